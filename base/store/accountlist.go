@@ -66,7 +66,7 @@ func (w *accountWalk) ask(condition string, args ...any) {
 }
 
 // accountWalk walks by our id, along the accounts of a game, those of a media and tier, or all of them.
-func (d *DB) accountWalk(f AccountFilter, after int64) accountWalk {
+func (d *DB) walkAccounts(f AccountFilter, after int64) accountWalk {
 	w := accountWalk{id: "a.id"}
 	media, tier := f.Media, f.Tier
 	switch {
@@ -111,7 +111,7 @@ func (d *DB) accountWalk(f AccountFilter, after int64) accountWalk {
 
 // ListAccounts returns accounts by our id, those with ids above after. next is the id after which the next page begins, 0 when there is none.
 func (s *Store) ListAccounts(ctx context.Context, f AccountFilter, after int64, limit int) (page []ListedAccount, next int64, err error) {
-	w := s.Config.accountWalk(f, after)
+	w := s.Config.walkAccounts(f, after)
 	if w.unanswered {
 		err := s.Config.Current(ctx).Raw("SELECT "+w.id+w.from+w.along+" ORDER BY "+w.id+" LIMIT 1 OFFSET ?", append(slices.Clone(w.alongArgs), s.Reach.Rows-1)...).Row().Scan(&next)
 		switch {

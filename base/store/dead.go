@@ -118,7 +118,7 @@ type deadWalk struct {
 	restArgs           []any
 }
 
-func (d *DB) deadWalk(f task.DeadFilter) deadWalk {
+func (d *DB) walkDead(f task.DeadFilter) deadWalk {
 	const newest = "d.dead_at DESC, d.run_id DESC, d.account_id DESC, d.part DESC"
 	w := deadWalk{from: "subtask_dead d", where: "1 = 1", order: newest}
 	if f.RunID != 0 { // By the primary key: a run has few.
@@ -162,7 +162,7 @@ func (w *deadWalk) upTo(p DeadPlace) {
 // ListDead returns dead subtasks, those that died last first; a place that is not zero begins after it. Where no index tells which are chosen, it looks at
 // Reach.Dead of them: if that left it with fewer than limit, it returns the place where it ended, after which there may be more. Otherwise that is zero.
 func (s *Store) ListDead(ctx context.Context, f task.DeadFilter, after DeadPlace, limit int) (all []DeadSubtask, end DeadPlace, err error) {
-	w := s.Data.deadWalk(f)
+	w := s.Data.walkDead(f)
 	if !after.At.IsZero() {
 		w.beyond(after)
 	}

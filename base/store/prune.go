@@ -241,7 +241,7 @@ func (d *DB) partitionsBefore(ctx context.Context, table string, before day.Day)
 
 // dropPartition drops a partition unless somebody uses its table for longer than dropWait.
 func (d *DB) dropPartition(ctx context.Context, table, name string) (ok bool, err error) {
-	pool, err := d.writer.DB()
+	pool, err := d.SQL()
 	if err != nil {
 		return false, err
 	}

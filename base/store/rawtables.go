@@ -25,7 +25,7 @@ func (s *Store) EnsureRawTables(ctx context.Context, tables []RawTable) error {
 			if slices.Contains(have, c.Name) {
 				continue
 			}
-			if err := s.Data.Writer(ctx).Exec("ALTER TABLE " + t.Name + " ADD COLUMN " + s.Data.column(c.Name, c.Kind)).Error; err != nil {
+			if err := s.Data.Writer(ctx).Exec("ALTER TABLE " + t.Name + " ADD COLUMN " + s.Data.columnSQL(c.Name, c.Kind)).Error; err != nil {
 				return fmt.Errorf("add column %s to %s: %w", c.Name, t.Name, err)
 			}
 		}
@@ -54,8 +54,8 @@ func (d *DB) columnType(k Kind) string {
 	return map[Kind]string{Int: "BIGINT", Instant: "DATETIME(3)"}[k]
 }
 
-// column defines a typed column.
-func (d *DB) column(name string, k Kind) string {
+// columnSQL defines a typed column.
+func (d *DB) columnSQL(name string, k Kind) string {
 	if k == Text {
 		return name + " " + d.textType(name, 255) + " NULL"
 	}
@@ -80,7 +80,7 @@ func (d *DB) createRawSQL(t RawTable) string {
 		b.WriteString("  " + k + " " + types[k] + " NOT NULL,\n")
 	}
 	for _, c := range t.Columns {
-		b.WriteString("  " + d.column(c.Name, c.Kind) + ",\n")
+		b.WriteString("  " + d.columnSQL(c.Name, c.Kind) + ",\n")
 	}
 	b.WriteString("  row_json " + pick("MEDIUMTEXT", "TEXT") + " NOT NULL,\n")
 	if t.Shape == Objects {
