@@ -59,9 +59,9 @@ func deadScopeOf(d *DeadSubtask, t *TaskRow) deadScope {
 
 // Healed returns which of some dead subtasks are healed. What a task pulls is read from its row as it is now: those of tasks that are gone are not
 // healed.
-func (s *Store) Healed(ctx context.Context, dead []DeadSubtask) (map[task.Key]bool, error) {
+func (s *Store) Healed(ctx context.Context, died []DeadSubtask) (map[task.Key]bool, error) {
 	healed := map[task.Key]bool{}
-	if len(dead) == 0 {
+	if len(died) == 0 {
 		return healed, nil
 	}
 	rows, err := s.TaskRows(ctx)
@@ -73,25 +73,25 @@ func (s *Store) Healed(ctx context.Context, dead []DeadSubtask) (map[task.Key]bo
 		tasks[rows[i].ID] = &rows[i]
 	}
 	groups := map[ReportLevel][]int{}
-	scopes := make([]deadScope, len(dead))
-	for i := range dead {
-		if t := tasks[dead[i].TaskID]; t != nil {
-			if scopes[i] = deadScopeOf(&dead[i], t); scopes[i].Report != "" {
+	scopes := make([]deadScope, len(died))
+	for i := range died {
+		if t := tasks[died[i].TaskID]; t != nil {
+			if scopes[i] = deadScopeOf(&died[i], t); scopes[i].Report != "" {
 				groups[scopes[i].ReportLevel] = append(groups[scopes[i].ReportLevel], i)
 			}
 		}
 	}
 	for of, members := range groups {
-		slices.SortFunc(members, func(a, b int) int { return int(min(max(dead[a].AccountID-dead[b].AccountID, -1), 1)) })
+		slices.SortFunc(members, func(a, b int) int { return int(min(max(died[a].AccountID-died[b].AccountID, -1), 1)) })
 		for some := range slices.Chunk(members, healedPage) {
-			whole, err := s.wholeSince(ctx, of, dead, scopes, some)
+			whole, err := s.wholeSince(ctx, of, died, scopes, some)
 			if err != nil {
 				return nil, fmt.Errorf("read which dead subtasks are healed: %w", err)
 			}
 			for _, i := range some {
-				after := dead[i].DeadAt
-				healed[dead[i].Key] = !slices.ContainsFunc(scopes[i].days, func(d day.Day) bool {
-					at := whole[accountDay{dead[i].AccountID, d}]
+				after := died[i].DeadAt
+				healed[died[i].Key] = !slices.ContainsFunc(scopes[i].days, func(d day.Day) bool {
+					at := whole[accountDay{died[i].AccountID, d}]
 					if scopes[i].changes {
 						return !at.pulled.After(after)
 					}
@@ -109,11 +109,11 @@ type wholeAt struct {
 	version int64
 }
 
-func (s *Store) wholeSince(ctx context.Context, of ReportLevel, dead []DeadSubtask, scopes []deadScope, some []int) (map[accountDay]wholeAt, error) {
+func (s *Store) wholeSince(ctx context.Context, of ReportLevel, died []DeadSubtask, scopes []deadScope, some []int) (map[accountDay]wholeAt, error) {
 	var accounts []int64
 	days := map[day.Day]bool{}
 	for _, i := range some {
-		accounts = append(accounts, dead[i].AccountID)
+		accounts = append(accounts, died[i].AccountID)
 		for _, d := range scopes[i].days {
 			days[d] = true
 		}
@@ -140,18 +140,18 @@ func (s *Store) wholeSince(ctx context.Context, of ReportLevel, dead []DeadSubta
 // DropHealed deletes the dead subtasks that died before a moment and are healed, of up to limit of those after a key. It returns how many it deleted,
 // how many it looked at, and the key of the last of these.
 func (s *Store) DropHealed(ctx context.Context, before time.Time, after task.Key, limit int) (dropped int64, looked int, last task.Key, err error) {
-	dead, err := s.deadAfter(ctx, before, after, min(limit, deadBatch))
-	if err != nil || len(dead) == 0 {
+	died, err := s.deadAfter(ctx, before, after, min(limit, deadBatch))
+	if err != nil || len(died) == 0 {
 		return 0, 0, after, err
 	}
-	healed, err := s.Healed(ctx, dead)
+	healed, err := s.Healed(ctx, died)
 	if err != nil {
 		return 0, 0, after, err
 	}
 	var gone []task.Key
-	for i := range dead {
-		if healed[dead[i].Key] {
-			gone = append(gone, dead[i].Key)
+	for i := range died {
+		if healed[died[i].Key] {
+			gone = append(gone, died[i].Key)
 		}
 	}
 	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
@@ -161,7 +161,7 @@ func (s *Store) DropHealed(ctx context.Context, before time.Time, after task.Key
 	if err != nil {
 		return 0, 0, after, fmt.Errorf("drop healed subtasks: %w", err)
 	}
-	return dropped, len(dead), dead[len(dead)-1].Key, nil
+	return dropped, len(died), died[len(died)-1].Key, nil
 }
 
 // deadAfter returns dead subtasks that died up to a moment and that no run is taking up, by key, those after one.
@@ -174,13 +174,13 @@ func (s *Store) deadAfter(ctx context.Context, before time.Time, after task.Key,
 		return nil, fmt.Errorf("read dead subtasks: %w", err)
 	}
 	defer rows.Close()
-	var dead []DeadSubtask
+	var died []DeadSubtask
 	for rows.Next() {
 		d, err := scanDead(rows)
 		if err != nil {
 			return nil, fmt.Errorf("read dead subtasks: %w", err)
 		}
-		dead = append(dead, d)
+		died = append(died, d)
 	}
-	return dead, rows.Err()
+	return died, rows.Err()
 }
