@@ -6,5 +6,5 @@ import "adsync/base/lease"
 func (d *DB) GuardedSQL(l lease.Lease, tick ...any) (insert Statement, update string) {
 	columns := []string{"task_id", "planned_at", "run_id", "made_at"}
 	insert.Query, insert.Args = d.insertGuardedSQL(l, "tick", columns, d.valuesOf(columns, nil, [][]any{tick}), insertGuard{})
-	return insert, d.updateGuardedSQL("run", []assignment{{"fan_out_cursor", "?", nil}}, "run.id = ?")
+	return insert, d.updateGuardedSQL("run", []assignment{assign("fan_out_cursor", "?")}, "run.id = ?")
 }

@@ -205,9 +205,9 @@ func (s *Store) AdvanceCursor(ctx context.Context, l lease.Lease, runID, from, t
 		return fmt.Errorf("offsets of run %d: %w", runID, err)
 	}
 	set := []assignment{
-		{"fan_out_cursor", "?", []any{to}},
-		{"offsets", "?", []any{string(text)}},
-		{"error_text", "CASE WHEN run.error_text = '' THEN ? ELSE run.error_text END", []any{cut(note, runErrorMax)}},
+		assign("fan_out_cursor", "?", to),
+		assign("offsets", "?", string(text)),
+		assign("error_text", "CASE WHEN run.error_text = '' THEN ? ELSE run.error_text END", cut(note, runErrorMax)),
 	}
 	n, err := s.Data.updateGuarded(ctx, l, "run", set, "run.id = ? AND run.state = ? AND run.fan_out_cursor = ?", runID, string(task.RunFanningOut), from)
 	if err == nil && n == 0 {

@@ -196,6 +196,11 @@ type assignment struct {
 	args   []any
 }
 
+// assign assigns an expression, with what its placeholders stand for.
+func assign(column, expression string, args ...any) assignment {
+	return assignment{column: column, value: expression, args: args}
+}
+
 // updateGuarded updates rows of a table as long as the lease holds, in one statement that locks the leader's row, and
 // returns how many rows it changed. Nothing changed may mean that the lease does not hold: ask checkLease.
 func (d *DB) updateGuarded(ctx context.Context, l lease.Lease, table string, set []assignment, where string, whereArgs ...any) (int64, error) {

@@ -78,7 +78,7 @@ func (s *Store) OpenOrders(ctx context.Context, limit int) ([]RunOrder, error) {
 
 // TakeOrder marks an order whose run is made, or says why it has none but a failed one.
 func (s *Store) TakeOrder(ctx context.Context, l lease.Lease, runID int64, errorText string) error {
-	set := []assignment{{"taken", "1", nil}, {"error_text", "?", []any{cut(errorText, runErrorMax)}}}
+	set := []assignment{assign("taken", "1"), assign("error_text", "?", cut(errorText, runErrorMax))}
 	n, err := s.Data.updateGuarded(ctx, l, "manual_order", set, "manual_order.run_id = ? AND manual_order.taken = 0", runID)
 	if err == nil && n == 0 {
 		err = s.Data.checkLease(ctx, l)

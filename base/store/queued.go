@@ -94,7 +94,7 @@ func (s *Store) markQueuedBehind(ctx context.Context, l lease.Lease, parts []Que
 		}
 	}
 	slices.Sort(behind)
-	_, err := s.Data.updateGuarded(ctx, l, "run", []assignment{{"queued_behind", "1", nil}}, "run.id IN ? AND run.queued_behind = 0", behind)
+	_, err := s.Data.updateGuarded(ctx, l, "run", []assignment{assign("queued_behind", "1")}, "run.id IN ? AND run.queued_behind = 0", behind)
 	if err != nil {
 		return fmt.Errorf("mark the runs before it: %w", err)
 	}

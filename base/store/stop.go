@@ -109,7 +109,7 @@ func (s *Store) LiftPause(ctx context.Context, id int64, by string, now time.Tim
 // EndStop notes that a pause has run out or that a cancel is carried out; one that was ended before is left alone. It
 // returns lease.ErrStaleLease when the lease does not hold.
 func (s *Store) EndStop(ctx context.Context, l lease.Lease, id int64, now time.Time) error {
-	set := []assignment{{"state", "?", []any{stopEnded}}, {"ended_at", "?", []any{At(now)}}}
+	set := []assignment{assign("state", "?", stopEnded), assign("ended_at", "?", At(now))}
 	n, err := s.Data.updateGuarded(ctx, l, "stop_order", set, "stop_order.id = ? AND stop_order.state = ?", id, stopActive)
 	if err == nil && n == 0 {
 		err = s.Data.checkLease(ctx, l)
@@ -158,8 +158,8 @@ func (s *Store) MarkCancelled(ctx context.Context, l lease.Lease, stopID int64, 
 		return nil
 	}
 	set := []assignment{
-		{"cancel_id", "?", []any{stopID}},
-		{"error_text", "CASE WHEN run.error_text = '' THEN ? ELSE run.error_text END", []any{cut(note, runErrorMax)}},
+		assign("cancel_id", "?", stopID),
+		assign("error_text", "CASE WHEN run.error_text = '' THEN ? ELSE run.error_text END", cut(note, runErrorMax)),
 	}
 	n, err := s.Data.updateGuarded(ctx, l, "run", set, "run.id IN ? AND run.cancel_id = 0 AND run.state IN ?",
 		runIDs, []string{string(task.RunFanningOut), string(task.RunRunning)})
