@@ -139,7 +139,7 @@ func bindingsOf(db *gorm.DB, accountID int64, lock string) ([]Binding, error) {
 // to hold on which days; days that it leaves without a game are unbound. It returns the bindings before and after. The
 // leader brings them to the summaries at its next reload. actor is who does so.
 func (s *Store) Rebind(ctx context.Context, actor string, accountID int64, choose func(have []Binding) (Binding, error)) (before, after []Binding, err error) {
-	err = s.edit(ctx, Editor{actor, "account.rebind"}, "account_binding", []int64{accountID}, func(tx *gorm.DB) error {
+	err = s.edit(ctx, Editor{Actor: actor, Action: "account.rebind"}, "account_binding", []int64{accountID}, func(tx *gorm.DB) error {
 		// Of two people at once one waits for the other.
 		var id int64
 		if err := tx.Raw("SELECT id FROM media_account WHERE id = ?"+s.Config.dialect.ForUpdate(), accountID).Row().Scan(&id); err != nil {
@@ -186,7 +186,7 @@ func (s *Store) AddBindings(ctx context.Context, actor string, bindings []Bindin
 	for i, b := range bindings {
 		rows[i], accounts[i] = []any{b.AccountID, b.From, b.To, b.Game, b.OS}, b.AccountID
 	}
-	err := s.edit(ctx, Editor{actor, "account.rebind"}, "account_binding", accounts, func(tx *gorm.DB) error {
+	err := s.edit(ctx, Editor{Actor: actor, Action: "account.rebind"}, "account_binding", accounts, func(tx *gorm.DB) error {
 		return s.Config.Upsert(tx, Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}, slices.Clone(rows))
 	})
 	if err != nil {
@@ -206,7 +206,7 @@ func (s *Store) Games(ctx context.Context) ([]string, error) {
 
 // PutGame writes a game, or gives the one of that code another name. actor is who does so.
 func (s *Store) PutGame(ctx context.Context, actor, code, name string) error {
-	err := s.edit(ctx, Editor{actor, "game.put"}, "game", nil, func(tx *gorm.DB) error {
+	err := s.edit(ctx, Editor{Actor: actor, Action: "game.put"}, "game", nil, func(tx *gorm.DB) error {
 		return s.Config.Upsert(tx, Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}}, [][]any{{code, cut(name, 255)}})
 	})
 	if err != nil {

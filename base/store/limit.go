@@ -54,7 +54,7 @@ func (s *Store) AddRateLimit(ctx context.Context, r grant.Rule) error {
 	row := []any{
 		r.Media, r.Endpoint, string(r.Scope), r.Period.Milliseconds(), string(cmp.Or(r.Unit, grant.UnitCalls)), each, r.Limit, share, max(1, r.Cost), r.Costs, r.LimitMax, r.Calendar, r.Penalty.Milliseconds(),
 	}
-	err := s.edit(ctx, Editor{"adsync", "limit.put"}, "rate_limit", nil, func(tx *gorm.DB) error { return s.Config.Upsert(tx, table, [][]any{row}) })
+	err := s.edit(ctx, Editor{Actor: "adsync", Action: "limit.put"}, "rate_limit", nil, func(tx *gorm.DB) error { return s.Config.Upsert(tx, table, [][]any{row}) })
 	if err != nil {
 		return fmt.Errorf("add a rate limit of %s: %w", r.Media, err)
 	}

@@ -178,7 +178,7 @@ func (s *Store) MissAccounts(ctx context.Context, tokenID int64, began time.Time
 
 // BindAccounts has accounts pulled, or not pulled any more. actor is who does so.
 func (s *Store) BindAccounts(ctx context.Context, actor string, ids []int64, bound bool) error {
-	e := Editor{actor, "account.unbind"}
+	e := Editor{Actor: actor, Action: "account.unbind"}
 	if bound {
 		e.Action = "account.bind"
 	}

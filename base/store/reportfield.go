@@ -67,7 +67,7 @@ func (s *Store) PutReportField(ctx context.Context, actor string, f ReportField,
 		where, args = where+" AND level = ?", append(args, f.Level)
 	}
 	rows := append([]ReportField{f}, more...)
-	err := s.edit(ctx, Editor{actor, "field.put"}, "report_field", nil, func(tx *gorm.DB) error {
+	err := s.edit(ctx, Editor{Actor: actor, Action: "field.put"}, "report_field", nil, func(tx *gorm.DB) error {
 		var have []ReportField
 		err := tx.Raw("SELECT report, level, state, reason, accepted_at IS NOT NULL AS accepted FROM report_field WHERE "+where, args...).Scan(&have).Error
 		if err != nil || sameFields(have, rows) {
@@ -137,7 +137,7 @@ func (s *Store) stopField(ctx context.Context, action string, f ReportField) (fi
 	if f.State == FieldRetired {
 		retired = now
 	}
-	err = s.edit(ctx, Editor{by, action}, "report_field", nil, func(tx *gorm.DB) error {
+	err = s.edit(ctx, Editor{Actor: by, Action: action}, "report_field", nil, func(tx *gorm.DB) error {
 		made := tx.Exec(s.Config.dialect.InsertIgnore()+"report_field (media, report, level, field, state, reason, changed_by, retired_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, "+retired+")", f.Media, f.Report, f.Level, f.Field, string(f.State), reason, by)
 		if made.Error == nil && made.RowsAffected == 0 {
