@@ -47,18 +47,4 @@ func BenchmarkWriteObjects_OfALargeLibrary(b *testing.B) {
 			write(0, page, fmt.Sprint(n))
 		}
 	})
-	ids := make([]string, page)
-	for i := range ids {
-		ids[i] = fmt.Sprint(i)
-	}
-	b.Run("sign what is written", func(b *testing.B) {
-		for b.Loop() {
-			require.NoError(b, s.Data.SignAssets(ctx, 7, store.AssetImage, rawImage.Name, ids...))
-		}
-	})
-	b.Run("sign all", func(b *testing.B) {
-		for b.Loop() {
-			require.NoError(b, s.Data.SignAssets(ctx, 7, store.AssetImage, rawImage.Name))
-		}
-	})
 }

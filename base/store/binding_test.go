@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/sqldb/sqldbtest"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 )
@@ -71,7 +72,7 @@ func TestApplyBindings_ADayThatBecomesKnownMeanwhileWaits(t *testing.T) {
 		require.NoError(t, err)
 	}
 	var marking atomic.Bool
-	s.Data.BeforeRows(func(query string) {
+	sqldbtest.BeforeRows(s.Data, func(query string) {
 		if !strings.HasPrefix(query, "SELECT report, media, day FROM coverage") || !marking.CompareAndSwap(false, true) {
 			return
 		}
@@ -174,7 +175,7 @@ func TestBindings_HoldFromTheirFirstDayToTheirLast(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, marked, len(days))
 	var all atomic.Int32
-	s.Data.BeforeRows(func(query string) {
+	sqldbtest.BeforeRows(s.Data, func(query string) {
 		if strings.Contains(query, "LEFT JOIN binding_applied") {
 			all.Add(1)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -101,7 +102,7 @@ func TestFanningOutRuns_AreFoundByIndex(t *testing.T) {
 		"with pauses":    {PausedRuns: []int64{3700}, PausedTasks: []int64{8}, PausedMedias: []string{"none"}},
 		"without pauses": {},
 	} {
-		for name, sql := range store.FanOutSQLs(f, 3, 2000) {
+		for name, sql := range ledger.FanOutSQLs(f, 3, 2000) {
 			plan := explain(t, s, sql.Query, sql.Args...)
 			if s.Data.Dialect() == store.SQLiteDialect {
 				require.Contains(t, plan, "INDEX run_fan_out (state=? AND kind=?", "%s %s", name, pauses)

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/sqldb"
+	"adsync/base/sqldb/sqldbtest"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
@@ -18,7 +20,7 @@ func TestUpsert_SortsWithoutAllocating(t *testing.T) {
 	for i := range rows {
 		rows[i] = []any{day.Day("2026-11-20"), int64(7), "creative", fmt.Sprintf("%012d", i*7919%1000), i}
 	}
-	require.Zero(t, testing.AllocsPerRun(10, func() { store.SortByKey(rows, 4) }))
+	require.Zero(t, testing.AllocsPerRun(10, func() { sqldb.SortByKey(rows, 4) }))
 }
 
 // What a batch of subtasks costs the database, in statements: what holds on any machine. Nearly all of them are as here, sent once and well.
@@ -32,15 +34,15 @@ func TestSubtasks_StatementsOfABatch(t *testing.T) {
 		parts = append(parts, store.AccountPart{AccountID: i + 1, Part: "d"})
 		keys = append(keys, task.Key{RunID: run.ID, AccountID: i + 1, Part: "d"})
 	}
-	require.Equal(t, 1, s.Data.Statements(func() {
+	require.Equal(t, 1, sqldbtest.Statements(s.Data, func() {
 		all, err := s.AddSubtasks(t.Context(), l, run.ID, parts, now)
 		require.NoError(t, err)
 		require.True(t, all)
 	}), "a fan-out's rows")
-	require.Equal(t, 1, s.Data.Statements(func() {
+	require.Equal(t, 1, sqldbtest.Statements(s.Data, func() {
 		require.NoError(t, s.AdvanceCursor(t.Context(), l, run.ID, 0, n, nil, ""))
 	}), "its cursor")
-	require.Equal(t, 1, s.Data.Statements(func() {
+	require.Equal(t, 1, sqldbtest.Statements(s.Data, func() {
 		states, err := s.SubtaskStates(t.Context(), keys)
 		require.NoError(t, err)
 		require.Len(t, states, n)
@@ -49,7 +51,7 @@ func TestSubtasks_StatementsOfABatch(t *testing.T) {
 	for i, k := range keys {
 		outcomes = append(outcomes, store.Outcome{Key: k, Delivery: 1, State: task.Succeeded, StartedAt: outcomeTime, EndedAt: outcomeTime, Rows: i})
 	}
-	require.Equal(t, 4, s.Data.Statements(func() {
+	require.Equal(t, 4, sqldbtest.Statements(s.Data, func() {
 		stale, err := s.ApplyOutcomes(t.Context(), outcomes)
 		require.NoError(t, err)
 		require.Zero(t, stale)
@@ -131,7 +133,7 @@ func TestWriteReport_StatementsOfAPull(t *testing.T) {
 	s := resultStore(t)
 	pull := func(rows ...store.ReportRow) int {
 		claim := begin(t, s, "a", today)
-		return s.Data.Statements(func() {
+		return sqldbtest.Statements(s.Data, func() {
 			_, err := s.WriteReport(t.Context(), reportOf(claim, rows...))
 			require.NoError(t, err)
 		})

@@ -144,12 +144,12 @@ func TestDead_PagesOfASearchHaveEachRowOnce(t *testing.T) {
 		{Text: "is é"}, {Text: "É"}, {Text: "nobody"}, {Text: "code"}, {TaskID: 7, Text: "é"}, {AccountID: 3, Text: "É"}, {Media: "acme", Class: "transient"},
 		{Text: "é", Since: outcomeTime.Add(time.Second), Until: outcomeTime.Add(3 * time.Second)},
 	} {
-		s.LookAtDead(1000)
+		s.Reach.Dead = 1000
 		whole, end, err := s.ListDead(t.Context(), f, store.DeadPlace{}, 100)
 		require.NoError(t, err)
 		require.Zero(t, end)
 		for look := 1; look <= 12; look++ {
-			s.LookAtDead(look)
+			s.Reach.Dead = look
 			var all []store.DeadSubtask
 			for place := (store.DeadPlace{}); ; {
 				page, end, err := s.ListDead(t.Context(), f, place, 3)

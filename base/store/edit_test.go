@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 )
 
@@ -264,7 +265,7 @@ func TestOwnedTables_WatchAllThatOperatorsOwn(t *testing.T) {
 	}
 	for table, known := range unwatched {
 		columns := b.columns(table)
-		require.ElementsMatch(t, columns, slices.Concat(store.Watched(table), known), "%s: a new column is to be watched", table)
+		require.ElementsMatch(t, columns, slices.Concat(settings.Watched(table), known), "%s: a new column is to be watched", table)
 	}
 }
 

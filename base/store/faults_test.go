@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"adsync/base/lease"
+	"adsync/base/sqldb/sqldbtest"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
@@ -69,8 +70,8 @@ func (c *cuts) around(do func() error) error {
 // breakable returns a store whose commits and single statements go through cuts.
 func breakable(s *store.Store) *cuts {
 	c := &cuts{}
-	s.Data.BreakCommits(c.around)
-	s.Data.BreakStatements(c.around)
+	sqldbtest.BreakCommits(s.Data, c.around)
+	sqldbtest.BreakStatements(s.Data, c.around)
 	return c
 }
 

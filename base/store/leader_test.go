@@ -12,6 +12,7 @@ import (
 
 	"adsync/base/lease"
 	"adsync/base/store"
+	"adsync/base/store/leader"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -170,11 +171,11 @@ func TestGuardedWrites_HoldOffATakeoverUntilTheyAreCommitted(t *testing.T) {
 
 	for name, write := range map[string]func(tx *sql.Tx) (sql.Result, error){
 		"insert": func(tx *sql.Tx) (sql.Result, error) {
-			insert, _ := s.Data.GuardedSQL(l, 1, store.At(now), 1, store.At(now))
-			return tx.Exec(insert.Query, insert.Args...)
+			insert, args, _ := leader.GuardedSQL(s.Data, l, 1, store.At(now), 1, store.At(now))
+			return tx.Exec(insert, args...)
 		},
 		"update": func(tx *sql.Tx) (sql.Result, error) {
-			_, update := s.Data.GuardedSQL(l, 1, store.At(now), 1, store.At(now))
+			_, _, update := leader.GuardedSQL(s.Data, l, 1, store.At(now), 1, store.At(now))
 			return tx.Exec(update, l.Epoch, l.Holder, 9, run.ID)
 		},
 	} {

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -441,7 +442,7 @@ func TestApplyOutcomes_LooksRowsUpByKey(t *testing.T) {
 	withAllLists(t, func(t *testing.T, s *store.Store) {
 		t.Helper()
 		r := newRun(t, s, outcomeTime, accounts(30)...)
-		for name, query := range s.Data.OutcomeSQL(r.run, accounts(20)) {
+		for name, query := range ledger.OutcomeSQL(s.Data, r.run, accounts(20)) {
 			plan := explain(t, s, query.Query, query.Args...)
 			if s.Data.Dialect() == store.SQLiteDialect {
 				require.Contains(t, plan, "PRIMARY KEY (run_id=? AND account_id=? AND part=?)", name)

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/sqldb/sqldbtest"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/test/big"
@@ -43,8 +44,8 @@ func TestPlans_ReadNoWholeTable(t *testing.T) { //nolint:tparallel // They share
 	for _, p := range plans(s, open) {
 		t.Run(p.name, func(t *testing.T) {
 			var err error
-			var ran []store.Ran
-			read := reads(func() { ran = s.Captured(func() { err = p.do(t.Context()) }) })
+			var ran []sqldbtest.Ran
+			read := reads(func() { ran = sqldbtest.Captured(s.Databases, func() { err = p.do(t.Context()) }) })
 			require.NoError(t, err)
 			require.NotEmpty(t, ran)
 			var bad []string
@@ -85,7 +86,7 @@ var explained = regexp.MustCompile(`^(SELECT|UPDATE|DELETE|INSERT)`)
 
 // explainSteps returns the plan of a statement; of one that has placeholders in the place of values there is none to be had, and of one that adds rows
 // nothing is to be seen.
-func explainSteps(t *testing.T, ran store.Ran) []step {
+func explainSteps(t *testing.T, ran sqldbtest.Ran) []step {
 	t.Helper()
 	statement := ran.Text
 	if !explained.MatchString(statement) || strings.Contains(statement, "?") || strings.HasPrefix(statement, "INSERT") && !strings.Contains(statement, "SELECT") {
@@ -178,7 +179,7 @@ func planStore(t *testing.T) (s *store.Store, reads func(do func()) int, open in
 	require.NoError(t, tables.Analyze(ctx))
 	require.NoError(t, s.Config.Writer(ctx).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (?, 'plan', 'tulip', 'tulip.report_daily', '* * * * *', '{}')", planTask).Error)
 	// What a page looks at that no index chooses is much less than there is.
-	s.SetReach(planReach, planReach/5)
+	s.Reach.Rows, s.Reach.Runs = planReach, planReach/5
 	return s, reads, planLog.RunID(planLog.Runs() - 1)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"adsync/base/lease"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -188,7 +189,7 @@ func TestApplyLeaderOutcomes_NeedTheLead(t *testing.T) {
 func TestQueued_IsLookedUpByIndex(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, 1)
-	plan := explain(t, q.s, q.s.Data.QueuedSQL(20))
+	plan := explain(t, q.s, ledger.QueuedSQL(q.s.Data, 20))
 	if q.s.Data.Dialect() == store.SQLiteDialect {
 		require.Contains(t, plan, "INDEX subtask_due_waits_for (waits_for=? AND account_id=? AND part=?)")
 		return

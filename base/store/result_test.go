@@ -13,6 +13,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
+	"adsync/base/sqldb/sqldbtest"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 )
@@ -469,7 +470,7 @@ func TestRebuildSummary_OvertakenByOneThatMissedABinding(t *testing.T) {
 	// While one rebuild is at its beginning another one adds up; then the account moves, and the first one goes on and ends before the other.
 	summed, goOn, other := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	var began, adding atomic.Bool
-	s.Data.BeforeRows(func(query string) {
+	sqldbtest.BeforeRows(s.Data, func(query string) {
 		switch {
 		case strings.Contains(query, "FROM summary_rebound") && began.CompareAndSwap(false, true):
 			waitForLater(t, s)

@@ -1,71 +1,109 @@
-// Package store talks to the two databases: config, which operators edit, and data, which the engine writes.
+// Package store puts the subjects of the two databases together: config, which operators edit, and data, which the engine writes.
 //
-// All SQL of adsync lives here, a function per statement, for MySQL, MariaDB and SQLite alike. The caller's choice
-// of handle is explicit: Writer for everything that a decision rests on, Reader for lists and reports.
+// All SQL of adsync is in the packages below it and in base/sqldb, a function per statement, for MySQL, MariaDB and SQLite alike.
 package store
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
+
+	"adsync/base/sqldb"
+	"adsync/base/store/dead"
+	"adsync/base/store/leader"
+	"adsync/base/store/ledger"
+	"adsync/base/store/overview"
+	"adsync/base/store/prune"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
+	"adsync/base/store/summaries"
 )
 
-// Store holds both databases.
+// Store is all that adsync keeps in its two databases. Who uses a part of it declares an interface of that part.
 type Store struct {
-	Config *DB
-	Data   *DB
-
-	// Reach is how much a page of a list looks at.
-	Reach Reach
+	*sqldb.Databases
+	settings.Tasks
+	settings.Accounts
+	settings.LoginKeys
+	settings.Limits
+	settings.Fields
+	settings.Trail
+	settings.Sessions
+	ledger.RunRows
+	ledger.Ticks
+	ledger.Queue
+	ledger.Subtasks
+	ledger.Outcomes
+	ledger.StopOrders
+	ledger.Witness
+	dead.DeadSubtasks
+	results.Results
+	results.MissingDays
+	results.Reconciliation
+	results.Healing
+	results.Backfill
+	summaries.Summing
+	summaries.WideRows
+	summaries.PartnerCopy
+	summaries.GameBindings
+	prune.Pruning
+	overview.Lists
+	overview.Watching
+	overview.Glances
 }
-
-// Reach is how much one page of a list looks at, of what no index chooses: a page may be short, or empty, and yet have a next one.
-type Reach struct {
-	Rows int // of subtasks and accounts
-	Runs int // in which an account's subtasks are looked up, one by one
-	Dead int // subtasks
-}
-
-var defaultReach = Reach{Rows: 20_000, Runs: 1000, Dead: 50_000}
 
 // Open connects to both databases and checks that they answer. It neither creates nor migrates anything but
 // SQLite's files.
-func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
-	s, err := New(ctx, cfg, log)
+func Open(ctx context.Context, cfg sqldb.Config, log *slog.Logger) (*Store, error) {
+	db, err := sqldb.Open(ctx, cfg, log)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.Ping(ctx); err != nil {
-		return nil, errors.Join(err, s.Close())
-	}
-	return s, nil
+	return of(db), nil
 }
 
 // New is Open without the check: it opens SQLite's files and contacts no server, so that one that is away is no error
 // yet.
-func New(ctx context.Context, cfg Config, log *slog.Logger) (*Store, error) {
-	conf, err := openDB(ctx, cfg.Config, log)
+func New(ctx context.Context, cfg sqldb.Config, log *slog.Logger) (*Store, error) {
+	db, err := sqldb.New(ctx, cfg, log)
 	if err != nil {
-		return nil, fmt.Errorf("open config database: %w", err)
+		return nil, err
 	}
-	data, err := openDB(ctx, cfg.Data, log)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open data database: %w", err), conf.Close())
-	}
-	return &Store{Config: conf, Data: data, Reach: defaultReach}, nil
+	return of(db), nil
 }
 
-// Ping reports which database's writer does not answer.
-func (s *Store) Ping(ctx context.Context) error {
-	if err := s.Config.Ping(ctx); err != nil {
-		return fmt.Errorf("open config database: %w", err)
+func of(db *sqldb.Databases) *Store {
+	return &Store{
+		Databases:      db,
+		Tasks:          settings.Tasks{Databases: db},
+		Accounts:       settings.Accounts{Databases: db},
+		LoginKeys:      settings.LoginKeys{Databases: db},
+		Limits:         settings.Limits{Databases: db},
+		Fields:         settings.Fields{Databases: db},
+		Trail:          settings.Trail{Databases: db},
+		Sessions:       settings.Sessions{Databases: db},
+		RunRows:        ledger.RunRows{Databases: db},
+		Ticks:          ledger.Ticks{Databases: db},
+		Queue:          ledger.Queue{Databases: db},
+		Subtasks:       ledger.Subtasks{Databases: db},
+		Outcomes:       ledger.Outcomes{Databases: db},
+		StopOrders:     ledger.StopOrders{Databases: db},
+		Witness:        ledger.Witness{Databases: db},
+		DeadSubtasks:   dead.DeadSubtasks{Databases: db},
+		Results:        results.Results{Databases: db},
+		MissingDays:    results.MissingDays{Databases: db},
+		Reconciliation: results.Reconciliation{Databases: db},
+		Healing:        results.Healing{Databases: db},
+		Backfill:       results.Backfill{Databases: db},
+		Summing:        summaries.Summing{Databases: db},
+		WideRows:       summaries.WideRows{Databases: db},
+		PartnerCopy:    summaries.PartnerCopy{Databases: db},
+		GameBindings:   summaries.GameBindings{Databases: db},
+		Pruning:        prune.Pruning{Databases: db},
+		Lists:          overview.Lists{Databases: db},
+		Watching:       overview.Watching{Databases: db},
+		Glances:        overview.Glances{Databases: db},
 	}
-	if err := s.Data.Ping(ctx); err != nil {
-		return fmt.Errorf("open data database: %w", err)
-	}
-	return nil
 }
 
-// Close closes all connections.
-func (s *Store) Close() error { return errors.Join(s.Config.Close(), s.Data.Close()) }
+// Leadership is the row that decides who leads, by the time of the data database.
+func (s *Store) Leadership() leader.Leadership { return leader.LeadershipOf(s.Data) }

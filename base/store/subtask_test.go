@@ -84,7 +84,7 @@ func TestRunSubtasks_PagesEachOnce(t *testing.T) {
 func TestLists_EndAPageWhereTheyHaveLookedEnough(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	s.SetReach(2, 3)
+	s.Reach.Rows, s.Reach.Runs = 2, 3
 	first := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
 	runs := logOf(t, s, first, 7) // into the next day
 	page, next, err := s.RunSubtasks(t.Context(), runs[0].ID, store.SubtaskFilter{State: task.Failed}, store.AccountPart{}, 5)
@@ -151,7 +151,7 @@ func TestLists_EndAPageWhereTheyHaveLookedEnough(t *testing.T) {
 func TestWaitingSubtasks_MergesTheStates(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	s.SetReach(2, 3)
+	s.Reach.Rows, s.Reach.Runs = 2, 3
 	first := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	runs := logOf(t, s, first, 9)
 	db := s.Data.Writer(t.Context())
@@ -202,7 +202,7 @@ func TestRunProgress_CountsWhatWaits(t *testing.T) {
 func TestListAccounts_FindsThemByEachFilter(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	s.SetReach(2, 3)
+	s.Reach.Rows, s.Reach.Runs = 2, 3
 	db := s.Config.Writer(t.Context())
 	for _, statement := range []string{
 		`INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state, state_reason) VALUES

@@ -5,10 +5,6 @@ var tables = []string{}
 
 // over holds what is over a limit for now, with its lines or methods. A count may only fall. An entry goes when its subject is within the limit.
 var over = map[string]int{
-	"base/store":          18116,
-	"base/store.DB":       139,
-	"base/store.Store":    345,
-	"base/store/prune.go": 531,
-	"bench.deployment":    57,
-	"test/chaos":          5718,
+	"bench.deployment": 57,
+	"test/chaos":       5718,
 }

@@ -42,13 +42,13 @@ var All = []Mutant{
 	{
 		Name: "no-epoch-lock", Breaks: "the leader's row is checked, but not locked, by a leader's writes",
 		Edits: []patch.Edit{{
-			File:    "base/store/leader.go",
-			Find:    "d.lockLease(tx, l, d.dialect.Share())",
-			Replace: "d.lockLease(tx, l, \"\")",
+			File:    "base/store/leader/leader.go",
+			Find:    "lockLease(tx, l, d.Dialect().Share())",
+			Replace: "lockLease(tx, l, \"\")",
 		}, {
-			File:    "base/store/leader.go",
-			Find:    "l.holder = ?\" + guard.where + d.dialect.Share()",
-			Replace: "l.holder = ?\" + guard.where",
+			File:    "base/store/leader/leader.go",
+			Find:    "l.holder = ?\" + guard.Where + d.Dialect().Share()",
+			Replace: "l.holder = ?\" + guard.Where",
 		}},
 		Scenarios: []string{"leader-stuck-in-a-write"},
 	},
@@ -56,17 +56,17 @@ var All = []Mutant{
 		Name: "no-epoch-guard", Breaks: "a deposed leader's writes are taken",
 		Edits: []patch.Edit{
 			{
-				File:    "base/store/leader.go",
-				Find:    "\" WHERE l.id = 1 AND l.epoch = ? AND l.holder = ?\" + guard.where + d.dialect.Share()",
-				Replace: "\" WHERE l.id = 1 AND l.epoch >= ? AND l.holder <> CONCAT('-', ?)\" + guard.where + d.dialect.Share()",
+				File:    "base/store/leader/leader.go",
+				Find:    "\" WHERE l.id = 1 AND l.epoch = ? AND l.holder = ?\" + guard.Where + d.Dialect().Share()",
+				Replace: "\" WHERE l.id = 1 AND l.epoch >= ? AND l.holder <> CONCAT('-', ?)\" + guard.Where + d.Dialect().Share()",
 			},
 			{
-				File:    "base/store/leader.go",
+				File:    "base/store/leader/leader.go",
 				Find:    "return \"UPDATE \" + table + \" JOIN leader ON leader.id = 1 AND leader.epoch = ? AND leader.holder = ? SET \" +",
 				Replace: "return \"UPDATE \" + table + \" JOIN leader ON leader.id = 1 AND leader.epoch >= ? AND leader.holder <> CONCAT('-', ?) SET \" +",
 			},
 			{
-				File:    "base/store/leader.go",
+				File:    "base/store/leader/leader.go",
 				Find:    "	err := tx.Raw(\"SELECT 1 FROM leader WHERE id = 1 AND epoch = ? AND holder = ?\"+lock, l.Epoch, l.Holder).Row().Scan(&one)\n",
 				Replace: "	err := tx.Raw(\"SELECT 1 FROM leader WHERE id = 1 AND epoch >= ? AND holder <> CONCAT('-', ?)\"+lock, l.Epoch, l.Holder).Row().Scan(&one)\n",
 			},
@@ -76,7 +76,7 @@ var All = []Mutant{
 	{
 		Name: "no-delivery-fence", Breaks: "an outcome of an older delivery is taken",
 		Edits: []patch.Edit{{
-			File:    "base/store/outcome.go",
+			File:    "base/store/ledger/outcome.go",
 			Find:    "where: \"t.delivery = o.delivery AND \" + where,",
 			Replace: "where: where,",
 		}},
@@ -85,7 +85,7 @@ var All = []Mutant{
 	{
 		Name: "end-states-reopened", Breaks: "an outcome changes a subtask that has ended",
 		Edits: []patch.Edit{{
-			File:    "base/store/outcome.go",
+			File:    "base/store/ledger/outcome.go",
 			Find:    "where: \"t.delivery = o.delivery AND \" + where,",
 			Replace: "where: \"t.delivery = o.delivery\",",
 		}},
@@ -94,7 +94,7 @@ var All = []Mutant{
 	{
 		Name: "no-coverage-fence", Breaks: "a pull writes over a later one's rows",
 		Edits: []patch.Edit{{
-			File:    "base/store/coverage.go",
+			File:    "base/store/results/coverage.go",
 			Find:    "if r.ClaimedVersion > c.Version || (r.ClaimedVersion == c.Version && r.ClaimedBy != c.PullID) {",
 			Replace: "if r.ClaimedVersion > c.Version && r.ClaimedVersion < 0 {",
 		}},
@@ -103,7 +103,7 @@ var All = []Mutant{
 	{
 		Name: "version-by-planned-time", Breaks: "a pull's version is the moment its run was made",
 		Edits: []patch.Edit{{
-			File:    "base/store/coverage.go",
+			File:    "base/store/results/coverage.go",
 			Find:    "	version := max(now.UnixMicro(), known.Claimed+1)\n",
 			Replace: "	version := runID >> 22 * 1000\n	_ = now\n",
 		}},
@@ -153,16 +153,16 @@ var All = []Mutant{
 	{
 		Name: "partial-deletes", Breaks: "rows that a pull lacks are deleted though its pages disagreed",
 		Edits: []patch.Edit{{
-			File:    "base/store/report.go",
-			Find:    "		if w.Whole {\n			if err := s.Data.deleteStaleReport(",
-			Replace: "		{\n			if err := s.Data.deleteStaleReport(",
+			File:    "base/store/results/report.go",
+			Find:    "		if w.Whole {\n			if err := deleteStaleReport(s.Data, ",
+			Replace: "		{\n			if err := deleteStaleReport(s.Data, ",
 		}},
 		Scenarios: []string{"platform-loses-rows"},
 	},
 	{
 		Name: "empty-answers-believed", Breaks: "an answer without rows deletes what was spent",
 		Edits: []patch.Edit{{
-			File:    "base/store/evidence.go",
+			File:    "base/store/results/evidence.go",
 			Find:    "			v = a.judge(&w.Comparing, evidence[a.day])\n",
 			Replace: "			v, _ = verdict{}, evidence\n",
 		}},
@@ -171,7 +171,7 @@ var All = []Mutant{
 	{
 		Name: "count-what-came", Breaks: "outcomes are counted whether they changed their row or not",
 		Edits: []patch.Edit{{
-			File:    "base/store/outcome.go",
+			File:    "base/store/ledger/outcome.go",
 			Find:    "		if delivery, ok := marked[o.Key]; ok && delivery == o.Delivery {\n			all.outcomes = append(all.outcomes, o)\n		}\n",
 			Replace: "		_ = marked\n		all.outcomes = append(all.outcomes, o)\n",
 		}},
@@ -212,11 +212,11 @@ var All = []Mutant{
 	{
 		Name: "summary-marks-wiped", Breaks: "a summary's rebuild clears marks that changed meanwhile",
 		Edits: []patch.Edit{{
-			File:    "base/store/summary.go",
+			File:    "base/store/summaries/summary.go",
 			Find:    "pairs = append(pairs, m.accountID, m.dirty)",
 			Replace: "pairs = append(pairs, m.accountID, m.accountID)",
 		}, {
-			File:    "base/store/summary.go",
+			File:    "base/store/summaries/summary.go",
 			Find:    "[]string{\"account_id\", \"dirty\"}",
 			Replace: "[]string{\"account_id\", \"account_id\"}",
 		}},
@@ -225,7 +225,7 @@ var All = []Mutant{
 	{
 		Name: "cancel-left-to-the-leader", Breaks: "a run that consumers end before the leader has marked it is none of the cancel's",
 		Edits: []patch.Edit{{
-			File:    "base/store/outcome.go",
+			File:    "base/store/ledger/outcome.go",
 			Find:    "	return d.endCancelled(tx, runs, at)\n",
 			Replace: "	return nil\n",
 		}},

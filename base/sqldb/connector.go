@@ -1,0 +1,148 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+
+	"adsync/base/clock"
+)
+
+const (
+	// connectTimeout bounds a new connection from the dial until it can be used. A server that hangs still lets its kernel
+	// accept connections, so a bound on the dial alone would not do.
+	connectTimeout = 5 * time.Second
+	// restAfterSilence is how long nobody dials after a dial without an answer. All that waits for a connection then hears
+	// of it at once, and not one after the other.
+	restAfterSilence = time.Second
+)
+
+// connector opens connections that are bounded in time and of isolation READ COMMITTED.
+type connector struct {
+	driver.Connector
+	where string               // the server and the database, for errors
+	json  atomic.Pointer[bool] // whether the server reads lists of values as JSON; nil until it was asked
+	// packet is how many bytes a statement may have; 0 until the server was asked, as each connection does.
+	packet atomic.Int64
+
+	mu        sync.Mutex
+	silence   error // of the last dial, until restUntil
+	restUntil time.Time
+}
+
+// NewConnector returns a connector to a server for a DSN, patient as its setting says.
+func NewConnector(c *mysql.Config) (*connector, error) {
+	inner, err := mysql.NewConnector(c)
+	if err != nil {
+		return nil, err
+	}
+	return &connector{Connector: inner, where: c.Addr + "/" + c.DBName}, nil
+}
+
+// Connect implements driver.Connector.
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	if err := c.resting(); err != nil {
+		return nil, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	conn, err := c.connect(bounded)
+	if err == nil {
+		return conn, nil
+	}
+	if bounded.Err() != nil && ctx.Err() == nil {
+		// The driver would call it a bad connection, at which database/sql tries twice more.
+		err = &connectError{c.where, fmt.Errorf("no answer within %s", connectTimeout)}
+		c.rest(err)
+		return nil, err
+	}
+	return nil, &connectError{c.where, err}
+}
+
+func (c *connector) connect(ctx context.Context) (driver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// A statement, because the variable has one name in MySQL 8 and MariaDB 11 and another in MariaDB 10.
+	if _, err = conn.(driver.ExecerContext).ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	if err = c.askForPacket(ctx, conn); err == nil && c.json.Load() == nil {
+		err = c.askForJSON(ctx, conn)
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// readsJSON tells whether the server reads lists of values as JSON, as far as it is known.
+func (c *connector) readsJSON() bool {
+	known := c.json.Load()
+	return known != nil && *known
+}
+
+// askForJSON has the server read a list that is not easy to read, and notes whether it can. MariaDB from 10.6 and MySQL 8 can, TiDB cannot.
+func (c *connector) askForJSON(ctx context.Context, conn driver.Conn) error {
+	query, args, want := jsonQuestion()
+	can, err := answers(ctx, conn, query, args, want)
+	if _, refused := errors.AsType[*mysql.MySQLError](err); err == nil || refused && troubleOf(err) == lasting {
+		c.json.Store(&can)
+		return nil
+	}
+	return err
+}
+
+// answers tells whether a query of one text gives the wanted rows.
+func answers(ctx context.Context, conn driver.Conn, query string, args []driver.NamedValue, want []string) (bool, error) {
+	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	equal := true
+	row := make([]driver.Value, len(rows.Columns()))
+	for n := 0; ; n++ {
+		err := rows.Next(row)
+		if errors.Is(err, io.EOF) {
+			return equal && n == len(want), nil
+		}
+		if err != nil {
+			return false, err
+		}
+		text, _ := row[0].([]byte)
+		equal = equal && n < len(want) && string(text) == want[n]
+	}
+}
+
+func (c *connector) resting() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if clock.Until(c.restUntil) > 0 {
+		return c.silence
+	}
+	return nil
+}
+
+func (c *connector) rest(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.silence, c.restUntil = err, clock.Mark().Add(restAfterSilence)
+}
+
+// WithoutJSON has lists of values be what they are on servers that do not read JSON, for tests.
+func (d *DB) WithoutJSON() {
+	if d.server != nil {
+		d.server.json.Store(new(bool))
+	}
+}

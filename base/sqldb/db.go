@@ -1,0 +1,179 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"gorm.io/gorm"
+)
+
+// DB is one database: the writer and its readers.
+type DB struct {
+	dialect  Dialect
+	writer   *gorm.DB
+	readers  []*gorm.DB
+	next     atomic.Uint32
+	prepared prepared
+	shardBy  string // what ends CREATE TABLE, see Database
+	copyBy   string
+	server   *connector // of the writer; nil with SQLite
+}
+
+func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
+	db := &DB{dialect: Dialect(cfg.Driver), shardBy: cfg.ShardBy, copyBy: cfg.CopyBy}
+	slow := slowThreshold
+	if cfg.Driver == SQLite {
+		slow = 0
+	}
+	gormConfig := &gorm.Config{SkipDefaultTransaction: true, DisableAutomaticPing: true, Logger: sqlLog{log: log, slow: slow, budget: &lineBudget{}}}
+	var err error
+	if cfg.Driver == SQLite {
+		if db.writer, err = openSQLite(ctx, cfg.Writer.Reveal(), gormConfig, 1); err != nil {
+			return nil, err
+		}
+		reader, err := openSQLite(ctx, cfg.Writer.Reveal(), gormConfig, 4)
+		if err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+		db.readers = append(db.readers, reader)
+		return db, nil
+	}
+	if db.writer, db.server, err = openMySQL(cfg.Writer, cfg.patience(), gormConfig, cfg.MaxOpenConns); err != nil {
+		return nil, err
+	}
+	for _, dsn := range cfg.Replicas {
+		reader, _, err := openMySQL(dsn, cfg.patience(), gormConfig, cfg.MaxOpenConns)
+		if err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+		db.readers = append(db.readers, reader)
+	}
+	return db, nil
+}
+
+// Close closes the database's connections.
+func (d *DB) Close() error {
+	var errs []error
+	for _, g := range append([]*gorm.DB{d.writer}, d.readers...) {
+		if g == nil {
+			continue
+		}
+		pool, err := g.DB()
+		if err == nil {
+			err = pool.Close()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// Dialect tells how the database's SQL differs.
+func (d *DB) Dialect() Dialect { return d.dialect }
+
+// readsJSON tells whether the writer reads lists of values as JSON.
+func (d *DB) readsJSON() bool { return d.server != nil && d.server.readsJSON() }
+
+// Writer is the handle for every write and for every read that a decision rests on.
+func (d *DB) Writer(ctx context.Context) *gorm.DB { return d.writer.WithContext(ctx) }
+
+// Current is the handle for reads of how things stand: for people, or for a decision that looks again when it writes. They are of the same server as the writes; in SQLite, which writes
+// on one connection, they do not wait for it.
+func (d *DB) Current(ctx context.Context) *gorm.DB {
+	if d.dialect == SQLiteDialect {
+		return d.Reader(ctx)
+	}
+	return d.Writer(ctx)
+}
+
+// Reader is the handle for lists and reports: a replica when there is one. What it reads may be minutes old.
+func (d *DB) Reader(ctx context.Context) *gorm.DB {
+	if len(d.readers) == 0 {
+		return d.Writer(ctx)
+	}
+	return d.readers[int(d.next.Add(1))%len(d.readers)].WithContext(ctx)
+}
+
+// SQL returns the writer's connection pool, for migrations and metrics.
+func (d *DB) SQL() (*sql.DB, error) { return d.writer.DB() }
+
+// Ping reports whether the writer answers.
+func (d *DB) Ping(ctx context.Context) error {
+	pool, err := d.writer.DB()
+	if err != nil {
+		return err
+	}
+	return pool.PingContext(ctx)
+}
+
+// Tables lists the names of the tables and views that the database has.
+func (d *DB) Tables(ctx context.Context) ([]string, error) {
+	query := "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name"
+	if d.dialect == SQLiteDialect {
+		query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name"
+	}
+	var names []string
+	if err := d.Writer(ctx).Raw(query).Scan(&names).Error; err != nil {
+		return nil, fmt.Errorf("list the tables: %w", err)
+	}
+	return names, nil
+}
+
+// Now returns the database's time in UTC, which all processes compare by.
+func (d *DB) Now(ctx context.Context) (time.Time, error) {
+	var now Time
+	err := d.Writer(ctx).Raw("SELECT " + d.dialect.Now()).Row().Scan(&now)
+	return now.Time, err
+}
+
+// Tx runs fn in a transaction on the writer and runs it again, a few times, when the database gave it up as a
+// deadlock, a lock wait or a snapshot conflict, or when the connection was cut before the commit. fn must therefore have
+// no effects outside tx. A commit whose outcome is unknown (the connection was cut) is returned as an error and not
+// tried again.
+func (d *DB) Tx(ctx context.Context, fn func(tx *gorm.DB) error) error { return d.TxOf(ctx, nil, fn) }
+
+// TxOf is Tx with options.
+func (d *DB) TxOf(ctx context.Context, options *sql.TxOptions, fn func(tx *gorm.DB) error) error {
+	return d.Retry(ctx, func() error {
+		committing := false
+		err := d.Writer(ctx).Transaction(func(tx *gorm.DB) error {
+			err := fn(tx)
+			committing = err == nil
+			return err
+		}, options)
+		if committing && troubleOf(err) == broken {
+			return &unknownCommitError{err}
+		}
+		return err
+	})
+}
+
+// IdempotentTx does the same, and tries again also when the outcome of the commit is unknown: fn must be right when what
+// it did is there already.
+func (d *DB) IdempotentTx(ctx context.Context, fn func(tx *gorm.DB) error) error {
+	return d.Retry(ctx, func() error { return d.Writer(ctx).Transaction(fn) })
+}
+
+// Latest is where reads see all that is committed, each statement by itself, without holding SQLite's one writer.
+func (d *DB) Latest(ctx context.Context) *gorm.DB {
+	if d.dialect == SQLiteDialect {
+		return d.readers[0].WithContext(ctx)
+	}
+	return d.Writer(ctx)
+}
+
+// Snapshot runs fn in a read-only REPEATABLE READ transaction on the writer: all its reads see one moment.
+func (d *DB) Snapshot(ctx context.Context, fn func(tx *gorm.DB) error) error {
+	if d.dialect == SQLiteDialect {
+		// A deferred read transaction of the read handle is a snapshot in WAL mode and does not hold the one writer.
+		return d.Latest(ctx).Transaction(fn, &sql.TxOptions{ReadOnly: true})
+	}
+	return d.Writer(ctx).Transaction(fn, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+}
+
+// Handles returns the handles behind Writer, Reader and Current, the writer first, for tests that look at or break what goes through them.
+func (d *DB) Handles() []*gorm.DB { return append([]*gorm.DB{d.writer}, d.readers...) }

@@ -1,0 +1,373 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/pressly/goose/v3"
+
+	"adsync/migrations"
+)
+
+// MigrationStatus is one migration of one database.
+type MigrationStatus struct {
+	Database string // "config" or "data"
+	Version  int64
+	Name     string
+	Applied  bool
+}
+
+// SchemaError says that a database's tables are not those of this program.
+type SchemaError struct {
+	Database string
+	Have     int64 // the database's version
+	Want     int64 // this program's version; of one that lacks an earlier migration Have is the same
+}
+
+func (e *SchemaError) Error() string {
+	switch {
+	case e.Have == e.Want:
+		return fmt.Sprintf("the %s database is at version %d, but lacks one of the changes before it: run `adsync migrate up`", e.Database, e.Have)
+	case e.Have < e.Want:
+		return fmt.Sprintf("the %s database is at version %d, this program needs %d: run `adsync migrate up`", e.Database, e.Have, e.Want)
+	}
+	return fmt.Sprintf("the %s database is at version %d, newer than this program's %d: run a newer adsync", e.Database, e.Have, e.Want)
+}
+
+func (s *Databases) provider(database string) (*goose.Provider, error) {
+	db := s.database(database)
+	dialect := goose.DialectMySQL
+	if db.dialect == SQLiteDialect {
+		dialect = goose.DialectSQLite3
+	}
+	files, err := migrationFiles(db, database)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := db.SQL()
+	if err != nil {
+		return nil, err
+	}
+	// A table name each, so that both may live in one MySQL schema. Numbers are given when a change is begun, and changes land in another order.
+	return goose.NewProvider(dialect, pool, files, goose.WithTableName(versionTable(database)), goose.WithAllowOutofOrder(true))
+}
+
+func migrationFiles(d *DB, database string) (fs.FS, error) {
+	files, err := fs.Sub(migrations.FS, string(d.dialect)+"/"+database)
+	if err == nil && d.shardBy != "" {
+		files = placedFiles{files, d}
+	}
+	return files, err
+}
+
+func versionTable(database string) string { return "adsync_" + database + "_version" }
+
+func (s *Databases) database(name string) *DB {
+	if name == "data" {
+		return s.Data
+	}
+	return s.Config
+}
+
+var databases = []string{"config", "data"}
+
+// migrateWait is how long one migration waits for another.
+const migrateWait = 2 * time.Minute
+
+// MigrateUp brings both databases to this program's version, and gives the coming days their partitions. It may run while others run it: one
+// after the other.
+func (s *Databases) MigrateUp(ctx context.Context) error {
+	for _, name := range databases {
+		p, err := s.provider(name)
+		if err != nil {
+			return err
+		}
+		if err := checkBinlog(ctx, s.database(name)); err != nil {
+			return fmt.Errorf("migrate the %s database: %w", name, err)
+		}
+		unlock, err := lockMigrations(ctx, s.database(name))
+		if err != nil {
+			return fmt.Errorf("migrate the %s database: %w", name, err)
+		}
+		if err = mendVersions(ctx, s.database(name), versionTable(name)); err == nil {
+			err = s.dropWidths(ctx, name)
+		}
+		if err == nil {
+			err = s.migrateUp(ctx, name, p)
+		}
+		if err == nil {
+			err = errors.Join(s.makeWidths(ctx, name), setVersionCharset(ctx, s.database(name), versionTable(name)))
+		}
+		if err == nil && name == "data" {
+			err = errors.Join(ensureOneRow(ctx, s.Data), s.ensureComingPartitions(ctx))
+		}
+		unlock()
+		if err != nil {
+			return fmt.Errorf("migrate the %s database: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// migrateUp applies what is missing. MySQL commits an ALTER TABLE by itself: a migration that ended between that and the
+// note of its version finds its columns, or keys, there already, and is finished statement by statement.
+func (s *Databases) migrateUp(ctx context.Context, name string, p *goose.Provider) error {
+	for {
+		_, err := p.Up(ctx)
+		partial, ok := errors.AsType[*goose.PartialError](err)
+		if !ok || !alteredBefore(partial.Err) {
+			return err
+		}
+		if err := s.finishMigration(ctx, name, partial.Failed.Source.Path); err != nil {
+			return err
+		}
+		note := "INSERT INTO " + versionTable(name) + " (version_id, is_applied) VALUES (?, ?)"
+		if err := s.database(name).Writer(ctx).Exec(note, partial.Failed.Source.Version, true).Error; err != nil {
+			return err
+		}
+	}
+}
+
+// finishMigration carries out a migration of which some was done before: its other statements may be carried out twice.
+func (s *Databases) finishMigration(ctx context.Context, database, file string) error {
+	db := s.database(database)
+	files, err := migrationFiles(db, database)
+	if err != nil {
+		return err
+	}
+	text, err := fs.ReadFile(files, file)
+	if err != nil {
+		return err
+	}
+	up, _, _ := strings.Cut(string(text), "-- +goose Down")
+	for statement := range strings.SplitSeq(up, ";\n") { // As all of them end.
+		if statement = withoutComments(statement); statement == "" {
+			continue
+		}
+		if err := db.Writer(ctx).Exec(statement).Error; err != nil && !alteredBefore(err) {
+			return fmt.Errorf("finish %s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// ErrStatementBinlog says that the server cannot write what adsync writes.
+var ErrStatementBinlog = errors.New("the server's binlog_format is STATEMENT, with which it refuses every change of a row at the isolation level READ COMMITTED: " +
+	"set it to ROW or MIXED, in the server's configuration and by SET GLOBAL, and connect anew")
+
+// checkBinlog returns ErrStatementBinlog when the server keeps a binary log of statements alone (its error 1665).
+func checkBinlog(ctx context.Context, d *DB) error {
+	if d.dialect == SQLiteDialect {
+		return nil
+	}
+	pool, err := d.SQL()
+	if err != nil {
+		return err
+	}
+	set, err := variables(ctx, pool, "log_bin", "binlog_format")
+	if err != nil {
+		return err
+	}
+	if statementBinlog(set) {
+		return ErrStatementBinlog
+	}
+	return nil
+}
+
+func statementBinlog(set map[string]string) bool {
+	return set["binlog_format"] == "STATEMENT" && (set["log_bin"] == "ON" || set["log_bin"] == "1")
+}
+
+// blankVersions reports whether a table of versions is there without a row. MySQL commits the making of the table by itself, and goose, which is to write
+// the first row then, takes an empty one for damage: a first migration leaves it when it is killed in between, or when the server refuses the row.
+func blankVersions(ctx context.Context, d *DB, table string) (bool, error) {
+	tables, err := d.Tables(ctx)
+	if err != nil || !slices.Contains(tables, table) {
+		return false, err
+	}
+	filled, err := Exists(d.Writer(ctx), "SELECT 1 FROM "+table+" LIMIT 1")
+	if err != nil {
+		return false, fmt.Errorf("look into %s: %w", table, err)
+	}
+	return !filled, nil
+}
+
+// mendVersions gives a blank table of versions its first row. It is called under the lock of migrations.
+func mendVersions(ctx context.Context, d *DB, table string) error {
+	blank, err := blankVersions(ctx, d, table)
+	if err == nil && blank {
+		err = d.Writer(ctx).Exec("INSERT INTO "+table+" (version_id, is_applied) VALUES (0, ?)", true).Error
+	}
+	return err
+}
+
+// setVersionCharset gives the table that goose makes the character set of all others: goose leaves it to the database.
+func setVersionCharset(ctx context.Context, d *DB, table string) error {
+	if d.dialect == SQLiteDialect {
+		return nil
+	}
+	other, err := Exists(d.Writer(ctx), "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ? AND table_collation <> 'utf8mb4_bin'", table)
+	if err == nil && other {
+		err = d.Writer(ctx).Exec("ALTER TABLE " + table + " CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin").Error
+	}
+	if err != nil {
+		return fmt.Errorf("set the character set of %s: %w", table, err)
+	}
+	return nil
+}
+
+// ErrNoOneRow says that changes by lists of keys would change nothing.
+var ErrNoOneRow = errors.New("the table one_row of the data database has no row: run `adsync migrate up`")
+
+// checkOneRow returns ErrNoOneRow when the table that changes by lists of keys begin with is empty.
+func checkOneRow(ctx context.Context, d *DB) error {
+	there, err := Exists(d.Writer(ctx), "SELECT 1 FROM one_row WHERE id = 1")
+	if err != nil {
+		return fmt.Errorf("look into one_row: %w", err)
+	}
+	if !there {
+		return ErrNoOneRow
+	}
+	return nil
+}
+
+// ensureOneRow gives one_row its row, should a restored database lack it.
+func ensureOneRow(ctx context.Context, d *DB) error {
+	if err := checkOneRow(ctx, d); !errors.Is(err, ErrNoOneRow) {
+		return err
+	}
+	return d.Writer(ctx).Exec(d.dialect.InsertIgnore() + "one_row (id) VALUES (1)").Error
+}
+
+// alteredBefore reports whether a statement failed because the column or the key that it adds is there.
+func alteredBefore(err error) bool {
+	e, ok := errors.AsType[*mysql.MySQLError](err)
+	return ok && (e.Number == 1060 || e.Number == 1061)
+}
+
+// lockMigrations keeps a server's other migrations waiting until unlock: MySQL commits each change of a table by
+// itself, and a column cannot be added twice.
+func lockMigrations(ctx context.Context, d *DB) (unlock func(), err error) {
+	if d.dialect == SQLiteDialect {
+		return func() {}, nil // One writer at a time, and a migration is one transaction.
+	}
+	pool, err := d.SQL()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// The session is idle while the migrations run in others, and would end with the lock.
+	if _, err := conn.ExecContext(ctx, "SET SESSION wait_timeout = 86400"); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	var got sql.NullInt64
+	// A lock belongs to the server, not to a schema: deployments that share one wait for each other for a moment.
+	err = conn.QueryRowContext(ctx, "SELECT GET_LOCK('adsync_migrate', ?)", int(migrateWait.Seconds())).Scan(&got)
+	if err == nil && got.Int64 != 1 {
+		err = fmt.Errorf("another migration has been running for %s", migrateWait)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return func() {
+		// The lock ends with its session at the latest.
+		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT RELEASE_LOCK('adsync_migrate')")
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // The pool must not keep a session of another kind.
+		conn.Close()
+	}, nil
+}
+
+// MigrateDown takes the newest migration of each database back, with the data in its tables.
+func (s *Databases) MigrateDown(ctx context.Context) error {
+	for _, name := range databases {
+		p, err := s.provider(name)
+		if err != nil {
+			return err
+		}
+		if err := s.dropWidths(ctx, name); err != nil {
+			return fmt.Errorf("migrate the %s database down: %w", name, err)
+		}
+		if _, err := p.Down(ctx); err != nil && !errors.Is(err, goose.ErrNoNextVersion) {
+			return fmt.Errorf("migrate the %s database down: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// versions returns the newest version that a database has, which this program may not know, and every migration that this program knows,
+// oldest first.
+func (s *Databases) versions(ctx context.Context, name string) (have int64, all []MigrationStatus, err error) {
+	p, err := s.provider(name)
+	if err != nil {
+		return 0, nil, err
+	}
+	isBlank, err := blankVersions(ctx, s.database(name), versionTable(name))
+	if err != nil {
+		return 0, nil, fmt.Errorf("version of the %s database: %w", name, err)
+	}
+	if isBlank {
+		for _, source := range p.ListSources() {
+			all = append(all, MigrationStatus{Database: name, Version: source.Version, Name: source.Path})
+		}
+		return 0, all, nil
+	}
+	list, err := p.Status(ctx)
+	if err == nil {
+		have, err = p.GetDBVersion(ctx)
+	}
+	if err != nil {
+		return 0, nil, fmt.Errorf("version of the %s database: %w", name, err)
+	}
+	for _, m := range list {
+		all = append(all, MigrationStatus{Database: name, Version: m.Source.Version, Name: m.Source.Path, Applied: m.State == goose.StateApplied})
+	}
+	return have, all, nil
+}
+
+// MigrationStatus lists every migration that this program knows, oldest first.
+func (s *Databases) MigrationStatus(ctx context.Context) ([]MigrationStatus, error) {
+	var all []MigrationStatus
+	for _, name := range databases {
+		_, known, err := s.versions(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, known...)
+	}
+	return all, nil
+}
+
+// CheckSchema returns a SchemaError for each database whose tables are older or newer than this program, and ErrNoOneRow when that row is missing.
+func (s *Databases) CheckSchema(ctx context.Context) error {
+	var errs []error
+	for _, name := range databases {
+		if err := checkBinlog(ctx, s.database(name)); err != nil {
+			return fmt.Errorf("%s database: %w", name, err)
+		}
+		have, known, err := s.versions(ctx, name)
+		if err != nil {
+			return err
+		}
+		want := known[len(known)-1].Version
+		switch {
+		case have != want || slices.ContainsFunc(known, func(m MigrationStatus) bool { return !m.Applied }):
+			errs = append(errs, &SchemaError{Database: name, Have: have, Want: want})
+		case name == "data":
+			errs = append(errs, checkOneRow(ctx, s.Data))
+		}
+	}
+	return errors.Join(errs...)
+}

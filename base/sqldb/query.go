@@ -1,0 +1,65 @@
+package sqldb
+
+import (
+	"database/sql"
+	"errors"
+	"slices"
+
+	"gorm.io/gorm"
+)
+
+// Exists tells whether a query of the number 1 finds a row.
+func Exists(tx *gorm.DB, query string, args ...any) (bool, error) {
+	var one int
+	err := tx.Raw(query, args...).Row().Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// EachText reads rows of three texts.
+func EachText(query *gorm.DB, each func(a, b, c string)) error {
+	rows, err := query.Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var a, b, c string
+		if err := rows.Scan(&a, &b, &c); err != nil {
+			return err
+		}
+		each(a, b, c)
+	}
+	return rows.Err()
+}
+
+// FirstError returns the first of some errors that is not nil.
+func FirstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AppendNew appends what is not there yet.
+func AppendNew[T comparable](all []T, v T) []T {
+	if slices.Contains(all, v) {
+		return all
+	}
+	return append(all, v)
+}
+
+// TextOf is what was read, or the same text as it was before: of thousands of rows it mostly is.
+func TextOf(read sql.RawBytes, before string) string {
+	if string(read) == before {
+		return before
+	}
+	return string(read)
+}
+
+// ErrNotFound says that there is no such row.
+var ErrNotFound = errors.New("not found")

@@ -1,0 +1,199 @@
+package sqldb
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"adsync/base/rawtable"
+)
+
+// Place is where the rows of a table of the data database are when a proxy spreads it over several servers. The config database is
+// small and stays whole.
+type Place string
+
+// The places.
+const (
+	ByRun      Place = "by run"      // each row on the shard of its run's id
+	ByAccount  Place = "by account"  // each row on the shard of its account's id
+	EveryShard Place = "every shard" // a small table that statements of each shard read beside their own: all shards have all of it
+	OneServer  Place = "one server"  // small, and never joined to what is sharded: all rows on one server
+)
+
+// places has the tables of the data database but the days of the log and the platforms' raw tables. The shard's key is a part of each unique key of
+// its table, is never updated, and stands as a value in each statement of the hot path.
+var places = map[string]Place{
+	"run":          ByRun, // by id
+	"subtask_due":  ByRun,
+	"subtask_dead": ByRun,
+
+	"coverage":        ByAccount,
+	"hole":            ByAccount,
+	"unusable_value":  ByAccount,
+	"report_daily":    ByAccount,
+	"report_hourly":   ByAccount,
+	"binding_applied": ByAccount, // summaries join it to the reports
+	"account_balance": ByAccount,
+	"fund_daily":      ByAccount,
+	"object_name":     ByAccount,
+	"config_change":   ByAccount,
+	"creative_asset":  ByAccount,
+	"reconciliation":  ByAccount,
+	"wide_day":        ByAccount,
+	"wide_daily":      ByAccount,
+
+	"leader":     EveryShard, // what the leader writes reads its row with a lock, in the same statement
+	"stop_order": EveryShard, // outcomes read it where they end a run
+	"one_row":    EveryShard, // changes by lists of keys begin with it
+
+	"tick":                OneServer,
+	"tick_answer":         OneServer,
+	"manual_order":        OneServer,
+	"task_schedule":       OneServer,
+	"task_good":           OneServer,
+	"assignment":          OneServer,
+	"redis_reached":       OneServer,
+	"redis_server":        OneServer,
+	"summary_daily":       OneServer, // games, not accounts
+	"summary_hourly":      OneServer,
+	"summary_fence":       OneServer,
+	"summary_rebound":     OneServer,
+	"pruned":              OneServer,
+	"report_tombstone":    OneServer, // a warehouse reads it by time; rows of summaries have no account
+	"partner_daily":       OneServer, // its account may become known later, and so cannot be its key
+	"partner_cursor":      OneServer,
+	"partner_unusable":    OneServer,
+	"adsync_data_version": OneServer,
+}
+
+// LogTablePrefix begins the names of the tables that hold the days of the log.
+const LogTablePrefix = "task_log_"
+
+// LogTablePattern is what the tables of the days of the log are called.
+var LogTablePattern = regexp.MustCompile(`^task_log_\d{8}$`)
+
+// Places returns where the tables of the data database are, those of the platforms with them, but without the days of the log.
+func Places(raw []rawtable.Table) map[string]Place {
+	all := maps.Clone(places)
+	for _, t := range raw {
+		all[t.Name] = ByAccount
+	}
+	return all
+}
+
+// placeOf returns where a table is; what is not named is a platform's.
+func placeOf(table string) Place {
+	place, known := places[table]
+	switch {
+	case LogTablePattern.MatchString(table):
+		return ByRun
+	case known:
+		return place
+	default:
+		return ByAccount
+	}
+}
+
+// ShardKey returns the column of a table that says on which shard a row is.
+func (p Place) ShardKey(table string) string {
+	switch {
+	case p == ByAccount:
+		return "account_id"
+	case p == ByRun && table == "run":
+		return "id"
+	case p == ByRun:
+		return "run_id"
+	default:
+		return ""
+	}
+}
+
+// shardKeyPlace stands for a table's key in Database.ShardBy.
+const shardKeyPlace = "{key}"
+
+// Placing ends the CREATE TABLE of a table of the data database: what has the proxy put it in its place.
+func Placing(d *DB, table string) string {
+	place := placeOf(table)
+	switch key := place.ShardKey(table); {
+	case d.shardBy == "" || place == OneServer:
+		return ""
+	case key != "":
+		return " " + strings.ReplaceAll(d.shardBy, shardKeyPlace, key)
+	default:
+		return " " + d.copyBy
+	}
+}
+
+// placedFiles are migrations that put each table in its place.
+type placedFiles struct {
+	fs.FS
+	db *DB
+}
+
+// created finds a table with its options, before which partitions do not come.
+var created = regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\w+) \([^;]*?\n\) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`)
+
+// Open implements fs.FS.
+func (f placedFiles) Open(name string) (fs.File, error) {
+	file, err := f.FS.Open(name)
+	if err != nil || !strings.HasSuffix(name, ".sql") {
+		return file, err
+	}
+	text, err := io.ReadAll(file)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	placed := created.ReplaceAllFunc(text, func(table []byte) []byte {
+		return append(slices.Clone(table), Placing(f.db, string(created.FindSubmatch(table)[1]))...)
+	})
+	return placedFile{file, bytes.NewReader(placed)}, nil
+}
+
+type placedFile struct {
+	fs.File
+	text *bytes.Reader
+}
+
+// Read implements fs.File.
+func (f placedFile) Read(p []byte) (int, error) { return f.text.Read(p) }
+
+// OnShards names the shards of a table's rows that a statement reaches by their keys: the values of the shard's key, as a condition that begins with
+// AND. A proxy reads conditions, and would have to ask all shards for what stands in a list alone. SQLite has no proxy in front of it.
+func OnShards(d *DB, table string, key []string, keys [][]any) (condition string, args []any) {
+	column := placeOf(table).ShardKey(table)
+	i := slices.Index(key, column)
+	if i < 0 {
+		return "", nil
+	}
+	return among(d, column, len(keys), func(row int) any { return keys[row][i] })
+}
+
+// onShardsOf is the same for a statement that joins the table, as t, to a list. What all its rows say is in the statement's condition already.
+func onShardsOf(d *DB, table string, v *Values) (condition string, args []any) {
+	column := placeOf(table).ShardKey(table)
+	for _, c := range v.listed() {
+		if c.name == column {
+			return among(d, "t."+column, v.Rows, c.value)
+		}
+	}
+	return "", nil
+}
+
+func among(d *DB, column string, n int, value func(row int) any) (condition string, args []any) {
+	if d.dialect == SQLiteDialect {
+		return "", nil
+	}
+	known := map[any]bool{}
+	for row := range n {
+		if v := value(row); row == 0 || args[len(args)-1] != v && !known[v] {
+			known[v] = true
+			args = append(args, v)
+		}
+	}
+	return " AND " + column + " IN (" + strings.TrimSuffix(strings.Repeat("?, ", len(args)), ", ") + ")", args
+}

@@ -1,0 +1,108 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"gorm.io/gorm"
+	"gorm.io/gorm/logger"
+
+	"adsync/base/clock"
+)
+
+// slowThreshold is how long a statement may take before the log names it. SQLite statements also wait for the one
+// writer, which says nothing of the statement.
+const slowThreshold = 500 * time.Millisecond
+
+// sqlTextMax cuts a statement in the log: the rest of a batch of a thousand rows is more of the same.
+const sqlTextMax = 240
+
+// A server that is slow is slow for every statement: of those it makes slow within slowWindow, slowLines are named.
+const (
+	slowWindow = time.Minute
+	slowLines  = 5
+)
+
+// sqlLog logs failed and slow statements, without their values: some of them are tokens.
+type sqlLog struct {
+	log    *slog.Logger
+	slow   time.Duration // 0 = never
+	budget *lineBudget
+}
+
+// lineBudget counts the lines of a window.
+type lineBudget struct {
+	mu      sync.Mutex
+	since   time.Time
+	lines   int
+	leftOut int
+}
+
+// take reports whether one more line may be written, and how many were left out before it.
+func (b *lineBudget) take() (leftOut int, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if clock.Since(b.since) > slowWindow {
+		b.since, b.lines = clock.Mark(), 0
+	}
+	if b.lines++; b.lines > slowLines {
+		b.leftOut++
+		return 0, false
+	}
+	leftOut, b.leftOut = b.leftOut, 0
+	return leftOut, true
+}
+
+var (
+	_ logger.Interface  = sqlLog{}
+	_ gorm.ParamsFilter = sqlLog{}
+)
+
+// LogMode implements logger.Interface; the level is the slog logger's.
+func (l sqlLog) LogMode(logger.LogLevel) logger.Interface { return l }
+
+// Info implements logger.Interface.
+func (l sqlLog) Info(ctx context.Context, text string, args ...any) {
+	l.log.DebugContext(ctx, "gorm says", "text", fmt.Sprintf(text, args...))
+}
+
+// Warn implements logger.Interface.
+func (l sqlLog) Warn(ctx context.Context, text string, args ...any) {
+	l.log.WarnContext(ctx, "gorm warns", "text", fmt.Sprintf(text, args...))
+}
+
+// Error implements logger.Interface. What failed is returned to the caller, who logs it or handles it.
+func (l sqlLog) Error(ctx context.Context, text string, args ...any) {
+	l.log.DebugContext(ctx, "gorm says", "text", fmt.Sprintf(text, args...))
+}
+
+// ParamsFilter implements gorm.ParamsFilter: values never reach a log.
+func (l sqlLog) ParamsFilter(_ context.Context, sql string, _ ...any) (string, []any) {
+	return sql, nil
+}
+
+// Trace implements logger.Interface.
+func (l sqlLog) Trace(ctx context.Context, begin time.Time, fc func() (sql string, rows int64), err error) {
+	took := clock.Since(begin)
+	failed := err != nil && !errors.Is(err, gorm.ErrRecordNotFound)
+	slow := l.slow > 0 && took > l.slow
+	if !failed && !slow {
+		return
+	}
+	if failed {
+		// Who asked for the statement gets the error, and logs it or handles it.
+		if l.log.Enabled(ctx, slog.LevelDebug) {
+			sql, rows := fc()
+			l.log.DebugContext(ctx, "failed SQL statement", "duration", took.Round(time.Millisecond), "rows", rows, "sql", Cut(sql, sqlTextMax), "err", err)
+		}
+		return
+	}
+	if leftOut, ok := l.budget.take(); ok {
+		sql, rows := fc()
+		l.log.WarnContext(ctx, "slow SQL statement", "duration", took.Round(time.Millisecond), "rows", rows, "sql", Cut(sql, sqlTextMax), "lines_left_out", leftOut)
+	}
+}

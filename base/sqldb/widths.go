@@ -1,0 +1,137 @@
+package sqldb
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"adsync/migrations"
+)
+
+// SQLite's columns take texts of any length and of any letters. What is tried on SQLite alone would then fail on MySQL for the first time, so
+// triggers refuse there what the columns of the same tables refuse on MySQL. They follow from MySQL's migrations, which name the widths.
+
+// textColumn is a column that takes so many characters.
+type textColumn struct {
+	name       string
+	characters int
+	ascii      bool // and no others
+}
+
+var (
+	createdTable = regexp.MustCompile(`^CREATE TABLE IF NOT EXISTS (\w+) \(`)
+	alteredTable = regexp.MustCompile(`^ALTER TABLE (\w+)`)
+	definedText  = regexp.MustCompile(`(?m)^\s+(\w+) (?:VAR)?CHAR\((\d+)\)([^,\n]*)`)
+	widened      = regexp.MustCompile(`MODIFY(?: COLUMN)? (\w+) (?:TEXT|MEDIUMTEXT|LONGTEXT)\b`)
+	addedText    = regexp.MustCompile(`(?:ADD|MODIFY)(?: COLUMN)? (\w+) (?:VAR)?CHAR\((\d+)\)([^,;]*)`)
+)
+
+// textColumns returns the columns of limited texts that MySQL's migrations of a database define, by table.
+func textColumns(database string) (map[string]map[string]textColumn, error) {
+	tables := map[string]map[string]textColumn{}
+	files, err := fs.Glob(migrations.FS, MySQL+"/"+database+"/*.sql")
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(files)
+	for _, file := range files {
+		text, err := fs.ReadFile(migrations.FS, file)
+		if err != nil {
+			return nil, err
+		}
+		up, _, _ := strings.Cut(string(text), "-- +goose Down")
+		for statement := range strings.SplitSeq(up, ";\n") {
+			statement = withoutComments(statement)
+			table, defined := createdTable.FindStringSubmatch(statement), definedText
+			if table == nil {
+				table, defined = alteredTable.FindStringSubmatch(statement), addedText
+			}
+			if table == nil {
+				continue
+			}
+			if tables[table[1]] == nil {
+				tables[table[1]] = map[string]textColumn{}
+			}
+			for _, c := range defined.FindAllStringSubmatch(statement, -1) {
+				characters, err := strconv.Atoi(c[2])
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", file, err)
+				}
+				tables[table[1]][c[1]] = textColumn{name: c[1], characters: characters, ascii: strings.Contains(c[3], "ascii")}
+			}
+			for _, c := range widened.FindAllStringSubmatch(statement, -1) {
+				delete(tables[table[1]], c[1])
+			}
+		}
+	}
+	return tables, nil
+}
+
+func withoutComments(statement string) string {
+	lines := slices.DeleteFunc(strings.Split(statement, "\n"), func(line string) bool { return strings.HasPrefix(line, "--") })
+	return strings.TrimSpace(strings.Join(lines, "\n"))
+}
+
+// unfitText is what the triggers say of a text that does not fit, before the name of its table.
+const unfitText = "a text does not fit its column of "
+
+// widthTriggers are the ends of the names of the triggers.
+var widthTriggers = map[string]string{"_fits_insert": "INSERT", "_fits_update": "UPDATE"}
+
+// makeWidths has SQLite refuse texts that do not fit MySQL's columns. It may be repeated.
+func (s *Databases) makeWidths(ctx context.Context, database string) error {
+	db := s.database(database)
+	if db.dialect != SQLiteDialect {
+		return nil
+	}
+	tables, err := textColumns(database)
+	if err != nil {
+		return err
+	}
+	have, err := db.Tables(ctx)
+	if err != nil {
+		return err
+	}
+	for _, table := range slices.Sorted(maps.Keys(tables)) {
+		if !slices.Contains(have, table) || len(tables[table]) == 0 {
+			continue
+		}
+		var wrong []string
+		for _, name := range slices.Sorted(maps.Keys(tables[table])) {
+			c := tables[table][name]
+			wrong = append(wrong, fmt.Sprintf("length(NEW.%s) > %d", c.name, c.characters))
+			if c.ascii {
+				wrong = append(wrong, fmt.Sprintf("length(CAST(NEW.%[1]s AS BLOB)) > length(NEW.%[1]s)", c.name))
+			}
+		}
+		for end, verb := range widthTriggers {
+			sql := "CREATE TRIGGER IF NOT EXISTS " + table + end + " BEFORE " + verb + " ON " + table + " WHEN " + strings.Join(wrong, " OR ") +
+				" BEGIN SELECT RAISE(ABORT, '" + unfitText + table + "'); END"
+			if err := db.Writer(ctx).Exec(sql).Error; err != nil {
+				return fmt.Errorf("limit the texts of %s: %w", table, err)
+			}
+		}
+	}
+	return nil
+}
+
+// dropWidths removes what makeWidths made: a column that a trigger reads cannot be dropped.
+func (s *Databases) dropWidths(ctx context.Context, database string) error {
+	db := s.database(database)
+	if db.dialect != SQLiteDialect {
+		return nil
+	}
+	var names []string
+	err := db.Writer(ctx).Raw("SELECT name FROM sqlite_master WHERE type = 'trigger' AND (name LIKE '%!_fits!_insert' ESCAPE '!' OR name LIKE '%!_fits!_update' ESCAPE '!')").Scan(&names).Error
+	for _, name := range names {
+		if err == nil {
+			err = db.Writer(ctx).Exec("DROP TRIGGER IF EXISTS " + name).Error
+		}
+	}
+	return err
+}

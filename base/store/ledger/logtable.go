@@ -1,0 +1,88 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"adsync/base/day"
+	"adsync/base/sqldb"
+	"adsync/base/task"
+)
+
+// LogTable returns the table that holds the rows of a run's subtasks: that of the UTC day in the run's id, whatever
+// the clock says now.
+func LogTable(runID int64) string { return logTableOf(task.LogDay(runID)) }
+
+// sameLogTable tells whether the rows of two runs are in one table.
+func sameLogTable(a, b int64) bool { return a == b || task.LogDay(a) == task.LogDay(b) }
+
+func logTableOf(d day.Day) string {
+	return sqldb.LogTablePrefix + strings.ReplaceAll(d.String(), "-", "")
+}
+
+// EnsureLogTable makes the log table of a UTC day if it is not there.
+func (s RunRows) EnsureLogTable(ctx context.Context, d day.Day) error {
+	suffix := " WITHOUT ROWID"
+	integer, instant := "INTEGER", "DATETIME"
+	text := func(name string, characters int) string { return name + " " + s.Data.TextType(name, characters) }
+	if s.Data.Dialect() == sqldb.MySQLDialect {
+		suffix = " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
+		integer, instant = "BIGINT", "DATETIME(3)"
+	}
+	// No index on state: nothing counts or searches a day's rows by state but the one count that ends a fan-out.
+	sql := "CREATE TABLE IF NOT EXISTS " + logTableOf(d) + ` (
+  run_id ` + integer + ` NOT NULL,
+  account_id ` + integer + ` NOT NULL,
+  ` + text("part", 96) + ` NOT NULL,
+  ` + text("state", 16) + ` NOT NULL,
+  delivery ` + integer + ` NOT NULL,
+  attempt ` + integer + ` NOT NULL,
+  ` + text("node", 64) + ` NOT NULL DEFAULT '',
+  created_at ` + instant + ` NOT NULL,
+  started_at ` + instant + ` NULL,
+  ended_at ` + instant + ` NULL,
+  ` + text("error_class", 16) + ` NOT NULL DEFAULT '',
+  ` + text("error_text", 1024) + ` NOT NULL DEFAULT '',
+  rows_written ` + integer + ` NOT NULL DEFAULT 0,
+  api_calls ` + integer + ` NOT NULL DEFAULT 0,
+  ` + text("batch", 32) + ` NOT NULL DEFAULT '',
+  PRIMARY KEY (run_id, account_id, part)
+)` + suffix + sqldb.Placing(s.Data, logTableOf(d))
+	if err := s.Data.Writer(ctx).Exec(sql).Error; err != nil {
+		return fmt.Errorf("create %s: %w", logTableOf(d), err)
+	}
+	return nil
+}
+
+// LogDays returns the UTC days that have a log table, oldest first.
+func (s RunRows) LogDays(ctx context.Context) ([]day.Day, error) {
+	query := "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name LIKE 'task\\_log\\_%' ORDER BY table_name"
+	if s.Data.Dialect() == sqldb.SQLiteDialect {
+		query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'task!_log!_%' ESCAPE '!' ORDER BY name"
+	}
+	var names []string
+	if err := s.Data.Writer(ctx).Raw(query).Scan(&names).Error; err != nil {
+		return nil, fmt.Errorf("list log tables: %w", err)
+	}
+	var days []day.Day
+	for _, name := range names {
+		if !sqldb.LogTablePattern.MatchString(name) {
+			continue
+		}
+		digits := strings.TrimPrefix(name, sqldb.LogTablePrefix)
+		d, err := day.Parse(digits[:4] + "-" + digits[4:6] + "-" + digits[6:])
+		if err == nil {
+			days = append(days, d)
+		}
+	}
+	return days, nil
+}
+
+// DropLogTable drops a day's log table whole. Dead subtasks live elsewhere and stay.
+func (s RunRows) DropLogTable(ctx context.Context, d day.Day) error {
+	if err := s.Data.Writer(ctx).Exec("DROP TABLE IF EXISTS " + logTableOf(d)).Error; err != nil {
+		return fmt.Errorf("drop %s: %w", logTableOf(d), err)
+	}
+	return nil
+}

@@ -1,0 +1,484 @@
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	sqlitedriver "github.com/glebarez/go-sqlite"
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+
+	"adsync/base/lease"
+	"adsync/base/plural"
+	"adsync/base/sqldb"
+	"adsync/base/store/leader"
+	"adsync/base/task"
+)
+
+// Outcome is what one delivery of a subtask came to.
+type Outcome struct {
+	task.Key
+	Media    string
+	Lane     string
+	TaskID   int64
+	Delivery int // of the message that was worked on; the row must still hold it
+	Attempt  int // failures so far, this one included
+	// State is any but Waiting. Retrying and Deferred need DueAt; a Failed subtask is kept as dead.
+	State      task.State
+	DueAt      time.Time
+	Reason     string // why it waits
+	WaitsFor   string // what a Deferred one waits for beside its time, such as task.PauseRef; who ends that makes it due
+	ErrorClass string
+	ErrorText  string // cut to ErrorTextMax characters
+	Node       string // who worked on it
+	StartedAt  time.Time
+	EndedAt    time.Time
+	Rows       int // rows written by this try
+	Calls      int // API calls spent by this try; the row adds them up
+}
+
+// ErrorTextMax is how many characters of an error's text a subtask's row keeps.
+const ErrorTextMax = 1024
+
+// ApplyOutcomes writes outcomes to the subtasks' rows and adds them to the counts of their runs, in one transaction:
+// what is counted is exactly what the rows say, whatever is delivered twice, late or in another order.
+//
+// An outcome changes its row only if the row is still open and holds the outcome's delivery; stale counts those that
+// changed nothing, because they are older than the row, because it has ended, or because it is gone with its day's
+// table. The order of outcomes does not matter; of two for the same delivery one counts.
+//
+// A subtask that was queued behind one that ends here becomes due in the same transaction.
+//
+// After an error nothing is known: the transaction may have been committed unseen. Applying the same outcomes again
+// is right in either case: what they have changed already they find stale.
+func (s Outcomes) ApplyOutcomes(ctx context.Context, outcomes []Outcome) (stale int, err error) {
+	return s.applyOutcomes(ctx, outcomes, s.Data.IdempotentTx)
+}
+
+// ApplyLeaderOutcomes does the same for outcomes that the leader decides on, as long as the lease holds. It returns
+// lease.ErrStaleLease when it does not.
+func (s Outcomes) ApplyLeaderOutcomes(ctx context.Context, l lease.Lease, outcomes []Outcome) (stale int, err error) {
+	return s.applyOutcomes(ctx, outcomes, func(ctx context.Context, fn func(tx *gorm.DB) error) error {
+		return leader.IdempotentTx(ctx, s.Data, l, fn)
+	})
+}
+
+func (s Outcomes) applyOutcomes(ctx context.Context, outcomes []Outcome, inTx func(context.Context, func(tx *gorm.DB) error) error) (stale int, err error) {
+	sorted, err := prepareOutcomes(outcomes)
+	if err != nil || len(sorted) == 0 {
+		return 0, err
+	}
+	var done changed
+	err = inTx(ctx, func(tx *gorm.DB) error {
+		var err error
+		// Locks are taken in one order by everyone: the leader's row, subtasks by key, then what hangs on them, then runs
+		// by id. The run's row comes last since every consumer wants it: it is held for two statements and the commit, and
+		// a little longer by the outcome that ends the run.
+		if done, err = changeSubtasks(s.Databases, tx, sorted); err != nil || len(done.outcomes) == 0 {
+			return err
+		}
+		if err := changeDue(s.Databases, tx, done); err != nil {
+			return err
+		}
+		if err := releaseQueued(s.Databases, tx, done.outcomes); err != nil {
+			return err
+		}
+		if err := s.insertDead(tx, done.outcomes); err != nil {
+			return err
+		}
+		return s.countOutcomes(tx, done.outcomes)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("apply %d outcomes: %w", len(sorted), err)
+	}
+	return len(outcomes) - len(done.outcomes), nil
+}
+
+// prepareOutcomes returns the outcomes by key, one for each delivery, with texts that fit their columns: a text that
+// the database refuses would hold up every outcome beside it.
+func prepareOutcomes(outcomes []Outcome) ([]Outcome, error) {
+	sorted := slices.Clone(outcomes)
+	slices.SortStableFunc(sorted, func(a, b Outcome) int {
+		return cmp.Or(compareKeys(a.Key, b.Key), cmp.Compare(a.Delivery, b.Delivery))
+	})
+	sorted = slices.CompactFunc(sorted, func(a, b Outcome) bool { return a.Key == b.Key && a.Delivery == b.Delivery })
+	for i := range sorted {
+		o := &sorted[i]
+		switch o.State {
+		case task.Retrying, task.Deferred:
+			if o.DueAt.IsZero() {
+				return nil, fmt.Errorf("outcome %s of %v has no due time", o.State, o.Key)
+			}
+		case task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded:
+		default:
+			return nil, fmt.Errorf("%q of %v is no outcome", o.State, o.Key)
+		}
+		o.Media, o.Lane, o.Node = sqldb.Cut(o.Media, 32), sqldb.Cut(o.Lane, 32), sqldb.Cut(o.Node, 64)
+		o.Reason, o.WaitsFor = sqldb.Cut(o.Reason, 255), sqldb.Cut(o.WaitsFor, 64)
+		o.ErrorClass, o.ErrorText = sqldb.Cut(o.ErrorClass, 16), sqldb.Cut(o.ErrorText, ErrorTextMax)
+	}
+	return sorted, nil
+}
+
+func compareKeys(a, b task.Key) int {
+	return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.Part, b.Part))
+}
+
+// openStates is the set of task.State.Open as SQL.
+const openStates = "('waiting', 'retrying', 'deferred')"
+
+// changed is what a batch of outcomes has changed.
+type changed struct {
+	outcomes []Outcome
+	// fresh is that all of the rows were as they had been made: none was ever put off, so nothing of them is in subtask_due.
+	fresh bool
+}
+
+// changeSubtasks updates the rows that are open and hold their outcome's delivery, and returns the outcomes of those.
+func changeSubtasks(s *sqldb.Databases, tx *gorm.DB, sorted []Outcome) (changed, error) {
+	// A new mark for each try: the rows of a try that was undone, or committed unseen, must not look like this one's.
+	batch := strconv.FormatUint(rand.Uint64(), 36)
+	most := s.Data.RowsPerStatement(outcomeColumns)
+	all := changed{fresh: true}
+	for len(sorted) > 0 {
+		table := LogTable(sorted[0].RunID)
+		n, fit := 1, s.Data.FittingOf(min(most, len(sorted)), func(i int) int { return outcomeBytes + len(sorted[i].Part) + len(sorted[i].ErrorText) })
+		for n < fit && sameLogTable(sorted[n].RunID, sorted[0].RunID) {
+			n++
+		}
+		part := sorted[:n]
+		sorted = sorted[n:]
+		if err := (Outcomes{Databases: s}).changeSome(tx, table, batch, part, &all); err != nil && !MissingTable(err) {
+			return changed{}, err // Of a table that is missing the day was dropped, and with it the rows that could still change.
+		}
+	}
+	return all, nil
+}
+
+// changeSome updates rows of one table. Nearly always all of them wait for the outcome, and one statement tells.
+func (s Outcomes) changeSome(tx *gorm.DB, table, batch string, outcomes []Outcome, all *changed) error {
+	n, err := s.updateSubtasks(tx, subtaskUpdate(table, "t.state = 'waiting'"), batch, outcomes)
+	if err != nil {
+		return err
+	}
+	if int(n) == len(outcomes) {
+		again := func(o Outcome) bool { return o.Delivery > 1 }
+		all.outcomes, all.fresh = append(all.outcomes, outcomes...), all.fresh && !slices.ContainsFunc(outcomes, again)
+		return nil
+	}
+	all.fresh = false
+	// A message may come again when its row was put off already. Those that have just been marked are done with.
+	if _, err := s.updateSubtasks(tx, subtaskUpdate(table, "t.state IN "+openStates+" AND t.batch <> o.batch"), batch, outcomes); err != nil {
+		return err
+	}
+	marked, err := s.markedSubtasks(tx, table, batch, outcomes)
+	if err != nil {
+		return err
+	}
+	for _, o := range outcomes {
+		if delivery, ok := marked[o.Key]; ok && delivery == o.Delivery {
+			all.outcomes = append(all.outcomes, o)
+		}
+	}
+	return nil
+}
+
+func (s Outcomes) updateSubtasks(tx *gorm.DB, u sqldb.ValueUpdate, batch string, outcomes []Outcome) (int64, error) {
+	sql, args := sqldb.UpdateSQL(s.Data, u, outcomeValues(s.Data, batch, outcomes))
+	n, err := s.Data.ExecMany(tx, sql, args, false)
+	if err != nil {
+		return 0, fmt.Errorf("update %s of %s: %w", plural.Count(len(outcomes), "subtask", "subtasks"), u.Table, err)
+	}
+	return n, nil
+}
+
+// outcomeValues are the values of outcomes, for subtaskUpdate.
+func outcomeValues(d *sqldb.DB, batch string, of []Outcome) *sqldb.Values {
+	v := d.NewValues(len(of), SubtaskKey...)
+	v.Ints("run_id", func(i int) int64 { return of[i].RunID })
+	v.Ints("account_id", func(i int) int64 { return of[i].AccountID })
+	v.Texts("part", func(i int) string { return of[i].Part })
+	v.Ints("delivery", func(i int) int64 { return int64(of[i].Delivery) })
+	v.Texts("state", func(i int) string { return string(of[i].State) })
+	v.Ints("attempt", func(i int) int64 { return int64(of[i].Attempt) })
+	v.Texts("node", func(i int) string { return of[i].Node })
+	v.Times("started_at", func(i int) sqldb.Time { return sqldb.At(of[i].StartedAt) })
+	v.Times("ended_at", func(i int) sqldb.Time {
+		if of[i].State.Open() {
+			return sqldb.Time{}
+		}
+		return sqldb.At(of[i].EndedAt)
+	})
+	v.Texts("error_class", func(i int) string { return of[i].ErrorClass })
+	v.Texts("error_text", func(i int) string { return of[i].ErrorText })
+	v.Ints("rows_written", func(i int) int64 { return int64(of[i].Rows) })
+	v.Ints("calls", func(i int) int64 { return int64(of[i].Calls) })
+	v.Set("batch", batch)
+	return v
+}
+
+// outcomeColumns is how many columns outcomeValues has.
+const outcomeColumns = 14
+
+// outcomeBytes is about how many bytes an outcome takes in a statement beside its longest texts.
+const outcomeBytes = 300
+
+// subtaskUpdate updates rows that hold their outcome's delivery and are as a condition says.
+func subtaskUpdate(table, where string) sqldb.ValueUpdate {
+	return sqldb.ValueUpdate{
+		Table: table,
+		Key:   SubtaskKey,
+		Set: [][2]string{
+			{"state", "o.state"}, {"attempt", "o.attempt"}, {"node", "o.node"},
+			{"started_at", "o.started_at"}, {"ended_at", "o.ended_at"},
+			{"error_class", "o.error_class"}, {"error_text", "o.error_text"},
+			{"rows_written", "o.rows_written"}, {"api_calls", "t.api_calls + o.calls"}, {"batch", "o.batch"},
+		},
+		Where: "t.delivery = o.delivery AND " + where,
+	}
+}
+
+// markedSubtasks returns the delivery of each of the outcomes' rows that carries the mark. What the update reports as
+// affected cannot tell which rows they were.
+func (s Outcomes) markedSubtasks(tx *gorm.DB, table, batch string, outcomes []Outcome) (map[task.Key]int, error) {
+	from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey, keyValues(s.Data, len(outcomes), func(i int) task.Key { return outcomes[i].Key }))
+	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.delivery FROM "+from+" WHERE t.batch = ?", append(args, batch)...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read the subtasks changed in %s: %w", table, err)
+	}
+	defer rows.Close()
+	marked := make(map[task.Key]int, len(outcomes))
+	for rows.Next() {
+		var k task.Key
+		var delivery int
+		if err := rows.Scan(&k.RunID, &k.AccountID, &k.Part, &delivery); err != nil {
+			return nil, fmt.Errorf("read the subtasks changed in %s: %w", table, err)
+		}
+		marked[k] = delivery
+	}
+	return marked, rows.Err()
+}
+
+var (
+	// SubtaskKey is the key of the tables that have a row per subtask.
+	SubtaskKey = []string{"run_id", "account_id", "part"}
+	dueTable   = sqldb.Table{Name: "subtask_due", Key: SubtaskKey, Columns: []string{
+		"state", "media", "lane", "due_at", "delivery", "attempt", "reason", "topic", "topic_partition", "topic_offset", "waits_for",
+	}}
+	// DeadTable is what outcomes write of a subtask that died.
+	DeadTable = sqldb.Table{Name: "subtask_dead", Key: SubtaskKey, Columns: []string{
+		"task_id", "media", "attempt", "error_class", "error_print", "error_text", "dead_at",
+	}}
+)
+
+// changeDue makes subtask_due say the same as the rows: one row for each subtask that waits, none for one that ended.
+func changeDue(s *sqldb.Databases, tx *gorm.DB, done changed) error {
+	var due, ended [][]any
+	for _, o := range done.outcomes {
+		if !o.State.Open() {
+			if !done.fresh {
+				ended = append(ended, []any{o.RunID, o.AccountID, o.Part})
+			}
+			continue
+		}
+		due = append(due, []any{
+			o.RunID, o.AccountID, o.Part,
+			string(o.State), o.Media, o.Lane, sqldb.At(o.DueAt), o.Delivery, o.Attempt, o.Reason, "", -1, -1, o.WaitsFor,
+		})
+	}
+	if err := s.Data.Upsert(tx, dueTable, due); err != nil {
+		return err
+	}
+	return sqldb.DeleteByKeys(s.Data, tx, dueTable.Name, SubtaskKey, ended)
+}
+
+// keyValues is a list of n subtasks' keys.
+func keyValues(d *sqldb.DB, n int, key func(i int) task.Key) *sqldb.Values {
+	v := d.NewValues(n, SubtaskKey...)
+	v.Ints("run_id", func(i int) int64 { return key(i).RunID })
+	v.Ints("account_id", func(i int) int64 { return key(i).AccountID })
+	v.Texts("part", func(i int) string { return key(i).Part })
+	return v
+}
+
+// noErrorPrint stands for an error without a text, so that every group of dead subtasks has a name to ask for.
+const noErrorPrint = "(no text)"
+
+func (s Outcomes) insertDead(tx *gorm.DB, changed []Outcome) error {
+	var dead [][]any
+	for _, o := range changed {
+		if o.State == task.Failed {
+			dead = append(dead, []any{
+				o.RunID, o.AccountID, o.Part,
+				o.TaskID, o.Media, o.Attempt, o.ErrorClass, cmp.Or(sqldb.ErrorPrint(o.ErrorText), noErrorPrint), o.ErrorText, sqldb.At(o.EndedAt),
+			})
+		}
+	}
+	return s.Data.Upsert(tx, DeadTable, dead)
+}
+
+// endColumns are the columns of run that count the subtasks of each end state.
+var endColumns = [5]task.State{task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded}
+
+// countOutcomes adds ended subtasks to their runs' counts and ends the runs of which they were the last.
+func (s Outcomes) countOutcomes(tx *gorm.DB, changed []Outcome) error {
+	var runs []int64
+	var counts [][5]int // of each run, by endColumns
+	var last time.Time
+	for _, o := range changed { // by key, so each run's outcomes are together
+		i := slices.Index(endColumns[:], o.State)
+		if i < 0 {
+			continue
+		}
+		if len(runs) == 0 || runs[len(runs)-1] != o.RunID {
+			runs, counts = append(runs, o.RunID), append(counts, [5]int{})
+		}
+		counts[len(counts)-1][i]++
+		if o.EndedAt.After(last) {
+			last = o.EndedAt
+		}
+	}
+	if len(runs) == 0 {
+		return nil
+	}
+	u := sqldb.ValueUpdate{Table: "run", Key: []string{"id"}, Columns: []string{"id"}}
+	for _, state := range endColumns {
+		column := string(state)
+		u.Columns = append(u.Columns, column)
+		u.Set = append(u.Set, [2]string{column, "t." + column + " + o." + column})
+	}
+	rows := make([][]any, len(runs))
+	for i, id := range runs {
+		rows[i] = []any{id}
+		for _, n := range counts[i] {
+			rows[i] = append(rows[i], n)
+		}
+	}
+	if err := sqldb.UpdateByValues(s.Data, tx, u, rows); err != nil {
+		return fmt.Errorf("count the outcomes of %s: %w", plural.Count(len(runs), "run", "runs"), err)
+	}
+	return endRuns(tx, runs, last)
+}
+
+// endRuns ends those of the runs that are fanned out and have all their subtasks counted. Both the outcome that comes
+// last and the end of a fan-out must call it, each in the transaction that changed the counts or the total: either
+// may be the one that completes the run.
+//
+// It is a statement of its own: one that adds to the counts and compares them as well would mean the counts before it
+// on one database and after it on the other.
+func endRuns(tx *gorm.DB, runs []int64, at time.Time) error {
+	res := tx.Exec(`UPDATE run SET state = CASE
+    WHEN cancel_id <> 0 THEN 'cancelled'
+    WHEN failed + expired + cancelled = 0 THEN 'succeeded'
+    WHEN succeeded + superseded = 0 THEN 'failed'
+    ELSE 'partial' END,
+  ended_at = ?
+WHERE id IN ? AND state = 'running' AND total IS NOT NULL
+  AND succeeded + failed + expired + cancelled + superseded >= total`, sqldb.At(at), runs)
+	if res.Error != nil {
+		return fmt.Errorf("end runs: %w", res.Error)
+	}
+	if res.RowsAffected == 0 {
+		return nil
+	}
+	return endCancelled(tx, runs, at)
+}
+
+// endCancelled has those of the runs that have just ended, at the given moment, end as cancelled which an active cancel
+// takes. The leader marks them too, but consumers obey the same order by themselves: they may end a run before the leader
+// has read it, or while nobody leads.
+func endCancelled(tx *gorm.DB, runs []int64, at time.Time) error {
+	cancels, err := ReadStops(tx, "WHERE state = ? AND verb = ? ORDER BY id", StopActive, string(task.Cancel))
+	if err != nil || len(cancels) == 0 { // as nearly always
+		return err
+	}
+	var ended []struct {
+		ID     int64
+		TaskID int64
+		Media  string
+	}
+	err = tx.Raw("SELECT id, task_id, media FROM run WHERE id IN ? AND ended_at = ? AND state <> ? ORDER BY id",
+		runs, sqldb.At(at), string(task.RunCancelled)).Scan(&ended).Error
+	if err != nil {
+		return fmt.Errorf("read the runs that have ended: %w", err)
+	}
+	stops := task.NewStops(cancels)
+	for _, run := range ended {
+		// Without an account: the cancel of one takes no run as a whole.
+		stop := stops.Find(task.Subject{RunID: run.ID, TaskID: run.TaskID, Media: run.Media}, at)
+		if stop == nil {
+			continue
+		}
+		err := tx.Exec("UPDATE run SET state = ?, cancel_id = CASE WHEN cancel_id = 0 THEN ? ELSE cancel_id END, error_text = CASE WHEN error_text = '' THEN ? ELSE error_text END WHERE id = ?",
+			string(task.RunCancelled), stop.ID, sqldb.Cut(stop.Text(), runErrorMax), run.ID).Error
+		if err != nil {
+			return fmt.Errorf("end run %d as cancelled: %w", run.ID, err)
+		}
+	}
+	return nil
+}
+
+// SubtaskStatus is what a subtask's row says of its progress.
+type SubtaskStatus struct {
+	State    task.State
+	Delivery int // the newest send
+	Attempt  int // failures so far
+}
+
+// SubtaskStates returns the status of subtasks as the writer holds them. A subtask without a row, also for want of
+// its day's table, is not in the answer.
+func (s Outcomes) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]SubtaskStatus, error) {
+	byTable := map[string][]task.Key{}
+	table := ""
+	for i, k := range keys {
+		if i == 0 || !sameLogTable(k.RunID, keys[i-1].RunID) {
+			table = LogTable(k.RunID)
+		}
+		byTable[table] = append(byTable[table], k)
+	}
+	found := make(map[task.Key]SubtaskStatus, len(keys))
+	for table, keys := range byTable {
+		for part := range slices.Chunk(keys, s.Data.RowsPerStatement(len(SubtaskKey))) {
+			if err := s.readStates(ctx, table, part, found); err != nil && !MissingTable(err) {
+				return nil, fmt.Errorf("read the state of %s: %w", plural.Count(len(keys), "subtask", "subtasks"), err)
+			}
+		}
+	}
+	return found, nil
+}
+
+func (s Outcomes) readStates(ctx context.Context, table string, keys []task.Key, into map[task.Key]SubtaskStatus) error {
+	from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey, keyValues(s.Data, len(keys), func(i int) task.Key { return keys[i] }))
+	rows, err := s.Data.Writer(ctx).Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt FROM "+from, args...).Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k task.Key
+		var status SubtaskStatus
+		if err := rows.Scan(&k.RunID, &k.AccountID, &k.Part, &status.State, &status.Delivery, &status.Attempt); err != nil {
+			return err
+		}
+		into[k] = status
+	}
+	return rows.Err()
+}
+
+// MissingTable reports whether a statement failed because its table is not there. The transaction goes on.
+func MissingTable(err error) bool {
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return e.Number == 1146
+	}
+	if e, ok := errors.AsType[*sqlitedriver.Error](err); ok {
+		return strings.Contains(e.Error(), "no such table")
+	}
+	return false
+}

@@ -1,0 +1,240 @@
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/lease"
+	"adsync/base/sqldb"
+	"adsync/base/store/leader"
+	"adsync/base/task"
+)
+
+// RunningRun is what the sweep needs of a run that is fanned out and has not ended.
+type RunningRun struct {
+	ID        int64
+	TaskName  string
+	Media     string
+	Lane      string
+	Offsets   Offsets // of its first deliveries
+	CreatedAt time.Time
+}
+
+// RunningRuns returns the runs with an id above after whose fan-out has ended and that go on, by id.
+func (s Subtasks) RunningRuns(ctx context.Context, after int64, limit int) ([]RunningRun, error) {
+	rows, err := s.Data.Writer(ctx).Raw("SELECT id, task_name, media, lane, offsets, created_at FROM run WHERE state = ? AND id > ? ORDER BY id LIMIT ?",
+		string(task.RunRunning), after, limit).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read running runs: %w", err)
+	}
+	defer rows.Close()
+	var all []RunningRun
+	for rows.Next() {
+		r := RunningRun{Offsets: Offsets{}}
+		var offsets sql.NullString
+		var created sqldb.Time
+		if err := rows.Scan(&r.ID, &r.TaskName, &r.Media, &r.Lane, &offsets, &created); err != nil {
+			return nil, fmt.Errorf("read running runs: %w", err)
+		}
+		if offsets.String != "" {
+			if err := json.Unmarshal([]byte(offsets.String), &r.Offsets); err != nil {
+				return nil, fmt.Errorf("offsets of run %d: %w", r.ID, err)
+			}
+		}
+		r.CreatedAt = created.Time
+		all = append(all, r)
+	}
+	return all, rows.Err()
+}
+
+// LostSubtask is a subtask that waits for a message that nobody will read any more.
+type LostSubtask struct {
+	task.Key
+	Media    string
+	Lane     string
+	Delivery int // the one that was lost
+}
+
+// FirstDeliveries returns the subtasks of a run beyond after that wait for their first delivery to be done, by key.
+// It walks the run's rows: call it when the log says that there should be none.
+func (s Subtasks) FirstDeliveries(ctx context.Context, run RunningRun, after AccountPart, limit int) ([]LostSubtask, error) {
+	// Not (account_id, part) > (?, ?), which MySQL answers by reading the run from its beginning.
+	parts, err := AccountParts(ctx, s.Databases, "SELECT account_id, part FROM "+LogTable(run.ID)+
+		" WHERE run_id = ? AND account_id >= ? AND (account_id > ? OR part > ?) AND state = ? AND delivery = 1 ORDER BY account_id, part LIMIT ?",
+		run.ID, after.AccountID, after.AccountID, after.Part, string(task.Waiting), limit)
+	if MissingTable(err) {
+		return nil, nil // The day was dropped, and what was open in it expired.
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the first deliveries of run %d: %w", run.ID, err)
+	}
+	lost := make([]LostSubtask, len(parts))
+	for i, p := range parts {
+		lost[i] = LostSubtask{Key: task.Key{RunID: run.ID, AccountID: p.AccountID, Part: p.Part}, Media: run.Media, Lane: run.Lane, Delivery: 1}
+	}
+	return lost, nil
+}
+
+// SentRange is where in a partition the messages are that were sent again and have no outcome yet.
+type SentRange struct {
+	Lane      LaneName // whose topic it is
+	Topic     string
+	Partition int
+	Lowest    int64
+	Highest   int64
+}
+
+// SentRanges returns the range of each partition that has such messages.
+func (s Subtasks) SentRanges(ctx context.Context) ([]SentRange, error) {
+	rows, err := s.Data.Writer(ctx).Raw("SELECT topic, topic_partition, MIN(topic_offset), MAX(topic_offset) FROM subtask_due" +
+		" WHERE topic > '" + noPlace + "' GROUP BY topic, topic_partition ORDER BY topic, topic_partition").Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read where messages were sent again: %w", err)
+	}
+	defer rows.Close()
+	var all []SentRange
+	for rows.Next() {
+		var r SentRange
+		if err := rows.Scan(&r.Topic, &r.Partition, &r.Lowest, &r.Highest); err != nil {
+			return nil, fmt.Errorf("read where messages were sent again: %w", err)
+		}
+		all = append(all, r)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read where messages were sent again: %w", err)
+	}
+	return s.withLanes(ctx, all)
+}
+
+// withLanes fills in whose topics they are: that of any of the runs whose messages are there. A topic of no run is left out.
+func (s Subtasks) withLanes(ctx context.Context, ranges []SentRange) ([]SentRange, error) {
+	join := " STRAIGHT_JOIN " // Or MySQL reads the runs first, and looks for messages of each.
+	if s.Data.Dialect() == sqldb.SQLiteDialect {
+		join = " CROSS JOIN "
+	}
+	lanes := map[string]LaneName{}
+	for _, r := range ranges {
+		if _, known := lanes[r.Topic]; known {
+			continue
+		}
+		var name LaneName
+		err := s.Data.Writer(ctx).Raw("SELECT r.media, r.lane FROM subtask_due d"+join+"run r ON r.id = d.run_id WHERE d.topic = ? LIMIT 1", r.Topic).Row().
+			Scan(&name.Media, &name.Lane)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return nil, fmt.Errorf("read whose topic %s is: %w", r.Topic, err)
+		}
+		lanes[r.Topic] = name
+	}
+	for i := range ranges {
+		ranges[i].Lane = lanes[ranges[i].Topic]
+	}
+	return slices.DeleteFunc(ranges, func(r SentRange) bool { return r.Lane == LaneName{} }), nil
+}
+
+// SentWithin returns subtasks that were sent again before a moment, to a place within the range.
+func (s Subtasks) SentWithin(ctx context.Context, r SentRange, before time.Time, limit int) ([]LostSubtask, error) {
+	// By the place, or MySQL goes over all that was sent and has no outcome yet.
+	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, media, lane, delivery FROM subtask_due"+dueByPlace(s.Data)+
+		" WHERE topic = ? AND topic_partition = ? AND topic_offset BETWEEN ? AND ? AND state = ? AND due_at < ? ORDER BY topic_offset LIMIT ?",
+		r.Topic, r.Partition, r.Lowest, r.Highest, dueSent, sqldb.At(before), limit).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read what was sent again to %s: %w", r.Topic, err)
+	}
+	defer rows.Close()
+	var all []LostSubtask
+	for rows.Next() {
+		var l LostSubtask
+		if err := rows.Scan(&l.RunID, &l.AccountID, &l.Part, &l.Media, &l.Lane, &l.Delivery); err != nil {
+			return nil, fmt.Errorf("read what was sent again to %s: %w", r.Topic, err)
+		}
+		all = append(all, l)
+	}
+	return all, rows.Err()
+}
+
+const lostReason = "its message was lost"
+
+// DeferLost makes lost subtasks due now, at no attempt, so that their next delivery is sent. A subtask that does not wait
+// for the lost delivery any more is left alone; what is returned is what was changed. It returns lease.ErrStaleLease
+// when the lease does not hold.
+func (s Subtasks) DeferLost(ctx context.Context, l lease.Lease, lost []LostSubtask, now time.Time) ([]Due, error) {
+	lost = slices.Clone(lost)
+	slices.SortFunc(lost, func(a, b LostSubtask) int { return compareKeys(a.Key, b.Key) })
+	var done changed
+	err := leader.Tx(ctx, s.Data, l, func(tx *gorm.DB) error {
+		done = changed{}
+		waiting, err := s.lockWaiting(tx, lost, now)
+		if err != nil || len(waiting) == 0 {
+			return err
+		}
+		if done, err = changeSubtasks(s.Databases, tx, waiting); err != nil {
+			return err
+		}
+		return changeDue(s.Databases, tx, done)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("defer %d lost subtasks: %w", len(lost), err)
+	}
+	due := make([]Due, len(done.outcomes))
+	for i, o := range done.outcomes {
+		due[i] = Due{Key: o.Key, State: o.State, DueAt: o.DueAt, Delivery: o.Delivery, Attempt: o.Attempt}
+	}
+	return due, nil
+}
+
+// lockWaiting returns those of the subtasks, as outcomes, that wait for the lost delivery still. Their rows are locked:
+// an outcome compares no more than that a row is open, and one that waits for its retry keeps the delivery it failed in.
+func (s Subtasks) lockWaiting(tx *gorm.DB, lost []LostSubtask, now time.Time) ([]Outcome, error) {
+	var waiting []Outcome
+	most := s.Data.RowsPerStatement(len(SubtaskKey))
+	for len(lost) > 0 {
+		table, n := LogTable(lost[0].RunID), 1
+		for n < len(lost) && n < most && sameLogTable(lost[n].RunID, lost[0].RunID) {
+			n++
+		}
+		some := lost[:n]
+		lost = lost[n:]
+		status := map[task.Key]SubtaskStatus{}
+		err := s.lockStates(tx, table, some, status)
+		if MissingTable(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("lock the lost subtasks in %s: %w", table, err)
+		}
+		for _, l := range some {
+			if have := status[l.Key]; have.State == task.Waiting && have.Delivery == l.Delivery {
+				waiting = append(waiting, Outcome{
+					Key: l.Key, Media: l.Media, Lane: l.Lane, Delivery: l.Delivery, Attempt: have.Attempt,
+					State: task.Deferred, DueAt: now, Reason: lostReason, ErrorText: lostReason,
+				})
+			}
+		}
+	}
+	return waiting, nil
+}
+
+func (s Subtasks) lockStates(tx *gorm.DB, table string, lost []LostSubtask, into map[task.Key]SubtaskStatus) error {
+	from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey, keyValues(s.Data, len(lost), func(i int) task.Key { return lost[i].Key }))
+	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt FROM "+from+s.Data.Dialect().ForUpdate(), args...).Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k task.Key
+		var have SubtaskStatus
+		if err := rows.Scan(&k.RunID, &k.AccountID, &k.Part, &have.State, &have.Delivery, &have.Attempt); err != nil {
+			return err
+		}
+		into[k] = have
+	}
+	return rows.Err()
+}

@@ -1,0 +1,134 @@
+package overview
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"adsync/base/sqldb"
+	"adsync/base/store/settings"
+)
+
+// AccountCount is how many accounts of a media stand alike.
+type AccountCount struct {
+	Media  string `gorm:"column:media"`
+	Tier   string `gorm:"column:tier"`
+	Bound  bool   `gorm:"column:bound"`
+	Parked bool   `gorm:"column:parked"` // they, or their login
+	N      int64  `gorm:"column:n"`
+}
+
+// CountAccounts counts all accounts.
+func (s Glances) CountAccounts(ctx context.Context) ([]AccountCount, error) {
+	var counts []AccountCount
+	const parked = "CASE WHEN a.parked <> '' OR COALESCE(t.state, '') <> ? THEN 1 ELSE 0 END"
+	err := s.Config.Current(ctx).Raw("SELECT media, tier, bound, parked, COUNT(*) AS n FROM"+
+		" (SELECT a.media, a.tier, a.bound, "+parked+" AS parked FROM media_account a LEFT JOIN media_token t ON t.id = a.token_id) s"+
+		" GROUP BY media, tier, bound, parked ORDER BY media, tier, bound, parked", settings.TokenOK).Scan(&counts).Error
+	if err != nil {
+		return nil, fmt.Errorf("count accounts: %w", err)
+	}
+	return counts, nil
+}
+
+// ParkedCount is how many bound accounts of a media are parked for one reason.
+type ParkedCount struct {
+	Media  string
+	Reason string
+	N      int64
+	Since  time.Time // the first of them; zero where nobody noted it
+	Next   time.Time // when the next of them is probed; zero for those that only a person brings back
+}
+
+// CountParked counts the parked accounts by their reasons, those that most accounts have first.
+func (s Glances) CountParked(ctx context.Context, limit int) ([]ParkedCount, error) {
+	rows, err := s.Config.Current(ctx).Raw("SELECT media, parked, COUNT(*), MIN(parked_since), MIN(parked_until) FROM media_account"+
+		" WHERE parked <> '' AND bound = 1 GROUP BY media, parked ORDER BY COUNT(*) DESC, media, parked LIMIT ?", limit).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("count parked accounts: %w", err)
+	}
+	defer rows.Close()
+	var all []ParkedCount
+	for rows.Next() {
+		var p ParkedCount
+		var since, next sqldb.Time
+		if err := rows.Scan(&p.Media, &p.Reason, &p.N, &since, &next); err != nil {
+			return nil, fmt.Errorf("count parked accounts: %w", err)
+		}
+		p.Since, p.Next = since.Time, next.Time
+		all = append(all, p)
+	}
+	return all, rows.Err()
+}
+
+// ParkedAccounts returns the ids of some of the accounts that are parked for one reason.
+func (s Glances) ParkedAccounts(ctx context.Context, media, reason string, limit int) ([]int64, error) {
+	return s.accountIDs(ctx, "media = ? AND parked = ? AND bound = 1 ORDER BY id LIMIT ?", media, reason, limit)
+}
+
+// AccountsOfLogin returns the ids of some of the bound accounts that are pulled with a login.
+func (s Glances) AccountsOfLogin(ctx context.Context, tokenID int64, limit int) ([]int64, error) {
+	return s.accountIDs(ctx, "token_id = ? AND bound = 1 ORDER BY id LIMIT ?", tokenID, limit)
+}
+
+func (s Glances) accountIDs(ctx context.Context, where string, args ...any) ([]int64, error) {
+	var ids []int64
+	if err := s.Config.Current(ctx).Raw("SELECT id FROM media_account WHERE "+where, args...).Scan(&ids).Error; err != nil {
+		return nil, fmt.Errorf("read the ids of accounts: %w", err)
+	}
+	return ids, nil
+}
+
+// PulledAccount is an account that is pulled all the time.
+type PulledAccount struct {
+	ID         int64      `gorm:"column:id"`
+	ExternalID string     `gorm:"column:external_id"`
+	AppID      string     `gorm:"column:app_id"` // of its login
+	Timezone   string     `gorm:"column:timezone"`
+	Changed    sqldb.Time `gorm:"column:updated_at"` // when its row last changed: at the latest when it was bound
+}
+
+// PulledAccounts returns accounts of a media with an id above after that are pulled all the time, by id: bound, active, not parked, with a
+// login that can be used.
+func (s Glances) PulledAccounts(ctx context.Context, media string, after int64, limit int) ([]PulledAccount, error) {
+	var accounts []PulledAccount
+	err := s.Config.Current(ctx).Raw("SELECT a.id, a.external_id, t.app_id, a.timezone, a.updated_at FROM media_account a JOIN media_token t ON t.id = a.token_id"+
+		" WHERE a.media = ? AND a.tier = ? AND a.id > ? AND a.parked = '' AND a.bound = 1 AND t.state = ? ORDER BY a.id LIMIT ?",
+		media, settings.TierActive, after, settings.TokenOK, limit).Scan(&accounts).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the accounts of %s that are pulled: %w", media, err)
+	}
+	return accounts, nil
+}
+
+// LoginEnd is a login that cannot be used, or whose refresh token dies soon.
+type LoginEnd struct {
+	settings.Login
+
+	RefreshExpires time.Time
+	Since          time.Time // when its row last changed
+	Accounts       int64     // bound ones that are pulled with it
+}
+
+// LoginEnds returns the logins that cannot be used and those whose refresh token dies before a moment, by id.
+func (s Glances) LoginEnds(ctx context.Context, before time.Time, limit int) ([]LoginEnd, error) {
+	rows, err := s.Config.Current(ctx).Raw("SELECT t.id, t.media, t.app_id, t.login, COALESCE(l.name, ''), t.state, t.state_reason, t.refresh_expires_at, t.updated_at,"+
+		" (SELECT COUNT(*) FROM media_account a WHERE a.token_id = t.id AND a.bound = 1)"+
+		" FROM media_token t LEFT JOIN media_login l ON l.token_id = t.id WHERE t.state <> ? OR (t.refresh_token <> '' AND t.refresh_expires_at < ?) ORDER BY t.id LIMIT ?",
+		settings.TokenOK, sqldb.At(before), limit).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read logins that end: %w", err)
+	}
+	defer rows.Close()
+	var all []LoginEnd
+	for rows.Next() {
+		var l LoginEnd
+		var expires, since sqldb.Time
+		if err := rows.Scan(&l.ID, &l.Media, &l.AppID, &l.Login.Login, &l.Name, &l.State, &l.StateReason, &expires, &since, &l.Accounts); err != nil {
+			return nil, fmt.Errorf("read logins that end: %w", err)
+		}
+		l.RefreshExpires, l.Since = expires.Time, since.Time
+		all = append(all, l)
+	}
+	return all, rows.Err()
+}

@@ -1,0 +1,441 @@
+package prune
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-sql-driver/mysql"
+	"gorm.io/gorm"
+
+	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/sqldb"
+	"adsync/base/store/dead"
+	"adsync/base/store/ledger"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
+	"adsync/base/store/summaries"
+	"adsync/base/task"
+)
+
+// Pruning takes away what is past its retention, in pieces that nobody has to wait for: rows by key, with a rest after each piece as long as the piece
+// took, and whole partitions, which are given up for now when somebody uses their table. It is no change of results: it marks nothing, and leaves no tombstones.
+
+const (
+	// prunePiece is how many rows one statement takes away.
+	prunePiece = 1000
+	// pruneRestMin is how long a rest is at least.
+	pruneRestMin = 5 * time.Millisecond
+	// pruneAccounts is how many accounts' days one statement takes away.
+	pruneAccounts = 50
+	// dropWait is how long the drop of a partition waits for those who use its table. What comes after it waits with it.
+	dropWait = time.Second
+	// dropRest is how long the rest after it is at least. A transaction that has read the table and comes to write it while a drop waits is given up as a deadlock: its
+	// next tries are to find a moment without one.
+	dropRest = 250 * time.Millisecond
+)
+
+// Pruner takes away rows until its time is over.
+type Pruner struct {
+	s     *sqldb.Databases
+	until time.Time // by this process's clock
+	rest  func(ctx context.Context, d time.Duration) error
+}
+
+// Pruner returns one that works for some time, and ends with the piece that it is at then.
+func (s Pruning) Pruner(budget time.Duration) *Pruner {
+	return &Pruner{s: s.Databases, until: clock.Mark().Add(budget), rest: func(ctx context.Context, d time.Duration) error {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+			return nil
+		}
+	}}
+}
+
+// Over tells whether its time is over: what was not done is left to the next.
+func (p *Pruner) Over() bool { return clock.Since(p.until) >= 0 }
+
+// pieces has piece take away rows until it takes none or the time is over, and returns how many.
+func (p *Pruner) pieces(ctx context.Context, piece func() (int64, error)) (gone int64, err error) {
+	for !p.Over() {
+		began := clock.Mark()
+		n, err := piece()
+		gone += n
+		if err != nil || n == 0 {
+			return gone, err
+		}
+		if err := p.rest(ctx, max(pruneRestMin, clock.Since(began))); err != nil {
+			return gone, err
+		}
+	}
+	return gone, nil
+}
+
+// Days takes away the rows of days before one from a table whose primary key begins with the day, the oldest first.
+func (p *Pruner) Days(ctx context.Context, table string, key []string, before day.Day) (int64, error) {
+	gone, err := p.pieces(ctx, func() (int64, error) { return pruneFirst(ctx, p.s.Data, table, key, "day < ?", before) })
+	if err != nil {
+		return gone, fmt.Errorf("prune %s: %w", table, err)
+	}
+	return gone, nil
+}
+
+// pruneFirst takes away a piece of the rows that a condition on the beginning of the key chooses, in its order.
+func pruneFirst(ctx context.Context, d *sqldb.DB, table string, key []string, where string, args ...any) (int64, error) {
+	order := strings.Join(key, ", ")
+	if d.Dialect() == sqldb.SQLiteDialect { // It has no DELETE with a limit.
+		where = "(" + order + ") IN (SELECT " + order + " FROM " + table + " WHERE " + where + " ORDER BY " + order + " LIMIT ?)"
+		res := d.Writer(ctx).Exec("DELETE FROM "+table+" WHERE "+where, append(args, prunePiece)...)
+		return res.RowsAffected, res.Error
+	}
+	// The keys are read without locks: a DELETE with a range would wait for the first row behind it, which is in use.
+	keys, err := readKeys(d.Writer(ctx).Raw("SELECT "+order+" FROM "+table+" WHERE "+where+" ORDER BY "+order+" LIMIT ?", append(args, prunePiece)...), len(key))
+	if err != nil || len(keys) == 0 {
+		return 0, err
+	}
+	err = d.Tx(ctx, func(tx *gorm.DB) error {
+		for batch := range slices.Chunk(keys, d.RowsPerStatement(len(key))) {
+			if err := tx.Exec("DELETE t FROM "+table+" t"+d.Dialect().ForceIndex(table, "PRIMARY")+" WHERE "+d.InTuples(key, len(batch)), sqldb.Flatten(batch, len(key))...).Error; err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return int64(len(keys)), err
+}
+
+// readKeys reads rows of a key's columns: integers, texts and days.
+func readKeys(query *gorm.DB, width int) (keys [][]any, err error) {
+	rows, err := query.Rows()
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		key, into := make([]any, width), make([]any, width)
+		for i := range key {
+			into[i] = &key[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return nil, err
+		}
+		for i := range key {
+			switch v := key[i].(type) {
+			case []byte:
+				key[i] = string(v)
+			case time.Time:
+				key[i] = day.Of(v, time.UTC)
+			}
+		}
+		keys = append(keys, key)
+	}
+	return keys, rows.Err()
+}
+
+// Public takes away the days before one of a report: its rows, of the daily one those of wide_daily too, and what coverage knows of them, so that nothing is made
+// anew of what is no more whole. It tells how many partitions went (on SQLite, which has none, rows), and false when something is left to the next: its time is
+// over, somebody uses a table, or a summary does not show a day's newest figures yet. That this report is pruned up to there is noted before anything goes.
+func (p *Pruner) Public(ctx context.Context, hourly bool, before day.Day) (gone int64, done bool, err error) {
+	tables := []sqldb.Table{results.ReportTable(hourly)}
+	if !hourly {
+		tables = append(tables, summaries.WideTable)
+	}
+	old, err := hasOld(ctx, p.s.Data, tables, before)
+	if err != nil || !old {
+		return 0, err == nil, err
+	}
+	// Once that is noted, no summary of these days follows its marks any more.
+	if dirty, err := anyDirty(ctx, p.s.Data, summaries.ReportName(hourly), before); err != nil || dirty {
+		return 0, false, err
+	}
+	if err := (Pruning{Databases: p.s}).NotePruned(ctx, summaries.ReportName(hourly), before); err != nil {
+		return 0, false, err
+	}
+	if done, err := p.marks(ctx, summaries.ReportName(hourly), before); err != nil || !done {
+		return 0, false, err
+	}
+	for _, table := range tables {
+		n, done, err := p.partitions(ctx, table, before)
+		gone += n
+		if err != nil || !done {
+			return gone, false, err
+		}
+	}
+	return gone, true, nil
+}
+
+// anyDirty tells whether a summary does not show yet what a day of a report before one has.
+func anyDirty(ctx context.Context, d *sqldb.DB, report string, before day.Day) (bool, error) {
+	var media []string
+	if err := d.Writer(ctx).Raw("SELECT DISTINCT media FROM coverage").Scan(&media).Error; err != nil {
+		return false, fmt.Errorf("read the media of coverage: %w", err)
+	}
+	for _, m := range media { // By the index of marks.
+		dirty, err := sqldb.Exists(d.Writer(ctx), "SELECT 1 FROM coverage WHERE media = ? AND dirty > 0 AND report = ? AND level = ? AND day > ? AND day < ? LIMIT 1",
+			m, report, settings.AccountLevel, day.Epoch, before)
+		if dirty || err != nil {
+			return dirty, err
+		}
+	}
+	return false, nil
+}
+
+// hasOld tells whether a table has partitions, or on SQLite rows, of days before one alone.
+func hasOld(ctx context.Context, d *sqldb.DB, tables []sqldb.Table, before day.Day) (bool, error) {
+	for _, table := range tables {
+		if d.Dialect() == sqldb.SQLiteDialect {
+			any, err := sqldb.Exists(d.Writer(ctx), "SELECT 1 FROM "+table.Name+" WHERE day < ? LIMIT 1", before)
+			if any || err != nil {
+				return any, err
+			}
+			continue
+		}
+		names, err := partitionsBefore(ctx, d, table.Name, before)
+		if len(names) > 0 || err != nil {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+// partitions drops the partitions of a table whose days are all before one.
+func (p *Pruner) partitions(ctx context.Context, table sqldb.Table, before day.Day) (dropped int64, done bool, err error) {
+	if p.s.Data.Dialect() == sqldb.SQLiteDialect {
+		n, err := p.Days(ctx, table.Name, table.Key, before)
+		return n, !p.Over(), err
+	}
+	names, err := partitionsBefore(ctx, p.s.Data, table.Name, before)
+	if err != nil {
+		return 0, false, err
+	}
+	for _, name := range names {
+		if p.Over() {
+			return dropped, false, nil
+		}
+		began := clock.Mark()
+		ok, err := dropPartition(ctx, p.s.Data, table.Name, name)
+		if err != nil || !ok {
+			return dropped, false, err
+		}
+		dropped++
+		if err := p.rest(ctx, max(dropRest, clock.Since(began))); err != nil {
+			return dropped, false, err
+		}
+	}
+	return dropped, true, nil
+}
+
+// partitionsBefore returns the partitions of a table whose days are all before one, the oldest first.
+func partitionsBefore(ctx context.Context, d *sqldb.DB, table string, before day.Day) ([]string, error) {
+	var names []string
+	// A partition is named after its last day.
+	err := d.Writer(ctx).Raw("SELECT partition_name FROM information_schema.partitions WHERE table_schema = DATABASE() AND table_name = ? AND partition_name < ?"+
+		" ORDER BY partition_ordinal_position", table, "p"+strings.ReplaceAll(before.String(), "-", "")).Scan(&names).Error
+	if err != nil {
+		return nil, fmt.Errorf("read the partitions of %s: %w", table, err)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return name == sqldb.LaterPartition || !strings.HasPrefix(name, "p") }), nil
+}
+
+// dropPartition drops a partition unless somebody uses its table for longer than dropWait.
+func dropPartition(ctx context.Context, d *sqldb.DB, table, name string) (ok bool, err error) {
+	pool, err := d.SQL()
+	if err != nil {
+		return false, err
+	}
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	var before int
+	if err := conn.QueryRowContext(ctx, "SELECT @@SESSION.lock_wait_timeout").Scan(&before); err != nil {
+		return false, err
+	}
+	set := func(seconds int) error {
+		_, err := conn.ExecContext(ctx, fmt.Sprintf("SET SESSION lock_wait_timeout = %d", seconds))
+		return err
+	}
+	if err := set(int(dropWait.Seconds())); err != nil {
+		return false, err
+	}
+	_, err = conn.ExecContext(ctx, "ALTER TABLE "+table+" DROP PARTITION "+name)
+	if wait, isMySQL := errors.AsType[*mysql.MySQLError](err); isMySQL && wait.Number == lockWaitTimeout {
+		return false, set(before)
+	}
+	if err != nil {
+		return false, fmt.Errorf("drop partition %s of %s: %w", name, table, errors.Join(err, set(before)))
+	}
+	return true, set(before)
+}
+
+// lockWaitTimeout is the server's code for a lock that did not come in time.
+const lockWaitTimeout = 1205
+
+// NotePruned notes that a public table or a summary may lack rows of days before one. Summaries of such days stay as they are from then on: what a later pull brings of
+// them is not the whole.
+func (s Pruning) NotePruned(ctx context.Context, table string, before day.Day) error {
+	// It only rises, also when retention is made longer again: what is gone is gone.
+	update := " ON DUPLICATE KEY UPDATE before_day = GREATEST(before_day, VALUES(before_day))"
+	if s.Data.Dialect() == sqldb.SQLiteDialect {
+		update = " ON CONFLICT (table_name) DO UPDATE SET before_day = MAX(before_day, excluded.before_day)"
+	}
+	if err := s.Data.Writer(ctx).Exec("INSERT INTO pruned (table_name, before_day) VALUES (?, ?)"+update, table, before).Error; err != nil {
+		return fmt.Errorf("note what is pruned of %s: %w", table, err)
+	}
+	return nil
+}
+
+// marks takes away what coverage knows of days of a report before one, so that nothing marks them any more; of the daily one also their marks for wide_daily. It walks
+// the accounts by key.
+func (p *Pruner) marks(ctx context.Context, report string, before day.Day) (done bool, err error) {
+	levels := append([]string{settings.AccountLevel}, summaries.ObjectLevels...)
+	db := p.s.Data
+	for after := int64(0); ; {
+		var ids []int64
+		err := db.Writer(ctx).Raw("SELECT DISTINCT account_id FROM coverage WHERE account_id > ? ORDER BY account_id LIMIT ?", after, pruneAccounts).Scan(&ids).Error
+		if err != nil {
+			return false, fmt.Errorf("prune coverage: %w", err)
+		}
+		if len(ids) == 0 {
+			return true, nil
+		}
+		if p.Over() {
+			return false, nil
+		}
+		began := clock.Mark()
+		err = db.Tx(ctx, func(tx *gorm.DB) error {
+			for _, table := range []string{"unusable_value", "coverage"} {
+				res := tx.Exec("DELETE FROM "+table+" WHERE account_id IN ? AND report = ? AND level IN ? AND day > ? AND day < ?", ids, report, levels, day.Epoch, before)
+				if res.Error != nil {
+					return res.Error
+				}
+			}
+			if report != summaries.ReportName(false) {
+				return nil
+			}
+			return tx.Exec("DELETE FROM wide_day WHERE account_id IN ? AND day > ? AND day < ?", ids, day.Epoch, before).Error
+		})
+		if err != nil {
+			return false, fmt.Errorf("prune coverage: %w", err)
+		}
+		after = ids[len(ids)-1]
+		if err := p.rest(ctx, max(pruneRestMin, clock.Since(began))); err != nil {
+			return false, err
+		}
+	}
+}
+
+// Dead takes away dead subtasks that died before a moment and that no run is taking up.
+func (p *Pruner) Dead(ctx context.Context, before time.Time) (int64, error) {
+	gone, err := p.pieces(ctx, func() (int64, error) {
+		return dead.DeadSubtasks{Databases: p.s}.DropDead(ctx, task.DeadFilter{Until: before}, prunePiece)
+	})
+	if err != nil {
+		return gone, fmt.Errorf("prune dead subtasks: %w", err)
+	}
+	return gone, nil
+}
+
+// Healed takes away dead subtasks that died before a moment and whose days were pulled whole since.
+func (p *Pruner) Healed(ctx context.Context, before time.Time) (gone int64, err error) {
+	var after task.Key
+	_, err = p.pieces(ctx, func() (int64, error) {
+		n, looked, last, err := results.Healing{Databases: p.s}.DropHealed(ctx, before, after, prunePiece)
+		gone, after = gone+n, last
+		return int64(looked), err
+	})
+	if err != nil {
+		return gone, fmt.Errorf("prune healed subtasks: %w", err)
+	}
+	return gone, nil
+}
+
+// Changes takes away changes of configuration that were seen before a moment, account by account.
+func (p *Pruner) Changes(ctx context.Context, before time.Time) (gone int64, err error) {
+	db := p.s.Data
+	after := int64(0)
+	_, err = p.pieces(ctx, func() (int64, error) {
+		var ids []int64
+		err := db.Writer(ctx).Raw("SELECT DISTINCT account_id FROM config_change WHERE account_id > ? ORDER BY account_id LIMIT ?", after, pruneAccounts).Scan(&ids).Error
+		if err != nil || len(ids) == 0 {
+			return 0, err
+		}
+		after = ids[len(ids)-1]
+		return int64(len(ids)), db.Tx(ctx, func(tx *gorm.DB) error {
+			res := tx.Exec("DELETE FROM config_change WHERE account_id IN ? AND version < ?", ids, before.UnixMicro())
+			gone += res.RowsAffected
+			return res.Error
+		})
+	})
+	if err != nil {
+		return gone, fmt.Errorf("prune config_change: %w", err)
+	}
+	return gone, nil
+}
+
+// Audit takes away audit entries that are older than a moment: they were written in the order of their ids.
+func (p *Pruner) Audit(ctx context.Context, before time.Time) (int64, error) {
+	db := p.s.Config
+	gone, err := p.pieces(ctx, func() (int64, error) {
+		var rows []struct {
+			ID int64
+			At sqldb.Time
+		}
+		err := db.Writer(ctx).Raw("SELECT id, at FROM audit_log ORDER BY id LIMIT ?", prunePiece).Scan(&rows).Error
+		if err != nil {
+			return 0, err
+		}
+		var ids []int64
+		for _, r := range rows {
+			if !r.At.Before(before) {
+				break
+			}
+			ids = append(ids, r.ID)
+		}
+		if len(ids) == 0 {
+			return 0, nil
+		}
+		res := db.Writer(ctx).Exec("DELETE FROM audit_log WHERE id IN ?", ids)
+		return res.RowsAffected, res.Error
+	})
+	if err != nil {
+		return gone, fmt.Errorf("prune audit_log: %w", err)
+	}
+	return gone, nil
+}
+
+// StopOrders takes away orders that stopped work and ended before a moment.
+func (p *Pruner) StopOrders(ctx context.Context, before time.Time) (int64, error) {
+	gone, err := p.pieces(ctx, func() (int64, error) {
+		return pruneFirst(ctx, p.s.Data, "stop_order", []string{"id"}, "id < ? AND state = ? AND ended_at < ?", task.FirstRunIDAt(before), ledger.StopEnded, sqldb.At(before))
+	})
+	if err != nil {
+		return gone, fmt.Errorf("prune stop_order: %w", err)
+	}
+	return gone, nil
+}
+
+// Summaries takes away the rows of both summaries of days before one. That they are pruned up to there is noted before anything goes: a rebuild for a few accounts
+// would else bring the rows of their games back alone.
+func (p *Pruner) Summaries(ctx context.Context, before day.Day) (int64, error) {
+	for _, hourly := range []bool{false, true} {
+		if err := (Pruning{Databases: p.s}).NotePruned(ctx, summaries.SummaryTable(hourly).Name, before); err != nil {
+			return 0, err
+		}
+	}
+	daily, err := p.Days(ctx, summaries.SummaryTable(false).Name, summaries.SummaryTable(false).Key, before)
+	if err != nil {
+		return daily, err
+	}
+	hourly, err := p.Days(ctx, summaries.SummaryTable(true).Name, summaries.SummaryTable(true).Key, before)
+	return daily + hourly, err
+}

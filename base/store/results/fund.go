@@ -1,0 +1,340 @@
+package results
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/fund"
+	"adsync/base/plural"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
+)
+
+// FundRow is one of a platform's rows about an account's money.
+type FundRow struct {
+	Day      day.Day // of the cash flow; day.Epoch of a balance
+	FundType string  // in the platform's words; "" when one row tells all
+	Raw      []any   // values of the raw table's typed columns
+	JSON     string
+}
+
+// FundSum is what all rows of a day say of one kind of money.
+type FundSum struct {
+	Day day.Day
+	fund.Row
+}
+
+// FundWrite is what a platform tells of an account's money: its balances now, or the cash flow of the claim's days.
+type FundWrite struct {
+	Claim                // of a balance its only day is day.Epoch
+	Raw   rawtable.Table // FundRows writes account_balance, DailyFundRows fund_daily
+	// Currency is that of all amounts, Zone that of the days.
+	Currency string
+	Zone     string
+	Rows     []FundRow
+	Sums     []FundSum
+	// Whole says that the pages agreed. Otherwise the raw rows are kept, the public ones stay as they were, since a sum that lacks a
+	// part is wrong, and coverage says partial.
+	Whole bool
+	Note  string
+	// Confirmed says that an answer without rows is believed.
+	Confirmed bool
+	// Comparing names the figures that a cash flow is compared with.
+	Comparing Comparing
+	// Unusable are values of the rows that could not be used. Of a day that lacks rows for them the public ones stay as they were.
+	Unusable []Unusable
+}
+
+func (w *FundWrite) daily() bool { return w.Raw.Shape == rawtable.DailyFundRows }
+
+// fields are the columns of the public table that hold amounts.
+func (w *FundWrite) fields() []fund.Field {
+	if w.daily() {
+		return fund.DailyFields
+	}
+	return fund.BalanceFields
+}
+
+func (w *FundWrite) table() sqldb.Table {
+	t := sqldb.Table{Name: "account_balance", Key: []string{"account_id", "fund"}, Columns: []string{"media", "currency"}}
+	if w.daily() {
+		t = sqldb.Table{Name: "fund_daily", Key: []string{"day", "account_id", "fund"}, Columns: []string{"media", "currency", "day_zone"}}
+	}
+	for _, f := range w.fields() {
+		t.Columns = append(t.Columns, f.Column())
+	}
+	t.Columns = append(t.Columns, "updated_at", "version")
+	return t
+}
+
+// lacksRows reports whether a row of a day was lost, so that sums of it would lack a part.
+func (w *FundWrite) lacksRows(d day.Day) bool {
+	return slices.ContainsFunc(UnusableOf(w.Unusable, d), func(u Unusable) bool { return u.Kind == KeyFault })
+}
+
+// same reports whether the public table would hold the same amounts.
+func (w *FundWrite) same(a, b fund.Values) bool {
+	return !slices.ContainsFunc(w.fields(), func(f fund.Field) bool { return a[f] != b[f] })
+}
+
+// fundKey is a row of a raw table by its fund type, or of a public one by its fund.
+type fundKey struct {
+	day  day.Day
+	name string
+}
+
+func (w *FundWrite) keyArgs(k fundKey) []any {
+	if w.daily() {
+		return []any{k.day, w.AccountID, k.name}
+	}
+	return []any{w.AccountID, k.name}
+}
+
+// fundTables is what both tables hold of a scope.
+type fundTables struct {
+	raw    map[fundKey]rawFund
+	public map[fundKey]fund.Values
+	// before says that the cash flow of the day before the scope is known.
+	before bool
+}
+
+// rawFund is what a raw table has of a row.
+type rawFund struct {
+	json  string
+	unset int // how many of its typed columns are NULL
+}
+
+// says tells whether the table's row is as a pull's would be. A column that the table got after the row was written is NULL in it,
+// under the same JSON.
+func (f rawFund) says(r *FundRow) bool {
+	unset := 0
+	for _, v := range r.Raw {
+		if v == nil {
+			unset++
+		}
+	}
+	return f.json == r.JSON && f.unset == unset
+}
+
+// WriteFunds makes the raw and the public rows of an account's money what the pull saw, in one transaction under the
+// scope's fence. Rows that did not change are left alone, and rows that a whole pull no longer has are deleted. A whole
+// pull that has no row of a day of which there are some is suspect: nothing is deleted, unless the answer was confirmed. The newest
+// days of a cash flow that have no row, though the day before them has, are partial: platforms tell days late. Days that
+// another pull has claimed since BeginPull are left out; when that is all of them, nothing is written and the error is
+// *FencedError. It may be repeated after an error.
+func (s Results) WriteFunds(ctx context.Context, w FundWrite) (ReportResult, error) {
+	var result ReportResult
+	err := s.writeScope(ctx, w.Claim, func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error) {
+		result = ReportResult{Fenced: locked.fenced, FencedComplete: locked.fencedComplete}
+		w := w
+		w.Claim = locked.Claim
+		have, err := readFunds(tx, &w)
+		if err != nil {
+			return nil, err
+		}
+		outcomes, err := w.judge(have, &result)
+		if err != nil {
+			return nil, err
+		}
+		if err := judgeFunds(s.Data, tx, &w, locked.before, have, outcomes, &result); err != nil {
+			return nil, err
+		}
+		if err := writeFundRows(s.Data, tx, &w, now, have, &result); err != nil {
+			return nil, err
+		}
+		if w.Whole {
+			if err := deleteStaleFunds(s.Data, tx, &w, now, have, &result); err != nil {
+				return nil, err
+			}
+		}
+		return outcomes, nil
+	})
+	if err != nil {
+		return ReportResult{}, err
+	}
+	return result, nil
+}
+
+// readFunds reads what the tables hold of the scope.
+func readFunds(tx *gorm.DB, w *FundWrite) (fundTables, error) {
+	have := fundTables{raw: map[fundKey]rawFund{}, public: map[fundKey]fund.Values{}}
+	dayColumn, where, args := "'"+day.Epoch.String()+"'", " WHERE account_id = ?", []any{w.AccountID}
+	if w.daily() {
+		dayColumn, where = "day", " WHERE day IN ? AND account_id = ?"
+		args = []any{append([]day.Day{w.Days[0].Add(-1)}, w.Days...), w.AccountID}
+	}
+	unset := []string{"0"}
+	for _, c := range w.Raw.Columns {
+		unset = append(unset, "("+c.Name+" IS NULL)")
+	}
+	rows, err := tx.Raw("SELECT "+dayColumn+", fund_type, row_json, "+strings.Join(unset, " + ")+" FROM "+w.Raw.Name+where, args...).Rows()
+	if err != nil {
+		return have, fmt.Errorf("read %s: %w", w.Raw.Name, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k fundKey
+		var row rawFund
+		if err := rows.Scan(&k.day, &k.name, &row.json, &row.unset); err != nil {
+			return have, fmt.Errorf("read %s: %w", w.Raw.Name, err)
+		}
+		if slices.Contains(w.Days, k.day) {
+			have.raw[k] = row
+		}
+	}
+	if err := sqldb.FirstError(rows.Err(), rows.Close()); err != nil {
+		return have, fmt.Errorf("read %s: %w", w.Raw.Name, err)
+	}
+	table := w.table()
+	names := make([]string, len(w.fields()))
+	for i, f := range w.fields() {
+		names[i] = f.Column()
+	}
+	rows, err = tx.Raw("SELECT "+dayColumn+", fund, "+strings.Join(names, ", ")+" FROM "+table.Name+where, args...).Rows()
+	if err != nil {
+		return have, fmt.Errorf("read %s: %w", table.Name, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k fundKey
+		amounts := make([]*int64, len(names))
+		dest := []any{&k.day, &k.name}
+		for i := range amounts {
+			dest = append(dest, &amounts[i])
+		}
+		if err := rows.Scan(dest...); err != nil {
+			return have, fmt.Errorf("read %s: %w", table.Name, err)
+		}
+		if !slices.Contains(w.Days, k.day) {
+			have.before = true
+			continue
+		}
+		var values fund.Values
+		for i, f := range w.fields() {
+			if amounts[i] != nil {
+				values[f] = fund.Of(*amounts[i])
+			}
+		}
+		have.public[k] = values
+	}
+	return have, rows.Err()
+}
+
+// judge says of each day what coverage is to say.
+func (w *FundWrite) judge(have fundTables, result *ReportResult) ([]dayOutcome, error) {
+	counts := map[day.Day]int64{}
+	for _, r := range w.Rows {
+		if !slices.Contains(w.Days, r.Day) && !slices.Contains(result.Fenced, r.Day) {
+			return nil, fmt.Errorf("the pull of %s has a row of %s, outside its days", w.Report, r.Day)
+		}
+		counts[r.Day]++
+	}
+	known := map[day.Day]int{}
+	for k := range have.public {
+		known[k.day]++
+	}
+	outcomes := make([]dayOutcome, len(w.Days))
+	for i, d := range w.Days {
+		o := dayOutcome{day: d, whole: w.Whole, state: Complete, note: w.Note, rows: counts[d]}
+		switch {
+		case !w.Whole:
+			o.state = Partial
+		case o.rows == 0 && known[d] > 0 && !w.Confirmed:
+			o.state, o.whole = Suspect, false
+			o.note = fmt.Sprintf("the platform's answer lacks all %s", plural.Count(known[d], "row", "rows"))
+			result.Why = cmp.Or(result.Why, o.note)
+			result.Suspect = append(result.Suspect, d)
+		}
+		o.mark(w.Unusable)
+		outcomes[i] = o
+	}
+	if w.daily() && w.Whole && !w.Confirmed {
+		untold(outcomes, have.before)
+	}
+	return outcomes, nil
+}
+
+// untold marks the newest days without rows as partial, where the day before them has some.
+func untold(outcomes []dayOutcome, before bool) {
+	last := -1
+	for i := range outcomes {
+		if outcomes[i].rows > 0 {
+			last = i
+		}
+	}
+	if last < 0 && !before {
+		return
+	}
+	for i := last + 1; i < len(outcomes); i++ {
+		if o := &outcomes[i]; o.state == Complete {
+			o.state, o.whole, o.note = Partial, false, "the platform tells no row of this day yet"
+		}
+	}
+}
+
+func writeFundRows(d *sqldb.DB, tx *gorm.DB, w *FundWrite, now time.Time, have fundTables, result *ReportResult) error {
+	var raw, public [][]any
+	for i := range w.Rows {
+		r := &w.Rows[i]
+		k := fundKey{day: r.Day, name: r.FundType}
+		if row, ok := have.raw[k]; slices.Contains(result.Fenced, r.Day) || ok && row.says(r) {
+			continue
+		}
+		raw = append(raw, append(append(w.keyArgs(k), r.Raw...), r.JSON, w.Version))
+	}
+	if !w.Whole {
+		return d.Upsert(tx, sqldb.UpsertOf(w.Raw), raw)
+	}
+	for _, s := range w.Sums {
+		k := fundKey{day: s.Day, name: string(s.Kind)}
+		if values, ok := have.public[k]; slices.Contains(result.Fenced, s.Day) || w.lacksRows(s.Day) || ok && w.same(values, s.Values) {
+			continue
+		}
+		row := append(w.keyArgs(k), w.Media, w.Currency)
+		if w.daily() {
+			row = append(row, w.Zone)
+		}
+		for _, f := range w.fields() {
+			row = append(row, s.Values[f].Arg())
+		}
+		public = append(public, append(row, sqldb.At(now), w.Version))
+	}
+	result.Written = len(public)
+	if err := d.Upsert(tx, sqldb.UpsertOf(w.Raw), raw); err != nil {
+		return err
+	}
+	return d.Upsert(tx, w.table(), public)
+}
+
+// deleteStaleFunds deletes what the tables have and a whole pull has not, of the days that are not suspect.
+func deleteStaleFunds(d *sqldb.DB, tx *gorm.DB, w *FundWrite, now time.Time, have fundTables, result *ReportResult) error {
+	for _, r := range w.Rows {
+		delete(have.raw, fundKey{day: r.Day, name: r.FundType})
+	}
+	for _, s := range w.Sums {
+		delete(have.public, fundKey{day: s.Day, name: string(s.Kind)})
+	}
+	var raw, public [][]any
+	for k := range have.raw {
+		if !slices.Contains(result.Suspect, k.day) && !w.lacksRows(k.day) {
+			raw = append(raw, w.keyArgs(k))
+		}
+	}
+	for k := range have.public {
+		if !slices.Contains(result.Suspect, k.day) && !w.lacksRows(k.day) {
+			public = append(public, w.keyArgs(k))
+		}
+	}
+	result.Deleted = len(public)
+	if err := d.DeleteStale(tx, w.Raw.Name, w.Raw.Key(), raw, w.Version); err != nil {
+		return err
+	}
+	return DeletePublic(d, tx, w.table(), public, w.Version, now)
+}

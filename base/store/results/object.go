@@ -1,0 +1,250 @@
+package results
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/plural"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
+	"adsync/base/store/widemark"
+)
+
+// ObjectRow is one configuration object, ready for its raw table.
+type ObjectRow struct {
+	Object   string
+	Name     string
+	Modified time.Time // zero when the platform does not say
+	Deleted  bool
+	Raw      []any
+	JSON     string
+	Assets   []AssetUse // what a creative shows; nil when that is not known
+	// MoreAssets says that Assets may lack some: none is taken for removed.
+	MoreAssets bool
+}
+
+// ObjectWrite is a pulled configuration level, or what of it changed.
+type ObjectWrite struct {
+	Claim // its only day is day.Epoch
+	Raw   rawtable.Table
+	Rows  []ObjectRow
+	// Full says that the pull asked for everything and was whole: what it lacks is marked deleted.
+	Full bool
+	// Partial says that the pages disagreed: the rows are kept and coverage says so.
+	Partial bool
+	Note    string
+	// Confirmed says that an empty list is believed.
+	Confirmed bool
+	// Unlogged are fields of the platform's row whose change is none of the object: they are left out of config_change.
+	Unlogged []string
+	// MapsAssets says that the rows are creatives, whose assets go into creative_asset.
+	MapsAssets bool
+	// AssetTables are the raw tables of assets by their kind, for their signatures: all of them with creatives, with a list of
+	// assets its own. So whichever is pulled later completes the map.
+	AssetTables map[string]string
+	// MappedBy is the list of creatives that a list of assets completes.
+	MappedBy string
+	// Latest is the latest modification that is believed: later ones move no mark.
+	Latest time.Time
+	// Unusable are values of the rows that could not be used.
+	Unusable []Unusable
+}
+
+// WriteObjects brings a configuration table to what the pull saw, in one transaction under the scope's fence. Rows
+// are never deleted: deleted_at is set once and cleared if the object comes back. A new name is added to object_name, and
+// what is other than before to config_change.
+// It returns the number of rows written, or *FencedError; and *SuspectError, with nothing deleted and coverage saying so,
+// when a full pull came back empty though there are live objects and nobody has confirmed it.
+func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
+	written, suspect := 0, false
+	err := s.writeScope(ctx, w.Claim, func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error) {
+		if w.Latest.IsZero() {
+			w.Latest = now.Add(clockError)
+		}
+		have, err := readObjects(tx, w)
+		if err != nil {
+			return nil, err
+		}
+		rows, names, highWater := w.changes(now, have)
+		written = len(rows)
+		if err := s.Data.Upsert(tx, sqldb.UpsertOf(w.Raw), rows); err != nil {
+			return nil, err
+		}
+		if err := s.Data.Upsert(tx, sqldb.Table{Name: "object_name", Key: []string{"account_id", "level", "object_id", "since"}, Columns: []string{"name"}}, names); err != nil {
+			return nil, err
+		}
+		changes := w.fieldChanges(now, have, locked.before[0].CompleteVersion == 0)
+		suspect = w.Full && !w.Confirmed && len(w.Rows) == 0 && slices.ContainsFunc(slices.Collect(maps.Values(have)), func(e *existingObject) bool { return e.deleted.IsZero() })
+		if w.Full && !suspect {
+			gone, err := markDeleted(tx, w, now, have)
+			if err != nil {
+				return nil, err
+			}
+			written += len(gone)
+			for _, id := range gone {
+				changes = append(changes, w.changeRow(now, id, FieldDeleted, "false", "true"))
+			}
+		}
+		if err := s.Data.Upsert(tx, changeTable, changes); err != nil {
+			return nil, err
+		}
+		if err := mapAssets(s.Data, tx, w, now, have); err != nil {
+			return nil, err
+		}
+		if len(names) > 0 || w.hasNews(have) {
+			if err := widemark.Days(s.Data, tx, w.Media, w.AccountID, []day.Day{day.Epoch}, now.UnixMicro()); err != nil {
+				return nil, err
+			}
+		}
+		o := dayOutcome{day: day.Epoch, whole: w.Full, state: Complete, note: w.Note, rows: int64(len(w.Rows)), highWater: highWater}
+		if before := locked.before; !w.Full {
+			// A pull of changes adds to what is known: the state and the number of rows are those of the last full pull.
+			o.state, o.rows, o.note = before[0].State, before[0].RowCount, before[0].Note
+			o.adds = true
+			if before[0].HighWater <= w.Latest.Unix() {
+				o.highWater = max(highWater, before[0].HighWater)
+			}
+		}
+		// A mark that lies in the future would have all changes until then go unseen.
+		o.lowers = locked.before[0].HighWater > w.Latest.Unix()
+		if w.Partial {
+			o.state, o.note, o.highWater, o.lowers = Partial, w.Note, 0, false
+		}
+		o.mark(w.Unusable)
+		if suspect {
+			o.state, o.whole, o.note = Suspect, false, "the platform's list is empty though there are live objects"
+		}
+		return []dayOutcome{o}, nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	if suspect {
+		return written, &SuspectError{Report: w.Report, AccountID: w.AccountID}
+	}
+	return written, nil
+}
+
+// clockError is how far a platform's clock may be ahead of the database's, for a caller that does not say.
+const clockError = 10 * time.Minute
+
+// SuspectError says that a platform's empty answer was not believed.
+type SuspectError struct {
+	Report    string
+	AccountID int64
+}
+
+func (e *SuspectError) Error() string {
+	return fmt.Sprintf("the list %s of account %d came back empty though there are live objects: nothing was deleted", e.Report, e.AccountID)
+}
+
+type existingObject struct {
+	json, name string
+	named      sqldb.Time // when the name was first seen
+	deleted    sqldb.Time
+	seen       bool
+}
+
+func readObjects(tx *gorm.DB, w ObjectWrite) (map[string]*existingObject, error) {
+	have := map[string]*existingObject{}
+	rows, err := tx.Raw("SELECT object_id, row_json, deleted_at FROM "+w.Raw.Name+" WHERE account_id = ?", w.AccountID).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		var e existingObject
+		if err := rows.Scan(&id, &e.json, &e.deleted); err != nil {
+			return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
+		}
+		have[id] = &e
+	}
+	if err := sqldb.FirstError(rows.Err(), rows.Close()); err != nil {
+		return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
+	}
+	// The newest name of each object: names are few, and read whole.
+	rows, err = tx.Raw("SELECT object_id, name, since FROM object_name WHERE account_id = ? AND level = ? ORDER BY object_id, since", w.AccountID, w.Level).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read object_name: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id, name string
+		var since sqldb.Time
+		if err := rows.Scan(&id, &name, &since); err != nil {
+			return nil, fmt.Errorf("read object_name: %w", err)
+		}
+		if e := have[id]; e != nil {
+			e.name, e.named = name, since
+		}
+	}
+	return have, rows.Err()
+}
+
+// changes returns the rows to write, the names to add, and the newest modification.
+func (w *ObjectWrite) changes(now time.Time, have map[string]*existingObject) (rows, names [][]any, highWater int64) {
+	for i := range w.Rows {
+		row := &w.Rows[i]
+		if !row.Modified.IsZero() && !row.Modified.After(w.Latest) {
+			highWater = max(highWater, row.Modified.Unix())
+		}
+		e := have[row.Object]
+		if e != nil {
+			e.seen = true
+		}
+		if isNamed := row.Name != "" || e != nil; isNamed && (e == nil || e.name != row.Name) { // not every level has names
+			since := sqldb.At(now)
+			if e != nil && !since.After(e.named.Time) {
+				since = sqldb.At(e.named.Add(time.Millisecond)) // two names seen in one moment are still two
+			}
+			names = append(names, []any{w.AccountID, w.Level, row.Object, since, row.Name})
+		}
+		if !w.isNews(row, e) {
+			continue // last_seen_at moves with full pulls only, so that pulls of changes write only changes
+		}
+		deletedAt := sqldb.Time{}
+		if row.Deleted {
+			deletedAt = sqldb.At(now)
+			if e != nil && !e.deleted.IsZero() {
+				deletedAt = e.deleted
+			}
+		}
+		values := append([]any{w.AccountID, row.Object}, row.Raw...)
+		rows = append(rows, append(values, row.JSON, sqldb.At(now), deletedAt, w.Version))
+	}
+	return rows, names, highWater
+}
+
+// hasNews tells whether the pull saw an object for the first time.
+func (w *ObjectWrite) hasNews(have map[string]*existingObject) bool {
+	return slices.ContainsFunc(w.Rows, func(r ObjectRow) bool { return have[r.Object] == nil })
+}
+
+// isNews tells whether a row is written: by a full pull all are.
+func (w *ObjectWrite) isNews(row *ObjectRow, e *existingObject) bool {
+	return w.Full || e == nil || e.json != row.JSON || row.Deleted == e.deleted.IsZero()
+}
+
+func markDeleted(tx *gorm.DB, w ObjectWrite, now time.Time, have map[string]*existingObject) ([]string, error) {
+	var gone []string
+	for id, e := range have {
+		if !e.seen && e.deleted.IsZero() {
+			gone = append(gone, id)
+		}
+	}
+	for start := 0; start < len(gone); start += 1000 {
+		batch := gone[start:min(start+1000, len(gone))]
+		err := tx.Exec("UPDATE "+w.Raw.Name+" SET deleted_at = ?, version = ? WHERE account_id = ? AND object_id IN ?", sqldb.At(now), w.Version, w.AccountID, batch).Error
+		if err != nil {
+			return nil, fmt.Errorf("mark %s of %s deleted: %w", plural.Count(len(batch), "object", "objects"), w.Raw.Name, err)
+		}
+	}
+	return gone, nil
+}

@@ -1,0 +1,368 @@
+package results
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
+	"adsync/base/store/widemark"
+)
+
+// ReportRow is one row of a report, ready for the raw and the public table.
+type ReportRow struct {
+	Day     day.Day
+	Object  string
+	Hour    int
+	Raw     []any // values of the raw table's typed columns
+	JSON    string
+	Metrics metric.Values
+}
+
+// ReportWrite is a pulled report: all rows of the claim's scope. One of some hours must be whole within them.
+type ReportWrite struct {
+	Claim
+	Raw      rawtable.Table
+	Hourly   bool
+	Currency string
+	Zone     string
+	Rows     []ReportRow
+	// Whole says that the pages agreed. Otherwise the rows are kept, nothing is deleted, and coverage says partial.
+	Whole bool
+	Note  string
+	// Confirmed says that what is missing is gone, however much it held.
+	Confirmed bool
+	// Comparing names the figures that the answer must not contradict.
+	Comparing Comparing
+	// DirtySummary marks days whose rows changed for the summaries to read again.
+	DirtySummary bool
+	// Unusable are values of the rows that could not be used. A day that lacks figures or rows for them is partial.
+	Unusable []Unusable
+}
+
+// ReportResult is what WriteReport did.
+type ReportResult struct {
+	Written int       // rows inserted or changed
+	Deleted int       // rows the platform no longer has
+	Suspect []day.Day // days where nothing was deleted because the answer lacks too much
+	Why     string    // of the first of Suspect
+	Doubts  []Doubt   // other figures of these days that the answer contradicts
+	// Fenced are days that were left to the pulls that have claimed them since; FencedComplete tells whether those are
+	// whole already.
+	Fenced         []day.Day
+	FencedComplete bool
+}
+
+// ReportTable is report_daily, or report_hourly.
+func ReportTable(hourly bool) sqldb.Table {
+	t := sqldb.Table{Name: "report_daily", Key: []string{"day", "account_id", "level", "object_id"}}
+	if hourly {
+		t.Name, t.Key = "report_hourly", append(t.Key, "hour")
+	}
+	t.Columns = append([]string{"media", "currency", "day_zone"}, metric.Names()...)
+	t.Columns = append(t.Columns, "updated_at", "version")
+	return t
+}
+
+type reportKey struct {
+	day    day.Day
+	object string
+	hour   int
+}
+
+func (r *ReportRow) key(hourly bool) reportKey {
+	k := reportKey{day: r.Day, object: r.Object}
+	if hourly {
+		k.hour = r.Hour
+	}
+	return k
+}
+
+// args appends the key for an SQL statement.
+func (k reportKey) args(args []any, accountID int64, level string, hourly bool) []any {
+	args = append(args, string(k.day), accountID, level, k.object)
+	if hourly {
+		args = append(args, k.hour)
+	}
+	return args
+}
+
+// WriteReport makes the raw and the public rows of a scope what the pull saw, in one transaction under the scope's
+// fence: rows that did not change are left alone, rows that a whole pull no longer has are deleted by primary key.
+// Days that another pull has claimed since BeginPull are left out; when that is all of them, it writes nothing and
+// returns *FencedError. It may be repeated after an error: rows that were written unseen are found unchanged, and are not
+// counted as written again.
+func (s Results) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, error) {
+	var result ReportResult
+	err := s.writeScope(ctx, w.Claim, func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error) {
+		result = ReportResult{Fenced: locked.fenced, FencedComplete: locked.fencedComplete}
+		w := w
+		w.Claim = locked.Claim
+		there, err := readReport(tx, w)
+		if err != nil {
+			return nil, err
+		}
+		days := make(map[day.Day]*dayOutcome, len(w.Days))
+		outcomes := make([]dayOutcome, len(w.Days))
+		for i, d := range w.Days {
+			outcomes[i] = dayOutcome{day: d, whole: w.Whole && w.FromHour == 0, state: Complete, note: w.Note, hours: w.FromHour > 0}
+			if !w.Whole {
+				outcomes[i].state = Partial
+			}
+			outcomes[i].adds = w.FromHour > 0
+			outcomes[i].mark(w.Unusable)
+			days[d] = &outcomes[i]
+		}
+		stale := there.stale(&w)
+		if err := judgeReport(s.Data, tx, &w, locked.before, &there, stale, outcomes, &result); err != nil {
+			return nil, err
+		}
+		if err := writeReportRows(s.Data, tx, w, now, there, days, &result); err != nil {
+			return nil, err
+		}
+		if w.FromHour > 0 {
+			for k := range there.gone {
+				days[k.day].rows++
+			}
+			return outcomes, nil
+		}
+		if w.Whole {
+			if err := deleteStaleReport(s.Data, tx, w, now, stale, days, &result); err != nil {
+				return nil, err
+			}
+		}
+		return outcomes, markReport(s.Data, tx, w, now, outcomes)
+	})
+	if err != nil {
+		return ReportResult{}, err
+	}
+	return result, nil
+}
+
+// markReport marks the days whose rows changed for wide_daily, which has no hours.
+func markReport(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, outcomes []dayOutcome) error {
+	if w.Hourly {
+		return nil
+	}
+	var days []day.Day
+	for _, o := range outcomes {
+		if o.changed {
+			days = append(days, o.day)
+		}
+	}
+	return widemark.Days(d, tx, w.Media, w.AccountID, days, now.UnixMicro())
+}
+
+// thereBefore is what the tables have of a scope, beside a pull of it.
+type thereBefore struct {
+	rows  map[reportKey]int     // the pull's rows: where in its list; of those with one key the last
+	same  []bool                // by the pull's list: the raw table's row says the same
+	shown []bool                // by the pull's list: the public table has the row
+	gone  map[reportKey]goneRow // rows that the pull has not
+	costs map[day.Day]int64     // of the public rows
+}
+
+// goneRow is a row that a pull has not.
+type goneRow struct {
+	cost   int64
+	public bool // the public table has it
+}
+
+// readReport reads what there is of a pull's scope. It makes nothing of rows that the pull has too: there are thousands of them.
+func readReport(tx *gorm.DB, w ReportWrite) (thereBefore, error) {
+	there := thereBefore{
+		rows: make(map[reportKey]int, len(w.Rows)), same: make([]bool, len(w.Rows)), shown: make([]bool, len(w.Rows)),
+		gone: map[reportKey]goneRow{}, costs: map[day.Day]int64{},
+	}
+	for i := range w.Rows {
+		there.rows[w.Rows[i].key(w.Hourly)] = i
+	}
+	err := eachReportRow(tx, w, w.Raw.Name, "row_json", func(k scannedKey, json []byte) error {
+		if i, pulled := there.at(k); pulled {
+			there.same[i] = string(json) == w.Rows[i].JSON
+		} else {
+			there.gone[k.reportKey()] = goneRow{}
+		}
+		return nil
+	})
+	if err != nil {
+		return there, err
+	}
+	return there, eachReportRow(tx, w, ReportTable(w.Hourly).Name, "COALESCE(cost, 0)", func(k scannedKey, text []byte) error {
+		cost, err := strconv.ParseInt(string(text), 10, 64)
+		if err != nil {
+			return err
+		}
+		if i, pulled := there.at(k); pulled {
+			there.shown[i] = true
+			there.costs[w.Rows[i].Day] += cost
+			return nil
+		}
+		key := k.reportKey()
+		there.gone[key] = goneRow{cost: cost, public: true}
+		there.costs[key.day] += cost
+		return nil
+	})
+}
+
+// at finds a row in the pull's list. A key that is made in a map's brackets is not copied.
+func (t *thereBefore) at(k scannedKey) (i int, pulled bool) {
+	i, pulled = t.rows[reportKey{day: day.Day(k.day), object: string(k.object), hour: k.hour}]
+	return i, pulled
+}
+
+// scannedKey is a key as it is read, good until the next row is.
+type scannedKey struct {
+	day, object []byte
+	hour        int
+}
+
+func (k scannedKey) reportKey() reportKey {
+	return reportKey{day: day.Day(k.day), object: string(k.object), hour: k.hour}
+}
+
+// eachReportRow calls row with the key and one column of each row of a scope in a table, in no order.
+func eachReportRow(tx *gorm.DB, w ReportWrite, table, column string, row func(k scannedKey, value []byte) error) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("read %s: %w", table, err)
+		}
+	}()
+	columns := "day, object_id, " + column
+	var on, object, value sql.RawBytes
+	var k scannedKey
+	dest := []any{&on, &object, &value}
+	if w.Hourly {
+		columns, dest = columns+", hour", append(dest, &k.hour)
+	}
+	rows, err := tx.Raw("SELECT "+columns+" FROM "+table+" WHERE day IN ? AND account_id = ? AND level = ?", w.Days, w.AccountID, w.Level).Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := rows.Scan(dest...); err != nil {
+			return err
+		}
+		k.day, k.object = sqldb.DayIn(on), object
+		if err := row(k, value); err != nil {
+			return err
+		}
+	}
+	return sqldb.FirstError(rows.Err(), rows.Close())
+}
+
+func writeReportRows(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, there thereBefore, days map[day.Day]*dayOutcome, result *ReportResult) error {
+	rawTable, publicTable := sqldb.UpsertOf(w.Raw), ReportTable(w.Hourly)
+	updated, err := sqldb.At(now).Value() // Once: each row has it.
+	if err != nil {
+		return err
+	}
+	raw, public := rowsOf(rawTable), rowsOf(publicTable)
+	for i := range w.Rows {
+		row := &w.Rows[i]
+		o := days[row.Day]
+		if o == nil && slices.Contains(result.Fenced, row.Day) {
+			continue
+		}
+		if o == nil {
+			return fmt.Errorf("the pull of %s has a row of %s, outside its days", w.Report, row.Day)
+		}
+		k := row.key(w.Hourly)
+		if there.rows[k] != i {
+			continue // The pull has it once more.
+		}
+		o.rows++
+		if there.same[i] && there.shown[i] {
+			continue
+		}
+		raw.add(func(args []any) []any {
+			return append(append(k.args(args, w.AccountID, w.Level, w.Hourly), row.Raw...), row.JSON, w.Version)
+		})
+		public.add(func(args []any) []any {
+			args = append(k.args(args, w.AccountID, w.Level, w.Hourly), w.Media, w.Currency, w.Zone)
+			return append(row.Metrics.Args(args), updated, w.Version)
+		})
+		o.dirty, o.changed = w.DirtySummary, true
+	}
+	result.Written = len(raw.rows)
+	if err := d.Upsert(tx, rawTable, raw.rows); err != nil {
+		return err
+	}
+	return d.Upsert(tx, publicTable, public.rows)
+}
+
+// tableRows gathers rows for a table, many of them in one piece of memory.
+type tableRows struct {
+	width int
+	rows  [][]any
+	free  []any
+}
+
+// rowsPerPiece is how many rows share a piece of memory.
+const rowsPerPiece = 128
+
+func rowsOf(t sqldb.Table) *tableRows { return &tableRows{width: len(t.Key) + len(t.Columns)} }
+
+// add adds the row whose values fill appends.
+func (t *tableRows) add(fill func([]any) []any) {
+	if cap(t.free) < t.width {
+		t.free = make([]any, 0, rowsPerPiece*t.width)
+	}
+	row := fill(t.free)
+	t.rows, t.free = append(t.rows, slices.Clip(row)), row[len(row):]
+}
+
+// staleRows are rows of a day that the tables have and a pull has not.
+type staleRows struct {
+	cost   int64
+	keys   [][]any
+	public [][]any // those of them that the public table has
+}
+
+// stale returns the rows that a whole pull of whole days lacks, by day.
+func (t *thereBefore) stale(w *ReportWrite) map[day.Day]*staleRows {
+	if !w.Whole || w.FromHour > 0 {
+		return nil
+	}
+	stale := map[day.Day]*staleRows{}
+	for k, row := range t.gone {
+		s := stale[k.day]
+		if s == nil {
+			s = &staleRows{}
+			stale[k.day] = s
+		}
+		s.cost += row.cost
+		s.keys = append(s.keys, k.args(nil, w.AccountID, w.Level, w.Hourly))
+		if row.public {
+			s.public = append(s.public, k.args(nil, w.AccountID, w.Level, w.Hourly))
+		}
+	}
+	return stale
+}
+
+// deleteStaleReport deletes what the tables have and a whole pull has not, of the days whose answer is believed.
+func deleteStaleReport(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, stale map[day.Day]*staleRows, days map[day.Day]*dayOutcome, result *ReportResult) error {
+	var keys, public [][]any
+	for _, day := range w.Days {
+		s, o := stale[day], days[day]
+		if s == nil || o.opens || o.state == Suspect {
+			continue
+		}
+		o.dirty, o.changed = o.dirty || w.DirtySummary, true
+		keys, public = append(keys, s.keys...), append(public, s.public...)
+	}
+	result.Deleted = len(keys)
+	if err := d.DeleteStale(tx, w.Raw.Name, w.Raw.Key(), keys, w.Version); err != nil {
+		return err
+	}
+	return DeletePublic(d, tx, ReportTable(w.Hourly), public, w.Version, now)
+}

@@ -1,0 +1,208 @@
+package settings
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/plural"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
+	"adsync/base/store/widemark"
+)
+
+// Account is a row of media_account.
+type Account struct {
+	ID         int64
+	Media      string
+	ExternalID string // the platform's id
+	Name       string
+	TokenID    int64 // the login that it is pulled with
+	Tier       string
+	Timezone   string
+	Currency   string
+	Parked     string // why it is not pulled; empty when it is
+	Bound      bool   // false: it is known, and nothing of it is pulled until somebody binds it
+}
+
+const accountColumns = "id, media, external_id, name, token_id, tier, timezone, currency, parked, bound"
+
+// AccountColumnsOf are the columns of media_account under an alias.
+func AccountColumnsOf(alias string) string {
+	return alias + "." + strings.ReplaceAll(accountColumns, ", ", ", "+alias+".")
+}
+
+// Fields are where the columns of an account are read into.
+func (a *Account) Fields() []any {
+	return []any{&a.ID, &a.Media, &a.ExternalID, &a.Name, &a.TokenID, &a.Tier, &a.Timezone, &a.Currency, &a.Parked, &a.Bound}
+}
+
+// Account returns an account; sql.ErrNoRows when there is none.
+func (s Accounts) Account(ctx context.Context, id int64) (Account, error) {
+	var a Account
+	err := s.Config.Writer(ctx).Raw("SELECT "+accountColumns+" FROM media_account WHERE id = ?", id).Row().Scan(a.Fields()...)
+	if err != nil {
+		return Account{}, fmt.Errorf("read account %d: %w", id, err)
+	}
+	return a, nil
+}
+
+// accountBatch is how many accounts one statement looks up or inserts.
+const accountBatch = 500
+
+// PutAccounts writes the accounts that a login reaches and returns our ids by the platform's. New ones come in with what
+// is given, and bound unless the login's new accounts wait for a choice; of those that are there only the name changes:
+// tiers, zones and what an operator wrote stay. Which login each is pulled with follows the rule of bestLogin. Nothing is
+// deleted.
+func (s Accounts) PutAccounts(ctx context.Context, media string, tokenID int64, found []Account) (map[string]int64, error) {
+	found = slices.Clone(found)
+	// One order for all logins: two of them may list the same accounts at the same time.
+	slices.SortFunc(found, func(a, b Account) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
+	found = slices.CompactFunc(found, func(a, b Account) bool { return a.ExternalID == b.ExternalID })
+	ids := make(map[string]int64, len(found))
+	for batch := range slices.Chunk(found, accountBatch) {
+		err := s.Config.Tx(ctx, func(tx *gorm.DB) error { return s.putAccounts(tx, media, tokenID, batch, ids) })
+		if err != nil {
+			return nil, fmt.Errorf("put %s of %s, login %d: %w", plural.Count(len(batch), "account", "accounts"), media, tokenID, err)
+		}
+	}
+	return ids, nil
+}
+
+func (s Accounts) putAccounts(tx *gorm.DB, media string, tokenID int64, batch []Account, ids map[string]int64) error {
+	known, err := accountsByExternalID(tx, media, batch)
+	if err != nil {
+		return err
+	}
+	bound, err := bindsNewAccounts(tx, tokenID)
+	if err != nil {
+		return err
+	}
+	// Only what is missing is inserted: an upsert would burn an id for every row at each pull.
+	var args []any
+	for i := range batch {
+		a := &batch[i]
+		a.Name = sqldb.Cut(a.Name, 255)
+		if _, ok := known[a.ExternalID]; !ok {
+			args = append(args, media, a.ExternalID, a.Name, tokenID, TierActive, a.Timezone, a.Currency, bound, nil)
+		}
+	}
+	if len(args) > 0 {
+		const width = 9
+		err := tx.Exec(s.Config.Dialect().InsertIgnore()+"media_account (media, external_id, name, token_id, tier, timezone, currency, bound, initialised_at) VALUES "+
+			sqldb.Tuples(len(args)/width, width), args...).Error
+		if err != nil {
+			return err
+		}
+		if known, err = accountsByExternalID(tx, media, batch); err != nil {
+			return err
+		}
+	}
+	found := make([]Account, 0, len(batch))
+	for _, a := range batch {
+		have, ok := known[a.ExternalID]
+		if !ok {
+			return fmt.Errorf("account %s is not there after its insert", a.ExternalID)
+		}
+		ids[a.ExternalID] = have.ID
+		if a.Name != "" && have.Name != a.Name {
+			if err := tx.Exec("UPDATE media_account SET name = ?, updated_at = "+s.Config.Dialect().Now()+" WHERE id = ?", a.Name, have.ID).Error; err != nil {
+				return err
+			}
+		}
+		found = append(found, have)
+	}
+	return seeAccounts(s.Config, tx, tokenID, found)
+}
+
+// AccountRow is a row of a platform's account table.
+type AccountRow struct {
+	AccountID int64
+	Raw       []any // values of the table's typed columns
+	JSON      string
+}
+
+// PutAccountRows writes rows of a platform's account table at a version. A row that the table has at a higher one stays
+// as it is. An account whose row is another now may have another name: its days are marked for wide_daily.
+func (s Accounts) PutAccountRows(ctx context.Context, media string, table rawtable.Table, version int64, rows []AccountRow) error {
+	for batch := range slices.Chunk(rows, accountBatch) {
+		err := s.Data.Tx(ctx, func(tx *gorm.DB) error { return s.putAccountRows(tx, media, table, version, batch) })
+		if err != nil {
+			return fmt.Errorf("put %s of %s: %w", plural.Count(len(batch), "row", "rows"), table.Name, err)
+		}
+	}
+	return nil
+}
+
+func (s Accounts) putAccountRows(tx *gorm.DB, media string, table rawtable.Table, version int64, batch []AccountRow) error {
+	ids := make([]any, len(batch))
+	for i, row := range batch {
+		ids[i] = row.AccountID
+	}
+	var have []struct {
+		AccountID, Version int64
+		RowJSON            string `gorm:"column:row_json"`
+	}
+	err := tx.Raw("SELECT account_id, version, row_json FROM "+table.Name+" WHERE account_id IN ("+
+		strings.TrimSuffix(strings.Repeat("?,", len(ids)), ",")+") ORDER BY account_id"+s.Data.Dialect().ForUpdate(), ids...).Scan(&have).Error
+	if err != nil {
+		return err
+	}
+	newer, known := map[int64]bool{}, map[int64]string{}
+	for _, row := range have {
+		newer[row.AccountID], known[row.AccountID] = row.Version > version, row.RowJSON
+	}
+	var changed []int64
+	values := make([][]any, 0, len(batch))
+	for _, row := range batch {
+		if !newer[row.AccountID] {
+			v := append([]any{row.AccountID}, row.Raw...)
+			values = append(values, append(v, row.JSON, version))
+			if known[row.AccountID] != row.JSON {
+				changed = append(changed, row.AccountID)
+			}
+		}
+	}
+	if err := s.Data.Upsert(tx, sqldb.UpsertOf(table), values); err != nil {
+		return err
+	}
+	now, err := s.Data.NowTx(tx)
+	if err != nil {
+		return err
+	}
+	slices.Sort(changed)
+	for _, id := range changed {
+		if err := widemark.Days(s.Data, tx, media, id, []day.Day{day.Epoch}, now.UnixMicro()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func accountsByExternalID(tx *gorm.DB, media string, batch []Account) (map[string]Account, error) {
+	args := make([]any, 0, len(batch)+1)
+	args = append(args, media)
+	for _, a := range batch {
+		args = append(args, a.ExternalID)
+	}
+	rows, err := tx.Raw("SELECT "+accountColumns+" FROM media_account WHERE media = ? AND external_id IN ("+
+		strings.TrimSuffix(strings.Repeat("?,", len(batch)), ",")+")", args...).Rows()
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	known := make(map[string]Account, len(batch))
+	for rows.Next() {
+		var a Account
+		if err := rows.Scan(a.Fields()...); err != nil {
+			return nil, err
+		}
+		known[a.ExternalID] = a
+	}
+	return known, rows.Err()
+}

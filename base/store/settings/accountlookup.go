@@ -1,0 +1,197 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"adsync/base/plural"
+)
+
+// FindAccounts returns the accounts of a media by the platform's ids, as the writer holds them. Ids that are not known
+// are left out.
+func (s Accounts) FindAccounts(ctx context.Context, media string, externalIDs []string) (map[string]Account, error) {
+	found := make(map[string]Account, len(externalIDs))
+	// The column is ascii: MySQL refuses to compare it with anything else.
+	externalIDs = slices.DeleteFunc(slices.Clone(externalIDs), func(id string) bool {
+		return strings.ContainsFunc(id, func(r rune) bool { return r > unicode.MaxASCII })
+	})
+	for ids := range slices.Chunk(externalIDs, accountBatch) {
+		batch := make([]Account, len(ids))
+		for i, id := range ids {
+			batch[i].ExternalID = id
+		}
+		some, err := accountsByExternalID(s.Config.Writer(ctx), media, batch)
+		if err != nil {
+			return nil, fmt.Errorf("find %s of %s: %w", plural.Count(len(ids), "account", "accounts"), media, err)
+		}
+		maps.Copy(found, some)
+	}
+	return found, nil
+}
+
+// SplitName returns the platform and the platform's id in an account's name: MEDIA/ID, or the id alone, of which the platform is "".
+func SplitName(name string) (media, id string) {
+	if media, id, full := strings.Cut(name, "/"); full && media != "" {
+		return media, id
+	}
+	return "", name
+}
+
+// NamedAccounts returns the accounts that people name, by the names that they gave: the platform's id, MEDIA/ID with it, or our own id.
+// media is the platform that is meant, or "" where the names alone say it: an id that several platforms have is then left out, as are
+// names of no account. The platform's id goes before ours.
+func (s Accounts) NamedAccounts(ctx context.Context, media string, names []string) (map[string]Account, error) {
+	medias := []string{media}
+	if media == "" {
+		medias = nil
+		if err := s.Config.Writer(ctx).Raw("SELECT DISTINCT media FROM media_account ORDER BY media").Scan(&medias).Error; err != nil {
+			return nil, fmt.Errorf("read the platforms that have accounts: %w", err)
+		}
+	}
+	byMedia := map[string][]string{} // ids that may be the platform's
+	for _, name := range names {
+		of, id := SplitName(name)
+		for _, m := range medias {
+			if of == "" || of == m {
+				byMedia[m] = append(byMedia[m], id)
+			}
+		}
+	}
+	known := map[string]map[string]Account{}
+	for m, ids := range byMedia {
+		found, err := s.FindAccounts(ctx, m, ids)
+		if err != nil {
+			return nil, err
+		}
+		known[m] = found
+	}
+	found, ours := map[string]Account{}, map[int64][]string{}
+	for _, name := range names {
+		of, id := SplitName(name)
+		var hits []Account
+		for _, m := range medias {
+			if account, ok := known[m][id]; ok && (of == "" || of == m) {
+				hits = append(hits, account)
+			}
+		}
+		if len(hits) == 1 {
+			found[name] = hits[0]
+		}
+		if number, err := strconv.ParseInt(id, 10, 64); len(hits) == 0 && err == nil && number > 0 {
+			ours[number] = append(ours[number], name)
+		}
+	}
+	byID, err := s.AccountsByID(ctx, slices.Collect(maps.Keys(ours)))
+	if err != nil {
+		return nil, err
+	}
+	for id, account := range byID {
+		for _, name := range ours[id] {
+			of, _ := SplitName(name)
+			if (of == "" || of == account.Media) && (media == "" || media == account.Media) {
+				found[name] = account
+			}
+		}
+	}
+	return found, nil
+}
+
+// ScopeZones returns the time zones of the accounts that a fan-out over a media's tiers (none = all tiers) takes, and how many accounts
+// each has.
+func (s Accounts) ScopeZones(ctx context.Context, media string, tiers []string) (map[string]int64, error) {
+	query, args := "SELECT timezone, COUNT(*) FROM media_account WHERE media = ? AND parked = '' AND bound = 1", []any{media}
+	if len(tiers) > 0 {
+		query += " AND tier IN ?"
+		args = append(args, tiers)
+	}
+	zones := map[string]int64{}
+	rows, err := s.Config.Writer(ctx).Raw(query+" GROUP BY timezone", args...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read the time zones of %s: %w", media, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var zone string
+		var n int64
+		if err := rows.Scan(&zone, &n); err != nil {
+			return nil, fmt.Errorf("read the time zones of %s: %w", media, err)
+		}
+		zones[zone] = n
+	}
+	return zones, rows.Err()
+}
+
+// AccountsByID returns the accounts of our ids, as the writer holds them: what is reconciled is decided by it. Ids that are not known are left out.
+func (s Accounts) AccountsByID(ctx context.Context, ids []int64) (map[int64]Account, error) {
+	found := make(map[int64]Account, len(ids))
+	for batch := range slices.Chunk(ids, accountBatch) {
+		if err := s.readAccounts(ctx, batch, found); err != nil {
+			return nil, fmt.Errorf("find %s: %w", plural.Count(len(ids), "account", "accounts"), err)
+		}
+	}
+	return found, nil
+}
+
+func (s Accounts) readAccounts(ctx context.Context, ids []int64, into map[int64]Account) error {
+	rows, err := s.Config.Writer(ctx).Raw("SELECT "+accountColumns+" FROM media_account WHERE id IN ?", ids).Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var a Account
+		if err := rows.Scan(a.Fields()...); err != nil {
+			return err
+		}
+		into[a.ID] = a
+	}
+	return rows.Err()
+}
+
+// AccountRef is what work on an account needs of it: which it is, and how it is reached and read.
+type AccountRef struct {
+	ID         int64  `json:"id"`
+	Media      string `json:"media"`
+	ExternalID string `json:"external_id"`
+	TokenID    int64  `json:"token_id"`
+	Timezone   string `json:"timezone"`
+	Currency   string `json:"currency"`
+	// Closed is the word for why a platform has closed the account to us, as media.Parking has them; "" of one that is not bound, or parked for something else.
+	Closed string `json:"closed,omitempty"`
+}
+
+// Ref returns what work needs of an account.
+func (a *Account) Ref() AccountRef {
+	ref := AccountRef{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Timezone: a.Timezone, Currency: a.Currency}
+	// Of a login's accounts another login may take care, and what a person has parked may finish.
+	if word, _, said := strings.Cut(a.Parked, ": "); said && a.Bound && (word == parkedFrozen || word == parkedRevoked) {
+		ref.Closed = word
+	}
+	return ref
+}
+
+// AccountRefs returns what work needs of all accounts, by id, as they are at one moment.
+func (s Accounts) AccountRefs(ctx context.Context) ([]AccountRef, error) {
+	rows, err := s.Config.Writer(ctx).Raw("SELECT " + accountColumns + " FROM media_account ORDER BY id").Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read all accounts: %w", err)
+	}
+	defer rows.Close()
+	var all []AccountRef
+	for rows.Next() {
+		var a Account
+		if err := rows.Scan(a.Fields()...); err != nil {
+			return nil, fmt.Errorf("read all accounts: %w", err)
+		}
+		all = append(all, a.Ref())
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("read all accounts: %w", err)
+	}
+	return all, nil
+}

@@ -1,0 +1,497 @@
+package settings
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"adsync/base/sqldb"
+)
+
+// ownedTable is a table of the config database whose rows operators own. audit_row has each of its rows as audit_log last
+// told of it, so that an edit by SQL shows as a difference between the two.
+type ownedTable struct {
+	name    string
+	from    string   // after FROM; the name when empty
+	key     []string // the columns that tell a row from others for ever
+	label   []string // the columns that name a row in audit_log
+	columns []string // what is an edit
+	part    string   // the column that an edit of some rows chooses them by; none = edits look at all rows
+	// quiet is of a table of accounts, which may be millions: rows come in by themselves, only their changes are told, and they are
+	// looked at some at a time.
+	quiet bool
+}
+
+// ownedTables are in the order in which they are looked at.
+var ownedTables = []*ownedTable{
+	{
+		name: AuditTasks, key: []string{"id"}, label: []string{"name"}, columns: taskColumns,
+	},
+	{
+		name: "lane", key: []string{"media", "name"}, label: []string{"media", "name"},
+		columns: []string{"pool_size", "partitions", "backlog_max", "late_seconds", "importance"},
+	},
+	{
+		name: "rate_limit", key: []string{"id"}, label: []string{"media", "endpoint", "scope"},
+		columns: []string{
+			"media", "endpoint", "scope", "period_ms", "unit", "calls", "calls_max", "each_endpoint", "share", "cost", "costs", "calendar_zone", "penalty_ms", "enabled",
+		},
+	},
+	{
+		name: "report_field", key: []string{"media", "field", "report", "level"}, label: []string{"media", "field", "report", "level"},
+		columns: []string{"state", "reason", "changed_by"},
+	},
+	{name: "game", key: []string{"code"}, label: []string{"code"}, columns: []string{"name"}},
+	{
+		name: "account_binding", from: "account_binding LEFT JOIN media_account a ON a.id = account_id", part: "account_id",
+		key: []string{"account_id", fromDay}, label: []string{"a.media", "a.external_id", fromDay},
+		columns: []string{"a.media", "a.external_id", fromDay, "SUBSTR(CAST(to_day AS CHAR), 1, 10) AS to_day", "game", "os"},
+	},
+	{
+		// What lists, probes and checks of activity write themselves is none of it.
+		name: "media_account", part: "id", key: []string{"id"}, label: []string{"media", "external_id"}, quiet: true,
+		columns: []string{
+			"media", "external_id", "bound", "currency", "timezone", "CASE WHEN tier_by = '" + TierAuto + "' THEN '" + TierAuto + "' ELSE tier END AS tier",
+			"CASE WHEN parked_until IS NULL AND parked <> '" + ParkedLogin + "' THEN parked ELSE '' END AS parked",
+		},
+	},
+}
+
+// fromDay is a day as the same text in both dialects.
+const fromDay = "SUBSTR(CAST(from_day AS CHAR), 1, 10) AS from_day"
+
+// columnName is what a column of ownedTable is called.
+func columnName(column string) string {
+	if i := strings.LastIndex(column, " AS "); i >= 0 {
+		return column[i+len(" AS "):]
+	}
+	return strings.TrimPrefix(column, "a.")
+}
+
+func owned(table string) *ownedTable {
+	return ownedTables[slices.IndexFunc(ownedTables, func(t *ownedTable) bool { return t.name == table })]
+}
+
+// ownedRow is a row as it stands.
+type ownedRow struct {
+	object string
+	values []ownedValue
+}
+
+type ownedValue struct {
+	column string
+	json   json.RawMessage
+}
+
+// valuesText writes values as a JSON object, in the order of the columns.
+func valuesText(values []ownedValue) string {
+	var b strings.Builder
+	for _, v := range values {
+		b.WriteString(`,"` + v.column + `":` + string(v.json))
+	}
+	return "{" + strings.TrimPrefix(b.String(), ",") + "}"
+}
+
+// read returns rows by their keys: all of them, or those of some parts. lock keeps them as they are until the transaction ends.
+func (t *ownedTable) read(tx *gorm.DB, parts []int64, lock string) (map[string]ownedRow, error) {
+	query := "SELECT " + strings.Join(slices.Concat(t.key, t.label, t.columns), ", ") + " FROM "
+	if t.from != "" {
+		query += t.from
+	} else {
+		query += t.name
+	}
+	var args []any
+	if len(parts) > 0 {
+		query, args = query+" WHERE "+t.name+"."+t.part+" IN ?", []any{parts}
+	}
+	rows, err := tx.Raw(query+lock, args...).Rows()
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	types, err := rows.ColumnTypes()
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]ownedRow{}
+	text := make([]sql.NullString, len(types))
+	dest := make([]any, len(types))
+	for i := range text {
+		dest[i] = &text[i]
+	}
+	for rows.Next() {
+		if err := rows.Scan(dest...); err != nil {
+			return nil, err
+		}
+		named := len(t.key) + len(t.label)
+		key, row := keyOf(text[:len(t.key)]), ownedRow{object: t.name + "/" + nameOf(keyOf(text[len(t.key):named]))}
+		for i := named; i < len(types); i++ {
+			row.values = append(row.values, ownedValue{columnName(t.columns[i-named]), jsonOf(text[i], types[i].DatabaseTypeName())})
+		}
+		all[key] = row
+	}
+	return all, rows.Err()
+}
+
+// keyOf joins the values of a key.
+func keyOf(text []sql.NullString) string {
+	all := make([]string, len(text))
+	for i := range text {
+		all[i] = text[i].String
+	}
+	return strings.Join(all, "/")
+}
+
+// nameOf leaves out of a key what is empty.
+func nameOf(key string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(key, "/"), func(part string) bool { return part == "" }), "/")
+}
+
+// jsonOf writes a column's value: a number where the column holds numbers and this is one.
+func jsonOf(text sql.NullString, kind string) json.RawMessage {
+	if !text.Valid {
+		return json.RawMessage("null")
+	}
+	switch kind {
+	case "INT", "BIGINT", "TINYINT", "INTEGER", "DOUBLE", "REAL":
+		if n := json.RawMessage(text.String); json.Valid(n) {
+			return n
+		}
+	}
+	out, _ := json.Marshal(text.String) // A text can always be written.
+	return out
+}
+
+// partsMax is for how many parts one statement each is less work than one that reads all.
+const partsMax = 50
+
+// partOf returns the part with which a key begins.
+func partOf(key string) int64 {
+	part, _, _ := strings.Cut(key, "/")
+	id, _ := strconv.ParseInt(part, 10, 64) // Of a table with parts it is always one.
+	return id
+}
+
+// seen returns the rows as audit_log last told of them: all, or those of some parts, with which their keys begin.
+func (t *ownedTable) seen(tx *gorm.DB, parts []int64) (map[string]string, error) {
+	all := map[string]string{}
+	add := func(key, value, _ string) { all[key] = value }
+	const query = "SELECT row_key, value, '' FROM audit_row WHERE table_name = ? AND "
+	if len(parts) == 0 || len(parts) > partsMax && len(t.key) > 1 {
+		err := sqldb.EachText(tx.Raw(query+"row_key <> ''", t.name), add)
+		if len(parts) > 0 {
+			maps.DeleteFunc(all, func(key, _ string) bool { return !slices.Contains(parts, partOf(key)) })
+		}
+		return all, err
+	}
+	if len(t.key) == 1 { // The part is the whole key.
+		keys := make([]string, len(parts))
+		for i, part := range parts {
+			keys[i] = strconv.FormatInt(part, 10)
+		}
+		return all, sqldb.EachText(tx.Raw(query+"row_key IN ?", t.name, keys), add)
+	}
+	for _, part := range parts {
+		key := strconv.FormatInt(part, 10)
+		// 0 comes right after the slash.
+		if err := sqldb.EachText(tx.Raw(query+"(row_key = ? OR row_key >= ? AND row_key < ?)", t.name, key, key+"/", key+"0"), add); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// rowChange is what became of one row.
+type rowChange struct {
+	key, object   string
+	verb          string // insert, update, delete
+	before, after string // of an update only the columns that changed
+	now           string // the whole row; "" when it is gone
+	silent        bool   // the log has nothing to tell of it
+}
+
+// changes compares rows with what they were before, by key.
+func (t *ownedTable) changes(before map[string]string, now map[string]ownedRow) ([]rowChange, error) {
+	var all []rowChange
+	for key, row := range now {
+		text := valuesText(row.values)
+		was, known := before[key]
+		if !known {
+			all = append(all, rowChange{key: key, object: row.object, verb: "insert", after: text, now: text, silent: t.quiet})
+			continue
+		}
+		if was == text {
+			continue
+		}
+		change := rowChange{key: key, object: row.object, verb: "update", now: text}
+		var err error
+		if change.before, change.after, err = changedValues(was, row.values); err != nil {
+			return nil, err
+		}
+		change.silent = change.after == "" // The table has got a column, or has lost one.
+		all = append(all, change)
+	}
+	for key, was := range before {
+		if _, there := now[key]; !there {
+			all = append(all, rowChange{key: key, object: t.name + "/" + t.nameOfGone(key, was), verb: "delete", before: was})
+		}
+	}
+	slices.SortFunc(all, func(a, b rowChange) int { return strings.Compare(a.key, b.key) })
+	return all, nil
+}
+
+// nameOfGone names a row that is there no more: by those of its columns that name it, or else by its key.
+func (t *ownedTable) nameOfGone(key, was string) string {
+	var values map[string]any
+	if json.Unmarshal([]byte(was), &values) != nil {
+		return nameOf(key)
+	}
+	var names []string
+	for _, column := range t.label {
+		name, ok := values[columnName(column)].(string)
+		if !ok {
+			return nameOf(key)
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, "/")
+}
+
+// changedValues returns the columns that are another now, as they were and as they are.
+func changedValues(was string, now []ownedValue) (before, after string, err error) {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(was), &values); err != nil {
+		return "", "", fmt.Errorf("read a row of audit_row: %w", err)
+	}
+	var from, to []ownedValue
+	for _, v := range now {
+		if old, known := values[v.column]; known && !bytes.Equal(old, v.json) {
+			from, to = append(from, ownedValue{v.column, old}), append(to, v)
+		}
+	}
+	if len(to) == 0 {
+		return "", "", nil
+	}
+	return valuesText(from), valuesText(to), nil
+}
+
+// write tells of changes in audit_log, unless they are silent, and has audit_row say the same.
+func (t *ownedTable) write(d *sqldb.DB, tx *gorm.DB, changes []rowChange, entry func(c rowChange) Audit) error {
+	var rows [][]any
+	var gone []string
+	for _, c := range changes {
+		if !c.silent {
+			a := entry(c)
+			a.Object, a.Before, a.After = c.object, c.before, c.after
+			if err := tx.Exec(addAudit, a.values()...).Error; err != nil {
+				return err
+			}
+		}
+		if c.verb == "delete" {
+			gone = append(gone, c.key)
+			continue
+		}
+		rows = append(rows, []any{t.name, c.key, c.now})
+	}
+	for some := range slices.Chunk(gone, 500) {
+		if err := tx.Exec("DELETE FROM audit_row WHERE table_name = ? AND row_key IN ?", t.name, some).Error; err != nil {
+			return err
+		}
+	}
+	if err := d.Upsert(tx, sqldb.Table{Name: "audit_row", Key: []string{"table_name", "row_key"}, Columns: []string{"value"}}, rows); err != nil {
+		return err
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return tx.Exec("UPDATE audit_row SET version = version + 1 WHERE table_name = ? AND row_key = ''", t.name).Error
+}
+
+// hold has whoever else edits the table, or looks for edits, wait until the transaction ends. known tells whether the rows as they
+// were are known: before that an edit by SQL cannot be told from what has always been so.
+func (t *ownedTable) hold(d *sqldb.DB, tx *gorm.DB) (known bool, err error) {
+	var value sql.NullString
+	err = tx.Raw("SELECT value FROM audit_row WHERE table_name = ? AND row_key = ''"+d.Dialect().ForUpdate(), t.name).Row().Scan(&value)
+	return value.Valid, err
+}
+
+// note tells of edits by SQL, and returns the rows as they are now. The table is held.
+func (t *ownedTable) note(d *sqldb.DB, tx *gorm.DB, parts []int64, lock string, known bool) (map[string]ownedRow, error) {
+	now, err := t.read(tx, parts, lock)
+	if err != nil {
+		return nil, err
+	}
+	before, err := t.seen(tx, parts)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := t.changes(before, now)
+	if err != nil {
+		return nil, err
+	}
+	for i := range changes {
+		changes[i].silent = changes[i].silent || !known
+	}
+	return now, t.write(d, tx, changes, func(c rowChange) Audit { return Audit{Actor: AuditSQL, Action: "row." + c.verb} })
+}
+
+// Editor is who changes rows that operators own, and what the change is called: "task.edit".
+type Editor struct{ Actor, Action string }
+
+// Edit carries out a change of rows of a table that operators own: of all of it, or of some parts. For each row that the change
+// makes, changes or takes away, the same transaction writes into audit_log what it was and what it is; before that it notes,
+// as by "sql", what was edited by SQL and nobody has noted yet. A change that does nothing leaves no trace.
+// It may be done twice, as may change; editOnce is for one that must not.
+func Edit(ctx context.Context, s *sqldb.Databases, e Editor, table string, parts []int64, change func(tx *gorm.DB) error) error {
+	return s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error { return owned(table).edit(s.Config, tx, e, parts, change) })
+}
+
+func editOnce(ctx context.Context, s *sqldb.Databases, e Editor, table string, change func(tx *gorm.DB) error) error {
+	return s.Config.Tx(ctx, func(tx *gorm.DB) error { return owned(table).edit(s.Config, tx, e, nil, change) })
+}
+
+func (t *ownedTable) edit(d *sqldb.DB, tx *gorm.DB, e Editor, parts []int64, change func(tx *gorm.DB) error) error {
+	known, err := t.hold(d, tx)
+	if err != nil {
+		return err
+	}
+	if !known && !t.quiet { // All of it, or what is not among the parts would be taken for new later.
+		if err := t.begin(d, tx); err != nil {
+			return err
+		}
+	}
+	rows, err := t.note(d, tx, parts, d.Dialect().ForUpdate(), true)
+	if err != nil {
+		return err
+	}
+	before := make(map[string]string, len(rows))
+	for key, row := range rows {
+		before[key] = valuesText(row.values)
+	}
+	if err := change(tx); err != nil {
+		return err
+	}
+	now, err := t.read(tx, parts, d.Dialect().ForUpdate())
+	if err != nil {
+		return err
+	}
+	changes, err := t.changes(before, now)
+	if err != nil {
+		return err
+	}
+	return t.write(d, tx, changes, func(rowChange) Audit { return Audit{Actor: e.Actor, Action: e.Action} })
+}
+
+// begin remembers the rows as they are, without a word in audit_log.
+func (t *ownedTable) begin(d *sqldb.DB, tx *gorm.DB) error {
+	if _, err := t.note(d, tx, nil, "", false); err != nil {
+		return err
+	}
+	return tx.Exec("UPDATE audit_row SET value = 'known' WHERE table_name = ? AND row_key = ''", t.name).Error
+}
+
+// NoteEdits writes into audit_log, as by "sql", what was edited by SQL in the rows that operators own since it was last noted. Any
+// number of processes may do so at once: each edit is noted once. Edits of one row between two looks are one. Of accounts it looks at
+// those above after, as many as noteAtOnce, and returns what to go on after: 0 when it has come to the end.
+func (s Trail) NoteEdits(ctx context.Context, after int64) (next int64, err error) {
+	for _, t := range ownedTables {
+		if t.quiet {
+			next, err = s.noteParts(ctx, t, after)
+		} else {
+			err = s.noteEdits(ctx, t)
+		}
+		if err != nil {
+			return after, fmt.Errorf("note edits of %s: %w", t.name, err)
+		}
+	}
+	return next, nil
+}
+
+// noteAtOnce is how many accounts one look takes: a minute's, where there are no more.
+const noteAtOnce = 20_000
+
+func (s Trail) noteParts(ctx context.Context, t *ownedTable, after int64) (next int64, err error) {
+	db := s.Config.Writer(ctx)
+	for range noteAtOnce / accountBatch {
+		var parts []int64
+		err := db.Raw("SELECT "+t.part+" FROM "+t.name+" WHERE "+t.part+" > ? ORDER BY "+t.part+" LIMIT ?", after, accountBatch).Scan(&parts).Error
+		if err != nil || len(parts) == 0 {
+			return 0, err
+		}
+		if edited, err := t.edited(db, parts); err != nil {
+			return after, err
+		} else if edited {
+			err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
+				if _, err := t.hold(s.Config, tx); err != nil {
+					return err
+				}
+				_, err := t.note(s.Config, tx, parts, "", true)
+				return err
+			})
+			if err != nil {
+				return after, err
+			}
+		}
+		after = parts[len(parts)-1]
+	}
+	return after, nil
+}
+
+// edited tells, without a lock, whether there seems to be something to note.
+func (t *ownedTable) edited(db *gorm.DB, parts []int64) (bool, error) {
+	now, err := t.read(db, parts, "")
+	if err != nil {
+		return false, err
+	}
+	before, err := t.seen(db, parts)
+	if err != nil {
+		return false, err
+	}
+	changes, err := t.changes(before, now)
+	return len(changes) > 0, err
+}
+
+func (s Trail) noteEdits(ctx context.Context, t *ownedTable) error {
+	// Without a lock first: mostly there is nothing to note.
+	db := s.Config.Writer(ctx)
+	var known sql.NullString
+	if err := db.Raw("SELECT value FROM audit_row WHERE table_name = ? AND row_key = ''", t.name).Row().Scan(&known); err != nil {
+		return err
+	}
+	if known.Valid {
+		if edited, err := t.edited(db, nil); err != nil || !edited {
+			return err
+		}
+	}
+	return s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
+		known, err := t.hold(s.Config, tx)
+		if err != nil {
+			return err
+		}
+		if !known {
+			return t.begin(s.Config, tx)
+		}
+		_, err = t.note(s.Config, tx, nil, "", true)
+		return err
+	})
+}
+
+// Watched returns the columns of a table that operators own whose changes audit_log tells, with those that name its rows.
+func Watched(table string) []string {
+	t := owned(table)
+	all := slices.Clone(t.columns)
+	for _, column := range t.key {
+		if !slices.Contains(all, column) && column != "id" {
+			all = append(all, column)
+		}
+	}
+	return all
+}

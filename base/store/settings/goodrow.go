@@ -1,0 +1,70 @@
+package settings
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/lease"
+	"adsync/base/sqldb"
+	"adsync/base/store/leader"
+)
+
+// GoodTaskRows returns, by task id, the rows of cron_task as they were when they could last be used. What is stored in a
+// form that this program cannot read is left out.
+func (s Tasks) GoodTaskRows(ctx context.Context) (map[int64]TaskRow, error) {
+	rows, err := s.Data.Writer(ctx).Raw("SELECT task_id, row_text FROM task_good").Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read task_good: %w", err)
+	}
+	defer rows.Close()
+	all := map[int64]TaskRow{}
+	for rows.Next() {
+		var id int64
+		var text string
+		if err := rows.Scan(&id, &text); err != nil {
+			return nil, fmt.Errorf("read task_good: %w", err)
+		}
+		var row TaskRow
+		if json.Unmarshal([]byte(text), &row) == nil && row.ID == id {
+			all[id] = row
+		}
+	}
+	return all, rows.Err()
+}
+
+// PutGoodTaskRows stores rows that can be used, and forgets those of tasks that are gone. It returns lease.ErrStaleLease
+// when the lease does not hold.
+func (s Tasks) PutGoodTaskRows(ctx context.Context, l lease.Lease, good []TaskRow, gone []int64, now time.Time) error {
+	if len(good)+len(gone) == 0 {
+		return nil
+	}
+	rows := make([][]any, len(good))
+	for i, row := range good {
+		text, err := json.Marshal(row)
+		if err != nil {
+			return fmt.Errorf("store the row of task %s: %w", row.Name, err)
+		}
+		revision, _ := strconv.ParseInt(row.Revision, 10, 64) // A good row's is a number.
+		rows[i] = []any{row.ID, revision, string(text), sqldb.At(now)}
+	}
+	keys := make([][]any, len(gone))
+	for i, id := range gone {
+		keys[i] = []any{id}
+	}
+	err := leader.Tx(ctx, s.Data, l, func(tx *gorm.DB) error {
+		table := sqldb.Table{Name: "task_good", Key: []string{"task_id"}, Columns: []string{"revision", "row_text", "saved_at"}}
+		if err := s.Data.Upsert(tx, table, rows); err != nil {
+			return err
+		}
+		return sqldb.DeleteByKeys(s.Data, tx, "task_good", table.Key, keys)
+	})
+	if err != nil {
+		return fmt.Errorf("write task_good: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,309 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/plural"
+	"adsync/base/sqldb"
+)
+
+// Login is what is known of a login but for its tokens.
+type Login struct {
+	ID          int64
+	Media       string
+	AppID       string
+	Login       string // the platform's id of it
+	Name        string // as people know it; may be empty
+	State       string
+	StateReason string
+	// Choose says that accounts which the login is found to reach are not pulled until somebody binds them.
+	Choose bool
+}
+
+// Logins returns a media's logins, by id; of one app alone unless that is empty.
+func (s LoginKeys) Logins(ctx context.Context, media, appID string) ([]Login, error) {
+	query := "SELECT t.id, t.media, t.app_id, t.login, COALESCE(l.name, '') AS name, t.state, t.state_reason, COALESCE(l.choose, 0) AS choose" +
+		" FROM media_token t LEFT JOIN media_login l ON l.token_id = t.id WHERE t.media = ?"
+	args := []any{media}
+	if appID != "" {
+		query += " AND t.app_id = ?"
+		args = append(args, appID)
+	}
+	var logins []Login
+	if err := s.Config.Writer(ctx).Raw(query+" ORDER BY t.id", args...).Scan(&logins).Error; err != nil {
+		return nil, fmt.Errorf("read the logins of %s: %w", media, err)
+	}
+	return logins, nil
+}
+
+// nameLogin notes what a login is called, and that its new accounts wait for a choice. What a note says of that stays.
+func nameLogin(d *sqldb.DB, tx *gorm.DB, tokenID int64, name string, choose bool) error {
+	if name == "" && !choose {
+		return nil
+	}
+	name = sqldb.Cut(name, 255)
+	err := tx.Exec(d.Dialect().InsertIgnore()+"media_login (token_id, name, choose) VALUES (?, ?, ?)", tokenID, name, choose).Error
+	if err != nil || name == "" {
+		return err
+	}
+	return tx.Exec("UPDATE media_login SET name = ? WHERE token_id = ?", name, tokenID).Error
+}
+
+// SetChoose says whether accounts that a login is found to reach from now on wait for a choice.
+func (s LoginKeys) SetChoose(ctx context.Context, tokenID int64, choose bool) error {
+	err := s.Config.Upsert(s.Config.Writer(ctx), sqldb.Table{Name: "media_login", Key: []string{"token_id"}, Columns: []string{"choose"}}, [][]any{{tokenID, choose}})
+	if err != nil {
+		return fmt.Errorf("set what becomes of new accounts of login %d: %w", tokenID, err)
+	}
+	return nil
+}
+
+// bindsNewAccounts reports whether accounts that a login is found to reach are bound at once.
+func bindsNewAccounts(tx *gorm.DB, tokenID int64) (bool, error) {
+	var waiting int
+	err := tx.Raw("SELECT COUNT(*) FROM media_login WHERE token_id = ? AND choose = 1", tokenID).Row().Scan(&waiting)
+	return waiting == 0, err
+}
+
+// LoginAccount is an account that a login reaches.
+type LoginAccount struct {
+	Account
+	// Games tells whether the account has a binding on any day.
+	Games bool
+}
+
+// LoginAccounts returns the accounts that a login reaches, by the platform's id.
+func (s LoginKeys) LoginAccounts(ctx context.Context, tokenID int64) ([]LoginAccount, error) {
+	rows, err := s.Config.Writer(ctx).Raw("SELECT "+AccountColumnsOf("a")+", EXISTS (SELECT 1 FROM account_binding b WHERE b.account_id = a.id)"+
+		" FROM account_login l JOIN media_account a ON a.id = l.account_id WHERE l.token_id = ? AND l.gone = 0 ORDER BY a.external_id", tokenID).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read the accounts of login %d: %w", tokenID, err)
+	}
+	defer rows.Close()
+	var all []LoginAccount
+	for rows.Next() {
+		var a LoginAccount
+		if err := rows.Scan(append(a.Fields(), &a.Games)...); err != nil {
+			return nil, fmt.Errorf("read the accounts of login %d: %w", tokenID, err)
+		}
+		all = append(all, a)
+	}
+	return all, rows.Err()
+}
+
+// AccountLogin is a login that reaches an account.
+type AccountLogin struct {
+	Login
+	Chosen bool // the one to pull with while it can be used
+	Gone   bool // its last whole list lacks the account
+	InUse  bool // the one that it is pulled with
+	SeenAt time.Time
+}
+
+// AccountLogins returns the logins that reach an account, by id.
+func (s LoginKeys) AccountLogins(ctx context.Context, accountID int64) ([]AccountLogin, error) {
+	rows, err := s.Config.Writer(ctx).Raw("SELECT t.id, t.media, t.app_id, t.login, COALESCE(n.name, ''), t.state, t.state_reason, COALESCE(n.choose, 0),"+
+		" l.chosen, l.gone, CASE WHEN a.token_id = t.id THEN 1 ELSE 0 END, l.seen_at FROM account_login l"+
+		" JOIN media_account a ON a.id = l.account_id JOIN media_token t ON t.id = l.token_id LEFT JOIN media_login n ON n.token_id = t.id"+
+		" WHERE l.account_id = ? ORDER BY t.id", accountID).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read the logins of account %d: %w", accountID, err)
+	}
+	defer rows.Close()
+	var all []AccountLogin
+	for rows.Next() {
+		var l AccountLogin
+		var seen sqldb.Time
+		err := rows.Scan(&l.ID, &l.Media, &l.AppID, &l.Login.Login, &l.Name, &l.State, &l.StateReason, &l.Choose, &l.Chosen, &l.Gone, &l.InUse, &seen)
+		if err != nil {
+			return nil, fmt.Errorf("read the logins of account %d: %w", accountID, err)
+		}
+		l.SeenAt = seen.Time
+		all = append(all, l)
+	}
+	return all, rows.Err()
+}
+
+// ChooseLogin makes a login the one that an account is pulled with while it can be used. It must be one that reaches the
+// account.
+func (s LoginKeys) ChooseLogin(ctx context.Context, accountID, tokenID int64) error {
+	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
+		var reaches int
+		err := tx.Raw("SELECT COUNT(*) FROM account_login WHERE account_id = ? AND token_id = ?", accountID, tokenID).Row().Scan(&reaches)
+		if err == nil && reaches == 0 {
+			err = fmt.Errorf("login %d does not reach it", tokenID)
+		}
+		if err != nil {
+			return err
+		}
+		err = tx.Exec("UPDATE account_login SET chosen = CASE WHEN token_id = ? THEN 1 ELSE 0 END WHERE account_id = ?", tokenID, accountID).Error
+		if err != nil {
+			return err
+		}
+		return route(s.Config, tx, []int64{accountID})
+	})
+	if err != nil {
+		return fmt.Errorf("choose the login of account %d: %w", accountID, err)
+	}
+	return nil
+}
+
+// MissAccounts notes that a whole list of a login that began at a moment of the config database's time lacks what was not
+// seen since: those accounts go to other logins that reach them, where there are any. It returns how many there are.
+func (s LoginKeys) MissAccounts(ctx context.Context, tokenID int64, began time.Time) (int, error) {
+	missed := 0
+	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
+		var ids []int64
+		err := tx.Raw("SELECT account_id FROM account_login WHERE token_id = ? AND gone = 0 AND seen_at < ? ORDER BY account_id"+s.Config.Dialect().ForUpdate(),
+			tokenID, sqldb.At(began)).Scan(&ids).Error
+		if missed = len(ids); err != nil || missed == 0 {
+			return err
+		}
+		for batch := range slices.Chunk(ids, accountBatch) {
+			if err := tx.Exec("UPDATE account_login SET gone = 1 WHERE token_id = ? AND account_id IN ?", tokenID, batch).Error; err != nil {
+				return err
+			}
+		}
+		return route(s.Config, tx, ids)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("note what the list of login %d lacks: %w", tokenID, err)
+	}
+	return missed, nil
+}
+
+// BindAccounts has accounts pulled, or not pulled any more. actor is who does so.
+func (s LoginKeys) BindAccounts(ctx context.Context, actor string, ids []int64, bound bool) error {
+	e := Editor{Actor: actor, Action: "account.unbind"}
+	if bound {
+		e.Action = "account.bind"
+	}
+	for batch := range slices.Chunk(ids, accountBatch) {
+		err := Edit(ctx, s.Databases, e, "media_account", batch, func(tx *gorm.DB) error {
+			return tx.Exec("UPDATE media_account SET bound = ?, updated_at = "+s.Config.Dialect().Now()+" WHERE id IN ?", bound, batch).Error
+		})
+		if err != nil {
+			return fmt.Errorf("bind %s: %w", plural.Count(len(batch), "account", "accounts"), err)
+		}
+	}
+	return nil
+}
+
+// seeAccounts notes that a login reaches accounts. The login that an account came in with is its chosen one.
+func seeAccounts(d *sqldb.DB, tx *gorm.DB, tokenID int64, accounts []Account) error {
+	now, err := d.NowTx(tx)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(accounts))
+	for i, a := range accounts {
+		ids[i] = a.ID
+	}
+	var have []int64
+	if err := tx.Raw("SELECT account_id FROM account_login WHERE token_id = ? AND account_id IN ?", tokenID, ids).Scan(&have).Error; err != nil {
+		return err
+	}
+	rows := make([][]any, len(accounts))
+	var first []int64
+	for i, a := range accounts {
+		rows[i] = []any{a.ID, tokenID, 0, sqldb.At(now)}
+		if a.TokenID == tokenID && !slices.Contains(have, a.ID) {
+			first = append(first, a.ID)
+		}
+	}
+	err = d.Upsert(tx, sqldb.Table{Name: "account_login", Key: []string{"account_id", "token_id"}, Columns: []string{"gone", "seen_at"}}, rows)
+	if err != nil {
+		return err
+	}
+	if len(first) > 0 {
+		if err := tx.Exec("UPDATE account_login SET chosen = 1 WHERE token_id = ? AND account_id IN ?", tokenID, first).Error; err != nil {
+			return err
+		}
+	}
+	return route(d, tx, ids)
+}
+
+// RouteLogin has all accounts that a login reaches pulled with the right login, after its state has changed. Of two changes
+// at once, the one that is routed later sees both.
+func (s LoginKeys) RouteLogin(ctx context.Context, tokenID int64) error {
+	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error { return routeLogin(s.Config, tx, tokenID) })
+	if err != nil {
+		return fmt.Errorf("find the right login for the accounts of login %d: %w", tokenID, err)
+	}
+	return nil
+}
+
+// routeLogin is RouteLogin in a transaction.
+func routeLogin(d *sqldb.DB, tx *gorm.DB, tokenID int64) error {
+	var ids []int64
+	if err := tx.Raw("SELECT account_id FROM account_login WHERE token_id = ? ORDER BY account_id", tokenID).Scan(&ids).Error; err != nil {
+		return err
+	}
+	return route(d, tx, ids)
+}
+
+// reach is a login that reaches an account, as bestLogin judges it.
+type reach struct {
+	AccountID, InUse, TokenID int64
+	Chosen, Gone              bool
+	State                     string
+}
+
+func (r reach) usable() bool { return !r.Gone && r.State == TokenOK }
+
+// route has accounts pulled with the logins that bestLogin names. The rows that this rests on stay locked until the
+// transaction ends: of two changes at once, the later one sees the earlier.
+func route(d *sqldb.DB, tx *gorm.DB, accountIDs []int64) error {
+	for batch := range slices.Chunk(accountIDs, accountBatch) {
+		var all []reach
+		err := tx.Raw("SELECT l.account_id, a.token_id AS in_use, l.token_id, l.chosen, l.gone, t.state FROM account_login l"+
+			" JOIN media_account a ON a.id = l.account_id JOIN media_token t ON t.id = l.token_id WHERE l.account_id IN ?"+
+			" ORDER BY l.account_id, l.token_id"+d.Dialect().ForUpdate(), batch).Scan(&all).Error
+		if err != nil {
+			return err
+		}
+		moves := map[int64][]int64{} // accounts by the login that they go to
+		for len(all) > 0 {
+			n := 1
+			for n < len(all) && all[n].AccountID == all[0].AccountID {
+				n++
+			}
+			if best := bestLogin(all[:n]); best != all[0].InUse {
+				moves[best] = append(moves[best], all[0].AccountID)
+			}
+			all = all[n:]
+		}
+		for tokenID, ids := range moves {
+			err := tx.Exec("UPDATE media_account SET token_id = ?, updated_at = "+d.Dialect().Now()+" WHERE id IN ?", tokenID, ids).Error
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// bestLogin says which of the logins that reach an account it is pulled with: the chosen one while it can be used, else
+// the one in use while that can be, else the oldest that can be. If none can be it stays where it is. There must be one.
+func bestLogin(logins []reach) int64 {
+	inUse := logins[0].InUse
+	best := int64(0)
+	for _, l := range logins {
+		switch {
+		case !l.usable():
+		case l.Chosen:
+			return l.TokenID
+		case l.TokenID == inUse || best == 0:
+			best = l.TokenID
+		}
+	}
+	if best == 0 {
+		return inUse
+	}
+	return best
+}

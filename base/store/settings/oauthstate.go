@@ -1,0 +1,142 @@
+package settings
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/secret"
+	"adsync/base/sqldb"
+)
+
+// OAuthStep is how far the authorisation that was asked for has come.
+type OAuthStep string
+
+// The steps.
+const (
+	OAuthWaiting    OAuthStep = "waiting"    // for the callback
+	OAuthExchanging OAuthStep = "exchanging" // the code is spent, or about to be
+	OAuthStored     OAuthStep = "stored"     // the login is in the tables, its accounts are being listed
+	OAuthDone       OAuthStep = "done"
+	OAuthFailed     OAuthStep = "failed"
+)
+
+const (
+	// OAuthStateLasts is how long a callback is waited for.
+	OAuthStateLasts = 10 * time.Minute
+	// oauthStateKept is how long the rows stay, to tell later callers what became of them.
+	oauthStateKept = 7 * 24 * time.Hour
+)
+
+// OAuthState is a request for an authorisation.
+type OAuthState struct {
+	Media       string
+	AppID       string
+	RedirectURI string
+	AskedBy     string
+	Step        OAuthStep
+	// Left is how long its callback is still waited for; zero or less when that is over.
+	Left time.Duration
+	// UsedFor is how long ago its callback came, while Step is not waiting.
+	UsedFor  time.Duration
+	TokenID  int64 // of the login, from OAuthStored on
+	Accounts int   // how many were found
+	Note     string
+}
+
+// ErrNoOAuthState says that nobody has asked for an authorisation with such a state.
+var ErrNoOAuthState = errors.New("there is no such state")
+
+// fingerprint stands for a secret in a table.
+func fingerprint(s secret.Text) string {
+	sum := sha256.Sum256([]byte(s.Reveal()))
+	return hex.EncodeToString(sum[:])
+}
+
+// PutOAuthState keeps a new request. Of the row it takes Media, AppID, RedirectURI and AskedBy. Requests that ended long ago
+// go.
+func (s LoginKeys) PutOAuthState(ctx context.Context, state secret.Text, row OAuthState) error {
+	d := s.Config.Dialect()
+	err := s.Config.Tx(ctx, func(tx *gorm.DB) error {
+		now, err := s.Config.NowTx(tx)
+		if err != nil {
+			return err
+		}
+		if err := tx.Exec("DELETE FROM oauth_state WHERE expires_at < ?", sqldb.At(now.Add(-oauthStateKept))).Error; err != nil {
+			return err
+		}
+		return tx.Exec("INSERT INTO oauth_state (state_hash, media, app_id, redirect_uri, asked_by, asked_at, expires_at, step) VALUES (?, ?, ?, ?, ?, "+
+			d.Now()+", "+d.NowPlus(OAuthStateLasts)+", ?)",
+			fingerprint(state), row.Media, row.AppID, row.RedirectURI, sqldb.Cut(row.AskedBy, 96), string(OAuthWaiting)).Error
+	})
+	if err != nil {
+		return fmt.Errorf("keep the state of an authorisation of %s: %w", row.Media, err)
+	}
+	return nil
+}
+
+// OAuthState returns what has become of a request of a media; ErrNoOAuthState when there is none.
+func (s LoginKeys) OAuthState(ctx context.Context, media string, state secret.Text) (OAuthState, error) {
+	var rows []struct {
+		AppID, RedirectURI, AskedBy, Step, Note string
+		ExpiresAt, UsedAt, Present              sqldb.Time
+		TokenID                                 int64
+		Accounts                                int
+	}
+	err := s.Config.Writer(ctx).Raw("SELECT app_id, redirect_uri, asked_by, step, note, expires_at, used_at, "+s.Config.Dialect().Now()+" AS present, token_id, accounts"+
+		" FROM oauth_state WHERE state_hash = ? AND media = ?", fingerprint(state), media).Scan(&rows).Error
+	if err != nil {
+		return OAuthState{}, fmt.Errorf("read the state of an authorisation of %s: %w", media, err)
+	}
+	if len(rows) == 0 {
+		return OAuthState{}, ErrNoOAuthState
+	}
+	r := rows[0]
+	row := OAuthState{
+		Media: media, AppID: r.AppID, RedirectURI: r.RedirectURI, AskedBy: r.AskedBy, Step: OAuthStep(r.Step), Left: r.ExpiresAt.Sub(r.Present.Time),
+		TokenID: r.TokenID, Accounts: r.Accounts, Note: r.Note,
+	}
+	if !r.UsedAt.IsZero() {
+		row.UsedFor = r.Present.Sub(r.UsedAt.Time)
+	}
+	return row, nil
+}
+
+// ClaimOAuthState takes the one callback that a request is good for, and reports whether this call has it: not when it was
+// taken before, is too old, or is of another media. One statement decides.
+func (s LoginKeys) ClaimOAuthState(ctx context.Context, media string, state, code secret.Text) (bool, error) {
+	d := s.Config.Dialect()
+	res := s.Config.Writer(ctx).Exec("UPDATE oauth_state SET step = ?, code_hash = ?, used_at = "+d.Now()+
+		" WHERE state_hash = ? AND media = ? AND step = ? AND expires_at > "+d.Now(),
+		string(OAuthExchanging), fingerprint(code), fingerprint(state), media, string(OAuthWaiting))
+	if res.Error != nil {
+		return false, fmt.Errorf("claim the state of an authorisation of %s: %w", media, res.Error)
+	}
+	return res.RowsAffected == 1, nil
+}
+
+// OAuthCodeUsed reports whether a code has come with another request already.
+func (s LoginKeys) OAuthCodeUsed(ctx context.Context, media string, state, code secret.Text) (bool, error) {
+	var n int
+	err := s.Config.Writer(ctx).Raw("SELECT COUNT(*) FROM oauth_state WHERE code_hash = ? AND media = ? AND state_hash <> ?",
+		fingerprint(code), media, fingerprint(state)).Row().Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("look for a code of %s: %w", media, err)
+	}
+	return n > 0, nil
+}
+
+// NoteOAuthState writes how far a request has come. Of the row it takes Media, Step, TokenID, Accounts and Note.
+func (s LoginKeys) NoteOAuthState(ctx context.Context, state secret.Text, row OAuthState) error {
+	err := s.Config.Writer(ctx).Exec("UPDATE oauth_state SET step = ?, token_id = ?, accounts = ?, note = ? WHERE state_hash = ? AND media = ?",
+		string(row.Step), row.TokenID, row.Accounts, sqldb.Cut(row.Note, 512), fingerprint(state), row.Media).Error
+	if err != nil {
+		return fmt.Errorf("note the state of an authorisation of %s: %w", row.Media, err)
+	}
+	return nil
+}

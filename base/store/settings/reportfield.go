@@ -1,0 +1,183 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/sqldb"
+)
+
+// FieldState says whether a field of a report is asked for.
+type FieldState string
+
+// The states.
+const (
+	FieldAsked   FieldState = "asked"
+	FieldOff     FieldState = "off"     // nobody wants it
+	FieldRetired FieldState = "retired" // the platform took it away
+	FieldRefused FieldState = "refused" // the platform refused it when it was tried
+)
+
+// ReportField is a row of report_field: what is asked for, or not, against what the platform's package says.
+type ReportField struct {
+	Media     string     `gorm:"column:media"`
+	Report    string     `gorm:"column:report"` // "report_daily"; "" is every report
+	Level     string     `gorm:"column:level"`  // "account"; "" is every level
+	Field     string     `gorm:"column:field"`  // the platform's name
+	State     FieldState `gorm:"column:state"`
+	Reason    string     `gorm:"column:reason"`
+	ChangedBy string     `gorm:"column:changed_by"`
+	RetiredAt sqldb.Time `gorm:"column:retired_at"` // zero when the platform did not retire it
+	UpdatedAt sqldb.Time `gorm:"column:updated_at"`
+	// Accepted says that pulls may ask for a field that is asked for: until the platform has accepted it, it is only tried.
+	Accepted bool `gorm:"column:accepted"`
+	// TrialDue says that nobody is trying the field, and that nobody has a short time ago. TrialNote is why the last trial decided nothing.
+	TrialDue  bool   `gorm:"column:trial_due"`
+	TrialNote string `gorm:"column:trial_note"`
+}
+
+// Trying says that the field is to be tried before pulls ask for it.
+func (f ReportField) Trying() bool { return f.State == FieldAsked && !f.Accepted }
+
+// fieldTrying chooses the rows of fields that are to be tried.
+const fieldTrying = "state = 'asked' AND accepted_at IS NULL"
+
+// ReportFields reads the rows of a media, or of all for "", unchecked, by media, field, report and level.
+func (s Fields) ReportFields(ctx context.Context, media string) ([]ReportField, error) {
+	var rows []ReportField
+	err := s.Config.Writer(ctx).Raw("SELECT media, report, level, field, state, reason, changed_by, retired_at, updated_at, trial_note,"+
+		" accepted_at IS NOT NULL AS accepted, "+fieldTrying+" AND (trial_at IS NULL OR trial_at <= "+s.Config.Dialect().Now()+") AS trial_due"+
+		" FROM report_field WHERE ? IN ('', media) ORDER BY media, field, report, level", media).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("read report_field: %w", err)
+	}
+	return rows, nil
+}
+
+// PutReportField writes a row in the place of all those of the field whose reports and levels it covers, and with it more rows that it
+// covers. actor is who does so.
+func (s Fields) PutReportField(ctx context.Context, actor string, f ReportField, more ...ReportField) error {
+	where, args := "media = ? AND field = ?", []any{f.Media, f.Field}
+	if f.Report != "" {
+		where, args = where+" AND report = ?", append(args, f.Report)
+	}
+	if f.Level != "" {
+		where, args = where+" AND level = ?", append(args, f.Level)
+	}
+	rows := append([]ReportField{f}, more...)
+	err := Edit(ctx, s.Databases, Editor{Actor: actor, Action: "field.put"}, "report_field", nil, func(tx *gorm.DB) error {
+		var have []ReportField
+		err := tx.Raw("SELECT report, level, state, reason, accepted_at IS NOT NULL AS accepted FROM report_field WHERE "+where, args...).Scan(&have).Error
+		if err != nil || sameFields(have, rows) {
+			return err
+		}
+		if err := tx.Exec("DELETE FROM report_field WHERE "+where, args...).Error; err != nil {
+			return err
+		}
+		for _, row := range rows {
+			accepted := "NULL"
+			if row.Accepted {
+				accepted = s.Config.Dialect().Now()
+			}
+			err := tx.Exec("INSERT INTO report_field (media, report, level, field, state, reason, changed_by, accepted_at) VALUES (?, ?, ?, ?, ?, ?, ?, "+accepted+")",
+				row.Media, row.Report, row.Level, row.Field, string(row.State), sqldb.Cut(row.Reason, 512), sqldb.Cut(row.ChangedBy, 96)).Error
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("write the field %s of %s: %w", f.Field, f.Media, err)
+	}
+	return nil
+}
+
+// sameFields reports whether the rows of a field are already as they are to be, whoever has written them. A field that is being tried is not:
+// writing it again tries it again.
+func sameFields(have, want []ReportField) bool {
+	return len(have) == len(want) && !slices.ContainsFunc(want, func(w ReportField) bool {
+		return w.Trying() || !slices.ContainsFunc(have, func(h ReportField) bool {
+			return h.Report == w.Report && h.Level == w.Level && h.State == w.State && h.Reason == sqldb.Cut(w.Reason, 512) && h.Accepted == w.Accepted
+		})
+	})
+}
+
+// RetireReportField notes that the platform refuses a field of one report and level, and tells whether this is the first to say so. A
+// row that somebody has switched off stays as it is.
+func (s Fields) RetireReportField(ctx context.Context, f ReportField) (first bool, err error) {
+	// Mostly many pulls meet the refusal at once, and all but the first have nothing to note.
+	var done int
+	err = s.Config.Writer(ctx).Raw("SELECT COUNT(*) FROM report_field WHERE media = ? AND report = ? AND level = ? AND field = ? AND state <> ?", f.Media, f.Report, f.Level, f.Field, string(FieldAsked)).Row().Scan(&done)
+	if err == nil && done == 0 {
+		f.State = FieldRetired
+		first, err = s.stopField(ctx, "field.retire", f)
+	}
+	if err != nil {
+		return false, fmt.Errorf("retire the field %s of %s: %w", f.Field, f.Media, err)
+	}
+	return first, nil
+}
+
+// RefuseReportField notes that the platform refused a field when it was tried, in the reports and levels of the row, and returns whether
+// the row still asked for it or was not there.
+func (s Fields) RefuseReportField(ctx context.Context, f ReportField) (first bool, err error) {
+	f.State = FieldRefused
+	if first, err = s.stopField(ctx, "field.refuse", f); err != nil {
+		return false, fmt.Errorf("note the refusal of the field %s of %s: %w", f.Field, f.Media, err)
+	}
+	return first, nil
+}
+
+// stopField brings a row that asks for a field, or none, to the state of f.
+func (s Fields) stopField(ctx context.Context, action string, f ReportField) (first bool, err error) {
+	now, retired, reason, by := s.Config.Dialect().Now(), "NULL", sqldb.Cut(f.Reason, 512), sqldb.Cut(f.ChangedBy, 96)
+	if f.State == FieldRetired {
+		retired = now
+	}
+	err = Edit(ctx, s.Databases, Editor{Actor: by, Action: action}, "report_field", nil, func(tx *gorm.DB) error {
+		made := tx.Exec(s.Config.Dialect().InsertIgnore()+"report_field (media, report, level, field, state, reason, changed_by, retired_at)"+
+			" VALUES (?, ?, ?, ?, ?, ?, ?, "+retired+")", f.Media, f.Report, f.Level, f.Field, string(f.State), reason, by)
+		if made.Error == nil && made.RowsAffected == 0 {
+			made = tx.Exec("UPDATE report_field SET state = ?, reason = ?, changed_by = ?, accepted_at = NULL, trial_note = '', retired_at = "+retired+", updated_at = "+now+
+				" WHERE media = ? AND report = ? AND level = ? AND field = ? AND state = ?",
+				string(f.State), reason, by, f.Media, f.Report, f.Level, f.Field, string(FieldAsked))
+		}
+		first = made.RowsAffected > 0
+		return made.Error
+	})
+	return first && err == nil, err
+}
+
+// ClaimFieldTrial has no other process try a field for a while, and returns whether this one may: the field is still to be tried, and no
+// other tries it or has tried it a short time ago. The claim of a process that dies ends with that while.
+func (s Fields) ClaimFieldTrial(ctx context.Context, f ReportField, lasts time.Duration) (bool, error) {
+	n, err := s.changeTrial(ctx, f, "trial_at = "+s.Config.Dialect().NowPlus(lasts), " AND (trial_at IS NULL OR trial_at <= "+s.Config.Dialect().Now()+")")
+	return n > 0, err
+}
+
+// RestFieldTrial notes why a trial has decided nothing, and has the next one come after a rest.
+func (s Fields) RestFieldTrial(ctx context.Context, f ReportField, rest time.Duration, note string) error {
+	_, err := s.changeTrial(ctx, f, "trial_note = ?, trial_at = "+s.Config.Dialect().NowPlus(rest), "", sqldb.Cut(note, 512))
+	return err
+}
+
+// AcceptReportField has pulls ask for a field that was tried.
+func (s Fields) AcceptReportField(ctx context.Context, f ReportField) error {
+	_, err := s.changeTrial(ctx, f, "trial_note = '', accepted_at = "+s.Config.Dialect().Now(), "")
+	return err
+}
+
+// changeTrial changes what is known of the trial of a field that is still to be tried, which is no edit.
+func (s Fields) changeTrial(ctx context.Context, f ReportField, set, where string, args ...any) (int64, error) {
+	changed := s.Config.Writer(ctx).Exec("UPDATE report_field SET updated_at = updated_at, "+set+
+		" WHERE media = ? AND report = ? AND level = ? AND field = ? AND "+fieldTrying+where, append(args, f.Media, f.Report, f.Level, f.Field)...)
+	if changed.Error != nil {
+		return 0, fmt.Errorf("write the trial of the field %s of %s: %w", f.Field, f.Media, changed.Error)
+	}
+	return changed.RowsAffected, nil
+}

@@ -1,0 +1,107 @@
+package settings
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"adsync/base/sqldb"
+)
+
+// ErrTaskExists says that a task of the name is there already.
+var ErrTaskExists = errors.New("there is a task of this name")
+
+// NewTaskRow returns a row with what the columns hold where nothing is said.
+func NewTaskRow() TaskRow {
+	return TaskRow{
+		Timezone: "UTC", Lane: LaneNormal, Scope: "active", Timeout: "300", TTL: "0", RetryMax: "5", RetryBase: "10", Overlap: "skip", CatchUp: "latest",
+		CatchUpWindow: "86400", CatchUpOrder: "oldest_first", CatchUpSpread: "0", Concurrency: "parallel", ExclusiveMax: "60", FanOutRate: "0",
+		Enabled: "1", Revision: "1",
+	}
+}
+
+// TaskTable is what a task is judged by.
+type TaskTable struct {
+	Rows  []TaskRow // by id
+	Lanes []Lane
+}
+
+// AddTask writes a new row of cron_task, unless check, which is told of all rows and the new one among them, refuses it. It returns
+// ErrTaskExists when the name is taken.
+func (s Tasks) AddTask(ctx context.Context, e Editor, row TaskRow, check func(TaskTable) error) error {
+	err := editOnce(ctx, s.Databases, e, AuditTasks, func(tx *gorm.DB) error {
+		table, err := taskTable(tx)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(table.Rows, func(r TaskRow) bool { return r.Name == row.Name }) {
+			return ErrTaskExists
+		}
+		table.Rows = append(table.Rows, row)
+		if err := check(table); err != nil {
+			return err
+		}
+		return tx.Exec("INSERT INTO cron_task ("+strings.Join(taskColumns, ", ")+") VALUES "+sqldb.Tuples(1, len(taskColumns)), row.values()...).Error
+	})
+	if err != nil {
+		return fmt.Errorf("add the task %s: %w", row.Name, err)
+	}
+	return nil
+}
+
+// EditTask changes the row of a task: change is told of the row and of all rows, and returns what the row is to be; check, as for AddTask,
+// may refuse that. The revision rises by one. It returns ErrNotFound when there is no such task.
+func (s Tasks) EditTask(ctx context.Context, e Editor, name string, change func(TaskRow) (TaskRow, error), check func(TaskTable) error) error {
+	err := editOnce(ctx, s.Databases, e, AuditTasks, func(tx *gorm.DB) error {
+		table, err := taskTable(tx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(table.Rows, func(r TaskRow) bool { return r.Name == name })
+		if i < 0 {
+			return sqldb.ErrNotFound
+		}
+		row, err := change(table.Rows[i])
+		if err != nil || row == table.Rows[i] {
+			return err
+		}
+		revision, _ := strconv.ParseInt(table.Rows[i].Revision, 10, 64) // One that is no number begins anew.
+		row.Revision = strconv.FormatInt(revision+1, 10)
+		table.Rows[i] = row
+		if err := check(table); err != nil {
+			return err
+		}
+		return tx.Exec("UPDATE cron_task SET "+strings.Join(taskColumns, " = ?, ")+" = ?, updated_at = "+s.Config.Dialect().Now()+" WHERE id = ?",
+			append(row.values(), row.ID)...).Error
+	})
+	if err != nil {
+		return fmt.Errorf("edit the task %s: %w", name, err)
+	}
+	return nil
+}
+
+func taskTable(tx *gorm.DB) (TaskTable, error) {
+	rows, err := taskRows(tx)
+	if err != nil {
+		return TaskTable{}, err
+	}
+	lanes, err := lanesOf(tx)
+	return TaskTable{rows, lanes}, err
+}
+
+// values are those of taskColumns.
+func (r *TaskRow) values() []any {
+	var all []any
+	for _, field := range r.fields() {
+		all = append(all, *field)
+	}
+	if r.Params == "" {
+		all[slices.Index(taskColumns, "params")] = nil
+	}
+	return all
+}

@@ -1,0 +1,103 @@
+package settings
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"adsync/base/plural"
+	"adsync/base/sqldb"
+)
+
+// The tiers of an account.
+const (
+	TierActive   = "active"   // that of a newly found account: everything is pulled
+	TierInactive = "inactive" // nothing happens in it: only what runs by night looks at it, and the probe
+	TierInvalid  = "invalid"  // it cannot be pulled: only the activity check looks at it
+)
+
+// Who set an account's tier. What an operator set stays until the operator hands it back.
+const (
+	TierAuto   = "auto"
+	TierManual = "manual"
+)
+
+// TierAccount is what the config database knows of an account's activity.
+type TierAccount struct {
+	ID          int64
+	Tier        string
+	By          string    // TierAuto or TierManual
+	Since       time.Time // when the tier became what it is; zero when nothing ever changed it
+	Timezone    string
+	Parked      string
+	ParkedSince time.Time
+	LoginState  string // of the login that it is pulled with; "" when there is none
+}
+
+// TierAccounts returns the bound accounts of a media with an id above after, by id, as the writer holds them.
+func (s Accounts) TierAccounts(ctx context.Context, media string, after int64, limit int) ([]TierAccount, error) {
+	rows, err := s.Config.Writer(ctx).Raw("SELECT a.id, a.tier, a.tier_by, a.tier_since, a.timezone, a.parked, a.parked_since, COALESCE(t.state, '')"+
+		" FROM media_account a LEFT JOIN media_token t ON t.id = a.token_id WHERE a.media = ? AND a.bound = 1 AND a.id > ? ORDER BY a.id LIMIT ?", media, after, limit).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read the tiers of %s: %w", media, err)
+	}
+	defer rows.Close()
+	var all []TierAccount
+	for rows.Next() {
+		var a TierAccount
+		var since, parked sqldb.Time
+		if err := rows.Scan(&a.ID, &a.Tier, &a.By, &since, &a.Timezone, &a.Parked, &parked, &a.LoginState); err != nil {
+			return nil, fmt.Errorf("read the tiers of %s: %w", media, err)
+		}
+		a.Since, a.ParkedSince = since.Time, parked.Time
+		all = append(all, a)
+	}
+	return all, rows.Err()
+}
+
+// TierChange is a tier that an account is to have.
+type TierChange struct {
+	ID       int64
+	From, To string
+	Reason   string
+}
+
+// SetTiers gives accounts their new tiers, from the moment now, and returns how many took them: not those whose tier is
+// no longer From, nor those that an operator has set.
+func (s Accounts) SetTiers(ctx context.Context, changes []TierChange, now time.Time) (int, error) {
+	type kind struct{ from, to, reason string }
+	byKind := map[kind][]int64{}
+	var kinds []kind
+	for _, c := range changes {
+		k := kind{c.From, c.To, c.Reason}
+		if byKind[k] == nil {
+			kinds = append(kinds, k)
+		}
+		byKind[k] = append(byKind[k], c.ID)
+	}
+	// One order for all who set tiers at the same time.
+	slices.SortFunc(kinds, func(a, b kind) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.reason, b.reason))
+	})
+	set := 0
+	for _, k := range kinds {
+		slices.Sort(byKind[k])
+		for ids := range slices.Chunk(byKind[k], accountBatch) {
+			res := s.Config.Writer(ctx).Exec("UPDATE media_account SET tier = ?, tier_reason = ?, tier_since = ?, updated_at = "+s.Config.Dialect().Now()+
+				" WHERE id IN ? AND tier = ? AND tier_by = ?", k.to, k.reason, sqldb.At(now), ids, k.from, TierAuto)
+			if res.Error != nil {
+				return set, fmt.Errorf("set the tier of %s to %s: %w", plural.Count(len(ids), "account", "accounts"), k.to, res.Error)
+			}
+			set += int(res.RowsAffected)
+		}
+	}
+	return set, nil
+}
+
+// AccountFigures is the report and level that tell whether an account spends: the cheapest that every platform has.
+const (
+	AccountFigures = "report_daily"
+	AccountLevel   = "account"
+)

@@ -1,0 +1,218 @@
+package settings
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/sqldb"
+)
+
+// The states of a login.
+const (
+	TokenOK          = "ok"
+	TokenReauthorise = "reauthorise" // the platform refused its refresh token: only a person can mend that
+)
+
+// App is a row of media_app: a developer app of a platform.
+type App struct {
+	Media   string
+	ID      string
+	Secret  string // sealed
+	Enabled bool
+}
+
+// PutApp writes an app, or replaces the one of the same media and id.
+func (s LoginKeys) PutApp(ctx context.Context, app App) error {
+	enabled := 0
+	if app.Enabled {
+		enabled = 1
+	}
+	err := s.Config.Upsert(s.Config.Writer(ctx), sqldb.Table{
+		Name: "media_app", Key: []string{"media", "app_id"}, Columns: []string{"secret", "enabled"},
+	}, [][]any{{app.Media, app.ID, app.Secret, enabled}})
+	if err != nil {
+		return fmt.Errorf("put app %s of %s: %w", app.ID, app.Media, err)
+	}
+	return nil
+}
+
+// App returns an app; sql.ErrNoRows when there is none.
+func (s LoginKeys) App(ctx context.Context, media, id string) (App, error) {
+	app := App{Media: media, ID: id}
+	err := s.Config.Writer(ctx).Raw("SELECT secret, enabled FROM media_app WHERE media = ? AND app_id = ?", media, id).
+		Row().Scan(&app.Secret, &app.Enabled)
+	if err != nil {
+		return App{}, fmt.Errorf("read app %s of %s: %w", id, media, err)
+	}
+	return app, nil
+}
+
+// Token is a row of media_token: what a login may call a platform with.
+type Token struct {
+	ID             int64
+	Media          string
+	AppID          string
+	Login          string
+	Access         string // sealed
+	Refresh        string // sealed
+	AccessExpires  time.Time
+	RefreshExpires time.Time
+	// Generation rises with each new pair of tokens.
+	Generation int64
+	// IntentHolder and IntentUntil tell who is about to refresh, and until when nobody else may; IntentTries counts the
+	// tries since the last new pair.
+	IntentHolder string
+	IntentUntil  time.Time
+	IntentTries  int
+	State        string
+	StateReason  string
+	// Name and Choose are for PutLogin alone: what people call the login, and whether the accounts of a new one wait for a
+	// choice.
+	Name   string
+	Choose bool
+}
+
+// Token returns a login's row; sql.ErrNoRows when there is none.
+func (s LoginKeys) Token(ctx context.Context, id int64) (Token, error) {
+	t := Token{ID: id}
+	var access, refresh, until sqldb.Time
+	err := s.Config.Writer(ctx).Raw("SELECT media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at,"+
+		" generation, intent_holder, intent_until, intent_tries, state, state_reason FROM media_token WHERE id = ?", id).Row().
+		Scan(&t.Media, &t.AppID, &t.Login, &t.Access, &t.Refresh, &access, &refresh,
+			&t.Generation, &t.IntentHolder, &until, &t.IntentTries, &t.State, &t.StateReason)
+	if err != nil {
+		return Token{}, fmt.Errorf("read login %d: %w", id, err)
+	}
+	t.AccessExpires, t.RefreshExpires, t.IntentUntil = access.Time, refresh.Time, until.Time
+	return t, nil
+}
+
+// SealFunc seals a login's pair of tokens for its row, whose id the sealed texts are bound to.
+type SealFunc func(id int64) (access, refresh string, err error)
+
+// PutLogin writes the tokens of a login that has just been authorised, and returns its id. A login that is there
+// already takes them as its next generation, is in state ok again, and gets the accounts back for which it is the chosen
+// one.
+func (s LoginKeys) PutLogin(ctx context.Context, t Token, seal SealFunc) (int64, error) {
+	if t.AccessExpires.IsZero() || t.RefreshExpires.IsZero() {
+		return 0, fmt.Errorf("put login %s of %s: the times at which its tokens end are missing", t.Login, t.Media)
+	}
+	var id int64
+	err := s.Config.Tx(ctx, func(tx *gorm.DB) error {
+		row := func() *sql.Row {
+			return tx.Raw("SELECT id FROM media_token WHERE media = ? AND app_id = ? AND login = ?"+s.Config.Dialect().ForUpdate(),
+				t.Media, t.AppID, t.Login).Row()
+		}
+		err := row().Scan(&id)
+		isNew := errors.Is(err, sql.ErrNoRows)
+		if isNew {
+			// The id is needed before the tokens can be sealed, so the row comes first, at a generation that nobody sees.
+			err = tx.Exec(s.Config.Dialect().InsertIgnore()+"media_token (media, app_id, login, access_token, refresh_token,"+
+				" access_expires_at, refresh_expires_at, generation) VALUES (?, ?, ?, '', '', ?, ?, 0)",
+				t.Media, t.AppID, t.Login, sqldb.At(t.AccessExpires), sqldb.At(t.RefreshExpires)).Error
+			if err == nil {
+				err = row().Scan(&id)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		access, refresh, err := seal(id)
+		if err != nil {
+			return err
+		}
+		err = tx.Exec("UPDATE media_token SET access_token = ?, refresh_token = ?, access_expires_at = ?, refresh_expires_at = ?,"+
+			" generation = generation + 1, intent_holder = '', intent_until = NULL, intent_tries = 0, rest_reason = '', state = ?,"+
+			" state_reason = '', updated_at = "+s.Config.Dialect().Now()+" WHERE id = ?",
+			access, refresh, sqldb.At(t.AccessExpires), sqldb.At(t.RefreshExpires), TokenOK, id).Error
+		if err == nil {
+			err = nameLogin(s.Config, tx, id, t.Name, isNew && t.Choose)
+		}
+		if err != nil || isNew {
+			return err
+		}
+		return routeLogin(s.Config, tx, id)
+	})
+	if err != nil {
+		return 0, fmt.Errorf("put login %s of %s: %w", t.Login, t.Media, err)
+	}
+	return id, nil
+}
+
+// ClaimRefresh declares holder's intent to refresh the tokens of a generation, for so long by the database's time. It
+// reports whether holder has it: not when the generation has passed, the login is not ok, or another intent is open.
+// One statement decides, so that of any number of processes one wins.
+func (s LoginKeys) ClaimRefresh(ctx context.Context, id, generation int64, holder string, lasts time.Duration) (bool, error) {
+	d := s.Config.Dialect()
+	res := s.Config.Writer(ctx).Exec("UPDATE media_token SET intent_holder = ?, intent_until = "+d.NowPlus(lasts)+
+		", intent_tries = intent_tries + 1, updated_at = "+d.Now()+
+		" WHERE id = ? AND generation = ? AND state = ? AND (intent_until IS NULL OR intent_until <= "+d.Now()+")",
+		holder, id, generation, TokenOK)
+	if res.Error != nil {
+		return false, fmt.Errorf("claim the refresh of login %d: %w", id, res.Error)
+	}
+	return res.RowsAffected == 1, nil
+}
+
+// IntentLeft returns how long a login's open intent still has, by the database's time; zero or less when none is open.
+func (s LoginKeys) IntentLeft(ctx context.Context, t Token) (time.Duration, error) {
+	if t.IntentUntil.IsZero() {
+		return 0, nil
+	}
+	now, err := s.Config.Now(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("read the time for login %d: %w", t.ID, err)
+	}
+	return t.IntentUntil.Sub(now), nil
+}
+
+// StoreTokens makes next the generation after the given one and reports whether it did. An empty next.Refresh and a
+// zero next.RefreshExpires leave what is there. Who holds the intent does not matter: the pair that a platform has
+// just given out is worth more than the opinion of a holder whose try was refused because of it.
+func (s LoginKeys) StoreTokens(ctx context.Context, id, generation int64, next Token) (bool, error) {
+	set := "access_token = ?, access_expires_at = ?"
+	args := []any{next.Access, sqldb.At(next.AccessExpires)}
+	if next.Refresh != "" {
+		set += ", refresh_token = ?"
+		args = append(args, next.Refresh)
+	}
+	if !next.RefreshExpires.IsZero() {
+		set += ", refresh_expires_at = ?"
+		args = append(args, sqldb.At(next.RefreshExpires))
+	}
+	res := s.Config.Writer(ctx).Exec("UPDATE media_token SET "+set+", generation = generation + 1, intent_holder = '', intent_until = NULL,"+
+		" intent_tries = 0, rest_reason = '', state = ?, state_reason = '', updated_at = "+s.Config.Dialect().Now()+" WHERE id = ? AND generation = ?",
+		append(args, TokenOK, id, generation)...)
+	if res.Error != nil {
+		return false, fmt.Errorf("store tokens of login %d: %w", id, res.Error)
+	}
+	return res.RowsAffected == 1, nil
+}
+
+// PostponeRefresh turns holder's intent, whose try is known to have failed for a reason, into a rest: nobody may try for so long.
+func (s LoginKeys) PostponeRefresh(ctx context.Context, id int64, holder string, pause time.Duration, reason string) error {
+	d := s.Config.Dialect()
+	err := s.Config.Writer(ctx).Exec("UPDATE media_token SET intent_holder = '', intent_until = "+d.NowPlus(pause)+
+		", rest_reason = ?, updated_at = "+d.Now()+" WHERE id = ? AND intent_holder = ?", sqldb.Cut(reason, 512), id, holder).Error
+	if err != nil {
+		return fmt.Errorf("postpone the refresh of login %d: %w", id, err)
+	}
+	return nil
+}
+
+// ParkLogin marks a login whose refresh token the platform refused to holder, and reports whether this call did it:
+// not when a newer pair or another holder has come. RouteLogin then finds other logins for its accounts.
+func (s LoginKeys) ParkLogin(ctx context.Context, id, generation int64, holder, reason string) (bool, error) {
+	res := s.Config.Writer(ctx).Exec("UPDATE media_token SET state = ?, state_reason = ?, intent_holder = '', intent_until = NULL,"+
+		" rest_reason = '', updated_at = "+s.Config.Dialect().Now()+" WHERE id = ? AND generation = ? AND intent_holder = ?",
+		TokenReauthorise, sqldb.Cut(reason, 512), id, generation, holder)
+	if res.Error != nil {
+		return false, fmt.Errorf("park login %d: %w", id, res.Error)
+	}
+	return res.RowsAffected == 1, nil
+}

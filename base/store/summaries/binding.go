@@ -1,0 +1,126 @@
+package summaries
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/lease"
+	"adsync/base/plural"
+	"adsync/base/sqldb"
+	"adsync/base/store/leader"
+	"adsync/base/store/widemark"
+)
+
+// Binding says to which game and os an account belongs on some days, both included.
+type Binding struct {
+	AccountID int64
+	From, To  day.Day
+	Game, OS  string
+}
+
+// Bindings returns the bindings that operators wrote, by account and first day. They may overlap.
+func (s GameBindings) Bindings(ctx context.Context) ([]Binding, error) {
+	all, err := ReadBindings(s.Config.Writer(ctx), "account_binding", "")
+	for i := range all { // To a server 'chess' and 'chess ' are one key, and the sum of one would be put over that of the other.
+		all[i].Game, all[i].OS = strings.TrimRight(all[i].Game, " "), strings.TrimRight(all[i].OS, " ")
+	}
+	return all, err
+}
+
+// AppliedBindings returns the bindings that summaries are built with, by account and first day. They never overlap.
+func (s GameBindings) AppliedBindings(ctx context.Context) ([]Binding, error) {
+	return ReadBindings(s.Data.Writer(ctx), "binding_applied", "")
+}
+
+// ReadBindings reads the rows of a table, with what narrows it, in the order of the primary key.
+func ReadBindings(db *gorm.DB, table, lock string, args ...any) ([]Binding, error) {
+	rows, err := db.Raw("SELECT account_id, from_day, to_day, game, os FROM "+table+" ORDER BY account_id, from_day"+lock, args...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", table, err)
+	}
+	defer rows.Close()
+	var all []Binding
+	for rows.Next() {
+		var b Binding
+		if err := rows.Scan(&b.AccountID, &b.From, &b.To, &b.Game, &b.OS); err != nil {
+			return nil, fmt.Errorf("read %s: %w", table, err)
+		}
+		all = append(all, b)
+	}
+	return all, rows.Err()
+}
+
+// BindingChange is what is to be done about one account's applied bindings.
+type BindingChange struct {
+	AccountID int64
+	Bindings  []Binding // all that hold from now on; they must not overlap
+	Touched   []Binding // the days whose game or os is another now; Game and OS are not read
+}
+
+// ApplyBindings replaces the applied bindings of accounts and marks the touched days for a new summary, in one
+// transaction. It returns lease.ErrStaleLease when the lease does not hold.
+func (s GameBindings) ApplyBindings(ctx context.Context, l lease.Lease, changes []BindingChange) error {
+	// A day that a report makes known meanwhile has to wait: a rebuild could else give it to the game from before, and nothing marks it any more.
+	err := leader.TxThatKeepsRowsOut(ctx, s.Data, l, func(tx *gorm.DB) error {
+		now, err := s.Data.NowTx(tx)
+		if err != nil {
+			return err
+		}
+		mark := now.UnixMicro()
+		var ids []int64
+		var rows [][]any
+		for _, c := range changes {
+			ids = append(ids, c.AccountID)
+			for _, b := range c.Bindings {
+				rows = append(rows, []any{c.AccountID, b.From, b.To, b.Game, b.OS, 1})
+			}
+		}
+		slices.Sort(ids)
+		// Coverage first: pulls lock it for their whole transaction, and wait for nothing of ours.
+		for _, c := range changes {
+			for _, t := range c.Touched {
+				// The mark must become another one: a rebuild under way clears only the mark that it has read.
+				err := tx.Exec("UPDATE coverage SET dirty = CASE WHEN dirty >= ? THEN dirty + 1 ELSE ? END"+
+					" WHERE account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND day <= ?", mark, mark, c.AccountID, t.From, t.To).Error
+				if err != nil {
+					return fmt.Errorf("mark days of account %d: %w", c.AccountID, err)
+				}
+			}
+		}
+		for _, c := range changes {
+			for _, t := range c.Touched {
+				if err := markRebound(s.Data, tx, c.AccountID, t.From, t.To, mark); err != nil {
+					return err
+				}
+			}
+		}
+		if err := tx.Exec("DELETE FROM binding_applied WHERE account_id IN ?", ids).Error; err != nil {
+			return err
+		}
+		err = s.Data.Upsert(tx, sqldb.Table{Name: "binding_applied", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os", "noted"}}, rows)
+		if err != nil {
+			return err
+		}
+		for _, c := range changes {
+			// A day that a report makes known meanwhile is not there to be marked: the account's own mark reaches it later.
+			if err := widemark.Span(tx, c.AccountID, day.Epoch, day.Epoch, mark); err != nil {
+				return err
+			}
+			for _, t := range c.Touched {
+				if err := widemark.Span(tx, c.AccountID, t.From, t.To, mark); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("apply the bindings of %s: %w", plural.Count(len(changes), "account", "accounts"), err)
+	}
+	return nil
+}

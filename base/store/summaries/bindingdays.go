@@ -1,0 +1,218 @@
+package summaries
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/plural"
+	"adsync/base/sqldb"
+	"adsync/base/store/settings"
+)
+
+// LastDay stands for no end of a binding, and FirstBoundDay for its beginning before all figures.
+const (
+	LastDay       day.Day = "9999-12-31"
+	FirstBoundDay day.Day = "2000-01-01"
+)
+
+// Impossible returns what is wrong with the days of a binding that somebody wrote by SQL, or "". Such a binding would move more than
+// anybody means.
+func (b Binding) Impossible() string {
+	from, err := day.Parse(b.From.String())
+	if err != nil || (from < day.Earliest && from != FirstBoundDay) {
+		return fmt.Sprintf("from_day is %s: want %s or later, or %s for all days", b.From, day.Earliest, FirstBoundDay)
+	}
+	if to, err := day.Parse(b.To.String()); err != nil || to < day.Earliest {
+		return fmt.Sprintf("to_day is %s: want %s or later, or %s for no end", b.To, day.Earliest, LastDay)
+	}
+	return ""
+}
+
+// WithoutOverlaps gives each day to the binding that begins last among those that cover it: a move is written as one
+// more row, a correction as a row with an end, after which the older one holds again. Rows that end before they begin
+// cover nothing. All are of one account, by first day.
+func WithoutOverlaps(bindings []Binding) []Binding {
+	var out []Binding
+	for _, span := range spans(bindings) {
+		b, bound := BindingOn(bindings, span.From)
+		if !bound {
+			continue
+		}
+		b.From, b.To = span.From, span.To
+		if n := len(out); n > 0 && out[n-1].To.Add(1) == b.From && out[n-1].Game == b.Game && out[n-1].OS == b.OS {
+			out[n-1].To = b.To
+			continue
+		}
+		out = append(out, b)
+	}
+	return out
+}
+
+// BindingDifferences returns the spans of days on which a and b bind otherwise.
+func BindingDifferences(a, b []Binding) []Binding {
+	var out []Binding
+	for _, span := range spans(slices.Concat(a, b)) {
+		x, inA := BindingOn(a, span.From)
+		y, inB := BindingOn(b, span.From)
+		if inA != inB || x.Game != y.Game || x.OS != y.OS {
+			out = append(out, span)
+		}
+	}
+	return out
+}
+
+// spans cuts the days that the bindings cover into spans on which the set of bindings does not change.
+func spans(bindings []Binding) []Binding {
+	var cuts []day.Day // each begins a span
+	for _, b := range bindings {
+		if b.To < b.From {
+			continue
+		}
+		cuts = append(cuts, b.From)
+		if b.To < LastDay {
+			cuts = append(cuts, b.To.Add(1))
+		}
+	}
+	slices.Sort(cuts)
+	cuts = slices.Compact(cuts)
+	var out []Binding
+	for i, from := range cuts {
+		to := LastDay
+		if i+1 < len(cuts) {
+			to = cuts[i+1].Add(-1)
+		}
+		if _, covered := BindingOn(bindings, from); covered {
+			out = append(out, Binding{From: from, To: to})
+		}
+	}
+	return out
+}
+
+// BindingOn returns the binding that begins last among those that cover a day.
+func BindingOn(bindings []Binding, d day.Day) (Binding, bool) {
+	var found Binding
+	ok := false
+	for _, b := range bindings {
+		if b.From <= d && d <= b.To && (!ok || b.From > found.From) {
+			found, ok = b, true
+		}
+	}
+	return found, ok
+}
+
+// rebound returns bindings without overlaps that say what want says on its days, and what have says on all others. A want
+// without a game leaves its days unbound.
+func rebound(have []Binding, want Binding) []Binding {
+	var out []Binding
+	for _, b := range WithoutOverlaps(have) {
+		if before := want.From.Add(-1); b.From <= before {
+			out = append(out, Binding{AccountID: b.AccountID, From: b.From, To: min(b.To, before), Game: b.Game, OS: b.OS})
+		}
+		if want.To < LastDay && b.To > want.To {
+			out = append(out, Binding{AccountID: b.AccountID, From: max(b.From, want.To.Add(1)), To: b.To, Game: b.Game, OS: b.OS})
+		}
+	}
+	if want.Game != "" {
+		out = append(out, want)
+	}
+	slices.SortFunc(out, func(a, b Binding) int { return slices.Compare([]day.Day{a.From}, []day.Day{b.From}) })
+	return WithoutOverlaps(out)
+}
+
+// AccountBindings returns an account's bindings, by first day. They never overlap.
+func (s GameBindings) AccountBindings(ctx context.Context, accountID int64) ([]Binding, error) {
+	bindings, err := bindingsOf(s.Config.Writer(ctx), accountID, "")
+	if err != nil {
+		return nil, fmt.Errorf("read the bindings of account %d: %w", accountID, err)
+	}
+	return WithoutOverlaps(bindings), nil
+}
+
+// bindingsOf reads an account's rows of account_binding, by first day.
+func bindingsOf(db *gorm.DB, accountID int64, lock string) ([]Binding, error) {
+	return ReadBindings(db, "account_binding WHERE account_id = ?", lock, accountID)
+}
+
+// Rebind changes to what an account belongs: choose is told what its bindings are, which do not overlap, and says what is
+// to hold on which days; days that it leaves without a game are unbound. It returns the bindings before and after. The
+// leader brings them to the summaries at its next reload. actor is who does so.
+func (s GameBindings) Rebind(ctx context.Context, actor string, accountID int64, choose func(have []Binding) (Binding, error)) (before, after []Binding, err error) {
+	err = settings.Edit(ctx, s.Databases, settings.Editor{Actor: actor, Action: "account.rebind"}, "account_binding", []int64{accountID}, func(tx *gorm.DB) error {
+		// Of two people at once one waits for the other.
+		var id int64
+		if err := tx.Raw("SELECT id FROM media_account WHERE id = ?"+s.Config.Dialect().ForUpdate(), accountID).Row().Scan(&id); err != nil {
+			return err
+		}
+		rows, err := bindingsOf(tx, accountID, s.Config.Dialect().ForUpdate())
+		if err != nil {
+			return err
+		}
+		before = WithoutOverlaps(rows)
+		want, err := choose(before)
+		if err != nil {
+			return err
+		}
+		want.AccountID = accountID
+		if want.To < want.From {
+			return fmt.Errorf("the days from %s to %s are none", want.From, want.To)
+		}
+		after = rebound(rows, want)
+		if slices.Equal(rows, after) {
+			return nil
+		}
+		if err := tx.Exec("DELETE FROM account_binding WHERE account_id = ?", accountID).Error; err != nil {
+			return err
+		}
+		values := make([][]any, len(after))
+		for i, b := range after {
+			values[i] = []any{b.AccountID, b.From, b.To, b.Game, b.OS}
+		}
+		return s.Config.Upsert(tx, sqldb.Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}, values)
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("bind account %d: %w", accountID, err)
+	}
+	return before, after, nil
+}
+
+// AddBindings writes the first bindings of accounts that have none. actor is who does so.
+func (s GameBindings) AddBindings(ctx context.Context, actor string, bindings []Binding) error {
+	if len(bindings) == 0 {
+		return nil
+	}
+	rows, accounts := make([][]any, len(bindings)), make([]int64, len(bindings))
+	for i, b := range bindings {
+		rows[i], accounts[i] = []any{b.AccountID, b.From, b.To, b.Game, b.OS}, b.AccountID
+	}
+	err := settings.Edit(ctx, s.Databases, settings.Editor{Actor: actor, Action: "account.rebind"}, "account_binding", accounts, func(tx *gorm.DB) error {
+		return s.Config.Upsert(tx, sqldb.Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}, slices.Clone(rows))
+	})
+	if err != nil {
+		return fmt.Errorf("bind %s: %w", plural.Count(len(bindings), "account", "accounts"), err)
+	}
+	return nil
+}
+
+// Games returns the codes of all games, sorted.
+func (s GameBindings) Games(ctx context.Context) ([]string, error) {
+	var codes []string
+	if err := s.Config.Writer(ctx).Raw("SELECT code FROM game ORDER BY code").Scan(&codes).Error; err != nil {
+		return nil, fmt.Errorf("read the games: %w", err)
+	}
+	return codes, nil
+}
+
+// PutGame writes a game, or gives the one of that code another name. actor is who does so.
+func (s GameBindings) PutGame(ctx context.Context, actor, code, name string) error {
+	err := settings.Edit(ctx, s.Databases, settings.Editor{Actor: actor, Action: "game.put"}, "game", nil, func(tx *gorm.DB) error {
+		return s.Config.Upsert(tx, sqldb.Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}}, [][]any{{code, sqldb.Cut(name, 255)}})
+	})
+	if err != nil {
+		return fmt.Errorf("put game %s: %w", code, err)
+	}
+	return nil
+}

@@ -1,0 +1,298 @@
+package summaries
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/sqldb"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
+	"adsync/base/store/widemark"
+)
+
+// partnerN is the number of a partner's figures.
+const partnerN = 7
+
+// PartnerFigures are the partner's figures, as columns of its table and of partner_daily. In wide_daily they begin with "partner_".
+var PartnerFigures = [partnerN]string{
+	"new_users", "returning_users", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "pay_amount_d14", "pay_amount_d30",
+}
+
+// PartnerValues are a partner's figures in the order of PartnerFigures; NULL is what it does not tell. Money is in millionths of
+// the account's currency.
+type PartnerValues [partnerN]sql.NullInt64
+
+func (v *PartnerValues) add(o PartnerValues) {
+	for i := range v {
+		if o[i].Valid {
+			v[i] = sql.NullInt64{Int64: v[i].Int64 + o[i].Int64, Valid: true}
+		}
+	}
+}
+
+func (v *PartnerValues) args(args []any) []any {
+	for i := range v {
+		args = append(args, v[i])
+	}
+	return args
+}
+
+func (v *PartnerValues) dest(dest []any) []any {
+	for i := range v {
+		dest = append(dest, &v[i])
+	}
+	return dest
+}
+
+// PartnerRow is a row of the partner's table.
+type PartnerRow struct {
+	ID      int64
+	Deleted bool // the row is none any more
+	Day     day.Day
+	Game    string
+	OS      string
+	Media   string
+	Account string // the platform's id of the account
+	Level   string // account, campaign, adgroup or creative: whose figures they are
+	Object  string // the platform's id of the object; "" at account level
+	Values  PartnerValues
+}
+
+// The notes of rows of partner_daily that count for less than they name.
+const (
+	PartnerNoAccount = "account unknown" // for nothing, until the account comes to be known
+	PartnerNoObject  = "no such object"  // for their account alone
+)
+
+// partnerEntry is a row of partner_daily without its stamps.
+type partnerEntry struct {
+	PartnerRow
+	accountID int64 // 0 is not known
+	note      string
+}
+
+var partnerColumns = slices.Concat([]string{"day", "game", "os", "media", "external_id", "account_id", "level", "object_id"}, PartnerFigures[:], []string{"note"})
+
+var partnerTable = sqldb.Table{Name: "partner_daily", Key: []string{"partner_id"}, Columns: append(slices.Clone(partnerColumns), "updated_at", "version")}
+
+// entry says what of a row is kept. account is ours; the zero Account stands for one that is not known.
+func (r PartnerRow) entry(account settings.Account) partnerEntry {
+	e := partnerEntry{PartnerRow: r, accountID: account.ID}
+	switch {
+	case account.ID == 0:
+		e.note = PartnerNoAccount
+	case r.Level != settings.AccountLevel && (!slices.Contains(ObjectLevels, r.Level) || r.Object == ""):
+		e.note = PartnerNoObject
+	}
+	return e
+}
+
+// PartnerCursor is a place in the partner's table, whose rows are in the order of the moment of their last change and their id.
+type PartnerCursor struct {
+	ChangedAt string // as the partner's database writes it, in UTC
+	ID        int64
+}
+
+// PartnerLoad is the right to copy the partner's rows. One that begins later takes it away.
+type PartnerLoad struct {
+	Source  string
+	Cursor  PartnerCursor // everything up to here is copied
+	version int64
+}
+
+// ErrPartnerOvertaken says that another load has begun since: nothing was written.
+var ErrPartnerOvertaken = errors.New("another load of the partner's rows has begun")
+
+// BeginPartnerLoad takes the right to copy the partner's rows of a source, and says where to go on.
+func (s PartnerCopy) BeginPartnerLoad(ctx context.Context, source string) (PartnerLoad, error) {
+	load := PartnerLoad{Source: source}
+	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
+		now, err := s.Data.NowTx(tx)
+		if err != nil {
+			return err
+		}
+		if err := tx.Exec(s.Data.Dialect().InsertIgnore()+"partner_cursor (source, changed_at, last_id, version) VALUES (?, '', 0, 0)", source).Error; err != nil {
+			return err
+		}
+		if err := readPartnerCursor(s.Data, tx, &load); err != nil {
+			return err
+		}
+		load.version = max(now.UnixMicro(), load.version+1)
+		return tx.Exec("UPDATE partner_cursor SET version = ? WHERE source = ?", load.version, source).Error
+	})
+	if err != nil {
+		return PartnerLoad{}, fmt.Errorf("begin a load of the partner's rows: %w", err)
+	}
+	return load, nil
+}
+
+// readPartnerCursor reads the cursor and keeps it locked for the transaction.
+func readPartnerCursor(d *sqldb.DB, tx *gorm.DB, load *PartnerLoad) error {
+	return tx.Raw("SELECT changed_at, last_id, version FROM partner_cursor WHERE source = ?"+d.Dialect().ForUpdate(), load.Source).Row().
+		Scan(&load.Cursor.ChangedAt, &load.Cursor.ID, &load.version)
+}
+
+// holdPartnerLoad keeps other loads out until the end of the transaction and returns its time, or ErrPartnerOvertaken.
+func holdPartnerLoad(d *sqldb.DB, tx *gorm.DB, load PartnerLoad) (time.Time, error) {
+	held := PartnerLoad{Source: load.Source}
+	if err := readPartnerCursor(d, tx, &held); err != nil {
+		return time.Time{}, err
+	}
+	if held.version != load.version {
+		return time.Time{}, ErrPartnerOvertaken
+	}
+	return d.NowTx(tx)
+}
+
+// PartnerResult is what of a batch of the partner's rows changed partner_daily.
+type PartnerResult struct{ Written, Deleted int }
+
+// PutPartnerRows copies rows of the partner's table, of which accounts has those that are known by media and the platform's id,
+// notes what of them could not be used, marks the days that they touch for wide_daily, and moves the load's cursor, in one transaction. Rows that did
+// not change are left alone. It returns ErrPartnerOvertaken when another load has begun.
+func (s PartnerCopy) PutPartnerRows(ctx context.Context, load PartnerLoad, batch PartnerBatch, accounts map[string]map[string]settings.Account, cursor PartnerCursor) (PartnerResult, error) {
+	var result PartnerResult
+	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
+		result = PartnerResult{}
+		now, err := holdPartnerLoad(s.Data, tx, load)
+		if err != nil {
+			return err
+		}
+		touched := touchedDays{}
+		if err := putPartnerRows(s.Data, tx, batch.Rows, accounts, now, touched, &result); err != nil {
+			return err
+		}
+		if err := putPartnerFaults(s.Data, tx, batch, now); err != nil {
+			return err
+		}
+		err = tx.Exec("UPDATE partner_cursor SET changed_at = ?, last_id = ? WHERE source = ?", cursor.ChangedAt, cursor.ID, load.Source).Error
+		if err != nil {
+			return err
+		}
+		return touched.mark(s.Data, tx, now.UnixMicro())
+	})
+	if err != nil {
+		return PartnerResult{}, fmt.Errorf("copy %d of the partner's rows: %w", len(batch.Rows), err)
+	}
+	return result, nil
+}
+
+func putPartnerRows(d *sqldb.DB, tx *gorm.DB, rows []PartnerRow, accounts map[string]map[string]settings.Account, now time.Time, touched touchedDays, result *PartnerResult) error {
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
+	}
+	have, newest, err := partnerEntries(tx, ids)
+	if err != nil {
+		return err
+	}
+	version := max(now.UnixMicro(), newest+1)
+	var values, gone [][]any
+	for _, r := range rows {
+		before, known := have[r.ID]
+		if r.Deleted {
+			if known {
+				gone = append(gone, []any{r.ID})
+				touched.add(before.Media, before.accountID, before.Day)
+			}
+			continue
+		}
+		e := r.entry(accounts[r.Media][r.Account])
+		if known && e == before {
+			continue
+		}
+		if known {
+			touched.add(before.Media, before.accountID, before.Day)
+		}
+		touched.add(e.Media, e.accountID, e.Day)
+		values = append(values, append(e.args(), sqldb.At(now), version))
+	}
+	result.Written, result.Deleted = len(values), len(gone)
+	if err := d.Upsert(tx, partnerTable, values); err != nil {
+		return err
+	}
+	return results.DeletePublic(d, tx, partnerTable, gone, version, now)
+}
+
+func (e *partnerEntry) args() []any {
+	var accountID any
+	if e.accountID != 0 {
+		accountID = e.accountID
+	}
+	args := []any{e.ID, e.Day, e.Game, e.OS, e.Media, e.Account, accountID, e.Level, e.Object}
+	return append(e.Values.args(args), e.note)
+}
+
+// partnerEntries reads rows of partner_daily by their ids, and the highest version among them.
+func partnerEntries(tx *gorm.DB, ids []int64) (map[int64]partnerEntry, int64, error) {
+	entries := map[int64]partnerEntry{}
+	newest := int64(0)
+	for batch := range slices.Chunk(ids, 1000) {
+		rows, err := tx.Raw("SELECT partner_id, "+strings.Join(partnerColumns, ", ")+", version FROM partner_daily WHERE partner_id IN ?", batch).Rows()
+		if err != nil {
+			return nil, 0, fmt.Errorf("read partner_daily: %w", err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var e partnerEntry
+			var accountID sql.NullInt64
+			var version int64
+			dest := []any{&e.ID, &e.Day, &e.Game, &e.OS, &e.Media, &e.Account, &accountID, &e.Level, &e.Object}
+			if err := rows.Scan(append(e.Values.dest(dest), &e.note, &version)...); err != nil {
+				return nil, 0, fmt.Errorf("read partner_daily: %w", err)
+			}
+			e.accountID = accountID.Int64
+			entries[e.ID] = e
+			newest = max(newest, version)
+		}
+		if err := sqldb.FirstError(rows.Err(), rows.Close()); err != nil {
+			return nil, 0, fmt.Errorf("read partner_daily: %w", err)
+		}
+	}
+	return entries, newest, nil
+}
+
+// touchedDays are days of accounts, by media and account.
+type touchedDays map[string]map[int64][]day.Day
+
+func (t touchedDays) add(media string, accountID int64, on day.Day) {
+	if accountID == 0 {
+		return
+	}
+	if t[media] == nil {
+		t[media] = map[int64][]day.Day{}
+	}
+	t[media][accountID] = append(t[media][accountID], on)
+}
+
+// mark marks the days for wide_daily, in the order of their keys.
+func (t touchedDays) mark(d *sqldb.DB, tx *gorm.DB, at int64) error {
+	type owner struct {
+		accountID int64
+		media     string
+	}
+	var owners []owner
+	for media, accounts := range t {
+		for id := range accounts {
+			owners = append(owners, owner{id, media})
+		}
+	}
+	slices.SortFunc(owners, func(a, b owner) int { return cmp.Compare(a.accountID, b.accountID) })
+	for _, o := range owners {
+		days := t[o.media][o.accountID]
+		slices.Sort(days)
+		if err := widemark.Days(d, tx, o.media, o.accountID, slices.Compact(days), at); err != nil {
+			return err
+		}
+	}
+	return nil
+}

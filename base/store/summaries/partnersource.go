@@ -1,0 +1,224 @@
+package summaries
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"adsync/base/checkup"
+	"adsync/base/config"
+	"adsync/base/secret"
+	"adsync/base/sqldb"
+	"adsync/base/store/results"
+)
+
+// PartnerConfig says where the business's own figures are read. Without a DSN none are.
+type PartnerConfig struct {
+	Driver  string        `koanf:"driver" doc:"mysql (also for MariaDB) or sqlite."`
+	DSN     secret.Text   `koanf:"dsn" doc:"The database with the business's own figures, which is only read. mysql: user:password@tcp(host:3306)/name; sqlite: a file path. Empty: nothing is copied."`
+	Table   string        `koanf:"table" doc:"The table, or view, with the columns that docs/operations.md lists."`
+	Overlap time.Duration `koanf:"overlap" doc:"How far before the last load each load begins to read: longer than any transaction takes that writes there."`
+}
+
+// partnerOverlapDefault is that of the results' own warehouse loads.
+const partnerOverlapDefault = 15 * time.Minute
+
+// DefaultPartnerConfig names no database.
+func DefaultPartnerConfig() PartnerConfig {
+	return PartnerConfig{Driver: sqldb.MySQL, Table: "partner_daily", Overlap: partnerOverlapDefault}
+}
+
+var tableName = regexp.MustCompile(`^[A-Za-z0-9_]+(\.[A-Za-z0-9_]+)?$`)
+
+// Validate checks the settings without connecting.
+func (c PartnerConfig) Validate() error {
+	var errs []error
+	if c.Driver != sqldb.MySQL && c.Driver != sqldb.SQLite {
+		errs = append(errs, &config.FieldError{Key: "driver", Value: c.Driver, Want: "mysql or sqlite"})
+	}
+	if !tableName.MatchString(c.Table) || len(c.Table) > 64 {
+		errs = append(errs, &config.FieldError{Key: "table", Value: c.Table, Want: "the name of a table or view, up to 64 letters, digits, _ and one dot"})
+	}
+	if c.Overlap < 0 {
+		errs = append(errs, &config.FieldError{Key: "overlap", Value: c.Overlap.String(), Want: "0s or more"})
+	}
+	if c.Driver == sqldb.MySQL && !c.DSN.IsZero() {
+		if _, err := sqldb.MysqlConfig(c.DSN, sqldb.PatienceDefault); err != nil {
+			errs = append(errs, sqldb.DsnFault("dsn", err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// PartnerSource reads the partner's table. It never writes.
+type PartnerSource struct {
+	pool    *sql.DB
+	dialect sqldb.Dialect
+	table   string
+	overlap time.Duration
+}
+
+// OpenPartner opens the partner's database, and contacts nobody yet. It returns nil when none is named.
+func OpenPartner(cfg PartnerConfig) (*PartnerSource, error) {
+	if cfg.DSN.IsZero() {
+		return nil, nil
+	}
+	p := &PartnerSource{dialect: sqldb.Dialect(cfg.Driver), table: cfg.Table, overlap: cfg.Overlap}
+	if cfg.Driver == sqldb.SQLite {
+		query := url.Values{"mode": {"ro"}, "_pragma": {"busy_timeout(10000)", "query_only(1)"}}
+		var err error
+		if p.pool, err = sql.Open("sqlite", sqldb.SQLiteFile(cfg.DSN.Reveal(), query)); err != nil {
+			return nil, fmt.Errorf("open the partner's database: %w", err)
+		}
+		return p, nil
+	}
+	c, err := sqldb.MysqlConfig(cfg.DSN, sqldb.PatienceDefault)
+	if err != nil {
+		return nil, fmt.Errorf("open the partner's database: %w", err)
+	}
+	connector, err := sqldb.NewConnector(c)
+	if err != nil {
+		return nil, fmt.Errorf("open the partner's database: %w", err)
+	}
+	p.pool = sql.OpenDB(connector)
+	p.pool.SetMaxOpenConns(2)
+	p.pool.SetConnMaxLifetime(3 * time.Minute)
+	p.pool.SetConnMaxIdleTime(10 * time.Second)
+	return p, nil
+}
+
+// Close closes the connections.
+func (p *PartnerSource) Close() error {
+	if p == nil {
+		return nil
+	}
+	return p.pool.Close()
+}
+
+// Name is what loads of this source are known by.
+func (p *PartnerSource) Name() string { return p.table }
+
+// Settled returns the moment, by the partner's clock, up to which every row is in sight: what was changed since may be stamped
+// earlier than it is committed, and must be read again.
+func (p *PartnerSource) Settled(ctx context.Context) (string, error) {
+	var now sqldb.Time
+	if err := p.pool.QueryRowContext(ctx, "SELECT "+p.dialect.Now()).Scan(&now); err != nil {
+		return "", fmt.Errorf("read the time of the partner's database: %w", err)
+	}
+	return now.Add(-p.overlap).UTC().Format(sqldb.TimeLayout), nil
+}
+
+// partnerIDMax is the largest id that rows are read by.
+const partnerIDMax = "9223372036854775807"
+
+// Changed returns up to limit rows behind a cursor, in its order, and the cursor behind the last of them.
+func (p *PartnerSource) Changed(ctx context.Context, after PartnerCursor, limit int) (PartnerBatch, PartnerCursor, error) {
+	batch, next, err := p.changed(ctx, after, limit)
+	if err != nil {
+		return PartnerBatch{}, after, fmt.Errorf("read the partner's table %s: %w", p.table, err)
+	}
+	return batch, next, nil
+}
+
+func (p *PartnerSource) changed(ctx context.Context, after PartnerCursor, limit int) (batch PartnerBatch, next PartnerCursor, err error) {
+	// The moment is read and compared as it is written, with all its digits, and the day as it is written: no driver reads it, whose error would cost
+	// all rows.
+	from, next := "1970-01-01 00:00:00.000", after
+	if after.ChangedAt != "" {
+		from = after.ChangedAt
+	}
+	tx, err := p.pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return batch, after, err
+	}
+	defer func() { _ = tx.Rollback() }()                                                                                                               // nothing was written
+	rows, err := tx.QueryContext(ctx, "SELECT id, "+p.text("updated_at")+", deleted, "+p.text("day")+", game, os, media, account, level, object_id, "+ //nolint:gosec // The table's name is validated, the rest is ours.
+		strings.Join(PartnerFigures[:], ", ")+" FROM "+p.table+
+		" WHERE updated_at >= ? AND (updated_at > ? OR id > ?) AND "+p.isMoment()+" AND "+p.isID()+" ORDER BY updated_at, id LIMIT ?", from, from, after.ID, limit)
+	if err != nil {
+		return batch, after, err
+	}
+	defer rows.Close()
+	values := make([]any, 1+len(partnerTexts)+1+len(PartnerFigures))
+	dest := []any{&next.ID, &next.ChangedAt}
+	for i := range values {
+		dest = append(dest, &values[i])
+	}
+	for rows.Next() {
+		if err := rows.Scan(dest...); err != nil {
+			return batch, after, fmt.Errorf("the row after %s, id %d: %w", next.ChangedAt, next.ID, err)
+		}
+		batch.readPartnerRow(next.ID, values)
+	}
+	return batch, next, rows.Err()
+}
+
+// text is a column as the database writes it.
+func (p *PartnerSource) text(column string) string {
+	if p.dialect == sqldb.SQLiteDialect {
+		return "CAST(" + column + " AS TEXT)"
+	}
+	return "CAST(" + column + " AS CHAR)"
+}
+
+// isID is whether a row has an id that a cursor can hold. A view may have another type, and SQLite takes any value in any column: one such row must not cost
+// all others.
+func (p *PartnerSource) isID() string {
+	if p.dialect == sqldb.SQLiteDialect {
+		return "typeof(id) = 'integer'"
+	}
+	return "(CAST(id AS CHAR) REGEXP '^-?[0-9]{1,19}$' AND id <= " + partnerIDMax + ")"
+}
+
+// isMoment is whether a row has a moment that a cursor can hold. In SQLite bytes come after all texts, and would be read for ever.
+func (p *PartnerSource) isMoment() string {
+	if p.dialect == sqldb.SQLiteDialect {
+		return "(typeof(updated_at) = 'text' AND length(updated_at) BETWEEN 10 AND 32 AND updated_at NOT GLOB '*[^ -~]*')"
+	}
+	return "CAST(updated_at AS CHAR) REGEXP '^[ -~]{10,32}$'"
+}
+
+// Strays counts the rows that no load can read, since they have no place in the order of the moment and the id.
+func (p *PartnerSource) Strays(ctx context.Context) ([]PartnerFault, error) {
+	count := func(where string) string {
+		return "(SELECT COUNT(*) FROM " + p.table + " WHERE NOT COALESCE(" + where + ", 0))"
+	}
+	faults := []PartnerFault{
+		{Field: "updated_at", Kind: results.KeyFault, Why: "is not set, no moment, or before 1970: such rows are never read"},
+		{Field: "id", Kind: results.KeyFault, Why: "is not set, or no number up to " + partnerIDMax + ": such rows are never read"},
+	}
+	err := p.pool.QueryRowContext(ctx, "SELECT "+count(p.isMoment()+" AND updated_at >= '1970-01-01 00:00:00.000'")+", "+count(p.isID())).Scan(&faults[0].Rows, &faults[1].Rows)
+	if err != nil {
+		return nil, fmt.Errorf("count the rows of the partner's table %s that cannot be read: %w", p.table, err)
+	}
+	return slices.DeleteFunc(faults, func(f PartnerFault) bool { return f.Rows == 0 }), nil
+}
+
+// Kept returns the cursor to keep when everything up to one was copied: it does not go beyond the settled moment.
+func (c PartnerCursor) Kept(settled string) PartnerCursor {
+	if c.ChangedAt < settled {
+		return c
+	}
+	return PartnerCursor{ChangedAt: settled}
+}
+
+// CheckUp looks whether the partner's table can be read.
+func (p *PartnerSource) CheckUp(ctx context.Context) []checkup.Finding {
+	report := &checkup.Report{Server: "partner's database"}
+	if !sqldb.Reached(report, p.pool.PingContext(ctx)) {
+		return report.Findings
+	}
+	report.Add("reached", checkup.OK, "", "")
+	if _, _, err := p.Changed(ctx, PartnerCursor{}, 0); err != nil {
+		report.Add("table "+p.table, checkup.Fault, err.Error(), "give the user SELECT on it, with the columns that docs/operations.md lists")
+	} else {
+		report.Add("table "+p.table, checkup.OK, "", "")
+	}
+	return report.Findings
+}

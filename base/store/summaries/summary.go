@@ -1,0 +1,471 @@
+package summaries
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/failpoint"
+	"adsync/base/metric"
+	"adsync/base/sqldb"
+	"adsync/base/store/results"
+)
+
+// DirtyDay is a day of a media whose summary does not show the newest figures.
+type DirtyDay struct {
+	Media  string
+	Hourly bool
+	Day    day.Day
+	marks  []mark
+}
+
+type mark struct {
+	accountID int64
+	dirty     int64
+}
+
+// ReportName is the name of the table that a summary adds up.
+func ReportName(hourly bool) string { return results.ReportTable(hourly).Name }
+
+// DirtyDays lists up to limit marks of a media that are not newer than a version, oldest first, gathered by table and
+// day.
+func (s Summing) DirtyDays(ctx context.Context, media string, upTo int64, limit int) ([]DirtyDay, error) {
+	var rows []struct {
+		AccountID int64   `gorm:"column:account_id"`
+		Report    string  `gorm:"column:report"`
+		Day       day.Day `gorm:"column:day"`
+		Dirty     int64   `gorm:"column:dirty"`
+	}
+	err := s.Data.Writer(ctx).Raw("SELECT account_id, report, day, dirty FROM coverage WHERE media = ? AND dirty <= ? AND level = 'account'"+
+		" AND report IN ('report_daily', 'report_hourly') ORDER BY dirty LIMIT ?", media, upTo, limit).Scan(&rows).Error
+	if err != nil {
+		return nil, fmt.Errorf("read dirty days of %s: %w", media, err)
+	}
+	type key struct {
+		hourly bool
+		day    day.Day
+	}
+	index := map[key]int{}
+	var days []DirtyDay
+	for _, r := range rows {
+		k := key{hourly: r.Report == "report_hourly", day: r.Day}
+		i, ok := index[k]
+		if !ok {
+			i = len(days)
+			index[k] = i
+			days = append(days, DirtyDay{Media: media, Hourly: k.hourly, Day: r.Day})
+		}
+		days[i].marks = append(days[i].marks, mark{accountID: r.AccountID, dirty: r.Dirty})
+	}
+	return days, nil
+}
+
+// SummaryTable is summary_daily, or summary_hourly.
+func SummaryTable(hourly bool) sqldb.Table {
+	t := sqldb.Table{Name: "summary_daily", Key: []string{"day", "game", "media", "os", "currency", "day_zone"}}
+	if hourly {
+		t.Name = "summary_hourly"
+		t.Key = []string{"day", "hour", "game", "media", "os", "currency", "day_zone"}
+		t.Columns = []string{"start_utc"}
+	}
+	t.Columns = append(t.Columns, metric.Names()...)
+	t.Columns = append(t.Columns, "updated_at", "version")
+	return t
+}
+
+type summaryKey struct {
+	hour                     int
+	game, os, currency, zone string
+}
+
+// marksPerStatement is how many marks one statement clears.
+const marksPerStatement = 500
+
+const (
+	// summaryPage is how many accounts a rebuild holds at a time.
+	summaryPage = 20_000
+	// summedTogether is how many of them one statement adds up: as many groups as the server holds in memory, whatever games they are of.
+	summedTogether = 500
+	// summedAtOnce is how many such statements run at a time: each takes a core of the server, or waits for the disk where the day is not in memory.
+	summedAtOnce = 8
+)
+
+// fewAccounts is up to how many marked accounts only the games that they belong to are added up anew.
+const fewAccounts = 100
+
+// Unassigned is the game of the accounts that have none.
+const Unassigned = "unassigned"
+
+// RebuildSummary makes the summary of one media and day anew from the account level of the public table, under a
+// fence of its own, deletes what the summary no longer has, and clears the marks that still hold the value read. It
+// returns the rows written, which are those that have changed; a rebuild that was overtaken by a later one writes nothing and returns 0. Where the figures of a few accounts have
+// changed, and no binding, it makes the rows of their games only.
+//
+// Marks are read before the figures: a change that commits in between is in these, or its mark has a higher value and stays.
+func (s Summing) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
+	// Before the version: of two rebuilds the later one is to have seen each binding whose mark the other one clears.
+	rebound, err := s.rebound(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	version, err := s.beginSummary(ctx, d)
+	if err != nil {
+		return 0, err
+	}
+	var games []string // nil = all
+	var sums map[summaryKey]*metric.Values
+	if rebound == 0 {
+		err = s.Data.Snapshot(ctx, func(tx *gorm.DB) error {
+			if games, err = fewGames(tx, d); err == nil && games != nil {
+				sums, err = sumGames(ctx, s.Data, tx, d, games)
+			}
+			return err
+		})
+	}
+	if err == nil && games == nil {
+		sums, err = sumAccounts(ctx, s.Data, d)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("sum %s of %s on %s: %w", ReportName(d.Hourly), d.Media, d.Day, err)
+	}
+	failpoint.Hit("store.summary.summed")
+	written := 0
+	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
+		written = 0
+		overtaken, err := lockSummary(s.Data, tx, d, version)
+		if err != nil || overtaken {
+			return err
+		}
+		// Read now, since it is noted before rows go: the sums may lack them.
+		if pruned, err := isPruned(tx, []string{ReportName(d.Hourly), SummaryTable(d.Hourly).Name}, d.Day); err != nil || pruned {
+			return sqldb.FirstError(err, clearMarks(s.Data, tx, d))
+		}
+		now, err := s.Data.NowTx(tx)
+		if err != nil {
+			return err
+		}
+		table := SummaryTable(d.Hourly)
+		changed := maps.Clone(sums)
+		gone, err := dropUnchanged(tx, table, d, games, changed)
+		if err != nil {
+			return err
+		}
+		rows, err := summaryRows(d, changed, now, version)
+		if err != nil {
+			return err
+		}
+		written = len(rows)
+		if err := s.Data.Upsert(tx, table, rows); err != nil {
+			return err
+		}
+		if err := results.DeletePublic(s.Data, tx, table, gone, version, now); err != nil {
+			return err
+		}
+		if err := clearMarks(s.Data, tx, d); err != nil || rebound == 0 {
+			return err
+		}
+		return tx.Exec("DELETE FROM summary_rebound WHERE report = ? AND media = ? AND day = ? AND mark = ?", ReportName(d.Hourly), d.Media, d.Day, rebound).Error
+	})
+	if err != nil {
+		return 0, fmt.Errorf("write %s of %s on %s: %w", SummaryTable(d.Hourly).Name, d.Media, d.Day, err)
+	}
+	return written, nil
+}
+
+func (s Summing) beginSummary(ctx context.Context, d DirtyDay) (int64, error) {
+	now, err := s.Data.Now(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("begin summary: %w", err)
+	}
+	var known int64
+	err = s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(version), 0) FROM summary_fence WHERE summary = ? AND media = ? AND day = ?",
+		SummaryTable(d.Hourly).Name, d.Media, d.Day).Row().Scan(&known)
+	if err != nil {
+		return 0, fmt.Errorf("begin summary: %w", err)
+	}
+	return max(now.UnixMicro(), known+1), nil
+}
+
+// lockSummary takes the fence for the transaction; it reports a rebuild that began later and has written already.
+func lockSummary(d *sqldb.DB, tx *gorm.DB, day DirtyDay, version int64) (overtaken bool, err error) {
+	name := SummaryTable(day.Hourly).Name
+	err = tx.Exec(d.Dialect().InsertIgnore()+"summary_fence (summary, media, day, version) VALUES (?, ?, ?, 0)", name, day.Media, day.Day).Error
+	if err != nil {
+		return false, fmt.Errorf("lock summary_fence: %w", err)
+	}
+	var have int64
+	err = tx.Raw("SELECT version FROM summary_fence WHERE summary = ? AND media = ? AND day = ?"+d.Dialect().ForUpdate(), name, day.Media, day.Day).Row().Scan(&have)
+	if err != nil {
+		return false, fmt.Errorf("lock summary_fence: %w", err)
+	}
+	if have >= version {
+		return true, nil
+	}
+	err = tx.Exec("UPDATE summary_fence SET version = ? WHERE summary = ? AND media = ? AND day = ?", version, name, day.Media, day.Day).Error
+	return false, err
+}
+
+// rebound returns the mark that bindings of the day's accounts have changed, 0 if there is none. Then rows of games that have lost an account must be made anew
+// too, and nothing tells which these are.
+func (s Summing) rebound(ctx context.Context, d DirtyDay) (int64, error) {
+	var mark int64
+	err := s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(mark), 0) FROM summary_rebound WHERE report = ? AND media = ? AND day = ?", ReportName(d.Hourly), d.Media, d.Day).Row().Scan(&mark)
+	if err != nil {
+		return 0, fmt.Errorf("begin summary: %w", err)
+	}
+	return mark, nil
+}
+
+// markRebound marks those of an account's days from from to to that reports have made known: games have lost or gained the account on them. It comes after
+// the marks of coverage, as in a rebuild.
+func markRebound(d *sqldb.DB, tx *gorm.DB, accountID int64, from, to day.Day, mark int64) error {
+	var days []struct {
+		Report, Media string
+		Day           day.Day
+	}
+	err := tx.Raw("SELECT report, media, day FROM coverage WHERE account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND day <= ?"+
+		" ORDER BY report, media, day", accountID, from, to).Scan(&days).Error
+	if err != nil {
+		return fmt.Errorf("mark the summaries of account %d: %w", accountID, err)
+	}
+	update := " ON DUPLICATE KEY UPDATE mark = GREATEST(mark + 1, VALUES(mark))"
+	if d.Dialect() == sqldb.SQLiteDialect {
+		update = " ON CONFLICT (report, media, day) DO UPDATE SET mark = MAX(mark + 1, excluded.mark)"
+	}
+	for batch := range slices.Chunk(days, d.RowsPerStatement(4)) {
+		args := make([]any, 0, 4*len(batch))
+		for _, on := range batch {
+			args = append(args, on.Report, on.Media, on.Day, mark)
+		}
+		if err := tx.Exec("INSERT INTO summary_rebound (report, media, day, mark) VALUES "+sqldb.Tuples(len(batch), 4)+update, args...).Error; err != nil {
+			return fmt.Errorf("mark the summaries of account %d: %w", accountID, err)
+		}
+	}
+	return nil
+}
+
+// fewGames returns the games of a day's marked accounts, or nil where they are too many to be added up apart from the others, or are not bound to any, or
+// were bound by a leader that does not know of summary_rebound.
+func fewGames(tx *gorm.DB, day DirtyDay) ([]string, error) {
+	if len(day.marks) == 0 || len(day.marks) > fewAccounts {
+		return nil, nil
+	}
+	ids := make([]int64, len(day.marks))
+	for i, m := range day.marks {
+		ids[i] = m.accountID
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	var bound []struct {
+		AccountID int64
+		Game      string
+		Noted     bool
+	}
+	err := tx.Raw("SELECT account_id, game, noted FROM binding_applied WHERE account_id IN ? AND from_day <= ? AND to_day >= ?", ids, day.Day, day.Day).Scan(&bound).Error
+	if err != nil || len(bound) < len(ids) {
+		return nil, err
+	}
+	var games []string
+	for _, b := range bound {
+		if b.Game == Unassigned || !b.Noted {
+			return nil, nil
+		}
+		games = append(games, b.Game)
+	}
+	slices.Sort(games)
+	return slices.Compact(games), nil
+}
+
+// boundAccount is an account with the game that its figures of a day count for.
+type boundAccount struct {
+	ID       int64
+	Game, OS string
+}
+
+// sumGames adds up the account level of one day of those games alone.
+func sumGames(ctx context.Context, d *sqldb.DB, tx *gorm.DB, day DirtyDay, games []string) (map[summaryKey]*metric.Values, error) {
+	var accounts []boundAccount
+	err := tx.Raw("SELECT account_id AS id, game, os FROM binding_applied WHERE game IN ? AND from_day <= ? AND to_day >= ?", games, day.Day, day.Day).Scan(&accounts).Error
+	if err != nil {
+		return nil, err
+	}
+	sums := map[summaryKey]*metric.Values{}
+	return sums, addSums(ctx, d, tx, 1, day, accounts, sums)
+}
+
+// sumAccounts adds up the account level of one day by game, os, currency and zone (and hour), a page of accounts at a
+// time. An account without a binding on that day counts for the game 'unassigned'. All that is read of an account is read by one statement, its binding by
+// another: there is no snapshot, so that statements can run at a time.
+func sumAccounts(ctx context.Context, d *sqldb.DB, day DirtyDay) (map[summaryKey]*metric.Values, error) {
+	name := ReportName(day.Hourly)
+	public := name + " r" + d.Dialect().ForceIndex(name, "level_account")
+	db := d.Latest(ctx)
+	sums := map[summaryKey]*metric.Values{}
+	for last := int64(0); ; {
+		var page []boundAccount
+		err := db.Raw("SELECT a.account_id AS id, COALESCE(b.game, '"+Unassigned+"') AS game, COALESCE(b.os, 'unknown') AS os FROM (SELECT r.account_id FROM "+public+
+			" WHERE r.day = ? AND r.level = 'account' AND r.media = ? AND r.account_id > ? GROUP BY r.account_id ORDER BY r.account_id LIMIT ?) a"+
+			" LEFT JOIN binding_applied b ON b.account_id = a.account_id AND b.from_day <= ? AND ? <= b.to_day ORDER BY a.account_id",
+			day.Day, day.Media, last, summaryPage, day.Day, day.Day).Scan(&page).Error
+		if err != nil || len(page) == 0 {
+			return sums, err
+		}
+		last = page[len(page)-1].ID
+		if err := addSums(ctx, d, db, summedAtOnce, day, page, sums); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// addSums adds up a day's rows of accounts, which are found by key. The database adds: a sum is NULL where no row has the figure, as in metric.Values. Accounts of a
+// game come together, with a number in its place, so that what a statement holds is little and its rows are few. So many statements run at a time: 1 in a transaction.
+func addSums(ctx context.Context, d *sqldb.DB, db *gorm.DB, atOnce int, day DirtyDay, accounts []boundAccount, sums map[summaryKey]*metric.Values) error {
+	slices.SortFunc(accounts, func(a, b boundAccount) int {
+		return cmp.Or(cmp.Compare(a.Game, b.Game), cmp.Compare(a.OS, b.OS), cmp.Compare(a.ID, b.ID))
+	})
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	var adding sync.Mutex
+	for some := range slices.Chunk(accounts, summedTogether) {
+		of := make([]int64, len(some)) // the place of the first account of the same game and os
+		for i := range some {
+			if of[i] = int64(i); i > 0 && some[i-1].Game == some[i].Game && some[i-1].OS == some[i].OS {
+				of[i] = of[i-1]
+			}
+		}
+		group.Go(func() error {
+			return sum(d, db.WithContext(ctx), day, some, of, func(k summaryKey, row *metric.Values) {
+				adding.Lock()
+				defer adding.Unlock()
+				if sums[k] == nil {
+					sums[k] = &metric.Values{}
+				}
+				sums[k].Add(row)
+			})
+		})
+	}
+	return group.Wait()
+}
+
+// sum has the database add up rows of accounts, and gives each sum to add; of is the place of an account that stands for all of its game and os.
+func sum(d *sqldb.DB, db *gorm.DB, day DirtyDay, accounts []boundAccount, of []int64, add func(summaryKey, *metric.Values)) error {
+	v := d.NewValues(len(accounts), "account_id", "game")
+	v.Ints("account_id", func(row int) int64 { return accounts[row].ID })
+	v.Ints("game", func(row int) int64 { return of[row] })
+	hour := "0"
+	if day.Hourly {
+		hour = "t.hour"
+	}
+	game, gameArgs := v.In("o.game")
+	from, args := sqldb.LookUpKeys(d, ReportName(day.Hourly), []string{"account_id"}, v)
+	rows, err := db.Raw("SELECT "+game+" AS game, "+hour+" AS hour, t.currency, t.day_zone, CAST(SUM(t."+strings.Join(metric.Names(), ") AS SIGNED), CAST(SUM(t.")+") AS SIGNED) FROM "+from+
+		" AND t.day = ? AND t.level = 'account' WHERE t.media = ? GROUP BY 1, 2, t.currency, t.day_zone", slices.Concat(gameArgs, args, []any{day.Day, day.Media})...).Rows()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var place int
+		var k summaryKey
+		var columns metric.Columns
+		if err := rows.Scan(columns.Dest([]any{&place, &k.hour, &k.currency, &k.zone})...); err != nil {
+			return err
+		}
+		k.game, k.os = accounts[place].Game, accounts[place].OS
+		row := columns.Values()
+		add(k, &row)
+	}
+	return rows.Err()
+}
+
+func summaryRows(d DirtyDay, sums map[summaryKey]*metric.Values, now time.Time, version int64) ([][]any, error) {
+	rows := make([][]any, 0, len(sums))
+	for k, v := range sums {
+		var row []any
+		if d.Hourly {
+			zone, err := time.LoadLocation(k.zone)
+			if err != nil {
+				return nil, fmt.Errorf("day_zone %q: %w", k.zone, err)
+			}
+			row = []any{d.Day, k.hour, k.game, d.Media, k.os, k.currency, k.zone, sqldb.At(d.Day.Hour(k.hour, zone))}
+		} else {
+			row = []any{d.Day, k.game, d.Media, k.os, k.currency, k.zone}
+		}
+		row = v.Args(row)
+		rows = append(rows, append(row, sqldb.At(now), version))
+	}
+	return rows, nil
+}
+
+// dropUnchanged takes out of the sums, of some games or of all, what the summary shows already, and returns the keys of what it no longer has.
+func dropUnchanged(tx *gorm.DB, table sqldb.Table, day DirtyDay, games []string, sums map[summaryKey]*metric.Values) (gone [][]any, err error) {
+	hour := "0"
+	if day.Hourly {
+		hour = "hour"
+	}
+	where, args := "day = ? AND media = ?", []any{day.Day, day.Media}
+	if games != nil {
+		where, args = where+" AND game IN ?", append(args, games)
+	}
+	rows, err := tx.Raw("SELECT "+hour+", game, os, currency, day_zone, "+strings.Join(metric.Names(), ", ")+" FROM "+table.Name+" WHERE "+where, args...).Rows()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", table.Name, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var k summaryKey
+		var columns metric.Columns
+		if err := rows.Scan(columns.Dest([]any{&k.hour, &k.game, &k.os, &k.currency, &k.zone})...); err != nil {
+			return nil, fmt.Errorf("read %s: %w", table.Name, err)
+		}
+		sum := sums[k]
+		switch {
+		case sum == nil && day.Hourly:
+			gone = append(gone, []any{day.Day, k.hour, k.game, day.Media, k.os, k.currency, k.zone})
+		case sum == nil:
+			gone = append(gone, []any{day.Day, k.game, day.Media, k.os, k.currency, k.zone})
+		case *sum == columns.Values():
+			delete(sums, k)
+		}
+	}
+	return gone, rows.Err()
+}
+
+// clearMarks clears the marks that still hold the value read, in the order of their accounts.
+func clearMarks(d *sqldb.DB, tx *gorm.DB, day DirtyDay) error {
+	marks := slices.SortedFunc(slices.Values(day.marks), func(a, b mark) int { return cmp.Compare(a.accountID, b.accountID) })
+	for batch := range slices.Chunk(marks, marksPerStatement) {
+		// The list of accounts is what the index serves; the pairs are not a part of the key.
+		var accounts []int64
+		var pairs []any
+		for _, m := range batch {
+			accounts = append(accounts, m.accountID)
+			pairs = append(pairs, m.accountID, m.dirty)
+		}
+		args := append([]any{accounts, ReportName(day.Hourly), day.Day}, pairs...)
+		err := tx.Exec("UPDATE coverage SET dirty = NULL WHERE account_id IN ? AND report = ? AND level = 'account' AND day = ? AND "+
+			d.InTuples([]string{"account_id", "dirty"}, len(batch)), args...).Error
+		if err != nil {
+			return fmt.Errorf("clear dirty marks: %w", err)
+		}
+	}
+	return nil
+}
+
+// isPruned tells whether rows of a day may have been pruned from any of some tables.
+func isPruned(tx *gorm.DB, tables []string, on day.Day) (bool, error) {
+	pruned, err := sqldb.Exists(tx, "SELECT 1 FROM pruned WHERE table_name IN ? AND before_day > ? LIMIT 1", tables, on)
+	if err != nil {
+		return false, fmt.Errorf("read what is pruned of %s: %w", strings.Join(tables, " and "), err)
+	}
+	return pruned, nil
+}

@@ -1,0 +1,155 @@
+package summaries
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/sqldb"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
+)
+
+// ObjectTable says where the objects of a level tell what they belong to.
+type ObjectTable struct {
+	Level  string // campaign, adgroup or creative
+	Table  string // the raw table
+	Parent string // its column with the id of the object above: of a creative the ad group, of an ad group the campaign
+	// IDTellsParent says that an id begins with the id of the object above, followed by a colon.
+	IDTellsParent bool
+}
+
+// wideAccount is what the rows of all days of an account have in common.
+type wideAccount struct {
+	settings.Account
+	names   map[wideKey]string // of objects
+	parents map[wideKey]string // ids of the objects above
+	byID    map[string]bool    // levels whose ids tell the object above
+}
+
+// wideKey is a row of wide_daily within an account and a day, and an object.
+type wideKey struct{ level, object string }
+
+// RebuildWide makes the rows of wide_daily anew for marked days of one account, from the public table, the partner's rows and the
+// configuration, and clears the marks that are still those that were read. Rows that did not change are left alone, rows that
+// have gone are deleted. Each day is written in a transaction of its own, under its fence; one that was overtaken by a later rebuild is
+// left to that. It returns the rows written and deleted.
+//
+// The marks were read before anything else is: a change that commits in between is seen, or its mark is a higher one and stays.
+func (s WideRows) RebuildWide(ctx context.Context, tables []ObjectTable, accountID int64, days []WideDay) (int, error) {
+	a, err := s.wideAccount(ctx, tables, accountID)
+	if err != nil {
+		return 0, fmt.Errorf("read the configuration of account %d: %w", accountID, err)
+	}
+	written := 0
+	for _, d := range days {
+		n, err := s.rebuildWideDay(ctx, a, d)
+		if err != nil {
+			return written, fmt.Errorf("write wide_daily of account %d on %s: %w", accountID, d.Day, err)
+		}
+		written += n
+	}
+	return written, nil
+}
+
+// wideAccount reads an account's configuration. One that is not known is no error: reports of it may be.
+func (s WideRows) wideAccount(ctx context.Context, tables []ObjectTable, accountID int64) (*wideAccount, error) {
+	a := &wideAccount{names: map[wideKey]string{}, parents: map[wideKey]string{}, byID: map[string]bool{}}
+	var err error
+	// The writer's: a replica may not have the name yet whose mark is cleared.
+	if a.Account, err = (settings.Accounts{Databases: s.Databases}).Account(ctx, accountID); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return nil, err
+	}
+	a.ID = accountID
+	err = s.Data.Snapshot(ctx, func(tx *gorm.DB) error {
+		err := sqldb.EachText(tx.Raw("SELECT level, object_id, name FROM object_name WHERE account_id = ? AND level IN ? ORDER BY level, object_id, since", accountID, ObjectLevels),
+			func(level, object, name string) { a.names[wideKey{level, object}] = name })
+		if err != nil {
+			return fmt.Errorf("read object_name: %w", err)
+		}
+		for _, t := range tables {
+			if t.Parent == "" {
+				continue
+			}
+			a.byID[t.Level] = t.IDTellsParent
+			err := sqldb.EachText(tx.Raw("SELECT '', object_id, COALESCE("+t.Parent+", '') FROM "+t.Table+" WHERE account_id = ?", accountID),
+				func(_, object, parent string) { a.parents[wideKey{t.Level, object}] = parent })
+			if err != nil {
+				return fmt.Errorf("read %s: %w", t.Table, err)
+			}
+		}
+		return nil
+	})
+	return a, err
+}
+
+func (s WideRows) rebuildWideDay(ctx context.Context, a *wideAccount, d WideDay) (written int, err error) {
+	now, err := s.Data.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var known int64
+	if err := s.Data.Writer(ctx).Raw("SELECT version FROM wide_day WHERE account_id = ? AND day = ?", a.ID, d.Day).Row().Scan(&known); err != nil {
+		return 0, err
+	}
+	version := max(now.UnixMicro(), known+1)
+	var want map[wideKey]*wideRow
+	err = s.Data.Snapshot(ctx, func(tx *gorm.DB) error {
+		want, err = readWideSources(tx, a, d.Day)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
+		written = 0
+		var have int64
+		err := tx.Raw("SELECT version FROM wide_day WHERE account_id = ? AND day = ?"+s.Data.Dialect().ForUpdate(), a.ID, d.Day).Row().Scan(&have)
+		if err != nil || have >= version {
+			return err // Overtaken: the later rebuild saw what this one did, and more.
+		}
+		now, err := s.Data.NowTx(tx)
+		if err != nil {
+			return err
+		}
+		if written, err = writeWide(s.Data, tx, a.ID, d.Day, want, now, version); err != nil {
+			return err
+		}
+		return tx.Exec("UPDATE wide_day SET version = ?, dirty = CASE WHEN dirty = ? THEN NULL ELSE dirty END WHERE account_id = ? AND day = ?",
+			version, d.Mark, a.ID, d.Day).Error
+	})
+	return written, err
+}
+
+// writeWide brings the rows of an account's day to what they are to be and returns how many it wrote and deleted.
+func writeWide(d *sqldb.DB, tx *gorm.DB, accountID int64, on day.Day, want map[wideKey]*wideRow, now time.Time, version int64) (int, error) {
+	var gone, rows [][]any
+	same := map[wideKey]bool{}
+	query := tx.Raw("SELECT level, object_id, "+strings.Join(wideValues, ", ")+" FROM wide_daily WHERE day = ? AND account_id = ?", on, accountID)
+	err := eachWide(query, func(k wideKey, have *wideRow) {
+		switch row, ok := want[k]; {
+		case !ok:
+			gone = append(gone, []any{on, accountID, k.level, k.object})
+		case *row == *have:
+			same[k] = true
+		}
+	})
+	if err != nil {
+		return 0, fmt.Errorf("read wide_daily: %w", err)
+	}
+	for k, row := range want {
+		if !same[k] {
+			rows = append(rows, append(row.args([]any{on, accountID, k.level, k.object}), sqldb.At(now), version))
+		}
+	}
+	if err := d.Upsert(tx, WideTable, rows); err != nil {
+		return 0, err
+	}
+	return len(rows) + len(gone), results.DeletePublic(d, tx, WideTable, gone, version, now)
+}

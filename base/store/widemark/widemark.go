@@ -1,0 +1,47 @@
+package widemark
+
+import (
+	"fmt"
+	"slices"
+
+	"gorm.io/gorm"
+
+	"adsync/base/day"
+	"adsync/base/sqldb"
+)
+
+// Days marks days of an account for a new wide table, in the transaction that changes what it is built from: figures,
+// the partner's, or (day.Epoch) the configuration. It comes last there, with the days ascending: rebuilds hold these rows and
+// wait for nothing else. at is the database's time in microseconds; a mark is above all that the day has had.
+func Days(d *sqldb.DB, tx *gorm.DB, media string, accountID int64, days []day.Day, at int64) error {
+	if len(days) == 0 {
+		return nil
+	}
+	// dirty first: MySQL assigns from left to right, and both are to be reckoned from the old mark.
+	update := " ON DUPLICATE KEY UPDATE dirty = GREATEST(mark + 1, VALUES(mark)), mark = GREATEST(mark + 1, VALUES(mark))"
+	if d.Dialect() == sqldb.SQLiteDialect {
+		update = " ON CONFLICT (account_id, day) DO UPDATE SET dirty = MAX(mark + 1, excluded.mark), mark = MAX(mark + 1, excluded.mark)"
+	}
+	for batch := range slices.Chunk(days, d.RowsPerStatement(5)) {
+		args := make([]any, 0, 5*len(batch))
+		for _, on := range batch {
+			args = append(args, accountID, on, media, at, at)
+		}
+		err := tx.Exec("INSERT INTO wide_day (account_id, day, media, mark, dirty) VALUES "+sqldb.Tuples(len(batch), 5)+update, args...).Error
+		if err != nil {
+			return fmt.Errorf("mark days of account %d for wide_daily: %w", accountID, err)
+		}
+	}
+	return nil
+}
+
+// Span marks those of an account's days from from to to that wide_daily has rows of, or is to have.
+func Span(tx *gorm.DB, accountID int64, from, to day.Day, at int64) error {
+	// dirty first, as in Days.
+	err := tx.Exec("UPDATE wide_day SET dirty = CASE WHEN mark >= ? THEN mark + 1 ELSE ? END, mark = CASE WHEN mark >= ? THEN mark + 1 ELSE ? END"+
+		" WHERE account_id = ? AND day >= ? AND day <= ?", at, at, at, at, accountID, from, to).Error
+	if err != nil {
+		return fmt.Errorf("mark days of account %d for wide_daily: %w", accountID, err)
+	}
+	return nil
+}
