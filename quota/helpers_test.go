@@ -34,21 +34,6 @@ func (l *arrivals) note(k grant.Key, at int64) {
 	l.at[k.ID()] = append(l.at[k.ID()], at)
 }
 
-// undo takes one back.
-func (l *arrivals) undo(k grant.Key, at int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := l.at[k.ID()]
-	i := slices.Index(all, at)
-	l.at[k.ID()] = slices.Delete(all, i, i+1)
-}
-
-func (l *arrivals) count(k grant.Key) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.at[k.ID()])
-}
-
 // worst is the largest number of arrivals in any window of the key's period, wherever it begins.
 func (l *arrivals) worst(k grant.Key) int {
 	l.mu.Lock()

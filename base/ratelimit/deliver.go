@@ -90,7 +90,7 @@ func (d *desk) give(a asked, want int, g grant.Given, got grant.Answer) {
 		if soon := now.Add(calendarLook); l.by.Window != "" && l.opens.After(soon) {
 			l.opens = soon // The next window may begin before.
 		}
-		l.every = grant.Microseconds(grant.PaceOf(l.by, 0, 1).Every) // About: how tight it is may change meanwhile.
+		l.every = grant.Apart(l.by) // About: how tight it is may change meanwhile.
 	}
 	waits := map[int]bool{}
 	for i := range a.tickets[want] {

@@ -63,12 +63,6 @@ func (l *arrivals) undo(k Key, at int64) {
 	l.at[k.ID()] = slices.Delete(all, i, i+1)
 }
 
-func (l *arrivals) count(k Key) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.at[k.ID()])
-}
-
 // worst is the largest number of arrivals in any window of the key's period, wherever it begins.
 func (l *arrivals) worst(k Key) int {
 	l.mu.Lock()

@@ -44,6 +44,7 @@ func NewMemoryBy(now func() time.Time, spread time.Duration, members int) *Memor
 
 func (l *Memory) now() int64 { return l.Clock().Sub(l.born).Microseconds() }
 
+// Ask implements Ledger.
 func (l *Memory) Ask(ctx context.Context, media string, a Ask) (Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return Answer{}, fmt.Errorf("ask for calls of %s: %w", media, err)
@@ -59,6 +60,7 @@ func (l *Memory) Ask(ctx context.Context, media string, a Ask) (Answer, error) {
 	return Answer{Asked: at, Answered: at, Horizon: Microseconds(OwnHorizon / 2), Wants: l.plan.Answer(l.now(), a), Pauses: maps.Clone(l.pauses)}, nil
 }
 
+// Pause implements Ledger.
 func (l *Memory) Pause(ctx context.Context, point Key, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("pause %s: %w", point, err)

@@ -22,9 +22,9 @@ type pace struct {
 	tolerance int64 // how much a call may be early: a burst of 1 + tolerance/every. 0 for a limit that has a calendar
 }
 
-// PaceOf returns the pace of key for one of several processes that share its limit evenly. The package comment
+// paceOf returns the pace of key for one of several processes that share its limit evenly. The package comment
 // derives the numbers.
-func PaceOf(k Key, spread time.Duration, members int) pace {
+func paceOf(k Key, spread time.Duration, members int) pace {
 	if k.Limit <= 0 {
 		return pace{}
 	}
@@ -57,7 +57,7 @@ func PaceOf(k Key, spread time.Duration, members int) pace {
 
 // limitOf returns a key's limit as plans know it. Those of accounts are many, and what their windows hold is not counted when they are lowered.
 func limitOf(k Key, spread time.Duration, members int) Limit {
-	l := Limit{Key: k, pace: PaceOf(k, spread, members), bursts: k.HasBurst(), window: (k.Period + spread).Microseconds()}
+	l := Limit{Key: k, pace: paceOf(k, spread, members), bursts: k.HasBurst(), window: (k.Period + spread).Microseconds()}
 	l.ahead = l.tolerance + l.Every
 	if k.Unit == UnitRows {
 		l.ahead += settledAhead * l.window // Calls may have matched more rows than was thought.
@@ -88,4 +88,8 @@ const settledAhead = 6
 
 func ceilDiv(a, b int64) int64 { return (a + b - 1) / b }
 
+// Apart is about how far apart calls under a limit are, in the long run.
+func Apart(k Key) time.Duration { return Microseconds(paceOf(k, 0, 1).Every) }
+
+// Microseconds is so many as a duration.
 func Microseconds(n int64) time.Duration { return time.Duration(n) * time.Microsecond }

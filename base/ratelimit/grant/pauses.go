@@ -63,6 +63,7 @@ func fewer(changes, known string) bool {
 	return err == nil && err2 == nil && n < before
 }
 
+// Pause implements Ledger.
 func (r *Redis) Pause(ctx context.Context, point Key, d time.Duration) error {
 	args := []any{point.name(), min(d, PauseMax).Microseconds(), r.channel(point.Media), point.Media}
 	why, err := pauseScript.Run(ctx, r.client, []string{r.keys.Of(point.Media, "pauses"), r.keys.Of(point.Media, "paused")}, args...).Text()
@@ -89,6 +90,7 @@ const (
 	refusedAgain = 10 * time.Second
 )
 
+// Listen implements Ledger.
 func (r *Redis) Listen(ctx context.Context, media string, told func(Key, time.Duration), lost func(error)) {
 	sub := r.client.Subscribe(ctx, r.channel(media))
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // It ends a Receive, which ctx does not.

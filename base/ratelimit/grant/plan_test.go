@@ -270,7 +270,7 @@ func TestPaceOf_SteadyRateAndBurst(t *testing.T) {
 		{Key{Period: 10 * time.Second, Limit: 1, Share: 0.8}, testSpread, 1, 12_500 * time.Millisecond, 1},
 		{Key{}, testSpread, 1, 0, 1},
 	} {
-		p := PaceOf(tt.key, tt.spread, tt.members)
+		p := paceOf(tt.key, tt.spread, tt.members)
 		require.Equal(t, tt.every, Microseconds(p.Every), "%s", tt.key)
 		if p.Every > 0 {
 			require.Equal(t, tt.burst, 1+p.tolerance/p.Every, "%s", tt.key)

@@ -145,7 +145,7 @@ func TestShared_ManyProcessesShareOneBook(t *testing.T) {
 	var last int64
 	for _, m := range moments {
 		at := int64(m.Score)
-		require.GreaterOrEqual(t, at-last, PaceOf(k, testSpread, 1).Every)
+		require.GreaterOrEqual(t, at-last, paceOf(k, testSpread, 1).Every)
 		last = at
 	}
 }

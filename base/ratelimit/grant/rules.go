@@ -131,10 +131,12 @@ type RuleSet struct {
 	learned map[Key]int
 }
 
+// Of returns the rules of a media as they are now.
 func (r *Rules) Of(media string) RuleSet {
 	return RuleSet{(*r.byMedia.Load())[media], *r.learned.Load()}
 }
 
+// Cover is Rules.Cover by these rules.
 func (r RuleSet) Cover(c Call, at time.Time) (common, own []Charge) {
 	endpoint := PlainEndpoint(c.Endpoint)
 	for _, rule := range r.rules {

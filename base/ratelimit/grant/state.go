@@ -58,6 +58,7 @@ type PauseState struct {
 // indexKept is how long a limit is known that nobody asks for.
 const indexKept = 24 * time.Hour
 
+// State returns how the limits of a media stand, and what is paused; see ratelimit.Waiter.State.
 func (r *Redis) State(ctx context.Context, media string, rules *Rules) ([]LimitState, []PauseState, error) {
 	now, err := redis.TimeOf(ctx, r.client, r.keys.Of(media, "index"))
 	if err != nil {
