@@ -183,6 +183,7 @@ func ParseID(text string) (int64, error) {
 // Refusals collects what is wrong with a request.
 type Refusals []FieldError
 
+// Refuse adds that a field cannot be used, and why.
 func (r *Refusals) Refuse(field, format string, args ...any) {
 	*r = append(*r, FieldError{Field: field, Detail: fmt.Sprintf(format, args...)})
 }
