@@ -75,113 +75,139 @@ that says so. Exits with 1 when a part did not start, failed, or did not stop in
 	return cmd
 }
 
+// instance is what the parts of a role are made of.
+type instance struct {
+	engine.Servers
+
+	server *httpapi.Server
+	box    *secret.Box
+	tracer *trace.Tracer
+	clock  *clock.Database
+	parts  *engine.Engine
+	logger *slog.Logger
+}
+
 // serve runs the role until ctx ends. The order of the parts is the order of their starts; they stop in reverse: the
 // API closes first, then the producer hands over, the consumer drains, writes, commits and leaves, refreshes of tokens
 // end, and what all of them write to is closed.
 func serve(ctx context.Context, cfg settings.Config, chosen role, logger *slog.Logger, level *slog.LevelVar) error {
 	service.GrowHeap()
-	registry := telemetry.NewRegistry()
-	server, err := httpapi.New(cfg.API, registry, logger)
+	p, err := newInstance(ctx, cfg, chosen, logger)
 	if err != nil {
 		return err
 	}
-	box, err := secret.OpenBox(cfg.Secret, logger)
-	if err != nil {
-		return err
-	}
-	tables, err := store.New(ctx, cfg.Store, logger)
-	if err != nil {
-		return err
-	}
-	kafka, err := broker.New(cfg.Broker, logger, registry)
-	if err != nil {
-		return fmt.Errorf("set up Kafka: %w", err)
-	}
-	cache, err := redis.Open(cfg.Redis)
-	if err != nil {
-		return fmt.Errorf("set up Redis: %w", err)
-	}
-	partner, err := store.OpenPartner(cfg.Partner)
-	if err != nil {
-		return err
-	}
-	tracer, err := trace.New(ctx, cfg.Trace, string(chosen), node(), logger)
-	if err != nil {
-		return err
-	}
-	databaseTime := clock.NewDatabase(tables.Data.Now, logger)
-	keys := redis.NewKeys(cfg.Redis.KeyPrefix)
-	parts := engine.New(engine.Deps{
-		Store: tables, Broker: kafka, Redis: cache, Keys: keys, Box: box,
-		Planning: databaseTime, Waiting: databaseTime, Node: node(), Partner: partner, Retention: cfg.Retention, Tracer: tracer, Logger: logger, Registerer: registry,
-	}, cfg.RateLimit, cfg.Media)
-
-	server.NeedForRequests("config database", tables.Config.Ping)
-	server.NeedForRequests("data database", tables.Data.Ping)
-	server.Need("kafka", kafka.Ready)
-	// Without Redis everything goes on, only slower: it is no reason not to start, nor to be sent no requests.
-	// One that answers a ping may still be no use: its memory is full, the user lacks a right, or the keys of one platform are on a node that is down.
-	server.Mention("redis", parts.CheckRedis)
-
 	m := service.NewManager(logger)
-	m.Add("http", server)
-	m.Add("profiles", telemetry.NewProfiles(cfg.Debug, logger))
-	m.Add("traces", tracer)
-	m.Add("store", service.Func{StopFunc: closing(logger, "store", tables.Close)})
-	m.Add("partner", service.Func{StopFunc: closing(logger, "partner", partner.Close)})
-	m.AddPatient("schema", awaited(logger, "the databases", tables.CheckSchema))
-	m.AddPatient("clock", service.Func{
-		StartFunc: func(ctx context.Context) error {
-			return engine.Await(ctx, logger, "the database's time", databaseTime.Start)
-		},
-		StopFunc: databaseTime.Stop,
-	})
-	m.Add("kafka", service.Func{StopFunc: closing(logger, "kafka", kafka.Close)})
-	m.AddPatient("topics", awaited(logger, "Kafka and its topics", func(ctx context.Context) error {
-		_, err := engine.PrepareTopics(ctx, tables, kafka)
-		return err
-	}))
-	m.Add("redis", service.Func{StopFunc: closing(logger, "redis", cache.Close)})
-	m.Add("servers", engine.Servers{Store: tables, Broker: kafka, Redis: cache, Keys: keys, Partner: partner}.LogFindings(logger))
-	m.Add("log level", parts.LogLevel(string(chosen), level))
-	m.Add("limits", parts.Limits())
-	m.Add("accounts", parts.Accounts())
-	m.Add("tokens", parts.Tokens())
+	p.addShared(m, cfg, chosen, level)
 	if chosen != roleProducer {
-		work, err := parts.NewConsumer(cfg.Consumer)
-		if err != nil {
+		if err := p.addConsumer(m, cfg); err != nil {
 			return err
 		}
-		server.Check("consumer", work.Ready)
-		m.Add("consumer", work)
-		m.Add("token refreshes", parts.HoldTokens())
 	}
 	if chosen != roleConsumer {
-		plan, err := parts.NewProducer(cfg.Producer)
-		if err != nil {
+		if err := p.addProducer(m, cfg); err != nil {
 			return err
 		}
-		board := parts.Overview(plan, server.FailedChecks, nil)
-		server.Register(parts.Routes(plan, board)...)
-		first, err := page.New(board.Get)
-		if err != nil {
-			return err
-		}
-		if err := server.RegisterPages(box, first); err != nil {
-			return err
-		}
-		ended := server.ShareSessions(tables)
-		m.AddPatient("sessions", service.Func{
-			StartFunc: func(ctx context.Context) error {
-				return engine.Await(ctx, logger, "the list of ended sessions", ended.Start)
-			},
-			StopFunc: ended.Stop,
-		})
-		server.Check("producer", plan.Ready)
-		m.Add("producer", plan)
 	}
-	m.Add("api", server.Gate())
+	m.Add("api", p.server.Gate())
 	return m.Run(ctx)
+}
+
+// newInstance makes the clients of all servers, without contacting them.
+func newInstance(ctx context.Context, cfg settings.Config, chosen role, logger *slog.Logger) (p *instance, err error) {
+	registry := telemetry.NewRegistry()
+	p = &instance{logger: logger}
+	if p.server, err = httpapi.New(cfg.API, registry, logger); err != nil {
+		return nil, err
+	}
+	if p.box, err = secret.OpenBox(cfg.Secret, logger); err != nil {
+		return nil, err
+	}
+	if p.Store, err = store.New(ctx, cfg.Store, logger); err != nil {
+		return nil, err
+	}
+	if p.Broker, err = broker.New(cfg.Broker, logger, registry); err != nil {
+		return nil, fmt.Errorf("set up Kafka: %w", err)
+	}
+	if p.Redis, err = redis.Open(cfg.Redis); err != nil {
+		return nil, fmt.Errorf("set up Redis: %w", err)
+	}
+	if p.Partner, err = store.OpenPartner(cfg.Partner); err != nil {
+		return nil, err
+	}
+	if p.tracer, err = trace.New(ctx, cfg.Trace, string(chosen), node(), logger); err != nil {
+		return nil, err
+	}
+	p.clock = clock.NewDatabase(p.Store.Data.Now, logger)
+	p.Keys = redis.NewKeys(cfg.Redis.KeyPrefix)
+	p.parts = engine.New(engine.Deps{
+		Store: p.Store, Broker: p.Broker, Redis: p.Redis, Keys: p.Keys, Box: p.box,
+		Planning: p.clock, Waiting: p.clock, Node: node(), Partner: p.Partner, Retention: cfg.Retention, Tracer: p.tracer, Logger: logger, Registerer: registry,
+	}, cfg.RateLimit, cfg.Media)
+	return p, nil
+}
+
+// addShared adds the parts of every role.
+func (p *instance) addShared(m *service.Manager, cfg settings.Config, chosen role, level *slog.LevelVar) {
+	p.server.NeedForRequests("config database", p.Store.Config.Ping)
+	p.server.NeedForRequests("data database", p.Store.Data.Ping)
+	p.server.Need("kafka", p.Broker.Ready)
+	// Without Redis everything goes on, only slower: it is no reason not to start, nor to be sent no requests.
+	// One that answers a ping may still be no use: its memory is full, the user lacks a right, or the keys of one platform are on a node that is down.
+	p.server.Mention("redis", p.parts.CheckRedis)
+
+	m.Add("http", p.server)
+	m.Add("profiles", telemetry.NewProfiles(cfg.Debug, p.logger))
+	m.Add("traces", p.tracer)
+	m.Add("store", service.Func{StopFunc: closing(p.logger, "store", p.Store.Close)})
+	m.Add("partner", service.Func{StopFunc: closing(p.logger, "partner", p.Partner.Close)})
+	m.AddPatient("schema", awaited(p.logger, "the databases", p.Store.CheckSchema))
+	m.AddPatient("clock", service.Func{
+		StartFunc: awaiting(p.logger, "the database's time", p.clock.Start),
+		StopFunc:  p.clock.Stop,
+	})
+	m.Add("kafka", service.Func{StopFunc: closing(p.logger, "kafka", p.Broker.Close)})
+	m.AddPatient("topics", awaited(p.logger, "Kafka and its topics", func(ctx context.Context) error {
+		_, err := engine.PrepareTopics(ctx, p.Store, p.Broker)
+		return err
+	}))
+	m.Add("redis", service.Func{StopFunc: closing(p.logger, "redis", p.Redis.Close)})
+	m.Add("servers", p.LogFindings(p.logger))
+	m.Add("log level", p.parts.LogLevel(string(chosen), level))
+	m.Add("limits", p.parts.Limits())
+	m.Add("accounts", p.parts.Accounts())
+	m.Add("tokens", p.parts.Tokens())
+}
+
+func (p *instance) addConsumer(m *service.Manager, cfg settings.Config) error {
+	work, err := p.parts.NewConsumer(cfg.Consumer)
+	if err != nil {
+		return err
+	}
+	p.server.Check("consumer", work.Ready)
+	m.Add("consumer", work)
+	m.Add("token refreshes", p.parts.HoldTokens())
+	return nil
+}
+
+func (p *instance) addProducer(m *service.Manager, cfg settings.Config) error {
+	plan, err := p.parts.NewProducer(cfg.Producer)
+	if err != nil {
+		return err
+	}
+	board := p.parts.Overview(plan, p.server.FailedChecks, nil)
+	p.server.Register(p.parts.Routes(plan, board)...)
+	first, err := page.New(board.Get)
+	if err != nil {
+		return err
+	}
+	if err := p.server.RegisterPages(p.box, first); err != nil {
+		return err
+	}
+	ended := p.server.ShareSessions(p.Store)
+	m.AddPatient("sessions", service.Func{StartFunc: awaiting(p.logger, "the list of ended sessions", ended.Start), StopFunc: ended.Stop})
+	p.server.Check("producer", plan.Ready)
+	m.Add("producer", plan)
+	return nil
 }
 
 // node names this process in the rows of the subtasks that it works on.
@@ -195,7 +221,12 @@ func node() string {
 
 // awaited makes a part whose start is tried until it succeeds, for as long as the manager is patient.
 func awaited(logger *slog.Logger, what string, start func(context.Context) error) service.Service {
-	return service.Func{StartFunc: func(ctx context.Context) error { return engine.Await(ctx, logger, what, start) }}
+	return service.Func{StartFunc: awaiting(logger, what, start)}
+}
+
+// awaiting makes a start that is tried until it succeeds.
+func awaiting(logger *slog.Logger, what string, start func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error { return engine.Await(ctx, logger, what, start) }
 }
 
 // closing makes a StopFunc of a Close.

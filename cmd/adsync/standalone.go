@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"adsync/base/config"
 	"adsync/base/telemetry"
@@ -85,16 +86,19 @@ command line is wrong.`,
 			return runStandalone(cmd.Context(), cfg, o, cmd.ErrOrStderr())
 		},
 	}
-	flags := cmd.Flags()
+	standaloneFlags(cmd.Flags(), &o, &live, &output)
+	return cmd
+}
+
+func standaloneFlags(flags *pflag.FlagSet, o *standalone.Options, live *standalone.Live, output *string) {
 	worldFlags(flags, &o.Accounts, &o.Seed, &o.Speed, &o.USD)
 	flags.StringVar(&o.DataDir, "data", "", "directory for everything that survives a restart (default: data; with --once one that goes away, with --live one for the account below data)")
 	flags.StringVar(&o.Simulator, "simulator", "", "address of a simulator (adsync simulate) to use instead of one inside, as http://host:port")
 	flags.BoolVar(&o.Once, "once", false, "run every task once, compare all tables with the truth, and exit")
 	flags.BoolVar(&o.Story, "story", true, "with --once, in a new world: play a night of it before, faster than real time")
-	flags.StringVar(&output, "output", "text", "text, or with --once and --live json")
-	liveFlags(flags, &live)
+	flags.StringVar(output, "output", "text", "text, or with --once and --live json")
+	liveFlags(flags, live)
 	settings.Flag(flags, "listen", "api.listen", "address of the API, health and metrics")
-	return cmd
 }
 
 // namedServers are those that the settings name; a default names none.
