@@ -282,19 +282,6 @@ func (s RunRows) FinishFanOut(ctx context.Context, l lease.Lease, runID int64, e
 	return nil
 }
 
-// checkFinished returns ErrRunChanged unless it was an earlier try, committed unseen, that ended the run's fan-out.
-func checkFinished(tx *gorm.DB, runID, total int64, now time.Time) error {
-	var have sql.NullInt64
-	var at sqldb.Time
-	if err := tx.Raw("SELECT total, fanned_out_at FROM run WHERE id = ?", runID).Row().Scan(&have, &at); err != nil {
-		return err
-	}
-	if !have.Valid || have.Int64 != total || !at.Equal(now.Truncate(time.Millisecond)) {
-		return ErrRunChanged
-	}
-	return nil
-}
-
 // LoginPart is the part of a login's subtask.
 func LoginPart(tokenID int64) string { return loginPrefix + strconv.FormatInt(tokenID, 10) }
 

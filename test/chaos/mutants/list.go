@@ -6,7 +6,7 @@ import "adsync/test/patch"
 // a mutant of those goes without it, and the sweep has a mutant of its own.
 var withoutSweep = patch.Edit{
 	File:    "producer/sweep.go",
-	Find:    "	return errors.Join(t.sweepFirst(ctx), t.sweepSent(ctx))\n",
+	Find:    "	return errors.Join(s.sweepFirst(ctx), s.sweepSent(ctx))\n",
 	Replace: "	return nil\n",
 }
 
@@ -77,8 +77,8 @@ var All = []Mutant{
 		Name: "no-delivery-fence", Breaks: "an outcome of an older delivery is taken",
 		Edits: []patch.Edit{{
 			File:    "base/store/ledger/outcome.go",
-			Find:    "where: \"t.delivery = o.delivery AND \" + where,",
-			Replace: "where: where,",
+			Find:    "Where: \"t.delivery = o.delivery AND \" + where,",
+			Replace: "Where: where,",
 		}},
 		Scenarios: []string{"consumer-paused-in-a-failing-pull"},
 	},
@@ -86,15 +86,15 @@ var All = []Mutant{
 		Name: "end-states-reopened", Breaks: "an outcome changes a subtask that has ended",
 		Edits: []patch.Edit{{
 			File:    "base/store/ledger/outcome.go",
-			Find:    "where: \"t.delivery = o.delivery AND \" + where,",
-			Replace: "where: \"t.delivery = o.delivery\",",
+			Find:    "Where: \"t.delivery = o.delivery AND \" + where,",
+			Replace: "Where: \"t.delivery = o.delivery\",",
 		}},
 		Scenarios: []string{"consumer-paused-with-outcomes"},
 	},
 	{
 		Name: "no-coverage-fence", Breaks: "a pull writes over a later one's rows",
 		Edits: []patch.Edit{{
-			File:    "base/store/results/coverage.go",
+			File:    "base/store/results/fence.go",
 			Find:    "if r.ClaimedVersion > c.Version || (r.ClaimedVersion == c.Version && r.ClaimedBy != c.PullID) {",
 			Replace: "if r.ClaimedVersion > c.Version && r.ClaimedVersion < 0 {",
 		}},
@@ -103,7 +103,7 @@ var All = []Mutant{
 	{
 		Name: "version-by-planned-time", Breaks: "a pull's version is the moment its run was made",
 		Edits: []patch.Edit{{
-			File:    "base/store/results/coverage.go",
+			File:    "base/store/results/fence.go",
 			Find:    "	version := max(now.UnixMicro(), known.Claimed+1)\n",
 			Replace: "	version := runID >> 22 * 1000\n	_ = now\n",
 		}},
@@ -114,7 +114,7 @@ var All = []Mutant{
 		Edits: []patch.Edit{{
 			File: "producer/fanout.go",
 			Find: "	if err := f.send(work, parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.sent\")\n",
-			Replace: "	if b.cursor != run.Cursor {\n		if err := f.store.AdvanceCursor(work, f.lease, run.ID, run.Cursor, b.cursor, run.Offsets, f.note); err != nil {\n			return false, err\n		}\n		run.Cursor = b.cursor\n	}\n" +
+			Replace: "	if b.cursor != run.Cursor {\n		if err := f.loop.store.AdvanceCursor(work, f.loop.lease, run.ID, run.Cursor, b.cursor, run.Offsets, f.note); err != nil {\n			return false, err\n		}\n		run.Cursor = b.cursor\n	}\n" +
 				"	failpoint.Hit(\"producer.fan_out.sent\")\n	if err := f.send(work, parts); err != nil {\n		return false, err\n	}\n",
 		}, withoutSweep},
 		Scenarios: []string{"leader-killed-after-kafka", "kafka-restarted"},
@@ -123,8 +123,8 @@ var All = []Mutant{
 		Name: "send-before-rows", Breaks: "messages are written before their rows",
 		Edits: []patch.Edit{{
 			File:    "producer/fanout.go",
-			Find:    "	allNew, err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now())\n	if err != nil {\n",
-			Replace: "	if err := f.send(work, b.parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.rows_written\")\n	allNew, err := f.store.AddSubtasks(work, f.lease, run.ID, b.parts, f.waiting.Now())\n	if err != nil {\n",
+			Find:    "	allNew, err := f.loop.store.AddSubtasks(work, f.loop.lease, run.ID, b.parts, f.loop.waiting.Now())\n	if err != nil {\n",
+			Replace: "	if err := f.send(work, b.parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.rows_written\")\n	allNew, err := f.loop.store.AddSubtasks(work, f.loop.lease, run.ID, b.parts, f.loop.waiting.Now())\n	if err != nil {\n",
 		}, {
 			File:    "producer/fanout.go",
 			Find:    "	if err := f.send(work, parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.sent\")\n",
@@ -137,7 +137,7 @@ var All = []Mutant{
 		Edits: []patch.Edit{{
 			File:    "producer/fanout.go",
 			Find:    "		if parts, err = f.unsent(work, b); err != nil {\n			return false, err\n		}\n",
-			Replace: "		if run.CreatedAt.Before(f.waiting.Now().Add(-8 * time.Second)) {\n			parts = nil\n		}\n",
+			Replace: "		if run.CreatedAt.Before(f.loop.waiting.Now().Add(-8 * time.Second)) {\n			parts = nil\n		}\n",
 		}, withoutSweep},
 		Scenarios: []string{"leader-killed-after-rows"},
 	},
@@ -145,8 +145,8 @@ var All = []Mutant{
 		Name: "retries-only-in-redis", Breaks: "what Redis forgot of the waiting retries nobody looks for",
 		Edits: []patch.Edit{{
 			File:    "producer/due.go",
-			Find:    "	return errors.Join(err, t.scanDue(ctx))\n",
-			Replace: "	if t.pump.scanned.IsZero() {\n		return errors.Join(err, t.scanDue(ctx))\n	}\n	return err\n",
+			Find:    "	return errors.Join(err, w.scanDue(ctx))\n",
+			Replace: "	if w.scanned.IsZero() {\n		return errors.Join(err, w.scanDue(ctx))\n	}\n	return err\n",
 		}},
 		Scenarios: []string{"redis-flushall", "redis-killed"},
 	},
@@ -181,8 +181,8 @@ var All = []Mutant{
 		Name: "resend-by-age", Breaks: "what waits for ten seconds is sent again",
 		Edits: []patch.Edit{{
 			File:    "producer/sweep.go",
-			Find:    "		if !t.sweeper.sure(run.ID, judgeRun(run.Offsets, partitions)) {\n",
-			Replace: "		_ = partitions\n		if t.waiting.Now().Sub(run.CreatedAt) < 10*time.Second {\n",
+			Find:    "		if !s.sure(run.ID, judgeRun(run.Offsets, partitions)) {\n",
+			Replace: "		_ = partitions\n		if s.waiting.Now().Sub(run.CreatedAt) < 10*time.Second {\n",
 		}},
 		Scenarios: []string{"platform-slow"},
 	},
@@ -203,8 +203,8 @@ var All = []Mutant{
 	{
 		Name: "ticks-without-runs", Breaks: "a tick whose leader died before it made the run stays without one",
 		Edits: []patch.Edit{{
-			File:    "producer/runs.go",
-			Find:    "	left, err := t.runsForTicks(ctx, t.plan.repaired)\n",
+			File:    "producer/plan.go",
+			Find:    "	left, err := p.runsForTicks(ctx, p.repaired)\n",
 			Replace: "	left, err := 0, error(nil)\n",
 		}},
 		Scenarios: []string{"leader-killed-after-ticks"},
@@ -225,8 +225,8 @@ var All = []Mutant{
 	{
 		Name: "cancel-left-to-the-leader", Breaks: "a run that consumers end before the leader has marked it is none of the cancel's",
 		Edits: []patch.Edit{{
-			File:    "base/store/ledger/outcome.go",
-			Find:    "	return d.endCancelled(tx, runs, at)\n",
+			File:    "base/store/ledger/endrun.go",
+			Find:    "	return endCancelled(tx, runs, at)\n",
 			Replace: "	return nil\n",
 		}},
 		Scenarios: []string{"cancelled", "cancelled", "cancelled"}, // a consumer must be ahead of the leader
