@@ -130,7 +130,7 @@ func (w *world) slow(ctx context.Context, ms int) error {
 	if err := rig.Send(ctx, http.MethodDelete, w.address+"/_sim/faults", nil, nil); err != nil {
 		return err
 	}
-	return w.order(ctx, "faults", map[string]any{"kind": fault.FaultLatency, "media": tencent.Name, "ms": ms})
+	return w.order(ctx, "faults", map[string]any{"kind": fault.Latency, "media": tencent.Name, "ms": ms})
 }
 
 // reachWorld makes what calls the platform, as a deployment does.

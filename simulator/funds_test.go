@@ -129,16 +129,6 @@ func TestFunds_OfAccountsWithoutAds(t *testing.T) {
 	}
 }
 
-func sampleFund() (*world.Account, world.FundNow, world.FundDay) {
-	a := &world.Account{Platform: &world.Spec{Name: "oceanengine"}, ID: 25_610, Index: 3}
-	n := world.FundNow{Balance: world.Funds{Cash: 120_005, Grant: 3050}, PaidToday: world.Funds{Cash: 98, Grant: 2}, Locked: 100}
-	d := world.FundDay{
-		Day: world.DayOf(noon.Unix()), Deposit: world.Funds{Cash: 100_000, Grant: 5}, Paid: world.Funds{Cash: 50_000, Grant: 70}, TransferIn: world.Funds{Cash: 1_100_000},
-		TransferOut: world.Funds{Cash: 55_050}, Balance: world.Funds{Cash: 300_000, Grant: 1},
-	}
-	return a, n, d
-}
-
 func TestFunds_AnswersAgreeWithTheTruth(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()

@@ -4,23 +4,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"adsync/simulator/world"
 )
 
 // The samples here are written out as the platforms' documents show them. They pin each unit: fen as integers, yuan as
 // numbers and as strings, ids of 19 digits as numbers and as strings, times as seconds and as China's wall time.
-
-// sameWire compares digit by digit: read as JSON, numbers of 19 digits would be rounded before they are compared.
-func sameWire(t *testing.T, want, got string) {
-	t.Helper()
-	require.Equal(t, want, got)
-}
-
-func sampleFigures() (f world.Figures) {
-	f[world.Cost], f[world.Impressions], f[world.Clicks], f[world.Activations] = 29_866, 5809, 66, 6 // 298.66 yuan
-	return f
-}
 
 func TestGolden_ErrorEnvelopes(t *testing.T) {
 	t.Parallel()

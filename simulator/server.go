@@ -147,19 +147,19 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform.Pla
 
 	met := s.faults.Claimed(c)
 	if len(met) == 0 || !s.faults.Disturb(c, met) {
-		c.OverLimit = met[fault.FaultOverLimit] != nil
+		c.OverLimit = met[fault.OverLimit] != nil
 		if !s.traps.BeforeAnswer(c) {
 			p.Serve(c)
 			s.traps.AfterAnswer(c)
 		}
-		if met[fault.FaultHalfBody] != nil {
+		if met[fault.HalfBody] != nil {
 			c.Outcome, c.Cut = ledger.Injected, platform.CutHalf
-		} else if met[fault.FaultLatency] != nil && c.Outcome == ledger.Answered {
+		} else if met[fault.Latency] != nil && c.Outcome == ledger.Answered {
 			c.Outcome = ledger.Injected
 		}
 	}
 	fault.Spoil(c, met)
-	if f := met[fault.FaultLatency]; f != nil {
+	if f := met[fault.Latency]; f != nil {
 		// Limits have counted the call when it came, however late its answer is and whoever still waits for it.
 		s.faults.Wait(c, f, time.Duration(f.MS)*time.Millisecond)
 	}

@@ -27,6 +27,17 @@ func TestTencentDocuments_FilesAreOfTheEnumsOfTheSDK(t *testing.T) {
 	}
 }
 
+func TestTencentDocuments_CreativesAreFoundByTheirComponents(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, Config{}).unlimited()
+	a := s.account("tencent", 0)
+	creatives := a.Creatives(s.sim.Clock.Now().Unix())
+	i := slices.IndexFunc(creatives, func(x world.ListedCreative) bool { return !x.IsVideo() && x.Swaps > 0 && len(x.Assets(a)) == 1 })
+	image := creatives[i]
+	require.Equal(t, []string{idText(image.ID)}, s.ids(a, "dynamic_creatives/get", "dynamic_creative_id",
+		condition("component_id", "EQUALS", idText(image.ID*10+1)), "is_deleted", jsonText(image.Status == world.StatusDeleted)))
+}
+
 // tencentWords are words of the page of enums (枚举值), and of the enums ImageType, MediaType, AdStatus,
 // MediaSystemStatus, MediaStatusType, ImageSourceType, FundStatus, AccountTypeMap, CustomerSystemStatus, DeliveryMode,
 // DynamicCreativeType and CreativeSetApprovalStatus of the SDK.

@@ -155,7 +155,7 @@ func TestTraps_OfModificationTimes(t *testing.T) {
 	edits := 0
 	a.Ads(now, false, func(x world.Ad) {
 		_, changed := x.Edits(21, 4, 40).Version(x.Created, now)
-		if !x.Falls(trap.TrapTwoEdits) || changed == x.Created {
+		if !x.Falls(trap.TwoEdits) || changed == x.Created {
 			return
 		}
 		first, second := x.At(changed), x.At(changed+1)

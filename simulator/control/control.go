@@ -22,6 +22,7 @@ import (
 	"adsync/simulator/world"
 )
 
+// Prefix is the path of the control API.
 const Prefix = "/_sim/"
 
 // control is the control API, by which tests and people read and steer the world.
@@ -77,6 +78,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_ = e.Encode(v) // a caller that went away is no concern of ours
 }
 
+// WriteProblem answers with an error.
 func WriteProblem(w http.ResponseWriter, status int, detail string) {
 	writeJSON(w, status, map[string]string{"error": detail})
 }

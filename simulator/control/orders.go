@@ -192,14 +192,14 @@ func (c *control) orderFault(w http.ResponseWriter, r *http.Request) {
 		WriteProblem(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if f.Kind != fault.FaultAlter && order.What+order.Of+order.Level+order.Granularity+order.Day+order.Object != "" || f.Kind != fault.FaultAlter && !f.IsOfField() && order.Field != "" {
+	if f.Kind != fault.Alter && order.What+order.Of+order.Level+order.Granularity+order.Day+order.Object != "" || f.Kind != fault.Alter && !f.IsOfField() && order.Field != "" {
 		WriteProblem(w, http.StatusBadRequest, "what, of, level, granularity, day, hour and object are for kind alter only, field for alter, retire_field and add_field")
 		return
 	}
 	c.ordering.Lock()
 	defer c.ordering.Unlock()
 	switch f.Kind {
-	case fault.FaultAlter:
+	case fault.Alter:
 		x := &fault.Alteration{
 			What: order.What, Seed: order.Seed, Of: order.Of, Media: order.Media, Account: order.Account, Level: order.Level,
 			Granularity: order.Granularity, Day: order.Day, Hour: order.Hour, Object: order.Object, Field: order.Field,
@@ -210,7 +210,7 @@ func (c *control) orderFault(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		f.Media, f.Account, f.Alteration = x.Media, x.Account, x
-	case fault.FaultTokenDeath:
+	case fault.TokenDeath:
 		if err := c.killTokens(f); err != nil {
 			WriteProblem(w, http.StatusBadRequest, err.Error())
 			return

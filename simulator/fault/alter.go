@@ -216,6 +216,7 @@ func (x *Alteration) hides(k rowKey) bool {
 
 func keyOfRow(r *world.Row) rowKey { return rowKey{r.Day, r.Hour, r.Object} }
 
+// CompareRows orders rows by day, hour and object.
 func CompareRows(a, b world.Row) int {
 	return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Hour, b.Hour), cmp.Compare(a.Object, b.Object))
 }

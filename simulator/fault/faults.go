@@ -15,16 +15,16 @@ import (
 
 // Kinds of faults.
 const (
-	FaultLatency    = "latency"     // the answer comes MS later
-	FaultStatus     = "status"      // an HTTP status 500..599 and no envelope
-	FaultHang       = "hang"        // no answer until the caller gives up, the fault ends, or MS have passed
-	FaultHalfBody   = "half_body"   // half of the answer, then the connection is cut
-	FaultLostRow    = "lost_row"    // a list lacks its last row, which its total counts: it moved while pages were read
-	FaultWrongSum   = "wrong_sum"   // a report's own sums count one more than its rows add up to
-	FaultWrongRow   = "wrong_row"   // a report's first row counts one less than its own sums say
-	FaultOverLimit  = "over_limit"  // the platform's answer to a call over the limit
-	FaultTokenDeath = "token_death" // tokens end before their time, once, when it is ordered
-	FaultAlter      = "alter"       // one thing served differs from the truth, until the fault is taken back
+	Latency    = "latency"     // the answer comes MS later
+	Status     = "status"      // an HTTP status 500..599 and no envelope
+	Hang       = "hang"        // no answer until the caller gives up, the fault ends, or MS have passed
+	HalfBody   = "half_body"   // half of the answer, then the connection is cut
+	LostRow    = "lost_row"    // a list lacks its last row, which its total counts: it moved while pages were read
+	WrongSum   = "wrong_sum"   // a report's own sums count one more than its rows add up to
+	WrongRow   = "wrong_row"   // a report's first row counts one less than its own sums say
+	OverLimit  = "over_limit"  // the platform's answer to a call over the limit
+	TokenDeath = "token_death" // tokens end before their time, once, when it is ordered
+	Alter      = "alter"       // one thing served differs from the truth, until the fault is taken back
 )
 
 // Fault is an ordered misbehaviour. Empty selectors match all calls.
@@ -50,6 +50,7 @@ type Fault struct {
 	Met   int64     `json:"met"`            // how many calls it spoiled: answers with nothing to spoil are not counted, nor are alterations
 }
 
+// Check completes an order for a fault, and returns what is wrong with it.
 func (f *Fault) Check(known func(media string) bool) error {
 	if f.Media != "" && !known(f.Media) {
 		return fmt.Errorf("media %q is unknown", f.Media)
@@ -58,18 +59,18 @@ func (f *Fault) Check(known func(media string) bool) error {
 		return fmt.Errorf("ms (up to 3600000), count and for_seconds (up to 1000000) cannot be negative")
 	}
 	switch f.Kind {
-	case FaultLatency:
+	case Latency:
 		if f.MS == 0 {
 			return fmt.Errorf("latency needs ms")
 		}
-	case FaultStatus:
+	case Status:
 		if f.Status == 0 {
 			f.Status = 500
 		}
 		if f.Status < 500 || f.Status > 599 {
 			return fmt.Errorf("status is 500 to 599, not %d", f.Status)
 		}
-	case FaultTokenDeath:
+	case TokenDeath:
 		if f.Token == "" {
 			f.Token = "access"
 		}
@@ -79,7 +80,7 @@ func (f *Fault) Check(known func(media string) bool) error {
 		if f.Media == "" {
 			return fmt.Errorf("token_death needs media")
 		}
-	case FaultHang, FaultHalfBody, FaultLostRow, FaultWrongSum, FaultWrongRow, FaultOverLimit, FaultAlter, FaultRetireField, FaultAddField:
+	case Hang, HalfBody, LostRow, WrongSum, WrongRow, OverLimit, Alter, RetireField, AddField:
 	default:
 		return fmt.Errorf("kind is latency, status, hang, half_body, lost_row, wrong_sum, wrong_row, over_limit, token_death, retire_field, add_field or alter, not %q", f.Kind)
 	}
@@ -91,11 +92,11 @@ func (f *Fault) Check(known func(media string) bool) error {
 
 // spoilsCalls tells the kinds that each strike a call by itself.
 func (f *Fault) spoilsCalls() bool {
-	return f.Kind != FaultAlter && f.Kind != FaultTokenDeath && !f.IsOfField()
+	return f.Kind != Alter && f.Kind != TokenDeath && !f.IsOfField()
 }
 
-// activeFault is a fault that waits for calls.
-type activeFault struct {
+// Active is a fault that waits for calls.
+type Active struct {
 	Fault
 	met   atomic.Int64
 	ended chan struct{} // closed when the fault is taken back, to release calls that hang
@@ -104,14 +105,14 @@ type activeFault struct {
 	spoiled map[world.Key]bool // queries, of one that spoils none twice
 }
 
-func (f *activeFault) snapshot() Fault {
+func (f *Active) snapshot() Fault {
 	x := f.Fault
 	x.Met = f.met.Load()
 	return x
 }
 
 // claim takes a call for the fault, unless it has had its count, its time or the call's query.
-func (f *activeFault) claim(c *platform.Call) bool {
+func (f *Active) claim(c *platform.Call) bool {
 	if !f.Until.IsZero() && !time.Now().Before(f.Until) {
 		return false
 	}
@@ -126,7 +127,7 @@ func (f *activeFault) claim(c *platform.Call) bool {
 }
 
 // first notes a call's query, and tells whether it is new.
-func (f *activeFault) first(c *platform.Call) bool {
+func (f *Active) first(c *platform.Call) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.spoiled[c.QueryKey()] {
@@ -137,7 +138,7 @@ func (f *activeFault) first(c *platform.Call) bool {
 }
 
 // release gives a call back that was claimed and is not spoiled.
-func (f *activeFault) release(c *platform.Call) {
+func (f *Active) release(c *platform.Call) {
 	f.met.Add(-1)
 	if f.Once {
 		f.mu.Lock()
@@ -146,11 +147,11 @@ func (f *activeFault) release(c *platform.Call) {
 	}
 }
 
-func (f *activeFault) matches(media, endpoint, account string) bool {
+func (f *Active) matches(media, endpoint, account string) bool {
 	return f.spoilsCalls() && f.selects(media, endpoint, account)
 }
 
-func (f *activeFault) selects(media, endpoint, account string) bool {
+func (f *Active) selects(media, endpoint, account string) bool {
 	return (f.Media == "" || f.Media == media) && (f.Endpoint == "" || f.Endpoint == endpoint) && (f.Account == "" || f.Account == account)
 }
 
@@ -162,11 +163,13 @@ type Faults struct {
 
 	mu   sync.RWMutex
 	next int
-	list []*activeFault
+	list []*Active
 }
 
+// NewFaults returns no faults. Calls that hang are released when closing is closed.
 func NewFaults(closing <-chan struct{}) *Faults { return &Faults{closing: closing} }
 
+// Add makes an ordered fault hold, and returns it with its id and end.
 func (s *Faults) Add(f Fault) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,8 +184,8 @@ func (s *Faults) Add(f Fault) Fault {
 	return f
 }
 
-func newActiveFault(f Fault) *activeFault {
-	x := &activeFault{Fault: f, ended: make(chan struct{}), spoiled: map[world.Key]bool{}}
+func newActiveFault(f Fault) *Active {
+	x := &Active{Fault: f, ended: make(chan struct{}), spoiled: map[world.Key]bool{}}
 	x.met.Store(f.Met)
 	return x
 }
@@ -205,6 +208,7 @@ func (s *Faults) Remove(id string) (removed int) {
 	return removed
 }
 
+// All returns the ordered faults with how many calls each has spoiled.
 func (s *Faults) All() []Fault {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -226,6 +230,7 @@ func (s *Faults) alterations() (list []*Alteration) {
 	return list
 }
 
+// Restore takes over kept faults. The next one has an id after next.
 func (s *Faults) Restore(kept []Fault, next int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,6 +241,7 @@ func (s *Faults) Restore(kept []Fault, next int) {
 	s.any.Store(len(s.list) > 0)
 }
 
+// LastID returns the number of the newest fault.
 func (s *Faults) LastID() int {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -243,20 +249,20 @@ func (s *Faults) LastID() int {
 }
 
 // Claimed are the faults that a call has met, one of a kind at most.
-func (s *Faults) Claimed(c *platform.Call) map[string]*activeFault {
+func (s *Faults) Claimed(c *platform.Call) map[string]*Active {
 	if !s.any.Load() {
 		return nil
 	}
 	account := c.Query.Get(c.Spec.AccountParam)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var met map[string]*activeFault
+	var met map[string]*Active
 	for _, f := range s.list {
 		if !f.matches(c.Spec.Name, c.Endpoint, account) || met[f.Kind] != nil || !f.claim(c) {
 			continue
 		}
 		if met == nil {
-			met = map[string]*activeFault{}
+			met = map[string]*Active{}
 		}
 		met[f.Kind] = f
 	}
@@ -264,7 +270,7 @@ func (s *Faults) Claimed(c *platform.Call) map[string]*activeFault {
 }
 
 // Wait lets a call of a fault wait for its time, the fault's end, the caller's patience or the simulator's end.
-func (s *Faults) Wait(c *platform.Call, f *activeFault, d time.Duration) {
+func (s *Faults) Wait(c *platform.Call, f *Active, d time.Duration) {
 	var timeout <-chan time.Time
 	if d > 0 {
 		timer := time.NewTimer(d)
@@ -280,13 +286,13 @@ func (s *Faults) Wait(c *platform.Call, f *activeFault, d time.Duration) {
 }
 
 // Disturb applies what comes before or in the place of the platform's answer; it tells whether the answer is made.
-func (s *Faults) Disturb(c *platform.Call, met map[string]*activeFault) (answered bool) {
-	if f := met[FaultHang]; f != nil {
+func (s *Faults) Disturb(c *platform.Call, met map[string]*Active) (answered bool) {
+	if f := met[Hang]; f != nil {
 		s.Wait(c, f, time.Duration(f.MS)*time.Millisecond)
 		c.Outcome, c.Cut = ledger.Injected, platform.CutAll
 		return true
 	}
-	if f := met[FaultStatus]; f != nil {
+	if f := met[Status]; f != nil {
 		c.Outcome, c.Status, c.Code = ledger.Injected, f.Status, f.Status
 		c.Header.Set("Content-Type", "text/html")
 		c.Body = append(c.Body[:0], "<html><body><h1>Service Unavailable</h1></body></html>\n"...)
@@ -299,10 +305,10 @@ func (s *Faults) Disturb(c *platform.Call, met map[string]*activeFault) (answere
 var spoilers = []struct {
 	kind   string
 	change func(*platform.Call) bool
-}{{FaultLostRow, loseRow}, {FaultWrongSum, wrongSum}, {FaultWrongRow, wrongRow}}
+}{{LostRow, loseRow}, {WrongSum, wrongSum}, {WrongRow, wrongRow}}
 
 // Spoil changes the answer as the faults say that were met. One that finds nothing to change waits for another call.
-func Spoil(c *platform.Call, met map[string]*activeFault) {
+func Spoil(c *platform.Call, met map[string]*Active) {
 	for _, s := range spoilers {
 		if f := met[s.kind]; f != nil && !s.change(c) {
 			f.release(c)

@@ -30,6 +30,7 @@ type strike struct {
 	holds bool // also for the pages that follow the first
 }
 
+// NewTraps returns the traps of a world that are on by their switches.
 func NewTraps(seed int64, s *trap.Switches) *Traps {
 	return &Traps{Switches: s, key: world.Key(seed).Sub(1 << 42), struck: map[world.Key]strike{}, shut: map[shutKey]closing{}}
 }

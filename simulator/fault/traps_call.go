@@ -18,13 +18,13 @@ func (t *Traps) BeforeAnswer(c *platform.Call) (taken bool) {
 		return false
 	}
 	isRefresh := strings.Contains(c.Endpoint, "refresh_token") || c.Query.Get("grant_type") == "refresh_token"
-	if isRefresh && t.Springs(c, trap.TrapRefreshCut) {
+	if isRefresh && t.Springs(c, trap.RefreshCut) {
 		c.Cut = platform.CutAll
 		// Where the refresh token stays, the answer alone is lost. Elsewhere it is the request: nobody could go on with a pair whose
 		// one answer is lost.
 		return c.Query.Get("grant_type") != "refresh_token"
 	}
-	if a, ok := c.Sim.World.LookupText(c.Spec, c.Query.Get(c.Spec.AccountParam)); ok && t.Springs(c, trap.TrapTokenEnded) {
+	if a, ok := c.Sim.World.LookupText(c.Spec, c.Query.Get(c.Spec.AccountParam)); ok && t.Springs(c, trap.TokenEnded) {
 		for _, l := range c.Sim.Vault.Find(c.Spec, &a) {
 			if err := c.Sim.Vault.Kill(l, false, c.Now); err != nil {
 				c.Sim.Logger.Error("cannot save a token", "err", err)
@@ -40,14 +40,14 @@ func (t *Traps) AfterAnswer(c *platform.Call) {
 		return
 	}
 	switch {
-	case t.Springs(c, trap.TrapAnswerHTML):
+	case t.Springs(c, trap.AnswerHTML):
 		c.Header.Set("Content-Type", "text/html")
 		c.Body = append(c.Body[:0], "<!DOCTYPE html><html><body><h1>服务升级中</h1><p>Please come back later.</p></body></html>\n"...)
-	case t.Springs(c, trap.TrapAnswerUnknownCode):
+	case t.Springs(c, trap.AnswerUnknownCode):
 		c.Code = UnknownCode
 		c.Body = append(c.Body[:0], `{"code":77777,"message":"This service is being moved.","data":null}`...)
-	case t.spoils(c, trap.TrapFigureUnreadable, figureOf(c), `"n/a"`):
-	case t.spoils(c, trap.TrapKeyEmpty, keyOf(c), `""`):
+	case t.spoils(c, trap.FigureUnreadable, figureOf(c), `"n/a"`):
+	case t.spoils(c, trap.KeyEmpty, keyOf(c), `""`):
 	}
 }
 
@@ -78,15 +78,15 @@ func (t *Traps) Refuses(c *platform.Call) (limit.Refusal, bool) {
 	minute, ofAccount := rule, rule
 	minute.Seconds, ofAccount.Scope = 60, limit.ScopeAccount
 	switch {
-	case t.Springs(c, trap.TrapAccountOverLimit):
+	case t.Springs(c, trap.AccountOverLimit):
 		return limit.Refusal{Rule: ofAccount, RetryIn: time.Second}, true
-	case t.Springs(c, trap.TrapAppOverLimit):
+	case t.Springs(c, trap.AppOverLimit):
 		return limit.Refusal{Rule: rule, RetryIn: time.Second}, true
-	case t.Springs(c, trap.TrapPlatformBusy):
+	case t.Springs(c, trap.PlatformBusy):
 		return limit.Refusal{Rule: rule, Busy: true, RetryIn: time.Second}, true
-	case t.Springs(c, trap.TrapEndpointShut):
+	case t.Springs(c, trap.EndpointShut):
 		return t.close(c, closing{limit.Refusal{Rule: minute, Penalty: true}, c.Now + shutPenalty}), true
-	case strings.Contains(c.Endpoint, "report") && t.Springs(c, trap.TrapReportsShut):
+	case strings.Contains(c.Endpoint, "report") && t.Springs(c, trap.ReportsShut):
 		return t.close(c, closing{limit.Refusal{Rule: rule, Busy: true}, c.Now + shutReports}), true
 	}
 	return limit.Refusal{}, false

@@ -34,14 +34,14 @@ func (t *Traps) Rows(c *platform.Call, a *world.Account, s world.Scope) []world.
 		return rows
 	}
 	if c.View.Fell {
-		t.Meet(trap.TrapFiguresFall)
+		t.Meet(trap.FiguresFall)
 	}
 	if c.View.Grew {
-		t.Meet(trap.TrapCohortGrows)
+		t.Meet(trap.CohortGrows)
 	}
 	today := a.Calendar.DayOf(c.Now)
 	if slices.ContainsFunc(rows, func(r world.Row) bool { return a.Calendar.Length(r.Day) != world.DayLength }) {
-		t.Meet(trap.TrapOddDay)
+		t.Meet(trap.OddDay)
 	}
 	isYesterday := func(r world.Row) bool { return r.Day == today-1 }
 	isToday := func(r world.Row) bool { return r.Day == today }
@@ -51,14 +51,14 @@ func (t *Traps) Rows(c *platform.Call, a *world.Account, s world.Scope) []world.
 		return v.Rows(a, s)
 	}
 	if c.Now < a.Calendar.Start(today)+justBegun && slices.ContainsFunc(rows, isYesterday) {
-		t.Meet(trap.TrapDayEnded)
+		t.Meet(trap.DayEnded)
 	}
 	if c.Now < a.Calendar.Start(today)+morningEnds && slices.ContainsFunc(rows, isYesterday) {
 		yesterday := world.Scope{Level: s.Level, Hourly: s.Hourly, From: today - 1, To: today - 1}
 		switch {
-		case t.misleads(c, trap.TrapYesterdayEmpty, a, yesterday):
+		case t.misleads(c, trap.YesterdayEmpty, a, yesterday):
 			return instead(rows, isYesterday, nil)
-		case t.misleads(c, trap.TrapYesterdayPartial, a, yesterday):
+		case t.misleads(c, trap.YesterdayPartial, a, yesterday):
 			return instead(rows, isYesterday, at(a.Calendar.Start(today-1)+partialUntil, yesterday))
 		}
 	}
@@ -71,9 +71,9 @@ func (t *Traps) Rows(c *platform.Call, a *world.Account, s world.Scope) []world.
 		}
 	}
 	switch {
-	case t.misleads(c, trap.TrapOlderFigures, a, s):
+	case t.misleads(c, trap.OlderFigures, a, s):
 		return at(c.Now-lagOlder, s)
-	case s.Level != world.LevelAccount && t.misleads(c, trap.TrapLevelsApart, a, s):
+	case s.Level != world.LevelAccount && t.misleads(c, trap.LevelsApart, a, s):
 		return at(c.Now-lagLevels, s)
 	}
 	return rows
@@ -96,9 +96,9 @@ func (t *Traps) hours(c *platform.Call, a *world.Account, rows []world.Row, at f
 	}
 	ofToday := world.Scope{Level: s.Level, Hourly: true, From: today, To: today}
 	switch {
-	case slices.ContainsFunc(rows, is(hours[now])) && t.misleads(c, trap.TrapHourMissing, a, ofToday):
+	case slices.ContainsFunc(rows, is(hours[now])) && t.misleads(c, trap.HourMissing, a, ofToday):
 		return instead(rows, is(last), nil), true
-	case t.misleads(c, trap.TrapHourLate, a, ofToday):
+	case t.misleads(c, trap.HourLate, a, ofToday):
 		before := at(a.Calendar.Start(today)+last.From+lateQuarter, ofToday)
 		before = slices.DeleteFunc(before, func(r world.Row) bool { return r.Hour != last.Name })
 		return instead(rows, is(last), before), true

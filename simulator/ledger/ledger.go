@@ -14,6 +14,7 @@ import (
 // Outcome is what became of a call beside its answer's code.
 type Outcome uint8
 
+// The outcomes of a call.
 const (
 	Answered Outcome = iota
 	Refused          // by a limit
@@ -56,6 +57,7 @@ type Ledger struct {
 	newAccounts map[accountCell]int64
 }
 
+// New returns an empty ledger. kept says that it also holds what is not on disk yet.
 func New(kept bool) *Ledger {
 	l := &Ledger{seconds: map[secondCell]int64{}, accounts: map[accountCell]int64{}}
 	if kept {
@@ -64,6 +66,7 @@ func New(kept bool) *Ledger {
 	return l
 }
 
+// Record counts a call at a second of real time; account may be empty.
 func (l *Ledger) Record(second int64, account string, c Cell) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,6 +145,7 @@ func (q *Query) matches(c *Cell) bool {
 		(q.Endpoint == "" || q.Endpoint == c.Endpoint) && (q.Answer == nil || *q.Answer == c.Code)
 }
 
+// NeedsAccounts reports whether a question is answered by the counts of accounts, which have no time.
 func (q *Query) NeedsAccounts() bool { return q.Account != "" || q.Group["account"] }
 
 type groupKey struct {
@@ -150,6 +154,7 @@ type groupKey struct {
 	code                          int
 }
 
+// Query adds up the calls that a question selects, and groups them if it has groups.
 func (l *Ledger) Query(q Query) (total Counts, groups []Group) {
 	sums := map[groupKey]*Counts{}
 	count := func(second int64, account string, c *Cell, n int64) {
@@ -225,6 +230,7 @@ type ledgerLine struct {
 	Count int64 `json:"n"`
 }
 
+// Load adds up a kept ledger. A last line without an end was cut off, and is dropped.
 func (l *Ledger) Load(r *bufio.Reader) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

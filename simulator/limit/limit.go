@@ -32,6 +32,7 @@ const (
 	PenaltyLength = 5 * time.Minute
 )
 
+// Check returns what is wrong with a rule.
 func (r Rule) Check() error {
 	switch {
 	case r.Scope != ScopeApp && r.Scope != ScopeAccount && r.Scope != ScopeRows:
@@ -140,6 +141,7 @@ func (w *window) moments() []time.Duration {
 	return append(append([]time.Duration(nil), w.ring[w.next:]...), w.ring[:w.next]...)
 }
 
+// New returns limits without a rule.
 func New() *Limits {
 	started := time.Now()
 	return &Limits{
@@ -331,6 +333,7 @@ type Settings struct {
 	Penalties bool   `json:"penalties"`
 }
 
+// Settings returns a copy of the rules.
 func (l *Limits) Settings() Settings {
 	l.mu.Lock()
 	defer l.mu.Unlock()

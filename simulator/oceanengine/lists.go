@@ -50,13 +50,13 @@ func (o *oceanEngine) advertiserInfo(c *platform.Call, l *world.Login) *platform
 		a, ok := c.Sim.World.Lookup(o.about, id)
 		if !ok || !l.Reaches(a.Index) || c.Sim.World.Closed(&a) != "" {
 			if len(ids) > 1 {
-				c.Sim.Switches.Meet(trap.TrapForbiddenID)
+				c.Sim.Switches.Meet(trap.ForbiddenID)
 			}
 			return platform.Failf(40002, "advertiser_id %d", id)
 		}
 		list[i] = a
 	}
-	if len(ids) > 1 && c.Sim.Traps.Springs(c, trap.TrapForbiddenID) {
+	if len(ids) > 1 && c.Sim.Traps.Springs(c, trap.ForbiddenID) {
 		return platform.Failf(40002, "advertiser_id %d", ids[len(ids)-1])
 	}
 	w := o.begin(c)
@@ -226,7 +226,7 @@ var promotionFields = map[string]platform.Write[promotion]{
 	},
 	"opt_status": func(w *platform.Writer, x promotion) {
 		switch {
-		case x.Status == world.StatusActive && x.Falls(trap.TrapUnknownWord):
+		case x.Status == world.StatusActive && x.Falls(trap.UnknownWord):
 			w.Text("ENABLE_BY_TRIAL_RUN")
 		case x.Status == world.StatusActive:
 			w.Text("ENABLE")
@@ -286,39 +286,16 @@ func (o *oceanEngine) promotions(c *platform.Call, l *world.Login) *platform.Fai
 	if err != nil {
 		return err
 	}
-	byCursor := c.Query.Get("cursor") != "" || c.Query.Get("count") != ""
-	var from, to, total int
-	next := int64(0)
-	switch {
-	case byCursor && conditions.IDs != nil:
-		return platform.Failf(40000, "the cursor does not go with filtering.ids")
-	case byCursor:
-		// The cursor is the last promotion that was told, which clients must not rely on.
-		var last int64
-		if _, err := decode(c, "cursor", &last); err != nil {
-			return err
-		}
-		from, _ = slices.BinarySearchFunc(list, last+1, func(x world.Object, id int64) int { return cmp.Compare(x.ID, id) })
-		to = min(from+count, len(list))
-		switch {
-		case to > from && c.SkipsPage(from, len(list), last, list[from].ID-1):
-			next, to = list[from].ID-1, from
-		case to > from:
-			next = list[to-1].ID
-		default:
-			next = last
-		}
-	case page*size > oceanListMax:
-		return platform.Failf(40000, "pages reach up to %d rows; use the cursor", oceanListMax)
-	default:
-		from, to, total = c.PageOf(page, size, len(list))
+	p, err := promotionPageOf(c, list, conditions.IDs != nil, page, size, count)
+	if err != nil {
+		return err
 	}
-	asText := c.Sim.Traps.Holds(c, trap.TrapNumbersAsText)
+	asText := c.Sim.Traps.Holds(c, trap.NumbersAsText)
 	w := o.begin(c)
 	w.Open('{')
 	w.OpenArray("list")
-	for i := range list[from:to] {
-		x := promotion{&a, c.Now, &list[from+i]}
+	for i := range list[p.from:p.to] {
+		x := promotion{&a, c.Now, &list[p.from+i]}
 		w.Open('{')
 		for _, f := range fields {
 			w.Key(f)
@@ -328,17 +305,54 @@ func (o *oceanEngine) promotions(c *platform.Call, l *world.Login) *platform.Fai
 		w.Close('}')
 	}
 	w.Close(']')
-	if byCursor {
+	if p.byCursor {
 		w.OpenObject("cursor_info")
 		w.Key("has_more")
-		w.Flag(to < len(list))
+		w.Flag(p.to < len(list))
 		w.NumberField("count", int64(count))
-		w.NumberField("cursor", next)
+		w.NumberField("cursor", p.next)
 		w.Close('}')
 	} else {
-		w.PageInfo(page, size, total)
+		w.PageInfo(page, size, p.total)
 	}
 	w.Close('}')
 	o.end(c, &w)
 	return nil
+}
+
+// promotionPage is a page of a list of promotions, by number or by cursor.
+type promotionPage struct {
+	from, to int
+	total    int   // of a page by number
+	next     int64 // the cursor of the page after one by cursor
+	byCursor bool
+}
+
+func promotionPageOf(c *platform.Call, list []world.Object, byIDs bool, page, size, count int) (p promotionPage, _ *platform.Failure) {
+	p.byCursor = c.Query.Get("cursor") != "" || c.Query.Get("count") != ""
+	switch {
+	case p.byCursor && byIDs:
+		return p, platform.Failf(40000, "the cursor does not go with filtering.ids")
+	case p.byCursor:
+		// The cursor is the last promotion that was told, which clients must not rely on.
+		var last int64
+		if _, err := decode(c, "cursor", &last); err != nil {
+			return p, err
+		}
+		p.from, _ = slices.BinarySearchFunc(list, last+1, func(x world.Object, id int64) int { return cmp.Compare(x.ID, id) })
+		p.to = min(p.from+count, len(list))
+		switch {
+		case p.to > p.from && c.SkipsPage(p.from, len(list), last, list[p.from].ID-1):
+			p.next, p.to = list[p.from].ID-1, p.from
+		case p.to > p.from:
+			p.next = list[p.to-1].ID
+		default:
+			p.next = last
+		}
+	case page*size > oceanListMax:
+		return p, platform.Failf(40000, "pages reach up to %d rows; use the cursor", oceanListMax)
+	default:
+		p.from, p.to, p.total = c.PageOf(page, size, len(list))
+	}
+	return p, nil
 }

@@ -289,11 +289,11 @@ func (o *oceanEngine) assets(c *platform.Call, l *world.Login, kind world.AssetK
 // (document 1741028841006095). The library tells it.
 func (x promotion) writeVideoMaterial(w *platform.Writer, material int64) {
 	how := world.Key(material).Sub(95).Below(6)
-	if how > 1 || !x.Traps.IsOn(trap.TrapNullValue) {
+	if how > 1 || !x.Traps.IsOn(trap.NullValue) {
 		w.NumberField("material_id", material)
 		return
 	}
-	x.Traps.Meet(trap.TrapNullValue)
+	x.Traps.Meet(trap.NullValue)
 	if how == 0 {
 		w.NumberField("material_id", 0)
 	}

@@ -53,6 +53,7 @@ var oceanMessages = map[int]string{
 	50000: "System error.",
 }
 
+// New returns the simulated platform.
 func New() platform.Platform {
 	o := &oceanEngine{about: &world.Spec{
 		Number: 2, Name: "oceanengine", Prefix: "/oceanengine", BasePath: "/oceanengine/open_api",

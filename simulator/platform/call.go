@@ -39,14 +39,15 @@ type Call struct {
 	Status int
 	Header http.Header
 	Body   []byte
-	Cut    cut
+	Cut    CutKind
 }
 
-// cut is how much of an answer is sent.
-type cut uint8
+// CutKind is how much of an answer is sent.
+type CutKind uint8
 
+// How much of an answer is not sent.
 const (
-	CutNothing cut = iota
+	CutNothing CutKind = iota
 	CutHalf
 	CutAll
 )
@@ -139,6 +140,7 @@ func (c *Call) QueryKey() world.Key {
 	return k
 }
 
+// IsFirstPage reports whether a call asks for the first page of its query.
 func (c *Call) IsFirstPage() bool {
 	first := func(name, usual string) bool { text := c.Query.Get(name); return text == "" || text == usual }
 	return first("page", "1") && first("cursor", "0")

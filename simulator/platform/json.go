@@ -10,6 +10,7 @@ import (
 	"adsync/simulator/fault/trap"
 )
 
+// HexDigits are the digits of hexadecimal numbers.
 const HexDigits = "0123456789abcdef"
 
 // AppendJSONString writes a string as JSON without making HTML of it, as the platforms do: Chinese stays readable.
@@ -34,6 +35,7 @@ type Writer struct {
 	comma bool
 }
 
+// Sep writes the comma before a value or key, if it needs one.
 func (w *Writer) Sep() {
 	if w.comma {
 		w.Bytes = append(w.Bytes, ',')
@@ -41,17 +43,20 @@ func (w *Writer) Sep() {
 	w.comma = true
 }
 
+// Open begins an object or an array.
 func (w *Writer) Open(bracket byte) {
 	w.Sep()
 	w.Bytes = append(w.Bytes, bracket)
 	w.comma = false
 }
 
+// Close ends an object or an array.
 func (w *Writer) Close(bracket byte) {
 	w.Bytes = append(w.Bytes, bracket)
 	w.comma = true
 }
 
+// Key writes the key of the value that follows.
 func (w *Writer) Key(k string) {
 	w.Sep()
 	w.Bytes = append(w.Bytes, '"')
@@ -60,15 +65,25 @@ func (w *Writer) Key(k string) {
 	w.comma = false
 }
 
+// OpenObject begins an object under a key.
 func (w *Writer) OpenObject(k string) { w.Key(k); w.Open('{') }
-func (w *Writer) OpenArray(k string)  { w.Key(k); w.Open('[') }
 
-func (w *Writer) Text(s string)   { w.Sep(); w.Bytes = AppendJSONString(w.Bytes, s) }
-func (w *Writer) Number(n int64)  { w.Sep(); w.Bytes = strconv.AppendInt(w.Bytes, n, 10) }
+// OpenArray begins an array under a key.
+func (w *Writer) OpenArray(k string) { w.Key(k); w.Open('[') }
+
+// Text writes a string.
+func (w *Writer) Text(s string) { w.Sep(); w.Bytes = AppendJSONString(w.Bytes, s) }
+
+// Number writes a whole number.
+func (w *Writer) Number(n int64) { w.Sep(); w.Bytes = strconv.AppendInt(w.Bytes, n, 10) }
+
+// Raw writes JSON as it is.
 func (w *Writer) Raw(json string) { w.Sep(); w.Bytes = append(w.Bytes, json...) }
-func (w *Writer) Flag(v bool)     { w.Sep(); w.Bytes = strconv.AppendBool(w.Bytes, v) }
 
-// decimal writes n/100 as the shortest number.
+// Flag writes true or false.
+func (w *Writer) Flag(v bool) { w.Sep(); w.Bytes = strconv.AppendBool(w.Bytes, v) }
+
+// Hundredths writes n/100 as the shortest number.
 func (w *Writer) Hundredths(n int64) { w.Sep(); w.Bytes = appendHundredths(w.Bytes, n) }
 
 // Float writes a ratio rounded to four digits after the point.
@@ -77,6 +92,7 @@ func (w *Writer) Float(f float64) {
 	w.Bytes = AppendRounded(w.Bytes, f)
 }
 
+// AppendRounded appends a ratio rounded to four digits after the point.
 func AppendRounded(b []byte, f float64) []byte {
 	return strconv.AppendFloat(b, float64(int64(f*10_000+0.5))/10_000, 'f', -1, 64)
 }
@@ -109,7 +125,10 @@ func (w *Writer) Value(asText bool, write func()) {
 	}
 }
 
-func (w *Writer) TextField(k, v string)         { w.Key(k); w.Text(v) }
+// TextField writes a key and a string.
+func (w *Writer) TextField(k, v string) { w.Key(k); w.Text(v) }
+
+// NumberField writes a key and a whole number.
 func (w *Writer) NumberField(k string, v int64) { w.Key(k); w.Number(v) }
 
 // PageInfo writes the numbers of an answer in pages, which both platforms call the same.
@@ -140,4 +159,5 @@ func (w *Writer) AdName(name string) {
 // Write turns a field's value of x into JSON.
 type Write[T any] func(w *Writer, x T)
 
+// Fixed writes the same JSON for every x.
 func Fixed[T any](json string) Write[T] { return func(w *Writer, _ T) { w.Raw(json) } }

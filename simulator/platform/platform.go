@@ -51,6 +51,7 @@ type trapper interface {
 // FieldChange is what a fault made of a field of a platform's reports.
 type FieldChange uint8
 
+// What becomes of a field.
 const (
 	FieldAsEver  FieldChange = iota
 	FieldRetired             // calls that ask for it are refused
@@ -69,6 +70,7 @@ type Failure struct {
 	Detail string
 }
 
+// Failf returns a failure with a code and a formatted detail.
 func Failf(code int, format string, args ...any) *Failure {
 	return &Failure{code, fmt.Sprintf(format, args...)}
 }

@@ -105,15 +105,24 @@ func Sorted(rows []world.Row, by []Order) []*world.Row {
 	return list
 }
 
-func ByDay(a, b *world.Row) int    { return cmp.Compare(a.Day, b.Day) }
-func ByHour(a, b *world.Row) int   { return cmp.Compare(a.Hour, b.Hour) }
-func ByAd(a, b *world.Row) int     { return cmp.Compare(a.AdID(), b.AdID()) }
+// ByDay orders rows by their day.
+func ByDay(a, b *world.Row) int { return cmp.Compare(a.Day, b.Day) }
+
+// ByHour orders rows by their hour.
+func ByHour(a, b *world.Row) int { return cmp.Compare(a.Hour, b.Hour) }
+
+// ByAd orders rows by their ad.
+func ByAd(a, b *world.Row) int { return cmp.Compare(a.AdID(), b.AdID()) }
+
+// ByObject orders rows by what they are about.
 func ByObject(a, b *world.Row) int { return cmp.Compare(a.Object, b.Object) }
 
+// ByMetric orders rows by a figure.
 func ByMetric(m world.Metric) func(a, b *world.Row) int {
 	return func(a, b *world.Row) int { return cmp.Compare(a.Figures[m], b.Figures[m]) }
 }
 
+// ByRatio orders rows by what is calculated from their figures.
 func ByRatio(of func(*world.Figures) float64) func(a, b *world.Row) int {
 	return func(a, b *world.Row) int { return cmp.Compare(of(&a.Figures), of(&b.Figures)) }
 }

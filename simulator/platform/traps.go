@@ -17,15 +17,15 @@ func (c *Call) PageOf(page, size, n int) (from, to, total int) {
 	}
 	follows, isLast := page > 1, to == n
 	switch {
-	case follows && t.Springs(c, trap.TrapPageRowTwice):
+	case follows && t.Springs(c, trap.PageRowTwice):
 		return from - 1, to - 1, n
-	case follows && t.Springs(c, trap.TrapPageRowLost):
+	case follows && t.Springs(c, trap.PageRowLost):
 		return from + 1, min(to+1, n), n
-	case follows && t.Springs(c, trap.TrapPageTotalMoved):
+	case follows && t.Springs(c, trap.PageTotalMoved):
 		return from, to, n + 1
-	case !isLast && t.Springs(c, trap.TrapPageShort):
+	case !isLast && t.Springs(c, trap.PageShort):
 		return from, to - 1, n
-	case !isLast && t.Springs(c, trap.TrapPageEmpty):
+	case !isLast && t.Springs(c, trap.PageEmpty):
 		return from, from, n
 	}
 	return from, to, n
@@ -34,7 +34,7 @@ func (c *Call) PageOf(page, size, n int) (from, to, total int) {
 // SkipsPage tells whether a page by cursor is empty though there is more: cursor is the place before its first row, and
 // given the one that was asked for.
 func (c *Call) SkipsPage(from, n int, given, cursor int64) bool {
-	return from < n && cursor != given && c.Sim.Traps.Springs(c, trap.TrapPageEmpty)
+	return from < n && cursor != given && c.Sim.Traps.Springs(c, trap.PageEmpty)
 }
 
 // Told counts the traps of a row that is written, and adds the field that nobody knows.
@@ -46,17 +46,17 @@ func (c *Call) Told(w *Writer, a *world.Account, traits []trap.ID) {
 		c.Sim.Switches.Meet(id)
 	}
 	// Some accounts have it in all their rows, as one does that is among the first of a platform to be given something new.
-	if c.Sim.Switches.IsOn(trap.TrapExtraField) && (a.Index == 0 || a.Key.Sub(75).Chance(20)) {
+	if c.Sim.Switches.IsOn(trap.ExtraField) && (a.Index == 0 || a.Key.Sub(75).Chance(20)) {
 		w.Key("trial_run_spec")
 		w.Raw(`{"since":2026,"steps":[1,2.5,null],"name":"试运行"}`)
-		c.Sim.Switches.Meet(trap.TrapExtraField)
+		c.Sim.Switches.Meet(trap.ExtraField)
 	}
 }
 
 // ToldFile counts the trap of a file that is served.
 func (c *Call) ToldFile(x *world.Asset) {
 	if x.Created == 0 {
-		c.Sim.Switches.Meet(trap.TrapUndatedFile)
+		c.Sim.Switches.Meet(trap.UndatedFile)
 	}
 }
 
@@ -65,14 +65,14 @@ func (c *Call) IsNumber(field string) bool { return slices.Contains(c.Spec.Numbe
 
 // LeavesOut writes nothing of some files' length: null, an empty text, or no such field at all.
 func (c *Call) LeavesOut(w *Writer, field string, x *world.Asset) bool {
-	if !slices.Contains(c.Spec.LengthFields, field) || x.Kind != world.AssetVideo || !c.Sim.Switches.IsOn(trap.TrapNullValue) {
+	if !slices.Contains(c.Spec.LengthFields, field) || x.Kind != world.AssetVideo || !c.Sim.Switches.IsOn(trap.NullValue) {
 		return false
 	}
 	how := world.Key(x.Created).Sub(76).Below(9)
 	if how > 2 {
 		return false
 	}
-	c.Sim.Switches.Meet(trap.TrapNullValue)
+	c.Sim.Switches.Meet(trap.NullValue)
 	if how < 2 {
 		w.Key(field)
 		w.Raw([...]string{"null", `""`}[how])
@@ -100,12 +100,12 @@ func LeavesOut(s *world.Silence, w *Writer, field string, m world.Metric, f *wor
 	return true
 }
 
-// count counts an answer in which something was left out.
+// CountSilence counts an answer in which something was left out.
 func (c *Call) CountSilence(s *world.Silence) {
 	if s.Left > 0 {
-		c.Sim.Switches.Meet(trap.TrapZeroUntold)
+		c.Sim.Switches.Meet(trap.ZeroUntold)
 	}
 	if s.Dashed > 0 {
-		c.Sim.Switches.Meet(trap.TrapDashValue)
+		c.Sim.Switches.Meet(trap.DashValue)
 	}
 }

@@ -229,7 +229,7 @@ var adgroupFields = map[string]platform.Write[adgroup]{
 		}
 	},
 	"system_status": func(w *platform.Writer, x adgroup) {
-		if x.Status == world.StatusActive && x.Falls(trap.TrapUnknownWord) {
+		if x.Status == world.StatusActive && x.Falls(trap.UnknownWord) {
 			w.Text("ADGROUP_STATUS_TRIAL_RUN")
 			return
 		}
@@ -302,7 +302,7 @@ func (t *tencent) adgroups(c *platform.Call, l *world.Login) *platform.Failure {
 		x := tencentListed{id: o.ID, name: o.Name, status: o.Status, created: o.Created, modified: o.Modified}
 		return slices.ContainsFunc(filters, func(f listFilter) bool { return !f.fits(&x) })
 	})
-	asText := c.Sim.Traps.Holds(c, trap.TrapNumbersAsText)
+	asText := c.Sim.Traps.Holds(c, trap.NumbersAsText)
 	return tencentPage(t, c, 0, list, func(o *world.Object) int64 { return o.ID }, func(w *platform.Writer, o *world.Object) {
 		for _, f := range fields {
 			if write := adgroupFields[f]; write != nil {
@@ -340,7 +340,7 @@ func tencentPage[T any](t *tencent, c *platform.Call, floor int64, list []T, id 
 		}
 		from, _ = slices.BinarySearchFunc(list, last+1, func(x T, after int64) int { return cmp.Compare(id(&x)-floor, after) })
 		if from == 0 && len(list) > tencentListMax {
-			c.Sim.Switches.Meet(trap.TrapBeyondPages)
+			c.Sim.Switches.Meet(trap.BeyondPages)
 		}
 		to = min(from+size, len(list))
 		switch {

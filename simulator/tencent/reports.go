@@ -174,7 +174,7 @@ func (t *tencent) report(c *platform.Call, l *world.Login, hourly bool) *platfor
 	}
 	list := platform.Sorted(q.by.Apply(rows, q.scope.Level), q.orders)
 	if q.page == 1 && len(list) > tencentRowsMax {
-		c.Sim.Switches.Meet(trap.TrapRowsOverCap)
+		c.Sim.Switches.Meet(trap.RowsOverCap)
 	}
 	from, to, total := c.PageOf(q.page, q.size, len(list))
 	w := begin(c)

@@ -77,6 +77,7 @@ var tencentMessages = map[int]string{
 	33109: "is_deleted and last_modified_time must be filtered together.",
 }
 
+// New returns the simulated platform.
 func New() platform.Platform {
 	t := &tencent{about: &world.Spec{
 		Number: 1, Name: "tencent", Prefix: "/tencent", BasePath: "/tencent/v3.0",
@@ -107,7 +108,7 @@ func New() platform.Platform {
 		KeyFields:    map[string]string{"adgroups/get": "adgroup_id", "dynamic_creatives/get": "dynamic_creative_id"},
 		NumberFields: []string{"adgroup_id", "account_id", "bid_amount", "daily_budget"},
 		LengthFields: []string{"image_duration_millisecond"},
-		GiantTraps:   map[trap.ID]int{trap.TrapBeyondPages: tencentListMax, trap.TrapRowsOverCap: tencentRowsMax},
+		GiantTraps:   map[trap.ID]int{trap.BeyondPages: tencentListMax, trap.RowsOverCap: tencentRowsMax},
 		AccessLife:   86_400, RefreshLife: 2_592_000, CodeLife: 300,
 		Limits: []limit.Rule{
 			{Media: "tencent", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 1, Limit: 100},

@@ -32,8 +32,10 @@ type Ad struct {
 	inherits  string // the name that it begins with, of one that was deleted; "" is one of its own
 }
 
+// Status is an ad's or a creative's.
 type Status uint8
 
+// The states of ads and creatives.
 const (
 	StatusActive Status = iota
 	StatusPaused
@@ -54,16 +56,17 @@ type Object struct {
 	Traits   []trap.ID // the traps that it is one of
 }
 
-// audience is whom an ad is shown to.
-type audience struct {
+// Audience is whom an ad is shown to.
+type Audience struct {
 	From, To int64  // years of age
 	Gender   string // MALE, FEMALE, or "" for all
 	Regions  []int64
 }
 
-func (k Key) Audience() audience {
+// Audience is whom an ad or project of the key is shown to.
+func (k Key) Audience() Audience {
 	ages := pick(k.Sub(1), [][2]int64{{18, 23}, {24, 30}, {31, 40}, {41, 49}})
-	a := audience{From: ages[0], To: ages[1], Gender: pick(k.Sub(2), []string{"MALE", "FEMALE", ""})}
+	a := Audience{From: ages[0], To: ages[1], Gender: pick(k.Sub(2), []string{"MALE", "FEMALE", ""})}
 	for i, region := range []int64{110_000, 310_000, 330_000, 440_000} {
 		if i == 0 || k.Sub(uint64(10+i)).Chance(40) {
 			a.Regions = append(a.Regions, region)
@@ -118,7 +121,7 @@ func (s series) ad(generation int) Ad {
 		creatives: a.creativesEach,
 		Traps:     a.traps,
 	}
-	if generation > 0 && x.Falls(trap.TrapNameReused) {
+	if generation > 0 && x.Falls(trap.NameReused) {
 		before := s.ad(generation - 1)
 		x.inherits = before.At(before.Deleted).Name
 	}
@@ -158,17 +161,18 @@ func (a *Account) adsOn(day int, yield func(Ad)) {
 	}
 }
 
-// edit is the rhythm in which one property of an ad changes.
-type edit struct{ period, phase int64 }
+// Edit is the rhythm in which one property of an ad changes.
+type Edit struct{ period, phase int64 }
 
-func (x *Ad) Edits(child uint64, daysMin, daysMax int64) edit {
+// Edits is the rhythm in which a property of the ad is changed, daysMin to daysMax apart.
+func (x *Ad) Edits(child uint64, daysMin, daysMax int64) Edit {
 	k := x.key.Sub(child)
 	period := k.Sub(1).between(daysMin*DayLength, daysMax*DayLength)
-	return edit{period: period, phase: k.Sub(2).Below(period)}
+	return Edit{period: period, phase: k.Sub(2).Below(period)}
 }
 
 // Version counts the changes since the ad was made and says when the last one was.
-func (e edit) Version(created, moment int64) (n, changed int64) {
+func (e Edit) Version(created, moment int64) (n, changed int64) {
 	n = (moment - created + e.phase) / e.period
 	if n == 0 {
 		return 0, created
@@ -177,12 +181,12 @@ func (e edit) Version(created, moment int64) (n, changed int64) {
 }
 
 // pauses is the rhythm in which an ad runs and rests. It runs when it is made.
-func (x *Ad) pauses() (cycle edit, on int64) {
+func (x *Ad) pauses() (cycle Edit, on int64) {
 	switch k := x.key.Sub(10); {
 	case x.class == ClassQuiet:
-		return edit{period: 1 << 40}, 0
+		return Edit{period: 1 << 40}, 0
 	case k.Chance(40):
-		return edit{period: 1 << 40}, 1 << 40
+		return Edit{period: 1 << 40}, 1 << 40
 	default:
 		cycle = x.Edits(10, 4, 40)
 		on = cycle.period * k.Sub(3).between(60, 97) / 100
@@ -191,6 +195,7 @@ func (x *Ad) pauses() (cycle edit, on int64) {
 	}
 }
 
+// StatusAt is the advertiser's own switch at a moment after the ad was made, and when it was last turned.
 func (x *Ad) StatusAt(moment int64) (s Status, changed int64) {
 	if x.class == ClassQuiet && x.woken != 0 && moment >= x.woken {
 		return StatusActive, max(x.woken, x.Created)
@@ -219,13 +224,13 @@ func (x *Ad) At(now int64) Object {
 	n, changed[1] = x.Edits(21, 4, 40).Version(x.Created, moment)
 	o.Budget = x.budgetOf(n)
 	n, changed[2] = x.Edits(22, 2, 20).Version(x.Created, moment)
-	if x.Falls(trap.TrapTwoEdits) {
+	if x.Falls(trap.TwoEdits) {
 		// The bid is changed in the second of the budget, and shows one later.
 		n, changed[2] = x.Edits(21, 4, 40).Version(x.Created, max(moment-1, x.Created))
 	}
 	o.Bid = x.key.Sub(22).Sub(uint64(10+n)).between(150, 8999)
 	o.Status, changed[3] = x.StatusAt(moment)
-	if x.class != ClassQuiet && x.Falls(trap.TrapStatusUnstamped) {
+	if x.class != ClassQuiet && x.Falls(trap.StatusUnstamped) {
 		changed[3] = x.Created
 	}
 	o.Modified = max(changed[0], changed[1], changed[2], changed[3])
@@ -242,7 +247,7 @@ func (x *Ad) nameOf(version int64) string {
 	}
 	k := x.key.Sub(30)
 	b := make([]byte, 0, 64)
-	if x.Falls(trap.TrapEmojiName) {
+	if x.Falls(trap.EmojiName) {
 		b = append(b, "🎮🔥"...)
 	}
 	b = append(b, pick(k.Sub(1), []string{"春季", "开服", "新版本", "周年庆", "Launch", "Retarget", "节日", "拉新"})...)
@@ -256,7 +261,7 @@ func (x *Ad) nameOf(version int64) string {
 		b = append(b, "_v"...)
 		b = strconv.AppendInt(b, version+1, 10)
 	}
-	if x.Falls(trap.TrapNameCut) {
+	if x.Falls(trap.NameCut) {
 		b = append(b, trap.CutCharacter...)
 	}
 	return string(b)

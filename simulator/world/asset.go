@@ -11,6 +11,7 @@ import (
 // AssetKind is what an asset of an account's library is.
 type AssetKind uint8
 
+// The kinds of assets.
 const (
 	AssetImage AssetKind = iota
 	AssetVideo
@@ -87,7 +88,7 @@ func (l library) asset(n int64) Asset {
 	k := l.assetKey(n)
 	number, p := l.number(n), l.account.Platform
 	x := Asset{Kind: l.kind, ID: p.AssetID(l.kind, number, k), Created: l.uploaded(n), Modified: l.uploaded(n), Signature: signature(k)}
-	if l.account.traps.IsOn(trap.TrapUndatedFile) && (n == 0 || k.Sub(97).Chance(4)) {
+	if l.account.traps.IsOn(trap.UndatedFile) && (n == 0 || k.Sub(97).Chance(4)) {
 		x.Created = 0
 	}
 	if p.Material != nil {

@@ -16,13 +16,16 @@ const (
 )
 
 var (
+	// Zone is China's time, in which the platforms live.
 	Zone = time.FixedZone("Asia/Shanghai", zoneOffset)
 
-	// FirstMoment and LastMoment bound the clock: ids of ads are numbered within this span.
+	// FirstMoment is where the world begins: ids of ads are numbered from here on.
 	FirstMoment = time.Date(2025, 1, 1, 0, 0, 0, 0, Zone)
-	LastMoment  = time.Date(2035, 1, 1, 0, 0, 0, 0, Zone)
+	// LastMoment is where the world, and the numbers for ids, end.
+	LastMoment = time.Date(2035, 1, 1, 0, 0, 0, 0, Zone)
 )
 
+// DayLayout is how days are written.
 const DayLayout = "2006-01-02"
 
 func floorDiv(a, b int64) int64 {
@@ -33,16 +36,21 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
+// DayOf is the day that a moment is in, in China's time.
 func DayOf(moment int64) int { return int(floorDiv(moment+zoneOffset, DayLength)) }
 
+// DayStart is when a day begins, in China's time.
 func DayStart(day int) int64 { return int64(day)*DayLength - zoneOffset }
 
+// FormatDay writes a day.
 func FormatDay(day int) string { return string(AppendDay(nil, day)) }
 
+// AppendDay appends a day as it is written.
 func AppendDay(b []byte, day int) []byte {
 	return time.Unix(int64(day)*DayLength, 0).UTC().AppendFormat(b, DayLayout)
 }
 
+// ParseDay reads a day.
 func ParseDay(text string) (int, error) {
 	t, err := time.Parse(DayLayout, text)
 	if err != nil {
@@ -79,6 +87,7 @@ func (c *Calendar) midnight(day int) int64 {
 	return time.Date(year, month, date, 0, 0, 0, 0, c.location).Unix()
 }
 
+// ZoneName is the IANA name of the time zone.
 func (c *Calendar) ZoneName() string {
 	if c == nil {
 		return Zone.String()
@@ -86,6 +95,7 @@ func (c *Calendar) ZoneName() string {
 	return c.zone
 }
 
+// CurrencyCode is the currency of accounts that keep their days so.
 func (c *Calendar) CurrencyCode() string {
 	if c == nil {
 		return "CNY"

@@ -149,12 +149,14 @@ func (c *Clock) change(apply func(now time.Time)) error {
 
 func (c *Clock) rebase(t time.Time) { c.base, c.real = t, time.Now() }
 
+// State is what a restart needs of the clock.
 func (c *Clock) State() ClockState {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return ClockState{World: c.now().UTC(), Real: time.Now().UTC(), Speed: c.speed, Frozen: c.frozen}
 }
 
+// CheckMoment returns an error for a moment at which the world does not exist.
 func CheckMoment(t time.Time) error {
 	if t.Before(FirstMoment) || !t.Before(LastMoment) {
 		return fmt.Errorf("the world exists from %s up to %s, not at %s", FirstMoment.Format(DayLayout),
@@ -163,6 +165,7 @@ func CheckMoment(t time.Time) error {
 	return nil
 }
 
+// CheckSpeed returns an error for a speed that the clock cannot have.
 func CheckSpeed(x float64) error {
 	if !(x > 0 && x <= 100_000) { // also refuses NaN
 		return fmt.Errorf("the speed of the clock is above 0 and at most 100000, not %v", x)

@@ -18,13 +18,16 @@ type Correction struct {
 	At int64 `json:"at,omitempty"`
 }
 
+// AccountKey names an account among those of all platforms.
 type AccountKey struct {
 	platform uint64
 	index    int
 }
 
+// MapKey returns the key by which what was ordered of the account is found.
 func (a *Account) MapKey() AccountKey { return AccountKey{a.Platform.Number, a.Index} }
 
+// CorrectedDays are the days of a correction, and by how much it changes them.
 type CorrectedDays struct {
 	From, To int
 	ad       int64 // 0 is all
@@ -39,10 +42,12 @@ type Corrections struct {
 	byAccount map[AccountKey][]CorrectedDays
 }
 
+// NewCorrections returns no corrections.
 func NewCorrections() *Corrections {
 	return &Corrections{byAccount: map[AccountKey][]CorrectedDays{}}
 }
 
+// Add makes an ordered correction hold.
 func (c *Corrections) Add(a *Account, x Correction, days CorrectedDays) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,6 +71,7 @@ func (c *Corrections) of(a *Account, day int, now int64) (list []CorrectedDays) 
 	return list
 }
 
+// All returns the corrections in their order.
 func (c *Corrections) All() []Correction {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

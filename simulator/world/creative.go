@@ -67,10 +67,10 @@ func (x *Ad) EachCreative(a *Account, now int64, yield func(Creative)) {
 // IsVideo tells a video from a group of images.
 func (c *Creative) IsVideo() bool { return c.key.Sub(4).Chance(60) }
 
-func (c *Creative) edits(child uint64, daysMin, daysMax int64) edit {
+func (c *Creative) edits(child uint64, daysMin, daysMax int64) Edit {
 	k := c.key.Sub(child)
 	period := k.Sub(1).between(daysMin*DayLength, daysMax*DayLength)
-	return edit{period: period, phase: k.Sub(2).Below(period)}
+	return Edit{period: period, phase: k.Sub(2).Below(period)}
 }
 
 // StatusAt is the advertiser's own switch at a moment after the creative was made. A third of the creatives rest now

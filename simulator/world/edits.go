@@ -21,29 +21,31 @@ type AdEdit struct {
 	Shown         int64 `json:"shown"` // from when on the platform shows it
 }
 
-// adEdits holds all ordered ones, in their order.
-type adEdits struct {
+// AdEdits holds all ordered ones, in their order.
+type AdEdits struct {
 	mu        sync.RWMutex
 	list      []AdEdit
 	byAccount map[AccountKey][]AdEdit
 }
 
-func NewAdEdits() *adEdits { return &adEdits{byAccount: map[AccountKey][]AdEdit{}} }
+// NewAdEdits returns no edits.
+func NewAdEdits() *AdEdits { return &AdEdits{byAccount: map[AccountKey][]AdEdit{}} }
 
-func (e *adEdits) of(k AccountKey) []AdEdit {
+func (e *AdEdits) of(k AccountKey) []AdEdit {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return e.byAccount[k]
 }
 
-func (e *adEdits) add(k AccountKey, x AdEdit) {
+func (e *AdEdits) add(k AccountKey, x AdEdit) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.list = append(e.list, x)
 	e.byAccount[k] = append(e.byAccount[k], x)
 }
 
-func (e *adEdits) All() []AdEdit {
+// All returns the edits in their order.
+func (e *AdEdits) All() []AdEdit {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	return append([]AdEdit(nil), e.list...)

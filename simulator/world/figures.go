@@ -3,6 +3,7 @@ package world
 // Metric is one figure of a report.
 type Metric uint8
 
+// The figures of an ad.
 const (
 	Cost Metric = iota
 	Impressions
@@ -23,6 +24,7 @@ const (
 	metricCount
 )
 
+// MetricNames are the names of the figures in the truth.
 var MetricNames = [metricCount]string{
 	"cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "conversions",
 	"deep_conversions", "first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7",
@@ -42,6 +44,7 @@ const MicrosPerFen = 10_000
 // Figures are the metrics of one row, money in fen.
 type Figures [metricCount]int64
 
+// Add adds other figures to these.
 func (f *Figures) Add(g *Figures) {
 	for i := range f {
 		f[i] += g[i]

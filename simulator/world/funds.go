@@ -16,9 +16,13 @@ package world
 // Funds is the amount of each kind of money, in fen. What came through a bank is cash too, and Tencent keeps it apart.
 type Funds struct{ Cash, Bank, Grant int64 }
 
+// Total is all money together.
 func (f Funds) Total() int64 { return f.Cash + f.Bank + f.Grant }
 
+// Plus adds money, kind by kind.
 func (f Funds) Plus(g Funds) Funds { return Funds{f.Cash + g.Cash, f.Bank + g.Bank, f.Grant + g.Grant} }
+
+// Minus takes money away, kind by kind.
 func (f Funds) Minus(g Funds) Funds {
 	return Funds{f.Cash - g.Cash, f.Bank - g.Bank, f.Grant - g.Grant}
 }

@@ -23,15 +23,17 @@ type Life struct {
 	Woken   int64  `json:"woken,omitempty"` // Unix seconds of the world since when its ads run; 0 is never
 }
 
-// lives holds what was ordered of accounts. They are few.
-type lives struct {
+// Lives holds what was ordered of accounts. They are few.
+type Lives struct {
 	mu        sync.RWMutex
 	byAccount map[AccountKey]Life
 }
 
-func NewLives() *lives { return &lives{byAccount: map[AccountKey]Life{}} }
+// NewLives returns what was ordered of accounts: nothing.
+func NewLives() *Lives { return &Lives{byAccount: map[AccountKey]Life{}} }
 
-func (l *lives) Of(k AccountKey) Life {
+// Of returns what was ordered of an account.
+func (l *Lives) Of(k AccountKey) Life {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if len(l.byAccount) == 0 {
@@ -40,14 +42,14 @@ func (l *lives) Of(k AccountKey) Life {
 	return l.byAccount[k]
 }
 
-func (l *lives) put(k AccountKey, x Life) {
+func (l *Lives) put(k AccountKey, x Life) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.byAccount[k] = x
 }
 
 // All lists them in the order of their platforms and accounts.
-func (l *lives) All() []Life {
+func (l *Lives) All() []Life {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	keys := slices.SortedFunc(maps.Keys(l.byAccount), func(a, b AccountKey) int {

@@ -12,7 +12,8 @@ import (
 const (
 	// AppAccountsDefault is how many accounts of a platform share an app.
 	AppAccountsDefault = 1000
-	AccountsPerLogin   = 100
+	// AccountsPerLogin is how many accounts a login reaches.
+	AccountsPerLogin = 100
 )
 
 // Login is a user of a platform who authorised an app: its tokens reach exactly its accounts.
@@ -41,10 +42,13 @@ type Tokens struct {
 	UsedCode       string `json:"used_code,omitempty"`
 }
 
+// Reaches reports whether the tokens reach an account of the platform.
 func (l *Login) Reaches(index int) bool { return l.First <= index && index < l.Last }
 
+// Name is how orders name the login.
 func (l *Login) Name() string { return fmt.Sprintf("%s-login-%d", l.Platform.Name, l.Index+1) }
 
+// App is the place of the app that the login authorised, among those of its platform.
 func (l *Login) App() int { return l.Index / l.world.loginsPerApp() }
 
 // AppID and AppSecret are those of a platform's n-th app.
@@ -52,10 +56,12 @@ func (w *World) AppID(p *Spec, n int) int64 {
 	return p.AppBase + int64(n)*1009 + Key(w.Seed).Sub(p.Number).Sub(1<<41).Sub(uint64(n)).Below(1009)
 }
 
+// AppSecret is the secret of a platform's n-th app.
 func (w *World) AppSecret(p *Spec, n int) string {
 	return digest("secret", w.Seed, p.Name, n, 0)[:32]
 }
 
+// Apps is how many apps a platform has.
 func (w *World) Apps(p *Spec) int { return (w.Count(p) + w.accountsPerApp() - 1) / w.accountsPerApp() }
 
 func (w *World) accountsPerApp() int { return cmp.Or(w.AppAccounts, AppAccountsDefault) }
@@ -80,6 +86,7 @@ type Vault struct {
 	survives map[string]bool // switches of old access tokens, by media
 }
 
+// NewVault returns all logins of a world with their first tokens, given out now.
 func NewVault(w *World, now int64) *Vault {
 	v := &Vault{
 		world: w, Save: func() error { return nil }, byAccess: map[string]*Login{}, byCode: map[string]*Login{},
@@ -131,11 +138,12 @@ func (v *Vault) unlink(l *Login) {
 	delete(v.byCode, l.UsedCode)
 }
 
-// tokenState is what a token is worth.
-type tokenState int
+// TokenState is what a token is worth.
+type TokenState int
 
+// What a token is worth.
 const (
-	TokenGood tokenState = iota
+	TokenGood TokenState = iota
 	TokenExpired
 	TokenUsed      // an authorisation code that was exchanged before
 	TokenElsewhere // an authorisation code for another redirect_uri
@@ -143,7 +151,7 @@ const (
 )
 
 // Access looks a platform's access token up.
-func (v *Vault) Access(p *Spec, token string, now int64) (*Login, tokenState) {
+func (v *Vault) Access(p *Spec, token string, now int64) (*Login, TokenState) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	l, ok := v.byAccess[token]
@@ -158,7 +166,7 @@ func (v *Vault) Access(p *Spec, token string, now int64) (*Login, tokenState) {
 
 // change finds a login and applies a change to it in one step, and saves it before anybody is told; if it cannot be
 // saved it is undone. Of two changes with the same old token the later finds it replaced.
-func (v *Vault) change(find func() (*Login, tokenState), apply func(*Login)) (*Login, Tokens, tokenState, error) {
+func (v *Vault) change(find func() (*Login, TokenState), apply func(*Login)) (*Login, Tokens, TokenState, error) {
 	v.mu.Lock()
 	l, found := find()
 	if found != TokenGood {
@@ -185,14 +193,14 @@ func (v *Vault) change(find func() (*Login, tokenState), apply func(*Login)) (*L
 }
 
 func (v *Vault) set(l *Login, apply func(*Login)) (Tokens, error) {
-	_, after, _, err := v.change(func() (*Login, tokenState) { return l, TokenGood }, apply)
+	_, after, _, err := v.change(func() (*Login, TokenState) { return l, TokenGood }, apply)
 	return after, err
 }
 
 // Refreshed exchanges a refresh token for a new access token and, if rotate, a new refresh token too. What was
 // replaced is dead at once, but for an access token that the platform leaves alive.
-func (v *Vault) Refreshed(p *Spec, app int, token string, now int64, rotate bool) (Tokens, tokenState, error) {
-	find := func() (*Login, tokenState) {
+func (v *Vault) Refreshed(p *Spec, app int, token string, now int64, rotate bool) (Tokens, TokenState, error) {
+	find := func() (*Login, TokenState) {
 		l, ok := v.refresh[token]
 		switch {
 		case !ok || l.Platform != p || l.App() != app:
@@ -216,8 +224,8 @@ func (v *Vault) Refreshed(p *Spec, app int, token string, now int64, rotate bool
 const AnyRedirect = ""
 
 // Exchanged gives the tokens for an authorisation code, which works once.
-func (v *Vault) Exchanged(p *Spec, app int, code, redirect string, now int64) (*Login, Tokens, tokenState, error) {
-	find := func() (*Login, tokenState) {
+func (v *Vault) Exchanged(p *Spec, app int, code, redirect string, now int64) (*Login, Tokens, TokenState, error) {
+	find := func() (*Login, TokenState) {
 		l, ok := v.byCode[code]
 		switch {
 		case code == "" || !ok || l.Platform != p || l.App() != app:
@@ -296,12 +304,14 @@ func (v *Vault) Restore(kept []Tokens) {
 	}
 }
 
+// OldAccessSurvives reports whether a refresh leaves the older access token usable.
 func (v *Vault) OldAccessSurvives(media string) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.survives[media]
 }
 
+// SetOldAccessSurvives sets whether a refresh leaves the older access token usable.
 func (v *Vault) SetOldAccessSurvives(media string, on bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -25,7 +25,7 @@ func (a *Account) Projects(now int64) []Project {
 	for n := 0; n*adsPerProject < a.Slots; n++ {
 		k := a.Key.Sub(uint64(400 + n))
 		made := FirstMoment.Unix() - k.Sub(1).Below(90*DayLength)
-		rhythm := edit{period: k.Sub(2).between(5*DayLength, 60*DayLength)}
+		rhythm := Edit{period: k.Sub(2).between(5*DayLength, 60*DayLength)}
 		version, changed := rhythm.Version(made, now)
 		x := Project{ID: a.projectID(n), Created: made, Modified: changed}
 		x.Name = pick(k.Sub(3), []string{"安卓激活", "iOS 付费", "小游戏拉新", "Web2App", "品牌曝光"}) + "_" + strconv.Itoa(n+1)

@@ -8,6 +8,7 @@ import (
 // Level is what a report's rows are about.
 type Level uint8
 
+// What rows of reports are about.
 const (
 	LevelAccount Level = iota
 	LevelAd
@@ -69,6 +70,7 @@ func (v *View) Rows(a *Account, s Scope) []Row {
 	return v.TrueRows(a, s)
 }
 
+// TrueRows makes an account's rows as the truth has them.
 func (v *View) TrueRows(a *Account, s Scope) (rows []Row) {
 	if a.Class == ClassEmpty || a.sleeps() {
 		return nil
@@ -225,6 +227,7 @@ func (v *View) Objects(a *Account) []Object {
 	return v.TrueObjects(a)
 }
 
+// TrueObjects makes an account's configuration as the truth has it.
 func (v *View) TrueObjects(a *Account) []Object {
 	list := make([]Object, 0, 3*a.Slots)
 	a.Ads(v.Now, true, func(x Ad) {
@@ -237,6 +240,7 @@ func (v *View) TrueObjects(a *Account) []Object {
 	return list
 }
 
+// ObjectText is an id as text; "" for none.
 func ObjectText(id int64) string {
 	if id == 0 {
 		return ""

@@ -15,8 +15,8 @@ type Silence struct {
 
 // Silence is another one for each account, and most have none. The first of a platform has one, so that any world has it.
 func (a *Account) Silence() (s Silence) {
-	untold := a.traps.IsOn(trap.TrapZeroUntold)
-	s.Dashes = a.traps.IsOn(trap.TrapDashValue)
+	untold := a.traps.IsOn(trap.ZeroUntold)
+	s.Dashes = a.traps.IsOn(trap.DashValue)
 	if !untold && !s.Dashes || (a.Index > 0 && !a.Key.Sub(77).Chance(25)) {
 		return s
 	}

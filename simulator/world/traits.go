@@ -12,12 +12,12 @@ var adTraps = map[trap.ID]struct {
 	child   uint64
 	percent int64
 }{
-	trap.TrapEmojiName:       {70, 8},
-	trap.TrapNameCut:         {79, 8},
-	trap.TrapNameReused:      {71, 12},
-	trap.TrapStatusUnstamped: {72, 12},
-	trap.TrapTwoEdits:        {73, 10},
-	trap.TrapUnknownWord:     {74, 6},
+	trap.EmojiName:       {70, 8},
+	trap.NameCut:         {79, 8},
+	trap.NameReused:      {71, 12},
+	trap.StatusUnstamped: {72, 12},
+	trap.TwoEdits:        {73, 10},
+	trap.UnknownWord:     {74, 6},
 }
 
 // Falls tells whether the ad is one of those that a trap lies in.
@@ -38,12 +38,12 @@ func (x *Ad) traits(o *Object, moment int64) (list []trap.ID) {
 	version, _ := x.Edits(20, 15, 90).Version(x.Created, moment)
 	budgets, _ := x.Edits(21, 4, 40).Version(x.Created, moment)
 	_, switched := x.StatusAt(moment)
-	add(trap.TrapRenamed, version > 0)
-	add(trap.TrapEmojiName, (version > 0 || x.inherits == "") && x.Falls(trap.TrapEmojiName))
-	add(trap.TrapNameCut, strings.Contains(o.Name, trap.CutCharacter))
-	add(trap.TrapNameReused, version == 0 && x.inherits != "")
-	add(trap.TrapTwoEdits, budgets > 0 && x.Falls(trap.TrapTwoEdits))
-	add(trap.TrapStatusUnstamped, switched > o.Modified && x.Falls(trap.TrapStatusUnstamped))
-	add(trap.TrapUnknownWord, o.Status == StatusActive && x.Falls(trap.TrapUnknownWord))
+	add(trap.Renamed, version > 0)
+	add(trap.EmojiName, (version > 0 || x.inherits == "") && x.Falls(trap.EmojiName))
+	add(trap.NameCut, strings.Contains(o.Name, trap.CutCharacter))
+	add(trap.NameReused, version == 0 && x.inherits != "")
+	add(trap.TwoEdits, budgets > 0 && x.Falls(trap.TwoEdits))
+	add(trap.StatusUnstamped, switched > o.Modified && x.Falls(trap.StatusUnstamped))
+	add(trap.UnknownWord, o.Status == StatusActive && x.Falls(trap.UnknownWord))
 	return list
 }

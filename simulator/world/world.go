@@ -29,8 +29,8 @@ type World struct {
 	AppAccounts int // so many accounts of a platform share an app; 0 is AppAccountsDefault
 	Giant       int // how many creatives the first account of each platform runs; 0 is as many as any large one
 	Specs       []*Spec
-	Lives       *lives
-	Edits       *adEdits
+	Lives       *Lives
+	Edits       *AdEdits
 	Corrections *Corrections
 	Traps       *trap.Switches
 }
@@ -49,6 +49,7 @@ func (w *World) Count(p *Spec) int {
 // Class is what kind of customer an account is.
 type Class uint8
 
+// The classes of accounts.
 const (
 	ClassEmpty  Class = iota // has no ads
 	ClassQuiet               // has ads, all of them paused for good
@@ -120,6 +121,7 @@ func (w *World) HasOddDays(last int) bool {
 	return false
 }
 
+// Account makes a platform's account of an index.
 func (w *World) Account(p *Spec, index int) Account {
 	k := Key(w.Seed).Sub(p.Number).Sub(uint64(index))
 	a := Account{Platform: p, Index: index, Key: k, Class: w.class(p, index), traps: w.Traps}
@@ -179,6 +181,7 @@ func (w *World) Lookup(p *Spec, id int64) (Account, bool) {
 	return a, a.ID == id
 }
 
+// LookupText finds an account by the platform's id as text.
 func (w *World) LookupText(p *Spec, id string) (Account, bool) {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
@@ -223,6 +226,7 @@ func (w *World) Spec(name string) *Spec {
 	return nil
 }
 
+// Names are the platforms' names.
 func (w *World) Names() (list []string) {
 	for _, p := range w.Specs {
 		list = append(list, p.Name)

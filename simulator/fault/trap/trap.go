@@ -17,6 +17,7 @@ type trap struct {
 	Often int64 // how many of 10,000 queries meet it on a day
 }
 
+// ID is a trap, as a place in the catalogue.
 type ID int
 
 // CutCharacter stands in the truth where a name was cut inside a character: what is left of it cannot be read.
