@@ -37,8 +37,10 @@ type connector struct {
 	restUntil time.Time
 }
 
-// NewConnector returns a connector to a server for a DSN, patient as its setting says.
-func NewConnector(c *mysql.Config) (*connector, error) {
+// NewConnector returns what opens connections to a server that is not one of our two databases, bounded in time like theirs.
+func NewConnector(c *mysql.Config) (driver.Connector, error) { return newConnector(c) }
+
+func newConnector(c *mysql.Config) (*connector, error) {
 	inner, err := mysql.NewConnector(c)
 	if err != nil {
 		return nil, err

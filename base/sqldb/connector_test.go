@@ -46,7 +46,7 @@ func TestConnector_AServerThatHangsIsNoticedByAllThatWait(t *testing.T) {
 		cfg, err := MysqlConfig(secret.NewText("u:s3cret@tcp(db:3306)/adsync"), PatienceDefault)
 		require.NoError(t, err)
 		cfg.DialFunc = server.dial
-		connector, err := NewConnector(cfg)
+		connector, err := newConnector(cfg)
 		require.NoError(t, err)
 		pool := sql.OpenDB(connector)
 		defer pool.Close()

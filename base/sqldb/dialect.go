@@ -127,7 +127,7 @@ func openMySQL(dsn secret.Text, patience time.Duration, config *gorm.Config, max
 	if err != nil {
 		return nil, nil, err
 	}
-	connector, err := NewConnector(c)
+	connector, err := newConnector(c)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,14 +3,15 @@ package main
 
 import (
 	"fmt"
+	"os"
 
 	"adsync/engine"
 	"adsync/upkeep"
 )
 
 func main() {
-	fmt.Println(upkeep.Name)
+	_, _ = fmt.Fprintln(os.Stdout, upkeep.Name)
 	for _, name := range engine.PlatformNames() {
-		fmt.Println(name)
+		_, _ = fmt.Fprintln(os.Stdout, name)
 	}
 }
