@@ -290,18 +290,23 @@ func (o *oceanEngine) promotions(c *platform.Call, l *world.Login) *platform.Fai
 	if err != nil {
 		return err
 	}
+	o.tellPromotions(c, &a, list, p, fields, page, size, count)
+	return nil
+}
+
+func (o *oceanEngine) tellPromotions(c *platform.Call, a *world.Account, list []world.Object, p promotionPage, fields []string, page, size, count int) {
 	asText := c.Sim.Traps.Holds(c, trap.NumbersAsText)
 	w := o.begin(c)
 	w.Open('{')
 	w.OpenArray("list")
 	for i := range list[p.from:p.to] {
-		x := promotion{&a, c.Now, &list[p.from+i]}
+		x := promotion{a, c.Now, &list[p.from+i]}
 		w.Open('{')
 		for _, f := range fields {
 			w.Key(f)
 			w.Value(asText && c.IsNumber(f), func() { promotionFields[f](&w, x) })
 		}
-		c.Told(&w, &a, x.Traits)
+		c.Told(&w, a, x.Traits)
 		w.Close('}')
 	}
 	w.Close(']')
@@ -317,7 +322,6 @@ func (o *oceanEngine) promotions(c *platform.Call, l *world.Login) *platform.Fai
 	}
 	w.Close('}')
 	o.end(c, &w)
-	return nil
 }
 
 // promotionPage is a page of a list of promotions, by number or by cursor.

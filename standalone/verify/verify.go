@@ -122,37 +122,8 @@ func Run(ctx context.Context, o Options) (Report, error) {
 				}
 				continue
 			}
-			v.wide = newWideTruth()
-			for _, o := range w.objects {
-				if v.Shallow && o.deep() {
-					continue
-				}
-				if err := v.compareObjects(ctx, w.media, o, a); err != nil {
-					return Report{}, fmt.Errorf("compare %s of account %s: %w", o.table, a.externalID, err)
-				}
-			}
-			if err := v.compareMoney(ctx, w, a); err != nil {
-				return Report{}, fmt.Errorf("compare the money of account %s: %w", a.externalID, err)
-			}
-			if !v.Shallow && !w.assetless {
-				if err := v.compareAssets(ctx, w.media, a); err != nil {
-					return Report{}, fmt.Errorf("compare the assets of account %s: %w", a.externalID, err)
-				}
-			}
-			for _, level := range w.levels {
-				if v.Shallow && level.name == creativeLevel {
-					continue
-				}
-				for _, hourly := range []bool{false, true} {
-					if err := v.compareReport(ctx, w, a, level, hourly, sums); err != nil {
-						return Report{}, fmt.Errorf("compare reports of account %s: %w", a.externalID, err)
-					}
-				}
-			}
-			if !v.Shallow {
-				if err := v.compareWide(ctx, w, a, sums); err != nil {
-					return Report{}, fmt.Errorf("compare wide_daily of account %s: %w", a.externalID, err)
-				}
+			if err := v.compareAccount(ctx, w, a, sums); err != nil {
+				return Report{}, err
 			}
 		}
 	}
@@ -173,6 +144,43 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		v.report.Differences += t.Differences
 	}
 	return v.report, nil
+}
+
+// compareAccount compares all that is pulled of an account, and its part of the wide table.
+func (v *verifier) compareAccount(ctx context.Context, w world, a account, sums *summaries) error {
+	v.wide = newWideTruth()
+	for _, o := range w.objects {
+		if v.Shallow && o.deep() {
+			continue
+		}
+		if err := v.compareObjects(ctx, w.media, o, a); err != nil {
+			return fmt.Errorf("compare %s of account %s: %w", o.table, a.externalID, err)
+		}
+	}
+	if err := v.compareMoney(ctx, w, a); err != nil {
+		return fmt.Errorf("compare the money of account %s: %w", a.externalID, err)
+	}
+	if !v.Shallow && !w.assetless {
+		if err := v.compareAssets(ctx, w.media, a); err != nil {
+			return fmt.Errorf("compare the assets of account %s: %w", a.externalID, err)
+		}
+	}
+	for _, level := range w.levels {
+		if v.Shallow && level.name == creativeLevel {
+			continue
+		}
+		for _, hourly := range []bool{false, true} {
+			if err := v.compareReport(ctx, w, a, level, hourly, sums); err != nil {
+				return fmt.Errorf("compare reports of account %s: %w", a.externalID, err)
+			}
+		}
+	}
+	if !v.Shallow {
+		if err := v.compareWide(ctx, w, a, sums); err != nil {
+			return fmt.Errorf("compare wide_daily of account %s: %w", a.externalID, err)
+		}
+	}
+	return nil
 }
 
 // account is an account as our tables know it.
