@@ -15,7 +15,7 @@ var all = []defence{
 		name: "total", without: "a pull is whole though its pages have fewer rows than they tell of",
 		edits: []patch.Edit{{
 			File:    "media/pull/pull.go",
-			Find:    "	if f.note == \"\" && came != total {\n",
+			Find:    "	if f.note == \"\" && came != f.total {\n",
 			Replace: "	if f.note == \"\" && came < 0 {\n",
 		}, {
 			File:    "media/numbered.go",
@@ -27,14 +27,14 @@ var all = []defence{
 		name: "sums", without: "rows need not add up to the platform's own sums",
 		edits: []patch.Edit{{
 			File:    "media/pull/pull.go",
-			Find:    "	if f.note == \"\" && sums != nil {\n",
-			Replace: "	if f.note == \"\" && sums != nil && came < 0 {\n",
+			Find:    "	if f.note == \"\" && f.sums != nil {\n",
+			Replace: "	if f.note == \"\" && f.sums != nil && came < 0 {\n",
 		}},
 	},
 	{
 		name: "suspect", without: "a success without rows takes away what was spent",
 		edits: []patch.Edit{{
-			File:    "base/store/evidence.go",
+			File:    "base/store/results/evidence.go",
 			Find:    "			v = a.judge(&w.Comparing, evidence[a.day])\n",
 			Replace: "			v, _ = verdict{}, evidence\n",
 		}},
@@ -42,7 +42,7 @@ var all = []defence{
 	{
 		name: "fence", without: "an older pull that ends last writes over a newer one",
 		edits: []patch.Edit{{
-			File:    "base/store/coverage.go",
+			File:    "base/store/results/fence.go",
 			Find:    "		if r.ClaimedVersion > c.Version || (",
 			Replace: "		if r.ClaimedVersion < 0 && (",
 		}},
@@ -50,7 +50,7 @@ var all = []defence{
 	{
 		name: "gone", without: "rows that a whole pull has no more stay",
 		edits: []patch.Edit{{
-			File:    "base/store/report.go",
+			File:    "base/store/results/report.go",
 			Find:    "		keys, public = append(keys, s.keys...), append(public, s.public...)\n",
 			Replace: "		keys, public = append(keys, s.keys[:0]...), append(public, s.public[:0]...)\n",
 		}},
@@ -58,7 +58,7 @@ var all = []defence{
 	{
 		name: "hours-of-a-new-day", without: "the last hours alone are pulled of a day that was never pulled whole",
 		edits: []patch.Edit{{
-			File:    "base/store/coverage.go",
+			File:    "base/store/results/fence.go",
 			Find:    "	if known.Whole == 0 {\n",
 			Replace: "	if known.Whole < 0 {\n",
 		}},
@@ -106,7 +106,7 @@ var all = []defence{
 	{
 		name: "gone-objects", without: "objects that a full list has no more stay as they were",
 		edits: []patch.Edit{{
-			File:    "base/store/object.go",
+			File:    "base/store/results/object.go",
 			Find:    "		if !e.seen && e.deleted.IsZero() {\n",
 			Replace: "		if !e.seen && e.deleted.IsZero() && w.Version < 0 {\n",
 		}},
@@ -114,7 +114,7 @@ var all = []defence{
 	{
 		name: "dirty-marks", without: "a change of figures does not mark its day for the summaries",
 		edits: []patch.Edit{{
-			File:    "base/store/coverage.go",
+			File:    "base/store/results/coverage.go",
 			Find:    "		if o.dirty {\n",
 			Replace: "		if o.dirty && c.Version < 0 {\n",
 		}},
@@ -122,7 +122,7 @@ var all = []defence{
 	{
 		name: "binding-marks", without: "the days of an account that goes to another game are not marked for the summaries",
 		edits: []patch.Edit{{
-			File:    "base/store/binding.go",
+			File:    "base/store/summaries/binding.go",
 			Find:    "account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND day <= ?\", mark,",
 			Replace: "account_id = -? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND day <= ?\", mark,",
 		}},
@@ -130,15 +130,15 @@ var all = []defence{
 	{
 		name: "summary-leftovers", without: "a summary keeps the rows that a rebuild has no more",
 		edits: []patch.Edit{{
-			File:    "base/store/summary.go",
-			Find:    "		if err := s.Data.deletePublic(tx, table, gone, version, now); err != nil {\n			return err\n		}\n",
-			Replace: "		_ = gone\n",
+			File:    "base/store/summaries/summary.go",
+			Find:    "		if err := results.DeletePublic(s.Data, tx, table, gone, version, now); err != nil {\n			return err\n		}\n",
+			Replace: "		_, _ = gone, results.DeletePublic\n",
 		}},
 	},
 	{
 		name: "wide-marks", without: "a change of figures does not mark its day for the wide table",
 		edits: []patch.Edit{{
-			File:    "base/store/report.go",
+			File:    "base/store/results/report.go",
 			Find:    "		if o.changed {\n",
 			Replace: "		if o.changed && w.Version < 0 {\n",
 		}},
