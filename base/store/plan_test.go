@@ -177,7 +177,7 @@ func planStore(t *testing.T) (s *store.Store, reads func(do func()) int, open in
 	require.NoError(t, tables.Rest(ctx, planAccounts, planRows/4, planDay))
 	require.NoError(t, tables.Summaries(ctx, planDay, planDay))
 	require.NoError(t, tables.Analyze(ctx))
-	require.NoError(t, s.Config.Writer(ctx).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (?, 'plan', 'tulip', 'tulip.report_daily', '* * * * *', '{}')", planTask).Error)
+	require.NoError(t, s.Config.Writer(ctx).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (?, 'plan', '"+big.Media+"', '"+big.Media+".report_daily', '* * * * *', '{}')", planTask).Error)
 	// What a page looks at that no index chooses is much less than there is.
 	s.Reach.Rows, s.Reach.Runs = planReach, planReach/5
 	return s, reads, planLog.RunID(planLog.Runs() - 1)
@@ -209,7 +209,7 @@ func plans(s *store.Store, open int64) []plan {
 	failed := []task.RunState{task.RunFailed}
 	for name, f := range map[string]store.RunSearch{
 		"all": {}, "of a task": {TaskName: "task.7"}, "of a state": {States: failed}, "of a task and a state": {TaskName: "task.7", States: failed},
-		"of a platform and states since a time": {Media: "tulip", States: []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired}, From: open - 100},
+		"of a platform and states since a time": {Media: big.Media, States: []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired}, From: open - 100},
 		"a later page":                          {Before: open - 1}, "a later page of a task": {TaskName: "task.7", Before: open}, "of a task that there is not": {TaskName: "nobody"},
 		"of a state that few have": {States: []task.RunState{task.RunRunning}}, "of a task and a state that none has": {TaskName: "task.7", States: []task.RunState{task.RunExpired}},
 	} {
@@ -235,16 +235,16 @@ func plans(s *store.Store, open int64) []plan {
 			return err
 		})
 		add("subtasks of an account, "+name, func(ctx context.Context) error {
-			_, _, err := s.AccountSubtasks(ctx, store.Account{ID: 7, Media: "tulip"}, f, planDay.Start(time.UTC), time.Time{}, task.Key{}, 50)
+			_, _, err := s.AccountSubtasks(ctx, store.Account{ID: 7, Media: big.Media}, f, planDay.Start(time.UTC), time.Time{}, task.Key{}, 50)
 			return err
 		})
 		add("subtasks of an account, a later page "+name, func(ctx context.Context) error {
-			_, _, err := s.AccountSubtasks(ctx, store.Account{ID: 7, Media: "tulip"}, f, planDay.Start(time.UTC), noon, task.Key{RunID: planLog.RunID(30), Part: string(planDay)}, 50)
+			_, _, err := s.AccountSubtasks(ctx, store.Account{ID: 7, Media: big.Media}, f, planDay.Start(time.UTC), noon, task.Key{RunID: planLog.RunID(30), Part: string(planDay)}, 50)
 			return err
 		})
 	}
 	for name, f := range map[string]store.WaitingFilter{
-		"all": {}, "of a state": {State: task.Deferred}, "of a media": {Media: "tulip"}, "of a lane": {Lane: "normal"}, "of a text": {Text: "code 7:"}, "of a text that none has": {Text: "no"},
+		"all": {}, "of a state": {State: task.Deferred}, "of a media": {Media: big.Media}, "of a lane": {Lane: "normal"}, "of a text": {Text: "code 7:"}, "of a text that none has": {Text: "no"},
 	} {
 		add("subtasks that wait, "+name, func(ctx context.Context) error {
 			_, _, err := s.WaitingSubtasks(ctx, f, store.WaitingPlace{}, 50)
@@ -259,8 +259,8 @@ func plans(s *store.Store, open int64) []plan {
 	// Dead subtasks.
 	page := store.DeadPlace{At: noon, Key: key}
 	for name, f := range map[string]task.DeadFilter{
-		"all": {}, "of a task": {TaskID: 7}, "of a media": {Media: "tulip"}, "of an account": {AccountID: 7}, "of a run": {RunID: planLog.RunID(3)},
-		"of a print": {Print: "code 7: account ? is refused"}, "since": {Since: noon}, "until": {Until: noon}, "of a task and a media": {TaskID: 7, Media: "tulip"},
+		"all": {}, "of a task": {TaskID: 7}, "of a media": {Media: big.Media}, "of an account": {AccountID: 7}, "of a run": {RunID: planLog.RunID(3)},
+		"of a print": {Print: "code 7: account ? is refused"}, "since": {Since: noon}, "until": {Until: noon}, "of a task and a media": {TaskID: 7, Media: big.Media},
 		"of a class": {Class: "bug"}, "of a text": {Text: "code 7:"}, "of a task and a text": {TaskID: 7, Text: "code 7:"},
 	} {
 		whole := ""
@@ -306,7 +306,7 @@ func plans(s *store.Store, open int64) []plan {
 		return len(all), err
 	})
 	add("what was sent again within a range", func(ctx context.Context) error {
-		_, err := s.SentWithin(ctx, store.SentRange{Topic: "adsync.tulip.normal", Partition: 1, Lowest: 1, Highest: 500}, noon, 100)
+		_, err := s.SentWithin(ctx, store.SentRange{Topic: "adsync." + big.Media + ".normal", Partition: 1, Lowest: 1, Highest: 500}, noon, 100)
 		return err
 	})
 	lists("running runs", func(ctx context.Context) (int, error) {
@@ -350,7 +350,7 @@ func plans(s *store.Store, open int64) []plan {
 	add("states of subtasks", func(ctx context.Context) error { _, err := s.SubtaskStates(ctx, []task.Key{key}); return err })
 	add("fan-outs", func(ctx context.Context) error { _, err := s.FanningOutRuns(ctx, store.FanOuts{}, 16); return err })
 	add("counts of runs in a state", func(ctx context.Context) error { _, err := s.CountRunsInState(ctx, task.RunRunning); return err })
-	for _, kind := range []task.Stop{{Kind: task.StopTask, Target: "7"}, {Kind: task.StopMedia, Target: "tulip"}, {Kind: task.StopAccount, Target: "7"}} {
+	for _, kind := range []task.Stop{{Kind: task.StopTask, Target: "7"}, {Kind: task.StopMedia, Target: big.Media}, {Kind: task.StopAccount, Target: "7"}} {
 		kind.ID = open
 		add("runs that a cancel takes, "+string(kind.Kind), func(ctx context.Context) error { _, err := s.RunsTaken(ctx, kind); return err })
 	}
@@ -399,13 +399,13 @@ func plans(s *store.Store, open int64) []plan {
 	// Coverage, and what is made from it.
 	for _, state := range []store.CoverageState{store.Partial, store.Suspect} {
 		add("days that are "+string(state), func(ctx context.Context) error {
-			return s.Glance(ctx, func(g *store.Glance) error { _, err := g.Doubtful("tulip", state, 500); return err })
+			return s.Glance(ctx, func(g *store.Glance) error { _, err := g.Doubtful(big.Media, state, 500); return err })
 		})
 	}
 	lists("which dead subtasks are healed", func(ctx context.Context) (int, error) {
 		var dead []store.DeadSubtask
 		for id := range int64(500) {
-			dead = append(dead, store.DeadSubtask{Key: task.Key{RunID: 1, AccountID: 1 + id*7, Part: string(planDay.Add(-4))}, Media: "tulip", TaskID: planTask, DeadAt: time.UnixMicro(1)})
+			dead = append(dead, store.DeadSubtask{Key: task.Key{RunID: 1, AccountID: 1 + id*7, Part: string(planDay.Add(-4))}, Media: big.Media, TaskID: planTask, DeadAt: time.UnixMicro(1)})
 		}
 		healed, err := s.Healed(ctx, dead)
 		return len(healed), err
@@ -436,7 +436,7 @@ func plans(s *store.Store, open int64) []plan {
 	for lacks, word := range map[int]string{1: "a row that a pull lacks", 2: "rows that a pull lacks"} {
 		add(word, func(ctx context.Context) error {
 			for i, n := range []int{3, 3 - lacks} {
-				scope := store.Scope{AccountID: planAccounts + int64(lacks), Media: "tulip", Report: "report_daily", Level: "campaign", Days: []day.Day{planDay}}
+				scope := store.Scope{AccountID: planAccounts + int64(lacks), Media: big.Media, Report: "report_daily", Level: "campaign", Days: []day.Day{planDay}}
 				claim, _, err := s.BeginPull(ctx, scope, fmt.Sprint("pull ", i), 1)
 				if err != nil {
 					return err
@@ -457,17 +457,17 @@ func plans(s *store.Store, open int64) []plan {
 		})
 	}
 	lists("dirty days", func(ctx context.Context) (int, error) {
-		all, err := s.DirtyDays(ctx, "tulip", 1<<60, 2000)
+		all, err := s.DirtyDays(ctx, big.Media, 1<<60, 2000)
 		return len(all), err
 	})
 	for _, hourly := range []bool{false, true} {
 		lists(fmt.Sprintf("a summary, hourly %v", hourly), func(ctx context.Context) (int, error) {
-			_, err := s.RebuildSummary(ctx, store.DirtyDay{Media: "tulip", Hourly: hourly, Day: planDay})
+			_, err := s.RebuildSummary(ctx, store.DirtyDay{Media: big.Media, Hourly: hourly, Day: planDay})
 			return 1, err
 		}, "it adds up all accounts of a day, a page at a time")
 	}
 	lists("the summary of one account's day", func(ctx context.Context) (int, error) {
-		dirty, err := s.DirtyDays(ctx, "tulip", 1<<60, 1)
+		dirty, err := s.DirtyDays(ctx, big.Media, 1<<60, 1)
 		if err != nil || len(dirty) == 0 {
 			return 0, err
 		}
@@ -478,9 +478,9 @@ func plans(s *store.Store, open int64) []plan {
 		_, err := s.RebuildWide(ctx, nil, 7, []store.WideDay{{AccountID: 7, Day: planDay, Mark: 1}})
 		return 1, err
 	})
-	add("wide days", func(ctx context.Context) error { _, err := s.WideDays(ctx, "tulip", 1<<60, 100); return err })
+	add("wide days", func(ctx context.Context) error { _, err := s.WideDays(ctx, big.Media, 1<<60, 100); return err })
 	add("wide configurations", func(ctx context.Context) error {
-		_, err := s.WideConfigurations(ctx, "tulip", 1<<60, 100)
+		_, err := s.WideConfigurations(ctx, big.Media, 1<<60, 100)
 		return err
 	})
 	add("sums of levels", func(ctx context.Context) error { _, err := s.LevelSums(ctx, planDay, ids); return err })
@@ -505,9 +505,9 @@ func plans(s *store.Store, open int64) []plan {
 		})
 	}
 	for name, f := range map[string]store.DifferenceFilter{
-		"all": {}, "of a media": {Media: "tulip"}, "open": {State: store.DifferenceOpen}, "open of a media": {Media: "tulip", State: store.DifferenceOpen},
-		"mended of a media": {Media: "tulip", State: store.DifferenceMended}, "of an account": {AccountID: 7}, "of a day": {Day: planDay}, "open of a day": {Day: planDay, State: store.DifferenceOpen},
-		"open of a media and a day": {Media: "tulip", Day: planDay, State: store.DifferenceOpen},
+		"all": {}, "of a media": {Media: big.Media}, "open": {State: store.DifferenceOpen}, "open of a media": {Media: big.Media, State: store.DifferenceOpen},
+		"mended of a media": {Media: big.Media, State: store.DifferenceMended}, "of an account": {AccountID: 7}, "of a day": {Day: planDay}, "open of a day": {Day: planDay, State: store.DifferenceOpen},
+		"open of a media and a day": {Media: big.Media, Day: planDay, State: store.DifferenceOpen},
 	} {
 		add("differences, "+name, func(ctx context.Context) error { _, err := s.Differences(ctx, f, store.Difference{}, 101); return err })
 		add("differences, a later page "+name, func(ctx context.Context) error {
@@ -515,9 +515,9 @@ func plans(s *store.Store, open int64) []plan {
 			return err
 		})
 	}
-	add("days of differences", func(ctx context.Context) error { _, err := s.OpenDifferenceDays(ctx, "tulip"); return err })
+	add("days of differences", func(ctx context.Context) error { _, err := s.OpenDifferenceDays(ctx, big.Media); return err })
 	add("accounts of differences", func(ctx context.Context) error {
-		_, err := s.OpenDifferenceAccounts(ctx, "tulip", planDay, 5, 100)
+		_, err := s.OpenDifferenceAccounts(ctx, big.Media, planDay, 5, 100)
 		return err
 	})
 	add("differences, counts", func(ctx context.Context) error { _, err := s.CountConfirmedDifferences(ctx); return err })
@@ -530,20 +530,20 @@ func plans(s *store.Store, open int64) []plan {
 	add("an account", func(ctx context.Context) error { _, err := s.Account(ctx, 7); return err })
 	add("accounts by id", func(ctx context.Context) error { _, err := s.AccountsByID(ctx, ids); return err })
 	add("accounts by the platform's id", func(ctx context.Context) error {
-		_, err := s.FindAccounts(ctx, "tulip", []string{"20000007"})
+		_, err := s.FindAccounts(ctx, big.Media, []string{"20000007"})
 		return err
 	})
 	add("accounts of a fan-out", func(ctx context.Context) error {
-		_, err := s.FanOutAccounts(ctx, "tulip", []string{"active"}, 100, 500)
+		_, err := s.FanOutAccounts(ctx, big.Media, []string{"active"}, 100, 500)
 		return err
 	})
 	add("accounts of a fan-out of some tiers", func(ctx context.Context) error {
-		_, err := s.FanOutAccounts(ctx, "tulip", []string{"active", "inactive"}, 100, 500)
+		_, err := s.FanOutAccounts(ctx, big.Media, []string{"active", "inactive"}, 100, 500)
 		return err
 	})
-	add("accounts of a fan-out of all", func(ctx context.Context) error { _, err := s.FanOutAccounts(ctx, "tulip", nil, 100, 500); return err })
-	add("accounts of a fill", func(ctx context.Context) error { _, err := s.FillAccounts(ctx, "tulip", 100, 500); return err })
-	add("accounts by tier", func(ctx context.Context) error { _, err := s.TierAccounts(ctx, "tulip", 100, 500); return err })
+	add("accounts of a fan-out of all", func(ctx context.Context) error { _, err := s.FanOutAccounts(ctx, big.Media, nil, 100, 500); return err })
+	add("accounts of a fill", func(ctx context.Context) error { _, err := s.FillAccounts(ctx, big.Media, 100, 500); return err })
+	add("accounts by tier", func(ctx context.Context) error { _, err := s.TierAccounts(ctx, big.Media, 100, 500); return err })
 	// What a page of dead subtasks is shown with, and accounts that are bound, parked or asked about.
 	add("bindings of an account", func(ctx context.Context) error { _, err := s.AccountBindings(ctx, 7); return err })
 	add("logins of an account", func(ctx context.Context) error { _, err := s.AccountLogins(ctx, 7); return err })
@@ -552,16 +552,16 @@ func plans(s *store.Store, open int64) []plan {
 		return err
 	})
 	for name, f := range map[string]store.AccountFilter{
-		"all": {}, "of a media": {Media: "tulip"}, "of a media and tier": {Media: "tulip", Tier: "active"}, "of a game": {Game: "game7"}, "that are parked": {State: store.AccountParked},
+		"all": {}, "of a media": {Media: big.Media}, "of a media and tier": {Media: big.Media, Tier: "active"}, "of a game": {Game: "game7"}, "that are parked": {State: store.AccountParked},
 		"of a login": {LoginState: store.TokenReauthorise}, "of no game": {Game: store.Unassigned},
 	} {
 		f.From, f.To = planDay.Add(-1), planDay.Add(1)
 		add("accounts, "+name, func(ctx context.Context) error { _, _, err := s.ListAccounts(ctx, f, 0, 50); return err })
 		add("accounts, a later page "+name, func(ctx context.Context) error { _, _, err := s.ListAccounts(ctx, f, 3000, 50); return err })
 	}
-	add("parked accounts", func(ctx context.Context) error { _, err := s.ParkedDue(ctx, "tulip", noon, 100); return err }, "of the accounts, which are some ten thousands")
-	add("sleeping accounts", func(ctx context.Context) error { _, err := s.Sleeping(ctx, "tulip", 100); return err })
-	add("new accounts", func(ctx context.Context) error { _, err := s.NewAccounts(ctx, "tulip", 100, 100); return err })
+	add("parked accounts", func(ctx context.Context) error { _, err := s.ParkedDue(ctx, big.Media, noon, 100); return err }, "of the accounts, which are some ten thousands")
+	add("sleeping accounts", func(ctx context.Context) error { _, err := s.Sleeping(ctx, big.Media, 100); return err })
+	add("new accounts", func(ctx context.Context) error { _, err := s.NewAccounts(ctx, big.Media, 100, 100); return err })
 	slices.SortStableFunc(all, func(a, b plan) int { return strings.Compare(a.name, b.name) })
 	return all
 }

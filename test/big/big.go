@@ -64,8 +64,11 @@ func (t *Tables) Close() error {
 	return t.Config.Close()
 }
 
-// Media is the platform of an account.
-const mediaOf = "IF(%[1]s MOD 2 = 1, 'tencent', 'oceanengine')"
+// Media is the platform of every other account, and of all tasks.
+const Media = "tencent"
+
+// mediaOf is the platform of an account.
+const mediaOf = "IF(%[1]s MOD 2 = 1, '" + Media + "', 'oceanengine')"
 
 func media(account string) string { return fmt.Sprintf(mediaOf, account) }
 
