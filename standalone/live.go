@@ -337,10 +337,8 @@ func (r *liveRun) ask(ctx context.Context, what string, pauseMax time.Duration, 
 			return fmt.Errorf("%s does not answer for %s: %w; try again later", r.Media, what, err)
 		}
 		r.progress.say("%s: %s; asking again in %s", what, err, wait)
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := clock.Sleep(ctx, wait); err != nil {
+			return err
 		}
 	}
 }

@@ -42,12 +42,8 @@ func (d *DB) Retry(ctx context.Context, fn func() error) error {
 		case unable, lasting:
 			return err
 		}
-		timer := time.NewTimer(rand.N(time.Duration(conflicts+cuts) * 20 * time.Millisecond))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return errors.Join(err, ctx.Err())
-		case <-timer.C:
+		if ended := clock.Sleep(ctx, rand.N(time.Duration(conflicts+cuts)*20*time.Millisecond)); ended != nil {
+			return errors.Join(err, ended)
 		}
 	}
 }

@@ -357,10 +357,8 @@ func (f *Flow) keep(ctx context.Context, login store.Token, tokens media.Tokens)
 		if token.IsUnusable(err) {
 			return 0, err
 		}
-		select {
-		case <-ctx.Done():
+		if clock.Sleep(ctx, pause) != nil {
 			return 0, err
-		case <-time.After(pause):
 		}
 	}
 }

@@ -57,10 +57,8 @@ func (k *Keeper) renew(ctx context.Context, id, generation int64, why *media.Err
 			// must not have all their subtasks look every two seconds until then.
 			return Login{}, &media.DeferError{After: max(left/3, 2*time.Second), Reason: fmt.Sprintf("another process is refreshing the token of login %d", id)}
 		}
-		select {
-		case <-time.After(intentPoll):
-		case <-ctx.Done():
-			return Login{}, ctx.Err()
+		if err := clock.Sleep(ctx, intentPoll); err != nil {
+			return Login{}, err
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (p *Pruner) partitions(ctx context.Context, table sqldb.Table, before day.D
 			return dropped, false, err
 		}
 		dropped++
-		if err := p.rest(ctx, max(dropRest, clock.Since(began))); err != nil {
+		if err := clock.Sleep(ctx, max(dropRest, clock.Since(began))); err != nil {
 			return dropped, false, err
 		}
 	}

@@ -41,21 +41,11 @@ const (
 type Pruner struct {
 	s     *sqldb.Databases
 	until time.Time // by this process's clock
-	rest  func(ctx context.Context, d time.Duration) error
 }
 
 // Pruner returns one that works for some time, and ends with the piece that it is at then.
 func (s Pruning) Pruner(budget time.Duration) *Pruner {
-	return &Pruner{s: s.Databases, until: clock.Mark().Add(budget), rest: func(ctx context.Context, d time.Duration) error {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-timer.C:
-			return nil
-		}
-	}}
+	return &Pruner{s: s.Databases, until: clock.Mark().Add(budget)}
 }
 
 // Over tells whether its time is over: what was not done is left to the next.
@@ -70,7 +60,7 @@ func (p *Pruner) pieces(ctx context.Context, piece func() (int64, error)) (gone 
 		if err != nil || n == 0 {
 			return gone, err
 		}
-		if err := p.rest(ctx, max(pruneRestMin, clock.Since(began))); err != nil {
+		if err := clock.Sleep(ctx, max(pruneRestMin, clock.Since(began))); err != nil {
 			return gone, err
 		}
 	}
@@ -252,7 +242,7 @@ func (p *Pruner) marks(ctx context.Context, report string, before day.Day) (done
 			return false, fmt.Errorf("prune coverage: %w", err)
 		}
 		after = ids[len(ids)-1]
-		if err := p.rest(ctx, max(pruneRestMin, clock.Since(began))); err != nil {
+		if err := clock.Sleep(ctx, max(pruneRestMin, clock.Since(began))); err != nil {
 			return false, err
 		}
 	}
