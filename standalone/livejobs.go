@@ -162,8 +162,8 @@ func (r *liveRun) daysDone(covered []store.Coverage) int {
 // whyFailed tells what became of a run that did not succeed.
 func (r *liveRun) whyFailed(ctx context.Context, run store.Run) string {
 	reason := run.ErrorText
-	if dead, _, err := r.store.ListDead(ctx, task.DeadFilter{RunID: run.ID}, store.DeadPlace{}, 1); err == nil && len(dead) > 0 {
-		reason = dead[0].Part + ": " + dead[0].ErrorText
+	if died, _, err := r.store.ListDead(ctx, task.DeadFilter{RunID: run.ID}, store.DeadPlace{}, 1); err == nil && len(died) > 0 {
+		reason = died[0].Part + ": " + died[0].ErrorText
 	}
 	return fmt.Sprintf("%s %s: %s", run.TaskName, run.State, reason)
 }

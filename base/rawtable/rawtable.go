@@ -1,5 +1,6 @@
 // Package rawtable describes the tables that hold platforms' rows as they came: what has a row, by which key, and which columns are typed. A platform declares
-// them, and the store makes and fills them.
+// them, and the store makes and fills them. It also has the words for what rows hold beside figures: images and videos (asset.go), and values that cannot be
+// used (fault.go). It imports nothing, so that platforms can be written without the store.
 package rawtable
 
 // Kind is the type of a raw table's column.
@@ -70,3 +71,6 @@ func (t Table) Values() []string {
 	}
 	return append(names, "version")
 }
+
+// Shown are the objects of a configuration level that are being shown: the raw table's column has the value.
+type Shown struct{ Column, Value string }

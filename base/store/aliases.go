@@ -188,7 +188,7 @@ type (
 	PulledAccount     = overview.PulledAccount
 	PulledDay         = overview.PulledDay
 	RunLook           = overview.RunLook
-	Shown             = overview.Shown
+	Shown             = rawtable.Shown
 	Spend             = overview.Spend
 	SpendRow          = overview.SpendRow
 	UnknownGame       = overview.UnknownGame
@@ -219,7 +219,7 @@ type (
 
 type (
 	Activity         = results.Activity
-	AssetUse         = results.AssetUse
+	AssetUse         = rawtable.AssetUse
 	Calendar         = results.Calendar
 	CalendarDay      = results.CalendarDay
 	ChangeFilter     = results.ChangeFilter
@@ -234,7 +234,7 @@ type (
 	Difference       = results.Difference
 	DifferenceFilter = results.DifferenceFilter
 	Doubt            = results.Doubt
-	FaultKind        = results.FaultKind
+	FaultKind        = rawtable.FaultKind
 	FencedError      = results.FencedError
 	FillAccount      = results.FillAccount
 	FundRow          = results.FundRow
@@ -259,17 +259,17 @@ type (
 // Of base/store/results.
 
 const (
-	AssetImage       = results.AssetImage
-	AssetVideo       = results.AssetVideo
-	AttributeFault   = results.AttributeFault
+	AssetImage       = rawtable.AssetImage
+	AssetVideo       = rawtable.AssetVideo
+	AttributeFault   = rawtable.AttributeFault
 	Complete         = results.Complete
 	DifferenceMended = results.DifferenceMended
 	DifferenceOpen   = results.DifferenceOpen
 	FieldCreated     = results.FieldCreated
 	FieldDeleted     = results.FieldDeleted
-	FigureFault      = results.FigureFault
-	FutureFault      = results.FutureFault
-	KeyFault         = results.KeyFault
+	FigureFault      = rawtable.FigureFault
+	FutureFault      = rawtable.FutureFault
+	KeyFault         = rawtable.KeyFault
 	Partial          = results.Partial
 	PartnerReport    = results.PartnerReport
 	Suspect          = results.Suspect
@@ -282,7 +282,7 @@ const (
 var (
 	ErrUnusableValue = results.ErrUnusableValue
 	IsFenced         = results.IsFenced
-	IsNoValue        = results.IsNoValue
+	IsNoValue        = rawtable.IsNoValue
 	UnusableNote     = results.UnusableNote
 	UnusableOf       = results.UnusableOf
 )

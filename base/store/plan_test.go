@@ -403,11 +403,11 @@ func plans(s *store.Store, open int64) []plan {
 		})
 	}
 	lists("which dead subtasks are healed", func(ctx context.Context) (int, error) {
-		var dead []store.DeadSubtask
+		var died []store.DeadSubtask
 		for id := range int64(500) {
-			dead = append(dead, store.DeadSubtask{Key: task.Key{RunID: 1, AccountID: 1 + id*7, Part: string(planDay.Add(-4))}, Media: big.Media, TaskID: planTask, DeadAt: time.UnixMicro(1)})
+			died = append(died, store.DeadSubtask{Key: task.Key{RunID: 1, AccountID: 1 + id*7, Part: string(planDay.Add(-4))}, Media: big.Media, TaskID: planTask, DeadAt: time.UnixMicro(1)})
 		}
-		healed, err := s.Healed(ctx, dead)
+		healed, err := s.Healed(ctx, died)
 		return len(healed), err
 	})
 	add("healed subtasks to drop", func(ctx context.Context) error {

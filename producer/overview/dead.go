@@ -22,17 +22,17 @@ type deadItems struct {
 
 // attendDead gathers the subtasks that died last by the prints of their errors.
 func (l *deadItems) attendDead(ctx context.Context) error {
-	dead, err := l.glance.NewestDead(groupLooked)
+	newest, err := l.glance.NewestDead(groupLooked)
 	if err != nil {
 		return err
 	}
-	isHealed, err := l.store.Healed(ctx, dead)
+	isHealed, err := l.store.Healed(ctx, newest)
 	if err != nil {
 		return err
 	}
-	looked := len(dead)
-	l.attendHealed(slices.DeleteFunc(slices.Clone(dead), func(d store.DeadSubtask) bool { return !isHealed[d.Key] }), looked)
-	dead = slices.DeleteFunc(dead, func(d store.DeadSubtask) bool { return isHealed[d.Key] })
+	looked := len(newest)
+	l.attendHealed(slices.DeleteFunc(slices.Clone(newest), func(d store.DeadSubtask) bool { return !isHealed[d.Key] }), looked)
+	newest = slices.DeleteFunc(newest, func(d store.DeadSubtask) bool { return isHealed[d.Key] })
 	names := map[int64]string{}
 	tasks := l.tasks
 	for i := range tasks {
@@ -41,12 +41,12 @@ func (l *deadItems) attendDead(ctx context.Context) error {
 	type key struct{ media, print string }
 	var order []key
 	groups := map[key][]store.DeadSubtask{}
-	for i := range dead {
-		k := key{dead[i].Media, dead[i].ErrorPrint}
+	for i := range newest {
+		k := key{newest[i].Media, newest[i].ErrorPrint}
 		if groups[k] == nil {
 			order = append(order, k)
 		}
-		groups[k] = append(groups[k], dead[i])
+		groups[k] = append(groups[k], newest[i])
 	}
 	for _, k := range order {
 		group := groups[k]

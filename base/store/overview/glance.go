@@ -9,6 +9,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/plural"
+	"adsync/base/rawtable"
 	"adsync/base/sqldb"
 	"adsync/base/store/dead"
 	"adsync/base/store/ledger"
@@ -345,7 +346,7 @@ type UnusableField struct {
 	Media     string
 	Report    string
 	Field     string
-	Kind      results.FaultKind
+	Kind      rawtable.FaultKind
 	Number    int64
 	Accounts  int64
 	AccountID int64 // one of them
@@ -367,7 +368,7 @@ func (g *Glance) Unusable(limit int) ([]UnusableField, error) {
 			" MIN(why) AS why, MIN(seen_at) AS since FROM partner_unusable GROUP BY media, field, kind",
 	} {
 		var fields []UnusableField
-		if err := g.tx.Raw(from+unusableOrder, results.KeyFault, results.FigureFault, results.FutureFault, limit).Scan(&fields).Error; err != nil {
+		if err := g.tx.Raw(from+unusableOrder, rawtable.KeyFault, rawtable.FigureFault, rawtable.FutureFault, limit).Scan(&fields).Error; err != nil {
 			return nil, fmt.Errorf("read the unusable values: %w", err)
 		}
 		all = append(all, fields...)

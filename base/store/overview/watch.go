@@ -123,11 +123,8 @@ func (s Watching) Balances(ctx context.Context, accountIDs []int64) ([]AccountMo
 	return money, nil
 }
 
-// Shown are the objects of a configuration level that are being shown: the raw table's column has the value.
-type Shown struct{ Column, Value string }
-
 // Showing returns those of the accounts that have objects which are shown.
-func (s Watching) Showing(ctx context.Context, table rawtable.Table, shown Shown, accountIDs []int64) ([]int64, error) {
+func (s Watching) Showing(ctx context.Context, table rawtable.Table, shown rawtable.Shown, accountIDs []int64) ([]int64, error) {
 	if len(accountIDs) == 0 || !hasColumn(table, shown.Column) {
 		return nil, nil
 	}

@@ -8,20 +8,9 @@ import (
 
 	"gorm.io/gorm"
 
+	"adsync/base/rawtable"
 	"adsync/base/sqldb"
 )
-
-// The kinds of assets, which are also the levels of their lists.
-const (
-	AssetImage = "image"
-	AssetVideo = "video"
-)
-
-// AssetUse is an image or a video that a creative shows.
-type AssetUse struct {
-	Kind string // AssetImage or AssetVideo
-	ID   string // the platform's
-}
 
 var assetTable = sqldb.Table{
 	Name: "creative_asset", Key: []string{"account_id", "creative_id", "kind", "asset_id"},
@@ -97,22 +86,22 @@ func (w *ObjectWrite) signed(have map[string]*existingObject) toSign {
 	return of
 }
 
-func readAssets(tx *gorm.DB, accountID int64) (map[string]map[AssetUse]assetRow, error) {
+func readAssets(tx *gorm.DB, accountID int64) (map[string]map[rawtable.AssetUse]assetRow, error) {
 	rows, err := tx.Raw("SELECT creative_id, kind, asset_id, signature, first_seen_at, last_seen_at, removed_at FROM creative_asset WHERE account_id = ?", accountID).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read creative_asset: %w", err)
 	}
 	defer rows.Close()
-	uses := map[string]map[AssetUse]assetRow{}
+	uses := map[string]map[rawtable.AssetUse]assetRow{}
 	for rows.Next() {
 		var creative string
-		var use AssetUse
+		var use rawtable.AssetUse
 		var r assetRow
 		if err := rows.Scan(&creative, &use.Kind, &use.ID, &r.signature, &r.firstSeen, &r.lastSeen, &r.taken); err != nil {
 			return nil, fmt.Errorf("read creative_asset: %w", err)
 		}
 		if uses[creative] == nil {
-			uses[creative] = map[AssetUse]assetRow{}
+			uses[creative] = map[rawtable.AssetUse]assetRow{}
 		}
 		uses[creative][use] = r
 	}
@@ -120,8 +109,8 @@ func readAssets(tx *gorm.DB, accountID int64) (map[string]map[AssetUse]assetRow,
 }
 
 // assetRows returns the rows of a creative that are to be written.
-func (w *ObjectWrite) assetRows(now time.Time, row *ObjectRow, had map[AssetUse]assetRow) (rows [][]any) {
-	write := func(use AssetUse, r assetRow) {
+func (w *ObjectWrite) assetRows(now time.Time, row *ObjectRow, had map[rawtable.AssetUse]assetRow) (rows [][]any) {
+	write := func(use rawtable.AssetUse, r assetRow) {
 		rows = append(rows, []any{w.AccountID, row.Object, use.Kind, use.ID, w.Media, r.signature, r.firstSeen, r.lastSeen, r.taken, w.Version})
 	}
 	for _, use := range row.Assets {

@@ -76,7 +76,7 @@ func (w *FundWrite) table() sqldb.Table {
 
 // lacksRows reports whether a row of a day was lost, so that sums of it would lack a part.
 func (w *FundWrite) lacksRows(d day.Day) bool {
-	return slices.ContainsFunc(UnusableOf(w.Unusable, d), func(u Unusable) bool { return u.Kind == KeyFault })
+	return slices.ContainsFunc(UnusableOf(w.Unusable, d), func(u Unusable) bool { return u.Kind == rawtable.KeyFault })
 }
 
 // same reports whether the public table would hold the same amounts.

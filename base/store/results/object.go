@@ -24,7 +24,7 @@ type ObjectRow struct {
 	Deleted  bool
 	Raw      []any
 	JSON     string
-	Assets   []AssetUse // what a creative shows; nil when that is not known
+	Assets   []rawtable.AssetUse // what a creative shows; nil when that is not known
 	// MoreAssets says that Assets may lack some: none is taken for removed.
 	MoreAssets bool
 }

@@ -11,25 +11,12 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/day"
+	"adsync/base/rawtable"
 	"adsync/base/sqldb"
 )
 
-// FaultKind says what a value that cannot be used costs.
-type FaultKind string
-
-// The kinds, the least first.
-const (
-	AttributeFault FaultKind = "attribute" // the value alone: the field is not set, or its text is repaired
-	FutureFault    FaultKind = "future"    // nothing: the time is kept as data, and moves no mark
-	FigureFault    FaultKind = "figure"    // the figure: it is not set, and the day is not whole
-	KeyFault       FaultKind = "key"       // the row: it is not known what it is about, and the day is not whole
-)
-
-// IsNoValue reports whether a text is a word that platforms and partners write where there is no value.
-func IsNoValue(text string) bool { return text == "" || text == "-" || text == "--" }
-
 // costs reports whether a day that has them is not whole.
-func (u Unusable) costs() bool { return u.Kind == FigureFault || u.Kind == KeyFault }
+func (u Unusable) costs() bool { return u.Kind == rawtable.FigureFault || u.Kind == rawtable.KeyFault }
 
 // UnusableOf chooses those that a day has.
 func UnusableOf(all []Unusable, d day.Day) []Unusable {
@@ -47,7 +34,7 @@ func UnusableNote(of []Unusable) (note string, costs bool) {
 	if len(of) == 0 {
 		return "", false
 	}
-	rank := []FaultKind{KeyFault, FigureFault, FutureFault, AttributeFault}
+	rank := []rawtable.FaultKind{rawtable.KeyFault, rawtable.FigureFault, rawtable.FutureFault, rawtable.AttributeFault}
 	of = slices.Clone(of)
 	slices.SortStableFunc(of, func(a, b Unusable) int {
 		return cmp.Or(slices.Index(rank, a.Kind)-slices.Index(rank, b.Kind), strings.Compare(a.Field, b.Field))
@@ -117,7 +104,7 @@ type UnusableValue struct {
 	Level  string
 	Day    day.Day
 	Field  string
-	Kind   FaultKind
+	Kind   rawtable.FaultKind
 	Number int64
 	Why    string // what is wrong with one of them
 }
@@ -140,7 +127,7 @@ const PartnerReport = "partner_daily"
 type Unusable struct {
 	Day    day.Day // "" when it is not known of which day of the scope they are
 	Field  string
-	Kind   FaultKind
+	Kind   rawtable.FaultKind
 	Number int
 	Why    string // what is wrong with one of them
 }

@@ -13,8 +13,8 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/rawtable"
 	"adsync/base/sqldb"
-	"adsync/base/store/results"
 )
 
 // PartnerBatch are rows that were read from the partner's table.
@@ -30,7 +30,7 @@ type PartnerFault struct {
 	ID    int64 // of the row; 0 for rows that have none, or no moment, and so are never read
 	Media string
 	Field string
-	Kind  results.FaultKind
+	Kind  rawtable.FaultKind
 	Rows  int64
 	Why   string // what is wrong with one of them
 }
@@ -49,19 +49,19 @@ const partnerFigureMax = 1e16
 func (b *PartnerBatch) readPartnerRow(id int64, values []any) {
 	r := PartnerRow{ID: id}
 	var faults []PartnerFault
-	add := func(field string, kind results.FaultKind, why error) {
+	add := func(field string, kind rawtable.FaultKind, why error) {
 		faults = append(faults, PartnerFault{ID: id, Field: field, Kind: kind, Rows: 1, Why: why.Error()})
 	}
 	deleted, err := partnerInt(values[0])
 	if err != nil {
-		add("deleted", results.KeyFault, err)
+		add("deleted", rawtable.KeyFault, err)
 	}
 	if r.Deleted = deleted.Int64 != 0; r.Deleted {
 		b.Rows = append(b.Rows, r)
 		return
 	}
 	if r.Day, err = partnerDay(values[1]); err != nil {
-		add("day", results.KeyFault, err)
+		add("day", rawtable.KeyFault, err)
 	}
 	into := [...]*string{&r.Game, &r.OS, &r.Media, &r.Account, &r.Level, &r.Object}
 	texts, figures := values[2:2+len(partnerTexts)], values[2+len(partnerTexts):]
@@ -69,9 +69,9 @@ func (b *PartnerBatch) readPartnerRow(id int64, values []any) {
 		text, err := partnerText(texts[i], c.most, c.key)
 		switch *into[i] = text; {
 		case err != nil && c.key:
-			add(c.name, results.KeyFault, err)
+			add(c.name, rawtable.KeyFault, err)
 		case err != nil:
-			add(c.name, results.AttributeFault, err)
+			add(c.name, rawtable.AttributeFault, err)
 		}
 	}
 	for i, name := range PartnerFigures {
@@ -80,7 +80,7 @@ func (b *PartnerBatch) readPartnerRow(id int64, values []any) {
 			err = fmt.Errorf("%d is more than any figure", value.Int64)
 		}
 		if err != nil {
-			add(name, results.FigureFault, err)
+			add(name, rawtable.FigureFault, err)
 			continue
 		}
 		r.Values[i] = value
@@ -88,7 +88,7 @@ func (b *PartnerBatch) readPartnerRow(id int64, values []any) {
 	for i := range faults {
 		faults[i].Media = r.Media
 	}
-	if slices.ContainsFunc(faults, func(f PartnerFault) bool { return f.Kind == results.KeyFault }) {
+	if slices.ContainsFunc(faults, func(f PartnerFault) bool { return f.Kind == rawtable.KeyFault }) {
 		r = PartnerRow{ID: id, Deleted: true}
 	}
 	b.Rows, b.Faults = append(b.Rows, r), append(b.Faults, faults...)
@@ -146,7 +146,7 @@ func partnerInt(value any) (n sql.NullInt64, err error) {
 	if !ok {
 		return sql.NullInt64{}, refused
 	}
-	if text = strings.TrimSpace(text); results.IsNoValue(text) {
+	if text = strings.TrimSpace(text); rawtable.IsNoValue(text) {
 		return sql.NullInt64{}, nil
 	}
 	digits, fraction, _ := strings.Cut(text, ".") // A DECIMAL has its places.

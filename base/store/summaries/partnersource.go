@@ -13,9 +13,9 @@ import (
 
 	"adsync/base/checkup"
 	"adsync/base/config"
+	"adsync/base/rawtable"
 	"adsync/base/secret"
 	"adsync/base/sqldb"
-	"adsync/base/store/results"
 )
 
 // PartnerConfig says where the business's own figures are read. Without a DSN none are.
@@ -190,8 +190,8 @@ func (p *PartnerSource) Strays(ctx context.Context) ([]PartnerFault, error) {
 		return "(SELECT COUNT(*) FROM " + p.table + " WHERE NOT COALESCE(" + where + ", 0))"
 	}
 	faults := []PartnerFault{
-		{Field: "updated_at", Kind: results.KeyFault, Why: "is not set, no moment, or before 1970: such rows are never read"},
-		{Field: "id", Kind: results.KeyFault, Why: "is not set, or no number up to " + partnerIDMax + ": such rows are never read"},
+		{Field: "updated_at", Kind: rawtable.KeyFault, Why: "is not set, no moment, or before 1970: such rows are never read"},
+		{Field: "id", Kind: rawtable.KeyFault, Why: "is not set, or no number up to " + partnerIDMax + ": such rows are never read"},
 	}
 	err := p.pool.QueryRowContext(ctx, "SELECT "+count(p.isMoment()+" AND updated_at >= '1970-01-01 00:00:00.000'")+", "+count(p.isID())).Scan(&faults[0].Rows, &faults[1].Rows)
 	if err != nil {
