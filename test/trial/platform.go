@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// places are a platform's own files and directories below the root of the module. The page about it is its own if there is one.
+func places(platform string) (code []string, page string) {
+	return []string{"media/" + platform, "simulator/" + platform, "standalone/verify/" + platform + ".go"}, "docs/platforms/" + platform + ".md"
+}
+
+// A list is a file that names each platform: in a line that imports its package, if the list imports packages, and in a line of its elements.
+type list struct {
+	file     string
+	packages string // the directory of the packages; "" if the list imports none
+}
+
+var lists = []list{{"engine/platforms.go", "media"}, {"simulator/platforms.go", "simulator"}, {file: "standalone/verify/platforms.go"}}
+
+// takeOut removes a platform's places from the tree at root, and its lines from the lists. It fails, and has changed nothing, if a place or a
+// line is not there.
+func takeOut(root, platform string) error {
+	code, page := places(platform)
+	for _, place := range code {
+		if _, err := os.Stat(filepath.Join(root, place)); err != nil {
+			return fmt.Errorf("%q is no platform: %w", platform, err)
+		}
+	}
+	without := map[string]string{}
+	for _, l := range lists {
+		text, err := os.ReadFile(filepath.Join(root, l.file))
+		if err != nil {
+			return err
+		}
+		if without[l.file], err = l.without(string(text), platform); err != nil {
+			return err
+		}
+	}
+	for _, place := range append(code, page) {
+		if err := os.RemoveAll(filepath.Join(root, place)); err != nil {
+			return err
+		}
+	}
+	for file, text := range without {
+		if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// without returns the text of a list without a platform's lines. The line of the elements is PLATFORM.New() where packages are imported. It is
+// a variable of the platform's name elsewhere.
+func (l list) without(text, platform string) (string, error) {
+	lines := []string{platform}
+	if l.packages != "" {
+		lines = []string{`"adsync/` + l.packages + "/" + platform + `"`, platform + ".New()"}
+	}
+	for _, line := range lines {
+		is := func(s string) bool { return strings.EqualFold(strings.TrimSuffix(strings.TrimSpace(s), ","), line) }
+		all := strings.SplitAfter(text, "\n")
+		rest := slices.DeleteFunc(slices.Clone(all), is)
+		if len(all)-len(rest) != 1 {
+			return "", fmt.Errorf("%s has %d lines that are %s, want one", l.file, len(all)-len(rest), line)
+		}
+		text = strings.Join(rest, "")
+	}
+	return text, nil
+}
