@@ -219,6 +219,7 @@ type (
 
 type (
 	Activity         = results.Activity
+	Answer           = results.Answer
 	AssetUse         = rawtable.AssetUse
 	Calendar         = results.Calendar
 	CalendarDay      = results.CalendarDay
@@ -226,7 +227,6 @@ type (
 	Claim            = results.Claim
 	ColumnFill       = results.ColumnFill
 	ColumnFilled     = results.ColumnFilled
-	Comparing        = results.Comparing
 	Comparison       = results.Comparison
 	ConfigChange     = results.ConfigChange
 	Coverage         = results.Coverage
@@ -236,12 +236,14 @@ type (
 	Doubt            = results.Doubt
 	FaultKind        = rawtable.FaultKind
 	FencedError      = results.FencedError
+	Figure           = results.Figure
 	FillAccount      = results.FillAccount
 	FundRow          = results.FundRow
 	FundSum          = results.FundSum
 	FundWrite        = results.FundWrite
 	Hole             = results.Hole
 	HoleOrder        = results.HoleOrder
+	Judging          = results.Judging
 	LevelOf          = results.LevelOf
 	LevelSum         = results.LevelSum
 	ObjectRow        = results.ObjectRow
@@ -254,6 +256,7 @@ type (
 	SuspectError     = results.SuspectError
 	Unusable         = results.Unusable
 	UnusableValue    = results.UnusableValue
+	Verdict          = results.Verdict
 )
 
 // Of base/store/results.
@@ -273,7 +276,6 @@ const (
 	Partial          = results.Partial
 	PartnerReport    = results.PartnerReport
 	Suspect          = results.Suspect
-	SuspectShareMax  = results.SuspectShareMax
 	TombstonesKept   = results.TombstonesKept
 )
 

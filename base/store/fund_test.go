@@ -46,7 +46,7 @@ type money struct {
 }
 
 func fundsOf(claim store.Claim, raw store.RawTable, all ...money) store.FundWrite {
-	w := store.FundWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true}
+	w := store.FundWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, JudgeRows: notEmpty}
 	for _, m := range all {
 		w.Rows = append(w.Rows, store.FundRow{Day: m.day, FundType: "TYPE_" + string(m.kind), Raw: []any{m.micros / 10_000}, JSON: m.json})
 		sum := store.FundSum{Day: m.day, Row: fund.Row{Kind: m.kind}}

@@ -41,8 +41,23 @@ func begin(t *testing.T, s *store.Store, pullID string, days ...day.Day) store.C
 	return claim
 }
 
+// notEmpty is the rule of these tests: an answer without rows is suspect where the tables hold some.
+func notEmpty(came, held int) (suspect string) {
+	if came > 0 || held == 0 {
+		return ""
+	}
+	return "it has no rows"
+}
+
+// notEmptied is notEmpty for days that had spend.
+var notEmptied = store.Judging{Judge: func(a *store.Answer, _ []store.Figure) store.Verdict {
+	return store.Verdict{Suspect: notEmpty(int(a.Rows), int(a.Stored))}
+}}
+
 func reportOf(claim store.Claim, rows ...store.ReportRow) store.ReportWrite {
-	return store.ReportWrite{Claim: claim, Raw: rawReport, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true, DirtySummary: true}
+	return store.ReportWrite{
+		Claim: claim, Raw: rawReport, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true, DirtySummary: true, Judging: notEmptied,
+	}
 }
 
 func costRow(d day.Day, object string, cost int64, json string) store.ReportRow {
@@ -234,7 +249,7 @@ func TestWriteReport_MendsRowsThatOneTableLacks(t *testing.T) {
 }
 
 func objectsOf(claim store.Claim, full bool, rows ...store.ObjectRow) store.ObjectWrite {
-	return store.ObjectWrite{Claim: claim, Raw: rawObject, Full: full, Rows: rows}
+	return store.ObjectWrite{Claim: claim, Raw: rawObject, Full: full, Rows: rows, JudgeRows: notEmpty}
 }
 
 func object(id, name string, modified int64) store.ObjectRow {

@@ -144,7 +144,7 @@ func (p *puller) runFunds(ctx context.Context, work media.Work, report string, d
 func (p *puller) writeFunds(ctx context.Context, account media.Account, claim store.Claim, table store.RawTable, got fetched, confirmed bool) (store.ReportResult, error) {
 	write := store.FundWrite{
 		Claim: claim, Raw: table, Currency: account.Currency, Zone: account.Zone.String(),
-		Whole: got.note == "", Note: got.note, Confirmed: confirmed, Comparing: p.comparing(account, media.Report{}),
+		Whole: got.note == "", Note: got.note, Confirmed: confirmed, JudgeRows: lacksAllRows, Judging: p.judgeFlow(account),
 	}
 	got.keepDays(claim.Days)
 	told := map[day.Day][]fund.Row{}

@@ -72,7 +72,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		since = time.Unix(highWater, 0).Add(-windowOverlap)
 	}
 	api := p.Caller.For(account)
-	write := store.ObjectWrite{Raw: list.Table, Confirmed: work.Confirmed, Unlogged: list.Unlogged, MapsAssets: list.MapsAssets}
+	write := store.ObjectWrite{Raw: list.Table, JudgeRows: lacksAllObjects, Confirmed: work.Confirmed, Unlogged: list.Unlogged, MapsAssets: list.MapsAssets}
 	write.AssetTables, write.MappedBy = p.assetsOf(list)
 	variants := list.Variants
 	if len(variants) == 0 {

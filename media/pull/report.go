@@ -192,7 +192,7 @@ func (p *puller) writeReport(ctx context.Context, account media.Account, report 
 		Claim: claim, Raw: report.Table, Hourly: report.Hourly,
 		Currency: account.Currency, Zone: account.Zone.String(),
 		Rows: rows, Whole: got.note == "", Note: got.note,
-		Confirmed: confirmed, DirtySummary: report.Level == store.AccountLevel, Comparing: p.comparing(account, report),
+		Confirmed: confirmed, DirtySummary: report.Level == store.AccountLevel, Judging: p.judgeReport(account, report),
 		Unusable: unusable,
 	})
 	span.End(err)

@@ -1,38 +1,212 @@
 package pull
 
 import (
-	"errors"
 	"fmt"
-	"log/slog"
+	"slices"
+	"time"
 
+	"adsync/base/day"
+	"adsync/base/metric"
+	"adsync/base/plural"
 	"adsync/base/store"
-	"adsync/base/telemetry"
+	"adsync/base/task"
 	"adsync/media"
 )
 
-// comparing names what an account's answer of a report is compared with: nothing where the report does not hold all of its spend.
-func (p *puller) comparing(account media.Account, report media.Report) store.Comparing {
+// An answer about a day is suspect when it lacks what the tables already hold of that day: its own rows, or money
+// that another level, the other granularity or the cash flow has. Platforms answer "success, no rows" in the early
+// morning, also to the first question.
+
+const (
+	// lostShareMax is the share of a day's cost that rows which an answer lacks may have had before it is suspect.
+	lostShareMax = 0.05
+	// otherShareMax is how much less than other figures of the day an answer may have: platforms give back up to a
+	// fifteenth for invalid clicks, and levels are pulled one after another. Less than that is left to the comparison
+	// of settled days.
+	otherShareMax = 0.10
+	// freshShareMax is that share during the first hours after the day's end: levels are published at different
+	// delays.
+	freshShareMax = 0.5
+	freshFor      = 2 * time.Hour
+	// believedFrom is the hour of the next day from which a repeated answer may be believed, by the account's clock.
+	believedFrom = 12
+)
+
+// costIndex is the metric by which answers are judged.
+var costIndex = metric.Index("cost")
+
+// rule is what an account's answers are judged by at a moment. Its functions read nothing: the store calls them under
+// the fence.
+type rule struct {
+	// now is the business time of the answers. Days that are not over in zone are not compared: their figures move
+	// all the time.
+	now  time.Time
+	zone *time.Location
+}
+
+// judgeReport returns how the store judges an account's answers of a report. An answer of a report that does not hold
+// all of the account's spend is compared with its own rows alone.
+func (p *puller) judgeReport(account media.Account, report media.Report) store.Judging {
+	r := &rule{now: p.Clock.Now(), zone: account.Zone}
 	if report.Overlaps {
-		return store.Comparing{}
+		return store.Judging{Judge: r.report}
 	}
-	return store.Comparing{Now: p.Clock.Now(), Zone: account.Zone, With: p.whole}
+	return store.Judging{Judge: r.report, With: p.whole, Compares: r.compares}
 }
 
-// suspect counts and logs the days of a claim whose answer was not believed, and returns the error that has them pulled again.
-func (p *puller) suspect(account media.Account, claim store.Claim, result store.ReportResult) error {
-	p.metrics.suspect.WithLabelValues(account.Media, claim.Report).Add(float64(len(result.Suspect)))
-	err := notWhole(fmt.Sprintf("suspect: the answer for %v is not believed: %s", result.Suspect, result.Why))
-	// Never cleared: one account's good answer says nothing about the others'.
-	p.causes.Report(slog.LevelWarn, "suspect/"+account.Media+"/"+claim.Report, "suspect pull: nothing was deleted; coverage names the days", telemetry.OneCause(err),
-		"media", account.Media, "account_id", account.ID, "report", claim.Report, "level", claim.Level)
-	return err
+// judgeFlow returns how the store judges an account's cash flow.
+func (p *puller) judgeFlow(account media.Account) store.Judging {
+	r := &rule{now: p.Clock.Now(), zone: account.Zone}
+	return store.Judging{Judge: r.flow, With: p.whole, Compares: r.compares}
 }
 
-// reportDoubts counts and logs days of other reports and levels that an answer contradicts.
-func (p *puller) reportDoubts(account media.Account, report, level string, doubts []store.Doubt) {
-	for _, d := range doubts {
-		p.metrics.suspect.WithLabelValues(account.Media, d.Report).Inc()
-		p.causes.Report(slog.LevelWarn, "doubt/"+account.Media+"/"+d.Report, "an answer contradicts an earlier one, which is suspect now", telemetry.OneCause(errors.New(d.Note)),
-			"media", account.Media, "account_id", account.ID, "report", d.Report, "level", d.Level, "day", d.Day, "by_report", report, "by_level", level)
+// lacksAllRows returns why money that came without a row is suspect, where rows of its day are held.
+func lacksAllRows(came, held int) (suspect string) {
+	if came > 0 || held == 0 {
+		return ""
 	}
+	return "the platform's answer lacks all " + plural.Count(held, "row", "rows")
 }
+
+// lacksAllObjects returns why a full list is suspect that is empty though there are live objects.
+func lacksAllObjects(came, live int) (suspect string) {
+	if came > 0 || live == 0 {
+		return ""
+	}
+	return "the platform's list is empty though there are live objects"
+}
+
+// runTimes are the lowest ids of runs that were made after moments of the day after.
+type runTimes struct{ ended, settling, noon int64 }
+
+// over reports whether a day is over, and which share of its cost an answer may lack now.
+func (r *rule) over(d day.Day) (is bool, share float64, at runTimes) {
+	next := d.Add(1)
+	ended := next.Start(r.zone)
+	settling := ended.Add(freshFor)
+	noon := next.Hour(believedFrom, r.zone)
+	at = runTimes{task.FirstRunIDAt(ended), task.FirstRunIDAt(settling), task.FirstRunIDAt(noon)}
+	if r.now.Before(settling) {
+		return !r.now.Before(ended), freshShareMax, at
+	}
+	return true, otherShareMax, at
+}
+
+// short reports whether a cost lacks more than a share of another one.
+func short(cost, of int64, share float64) bool {
+	return of > cost && metric.All[costIndex].Differ(cost, of) && float64(of-cost) > share*float64(of)
+}
+
+// lacksRows reports whether the answer lacks too much of its own rows.
+func lacksRows(a *store.Answer) bool {
+	return a.Stored > 0 && (a.Rows == 0 || float64(a.LostCost) > lostShareMax*float64(a.Stored))
+}
+
+// isNews reports whether the answer may contradict figures that agreed before it. Most answers about past days say
+// what is known.
+func isNews(a *store.Answer) bool {
+	return a.Before.CompleteVersion == 0 || a.Before.State != store.Complete || lacksRows(a) ||
+		metric.All[costIndex].Differ(a.Cost, a.Stored)
+}
+
+// answeredTwice reports whether an answer was given in two runs, the last of them made after noon of the next day.
+func answeredTwice(cost int64, c *store.Coverage, last int64, at runTimes) bool {
+	return c.Answered(cost) && c.AnswerRun > 0 && c.AnswerRun != last && last >= at.noon
+}
+
+// compares reports whether an answer is compared with other figures: of a day that is over, where it is news.
+func (r *rule) compares(a *store.Answer) bool {
+	over, _, _ := r.over(a.Day)
+	return over && isNews(a)
+}
+
+// report decides whether an answer of a report is believed. others are the figures of the same day elsewhere, none
+// when the day is not over or the answer is no news.
+func (r *rule) report(a *store.Answer, others []store.Figure) store.Verdict {
+	_, share, at := r.over(a.Day)
+	lacking := slices.IndexFunc(others, func(f store.Figure) bool { return short(a.Cost, f.Cost, share) })
+	var reason string
+	switch {
+	case lacksRows(a):
+		reason = fmt.Sprintf("the platform's answer lacks %d of the rows that there were, with %s of %s %s",
+			a.LostRows, money(a.LostCost), a.Currency, money(a.Stored))
+	case lacking >= 0:
+		f := others[lacking]
+		reason = fmt.Sprintf("the platform's answer has %s %s, and %s of the same day has %s",
+			a.Currency, money(a.Cost), f.ReportLevel, money(f.Cost))
+	default:
+		return store.Verdict{Doubts: doubts(a, others, share, at)}
+	}
+	repeated := answeredTwice(a.Cost, &a.Before, a.RunID, at)
+	witnesses := 0
+	for _, f := range others {
+		if c := f.Coverage; (c.State == store.Complete || c.State == store.Suspect) && answeredTwice(a.Cost, &c, c.RunID, at) {
+			witnesses++
+		}
+	}
+	if a.Before.Believed(a.Cost) || witnesses > 1 || witnesses == 1 && repeated {
+		return store.Verdict{Believed: true}
+	}
+	v := store.Verdict{Suspect: reason}
+	if !repeated {
+		return v
+	}
+	// The platform stands by its answer: what says otherwise, and was pulled before, is pulled again.
+	for _, f := range others {
+		c := &f.Coverage
+		if c.State == store.Complete && c.RunID < a.Before.AnswerRun && short(a.Cost, f.Cost, share) {
+			v.Doubts = append(v.Doubts, doubt(a, f))
+		}
+	}
+	return v
+}
+
+// doubts returns the figures that lack too much of an answer that is believed, of those that were pulled after the
+// day's end.
+func doubts(a *store.Answer, others []store.Figure, share float64, at runTimes) []store.Doubt {
+	var found []store.Doubt
+	for _, f := range others {
+		c := &f.Coverage
+		if c.State != store.Complete || c.RunID < at.ended || c.Believed(f.Cost) {
+			continue
+		}
+		may := share
+		if c.RunID < at.settling {
+			may = freshShareMax
+		}
+		if short(f.Cost, a.Cost, may) {
+			found = append(found, doubt(a, f))
+		}
+	}
+	return found
+}
+
+// flow decides whether a day's cash flow is believed: a day without a row that had spend is suspect, and money that
+// was spent contradicts figures that have little or none of it. A day without a row is repeated by no other level: it
+// is believed when the platform says it again after noon of the next day.
+func (r *rule) flow(a *store.Answer, others []store.Figure) store.Verdict {
+	_, _, at := r.over(a.Day)
+	if a.Rows > 0 {
+		return store.Verdict{Doubts: doubts(a, others, freshShareMax, at)}
+	}
+	for _, f := range others {
+		if !short(0, f.Cost, otherShareMax) {
+			continue
+		}
+		if a.Before.Believed(0) || answeredTwice(0, &a.Before, a.RunID, at) {
+			return store.Verdict{Believed: true}
+		}
+		return store.Verdict{Suspect: fmt.Sprintf(
+			"the platform's answer has no cash flow, and %s of the same day has %s %s", f.ReportLevel, a.Currency, money(f.Cost),
+		)}
+	}
+	return store.Verdict{}
+}
+
+func doubt(a *store.Answer, f store.Figure) store.Doubt {
+	return store.Doubt{ReportLevel: f.ReportLevel, Day: a.Day, Note: fmt.Sprintf(
+		"the last answer has %s %s, and %s of the same day has %s", a.Currency, money(f.Cost), a.ReportLevel, money(a.Cost),
+	)}
+}
+
+func money(micros int64) string { return fmt.Sprintf("%.2f", float64(micros)/1e6) }

@@ -1,107 +1,445 @@
 package pull
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/clock"
+	"adsync/base/day"
+	"adsync/base/fund"
+	"adsync/base/metric"
+	"adsync/base/sqldb/sqldbtest"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
 )
 
-// bothPlatform has days and hours of accounts, and a level that need not hold all of their spend.
-type bothPlatform struct{ fakePlatform }
-
-func (b *bothPlatform) Reports() []media.Report {
-	page := func(_ context.Context, _ media.API, q media.ReportQuery, _ string) (media.Page, error) {
-		return b.next(fmt.Sprintf("%s..%s", q.From, q.To))
+// Accounts that stop spending are many on the first day of a month. Nothing contradicts them.
+func TestJudge_AccountsThatStopSpendingAreNotSuspect(t *testing.T) {
+	t.Parallel()
+	levels := []store.ReportLevel{
+		{Report: "report_daily", Level: "account"}, {Report: "report_hourly", Level: "account"},
+		{Report: "report_daily", Level: "adgroup"}, {Report: "fund_daily", Level: "account"},
 	}
-	return []media.Report{
-		{Name: "report_daily", Level: "account", MaxDays: 3, LookBack: 30, Table: dailyTable, Page: page},
-		{Name: "report_daily", Level: "creative", MaxDays: 3, LookBack: 30, Table: dailyTable, Overlaps: true, Page: page},
-		{Name: "report_hourly", Level: "account", Hourly: true, MaxDays: 3, LookBack: 30, Table: hourlyTable, Page: page},
+	now := time.Date(2026, 11, 22, 5, 0, 0, 0, time.UTC)
+	r := &rule{now: now, zone: time.UTC}
+	for range 10_000 {
+		var others []store.Figure
+		for _, l := range levels {
+			a := &store.Answer{ReportLevel: l, Day: "2026-11-21", RunID: task.NewRunID(now)}
+			v := r.report(a, others)
+			require.Empty(t, v.Suspect)
+			require.Empty(t, v.Doubts)
+			others = append(others, store.Figure{ReportLevel: l, Coverage: store.Coverage{
+				State: store.Complete, CompleteVersion: 1, RunID: a.RunID, AnswerCost: new(int64), AnswerRun: a.RunID,
+			}})
+		}
 	}
 }
 
-// setupBoth has an account's morning of 2026-11-22.
-func setupBoth(t *testing.T, log *bytes.Buffer, pages ...pageAnswer) *bundle {
+func TestRule_WhatAnAnswerMayLack(t *testing.T) {
+	t.Parallel()
+	const unit = 1_000_000
+	ended := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name    string
+		after   time.Duration // since the day's end
+		answer  store.Answer
+		other   int64
+		suspect string
+	}{
+		{name: "nothing", answer: store.Answer{Cost: 100, Rows: 2, Stored: 100}},
+		{name: "no rows, as before", answer: store.Answer{}},
+		{name: "all rows", answer: store.Answer{Stored: 100, LostCost: 100, LostRows: 3}, suspect: "lacks 3 of the rows that there were, with 100.00 of CNY 100.00"},
+		{name: "rows that had 5 % of the cost", answer: store.Answer{Cost: 95, Rows: 1, Stored: 100, LostCost: 5, LostRows: 1}},
+		{name: "rows that had 6 % of the cost", answer: store.Answer{Cost: 94, Rows: 1, Stored: 100, LostCost: 6, LostRows: 1}, suspect: "lacks 1 of the rows"},
+		{name: "less in the same rows", answer: store.Answer{Cost: 10, Rows: 1, Stored: 100}},
+		{name: "10 % of another level", after: 2 * time.Hour, answer: store.Answer{Cost: 90, Rows: 1}, other: 100},
+		{name: "11 % of another level", after: 2 * time.Hour, answer: store.Answer{Cost: 89, Rows: 1}, other: 100, suspect: "report_hourly by account of the same day has 100.00"},
+		{name: "half of another level at first", after: time.Hour, answer: store.Answer{Cost: 50, Rows: 1}, other: 100},
+		{name: "more than half of another level at first", after: time.Hour, answer: store.Answer{Cost: 49, Rows: 1}, other: 100, suspect: "report_hourly by account"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			a := &c.answer
+			a.ReportLevel, a.Day, a.Currency = store.ReportLevel{Report: "report_daily", Level: "account"}, today, "CNY"
+			a.Cost, a.Stored, a.LostCost = a.Cost*unit, a.Stored*unit, a.LostCost*unit
+			var others []store.Figure
+			if c.other > 0 {
+				others = []store.Figure{{ReportLevel: store.ReportLevel{Report: "report_hourly", Level: "account"}, Cost: c.other * unit}}
+			}
+			r := &rule{now: ended.Add(c.after), zone: time.UTC}
+			v := r.report(a, others)
+			if c.suspect == "" {
+				require.Empty(t, v.Suspect)
+				return
+			}
+			require.Contains(t, v.Suspect, c.suspect)
+		})
+	}
+}
+
+func TestRule_WhatIsComparedWithOtherFigures(t *testing.T) {
+	t.Parallel()
+	ended := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	known := store.Coverage{CompleteVersion: 1, State: store.Complete}
+	for _, c := range []struct {
+		name     string
+		now      time.Time
+		answer   store.Answer
+		compared bool
+	}{
+		{"a day that is not over", ended.Add(-time.Second), store.Answer{Cost: 1_000_000}, false},
+		{"a first answer", ended, store.Answer{}, true},
+		{"an answer that is known", ended, store.Answer{Cost: 1_000_000, Rows: 1, Stored: 1_000_000, Before: known}, false},
+		{"another cost", ended, store.Answer{Cost: 2_000_000, Rows: 1, Stored: 1_000_000, Before: known}, true},
+		{"an answer after a suspect one", ended, store.Answer{Before: store.Coverage{CompleteVersion: 1, State: store.Suspect}}, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.answer.Day = today
+			require.Equal(t, c.compared, (&rule{now: c.now, zone: time.UTC}).compares(&c.answer))
+		})
+	}
+}
+
+func TestRule_AnEmptyAnswer(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, lacksAllRows(0, 0))
+	require.Empty(t, lacksAllRows(1, 3))
+	require.Equal(t, "the platform's answer lacks all 3 rows", lacksAllRows(0, 3))
+	require.Empty(t, lacksAllObjects(0, 0))
+	require.Empty(t, lacksAllObjects(1, 3))
+	require.NotEmpty(t, lacksAllObjects(0, 3))
+}
+
+// today is the day that is judged.
+const today = day.Day("2026-11-21")
+
+// judged is a store whose answers are compared with all reports and levels.
+type judged struct {
+	*testing.T
+	*store.Store
+	zone  *time.Location
+	pulls int
+}
+
+func newJudged(t *testing.T) *judged {
 	t.Helper()
 	s := storetest.New(t)
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{dailyTable, hourlyTable}))
-	platform := &bothPlatform{fakePlatform{pages: pages}}
-	morning := time.Date(2026, 11, 21, 21, 0, 0, 0, time.UTC) // 05:00 in Shanghai
-	return &bundle{store: s, platform: &platform.fakePlatform, handlers: media.NewRegistry(Handlers(platform, Deps{
-		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.NewScaled(morning, 1, true), Logger: slog.New(slog.NewTextHandler(log, nil)),
-		Registerer: prometheus.NewRegistry(),
-	})...)}
+	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{dailyTable, hourlyTable, fundDailyTable}))
+	zone, err := time.LoadLocation("Asia/Shanghai")
+	require.NoError(t, err)
+	return &judged{T: t, Store: s, zone: zone}
 }
 
-func (b *bundle) coverageStates(t *testing.T) map[string]string {
-	t.Helper()
-	coverage, err := b.store.ReadCoverage(t.Context(), 7, "2026-11-21", "2026-11-22")
-	require.NoError(t, err)
+// at is a time of the day after the one that is judged.
+func (j *judged) at(clock string) time.Time {
+	at, err := time.ParseInLocation("2006-01-02 15:04", today.Add(1).String()+" "+clock, j.zone)
+	require.NoError(j, err)
+	return at
+}
+
+// puller judges at a time, by all reports and levels.
+func (j *judged) puller(now time.Time) *puller {
+	p := &puller{Deps: Deps{Clock: clock.NewScaled(now, 1, true)}}
+	for _, report := range []string{"report_daily", "report_hourly"} {
+		for _, level := range []string{"account", "campaign", "adgroup"} {
+			p.whole = append(p.whole, store.ReportLevel{Report: report, Level: level})
+		}
+	}
+	return p
+}
+
+func (j *judged) claim(account int64, of store.ReportLevel, now time.Time, days ...day.Day) store.Claim {
+	j.pulls++
+	claim, _, err := j.BeginPull(j.Context(), store.Scope{AccountID: account, Media: "test", Report: of.Report, Level: of.Level, Days: days}, fmt.Sprint("pull", j.pulls), task.NewRunID(now))
+	require.NoError(j, err)
+	return claim
+}
+
+// write is what an answer of some yuan, in one row, or in none when it is 0, comes to.
+func (j *judged) write(account int64, of store.ReportLevel, now time.Time, yuan int64) store.ReportWrite {
+	w := store.ReportWrite{
+		Claim: j.claim(account, of, now, today), Raw: dailyTable, Currency: "CNY", Zone: j.zone.String(), Whole: true, DirtySummary: true,
+		Judging: j.puller(now).judgeReport(media.Account{Zone: j.zone}, media.Report{}),
+	}
+	if w.Hourly = of.Report == "report_hourly"; w.Hourly {
+		w.Raw = hourlyTable
+	}
+	if yuan > 0 {
+		row := store.ReportRow{Day: today, Object: "1", Raw: []any{yuan * 100}, JSON: fmt.Sprint(yuan)}
+		row.Metrics.Set(metric.Index("cost"), yuan*1_000_000)
+		w.Rows = []store.ReportRow{row}
+	}
+	return w
+}
+
+// words reads "daily adgroup" as a report and level.
+func words(of string) store.ReportLevel {
+	report, level, _ := strings.Cut(of, " ")
+	return store.ReportLevel{Report: "report_" + report, Level: level}
+}
+
+func (j *judged) pull(of, clock string, yuan int64) store.ReportResult {
+	result, err := j.WriteReport(j.Context(), j.write(7, words(of), j.at(clock), yuan))
+	require.NoError(j, err)
+	return result
+}
+
+func (j *judged) flow(clock string, yuan int64) store.ReportResult {
+	now := j.at(clock)
+	w := store.FundWrite{
+		Claim: j.claim(7, store.ReportLevel{Report: "fund_daily", Level: "account"}, now, today), Raw: fundDailyTable,
+		Currency: "CNY", Zone: j.zone.String(), Whole: true,
+		JudgeRows: lacksAllRows, Judging: j.puller(now).judgeFlow(media.Account{Zone: j.zone}),
+	}
+	if yuan > 0 {
+		w.Rows = []store.FundRow{{Day: today, FundType: "ALL", Raw: []any{yuan * 100}, JSON: fmt.Sprint(yuan)}}
+		sum := store.FundSum{Day: today, Row: fund.Row{Kind: fund.Total}}
+		sum.Values[fund.Paid] = fund.Of(yuan * 1_000_000)
+		w.Sums = append(w.Sums, sum)
+	}
+	result, err := j.WriteFunds(j.Context(), w)
+	require.NoError(j, err)
+	return result
+}
+
+// coverage is the day's as "daily account": state.
+func (j *judged) states() map[string]string {
+	all, err := j.ReadCoverage(j.Context(), 7, today, today)
+	require.NoError(j, err)
 	states := map[string]string{}
-	for _, c := range coverage {
-		states[fmt.Sprintf("%s %s %s", c.Report, c.Level, c.Day)] = string(c.State)
+	for _, c := range all {
+		states[strings.TrimPrefix(c.Report, "report_")+" "+c.Level] = string(c.State)
 	}
 	return states
 }
 
-func TestReport_AFirstAnswerWithoutRowsIsJudgedByTheHours(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	b := setupBoth(t, &log, reportPage(1, "", hourRow(9, 452_388_000_000)), reportPage(0, ""))
-	_, err := b.run(t, "fake.report_hourly", "2026-11-21", levelAccount)
-	require.NoError(t, err)
-	_, err = b.run(t, "fake.report_daily", "2026-11-21", levelAccount)
-	require.ErrorContains(t, err, "suspect: the answer for [2026-11-21] is not believed: the platform's answer has CNY 0.00, and report_hourly by account of the same day has 452388.00")
-	_, err = b.run(t, "fake.report_daily", "2026-11-22", levelAccount)
-	require.NoError(t, err, "the present day is not judged")
-	require.Equal(t, map[string]string{
-		"report_daily account 2026-11-21": "suspect", "report_daily account 2026-11-22": "complete", "report_hourly account 2026-11-21": "complete",
-	}, b.coverageStates(t))
+func (j *judged) cost(of string) int64 {
+	l, sum := words(of), int64(0)
+	require.NoError(j, j.Data.Writer(j.Context()).Raw("SELECT CAST(COALESCE(SUM(cost), 0) AS SIGNED) FROM "+l.Report+" WHERE account_id = 7 AND level = ?", l.Level).Row().Scan(&sum))
+	return sum / 1_000_000
 }
 
-func TestReport_WhatAnAnswerContradictsIsLogged(t *testing.T) {
+func TestWriteReport_AFirstAnswerIsJudgedByWhatIsStoredOfTheDay(t *testing.T) {
 	t.Parallel()
-	var log bytes.Buffer
-	b := setupBoth(t, &log, reportPage(0, ""), reportPage(1, "", hourRow(9, 452_388_000_000)))
-	for i, name := range []string{"fake.report_daily", "fake.report_hourly"} {
-		h, known := b.handlers.Get(name)
-		require.True(t, known)
-		run := task.NewRunID(time.Date(2026, 11, 21, 21, i, 0, 0, time.UTC))
-		_, err := h.Run(t.Context(), media.Work{Key: task.Key{RunID: run, AccountID: 7, Part: "2026-11-21"}, Params: []byte(levelAccount)})
-		require.NoError(t, err)
+	for _, c := range []struct {
+		name           string
+		stored         string // what was pulled before, at 00:10
+		has            int64
+		answers        string
+		clock          string
+		yuan           int64
+		suspect, after string
+	}{
+		{name: "no rows beside hours that were spent", stored: "hourly account", has: 452_388, answers: "daily account", clock: "05:00", suspect: "report_hourly by account of the same day has 452388.00"},
+		{name: "no rows of hours beside a day that was spent", stored: "daily account", has: 100, answers: "hourly account", clock: "05:00", suspect: "report_daily by account"},
+		{name: "no ad groups beside an account that spent", stored: "daily account", has: 100, answers: "daily adgroup", clock: "05:00", suspect: "report_daily by account"},
+		{name: "an account without spend beside ad groups that spent", stored: "daily adgroup", has: 100, answers: "daily account", clock: "09:00", suspect: "report_daily by adgroup"},
+		{name: "hours of ad groups are missing beside days of campaigns", stored: "daily campaign", has: 100, answers: "hourly adgroup", clock: "09:00", suspect: "report_daily by campaign"},
+		{name: "too few", stored: "hourly account", has: 452_388, answers: "daily account", clock: "05:00", yuan: 372_749, suspect: "has CNY 372749.00, and report_hourly"},
+		{name: "a little less, as figures fall", stored: "hourly account", has: 100, answers: "daily account", clock: "09:00", yuan: 91},
+		{name: "the same", stored: "hourly account", has: 100, answers: "daily account", clock: "09:00", yuan: 100},
+		{name: "a level that lags behind just after midnight", stored: "hourly account", has: 100, answers: "daily adgroup", clock: "00:20", yuan: 80},
+		{name: "no rows just after midnight", stored: "hourly account", has: 100, answers: "daily adgroup", clock: "00:20", suspect: "report_hourly"},
+		{name: "nothing was spent", stored: "hourly account", answers: "daily account", clock: "05:00"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			j := newJudged(t)
+			require.Empty(t, j.pull(c.stored, "00:10", c.has).Suspect)
+			result := j.pull(c.answers, c.clock, c.yuan)
+			if c.suspect == "" {
+				require.Empty(t, result.Suspect, result.Why)
+				require.Equal(t, map[string]string{c.stored: "complete", c.answers: "complete"}, j.states())
+				return
+			}
+			require.Equal(t, []day.Day{today}, result.Suspect)
+			require.Contains(t, result.Why, c.suspect)
+			require.Equal(t, map[string]string{c.stored: "complete", c.answers: "suspect"}, j.states(), "what was there is not in doubt")
+			require.Equal(t, c.has, j.cost(c.stored))
+			require.Empty(t, j.pull(c.answers, "12:30", c.has).Suspect, "the whole answer is believed")
+			require.Equal(t, map[string]string{c.stored: "complete", c.answers: "complete"}, j.states())
+		})
 	}
-	require.Equal(t, map[string]string{"report_daily account 2026-11-21": "suspect", "report_hourly account 2026-11-21": "complete"}, b.coverageStates(t))
-	require.Equal(t, 1, strings.Count(log.String(), "an answer contradicts an earlier one"), log.String())
 }
 
-// A material may be counted with several promotions, or be none of what was shown.
-func TestReport_ALevelThatOverlapsNeitherContradictsNorIsContradicted(t *testing.T) {
+func TestWriteReport_AFirstAnswerIsJudgedByTheCashFlow(t *testing.T) {
 	t.Parallel()
-	var log bytes.Buffer
-	creative := reportRow("2026-11-21", 900_000_000)
-	creative.Object = "1"
-	spent := reportPage(1, "", reportRow("2026-11-21", 400_000_000))
-	b := setupBoth(t, &log, reportPage(1, "", creative), spent, spent, reportPage(0, ""))
-	_, err := b.run(t, "fake.report_daily", "2026-11-21", `{"level":"creative"}`)
+	j := newJudged(t)
+	require.Empty(t, j.flow("08:30", 100).Suspect)
+	require.Contains(t, j.pull("daily account", "09:00", 0).Why, "fund_daily by account of the same day has 100.00")
+	require.Contains(t, j.pull("hourly adgroup", "09:00", 80).Why, "fund_daily by account")
+	require.Empty(t, j.pull("daily campaign", "09:00", 100).Suspect)
+}
+
+// Which of two answers that contradict each other comes first does not matter.
+func TestWriteReport_AnAnswerContradictsAnEarlierOne(t *testing.T) {
+	t.Parallel()
+	j := newJudged(t)
+	require.Empty(t, j.pull("daily account", "05:00", 0).Suspect, "nothing contradicts it yet")
+	require.Empty(t, j.pull("daily adgroup", "05:00", 0).Suspect)
+	result := j.pull("hourly account", "05:10", 100)
+	require.Empty(t, result.Suspect)
+	require.Len(t, result.Doubts, 2)
+	require.Equal(t, map[string]string{"daily account": "suspect", "daily adgroup": "suspect", "hourly account": "complete"}, j.states())
+	var note string
+	require.NoError(t, j.Data.Writer(t.Context()).Raw("SELECT note FROM coverage WHERE report = 'report_daily' AND level = 'account'").Row().Scan(&note))
+	require.Equal(t, "the last answer has CNY 0.00, and report_hourly by account of the same day has 100.00", note)
+	require.Empty(t, j.pull("daily account", "08:10", 100).Suspect)
+	require.Empty(t, j.pull("hourly account", "08:20", 100).Doubts, "what is suspect already is not marked again")
+
+	j = newJudged(t)
+	require.Empty(t, j.pull("daily account", "09:00", 0).Suspect)
+	require.Empty(t, j.pull("hourly account", "09:00", 0).Suspect)
+	require.Len(t, j.flow("09:30", 100).Doubts, 2)
+	require.Equal(t, map[string]string{"daily account": "suspect", "hourly account": "suspect", "fund_daily account": "complete"}, j.states())
+}
+
+// What was pulled before the day was over lacks the rest of the day: it is a hole, and no contradiction.
+func TestWriteReport_WhatWasPulledDuringTheDayIsNoContradiction(t *testing.T) {
+	t.Parallel()
+	j := newJudged(t)
+	evening := j.at("00:00").Add(-4 * time.Hour)
+	for _, yuan := range []int64{0, 60} { // Figures of the present day are not compared.
+		for _, of := range []string{"daily account", "hourly account"} {
+			_, err := j.WriteReport(t.Context(), j.write(7, words(of), evening, yuan))
+			require.NoError(t, err)
+			yuan += 30
+		}
+	}
+	require.Equal(t, map[string]string{"daily account": "complete", "hourly account": "complete"}, j.states())
+	require.Empty(t, j.pull("daily account", "05:00", 200).Doubts)
+	require.Equal(t, map[string]string{"daily account": "complete", "hourly account": "complete"}, j.states())
+}
+
+// A day that was truly cancelled does not stay suspect.
+func TestWriteReport_WhatTwoLevelsRepeatAfterNoonIsBelieved(t *testing.T) {
+	t.Parallel()
+	j := newJudged(t)
+	for _, of := range []string{"daily account", "hourly account", "daily adgroup"} {
+		j.pull(of, "02:30", 100)
+	}
+	suspect := func(of, clock, why string) {
+		t.Helper()
+		require.NotEmpty(t, j.pull(of, clock, 0).Suspect, why)
+	}
+	suspect("daily account", "09:00", "it lacks its own rows")
+	suspect("daily account", "11:50", "repeated, but before noon")
+	suspect("hourly account", "11:50", "another says so too, but before noon")
+	suspect("daily account", "12:10", "repeated after noon, but the hours are not")
+	require.EqualValues(t, 100, j.cost("daily account"))
+	require.Empty(t, j.pull("hourly account", "12:20", 0).Suspect, "both repeat it")
+	require.Empty(t, j.pull("daily account", "13:10", 0).Suspect)
+	require.Empty(t, j.pull("daily adgroup", "13:20", 0).Suspect, "two others repeat it")
+	require.Zero(t, j.cost("daily account")+j.cost("hourly account")+j.cost("daily adgroup"))
+
+	require.Empty(t, j.pull("daily account", "14:00", 100).Suspect, "the platform gives it back")
+	require.Equal(t, "complete", j.states()["hourly account"], "its zero was believed: what contradicts it now is only one level")
+	require.NotEmpty(t, j.pull("daily account", "15:00", 0).Suspect, "and what takes it away again is judged anew")
+}
+
+// A level that nobody repeats does not make a day whole: the one that stands by its answer has the others pulled again.
+func TestWriteReport_ARepeatedAnswerHasOthersPulledAgain(t *testing.T) {
+	t.Parallel()
+	j := newJudged(t)
+	j.pull("hourly account", "02:30", 100)
+	require.NotEmpty(t, j.pull("daily account", "09:00", 50).Suspect)
+	require.Equal(t, "complete", j.states()["hourly account"])
+	result := j.pull("daily account", "12:10", 50)
+	require.NotEmpty(t, result.Suspect)
+	require.Len(t, result.Doubts, 1)
+	require.Equal(t, map[string]string{"daily account": "suspect", "hourly account": "suspect"}, j.states())
+	require.Empty(t, j.pull("hourly account", "13:10", 100).Suspect, "it says the same")
+	require.Empty(t, j.pull("daily account", "14:10", 50).Doubts, "it was pulled since")
+	require.Equal(t, map[string]string{"daily account": "suspect", "hourly account": "complete"}, j.states())
+}
+
+func TestWriteReport_AConfirmedAnswerStaysBelieved(t *testing.T) {
+	t.Parallel()
+	j := newJudged(t)
+	j.pull("hourly account", "02:30", 100)
+	j.pull("daily account", "02:30", 100)
+	require.NotEmpty(t, j.pull("daily account", "09:00", 0).Suspect)
+	w := j.write(7, words("daily account"), j.at("09:30"), 0)
+	w.Confirmed = true
+	result, err := j.WriteReport(t.Context(), w)
 	require.NoError(t, err)
-	_, err = b.run(t, "fake.report_daily", "2026-11-21", levelAccount)
-	require.NoError(t, err)
-	_, err = b.runFor(t, 8, "fake.report_daily", "2026-11-21", levelAccount)
-	require.NoError(t, err)
-	_, err = b.runFor(t, 8, "fake.report_daily", "2026-11-21", `{"level":"creative"}`)
-	require.NoError(t, err)
-	require.Empty(t, log.String())
+	require.Empty(t, result.Suspect)
+	require.Zero(t, j.cost("daily account"))
+	require.Empty(t, j.pull("daily account", "10:00", 0).Suspect, "what was confirmed, the platform says again")
+	require.Empty(t, j.pull("hourly account", "10:10", 101).Doubts, "what was confirmed is not doubted")
+	require.Equal(t, map[string]string{"daily account": "complete", "hourly account": "complete"}, j.states())
+	require.NotEmpty(t, j.pull("daily account", "10:20", 20).Suspect, "another answer was not confirmed")
+}
+
+// Two pulls of one run, moments apart, are not two: a platform's trouble lasts longer.
+func TestWriteReport_TriesOfOneRunAreNotRepeats(t *testing.T) {
+	t.Parallel()
+	j := newJudged(t)
+	j.pull("hourly account", "02:30", 100)
+	now := j.at("13:00")
+	for _, of := range []string{"daily adgroup", "daily account", "daily adgroup", "daily account"} {
+		w := j.write(7, words(of), now, 0)
+		w.RunID = task.FirstRunIDAt(now)
+		result, err := j.WriteReport(t.Context(), w)
+		require.NoError(t, err)
+		require.NotEmpty(t, result.Suspect)
+	}
+}
+
+func TestWriteFunds_ADayWithoutCashFlowThatHadSpendIsSuspect(t *testing.T) {
+	t.Parallel()
+	j := newJudged(t)
+	j.pull("daily account", "08:10", 100)
+	require.Contains(t, j.flow("09:00", 0).Why, "no cash flow, and report_daily by account of the same day has CNY 100.00")
+	require.Equal(t, map[string]string{"daily account": "complete", "fund_daily account": "suspect"}, j.states())
+	require.Empty(t, j.flow("12:30", 0).Suspect, "the platform says it again after noon: the account is paid for elsewhere")
+	require.Equal(t, "complete", j.states()["fund_daily account"])
+	require.Empty(t, j.flow("13:30", 0).Suspect)
+}
+
+// Accounts that stop spending are many on the first day of a month. Nothing contradicts them.
+func TestWriteReport_AccountsThatStopSpendingAreNotSuspect(t *testing.T) {
+	t.Parallel()
+	j := newJudged(t)
+	const accounts = 40
+	for id := range int64(accounts) {
+		for _, of := range []string{"daily account", "hourly account", "daily adgroup"} {
+			for _, clock := range []string{"05:00", "09:00"} {
+				statements := sqldbtest.Statements(j.Data, func() {
+					result, err := j.WriteReport(t.Context(), j.write(id+1, words(of), j.at(clock), 0))
+					require.NoError(t, err)
+					require.Empty(t, result.Suspect)
+					require.Empty(t, result.Doubts)
+				})
+				require.LessOrEqual(t, statements, 8, "beside the claim: the lock, two reads, two of the evidence, coverage")
+			}
+		}
+	}
+	var states []string
+	require.NoError(t, j.Data.Writer(t.Context()).Raw("SELECT DISTINCT state FROM coverage").Scan(&states).Error)
+	require.Equal(t, []string{"complete"}, states)
+}
+
+// What past days cost beyond the present one: nothing when the figures are known, two statements when they are news.
+func TestWriteReport_StatementsOfComparing(t *testing.T) {
+	t.Parallel()
+	j := newJudged(t)
+	statements := func(w store.ReportWrite) int {
+		return sqldbtest.Statements(j.Data, func() {
+			_, err := j.WriteReport(t.Context(), w)
+			require.NoError(t, err)
+		})
+	}
+	daily := words("daily account")
+	require.Equal(t, 8, statements(j.write(7, daily, j.at("00:00").Add(-time.Hour), 100)), "the present day is not compared")
+	require.Equal(t, 4, statements(j.write(7, daily, j.at("09:00"), 100)), "nothing has changed")
+	require.Equal(t, 9, statements(j.write(7, daily, j.at("09:30"), 200)), "the lock, two reads, two of the evidence, two upserts, the mark, coverage")
 }

@@ -7,7 +7,7 @@
 //
 // Promises. A pull that was claimed earlier changes nothing of a day that a later one has claimed. Rows that did not change are left
 // alone. Rows are deleted only after a whole pull whose answer is believed, and by primary key; each deletion of a public row leaves a
-// tombstone. All writes may be repeated.
+// tombstone. What is believed is the caller's rule: Judging and JudgeRows run under the fence. All writes may be repeated.
 package results
 
 import "adsync/base/sqldb"

@@ -18,7 +18,7 @@ var cashFlow = ReportLevel{Report: "fund_daily", Level: "account"}
 
 // readEvidence returns what the tables hold of days of an account at each report and level of With, and in the cash flow, by day. It
 // locks their coverage for the transaction, so that of two pulls that contradict each other the later one finds the earlier.
-func readEvidence(d *sqldb.DB, tx *gorm.DB, accountID int64, days []day.Day, with []ReportLevel) (map[day.Day][]figure, error) {
+func readEvidence(d *sqldb.DB, tx *gorm.DB, accountID int64, days []day.Day, with []ReportLevel) (map[day.Day][]Figure, error) {
 	var reports, levels []string
 	for _, r := range with {
 		reports, levels = sqldb.AppendNew(reports, r.Report), sqldb.AppendNew(levels, r.Level)
@@ -33,25 +33,25 @@ func readEvidence(d *sqldb.DB, tx *gorm.DB, accountID int64, days []day.Day, wit
 		ReportLevel
 		day day.Day
 	}
-	figures := map[place]*figure{}
-	at := func(report, level string, on day.Day) *figure {
+	figures := map[place]*Figure{}
+	at := func(report, level string, on day.Day) *Figure {
 		p := place{ReportLevel{Report: report, Level: level}, on}
 		if figures[p] == nil {
-			figures[p] = &figure{ReportLevel: p.ReportLevel}
+			figures[p] = &Figure{ReportLevel: p.ReportLevel}
 		}
 		return figures[p]
 	}
 	for _, c := range known {
-		at(c.Report, c.Level, c.Day).coverage = c
+		at(c.Report, c.Level, c.Day).Coverage = c
 	}
 	sums, err := costSums(tx, accountID, days, reports, levels)
 	if err != nil {
 		return nil, fmt.Errorf("add up the cost of other levels: %w", err)
 	}
 	for _, s := range sums {
-		at(s.Report, s.Level, s.Day).cost = s.Cost
+		at(s.Report, s.Level, s.Day).Cost = s.Cost
 	}
-	evidence := map[day.Day][]figure{}
+	evidence := map[day.Day][]Figure{}
 	for p, f := range figures {
 		if p.ReportLevel == cashFlow || slices.Contains(with, p.ReportLevel) {
 			evidence[p.day] = append(evidence[p.day], *f)
@@ -59,11 +59,11 @@ func readEvidence(d *sqldb.DB, tx *gorm.DB, accountID int64, days []day.Day, wit
 	}
 	for _, all := range evidence {
 		// What holds most is named first.
-		slices.SortFunc(all, func(a, b figure) int {
-			if a.cost != b.cost {
-				return int(min(max(b.cost-a.cost, -1), 1))
+		slices.SortFunc(all, func(a, b Figure) int {
+			if a.Cost != b.Cost {
+				return int(min(max(b.Cost-a.Cost, -1), 1))
 			}
-			return strings.Compare(a.name(), b.name())
+			return strings.Compare(a.String(), b.String())
 		})
 	}
 	return evidence, nil
@@ -103,14 +103,13 @@ func markDoubts(tx *gorm.DB, accountID int64, doubts []Doubt) error {
 	return nil
 }
 
-// judgeReport judges what a whole pull says of each day, and writes the verdicts into its outcomes. Other figures are read only of days that are
-// over and whose answer is news.
+// judgeReport has what a whole pull says of each day judged, and writes the verdicts into its outcomes.
 func judgeReport(d *sqldb.DB, tx *gorm.DB, w *ReportWrite, before []Coverage, there *thereBefore, stale map[day.Day]*staleRows, outcomes []dayOutcome, result *ReportResult) error {
 	if !w.Whole || w.FromHour > 0 {
 		return nil
 	}
 	answers := w.answers(before, there, stale)
-	evidence, err := evidenceFor(d, tx, w.AccountID, &w.Comparing, answers, w.Confirmed)
+	evidence, err := evidenceFor(d, tx, w.AccountID, &w.Judging, answers, w.Confirmed)
 	if err != nil {
 		return err
 	}
@@ -119,28 +118,25 @@ func judgeReport(d *sqldb.DB, tx *gorm.DB, w *ReportWrite, before []Coverage, th
 		if o.opens {
 			continue // It lacks figures or rows, and says nothing of the day's cost.
 		}
-		v := verdict{believed: true} // by a person
-		if !w.Confirmed {
-			v = a.judge(&w.Comparing, evidence[a.day])
-		}
+		v := w.Judging.judge(a, evidence[a.Day], w.Confirmed)
 		o.take(a, v)
-		if v.suspect != "" {
-			result.Suspect = append(result.Suspect, a.day)
-			result.Why = cmp.Or(result.Why, v.suspect)
+		if v.Suspect != "" {
+			result.Suspect = append(result.Suspect, a.Day)
+			result.Why = cmp.Or(result.Why, v.Suspect)
 		}
-		result.Doubts = append(result.Doubts, v.doubts...)
+		result.Doubts = append(result.Doubts, v.Doubts...)
 	}
 	return markDoubts(tx, w.AccountID, result.Doubts)
 }
 
 // answers gathers what a pull says of each day. before is the coverage of these days.
-func (w *ReportWrite) answers(before []Coverage, there *thereBefore, stale map[day.Day]*staleRows) []answer {
-	answers := make([]answer, len(w.Days))
-	byDay := make(map[day.Day]*answer, len(w.Days))
+func (w *ReportWrite) answers(before []Coverage, there *thereBefore, stale map[day.Day]*staleRows) []Answer {
+	answers := make([]Answer, len(w.Days))
+	byDay := make(map[day.Day]*Answer, len(w.Days))
 	for i, on := range w.Days {
-		answers[i] = answer{ReportLevel: ReportLevel{Report: w.Report, Level: w.Level}, day: on, runID: w.RunID, currency: w.Currency, stored: there.costs[on], before: before[i]}
+		answers[i] = Answer{ReportLevel: ReportLevel{Report: w.Report, Level: w.Level}, Day: on, RunID: w.RunID, Currency: w.Currency, Stored: there.costs[on], Before: before[i]}
 		if s := stale[on]; s != nil {
-			answers[i].lostCost, answers[i].lostRows = s.cost, len(s.keys)
+			answers[i].LostCost, answers[i].LostRows = s.cost, len(s.keys)
 		}
 		byDay[on] = &answers[i]
 	}
@@ -152,48 +148,47 @@ func (w *ReportWrite) answers(before []Coverage, there *thereBefore, stale map[d
 			continue
 		}
 		cost, _ := row.Metrics.Get(costIndex)
-		a.cost, a.rows = a.cost+cost, a.rows+1
+		a.Cost, a.Rows = a.Cost+cost, a.Rows+1
 	}
 	return answers
 }
 
-// evidenceFor reads what answers are compared with: nothing for those that a person confirmed, that are no news, or whose day is not over.
-func evidenceFor(d *sqldb.DB, tx *gorm.DB, accountID int64, c *Comparing, answers []answer, confirmed bool) (map[day.Day][]figure, error) {
-	if confirmed || len(c.With) == 0 {
+// evidenceFor reads what answers are compared with, of the days that are compared: nothing where a person confirmed them.
+func evidenceFor(d *sqldb.DB, tx *gorm.DB, accountID int64, j *Judging, answers []Answer, confirmed bool) (map[day.Day][]Figure, error) {
+	if confirmed || j.Compares == nil || len(j.With) == 0 {
 		return nil, nil
 	}
 	var days []day.Day
 	for i := range answers {
-		if over, _, _ := c.over(answers[i].day); over && answers[i].isNews() {
-			days = append(days, answers[i].day)
+		if j.Compares(&answers[i]) {
+			days = append(days, answers[i].Day)
 		}
 	}
 	if len(days) == 0 {
 		return nil, nil
 	}
-	evidence, err := readEvidence(d, tx, accountID, days, c.With)
+	evidence, err := readEvidence(d, tx, accountID, days, j.With)
 	for on, figures := range evidence {
-		evidence[on] = slices.DeleteFunc(figures, func(f figure) bool { return f.ReportLevel == answers[0].ReportLevel })
+		evidence[on] = slices.DeleteFunc(figures, func(f Figure) bool { return f.ReportLevel == answers[0].ReportLevel })
 	}
 	return evidence, err
 }
 
 // take notes a verdict about an answer.
-func (o *dayOutcome) take(a *answer, v verdict) {
-	o.answered, o.answerCost, o.answerRun = true, a.cost, a.runID
-	if same(a.before.AnswerCost, a.cost) && a.before.AnswerRun > 0 {
-		o.answerCost, o.answerRun = *a.before.AnswerCost, a.before.AnswerRun
+func (o *dayOutcome) take(a *Answer, v Verdict) {
+	o.answered, o.answerCost, o.answerRun = true, a.Cost, a.RunID
+	if a.Before.Answered(a.Cost) && a.Before.AnswerRun > 0 {
+		o.answerCost, o.answerRun = *a.Before.AnswerCost, a.Before.AnswerRun
 	}
 	switch {
-	case v.suspect != "":
-		o.state, o.whole, o.note = Suspect, false, v.suspect
-	case v.believed || same(a.before.BelievedCost, a.cost):
-		o.believed = &a.cost
+	case v.Suspect != "":
+		o.state, o.whole, o.note = Suspect, false, v.Suspect
+	case v.Believed || a.Before.Believed(a.Cost):
+		o.believed = &a.Cost
 	}
 }
 
-// judgeFunds judges the cash flow of days that are over against the account's figures: a day without a row that had spend is suspect, and money
-// that was spent contradicts figures that have little or none of it.
+// judgeFunds has the cash flow of each day judged, and writes the verdicts into its outcomes.
 func judgeFunds(d *sqldb.DB, tx *gorm.DB, w *FundWrite, before []Coverage, have fundTables, outcomes []dayOutcome, result *ReportResult) error {
 	if !w.daily() || !w.Whole {
 		return nil
@@ -204,35 +199,32 @@ func judgeFunds(d *sqldb.DB, tx *gorm.DB, w *FundWrite, before []Coverage, have 
 			paid[s.Day] = s.Values[fund.Paid].Micros
 		}
 	}
-	var answers []answer
+	var answers []Answer
 	var of []*dayOutcome
 	for i := range outcomes {
 		o := &outcomes[i]
 		if o.state != Complete {
 			continue
 		}
-		answers = append(answers, answer{
-			ReportLevel: cashFlow, day: o.day, runID: w.RunID, currency: w.Currency, cost: paid[o.day], rows: o.rows,
-			stored: have.public[fundKey{day: o.day, name: string(fund.Total)}][fund.Paid].Micros, before: before[i],
+		answers = append(answers, Answer{
+			ReportLevel: cashFlow, Day: o.day, RunID: w.RunID, Currency: w.Currency, Cost: paid[o.day], Rows: o.rows,
+			Stored: have.public[fundKey{day: o.day, name: string(fund.Total)}][fund.Paid].Micros, Before: before[i],
 		})
 		of = append(of, o)
 	}
-	evidence, err := evidenceFor(d, tx, w.AccountID, &w.Comparing, answers, w.Confirmed)
+	evidence, err := evidenceFor(d, tx, w.AccountID, &w.Judging, answers, w.Confirmed)
 	if err != nil {
 		return err
 	}
 	for i := range answers {
 		a := &answers[i]
-		v := verdict{believed: w.Confirmed}
-		if !w.Confirmed {
-			v = a.judgeFlow(&w.Comparing, evidence[a.day])
-		}
+		v := w.Judging.judge(a, evidence[a.Day], w.Confirmed)
 		of[i].take(a, v)
-		if v.suspect != "" {
-			result.Suspect = append(result.Suspect, a.day)
-			result.Why = cmp.Or(result.Why, v.suspect)
+		if v.Suspect != "" {
+			result.Suspect = append(result.Suspect, a.Day)
+			result.Why = cmp.Or(result.Why, v.Suspect)
 		}
-		result.Doubts = append(result.Doubts, v.doubts...)
+		result.Doubts = append(result.Doubts, v.Doubts...)
 	}
 	return markDoubts(tx, w.AccountID, result.Doubts)
 }

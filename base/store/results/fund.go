@@ -12,7 +12,6 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/fund"
-	"adsync/base/plural"
 	"adsync/base/rawtable"
 	"adsync/base/sqldb"
 )
@@ -46,8 +45,9 @@ type FundWrite struct {
 	Note  string
 	// Confirmed says that an answer without rows is believed.
 	Confirmed bool
-	// Comparing names the figures that a cash flow is compared with.
-	Comparing Comparing
+	// JudgeRows decides by the rows of each day whether they are believed, Judging by the cost of those days of a cash flow that are.
+	JudgeRows JudgeRows
+	Judging   Judging
 	// Unusable are values of the rows that could not be used. Of a day that lacks rows for them the public ones stay as they were.
 	Unusable []Unusable
 }
@@ -125,7 +125,7 @@ func (f rawFund) says(r *FundRow) bool {
 
 // WriteFunds makes the raw and the public rows of an account's money what the pull saw, in one transaction under the
 // scope's fence. Rows that did not change are left alone, and rows that a whole pull no longer has are deleted. A whole
-// pull that has no row of a day of which there are some is suspect: nothing is deleted, unless the answer was confirmed. The newest
+// day whose answer is not believed is suspect: nothing of it is deleted, unless the answer was confirmed. The newest
 // days of a cash flow that have no row, though the day before them has, are partial: platforms tell days late. Days that
 // another pull has claimed since BeginPull are left out; when that is all of them, nothing is written and the error is
 // *FencedError. It may be repeated after an error.
@@ -229,7 +229,7 @@ func readFunds(tx *gorm.DB, w *FundWrite) (fundTables, error) {
 
 // judge says of each day what coverage is to say.
 func (w *FundWrite) judge(have fundTables, result *ReportResult) ([]dayOutcome, error) {
-	counts := map[day.Day]int64{}
+	counts := map[day.Day]int{}
 	for _, r := range w.Rows {
 		if !slices.Contains(w.Days, r.Day) && !slices.Contains(result.Fenced, r.Day) {
 			return nil, fmt.Errorf("the pull of %s has a row of %s, outside its days", w.Report, r.Day)
@@ -242,14 +242,12 @@ func (w *FundWrite) judge(have fundTables, result *ReportResult) ([]dayOutcome, 
 	}
 	outcomes := make([]dayOutcome, len(w.Days))
 	for i, d := range w.Days {
-		o := dayOutcome{day: d, whole: w.Whole, state: Complete, note: w.Note, rows: counts[d]}
-		switch {
-		case !w.Whole:
+		o := dayOutcome{day: d, whole: w.Whole, state: Complete, note: w.Note, rows: int64(counts[d])}
+		if !w.Whole {
 			o.state = Partial
-		case o.rows == 0 && known[d] > 0 && !w.Confirmed:
-			o.state, o.whole = Suspect, false
-			o.note = fmt.Sprintf("the platform's answer lacks all %s", plural.Count(known[d], "row", "rows"))
-			result.Why = cmp.Or(result.Why, o.note)
+		} else if why := w.JudgeRows.judge(counts[d], known[d], w.Confirmed); why != "" {
+			o.state, o.whole, o.note = Suspect, false, why
+			result.Why = cmp.Or(result.Why, why)
 			result.Suspect = append(result.Suspect, d)
 		}
 		o.mark(w.Unusable)

@@ -3,7 +3,6 @@ package results
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -39,7 +38,8 @@ type ObjectWrite struct {
 	// Partial says that the pages disagreed: the rows are kept and coverage says so.
 	Partial bool
 	Note    string
-	// Confirmed says that an empty list is believed.
+	// JudgeRows decides by its rows whether a full list is believed where the tables hold live objects. Confirmed says that it is.
+	JudgeRows JudgeRows
 	Confirmed bool
 	// Unlogged are fields of the platform's row whose change is none of the object: they are left out of config_change.
 	Unlogged []string
@@ -60,9 +60,9 @@ type ObjectWrite struct {
 // are never deleted: deleted_at is set once and cleared if the object comes back. A new name is added to object_name, and
 // what is other than before to config_change.
 // It returns the number of rows written, or *FencedError; and *SuspectError, with nothing deleted and coverage saying so,
-// when a full pull came back empty though there are live objects and nobody has confirmed it.
+// when a full pull is not believed and nobody has confirmed it.
 func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
-	written, suspect := 0, false
+	written, suspect := 0, ""
 	err := s.writeScope(ctx, w.Claim, func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error) {
 		if w.Latest.IsZero() {
 			w.Latest = now.Add(clockError)
@@ -80,8 +80,10 @@ func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 			return nil, err
 		}
 		changes := w.fieldChanges(now, have, locked.before[0].CompleteVersion == 0)
-		suspect = w.Full && !w.Confirmed && len(w.Rows) == 0 && slices.ContainsFunc(slices.Collect(maps.Values(have)), func(e *existingObject) bool { return e.deleted.IsZero() })
-		if w.Full && !suspect {
+		if w.Full {
+			suspect = w.JudgeRows.judge(len(w.Rows), countLive(have), w.Confirmed)
+		}
+		if w.Full && suspect == "" {
 			gone, err := markDeleted(tx, w, now, have)
 			if err != nil {
 				return nil, err
@@ -117,15 +119,15 @@ func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 			o.state, o.note, o.highWater, o.lowers = Partial, w.Note, 0, false
 		}
 		o.mark(w.Unusable)
-		if suspect {
-			o.state, o.whole, o.note = Suspect, false, "the platform's list is empty though there are live objects"
+		if suspect != "" {
+			o.state, o.whole, o.note = Suspect, false, suspect
 		}
 		return []dayOutcome{o}, nil
 	})
 	if err != nil {
 		return 0, err
 	}
-	if suspect {
+	if suspect != "" {
 		return written, &SuspectError{Report: w.Report, AccountID: w.AccountID}
 	}
 	return written, nil
@@ -149,6 +151,17 @@ type existingObject struct {
 	named      sqldb.Time // when the name was first seen
 	deleted    sqldb.Time
 	seen       bool
+}
+
+// countLive counts the objects that are not marked deleted.
+func countLive(have map[string]*existingObject) int {
+	live := 0
+	for _, e := range have {
+		if e.deleted.IsZero() {
+			live++
+		}
+	}
+	return live
 }
 
 func readObjects(tx *gorm.DB, w ObjectWrite) (map[string]*existingObject, error) {

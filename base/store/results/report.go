@@ -40,8 +40,8 @@ type ReportWrite struct {
 	Note  string
 	// Confirmed says that what is missing is gone, however much it held.
 	Confirmed bool
-	// Comparing names the figures that the answer must not contradict.
-	Comparing Comparing
+	// Judging decides which days are believed.
+	Judging Judging
 	// DirtySummary marks days whose rows changed for the summaries to read again.
 	DirtySummary bool
 	// Unusable are values of the rows that could not be used. A day that lacks figures or rows for them is partial.
