@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/engine"
+	"adsync/media"
 )
 
 // simulatedApp is an app of a simulated platform with what must be seen nowhere.
@@ -32,13 +34,15 @@ type simulatedApp struct {
 	id, secret string
 	accounts   []string
 	tokens     []string
+	authorise  string // the address where its logins are authorised
 }
 
 func askSimulator(t *testing.T, simulator, media string) simulatedApp {
 	t.Helper()
 	_, body := get(t, simulator+"/_sim/credentials")
 	var all map[string]struct {
-		Apps []struct {
+		AuthorisePath string `json:"authorise_url_path"`
+		Apps          []struct {
 			AppID, Secret string
 			Logins        []struct {
 				Access   string   `json:"access_token"`
@@ -49,7 +53,8 @@ func askSimulator(t *testing.T, simulator, media string) simulatedApp {
 	}
 	require.NoError(t, json.Unmarshal([]byte(strings.ReplaceAll(body, `"app_id"`, `"AppID"`)), &all))
 	a := all[media].Apps[0]
-	return simulatedApp{a.AppID, a.Secret, a.Logins[0].Accounts, []string{a.Logins[0].Access, a.Logins[0].Refresh}}
+	tokens := []string{a.Logins[0].Access, a.Logins[0].Refresh}
+	return simulatedApp{a.AppID, a.Secret, a.Logins[0].Accounts, tokens, simulator + all[media].AuthorisePath}
 }
 
 // rest reads a process's log to its end, after a signal to stop.
@@ -99,13 +104,13 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 	t.Parallel()
 	world := start(t, nil, "simulate", "--listen=127.0.0.1:0", fmt.Sprint("--accounts=", 2*len(engine.PlatformNames())))
 	simulator := "http://" + world.await(t, "msg", served)["addr"].(string)
-	for media, page := range map[string]string{"tencent": "/tencent/oauth/authorize", "oceanengine": "/oceanengine/openapi/audit/oauth.html"} {
+	for _, media := range engine.PlatformNames() {
 		t.Run(media, func(t *testing.T) {
 			t.Parallel()
 			app := askSimulator(t, simulator, media)
 			environ := append(serveEnviron(t),
-				fmt.Sprintf(`ADSYNC_MEDIA_BASE_URL={"tencent": "%s/tencent/v3.0", "oceanengine": "%s/oceanengine/open_api"}`, simulator, simulator),
-				fmt.Sprintf(`ADSYNC_MEDIA_AUTHORISE_URL={"%s": "%s"}`, media, simulator+page),
+				platformsAt(t, simulator),
+				fmt.Sprintf(`ADSYNC_MEDIA_AUTHORISE_URL={"%s": "%s"}`, media, app.authorise),
 			)
 			p := start(t, environ, "serve", "--role=all")
 			server := "http://" + p.await(t, "msg", "listening")["addr"].(string)
@@ -226,22 +231,22 @@ func order(t *testing.T, server, task string) ordered {
 	return run
 }
 
-const codeRedirect = "https://adsync.example.com/oauth/tencent/callback"
+var codeRedirect = "https://adsync.example.com/oauth/" + onePlatform + "/callback"
 
-// bindWithCode binds all accounts of a login of Tencent, whose code is given at the terminal.
+// bindWithCode binds all accounts of a login, whose code is given at the terminal.
 func bindWithCode(t *testing.T, simulator, api string) (app simulatedApp, environ []string, stdout string, err error) {
 	t.Helper()
-	app = askSimulator(t, simulator, "tencent")
+	app = askSimulator(t, simulator, onePlatform)
 	environ = append(sqliteEnviron(t), secretEnviron[0], "ADSYNC_REDIS_ADDRS=127.0.0.1:1",
-		fmt.Sprintf(`ADSYNC_MEDIA_BASE_URL={"tencent": "%s/tencent/v3.0"}`, api),
-		fmt.Sprintf(`ADSYNC_MEDIA_AUTHORISE_URL={"tencent": "%s/tencent/oauth/authorize"}`, simulator))
+		platformsAt(t, api),
+		fmt.Sprintf(`ADSYNC_MEDIA_AUTHORISE_URL={"%s": "%s"}`, onePlatform, app.authorise))
 	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
 
 	in, terminal := io.Pipe()
 	var shown, stderr bytes.Buffer
 	out, printed := io.Pipe()
 	a := newRoot(environ)
-	a.SetArgs([]string{"bind", "tencent", "--app-id", app.id, "--redirect-uri", codeRedirect, "--code", "--accounts", "all"})
+	a.SetArgs([]string{"bind", onePlatform, "--app-id", app.id, "--redirect-uri", codeRedirect, "--code", "--accounts", "all"})
 	a.SetIn(in)
 	a.SetOut(io.MultiWriter(&shown, printed))
 	a.SetErr(&stderr)
@@ -268,7 +273,7 @@ func bindWithCode(t *testing.T, simulator, api string) (app simulatedApp, enviro
 	defer response.Body.Close()
 	target, err := url.Parse(response.Header.Get("Location"))
 	require.NoError(t, err)
-	code := target.Query().Get("authorization_code")
+	code := target.Query().Get(engine.Platform(onePlatform).(media.Authoriser).CodeParameter())
 	require.NotEmpty(t, code)
 	_, err = io.WriteString(terminal, code+"\n")
 	require.NoError(t, err)
@@ -288,9 +293,10 @@ func TestBindMedia_WithACodeFromTheTerminal(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, stdout, "Accounts that it reaches later are pulled too")
 
+	var calls atomic.Int64
 	unlisted := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodGet && !strings.Contains(r.URL.Path, "/oauth/") {
-			_, _ = w.Write([]byte(`{"code": 18001, "message": "no lists today"}`))
+		if calls.Add(1) > 1 { // The first one exchanges the code.
+			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		target, err := url.Parse(simulator)
@@ -304,44 +310,44 @@ func TestBindMedia_WithACodeFromTheTerminal(t *testing.T) {
 
 	// An account is named as everywhere, and counts once.
 	one := app.accounts[0]
-	again := adsync(environ, "bind", "tencent", "--app-id", app.id, "--accounts", "tencent/"+one+","+one)
+	again := adsync(environ, "bind", onePlatform, "--app-id", app.id, "--accounts", onePlatform+"/"+one+","+one)
 	require.Zero(t, again.code, again.stderr)
 	require.Contains(t, again.stdout, "Bound: 1 account of ")
-	again = adsync(environ, "bind", "tencent", "--app-id", app.id, "--accounts", "all")
+	again = adsync(environ, "bind", onePlatform, "--app-id", app.id, "--accounts", "all")
 	require.Zero(t, again.code, again.stderr)
-	require.Zero(t, adsync(append(environ, "ADSYNC_APP_SECRET="+app.secret), "bind", "tencent", "--app-id", app.id, "--redirect-uri", codeRedirect).code)
+	require.Zero(t, adsync(append(environ, "ADSYNC_APP_SECRET="+app.secret), "bind", onePlatform, "--app-id", app.id, "--redirect-uri", codeRedirect).code)
 	for _, action := range []string{"login.bind", "app.put"} {
 		var n int
 		require.NoError(t, openStore(t, environ).Config.Writer(t.Context()).Raw("SELECT COUNT(*) FROM audit_log WHERE action = ?", action).Row().Scan(&n))
 		require.Equal(t, 1, n, "%s: what changes nothing has no entry", action)
 	}
-	again = adsync(environ, "bind", "tencent", "--app-id", app.id, "--accounts", "oceanengine/"+one)
+	again = adsync(environ, "bind", onePlatform, "--app-id", app.id, "--accounts", "tulip/"+one)
 	require.Equal(t, exitUsage, again.code)
-	require.Contains(t, again.stderr, `--accounts: "oceanengine/`+one+`" is no account of tencent: want the platform's id, or tencent/ID`)
+	require.Contains(t, again.stderr, `--accounts: "tulip/`+one+`" is no account of `+onePlatform+`: want the platform's id, or `+onePlatform+`/ID`)
 }
 
 func TestBindMedia_RefusesAWrongCommandLine(t *testing.T) {
 	t.Parallel()
-	const uri = "https://adsync.example.com/oauth/tencent/callback"
+	uri := codeRedirect
 	for want, args := range map[string][]string{
 		`"facebook" cannot be bound: want one of account, ` + strings.Join(slices.Sorted(slices.Values(engine.PlatformNames())), ", "): {"bind", "facebook"},
-		"--app-id is missing": {"bind", "tencent", "--redirect-uri", uri},
-		"want --redirect-uri to authorise a login, --accounts":  {"bind", "tencent", "--app-id", "1"},
-		"--wait and --code need --redirect-uri":                 {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--wait"},
-		"--accounts beside --redirect-uri needs --wait":         {"bind", "tencent", "--app-id", "1", "--redirect-uri", uri, "--accounts", "all"},
-		"--game and --os go together":                           {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--game", "g"},
-		`--os is "symbian": want ios, android or pc`:            {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--game", "g", "--os", "symbian"},
-		`--from is "0000-01-01": want a day from 2010-01-01 to`: {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--from", "0000-01-01"},
-		`--from is "1970-01-01": want a day from 2010-01-01 to`: {"bind", "tencent", "--app-id", "1", "--accounts", "all", "--game", "g", "--os", "pc", "--from", "1970-01-01"},
-		`--from is "2999-01-01": want a day from 2010-01-01 to`: {"unbind", "tencent/1", "--from", "2999-01-01"},
-		`--to is "9998-01-01": want a day from 2010-01-01 to`:   {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "9998-01-01"},
-		`--from is "0001-01-01": want a day from 2010-01-01`:    {"fields", "backfill", "tencent", "order_pv", "--from", "0001-01-01", "--to", "2026-11-01"},
-		`--to is "2031-01-01": want a day from 2010-01-01`:      {"fields", "backfill", "tencent", "order_pv", "--from", "2026-11-01", "--to", "2031-01-01"},
-		`--from is "today": want a day`:                         {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--from", "today"},
-		"want https, since the code":                            {"bind", "tencent", "--app-id", "1", "--redirect-uri", "http://adsync.example.com/cb"},
-		"--correct rewrites the days of the present binding":    {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--correct", "--from", "2026-11-01"},
-		"want MEDIA/ACCOUNT with the platform's id":             {"unbind", "tencent"},
-		"--to is 2026-10-01: want 2026-11-01 or later":          {"bind", "account", "tencent/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "2026-10-01"},
+		"--app-id is missing": {"bind", onePlatform, "--redirect-uri", uri},
+		"want --redirect-uri to authorise a login, --accounts":  {"bind", onePlatform, "--app-id", "1"},
+		"--wait and --code need --redirect-uri":                 {"bind", onePlatform, "--app-id", "1", "--accounts", "all", "--wait"},
+		"--accounts beside --redirect-uri needs --wait":         {"bind", onePlatform, "--app-id", "1", "--redirect-uri", uri, "--accounts", "all"},
+		"--game and --os go together":                           {"bind", onePlatform, "--app-id", "1", "--accounts", "all", "--game", "g"},
+		`--os is "symbian": want ios, android or pc`:            {"bind", onePlatform, "--app-id", "1", "--accounts", "all", "--game", "g", "--os", "symbian"},
+		`--from is "0000-01-01": want a day from 2010-01-01 to`: {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--from", "0000-01-01"},
+		`--from is "1970-01-01": want a day from 2010-01-01 to`: {"bind", onePlatform, "--app-id", "1", "--accounts", "all", "--game", "g", "--os", "pc", "--from", "1970-01-01"},
+		`--from is "2999-01-01": want a day from 2010-01-01 to`: {"unbind", onePlatform + "/1", "--from", "2999-01-01"},
+		`--to is "9998-01-01": want a day from 2010-01-01 to`:   {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "9998-01-01"},
+		`--from is "0001-01-01": want a day from 2010-01-01`:    {"fields", "backfill", onePlatform, "order_pv", "--from", "0001-01-01", "--to", "2026-11-01"},
+		`--to is "2031-01-01": want a day from 2010-01-01`:      {"fields", "backfill", onePlatform, "order_pv", "--from", "2026-11-01", "--to", "2031-01-01"},
+		`--from is "today": want a day`:                         {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--from", "today"},
+		"want https, since the code":                            {"bind", onePlatform, "--app-id", "1", "--redirect-uri", "http://adsync.example.com/cb"},
+		"--correct rewrites the days of the present binding":    {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--correct", "--from", "2026-11-01"},
+		"want MEDIA/ACCOUNT with the platform's id":             {"unbind", onePlatform},
+		"--to is 2026-10-01: want 2026-11-01 or later":          {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "2026-10-01"},
 	} {
 		r := adsync(nil, args...)
 		require.Equal(t, exitUsage, r.code, args)
@@ -349,15 +355,15 @@ func TestBindMedia_RefusesAWrongCommandLine(t *testing.T) {
 	}
 	environ := append(sqliteEnviron(t), secretEnviron[0])
 	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
-	r := adsync(environ, "bind", "account", "tencent/1", "--game", "g", "--os", "pc")
+	r := adsync(environ, "bind", "account", onePlatform+"/1", "--game", "g", "--os", "pc")
 	require.Equal(t, exitFailure, r.code)
-	require.Contains(t, r.stderr, `tencent has no account "1" that is known here`)
-	r = adsync(environ, "bind", "tencent", "--app-id", "1", "--accounts", "all", "--game", "strafall", "--os", "pc")
+	require.Contains(t, r.stderr, onePlatform+` has no account "1" that is known here`)
+	r = adsync(environ, "bind", onePlatform, "--app-id", "1", "--accounts", "all", "--game", "strafall", "--os", "pc")
 	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.stderr, `there is no game "strafall": want one of unassigned, or a new one with its name`)
-	r = adsync(environ, "bind", "tencent", "--app-id", "1", "--accounts", "all")
+	r = adsync(environ, "bind", onePlatform, "--app-id", "1", "--accounts", "all")
 	require.Equal(t, exitUsage, r.code)
-	require.Contains(t, r.stderr, "app 1 of tencent has no login yet")
+	require.Contains(t, r.stderr, "app 1 of "+onePlatform+" has no login yet")
 }
 
 func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
@@ -378,7 +384,7 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 		"failed":                         {step: store.OAuthFailed, note: "code 11012", want: "the authorisation failed: code 11012"},
 		"nobody came":                    {step: store.OAuthWaiting, left: -time.Second, want: "nobody has authorised it in time"},
 		"the code was never exchanged":   {step: store.OAuthExchanging, used: 3 * time.Minute, want: "its code was never exchanged"},
-		"the accounts were never listed": {step: store.OAuthStored, used: 4 * time.Minute, want: "not all listed within 3m0s; the task tencent.account_list lists them"},
+		"the accounts were never listed": {step: store.OAuthStored, used: 4 * time.Minute, want: "not all listed within 3m0s; the task " + onePlatform + ".account_list lists them"},
 		"nor were they, and it says why": {step: store.OAuthStored, used: 4 * time.Minute, note: "page 3 failed", want: "stored, but: page 3 failed"},
 		"the person has yet to come":     {step: store.OAuthWaiting, left: time.Minute, waits: true},
 		"the code is being exchanged":    {step: store.OAuthExchanging, left: -time.Minute, used: time.Minute, waits: true},
@@ -387,8 +393,8 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			state := secret.NewText(name)
-			require.NoError(t, s.PutOAuthState(t.Context(), state, store.OAuthState{Media: "tencent", AppID: name, RedirectURI: "https://adsync.example.com", AskedBy: "otto"}))
-			require.NoError(t, s.NoteOAuthState(t.Context(), state, store.OAuthState{Media: "tencent", Step: c.step, TokenID: 7, Note: c.note}))
+			require.NoError(t, s.PutOAuthState(t.Context(), state, store.OAuthState{Media: onePlatform, AppID: name, RedirectURI: "https://adsync.example.com", AskedBy: "otto"}))
+			require.NoError(t, s.NoteOAuthState(t.Context(), state, store.OAuthState{Media: onePlatform, Step: c.step, TokenID: 7, Note: c.note}))
 			now := time.Now()
 			err := s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?, used_at = ? WHERE app_id = ?", store.At(now.Add(c.left)), store.At(now.Add(-c.used)), name).Error
 			require.NoError(t, err)
@@ -398,7 +404,7 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 			}
 			ctx, stop := context.WithTimeout(t.Context(), patience)
 			defer stop()
-			login, err := awaitCallback(ctx, io.Discard, s, "tencent", state)
+			login, err := awaitCallback(ctx, io.Discard, s, onePlatform, state)
 			switch {
 			case c.waits:
 				require.Error(t, err)

@@ -124,12 +124,12 @@ func TestVersion(t *testing.T) {
 func TestConfigCheck_RefusesPasswordsInAddressesAndShowsNone(t *testing.T) {
 	t.Parallel()
 	for _, of := range [][2]string{
-		{"media.base_url", `{tencent: "https://otto:hunter2@api.example.com/v3.0"}`},
-		{"media.base_url", `{tencent: "https://api.example.com/v3.0?access_token=hunter2"}`},
-		{"media.base_url", `{tencent: "https://api.example.com/v3.0?of=hunter2"}`},
-		{"media.base_url", `{tencent: "https://api.example.com/v3.0#hunter2"}`},
-		{"media.base_url", `{tencent: ":hunter2@api.example.com/v3.0"}`},
-		{"media.authorise_url", `{oceanengine: "https://otto:hunter2@example.com/auth"}`},
+		{"media.base_url", `{tulip: "https://otto:hunter2@api.example.com/v3.0"}`},
+		{"media.base_url", `{tulip: "https://api.example.com/v3.0?access_token=hunter2"}`},
+		{"media.base_url", `{tulip: "https://api.example.com/v3.0?of=hunter2"}`},
+		{"media.base_url", `{tulip: "https://api.example.com/v3.0#hunter2"}`},
+		{"media.base_url", `{tulip: ":hunter2@api.example.com/v3.0"}`},
+		{"media.authorise_url", `{tulip: "https://otto:hunter2@example.com/auth"}`},
 		{"trace.endpoint", "http://otto:hunter2@otel:4318"},
 		{"broker.brokers", "otto:hunter2@kafka:9092"},
 		{"broker.brokers", ":hunter2@kafka:9092"},

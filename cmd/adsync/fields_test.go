@@ -5,13 +5,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"adsync/engine"
 	"adsync/media"
-	"adsync/media/tencent"
+	"adsync/media/wire"
 )
 
 func TestFields_AreATableForPeople(t *testing.T) {
@@ -73,7 +74,13 @@ func TestFields_AreChanged(t *testing.T) {
 	}
 	r := adsync(nil, "fields", "add", "tulip")
 	require.Equal(t, exitUsage, r.code)
-	require.Contains(t, r.stderr, "want MEDIA FIELD, such as: "+engine.PlatformNames()[0]+" order_pv")
+	require.Contains(t, r.stderr, "want MEDIA FIELD, such as: "+onePlatform+" order_pv")
+}
+
+// aCount is a figure of the reports of onePlatform that counts something: its field is also the raw tables' column.
+func aCount() string {
+	figures := engine.Platforms()[0].Reports()[0].Figures
+	return figures[slices.IndexFunc(figures, func(f wire.Figure) bool { return f.Unit == wire.Count })].Field
 }
 
 func TestFieldsBackfill_TellsOfEachDay(t *testing.T) {
@@ -82,8 +89,8 @@ func TestFieldsBackfill_TellsOfEachDay(t *testing.T) {
 	backfill := func(args ...string) result {
 		return adsync(environ, append([]string{"fields", "backfill"}, args...)...)
 	}
-	days := []string{"--from", "2026-11-20", "--to", "2026-11-21"}
-	r := backfill(append([]string{"tencent", "reg_pv"}, days...)...)
+	field, days := aCount(), []string{"--from", "2026-11-20", "--to", "2026-11-21"}
+	r := backfill(append([]string{onePlatform, field}, days...)...)
 	require.Equal(t, exitFailure, r.code)
 	require.Contains(t, r.stderr, "run `adsync migrate up`")
 	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
@@ -91,13 +98,13 @@ func TestFieldsBackfill_TellsOfEachDay(t *testing.T) {
 2026-11-20 report_hourly: 0 rows
 2026-11-21 report_daily: 0 rows
 2026-11-21 report_hourly: 0 rows
-0 rows have reg_pv now.
-`}, backfill(append([]string{"tencent", "reg_pv"}, days...)...))
+0 rows have ` + field + ` now.
+`}, backfill(append([]string{onePlatform, field}, days...)...))
 	for want, args := range map[string][]string{
-		`field "order_pv" is refused: want a figure of the package of tencent`:                append([]string{"tencent", "order_pv"}, days...),
+		`field "order_pv" is refused: want a figure of the package of ` + onePlatform:         append([]string{onePlatform, "order_pv"}, days...),
 		fmt.Sprintf(`there is no platform "myspace": want one of %v`, engine.PlatformNames()): append([]string{"myspace", "x"}, days...),
-		`--from is missing: want the first and the last day`:                                  {"tencent", "reg_pv", "--to", "2026-11-20"},
-		`want MEDIA FIELD, such as: ` + engine.PlatformNames()[0] + ` order_pv`:               {"tencent"},
+		`--from is missing: want the first and the last day`:                                  {onePlatform, field, "--to", "2026-11-20"},
+		`want MEDIA FIELD, such as: ` + onePlatform + ` order_pv`:                             {onePlatform},
 	} {
 		r := backfill(args...)
 		require.Equal(t, exitUsage, r.code, r.stderr)
@@ -110,19 +117,21 @@ func TestFieldsBackfill_FailsForValuesThatCannotBeUsed(t *testing.T) {
 	environ := sqliteEnviron(t)
 	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
 	s := openStore(t, environ)
-	require.NoError(t, s.EnsureRawTables(t.Context(), media.Tables(tencent.New())))
-	for object, row := range []string{`{"reg_pv":"x"}`, `{"reg_pv":5}`, `{"reg_pv":"-y"}`} {
-		require.NoError(t, s.Data.Writer(t.Context()).Exec(`INSERT INTO tencent_report_daily (day, account_id, level, object_id, row_json, version)
+	require.NoError(t, s.EnsureRawTables(t.Context(), media.Tables(engine.Platforms()[0])))
+	field := aCount()
+	for object, value := range []string{`"x"`, `5`, `"-y"`} {
+		row := fmt.Sprintf(`{%q: %s, "metrics": {%q: %s}}`, field, value, field, value) // the platforms' rows have figures at one of the places
+		require.NoError(t, s.Data.Writer(t.Context()).Exec(`INSERT INTO `+onePlatform+`_report_daily (day, account_id, level, object_id, row_json, version)
 VALUES ('2026-11-20', 7, 'adgroup', ?, ?, 1)`, object, row).Error)
 	}
-	r := adsync(environ, "fields", "backfill", "tencent", "reg_pv", "--from", "2026-11-20", "--to", "2026-11-21")
+	r := adsync(environ, "fields", "backfill", onePlatform, field, "--from", "2026-11-20", "--to", "2026-11-21")
 	require.Equal(t, exitFailure, r.code)
 	require.Equal(t, `2026-11-20 report_daily: 1 row, and 2 values that cannot be used
 2026-11-20 report_hourly: 0 rows
 2026-11-21 report_daily: 0 rows
 2026-11-21 report_hourly: 0 rows
-1 row has reg_pv now.
+1 row has `+field+` now.
 `, r.stdout)
-	require.Contains(t, r.stderr, `2 values of reg_pv in the JSON cannot be used, and their columns stay NULL; the first of them: account 7, level adgroup, object "0", hour 0: `)
+	require.Contains(t, r.stderr, `2 values of `+field+` in the JSON cannot be used, and their columns stay NULL; the first of them: account 7, level adgroup, object "0", hour 0: `)
 	require.Contains(t, r.stderr, "correct the package if that is wrong, and repeat this command")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
+	"adsync/engine"
 )
 
 // An operator replaces the key of a deployment that runs.
@@ -57,17 +58,17 @@ func TestKeys_AreRotatedWhileADeploymentRuns(t *testing.T) {
 	}
 	box, err := secret.NewBox(oldKey)
 	require.NoError(t, err)
-	require.Len(t, sealed(), 2)
+	require.Len(t, sealed(), len(engine.PlatformNames()))
 	for _, damaged := range []string{"k1", "k2"} {
 		text, err := box.Seal("no secret of this place", "elsewhere")
 		require.NoError(t, err)
 		text = strings.Replace(text, ":k1:", ":"+damaged+":", 1)
-		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_app SET secret = ? WHERE media = 'tencent'", text).Error)
+		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_app SET secret = ? WHERE media = ?", text, onePlatform).Error)
 		require.Equal(t, damaged, secret.KeyOf(text))
 		r = adsync(environ, "keys", "reseal")
 		require.Equal(t, exitFailure, r.code, damaged)
-		require.Contains(t, r.stderr, "of tencent: ")
+		require.Contains(t, r.stderr, "of "+onePlatform+": ")
 		require.Contains(t, r.stdout, "0 texts were sealed anew.")
 	}
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_app SET secret = '' WHERE media = 'tencent'").Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_app SET secret = '' WHERE media = ?", onePlatform).Error)
 }

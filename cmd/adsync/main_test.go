@@ -13,7 +13,25 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"adsync/engine"
+	"adsync/simulator"
 )
+
+// onePlatform is the platform of the tests that need one, whichever it is.
+var onePlatform = engine.PlatformNames()[0]
+
+// platformsAt are the platforms that a simulator at the address serves, as the setting media.base_url.
+func platformsAt(t *testing.T, address string) string {
+	t.Helper()
+	urls := map[string]string{}
+	for name, path := range simulator.Platforms() {
+		urls[name] = address + "/" + name + path
+	}
+	text, err := json.Marshal(urls)
+	require.NoError(t, err)
+	return "ADSYNC_MEDIA_BASE_URL=" + string(text)
+}
 
 // TestMain lets the test binary stand in for the program, so that tests can start it as a process.
 func TestMain(m *testing.M) {

@@ -4,13 +4,21 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
+	"net/http"
+	"slices"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/secret"
 	"adsync/base/service"
+	"adsync/engine"
+	"adsync/media"
+	"adsync/media/client"
+	"adsync/simulator"
 )
 
 const served = "simulated platforms are served"
@@ -34,19 +42,23 @@ func TestSimulate_ServesUntilASignalAndKeepsItsWorld(t *testing.T) {
 
 func TestSimulate_ServesAPlatformAloneOnAnAddressOfItsOwn(t *testing.T) {
 	t.Parallel()
-	p := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=4", "--listen-platform=tencent=127.0.0.1:0", "--listen-platform=oceanengine=127.0.0.1:0")
-	for _, want := range []struct{ media, path, call, code string }{
-		{"oceanengine", "/open_api", "/oauth2/advertiser/get/", `"code":40104`},
-		{"tencent", "/v3.0", "/adgroups/get", `"code":12000`},
-	} {
+	args := []string{"simulate", "--listen=127.0.0.1:0", "--accounts=4"}
+	for name := range simulator.Platforms() {
+		args = append(args, "--listen-platform="+name+"=127.0.0.1:0")
+	}
+	p := start(t, nil, args...)
+	together := "http://" + p.await(t, "msg", served)["addr"].(string)
+	for _, name := range slices.Sorted(maps.Keys(simulator.Platforms())) {
 		line := p.await(t, "msg", "a simulated platform is served alone")
-		require.Equal(t, want.media, line["media"])
+		require.Equal(t, name, line["media"])
 		base := line["base_url"].(string)
-		require.Equal(t, "http://"+line["addr"].(string)+want.path, base)
-		status, got := get(t, base+want.call)
-		require.Equal(t, 200, status)
-		require.Contains(t, got, want.code)
-		_, got = get(t, "http://"+line["addr"].(string)+"/_sim/credentials")
+		require.Equal(t, "http://"+line["addr"].(string)+simulator.Platforms()[name], base)
+		platform, app := engine.Platform(name), askSimulator(t, together, name)
+		transport := client.NewTransport(platform, base, http.DefaultClient)
+		tokens, err := platform.Refresh(t.Context(), transport, media.App{ID: app.id, Secret: secret.NewText(app.secret)}, app.tokens[1])
+		require.NoError(t, err, "it is this platform, which alone knows the token")
+		require.False(t, tokens.Access.IsZero())
+		_, got := get(t, "http://"+line["addr"].(string)+"/_sim/credentials")
 		require.NotContains(t, got, "secret", "a platform does not know the control API")
 	}
 	p.stop(t, syscall.SIGTERM)

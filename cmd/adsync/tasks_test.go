@@ -23,7 +23,7 @@ func deployment(t *testing.T) (environ []string, deployed, platforms *process) {
 	simulator := "http://" + platforms.await(t, "msg", served)["addr"].(string)
 	const token = "the token of otto, who is an admin"
 	environ = append(serveEnviron(t),
-		fmt.Sprintf(`ADSYNC_MEDIA_BASE_URL={"tencent": "%s/tencent/v3.0", "oceanengine": "%s/oceanengine/open_api"}`, simulator, simulator),
+		platformsAt(t, simulator),
 		`ADSYNC_API_TOKENS=[{"name": "otto", "token": "`+token+`", "role": "admin"}]`, "ADSYNC_TOKEN="+token)
 	r := adsync(environ, "bind", "--simulator", simulator)
 	require.Zero(t, r.code, r.stderr)
@@ -50,8 +50,9 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 		require.Equal(t, code, r.code, r.stdout)
 		return r.stderr
 	}
-	const name = "tencent.report_daily.second_look"
-	create := []string{"tasks", "create", "--name", name, "--media=tencent", "--handler=tencent.report_daily", "--params", `{"level": "account", "days": 3}`, "--timezone=Asia/Shanghai"}
+	report, list := onePlatform+".report_daily", onePlatform+"."+engine.Platforms()[0].Lists()[0].Name
+	name := report + ".second_look"
+	create := []string{"tasks", "create", "--name", name, "--media", onePlatform, "--handler", report, "--params", `{"level": "account", "days": 3}`, "--timezone=Asia/Shanghai"}
 
 	wrong := refused(exitUsage, append(create, "--cron=every day", "--lane=fast")...)
 	require.Contains(t, wrong, "adsync: The request has values that cannot be used:\n  cron: \"every day\" is refused: want ")
@@ -63,7 +64,7 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 
 	require.Contains(t, refused(exitUsage, "tasks", "edit", name, "--cron=every hour"), "\n  cron: \"every hour\" is refused: want ")
 	require.Equal(t, "Changed "+name+": it is off (revision 3).\n", did("tasks", "edit", name, "--cron=~ 15 * * *", "--retry-max=0"))
-	require.Contains(t, did("tasks", "create", "--name=a.warning", "--media=tencent", "--handler=tencent.adgroup", "--cron=*/7 * * * *", "--enabled=false"),
+	require.Contains(t, did("tasks", "create", "--name=a.warning", "--media", onePlatform, "--handler", list, "--cron=*/7 * * * *", "--enabled=false"),
 		"Warning: minute \"*/7\": the step 7 does not divide")
 	require.Contains(t, did("tasks", "show", "a.warning"), "Warning: minute")
 	require.Contains(t, did("tasks", "reload"), "The cron of a.warning is probably not what is meant.\nWarning: minute")
@@ -77,11 +78,11 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 	require.Contains(t, did("tasks", "enable", "a.copy"), "it runs after "+name)
 	require.Contains(t, did("tasks", "enable", name), "Switched on "+name+": it runs next at ")
 	shown := did("tasks", "show", name)
-	for _, line := range []string{"runs +~ 17 \\* \\* \\* Asia/Shanghai", "handler +tencent.report_daily of tencent", `params +{.*"level":"account".*}`, "retries +none", "fan-out +100 subtasks a second", "revision +5", "NEXT TICK"} {
+	for _, line := range []string{"runs +~ 17 \\* \\* \\* Asia/Shanghai", "handler +" + report + " of " + onePlatform, `params +{.*"level":"account".*}`, "retries +none", "fan-out +100 subtasks a second", "revision +5", "NEXT TICK"} {
 		require.Regexp(t, "(?m)^"+line+"$", shown)
 	}
 
-	require.Contains(t, refused(exitUsage, "tasks", "run", name, "--accounts=7000000"), `accounts: "7000000" is no account of tencent that is known here`)
+	require.Contains(t, refused(exitUsage, "tasks", "run", name, "--accounts=7000000"), `accounts: "7000000" is no account of `+onePlatform+` that is known here`)
 	require.Contains(t, did("tasks", "run", name, "--all", "--dry-run"), "It would be 2 subtasks of "+name+", ")
 	require.Equal(t, "There are no such runs.\n", did("runs", "list", "--task", name))
 	ran := did("tasks", "run", name, "--all", "--wait")
@@ -105,16 +106,16 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 	line := `(?m)^` + id + ` +` + one.AccountID + ` +` + regexp.QuoteMeta(one.Part) + ` +` + name + ` +` + one.Account + ` +succeeded +0 +`
 	require.Regexp(t, line, did("subtasks", "list", "--run", id, "--limit=1"))
 	require.Contains(t, did("subtasks", "list", "--run", id, "--limit=1"), "There are more")
-	require.Regexp(t, line, did("subtasks", "list", "--account=tencent/"+one.Account, "--since=1h"))
-	require.Equal(t, "There are no such subtasks.\n", did("subtasks", "list", "--account=tencent/"+one.Account, "--until=1h"))
+	require.Regexp(t, line, did("subtasks", "list", "--account="+onePlatform+"/"+one.Account, "--since=1h"))
+	require.Equal(t, "There are no such subtasks.\n", did("subtasks", "list", "--account="+onePlatform+"/"+one.Account, "--until=1h"))
 	require.Regexp(t, `(?m)^state +succeeded$`, did("subtasks", "wait", id, one.AccountID, one.Part))
 	require.Equal(t, "No subtask waits to be sent again.\n", did("subtasks", "due", "--state=deferred"))
 
-	require.Regexp(t, `(?m)^tencent daily_reports/get +app \d+ +\d+ calls per 1m0s +\d+ `, did("limits", "--media=tencent"))
+	require.Regexp(t, `(?m)^`+onePlatform+` \S+ +app \d+ +\d+ calls per 1m0s +\d+ `, did("limits", "--media", onePlatform))
 	require.Regexp(t, `(?m)^\S+ +\S+ +\S+Z +\ds ago +`+slices.Min(engine.PlatformNames())+` +important +0 +\d+ `, did("consumers"))
-	require.Regexp(t, `(?m)^tencent/`+one.Account+` +active +pulled +\d+ +ok +\d of 7 +\S+Z `, did("accounts", "list", "--media=tencent", "--login-state=ok"))
+	require.Regexp(t, `(?m)^`+onePlatform+`/`+one.Account+` +active +pulled +\d+ +ok +\d of \d+ +\S+Z `, did("accounts", "list", "--media", onePlatform, "--login-state=ok"))
 	require.Equal(t, "There are no such accounts.\n", did("accounts", "list", "--state=parked"))
-	require.Regexp(t, `(?m)^tencent +2 +`, did("overview"))
+	require.Regexp(t, `(?m)^`+onePlatform+` +2 +`, did("overview"))
 
 	// A slip by SQL.
 	require.NoError(t, openStore(t, environ).Config.Writer(t.Context()).Exec("UPDATE cron_task SET cron = 'never', revision = revision + 1 WHERE name = ?", name).Error)
@@ -161,17 +162,17 @@ func TestTasks_RefuseAWrongCommandLine(t *testing.T) {
 		"want --accounts with the platform's ids, or --all for":             {"tasks", "run", "a.task", "--wait"},
 		"--accounts and --all do not go together":                           {"tasks", "run", "a.task", "--all", "--accounts=1"},
 		"--order wants --media, or --all for all platforms":                 {"coverage", "holes", "--order"},
-		"--media and --all do not go together":                              {"coverage", "holes", "--order", "--all", "--media=tencent"},
+		"--media and --all do not go together":                              {"coverage", "holes", "--order", "--all", "--media=tulip"},
 		"want a filter, such as --task, or --all for every dead subtask":    {"dead", "redrive", "--until=24h"},
 		"--all does not go with a filter":                                   {"dead", "drop", "--all", "--task=a.task"},
-		"--task is empty: want a value":                                     {"dead", "drop", "--task=", "--media=tencent"},
+		"--task is empty: want a value":                                     {"dead", "drop", "--task=", "--media=tulip"},
 		"--dry-run and --wait do not go together":                           {"tasks", "run", "a.task", "--all", "--dry-run", "--wait"},
 		`--output is "xml": want table or json`:                             {"tasks", "run", "a.task", "--all", "--wait", "--output=xml"},
 		`want the id of a run: "adsync runs list" lists them`:               {"runs", "show"},
 		"--limit is 0: want 1 or more":                                      {"runs", "list", "--limit=0"},
 		"--dry-run and --yes do not go together":                            {"runs", "rerun", "1", "--dry-run", "--yes"},
 		"want --run ID or --account MEDIA/ACCOUNT":                          {"subtasks", "list"},
-		"want --run ID or --account MEDIA/ACCOUNT\n":                        {"subtasks", "list", "--run=1", "--account=tencent/1"},
+		"want --run ID or --account MEDIA/ACCOUNT\n":                        {"subtasks", "list", "--run=1", "--account=tulip/1"},
 		"--since and --until go with --account":                             {"subtasks", "list", "--run=1", "--since=1h"},
 		`--account is "x": want MEDIA/ACCOUNT with the platform's id`:       {"subtasks", "list", "--account=x"},
 		`want RUN ACCOUNT_ID PART, as "adsync subtasks list" shows them`:    {"subtasks", "wait", "1", "2"},
