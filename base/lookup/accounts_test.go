@@ -41,14 +41,14 @@ func setup(t *testing.T, accounts int) *testBundle {
 	_, err := b.store.PutAccounts(t.Context(), "tulip", 1, all)
 	require.NoError(t, err)
 	count := func(db *gorm.DB) {
-		if strings.Contains(db.Statement.SQL.String(), "media_account WHERE id = ") {
+		if strings.Contains(db.Statement.SQL.String(), "`media_account` WHERE id = ") {
 			b.single.Add(1)
 		}
-		if strings.Contains(db.Statement.SQL.String(), "media_account ORDER BY id") {
+		if strings.Contains(db.Statement.SQL.String(), "`media_account` ORDER BY id") {
 			b.whole.Add(1)
 		}
 	}
-	require.NoError(t, b.store.Config.Writer(t.Context()).Callback().Row().After("gorm:row").Register("count", count))
+	require.NoError(t, b.store.Config.Writer(t.Context()).Callback().Query().After("gorm:query").Register("count", count))
 	return b
 }
 

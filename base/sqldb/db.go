@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/schema"
 )
 
 // DB is one database: the writer and its readers.
@@ -30,7 +31,10 @@ func openDB(ctx context.Context, cfg Database, log *slog.Logger) (*DB, error) {
 	if cfg.Driver == SQLite {
 		slow = 0
 	}
-	gormConfig := &gorm.Config{SkipDefaultTransaction: true, DisableAutomaticPing: true, Logger: sqlLog{log: log, slow: slow, budget: &lineBudget{}}}
+	gormConfig := &gorm.Config{
+		SkipDefaultTransaction: true, DisableAutomaticPing: true, Logger: sqlLog{log: log, slow: slow, budget: &lineBudget{}},
+		QueryFields: true, NamingStrategy: schema.NamingStrategy{SingularTable: true},
+	}
 	var err error
 	if cfg.Driver == SQLite {
 		if db.writer, err = openSQLite(ctx, cfg.Writer.Reveal(), gormConfig, 1); err != nil {

@@ -50,9 +50,9 @@ type ListedAccount struct {
 	LoginName      string
 	LoginState     string // LoginNone when there is none
 	LoginReason    string
-	AccessExpires  time.Time
-	RefreshExpires time.Time
-	Bindings       []summaries.Binding // by first day; they do not overlap
+	AccessExpires  time.Time           `gorm:"column:access_expires_at;serializer:time"`
+	RefreshExpires time.Time           `gorm:"column:refresh_expires_at;serializer:time"`
+	Bindings       []summaries.Binding `gorm:"-"` // by first day; they do not overlap
 }
 
 // accountWalk is how a list of accounts goes along an index, and what it asks of each that it comes by.
@@ -125,24 +125,12 @@ func (s Lists) ListAccounts(ctx context.Context, f AccountFilter, after int64, l
 			return nil, 0, fmt.Errorf("list accounts: %w", err)
 		}
 	}
-	rows, err := s.Config.Current(ctx).Raw("SELECT "+settings.AccountColumnsOf("a")+", COALESCE(t.login, ''), COALESCE(n.name, ''), COALESCE(t.state, '"+LoginNone+"'),"+
-		" COALESCE(t.state_reason, ''), t.access_expires_at, t.refresh_expires_at"+w.from+
+	// It is SQL because each filter names the index that it walks.
+	err = s.Config.Current(ctx).Raw("SELECT "+settings.AccountColumnsOf("a")+", COALESCE(t.login, '') AS login, COALESCE(n.name, '') AS login_name,"+
+		" COALESCE(t.state, '"+LoginNone+"') AS login_state, COALESCE(t.state_reason, '') AS login_reason, t.access_expires_at, t.refresh_expires_at"+w.from+
 		" LEFT JOIN media_token t ON t.id = a.token_id LEFT JOIN media_login n ON n.token_id = a.token_id"+w.along+w.asked+
-		" ORDER BY "+w.id+" LIMIT ?", append(append(w.alongArgs, w.askedArgs...), limit+1)...).Rows()
+		" ORDER BY "+w.id+" LIMIT ?", append(append(w.alongArgs, w.askedArgs...), limit+1)...).Scan(&page).Error
 	if err != nil {
-		return nil, 0, fmt.Errorf("list accounts: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var a ListedAccount
-		var access, refresh sqldb.Time
-		if err := rows.Scan(append(a.Fields(), &a.Login, &a.LoginName, &a.LoginState, &a.LoginReason, &access, &refresh)...); err != nil {
-			return nil, 0, fmt.Errorf("list accounts: %w", err)
-		}
-		a.AccessExpires, a.RefreshExpires = access.Time, refresh.Time
-		page = append(page, a)
-	}
-	if err := sqldb.FirstError(rows.Err(), rows.Close()); err != nil {
 		return nil, 0, fmt.Errorf("list accounts: %w", err)
 	}
 	if len(page) > limit {

@@ -30,23 +30,21 @@ type Account struct {
 	Bound      bool   // false: it is known, and nothing of it is pulled until somebody binds it
 }
 
-const accountColumns = "id, media, external_id, name, token_id, tier, timezone, currency, parked, bound"
+// TableName implements schema.Tabler.
+func (Account) TableName() string { return "media_account" }
+
+// BeforeUpdate is called by gorm.
+func (Account) BeforeUpdate(tx *gorm.DB) error { return sqldb.Touch(tx) }
 
 // AccountColumnsOf are the columns of media_account under an alias.
 func AccountColumnsOf(alias string) string {
-	return alias + "." + strings.ReplaceAll(accountColumns, ", ", ", "+alias+".")
-}
-
-// Fields are where the columns of an account are read into.
-func (a *Account) Fields() []any {
-	return []any{&a.ID, &a.Media, &a.ExternalID, &a.Name, &a.TokenID, &a.Tier, &a.Timezone, &a.Currency, &a.Parked, &a.Bound}
+	return strings.ReplaceAll("#.id, #.media, #.external_id, #.name, #.token_id, #.tier, #.timezone, #.currency, #.parked, #.bound", "#", alias)
 }
 
 // Account returns an account; sql.ErrNoRows when there is none.
 func (s Accounts) Account(ctx context.Context, id int64) (Account, error) {
 	var a Account
-	err := s.Config.Writer(ctx).Raw("SELECT "+accountColumns+" FROM media_account WHERE id = ?", id).Row().Scan(a.Fields()...)
-	if err != nil {
+	if err := sqldb.One(s.Config.Writer(ctx).Where("id = ?", id), &a); err != nil {
 		return Account{}, fmt.Errorf("read account %d: %w", id, err)
 	}
 	return a, nil
@@ -75,7 +73,11 @@ func (s Accounts) PutAccounts(ctx context.Context, media string, tokenID int64, 
 }
 
 func (s Accounts) putAccounts(tx *gorm.DB, media string, tokenID int64, batch []Account, ids map[string]int64) error {
-	known, err := accountsByExternalID(tx, media, batch)
+	externalIDs := make([]string, len(batch))
+	for i, a := range batch {
+		externalIDs[i] = a.ExternalID
+	}
+	known, err := accountsByExternalID(tx, media, externalIDs)
 	if err != nil {
 		return err
 	}
@@ -99,7 +101,7 @@ func (s Accounts) putAccounts(tx *gorm.DB, media string, tokenID int64, batch []
 		if err != nil {
 			return err
 		}
-		if known, err = accountsByExternalID(tx, media, batch); err != nil {
+		if known, err = accountsByExternalID(tx, media, externalIDs); err != nil {
 			return err
 		}
 	}
@@ -111,7 +113,7 @@ func (s Accounts) putAccounts(tx *gorm.DB, media string, tokenID int64, batch []
 		}
 		ids[a.ExternalID] = have.ID
 		if a.Name != "" && have.Name != a.Name {
-			if err := tx.Exec("UPDATE media_account SET name = ?, updated_at = "+s.Config.Dialect().Now()+" WHERE id = ?", a.Name, have.ID).Error; err != nil {
+			if err := tx.Model(&have).Update("name", a.Name).Error; err != nil {
 				return err
 			}
 		}
@@ -184,25 +186,14 @@ func (s Accounts) putAccountRows(tx *gorm.DB, media string, table rawtable.Table
 	return nil
 }
 
-func accountsByExternalID(tx *gorm.DB, media string, batch []Account) (map[string]Account, error) {
-	args := make([]any, 0, len(batch)+1)
-	args = append(args, media)
-	for _, a := range batch {
-		args = append(args, a.ExternalID)
-	}
-	rows, err := tx.Raw("SELECT "+accountColumns+" FROM media_account WHERE media = ? AND external_id IN ("+
-		strings.TrimSuffix(strings.Repeat("?,", len(batch)), ",")+")", args...).Rows()
-	if err != nil {
+func accountsByExternalID(tx *gorm.DB, media string, externalIDs []string) (map[string]Account, error) {
+	var found []Account
+	if err := tx.Find(&found, "media = ? AND external_id IN ?", media, externalIDs).Error; err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	known := make(map[string]Account, len(batch))
-	for rows.Next() {
-		var a Account
-		if err := rows.Scan(a.Fields()...); err != nil {
-			return nil, err
-		}
+	known := make(map[string]Account, len(found))
+	for _, a := range found {
 		known[a.ExternalID] = a
 	}
-	return known, rows.Err()
+	return known, nil
 }

@@ -21,11 +21,7 @@ func (s Accounts) FindAccounts(ctx context.Context, media string, externalIDs []
 		return strings.ContainsFunc(id, func(r rune) bool { return r > unicode.MaxASCII })
 	})
 	for ids := range slices.Chunk(externalIDs, accountBatch) {
-		batch := make([]Account, len(ids))
-		for i, id := range ids {
-			batch[i].ExternalID = id
-		}
-		some, err := accountsByExternalID(s.Config.Writer(ctx), media, batch)
+		some, err := accountsByExternalID(s.Config.Writer(ctx), media, ids)
 		if err != nil {
 			return nil, fmt.Errorf("find %s of %s: %w", plural.Count(len(ids), "account", "accounts"), media, err)
 		}
@@ -49,7 +45,7 @@ func (s Accounts) NamedAccounts(ctx context.Context, media string, names []strin
 	medias := []string{media}
 	if media == "" {
 		medias = nil
-		if err := s.Config.Writer(ctx).Raw("SELECT DISTINCT media FROM media_account ORDER BY media").Scan(&medias).Error; err != nil {
+		if err := s.Config.Writer(ctx).Model(&Account{}).Distinct().Order("media").Pluck("media", &medias).Error; err != nil {
 			return nil, fmt.Errorf("read the platforms that have accounts: %w", err)
 		}
 	}
@@ -104,53 +100,37 @@ func (s Accounts) NamedAccounts(ctx context.Context, media string, names []strin
 // ScopeZones returns the time zones of the accounts that a fan-out over a media's tiers (none = all tiers) takes, and how many accounts
 // each has.
 func (s Accounts) ScopeZones(ctx context.Context, media string, tiers []string) (map[string]int64, error) {
-	query, args := "SELECT timezone, COUNT(*) FROM media_account WHERE media = ? AND parked = '' AND bound = 1", []any{media}
+	query := s.Config.Writer(ctx).Model(&Account{}).Where("media = ? AND parked = '' AND bound = 1", media)
 	if len(tiers) > 0 {
-		query += " AND tier IN ?"
-		args = append(args, tiers)
+		query = query.Where("tier IN ?", tiers)
 	}
-	zones := map[string]int64{}
-	rows, err := s.Config.Writer(ctx).Raw(query+" GROUP BY timezone", args...).Rows()
-	if err != nil {
+	var found []struct {
+		Timezone string
+		Accounts int64
+	}
+	if err := query.Select("timezone, COUNT(*) AS accounts").Group("timezone").Find(&found).Error; err != nil {
 		return nil, fmt.Errorf("read the time zones of %s: %w", media, err)
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var zone string
-		var n int64
-		if err := rows.Scan(&zone, &n); err != nil {
-			return nil, fmt.Errorf("read the time zones of %s: %w", media, err)
-		}
-		zones[zone] = n
+	zones := make(map[string]int64, len(found))
+	for _, f := range found {
+		zones[f.Timezone] = f.Accounts
 	}
-	return zones, rows.Err()
+	return zones, nil
 }
 
 // AccountsByID returns the accounts of our ids, as the writer holds them: what is reconciled is decided by it. Ids that are not known are left out.
 func (s Accounts) AccountsByID(ctx context.Context, ids []int64) (map[int64]Account, error) {
 	found := make(map[int64]Account, len(ids))
 	for batch := range slices.Chunk(ids, accountBatch) {
-		if err := s.readAccounts(ctx, batch, found); err != nil {
+		var some []Account
+		if err := s.Config.Writer(ctx).Find(&some, batch).Error; err != nil {
 			return nil, fmt.Errorf("find %s: %w", plural.Count(len(ids), "account", "accounts"), err)
+		}
+		for _, a := range some {
+			found[a.ID] = a
 		}
 	}
 	return found, nil
-}
-
-func (s Accounts) readAccounts(ctx context.Context, ids []int64, into map[int64]Account) error {
-	rows, err := s.Config.Writer(ctx).Raw("SELECT "+accountColumns+" FROM media_account WHERE id IN ?", ids).Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var a Account
-		if err := rows.Scan(a.Fields()...); err != nil {
-			return err
-		}
-		into[a.ID] = a
-	}
-	return rows.Err()
 }
 
 // AccountRef is what work on an account needs of it: which it is, and how it is reached and read.
@@ -177,21 +157,13 @@ func (a *Account) Ref() AccountRef {
 
 // AccountRefs returns what work needs of all accounts, by id, as they are at one moment.
 func (s Accounts) AccountRefs(ctx context.Context) ([]AccountRef, error) {
-	rows, err := s.Config.Writer(ctx).Raw("SELECT " + accountColumns + " FROM media_account ORDER BY id").Rows()
-	if err != nil {
+	var accounts []Account
+	if err := s.Config.Writer(ctx).Order("id").Find(&accounts).Error; err != nil {
 		return nil, fmt.Errorf("read all accounts: %w", err)
 	}
-	defer rows.Close()
-	var all []AccountRef
-	for rows.Next() {
-		var a Account
-		if err := rows.Scan(a.Fields()...); err != nil {
-			return nil, fmt.Errorf("read all accounts: %w", err)
-		}
-		all = append(all, a.Ref())
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read all accounts: %w", err)
+	all := make([]AccountRef, len(accounts))
+	for i := range accounts {
+		all[i] = accounts[i].Ref()
 	}
 	return all, nil
 }

@@ -47,8 +47,7 @@ func (s Tasks) Lanes(ctx context.Context) ([]Lane, error) { return lanesOf(s.Con
 
 func lanesOf(db *gorm.DB) ([]Lane, error) {
 	var lanes []Lane
-	err := db.Raw("SELECT media, name, pool_size, partitions, backlog_max, late_seconds, importance FROM lane ORDER BY media, name").Scan(&lanes).Error
-	if err != nil {
+	if err := db.Order("media, name").Find(&lanes).Error; err != nil {
 		return nil, fmt.Errorf("read lanes: %w", err)
 	}
 	return lanes, nil

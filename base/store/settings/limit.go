@@ -20,22 +20,21 @@ type LimitRow struct {
 
 // RateLimits reads all rows of rate_limit, unchecked: grant.Rules refuses the bad ones by name.
 func (s Limits) RateLimits(ctx context.Context) ([]LimitRow, error) {
-	rows, err := s.Config.Writer(ctx).Raw("SELECT id, media, endpoint, each_endpoint, scope, period_ms, calls, share, cost, costs, unit, calls_max, calendar_zone, penalty_ms, enabled FROM rate_limit ORDER BY id").Rows()
+	var rows []struct {
+		LimitRow
+		PeriodMs, PenaltyMs int64
+	}
+	err := s.Config.Writer(ctx).Table("rate_limit").Order("id").Select("id, media, endpoint, each_endpoint AS `each`, scope, period_ms, calls AS `limit`," +
+		" share, cost, costs, unit, calls_max AS limit_max, calendar_zone AS calendar, penalty_ms, enabled").Find(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read rate_limit: %w", err)
 	}
-	defer rows.Close()
-	var all []LimitRow
-	for rows.Next() {
-		var r LimitRow
-		var milliseconds, penalty int64
-		if err := rows.Scan(&r.ID, &r.Media, &r.Endpoint, &r.Each, &r.Scope, &milliseconds, &r.Limit, &r.Share, &r.Cost, &r.Costs, &r.Unit, &r.LimitMax, &r.Calendar, &penalty, &r.Enabled); err != nil {
-			return nil, fmt.Errorf("read rate_limit: %w", err)
-		}
-		r.Period, r.Penalty = time.Duration(milliseconds)*time.Millisecond, time.Duration(penalty)*time.Millisecond
-		all = append(all, r)
+	all := make([]LimitRow, len(rows))
+	for i, r := range rows {
+		r.Period, r.Penalty = time.Duration(r.PeriodMs)*time.Millisecond, time.Duration(r.PenaltyMs)*time.Millisecond
+		all[i] = r.LimitRow
 	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // AddRateLimit writes a limit, or replaces the one of the same media, endpoint, scope, period and unit.
@@ -64,23 +63,21 @@ func (s Limits) AddRateLimit(ctx context.Context, r grant.Rule) error {
 
 // LearnedLimits reads what was learned of limits that are not known.
 func (s Limits) LearnedLimits(ctx context.Context) ([]grant.Learned, error) {
-	rows, err := s.Config.Writer(ctx).Raw("SELECT media, endpoint, scope, subject, period_ms, calls, learned_at, refused, refused_at FROM rate_limit_learned").Rows()
+	var rows []struct {
+		grant.Learned
+		PeriodMs int64
+	}
+	err := s.Config.Writer(ctx).Table("rate_limit_learned").
+		Select("media, endpoint, scope, subject, period_ms, calls AS `limit`, learned_at AS at, refused, refused_at").Find(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read rate_limit_learned: %w", err)
 	}
-	defer rows.Close()
-	var all []grant.Learned
-	for rows.Next() {
-		var l grant.Learned
-		var milliseconds int64
-		var at, refusedAt sqldb.Time
-		if err := rows.Scan(&l.Media, &l.Endpoint, &l.Scope, &l.Subject, &milliseconds, &l.Limit, &at, &l.Refused, &refusedAt); err != nil {
-			return nil, fmt.Errorf("read rate_limit_learned: %w", err)
-		}
-		l.Period, l.At, l.RefusedAt = time.Duration(milliseconds)*time.Millisecond, at.Time, refusedAt.Time
-		all = append(all, l)
+	all := make([]grant.Learned, len(rows))
+	for i, l := range rows {
+		l.Period = time.Duration(l.PeriodMs) * time.Millisecond
+		all[i] = l.Learned
 	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // LearnLimit remembers what was learned of a limit, if nobody has remembered anything of it since before. It tells whether nobody had.

@@ -25,17 +25,20 @@ type Login struct {
 	Choose bool
 }
 
+// What a Login is read from, where t is media_token.
+const (
+	loginNames   = "LEFT JOIN media_login n ON n.token_id = t.id"
+	loginColumns = "t.id, t.media, t.app_id, t.login, COALESCE(n.name, '') AS name, t.state, t.state_reason, COALESCE(n.choose, 0) AS choose"
+)
+
 // Logins returns a media's logins, by id; of one app alone unless that is empty.
 func (s LoginKeys) Logins(ctx context.Context, media, appID string) ([]Login, error) {
-	query := "SELECT t.id, t.media, t.app_id, t.login, COALESCE(l.name, '') AS name, t.state, t.state_reason, COALESCE(l.choose, 0) AS choose" +
-		" FROM media_token t LEFT JOIN media_login l ON l.token_id = t.id WHERE t.media = ?"
-	args := []any{media}
+	query := s.Config.Writer(ctx).Table("media_token t").Joins(loginNames).Where("t.media = ?", media)
 	if appID != "" {
-		query += " AND t.app_id = ?"
-		args = append(args, appID)
+		query = query.Where("t.app_id = ?", appID)
 	}
 	var logins []Login
-	if err := s.Config.Writer(ctx).Raw(query+" ORDER BY t.id", args...).Scan(&logins).Error; err != nil {
+	if err := query.Select(loginColumns).Order("t.id").Find(&logins).Error; err != nil {
 		return nil, fmt.Errorf("read the logins of %s: %w", media, err)
 	}
 	return logins, nil
@@ -65,8 +68,8 @@ func (s LoginKeys) SetChoose(ctx context.Context, tokenID int64, choose bool) er
 
 // bindsNewAccounts reports whether accounts that a login is found to reach are bound at once.
 func bindsNewAccounts(tx *gorm.DB, tokenID int64) (bool, error) {
-	var waiting int
-	err := tx.Raw("SELECT COUNT(*) FROM media_login WHERE token_id = ? AND choose = 1", tokenID).Row().Scan(&waiting)
+	var waiting int64
+	err := tx.Table("media_login").Where("token_id = ? AND choose = 1", tokenID).Count(&waiting).Error
 	return waiting == 0, err
 }
 
@@ -79,62 +82,43 @@ type LoginAccount struct {
 
 // LoginAccounts returns the accounts that a login reaches, by the platform's id.
 func (s LoginKeys) LoginAccounts(ctx context.Context, tokenID int64) ([]LoginAccount, error) {
-	rows, err := s.Config.Writer(ctx).Raw("SELECT "+AccountColumnsOf("a")+", EXISTS (SELECT 1 FROM account_binding b WHERE b.account_id = a.id)"+
-		" FROM account_login l JOIN media_account a ON a.id = l.account_id WHERE l.token_id = ? AND l.gone = 0 ORDER BY a.external_id", tokenID).Rows()
+	var all []LoginAccount
+	err := s.Config.Writer(ctx).Table("account_login l").Joins("JOIN media_account a ON a.id = l.account_id").
+		Select(AccountColumnsOf("a")+", EXISTS (SELECT 1 FROM account_binding b WHERE b.account_id = a.id) AS games").
+		Where("l.token_id = ? AND l.gone = 0", tokenID).Order("a.external_id").Find(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the accounts of login %d: %w", tokenID, err)
 	}
-	defer rows.Close()
-	var all []LoginAccount
-	for rows.Next() {
-		var a LoginAccount
-		if err := rows.Scan(append(a.Fields(), &a.Games)...); err != nil {
-			return nil, fmt.Errorf("read the accounts of login %d: %w", tokenID, err)
-		}
-		all = append(all, a)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // AccountLogin is a login that reaches an account.
 type AccountLogin struct {
 	Login
-	Chosen bool // the one to pull with while it can be used
-	Gone   bool // its last whole list lacks the account
-	InUse  bool // the one that it is pulled with
-	SeenAt time.Time
+	Chosen bool      // the one to pull with while it can be used
+	Gone   bool      // its last whole list lacks the account
+	InUse  bool      // the one that it is pulled with
+	SeenAt time.Time `gorm:"serializer:time"`
 }
 
 // AccountLogins returns the logins that reach an account, by id.
 func (s LoginKeys) AccountLogins(ctx context.Context, accountID int64) ([]AccountLogin, error) {
-	rows, err := s.Config.Writer(ctx).Raw("SELECT t.id, t.media, t.app_id, t.login, COALESCE(n.name, ''), t.state, t.state_reason, COALESCE(n.choose, 0),"+
-		" l.chosen, l.gone, CASE WHEN a.token_id = t.id THEN 1 ELSE 0 END, l.seen_at FROM account_login l"+
-		" JOIN media_account a ON a.id = l.account_id JOIN media_token t ON t.id = l.token_id LEFT JOIN media_login n ON n.token_id = t.id"+
-		" WHERE l.account_id = ? ORDER BY t.id", accountID).Rows()
+	var all []AccountLogin
+	err := s.Config.Writer(ctx).Table("account_login l").Joins("JOIN media_account a ON a.id = l.account_id JOIN media_token t ON t.id = l.token_id").Joins(loginNames).
+		Select(loginColumns+", l.chosen, l.gone, CASE WHEN a.token_id = t.id THEN 1 ELSE 0 END AS in_use, l.seen_at").
+		Where("l.account_id = ?", accountID).Order("t.id").Find(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the logins of account %d: %w", accountID, err)
 	}
-	defer rows.Close()
-	var all []AccountLogin
-	for rows.Next() {
-		var l AccountLogin
-		var seen sqldb.Time
-		err := rows.Scan(&l.ID, &l.Media, &l.AppID, &l.Login.Login, &l.Name, &l.State, &l.StateReason, &l.Choose, &l.Chosen, &l.Gone, &l.InUse, &seen)
-		if err != nil {
-			return nil, fmt.Errorf("read the logins of account %d: %w", accountID, err)
-		}
-		l.SeenAt = seen.Time
-		all = append(all, l)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // ChooseLogin makes a login the one that an account is pulled with while it can be used. It must be one that reaches the
 // account.
 func (s LoginKeys) ChooseLogin(ctx context.Context, accountID, tokenID int64) error {
 	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		var reaches int
-		err := tx.Raw("SELECT COUNT(*) FROM account_login WHERE account_id = ? AND token_id = ?", accountID, tokenID).Row().Scan(&reaches)
+		var reaches int64
+		err := tx.Table("account_login").Where("account_id = ? AND token_id = ?", accountID, tokenID).Count(&reaches).Error
 		if err == nil && reaches == 0 {
 			err = fmt.Errorf("login %d does not reach it", tokenID)
 		}
@@ -185,7 +169,7 @@ func (s LoginKeys) BindAccounts(ctx context.Context, actor string, ids []int64, 
 	}
 	for batch := range slices.Chunk(ids, accountBatch) {
 		err := Edit(ctx, s.Databases, e, "media_account", batch, func(tx *gorm.DB) error {
-			return tx.Exec("UPDATE media_account SET bound = ?, updated_at = "+s.Config.Dialect().Now()+" WHERE id IN ?", bound, batch).Error
+			return tx.Model(&Account{}).Where("id IN ?", batch).Update("bound", bound).Error
 		})
 		if err != nil {
 			return fmt.Errorf("bind %s: %w", plural.Count(len(batch), "account", "accounts"), err)
@@ -205,7 +189,7 @@ func seeAccounts(d *sqldb.DB, tx *gorm.DB, tokenID int64, accounts []Account) er
 		ids[i] = a.ID
 	}
 	var have []int64
-	if err := tx.Raw("SELECT account_id FROM account_login WHERE token_id = ? AND account_id IN ?", tokenID, ids).Scan(&have).Error; err != nil {
+	if err := tx.Table("account_login").Where("token_id = ? AND account_id IN ?", tokenID, ids).Pluck("account_id", &have).Error; err != nil {
 		return err
 	}
 	rows := make([][]any, len(accounts))
@@ -241,7 +225,7 @@ func (s LoginKeys) RouteLogin(ctx context.Context, tokenID int64) error {
 // routeLogin is RouteLogin in a transaction.
 func routeLogin(d *sqldb.DB, tx *gorm.DB, tokenID int64) error {
 	var ids []int64
-	if err := tx.Raw("SELECT account_id FROM account_login WHERE token_id = ? ORDER BY account_id", tokenID).Scan(&ids).Error; err != nil {
+	if err := tx.Table("account_login").Where("token_id = ?", tokenID).Order("account_id").Pluck("account_id", &ids).Error; err != nil {
 		return err
 	}
 	return route(d, tx, ids)
@@ -279,8 +263,7 @@ func route(d *sqldb.DB, tx *gorm.DB, accountIDs []int64) error {
 			all = all[n:]
 		}
 		for tokenID, ids := range moves {
-			err := tx.Exec("UPDATE media_account SET token_id = ?, updated_at = "+d.Dialect().Now()+" WHERE id IN ?", tokenID, ids).Error
-			if err != nil {
+			if err := tx.Model(&Account{}).Where("id IN ?", ids).Update("token_id", tokenID).Error; err != nil {
 				return err
 			}
 		}

@@ -37,8 +37,9 @@ func ParkGap(n int) time.Duration {
 // ParkAccount parks an account from the moment now, and reports whether this call did it: not when it is parked already,
 // for whatever reason. Fan-outs leave it out from then on; a probe looks at it after the first gap.
 func (s Accounts) ParkAccount(ctx context.Context, id int64, reason string, now time.Time) (bool, error) {
-	res := s.Config.Writer(ctx).Exec("UPDATE media_account SET parked = ?, parked_since = ?, parked_until = ?, parked_tries = 1, unparked_at = NULL, updated_at = "+
-		s.Config.Dialect().Now()+" WHERE id = ? AND parked = ''", sqldb.Cut(reason, 512), sqldb.At(now), sqldb.At(now.Add(ParkGap(1))), id)
+	res := s.Config.Writer(ctx).Model(&Account{}).Where("id = ? AND parked = ''", id).Updates(map[string]any{
+		"parked": sqldb.Cut(reason, 512), "parked_since": sqldb.At(now), "parked_until": sqldb.At(now.Add(ParkGap(1))), "parked_tries": 1, "unparked_at": nil,
+	})
 	if res.Error != nil {
 		return false, fmt.Errorf("park account %d: %w", id, res.Error)
 	}
@@ -50,7 +51,7 @@ func (s Accounts) StillParked(ctx context.Context, ids []int64) (map[int64]bool,
 	parked := make(map[int64]bool, len(ids))
 	for some := range slices.Chunk(ids, accountBatch) {
 		var found []int64
-		if err := s.Config.Writer(ctx).Raw("SELECT id FROM media_account WHERE id IN ? AND parked <> '' AND bound = 1", some).Scan(&found).Error; err != nil {
+		if err := s.Config.Writer(ctx).Model(&Account{}).Where("id IN ? AND parked <> '' AND bound = 1", some).Pluck("id", &found).Error; err != nil {
 			return nil, fmt.Errorf("read which of %s are parked: %w", plural.Count(len(ids), "account", "accounts"), err)
 		}
 		for _, id := range found {
@@ -63,51 +64,41 @@ func (s Accounts) StillParked(ctx context.Context, ids []int64) (map[int64]bool,
 // ProbeAccount is an account that a probe looks at.
 type ProbeAccount struct {
 	Account
-	ParkedSince time.Time
+	ParkedSince time.Time `gorm:"serializer:time"`
 	ParkedTries int
 }
 
 // ParkedDue returns parked accounts of a media whose time to be probed has come, the longest due first. Those that a
 // person has parked have no such time, and those whose login is dead cannot be asked about.
 func (s Accounts) ParkedDue(ctx context.Context, media string, now time.Time, limit int) ([]ProbeAccount, error) {
-	return s.probeAccounts(ctx, "a.parked <> '' AND a.parked_until <= ? AND t.state = ? ORDER BY a.parked_until, a.id LIMIT ?", media, sqldb.At(now), TokenOK, limit)
+	return s.probeAccounts(ctx, media, limit, "a.parked_until, a.id", "a.parked <> '' AND a.parked_until <= ? AND t.state = ?", sqldb.At(now), TokenOK)
 }
 
 // Sleeping returns inactive accounts of a media, those first whose last probe is the longest ago. An account that an
 // operator has made inactive is meant to be left alone.
 func (s Accounts) Sleeping(ctx context.Context, media string, limit int) ([]ProbeAccount, error) {
-	return s.probeAccounts(ctx, "a.parked = '' AND a.tier = ? AND a.tier_by = ? AND t.state = ? ORDER BY a.probed_at, a.id LIMIT ?",
-		media, TierInactive, TierAuto, TokenOK, limit)
+	return s.probeAccounts(ctx, media, limit, "a.probed_at, a.id", "a.parked = '' AND a.tier = ? AND a.tier_by = ? AND t.state = ?",
+		TierInactive, TierAuto, TokenOK)
 }
 
 // LoginsBack returns accounts of a media that were parked for their login, and whose login can be used again.
 func (s Accounts) LoginsBack(ctx context.Context, media string, limit int) ([]ProbeAccount, error) {
-	return s.probeAccounts(ctx, "a.parked = ? AND t.state = ? ORDER BY a.id LIMIT ?", media, ParkedLogin, TokenOK, limit)
+	return s.probeAccounts(ctx, media, limit, "a.id", "a.parked = ? AND t.state = ?", ParkedLogin, TokenOK)
 }
 
-func (s Accounts) probeAccounts(ctx context.Context, where, media string, args ...any) ([]ProbeAccount, error) {
-	rows, err := s.Config.Writer(ctx).Raw("SELECT "+AccountColumnsOf("a")+", a.parked_since, a.parked_tries"+
-		" FROM media_account a JOIN media_token t ON t.id = a.token_id WHERE a.media = ? AND a.bound = 1 AND "+where, append([]any{media}, args...)...).Rows()
+func (s Accounts) probeAccounts(ctx context.Context, media string, limit int, order, where string, args ...any) ([]ProbeAccount, error) {
+	var all []ProbeAccount
+	err := s.Config.Writer(ctx).Table("media_account a").Joins("JOIN media_token t ON t.id = a.token_id").
+		Where("a.media = ? AND a.bound = 1", media).Where(where, args...).Order(order).Limit(limit).Find(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the accounts of %s to be probed: %w", media, err)
 	}
-	defer rows.Close()
-	var all []ProbeAccount
-	for rows.Next() {
-		var a ProbeAccount
-		var since sqldb.Time
-		if err := rows.Scan(append(a.Fields(), &since, &a.ParkedTries)...); err != nil {
-			return nil, fmt.Errorf("read the accounts of %s to be probed: %w", media, err)
-		}
-		a.ParkedSince = since.Time
-		all = append(all, a)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // NoteProbe says that an account was probed at the moment now, whatever came of it.
 func (s Accounts) NoteProbe(ctx context.Context, id int64, now time.Time) error {
-	err := s.Config.Writer(ctx).Exec("UPDATE media_account SET probed_at = ?, updated_at = "+s.Config.Dialect().Now()+" WHERE id = ?", sqldb.At(now), id).Error
+	err := s.Config.Writer(ctx).Model(&Account{}).Where("id = ?", id).Update("probed_at", sqldb.At(now)).Error
 	if err != nil {
 		return fmt.Errorf("note the probe of account %d: %w", id, err)
 	}
@@ -118,9 +109,9 @@ func (s Accounts) NoteProbe(ctx context.Context, id int64, now time.Time) error 
 // changes if another probe has done so meanwhile.
 func (s Accounts) PostponeProbe(ctx context.Context, a ProbeAccount, reason string, now time.Time) error {
 	tries := a.ParkedTries + 1
-	err := s.Config.Writer(ctx).Exec("UPDATE media_account SET parked = ?, parked_tries = ?, parked_until = ?, probed_at = ?, updated_at = "+s.Config.Dialect().Now()+
-		" WHERE id = ? AND parked = ? AND parked_tries = ?",
-		sqldb.Cut(reason, 512), tries, sqldb.At(now.Add(ParkGap(tries))), sqldb.At(now), a.ID, a.Parked, a.ParkedTries).Error
+	err := s.Config.Writer(ctx).Model(&Account{}).Where("id = ? AND parked = ? AND parked_tries = ?", a.ID, a.Parked, a.ParkedTries).Updates(map[string]any{
+		"parked": sqldb.Cut(reason, 512), "parked_tries": tries, "parked_until": sqldb.At(now.Add(ParkGap(tries))), "probed_at": sqldb.At(now),
+	}).Error
 	if err != nil {
 		return fmt.Errorf("postpone the probe of account %d: %w", a.ID, err)
 	}
@@ -131,7 +122,7 @@ func (s Accounts) PostponeProbe(ctx context.Context, a ProbeAccount, reason stri
 // another reason, or not at all. parked_since stays, with unparked_at beside it: between the two nothing was pulled. An
 // account that was invalid for it is active again.
 func (s Accounts) Unpark(ctx context.Context, a ProbeAccount, reason string, now time.Time) (bool, error) {
-	// The tier comes last: MySQL reads what stands before it as it was.
+	// It is SQL because the tier comes last: MySQL reads what stands before it as it was.
 	raise := "CASE WHEN tier = ? AND tier_by = ? THEN ? ELSE "
 	res := s.Config.Writer(ctx).Exec("UPDATE media_account SET parked = '', parked_until = NULL, parked_tries = 0, unparked_at = ?,"+
 		" tier_reason = "+raise+"tier_reason END, tier_since = "+raise+"tier_since END, tier = "+raise+"tier END, updated_at = "+s.Config.Dialect().Now()+
@@ -149,13 +140,14 @@ func (s Accounts) ParkDeadLogins(ctx context.Context, media string, now time.Tim
 	for {
 		// Read first, and without locks: a statement that did both would hold the rows of logins that are being refreshed.
 		var ids []int64
-		err := s.Config.Writer(ctx).Raw("SELECT a.id FROM media_account a JOIN media_token t ON t.id = a.token_id"+
-			" WHERE a.media = ? AND a.parked = '' AND a.bound = 1 AND t.state <> ? ORDER BY a.id LIMIT ?", media, TokenOK, accountBatch).Scan(&ids).Error
+		err := s.Config.Writer(ctx).Table("media_account a").Joins("JOIN media_token t ON t.id = a.token_id").
+			Where("a.media = ? AND a.parked = '' AND a.bound = 1 AND t.state <> ?", media, TokenOK).Order("a.id").Limit(accountBatch).Pluck("a.id", &ids).Error
 		if err != nil || len(ids) == 0 {
 			return parked, wrapDeadLogins(media, err)
 		}
-		res := s.Config.Writer(ctx).Exec("UPDATE media_account SET parked = ?, parked_since = ?, parked_until = NULL, parked_tries = 0, unparked_at = NULL, updated_at = "+
-			s.Config.Dialect().Now()+" WHERE id IN ? AND parked = ''", ParkedLogin, sqldb.At(now), ids)
+		res := s.Config.Writer(ctx).Model(&Account{}).Where("id IN ? AND parked = ''", ids).Updates(map[string]any{
+			"parked": ParkedLogin, "parked_since": sqldb.At(now), "parked_until": nil, "parked_tries": 0, "unparked_at": nil,
+		})
 		if res.Error != nil {
 			return parked, wrapDeadLogins(media, res.Error)
 		}

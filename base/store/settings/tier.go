@@ -28,33 +28,24 @@ const (
 type TierAccount struct {
 	ID          int64
 	Tier        string
-	By          string    // TierAuto or TierManual
-	Since       time.Time // when the tier became what it is; zero when nothing ever changed it
+	By          string    `gorm:"column:tier_by"`                    // TierAuto or TierManual
+	Since       time.Time `gorm:"column:tier_since;serializer:time"` // when the tier became what it is; zero when nothing ever changed it
 	Timezone    string
 	Parked      string
-	ParkedSince time.Time
-	LoginState  string // of the login that it is pulled with; "" when there is none
+	ParkedSince time.Time `gorm:"serializer:time"`
+	LoginState  string    // of the login that it is pulled with; "" when there is none
 }
 
 // TierAccounts returns the bound accounts of a media with an id above after, by id, as the writer holds them.
 func (s Accounts) TierAccounts(ctx context.Context, media string, after int64, limit int) ([]TierAccount, error) {
-	rows, err := s.Config.Writer(ctx).Raw("SELECT a.id, a.tier, a.tier_by, a.tier_since, a.timezone, a.parked, a.parked_since, COALESCE(t.state, '')"+
-		" FROM media_account a LEFT JOIN media_token t ON t.id = a.token_id WHERE a.media = ? AND a.bound = 1 AND a.id > ? ORDER BY a.id LIMIT ?", media, after, limit).Rows()
+	var all []TierAccount
+	err := s.Config.Writer(ctx).Table("media_account a").Joins("LEFT JOIN media_token t ON t.id = a.token_id").
+		Select("a.id, a.tier, a.tier_by, a.tier_since, a.timezone, a.parked, a.parked_since, COALESCE(t.state, '') AS login_state").
+		Where("a.media = ? AND a.bound = 1 AND a.id > ?", media, after).Order("a.id").Limit(limit).Find(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the tiers of %s: %w", media, err)
 	}
-	defer rows.Close()
-	var all []TierAccount
-	for rows.Next() {
-		var a TierAccount
-		var since, parked sqldb.Time
-		if err := rows.Scan(&a.ID, &a.Tier, &a.By, &since, &a.Timezone, &a.Parked, &parked, &a.LoginState); err != nil {
-			return nil, fmt.Errorf("read the tiers of %s: %w", media, err)
-		}
-		a.Since, a.ParkedSince = since.Time, parked.Time
-		all = append(all, a)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // TierChange is a tier that an account is to have.
@@ -85,8 +76,8 @@ func (s Accounts) SetTiers(ctx context.Context, changes []TierChange, now time.T
 	for _, k := range kinds {
 		slices.Sort(byKind[k])
 		for ids := range slices.Chunk(byKind[k], accountBatch) {
-			res := s.Config.Writer(ctx).Exec("UPDATE media_account SET tier = ?, tier_reason = ?, tier_since = ?, updated_at = "+s.Config.Dialect().Now()+
-				" WHERE id IN ? AND tier = ? AND tier_by = ?", k.to, k.reason, sqldb.At(now), ids, k.from, TierAuto)
+			res := s.Config.Writer(ctx).Model(&Account{}).Where("id IN ? AND tier = ? AND tier_by = ?", ids, k.from, TierAuto).
+				Updates(map[string]any{"tier": k.to, "tier_reason": k.reason, "tier_since": sqldb.At(now)})
 			if res.Error != nil {
 				return set, fmt.Errorf("set the tier of %s to %s: %w", plural.Count(len(ids), "account", "accounts"), k.to, res.Error)
 			}

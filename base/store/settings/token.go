@@ -20,11 +20,17 @@ const (
 
 // App is a row of media_app: a developer app of a platform.
 type App struct {
-	Media   string
-	ID      string
+	Media   string `gorm:"primaryKey"`
+	ID      string `gorm:"column:app_id;primaryKey"`
 	Secret  string // sealed
 	Enabled bool
 }
+
+// TableName implements schema.Tabler.
+func (App) TableName() string { return "media_app" }
+
+// BeforeUpdate is called by gorm.
+func (App) BeforeUpdate(tx *gorm.DB) error { return sqldb.Touch(tx) }
 
 // PutApp writes an app, or replaces the one of the same media and id.
 func (s LoginKeys) PutApp(ctx context.Context, app App) error {
@@ -43,10 +49,8 @@ func (s LoginKeys) PutApp(ctx context.Context, app App) error {
 
 // App returns an app; sql.ErrNoRows when there is none.
 func (s LoginKeys) App(ctx context.Context, media, id string) (App, error) {
-	app := App{Media: media, ID: id}
-	err := s.Config.Writer(ctx).Raw("SELECT secret, enabled FROM media_app WHERE media = ? AND app_id = ?", media, id).
-		Row().Scan(&app.Secret, &app.Enabled)
-	if err != nil {
+	var app App
+	if err := sqldb.One(s.Config.Writer(ctx).Where("media = ? AND app_id = ?", media, id), &app); err != nil {
 		return App{}, fmt.Errorf("read app %s of %s: %w", id, media, err)
 	}
 	return app, nil
@@ -58,37 +62,37 @@ type Token struct {
 	Media          string
 	AppID          string
 	Login          string
-	Access         string // sealed
-	Refresh        string // sealed
-	AccessExpires  time.Time
-	RefreshExpires time.Time
+	Access         string    `gorm:"column:access_token"`  // sealed
+	Refresh        string    `gorm:"column:refresh_token"` // sealed
+	AccessExpires  time.Time `gorm:"column:access_expires_at;serializer:time"`
+	RefreshExpires time.Time `gorm:"column:refresh_expires_at;serializer:time"`
 	// Generation rises with each new pair of tokens.
 	Generation int64
 	// IntentHolder and IntentUntil tell who is about to refresh, and until when nobody else may; IntentTries counts the
 	// tries since the last new pair.
 	IntentHolder string
-	IntentUntil  time.Time
+	IntentUntil  time.Time `gorm:"serializer:time"`
 	IntentTries  int
 	State        string
 	StateReason  string
 	// Name and Choose are for PutLogin alone: what people call the login, and whether the accounts of a new one wait for a
 	// choice.
-	Name   string
-	Choose bool
+	Name   string `gorm:"-"`
+	Choose bool   `gorm:"-"`
 }
+
+// TableName implements schema.Tabler.
+func (Token) TableName() string { return "media_token" }
+
+// BeforeUpdate is called by gorm.
+func (Token) BeforeUpdate(tx *gorm.DB) error { return sqldb.Touch(tx) }
 
 // Token returns a login's row; sql.ErrNoRows when there is none.
 func (s LoginKeys) Token(ctx context.Context, id int64) (Token, error) {
-	t := Token{ID: id}
-	var access, refresh, until sqldb.Time
-	err := s.Config.Writer(ctx).Raw("SELECT media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at,"+
-		" generation, intent_holder, intent_until, intent_tries, state, state_reason FROM media_token WHERE id = ?", id).Row().
-		Scan(&t.Media, &t.AppID, &t.Login, &t.Access, &t.Refresh, &access, &refresh,
-			&t.Generation, &t.IntentHolder, &until, &t.IntentTries, &t.State, &t.StateReason)
-	if err != nil {
+	var t Token
+	if err := sqldb.One(s.Config.Writer(ctx).Where("id = ?", id), &t); err != nil {
 		return Token{}, fmt.Errorf("read login %d: %w", id, err)
 	}
-	t.AccessExpires, t.RefreshExpires, t.IntentUntil = access.Time, refresh.Time, until.Time
 	return t, nil
 }
 
