@@ -14,6 +14,9 @@ import (
 
 func (s *sim) alter(order fields) (id string, x fault.Alteration) {
 	s.t.Helper()
+	if media, ok := order["media"].(string); ok {
+		s.spec(media)
+	}
 	order["kind"] = "alter"
 	w := s.control("POST", "faults", order)
 	require.Equal(s.t, 201, w.Code, "%s", w.Body)

@@ -46,7 +46,7 @@ func TestAuthorise_SendsTheBrowserBackWithACodeOfOneUse(t *testing.T) {
 	ocean := s.credentials("oceanengine")
 	target := s.agree("/oceanengine/openapi/audit/oauth.html", "app_id", ocean.AppID, "redirect_uri", "http://127.0.0.1:1/cb", "state", "s")
 	d := data(t, s.oceanOAuth("access_token", fields{"auth_code": target.Query().Get("auth_code")}))
-	who := data(t, s.do(oceanRequest(d["access_token"].(string), "2/user/info/", query())))
+	who := data(t, s.do(s.oceanRequest(d["access_token"].(string), "2/user/info/", query())))
 	require.Equal(t, "oceanengine-login-1", who["display_name"])
 	require.Equal(t, json.Number(s.credentials("oceanengine").Logins[0].UserID), who["id"], "credentials name a login as its authorisation does")
 	require.NotEmpty(t, who["id"])

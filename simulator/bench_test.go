@@ -85,7 +85,7 @@ func BenchmarkTencentAdgroups(b *testing.B) {
 
 func BenchmarkOceanEngineHourlyReport(b *testing.B) {
 	benchmarkCalls(b, "oceanengine", func(s *sim, a *world.Account, n int) *http.Request {
-		return oceanRequest(s.token(a), "v3.0/report/custom/get/", query("advertiser_id", idText(a.ID),
+		return s.oceanRequest(s.token(a), "v3.0/report/custom/get/", query("advertiser_id", idText(a.ID),
 			"dimensions", `["stat_time_hour","cdp_promotion_id"]`, "metrics", jsonText(wireNames("oceanengine")), "filters", "[]",
 			"order_by", `[{"field":"stat_time_hour","type":"ASC"},{"field":"cdp_promotion_id","type":"ASC"}]`,
 			"start_time", "2026-11-14 00:00:00", "end_time", "2026-11-14 23:59:59", "page", fmt.Sprint(1+n%3), "page_size", "100"))
@@ -94,7 +94,7 @@ func BenchmarkOceanEngineHourlyReport(b *testing.B) {
 
 func BenchmarkOceanEnginePromotions(b *testing.B) {
 	benchmarkCalls(b, "oceanengine", func(s *sim, a *world.Account, _ int) *http.Request {
-		return oceanRequest(s.token(a), "v3.0/promotion/list/", query("advertiser_id", idText(a.ID), "page_size", "20"))
+		return s.oceanRequest(s.token(a), "v3.0/promotion/list/", query("advertiser_id", idText(a.ID), "page_size", "20"))
 	})
 }
 

@@ -101,10 +101,8 @@ func TestFaults_CutConnections(t *testing.T) {
 
 func TestFaults_LatencyDelaysAndCloseReleases(t *testing.T) {
 	t.Parallel()
-	s, err := New(Config{Accounts: 8, Start: noon, Frozen: true})
-	require.NoError(t, err)
-	c := &sim{s, t}
-	a := c.account("oceanengine", 0)
+	c := newSim(t, Config{Accounts: 8})
+	s, a := c.Simulator, c.account("oceanengine", 0)
 	c.order("faults", fields{"kind": "latency", "ms": 1})
 	require.Equal(t, 0, code(t, c.oceanCall(a, "v3.0/promotion/list/")), "late, but right")
 	require.EqualValues(t, 1, c.askLedger().Totals.Inject)
@@ -151,7 +149,7 @@ func TestFaults_TokenDeath(t *testing.T) {
 
 	oce := s.credentials("oceanengine").Logins[0]
 	s.order("faults", fields{"kind": "token_death", "media": "oceanengine", "token": "pair"})
-	require.Equal(t, 40104, code(t, s.do(oceanRequest(oce.AccessToken, "v3.0/promotion/list/", nil))))
+	require.Equal(t, 40104, code(t, s.do(s.oceanRequest(oce.AccessToken, "v3.0/promotion/list/", nil))))
 	require.Equal(t, 40107, code(t, s.oceanOAuth("refresh_token", fields{"refresh_token": oce.RefreshToken})))
 	c := s.order("codes", fields{"media": "oceanengine", "login": "oceanengine-login-1"})["code"]
 	data(t, s.oceanOAuth("access_token", fields{"auth_code": c}))
@@ -189,7 +187,7 @@ func TestFaults_RefuseOrdersThatMakeNoSense(t *testing.T) {
 func TestFaults_LostRow(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: 40}).unlimited()
-	for _, name := range []string{"tencent", "oceanengine"} {
+	for _, name := range clients {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := s.account(name, 0)
@@ -307,7 +305,7 @@ func TestFaults_FieldsOfReportsComeAndGo(t *testing.T) {
 	}
 	require.Equal(t, 12009, code(t, tencentAsk(ten, "cost", "brand_new")))
 	require.Equal(t, 40000, code(t, oceanAsk("stat_cost", "brand_new")))
-	for _, name := range []string{"tencent", "oceanengine"} {
+	for _, name := range clients {
 		s.order("faults", fields{"kind": "add_field", "media": name, "field": "brand_new"})
 	}
 	row := data(t, tencentAsk(ten, "brand_new", "valid_click_count"))["list"].([]any)[0].(fields)

@@ -103,7 +103,7 @@ func TestFunds_DepositsDoNotMoveWithTheCorrectionsOfLaterNights(t *testing.T) {
 func TestFunds_ADayIsToldAtEightOnTheNext(t *testing.T) {
 	t.Parallel()
 	w := testWorld()
-	a := w.Account(w.Specs[1], 0)
+	a := w.Account(w.Specs[len(w.Specs)-1], 0)
 	day := world.DayOf(noon.Unix())
 	at := func(moment int64) int {
 		return len((&world.View{Now: moment, Corrections: world.NewCorrections()}).FundDays(&a, day, day+1))
@@ -204,6 +204,6 @@ func TestFunds_RefuseWhatThePlatformsRefuse(t *testing.T) {
 	require.Equal(t, 40000, code(t, s.oceanCall(o, "2/advertiser/fund/get/", "grant_type_split", "YES")))
 	other := *s.account("oceanengine", 0)
 	other.ID++
-	require.Equal(t, 40002, code(t, s.do(oceanRequest(s.token(o), "2/advertiser/fund/get/", query("advertiser_id", idText(other.ID))))))
+	require.Equal(t, 40002, code(t, s.do(s.oceanRequest(s.token(o), "2/advertiser/fund/get/", query("advertiser_id", idText(other.ID))))))
 	require.Equal(t, 12201, code(t, s.do(s.tencentRequest(s.token(a), "funds/get", query("account_id", "1")))))
 }

@@ -22,7 +22,7 @@ func TestGolden_ErrorEnvelopes(t *testing.T) {
 	require.Equal(t, "application/json;charset=utf-8", w.Header().Get("Content-Type"))
 	require.Equal(t, "Sun, 15 Nov 2026 04:34:56 GMT", w.Header().Get("Date"), "the world's time")
 
-	w = s.do(oceanRequest("x", "v3.0/promotion/list/", query("advertiser_id", "1")))
+	w = s.do(s.oceanRequest("x", "v3.0/promotion/list/", query("advertiser_id", "1")))
 	require.Equal(t, 200, w.Code)
 	v = decoded(t, w)
 	require.Contains(t, v, "request_id")

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -19,6 +20,7 @@ import (
 
 	"adsync/simulator/fault/trap"
 	"adsync/simulator/limit"
+	"adsync/simulator/platform"
 	"adsync/simulator/world"
 )
 
@@ -36,8 +38,10 @@ type sim struct {
 // ofEach is how many accounts a world has that has so many of each platform.
 func ofEach(n int) int { return n * len(platforms()) }
 
-// clients are the platforms that the tests have a client of.
-var clients = []string{"tencent", "oceanengine"}
+// clients are those of the listed platforms that the tests have a client of.
+var clients = slices.DeleteFunc([]string{"tencent", "oceanengine"}, func(media string) bool {
+	return !slices.ContainsFunc(platforms(), func(p platform.Platform) bool { return p.Spec().Name == media })
+})
 
 func newSim(t testing.TB, cfg Config) *sim {
 	t.Helper()
@@ -129,6 +133,7 @@ func query(pairs ...string) url.Values {
 
 // tencentRequest is a call with the parameters that every call has.
 func (s *sim) tencentRequest(token, path string, q url.Values) *http.Request {
+	s.spec("tencent")
 	all := query("access_token", token, "timestamp", idText(s.sim.Clock.Now().Unix()), "nonce", fmt.Sprintf("n%d", nonces.Add(1)))
 	maps.Copy(all, q)
 	return httptest.NewRequest(http.MethodGet, "/tencent/v3.0/"+path+"?"+all.Encode(), nil)
@@ -141,7 +146,8 @@ func (s *sim) tencentCall(a *world.Account, path string, pairs ...string) *httpt
 	return s.do(s.tencentRequest(s.token(a), path, q))
 }
 
-func oceanRequest(token, path string, q url.Values) *http.Request {
+func (s *sim) oceanRequest(token, path string, q url.Values) *http.Request {
+	s.spec("oceanengine")
 	r := httptest.NewRequest(http.MethodGet, "/oceanengine/open_api/"+path+"?"+q.Encode(), nil)
 	r.Header.Set("Access-Token", token)
 	return r
@@ -150,7 +156,7 @@ func oceanRequest(token, path string, q url.Values) *http.Request {
 func (s *sim) oceanCall(a *world.Account, path string, pairs ...string) *httptest.ResponseRecorder {
 	q := query(pairs...)
 	q.Set("advertiser_id", idText(a.ID))
-	return s.do(oceanRequest(s.token(a), path, q))
+	return s.do(s.oceanRequest(s.token(a), path, q))
 }
 
 // decoded reads an answer without losing digits.

@@ -33,7 +33,7 @@ func TestLedger_CountsEveryCallByWhatIsKnownOfIt(t *testing.T) {
 	}
 	s.tencentCall(two, "adgroups/get", "page", "0")
 	s.oceanCall(oce, "v3.0/promotion/list/")
-	s.do(oceanRequest("nobody", "v3.0/promotion/list/", query("advertiser_id", idText(oce.ID))))
+	s.do(s.oceanRequest("nobody", "v3.0/promotion/list/", query("advertiser_id", idText(oce.ID))))
 	s.tencentCall(one, "made/up")
 	require.EqualValues(t, 7, s.askLedger().Totals.Calls)
 	require.EqualValues(t, 3, s.askLedger("media", "tencent", "answer", "0").Totals.Calls)

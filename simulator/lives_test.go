@@ -12,7 +12,7 @@ import (
 
 func TestLife_AWokenAccountSpendsFromNowOn(t *testing.T) {
 	t.Parallel()
-	for _, media := range []string{"tencent", "oceanengine"} {
+	for _, media := range clients {
 		s := newSim(t, Config{DataDir: t.TempDir()})
 		a := s.sleeper(media)
 		today := world.DayOf(noon.Unix())

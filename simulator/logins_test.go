@@ -19,6 +19,7 @@ import (
 )
 
 func (s *sim) credentials(media string) control.AppCredentials {
+	s.spec(media)
 	var all map[string]control.Credentials
 	require.NoError(s.t, json.Unmarshal(s.control(http.MethodGet, "credentials", nil).Body.Bytes(), &all))
 	return all[media].Apps[0]
@@ -75,7 +76,7 @@ func TestLogins_OceanEngineRefreshRotates(t *testing.T) {
 	a := s.account("oceanengine", 0)
 	old := s.credentials("oceanengine").Logins[0]
 	use := func(token string) int {
-		return code(t, s.do(oceanRequest(token, "v3.0/promotion/list/", query("advertiser_id", idText(a.ID)))))
+		return code(t, s.do(s.oceanRequest(token, "v3.0/promotion/list/", query("advertiser_id", idText(a.ID)))))
 	}
 	d := data(t, s.oceanOAuth("refresh_token", fields{"refresh_token": old.RefreshToken}))
 	require.Equal(t, json.Number("86400"), d["expires_in"])
@@ -94,7 +95,7 @@ func TestLogins_TokensEndWithTheWorldsTime(t *testing.T) {
 	use := func() [2]int {
 		return [2]int{
 			code(t, s.do(s.tencentRequest(tenToken, "adgroups/get", query("account_id", idText(ten.ID))))),
-			code(t, s.do(oceanRequest(oceToken, "v3.0/promotion/list/", query("advertiser_id", idText(oce.ID))))),
+			code(t, s.do(s.oceanRequest(oceToken, "v3.0/promotion/list/", query("advertiser_id", idText(oce.ID))))),
 		}
 	}
 	require.NoError(t, s.Clock().Set(noon.Add(86_399*time.Second)))
@@ -110,7 +111,7 @@ func TestLogins_CodesWorkOnceAndNotForLong(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	consent := func(media string) string {
-		return s.order("codes", fields{"media": media, "login": media + "-login-1"})["code"].(string)
+		return s.order("codes", fields{"media": s.spec(media).Name, "login": media + "-login-1"})["code"].(string)
 	}
 	exchange := func(c string) *httptest.ResponseRecorder {
 		return s.tencentOAuth("token", "grant_type", "authorization_code", "authorization_code", c, "redirect_uri", "https://x.example/cb")
@@ -212,9 +213,9 @@ func TestLogins_AnAppIsSharedByAsManyAccountsAsAreWanted(t *testing.T) {
 		require.NoError(t, json.Unmarshal(s.control(http.MethodGet, "credentials", nil).Body.Bytes(), &all))
 		return all["tencent"].Apps
 	}
-	require.Len(t, apps(newSim(t, Config{Accounts: 16_000})), 8, "an app per thousand accounts of a platform")
+	require.Len(t, apps(newSim(t, Config{Accounts: ofEach(8000)})), 8, "an app per thousand accounts of a platform")
 
-	s := newSim(t, Config{Accounts: 16_000, AppAccounts: 8000, DataDir: dir})
+	s := newSim(t, Config{Accounts: ofEach(8000), AppAccounts: 8000, DataDir: dir})
 	one := apps(s)
 	require.Len(t, one, 1)
 	require.Len(t, one[0].Logins, 80)
@@ -224,7 +225,7 @@ func TestLogins_AnAppIsSharedByAsManyAccountsAsAreWanted(t *testing.T) {
 	require.NotZero(t, code(t, s.tencentCall(s.account("tencent", 7999), "adgroups/get")))
 
 	require.NoError(t, s.Close())
-	require.Len(t, apps(newSim(t, Config{Accounts: 16_000, DataDir: dir})), 1, "a kept world has its own number")
+	require.Len(t, apps(newSim(t, Config{Accounts: ofEach(8000), DataDir: dir})), 1, "a kept world has its own number")
 	_, err := New(Config{Accounts: 2, AppAccounts: 150})
 	require.ErrorContains(t, err, "multiple of 100")
 }

@@ -23,15 +23,15 @@ func TestOceanEngine_ChecksTheToken(t *testing.T) {
 	a, stranger := s.account("oceanengine", 0), s.account("oceanengine", 150)
 	list := "v3.0/promotion/list/"
 	own := query("advertiser_id", idText(a.ID))
-	require.Equal(t, 0, code(t, s.do(oceanRequest(s.token(a), list, own))))
-	require.Equal(t, 40104, code(t, s.do(oceanRequest("", list, own))))
-	require.Equal(t, 40104, code(t, s.do(oceanRequest("no", list, own))))
-	require.Equal(t, 40002, code(t, s.do(oceanRequest(s.token(a), list, query("advertiser_id", idText(stranger.ID))))))
-	require.Equal(t, 40000, code(t, s.do(oceanRequest(s.token(a), list, query("advertiser_id", "")))))
+	require.Equal(t, 0, code(t, s.do(s.oceanRequest(s.token(a), list, own))))
+	require.Equal(t, 40104, code(t, s.do(s.oceanRequest("", list, own))))
+	require.Equal(t, 40104, code(t, s.do(s.oceanRequest("no", list, own))))
+	require.Equal(t, 40002, code(t, s.do(s.oceanRequest(s.token(a), list, query("advertiser_id", idText(stranger.ID))))))
+	require.Equal(t, 40000, code(t, s.do(s.oceanRequest(s.token(a), list, query("advertiser_id", "")))))
 	inQuery := query("advertiser_id", idText(a.ID), "access_token", s.token(a))
-	require.Equal(t, 40104, code(t, s.do(oceanRequest("", list, inQuery))), "the token belongs in the header")
-	require.Equal(t, 40104, code(t, s.do(oceanRequest(s.token(a), "oauth2/advertiser/get/", nil))), "but here in the query")
-	w := s.do(oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a))))
+	require.Equal(t, 40104, code(t, s.do(s.oceanRequest("", list, inQuery))), "the token belongs in the header")
+	require.Equal(t, 40104, code(t, s.do(s.oceanRequest(s.token(a), "oauth2/advertiser/get/", nil))), "but here in the query")
+	w := s.do(s.oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a))))
 	require.Len(t, data(t, w)["list"], 100)
 }
 
@@ -104,12 +104,12 @@ func TestOceanEngine_RefusesBadParameters(t *testing.T) {
 			}
 		}
 		q.Set("advertiser_id", idText(a.ID))
-		w := s.do(oceanRequest(s.token(a), c.path, q))
+		w := s.do(s.oceanRequest(s.token(a), c.path, q))
 		require.Equal(t, http.StatusOK, w.Code)
 		require.Equal(t, c.want, code(t, w), "%s %v: %s", c.path, c.set, w.Body)
 	}
 	require.Equal(t, http.StatusNotFound, s.oceanCall(a, "v3.0/promotion/list").Code, "paths end with a slash")
-	r := oceanRequest(s.token(a), "v3.0/promotion/list/", nil)
+	r := s.oceanRequest(s.token(a), "v3.0/promotion/list/", nil)
 	r.Method = http.MethodDelete
 	require.Equal(t, http.StatusMethodNotAllowed, s.do(r).Code)
 }
@@ -221,9 +221,9 @@ func TestOceanEngine_WordsAreThePlatformsOwn(t *testing.T) {
 		for _, path := range []string{"v3.0/project/list/", "v3.0/promotion/list/", "2/file/image/get/", "2/file/video/get/"} {
 			check(path, data(t, s.oceanCall(a, path, "page_size", "20"))["list"])
 		}
-		check("", decoded(t, s.do(oceanRequest(s.token(a), "2/advertiser/info/", query("advertiser_ids", "["+idText(a.ID)+"]"))))["data"])
+		check("", decoded(t, s.do(s.oceanRequest(s.token(a), "2/advertiser/info/", query("advertiser_ids", "["+idText(a.ID)+"]"))))["data"])
 	}
-	check("", data(t, s.do(oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(s.account("oceanengine", 0))))))["list"])
+	check("", data(t, s.do(s.oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(s.account("oceanengine", 0))))))["list"])
 	for _, word := range []string{"gender", "image_mode", "status_second", "material_opt_status", "source", "account_type"} {
 		require.True(t, met[word], word)
 	}
@@ -234,7 +234,7 @@ func TestOceanEngine_LoginsAuthoriseContainersOfTheirAccounts(t *testing.T) {
 	s := newSim(t, Config{Accounts: ofEach(500)}).unlimited()
 	list := func(login int) []any {
 		a := s.account("oceanengine", login*100)
-		return data(t, s.do(oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a)))))["list"].([]any)
+		return data(t, s.do(s.oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a)))))["list"].([]any)
 	}
 	kinds := make([]string, 5)
 	for i := range kinds {
@@ -247,11 +247,11 @@ func TestOceanEngine_LoginsAuthoriseContainersOfTheirAccounts(t *testing.T) {
 	// Each expands to its hundred accounts, and to nothing for another login.
 	in := func(login, n int) string { return idText(1_690_000_000_000_000 + int64(login)*1000 + int64(n)) }
 	count := func(login int, path, rows string, pairs ...string) int {
-		return len(data(t, s.do(oceanRequest(s.token(s.account("oceanengine", login*100)), path, query(append(pairs, "page_size", "100")...))))[rows].([]any))
+		return len(data(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", login*100)), path, query(append(pairs, "page_size", "100")...))))[rows].([]any))
 	}
 	require.Equal(t, 100, count(3, "2/customer_center/advertiser/list/", "list", "cc_account_id", in(3, 0), "account_source", "AD"))
 	require.Equal(t, 1, count(3, "2/customer_center/advertiser/list/", "list", "cc_account_id", in(3, 0), "account_source", "LOCAL"))
-	teams := data(t, s.do(oceanRequest(s.token(s.account("oceanengine", 100)), "2/ebp/level/get/", query("enterprise_organization_id", in(1, 0)))))["sub_team"].([]any)[0].(fields)
+	teams := data(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", 100)), "2/ebp/level/get/", query("enterprise_organization_id", in(1, 0)))))["sub_team"].([]any)[0].(fields)
 	below := teams["sub_team"].([]any)[0].(fields)
 	require.Equal(t, []any{json.Number(in(1, 1)), json.Number(in(1, 2))}, []any{teams["team_id"], below["team_id"]})
 	sum := 0
@@ -261,10 +261,10 @@ func TestOceanEngine_LoginsAuthoriseContainersOfTheirAccounts(t *testing.T) {
 	require.Equal(t, 100, sum)
 	require.Equal(t, 50, count(2, "2/agent/advertiser/select/", "list", "advertiser_id", in(2, 0)))
 	require.Equal(t, 1, count(2, "2/agent/child_agent/select/", "child_agent_ids", "advertiser_id", in(2, 0)))
-	d := data(t, s.do(oceanRequest(s.token(s.account("oceanengine", 200)), "2/agent/advertiser/select/", query("advertiser_id", in(2, 1), "count", "30", "cursor", "30"))))
+	d := data(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", 200)), "2/agent/advertiser/select/", query("advertiser_id", in(2, 1), "count", "30", "cursor", "30"))))
 	require.Len(t, d["list"], 20)
 	require.Equal(t, false, d["cursor_page_info"].(fields)["has_more"])
-	require.Equal(t, 40002, code(t, s.do(oceanRequest(s.token(s.account("oceanengine", 0)), "2/agent/advertiser/select/", query("advertiser_id", in(2, 0))))))
+	require.Equal(t, 40002, code(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", 0)), "2/agent/advertiser/select/", query("advertiser_id", in(2, 0))))))
 }
 
 func TestOceanEngine_ARevokedAccountIsNoLongerValid(t *testing.T) {
@@ -273,7 +273,7 @@ func TestOceanEngine_ARevokedAccountIsNoLongerValid(t *testing.T) {
 	a := s.account("oceanengine", 1)
 	_, err := s.sim.World.Live(world.Life{Media: "oceanengine", Account: idText(a.ID), State: world.LifeRevoked})
 	require.NoError(t, err)
-	for _, x := range data(t, s.do(oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a)))))["list"].([]any) {
+	for _, x := range data(t, s.do(s.oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a)))))["list"].([]any) {
 		require.Equal(t, x.(fields)["account_id"] != json.Number(idText(a.ID)), x.(fields)["is_valid"])
 	}
 }
@@ -306,7 +306,7 @@ func TestOceanEngine_AdvertiserInfoIsAllOrNothing(t *testing.T) {
 	s := newSim(t, Config{Accounts: ofEach(200)}).unlimited()
 	a, b, stranger := s.account("oceanengine", 0), s.account("oceanengine", 99), s.account("oceanengine", 100)
 	ask := func(ids ...int64) map[string]any {
-		return decoded(t, s.do(oceanRequest(s.token(a), "2/advertiser/info/", query("advertiser_ids", jsonText(ids), "fields", `["id","name"]`))))
+		return decoded(t, s.do(s.oceanRequest(s.token(a), "2/advertiser/info/", query("advertiser_ids", jsonText(ids), "fields", `["id","name"]`))))
 	}
 	require.Equal(t, []any{
 		fields{"id": json.Number(idText(a.ID)), "name": a.Name()}, fields{"id": json.Number(idText(b.ID)), "name": b.Name()},

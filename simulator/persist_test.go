@@ -17,6 +17,7 @@ func TestPersist_AllSurvivesARestart(t *testing.T) {
 	cfg := Config{Accounts: 20, Seed: 5, Start: noon, Frozen: true, DataDir: filepath.Join(t.TempDir(), "world")}
 	first, err := New(cfg)
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, first.Close()) })
 	one := &sim{first, t}
 	a := one.account("tencent", 0)
 	data(t, one.oceanOAuth("refresh_token", fields{"refresh_token": one.credentials("oceanengine").Logins[0].RefreshToken}))

@@ -208,7 +208,7 @@ func TestTraps_SpoilAnswersOnce(t *testing.T) {
 			require.Equal(t, map[string]int{"tencent": 30021, "oceanengine": 40100}[media], code(t, w))
 		},
 	} {
-		for _, media := range []string{"tencent", "oceanengine"} {
+		for _, media := range clients {
 			t.Run(name+" of "+media, func(t *testing.T) {
 				t.Parallel()
 				s := flowing(t, name, 12, 1)

@@ -114,7 +114,7 @@ func (s *sim) info(accounts ...int) string {
 	for _, i := range accounts {
 		ids = append(ids, s.account("oceanengine", i).ID)
 	}
-	w := s.do(oceanRequest(s.token(s.account("oceanengine", 0)), "2/advertiser/info/", query("advertiser_ids", jsonText(ids))))
+	w := s.do(s.oceanRequest(s.token(s.account("oceanengine", 0)), "2/advertiser/info/", query("advertiser_ids", jsonText(ids))))
 	return fmt.Sprint(decoded(s.t, w)["code"])
 }
 
@@ -178,7 +178,7 @@ var trapsOfOne = map[string]string{
 func TestTraps_AreAllMetInAnyWorld(t *testing.T) {
 	t.Parallel()
 	for seed := range int64(2) {
-		for _, media := range []string{"tencent", "oceanengine"} {
+		for _, media := range clients {
 			s := newSim(t, Config{Accounts: 40, Seed: 100 + seed, Start: time.Date(2026, 11, 15, 0, 2, 0, 0, world.Zone)}).unlimited()
 			s.set("")
 			for _, step := range []time.Duration{6 * time.Minute, 6 * time.Minute, 2 * time.Hour, 2 * time.Hour, 2 * time.Hour} { // What shuts an endpoint does so for 5 minutes.
