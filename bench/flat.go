@@ -23,21 +23,21 @@ var flatMeasures = []measure{
 		figures: append([]figure{
 			{"flat-day-fan-out", "s", false}, {"flat-day-latency-p50", "ms", false}, {"flat-day-latency-p99", "ms", false}, {"flat-day-noop", "subtasks/s", true},
 		}, budget("flat-day-noop")...),
-		ours:   (*deployment).longDay,
-		beside: map[string]take{shortDay: (*deployment).shortDay},
+		ours:   atSize(large.longDay),
+		beside: map[string]take{shortDay: atSize(large.shortDay)},
 	},
 	{
 		id: "flat-accounts", long: true, durable: allDurable, peers: []string{fewAccounts},
 		figures: []figure{{"flat-accounts-fan-out", "µs/subtask", false}, {"flat-accounts-drain", "subtasks/s", true}},
-		ours:    (*deployment).manyAccounts,
-		beside: map[string]take{fewAccounts: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+		ours:    atSize(large.manyAccounts),
+		beside: map[string]take{fewAccounts: atSize(func(d large, ctx context.Context) (map[string]float64, error) {
 			return d.backlogged(ctx, one, d.o.accounts)
-		}},
+		})},
 	},
 	{
 		id: "flat-waiting", long: true, durable: allDurable, peers: []string{noneWaiting},
 		figures: append([]figure{{"flat-waiting-noop", "subtasks/s", true}}, budget("flat-waiting-noop")...),
-		ours:    (*deployment).manyWaiting,
+		ours:    atSize(large.manyWaiting),
 		beside: map[string]take{noneWaiting: func(d *deployment, ctx context.Context) (map[string]float64, error) {
 			return d.throughput(ctx, "flat-waiting-noop", noop)
 		}},
@@ -47,12 +47,12 @@ var flatMeasures = []measure{
 		figures: append([]figure{
 			{"flat-tasks-reload", "ms", false}, {"flat-tasks-ticks", "ms", false}, {"flat-tasks-noop", "subtasks/s", true},
 		}, budget("flat-tasks-noop")...),
-		ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+		ours: atSize(func(d large, ctx context.Context) (map[string]float64, error) {
 			return d.scheduled(ctx, d.o.flatTasks)
-		},
-		beside: map[string]take{fewTasks: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+		}),
+		beside: map[string]take{fewTasks: atSize(func(d large, ctx context.Context) (map[string]float64, error) {
 			return d.scheduled(ctx, tasksFew)
-		}},
+		})},
 	},
 }
 
@@ -81,8 +81,16 @@ const crowdFrom = 1_000_000_000
 // insertAtOnce is how many rows a statement inserts where there are millions.
 const insertAtOnce = 200_000
 
+// large is a deployment that is measured at another size than usual, and put back.
+type large struct{ *deployment }
+
+// atSize is a take of a measure of that kind.
+func atSize(measure func(large, context.Context) (map[string]float64, error)) take {
+	return func(d *deployment, ctx context.Context) (map[string]float64, error) { return measure(large{d}, ctx) }
+}
+
 // shortDay takes fan-out, latency and throughput with nothing in the day's table.
-func (d *deployment) shortDay(ctx context.Context) (map[string]float64, error) {
+func (d large) shortDay(ctx context.Context) (map[string]float64, error) {
 	if err := d.store.Data.Writer(ctx).Exec("TRUNCATE TABLE " + d.dayTable()).Error; err != nil {
 		return nil, err
 	}
@@ -93,7 +101,7 @@ func (d *deployment) shortDay(ctx context.Context) (map[string]float64, error) {
 const longDayTable = "bench_long_day"
 
 // longDay takes the same with the rows of a whole day in the table. It is filled once and then exchanged for the other by its name.
-func (d *deployment) longDay(ctx context.Context) (map[string]float64, error) {
+func (d large) longDay(ctx context.Context) (map[string]float64, error) {
 	if err := d.fillDay(ctx); err != nil {
 		return nil, err
 	}
@@ -111,12 +119,12 @@ func (d *deployment) longDay(ctx context.Context) (map[string]float64, error) {
 	return values, errors.Join(err, d.exchange(context.WithoutCancel(ctx), d.store.Data, day, longDayTable))
 }
 
-func (d *deployment) dayFigures(ctx context.Context) (map[string]float64, error) {
+func (d large) dayFigures(ctx context.Context) (map[string]float64, error) {
 	all := map[string]float64{}
 	for _, m := range []take{(*deployment).fanOut, (*deployment).latency, func(d *deployment, ctx context.Context) (map[string]float64, error) {
 		return d.throughput(ctx, "noop", noop)
 	}} {
-		values, err := m(d, ctx)
+		values, err := m(d.deployment, ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -128,16 +136,16 @@ func (d *deployment) dayFigures(ctx context.Context) (map[string]float64, error)
 }
 
 // dayTable is the log table of the present day.
-func (d *deployment) dayTable() string { return store.LogTable(task.NewRunID(d.time.Now())) }
+func (d large) dayTable() string { return store.LogTable(task.NewRunID(d.time.Now())) }
 
 // exchange gives two tables each other's name.
-func (d *deployment) exchange(ctx context.Context, db *store.DB, a, b string) error {
+func (d large) exchange(ctx context.Context, db *store.DB, a, b string) error {
 	const aside = "bench_aside"
 	return db.Writer(ctx).Exec("RENAME TABLE " + a + " TO " + aside + ", " + b + " TO " + a + ", " + aside + " TO " + b).Error
 }
 
 // counted makes sure that a query counts so many.
-func (d *deployment) counted(ctx context.Context, want int, query string, args ...any) error {
+func (d large) counted(ctx context.Context, want int, query string, args ...any) error {
 	var n int
 	if err := d.store.Data.Writer(ctx).Raw(query, args...).Row().Scan(&n); err != nil {
 		return err
@@ -150,7 +158,7 @@ func (d *deployment) counted(ctx context.Context, want int, query string, args .
 
 // fillDay makes the long table: run after run of the day so far, each with all accounts and parts, in the order of their keys and as a run of
 // ours has left its rows.
-func (d *deployment) fillDay(ctx context.Context) error {
+func (d large) fillDay(ctx context.Context) error {
 	if d.filledBelow > 0 {
 		return nil
 	}
@@ -195,7 +203,7 @@ func (d *deployment) fillDay(ctx context.Context) error {
 }
 
 // copyRow inserts a row of another table of the same columns, with some columns in its place, once for each row of what is joined.
-func (d *deployment) copyRow(ctx context.Context, into, from, where string, key int64, instead map[string]string, join string) error {
+func (d large) copyRow(ctx context.Context, into, from, where string, key int64, instead map[string]string, join string) error {
 	var columns []string
 	const query = "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ? ORDER BY ordinal_position"
 	db := d.store.Data.Writer(ctx)
@@ -214,7 +222,7 @@ func (d *deployment) copyRow(ctx context.Context, into, from, where string, key 
 
 // backlogged is how long a fan-out to all accounts of a task's media takes for each while nobody works, and how many a second are worked off
 // from such a backlog.
-func (d *deployment) backlogged(ctx context.Context, handler string, accounts int) (map[string]float64, error) {
+func (d large) backlogged(ctx context.Context, handler string, accounts int) (map[string]float64, error) {
 	began := clock.Mark()
 	run, err := d.order(ctx, handler, nil)
 	if err != nil {
@@ -252,7 +260,7 @@ func (d *deployment) backlogged(ctx context.Context, handler string, accounts in
 const crowdTable = "bench_crowd"
 
 // manyAccounts is backlogged with millions of accounts, and so of messages that wait.
-func (d *deployment) manyAccounts(ctx context.Context) (map[string]float64, error) {
+func (d large) manyAccounts(ctx context.Context) (map[string]float64, error) {
 	if err := d.fillCrowd(ctx); err != nil {
 		return nil, err
 	}
@@ -267,7 +275,7 @@ func (d *deployment) manyAccounts(ctx context.Context) (map[string]float64, erro
 	return values, errors.Join(err, d.resize(ctx, crowd, 0), d.exchange(ctx, d.store.Config, "media_account", crowdTable))
 }
 
-func (d *deployment) fillCrowd(ctx context.Context) error {
+func (d large) fillCrowd(ctx context.Context) error {
 	if d.crowded {
 		return nil
 	}
@@ -287,7 +295,7 @@ func (d *deployment) fillCrowd(ctx context.Context) error {
 }
 
 // manyWaiting is the throughput while many subtasks of another run wait for their next try, which is tomorrow's.
-func (d *deployment) manyWaiting(ctx context.Context) (values map[string]float64, err error) {
+func (d large) manyWaiting(ctx context.Context) (values map[string]float64, err error) {
 	db := d.store.Data.Writer(ctx)
 	other := task.NewRunID(d.time.Now())
 	defer func() {
@@ -318,7 +326,7 @@ const reloads = 5
 
 // scheduled is the throughput with so many other tasks, how long a reload of all takes, and how long it takes, when all of them are due at the
 // same moment, until the last one's run has ended; they have no accounts.
-func (d *deployment) scheduled(ctx context.Context, tasks int) (values map[string]float64, err error) {
+func (d large) scheduled(ctx context.Context, tasks int) (values map[string]float64, err error) {
 	config := d.store.Config.Writer(ctx)
 	err = config.Exec(fmt.Sprintf("INSERT INTO cron_task (name, media, handler, cron, lane) SELECT CONCAT('%s', seq), ?, ?, '* * * * *', ? FROM seq_1_to_%d", tickNames, tasks),
 		idle, idleNone, lane).Error
@@ -349,7 +357,7 @@ func (d *deployment) scheduled(ctx context.Context, tasks int) (values map[strin
 }
 
 // ticked waits for the ticks of the next minute and returns how many milliseconds after it the last of their runs has ended.
-func (d *deployment) ticked(ctx context.Context, tasks int) (float64, error) {
+func (d large) ticked(ctx context.Context, tasks int) (float64, error) {
 	// Not the very next one, if it is so near that the leader might not have read all tasks.
 	minute := d.time.Now().Add(20 * time.Second).Truncate(time.Minute).Add(time.Minute)
 	var all struct {
@@ -370,7 +378,7 @@ func (d *deployment) ticked(ctx context.Context, tasks int) (float64, error) {
 }
 
 // schedule has a producer lead that makes ticks, or one that does not.
-func (d *deployment) schedule(ctx context.Context, ticks bool) error {
+func (d large) schedule(ctx context.Context, ticks bool) error {
 	d.producer.Stop()
 	var err error
 	if d.producer, err = d.newProducer(ticks); err != nil {
@@ -388,18 +396,18 @@ var (
 func scaleMeasures() []measure {
 	consumers := measure{
 		id: "scale-consumers", long: true, durable: allDurable,
-		ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+		ours: atSize(func(d large, ctx context.Context) (map[string]float64, error) {
 			return d.eachOf(ctx, "consumers", scaleConsumers, d.withConsumers)
-		},
+		}),
 	}
 	for _, n := range scaleConsumers {
 		consumers.figures = append(consumers.figures, figure{fmt.Sprint("consumers-", n), "subtasks/s", true})
 	}
 	parts := measure{
 		id: "scale-partitions", long: true, durable: allDurable,
-		ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
+		ours: atSize(func(d large, ctx context.Context) (map[string]float64, error) {
 			return d.eachOf(ctx, "partitions", scalePartitions, d.withPartitions)
-		},
+		}),
 	}
 	for _, n := range scalePartitions {
 		parts.figures = append(parts.figures, figure{fmt.Sprint("partitions-", n), "subtasks/s", true})
@@ -407,7 +415,7 @@ func scaleMeasures() []measure {
 	return []measure{consumers, parts}
 }
 
-func (d *deployment) eachOf(ctx context.Context, what string, numbers []int, with func(context.Context, string, int) (map[string]float64, error)) (map[string]float64, error) {
+func (d large) eachOf(ctx context.Context, what string, numbers []int, with func(context.Context, string, int) (map[string]float64, error)) (map[string]float64, error) {
 	all := map[string]float64{}
 	for _, n := range numbers {
 		id := fmt.Sprint(what, "-", n)
@@ -421,7 +429,7 @@ func (d *deployment) eachOf(ctx context.Context, what string, numbers []int, wit
 }
 
 // withConsumers is the throughput with so many consumers, which share this process and the partitions.
-func (d *deployment) withConsumers(ctx context.Context, id string, n int) (map[string]float64, error) {
+func (d large) withConsumers(ctx context.Context, id string, n int) (map[string]float64, error) {
 	defer d.stopConsumer()
 	for range n - 1 {
 		if err := d.startConsumer(ctx); err != nil {
@@ -432,7 +440,7 @@ func (d *deployment) withConsumers(ctx context.Context, id string, n int) (map[s
 }
 
 // settled is the throughput with one consumer more, once all accounts have had a subtask, and so all partitions are worked on.
-func (d *deployment) settled(ctx context.Context, id string) (map[string]float64, error) {
+func (d large) settled(ctx context.Context, id string) (map[string]float64, error) {
 	if err := d.warmUp(ctx, one, nil); err != nil {
 		return nil, err
 	}
@@ -440,7 +448,7 @@ func (d *deployment) settled(ctx context.Context, id string) (map[string]float64
 }
 
 // withPartitions is the throughput of a lane with so many partitions.
-func (d *deployment) withPartitions(ctx context.Context, id string, n int) (values map[string]float64, err error) {
+func (d large) withPartitions(ctx context.Context, id string, n int) (values map[string]float64, err error) {
 	config := d.store.Config.Writer(ctx)
 	if err := config.Exec("INSERT INTO lane (media, name, pool_size, partitions) VALUES (?, ?, ?, ?)", platform, id, d.o.pool, n).Error; err != nil {
 		return nil, err
@@ -462,7 +470,7 @@ func (d *deployment) withPartitions(ctx context.Context, id string, n int) (valu
 }
 
 // idsOf are the tasks of some handlers.
-func (d *deployment) idsOf(handlers ...string) []int64 {
+func (d large) idsOf(handlers ...string) []int64 {
 	var ids []int64
 	for _, h := range handlers {
 		ids = append(ids, d.tasks[h])

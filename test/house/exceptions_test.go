@@ -5,6 +5,5 @@ var tables = []string{}
 
 // over holds what is over a limit for now, with its lines or methods. A count may only fall. An entry goes when its subject is within the limit.
 var over = map[string]int{
-	"bench.deployment": 57,
-	"test/chaos":       5718,
+	"test/chaos": 5718,
 }
