@@ -10,6 +10,12 @@ import (
 	"adsync/base/ratelimit"
 )
 
+// Consoler is a Platform whose developers get tokens at a console.
+type Consoler interface {
+	// Console is the address of the console.
+	Console() string
+}
+
 // Totaler is a Platform that adds up an account's figures by itself.
 type Totaler interface {
 	// Total asks for the figures of the account that api calls for, over all days of the query together, as the platform adds

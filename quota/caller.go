@@ -17,6 +17,8 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/ratelimit/grant"
 	"adsync/base/redis"
+	"adsync/simulator"
+	"adsync/simulator/platform"
 )
 
 // ready is what a caller says when it calls.
@@ -44,7 +46,10 @@ func Call(ctx context.Context, in io.Reader, out, log io.Writer) error {
 	cfg := ratelimit.DefaultConfig()
 	cfg.ArrivalSpread, cfg.Members = o.Spread, o.Members
 	logger := slog.New(slog.NewTextHandler(log, nil)).With("caller", o.Process)
-	c := &caller{Order: o, log: logger, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}, Timeout: 10 * time.Second}}
+	c := &caller{
+		Order: o, log: logger, platform: simulator.First(),
+		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}, Timeout: 10 * time.Second},
+	}
 	var all sync.WaitGroup
 	if o.Limiter == LimiterOurs || o.Limiter == LimiterPlain {
 		cfg.Plain = o.Limiter == LimiterPlain
@@ -74,10 +79,10 @@ func (o ours) Wait(ctx context.Context, c grant.Call) error {
 
 type caller struct {
 	Order
-	log    *slog.Logger
-	waiter waiter
-	http   *http.Client
-	nonce  atomic.Int64
+	log      *slog.Logger
+	platform platform.Platform
+	waiter   waiter
+	http     *http.Client
 }
 
 // want begins calls as a demand says, until ctx ends.
@@ -117,7 +122,7 @@ func (c *caller) want(ctx context.Context, d Demand) {
 }
 
 func (c *caller) call(ctx context.Context, d Demand, account string) error {
-	req, err := c.request(ctx, d, account, c.nonce.Add(1))
+	req, err := c.request(ctx, d, account)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -47,8 +46,11 @@ type Drill struct {
 	Log io.Writer
 }
 
-// callerHeader carries what a call is, beside what the platform has to know.
-const callerHeader = "X-Drill"
+// These headers carry what a call is, in addition to what the platform has to know.
+const (
+	callerHeader  = "X-Drill"
+	accountHeader = "X-Drill-Account"
+)
 
 // Play plays a scenario. It returns when all that it started has ended.
 func (d Drill) Play(ctx context.Context, s Scenario) (f Figures, err error) {
@@ -88,6 +90,7 @@ type drilled struct {
 	client  *goredis.Client
 	asked   int64 // of a Redis that is gone
 	sim     *simulator.Simulator
+	media   string // the simulated platform that is called
 	server  *http.Server
 	address string
 	tokens  []string // of the logins of the one app, each of which reaches a hundred accounts
@@ -135,14 +138,16 @@ func (w *drilled) redisAddr() string { return "127.0.0.1:" + strconv.Itoa(w.port
 
 // startPlatform serves the simulated platform with the scenario's limits.
 func (w *drilled) startPlatform() (err error) {
-	if w.sim, err = simulator.New(simulator.Config{Accounts: 2 * Accounts, AppAccounts: Accounts, Seed: 1}); err != nil {
+	all := len(simulator.Platforms())
+	if w.sim, err = simulator.New(simulator.Config{Accounts: all * Accounts, AppAccounts: Accounts, Seed: 1}); err != nil {
 		return err
 	}
+	w.media = simulator.First().Spec().Name
 	var credentials map[string]control.Credentials
 	if err := w.control(http.MethodGet, "/_sim/credentials", nil, &credentials); err != nil {
 		return err
 	}
-	for _, l := range credentials[media].Apps[0].Logins {
+	for _, l := range credentials[w.media].Apps[0].Logins {
 		w.tokens = append(w.tokens, l.AccessToken)
 	}
 	var now struct {
@@ -155,7 +160,7 @@ func (w *drilled) startPlatform() (err error) {
 		now.Rules[i].Limit = 0
 	}
 	for _, l := range w.scenario.Limits {
-		rule := limit.Rule{Media: media, Endpoint: "*", Scope: limit.ScopeApp, Seconds: int(l.Period.Seconds()), Limit: l.Calls}
+		rule := limit.Rule{Media: w.media, Endpoint: "*", Scope: limit.ScopeApp, Seconds: int(l.Period.Seconds()), Limit: l.Calls}
 		now.Rules = slices.DeleteFunc(now.Rules, func(r limit.Rule) bool {
 			return r.Media == rule.Media && r.Endpoint == rule.Endpoint && r.Scope == rule.Scope && r.Seconds == rule.Seconds
 		})
@@ -204,10 +209,10 @@ func (w *drilled) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	arrived := clock.Mark()
 	var sent int64
 	c := Arrival{At: arrived.Sub(w.began)}
+	c.Account = r.Header.Get(accountHeader)
 	if _, err := fmt.Sscanf(r.Header.Get(callerHeader), "%d %d %d", &c.Process, &c.Importance, &sent); err != nil {
 		w.check(err, "read a call's header")
 	}
-	c.Account = r.URL.Query().Get("drill_account")
 	way := arrived.Sub(time.Unix(0, sent))
 	w.mu.Lock()
 	if len(w.calls) == 0 {
@@ -224,7 +229,7 @@ func (w *drilled) refused() int64 {
 	var ledger struct {
 		Totals ledger.Counts `json:"totals"`
 	}
-	w.check(w.control(http.MethodGet, "/_sim/ledger?media="+media, nil, &ledger), "read the ledger")
+	w.check(w.control(http.MethodGet, "/_sim/ledger?media="+w.media, nil, &ledger), "read the ledger")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ledger.Totals.Calls != int64(len(w.calls)) {
@@ -372,15 +377,12 @@ func (o Order) token(account string) string {
 }
 
 // request is a call of a caller. It is of an endpoint that is cheap to answer.
-func (o Order) request(ctx context.Context, d Demand, account string, nonce int64) (*http.Request, error) {
-	query := url.Values{
-		"access_token": {o.token(account)}, "timestamp": {strconv.FormatInt(clock.System{}.Now().Unix(), 10)}, "nonce": {fmt.Sprintf("%d-%d", o.Process, nonce)},
-		"pagination_mode": {"PAGINATION_MODE_NORMAL"}, "page": {"1"}, "page_size": {"1"}, "drill_account": {account},
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+o.Platform+"/tencent/v3.0/organization_account_relation/get?"+query.Encode(), nil)
+func (c *caller) request(ctx context.Context, d Demand, account string) (*http.Request, error) {
+	req, err := c.platform.CheapCall(ctx, "http://"+c.Platform, c.token(account))
 	if err != nil {
 		return nil, err
 	}
-	req.Header.Set(callerHeader, fmt.Sprintf("%d %d %d", o.Process, d.Importance, clock.Mark().UnixNano()))
+	req.Header.Set(callerHeader, fmt.Sprintf("%d %d %d", c.Process, d.Importance, clock.Mark().UnixNano()))
+	req.Header.Set(accountHeader, account)
 	return req, nil
 }

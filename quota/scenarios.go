@@ -49,7 +49,8 @@ type Scenario struct {
 }
 
 const (
-	media = "tencent"
+	// media and endpoint are what calls are to, as the limits name them.
+	media, endpoint = "drill", "cheap"
 	// overDemand is how much more is wanted than can be had.
 	overDemand = 3
 	// mostWaiting is how many calls of a process wait at a time, at the most.
@@ -163,7 +164,7 @@ func (m *measure) figures(name string, w World) Figures {
 // demand is that of one of n processes, which together want more than there is.
 func (m *measure) demand(n int) Demand {
 	return Demand{
-		Call:       grant.Call{Media: media, Endpoint: "daily_reports/get", App: "1"},
+		Call:       grant.Call{Media: media, Endpoint: endpoint, App: "1"},
 		Importance: ratelimit.ImportanceUsual, PerSecond: overDemand * m.perSecond / float64(n), Most: mostWaiting,
 	}
 }

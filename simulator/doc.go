@@ -8,13 +8,14 @@
 //
 //   - world: what exists and what it earned: accounts, ads, figures, money, logins and their tokens, the clock.
 //   - platform: what a platform implements, and what it is given: the call, the writer of JSON, the grouping of reports.
-//   - tencent, oceanengine: the wire formats. Each knows its own units, parameters and error codes.
+//   - a package per platform: its wire format. Each knows its own units, parameters and error codes.
 //   - fault: faults that are ordered, alterations of what is served, and what springs traps; fault/trap is the catalogue of the traps.
 //   - limit: the platforms' call limits.
+//   - night: what a platform's part in the night of a demo is made of; each platform's package has its own.
 //   - ledger: the count of all calls.
 //   - control: the control API under /_sim/.
 //
-// Imports run one way: simulator → control, fault, the platforms → platform → world, ledger → limit, trap.
+// Imports run one way: simulator → control, fault, the platforms → platform → world, ledger → limit, night, trap.
 //
 // Two clocks are at work: the world's, which decides what exists, figures and the ends of tokens; and real time,
 // which limits and faults count in, since clients are paced in it.

@@ -15,6 +15,7 @@ import (
 	"adsync/simulator/control"
 	"adsync/simulator/fault"
 	"adsync/simulator/ledger"
+	"adsync/simulator/night"
 	"adsync/simulator/platform"
 	"adsync/simulator/world"
 )
@@ -106,6 +107,18 @@ func Platforms() map[string]string {
 	}
 	return paths
 }
+
+// Nights returns the platforms' parts in the night of a demo, in the order of the list.
+func Nights() []night.Platform {
+	var nights []night.Platform
+	for _, p := range platforms() {
+		nights = append(nights, p.Night())
+	}
+	return nights
+}
+
+// First returns the first platform of the list, for a program that needs any one.
+func First() platform.Platform { return platforms()[0] }
 
 // route finds the platform by the host that the request names, else by its path's prefix.
 func (s *Simulator) route(r *http.Request) (platform.Platform, string) {

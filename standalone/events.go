@@ -5,13 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
 	"adsync/base/day"
 	"adsync/base/store"
-	"adsync/media/oceanengine"
-	"adsync/media/tencent"
+	"adsync/simulator/night"
 )
 
 // event is something that a story does to the world, or to the tables.
@@ -34,64 +34,78 @@ type openEvent struct {
 	met metFunc
 }
 
-// night is the story: what the platforms' nights are made of.
-var night = storyPlan{speed: 60, scenes: []scene{
-	{at: -20 * time.Minute, title: "the evening: everything is pulled for the first time", events: []event{
-		shiftedPages(tencent.Name), shiftedPages(oceanengine.Name),
-	}},
-	{at: 0, title: "midnight: yesterday ends under the pulls", events: []event{accountFrozen}},
-	{at: 30 * time.Minute, title: "the new day's first figures, answers are cut off", events: []event{
-		fault("answer cut off", "called again", map[string]any{
-			"kind": "half_body", "media": tencent.Name, "endpoint": reportEndpoints[tencent.Name], "count": 3,
-		}),
-		accountRevoked,
-	}},
-	{at: 100 * time.Minute, title: "the look-back, and a platform that has no yesterday", events: []event{emptyYesterday, rowsLost, rowsOutOfStep, editedLate}},
-	{at: 130 * time.Minute, title: "late conversions come in, and yesterday is corrected", events: []event{corrected, takenBack, dropped}},
-	{at: 210 * time.Minute, title: "all lists are pulled anew, over a limit", events: []event{
-		fault("over the limit", "waited, at no attempt", map[string]any{
-			"kind": "over_limit", "media": tencent.Name, "endpoint": "adgroups/get", "count": 2,
-		}),
-	}},
-	{at: 260 * time.Minute, title: "tokens end before their time", events: []event{tokensDead(tencent.Name), tokensDead(oceanengine.Name)}},
-	{at: 320 * time.Minute, title: "an account is frozen no more", events: []event{accountOpened}},
-	{at: 390 * time.Minute, title: "an older answer comes late, and a platform fails", events: []event{
-		olderLast,
-		fault("server error", "tried again", map[string]any{
-			"kind": "status", "status": http.StatusServiceUnavailable, "media": oceanengine.Name, "endpoint": reportEndpoints[oceanengine.Name], "count": 4,
-		}),
-	}},
-	{at: 520 * time.Minute, title: "the morning: yesterday is pulled again, without a figure", calm: true, events: []event{metricRetired}},
-	{at: 540 * time.Minute, title: "yesterday is reconciled, rows are lost in our tables, an account goes to another game", events: []event{hole, rebound}},
-}}
+// nightOf is the story: what the platforms' nights are made of. In each scene come first what happens to all platforms, then what
+// happens to one.
+func nightOf(platforms []night.Platform) storyPlan {
+	var shifted, tokens []event
+	for _, p := range platforms {
+		shifted = append(shifted, shiftedPages(p))
+		tokens = append(tokens, tokensDead(p.Media))
+	}
+	plan := storyPlan{speed: 60, scenes: []scene{
+		{at: night.Evening, title: "the evening: everything is pulled for the first time", events: shifted},
+		{at: night.Midnight, title: "midnight: yesterday ends under the pulls"},
+		{at: night.FirstHour, title: "the new day's first figures, answers are cut off"},
+		{at: night.LookBack, title: "the look-back, and a platform that has no yesterday", events: []event{editedLate(platforms)}},
+		{at: night.LateFigures, title: "late conversions come in, and yesterday is corrected", events: []event{takenBack(platforms)}},
+		{at: night.Lists, title: "all lists are pulled anew, over a limit"},
+		{at: night.Tokens, title: "tokens end before their time", events: tokens},
+		{at: night.Opening, title: "an account is frozen no more"},
+		{at: night.OldAnswers, title: "an older answer comes late, and a platform fails", events: []event{olderLast(platforms)}},
+		{at: night.Morning, title: "the morning: yesterday is pulled again, without a figure", calm: true},
+		{at: night.Reconciling, title: "yesterday is reconciled, rows are lost in our tables, an account goes to another game"},
+	}}
+	for i := range plan.scenes {
+		sc := &plan.scenes[i]
+		for _, p := range platforms {
+			for _, e := range p.Events {
+				if e.At == sc.at {
+					sc.events = append(sc.events, ownEvent(p.Media, e))
+				}
+			}
+		}
+	}
+	return plan
+}
 
-// reportEndpoints answer the reports by which accounts are kept fresh.
-var reportEndpoints = map[string]string{tencent.Name: "hourly_reports/get", oceanengine.Name: "v3.0/report/custom/get"}
+// ownEvent is an event of one platform.
+func ownEvent(media string, e night.Event) event {
+	switch e.Kind {
+	case night.AccountFrozen:
+		return accountFrozen(media)
+	case night.AccountOpened:
+		return accountOpened(media)
+	case night.AccountRevoked:
+		return accountRevoked(media)
+	case night.EmptyYesterday:
+		return emptyYesterday(media)
+	case night.YesterdayCorrected:
+		return corrected(media)
+	case night.CreativesDropped:
+		return dropped(media, e.Gone)
+	case night.MetricRetired:
+		return metricRetired(media, e.Field)
+	case night.DayLost:
+		return hole(media)
+	case night.AccountRebound:
+		return rebound(media)
+	default:
+		return fault(media, e.Name, e.What, e.Order)
+	}
+}
 
-// fault is trouble that the simulator makes by itself, a number of times.
-func fault(name, what string, order map[string]any) event {
+// fault is trouble that the simulator makes automatically, a number of times.
+func fault(media, name, what string, order map[string]any) event {
 	return event{name: name, what: what, begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+		order = maps.Clone(order)
+		order["media"] = media
 		return p.orderFault(ctx, order)
 	}}
 }
 
-func shiftedPages(media string) event {
-	return fault("page shifted", "pulled again", map[string]any{
-		"kind": "lost_row", "media": media, "endpoint": reportEndpoints[media], "count": 2,
-	})
+func shiftedPages(p night.Platform) event {
+	return fault(p.Media, "page shifted", "pulled again", map[string]any{"kind": "lost_row", "endpoint": p.HourlyReports, "count": 2})
 }
-
-// rowsLost are rows that move while a platform's pages are read, of every query once. Its look-back is the last pull of yesterday's hours
-// until the morning, and the first of those of creatives. The platform tells no sums of its own: all that shows it is the total.
-var rowsLost = fault("last row lost", "the total tells: pulled again", map[string]any{
-	"kind": "lost_row", "media": tencent.Name, "endpoint": reportEndpoints[tencent.Name], "once": true,
-})
-
-// rowsOutOfStep are rows that are not what the platform's own sums count, in the first answer to every query. Its look-back pulls the days
-// before once: of today, the next pull would put right what a pull without sums lets through.
-var rowsOutOfStep = fault("row out of step", "its platform's own sums tell: pulled again", map[string]any{
-	"kind": "wrong_row", "media": oceanengine.Name, "endpoint": reportEndpoints[oceanengine.Name], "once": true,
-})
 
 // orderFault orders a fault; what it returns asks the simulator how often it struck.
 func (p *story) orderFault(ctx context.Context, order map[string]any) (metFunc, error) {
@@ -129,158 +143,166 @@ func (p *story) faultMet(ctx context.Context, id string) (int64, error) {
 
 // emptyYesterday is what platforms do in the early morning: success, no rows. The figures of an account's yesterday are in the
 // tables, and must stay there.
-var emptyYesterday = event{name: "empty yesterday", what: "refused: the tables keep it, and it is pulled again",
-	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
-		yesterday := p.yesterday()
-		externalID := p.firstAccount(tencent.Name)
-		_, err := p.orderFault(ctx, map[string]any{
-			"kind": "alter", "what": "day", "media": tencent.Name, "account": externalID, "level": "account", "granularity": "daily",
-			"day": yesterday,
-		})
-		if err != nil {
-			return nil, err
-		}
-		id, err := p.accountID(ctx, tencent.Name, externalID)
-		return func(ctx context.Context) (n int64, err error) {
-			const query = "SELECT COUNT(*) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND day = ? AND state = ?"
-			err = p.stack.store.Data.Writer(ctx).Raw(query, id, yesterday, store.Suspect).Row().Scan(&n)
-			return n, err
-		}, err
-	}}
+func emptyYesterday(media string) event {
+	return event{name: "empty yesterday", what: "refused: the tables keep it, and it is pulled again",
+		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+			yesterday := p.yesterday()
+			externalID := p.firstAccount(media)
+			_, err := p.orderFault(ctx, map[string]any{
+				"kind": "alter", "what": "day", "media": media, "account": externalID, "level": "account", "granularity": "daily",
+				"day": yesterday,
+			})
+			if err != nil {
+				return nil, err
+			}
+			id, err := p.accountID(ctx, media, externalID)
+			return func(ctx context.Context) (n int64, err error) {
+				const query = "SELECT COUNT(*) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND day = ? AND state = ?"
+				err = p.stack.store.Data.Writer(ctx).Raw(query, id, yesterday, store.Suspect).Row().Scan(&n)
+				return n, err
+			}, err
+		}}
+}
 
 // corrected is a correction of an account's yesterday that is published in the scene.
-var corrected = event{name: "yesterday corrected", what: "pulled by the look-back of the morning",
-	begin: func(ctx context.Context, p *story, at time.Time) (metFunc, error) {
-		yesterday := p.yesterday()
-		err := postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/truth/correct", map[string]any{
-			"media": oceanengine.Name, "account": p.firstAccount(oceanengine.Name), "from": yesterday, "to": yesterday, "percent": -8,
-			"at": at.Unix(),
-		})
-		return func(context.Context) (int64, error) { return 1, nil }, err
-	}}
+func corrected(media string) event {
+	return event{name: "yesterday corrected", what: "pulled by the look-back of the morning",
+		begin: func(ctx context.Context, p *story, at time.Time) (metFunc, error) {
+			yesterday := p.yesterday()
+			err := postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/truth/correct", map[string]any{
+				"media": media, "account": p.firstAccount(media), "from": yesterday, "to": yesterday, "percent": -8,
+				"at": at.Unix(),
+			})
+			return func(context.Context) (int64, error) { return 1, nil }, err
+		}}
+}
 
 // takenBack is an ad of an account, on each platform, whose figures of yesterday the platform takes back, all of them: too few of the
 // account's to be suspect.
-var takenBack = event{name: "ad's day taken back", what: "its rows go with the look-back of the morning", lasting: true,
-	begin: func(ctx context.Context, p *story, at time.Time) (metFunc, error) {
-		yesterday, db := p.yesterday(), p.stack.store.Data
-		type ad struct {
-			account int64
-			object  string
-		}
-		var ads []ad
-		for _, media := range []string{tencent.Name, oceanengine.Name} {
-			externalID := p.firstAccount(media)
+func takenBack(platforms []night.Platform) event {
+	return event{name: "ad's day taken back", what: "its rows go with the look-back of the morning", lasting: true,
+		begin: func(ctx context.Context, p *story, at time.Time) (metFunc, error) {
+			yesterday, db := p.yesterday(), p.stack.store.Data
+			type ad struct {
+				account int64
+				object  string
+			}
+			var ads []ad
+			for _, platform := range platforms {
+				media := platform.Media
+				externalID := p.firstAccount(media)
+				id, err := p.accountID(ctx, media, externalID)
+				if err != nil {
+					return nil, err
+				}
+				var small []string
+				const query = "SELECT object_id FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ? AND impressions > 0 AND" +
+					" 50 * cost < (SELECT SUM(cost) FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ?) ORDER BY cost DESC, object_id LIMIT 1"
+				if err := db.Writer(ctx).Raw(query, id, yesterday, id, yesterday).Scan(&small).Error; err != nil {
+					return nil, fmt.Errorf("find an ad of account %s: %w", externalID, err)
+				}
+				for _, object := range small {
+					err := postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/truth/correct", map[string]any{
+						"media": media, "account": externalID, "object": object, "from": yesterday, "to": yesterday, "percent": -100, "at": at.Unix(),
+					})
+					if err != nil {
+						return nil, err
+					}
+					ads = append(ads, ad{id, object})
+				}
+			}
+			if len(ads) == 0 {
+				return nil, nil
+			}
+			return func(ctx context.Context) (gone int64, err error) {
+				for _, x := range ads {
+					var rows int64
+					const query = "SELECT COUNT(*) FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ? AND object_id = ?"
+					if err := db.Writer(ctx).Raw(query, x.account, yesterday, x.object).Row().Scan(&rows); err != nil {
+						return gone, err
+					}
+					if rows == 0 {
+						gone++
+					}
+				}
+				return gone, nil
+			}, nil
+		}}
+}
+
+// editedLate are edits of all ads of an account, on each platform, that are shown minutes after the time that they are told with. The
+// edit of one ad has a later time, and is shown at once.
+func editedLate(platforms []night.Platform) event {
+	return event{name: "edits shown late", what: "pulls of changes reach back, and have them", lasting: true,
+		begin: func(ctx context.Context, p *story, at time.Time) (metFunc, error) {
+			told := at.Add(-20 * time.Second)
+			var counts []metFunc
+			for _, list := range platforms {
+				externalID := p.firstAccount(list.Media)
+				id, err := p.accountID(ctx, list.Media, externalID)
+				if err != nil {
+					return nil, err
+				}
+				var one string
+				data := p.stack.store.Data
+				err = data.Writer(ctx).Raw("SELECT object_id FROM "+list.Ads+" WHERE account_id = ? AND deleted_at IS NULL ORDER BY object_id LIMIT 1", id).Row().Scan(&one)
+				if err != nil {
+					return nil, fmt.Errorf("find an ad of account %s: %w", externalID, err)
+				}
+				for _, order := range []map[string]any{
+					{"at": told.Unix(), "shown": at.Add(5 * time.Minute).Unix()},
+					{"at": told.Add(10 * time.Second).Unix(), "object": one},
+				} {
+					order["media"], order["account"], order["percent"] = list.Media, externalID, 10
+					if err := postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/edits", order); err != nil {
+						return nil, err
+					}
+				}
+				counts = append(counts, func(ctx context.Context) (n int64, err error) {
+					query := "SELECT COUNT(*) FROM " + list.Ads + " WHERE account_id = ? AND " + list.Modified + " = ?"
+					err = data.Writer(ctx).Raw(query, id, store.At(told)).Row().Scan(&n)
+					return n, err
+				})
+			}
+			return func(ctx context.Context) (n int64, err error) {
+				for _, count := range counts {
+					seen, err := count(ctx)
+					if n += seen; err != nil {
+						return n, err
+					}
+				}
+				return n, nil
+			}, nil
+		}}
+}
+
+// dropped are creatives that are taken out of all ads of an account. The platform no longer lists them, and reports no time of it. gone
+// counts the rows that are marked as deleted.
+func dropped(media, gone string) event {
+	return event{name: "creatives taken out", what: "missed by the full pull of the night, and marked as deleted", lasting: true,
+		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+			data, externalID := p.stack.store.Data, p.firstAccount(media)
 			id, err := p.accountID(ctx, media, externalID)
 			if err != nil {
 				return nil, err
 			}
-			var small []string
-			const query = "SELECT object_id FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ? AND impressions > 0 AND" +
-				" 50 * cost < (SELECT SUM(cost) FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ?) ORDER BY cost DESC, object_id LIMIT 1"
-			if err := db.Writer(ctx).Raw(query, id, yesterday, id, yesterday).Scan(&small).Error; err != nil {
-				return nil, fmt.Errorf("find an ad of account %s: %w", externalID, err)
+			count := func(ctx context.Context) (n int64, err error) {
+				err = data.Writer(ctx).Raw(gone, id).Row().Scan(&n)
+				return n, err
 			}
-			for _, object := range small {
-				err := postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/truth/correct", map[string]any{
-					"media": media, "account": externalID, "object": object, "from": yesterday, "to": yesterday, "percent": -100, "at": at.Unix(),
-				})
-				if err != nil {
-					return nil, err
-				}
-				ads = append(ads, ad{id, object})
-			}
-		}
-		if len(ads) == 0 {
-			return nil, nil
-		}
-		return func(ctx context.Context) (gone int64, err error) {
-			for _, x := range ads {
-				var rows int64
-				const query = "SELECT COUNT(*) FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ? AND object_id = ?"
-				if err := db.Writer(ctx).Raw(query, x.account, yesterday, x.object).Row().Scan(&rows); err != nil {
-					return gone, err
-				}
-				if rows == 0 {
-					gone++
-				}
-			}
-			return gone, nil
-		}, nil
-	}}
-
-// editedLate are edits of all ads of an account, on each platform, that are shown minutes after the time that they are told with. The
-// edit of one ad has a later time, and is shown at once.
-var editedLate = event{name: "edits shown late", what: "pulls of changes reach back, and have them", lasting: true,
-	begin: func(ctx context.Context, p *story, at time.Time) (metFunc, error) {
-		told := at.Add(-20 * time.Second)
-		var counts []metFunc
-		for _, list := range []struct{ media, table, modified string }{
-			{tencent.Name, "tencent_adgroup", "last_modified_time"}, {oceanengine.Name, "oceanengine_promotion", "promotion_modify_time"},
-		} {
-			externalID := p.firstAccount(list.media)
-			id, err := p.accountID(ctx, list.media, externalID)
+			before, err := count(ctx)
 			if err != nil {
 				return nil, err
 			}
-			var one string
-			data := p.stack.store.Data
-			err = data.Writer(ctx).Raw("SELECT object_id FROM "+list.table+" WHERE account_id = ? AND deleted_at IS NULL ORDER BY object_id LIMIT 1", id).Row().Scan(&one)
-			if err != nil {
-				return nil, fmt.Errorf("find an ad of account %s: %w", externalID, err)
-			}
-			for _, order := range []map[string]any{
-				{"at": told.Unix(), "shown": at.Add(5 * time.Minute).Unix()},
-				{"at": told.Add(10 * time.Second).Unix(), "object": one},
-			} {
-				order["media"], order["account"], order["percent"] = list.media, externalID, 10
-				if err := postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/edits", order); err != nil {
-					return nil, err
-				}
-			}
-			counts = append(counts, func(ctx context.Context) (n int64, err error) {
-				query := "SELECT COUNT(*) FROM " + list.table + " WHERE account_id = ? AND " + list.modified + " = ?"
-				err = data.Writer(ctx).Raw(query, id, store.At(told)).Row().Scan(&n)
-				return n, err
+			err = postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/edits", map[string]any{
+				"media": media, "account": externalID, "drop_creatives": true,
 			})
-		}
-		return func(ctx context.Context) (n int64, err error) {
-			for _, count := range counts {
-				seen, err := count(ctx)
-				if n += seen; err != nil {
-					return n, err
-				}
-			}
-			return n, nil
-		}, nil
-	}}
-
-// dropped are creatives that are taken out of all ads of an account. Ocean Engine lists them no more, and tells no time of it.
-var dropped = event{name: "creatives taken out", what: "missed by the full pull of the night, and marked as deleted", lasting: true,
-	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
-		data, externalID := p.stack.store.Data, p.firstAccount(oceanengine.Name)
-		id, err := p.accountID(ctx, oceanengine.Name, externalID)
-		if err != nil {
-			return nil, err
-		}
-		const query = "SELECT COUNT(*) FROM oceanengine_promotion_material m JOIN oceanengine_promotion p ON p.account_id = m.account_id" +
-			" AND p.object_id = m.promotion_id WHERE m.account_id = ? AND p.deleted_at IS NULL AND m.deleted_at IS NOT NULL"
-		count := func(ctx context.Context) (n int64, err error) {
-			err = data.Writer(ctx).Raw(query, id).Row().Scan(&n)
-			return n, err
-		}
-		before, err := count(ctx)
-		if err != nil {
-			return nil, err
-		}
-		err = postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/edits", map[string]any{
-			"media": oceanengine.Name, "account": externalID, "drop_creatives": true,
-		})
-		return func(ctx context.Context) (int64, error) {
-			n, err := count(ctx)
-			return n - before, err
-		}, err
-	}}
+			return func(ctx context.Context) (int64, error) {
+				n, err := count(ctx)
+				return n - before, err
+			}, err
+		}}
+}
 
 // tokensDead ends the access tokens of all of a platform's logins.
 func tokensDead(media string) event {
@@ -303,109 +325,120 @@ func tokensDead(media string) event {
 	return event{name: "token died", what: "refreshed once, the calls go on", begin: begin}
 }
 
-// rebound is an operator who finds that an account was bound to the wrong game. Nothing else may have its old days summed up anew
-// afterwards, or nobody would see that the rebinding did not: no account of its platform is opened, and what is pulled weekly has been.
-var rebound = event{name: "account rebound", what: "the summaries of all its days follow", lasting: true,
-	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
-		s := p.stack.store
-		id, err := p.accountID(ctx, oceanengine.Name, p.firstAccount(oceanengine.Name))
-		if err != nil {
-			return nil, err
-		}
-		var before string
-		err = s.Config.Writer(ctx).Raw("SELECT game FROM account_binding WHERE account_id = ?", id).Row().Scan(&before)
-		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return nil, err
-		}
-		next := games[0].code
-		if next == before {
-			next = games[1].code
-		}
-		table := store.Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}
-		err = s.Config.Upsert(s.Config.Writer(ctx), table, [][]any{{id, day.Day("2020-01-01"), day.Day("9999-12-31"), next, systems[0]}})
-		return func(ctx context.Context) (n int64, err error) {
-			err = s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM binding_applied WHERE account_id = ? AND game = ?", id, next).Row().Scan(&n)
-			return n, err
-		}, err
-	}}
-
-// hole is a day of an account that our own tables lose, with what they know of it. The look-backs have pulled it, and none comes any more.
-var hole = event{name: "day lost from the tables", what: "found by coverage, and filled", lasting: true,
-	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
-		s := p.stack.store
-		id, err := p.accountID(ctx, tencent.Name, p.firstAccount(tencent.Name))
-		if err != nil {
-			return nil, err
-		}
-		lost := day.Of(p.midnight, worldZone).Add(-3)
-		const ofDay = " WHERE account_id = ? AND level = 'account' AND day = ?"
-		const coverage = " FROM coverage" + ofDay + " AND report = 'report_daily'"
-		for _, statement := range []string{"DELETE FROM tencent_report_daily" + ofDay, "DELETE FROM report_daily" + ofDay, "DELETE" + coverage} {
-			if err := s.Data.Writer(ctx).Exec(statement, id, lost).Error; err != nil {
+// rebound is an operator who finds that an account was bound to the wrong game.
+func rebound(media string) event {
+	return event{name: "account rebound", what: "the summaries of all its days follow", lasting: true,
+		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+			s := p.stack.store
+			id, err := p.accountID(ctx, media, p.firstAccount(media))
+			if err != nil {
 				return nil, err
 			}
-		}
-		return func(ctx context.Context) (n int64, err error) {
-			err = s.Data.Writer(ctx).Raw("SELECT COUNT(*)"+coverage+" AND complete_version > 0", id, lost).Row().Scan(&n)
-			return n, err
-		}, err
-	}}
-
-// accountFrozen is an account that its platform closes for a while.
-var accountFrozen = event{name: "account frozen", what: "parked, with the platform's words: nothing of it is pulled",
-	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
-		return p.closeAccount(ctx, tencent.Name, "frozen")
-	}}
-
-// accountRevoked is an account for which a login has no permission any more, and gets none.
-var accountRevoked = event{name: "permission revoked", what: "parked, with the platform's words: its figures stay as they are",
-	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
-		return p.closeAccount(ctx, oceanengine.Name, "revoked")
-	}}
-
-// accountOpened is the end of what accountFrozen began.
-var accountOpened = event{name: "account frozen no more", what: "found by the probe, and its missed days are pulled", lasting: true,
-	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
-		externalID, id, err := p.otherAccount(ctx, tencent.Name)
-		if err != nil || id == 0 {
-			return nil, err
-		}
-		// What was pulled whole of the day that ended while it was frozen.
-		pulled := func(ctx context.Context) (version int64, err error) {
-			const query = "SELECT COALESCE(MAX(complete_version), 0) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND level = 'account' AND day = ?"
-			err = p.stack.store.Data.Writer(ctx).Raw(query, id, p.yesterday()).Row().Scan(&version)
-			return version, err
-		}
-		before, err := pulled(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return func(ctx context.Context) (int64, error) {
-			account, err := p.stack.store.Account(ctx, id)
-			if err != nil || account.Parked != "" {
-				return 0, err
+			var before string
+			err = s.Config.Writer(ctx).Raw("SELECT game FROM account_binding WHERE account_id = ?", id).Row().Scan(&before)
+			if err != nil && !errors.Is(err, sql.ErrNoRows) {
+				return nil, err
 			}
-			if now, err := pulled(ctx); err != nil || now == before {
-				return 0, err
+			next := games[0].code
+			if next == before {
+				next = games[1].code
 			}
-			return 1, nil
-		}, p.orderLife(ctx, tencent.Name, externalID, "open")
-	}}
+			table := store.Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}
+			err = s.Config.Upsert(s.Config.Writer(ctx), table, [][]any{{id, day.Day("2020-01-01"), day.Day("9999-12-31"), next, systems[0]}})
+			return func(ctx context.Context) (n int64, err error) {
+				err = s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM binding_applied WHERE account_id = ? AND game = ?", id, next).Row().Scan(&n)
+				return n, err
+			}, err
+		}}
+}
 
-// metricRetired is a figure that a platform's reports do not know any more.
-var metricRetired = event{name: "metric retired", what: "its reports go on without it, and its columns are NULL",
-	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
-		_, err := p.orderFault(ctx, map[string]any{"kind": "retire_field", "media": tencent.Name, "field": "reg_pv"})
-		return func(ctx context.Context) (n int64, err error) {
-			fields, err := p.stack.store.ReportFields(ctx, tencent.Name)
-			for _, f := range fields {
-				if f.State == store.FieldRetired {
-					n++ // A report at a level.
+// hole is a day of an account that our own tables lose, with what they know of it. The look-backs have pulled it, and none comes any more.
+func hole(media string) event {
+	return event{name: "day lost from the tables", what: "found by coverage, and filled", lasting: true,
+		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+			s := p.stack.store
+			id, err := p.accountID(ctx, media, p.firstAccount(media))
+			if err != nil {
+				return nil, err
+			}
+			lost := day.Of(p.midnight, worldZone).Add(-3)
+			const ofDay = " WHERE account_id = ? AND level = 'account' AND day = ?"
+			const coverage = " FROM coverage" + ofDay + " AND report = 'report_daily'"
+			for _, statement := range []string{"DELETE FROM tencent_report_daily" + ofDay, "DELETE FROM report_daily" + ofDay, "DELETE" + coverage} {
+				if err := s.Data.Writer(ctx).Exec(statement, id, lost).Error; err != nil {
+					return nil, err
 				}
 			}
-			return n, err
-		}, err
-	}}
+			return func(ctx context.Context) (n int64, err error) {
+				err = s.Data.Writer(ctx).Raw("SELECT COUNT(*)"+coverage+" AND complete_version > 0", id, lost).Row().Scan(&n)
+				return n, err
+			}, err
+		}}
+}
+
+// accountFrozen is an account that its platform closes for a while.
+func accountFrozen(media string) event {
+	return event{name: "account frozen", what: "parked, with the platform's words: nothing of it is pulled",
+		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+			return p.closeAccount(ctx, media, "frozen")
+		}}
+}
+
+// accountRevoked is an account for which a login has no permission any more, and gets none.
+func accountRevoked(media string) event {
+	return event{name: "permission revoked", what: "parked, with the platform's words: its figures stay as they are",
+		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+			return p.closeAccount(ctx, media, "revoked")
+		}}
+}
+
+// accountOpened is the end of what accountFrozen began.
+func accountOpened(media string) event {
+	return event{name: "account frozen no more", what: "found by the probe, and its missed days are pulled", lasting: true,
+		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+			externalID, id, err := p.otherAccount(ctx, media)
+			if err != nil || id == 0 {
+				return nil, err
+			}
+			// What was pulled whole of the day that ended while it was frozen.
+			pulled := func(ctx context.Context) (version int64, err error) {
+				const query = "SELECT COALESCE(MAX(complete_version), 0) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND level = 'account' AND day = ?"
+				err = p.stack.store.Data.Writer(ctx).Raw(query, id, p.yesterday()).Row().Scan(&version)
+				return version, err
+			}
+			before, err := pulled(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return func(ctx context.Context) (int64, error) {
+				account, err := p.stack.store.Account(ctx, id)
+				if err != nil || account.Parked != "" {
+					return 0, err
+				}
+				if now, err := pulled(ctx); err != nil || now == before {
+					return 0, err
+				}
+				return 1, nil
+			}, p.orderLife(ctx, media, externalID, "open")
+		}}
+}
+
+// metricRetired is a figure that a platform's reports do not know any more.
+func metricRetired(media, field string) event {
+	return event{name: "metric retired", what: "its reports go on without it, and its columns are NULL",
+		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+			_, err := p.orderFault(ctx, map[string]any{"kind": "retire_field", "media": media, "field": field})
+			return func(ctx context.Context) (n int64, err error) {
+				fields, err := p.stack.store.ReportFields(ctx, media)
+				for _, f := range fields {
+					if f.State == store.FieldRetired {
+						n++ // A report at a level.
+					}
+				}
+				return n, err
+			}, err
+		}}
+}
 
 // closeAccount closes an account to us, in a state of the simulator's. It is met when the account was parked.
 func (p *story) closeAccount(ctx context.Context, media, state string) (metFunc, error) {

@@ -49,15 +49,12 @@ const (
 	liveRounds = 3
 )
 
-// What is believed of an account of which the platform does not tell it: it holds for nearly all accounts of both
-// platforms.
+// What is believed of an account of which the platform does not tell it: it holds for nearly all accounts of the
+// platforms that we know.
 const (
 	liveZone     = "Asia/Shanghai"
 	liveCurrency = "CNY"
 )
-
-// consoles are where a person gets a token.
-var consoles = map[string]string{"tencent": "https://developers.e.qq.com", "oceanengine": "https://open.oceanengine.com"}
 
 // live is a Live under way: the platform, and the way to it.
 type live struct {
@@ -363,8 +360,11 @@ func (r *liveRun) refused(ctx context.Context) error {
 }
 
 func (r *liveRun) refusal(reason string) error {
-	return fmt.Errorf("%s refuses the token (code %s): make a new one at %s", r.Media,
-		strings.TrimPrefix(reason, string(media.Auth)+" error "), cmp.Or(consoles[r.Media], "its developer console"))
+	console := "its developer console"
+	if p, ok := r.platform.(media.Consoler); ok {
+		console = p.Console()
+	}
+	return fmt.Errorf("%s refuses the token (code %s): make a new one at %s", r.Media, strings.TrimPrefix(reason, string(media.Auth)+" error "), console)
 }
 
 // askReport asks for the days of a report, with the fields that its pulls ask for.

@@ -9,22 +9,21 @@ import (
 
 	"adsync/base/store"
 	"adsync/base/task"
-	"adsync/media/oceanengine"
-	"adsync/media/tencent"
 	"adsync/producer"
+	"adsync/simulator/night"
 )
 
 // olderLast is an answer that comes after that of a newer pull of the same day: of an account of each platform, and a day that
 // nothing else pulls before the comparison.
-var olderLast = event{name: "older pull ends last", what: "superseded: the newer figures stay",
-	begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+func olderLast(platforms []night.Platform) event {
+	return event{name: "older pull ends last", what: "superseded: the newer figures stay", begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
 		// What else is under way would meet what is meant for one call.
 		if _, err := p.stack.rest(ctx, restMax); err != nil {
 			return nil, err
 		}
 		var superseded int64
-		for _, media := range []string{tencent.Name, oceanengine.Name} {
-			older, err := p.pullOutOfOrder(ctx, media)
+		for _, platform := range platforms {
+			older, err := p.pullOutOfOrder(ctx, platform)
 			if err != nil {
 				return nil, err
 			}
@@ -32,23 +31,22 @@ var olderLast = event{name: "older pull ends last", what: "superseded: the newer
 		}
 		return func(context.Context) (int64, error) { return superseded, nil }, nil
 	}}
-
-// dailyEndpoints answer the figures of days.
-var dailyEndpoints = map[string]string{tencent.Name: "daily_reports/get", oceanengine.Name: reportEndpoints[oceanengine.Name]}
+}
 
 // heldUp is how long an answer is held up at the most: less than a call may take.
 const heldUp = 25 * time.Second
 
 // pullOutOfOrder orders a day of a platform's first account twice. The first one's answer is held up until the day has been corrected and
 // the second one has ended. It returns the first one, which has ended too.
-func (p *story) pullOutOfOrder(ctx context.Context, media string) (older store.Run, err error) {
+func (p *story) pullOutOfOrder(ctx context.Context, platform night.Platform) (older store.Run, err error) {
+	media := platform.Media
 	account, world := p.firstAccount(media), p.stack.world
 	id, err := p.accountID(ctx, media, account)
 	if err != nil {
 		return older, err
 	}
 	fault, err := p.addFault(ctx, map[string]any{
-		"kind": "latency", "ms": heldUp.Milliseconds(), "media": media, "endpoint": dailyEndpoints[media], "account": account, "count": 1,
+		"kind": "latency", "ms": heldUp.Milliseconds(), "media": media, "endpoint": platform.DailyReports, "account": account, "count": 1,
 	})
 	if err != nil {
 		return older, err

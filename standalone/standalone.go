@@ -436,12 +436,12 @@ func (s *stack) addresses() []string {
 	}
 }
 
-// tips are what to try beside the query.
+// tips are what to try in addition to the query.
 func (s *stack) tips() []string {
-	api := s.address()
+	api, media := s.address(), engine.PlatformNames()[0]
 	return []string{
-		shell(s.databases().Config) + " \"UPDATE cron_task SET cron = '* * * * *' WHERE name = 'tencent.report_hourly.account'\"   # holds within a minute",
+		shell(s.databases().Config) + " \"UPDATE cron_task SET cron = '* * * * *' WHERE name = '" + media + ".report_hourly.account'\"   # holds within a minute",
 		"curl -s " + api + "/api/v1/tasks        # the tasks, their last and next ticks",
-		"curl -s -X POST $SIMULATOR/_sim/faults -d '{\"kind\":\"status\",\"media\":\"tencent\",\"status\":503,\"for_seconds\":60}'   # break something",
+		"curl -s -X POST $SIMULATOR/_sim/faults -d '{\"kind\":\"status\",\"media\":\"" + media + "\",\"status\":503,\"for_seconds\":60}'   # break something",
 	}
 }

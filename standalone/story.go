@@ -16,6 +16,7 @@ import (
 	"adsync/standalone/verify"
 	"adsync/upkeep"
 
+	"adsync/simulator"
 	"adsync/simulator/limit"
 )
 
@@ -110,7 +111,7 @@ func newStory(o Options, dir *dataDir) *story {
 	if !o.Once || !o.Story || o.Simulator != "" || !dir.isNew {
 		return nil
 	}
-	plan := night
+	plan := nightOf(simulator.Nights())
 	if o.plan != nil {
 		plan = *o.plan
 	}

@@ -19,6 +19,9 @@ var _ media.Authoriser = Platform{}
 // page shows.
 func (Platform) AuthorisePage() string { return "https://ad.oceanengine.com/openapi/audit/oauth.html" }
 
+// Console implements media.Consoler.
+func (Platform) Console() string { return "https://open.oceanengine.com" }
+
 // AuthoriseURL implements media.Authoriser (document 1803016515293203). Without a scope it is all that the app has;
 // material_auth asks for the addresses of images and videos too.
 func (Platform) AuthoriseURL(page string, ask media.Ask) string {

@@ -18,6 +18,9 @@ var _ media.Authoriser = Platform{}
 // AuthorisePage implements media.Authoriser.
 func (Platform) AuthorisePage() string { return "https://developers.e.qq.com/oauth/authorize" }
 
+// Console implements media.Consoler.
+func (Platform) Console() string { return "https://developers.e.qq.com" }
+
 // AuthoriseURL implements media.Authoriser. Without a scope it is all that the app has; the page "OAuth 2.0" (如何授权认证)
 // wants a redirect_uri without a port.
 func (Platform) AuthoriseURL(page string, ask media.Ask) string {

@@ -1,13 +1,16 @@
 package platform
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync/atomic"
 
 	"adsync/simulator/fault/trap"
 	"adsync/simulator/limit"
+	"adsync/simulator/night"
 	"adsync/simulator/world"
 )
 
@@ -21,6 +24,11 @@ type Platform interface {
 	Serve(c *Call)
 	// OverLimit fills in the answer to a call that a limit refuses.
 	OverLimit(c *Call, refusal limit.Refusal)
+	// Night is the platform's part in the night that a demo plays.
+	Night() night.Platform
+	// CheapCall is a call with a login's access token that is cheap to answer, to a simulator at an address such as
+	// "http://127.0.0.1:8090". It is for those who try limits.
+	CheapCall(ctx context.Context, address, token string) (*http.Request, error)
 }
 
 // Simulation is what calls are answered from.

@@ -4,7 +4,6 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -16,16 +15,6 @@ import (
 // places are where platforms may be named: the three lists, a platform's own places, generated files, documents, and the tests and programs that
 // go over whole deployments with simulated platforms.
 var places = regexp.MustCompile(`^(engine/platforms\.go$|simulator/|standalone/verify/|media/(PLATFORMS)/|deploy/helm/adsync/medias\.txt$|docs/|README\.md$|CHANGELOG\.md$|test/|bench/|bin/|\.)|_test\.go$`)
-
-// named are the other files that still name a platform. The list may only shrink.
-var named = []string{
-	"quota/drill.go",
-	"quota/scenarios.go",
-	"standalone/events.go",
-	"standalone/live.go",
-	"standalone/outoforder.go",
-	"standalone/standalone.go",
-}
 
 func TestNoOtherFileNamesAPlatform(t *testing.T) {
 	t.Parallel()
@@ -49,10 +38,5 @@ func TestNoOtherFileNamesAPlatform(t *testing.T) {
 		}
 		return err
 	}))
-	for _, path := range found {
-		require.Contains(t, named, path, "%s names a platform: derive it from a list, or name none", path)
-	}
-	for _, path := range named {
-		require.True(t, slices.Contains(found, path), "%s names no platform any more: take it out of named", path)
-	}
+	require.Empty(t, found, "these files name a platform: derive it from a list, or name none")
 }
