@@ -34,66 +34,6 @@ type openEvent struct {
 	met metFunc
 }
 
-// nightOf is the story: what the platforms' nights are made of. In each scene come first what happens to all platforms, then what
-// happens to one.
-func nightOf(platforms []night.Platform) storyPlan {
-	var shifted, tokens []event
-	for _, p := range platforms {
-		shifted = append(shifted, shiftedPages(p))
-		tokens = append(tokens, tokensDead(p.Media))
-	}
-	plan := storyPlan{speed: 60, scenes: []scene{
-		{at: night.Evening, title: "the evening: everything is pulled for the first time", events: shifted},
-		{at: night.Midnight, title: "midnight: yesterday ends under the pulls"},
-		{at: night.FirstHour, title: "the new day's first figures, answers are cut off"},
-		{at: night.LookBack, title: "the look-back, and a platform that has no yesterday", events: []event{editedLate(platforms)}},
-		{at: night.LateFigures, title: "late conversions come in, and yesterday is corrected", events: []event{takenBack(platforms)}},
-		{at: night.Lists, title: "all lists are pulled anew, over a limit"},
-		{at: night.Tokens, title: "tokens end before their time", events: tokens},
-		{at: night.Opening, title: "an account is frozen no more"},
-		{at: night.OldAnswers, title: "an older answer comes late, and a platform fails", events: []event{olderLast(platforms)}},
-		{at: night.Morning, title: "the morning: yesterday is pulled again, without a figure", calm: true},
-		{at: night.Reconciling, title: "yesterday is reconciled, rows are lost in our tables, an account goes to another game"},
-	}}
-	for i := range plan.scenes {
-		sc := &plan.scenes[i]
-		for _, p := range platforms {
-			for _, e := range p.Events {
-				if e.At == sc.at {
-					sc.events = append(sc.events, ownEvent(p.Media, e))
-				}
-			}
-		}
-	}
-	return plan
-}
-
-// ownEvent is an event of one platform.
-func ownEvent(media string, e night.Event) event {
-	switch e.Kind {
-	case night.AccountFrozen:
-		return accountFrozen(media)
-	case night.AccountOpened:
-		return accountOpened(media)
-	case night.AccountRevoked:
-		return accountRevoked(media)
-	case night.EmptyYesterday:
-		return emptyYesterday(media)
-	case night.YesterdayCorrected:
-		return corrected(media)
-	case night.CreativesDropped:
-		return dropped(media, e.Gone)
-	case night.MetricRetired:
-		return metricRetired(media, e.Field)
-	case night.DayLost:
-		return hole(media)
-	case night.AccountRebound:
-		return rebound(media)
-	default:
-		return fault(media, e.Name, e.What, e.Order)
-	}
-}
-
 // fault is trouble that the simulator makes automatically, a number of times.
 func fault(media, name, what string, order map[string]any) event {
 	return event{name: name, what: what, begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
@@ -364,7 +304,7 @@ func hole(media string) event {
 			lost := day.Of(p.midnight, worldZone).Add(-3)
 			const ofDay = " WHERE account_id = ? AND level = 'account' AND day = ?"
 			const coverage = " FROM coverage" + ofDay + " AND report = 'report_daily'"
-			for _, statement := range []string{"DELETE FROM tencent_report_daily" + ofDay, "DELETE FROM report_daily" + ofDay, "DELETE" + coverage} {
+			for _, statement := range []string{"DELETE FROM " + media + "_report_daily" + ofDay, "DELETE FROM report_daily" + ofDay, "DELETE" + coverage} {
 				if err := s.Data.Writer(ctx).Exec(statement, id, lost).Error; err != nil {
 					return nil, err
 				}
@@ -373,53 +313,6 @@ func hole(media string) event {
 				err = s.Data.Writer(ctx).Raw("SELECT COUNT(*)"+coverage+" AND complete_version > 0", id, lost).Row().Scan(&n)
 				return n, err
 			}, err
-		}}
-}
-
-// accountFrozen is an account that its platform closes for a while.
-func accountFrozen(media string) event {
-	return event{name: "account frozen", what: "parked, with the platform's words: nothing of it is pulled",
-		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
-			return p.closeAccount(ctx, media, "frozen")
-		}}
-}
-
-// accountRevoked is an account for which a login has no permission any more, and gets none.
-func accountRevoked(media string) event {
-	return event{name: "permission revoked", what: "parked, with the platform's words: its figures stay as they are",
-		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
-			return p.closeAccount(ctx, media, "revoked")
-		}}
-}
-
-// accountOpened is the end of what accountFrozen began.
-func accountOpened(media string) event {
-	return event{name: "account frozen no more", what: "found by the probe, and its missed days are pulled", lasting: true,
-		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
-			externalID, id, err := p.otherAccount(ctx, media)
-			if err != nil || id == 0 {
-				return nil, err
-			}
-			// What was pulled whole of the day that ended while it was frozen.
-			pulled := func(ctx context.Context) (version int64, err error) {
-				const query = "SELECT COALESCE(MAX(complete_version), 0) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND level = 'account' AND day = ?"
-				err = p.stack.store.Data.Writer(ctx).Raw(query, id, p.yesterday()).Row().Scan(&version)
-				return version, err
-			}
-			before, err := pulled(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return func(ctx context.Context) (int64, error) {
-				account, err := p.stack.store.Account(ctx, id)
-				if err != nil || account.Parked != "" {
-					return 0, err
-				}
-				if now, err := pulled(ctx); err != nil || now == before {
-					return 0, err
-				}
-				return 1, nil
-			}, p.orderLife(ctx, media, externalID, "open")
 		}}
 }
 
@@ -438,54 +331,6 @@ func metricRetired(media, field string) event {
 				return n, err
 			}, err
 		}}
-}
-
-// closeAccount closes an account to us, in a state of the simulator's. It is met when the account was parked.
-func (p *story) closeAccount(ctx context.Context, media, state string) (metFunc, error) {
-	externalID, id, err := p.otherAccount(ctx, media)
-	if err != nil || id == 0 {
-		return nil, err
-	}
-	return func(ctx context.Context) (n int64, err error) {
-		// parked_since stays when it is opened again.
-		const query = "SELECT COUNT(*) FROM media_account WHERE id = ? AND parked_since IS NOT NULL"
-		err = p.stack.store.Config.Writer(ctx).Raw(query, id).Row().Scan(&n)
-		return n, err
-	}, p.orderLife(ctx, media, externalID, state)
-}
-
-func (p *story) orderLife(ctx context.Context, media, externalID, state string) error {
-	return postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/accounts", map[string]string{"media": media, "account": externalID, "state": state})
-}
-
-// otherAccount is the one of a platform's accounts, without the first, that had the most impressions when it was first asked for: the
-// platform's id and ours, which is 0 if there is no other account.
-func (p *story) otherAccount(ctx context.Context, media string) (externalID string, id int64, err error) {
-	if known, ok := p.others[media]; ok {
-		return known.ExternalID, known.ID, nil
-	}
-	ids := p.stack.world.creds[media].Apps[0].Logins[0].AccountIDs[1:]
-	accounts, err := p.stack.store.FindAccounts(ctx, media, ids)
-	if err != nil {
-		return "", 0, err
-	}
-	var sums []struct{ AccountID, Impressions int64 }
-	const query = "SELECT account_id, COALESCE(SUM(impressions), 0) AS impressions FROM report_daily WHERE level = 'account' AND day = ? GROUP BY account_id"
-	if err := p.stack.store.Data.Writer(ctx).Raw(query, p.yesterday()).Scan(&sums).Error; err != nil {
-		return "", 0, err
-	}
-	impressions := map[int64]int64{}
-	for _, s := range sums {
-		impressions[s.AccountID] = s.Impressions
-	}
-	best, most := store.Account{}, int64(-1)
-	for _, externalID := range ids {
-		if a := accounts[externalID]; impressions[a.ID] > most {
-			best, most = a, impressions[a.ID]
-		}
-	}
-	p.others[media] = best
-	return best.ExternalID, best.ID, nil
 }
 
 // yesterday is the day that ends in the story.

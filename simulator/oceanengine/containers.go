@@ -103,7 +103,7 @@ func (o *oceanEngine) advertisers(c *platform.Call, l *world.Login) *platform.Fa
 }
 
 // containerOf finds which of a login's containers of a kind a call is about.
-func (o *oceanEngine) containerOf(c *platform.Call, l *world.Login, kind int, parameter string, most int64) (n int64, _ *platform.Failure) {
+func containerOf(c *platform.Call, l *world.Login, kind int, parameter string, most int64) (n int64, _ *platform.Failure) {
 	id := c.Query.Get(parameter)
 	for n := range most + 1 {
 		if holds(l) == kind && id == world.ObjectText(container(l, n)) {
@@ -157,7 +157,7 @@ func (o *oceanEngine) writeAttached(c *platform.Call, rows string, list []oceanL
 }
 
 func (o *oceanEngine) workbench(c *platform.Call, l *world.Login) *platform.Failure {
-	if _, err := o.containerOf(c, l, holdsWorkbench, "cc_account_id", 0); err != nil {
+	if _, err := containerOf(c, l, holdsWorkbench, "cc_account_id", 0); err != nil {
 		return err
 	}
 	list, err := o.attached(c, l, 0, 1, c.Query.Get("account_source"))
@@ -173,7 +173,7 @@ func (o *oceanEngine) workbench(c *platform.Call, l *world.Login) *platform.Fail
 
 // enterprise lists what is attached to a newer workbench, or to one of its teams, directly (document 1829550825614739).
 func (o *oceanEngine) enterprise(c *platform.Call, l *world.Login) *platform.Failure {
-	n, err := o.containerOf(c, l, holdsEnterprise, "enterprise_organization_id", secondTeam)
+	n, err := containerOf(c, l, holdsEnterprise, "enterprise_organization_id", secondTeam)
 	if err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (o *oceanEngine) enterprise(c *platform.Call, l *world.Login) *platform.Fai
 
 // teams tells the tree of a newer workbench (document 1829551362400384).
 func (o *oceanEngine) teams(c *platform.Call, l *world.Login) *platform.Failure {
-	if _, err := o.containerOf(c, l, holdsEnterprise, "enterprise_organization_id", 0); err != nil {
+	if _, err := containerOf(c, l, holdsEnterprise, "enterprise_organization_id", 0); err != nil {
 		return err
 	}
 	w := o.begin(c)
@@ -214,7 +214,7 @@ func (o *oceanEngine) teams(c *platform.Call, l *world.Login) *platform.Failure 
 
 // agent lists an agency's clients, ids alone: by number, or by a cursor that is left out at first (document 1696710516003852).
 func (o *oceanEngine) agent(c *platform.Call, l *world.Login) *platform.Failure {
-	n, err := o.containerOf(c, l, holdsAgent, "advertiser_id", childAgent)
+	n, err := containerOf(c, l, holdsAgent, "advertiser_id", childAgent)
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (o *oceanEngine) writeClients(c *platform.Call, list []oceanListed, byCurso
 }
 
 func (o *oceanEngine) childAgents(c *platform.Call, l *world.Login) *platform.Failure {
-	if _, err := o.containerOf(c, l, holdsAgent, "advertiser_id", 0); err != nil {
+	if _, err := containerOf(c, l, holdsAgent, "advertiser_id", 0); err != nil {
 		return err
 	}
 	w := o.begin(c)

@@ -36,7 +36,7 @@ type oceanFilter struct {
 	numbers   []int64 // of a metric's values, in the unit of the metric
 }
 
-func (o *oceanEngine) reportFilters(c *platform.Call, q *oceanQuery, dimensions []oceanDimension) *platform.Failure {
+func reportFilters(c *platform.Call, q *oceanQuery, dimensions []oceanDimension) *platform.Failure {
 	found, err := decode(c, "filters", &q.filters)
 	if err != nil {
 		return err

@@ -361,7 +361,7 @@ func (o *oceanEngine) reportQuery(c *platform.Call, l *world.Login, q *oceanQuer
 	if err = reportTimes(c, q); err != nil {
 		return err
 	}
-	if err = o.reportFilters(c, q, dimensions); err != nil {
+	if err = reportFilters(c, q, dimensions); err != nil {
 		return err
 	}
 	// What is told apart by, or has conditions on it, must be apart before it is added up.
