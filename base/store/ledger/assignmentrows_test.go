@@ -1,4 +1,4 @@
-package store_test
+package ledger_test
 
 import (
 	"context"

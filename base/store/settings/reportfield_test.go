@@ -1,4 +1,4 @@
-package store_test
+package settings_test
 
 import (
 	"testing"
