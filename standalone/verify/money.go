@@ -141,20 +141,26 @@ func (v *verifier) moneyTruth(ctx context.Context, q truthQuery, days []day.Day)
 			return nil
 		}
 		t := byDay[d]
-		switch r.Fund {
-		case "cash":
-			t.cash = r
-		case "bank":
-			t.bank, t.usesBank = r, true
-		case "grant":
-			t.grant = r
-		default:
-			return fmt.Errorf("the truth has money of the kind %q", r.Fund)
-		}
+		err := t.add(r)
 		byDay[d] = t
-		return nil
+		return err
 	})
 	return byDay, err
+}
+
+// add takes a line of the truth in.
+func (t *moneyTruth) add(r truthRow) error {
+	switch r.Fund {
+	case "cash":
+		t.cash = r
+	case "bank":
+		t.bank, t.usesBank = r, true
+	case "grant":
+		t.grant = r
+	default:
+		return fmt.Errorf("the truth has money of the kind %q", r.Fund)
+	}
+	return nil
 }
 
 // compareMoneyTable compares an account's rows of a raw table and of its public one.

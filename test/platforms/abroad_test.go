@@ -15,11 +15,10 @@ import (
 	"adsync/base/fund"
 	"adsync/base/ratelimit/grant"
 	"adsync/base/task"
+	"adsync/engine"
 	"adsync/media"
 	"adsync/media/mediatest"
-	"adsync/media/oceanengine"
 	"adsync/media/pull"
-	"adsync/media/tencent"
 	"adsync/simulator"
 )
 
@@ -38,7 +37,7 @@ type abroad struct {
 
 func newAbroad(t *testing.T, platform media.Platform, now time.Time) *abroad {
 	t.Helper()
-	server := serveWorld(simulator.Config{Accounts: ofEach(2), Seed: 7, USD: 1, Start: now}, platform.Name(), nil)(t)
+	server := serveWorld(simulator.Config{Accounts: ofEach(2), Seed: 7, USD: 1, Start: now}, platform.Name())(t)
 	a := &abroad{t: t, platform: platform, server: server, process: start(t, platform, server), now: now}
 	require.NoError(t, a.process.rules.Set([]grant.Rule{}))
 	require.NoError(t, a.process.anyCall(t, platform)) // The client learns the platform's time from its answers.
@@ -94,7 +93,7 @@ func TestAbroad_EveryDayIsPulledRight(t *testing.T) {
 		"a day of 23 hours": time.Date(2026, 3, 8, 20, 34, 56, 0, pacific), // noon of the 9th in China
 		"a day of 25 hours": time.Date(2026, 11, 1, 20, 34, 56, 0, pacific),
 	} {
-		for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+		for _, platform := range engine.Platforms() {
 			t.Run(name+" on "+platform.Name(), func(t *testing.T) {
 				t.Parallel()
 				a := newAbroad(t, platform, now)

@@ -7,9 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/store"
-	"adsync/media"
-	"adsync/media/oceanengine"
-	"adsync/media/tencent"
 	"adsync/simulator"
 )
 
@@ -17,17 +14,16 @@ import (
 func TestAudience_IsPulledAndItsChangesAreTold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		platform           media.Platform
-		list, table, field string
-		level, part        string
-		region             int
+		platform, list, table, field string
+		level, part                  string
+		region                       int
 	}{
-		{tencent.New(), "adgroup", "tencent_adgroup", "targeting", "adgroup", "$.targeting.geo_location.regions[0]", 110_000},
-		{oceanengine.New(), "project", "oceanengine_project", "audience", "campaign", "$.audience.city[0]", 11},
+		{"tencent", "adgroup", "tencent_adgroup", "targeting", "adgroup", "$.targeting.geo_location.regions[0]", 110_000},
+		{"oceanengine", "project", "oceanengine_project", "audience", "campaign", "$.audience.city[0]", 11},
 	} {
-		t.Run(c.platform.Name(), func(t *testing.T) {
+		t.Run(c.platform, func(t *testing.T) {
 			t.Parallel()
-			x := newTrapped(t, c.platform, simulator.Config{Accounts: ofEach(5), Seed: 1})
+			x := newTrapped(t, listed(t, c.platform), simulator.Config{Accounts: ofEach(5), Seed: 1})
 			pull := func() { x.pull(t, c.list, 1, "full", `{"mode":"full"}`) }
 			pull()
 			db := x.store.Data.Writer(t.Context())

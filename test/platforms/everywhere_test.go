@@ -29,8 +29,8 @@ func TestPlatforms_AreKnownEverywhere(t *testing.T) {
 	})
 	var index struct{ Media []string }
 	require.NoError(t, json.Unmarshal(world{address: server.URL}.get(t, "", nil), &index))
-	require.ElementsMatch(t, names, index.Media, "simulator/spec.go: platforms")
-	require.ElementsMatch(t, names, verify.Platforms(), "standalone/verify/spec.go: worlds")
+	require.ElementsMatch(t, names, index.Media, "simulator/platforms.go")
+	require.ElementsMatch(t, names, verify.Platforms(), "standalone/verify/platforms.go")
 
 	text, err := os.ReadFile("../../deploy/helm/adsync/medias.txt")
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"adsync/media/field"
 	"adsync/media/mediatest"
 	"adsync/media/pull"
-	"adsync/media/tencent"
+	"adsync/standalone/verify"
 )
 
 // fieldsBench pulls one account's report, in a process of its own each time.
@@ -70,10 +70,7 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
 		t.Helper()
 		b := &fieldsBench{life: newLife(t, platform, server)}
-		retired := "active_register"
-		if platform.Name() == tencent.Name {
-			retired = "reg_pv"
-		}
+		retired := verify.Field(platform.Name(), "registrations")
 		ask := func(name string) { // as the API does
 			have, err := b.store.ReportFields(t.Context(), platform.Name())
 			require.NoError(t, err)
@@ -128,10 +125,7 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		require.NotNil(t, registrations)
 
 		// Without what was spent the figures would be worth nothing.
-		needed := "stat_cost"
-		if platform.Name() == tencent.Name {
-			needed = "cost"
-		}
+		needed := verify.Field(platform.Name(), "cost")
 		b.world.order(t, "faults", map[string]any{"kind": "retire_field", "media": platform.Name(), "field": needed})
 		require.ErrorContains(t, b.pull(), needed)
 	})

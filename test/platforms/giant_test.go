@@ -14,7 +14,6 @@ import (
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/media/pull"
-	"adsync/media/tencent"
 	"adsync/simulator"
 )
 
@@ -28,11 +27,11 @@ func (a oneAccount) Account(context.Context, int64) (media.Account, error) {
 // An account with more creatives a day than Tencent gives out for one query is pulled whole.
 func TestTencent_AGiantsDaysArePulledWhole(t *testing.T) {
 	t.Parallel()
-	platform := tencent.New()
-	server := serveWorld(simulator.Config{Accounts: ofEach(2), Seed: 7, Giant: 20_000}, tencent.Name, nil)(t)
+	platform := listed(t, "tencent")
+	server := serveWorld(simulator.Config{Accounts: ofEach(2), Seed: 7, Giant: 20_000}, platform.Name())(t)
 	p := start(t, platform, server)
 	require.NoError(t, p.rules.Set([]grant.Rule{})) // the world has none either
-	giant := oneAccount{ID: 1, Media: tencent.Name, ExternalID: server.Accounts[0], TokenID: p.login, Zone: zone, Currency: "CNY"}
+	giant := oneAccount{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: p.login, Zone: zone, Currency: "CNY"}
 	handlers := media.NewRegistry(pull.Handlers(platform, pull.Deps{
 		Store: p.store, Accounts: giant, Caller: p.client, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	})...)

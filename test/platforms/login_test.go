@@ -19,12 +19,11 @@ import (
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
+	"adsync/engine"
 	"adsync/media"
 	"adsync/media/account"
 	"adsync/media/client"
 	"adsync/media/mediatest"
-	"adsync/media/oceanengine"
-	"adsync/media/tencent"
 	"adsync/media/token"
 	"adsync/simulator"
 )
@@ -80,10 +79,10 @@ func start(t *testing.T, platform media.Platform, server *mediatest.Server) proc
 
 func eachPlatform(t *testing.T, test func(t *testing.T, platform media.Platform, server *mediatest.Server)) {
 	t.Helper()
-	for _, p := range []media.Platform{tencent.New(), oceanengine.New()} {
+	for _, p := range engine.Platforms() {
 		t.Run(p.Name(), func(t *testing.T) {
 			t.Parallel()
-			test(t, p, serve(p.Name(), nil)(t))
+			test(t, p, serve(p.Name())(t))
 		})
 	}
 }
@@ -168,9 +167,9 @@ func TestKeeper_ParksALoginWhosePairIsDead(t *testing.T) {
 // A login that authorised a workbench or an agency reaches the advertisers below it, and what is no advertiser is named.
 func TestOceanEngine_ALoginsContainersAreExpanded(t *testing.T) {
 	t.Parallel()
-	platform := oceanengine.New()
-	server := serveWorld(simulator.Config{Accounts: ofEach(500), Seed: 7}, oceanengine.Name, nil)(t)
-	w := worldOf(t, oceanengine.Name, server)
+	platform := listed(t, "oceanengine")
+	server := serveWorld(simulator.Config{Accounts: ofEach(500), Seed: 7}, platform.Name())(t)
+	w := worldOf(t, platform.Name(), server)
 	var credentials map[string]struct {
 		Apps []struct {
 			Logins []struct {
@@ -181,7 +180,7 @@ func TestOceanEngine_ALoginsContainersAreExpanded(t *testing.T) {
 		} `json:"apps"`
 	}
 	require.NoError(t, json.Unmarshal(w.get(t, "credentials", nil), &credentials))
-	logins := credentials[oceanengine.Name].Apps[0].Logins
+	logins := credentials[platform.Name()].Apps[0].Logins
 	require.Len(t, logins, 5)
 	for i, l := range logins {
 		of := *server

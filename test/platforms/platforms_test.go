@@ -21,19 +21,28 @@ import (
 	"adsync/engine"
 	"adsync/media"
 	"adsync/media/mediatest"
-	"adsync/media/oceanengine"
-	"adsync/media/tencent"
 	"adsync/simulator"
+	"adsync/standalone/verify"
 )
 
-func TestTencent(t *testing.T) {
+func TestPlatforms(t *testing.T) {
 	t.Parallel()
-	mediatest.Run(t, tencent.New(), serve(tencent.Name, map[string]string{"adgroup": "adgroup", "dynamic_creative": "creative", "image": "image", "video": "video"}))
+	for _, p := range engine.Platforms() {
+		t.Run(p.Name(), func(t *testing.T) {
+			t.Parallel()
+			mediatest.Run(t, p, serve(p.Name()))
+		})
+	}
 }
 
-func TestOceanEngine(t *testing.T) {
-	t.Parallel()
-	mediatest.Run(t, oceanengine.New(), serve(oceanengine.Name, map[string]string{"promotion": "promotion", "project": "project", "promotion_material": "creative", "image": "image", "video": "video"}))
+// listed returns the platform that a test is about. The test is skipped where it is not listed.
+func listed(t *testing.T, name string) media.Platform {
+	t.Helper()
+	p := engine.Platform(name)
+	if p == nil {
+		t.Skip("there is no platform " + name)
+	}
+	return p
 }
 
 var zone = must(time.LoadLocation("Asia/Shanghai"))
@@ -54,13 +63,13 @@ type world struct {
 	address string
 }
 
-// serve returns what makes a fresh world's server for a platform, whose lists are of kinds of the world's truth. The world stands
-// still, in the afternoon if nothing else is said.
-func serve(mediaName string, kinds map[string]string) func(t *testing.T) *mediatest.Server {
-	return serveWorld(simulator.Config{Accounts: ofEach(60), Seed: 7}, mediaName, kinds)
+// serve returns a function that makes a fresh world's server for a platform. The world stands still, in the afternoon unless the
+// configuration has another start.
+func serve(mediaName string) func(t *testing.T) *mediatest.Server {
+	return serveWorld(simulator.Config{Accounts: ofEach(60), Seed: 7}, mediaName)
 }
 
-func serveWorld(cfg simulator.Config, mediaName string, kinds map[string]string) func(t *testing.T) *mediatest.Server {
+func serveWorld(cfg simulator.Config, mediaName string) func(t *testing.T) *mediatest.Server {
 	return func(t *testing.T) *mediatest.Server {
 		t.Helper()
 		cfg := cfg
@@ -82,11 +91,11 @@ func serveWorld(cfg simulator.Config, mediaName string, kinds map[string]string)
 			}
 		}
 		w.order(t, "limits", map[string]any{"rules": limits})
-		return w.server(t, cfg.Start, kinds)
+		return w.server(t, cfg.Start)
 	}
 }
 
-func (w world) server(t *testing.T, now time.Time, kinds map[string]string) *mediatest.Server {
+func (w world) server(t *testing.T, now time.Time) *mediatest.Server {
 	t.Helper()
 	var credentials map[string]struct {
 		BasePath string `json:"base_url_path"`
@@ -129,12 +138,13 @@ func (w world) server(t *testing.T, now time.Time, kinds map[string]string) *med
 		Objects: func(t *testing.T, list, account string) []mediatest.Object {
 			t.Helper()
 			objects := []mediatest.Object{}
-			for _, line := range w.truth(t, url.Values{"kind": {kinds[list]}, "account": {account}}) {
+			kind, named := verify.Kind(w.media + "_" + list)
+			for _, line := range w.truth(t, url.Values{"kind": {kind}, "account": {account}}) {
 				if line.Unlisted {
 					continue
 				}
-				if list == "promotion_material" {
-					// It has no name and no time of its own.
+				if !named {
+					// It has no time of its own either.
 					line.Name, line.Modified = "", ads[account][line.Parent].Modified
 				}
 				objects = append(objects, mediatest.Object{
@@ -150,7 +160,7 @@ func (w world) server(t *testing.T, now time.Time, kinds map[string]string) *med
 			for _, line := range w.truth(t, url.Values{
 				"kind": {report}, "level": {level}, "account": {account}, "from": {from.String()}, "to": {to.String()},
 			}) {
-				rows = append(rows, mediatest.Row{Day: day.Day(line.Day), Hour: line.Hour, Object: line.Object, Metrics: w.renamed(line.Metrics)})
+				rows = append(rows, mediatest.Row{Day: day.Day(line.Day), Hour: line.Hour, Object: line.Object, Metrics: verify.Metrics(w.media, line.Metrics)})
 			}
 			return rows
 		},
@@ -168,16 +178,13 @@ func (w world) server(t *testing.T, now time.Time, kinds map[string]string) *med
 
 // adKind is what the truth calls the platform's ads.
 func (w world) adKind() string {
-	return map[string]string{tencent.Name: "adgroup", oceanengine.Name: "promotion"}[w.media]
-}
-
-// renamed gives conversions the name of what they are counted by: Ocean Engine's are by the moment they happen.
-func (w world) renamed(metrics map[string]int64) map[string]int64 {
-	if value, ok := metrics["conversions"]; ok && w.media == oceanengine.Name {
-		delete(metrics, "conversions")
-		metrics["conversions_event"] = value
+	for _, list := range engine.Platform(w.media).Lists() {
+		if list.Level == "adgroup" {
+			kind, _ := verify.Kind(list.Table.Name)
+			return kind
+		}
 	}
-	return metrics
+	return ""
 }
 
 // fact is a line of the simulator's truth.
@@ -192,8 +199,9 @@ type fact struct {
 	Deleted  bool             `json:"deleted"`
 	Parent   string           `json:"parent"`
 	Unlisted bool             `json:"unlisted"`
-	money
-	Count *int `json:"count"`
+	Count    *int             `json:"count"`
+
+	line json.RawMessage
 }
 
 func (w world) truth(t *testing.T, query url.Values) []fact {
@@ -205,6 +213,7 @@ func (w world) truth(t *testing.T, query url.Values) []fact {
 	for lines.Scan() {
 		var f fact
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &f))
+		f.line = bytes.Clone(lines.Bytes())
 		if f.Count != nil {
 			require.Len(t, facts, *f.Count)
 			return facts

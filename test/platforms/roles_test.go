@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/media"
-	"adsync/media/tencent"
 	"adsync/simulator"
 )
 
-// signed calls Tencent's platform with a token, and nothing of a real process but its signature.
+// signed calls a platform with a token, and nothing of a real process but its signature.
 type signed struct {
 	media.API
+	platform    media.Platform
 	base, token string
 }
 
@@ -29,7 +29,7 @@ func (s signed) Get(ctx context.Context, endpoint string, query url.Values) (jso
 	if err != nil {
 		return nil, err
 	}
-	tencent.New().Sign(r, s.token, time.Now())
+	s.platform.Sign(r, s.token, time.Now())
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return nil, err
@@ -38,13 +38,14 @@ func (s signed) Get(ctx context.Context, endpoint string, query url.Values) (jso
 	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		return nil, err
 	}
-	return tencent.New().Decode(resp.StatusCode, resp.Header, body)
+	return s.platform.Decode(resp.StatusCode, resp.Header, body)
 }
 
 // A world of 401 accounts has a login of an organisation, one of an agency, one of a company of agencies and one of an
 // advertiser.
 func TestAccounts_OfTencentAreListedForEveryKindOfLogin(t *testing.T) {
 	t.Parallel()
+	platform := listed(t, "tencent")
 	world, err := simulator.New(simulator.Config{Accounts: ofEach(401), Seed: 7})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, world.Close()) })
@@ -65,12 +66,12 @@ func TestAccounts_OfTencentAreListedForEveryKindOfLogin(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(json.NewDecoder(resp.Body).Decode(&all), resp.Body.Close()))
 	var names []string
-	for _, app := range all[tencent.Name].Apps {
+	for _, app := range all[platform.Name()].Apps {
 		for _, login := range app.Logins {
 			names = append(names, login.Name)
 			var found []string
-			api := signed{base: server.URL + all[tencent.Name].Path, token: login.Access}
-			require.NoError(t, tencent.New().Accounts(t.Context(), api, login.Login, func(page []media.FoundAccount) error {
+			api := signed{platform: platform, base: server.URL + all[platform.Name()].Path, token: login.Access}
+			require.NoError(t, platform.Accounts(t.Context(), api, login.Login, func(page []media.FoundAccount) error {
 				for _, a := range page {
 					found = append(found, a.ExternalID)
 				}

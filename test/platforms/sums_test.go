@@ -15,7 +15,6 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/media"
-	"adsync/media/oceanengine"
 	"adsync/media/pull"
 	"adsync/simulator"
 )
@@ -31,20 +30,20 @@ type promotions struct {
 
 func newPromotions(t *testing.T) *promotions {
 	t.Helper()
-	platform := oceanengine.New()
-	server := serveWorld(simulator.Config{Accounts: ofEach(20), Seed: 7}, oceanengine.Name, nil)(t)
+	platform := listed(t, "oceanengine")
+	server := serveWorld(simulator.Config{Accounts: ofEach(20), Seed: 7}, platform.Name())(t)
 	address, err := url.Parse(server.BaseURL)
 	require.NoError(t, err)
 	p := start(t, platform, server)
 	require.NoError(t, p.rules.Set([]grant.Rule{}))
-	account := oneAccount{ID: 1, Media: oceanengine.Name, ExternalID: server.Accounts[0], TokenID: p.login, Zone: zone, Currency: "CNY"}
+	account := oneAccount{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: p.login, Zone: zone, Currency: "CNY"}
 	handlers := media.NewRegistry(pull.Handlers(platform, pull.Deps{
 		Store: p.store, Accounts: account, Caller: p.client, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	})...)
 	handler, ok := handlers.Get("oceanengine.report_daily")
 	require.True(t, ok)
 	return &promotions{
-		t: t, process: p, world: world{media: oceanengine.Name, address: address.Scheme + "://" + address.Host},
+		t: t, process: p, world: world{media: platform.Name(), address: address.Scheme + "://" + address.Host},
 		handler: handler, from: server.Today.Add(-6), to: server.Today.Add(-1),
 	}
 }
@@ -75,7 +74,7 @@ func TestOceanEngine_RowsThatDoNotAddUpToThePlatformsSumAreNotBelieved(t *testin
 	calls := result.Calls
 	require.Greater(t, calls, 1, "the sums are those of several pages")
 
-	lie := map[string]any{"kind": "wrong_sum", "media": oceanengine.Name, "endpoint": "v3.0/report/custom/get", "count": calls}
+	lie := map[string]any{"kind": "wrong_sum", "media": p.world.media, "endpoint": "v3.0/report/custom/get", "count": calls}
 	p.world.order(t, "faults", lie)
 	result, err = p.pull()
 	require.NoError(t, err)

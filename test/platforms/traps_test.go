@@ -24,9 +24,7 @@ import (
 	"adsync/engine"
 	"adsync/media"
 	"adsync/media/mediatest"
-	"adsync/media/oceanengine"
 	"adsync/media/pull"
-	"adsync/media/tencent"
 	"adsync/simulator"
 
 	"adsync/simulator/fault/trap"
@@ -59,11 +57,7 @@ func (unlimited) Used(context.Context, grant.Call, grant.Scope, []ratelimit.Usag
 
 func newTrapped(t *testing.T, platform media.Platform, cfg simulator.Config) *trapped {
 	t.Helper()
-	kinds := map[string]map[string]string{
-		tencent.Name:     {"adgroup": "adgroup", "dynamic_creative": "creative", "image": "image", "video": "video"},
-		oceanengine.Name: {"promotion": "promotion", "project": "project", "promotion_material": "creative", "image": "image", "video": "video"},
-	}
-	server := serveWorld(cfg, platform.Name(), kinds[platform.Name()])(t)
+	server := serveWorld(cfg, platform.Name())(t)
 	address, err := url.Parse(server.BaseURL)
 	require.NoError(t, err)
 	x := &trapped{
@@ -216,7 +210,7 @@ func (x *trapped) set(t *testing.T, trap string) {
 // Whatever the platform does to an answer, the tables hold the truth in the end, and what only looks changed is no change.
 func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 	t.Parallel()
-	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
 			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(5), Seed: 7})
@@ -246,7 +240,7 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 				"dash_value", "figure_unreadable", "key_empty", "name_cut", "null_value", "numbers_as_text", "page_empty", "platform_busy", "renamed", "status_unstamped", "token_ended", "two_edits", "undated_file", "unknown_word",
 				"zero_untold",
 			}
-			if platform.Name() == oceanengine.Name { // the other one's lists are read by cursor, and have larger pages
+			if platform.Name() == "oceanengine" { // the other one's lists are read by cursor, and have larger pages
 				must = append(must, "page_row_lost", "page_row_twice", "page_short", "page_total_moved")
 			}
 			met := x.met(t)
@@ -263,7 +257,7 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 // A value that cannot be used costs itself: the rest of the answer is kept, coverage names the field, and the next pull has the truth.
 func TestTraps_AnUnusableValueCostsItself(t *testing.T) {
 	t.Parallel()
-	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
 			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
@@ -322,7 +316,7 @@ func TestTraps_AnUnusableValueCostsItself(t *testing.T) {
 // A figure that the platform does not tell is NULL, though it was zero; one that it tells is 0.
 func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
 	t.Parallel()
-	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
 			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
@@ -365,7 +359,7 @@ func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
 // What a day's cohort pays is told for 30 days, of which no look-back reaches the later ones: the weekly pull has them.
 func TestTraps_CohortsThatGrowAreHadByTheWeeklyPull(t *testing.T) {
 	t.Parallel()
-	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
 			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
@@ -431,7 +425,7 @@ func total(rows []reportRow) (cost int64) {
 // What an answer does not show, a later pull puts right; what would take too much away is refused.
 func TestTraps_OfTimeAreHealedByALaterPull(t *testing.T) {
 	t.Parallel()
-	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
 			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
@@ -480,7 +474,7 @@ func TestTraps_OfTimeAreHealedByALaterPull(t *testing.T) {
 // A refusal of the platform's costs a wait and no attempt, whoever it is about.
 func TestTraps_RefusalsSendThePullToWait(t *testing.T) {
 	t.Parallel()
-	for _, platform := range []media.Platform{tencent.New(), oceanengine.New()} {
+	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
 			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
