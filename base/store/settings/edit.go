@@ -291,7 +291,7 @@ func (t *ownedTable) write(d *sqldb.DB, tx *gorm.DB, changes []rowChange, entry 
 		if !c.silent {
 			a := entry(c)
 			a.Object, a.Before, a.After = c.object, c.before, c.after
-			if err := tx.Exec(addAudit, a.values()...).Error; err != nil {
+			if err := tx.Create(&a).Error; err != nil {
 				return err
 			}
 		}

@@ -32,7 +32,7 @@ func (s Sessions) EndSession(ctx context.Context, id string, until time.Time) er
 // EndedSessions returns the ids of sessions that were ended before their time.
 func (s Sessions) EndedSessions(ctx context.Context) ([]string, error) {
 	var ids []string
-	if err := s.Config.Writer(ctx).Raw("SELECT id FROM ended_session").Scan(&ids).Error; err != nil {
+	if err := s.Config.Writer(ctx).Table("ended_session").Pluck("id", &ids).Error; err != nil {
 		return nil, fmt.Errorf("read the ended sessions: %w", err)
 	}
 	return ids, nil

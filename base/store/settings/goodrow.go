@@ -17,24 +17,21 @@ import (
 // GoodTaskRows returns, by task id, the rows of cron_task as they were when they could last be used. What is stored in a
 // form that this program cannot read is left out.
 func (s Tasks) GoodTaskRows(ctx context.Context) (map[int64]TaskRow, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT task_id, row_text FROM task_good").Rows()
-	if err != nil {
+	var stored []struct {
+		TaskID  int64
+		RowText string
+	}
+	if err := s.Data.Writer(ctx).Table("task_good").Find(&stored).Error; err != nil {
 		return nil, fmt.Errorf("read task_good: %w", err)
 	}
-	defer rows.Close()
 	all := map[int64]TaskRow{}
-	for rows.Next() {
-		var id int64
-		var text string
-		if err := rows.Scan(&id, &text); err != nil {
-			return nil, fmt.Errorf("read task_good: %w", err)
-		}
+	for _, good := range stored {
 		var row TaskRow
-		if json.Unmarshal([]byte(text), &row) == nil && row.ID == id {
-			all[id] = row
+		if json.Unmarshal([]byte(good.RowText), &row) == nil && row.ID == good.TaskID {
+			all[row.ID] = row
 		}
 	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // PutGoodTaskRows stores rows that can be used, and forgets those of tasks that are gone. It returns lease.ErrStaleLease

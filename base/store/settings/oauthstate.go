@@ -122,9 +122,9 @@ func (s LoginKeys) ClaimOAuthState(ctx context.Context, media string, state, cod
 
 // OAuthCodeUsed reports whether a code has come with another request already.
 func (s LoginKeys) OAuthCodeUsed(ctx context.Context, media string, state, code secret.Text) (bool, error) {
-	var n int
-	err := s.Config.Writer(ctx).Raw("SELECT COUNT(*) FROM oauth_state WHERE code_hash = ? AND media = ? AND state_hash <> ?",
-		fingerprint(code), media, fingerprint(state)).Row().Scan(&n)
+	var n int64
+	err := s.Config.Writer(ctx).Table("oauth_state").
+		Where("code_hash = ? AND media = ? AND state_hash <> ?", fingerprint(code), media, fingerprint(state)).Count(&n).Error
 	if err != nil {
 		return false, fmt.Errorf("look for a code of %s: %w", media, err)
 	}

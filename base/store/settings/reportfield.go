@@ -24,20 +24,20 @@ const (
 
 // ReportField is a row of report_field: what is asked for, or not, against what the platform's package says.
 type ReportField struct {
-	Media     string     `gorm:"column:media"`
-	Report    string     `gorm:"column:report"` // "report_daily"; "" is every report
-	Level     string     `gorm:"column:level"`  // "account"; "" is every level
-	Field     string     `gorm:"column:field"`  // the platform's name
-	State     FieldState `gorm:"column:state"`
-	Reason    string     `gorm:"column:reason"`
-	ChangedBy string     `gorm:"column:changed_by"`
-	RetiredAt sqldb.Time `gorm:"column:retired_at"` // zero when the platform did not retire it
-	UpdatedAt sqldb.Time `gorm:"column:updated_at"`
+	Media     string
+	Report    string // "report_daily"; "" is every report
+	Level     string // "account"; "" is every level
+	Field     string // the platform's name
+	State     FieldState
+	Reason    string
+	ChangedBy string
+	RetiredAt sqldb.Time // zero when the platform did not retire it
+	UpdatedAt sqldb.Time
 	// Accepted says that pulls may ask for a field that is asked for: until the platform has accepted it, it is only tried.
-	Accepted bool `gorm:"column:accepted"`
+	Accepted bool
 	// TrialDue says that nobody is trying the field, and that nobody has a short time ago. TrialNote is why the last trial decided nothing.
-	TrialDue  bool   `gorm:"column:trial_due"`
-	TrialNote string `gorm:"column:trial_note"`
+	TrialDue  bool
+	TrialNote string
 }
 
 // Trying says that the field is to be tried before pulls ask for it.
@@ -49,9 +49,9 @@ const fieldTrying = "state = 'asked' AND accepted_at IS NULL"
 // ReportFields reads the rows of a media, or of all for "", unchecked, by media, field, report and level.
 func (s Fields) ReportFields(ctx context.Context, media string) ([]ReportField, error) {
 	var rows []ReportField
-	err := s.Config.Writer(ctx).Raw("SELECT media, report, level, field, state, reason, changed_by, retired_at, updated_at, trial_note,"+
-		" accepted_at IS NOT NULL AS accepted, "+fieldTrying+" AND (trial_at IS NULL OR trial_at <= "+s.Config.Dialect().Now()+") AS trial_due"+
-		" FROM report_field WHERE ? IN ('', media) ORDER BY media, field, report, level", media).Scan(&rows).Error
+	err := s.Config.Writer(ctx).Select("media, report, level, field, state, reason, changed_by, retired_at, updated_at, trial_note,"+
+		" accepted_at IS NOT NULL AS accepted, "+fieldTrying+" AND (trial_at IS NULL OR trial_at <= "+s.Config.Dialect().Now()+") AS trial_due").
+		Where("? IN ('', media)", media).Order("media, field, report, level").Find(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read report_field: %w", err)
 	}
@@ -61,21 +61,15 @@ func (s Fields) ReportFields(ctx context.Context, media string) ([]ReportField, 
 // PutReportField writes a row in the place of all those of the field whose reports and levels it covers, and with it more rows that it
 // covers. actor is who does so.
 func (s Fields) PutReportField(ctx context.Context, actor string, f ReportField, more ...ReportField) error {
-	where, args := "media = ? AND field = ?", []any{f.Media, f.Field}
-	if f.Report != "" {
-		where, args = where+" AND report = ?", append(args, f.Report)
-	}
-	if f.Level != "" {
-		where, args = where+" AND level = ?", append(args, f.Level)
-	}
+	covered := ReportField{Media: f.Media, Field: f.Field, Report: f.Report, Level: f.Level} // An empty Report or Level is no condition.
 	rows := append([]ReportField{f}, more...)
 	err := Edit(ctx, s.Databases, Editor{Actor: actor, Action: "field.put"}, "report_field", nil, func(tx *gorm.DB) error {
 		var have []ReportField
-		err := tx.Raw("SELECT report, level, state, reason, accepted_at IS NOT NULL AS accepted FROM report_field WHERE "+where, args...).Scan(&have).Error
+		err := tx.Where(&covered).Select("report, level, state, reason, accepted_at IS NOT NULL AS accepted").Find(&have).Error
 		if err != nil || sameFields(have, rows) {
 			return err
 		}
-		if err := tx.Exec("DELETE FROM report_field WHERE "+where, args...).Error; err != nil {
+		if err := tx.Where(&covered).Delete(&ReportField{}).Error; err != nil {
 			return err
 		}
 		for _, row := range rows {
@@ -111,8 +105,9 @@ func sameFields(have, want []ReportField) bool {
 // row that somebody has switched off stays as it is.
 func (s Fields) RetireReportField(ctx context.Context, f ReportField) (first bool, err error) {
 	// Mostly many pulls meet the refusal at once, and all but the first have nothing to note.
-	var done int
-	err = s.Config.Writer(ctx).Raw("SELECT COUNT(*) FROM report_field WHERE media = ? AND report = ? AND level = ? AND field = ? AND state <> ?", f.Media, f.Report, f.Level, f.Field, string(FieldAsked)).Row().Scan(&done)
+	var done int64
+	err = s.Config.Writer(ctx).Model(&ReportField{}).Where("media = ? AND report = ? AND level = ? AND field = ? AND state <> ?",
+		f.Media, f.Report, f.Level, f.Field, FieldAsked).Count(&done).Error
 	if err == nil && done == 0 {
 		f.State = FieldRetired
 		first, err = s.stopField(ctx, "field.retire", f)

@@ -6,11 +6,14 @@ import (
 	"fmt"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 )
 
 // NewTask is a row of cron_task to write; what is left empty takes the column's default.
 type NewTask struct {
-	Name, Media, Handler, Cron, Timezone, Lane, Scope, Params string
+	Name, Media, Handler, Cron, Timezone, Lane, Scope string
+
+	Params string `gorm:"serializer:optional"`
 }
 
 // SeedTasks writes tasks into cron_task if it is empty: tasks that operators deleted do not come back. It returns how
@@ -21,19 +24,14 @@ func (s Tasks) SeedTasks(ctx context.Context, tasks []NewTask) (int, error) {
 		if _, err := owned(AuditTasks).hold(s.Config, tx); err != nil {
 			return err
 		}
-		var have int
-		if err := tx.Raw("SELECT COUNT(*) FROM cron_task").Row().Scan(&have); err != nil || have > 0 {
+		var have int64
+		if err := tx.Table("cron_task").Count(&have).Error; err != nil || have > 0 {
 			return err
 		}
 		for _, t := range tasks {
-			var params any
-			if t.Params != "" {
-				params = t.Params
-			}
+			t.Timezone, t.Lane, t.Scope = cmp.Or(t.Timezone, "UTC"), cmp.Or(t.Lane, LaneNormal), cmp.Or(t.Scope, "active")
 			// Two that seed at once both find the table empty; the unique name lets one of each row in.
-			err := tx.Exec(s.Config.Dialect().InsertIgnore()+"cron_task (name, media, handler, cron, timezone, lane, scope, params) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-				t.Name, t.Media, t.Handler, t.Cron, cmp.Or(t.Timezone, "UTC"), cmp.Or(t.Lane, "normal"), cmp.Or(t.Scope, "active"), params).Error
-			if err != nil {
+			if err := tx.Table("cron_task").Clauses(clause.OnConflict{DoNothing: true}).Create(&t).Error; err != nil {
 				return fmt.Errorf("task %s: %w", t.Name, err)
 			}
 		}

@@ -2,9 +2,7 @@ package settings
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
-	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -25,23 +23,26 @@ type TaskRow struct {
 	Timezone      string
 	Lane          string
 	Scope         string
-	Params        string
-	Timeout       string // seconds, like all times here
-	TTL           string
+	Params        string `gorm:"serializer:optional"`
+	Timeout       string `gorm:"column:timeout_seconds"` // seconds, like all times here
+	TTL           string `gorm:"column:ttl_seconds"`
 	RetryMax      string
-	RetryBase     string
+	RetryBase     string `gorm:"column:retry_base_seconds"`
 	Overlap       string
 	CatchUp       string
-	CatchUpWindow string
+	CatchUpWindow string `gorm:"column:catch_up_window_seconds"`
 	CatchUpOrder  string
-	CatchUpSpread string
+	CatchUpSpread string `gorm:"column:catch_up_spread_seconds"`
 	Concurrency   string
-	ExclusiveMax  string
+	ExclusiveMax  string `gorm:"column:exclusive_max_seconds"`
 	FanOutRate    string
-	After         string
+	After         string `gorm:"column:after_tasks"`
 	Enabled       string // "0" or "1"
 	Revision      string
 }
+
+// TableName implements schema.Tabler.
+func (TaskRow) TableName() string { return "cron_task" }
 
 // taskColumns are those of a TaskRow but for the id, in the order of its fields.
 var taskColumns = []string{
@@ -50,70 +51,37 @@ var taskColumns = []string{
 	"catch_up_order", "catch_up_spread_seconds", "concurrency", "exclusive_max_seconds", "fan_out_rate", "after_tasks", "enabled", "revision",
 }
 
-// fields are in the order of taskColumns.
-func (r *TaskRow) fields() []*string {
-	return []*string{
-		&r.Name, &r.Media, &r.Handler, &r.Cron, &r.Timezone, &r.Lane, &r.Scope, &r.Params, &r.Timeout, &r.TTL,
-		&r.RetryMax, &r.RetryBase, &r.Overlap, &r.CatchUp, &r.CatchUpWindow, &r.CatchUpOrder, &r.CatchUpSpread, &r.Concurrency,
-		&r.ExclusiveMax, &r.FanOutRate, &r.After, &r.Enabled, &r.Revision,
-	}
-}
-
 // TaskRows returns all rows of cron_task by id, as the writer holds them.
 func (s Tasks) TaskRows(ctx context.Context) ([]TaskRow, error) {
 	return taskRows(s.Config.Writer(ctx))
 }
 
 func taskRows(db *gorm.DB) ([]TaskRow, error) {
-	rows, err := db.Raw("SELECT id, " + strings.Join(taskColumns, ", ") + " FROM cron_task ORDER BY id").Rows()
-	if err != nil {
+	var all []TaskRow
+	if err := db.Order("id").Find(&all).Error; err != nil {
 		return nil, fmt.Errorf("read cron_task: %w", err)
 	}
-	defer rows.Close()
-	var all []TaskRow
-	for rows.Next() {
-		var r TaskRow
-		text := make([]sql.NullString, len(taskColumns))
-		dest := []any{&r.ID}
-		for i := range text {
-			dest = append(dest, &text[i])
-		}
-		if err := rows.Scan(dest...); err != nil {
-			return nil, fmt.Errorf("read cron_task: %w", err)
-		}
-		for i, field := range r.fields() {
-			*field = text[i].String
-		}
-		all = append(all, r)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // TaskSchedule is what the ticks of a task are counted from.
 type TaskSchedule struct {
 	TaskID int64
 	Hash   string    // of its cron, zone and enabled
-	Since  time.Time // when they became what they are
+	Since  time.Time `gorm:"serializer:time"` // when they became what they are
 }
 
 // TaskSchedules returns the schedules of all tasks by task id.
 func (s Tasks) TaskSchedules(ctx context.Context) (map[int64]TaskSchedule, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT task_id, hash, since FROM task_schedule").Rows()
-	if err != nil {
+	var schedules []TaskSchedule
+	if err := s.Data.Writer(ctx).Find(&schedules).Error; err != nil {
 		return nil, fmt.Errorf("read task_schedule: %w", err)
 	}
-	defer rows.Close()
-	all := map[int64]TaskSchedule{}
-	for rows.Next() {
-		var t TaskSchedule
-		var since sqldb.Time
-		if err := rows.Scan(&t.TaskID, &t.Hash, &since); err != nil {
-			return nil, fmt.Errorf("read task_schedule: %w", err)
-		}
-		t.Since = since.Time
+	all := make(map[int64]TaskSchedule, len(schedules))
+	for _, t := range schedules {
 		all[t.TaskID] = t
 	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // PutTaskSchedules writes schedules. It returns lease.ErrStaleLease when the lease does not hold. Nothing is written then,

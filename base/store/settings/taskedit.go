@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gorm.io/gorm"
 
@@ -46,7 +45,8 @@ func (s Tasks) AddTask(ctx context.Context, e Editor, row TaskRow, check func(Ta
 		if err := check(table); err != nil {
 			return err
 		}
-		return tx.Exec("INSERT INTO cron_task ("+strings.Join(taskColumns, ", ")+") VALUES "+sqldb.Tuples(1, len(taskColumns)), row.values()...).Error
+		added := row // It gets an id, which is wrong for the next try.
+		return tx.Create(&added).Error
 	})
 	if err != nil {
 		return fmt.Errorf("add the task %s: %w", row.Name, err)
@@ -76,8 +76,10 @@ func (s Tasks) EditTask(ctx context.Context, e Editor, name string, change func(
 		if err := check(table); err != nil {
 			return err
 		}
-		return tx.Exec("UPDATE cron_task SET "+strings.Join(taskColumns, " = ?, ")+" = ?, updated_at = "+s.Config.Dialect().Now()+" WHERE id = ?",
-			append(row.values(), row.ID)...).Error
+		if err := tx.Select("*").Updates(&row).Error; err != nil {
+			return err
+		}
+		return tx.Model(&row).Update("updated_at", gorm.Expr(s.Config.Dialect().Now())).Error
 	})
 	if err != nil {
 		return fmt.Errorf("edit the task %s: %w", name, err)
@@ -92,16 +94,4 @@ func taskTable(tx *gorm.DB) (TaskTable, error) {
 	}
 	lanes, err := lanesOf(tx)
 	return TaskTable{rows, lanes}, err
-}
-
-// values are those of taskColumns.
-func (r *TaskRow) values() []any {
-	var all []any
-	for _, field := range r.fields() {
-		all = append(all, *field)
-	}
-	if r.Params == "" {
-		all[slices.Index(taskColumns, "params")] = nil
-	}
-	return all
 }
