@@ -11,7 +11,8 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// The serializers of models' fields: "time" is for a time.Time that is stored as a Time, "text" for a string whose empty value is stored as NULL.
+// The serializers of models' fields: "time" is for a time.Time that is stored as a Time, "optional" for a string whose
+// empty value is stored as NULL.
 func init() {
 	schema.RegisterSerializer("time", timeColumn{})
 	schema.RegisterSerializer("optional", optionalColumn{})

@@ -23,8 +23,9 @@ type NewAccount struct {
 // NewAccounts returns accounts of a media that have no moment of initialisation yet, with an id above after, by id. Those that
 // cannot be pulled now are left out: their turn comes when they can.
 func (s Accounts) NewAccounts(ctx context.Context, media string, after int64, limit int) ([]NewAccount, error) {
-	return newAccounts(s.Config.Writer(ctx).Order("id").Limit(limit), media, "initialise_at IS NULL AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
-		" AND EXISTS (SELECT 1 FROM media_token t WHERE t.id = media_account.token_id AND t.state = ?)", TierInvalid, after, TokenOK)
+	return newAccounts(s.Config.Writer(ctx).Order("id").Limit(limit), media,
+		"initialise_at IS NULL AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
+			" AND EXISTS (SELECT 1 FROM media_token t WHERE t.id = media_account.token_id AND t.state = ?)", TierInvalid, after, TokenOK)
 }
 
 // Initialising returns the accounts of a media that have a moment of initialisation and are not done, by moment and id.

@@ -24,8 +24,8 @@ func (s Limits) RateLimits(ctx context.Context) ([]LimitRow, error) {
 		LimitRow
 		PeriodMs, PenaltyMs int64
 	}
-	err := s.Config.Writer(ctx).Table("rate_limit").Order("id").Select("id, media, endpoint, each_endpoint AS `each`, scope, period_ms, calls AS `limit`," +
-		" share, cost, costs, unit, calls_max AS limit_max, calendar_zone AS calendar, penalty_ms, enabled").Find(&rows).Error
+	err := s.Config.Writer(ctx).Table("rate_limit").Order("id").Select("id, media, endpoint, each_endpoint AS `each`, scope, period_ms," +
+		" calls AS `limit`, share, cost, costs, unit, calls_max AS limit_max, calendar_zone AS calendar, penalty_ms, enabled").Find(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read rate_limit: %w", err)
 	}

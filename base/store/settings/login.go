@@ -54,7 +54,7 @@ func nameLogin(d *sqldb.DB, tx *gorm.DB, tokenID int64, name string, choose bool
 	if err != nil || name == "" {
 		return err
 	}
-	return tx.Exec("UPDATE media_login SET name = ? WHERE token_id = ?", name, tokenID).Error
+	return tx.Table("media_login").Where("token_id = ?", tokenID).Update("name", name).Error
 }
 
 // SetChoose says whether accounts that a login is found to reach from now on wait for a choice.
@@ -104,7 +104,8 @@ type AccountLogin struct {
 // AccountLogins returns the logins that reach an account, by id.
 func (s LoginKeys) AccountLogins(ctx context.Context, accountID int64) ([]AccountLogin, error) {
 	var all []AccountLogin
-	err := s.Config.Writer(ctx).Table("account_login l").Joins("JOIN media_account a ON a.id = l.account_id JOIN media_token t ON t.id = l.token_id").Joins(loginNames).
+	err := s.Config.Writer(ctx).Table("account_login l").
+		Joins("JOIN media_account a ON a.id = l.account_id JOIN media_token t ON t.id = l.token_id").Joins(loginNames).
 		Select(loginColumns+", l.chosen, l.gone, CASE WHEN a.token_id = t.id THEN 1 ELSE 0 END AS in_use, l.seen_at").
 		Where("l.account_id = ?", accountID).Order("t.id").Find(&all).Error
 	if err != nil {
@@ -149,7 +150,7 @@ func (s LoginKeys) MissAccounts(ctx context.Context, tokenID int64, began time.T
 			return err
 		}
 		for batch := range slices.Chunk(ids, accountBatch) {
-			if err := tx.Exec("UPDATE account_login SET gone = 1 WHERE token_id = ? AND account_id IN ?", tokenID, batch).Error; err != nil {
+			if err := tx.Table("account_login").Where("token_id = ? AND account_id IN ?", tokenID, batch).Update("gone", 1).Error; err != nil {
 				return err
 			}
 		}
@@ -205,7 +206,7 @@ func seeAccounts(d *sqldb.DB, tx *gorm.DB, tokenID int64, accounts []Account) er
 		return err
 	}
 	if len(first) > 0 {
-		if err := tx.Exec("UPDATE account_login SET chosen = 1 WHERE token_id = ? AND account_id IN ?", tokenID, first).Error; err != nil {
+		if err := tx.Table("account_login").Where("token_id = ? AND account_id IN ?", tokenID, first).Update("chosen", 1).Error; err != nil {
 			return err
 		}
 	}

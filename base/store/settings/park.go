@@ -109,9 +109,10 @@ func (s Accounts) NoteProbe(ctx context.Context, id int64, now time.Time) error 
 // changes if another probe has done so meanwhile.
 func (s Accounts) PostponeProbe(ctx context.Context, a ProbeAccount, reason string, now time.Time) error {
 	tries := a.ParkedTries + 1
-	err := s.Config.Writer(ctx).Model(&Account{}).Where("id = ? AND parked = ? AND parked_tries = ?", a.ID, a.Parked, a.ParkedTries).Updates(map[string]any{
-		"parked": sqldb.Cut(reason, 512), "parked_tries": tries, "parked_until": sqldb.At(now.Add(ParkGap(tries))), "probed_at": sqldb.At(now),
-	}).Error
+	err := s.Config.Writer(ctx).Model(&Account{}).Where("id = ? AND parked = ? AND parked_tries = ?", a.ID, a.Parked, a.ParkedTries).
+		Updates(map[string]any{
+			"parked": sqldb.Cut(reason, 512), "parked_tries": tries, "parked_until": sqldb.At(now.Add(ParkGap(tries))), "probed_at": sqldb.At(now),
+		}).Error
 	if err != nil {
 		return fmt.Errorf("postpone the probe of account %d: %w", a.ID, err)
 	}
@@ -141,7 +142,8 @@ func (s Accounts) ParkDeadLogins(ctx context.Context, media string, now time.Tim
 		// Read first, and without locks: a statement that did both would hold the rows of logins that are being refreshed.
 		var ids []int64
 		err := s.Config.Writer(ctx).Table("media_account a").Joins("JOIN media_token t ON t.id = a.token_id").
-			Where("a.media = ? AND a.parked = '' AND a.bound = 1 AND t.state <> ?", media, TokenOK).Order("a.id").Limit(accountBatch).Pluck("a.id", &ids).Error
+			Where("a.media = ? AND a.parked = '' AND a.bound = 1 AND t.state <> ?", media, TokenOK).
+			Order("a.id").Limit(accountBatch).Pluck("a.id", &ids).Error
 		if err != nil || len(ids) == 0 {
 			return parked, wrapDeadLogins(media, err)
 		}

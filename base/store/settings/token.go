@@ -126,14 +126,11 @@ func (s LoginKeys) PutLogin(ctx context.Context, t Token, seal SealFunc) (int64,
 		if err != nil {
 			return err
 		}
-		access, refresh, err := seal(id)
-		if err != nil {
+		sealed := t
+		if sealed.Access, sealed.Refresh, err = seal(id); err != nil {
 			return err
 		}
-		err = tx.Exec("UPDATE media_token SET access_token = ?, refresh_token = ?, access_expires_at = ?, refresh_expires_at = ?,"+
-			" generation = generation + 1, intent_holder = '', intent_until = NULL, intent_tries = 0, rest_reason = '', state = ?,"+
-			" state_reason = '', updated_at = "+s.Config.Dialect().Now()+" WHERE id = ?",
-			access, refresh, sqldb.At(t.AccessExpires), sqldb.At(t.RefreshExpires), TokenOK, id).Error
+		err = tx.Model(&Token{}).Where("id = ?", id).Updates(nextGeneration(sealed)).Error
 		if err == nil {
 			err = nameLogin(s.Config, tx, id, t.Name, isNew && t.Choose)
 		}
@@ -148,15 +145,25 @@ func (s LoginKeys) PutLogin(ctx context.Context, t Token, seal SealFunc) (int64,
 	return id, nil
 }
 
+// nextGeneration is what a row becomes that takes the tokens of t.
+func nextGeneration(t Token) map[string]any {
+	return map[string]any{
+		"access_token": t.Access, "refresh_token": t.Refresh, "generation": gorm.Expr("generation + 1"),
+		"access_expires_at": sqldb.At(t.AccessExpires), "refresh_expires_at": sqldb.At(t.RefreshExpires),
+		"intent_holder": "", "intent_until": nil, "intent_tries": 0, "rest_reason": "", "state": TokenOK, "state_reason": "",
+	}
+}
+
 // ClaimRefresh declares holder's intent to refresh the tokens of a generation, for so long by the database's time. It
 // reports whether holder has it: not when the generation has passed, the login is not ok, or another intent is open.
 // One statement decides, so that of any number of processes one wins.
 func (s LoginKeys) ClaimRefresh(ctx context.Context, id, generation int64, holder string, lasts time.Duration) (bool, error) {
 	d := s.Config.Dialect()
-	res := s.Config.Writer(ctx).Exec("UPDATE media_token SET intent_holder = ?, intent_until = "+d.NowPlus(lasts)+
-		", intent_tries = intent_tries + 1, updated_at = "+d.Now()+
-		" WHERE id = ? AND generation = ? AND state = ? AND (intent_until IS NULL OR intent_until <= "+d.Now()+")",
-		holder, id, generation, TokenOK)
+	res := s.Config.Writer(ctx).Model(&Token{}).
+		Where("id = ? AND generation = ? AND state = ? AND (intent_until IS NULL OR intent_until <= "+d.Now()+")", id, generation, TokenOK).
+		Updates(map[string]any{
+			"intent_holder": holder, "intent_until": gorm.Expr(d.NowPlus(lasts)), "intent_tries": gorm.Expr("intent_tries + 1"),
+		})
 	if res.Error != nil {
 		return false, fmt.Errorf("claim the refresh of login %d: %w", id, res.Error)
 	}
@@ -179,19 +186,14 @@ func (s LoginKeys) IntentLeft(ctx context.Context, t Token) (time.Duration, erro
 // zero next.RefreshExpires leave what is there. Who holds the intent does not matter: the pair that a platform has
 // just given out is worth more than the opinion of a holder whose try was refused because of it.
 func (s LoginKeys) StoreTokens(ctx context.Context, id, generation int64, next Token) (bool, error) {
-	set := "access_token = ?, access_expires_at = ?"
-	args := []any{next.Access, sqldb.At(next.AccessExpires)}
-	if next.Refresh != "" {
-		set += ", refresh_token = ?"
-		args = append(args, next.Refresh)
+	set := nextGeneration(next)
+	if next.Refresh == "" {
+		delete(set, "refresh_token")
 	}
-	if !next.RefreshExpires.IsZero() {
-		set += ", refresh_expires_at = ?"
-		args = append(args, sqldb.At(next.RefreshExpires))
+	if next.RefreshExpires.IsZero() {
+		delete(set, "refresh_expires_at")
 	}
-	res := s.Config.Writer(ctx).Exec("UPDATE media_token SET "+set+", generation = generation + 1, intent_holder = '', intent_until = NULL,"+
-		" intent_tries = 0, rest_reason = '', state = ?, state_reason = '', updated_at = "+s.Config.Dialect().Now()+" WHERE id = ? AND generation = ?",
-		append(args, TokenOK, id, generation)...)
+	res := s.Config.Writer(ctx).Model(&Token{}).Where("id = ? AND generation = ?", id, generation).Updates(set)
 	if res.Error != nil {
 		return false, fmt.Errorf("store tokens of login %d: %w", id, res.Error)
 	}
@@ -200,9 +202,9 @@ func (s LoginKeys) StoreTokens(ctx context.Context, id, generation int64, next T
 
 // PostponeRefresh turns holder's intent, whose try is known to have failed for a reason, into a rest: nobody may try for so long.
 func (s LoginKeys) PostponeRefresh(ctx context.Context, id int64, holder string, pause time.Duration, reason string) error {
-	d := s.Config.Dialect()
-	err := s.Config.Writer(ctx).Exec("UPDATE media_token SET intent_holder = '', intent_until = "+d.NowPlus(pause)+
-		", rest_reason = ?, updated_at = "+d.Now()+" WHERE id = ? AND intent_holder = ?", sqldb.Cut(reason, 512), id, holder).Error
+	err := s.Config.Writer(ctx).Model(&Token{}).Where("id = ? AND intent_holder = ?", id, holder).Updates(map[string]any{
+		"intent_holder": "", "intent_until": gorm.Expr(s.Config.Dialect().NowPlus(pause)), "rest_reason": sqldb.Cut(reason, 512),
+	}).Error
 	if err != nil {
 		return fmt.Errorf("postpone the refresh of login %d: %w", id, err)
 	}
@@ -212,9 +214,10 @@ func (s LoginKeys) PostponeRefresh(ctx context.Context, id int64, holder string,
 // ParkLogin marks a login whose refresh token the platform refused to holder, and reports whether this call did it:
 // not when a newer pair or another holder has come. RouteLogin then finds other logins for its accounts.
 func (s LoginKeys) ParkLogin(ctx context.Context, id, generation int64, holder, reason string) (bool, error) {
-	res := s.Config.Writer(ctx).Exec("UPDATE media_token SET state = ?, state_reason = ?, intent_holder = '', intent_until = NULL,"+
-		" rest_reason = '', updated_at = "+s.Config.Dialect().Now()+" WHERE id = ? AND generation = ? AND intent_holder = ?",
-		TokenReauthorise, sqldb.Cut(reason, 512), id, generation, holder)
+	res := s.Config.Writer(ctx).Model(&Token{}).Where("id = ? AND generation = ? AND intent_holder = ?", id, generation, holder).
+		Updates(map[string]any{
+			"state": TokenReauthorise, "state_reason": sqldb.Cut(reason, 512), "intent_holder": "", "intent_until": nil, "rest_reason": "",
+		})
 	if res.Error != nil {
 		return false, fmt.Errorf("park login %d: %w", id, res.Error)
 	}
