@@ -14,6 +14,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,13 +24,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
 	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
+	"adsync/engine"
 	"adsync/media"
 	"adsync/media/client"
-	"adsync/media/tencent"
+	"adsync/media/mediatest/invented"
 	"adsync/media/token"
 	"adsync/simulator"
 )
@@ -43,7 +47,9 @@ type liveHost struct {
 
 	mu     sync.Mutex
 	others []string // requests that were no GETs
-	change func(endpoint string, answer map[string]any)
+	// quotaLeft says that an answer has told how many calls are left.
+	quotaLeft bool
+	change    func(endpoint string, answer map[string]any)
 }
 
 // hostLive serves a world of a few accounts, of which one with some ads is pulled.
@@ -61,8 +67,46 @@ func hostLive(t *testing.T, mediaName string) *liveHost {
 	creds, err := askCredentials(t.Context(), h.address)
 	require.NoError(t, err)
 	login := creds[mediaName].Apps[0].Logins[0]
-	h.base, h.token, h.account = h.address+creds[mediaName].BasePath, login.AccessToken, login.AccountIDs[map[string]int{"tencent": 4, "oceanengine": 5}[mediaName]]
+	h.base, h.token, h.account = h.address+creds[mediaName].BasePath, login.AccessToken, smallest(t, h, login.AccountIDs)
 	return h
+}
+
+// smallest is the account of those that have all figures of the last days which was shown the least.
+func smallest(t *testing.T, h *liveHost, accounts []string) string {
+	t.Helper()
+	var clock struct {
+		Now time.Time `json:"now"`
+	}
+	require.NoError(t, getJSON(t.Context(), http.DefaultClient, h.address+"/_sim/clock", &clock))
+	today := day.Of(clock.Now, time.FixedZone("UTC+8", 8*60*60))
+	resp, err := http.Get(h.address + "/_sim/truth?kind=report_daily&level=account&media=" + h.media + "&from=" + today.Add(-6).String() + "&to=" + today.String())
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	sums := map[string]map[string]int64{}
+	for d := json.NewDecoder(resp.Body); d.More(); {
+		var row struct {
+			Account string           `json:"account"`
+			Metrics map[string]int64 `json:"metrics"`
+		}
+		require.NoError(t, d.Decode(&row))
+		if slices.Contains(accounts, row.Account) {
+			if sums[row.Account] == nil {
+				sums[row.Account] = map[string]int64{}
+			}
+			for metric, value := range row.Metrics {
+				sums[row.Account][metric] += value
+			}
+		}
+	}
+	least := ""
+	for account, sum := range sums {
+		if !slices.ContainsFunc([]string{"cost", "impressions", "clicks", "conversions"}, func(metric string) bool { return sum[metric] == 0 }) && (least == "" || sum["impressions"] < sums[least]["impressions"]) {
+			least = account
+		}
+	}
+	require.NotEmpty(t, least, "no account of %s has figures", h.media)
+	return least
 }
 
 // handler notes what is no GET of a platform, and changes answers as the test wants.
@@ -80,6 +124,11 @@ func (h *liveHost) handler(sim http.Handler) http.Handler {
 		h.mu.Unlock()
 		if change == nil {
 			sim.ServeHTTP(w, r)
+			if teller, ok := engine.Platform(h.media).(media.QuotaTeller); ok && teller.QuotaLeft(w.Header()) != "" {
+				h.mu.Lock()
+				h.quotaLeft = true
+				h.mu.Unlock()
+			}
 			return
 		}
 		answer := httptest.NewRecorder()
@@ -169,7 +218,7 @@ func requireSecret(t *testing.T, token, text, dir string) {
 
 func TestLive_TotalsEqualThePlatforms(t *testing.T) {
 	t.Parallel()
-	for _, mediaName := range []string{"tencent", "oceanengine"} {
+	for _, mediaName := range engine.PlatformNames() {
 		t.Run(mediaName, func(t *testing.T) {
 			t.Parallel()
 			h := hostLive(t, mediaName)
@@ -181,7 +230,8 @@ func TestLive_TotalsEqualThePlatforms(t *testing.T) {
 			require.Equal(t, 1, report.Rounds)
 			require.Len(t, report.Days, 7)
 			require.Equal(t, report.To, report.Days[6].Day)
-			require.Equal(t, mediaName == "oceanengine", report.TotalTold)
+			_, adds := engine.Platform(mediaName).(media.Totaler)
+			require.Equal(t, adds, report.TotalTold)
 			require.NotEmpty(t, report.Name)
 			for _, f := range report.Total.Figures {
 				require.Positive(t, *f.Ours, f.Metric)
@@ -190,7 +240,7 @@ func TestLive_TotalsEqualThePlatforms(t *testing.T) {
 			calls := map[string]int{}
 			for _, c := range report.Calls {
 				calls[c.Endpoint] = c.Calls
-				require.Equal(t, mediaName == "tencent", c.QuotaLeft != "", c.Endpoint)
+				require.Equal(t, h.quotaLeft, c.QuotaLeft != "", c.Endpoint)
 			}
 			require.Equal(t, h.ledger(t), calls, "every call is told")
 			require.Empty(t, h.others, "nothing but GETs is sent")
@@ -199,7 +249,7 @@ func TestLive_TotalsEqualThePlatforms(t *testing.T) {
 			_, text, err = h.live(t, dir, func(o *Options) { o.JSON = false })
 			require.NoError(t, err, "again with what is there")
 			require.Contains(t, text, "0 of 32 figures differ from what "+mediaName+" says.")
-			require.Contains(t, text, map[string]string{"tencent": "100% of the day, ", "oceanengine": "not told"}[mediaName])
+			require.Contains(t, text, map[bool]string{true: "100% of the day, ", false: "not told"}[h.quotaLeft])
 		})
 	}
 }
@@ -236,68 +286,65 @@ func TestLive_TellsAndRepeatsDifferences(t *testing.T) {
 
 func TestLive_NamesTheFixOfWhatAPersonMustMend(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		media string
-		spoil func(o *Options, wrong string)
-		want  []string
-	}{
-		"a token that is none, on Tencent": {
-			"tencent", func(o *Options, wrong string) { o.Live.Token = secret.NewText(wrong) },
-			[]string{"tencent refuses the token (code 11002: ", "make a new one at https://developers.e.qq.com"},
-		},
-		"a token that is none, on Ocean Engine": {
-			"oceanengine", func(o *Options, wrong string) { o.Live.Token = secret.NewText(wrong) },
-			[]string{"oceanengine refuses the token (code 40104: ", "make a new one at https://open.oceanengine.com"},
-		},
-		"somebody else's account, on Tencent": {
-			"tencent", func(o *Options, _ string) { o.Live.Account = "20999999" },
-			[]string{"tencent does not show account 20999999 to this token", "12201", "the token reaches ", "--account"},
-		},
-		"somebody else's account, on Ocean Engine": {
-			"oceanengine", func(o *Options, _ string) { o.Live.Account = "1700009999999999" },
-			[]string{"oceanengine does not show account 1700009999999999 to this token", "40002", "the token reaches ", "--account"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := hostLive(t, c.media)
-			dir := t.TempDir()
-			wrong := h.token[1:] + h.token[:1]
-			_, text, err := h.live(t, dir, func(o *Options) { c.spoil(o, wrong) })
-			require.Error(t, err)
-			for _, want := range c.want {
-				require.ErrorContains(t, err, want)
-			}
-			requireSecret(t, h.token, text+err.Error(), dir)
-			requireSecret(t, wrong, text+err.Error(), dir)
-			require.Empty(t, h.others)
-		})
+	for _, platform := range engine.Platforms() {
+		name := platform.Name()
+		for spoilt, c := range map[string]struct {
+			spoil func(o *Options, wrong string)
+			want  []string // what the error has, as patterns
+		}{
+			"a token that is none": {
+				func(o *Options, wrong string) { o.Live.Token = secret.NewText(wrong) },
+				[]string{name + ` refuses the token \(code \d+: `, "make a new one at " + regexp.QuoteMeta(platform.(media.Consoler).Console())},
+			},
+			"somebody else's account": {
+				func(o *Options, _ string) { o.Live.Account = "9" + o.Live.Account[1:] },
+				[]string{name + ` does not show account 9\d+ to this token`, `error \d{5}`, "the token reaches ", "--account"},
+			},
+		} {
+			t.Run(spoilt+", on "+name, func(t *testing.T) {
+				t.Parallel()
+				h := hostLive(t, name)
+				dir := t.TempDir()
+				wrong := h.token[1:] + h.token[:1]
+				_, text, err := h.live(t, dir, func(o *Options) { c.spoil(o, wrong) })
+				require.Error(t, err)
+				for _, want := range c.want {
+					require.Regexp(t, want, err.Error())
+				}
+				requireSecret(t, h.token, text+err.Error(), dir)
+				requireSecret(t, wrong, text+err.Error(), dir)
+				require.Empty(t, h.others)
+			})
+		}
 	}
 }
 
 func TestLive_EndsWhenTheTokenIsRevokedMeanwhile(t *testing.T) {
 	t.Parallel()
-	h := hostLive(t, "oceanengine")
+	night := simulator.Nights()[0]
+	h := hostLive(t, night.Media)
 	var once sync.Once
 	h.change = func(request string, _ map[string]any) {
-		if strings.Contains(request, "promotion/list") {
+		if strings.Contains(request, night.DailyReports) {
 			once.Do(func() {
 				h.order(t, "/_sim/faults", map[string]any{"kind": "token_death", "media": h.media, "token": "pair"})
 			})
 		}
 	}
 	_, text, err := h.live(t, "", nil)
-	require.ErrorContains(t, err, "oceanengine refuses the token (code 40104: ", text)
+	require.Error(t, err, text)
+	require.Regexp(t, night.Media+` refuses the token \(code \d+: `, err.Error())
 	require.Empty(t, h.others, "there is nothing to refresh it with")
 }
 
 // Else it would wait for the account's return.
 func TestLive_EndsWhenTheAccountIsClosedMeanwhile(t *testing.T) {
 	t.Parallel()
-	h := hostLive(t, "tencent")
+	night := simulator.Nights()[0]
+	h := hostLive(t, night.Media)
 	var once sync.Once
 	h.change = func(request string, _ map[string]any) {
-		if strings.Contains(request, "adgroups/get") {
+		if strings.Contains(request, night.DailyReports) {
 			once.Do(func() {
 				order := map[string]any{"media": h.media, "account": h.account, "state": "frozen"}
 				require.NoError(t, postJSON(t.Context(), http.DefaultClient, h.address+"/_sim/accounts", order))
@@ -305,23 +352,22 @@ func TestLive_EndsWhenTheAccountIsClosedMeanwhile(t *testing.T) {
 		}
 	}
 	_, text, err := h.live(t, "", nil)
-	require.ErrorContains(t, err, "tencent has closed the account "+h.account+" to this token: frozen: invalid error 32211", text)
+	require.ErrorContains(t, err, night.Media+" has closed the account "+h.account+" to this token: frozen: invalid error ", text)
 }
 
 func TestLive_GoesOnAfterThePlatformFailed(t *testing.T) {
 	t.Parallel()
-	for mediaName, endpoints := range map[string][]string{
-		"tencent":     {"organization_account_relation/get", "adgroups/get", "hourly_reports/get"},
-		"oceanengine": {"oauth2/advertiser/get", "v3.0/promotion/list", "v3.0/report/custom/get"},
-	} {
-		t.Run(mediaName, func(t *testing.T) {
+	for _, night := range simulator.Nights() {
+		t.Run(night.Media, func(t *testing.T) {
 			t.Parallel()
-			h := hostLive(t, mediaName)
-			for i, kind := range []string{"status", "half_body", "over_limit"} {
-				if mediaName == "tencent" && kind == "over_limit" {
-					kind = "lost_row" // Tencent wants five minutes of waiting after its limit: not for a test.
-				}
-				h.order(t, "/_sim/faults", map[string]any{"kind": kind, "media": mediaName, "endpoint": endpoints[i], "count": 2})
+			h := hostLive(t, night.Media)
+			for _, fault := range []map[string]any{
+				{"kind": "status"}, // of the first calls, whichever they are
+				{"kind": "half_body", "endpoint": night.DailyReports},
+				{"kind": "lost_row", "endpoint": night.HourlyReports},
+			} {
+				fault["media"], fault["count"] = night.Media, 2
+				h.order(t, "/_sim/faults", fault)
 			}
 			report, text, err := h.live(t, "", nil)
 			require.NoError(t, err, text)
@@ -349,7 +395,8 @@ func TestLive_ShowsWhatItHasWhenAPullFails(t *testing.T) {
 
 func TestLive_DoesNotMixItsDirectoryWithOthers(t *testing.T) {
 	t.Parallel()
-	h := hostLive(t, "tencent")
+	platform := engine.PlatformNames()[0]
+	h := hostLive(t, platform)
 	refused := func(dir string, with func(*Options)) string {
 		_, _, err := h.live(t, dir, with)
 		require.Error(t, err)
@@ -362,24 +409,29 @@ func TestLive_DoesNotMixItsDirectoryWithOthers(t *testing.T) {
 	own := t.TempDir()
 	dir, err := openDir(own)
 	require.NoError(t, err)
-	require.NoError(t, dir.holds(&Live{Media: "tencent", Account: "1"}))
-	require.NoError(t, dir.holds(&Live{Media: "tencent", Account: "1"}), "again")
+	require.NoError(t, dir.holds(&Live{Media: platform, Account: "1"}))
+	require.NoError(t, dir.holds(&Live{Media: platform, Account: "1"}), "again")
 	require.NoError(t, dir.close())
-	require.Contains(t, refused(own, nil), "holds tencent account 1: give this run another --data")
-	require.Contains(t, refused(own, func(o *Options) { o.Live, o.Once, o.Accounts = nil, true, 6 }), "holds tencent account 1")
+	require.Contains(t, refused(own, nil), "holds "+platform+" account 1: give this run another --data")
+	require.Contains(t, refused(own, func(o *Options) { o.Live, o.Once, o.Accounts = nil, true, 6 }), "holds "+platform+" account 1")
 }
+
+// quotaTeller is a platform whose answers tell how many calls are left.
+type quotaTeller struct{ invented.Platform }
+
+func (quotaTeller) QuotaLeft(header http.Header) string { return header.Get("X-Left") }
 
 func TestCallBook_LetsNothingThroughButGETsOfThePlatform(t *testing.T) {
 	t.Parallel()
 	sent := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		sent++
-		w.Header().Set("X-RateLimit-Remaining", "90%,80%")
+		w.Header().Set("X-Left", "90% of the day")
 	}))
 	defer server.Close()
 	base, err := url.Parse(server.URL + "/v3.0")
 	require.NoError(t, err)
-	book := newCallBook(tencent.New(), base, http.DefaultTransport)
+	book := newCallBook(quotaTeller{}, base, http.DefaultTransport)
 	do := func(ctx context.Context, method, address string) error {
 		req, err := http.NewRequestWithContext(ctx, method, address, strings.NewReader("{}"))
 		require.NoError(t, err)
@@ -413,7 +465,7 @@ func TestCallBook_LetsNothingThroughButGETsOfThePlatform(t *testing.T) {
 	})
 	require.ErrorIs(t, do(overtaken, http.MethodGet, server.URL+"/v3.0/adgroups/get"), os.ErrDeadlineExceeded)
 	require.Equal(t, 2, sent)
-	require.Equal(t, []EndpointCalls{{Endpoint: "adgroups/get", Calls: 2, QuotaLeft: "90% of the day, 80% of the minute"}}, book.list(), "what was never written is no call")
+	require.Equal(t, []EndpointCalls{{Endpoint: "adgroups/get", Calls: 2, QuotaLeft: "90% of the day"}}, book.list(), "what was never written is no call")
 }
 
 func TestLiveFigure_NullIsNotZero(t *testing.T) {
@@ -458,7 +510,7 @@ func TestCallBook_ARequestThatItsGrantsEndOvertookIsNoCall(t *testing.T) {
 	base, err := url.Parse("http://platform.test/v3.0")
 	require.NoError(t, err)
 	tries := 0
-	book := newCallBook(tencent.New(), base, roundTripper(func(req *http.Request) (*http.Response, error) {
+	book := newCallBook(invented.New(), base, roundTripper(func(req *http.Request) (*http.Response, error) {
 		tries++
 		httptrace.ContextClientTrace(req.Context()).WroteRequest(httptrace.WroteRequestInfo{})
 		if tries == 1 {
@@ -468,7 +520,7 @@ func TestCallBook_ARequestThatItsGrantsEndOvertookIsNoCall(t *testing.T) {
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"code":0,"data":{}}`)), Request: req}, nil
 	}))
 	c := client.New(client.Options{
-		Platform: tencent.New(), Transport: client.NewTransport(tencent.New(), base.String(), &http.Client{Transport: book}),
+		Platform: invented.New(), Transport: client.NewTransport(invented.New(), base.String(), &http.Client{Transport: book}),
 		Waiter: &grants{}, Tokens: oneToken{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	})
 	api := c.For(media.Account{})

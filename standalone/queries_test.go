@@ -12,6 +12,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/store"
+	"adsync/engine"
 )
 
 // answer is what a query gives: its columns, and its rows as text, "NULL" for none.
@@ -78,7 +79,7 @@ func testQueries(t *testing.T, database string) {
 	last := ask(t, db, "SELECT MAX(day) AS day FROM report_hourly_account").rows[0]["day"]
 	today, err := day.Parse(last[:len("2026-11-21")])
 	require.NoError(t, err)
-	busiest := ask(t, db, "SELECT external_id, SUM(cost) AS cost FROM wide_daily_account WHERE media = 'tencent' GROUP BY external_id ORDER BY cost DESC LIMIT 1").rows[0]["external_id"]
+	busiest := ask(t, db, "SELECT external_id, SUM(cost) AS cost FROM wide_daily_account WHERE media = '"+engine.PlatformNames()[0]+"' GROUP BY external_id ORDER BY cost DESC LIMIT 1").rows[0]["external_id"]
 	page := queries(t)
 	for name, query := range page {
 		for _, example := range [][2]string{{"2026-11-21", today.String()}, {"2026-11-20", today.Add(-1).String()}, {"2026-11-15", today.Add(-6).String()}, {"20000058", busiest}} {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,9 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/engine"
+	"adsync/media"
+	"adsync/media/wire"
 	"adsync/simulator"
 	"adsync/standalone"
 	"adsync/standalone/verify"
@@ -26,6 +30,12 @@ import (
 
 // china is where the accounts of a world without USD are.
 var china = time.FixedZone("UTC+8", 8*60*60)
+
+// What is changed of one platform and of one account is of the first platform of the list; what is changed of another account is of the last.
+var (
+	onePlatform = engine.Platforms()[0]
+	platform    = onePlatform.Name()
+)
 
 // pulledWorld is a small world whose clock stands still since all of it was pulled.
 type pulledWorld struct {
@@ -110,13 +120,15 @@ func wantsNoRetiredFigures(t *testing.T, w *pulledWorld) {
 	db := w.store.Data.Writer(t.Context())
 	var begun int64
 	var ended store.Time
-	const last = "SELECT claimed_version, pulled_at FROM coverage WHERE media = 'tencent' AND report = 'report_daily' AND level = 'account' ORDER BY pulled_at LIMIT 1"
+	last := "SELECT claimed_version, pulled_at FROM coverage WHERE media = '" + platform + "' AND report = 'report_daily' AND level = 'account' ORDER BY pulled_at LIMIT 1"
 	require.NoError(t, db.Raw(last).Row().Scan(&begun, &ended))
+	figures := onePlatform.Reports()[0].Figures
+	field := figures[slices.IndexFunc(figures, func(f wire.Figure) bool { return f.Metric == "registrations" })].Field
 	retire := func(at time.Time) {
 		config := w.store.Config.Writer(t.Context())
 		require.NoError(t, config.Exec("DELETE FROM report_field").Error)
 		require.NoError(t, config.Exec("INSERT INTO report_field (media, report, level, field, state, reason, changed_by, retired_at)"+
-			" VALUES ('tencent', 'report_daily', 'account', 'reg_pv', 'retired', '', 'adsync', ?)", store.At(at)).Error)
+			" VALUES (?, 'report_daily', 'account', ?, 'retired', '', 'adsync', ?)", platform, field, store.At(at)).Error)
 	}
 	all, before := time.UnixMicro(begun).Add(time.Hour), time.UnixMicro(begun).Add(-time.Hour)
 	retire(before)
@@ -125,11 +137,11 @@ func wantsNoRetiredFigures(t *testing.T, w *pulledWorld) {
 	retire(all)
 	require.Zero(t, w.published(w.now, w.now).Report().Differences, "all was pulled before")
 
-	for table, column := range map[string]string{"tencent_report_daily": "reg_pv", "report_daily": "registrations", "wide_daily": "registrations"} {
-		media := map[bool]string{true: " AND media = 'tencent'"}[table != "tencent_report_daily"]
+	for table, column := range map[string]string{platform + "_report_daily": field, "report_daily": "registrations", "wide_daily": "registrations"} {
+		media := map[bool]string{true: " AND media = '" + platform + "'"}[table != platform+"_report_daily"]
 		require.NoError(t, db.Exec("UPDATE "+table+" SET "+column+" = NULL WHERE level = 'account'"+media).Error)
 	}
-	require.NoError(t, db.Exec("UPDATE summary_daily SET registrations = NULL WHERE media = 'tencent'").Error)
+	require.NoError(t, db.Exec("UPDATE summary_daily SET registrations = NULL WHERE media = '"+platform+"'").Error)
 	require.Positive(t, w.published(w.now, w.now).Report().Differences, "it was told then")
 	retire(before)
 	truth := w.truth(time.Time{})
@@ -155,9 +167,9 @@ func wantsSumsOfWhatIsNotMarked(t *testing.T, w *pulledWorld) {
 
 	var id int64
 	yesterday := day.Of(w.now, china).Add(-1)
-	const account = " FROM report_hourly WHERE media = 'tencent' AND level = 'account' AND day = ? ORDER BY account_id LIMIT 1"
+	account := " FROM report_hourly WHERE media = '" + platform + "' AND level = 'account' AND day = ? ORDER BY account_id LIMIT 1"
 	require.NoError(t, w.store.Data.Writer(t.Context()).Raw("SELECT account_id"+account, yesterday).Row().Scan(&id))
-	const hour = " WHERE (day, hour, account_id, level, object_id) IN (SELECT day, hour, account_id, level, object_id" + account + ")"
+	hour := " WHERE (day, hour, account_id, level, object_id) IN (SELECT day, hour, account_id, level, object_id" + account + ")"
 	const mark = " WHERE account_id = ? AND report = 'report_hourly' AND level = 'account' AND day = ?"
 	w.exec("UPDATE report_hourly SET clicks = clicks + 1"+hour, yesterday)
 	wrong := compared()
@@ -219,8 +231,9 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 
 	// Some hours of today were pulled again, two hours later: the others are still those of the whole pull.
 	today, later := day.Of(w.now, china), time.Now().Add(time.Hour)
-	const hours = "UPDATE coverage SET claimed_version = ?, pulled_at = ? WHERE report = 'report_hourly' AND level = 'account' AND media = 'oceanengine' AND day = ?"
-	w.exec(hours, later.UnixMicro(), store.At(later), today)
+	other, _ := w.otherAccount()
+	const hours = "UPDATE coverage SET claimed_version = ?, pulled_at = ? WHERE report = 'report_hourly' AND level = 'account' AND account_id = ? AND day = ?"
+	w.exec(hours, later.UnixMicro(), store.At(later), other, today)
 	again := verify.NewPublished(verify.PublishedOptions{
 		Options: verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient},
 		World: func(at time.Time) (time.Time, time.Time) {
@@ -236,10 +249,10 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 
 	// The world goes on: yesterday is corrected.
 	require.NoError(t, w.sim.Clock().Set(w.now.Add(time.Minute)))
-	account := w.firstOf("tencent")
+	account := w.firstOf(platform)
 	yesterday := day.Of(w.now, china).Add(-1).String()
 	resp, err := http.Post(w.address+"/_sim/truth/correct", "application/json", strings.NewReader(
-		`{"media":"tencent","account":"`+account+`","from":"`+yesterday+`","to":"`+yesterday+`","percent":9}`))
+		`{"media":"`+platform+`","account":"`+account+`","from":"`+yesterday+`","to":"`+yesterday+`","percent":9}`))
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusOK, resp.StatusCode)
@@ -249,10 +262,10 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 
 	// Wrong rows are found: one of each kind.
 	var object string
-	row := w.store.Data.Writer(t.Context()).Raw("SELECT object_id FROM report_daily WHERE day = ? AND level = 'adgroup' AND media = 'tencent' ORDER BY object_id LIMIT 1", yesterday).Row()
+	row := w.store.Data.Writer(t.Context()).Raw("SELECT object_id FROM report_daily WHERE day = ? AND level = 'adgroup' AND media = ? ORDER BY object_id LIMIT 1", yesterday, platform).Row()
 	require.NoError(t, row.Scan(&object))
 	w.exec("UPDATE report_daily SET clicks = clicks + 1 WHERE day = ? AND level = 'adgroup' AND object_id = ?", yesterday, object)
-	w.exec("DELETE FROM tencent_report_daily WHERE day = ? AND level = 'adgroup' AND object_id = ?", yesterday, object)
+	w.exec("DELETE FROM "+platform+"_report_daily WHERE day = ? AND level = 'adgroup' AND object_id = ?", yesterday, object)
 	w.exec("UPDATE report_hourly SET object_id = '1' WHERE (day, account_id, level, object_id, hour) IN (SELECT day, account_id, level, object_id, hour FROM report_hourly WHERE level = 'adgroup' LIMIT 1)")
 	wrong := w.published(w.now, w.now).Report()
 	require.EqualValues(t, 4, wrong.Differences, "%v", wrong.Examples)
@@ -277,10 +290,10 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 
 	// A day of which some hours were pulled, and that coverage has no word for, must be there all the same.
 	before := w.published(w.now, w.now).Report().Differences
-	w.exec("UPDATE coverage SET complete_version = 0, state = '' WHERE report = 'report_hourly' AND level = 'account' AND media = 'oceanengine' AND day = ?", yesterday)
+	w.exec("UPDATE coverage SET complete_version = 0, state = '' WHERE report = 'report_hourly' AND level = 'account' AND account_id = ? AND day = ?", other, yesterday)
 	require.Equal(t, before, w.published(w.now, w.now).Report().Differences)
 	w.exec("DELETE FROM report_hourly WHERE (day, account_id, level, object_id, hour) IN (SELECT day, account_id, level, object_id, hour FROM report_hourly"+
-		" WHERE level = 'account' AND media = 'oceanengine' AND day = ? ORDER BY hour LIMIT 1)", yesterday)
+		" WHERE level = 'account' AND account_id = ? AND day = ? ORDER BY hour LIMIT 1)", other, yesterday)
 	require.Equal(t, before+1, w.published(w.now, w.now).Report().Differences)
 }
 
@@ -317,17 +330,23 @@ func findsWrongObjects(t *testing.T, w *pulledWorld) {
 	// What the days before have left is known.
 	known := w.published(w.now, w.now).Report().Differences
 	differ := func() int64 { return w.published(w.now, w.now).Report().Differences - known }
-	const one = " WHERE (account_id, object_id) IN (SELECT account_id, object_id FROM tencent_adgroup WHERE deleted_at IS NULL ORDER BY object_id LIMIT 1)"
-	w.exec("UPDATE tencent_adgroup SET bid_amount_fen = bid_amount_fen + 1" + one)
+	night := simulator.Nights()[0]
+	lists := onePlatform.Lists()
+	ads := lists[slices.IndexFunc(lists, func(l media.List) bool { return l.Table.Name == night.Ads })]
+	columns := ads.Table.Columns
+	money := columns[slices.IndexFunc(columns, func(c store.RawColumn) bool { return strings.HasSuffix(c.Name, "_fen") })].Name
+	one := " WHERE (account_id, object_id) IN (SELECT account_id, object_id FROM " + night.Ads + " WHERE deleted_at IS NULL ORDER BY object_id LIMIT 1)"
+	w.exec("UPDATE " + night.Ads + " SET " + money + " = " + money + " + 1" + one)
 	require.EqualValues(t, 1, differ())
-	w.exec("UPDATE tencent_adgroup SET bid_amount_fen = bid_amount_fen - 1" + one)
+	w.exec("UPDATE " + night.Ads + " SET " + money + " = " + money + " - 1" + one)
 	require.Zero(t, differ())
-	w.exec("UPDATE tencent_adgroup SET configured_status = CASE configured_status WHEN 'AD_STATUS_NORMAL' THEN 'AD_STATUS_SUSPEND' ELSE 'AD_STATUS_NORMAL' END" + one)
+	w.exec("UPDATE " + night.Ads + " SET " + ads.Shown.Column + " = 'ANOTHER'" + one)
 	require.Zero(t, differ(), "a status may change without its object's time")
-	w.exec("UPDATE tencent_adgroup SET last_modified_time = ?"+one, store.At(w.now.Add(-time.Second)))
+	w.exec("UPDATE "+night.Ads+" SET "+night.Modified+" = ?"+one, store.At(w.now.Add(-time.Second)))
 	require.EqualValues(t, 1, differ(), "but not together with it")
 
-	resp, err := http.Post(w.address+"/_sim/edits", "application/json", strings.NewReader(`{"media":"oceanengine","account":"`+w.firstOf("oceanengine")+`","percent":10}`))
+	_, edit := w.otherAccount()
+	resp, err := http.Post(w.address+"/_sim/edits", "application/json", strings.NewReader(edit))
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusOK, resp.StatusCode)
@@ -337,6 +356,17 @@ func findsWrongObjects(t *testing.T, w *pulledWorld) {
 	require.Greater(t, later.Differences, w.published(edited.Add(-time.Second), edited.Add(-time.Second)).Report().Differences, "%v", later.Examples)
 	require.Equal(t, w.published(edited.Add(-time.Second), edited.Add(time.Minute)).Report().Differences,
 		w.published(edited.Add(-time.Second), edited.Add(-time.Second)).Report().Differences, "at one of the moments of the pull they were right")
+}
+
+// otherAccount is an account that is not the first of the first platform: our id, and the order that edits a tenth of its ads.
+func (w *pulledWorld) otherAccount() (id int64, edit string) {
+	w.t.Helper()
+	names := engine.PlatformNames()
+	last := names[len(names)-1]
+	var external string
+	row := w.store.Config.Writer(w.t.Context()).Raw("SELECT id, external_id FROM media_account WHERE media = ? ORDER BY external_id DESC LIMIT 1", last).Row()
+	require.NoError(w.t, row.Scan(&id, &external))
+	return id, `{"media":"` + last + `","account":"` + external + `","percent":10}`
 }
 
 // firstOf is a platform's id of its first account.

@@ -15,6 +15,7 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
+	"adsync/engine"
 	"adsync/simulator"
 	"adsync/standalone"
 
@@ -64,7 +65,7 @@ func newOpenWorld(t *testing.T) *openWorld {
 		require.NoError(t, sim.Close())
 	})
 	var rules []any
-	for _, media := range []string{"tencent", "oceanengine"} {
+	for _, media := range engine.PlatformNames() {
 		for _, scope := range []string{"app", "account"} {
 			for _, seconds := range []int{1, 60} {
 				rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": scope, "period_seconds": seconds, "limit": 100_000})

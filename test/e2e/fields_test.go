@@ -2,11 +2,14 @@ package e2e
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/store"
+	"adsync/engine"
+	"adsync/media/wire"
 )
 
 // addField has a platform serve one more figure, asks for it, and waits until the platform has accepted it and all consumers know that.
@@ -40,25 +43,28 @@ func (d *deployment) requireField(t *testing.T, table string) {
 	require.Zero(t, without, "of %d rows of %s", rows, table)
 }
 
-// requireRetired has Tencent retire a figure: the report of an account goes on without it, and its row loses it.
+// requireRetired has a platform retire a figure: the report of an account goes on without it, and its row loses it.
 func (d *deployment) requireRetired(t *testing.T, w *world, account, on string) {
 	t.Helper()
-	pull := func() (rows, registrations int) {
-		id := d.order(t, "tencent.report_daily.account", map[string]any{"accounts": []string{account}, "from": on, "to": on})
+	pull := func() (rows, told int) {
+		id := d.order(t, onePlatform+".report_daily.account", map[string]any{"accounts": []string{account}, "from": on, "to": on})
 		d.requireSucceeded(t, d.await(t, []int64{id}))
 		err := d.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*), COUNT(r.registrations) FROM report_daily_account r JOIN coverage c ON c.account_id = r.account_id"+
-			" AND c.report = 'report_daily' AND c.level = r.level AND c.day = r.day WHERE c.run_id = ?", id).Row().Scan(&rows, &registrations)
+			" AND c.report = 'report_daily' AND c.level = r.level AND c.day = r.day WHERE c.run_id = ?", id).Row().Scan(&rows, &told)
 		require.NoError(t, err)
-		return rows, registrations
+		return rows, told
 	}
-	rows, registrations := pull()
-	require.Equal(t, []int{1, 1}, []int{rows, registrations})
-	w.order(t, "faults", map[string]any{"kind": "retire_field", "media": "tencent", "field": "reg_pv"}, nil)
-	rows, registrations = pull()
-	require.Equal(t, []int{1, 0}, []int{rows, registrations}, "the row is there, without the figure")
-	fields, err := d.store.ReportFields(t.Context(), "tencent")
+	figures := engine.Platforms()[0].Reports()[0].Figures
+	registrations := slices.IndexFunc(figures, func(f wire.Figure) bool { return f.Metric == "registrations" })
+	rows, told := pull()
+	require.Equal(t, []int{1, 1}, []int{rows, told})
+	w.order(t, "faults", map[string]any{"kind": "retire_field", "media": onePlatform, "field": figures[registrations].Field}, nil)
+	rows, told = pull()
+	require.Equal(t, []int{1, 0}, []int{rows, told}, "the row is there, without the figure")
+	fields, err := d.store.ReportFields(t.Context(), onePlatform)
 	require.NoError(t, err)
 	require.Len(t, fields, 2)
-	require.Equal(t, []string{"reg_pv", "report_daily", "account", string(store.FieldRetired)},
-		[]string{fields[1].Field, fields[1].Report, fields[1].Level, string(fields[1].State)})
+	retired := fields[slices.IndexFunc(fields, func(f store.ReportField) bool { return f.Field != "brand_new" })]
+	require.Equal(t, []string{figures[registrations].Field, "report_daily", "account", string(store.FieldRetired)},
+		[]string{retired.Field, retired.Report, retired.Level, string(retired.State)})
 }

@@ -13,24 +13,30 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/store"
+	"adsync/engine"
 )
+
+// onePlatform is the platform of the tests that need one, whichever it is.
+var onePlatform = engine.PlatformNames()[0]
 
 // Of 40 accounts two are large, and a third is silent or nearly so. The worlds of these tests are those whose large accounts are
 // among the smallest of their kind.
-var accounts = flag.Int("accounts", 40, "accounts of the worlds, both platforms together")
+var accounts = flag.Int("accounts", 40, "accounts of the worlds, all platforms together")
 
 func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, *accounts, 171)
 	d := deploy(t, w)
-	d.addField(t, w, "tencent")
-	d.addField(t, w, "oceanengine")
+	for _, media := range engine.PlatformNames() {
+		d.addField(t, w, media)
+	}
 
 	d.requireSucceeded(t, d.await(t, d.orderAll(t, false)))
 	d.summarise(t)
 	report := d.requireTruth(t)
-	for _, table := range []string{"tencent_report_daily", "tencent_report_hourly", "oceanengine_report_daily", "oceanengine_report_hourly"} {
-		d.requireField(t, table)
+	for _, media := range engine.PlatformNames() {
+		d.requireField(t, media+"_report_daily")
+		d.requireField(t, media+"_report_hourly")
 	}
 	require.Greater(t, report.RowsCompared, int64(250**accounts))
 	require.Greater(t, 2*report.NonzeroRows, report.ExpectedRows)
@@ -39,19 +45,19 @@ func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 
 	// A platform corrects three past days of an account: a rerun of those days brings the correction and nothing else. What
 	// was spent on them changes the account's money up to now.
-	account := d.busiestAccount(t, "tencent")
+	account := d.busiestAccount(t, onePlatform)
 	today := day.Of(w.now, zone)
 	from, to := today.Add(-5).String(), today.Add(-3).String()
-	w.order(t, "truth/correct", map[string]any{"media": "tencent", "account": account, "from": from, "to": to, "percent": 7}, nil)
+	w.order(t, "truth/correct", map[string]any{"media": onePlatform, "account": account, "from": from, "to": to, "percent": 7}, nil)
 	require.Positive(t, d.compare(t).Differences, "the correction is in the truth and not in the tables")
 	before := d.untouched(t, account, from, to)
 	rerun := map[string]any{"accounts": []string{account}, "from": from, "to": to}
 	d.requireSucceeded(t, d.await(t, []int64{
-		d.order(t, "tencent.report_daily.account", rerun),
-		d.order(t, "tencent.report_daily.adgroup", rerun),
-		d.order(t, "tencent.report_daily.creative", rerun),
-		d.order(t, "tencent.fund_daily", map[string]any{"accounts": []string{account}}),
-		d.order(t, "tencent.balance", map[string]any{"accounts": []string{account}}),
+		d.order(t, onePlatform+".report_daily.account", rerun),
+		d.order(t, onePlatform+".report_daily.adgroup", rerun),
+		d.order(t, onePlatform+".report_daily.creative", rerun),
+		d.order(t, onePlatform+".fund_daily", map[string]any{"accounts": []string{account}}),
+		d.order(t, onePlatform+".balance", map[string]any{"accounts": []string{account}}),
 	}))
 	d.summarise(t)
 	d.requireTruth(t)
@@ -153,13 +159,13 @@ func (d *deployment) busiestAccount(t *testing.T, media string) string {
 // untouched are the versions of all rows of reports and summaries but those of the account's days.
 func (d *deployment) untouched(t *testing.T, externalID, from, to string) map[string]int64 {
 	t.Helper()
-	found, err := d.store.FindAccounts(t.Context(), "tencent", []string{externalID})
+	found, err := d.store.FindAccounts(t.Context(), onePlatform, []string{externalID})
 	require.NoError(t, err)
 	versions := map[string]int64{}
 	for table, key := range map[string]string{
-		"report_daily":         "day, account_id, level, object_id, 0",
-		"report_hourly":        "day, account_id, level, object_id, hour",
-		"tencent_report_daily": "day, account_id, level, object_id, 0",
+		"report_daily":                "day, account_id, level, object_id, 0",
+		"report_hourly":               "day, account_id, level, object_id, hour",
+		onePlatform + "_report_daily": "day, account_id, level, object_id, 0",
 		// A summary holds other accounts too: of the corrected days it may change.
 		"summary_daily": "day, 0, game, media, os",
 	} {

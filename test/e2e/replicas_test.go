@@ -41,7 +41,7 @@ func TestDeployment_ReplicasThatLagDecideNothing(t *testing.T) {
 	d.requireTruth(t)
 
 	// A difference between levels that has gone: to find that, its account is looked up.
-	media := "tencent"
+	media := onePlatform
 	external := d.busiestAccount(t, media)
 	found, err := d.store.FindAccounts(t.Context(), media, []string{external})
 	require.NoError(t, err)

@@ -19,6 +19,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
+	"adsync/engine"
 	"adsync/test/services/local"
 )
 
@@ -79,8 +80,8 @@ func TestServers_AsDeploymentsHaveThem(t *testing.T) {
 		d := flow(t, s, func(d *deployment) {
 			// People are shown what the replica has: all of it.
 			require.NoError(t, servers.Await(t.Context()))
-			account := d.busiestAccount(t, "tencent")
-			status, body := call(t, http.MethodGet, d.api+"/accounts/tencent/"+account+"/coverage", nil)
+			account := d.busiestAccount(t, onePlatform)
+			status, body := call(t, http.MethodGet, d.api+"/accounts/"+onePlatform+"/"+account+"/coverage", nil)
 			require.Equal(t, http.StatusOK, status, string(body))
 			require.True(t, json.Valid(body))
 			require.Contains(t, string(body), "complete")
@@ -133,14 +134,14 @@ func flow(t *testing.T, s services, check ...func(d *deployment)) *deployment {
 	return d
 }
 
-// requireQuotas wants the limits of both platforms to have been kept in this Redis.
+// requireQuotas wants the limits of all platforms to have been kept in this Redis.
 func requireQuotas(t *testing.T, cfg redis.Config) {
 	t.Helper()
 	client, err := redis.Open(cfg)
 	require.NoError(t, err)
 	defer client.Close()
 	keys := redis.NewKeys(cfg.KeyPrefix)
-	for _, media := range []string{"tencent", "oceanengine"} {
+	for _, media := range engine.PlatformNames() {
 		index, err := client.HLen(t.Context(), keys.Of(media, "index")).Result()
 		require.NoError(t, err)
 		require.Positive(t, index, "no limit of %s was kept in Redis", media)

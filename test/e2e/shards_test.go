@@ -36,7 +36,7 @@ func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 		settings["producer"].(map[string]any)["schedule"] = true
 	})
 	// Some subtasks are tried again, slowly.
-	w.order(t, "faults", map[string]any{"kind": "status", "media": "tencent", "count": 30}, nil)
+	w.order(t, "faults", map[string]any{"kind": "status", "media": onePlatform, "count": 30}, nil)
 	w.slowDown(t, time.Second)
 	ids := d.orderAll(t, false)
 	awaitSentAgain(t, recorded)

@@ -14,6 +14,8 @@ import (
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"adsync/simulator"
 )
 
 // receiver takes traces as a collector does.
@@ -93,9 +95,9 @@ func TestDeployment_ASubtaskIsTracedFromTheSendToTheWrite(t *testing.T) {
 		settings["trace"] = map[string]any{"endpoint": r.address, "ratio": 1}
 	})
 	var account string
-	bound := "SELECT external_id FROM media_account WHERE media = 'tencent' AND bound = 1 AND parked = '' ORDER BY id LIMIT 1"
-	require.NoError(t, d.store.Config.Writer(t.Context()).Raw(bound).Row().Scan(&account))
-	d.requireSucceeded(t, d.await(t, []int64{d.order(t, "tencent.report_daily.account", map[string]any{"accounts": []string{account}})}))
+	bound := "SELECT external_id FROM media_account WHERE media = ? AND bound = 1 AND parked = '' ORDER BY id LIMIT 1"
+	require.NoError(t, d.store.Config.Writer(t.Context()).Raw(bound, onePlatform).Row().Scan(&account))
+	d.requireSucceeded(t, d.await(t, []int64{d.order(t, onePlatform+".report_daily.account", map[string]any{"accounts": []string{account}})}))
 	d.stop(t) // What was not sent yet is sent then.
 
 	r.mu.Lock()
@@ -103,22 +105,22 @@ func TestDeployment_ASubtaskIsTracedFromTheSendToTheWrite(t *testing.T) {
 	producer, consumer := d.roles[0], d.roles[len(d.roles)-1]
 	var followed int
 	for _, sent := range r.spans {
-		if sent.Name != "send tencent.report_daily" {
+		if sent.Name != "send "+onePlatform+".report_daily" {
 			continue
 		}
 		require.Empty(t, sent.ParentSpanId, "each subtask has a trace of its own")
 		require.Equal(t, tracepb.Span_SPAN_KIND_PRODUCER, sent.Kind)
 		require.Equal(t, "adsync", sent.process["service.name"])
 		require.Equal(t, producer, sent.process["adsync.role"])
-		require.Equal(t, "tencent.report_daily.account", texts(sent.Attributes)["adsync.task"])
+		require.Equal(t, onePlatform+".report_daily.account", texts(sent.Attributes)["adsync.task"])
 		worked := r.under(sent)
-		require.Equal(t, []string{"tencent.report_daily"}, r.names(worked))
+		require.Equal(t, []string{onePlatform + ".report_daily"}, r.names(worked))
 		require.Equal(t, consumer, worked[0].process["adsync.role"])
 		require.Equal(t, tracepb.Span_SPAN_KIND_CONSUMER, worked[0].Kind)
 		within := r.names(r.under(worked[0]))
 		require.Contains(t, within, "wait for limits")
-		require.Contains(t, within, "GET daily_reports/get")
-		require.Contains(t, within, "write tencent_report_daily")
+		require.Contains(t, within, "GET "+simulator.Nights()[0].DailyReports)
+		require.Contains(t, within, "write "+onePlatform+"_report_daily")
 		followed++
 	}
 	require.Positive(t, followed, r.names(r.spans))

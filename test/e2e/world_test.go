@@ -36,10 +36,22 @@ func newWorld(t *testing.T, accounts int, seed int64) *world {
 	w.order(t, "clock", map[string]any{"frozen": true}, &clock)
 	w.now = clock.Now
 	// Looser than as shipped: a large account's creatives are hundreds of calls to one endpoint.
-	w.order(t, "limits", map[string]any{"rules": []map[string]any{
-		{"media": "oceanengine", "endpoint": "*", "scope": "account", "period_seconds": 1, "limit": 50},
-		{"media": "oceanengine", "endpoint": "*", "scope": "app", "period_seconds": 1, "limit": 100},
-	}}, nil)
+	status, body := call(t, http.MethodGet, w.address+"/_sim/limits", nil)
+	require.Equal(t, http.StatusOK, status, string(body))
+	var shipped struct {
+		Rules []map[string]any `json:"rules"`
+	}
+	require.NoError(t, json.Unmarshal(body, &shipped))
+	require.NotEmpty(t, shipped.Rules)
+	var looser []map[string]any
+	for _, rule := range shipped.Rules {
+		calls, ok := map[any]float64{"account": 50, "app": 100}[rule["scope"]]
+		if ok && rule["period_seconds"] == 1.0 {
+			rule["limit"] = max(rule["limit"].(float64), calls)
+			looser = append(looser, rule)
+		}
+	}
+	w.order(t, "limits", map[string]any{"rules": looser}, nil)
 	return w
 }
 
