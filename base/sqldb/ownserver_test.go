@@ -1,4 +1,4 @@
-package store_test
+package sqldb_test
 
 import (
 	"database/sql"

@@ -1,4 +1,4 @@
-package store_test
+package summaries_test
 
 import (
 	"fmt"
@@ -8,10 +8,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/day"
 	"adsync/base/metric"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 )
+
+const today = day.Day("2026-11-21")
 
 // The database adds up, and metric.Values says what a sum is: a figure that no row has is none, and not 0.
 func TestRebuildSummary_HasTheSumsOfMetricValues(t *testing.T) {

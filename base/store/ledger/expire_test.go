@@ -1,4 +1,4 @@
-package store_test
+package ledger_test
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/day"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
@@ -15,8 +16,8 @@ func TestExpireLogDay_EndsWhatIsOpenAndCountsIt(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.New(t)
-	require.NoError(t, s.EnsureLogTable(ctx, today))
-	run := task.FirstRunID(today) + 5
+	require.NoError(t, s.EnsureLogTable(ctx, day.Day("2026-11-21")))
+	run := task.FirstRunID(day.Day("2026-11-21")) + 5
 	exec := func(sql string, args ...any) {
 		require.NoError(t, s.Data.Writer(ctx).Exec(sql, args...).Error)
 	}
@@ -27,7 +28,7 @@ func TestExpireLogDay_EndsWhatIsOpenAndCountsIt(t *testing.T) {
 	}
 	exec("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt) VALUES (?, 3, 'p', 'retrying', 'test', 'normal', '2026-11-21', 1, 0)", run)
 
-	expired, err := s.ExpireLogDay(ctx, today)
+	expired, err := s.ExpireLogDay(ctx, day.Day("2026-11-21"))
 	require.NoError(t, err)
 	require.Equal(t, 2, expired)
 	var got struct {
@@ -44,9 +45,9 @@ func TestExpireLogDay_EndsWhatIsOpenAndCountsIt(t *testing.T) {
 
 	days, err := s.LogDays(ctx)
 	require.NoError(t, err)
-	require.Contains(t, days, today)
-	require.NoError(t, s.DropLogTable(ctx, today))
+	require.Contains(t, days, day.Day("2026-11-21"))
+	require.NoError(t, s.DropLogTable(ctx, day.Day("2026-11-21")))
 	days, err = s.LogDays(ctx)
 	require.NoError(t, err)
-	require.NotContains(t, days, today)
+	require.NotContains(t, days, day.Day("2026-11-21"))
 }
