@@ -10,6 +10,7 @@ import (
 
 	"adsync/test/chaos/judge"
 	"adsync/test/chaos/mutants"
+	"adsync/test/chaos/stage"
 )
 
 func TestScenarios_AreNamedOnceAndSayWhatTheyDo(t *testing.T) {
@@ -113,7 +114,7 @@ func TestJudgeSerial_ProvesNothingWhenRedisDidNotAnswer(t *testing.T) {
 			t.Parallel()
 			d := &deployment{dir: t.TempDir()}
 			for name, role := range map[string]string{"p1": "producer", "c1": "consumer", "c2": "consumer"} {
-				d.instances = append(d.instances, &instance{seat: &seat{name: name, role: role}})
+				d.instances = append(d.instances, &stage.Instance{Seat: &stage.Seat{Name: name, Role: role}})
 				require.NoError(t, os.WriteFile(filepath.Join(d.dir, name+".log"), []byte(tt.logs[name]), 0o600))
 			}
 			x := &trial{deployment: d}
@@ -126,7 +127,7 @@ func TestJudgeSerial_ProvesNothingWhenRedisDidNotAnswer(t *testing.T) {
 
 func TestProbe_WantsAnswersWithReasons(t *testing.T) {
 	t.Parallel()
-	i := &instance{seat: &seat{name: "p1", role: "producer"}}
+	i := &stage.Instance{Seat: &stage.Seat{Name: "p1", Role: "producer"}}
 	ready := `{"ready":false,"phase":"serving","checks":[{"name":"kafka","ok":false,"reason":"no route"},{"name":"redis","ok":true}]}`
 	tests := []struct {
 		name, path, body string

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"adsync/base/store"
+	"adsync/test/chaos/stage"
 )
 
 var consumerScenarios = []scenario{
@@ -16,15 +17,15 @@ var consumerScenarios = []scenario{
 		steps: func(ctx context.Context, t *trial) error {
 			for range 2 {
 				i := t.any("consumer")
-				if err := i.kill(); err != nil {
+				if err := i.Kill(); err != nil {
 					return err
 				}
 				t.strike("kills", 1)
-				t.log("killed %s", i.name)
+				t.log("killed %s", i.Name)
 				if err := t.wait(ctx, t.between(time.Second, 6*time.Second)); err != nil {
 					return err
 				}
-				if err := i.startReady(ctx); err != nil {
+				if err := i.StartReady(ctx); err != nil {
 					return err
 				}
 			}
@@ -54,10 +55,10 @@ var consumerScenarios = []scenario{
 				if err := t.wait(ctx, held+time.Second); err != nil {
 					return err
 				}
-				if err := i.awaitReady(ctx); err != nil {
+				if err := i.AwaitReady(ctx); err != nil {
 					return err
 				}
-				i.forgetStruck()
+				i.ForgetStruck()
 			}
 			return nil
 		},
@@ -79,11 +80,11 @@ var consumerScenarios = []scenario{
 		},
 		steps: func(ctx context.Context, t *trial) error {
 			i := t.any("consumer")
-			if err := i.kill(); err != nil {
+			if err := i.Kill(); err != nil {
 				return err
 			}
 			t.strike("kills", 1)
-			t.log("killed %s", i.name)
+			t.log("killed %s", i.Name)
 			return t.wait(ctx, 35*time.Second)
 		},
 		check: func(ctx context.Context, t *trial) error {
@@ -115,7 +116,7 @@ var consumerScenarios = []scenario{
 				if err != nil {
 					return err
 				}
-				i.forgetStruck()
+				i.ForgetStruck()
 			}
 			return nil
 		},
@@ -129,7 +130,7 @@ var consumerScenarios = []scenario{
 					return err
 				}
 				for _, i := range t.of("consumer") {
-					i.forgetStruck()
+					i.ForgetStruck()
 				}
 			}
 			return nil
@@ -139,7 +140,7 @@ var consumerScenarios = []scenario{
 		name: "consumer-paused-in-a-failing-pull",
 		doc:  "SIGSTOP of a consumer that holds a failure in hand, while others fail and retry the same; then SIGCONT: the failure of an older delivery changes nothing",
 		steps: func(ctx context.Context, t *trial) error {
-			if err := t.world.fault(ctx, map[string]any{"kind": "status", "status": 503}); err != nil {
+			if err := t.world.Fault(ctx, map[string]any{"kind": "status", "status": 503}); err != nil {
 				return err
 			}
 			if err := t.wait(ctx, time.Second); err != nil {
@@ -172,15 +173,15 @@ var consumerScenarios = []scenario{
 		steps: func(ctx context.Context, t *trial) error {
 			for range 6 {
 				i := t.any("consumer")
-				end := i.stop
+				end := i.Stop
 				if t.random.IntN(2) == 0 {
-					end = i.kill
+					end = i.Kill
 				}
 				if err := end(); err != nil {
 					return err
 				}
 				t.strike("members gone", 1)
-				if err := i.startReady(ctx); err != nil {
+				if err := i.StartReady(ctx); err != nil {
 					return err
 				}
 				if err := t.wait(ctx, t.between(200*time.Millisecond, 2*time.Second)); err != nil {
@@ -190,14 +191,6 @@ var consumerScenarios = []scenario{
 			return nil
 		},
 	},
-}
-
-// startReady starts the process and waits until it works.
-func (i *instance) startReady(ctx context.Context) error {
-	if err := i.start(); err != nil {
-		return err
-	}
-	return i.awaitReady(ctx)
 }
 
 // slowest returns the longest time from the making of a subtask to its end, of the runs that a condition chooses.
@@ -258,7 +251,7 @@ VALUES (?, 'tencent', 'tencent.report_hourly', ?, 'Asia/Shanghai', 'normal', 'al
 }
 
 func halveSpeed(ctx context.Context, t *trial) error {
-	if err := t.world.fault(ctx, map[string]any{"kind": latency, "media": "tencent", "ms": 1000}); err != nil {
+	if err := t.world.Fault(ctx, map[string]any{"kind": stage.Latency, "media": "tencent", "ms": 1000}); err != nil {
 		return err
 	}
 	data := t.store.Data.Writer(ctx)

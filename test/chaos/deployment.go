@@ -18,21 +18,19 @@ import (
 
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 	"adsync/test/services/local"
 )
 
-// accounts is how many there are in a scenario's world.
-const accounts = 32
-
 // deployment is adsync at work on a stack: tables, topics and keys of its own, a world, and the processes.
 type deployment struct {
-	stack     *stack
+	stack     *stage.Stack
 	name      string // of its databases, topics, groups and keys
 	dir       string // for settings, logs and histories
 	program   string
-	world     *world
-	instances []*instance
+	world     *stage.World
+	instances []*stage.Instance
 	store     *store.Store // a look at the tables, not through a proxy
 	accounts  map[string][]int64
 	external  map[int64]string // the platforms' ids of the accounts
@@ -40,30 +38,30 @@ type deployment struct {
 
 // deploy makes the tables, the world and the settings for a scenario, and starts the processes. Close the deployment also after an
 // error.
-func deploy(ctx context.Context, s *stack, program, dir, name string, seed int64, of scenario) (*deployment, error) {
+func deploy(ctx context.Context, s *stage.Stack, program, dir, name string, seed int64, of scenario) (*deployment, error) {
 	d := &deployment{stack: s, name: name, dir: dir, program: program}
 	for _, database := range []string{d.database("config"), d.database("data")} {
-		if _, err := s.db.ExecContext(ctx, "CREATE DATABASE "+database+" CHARACTER SET utf8mb4"); err != nil {
+		if _, err := s.DB.ExecContext(ctx, "CREATE DATABASE "+database+" CHARACTER SET utf8mb4"); err != nil {
 			return d, err
 		}
 	}
 	var err error
-	if d.world, err = startWorld(ctx, program, dir, s, seed, cmp.Or(of.speed, usualSpeed)); err != nil {
+	if d.world, err = stage.StartWorld(ctx, program, dir, s, seed, cmp.Or(of.speed, stage.UsualSpeed)); err != nil {
 		return d, err
 	}
-	if err := d.world.limit(ctx, callsASecond); err != nil {
+	if err := d.world.Limit(ctx, stage.CallsASecond); err != nil {
 		return d, err
 	}
 	if err := d.prepare(ctx, of.settings); err != nil {
 		return d, err
 	}
-	if d.store, err = store.Open(ctx, d.databases(root, s.tables.Addr()), slog.New(slog.DiscardHandler)); err != nil {
+	if d.store, err = store.Open(ctx, d.databases(stage.Root, s.Tables.Addr()), slog.New(slog.DiscardHandler)); err != nil {
 		return d, err
 	}
 	if err := d.readAccounts(ctx); err != nil {
 		return d, err
 	}
-	return d, errors.Join(d.putLoad(ctx), d.world.slowDown(ctx))
+	return d, errors.Join(d.putLoad(ctx), d.world.SlowDown(ctx))
 }
 
 func (d *deployment) database(of string) string { return d.name + "_" + of }
@@ -99,25 +97,25 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 		change(settings)
 	}
 	admin := filepath.Join(d.dir, "admin.yaml")
-	platforms, err := rig.Install(ctx, d.program, admin, d.world.address, settings, d.addresses(d.stack.tables.Addr(), d.stack.kafka.Addr(), d.stack.redis.Addr()))
+	platforms, err := rig.Install(ctx, d.program, admin, d.world.Address, settings, d.addresses(d.stack.Tables.Addr(), d.stack.Kafka.Addr(), d.stack.Redis.Addr()))
 	if err != nil {
 		return err
 	}
-	for _, seat := range d.stack.seats {
-		port, err := d.stack.ports.Take()
+	for _, seat := range d.stack.Seats {
+		port, err := d.stack.Ports.Take()
 		if err != nil {
 			return err
 		}
-		i := &instance{
-			seat: seat, program: d.program, config: filepath.Join(d.dir, seat.name+".yaml"), api: "http://" + local.Loopback(port),
-			points: filepath.Join(d.dir, "points", seat.name), logs: d.dir,
+		i := &stage.Instance{
+			Seat: seat, Program: d.program, Config: filepath.Join(d.dir, seat.Name+".yaml"), Api: "http://" + local.Loopback(port),
+			Points: filepath.Join(d.dir, "points", seat.Name), Logs: d.dir,
 		}
-		if err := os.MkdirAll(i.points, 0o755); err != nil {
+		if err := os.MkdirAll(i.Points, 0o755); err != nil {
 			return err
 		}
-		with := d.addresses(seat.mariadb.Addr(), seat.kafka.Addr(), seat.redis.Addr())
+		with := d.addresses(seat.MariaDB.Addr(), seat.Kafka.Addr(), seat.Redis.Addr())
 		with["api"] = map[string]any{"listen": local.Loopback(port)}
-		if err := rig.WriteSettings(i.config, settings, platforms, with); err != nil {
+		if err := rig.WriteSettings(i.Config, settings, platforms, with); err != nil {
 			return err
 		}
 		d.instances = append(d.instances, i)
@@ -127,11 +125,11 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 
 // addresses are the settings that say where the services are.
 func (d *deployment) addresses(mariadb, kafka, cache string) map[string]any {
-	databases := d.databases(d.stack.account, mariadb)
+	databases := d.databases(d.stack.Account, mariadb)
 	at := func(database store.Database) map[string]any {
 		return map[string]any{"driver": database.Driver, "writer": database.Writer.Reveal(), "max_open_conns": database.MaxOpenConns}
 	}
-	redisAt, brokerAt := d.stack.redisAt, d.stack.brokerAt
+	redisAt, brokerAt := d.stack.RedisAt, d.stack.BrokerAt
 	if redisAt == nil {
 		redisAt = map[string]any{"addrs": []string{cache}}
 	}
@@ -167,7 +165,7 @@ func (d *deployment) readAccounts(ctx context.Context) error {
 // start starts all processes and waits until they work.
 func (d *deployment) start(ctx context.Context) error {
 	for _, i := range d.instances {
-		if err := i.start(); err != nil {
+		if err := i.Start(); err != nil {
 			return err
 		}
 	}
@@ -178,7 +176,7 @@ func (d *deployment) awaitReady(ctx context.Context) error {
 	errs := make([]error, len(d.instances))
 	var wg sync.WaitGroup
 	for n, i := range d.instances {
-		wg.Go(func() { errs[n] = i.awaitReady(ctx) })
+		wg.Go(func() { errs[n] = i.AwaitReady(ctx) })
 	}
 	wg.Wait()
 	return errors.Join(errs...)
@@ -188,28 +186,28 @@ func (d *deployment) awaitReady(ctx context.Context) error {
 func (d *deployment) close(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for _, i := range d.instances {
-		wg.Go(i.close)
+		wg.Go(i.Close)
 	}
 	wg.Wait()
-	if d.world != nil && d.world.process != nil {
-		_ = d.world.process.Stop(0)
+	if d.world != nil && d.world.Process != nil {
+		_ = d.world.Process.Stop(0)
 	}
 	var errs []error
 	if d.store != nil {
 		errs = append(errs, d.store.Close())
 	}
 	for _, database := range []string{d.database("config"), d.database("data")} {
-		_, err := d.stack.db.ExecContext(ctx, "DROP DATABASE IF EXISTS "+database)
+		_, err := d.stack.DB.ExecContext(ctx, "DROP DATABASE IF EXISTS "+database)
 		errs = append(errs, err)
 	}
-	return errors.Join(append(errs, d.stack.kafka.DeleteTopics(ctx, d.name))...)
+	return errors.Join(append(errs, d.stack.Kafka.DeleteTopics(ctx, d.name))...)
 }
 
 // of returns the instances of a role.
-func (d *deployment) of(role string) []*instance {
-	var found []*instance
+func (d *deployment) of(role string) []*stage.Instance {
+	var found []*stage.Instance
 	for _, i := range d.instances {
-		if i.role == role {
+		if i.Role == role {
 			found = append(found, i)
 		}
 	}
@@ -217,14 +215,14 @@ func (d *deployment) of(role string) []*instance {
 }
 
 // leader returns the producer that leads, by its own word.
-func (d *deployment) leader(ctx context.Context) (*instance, error) {
-	var found *instance
-	err := rig.Await(ctx, patience, "a producer leads", func(ctx context.Context) (bool, error) {
+func (d *deployment) leader(ctx context.Context) (*stage.Instance, error) {
+	var found *stage.Instance
+	err := rig.Await(ctx, stage.Patience, "a producer leads", func(ctx context.Context) (bool, error) {
 		for _, i := range d.of("producer") {
-			if !i.alive() {
+			if !i.Alive() {
 				continue
 			}
-			_, metrics, err := rig.Get(ctx, i.api+"/metrics")
+			_, metrics, err := rig.Get(ctx, i.Api+"/metrics")
 			if err == nil && leads(metrics) {
 				found = i
 				return true, nil
@@ -240,16 +238,16 @@ func leads(metrics string) bool { return strings.Contains(metrics, "\nadsync_pro
 
 // producerAPI returns the address of a producer that answers, chosen by chance.
 func (d *deployment) producerAPI(random *mathrand.Rand) (string, bool) {
-	var alive []*instance
+	var alive []*stage.Instance
 	for _, i := range d.of("producer") {
-		if i.alive() {
+		if i.Alive() {
 			alive = append(alive, i)
 		}
 	}
 	if len(alive) == 0 {
 		return "", false
 	}
-	return alive[random.IntN(len(alive))].api + "/api/v1", true
+	return alive[random.IntN(len(alive))].Api + "/api/v1", true
 }
 
 // order has a task run now, for accounts by our ids or for its scope, and returns the id of its run.

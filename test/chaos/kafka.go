@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"adsync/test/chaos/proxy"
+	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 )
 
@@ -14,14 +15,14 @@ var kafkaScenarios = []scenario{
 		name: "kafka-paused",
 		doc:  "SIGSTOP of Kafka for longer than the consumers' sessions, then SIGCONT",
 		steps: func(ctx context.Context, t *trial) error {
-			if err := t.stack.kafkaServer.Pause(); err != nil {
+			if err := t.stack.KafkaServer.Pause(); err != nil {
 				return err
 			}
 			t.strike("pauses of Kafka", 1)
 			if err := t.wait(ctx, t.between(8*time.Second, 11*time.Second)); err != nil {
 				return err
 			}
-			return t.stack.kafkaServer.Continue()
+			return t.stack.KafkaServer.Continue()
 		},
 	},
 	{
@@ -30,14 +31,14 @@ var kafkaScenarios = []scenario{
 		// The broker itself needs some 10 s to stop and to start.
 		stallMax: 45 * time.Second,
 		steps: func(ctx context.Context, t *trial) error {
-			return restartKafka(ctx, t, t.stack.kafkaServer.Stop)
+			return restartKafka(ctx, t, t.stack.KafkaServer.Stop)
 		},
 	},
 	{
 		name: "kafka-killed", stallMax: 45 * time.Second,
 		doc: "kill -9 of Kafka, which is started again some seconds later",
 		steps: func(ctx context.Context, t *trial) error {
-			return restartKafka(ctx, t, t.stack.kafkaServer.Kill)
+			return restartKafka(ctx, t, t.stack.KafkaServer.Kill)
 		},
 	},
 	{
@@ -45,8 +46,8 @@ var kafkaScenarios = []scenario{
 		doc: "one consumer alone is cut off from Kafka for longer than its session: the others go on",
 		steps: func(ctx context.Context, t *trial) error {
 			i := t.any("consumer")
-			i.kafka.Cut()
-			t.log("%s is cut off from Kafka", i.name)
+			i.Kafka.Cut()
+			t.log("%s is cut off from Kafka", i.Name)
 			return t.wait(ctx, t.between(9*time.Second, 13*time.Second))
 		},
 	},
@@ -58,8 +59,8 @@ var kafkaScenarios = []scenario{
 			if err != nil {
 				return err
 			}
-			i.kafka.Cut()
-			t.log("%s is cut off from Kafka", i.name)
+			i.Kafka.Cut()
+			t.log("%s is cut off from Kafka", i.Name)
 			return t.wait(ctx, t.between(6*time.Second, 9*time.Second))
 		},
 	},
@@ -72,9 +73,9 @@ var kafkaScenarios = []scenario{
 				return err
 			}
 			consumer := t.any("consumer")
-			leader.kafka.Hold(proxy.Down)
-			consumer.kafka.Hold(proxy.Down)
-			t.log("%s and %s do not hear Kafka", leader.name, consumer.name)
+			leader.Kafka.Hold(proxy.Down)
+			consumer.Kafka.Hold(proxy.Down)
+			t.log("%s and %s do not hear Kafka", leader.Name, consumer.Name)
 			return t.wait(ctx, t.between(9*time.Second, 13*time.Second))
 		},
 	},
@@ -83,7 +84,7 @@ var kafkaScenarios = []scenario{
 		doc: "topics are deleted with messages in them that nobody has read, and come back empty: what was in them is sent again",
 		steps: func(ctx context.Context, t *trial) error {
 			for _, i := range t.of("consumer") {
-				if err := i.stop(); err != nil {
+				if err := i.Stop(); err != nil {
 					return err
 				}
 			}
@@ -94,12 +95,12 @@ var kafkaScenarios = []scenario{
 			if err != nil {
 				return err
 			}
-			if err := t.stack.kafka.DeleteTopics(ctx, t.name); err != nil {
+			if err := t.stack.Kafka.DeleteTopics(ctx, t.name); err != nil {
 				return err
 			}
 			t.strike("runs whose messages are gone", before)
 			for _, i := range t.of("consumer") {
-				if err := i.start(); err != nil {
+				if err := i.Start(); err != nil {
 					return err
 				}
 			}
@@ -112,14 +113,14 @@ var kafkaScenarios = []scenario{
 		steps: func(ctx context.Context, t *trial) error {
 			// Between two ticks nothing may be open, and then nothing could be lost.
 			open := 0
-			err := rig.Await(ctx, patience, "a run is open", func(ctx context.Context) (_ bool, err error) {
+			err := rig.Await(ctx, stage.Patience, "a run is open", func(ctx context.Context) (_ bool, err error) {
 				open, _, err = t.open(ctx)
 				return open > 0, err
 			})
 			if err != nil {
 				return err
 			}
-			if err := t.stack.kafka.DeleteTopics(ctx, t.name); err != nil {
+			if err := t.stack.Kafka.DeleteTopics(ctx, t.name); err != nil {
 				return err
 			}
 			t.strike("runs that were open", open)
@@ -133,7 +134,7 @@ var kafkaScenarios = []scenario{
 			return t.store.Config.Writer(ctx).Exec("UPDATE cron_task SET concurrency = 'serial' WHERE name LIKE ?", loadPrefix+"tencent.%").Error
 		},
 		steps: func(ctx context.Context, t *trial) error {
-			before, err := t.stack.kafka.Partitions(ctx, t.name)
+			before, err := t.stack.Kafka.Partitions(ctx, t.name)
 			if err != nil {
 				return err
 			}
@@ -146,7 +147,7 @@ var kafkaScenarios = []scenario{
 			if err := t.wait(ctx, t.between(8*time.Second, 12*time.Second)); err != nil {
 				return err
 			}
-			after, err := t.stack.kafka.Partitions(ctx, t.name)
+			after, err := t.stack.Kafka.Partitions(ctx, t.name)
 			for topic, n := range after {
 				if n > before[topic] {
 					t.strike("topics with more partitions", 1)
@@ -160,13 +161,13 @@ var kafkaScenarios = []scenario{
 		name: "poison-messages", stallMax: 15 * time.Second,
 		doc: "messages that nobody can read lie in every topic: they are put aside, and nothing waits for them",
 		steps: func(ctx context.Context, t *trial) error {
-			topics, err := t.stack.kafka.Partitions(ctx, t.name)
+			topics, err := t.stack.Kafka.Partitions(ctx, t.name)
 			if err != nil {
 				return err
 			}
 			for topic, partitions := range topics {
 				for n := range 4 {
-					if err := t.stack.kafka.Write(ctx, topic, t.random.IntN(partitions), []byte("?"), []byte{0xff, 0x00, 0x7b}, poison[n]); err != nil {
+					if err := t.stack.Kafka.Write(ctx, topic, t.random.IntN(partitions), []byte("?"), []byte{0xff, 0x00, 0x7b}, poison[n]); err != nil {
 						return err
 					}
 					t.strike("messages", 1)
@@ -180,7 +181,7 @@ var kafkaScenarios = []scenario{
 		doc:  "everything to and from Kafka takes 300 ms more",
 		steps: func(ctx context.Context, t *trial) error {
 			for _, i := range t.instances {
-				i.kafka.Delay(300 * time.Millisecond)
+				i.Kafka.Delay(300 * time.Millisecond)
 			}
 			return t.wait(ctx, t.between(10*time.Second, 14*time.Second))
 		},
@@ -195,10 +196,10 @@ func restartKafka(ctx context.Context, t *trial, end func() error) error {
 	if err := t.wait(ctx, t.between(2*time.Second, 4*time.Second)); err != nil {
 		return err
 	}
-	if err := t.stack.kafkaServer.Start(); err != nil {
+	if err := t.stack.KafkaServer.Start(); err != nil {
 		return err
 	}
-	return t.stack.kafkaServer.Await(ctx)
+	return t.stack.KafkaServer.Await(ctx)
 }
 
 // poison are the headers of messages that nobody can read: none at all, a number that is none, keys of nothing, and a
@@ -242,7 +243,7 @@ func (t *trial) judgeSerial(pairs int) error {
 			return err
 		}
 		if f.Messages["WARN "+apartNoMore] > 0 {
-			t.void("%s, and Redis did not always answer %s", text, i.name)
+			t.void("%s, and Redis did not always answer %s", text, i.Name)
 			return nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"adsync/test/chaos/judge"
+	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 )
 
@@ -147,7 +148,7 @@ func (d *deployment) stopLoad(ctx context.Context) (time.Time, error) {
 		return time.Time{}, err
 	}
 	// Whether they come is for the judge to say: what does not come is a loss, and no error.
-	_ = rig.Await(ctx, patience/2, "all ticks are there", func(ctx context.Context) (bool, error) {
+	_ = rig.Await(ctx, stage.Patience/2, "all ticks are there", func(ctx context.Context) (bool, error) {
 		for _, t := range tasks {
 			last := until.Truncate(t.Every)
 			var there int
@@ -168,11 +169,11 @@ func (d *deployment) stopLoad(ctx context.Context) (time.Time, error) {
 // reload has all producers read the tasks again.
 func (d *deployment) reload(ctx context.Context) error {
 	for _, i := range d.of("producer") {
-		if !i.alive() {
+		if !i.Alive() {
 			continue
 		}
-		if err := rig.Send(ctx, "POST", i.api+"/api/v1/tasks/reload", nil, nil); err != nil {
-			return fmt.Errorf("reload %s: %w", strings.TrimPrefix(i.api, "http://"), err)
+		if err := rig.Send(ctx, "POST", i.Api+"/api/v1/tasks/reload", nil, nil); err != nil {
+			return fmt.Errorf("reload %s: %w", strings.TrimPrefix(i.Api, "http://"), err)
 		}
 	}
 	return nil

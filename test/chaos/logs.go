@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"adsync/test/chaos/stage"
 )
 
 const (
@@ -74,8 +76,8 @@ func readLog(path string) (logFigures, error) {
 }
 
 // readLogOf counts the lines of one process of the deployment, in all its lives.
-func (d *deployment) readLogOf(i *instance) (logFigures, error) {
-	return readLog(filepath.Join(d.dir, i.name+".log"))
+func (d *deployment) readLogOf(i *stage.Instance) (logFigures, error) {
+	return readLog(filepath.Join(d.dir, i.Name+".log"))
 }
 
 // readLogs counts the lines of all processes and says which of them flooded.
@@ -87,12 +89,12 @@ func (d *deployment) readLogs() (map[string]logFigures, []string, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		all[i.name] = f
+		all[i.Name] = f
 		if f.MostSecond > floodSecond || f.MostMinute > floodMinute {
-			floods = append(floods, fmt.Sprintf("%s logged %d lines in a second, and %d warnings and errors in a minute", i.name, f.MostSecond, f.MostMinute))
+			floods = append(floods, fmt.Sprintf("%s logged %d lines in a second, and %d warnings and errors in a minute", i.Name, f.MostSecond, f.MostMinute))
 		}
 		if len(f.Strange) > 0 {
-			floods = append(floods, fmt.Sprintf("%s wrote lines that are no records, such as: %s", i.name, f.Strange[0]))
+			floods = append(floods, fmt.Sprintf("%s wrote lines that are no records, such as: %s", i.Name, f.Strange[0]))
 		}
 	}
 	return all, floods, nil

@@ -34,6 +34,7 @@ import (
 
 	"adsync/test/chaos/judge"
 	"adsync/test/chaos/mutants"
+	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 )
 
@@ -162,8 +163,8 @@ func runAll(ctx context.Context, o options, dir string, stderr io.Writer) ([]jud
 	var wg sync.WaitGroup
 	for n := range o.parallel {
 		wg.Go(func() {
-			errs[n] = withStack(ctx, filepath.Join(dir, fmt.Sprint(n)), out, func(s *stack) error {
-				r := &runner{stack: s, program: o.program, out: o.out, stderr: out, patience: patience}
+			errs[n] = withStack(ctx, filepath.Join(dir, fmt.Sprint(n)), out, func(s *stage.Stack) error {
+				r := &runner{stack: s, program: o.program, out: o.out, stderr: out, patience: stage.Patience}
 				return r.runQueue(ctx, o, queue, verdicts)
 			})
 		})
@@ -174,10 +175,10 @@ func runAll(ctx context.Context, o options, dir string, stderr io.Writer) ([]jud
 }
 
 // withStack starts servers for some work and stops them after it.
-func withStack(ctx context.Context, dir string, stderr io.Writer, work func(*stack) error) (err error) {
+func withStack(ctx context.Context, dir string, stderr io.Writer, work func(*stage.Stack) error) (err error) {
 	began := time.Now()
-	s, err := startStack(ctx, dir, stderr)
-	defer func() { err = errors.Join(err, s.close()) }()
+	s, err := stage.StartStack(ctx, dir, stderr)
+	defer func() { err = errors.Join(err, s.Close()) }()
 	if err != nil {
 		return err
 	}

@@ -17,12 +17,12 @@ var mariadbScenarios = []scenario{
 	{
 		name:  "mariadb-restarted",
 		doc:   "MariaDB is stopped in good order and started again",
-		steps: func(ctx context.Context, t *trial) error { return restartMariaDB(ctx, t, t.stack.mariadbServer.Stop) },
+		steps: func(ctx context.Context, t *trial) error { return restartMariaDB(ctx, t, t.stack.MariaDBServer.Stop) },
 	},
 	{
 		name:  "mariadb-killed",
 		doc:   "kill -9 of MariaDB, which is started again",
-		steps: func(ctx context.Context, t *trial) error { return restartMariaDB(ctx, t, t.stack.mariadbServer.Kill) },
+		steps: func(ctx context.Context, t *trial) error { return restartMariaDB(ctx, t, t.stack.MariaDBServer.Kill) },
 	},
 	{
 		name: "mariadb-commit-unknown",
@@ -34,7 +34,7 @@ var mariadbScenarios = []scenario{
 				if t.random.IntN(3) == 0 {
 					trigger = isWrite
 				}
-				i.mariadb.CutAnswer(trigger)
+				i.MariaDB.CutAnswer(trigger)
 				if err := t.wait(ctx, t.between(100*time.Millisecond, 500*time.Millisecond)); err != nil {
 					return err
 				}
@@ -47,7 +47,7 @@ var mariadbScenarios = []scenario{
 		doc:  "all connections of one process after the other are cut, at any moment",
 		steps: func(ctx context.Context, t *trial) error {
 			for range 30 {
-				t.instances[t.random.IntN(len(t.instances))].mariadb.Break()
+				t.instances[t.random.IntN(len(t.instances))].MariaDB.Break()
 				if err := t.wait(ctx, t.between(100*time.Millisecond, 600*time.Millisecond)); err != nil {
 					return err
 				}
@@ -65,14 +65,14 @@ var mariadbScenarios = []scenario{
 		doc:  "MariaDB stands still for 5 s, three times",
 		steps: func(ctx context.Context, t *trial) error {
 			for range 3 {
-				if err := t.stack.mariadbServer.Pause(); err != nil {
+				if err := t.stack.MariaDBServer.Pause(); err != nil {
 					return err
 				}
 				t.strike("stalls of MariaDB", 1)
 				if err := t.wait(ctx, 5*time.Second); err != nil {
 					return err
 				}
-				if err := t.stack.mariadbServer.Continue(); err != nil {
+				if err := t.stack.MariaDBServer.Continue(); err != nil {
 					return err
 				}
 				if err := t.wait(ctx, t.between(2*time.Second, 4*time.Second)); err != nil {
@@ -87,7 +87,7 @@ var mariadbScenarios = []scenario{
 		doc:  "everything to and from MariaDB takes 100 ms more",
 		steps: func(ctx context.Context, t *trial) error {
 			for _, i := range t.instances {
-				i.mariadb.Delay(100 * time.Millisecond)
+				i.MariaDB.Delay(100 * time.Millisecond)
 			}
 			return t.wait(ctx, t.between(10*time.Second, 14*time.Second))
 		},
@@ -100,8 +100,8 @@ var mariadbScenarios = []scenario{
 			if err != nil {
 				return err
 			}
-			i.mariadb.Hold([]proxy.Direction{proxy.Up, proxy.Down, proxy.Both}[t.random.IntN(3)])
-			t.log("%s is cut off from MariaDB", i.name)
+			i.MariaDB.Hold([]proxy.Direction{proxy.Up, proxy.Down, proxy.Both}[t.random.IntN(3)])
+			t.log("%s is cut off from MariaDB", i.Name)
 			return t.wait(ctx, t.between(10*time.Second, 14*time.Second))
 		},
 	},
@@ -110,8 +110,8 @@ var mariadbScenarios = []scenario{
 		doc: "one consumer alone is cut off from MariaDB: it takes no new work, and the others go on",
 		steps: func(ctx context.Context, t *trial) error {
 			i := t.any("consumer")
-			i.mariadb.Cut()
-			t.log("%s is cut off from MariaDB", i.name)
+			i.MariaDB.Cut()
+			t.log("%s is cut off from MariaDB", i.Name)
 			return t.wait(ctx, t.between(9*time.Second, 13*time.Second))
 		},
 	},
@@ -139,10 +139,10 @@ func restartMariaDB(ctx context.Context, t *trial, end func() error) error {
 	if err := t.wait(ctx, t.between(2*time.Second, 6*time.Second)); err != nil {
 		return err
 	}
-	if err := t.stack.mariadbServer.Start(); err != nil {
+	if err := t.stack.MariaDBServer.Start(); err != nil {
 		return err
 	}
-	return t.stack.mariadbServer.Await(ctx)
+	return t.stack.MariaDBServer.Await(ctx)
 }
 
 // comQuery begins the payload of a statement; before it stand 3 bytes of length and a number.
@@ -186,7 +186,7 @@ func errPacket(code uint16, state, text string) []byte {
 // refuseWrites has all writes of all processes fail for some seconds.
 func refuseWrites(ctx context.Context, t *trial, answer []byte) error {
 	for _, i := range t.instances {
-		i.mariadb.Answer(func(piece []byte) []byte {
+		i.MariaDB.Answer(func(piece []byte) []byte {
 			if isWrite(piece) {
 				return answer
 			}
@@ -198,7 +198,7 @@ func refuseWrites(ctx context.Context, t *trial, answer []byte) error {
 
 // deadlocks locks rows that adsync writes in the other order, in transactions so heavy that the others are the victims.
 func deadlocks(ctx context.Context, t *trial) error {
-	db, err := sql.Open("mysql", t.stack.dsn()+t.database("data"))
+	db, err := sql.Open("mysql", t.stack.DSN()+t.database("data"))
 	if err != nil {
 		return err
 	}

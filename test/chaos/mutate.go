@@ -15,6 +15,7 @@ import (
 
 	"adsync/test/chaos/judge"
 	"adsync/test/chaos/mutants"
+	"adsync/test/chaos/stage"
 )
 
 // caught is what became of a mutant.
@@ -63,7 +64,7 @@ func runMutants(ctx context.Context, o options, dir string, stdout, stderr io.Wr
 	var wg sync.WaitGroup
 	for n := range o.parallel {
 		wg.Go(func() {
-			err := withStack(ctx, filepath.Join(dir, fmt.Sprint(n)), out, func(s *stack) error {
+			err := withStack(ctx, filepath.Join(dir, fmt.Sprint(n)), out, func(s *stage.Stack) error {
 				for i := range queue {
 					m := o.mutants[i]
 					results[i] = caught{Mutant: m.Name, Breaks: m.Breaks}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"adsync/test/chaos/stage"
 	"adsync/test/services/local"
 )
 
@@ -19,7 +20,7 @@ var kafkaNodesScenarios = []scenario{
 			if err := t.outage(ctx, t.anyBroker()); err != nil {
 				return err
 			}
-			return t.stack.brokers.Await(ctx)
+			return t.stack.Brokers.Await(ctx)
 		},
 	},
 }
@@ -32,10 +33,10 @@ var mariadbPairScenarios = []scenario{
 		before: withPair,
 		steps: func(ctx context.Context, t *trial) error {
 			for range 2 {
-				if err := t.stack.pair.Promote(ctx); err != nil {
+				if err := t.stack.Pair.Promote(ctx); err != nil {
 					return err
 				}
-				t.stack.write(t.stack.pair.Writer())
+				t.stack.Write(t.stack.Pair.Writer())
 				t.strike("promotions", 1)
 				if err := t.wait(ctx, t.between(6*time.Second, 10*time.Second)); err != nil {
 					return err
@@ -46,35 +47,35 @@ var mariadbPairScenarios = []scenario{
 	},
 }
 
-func withBrokers(ctx context.Context, s *stack) (undo func(context.Context) error, err error) {
+func withBrokers(ctx context.Context, s *stage.Stack) (undo func(context.Context) error, err error) {
 	d := &local.KafkaCluster{}
-	undo, err = s.launch(ctx, "brokers", d, func() { s.brokers, s.brokerAt = nil, nil })
+	undo, err = s.Launch(ctx, "brokers", d, func() { s.Brokers, s.BrokerAt = nil, nil })
 	if err != nil {
 		return nil, err
 	}
-	s.brokers = d
-	s.brokerAt = map[string]any{"brokers": d.Addrs(), "replication": 3, "min_insync": 2}
+	s.Brokers = d
+	s.BrokerAt = map[string]any{"brokers": d.Addrs(), "replication": 3, "min_insync": 2}
 	return undo, nil
 }
 
 // withPair has adsync use an account that a replica refuses to write for.
-func withPair(ctx context.Context, s *stack) (undo func(context.Context) error, err error) {
+func withPair(ctx context.Context, s *stage.Stack) (undo func(context.Context) error, err error) {
 	d := &local.MariaDBPair{}
-	undo, err = s.launch(ctx, "pair", d, func() {
-		s.pair, s.account = nil, root
-		s.write(s.mariadbServer)
+	undo, err = s.Launch(ctx, "pair", d, func() {
+		s.Pair, s.Account = nil, stage.Root
+		s.Write(s.MariaDBServer)
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.pair, s.account = d, "adsync"
-	s.write(d.Writer())
+	s.Pair, s.Account = d, "adsync"
+	s.Write(d.Writer())
 	// The rights that docs/operations.md lists, on the databases that are made later.
 	for _, statement := range []string{
 		"CREATE USER adsync",
 		"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX, CREATE VIEW, SHOW VIEW ON *.* TO adsync",
 	} {
-		if _, err := s.db.ExecContext(ctx, statement); err != nil {
+		if _, err := s.DB.ExecContext(ctx, statement); err != nil {
 			return nil, errors.Join(fmt.Errorf("make an account: %w", err), undo(ctx))
 		}
 	}

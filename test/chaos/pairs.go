@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"adsync/test/chaos/stage"
 	"adsync/test/services/local"
 )
 
@@ -15,7 +16,7 @@ var pairScenarios = []scenario{
 		doc:    "a machine is lost that had one broker of three and the master of Redis",
 		before: both(withBrokers, withSentinel),
 		steps: func(ctx context.Context, t *trial) error {
-			master, err := t.stack.sentinel.Master(ctx)
+			master, err := t.stack.Sentinel.Master(ctx)
 			if err != nil {
 				return err
 			}
@@ -27,7 +28,7 @@ var pairScenarios = []scenario{
 		doc:    "a machine is lost that had one broker of three and a node of the Redis Cluster",
 		before: both(withBrokers, withCluster),
 		steps: func(ctx context.Context, t *trial) error {
-			owner, err := t.stack.cluster.Owner(ctx, slotKey)
+			owner, err := t.stack.Cluster.Owner(ctx, slotKey)
 			if err != nil {
 				return err
 			}
@@ -43,10 +44,10 @@ var pairScenarios = []scenario{
 			if err != nil {
 				return err
 			}
-			if err := leader.kill(); err != nil {
+			if err := leader.Kill(); err != nil {
 				return err
 			}
-			return errors.Join(t.outage(ctx, t.anyBroker()), leader.start())
+			return errors.Join(t.outage(ctx, t.anyBroker()), leader.Start())
 		},
 	},
 	{
@@ -54,15 +55,15 @@ var pairScenarios = []scenario{
 		doc:    "a machine is lost that had a consumer and the master of Redis",
 		before: withSentinel,
 		steps: func(ctx context.Context, t *trial) error {
-			master, err := t.stack.sentinel.Master(ctx)
+			master, err := t.stack.Sentinel.Master(ctx)
 			if err != nil {
 				return err
 			}
 			consumer := t.any("consumer")
-			if err := consumer.kill(); err != nil {
+			if err := consumer.Kill(); err != nil {
 				return err
 			}
-			return errors.Join(t.outage(ctx, master), consumer.start())
+			return errors.Join(t.outage(ctx, master), consumer.Start())
 		},
 	},
 	{
@@ -73,11 +74,11 @@ var pairScenarios = []scenario{
 			if err != nil {
 				return err
 			}
-			for _, i := range []*instance{leader, t.any("consumer")} {
-				for _, way := range []interface{ Cut() }{i.kafka, i.mariadb, i.redis} {
+			for _, i := range []*stage.Instance{leader, t.any("consumer")} {
+				for _, way := range []interface{ Cut() }{i.Kafka, i.MariaDB, i.Redis} {
 					way.Cut()
 				}
-				t.log("%s is cut off", i.name)
+				t.log("%s is cut off", i.Name)
 			}
 			return t.wait(ctx, t.between(15*time.Second, 25*time.Second))
 		},
@@ -92,18 +93,18 @@ var pairScenarios = []scenario{
 			go func() {
 				err := t.wait(ctx, after)
 				if err == nil {
-					err = t.stack.pair.Promote(ctx)
+					err = t.stack.Pair.Promote(ctx)
 				}
 				if err == nil {
-					t.stack.write(t.stack.pair.Writer())
+					t.stack.Write(t.stack.Pair.Writer())
 				}
 				promoted <- err
 			}()
 			var errs []error
 			for _, i := range t.of("consumer") {
-				errs = append(errs, i.stop())
+				errs = append(errs, i.Stop())
 				t.strike("stops", 1)
-				errs = append(errs, i.startReady(ctx))
+				errs = append(errs, i.StartReady(ctx))
 			}
 			t.strike("promotions", 1)
 			return errors.Join(append(errs, <-promoted)...)
@@ -114,7 +115,7 @@ var pairScenarios = []scenario{
 		doc:    "a machine is given up that had the writer of MariaDB and the master of Redis: the replica is promoted, and so is one of Redis",
 		before: both(withPair, withSentinel),
 		steps: func(ctx context.Context, t *trial) error {
-			master, err := t.stack.sentinel.Master(ctx)
+			master, err := t.stack.Sentinel.Master(ctx)
 			if err != nil {
 				return err
 			}
@@ -122,10 +123,10 @@ var pairScenarios = []scenario{
 				return err
 			}
 			t.strike("servers lost", 1)
-			if err := t.stack.pair.Promote(ctx); err != nil {
+			if err := t.stack.Pair.Promote(ctx); err != nil {
 				return err
 			}
-			t.stack.write(t.stack.pair.Writer())
+			t.stack.Write(t.stack.Pair.Writer())
 			t.strike("promotions", 1)
 			return errors.Join(t.wait(ctx, t.between(12*time.Second, 18*time.Second)), master.Start())
 		},
@@ -133,7 +134,7 @@ var pairScenarios = []scenario{
 }
 
 func (t *trial) anyBroker() *local.Server {
-	all := t.stack.brokers.Servers()
+	all := t.stack.Brokers.Servers()
 	return all[t.random.IntN(len(all))]
 }
 
@@ -154,11 +155,11 @@ func (t *trial) outage(ctx context.Context, servers ...*local.Server) error {
 	return nil
 }
 
-type preparation = func(context.Context, *stack) (undo func(context.Context) error, err error)
+type preparation = func(context.Context, *stage.Stack) (undo func(context.Context) error, err error)
 
 // both prepares the servers in two ways.
 func both(a, b preparation) preparation {
-	return func(ctx context.Context, s *stack) (func(context.Context) error, error) {
+	return func(ctx context.Context, s *stage.Stack) (func(context.Context) error, error) {
 		undoA, err := a(ctx, s)
 		if err != nil {
 			return nil, err

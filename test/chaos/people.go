@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"adsync/test/chaos/judge"
+	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 )
 
@@ -96,7 +97,7 @@ VALUES (?, 'tencent', 'tencent.report_daily', '*/2 * * * * *', 'UTC', 'normal', 
 
 // orderTheSame orders the same few accounts again and again, while slow and failing calls keep them busy.
 func orderTheSame(ctx context.Context, t *trial) error {
-	if err := t.world.fault(ctx, map[string]any{"kind": latency, "ms": 700, "media": "oceanengine"}); err != nil {
+	if err := t.world.Fault(ctx, map[string]any{"kind": stage.Latency, "ms": 700, "media": "oceanengine"}); err != nil {
 		return err
 	}
 	accounts := t.accounts["oceanengine"][:2]
@@ -113,7 +114,7 @@ func orderTheSame(ctx context.Context, t *trial) error {
 					continue
 				}
 				if random.IntN(3) == 0 {
-					_ = t.world.fault(work, map[string]any{"kind": "status", "status": 500, "media": "oceanengine", "count": 2})
+					_ = t.world.Fault(work, map[string]any{"kind": "status", "status": 500, "media": "oceanengine", "count": 2})
 				}
 				id, err := t.order(work, api, loadPrefix+"oceanengine.now", accounts)
 				if err == nil {
@@ -148,14 +149,14 @@ func pauseSome(ctx context.Context, t *trial) error {
 	if err := t.wait(ctx, 5*time.Second); err != nil {
 		return err
 	}
-	before, err := t.world.calls(ctx, "tencent", "")
+	before, err := t.world.Calls(ctx, "tencent", "")
 	if err != nil {
 		return err
 	}
 	if err := t.wait(ctx, t.between(4*time.Second, 7*time.Second)); err != nil {
 		return err
 	}
-	after, err := t.world.calls(ctx, "tencent", "")
+	after, err := t.world.Calls(ctx, "tencent", "")
 	if err != nil {
 		return err
 	}
@@ -226,7 +227,7 @@ func redriveDead(ctx context.Context, t *trial) error {
 	if err := spoilCalls(ctx, t, 5*time.Second, map[string]any{"kind": "status", "status": 500}); err != nil {
 		return err
 	}
-	if _, err := t.world.mend(ctx); err != nil {
+	if _, err := t.world.Mend(ctx); err != nil {
 		return err
 	}
 	if err := t.wait(ctx, 3*time.Second); err != nil {
@@ -239,7 +240,7 @@ func redriveDead(ctx context.Context, t *trial) error {
 	t.strike("dead subtasks", len(dead))
 	for _, point := range []string{"producer.redrive.marked", "producer.redrive.fanned_out"} {
 		for _, i := range t.of("producer") {
-			if err := i.arm(point, "kill"); err != nil {
+			if err := i.Arm(point, "kill"); err != nil {
 				return err
 			}
 		}
@@ -251,7 +252,7 @@ func redriveDead(ctx context.Context, t *trial) error {
 	if err := t.ask(ctx, http.MethodPost, "/dead/redrive", map[string]any{"scope": "all"}, nil); err != nil {
 		return err
 	}
-	err = rig.Await(ctx, patience, "no dead subtask is left", func(ctx context.Context) (bool, error) {
+	err = rig.Await(ctx, stage.Patience, "no dead subtask is left", func(ctx context.Context) (bool, error) {
 		left, err := t.deadKeys(ctx)
 		return len(left) == 0, err
 	})
@@ -317,7 +318,7 @@ func pullOutOfOrder(ctx context.Context, t *trial) error {
 	for range 8 {
 		some := []int64{all[t.random.IntN(len(all))]}
 		fault := map[string]any{"kind": "status", "status": 500, "media": "oceanengine", "account": t.external[some[0]], "for_seconds": 1.5}
-		if err := t.world.fault(ctx, fault); err != nil {
+		if err := t.world.Fault(ctx, fault); err != nil {
 			return err
 		}
 		for range 2 {

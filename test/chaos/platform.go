@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 )
 
@@ -81,7 +82,7 @@ var platformScenarios = []scenario{
 			return t.store.Config.Writer(ctx).Exec("UPDATE lane SET pool_size = 1").Error
 		},
 		steps: func(ctx context.Context, t *trial) error {
-			return spoilCalls(ctx, t, t.between(28*time.Second, 32*time.Second), map[string]any{"kind": latency, "ms": 2500})
+			return spoilCalls(ctx, t, t.between(28*time.Second, 32*time.Second), map[string]any{"kind": stage.Latency, "ms": 2500})
 		},
 		check: func(ctx context.Context, t *trial) error {
 			slowest, err := t.slowest(ctx, "1 = 1")
@@ -112,7 +113,7 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 				return err
 			}
 			// Whatever changed up to now is pulled within the wait. After that nothing changes that would make the summary anew.
-			if _, err := t.world.freeze(ctx); err != nil {
+			if _, err := t.world.Freeze(ctx); err != nil {
 				return err
 			}
 			return t.wait(ctx, 10*time.Second)
@@ -161,7 +162,7 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 
 // spoilCalls has calls of platforms meet a fault for a time.
 func spoilCalls(ctx context.Context, t *trial, d time.Duration, fault map[string]any) error {
-	if err := t.world.fault(ctx, fault); err != nil {
+	if err := t.world.Fault(ctx, fault); err != nil {
 		return err
 	}
 	return t.wait(ctx, d)
@@ -169,7 +170,7 @@ func spoilCalls(ctx context.Context, t *trial, d time.Duration, fault map[string
 
 // killTokens ends the access tokens of a platform.
 func killTokens(ctx context.Context, t *trial, media string) error {
-	err := t.world.fault(ctx, map[string]any{"kind": "token_death", "media": media, "token": "access"})
+	err := t.world.Fault(ctx, map[string]any{"kind": "token_death", "media": media, "token": "access"})
 	if err == nil {
 		t.strike("deaths of tokens", 1)
 	}
@@ -181,7 +182,7 @@ func killInRefresh(point string, medias ...string) func(context.Context, *trial)
 	return func(ctx context.Context, t *trial) error {
 		for _, media := range medias {
 			for _, i := range t.of("consumer") {
-				if err := i.arm(point, "kill"); err != nil {
+				if err := i.Arm(point, "kill"); err != nil {
 					return err
 				}
 			}
@@ -190,17 +191,17 @@ func killInRefresh(point string, medias ...string) func(context.Context, *trial)
 			}
 			i, err := t.awaitPoint(ctx, point, t.of("consumer"))
 			for _, other := range t.of("consumer") {
-				other.disarm(point)
+				other.Disarm(point)
 			}
 			if err != nil {
 				return err
 			}
-			t.log("%s struck in %s", point, i.name)
+			t.log("%s struck in %s", point, i.Name)
 			// Time for the others to find the announced refresh, which lasts longer than that.
 			if err := t.wait(ctx, t.between(8*time.Second, 10*time.Second)); err != nil {
 				return err
 			}
-			i.forgetStruck()
+			i.ForgetStruck()
 		}
 		return nil
 	}
@@ -212,13 +213,13 @@ func losePair(ctx context.Context, t *trial) error {
 		return err
 	}
 	for _, i := range t.of("consumer") {
-		if err := i.ensure(); err != nil {
+		if err := i.Ensure(); err != nil {
 			return err
 		}
 	}
 	config := t.store.Config.Writer(ctx)
 	var parked int
-	err := rig.Await(ctx, patience, "the login is parked", func(context.Context) (bool, error) {
+	err := rig.Await(ctx, stage.Patience, "the login is parked", func(context.Context) (bool, error) {
 		err := config.Raw("SELECT COUNT(*) FROM media_token WHERE state = 'reauthorise'").Row().Scan(&parked)
 		return parked > 0, err
 	})
@@ -226,14 +227,14 @@ func losePair(ctx context.Context, t *trial) error {
 		return err
 	}
 	t.strike("logins parked", parked)
-	calls, err := t.world.calls(ctx, "oceanengine", "oauth2/refresh_token/")
+	calls, err := t.world.Calls(ctx, "oceanengine", "oauth2/refresh_token/")
 	if err != nil {
 		return err
 	}
 	if err := t.wait(ctx, 15*time.Second); err != nil {
 		return err
 	}
-	now, err := t.world.calls(ctx, "oceanengine", "oauth2/refresh_token/")
+	now, err := t.world.Calls(ctx, "oceanengine", "oauth2/refresh_token/")
 	if err != nil {
 		return err
 	}
@@ -242,7 +243,7 @@ func losePair(ctx context.Context, t *trial) error {
 	}
 	alerts := 0
 	for _, i := range t.of("consumer") {
-		figures, err := readLog(filepath.Join(t.dir, i.name+".log"))
+		figures, err := readLog(filepath.Join(t.dir, i.Name+".log"))
 		if err != nil {
 			return err
 		}
@@ -256,7 +257,7 @@ func losePair(ctx context.Context, t *trial) error {
 	if err := config.Exec("DELETE FROM account_binding").Error; err != nil {
 		return err
 	}
-	if _, err := rig.Run(ctx, t.program, "bind", "--config", filepath.Join(t.dir, "admin.yaml"), "--simulator", t.world.address); err != nil {
+	if _, err := rig.Run(ctx, t.program, "bind", "--config", filepath.Join(t.dir, "admin.yaml"), "--simulator", t.world.Address); err != nil {
 		return err
 	}
 	t.log("%d logins were parked and are authorised again", parked)
@@ -294,7 +295,7 @@ func loseRows(ctx context.Context, t *trial) error {
 		return err
 	}
 	fault := map[string]any{"kind": "lost_row", "media": "oceanengine", "endpoint": "v3.0/report/custom/get/"}
-	if err := t.world.fault(ctx, fault); err != nil {
+	if err := t.world.Fault(ctx, fault); err != nil {
 		return err
 	}
 	var lost int64
@@ -335,7 +336,7 @@ func answerEmpty(ctx context.Context, t *trial) error {
 	t.random.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
 	all = all[:min(len(all), 4)]
 	for _, s := range all {
-		err := t.world.fault(ctx, map[string]any{
+		err := t.world.Fault(ctx, map[string]any{
 			"kind": "alter", "what": "day", "seed": 1, "media": s.media, "account": t.external[s.accountID], "level": "account",
 			"granularity": "daily", "day": s.day,
 		})

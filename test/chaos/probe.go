@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 )
 
@@ -45,7 +46,7 @@ func (p *probe) run(ctx context.Context) {
 					return
 				case <-ticker.C:
 				}
-				if i.alive() {
+				if i.Alive() {
 					p.ask(ctx, i)
 				}
 			}
@@ -54,16 +55,16 @@ func (p *probe) run(ctx context.Context) {
 	wg.Wait()
 }
 
-func (p *probe) ask(ctx context.Context, i *instance) {
+func (p *probe) ask(ctx context.Context, i *stage.Instance) {
 	paths := []string{"/healthz", "/readyz", "/metrics"}
-	if i.role == "producer" {
+	if i.Role == "producer" {
 		paths = append(paths, "/api/v1/tasks")
 	}
 	for _, path := range paths {
 		ask, cancel := context.WithTimeout(ctx, answerTime)
-		status, body, err := rig.Get(ask, i.api+path)
+		status, body, err := rig.Get(ask, i.Api+path)
 		cancel()
-		if ctx.Err() != nil || !i.alive() {
+		if ctx.Err() != nil || !i.Alive() {
 			return // It was hurt while it answered.
 		}
 		p.note(i, path, status, body, err)
@@ -71,28 +72,28 @@ func (p *probe) ask(ctx context.Context, i *instance) {
 }
 
 // note judges an answer. Without the database a list of tasks may be refused, with a reason; silence is never right.
-func (p *probe) note(i *instance, path string, status int, body string, err error) {
+func (p *probe) note(i *stage.Instance, path string, status int, body string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked++
 	complain := func(format string, args ...any) { p.problems[fmt.Sprintf(format, args...)]++ }
 	switch {
 	case err != nil:
-		complain("%s does not answer %s within %s", i.name, path, answerTime)
+		complain("%s does not answer %s within %s", i.Name, path, answerTime)
 	case path == "/readyz" && status == http.StatusServiceUnavailable:
 		reasons := reasonsOf(body)
 		if len(reasons) == 0 {
-			complain("%s is not ready and says no reason: %s", i.name, body)
+			complain("%s is not ready and says no reason: %s", i.Name, body)
 		}
 		for _, r := range reasons {
-			p.unready[i.name+" "+r]++
+			p.unready[i.Name+" "+r]++
 		}
 	case status >= http.StatusInternalServerError && path == "/api/v1/tasks":
 		if !strings.Contains(body, `"detail"`) {
-			complain("%s answers %s with %d and no reason: %s", i.name, path, status, body)
+			complain("%s answers %s with %d and no reason: %s", i.Name, path, status, body)
 		}
 	case status != http.StatusOK:
-		complain("%s answers %s with %d: %s", i.name, path, status, body)
+		complain("%s answers %s with %d: %s", i.Name, path, status, body)
 	}
 }
 

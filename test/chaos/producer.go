@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 )
 
@@ -35,7 +36,7 @@ var producerScenarios = []scenario{
 		doc:  "kill -9 of the leader when due subtasks have their next delivery and its messages are not written",
 		steps: func(ctx context.Context, t *trial) error {
 			// Something must be due.
-			if err := t.world.fault(ctx, map[string]any{"kind": "status", "status": 502, "for_seconds": 20}); err != nil {
+			if err := t.world.Fault(ctx, map[string]any{"kind": "status", "status": 502, "for_seconds": 20}); err != nil {
 				return err
 			}
 			return killAt("producer", "producer.due.raised")(ctx, t)
@@ -52,7 +53,7 @@ var producerScenarios = []scenario{
 			if err != nil {
 				return err
 			}
-			return takeover(ctx, t, i.kill, 15*time.Second)
+			return takeover(ctx, t, i.Kill, 15*time.Second)
 		},
 	},
 	{
@@ -66,7 +67,7 @@ var producerScenarios = []scenario{
 			// The lead is given up before the process has ended.
 			stopped := make(chan error, 1)
 			err = takeover(ctx, t, func() error {
-				go func() { stopped <- i.stop() }()
+				go func() { stopped <- i.Stop() }()
 				return nil
 			}, 2*time.Second)
 			if err != nil {
@@ -83,15 +84,15 @@ var producerScenarios = []scenario{
 			if err != nil {
 				return err
 			}
-			if err := i.pause(); err != nil {
+			if err := i.Pause(); err != nil {
 				return err
 			}
 			t.strike("pauses", 1)
-			t.log("paused %s", i.name)
+			t.log("paused %s", i.Name)
 			if err := t.wait(ctx, t.between(9*time.Second, 13*time.Second)); err != nil {
 				return err
 			}
-			i.resume()
+			i.Resume()
 			return nil
 		},
 	},
@@ -126,7 +127,7 @@ var producerScenarios = []scenario{
 // when the lease has long run out. The INSERT has read the leader's row before: only its lock on it tells the next leader
 // to wait.
 func stickInWrite(ctx context.Context, t *trial) error {
-	db, err := sql.Open("mysql", t.stack.dsn()+t.database("data"))
+	db, err := sql.Open("mysql", t.stack.DSN()+t.database("data"))
 	if err != nil {
 		return err
 	}
@@ -145,7 +146,7 @@ func stickInWrite(ctx context.Context, t *trial) error {
 	if err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT id FROM run WHERE id > (SELECT MAX(id) FROM run) FOR UPDATE) r").Scan(&above); err != nil {
 		return err
 	}
-	err = rig.Await(ctx, patience/2, "the leader's INSERT waits", func(ctx context.Context) (bool, error) {
+	err = rig.Await(ctx, stage.Patience/2, "the leader's INSERT waits", func(ctx context.Context) (bool, error) {
 		var waiting int
 		err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%INTO run %'").Scan(&waiting)
 		return waiting > 0, err
@@ -153,11 +154,11 @@ func stickInWrite(ctx context.Context, t *trial) error {
 	if err != nil {
 		return err
 	}
-	if err := i.pause(); err != nil {
+	if err := i.Pause(); err != nil {
 		return err
 	}
 	t.strike("held writes", 1)
-	t.log("an INSERT of %s waits, and %s is paused", i.name, i.name)
+	t.log("an INSERT of %s waits, and %s is paused", i.Name, i.Name)
 	if err := t.wait(ctx, t.between(10*time.Second, 13*time.Second)); err != nil {
 		return err
 	}
@@ -167,7 +168,7 @@ func stickInWrite(ctx context.Context, t *trial) error {
 	if err := t.wait(ctx, 3*time.Second); err != nil {
 		return err
 	}
-	i.resume()
+	i.Resume()
 	return nil
 }
 
@@ -179,13 +180,13 @@ func killAt(role, point string) func(context.Context, *trial) error {
 			if err != nil {
 				return err
 			}
-			if err := i.awaitReady(ctx); err != nil {
+			if err := i.AwaitReady(ctx); err != nil {
 				return err
 			}
 			if err := t.wait(ctx, t.between(time.Second, 4*time.Second)); err != nil {
 				return err
 			}
-			i.forgetStruck()
+			i.ForgetStruck()
 		}
 		return nil
 	}
@@ -200,8 +201,8 @@ func pauseAt(ctx context.Context, t *trial, role, point string, d time.Duration)
 	if err := t.wait(ctx, d); err != nil {
 		return err
 	}
-	i.resume()
-	t.log("%s goes on", i.name)
+	i.Resume()
+	t.log("%s goes on", i.Name)
 	return nil
 }
 
@@ -220,7 +221,7 @@ func takeover(ctx context.Context, t *trial, end func() error, within time.Durat
 		return err
 	}
 	t.strike("leaders ended", 1)
-	err = rig.Await(ctx, patience, "another producer leads", func(ctx context.Context) (bool, error) {
+	err = rig.Await(ctx, stage.Patience, "another producer leads", func(ctx context.Context) (bool, error) {
 		now, err := epoch(ctx)
 		return now > before, err
 	})

@@ -35,7 +35,7 @@ func (t *trial) lose(media, others []string) {
 
 // checkCallsAreBack judges by the platforms' ledger how soon calls came back after each loss, and whether those that it did not concern went on.
 func checkCallsAreBack(ctx context.Context, t *trial) error {
-	calls, err := t.world.callsBySecond(ctx)
+	calls, err := t.world.CallsBySecond(ctx)
 	if err != nil {
 		return err
 	}

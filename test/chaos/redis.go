@@ -21,11 +21,11 @@ var redisScenarios = []scenario{
 				if err := t.wait(ctx, t.between(time.Second, 3*time.Second)); err != nil {
 					return err
 				}
-				keys, err := t.stack.cache.DBSize(ctx).Result()
+				keys, err := t.stack.Cache.DBSize(ctx).Result()
 				if err != nil {
 					return err
 				}
-				if err := t.stack.cache.FlushAll(ctx).Err(); err != nil {
+				if err := t.stack.Cache.FlushAll(ctx).Err(); err != nil {
 					return err
 				}
 				t.strike("keys lost", int(keys))
@@ -55,12 +55,12 @@ var redisScenarios = []scenario{
 		doc:  "SIGSTOP of Redis for up to 6 s, several times: it refuses nobody, and answers late what it was asked",
 		steps: func(ctx context.Context, t *trial) error {
 			for range 4 {
-				if err := t.stack.redisServer.Pause(); err != nil {
+				if err := t.stack.RedisServer.Pause(); err != nil {
 					return err
 				}
 				t.strike("stops of Redis", 1)
 				err := t.wait(ctx, t.between(2*time.Second, 6*time.Second))
-				if err := errors.Join(err, t.stack.redisServer.Continue()); err != nil {
+				if err := errors.Join(err, t.stack.RedisServer.Continue()); err != nil {
 					return err
 				}
 				if err := t.wait(ctx, t.between(time.Second, 5*time.Second)); err != nil {
@@ -75,9 +75,9 @@ var redisScenarios = []scenario{
 		doc:  "Redis does not answer one consumer and refuses one producer, and is well for the others",
 		steps: func(ctx context.Context, t *trial) error {
 			consumer, producer := t.any("consumer"), t.any("producer")
-			consumer.redis.Hold(proxy.Both)
-			producer.redis.Cut()
-			t.log("%s and %s are without Redis", consumer.name, producer.name)
+			consumer.Redis.Hold(proxy.Both)
+			producer.Redis.Cut()
+			t.log("%s and %s are without Redis", consumer.Name, producer.Name)
 			return t.wait(ctx, t.between(10*time.Second, 14*time.Second))
 		},
 	},
@@ -85,19 +85,19 @@ var redisScenarios = []scenario{
 
 // letSomeFail has calls of a platform fail for some seconds: then there are retries to be forgotten.
 func letSomeFail(ctx context.Context, t *trial, seconds int) error {
-	err := t.world.fault(ctx, map[string]any{"kind": "status", "status": 503, "media": "tencent", "for_seconds": seconds})
+	err := t.world.Fault(ctx, map[string]any{"kind": "status", "status": 503, "media": "tencent", "for_seconds": seconds})
 	return err
 }
 
 func redisAway(ctx context.Context, t *trial, d time.Duration) error {
-	if err := t.stack.redisServer.Kill(); err != nil {
+	if err := t.stack.RedisServer.Kill(); err != nil {
 		return err
 	}
 	t.strike("kills of Redis", 1)
 	if err := t.wait(ctx, d); err != nil {
 		return err
 	}
-	return t.stack.redisServer.Start()
+	return t.stack.RedisServer.Start()
 }
 
 // watchDue looks for a while how long subtasks wait beyond the moment at which they are due.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"adsync/test/chaos/stage"
 	"adsync/test/services/local"
 )
 
@@ -35,11 +36,11 @@ var redisNodesScenarios = []scenario{
 		extra:  time.Minute,
 		steps: func(ctx context.Context, t *trial) error {
 			for range 2 {
-				order := func(*local.Server) error { return t.stack.sentinel.Failover(ctx) }
+				order := func(*local.Server) error { return t.stack.Sentinel.Failover(ctx) }
 				if err := sentinelLoses(ctx, t, order, (*local.Server).Continue); err != nil {
 					return err
 				}
-				if err := t.stack.sentinel.Await(ctx); err != nil {
+				if err := t.stack.Sentinel.Await(ctx); err != nil {
 					return err
 				}
 			}
@@ -61,7 +62,7 @@ var redisNodesScenarios = []scenario{
 		doc:    "a planned failover of a node of the Cluster to its replica",
 		before: withCluster,
 		steps: func(ctx context.Context, t *trial) error {
-			order := func(owner *local.Server) error { return t.stack.cluster.Failover(ctx, owner) }
+			order := func(owner *local.Server) error { return t.stack.Cluster.Failover(ctx, owner) }
 			return clusterLoses(ctx, t, order, (*local.Server).Continue)
 		},
 		check: checkCallsAreBack,
@@ -71,11 +72,11 @@ var redisNodesScenarios = []scenario{
 		doc:    "kill -9 of a node of the Cluster and of its replica for 20 s: one platform is without Redis, the other's calls go on",
 		before: withCluster,
 		steps: func(ctx context.Context, t *trial) error {
-			owner, err := t.stack.cluster.Owner(ctx, slotKey)
+			owner, err := t.stack.Cluster.Owner(ctx, slotKey)
 			if err != nil {
 				return err
 			}
-			replica, err := t.stack.cluster.Replica(ctx, owner)
+			replica, err := t.stack.Cluster.Replica(ctx, owner)
 			if err != nil {
 				return err
 			}
@@ -97,7 +98,7 @@ var redisNodesScenarios = []scenario{
 		before: withUser,
 		steps: func(ctx context.Context, t *trial) error {
 			for _, rights := range []string{"resetchannels", "-@all"} {
-				if err := t.stack.cache.ACLSetUser(ctx, redisUser, rights).Err(); err != nil {
+				if err := t.stack.Cache.ACLSetUser(ctx, redisUser, rights).Err(); err != nil {
 					return err
 				}
 				t.strike("rights removed", 1)
@@ -105,7 +106,7 @@ var redisNodesScenarios = []scenario{
 				if err := t.wait(ctx, t.between(8*time.Second, 10*time.Second)); err != nil {
 					return err
 				}
-				if err := t.stack.cache.ACLSetUser(ctx, redisUser, "allchannels", "+@all").Err(); err != nil {
+				if err := t.stack.Cache.ACLSetUser(ctx, redisUser, "allchannels", "+@all").Err(); err != nil {
 					return err
 				}
 				if err := t.wait(ctx, t.between(3*time.Second, 5*time.Second)); err != nil {
@@ -125,21 +126,21 @@ const redisUser = "adsync"
 
 // sentinelLoses does something to the master, undoes it when another server is the master, and waits until calls are back.
 func sentinelLoses(ctx context.Context, t *trial, do, undo func(master *local.Server) error) error {
-	master, err := t.stack.sentinel.Master(ctx)
+	master, err := t.stack.Sentinel.Master(ctx)
 	if err != nil {
 		return err
 	}
-	return t.replaced(ctx, master, do, undo, loss{media: []string{"tencent", "oceanengine"}}, t.stack.sentinel.AwaitMaster)
+	return t.replaced(ctx, master, do, undo, loss{media: []string{"tencent", "oceanengine"}}, t.stack.Sentinel.AwaitMaster)
 }
 
 // clusterLoses does something to the node that has Tencent's keys, undoes it when another has them, and waits until calls are back.
 func clusterLoses(ctx context.Context, t *trial, do, undo func(owner *local.Server) error) error {
-	owner, err := t.stack.cluster.Owner(ctx, slotKey)
+	owner, err := t.stack.Cluster.Owner(ctx, slotKey)
 	if err != nil {
 		return err
 	}
 	await := func(ctx context.Context, old *local.Server) (*local.Server, error) {
-		return t.stack.cluster.AwaitOwner(ctx, slotKey, old)
+		return t.stack.Cluster.AwaitOwner(ctx, slotKey, old)
 	}
 	return t.replaced(ctx, owner, do, undo, loss{media: []string{"tencent"}, others: []string{"oceanengine"}}, await)
 }
@@ -168,38 +169,38 @@ func (t *trial) replaced(
 	return t.wait(ctx, backWithin+callsWindow)
 }
 
-func withSentinel(ctx context.Context, s *stack) (undo func(context.Context) error, err error) {
+func withSentinel(ctx context.Context, s *stage.Stack) (undo func(context.Context) error, err error) {
 	d := &local.RedisSentinel{}
-	undo, err = s.launch(ctx, "sentinel", d, func() { s.sentinel, s.redisAt = nil, nil })
+	undo, err = s.Launch(ctx, "sentinel", d, func() { s.Sentinel, s.RedisAt = nil, nil })
 	if err != nil {
 		return nil, err
 	}
-	s.sentinel = d
-	s.redisAt = map[string]any{"mode": "sentinel", "master_name": local.SentinelMaster, "addrs": d.Addrs()}
+	s.Sentinel = d
+	s.RedisAt = map[string]any{"mode": "sentinel", "master_name": local.SentinelMaster, "addrs": d.Addrs()}
 	return undo, nil
 }
 
-func withCluster(ctx context.Context, s *stack) (undo func(context.Context) error, err error) {
+func withCluster(ctx context.Context, s *stage.Stack) (undo func(context.Context) error, err error) {
 	// Without this the loss of one node stops all others.
 	d := &local.RedisCluster{Settings: []string{"cluster-require-full-coverage no"}}
-	undo, err = s.launch(ctx, "cluster", d, func() { s.cluster, s.redisAt = nil, nil })
+	undo, err = s.Launch(ctx, "cluster", d, func() { s.Cluster, s.RedisAt = nil, nil })
 	if err != nil {
 		return nil, err
 	}
-	s.cluster = d
-	s.redisAt = map[string]any{"mode": "cluster", "addrs": d.Addrs()}
+	s.Cluster = d
+	s.RedisAt = map[string]any{"mode": "cluster", "addrs": d.Addrs()}
 	return undo, nil
 }
 
 // withUser has adsync use a Redis user of its own.
-func withUser(ctx context.Context, s *stack) (undo func(context.Context) error, err error) {
+func withUser(ctx context.Context, s *stage.Stack) (undo func(context.Context) error, err error) {
 	const password = "chaos"
-	if err := s.cache.ACLSetUser(ctx, redisUser, "reset", "on", ">"+password, "~*", "allchannels", "+@all").Err(); err != nil {
+	if err := s.Cache.ACLSetUser(ctx, redisUser, "reset", "on", ">"+password, "~*", "allchannels", "+@all").Err(); err != nil {
 		return nil, err
 	}
-	s.redisAt = map[string]any{"addrs": []string{s.redis.Addr()}, "username": redisUser, "password": password}
+	s.RedisAt = map[string]any{"addrs": []string{s.Redis.Addr()}, "username": redisUser, "password": password}
 	return func(ctx context.Context) error {
-		s.redisAt = nil
-		return s.cache.ACLDelUser(ctx, redisUser).Err()
+		s.RedisAt = nil
+		return s.Cache.ACLDelUser(ctx, redisUser).Err()
 	}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"adsync/test/chaos/judge"
 )
@@ -27,4 +28,12 @@ func writeVerdicts(path string, verdicts []judge.Verdict) error {
 		return err
 	}
 	return os.WriteFile(path, append(text, '\n'), 0o644)
+}
+
+func (t *trial) writeJSON(name string, value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(t.dir, name), append(text, '\n'), 0o644)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"adsync/test/chaos/judge"
+	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 )
 
@@ -27,13 +28,13 @@ type scenario struct {
 	mayEnd bool
 	// extra is how much longer than others it may take.
 	extra time.Duration
-	// sampleEvery is how often the tables are read, sampleInterval if it is 0; speed is that of the world's clock, usualSpeed if it is 0.
+	// sampleEvery is how often the tables are read, SampleInterval if it is 0; speed is that of the world's clock, UsualSpeed if it is 0.
 	sampleEvery time.Duration
 	speed       int
 	// settings changes what all processes are configured with.
 	settings func(map[string]any)
 	// before prepares the servers, before anything is deployed on them; what it returns undoes that.
-	before func(context.Context, *stack) (undo func(context.Context) error, err error)
+	before func(context.Context, *stage.Stack) (undo func(context.Context) error, err error)
 	// prepare changes the tables, before the processes start.
 	prepare func(context.Context, *trial) error
 	// steps do the fault and note what it struck. What they leave broken is mended after them.
@@ -160,17 +161,17 @@ func (t *trial) between(low, high time.Duration) time.Duration {
 }
 
 // any returns one of the instances of a role, by chance.
-func (t *trial) any(role string) *instance {
+func (t *trial) any(role string) *stage.Instance {
 	all := t.of(role)
 	return all[t.random.IntN(len(all))]
 }
 
 // awaitPoint waits until a fail point of one of the instances has struck more often than before, and returns which.
-func (t *trial) awaitPoint(ctx context.Context, point string, among []*instance) (*instance, error) {
-	var found *instance
-	err := rig.Await(ctx, patience/2, "the fail point "+point+" strikes", func(context.Context) (bool, error) {
+func (t *trial) awaitPoint(ctx context.Context, point string, among []*stage.Instance) (*stage.Instance, error) {
+	var found *stage.Instance
+	err := rig.Await(ctx, stage.Patience/2, "the fail point "+point+" strikes", func(context.Context) (bool, error) {
 		for _, i := range among {
-			if slices.Contains(i.struck(), point) {
+			if slices.Contains(i.Struck(), point) {
 				found = i
 				return true, nil
 			}
@@ -181,18 +182,18 @@ func (t *trial) awaitPoint(ctx context.Context, point string, among []*instance)
 }
 
 // armAny arms a point in all of some instances, waits until it strikes in one of them, and disarms it in the others.
-func (t *trial) armAny(ctx context.Context, point, act string, among []*instance) (*instance, error) {
+func (t *trial) armAny(ctx context.Context, point, act string, among []*stage.Instance) (*stage.Instance, error) {
 	for _, i := range among {
-		if err := i.arm(point, act); err != nil {
+		if err := i.Arm(point, act); err != nil {
 			return nil, err
 		}
 	}
 	i, err := t.awaitPoint(ctx, point, among)
 	for _, other := range among {
-		other.disarm(point)
+		other.Disarm(point)
 	}
 	if err == nil {
-		t.log("%s struck in %s", point, i.name)
+		t.log("%s struck in %s", point, i.Name)
 	}
 	return i, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"adsync/test/chaos/levels"
+	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 	"adsync/test/services/local"
 )
@@ -41,7 +42,7 @@ func soak(d time.Duration) scenario {
 		name: "soak", extra: d,
 		doc:         fmt.Sprintf("steady load for %s, a node lost every %s: memory, goroutines, connections and tables stay level", d, lossEvery),
 		sampleEvery: soakSamples,
-		speed:       min(usualSpeed, int(soakDay/d)),
+		speed:       min(stage.UsualSpeed, int(soakDay/d)),
 		before:      both(withBrokers, both(withSentinel, withPair)),
 		steps: func(ctx context.Context, t *trial) error {
 			watch := &soakWatch{t: t, began: time.Now()}
@@ -84,18 +85,18 @@ func loseOneByOne(ctx context.Context, t *trial, began time.Time, d time.Duratio
 func loseNode(ctx context.Context, t *trial, which string) error {
 	switch which {
 	case "broker":
-		return errors.Join(t.outage(ctx, t.anyBroker()), t.stack.brokers.Await(ctx))
+		return errors.Join(t.outage(ctx, t.anyBroker()), t.stack.Brokers.Await(ctx))
 	case "redis":
-		master, err := t.stack.sentinel.Master(ctx)
+		master, err := t.stack.Sentinel.Master(ctx)
 		if err != nil {
 			return err
 		}
-		return errors.Join(t.outage(ctx, master), t.stack.sentinel.Await(ctx))
+		return errors.Join(t.outage(ctx, master), t.stack.Sentinel.Await(ctx))
 	case "mariadb":
-		if err := t.stack.pair.Promote(ctx); err != nil {
+		if err := t.stack.Pair.Promote(ctx); err != nil {
 			return err
 		}
-		t.stack.write(t.stack.pair.Writer())
+		t.stack.Write(t.stack.Pair.Writer())
 		t.strike("promotions", 1)
 		return nil
 	case "leader":
@@ -110,15 +111,15 @@ func loseNode(ctx context.Context, t *trial, which string) error {
 	}
 }
 
-func loseProcess(ctx context.Context, t *trial, i *instance) error {
-	if err := i.kill(); err != nil {
+func loseProcess(ctx context.Context, t *trial, i *stage.Instance) error {
+	if err := i.Kill(); err != nil {
 		return err
 	}
 	t.strike("processes lost", 1)
 	if err := t.wait(ctx, downTime); err != nil {
 		return err
 	}
-	return i.startReady(ctx)
+	return i.StartReady(ctx)
 }
 
 // soakWatch notes the figures that are to be level.
@@ -164,12 +165,12 @@ var processFigures = []struct {
 
 // noteProcess notes what a process says of itself. Each of its lives is a series of its own, and so is each time in which it leads: a leader holds more
 // than who stands by.
-func (w *soakWatch) noteProcess(ctx context.Context, i *instance) error {
-	if !i.alive() {
+func (w *soakWatch) noteProcess(ctx context.Context, i *stage.Instance) error {
+	if !i.Alive() {
 		return nil
 	}
-	who := fmt.Sprintf("%s, start %d", i.name, i.lives())
-	_, text, err := rig.Get(ctx, i.api+"/metrics")
+	who := fmt.Sprintf("%s, start %d", i.Name, i.Lives())
+	_, text, err := rig.Get(ctx, i.Api+"/metrics")
 	if err != nil {
 		return err
 	}
@@ -185,7 +186,7 @@ func (w *soakWatch) noteProcess(ctx context.Context, i *instance) error {
 			}
 			value, err := strconv.ParseFloat(figure, 64)
 			if err != nil {
-				return fmt.Errorf("metric %s of %s: %w", metric, i.name, err)
+				return fmt.Errorf("metric %s of %s: %w", metric, i.Name, err)
 			}
 			w.levels.Note(who+": "+f.name, f.kind, at, value)
 		}
@@ -204,7 +205,7 @@ func growsByTruth(table string) bool {
 
 // noteTables notes the rows and the bytes of each table of a database.
 func (w *soakWatch) noteTables(ctx context.Context, database string) error {
-	rows, err := w.t.stack.db.QueryContext(ctx, "SELECT name, file_size FROM information_schema.innodb_sys_tablespaces WHERE name LIKE ?", database+"/%")
+	rows, err := w.t.stack.DB.QueryContext(ctx, "SELECT name, file_size FROM information_schema.innodb_sys_tablespaces WHERE name LIKE ?", database+"/%")
 	if err != nil {
 		return err
 	}
@@ -227,7 +228,7 @@ func (w *soakWatch) noteTables(ctx context.Context, database string) error {
 			continue
 		}
 		var count int64
-		if err := w.t.stack.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+database+"."+table).Scan(&count); err != nil {
+		if err := w.t.stack.DB.QueryRowContext(ctx, "SELECT COUNT(*) FROM "+database+"."+table).Scan(&count); err != nil {
 			return err
 		}
 		at, kind := time.Since(w.began), levels.Rows
@@ -245,11 +246,11 @@ func (w *soakWatch) noteTables(ctx context.Context, database string) error {
 func (w *soakWatch) noteConnections(ctx context.Context) error {
 	var name string
 	var connections int
-	if err := w.t.stack.db.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Threads_connected'").Scan(&name, &connections); err != nil {
+	if err := w.t.stack.DB.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Threads_connected'").Scan(&name, &connections); err != nil {
 		return err
 	}
 	w.levels.Note("MariaDB: connections", levels.Count, time.Since(w.began), float64(connections))
-	master, err := w.t.stack.sentinel.Master(ctx)
+	master, err := w.t.stack.Sentinel.Master(ctx)
 	if err != nil {
 		return err
 	}

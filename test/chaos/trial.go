@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"adsync/base/task"
 	"adsync/standalone/verify"
 	"adsync/test/chaos/judge"
+	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 )
 
@@ -31,7 +31,7 @@ const (
 
 // runner carries scenarios out on a stack.
 type runner struct {
-	stack   *stack
+	stack   *stage.Stack
 	program string
 	out     string // the folder for histories
 	stderr  io.Writer
@@ -77,7 +77,7 @@ func (r *runner) run(ctx context.Context, s scenario, seed int64) (judge.Verdict
 	defer func() {
 		work, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		if err := errors.Join(r.stack.heal(work), d.close(work)); err != nil {
+		if err := errors.Join(r.stack.Heal(work), d.close(work)); err != nil {
 			log("clearing away: %v", err)
 		}
 	}()
@@ -98,14 +98,14 @@ func (r *runner) run(ctx context.Context, s scenario, seed int64) (judge.Verdict
 
 // awaitDay waits until the accounts' day does not end within the scenario: the deployment goes by the database's time,
 // which would leave the world's day behind.
-func awaitDay(ctx context.Context, s *stack, takes time.Duration, log func(string, ...any)) error {
-	now, err := s.now(ctx)
+func awaitDay(ctx context.Context, s *stage.Stack, takes time.Duration, log func(string, ...any)) error {
+	now, err := s.Now(ctx)
 	if err != nil {
 		return err
 	}
-	now = now.In(zone)
+	now = now.In(stage.Zone)
 	y, m, d := now.Date()
-	left := time.Date(y, m, d+1, 0, 0, 1, 0, zone).Sub(now)
+	left := time.Date(y, m, d+1, 0, 0, 1, 0, stage.Zone).Sub(now)
 	if left > takes {
 		return nil
 	}
@@ -128,16 +128,16 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	if err := t.start(ctx); err != nil {
 		return judge.Verdict{}, fmt.Errorf("start: %w", err)
 	}
-	samples, err := newSampler(t.stack.dsn()+t.database("data"), filepath.Join(t.dir, "history.jsonl"), cmp.Or(t.scenario.sampleEvery, sampleInterval))
+	samples, err := stage.NewSampler(t.stack.DSN()+t.database("data"), filepath.Join(t.dir, "history.jsonl"), cmp.Or(t.scenario.sampleEvery, stage.SampleInterval))
 	if err != nil {
 		return judge.Verdict{}, err
 	}
 	defer func() {
-		if err := samples.close(); err != nil {
+		if err := samples.Close(); err != nil {
 			t.log("the history is not whole: %v", err)
 		}
 	}()
-	samples.start(ctx)
+	samples.Start(ctx)
 	t.log("the load begins")
 
 	before := t.stackStruck()
@@ -169,13 +169,13 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	if err != nil {
 		return judge.Verdict{}, fmt.Errorf("drain: %w", err)
 	}
-	samples.pause() // What follows is one round of everything, by order: it is judged by its end alone.
+	samples.Pause() // What follows is one round of everything, by order: it is judged by its end alone.
 	if t.stuck {
 		t.log("no full round: what is stuck is told already")
 	} else if err := t.fullRound(ctx, &facts); err != nil {
 		return judge.Verdict{}, fmt.Errorf("full round: %w", err)
 	}
-	if err := samples.sample(ctx, true); err != nil {
+	if err := samples.Sample(ctx, true); err != nil {
 		return judge.Verdict{}, fmt.Errorf("last sample: %w", err)
 	}
 	if t.scenario.check != nil {
@@ -186,7 +186,7 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	stop()
 	<-asked
 	facts.Struck = t.struckSince(before)
-	refused, err := t.world.refused(ctx)
+	refused, err := t.world.Refused(ctx)
 	if err != nil {
 		return judge.Verdict{}, err
 	}
@@ -224,8 +224,8 @@ func (t *trial) struckSince(before int) int {
 // stackStruck is how often the proxies spoiled something since the stack began.
 func (t *trial) stackStruck() int {
 	n := 0
-	for _, seat := range t.stack.seats {
-		n += seat.struck()
+	for _, seat := range t.stack.Seats {
+		n += seat.Struck()
 	}
 	return n
 }
@@ -233,7 +233,7 @@ func (t *trial) stackStruck() int {
 func (t *trial) struckTimes() int {
 	n := 0
 	for _, i := range t.instances {
-		n += i.before + len(i.struck())
+		n += i.Before + len(i.Struck())
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -245,10 +245,10 @@ func (t *trial) struckTimes() int {
 
 // mend ends every fault: servers, connections, platforms, and processes that are down or held.
 func (t *trial) mend(ctx context.Context) error {
-	if err := t.stack.heal(ctx); err != nil {
+	if err := t.stack.Heal(ctx); err != nil {
 		return err
 	}
-	met, err := t.world.mend(ctx)
+	met, err := t.world.Mend(ctx)
 	if err != nil {
 		return err
 	}
@@ -256,11 +256,11 @@ func (t *trial) mend(ctx context.Context) error {
 		t.strike("calls of platforms", met)
 	}
 	for _, i := range t.instances {
-		for _, point := range i.armed() {
-			i.disarm(point)
+		for _, point := range i.Armed() {
+			i.Disarm(point)
 		}
-		i.resume()
-		if err := i.ensure(); err != nil {
+		i.Resume()
+		if err := i.Ensure(); err != nil {
 			return err
 		}
 	}
@@ -268,7 +268,7 @@ func (t *trial) mend(ctx context.Context) error {
 }
 
 // drain ends the load and waits until nothing is open. What stays open is for the judge.
-func (t *trial) drain(ctx context.Context, samples *sampler, people *orders) (judge.Facts, error) {
+func (t *trial) drain(ctx context.Context, samples *stage.Sampler, people *orders) (judge.Facts, error) {
 	f := judge.Facts{
 		Accounts: t.accounts, Orders: append(people.list(), t.ordered...),
 		MayFail: t.scenario.mayFail, MayEnd: t.scenario.mayEnd,
@@ -292,10 +292,10 @@ func (t *trial) drain(ctx context.Context, samples *sampler, people *orders) (ju
 	case stall > 0:
 		f.StallMax = stall
 	}
-	if err := samples.sample(ctx, true); err != nil {
+	if err := samples.Sample(ctx, true); err != nil {
 		return f, err
 	}
-	t.log("drained; %d samples, %d missed", samples.samples, samples.missed)
+	t.log("drained; %d samples, %d missed", samples.Samples, samples.Missed)
 	return f, nil
 }
 
@@ -320,14 +320,14 @@ func (d *deployment) open(ctx context.Context) (runs, due int, err error) {
 
 // fullRound stops the world's clock, orders the default tasks one time, and compares all rows with the truth.
 func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
-	now, err := t.world.freeze(ctx)
-	if err = errors.Join(err, t.world.hurry(ctx)); err != nil {
+	now, err := t.world.Freeze(ctx)
+	if err = errors.Join(err, t.world.Hurry(ctx)); err != nil {
 		return err
 	}
-	if err := errors.Join(t.world.limit(ctx, callsInRound), t.store.Config.Writer(ctx).Exec("UPDATE rate_limit SET calls = ? WHERE scope = 'app' AND period_ms = 1000", callsInRound).Error); err != nil {
+	if err := errors.Join(t.world.Limit(ctx, stage.CallsInRound), t.store.Config.Writer(ctx).Exec("UPDATE rate_limit SET calls = ? WHERE scope = 'app' AND period_ms = 1000", stage.CallsInRound).Error); err != nil {
 		return err
 	}
-	planned, err := t.stack.now(ctx)
+	planned, err := t.stack.Now(ctx)
 	if err != nil {
 		return err
 	}
@@ -349,7 +349,7 @@ func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
 			break
 		}
 	}
-	report, err := verify.Run(ctx, verify.Options{Store: t.store, Simulator: t.world.address, Client: http.DefaultClient, Now: now, PlannedAt: planned, Shallow: true})
+	report, err := verify.Run(ctx, verify.Options{Store: t.store, Simulator: t.world.Address, Client: http.DefaultClient, Now: now, PlannedAt: planned, Shallow: true})
 	if err != nil {
 		return err
 	}
@@ -357,7 +357,7 @@ func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
 		return errors.New("the truth is empty: there was nothing to compare")
 	}
 	f.WrongRows, f.Examples = report.Differences, report.Examples
-	_, f.Overspent, err = t.world.ledger(ctx)
+	_, f.Overspent, err = t.world.Ledger(ctx)
 	t.log("%d rows compared with the truth, %d are wrong", report.RowsCompared, report.Differences)
 	return err
 }
@@ -412,7 +412,7 @@ func (t *trial) orderDefaults(ctx context.Context, ofSystem bool) ([]int64, erro
 
 // awaitRuns waits until runs have ended, which must be well.
 func (t *trial) awaitRuns(ctx context.Context, ids []int64) error {
-	err := rig.Await(ctx, patience, fmt.Sprintf("%d ordered runs have ended", len(ids)), func(ctx context.Context) (bool, error) {
+	err := rig.Await(ctx, stage.Patience, fmt.Sprintf("%d ordered runs have ended", len(ids)), func(ctx context.Context) (bool, error) {
 		runs, err := t.store.Runs(ctx, ids)
 		if err != nil || len(runs) < len(ids) {
 			return false, err
@@ -440,8 +440,8 @@ func (t *trial) awaitRuns(ctx context.Context, ids []int64) error {
 }
 
 // judge puts everything together.
-func (t *trial) judge(samples *sampler, asking *probe, f judge.Facts, figures map[string]any) (judge.Verdict, error) {
-	w := &samples.watch
+func (t *trial) judge(samples *stage.Sampler, asking *probe, f judge.Facts, figures map[string]any) (judge.Verdict, error) {
+	w := &samples.Watch
 	for _, p := range t.problems {
 		w.Tell(p.Kind, "%s", p.Text)
 	}
@@ -449,12 +449,12 @@ func (t *trial) judge(samples *sampler, asking *probe, f judge.Facts, figures ma
 		w.Tell(judge.Harmed, "%s", text)
 	}
 	for _, i := range t.instances {
-		for _, text := range i.ended {
+		for _, text := range i.Ended {
 			w.Tell(judge.Harmed, "%s", text)
 		}
 	}
-	if samples.torn > tornMost {
-		w.Tell(judge.Broken, "%d of %d snapshots had counts that were not those of the rows", samples.torn, samples.samples)
+	if samples.Torn > stage.TornMost {
+		w.Tell(judge.Broken, "%d of %d snapshots had counts that were not those of the rows", samples.Torn, samples.Samples)
 	}
 	f.Unproved = t.unproved
 	logs, floods, err := t.readLogs()
@@ -467,7 +467,7 @@ func (t *trial) judge(samples *sampler, asking *probe, f judge.Facts, figures ma
 	v := w.Judge(f)
 	maps.Copy(figures, map[string]any{
 		"struck": t.struck, "facts": f, "logs": logs, "not_ready": asking.unready, "questions": asking.asked,
-		"samples": samples.samples, "samples_missed": samples.missed, "samples_torn": samples.torn,
+		"samples": samples.Samples, "samples_missed": samples.Missed, "samples_torn": samples.Torn,
 	})
 	return v, t.writeJSON("figures.json", figures)
 }
@@ -490,11 +490,3 @@ func (t *trial) writeDown(v judge.Verdict) error {
 
 // problemsShown is how many problems are printed; all are in problems.json.
 const problemsShown = 12
-
-func (t *trial) writeJSON(name string, value any) error {
-	text, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(t.dir, name), append(text, '\n'), 0o644)
-}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"adsync/test/chaos/stage"
 	"adsync/test/rig"
 	"adsync/test/services/local"
 )
@@ -20,11 +21,11 @@ var wholeScenarios = []scenario{
 		steps: func(ctx context.Context, t *trial) error {
 			for _, n := range t.random.Perm(len(t.instances)) {
 				i := t.instances[n]
-				if err := i.stop(); err != nil {
+				if err := i.Stop(); err != nil {
 					return err
 				}
 				t.strike("stops", 1)
-				if err := i.startReady(ctx); err != nil {
+				if err := i.StartReady(ctx); err != nil {
 					return err
 				}
 				if err := t.wait(ctx, t.between(500*time.Millisecond, 2*time.Second)); err != nil {
@@ -38,18 +39,18 @@ var wholeScenarios = []scenario{
 		name: "consumers-stopped-in-slow-work",
 		doc:  "SIGTERM of every consumer, one after the other, while calls take longer than the drain: what is cut off is done again elsewhere",
 		steps: func(ctx context.Context, t *trial) error {
-			if err := t.world.fault(ctx, map[string]any{"kind": latency, "ms": 6000}); err != nil {
+			if err := t.world.Fault(ctx, map[string]any{"kind": stage.Latency, "ms": 6000}); err != nil {
 				return err
 			}
 			if err := t.wait(ctx, 2*time.Second); err != nil {
 				return err
 			}
 			for _, i := range t.of("consumer") {
-				if err := i.stop(); err != nil {
+				if err := i.Stop(); err != nil {
 					return err
 				}
 				t.strike("stops", 1)
-				if err := i.startReady(ctx); err != nil {
+				if err := i.StartReady(ctx); err != nil {
 					return err
 				}
 				if err := t.wait(ctx, t.between(2*time.Second, 3*time.Second)); err != nil {
@@ -63,22 +64,22 @@ var wholeScenarios = []scenario{
 		name: "all-killed", stallMax: 45 * time.Second,
 		doc: "kill -9 of all processes at once; they come back together",
 		steps: func(ctx context.Context, t *trial) error {
-			if err := t.all(func(i *instance) error { return i.kill() }); err != nil {
+			if err := t.all(func(i *stage.Instance) error { return i.Kill() }); err != nil {
 				return err
 			}
 			t.strike("kills", len(t.instances))
 			if err := t.wait(ctx, t.between(time.Second, 4*time.Second)); err != nil {
 				return err
 			}
-			return t.all(func(i *instance) error { return i.start() })
+			return t.all(func(i *stage.Instance) error { return i.Start() })
 		},
 	},
 	{
 		name: "everything-restarted", stallMax: 60 * time.Second,
 		doc: "kill -9 of all processes and of Kafka, MariaDB and Redis at once; all are started together, in no order",
 		steps: func(ctx context.Context, t *trial) error {
-			servers := t.stack.servers
-			if err := t.all(func(i *instance) error { return i.kill() }); err != nil {
+			servers := t.stack.Servers
+			if err := t.all(func(i *stage.Instance) error { return i.Kill() }); err != nil {
 				return err
 			}
 			for _, s := range servers {
@@ -87,7 +88,7 @@ var wholeScenarios = []scenario{
 				}
 			}
 			t.strike("kills", len(t.instances)+len(servers))
-			if err := t.all(func(i *instance) error { return i.start() }); err != nil {
+			if err := t.all(func(i *stage.Instance) error { return i.Start() }); err != nil {
 				return err
 			}
 			if err := t.wait(ctx, t.between(time.Second, 4*time.Second)); err != nil {
@@ -125,16 +126,16 @@ var wholeScenarios = []scenario{
 			if err != nil {
 				return err
 			}
-			if err := i.kill(); err != nil {
+			if err := i.Kill(); err != nil {
 				return err
 			}
 			if err := t.wait(ctx, 2*time.Second); err != nil {
 				return err
 			}
-			if err := i.start(); err != nil {
+			if err := i.Start(); err != nil {
 				return err
 			}
-			err = rig.Await(ctx, patience, "runs of two days are there", func(ctx context.Context) (bool, error) {
+			err = rig.Await(ctx, stage.Patience, "runs of two days are there", func(ctx context.Context) (bool, error) {
 				n, err := days(ctx)
 				return n == 2, err
 			})
@@ -185,20 +186,20 @@ var wholeScenarios = []scenario{
 
 // midnight has the databases' clock reach midnight in UTC while the load runs: the runs before it belong to one day's
 // table, and those after it to the next.
-func midnight(ctx context.Context, s *stack) (undo func(context.Context) error, err error) {
+func midnight(ctx context.Context, s *stage.Stack) (undo func(context.Context) error, err error) {
 	library, err := local.FakeTime(ctx, io.Discard)
 	if err != nil {
 		return nil, err
 	}
 	restart := func(ctx context.Context, env ...string) error {
-		if err := s.mariadbServer.Stop(); err != nil {
+		if err := s.MariaDBServer.Stop(); err != nil {
 			return err
 		}
-		s.mariadb.Env = env
-		if err := s.mariadbServer.Start(); err != nil {
+		s.MariaDB.Env = env
+		if err := s.MariaDBServer.Start(); err != nil {
 			return err
 		}
-		return s.mariadbServer.Await(ctx)
+		return s.MariaDBServer.Await(ctx)
 	}
 	now := time.Now().UTC()
 	// It takes some seconds to deploy and to warm up.
@@ -215,7 +216,7 @@ func midnight(ctx context.Context, s *stack) (undo func(context.Context) error, 
 const untilMidnight = 25 * time.Second
 
 // all does something with every process at once.
-func (t *trial) all(do func(*instance) error) error {
+func (t *trial) all(do func(*stage.Instance) error) error {
 	errs := make(chan error, len(t.instances))
 	for _, i := range t.instances {
 		go func() { errs <- do(i) }()
@@ -230,13 +231,13 @@ func (t *trial) all(do func(*instance) error) error {
 }
 
 // restartWith stops a process and starts it with other variables in its environment.
-func (t *trial) restartWith(ctx context.Context, i *instance, env ...string) error {
-	if err := i.stop(); err != nil {
+func (t *trial) restartWith(ctx context.Context, i *stage.Instance, env ...string) error {
+	if err := i.Stop(); err != nil {
 		return err
 	}
-	i.env = env
+	i.Env = env
 	if len(env) > 0 {
 		t.strike("starts with a wrong clock", 1)
 	}
-	return i.startReady(ctx)
+	return i.StartReady(ctx)
 }

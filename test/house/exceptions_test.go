@@ -4,6 +4,4 @@ package house_test
 var tables = []string{}
 
 // over holds what is over a limit for now, with its lines or methods. A count may only fall. An entry goes when its subject is within the limit.
-var over = map[string]int{
-	"test/chaos": 5718,
-}
+var over = map[string]int{}

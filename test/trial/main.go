@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"adsync/engine"
 	"adsync/test/rig"
 )
 
@@ -29,13 +30,14 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("trial", flag.ContinueOnError)
 	flags.SetOutput(output)
+	flags.StringVar(&o.platform, "media", slices.Min(engine.PlatformNames()), "the platform that is taken out")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	if flags.NArg() < 2 {
-		return o, errors.New("name the platform, and the command that runs the tests")
+	if flags.NArg() == 0 {
+		return o, errors.New("give the command that runs the tests")
 	}
-	o.platform, o.tests = flags.Arg(0), flags.Args()[1:]
+	o.tests = flags.Args()
 	return o, nil
 }
 

@@ -1,4 +1,4 @@
-package main
+package stage
 
 import (
 	"context"
@@ -15,29 +15,30 @@ import (
 )
 
 const (
-	sampleInterval = 300 * time.Millisecond
+	// SampleInterval is the usual time between samples.
+	SampleInterval = 300 * time.Millisecond
 	// hoursEvery is at which samples the hourly results are read too: they are many rows.
 	hoursEvery = 6
 )
 
-// sampler reads the tables again and again, straight from MariaDB, has the judge compare, and writes down what changed.
-type sampler struct {
+// Sampler reads the tables again and again, straight from MariaDB, has the judge compare, and writes down what changed.
+type Sampler struct {
 	db      *sql.DB
 	every   time.Duration
 	history *json.Encoder
 	file    *os.File
 
 	mu      sync.Mutex
-	watch   judge.Watch
-	samples int
-	missed  int
-	torn    int // snapshots that contradicted themselves, unlike those right after them
+	Watch   judge.Watch
+	Samples int
+	Missed  int
+	Torn    int // snapshots that contradicted themselves, unlike those right after them
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
 }
 
-// newSampler opens the data database for a sampler that writes its history to a file.
-func newSampler(dsn, history string, every time.Duration) (*sampler, error) {
+// NewSampler opens the data database for a sampler that writes its history to a file.
+func NewSampler(dsn, history string, every time.Duration) (*Sampler, error) {
 	db, err := sql.Open("mysql", dsn+"?parseTime=true&timeout=2s&readTimeout=5s")
 	if err != nil {
 		return nil, err
@@ -46,10 +47,11 @@ func newSampler(dsn, history string, every time.Duration) (*sampler, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sampler{db: db, every: every, file: file, history: json.NewEncoder(file)}, nil
+	return &Sampler{db: db, every: every, file: file, history: json.NewEncoder(file)}, nil
 }
 
-func (s *sampler) start(ctx context.Context) {
+// Start samples until Close.
+func (s *Sampler) Start(ctx context.Context) {
 	ctx, s.cancel = context.WithCancel(ctx)
 	s.done.Go(func() {
 		ticker := time.NewTicker(s.every)
@@ -60,36 +62,37 @@ func (s *sampler) start(ctx context.Context) {
 				return
 			case <-ticker.C:
 			}
-			if err := s.sample(ctx, n%hoursEvery == 0); err != nil {
+			if err := s.Sample(ctx, n%hoursEvery == 0); err != nil {
 				s.mu.Lock()
-				s.missed++ // The database is being hurt, or a table was just made.
+				s.Missed++ // The database is being hurt, or a table was just made.
 				s.mu.Unlock()
 			}
 		}
 	})
 }
 
-// pause ends the sampling until start; what was seen stays.
-func (s *sampler) pause() {
+// Pause ends the sampling until start; what was seen stays.
+func (s *Sampler) Pause() {
 	if s.cancel != nil {
 		s.cancel()
 	}
 	s.done.Wait()
 }
 
-func (s *sampler) close() error {
-	s.pause()
+// Close ends the samples and the history.
+func (s *Sampler) Close() error {
+	s.Pause()
 	_ = s.db.Close()
 	return s.file.Close()
 }
 
-// tornMost is how many torn snapshots of a scenario may be MariaDB's: none or one was seen. Counts that were written in other transactions than their rows would
+// TornMost is how many torn snapshots of a scenario may be MariaDB's: none or one was seen. Counts that were written in other transactions than their rows would
 // show in far more of its hundreds.
-const tornMost = 2
+const TornMost = 2
 
-// sample takes one snapshot, and another at once if it contradicts itself. A snapshot of MariaDB may show a transaction and not the one before it that this one
+// Sample takes one snapshot, and another at once if it contradicts itself. A snapshot of MariaDB may show a transaction and not the one before it that this one
 // built on, when both are committed while it is being taken (see docs/reliability.md): the other does not.
-func (s *sampler) sample(ctx context.Context, hours bool) error {
+func (s *Sampler) Sample(ctx context.Context, hours bool) error {
 	snapshot, err := readSnapshot(ctx, s.db, hours)
 	if err != nil {
 		return err
@@ -104,10 +107,10 @@ func (s *sampler) sample(ctx context.Context, hours bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if torn {
-		s.torn++
+		s.Torn++
 	}
-	s.samples++
-	for _, change := range s.watch.Observe(snapshot) {
+	s.Samples++
+	for _, change := range s.Watch.Observe(snapshot) {
 		if err := s.history.Encode(change); err != nil {
 			return err
 		}
