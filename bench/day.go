@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"adsync/base/clock"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 )
 
 // dayRuns is how many runs of a day are under way at a time.
@@ -48,7 +48,7 @@ func (d *deployment) day(ctx context.Context) (map[string]float64, error) {
 		if err := d.exact(ctx, run, each); err != nil {
 			return nil, err
 		}
-		rows[store.LogTable(run)] += each
+		rows[ledger.LogTable(run)] += each
 	}
 	all := float64(len(runs) * each)
 	values := map[string]float64{"day": took.Minutes(), "day-rate": all / took.Seconds()}

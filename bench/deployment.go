@@ -23,6 +23,7 @@ import (
 	"adsync/base/redis"
 	"adsync/base/secret"
 	"adsync/base/service"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/timer"
 	"adsync/consumer"
@@ -127,9 +128,9 @@ func (d *deployment) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tables := store.DefaultConfig()
-	tables.Config.Driver, tables.Config.Writer = store.MySQL, secret.NewText(d.mariadb.DSN()+"config")
-	tables.Data.Driver, tables.Data.Writer = store.MySQL, secret.NewText(d.mariadb.DSN()+"data")
+	tables := sqldb.DefaultConfig()
+	tables.Config.Driver, tables.Config.Writer = sqldb.MySQL, secret.NewText(d.mariadb.DSN()+"config")
+	tables.Data.Driver, tables.Data.Writer = sqldb.MySQL, secret.NewText(d.mariadb.DSN()+"data")
 	log := d.log
 	if d.store, err = store.Open(ctx, tables, log); err != nil {
 		return err

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"adsync/base/clock"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/test/rig"
 )
@@ -136,10 +137,10 @@ func (d large) dayFigures(ctx context.Context) (map[string]float64, error) {
 }
 
 // dayTable is the log table of the present day.
-func (d large) dayTable() string { return store.LogTable(task.NewRunID(d.time.Now())) }
+func (d large) dayTable() string { return ledger.LogTable(task.NewRunID(d.time.Now())) }
 
 // exchange gives two tables each other's name.
-func (d large) exchange(ctx context.Context, db *store.DB, a, b string) error {
+func (d large) exchange(ctx context.Context, db *sqldb.DB, a, b string) error {
 	const aside = "bench_aside"
 	return db.Writer(ctx).Exec("RENAME TABLE " + a + " TO " + aside + ", " + b + " TO " + a + ", " + aside + " TO " + b).Error
 }
@@ -174,7 +175,7 @@ func (d large) fillDay(ctx context.Context) error {
 	if err := d.await(ctx, model, over); err != nil {
 		return err
 	}
-	table := store.LogTable(model)
+	table := ledger.LogTable(model)
 	if err := db.Exec("CREATE TABLE " + longDayTable + " LIKE " + table).Error; err != nil {
 		return err
 	}
@@ -228,7 +229,7 @@ func (d large) backlogged(ctx context.Context, handler string, accounts int) (ma
 	if err != nil {
 		return nil, err
 	}
-	if err := d.await(ctx, run, func(r store.Run) bool { return r.Total != nil }); err != nil {
+	if err := d.await(ctx, run, func(r ledger.Run) bool { return r.Total != nil }); err != nil {
 		return nil, err
 	}
 	fannedOut := clock.Since(began)
@@ -238,7 +239,7 @@ func (d large) backlogged(ctx context.Context, handler string, accounts int) (ma
 	defer d.stopConsumer()
 	// From when it is at work: to take over the partitions takes as long as some thousand subtasks.
 	var before int64
-	err = d.await(ctx, run, func(r store.Run) bool {
+	err = d.await(ctx, run, func(r ledger.Run) bool {
 		before = r.Ended()
 		return before > 0
 	})
@@ -368,7 +369,7 @@ func (d large) ticked(ctx context.Context, tasks int) (float64, error) {
 		" COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, t.planned_at, r.ended_at)) / 1000, 0) AS late" +
 		" FROM tick t JOIN run r ON r.id = t.run_id WHERE t.planned_at = ? AND r.handler = ?"
 	err := rig.Await(ctx, tickTime, "all tasks have had their run", func(ctx context.Context) (bool, error) {
-		err := d.store.Data.Writer(ctx).Raw(query, task.RunSkipped, store.At(minute), idleNone).Scan(&all).Error
+		err := d.store.Data.Writer(ctx).Raw(query, task.RunSkipped, sqldb.At(minute), idleNone).Scan(&all).Error
 		return err == nil && all.Ended == tasks, errors.Join(err, fmt.Errorf("%d runs, of which %d have ended, want %d", all.Runs, all.Ended, tasks))
 	})
 	if err == nil && all.Runs != tasks {

@@ -19,7 +19,8 @@ import (
 	"adsync/base/day"
 	"adsync/base/ratelimit"
 	"adsync/base/secret"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/results"
 	"adsync/engine"
 	"adsync/media/tencent"
 	"adsync/standalone"
@@ -222,7 +223,7 @@ type reported struct{ Rows, Impressions, Cost int64 }
 func (d *deployment) pulledExactly(ctx context.Context, run int64) error {
 	db := d.store.Data.Writer(ctx)
 	var parts []string
-	if err := db.Raw("SELECT DISTINCT part FROM "+store.LogTable(run)+" WHERE run_id = ?", run).Scan(&parts).Error; err != nil {
+	if err := db.Raw("SELECT DISTINCT part FROM "+ledger.LogTable(run)+" WHERE run_id = ?", run).Scan(&parts).Error; err != nil {
 		return err
 	}
 	if len(parts) != 1 {
@@ -247,7 +248,7 @@ func (d *deployment) pulledExactly(ctx context.Context, run int64) error {
 	}
 	var scopes, rows int64
 	const covered = "SELECT COUNT(*), COALESCE(SUM(row_count), 0) FROM coverage WHERE state = ? AND level = ? AND day = ?"
-	if err := db.Raw(covered, store.Complete, fullLevel, parts[0]).Row().Scan(&scopes, &rows); err != nil {
+	if err := db.Raw(covered, results.Complete, fullLevel, parts[0]).Row().Scan(&scopes, &rows); err != nil {
 		return err
 	}
 	if int(scopes) != d.world.accounts || rows != truth.Rows {

@@ -16,7 +16,8 @@ import (
 	"time"
 
 	"adsync/base/clock"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/test/rig"
 )
@@ -157,7 +158,7 @@ func (d *deployment) order(ctx context.Context, handler string, accounts []int64
 	if len(accounts) == 0 {
 		order.Scope = task.ScopeAll
 	}
-	err := d.store.AddOrder(ctx, store.RunOrder{RunID: id, TaskID: d.tasks[handler], Request: order, OrderedAt: now})
+	err := d.store.AddOrder(ctx, ledger.RunOrder{RunID: id, TaskID: d.tasks[handler], Request: order, OrderedAt: now})
 	d.producer.Wake()
 	return id, err
 }
@@ -166,10 +167,10 @@ func (d *deployment) order(ctx context.Context, handler string, accounts []int64
 const pollEvery = 20 * time.Millisecond
 
 // await waits until a run is as it should be.
-func (d *deployment) await(ctx context.Context, id int64, ready func(store.Run) bool) error {
+func (d *deployment) await(ctx context.Context, id int64, ready func(ledger.Run) bool) error {
 	for {
 		r, err := d.store.Run(ctx, id)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err != nil && !errors.Is(err, sqldb.ErrNotFound) {
 			return err
 		}
 		if err == nil && ready(r) {
@@ -183,7 +184,7 @@ func (d *deployment) await(ctx context.Context, id int64, ready func(store.Run) 
 	}
 }
 
-func over(r store.Run) bool { return !r.State.Open() }
+func over(r ledger.Run) bool { return !r.State.Open() }
 
 // exact makes sure that all subtasks of a run have succeeded, each once, and that nothing is left of them but their rows.
 func (d *deployment) exact(ctx context.Context, id int64, want int) error {
@@ -196,7 +197,7 @@ func (d *deployment) exact(ctx context.Context, id int64, want int) error {
 	}
 	var rows, due int
 	db := d.store.Data.Writer(ctx)
-	if err := db.Raw("SELECT COUNT(*) FROM "+store.LogTable(id)+" WHERE run_id = ? AND state = 'succeeded'", id).Row().Scan(&rows); err != nil {
+	if err := db.Raw("SELECT COUNT(*) FROM "+ledger.LogTable(id)+" WHERE run_id = ? AND state = 'succeeded'", id).Row().Scan(&rows); err != nil {
 		return err
 	}
 	if err := db.Raw("SELECT COUNT(*) FROM subtask_due WHERE run_id = ?", id).Row().Scan(&due); err != nil {
@@ -274,7 +275,7 @@ func (d *deployment) fanOut(ctx context.Context) (map[string]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := d.await(ctx, run, func(r store.Run) bool { return r.Total != nil }); err != nil {
+	if err := d.await(ctx, run, func(r ledger.Run) bool { return r.Total != nil }); err != nil {
 		return nil, err
 	}
 	took := clock.Since(began)
@@ -306,7 +307,7 @@ func (d *deployment) latency(ctx context.Context) (map[string]float64, error) {
 		return nil, err
 	}
 	var late []float64
-	err = d.store.Data.Writer(ctx).Raw("SELECT TIMESTAMPDIFF(MICROSECOND, created_at, started_at) / 1000 AS late FROM "+store.LogTable(run)+
+	err = d.store.Data.Writer(ctx).Raw("SELECT TIMESTAMPDIFF(MICROSECOND, created_at, started_at) / 1000 AS late FROM "+ledger.LogTable(run)+
 		" WHERE run_id = ? ORDER BY late", run).Scan(&late).Error
 	if err != nil || len(late) != n {
 		return nil, errors.Join(err, fmt.Errorf("%d of %d subtasks have started", len(late), n))

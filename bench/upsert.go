@@ -11,7 +11,9 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/metric"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
+	"adsync/base/store/results"
 	"adsync/base/task"
 )
 
@@ -29,9 +31,9 @@ const (
 
 var (
 	pullDay  = day.Day("2026-11-20")
-	rawTable = store.RawTable{Name: platform + "_daily", Shape: store.DailyRows, Columns: []store.RawColumn{
-		{Name: "campaign_id", Kind: store.Int}, {Name: "adgroup_id", Kind: store.Int}, {Name: "cost_fen", Kind: store.Int}, {Name: "view_count", Kind: store.Int},
-		{Name: "valid_click_count", Kind: store.Int}, {Name: "title", Kind: store.Text},
+	rawTable = rawtable.Table{Name: platform + "_daily", Shape: rawtable.DailyRows, Columns: []rawtable.Column{
+		{Name: "campaign_id", Kind: rawtable.Int}, {Name: "adgroup_id", Kind: rawtable.Int}, {Name: "cost_fen", Kind: rawtable.Int}, {Name: "view_count", Kind: rawtable.Int},
+		{Name: "valid_click_count", Kind: rawtable.Int}, {Name: "title", Kind: rawtable.Text},
 	}}
 )
 
@@ -39,10 +41,10 @@ var (
 var rawJSON = strings.Repeat(`,"some_metric_of_the_platform":12345`, 14)
 
 // pulled is what a pull of an account has; figures make it another one.
-func pulled(figures int) []store.ReportRow {
-	rows := make([]store.ReportRow, pullRows)
+func pulled(figures int) []results.ReportRow {
+	rows := make([]results.ReportRow, pullRows)
 	for i := range rows {
-		row := store.ReportRow{
+		row := results.ReportRow{
 			Day: pullDay, Object: fmt.Sprintf("%012d", i), Raw: []any{i / 100, i / 10, figures + i, 7 * i, i, "a title of a creative"},
 			JSON: fmt.Sprintf(`{"creative_id":%d,"cost":%d%s}`, i, figures+i, rawJSON),
 		}
@@ -61,13 +63,13 @@ func (d *deployment) upsert(ctx context.Context) (map[string]float64, error) {
 		for account := range pulls {
 			rows := pulled(figures)
 			began := clock.Mark()
-			claim, _, err := d.store.BeginPull(ctx, store.Scope{
+			claim, _, err := d.store.BeginPull(ctx, results.Scope{
 				AccountID: int64(account + 1), Media: platform, Report: "daily", Level: pullLevel, Days: []day.Day{pullDay},
 			}, fmt.Sprint("bench-", figures, "-", account), task.NewRunID(d.time.Now()))
 			if err != nil {
 				return nil, err
 			}
-			result, err := d.store.WriteReport(ctx, store.ReportWrite{Claim: claim, Raw: rawTable, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true})
+			result, err := d.store.WriteReport(ctx, results.ReportWrite{Claim: claim, Raw: rawTable, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true})
 			if err != nil {
 				return nil, err
 			}
@@ -142,7 +144,7 @@ func (d *deployment) upsertRaw(ctx context.Context) (values map[string]float64, 
 	return d.upserted(ctx, took)
 }
 
-func writeRaw(ctx context.Context, pool *sql.DB, raw, public *sql.Stmt, account int, rows []store.ReportRow) error {
+func writeRaw(ctx context.Context, pool *sql.DB, raw, public *sql.Stmt, account int, rows []results.ReportRow) error {
 	tx, err := pool.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -175,5 +177,5 @@ func upsertOf(table string, columns []string, keys int) string {
 	for _, c := range columns[keys:] {
 		set = append(set, c+" = VALUES("+c+")")
 	}
-	return "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES " + store.Tuples(rawBatch, len(columns)) + " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
+	return "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES " + sqldb.Tuples(rawBatch, len(columns)) + " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
 }

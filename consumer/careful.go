@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"adsync/base/broker"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -66,9 +66,9 @@ func newGiven(c *Consumer, group string, s *slots) *given {
 // back in order.
 func (g *given) begin(ctx context.Context, list []broker.Assignment) (end func(context.Context)) {
 	holder := g.c.claims.newClaim()
-	starts := make([]store.Start, len(list))
+	starts := make([]ledger.Start, len(list))
 	for i, a := range list {
-		starts[i] = store.Start{Topic: a.Topic, Partition: a.Partition, Committed: a.Committed, Reach: a.Reach}
+		starts[i] = ledger.Start{Topic: a.Topic, Partition: a.Partition, Committed: a.Committed, Reach: a.Reach}
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
@@ -97,7 +97,7 @@ func (g *given) begin(ctx context.Context, list []broker.Assignment) (end func(c
 
 // withinLog lets care end where the logs end now, which may be far before what could have been read: what is written from here on was under way in no
 // process that ended. Partitions in which nothing waits need none, else they would be looked at with care until messages came.
-func (g *given) withinLog(ctx context.Context, careful []store.Assignment) []store.Assignment {
+func (g *given) withinLog(ctx context.Context, careful []ledger.Assignment) []ledger.Assignment {
 	if len(careful) == 0 {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (g *given) withinLog(ctx context.Context, careful []store.Assignment) []sto
 	} else {
 		g.c.causes.Recovered("ends of logs", "it is known again where logs end")
 	}
-	var waiting []store.Assignment
+	var waiting []ledger.Assignment
 	for _, p := range careful {
 		if end, known := ends[p.Partition]; known {
 			p.CarefulUntil = min(p.CarefulUntil, end)
@@ -121,7 +121,7 @@ func (g *given) withinLog(ctx context.Context, careful []store.Assignment) []sto
 }
 
 // tellCareful logs one line for all partitions that care is taken of: a process that ends takes all of its own with it.
-func (g *given) tellCareful(careful []store.Assignment) {
+func (g *given) tellCareful(careful []ledger.Assignment) {
 	if len(careful) == 0 {
 		return
 	}
@@ -137,9 +137,9 @@ func (g *given) tellCareful(careful []store.Assignment) {
 // process.
 func (g *given) end(ctx context.Context, holder string, list []broker.Assignment, parts map[broker.Position]*carefulPartition) {
 	g.mu.Lock()
-	stops := make([]store.Stop, len(list))
+	stops := make([]ledger.Stop, len(list))
 	for i, a := range list {
-		stops[i] = store.Stop{Topic: a.Topic, Partition: a.Partition, Committed: a.Committed, CutOff: -1}
+		stops[i] = ledger.Stop{Topic: a.Topic, Partition: a.Partition, Committed: a.Committed, CutOff: -1}
 		if p := parts[broker.Position{Topic: a.Topic, Partition: a.Partition}]; p != nil {
 			stops[i].CutOff = p.started
 		}

@@ -19,7 +19,7 @@ import (
 	"adsync/base/broker/brokertest"
 	"adsync/base/clock"
 	"adsync/base/redis"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
@@ -66,28 +66,28 @@ func (m *machine) dial(dial func(context.Context, string, string) (net.Conn, err
 	}
 }
 
-func (m *machine) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]store.SubtaskStatus, error) {
+func (m *machine) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]ledger.SubtaskStatus, error) {
 	if err := m.alive(); err != nil {
 		return nil, err
 	}
 	return m.Store.SubtaskStates(ctx, keys)
 }
 
-func (m *machine) ApplyOutcomes(ctx context.Context, outcomes []store.Outcome) (int, error) {
+func (m *machine) ApplyOutcomes(ctx context.Context, outcomes []ledger.Outcome) (int, error) {
 	if err := m.alive(); err != nil {
 		return 0, err
 	}
 	return m.Store.ApplyOutcomes(ctx, outcomes)
 }
 
-func (m *machine) RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []store.Start) ([]store.Assignment, error) {
+func (m *machine) RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []ledger.Start) ([]ledger.Assignment, error) {
 	if err := m.alive(); err != nil {
 		return nil, err
 	}
 	return m.Store.RecordStarts(ctx, group, holder, startsMax, starts)
 }
 
-func (m *machine) RecordStops(ctx context.Context, group, holder string, stops []store.Stop) error {
+func (m *machine) RecordStops(ctx context.Context, group, holder string, stops []ledger.Stop) error {
 	if err := m.alive(); err != nil {
 		return err
 	}
@@ -224,17 +224,17 @@ func killsItsProcess(t *testing.T, killer int64, renews int) {
 // carefulStore knows of one partition that care is taken of, and of others.
 type carefulStore struct {
 	*fakeStore
-	others []store.Assignment
+	others []ledger.Assignment
 	fail   error
 	hangs  bool // at the end
-	stops  chan []store.Stop
+	stops  chan []ledger.Stop
 
 	noting  sync.Mutex
 	offsets []int64 // noted
 }
 
-func (s *carefulStore) RecordStarts(context.Context, string, string, int, []store.Start) ([]store.Assignment, error) {
-	known := []store.Assignment{{Topic: "t", Partition: 0, Committed: 5, Starts: 4, CarefulUntil: 8, SuspectOffset: -1}}
+func (s *carefulStore) RecordStarts(context.Context, string, string, int, []ledger.Start) ([]ledger.Assignment, error) {
+	known := []ledger.Assignment{{Topic: "t", Partition: 0, Committed: 5, Starts: 4, CarefulUntil: 8, SuspectOffset: -1}}
 	return append(known, s.others...), s.fail
 }
 
@@ -245,7 +245,7 @@ func (s *carefulStore) RecordSuspect(_ context.Context, _, _, _ string, _ int, o
 	return 1, s.fail
 }
 
-func (s *carefulStore) RecordStops(ctx context.Context, _, _ string, stops []store.Stop) error {
+func (s *carefulStore) RecordStops(ctx context.Context, _, _ string, stops []ledger.Stop) error {
 	if s.hangs {
 		<-ctx.Done()
 		return ctx.Err()
@@ -259,7 +259,7 @@ func TestCareful_SuspectsGoOneByOneAndOthersAsEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := newPresence()
 		c, s, k := newFaked(t, at.working(time.Second))
-		cs := &carefulStore{fakeStore: s, stops: make(chan []store.Stop, 1)}
+		cs := &carefulStore{fakeStore: s, stops: make(chan []ledger.Stop, 1)}
 		c.deps.Store = cs
 		require.NoError(t, c.Start(t.Context()))
 		m := k.member(acmeNormal)
@@ -283,7 +283,7 @@ func TestCareful_SuspectsGoOneByOneAndOthersAsEver(t *testing.T) {
 		require.Equal(t, 3, at.now(), "behind the span all is as ever")
 		partition.Wait()
 		end(t.Context())
-		require.Equal(t, []store.Stop{{Topic: "t", Partition: 0, Committed: 5, CutOff: -1}}, <-cs.stops)
+		require.Equal(t, []ledger.Stop{{Topic: "t", Partition: 0, Committed: 5, CutOff: -1}}, <-cs.stops)
 		c.Stop()
 	})
 }
@@ -293,8 +293,8 @@ func TestCareful_EndsWithTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := newPresence()
 		c, s, k := newFaked(t, at.working(time.Second))
-		cs := &carefulStore{fakeStore: s, stops: make(chan []store.Stop, 1)}
-		cs.others = []store.Assignment{{Topic: "t", Partition: 1, Committed: 7, Starts: 4, CarefulUntil: 1031, SuspectOffset: -1}}
+		cs := &carefulStore{fakeStore: s, stops: make(chan []ledger.Stop, 1)}
+		cs.others = []ledger.Assignment{{Topic: "t", Partition: 1, Committed: 7, Starts: 4, CarefulUntil: 1031, SuspectOffset: -1}}
 		c.deps.Store = cs
 		k.logs = map[int]int64{0: 6, 1: 7}
 		require.NoError(t, c.Start(t.Context()))
@@ -319,9 +319,9 @@ func TestCareful_ManyPartitionsAreOneLineOfTheLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, s, k := newFaked(t, newPresence().working(time.Second))
-		cs := &carefulStore{fakeStore: s, stops: make(chan []store.Stop, 1)}
+		cs := &carefulStore{fakeStore: s, stops: make(chan []ledger.Stop, 1)}
 		for p := range 23 {
-			cs.others = append(cs.others, store.Assignment{Topic: "t", Partition: p + 1, Committed: 7, Starts: 4, CarefulUntil: 9, SuspectOffset: -1})
+			cs.others = append(cs.others, ledger.Assignment{Topic: "t", Partition: p + 1, Committed: 7, Starts: 4, CarefulUntil: 9, SuspectOffset: -1})
 		}
 		c.deps.Store = cs
 		var log lines
@@ -356,7 +356,7 @@ func TestCareful_WhoWaitsForCareHoldsUpNobody(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				at := newPresence()
 				c, s, k := newFaked(t, at.working(10*time.Second))
-				cs := &carefulStore{fakeStore: s, stops: make(chan []store.Stop, 1), others: []store.Assignment{
+				cs := &carefulStore{fakeStore: s, stops: make(chan []ledger.Stop, 1), others: []ledger.Assignment{
 					{Topic: "t", Partition: 1, Committed: 5, Starts: 4, CarefulUntil: 8, SuspectOffset: 5, SuspectStarts: 1},
 				}}
 				c.deps.Store = cs
@@ -378,7 +378,7 @@ func TestCareful_WhoWaitsForCareHoldsUpNobody(t *testing.T) {
 				used, _ := c.open()[0].slots.state()
 				require.Equal(t, []int{2, 2}, []int{used, at.now()}, "who waits for care has nothing that others need")
 
-				s.set(func(f *fakeStore) { f.states[waits.Key] = store.SubtaskStatus{State: task.Cancelled, Delivery: 1} })
+				s.set(func(f *fakeStore) { f.states[waits.Key] = ledger.SubtaskStatus{State: task.Cancelled, Delivery: 1} })
 				time.Sleep(time.Minute)
 				require.Len(t, s.written(), 2, "what was ended while it waited does not begin")
 				c.Stop()
@@ -392,7 +392,7 @@ func TestCareful_AllThatMayHaveBegunGoOneByOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, s, k := newFaked(t, newPresence().working(time.Second))
-		cs := &carefulStore{fakeStore: s, stops: make(chan []store.Stop, 1), others: []store.Assignment{
+		cs := &carefulStore{fakeStore: s, stops: make(chan []ledger.Stop, 1), others: []ledger.Assignment{
 			{Topic: "t", Partition: 1, Committed: 5, Starts: 4, CarefulUntil: 15, SuspectOffset: -1},
 		}}
 		c.deps.Store = cs
@@ -421,7 +421,7 @@ func TestCareful_WhatWasCutOffIsToldAtTheEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, s, k := newFaked(t, newPresence().working(time.Hour))
-		cs := &carefulStore{fakeStore: s, stops: make(chan []store.Stop, 1)}
+		cs := &carefulStore{fakeStore: s, stops: make(chan []ledger.Stop, 1)}
 		c.deps.Store = cs
 		require.NoError(t, c.Start(t.Context()))
 		m := k.member(acmeNormal)
@@ -433,7 +433,7 @@ func TestCareful_WhatWasCutOffIsToldAtTheEnd(t *testing.T) {
 		synctest.Wait()
 		c.Stop()
 		end(t.Context())
-		require.Equal(t, []store.Stop{{Topic: "t", Partition: 0, Committed: 5, CutOff: 5}}, <-cs.stops)
+		require.Equal(t, []ledger.Stop{{Topic: "t", Partition: 0, Committed: 5, CutOff: 5}}, <-cs.stops)
 	})
 }
 
@@ -458,12 +458,12 @@ type holders struct {
 	started, stopped []string
 }
 
-func (h *holders) RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []store.Start) ([]store.Assignment, error) {
+func (h *holders) RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []ledger.Start) ([]ledger.Assignment, error) {
 	h.started = append(h.started, holder)
 	return h.carefulStore.RecordStarts(ctx, group, holder, startsMax, starts)
 }
 
-func (h *holders) RecordStops(_ context.Context, _, holder string, _ []store.Stop) error {
+func (h *holders) RecordStops(_ context.Context, _, holder string, _ []ledger.Stop) error {
 	h.stopped = append(h.stopped, holder)
 	return nil
 }
@@ -492,7 +492,7 @@ func TestCareful_WorkGoesOnWithoutTheTable(t *testing.T) {
 		c, s, k := newFaked(t, at.working(time.Second))
 		var log lines
 		c.logTo(&log)
-		cs := &carefulStore{fakeStore: s, stops: make(chan []store.Stop, 1), fail: errors.New("no such table")}
+		cs := &carefulStore{fakeStore: s, stops: make(chan []ledger.Stop, 1), fail: errors.New("no such table")}
 		c.deps.Store = cs
 		require.NoError(t, c.Start(t.Context()))
 		m := k.member(acmeNormal)

@@ -19,7 +19,8 @@ import (
 	"adsync/base/redis"
 	"adsync/base/roster"
 	"adsync/base/service"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/base/telemetry"
 	"adsync/base/timer"
@@ -29,12 +30,12 @@ import (
 
 // Store is what a consumer needs of *store.Store.
 type Store interface {
-	Lanes(ctx context.Context) ([]store.Lane, error)
-	SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]store.SubtaskStatus, error)
-	ApplyOutcomes(ctx context.Context, outcomes []store.Outcome) (stale int, err error)
+	Lanes(ctx context.Context) ([]settings.Lane, error)
+	SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]ledger.SubtaskStatus, error)
+	ApplyOutcomes(ctx context.Context, outcomes []ledger.Outcome) (stale int, err error)
 	ActiveStops(ctx context.Context) ([]task.Stop, error)
-	RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []store.Start) ([]store.Assignment, error)
-	RecordStops(ctx context.Context, group, holder string, stops []store.Stop) error
+	RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []ledger.Start) ([]ledger.Assignment, error)
+	RecordStops(ctx context.Context, group, holder string, stops []ledger.Stop) error
 	RecordSuspect(ctx context.Context, group, holder, topic string, partition int, offset int64) (starts int, err error)
 }
 

@@ -19,7 +19,8 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/ratelimit/grant"
 	"adsync/base/service"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -44,7 +45,7 @@ type noting struct {
 	*journal
 }
 
-func (n noting) ApplyOutcomes(ctx context.Context, outcomes []store.Outcome) (int, error) {
+func (n noting) ApplyOutcomes(ctx context.Context, outcomes []ledger.Outcome) (int, error) {
 	n.note("write outcomes")
 	return n.fakeStore.ApplyOutcomes(ctx, outcomes)
 }
@@ -171,10 +172,10 @@ func TestConsumer_FollowsTheTableLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s, k := newFaked(t, handler("acme.report", nil), handler("zeta.report", nil))
 		c.cfg.Subscriptions = []string{"acme:*", "*:normal"}
-		s.lanes = []store.Lane{
+		s.lanes = []settings.Lane{
 			{Media: "acme", Name: "normal", PoolSize: 7, Partitions: 3},
-			{Media: store.AnyMedia, Name: "important", PoolSize: 64},
-			{Media: store.AnyMedia, Name: "normal", PoolSize: 32},
+			{Media: settings.AnyMedia, Name: "important", PoolSize: 64},
+			{Media: settings.AnyMedia, Name: "normal", PoolSize: 32},
 		}
 		sizes := func() map[laneName]int {
 			out := map[laneName]int{}
@@ -183,7 +184,7 @@ func TestConsumer_FollowsTheTableLane(t *testing.T) {
 			}
 			return out
 		}
-		change := func(lanes ...store.Lane) {
+		change := func(lanes ...settings.Lane) {
 			s.set(func(f *fakeStore) { f.lanes = lanes })
 			time.Sleep(c.cfg.PoolReload)
 			synctest.Wait()
@@ -196,9 +197,9 @@ func TestConsumer_FollowsTheTableLane(t *testing.T) {
 		require.Equal(t, 3, k.ensured[acmeNormal])
 
 		change(
-			store.Lane{Media: store.AnyMedia, Name: "important", PoolSize: 2},
-			store.Lane{Media: "acme", Name: "bulk", PoolSize: 5},
-			store.Lane{Media: "acme", Name: "normal", PoolSize: -3},
+			settings.Lane{Media: settings.AnyMedia, Name: "important", PoolSize: 2},
+			settings.Lane{Media: "acme", Name: "bulk", PoolSize: 5},
+			settings.Lane{Media: "acme", Name: "normal", PoolSize: -3},
 		)
 		require.Equal(t, map[laneName]int{{"acme", "important"}: 2, {"acme", "bulk"}: 5, acmeNormal: 7}, sizes(),
 			"sizes change, new lanes come, lanes without a row go, and a bad size keeps the last good one")
@@ -207,9 +208,9 @@ func TestConsumer_FollowsTheTableLane(t *testing.T) {
 
 		k.refuse[laneName{"acme", "bad name"}] = errors.New("invalid topic")
 		change(
-			store.Lane{Media: "acme", Name: "bad name", PoolSize: 1},
-			store.Lane{Media: "acme", Name: "normal", PoolSize: 0},
-			store.Lane{Media: "acme", Name: "other", PoolSize: 1},
+			settings.Lane{Media: "acme", Name: "bad name", PoolSize: 1},
+			settings.Lane{Media: "acme", Name: "normal", PoolSize: 0},
+			settings.Lane{Media: "acme", Name: "other", PoolSize: 1},
 		)
 		require.Equal(t, map[laneName]int{{"acme", "other"}: 1}, sizes(), "a lane that cannot be opened harms no other; size 0 closes one")
 		require.ErrorContains(t, c.Ready(t.Context()), "open acme:bad name: invalid topic")
@@ -218,7 +219,7 @@ func TestConsumer_FollowsTheTableLane(t *testing.T) {
 		change(s.lanes...)
 		require.Len(t, sizes(), 1, "without the table all goes on as it was")
 		s.set(func(f *fakeStore) { f.fail = nil })
-		change(store.Lane{Media: "acme", Name: "other", PoolSize: 1})
+		change(settings.Lane{Media: "acme", Name: "other", PoolSize: 1})
 		require.NoError(t, c.Ready(t.Context()))
 	})
 }
@@ -401,14 +402,14 @@ func TestConsumer_AsksTheRowBeforeItWorks(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
-		row  *store.SubtaskStatus
+		row  *ledger.SubtaskStatus
 		runs int
 		end  string
 	}{
-		{"waiting for this delivery", &store.SubtaskStatus{State: task.Waiting, Delivery: 2}, 1, "succeeded"},
-		{"waiting for a later delivery", &store.SubtaskStatus{State: task.Waiting, Delivery: 3}, 0, endRepeated},
-		{"waiting for its retry", &store.SubtaskStatus{State: task.Retrying, Delivery: 2}, 0, endRepeated},
-		{"cancelled", &store.SubtaskStatus{State: task.Cancelled, Delivery: 2}, 0, endRepeated},
+		{"waiting for this delivery", &ledger.SubtaskStatus{State: task.Waiting, Delivery: 2}, 1, "succeeded"},
+		{"waiting for a later delivery", &ledger.SubtaskStatus{State: task.Waiting, Delivery: 3}, 0, endRepeated},
+		{"waiting for its retry", &ledger.SubtaskStatus{State: task.Retrying, Delivery: 2}, 0, endRepeated},
+		{"cancelled", &ledger.SubtaskStatus{State: task.Cancelled, Delivery: 2}, 0, endRepeated},
 		{"gone", nil, 0, endMissing},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -467,7 +468,7 @@ func TestConsumer_BoundsAndSurvivesItsHandlers(t *testing.T) {
 		)
 		require.NoError(t, c.Start(t.Context()))
 		m := k.member(acmeNormal)
-		run := func(e task.Envelope) store.Outcome {
+		run := func(e task.Envelope) ledger.Outcome {
 			before := len(s.written())
 			msg := m.deliver(message(s.wants(e), ""))
 			time.Sleep(time.Hour)

@@ -15,7 +15,8 @@ import (
 	"adsync/base/broker"
 	"adsync/base/clock"
 	"adsync/base/service"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/base/telemetry"
 	"adsync/media"
@@ -24,9 +25,9 @@ import (
 // fakeStore answers from memory and can be told to fail or to be slow.
 type fakeStore struct {
 	mu      sync.Mutex
-	lanes   []store.Lane
-	states  map[task.Key]store.SubtaskStatus
-	batches [][]store.Outcome
+	lanes   []settings.Lane
+	states  map[task.Key]ledger.SubtaskStatus
+	batches [][]ledger.Outcome
 	asked   [][]task.Key
 	stops   []task.Stop
 	fail    error
@@ -54,13 +55,13 @@ func (f *fakeStore) set(change func(*fakeStore)) {
 	change(f)
 }
 
-func (f *fakeStore) Lanes(context.Context) ([]store.Lane, error) {
+func (f *fakeStore) Lanes(context.Context) ([]settings.Lane, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.lanes), f.fail
 }
 
-func (f *fakeStore) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]store.SubtaskStatus, error) {
+func (f *fakeStore) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]ledger.SubtaskStatus, error) {
 	f.mu.Lock()
 	f.asked = append(f.asked, slices.Clone(keys))
 	f.mu.Unlock()
@@ -69,7 +70,7 @@ func (f *fakeStore) SubtaskStates(ctx context.Context, keys []task.Key) (map[tas
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	states := make(map[task.Key]store.SubtaskStatus, len(keys))
+	states := make(map[task.Key]ledger.SubtaskStatus, len(keys))
 	for _, k := range keys {
 		if s, ok := f.states[k]; ok {
 			states[k] = s
@@ -78,7 +79,7 @@ func (f *fakeStore) SubtaskStates(ctx context.Context, keys []task.Key) (map[tas
 	return states, nil
 }
 
-func (f *fakeStore) ApplyOutcomes(ctx context.Context, outcomes []store.Outcome) (int, error) {
+func (f *fakeStore) ApplyOutcomes(ctx context.Context, outcomes []ledger.Outcome) (int, error) {
 	if err := f.wait(ctx); err != nil {
 		return 0, err
 	}
@@ -94,17 +95,17 @@ func (f *fakeStore) ActiveStops(context.Context) ([]task.Stop, error) {
 	return slices.Clone(f.stops), cmp.Or(f.noStops, f.fail)
 }
 
-func (f *fakeStore) RecordStarts(context.Context, string, string, int, []store.Start) ([]store.Assignment, error) {
+func (f *fakeStore) RecordStarts(context.Context, string, string, int, []ledger.Start) ([]ledger.Assignment, error) {
 	return nil, nil
 }
 
-func (f *fakeStore) RecordStops(context.Context, string, string, []store.Stop) error { return nil }
+func (f *fakeStore) RecordStops(context.Context, string, string, []ledger.Stop) error { return nil }
 
 func (f *fakeStore) RecordSuspect(context.Context, string, string, string, int, int64) (int, error) {
 	return 1, nil
 }
 
-func (f *fakeStore) written() (all []store.Outcome) {
+func (f *fakeStore) written() (all []ledger.Outcome) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, b := range f.batches {
@@ -245,7 +246,7 @@ func noCauses() *telemetry.CauseLog { return telemetry.NewCauseLog(quiet()) }
 // newFaked returns a consumer on fakes with one lane, acme:normal of 4 slots.
 func newFaked(t *testing.T, handlers ...media.Handler) (*Consumer, *fakeStore, *fakeKafka) {
 	t.Helper()
-	s := &fakeStore{states: map[task.Key]store.SubtaskStatus{}, lanes: []store.Lane{{Media: "acme", Name: "normal", PoolSize: 4}}}
+	s := &fakeStore{states: map[task.Key]ledger.SubtaskStatus{}, lanes: []settings.Lane{{Media: "acme", Name: "normal", PoolSize: 4}}}
 	k := newFakeKafka()
 	c, err := New(DefaultConfig(), Deps{
 		Store: s, Registry: media.NewRegistry(handlers...), Clock: clock.System{}, Logger: quiet(),
@@ -271,7 +272,7 @@ func envelope(account int64) task.Envelope {
 // wants makes the row of an envelope one that waits for it.
 func (f *fakeStore) wants(e task.Envelope) task.Envelope {
 	f.set(func(f *fakeStore) {
-		f.states[e.Key] = store.SubtaskStatus{State: task.Waiting, Delivery: e.Delivery, Attempt: e.Attempt}
+		f.states[e.Key] = ledger.SubtaskStatus{State: task.Waiting, Delivery: e.Delivery, Attempt: e.Attempt}
 	})
 	return e
 }

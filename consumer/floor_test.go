@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -300,7 +300,7 @@ func TestExclusive_AMessageThatComesAgainDoesNotClearTheLane(t *testing.T) {
 		m.deliver(message(s.wants(envelope(1)), ""))
 		synctest.Wait()
 		again := exclusive(10, time.Minute)
-		s.set(func(s *fakeStore) { s.states[again.Key] = store.SubtaskStatus{State: task.Succeeded, Delivery: 1} })
+		s.set(func(s *fakeStore) { s.states[again.Key] = ledger.SubtaskStatus{State: task.Succeeded, Delivery: 1} })
 		began := time.Now()
 		ended := m.deliver(message(again, ""))
 		synctest.Wait()

@@ -15,7 +15,9 @@ import (
 	"adsync/base/broker"
 	"adsync/base/broker/brokertest"
 	"adsync/base/clock"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
@@ -62,9 +64,9 @@ func (f *flow) envelope(account int64, handler string) task.Envelope {
 func (f *flow) fanOut(times int, envelopes ...task.Envelope) {
 	f.Helper()
 	db := f.store.Data.Writer(f.Context())
-	now := store.At(time.Now())
+	now := sqldb.At(time.Now())
 	for _, e := range envelopes {
-		require.NoError(f, db.Exec("INSERT INTO "+store.LogTable(f.run)+
+		require.NoError(f, db.Exec("INSERT INTO "+ledger.LogTable(f.run)+
 			" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, ?, 'waiting', 1, 0, ?)", f.run, e.AccountID, e.Part, now).Error)
 	}
 	require.NoError(f, db.Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, total, created_at)
@@ -104,7 +106,7 @@ func (f *flow) resend(change func(*task.Envelope)) {
 	require.NoError(f, db.Raw("SELECT account_id, part, delivery, attempt FROM subtask_due WHERE state <> 'sent'").Scan(&due).Error)
 	for _, d := range due {
 		key := []any{f.run, d.AccountID, d.Part}
-		require.NoError(f, db.Exec("UPDATE "+store.LogTable(f.run)+" SET state = 'waiting', delivery = ? WHERE run_id = ? AND account_id = ? AND part = ? AND delivery = ?",
+		require.NoError(f, db.Exec("UPDATE "+ledger.LogTable(f.run)+" SET state = 'waiting', delivery = ? WHERE run_id = ? AND account_id = ? AND part = ? AND delivery = ?",
 			append(append([]any{d.Delivery + 1}, key...), d.Delivery)...).Error)
 		require.NoError(f, db.Exec("UPDATE subtask_due SET state = 'sent', delivery = ? WHERE run_id = ? AND account_id = ? AND part = ?", append([]any{d.Delivery + 1}, key...)...).Error)
 		e := f.envelope(d.AccountID, "acme.report")
@@ -151,7 +153,7 @@ func (f *flow) states() map[task.State]int {
 		State task.State
 		N     int
 	}
-	require.NoError(f, f.store.Data.Writer(f.Context()).Raw("SELECT state, COUNT(*) AS n FROM "+store.LogTable(f.run)+" GROUP BY state").Scan(&rows).Error)
+	require.NoError(f, f.store.Data.Writer(f.Context()).Raw("SELECT state, COUNT(*) AS n FROM "+ledger.LogTable(f.run)+" GROUP BY state").Scan(&rows).Error)
 	out := map[task.State]int{}
 	for _, r := range rows {
 		out[r.State] = r.N
@@ -330,7 +332,7 @@ type flaky struct {
 	calls atomic.Int32
 }
 
-func (s *flaky) ApplyOutcomes(ctx context.Context, outcomes []store.Outcome) (int, error) {
+func (s *flaky) ApplyOutcomes(ctx context.Context, outcomes []ledger.Outcome) (int, error) {
 	switch s.calls.Add(1) % 3 {
 	case 1:
 		return 0, errors.New("connection refused")

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"adsync/base/broker"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/base/telemetry"
 	"adsync/media"
@@ -162,7 +162,7 @@ func (p *pool) putOff(ctx context.Context, e task.Envelope, why string, message 
 }
 
 // finish hands an outcome on to be written; began is when the work on it began.
-func (p *pool) finish(ctx context.Context, o store.Outcome, began time.Time, message ending) {
+func (p *pool) finish(ctx context.Context, o ledger.Outcome, began time.Time, message ending) {
 	o.Media, o.Lane, o.Node = p.name.media, p.name.lane, p.c.deps.Node
 	o.StartedAt, o.EndedAt = began, p.c.deps.Clock.Now()
 	p.c.outcomes.add(ctx, finished{outcome: o, lane: p.name, message: message})

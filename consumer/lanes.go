@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 )
 
 // systemMedia carries the work that belongs to no platform.
@@ -67,10 +67,10 @@ func (c *Consumer) reload(ctx context.Context) error {
 	return err
 }
 
-func (c *Consumer) reconcile(ctx context.Context, rows []store.Lane) error {
+func (c *Consumer) reconcile(ctx context.Context, rows []settings.Lane) error {
 	want, errs := c.wanted(rows)
 	var closing sync.WaitGroup
-	missing := map[laneName]store.Lane{}
+	missing := map[laneName]settings.Lane{}
 	maps.Copy(missing, want)
 	for _, p := range c.open() {
 		row, wanted := want[p.name]
@@ -100,14 +100,14 @@ func (c *Consumer) reconcile(ctx context.Context, rows []store.Lane) error {
 }
 
 // wanted returns the lanes to work on, with the row that sizes each. A size of 0 closes a lane.
-func (c *Consumer) wanted(rows []store.Lane) (map[laneName]store.Lane, []error) {
-	want := map[laneName]store.Lane{}
+func (c *Consumer) wanted(rows []settings.Lane) (map[laneName]settings.Lane, []error) {
+	want := map[laneName]settings.Lane{}
 	var errs []error
 	medias := c.medias()
 	// Defaults first: a row that names its media overrides them.
 	rows = slices.Clone(rows)
-	slices.SortStableFunc(rows, func(a, b store.Lane) int {
-		return boolInt(a.Media != store.AnyMedia) - boolInt(b.Media != store.AnyMedia)
+	slices.SortStableFunc(rows, func(a, b settings.Lane) int {
+		return boolInt(a.Media != settings.AnyMedia) - boolInt(b.Media != settings.AnyMedia)
 	})
 	for _, row := range rows {
 		if row.PoolSize < 0 || row.PoolSize > poolMax {
@@ -116,12 +116,12 @@ func (c *Consumer) wanted(rows []store.Lane) (map[laneName]store.Lane, []error) 
 		}
 		c.sizes[laneName{row.Media, row.Name}] = row.PoolSize
 		for _, m := range medias {
-			if row.Media == store.AnyMedia || row.Media == m {
+			if row.Media == settings.AnyMedia || row.Media == m {
 				want[laneName{m, row.Name}] = row
 			}
 		}
 	}
-	maps.DeleteFunc(want, func(name laneName, row store.Lane) bool {
+	maps.DeleteFunc(want, func(name laneName, row settings.Lane) bool {
 		return row.PoolSize == 0 || !c.cfg.subscribed(name.media, name.lane)
 	})
 	return want, errs
@@ -138,7 +138,7 @@ func (c *Consumer) medias() []string {
 }
 
 // openPool begins to work on a lane.
-func (c *Consumer) openPool(ctx context.Context, name laneName, row store.Lane) error {
+func (c *Consumer) openPool(ctx context.Context, name laneName, row settings.Lane) error {
 	if err := c.kafka.ensure(ctx, map[laneName]int{name: row.Partitions}); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/failpoint"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/telemetry"
 	"adsync/base/timer"
 )
@@ -35,7 +35,7 @@ type ending interface {
 
 // finished is a subtask's outcome with the message that must not be finished before the outcome is written.
 type finished struct {
-	outcome store.Outcome
+	outcome ledger.Outcome
 	lane    laneName
 	message ending
 }
@@ -169,7 +169,7 @@ func (o *outcomes) gather(first finished) []finished {
 // write writes a batch, again and again until it is written: the outcome of a subtask is the one thing that must not
 // be lost while the consumer lives.
 func (o *outcomes) write(ctx context.Context, batch []finished) {
-	list := make([]store.Outcome, len(batch))
+	list := make([]ledger.Outcome, len(batch))
 	for i, f := range batch {
 		list[i] = f.outcome
 	}

@@ -14,7 +14,7 @@ import (
 
 	"adsync/base/broker"
 	"adsync/base/service"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 )
 
 // beginningMax is how many subtasks of a lane may be between their beginning and their first call of a platform at a time. Thousands that
@@ -50,7 +50,7 @@ type pool struct {
 	importance atomic.Int64
 }
 
-func newPool(c *Consumer, name laneName, row store.Lane) (*pool, error) {
+func newPool(c *Consumer, name laneName, row settings.Lane) (*pool, error) {
 	// A submit that blocks cannot be ended by a context, and misses a wakeup when Tune comes in between.
 	workers, err := ants.NewPool(row.PoolSize, ants.WithNonblocking(true))
 	if err != nil {
@@ -99,8 +99,8 @@ func (p *pool) begun() func() {
 }
 
 // rank takes the lane's importance from its row. One that cannot be used counts as none: the producer names it.
-func (p *pool) rank(row store.Lane) {
-	p.importance.Store(int64(store.LaneImportance(p.name.lane, row.Importance)))
+func (p *pool) rank(row settings.Lane) {
+	p.importance.Store(int64(settings.LaneImportance(p.name.lane, row.Importance)))
 }
 
 // resize changes how many subtasks run at a time; those that run continue.

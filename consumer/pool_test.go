@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/media"
 )
 
@@ -16,7 +16,7 @@ func TestPool_ItsCapacityIsThatOfItsSlotsAndOfWhatRunsBeyondThem(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, _, _ := newFaked(t)
-		p, err := newPool(c, acmeNormal, store.Lane{PoolSize: 4})
+		p, err := newPool(c, acmeNormal, settings.Lane{PoolSize: 4})
 		require.NoError(t, err)
 		defer p.release()
 		require.Equal(t, 4, p.workers.Cap())

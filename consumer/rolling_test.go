@@ -15,7 +15,7 @@ import (
 	"adsync/base/broker/brokertest"
 	"adsync/base/redis"
 	"adsync/base/redis/redistest"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
@@ -317,7 +317,7 @@ type slow struct {
 	hold chan struct{}
 }
 
-func (s slow) ApplyOutcomes(ctx context.Context, outcomes []store.Outcome) (int, error) {
+func (s slow) ApplyOutcomes(ctx context.Context, outcomes []ledger.Outcome) (int, error) {
 	select {
 	case <-s.hold:
 		return s.Store.ApplyOutcomes(ctx, outcomes)

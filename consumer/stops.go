@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -94,7 +94,7 @@ func stopped(e task.Envelope, stop *task.Stop, now time.Time, jitter func() floa
 
 // hold puts the due time and what is waited for into an outcome. What waits for a pause, or for a parked account, is not expired beforehand, for
 // the pause may be lifted and the account come back; but at the end of its time to live the leader looks at it.
-func (v verdict) hold(e task.Envelope, o store.Outcome, now time.Time) store.Outcome {
+func (v verdict) hold(e task.Envelope, o ledger.Outcome, now time.Time) ledger.Outcome {
 	o.DueAt, o.WaitsFor = v.due, v.waitsFor
 	if v.due.IsZero() {
 		o.DueAt = now.Add(v.after)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -167,7 +167,7 @@ func TestStops_KeepWorkFromBeginning(t *testing.T) {
 					e.Deadline = time.Now().Add(tt.ttl).UTC()
 				}
 				if tt.row != "" {
-					s.states[e.Key] = store.SubtaskStatus{State: tt.row, Delivery: 1, Attempt: 1}
+					s.states[e.Key] = ledger.SubtaskStatus{State: tt.row, Delivery: 1, Attempt: 1}
 				}
 				msg := k.member(acmeNormal).deliver(message(e, ""))
 				synctest.Wait()

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/base/timer"
 )
@@ -53,7 +53,7 @@ func TestOutcomes_TellTheTimerWhatWaits(t *testing.T) {
 // staleStore finds every outcome older than its row.
 type staleStore struct{ *fakeStore }
 
-func (s staleStore) ApplyOutcomes(ctx context.Context, outcomes []store.Outcome) (int, error) {
+func (s staleStore) ApplyOutcomes(ctx context.Context, outcomes []ledger.Outcome) (int, error) {
 	_, err := s.fakeStore.ApplyOutcomes(ctx, outcomes)
 	return len(outcomes), err
 }

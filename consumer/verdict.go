@@ -6,7 +6,8 @@ import (
 	"math"
 	"time"
 
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -55,7 +56,7 @@ func judge(e task.Envelope, err error, backoffCap time.Duration, jitter func() f
 	class, retryAfter := media.Transient, time.Duration(0)
 	if m, ok := errors.AsType[*media.Error](err); ok {
 		class, retryAfter = m.Class, m.RetryAfter
-	} else if store.IsTooLarge(err) || store.IsUnfit(err) {
+	} else if sqldb.IsTooLarge(err) || sqldb.IsUnfit(err) {
 		class = media.Invalid // Another try would send the same row.
 	}
 	switch class {
@@ -96,8 +97,8 @@ func backoff(base time.Duration, attempt int, limit time.Duration, random float6
 }
 
 // outcome writes a verdict down, at the time now. Nothing is due after its time to live: what would be has expired.
-func (v verdict) outcome(e task.Envelope, now time.Time) store.Outcome {
-	o := store.Outcome{
+func (v verdict) outcome(e task.Envelope, now time.Time) ledger.Outcome {
+	o := ledger.Outcome{
 		Key: e.Key, TaskID: e.TaskID, Delivery: e.Delivery, Attempt: v.attempt,
 		State: v.state, Reason: v.reason, ErrorClass: string(v.class), ErrorText: v.text,
 	}

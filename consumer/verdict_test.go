@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"adsync/base/store"
+	"adsync/base/sqldb"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -46,7 +46,7 @@ func TestJudge(t *testing.T) {
 			"a value that its column does not take is dead at once", 0, fmt.Errorf("write: %w", &mysql.MySQLError{Number: 1406, Message: "Data too long"}),
 			verdict{state: task.Failed, attempt: 1, class: media.Invalid},
 		},
-		{"a row that is too large is dead at once", 0, fmt.Errorf("write: %w", &store.TooLargeError{}), verdict{state: task.Failed, attempt: 1, class: media.Invalid}},
+		{"a row that is too large is dead at once", 0, fmt.Errorf("write: %w", &sqldb.TooLargeError{}), verdict{state: task.Failed, attempt: 1, class: media.Invalid}},
 		{"the last attempt is dead", 5, &media.Error{Class: media.Transient}, verdict{state: task.Failed, attempt: 6, class: media.Transient}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/base/telemetry"
 )
@@ -29,7 +29,7 @@ type question struct {
 }
 
 type answer struct {
-	status store.SubtaskStatus
+	status ledger.SubtaskStatus
 	found  bool
 }
 
@@ -51,18 +51,18 @@ func (c *checker) close() {
 
 // ask returns what the row says, and false if there is no row. It waits out a database that does not answer: only
 // the end of ctx is an error.
-func (c *checker) ask(ctx context.Context, key task.Key) (store.SubtaskStatus, bool, error) {
+func (c *checker) ask(ctx context.Context, key task.Key) (ledger.SubtaskStatus, bool, error) {
 	q := question{key: key, answer: make(chan answer, 1)}
 	select {
 	case c.questions <- q:
 	case <-ctx.Done():
-		return store.SubtaskStatus{}, false, context.Cause(ctx)
+		return ledger.SubtaskStatus{}, false, context.Cause(ctx)
 	}
 	select {
 	case a := <-q.answer:
 		return a.status, a.found, nil
 	case <-ctx.Done():
-		return store.SubtaskStatus{}, false, context.Cause(ctx)
+		return ledger.SubtaskStatus{}, false, context.Cause(ctx)
 	}
 }
 
@@ -93,7 +93,7 @@ func (c *checker) answer(ctx context.Context, asked []question) {
 	for i, q := range asked {
 		keys[i] = q.key
 	}
-	var found map[task.Key]store.SubtaskStatus
+	var found map[task.Key]ledger.SubtaskStatus
 	err := persist(ctx, c.causes, "subtask states", "the state of subtasks cannot be read, so no work begins; it is tried again", func(ctx context.Context) error {
 		var err error
 		found, err = c.store.SubtaskStates(ctx, keys)

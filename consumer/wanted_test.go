@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -17,9 +17,9 @@ func TestChecker_QuestionsGatherWhileAQueryIsUnderWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
-		s := &fakeStore{hold: hold, states: map[task.Key]store.SubtaskStatus{}}
+		s := &fakeStore{hold: hold, states: map[task.Key]ledger.SubtaskStatus{}}
 		for i := range int64(20) {
-			s.states[task.Key{RunID: 1, AccountID: i}] = store.SubtaskStatus{State: task.Waiting, Delivery: int(i)}
+			s.states[task.Key{RunID: 1, AccountID: i}] = ledger.SubtaskStatus{State: task.Waiting, Delivery: int(i)}
 		}
 		c := newChecker(s, noCauses())
 		c.start()
@@ -52,7 +52,7 @@ func TestChecker_WaitsOutAStoreThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		key := task.Key{RunID: 1}
-		s := &fakeStore{fail: errors.New("connection refused"), states: map[task.Key]store.SubtaskStatus{key: {State: task.Waiting}}}
+		s := &fakeStore{fail: errors.New("connection refused"), states: map[task.Key]ledger.SubtaskStatus{key: {State: task.Waiting}}}
 		c := newChecker(s, noCauses())
 		c.start()
 		defer c.close()

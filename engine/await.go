@@ -9,7 +9,7 @@ import (
 
 	"adsync/base/broker"
 	"adsync/base/clock"
-	"adsync/base/store"
+	"adsync/base/sqldb"
 	"adsync/base/telemetry"
 )
 
@@ -52,8 +52,8 @@ func Await(ctx context.Context, logger *slog.Logger, what string, try func(ctx c
 
 // needsAPerson tells the errors of a wrong configuration from those of a server that is away.
 func needsAPerson(err error) bool {
-	if _, ok := errors.AsType[*store.SchemaError](err); ok {
+	if _, ok := errors.AsType[*sqldb.SchemaError](err); ok {
 		return true
 	}
-	return errors.Is(err, store.ErrStatementBinlog) || store.Refused(err) || broker.Refused(err)
+	return errors.Is(err, sqldb.ErrStatementBinlog) || sqldb.Refused(err) || broker.Refused(err)
 }

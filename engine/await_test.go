@@ -14,7 +14,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/sqldb"
 )
 
 func TestAwait_GoesOnWhenTheServerComes(t *testing.T) {
@@ -52,8 +52,8 @@ func TestAwait_EndsWithTheReason(t *testing.T) {
 func TestAwait_DoesNotWaitForWhatOnlyAPersonCanMend(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
-		"tables of another version":  &store.SchemaError{Database: "data", Have: 1, Want: 2},
-		"a binary log of statements": fmt.Errorf("config database: %w", store.ErrStatementBinlog),
+		"tables of another version":  &sqldb.SchemaError{Database: "data", Have: 1, Want: 2},
+		"a binary log of statements": fmt.Errorf("config database: %w", sqldb.ErrStatementBinlog),
 		"a missing right":            fmt.Errorf("read lanes: %w", &mysql.MySQLError{Number: 1142}),
 		"a wrong password":           fmt.Errorf("connect: %w", &mysql.MySQLError{Number: 1045}),
 	} {

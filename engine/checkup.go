@@ -13,6 +13,8 @@ import (
 	"adsync/base/redis"
 	"adsync/base/service"
 	"adsync/base/store"
+	"adsync/base/store/settings"
+	"adsync/base/store/summaries"
 )
 
 // Servers are what a deployment stands on; what is nil is not used.
@@ -21,7 +23,7 @@ type Servers struct {
 	Broker  *broker.Client
 	Redis   goredis.UniversalClient
 	Keys    redis.Keys
-	Partner *store.PartnerSource
+	Partner *summaries.PartnerSource
 }
 
 // checkUpTime bounds a look at all servers: one that hangs must not hold up the others' findings for longer.
@@ -59,7 +61,7 @@ func (s Servers) CheckUp(ctx context.Context) []checkup.Finding {
 }
 
 // firstLanes are the lanes of a deployment whose tables are not there yet.
-var firstLanes = []store.Lane{{Media: store.AnyMedia, Name: "important"}, {Media: store.AnyMedia, Name: "normal"}}
+var firstLanes = []settings.Lane{{Media: settings.AnyMedia, Name: "important"}, {Media: settings.AnyMedia, Name: "normal"}}
 
 // checkKafka looks at the topics that the rows of lane call for; a group has the name of its topic.
 func (s Servers) checkKafka(ctx context.Context) []checkup.Finding {

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/media"
 	"adsync/media/account"
 	"adsync/upkeep"
@@ -12,8 +12,8 @@ import (
 
 // DefaultTasks are the rows of cron_task that a new installation begins with. Operators change them as they like; they
 // are written once, into an empty table.
-func DefaultTasks(platforms []media.Platform) []store.NewTask {
-	tasks := []store.NewTask{
+func DefaultTasks(platforms []media.Platform) []settings.NewTask {
+	tasks := []settings.NewTask{
 		{Name: "system.tables", Media: upkeep.Name, Handler: "system.tables", Cron: "5 * * * *", Lane: "important", Params: `{"keep_days":7}`},
 		{Name: "system.summary", Media: upkeep.Name, Handler: "system.summary", Cron: "* * * * *", Lane: "important"},
 		{Name: "system.partner", Media: upkeep.Name, Handler: "system.partner", Cron: "~/10 * * * *", Lane: "normal"},
@@ -46,18 +46,18 @@ func (s spread) every(minutes int) string {
 const tasksZone = "Asia/Shanghai"
 
 // platformTasks are the tasks that every platform gets, from what it describes of itself.
-func platformTasks(p media.Platform, minutes spread) []store.NewTask {
+func platformTasks(p media.Platform, minutes spread) []settings.NewTask {
 	name := p.Name()
-	task := func(suffix, handler, cron, lane, scope string, params any) store.NewTask {
+	task := func(suffix, handler, cron, lane, scope string, params any) settings.NewTask {
 		text := ""
 		if params != nil {
 			b, _ := json.Marshal(params) // maps of strings and numbers cannot fail
 			text = string(b)
 		}
-		return store.NewTask{Name: name + "." + suffix, Media: name, Handler: name + "." + handler, Cron: cron, Timezone: tasksZone, Lane: lane, Scope: scope, Params: text}
+		return settings.NewTask{Name: name + "." + suffix, Media: name, Handler: name + "." + handler, Cron: cron, Timezone: tasksZone, Lane: lane, Scope: scope, Params: text}
 	}
 	type params map[string]any
-	tasks := []store.NewTask{
+	tasks := []settings.NewTask{
 		task("token_refresh", "token_refresh", "17 * * * *", "important", "all", nil),
 		task("account_list", "account_list", "20 4 * * *", "normal", "all", nil),
 		task("initialise", "initialise", "~/5 * * * *", "normal", "all", params{"days": account.InitialiseDaysDefault}),
@@ -112,7 +112,7 @@ func platformTasks(p media.Platform, minutes spread) []store.NewTask {
 
 // fundTasks pull the money of accounts: what active ones have each half hour, what all have once a day, and the days' cash flow
 // when platforms say that yesterday's is told. A day that was late comes with one of the next six.
-func fundTasks(funds media.Funds, minutes spread, task func(suffix, handler, cron, lane, scope string, params any) store.NewTask) (tasks []store.NewTask) {
+func fundTasks(funds media.Funds, minutes spread, task func(suffix, handler, cron, lane, scope string, params any) settings.NewTask) (tasks []settings.NewTask) {
 	if funds.Balance.Fetch != nil {
 		tasks = append(tasks, task(media.BalanceName, media.BalanceName, minutes.every(30), "normal", "active", nil),
 			task(media.BalanceName+".all", media.BalanceName, "10 4 * * *", "offline", nightly, nil))
@@ -124,7 +124,7 @@ func fundTasks(funds media.Funds, minutes spread, task func(suffix, handler, cro
 }
 
 // nightly is the scope of what looks at quiet accounts too. Those that cannot be pulled are left to the activity check.
-const nightly = store.TierActive + "," + store.TierInactive
+const nightly = settings.TierActive + "," + settings.TierInactive
 
 // movingHours is how many of the last hours are pulled all the time: platforms complete the hour before the present one late.
 const movingHours = 3

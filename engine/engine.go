@@ -32,6 +32,8 @@ import (
 	"adsync/base/secret"
 	"adsync/base/service"
 	"adsync/base/store"
+	"adsync/base/store/settings"
+	"adsync/base/store/summaries"
 	"adsync/base/timer"
 	"adsync/base/trace"
 	"adsync/consumer"
@@ -50,13 +52,13 @@ import (
 )
 
 // Topics are the topics that the rows of lane call for, one per media and lane.
-func Topics(lanes []store.Lane, name func(media, lane string) string) []broker.Topic {
+func Topics(lanes []settings.Lane, name func(media, lane string) string) []broker.Topic {
 	medias := append([]string{upkeep.Name}, PlatformNames()...)
 	topics := map[string]broker.Topic{}
 	// Rows for any media first: a row that names one overrides them.
 	for _, general := range []bool{true, false} {
 		for _, l := range lanes {
-			if (l.Media == store.AnyMedia) != general {
+			if (l.Media == settings.AnyMedia) != general {
 				continue
 			}
 			for _, m := range medias {
@@ -138,7 +140,7 @@ type Deps struct {
 	Waiting clock.Clock
 	Node    string
 	// Partner has the business's own figures; nil when there are none.
-	Partner *store.PartnerSource
+	Partner *summaries.PartnerSource
 	// Retention says what of the tables is pruned.
 	Retention upkeep.Retention
 	// Tracer traces subtasks; nil when nothing is traced.

@@ -12,6 +12,7 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/ratelimit/grant"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/telemetry"
 	"adsync/media"
 )
@@ -171,7 +172,7 @@ func (l *limits) learnOf(ctx context.Context, name string) error {
 
 // mergeLimits returns the enabled rows and the defaults that no usable row, enabled or not, speaks of: a row that will
 // be refused must not leave an endpoint without a limit.
-func mergeLimits(rows []store.LimitRow, defaults []grant.Rule) []grant.Rule {
+func mergeLimits(rows []settings.LimitRow, defaults []grant.Rule) []grant.Rule {
 	type identity struct {
 		media, endpoint string
 		scope           grant.Scope

@@ -12,7 +12,7 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/ratelimit/grant"
 	"adsync/base/redis/redistest"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 )
 
@@ -25,13 +25,13 @@ func TestMergeLimits_RowsReplaceDefaultsOfTheSame(t *testing.T) {
 	minute.Period = time.Minute
 	defaults := []grant.Rule{rule(10), minute}
 	for name, c := range map[string]struct {
-		rows []store.LimitRow
+		rows []settings.LimitRow
 		want []grant.Rule
 	}{
 		"no rows leave the defaults":             {nil, defaults},
-		"a row replaces the default of its kind": {[]store.LimitRow{{Rule: rule(20), Enabled: true}}, []grant.Rule{rule(20), minute}},
-		"a disabled row takes the default away":  {[]store.LimitRow{{Rule: rule(20)}}, []grant.Rule{minute}},
-		"a row that is refused takes nothing":    {[]store.LimitRow{{Rule: rule(0), Enabled: true}}, []grant.Rule{rule(0), rule(10), minute}},
+		"a row replaces the default of its kind": {[]settings.LimitRow{{Rule: rule(20), Enabled: true}}, []grant.Rule{rule(20), minute}},
+		"a disabled row takes the default away":  {[]settings.LimitRow{{Rule: rule(20)}}, []grant.Rule{minute}},
+		"a row that is refused takes nothing":    {[]settings.LimitRow{{Rule: rule(0), Enabled: true}}, []grant.Rule{rule(0), rule(10), minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

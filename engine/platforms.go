@@ -1,7 +1,7 @@
 package engine
 
 import (
-	"adsync/base/store"
+	"adsync/base/rawtable"
 	"adsync/media"
 	"adsync/media/oceanengine"
 	"adsync/media/tencent"
@@ -36,8 +36,8 @@ func Platform(name string) media.Platform {
 }
 
 // RawTables are the raw tables of all platforms.
-func RawTables() []store.RawTable {
-	var tables []store.RawTable
+func RawTables() []rawtable.Table {
+	var tables []rawtable.Table
 	for _, p := range Platforms() {
 		tables = append(tables, media.Tables(p)...)
 	}

@@ -5,13 +5,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	goredis "github.com/redis/go-redis/v9"
 
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/media"
 )
 
 // watchPools tells how the connections to the writers and to Redis are used.
 func watchPools(s *store.Store, redis goredis.UniversalClient, r prometheus.Registerer) {
-	for name, db := range map[string]*store.DB{"config": s.Config, "data": s.Data} {
+	for name, db := range map[string]*sqldb.DB{"config": s.Config, "data": s.Data} {
 		if pool, err := db.SQL(); err == nil {
 			media.Register(r, collectors.NewDBStatsCollector(pool, name))
 		}

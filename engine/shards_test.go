@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 )
@@ -20,8 +21,8 @@ func TestShards_EachTableHasAPlaceAndItsKeyInEachUniqueKey(t *testing.T) {
 	require.NoError(t, s.EnsureRawTables(t.Context(), RawTables()))
 	require.NoError(t, s.EnsureLogTable(t.Context(), day.Day("2026-11-21")))
 	const log = "task_log_20261121"
-	places := store.Places(RawTables())
-	places[log] = store.ByRun
+	places := sqldb.Places(RawTables())
+	places[log] = sqldb.ByRun
 
 	tables := tablesOf(t, s)
 	require.Contains(t, tables, log)
@@ -46,7 +47,7 @@ func TestShards_EachTableHasAPlaceAndItsKeyInEachUniqueKey(t *testing.T) {
 func TestShards_TablesAreMadeWithWhatTheProxyWants(t *testing.T) {
 	t.Parallel()
 	cfg := storetest.Config(t)
-	if cfg.Data.Driver == store.SQLite {
+	if cfg.Data.Driver == sqldb.SQLite {
 		t.Skip("SQLite is not sharded")
 	}
 	cfg.Data.ShardBy, cfg.Data.CopyBy = "COMMENT='by {key}'", "COMMENT='everywhere'"
@@ -57,11 +58,11 @@ func TestShards_TablesAreMadeWithWhatTheProxyWants(t *testing.T) {
 	require.NoError(t, s.MigrateUp(t.Context()))
 	require.NoError(t, s.EnsureRawTables(t.Context(), RawTables()))
 	require.NoError(t, s.EnsureLogTable(t.Context(), day.Day("2026-11-21")))
-	places := store.Places(RawTables())
-	places["task_log_20261121"] = store.ByRun
+	places := sqldb.Places(RawTables())
+	places["task_log_20261121"] = sqldb.ByRun
 	for table, place := range places {
 		want := ""
-		if place == store.EveryShard {
+		if place == sqldb.EveryShard {
 			want = "everywhere"
 		} else if key := place.ShardKey(table); key != "" {
 			want = "by " + key
@@ -77,8 +78,8 @@ func TestShards_ThePageNamesEachTable(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/sharding.md")
 	require.NoError(t, err)
-	byPlace := map[store.Place][]string{store.ByRun: {"task_log_YYYYMMDD"}}
-	for table, place := range store.Places(nil) {
+	byPlace := map[sqldb.Place][]string{sqldb.ByRun: {"task_log_YYYYMMDD"}}
+	for table, place := range sqldb.Places(nil) {
 		byPlace[place] = append(byPlace[place], table)
 	}
 	for place, tables := range byPlace {
@@ -90,7 +91,7 @@ func TestShards_ThePageNamesEachTable(t *testing.T) {
 func tablesOf(t *testing.T, s *store.Store) []string {
 	t.Helper()
 	query := "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
-	if s.Data.Dialect() == store.SQLiteDialect {
+	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
 	}
 	var tables []string
@@ -102,7 +103,7 @@ func tablesOf(t *testing.T, s *store.Store) []string {
 func uniqueKeysOf(t *testing.T, s *store.Store, table string) map[string][]string {
 	t.Helper()
 	query := "SELECT index_name, column_name FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? AND non_unique = 0"
-	if s.Data.Dialect() == store.SQLiteDialect {
+	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		query = "SELECT l.name, i.name FROM pragma_index_list(?) l JOIN pragma_index_info(l.name) i WHERE l.\"unique\" = 1"
 	}
 	read := func(query string) map[string][]string {
@@ -119,7 +120,7 @@ func uniqueKeysOf(t *testing.T, s *store.Store, table string) map[string][]strin
 		return keys
 	}
 	keys := read(query)
-	if s.Data.Dialect() == store.SQLiteDialect && len(keys) == 0 { // A key that is the row's own number has no index.
+	if s.Data.Dialect() == sqldb.SQLiteDialect && len(keys) == 0 { // A key that is the row's own number has no index.
 		keys = read("SELECT 'primary', name FROM pragma_table_info(?) WHERE pk > 0")
 	}
 	return keys

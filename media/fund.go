@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"adsync/base/fund"
-	"adsync/base/store"
+	"adsync/base/rawtable"
 	"adsync/media/wire"
 )
 
@@ -47,7 +47,7 @@ func (ts FundTypes) Kind(fundType string) fund.Kind {
 
 // Balance is what accounts have now.
 type Balance struct {
-	Table   store.RawTable // of shape store.FundRows
+	Table   rawtable.Table // of shape rawtable.FundRows
 	Amounts wire.Amounts   // what its rows hold
 	// Fetch returns all rows of an account: one for each fund type of the platform, or a single one with Object "".
 	Fetch func(ctx context.Context, api API) ([]Row, error)
@@ -55,7 +55,7 @@ type Balance struct {
 
 // FundDaily is what came in and went out on each past day.
 type FundDaily struct {
-	Table   store.RawTable // of shape store.DailyFundRows
+	Table   rawtable.Table // of shape rawtable.DailyFundRows
 	Amounts wire.Amounts   // what its rows hold
 	// MaxDays is how many days one query may span, and LookBack how many days before today can still be asked for.
 	MaxDays, LookBack int

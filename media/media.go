@@ -17,8 +17,8 @@ import (
 	"adsync/base/fund"
 	"adsync/base/metric"
 	"adsync/base/ratelimit/grant"
+	"adsync/base/rawtable"
 	"adsync/base/secret"
-	"adsync/base/store"
 	"adsync/media/wire"
 )
 
@@ -39,8 +39,8 @@ type Platform interface {
 	// Accounts lists the accounts that a login reaches, in any order, page by page. login is the platform's id of the login, as
 	// Exchange returns it; logins that a person wrote down may have another name, or none.
 	Accounts(ctx context.Context, api API, login string, yield func([]FoundAccount) error) error
-	// AccountTable holds the rows that Accounts finds, of shape store.AccountRows.
-	AccountTable() store.RawTable
+	// AccountTable holds the rows that Accounts finds, of shape rawtable.AccountRows.
+	AccountTable() rawtable.Table
 	// Lists are the configuration levels that are pulled.
 	Lists() []List
 	// Reports are the reports that are pulled.
@@ -127,7 +127,7 @@ func OpenAccount(raw json.RawMessage, read func(*wire.Row) FoundAccount) FoundAc
 type List struct {
 	Name  string // the platform's word: "adgroup", "promotion"
 	Level string // the public level: "adgroup"
-	Table store.RawTable
+	Table rawtable.Table
 	// Parent is the column of Table with the id of the object above, which a creative's ad group is and an ad group's campaign;
 	// "" where there is none.
 	Parent string
@@ -143,7 +143,7 @@ type List struct {
 	// levels AssetImage and AssetVideo, whose tables have a column "signature".
 	MapsAssets bool
 	// Shown says which of its objects are being shown and can spend; zero where another list of the platform says it.
-	Shown store.Shown
+	Shown rawtable.Shown
 	// Page fetches one page. page is "" for the first and else the Next of the page before.
 	Page func(ctx context.Context, api API, q ListQuery, page string) (Page, error)
 }
@@ -167,7 +167,7 @@ type Report struct {
 	MaxDays int
 	// LookBack is how many days before today can still be asked for.
 	LookBack int
-	Table    store.RawTable
+	Table    rawtable.Table
 	// RowsMax is how many rows the platform gives out for one query; 0 is any number. A query of more is cut into days, and
 	// a day by Split.
 	RowsMax int
@@ -245,7 +245,7 @@ type Row struct {
 	Metrics  metric.Values // reports only
 	Funds    []fund.Row    // money only: what the row says of each kind
 	// Assets are what a creative shows, each once; nil where the row does not say. Lists that map assets only.
-	Assets []store.AssetUse
+	Assets []rawtable.AssetUse
 	// MoreAssets says that Assets may lack some, since the id of one cannot be used: none is taken for removed.
 	MoreAssets bool
 	// Faults are the values that cannot be used. They are not set in the row.
@@ -255,10 +255,10 @@ type Row struct {
 }
 
 // Tables returns all raw tables of a platform, each once.
-func Tables(p Platform) []store.RawTable {
-	tables := []store.RawTable{p.AccountTable()}
-	add := func(t store.RawTable) {
-		if !slices.ContainsFunc(tables, func(have store.RawTable) bool { return have.Name == t.Name }) {
+func Tables(p Platform) []rawtable.Table {
+	tables := []rawtable.Table{p.AccountTable()}
+	add := func(t rawtable.Table) {
+		if !slices.ContainsFunc(tables, func(have rawtable.Table) bool { return have.Name == t.Name }) {
 			tables = append(tables, t)
 		}
 	}

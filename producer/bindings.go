@@ -8,7 +8,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/lease"
-	"adsync/base/store"
+	"adsync/base/store/summaries"
 )
 
 // bindingsAtOnce is how many accounts' bindings change in one transaction.
@@ -22,15 +22,15 @@ type bindings struct {
 	interval time.Duration
 	logger   *slog.Logger
 
-	readAt time.Time       // by this process's clock
-	wrong  []store.Binding // the rows that could not be used when they were last read
+	readAt time.Time           // by this process's clock
+	wrong  []summaries.Binding // the rows that could not be used when they were last read
 }
 
 // bindingStore is bindings as written and as applied.
 type bindingStore interface {
-	Bindings(ctx context.Context) ([]store.Binding, error)
-	AppliedBindings(ctx context.Context) ([]store.Binding, error)
-	ApplyBindings(ctx context.Context, l lease.Lease, changes []store.BindingChange) error
+	Bindings(ctx context.Context) ([]summaries.Binding, error)
+	AppliedBindings(ctx context.Context) ([]summaries.Binding, error)
+	ApplyBindings(ctx context.Context, l lease.Lease, changes []summaries.BindingChange) error
 }
 
 // Run applies until ctx ends.
@@ -73,7 +73,7 @@ func (b *bindings) keepBindings(ctx context.Context) error {
 
 // bindingChanges returns what is to be done so that the applied bindings mean what the wanted ones do. Both are sorted by
 // account and first day. An account one of whose rows names impossible days keeps what is applied; such rows are returned.
-func bindingChanges(wanted, applied []store.Binding) (changes []store.BindingChange, wrong []store.Binding) {
+func bindingChanges(wanted, applied []summaries.Binding) (changes []summaries.BindingChange, wrong []summaries.Binding) {
 	for len(wanted)+len(applied) > 0 {
 		var id int64
 		switch {
@@ -84,25 +84,25 @@ func bindingChanges(wanted, applied []store.Binding) (changes []store.BindingCha
 		default:
 			id = min(wanted[0].AccountID, applied[0].AccountID)
 		}
-		var w, a []store.Binding
+		var w, a []summaries.Binding
 		w, wanted = ofAccount(wanted, id)
 		a, applied = ofAccount(applied, id)
-		bad := slices.DeleteFunc(slices.Clone(w), func(b store.Binding) bool { return b.Impossible() == "" })
+		bad := slices.DeleteFunc(slices.Clone(w), func(b summaries.Binding) bool { return b.Impossible() == "" })
 		if len(bad) > 0 {
 			wrong = append(wrong, bad...)
 			continue
 		}
-		w = store.WithoutOverlaps(w)
+		w = summaries.WithoutOverlaps(w)
 		if slices.Equal(w, a) {
 			continue
 		}
-		changes = append(changes, store.BindingChange{AccountID: id, Bindings: w, Touched: store.BindingDifferences(w, a)})
+		changes = append(changes, summaries.BindingChange{AccountID: id, Bindings: w, Touched: summaries.BindingDifferences(w, a)})
 	}
 	return changes, wrong
 }
 
 // ofAccount splits off the leading bindings of an account.
-func ofAccount(all []store.Binding, id int64) (own, rest []store.Binding) {
+func ofAccount(all []summaries.Binding, id int64) (own, rest []summaries.Binding) {
 	n := 0
 	for n < len(all) && all[n].AccountID == id {
 		n++

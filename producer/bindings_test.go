@@ -8,13 +8,13 @@ import (
 	"pgregory.net/rapid"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/summaries"
 )
 
-func drawBindings(t *rapid.T, label string) []store.Binding {
+func drawBindings(t *rapid.T, label string) []summaries.Binding {
 	first := day.Day("2026-01-01")
 	seen := map[[2]int]bool{}
-	var all []store.Binding
+	var all []summaries.Binding
 	for range rapid.IntRange(0, 6).Draw(t, label) {
 		account, from := rapid.IntRange(1, 2).Draw(t, "account"), rapid.IntRange(0, 15).Draw(t, "from")
 		if seen[[2]int{account, from}] {
@@ -23,11 +23,11 @@ func drawBindings(t *rapid.T, label string) []store.Binding {
 		seen[[2]int{account, from}] = true
 		to := first.Add(from + rapid.IntRange(-2, 10).Draw(t, "length"))
 		if rapid.Bool().Draw(t, "open") {
-			to = store.LastDay
+			to = summaries.LastDay
 		}
-		all = append(all, store.Binding{AccountID: int64(account), From: first.Add(from), To: to, Game: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "game"), OS: "ios"})
+		all = append(all, summaries.Binding{AccountID: int64(account), From: first.Add(from), To: to, Game: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "game"), OS: "ios"})
 	}
-	slices.SortFunc(all, func(a, b store.Binding) int {
+	slices.SortFunc(all, func(a, b summaries.Binding) int {
 		if a.AccountID != b.AccountID {
 			return int(a.AccountID - b.AccountID)
 		}
@@ -41,15 +41,15 @@ func drawBindings(t *rapid.T, label string) []store.Binding {
 func TestBindingChanges_DayByDay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		before := map[int64][]store.Binding{}
+		before := map[int64][]summaries.Binding{}
 		first, _ := bindingChanges(drawBindings(t, "before"), nil)
 		for _, c := range first {
 			before[c.AccountID] = c.Bindings
 		}
 		wanted := drawBindings(t, "wanted")
 		applied := slices.Concat(before[1], before[2])
-		after := map[int64][]store.Binding{1: before[1], 2: before[2]}
-		touched := map[int64][]store.Binding{}
+		after := map[int64][]summaries.Binding{1: before[1], 2: before[2]}
+		touched := map[int64][]summaries.Binding{}
 		changes, wrong := bindingChanges(wanted, applied)
 		require.Empty(t, wrong)
 		for _, c := range changes {
@@ -57,14 +57,14 @@ func TestBindingChanges_DayByDay(t *testing.T) {
 		}
 		for account := range int64(2) {
 			account++
-			own := slices.DeleteFunc(slices.Clone(wanted), func(b store.Binding) bool { return b.AccountID != account })
-			for _, d := range append(day.Between("2025-12-30", "2026-02-10"), store.LastDay) {
-				want, bound := store.BindingOn(own, d)
-				got, has := store.BindingOn(after[account], d)
+			own := slices.DeleteFunc(slices.Clone(wanted), func(b summaries.Binding) bool { return b.AccountID != account })
+			for _, d := range append(day.Between("2025-12-30", "2026-02-10"), summaries.LastDay) {
+				want, bound := summaries.BindingOn(own, d)
+				got, has := summaries.BindingOn(after[account], d)
 				require.Equal(t, bound, has, "account %d on %s", account, d)
 				require.Equal(t, want.Game, got.Game, "account %d on %s", account, d)
-				old, had := store.BindingOn(before[account], d)
-				_, marked := store.BindingOn(touched[account], d)
+				old, had := summaries.BindingOn(before[account], d)
+				_, marked := summaries.BindingOn(touched[account], d)
 				require.Equal(t, had != has || old.Game != got.Game, marked, "account %d on %s", account, d)
 				covering := 0
 				for _, b := range after[account] {
@@ -109,7 +109,7 @@ func TestKeepBindings_UsesNoImpossibleDays(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			tm := b.term()
-			keep := func() []store.Binding {
+			keep := func() []summaries.Binding {
 				t.Helper()
 				tm.readAt = tm.readAt.Add(-tm.bindings.interval)
 				require.NoError(t, tm.keepBindings(t.Context()))

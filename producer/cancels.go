@@ -9,7 +9,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/failpoint"
 	"adsync/base/lease"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -28,8 +28,8 @@ type cancels struct {
 // cancelStore is the open subtasks of what is cancelled.
 type cancelStore interface {
 	OpenOrdersUntil(ctx context.Context, runID int64) (int64, error)
-	OpenSubtasksOf(ctx context.Context, runID int64, after task.Key, limit int) ([]store.OpenSubtask, error)
-	OpenSubtasksOfAccount(ctx context.Context, runIDs []int64, accountID int64) ([]store.OpenSubtask, error)
+	OpenSubtasksOf(ctx context.Context, runID int64, after task.Key, limit int) ([]ledger.OpenSubtask, error)
+	OpenSubtasksOfAccount(ctx context.Context, runIDs []int64, accountID int64) ([]ledger.OpenSubtask, error)
 	stopEnder
 	outcomeWriter
 }
@@ -89,7 +89,7 @@ func (c *cancels) cancelSubtasks(ctx context.Context, stop task.Stop) (done bool
 	return done && lingered && orders == 0, err
 }
 
-func (c *cancels) cancelRun(ctx context.Context, stop task.Stop, run store.StoppedRun) error {
+func (c *cancels) cancelRun(ctx context.Context, stop task.Stop, run ledger.StoppedRun) error {
 	for after := (task.Key{RunID: run.ID}); ; {
 		open, err := c.store.OpenSubtasksOf(ctx, run.ID, after, cancelAtOnce)
 		if err != nil || len(open) == 0 {
@@ -104,12 +104,12 @@ func (c *cancels) cancelRun(ctx context.Context, stop task.Stop, run store.Stopp
 
 // cancelAccount ends the account's subtasks in all runs. A run that is still being fanned out may get to the account
 // later.
-func (c *cancels) cancelAccount(ctx context.Context, stop task.Stop, runs []store.StoppedRun) (done bool, err error) {
+func (c *cancels) cancelAccount(ctx context.Context, stop task.Stop, runs []ledger.StoppedRun) (done bool, err error) {
 	done = true
 	for len(runs) > 0 {
-		table := store.LogTable(runs[0].ID)
+		table := ledger.LogTable(runs[0].ID)
 		var some []int64
-		for len(runs) > 0 && len(some) < cancelAtOnce && store.LogTable(runs[0].ID) == table {
+		for len(runs) > 0 && len(some) < cancelAtOnce && ledger.LogTable(runs[0].ID) == table {
 			done = done && runs[0].State != task.RunFanningOut
 			some = append(some, runs[0].ID)
 			runs = runs[1:]
@@ -128,11 +128,11 @@ func (c *cancels) cancelAccount(ctx context.Context, stop task.Stop, runs []stor
 	return done, nil
 }
 
-func (c *cancels) cancelSome(ctx context.Context, stop task.Stop, taskID int64, open []store.OpenSubtask) error {
+func (c *cancels) cancelSome(ctx context.Context, stop task.Stop, taskID int64, open []ledger.OpenSubtask) error {
 	now := c.waiting.Now()
-	outcomes := make([]store.Outcome, len(open))
+	outcomes := make([]ledger.Outcome, len(open))
 	for i, o := range open {
-		outcomes[i] = store.Outcome{
+		outcomes[i] = ledger.Outcome{
 			Key: o.Key, TaskID: taskID, Delivery: o.Delivery, Attempt: o.Attempt,
 			State: task.Cancelled, EndedAt: now, ErrorText: stop.Text(),
 		}

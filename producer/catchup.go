@@ -9,7 +9,8 @@ import (
 	"adsync/base/clock"
 	"adsync/base/lease"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/producer/tasklist"
 )
@@ -44,11 +45,11 @@ type catchUp struct {
 
 // catchUpStore is what tells which moments were made.
 type catchUpStore interface {
-	LastTickThrough(ctx context.Context, taskID int64, through time.Time) (store.Tick, bool, error)
-	LastTicks(ctx context.Context, taskID int64, limit int) ([]store.Tick, error)
-	TicksBetween(ctx context.Context, taskID int64, after, through time.Time) ([]store.Tick, error)
-	TicksMadeAfter(ctx context.Context, taskID int64, planned, made time.Time) ([]store.Tick, error)
-	PutTaskSchedules(ctx context.Context, l lease.Lease, schedules []store.TaskSchedule) error
+	LastTickThrough(ctx context.Context, taskID int64, through time.Time) (ledger.Tick, bool, error)
+	LastTicks(ctx context.Context, taskID int64, limit int) ([]ledger.Tick, error)
+	TicksBetween(ctx context.Context, taskID int64, after, through time.Time) ([]ledger.Tick, error)
+	TicksMadeAfter(ctx context.Context, taskID int64, planned, made time.Time) ([]ledger.Tick, error)
+	PutTaskSchedules(ctx context.Context, l lease.Lease, schedules []settings.TaskSchedule) error
 }
 
 // gap is a span of a task's past that is not settled: moments in it may be missing in the ledger. It is found again from
@@ -119,8 +120,8 @@ func windowBegin(tk *tasklist.Task, now time.Time) time.Time {
 }
 
 // make has makeTicks make some of the moments that were missed.
-func (c *catchUp) make(ctx context.Context, now time.Time, makeTicks func(context.Context, []store.Tick, time.Time) error) error {
-	var ticks []store.Tick
+func (c *catchUp) make(ctx context.Context, now time.Time, makeTicks func(context.Context, []ledger.Tick, time.Time) error) error {
+	var ticks []ledger.Tick
 	taken := map[*gap]int{}
 	c.looks = looksMax
 	for _, g := range c.gaps { // in any order, so that each gets its turn
@@ -140,7 +141,7 @@ func (c *catchUp) make(ctx context.Context, now time.Time, makeTicks func(contex
 			n = min(n, 1)
 		}
 		for _, m := range g.missing[:n] {
-			ticks = append(ticks, store.Tick{TaskID: g.task.ID, PlannedAt: m, MadeAt: now})
+			ticks = append(ticks, ledger.Tick{TaskID: g.task.ID, PlannedAt: m, MadeAt: now})
 		}
 		taken[g] = n
 	}
@@ -168,14 +169,14 @@ func (c *catchUp) take(g *gap, made int, now time.Time) {
 // ends from here on.
 func (c *catchUp) closeGaps(ctx context.Context, looked map[*gap]int) error {
 	var closed []*gap
-	var settled []store.TaskSchedule
+	var settled []settings.TaskSchedule
 	for g := range looked {
 		if len(g.missing) > 0 || g.from.Before(g.through) {
 			continue
 		}
 		closed = append(closed, g)
 		if g.made+g.givenUp > 0 {
-			settled = append(settled, store.TaskSchedule{TaskID: g.task.ID, Hash: g.hash, Since: g.end})
+			settled = append(settled, settings.TaskSchedule{TaskID: g.task.ID, Hash: g.hash, Since: g.end})
 		}
 	}
 	if err := c.store.PutTaskSchedules(ctx, c.lease, settled); err != nil {

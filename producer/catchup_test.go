@@ -16,7 +16,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/sqldb"
 	"adsync/base/task"
 )
 
@@ -26,7 +26,7 @@ func (b *bench) ledger(t require.TestingT) (planned []time.Time) {
 	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {
-		var tick, run store.Time
+		var tick, run sqldb.Time
 		require.NoError(t, rows.Scan(&tick, &run))
 		require.Equal(t, tick.Time, run.Time, "each tick has its run")
 		planned = append(planned, tick.Time)

@@ -13,7 +13,7 @@ import (
 	"adsync/base/failpoint"
 	"adsync/base/lease"
 	"adsync/base/plural"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/base/timer"
 	"adsync/base/trace"
@@ -54,12 +54,12 @@ type dueWork struct {
 
 // dueStore is what waits, and the runs that it belongs to.
 type dueStore interface {
-	DueSubtasks(ctx context.Context, now, lost time.Time, limit int) ([]store.Due, error)
-	DueOf(ctx context.Context, keys []task.Key) (map[task.Key]store.Due, error)
-	RaiseDue(ctx context.Context, l lease.Lease, due []store.Due, now time.Time) ([]store.Due, error)
-	RecordSent(ctx context.Context, sent []store.SentDue) error
-	DropDue(ctx context.Context, l lease.Lease, due []store.Due) error
-	Runs(ctx context.Context, ids []int64) ([]store.Run, error)
+	DueSubtasks(ctx context.Context, now, lost time.Time, limit int) ([]ledger.Due, error)
+	DueOf(ctx context.Context, keys []task.Key) (map[task.Key]ledger.Due, error)
+	RaiseDue(ctx context.Context, l lease.Lease, due []ledger.Due, now time.Time) ([]ledger.Due, error)
+	RecordSent(ctx context.Context, sent []ledger.SentDue) error
+	DropDue(ctx context.Context, l lease.Lease, due []ledger.Due) error
+	Runs(ctx context.Context, ids []int64) ([]ledger.Run, error)
 	outcomeWriter
 }
 
@@ -110,7 +110,7 @@ func (w *dueWork) pumpTimer(ctx context.Context) (answers bool, err error) {
 
 // confirm looks up what the timer told. What is not due any more is left out, and what is due later comes back to be told
 // to the timer again.
-func (w *dueWork) confirm(ctx context.Context, entries []timer.Entry, now time.Time) (due []store.Due, later []timer.Entry, err error) {
+func (w *dueWork) confirm(ctx context.Context, entries []timer.Entry, now time.Time) (due []ledger.Due, later []timer.Entry, err error) {
 	keys := make([]task.Key, len(entries))
 	for i, e := range entries {
 		keys[i] = e.Key
@@ -129,7 +129,7 @@ func (w *dueWork) confirm(ctx context.Context, entries []timer.Entry, now time.T
 			due = append(due, row)
 		}
 	}
-	store.SortDue(due)
+	ledger.SortDue(due)
 	return due, later, nil
 }
 
@@ -166,7 +166,7 @@ func (w *dueWork) scanDue(ctx context.Context) error {
 
 // sendDue raises the delivery in the rows first: what is sent is what the rows then say, and an outcome of the delivery
 // before is stale from here on.
-func (w *dueWork) sendDue(ctx context.Context, due []store.Due, now time.Time) error {
+func (w *dueWork) sendDue(ctx context.Context, due []ledger.Due, now time.Time) error {
 	if len(due) == 0 {
 		return nil
 	}
@@ -192,11 +192,11 @@ func (w *dueWork) sendDue(ctx context.Context, due []store.Due, now time.Time) e
 	messages := make([]broker.Message, len(raised))
 	var spans []trace.Span
 	var topicErr error
-	letters := map[int64]letter{}      // by run
-	asked := map[store.LaneName]bool{} // once: a broker that is away takes its time to say so
+	letters := map[int64]letter{}       // by run
+	asked := map[ledger.LaneName]bool{} // once: a broker that is away takes its time to say so
 	for i, d := range raised {
 		run := runs[d.RunID]
-		lane := store.LaneName{Media: run.Media, Lane: run.Settings.Lane}
+		lane := ledger.LaneName{Media: run.Media, Lane: run.Settings.Lane}
 		if !asked[lane] {
 			asked[lane] = true
 			if err := w.out.ensureTopic(work, lane.Media, lane.Lane); err != nil {
@@ -234,7 +234,7 @@ func (w *dueWork) sendDue(ctx context.Context, due []store.Due, now time.Time) e
 }
 
 // sentDue pairs what was written with its place.
-func sentDue(raised []store.Due, positions []broker.Position, err error) []store.SentDue {
+func sentDue(raised []ledger.Due, positions []broker.Position, err error) []ledger.SentDue {
 	missing := map[int]bool{}
 	if failed, ok := errors.AsType[*broker.WriteError](err); ok {
 		for _, i := range slices.Concat(failed.Failed, failed.Unknown) {
@@ -243,17 +243,17 @@ func sentDue(raised []store.Due, positions []broker.Position, err error) []store
 	} else if err != nil {
 		return nil
 	}
-	var sent []store.SentDue
+	var sent []ledger.SentDue
 	for i, d := range raised {
 		if i < len(positions) && !missing[i] && positions[i].Offset >= 0 {
 			p := positions[i]
-			sent = append(sent, store.SentDue{Key: d.Key, Delivery: d.Delivery, Topic: p.Topic, Partition: p.Partition, Offset: p.Offset})
+			sent = append(sent, ledger.SentDue{Key: d.Key, Delivery: d.Delivery, Topic: p.Topic, Partition: p.Partition, Offset: p.Offset})
 		}
 	}
 	return sent
 }
 
-func (w *dueWork) runsOf(ctx context.Context, due []store.Due) (map[int64]*store.Run, error) {
+func (w *dueWork) runsOf(ctx context.Context, due []ledger.Due) (map[int64]*ledger.Run, error) {
 	var ids []int64
 	for _, d := range due {
 		if len(ids) == 0 || ids[len(ids)-1] != d.RunID { // due is sorted by key
@@ -264,7 +264,7 @@ func (w *dueWork) runsOf(ctx context.Context, due []store.Due) (map[int64]*store
 	if err != nil {
 		return nil, err
 	}
-	runs := make(map[int64]*store.Run, len(list))
+	runs := make(map[int64]*ledger.Run, len(list))
 	for i := range list {
 		runs[list[i].ID] = &list[i]
 	}
@@ -272,14 +272,14 @@ func (w *dueWork) runsOf(ctx context.Context, due []store.Due) (map[int64]*store
 }
 
 // expireDue ends the subtasks whose time to live is over or whose run is gone, and returns the others.
-func (w *dueWork) expireDue(ctx context.Context, due []store.Due, runs map[int64]*store.Run, now time.Time) ([]store.Due, error) {
-	var ended []store.Outcome
-	var orphans []store.Due
-	live := slices.DeleteFunc(slices.Clone(due), func(d store.Due) bool {
+func (w *dueWork) expireDue(ctx context.Context, due []ledger.Due, runs map[int64]*ledger.Run, now time.Time) ([]ledger.Due, error) {
+	var ended []ledger.Outcome
+	var orphans []ledger.Due
+	live := slices.DeleteFunc(slices.Clone(due), func(d ledger.Due) bool {
 		run, ok := runs[d.RunID]
 		if !ok {
 			orphans = append(orphans, d)
-			ended = append(ended, store.Outcome{
+			ended = append(ended, ledger.Outcome{
 				Key: d.Key, Delivery: d.Delivery, Attempt: d.Attempt, State: task.Cancelled, EndedAt: now, ErrorText: "its run is gone",
 			})
 			return true
@@ -288,7 +288,7 @@ func (w *dueWork) expireDue(ctx context.Context, due []store.Due, runs map[int64
 		if deadline.IsZero() || now.Before(deadline) {
 			return false
 		}
-		ended = append(ended, store.Outcome{
+		ended = append(ended, ledger.Outcome{
 			Key: d.Key, Media: run.Media, Lane: run.Settings.Lane, TaskID: run.TaskID,
 			Delivery: d.Delivery, Attempt: d.Attempt, State: task.Expired, EndedAt: now,
 		})
@@ -304,7 +304,7 @@ func (w *dueWork) expireDue(ctx context.Context, due []store.Due, runs map[int64
 
 // dropOrphans deletes what waits for a run that is not there. Its rows, if there are any still, have been ended; without
 // this the same orphans would be read at each pass, and once there are enough of them nothing else.
-func (w *dueWork) dropOrphans(ctx context.Context, orphans []store.Due) error {
+func (w *dueWork) dropOrphans(ctx context.Context, orphans []ledger.Due) error {
 	if len(orphans) == 0 {
 		return nil
 	}

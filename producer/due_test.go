@@ -13,7 +13,7 @@ import (
 
 	"adsync/base/broker"
 	"adsync/base/redis/redistest"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/base/timer"
 )
@@ -24,7 +24,7 @@ var longAgo = time.Now().Add(-time.Hour)
 func newGroup() *errgroup.Group { return &errgroup.Group{} }
 
 // retrying makes a run of n subtasks that all wait for a retry from now on.
-func retrying(t *testing.T, n int64, columns map[string]any) (*bench, *term, store.Run) {
+func retrying(t *testing.T, n int64, columns map[string]any) (*bench, *term, ledger.Run) {
 	t.Helper()
 	b := setup(t)
 	b.addAccounts(n)
@@ -119,7 +119,7 @@ func TestPumpDue_ExpiresWhatIsTooOld(t *testing.T) {
 }
 
 // timed is retrying with a timer that was told of all n subtasks, after the first scan.
-func timed(t *testing.T, n int64) (*bench, *term, store.Run, *timer.Timer) {
+func timed(t *testing.T, n int64) (*bench, *term, ledger.Run, *timer.Timer) {
 	t.Helper()
 	b, tm, run := retrying(t, n, nil)
 	client, keys := redistest.New(t)
@@ -155,7 +155,7 @@ func TestPumpDue_TheRowsDecideWhatTheTimerMayTell(t *testing.T) {
 	b, tm, run, clock := timed(t, 5)
 	ctx := t.Context()
 	key := func(account int64) task.Key { return task.Key{RunID: run.ID, AccountID: account, Part: "2026-11-21"} }
-	_, err := b.store.ApplyOutcomes(ctx, []store.Outcome{
+	_, err := b.store.ApplyOutcomes(ctx, []ledger.Outcome{
 		{Key: key(1), Delivery: 1, State: task.Succeeded, EndedAt: start},
 		{Key: key(2), Delivery: 1, State: task.Deferred, DueAt: start.Add(time.Minute), EndedAt: start},
 	})
@@ -231,7 +231,7 @@ func TestPumpDue_DropsWhatWaitsForARunThatIsGone(t *testing.T) {
 	t.Parallel()
 	b, tm, run := retrying(t, 4, nil)
 	b.exec(b.store.Data, "DELETE FROM run WHERE id = ?", run.ID)
-	b.exec(b.store.Data, "DELETE FROM "+store.LogTable(run.ID)+" WHERE account_id > 2")
+	b.exec(b.store.Data, "DELETE FROM "+ledger.LogTable(run.ID)+" WHERE account_id > 2")
 	require.NoError(t, tm.pumpDue(t.Context()))
 	require.Empty(t, b.broker.log)
 	counts, err := b.store.CountDue(t.Context())

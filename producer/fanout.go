@@ -14,7 +14,7 @@ import (
 	"adsync/base/failpoint"
 	"adsync/base/plural"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/base/trace"
 	"adsync/media"
@@ -32,7 +32,7 @@ const (
 
 // fanOut writes a run's subtasks from its cursor on: rows, then messages, then the cursor. What is repeated after a
 // crash has the same keys.
-func (l *fanOuts) fanOut(ctx context.Context, run *store.Run) error {
+func (l *fanOuts) fanOut(ctx context.Context, run *ledger.Run) error {
 	handler, known := l.registry.Get(run.Handler)
 	if !known {
 		return fmt.Errorf("this program has no handler %s", run.Handler)
@@ -63,7 +63,7 @@ func (l *fanOuts) fanOut(ctx context.Context, run *store.Run) error {
 			return nil // Its place is free for others; startFanOuts goes on with it.
 		}
 		last, err := f.step(ctx)
-		if errors.Is(err, store.ErrRunChanged) {
+		if errors.Is(err, ledger.ErrRunChanged) {
 			return f.ended()
 		}
 		if err != nil {
@@ -77,7 +77,7 @@ func (l *fanOuts) fanOut(ctx context.Context, run *store.Run) error {
 
 // prepare makes the run's log table and topic. The tables of today and tomorrow are there already, but a run may have
 // waited longer.
-func (l *fanOuts) prepare(ctx context.Context, run *store.Run) error {
+func (l *fanOuts) prepare(ctx context.Context, run *ledger.Run) error {
 	if err := l.tables.ensure(ctx, task.LogDay(run.ID)); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (f *fanOut) finish(ctx context.Context) error {
 	}
 	now := f.loop.waiting.Now()
 	err := f.loop.store.FinishFanOut(work, f.loop.lease, run.ID, empty, f.note, now)
-	if errors.Is(err, store.ErrRunChanged) {
+	if errors.Is(err, ledger.ErrRunChanged) {
 		return f.ended()
 	}
 	if err == nil {
@@ -114,7 +114,7 @@ func (f *fanOut) finish(ctx context.Context) error {
 // fanOut is the fan-out of one run.
 type fanOut struct {
 	loop    *fanOuts
-	run     *store.Run
+	run     *ledger.Run
 	handler media.Handler
 	batch   int       // accounts at a time
 	began   time.Time // when the batch under way had its turn
@@ -136,9 +136,9 @@ func (f *fanOut) ended() error {
 
 // batch is one step of a fan-out.
 type batch struct {
-	parts  []store.AccountPart // to be made
-	queued []store.QueuedPart  // to be made, but to be sent only when the one before them has ended
-	in     store.AccountRange  // accounts to be sent
+	parts  []ledger.AccountPart // to be made
+	queued []ledger.QueuedPart  // to be made, but to be sent only when the one before them has ended
+	in     ledger.AccountRange  // accounts to be sent
 	// login limits what is sent to logins within a range; it is nil unless the run is over logins.
 	login func(id int64) bool
 	// cursor is where the run stands afterwards.
@@ -214,9 +214,9 @@ func (f *fanOut) plan(ctx context.Context) (batch, error) {
 		if err != nil {
 			return batch{}, err
 		}
-		var parts []store.AccountPart
+		var parts []ledger.AccountPart
 		for _, id := range ids {
-			parts = append(parts, store.AccountPart{Part: store.LoginPart(id)})
+			parts = append(parts, ledger.AccountPart{Part: ledger.LoginPart(id)})
 		}
 		if len(ids) < f.batch {
 			return f.rest(parts), nil
@@ -231,7 +231,7 @@ func (f *fanOut) plan(ctx context.Context) (batch, error) {
 
 func (f *fanOut) planAccounts(ctx context.Context) (batch, error) {
 	run := f.run
-	var accounts []store.FanOutAccount
+	var accounts []ledger.FanOutAccount
 	var end int64
 	var last bool
 	var err error
@@ -253,7 +253,7 @@ func (f *fanOut) planAccounts(ctx context.Context) (batch, error) {
 	if err != nil {
 		return batch{}, err
 	}
-	var parts []store.AccountPart
+	var parts []ledger.AccountPart
 	for _, a := range accounts {
 		parts = append(parts, f.partsOf(a.ID, a.Timezone)...)
 	}
@@ -264,14 +264,14 @@ func (f *fanOut) planAccounts(ctx context.Context) (batch, error) {
 }
 
 // until is a batch that moves the cursor to end.
-func (f *fanOut) until(parts []store.AccountPart, end int64) batch {
+func (f *fanOut) until(parts []ledger.AccountPart, end int64) batch {
 	b := batch{parts: parts, cursor: end}
 	if f.handler.Target == media.Accounts {
-		b.in = store.AccountRange{After: f.run.Cursor, Through: end}
+		b.in = ledger.AccountRange{After: f.run.Cursor, Through: end}
 		return b
 	}
 	// The rows of logins and of the run itself all stand under account 0.
-	b.in = store.AccountRange{After: -1, Through: 0}
+	b.in = ledger.AccountRange{After: -1, Through: 0}
 	if f.handler.Target == media.Logins {
 		from := f.run.Cursor
 		b.login = func(id int64) bool { return id > from && id <= end }
@@ -281,14 +281,14 @@ func (f *fanOut) until(parts []store.AccountPart, end int64) batch {
 
 // rest is the last batch: it sends whatever rows there are beyond the cursor, also of accounts that are no longer in
 // the scope.
-func (f *fanOut) rest(parts []store.AccountPart) batch {
+func (f *fanOut) rest(parts []ledger.AccountPart) batch {
 	b := f.until(parts, math.MaxInt64)
 	b.cursor, b.last = f.run.Cursor, true
 	return b
 }
 
 // partsOf plans the parts of an account. One that cannot be planned is left out and named in the run.
-func (f *fanOut) partsOf(accountID int64, zone string) []store.AccountPart {
+func (f *fanOut) partsOf(accountID int64, zone string) []ledger.AccountPart {
 	names, err := planParts(f.handler, f.run.PlannedAt, zone, f.run.Settings)
 	if err != nil {
 		f.refused++
@@ -299,9 +299,9 @@ func (f *fanOut) partsOf(accountID int64, zone string) []store.AccountPart {
 		}
 		return nil
 	}
-	parts := make([]store.AccountPart, len(names))
+	parts := make([]ledger.AccountPart, len(names))
 	for i, name := range names {
-		parts[i] = store.AccountPart{AccountID: accountID, Part: name}
+		parts[i] = ledger.AccountPart{AccountID: accountID, Part: name}
 	}
 	return parts
 }
@@ -321,21 +321,21 @@ func planParts(handler media.Handler, plannedAt time.Time, zone string, settings
 		return nil, err
 	}
 	for _, name := range names {
-		if name == "" || len(name) > store.PartMax {
-			return nil, fmt.Errorf("handler %s made the part %q: want 1 to %d bytes", handler.Name, name, store.PartMax)
+		if name == "" || len(name) > ledger.PartMax {
+			return nil, fmt.Errorf("handler %s made the part %q: want 1 to %d bytes", handler.Name, name, ledger.PartMax)
 		}
 	}
 	return names, nil
 }
 
 // unsent returns what of the batch is to be sent: its own rows, and those that a leader before left behind.
-func (f *fanOut) unsent(ctx context.Context, b batch) ([]store.AccountPart, error) {
+func (f *fanOut) unsent(ctx context.Context, b batch) ([]ledger.AccountPart, error) {
 	parts, err := f.loop.store.UnsentSubtasks(ctx, f.run.ID, b.in)
 	if err != nil || b.login == nil {
 		return parts, err
 	}
-	return slices.DeleteFunc(parts, func(p store.AccountPart) bool {
-		id, ok := store.LoginOf(p.Part)
+	return slices.DeleteFunc(parts, func(p ledger.AccountPart) bool {
+		id, ok := ledger.LoginOf(p.Part)
 		return !ok || !b.login(id)
 	}), nil
 }
@@ -366,11 +366,11 @@ func (f *fanOut) pace(n int) {
 }
 
 // send writes the messages of first deliveries and keeps each partition's highest offset in the run.
-func (f *fanOut) send(ctx context.Context, parts []store.AccountPart) error {
+func (f *fanOut) send(ctx context.Context, parts []ledger.AccountPart) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	f.loop.brakes.Sent(store.LaneName{Media: f.run.Media, Lane: f.run.Settings.Lane}, len(parts))
+	f.loop.brakes.Sent(ledger.LaneName{Media: f.run.Media, Lane: f.run.Settings.Lane}, len(parts))
 	l := f.loop.out.letter(f.run)
 	messages := make([]broker.Message, len(parts))
 	var spans []trace.Span

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/broker"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -53,7 +53,7 @@ func TestFanOut_SendsEveryAccountOnce(t *testing.T) {
 	run := b.run(runID)
 	require.Equal(t, task.RunRunning, run.State)
 	require.EqualValues(t, 23, *run.Total)
-	highest := store.Offsets{}
+	highest := ledger.Offsets{}
 	for i, m := range b.broker.log {
 		highest.Raise(int(m.Key[len(m.Key)-1])%3, int64(i))
 	}
@@ -96,7 +96,7 @@ func TestFanOut_OfAnOrderTakesItsAccountsAndDays(t *testing.T) {
 	for _, e := range b.broker.envelopes(t) {
 		require.True(t, e.Confirmed)
 	}
-	require.Equal(t, store.RunOfOrder, run.Kind)
+	require.Equal(t, ledger.RunOfOrder, run.Kind)
 
 	// Days that the handler refuses leave a failed run that says so.
 	runID = tm.order(b, id, task.Order{Accounts: []int64{1}, From: "2026-01-01", To: "2026-01-02"})
@@ -207,7 +207,7 @@ func TestFanOut_SkipsWhatAnEarlierRunHasOpen(t *testing.T) {
 	runs := b.runs()
 	require.Len(t, runs, 2)
 	require.NoError(t, tm.fan(b, runs[0].ID))
-	_, err := b.store.ApplyOutcomes(ctx, []store.Outcome{
+	_, err := b.store.ApplyOutcomes(ctx, []ledger.Outcome{
 		{Key: task.Key{RunID: runs[0].ID, AccountID: 7, Part: "2026-11-21"}, Delivery: 1, State: task.Succeeded, EndedAt: start},
 		{Key: task.Key{RunID: runs[0].ID, AccountID: 8, Part: "2026-11-21"}, Delivery: 1, State: task.Deferred, DueAt: start, EndedAt: start},
 	})
@@ -312,10 +312,10 @@ func TestFanOut_WhatWaitsForItsRateTakesNobodysPlace(t *testing.T) {
 // addRuns adds runs from a moment on that wait for their fan-out.
 func (b *bench) addRuns(tm *term, kind string, taskID int64, n int, from time.Time) {
 	b.t.Helper()
-	runs := make([]store.Run, n)
+	runs := make([]ledger.Run, n)
 	for i := range runs {
 		at := from.Add(time.Duration(i) * time.Millisecond)
-		runs[i] = store.Run{ID: task.NewRunID(at), TaskID: taskID, Kind: kind, PlannedAt: at}
+		runs[i] = ledger.Run{ID: task.NewRunID(at), TaskID: taskID, Kind: kind, PlannedAt: at}
 		tm.fill(&runs[i], tm.tasks.Current().Tasks[taskID], nil)
 	}
 	require.NoError(b.t, tm.addRuns(b.t.Context(), runs))
@@ -328,8 +328,8 @@ func TestStartFanOuts_AGapOfOneTaskHoldsUpNoOther(t *testing.T) {
 	gap := b.addTask("minutely", "tulip.report", "0 0 1 1 *", nil)
 	other := b.addTask("other", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
-	b.addRuns(tm, store.RunOfTick, gap, openRunsMax+1, start.Add(-time.Hour))
-	b.addRuns(tm, store.RunOfTick, other, 1, start)
+	b.addRuns(tm, ledger.RunOfTick, gap, openRunsMax+1, start.Add(-time.Hour))
+	b.addRuns(tm, ledger.RunOfTick, other, 1, start)
 	ordered := tm.order(b, gap, task.Order{})
 	tm.startAll(b)
 	states := map[int64]map[task.RunState]int{gap: {}, other: {}}
@@ -353,11 +353,11 @@ func TestStartFanOuts_AGapOfOneTaskHoldsUpNoOther(t *testing.T) {
 }
 
 // openRuns returns all runs that have not ended.
-func (b *bench) openRuns() []store.Run {
+func (b *bench) openRuns() []ledger.Run {
 	b.t.Helper()
-	var all []store.Run
+	var all []ledger.Run
 	for _, state := range []task.RunState{task.RunFanningOut, task.RunRunning} {
-		runs, err := b.store.SearchRuns(b.t.Context(), store.RunSearch{States: []task.RunState{state}, Limit: 10_000})
+		runs, err := b.store.SearchRuns(b.t.Context(), ledger.RunSearch{States: []task.RunState{state}, Limit: 10_000})
 		require.NoError(b.t, err)
 		all = append(all, runs...)
 	}
@@ -374,7 +374,7 @@ func TestStartFanOuts_WhatIsPausedHoldsUpNoOther(t *testing.T) {
 			paused := b.addTask("paused", "tulip.report", "0 0 1 1 *", nil)
 			beside := b.addTask("beside", "system.tidy", "0 0 1 1 *", nil)
 			tm := b.term()
-			b.addRuns(tm, store.RunOfOrder, paused, openRunsMax+1, start.Add(-time.Hour))
+			b.addRuns(tm, ledger.RunOfOrder, paused, openRunsMax+1, start.Add(-time.Hour))
 			b.stop(task.Pause, kind, map[task.StopKind]string{task.StopTask: id(paused), task.StopMedia: "tulip"}[kind], 0)
 			tm.obey(b)
 			later := tm.order(b, beside, task.Order{})
@@ -395,9 +395,9 @@ func TestStartFanOuts_AnOrderHoldsUpNoTick(t *testing.T) {
 	tm.startAll(b)
 	require.Equal(t, task.RunFanningOut, b.run(ordered).State)
 	b.clock.add(time.Second)
-	tick := store.Run{ID: task.NewRunID(b.clock.Now()), TaskID: taskID, Kind: store.RunOfTick, PlannedAt: b.clock.Now()}
+	tick := ledger.Run{ID: task.NewRunID(b.clock.Now()), TaskID: taskID, Kind: ledger.RunOfTick, PlannedAt: b.clock.Now()}
 	tm.fill(&tick, tm.tasks.Current().Tasks[taskID], nil)
-	require.NoError(t, tm.addRuns(t.Context(), []store.Run{tick}))
+	require.NoError(t, tm.addRuns(t.Context(), []ledger.Run{tick}))
 	tm.startAll(b)
 	require.EqualValues(t, 8, b.run(tick.ID).Cursor)
 	require.EqualValues(t, 8, b.run(ordered).Cursor, "it is not done yet")

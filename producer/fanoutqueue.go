@@ -13,7 +13,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/lease"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/base/telemetry"
 	"adsync/media"
@@ -43,29 +43,29 @@ type fanOuts struct {
 
 // fanOutStore is what fan-outs read and write.
 type fanOutStore interface {
-	FanningOutRuns(ctx context.Context, choice store.FanOuts, limit int) ([]store.Run, error)
-	NextTick(ctx context.Context, taskID int64, paused []int64) ([]store.Run, error)
-	Run(ctx context.Context, id int64) (store.Run, error)
+	FanningOutRuns(ctx context.Context, choice ledger.FanOuts, limit int) ([]ledger.Run, error)
+	NextTick(ctx context.Context, taskID int64, paused []int64) ([]ledger.Run, error)
+	Run(ctx context.Context, id int64) (ledger.Run, error)
 
-	FanOutAccounts(ctx context.Context, media string, tiers []string, after int64, limit int) ([]store.FanOutAccount, error)
-	FanOutAccountsOf(ctx context.Context, media string, ids []int64) ([]store.FanOutAccount, error)
+	FanOutAccounts(ctx context.Context, media string, tiers []string, after int64, limit int) ([]ledger.FanOutAccount, error)
+	FanOutAccountsOf(ctx context.Context, media string, ids []int64) ([]ledger.FanOutAccount, error)
 	FanOutLogins(ctx context.Context, media string, after int64, limit int) ([]int64, error)
-	AddSubtasks(ctx context.Context, l lease.Lease, runID int64, parts []store.AccountPart, now time.Time) (all bool, err error)
+	AddSubtasks(ctx context.Context, l lease.Lease, runID int64, parts []ledger.AccountPart, now time.Time) (all bool, err error)
 	HasSubtasks(ctx context.Context, runID, after int64) (bool, error)
-	UnsentSubtasks(ctx context.Context, runID int64, in store.AccountRange) ([]store.AccountPart, error)
-	AdvanceCursor(ctx context.Context, l lease.Lease, runID, from, to int64, offsets store.Offsets, note string) error
+	UnsentSubtasks(ctx context.Context, runID int64, in ledger.AccountRange) ([]ledger.AccountPart, error)
+	AdvanceCursor(ctx context.Context, l lease.Lease, runID, from, to int64, offsets ledger.Offsets, note string) error
 	fanOutEnder
 
 	// Of what earlier runs have open: overlap.go.
 	OlderOpenRuns(ctx context.Context, taskID, runID int64) ([]int64, error)
-	OpenSubtasks(ctx context.Context, runIDs []int64, in store.AccountRange) (map[store.AccountPart][]store.OpenSubtask, error)
-	QueuedSubtasks(ctx context.Context, runIDs []int64, in store.AccountRange) (map[store.AccountPart]bool, error)
-	AddQueuedSubtasks(ctx context.Context, l lease.Lease, run *store.Run, parts []store.QueuedPart, now time.Time) error
+	OpenSubtasks(ctx context.Context, runIDs []int64, in ledger.AccountRange) (map[ledger.AccountPart][]ledger.OpenSubtask, error)
+	QueuedSubtasks(ctx context.Context, runIDs []int64, in ledger.AccountRange) (map[ledger.AccountPart]bool, error)
+	AddQueuedSubtasks(ctx context.Context, l lease.Lease, run *ledger.Run, parts []ledger.QueuedPart, now time.Time) error
 	outcomeWriter
 
 	// Of dead subtasks: redrive.go.
 	MarkDead(ctx context.Context, l lease.Lease, f task.DeadFilter, runID int64) error
-	MarkedParts(ctx context.Context, runID, after int64, limit int) (parts []store.AccountPart, through int64, last bool, err error)
+	MarkedParts(ctx context.Context, runID, after int64, limit int) (parts []ledger.AccountPart, through int64, last bool, err error)
 }
 
 // fanOutEnder ends the fan-out of a run.
@@ -75,7 +75,7 @@ type fanOutEnder interface {
 
 // outcomeWriter ends subtasks as the leader decides.
 type outcomeWriter interface {
-	ApplyLeaderOutcomes(ctx context.Context, l lease.Lease, outcomes []store.Outcome) (stale int, err error)
+	ApplyLeaderOutcomes(ctx context.Context, l lease.Lease, outcomes []ledger.Outcome) (stale int, err error)
 }
 
 // Run starts fan-outs until ctx ends, and waits for those that it has started.
@@ -106,7 +106,7 @@ func (l *fanOuts) startFanOuts(ctx context.Context, group *errgroup.Group) error
 		if stop != nil && stop.Kind == task.StopRun {
 			continue // The others of its task pass it: it may rest for days.
 		}
-		if run.Kind == store.RunOfTick {
+		if run.Kind == ledger.RunOfTick {
 			blocked := earlier[run.TaskID]
 			earlier[run.TaskID] = true
 			if blocked {
@@ -177,10 +177,10 @@ func (l *fanOuts) runFanOut(ctx context.Context, id int64) error {
 }
 
 // leave gives the place of a fan-out back, and notes what becomes of its run.
-func (l *fanOuts) leave(ctx context.Context, run *store.Run, open bool, err error) {
-	var next []store.Run
+func (l *fanOuts) leave(ctx context.Context, run *ledger.Run, open bool, err error) {
+	var next []ledger.Run
 	var nextErr error
-	if err == nil && run.Kind == store.RunOfTick {
+	if err == nil && run.Kind == ledger.RunOfTick {
 		next, nextErr = l.store.NextTick(ctx, run.TaskID, l.stops.unpaused().PausedRuns)
 	}
 	l.queue.mu.Lock()
@@ -198,10 +198,10 @@ func (l *fanOuts) leave(ctx context.Context, run *store.Run, open bool, err erro
 		return // Its next batch is only a moment away.
 	}
 	q := l.queue
-	q.runs = slices.DeleteFunc(q.runs, func(r store.Run) bool { return r.ID == run.ID })
+	q.runs = slices.DeleteFunc(q.runs, func(r ledger.Run) bool { return r.ID == run.ID })
 	q.stale = q.stale || nextErr != nil
 	for _, r := range next {
-		at, there := slices.BinarySearchFunc(q.runs, r.ID, func(r store.Run, id int64) int { return cmp.Compare(r.ID, id) })
+		at, there := slices.BinarySearchFunc(q.runs, r.ID, func(r ledger.Run, id int64) int { return cmp.Compare(r.ID, id) })
 		if !there && r.ID != run.ID { // One that rests comes back when the queue is read.
 			q.runs = slices.Insert(q.runs, at, r)
 		}
@@ -212,7 +212,7 @@ func (l *fanOuts) leave(ctx context.Context, run *store.Run, open bool, err erro
 const restingMax = 200
 
 // fanningOut returns the oldest runs to fan out. However many rest, those of other lanes are among them.
-func (l *fanOuts) fanningOut(ctx context.Context) ([]store.Run, error) {
+func (l *fanOuts) fanningOut(ctx context.Context) ([]ledger.Run, error) {
 	choice := l.stops.unpaused()
 	choice.Lanes = l.brakes.HeldLanes()
 	runs, err := l.store.FanningOutRuns(ctx, choice, openRunsMax)
@@ -225,13 +225,13 @@ func (l *fanOuts) fanningOut(ctx context.Context) ([]store.Run, error) {
 		return runs, err
 	}
 	runs = append(runs, resting...)
-	slices.SortFunc(runs, func(a, b store.Run) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(runs, func(a, b ledger.Run) int { return cmp.Compare(a.ID, b.ID) })
 	return runs, nil
 }
 
 // rests tells whether a run's fan-out is to rest now. One whose time to live is over is not kept from ending.
-func (l *fanOuts) rests(run *store.Run) bool {
-	name := store.LaneName{Media: run.Media, Lane: run.Settings.Lane}
+func (l *fanOuts) rests(run *ledger.Run) bool {
+	name := ledger.LaneName{Media: run.Media, Lane: run.Settings.Lane}
 	if l.brakes.Held(name) == "" {
 		return false
 	}
@@ -260,7 +260,7 @@ type fanOutQueue struct {
 	made chan struct{} // wakes the loop: runs were made, or a place is free
 
 	mu     sync.Mutex // guards what is below
-	runs   []store.Run
+	runs   []ledger.Run
 	readAt time.Time           // by this process's clock
 	stale  bool                // runs were made since
 	active map[int64]bool      // runs being fanned out

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 )
 
 // keepGoodRows stores the rows of cron_task that can be used, as they are now: if one cannot be used later, and all
@@ -21,7 +21,7 @@ func (u *upkeepLoop) keepGoodRows(ctx context.Context) error {
 		}
 		u.goodRows = stored
 	}
-	var good []store.TaskRow
+	var good []settings.TaskRow
 	for id, row := range list.Good {
 		if u.goodRows[id] != row {
 			good = append(good, row)

@@ -11,7 +11,7 @@ import (
 
 	"adsync/base/broker"
 	"adsync/base/clock"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/telemetry"
 	"adsync/producer/brake"
 	"adsync/producer/tasklist"
@@ -91,7 +91,7 @@ func (w *laneWatch) readLaneRules() {
 	names := w.brakes.Known()
 	for _, tk := range list.Tasks {
 		if tk.Enabled {
-			names[store.LaneName{Media: tk.Media, Lane: tk.Lane}] = true
+			names[ledger.LaneName{Media: tk.Media, Lane: tk.Lane}] = true
 		}
 	}
 	for name := range names {
@@ -107,7 +107,7 @@ func (w *laneWatch) readLaneRules() {
 }
 
 // lookAt looks at one lane. What cannot be seen does not hold anybody up: the error is only to be told.
-func (w *laneWatch) lookAt(ctx context.Context, name store.LaneName) error {
+func (w *laneWatch) lookAt(ctx context.Context, name ledger.LaneName) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	sent := w.brakes.Begin(name)

@@ -10,14 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/broker"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/producer/brake"
 )
 
 var (
-	important = store.LaneName{Media: "tulip", Lane: "important"}
-	offline   = store.LaneName{Media: "tulip", Lane: "offline"}
+	important = ledger.LaneName{Media: "tulip", Lane: "important"}
+	offline   = ledger.LaneName{Media: "tulip", Lane: "offline"}
 )
 
 func TestWatchLanes_SetsBrakesAndTells(t *testing.T) {

@@ -19,7 +19,9 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/lease"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
@@ -278,7 +280,7 @@ func (b *bench) term() *term {
 	return newTerm(b.Producer, l)
 }
 
-func (b *bench) exec(db *store.DB, sql string, args ...any) {
+func (b *bench) exec(db *sqldb.DB, sql string, args ...any) {
 	b.t.Helper()
 	require.NoError(b.t, db.Writer(b.t.Context()).Exec(sql, args...).Error)
 }
@@ -313,7 +315,7 @@ func (t *term) order(b *bench, taskID int64, o task.Order) int64 {
 		o.Scope = task.ScopeAll
 	}
 	id := task.NewRunID(t.clock.Now())
-	require.NoError(b.t, b.store.AddOrder(b.t.Context(), store.RunOrder{RunID: id, TaskID: taskID, Request: o, OrderedAt: t.clock.Now()}))
+	require.NoError(b.t, b.store.AddOrder(b.t.Context(), ledger.RunOrder{RunID: id, TaskID: taskID, Request: o, OrderedAt: t.clock.Now()}))
 	require.NoError(b.t, t.takeOrders(b.t.Context()))
 	return id
 }
@@ -325,30 +327,30 @@ func (t *term) fan(b *bench, runID int64) error {
 	return t.fanOut(b.t.Context(), &run)
 }
 
-func (b *bench) run(id int64) store.Run {
+func (b *bench) run(id int64) ledger.Run {
 	b.t.Helper()
 	run, err := b.store.Run(b.t.Context(), id)
 	require.NoError(b.t, err)
 	return run
 }
 
-func (b *bench) runs() []store.Run {
+func (b *bench) runs() []ledger.Run {
 	b.t.Helper()
-	runs, err := b.store.SearchRuns(b.t.Context(), store.RunSearch{Limit: 1000})
+	runs, err := b.store.SearchRuns(b.t.Context(), ledger.RunSearch{Limit: 1000})
 	require.NoError(b.t, err)
 	slices.Reverse(runs)
 	return runs
 }
 
 // end gives every open subtask of a run an outcome.
-func (b *bench) end(run store.Run, state task.State) {
+func (b *bench) end(run ledger.Run, state task.State) {
 	b.t.Helper()
-	var outcomes []store.Outcome
-	rows, err := b.store.Data.Writer(b.t.Context()).Raw("SELECT account_id, part, delivery FROM "+store.LogTable(run.ID)+" WHERE run_id = ?", run.ID).Rows()
+	var outcomes []ledger.Outcome
+	rows, err := b.store.Data.Writer(b.t.Context()).Raw("SELECT account_id, part, delivery FROM "+ledger.LogTable(run.ID)+" WHERE run_id = ?", run.ID).Rows()
 	require.NoError(b.t, err)
 	defer rows.Close()
 	for rows.Next() {
-		o := store.Outcome{State: state, EndedAt: b.clock.Now(), DueAt: b.clock.Now(), Media: run.Media, Lane: run.Settings.Lane, TaskID: run.TaskID, Attempt: 1}
+		o := ledger.Outcome{State: state, EndedAt: b.clock.Now(), DueAt: b.clock.Now(), Media: run.Media, Lane: run.Settings.Lane, TaskID: run.TaskID, Attempt: 1}
 		o.RunID = run.ID
 		require.NoError(b.t, rows.Scan(&o.AccountID, &o.Part, &o.Delivery))
 		outcomes = append(outcomes, o)

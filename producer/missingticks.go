@@ -9,7 +9,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/producer/tasklist"
 )
@@ -38,7 +38,7 @@ type ledgerWatch struct {
 
 // ledgerStore is the ledger, and what says which moments are to be in it.
 type ledgerStore interface {
-	TaskSchedules(ctx context.Context) (map[int64]store.TaskSchedule, error)
+	TaskSchedules(ctx context.Context) (map[int64]settings.TaskSchedule, error)
 	ActiveStops(ctx context.Context) ([]task.Stop, error)
 	PlannedAfter(ctx context.Context, after map[int64]time.Time) (map[int64][]time.Time, error)
 }

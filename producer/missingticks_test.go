@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 )
 
@@ -82,6 +82,6 @@ func TestMissingTicks_LeavesOutWhatIsNotToBeMade(t *testing.T) {
 	require.Zero(t, missing(), "what is paused")
 	b.exec(b.store.Data, "DELETE FROM stop_order")
 	require.Equal(t, 2, missing())
-	require.NoError(t, b.store.PutTaskSchedules(t.Context(), b.term().lease, []store.TaskSchedule{{TaskID: 1, Hash: "another", Since: start}}))
+	require.NoError(t, b.store.PutTaskSchedules(t.Context(), b.term().lease, []settings.TaskSchedule{{TaskID: 1, Hash: "another", Since: start}}))
 	require.Equal(t, 1, missing(), "a schedule that no leader has seen")
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -17,9 +17,9 @@ func (p *planning) takeOrders(ctx context.Context) error {
 		return err
 	}
 	for _, o := range orders {
-		run := store.Run{ID: o.RunID, TaskID: o.TaskID, Kind: store.RunOfOrder, PlannedAt: o.OrderedAt}
+		run := ledger.Run{ID: o.RunID, TaskID: o.TaskID, Kind: ledger.RunOfOrder, PlannedAt: o.OrderedAt}
 		why := p.fillOrder(ctx, &run, o)
-		if err := p.addRuns(ctx, []store.Run{run}); err != nil {
+		if err := p.addRuns(ctx, []ledger.Run{run}); err != nil {
 			return err
 		}
 		if err := p.store.TakeOrder(ctx, p.lease, o.RunID, why); err != nil {
@@ -36,7 +36,7 @@ func (p *planning) takeOrders(ctx context.Context) error {
 }
 
 // fillOrder fills the run of an order, or says why it fails.
-func (p *planning) fillOrder(ctx context.Context, run *store.Run, o store.RunOrder) string {
+func (p *planning) fillOrder(ctx context.Context, run *ledger.Run, o ledger.RunOrder) string {
 	why := ""
 	tk, loaded := p.tasks.Current().Tasks[o.TaskID]
 	if !loaded {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"adsync/base/broker"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/base/trace"
 	"adsync/producer/tasklist"
@@ -43,7 +43,7 @@ type letter struct {
 	sealed task.Sealed
 }
 
-func (o *outbox) letter(run *store.Run) letter {
+func (o *outbox) letter(run *ledger.Run) letter {
 	s := &run.Settings
 	envelope := task.Envelope{
 		TaskID: run.TaskID, TaskName: run.TaskName, Media: run.Media, Lane: s.Lane, Handler: run.Handler,
@@ -77,7 +77,7 @@ func (l letter) message(key task.Key, delivery, attempt int, span trace.Span) br
 }
 
 // traced begins the span of a message of a run, if it is among those that are traced.
-func (o *outbox) traced(ctx context.Context, run *store.Run, key task.Key, delivery, attempt int) trace.Span {
+func (o *outbox) traced(ctx context.Context, run *ledger.Run, key task.Key, delivery, attempt int) trace.Span {
 	span := o.tracer.Send(ctx, run.Handler)
 	if span.On() {
 		span.Subtask(task.Envelope{

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"adsync/base/clock"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -31,14 +31,14 @@ const (
 // anyway. With replace all are made, and the older ones end just before the new ones are sent: see replaceOlder.
 func (f *fanOut) judgeOverlap(ctx context.Context, b *batch) error {
 	policy := f.run.Settings.Overlap
-	if f.run.Kind != store.RunOfTick || len(b.parts) == 0 || policy == task.OverlapReplace {
+	if f.run.Kind != ledger.RunOfTick || len(b.parts) == 0 || policy == task.OverlapReplace {
 		return nil
 	}
 	runs, err := f.loop.store.OlderOpenRuns(ctx, f.run.TaskID, f.run.ID)
 	if err != nil || len(runs) == 0 {
 		return err
 	}
-	var queued map[store.AccountPart]bool
+	var queued map[ledger.AccountPart]bool
 	if policy == task.OverlapQueue {
 		// Before the open ones: what is released in between counts as queued still, and not as something to wait for.
 		if queued, err = f.loop.store.QueuedSubtasks(ctx, runs, b.in); err != nil {
@@ -50,7 +50,7 @@ func (f *fanOut) judgeOverlap(ctx context.Context, b *batch) error {
 		return err
 	}
 	left := 0
-	b.parts = slices.DeleteFunc(b.parts, func(p store.AccountPart) bool {
+	b.parts = slices.DeleteFunc(b.parts, func(p ledger.AccountPart) bool {
 		older := open[p]
 		if len(older) == 0 {
 			return false
@@ -59,7 +59,7 @@ func (f *fanOut) judgeOverlap(ctx context.Context, b *batch) error {
 			left++
 			return true
 		}
-		b.queued = append(b.queued, store.QueuedPart{AccountPart: p, Behind: older[len(older)-1].RunID})
+		b.queued = append(b.queued, ledger.QueuedPart{AccountPart: p, Behind: older[len(older)-1].RunID})
 		return true
 	})
 	if left > 0 {
@@ -72,8 +72,8 @@ func (f *fanOut) judgeOverlap(ctx context.Context, b *batch) error {
 // replaceOlder ends what earlier runs of the task have open of the parts that are about to be sent, if the task says so.
 // It comes after their rows are written: a crash then leaves nothing that has ended without something in its place. What
 // is at work now may go on to its end; its outcome finds the row ended, and the newer pull's claim keeps its figures off.
-func (f *fanOut) replaceOlder(ctx context.Context, b batch, parts []store.AccountPart) error {
-	if f.run.Kind != store.RunOfTick || f.run.Settings.Overlap != task.OverlapReplace || len(parts) == 0 {
+func (f *fanOut) replaceOlder(ctx context.Context, b batch, parts []ledger.AccountPart) error {
+	if f.run.Kind != ledger.RunOfTick || f.run.Settings.Overlap != task.OverlapReplace || len(parts) == 0 {
 		return nil
 	}
 	for range replaceTries {
@@ -85,10 +85,10 @@ func (f *fanOut) replaceOlder(ctx context.Context, b batch, parts []store.Accoun
 		if err != nil {
 			return err
 		}
-		var older []store.Outcome
+		var older []ledger.Outcome
 		for _, p := range parts {
 			for _, o := range open[p] {
-				older = append(older, store.Outcome{
+				older = append(older, ledger.Outcome{
 					Key: o.Key, Delivery: o.Delivery, Attempt: o.Attempt, State: task.Superseded, EndedAt: f.loop.waiting.Now(),
 					ErrorText: fmt.Sprintf("replaced by run %d", f.run.ID),
 				})

@@ -13,7 +13,8 @@ import (
 
 	"adsync/base/broker"
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -21,16 +22,16 @@ import (
 func (t *term) tick(b *bench, taskID int64) int64 {
 	b.t.Helper()
 	now := t.clock.Now()
-	run := store.Run{ID: task.NewRunID(now), TaskID: taskID, Kind: store.RunOfTick, PlannedAt: now}
+	run := ledger.Run{ID: task.NewRunID(now), TaskID: taskID, Kind: ledger.RunOfTick, PlannedAt: now}
 	t.fill(&run, t.tasks.Current().Tasks[taskID], nil)
-	require.NoError(b.t, t.addRuns(b.t.Context(), []store.Run{run}))
+	require.NoError(b.t, t.addRuns(b.t.Context(), []ledger.Run{run}))
 	b.clock.add(time.Minute)
 	return run.ID
 }
 
 func (b *bench) answer(runID, account int64, state task.State) {
 	b.t.Helper()
-	stale, err := b.store.ApplyOutcomes(b.t.Context(), []store.Outcome{{
+	stale, err := b.store.ApplyOutcomes(b.t.Context(), []ledger.Outcome{{
 		Key: task.Key{RunID: runID, AccountID: account, Part: "2026-11-21"}, Delivery: 1, Attempt: 1, State: state,
 		DueAt: b.clock.Now().Add(time.Hour), EndedAt: b.clock.Now(),
 	}})
@@ -112,7 +113,7 @@ func TestFanOut_ReplacesWhatIsOpen(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, due["retrying"], "what was replaced is not tried again")
 
-	stale, err := b.store.ApplyOutcomes(t.Context(), []store.Outcome{{
+	stale, err := b.store.ApplyOutcomes(t.Context(), []ledger.Outcome{{
 		Key: task.Key{RunID: first, AccountID: 1, Part: "2026-11-21"}, Delivery: 1, State: task.Succeeded, EndedAt: b.clock.Now(),
 	}})
 	require.NoError(t, err)
@@ -132,7 +133,7 @@ func TestFanOut_ReplacesAfterACrash(t *testing.T) {
 	first, second := tm.tick(b, id), tm.tick(b, id)
 	require.NoError(t, tm.fan(b, first))
 	run := b.run(second)
-	_, err := b.store.AddSubtasks(t.Context(), tm.lease, second, []store.AccountPart{{AccountID: 1, Part: "2026-11-21"}, {AccountID: 2, Part: "2026-11-21"}}, run.PlannedAt)
+	_, err := b.store.AddSubtasks(t.Context(), tm.lease, second, []ledger.AccountPart{{AccountID: 1, Part: "2026-11-21"}, {AccountID: 2, Part: "2026-11-21"}}, run.PlannedAt)
 	require.NoError(t, err)
 	b.exec(b.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id < 3")
 	require.NoError(t, b.term().fan(b, second))
@@ -202,7 +203,7 @@ func (f *faults) strikes(where string) bool {
 }
 
 // install puts the faults into the store's writes. A write within a transaction that fails undoes the transaction.
-func (f *faults) install(t *testing.T, db *store.DB) {
+func (f *faults) install(t *testing.T, db *sqldb.DB) {
 	t.Helper()
 	raw := db.Writer(t.Context()).Callback().Raw()
 	require.NoError(t, raw.Before("gorm:raw").Register("fault before", func(tx *gorm.DB) {
@@ -243,7 +244,7 @@ type world struct {
 
 const worldAccounts = 7
 
-func (w *world) exec(db *store.DB, sql string, args ...any) {
+func (w *world) exec(db *sqldb.DB, sql string, args ...any) {
 	require.NoError(w.t, db.Writer(context.Background()).Exec(sql, args...).Error)
 }
 
@@ -297,7 +298,7 @@ func (w *world) consume(n int, any bool) {
 		if any {
 			state = rapid.SampledFrom([]task.State{task.Succeeded, task.Failed, task.Retrying, task.Deferred}).Draw(w.t, "outcome")
 		}
-		_, err = w.store.ApplyOutcomes(context.Background(), []store.Outcome{{
+		_, err = w.store.ApplyOutcomes(context.Background(), []ledger.Outcome{{
 			Key: e.Key, Delivery: e.Delivery, Attempt: 1, State: state, EndedAt: w.clock.Now(), DueAt: w.clock.Now().Add(time.Second),
 		}})
 		require.NoError(w.t, err)
@@ -314,7 +315,7 @@ type subtaskRow struct {
 
 func (w *world) rows(runID int64) []subtaskRow {
 	var rows []subtaskRow
-	require.NoError(w.t, w.store.Data.Writer(context.Background()).Raw("SELECT t.account_id, t.state, t.delivery, d.state AS due, d.waits_for FROM "+store.LogTable(runID)+
+	require.NoError(w.t, w.store.Data.Writer(context.Background()).Raw("SELECT t.account_id, t.state, t.delivery, d.state AS due, d.waits_for FROM "+ledger.LogTable(runID)+
 		" t LEFT JOIN subtask_due d ON d.run_id = t.run_id AND d.account_id = t.account_id AND d.part = t.part WHERE t.run_id = ? ORDER BY t.account_id", runID).Scan(&rows).Error)
 	return rows
 }
@@ -408,7 +409,7 @@ func TestFanOut_AnyFaultsAndLeaders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		defer func() { f.t = nil }()
 		f.t = nil
-		for _, table := range []string{"subtask_due", "run", store.LogTable(task.NewRunID(start))} {
+		for _, table := range []string{"subtask_due", "run", ledger.LogTable(task.NewRunID(start))} {
 			require.NoError(t, b.store.Data.Writer(context.Background()).Exec("DELETE FROM "+table).Error)
 		}
 		require.NoError(t, b.store.Config.Writer(context.Background()).Exec("DELETE FROM media_account").Error)
@@ -433,9 +434,9 @@ func TestFanOut_AnyFaultsAndLeaders(t *testing.T) {
 		w.takeover()
 		for n := range 3 {
 			now := b.clock.Now()
-			run := store.Run{ID: task.NewRunID(now), TaskID: tasks[policy], Kind: store.RunOfTick, PlannedAt: now}
+			run := ledger.Run{ID: task.NewRunID(now), TaskID: tasks[policy], Kind: ledger.RunOfTick, PlannedAt: now}
 			w.lead().fill(&run, b.tasks.Current().Tasks[tasks[policy]], nil)
-			require.NoError(t, b.store.AddRuns(context.Background(), w.lead().lease, []store.Run{run}))
+			require.NoError(t, b.store.AddRuns(context.Background(), w.lead().lease, []ledger.Run{run}))
 			b.clock.add(time.Second)
 			w.alwaysIn = w.inScopeNow()
 			f.t, f.left = t, 3*n // the first is fanned out without trouble

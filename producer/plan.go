@@ -12,7 +12,8 @@ import (
 	"adsync/base/day"
 	"adsync/base/failpoint"
 	"adsync/base/lease"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/producer/tasklist"
 )
@@ -53,12 +54,12 @@ type planning struct {
 
 // planStore is the ledger of ticks, and the runs that are made of it.
 type planStore interface {
-	AddTicks(ctx context.Context, l lease.Lease, ticks []store.Tick) error
-	AddRound(ctx context.Context, l lease.Lease, r store.Round) error
-	TicksWithoutRun(ctx context.Context, from int64, limit int) ([]store.Tick, error)
-	AddRuns(ctx context.Context, l lease.Lease, runs []store.Run) error
-	TaskSchedules(ctx context.Context) (map[int64]store.TaskSchedule, error)
-	OpenOrders(ctx context.Context, limit int) ([]store.RunOrder, error)
+	AddTicks(ctx context.Context, l lease.Lease, ticks []ledger.Tick) error
+	AddRound(ctx context.Context, l lease.Lease, r ledger.Round) error
+	TicksWithoutRun(ctx context.Context, from int64, limit int) ([]ledger.Tick, error)
+	AddRuns(ctx context.Context, l lease.Lease, runs []ledger.Run) error
+	TaskSchedules(ctx context.Context) (map[int64]settings.TaskSchedule, error)
+	OpenOrders(ctx context.Context, limit int) ([]ledger.RunOrder, error)
 	TakeOrder(ctx context.Context, l lease.Lease, runID int64, errorText string) error
 	catchUpStore
 	roundStore
@@ -141,7 +142,7 @@ func (p *planning) planTicks(ctx context.Context) error {
 // planDue makes the ticks of the moments that are due.
 func (p *planning) planDue(ctx context.Context, now time.Time) error {
 	recent := now.Add(-catchUpAfter)
-	var ticks []store.Tick
+	var ticks []ledger.Tick
 	var due []*plannedTask
 	for _, e := range p.entries {
 		if e.next.IsZero() || e.next.After(now) || p.isPaused(e.task) {
@@ -154,10 +155,10 @@ func (p *planning) planDue(ctx context.Context, now time.Time) error {
 		}
 		due = append(due, e)
 		for m := e.next; !m.IsZero() && !m.After(now); m = e.task.Schedule.Next(m) {
-			ticks = append(ticks, store.Tick{TaskID: e.task.ID, PlannedAt: m, MadeAt: now})
+			ticks = append(ticks, ledger.Tick{TaskID: e.task.ID, PlannedAt: m, MadeAt: now})
 		}
 	}
-	slices.SortStableFunc(ticks, func(a, b store.Tick) int { return a.PlannedAt.Compare(b.PlannedAt) })
+	slices.SortStableFunc(ticks, func(a, b ledger.Tick) int { return a.PlannedAt.Compare(b.PlannedAt) })
 	if err := p.makeTicks(ctx, ticks, now); err != nil {
 		return err
 	}
@@ -172,14 +173,14 @@ func (p *planning) planDue(ctx context.Context, now time.Time) error {
 
 // makeTicks enters ticks into the ledger, unless they are there, and makes their runs, in the order in which they are
 // given. After an error all of it can be repeated.
-func (p *planning) makeTicks(ctx context.Context, ticks []store.Tick, now time.Time) error {
+func (p *planning) makeTicks(ctx context.Context, ticks []ledger.Tick, now time.Time) error {
 	if len(ticks) == 0 {
 		return nil
 	}
 	p.nameRuns(ticks, now)
 	lowest := ticks[0].RunID
 	// In the order of the ledger's key, like every batch.
-	slices.SortFunc(ticks, func(a, b store.Tick) int {
+	slices.SortFunc(ticks, func(a, b ledger.Tick) int {
 		return cmp.Or(cmp.Compare(a.TaskID, b.TaskID), a.PlannedAt.Compare(b.PlannedAt))
 	})
 	err := p.store.AddTicks(ctx, p.lease, ticks)
@@ -202,14 +203,14 @@ func (p *planning) makeRound(ctx context.Context, taskID int64, answers map[int6
 	if err != nil {
 		return err
 	}
-	ticks := []store.Tick{{TaskID: taskID, PlannedAt: now, MadeAt: now}}
+	ticks := []ledger.Tick{{TaskID: taskID, PlannedAt: now, MadeAt: now}}
 	if len(newest) > 0 && !newest[0].PlannedAt.Before(now) {
 		// The clock stands, or was set back. The ledger has a moment once, and a round is a moment of its own.
 		ticks[0].PlannedAt = newest[0].PlannedAt.Add(time.Millisecond)
 	}
 	p.nameRuns(ticks, now)
 	tick := ticks[0]
-	err = p.store.AddRound(ctx, p.lease, store.Round{Tick: tick, Answers: answers})
+	err = p.store.AddRound(ctx, p.lease, ledger.Round{Tick: tick, Answers: answers})
 	failpoint.Hit("producer.round.added")
 	if err == nil {
 		_, err = p.runsForTicks(ctx, tick.RunID)
@@ -222,7 +223,7 @@ func (p *planning) makeRound(ctx context.Context, taskID int64, answers map[int6
 
 // nameRuns gives ticks their run ids: all different, though thousands may be made within one millisecond, and in their
 // order, after those of the call before, for runs are fanned out by id.
-func (p *planning) nameRuns(ticks []store.Tick, now time.Time) {
+func (p *planning) nameRuns(ticks []ledger.Tick, now time.Time) {
 	if before := task.RunTime(p.newest); !before.Before(now) {
 		now = before.Add(time.Millisecond)
 	}
@@ -249,9 +250,9 @@ func (p *planning) runsForTicks(ctx context.Context, from int64) (left int, err 
 		if err != nil || len(ticks) == 0 {
 			return left, err
 		}
-		var runs []store.Run
+		var runs []ledger.Run
 		for _, tick := range ticks {
-			run := store.Run{ID: tick.RunID, TaskID: tick.TaskID, Kind: store.RunOfTick, PlannedAt: tick.PlannedAt}
+			run := ledger.Run{ID: tick.RunID, TaskID: tick.TaskID, Kind: ledger.RunOfTick, PlannedAt: tick.PlannedAt}
 			switch tk, loaded := list.Tasks[tick.TaskID]; {
 			case loaded:
 				p.fill(&run, tk, nil)
@@ -277,7 +278,7 @@ func (p *planning) runsForTicks(ctx context.Context, from int64) (left int, err 
 	}
 }
 
-func (p *planning) addRuns(ctx context.Context, runs []store.Run) error {
+func (p *planning) addRuns(ctx context.Context, runs []ledger.Run) error {
 	if len(runs) == 0 {
 		return nil
 	}
@@ -289,7 +290,7 @@ func (p *planning) addRuns(ctx context.Context, runs []store.Run) error {
 }
 
 // fill gives a run the task as it is now.
-func (p *planning) fill(run *store.Run, tk *tasklist.Task, order *task.Order) {
+func (p *planning) fill(run *ledger.Run, tk *tasklist.Task, order *task.Order) {
 	run.TaskName, run.Media, run.Handler, run.TaskRevision = tk.Name, tk.Media, tk.Handler, tk.Revision
 	run.Settings, run.Timezone = tk.Settings, tk.Timezone
 	run.Settings.Order = order
@@ -301,7 +302,7 @@ func (p *planning) fill(run *store.Run, tk *tasklist.Task, order *task.Order) {
 }
 
 // fail makes a run that ends before it begins.
-func (p *planning) fail(run *store.Run, state task.RunState, why string) {
+func (p *planning) fail(run *ledger.Run, state task.RunState, why string) {
 	now, none := p.waiting.Now(), int64(0)
 	run.State, run.ErrorText, run.CreatedAt, run.EndedAt, run.Total = state, why, now, now, &none
 }

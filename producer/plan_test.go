@@ -9,7 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -58,10 +59,10 @@ func TestPlanTicks_EachMomentOnce(t *testing.T) {
 	require.Contains(t, b.planned(), "minutely 09:06:00")
 	for _, r := range b.runs() {
 		require.Equal(t, task.RunFanningOut, r.State)
-		require.Equal(t, store.RunOfTick, r.Kind)
+		require.Equal(t, ledger.RunOfTick, r.Kind)
 		ticks, err := b.store.LastTicks(ctx, r.TaskID, 100)
 		require.NoError(t, err)
-		require.True(t, slices.ContainsFunc(ticks, func(tick store.Tick) bool { return tick.RunID == r.ID && tick.PlannedAt.Equal(r.PlannedAt) }))
+		require.True(t, slices.ContainsFunc(ticks, func(tick ledger.Tick) bool { return tick.RunID == r.ID && tick.PlannedAt.Equal(r.PlannedAt) }))
 	}
 }
 
@@ -141,7 +142,7 @@ func TestRepairTicks_MakesTheRunsThatAreMissing(t *testing.T) {
 	bad := b.addTask("bad", "tulip.report", "garbage", nil)
 	tm := b.term()
 	before := start.Add(-2 * repairInterval) // Also what is older than the margin waits for its row.
-	ticks := []store.Tick{
+	ticks := []ledger.Tick{
 		{TaskID: id, PlannedAt: before, RunID: task.NewRunID(before), MadeAt: start},
 		{TaskID: bad, PlannedAt: before, RunID: task.NewRunID(before), MadeAt: start},
 		{TaskID: 999, PlannedAt: before, RunID: task.NewRunID(before), MadeAt: start},
@@ -156,7 +157,7 @@ func TestRepairTicks_MakesTheRunsThatAreMissing(t *testing.T) {
 	require.Equal(t, task.RunCancelled, gone.State)
 	require.Contains(t, gone.ErrorText, "deleted")
 	_, err := b.store.Run(ctx, ticks[1].RunID)
-	require.ErrorIs(t, err, store.ErrNotFound, "its row may be put right")
+	require.ErrorIs(t, err, sqldb.ErrNotFound, "its row may be put right")
 
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = '0 * * * *' WHERE name = 'bad'")
 	require.NoError(t, b.tasks.Reload(ctx))
@@ -229,8 +230,8 @@ func TestRun_OfATickWhoseTaskIsNoMoreWhatItWas(t *testing.T) {
 			id := b.addTask("x", "tulip.report", "*/10 * * * *", nil)
 			tm := b.term()
 			tm.settled(t)
-			tick := store.Tick{TaskID: id, PlannedAt: start.Add(time.Minute), RunID: task.NewRunID(start), MadeAt: start}
-			require.NoError(t, b.store.AddTicks(t.Context(), tm.lease, []store.Tick{tick}))
+			tick := ledger.Tick{TaskID: id, PlannedAt: start.Add(time.Minute), RunID: task.NewRunID(start), MadeAt: start}
+			require.NoError(t, b.store.AddTicks(t.Context(), tm.lease, []ledger.Tick{tick}))
 			b.exec(b.store.Config, tt.change)
 			require.NoError(t, b.term().planRuns(t.Context()))
 			run := b.run(tick.RunID)
@@ -242,7 +243,7 @@ func TestRun_OfATickWhoseTaskIsNoMoreWhatItWas(t *testing.T) {
 
 func TestNameRuns_UniqueAndInOrder(t *testing.T) {
 	t.Parallel()
-	ticks := make([]store.Tick, 20_000) // about 48 pairs of random ids would be the same
+	ticks := make([]ledger.Tick, 20_000) // about 48 pairs of random ids would be the same
 	for i := range ticks {
 		ticks[i].PlannedAt = start.Add(time.Duration(-i) * time.Second)
 	}
@@ -264,7 +265,7 @@ func (b *bench) addTasks(n int, cron string) {
 		for i := first; i <= last; i++ {
 			args = append(args, fmt.Sprint("load.", i), "tulip", "tulip.report", cron)
 		}
-		b.exec(b.store.Config, "INSERT INTO cron_task (name, media, handler, cron) VALUES "+store.Tuples(last-first+1, 4), args...)
+		b.exec(b.store.Config, "INSERT INTO cron_task (name, media, handler, cron) VALUES "+sqldb.Tuples(last-first+1, 4), args...)
 	}
 }
 

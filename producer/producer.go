@@ -19,6 +19,7 @@ import (
 	"adsync/base/lease"
 	"adsync/base/service"
 	"adsync/base/store"
+	"adsync/base/store/leader"
 	"adsync/base/task"
 	"adsync/base/timer"
 	"adsync/base/trace"
@@ -56,7 +57,7 @@ type Watcher interface {
 
 // Store is what a producer reads and writes: each loop names its part of it.
 type Store interface {
-	Leadership() store.Leadership
+	Leadership() leader.Leadership
 	TasksVersion(ctx context.Context) (int64, error)
 	tasklist.Store
 	ledgerStore

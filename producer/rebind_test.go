@@ -10,7 +10,9 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/metric"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/store/results"
+	"adsync/base/store/summaries"
 	"adsync/media"
 	"adsync/media/mediatest/invented"
 	"adsync/upkeep"
@@ -22,25 +24,25 @@ func (b *bench) pulled(account int64, days ...day.Day) {
 	b.t.Helper()
 	for _, report := range []struct {
 		name  string
-		raw   store.RawTable
+		raw   rawtable.Table
 		hours []int
 	}{
-		{"report_daily", store.RawTable{Name: "tulip_report_daily", Shape: store.DailyRows}, []int{0}},
-		{"report_hourly", store.RawTable{Name: "tulip_report_hourly", Shape: store.HourlyRows}, []int{9, 21}},
+		{"report_daily", rawtable.Table{Name: "tulip_report_daily", Shape: rawtable.DailyRows}, []int{0}},
+		{"report_hourly", rawtable.Table{Name: "tulip_report_hourly", Shape: rawtable.HourlyRows}, []int{9, 21}},
 	} {
-		require.NoError(b.t, b.store.EnsureRawTables(b.t.Context(), []store.RawTable{report.raw}))
-		scope := store.Scope{AccountID: account, Media: "tulip", Report: report.name, Level: "account", Days: days}
+		require.NoError(b.t, b.store.EnsureRawTables(b.t.Context(), []rawtable.Table{report.raw}))
+		scope := results.Scope{AccountID: account, Media: "tulip", Report: report.name, Level: "account", Days: days}
 		claim, _, err := b.store.BeginPull(b.t.Context(), scope, fmt.Sprint(report.name, account), 1)
 		require.NoError(b.t, err)
-		var rows []store.ReportRow
+		var rows []results.ReportRow
 		for i, d := range days {
 			for _, hour := range report.hours {
-				row := store.ReportRow{Day: d, Hour: hour, JSON: "{}"}
+				row := results.ReportRow{Day: d, Hour: hour, JSON: "{}"}
 				row.Metrics.Set(metric.Index("cost"), spent(account, i, hour))
 				rows = append(rows, row)
 			}
 		}
-		write := store.ReportWrite{Claim: claim, Raw: report.raw, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true, DirtySummary: true, Hourly: report.name == "report_hourly"}
+		write := results.ReportWrite{Claim: claim, Raw: report.raw, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true, DirtySummary: true, Hourly: report.name == "report_hourly"}
 		_, err = b.store.WriteReport(b.t.Context(), write)
 		require.NoError(b.t, err)
 	}
@@ -93,8 +95,8 @@ func TestRebind_ReachesTheSummariesAndLeavesNoGhost(t *testing.T) {
 	work.Part = "tulip"
 
 	bind := func(account int64, from, to day.Day, game, os string) {
-		_, _, err := b.store.Rebind(ctx, "otto", account, func([]store.Binding) (store.Binding, error) {
-			return store.Binding{From: from, To: to, Game: game, OS: os}, nil
+		_, _, err := b.store.Rebind(ctx, "otto", account, func([]summaries.Binding) (summaries.Binding, error) {
+			return summaries.Binding{From: from, To: to, Game: game, OS: os}, nil
 		})
 		require.NoError(t, err)
 	}
@@ -104,17 +106,17 @@ func TestRebind_ReachesTheSummariesAndLeavesNoGhost(t *testing.T) {
 	}{
 		{"nothing is bound", func() {}},
 		{"two accounts share a game", func() {
-			bind(1, store.FirstBoundDay, store.LastDay, "starfall", "ios")
-			bind(2, store.FirstBoundDay, store.LastDay, "starfall", "ios")
+			bind(1, summaries.FirstBoundDay, summaries.LastDay, "starfall", "ios")
+			bind(2, summaries.FirstBoundDay, summaries.LastDay, "starfall", "ios")
 		}},
-		{"a move from a day on", func() { bind(1, days[2], store.LastDay, "tinyfarm", "ios") }},
-		{"its days are corrected, the os too", func() { bind(1, days[2], store.LastDay, "nightraid", "android") }},
-		{"it is unbound from a day on", func() { bind(1, days[3], store.LastDay, "", "") }},
-		{"it is bound again", func() { bind(1, days[3], store.LastDay, "tinyfarm", "ios") }},
+		{"a move from a day on", func() { bind(1, days[2], summaries.LastDay, "tinyfarm", "ios") }},
+		{"its days are corrected, the os too", func() { bind(1, days[2], summaries.LastDay, "nightraid", "android") }},
+		{"it is unbound from a day on", func() { bind(1, days[3], summaries.LastDay, "", "") }},
+		{"it is bound again", func() { bind(1, days[3], summaries.LastDay, "tinyfarm", "ios") }},
 		{"a day in the middle is corrected", func() { bind(1, days[1], days[1], "tinyfarm", "ios") }},
 		{"the first game was wrong for both", func() {
-			bind(1, store.FirstBoundDay, store.LastDay, "tinyfarm", "pc")
-			bind(2, store.FirstBoundDay, store.LastDay, "nightraid", "pc")
+			bind(1, summaries.FirstBoundDay, summaries.LastDay, "tinyfarm", "pc")
+			bind(2, summaries.FirstBoundDay, summaries.LastDay, "nightraid", "pc")
 		}},
 	} {
 		step.do()
@@ -129,7 +131,7 @@ func TestRebind_ReachesTheSummariesAndLeavesNoGhost(t *testing.T) {
 			require.NoError(t, err)
 			for i, d := range days {
 				game, os := "unassigned", "unknown"
-				if bound, ok := store.BindingOn(bindings, d); ok {
+				if bound, ok := summaries.BindingOn(bindings, d); ok {
 					game, os = bound.Game, bound.OS
 				}
 				daily[summed{d, 0, game, os}] += spent(account, i, 0)

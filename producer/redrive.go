@@ -8,7 +8,8 @@ import (
 
 	"adsync/base/failpoint"
 	"adsync/base/lease"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/media"
 	"adsync/producer/tasklist"
 )
@@ -36,7 +37,7 @@ func (f *fanOut) planRedrive(ctx context.Context) (batch, error) {
 	if f.handler.Target != media.Accounts {
 		// All of them stand under account 0. A limit of 0 means this one account.
 		parts, _, _, err := f.loop.store.MarkedParts(ctx, run.ID, -1, 0)
-		parts = slices.DeleteFunc(parts, func(p store.AccountPart) bool { return p.AccountID != 0 })
+		parts = slices.DeleteFunc(parts, func(p ledger.AccountPart) bool { return p.AccountID != 0 })
 		return f.rest(f.anyDead(parts)), err
 	}
 	parts, through, last, err := f.loop.store.MarkedParts(ctx, run.ID, run.Cursor, f.batch)
@@ -53,14 +54,14 @@ func (f *fanOut) planRedrive(ctx context.Context) (batch, error) {
 }
 
 // anyDead notes in the run that its last batch, if it is the first too, is empty.
-func (f *fanOut) anyDead(parts []store.AccountPart) []store.AccountPart {
+func (f *fanOut) anyDead(parts []ledger.AccountPart) []ledger.AccountPart {
 	if len(parts) == 0 && f.run.Cursor == 0 {
 		f.note = cmp.Or(f.note, "no dead subtask was left to take up")
 	}
 	return parts
 }
 
-func (f *fanOut) withoutParked(ctx context.Context, parts []store.AccountPart) ([]store.AccountPart, error) {
+func (f *fanOut) withoutParked(ctx context.Context, parts []ledger.AccountPart) ([]ledger.AccountPart, error) {
 	var ids []int64
 	for _, p := range parts { // by account
 		if len(ids) == 0 || ids[len(ids)-1] != p.AccountID {
@@ -76,7 +77,7 @@ func (f *fanOut) withoutParked(ctx context.Context, parts []store.AccountPart) (
 		works[a.ID] = true
 	}
 	before := len(parts)
-	parts = slices.DeleteFunc(parts, func(p store.AccountPart) bool { return !works[p.AccountID] })
+	parts = slices.DeleteFunc(parts, func(p ledger.AccountPart) bool { return !works[p.AccountID] })
 	if len(parts) < before {
 		f.note = cmp.Or(f.note, "left out accounts that are parked or gone: their subtasks stay dead")
 	}
@@ -95,7 +96,7 @@ type redrives struct {
 // redriveStore is dead subtasks and their redrives.
 type redriveStore interface {
 	Redrives(ctx context.Context) ([]int64, error)
-	Run(ctx context.Context, id int64) (store.Run, error)
+	Run(ctx context.Context, id int64) (ledger.Run, error)
 	SettleRedrive(ctx context.Context, l lease.Lease, runID int64) error
 	CountDeadByMedia(ctx context.Context) (map[string]int64, error)
 }
@@ -127,7 +128,7 @@ func (r *redrives) settleRedrives(ctx context.Context) error {
 	}
 	for _, id := range runs {
 		run, err := r.store.Run(ctx, id)
-		if err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err != nil && !errors.Is(err, sqldb.ErrNotFound) {
 			return err
 		}
 		if err == nil && run.State.Open() {

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/broker"
-	"adsync/base/store"
+	"adsync/base/store/dead"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -27,7 +28,7 @@ func (b *bench) deadRun(tm *term, taskID int64, o task.Order) int64 {
 // dead returns the keys of all dead subtasks and the runs that they are marked for.
 func (b *bench) dead() map[task.Key]int64 {
 	b.t.Helper()
-	list, _, err := b.store.ListDead(b.t.Context(), task.DeadFilter{}, store.DeadPlace{}, 1000)
+	list, _, err := b.store.ListDead(b.t.Context(), task.DeadFilter{}, dead.DeadPlace{}, 1000)
 	require.NoError(b.t, err)
 	all := map[task.Key]int64{}
 	for _, d := range list {
@@ -37,9 +38,9 @@ func (b *bench) dead() map[task.Key]int64 {
 }
 
 // subtasks returns the accounts and parts of a run, by both.
-func (b *bench) subtasks(runID int64) []store.AccountPart {
+func (b *bench) subtasks(runID int64) []ledger.AccountPart {
 	b.t.Helper()
-	parts, err := b.store.UnsentSubtasks(b.t.Context(), runID, store.AccountRange{After: -1, Through: 1 << 60})
+	parts, err := b.store.UnsentSubtasks(b.t.Context(), runID, ledger.AccountRange{After: -1, Through: 1 << 60})
 	require.NoError(b.t, err)
 	return parts
 }
@@ -71,7 +72,7 @@ func TestRedrive_MakesJustTheDeadSubtasksAgain(t *testing.T) {
 	runID := tm.order(b, id, order)
 	require.NoError(t, tm.fan(b, runID))
 
-	var want []store.AccountPart
+	var want []ledger.AccountPart
 	for _, account := range ids(1, 14) {
 		days := []string{"2026-11-01", "2026-11-02"}
 		switch {
@@ -83,13 +84,13 @@ func TestRedrive_MakesJustTheDeadSubtasksAgain(t *testing.T) {
 			days = []string{"2026-11-02", "2026-11-03"}
 		}
 		for _, d := range days {
-			want = append(want, store.AccountPart{AccountID: account, Part: d})
+			want = append(want, ledger.AccountPart{AccountID: account, Part: d})
 		}
 	}
 	require.Equal(t, want, b.subtasks(runID))
-	var sent []store.AccountPart
+	var sent []ledger.AccountPart
 	for _, e := range b.broker.envelopes(t) {
-		sent = append(sent, store.AccountPart{AccountID: e.AccountID, Part: e.Part})
+		sent = append(sent, ledger.AccountPart{AccountID: e.AccountID, Part: e.Part})
 	}
 	require.Equal(t, want, sent)
 	run := b.run(runID)
@@ -144,9 +145,9 @@ func TestRedrive_OfWorkWithoutAccounts(t *testing.T) {
 	tm := b.term()
 	for id, parts := range map[int64]int{refresh: 13, tidy: 2} {
 		first := b.deadRun(tm, id, task.Order{})
-		want := make([]store.AccountPart, 0, parts)
+		want := make([]ledger.AccountPart, 0, parts)
 		for k := range b.dead() {
-			want = append(want, store.AccountPart{Part: k.Part})
+			want = append(want, ledger.AccountPart{Part: k.Part})
 		}
 		require.Len(t, want, parts)
 		runID := tm.order(b, id, redrive(task.DeadFilter{RunID: first}))
@@ -205,14 +206,14 @@ func TestRedrive_IsContinuedAfterACrashAnywhere(t *testing.T) {
 			b.deadRun(first, id, task.Order{Accounts: ids(1, 13), From: "2026-11-01", To: "2026-11-02"})
 			b.clock.add(time.Minute)
 			b.deadRun(first, id, task.Order{Accounts: ids(1, 13), From: "2026-11-02", To: "2026-11-02"})
-			var want []store.AccountPart
+			var want []ledger.AccountPart
 			for _, account := range ids(1, 13) {
-				want = append(want, store.AccountPart{AccountID: account, Part: "2026-11-01"}, store.AccountPart{AccountID: account, Part: "2026-11-02"})
+				want = append(want, ledger.AccountPart{AccountID: account, Part: "2026-11-01"}, ledger.AccountPart{AccountID: account, Part: "2026-11-02"})
 			}
 			conserved := func(runID int64) {
-				have := map[store.AccountPart]bool{}
+				have := map[ledger.AccountPart]bool{}
 				for k := range b.dead() {
-					have[store.AccountPart{AccountID: k.AccountID, Part: k.Part}] = true
+					have[ledger.AccountPart{AccountID: k.AccountID, Part: k.Part}] = true
 				}
 				for _, p := range b.subtasks(runID) {
 					have[p] = true
@@ -340,7 +341,7 @@ func TestKeepDead_SettlesOnlyRunsThatHaveEnded(t *testing.T) {
 			b.exec(b.store.Data, "UPDATE run SET state = 'partial' WHERE id = ?", runID)
 		}, 5, 0},
 		"a run that was cancelled": {func(b *bench, runID int64) {
-			b.exec(b.store.Data, "UPDATE "+store.LogTable(runID)+" SET state = 'cancelled' WHERE account_id > 6")
+			b.exec(b.store.Data, "UPDATE "+ledger.LogTable(runID)+" SET state = 'cancelled' WHERE account_id > 6")
 			b.exec(b.store.Data, "UPDATE run SET state = 'cancelled' WHERE id = ?", runID)
 		}, 9, 0},
 		"a run that is being fanned out": {func(*bench, int64) {}, 0, 15},
@@ -352,7 +353,7 @@ func TestKeepDead_SettlesOnlyRunsThatHaveEnded(t *testing.T) {
 		}, 5, 0},
 		"a run that is nowhere, nor its log": {func(b *bench, runID int64) {
 			b.exec(b.store.Data, "DELETE FROM run WHERE id = ?", runID)
-			b.exec(b.store.Data, "DROP TABLE "+store.LogTable(runID))
+			b.exec(b.store.Data, "DROP TABLE "+ledger.LogTable(runID))
 		}, 15, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -365,8 +366,8 @@ func TestKeepDead_SettlesOnlyRunsThatHaveEnded(t *testing.T) {
 			runID := tm.order(b, id, redrive(task.DeadFilter{RunID: origin}))
 			b.broker.fail = func(n int) error { return map[int]error{2: errors.New("down")}[n] }
 			require.Error(t, tm.fan(b, runID))
-			b.exec(b.store.Data, "UPDATE "+store.LogTable(runID)+" SET state = 'succeeded' WHERE run_id = ?", runID)
-			b.exec(b.store.Data, "DELETE FROM "+store.LogTable(runID)+" WHERE run_id = ? AND account_id > 10", runID) // never made
+			b.exec(b.store.Data, "UPDATE "+ledger.LogTable(runID)+" SET state = 'succeeded' WHERE run_id = ?", runID)
+			b.exec(b.store.Data, "DELETE FROM "+ledger.LogTable(runID)+" WHERE run_id = ? AND account_id > 10", runID) // never made
 			test.then(b, runID)
 			require.NoError(t, tm.keepDead(t.Context()))
 			free, marked := 0, 0

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/timer"
 )
 
@@ -16,11 +16,11 @@ type releaser struct {
 
 // releaseStore makes due what waits.
 type releaseStore interface {
-	Release(ctx context.Context, ref string, due time.Time, limit int) ([]store.Due, error)
+	Release(ctx context.Context, ref string, due time.Time, limit int) ([]ledger.Due, error)
 }
 
 // lot makes due a lot of what waits for ref, and returns it.
-func (r releaser) lot(ctx context.Context, ref string, due time.Time) ([]store.Due, error) {
+func (r releaser) lot(ctx context.Context, ref string, due time.Time) ([]ledger.Due, error) {
 	list, err := r.store.Release(ctx, ref, due, releaseAtOnce)
 	if err == nil {
 		addToTimer(ctx, r.timer, list)
@@ -29,7 +29,7 @@ func (r releaser) lot(ctx context.Context, ref string, due time.Time) ([]store.D
 }
 
 // addToTimer has the timer, if there is one, tell when subtasks are due.
-func addToTimer(ctx context.Context, t Timer, due []store.Due) {
+func addToTimer(ctx context.Context, t Timer, due []ledger.Due) {
 	if t == nil || len(due) == 0 {
 		return
 	}

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"adsync/base/clock"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/producer/tasklist"
 )
@@ -32,14 +33,14 @@ type roundStore interface {
 	TasksWithOpenTicks(ctx context.Context, taskIDs []int64) (map[int64]bool, error)
 	AnyUnanswered(ctx context.Context, successor, predecessor, from int64) (found bool, next int64, err error)
 	Unanswered(ctx context.Context, successor, predecessor, from int64, limit int) ([]int64, error)
-	LastTicks(ctx context.Context, taskID int64, limit int) ([]store.Tick, error)
+	LastTicks(ctx context.Context, taskID int64, limit int) ([]ledger.Tick, error)
 }
 
 type pair struct{ successor, predecessor int64 }
 
 // sync takes over the tasks of a list. Only runs that were made since the task was told to start after others count:
 // ids hold their time.
-func (r *rounds) sync(list *tasklist.List, schedules map[int64]store.TaskSchedule) {
+func (r *rounds) sync(list *tasklist.List, schedules map[int64]settings.TaskSchedule) {
 	r.tasks, r.since = map[int64]*tasklist.Task{}, map[int64]int64{}
 	from := map[pair]int64{}
 	for id, tk := range list.Tasks {
@@ -58,7 +59,7 @@ func (r *rounds) sync(list *tasklist.List, schedules map[int64]store.TaskSchedul
 }
 
 // lower is told of a tick's run that is made now: it may be older than those that were looked at.
-func (r *rounds) lower(run *store.Run) {
+func (r *rounds) lower(run *ledger.Run) {
 	for p, from := range r.from {
 		if p.predecessor == run.TaskID && run.ID < from && run.ID >= r.since[p.successor] {
 			r.from[p] = run.ID

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -26,8 +26,8 @@ func (t *term) planAll(tb require.TestingT) {
 	require.NoError(tb, t.planRuns(context.Background()))
 }
 
-func (b *bench) runsOf(name string) []store.Run {
-	return slices.DeleteFunc(b.runs(), func(r store.Run) bool { return r.TaskName != name })
+func (b *bench) runsOf(name string) []ledger.Run {
+	return slices.DeleteFunc(b.runs(), func(r ledger.Run) bool { return r.TaskName != name })
 }
 
 // answers returns which runs each round of a task answers, by the id of its run.
@@ -66,7 +66,7 @@ func TestPlanRounds_StartsAfterBothPredecessors(t *testing.T) {
 	rounds := b.runsOf("c")
 	require.Len(t, rounds, 1, "a has ended once, b has ended, and that a runs again does not matter")
 	require.Equal(t, b.clock.Now(), rounds[0].PlannedAt)
-	require.Equal(t, store.RunOfTick, rounds[0].Kind)
+	require.Equal(t, ledger.RunOfTick, rounds[0].Kind)
 	require.Equal(t, map[int64][]int64{rounds[0].ID: {b.runsOf("a")[0].ID, b.runsOf("b")[0].ID}}, b.answers(t, after))
 
 	// While the round is open there is no other; then one answers all that has ended meanwhile.
@@ -192,7 +192,7 @@ func TestPlanRounds_ALeaderEndsInBetween(t *testing.T) {
 	b.exec(b.store.Data, "ALTER TABLE away RENAME TO run")
 	answered := b.runsOf("a")[0].ID
 	now := b.clock.Now()
-	lost := store.Round{Tick: store.Tick{TaskID: after, PlannedAt: now, RunID: task.NewRunID(now), MadeAt: now}, Answers: map[int64][]int64{1: {answered}}}
+	lost := ledger.Round{Tick: ledger.Tick{TaskID: after, PlannedAt: now, RunID: task.NewRunID(now), MadeAt: now}, Answers: map[int64][]int64{1: {answered}}}
 	require.NoError(t, b.store.AddRound(t.Context(), tm.lease, lost))
 	again := lost
 	again.PlannedAt = now.Add(time.Second)
@@ -218,13 +218,13 @@ func TestPlanRounds_AnswersAllOfMany(t *testing.T) {
 	tm.planAll(t)
 	b.clock.add(time.Hour)
 	ended := func(taskID int64, n int) []int64 {
-		runs := make([]store.Run, n)
+		runs := make([]ledger.Run, n)
 		ids := make([]int64, n)
 		b.clock.add(time.Second) // so that ids of two calls differ
 		for i := range runs {
 			ids[i] = task.FirstRunIDAt(b.clock.Now()) + int64(i)
-			runs[i] = store.Run{
-				ID: ids[i], TaskID: taskID, TaskName: "ended", Media: "tulip", Timezone: "UTC", Kind: store.RunOfTick,
+			runs[i] = ledger.Run{
+				ID: ids[i], TaskID: taskID, TaskName: "ended", Media: "tulip", Timezone: "UTC", Kind: ledger.RunOfTick,
 				State: task.RunSucceeded, PlannedAt: b.clock.Now(), CreatedAt: b.clock.Now(),
 			}
 		}
@@ -268,7 +268,7 @@ func TestPlanRounds_ExactOverTakeovers(t *testing.T) {
 			"time goes by":   func(*rapid.T) { b.clock.add(5 * time.Minute) },
 			"another leader": func(*rapid.T) { tm = b.term() },
 			"a run ends": func(t *rapid.T) {
-				open := slices.DeleteFunc(b.runs(), func(r store.Run) bool { return !r.State.Open() })
+				open := slices.DeleteFunc(b.runs(), func(r ledger.Run) bool { return !r.State.Open() })
 				if len(open) == 0 {
 					t.Skip("none is open")
 				}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/producer/tasklist"
 )
 
@@ -33,10 +33,10 @@ func (p *planning) syncSchedules(ctx context.Context, list *tasklist.List, now t
 	if err != nil {
 		return err
 	}
-	var changed []store.TaskSchedule
+	var changed []settings.TaskSchedule
 	put := func(id int64, hash string) {
 		if known[id].Hash != hash {
-			known[id] = store.TaskSchedule{TaskID: id, Hash: hash, Since: now}
+			known[id] = settings.TaskSchedule{TaskID: id, Hash: hash, Since: now}
 			changed = append(changed, known[id])
 		}
 	}

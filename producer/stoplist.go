@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 
 	"adsync/base/clock"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -30,13 +30,13 @@ func (s *stopList) paused(taskID int64, media string) bool {
 }
 
 // ofRun returns the order by which the fan-out of a run is to rest, or nil.
-func (s *stopList) ofRun(run *store.Run) *task.Stop {
+func (s *stopList) ofRun(run *ledger.Run) *task.Stop {
 	return s.list().Find(task.Subject{RunID: run.ID, TaskID: run.TaskID, Media: run.Media}, s.waiting.Now())
 }
 
 // unpaused chooses the runs that no pause holds up now. What is cancelled is left to startFanOuts: it is over in a moment.
-func (s *stopList) unpaused() store.FanOuts {
-	var f store.FanOuts
+func (s *stopList) unpaused() ledger.FanOuts {
+	var f ledger.FanOuts
 	now := s.waiting.Now()
 	for _, stop := range s.list().All() {
 		if stop.Verb != task.Pause || !stop.InForce(now) {

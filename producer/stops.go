@@ -10,7 +10,8 @@ import (
 	"adsync/base/clock"
 	"adsync/base/failpoint"
 	"adsync/base/lease"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/base/telemetry"
 )
@@ -61,14 +62,14 @@ type stopStore interface {
 	Stop(ctx context.Context, id int64) (task.Stop, error)
 	PausesWaitedFor(ctx context.Context) ([]int64, error)
 	MarkCancelled(ctx context.Context, l lease.Lease, stopID int64, runIDs []int64, note string) error
-	Runs(ctx context.Context, ids []int64) ([]store.Run, error)
+	Runs(ctx context.Context, ids []int64) ([]ledger.Run, error)
 	stopEnder
 	fanOutEnder
 }
 
 // stopEnder ends an order, and lists the runs that it takes.
 type stopEnder interface {
-	RunsTaken(ctx context.Context, stop task.Stop) ([]store.StoppedRun, error)
+	RunsTaken(ctx context.Context, stop task.Stop) ([]ledger.StoppedRun, error)
 	EndStop(ctx context.Context, l lease.Lease, id int64, now time.Time) error
 }
 
@@ -182,7 +183,7 @@ func (s *stopOrders) tellStops(ctx context.Context, list []task.Stop) error {
 		}
 		if verb == task.Pause {
 			stop, err := s.store.Stop(ctx, id)
-			if err != nil && !errors.Is(err, store.ErrNotFound) {
+			if err != nil && !errors.Is(err, sqldb.ErrNotFound) {
 				return err
 			}
 			s.logger.Info("a pause has ended", append(about(stop), "lifted_by", stop.EndedBy)...)
@@ -275,7 +276,7 @@ func (s *stopOrders) cutFanOut(ctx context.Context, runID int64, why string) err
 		return err
 	}
 	err := s.store.FinishFanOut(ctx, s.lease, runID, task.RunCancelled, why, s.waiting.Now())
-	if errors.Is(err, store.ErrRunChanged) {
+	if errors.Is(err, ledger.ErrRunChanged) {
 		return nil // It has ended by itself.
 	}
 	return err

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -59,7 +60,7 @@ func id(n int64) string { return strconv.FormatInt(n, 10) }
 // rows returns how many subtasks of a run are in each state.
 func (b *bench) rows(runID int64) map[task.State]int64 {
 	b.t.Helper()
-	rows, err := b.store.Data.Writer(b.t.Context()).Raw("SELECT state, COUNT(*) FROM "+store.LogTable(runID)+" WHERE run_id = ? GROUP BY state", runID).Rows()
+	rows, err := b.store.Data.Writer(b.t.Context()).Raw("SELECT state, COUNT(*) FROM "+ledger.LogTable(runID)+" WHERE run_id = ? GROUP BY state", runID).Rows()
 	require.NoError(b.t, err)
 	defer rows.Close()
 	counts := map[task.State]int64{}
@@ -74,7 +75,7 @@ func (b *bench) rows(runID int64) map[task.State]int64 {
 }
 
 // requireExact checks a run's counts against its rows.
-func (b *bench) requireExact(run store.Run) {
+func (b *bench) requireExact(run ledger.Run) {
 	b.t.Helper()
 	rows := b.rows(run.ID)
 	var total int64
@@ -208,9 +209,9 @@ func TestPause_OfARunLetsTheOthersOfItsTaskPass(t *testing.T) {
 }
 
 // waits defers an account's subtask of a run until something has ended, and for a day at the most.
-func (b *bench) waits(run store.Run, account int64, delivery int, ref string) {
+func (b *bench) waits(run ledger.Run, account int64, delivery int, ref string) {
 	b.t.Helper()
-	stale, err := b.store.ApplyOutcomes(b.t.Context(), []store.Outcome{{
+	stale, err := b.store.ApplyOutcomes(b.t.Context(), []ledger.Outcome{{
 		Key: task.Key{RunID: run.ID, AccountID: account, Part: "2026-11-21"}, Media: "tulip", Lane: run.Settings.Lane, TaskID: run.TaskID,
 		Delivery: delivery, State: task.Deferred, DueAt: b.clock.Now().Add(24 * time.Hour), WaitsFor: ref, EndedAt: b.clock.Now(),
 	}})
@@ -267,13 +268,13 @@ func TestPause_IsReleasedBitByBit(t *testing.T) {
 			if id%100 == 0 {
 				due = soon
 			}
-			args = append(args, 1, id, "p", string(task.Deferred), "tulip", "normal", store.At(due), 1, 0, task.PauseRef(7))
+			args = append(args, 1, id, "p", string(task.Deferred), "tulip", "normal", sqldb.At(due), 1, 0, task.PauseRef(7))
 		}
 		b.exec(b.store.Data, "INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, waits_for) VALUES "+
-			store.Tuples(len(some), 10), args...)
+			sqldb.Tuples(len(some), 10), args...)
 	}
 	released := func() (n int, latest time.Time) {
-		var at store.Time
+		var at sqldb.Time
 		row := b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*), MAX(due_at) FROM subtask_due WHERE waits_for = ''").Row()
 		require.NoError(t, row.Scan(&n, &at))
 		return n, at.Time
@@ -285,7 +286,7 @@ func TestPause_IsReleasedBitByBit(t *testing.T) {
 	require.Equal(t, releaseLots*lot, n, "a pass is to be quick")
 	require.Equal(t, start.Add((releaseLots-1)*releaseSpacing), latest)
 	var late int
-	row := b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM subtask_due WHERE account_id % 100 = 0 AND due_at > ?", store.At(soon)).Row()
+	row := b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM subtask_due WHERE account_id % 100 = 0 AND due_at > ?", sqldb.At(soon)).Row()
 	require.NoError(t, row.Scan(&late))
 	require.Zero(t, late, "none is looked at later than at the end of its time to live")
 
@@ -327,7 +328,7 @@ func TestCancel_CutsAFanOutAndEndsWhatItMade(t *testing.T) {
 			b.clock.add(time.Second)
 			younger := tm.order(b, taskID, task.Order{By: "otto"})
 			b.end(b.run(runID), task.Succeeded)
-			require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE "+store.LogTable(runID)+" SET state = 'waiting' WHERE account_id > 4").Error)
+			require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE "+ledger.LogTable(runID)+" SET state = 'waiting' WHERE account_id > 4").Error)
 			require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE run SET succeeded = 4 WHERE id = ?", runID).Error)
 
 			tm.obey(b)
@@ -365,7 +366,7 @@ func TestCancel_TakesARunWhoseFanOutHasNotBegun(t *testing.T) {
 	taskID := b.addTask("report", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	runID := task.NewRunID(b.clock.Now())
-	require.NoError(t, b.store.AddOrder(t.Context(), store.RunOrder{RunID: runID, TaskID: taskID, Request: task.Order{Scope: task.ScopeAll, By: "otto"}, OrderedAt: b.clock.Now()}))
+	require.NoError(t, b.store.AddOrder(t.Context(), ledger.RunOrder{RunID: runID, TaskID: taskID, Request: task.Order{Scope: task.ScopeAll, By: "otto"}, OrderedAt: b.clock.Now()}))
 	b.stop(task.Cancel, task.StopRun, id(runID), 0)
 	b.clock.add(2 * cancelLinger)
 	tm.obey(b)
@@ -442,7 +443,7 @@ func TestCancel_IsCarriedOnByTheNextLeader(t *testing.T) {
 	require.ErrorIs(t, first.cancelOpen(t.Context()), errStale)
 	require.Equal(t, map[task.State]int64{task.Waiting: 18, task.Cancelled: 12}, b.rows(runID), "one that was deposed changes nothing")
 	second.obey(b)
-	for _, run := range []store.Run{b.run(runID), b.run(cut)} {
+	for _, run := range []ledger.Run{b.run(runID), b.run(cut)} {
 		require.Equal(t, task.RunCancelled, run.State)
 		b.requireExact(run)
 	}
@@ -482,9 +483,9 @@ func TestCancel_AnyInterleaving(t *testing.T) {
 		for range rapid.IntRange(0, 8).Draw(rt, "steps") {
 			switch rapid.SampledFrom([]string{"outcomes", "pump", "takeover", "stops", "cancel", "fan-out"}).Draw(rt, "step") {
 			case "outcomes":
-				var outcomes []store.Outcome
+				var outcomes []ledger.Outcome
 				for range rapid.IntRange(1, 12).Draw(rt, "outcomes") {
-					o := store.Outcome{
+					o := ledger.Outcome{
 						Key:    task.Key{RunID: runID, AccountID: rapid.Int64Range(1, 25).Draw(rt, "account"), Part: "2026-11-21"},
 						TaskID: taskID, Media: "tulip", Lane: "normal", Delivery: rapid.IntRange(1, 3).Draw(rt, "delivery"),
 						State: rapid.SampledFrom([]task.State{task.Succeeded, task.Failed, task.Retrying, task.Deferred, task.Cancelled}).Draw(rt, "state"),
@@ -528,7 +529,7 @@ func TestCancel_AnyInterleaving(t *testing.T) {
 // requireFinal checks that what has ended stays as it ended.
 func (b *bench) requireFinal(runID int64, final map[task.Key]task.State) {
 	b.t.Helper()
-	rows, err := b.store.Data.Writer(b.t.Context()).Raw("SELECT account_id, part, state FROM "+store.LogTable(runID)+" WHERE run_id = ?", runID).Rows()
+	rows, err := b.store.Data.Writer(b.t.Context()).Raw("SELECT account_id, part, state FROM "+ledger.LogTable(runID)+" WHERE run_id = ?", runID).Rows()
 	require.NoError(b.t, err)
 	defer rows.Close()
 	for rows.Next() {

@@ -12,7 +12,7 @@ import (
 	"adsync/base/broker"
 	"adsync/base/clock"
 	"adsync/base/lease"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/producer/brake"
 )
 
@@ -51,11 +51,11 @@ type sweeper struct {
 
 // sweepStore is what waits for messages.
 type sweepStore interface {
-	RunningRuns(ctx context.Context, after int64, limit int) ([]store.RunningRun, error)
-	FirstDeliveries(ctx context.Context, run store.RunningRun, after store.AccountPart, limit int) ([]store.LostSubtask, error)
-	SentRanges(ctx context.Context) ([]store.SentRange, error)
-	SentWithin(ctx context.Context, r store.SentRange, before time.Time, limit int) ([]store.LostSubtask, error)
-	DeferLost(ctx context.Context, l lease.Lease, lost []store.LostSubtask, now time.Time) ([]store.Due, error)
+	RunningRuns(ctx context.Context, after int64, limit int) ([]ledger.RunningRun, error)
+	FirstDeliveries(ctx context.Context, run ledger.RunningRun, after ledger.AccountPart, limit int) ([]ledger.LostSubtask, error)
+	SentRanges(ctx context.Context) ([]ledger.SentRange, error)
+	SentWithin(ctx context.Context, r ledger.SentRange, before time.Time, limit int) ([]ledger.LostSubtask, error)
+	DeferLost(ctx context.Context, l lease.Lease, lost []ledger.LostSubtask, now time.Time) ([]ledger.Due, error)
 }
 
 // Run sweeps until ctx ends.
@@ -123,7 +123,7 @@ func judge(offset int64, partitions map[int]broker.PartitionOffsets, partition i
 }
 
 // judgeRun judges all first deliveries of a run: passed or missing only if that is so on every partition.
-func judgeRun(offsets store.Offsets, partitions map[int]broker.PartitionOffsets) verdict {
+func judgeRun(offsets ledger.Offsets, partitions map[int]broker.PartitionOffsets) verdict {
 	all := passed
 	for partition, highest := range offsets {
 		switch judge(highest, partitions, partition) {
@@ -148,16 +148,16 @@ func (s *sweeper) sure(what any, v verdict) bool {
 
 // sweepFirst judges the first deliveries of runs whose fan-out has ended.
 func (s *sweeper) sweepFirst(ctx context.Context) error {
-	byLane := map[store.LaneName][]store.RunningRun{}
+	byLane := map[ledger.LaneName][]ledger.RunningRun{}
 	open := map[int64]bool{}
-	oldest := map[store.LaneName]time.Time{}
+	oldest := map[ledger.LaneName]time.Time{}
 	for after := int64(0); ; {
 		runs, err := s.store.RunningRuns(ctx, after, sweepRuns)
 		if err != nil {
 			return err
 		}
 		for _, run := range runs {
-			name := store.LaneName{Media: run.Media, Lane: run.Lane}
+			name := ledger.LaneName{Media: run.Media, Lane: run.Lane}
 			open[run.ID] = true
 			if at, ok := oldest[name]; !ok || run.CreatedAt.Before(at) {
 				oldest[name] = run.CreatedAt
@@ -182,7 +182,7 @@ func (s *sweeper) sweepFirst(ctx context.Context) error {
 }
 
 // tellOldest tells the age of the oldest run of each lane, which is all that age is good for.
-func (s *sweeper) tellOldest(oldest map[store.LaneName]time.Time) {
+func (s *sweeper) tellOldest(oldest map[ledger.LaneName]time.Time) {
 	s.metrics.oldestRun.Reset()
 	now := s.waiting.Now()
 	for name, at := range oldest {
@@ -191,7 +191,7 @@ func (s *sweeper) tellOldest(oldest map[store.LaneName]time.Time) {
 	}
 }
 
-func (s *sweeper) sweepLane(ctx context.Context, name store.LaneName, runs []store.RunningRun) error {
+func (s *sweeper) sweepLane(ctx context.Context, name ledger.LaneName, runs []ledger.RunningRun) error {
 	partitions, err := s.partitions(ctx, name)
 	if err != nil {
 		return err
@@ -209,7 +209,7 @@ func (s *sweeper) sweepLane(ctx context.Context, name store.LaneName, runs []sto
 }
 
 // partitions reads where a lane's logs and their group are, by partition.
-func (s *sweeper) partitions(ctx context.Context, name store.LaneName) (map[int]broker.PartitionOffsets, error) {
+func (s *sweeper) partitions(ctx context.Context, name ledger.LaneName) (map[int]broker.PartitionOffsets, error) {
 	offsets, err := s.broker.Offsets(ctx, s.broker.GroupName(name.Media, name.Lane), s.broker.TopicName(name.Media, name.Lane))
 	if err != nil {
 		return nil, err
@@ -222,12 +222,12 @@ func (s *sweeper) partitions(ctx context.Context, name store.LaneName) (map[int]
 }
 
 // sweepRun sends what of a run still waits for its first delivery.
-func (s *sweeper) sweepRun(ctx context.Context, run store.RunningRun) error {
+func (s *sweeper) sweepRun(ctx context.Context, run ledger.RunningRun) error {
 	n := 0
 	defer func() {
 		s.swept.add(&s.swept.runs, n, fmt.Sprintf("run %d of %s in %s:%s", run.ID, run.TaskName, run.Media, run.Lane))
 	}()
-	for after := (store.AccountPart{AccountID: -1}); ctx.Err() == nil; {
+	for after := (ledger.AccountPart{AccountID: -1}); ctx.Err() == nil; {
 		lost, err := s.store.FirstDeliveries(ctx, run, after, sweepAtOnce)
 		if err != nil {
 			return err
@@ -238,13 +238,13 @@ func (s *sweeper) sweepRun(ctx context.Context, run store.RunningRun) error {
 			return err
 		}
 		last := lost[len(lost)-1]
-		after = store.AccountPart{AccountID: last.AccountID, Part: last.Part}
+		after = ledger.AccountPart{AccountID: last.AccountID, Part: last.Part}
 	}
 	return ctx.Err()
 }
 
 // deferLost makes lost subtasks due now, and tells the timer.
-func (s *sweeper) deferLost(ctx context.Context, lost []store.LostSubtask) (int, error) {
+func (s *sweeper) deferLost(ctx context.Context, lost []ledger.LostSubtask) (int, error) {
 	if len(lost) == 0 {
 		return 0, nil
 	}
@@ -263,7 +263,7 @@ func (s *sweeper) sweepSent(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	byLane := map[store.LaneName][]store.SentRange{}
+	byLane := map[ledger.LaneName][]ledger.SentRange{}
 	for _, r := range ranges {
 		byLane[r.Lane] = append(byLane[r.Lane], r)
 	}
@@ -282,7 +282,7 @@ func (s *sweeper) sweepSent(ctx context.Context) error {
 }
 
 // sweepRange sends what of a partition was sent before and is lost. A range of places is cut where the verdict changes.
-func (s *sweeper) sweepRange(ctx context.Context, r store.SentRange, partitions map[int]broker.PartitionOffsets) error {
+func (s *sweeper) sweepRange(ctx context.Context, r ledger.SentRange, partitions map[int]broker.PartitionOffsets) error {
 	cuts := []int64{r.Lowest}
 	p := partitions[r.Partition]
 	for _, at := range []int64{p.Start, p.Committed, p.End} {
@@ -323,7 +323,7 @@ type sentPlace struct {
 	partition int
 }
 
-func (s *sweeper) sweepPlaces(ctx context.Context, r store.SentRange, before time.Time) (n int, err error) {
+func (s *sweeper) sweepPlaces(ctx context.Context, r ledger.SentRange, before time.Time) (n int, err error) {
 	for ctx.Err() == nil {
 		lost, err := s.store.SentWithin(ctx, r, before, sweepAtOnce)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"adsync/base/broker"
 	"adsync/base/broker/brokertest"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -39,8 +40,8 @@ func (c *careless) take(ctx context.Context, d *broker.Delivery) {
 		return
 	}
 	if !c.loses(e.AccountID, e.Delivery) {
-		outcome := store.Outcome{Key: e.Key, Delivery: e.Delivery, State: task.Succeeded, EndedAt: start}
-		if _, err := c.store.ApplyOutcomes(ctx, []store.Outcome{outcome}); err != nil {
+		outcome := ledger.Outcome{Key: e.Key, Delivery: e.Delivery, State: task.Succeeded, EndedAt: start}
+		if _, err := c.store.ApplyOutcomes(ctx, []ledger.Outcome{outcome}); err != nil {
 			d.Abandon()
 			return
 		}
@@ -121,5 +122,5 @@ func TestSweep_OnKafka(t *testing.T) {
 
 	require.NoError(t, tm.watchLanes(ctx))
 	require.Empty(t, tm.brakes.HeldLanes())
-	require.True(t, tm.brakes.Known()[store.LaneName{Media: "tulip", Lane: "normal"}])
+	require.True(t, tm.brakes.Known()[ledger.LaneName{Media: "tulip", Lane: "normal"}])
 }

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"adsync/base/broker"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -22,7 +22,7 @@ const sweptTopic = "t.tulip.normal"
 
 // sweeping is a run of six subtasks that is fanned out: the messages of accounts 3 and 6 are in partition 0 at 2 and 5,
 // of 1 and 4 in partition 1 at 0 and 3, of 2 and 5 in partition 2 at 1 and 4.
-func sweeping(t *testing.T) (*bench, *term, store.Run) {
+func sweeping(t *testing.T) (*bench, *term, ledger.Run) {
 	t.Helper()
 	b := setup(t)
 	b.addAccounts(6)
@@ -31,7 +31,7 @@ func sweeping(t *testing.T) (*bench, *term, store.Run) {
 	runID := tm.order(b, id, task.Order{})
 	require.NoError(t, tm.fan(b, runID))
 	run := b.run(runID)
-	require.Equal(t, store.Offsets{0: 5, 1: 3, 2: 4}, run.Offsets)
+	require.Equal(t, ledger.Offsets{0: 5, 1: 3, 2: 4}, run.Offsets)
 	b.broker.log = nil
 	b.broker.offsets = map[string][]broker.PartitionOffsets{}
 	return b, tm, run
@@ -49,7 +49,7 @@ func at(start, committed, end int64) broker.PartitionOffsets {
 	return broker.PartitionOffsets{Start: start, Committed: committed, End: end}
 }
 
-func dayKey(run store.Run, account int64) task.Key {
+func dayKey(run ledger.Run, account int64) task.Key {
 	return task.Key{RunID: run.ID, AccountID: account, Part: "2026-11-21"}
 }
 
@@ -69,7 +69,7 @@ func TestSweep_SendsAgainWhatTheGroupHasPassed(t *testing.T) {
 	t.Parallel()
 	b, tm, run := sweeping(t)
 	ctx := t.Context()
-	_, err := b.store.ApplyOutcomes(ctx, []store.Outcome{
+	_, err := b.store.ApplyOutcomes(ctx, []ledger.Outcome{
 		{Key: dayKey(run, 1), Delivery: 1, State: task.Succeeded, EndedAt: start},
 		{Key: dayKey(run, 2), Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: start.Add(time.Hour), EndedAt: start},
 	})
@@ -83,12 +83,12 @@ func TestSweep_SendsAgainWhatTheGroupHasPassed(t *testing.T) {
 	require.Equal(t, 4.0, testutil.ToFloat64(tm.metrics.swept.WithLabelValues("tulip", "normal")))
 
 	// A late outcome of the delivery that seemed lost is stale and changes nothing.
-	stale, err := b.store.ApplyOutcomes(ctx, []store.Outcome{{Key: dayKey(run, 3), Delivery: 1, State: task.Failed, EndedAt: start}})
+	stale, err := b.store.ApplyOutcomes(ctx, []ledger.Outcome{{Key: dayKey(run, 3), Delivery: 1, State: task.Failed, EndedAt: start}})
 	require.NoError(t, err)
 	require.Equal(t, 1, stale)
 	states, err := b.store.SubtaskStates(ctx, []task.Key{dayKey(run, 3)})
 	require.NoError(t, err)
-	require.Equal(t, store.SubtaskStatus{State: task.Waiting, Delivery: 2}, states[dayKey(run, 3)])
+	require.Equal(t, ledger.SubtaskStatus{State: task.Waiting, Delivery: 2}, states[dayKey(run, 3)])
 
 	looks := b.broker.looks
 	b.exec(b.store.Data, "UPDATE subtask_due SET state = 'retrying', topic = '', topic_offset = -1, due_at = '2030-01-01 00:00:00.000'")
@@ -209,7 +209,7 @@ func TestSweep_LaterDeliveriesAreJudgedByTheirOwnPlace(t *testing.T) {
 	require.Equal(t, 3, delivery(1))
 	require.Equal(t, 2, delivery(4), "it is still to come")
 	// Its outcome has come, though it is passed.
-	_, err := b.store.ApplyOutcomes(ctx, []store.Outcome{{Key: dayKey(run, 4), Delivery: 2, State: task.Succeeded, EndedAt: start}})
+	_, err := b.store.ApplyOutcomes(ctx, []ledger.Outcome{{Key: dayKey(run, 4), Delivery: 2, State: task.Succeeded, EndedAt: start}})
 	require.NoError(t, err)
 	// Partition 2 begins after the place of 2, and that of 5; partition 0 ends before the place of 6.
 	b.log(at(0, -1, 3), at(0, 4, 4), at(5, -1, 9))
@@ -282,7 +282,7 @@ func TestSweep_GoesThroughMoreSubtasksThanABatch(t *testing.T) {
 func TestSweep_GoesThroughMoreRunsThanAPage(t *testing.T) {
 	t.Parallel()
 	b, tm, run := sweeping(t)
-	older := make([]store.Run, sweepRuns)
+	older := make([]ledger.Run, sweepRuns)
 	for i := range older {
 		older[i] = run
 		older[i].ID = run.ID - int64(1+i)

@@ -7,7 +7,7 @@ import (
 
 	"adsync/base/config"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 )
 
@@ -57,6 +57,6 @@ func (p *Producer) Reload(ctx context.Context) error {
 
 // CheckTask tells what would be wrong with the row of an id if cron_task and lane held these rows: it is what loads them that
 // judges.
-func (p *Producer) CheckTask(ctx context.Context, id int64, rows []store.TaskRow, lanes []store.Lane) ([]*config.FieldError, error) {
+func (p *Producer) CheckTask(ctx context.Context, id int64, rows []settings.TaskRow, lanes []settings.Lane) ([]*config.FieldError, error) {
 	return p.tasks.Check(ctx, id, rows, lanes)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 )
 
 func (b *bench) reload() map[string]Task {
@@ -120,7 +120,7 @@ func TestReload_LastGoodRowsOutliveAllProducers(t *testing.T) {
 	old := tm
 	b.term()
 	old.goodVersion = -1
-	old.goodRows = map[int64]store.TaskRow{1: {}}
-	old.tasks.Current().Good[1] = store.TaskRow{ID: 1, Revision: "1"}
+	old.goodRows = map[int64]settings.TaskRow{1: {}}
+	old.tasks.Current().Good[1] = settings.TaskRow{ID: 1, Revision: "1"}
 	require.ErrorIs(t, old.keepGoodRows(ctx), errStale)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/producer/tasklist"
 )
 
@@ -39,9 +39,9 @@ func TestTroubles_TellsWhatLasts(t *testing.T) {
 // noTasks is a store without tasks.
 type noTasks struct{ tasklist.Store }
 
-func (noTasks) TaskRows(context.Context) ([]store.TaskRow, error) { return nil, nil }
+func (noTasks) TaskRows(context.Context) ([]settings.TaskRow, error) { return nil, nil }
 
-func (noTasks) Lanes(context.Context) ([]store.Lane, error) { return nil, nil }
+func (noTasks) Lanes(context.Context) ([]settings.Lane, error) { return nil, nil }
 
 func TestReady_TellsOfTasksThatAreNotLoaded(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/lease"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/producer/tasklist"
 )
@@ -27,14 +27,14 @@ type upkeepLoop struct {
 	metrics *metrics
 
 	// What is known to be in task_good: its rows, and the version of the task list that they were taken from.
-	goodRows    map[int64]store.TaskRow
+	goodRows    map[int64]settings.TaskRow
 	goodVersion int
 }
 
 // upkeepStore is the last good rows, and what is counted.
 type upkeepStore interface {
-	GoodTaskRows(ctx context.Context) (map[int64]store.TaskRow, error)
-	PutGoodTaskRows(ctx context.Context, l lease.Lease, good []store.TaskRow, gone []int64, now time.Time) error
+	GoodTaskRows(ctx context.Context) (map[int64]settings.TaskRow, error)
+	PutGoodTaskRows(ctx context.Context, l lease.Lease, good []settings.TaskRow, gone []int64, now time.Time) error
 	CountConfirmedDifferences(ctx context.Context) (map[string]int64, error)
 	CountDue(ctx context.Context) (map[string]int64, error)
 	CountRunsInState(ctx context.Context, state task.RunState) (int64, error)

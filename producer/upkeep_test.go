@@ -14,7 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 )
 
@@ -79,7 +80,7 @@ func TestKeepDifferences_TellsWhatStays(t *testing.T) {
 	tm := b.term()
 	const row = "INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, last_seen_at, confirmed_at, state)" +
 		" VALUES (?, '2026-11-20', 'adgroup', 'cost', 'tulip', 2, 1, ?, ?, ?, ?)"
-	at := store.At(start)
+	at := sqldb.At(start)
 	b.exec(b.store.Data, row, 1, at, at, at, "open")
 	b.exec(b.store.Data, row, 2, at, at, nil, "open")
 	b.exec(b.store.Data, row, 3, at, at, at, "mended")
@@ -99,16 +100,16 @@ func TestKeepUp_DoesEachOfItsParts(t *testing.T) {
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = '@hourly'")
 	tm.lookedAt = time.Time{}
 	b.exec(b.store.Data, `INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)
-VALUES (1, 1, 'a', ?, 'tulip', 5, 'invalid', 'x', 'x', ?)`, id, store.At(start))
+VALUES (1, 1, 'a', ?, 'tulip', 5, 'invalid', 'x', 'x', ?)`, id, sqldb.At(start))
 	b.exec(b.store.Data, "INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, last_seen_at, confirmed_at, state)"+
-		" VALUES (1, '2026-11-20', 'adgroup', 'cost', 'tulip', 2, 1, ?, ?, ?, 'open')", store.At(start), store.At(start), store.At(start))
+		" VALUES (1, '2026-11-20', 'adgroup', 'cost', 'tulip', 2, 1, ?, ?, ?, 'open')", sqldb.At(start), sqldb.At(start), sqldb.At(start))
 	require.NoError(t, tm.keepUp(t.Context()))
 	require.Equal(t, 1.0, testutil.ToFloat64(b.metrics.dead.WithLabelValues("tulip")))
 	require.Equal(t, 1.0, testutil.ToFloat64(b.metrics.differing.WithLabelValues("tulip")))
 	good, err := b.store.GoodTaskRows(t.Context())
 	require.NoError(t, err)
 	require.Contains(t, good, id)
-	edits, err := b.store.ListAudit(t.Context(), store.AuditFilter{Limit: 10})
+	edits, err := b.store.ListAudit(t.Context(), settings.AuditFilter{Limit: 10})
 	require.NoError(t, err)
 	require.NotEmpty(t, edits)
 	require.Contains(t, edits[0].After, "@hourly")

@@ -12,6 +12,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/engine"
@@ -23,10 +24,10 @@ import (
 // requireOwnDaysAndMoney wants the rows of accounts abroad to be of their own zone and currency, and those of others of theirs.
 func requireOwnDaysAndMoney(t *testing.T, dir string) {
 	t.Helper()
-	file := func(name string) store.Database {
-		return store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, name)), MaxOpenConns: 1}
+	file := func(name string) sqldb.Database {
+		return sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(filepath.Join(dir, name)), MaxOpenConns: 1}
 	}
-	s, err := store.Open(t.Context(), store.Config{Config: file("config.db"), Data: file("data.db")}, options("", nil).Logger)
+	s, err := store.Open(t.Context(), sqldb.Config{Config: file("config.db"), Data: file("data.db")}, options("", nil).Logger)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	for _, table := range []string{"report_daily", "report_hourly", "summary_daily", "summary_hourly"} {
@@ -79,7 +80,7 @@ func TestWatcher_EveryAccountHasItsOwnToday(t *testing.T) {
 				at = pulled.Add(-3 * time.Hour)
 			}
 			require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
-				" VALUES (?, 'report_hourly', 'account', ?, ?, ?, 'complete', '', '')", a.ID, d, a.Media, store.At(at)).Error)
+				" VALUES (?, 'report_hourly', 'account', ?, ?, ?, 'complete', '', '')", a.ID, d, a.Media, sqldb.At(at)).Error)
 		}
 	}
 	require.Equal(t, map[day.Day]int{"2026-11-20": ofEach(2), "2026-11-21": ofEach(2)}, days)

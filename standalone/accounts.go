@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"adsync/base/day"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/results"
 )
 
 // AccountsReport is how the bound accounts stand when everything was pulled.
@@ -44,7 +46,7 @@ func readAccounts(ctx context.Context, s *store.Store, world, since time.Time) (
 		Day       day.Day
 	}
 	const query = "SELECT account_id, day FROM coverage WHERE report = 'report_daily' AND level = 'account' AND state = ? AND pulled_at >= ?"
-	if err := s.Data.Writer(ctx).Raw(query, store.Complete, store.At(since)).Scan(&pulled).Error; err != nil {
+	if err := s.Data.Writer(ctx).Raw(query, results.Complete, sqldb.At(since)).Scan(&pulled).Error; err != nil {
 		return report, fmt.Errorf("read coverage: %w", err)
 	}
 	newest := make(map[int64]day.Day, len(pulled))

@@ -13,7 +13,9 @@ import (
 	"adsync/base/day"
 	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/media/token"
 	"adsync/standalone/verify"
 
@@ -117,7 +119,7 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 	for _, g := range games {
 		rows = append(rows, []any{g.code, g.name})
 	}
-	if err := s.Config.Upsert(s.Config.Writer(ctx), store.Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}}, rows); err != nil {
+	if err := s.Config.Upsert(s.Config.Writer(ctx), sqldb.Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}}, rows); err != nil {
 		return false, err
 	}
 	if err := bindLimits(ctx, s, address); err != nil {
@@ -135,7 +137,7 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 				return false, err
 			}
 			for _, l := range app.Logins {
-				id, err := token.PutLogin(ctx, s, box, store.Token{
+				id, err := token.PutLogin(ctx, s, box, settings.Token{
 					// As an authorisation names it: one that is made later is of the same login.
 					Media: name, AppID: app.AppID, Login: l.UserID, Name: l.UserName, AccessExpires: l.AccessExpiresAt, RefreshExpires: l.RefreshExpiresAt,
 				}, secret.NewText(l.AccessToken), secret.NewText(l.RefreshToken))
@@ -151,7 +153,7 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 		}
 	}
 	// Last: it says that the rest is there.
-	err = s.Config.Upsert(s.Config.Writer(ctx), store.Table{
+	err = s.Config.Upsert(s.Config.Writer(ctx), sqldb.Table{
 		Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"},
 	}, bindings)
 	return err == nil, err
@@ -196,9 +198,9 @@ func LimitOf(r limit.Rule) grant.Rule {
 }
 
 func bindAccounts(ctx context.Context, s *store.Store, platform string, tokenID int64, externalIDs []string, homes map[string]verify.Home) ([][]any, error) {
-	found := make([]store.Account, len(externalIDs))
+	found := make([]settings.Account, len(externalIDs))
 	for i, id := range externalIDs {
-		found[i] = store.Account{ExternalID: id, Timezone: homes[id].Timezone, Currency: homes[id].Currency}
+		found[i] = settings.Account{ExternalID: id, Timezone: homes[id].Timezone, Currency: homes[id].Currency}
 	}
 	ids, err := s.PutAccounts(ctx, platform, tokenID, found)
 	if err != nil {

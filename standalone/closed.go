@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 )
 
 // accountFrozen is an account that its platform closes for a while.
@@ -93,7 +93,7 @@ func (p *story) otherAccount(ctx context.Context, media string) (externalID stri
 	for _, s := range sums {
 		impressions[s.AccountID] = s.Impressions
 	}
-	best, most := store.Account{}, int64(-1)
+	best, most := settings.Account{}, int64(-1)
 	for _, externalID := range ids {
 		if a := accounts[externalID]; impressions[a.ID] > most {
 			best, most = a, impressions[a.ID]

@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/simulator/night"
 )
 
@@ -98,7 +100,7 @@ func emptyYesterday(media string) event {
 			id, err := p.accountID(ctx, media, externalID)
 			return func(ctx context.Context) (n int64, err error) {
 				const query = "SELECT COUNT(*) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND day = ? AND state = ?"
-				err = p.stack.store.Data.Writer(ctx).Raw(query, id, yesterday, store.Suspect).Row().Scan(&n)
+				err = p.stack.store.Data.Writer(ctx).Raw(query, id, yesterday, results.Suspect).Row().Scan(&n)
 				return n, err
 			}, err
 		}}
@@ -200,7 +202,7 @@ func editedLate(platforms []night.Platform) event {
 				}
 				counts = append(counts, func(ctx context.Context) (n int64, err error) {
 					query := "SELECT COUNT(*) FROM " + list.Ads + " WHERE account_id = ? AND " + list.Modified + " = ?"
-					err = data.Writer(ctx).Raw(query, id, store.At(told)).Row().Scan(&n)
+					err = data.Writer(ctx).Raw(query, id, sqldb.At(told)).Row().Scan(&n)
 					return n, err
 				})
 			}
@@ -283,7 +285,7 @@ func rebound(media string) event {
 			if next == before {
 				next = games[1].code
 			}
-			table := store.Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}
+			table := sqldb.Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}
 			err = s.Config.Upsert(s.Config.Writer(ctx), table, [][]any{{id, day.Day("2020-01-01"), day.Day("9999-12-31"), next, systems[0]}})
 			return func(ctx context.Context) (n int64, err error) {
 				err = s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM binding_applied WHERE account_id = ? AND game = ?", id, next).Row().Scan(&n)
@@ -324,7 +326,7 @@ func metricRetired(media, field string) event {
 			return func(ctx context.Context) (n int64, err error) {
 				fields, err := p.stack.store.ReportFields(ctx, media)
 				for _, f := range fields {
-					if f.State == store.FieldRetired {
+					if f.State == settings.FieldRetired {
 						n++ // A report at a level.
 					}
 				}

@@ -18,6 +18,7 @@ import (
 	"adsync/base/metric"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/engine"
 	"adsync/media"
 	"adsync/media/client"
@@ -88,7 +89,7 @@ func (l *live) bind(ctx context.Context, s *store.Store, box *secret.Box) (err e
 		return err
 	}
 	// What was changed there since holds.
-	if !slices.ContainsFunc(rows, func(r store.LimitRow) bool { return r.Media == l.Media }) {
+	if !slices.ContainsFunc(rows, func(r settings.LimitRow) bool { return r.Media == l.Media }) {
 		for _, rule := range l.platform.Limits() {
 			rule.Share = liveShare
 			if err := s.AddRateLimit(ctx, rule); err != nil {
@@ -242,7 +243,7 @@ func (r *liveRun) meet(ctx context.Context, totals media.Report) error {
 		}
 		return err
 	}
-	ids, err := r.store.PutAccounts(ctx, r.Media, r.tokenID, []store.Account{{
+	ids, err := r.store.PutAccounts(ctx, r.Media, r.tokenID, []settings.Account{{
 		ExternalID: r.Account, Name: found.Name, Timezone: found.Timezone, Currency: found.Currency,
 	}})
 	r.account.ID = ids[r.Account]
@@ -346,7 +347,7 @@ func (r *liveRun) refused(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if row.State != store.TokenOK {
+	if row.State != settings.TokenOK {
 		return r.refusal(row.StateReason)
 	}
 	if r.account.ID == 0 {

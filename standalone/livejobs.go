@@ -10,7 +10,9 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/plural"
-	"adsync/base/store"
+	"adsync/base/store/dead"
+	"adsync/base/store/ledger"
+	"adsync/base/store/results"
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/producer"
@@ -73,7 +75,7 @@ func (r *liveRun) run(ctx context.Context, jobs []liveJob, from, to day.Day) err
 			request.From, request.To = from, to
 		}
 		id := task.NewRunID(now)
-		if err := r.store.AddOrder(ctx, store.RunOrder{RunID: id, TaskID: job.taskID, Request: request, OrderedAt: now}); err != nil {
+		if err := r.store.AddOrder(ctx, ledger.RunOrder{RunID: id, TaskID: job.taskID, Request: request, OrderedAt: now}); err != nil {
 			return err
 		}
 		ids, r.ordered = append(ids, id), append(r.ordered, id)
@@ -81,7 +83,7 @@ func (r *liveRun) run(ctx context.Context, jobs []liveJob, from, to day.Day) err
 	watched, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	looked := clock.Mark()
-	runs, err := waitForRuns(watched, r.store, ids, func(runs []store.Run) {
+	runs, err := waitForRuns(watched, r.store, ids, func(runs []ledger.Run) {
 		if clock.Since(looked) < lookInterval {
 			return
 		}
@@ -111,7 +113,7 @@ func (r *liveRun) run(ctx context.Context, jobs []liveJob, from, to day.Day) err
 const lookInterval = time.Second
 
 // look shows how far the runs are; the last look is shown in any case. Its error ends the waiting: the token is refused.
-func (r *liveRun) look(ctx context.Context, runs []store.Run, last bool) error {
+func (r *liveRun) look(ctx context.Context, runs []ledger.Run, last bool) error {
 	if err := r.refused(ctx); err != nil {
 		return err
 	}
@@ -143,10 +145,10 @@ func (r *liveRun) look(ctx context.Context, runs []store.Run, last bool) error {
 }
 
 // daysDone counts the days of which every report is whole.
-func (r *liveRun) daysDone(covered []store.Coverage) int {
+func (r *liveRun) daysDone(covered []results.Coverage) int {
 	whole := map[day.Day]int{}
 	for _, c := range covered {
-		if c.State == store.Complete && slices.Contains(r.ordered, c.RunID) && c.Day >= r.report.From && c.Day <= r.report.To {
+		if c.State == results.Complete && slices.Contains(r.ordered, c.RunID) && c.Day >= r.report.From && c.Day <= r.report.To {
 			whole[c.Day]++
 		}
 	}
@@ -160,9 +162,9 @@ func (r *liveRun) daysDone(covered []store.Coverage) int {
 }
 
 // whyFailed tells what became of a run that did not succeed.
-func (r *liveRun) whyFailed(ctx context.Context, run store.Run) string {
+func (r *liveRun) whyFailed(ctx context.Context, run ledger.Run) string {
 	reason := run.ErrorText
-	if died, _, err := r.store.ListDead(ctx, task.DeadFilter{RunID: run.ID}, store.DeadPlace{}, 1); err == nil && len(died) > 0 {
+	if died, _, err := r.store.ListDead(ctx, task.DeadFilter{RunID: run.ID}, dead.DeadPlace{}, 1); err == nil && len(died) > 0 {
 		reason = died[0].Part + ": " + died[0].ErrorText
 	}
 	return fmt.Sprintf("%s %s: %s", run.TaskName, run.State, reason)

@@ -14,6 +14,7 @@ import (
 
 	"adsync/base/plural"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/producer"
 	"adsync/standalone/verify"
@@ -172,7 +173,7 @@ func orderTasks(ctx context.Context, s *store.Store, tasks []producer.Task, now 
 			continue
 		}
 		id := task.NewRunID(now)
-		if err := s.AddOrder(ctx, store.RunOrder{RunID: id, TaskID: row.ID, Request: task.Order{Scope: task.ScopeAll, By: by}, OrderedAt: now}); err != nil {
+		if err := s.AddOrder(ctx, ledger.RunOrder{RunID: id, TaskID: row.ID, Request: task.Order{Scope: task.ScopeAll, By: by}, OrderedAt: now}); err != nil {
 			return nil, err
 		}
 		ids = append(ids, id)
@@ -196,7 +197,7 @@ func phaseOf(row producer.Task) int {
 }
 
 // runOnce orders every task, phase by phase, and waits for the end of their runs.
-func runOnce(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, progress func([]store.Run)) ([]RunReport, error) {
+func runOnce(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, progress func([]ledger.Run)) ([]RunReport, error) {
 	var reports []RunReport
 	for phase := range phases {
 		part, err := runPhase(ctx, s, tasks, now, by, phase, progress)
@@ -208,7 +209,7 @@ func runOnce(ctx context.Context, s *store.Store, tasks []producer.Task, now tim
 	return reports, nil
 }
 
-func runPhase(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, phase int, progress func([]store.Run)) ([]RunReport, error) {
+func runPhase(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, phase int, progress func([]ledger.Run)) ([]RunReport, error) {
 	ids, err := orderTasks(ctx, s, tasks, now, by, phase)
 	if err != nil {
 		return nil, err
@@ -224,7 +225,7 @@ func runPhase(ctx context.Context, s *store.Store, tasks []producer.Task, now ti
 	return reports, nil
 }
 
-func reportOf(r store.Run) RunReport {
+func reportOf(r ledger.Run) RunReport {
 	report := RunReport{Task: r.TaskName, State: r.State, Succeeded: r.Succeeded, Failed: r.Ended() - r.Succeeded, Seconds: r.EndedAt.Sub(r.CreatedAt).Seconds()}
 	if r.Total != nil {
 		report.Subtasks = *r.Total
@@ -235,7 +236,7 @@ func reportOf(r store.Run) RunReport {
 	return report
 }
 
-func waitForRuns(ctx context.Context, s *store.Store, ids []int64, progress func([]store.Run)) ([]store.Run, error) {
+func waitForRuns(ctx context.Context, s *store.Store, ids []int64, progress func([]ledger.Run)) ([]ledger.Run, error) {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
@@ -244,7 +245,7 @@ func waitForRuns(ctx context.Context, s *store.Store, ids []int64, progress func
 			return nil, err
 		}
 		progress(runs)
-		if len(runs) == len(ids) && !slices.ContainsFunc(runs, func(r store.Run) bool { return r.State.Open() }) {
+		if len(runs) == len(ids) && !slices.ContainsFunc(runs, func(r ledger.Run) bool { return r.State.Open() }) {
 			return runs, nil
 		}
 		select {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/producer"
 	"adsync/simulator/night"
@@ -38,7 +38,7 @@ const heldUp = 25 * time.Second
 
 // pullOutOfOrder orders a day of a platform's first account twice. The first one's answer is held up until the day has been corrected and
 // the second one has ended. It returns the first one, which has ended too.
-func (p *story) pullOutOfOrder(ctx context.Context, platform night.Platform) (older store.Run, err error) {
+func (p *story) pullOutOfOrder(ctx context.Context, platform night.Platform) (older ledger.Run, err error) {
 	media := platform.Media
 	account, world := p.firstAccount(media), p.stack.world
 	id, err := p.accountID(ctx, media, account)
@@ -101,14 +101,14 @@ func (s *stack) order(ctx context.Context, name string, request task.Order) (int
 	}
 	now := s.world.clock.Now()
 	id := task.NewRunID(now)
-	return id, s.store.AddOrder(ctx, store.RunOrder{RunID: id, TaskID: tasks[at].ID, Request: request, OrderedAt: now})
+	return id, s.store.AddOrder(ctx, ledger.RunOrder{RunID: id, TaskID: tasks[at].ID, Request: request, OrderedAt: now})
 }
 
 // awaitRun waits for a run's end.
-func (s *stack) awaitRun(ctx context.Context, id int64) (store.Run, error) {
-	runs, err := waitForRuns(ctx, s.store, []int64{id}, func([]store.Run) { s.plan.Wake() })
+func (s *stack) awaitRun(ctx context.Context, id int64) (ledger.Run, error) {
+	runs, err := waitForRuns(ctx, s.store, []int64{id}, func([]ledger.Run) { s.plan.Wake() })
 	if err != nil {
-		return store.Run{}, err
+		return ledger.Run{}, err
 	}
 	return runs[0], nil
 }

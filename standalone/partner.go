@@ -12,7 +12,9 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/secret"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/settings"
+	"adsync/base/store/summaries"
 	"adsync/standalone/verify"
 )
 
@@ -52,16 +54,16 @@ const (
 const strangerAccount = "90000000001"
 
 func openPartnerFile(path string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", store.SQLiteFile(path, url.Values{"_pragma": {"busy_timeout(10000)"}}))
+	db, err := sql.Open("sqlite", sqldb.SQLiteFile(path, url.Values{"_pragma": {"busy_timeout(10000)"}}))
 	if err != nil {
 		return nil, fmt.Errorf("open the partner's database: %w", err)
 	}
 	return db, nil
 }
 
-func partnerSettings(path string) store.PartnerConfig {
-	cfg := store.DefaultPartnerConfig()
-	cfg.Driver, cfg.DSN = store.SQLite, secret.NewText(path)
+func partnerSettings(path string) summaries.PartnerConfig {
+	cfg := summaries.DefaultPartnerConfig()
+	cfg.Driver, cfg.DSN = sqldb.SQLite, secret.NewText(path)
 	return cfg
 }
 
@@ -103,7 +105,7 @@ func (p *partnerSeed) gather(ctx context.Context) error {
 		slices.Sort(accounts)
 		accounts = slices.Compact(accounts)
 		for _, account := range accounts[:min(len(accounts), partnerAccounts)] {
-			p.objects = append(p.objects, partnerObject{name, account, store.AccountLevel, ""})
+			p.objects = append(p.objects, partnerObject{name, account, settings.AccountLevel, ""})
 			taken := map[string]int{}
 			err := verify.Objects(ctx, http.DefaultClient, p.world.address, name, account, func(level, object string) {
 				if taken[level] < partnerObjects {
@@ -115,7 +117,7 @@ func (p *partnerSeed) gather(ctx context.Context) error {
 				return err
 			}
 		}
-		p.objects = append(p.objects, partnerObject{name, strangerAccount, store.AccountLevel, ""})
+		p.objects = append(p.objects, partnerObject{name, strangerAccount, settings.AccountLevel, ""})
 	}
 	slices.SortFunc(p.objects, func(a, b partnerObject) int {
 		return slices.Compare([]string{a.media, a.account, a.level, a.object}, []string{b.media, b.account, b.level, b.object})

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/sqldb"
 	"adsync/engine"
 )
 
@@ -72,7 +72,7 @@ func number(t *testing.T, text string) float64 {
 // testQueries runs the queries of the page on the tables of a world that was pulled, and leaves two days of them as not whole.
 func testQueries(t *testing.T, database string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", store.SQLiteFile(database, nil))
+	db, err := sql.Open("sqlite", sqldb.SQLiteFile(database, nil))
 	require.NoError(t, err)
 	defer db.Close()
 

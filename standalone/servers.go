@@ -13,12 +13,13 @@ import (
 
 	"adsync/base/broker"
 	"adsync/base/redis"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 )
 
 // Servers are a deployment's own, for a simulated world to run on in the place of what is embedded. What is nil is embedded.
 type Servers struct {
-	Store  *store.Config // both databases; a new world begins in empty ones
+	Store  *sqldb.Config // both databases; a new world begins in empty ones
 	Broker *broker.Config
 	Redis  *redis.Config
 }
@@ -106,14 +107,14 @@ func (d *dataDir) keep(h home) error {
 }
 
 // requireEmpty refuses databases that have a table: whatever is in it belongs to somebody.
-func requireEmpty(ctx context.Context, cfg store.Config, log *slog.Logger) error {
+func requireEmpty(ctx context.Context, cfg sqldb.Config, log *slog.Logger) error {
 	s, err := store.Open(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, db := range []struct {
-		*store.DB
+		*sqldb.DB
 		name string
 	}{{s.Config, cfg.Config.Name()}, {s.Data, cfg.Data.Name()}} {
 		tables, err := db.Tables(ctx)

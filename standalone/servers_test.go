@@ -14,24 +14,25 @@ import (
 	"adsync/base/clock"
 	"adsync/base/redis"
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 )
 
 // databaseServers are two empty databases outside the data directory. Files stand for servers here; test/e2e has real ones.
-func databaseServers(t *testing.T) *store.Config {
+func databaseServers(t *testing.T) *sqldb.Config {
 	t.Helper()
 	dir := t.TempDir()
-	file := func(name string) store.Database {
-		return store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, name)), MaxOpenConns: 1}
+	file := func(name string) sqldb.Database {
+		return sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(filepath.Join(dir, name)), MaxOpenConns: 1}
 	}
-	return &store.Config{Config: file("config"), Data: file("data")}
+	return &sqldb.Config{Config: file("config"), Data: file("data")}
 }
 
 func TestServers_OfANewWorldAreEmptyDatabases(t *testing.T) {
 	t.Parallel()
-	for name, of := range map[string]func(*store.Store) *store.DB{
-		"config": func(s *store.Store) *store.DB { return s.Config },
-		"data":   func(s *store.Store) *store.DB { return s.Data },
+	for name, of := range map[string]func(*store.Store) *sqldb.DB{
+		"config": func(s *store.Store) *sqldb.DB { return s.Config },
+		"data":   func(s *store.Store) *sqldb.DB { return s.Data },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +54,7 @@ func TestServers_OfANewWorldAreEmptyDatabases(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, s.Close()) }()
 			var all []string
-			for _, db := range []*store.DB{s.Config, s.Data} {
+			for _, db := range []*sqldb.DB{s.Config, s.Data} {
 				tables, err := db.Tables(t.Context())
 				require.NoError(t, err)
 				all = append(all, tables...)

@@ -23,7 +23,10 @@ import (
 	redisembedded "adsync/base/redis/embedded"
 	"adsync/base/secret"
 	"adsync/base/service"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
 	"adsync/consumer"
 	"adsync/engine"
@@ -104,8 +107,8 @@ type stack struct {
 	plan    *producer.Producer
 	board   *overview.Cache
 	truth   *truth
-	partner *store.PartnerSource // nil for a live account
-	closers []func() error       // in the order in which they were opened
+	partner *summaries.PartnerSource // nil for a live account
+	closers []func() error           // in the order in which they were opened
 }
 
 // opened remembers what must be closed, last opened first.
@@ -163,7 +166,7 @@ func (s *stack) open(ctx context.Context) error {
 		if err := seedPartner(ctx, s.dir.file(partnerFile), s.world); err != nil {
 			return err
 		}
-		if s.partner, err = store.OpenPartner(partnerSettings(s.dir.file(partnerFile))); err != nil {
+		if s.partner, err = summaries.OpenPartner(partnerSettings(s.dir.file(partnerFile))); err != nil {
 			return err
 		}
 		s.opened(s.partner.Close)
@@ -278,14 +281,14 @@ func (s *stack) box() (*secret.Box, error) {
 }
 
 // databases are those that were named, or files of the directory.
-func (s *stack) databases() store.Config {
+func (s *stack) databases() sqldb.Config {
 	if s.Servers.Store != nil {
 		return *s.Servers.Store
 	}
-	file := func(name string) store.Database {
-		return store.Database{Driver: store.SQLite, Writer: secret.NewText(s.dir.file(name)), MaxOpenConns: 1}
+	file := func(name string) sqldb.Database {
+		return sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(s.dir.file(name)), MaxOpenConns: 1}
 	}
-	return store.Config{Config: file("config.db"), Data: file("data.db")}
+	return sqldb.Config{Config: file("config.db"), Data: file("data.db")}
 }
 
 // kafkaServer tells where Kafka is; without one it starts it.
@@ -366,7 +369,7 @@ func (s *stack) front(ctx context.Context) error {
 
 // firstRound runs every task one time, and then what builds on them.
 func (s *stack) firstRound(ctx context.Context) {
-	_, err := runOnce(ctx, s.store, s.plan.Tasks(), s.world.clock.Now(), "standalone's first start", func([]store.Run) {})
+	_, err := runOnce(ctx, s.store, s.plan.Tasks(), s.world.clock.Now(), "standalone's first start", func([]ledger.Run) {})
 	if err != nil && ctx.Err() == nil {
 		s.Logger.Error("the first round of all tasks failed, their crons go on", "err", err)
 	}
@@ -388,9 +391,9 @@ func (s *stack) verify(ctx context.Context, now, since time.Time) (verify.Report
 }
 
 // progress says now and then how far the runs are; with JSON nothing is said.
-func (s *stack) progress() func([]store.Run) {
+func (s *stack) progress() func([]ledger.Run) {
 	last := clock.Mark()
-	return func(runs []store.Run) {
+	return func(runs []ledger.Run) {
 		if s.JSON || clock.Since(last) < 5*time.Second {
 			return
 		}
@@ -411,8 +414,8 @@ func (s *stack) progress() func([]store.Run) {
 }
 
 // shell is the command line that has a statement carried out by a database.
-func shell(d store.Database) string {
-	if d.Driver == store.SQLite {
+func shell(d sqldb.Database) string {
+	if d.Driver == sqldb.SQLite {
 		return "sqlite3 " + d.Name()
 	}
 	return "mysql " + path.Base(d.Name()) + " -e"

@@ -18,7 +18,7 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
-	"adsync/base/store"
+	"adsync/base/sqldb"
 	"adsync/engine"
 	"adsync/producer/overview"
 	"adsync/simulator"
@@ -171,7 +171,7 @@ func TestOnce_GoesOnWithTheSameData(t *testing.T) {
 // change changes rows of a database that nobody has open.
 func change(t *testing.T, database, statement string) {
 	t.Helper()
-	db, err := sql.Open("sqlite", store.SQLiteFile(database, nil))
+	db, err := sql.Open("sqlite", sqldb.SQLiteFile(database, nil))
 	require.NoError(t, err)
 	defer db.Close()
 	_, err = db.ExecContext(t.Context(), statement)

@@ -10,7 +10,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/engine"
 	"adsync/standalone/verify"
@@ -100,7 +100,7 @@ type story struct {
 	checked *verify.Published
 	report  StoryReport
 	open    []openEvent
-	others  map[string]store.Account // by media: what otherAccount chose
+	others  map[string]settings.Account // by media: what otherAccount chose
 }
 
 // everyTrap is how many accounts a world must have for its night to have every trap, whatever the seed and the day.
@@ -117,7 +117,7 @@ func newStory(o Options, dir *dataDir) *story {
 	}
 	plan.excerpt = plan.excerpt || o.Accounts < everyTrap
 	tomorrow := day.Of(clock.Mark(), worldZone).Add(1)
-	return &story{storyPlan: plan, midnight: tomorrow.Start(worldZone), others: map[string]store.Account{}}
+	return &story{storyPlan: plan, midnight: tomorrow.Start(worldZone), others: map[string]settings.Account{}}
 }
 
 // begins is where the world's clock stands before the first scene.

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/results"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -134,12 +135,12 @@ type Filling struct {
 type FillStore interface {
 	ReachStore
 	WaitingOrders(ctx context.Context) (map[int64]string, error)
-	OpenRuns(ctx context.Context, taskIDs []int64, limit int) ([]store.Run, error)
-	OpenSubtasksOfAccounts(ctx context.Context, runIDs, accountIDs []int64) (map[store.AccountPart][]store.OpenSubtask, error)
-	FillAccounts(ctx context.Context, media string, after int64, limit int) ([]store.FillAccount, error)
-	AccountsWithHoles(ctx context.Context, accountIDs []int64, c store.Calendar) ([]int64, error)
-	Holes(ctx context.Context, accountIDs []int64, c store.Calendar) ([]store.Hole, error)
-	OrderHoles(ctx context.Context, o store.HoleOrder) ([]int64, error)
+	OpenRuns(ctx context.Context, taskIDs []int64, limit int) ([]ledger.Run, error)
+	OpenSubtasksOfAccounts(ctx context.Context, runIDs, accountIDs []int64) (map[ledger.AccountPart][]ledger.OpenSubtask, error)
+	FillAccounts(ctx context.Context, media string, after int64, limit int) ([]results.FillAccount, error)
+	AccountsWithHoles(ctx context.Context, accountIDs []int64, c results.Calendar) ([]int64, error)
+	Holes(ctx context.Context, accountIDs []int64, c results.Calendar) ([]results.Hole, error)
+	OrderHoles(ctx context.Context, o results.HoleOrder) ([]int64, error)
 }
 
 // Fill looks for the holes of a media and, if told to, orders runs for them: first those of the report and level whose tasks
@@ -181,7 +182,7 @@ type filler struct {
 	now     time.Time
 	budget  int
 	waiting map[int64]bool // runs that were ordered and are not made yet, or not wholly
-	open    map[int64][]store.Run
+	open    map[int64][]ledger.Run
 }
 
 // readOpen reads what is under way. It comes before coverage is read: what ends in between is then seen there.
@@ -191,7 +192,7 @@ func (f *filler) readOpen(ctx context.Context, scopes []fillScope) error {
 	if err != nil {
 		return err
 	}
-	f.waiting, f.open = map[int64]bool{}, map[int64][]store.Run{}
+	f.waiting, f.open = map[int64]bool{}, map[int64][]ledger.Run{}
 	for id, by := range orders {
 		f.waiting[id] = true
 		if by == FillName && f.By == FillName {
@@ -217,7 +218,7 @@ func (f *filler) readOpen(ctx context.Context, scopes []fillScope) error {
 }
 
 // openSubtasks is how many subtasks of a run have not ended, or of how many accounts it is as long as nobody knows.
-func openSubtasks(run store.Run, accounts int) int {
+func openSubtasks(run ledger.Run, accounts int) int {
 	if run.Total == nil {
 		return accounts
 	}
@@ -231,7 +232,7 @@ func (f *filler) fill(ctx context.Context, scope fillScope) ([]Filling, error) {
 		found[t.id] = &Filling{TaskID: t.id, Task: t.name, Report: scope.Name, Level: scope.Level}
 	}
 	var wants []want
-	pages := make(chan []store.FillAccount)
+	pages := make(chan []results.FillAccount)
 	group, searching := errgroup.WithContext(ctx)
 	group.Go(func() error { // A page is read while the one before is looked through.
 		defer close(pages)
@@ -297,8 +298,8 @@ func (f *filler) order(ctx context.Context, scope fillScope, wants []want, found
 		for n < len(wants) && n < orderAccounts && wants[n].taskID == first.taskID && wants[n].from == first.from && wants[n].to == first.to {
 			n++
 		}
-		o := store.HoleOrder{
-			RunOrder: store.RunOrder{
+		o := results.HoleOrder{
+			RunOrder: ledger.RunOrder{
 				RunID: task.NewRunID(f.now), TaskID: first.taskID, OrderedAt: f.now,
 				Request: task.Order{From: first.from, To: first.to, Spare: f.Spare, By: f.By},
 			},

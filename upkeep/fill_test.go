@@ -17,7 +17,12 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
@@ -35,12 +40,12 @@ type filling struct {
 	tasks map[string]int64 // ids by name
 }
 
-func newFilling(t *testing.T, tasks ...store.NewTask) *filling {
+func newFilling(t *testing.T, tasks ...settings.NewTask) *filling {
 	t.Helper()
 	f := &filling{store: storetest.New(t), now: noon, tasks: map[string]int64{}}
 	require.NoError(t, f.store.EnsureRawTables(t.Context(), media.Tables(invented.New())))
 	if len(tasks) == 0 {
-		tasks = []store.NewTask{
+		tasks = []settings.NewTask{
 			reportTask("daily", "important", "active", "account", 1),
 			reportTask("daily.look_back", "offline", "all", "account", 7),
 			reportTask("adgroup", "normal", "active", "adgroup", 1),
@@ -57,8 +62,8 @@ func newFilling(t *testing.T, tasks ...store.NewTask) *filling {
 	return f
 }
 
-func reportTask(name, lane, scope, level string, days int) store.NewTask {
-	return store.NewTask{
+func reportTask(name, lane, scope, level string, days int) settings.NewTask {
+	return settings.NewTask{
 		Name: name, Media: "tulip", Handler: "tulip.report_daily", Cron: "@daily", Lane: lane, Scope: scope,
 		Params: fmt.Sprintf(`{"level":%q,"days":%d}`, level, days),
 	}
@@ -71,12 +76,12 @@ func (f *filling) account(t require.TestingT, id int64, tier, zone, parked strin
 }
 
 // pull has a run pull days of an account.
-func (f *filling) pull(t require.TestingT, account int64, report, level string, runID int64, state store.CoverageState, days ...day.Day) {
+func (f *filling) pull(t require.TestingT, account int64, report, level string, runID int64, state results.CoverageState, days ...day.Day) {
 	ctx := context.Background()
-	claim, _, err := f.store.BeginPull(ctx, store.Scope{AccountID: account, Media: "tulip", Report: report, Level: level, Days: days}, fmt.Sprint(runID, account, days), runID)
+	claim, _, err := f.store.BeginPull(ctx, results.Scope{AccountID: account, Media: "tulip", Report: report, Level: level, Days: days}, fmt.Sprint(runID, account, days), runID)
 	require.NoError(t, err)
-	raw := store.RawTable{Name: "tulip_report_daily", Shape: store.DailyRows}
-	_, err = f.store.WriteReport(ctx, store.ReportWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Whole: state == store.Complete})
+	raw := rawtable.Table{Name: "tulip_report_daily", Shape: rawtable.DailyRows}
+	_, err = f.store.WriteReport(ctx, results.ReportWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Whole: state == results.Complete})
 	require.NoError(t, err)
 }
 
@@ -99,32 +104,32 @@ func (f *filling) look(t require.TestingT) []upkeep.Filling {
 }
 
 // ordered is what the orders ask for that nobody has taken.
-func (f *filling) ordered(t require.TestingT) []store.RunOrder {
+func (f *filling) ordered(t require.TestingT) []ledger.RunOrder {
 	orders, err := f.store.OpenOrders(context.Background(), 1000)
 	require.NoError(t, err)
 	return orders
 }
 
 // take has an order's run made, with the given state; nothing of it is done.
-func (f *filling) take(t require.TestingT, o store.RunOrder, state task.RunState) {
+func (f *filling) take(t require.TestingT, o ledger.RunOrder, state task.RunState) {
 	db := f.store.Data.Writer(context.Background())
 	settings, err := json.Marshal(task.Settings{Scope: "all", Order: &o.Request})
 	require.NoError(t, err)
 	err = db.Exec("INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, created_at)"+
-		" VALUES (?, ?, 't', 'tulip', 'tulip.report_daily', 'offline', 1, ?, 'order', ?, ?, 1, ?)", o.RunID, o.TaskID, string(settings), store.At(o.OrderedAt), string(state), store.At(o.OrderedAt)).Error
+		" VALUES (?, ?, 't', 'tulip', 'tulip.report_daily', 'offline', 1, ?, 'order', ?, ?, 1, ?)", o.RunID, o.TaskID, string(settings), sqldb.At(o.OrderedAt), string(state), sqldb.At(o.OrderedAt)).Error
 	require.NoError(t, err)
 	require.NoError(t, db.Exec("UPDATE manual_order SET taken = 1 WHERE run_id = ?", o.RunID).Error)
 }
 
 // work makes an order's run and does what it asks for.
-func (f *filling) work(t require.TestingT, o store.RunOrder) {
+func (f *filling) work(t require.TestingT, o ledger.RunOrder) {
 	f.take(t, o, task.RunSucceeded)
 	level := "account"
 	if o.TaskID == f.tasks["adgroup.look_back"] {
 		level = "adgroup"
 	}
 	for _, a := range o.Request.Accounts {
-		f.pull(t, a, "report_daily", level, o.RunID, store.Complete, day.Between(o.Request.From, o.Request.To)...)
+		f.pull(t, a, "report_daily", level, o.RunID, results.Complete, day.Between(o.Request.From, o.Request.To)...)
 	}
 }
 
@@ -137,15 +142,15 @@ func TestFill_OrdersJustWhatIsMissing(t *testing.T) {
 	f.account(t, 4, "active", "Asia/Shanghai", "revoked")
 	for _, a := range []int64{1, 2} {
 		for _, d := range day.Between("2026-11-15", "2026-11-20") {
-			f.pull(t, a, "report_daily", "account", settled(d, 8), store.Complete, d)
-			f.pull(t, a, "report_daily", "adgroup", settled(d, 9), store.Complete, d)
+			f.pull(t, a, "report_daily", "account", settled(d, 8), results.Complete, d)
+			f.pull(t, a, "report_daily", "adgroup", settled(d, 9), results.Complete, d)
 		}
 	}
 	require.Empty(t, f.look(t), "all that the tasks reach is there; what is parked or invalid does not count, nor does today")
 
 	// What a pull that was not whole, one that came too early, and an account bound late leave behind.
-	f.pull(t, 1, "report_daily", "account", settled("2026-11-16", 9), store.Partial, "2026-11-16")
-	f.pull(t, 1, "report_daily", "account", settled("2026-11-17", 7), store.Complete, "2026-11-17")
+	f.pull(t, 1, "report_daily", "account", settled("2026-11-16", 9), results.Partial, "2026-11-16")
+	f.pull(t, 1, "report_daily", "account", settled("2026-11-17", 7), results.Complete, "2026-11-17")
 	require.NoError(t, f.store.Data.Writer(t.Context()).Exec("UPDATE coverage SET state = 'suspect' WHERE account_id = 2 AND level = 'account' AND day = '2026-11-20'").Error)
 	f.account(t, 5, "active", "Asia/Shanghai", "")
 	want := []upkeep.Filling{
@@ -203,7 +208,7 @@ func TestFill_TheImportantFirstAndTheOldestDaysOfIt(t *testing.T) {
 	for id := int64(1); id <= 3; id++ {
 		f.account(t, id, "active", "Asia/Shanghai", "")
 	}
-	f.pull(t, 1, "report_daily", "account", settled("2026-11-19", 9), store.Complete, "2026-11-19")
+	f.pull(t, 1, "report_daily", "account", settled("2026-11-19", 9), results.Complete, "2026-11-19")
 	f.fill(t, 3)
 	orders := f.ordered(t)
 	require.Len(t, orders, 2)
@@ -225,13 +230,13 @@ func TestFill_TheImportantFirstAndTheOldestDaysOfIt(t *testing.T) {
 	require.Equal(t, f.tasks["adgroup"], f.ordered(t)[0].TaskID)
 }
 
-func orderFrom(orders []store.RunOrder, from day.Day) store.RunOrder {
+func orderFrom(orders []ledger.RunOrder, from day.Day) ledger.RunOrder {
 	for _, o := range orders {
 		if o.Request.From == from {
 			return o
 		}
 	}
-	return store.RunOrder{}
+	return ledger.RunOrder{}
 }
 
 func TestFill_LeavesAloneWhatIsUnderWay(t *testing.T) {
@@ -243,15 +248,15 @@ func TestFill_LeavesAloneWhatIsUnderWay(t *testing.T) {
 	// A tick whose fan-out has come as far as account 2; 1 has ended and left holes, of 2 one day is open.
 	run := task.NewRunID(noon.Add(-time.Minute))
 	require.NoError(t, f.store.EnsureLogTable(t.Context(), task.LogDay(run)))
-	f.take(t, store.RunOrder{RunID: run, TaskID: f.tasks["daily"], OrderedAt: noon.Add(-time.Minute)}, task.RunFanningOut)
+	f.take(t, ledger.RunOrder{RunID: run, TaskID: f.tasks["daily"], OrderedAt: noon.Add(-time.Minute)}, task.RunFanningOut)
 	db := f.store.Data.Writer(t.Context())
 	require.NoError(t, db.Exec("UPDATE run SET fan_out_cursor = 2, kind = 'tick', settings = '{\"scope\":\"all\"}' WHERE id = ?", run).Error)
 	for _, row := range []struct {
 		account     int64
 		part, state string
 	}{{1, "2026-11-19..2026-11-21", "failed"}, {2, "2026-11-20", "retrying"}} {
-		err := db.Exec("INSERT INTO "+store.LogTable(run)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, ?, ?, 1, 0, ?)",
-			run, row.account, row.part, row.state, store.At(noon)).Error
+		err := db.Exec("INSERT INTO "+ledger.LogTable(run)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, ?, ?, 1, 0, ?)",
+			run, row.account, row.part, row.state, sqldb.At(noon)).Error
 		require.NoError(t, err)
 	}
 	found := f.fill(t, 100)
@@ -270,7 +275,7 @@ func TestFill_TriesAgainWithGrowingGaps(t *testing.T) {
 	f.account(t, 1, "active", "Asia/Shanghai", "")
 	for _, d := range day.Between("2026-11-10", "2026-11-30") {
 		if d != "2026-11-20" {
-			f.pull(t, 1, "report_daily", "account", settled("2026-12-24", 0), store.Complete, d)
+			f.pull(t, 1, "report_daily", "account", settled("2026-12-24", 0), results.Complete, d)
 		}
 	}
 	var gaps []time.Duration
@@ -299,7 +304,7 @@ func TestFill_TwoAtATimeOrderNothingTwice(t *testing.T) {
 	f := newFilling(t, reportTask("daily", "normal", "all", "account", 5))
 	for id := int64(1); id <= 40; id++ {
 		f.account(t, id, "active", "Asia/Shanghai", "")
-		f.pull(t, id, "report_daily", "account", settled("2026-11-18", 9), store.Complete, day.Day("2026-11-17").Add(int(id%4)))
+		f.pull(t, id, "report_daily", "account", settled("2026-11-18", 9), results.Complete, day.Day("2026-11-17").Add(int(id%4)))
 	}
 	var both errgroup.Group
 	for i := range 4 {
@@ -316,7 +321,7 @@ func TestFill_TwoAtATimeOrderNothingTwice(t *testing.T) {
 	require.Empty(t, f.look(t))
 }
 
-func requireOnce(t require.TestingT, orders []store.RunOrder) {
+func requireOnce(t require.TestingT, orders []ledger.RunOrder) {
 	type scope struct {
 		task, account int64
 		day           day.Day
@@ -353,12 +358,12 @@ func TestFill_EndsWithWholeCoverage(t *testing.T) {
 		for id := int64(1); id <= accounts; id++ {
 			for _, level := range []string{"account", "adgroup"} {
 				for _, d := range day.Between("2026-11-16", "2026-11-20") {
-					state, runID := store.Complete, task.FirstRunIDAt(noon)
+					state, runID := results.Complete, task.FirstRunIDAt(noon)
 					switch rapid.IntRange(0, 5).Draw(t, "state") {
 					case 0:
 						continue
 					case 1:
-						state = store.Partial
+						state = results.Partial
 					case 2:
 						runID = settled(d, -20)
 					}

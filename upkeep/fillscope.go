@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -98,18 +98,18 @@ func dailyScopes(platform media.Platform) []media.Report {
 }
 
 // pulls tells the level of a report's task, how many days back it goes, and how many of the newest it leaves out.
-func pulls(row store.TaskRow) (level string, days, skip int, err error) {
+func pulls(row settings.TaskRow) (level string, days, skip int, err error) {
 	params, err := media.ReadPullParams(json.RawMessage(row.Params))
 	return params.Level, max(params.Days, 1), params.Skip, err
 }
 
 // importance ranks a lane as the brakes of fan-outs do.
-func importance(lanes []store.Lane, media, name string) int {
+func importance(lanes []settings.Lane, media, name string) int {
 	rank := 0
 	for _, l := range lanes { // those of any media first
-		if l.Name == name && (l.Media == media || l.Media == store.AnyMedia) && l.Importance > 0 {
+		if l.Name == name && (l.Media == media || l.Media == settings.AnyMedia) && l.Importance > 0 {
 			rank = l.Importance
 		}
 	}
-	return store.LaneImportance(name, rank)
+	return settings.LaneImportance(name, rank)
 }

@@ -9,7 +9,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/base/task"
 )
 
@@ -18,7 +18,7 @@ type want struct {
 	taskID   int64
 	account  int64
 	from, to day.Day
-	holes    []store.Hole
+	holes    []results.Hole
 	subtasks int
 }
 
@@ -41,11 +41,11 @@ func foremost(wants []want, budget int) []want {
 type group struct {
 	task     fillTask
 	zone     *time.Location
-	calendar store.Calendar
+	calendar results.Calendar
 	accounts []int64 // by id
 }
 
-func (f *filler) groups(scope fillScope, page []store.FillAccount) []*group {
+func (f *filler) groups(scope fillScope, page []results.FillAccount) []*group {
 	type key struct {
 		taskID int64
 		zone   string
@@ -67,7 +67,7 @@ func (f *filler) groups(scope fillScope, page []store.FillAccount) []*group {
 		if !seen {
 			zone, err := schedule.Zone(a.Timezone)
 			if err == nil { // Fan-outs name those whose zone cannot be used.
-				g = &group{task: t, zone: zone, calendar: store.Calendar{Report: scope.Name, Level: scope.Level, Days: calendar(f.now, zone, t.days)}}
+				g = &group{task: t, zone: zone, calendar: results.Calendar{Report: scope.Name, Level: scope.Level, Days: calendar(f.now, zone, t.days)}}
 			}
 			if known[k] = g; g != nil && len(g.calendar.Days) > 0 {
 				all = append(all, g)
@@ -82,14 +82,14 @@ func (f *filler) groups(scope fillScope, page []store.FillAccount) []*group {
 
 // calendar is the days that a task reaches, the planned day included, and that have settled long enough ago. Today's figures
 // are pulled all the time: it is never among them.
-func calendar(now time.Time, zone *time.Location, days int) []store.CalendarDay {
+func calendar(now time.Time, zone *time.Location, days int) []results.CalendarDay {
 	today := day.Of(now, zone)
-	var all []store.CalendarDay
+	var all []results.CalendarDay
 	for _, d := range day.Between(today.Add(1-days), today.Add(-1)) {
 		if now.Before(HoleFrom(d, zone)) {
 			break
 		}
-		all = append(all, store.CalendarDay{Day: d, Since: task.FirstRunIDAt(settledAt(d, zone))})
+		all = append(all, results.CalendarDay{Day: d, Since: task.FirstRunIDAt(settledAt(d, zone))})
 	}
 	return all
 }
@@ -124,7 +124,7 @@ func (f *filler) wants(ctx context.Context, scope fillScope, g *group) (wants []
 				wants[n-1].to, wants[n-1].holes = h.Day, append(wants[n-1].holes, h)
 				continue
 			}
-			wants = append(wants, want{taskID: g.task.id, account: h.AccountID, from: h.Day, to: h.Day, holes: []store.Hole{h}})
+			wants = append(wants, want{taskID: g.task.id, account: h.AccountID, from: h.Day, to: h.Day, holes: []results.Hole{h}})
 		}
 	}
 	span := max(scope.MaxDays, 1)
@@ -135,7 +135,7 @@ func (f *filler) wants(ctx context.Context, scope fillScope, g *group) (wants []
 }
 
 // tooSoon tells whether a hole was ordered a moment ago, or its run is still to be made.
-func (f *filler) tooSoon(h store.Hole) bool {
+func (f *filler) tooSoon(h results.Hole) bool {
 	if h.Tries == 0 {
 		return false
 	}
@@ -147,7 +147,7 @@ func (f *filler) tooSoon(h store.Hole) bool {
 }
 
 // comes tells whether a fan-out that goes on will make a subtask for a hole.
-func (f *filler) comes(scope fillScope, g *group, h store.Hole) bool {
+func (f *filler) comes(scope fillScope, g *group, h results.Hole) bool {
 	for _, t := range scope.tasks {
 		for _, run := range f.open[t.id] {
 			if run.State != task.RunFanningOut || h.AccountID <= run.Cursor {
@@ -176,7 +176,7 @@ type busyDays map[int64][]string
 
 // has tells whether one of them makes a hole whole. A pull of the last hours of a day ("2026-11-21@15") does not, and its part sorts
 // between its day and the next.
-func (b busyDays) has(h store.Hole) bool {
+func (b busyDays) has(h results.Hole) bool {
 	return slices.ContainsFunc(b[h.AccountID], func(part string) bool {
 		from, to, isRange := strings.Cut(part, "..")
 		if !isRange {

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/results"
 	"adsync/media"
 )
 
@@ -72,12 +73,12 @@ type tableStore interface {
 // to be dropped is expired first; coverage shows what was not pulled.
 func keepTables(ctx context.Context, deps Deps, params tablesParams) error {
 	today := day.Of(deps.Clock.Now(), time.UTC)
-	for _, d := range day.Between(today, today.Add(store.DaysAhead)) {
+	for _, d := range day.Between(today, today.Add(sqldb.DaysAhead)) {
 		if err := deps.Store.EnsureLogTable(ctx, d); err != nil {
 			return err
 		}
 	}
-	if err := deps.Store.EnsurePartitions(ctx, today, today.Add(store.DaysAhead)); err != nil {
+	if err := deps.Store.EnsurePartitions(ctx, today, today.Add(sqldb.DaysAhead)); err != nil {
 		return err
 	}
 	days, err := deps.Store.LogDays(ctx)
@@ -103,6 +104,6 @@ func keepTables(ctx context.Context, deps Deps, params tablesParams) error {
 	if _, err := deps.Store.ForgetDifferences(ctx, deps.Clock.Now().Add(-differencesKept)); err != nil {
 		return err
 	}
-	_, err = deps.Store.PurgeTombstones(ctx, store.TombstonesKept)
+	_, err = deps.Store.PurgeTombstones(ctx, results.TombstonesKept)
 	return err
 }

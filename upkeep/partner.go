@@ -10,7 +10,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"adsync/base/store"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
+	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
 	"adsync/media"
 )
@@ -35,7 +37,7 @@ func partnerHandler(deps Deps) media.Handler {
 			}
 			l := loader{Deps: deps, causes: causes, unusable: unusable}
 			err := l.run(ctx)
-			if errors.Is(err, store.ErrPartnerOvertaken) {
+			if errors.Is(err, summaries.ErrPartnerOvertaken) {
 				err = media.ErrSuperseded
 			}
 			return media.Result{Rows: l.rows}, err
@@ -45,13 +47,13 @@ func partnerHandler(deps Deps) media.Handler {
 
 // partnerStore is what the copy of the partner's figures needs of the store.
 type partnerStore interface {
-	BeginPartnerLoad(ctx context.Context, source string) (store.PartnerLoad, error)
-	PutPartnerRows(ctx context.Context, load store.PartnerLoad, batch store.PartnerBatch, accounts map[string]map[string]store.Account,
-		cursor store.PartnerCursor) (store.PartnerResult, error)
-	PutPartnerStrays(ctx context.Context, load store.PartnerLoad, strays []store.PartnerFault) error
-	UnknownPartnerAccounts(ctx context.Context) ([]store.PartnerAccount, error)
-	AdoptPartnerRows(ctx context.Context, load store.PartnerLoad, account store.Account) (int, error)
-	FindAccounts(ctx context.Context, media string, externalIDs []string) (map[string]store.Account, error)
+	BeginPartnerLoad(ctx context.Context, source string) (summaries.PartnerLoad, error)
+	PutPartnerRows(ctx context.Context, load summaries.PartnerLoad, batch summaries.PartnerBatch, accounts map[string]map[string]settings.Account,
+		cursor summaries.PartnerCursor) (summaries.PartnerResult, error)
+	PutPartnerStrays(ctx context.Context, load summaries.PartnerLoad, strays []summaries.PartnerFault) error
+	UnknownPartnerAccounts(ctx context.Context) ([]summaries.PartnerAccount, error)
+	AdoptPartnerRows(ctx context.Context, load summaries.PartnerLoad, account settings.Account) (int, error)
+	FindAccounts(ctx context.Context, media string, externalIDs []string) (map[string]settings.Account, error)
 }
 
 // loader copies what changed in the partner's table since the last load. What one load misses, for it was stamped before and
@@ -60,7 +62,7 @@ type loader struct {
 	Deps
 	causes   *telemetry.CauseLog
 	unusable media.Unusable
-	load     store.PartnerLoad
+	load     summaries.PartnerLoad
 	rows     int
 }
 
@@ -98,7 +100,7 @@ func (l *loader) run(ctx context.Context) error {
 	return l.adopt(ctx)
 }
 
-func (l *loader) put(ctx context.Context, batch store.PartnerBatch, keep store.PartnerCursor) error {
+func (l *loader) put(ctx context.Context, batch summaries.PartnerBatch, keep summaries.PartnerCursor) error {
 	l.report(batch.Faults)
 	ids := map[string][]string{}
 	for _, r := range batch.Rows {
@@ -106,7 +108,7 @@ func (l *loader) put(ctx context.Context, batch store.PartnerBatch, keep store.P
 			ids[r.Media] = append(ids[r.Media], r.Account)
 		}
 	}
-	accounts := map[string]map[string]store.Account{}
+	accounts := map[string]map[string]settings.Account{}
 	for name, external := range ids {
 		found, err := l.Store.FindAccounts(ctx, name, external)
 		if err != nil {
@@ -120,13 +122,13 @@ func (l *loader) put(ctx context.Context, batch store.PartnerBatch, keep store.P
 }
 
 // report counts what cannot be used, and logs it by field.
-func (l *loader) report(faults []store.PartnerFault) {
+func (l *loader) report(faults []summaries.PartnerFault) {
 	for _, f := range faults {
 		platform := "other" // The partner's words for media may be any.
 		if slices.ContainsFunc(l.Platforms, func(p media.Platform) bool { return p.Name() == f.Media }) {
 			platform = f.Media
 		}
-		l.unusable.Add(platform, store.PartnerReport, f.Field, f.Kind, int(f.Rows))
+		l.unusable.Add(platform, results.PartnerReport, f.Field, f.Kind, int(f.Rows))
 		l.causes.Report(slog.LevelWarn, "unusable", "values of the partner's rows cannot be used; partner_unusable names the rows",
 			fmt.Errorf("%s is unusable, as %s", f.Field, f.Kind), "id", f.ID, "field", f.Field, "kind", string(f.Kind), "rows", f.Rows, "why", f.Why)
 	}

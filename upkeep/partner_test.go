@@ -13,8 +13,11 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
+	"adsync/base/store/summaries"
 	"adsync/media"
 	"adsync/media/mediatest/invented"
 	"adsync/upkeep"
@@ -30,7 +33,7 @@ type partner struct {
 func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, partner) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "partner.db")
-	db, err := sql.Open("sqlite", store.SQLiteFile(path, nil))
+	db, err := sql.Open("sqlite", sqldb.SQLiteFile(path, nil))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	p := partner{t: t, db: db}
@@ -38,14 +41,14 @@ func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, p
 		game TEXT DEFAULT 'chess', os TEXT NOT NULL DEFAULT 'ios', media TEXT NOT NULL DEFAULT 'tulip', account TEXT NOT NULL DEFAULT '900',
 		level TEXT NOT NULL DEFAULT 'account', object_id TEXT NOT NULL DEFAULT '', new_users INTEGER, returning_users INTEGER,
 		pay_amount_d1 INTEGER, pay_amount_d3 INTEGER, pay_amount_d7 INTEGER, pay_amount_d14 INTEGER, pay_amount_d30 INTEGER)`)
-	cfg := store.DefaultPartnerConfig()
-	cfg.Driver, cfg.DSN = store.SQLite, secret.NewText(path)
-	source, err := store.OpenPartner(cfg)
+	cfg := summaries.DefaultPartnerConfig()
+	cfg.Driver, cfg.DSN = sqldb.SQLite, secret.NewText(path)
+	source, err := summaries.OpenPartner(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, source.Close()) })
 
 	s := storetest.New(t)
-	_, err = s.PutAccounts(t.Context(), "tulip", 1, []store.Account{{ExternalID: "900", Timezone: "Asia/Shanghai", Currency: "CNY"}})
+	_, err = s.PutAccounts(t.Context(), "tulip", 1, []settings.Account{{ExternalID: "900", Timezone: "Asia/Shanghai", Currency: "CNY"}})
 	require.NoError(t, err)
 	var log bytes.Buffer
 	handlers := upkeep.Handlers(upkeep.Deps{
@@ -63,7 +66,7 @@ func (p partner) exec(query string, args ...any) {
 // put writes a row that was changed so long ago.
 func (p partner) put(id int64, ago time.Duration, users int64) {
 	p.t.Helper()
-	p.exec("INSERT OR REPLACE INTO partner_daily (id, updated_at, new_users) VALUES (?, ?, ?)", id, store.At(time.Now().Add(-ago)), users)
+	p.exec("INSERT OR REPLACE INTO partner_daily (id, updated_at, new_users) VALUES (?, ?, ?)", id, sqldb.At(time.Now().Add(-ago)), users)
 }
 
 // copied are the ids and the new users of partner_daily.
@@ -100,7 +103,7 @@ func TestPartner_IsCopiedFromWhereTheLastLoadEnded(t *testing.T) {
 	require.Equal(t, 2, run(t, r, "system.partner", "partner", "").Rows)
 	require.Equal(t, map[int64]int64{1: 11, 2: 20, 3: 30, 4: 40}, copied(t, s))
 
-	p.exec("UPDATE partner_daily SET deleted = 1, updated_at = ? WHERE id = 3", store.At(time.Now()))
+	p.exec("UPDATE partner_daily SET deleted = 1, updated_at = ? WHERE id = 3", sqldb.At(time.Now()))
 	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
 	require.NotContains(t, copied(t, s), int64(3))
 }
@@ -109,7 +112,7 @@ func TestPartner_ComesInBatches(t *testing.T) {
 	t.Parallel()
 	s, r, _, p := setupPartner(t)
 	p.exec("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)"+
-		" INSERT INTO partner_daily (id, updated_at, new_users) SELECT 10000 - i, ?, i FROM n", store.At(time.Now()))
+		" INSERT INTO partner_daily (id, updated_at, new_users) SELECT 10000 - i, ?, i FROM n", sqldb.At(time.Now()))
 	require.Equal(t, 2500, run(t, r, "system.partner", "partner", "").Rows)
 	require.Len(t, copied(t, s), 2500)
 }
@@ -128,7 +131,7 @@ func TestPartner_KeepsRowsOfAccountsThatAreNotKnown(t *testing.T) {
 	run(t, r, "system.partner", "partner", "")
 	require.Equal(t, 1, strings.Count(log.String(), "accounts that are not known"), "it is not told at each load")
 
-	ids, err := s.PutAccounts(t.Context(), "tulip", 1, []store.Account{{ExternalID: "901", Timezone: "Asia/Shanghai", Currency: "CNY"}})
+	ids, err := s.PutAccounts(t.Context(), "tulip", 1, []settings.Account{{ExternalID: "901", Timezone: "Asia/Shanghai", Currency: "CNY"}})
 	require.NoError(t, err)
 	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
 	marks, err := s.WideDays(t.Context(), "tulip", 1<<62, 10)
@@ -152,7 +155,7 @@ func TestPartner_AValueThatCannotBeUsedDoesNotCostTheLoad(t *testing.T) {
 	p.put(1, 2*time.Minute, 10)
 	p.put(2, time.Minute, 20)
 	p.exec("UPDATE partner_daily SET new_users = 'many', returning_users = 7 WHERE id = 1")
-	p.exec("INSERT INTO partner_daily (id, updated_at, day, new_users) VALUES (3, ?, '0000-00-00', 30)", store.At(time.Now().Add(-time.Minute)))
+	p.exec("INSERT INTO partner_daily (id, updated_at, day, new_users) VALUES (3, ?, '0000-00-00', 30)", sqldb.At(time.Now().Add(-time.Minute)))
 	p.exec("INSERT INTO partner_daily (id, updated_at, new_users) VALUES (4, '', 40)")
 	require.Equal(t, 2, run(t, r, "system.partner", "partner", "").Rows)
 	require.Contains(t, log.String(), "updated_at is unusable, as key")
@@ -166,7 +169,7 @@ func TestPartner_AValueThatCannotBeUsedDoesNotCostTheLoad(t *testing.T) {
 	require.Contains(t, log.String(), "new_users is unusable, as figure")
 	require.Contains(t, log.String(), "day is unusable, as key")
 
-	p.exec("UPDATE partner_daily SET new_users = 11, updated_at = ? WHERE id = 1", store.At(time.Now()))
+	p.exec("UPDATE partner_daily SET new_users = 11, updated_at = ? WHERE id = 1", sqldb.At(time.Now()))
 	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
 	require.EqualValues(t, 11, copied(t, s)[1])
 }

@@ -8,7 +8,8 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	storeprune "adsync/base/store/prune"
 	"adsync/media"
 	"adsync/media/account"
 )
@@ -25,7 +26,7 @@ const (
 // pruneStore is what prune needs of the store.
 type pruneStore interface {
 	ReachStore
-	Pruner(budget time.Duration) *store.Pruner
+	Pruner(budget time.Duration) *storeprune.Pruner
 	CatchUpWindowMax(ctx context.Context) (time.Duration, error)
 }
 
@@ -62,7 +63,7 @@ func prune(ctx context.Context, deps Deps) error {
 // pruning is one pass.
 type pruning struct {
 	Deps
-	pruner *store.Pruner
+	pruner *storeprune.Pruner
 	now    time.Time
 	reach  int           // how many days back tasks pull
 	window time.Duration // how far back missed moments are caught up
@@ -85,7 +86,7 @@ func (p *pruning) timeBefore(days int) time.Time { return p.now.AddDate(0, 0, -d
 // raw returns the steps of the platforms' raw tables, each table once.
 func (p *pruning) raw() (steps []pruneStep) {
 	seen := map[string]bool{}
-	add := func(t store.RawTable, days int) {
+	add := func(t rawtable.Table, days int) {
 		if t.Name != "" && !seen[t.Name] {
 			seen[t.Name] = true
 			steps = append(steps, pruneStep{t.Name, days, func(ctx context.Context) (int64, error) {

@@ -16,8 +16,11 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
+	"adsync/base/store/summaries"
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/media/mediatest/invented"
@@ -48,14 +51,14 @@ func newPruning(t *testing.T, ages ...int) *pruning {
 }
 
 // insert writes a row of a table: what is not given is empty, or 0.
-func (p *pruning) insert(t *testing.T, db *store.DB, table string, values map[string]any) {
+func (p *pruning) insert(t *testing.T, db *sqldb.DB, table string, values map[string]any) {
 	t.Helper()
 	columns := slices.Sorted(maps.Keys(values))
 	args := make([]any, len(columns))
 	for i, c := range columns {
 		args[i] = values[c]
 	}
-	require.NoError(t, db.Writer(t.Context()).Exec("INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") VALUES "+store.Tuples(1, len(args)), args...).Error)
+	require.NoError(t, db.Writer(t.Context()).Exec("INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") VALUES "+sqldb.Tuples(1, len(args)), args...).Error)
 }
 
 // days are the tables whose rows are of days, with the setting that they go by.
@@ -95,7 +98,7 @@ func (p *pruning) put(t *testing.T, d day.Day) {
 		}
 	}
 	for _, level := range []string{"account", "campaign", "adgroup", "creative"} {
-		public := map[string]any{"day": d, "account_id": 1, "level": level, "object_id": "x", "media": "tulip", "version": 1, "updated_at": store.At(pruneNow)}
+		public := map[string]any{"day": d, "account_id": 1, "level": level, "object_id": "x", "media": "tulip", "version": 1, "updated_at": sqldb.At(pruneNow)}
 		wide := maps.Clone(public)
 		wide["game"], wide["os"] = "g", "ios"
 		p.insert(t, data, "wide_daily", wide)
@@ -106,14 +109,14 @@ func (p *pruning) put(t *testing.T, d day.Day) {
 		for _, report := range []string{"report_daily", "report_hourly"} {
 			p.insert(t, data, "coverage", map[string]any{"account_id": 1, "report": report, "level": level, "day": d, "media": "tulip"})
 			p.insert(t, data, "unusable_value", map[string]any{
-				"account_id": 1, "report": report, "level": level, "day": d, "field": "f", "kind": "figure", "media": "tulip", "number": 1, "why": "", "seen_at": store.At(pruneNow),
+				"account_id": 1, "report": report, "level": level, "day": d, "field": "f", "kind": "figure", "media": "tulip", "number": 1, "why": "", "seen_at": sqldb.At(pruneNow),
 			})
 		}
 	}
 	p.insert(t, data, "wide_day", map[string]any{"account_id": 1, "day": d, "media": "tulip", "mark": 1})
-	summary := map[string]any{"day": d, "game": "g", "media": "tulip", "os": "ios", "currency": "CNY", "day_zone": "UTC", "updated_at": store.At(pruneNow), "version": 1}
+	summary := map[string]any{"day": d, "game": "g", "media": "tulip", "os": "ios", "currency": "CNY", "day_zone": "UTC", "updated_at": sqldb.At(pruneNow), "version": 1}
 	p.insert(t, data, "summary_daily", summary)
-	summary["hour"], summary["start_utc"] = 3, store.At(pruneNow)
+	summary["hour"], summary["start_utc"] = 3, sqldb.At(pruneNow)
 	p.insert(t, data, "summary_hourly", summary)
 }
 
@@ -203,22 +206,22 @@ func TestPrune_EachTableGoesByItsOwnSetting(t *testing.T) {
 		id := task.FirstRunIDAt(at)
 		p.insert(t, s.Data, "run", map[string]any{
 			"id": id, "task_id": 7, "task_name": "t", "media": "tulip", "handler": "h", "lane": "normal", "task_revision": 1, "settings": "{}", "kind": "tick",
-			"planned_at": store.At(at), "state": "succeeded", "epoch": 1, "created_at": store.At(at),
+			"planned_at": sqldb.At(at), "state": "succeeded", "epoch": 1, "created_at": sqldb.At(at),
 		})
-		p.insert(t, s.Data, "tick", map[string]any{"task_id": 7, "planned_at": store.At(at), "run_id": id, "made_at": store.At(at)})
-		p.insert(t, s.Data, "tick_answer", map[string]any{"task_id": 8, "run_id": id, "predecessor_task_id": 7, "planned_at": store.At(at)})
-		p.insert(t, s.Data, "manual_order", map[string]any{"run_id": id, "task_id": 7, "request": "{}", "ordered_by": "otto", "ordered_at": store.At(at), "taken": 1})
+		p.insert(t, s.Data, "tick", map[string]any{"task_id": 7, "planned_at": sqldb.At(at), "run_id": id, "made_at": sqldb.At(at)})
+		p.insert(t, s.Data, "tick_answer", map[string]any{"task_id": 8, "run_id": id, "predecessor_task_id": 7, "planned_at": sqldb.At(at)})
+		p.insert(t, s.Data, "manual_order", map[string]any{"run_id": id, "task_id": 7, "request": "{}", "ordered_by": "otto", "ordered_at": sqldb.At(at), "taken": 1})
 		p.insert(t, s.Data, "stop_order", map[string]any{
 			"id": task.FirstRunIDAt(at.Add(-time.Second)), "verb": "pause", "kind": "media", "target": "tulip", "target_name": "tulip", "reason": "", "ordered_by": "otto",
-			"ordered_at": store.At(at.Add(-time.Second)), "state": "ended", "ended_at": store.At(at),
+			"ordered_at": sqldb.At(at.Add(-time.Second)), "state": "ended", "ended_at": sqldb.At(at),
 		})
 		p.insert(t, s.Data, "subtask_dead", map[string]any{
-			"run_id": id + 1, "account_id": 1, "part": "p", "task_id": 7, "media": "tulip", "attempt": 1, "error_class": "bug", "error_print": "", "error_text": "", "dead_at": store.At(at),
+			"run_id": id + 1, "account_id": 1, "part": "p", "task_id": 7, "media": "tulip", "attempt": 1, "error_class": "bug", "error_print": "", "error_text": "", "dead_at": sqldb.At(at),
 		})
 		p.insert(t, s.Data, "config_change", map[string]any{
-			"account_id": i%3 + 1, "version": at.UnixMicro(), "level": "adgroup", "object_id": "x", "field": "f", "before_value": "", "after_value": "", "seen_at": store.At(at),
+			"account_id": i%3 + 1, "version": at.UnixMicro(), "level": "adgroup", "object_id": "x", "field": "f", "before_value": "", "after_value": "", "seen_at": sqldb.At(at),
 		})
-		p.insert(t, s.Config, "audit_log", map[string]any{"at": store.At(at), "actor": "otto", "action": "a", "object": "o"})
+		p.insert(t, s.Config, "audit_log", map[string]any{"at": sqldb.At(at), "actor": "otto", "action": "a", "object": "o"})
 	}
 	counts := func() map[string]int {
 		all := map[string]int{}
@@ -273,7 +276,7 @@ func TestPrune_KeepsEveryDayThatATaskStillPulls(t *testing.T) {
 			age := len(day.Between(oldest, today)) - 1
 			require.Greater(t, age, 55)
 			p := newPruning(t, age, age+70)
-			_, err := p.store.SeedTasks(t.Context(), []store.NewTask{{Name: "t", Media: name, Handler: c.handler, Cron: "@daily", Lane: "normal", Scope: "all", Params: c.params}})
+			_, err := p.store.SeedTasks(t.Context(), []settings.NewTask{{Name: "t", Media: name, Handler: c.handler, Cron: "@daily", Lane: "normal", Scope: "all", Params: c.params}})
 			require.NoError(t, err)
 			for _, age := range p.ages {
 				p.put(t, today.Add(-age))
@@ -300,7 +303,7 @@ func oldestPulled(t *testing.T, handler, params string) day.Day {
 		require.NoError(t, json.Unmarshal([]byte(params), &p))
 		return day.Of(pruneNow, zone).Add(-p.Days)
 	}
-	oldest := store.LastDay
+	oldest := summaries.LastDay
 	for _, platform := range invented.Both() {
 		for _, h := range pull.Handlers(platform, pull.Deps{Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()}) {
 			if h.Name != handler {
@@ -314,7 +317,7 @@ func oldestPulled(t *testing.T, handler, params string) day.Day {
 			}
 		}
 	}
-	require.NotEqual(t, store.LastDay, oldest, fmt.Sprint("no handler ", handler))
+	require.NotEqual(t, summaries.LastDay, oldest, fmt.Sprint("no handler ", handler))
 	return oldest
 }
 
@@ -324,19 +327,19 @@ func (p *pruning) dead(t *testing.T, taskID, account int64, at time.Time, healed
 	d := day.Of(at, time.UTC)
 	p.insert(t, p.store.Data, "subtask_dead", map[string]any{
 		"run_id": task.FirstRunIDAt(at.Add(-time.Minute)), "account_id": account, "part": d.String(), "task_id": taskID, "media": "tulip", "attempt": 1,
-		"error_class": "bug", "error_print": "", "error_text": "", "dead_at": store.At(at),
+		"error_class": "bug", "error_print": "", "error_text": "", "dead_at": sqldb.At(at),
 	})
 	if healed {
 		p.insert(t, p.store.Data, "coverage", map[string]any{
 			"account_id": account, "report": "report_daily", "level": "account", "day": d, "media": "tulip", "state": "complete",
-			"pulled_at": store.At(at.Add(time.Hour)), "complete_version": at.Add(time.Hour).UnixMicro(),
+			"pulled_at": sqldb.At(at.Add(time.Hour)), "complete_version": at.Add(time.Hour).UnixMicro(),
 		})
 	}
 }
 
 func (p *pruning) task(t *testing.T) (id int64) {
 	t.Helper()
-	_, err := p.store.SeedTasks(t.Context(), []store.NewTask{{Name: "t", Media: "tulip", Handler: "tulip.report_daily", Cron: "@daily", Lane: "normal", Scope: "all", Params: `{"level":"account"}`}})
+	_, err := p.store.SeedTasks(t.Context(), []settings.NewTask{{Name: "t", Media: "tulip", Handler: "tulip.report_daily", Cron: "@daily", Lane: "normal", Scope: "all", Params: `{"level":"account"}`}})
 	require.NoError(t, err)
 	require.NoError(t, p.store.Config.Writer(t.Context()).Raw("SELECT id FROM cron_task WHERE name = 't'").Row().Scan(&id))
 	return id
@@ -374,9 +377,9 @@ func TestPrune_KeepsTheTicksOfTheLongestWindow(t *testing.T) {
 		run := task.FirstRunIDAt(at)
 		p.insert(t, p.store.Data, "run", map[string]any{
 			"id": run, "task_id": id, "task_name": "t", "media": "tulip", "handler": "h", "lane": "normal", "task_revision": age, "settings": "{}", "kind": "tick",
-			"planned_at": store.At(at), "state": "succeeded", "epoch": 1, "created_at": store.At(at),
+			"planned_at": sqldb.At(at), "state": "succeeded", "epoch": 1, "created_at": sqldb.At(at),
 		})
-		p.insert(t, p.store.Data, "tick", map[string]any{"task_id": id, "planned_at": store.At(at), "run_id": run, "made_at": store.At(at)})
+		p.insert(t, p.store.Data, "tick", map[string]any{"task_id": id, "planned_at": sqldb.At(at), "run_id": run, "made_at": sqldb.At(at)})
 	}
 	p.run(t, upkeep.Retention{RunDays: 86})
 	require.Equal(t, []int64{1, 100, 120}, p.column(t, "run", "task_revision"))

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/media"
 )
 
@@ -20,8 +20,8 @@ type Reach struct {
 
 // ReachStore is what Reaches needs of the store.
 type ReachStore interface {
-	TaskRows(ctx context.Context) ([]store.TaskRow, error)
-	Lanes(ctx context.Context) ([]store.Lane, error)
+	TaskRows(ctx context.Context) ([]settings.TaskRow, error)
+	Lanes(ctx context.Context) ([]settings.Lane, error)
 }
 
 // Reaches tells what the enabled tasks pull of a platform's accounts of a tier. What is not among it nobody pulls, and none of its days is a hole.

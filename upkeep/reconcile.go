@@ -11,7 +11,9 @@ import (
 	"adsync/base/day"
 	"adsync/base/metric"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -87,13 +89,13 @@ func reconcileHandler(deps Deps) media.Handler {
 // reconcileStore is what a reconciler needs of the store.
 type reconcileStore interface {
 	ReachStore
-	FillAccounts(ctx context.Context, media string, after int64, limit int) ([]store.FillAccount, error)
+	FillAccounts(ctx context.Context, media string, after int64, limit int) ([]results.FillAccount, error)
 	OpenDifferenceDays(ctx context.Context, media string) ([]day.Day, error)
 	OpenDifferenceAccounts(ctx context.Context, media string, d day.Day, after int64, limit int) ([]int64, error)
-	AccountsByID(ctx context.Context, ids []int64) (map[int64]store.Account, error)
-	LevelSums(ctx context.Context, d day.Day, accountIDs []int64) (map[store.LevelOf]store.LevelSum, error)
-	NoteComparison(ctx context.Context, c store.Comparison) ([]store.LevelOf, error)
-	OrderAgain(ctx context.Context, d day.Day, level string, accountIDs []int64, orders []store.RunOrder) ([]int64, error)
+	AccountsByID(ctx context.Context, ids []int64) (map[int64]settings.Account, error)
+	LevelSums(ctx context.Context, d day.Day, accountIDs []int64) (map[results.LevelOf]results.LevelSum, error)
+	NoteComparison(ctx context.Context, c results.Comparison) ([]results.LevelOf, error)
+	OrderAgain(ctx context.Context, d day.Day, level string, accountIDs []int64, orders []ledger.RunOrder) ([]int64, error)
 }
 
 // reconciler is one pass over a media. Of each settled day it compares what the account level says with the sums of the levels
@@ -133,7 +135,7 @@ func (r *reconciler) prepare(ctx context.Context) error {
 			r.scopes[s.Level] = s
 		}
 	}
-	account, ok := r.scopes[store.AccountLevel]
+	account, ok := r.scopes[settings.AccountLevel]
 	if !ok {
 		return nil // Nothing to compare with is pulled.
 	}
@@ -142,7 +144,7 @@ func (r *reconciler) prepare(ctx context.Context) error {
 		grows[f.Metric] = f.Grows
 	}
 	for _, s := range scopes {
-		if s.Name != "report_daily" || s.Level == store.AccountLevel {
+		if s.Name != "report_daily" || s.Level == settings.AccountLevel {
 			continue
 		}
 		level := lowerLevel{name: s.Level}
@@ -198,10 +200,10 @@ func (r *reconciler) open(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			var page []store.FillAccount
+			var page []results.FillAccount
 			for _, id := range ids {
-				if a, known := accounts[id]; known && a.Parked == "" && a.Tier != store.TierInvalid {
-					page = append(page, store.FillAccount{ID: id, Timezone: a.Timezone, Tier: a.Tier})
+				if a, known := accounts[id]; known && a.Parked == "" && a.Tier != settings.TierInvalid {
+					page = append(page, results.FillAccount{ID: id, Timezone: a.Timezone, Tier: a.Tier})
 				}
 			}
 			for _, g := range alike(page) {
@@ -222,7 +224,7 @@ type alikeAccounts struct {
 }
 
 // alike puts the accounts of a page together. Those whose zone cannot be used are left out: fan-outs name them.
-func alike(page []store.FillAccount) []*alikeAccounts {
+func alike(page []results.FillAccount) []*alikeAccounts {
 	type key struct{ zone, tier string }
 	known := map[key]*alikeAccounts{}
 	var all []*alikeAccounts
@@ -250,12 +252,12 @@ func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) e
 	if err != nil {
 		return err
 	}
-	c := store.Comparison{Media: r.platform.Name(), Day: d, Now: r.now, Compared: map[store.LevelOf]int64{}}
+	c := results.Comparison{Media: r.platform.Name(), Day: d, Now: r.now, Compared: map[results.LevelOf]int64{}}
 	settled := task.FirstRunIDAt(settledAt(d, g.zone))
 	for _, id := range g.ids {
-		account := sums[store.LevelOf{AccountID: id, Level: store.AccountLevel}]
+		account := sums[results.LevelOf{AccountID: id, Level: settings.AccountLevel}]
 		for _, level := range r.levels {
-			k := store.LevelOf{AccountID: id, Level: level.name}
+			k := results.LevelOf{AccountID: id, Level: level.name}
 			sum := sums[k]
 			older := min(account.RunID, sum.RunID)
 			if older < settled {
@@ -267,7 +269,7 @@ func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) e
 					continue
 				}
 				if a, s, differ := differs(account, sum, m.index); differ {
-					c.Found = append(c.Found, store.Difference{AccountID: id, Level: level.name, Metric: m.name, AccountValue: a, SumValue: s})
+					c.Found = append(c.Found, results.Difference{AccountID: id, Level: level.name, Metric: m.name, AccountValue: a, SumValue: s})
 				}
 			}
 		}
@@ -282,7 +284,7 @@ func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) e
 
 // differs compares a figure of an account with the sum of a level. A level without rows has a sum of 0; a level whose rows lack
 // the figure has none.
-func differs(account, level store.LevelSum, metricIndex int) (a, sum int64, differ bool) {
+func differs(account, level results.LevelSum, metricIndex int) (a, sum int64, differ bool) {
 	a, hasA := account.Values.Get(metricIndex)
 	sum, hasSum := level.Values.Get(metricIndex)
 	if (!hasA && account.Rows > 0) || (!hasSum && level.Rows > 0) {
@@ -292,8 +294,8 @@ func differs(account, level store.LevelSum, metricIndex int) (a, sum int64, diff
 }
 
 // pullAgain orders both levels of accounts' days, once for as long as they differ.
-func (r *reconciler) pullAgain(ctx context.Context, g *alikeAccounts, d day.Day, again []store.LevelOf) error {
-	account, pulled := r.scopes[store.AccountLevel].taskOf(g.tier)
+func (r *reconciler) pullAgain(ctx context.Context, g *alikeAccounts, d day.Day, again []results.LevelOf) error {
+	account, pulled := r.scopes[settings.AccountLevel].taskOf(g.tier)
 	done := map[int64]bool{} // accounts whose own level has been ordered, for another level below
 	for _, level := range r.levels {
 		lower, pulledToo := r.scopes[level.name].taskOf(g.tier)
@@ -331,9 +333,9 @@ func (r *reconciler) order(ctx context.Context, d day.Day, level string, ids []i
 		return nil
 	}
 	slices.Sort(ids)
-	var orders []store.RunOrder
+	var orders []ledger.RunOrder
 	for i, t := range tasks {
-		orders = append(orders, store.RunOrder{
+		orders = append(orders, ledger.RunOrder{
 			// The account's run is the later one by its id, whichever level it is ordered for: the level's run is what is noted, and
 			// what came after it is compared again.
 			RunID: task.NewRunID(r.now.Add(time.Duration(i) * time.Millisecond)), TaskID: t.id, OrderedAt: r.now,

@@ -12,7 +12,8 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/metric"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/store/results"
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/media/mediatest/invented"
@@ -25,11 +26,11 @@ const yesterday = day.Day("2026-11-20")
 func (f *filling) figures(t *testing.T, account int64, level string, d day.Day, runID int64, objects ...map[string]int64) {
 	t.Helper()
 	ctx := t.Context()
-	claim, _, err := f.store.BeginPull(ctx, store.Scope{AccountID: account, Media: "tulip", Report: "report_daily", Level: level, Days: []day.Day{d}}, fmt.Sprint(runID, level), runID)
+	claim, _, err := f.store.BeginPull(ctx, results.Scope{AccountID: account, Media: "tulip", Report: "report_daily", Level: level, Days: []day.Day{d}}, fmt.Sprint(runID, level), runID)
 	require.NoError(t, err)
-	w := store.ReportWrite{Claim: claim, Raw: store.RawTable{Name: "tulip_report_daily", Shape: store.DailyRows}, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, Confirmed: true}
+	w := results.ReportWrite{Claim: claim, Raw: rawtable.Table{Name: "tulip_report_daily", Shape: rawtable.DailyRows}, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, Confirmed: true}
 	for i, values := range objects {
-		row := store.ReportRow{Day: d, Object: fmt.Sprint(i), JSON: fmt.Sprint(values)}
+		row := results.ReportRow{Day: d, Object: fmt.Sprint(i), JSON: fmt.Sprint(values)}
 		if level == "account" {
 			row.Object = ""
 		}
@@ -50,9 +51,9 @@ func (f *filling) reconcile(t *testing.T, params string) int {
 	return run(t, r, upkeep.ReconcileName, "tulip", params).Rows
 }
 
-func (f *filling) differences(t *testing.T) []store.Difference {
+func (f *filling) differences(t *testing.T) []results.Difference {
 	t.Helper()
-	rows, err := f.store.Differences(t.Context(), store.DifferenceFilter{}, store.Difference{}, 1000)
+	rows, err := f.store.Differences(t.Context(), results.DifferenceFilter{}, results.Difference{}, 1000)
 	require.NoError(t, err)
 	return rows
 }
@@ -104,7 +105,7 @@ func TestReconcile_ComparesWhatBothLevelsHave(t *testing.T) {
 	var got []string
 	for _, d := range f.differences(t) {
 		require.Equal(t, yesterday, d.Day)
-		require.Equal(t, store.DifferenceOpen, d.State)
+		require.Equal(t, results.DifferenceOpen, d.State)
 		got = append(got, fmt.Sprintf("%d %s %s %d %d", d.AccountID, d.Level, d.Metric, d.AccountValue, d.SumValue))
 	}
 	require.Equal(t, []string{"3 adgroup cost 40001 30000", "4 adgroup clicks 4 3", "11 adgroup cost 50000 0", "12 adgroup clicks 0 2"}, got)
@@ -151,8 +152,8 @@ func TestReconcile_PullsAgainOnceAndTellsWhatStays(t *testing.T) {
 	require.Equal(t, 1, f.reconcile(t, `{"only_open":true}`))
 	require.Equal(t, map[string]int64{"tulip": 1}, confirmed())
 	rows := f.differences(t)
-	require.Equal(t, store.DifferenceMended, rows[0].State)
-	require.Equal(t, store.DifferenceOpen, rows[1].State)
+	require.Equal(t, results.DifferenceMended, rows[0].State)
+	require.Equal(t, results.DifferenceOpen, rows[1].State)
 	require.True(t, rows[1].FirstSeenAt.Equal(noon))
 	require.True(t, rows[1].LastSeenAt.Equal(f.now))
 	require.Len(t, f.ordered(t), 2, "nor is it ordered again")

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"adsync/base/store"
+	"adsync/base/store/summaries"
 	"adsync/media"
 )
 
@@ -25,8 +25,8 @@ func summaryHandler(deps Deps) media.Handler {
 
 // summaryStore is what rebuildSummaries needs of the store.
 type summaryStore interface {
-	DirtyDays(ctx context.Context, media string, upTo int64, limit int) ([]store.DirtyDay, error)
-	RebuildSummary(ctx context.Context, d store.DirtyDay) (int, error)
+	DirtyDays(ctx context.Context, media string, upTo int64, limit int) ([]summaries.DirtyDay, error)
+	RebuildSummary(ctx context.Context, d summaries.DirtyDay) (int, error)
 }
 
 // rebuildSummaries brings the summaries of a media up to every mark that was there when it began; marks that come

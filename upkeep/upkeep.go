@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"adsync/base/clock"
-	"adsync/base/store"
+	"adsync/base/store/summaries"
 	"adsync/media"
 )
 
@@ -41,7 +41,7 @@ type Deps struct {
 	Clock  clock.Clock
 	Logger *slog.Logger
 	// Partner has the business's own figures; nil when there are none to copy.
-	Partner *store.PartnerSource
+	Partner *summaries.PartnerSource
 	// Platforms are those whose summaries are kept and whose holes are filled.
 	Platforms []media.Platform
 	// Retention says what is pruned.

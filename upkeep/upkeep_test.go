@@ -12,7 +12,9 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/metric"
+	"adsync/base/rawtable"
 	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 	"adsync/media"
 	"adsync/media/mediatest/invented"
@@ -57,13 +59,13 @@ func TestSummary_RebuildsWhatIsMarked(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, r := setup(t)
-	raw := store.RawTable{Name: "tulip_report_daily", Shape: store.DailyRows}
-	require.NoError(t, s.EnsureRawTables(ctx, []store.RawTable{raw}))
-	claim, _, err := s.BeginPull(ctx, store.Scope{AccountID: 1, Media: "tulip", Report: "report_daily", Level: "account", Days: []day.Day{"2026-11-20"}}, "p", 1)
+	raw := rawtable.Table{Name: "tulip_report_daily", Shape: rawtable.DailyRows}
+	require.NoError(t, s.EnsureRawTables(ctx, []rawtable.Table{raw}))
+	claim, _, err := s.BeginPull(ctx, results.Scope{AccountID: 1, Media: "tulip", Report: "report_daily", Level: "account", Days: []day.Day{"2026-11-20"}}, "p", 1)
 	require.NoError(t, err)
-	row := store.ReportRow{Day: "2026-11-20", JSON: "{}"}
+	row := results.ReportRow{Day: "2026-11-20", JSON: "{}"}
 	row.Metrics.Set(metric.Index("cost"), 42)
-	_, err = s.WriteReport(ctx, store.ReportWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Rows: []store.ReportRow{row}, Whole: true, DirtySummary: true})
+	_, err = s.WriteReport(ctx, results.ReportWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Rows: []results.ReportRow{row}, Whole: true, DirtySummary: true})
 	require.NoError(t, err)
 
 	require.Zero(t, run(t, r, "system.summary", "orchid", "").Rows, "another platform's marks are not this part's")

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/summaries"
 	"adsync/media"
 )
 
@@ -40,10 +40,10 @@ func wideHandler(deps Deps) media.Handler {
 
 // wideStore is what rebuildWide needs of the store.
 type wideStore interface {
-	WideDays(ctx context.Context, media string, upTo int64, limit int) ([]store.WideDay, error)
-	RebuildWide(ctx context.Context, tables []store.ObjectTable, accountID int64, days []store.WideDay) (int, error)
-	WideConfigurations(ctx context.Context, media string, upTo int64, limit int) ([]store.WideDay, error)
-	SpreadWide(ctx context.Context, configuration store.WideDay, since day.Day) error
+	WideDays(ctx context.Context, media string, upTo int64, limit int) ([]summaries.WideDay, error)
+	RebuildWide(ctx context.Context, tables []summaries.ObjectTable, accountID int64, days []summaries.WideDay) (int, error)
+	WideConfigurations(ctx context.Context, media string, upTo int64, limit int) ([]summaries.WideDay, error)
+	SpreadWide(ctx context.Context, configuration summaries.WideDay, since day.Day) error
 }
 
 // rebuildWide brings the wide table of a media up to every mark that was there when it began, as rebuildSummaries does the
@@ -62,7 +62,7 @@ func rebuildWide(ctx context.Context, deps Deps, platform media.Platform) (rows 
 		if err != nil || len(days) == 0 {
 			return rows, err
 		}
-		accounts := map[int64][]store.WideDay{}
+		accounts := map[int64][]summaries.WideDay{}
 		for _, d := range days {
 			accounts[d.AccountID] = append(accounts[d.AccountID], d)
 		}
@@ -104,11 +104,11 @@ func markedBy(ctx context.Context, marks Now) (int64, error) {
 }
 
 // objectTables are the tables of a platform's objects that wide_daily has rows of.
-func objectTables(platform media.Platform) []store.ObjectTable {
-	var tables []store.ObjectTable
+func objectTables(platform media.Platform) []summaries.ObjectTable {
+	var tables []summaries.ObjectTable
 	for _, l := range platform.Lists() {
-		if slices.Contains(store.ObjectLevels, l.Level) {
-			tables = append(tables, store.ObjectTable{Level: l.Level, Table: l.Table.Name, Parent: l.Parent, IDTellsParent: l.IDTellsParent})
+		if slices.Contains(summaries.ObjectLevels, l.Level) {
+			tables = append(tables, summaries.ObjectTable{Level: l.Level, Table: l.Table.Name, Parent: l.Parent, IDTellsParent: l.IDTellsParent})
 		}
 	}
 	return tables

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/media"
 	"adsync/media/mediatest/invented"
 )
@@ -20,17 +20,17 @@ func TestWide_IsBuiltForWhatIsMarked(t *testing.T) {
 	found, err := s.FindAccounts(ctx, "tulip", []string{"900"})
 	require.NoError(t, err)
 	id := found["900"].ID
-	pull := func(report, level string, on day.Day) store.Claim {
-		claim, _, err := s.BeginPull(ctx, store.Scope{AccountID: id, Media: "tulip", Report: report, Level: level, Days: []day.Day{on}}, "p", 1)
+	pull := func(report, level string, on day.Day) results.Claim {
+		claim, _, err := s.BeginPull(ctx, results.Scope{AccountID: id, Media: "tulip", Report: report, Level: level, Days: []day.Day{on}}, "p", 1)
 		require.NoError(t, err)
 		return claim
 	}
-	creatives := store.ObjectWrite{Claim: pull("creative", "creative", day.Epoch), Raw: invented.New().Lists()[1].Table}
-	creatives.Rows = []store.ObjectRow{{Object: "c1", Name: "One", Raw: []any{"One", "a1", nil, nil, nil, nil}, JSON: "{}"}}
+	creatives := results.ObjectWrite{Claim: pull("creative", "creative", day.Epoch), Raw: invented.New().Lists()[1].Table}
+	creatives.Rows = []results.ObjectRow{{Object: "c1", Name: "One", Raw: []any{"One", "a1", nil, nil, nil, nil}, JSON: "{}"}}
 	_, err = s.WriteObjects(ctx, creatives)
 	require.NoError(t, err)
-	report := store.ReportWrite{Claim: pull("report_daily", "creative", "2026-11-20"), Raw: invented.New().Reports()[2].Table, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true}
-	report.Rows = []store.ReportRow{{Day: "2026-11-20", Object: "c1", Raw: make([]any, len(report.Raw.Columns)), JSON: "{}"}}
+	report := results.ReportWrite{Claim: pull("report_daily", "creative", "2026-11-20"), Raw: invented.New().Reports()[2].Table, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true}
+	report.Rows = []results.ReportRow{{Day: "2026-11-20", Object: "c1", Raw: make([]any, len(report.Raw.Columns)), JSON: "{}"}}
 	_, err = s.WriteReport(ctx, report)
 	require.NoError(t, err)
 	p.put(1, time.Minute, 10)

@@ -26,6 +26,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/redis"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/telemetry"
 )
 
@@ -90,7 +91,7 @@ type Accounts struct {
 }
 
 type known struct {
-	store.AccountRef
+	settings.AccountRef
 	version string // "" of what was read from the database
 	read    time.Time
 }
@@ -140,7 +141,7 @@ func (a *Accounts) Stop() {
 }
 
 // Account returns an account; sql.ErrNoRows when there is none.
-func (a *Accounts) Account(ctx context.Context, id int64) (store.AccountRef, error) {
+func (a *Accounts) Account(ctx context.Context, id int64) (settings.AccountRef, error) {
 	if account, ok := a.remembered(id); ok {
 		a.found.WithLabelValues("memory").Inc()
 		return account, nil
@@ -156,19 +157,19 @@ func (a *Accounts) Account(ctx context.Context, id int64) (store.AccountRef, err
 	})
 	select {
 	case <-ctx.Done():
-		return store.AccountRef{}, ctx.Err()
+		return settings.AccountRef{}, ctx.Err()
 	case r := <-ch:
-		account, _ := r.Val.(store.AccountRef)
+		account, _ := r.Val.(settings.AccountRef)
 		return account, r.Err
 	}
 }
 
-func (a *Accounts) remembered(id int64) (store.AccountRef, bool) {
+func (a *Accounts) remembered(id int64) (settings.AccountRef, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	have, ok := a.known[id]
 	if !ok {
-		return store.AccountRef{}, false
+		return settings.AccountRef{}, false
 	}
 	if have.version == "" {
 		return have.AccountRef, clock.Since(have.read) < rowMaxAge
@@ -201,7 +202,7 @@ func (a *Accounts) remember(k known) {
 	a.known[k.ID] = k
 }
 
-func (a *Accounts) find(ctx context.Context, id int64) (store.AccountRef, error) {
+func (a *Accounts) find(ctx context.Context, id int64) (settings.AccountRef, error) {
 	if version := a.newest(); version != "" {
 		account, err := a.fromRedis(ctx, version, id)
 		if err == nil {
@@ -217,12 +218,12 @@ func (a *Accounts) find(ctx context.Context, id int64) (store.AccountRef, error)
 	case a.reads <- struct{}{}:
 		defer func() { <-a.reads }()
 	case <-ctx.Done():
-		return store.AccountRef{}, ctx.Err()
+		return settings.AccountRef{}, ctx.Err()
 	}
 	read := clock.Mark()
 	row, err := a.store.Account(ctx, id)
 	if err != nil {
-		return store.AccountRef{}, err
+		return settings.AccountRef{}, err
 	}
 	a.found.WithLabelValues("database").Inc()
 	account := row.Ref()
@@ -230,14 +231,14 @@ func (a *Accounts) find(ctx context.Context, id int64) (store.AccountRef, error)
 	return account, nil
 }
 
-func (a *Accounts) fromRedis(ctx context.Context, version string, id int64) (store.AccountRef, error) {
+func (a *Accounts) fromRedis(ctx context.Context, version string, id int64) (settings.AccountRef, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.budget)
 	defer cancel()
 	text, err := a.redis.HGet(ctx, a.hash(version), strconv.FormatInt(id, 10)).Bytes()
 	if err != nil {
-		return store.AccountRef{}, err
+		return settings.AccountRef{}, err
 	}
-	var account store.AccountRef
+	var account settings.AccountRef
 	return account, json.Unmarshal(text, &account)
 }
 

@@ -18,6 +18,7 @@ import (
 	"adsync/base/redis"
 	"adsync/base/redis/redistest"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 )
 
@@ -34,9 +35,9 @@ func setup(t *testing.T, accounts int) *testBundle {
 	t.Helper()
 	b := &testBundle{store: storetest.New(t)}
 	b.redis, b.keys = redistest.New(t)
-	all := make([]store.Account, accounts)
+	all := make([]settings.Account, accounts)
 	for i := range all {
-		all[i] = store.Account{ExternalID: fmt.Sprintf("e%04d", i), Timezone: "Asia/Shanghai", Currency: "CNY"}
+		all[i] = settings.Account{ExternalID: fmt.Sprintf("e%04d", i), Timezone: "Asia/Shanghai", Currency: "CNY"}
 	}
 	_, err := b.store.PutAccounts(t.Context(), "tulip", 1, all)
 	require.NoError(t, err)
@@ -126,7 +127,7 @@ func TestAccounts_FollowEachChange(t *testing.T) {
 	require.ErrorIs(t, err, sql.ErrNoRows)
 
 	// One that has come since the table was read.
-	ids, err := b.store.PutAccounts(t.Context(), "tulip", 1, []store.Account{{ExternalID: "new", Timezone: "UTC", Currency: "EUR"}})
+	ids, err := b.store.PutAccounts(t.Context(), "tulip", 1, []settings.Account{{ExternalID: "new", Timezone: "UTC", Currency: "EUR"}})
 	require.NoError(t, err)
 	require.Equal(t, "EUR", currencyOf(t, first, ids["new"]))
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 )
 
@@ -18,7 +18,7 @@ func TestAccounts_WithoutRedisARowAges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &testBundle{store: storetest.NewSQLite(t)}
-		_, err := b.store.PutAccounts(t.Context(), "tulip", 1, []store.Account{{ExternalID: "e", Timezone: "Asia/Shanghai", Currency: "CNY"}})
+		_, err := b.store.PutAccounts(t.Context(), "tulip", 1, []settings.Account{{ExternalID: "e", Timezone: "Asia/Shanghai", Currency: "CNY"}})
 		require.NoError(t, err)
 		a := NewAccounts(b.store, nil, b.keys, slog.New(slog.DiscardHandler), nil)
 		require.Equal(t, "CNY", currencyOf(t, a, 1))
@@ -41,7 +41,7 @@ func TestAccounts_AVersionAgesWhereNobodyAsksForIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &testBundle{store: storetest.NewSQLite(t)}
-		_, err := b.store.PutAccounts(t.Context(), "tulip", 1, []store.Account{{ExternalID: "e", Timezone: "Asia/Shanghai", Currency: "CNY"}})
+		_, err := b.store.PutAccounts(t.Context(), "tulip", 1, []settings.Account{{ExternalID: "e", Timezone: "Asia/Shanghai", Currency: "CNY"}})
 		require.NoError(t, err)
 		a := NewAccounts(b.store, nil, b.keys, slog.New(slog.DiscardHandler), nil)
 		now := time.Now()

@@ -11,6 +11,7 @@ import (
 
 	"adsync/base/checkup"
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 )
@@ -21,7 +22,7 @@ const allRights = "SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX, C
 func TestCheckUp_NamesEachMissingRightAndWhatGrantsIt(t *testing.T) {
 	t.Parallel()
 	cfg := storetest.Config(t)
-	if cfg.Data.Driver == store.SQLite {
+	if cfg.Data.Driver == sqldb.SQLite {
 		t.Skip("SQLite has no users")
 	}
 	owner, err := sql.Open("mysql", cfg.Config.Writer.Reveal())

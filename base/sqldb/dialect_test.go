@@ -12,7 +12,9 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 )
 
@@ -21,10 +23,10 @@ func TestOpen_TakesSQLiteFilesOfAnyName(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), `#1 50%41?mode=ro&x ü`)
 	require.NoError(t, os.Mkdir(dir, 0o750))
-	file := func(name string) store.Database {
-		return store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, name)), MaxOpenConns: 2}
+	file := func(name string) sqldb.Database {
+		return sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(filepath.Join(dir, name)), MaxOpenConns: 2}
 	}
-	s, err := store.Open(t.Context(), store.Config{Config: file("config.db"), Data: file("data.db")}, slog.New(slog.DiscardHandler))
+	s, err := store.Open(t.Context(), sqldb.Config{Config: file("config.db"), Data: file("data.db")}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.NoError(t, s.MigrateUp(t.Context()))
 	require.NoError(t, s.Close())
@@ -46,6 +48,6 @@ func TestCurrent_IsReadWhileSQLiteWrites(t *testing.T) {
 	defer cancel()
 	_, err := s.DailySpend(ctx, []int64{1}, []day.Day{"2026-11-20"})
 	require.NoError(t, err)
-	_, err = s.PulledDays(ctx, []int64{1}, "report_daily", store.AccountLevel, []day.Day{"2026-11-20"})
+	_, err = s.PulledDays(ctx, []int64{1}, "report_daily", settings.AccountLevel, []day.Day{"2026-11-20"})
 	require.NoError(t, err)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"adsync/base/store"
+	"adsync/base/sqldb"
 )
 
 func TestErrorPrint(t *testing.T) {
@@ -32,7 +32,7 @@ func TestErrorPrint(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, store.ErrorPrint(tt.text))
+			require.Equal(t, tt.want, sqldb.ErrorPrint(tt.text))
 		})
 	}
 }
@@ -40,8 +40,8 @@ func TestErrorPrint(t *testing.T) {
 var anyDigit = regexp.MustCompile(`\pN`)
 
 func checkPrint(t require.TestingT, text string) {
-	got := store.ErrorPrint(text)
-	require.Equal(t, got, store.ErrorPrint(got), "the print of a print is itself")
+	got := sqldb.ErrorPrint(text)
+	require.Equal(t, got, sqldb.ErrorPrint(got), "the print of a print is itself")
 	require.False(t, anyDigit.MatchString(got), "no digit is left: %q", got)
 	require.LessOrEqual(t, utf8.RuneCountInString(got), 191)
 	require.True(t, utf8.ValidString(got))
@@ -91,6 +91,6 @@ func TestErrorPrint_OfOneErrorIsOne(t *testing.T) {
 		for i := range texts {
 			texts[i] = fmt.Sprintf(format, value.Draw(t, "first"), value.Draw(t, "second"), value.Draw(t, "third"))
 		}
-		require.Equal(t, store.ErrorPrint(texts[0]), store.ErrorPrint(texts[1]), "%q and %q", texts[0], texts[1])
+		require.Equal(t, sqldb.ErrorPrint(texts[0]), sqldb.ErrorPrint(texts[1]), "%q and %q", texts[0], texts[1])
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"adsync/base/store"
+	"adsync/base/sqldb"
 	"adsync/base/store/storetest"
 )
 
@@ -20,7 +20,7 @@ func TestMigrate_UpDownUp(t *testing.T) {
 
 	require.NoError(t, s.MigrateDown(ctx))
 	err := s.CheckSchema(ctx)
-	var schema *store.SchemaError
+	var schema *sqldb.SchemaError
 	require.ErrorAs(t, err, &schema)
 	require.ErrorContains(t, err, "run `adsync migrate up`")
 
@@ -33,7 +33,7 @@ func TestMigrateUp_GivesOneRowItsRow(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("DELETE FROM one_row").Error)
-	require.ErrorIs(t, s.CheckSchema(t.Context()), store.ErrNoOneRow)
+	require.ErrorIs(t, s.CheckSchema(t.Context()), sqldb.ErrNoOneRow)
 	require.NoError(t, s.MigrateUp(t.Context()))
 	require.NoError(t, s.CheckSchema(t.Context()))
 }
@@ -42,10 +42,10 @@ func TestMigrateUp_GoesOnWhereOneEndedBetweenAChangeAndItsNote(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.New(t)
-	if s.Data.Dialect() == store.SQLiteDialect {
+	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		t.Skip("here a change and its note are one transaction")
 	}
-	for database, db := range map[string]*store.DB{"config": s.Config, "data": s.Data} {
+	for database, db := range map[string]*sqldb.DB{"config": s.Config, "data": s.Data} {
 		// As if each change had been made and none were noted.
 		require.NoError(t, db.Writer(ctx).Exec("DELETE FROM adsync_"+database+"_version WHERE version_id > 1").Error)
 	}
@@ -58,7 +58,7 @@ func TestMigrateUp_FinishesWhatHadBegun(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := storetest.New(t)
-	if s.Data.Dialect() == store.SQLiteDialect {
+	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		t.Skip("here a change and its note are one transaction")
 	}
 	// As if the fifth of six changes of tables had been the last before the end: later versions are there, as in a database whose program had them first.
@@ -78,7 +78,7 @@ func TestMigrateUp_MendsAnEmptyTableOfVersions(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, storetest.Config(t))
 	require.Error(t, s.CheckSchema(t.Context()), "it makes the table too")
-	for database, db := range map[string]*store.DB{"config": s.Config, "data": s.Data} {
+	for database, db := range map[string]*sqldb.DB{"config": s.Config, "data": s.Data} {
 		require.NoError(t, db.Writer(t.Context()).Exec("DELETE FROM adsync_"+database+"_version").Error)
 	}
 	err := s.CheckSchema(t.Context())
@@ -94,7 +94,7 @@ func TestMigrateUp_MendsAnEmptyTableOfVersions(t *testing.T) {
 func TestMigrateUp_GivesTheComingDaysTheirPartitions(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	if s.Data.Dialect() == store.SQLiteDialect {
+	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		t.Skip("SQLite has no partitions")
 	}
 	now, err := s.Data.Now(t.Context())
@@ -103,7 +103,7 @@ func TestMigrateUp_GivesTheComingDaysTheirPartitions(t *testing.T) {
 		var names []string
 		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT partition_name FROM information_schema.partitions"+
 			" WHERE table_schema = DATABASE() AND table_name = ? ORDER BY partition_ordinal_position", table).Scan(&names).Error)
-		require.GreaterOrEqual(t, len(names), 2+store.DaysAhead, table)
+		require.GreaterOrEqual(t, len(names), 2+sqldb.DaysAhead, table)
 		require.Contains(t, names, "p"+now.AddDate(0, 0, 1).Format("20060102"), table)
 	}
 }

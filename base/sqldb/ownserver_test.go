@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/test/services/local"
@@ -17,7 +18,7 @@ import (
 
 // ownServer starts a MariaDB with its own settings, beside that of all other tests, and returns a connection to it and
 // the settings of two empty databases on it.
-func ownServer(t *testing.T, settings ...string) (*sql.DB, store.Config) {
+func ownServer(t *testing.T, settings ...string) (*sql.DB, sqldb.Config) {
 	t.Helper()
 	if os.Getenv(storetest.ServerEnv) == "" {
 		t.Skip("needs a MariaDB")
@@ -38,10 +39,10 @@ func ownServer(t *testing.T, settings ...string) (*sql.DB, store.Config) {
 	execute(t, db, "CREATE USER adsync@'%' IDENTIFIED BY 'hunter2'")
 	execute(t, db, "GRANT ALL ON adsync_config.* TO adsync@'%'")
 	execute(t, db, "GRANT ALL ON adsync_data.* TO adsync@'%'")
-	of := func(name string) store.Database {
-		return store.Database{Driver: store.MySQL, Writer: secret.NewText(fmt.Sprintf("adsync:hunter2@tcp(%s)/%s", server.Addr(), name)), MaxOpenConns: 4}
+	of := func(name string) sqldb.Database {
+		return sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(fmt.Sprintf("adsync:hunter2@tcp(%s)/%s", server.Addr(), name)), MaxOpenConns: 4}
 	}
-	return db, store.Config{Config: of("adsync_config"), Data: of("adsync_data")}
+	return db, sqldb.Config{Config: of("adsync_config"), Data: of("adsync_data")}
 }
 
 func execute(t *testing.T, db *sql.DB, statement string) {
@@ -56,8 +57,8 @@ func TestMigrateUp_OnABinaryLogOfStatements(t *testing.T) {
 	t.Parallel()
 	server, cfg := ownServer(t, "--log-bin", "--server-id=1", "--binlog-format=STATEMENT")
 	s := storetest.Open(t, cfg)
-	require.ErrorIs(t, s.MigrateUp(t.Context()), store.ErrStatementBinlog)
-	require.ErrorIs(t, s.CheckSchema(t.Context()), store.ErrStatementBinlog)
+	require.ErrorIs(t, s.MigrateUp(t.Context()), sqldb.ErrStatementBinlog)
+	require.ErrorIs(t, s.CheckSchema(t.Context()), sqldb.ErrStatementBinlog)
 	tables, err := s.Data.Tables(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, tables, "nothing was made that would have to be dropped")
@@ -103,13 +104,13 @@ func TestUnavailable_IsWhatAServerInTroubleAnswers(t *testing.T) {
 		s, err := store.New(t.Context(), cfg, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		write := func() error {
-			table := store.Table{Name: "note", Key: []string{"id"}, Columns: []string{"text"}}
+			table := sqldb.Table{Name: "note", Key: []string{"id"}, Columns: []string{"text"}}
 			return s.Data.Upsert(s.Data.Writer(t.Context()), table, [][]any{{i, "x"}})
 		}
 		err = write()
 		execute(t, server, tt.end)
 		require.Error(t, err, tt.name)
-		reason, unavailable := store.Unavailable(err)
+		reason, unavailable := sqldb.Unavailable(err)
 		require.True(t, unavailable, "%s: %v", tt.name, err)
 		require.Contains(t, reason, tt.want, tt.name)
 		require.NotContains(t, reason, "hunter2")

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 )
@@ -37,7 +38,7 @@ func TestDatabase_NameHidesWhatOpensIt(t *testing.T) {
 		"adsync:hunter2@tcp(db)/adsync_data?tls=true":         "db:3306/adsync_data",
 		"hunter2": "a database whose DSN cannot be read",
 	} {
-		require.Equal(t, want, store.Database{Driver: store.MySQL, Writer: secret.NewText(writer)}.Name())
+		require.Equal(t, want, sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(writer)}.Name())
 	}
-	require.Equal(t, "dir/data.db", store.Database{Driver: store.SQLite, Writer: secret.NewText("dir/data.db")}.Name())
+	require.Equal(t, "dir/data.db", sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText("dir/data.db")}.Name())
 }

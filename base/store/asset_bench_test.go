@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 )
 
@@ -19,14 +20,14 @@ func BenchmarkWriteObjects_OfALargeLibrary(b *testing.B) {
 	const library, page = 100_000, 1000
 	s := storetest.New(b)
 	ctx := b.Context()
-	require.NoError(b, s.EnsureRawTables(ctx, []store.RawTable{rawImage}))
-	scope := store.Scope{AccountID: 7, Media: "test", Report: "image", Level: "image", Days: []day.Day{day.Epoch}}
+	require.NoError(b, s.EnsureRawTables(ctx, []rawtable.Table{rawImage}))
+	scope := results.Scope{AccountID: 7, Media: "test", Report: "image", Level: "image", Days: []day.Day{day.Epoch}}
 	write := func(from, to int, note string) {
 		claim, _, err := s.BeginPull(ctx, scope, fmt.Sprint(time.Now().UnixNano()), 1)
 		require.NoError(b, err)
-		w := store.ObjectWrite{Claim: claim, Raw: rawImage, AssetTables: map[string]string{store.AssetImage: rawImage.Name}, MappedBy: "creative"}
+		w := results.ObjectWrite{Claim: claim, Raw: rawImage, AssetTables: map[string]string{rawtable.AssetImage: rawImage.Name}, MappedBy: "creative"}
 		for i := from; i < to; i++ {
-			w.Rows = append(w.Rows, store.ObjectRow{Object: fmt.Sprint(i), Raw: []any{"md5 of " + note + fmt.Sprint(i)}, JSON: `{"note":"` + note + `"}`})
+			w.Rows = append(w.Rows, results.ObjectRow{Object: fmt.Sprint(i), Raw: []any{"md5 of " + note + fmt.Sprint(i)}, JSON: `{"note":"` + note + `"}`})
 		}
 		_, err = s.WriteObjects(ctx, w)
 		require.NoError(b, err)

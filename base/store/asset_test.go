@@ -10,40 +10,43 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/results"
 )
 
-var rawImage = store.RawTable{Name: "test_image", Shape: store.Objects, Columns: []store.RawColumn{{Name: "signature", Kind: store.Text}}}
+var rawImage = rawtable.Table{Name: "test_image", Shape: rawtable.Objects, Columns: []rawtable.Column{{Name: "signature", Kind: rawtable.Text}}}
 
-var bothKinds = map[string]string{store.AssetImage: rawImage.Name}
+var bothKinds = map[string]string{rawtable.AssetImage: rawImage.Name}
 
-func listClaim(t *testing.T, s *store.Store, list, level string) store.Claim {
+func listClaim(t *testing.T, s *store.Store, list, level string) results.Claim {
 	t.Helper()
-	claim, _, err := s.BeginPull(t.Context(), store.Scope{AccountID: 7, Media: "test", Report: list, Level: level, Days: []day.Day{day.Epoch}}, list+time.Now().String(), 1)
+	claim, _, err := s.BeginPull(t.Context(), results.Scope{AccountID: 7, Media: "test", Report: list, Level: level, Days: []day.Day{day.Epoch}}, list+time.Now().String(), 1)
 	require.NoError(t, err)
 	return claim
 }
 
-func creativesOf(t *testing.T, s *store.Store, full bool, rows ...store.ObjectRow) store.ObjectWrite {
+func creativesOf(t *testing.T, s *store.Store, full bool, rows ...results.ObjectRow) results.ObjectWrite {
 	t.Helper()
-	return store.ObjectWrite{Claim: listClaim(t, s, "creative", "creative"), Raw: rawObject, Full: full, Rows: rows, MapsAssets: true, AssetTables: bothKinds}
+	return results.ObjectWrite{Claim: listClaim(t, s, "creative", "creative"), Raw: rawObject, Full: full, Rows: rows, MapsAssets: true, AssetTables: bothKinds}
 }
 
-func imagesOf(t *testing.T, s *store.Store, ids ...string) store.ObjectWrite {
+func imagesOf(t *testing.T, s *store.Store, ids ...string) results.ObjectWrite {
 	t.Helper()
-	w := store.ObjectWrite{Claim: listClaim(t, s, "image", "image"), Raw: rawImage, Full: true, AssetTables: bothKinds, MappedBy: "creative"}
+	w := results.ObjectWrite{Claim: listClaim(t, s, "image", "image"), Raw: rawImage, Full: true, AssetTables: bothKinds, MappedBy: "creative"}
 	for _, id := range ids {
-		w.Rows = append(w.Rows, store.ObjectRow{Object: id, Raw: []any{"md5 of " + id}, JSON: "{}"})
+		w.Rows = append(w.Rows, results.ObjectRow{Object: id, Raw: []any{"md5 of " + id}, JSON: "{}"})
 	}
 	return w
 }
 
-func creative(id, json string, images ...string) store.ObjectRow {
+func creative(id, json string, images ...string) results.ObjectRow {
 	row := object(id, "creative "+id, 1)
 	row.JSON = json
-	row.Assets = []store.AssetUse{}
+	row.Assets = []rawtable.AssetUse{}
 	for _, image := range images {
-		row.Assets = append(row.Assets, store.AssetUse{Kind: store.AssetImage, ID: image})
+		row.Assets = append(row.Assets, rawtable.AssetUse{Kind: rawtable.AssetImage, ID: image})
 	}
 	return row
 }
@@ -57,7 +60,7 @@ func uses(t *testing.T, s *store.Store) (list []string) {
 	defer rows.Close()
 	for rows.Next() {
 		var creative, asset, signature string
-		var first, last, removed store.Time
+		var first, last, removed sqldb.Time
 		require.NoError(t, rows.Scan(&creative, &asset, &signature, &first, &last, &removed))
 		require.False(t, last.Before(first.Time))
 		sign := ""
@@ -73,11 +76,11 @@ func uses(t *testing.T, s *store.Store) (list []string) {
 func assetStore(t *testing.T) *store.Store {
 	t.Helper()
 	s := resultStore(t)
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{rawImage}))
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{rawImage}))
 	return s
 }
 
-func write(t *testing.T, s *store.Store, w store.ObjectWrite) {
+func write(t *testing.T, s *store.Store, w results.ObjectWrite) {
 	t.Helper()
 	_, err := s.WriteObjects(t.Context(), w)
 	require.NoError(t, err)
@@ -155,7 +158,7 @@ func TestAssets_AreCompleteWhenCreativesAndImagesArePulledAtOnce(t *testing.T) {
 		image := fmt.Sprintf("image-%d", i)
 		var all errgroup.Group
 		creatives, images := creativesOf(t, s, false, creative(fmt.Sprint("creative-", i), "{}", image)), imagesOf(t, s, image)
-		for _, w := range []store.ObjectWrite{creatives, images} {
+		for _, w := range []results.ObjectWrite{creatives, images} {
 			all.Go(func() error {
 				_, err := s.WriteObjects(t.Context(), w)
 				return err
@@ -171,15 +174,15 @@ func TestAssets_StandBesideTheFiguresOfTheirCreatives(t *testing.T) {
 	s := assetStore(t)
 	write(t, s, creativesOf(t, s, true, creative("1", "{}", "a", "b"), creative("2", "{}", "b")))
 	const d = day.Day("2026-11-20")
-	claim, _, err := s.BeginPull(t.Context(), store.Scope{AccountID: 7, Media: "test", Report: "report_daily", Level: "creative", Days: []day.Day{d}}, "p", 1)
+	claim, _, err := s.BeginPull(t.Context(), results.Scope{AccountID: 7, Media: "test", Report: "report_daily", Level: "creative", Days: []day.Day{d}}, "p", 1)
 	require.NoError(t, err)
-	var rows []store.ReportRow
+	var rows []results.ReportRow
 	for id, cost := range map[string]int64{"1": 100, "2": 20} {
 		var m metric.Values
 		m.Set(metric.Index("cost"), cost)
-		rows = append(rows, store.ReportRow{Day: d, Object: id, Raw: []any{cost}, JSON: "{}", Metrics: m})
+		rows = append(rows, results.ReportRow{Day: d, Object: id, Raw: []any{cost}, JSON: "{}", Metrics: m})
 	}
-	_, err = s.WriteReport(t.Context(), store.ReportWrite{Claim: claim, Raw: rawReport, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true})
+	_, err = s.WriteReport(t.Context(), results.ReportWrite{Claim: claim, Raw: rawReport, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true})
 	require.NoError(t, err)
 	var got []struct {
 		AssetID string

@@ -15,7 +15,9 @@ import (
 	"adsync/base/day"
 	"adsync/base/sqldb/sqldbtest"
 	"adsync/base/store"
+	"adsync/base/store/overview"
 	"adsync/base/store/storetest"
+	"adsync/base/store/summaries"
 )
 
 func TestApplyBindings_MarksTheTouchedDays(t *testing.T) {
@@ -30,8 +32,8 @@ func TestApplyBindings_MarksTheTouchedDays(t *testing.T) {
 				level, day, map[bool]any{true: far, false: nil}[day == "2026-11-03"]).Error)
 		}
 	}
-	b := []store.Binding{{AccountID: 1, From: "2026-11-02", To: "9999-12-31", Game: "g", OS: "ios"}}
-	require.NoError(t, s.ApplyBindings(ctx, l, []store.BindingChange{{AccountID: 1, Bindings: b, Touched: []store.Binding{{From: "2026-11-02", To: "9999-12-31"}}}}))
+	b := []summaries.Binding{{AccountID: 1, From: "2026-11-02", To: "9999-12-31", Game: "g", OS: "ios"}}
+	require.NoError(t, s.ApplyBindings(ctx, l, []summaries.BindingChange{{AccountID: 1, Bindings: b, Touched: []summaries.Binding{{From: "2026-11-02", To: "9999-12-31"}}}}))
 	got, err := s.AppliedBindings(ctx)
 	require.NoError(t, err)
 	require.Equal(t, b, got)
@@ -54,7 +56,7 @@ func TestApplyBindings_MarksTheTouchedDays(t *testing.T) {
 		}
 	}
 
-	require.NoError(t, s.ApplyBindings(ctx, l, []store.BindingChange{{AccountID: 1}}))
+	require.NoError(t, s.ApplyBindings(ctx, l, []summaries.BindingChange{{AccountID: 1}}))
 	got, err = s.AppliedBindings(ctx)
 	require.NoError(t, err)
 	require.Empty(t, got)
@@ -112,7 +114,7 @@ func TestBindings_BlanksAtTheEndAreNoOtherGame(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := resultStore(t)
-	var changes []store.BindingChange
+	var changes []summaries.BindingChange
 	for account, game := range map[int64]string{7: "chess", 8: "chess "} {
 		os := map[int64]string{7: "ios ", 8: "ios"}[account]
 		claim := begin(t, s, "a", today)
@@ -124,7 +126,7 @@ func TestBindings_BlanksAtTheEndAreNoOtherGame(t *testing.T) {
 	bindings, err := s.Bindings(ctx)
 	require.NoError(t, err)
 	for _, b := range bindings {
-		changes = append(changes, store.BindingChange{AccountID: b.AccountID, Bindings: []store.Binding{b}, Touched: []store.Binding{b}})
+		changes = append(changes, summaries.BindingChange{AccountID: b.AccountID, Bindings: []summaries.Binding{b}, Touched: []summaries.Binding{b}})
 	}
 	require.NoError(t, s.ApplyBindings(ctx, lead(t, s, "binder"), changes))
 	rebuildAll(t, s)
@@ -155,8 +157,8 @@ func TestBindings_HoldFromTheirFirstDayToTheirLast(t *testing.T) {
 	write("a", 1_000_000)
 	rebuildAll(t, s)
 	rebuild(t, s)
-	b := store.Binding{AccountID: account, From: first, To: last, Game: "chess", OS: "ios"}
-	require.NoError(t, s.ApplyBindings(ctx, lead(t, s, "binder"), []store.BindingChange{{AccountID: account, Bindings: []store.Binding{b}, Touched: []store.Binding{b}}}))
+	b := summaries.Binding{AccountID: account, From: first, To: last, Game: "chess", OS: "ios"}
+	require.NoError(t, s.ApplyBindings(ctx, lead(t, s, "binder"), []summaries.BindingChange{{AccountID: account, Bindings: []summaries.Binding{b}, Touched: []summaries.Binding{b}}}))
 
 	requireGames := func(cost int64) {
 		for _, d := range days {
@@ -189,21 +191,21 @@ func TestBindings_HoldFromTheirFirstDayToTheirLast(t *testing.T) {
 	rebuild(t, s)
 	requireGames(2_000_000)
 
-	_, _, err = s.Rebind(ctx, "otto", account, func([]store.Binding) (store.Binding, error) { return b, nil })
+	_, _, err = s.Rebind(ctx, "otto", account, func([]summaries.Binding) (summaries.Binding, error) { return b, nil })
 	require.NoError(t, err)
 	have, err := s.AccountBindings(ctx, account)
 	require.NoError(t, err)
 	for _, d := range days {
 		bound := game(d) == "chess"
-		_, on := store.BindingOn(have, d)
+		_, on := summaries.BindingOn(have, d)
 		require.Equal(t, bound, on, d)
-		require.NoError(t, s.Glance(ctx, func(g *store.Glance) error {
+		require.NoError(t, s.Glance(ctx, func(g *overview.Glance) error {
 			without, err := g.Unassigned([]int64{account}, d)
 			require.Equal(t, !bound, len(without) > 0, d)
 			return err
 		}))
-		for filter, want := range map[string]bool{"chess": bound, store.Unassigned: !bound} {
-			page, _, err := s.ListAccounts(ctx, store.AccountFilter{Game: filter, From: d, To: d}, 0, 10)
+		for filter, want := range map[string]bool{"chess": bound, overview.Unassigned: !bound} {
+			page, _, err := s.ListAccounts(ctx, overview.AccountFilter{Game: filter, From: d, To: d}, 0, 10)
 			require.NoError(t, err)
 			require.Equal(t, want, len(page) == 1, "%s on %s", filter, d)
 		}

@@ -10,41 +10,41 @@ import (
 	"pgregory.net/rapid"
 
 	"adsync/base/day"
-	"adsync/base/store"
 	"adsync/base/store/storetest"
+	"adsync/base/store/summaries"
 )
 
 func TestWithoutOverlaps(t *testing.T) {
 	t.Parallel()
-	bind := func(from, to day.Day, game string) store.Binding {
-		return store.Binding{AccountID: 1, From: from, To: to, Game: game, OS: "ios"}
+	bind := func(from, to day.Day, game string) summaries.Binding {
+		return summaries.Binding{AccountID: 1, From: from, To: to, Game: game, OS: "ios"}
 	}
 	for _, tt := range []struct {
 		name     string
-		in, want []store.Binding
+		in, want []summaries.Binding
 	}{
-		{"one", []store.Binding{bind("2026-01-01", store.LastDay, "a")}, []store.Binding{bind("2026-01-01", store.LastDay, "a")}},
+		{"one", []summaries.Binding{bind("2026-01-01", summaries.LastDay, "a")}, []summaries.Binding{bind("2026-01-01", summaries.LastDay, "a")}},
 		{
 			"a move is one more row",
-			[]store.Binding{bind("2026-01-01", store.LastDay, "a"), bind("2026-06-01", store.LastDay, "b")},
-			[]store.Binding{bind("2026-01-01", "2026-05-31", "a"), bind("2026-06-01", store.LastDay, "b")},
+			[]summaries.Binding{bind("2026-01-01", summaries.LastDay, "a"), bind("2026-06-01", summaries.LastDay, "b")},
+			[]summaries.Binding{bind("2026-01-01", "2026-05-31", "a"), bind("2026-06-01", summaries.LastDay, "b")},
 		},
 		{
 			"after a correction the older row holds again",
-			[]store.Binding{bind("2026-01-01", store.LastDay, "a"), bind("2026-06-01", "2026-06-03", "b")},
-			[]store.Binding{bind("2026-01-01", "2026-05-31", "a"), bind("2026-06-01", "2026-06-03", "b"), bind("2026-06-04", store.LastDay, "a")},
+			[]summaries.Binding{bind("2026-01-01", summaries.LastDay, "a"), bind("2026-06-01", "2026-06-03", "b")},
+			[]summaries.Binding{bind("2026-01-01", "2026-05-31", "a"), bind("2026-06-01", "2026-06-03", "b"), bind("2026-06-04", summaries.LastDay, "a")},
 		},
 		{
 			"what says the same is one",
-			[]store.Binding{bind("2026-01-01", "2026-01-31", "a"), bind("2026-02-01", store.LastDay, "a")},
-			[]store.Binding{bind("2026-01-01", store.LastDay, "a")},
+			[]summaries.Binding{bind("2026-01-01", "2026-01-31", "a"), bind("2026-02-01", summaries.LastDay, "a")},
+			[]summaries.Binding{bind("2026-01-01", summaries.LastDay, "a")},
 		},
-		{"one that ends before it begins", []store.Binding{bind("2026-02-01", "2026-01-01", "a")}, nil},
-		{"a hole stays a hole", []store.Binding{bind("2026-01-01", "2026-01-02", "a"), bind("2026-01-04", "2026-01-05", "a")}, []store.Binding{bind("2026-01-01", "2026-01-02", "a"), bind("2026-01-04", "2026-01-05", "a")}},
+		{"one that ends before it begins", []summaries.Binding{bind("2026-02-01", "2026-01-01", "a")}, nil},
+		{"a hole stays a hole", []summaries.Binding{bind("2026-01-01", "2026-01-02", "a"), bind("2026-01-04", "2026-01-05", "a")}, []summaries.Binding{bind("2026-01-01", "2026-01-02", "a"), bind("2026-01-04", "2026-01-05", "a")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, store.WithoutOverlaps(tt.in))
+			require.Equal(t, tt.want, summaries.WithoutOverlaps(tt.in))
 		})
 	}
 }
@@ -58,16 +58,16 @@ func TestRebind_ChangesExactlyItsDays(t *testing.T) {
 	first := day.Day("2026-01-01")
 	rapid.Check(t, func(t *rapid.T) {
 		require.NoError(t, s.Config.Writer(context.Background()).Exec("DELETE FROM account_binding").Error)
-		draw := func(label string, games ...string) store.Binding {
+		draw := func(label string, games ...string) summaries.Binding {
 			from := first.Add(rapid.IntRange(0, 12).Draw(t, label+" from"))
 			to := from.Add(rapid.IntRange(0, 8).Draw(t, label+" length"))
 			if rapid.Bool().Draw(t, label+" open") {
-				to = store.LastDay
+				to = summaries.LastDay
 			}
-			return store.Binding{AccountID: account, From: from, To: to, Game: rapid.SampledFrom(games).Draw(t, label+" game"), OS: "ios"}
+			return summaries.Binding{AccountID: account, From: from, To: to, Game: rapid.SampledFrom(games).Draw(t, label+" game"), OS: "ios"}
 		}
 		seen := map[day.Day]bool{}
-		var rows []store.Binding
+		var rows []summaries.Binding
 		for range rapid.IntRange(0, 4).Draw(t, "rows") {
 			b := draw("row", "a", "b")
 			if seen[b.From] {
@@ -79,25 +79,25 @@ func TestRebind_ChangesExactlyItsDays(t *testing.T) {
 				b.AccountID, b.From, b.To, b.Game, b.OS).Error
 			require.NoError(t, err)
 		}
-		slices.SortFunc(rows, func(x, y store.Binding) int { return slices.Compare([]day.Day{x.From}, []day.Day{y.From}) })
+		slices.SortFunc(rows, func(x, y summaries.Binding) int { return slices.Compare([]day.Day{x.From}, []day.Day{y.From}) })
 		want := draw("change", "a", "c", "")
 		if want.Game == "" {
 			want.OS = ""
 		}
-		_, after, err := s.Rebind(context.Background(), "otto", account, func(have []store.Binding) (store.Binding, error) {
-			require.Equal(t, store.WithoutOverlaps(rows), have)
+		_, after, err := s.Rebind(context.Background(), "otto", account, func(have []summaries.Binding) (summaries.Binding, error) {
+			require.Equal(t, summaries.WithoutOverlaps(rows), have)
 			return want, nil
 		})
 		require.NoError(t, err)
 		kept, err := s.AccountBindings(context.Background(), account)
 		require.NoError(t, err)
 		require.Len(t, kept, len(after))
-		for _, d := range append(day.Between("2025-12-30", "2026-02-10"), store.LastDay) {
-			expect, bound := store.BindingOn(rows, d)
+		for _, d := range append(day.Between("2025-12-30", "2026-02-10"), summaries.LastDay) {
+			expect, bound := summaries.BindingOn(rows, d)
 			if want.From <= d && d <= want.To {
 				expect, bound = want, want.Game != ""
 			}
-			got, has := store.BindingOn(kept, d)
+			got, has := summaries.BindingOn(kept, d)
 			require.Equal(t, bound, has, d)
 			require.Equal(t, expect.Game, got.Game, d)
 			require.Equal(t, expect.OS, got.OS, d)
@@ -108,8 +108,8 @@ func TestRebind_ChangesExactlyItsDays(t *testing.T) {
 func TestRebind_RefusesNoDaysAndNoAccount(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	backwards := func([]store.Binding) (store.Binding, error) {
-		return store.Binding{From: "2026-01-02", To: "2026-01-01", Game: "a", OS: "ios"}, nil
+	backwards := func([]summaries.Binding) (summaries.Binding, error) {
+		return summaries.Binding{From: "2026-01-02", To: "2026-01-01", Game: "a", OS: "ios"}, nil
 	}
 	addAccount(t, s, 7, "active", "")
 	_, _, err := s.Rebind(t.Context(), "otto", 7, backwards)

@@ -9,7 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -19,7 +22,7 @@ import (
 func TestAccountsWithHoles_ADayIsWholeFromTheFirstRunAfterItHadSettled(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	calendar := store.Calendar{Report: "report_daily", Level: "account", Days: []store.CalendarDay{{Day: "2026-11-19", Since: 100}, {Day: "2026-11-20", Since: 200}}}
+	calendar := results.Calendar{Report: "report_daily", Level: "account", Days: []results.CalendarDay{{Day: "2026-11-19", Since: 100}, {Day: "2026-11-20", Since: 200}}}
 	pulled := func(account int64, runs [2]int64, states ...string) {
 		for i, d := range calendar.Days {
 			state := "complete"
@@ -60,16 +63,16 @@ func TestFillAccounts_AreThoseOfWhichSomethingIsPulled(t *testing.T) {
 		initialised  any
 		age          time.Duration
 	}{
-		1: {"active", "", 1, store.At(now), 0},
+		1: {"active", "", 1, sqldb.At(now), 0},
 		2: {"inactive", "", 1, nil, 49 * time.Hour},
 		3: {"active", "", 1, nil, 47 * time.Hour}, // Its past comes with its initialisation.
-		4: {"active", "", 0, store.At(now), 100 * time.Hour},
-		5: {"active", "frozen", 1, store.At(now), 100 * time.Hour},
-		6: {"invalid", "", 1, store.At(now), 100 * time.Hour},
-		7: {"active", "", 1, store.At(now), 100 * time.Hour},
+		4: {"active", "", 0, sqldb.At(now), 100 * time.Hour},
+		5: {"active", "frozen", 1, sqldb.At(now), 100 * time.Hour},
+		6: {"invalid", "", 1, sqldb.At(now), 100 * time.Hour},
+		7: {"active", "", 1, sqldb.At(now), 100 * time.Hour},
 	} {
 		require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_account (id, media, external_id, token_id, tier, timezone, parked, bound, initialised_at, created_at) VALUES (?, 'tulip', ?, 1, ?, 'UTC', ?, ?, ?, ?)",
-			id, fmt.Sprint(id), c.tier, c.parked, c.bound, c.initialised, store.At(now.Add(-c.age))).Error)
+			id, fmt.Sprint(id), c.tier, c.parked, c.bound, c.initialised, sqldb.At(now.Add(-c.age))).Error)
 	}
 	for _, limit := range []int{1, 2, 10} {
 		var ids []int64
@@ -93,7 +96,7 @@ func TestDueSubtasks_ThoseThatAreDueFirstComeFirst(t *testing.T) {
 	s, l, _, now := waiting(t, 3)
 	db := s.Data.Writer(t.Context())
 	for account, ago := range map[int64]time.Duration{1: time.Second, 2: 3 * time.Second, 3: 2 * time.Second} {
-		require.NoError(t, db.Exec("UPDATE subtask_due SET due_at = ? WHERE account_id = ?", store.At(now.Add(-ago)), account).Error)
+		require.NoError(t, db.Exec("UPDATE subtask_due SET due_at = ? WHERE account_id = ?", sqldb.At(now.Add(-ago)), account).Error)
 	}
 	order := func(lost time.Time) (accounts []int64) {
 		for limit := 1; limit <= 3; limit++ {
@@ -115,7 +118,7 @@ func TestDueSubtasks_ThoseThatAreDueFirstComeFirst(t *testing.T) {
 	_, err = s.RaiseDue(t.Context(), l, due, now)
 	require.NoError(t, err)
 	for account, ago := range map[int64]time.Duration{1: 2 * time.Second, 2: time.Second, 3: 3 * time.Second} {
-		require.NoError(t, db.Exec("UPDATE subtask_due SET due_at = ? WHERE account_id = ?", store.At(now.Add(-ago)), account).Error)
+		require.NoError(t, db.Exec("UPDATE subtask_due SET due_at = ? WHERE account_id = ?", sqldb.At(now.Add(-ago)), account).Error)
 	}
 	require.Equal(t, []int64{3, 1, 2}, order(now), "of those whose place nobody has said too")
 }
@@ -123,11 +126,11 @@ func TestDueSubtasks_ThoseThatAreDueFirstComeFirst(t *testing.T) {
 func TestWaitOf_TellsOfWhatWaitsAlone(t *testing.T) {
 	t.Parallel()
 	s, l, run, now := waiting(t, 3)
-	_, err := s.ApplyOutcomes(t.Context(), []store.Outcome{{Key: key(run, 2), Delivery: 1, State: task.Deferred, DueAt: now.Add(time.Hour), EndedAt: now, Reason: "its quota"}})
+	_, err := s.ApplyOutcomes(t.Context(), []ledger.Outcome{{Key: key(run, 2), Delivery: 1, State: task.Deferred, DueAt: now.Add(time.Hour), EndedAt: now, Reason: "its quota"}})
 	require.NoError(t, err)
 	due, err := s.DueOf(t.Context(), []task.Key{key(run, 3)})
 	require.NoError(t, err)
-	_, err = s.RaiseDue(t.Context(), l, []store.Due{due[key(run, 3)]}, now)
+	_, err = s.RaiseDue(t.Context(), l, []ledger.Due{due[key(run, 3)]}, now)
 	require.NoError(t, err)
 	for account, want := range map[int64]time.Time{1: now, 2: now.Add(time.Hour), 3: {}, 4: {}} {
 		_, at, err := s.WaitOf(t.Context(), key(run, account))
@@ -143,7 +146,7 @@ func TestDropDue_OfAnOlderDeliveryLeavesTheRow(t *testing.T) {
 	t.Parallel()
 	s, l, run, now := waiting(t, 1)
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_due SET delivery = 2").Error)
-	require.NoError(t, s.DropDue(t.Context(), l, []store.Due{{Key: key(run, 1), State: task.Retrying, Delivery: 1}}))
+	require.NoError(t, s.DropDue(t.Context(), l, []ledger.Due{{Key: key(run, 1), State: task.Retrying, Delivery: 1}}))
 	require.Len(t, dueNow(t, s, now, time.Time{}), 1)
 }
 
@@ -163,7 +166,7 @@ func TestFirstDeliveries_AreNoLaterOnes(t *testing.T) {
 	due := dueNow(t, s, now, time.Time{})
 	_, err := s.RaiseDue(t.Context(), l, due[:1], now)
 	require.NoError(t, err)
-	lost, err := s.FirstDeliveries(t.Context(), running(run), store.AccountPart{AccountID: -1}, 10)
+	lost, err := s.FirstDeliveries(t.Context(), running(run), ledger.AccountPart{AccountID: -1}, 10)
 	require.NoError(t, err)
 	require.Empty(t, lost, "one is at its second delivery, and one waits for it")
 }
@@ -195,7 +198,7 @@ func TestDeferLost_OfSeveralDays(t *testing.T) {
 	gone := newRun(t, s, outcomeTime, accounts(1)...)
 	there := newRun(t, s, outcomeTime.AddDate(0, 0, 1), accounts(1)...)
 	require.NoError(t, s.DropLogTable(t.Context(), task.LogDay(gone.run)))
-	due, err := s.DeferLost(t.Context(), l, []store.LostSubtask{
+	due, err := s.DeferLost(t.Context(), l, []ledger.LostSubtask{
 		{Key: task.Key{RunID: gone.run, AccountID: 1, Part: "d"}, Media: "acme", Lane: "normal", Delivery: 1},
 		{Key: task.Key{RunID: there.run, AccountID: 1, Part: "d"}, Media: "acme", Lane: "normal", Delivery: 1},
 	}, outcomeTime)
@@ -223,13 +226,13 @@ func TestPrune_ARowOnTheBoundaryStays(t *testing.T) {
 	first := task.FirstRunIDAt(before)
 	for _, id := range []int64{first - 1, first} {
 		require.NoError(t, s.Data.Writer(ctx).Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, created_at)
-VALUES (?, 7, 't', 'acme', 'h', 'normal', 1, '{}', 'tick', ?, 'succeeded', 1, ?)`, id, store.At(before), store.At(before)).Error)
+VALUES (?, 7, 't', 'acme', 'h', 'normal', 1, '{}', 'tick', ?, 'succeeded', 1, ?)`, id, sqldb.At(before), sqldb.At(before)).Error)
 	}
 	for i, c := range []struct {
 		run   int64
 		taken int
 	}{{first - 1, 1}, {first - 2, 0}, {first, 1}} {
-		require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at, taken) VALUES (?, 7, '{}', 'otto', ?, ?)", c.run, store.At(before), c.taken).Error, i)
+		require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at, taken) VALUES (?, 7, '{}', 'otto', ?, ?)", c.run, sqldb.At(before), c.taken).Error, i)
 	}
 	_, err := s.Pruner(time.Minute).Runs(ctx, before)
 	require.NoError(t, err)
@@ -239,11 +242,11 @@ VALUES (?, 7, 't', 'acme', 'h', 'normal', 1, '{}', 'tick', ?, 'succeeded', 1, ?)
 	require.Equal(t, 2, rowsIn(t, s, "manual_order"))
 
 	for i, at := range []time.Time{before.Add(-time.Millisecond), before} {
-		require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at) VALUES (1, ?, 'adgroup', 'x', 'f', '', '', ?)", at.UnixMicro(), store.At(at)).Error)
-		require.NoError(t, s.Config.Writer(ctx).Exec("INSERT INTO audit_log (at, actor, action, object) VALUES (?, 'otto', 'a', 'o')", store.At(at)).Error)
+		require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at) VALUES (1, ?, 'adgroup', 'x', 'f', '', '', ?)", at.UnixMicro(), sqldb.At(at)).Error)
+		require.NoError(t, s.Config.Writer(ctx).Exec("INSERT INTO audit_log (at, actor, action, object) VALUES (?, 'otto', 'a', 'o')", sqldb.At(at)).Error)
 		for k, state := range []string{"ended", "active"} {
 			require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO stop_order (id, verb, kind, target, target_name, reason, ordered_by, ordered_at, state, ended_at) VALUES (?, 'pause', 'media', 'acme', 'acme', '', 'otto', ?, ?, ?)",
-				first-10+int64(2*i+k), store.At(before.Add(-time.Hour)), state, store.At(at)).Error)
+				first-10+int64(2*i+k), sqldb.At(before.Add(-time.Hour)), state, sqldb.At(at)).Error)
 		}
 	}
 	gone, err := s.Pruner(time.Minute).Changes(ctx, before)
@@ -295,7 +298,7 @@ func TestPrune_OfHourlyDaysWaitsForTheirOwnSummaries(t *testing.T) {
 		hour := map[string]string{"report_hourly": ", hour", "report_daily": ""}[table]
 		if table == "report_hourly" {
 			require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO report_hourly (day, account_id, level, object_id"+hour+", media, currency, day_zone, version, updated_at) VALUES (?, 7, 'account', '', 3, 'test', 'CNY', 'Asia/Shanghai', 1, ?)",
-				longAgo, store.At(outcomeTime)).Error)
+				longAgo, sqldb.At(outcomeTime)).Error)
 		}
 		require.NoError(t, s.Data.Writer(ctx).Exec("DELETE FROM coverage WHERE report = ?", table).Error)
 		require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, dirty) VALUES (7, ?, 'account', ?, 'test', ?)",
@@ -315,7 +318,7 @@ func TestPrune_GoesOnAfterItsFirstPiece(t *testing.T) {
 	ctx := t.Context()
 	s := prunable(t)
 	const many = 1003
-	addRows(t, s.Config, "audit_log (at, actor, action, object)", many, func(int) []any { return []any{store.At(outcomeTime), "otto", "a", "o"} })
+	addRows(t, s.Config, "audit_log (at, actor, action, object)", many, func(int) []any { return []any{sqldb.At(outcomeTime), "otto", "a", "o"} })
 	gone, err := s.Pruner(time.Minute).Audit(ctx, outcomeTime.Add(time.Hour))
 	require.NoError(t, err)
 	require.EqualValues(t, many, gone)
@@ -328,7 +331,7 @@ func TestPrune_GoesOnAfterItsFirstPiece(t *testing.T) {
 	// Accounts are walked through some at a time.
 	const accounts = 103
 	addRows(t, s.Data, "config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at)", accounts, func(i int) []any {
-		return []any{i + 1, 5, "adgroup", "x", "f", "", "", store.At(outcomeTime)}
+		return []any{i + 1, 5, "adgroup", "x", "f", "", "", sqldb.At(outcomeTime)}
 	})
 	gone, err = s.Pruner(time.Minute).Changes(ctx, outcomeTime)
 	require.NoError(t, err)
@@ -347,7 +350,7 @@ func TestPrune_GoesOnAfterItsFirstPiece(t *testing.T) {
 		if i == 3 || i == 1001 {
 			state = "running"
 		}
-		return []any{i + 1, 7, "t", "acme", "h", "normal", 1, "{}", "tick", store.At(outcomeTime), state, 1, store.At(outcomeTime)}
+		return []any{i + 1, 7, "t", "acme", "h", "normal", 1, "{}", "tick", sqldb.At(outcomeTime), state, 1, sqldb.At(outcomeTime)}
 	})
 	gone, err = s.Pruner(time.Minute).Runs(ctx, outcomeTime)
 	require.NoError(t, err)
@@ -355,18 +358,18 @@ func TestPrune_GoesOnAfterItsFirstPiece(t *testing.T) {
 }
 
 // writeObjects writes a pull of configuration: objects by id, with the second of their last change; full says that it was asked for everything.
-func writeObjects(t *testing.T, s *store.Store, full bool, rows ...store.ObjectRow) (written int) {
+func writeObjects(t *testing.T, s *store.Store, full bool, rows ...results.ObjectRow) (written int) {
 	t.Helper()
-	scope := store.Scope{AccountID: 7, Media: "test", Report: rawObject.Name, Level: "adgroup", Days: []day.Day{day.Epoch}}
+	scope := results.Scope{AccountID: 7, Media: "test", Report: rawObject.Name, Level: "adgroup", Days: []day.Day{day.Epoch}}
 	claim, _, err := s.BeginPull(t.Context(), scope, "p", 1)
 	require.NoError(t, err)
-	written, err = s.WriteObjects(t.Context(), store.ObjectWrite{Claim: claim, Raw: rawObject, Rows: rows, Full: full})
+	written, err = s.WriteObjects(t.Context(), results.ObjectWrite{Claim: claim, Raw: rawObject, Rows: rows, Full: full})
 	require.NoError(t, err)
 	return written
 }
 
-func objectAt(id string, modified int64, deleted bool) store.ObjectRow {
-	return store.ObjectRow{Object: id, Modified: time.Unix(modified, 0), Deleted: deleted, Raw: []any{id, nil}, JSON: fmt.Sprintf(`{"at":%d}`, modified)}
+func objectAt(id string, modified int64, deleted bool) results.ObjectRow {
+	return results.ObjectRow{Object: id, Modified: time.Unix(modified, 0), Deleted: deleted, Raw: []any{id, nil}, JSON: fmt.Sprintf(`{"at":%d}`, modified)}
 }
 
 func TestWriteObjects_TheMarkOfChangesNeverFalls(t *testing.T) {
@@ -409,7 +412,7 @@ func TestWriteObjects_NoMarkLiesInTheFuture(t *testing.T) {
 func TestWriteObjects_WhatIsDeletedIsDeletedOnce(t *testing.T) {
 	t.Parallel()
 	s := resultStore(t)
-	deleted := func() (at store.Time, version int64) {
+	deleted := func() (at sqldb.Time, version int64) {
 		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT deleted_at, version FROM "+rawObject.Name+" WHERE object_id = '1'").Row().Scan(&at, &version))
 		return at, version
 	}
@@ -423,7 +426,7 @@ func TestWriteObjects_WhatIsDeletedIsDeletedOnce(t *testing.T) {
 	require.Equal(t, version, same)
 
 	// The platform lists it as deleted: since the moment at which that was first seen.
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE "+rawObject.Name+" SET deleted_at = ? WHERE object_id = '1'", store.At(outcomeTime)).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE "+rawObject.Name+" SET deleted_at = ? WHERE object_id = '1'", sqldb.At(outcomeTime)).Error)
 	writeObjects(t, s, true, objectAt("1", 2, true), objectAt("2", 1, false))
 	again, _ = deleted()
 	require.Equal(t, outcomeTime, again.Time)
@@ -435,7 +438,7 @@ func TestWriteObjects_DeletesMoreThanOneStatementDoes(t *testing.T) {
 	t.Parallel()
 	s := resultStore(t)
 	const many = 1003
-	rows := make([]store.ObjectRow, many)
+	rows := make([]results.ObjectRow, many)
 	for i := range rows {
 		rows[i] = objectAt(fmt.Sprint(i), 1, false)
 	}
@@ -462,7 +465,7 @@ func TestWriteReport_GivesWayOnlyToPullsThatAreAllWhole(t *testing.T) {
 				require.NoError(t, err)
 			}
 			_, err := s.WriteReport(t.Context(), reportOf(old, costRow(d1, "", 5_000_000, `{}`), costRow(d2, "", 5_000_000, `{}`)))
-			refusal, fenced := store.IsFenced(err)
+			refusal, fenced := results.IsFenced(err)
 			require.True(t, fenced, "%v", err)
 			require.Equal(t, whole[0] && whole[1], refusal.Complete)
 		})

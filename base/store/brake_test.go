@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
@@ -13,7 +14,7 @@ import (
 )
 
 // addRuns adds runs that are being fanned out, with the ids from 1 on.
-func addRuns(t *testing.T, s *store.Store, runs ...store.Run) {
+func addRuns(t *testing.T, s *store.Store, runs ...ledger.Run) {
 	t.Helper()
 	l := lead(t, s, "a")
 	for i := range runs {
@@ -33,11 +34,11 @@ func addRuns(t *testing.T, s *store.Store, runs ...store.Run) {
 	require.NoError(t, s.AddRuns(context.Background(), l, runs))
 }
 
-func tickOf(taskID int64) store.Run { return store.Run{TaskID: taskID, Kind: store.RunOfTick} }
+func tickOf(taskID int64) ledger.Run { return ledger.Run{TaskID: taskID, Kind: ledger.RunOfTick} }
 
-func orderOf(taskID int64) store.Run { return store.Run{TaskID: taskID, Kind: store.RunOfOrder} }
+func orderOf(taskID int64) ledger.Run { return ledger.Run{TaskID: taskID, Kind: ledger.RunOfOrder} }
 
-func in(media, lane string, run store.Run) store.Run {
+func in(media, lane string, run ledger.Run) ledger.Run {
 	run.Media, run.Settings.Lane = media, lane
 	return run
 }
@@ -54,22 +55,22 @@ func TestFanningOutRuns_TheOldestTickOfEachTaskAndAllOrders(t *testing.T) {
 		tickOf(5), tickOf(5), // 12, 13
 	)
 	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE run SET state = ? WHERE id = 12", string(task.RunRunning)).Error)
-	idsOf := func(f store.FanOuts, limit int) []int64 {
+	idsOf := func(f ledger.FanOuts, limit int) []int64 {
 		runs, err := s.FanningOutRuns(ctx, f, limit)
 		require.NoError(t, err)
 		return runIDs(runs)
 	}
-	require.Equal(t, []int64{1, 4, 5, 6, 8, 10, 11, 13}, idsOf(store.FanOuts{}, 10))
-	require.Equal(t, []int64{1, 4, 5, 6}, idsOf(store.FanOuts{}, 2), "two of each kind")
+	require.Equal(t, []int64{1, 4, 5, 6, 8, 10, 11, 13}, idsOf(ledger.FanOuts{}, 10))
+	require.Equal(t, []int64{1, 4, 5, 6}, idsOf(ledger.FanOuts{}, 2), "two of each kind")
 
-	slow := []store.LaneName{{Media: "acme", Lane: "slow"}, {Media: "none", Lane: "none"}}
-	require.Equal(t, []int64{1, 4, 5, 6, 11, 13}, idsOf(store.FanOuts{Lanes: slow}, 10), "9 waits for 8, whatever lane it is in")
-	require.Equal(t, []int64{8, 10}, idsOf(store.FanOuts{Lanes: slow, OnlyLanes: true}, 10))
-	require.Empty(t, idsOf(store.FanOuts{OnlyLanes: true}, 10))
+	slow := []ledger.LaneName{{Media: "acme", Lane: "slow"}, {Media: "none", Lane: "none"}}
+	require.Equal(t, []int64{1, 4, 5, 6, 11, 13}, idsOf(ledger.FanOuts{Lanes: slow}, 10), "9 waits for 8, whatever lane it is in")
+	require.Equal(t, []int64{8, 10}, idsOf(ledger.FanOuts{Lanes: slow, OnlyLanes: true}, 10))
+	require.Empty(t, idsOf(ledger.FanOuts{OnlyLanes: true}, 10))
 
-	require.Equal(t, []int64{2, 4, 6, 8, 10, 11, 13}, idsOf(store.FanOuts{PausedRuns: []int64{1, 5}}, 10), "a run that is paused lets others pass")
-	require.Equal(t, []int64{1, 8, 10, 11, 13}, idsOf(store.FanOuts{PausedTasks: []int64{2}}, 10))
-	require.Equal(t, []int64{1, 4, 5, 6, 11, 13}, idsOf(store.FanOuts{PausedMedias: []string{"acme"}, Lanes: []store.LaneName{{Media: "none", Lane: "none"}}}, 10))
+	require.Equal(t, []int64{2, 4, 6, 8, 10, 11, 13}, idsOf(ledger.FanOuts{PausedRuns: []int64{1, 5}}, 10), "a run that is paused lets others pass")
+	require.Equal(t, []int64{1, 8, 10, 11, 13}, idsOf(ledger.FanOuts{PausedTasks: []int64{2}}, 10))
+	require.Equal(t, []int64{1, 4, 5, 6, 11, 13}, idsOf(ledger.FanOuts{PausedMedias: []string{"acme"}, Lanes: []ledger.LaneName{{Media: "none", Lane: "none"}}}, 10))
 
 	next := func(taskID int64, paused ...int64) []int64 {
 		runs, err := s.NextTick(ctx, taskID, paused)
@@ -86,11 +87,11 @@ func TestFanningOutRuns_TheOldestTickOfEachTaskAndAllOrders(t *testing.T) {
 func TestFanningOutRuns_AreFoundByIndex(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	var runs []store.Run
+	var runs []ledger.Run
 	for n := range int64(4000) { // of which a tenth is open
 		run := tickOf(n%4 + 1)
 		if n%50 == 7 {
-			run.Kind = store.RunOfOrder
+			run.Kind = ledger.RunOfOrder
 		}
 		if n < 3600 {
 			run.State = task.RunSucceeded
@@ -98,13 +99,13 @@ func TestFanningOutRuns_AreFoundByIndex(t *testing.T) {
 		runs = append(runs, run)
 	}
 	addRuns(t, s, runs...)
-	for pauses, f := range map[string]store.FanOuts{
+	for pauses, f := range map[string]ledger.FanOuts{
 		"with pauses":    {PausedRuns: []int64{3700}, PausedTasks: []int64{8}, PausedMedias: []string{"none"}},
 		"without pauses": {},
 	} {
 		for name, sql := range ledger.FanOutSQLs(f, 3, 2000) {
 			plan := explain(t, s, sql.Query, sql.Args...)
-			if s.Data.Dialect() == store.SQLiteDialect {
+			if s.Data.Dialect() == sqldb.SQLiteDialect {
 				require.Contains(t, plan, "INDEX run_fan_out (state=? AND kind=?", "%s %s", name, pauses)
 				continue
 			}

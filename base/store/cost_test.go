@@ -10,6 +10,8 @@ import (
 	"adsync/base/sqldb"
 	"adsync/base/sqldb/sqldbtest"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -28,10 +30,10 @@ func TestSubtasks_StatementsOfABatch(t *testing.T) {
 	t.Parallel()
 	const n = 50 // On SQLite too this is one statement's worth.
 	s, l, run, now := fanningOut(t)
-	var parts []store.AccountPart
+	var parts []ledger.AccountPart
 	var keys []task.Key
 	for i := range int64(n) {
-		parts = append(parts, store.AccountPart{AccountID: i + 1, Part: "d"})
+		parts = append(parts, ledger.AccountPart{AccountID: i + 1, Part: "d"})
 		keys = append(keys, task.Key{RunID: run.ID, AccountID: i + 1, Part: "d"})
 	}
 	require.Equal(t, 1, sqldbtest.Statements(s.Data, func() {
@@ -47,9 +49,9 @@ func TestSubtasks_StatementsOfABatch(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, states, n)
 	}), "the look before the work")
-	var outcomes []store.Outcome
+	var outcomes []ledger.Outcome
 	for i, k := range keys {
-		outcomes = append(outcomes, store.Outcome{Key: k, Delivery: 1, State: task.Succeeded, StartedAt: outcomeTime, EndedAt: outcomeTime, Rows: i})
+		outcomes = append(outcomes, ledger.Outcome{Key: k, Delivery: 1, State: task.Succeeded, StartedAt: outcomeTime, EndedAt: outcomeTime, Rows: i})
 	}
 	require.Equal(t, 4, sqldbtest.Statements(s.Data, func() {
 		stale, err := s.ApplyOutcomes(t.Context(), outcomes)
@@ -62,14 +64,14 @@ func TestSubtasks_StatementsOfABatch(t *testing.T) {
 func TestAddSubtasks_TellsWhetherAllWereNew(t *testing.T) {
 	t.Parallel()
 	s, l, run, now := fanningOut(t)
-	part := func(account int64) store.AccountPart { return store.AccountPart{AccountID: account, Part: "d"} }
+	part := func(account int64) ledger.AccountPart { return ledger.AccountPart{AccountID: account, Part: "d"} }
 	left, err := s.HasSubtasks(t.Context(), run.ID, 0)
 	require.NoError(t, err)
 	require.False(t, left)
-	all, err := s.AddSubtasks(t.Context(), l, run.ID, []store.AccountPart{part(1), part(2)}, now)
+	all, err := s.AddSubtasks(t.Context(), l, run.ID, []ledger.AccountPart{part(1), part(2)}, now)
 	require.NoError(t, err)
 	require.True(t, all)
-	all, err = s.AddSubtasks(t.Context(), l, run.ID, []store.AccountPart{part(2), part(3)}, now)
+	all, err = s.AddSubtasks(t.Context(), l, run.ID, []ledger.AccountPart{part(2), part(3)}, now)
 	require.NoError(t, err)
 	require.False(t, all)
 	for after, want := range map[int64]bool{0: true, 2: true, 3: false} {
@@ -84,16 +86,16 @@ func TestApplyOutcomes_OfWhatWasPutOffAmongOthers(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	r := newRun(t, s, outcomeTime, accounts(3)...)
-	_, err := s.ApplyOutcomes(t.Context(), []store.Outcome{r.outcome(2, 1, task.Deferred)})
+	_, err := s.ApplyOutcomes(t.Context(), []ledger.Outcome{r.outcome(2, 1, task.Deferred)})
 	require.NoError(t, err)
-	stale, err := s.ApplyOutcomes(t.Context(), []store.Outcome{r.outcome(1, 1, task.Succeeded), r.outcome(2, 1, task.Succeeded), r.outcome(3, 1, task.Succeeded)})
+	stale, err := s.ApplyOutcomes(t.Context(), []ledger.Outcome{r.outcome(1, 1, task.Succeeded), r.outcome(2, 1, task.Succeeded), r.outcome(3, 1, task.Succeeded)})
 	require.NoError(t, err)
 	require.Zero(t, stale)
 	var due, calls int
 	db := s.Data.Writer(t.Context())
 	require.NoError(t, db.Raw("SELECT COUNT(*) FROM subtask_due").Row().Scan(&due))
 	require.Zero(t, due)
-	require.NoError(t, db.Raw("SELECT SUM(api_calls) FROM "+store.LogTable(r.run)).Row().Scan(&calls))
+	require.NoError(t, db.Raw("SELECT SUM(api_calls) FROM "+ledger.LogTable(r.run)).Row().Scan(&calls))
 	require.Equal(t, 2*4, calls, "of each try once")
 	run, err := s.Run(t.Context(), r.run)
 	require.NoError(t, err)
@@ -117,7 +119,7 @@ func TestSubtaskStates_TellsEachApart(t *testing.T) {
 		}
 		found, err := s.SubtaskStates(t.Context(), keys)
 		require.NoError(t, err)
-		require.Equal(t, map[task.Key]store.SubtaskStatus{
+		require.Equal(t, map[task.Key]ledger.SubtaskStatus{
 			keys[0]: {State: task.Waiting, Delivery: 1},
 			keys[1]: {State: task.Retrying, Delivery: 1, Attempt: 3},
 			keys[2]: {State: task.Succeeded, Delivery: 1},
@@ -131,7 +133,7 @@ func TestSubtaskStates_TellsEachApart(t *testing.T) {
 func TestWriteReport_StatementsOfAPull(t *testing.T) {
 	t.Parallel()
 	s := resultStore(t)
-	pull := func(rows ...store.ReportRow) int {
+	pull := func(rows ...results.ReportRow) int {
 		claim := begin(t, s, "a", today)
 		return sqldbtest.Statements(s.Data, func() {
 			_, err := s.WriteReport(t.Context(), reportOf(claim, rows...))
@@ -149,7 +151,7 @@ func TestWriteReport_StatementsOfAPull(t *testing.T) {
 // Most rows of most pulls have not changed: what they cost is to be read, and adsync makes nothing of them.
 func TestWriteReport_AllocationsOfAnUnchangedRow(t *testing.T) {
 	s := resultStore(t)
-	pull := func(rows []store.ReportRow) float64 {
+	pull := func(rows []results.ReportRow) float64 {
 		write := func() {
 			_, err := s.WriteReport(t.Context(), reportOf(begin(t, s, "a", today), rows...))
 			require.NoError(t, err)
@@ -157,7 +159,7 @@ func TestWriteReport_AllocationsOfAnUnchangedRow(t *testing.T) {
 		write()
 		return testing.AllocsPerRun(5, write)
 	}
-	var rows []store.ReportRow
+	var rows []results.ReportRow
 	for i := range 1000 {
 		rows = append(rows, costRow(today, fmt.Sprintf("%012d", i), 1_000_000, `{"some":"json"}`))
 	}

@@ -15,6 +15,7 @@ import (
 
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -110,7 +111,7 @@ func TestWrites_WhenTheAnswerToACommitIsLost(t *testing.T) {
 	s, c := throughCutter(t)
 	r := newRun(t, s, outcomeTime, accounts(3)...)
 	c.cut("COMMIT")
-	_, err := s.ApplyOutcomes(t.Context(), []store.Outcome{r.outcome(1, 1, task.Succeeded), r.outcome(2, 1, task.Failed), r.outcome(3, 1, task.Deferred)})
+	_, err := s.ApplyOutcomes(t.Context(), []ledger.Outcome{r.outcome(1, 1, task.Succeeded), r.outcome(2, 1, task.Failed), r.outcome(3, 1, task.Deferred)})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, c.cuts.Load(), "the cut did not strike")
 	r.requireCountsEqualRows(t)
@@ -122,15 +123,15 @@ func TestWrites_WhenTheAnswerToACommitIsLost(t *testing.T) {
 		text string
 		do   func() error
 	}{
-		{"INSERT IGNORE INTO run", func() error { return s.AddRuns(t.Context(), l, []store.Run{run}) }},
+		{"INSERT IGNORE INTO run", func() error { return s.AddRuns(t.Context(), l, []ledger.Run{run}) }},
 		{"INSERT IGNORE INTO task_log", func() error {
-			return addSubtasks(t.Context(), s, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "p"}, {AccountID: 2, Part: "p"}}, outcomeTime)
+			return addSubtasks(t.Context(), s, l, run.ID, []ledger.AccountPart{{AccountID: 1, Part: "p"}, {AccountID: 2, Part: "p"}}, outcomeTime)
 		}},
 		{"COMMIT", func() error {
-			return s.AddQueuedSubtasks(t.Context(), l, &run, []store.QueuedPart{{AccountPart: store.AccountPart{AccountID: 3, Part: "p"}, Behind: r.run}}, outcomeTime)
+			return s.AddQueuedSubtasks(t.Context(), l, &run, []ledger.QueuedPart{{AccountPart: ledger.AccountPart{AccountID: 3, Part: "p"}, Behind: r.run}}, outcomeTime)
 		}},
 		{"UPDATE run JOIN leader", func() error {
-			return s.AdvanceCursor(t.Context(), l, run.ID, 0, 7, store.Offsets{1: 5}, "")
+			return s.AdvanceCursor(t.Context(), l, run.ID, 0, 7, ledger.Offsets{1: 5}, "")
 		}},
 		{"COMMIT", func() error { return s.FinishFanOut(t.Context(), l, run.ID, task.RunSkipped, "", outcomeTime) }},
 		{"COMMIT", func() error {

@@ -10,7 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/lease"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/dead"
+	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -19,7 +22,7 @@ import (
 func died(t *testing.T, s *store.Store, taskID int64, at time.Time, text string, keys ...task.Key) int64 {
 	t.Helper()
 	r := newRun(t, s, at, keys...)
-	outcomes := make([]store.Outcome, len(keys))
+	outcomes := make([]ledger.Outcome, len(keys))
 	for i, k := range keys {
 		o := r.outcome(k.AccountID, 1, task.Failed)
 		o.Part, o.TaskID, o.ErrorText, o.EndedAt = k.Part, taskID, text, at.Add(time.Duration(i)*time.Second)
@@ -32,9 +35,9 @@ func died(t *testing.T, s *store.Store, taskID int64, at time.Time, text string,
 	return r.run
 }
 
-func listDead(t *testing.T, s *store.Store, f task.DeadFilter) []store.DeadSubtask {
+func listDead(t *testing.T, s *store.Store, f task.DeadFilter) []dead.DeadSubtask {
 	t.Helper()
-	all, _, err := s.ListDead(t.Context(), f, store.DeadPlace{}, 10_000)
+	all, _, err := s.ListDead(t.Context(), f, dead.DeadPlace{}, 10_000)
 	require.NoError(t, err)
 	return all
 }
@@ -85,13 +88,13 @@ func TestDead_IsFoundByEachFilter(t *testing.T) {
 
 	counts, err := s.CountDead(ctx, task.DeadFilter{})
 	require.NoError(t, err)
-	require.Equal(t, []store.DeadCount{
+	require.Equal(t, []dead.DeadCount{
 		{TaskID: 7, TaskName: "report", Free: 3, OldestRun: first, NewestRun: first},
 		{TaskID: 8, TaskName: "report", Free: 1, OldestRun: second, NewestRun: second},
 	}, counts)
 	groups, _, err := s.DeadGroups(ctx, task.DeadFilter{}, 10)
 	require.NoError(t, err)
-	require.Equal(t, []store.DeadGroup{
+	require.Equal(t, []dead.DeadGroup{
 		{
 			Print: "timeout after ? s of ?% a_b", Count: 3, First: outcomeTime, Last: outcomeTime.Add(2 * time.Second),
 			Example: "timeout after 30 s of 100% a_b", Classes: []string{"transient"}, TaskIDs: []int64{7},
@@ -107,7 +110,7 @@ func TestDead_IsFoundByEachFilter(t *testing.T) {
 
 	one, err := s.DeadSubtask(ctx, task.Key{RunID: second, AccountID: 2, Part: "x"})
 	require.NoError(t, err)
-	require.Equal(t, store.DeadSubtask{
+	require.Equal(t, dead.DeadSubtask{
 		Key: task.Key{RunID: second, AccountID: 2, Part: "x"}, TaskID: 8, TaskName: "report", Media: "other", Attempt: 1,
 		ErrorClass: "invalid", ErrorPrint: "account ? is closed", ErrorText: "account 5 is closed", DeadAt: outcomeTime.Add(time.Minute),
 	}, one)
@@ -117,9 +120,9 @@ func TestDead_IsFoundByEachFilter(t *testing.T) {
 	require.EqualValues(t, 2, log.Calls)
 	require.NoError(t, s.DropLogTable(ctx, task.LogDay(second)))
 	_, err = s.SubtaskLog(ctx, one.Key)
-	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, err, sqldb.ErrNotFound)
 	_, err = s.DeadSubtask(ctx, task.Key{RunID: second, AccountID: 3, Part: "x"})
-	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, err, sqldb.ErrNotFound)
 }
 
 // manyParts are subtasks of seven accounts, one of which has five.
@@ -139,19 +142,19 @@ func TestDead_PagesOfASearchHaveEachRowOnce(t *testing.T) {
 	died(t, s, 7, outcomeTime, "the code is é", keys...)
 	died(t, s, 7, outcomeTime, "the code is É", keys...) // at the same times
 	died(t, s, 8, outcomeTime, "the code is é", keys...)
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET dead_at = ? WHERE account_id = 3", store.At(outcomeTime)).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET dead_at = ? WHERE account_id = 3", sqldb.At(outcomeTime)).Error)
 	for _, f := range []task.DeadFilter{
 		{Text: "is é"}, {Text: "É"}, {Text: "nobody"}, {Text: "code"}, {TaskID: 7, Text: "é"}, {AccountID: 3, Text: "É"}, {Media: "acme", Class: "transient"},
 		{Text: "é", Since: outcomeTime.Add(time.Second), Until: outcomeTime.Add(3 * time.Second)},
 	} {
 		s.Reach.Dead = 1000
-		whole, end, err := s.ListDead(t.Context(), f, store.DeadPlace{}, 100)
+		whole, end, err := s.ListDead(t.Context(), f, dead.DeadPlace{}, 100)
 		require.NoError(t, err)
 		require.Zero(t, end)
 		for look := 1; look <= 12; look++ {
 			s.Reach.Dead = look
-			var all []store.DeadSubtask
-			for place := (store.DeadPlace{}); ; {
+			var all []dead.DeadSubtask
+			for place := (dead.DeadPlace{}); ; {
 				page, end, err := s.ListDead(t.Context(), f, place, 3)
 				require.NoError(t, err)
 				all = append(all, page...)
@@ -159,7 +162,7 @@ func TestDead_PagesOfASearchHaveEachRowOnce(t *testing.T) {
 				switch {
 				case len(page) == 3:
 					require.Zero(t, end)
-					place = store.DeadPlace{At: page[2].DeadAt, Key: page[2].Key}
+					place = dead.DeadPlace{At: page[2].DeadAt, Key: page[2].Key}
 					continue
 				case !end.At.IsZero():
 					place = end
@@ -187,7 +190,7 @@ func TestDead_GroupsOfATextAreThoseOfAll(t *testing.T) {
 	require.Len(t, want, 3)
 	require.Equal(t, "timeout after ? s", got[0].Print)
 	require.Equal(t, want[:2], got)
-	require.Equal(t, store.DeadTotal{All: total.All - 2}, of)
+	require.Equal(t, dead.DeadTotal{All: total.All - 2}, of)
 	require.Equal(t, []int64{7, 8}, got[0].TaskIDs)
 	require.Equal(t, []string{"invalid", "transient"}, got[0].Classes)
 }
@@ -199,14 +202,14 @@ func TestDead_PagesHaveEachRowOnce(t *testing.T) {
 	died(t, s, 7, outcomeTime, "a", keys...)
 	died(t, s, 7, outcomeTime, "b", keys...) // at the same times
 	// And many at one time.
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET dead_at = ? WHERE account_id = 3", store.At(outcomeTime)).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET dead_at = ? WHERE account_id = 3", sqldb.At(outcomeTime)).Error)
 
 	whole := listDead(t, s, task.DeadFilter{})
 	require.Len(t, whole, 22)
-	require.True(t, slices.IsSortedFunc(whole, func(a, b store.DeadSubtask) int { return b.DeadAt.Compare(a.DeadAt) }), "the last first")
+	require.True(t, slices.IsSortedFunc(whole, func(a, b dead.DeadSubtask) int { return b.DeadAt.Compare(a.DeadAt) }), "the last first")
 	for limit := 1; limit <= 5; limit++ {
-		var all []store.DeadSubtask
-		for place := (store.DeadPlace{}); ; {
+		var all []dead.DeadSubtask
+		for place := (dead.DeadPlace{}); ; {
 			page, _, err := s.ListDead(t.Context(), task.DeadFilter{}, place, limit)
 			require.NoError(t, err)
 			if len(page) == 0 {
@@ -214,7 +217,7 @@ func TestDead_PagesHaveEachRowOnce(t *testing.T) {
 			}
 			all = append(all, page...)
 			last := page[len(page)-1]
-			place = store.DeadPlace{At: last.DeadAt, Key: last.Key}
+			place = dead.DeadPlace{At: last.DeadAt, Key: last.Key}
 		}
 		require.Equal(t, whole, all)
 	}
@@ -259,11 +262,11 @@ func TestDropDead_LeavesWhatIsBeingTakenUp(t *testing.T) {
 }
 
 // made makes subtasks of a run that takes dead ones up.
-func made(t *testing.T, s *store.Store, l lease.Lease, runID int64, parts []store.AccountPart) {
+func made(t *testing.T, s *store.Store, l lease.Lease, runID int64, parts []ledger.AccountPart) {
 	t.Helper()
-	require.NoError(t, s.AddRuns(t.Context(), l, []store.Run{someRun(runID, outcomeTime)}))
+	require.NoError(t, s.AddRuns(t.Context(), l, []ledger.Run{someRun(runID, outcomeTime)}))
 	require.NoError(t, s.EnsureLogTable(t.Context(), task.LogDay(runID)))
-	require.NoError(t, s.AddRuns(t.Context(), l, []store.Run{someRun(runID, outcomeTime)}))
+	require.NoError(t, s.AddRuns(t.Context(), l, []ledger.Run{someRun(runID, outcomeTime)}))
 	require.NoError(t, addSubtasks(t.Context(), s, l, runID, parts, outcomeTime))
 }
 
@@ -293,10 +296,10 @@ func TestRedrive_MarksReadsAndSettles(t *testing.T) {
 	require.Equal(t, []int64{1050, 0, 3, 0}, []int64{counts[0].Redriving, counts[0].Free, counts[1].Redriving, counts[1].Free})
 
 	for _, limit := range []int{7, 20, 400, 5000} {
-		var all []store.AccountPart
+		var all []ledger.AccountPart
 		after, last := int64(0), false
 		for !last {
-			var parts []store.AccountPart
+			var parts []ledger.AccountPart
 			var through int64
 			parts, through, last, err = s.MarkedParts(ctx, runID, after, limit)
 			require.NoError(t, err)
@@ -307,7 +310,7 @@ func TestRedrive_MarksReadsAndSettles(t *testing.T) {
 			all, after = append(all, parts...), through
 		}
 		require.Len(t, all, 540, "each account and part once")
-		require.Len(t, slices.CompactFunc(all, func(a, b store.AccountPart) bool { return a == b }), 540)
+		require.Len(t, slices.CompactFunc(all, func(a, b ledger.AccountPart) bool { return a == b }), 540)
 	}
 
 	// Two of its accounts were not made; of the others some ended in each way, and some not at all.
@@ -315,9 +318,9 @@ func TestRedrive_MarksReadsAndSettles(t *testing.T) {
 	require.NoError(t, err)
 	made(t, s, l, runID, parts)
 	ends := map[int64]task.State{7: task.Expired, 8: task.Cancelled, 9: task.Failed, 10: task.Superseded, 11: task.Retrying}
-	var outcomes []store.Outcome
+	var outcomes []ledger.Outcome
 	for _, p := range parts {
-		o := store.Outcome{
+		o := ledger.Outcome{
 			Key: task.Key{RunID: runID, AccountID: p.AccountID, Part: p.Part}, Media: "acme", TaskID: 7, Delivery: 1,
 			State: task.Succeeded, Attempt: 1, ErrorText: "again", EndedAt: outcomeTime, DueAt: outcomeTime,
 		}
@@ -354,12 +357,12 @@ func TestTaskPace_IsThatOfTheLargestOfTheNewestRuns(t *testing.T) {
 	ctx := context.Background()
 	pace, err := s.TaskPace(ctx, 7)
 	require.NoError(t, err)
-	require.Equal(t, store.Pace{Calls: -1}, pace, "unknown")
+	require.Equal(t, dead.Pace{Calls: -1}, pace, "unknown")
 
 	died(t, s, 7, outcomeTime, "a", accounts(3)...)
 	pace, err = s.TaskPace(ctx, 7)
 	require.NoError(t, err)
-	require.Equal(t, store.Pace{Calls: -1}, pace, "failures tell nothing")
+	require.Equal(t, dead.Pace{Calls: -1}, pace, "failures tell nothing")
 
 	r := newRun(t, s, outcomeTime, accounts(10)...)
 	for account := range int64(10) {
@@ -372,10 +375,10 @@ func TestTaskPace_IsThatOfTheLargestOfTheNewestRuns(t *testing.T) {
 	apply(t, s, small.outcome(1, 1, task.Succeeded))
 	pace, err = s.TaskPace(ctx, 7)
 	require.NoError(t, err)
-	require.Equal(t, store.Pace{PerSecond: 2, Calls: 1.5}, pace)
+	require.Equal(t, dead.Pace{PerSecond: 2, Calls: 1.5}, pace)
 
 	require.NoError(t, s.DropLogTable(ctx, task.LogDay(r.run)))
 	pace, err = s.TaskPace(ctx, 7)
 	require.NoError(t, err)
-	require.Equal(t, store.Pace{PerSecond: 2, Calls: -1}, pace)
+	require.Equal(t, dead.Pace{PerSecond: 2, Calls: -1}, pace)
 }

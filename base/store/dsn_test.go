@@ -7,13 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/rawtable"
 	"adsync/base/secret"
-	"adsync/base/store"
+	"adsync/base/sqldb"
 	"adsync/base/store/storetest"
 )
 
-func withDSN(dsn string) store.Config {
-	cfg := store.DefaultConfig()
+func withDSN(dsn string) sqldb.Config {
+	cfg := sqldb.DefaultConfig()
 	cfg.Data.Writer = secret.NewText(dsn)
 	return cfg
 }
@@ -46,7 +47,7 @@ func TestValidate_RefusesWhatOfADSNWouldChangeWhatIsStored(t *testing.T) {
 func TestConnection_IsOursWhateverTheDSNSays(t *testing.T) {
 	t.Parallel()
 	cfg := storetest.Config(t)
-	if cfg.Data.Driver == store.MySQL {
+	if cfg.Data.Driver == sqldb.MySQL {
 		dsn := cfg.Data.Writer.Reveal() + "?charset=utf8&collation=utf8_general_ci&parseTime=False&loc=Asia%2FShanghai&clientFoundRows=true&columnsWithAlias=true&multiStatements=true" +
 			"&interpolateParams=false&sql_mode=''&time_zone='%2B08:00'&maxAllowedPacket=1024"
 		cfg.Data.Writer, cfg.Config.Writer = secret.NewText(dsn), secret.NewText(cfg.Config.Writer.Reveal()+"?charset=latin1")
@@ -54,10 +55,10 @@ func TestConnection_IsOursWhateverTheDSNSays(t *testing.T) {
 	s := storetest.Open(t, cfg)
 	require.NoError(t, s.MigrateUp(t.Context()))
 	const text = "a 😀 广告 and é"
-	for _, db := range []*store.DB{s.Config, s.Data} {
+	for _, db := range []*sqldb.DB{s.Config, s.Data} {
 		w := db.Writer(t.Context())
 		table, length := "CREATE TABLE emoji (id INTEGER PRIMARY KEY, name TEXT)", "LENGTH(name)"
-		if cfg.Data.Driver == store.MySQL {
+		if cfg.Data.Driver == sqldb.MySQL {
 			table, length = "CREATE TABLE emoji (id INTEGER PRIMARY KEY, name VARCHAR(64) CHARACTER SET utf8mb4)", "CHAR_LENGTH(name)"
 		}
 		require.NoError(t, w.Exec(table).Error)
@@ -69,7 +70,7 @@ func TestConnection_IsOursWhateverTheDSNSays(t *testing.T) {
 		require.Len(t, []rune(text), characters)
 		res := w.Exec("UPDATE emoji SET name = ? WHERE id = 1", text)
 		require.NoError(t, res.Error)
-		if cfg.Data.Driver == store.MySQL {
+		if cfg.Data.Driver == sqldb.MySQL {
 			require.Zero(t, res.RowsAffected, "rows that are matched and not changed do not count")
 			var mode, zone string
 			require.NoError(t, w.Raw("SELECT @@sql_mode, @@time_zone").Row().Scan(&mode, &zone))
@@ -86,18 +87,18 @@ func TestConnection_IsOursWhateverTheDSNSays(t *testing.T) {
 func TestTables_AllHaveACharacterSetOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	cfg := storetest.Config(t)
-	if cfg.Data.Driver == store.SQLite {
+	if cfg.Data.Driver == sqldb.SQLite {
 		t.Skip("SQLite has one character set: needs " + storetest.ServerEnv)
 	}
 	s := storetest.Open(t, cfg)
-	for _, db := range []*store.DB{s.Config, s.Data} {
+	for _, db := range []*sqldb.DB{s.Config, s.Data} {
 		require.NoError(t, db.Writer(t.Context()).Exec("ALTER DATABASE CHARACTER SET latin1 COLLATE latin1_swedish_ci").Error)
 	}
 	s = storetest.Open(t, cfg)
 	require.NoError(t, s.MigrateUp(t.Context()))
 	require.NoError(t, s.EnsureLogTable(t.Context(), "2026-11-21"))
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{largeTable, {Name: "fake_words", Shape: store.Objects, Columns: []store.RawColumn{{Name: "word", Kind: store.Text}}}}))
-	for _, db := range []*store.DB{s.Config, s.Data} {
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{largeTable, {Name: "fake_words", Shape: rawtable.Objects, Columns: []rawtable.Column{{Name: "word", Kind: rawtable.Text}}}}))
+	for _, db := range []*sqldb.DB{s.Config, s.Data} {
 		var tables, columns []string
 		require.NoError(t, db.Writer(t.Context()).Raw("SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_collation <> 'utf8mb4_bin'").Scan(&tables).Error)
 		require.Empty(t, tables)
@@ -113,7 +114,7 @@ func TestTexts_ThatDoNotFitTheirColumnAreRefused(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	require.NoError(t, s.EnsureLogTable(t.Context(), "2026-11-21"))
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{{Name: "fake_words", Shape: store.Objects, Columns: []store.RawColumn{{Name: "word", Kind: store.Text}}}}))
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{{Name: "fake_words", Shape: rawtable.Objects, Columns: []rawtable.Column{{Name: "word", Kind: rawtable.Text}}}}))
 	long := func(n int) string { return strings.Repeat("广", n) }
 	raw := "INSERT INTO fake_words (account_id, object_id, word, row_json, last_seen_at, version) VALUES (1, ?, ?, ?, '2026-11-21 00:00:00', 1)"
 	name := "INSERT INTO object_name (account_id, level, object_id, since, name) VALUES (1, 'adgroup', '1', '2026-11-21 00:00:00', ?)"
@@ -134,7 +135,7 @@ func TestTexts_ThatDoNotFitTheirColumnAreRefused(t *testing.T) {
 		},
 		"a note that is made too long later": func() error { return w.Exec("UPDATE leader SET holder = ?", long(65)).Error },
 		"an upsert's row with a text too long": func() error {
-			return s.Data.Upsert(w, store.Table{Name: "object_name", Key: []string{"account_id", "level", "object_id", "since"}, Columns: []string{"name"}}, [][]any{{1, "adgroup", "1", "2026-11-21 00:00:00", long(256)}})
+			return s.Data.Upsert(w, sqldb.Table{Name: "object_name", Key: []string{"account_id", "level", "object_id", "since"}, Columns: []string{"name"}}, [][]any{{1, "adgroup", "1", "2026-11-21 00:00:00", long(256)}})
 		},
 	} {
 		require.Error(t, insert(), what)

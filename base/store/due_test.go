@@ -9,19 +9,20 @@ import (
 
 	"adsync/base/lease"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
 // waiting makes subtasks 1..n of a run, and lets them wait for a retry until now.
-func waiting(t *testing.T, n int64) (*store.Store, lease.Lease, store.Run, time.Time) {
+func waiting(t *testing.T, n int64) (*store.Store, lease.Lease, ledger.Run, time.Time) {
 	t.Helper()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
-	var parts []store.AccountPart
-	var outcomes []store.Outcome
+	var parts []ledger.AccountPart
+	var outcomes []ledger.Outcome
 	for id := range n {
-		parts = append(parts, store.AccountPart{AccountID: id + 1, Part: "p"})
-		outcomes = append(outcomes, store.Outcome{Key: key(run, id+1), Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now})
+		parts = append(parts, ledger.AccountPart{AccountID: id + 1, Part: "p"})
+		outcomes = append(outcomes, ledger.Outcome{Key: key(run, id+1), Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now})
 	}
 	require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts, now))
 	_, err := s.ApplyOutcomes(ctx, outcomes)
@@ -29,11 +30,11 @@ func waiting(t *testing.T, n int64) (*store.Store, lease.Lease, store.Run, time.
 	return s, l, run, now
 }
 
-func key(run store.Run, account int64) task.Key {
+func key(run ledger.Run, account int64) task.Key {
 	return task.Key{RunID: run.ID, AccountID: account, Part: "p"}
 }
 
-func dueNow(t *testing.T, s *store.Store, now, lost time.Time) []store.Due {
+func dueNow(t *testing.T, s *store.Store, now, lost time.Time) []ledger.Due {
 	t.Helper()
 	due, err := s.DueSubtasks(context.Background(), now, lost, 100)
 	require.NoError(t, err)
@@ -44,11 +45,11 @@ func TestDue_WaitsUntilItsTime(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := waiting(t, 2)
-	_, err := s.ApplyOutcomes(ctx, []store.Outcome{{Key: key(run, 2), Delivery: 1, Attempt: 1, State: task.Deferred, DueAt: now.Add(time.Minute), EndedAt: now}})
+	_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: key(run, 2), Delivery: 1, Attempt: 1, State: task.Deferred, DueAt: now.Add(time.Minute), EndedAt: now}})
 	require.NoError(t, err)
 	require.Empty(t, dueNow(t, s, now.Add(-time.Millisecond), time.Time{}))
 	first := dueNow(t, s, now, time.Time{})
-	require.Equal(t, []store.Due{{Key: key(run, 1), State: task.Retrying, DueAt: now, Delivery: 1, Attempt: 1}}, first)
+	require.Equal(t, []ledger.Due{{Key: key(run, 1), State: task.Retrying, DueAt: now, Delivery: 1, Attempt: 1}}, first)
 	require.Len(t, dueNow(t, s, now.Add(time.Minute), time.Time{}), 2)
 	counts, err := s.CountDue(ctx)
 	require.NoError(t, err)
@@ -59,10 +60,10 @@ func TestDue_WaitsUntilItsTime(t *testing.T) {
 
 	raised, err := s.RaiseDue(ctx, l, first, now)
 	require.NoError(t, err)
-	require.Equal(t, []store.Due{{Key: key(run, 1), State: "sent", DueAt: now, Delivery: 2, Attempt: 1}}, raised)
+	require.Equal(t, []ledger.Due{{Key: key(run, 1), State: "sent", DueAt: now, Delivery: 2, Attempt: 1}}, raised)
 	states, err := s.SubtaskStates(ctx, []task.Key{key(run, 1)})
 	require.NoError(t, err)
-	require.Equal(t, store.SubtaskStatus{State: task.Waiting, Delivery: 2, Attempt: 1}, states[key(run, 1)])
+	require.Equal(t, ledger.SubtaskStatus{State: task.Waiting, Delivery: 2, Attempt: 1}, states[key(run, 1)])
 	require.Empty(t, dueNow(t, s, now, now.Add(-time.Second)), "it is under way")
 
 	// Nobody said where the message is: it is sent once more, as another delivery.
@@ -72,16 +73,16 @@ func TestDue_WaitsUntilItsTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, raised[0].Delivery)
 
-	require.NoError(t, s.RecordSent(ctx, []store.SentDue{{Key: key(run, 1), Delivery: 2, Topic: "t", Partition: 1, Offset: 5}}))
+	require.NoError(t, s.RecordSent(ctx, []ledger.SentDue{{Key: key(run, 1), Delivery: 2, Topic: "t", Partition: 1, Offset: 5}}))
 	require.Len(t, dueNow(t, s, now, now), 1, "the place of an older delivery is of no use")
-	require.NoError(t, s.RecordSent(ctx, []store.SentDue{{Key: key(run, 1), Delivery: 3, Topic: "t", Partition: 1, Offset: 6}}))
+	require.NoError(t, s.RecordSent(ctx, []ledger.SentDue{{Key: key(run, 1), Delivery: 3, Topic: "t", Partition: 1, Offset: 6}}))
 	require.Empty(t, dueNow(t, s, now, now))
 
 	// The outcome of the delivery that is on its way takes the row away; one of an older delivery does nothing.
-	stale, err := s.ApplyOutcomes(ctx, []store.Outcome{{Key: key(run, 1), Delivery: 2, State: task.Succeeded, EndedAt: now}})
+	stale, err := s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: key(run, 1), Delivery: 2, State: task.Succeeded, EndedAt: now}})
 	require.NoError(t, err)
 	require.Equal(t, 1, stale)
-	stale, err = s.ApplyOutcomes(ctx, []store.Outcome{{Key: key(run, 1), Delivery: 3, State: task.Succeeded, EndedAt: now}})
+	stale, err = s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: key(run, 1), Delivery: 3, State: task.Succeeded, EndedAt: now}})
 	require.NoError(t, err)
 	require.Zero(t, stale)
 	counts, err = s.CountDue(ctx)
@@ -98,7 +99,7 @@ func TestRaiseDue_LeavesAloneWhatChangedMeanwhile(t *testing.T) {
 	// The first was raised by somebody else, the second ended behind the row's back.
 	_, err := s.RaiseDue(ctx, l, due[:1], now)
 	require.NoError(t, err)
-	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE "+store.LogTable(run.ID)+" SET state = 'cancelled' WHERE account_id = 2").Error)
+	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE "+ledger.LogTable(run.ID)+" SET state = 'cancelled' WHERE account_id = 2").Error)
 
 	raised, err := s.RaiseDue(ctx, l, due, now)
 	require.NoError(t, err)

@@ -11,18 +11,20 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/lease"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
 
 // fanningOut returns a store with one run that is being fanned out.
-func addSubtasks(ctx context.Context, s *store.Store, l lease.Lease, runID int64, parts []store.AccountPart, now time.Time) error {
+func addSubtasks(ctx context.Context, s *store.Store, l lease.Lease, runID int64, parts []ledger.AccountPart, now time.Time) error {
 	_, err := s.AddSubtasks(ctx, l, runID, parts, now)
 	return err
 }
 
-func fanningOut(t *testing.T) (*store.Store, lease.Lease, store.Run, time.Time) {
+func fanningOut(t *testing.T) (*store.Store, lease.Lease, ledger.Run, time.Time) {
 	t.Helper()
 	s := storetest.New(t)
 	l, run, now := startRun(t, s)
@@ -30,14 +32,14 @@ func fanningOut(t *testing.T) (*store.Store, lease.Lease, store.Run, time.Time) 
 }
 
 // startRun begins a run that is being fanned out.
-func startRun(t *testing.T, s *store.Store) (lease.Lease, store.Run, time.Time) {
+func startRun(t *testing.T, s *store.Store) (lease.Lease, ledger.Run, time.Time) {
 	t.Helper()
 	ctx := context.Background()
 	l := lead(t, s, "a")
 	now := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
 	run := someRun(task.NewRunID(now), now)
 	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
-	require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
+	require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{run}))
 	return l, run, now
 }
 
@@ -55,7 +57,7 @@ func TestFanOutAccounts_OfTheScopeByKey(t *testing.T) {
 		addAccount(t, s, id, tier, "")
 	}
 	addAccount(t, s, 5, "active", "asked to stop")
-	ids := func(accounts []store.FanOutAccount, err error) []int64 {
+	ids := func(accounts []ledger.FanOutAccount, err error) []int64 {
 		require.NoError(t, err)
 		var ids []int64
 		for _, a := range accounts {
@@ -76,28 +78,28 @@ func TestSubtasks_ASecondTimeChangesNothing(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
-	var parts []store.AccountPart
+	var parts []ledger.AccountPart
 	for id := range int64(600) {
-		parts = append(parts, store.AccountPart{AccountID: id + 1, Part: "2026-11-20"})
+		parts = append(parts, ledger.AccountPart{AccountID: id + 1, Part: "2026-11-20"})
 	}
 	require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts[:300], now))
-	_, err := s.ApplyOutcomes(ctx, []store.Outcome{
+	_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{
 		{Key: task.Key{RunID: run.ID, AccountID: 1, Part: "2026-11-20"}, Delivery: 1, State: task.Succeeded, EndedAt: now},
 		{Key: task.Key{RunID: run.ID, AccountID: 2, Part: "2026-11-20"}, Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now},
 	})
 	require.NoError(t, err)
 	require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts, now))
 
-	unsent, err := s.UnsentSubtasks(ctx, run.ID, store.AccountRange{After: 0, Through: 600})
+	unsent, err := s.UnsentSubtasks(ctx, run.ID, ledger.AccountRange{After: 0, Through: 600})
 	require.NoError(t, err)
 	require.Equal(t, parts[2:], unsent, "what has ended or was sent again is not sent by the fan-out")
-	unsent, err = s.UnsentSubtasks(ctx, run.ID, store.AccountRange{After: 100, Through: 110})
+	unsent, err = s.UnsentSubtasks(ctx, run.ID, ledger.AccountRange{After: 100, Through: 110})
 	require.NoError(t, err)
 	require.Equal(t, parts[100:110], unsent)
 
-	open, err := s.OpenSubtasks(ctx, []int64{run.ID, 1 << 40}, store.AccountRange{After: 0, Through: 3})
+	open, err := s.OpenSubtasks(ctx, []int64{run.ID, 1 << 40}, ledger.AccountRange{After: 0, Through: 3})
 	require.NoError(t, err, "a run whose day has no table any more has nothing open")
-	require.Equal(t, map[store.AccountPart][]store.OpenSubtask{
+	require.Equal(t, map[ledger.AccountPart][]ledger.OpenSubtask{
 		parts[1]: {{Key: task.Key{RunID: run.ID, AccountID: 2, Part: "2026-11-20"}, Delivery: 1, Attempt: 1}},
 		parts[2]: {{Key: task.Key{RunID: run.ID, AccountID: 3, Part: "2026-11-20"}, Delivery: 1}},
 	}, open)
@@ -119,16 +121,16 @@ func TestCursor_MovesFromWhereItStands(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
-	offsets := store.Offsets{}
+	offsets := ledger.Offsets{}
 	offsets.Raise(3, 17)
 	offsets.Raise(3, 9)
 	offsets.Raise(0, -1)
 	offsets.Raise(0, 0)
-	require.Equal(t, store.Offsets{3: 17, 0: 0}, offsets)
+	require.Equal(t, ledger.Offsets{3: 17, 0: 0}, offsets)
 	require.NoError(t, s.AdvanceCursor(ctx, l, run.ID, 0, 100, offsets, "first"))
 	require.NoError(t, s.AdvanceCursor(ctx, l, run.ID, 100, 100, offsets, "second"))
 	require.NoError(t, s.AdvanceCursor(ctx, l, run.ID, 100, 100, offsets, ""), "nothing to change is no error")
-	require.ErrorIs(t, s.AdvanceCursor(ctx, l, run.ID, 50, 200, offsets, ""), store.ErrRunChanged)
+	require.ErrorIs(t, s.AdvanceCursor(ctx, l, run.ID, 50, 200, offsets, ""), ledger.ErrRunChanged)
 	got, err := s.Run(ctx, run.ID)
 	require.NoError(t, err)
 	require.EqualValues(t, 100, got.Cursor)
@@ -136,12 +138,12 @@ func TestCursor_MovesFromWhereItStands(t *testing.T) {
 	require.Equal(t, "first", got.ErrorText)
 
 	require.NoError(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now))
-	require.ErrorIs(t, s.AdvanceCursor(ctx, l, run.ID, 100, 200, offsets, ""), store.ErrRunChanged)
-	require.ErrorIs(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now), store.ErrRunChanged)
-	late := store.AccountPart{AccountID: 9, Part: "p"}
-	require.ErrorIs(t, addSubtasks(ctx, s, l, run.ID, []store.AccountPart{late}, now), store.ErrRunChanged, "it would never be counted")
-	require.ErrorIs(t, s.AddQueuedSubtasks(ctx, l, &run, []store.QueuedPart{{AccountPart: late, Behind: run.ID - 1}}, now), store.ErrRunChanged)
-	require.Zero(t, count(t, s, "SELECT COUNT(*) FROM "+store.LogTable(run.ID)))
+	require.ErrorIs(t, s.AdvanceCursor(ctx, l, run.ID, 100, 200, offsets, ""), ledger.ErrRunChanged)
+	require.ErrorIs(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now), ledger.ErrRunChanged)
+	late := ledger.AccountPart{AccountID: 9, Part: "p"}
+	require.ErrorIs(t, addSubtasks(ctx, s, l, run.ID, []ledger.AccountPart{late}, now), ledger.ErrRunChanged, "it would never be counted")
+	require.ErrorIs(t, s.AddQueuedSubtasks(ctx, l, &run, []ledger.QueuedPart{{AccountPart: late, Behind: run.ID - 1}}, now), ledger.ErrRunChanged)
+	require.Zero(t, count(t, s, "SELECT COUNT(*) FROM "+ledger.LogTable(run.ID)))
 }
 
 func TestFinishFanOut_EndsTheRunThatIsDone(t *testing.T) {
@@ -162,13 +164,13 @@ func TestFinishFanOut_EndsTheRunThatIsDone(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s, l, run, now := fanningOut(t)
-			var parts []store.AccountPart
-			var outcomes []store.Outcome
+			var parts []ledger.AccountPart
+			var outcomes []ledger.Outcome
 			for i := range len(tt.states) + tt.open {
-				p := store.AccountPart{AccountID: int64(i + 1), Part: "p"}
+				p := ledger.AccountPart{AccountID: int64(i + 1), Part: "p"}
 				parts = append(parts, p)
 				if i < len(tt.states) {
-					outcomes = append(outcomes, store.Outcome{Key: task.Key{RunID: run.ID, AccountID: p.AccountID, Part: "p"}, Delivery: 1, State: tt.states[i], EndedAt: now})
+					outcomes = append(outcomes, ledger.Outcome{Key: task.Key{RunID: run.ID, AccountID: p.AccountID, Part: "p"}, Delivery: 1, State: tt.states[i], EndedAt: now})
 				}
 			}
 			require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts, now))
@@ -195,12 +197,12 @@ func TestFinishFanOut_AgainstTheLastOutcome(t *testing.T) {
 	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(task.NewRunID(now))))
 	for range 20 {
 		run := someRun(task.NewRunID(now), now)
-		require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
-		require.NoError(t, addSubtasks(ctx, s, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "a"}, {AccountID: 1, Part: "b"}}, now))
+		require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{run}))
+		require.NoError(t, addSubtasks(ctx, s, l, run.ID, []ledger.AccountPart{{AccountID: 1, Part: "a"}, {AccountID: 1, Part: "b"}}, now))
 		var wg sync.WaitGroup
 		for _, part := range []string{"a", "b"} {
 			wg.Go(func() {
-				_, err := s.ApplyOutcomes(ctx, []store.Outcome{{Key: task.Key{RunID: run.ID, AccountID: 1, Part: part}, Delivery: 1, State: task.Succeeded, EndedAt: now}})
+				_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: task.Key{RunID: run.ID, AccountID: 1, Part: part}, Delivery: 1, State: task.Succeeded, EndedAt: now}})
 				require.NoError(t, err)
 			})
 		}
@@ -219,7 +221,7 @@ func TestFinishFanOut_CountsWhatCameBeforeTheRunWasLocked(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
-	require.NoError(t, addSubtasks(ctx, s, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "p"}}, now))
+	require.NoError(t, addSubtasks(ctx, s, l, run.ID, []ledger.AccountPart{{AccountID: 1, Part: "p"}}, now))
 	held := true
 	require.NoError(t, s.Data.Writer(ctx).Callback().Row().Before("gorm:row").Register("held insert", func(tx *gorm.DB) {
 		// Once the transaction has begun, before it locks the run. It is done inside, as SQLite has one writer.
@@ -227,8 +229,8 @@ func TestFinishFanOut_CountsWhatCameBeforeTheRunWasLocked(t *testing.T) {
 			return
 		}
 		held = false
-		_, err := tx.Statement.ConnPool.ExecContext(ctx, "INSERT INTO "+store.LogTable(run.ID)+
-			" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, 2, 'p', 'waiting', 1, 0, ?)", run.ID, store.At(now))
+		_, err := tx.Statement.ConnPool.ExecContext(ctx, "INSERT INTO "+ledger.LogTable(run.ID)+
+			" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, 2, 'p', 'waiting', 1, 0, ?)", run.ID, sqldb.At(now))
 		require.NoError(t, err)
 	}))
 	require.NoError(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now))
@@ -262,7 +264,7 @@ func TestOlderOpenRuns(t *testing.T) {
 	s, l, run, now := fanningOut(t)
 	older, other, ended, newer := someRun(run.ID-2, now), someRun(run.ID-3, now), someRun(run.ID-4, now), someRun(run.ID+1, now)
 	older.State, other.TaskID, ended.State = task.RunRunning, 99, task.RunSucceeded
-	require.NoError(t, s.AddRuns(ctx, l, []store.Run{older, other, ended, newer}))
+	require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{older, other, ended, newer}))
 	ids, err := s.OlderOpenRuns(ctx, run.TaskID, run.ID)
 	require.NoError(t, err)
 	require.Equal(t, []int64{older.ID}, ids)
@@ -270,12 +272,12 @@ func TestOlderOpenRuns(t *testing.T) {
 
 func TestLoginPart(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "login:42", store.LoginPart(42))
-	id, ok := store.LoginOf("login:42")
+	require.Equal(t, "login:42", ledger.LoginPart(42))
+	id, ok := ledger.LoginOf("login:42")
 	require.True(t, ok)
 	require.EqualValues(t, 42, id)
 	for _, part := range []string{"42", "login:", "login:x", "2026-11-21"} {
-		_, ok := store.LoginOf(part)
+		_, ok := ledger.LoginOf(part)
 		require.False(t, ok, part)
 	}
 }

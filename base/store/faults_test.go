@@ -12,8 +12,11 @@ import (
 	"pgregory.net/rapid"
 
 	"adsync/base/lease"
+	"adsync/base/sqldb"
 	"adsync/base/sqldb/sqldbtest"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -82,12 +85,12 @@ func stubborn(k cutKind) []cutKind { return []cutKind{k, k, k, k} }
 // has to come again. In both cases the tables say what they would say without the cut.
 func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
-	part := store.AccountPart{AccountID: 5, Part: "p"}
+	part := ledger.AccountPart{AccountID: 5, Part: "p"}
 	type fixture struct {
 		s     *store.Store
 		l     lease.Lease
-		run   store.Run // fanning out, with the accounts 1 to 3 in backoff and due
-		older store.Run // with account 1 open
+		run   ledger.Run // fanning out, with the accounts 1 to 3 in backoff and due
+		older ledger.Run // with account 1 open
 	}
 	for _, tt := range []struct {
 		name  string
@@ -95,7 +98,7 @@ func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 		check func(t *testing.T, f fixture)
 	}{
 		{"ApplyOutcomes", func(ctx context.Context, f fixture) error {
-			_, err := f.s.ApplyOutcomes(ctx, []store.Outcome{
+			_, err := f.s.ApplyOutcomes(ctx, []ledger.Outcome{
 				{Key: key(f.run, 1), Delivery: 1, State: task.Succeeded, EndedAt: outcomeTime, Calls: 3},
 				{Key: key(f.run, 2), Delivery: 1, State: task.Failed, EndedAt: outcomeTime},
 			})
@@ -107,33 +110,33 @@ func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 			require.Equal(t, [2]int64{1, 1}, [2]int64{run.Succeeded, run.Failed})
 			require.Equal(t, 1, count(t, f.s, "SELECT COUNT(*) FROM subtask_dead"))
 			require.Equal(t, 1, count(t, f.s, "SELECT COUNT(*) FROM subtask_due"))
-			require.Equal(t, 3, count(t, f.s, "SELECT api_calls FROM "+store.LogTable(f.run.ID)+" WHERE run_id = ? AND account_id = 1", f.run.ID))
+			require.Equal(t, 3, count(t, f.s, "SELECT api_calls FROM "+ledger.LogTable(f.run.ID)+" WHERE run_id = ? AND account_id = 1", f.run.ID))
 		}},
 		{"AddSubtasks", func(ctx context.Context, f fixture) error {
-			return addSubtasks(ctx, f.s, f.l, f.run.ID, []store.AccountPart{part}, outcomeTime)
+			return addSubtasks(ctx, f.s, f.l, f.run.ID, []ledger.AccountPart{part}, outcomeTime)
 		}, func(t *testing.T, f fixture) {
 			t.Helper()
-			require.Equal(t, 4, count(t, f.s, "SELECT COUNT(*) FROM "+store.LogTable(f.run.ID)+" WHERE run_id = ?", f.run.ID))
+			require.Equal(t, 4, count(t, f.s, "SELECT COUNT(*) FROM "+ledger.LogTable(f.run.ID)+" WHERE run_id = ?", f.run.ID))
 		}},
 		{"AddQueuedSubtasks", func(ctx context.Context, f fixture) error {
-			return f.s.AddQueuedSubtasks(ctx, f.l, &f.run, []store.QueuedPart{{AccountPart: part, Behind: f.older.ID}}, outcomeTime)
+			return f.s.AddQueuedSubtasks(ctx, f.l, &f.run, []ledger.QueuedPart{{AccountPart: part, Behind: f.older.ID}}, outcomeTime)
 		}, func(t *testing.T, f fixture) {
 			t.Helper()
-			require.Equal(t, 1, count(t, f.s, "SELECT COUNT(*) FROM subtask_due WHERE account_id = 5 AND due_at = ?", store.At(outcomeTime)), "nothing is open before it: it is due")
-			require.Equal(t, 4, count(t, f.s, "SELECT COUNT(*) FROM "+store.LogTable(f.run.ID)+" WHERE run_id = ?", f.run.ID))
+			require.Equal(t, 1, count(t, f.s, "SELECT COUNT(*) FROM subtask_due WHERE account_id = 5 AND due_at = ?", sqldb.At(outcomeTime)), "nothing is open before it: it is due")
+			require.Equal(t, 4, count(t, f.s, "SELECT COUNT(*) FROM "+ledger.LogTable(f.run.ID)+" WHERE run_id = ?", f.run.ID))
 		}},
 		{"AdvanceCursor", func(ctx context.Context, f fixture) error {
 			run, err := f.s.Run(ctx, f.run.ID) // as a fan-out that is continued does
 			if err != nil || run.Cursor == 7 {
 				return err
 			}
-			return f.s.AdvanceCursor(ctx, f.l, f.run.ID, 0, 7, store.Offsets{0: 9}, "note")
+			return f.s.AdvanceCursor(ctx, f.l, f.run.ID, 0, 7, ledger.Offsets{0: 9}, "note")
 		}, func(t *testing.T, f fixture) {
 			t.Helper()
 			run, err := f.s.Run(t.Context(), f.run.ID)
 			require.NoError(t, err)
 			require.EqualValues(t, 7, run.Cursor)
-			require.Equal(t, store.Offsets{0: 9}, run.Offsets)
+			require.Equal(t, ledger.Offsets{0: 9}, run.Offsets)
 			require.Equal(t, "note", run.ErrorText)
 		}},
 		{"FinishFanOut", func(ctx context.Context, f fixture) error {
@@ -163,7 +166,7 @@ func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 			for _, d := range due {
 				states, err := f.s.SubtaskStates(t.Context(), []task.Key{d.Key})
 				require.NoError(t, err)
-				require.Equal(t, store.SubtaskStatus{State: task.Waiting, Delivery: d.Delivery, Attempt: 1}, states[d.Key])
+				require.Equal(t, ledger.SubtaskStatus{State: task.Waiting, Delivery: d.Delivery, Attempt: 1}, states[d.Key])
 			}
 		}},
 	} {
@@ -174,7 +177,7 @@ func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 				t.Parallel()
 				s, l, run, _ := waiting(t, 3)
 				older := someRun(run.ID-1, outcomeTime)
-				require.NoError(t, s.AddRuns(t.Context(), l, []store.Run{older}))
+				require.NoError(t, s.AddRuns(t.Context(), l, []ledger.Run{older}))
 				f := fixture{s: s, l: l, run: run, older: older}
 				c := breakable(s)
 				c.set(plan...)
@@ -224,7 +227,7 @@ func TestWriteReport_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 		have := coverageOf(t, s)[today]
 		require.Equal(t, claim.Version, have.CompleteVersion)
 		require.Equal(t, claim.Version, *have.Dirty)
-		require.Equal(t, store.Complete, have.State)
+		require.Equal(t, results.Complete, have.State)
 	}
 }
 
@@ -240,7 +243,7 @@ func TestRunCounts_AnyOrderAndCuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c.set()
 		older, run := someRun(task.NewRunID(outcomeTime), outcomeTime), someRun(task.NewRunID(outcomeTime)+1<<21, outcomeTime)
-		require.NoError(t, s.AddRuns(ctx, l, []store.Run{older, run}))
+		require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{older, run}))
 		n := rapid.Int64Range(0, 5).Draw(t, "subtasks")
 		kinds := rapid.SliceOfN(rapid.SampledFrom([]cutKind{passes, passes, passes, lost, unseen}), 0, 30)
 		c.set(kinds.Draw(t, "cuts")...)
@@ -270,19 +273,19 @@ func TestRunCounts_AnyOrderAndCuts(t *testing.T) {
 				finish()
 			}
 			made[id]++
-			switch part := (store.AccountPart{AccountID: id, Part: "p"}); {
+			switch part := (ledger.AccountPart{AccountID: id, Part: "p"}); {
 			case made[id] > 1:
 				state := rapid.SampledFrom([]task.State{task.Succeeded, task.Failed, task.Expired, task.Superseded, task.Cancelled, task.Retrying}).Draw(t, "state")
 				again(func() error {
-					_, err := s.ApplyOutcomes(ctx, []store.Outcome{{Key: key(run, id), Delivery: 1, State: state, EndedAt: outcomeTime, DueAt: outcomeTime}})
+					_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: key(run, id), Delivery: 1, State: state, EndedAt: outcomeTime, DueAt: outcomeTime}})
 					return err
 				})
 			case rapid.Bool().Draw(t, "queued"):
 				again(func() error {
-					return s.AddQueuedSubtasks(ctx, l, &run, []store.QueuedPart{{AccountPart: part, Behind: older.ID}}, outcomeTime)
+					return s.AddQueuedSubtasks(ctx, l, &run, []ledger.QueuedPart{{AccountPart: part, Behind: older.ID}}, outcomeTime)
 				})
 			default:
-				again(func() error { return addSubtasks(ctx, s, l, run.ID, []store.AccountPart{part}, outcomeTime) })
+				again(func() error { return addSubtasks(ctx, s, l, run.ID, []ledger.AccountPart{part}, outcomeTime) })
 			}
 		}
 		if !finished {
@@ -298,7 +301,7 @@ func TestRunCounts_AnyOrderAndCuts(t *testing.T) {
 		}
 		r.requireCountsEqualRows(t)
 		for id := range n { // what is still open ends
-			apply(t, s, store.Outcome{Key: key(run, id+1), Delivery: 1, State: task.Expired, EndedAt: outcomeTime})
+			apply(t, s, ledger.Outcome{Key: key(run, id+1), Delivery: 1, State: task.Expired, EndedAt: outcomeTime})
 		}
 		r.requireCountsEqualRows(t)
 		require.False(t, r.counts(t).State.Open())
@@ -313,11 +316,11 @@ func TestRunCounts_Concurrently(t *testing.T) {
 	ctx := context.Background()
 	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(task.NewRunID(outcomeTime))))
 	older, run := someRun(task.NewRunID(outcomeTime), outcomeTime), someRun(task.NewRunID(outcomeTime)+1<<21, outcomeTime)
-	require.NoError(t, s.AddRuns(ctx, l, []store.Run{older, run}))
+	require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{older, run}))
 	const n = 240
-	var all []store.AccountPart
+	var all []ledger.AccountPart
 	for id := range int64(n) {
-		all = append(all, store.AccountPart{AccountID: id + 1, Part: "p"})
+		all = append(all, ledger.AccountPart{AccountID: id + 1, Part: "p"})
 	}
 	require.NoError(t, addSubtasks(ctx, s, l, older.ID, all, outcomeTime))
 	require.NoError(t, s.FinishFanOut(ctx, l, older.ID, task.RunSkipped, "", outcomeTime))
@@ -328,9 +331,9 @@ func TestRunCounts_Concurrently(t *testing.T) {
 		defer close(fanned)
 		for i := 0; i < n; i += 20 {
 			require.NoError(t, addSubtasks(ctx, s, l, run.ID, all[i:i+10], outcomeTime))
-			var queued []store.QueuedPart
+			var queued []ledger.QueuedPart
 			for _, p := range all[i+10 : i+20] {
-				queued = append(queued, store.QueuedPart{AccountPart: p, Behind: older.ID})
+				queued = append(queued, ledger.QueuedPart{AccountPart: p, Behind: older.ID})
 			}
 			require.NoError(t, s.AddQueuedSubtasks(ctx, l, &run, queued, outcomeTime))
 		}
@@ -343,9 +346,9 @@ func TestRunCounts_Concurrently(t *testing.T) {
 				open[key(older, id)], open[key(run, id)] = true, true
 			}
 			for len(open) > 0 {
-				var batch []store.Outcome
+				var batch []ledger.Outcome
 				for k := range open {
-					if batch = append(batch, store.Outcome{Key: k, State: task.Succeeded, EndedAt: outcomeTime}); len(batch) == 30 {
+					if batch = append(batch, ledger.Outcome{Key: k, State: task.Succeeded, EndedAt: outcomeTime}); len(batch) == 30 {
 						break
 					}
 				}
@@ -355,7 +358,7 @@ func TestRunCounts_Concurrently(t *testing.T) {
 				}
 				states, err := s.SubtaskStates(ctx, asked)
 				require.NoError(t, err)
-				var known []store.Outcome
+				var known []ledger.Outcome
 				for _, o := range batch {
 					if status, found := states[o.Key]; found && status.State == task.Waiting {
 						o.Delivery = status.Delivery
@@ -388,7 +391,7 @@ func TestRunCounts_Concurrently(t *testing.T) {
 	wg.Wait()
 	close(done)
 	require.NoError(t, <-pumped)
-	for _, r := range []store.Run{older, run} {
+	for _, r := range []ledger.Run{older, run} {
 		got, err := s.Run(ctx, r.ID)
 		require.NoError(t, err)
 		require.Equal(t, task.RunSucceeded, got.State)

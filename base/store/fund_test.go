@@ -10,27 +10,29 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/fund"
+	"adsync/base/rawtable"
 	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 )
 
 var (
-	rawFund      = store.RawTable{Name: "test_fund", Shape: store.FundRows, Columns: []store.RawColumn{{Name: "balance_fen", Kind: store.Int}}}
-	rawFundDaily = store.RawTable{Name: "test_fund_daily", Shape: store.DailyFundRows, Columns: []store.RawColumn{{Name: "paid_fen", Kind: store.Int}}}
+	rawFund      = rawtable.Table{Name: "test_fund", Shape: rawtable.FundRows, Columns: []rawtable.Column{{Name: "balance_fen", Kind: rawtable.Int}}}
+	rawFundDaily = rawtable.Table{Name: "test_fund_daily", Shape: rawtable.DailyFundRows, Columns: []rawtable.Column{{Name: "paid_fen", Kind: rawtable.Int}}}
 )
 
 func fundStore(t *testing.T) *store.Store {
 	t.Helper()
 	s := storetest.New(t)
 	for range 2 { // a second time changes nothing
-		require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{rawFund, rawFundDaily}))
+		require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{rawFund, rawFundDaily}))
 	}
 	return s
 }
 
-func beginFunds(t *testing.T, s *store.Store, report, pullID string, days ...day.Day) store.Claim {
+func beginFunds(t *testing.T, s *store.Store, report, pullID string, days ...day.Day) results.Claim {
 	t.Helper()
-	scope := store.Scope{AccountID: 7, Media: "test", Report: report, Level: "account", Days: days}
+	scope := results.Scope{AccountID: 7, Media: "test", Report: report, Level: "account", Days: days}
 	claim, _, err := s.BeginPull(t.Context(), scope, pullID, 1)
 	require.NoError(t, err)
 	return claim
@@ -45,11 +47,11 @@ type money struct {
 	json   string
 }
 
-func fundsOf(claim store.Claim, raw store.RawTable, all ...money) store.FundWrite {
-	w := store.FundWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, JudgeRows: notEmpty}
+func fundsOf(claim results.Claim, raw rawtable.Table, all ...money) results.FundWrite {
+	w := results.FundWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, JudgeRows: notEmpty}
 	for _, m := range all {
-		w.Rows = append(w.Rows, store.FundRow{Day: m.day, FundType: "TYPE_" + string(m.kind), Raw: []any{m.micros / 10_000}, JSON: m.json})
-		sum := store.FundSum{Day: m.day, Row: fund.Row{Kind: m.kind}}
+		w.Rows = append(w.Rows, results.FundRow{Day: m.day, FundType: "TYPE_" + string(m.kind), Raw: []any{m.micros / 10_000}, JSON: m.json})
+		sum := results.FundSum{Day: m.day, Row: fund.Row{Kind: m.kind}}
 		sum.Values[m.field] = fund.Of(m.micros)
 		w.Sums = append(w.Sums, sum)
 	}
@@ -118,7 +120,7 @@ func TestWriteFunds_BalanceIsWhatCameLast(t *testing.T) {
 	second := beginFunds(t, s, "balance", "b", day.Epoch)
 	result, err = s.WriteFunds(ctx, fundsOf(second, rawFund, balanceOf(fund.Cash, 40_000_000, `{"v":2}`), balanceOf(fund.Grant, 0, `{"v":2}`)))
 	require.NoError(t, err)
-	require.Equal(t, store.ReportResult{Written: 1, Deleted: 1, FencedComplete: true}, result)
+	require.Equal(t, results.ReportResult{Written: 1, Deleted: 1, FencedComplete: true}, result)
 	lines := fundLines(t, s, "account_balance", "fund")
 	require.Len(t, lines, 2)
 	require.EqualValues(t, 40_000_000, *lines[0].Balance)
@@ -131,7 +133,7 @@ func TestWriteFunds_BalanceIsWhatCameLast(t *testing.T) {
 	require.Equal(t, 2, rawCount(t, s, "test_fund"))
 	require.Equal(t, []string{"account_balance 1970-01-01 7 credit"}, fundTombstones(t, s), "a warehouse can read what is gone")
 	c := coverageOf(t, s)[day.Epoch]
-	require.Equal(t, store.Complete, c.State)
+	require.Equal(t, results.Complete, c.State)
 	require.Equal(t, second.Version, c.CompleteVersion)
 	require.EqualValues(t, 2, c.RowCount)
 }
@@ -141,11 +143,11 @@ func TestWriteFunds_ANewColumnIsFilledUnderTheSameAnswer(t *testing.T) {
 	t.Parallel()
 	s := fundStore(t)
 	grown := rawFundDaily
-	grown.Columns = append(slices.Clone(grown.Columns), store.RawColumn{Name: "grant_fen", Kind: store.Int})
+	grown.Columns = append(slices.Clone(grown.Columns), rawtable.Column{Name: "grant_fen", Kind: rawtable.Int})
 	row := paidOn("2026-11-20", 5_000_000, `{"paid":"5.00","grant":"1.00"}`)
 	_, err := s.WriteFunds(t.Context(), fundsOf(beginFunds(t, s, "fund_daily", "1", "2026-11-20"), rawFundDaily, row))
 	require.NoError(t, err)
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{grown}))
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{grown}))
 	var versions []int64
 	for _, pull := range []string{"2", "3"} {
 		w := fundsOf(beginFunds(t, s, "fund_daily", pull, "2026-11-20"), grown, row)
@@ -164,10 +166,10 @@ func TestWriteFunds_AnswerWithoutRowsIsSuspectIfThereWereSome(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := fundStore(t)
-	empty := func(id string) store.FundWrite { return fundsOf(beginFunds(t, s, "balance", id, day.Epoch), rawFund) }
+	empty := func(id string) results.FundWrite { return fundsOf(beginFunds(t, s, "balance", id, day.Epoch), rawFund) }
 	_, err := s.WriteFunds(ctx, empty("none yet"))
 	require.NoError(t, err)
-	require.Equal(t, store.Complete, coverageOf(t, s)[day.Epoch].State, "an account that never had any is known to have none")
+	require.Equal(t, results.Complete, coverageOf(t, s)[day.Epoch].State, "an account that never had any is known to have none")
 
 	// A balance of 0 is one, too.
 	claim := beginFunds(t, s, "balance", "a", day.Epoch)
@@ -179,7 +181,7 @@ func TestWriteFunds_AnswerWithoutRowsIsSuspectIfThereWereSome(t *testing.T) {
 	require.Len(t, fundLines(t, s, "account_balance", "fund"), 1)
 	require.Equal(t, 1, rawCount(t, s, "test_fund"))
 	c := coverageOf(t, s)[day.Epoch]
-	require.Equal(t, store.Suspect, c.State)
+	require.Equal(t, results.Suspect, c.State)
 	require.Equal(t, claim.Version, c.CompleteVersion, "what is known is as old as the last whole pull")
 
 	confirmed := empty("c")
@@ -189,7 +191,7 @@ func TestWriteFunds_AnswerWithoutRowsIsSuspectIfThereWereSome(t *testing.T) {
 	require.Equal(t, 1, result.Deleted)
 	require.Empty(t, fundLines(t, s, "account_balance", "fund"))
 	require.Zero(t, rawCount(t, s, "test_fund"))
-	require.Equal(t, store.Complete, coverageOf(t, s)[day.Epoch].State)
+	require.Equal(t, results.Complete, coverageOf(t, s)[day.Epoch].State)
 }
 
 func TestWriteFunds_DaysThatAreNotToldYetArePartial(t *testing.T) {
@@ -197,7 +199,7 @@ func TestWriteFunds_DaysThatAreNotToldYetArePartial(t *testing.T) {
 	ctx := context.Background()
 	s := fundStore(t)
 	d1, d2, d3, d4 := today.Add(-4), today.Add(-3), today.Add(-2), today.Add(-1)
-	states := func() (list []store.CoverageState) {
+	states := func() (list []results.CoverageState) {
 		c := coverageOf(t, s)
 		for _, d := range []day.Day{d1, d2, d3, d4} {
 			list = append(list, c[d].State)
@@ -206,19 +208,19 @@ func TestWriteFunds_DaysThatAreNotToldYetArePartial(t *testing.T) {
 	}
 	_, err := s.WriteFunds(ctx, fundsOf(beginFunds(t, s, "fund_daily", "a", d1, d2, d3, d4), rawFundDaily, paidOn(d1, 1_000_000, `{}`), paidOn(d3, 3_000_000, `{}`)))
 	require.NoError(t, err)
-	require.Equal(t, []store.CoverageState{store.Complete, store.Complete, store.Complete, store.Partial}, states(), "a day before one that is told is empty")
+	require.Equal(t, []results.CoverageState{results.Complete, results.Complete, results.Complete, results.Partial}, states(), "a day before one that is told is empty")
 	require.Zero(t, coverageOf(t, s)[d4].CompleteVersion)
 
 	// The day before the pull's own is known to have rows.
 	_, err = s.WriteFunds(ctx, fundsOf(beginFunds(t, s, "fund_daily", "b", d4), rawFundDaily))
 	require.NoError(t, err)
-	require.Equal(t, store.Partial, coverageOf(t, s)[d4].State)
+	require.Equal(t, results.Partial, coverageOf(t, s)[d4].State)
 
 	result, err := s.WriteFunds(ctx, fundsOf(beginFunds(t, s, "fund_daily", "c", d1, d2, d3, d4), rawFundDaily, paidOn(d1, 1_000_000, `{}`), paidOn(d4, 4_000_000, `{}`)))
 	require.NoError(t, err)
 	require.Equal(t, []day.Day{d3}, result.Suspect, "what was told once does not vanish")
 	require.Equal(t, 1, result.Written)
-	require.Equal(t, []store.CoverageState{store.Complete, store.Complete, store.Suspect, store.Complete}, states())
+	require.Equal(t, []results.CoverageState{results.Complete, results.Complete, results.Suspect, results.Complete}, states())
 	lines := fundLines(t, s, "fund_daily", "day")
 	require.Len(t, lines, 3)
 	require.EqualValues(t, 4_000_000, *lines[2].Paid)
@@ -232,7 +234,7 @@ func TestWriteFunds_DaysThatAreNotToldYetArePartial(t *testing.T) {
 	require.NoError(t, err)
 	rows, err := s.ReadCoverage(ctx, 8, d1, d2)
 	require.NoError(t, err)
-	require.Equal(t, store.Complete, rows[1].State)
+	require.Equal(t, results.Complete, rows[1].State)
 }
 
 func TestWriteFunds_AnOlderPullPutsNothingOverANewerOnes(t *testing.T) {
@@ -245,7 +247,7 @@ func TestWriteFunds_AnOlderPullPutsNothingOverANewerOnes(t *testing.T) {
 	_, err := s.WriteFunds(ctx, fundsOf(newer, rawFund, balanceOf(fund.Cash, 2, `{}`)))
 	require.NoError(t, err)
 	_, err = s.WriteFunds(ctx, fundsOf(older, rawFund, balanceOf(fund.Cash, 1, `{"old":1}`)))
-	refusal, ok := store.IsFenced(err)
+	refusal, ok := results.IsFenced(err)
 	require.True(t, ok, "%v", err)
 	require.True(t, refusal.Complete)
 	require.EqualValues(t, 2, *fundLines(t, s, "account_balance", "fund")[0].Balance)
@@ -288,7 +290,7 @@ func TestWriteFunds_PartialPullLeavesTheSumsAsTheyWere(t *testing.T) {
 	require.Len(t, lines, 1)
 	require.EqualValues(t, 1, *lines[0].Paid, "a sum that may lack a part is not written")
 	c := coverageOf(t, s)[today]
-	require.Equal(t, store.Partial, c.State)
+	require.Equal(t, results.Partial, c.State)
 	require.Equal(t, part.Note, c.Note)
 
 	outside := fundsOf(beginFunds(t, s, "fund_daily", "c", today), rawFundDaily, paidOn(today.Add(1), 1, `{}`))

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -24,23 +25,23 @@ func TestDead_IsHealedWhenAllItWasToPullIsWholeSince(t *testing.T) {
 		require.NoError(t, config.Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (?, ?, 'tulip', ?, '* * * * *', ?)", row...).Error)
 	}
 	diedAt := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
-	cover := func(account int64, report, level string, d day.Day, state store.CoverageState, after time.Duration) {
+	cover := func(account int64, report, level string, d day.Day, state results.CoverageState, after time.Duration) {
 		at := diedAt.Add(after)
 		require.NoError(t, data.Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, ?, ?, ?, 'tulip', ?, ?, ?)",
-			account, report, level, d, store.At(at), at.UnixMicro(), state).Error)
+			account, report, level, d, sqldb.At(at), at.UnixMicro(), state).Error)
 	}
 	const d1, d2 = day.Day("2026-11-19"), day.Day("2026-11-20")
-	cover(1, "report_daily", "account", d1, store.Complete, time.Hour)
-	cover(1, "report_daily", "account", d2, store.Complete, time.Hour)
-	cover(2, "report_daily", "account", d1, store.Complete, -time.Hour)
-	cover(3, "report_daily", "account", d1, store.Suspect, time.Hour)
-	cover(4, "report_daily", "adgroup", d1, store.Complete, time.Hour)
-	cover(5, "report_daily", "account", d1, store.Complete, time.Hour)
-	cover(6, "adgroup", "adgroup", day.Epoch, store.Complete, time.Hour)
-	cover(7, "fund_daily", "account", d1, store.Complete, time.Hour)
-	cover(8, "adgroup", "adgroup", day.Epoch, store.Complete, -time.Hour)
-	require.NoError(t, data.Exec("UPDATE coverage SET pulled_at = ? WHERE account_id = 8", store.At(diedAt.Add(time.Hour))).Error)
-	cover(9, "adgroup", "adgroup", day.Epoch, store.Complete, -time.Hour)
+	cover(1, "report_daily", "account", d1, results.Complete, time.Hour)
+	cover(1, "report_daily", "account", d2, results.Complete, time.Hour)
+	cover(2, "report_daily", "account", d1, results.Complete, -time.Hour)
+	cover(3, "report_daily", "account", d1, results.Suspect, time.Hour)
+	cover(4, "report_daily", "adgroup", d1, results.Complete, time.Hour)
+	cover(5, "report_daily", "account", d1, results.Complete, time.Hour)
+	cover(6, "adgroup", "adgroup", day.Epoch, results.Complete, time.Hour)
+	cover(7, "fund_daily", "account", d1, results.Complete, time.Hour)
+	cover(8, "adgroup", "adgroup", day.Epoch, results.Complete, -time.Hour)
+	require.NoError(t, data.Exec("UPDATE coverage SET pulled_at = ? WHERE account_id = 8", sqldb.At(diedAt.Add(time.Hour))).Error)
+	cover(9, "adgroup", "adgroup", day.Epoch, results.Complete, -time.Hour)
 	var want []task.Key
 	for i, c := range []struct {
 		name    string
@@ -66,7 +67,7 @@ func TestDead_IsHealedWhenAllItWasToPullIsWholeSince(t *testing.T) {
 	} {
 		k := task.Key{RunID: int64(i + 1), AccountID: c.account, Part: c.part}
 		require.NoError(t, data.Exec("INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)"+
-			" VALUES (?, ?, ?, ?, 'tulip', 5, 'transient', ?, ?, ?)", k.RunID, k.AccountID, k.Part, c.taskID, c.name, c.name, store.At(diedAt)).Error)
+			" VALUES (?, ?, ?, ?, 'tulip', 5, 'transient', ?, ?, ?)", k.RunID, k.AccountID, k.Part, c.taskID, c.name, c.name, sqldb.At(diedAt)).Error)
 		if c.healed {
 			want = append(want, k)
 		}

@@ -8,11 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 )
 
-var rawHours = store.RawTable{Name: "test_report_hourly", Shape: store.HourlyRows, Columns: []store.RawColumn{{Name: "cost_fen", Kind: store.Int}}}
+var rawHours = rawtable.Table{Name: "test_report_hourly", Shape: rawtable.HourlyRows, Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
 
 type hoursOfDay struct {
 	t *testing.T
@@ -22,22 +25,22 @@ type hoursOfDay struct {
 func newHours(t *testing.T) hoursOfDay {
 	t.Helper()
 	s := storetest.New(t)
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{rawHours}))
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{rawHours}))
 	return hoursOfDay{t, s}
 }
 
 // begin claims the day from an hour on.
-func (s hoursOfDay) begin(fromHour int, runID int64) store.Claim {
+func (s hoursOfDay) begin(fromHour int, runID int64) results.Claim {
 	s.t.Helper()
-	scope := store.Scope{AccountID: 7, Media: "test", Report: "report_hourly", Level: "account", Days: []day.Day{today}, FromHour: fromHour}
+	scope := results.Scope{AccountID: 7, Media: "test", Report: "report_hourly", Level: "account", Days: []day.Day{today}, FromHour: fromHour}
 	claim, _, err := s.BeginPull(s.t.Context(), scope, "pull", runID)
 	require.NoError(s.t, err)
 	return claim
 }
 
-func (s hoursOfDay) write(claim store.Claim, costs map[int]int64) (store.ReportResult, error) {
+func (s hoursOfDay) write(claim results.Claim, costs map[int]int64) (results.ReportResult, error) {
 	s.t.Helper()
-	w := store.ReportWrite{Claim: claim, Raw: rawHours, Hourly: true, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, DirtySummary: true}
+	w := results.ReportWrite{Claim: claim, Raw: rawHours, Hourly: true, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, DirtySummary: true}
 	for hour, cost := range costs {
 		row := costRow(today, "", cost, `{}`)
 		row.Hour, row.JSON = hour, fmt.Sprintf(`{"cost":%d}`, cost)
@@ -83,19 +86,19 @@ func TestWriteReport_SomeHoursAreNoWholeDay(t *testing.T) {
 	require.Equal(t, claim.Version, after.ClaimedVersion)
 	require.Equal(t, before.CompleteVersion, after.CompleteVersion, "nobody has seen the whole day since")
 	require.EqualValues(t, 1, after.RunID, "the run of the last whole pull")
-	require.Equal(t, store.Complete, after.State)
+	require.Equal(t, results.Complete, after.State)
 	require.Equal(t, "said of the day", after.Note)
 	require.EqualValues(t, 5, after.RowCount)
 	require.Equal(t, claim.Version, *after.Dirty, "the summaries read the day again")
 	require.False(t, after.PulledAt.Before(before.PulledAt.Time))
 
 	_, err = s.write(late, map[int]int64{9: 4})
-	fenced, ok := store.IsFenced(err)
+	fenced, ok := results.IsFenced(err)
 	require.True(t, ok, "an older pull of the day would put older figures over those hours: %v", err)
 	require.False(t, fenced.Complete, "and is to be made again, for nobody else has pulled the day")
 
 	whole := s.begin(0, 4)
-	w := store.ReportWrite{Claim: whole, Raw: rawHours, Hourly: true, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, Confirmed: true}
+	w := results.ReportWrite{Claim: whole, Raw: rawHours, Hourly: true, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, Confirmed: true}
 	w.Rows = append(w.Rows, costRow(today, "", 7, `{"cost":7}`))
 	result, err = s.WriteReport(t.Context(), w)
 	require.NoError(t, err)
@@ -110,10 +113,10 @@ func TestBeginPull_HoursOfADayThatWasNeverWholeAreTheDay(t *testing.T) {
 	first := s.begin(20, 1)
 	require.Zero(t, first.FromHour)
 
-	w := store.ReportWrite{Claim: first, Raw: rawHours, Hourly: true, Currency: "CNY", Zone: "Asia/Shanghai", Note: "the total changed"}
+	w := results.ReportWrite{Claim: first, Raw: rawHours, Hourly: true, Currency: "CNY", Zone: "Asia/Shanghai", Note: "the total changed"}
 	_, err := s.WriteReport(t.Context(), w)
 	require.NoError(t, err)
-	require.Equal(t, store.Partial, coverageOf(t, s.Store)[today].State)
+	require.Equal(t, results.Partial, coverageOf(t, s.Store)[today].State)
 	require.Zero(t, s.begin(20, 2).FromHour, "it is still not known")
 
 	_, err = s.write(s.begin(20, 3), map[int]int64{3: 1})
@@ -127,13 +130,13 @@ func TestRebuildSummary_AddsUpNeitherCurrenciesNorDaysOfTwoZones(t *testing.T) {
 	s := newHours(t)
 	const d = day.Day("2026-11-01") // of 25 hours in Los Angeles
 	for account, home := range map[int64][2]string{7: {"CNY", "Asia/Shanghai"}, 8: {"USD", "America/Los_Angeles"}, 9: {"USD", "America/Los_Angeles"}} {
-		scope := store.Scope{AccountID: account, Media: "test", Report: "report_hourly", Level: "account", Days: []day.Day{d}}
+		scope := results.Scope{AccountID: account, Media: "test", Report: "report_hourly", Level: "account", Days: []day.Day{d}}
 		claim, _, err := s.BeginPull(t.Context(), scope, "pull", 1)
 		require.NoError(t, err)
 		row := costRow(d, "", account*1_000_000, `{}`)
 		row.Hour = 5
-		_, err = s.WriteReport(t.Context(), store.ReportWrite{
-			Claim: claim, Raw: rawHours, Hourly: true, Currency: home[0], Zone: home[1], Whole: true, DirtySummary: true, Rows: []store.ReportRow{row},
+		_, err = s.WriteReport(t.Context(), results.ReportWrite{
+			Claim: claim, Raw: rawHours, Hourly: true, Currency: home[0], Zone: home[1], Whole: true, DirtySummary: true, Rows: []results.ReportRow{row},
 		})
 		require.NoError(t, err)
 	}
@@ -146,7 +149,7 @@ func TestRebuildSummary_AddsUpNeitherCurrenciesNorDaysOfTwoZones(t *testing.T) {
 	var rows []struct {
 		Currency, DayZone string
 		Cost              int64
-		StartUTC          store.Time `gorm:"column:start_utc"`
+		StartUTC          sqldb.Time `gorm:"column:start_utc"`
 	}
 	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT currency, day_zone, cost, start_utc FROM summary_hourly ORDER BY currency").Scan(&rows).Error)
 	require.Len(t, rows, 2)

@@ -11,9 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/lease"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/leader"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
+	"adsync/base/store/summaries"
 	"adsync/base/task"
 )
 
@@ -105,31 +109,31 @@ func TestGuardedWrites_AreRefusedAfterATakeover(t *testing.T) {
 	now := time.Now()
 	run := someRun(task.NewRunID(now), now)
 	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
-	require.NoError(t, s.AddRuns(ctx, old, []store.Run{run}))
-	parts := []store.AccountPart{{AccountID: 1, Part: "p"}}
+	require.NoError(t, s.AddRuns(ctx, old, []ledger.Run{run}))
+	parts := []ledger.AccountPart{{AccountID: 1, Part: "p"}}
 	require.NoError(t, addSubtasks(ctx, s, old, run.ID, parts, now))
-	require.NoError(t, s.AddOrder(ctx, store.RunOrder{RunID: 5, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
+	require.NoError(t, s.AddOrder(ctx, ledger.RunOrder{RunID: 5, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
 	lead(t, s, "new")
 
-	tick := store.Tick{TaskID: 1, PlannedAt: now, RunID: run.ID, MadeAt: now}
+	tick := ledger.Tick{TaskID: 1, PlannedAt: now, RunID: run.ID, MadeAt: now}
 	for name, write := range map[string]func() error{
-		"tick":                func() error { return s.AddTicks(ctx, old, []store.Tick{tick}) },
-		"run":                 func() error { return s.AddRuns(ctx, old, []store.Run{someRun(run.ID+1, now)}) },
-		"a run that is there": func() error { return s.AddRuns(ctx, old, []store.Run{run}) },
+		"tick":                func() error { return s.AddTicks(ctx, old, []ledger.Tick{tick}) },
+		"run":                 func() error { return s.AddRuns(ctx, old, []ledger.Run{someRun(run.ID+1, now)}) },
+		"a run that is there": func() error { return s.AddRuns(ctx, old, []ledger.Run{run}) },
 		"subtasks": func() error {
-			return addSubtasks(ctx, s, old, run.ID, []store.AccountPart{{AccountID: 2, Part: "p"}}, now)
+			return addSubtasks(ctx, s, old, run.ID, []ledger.AccountPart{{AccountID: 2, Part: "p"}}, now)
 		},
-		"cursor":         func() error { return s.AdvanceCursor(ctx, old, run.ID, 0, 7, store.Offsets{}, "") },
+		"cursor":         func() error { return s.AdvanceCursor(ctx, old, run.ID, 0, 7, ledger.Offsets{}, "") },
 		"end of fan-out": func() error { return s.FinishFanOut(ctx, old, run.ID, task.RunSkipped, "", now) },
 		"schedule": func() error {
-			return s.PutTaskSchedules(ctx, old, []store.TaskSchedule{{TaskID: 1, Hash: "h", Since: now}})
+			return s.PutTaskSchedules(ctx, old, []settings.TaskSchedule{{TaskID: 1, Hash: "h", Since: now}})
 		},
 		"order": func() error { return s.TakeOrder(ctx, old, 5, "") },
 		"due": func() error {
-			_, err := s.RaiseDue(ctx, old, []store.Due{{Key: task.Key{RunID: run.ID, AccountID: 1, Part: "p"}, State: "sent", Delivery: 1}}, now)
+			_, err := s.RaiseDue(ctx, old, []ledger.Due{{Key: task.Key{RunID: run.ID, AccountID: 1, Part: "p"}, State: "sent", Delivery: 1}}, now)
 			return err
 		},
-		"bindings": func() error { return s.ApplyBindings(ctx, old, []store.BindingChange{{AccountID: 1}}) },
+		"bindings": func() error { return s.ApplyBindings(ctx, old, []summaries.BindingChange{{AccountID: 1}}) },
 	} {
 		require.ErrorIs(t, write(), lease.ErrStaleLease, name)
 	}
@@ -140,7 +144,7 @@ func TestGuardedWrites_AreRefusedAfterATakeover(t *testing.T) {
 	ticks, err := s.LastTicks(ctx, 1, 10)
 	require.NoError(t, err)
 	require.Empty(t, ticks)
-	unsent, err := s.UnsentSubtasks(ctx, run.ID, store.AccountRange{Through: 100})
+	unsent, err := s.UnsentSubtasks(ctx, run.ID, ledger.AccountRange{Through: 100})
 	require.NoError(t, err)
 	require.Equal(t, parts, unsent)
 }
@@ -151,7 +155,7 @@ func rollback(tx *sql.Tx) { _ = tx.Rollback() }
 // onServer skips what only several writers at a time can show.
 func onServer(t *testing.T, s *store.Store) {
 	t.Helper()
-	if s.Data.Dialect() == store.SQLiteDialect {
+	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		t.Skip("SQLite has one writer: needs " + storetest.ServerEnv)
 	}
 }
@@ -165,17 +169,17 @@ func TestGuardedWrites_HoldOffATakeoverUntilTheyAreCommitted(t *testing.T) {
 	l := lead(t, s, "old")
 	now := time.Now()
 	run := someRun(task.NewRunID(now), now)
-	require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
+	require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{run}))
 	pool, err := s.Data.SQL()
 	require.NoError(t, err)
 
 	for name, write := range map[string]func(tx *sql.Tx) (sql.Result, error){
 		"insert": func(tx *sql.Tx) (sql.Result, error) {
-			insert, args, _ := leader.GuardedSQL(s.Data, l, 1, store.At(now), 1, store.At(now))
+			insert, args, _ := leader.GuardedSQL(s.Data, l, 1, sqldb.At(now), 1, sqldb.At(now))
 			return tx.Exec(insert, args...)
 		},
 		"update": func(tx *sql.Tx) (sql.Result, error) {
-			_, _, update := leader.GuardedSQL(s.Data, l, 1, store.At(now), 1, store.At(now))
+			_, _, update := leader.GuardedSQL(s.Data, l, 1, sqldb.At(now), 1, sqldb.At(now))
 			return tx.Exec(update, l.Epoch, l.Holder, 9, run.ID)
 		},
 	} {
@@ -218,7 +222,7 @@ func TestGuardedWrites_WaitForATakeoverUnderWay(t *testing.T) {
 	now := time.Now()
 	run := someRun(task.NewRunID(now), now)
 	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
-	require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
+	require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{run}))
 	pool, err := s.Data.SQL()
 	require.NoError(t, err)
 	rival, err := pool.BeginTx(ctx, nil)
@@ -229,12 +233,12 @@ func TestGuardedWrites_WaitForATakeoverUnderWay(t *testing.T) {
 
 	writes := map[string]func() error{
 		"tick": func() error {
-			return s.AddTicks(ctx, l, []store.Tick{{TaskID: 1, PlannedAt: now, RunID: 1, MadeAt: now}})
+			return s.AddTicks(ctx, l, []ledger.Tick{{TaskID: 1, PlannedAt: now, RunID: 1, MadeAt: now}})
 		},
 		"subtasks": func() error {
-			return addSubtasks(ctx, s, l, run.ID, []store.AccountPart{{AccountID: 2, Part: "p"}}, now)
+			return addSubtasks(ctx, s, l, run.ID, []ledger.AccountPart{{AccountID: 2, Part: "p"}}, now)
 		},
-		"cursor": func() error { return s.AdvanceCursor(ctx, l, run.ID, 0, 7, store.Offsets{}, "") },
+		"cursor": func() error { return s.AdvanceCursor(ctx, l, run.ID, 0, 7, ledger.Offsets{}, "") },
 		"end":    func() error { return s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now) },
 	}
 	results := make(chan error, len(writes))
@@ -260,13 +264,13 @@ func TestGuardedWrites_WaitForATakeoverUnderWay(t *testing.T) {
 	require.Empty(t, ticks)
 }
 
-func someRun(id int64, now time.Time) store.Run {
-	return store.Run{
+func someRun(id int64, now time.Time) ledger.Run {
+	return ledger.Run{
 		ID: id, TaskID: 7, TaskName: "daily", Media: "tulip", Handler: "tulip.report_daily", TaskRevision: 3,
 		Settings: task.Settings{
 			Lane: "normal", Scope: "active", Params: []byte(`{"level":"account"}`), Timeout: time.Minute, TTL: time.Hour,
 			RetryMax: 3, RetryBase: time.Second, Overlap: task.OverlapSkip, Concurrency: task.Parallel,
 		},
-		Timezone: "Asia/Shanghai", Kind: store.RunOfTick, PlannedAt: now, State: task.RunFanningOut, CreatedAt: now,
+		Timezone: "Asia/Shanghai", Kind: ledger.RunOfTick, PlannedAt: now, State: task.RunFanningOut, CreatedAt: now,
 	}
 }

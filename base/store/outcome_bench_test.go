@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -25,7 +25,7 @@ func BenchmarkApplyOutcomes(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				r := newRun(b, s, outcomeTime, accounts(n)...)
-				outcomes := make([]store.Outcome, n)
+				outcomes := make([]ledger.Outcome, n)
 				for i := range outcomes {
 					o := r.outcome(int64(i+1), 1, task.Succeeded)
 					o.StartedAt = outcomeTime.Add(time.Duration(i) * time.Millisecond)

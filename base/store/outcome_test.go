@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
@@ -35,13 +36,13 @@ func newRun(t require.TestingT, s *store.Store, at time.Time, keys ...task.Key) 
 	db := s.Data.Writer(ctx)
 	require.NoError(t, db.Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
  planned_at, state, epoch, total, created_at) VALUES (?, 7, 'report', 'acme', 'acme.report', 'normal', 1, '{}', 'tick', ?, 'running', 1, ?, ?)`,
-		r.run, store.At(at), len(keys), store.At(at)).Error)
+		r.run, sqldb.At(at), len(keys), sqldb.At(at)).Error)
 	args := make([]any, 0, 7*len(keys))
 	for _, k := range keys {
-		args = append(args, r.run, k.AccountID, k.Part, "waiting", 1, 0, store.At(at))
+		args = append(args, r.run, k.AccountID, k.Part, "waiting", 1, 0, sqldb.At(at))
 	}
-	require.NoError(t, db.Exec("INSERT INTO "+store.LogTable(r.run)+
-		" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES "+store.Tuples(len(keys), 7), args...).Error)
+	require.NoError(t, db.Exec("INSERT INTO "+ledger.LogTable(r.run)+
+		" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES "+sqldb.Tuples(len(keys), 7), args...).Error)
 	return r
 }
 
@@ -53,8 +54,8 @@ func accounts(n int) []task.Key {
 	return keys
 }
 
-func (r subtasks) outcome(account int64, delivery int, state task.State) store.Outcome {
-	o := store.Outcome{
+func (r subtasks) outcome(account int64, delivery int, state task.State) ledger.Outcome {
+	o := ledger.Outcome{
 		Key: task.Key{RunID: r.run, AccountID: account, Part: "d"}, Media: "acme", Lane: "normal", TaskID: 7,
 		Delivery: delivery, State: state, Node: "n1", StartedAt: outcomeTime, EndedAt: outcomeTime.Add(time.Second), Rows: 3, Calls: 2,
 	}
@@ -67,7 +68,7 @@ func (r subtasks) outcome(account int64, delivery int, state task.State) store.O
 	return o
 }
 
-func apply(t require.TestingT, s *store.Store, outcomes ...store.Outcome) (stale int) {
+func apply(t require.TestingT, s *store.Store, outcomes ...ledger.Outcome) (stale int) {
 	stale, err := s.ApplyOutcomes(context.Background(), outcomes)
 	require.NoError(t, err)
 	return stale
@@ -77,7 +78,7 @@ type runCounts struct {
 	State                                             task.RunState
 	Total                                             *int64
 	Succeeded, Failed, Expired, Cancelled, Superseded int64
-	EndedAt                                           store.Time
+	EndedAt                                           sqldb.Time
 }
 
 func (r subtasks) counts(t require.TestingT) runCounts {
@@ -87,7 +88,7 @@ func (r subtasks) counts(t require.TestingT) runCounts {
 	return c
 }
 
-func (r subtasks) status(t require.TestingT, account int64) store.SubtaskStatus {
+func (r subtasks) status(t require.TestingT, account int64) ledger.SubtaskStatus {
 	k := task.Key{RunID: r.run, AccountID: account, Part: "d"}
 	found, err := r.s.SubtaskStates(context.Background(), []task.Key{k})
 	require.NoError(t, err)
@@ -102,7 +103,7 @@ func count(t require.TestingT, s *store.Store, query string, args ...any) (n int
 // resend does what the producer does when a subtask is due: it raises the delivery, and says so.
 func (r subtasks) resend(t require.TestingT, account int64) {
 	db := r.s.Data.Writer(context.Background())
-	require.NoError(t, db.Exec("UPDATE "+store.LogTable(r.run)+" SET state = 'waiting', delivery = delivery + 1 WHERE run_id = ? AND account_id = ? AND state IN ('retrying', 'deferred')", r.run, account).Error)
+	require.NoError(t, db.Exec("UPDATE "+ledger.LogTable(r.run)+" SET state = 'waiting', delivery = delivery + 1 WHERE run_id = ? AND account_id = ? AND state IN ('retrying', 'deferred')", r.run, account).Error)
 	require.NoError(t, db.Exec("UPDATE subtask_due SET state = 'sent', delivery = delivery + 1 WHERE run_id = ? AND account_id = ?", r.run, account).Error)
 }
 
@@ -188,7 +189,7 @@ func TestApplyOutcomes_KeepsWaitingSubtasksInSubtaskDue(t *testing.T) {
 	var due []struct {
 		AccountID                         int64
 		State, Media, Lane, Reason, Topic string
-		DueAt                             store.Time
+		DueAt                             sqldb.Time
 		Delivery, Attempt                 int
 		TopicPartition, TopicOffset       int64
 	}
@@ -202,7 +203,7 @@ func TestApplyOutcomes_KeepsWaitingSubtasksInSubtaskDue(t *testing.T) {
 	require.Equal(t, []int{1, 1}, []int{due[0].Delivery, due[0].Attempt})
 	require.Equal(t, outcomeTime.Add(time.Minute), due[0].DueAt.Time)
 	require.Equal(t, []string{"deferred", "acme", "normal", "quota of app per minute"}, []string{due[1].State, due[1].Media, due[1].Lane, due[1].Reason})
-	require.Equal(t, store.SubtaskStatus{State: task.Retrying, Delivery: 1, Attempt: 1}, r.status(t, 1))
+	require.Equal(t, ledger.SubtaskStatus{State: task.Retrying, Delivery: 1, Attempt: 1}, r.status(t, 1))
 
 	r.resend(t, 1)
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_due SET topic = 'x', topic_partition = 3, topic_offset = 77 WHERE account_id = 1").Error)
@@ -223,20 +224,20 @@ func TestApplyOutcomes_WritesTheRow(t *testing.T) {
 	r := newRun(t, s, outcomeTime, accounts(1)...)
 	type row struct {
 		State, Node, ErrorClass, ErrorText string
-		StartedAt, EndedAt                 store.Time
+		StartedAt, EndedAt                 sqldb.Time
 		RowsWritten, APICalls              int `gorm:"column:rows_written"`
 		Calls                              int `gorm:"column:api_calls"`
 	}
 	read := func() (got row) {
-		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT * FROM "+store.LogTable(r.run)).Scan(&got).Error)
+		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT * FROM "+ledger.LogTable(r.run)).Scan(&got).Error)
 		return got
 	}
 	first := r.outcome(1, 1, task.Retrying)
-	first.ErrorText = strings.Repeat("额", store.ErrorTextMax+5) + "\xff"
+	first.ErrorText = strings.Repeat("额", ledger.ErrorTextMax+5) + "\xff"
 	require.Zero(t, apply(t, s, first))
 	got := read()
 	require.Equal(t, "n1", got.Node)
-	require.Equal(t, strings.Repeat("额", store.ErrorTextMax), got.ErrorText, "cut between characters")
+	require.Equal(t, strings.Repeat("额", ledger.ErrorTextMax), got.ErrorText, "cut between characters")
 	require.True(t, got.EndedAt.IsZero(), "a subtask that waits has not ended")
 
 	r.resend(t, 1)
@@ -259,7 +260,7 @@ func TestApplyOutcomes_KeepsDeadSubtasks(t *testing.T) {
 		AccountID, TaskID                        int64
 		Media, ErrorClass, ErrorPrint, ErrorText string
 		Attempt                                  int
-		DeadAt                                   store.Time
+		DeadAt                                   sqldb.Time
 	}
 	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT * FROM subtask_dead WHERE run_id = ?", r.run).Scan(&dead).Error)
 	require.Equal(t, "account ? is ?\uFFFD", dead.ErrorPrint)
@@ -271,11 +272,11 @@ func TestApplyOutcomes_RefusesWhatIsNoOutcome(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	r := newRun(t, s, outcomeTime, accounts(1)...)
-	_, err := s.ApplyOutcomes(t.Context(), []store.Outcome{r.outcome(1, 1, task.Waiting)})
+	_, err := s.ApplyOutcomes(t.Context(), []ledger.Outcome{r.outcome(1, 1, task.Waiting)})
 	require.ErrorContains(t, err, "is no outcome")
 	noDue := r.outcome(1, 1, task.Deferred)
 	noDue.DueAt = time.Time{}
-	_, err = s.ApplyOutcomes(t.Context(), []store.Outcome{noDue})
+	_, err = s.ApplyOutcomes(t.Context(), []ledger.Outcome{noDue})
 	require.ErrorContains(t, err, "has no due time")
 	require.Zero(t, apply(t, s))
 }
@@ -288,7 +289,7 @@ func TestApplyOutcomes_OfSeveralDaysAndRunsGoToTheirOwnTables(t *testing.T) {
 	dropped := newRun(t, s, outcomeTime.AddDate(0, 0, -9), accounts(1)...)
 	require.NoError(t, s.DropLogTable(t.Context(), task.LogDay(dropped.run)))
 
-	var all []store.Outcome
+	var all []ledger.Outcome
 	for _, k := range accounts(700) {
 		all = append(all, yesterday.outcome(k.AccountID, 1, task.Succeeded))
 	}
@@ -319,7 +320,7 @@ func TestApplyOutcomes_ConcurrentBatchesCountExactly(t *testing.T) {
 	errs := make(chan error, 8)
 	for range 8 {
 		wg.Go(func() {
-			var all []store.Outcome
+			var all []ledger.Outcome
 			for _, r := range runs {
 				for _, k := range accounts(subtasksPerRun) {
 					all = append(all, r.outcome(k.AccountID, 1, states[rand.IntN(len(states))]))
@@ -354,7 +355,7 @@ func (r subtasks) requireCountsEqualRows(t require.TestingT) map[int64]task.Stat
 		Dead      int
 	}
 	require.NoError(t, r.s.Data.Writer(context.Background()).Raw(`SELECT t.account_id, t.state, COALESCE(d.state, '') AS due, x.run_id IS NOT NULL AS dead
-FROM `+store.LogTable(r.run)+` t
+FROM `+ledger.LogTable(r.run)+` t
 LEFT JOIN subtask_due d ON d.run_id = t.run_id AND d.account_id = t.account_id AND d.part = t.part
 LEFT JOIN subtask_dead x ON x.run_id = t.run_id AND x.account_id = t.account_id AND x.part = t.part
 WHERE t.run_id = ?`, r.run).Scan(&rows).Error)
@@ -406,7 +407,7 @@ func anyInterleaving(t *testing.T, s *store.Store) {
 		runs := []subtasks{newRun(t, s, outcomeTime, accounts(n)...), newRun(t, s, outcomeTime.Add(24*time.Hour), accounts(n)...)}
 		final := map[task.Key]task.State{}
 		for step := range rapid.IntRange(1, 6).Draw(t, "steps") {
-			var batch []store.Outcome
+			var batch []ledger.Outcome
 			for range rapid.IntRange(1, 6).Draw(t, fmt.Sprintf("size %d", step)) {
 				r := runs[rapid.IntRange(0, 1).Draw(t, "run")]
 				batch = append(batch, r.outcome(rapid.Int64Range(1, n).Draw(t, "account"), rapid.IntRange(1, 3).Draw(t, "delivery"), rapid.SampledFrom(states).Draw(t, "state")))
@@ -444,7 +445,7 @@ func TestApplyOutcomes_LooksRowsUpByKey(t *testing.T) {
 		r := newRun(t, s, outcomeTime, accounts(30)...)
 		for name, query := range ledger.OutcomeSQL(s.Data, r.run, accounts(20)) {
 			plan := explain(t, s, query.Query, query.Args...)
-			if s.Data.Dialect() == store.SQLiteDialect {
+			if s.Data.Dialect() == sqldb.SQLiteDialect {
 				require.Contains(t, plan, "PRIMARY KEY (run_id=? AND account_id=? AND part=?)", name)
 				continue
 			}
@@ -475,7 +476,7 @@ func withAllLists(t *testing.T, test func(t *testing.T, s *store.Store)) {
 func explain(t *testing.T, s *store.Store, query string, args ...any) string {
 	t.Helper()
 	prefix := "EXPLAIN "
-	if s.Data.Dialect() == store.SQLiteDialect {
+	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		prefix = "EXPLAIN QUERY PLAN "
 	}
 	if len(args) == 0 {

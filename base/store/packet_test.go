@@ -10,16 +10,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
 
 // smallPackets has the server take statements of 1 MB from the connections to come.
-func smallPackets(t *testing.T) store.Config {
+func smallPackets(t *testing.T) sqldb.Config {
 	t.Helper()
 	cfg := storetest.Config(t)
-	if cfg.Data.Driver == store.SQLite {
+	if cfg.Data.Driver == sqldb.SQLite {
 		return cfg
 	}
 	s := storetest.Open(t, cfg)
@@ -33,21 +37,21 @@ func smallPackets(t *testing.T) store.Config {
 }
 
 // largeRows are report rows of so many bytes of JSON each, a third of them quotes, which a statement writes as two.
-func largeRows(n, bytes int) (rows []store.ReportRow) {
+func largeRows(n, bytes int) (rows []results.ReportRow) {
 	filler, _ := json.Marshal(strings.Repeat(`"广`, bytes/6))
 	for i := range n {
-		rows = append(rows, store.ReportRow{Day: "2026-11-21", Object: fmt.Sprint("o", i), Raw: []any{int64(i)}, JSON: `{"x":` + string(filler) + `}`})
+		rows = append(rows, results.ReportRow{Day: "2026-11-21", Object: fmt.Sprint("o", i), Raw: []any{int64(i)}, JSON: `{"x":` + string(filler) + `}`})
 	}
 	return rows
 }
 
-var largeTable = store.RawTable{Name: "fake_large", Shape: store.DailyRows, Columns: []store.RawColumn{{Name: "cost_fen", Kind: store.Int}}}
+var largeTable = rawtable.Table{Name: "fake_large", Shape: rawtable.DailyRows, Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
 
-func writeLarge(t *testing.T, s *store.Store, rows []store.ReportRow) error {
+func writeLarge(t *testing.T, s *store.Store, rows []results.ReportRow) error {
 	t.Helper()
-	claim, _, err := s.BeginPull(t.Context(), store.Scope{AccountID: 7, Media: "fake", Report: "report_daily", Level: "adgroup", Days: []day.Day{"2026-11-21"}}, "p", 1)
+	claim, _, err := s.BeginPull(t.Context(), results.Scope{AccountID: 7, Media: "fake", Report: "report_daily", Level: "adgroup", Days: []day.Day{"2026-11-21"}}, "p", 1)
 	require.NoError(t, err)
-	_, err = s.WriteReport(t.Context(), store.ReportWrite{Claim: claim, Raw: largeTable, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true})
+	_, err = s.WriteReport(t.Context(), results.ReportWrite{Claim: claim, Raw: largeTable, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true})
 	return err
 }
 
@@ -56,10 +60,10 @@ func TestStatements_AreNoLargerThanTheServerTakes(t *testing.T) { //nolint:paral
 	cfg := smallPackets(t)
 	s := storetest.Open(t, cfg)
 	require.NoError(t, s.MigrateUp(t.Context()))
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{largeTable}))
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{largeTable}))
 
 	// A row of 30 KB has 250 others in its statement otherwise; a single row of 400 KB goes alone.
-	for _, rows := range [][]store.ReportRow{largeRows(300, 30_000), largeRows(3, 400_000)} {
+	for _, rows := range [][]results.ReportRow{largeRows(300, 30_000), largeRows(3, 400_000)} {
 		require.NoError(t, writeLarge(t, s, rows))
 		var n, bytes int
 		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT COUNT(*), MIN(LENGTH(row_json)) FROM fake_large").Row().Scan(&n, &bytes))
@@ -69,11 +73,11 @@ func TestStatements_AreNoLargerThanTheServerTakes(t *testing.T) { //nolint:paral
 	// Outcomes whose errors are as long as their column.
 	l, run, now := startRun(t, s)
 	const n = 700
-	parts := make([]store.AccountPart, n)
-	outcomes := make([]store.Outcome, n)
+	parts := make([]ledger.AccountPart, n)
+	outcomes := make([]ledger.Outcome, n)
 	for i := range parts {
-		parts[i] = store.AccountPart{AccountID: int64(i + 1), Part: "d"}
-		outcomes[i] = store.Outcome{
+		parts[i] = ledger.AccountPart{AccountID: int64(i + 1), Part: "d"}
+		outcomes[i] = ledger.Outcome{
 			Key: task.Key{RunID: run.ID, AccountID: int64(i + 1), Part: "d"}, Delivery: 1, State: task.Failed, StartedAt: outcomeTime, EndedAt: outcomeTime,
 			ErrorClass: "transient", ErrorText: strings.Repeat("广", 1000) + fmt.Sprint(i),
 		}
@@ -89,15 +93,15 @@ func TestStatements_ARowThatIsTooLargeIsNamed(t *testing.T) { //nolint:parallelt
 	cfg := smallPackets(t)
 	s := storetest.Open(t, cfg)
 	require.NoError(t, s.MigrateUp(t.Context()))
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{largeTable}))
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{largeTable}))
 	limit, setting := 1<<24-1, "a column of type MEDIUMTEXT"
 	rows := largeRows(2, 30_000)
 	rows[1].JSON = `"` + strings.Repeat("x", 1<<24) + `"`
-	if cfg.Data.Driver == store.MySQL {
+	if cfg.Data.Driver == sqldb.MySQL {
 		limit, setting, rows[1].JSON = 1<<20, "the server's max_allowed_packet", `"`+strings.Repeat("x", 1<<20)+`"`
 	}
 	err := writeLarge(t, s, rows)
-	require.True(t, store.IsTooLarge(err), "%v", err)
+	require.True(t, sqldb.IsTooLarge(err), "%v", err)
 	require.ErrorContains(t, err, "the row 2026-11-21/7/adgroup/o1 of fake_large has ")
 	require.ErrorContains(t, err, fmt.Sprintf(" bytes, and %s allows %d", setting, limit))
 	var n int

@@ -11,25 +11,28 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
+	"adsync/base/store/summaries"
 )
 
 // partnerRow is a row of 5 new users of a creative of account 900, which is our 7.
-func partnerRow(id int64, on day.Day) store.PartnerRow {
-	r := store.PartnerRow{ID: id, Day: on, Game: "chess", OS: "ios", Media: "test", Account: "900", Level: "creative", Object: "c1"}
+func partnerRow(id int64, on day.Day) summaries.PartnerRow {
+	r := summaries.PartnerRow{ID: id, Day: on, Game: "chess", OS: "ios", Media: "test", Account: "900", Level: "creative", Object: "c1"}
 	r.Values[0] = sql.NullInt64{Int64: 5, Valid: true}
 	return r
 }
 
-var partnerAccounts = map[string]map[string]store.Account{"test": {"900": {ID: 7, Media: "test", ExternalID: "900"}}}
+var partnerAccounts = map[string]map[string]settings.Account{"test": {"900": {ID: 7, Media: "test", ExternalID: "900"}}}
 
 // putPartner copies rows in a load of their own.
-func putPartner(t *testing.T, s *store.Store, rows ...store.PartnerRow) store.PartnerResult {
+func putPartner(t *testing.T, s *store.Store, rows ...summaries.PartnerRow) summaries.PartnerResult {
 	t.Helper()
 	load, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
 	require.NoError(t, err)
-	result, err := s.PutPartnerRows(t.Context(), load, store.PartnerBatch{Rows: rows}, partnerAccounts, store.PartnerCursor{})
+	result, err := s.PutPartnerRows(t.Context(), load, summaries.PartnerBatch{Rows: rows}, partnerAccounts, summaries.PartnerCursor{})
 	require.NoError(t, err)
 	return result
 }
@@ -77,14 +80,14 @@ func TestPutPartnerRows_CopiesWhatChangedAndMarksItsDays(t *testing.T) {
 	stranger.Account = "901"
 	nameless := partnerRow(4, today)
 	nameless.Object = ""
-	require.Equal(t, store.PartnerResult{Written: 4}, putPartner(t, s, partnerRow(1, today.Add(-1)), partnerRow(2, today), stranger, nameless))
+	require.Equal(t, summaries.PartnerResult{Written: 4}, putPartner(t, s, partnerRow(1, today.Add(-1)), partnerRow(2, today), stranger, nameless))
 	before := partnerLines(t, s)
 	require.Len(t, before, 4)
 	require.EqualValues(t, 7, *before[0].AccountID)
 	require.EqualValues(t, 5, *before[0].NewUsers)
 	require.Nil(t, before[0].D7, "what the partner does not tell is NULL")
 	require.Nil(t, before[2].AccountID)
-	require.Equal(t, []string{"", "", store.PartnerNoAccount, store.PartnerNoObject}, []string{before[0].Note, before[1].Note, before[2].Note, before[3].Note})
+	require.Equal(t, []string{"", "", summaries.PartnerNoAccount, summaries.PartnerNoObject}, []string{before[0].Note, before[1].Note, before[2].Note, before[3].Note})
 	require.Equal(t, []day.Day{today.Add(-1), today}, wideMarks(t, s))
 
 	forgetMarks(t, s)
@@ -93,14 +96,14 @@ func TestPutPartnerRows_CopiesWhatChangedAndMarksItsDays(t *testing.T) {
 	require.Empty(t, wideMarks(t, s))
 
 	moved := partnerRow(2, today.Add(-3))
-	require.Equal(t, store.PartnerResult{Written: 1}, putPartner(t, s, moved))
+	require.Equal(t, summaries.PartnerResult{Written: 1}, putPartner(t, s, moved))
 	require.Equal(t, []day.Day{today.Add(-3), today}, wideMarks(t, s), "the day that it was on, too")
 	require.Greater(t, partnerLines(t, s)[1].Version, before[1].Version)
 
 	forgetMarks(t, s)
 	gone := partnerRow(1, today.Add(-1))
 	gone.Deleted = true
-	require.Equal(t, store.PartnerResult{Deleted: 1}, putPartner(t, s, gone))
+	require.Equal(t, summaries.PartnerResult{Deleted: 1}, putPartner(t, s, gone))
 	require.Len(t, partnerLines(t, s), 3)
 	require.Equal(t, []day.Day{today.Add(-1)}, wideMarks(t, s))
 	var id, version int64
@@ -116,16 +119,16 @@ func TestPutPartnerRows_OfALoadThatWasOvertakenWriteNothing(t *testing.T) {
 	first, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
 	require.NoError(t, err)
 	require.Zero(t, first.Cursor)
-	at := store.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.000", ID: 4}
-	_, err = s.PutPartnerRows(t.Context(), first, store.PartnerBatch{Rows: []store.PartnerRow{partnerRow(1, today)}}, partnerAccounts, at)
+	at := summaries.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.000", ID: 4}
+	_, err = s.PutPartnerRows(t.Context(), first, summaries.PartnerBatch{Rows: []summaries.PartnerRow{partnerRow(1, today)}}, partnerAccounts, at)
 	require.NoError(t, err)
 	second, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
 	require.NoError(t, err)
 	require.Equal(t, at, second.Cursor, "it goes on where the one before was")
-	_, err = s.PutPartnerRows(t.Context(), first, store.PartnerBatch{Rows: []store.PartnerRow{partnerRow(2, today)}}, partnerAccounts, store.PartnerCursor{})
-	require.ErrorIs(t, err, store.ErrPartnerOvertaken)
+	_, err = s.PutPartnerRows(t.Context(), first, summaries.PartnerBatch{Rows: []summaries.PartnerRow{partnerRow(2, today)}}, partnerAccounts, summaries.PartnerCursor{})
+	require.ErrorIs(t, err, summaries.ErrPartnerOvertaken)
 	_, err = s.AdoptPartnerRows(t.Context(), first, partnerAccounts["test"]["900"])
-	require.ErrorIs(t, err, store.ErrPartnerOvertaken)
+	require.ErrorIs(t, err, summaries.ErrPartnerOvertaken)
 	require.Len(t, partnerLines(t, s), 1)
 	other, err := s.BeginPartnerLoad(t.Context(), "another_table")
 	require.NoError(t, err)
@@ -142,17 +145,17 @@ func TestAdoptPartnerRows_WhenTheAccountComesToBeKnown(t *testing.T) {
 	putPartner(t, s, stranger, nameless)
 	unknown, err := s.UnknownPartnerAccounts(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []store.PartnerAccount{{Media: "test", Account: "901", Rows: 2}}, unknown)
+	require.Equal(t, []summaries.PartnerAccount{{Media: "test", Account: "901", Rows: 2}}, unknown)
 	before := partnerLines(t, s)
 
 	load, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
 	require.NoError(t, err)
-	n, err := s.AdoptPartnerRows(t.Context(), load, store.Account{ID: 7, Media: "test", ExternalID: "901"})
+	n, err := s.AdoptPartnerRows(t.Context(), load, settings.Account{ID: 7, Media: "test", ExternalID: "901"})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	after := partnerLines(t, s)
 	require.EqualValues(t, 7, *after[0].AccountID)
-	require.Equal(t, []string{"", store.PartnerNoObject}, []string{after[0].Note, after[1].Note})
+	require.Equal(t, []string{"", summaries.PartnerNoObject}, []string{after[0].Note, after[1].Note})
 	require.Greater(t, after[0].Version, before[0].Version)
 	require.Equal(t, []day.Day{today}, wideMarks(t, s))
 	unknown, err = s.UnknownPartnerAccounts(t.Context())
@@ -161,12 +164,12 @@ func TestAdoptPartnerRows_WhenTheAccountComesToBeKnown(t *testing.T) {
 }
 
 // partnerDatabase makes a partner's database and returns its settings and a way to write to it.
-func partnerDatabase(t *testing.T) (store.PartnerConfig, *sql.DB) {
+func partnerDatabase(t *testing.T) (summaries.PartnerConfig, *sql.DB) {
 	t.Helper()
-	cfg := store.DefaultPartnerConfig()
+	cfg := summaries.DefaultPartnerConfig()
 	path := filepath.Join(t.TempDir(), "partner.db")
-	cfg.Driver, cfg.DSN = store.SQLite, secret.NewText(path)
-	db, err := sql.Open("sqlite", store.SQLiteFile(path, nil))
+	cfg.Driver, cfg.DSN = sqldb.SQLite, secret.NewText(path)
+	db, err := sql.Open("sqlite", sqldb.SQLiteFile(path, nil))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	_, err = db.ExecContext(t.Context(), `CREATE TABLE partner_daily (id INTEGER PRIMARY KEY, updated_at DATETIME NOT NULL, deleted INTEGER NOT NULL, day DATE NOT NULL,
@@ -189,11 +192,11 @@ func TestPartnerSource_ReadsByMomentAndID(t *testing.T) {
 	for id, at := range map[int64]string{9: "2026-11-21 10:00:00.000", 3: "2026-11-21 10:00:00.500", 4: "2026-11-21 10:00:00.500", 5: "2026-11-21 10:00:00.500", 1: "2026-11-21 10:00:00.501"} {
 		addPartnerRow(t, db, id, at)
 	}
-	p, err := store.OpenPartner(cfg)
+	p, err := summaries.OpenPartner(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	var ids []int64
-	var at store.PartnerCursor
+	var at summaries.PartnerCursor
 	for {
 		batch, next, err := p.Changed(t.Context(), at, 2)
 		require.NoError(t, err)
@@ -203,14 +206,14 @@ func TestPartnerSource_ReadsByMomentAndID(t *testing.T) {
 		}
 		for _, r := range batch.Rows {
 			ids = append(ids, r.ID)
-			require.Equal(t, store.PartnerRow{ID: r.ID, Day: today, Game: "chess", OS: "ios", Media: "test", Account: "900", Level: "account", Values: partnerRow(1, today).Values}, r)
+			require.Equal(t, summaries.PartnerRow{ID: r.ID, Day: today, Game: "chess", OS: "ios", Media: "test", Account: "900", Level: "account", Values: partnerRow(1, today).Values}, r)
 		}
 		at = next
 	}
 	require.Equal(t, []int64{9, 3, 4, 5, 1}, ids)
-	require.Equal(t, store.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.501", ID: 1}, at)
+	require.Equal(t, summaries.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.501", ID: 1}, at)
 	require.Equal(t, at, at.Kept("2026-11-21 10:00:00.502"))
-	require.Equal(t, store.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.400"}, at.Kept("2026-11-21 10:00:00.400"), "what was changed since may come to sight later")
+	require.Equal(t, summaries.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.400"}, at.Kept("2026-11-21 10:00:00.400"), "what was changed since may come to sight later")
 
 	settled, err := p.Settled(t.Context())
 	require.NoError(t, err)
@@ -221,18 +224,18 @@ func TestPartnerSource_ReadsByMomentAndID(t *testing.T) {
 
 func TestOpenPartner_TouchesNothing(t *testing.T) {
 	t.Parallel()
-	none, err := store.OpenPartner(store.DefaultPartnerConfig())
+	none, err := summaries.OpenPartner(summaries.DefaultPartnerConfig())
 	require.NoError(t, err)
 	require.Nil(t, none)
 	require.NoError(t, none.Close())
 
-	cfg := store.DefaultPartnerConfig()
+	cfg := summaries.DefaultPartnerConfig()
 	path := filepath.Join(t.TempDir(), "missing.db")
-	cfg.Driver, cfg.DSN = store.SQLite, secret.NewText(path)
-	p, err := store.OpenPartner(cfg)
+	cfg.Driver, cfg.DSN = sqldb.SQLite, secret.NewText(path)
+	p, err := summaries.OpenPartner(cfg)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
-	_, _, err = p.Changed(t.Context(), store.PartnerCursor{}, 1)
+	_, _, err = p.Changed(t.Context(), summaries.PartnerCursor{}, 1)
 	require.Error(t, err)
 	_, err = os.Stat(path)
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -240,12 +243,12 @@ func TestOpenPartner_TouchesNothing(t *testing.T) {
 
 func TestPartnerConfig_RefusesWhatCannotBe(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, store.DefaultPartnerConfig().Validate())
-	err := store.PartnerConfig{Driver: "oracle", Table: "a; b", Overlap: -1}.Validate()
+	require.NoError(t, summaries.DefaultPartnerConfig().Validate())
+	err := summaries.PartnerConfig{Driver: "oracle", Table: "a; b", Overlap: -1}.Validate()
 	for _, want := range []string{"driver", "table", "overlap"} {
 		require.ErrorContains(t, err, want)
 	}
-	cfg := store.DefaultPartnerConfig()
+	cfg := summaries.DefaultPartnerConfig()
 	cfg.DSN = secret.NewText("hunter2")
 	err = cfg.Validate()
 	require.ErrorContains(t, err, "dsn")

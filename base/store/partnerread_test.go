@@ -7,8 +7,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/overview"
 	"adsync/base/store/storetest"
+	"adsync/base/store/summaries"
 )
 
 // looseTable is a partner's table of columns that take anything, as a view's do. Both dialects take it.
@@ -17,18 +20,18 @@ const looseTable = `CREATE TABLE business (id BIGINT NULL, updated_at DATETIME N
 	pay_amount_d1 DOUBLE, pay_amount_d3 VARBINARY(100), pay_amount_d7 VARCHAR(100), pay_amount_d14 VARCHAR(100), pay_amount_d30 VARCHAR(100))`
 
 // setupLoose returns a store, and a source that reads the table business beside its data.
-func setupLoose(t *testing.T) (*store.Store, *store.PartnerSource) {
+func setupLoose(t *testing.T) (*store.Store, *summaries.PartnerSource) {
 	t.Helper()
 	return setupPartner(t, looseTable)
 }
 
-func setupPartner(t *testing.T, table string) (*store.Store, *store.PartnerSource) {
+func setupPartner(t *testing.T, table string) (*store.Store, *summaries.PartnerSource) {
 	t.Helper()
 	cfg := storetest.Config(t)
 	s := storetest.Open(t, cfg)
 	require.NoError(t, s.MigrateUp(t.Context()))
 	require.NoError(t, s.Data.Writer(t.Context()).Exec(table).Error)
-	p, err := store.OpenPartner(store.PartnerConfig{Driver: cfg.Data.Driver, DSN: cfg.Data.Writer, Table: "business"})
+	p, err := summaries.OpenPartner(summaries.PartnerConfig{Driver: cfg.Data.Driver, DSN: cfg.Data.Writer, Table: "business"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return s, p
@@ -46,13 +49,13 @@ func putLoose(t *testing.T, s *store.Store, id any, moment any, other map[string
 }
 
 // loadLoose copies the whole table.
-func loadLoose(t *testing.T, s *store.Store, p *store.PartnerSource) {
+func loadLoose(t *testing.T, s *store.Store, p *summaries.PartnerSource) {
 	t.Helper()
 	load, err := s.BeginPartnerLoad(t.Context(), p.Name())
 	require.NoError(t, err)
-	batch, _, err := p.Changed(t.Context(), store.PartnerCursor{}, 1000)
+	batch, _, err := p.Changed(t.Context(), summaries.PartnerCursor{}, 1000)
 	require.NoError(t, err)
-	_, err = s.PutPartnerRows(t.Context(), load, batch, partnerAccounts, store.PartnerCursor{})
+	_, err = s.PutPartnerRows(t.Context(), load, batch, partnerAccounts, summaries.PartnerCursor{})
 	require.NoError(t, err)
 	strays, err := p.Strays(t.Context())
 	require.NoError(t, err)
@@ -150,7 +153,7 @@ func TestPartner_WhatIsCorrectedIsUnusableNoLonger(t *testing.T) {
 	faults, kept := unusablePartner(t, s)
 	require.Equal(t, map[int64]string{0: "id key!;updated_at key;", 1: "new_users figure;pay_amount_d7 figure;"}, faults, "rows that are never read are counted")
 	require.Equal(t, 1, kept)
-	require.NoError(t, s.Glance(t.Context(), func(g *store.Glance) error {
+	require.NoError(t, s.Glance(t.Context(), func(g *overview.Glance) error {
 		fields, err := g.Unusable(10)
 		require.NoError(t, err)
 		var got []string
@@ -176,7 +179,7 @@ func TestPartner_WhatIsCorrectedIsUnusableNoLonger(t *testing.T) {
 func TestPartner_RowsWithoutAPlaceInTheOrderAreCountedAndNeverRead(t *testing.T) {
 	t.Parallel()
 	s, p := setupPartner(t, strings.Replace(looseTable, "id BIGINT NULL, updated_at DATETIME NULL", "id VARCHAR(64), updated_at VARBINARY(64)", 1))
-	if s.Data.Dialect() == store.SQLiteDialect {
+	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		s, p = setupPartner(t, strings.Replace(looseTable, "id BIGINT NULL, updated_at DATETIME NULL", "id, updated_at", 1))
 		putLoose(t, s, 6.5, "2026-11-21 10:00:00.000", nil)
 		putLoose(t, s, 1e18, "2026-11-21 10:00:00.000", nil)
@@ -194,10 +197,10 @@ func TestPartner_RowsWithoutAPlaceInTheOrderAreCountedAndNeverRead(t *testing.T)
 	putLoose(t, s, 3, "2026-11-21 10:00:00.000é", nil)
 	putLoose(t, s, 4, "2026-11-21 11:00:00.000", nil)
 
-	batch, next, err := p.Changed(t.Context(), store.PartnerCursor{}, 1000)
+	batch, next, err := p.Changed(t.Context(), summaries.PartnerCursor{}, 1000)
 	require.NoError(t, err)
 	require.Len(t, batch.Rows, 2)
-	require.Equal(t, store.PartnerCursor{ChangedAt: "2026-11-21 11:00:00.000", ID: 4}, next)
+	require.Equal(t, summaries.PartnerCursor{ChangedAt: "2026-11-21 11:00:00.000", ID: 4}, next)
 	batch, _, err = p.Changed(t.Context(), next, 1000)
 	require.NoError(t, err)
 	require.Empty(t, batch.Rows)

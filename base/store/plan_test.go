@@ -13,8 +13,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/rawtable"
 	"adsync/base/sqldb/sqldbtest"
 	"adsync/base/store"
+	"adsync/base/store/dead"
+	"adsync/base/store/ledger"
+	"adsync/base/store/overview"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
+	"adsync/base/store/summaries"
 	"adsync/base/task"
 	"adsync/test/big"
 )
@@ -134,7 +141,7 @@ const planAccounts = 4000
 // planTask is a task of daily reports.
 const planTask = 990_007
 
-var planRaw = store.RawTable{Name: "tulip_plan", Shape: store.DailyRows}
+var planRaw = rawtable.Table{Name: "tulip_plan", Shape: rawtable.DailyRows}
 
 // planReach is how many rows a page of a list looks at.
 const planReach = 1000
@@ -151,7 +158,7 @@ func planStore(t *testing.T) (s *store.Store, reads func(do func()) int, open in
 	defer func() { require.NoError(t, tables.Close()) }()
 	require.NoError(t, tables.Accounts(ctx, planAccounts))
 	require.NoError(t, s.EnsurePartitions(ctx, planDay.Add(-2), planDay.Add(1)))
-	require.NoError(t, s.EnsureRawTables(ctx, []store.RawTable{planRaw}))
+	require.NoError(t, s.EnsureRawTables(ctx, []rawtable.Table{planRaw}))
 	earlier := planLog
 	earlier.Day, earlier.Open = planDay.Add(-1), 0
 	for _, log := range []big.Log{planLog, earlier} {
@@ -187,9 +194,9 @@ func plans(s *store.Store, open int64) []plan {
 	noon := planDay.Start(time.UTC).Add(12 * time.Hour)
 	key := task.Key{RunID: open, AccountID: 7, Part: string(planDay)}
 	ids := []int64{1, 2, 3, 500, 700}
-	week := store.Calendar{Report: "report_daily", Level: "account"}
+	week := results.Calendar{Report: "report_daily", Level: "account"}
 	for _, d := range day.Between(planDay.Add(-6), planDay) {
-		week.Days = append(week.Days, store.CalendarDay{Day: d, Since: 1})
+		week.Days = append(week.Days, results.CalendarDay{Day: d, Since: 1})
 	}
 	var all []plan
 	add := func(name string, do func(ctx context.Context) error, whole ...string) {
@@ -207,7 +214,7 @@ func plans(s *store.Store, open int64) []plan {
 
 	// Runs, as GET /api/v1/runs lists them.
 	failed := []task.RunState{task.RunFailed}
-	for name, f := range map[string]store.RunSearch{
+	for name, f := range map[string]ledger.RunSearch{
 		"all": {}, "of a task": {TaskName: "task.7"}, "of a state": {States: failed}, "of a task and a state": {TaskName: "task.7", States: failed},
 		"of a platform and states since a time": {Media: big.Media, States: []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired}, From: open - 100},
 		"a later page":                          {Before: open - 1}, "a later page of a task": {TaskName: "task.7", Before: open}, "of a task that there is not": {TaskName: "nobody"},
@@ -225,39 +232,39 @@ func plans(s *store.Store, open int64) []plan {
 	add("a run and what waits of it", func(ctx context.Context) error { _, _, _, err := s.RunProgress(ctx, open); return err })
 
 	// Subtasks, as GET /api/v1/runs/{id}/subtasks, /api/v1/accounts/{media}/{external_id}/subtasks and /api/v1/due list them.
-	for name, f := range map[string]store.SubtaskFilter{"all": {}, "of a state": {State: task.Failed}, "of a text": {Text: "code 7:"}, "of a state that none has": {State: task.Cancelled}} {
+	for name, f := range map[string]ledger.SubtaskFilter{"all": {}, "of a state": {State: task.Failed}, "of a text": {Text: "code 7:"}, "of a state that none has": {State: task.Cancelled}} {
 		add("subtasks of a run, "+name, func(ctx context.Context) error {
-			_, _, err := s.RunSubtasks(ctx, planLog.RunID(3), f, store.AccountPart{}, 50)
+			_, _, err := s.RunSubtasks(ctx, planLog.RunID(3), f, ledger.AccountPart{}, 50)
 			return err
 		})
 		add("subtasks of a run, a later page "+name, func(ctx context.Context) error {
-			_, _, err := s.RunSubtasks(ctx, planLog.RunID(3), f, store.AccountPart{AccountID: 390, Part: string(planDay)}, 50)
+			_, _, err := s.RunSubtasks(ctx, planLog.RunID(3), f, ledger.AccountPart{AccountID: 390, Part: string(planDay)}, 50)
 			return err
 		})
 		add("subtasks of an account, "+name, func(ctx context.Context) error {
-			_, _, err := s.AccountSubtasks(ctx, store.Account{ID: 7, Media: big.Media}, f, planDay.Start(time.UTC), time.Time{}, task.Key{}, 50)
+			_, _, err := s.AccountSubtasks(ctx, settings.Account{ID: 7, Media: big.Media}, f, planDay.Start(time.UTC), time.Time{}, task.Key{}, 50)
 			return err
 		})
 		add("subtasks of an account, a later page "+name, func(ctx context.Context) error {
-			_, _, err := s.AccountSubtasks(ctx, store.Account{ID: 7, Media: big.Media}, f, planDay.Start(time.UTC), noon, task.Key{RunID: planLog.RunID(30), Part: string(planDay)}, 50)
+			_, _, err := s.AccountSubtasks(ctx, settings.Account{ID: 7, Media: big.Media}, f, planDay.Start(time.UTC), noon, task.Key{RunID: planLog.RunID(30), Part: string(planDay)}, 50)
 			return err
 		})
 	}
-	for name, f := range map[string]store.WaitingFilter{
+	for name, f := range map[string]ledger.WaitingFilter{
 		"all": {}, "of a state": {State: task.Deferred}, "of a media": {Media: big.Media}, "of a lane": {Lane: "normal"}, "of a text": {Text: "code 7:"}, "of a text that none has": {Text: "no"},
 	} {
 		add("subtasks that wait, "+name, func(ctx context.Context) error {
-			_, _, err := s.WaitingSubtasks(ctx, f, store.WaitingPlace{}, 50)
+			_, _, err := s.WaitingSubtasks(ctx, f, ledger.WaitingPlace{}, 50)
 			return err
 		})
 		add("subtasks that wait, a later page "+name, func(ctx context.Context) error {
-			_, _, err := s.WaitingSubtasks(ctx, f, store.WaitingPlace{DueAt: noon.Add(12 * time.Hour), Key: key}, 50)
+			_, _, err := s.WaitingSubtasks(ctx, f, ledger.WaitingPlace{DueAt: noon.Add(12 * time.Hour), Key: key}, 50)
 			return err
 		})
 	}
 
 	// Dead subtasks.
-	page := store.DeadPlace{At: noon, Key: key}
+	page := dead.DeadPlace{At: noon, Key: key}
 	for name, f := range map[string]task.DeadFilter{
 		"all": {}, "of a task": {TaskID: 7}, "of a media": {Media: big.Media}, "of an account": {AccountID: 7}, "of a run": {RunID: planLog.RunID(3)},
 		"of a print": {Print: "code 7: account ? is refused"}, "since": {Since: noon}, "until": {Until: noon}, "of a task and a media": {TaskID: 7, Media: big.Media},
@@ -270,7 +277,7 @@ func plans(s *store.Store, open int64) []plan {
 		if strings.Contains(name, " and a ") {
 			whole = "of two filters an index serves one: it counts in the index how far it may look, and reads the newest ones until it has a page"
 		}
-		add("dead, "+name, func(ctx context.Context) error { _, _, err := s.ListDead(ctx, f, store.DeadPlace{}, 51); return err }, whole)
+		add("dead, "+name, func(ctx context.Context) error { _, _, err := s.ListDead(ctx, f, dead.DeadPlace{}, 51); return err }, whole)
 		add("dead, a later page "+name, func(ctx context.Context) error { _, _, err := s.ListDead(ctx, f, page, 51); return err }, whole)
 	}
 	add("dead, the groups of a task", func(ctx context.Context) error {
@@ -306,7 +313,7 @@ func plans(s *store.Store, open int64) []plan {
 		return len(all), err
 	})
 	add("what was sent again within a range", func(ctx context.Context) error {
-		_, err := s.SentWithin(ctx, store.SentRange{Topic: "adsync." + big.Media + ".normal", Partition: 1, Lowest: 1, Highest: 500}, noon, 100)
+		_, err := s.SentWithin(ctx, ledger.SentRange{Topic: "adsync." + big.Media + ".normal", Partition: 1, Lowest: 1, Highest: 500}, noon, 100)
 		return err
 	})
 	lists("running runs", func(ctx context.Context) (int, error) {
@@ -314,7 +321,7 @@ func plans(s *store.Store, open int64) []plan {
 		return len(all), err
 	})
 	lists("first deliveries", func(ctx context.Context) (int, error) {
-		all, err := s.FirstDeliveries(ctx, store.RunningRun{ID: planLog.RunID(3)}, store.AccountPart{}, 100)
+		all, err := s.FirstDeliveries(ctx, ledger.RunningRun{ID: planLog.RunID(3)}, ledger.AccountPart{}, 100)
 		return len(all) + 1, err
 	})
 	lists("open subtasks of a run", func(ctx context.Context) (int, error) {
@@ -328,7 +335,7 @@ func plans(s *store.Store, open int64) []plan {
 	add("open runs of tasks", func(ctx context.Context) error { _, err := s.OpenRuns(ctx, ids, 100); return err })
 	add("older open runs", func(ctx context.Context) error { _, err := s.OlderOpenRuns(ctx, 7, open); return err })
 	add("open subtasks of runs", func(ctx context.Context) error {
-		_, err := s.OpenSubtasks(ctx, []int64{open}, store.AccountRange{After: 5, Through: 50})
+		_, err := s.OpenSubtasks(ctx, []int64{open}, ledger.AccountRange{After: 5, Through: 50})
 		return err
 	})
 	add("open subtasks of accounts that lie far apart", func(ctx context.Context) error {
@@ -336,19 +343,19 @@ func plans(s *store.Store, open int64) []plan {
 		return err
 	})
 	add("queued subtasks", func(ctx context.Context) error {
-		_, err := s.QueuedSubtasks(ctx, []int64{open}, store.AccountRange{After: 5, Through: 50})
+		_, err := s.QueuedSubtasks(ctx, []int64{open}, ledger.AccountRange{After: 5, Through: 50})
 		return err
 	})
 	add("pauses waited for", func(ctx context.Context) error { _, err := s.PausesWaitedFor(ctx); return err })
 	add("what a pause held", func(ctx context.Context) error { _, err := s.Release(ctx, task.PauseRef(77), noon, 100); return err })
 	add("what is queued behind what ended", func(ctx context.Context) error { _, err := s.ReleaseQueued(ctx, noon); return err })
 	add("unsent subtasks", func(ctx context.Context) error {
-		_, err := s.UnsentSubtasks(ctx, open, store.AccountRange{After: 5, Through: 50})
+		_, err := s.UnsentSubtasks(ctx, open, ledger.AccountRange{After: 5, Through: 50})
 		return err
 	})
 	add("whether subtasks are left", func(ctx context.Context) error { _, err := s.HasSubtasks(ctx, open, 100); return err })
 	add("states of subtasks", func(ctx context.Context) error { _, err := s.SubtaskStates(ctx, []task.Key{key}); return err })
-	add("fan-outs", func(ctx context.Context) error { _, err := s.FanningOutRuns(ctx, store.FanOuts{}, 16); return err })
+	add("fan-outs", func(ctx context.Context) error { _, err := s.FanningOutRuns(ctx, ledger.FanOuts{}, 16); return err })
 	add("counts of runs in a state", func(ctx context.Context) error { _, err := s.CountRunsInState(ctx, task.RunRunning); return err })
 	for _, kind := range []task.Stop{{Kind: task.StopTask, Target: "7"}, {Kind: task.StopMedia, Target: big.Media}, {Kind: task.StopAccount, Target: "7"}} {
 		kind.ID = open
@@ -360,7 +367,7 @@ func plans(s *store.Store, open int64) []plan {
 	for _, verb := range []task.StopVerb{task.Pause, task.Cancel} {
 		for _, active := range []bool{false, true} {
 			lists(fmt.Sprintf("stops, %s, active %v", verb, active), func(ctx context.Context) (int, error) {
-				all, err := s.ListStops(ctx, store.StopFilter{Verb: verb, Active: active, Limit: 51})
+				all, err := s.ListStops(ctx, ledger.StopFilter{Verb: verb, Active: active, Limit: 51})
 				if verb == task.Cancel && active {
 					return 1, err // There is none.
 				}
@@ -397,15 +404,15 @@ func plans(s *store.Store, open int64) []plan {
 	add("any unanswered run", func(ctx context.Context) error { _, _, err := s.AnyUnanswered(ctx, 8, 7, planLog.RunID(0)); return err })
 
 	// Coverage, and what is made from it.
-	for _, state := range []store.CoverageState{store.Partial, store.Suspect} {
+	for _, state := range []results.CoverageState{results.Partial, results.Suspect} {
 		add("days that are "+string(state), func(ctx context.Context) error {
-			return s.Glance(ctx, func(g *store.Glance) error { _, err := g.Doubtful(big.Media, state, 500); return err })
+			return s.Glance(ctx, func(g *overview.Glance) error { _, err := g.Doubtful(big.Media, state, 500); return err })
 		})
 	}
 	lists("which dead subtasks are healed", func(ctx context.Context) (int, error) {
-		var died []store.DeadSubtask
+		var died []dead.DeadSubtask
 		for id := range int64(500) {
-			died = append(died, store.DeadSubtask{Key: task.Key{RunID: 1, AccountID: 1 + id*7, Part: string(planDay.Add(-4))}, Media: big.Media, TaskID: planTask, DeadAt: time.UnixMicro(1)})
+			died = append(died, dead.DeadSubtask{Key: task.Key{RunID: 1, AccountID: 1 + id*7, Part: string(planDay.Add(-4))}, Media: big.Media, TaskID: planTask, DeadAt: time.UnixMicro(1)})
 		}
 		healed, err := s.Healed(ctx, died)
 		return len(healed), err
@@ -428,22 +435,22 @@ func plans(s *store.Store, open int64) []plan {
 		_, err := s.ForgetHoles(ctx, planDay.Add(-5).Start(time.UTC))
 		return err
 	})
-	add("tombstones to purge", func(ctx context.Context) error { _, err := s.PurgeTombstones(ctx, store.TombstonesKept); return err })
+	add("tombstones to purge", func(ctx context.Context) error { _, err := s.PurgeTombstones(ctx, results.TombstonesKept); return err })
 	add("the beginning of a pull", func(ctx context.Context) error {
-		_, _, err := s.BeginPull(ctx, store.Scope{AccountID: 7, Report: "report_daily", Level: "account", Days: []day.Day{planDay}}, "x", 1)
+		_, _, err := s.BeginPull(ctx, results.Scope{AccountID: 7, Report: "report_daily", Level: "account", Days: []day.Day{planDay}}, "x", 1)
 		return err
 	})
 	for lacks, word := range map[int]string{1: "a row that a pull lacks", 2: "rows that a pull lacks"} {
 		add(word, func(ctx context.Context) error {
 			for i, n := range []int{3, 3 - lacks} {
-				scope := store.Scope{AccountID: planAccounts + int64(lacks), Media: big.Media, Report: "report_daily", Level: "campaign", Days: []day.Day{planDay}}
+				scope := results.Scope{AccountID: planAccounts + int64(lacks), Media: big.Media, Report: "report_daily", Level: "campaign", Days: []day.Day{planDay}}
 				claim, _, err := s.BeginPull(ctx, scope, fmt.Sprint("pull ", i), 1)
 				if err != nil {
 					return err
 				}
-				w := store.ReportWrite{Claim: claim, Raw: planRaw, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true}
+				w := results.ReportWrite{Claim: claim, Raw: planRaw, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true}
 				for j := range n {
-					w.Rows = append(w.Rows, store.ReportRow{Day: planDay, Object: fmt.Sprint(j), JSON: "{}"})
+					w.Rows = append(w.Rows, results.ReportRow{Day: planDay, Object: fmt.Sprint(j), JSON: "{}"})
 				}
 				result, err := s.WriteReport(ctx, w)
 				if err != nil {
@@ -462,7 +469,7 @@ func plans(s *store.Store, open int64) []plan {
 	})
 	for _, hourly := range []bool{false, true} {
 		lists(fmt.Sprintf("a summary, hourly %v", hourly), func(ctx context.Context) (int, error) {
-			_, err := s.RebuildSummary(ctx, store.DirtyDay{Media: big.Media, Hourly: hourly, Day: planDay})
+			_, err := s.RebuildSummary(ctx, summaries.DirtyDay{Media: big.Media, Hourly: hourly, Day: planDay})
 			return 1, err
 		}, "it adds up all accounts of a day, a page at a time")
 	}
@@ -475,7 +482,7 @@ func plans(s *store.Store, open int64) []plan {
 		return 1, err // It may show all that there is already.
 	})
 	lists("the wide rows of an account's day", func(ctx context.Context) (int, error) {
-		_, err := s.RebuildWide(ctx, nil, 7, []store.WideDay{{AccountID: 7, Day: planDay, Mark: 1}})
+		_, err := s.RebuildWide(ctx, nil, 7, []summaries.WideDay{{AccountID: 7, Day: planDay, Mark: 1}})
 		return 1, err
 	})
 	add("wide days", func(ctx context.Context) error { _, err := s.WideDays(ctx, big.Media, 1<<60, 100); return err })
@@ -491,27 +498,30 @@ func plans(s *store.Store, open int64) []plan {
 	add("reports that are whole", func(ctx context.Context) error { _, err := s.WholeReports(ctx, ids, planDay); return err })
 
 	// Changes and differences.
-	for name, f := range map[string]store.ChangeFilter{
+	for name, f := range map[string]results.ChangeFilter{
 		"all": {}, "of days": {From: noon.Add(-24 * time.Hour), To: noon}, "of a level": {Level: "adgroup"}, "of an object": {Object: "77"}, "of a field": {Field: "daily_budget"},
 	} {
 		f.AccountID = 7
 		add("changes, "+name, func(ctx context.Context) error {
-			_, err := s.ConfigChanges(ctx, f, store.ConfigChange{}, 101)
+			_, err := s.ConfigChanges(ctx, f, results.ConfigChange{}, 101)
 			return err
 		})
 		add("changes, a later page "+name, func(ctx context.Context) error {
-			_, err := s.ConfigChanges(ctx, f, store.ConfigChange{Version: noon.UnixMicro(), Level: "adgroup", Object: "1", Field: "x"}, 101)
+			_, err := s.ConfigChanges(ctx, f, results.ConfigChange{Version: noon.UnixMicro(), Level: "adgroup", Object: "1", Field: "x"}, 101)
 			return err
 		})
 	}
-	for name, f := range map[string]store.DifferenceFilter{
-		"all": {}, "of a media": {Media: big.Media}, "open": {State: store.DifferenceOpen}, "open of a media": {Media: big.Media, State: store.DifferenceOpen},
-		"mended of a media": {Media: big.Media, State: store.DifferenceMended}, "of an account": {AccountID: 7}, "of a day": {Day: planDay}, "open of a day": {Day: planDay, State: store.DifferenceOpen},
-		"open of a media and a day": {Media: big.Media, Day: planDay, State: store.DifferenceOpen},
+	for name, f := range map[string]results.DifferenceFilter{
+		"all": {}, "of a media": {Media: big.Media}, "open": {State: results.DifferenceOpen}, "open of a media": {Media: big.Media, State: results.DifferenceOpen},
+		"mended of a media": {Media: big.Media, State: results.DifferenceMended}, "of an account": {AccountID: 7}, "of a day": {Day: planDay}, "open of a day": {Day: planDay, State: results.DifferenceOpen},
+		"open of a media and a day": {Media: big.Media, Day: planDay, State: results.DifferenceOpen},
 	} {
-		add("differences, "+name, func(ctx context.Context) error { _, err := s.Differences(ctx, f, store.Difference{}, 101); return err })
+		add("differences, "+name, func(ctx context.Context) error {
+			_, err := s.Differences(ctx, f, results.Difference{}, 101)
+			return err
+		})
 		add("differences, a later page "+name, func(ctx context.Context) error {
-			_, err := s.Differences(ctx, f, store.Difference{AccountID: 1000, Day: planDay, Level: "adgroup", Metric: "m7"}, 101)
+			_, err := s.Differences(ctx, f, results.Difference{AccountID: 1000, Day: planDay, Level: "adgroup", Metric: "m7"}, 101)
 			return err
 		})
 	}
@@ -551,9 +561,9 @@ func plans(s *store.Store, open int64) []plan {
 		_, err := s.FiguresCoverage(ctx, ids, day.Between(planDay.Add(-6), planDay))
 		return err
 	})
-	for name, f := range map[string]store.AccountFilter{
-		"all": {}, "of a media": {Media: big.Media}, "of a media and tier": {Media: big.Media, Tier: "active"}, "of a game": {Game: "game7"}, "that are parked": {State: store.AccountParked},
-		"of a login": {LoginState: store.TokenReauthorise}, "of no game": {Game: store.Unassigned},
+	for name, f := range map[string]overview.AccountFilter{
+		"all": {}, "of a media": {Media: big.Media}, "of a media and tier": {Media: big.Media, Tier: "active"}, "of a game": {Game: "game7"}, "that are parked": {State: overview.AccountParked},
+		"of a login": {LoginState: settings.TokenReauthorise}, "of no game": {Game: overview.Unassigned},
 	} {
 		f.From, f.To = planDay.Add(-1), planDay.Add(1)
 		add("accounts, "+name, func(ctx context.Context) error { _, _, err := s.ListAccounts(ctx, f, 0, 50); return err })

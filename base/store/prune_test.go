@@ -9,6 +9,7 @@ import (
 	"gorm.io/gorm"
 
 	"adsync/base/day"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
@@ -156,7 +157,7 @@ func TestPrune_EndsWithThePieceWhenItsTimeIsOver(t *testing.T) {
 func TestPrune_WaitsForNobodyAndHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	s := prunable(t)
-	if s.Data.Dialect() == store.SQLiteDialect {
+	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		t.Skip("SQLite has no partitions, and one writer")
 	}
 	ctx := t.Context()
@@ -216,7 +217,7 @@ func TestPrune_OfRunsLeavesWhatIsOfUse(t *testing.T) {
 	db := s.Data.Writer(ctx)
 	old := outcomeTime.AddDate(0, 0, -200)
 	tick := func(taskID int64, at time.Time, runID int64) {
-		require.NoError(t, db.Exec("INSERT INTO tick (task_id, planned_at, run_id, made_at) VALUES (?, ?, ?, ?)", taskID, store.At(at), runID, store.At(at)).Error)
+		require.NoError(t, db.Exec("INSERT INTO tick (task_id, planned_at, run_id, made_at) VALUES (?, ?, ?, ?)", taskID, sqldb.At(at), runID, sqldb.At(at)).Error)
 	}
 	ended := newRun(t, s, old, accounts(1)...)
 	apply(t, s, ended.outcome(1, 1, task.Succeeded))
@@ -231,8 +232,8 @@ func TestPrune_OfRunsLeavesWhatIsOfUse(t *testing.T) {
 	young := newRun(t, s, outcomeTime, accounts(1)...)
 	apply(t, s, young.outcome(1, 1, task.Succeeded))
 	tick(7, outcomeTime, young.run)
-	require.NoError(t, db.Exec("INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at, taken) VALUES (?, 7, '{}', 'otto', ?, 1)", ended.run, store.At(old)).Error)
-	require.NoError(t, db.Exec("INSERT INTO tick_answer (task_id, run_id, predecessor_task_id, planned_at) VALUES (8, ?, 7, ?), (8, ?, 7, ?)", ended.run, store.At(old), young.run, store.At(outcomeTime)).Error)
+	require.NoError(t, db.Exec("INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at, taken) VALUES (?, 7, '{}', 'otto', ?, 1)", ended.run, sqldb.At(old)).Error)
+	require.NoError(t, db.Exec("INSERT INTO tick_answer (task_id, run_id, predecessor_task_id, planned_at) VALUES (8, ?, 7, ?), (8, ?, 7, ?)", ended.run, sqldb.At(old), young.run, sqldb.At(outcomeTime)).Error)
 
 	gone, err := s.Pruner(time.Minute).Runs(ctx, outcomeTime.AddDate(0, 0, -90))
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/lease"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/ledger"
 	"adsync/base/task"
@@ -18,7 +19,7 @@ type queue struct {
 	t            *testing.T
 	s            *store.Store
 	l            lease.Lease
-	older, newer store.Run
+	older, newer ledger.Run
 	now          time.Time
 }
 
@@ -26,20 +27,20 @@ func newQueue(t *testing.T, n int64) *queue {
 	t.Helper()
 	s, l, older, now := fanningOut(t)
 	newer := someRun(older.ID+1, now)
-	require.NoError(t, s.AddRuns(t.Context(), l, []store.Run{newer}))
+	require.NoError(t, s.AddRuns(t.Context(), l, []ledger.Run{newer}))
 	q := &queue{t: t, s: s, l: l, older: older, newer: newer, now: now}
-	var parts []store.AccountPart
+	var parts []ledger.AccountPart
 	for id := range n {
-		parts = append(parts, store.AccountPart{AccountID: id + 1, Part: "p"})
+		parts = append(parts, ledger.AccountPart{AccountID: id + 1, Part: "p"})
 	}
 	require.NoError(t, addSubtasks(t.Context(), s, l, older.ID, parts, now))
 	return q
 }
 
-func (q *queue) parts(accounts ...int64) []store.QueuedPart {
-	var parts []store.QueuedPart
+func (q *queue) parts(accounts ...int64) []ledger.QueuedPart {
+	var parts []ledger.QueuedPart
 	for _, id := range accounts {
-		parts = append(parts, store.QueuedPart{AccountPart: store.AccountPart{AccountID: id, Part: "p"}, Behind: q.older.ID})
+		parts = append(parts, ledger.QueuedPart{AccountPart: ledger.AccountPart{AccountID: id, Part: "p"}, Behind: q.older.ID})
 	}
 	return parts
 }
@@ -49,8 +50,8 @@ func (q *queue) add(accounts ...int64) {
 	require.NoError(q.t, q.s.AddQueuedSubtasks(q.t.Context(), q.l, &q.newer, q.parts(accounts...), q.now))
 }
 
-func (q *queue) outcome(account int64, state task.State) store.Outcome {
-	return store.Outcome{Key: key(q.older, account), Delivery: 1, State: state, DueAt: q.now.Add(time.Hour), EndedAt: q.now}
+func (q *queue) outcome(account int64, state task.State) ledger.Outcome {
+	return ledger.Outcome{Key: key(q.older, account), Delivery: 1, State: state, DueAt: q.now.Add(time.Hour), EndedAt: q.now}
 }
 
 // due returns the accounts of the newer run that are to be sent now.
@@ -58,7 +59,7 @@ func (q *queue) due() []int64 {
 	q.t.Helper()
 	var ids []int64
 	for _, d := range dueNow(q.t, q.s, q.now, time.Time{}) {
-		require.Equal(q.t, store.Due{Key: key(q.newer, d.AccountID), State: task.Deferred, DueAt: q.now, Delivery: 1}, d)
+		require.Equal(q.t, ledger.Due{Key: key(q.newer, d.AccountID), State: task.Deferred, DueAt: q.now, Delivery: 1}, d)
 		ids = append(ids, d.AccountID)
 	}
 	return ids
@@ -69,10 +70,10 @@ func TestQueued_IsDueWhenTheOlderOneEnds(t *testing.T) {
 	q := newQueue(t, 7)
 	q.add(6, 5, 4, 3, 2, 1)
 	q.add(1, 2) // again: a batch that is repeated changes nothing
-	queued, err := q.s.QueuedSubtasks(t.Context(), []int64{q.older.ID, q.newer.ID}, store.AccountRange{After: 1, Through: 3})
+	queued, err := q.s.QueuedSubtasks(t.Context(), []int64{q.older.ID, q.newer.ID}, ledger.AccountRange{After: 1, Through: 3})
 	require.NoError(t, err)
-	require.Equal(t, map[store.AccountPart]bool{{AccountID: 2, Part: "p"}: true, {AccountID: 3, Part: "p"}: true}, queued)
-	unsent, err := q.s.UnsentSubtasks(t.Context(), q.newer.ID, store.AccountRange{After: 0, Through: 9})
+	require.Equal(t, map[ledger.AccountPart]bool{{AccountID: 2, Part: "p"}: true, {AccountID: 3, Part: "p"}: true}, queued)
+	unsent, err := q.s.UnsentSubtasks(t.Context(), q.newer.ID, ledger.AccountRange{After: 0, Through: 9})
 	require.NoError(t, err)
 	require.Empty(t, unsent, "nothing of it is sent by the fan-out")
 
@@ -100,10 +101,10 @@ func TestQueued_WaitsNoLongerThanItsTimeToLive(t *testing.T) {
 	q.newer.Settings.TTL = 0
 	q.add(1)
 	require.Equal(t, []task.Key{key(q.newer, 2)}, keys(dueNow(t, q.s, q.newer.PlannedAt.Add(time.Hour), time.Time{})))
-	require.Len(t, dueNow(t, q.s, store.Never, time.Time{}), 2)
+	require.Len(t, dueNow(t, q.s, ledger.Never, time.Time{}), 2)
 }
 
-func keys(due []store.Due) []task.Key {
+func keys(due []ledger.Due) []task.Key {
 	var all []task.Key
 	for _, d := range due {
 		all = append(all, d.Key)
@@ -130,13 +131,13 @@ func TestQueued_BehindWhatHasEndedIsDueAtOnce(t *testing.T) {
 func TestQueued_WhileTheOlderOneIsEnding(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, 1)
-	if q.s.Data.Dialect() == store.SQLiteDialect {
+	if q.s.Data.Dialect() == sqldb.SQLiteDialect {
 		t.Skip("SQLite has one writer: the two cannot overlap")
 	}
 	ctx := context.Background()
 	tx := q.s.Data.Writer(ctx).Begin()
-	require.NoError(t, tx.Exec("UPDATE "+store.LogTable(q.older.ID)+" SET state = 'succeeded' WHERE run_id = ? AND account_id = 1", q.older.ID).Error)
-	require.Zero(t, count(t, q.s, "SELECT COUNT(*) FROM subtask_due WHERE waits_for = ?", store.QueuedBehind(q.older.ID)))
+	require.NoError(t, tx.Exec("UPDATE "+ledger.LogTable(q.older.ID)+" SET state = 'succeeded' WHERE run_id = ? AND account_id = 1", q.older.ID).Error)
+	require.Zero(t, count(t, q.s, "SELECT COUNT(*) FROM subtask_due WHERE waits_for = ?", ledger.QueuedBehind(q.older.ID)))
 
 	added := make(chan error, 1)
 	go func() { added <- q.s.AddQueuedSubtasks(ctx, q.l, &q.newer, q.parts(1), q.now) }()
@@ -151,12 +152,12 @@ func TestReleaseQueued_FindsWhatNobodyMadeDue(t *testing.T) {
 	q := newQueue(t, 3)
 	q.add(1, 2, 3)
 	// Their predecessors end behind everyone's back.
-	require.NoError(t, q.s.Data.Writer(t.Context()).Exec("UPDATE "+store.LogTable(q.older.ID)+" SET state = 'expired' WHERE account_id = 1").Error)
-	require.NoError(t, q.s.Data.Writer(t.Context()).Exec("DELETE FROM "+store.LogTable(q.older.ID)+" WHERE account_id = 2").Error)
+	require.NoError(t, q.s.Data.Writer(t.Context()).Exec("UPDATE "+ledger.LogTable(q.older.ID)+" SET state = 'expired' WHERE account_id = 1").Error)
+	require.NoError(t, q.s.Data.Writer(t.Context()).Exec("DELETE FROM "+ledger.LogTable(q.older.ID)+" WHERE account_id = 2").Error)
 	dropped := q.parts(9)
 	dropped[0].Behind = task.NewRunID(q.now.AddDate(0, 0, -30))
 	require.NoError(t, q.s.AddQueuedSubtasks(t.Context(), q.l, &q.newer, dropped, q.now))
-	require.NoError(t, q.s.Data.Writer(t.Context()).Exec("UPDATE subtask_due SET due_at = '9999-01-01 00:00:00.000', waits_for = ? WHERE account_id = 9", store.QueuedBehind(dropped[0].Behind)).Error)
+	require.NoError(t, q.s.Data.Writer(t.Context()).Exec("UPDATE subtask_due SET due_at = '9999-01-01 00:00:00.000', waits_for = ? WHERE account_id = 9", ledger.QueuedBehind(dropped[0].Behind)).Error)
 	require.Empty(t, q.due())
 
 	n, err := q.s.ReleaseQueued(t.Context(), q.now)
@@ -171,16 +172,16 @@ func TestReleaseQueued_FindsWhatNobodyMadeDue(t *testing.T) {
 func TestApplyLeaderOutcomes_NeedTheLead(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, 2)
-	stale, err := q.s.ApplyLeaderOutcomes(t.Context(), q.l, []store.Outcome{q.outcome(1, task.Superseded)})
+	stale, err := q.s.ApplyLeaderOutcomes(t.Context(), q.l, []ledger.Outcome{q.outcome(1, task.Superseded)})
 	require.NoError(t, err)
 	require.Zero(t, stale)
 	lead(t, q.s, "another")
-	_, err = q.s.ApplyLeaderOutcomes(t.Context(), q.l, []store.Outcome{q.outcome(2, task.Superseded)})
+	_, err = q.s.ApplyLeaderOutcomes(t.Context(), q.l, []ledger.Outcome{q.outcome(2, task.Superseded)})
 	require.ErrorIs(t, err, lease.ErrStaleLease)
 	require.ErrorIs(t, q.s.AddQueuedSubtasks(t.Context(), q.l, &q.newer, q.parts(2), q.now), lease.ErrStaleLease)
 	states, err := q.s.SubtaskStates(t.Context(), []task.Key{key(q.older, 1), key(q.older, 2), key(q.newer, 2)})
 	require.NoError(t, err)
-	require.Equal(t, map[task.Key]store.SubtaskStatus{
+	require.Equal(t, map[task.Key]ledger.SubtaskStatus{
 		key(q.older, 1): {State: task.Superseded, Delivery: 1}, key(q.older, 2): {State: task.Waiting, Delivery: 1},
 	}, states)
 }
@@ -190,7 +191,7 @@ func TestQueued_IsLookedUpByIndex(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, 1)
 	plan := explain(t, q.s, ledger.QueuedSQL(q.s.Data, 20))
-	if q.s.Data.Dialect() == store.SQLiteDialect {
+	if q.s.Data.Dialect() == sqldb.SQLiteDialect {
 		require.Contains(t, plan, "INDEX subtask_due_waits_for (waits_for=? AND account_id=? AND part=?)")
 		return
 	}

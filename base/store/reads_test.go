@@ -7,7 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -21,16 +24,16 @@ func TestReads_DoNotGrowWithWhatIsNotAskedFor(t *testing.T) {
 	l := lead(t, s, "me")
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	run := someRun(task.NewRunID(now), now)
-	require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
+	require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{run}))
 	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
 	const many = 600
-	var parts []store.AccountPart
-	var outcomes []store.Outcome
-	var ticks []store.Tick
+	var parts []ledger.AccountPart
+	var outcomes []ledger.Outcome
+	var ticks []ledger.Tick
 	for i := range int64(many) {
-		parts = append(parts, store.AccountPart{AccountID: i + 1, Part: "p"})
-		outcomes = append(outcomes, store.Outcome{Key: key(run, i+1), Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now})
-		ticks = append(ticks, store.Tick{TaskID: 5, PlannedAt: now.Add(time.Duration(i) * time.Minute), RunID: i + 1, MadeAt: now})
+		parts = append(parts, ledger.AccountPart{AccountID: i + 1, Part: "p"})
+		outcomes = append(outcomes, ledger.Outcome{Key: key(run, i+1), Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now})
+		ticks = append(ticks, ledger.Tick{TaskID: 5, PlannedAt: now.Add(time.Duration(i) * time.Minute), RunID: i + 1, MadeAt: now})
 	}
 	require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts, now))
 	require.NoError(t, s.AddTicks(ctx, l, ticks))
@@ -58,9 +61,9 @@ func TestReads_DoNotGrowWithWhatIsNotAskedFor(t *testing.T) {
 	raised, err := s.RaiseDue(ctx, l, dueOf(t, s, now), now)
 	require.NoError(t, err)
 	require.Len(t, raised, many)
-	sent := make([]store.SentDue, len(raised))
+	sent := make([]ledger.SentDue, len(raised))
 	for i, d := range raised {
-		sent[i] = store.SentDue{Key: d.Key, Delivery: d.Delivery, Topic: "t", Offset: int64(i)}
+		sent[i] = ledger.SentDue{Key: d.Key, Delivery: d.Delivery, Topic: "t", Offset: int64(i)}
 	}
 	require.NoError(t, s.RecordSent(ctx, sent[:many-2]))
 	require.Less(t, reads(func() {
@@ -70,7 +73,7 @@ func TestReads_DoNotGrowWithWhatIsNotAskedFor(t *testing.T) {
 	}), many/10, "those without a place, of many that were sent")
 }
 
-func dueOf(t *testing.T, s *store.Store, now time.Time) []store.Due {
+func dueOf(t *testing.T, s *store.Store, now time.Time) []ledger.Due {
 	t.Helper()
 	due, err := s.DueSubtasks(t.Context(), now, time.Time{}, 10_000)
 	require.NoError(t, err)
@@ -90,7 +93,7 @@ func TestReads_OfAFanOutPassEachAccountOnce(t *testing.T) {
 	} {
 		require.NoError(t, db.Exec(statement).Error)
 	}
-	for _, tiers := range [][]string{{store.TierActive}, {store.TierActive, store.TierInactive}, nil} {
+	for _, tiers := range [][]string{{settings.TierActive}, {settings.TierActive, settings.TierInactive}, nil} {
 		got := 0
 		require.Less(t, reads(func() {
 			for after := int64(0); ; {
@@ -107,10 +110,10 @@ func TestReads_OfAFanOutPassEachAccountOnce(t *testing.T) {
 }
 
 // counting returns a store with a single connection to each of its databases, and what tells how many rows something has read there.
-func counting(t *testing.T) (*store.Store, func(do func()) int, store.Config) {
+func counting(t *testing.T) (*store.Store, func(do func()) int, sqldb.Config) {
 	t.Helper()
 	cfg := storetest.Config(t)
-	if cfg.Data.Driver == store.SQLite {
+	if cfg.Data.Driver == sqldb.SQLite {
 		t.Skip("SQLite does not tell how many rows it reads")
 	}
 	require.NoError(t, storetest.Open(t, cfg).MigrateUp(t.Context()))
@@ -128,7 +131,7 @@ func counting(t *testing.T) (*store.Store, func(do func()) int, store.Config) {
 }
 
 // rowsRead is how many rows the only connection to a database has read.
-func rowsRead(t *testing.T, db *store.DB) int {
+func rowsRead(t *testing.T, db *sqldb.DB) int {
 	t.Helper()
 	// An entry of an index that a condition on the index leaves out is read too, but is told apart.
 	rows, err := db.Writer(t.Context()).Raw("SHOW SESSION STATUS WHERE variable_name LIKE 'Handler_read_%' OR variable_name LIKE 'Handler_icp_%'").Rows()

@@ -13,29 +13,33 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/base/sqldb/sqldbtest"
 	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
+	"adsync/base/store/summaries"
 )
 
 const today = day.Day("2026-11-21")
 
-var rawReport = store.RawTable{Name: "test_report_daily", Shape: store.DailyRows, Columns: []store.RawColumn{{Name: "cost_fen", Kind: store.Int}}}
+var rawReport = rawtable.Table{Name: "test_report_daily", Shape: rawtable.DailyRows, Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
 
-var rawObject = store.RawTable{Name: "test_adgroup", Shape: store.Objects, Columns: []store.RawColumn{{Name: "adgroup_name", Kind: store.Text}, {Name: "created_time", Kind: store.Instant}}}
+var rawObject = rawtable.Table{Name: "test_adgroup", Shape: rawtable.Objects, Columns: []rawtable.Column{{Name: "adgroup_name", Kind: rawtable.Text}, {Name: "created_time", Kind: rawtable.Instant}}}
 
 func resultStore(t *testing.T) *store.Store {
 	t.Helper()
 	s := storetest.New(t)
-	tables := []store.RawTable{rawReport, rawObject}
+	tables := []rawtable.Table{rawReport, rawObject}
 	require.NoError(t, s.EnsureRawTables(context.Background(), tables))
 	require.NoError(t, s.EnsureRawTables(context.Background(), tables), "a second time changes nothing")
 	return s
 }
 
-func begin(t *testing.T, s *store.Store, pullID string, days ...day.Day) store.Claim {
+func begin(t *testing.T, s *store.Store, pullID string, days ...day.Day) results.Claim {
 	t.Helper()
-	scope := store.Scope{AccountID: 7, Media: "test", Report: "report_daily", Level: "account", Days: days}
+	scope := results.Scope{AccountID: 7, Media: "test", Report: "report_daily", Level: "account", Days: days}
 	claim, _, err := s.BeginPull(context.Background(), scope, pullID, 1)
 	require.NoError(t, err)
 	return claim
@@ -50,18 +54,18 @@ func notEmpty(came, held int) (suspect string) {
 }
 
 // notEmptied is notEmpty for days that had spend.
-var notEmptied = store.Judging{Judge: func(a *store.Answer, _ []store.Figure) store.Verdict {
-	return store.Verdict{Suspect: notEmpty(int(a.Rows), int(a.Stored))}
+var notEmptied = results.Judging{Judge: func(a *results.Answer, _ []results.Figure) results.Verdict {
+	return results.Verdict{Suspect: notEmpty(int(a.Rows), int(a.Stored))}
 }}
 
-func reportOf(claim store.Claim, rows ...store.ReportRow) store.ReportWrite {
-	return store.ReportWrite{
+func reportOf(claim results.Claim, rows ...results.ReportRow) results.ReportWrite {
+	return results.ReportWrite{
 		Claim: claim, Raw: rawReport, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true, DirtySummary: true, Judging: notEmptied,
 	}
 }
 
-func costRow(d day.Day, object string, cost int64, json string) store.ReportRow {
-	r := store.ReportRow{Day: d, Object: object, Raw: []any{cost / 10_000}, JSON: json}
+func costRow(d day.Day, object string, cost int64, json string) results.ReportRow {
+	r := results.ReportRow{Day: d, Object: object, Raw: []any{cost / 10_000}, JSON: json}
 	r.Metrics.Set(metric.Index("cost"), cost)
 	return r
 }
@@ -81,11 +85,11 @@ func publicRows(t *testing.T, s *store.Store) []publicRow {
 	return rows
 }
 
-func coverageOf(t *testing.T, s *store.Store) map[day.Day]store.Coverage {
+func coverageOf(t *testing.T, s *store.Store) map[day.Day]results.Coverage {
 	t.Helper()
 	rows, err := s.ReadCoverage(context.Background(), 7, "2026-01-01", "2026-12-31")
 	require.NoError(t, err)
-	byDay := map[day.Day]store.Coverage{}
+	byDay := map[day.Day]results.Coverage{}
 	for _, r := range rows {
 		byDay[r.Day] = r
 	}
@@ -104,7 +108,7 @@ func TestWriteReport_LeavesUnchangedRowsAndDeletesStaleOnes(t *testing.T) {
 	require.Greater(t, second.Version, first.Version)
 	result, err := s.WriteReport(ctx, reportOf(second, costRow(today, "1", 100_000_000, `{"v":1}`), costRow(today, "2", 210_000_000, `{"v":2}`)))
 	require.NoError(t, err)
-	require.Equal(t, store.ReportResult{Written: 1, Deleted: 1, FencedComplete: true}, result)
+	require.Equal(t, results.ReportResult{Written: 1, Deleted: 1, FencedComplete: true}, result)
 
 	rows := publicRows(t, s)
 	require.Len(t, rows, 2)
@@ -113,7 +117,7 @@ func TestWriteReport_LeavesUnchangedRowsAndDeletesStaleOnes(t *testing.T) {
 	require.EqualValues(t, 210_000_000, *rows[1].Cost)
 	require.Nil(t, rows[1].Clicks, "what the platform lacks is NULL, not 0")
 	c := coverageOf(t, s)[today]
-	require.Equal(t, store.Complete, c.State)
+	require.Equal(t, results.Complete, c.State)
 	require.Equal(t, second.Version, c.CompleteVersion)
 	require.EqualValues(t, 2, c.RowCount)
 	require.Equal(t, second.Version, *c.Dirty)
@@ -133,9 +137,9 @@ func TestWriteReport_RefusesToEmptyADayThatHadSpend(t *testing.T) {
 	require.Equal(t, []day.Day{yesterday}, result.Suspect)
 	require.Len(t, publicRows(t, s), 2, "the suspect day keeps its row")
 	c := coverageOf(t, s)
-	require.Equal(t, store.Suspect, c[yesterday].State)
+	require.Equal(t, results.Suspect, c[yesterday].State)
 	require.Equal(t, before, c[yesterday].CompleteVersion)
-	require.Equal(t, store.Complete, c[today].State)
+	require.Equal(t, results.Complete, c[today].State)
 }
 
 func TestWriteReport_KeepsRowsOfAPullThatWasNotWhole(t *testing.T) {
@@ -149,7 +153,7 @@ func TestWriteReport_KeepsRowsOfAPullThatWasNotWhole(t *testing.T) {
 	_, err = s.WriteReport(ctx, partial)
 	require.NoError(t, err)
 	require.Len(t, publicRows(t, s), 2)
-	require.Equal(t, store.Partial, coverageOf(t, s)[today].State)
+	require.Equal(t, results.Partial, coverageOf(t, s)[today].State)
 }
 
 func TestWriteReport_FenceStopsThePullThatBeganEarlier(t *testing.T) {
@@ -164,7 +168,7 @@ func TestWriteReport_FenceStopsThePullThatBeganEarlier(t *testing.T) {
 	_, err := s.WriteReport(ctx, reportOf(newer, costRow(today, "1", 2_000_000, `{"n":2}`)))
 	require.NoError(t, err)
 	_, err = s.WriteReport(ctx, reportOf(late, costRow(today, "1", 1_000_000, `{"n":1}`)))
-	fenced, ok := store.IsFenced(err)
+	fenced, ok := results.IsFenced(err)
 	require.True(t, ok, "got %v", err)
 	require.True(t, fenced.Complete)
 	require.EqualValues(t, 2_000_000, *publicRows(t, s)[0].Cost, "the older figures did not win")
@@ -172,7 +176,7 @@ func TestWriteReport_FenceStopsThePullThatBeganEarlier(t *testing.T) {
 	twin := newer
 	twin.PullID = "twin"
 	_, err = s.WriteReport(ctx, reportOf(twin))
-	_, ok = store.IsFenced(err)
+	_, ok = results.IsFenced(err)
 	require.True(t, ok, "an equal version of another pull is fenced too")
 	_, err = s.WriteReport(ctx, reportOf(newer, costRow(today, "1", 2_000_000, `{"n":2}`)))
 	require.NoError(t, err, "a pull may write again under its own claim")
@@ -191,7 +195,7 @@ func TestWriteReport_WritesTheDaysThatNobodyElseHasClaimed(t *testing.T) {
 
 	result, err := s.WriteReport(ctx, reportOf(both, costRow(yesterday, "", 7_000_000, `{}`), costRow(today, "", 1_000_000, `{"n":1}`)))
 	require.NoError(t, err)
-	require.Equal(t, store.ReportResult{Written: 1, Fenced: []day.Day{today}, FencedComplete: true}, result)
+	require.Equal(t, results.ReportResult{Written: 1, Fenced: []day.Day{today}, FencedComplete: true}, result)
 	rows := publicRows(t, s)
 	require.Len(t, rows, 2)
 	require.EqualValues(t, 7_000_000, *rows[0].Cost, "the day that only this pull has is written")
@@ -210,7 +214,7 @@ func TestWriteReport_RefusesRowsOutsideItsDays(t *testing.T) {
 func TestWriteReport_ARowThatComesTwiceIsTheLast(t *testing.T) {
 	t.Parallel()
 	s := resultStore(t)
-	rows := []store.ReportRow{costRow(today, "1", 1_000_000, `{"v":1}`), costRow(today, "2", 5_000_000, `{"v":1}`), costRow(today, "1", 2_000_000, `{"v":2}`)}
+	rows := []results.ReportRow{costRow(today, "1", 1_000_000, `{"v":1}`), costRow(today, "2", 5_000_000, `{"v":1}`), costRow(today, "1", 2_000_000, `{"v":2}`)}
 	result, err := s.WriteReport(t.Context(), reportOf(begin(t, s, "a", today), rows...))
 	require.NoError(t, err)
 	require.Equal(t, 2, result.Written)
@@ -230,8 +234,8 @@ func TestWriteReport_MendsRowsThatOneTableLacks(t *testing.T) {
 	t.Parallel()
 	s := resultStore(t)
 	db := s.Data.Writer(t.Context())
-	pulled := []store.ReportRow{costRow(today, "1", 100_000_000, `{"v":1}`), costRow(today, "2", 200_000_000, `{"v":1}`), costRow(today, "3", 300_000_000, `{"v":1}`)}
-	gone := []store.ReportRow{costRow(today, "8", 1_000_000, `{"v":1}`), costRow(today, "9", 1_000_000, `{"v":1}`)}
+	pulled := []results.ReportRow{costRow(today, "1", 100_000_000, `{"v":1}`), costRow(today, "2", 200_000_000, `{"v":1}`), costRow(today, "3", 300_000_000, `{"v":1}`)}
+	gone := []results.ReportRow{costRow(today, "8", 1_000_000, `{"v":1}`), costRow(today, "9", 1_000_000, `{"v":1}`)}
 	_, err := s.WriteReport(t.Context(), reportOf(begin(t, s, "a", today), append(gone, pulled...)...))
 	require.NoError(t, err)
 	for table, objects := range map[string][]string{rawReport.Name: {"1", "8"}, "report_daily": {"2", "9"}} {
@@ -248,17 +252,17 @@ func TestWriteReport_MendsRowsThatOneTableLacks(t *testing.T) {
 	}
 }
 
-func objectsOf(claim store.Claim, full bool, rows ...store.ObjectRow) store.ObjectWrite {
-	return store.ObjectWrite{Claim: claim, Raw: rawObject, Full: full, Rows: rows, JudgeRows: notEmpty}
+func objectsOf(claim results.Claim, full bool, rows ...results.ObjectRow) results.ObjectWrite {
+	return results.ObjectWrite{Claim: claim, Raw: rawObject, Full: full, Rows: rows, JudgeRows: notEmpty}
 }
 
-func object(id, name string, modified int64) store.ObjectRow {
-	return store.ObjectRow{Object: id, Name: name, Modified: time.Unix(modified, 0), Raw: []any{name, store.At(time.Unix(1, 0))}, JSON: `{"name":"` + name + `"}`}
+func object(id, name string, modified int64) results.ObjectRow {
+	return results.ObjectRow{Object: id, Name: name, Modified: time.Unix(modified, 0), Raw: []any{name, sqldb.At(time.Unix(1, 0))}, JSON: `{"name":"` + name + `"}`}
 }
 
-func beginObjects(t *testing.T, s *store.Store) (store.Claim, int64) {
+func beginObjects(t *testing.T, s *store.Store) (results.Claim, int64) {
 	t.Helper()
-	scope := store.Scope{AccountID: 7, Media: "test", Report: "adgroup", Level: "adgroup", Days: []day.Day{day.Epoch}}
+	scope := results.Scope{AccountID: 7, Media: "test", Report: "adgroup", Level: "adgroup", Days: []day.Day{day.Epoch}}
 	claim, highWater, err := s.BeginPull(context.Background(), scope, "p", 1)
 	require.NoError(t, err)
 	return claim, highWater
@@ -288,7 +292,7 @@ func TestWriteObjects_MarksWhatIsGoneAndKeepsOldNames(t *testing.T) {
 	var rows []struct {
 		ObjectID    string     `gorm:"column:object_id"`
 		AdgroupName string     `gorm:"column:adgroup_name"`
-		DeletedAt   store.Time `gorm:"column:deleted_at"`
+		DeletedAt   sqldb.Time `gorm:"column:deleted_at"`
 	}
 	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT object_id, adgroup_name, deleted_at FROM test_adgroup ORDER BY object_id").Scan(&rows).Error)
 	require.Len(t, rows, 2, "no row of configuration is ever deleted")
@@ -318,12 +322,12 @@ func TestWriteObjects_DoesNotBelieveAnEmptyList(t *testing.T) {
 
 	claim, _ = beginObjects(t, s)
 	_, err = s.WriteObjects(ctx, objectsOf(claim, true))
-	var suspect *store.SuspectError
+	var suspect *results.SuspectError
 	require.ErrorAs(t, err, &suspect)
 	var deleted int
 	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM test_adgroup WHERE deleted_at IS NOT NULL").Row().Scan(&deleted))
 	require.Zero(t, deleted)
-	require.Equal(t, store.Suspect, coverageOf(t, s)[day.Epoch].State)
+	require.Equal(t, results.Suspect, coverageOf(t, s)[day.Epoch].State)
 }
 
 func TestWriteReport_AnotherDeliveryOfTheSameRunIsToldApart(t *testing.T) {
@@ -336,13 +340,13 @@ func TestWriteReport_AnotherDeliveryOfTheSameRunIsToldApart(t *testing.T) {
 	_, err := s.WriteReport(ctx, reportOf(twin, costRow(today, "", 1_000_000, `{}`)))
 	require.NoError(t, err)
 	_, err = s.WriteReport(ctx, reportOf(late, costRow(today, "", 1_000_000, `{}`)))
-	fenced, ok := store.IsFenced(err)
+	fenced, ok := results.IsFenced(err)
 	require.True(t, ok)
 	require.True(t, fenced.Complete)
 	require.True(t, fenced.Own, "both are of run 1")
 	late.RunID = 2
 	_, err = s.WriteReport(ctx, reportOf(late))
-	fenced, ok = store.IsFenced(err)
+	fenced, ok = results.IsFenced(err)
 	require.True(t, ok)
 	require.False(t, fenced.Own)
 }
@@ -430,10 +434,10 @@ func TestRebuildSummary_AfterALeaderOfTheReleaseBefore(t *testing.T) {
 // bindTo moves accounts to a game, as the leader does it.
 func bindTo(t *testing.T, s *store.Store, game string, accounts ...int64) {
 	t.Helper()
-	var changes []store.BindingChange
+	var changes []summaries.BindingChange
 	for _, id := range accounts {
-		b := store.Binding{AccountID: id, From: "2026-01-01", To: store.LastDay, Game: game, OS: "ios"}
-		changes = append(changes, store.BindingChange{AccountID: id, Bindings: []store.Binding{b}, Touched: []store.Binding{b}})
+		b := summaries.Binding{AccountID: id, From: "2026-01-01", To: summaries.LastDay, Game: game, OS: "ios"}
+		changes = append(changes, summaries.BindingChange{AccountID: id, Bindings: []summaries.Binding{b}, Touched: []summaries.Binding{b}})
 	}
 	require.NoError(t, s.ApplyBindings(t.Context(), lead(t, s, "binder"), changes))
 }

@@ -8,7 +8,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/dead"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -26,11 +29,11 @@ func TestPages_MayEndBetweenThePartsOfAnAccount(t *testing.T) {
 		}
 	}
 	open := newRun(t, s, outcomeTime, keys...)
-	dead := died(t, s, 7, outcomeTime.Add(time.Hour), "it failed", keys...)
+	failed := died(t, s, 7, outcomeTime.Add(time.Hour), "it failed", keys...)
 	const redrive = 99
-	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE subtask_dead SET dead_at = ?, redrive_run_id = ?", store.At(outcomeTime), redrive).Error)
+	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE subtask_dead SET dead_at = ?, redrive_run_id = ?", sqldb.At(outcomeTime), redrive).Error)
 	waiting := newRun(t, s, outcomeTime.Add(2*time.Hour), keys...)
-	outcomes := make([]store.Outcome, len(keys))
+	outcomes := make([]ledger.Outcome, len(keys))
 	for i, k := range keys {
 		outcomes[i] = waiting.outcome(k.AccountID, 1, task.Retrying)
 		outcomes[i].Part = k.Part
@@ -41,13 +44,13 @@ func TestPages_MayEndBetweenThePartsOfAnAccount(t *testing.T) {
 		keys []task.Key
 		more func() page // nil when there is no other
 	}
-	var first func(after store.AccountPart, limit int) page
-	first = func(after store.AccountPart, limit int) (p page) {
-		found, err := s.FirstDeliveries(ctx, store.RunningRun{ID: open.run}, after, limit)
+	var first func(after ledger.AccountPart, limit int) page
+	first = func(after ledger.AccountPart, limit int) (p page) {
+		found, err := s.FirstDeliveries(ctx, ledger.RunningRun{ID: open.run}, after, limit)
 		require.NoError(t, err)
 		for _, x := range found {
 			p.keys = append(p.keys, x.Key)
-			p.more = func() page { return first(store.AccountPart{AccountID: x.AccountID, Part: x.Part}, limit) }
+			p.more = func() page { return first(ledger.AccountPart{AccountID: x.AccountID, Part: x.Part}, limit) }
 		}
 		return p
 	}
@@ -61,9 +64,9 @@ func TestPages_MayEndBetweenThePartsOfAnAccount(t *testing.T) {
 		}
 		return p
 	}
-	var ofRun func(after store.AccountPart, limit int) page
-	ofRun = func(after store.AccountPart, limit int) (p page) {
-		found, next, err := s.RunSubtasks(ctx, open.run, store.SubtaskFilter{}, after, limit)
+	var ofRun func(after ledger.AccountPart, limit int) page
+	ofRun = func(after ledger.AccountPart, limit int) (p page) {
+		found, next, err := s.RunSubtasks(ctx, open.run, ledger.SubtaskFilter{}, after, limit)
 		require.NoError(t, err)
 		for i := range found {
 			p.keys = append(p.keys, found[i].Key)
@@ -75,7 +78,7 @@ func TestPages_MayEndBetweenThePartsOfAnAccount(t *testing.T) {
 	}
 	var ofAccount func(account int64, after task.Key, limit int) page
 	ofAccount = func(account int64, after task.Key, limit int) (p page) {
-		found, next, err := s.AccountSubtasks(ctx, store.Account{ID: account, Media: "acme"}, store.SubtaskFilter{}, outcomeTime.Add(-time.Hour), outcomeTime.Add(time.Minute), after, limit)
+		found, next, err := s.AccountSubtasks(ctx, settings.Account{ID: account, Media: "acme"}, ledger.SubtaskFilter{}, outcomeTime.Add(-time.Hour), outcomeTime.Add(time.Minute), after, limit)
 		require.NoError(t, err)
 		for i := range found {
 			p.keys = append(p.keys, found[i].Key)
@@ -88,9 +91,9 @@ func TestPages_MayEndBetweenThePartsOfAnAccount(t *testing.T) {
 		}
 		return p
 	}
-	var wait func(after store.WaitingPlace, limit int) page
-	wait = func(after store.WaitingPlace, limit int) (p page) {
-		found, next, err := s.WaitingSubtasks(ctx, store.WaitingFilter{}, after, limit)
+	var wait func(after ledger.WaitingPlace, limit int) page
+	wait = func(after ledger.WaitingPlace, limit int) (p page) {
+		found, next, err := s.WaitingSubtasks(ctx, ledger.WaitingFilter{}, after, limit)
 		require.NoError(t, err)
 		for i := range found {
 			p.keys = append(p.keys, found[i].Key)
@@ -100,13 +103,13 @@ func TestPages_MayEndBetweenThePartsOfAnAccount(t *testing.T) {
 		}
 		return p
 	}
-	var dying func(after store.DeadPlace, limit int) page
-	dying = func(after store.DeadPlace, limit int) (p page) {
+	var dying func(after dead.DeadPlace, limit int) page
+	dying = func(after dead.DeadPlace, limit int) (p page) {
 		found, _, err := s.ListDead(ctx, task.DeadFilter{}, after, limit)
 		require.NoError(t, err)
 		for i := range found {
 			p.keys = append(p.keys, found[i].Key)
-			p.more = func() page { return dying(store.DeadPlace{At: found[i].DeadAt, Key: found[i].Key}, limit) }
+			p.more = func() page { return dying(dead.DeadPlace{At: found[i].DeadAt, Key: found[i].Key}, limit) }
 		}
 		return p
 	}
@@ -115,7 +118,7 @@ func TestPages_MayEndBetweenThePartsOfAnAccount(t *testing.T) {
 		found, through, last, err := s.MarkedParts(ctx, redrive, after, limit)
 		require.NoError(t, err)
 		for _, x := range found {
-			p.keys = append(p.keys, task.Key{RunID: dead, AccountID: x.AccountID, Part: x.Part})
+			p.keys = append(p.keys, task.Key{RunID: failed, AccountID: x.AccountID, Part: x.Part})
 		}
 		if !last {
 			p.more = func() page { return marked(through, limit) }
@@ -126,13 +129,13 @@ func TestPages_MayEndBetweenThePartsOfAnAccount(t *testing.T) {
 		run   int64
 		begin func(limit int) page
 	}{
-		"first deliveries":        {open.run, func(limit int) page { return first(store.AccountPart{AccountID: -1}, limit) }},
+		"first deliveries":        {open.run, func(limit int) page { return first(ledger.AccountPart{AccountID: -1}, limit) }},
 		"open subtasks":           {open.run, func(limit int) page { return stopped(task.Key{AccountID: -1}, limit) }},
-		"subtasks of a run":       {open.run, func(limit int) page { return ofRun(store.AccountPart{}, limit) }},
+		"subtasks of a run":       {open.run, func(limit int) page { return ofRun(ledger.AccountPart{}, limit) }},
 		"subtasks of accounts":    {open.run, func(limit int) page { return ofAccount(1, task.Key{}, limit) }},
-		"subtasks that wait":      {waiting.run, func(limit int) page { return wait(store.WaitingPlace{}, limit) }},
-		"dead subtasks":           {dead, func(limit int) page { return dying(store.DeadPlace{}, limit) }},
-		"what a redrive takes up": {dead, func(limit int) page { return marked(0, limit) }},
+		"subtasks that wait":      {waiting.run, func(limit int) page { return wait(ledger.WaitingPlace{}, limit) }},
+		"dead subtasks":           {failed, func(limit int) page { return dying(dead.DeadPlace{}, limit) }},
+		"what a redrive takes up": {failed, func(limit int) page { return marked(0, limit) }},
 	} {
 		want := make([]task.Key, len(keys))
 		for i, k := range keys {
@@ -155,7 +158,7 @@ func TestPages_MayEndBetweenThePartsOfAnAccount(t *testing.T) {
 func many(n int) []task.Key { return accounts(n + 3) }
 
 // addRows writes rows of a table, some hundred at a time.
-func addRows(t *testing.T, db *store.DB, into string, n int, row func(i int) []any) {
+func addRows(t *testing.T, db *sqldb.DB, into string, n int, row func(i int) []any) {
 	t.Helper()
 	width := len(row(0))
 	for start := 0; start < n; start += 200 {
@@ -164,7 +167,7 @@ func addRows(t *testing.T, db *store.DB, into string, n int, row func(i int) []a
 		for i := start; i < end; i++ {
 			args = append(args, row(i)...)
 		}
-		require.NoError(t, db.Writer(t.Context()).Exec("INSERT INTO "+into+" VALUES "+store.Tuples(end-start, width), args...).Error)
+		require.NoError(t, db.Writer(t.Context()).Exec("INSERT INTO "+into+" VALUES "+sqldb.Tuples(end-start, width), args...).Error)
 	}
 }
 
@@ -196,7 +199,7 @@ func TestDead_MoreThanOneTransactionChanges(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, dropped, "a run is taking them up")
 
-	outcomes := make([]store.Outcome, len(keys))
+	outcomes := make([]ledger.Outcome, len(keys))
 	for i, k := range keys {
 		outcomes[i] = taken.outcome(k.AccountID, 1, []task.State{task.Succeeded, task.Superseded, task.Cancelled}[i%3])
 	}
@@ -220,7 +223,7 @@ func TestRedrives_AreAllRunsThatTakeUp(t *testing.T) {
 	s := storetest.New(t)
 	died(t, s, 7, outcomeTime, "it failed", accounts(6)...)
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET redrive_run_id = account_id / 2 * 10").Error)
-	if s.Data.Dialect() != store.SQLiteDialect {
+	if s.Data.Dialect() != sqldb.SQLiteDialect {
 		require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET redrive_run_id = account_id DIV 2 * 10").Error)
 	}
 	runs, err := s.Redrives(t.Context())
@@ -238,7 +241,7 @@ func TestForgetHoles_OfMoreThanOneStatementAndNoneThatIsYounger(t *testing.T) {
 		if i == old {
 			at = before
 		}
-		return []any{i, "report_daily", "account", today, store.At(at), 1, 1}
+		return []any{i, "report_daily", "account", today, sqldb.At(at), 1, 1}
 	})
 	gone, err := s.ForgetHoles(t.Context(), before)
 	require.NoError(t, err)
@@ -279,7 +282,7 @@ func TestReleaseQueued_OfAllRunsThatSubtasksAreQueuedBehind(t *testing.T) {
 	queue := newRun(t, s, outcomeTime.Add(time.Hour), accounts(4)...)
 	for i, account := range []int64{1, 2, 3} {
 		require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, reason, waits_for) VALUES (?, ?, 'd', 'deferred', 'acme', 'normal', ?, 1, 0, '', ?)",
-			queue.run, account, store.At(store.Never), store.QueuedBehind(older[i].run)).Error)
+			queue.run, account, sqldb.At(ledger.Never), ledger.QueuedBehind(older[i].run)).Error)
 	}
 	released, err := s.ReleaseQueued(ctx, outcomeTime)
 	require.NoError(t, err)

@@ -9,7 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/lease"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -69,21 +71,21 @@ func TestStops_AreReadAsTheyWereOrdered(t *testing.T) {
 	active, err = s.ActiveStops(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []task.Stop{pause}, active)
-	list := func(f store.StopFilter) []task.Stop {
+	list := func(f ledger.StopFilter) []task.Stop {
 		f.Limit = 10
 		all, err := s.ListStops(ctx, f)
 		require.NoError(t, err)
 		return all
 	}
-	require.Equal(t, []task.Stop{open, pause}, list(store.StopFilter{Verb: task.Pause}))
-	require.Equal(t, []task.Stop{pause}, list(store.StopFilter{Verb: task.Pause, Active: true}))
-	require.Equal(t, []task.Stop{pause}, list(store.StopFilter{Verb: task.Pause, Before: open.ID}))
-	require.Equal(t, []task.Stop{cancel}, list(store.StopFilter{Verb: task.Cancel}))
+	require.Equal(t, []task.Stop{open, pause}, list(ledger.StopFilter{Verb: task.Pause}))
+	require.Equal(t, []task.Stop{pause}, list(ledger.StopFilter{Verb: task.Pause, Active: true}))
+	require.Equal(t, []task.Stop{pause}, list(ledger.StopFilter{Verb: task.Pause, Before: open.ID}))
+	require.Equal(t, []task.Stop{cancel}, list(ledger.StopFilter{Verb: task.Cancel}))
 	one, err := s.Stop(ctx, open.ID)
 	require.NoError(t, err)
 	require.Equal(t, open, one)
 	_, err = s.Stop(ctx, 5)
-	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, err, sqldb.ErrNotFound)
 
 	l.Epoch--
 	require.ErrorIs(t, s.EndStop(ctx, l, pause.ID, outcomeTime), lease.ErrStaleLease)
@@ -201,10 +203,10 @@ func TestApplyLeaderOutcomes_NeedsTheLease(t *testing.T) {
 	s := storetest.New(t)
 	l := leading(t, s)
 	r := newRun(t, s, outcomeTime, accounts(2)...)
-	_, err := s.ApplyLeaderOutcomes(ctx, lease.Lease{Epoch: l.Epoch, Holder: "another"}, []store.Outcome{r.outcome(1, 1, task.Cancelled)})
+	_, err := s.ApplyLeaderOutcomes(ctx, lease.Lease{Epoch: l.Epoch, Holder: "another"}, []ledger.Outcome{r.outcome(1, 1, task.Cancelled)})
 	require.ErrorIs(t, err, lease.ErrStaleLease)
 	require.Equal(t, task.Waiting, r.status(t, 1).State)
-	stale, err := s.ApplyLeaderOutcomes(ctx, l, []store.Outcome{r.outcome(1, 1, task.Cancelled), r.outcome(2, 9, task.Cancelled)})
+	stale, err := s.ApplyLeaderOutcomes(ctx, l, []ledger.Outcome{r.outcome(1, 1, task.Cancelled), r.outcome(2, 9, task.Cancelled)})
 	require.NoError(t, err)
 	require.Equal(t, 1, stale, "another delivery is another's")
 	r.requireCountsEqualRows(t)
@@ -222,10 +224,10 @@ func TestOpenSubtasksOf_ReadsByKey(t *testing.T) {
 	}
 	open, err := s.OpenSubtasksOf(ctx, r.run, task.Key{}, 3)
 	require.NoError(t, err)
-	require.Equal(t, []store.OpenSubtask{{Key: key(2, "d"), Delivery: 1}, {Key: key(2, "e"), Delivery: 1}, {Key: key(3, "d"), Delivery: 1, Attempt: 1}}, open)
+	require.Equal(t, []ledger.OpenSubtask{{Key: key(2, "d"), Delivery: 1}, {Key: key(2, "e"), Delivery: 1}, {Key: key(3, "d"), Delivery: 1, Attempt: 1}}, open)
 	open, err = s.OpenSubtasksOf(ctx, r.run, open[2].Key, 3)
 	require.NoError(t, err)
-	require.Equal(t, []store.OpenSubtask{{Key: key(4, "d"), Delivery: 2}}, open)
+	require.Equal(t, []ledger.OpenSubtask{{Key: key(4, "d"), Delivery: 2}}, open)
 	other := newRun(t, s, outcomeTime, accounts(2)...)
 	open, err = s.OpenSubtasksOfAccount(ctx, []int64{r.run, other.run}, 2)
 	require.NoError(t, err)

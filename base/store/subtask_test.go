@@ -8,32 +8,38 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/overview"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
+	"adsync/base/store/summaries"
 	"adsync/base/task"
 )
 
 // logOf makes runs of tulip, an hour apart, each with three subtasks: of account 1 that has succeeded, of account 2 that is retrying, and of
 // account 3 that has failed.
-func logOf(t *testing.T, s *store.Store, first time.Time, runs int) []store.Run {
+func logOf(t *testing.T, s *store.Store, first time.Time, runs int) []ledger.Run {
 	t.Helper()
 	ctx := t.Context()
 	l := lead(t, s, "me")
-	var all []store.Run
+	var all []ledger.Run
 	for i := range runs {
 		at := first.Add(time.Duration(i) * time.Hour)
 		run := someRun(task.NewRunID(at), at)
 		run.Media = "tulip"
-		require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
+		require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{run}))
 		require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
-		require.NoError(t, addSubtasks(ctx, s, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "p"}, {AccountID: 2, Part: "p"}, {AccountID: 3, Part: "p"}}, at))
-		outcome := func(account int64, state task.State, text string) store.Outcome {
-			return store.Outcome{
+		require.NoError(t, addSubtasks(ctx, s, l, run.ID, []ledger.AccountPart{{AccountID: 1, Part: "p"}, {AccountID: 2, Part: "p"}, {AccountID: 3, Part: "p"}}, at))
+		outcome := func(account int64, state task.State, text string) ledger.Outcome {
+			return ledger.Outcome{
 				Key: task.Key{RunID: run.ID, AccountID: account, Part: "p"}, Delivery: 1, Attempt: 1, State: state, Media: "tulip", Lane: "normal",
 				DueAt: at.Add(time.Minute), EndedAt: at, ErrorClass: "transient", ErrorText: text, Reason: text,
 			}
 		}
-		_, err := s.ApplyOutcomes(ctx, []store.Outcome{
+		_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{
 			outcome(1, task.Succeeded, ""), outcome(2, task.Retrying, "the 50% of it"), outcome(3, task.Failed, fmt.Sprintf("code %d", i)),
 		})
 		require.NoError(t, err)
@@ -46,8 +52,8 @@ func TestRunSubtasks_PagesEachOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	run := logOf(t, s, time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), 1)[0]
-	list := func(f store.SubtaskFilter, limit int) (accounts []int64) {
-		var after store.AccountPart
+	list := func(f ledger.SubtaskFilter, limit int) (accounts []int64) {
+		var after ledger.AccountPart
 		for {
 			page, next, err := s.RunSubtasks(t.Context(), run.ID, f, after, limit)
 			require.NoError(t, err)
@@ -63,21 +69,21 @@ func TestRunSubtasks_PagesEachOnce(t *testing.T) {
 		}
 	}
 	for _, limit := range []int{1, 2, 3, 50} {
-		require.Equal(t, []int64{1, 2, 3}, list(store.SubtaskFilter{}, limit))
+		require.Equal(t, []int64{1, 2, 3}, list(ledger.SubtaskFilter{}, limit))
 	}
-	require.Equal(t, []int64{3}, list(store.SubtaskFilter{State: task.Failed}, 1))
-	require.Equal(t, []int64{2}, list(store.SubtaskFilter{Text: "50% of"}, 1))
-	require.Empty(t, list(store.SubtaskFilter{Text: "50_ of"}, 1), "no letter has a meaning of its own")
-	require.Empty(t, list(store.SubtaskFilter{State: task.Failed, Text: "50%"}, 1))
+	require.Equal(t, []int64{3}, list(ledger.SubtaskFilter{State: task.Failed}, 1))
+	require.Equal(t, []int64{2}, list(ledger.SubtaskFilter{Text: "50% of"}, 1))
+	require.Empty(t, list(ledger.SubtaskFilter{Text: "50_ of"}, 1), "no letter has a meaning of its own")
+	require.Empty(t, list(ledger.SubtaskFilter{State: task.Failed, Text: "50%"}, 1))
 
-	page, _, err := s.RunSubtasks(t.Context(), run.ID, store.SubtaskFilter{State: task.Failed}, store.AccountPart{}, 1)
+	page, _, err := s.RunSubtasks(t.Context(), run.ID, ledger.SubtaskFilter{State: task.Failed}, ledger.AccountPart{}, 1)
 	require.NoError(t, err)
 	require.Equal(t, "code 0", page[0].ErrorText)
 	require.Equal(t, "transient", page[0].ErrorClass)
 
 	require.NoError(t, s.DropLogTable(t.Context(), task.LogDay(run.ID)))
-	require.Empty(t, list(store.SubtaskFilter{State: task.Failed}, 1), "a day that was dropped has none")
-	require.Empty(t, list(store.SubtaskFilter{}, 1))
+	require.Empty(t, list(ledger.SubtaskFilter{State: task.Failed}, 1), "a day that was dropped has none")
+	require.Empty(t, list(ledger.SubtaskFilter{}, 1))
 }
 
 // A page that looks for little in much ends before it has looked at all of it, and the pages together find it.
@@ -87,17 +93,17 @@ func TestLists_EndAPageWhereTheyHaveLookedEnough(t *testing.T) {
 	s.Reach.Rows, s.Reach.Runs = 2, 3
 	first := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
 	runs := logOf(t, s, first, 7) // into the next day
-	page, next, err := s.RunSubtasks(t.Context(), runs[0].ID, store.SubtaskFilter{State: task.Failed}, store.AccountPart{}, 5)
+	page, next, err := s.RunSubtasks(t.Context(), runs[0].ID, ledger.SubtaskFilter{State: task.Failed}, ledger.AccountPart{}, 5)
 	require.NoError(t, err)
 	require.Empty(t, page)
-	require.Equal(t, &store.AccountPart{AccountID: 2, Part: "p"}, next)
-	page, next, err = s.RunSubtasks(t.Context(), runs[0].ID, store.SubtaskFilter{State: task.Failed}, *next, 5)
+	require.Equal(t, &ledger.AccountPart{AccountID: 2, Part: "p"}, next)
+	page, next, err = s.RunSubtasks(t.Context(), runs[0].ID, ledger.SubtaskFilter{State: task.Failed}, *next, 5)
 	require.NoError(t, err)
 	require.Len(t, page, 1)
 	require.Nil(t, next)
 
-	account := store.Account{ID: 3, Media: "tulip"}
-	found := func(f store.SubtaskFilter, since, until time.Time, limit int) (hours []int, pages int) {
+	account := settings.Account{ID: 3, Media: "tulip"}
+	found := func(f ledger.SubtaskFilter, since, until time.Time, limit int) (hours []int, pages int) {
 		var after task.Key
 		for {
 			page, next, err := s.AccountSubtasks(t.Context(), account, f, since, until, after, limit)
@@ -115,25 +121,25 @@ func TestLists_EndAPageWhereTheyHaveLookedEnough(t *testing.T) {
 		}
 	}
 	all := []int{6, 5, 4, 3, 2, 1, 0}
-	hours, _ := found(store.SubtaskFilter{}, first, time.Time{}, 2)
+	hours, _ := found(ledger.SubtaskFilter{}, first, time.Time{}, 2)
 	require.Equal(t, all, hours)
-	hours, pages := found(store.SubtaskFilter{Text: "code 1"}, first, time.Time{}, 50)
+	hours, pages := found(ledger.SubtaskFilter{Text: "code 1"}, first, time.Time{}, 50)
 	require.Equal(t, []int{1}, hours)
 	require.Equal(t, 3, pages, "three runs a page")
-	hours, _ = found(store.SubtaskFilter{}, first.Add(time.Hour), first.Add(3*time.Hour), 50)
+	hours, _ = found(ledger.SubtaskFilter{}, first.Add(time.Hour), first.Add(3*time.Hour), 50)
 	require.Equal(t, []int{2, 1}, hours, "the end is not in it")
 	account.Media = "orchid"
-	hours, _ = found(store.SubtaskFilter{}, first, time.Time{}, 50)
+	hours, _ = found(ledger.SubtaskFilter{}, first, time.Time{}, 50)
 	require.Empty(t, hours, "runs of another media have none of its accounts")
 	account.Media = "tulip"
 	require.NoError(t, s.DropLogTable(t.Context(), "2026-11-21"))
-	hours, _ = found(store.SubtaskFilter{}, first, time.Time{}, 50)
+	hours, _ = found(ledger.SubtaskFilter{}, first, time.Time{}, 50)
 	require.Equal(t, []int{6, 5, 4}, hours)
 
 	var due []int
-	var after store.WaitingPlace
+	var after ledger.WaitingPlace
 	for {
-		page, next, err := s.WaitingSubtasks(t.Context(), store.WaitingFilter{Text: "50%"}, after, 1)
+		page, next, err := s.WaitingSubtasks(t.Context(), ledger.WaitingFilter{Text: "50%"}, after, 1)
 		require.NoError(t, err)
 		for _, w := range page {
 			require.Equal(t, "tulip", w.Media)
@@ -159,8 +165,8 @@ func TestWaitingSubtasks_MergesTheStates(t *testing.T) {
 		require.NoError(t, db.Exec("UPDATE subtask_due SET state = 'deferred', lane = 'slow', waits_for = 'pause:7' WHERE run_id = ?", runs[i].ID).Error)
 	}
 	require.NoError(t, db.Exec("UPDATE subtask_due SET state = 'sent' WHERE run_id = ?", runs[8].ID).Error)
-	list := func(f store.WaitingFilter, limit int) (hours []int) {
-		var after store.WaitingPlace
+	list := func(f ledger.WaitingFilter, limit int) (hours []int) {
+		var after ledger.WaitingPlace
 		for {
 			page, next, err := s.WaitingSubtasks(t.Context(), f, after, limit)
 			require.NoError(t, err)
@@ -175,12 +181,12 @@ func TestWaitingSubtasks_MergesTheStates(t *testing.T) {
 		}
 	}
 	for _, limit := range []int{1, 2, 3, 50} {
-		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, list(store.WaitingFilter{}, limit))
-		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, list(store.WaitingFilter{Media: "tulip"}, limit))
-		require.Equal(t, []int{1, 4, 5, 6, 7}, list(store.WaitingFilter{State: task.Deferred}, limit))
-		require.Equal(t, []int{1, 4, 5, 6, 7}, list(store.WaitingFilter{Lane: "slow"}, limit))
-		require.Equal(t, []int{0, 2, 3}, list(store.WaitingFilter{State: task.Retrying, Text: "50%"}, limit))
-		require.Empty(t, list(store.WaitingFilter{Media: "orchid"}, limit))
+		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, list(ledger.WaitingFilter{}, limit))
+		require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, list(ledger.WaitingFilter{Media: "tulip"}, limit))
+		require.Equal(t, []int{1, 4, 5, 6, 7}, list(ledger.WaitingFilter{State: task.Deferred}, limit))
+		require.Equal(t, []int{1, 4, 5, 6, 7}, list(ledger.WaitingFilter{Lane: "slow"}, limit))
+		require.Equal(t, []int{0, 2, 3}, list(ledger.WaitingFilter{State: task.Retrying, Text: "50%"}, limit))
+		require.Empty(t, list(ledger.WaitingFilter{Media: "orchid"}, limit))
 	}
 }
 
@@ -196,7 +202,7 @@ func TestRunProgress_CountsWhatWaits(t *testing.T) {
 	require.EqualValues(t, 1, retrying)
 	require.Zero(t, deferred)
 	_, _, _, err = s.RunProgress(t.Context(), run.ID+1)
-	require.ErrorIs(t, err, store.ErrNotFound)
+	require.ErrorIs(t, err, sqldb.ErrNotFound)
 }
 
 func TestListAccounts_FindsThemByEachFilter(t *testing.T) {
@@ -218,7 +224,7 @@ func TestListAccounts_FindsThemByEachFilter(t *testing.T) {
 	} {
 		require.NoError(t, db.Exec(statement).Error)
 	}
-	list := func(f store.AccountFilter, limit int) (ids []int64) {
+	list := func(f overview.AccountFilter, limit int) (ids []int64) {
 		for after := int64(0); ; {
 			page, next, err := s.ListAccounts(t.Context(), f, after, limit)
 			require.NoError(t, err)
@@ -235,36 +241,36 @@ func TestListAccounts_FindsThemByEachFilter(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name   string
-		filter store.AccountFilter
+		filter overview.AccountFilter
 		want   []int64
 	}{
-		{"all", store.AccountFilter{}, []int64{1, 2, 3, 4, 5, 6}},
-		{"of a media", store.AccountFilter{Media: "orchid"}, []int64{3, 6}},
-		{"of a tier", store.AccountFilter{Tier: "inactive"}, []int64{3, 4}},
-		{"of a media and tier", store.AccountFilter{Media: "tulip", Tier: "active"}, []int64{1, 2, 5}},
-		{"that are pulled", store.AccountFilter{State: store.AccountPulled}, []int64{1, 3, 5, 6}},
-		{"that are parked", store.AccountFilter{State: store.AccountParked}, []int64{2}},
-		{"that are not bound", store.AccountFilter{State: store.AccountUnbound}, []int64{4}},
-		{"whose login works", store.AccountFilter{LoginState: store.TokenOK}, []int64{1, 3, 5, 6}},
-		{"whose login is dead", store.AccountFilter{LoginState: store.TokenReauthorise}, []int64{2}},
-		{"without a login", store.AccountFilter{LoginState: store.LoginNone}, []int64{4}},
-		{"of a game", store.AccountFilter{Game: "chess"}, []int64{1, 5, 6}},
-		{"of a game and media", store.AccountFilter{Game: "chess", Media: "orchid"}, []int64{6}},
-		{"of no game, or of several within the days", store.AccountFilter{Game: store.Unassigned}, []int64{1, 2, 4}},
-		{"of a game that there is not", store.AccountFilter{Game: "poker"}, nil},
-		{"of a media, tier and state", store.AccountFilter{Media: "tulip", Tier: "active", State: store.AccountParked}, []int64{2}},
+		{"all", overview.AccountFilter{}, []int64{1, 2, 3, 4, 5, 6}},
+		{"of a media", overview.AccountFilter{Media: "orchid"}, []int64{3, 6}},
+		{"of a tier", overview.AccountFilter{Tier: "inactive"}, []int64{3, 4}},
+		{"of a media and tier", overview.AccountFilter{Media: "tulip", Tier: "active"}, []int64{1, 2, 5}},
+		{"that are pulled", overview.AccountFilter{State: overview.AccountPulled}, []int64{1, 3, 5, 6}},
+		{"that are parked", overview.AccountFilter{State: overview.AccountParked}, []int64{2}},
+		{"that are not bound", overview.AccountFilter{State: overview.AccountUnbound}, []int64{4}},
+		{"whose login works", overview.AccountFilter{LoginState: settings.TokenOK}, []int64{1, 3, 5, 6}},
+		{"whose login is dead", overview.AccountFilter{LoginState: settings.TokenReauthorise}, []int64{2}},
+		{"without a login", overview.AccountFilter{LoginState: overview.LoginNone}, []int64{4}},
+		{"of a game", overview.AccountFilter{Game: "chess"}, []int64{1, 5, 6}},
+		{"of a game and media", overview.AccountFilter{Game: "chess", Media: "orchid"}, []int64{6}},
+		{"of no game, or of several within the days", overview.AccountFilter{Game: overview.Unassigned}, []int64{1, 2, 4}},
+		{"of a game that there is not", overview.AccountFilter{Game: "poker"}, nil},
+		{"of a media, tier and state", overview.AccountFilter{Media: "tulip", Tier: "active", State: overview.AccountParked}, []int64{2}},
 	} {
 		c.filter.From, c.filter.To = "2026-11-20", "2026-11-22"
 		for _, limit := range []int{1, 2, 50} {
 			require.Equal(t, c.want, list(c.filter, limit), c.name)
 		}
 	}
-	page, _, err := s.ListAccounts(t.Context(), store.AccountFilter{}, 1, 1)
+	page, _, err := s.ListAccounts(t.Context(), overview.AccountFilter{}, 1, 1)
 	require.NoError(t, err)
 	require.Equal(t, "the second", page[0].LoginName)
 	require.Equal(t, "refused", page[0].LoginReason)
 	require.Equal(t, time.Date(2026, 12, 21, 10, 0, 0, 0, time.UTC), page[0].RefreshExpires)
-	require.Equal(t, []store.Binding{{AccountID: 2, From: "2026-01-01", To: "2026-11-01", Game: "chess", OS: "ios"}}, page[0].Bindings)
+	require.Equal(t, []summaries.Binding{{AccountID: 2, From: "2026-01-01", To: "2026-11-01", Game: "chess", OS: "ios"}}, page[0].Bindings)
 }
 
 func TestFiguresCoverage_TellsTheAccountsOwnDaysAlone(t *testing.T) {
@@ -279,6 +285,6 @@ func TestFiguresCoverage_TellsTheAccountsOwnDaysAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, found, 2)
 	require.Len(t, found[1], 1)
-	require.Equal(t, store.Complete, found[1][0].State)
+	require.Equal(t, results.Complete, found[1][0].State)
 	require.Equal(t, day.Day("2026-11-21"), found[2][0].Day)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/lease"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -17,8 +17,8 @@ func TestRunningRuns_AreThoseThatAreFannedOutAndGoOn(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
-	require.NoError(t, addSubtasks(ctx, s, l, run.ID, []store.AccountPart{{AccountID: 1, Part: "p"}}, now))
-	require.NoError(t, s.AdvanceCursor(ctx, l, run.ID, 0, 1, store.Offsets{0: 7, 3: 9}, ""))
+	require.NoError(t, addSubtasks(ctx, s, l, run.ID, []ledger.AccountPart{{AccountID: 1, Part: "p"}}, now))
+	require.NoError(t, s.AdvanceCursor(ctx, l, run.ID, 0, 1, ledger.Offsets{0: 7, 3: 9}, ""))
 	runs, err := s.RunningRuns(ctx, 0, 10)
 	require.NoError(t, err)
 	require.Empty(t, runs)
@@ -26,34 +26,34 @@ func TestRunningRuns_AreThoseThatAreFannedOutAndGoOn(t *testing.T) {
 	require.NoError(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now))
 	runs, err = s.RunningRuns(ctx, 0, 10)
 	require.NoError(t, err)
-	require.Equal(t, []store.RunningRun{{
-		ID: run.ID, TaskName: run.TaskName, Media: run.Media, Lane: run.Settings.Lane, Offsets: store.Offsets{0: 7, 3: 9}, CreatedAt: run.CreatedAt,
+	require.Equal(t, []ledger.RunningRun{{
+		ID: run.ID, TaskName: run.TaskName, Media: run.Media, Lane: run.Settings.Lane, Offsets: ledger.Offsets{0: 7, 3: 9}, CreatedAt: run.CreatedAt,
 	}}, runs)
 	runs, err = s.RunningRuns(ctx, run.ID, 10)
 	require.NoError(t, err)
 	require.Empty(t, runs)
 }
 
-func running(run store.Run) store.RunningRun {
-	return store.RunningRun{ID: run.ID, Media: run.Media, Lane: run.Settings.Lane}
+func running(run ledger.Run) ledger.RunningRun {
+	return ledger.RunningRun{ID: run.ID, Media: run.Media, Lane: run.Settings.Lane}
 }
 
 func TestFirstDeliveries_AreReadInPages(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
-	var parts []store.AccountPart
+	var parts []ledger.AccountPart
 	for id := range int64(4) {
-		parts = append(parts, store.AccountPart{AccountID: id, Part: "a"}, store.AccountPart{AccountID: id, Part: "b"})
+		parts = append(parts, ledger.AccountPart{AccountID: id, Part: "a"}, ledger.AccountPart{AccountID: id, Part: "b"})
 	}
 	require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts, now))
-	_, err := s.ApplyOutcomes(ctx, []store.Outcome{
+	_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{
 		{Key: task.Key{RunID: run.ID, AccountID: 1, Part: "a"}, Delivery: 1, State: task.Succeeded, EndedAt: now},
 		{Key: task.Key{RunID: run.ID, AccountID: 2, Part: "b"}, Delivery: 1, State: task.Retrying, DueAt: now, EndedAt: now},
 	})
 	require.NoError(t, err)
 	var found []string
-	after := store.AccountPart{AccountID: -1}
+	after := ledger.AccountPart{AccountID: -1}
 	for {
 		lost, err := s.FirstDeliveries(ctx, running(run), after, 2)
 		require.NoError(t, err)
@@ -65,12 +65,12 @@ func TestFirstDeliveries_AreReadInPages(t *testing.T) {
 		if len(lost) < 2 {
 			break
 		}
-		after = store.AccountPart{AccountID: lost[1].AccountID, Part: lost[1].Part}
+		after = ledger.AccountPart{AccountID: lost[1].AccountID, Part: lost[1].Part}
 	}
 	require.Equal(t, "0a 0b 1b 2a 3a 3b", strings.Join(found, " "))
 
 	require.NoError(t, s.DropLogTable(ctx, task.LogDay(run.ID)))
-	lost, err := s.FirstDeliveries(ctx, running(run), store.AccountPart{AccountID: -1}, 2)
+	lost, err := s.FirstDeliveries(ctx, running(run), ledger.AccountPart{AccountID: -1}, 2)
 	require.NoError(t, err)
 	require.Empty(t, lost)
 }
@@ -79,16 +79,16 @@ func TestDeferLost_ChangesOnlyWhatStillWaitsForTheLostDelivery(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
-	var parts []store.AccountPart
-	var lost []store.LostSubtask
+	var parts []ledger.AccountPart
+	var lost []ledger.LostSubtask
 	for id := int64(5); id > 0; id-- {
-		parts = append(parts, store.AccountPart{AccountID: id, Part: "p"})
-		lost = append(lost, store.LostSubtask{Key: key(run, id), Media: run.Media, Lane: "normal", Delivery: 1})
+		parts = append(parts, ledger.AccountPart{AccountID: id, Part: "p"})
+		lost = append(lost, ledger.LostSubtask{Key: key(run, id), Media: run.Media, Lane: "normal", Delivery: 1})
 	}
 	require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts, now))
 	later := now.Add(time.Hour)
 	// While the sweep looked: 1 ended, 2 failed and waits for its retry, 3 was sent again.
-	_, err := s.ApplyOutcomes(ctx, []store.Outcome{
+	_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{
 		{Key: key(run, 1), Delivery: 1, State: task.Succeeded, EndedAt: now},
 		{Key: key(run, 2), Delivery: 1, Attempt: 4, State: task.Retrying, DueAt: later, EndedAt: now},
 		{Key: key(run, 3), Delivery: 1, Attempt: 2, State: task.Retrying, DueAt: now, EndedAt: now},
@@ -99,14 +99,14 @@ func TestDeferLost_ChangesOnlyWhatStillWaitsForTheLostDelivery(t *testing.T) {
 
 	due, err := s.DeferLost(ctx, l, lost, now)
 	require.NoError(t, err)
-	require.Equal(t, []store.Due{
+	require.Equal(t, []ledger.Due{
 		{Key: key(run, 4), State: task.Deferred, DueAt: now, Delivery: 1},
 		{Key: key(run, 5), State: task.Deferred, DueAt: now, Delivery: 1},
 	}, due)
 	require.Equal(t, due, dueNow(t, s, now, time.Time{}))
 	states, err := s.SubtaskStates(ctx, []task.Key{key(run, 1), key(run, 2), key(run, 3), key(run, 4)})
 	require.NoError(t, err)
-	require.Equal(t, map[task.Key]store.SubtaskStatus{
+	require.Equal(t, map[task.Key]ledger.SubtaskStatus{
 		key(run, 1): {State: task.Succeeded, Delivery: 1},
 		key(run, 2): {State: task.Retrying, Delivery: 1, Attempt: 4},
 		key(run, 3): {State: task.Waiting, Delivery: 2, Attempt: 2},
@@ -134,21 +134,21 @@ func TestSentRanges_TellWhereLaterDeliveriesAre(t *testing.T) {
 	raised, err := s.RaiseDue(ctx, l, dueNow(t, s, now, time.Time{}), now)
 	require.NoError(t, err)
 	require.Len(t, raised, 5)
-	var sent []store.SentDue
+	var sent []ledger.SentDue
 	for i, at := range []struct {
 		partition int
 		offset    int64
 	}{{0, 10}, {1, 5}, {0, 7}, {0, 12}} {
-		sent = append(sent, store.SentDue{Key: raised[i].Key, Delivery: 2, Topic: "t", Partition: at.partition, Offset: at.offset})
+		sent = append(sent, ledger.SentDue{Key: raised[i].Key, Delivery: 2, Topic: "t", Partition: at.partition, Offset: at.offset})
 	}
 	require.NoError(t, s.RecordSent(ctx, sent))
 	ranges, err = s.SentRanges(ctx)
 	require.NoError(t, err)
-	lane := store.LaneName{Media: run.Media, Lane: run.Settings.Lane}
-	require.Equal(t, []store.SentRange{{Lane: lane, Topic: "t", Lowest: 7, Highest: 12}, {Lane: lane, Topic: "t", Partition: 1, Lowest: 5, Highest: 5}}, ranges)
+	lane := ledger.LaneName{Media: run.Media, Lane: run.Settings.Lane}
+	require.Equal(t, []ledger.SentRange{{Lane: lane, Topic: "t", Lowest: 7, Highest: 12}, {Lane: lane, Topic: "t", Partition: 1, Lowest: 5, Highest: 5}}, ranges)
 
 	within := func(from, to int64, before time.Time, limit int) []int64 {
-		lost, err := s.SentWithin(ctx, store.SentRange{Topic: "t", Lowest: from, Highest: to}, before, limit)
+		lost, err := s.SentWithin(ctx, ledger.SentRange{Topic: "t", Lowest: from, Highest: to}, before, limit)
 		require.NoError(t, err)
 		var accounts []int64
 		for _, x := range lost {
@@ -163,7 +163,7 @@ func TestSentRanges_TellWhereLaterDeliveriesAre(t *testing.T) {
 	require.Equal(t, []int64{3}, within(7, 11, after, 1))
 	require.Empty(t, within(0, 100, now, 10), "sent too lately")
 
-	due, err := s.DeferLost(ctx, l, []store.LostSubtask{{Key: key(run, 3), Media: "tulip", Lane: "normal", Delivery: 2}}, now)
+	due, err := s.DeferLost(ctx, l, []ledger.LostSubtask{{Key: key(run, 3), Media: "tulip", Lane: "normal", Delivery: 2}}, now)
 	require.NoError(t, err)
 	require.Equal(t, 1, due[0].Attempt, "the failures before are kept")
 	require.Equal(t, []int64{1, 4}, within(0, 100, after, 10), "what waits again has no place")
@@ -175,7 +175,7 @@ func TestDueOf_AndDropDue(t *testing.T) {
 	s, l, run, now := waiting(t, 3)
 	found, err := s.DueOf(ctx, []task.Key{key(run, 2), key(run, 99), key(run, 2)})
 	require.NoError(t, err)
-	require.Equal(t, map[task.Key]store.Due{key(run, 2): {Key: key(run, 2), State: task.Retrying, DueAt: now, Delivery: 1, Attempt: 1}}, found)
+	require.Equal(t, map[task.Key]ledger.Due{key(run, 2): {Key: key(run, 2), State: task.Retrying, DueAt: now, Delivery: 1, Attempt: 1}}, found)
 	found, err = s.DueOf(ctx, nil)
 	require.NoError(t, err)
 	require.Empty(t, found)

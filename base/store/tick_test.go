@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/lease"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -19,11 +20,11 @@ func TestTicks_ReadInEveryWay(t *testing.T) {
 	ctx := context.Background()
 	l := lead(t, s, "me")
 	at := func(minute int) time.Time { return time.Date(2026, 11, 21, 9, minute, 0, 0, time.UTC) }
-	var ticks []store.Tick
+	var ticks []ledger.Tick
 	for minute := range 4 {
-		ticks = append(ticks, store.Tick{TaskID: 7, PlannedAt: at(minute), RunID: int64(minute) + 1, MadeAt: at(30 - minute)})
+		ticks = append(ticks, ledger.Tick{TaskID: 7, PlannedAt: at(minute), RunID: int64(minute) + 1, MadeAt: at(30 - minute)})
 	}
-	ticks = append(ticks, store.Tick{TaskID: 8, PlannedAt: at(2), RunID: 9, MadeAt: at(2)})
+	ticks = append(ticks, ledger.Tick{TaskID: 8, PlannedAt: at(2), RunID: 9, MadeAt: at(2)})
 	require.NoError(t, s.AddTicks(ctx, l, ticks))
 
 	got, err := s.TicksBetween(ctx, 7, at(0), at(2))
@@ -40,7 +41,7 @@ func TestTicks_ReadInEveryWay(t *testing.T) {
 
 	got, err = s.TicksMadeAfter(ctx, 7, at(0), at(27))
 	require.NoError(t, err)
-	require.Equal(t, []store.Tick{ticks[2], ticks[1]}, got)
+	require.Equal(t, []ledger.Tick{ticks[2], ticks[1]}, got)
 
 	planned, err := s.PlannedAfter(ctx, map[int64]time.Time{7: at(1), 8: at(2), 9: at(0)})
 	require.NoError(t, err)
@@ -53,15 +54,15 @@ func TestPutTaskSchedules_WritesAllOrNothing(t *testing.T) {
 	ctx := context.Background()
 	l := lead(t, s, "me")
 	since := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	want := map[int64]store.TaskSchedule{}
-	var schedules []store.TaskSchedule
+	want := map[int64]settings.TaskSchedule{}
+	var schedules []settings.TaskSchedule
 	for id := int64(1); id <= 1500; id++ {
-		want[id] = store.TaskSchedule{TaskID: id, Hash: "a", Since: since}
+		want[id] = settings.TaskSchedule{TaskID: id, Hash: "a", Since: since}
 		schedules = append(schedules, want[id])
 	}
 	require.NoError(t, s.PutTaskSchedules(ctx, l, schedules))
-	want[3] = store.TaskSchedule{TaskID: 3, Hash: "b", Since: since.Add(time.Hour)}
-	require.NoError(t, s.PutTaskSchedules(ctx, l, []store.TaskSchedule{want[3]}))
+	want[3] = settings.TaskSchedule{TaskID: 3, Hash: "b", Since: since.Add(time.Hour)}
+	require.NoError(t, s.PutTaskSchedules(ctx, l, []settings.TaskSchedule{want[3]}))
 	require.NoError(t, s.PutTaskSchedules(ctx, l, nil))
 	lead(t, s, "other")
 	require.ErrorIs(t, s.PutTaskSchedules(ctx, l, schedules), lease.ErrStaleLease)
@@ -77,13 +78,13 @@ func TestRounds_AnswerEachRunOnce(t *testing.T) {
 	l := lead(t, s, "me")
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	states := []task.RunState{task.RunSucceeded, task.RunFailed, task.RunPartial, task.RunRunning, task.RunSucceeded}
-	var runs []store.Run
+	var runs []ledger.Run
 	for i, state := range states {
 		run := someRun(int64(100+i), now)
 		run.TaskID, run.State = 7, state
 		runs = append(runs, run)
 	}
-	runs[4].Kind = store.RunOfOrder
+	runs[4].Kind = ledger.RunOfOrder
 	require.NoError(t, s.AddRuns(ctx, l, runs))
 
 	unanswered := func(from int64, want []int64, wantNext int64) {
@@ -99,7 +100,7 @@ func TestRounds_AnswerEachRunOnce(t *testing.T) {
 	unanswered(0, []int64{100, 102}, 100)
 	unanswered(101, []int64{102}, 102)
 	unanswered(200, nil, 200)
-	round := store.Round{Tick: store.Tick{TaskID: 8, PlannedAt: now, RunID: 200, MadeAt: now}, Answers: map[int64][]int64{7: {100, 102}}}
+	round := ledger.Round{Tick: ledger.Tick{TaskID: 8, PlannedAt: now, RunID: 200, MadeAt: now}, Answers: map[int64][]int64{7: {100, 102}}}
 	require.NoError(t, s.AddRound(ctx, l, round))
 	unanswered(0, nil, 103)
 	ids, err := s.Unanswered(ctx, 9, 7, 0, 10)
@@ -121,7 +122,7 @@ func TestRounds_AnswerEachRunOnce(t *testing.T) {
 	require.Equal(t, map[int64]bool{7: true, 8: true}, open, "8 has a tick without a run")
 	run := someRun(200, now)
 	run.TaskID, run.State = 8, task.RunSucceeded
-	require.NoError(t, s.AddRuns(ctx, l, []store.Run{run}))
+	require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{run}))
 	open, err = s.TasksWithOpenTicks(ctx, []int64{8, 9})
 	require.NoError(t, err)
 	require.Empty(t, open)
@@ -137,14 +138,14 @@ func TestGoodTaskRows_AreKeptAndForgotten(t *testing.T) {
 	ctx := context.Background()
 	l := lead(t, s, "me")
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	a, b := store.TaskRow{ID: 1, Name: "a", Params: `{"level":"ä"}`, Revision: "4"}, store.TaskRow{ID: 2, Name: "b", Revision: "1"}
-	require.NoError(t, s.PutGoodTaskRows(ctx, l, []store.TaskRow{b, a}, nil, now))
+	a, b := settings.TaskRow{ID: 1, Name: "a", Params: `{"level":"ä"}`, Revision: "4"}, settings.TaskRow{ID: 2, Name: "b", Revision: "1"}
+	require.NoError(t, s.PutGoodTaskRows(ctx, l, []settings.TaskRow{b, a}, nil, now))
 	a.Cron = "0 1 * * *"
-	require.NoError(t, s.PutGoodTaskRows(ctx, l, []store.TaskRow{a}, []int64{2, 3}, now))
+	require.NoError(t, s.PutGoodTaskRows(ctx, l, []settings.TaskRow{a}, []int64{2, 3}, now))
 	require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO task_good (task_id, revision, row_text, saved_at) VALUES (5, 1, 'x', '2026-11-21 00:00:00')").Error)
 	got, err := s.GoodTaskRows(ctx)
 	require.NoError(t, err)
-	require.Equal(t, map[int64]store.TaskRow{1: a}, got)
+	require.Equal(t, map[int64]settings.TaskRow{1: a}, got)
 	lead(t, s, "other")
-	require.ErrorIs(t, s.PutGoodTaskRows(ctx, l, []store.TaskRow{b}, nil, now), lease.ErrStaleLease)
+	require.ErrorIs(t, s.PutGoodTaskRows(ctx, l, []settings.TaskRow{b}, nil, now), lease.ErrStaleLease)
 }

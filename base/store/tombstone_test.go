@@ -13,7 +13,10 @@ import (
 	"pgregory.net/rapid"
 
 	"adsync/base/day"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/results"
 )
 
 // tombstones are the deletions that can be read, in words.
@@ -70,7 +73,7 @@ func TestTombstones_TellWhatAPullDeleted(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"report_daily 2026-11-21 - 7 account 2 - - -"}, tombstones(t, s))
 	var version int64
-	var at store.Time
+	var at sqldb.Time
 	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT version, deleted_at FROM report_tombstone").Row().Scan(&version, &at))
 	require.Equal(t, claim.Version, version)
 	require.WithinDuration(t, time.UnixMicro(claim.Version), at.Time, time.Minute)
@@ -93,8 +96,8 @@ func TestTombstones_TellWhatARebuildDeleted(t *testing.T) {
 	require.NoError(t, err)
 	hourly := reportOf(begin(t, s, "h", today), costRow(today, "", 1_000_000, `{}`))
 	hourly.Report, hourly.Hourly, hourly.Rows[0].Hour = "report_hourly", true, 13
-	hourly.Raw = store.RawTable{Name: "test_report_hourly", Shape: store.HourlyRows, Columns: rawReport.Columns}
-	require.NoError(t, s.EnsureRawTables(ctx, []store.RawTable{hourly.Raw}))
+	hourly.Raw = rawtable.Table{Name: "test_report_hourly", Shape: rawtable.HourlyRows, Columns: rawReport.Columns}
+	require.NoError(t, s.EnsureRawTables(ctx, []rawtable.Table{hourly.Raw}))
 	_, err = s.WriteReport(ctx, hourly)
 	require.NoError(t, err)
 	for _, game := range []string{"chess", "go"} {
@@ -109,7 +112,7 @@ func TestTombstones_TellWhatARebuildDeleted(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"summary_daily 2026-11-21 - - - - chess test ios", "summary_hourly 2026-11-21 13 - - - chess test ios"}, tombstones(t, s))
 
-	_, err = s.WriteReport(ctx, func() store.ReportWrite {
+	_, err = s.WriteReport(ctx, func() results.ReportWrite {
 		claim := begin(t, s, "h2", today)
 		claim.Report, claim.Version = "report_hourly", hourly.Version+1
 		w := reportOf(claim)
@@ -124,7 +127,7 @@ func TestTombstones_TellWhatARebuildDeleted(t *testing.T) {
 type warehouse struct {
 	sql     map[string]string
 	store   *store.Store
-	loaded  store.Time // the start of the last load; zero before the first
+	loaded  sqldb.Time // the start of the last load; zero before the first
 	overlap time.Duration
 }
 
@@ -153,7 +156,7 @@ func (w *warehouse) load(t require.TestingT) {
 		w.exec(t, "CREATE TABLE warehouse_report_daily AS SELECT * FROM report_daily")
 	} else {
 		const example = "'2026-11-21 09:45:00.000'"
-		since, err := store.At(w.loaded.Add(-w.overlap)).Value()
+		since, err := sqldb.At(w.loaded.Add(-w.overlap)).Value()
 		require.NoError(t, err)
 		for table, block := range map[string]string{"loaded_rows": "changed", "loaded_tombstones": "deleted"} {
 			require.Contains(t, w.sql[block], example)
@@ -164,7 +167,7 @@ func (w *warehouse) load(t require.TestingT) {
 			w.exec(t, w.sql[fmt.Sprint("apply ", i)])
 		}
 	}
-	w.loaded = store.At(now)
+	w.loaded = sqldb.At(now)
 }
 
 // rowsOf are the rows of a table, as far as a pull decides them.
@@ -208,7 +211,7 @@ func TestTombstones_AWarehouseFollowsWithAnOverlap(t *testing.T) {
 			// It began a while ago, before loads that did not see it.
 			now, err := s.Data.Now(ctx)
 			require.NoError(rt, err)
-			stamp := store.At(now.Add(-time.Duration(rapid.Int64Range(0, int64(overlap-time.Minute)).Draw(rt, "late"))))
+			stamp := sqldb.At(now.Add(-time.Duration(rapid.Int64Range(0, int64(overlap-time.Minute)).Draw(rt, "late"))))
 			for _, column := range [][2]string{{"report_daily", "updated_at"}, {"report_tombstone", "deleted_at"}} {
 				require.NoError(rt, s.Data.Writer(ctx).Exec("UPDATE "+column[0]+" SET "+column[1]+" = ? WHERE version = ?", stamp, claim.Version).Error)
 			}

@@ -7,14 +7,15 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/results"
 )
 
 func TestUnattributed_IsWhatBelongsToNoObject(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := resultStore(t)
-	pull := func(level string, account int64, whole bool, rows ...store.ReportRow) {
+	pull := func(level string, account int64, whole bool, rows ...results.ReportRow) {
 		claim := begin(t, s, level, today)
 		claim.Level, claim.AccountID = level, account
 		w := reportOf(claim, rows...)
@@ -22,8 +23,8 @@ func TestUnattributed_IsWhatBelongsToNoObject(t *testing.T) {
 		_, err := s.WriteReport(ctx, w)
 		require.NoError(t, err)
 	}
-	row := func(object string, figures map[string]int64) store.ReportRow {
-		r := store.ReportRow{Day: today, Object: object, Raw: []any{0}, JSON: "{}"}
+	row := func(object string, figures map[string]int64) results.ReportRow {
+		r := results.ReportRow{Day: today, Object: object, Raw: []any{0}, JSON: "{}"}
 		for name, v := range figures {
 			r.Metrics.Set(metric.Index(name), v)
 		}
@@ -72,7 +73,7 @@ func TestUnattributed_HasEveryMetricAndReadsByDay(t *testing.T) {
 	require.NoError(t, rows.Close()) // SQLite's one writer is needed below.
 	require.Equal(t, append([]string{"day", "account_id", "level", "object_id", "media", "currency", "day_zone"}, metric.Names()...), columns)
 
-	if s.Data.Dialect() != store.SQLiteDialect {
+	if s.Data.Dialect() != sqldb.SQLiteDialect {
 		return
 	}
 	var plan []struct{ Detail string }

@@ -6,13 +6,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/rawtable"
 	"adsync/base/store"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
+	"adsync/base/store/summaries"
 )
 
 var (
-	rawAds       = store.RawTable{Name: "test_ad", Shape: store.Objects, Columns: []store.RawColumn{{Name: "campaign_id", Kind: store.Text}}}
-	rawCreatives = store.RawTable{Name: "test_creative", Shape: store.Objects, Columns: []store.RawColumn{{Name: "ad_id", Kind: store.Text}}}
-	wideTables   = []store.ObjectTable{
+	rawAds       = rawtable.Table{Name: "test_ad", Shape: rawtable.Objects, Columns: []rawtable.Column{{Name: "campaign_id", Kind: rawtable.Text}}}
+	rawCreatives = rawtable.Table{Name: "test_creative", Shape: rawtable.Objects, Columns: []rawtable.Column{{Name: "ad_id", Kind: rawtable.Text}}}
+	wideTables   = []summaries.ObjectTable{
 		{Level: "campaign", Table: "test_campaign"}, {Level: "adgroup", Table: "test_ad", Parent: "campaign_id"}, {Level: "creative", Table: "test_creative", Parent: "ad_id", IDTellsParent: true},
 	}
 )
@@ -21,7 +25,7 @@ var (
 func wideStore(t *testing.T) *store.Store {
 	t.Helper()
 	s := resultStore(t)
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{rawAds, rawCreatives}))
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{rawAds, rawCreatives}))
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_account (id, media, external_id, name, token_id, tier, timezone, currency) VALUES (7, 'test', '900', 'Seven', 1, 'active', 'Asia/Shanghai', 'CNY')").Error)
 	putObject(t, s, rawAds, "adgroup", "a1", "Ad one", "k1")
 	putObject(t, s, rawCreatives, "creative", "c1", "Creative one", "a1")
@@ -29,19 +33,19 @@ func wideStore(t *testing.T) *store.Store {
 }
 
 // putObject writes an object as a pull of changes sees it.
-func putObject(t *testing.T, s *store.Store, table store.RawTable, level, id, name, parent string) {
+func putObject(t *testing.T, s *store.Store, table rawtable.Table, level, id, name, parent string) {
 	t.Helper()
-	scope := store.Scope{AccountID: 7, Media: "test", Report: table.Name, Level: level, Days: []day.Day{day.Epoch}}
+	scope := results.Scope{AccountID: 7, Media: "test", Report: table.Name, Level: level, Days: []day.Day{day.Epoch}}
 	claim, _, err := s.BeginPull(t.Context(), scope, "p", 1)
 	require.NoError(t, err)
-	_, err = s.WriteObjects(t.Context(), store.ObjectWrite{Claim: claim, Raw: table, Rows: []store.ObjectRow{{Object: id, Name: name, Raw: []any{parent}, JSON: `{"name":"` + name + `"}`}}})
+	_, err = s.WriteObjects(t.Context(), results.ObjectWrite{Claim: claim, Raw: table, Rows: []results.ObjectRow{{Object: id, Name: name, Raw: []any{parent}, JSON: `{"name":"` + name + `"}`}}})
 	require.NoError(t, err)
 }
 
 // putReport writes a level's report of a day.
 func putReport(t *testing.T, s *store.Store, level string, on day.Day, costs map[string]int64) {
 	t.Helper()
-	scope := store.Scope{AccountID: 7, Media: "test", Report: "report_daily", Level: level, Days: []day.Day{on}}
+	scope := results.Scope{AccountID: 7, Media: "test", Report: "report_daily", Level: level, Days: []day.Day{on}}
 	claim, _, err := s.BeginPull(t.Context(), scope, "p", 1)
 	require.NoError(t, err)
 	write := reportOf(claim)
@@ -218,13 +222,13 @@ func TestWide_FollowsTheConfiguration(t *testing.T) {
 	require.Equal(t, 2, rebuild(t, s), "an object that comes to be known, without a name")
 	require.Equal(t, "a1", *wideLines(t, s)[today.String()+" creative c2"].AdgroupID)
 
-	accounts := store.RawTable{Name: "test_account", Shape: store.AccountRows}
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{accounts}))
+	accounts := rawtable.Table{Name: "test_account", Shape: rawtable.AccountRows}
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{accounts}))
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_account SET name = 'Eight' WHERE id = 7").Error)
-	require.NoError(t, s.PutAccountRows(t.Context(), "test", accounts, 1, []store.AccountRow{{AccountID: 7, JSON: `{"name":"Eight"}`}}))
+	require.NoError(t, s.PutAccountRows(t.Context(), "test", accounts, 1, []settings.AccountRow{{AccountID: 7, JSON: `{"name":"Eight"}`}}))
 	require.Equal(t, 4, rebuild(t, s))
 	require.Equal(t, "Eight", *wideLines(t, s)[today.String()+" creative c1"].AccountName)
-	require.NoError(t, s.PutAccountRows(t.Context(), "test", accounts, 2, []store.AccountRow{{AccountID: 7, JSON: `{"name":"Eight"}`}}))
+	require.NoError(t, s.PutAccountRows(t.Context(), "test", accounts, 2, []settings.AccountRow{{AccountID: 7, JSON: `{"name":"Eight"}`}}))
 	require.Zero(t, rebuild(t, s))
 }
 
@@ -237,15 +241,15 @@ func TestWide_FollowsBindings(t *testing.T) {
 	}
 	rebuild(t, s)
 	l := lead(t, s, "a")
-	bind := func(b store.Binding) {
-		require.NoError(t, s.ApplyBindings(t.Context(), l, []store.BindingChange{{AccountID: 7, Bindings: []store.Binding{b}, Touched: []store.Binding{b}}}))
+	bind := func(b summaries.Binding) {
+		require.NoError(t, s.ApplyBindings(t.Context(), l, []summaries.BindingChange{{AccountID: 7, Bindings: []summaries.Binding{b}, Touched: []summaries.Binding{b}}}))
 	}
-	bind(store.Binding{AccountID: 7, From: long, To: long, Game: "chess", OS: "ios"})
+	bind(summaries.Binding{AccountID: 7, From: long, To: long, Game: "chess", OS: "ios"})
 	require.Equal(t, 1, rebuild(t, s), "however long ago the day is")
 	rows := wideLines(t, s)
 	require.Equal(t, "chess", rows[long.String()+" account "].Game)
 	require.Equal(t, "unassigned", rows[today.String()+" account "].Game)
-	bind(store.Binding{AccountID: 7, From: long, To: store.LastDay, Game: "chess", OS: "android"})
+	bind(summaries.Binding{AccountID: 7, From: long, To: summaries.LastDay, Game: "chess", OS: "android"})
 	require.Equal(t, 2, rebuild(t, s))
 	require.Equal(t, "android", wideLines(t, s)[today.String()+" account "].OS)
 }

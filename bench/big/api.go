@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"adsync/base/clock"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/test/big"
 	"adsync/test/rig"
 )
@@ -44,7 +44,7 @@ func (d *deployment) api(ctx context.Context) error {
 		if err := d.store.EnsureLogTable(ctx, l.Day); err != nil {
 			return err
 		}
-		if err := d.build(ctx, store.LogTable(l.RunID(0)), func() error { return d.tables.Log(ctx, l) }); err != nil {
+		if err := d.build(ctx, ledger.LogTable(l.RunID(0)), func() error { return d.tables.Log(ctx, l) }); err != nil {
 			return err
 		}
 	}

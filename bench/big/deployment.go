@@ -21,6 +21,7 @@ import (
 	"adsync/base/redis"
 	"adsync/base/secret"
 	"adsync/base/service"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/telemetry"
 	"adsync/base/timer"
@@ -71,9 +72,9 @@ func (d *deployment) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cfg := store.DefaultConfig()
-	cfg.Config.Driver, cfg.Config.Writer = store.MySQL, secret.NewText(d.mariadb.DSN()+"config")
-	cfg.Data.Driver, cfg.Data.Writer = store.MySQL, secret.NewText(d.mariadb.DSN()+"data")
+	cfg := sqldb.DefaultConfig()
+	cfg.Config.Driver, cfg.Config.Writer = sqldb.MySQL, secret.NewText(d.mariadb.DSN()+"config")
+	cfg.Data.Driver, cfg.Data.Writer = sqldb.MySQL, secret.NewText(d.mariadb.DSN()+"data")
 	if d.store, err = store.Open(ctx, cfg, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}

@@ -9,7 +9,8 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/results"
+	"adsync/base/store/summaries"
 	"adsync/base/task"
 	"adsync/engine"
 	"adsync/media"
@@ -84,21 +85,21 @@ type puller struct {
 }
 
 // pull writes a pull of so many rows, and returns how long that took, its claim included.
-func (p *puller) pull(ctx context.Context, account int64, n int) (took time.Duration, result store.ReportResult, err error) {
-	rows := make([]store.ReportRow, n)
+func (p *puller) pull(ctx context.Context, account int64, n int) (took time.Duration, result results.ReportResult, err error) {
+	rows := make([]results.ReportRow, n)
 	for i := range rows {
-		rows[i] = store.ReportRow{Day: today, Object: fmt.Sprintf("%012d", i), Raw: make([]any, len(p.report.Table.Columns)), JSON: fmt.Sprintf(`{"cost":%d}`, i)}
+		rows[i] = results.ReportRow{Day: today, Object: fmt.Sprintf("%012d", i), Raw: make([]any, len(p.report.Table.Columns)), JSON: fmt.Sprintf(`{"cost":%d}`, i)}
 		if p.report.Hourly {
 			rows[i].Object, rows[i].Hour = fmt.Sprintf("%012d", i/24), i%24
 		}
 	}
 	began := clock.Mark()
-	scope := store.Scope{AccountID: account, Media: p.media, Report: p.report.Name, Level: store.ObjectLevels[0], Days: []day.Day{today}}
+	scope := results.Scope{AccountID: account, Media: p.media, Report: p.report.Name, Level: summaries.ObjectLevels[0], Days: []day.Day{today}}
 	claim, _, err := p.d.store.BeginPull(ctx, scope, fmt.Sprint("big-", account, "-", n), task.FirstRunIDAt(today.Add(1).Start(time.UTC)))
 	if err != nil {
 		return 0, result, err
 	}
-	result, err = p.d.store.WriteReport(ctx, store.ReportWrite{
+	result, err = p.d.store.WriteReport(ctx, results.ReportWrite{
 		Claim: claim, Raw: p.report.Table, Hourly: p.report.Hourly, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true,
 	})
 	return clock.Since(began), result, err

@@ -14,6 +14,8 @@ import (
 	"adsync/base/day"
 	"adsync/base/schedule"
 	"adsync/base/store"
+	storesettings "adsync/base/store/settings"
+	"adsync/base/store/summaries"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -47,7 +49,7 @@ two minutes.
 			if err := f.check(); err != nil {
 				return err
 			}
-			return withAccount(a, cmd, args[0], func(ctx context.Context, s *store.Store, account store.Account) error {
+			return withAccount(a, cmd, args[0], func(ctx context.Context, s *store.Store, account storesettings.Account) error {
 				return bindAccount(ctx, cmd.OutOrStdout(), s, account, f)
 			})
 		},
@@ -70,7 +72,7 @@ func (f *accountBindFlags) check() error {
 	case f.to != "" && f.to < f.from:
 		return usage.Errorf("--to is %s: want %s or later", f.to, f.from)
 	}
-	if f.to != store.LastDay.String() { // No end, as the table has it.
+	if f.to != summaries.LastDay.String() { // No end, as the table has it.
 		if err := checkDay("to", f.to); err != nil {
 			return err
 		}
@@ -79,7 +81,7 @@ func (f *accountBindFlags) check() error {
 }
 
 // withAccount opens the databases for work on one account.
-func withAccount(a *settings.Source, cmd *cobra.Command, name string, work func(context.Context, *store.Store, store.Account) error) error {
+func withAccount(a *settings.Source, cmd *cobra.Command, name string, work func(context.Context, *store.Store, storesettings.Account) error) error {
 	return a.WithStore(cmd, "unbind", func(ctx context.Context, s *store.Store, _ settings.Config, _ *slog.Logger) error {
 		if err := s.CheckSchema(ctx); err != nil {
 			return err
@@ -89,7 +91,7 @@ func withAccount(a *settings.Source, cmd *cobra.Command, name string, work func(
 			return err
 		}
 		account, ok := found[name]
-		media, externalID := store.SplitName(name)
+		media, externalID := storesettings.SplitName(name)
 		if !ok && media == "" {
 			return fmt.Errorf("%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as %s/20000001", name, usage.SomePlatform())
 		}
@@ -101,7 +103,7 @@ func withAccount(a *settings.Source, cmd *cobra.Command, name string, work func(
 }
 
 // todayOf is the account's present day, by the database's time.
-func todayOf(ctx context.Context, s *store.Store, account store.Account) (day.Day, error) {
+func todayOf(ctx context.Context, s *store.Store, account storesettings.Account) (day.Day, error) {
 	now, err := s.Config.Now(ctx)
 	if err != nil {
 		return "", fmt.Errorf("read the database's time: %w", err)
@@ -113,7 +115,7 @@ func todayOf(ctx context.Context, s *store.Store, account store.Account) (day.Da
 	return day.Of(now, zone), nil
 }
 
-func bindAccount(ctx context.Context, out io.Writer, s *store.Store, account store.Account, f *accountBindFlags) error {
+func bindAccount(ctx context.Context, out io.Writer, s *store.Store, account storesettings.Account, f *accountBindFlags) error {
 	if err := f.known(ctx, s); err != nil {
 		return err
 	}
@@ -128,7 +130,7 @@ func bindAccount(ctx context.Context, out io.Writer, s *store.Store, account sto
 		fmt.Fprintf(out, "It is pulled with the login %s while that can be used.\n", table.Plain(f.login))
 	}
 	if f.game != "" {
-		before, after, err := s.Rebind(ctx, operator(), account.ID, func(have []store.Binding) (store.Binding, error) { return f.binding(have, today), nil })
+		before, after, err := s.Rebind(ctx, operator(), account.ID, func(have []summaries.Binding) (summaries.Binding, error) { return f.binding(have, today), nil })
 		if err != nil {
 			return err
 		}
@@ -146,13 +148,13 @@ func bindAccount(ctx context.Context, out io.Writer, s *store.Store, account sto
 }
 
 // binding is what is to hold, on which days.
-func (f *accountBindFlags) binding(have []store.Binding, today day.Day) store.Binding {
-	b := store.Binding{From: cmp.Or(day.Day(f.from), today), To: cmp.Or(day.Day(f.to), store.LastDay), Game: f.game, OS: f.os}
+func (f *accountBindFlags) binding(have []summaries.Binding, today day.Day) summaries.Binding {
+	b := summaries.Binding{From: cmp.Or(day.Day(f.from), today), To: cmp.Or(day.Day(f.to), summaries.LastDay), Game: f.game, OS: f.os}
 	switch {
 	case len(have) == 0 && f.from == "":
-		b.From = store.FirstBoundDay
+		b.From = summaries.FirstBoundDay
 	case f.correct:
-		wrong, ok := store.BindingOn(have, today)
+		wrong, ok := summaries.BindingOn(have, today)
 		if !ok {
 			wrong = have[len(have)-1]
 		}
@@ -162,7 +164,7 @@ func (f *accountBindFlags) binding(have []store.Binding, today day.Day) store.Bi
 }
 
 // chooseLogin has the account pulled with a login while that can be used. Who chooses it again changes nothing, and leaves no entry.
-func chooseLogin(ctx context.Context, s *store.Store, account store.Account, login string) error {
+func chooseLogin(ctx context.Context, s *store.Store, account storesettings.Account, login string) error {
 	logins, err := s.AccountLogins(ctx, account.ID)
 	if err != nil {
 		return err
@@ -174,7 +176,7 @@ func chooseLogin(ctx context.Context, s *store.Store, account store.Account, log
 		if l.Login.Login != login || l.Chosen {
 			continue
 		}
-		chosen := store.Audit{
+		chosen := storesettings.Audit{
 			Actor: operator(), Action: "account.choose_login", Object: "media_account/" + account.Media + "/" + account.ExternalID,
 			After: fmt.Sprintf(`{"login": %q}`, login),
 		}
@@ -189,11 +191,11 @@ func chooseLogin(ctx context.Context, s *store.Store, account store.Account, log
 	return usage.Errorf("--login is %q: the account is in the reach of %s", login, strings.Join(names, ", "))
 }
 
-func printRebound(out io.Writer, before, after []store.Binding) {
+func printRebound(out io.Writer, before, after []summaries.Binding) {
 	t := table.New(out)
 	for _, part := range []struct {
 		name     string
-		bindings []store.Binding
+		bindings []summaries.Binding
 	}{{"BEFORE", before}, {"NOW", after}} {
 		fmt.Fprintf(t, "%s\tFROM\tTO\tGAME\tOS\n", part.name)
 		if len(part.bindings) == 0 {
@@ -201,17 +203,17 @@ func printRebound(out io.Writer, before, after []store.Binding) {
 		}
 		for _, b := range part.bindings {
 			from, to := b.From.String(), b.To.String()
-			if b.From == store.FirstBoundDay {
+			if b.From == summaries.FirstBoundDay {
 				from = "-"
 			}
-			if b.To == store.LastDay {
+			if b.To == summaries.LastDay {
 				to = "-"
 			}
 			fmt.Fprintf(t, "\t%s\t%s\t%s\t%s\n", from, to, table.Plain(b.Game), table.Plain(b.OS))
 		}
 	}
 	_ = t.Flush()
-	touched := store.BindingDifferences(before, after)
+	touched := summaries.BindingDifferences(before, after)
 	if len(touched) == 0 {
 		fmt.Fprintln(out, "Nothing has changed.")
 		return

@@ -21,6 +21,8 @@ import (
 	"adsync/base/redis"
 	"adsync/base/secret"
 	"adsync/base/store"
+	storesettings "adsync/base/store/settings"
+	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
 	"adsync/cmd/adsync/internal/prompt"
 	"adsync/cmd/adsync/internal/settings"
@@ -161,7 +163,7 @@ func authorise(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *s
 		return 0, err
 	}
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "Have the person who holds the accounts open this address within %d minutes:\n\n%s\n\n", int(store.OAuthStateLasts.Minutes()), request.URL)
+	fmt.Fprintf(out, "Have the person who holds the accounts open this address within %d minutes:\n\n%s\n\n", int(storesettings.OAuthStateLasts.Minutes()), request.URL)
 	switch {
 	case f.code:
 		fmt.Fprintf(out, "The browser ends at an address with %s=…\n", flow.CodeParameter())
@@ -207,7 +209,7 @@ func putApp(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *stor
 	if known, err := token.OpenApp(ctx, s, box, media, appID); err == nil && known.Secret.Reveal() == given.Reveal() {
 		return nil // It is enabled, and its secret is this one.
 	}
-	if _, err := s.AddAudit(ctx, store.Audit{Actor: operator(), Action: "app.put", Object: "app/" + media + "/" + appID}); err != nil {
+	if _, err := s.AddAudit(ctx, storesettings.Audit{Actor: operator(), Action: "app.put", Object: "app/" + media + "/" + appID}); err != nil {
 		return err
 	}
 	return token.PutApp(ctx, s, box, media, appID, given)
@@ -223,9 +225,9 @@ func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media str
 		switch {
 		case err != nil:
 			return 0, err
-		case row.Step == store.OAuthFailed:
+		case row.Step == storesettings.OAuthFailed:
 			return 0, fmt.Errorf("the authorisation failed: %s", row.Note)
-		case row.Step == store.OAuthDone || row.Step == store.OAuthStored && row.UsedFor > storedGrace:
+		case row.Step == storesettings.OAuthDone || row.Step == storesettings.OAuthStored && row.UsedFor > storedGrace:
 			logins, err := s.Logins(ctx, media, row.AppID)
 			if err != nil {
 				return 0, err
@@ -241,13 +243,13 @@ func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media str
 				return 0, err
 			}
 			printFound(out, name, accounts)
-			if row.Step == store.OAuthStored {
+			if row.Step == storesettings.OAuthStored {
 				row.Note = cmp.Or(row.Note, fmt.Sprintf("Its accounts were not all listed within %s; the task %s.account_list lists them.", storedGrace, media))
 			}
 			return row.TokenID, allListed(row.Note)
-		case row.Step == store.OAuthWaiting && row.Left <= 0:
+		case row.Step == storesettings.OAuthWaiting && row.Left <= 0:
 			return 0, errors.New("nobody has authorised it in time: ask again")
-		case row.Step == store.OAuthExchanging && row.UsedFor > exchangeGrace:
+		case row.Step == storesettings.OAuthExchanging && row.UsedFor > exchangeGrace:
 			return 0, errors.New("the callback came, and its code was never exchanged: the process died, and the code is spent. Ask again")
 		}
 		select {
@@ -276,7 +278,7 @@ func allListed(note string) error {
 	return fmt.Errorf("the login is authorised and stored, but: %s", note)
 }
 
-func printFound(out io.Writer, name string, accounts []store.LoginAccount) {
+func printFound(out io.Writer, name string, accounts []storesettings.LoginAccount) {
 	fmt.Fprintf(out, "Authorised: %s, with %s.\n", table.Plain(name), plural.Count(len(accounts), "account", "accounts"))
 	t := table.New(out)
 	for i, a := range accounts {
@@ -294,10 +296,10 @@ func printFound(out io.Writer, name string, accounts []store.LoginAccount) {
 }
 
 // pickLogin finds the login whose accounts are meant.
-func pickLogin(ctx context.Context, s *store.Store, media string, f *bindFlags, id int64) (store.Login, error) {
+func pickLogin(ctx context.Context, s *store.Store, media string, f *bindFlags, id int64) (storesettings.Login, error) {
 	logins, err := s.Logins(ctx, media, f.appID)
 	if err != nil {
-		return store.Login{}, err
+		return storesettings.Login{}, err
 	}
 	var names []string
 	for _, l := range logins {
@@ -307,13 +309,13 @@ func pickLogin(ctx context.Context, s *store.Store, media string, f *bindFlags, 
 		names = append(names, l.Login)
 	}
 	if len(names) == 0 {
-		return store.Login{}, usage.Errorf("app %s of %s has no login yet: authorise one with --redirect-uri", f.appID, media)
+		return storesettings.Login{}, usage.Errorf("app %s of %s has no login yet: authorise one with --redirect-uri", f.appID, media)
 	}
-	return store.Login{}, usage.Errorf("--login is %q: want one of %s", f.login, strings.Join(names, ", "))
+	return storesettings.Login{}, usage.Errorf("--login is %q: want one of %s", f.login, strings.Join(names, ", "))
 }
 
 // bindLoginAccounts binds the accounts that were asked for.
-func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login store.Login, f *bindFlags) error {
+func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login storesettings.Login, f *bindFlags) error {
 	all := slices.Equal(f.accounts, []string{"all"})
 	if all {
 		// First: an account that comes in meanwhile is bound by this, or is in the list below.
@@ -333,7 +335,7 @@ func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login
 		changes = changes || !account.Bound || f.game != "" && !account.Games
 	}
 	// Of each account that changes there is an entry too; this one has what was asked for.
-	audit := store.Audit{
+	audit := storesettings.Audit{
 		Actor: operator(), Action: "login.bind", Object: fmt.Sprintf("login/%d", login.ID),
 		After: fmt.Sprintf(`{"accounts": %d, "all": %t, "game": %q, "os": %q}`, len(accounts), all, f.game, f.os),
 	}
@@ -343,12 +345,12 @@ func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login
 		}
 	}
 	ids := make([]int64, len(accounts))
-	var bindings []store.Binding
+	var bindings []summaries.Binding
 	for i, account := range accounts {
 		ids[i] = account.ID
 		if f.game != "" && !account.Games {
-			bindings = append(bindings, store.Binding{
-				AccountID: account.ID, From: cmp.Or(day.Day(f.from), store.FirstBoundDay), To: store.LastDay, Game: f.game, OS: f.os,
+			bindings = append(bindings, summaries.Binding{
+				AccountID: account.ID, From: cmp.Or(day.Day(f.from), summaries.FirstBoundDay), To: summaries.LastDay, Game: f.game, OS: f.os,
 			})
 		}
 	}
@@ -375,24 +377,24 @@ func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login
 }
 
 // wanted picks the accounts that were asked for; of all, those that never had a game: one that was unbound stays so.
-func wanted(media string, accounts []store.LoginAccount, f *bindFlags, all bool) ([]store.LoginAccount, error) {
+func wanted(media string, accounts []storesettings.LoginAccount, f *bindFlags, all bool) ([]storesettings.LoginAccount, error) {
 	if all {
-		return slices.DeleteFunc(accounts, func(a store.LoginAccount) bool { return a.Games }), nil
+		return slices.DeleteFunc(accounts, func(a storesettings.LoginAccount) bool { return a.Games }), nil
 	}
-	var some []store.LoginAccount
+	var some []storesettings.LoginAccount
 	for _, name := range f.accounts {
-		of, id := store.SplitName(name)
+		of, id := storesettings.SplitName(name)
 		if of != "" && of != media {
 			return nil, usage.Errorf("--accounts: %q is no account of %s: want the platform's id, or %s/ID", name, media, media)
 		}
-		i := slices.IndexFunc(accounts, func(a store.LoginAccount) bool { return a.ExternalID == id })
+		i := slices.IndexFunc(accounts, func(a storesettings.LoginAccount) bool { return a.ExternalID == id })
 		switch {
 		case i < 0:
 			return nil, usage.Errorf("--accounts: the login does not reach %q", name)
 		case accounts[i].Games && f.game != "":
 			return nil, usage.Errorf("--accounts: %s has a game: adsync bind account %s/%s --game %s --os %s moves it", id, accounts[i].Media, id, f.game, f.os)
 		}
-		if !slices.ContainsFunc(some, func(a store.LoginAccount) bool { return a.ID == accounts[i].ID }) {
+		if !slices.ContainsFunc(some, func(a storesettings.LoginAccount) bool { return a.ID == accounts[i].ID }) {
 			some = append(some, accounts[i])
 		}
 	}

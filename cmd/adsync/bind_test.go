@@ -14,6 +14,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/store"
+	"adsync/base/store/summaries"
 	"adsync/engine"
 	"adsync/simulator"
 	"adsync/simulator/control"
@@ -69,18 +70,18 @@ func TestBindAccount_NeedsNoKeys(t *testing.T) {
 func TestBindAccount_ChoosesTheDays(t *testing.T) {
 	t.Parallel()
 	const today = day.Day("2026-11-21")
-	past := store.Binding{From: "2026-10-01", To: "2026-10-31", Game: "a", OS: "ios"}
-	present := store.Binding{From: "2026-11-01", To: store.LastDay, Game: "b", OS: "ios"}
+	past := summaries.Binding{From: "2026-10-01", To: "2026-10-31", Game: "a", OS: "ios"}
+	present := summaries.Binding{From: "2026-11-01", To: summaries.LastDay, Game: "b", OS: "ios"}
 	for name, c := range map[string]struct {
 		flags    accountBindFlags
-		have     []store.Binding
+		have     []summaries.Binding
 		from, to day.Day
 	}{
-		"the first game holds for all figures":      {accountBindFlags{}, nil, store.FirstBoundDay, store.LastDay},
-		"unless it says from when":                  {accountBindFlags{gameFlags: gameFlags{from: "2026-11-03"}}, nil, "2026-11-03", store.LastDay},
-		"another one is a move from today on":       {accountBindFlags{}, []store.Binding{past}, today, store.LastDay},
-		"a correction is of what holds today":       {accountBindFlags{correct: true}, []store.Binding{past, present}, present.From, present.To},
-		"or of what held last, if nothing does now": {accountBindFlags{correct: true}, []store.Binding{{From: "2026-09-01", To: "2026-09-30"}, past}, past.From, past.To},
+		"the first game holds for all figures":      {accountBindFlags{}, nil, summaries.FirstBoundDay, summaries.LastDay},
+		"unless it says from when":                  {accountBindFlags{gameFlags: gameFlags{from: "2026-11-03"}}, nil, "2026-11-03", summaries.LastDay},
+		"another one is a move from today on":       {accountBindFlags{}, []summaries.Binding{past}, today, summaries.LastDay},
+		"a correction is of what holds today":       {accountBindFlags{correct: true}, []summaries.Binding{past, present}, present.From, present.To},
+		"or of what held last, if nothing does now": {accountBindFlags{correct: true}, []summaries.Binding{{From: "2026-09-01", To: "2026-09-30"}, past}, past.From, past.To},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +116,7 @@ func TestUnbind_LeavesTodayToItsGame(t *testing.T) {
 	have, err := s.AccountBindings(t.Context(), 1)
 	require.NoError(t, err)
 	require.Len(t, have, 1)
-	require.Equal(t, []day.Day{store.FirstBoundDay, today}, []day.Day{have[0].From, have[0].To})
+	require.Equal(t, []day.Day{summaries.FirstBoundDay, today}, []day.Day{have[0].From, have[0].To})
 }
 
 func TestBindAccount_ToAPastDayHasNothingPulled(t *testing.T) {

@@ -24,7 +24,8 @@ import (
 
 	"adsync/base/plural"
 	"adsync/base/secret"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/settings"
 	"adsync/engine"
 	"adsync/media"
 )
@@ -372,31 +373,31 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
 	s := openStore(t, environ)
 	for name, c := range map[string]struct {
-		step  store.OAuthStep
+		step  settings.OAuthStep
 		note  string
 		used  time.Duration // ago
 		left  time.Duration
 		waits bool
 		want  string // the error; empty = none
 	}{
-		"done":                           {step: store.OAuthDone},
-		"done, and something is to do":   {step: store.OAuthDone, note: "2 accounts cannot be pulled", want: "stored, but: 2 accounts cannot be pulled"},
-		"failed":                         {step: store.OAuthFailed, note: "code 11012", want: "the authorisation failed: code 11012"},
-		"nobody came":                    {step: store.OAuthWaiting, left: -time.Second, want: "nobody has authorised it in time"},
-		"the code was never exchanged":   {step: store.OAuthExchanging, used: 3 * time.Minute, want: "its code was never exchanged"},
-		"the accounts were never listed": {step: store.OAuthStored, used: 4 * time.Minute, want: "not all listed within 3m0s; the task " + onePlatform + ".account_list lists them"},
-		"nor were they, and it says why": {step: store.OAuthStored, used: 4 * time.Minute, note: "page 3 failed", want: "stored, but: page 3 failed"},
-		"the person has yet to come":     {step: store.OAuthWaiting, left: time.Minute, waits: true},
-		"the code is being exchanged":    {step: store.OAuthExchanging, left: -time.Minute, used: time.Minute, waits: true},
-		"the accounts are being listed":  {step: store.OAuthStored, left: -time.Minute, used: 2 * time.Minute, waits: true},
+		"done":                           {step: settings.OAuthDone},
+		"done, and something is to do":   {step: settings.OAuthDone, note: "2 accounts cannot be pulled", want: "stored, but: 2 accounts cannot be pulled"},
+		"failed":                         {step: settings.OAuthFailed, note: "code 11012", want: "the authorisation failed: code 11012"},
+		"nobody came":                    {step: settings.OAuthWaiting, left: -time.Second, want: "nobody has authorised it in time"},
+		"the code was never exchanged":   {step: settings.OAuthExchanging, used: 3 * time.Minute, want: "its code was never exchanged"},
+		"the accounts were never listed": {step: settings.OAuthStored, used: 4 * time.Minute, want: "not all listed within 3m0s; the task " + onePlatform + ".account_list lists them"},
+		"nor were they, and it says why": {step: settings.OAuthStored, used: 4 * time.Minute, note: "page 3 failed", want: "stored, but: page 3 failed"},
+		"the person has yet to come":     {step: settings.OAuthWaiting, left: time.Minute, waits: true},
+		"the code is being exchanged":    {step: settings.OAuthExchanging, left: -time.Minute, used: time.Minute, waits: true},
+		"the accounts are being listed":  {step: settings.OAuthStored, left: -time.Minute, used: 2 * time.Minute, waits: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			state := secret.NewText(name)
-			require.NoError(t, s.PutOAuthState(t.Context(), state, store.OAuthState{Media: onePlatform, AppID: name, RedirectURI: "https://adsync.example.com", AskedBy: "otto"}))
-			require.NoError(t, s.NoteOAuthState(t.Context(), state, store.OAuthState{Media: onePlatform, Step: c.step, TokenID: 7, Note: c.note}))
+			require.NoError(t, s.PutOAuthState(t.Context(), state, settings.OAuthState{Media: onePlatform, AppID: name, RedirectURI: "https://adsync.example.com", AskedBy: "otto"}))
+			require.NoError(t, s.NoteOAuthState(t.Context(), state, settings.OAuthState{Media: onePlatform, Step: c.step, TokenID: 7, Note: c.note}))
 			now := time.Now()
-			err := s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?, used_at = ? WHERE app_id = ?", store.At(now.Add(c.left)), store.At(now.Add(-c.used)), name).Error
+			err := s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?, used_at = ? WHERE app_id = ?", sqldb.At(now.Add(c.left)), sqldb.At(now.Add(-c.used)), name).Error
 			require.NoError(t, err)
 			patience := 30 * time.Second
 			if c.waits {

@@ -14,6 +14,7 @@ import (
 	"adsync/base/checkup"
 	"adsync/base/redis"
 	"adsync/base/store"
+	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
@@ -81,7 +82,7 @@ func openServers(cmd *cobra.Command, cfg settings.Config, sections []string) (se
 				closers = append(closers, servers.Redis.Close)
 			}
 		case "partner":
-			servers.Partner, err = store.OpenPartner(cfg.Partner)
+			servers.Partner, err = summaries.OpenPartner(cfg.Partner)
 			closers = append(closers, servers.Partner.Close)
 		}
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/cmd/adsync/internal/settings"
@@ -21,10 +22,10 @@ import (
 // openStore opens the databases of an environment.
 func openStore(t *testing.T, environ []string) *store.Store {
 	t.Helper()
-	database := func(name string) store.Database {
-		return store.Database{Driver: store.SQLite, Writer: secret.NewText(settings.Variable(environ, "ADSYNC_STORE_"+name+"_WRITER")), MaxOpenConns: 4}
+	database := func(name string) sqldb.Database {
+		return sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(settings.Variable(environ, "ADSYNC_STORE_"+name+"_WRITER")), MaxOpenConns: 4}
 	}
-	s, err := store.Open(t.Context(), store.Config{Config: database("CONFIG"), Data: database("DATA")}, slog.New(slog.DiscardHandler))
+	s, err := store.Open(t.Context(), sqldb.Config{Config: database("CONFIG"), Data: database("DATA")}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -46,13 +47,13 @@ func TestDead_AgainstAProducer(t *testing.T) {
 		require.NoError(t, s.Config.Writer(ctx).Exec("INSERT INTO media_account (id, media, external_id, token_id) VALUES (?, '"+platform+"', ?, 1)", account, fmt.Sprint("900", account)).Error)
 		runID = task.NewRunID(died)
 		require.NoError(t, s.Data.Writer(ctx).Exec(`INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)
-VALUES (?, ?, '2024-05-05', ?, '`+platform+`', 5, 'invalid', 'account ? is ?', ?, ?)`, runID, account, taskID, fmt.Sprintf("account 900%d is\x1b[2J 'closed'", account), store.At(died.Add(time.Duration(account)*time.Second))).Error)
+VALUES (?, ?, '2024-05-05', ?, '`+platform+`', 5, 'invalid', 'account ? is ?', ?, ?)`, runID, account, taskID, fmt.Sprintf("account 900%d is\x1b[2J 'closed'", account), sqldb.At(died.Add(time.Duration(account)*time.Second))).Error)
 	}
 	// The third has been pulled whole since it died; the first spent 12.50 yesterday.
 	require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (3, 'report_daily', 'account', '2024-05-05', '"+platform+"', ?, ?, 'complete')",
-		store.At(died.Add(time.Hour)), died.Add(time.Hour).UnixMicro()).Error)
+		sqldb.At(died.Add(time.Hour)), died.Add(time.Hour).UnixMicro()).Error)
 	require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, 1, 'account', '', '"+platform+"', 'CNY', 'UTC', 12500000, 1, ?)",
-		time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly), store.At(died)).Error)
+		time.Now().UTC().AddDate(0, 0, -1).Format(time.DateOnly), sqldb.At(died)).Error)
 	p := start(t, environ, "serve", "--role=producer")
 	server := "http://" + p.await(t, "msg", "listening")["addr"].(string)
 	p.await(t, "part", "api")

@@ -15,6 +15,7 @@ import (
 	"adsync/base/plural"
 	"adsync/base/secret"
 	"adsync/base/store"
+	storesettings "adsync/base/store/settings"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -49,7 +50,7 @@ Texts that do not open stay as they are: they are named, and it exits with 1.`,
 				n, err := token.Reseal(ctx, s, box)
 				if n > 0 {
 					after, _ := json.Marshal(map[string]any{"key": box.IDs()[0], "texts": n}) // It cannot fail.
-					_, noteErr := s.AddAudit(ctx, store.Audit{Actor: operator(), Action: "keys.reseal", Object: "secret.keys", After: string(after)})
+					_, noteErr := s.AddAudit(ctx, storesettings.Audit{Actor: operator(), Action: "keys.reseal", Object: "secret.keys", After: string(after)})
 					err = errors.Join(err, noteErr)
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s sealed anew.\n\n", plural.Count(n, "text was", "texts were"))

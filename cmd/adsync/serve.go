@@ -16,6 +16,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/service"
 	"adsync/base/store"
+	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
 	"adsync/base/trace"
 	"adsync/cmd/adsync/internal/settings"
@@ -131,7 +132,7 @@ func newInstance(ctx context.Context, cfg settings.Config, chosen role, logger *
 	if p.Redis, err = redis.Open(cfg.Redis); err != nil {
 		return nil, fmt.Errorf("set up Redis: %w", err)
 	}
-	if p.Partner, err = store.OpenPartner(cfg.Partner); err != nil {
+	if p.Partner, err = summaries.OpenPartner(cfg.Partner); err != nil {
 		return nil, err
 	}
 	if p.tracer, err = trace.New(ctx, cfg.Trace, string(chosen), node(), logger); err != nil {

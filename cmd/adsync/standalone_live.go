@@ -13,7 +13,7 @@ import (
 
 	"adsync/base/config"
 	"adsync/base/secret"
-	"adsync/base/store"
+	storesettings "adsync/base/store/settings"
 	"adsync/cmd/adsync/internal/prompt"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
@@ -47,7 +47,7 @@ func checkLive(flags *pflag.FlagSet, live *standalone.Live) error {
 	if err := usage.OneOf("live", live.Media, engine.PlatformNames()...); err != nil {
 		return err
 	}
-	of, id := store.SplitName(live.Account)
+	of, id := storesettings.SplitName(live.Account)
 	if of != "" && of != live.Media {
 		return usage.Errorf("--account is %q: want an account of %s, as --live says", live.Account, live.Media)
 	}

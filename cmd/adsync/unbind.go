@@ -9,6 +9,8 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/store"
+	storesettings "adsync/base/store/settings"
+	"adsync/base/store/summaries"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -28,7 +30,7 @@ it again; the task system.fill then orders the days between.`,
 			if err := checkDay("from", from); err != nil {
 				return err
 			}
-			return withAccount(a, cmd, args[0], func(ctx context.Context, s *store.Store, account store.Account) error {
+			return withAccount(a, cmd, args[0], func(ctx context.Context, s *store.Store, account storesettings.Account) error {
 				return unbind(ctx, cmd.OutOrStdout(), s, account, day.Day(from))
 			})
 		},
@@ -37,7 +39,7 @@ it again; the task system.fill then orders the days between.`,
 	return cmd
 }
 
-func unbind(ctx context.Context, out io.Writer, s *store.Store, account store.Account, from day.Day) error {
+func unbind(ctx context.Context, out io.Writer, s *store.Store, account storesettings.Account, from day.Day) error {
 	if from == "" {
 		today, err := todayOf(ctx, s, account)
 		if err != nil {
@@ -50,8 +52,8 @@ func unbind(ctx context.Context, out io.Writer, s *store.Store, account store.Ac
 	if err := s.BindAccounts(ctx, operator(), []int64{account.ID}, false); err != nil {
 		return err
 	}
-	before, after, err := s.Rebind(ctx, operator(), account.ID, func([]store.Binding) (store.Binding, error) {
-		return store.Binding{From: from, To: store.LastDay}, nil
+	before, after, err := s.Rebind(ctx, operator(), account.ID, func([]summaries.Binding) (summaries.Binding, error) {
+		return summaries.Binding{From: from, To: summaries.LastDay}, nil
 	})
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"adsync/base/plural"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/media"
 	"adsync/media/token"
 	"adsync/media/wire"
@@ -157,17 +158,17 @@ func (o Options) count(a *media.FoundAccount) (lost error) {
 }
 
 func (o Options) write(ctx context.Context, tokenID, version int64, found []media.FoundAccount) error {
-	accounts := make([]store.Account, len(found))
+	accounts := make([]settings.Account, len(found))
 	for i, f := range found {
-		accounts[i] = store.Account{ExternalID: f.ExternalID, Name: f.Name, Timezone: f.Timezone, Currency: f.Currency}
+		accounts[i] = settings.Account{ExternalID: f.ExternalID, Name: f.Name, Timezone: f.Timezone, Currency: f.Currency}
 	}
 	ids, err := o.Store.PutAccounts(ctx, o.Platform.Name(), tokenID, accounts)
 	if err != nil {
 		return err
 	}
-	rows := make([]store.AccountRow, len(found))
+	rows := make([]settings.AccountRow, len(found))
 	for i, f := range found {
-		rows[i] = store.AccountRow{AccountID: ids[f.ExternalID], Raw: f.Raw, JSON: string(f.JSON)}
+		rows[i] = settings.AccountRow{AccountID: ids[f.ExternalID], Raw: f.Raw, JSON: string(f.JSON)}
 	}
 	return o.Store.PutAccountRows(ctx, o.Platform.Name(), o.Platform.AccountTable(), version, rows)
 }

@@ -12,6 +12,8 @@ import (
 	"adsync/base/day"
 	"adsync/base/schedule"
 	"adsync/base/store"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/media"
 )
 
@@ -133,7 +135,7 @@ func (o ActivityOptions) check(ctx context.Context, params activityParams) (chan
 	}
 }
 
-func (o ActivityOptions) checkBatch(ctx context.Context, accounts []store.TierAccount, now time.Time, params activityParams, lists []string) (int, error) {
+func (o ActivityOptions) checkBatch(ctx context.Context, accounts []settings.TierAccount, now time.Time, params activityParams, lists []string) (int, error) {
 	windows := map[int64]window{}
 	var ids []int64
 	var days []day.Day
@@ -161,14 +163,14 @@ func (o ActivityOptions) checkBatch(ctx context.Context, accounts []store.TierAc
 	if err != nil {
 		return 0, err
 	}
-	var changes []store.TierChange
+	var changes []settings.TierChange
 	for _, a := range accounts {
 		w, usable := windows[a.ID]
-		if !usable || a.By != store.TierAuto {
+		if !usable || a.By != settings.TierAuto {
 			continue
 		}
 		if tier, reason := judge(a, *facts[a.ID], w, now, params); tier != a.Tier {
-			changes = append(changes, store.TierChange{ID: a.ID, From: a.Tier, To: tier, Reason: reason})
+			changes = append(changes, settings.TierChange{ID: a.ID, From: a.Tier, To: tier, Reason: reason})
 		}
 	}
 	return o.Store.SetTiers(ctx, changes, now)
@@ -192,24 +194,24 @@ func windowOf(zone string, now time.Time, days int) (window, error) {
 
 // judge returns the tier that an account should have, and why. An account is inactive only if its days are known to have
 // been quiet: after an outage of ours, not knowing must not look like silence.
-func judge(a store.TierAccount, facts store.Activity, w window, now time.Time, params activityParams) (tier, reason string) {
+func judge(a settings.TierAccount, facts results.Activity, w window, now time.Time, params activityParams) (tier, reason string) {
 	invalidAfter := time.Duration(params.InvalidAfterDays) * 24 * time.Hour
 	switch {
-	case a.LoginState != store.TokenOK:
-		return store.TierInvalid, reasonLogin
+	case a.LoginState != settings.TokenOK:
+		return settings.TierInvalid, reasonLogin
 	case a.Parked != "" && !a.ParkedSince.IsZero() && now.Sub(a.ParkedSince) >= invalidAfter:
-		return store.TierInvalid, reasonParked
+		return settings.TierInvalid, reasonParked
 	case a.Parked != "":
 		return a.Tier, "" // The probe looks after it.
 	case facts.Figures != "" && facts.Figures >= w.days[0]:
-		return store.TierActive, reasonFigures
+		return settings.TierActive, reasonFigures
 	case !facts.Changed.IsZero() && !facts.Changed.Before(w.start):
-		return store.TierActive, reasonChanges
+		return settings.TierActive, reasonChanges
 	case !facts.Pulled:
-		return store.TierActive, reasonNew
-	case a.Tier == store.TierInvalid:
-		return store.TierActive, reasonBack
-	case a.Tier == store.TierActive && now.Sub(a.Since) < settleTime:
+		return settings.TierActive, reasonNew
+	case a.Tier == settings.TierInvalid:
+		return settings.TierActive, reasonBack
+	case a.Tier == settings.TierActive && now.Sub(a.Since) < settleTime:
 		return a.Tier, ""
 	}
 	// The present day of an account that is pulled by night only is not known before that.
@@ -218,5 +220,5 @@ func judge(a store.TierAccount, facts store.Activity, w window, now time.Time, p
 			return a.Tier, ""
 		}
 	}
-	return store.TierInactive, reasonQuiet
+	return settings.TierInactive, reasonQuiet
 }

@@ -10,7 +10,9 @@ import (
 	"pgregory.net/rapid"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/media/account"
 	"adsync/media/mediatest/invented"
 )
@@ -19,7 +21,7 @@ func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 	t.Parallel()
 	changed := func(l *life, id int64, at time.Time, field, before string) {
 		l.exec(l.store.Data, "INSERT INTO config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at) VALUES (?, ?, 'adgroup', '1', ?, ?, 'x', ?)",
-			id, at.UnixMicro(), field, before, store.At(at))
+			id, at.UnixMicro(), field, before, sqldb.At(at))
 	}
 	modified := func(l *life, id int64, at time.Time) {
 		l.exec(l.store.Data, "INSERT INTO coverage (account_id, report, level, day, media, high_water, claimed_by, note) VALUES (?, 'adgroup', 'adgroup', ?, 'tulip', ?, '', '')",
@@ -47,7 +49,7 @@ func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 			changed(l, id, weekAgo.Add(-time.Second), "bid", "1")
 			l.whole(id, "report_daily", "account", week()...)
 		}, "inactive", "quiet"},
-		"with a new ad": {"inactive", func(l *life, id int64) { changed(l, id, now, store.FieldCreated, "") }, "active", "changes"},
+		"with a new ad": {"inactive", func(l *life, id int64) { changed(l, id, now, results.FieldCreated, "") }, "active", "changes"},
 		"whose platform has a new field": {"", func(l *life, id int64) {
 			changed(l, id, now, "new_field", "")
 			l.whole(id, "report_daily", "account", week()...)
@@ -75,19 +77,19 @@ func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 		"whose login is there again": {"invalid", func(l *life, id int64) { l.whole(id, "report_daily", "account", week()...) }, "active", "returned"},
 		"parked of late": {"", func(l *life, id int64) {
 			l.whole(id, "report_daily", "account", week()...)
-			l.exec(l.store.Config, "UPDATE media_account SET parked = 'x', parked_since = ?", store.At(now.AddDate(0, 0, -29)))
+			l.exec(l.store.Config, "UPDATE media_account SET parked = 'x', parked_since = ?", sqldb.At(now.AddDate(0, 0, -29)))
 		}, "active", ""},
 		"parked for a month": {"inactive", func(l *life, _ int64) {
-			l.exec(l.store.Config, "UPDATE media_account SET parked = 'x', parked_since = ?", store.At(now.AddDate(0, 0, -30)))
+			l.exec(l.store.Config, "UPDATE media_account SET parked = 'x', parked_since = ?", sqldb.At(now.AddDate(0, 0, -30)))
 		}, "invalid", "parked"},
 		"parked by hand": {"inactive", func(l *life, _ int64) { l.exec(l.store.Config, "UPDATE media_account SET parked = 'x'") }, "inactive", ""},
 		"raised a moment ago": {"", func(l *life, id int64) {
 			l.whole(id, "report_daily", "account", week()...)
-			l.exec(l.store.Config, "UPDATE media_account SET tier_since = ?", store.At(now.Add(-2*time.Hour+time.Second)))
+			l.exec(l.store.Config, "UPDATE media_account SET tier_since = ?", sqldb.At(now.Add(-2*time.Hour+time.Second)))
 		}, "active", ""},
 		"raised some hours ago": {"", func(l *life, id int64) {
 			l.whole(id, "report_daily", "account", week()...)
-			l.exec(l.store.Config, "UPDATE media_account SET tier_since = ?", store.At(now.Add(-2*time.Hour)))
+			l.exec(l.store.Config, "UPDATE media_account SET tier_since = ?", sqldb.At(now.Add(-2*time.Hour)))
 		}, "inactive", "quiet"},
 		"that an operator has set": {"inactive", func(l *life, id int64) {
 			l.figures(id, "2026-11-21", 1, 1)
@@ -128,9 +130,9 @@ func TestActivity_CountsDaysInTheAccountsZone(t *testing.T) {
 	}
 	l.activity(0)
 	tier, _ := l.tier(east)
-	require.Equal(t, store.TierInactive, tier, "the 15th is eight days ago")
+	require.Equal(t, settings.TierInactive, tier, "the 15th is eight days ago")
 	tier, _ = l.tier(west)
-	require.Equal(t, store.TierActive, tier)
+	require.Equal(t, settings.TierActive, tier)
 }
 
 func TestActivity_TheCutOfTheBatchesDoesNotShow(t *testing.T) {
@@ -167,13 +169,13 @@ func TestActivity_TheCutOfTheBatchesDoesNotShow(t *testing.T) {
 			if rapid.IntRange(0, 3).Draw(t, "changed") == 0 {
 				at := now.Add(-time.Duration(rapid.IntRange(0, 10*24).Draw(t, "hours ago")) * time.Hour)
 				l.exec(l.store.Data, "INSERT INTO config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at) VALUES (?, ?, 'adgroup', '1', 'bid', '1', '2', ?)",
-					id, at.UnixMicro(), store.At(at))
+					id, at.UnixMicro(), sqldb.At(at))
 			}
 		}
 		outcome := func(batch int) map[int64]string {
 			for id, r := range before {
 				l.exec(l.store.Config, "UPDATE media_account SET tier = ?, tier_by = ?, tier_since = NULL, tier_reason = '', parked = ?, parked_since = ?, token_id = ? WHERE id = ?",
-					r.tier, r.by, r.parked, store.At(now.AddDate(0, 0, -40)), r.login, id)
+					r.tier, r.by, r.parked, sqldb.At(now.AddDate(0, 0, -40)), r.login, id)
 			}
 			l.activity(batch)
 			after := map[int64]string{}
@@ -206,9 +208,9 @@ func TestSetTiers_RespectsWhatAnOperatorDidMeanwhile(t *testing.T) {
 	taken, moved, kept := l.account("1", china), l.account("2", china), l.account("3", china)
 	l.exec(l.store.Config, "UPDATE media_account SET tier_by = 'manual' WHERE id = ?", taken)
 	l.exec(l.store.Config, "UPDATE media_account SET tier = 'invalid' WHERE id = ?", moved)
-	var changes []store.TierChange
+	var changes []settings.TierChange
 	for _, id := range []int64{taken, moved, kept} {
-		changes = append(changes, store.TierChange{ID: id, From: store.TierActive, To: store.TierInactive, Reason: "quiet"})
+		changes = append(changes, settings.TierChange{ID: id, From: settings.TierActive, To: settings.TierInactive, Reason: "quiet"})
 	}
 	n, err := l.store.SetTiers(t.Context(), changes, now)
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/metric"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/media"
 )
 
@@ -36,10 +36,10 @@ func newAsker(platform media.Platform, calls Calls) (*asker, error) {
 	a := &asker{calls: calls}
 	a.prober, _ = platform.(media.Prober)
 	at := slices.IndexFunc(platform.Reports(), func(r media.Report) bool {
-		return r.Name == store.AccountFigures && r.Level == store.AccountLevel
+		return r.Name == settings.AccountFigures && r.Level == settings.AccountLevel
 	})
 	if at < 0 && a.prober == nil {
-		return nil, &media.Error{Class: media.Bug, Message: fmt.Sprintf("%s has neither a probe nor the report %s at level %s", platform.Name(), store.AccountFigures, store.AccountLevel)}
+		return nil, &media.Error{Class: media.Bug, Message: fmt.Sprintf("%s has neither a probe nor the report %s at level %s", platform.Name(), settings.AccountFigures, settings.AccountLevel)}
 	}
 	if at >= 0 {
 		a.report = platform.Reports()[at]
@@ -136,7 +136,7 @@ func spends(r media.Row) bool {
 }
 
 // asked is an account as the platform's package wants it.
-func asked(a store.Account) (media.Account, error) {
+func asked(a settings.Account) (media.Account, error) {
 	zone, err := schedule.Zone(a.Timezone)
 	if err != nil {
 		return media.Account{}, err

@@ -13,6 +13,9 @@ import (
 	"adsync/base/day"
 	"adsync/base/schedule"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -92,7 +95,7 @@ type initialising struct {
 	now   time.Time
 	tasks []pastTask
 	// present is what an account's present day consists of.
-	present []store.ReportLevel
+	present []results.ReportLevel
 	moved   int // accounts that were begun or ended
 }
 
@@ -129,15 +132,17 @@ func (i *initialising) readTasks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lane := func(row store.TaskRow) int { return slices.Index([]string{"important", "normal", "offline"}, row.Lane) }
-	choose := func(handler string, fits func(params media.PullParams) bool) (best store.TaskRow, found, present bool) {
+	lane := func(row settings.TaskRow) int {
+		return slices.Index([]string{"important", "normal", "offline"}, row.Lane)
+	}
+	choose := func(handler string, fits func(params media.PullParams) bool) (best settings.TaskRow, found, present bool) {
 		for _, row := range rows {
 			params, err := media.ReadPullParams(json.RawMessage(row.Params))
 			if err != nil || row.Enabled != "1" || row.Handler != handler || !fits(params) {
 				continue
 			}
 			tiers := task.Settings{Scope: row.Scope}.Tiers()
-			present = present || (params.Skip == 0 && (tiers == nil || slices.Contains(tiers, store.TierActive)))
+			present = present || (params.Skip == 0 && (tiers == nil || slices.Contains(tiers, settings.TierActive)))
 			if !found || lane(row) > lane(best) {
 				best, found = row, true
 			}
@@ -156,7 +161,7 @@ func (i *initialising) readTasks(ctx context.Context) error {
 			i.tasks = append(i.tasks, pastTask{id: row.ID, name: row.Name, days: min(i.days, r.LookBack)})
 		}
 		if present {
-			i.present = append(i.present, store.ReportLevel{Report: r.Name, Level: r.Level})
+			i.present = append(i.present, results.ReportLevel{Report: r.Name, Level: r.Level})
 		}
 	}
 	return nil
@@ -191,7 +196,7 @@ func (i *initialising) begin(ctx context.Context, most int) error {
 }
 
 // ready returns the accounts whose present day was pulled whole, in all that tasks pull of it.
-func (i *initialising) ready(ctx context.Context, accounts []store.NewAccount) ([]int64, error) {
+func (i *initialising) ready(ctx context.Context, accounts []settings.NewAccount) ([]int64, error) {
 	byDay := map[day.Day][]int64{}
 	for _, a := range accounts {
 		zone, err := schedule.Zone(a.Timezone)
@@ -209,7 +214,7 @@ func (i *initialising) ready(ctx context.Context, accounts []store.NewAccount) (
 			return nil, err
 		}
 		for _, id := range ids {
-			if !slices.ContainsFunc(i.present, func(r store.ReportLevel) bool { return !whole[id][r] }) {
+			if !slices.ContainsFunc(i.present, func(r results.ReportLevel) bool { return !whole[id][r] }) {
 				ready = append(ready, id)
 			}
 		}
@@ -220,7 +225,7 @@ func (i *initialising) ready(ctx context.Context, accounts []store.NewAccount) (
 
 // goOn orders what accounts under way lack orders for, and ends those whose runs have ended. Accounts of one moment and zone are
 // ordered together.
-func (i *initialising) goOn(ctx context.Context, accounts []store.NewAccount) error {
+func (i *initialising) goOn(ctx context.Context, accounts []settings.NewAccount) error {
 	type kind struct {
 		at   time.Time
 		zone string
@@ -261,7 +266,7 @@ func (i *initialising) order(ctx context.Context, at time.Time, zoneName string,
 	today := day.Of(at, zone)
 	var runIDs []int64
 	for _, t := range i.tasks {
-		order := store.RunOrder{
+		order := ledger.RunOrder{
 			RunID: pastRunID(at, zoneName, t.id), TaskID: t.id, OrderedAt: at,
 			Request: task.Order{Accounts: ids, By: InitialiseName(i.Platform.Name())},
 		}
@@ -280,7 +285,7 @@ func (i *initialising) order(ctx context.Context, at time.Time, zoneName string,
 	if err != nil {
 		return false, err
 	}
-	return len(runs) == len(runIDs) && !slices.ContainsFunc(runs, func(r store.Run) bool { return r.State.Open() }), nil
+	return len(runs) == len(runIDs) && !slices.ContainsFunc(runs, func(r ledger.Run) bool { return r.State.Open() }), nil
 }
 
 // pastRunID is the id of the run that pulls with a task what accounts of a moment and zone lack: always the same, so that it is

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/settings"
 	"adsync/media/account"
 	"adsync/media/mediatest/invented"
 )
@@ -17,10 +18,10 @@ import (
 // seed writes tasks as an installation has them, one of them switched off.
 func (l *life) seed() {
 	l.t.Helper()
-	task := func(name, handler, lane, scope, params string) store.NewTask {
-		return store.NewTask{Name: name, Media: "tulip", Handler: "tulip." + handler, Cron: "@daily", Lane: lane, Scope: scope, Params: params}
+	task := func(name, handler, lane, scope, params string) settings.NewTask {
+		return settings.NewTask{Name: name, Media: "tulip", Handler: "tulip." + handler, Cron: "@daily", Lane: lane, Scope: scope, Params: params}
 	}
-	_, err := l.store.SeedTasks(l.t.Context(), []store.NewTask{
+	_, err := l.store.SeedTasks(l.t.Context(), []settings.NewTask{
 		task("changes", "adgroup", "normal", "active", `{"mode":"changes"}`),
 		task("full", "adgroup", "offline", "all", `{"mode":"full"}`),
 		task("today", "report_daily", "important", "active", `{"level":"account"}`),
@@ -84,13 +85,13 @@ func (l *life) end(state string) {
 	require.NoError(l.t, err)
 	for _, o := range open {
 		l.exec(l.store.Data, "INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, created_at)"+
-			" VALUES (?, ?, 'x', 'tulip', 'x', 'offline', 1, '{}', 'order', ?, ?, 1, ?)", o.RunID, o.TaskID, store.At(o.OrderedAt), state, store.At(o.OrderedAt))
+			" VALUES (?, ?, 'x', 'tulip', 'x', 'offline', 1, '{}', 'order', ?, ?, 1, ?)", o.RunID, o.TaskID, sqldb.At(o.OrderedAt), state, sqldb.At(o.OrderedAt))
 	}
 }
 
 func (l *life) initialised(id int64) bool {
 	l.t.Helper()
-	var at store.Time
+	var at sqldb.Time
 	require.NoError(l.t, l.store.Config.Writer(l.t.Context()).Raw("SELECT initialised_at FROM media_account WHERE id = ?", id).Row().Scan(&at))
 	return !at.IsZero()
 }
@@ -168,7 +169,7 @@ func TestInitialise_LeavesOldAccountsAlone(t *testing.T) {
 	accounts, err := l.store.FillAccounts(t.Context(), "tulip", 0, 9)
 	require.NoError(t, err)
 	require.Len(t, accounts, 1, "what a new account lacks comes with its initialisation and not as holes")
-	l.exec(l.store.Config, "UPDATE media_account SET created_at = ? WHERE id = ?", store.At(time.Now().Add(-49*time.Hour)), id)
+	l.exec(l.store.Config, "UPDATE media_account SET created_at = ? WHERE id = ?", sqldb.At(time.Now().Add(-49*time.Hour)), id)
 	accounts, err = l.store.FillAccounts(t.Context(), "tulip", 0, 9)
 	require.NoError(t, err)
 	require.Len(t, accounts, 2, "but not for ever")

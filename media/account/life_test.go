@@ -12,7 +12,9 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/media"
 	"adsync/media/account"
@@ -41,7 +43,7 @@ func newLife(t testing.TB) *life {
 
 func (l *life) addLogin(name string) int64 {
 	l.t.Helper()
-	id, err := l.store.PutLogin(context.Background(), store.Token{
+	id, err := l.store.PutLogin(context.Background(), settings.Token{
 		Media: invented.Tulip, AppID: "17", Login: name, AccessExpires: now.AddDate(0, 0, 1), RefreshExpires: now.AddDate(0, 1, 0),
 	}, func(int64) (string, string, error) { return "a", "r", nil })
 	require.NoError(l.t, err)
@@ -51,14 +53,14 @@ func (l *life) addLogin(name string) int64 {
 // clock stands still where the test has put it.
 func (l *life) clock() clock.Clock { return clock.NewScaled(l.at, 1, true) }
 
-func (l *life) exec(db *store.DB, query string, args ...any) {
+func (l *life) exec(db *sqldb.DB, query string, args ...any) {
 	l.t.Helper()
 	require.NoError(l.t, db.Writer(context.Background()).Exec(query, args...).Error, query)
 }
 
 func (l *life) account(externalID, zone string) int64 {
 	l.t.Helper()
-	ids, err := l.store.PutAccounts(context.Background(), invented.Tulip, l.login, []store.Account{{ExternalID: externalID, Timezone: zone, Currency: "CNY"}})
+	ids, err := l.store.PutAccounts(context.Background(), invented.Tulip, l.login, []settings.Account{{ExternalID: externalID, Timezone: zone, Currency: "CNY"}})
 	require.NoError(l.t, err)
 	return ids[externalID]
 }
@@ -67,7 +69,7 @@ func (l *life) account(externalID, zone string) int64 {
 func (l *life) figures(id int64, d day.Day, cost, impressions any) {
 	l.t.Helper()
 	l.exec(l.store.Data, "INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, impressions, version, updated_at)"+
-		" VALUES (?, ?, 'account', '', 'tulip', 'CNY', 'Asia/Shanghai', ?, ?, 1, ?)", d, id, cost, impressions, store.At(now))
+		" VALUES (?, ?, 'account', '', 'tulip', 'CNY', 'Asia/Shanghai', ?, ?, 1, ?)", d, id, cost, impressions, sqldb.At(now))
 }
 
 // whole says in coverage that the days of an account's figures were pulled whole.

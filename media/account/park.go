@@ -11,6 +11,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/media"
 )
 
@@ -126,13 +127,13 @@ func parkedText(reason media.Parking, err error) string {
 	return string(reason)
 }
 
-func (o LifeOptions) park(ctx context.Context, a store.Account, reason media.Parking, cause error, now time.Time, metrics *lifeMetrics) error {
+func (o LifeOptions) park(ctx context.Context, a settings.Account, reason media.Parking, cause error, now time.Time, metrics *lifeMetrics) error {
 	parked, err := o.Store.ParkAccount(ctx, a.ID, parkedText(reason, cause), now)
 	if err != nil || !parked {
 		return err
 	}
 	metrics.parked.WithLabelValues(o.Platform.Name(), string(reason)).Inc()
 	o.Logger.Warn("an account is parked: nothing of it is pulled until a probe can", "media", o.Platform.Name(), "account_id", a.ID,
-		"account", a.ExternalID, "reason", string(reason), "err", cause, "next_probe", now.Add(store.ParkGap(1)))
+		"account", a.ExternalID, "reason", string(reason), "err", cause, "next_probe", now.Add(settings.ParkGap(1)))
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/plural"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/telemetry"
 	"adsync/media"
 )
@@ -157,13 +157,13 @@ func (p *probe) logins(ctx context.Context) error {
 }
 
 // batches cuts accounts into what one call takes: of one login, and parked ones apart, since they may spoil the call of others.
-func (p *probe) batches(accounts []store.ProbeAccount) [][]store.ProbeAccount {
+func (p *probe) batches(accounts []settings.ProbeAccount) [][]settings.ProbeAccount {
 	type kind struct {
 		login  int64
 		parked bool
 	}
 	open := map[kind]int{} // where the batch is that is not full
-	var batches [][]store.ProbeAccount
+	var batches [][]settings.ProbeAccount
 	for _, a := range accounts {
 		k := kind{a.TokenID, a.Parked != ""}
 		at, ok := open[k]
@@ -179,7 +179,7 @@ func (p *probe) batches(accounts []store.ProbeAccount) [][]store.ProbeAccount {
 
 // batch asks about accounts of one login. Its error ends the run. A login that cannot be called with now, since its tokens are
 // being refreshed, a limit of its is used up or it is dead, is left to the next run, and others go on.
-func (p *probe) batch(ctx context.Context, accounts []store.ProbeAccount) error {
+func (p *probe) batch(ctx context.Context, accounts []settings.ProbeAccount) error {
 	if p.skips(accounts[0].TokenID) {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (p *probe) batch(ctx context.Context, accounts []store.ProbeAccount) error 
 }
 
 // settle acts on what is known of an account now.
-func (p *probe) settle(ctx context.Context, a store.ProbeAccount, got answer) error {
+func (p *probe) settle(ctx context.Context, a settings.ProbeAccount, got answer) error {
 	reason := closed(got.err)
 	switch {
 	case reason != "" && a.Parked != "":
@@ -242,7 +242,7 @@ func (p *probe) settle(ctx context.Context, a store.ProbeAccount, got answer) er
 		}
 	}
 	if got.spending {
-		n, err := p.Store.SetTiers(ctx, []store.TierChange{{ID: a.ID, From: store.TierInactive, To: store.TierActive, Reason: reasonProbe}}, p.now)
+		n, err := p.Store.SetTiers(ctx, []settings.TierChange{{ID: a.ID, From: settings.TierInactive, To: settings.TierActive, Reason: reasonProbe}}, p.now)
 		if err != nil {
 			return err
 		}
@@ -253,7 +253,7 @@ func (p *probe) settle(ctx context.Context, a store.ProbeAccount, got answer) er
 }
 
 // unpark takes an account back.
-func (p *probe) unpark(ctx context.Context, a store.ProbeAccount) error {
+func (p *probe) unpark(ctx context.Context, a settings.ProbeAccount) error {
 	done, err := p.Store.Unpark(ctx, a, reasonBack, p.now)
 	if err != nil || !done {
 		return err
@@ -287,7 +287,7 @@ func (p *probe) count(n int) {
 }
 
 // fail notes an error that tells nothing of the account itself.
-func (p *probe) fail(a store.ProbeAccount, err error) {
+func (p *probe) fail(a settings.ProbeAccount, err error) {
 	p.causes.Report(slog.LevelWarn, "probe", "accounts cannot be probed", telemetry.OneCause(err), "media", p.Platform.Name(), "account_id", a.ID)
 	p.mu.Lock()
 	defer p.mu.Unlock()

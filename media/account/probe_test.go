@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/metric"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/settings"
 	"adsync/media"
 	"adsync/media/account"
 	"adsync/media/mediatest/invented"
@@ -158,7 +159,7 @@ func (l *life) sleeping(n int) (ids []int64) {
 // parked is how an account is parked.
 func (l *life) parked(id int64) (why string, since, until time.Time) {
 	l.t.Helper()
-	var a, b store.Time
+	var a, b sqldb.Time
 	err := l.store.Config.Writer(context.Background()).Raw("SELECT parked, parked_since, parked_until FROM media_account WHERE id = ?", id).Row().Scan(&why, &a, &b)
 	require.NoError(l.t, err)
 	return why, a.Time, b.Time
@@ -271,7 +272,7 @@ func TestProbe_AsksAboutParkedAccountsWithGrowingGaps(t *testing.T) {
 	require.Empty(t, why)
 	require.Equal(t, began, since, "between this and unparked_at nothing was pulled")
 	require.Zero(t, until)
-	var back store.Time
+	var back sqldb.Time
 	require.NoError(t, l.store.Config.Writer(t.Context()).Raw("SELECT unparked_at FROM media_account WHERE id = ?", id).Row().Scan(&back))
 	require.Equal(t, l.at, back.Time)
 	tier, reason := l.tier(id)
@@ -294,7 +295,7 @@ func TestProbe_DeadLoginsParkTheirAccountsUntilTheyWork(t *testing.T) {
 	_, calls := c.take()
 	require.Zero(t, calls, "nobody is asked with a login that is dead")
 	why, since, _ := l.parked(id)
-	require.Equal(t, store.ParkedLogin, why)
+	require.Equal(t, settings.ParkedLogin, why)
 	require.Equal(t, l.at, since)
 	l.activity(0)
 	tier, _ := l.tier(id)

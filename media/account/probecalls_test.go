@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 )
 
 // The fewest calls that a run may make still bring parked accounts back, and in the order in which they are due.
@@ -21,7 +21,7 @@ func TestProbe_OneCallARunBringsParkedAccountsBack(t *testing.T) {
 		_, err := l.store.ParkAccount(t.Context(), id, "frozen: x", l.at.Add(time.Duration(i)*time.Second))
 		require.NoError(t, err)
 	}
-	l.at = l.at.Add(store.ParkGapMin - time.Second)
+	l.at = l.at.Add(settings.ParkGapMin - time.Second)
 	l.probe(platform{cloud: c}, c, `{"calls":1}`)
 	_, calls := c.take()
 	require.Zero(t, calls, "none is due")
@@ -66,7 +66,7 @@ func TestProbe_BringsBackAllAccountsOfALoginThatWorksAgain(t *testing.T) {
 	for i := range n {
 		l.account(numbered(i), china)
 	}
-	l.exec(l.store.Config, "UPDATE media_account SET parked = ?", store.ParkedLogin)
+	l.exec(l.store.Config, "UPDATE media_account SET parked = ?", settings.ParkedLogin)
 	require.Equal(t, n, l.probe(platform{cloud: c}, c, ""))
 	var parked int
 	require.NoError(t, l.store.Config.Writer(t.Context()).Raw("SELECT COUNT(*) FROM media_account WHERE parked <> ''").Row().Scan(&parked))

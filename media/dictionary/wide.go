@@ -1,6 +1,8 @@
 package dictionary
 
-import "adsync/base/store"
+import (
+	"adsync/base/store/summaries"
+)
 
 const wideHead = `
 ## The wide table
@@ -29,7 +31,7 @@ var partnerMeanings = map[string]string{
 // wide writes what the wide table holds beside the platforms' figures.
 func (p *printer) wide() {
 	p.print(wideHead)
-	for _, name := range store.PartnerFigures {
+	for _, name := range summaries.PartnerFigures {
 		p.print("| `partner_%s` | `%s` | %s |\n", name, name, partnerMeanings[name])
 	}
 }

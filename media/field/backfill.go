@@ -9,7 +9,9 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
+	"adsync/base/rawtable"
 	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -18,14 +20,14 @@ import (
 type Filled struct {
 	Report string
 	Day    day.Day
-	store.ColumnFilled
+	results.ColumnFilled
 }
 
 // Backfill fills the columns of a figure, which the platform's package names, from the JSON of the rows that were pulled before it
 // did: of all accounts and levels, day by day from the first to the last, as Store.FillColumn does. done is told of each report of each
 // day when it is done. It may be cut off and begun again: what is filled stays as it is.
 func Backfill(ctx context.Context, s *store.Store, platform media.Platform, name string, from, to day.Day, done func(Filled)) error {
-	fills := map[string]map[string]store.ColumnFill{} // by report and level
+	fills := map[string]map[string]results.ColumnFill{} // by report and level
 	var reports, known []string
 	for _, r := range platform.Reports() {
 		known = append(known, r.Figures.Fields()...)
@@ -34,7 +36,7 @@ func Backfill(ctx context.Context, s *store.Store, platform media.Platform, name
 			continue
 		}
 		if fills[r.Name] == nil {
-			fills[r.Name] = map[string]store.ColumnFill{}
+			fills[r.Name] = map[string]results.ColumnFill{}
 			reports = append(reports, r.Name)
 		}
 		fills[r.Name][r.Level] = f
@@ -54,10 +56,10 @@ func Backfill(ctx context.Context, s *store.Store, platform media.Platform, name
 	return nil
 }
 
-func fillDay(ctx context.Context, s *store.Store, fills map[string]store.ColumnFill, d day.Day) (filled store.ColumnFilled, err error) {
-	var tables []store.RawTable
+func fillDay(ctx context.Context, s *store.Store, fills map[string]results.ColumnFill, d day.Day) (filled results.ColumnFilled, err error) {
+	var tables []rawtable.Table
 	for _, f := range fills {
-		if !slices.ContainsFunc(tables, func(t store.RawTable) bool { return t.Name == f.Raw.Name }) {
+		if !slices.ContainsFunc(tables, func(t rawtable.Table) bool { return t.Name == f.Raw.Name }) {
 			tables = append(tables, f.Raw)
 		}
 	}
@@ -79,14 +81,14 @@ func fillDay(ctx context.Context, s *store.Store, fills map[string]store.ColumnF
 }
 
 // fillOf says how a figure of a report is read; false if it has no such figure.
-func fillOf(r media.Report, name string) (store.ColumnFill, bool) {
+func fillOf(r media.Report, name string) (results.ColumnFill, bool) {
 	at := slices.IndexFunc(r.Figures, func(f wire.Figure) bool { return f.Field == name })
 	if at < 0 {
-		return store.ColumnFill{}, false
+		return results.ColumnFill{}, false
 	}
 	figure := r.Figures[at : at+1]
 	index := metric.Index(figure[0].Metric)
-	return store.ColumnFill{
+	return results.ColumnFill{
 		Report: r.Name, Hourly: r.Hourly, Raw: r.Table, Column: figure.Columns()[0].Name, Metric: figure[0].Metric,
 		Read: func(text string) (kept, value int64, ok bool, err error) {
 			if !strings.Contains(text, name) {
@@ -98,7 +100,7 @@ func fillOf(r media.Report, name string) (store.ColumnFill, bool) {
 			}
 			raw, metrics, bad := figure.Read(fields)
 			if len(bad) > 0 { // It stays unset, as in a pull.
-				return 0, 0, false, fmt.Errorf("%w: %s", store.ErrUnusableValue, bad[0].Why)
+				return 0, 0, false, fmt.Errorf("%w: %s", results.ErrUnusableValue, bad[0].Why)
 			}
 			kept, _ = raw[0].(int64)
 			value, ok = metrics.Get(index)

@@ -9,7 +9,11 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/media"
 	"adsync/media/field"
@@ -31,15 +35,15 @@ func newPulled(t *testing.T, p media.Platform) pulled {
 }
 
 // write writes the rows of an account, whose JSON is by object; the hour is the row's place.
-func (s pulled) write(account int64, report, level string, d day.Day, rows ...store.ReportRow) {
+func (s pulled) write(account int64, report, level string, d day.Day, rows ...results.ReportRow) {
 	s.t.Helper()
-	var table store.RawTable
+	var table rawtable.Table
 	for _, r := range s.platform.Reports() {
 		if r.Name == report && r.Level == level {
 			table = r.Table
 		}
 	}
-	scope := store.Scope{AccountID: account, Media: s.platform.Name(), Report: report, Level: level, Days: []day.Day{d}}
+	scope := results.Scope{AccountID: account, Media: s.platform.Name(), Report: report, Level: level, Days: []day.Day{d}}
 	claim, _, err := s.BeginPull(s.t.Context(), scope, "pull", 1)
 	require.NoError(s.t, err)
 	hourly := report == "report_hourly"
@@ -52,8 +56,8 @@ func (s pulled) write(account int64, report, level string, d day.Day, rows ...st
 			rows[i].Hour = i % 24
 		}
 	}
-	_, err = s.WriteReport(s.t.Context(), store.ReportWrite{
-		Claim: claim, Raw: table, Hourly: hourly, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true, DirtySummary: level == store.AccountLevel,
+	_, err = s.WriteReport(s.t.Context(), results.ReportWrite{
+		Claim: claim, Raw: table, Hourly: hourly, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true, DirtySummary: level == settings.AccountLevel,
 	})
 	require.NoError(s.t, err)
 }
@@ -98,15 +102,15 @@ func TestBackfill_FillsWhatIsNull(t *testing.T) {
 	own[6] = int64(70)
 	var has metric.Values
 	has.Set(metric.Index("registrations"), 70)
-	s.write(1, "report_daily", "account", d, store.ReportRow{JSON: `{"date":"2026-11-20","signups":12}`})
-	s.write(2, "report_daily", "account", d, store.ReportRow{JSON: `{"date":"2026-11-20"}`})
+	s.write(1, "report_daily", "account", d, results.ReportRow{JSON: `{"date":"2026-11-20","signups":12}`})
+	s.write(2, "report_daily", "account", d, results.ReportRow{JSON: `{"date":"2026-11-20"}`})
 	s.write(1, "report_daily", "adgroup", d,
-		store.ReportRow{Object: "41", JSON: `{"signups":"5"}`}, store.ReportRow{Object: "42", JSON: `{"signups":0}`},
-		store.ReportRow{Object: "43", JSON: `{"signups":null}`}, store.ReportRow{Object: "44", JSON: `{"signups":7}`, Raw: own, Metrics: has})
-	s.write(1, "report_daily", "account", d.Add(1), store.ReportRow{JSON: `{"date":"2026-11-21","signups":99}`})
-	s.write(1, "report_hourly", "adgroup", d, store.ReportRow{Object: "41", JSON: `{"hour":0,"signups":3}`}, store.ReportRow{Object: "41", JSON: `{"hour":1,"signups":3}`})
+		results.ReportRow{Object: "41", JSON: `{"signups":"5"}`}, results.ReportRow{Object: "42", JSON: `{"signups":0}`},
+		results.ReportRow{Object: "43", JSON: `{"signups":null}`}, results.ReportRow{Object: "44", JSON: `{"signups":7}`, Raw: own, Metrics: has})
+	s.write(1, "report_daily", "account", d.Add(1), results.ReportRow{JSON: `{"date":"2026-11-21","signups":99}`})
+	s.write(1, "report_hourly", "adgroup", d, results.ReportRow{Object: "41", JSON: `{"hour":0,"signups":3}`}, results.ReportRow{Object: "41", JSON: `{"hour":1,"signups":3}`})
 	past := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE report_daily SET updated_at = ?", store.At(past)).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE report_daily SET updated_at = ?", sqldb.At(past)).Error)
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET dirty = NULL").Error)
 
 	require.Equal(t, []string{"2026-11-19 report_daily 0", "2026-11-19 report_hourly 0", "2026-11-20 report_daily 3", "2026-11-20 report_hourly 2"},
@@ -118,7 +122,7 @@ func TestBackfill_FillsWhatIsNull(t *testing.T) {
 	require.ElementsMatch(t, want, s.column("tulip_report_daily", "signups"))
 	require.Equal(t, []string{"1 adgroup 41: 3", "1 adgroup 41: 3"}, s.column("report_hourly", "registrations"))
 	var updated int
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM report_daily WHERE updated_at > ?", store.At(past)).Row().Scan(&updated))
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM report_daily WHERE updated_at > ?", sqldb.At(past)).Row().Scan(&updated))
 	require.Equal(t, 3, updated, "a warehouse loads what was filled, and no more")
 
 	days, err := s.DirtyDays(t.Context(), invented.Tulip, time.Now().AddDate(1, 0, 0).UnixMicro(), 100)
@@ -141,10 +145,10 @@ func TestBackfill_GoesThroughMoreRowsThanABatch(t *testing.T) {
 	t.Parallel()
 	s := newPulled(t, invented.New())
 	const d = day.Day("2026-11-20")
-	var daily, hourly []store.ReportRow
+	var daily, hourly []results.ReportRow
 	for i := range 1100 {
-		daily = append(daily, store.ReportRow{Object: fmt.Sprint(5000 + i), JSON: fmt.Sprintf(`{"signups":%d}`, i%7)})
-		hourly = append(hourly, store.ReportRow{Object: fmt.Sprint(5000 + i/24), JSON: `{"signups":1}`})
+		daily = append(daily, results.ReportRow{Object: fmt.Sprint(5000 + i), JSON: fmt.Sprintf(`{"signups":%d}`, i%7)})
+		hourly = append(hourly, results.ReportRow{Object: fmt.Sprint(5000 + i/24), JSON: `{"signups":1}`})
 	}
 	s.write(1, "report_daily", "creative", d, daily...)
 	s.write(1, "report_hourly", "creative", d, hourly...)
@@ -158,7 +162,7 @@ func TestBackfill_BringsMoneyToItsUnits(t *testing.T) {
 	t.Parallel()
 	s := newPulled(t, invented.NewOrchid())
 	const d = day.Day("2026-11-20")
-	s.write(1, "report_daily", "campaign", d, store.ReportRow{Object: "7", JSON: `{"id":"7","figures":{"paid_1d":"12.30"}}`})
+	s.write(1, "report_daily", "campaign", d, results.ReportRow{Object: "7", JSON: `{"id":"7","figures":{"paid_1d":"12.30"}}`})
 	s.backfill("paid_1d", d)
 	require.Equal(t, []string{"1 campaign 7: 1230"}, s.column("orchid_report_daily", "paid_1d_fen"))
 	require.Equal(t, []string{"1 campaign 7: 12300000"}, s.column("report_daily", "pay_amount_d1"))
@@ -170,8 +174,8 @@ func TestBackfill_RefusesWhatHasNoColumnAndPassesWhatCannotBeUsed(t *testing.T) 
 	err := field.Backfill(t.Context(), s.Store, s.platform, "orders", "2026-11-20", "2026-11-20", func(field.Filled) { t.Error("nothing is done") })
 	require.ErrorContains(t, err, `field "orders" is refused: want a figure of the package of tulip: one of activations, `)
 
-	s.write(1, "report_daily", "account", "2026-11-20", store.ReportRow{JSON: `{"signups":"twelve"}`})
-	s.write(2, "report_daily", "account", "2026-11-20", store.ReportRow{JSON: `{"signups":12}`})
+	s.write(1, "report_daily", "account", "2026-11-20", results.ReportRow{JSON: `{"signups":"twelve"}`})
+	s.write(2, "report_daily", "account", "2026-11-20", results.ReportRow{JSON: `{"signups":12}`})
 	unusable := 0
 	err = field.Backfill(t.Context(), s.Store, s.platform, "signups", "2026-11-20", "2026-11-20", func(f field.Filled) { unusable += f.Unusable })
 	require.NoError(t, err)

@@ -16,6 +16,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/telemetry"
 	"adsync/media"
 )
@@ -42,7 +43,7 @@ type Keeper struct {
 	causes *telemetry.CauseLog
 
 	mu   sync.Mutex
-	rows []store.ReportField
+	rows []settings.ReportField
 	next time.Time // when the rows are read again; zero before the first reading
 	have bool
 }
@@ -102,7 +103,7 @@ func (k *Keeper) retire(ctx context.Context, report media.Report, refusal *media
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 	defer cancel()
 	platform := k.Platform.Name()
-	first, err := k.Store.RetireReportField(ctx, store.ReportField{
+	first, err := k.Store.RetireReportField(ctx, settings.ReportField{
 		Media: platform, Report: report.Name, Level: report.Level, Field: refusal.Field, Reason: refusal.Error(), ChangedBy: "adsync",
 	})
 	if err != nil {
@@ -125,7 +126,7 @@ func (k *Keeper) forget() {
 }
 
 // current returns the rows, at most rowsMaxAge old. While they cannot be read the last ones hold.
-func (k *Keeper) current(ctx context.Context) ([]store.ReportField, error) {
+func (k *Keeper) current(ctx context.Context) ([]settings.ReportField, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.have && clock.Until(k.next) > 0 {
@@ -153,10 +154,10 @@ func (k *Keeper) current(ctx context.Context) ([]store.ReportField, error) {
 }
 
 // chosen returns what rows say of a report's fields.
-func chosen(rows []store.ReportField, report media.Report) (extra, without []string) {
+func chosen(rows []settings.ReportField, report media.Report) (extra, without []string) {
 	own := report.Figures.Fields()
 	for _, r := range holding(rows, report) {
-		isOwn, asks := slices.Contains(own, r.Field), r.State == store.FieldAsked && r.Accepted
+		isOwn, asks := slices.Contains(own, r.Field), r.State == settings.FieldAsked && r.Accepted
 		switch {
 		case report.Needs(r.Field):
 		case asks && !isOwn:
@@ -170,13 +171,13 @@ func chosen(rows []store.ReportField, report media.Report) (extra, without []str
 
 // holding returns the row that holds for each field in a report: of several the most particular one, and of those the one that names the
 // report.
-func holding(rows []store.ReportField, report media.Report) []store.ReportField {
-	var best []store.ReportField
+func holding(rows []settings.ReportField, report media.Report) []settings.ReportField {
+	var best []settings.ReportField
 	for _, r := range rows {
 		if !covers(r, report) {
 			continue
 		}
-		at := slices.IndexFunc(best, func(b store.ReportField) bool { return b.Field == r.Field })
+		at := slices.IndexFunc(best, func(b settings.ReportField) bool { return b.Field == r.Field })
 		switch {
 		case at < 0:
 			best = append(best, r)
@@ -187,11 +188,11 @@ func holding(rows []store.ReportField, report media.Report) []store.ReportField 
 	return best
 }
 
-func covers(r store.ReportField, report media.Report) bool {
+func covers(r settings.ReportField, report media.Report) bool {
 	return (r.Report == "" || r.Report == report.Name) && (r.Level == "" || r.Level == report.Level)
 }
 
-func particular(r store.ReportField) (n int) {
+func particular(r settings.ReportField) (n int) {
 	if r.Report != "" {
 		n += 2
 	}
@@ -212,11 +213,11 @@ func (e *RowError) Error() string {
 }
 
 // Check tells what is wrong with a row of report_field, as *RowError.
-func Check(platform media.Platform, r store.ReportField) error {
+func Check(platform media.Platform, r settings.ReportField) error {
 	if !wellFormed.MatchString(r.Field) {
 		return &RowError{"field", r.Field, "the platform's name of a field: letters, digits, _ and ., up to 96"}
 	}
-	if !slices.Contains([]store.FieldState{store.FieldAsked, store.FieldOff, store.FieldRetired, store.FieldRefused}, r.State) {
+	if !slices.Contains([]settings.FieldState{settings.FieldAsked, settings.FieldOff, settings.FieldRetired, settings.FieldRefused}, r.State) {
 		return &RowError{"state", string(r.State), "asked, off, retired or refused"}
 	}
 	var reports, levels []string

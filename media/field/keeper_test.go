@@ -15,6 +15,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/media"
 	"adsync/media/field"
@@ -39,9 +40,9 @@ func setup(t *testing.T, s *store.Store) *bench {
 }
 
 // put writes a row. A field that it asks for needs no trial.
-func (b *bench) put(report, level, name string, state store.FieldState) {
+func (b *bench) put(report, level, name string, state settings.FieldState) {
 	b.t.Helper()
-	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto", store.ReportField{Media: invented.Tulip, Report: report, Level: level, Field: name, State: state, Accepted: state == store.FieldAsked}))
+	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto", settings.ReportField{Media: invented.Tulip, Report: report, Level: level, Field: name, State: state, Accepted: state == settings.FieldAsked}))
 }
 
 func report(t *testing.T, name, level string) media.Report {
@@ -93,12 +94,12 @@ func (p *platform) do(r media.Report, q media.ReportQuery) error {
 func TestAsk_TheMostParticularRowHolds(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
-	b.put("", "", "orders", store.FieldAsked)
-	b.put("", "", "signups", store.FieldOff)
-	b.put("", "account", "signups", store.FieldAsked)
-	b.put("report_daily", "", "orders", store.FieldOff)
-	b.put("report_daily", "adgroup", "orders", store.FieldRetired)
-	b.put("report_daily", "adgroup", "views", store.FieldRetired)
+	b.put("", "", "orders", settings.FieldAsked)
+	b.put("", "", "signups", settings.FieldOff)
+	b.put("", "account", "signups", settings.FieldAsked)
+	b.put("report_daily", "", "orders", settings.FieldOff)
+	b.put("report_daily", "adgroup", "orders", settings.FieldRetired)
+	b.put("report_daily", "adgroup", "views", settings.FieldRetired)
 	for _, c := range []struct {
 		report, level  string
 		extra, without []string
@@ -118,7 +119,7 @@ func TestAsk_TheMostParticularRowHolds(t *testing.T) {
 func TestAsk_RetiresWhatThePlatformDoesWithout(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
-	b.put("", "", "orders", store.FieldAsked)
+	b.put("", "", "orders", settings.FieldAsked)
 	p := &platform{refuses: []string{"orders", "signups"}}
 	daily := report(t, "report_daily", "adgroup")
 	require.NoError(t, b.keeper.Ask(t.Context(), daily, media.ReportQuery{}, p.do))
@@ -137,9 +138,9 @@ func TestAsk_RetiresWhatThePlatformDoesWithout(t *testing.T) {
 
 	// Another process that has read the rows before meets the same, and says nothing.
 	other := setup(t, b.store)
-	other.put("", "", "signups", store.FieldAsked)
+	other.put("", "", "signups", settings.FieldAsked)
 	other.asked("report_daily", "adgroup")
-	first, err := b.store.RetireReportField(t.Context(), store.ReportField{Media: invented.Tulip, Report: "report_daily", Level: "adgroup", Field: "signups"})
+	first, err := b.store.RetireReportField(t.Context(), settings.ReportField{Media: invented.Tulip, Report: "report_daily", Level: "adgroup", Field: "signups"})
 	require.NoError(t, err)
 	require.True(t, first)
 	p.refuses = []string{"signups"}
@@ -223,7 +224,7 @@ func TestAsk_ReadsTheRowsHalfAMinuteLater(t *testing.T) {
 		b := setup(t, storetest.NewSQLite(t))
 		extra, _ := b.asked("report_daily", "account")
 		require.Empty(t, extra)
-		b.put("", "", "orders", store.FieldAsked)
+		b.put("", "", "orders", settings.FieldAsked)
 		time.Sleep(29 * time.Second)
 		extra, _ = b.asked("report_daily", "account")
 		require.Empty(t, extra, "no query for each subtask")
@@ -243,7 +244,7 @@ func TestAsk_ReadsTheRowsHalfAMinuteLater(t *testing.T) {
 		err := fresh.keeper.Ask(t.Context(), report(t, "report_daily", "account"), media.ReportQuery{}, func(media.Report, media.ReportQuery) error { return errors.New("asked") })
 		require.ErrorContains(t, err, "report_field", "without any rows nobody knows what to ask for")
 		rename("away", "report_field")
-		b.put("", "", "orders", store.FieldOff)
+		b.put("", "", "orders", settings.FieldOff)
 		time.Sleep(5 * time.Second)
 		extra, _ = b.asked("report_daily", "account")
 		require.Empty(t, extra)
@@ -259,7 +260,7 @@ func TestAsk_NamesRowsThatCannotBeUsed(t *testing.T) {
 	} {
 		require.NoError(t, b.store.Config.Writer(t.Context()).Exec("INSERT INTO report_field (media, report, level, field, state) VALUES ('tulip', "+row+")").Error)
 	}
-	require.NoError(t, b.store.AcceptReportField(t.Context(), store.ReportField{Media: invented.Tulip, Field: "orders"}))
+	require.NoError(t, b.store.AcceptReportField(t.Context(), settings.ReportField{Media: invented.Tulip, Field: "orders"}))
 	extra, without := b.asked("report_daily", "account")
 	require.Equal(t, []string{"orders"}, extra)
 	require.Empty(t, without)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/media"
 )
 
@@ -24,8 +24,8 @@ const (
 
 // Rows returns the rows to write for one that somebody puts: a field that a report asks for already stays asked for, and one that it does
 // not ask for is tried first. have are the platform's rows.
-func Rows(platform media.Platform, have []store.ReportField, put store.ReportField) (row store.ReportField, more []store.ReportField) {
-	if put.State != store.FieldAsked {
+func Rows(platform media.Platform, have []settings.ReportField, put settings.ReportField) (row settings.ReportField, more []settings.ReportField) {
+	if put.State != settings.FieldAsked {
 		return put, nil
 	}
 	for _, report := range platform.Reports() {
@@ -67,12 +67,12 @@ func (k *Keeper) Try(ctx context.Context, api media.API) {
 }
 
 // claim returns a field that this process is to try, with all rows.
-func (k *Keeper) claim(ctx context.Context) (row store.ReportField, rows []store.ReportField, ok bool) {
+func (k *Keeper) claim(ctx context.Context) (row settings.ReportField, rows []settings.ReportField, ok bool) {
 	rows, err := k.current(ctx)
 	if err != nil {
 		return row, nil, false // The next pull reports it.
 	}
-	at := slices.IndexFunc(rows, func(r store.ReportField) bool { return r.TrialDue })
+	at := slices.IndexFunc(rows, func(r settings.ReportField) bool { return r.TrialDue })
 	if at < 0 {
 		return row, nil, false
 	}
@@ -87,11 +87,11 @@ func (k *Keeper) claim(ctx context.Context) (row store.ReportField, rows []store
 // verdict is what the trial of a row has shown.
 type verdict struct {
 	accepted bool
-	refused  []store.ReportField // the row, or those of single reports where it was accepted in others
-	note     string              // why nothing is decided
+	refused  []settings.ReportField // the row, or those of single reports where it was accepted in others
+	note     string                 // why nothing is decided
 }
 
-func (k *Keeper) settle(ctx context.Context, row store.ReportField, v verdict) error {
+func (k *Keeper) settle(ctx context.Context, row settings.ReportField, v verdict) error {
 	for _, refused := range v.refused {
 		first, err := k.Store.RefuseReportField(ctx, refused)
 		if err != nil {
@@ -113,10 +113,10 @@ func (k *Keeper) settle(ctx context.Context, row store.ReportField, v verdict) e
 }
 
 // trial asks for a field in each of the reports that its row holds for.
-func (k *Keeper) trial(ctx context.Context, api media.API, rows []store.ReportField, row store.ReportField) (v verdict) {
+func (k *Keeper) trial(ctx context.Context, api media.API, rows []settings.ReportField, row settings.ReportField) (v verdict) {
 	note := "no report is asked for it"
 	for _, report := range k.Platform.Reports() {
-		if !slices.ContainsFunc(holding(rows, report), func(r store.ReportField) bool {
+		if !slices.ContainsFunc(holding(rows, report), func(r settings.ReportField) bool {
 			return r.Field == row.Field && r.Report == row.Report && r.Level == row.Level
 		}) {
 			continue
@@ -129,7 +129,7 @@ func (k *Keeper) trial(ctx context.Context, api media.API, rows []store.ReportFi
 			refused := row
 			refused.Reason, refused.ChangedBy = where+": "+err.Error(), "adsync"
 			if !v.accepted {
-				return verdict{refused: []store.ReportField{refused}}
+				return verdict{refused: []settings.ReportField{refused}}
 			}
 			refused.Report, refused.Level = report.Name, report.Level
 			v.refused = append(v.refused, refused)
@@ -157,7 +157,7 @@ const (
 
 // tryIn asks for a field of today's report in the way in which a pull would, and as a pull does it leaves out others that are refused by
 // name. What is refused without a name is asked again without the field, since only that shows whether the field is why.
-func (k *Keeper) tryIn(ctx context.Context, api media.API, rows []store.ReportField, report media.Report, name string) (result, error) {
+func (k *Keeper) tryIn(ctx context.Context, api media.API, rows []settings.ReportField, report media.Report, name string) (result, error) {
 	today := day.Of(k.Clock.Now(), api.Account().Zone)
 	query := media.ReportQuery{From: today, To: today}
 	query.Extra, query.Without = chosen(rows, report)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/media"
 	"adsync/media/field"
@@ -76,7 +76,7 @@ func (b *bench) add(report, level, name string) {
 	b.t.Helper()
 	have, err := b.store.ReportFields(b.t.Context(), invented.Tulip)
 	require.NoError(b.t, err)
-	row, more := field.Rows(invented.New(), have, store.ReportField{Media: invented.Tulip, Report: report, Level: level, Field: name, State: store.FieldAsked, ChangedBy: "otto"})
+	row, more := field.Rows(invented.New(), have, settings.ReportField{Media: invented.Tulip, Report: report, Level: level, Field: name, State: settings.FieldAsked, ChangedBy: "otto"})
 	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto", row, more...))
 }
 
@@ -98,11 +98,11 @@ func (b *bench) states(name string) (states []string) {
 	return states
 }
 
-func (b *bench) row(name string) store.ReportField {
+func (b *bench) row(name string) settings.ReportField {
 	b.t.Helper()
 	rows, err := b.store.ReportFields(b.t.Context(), invented.Tulip)
 	require.NoError(b.t, err)
-	return rows[slices.IndexFunc(rows, func(r store.ReportField) bool { return r.Field == name })]
+	return rows[slices.IndexFunc(rows, func(r settings.ReportField) bool { return r.Field == name })]
 }
 
 // A name that there is not costs one call of one account, however many pulls there are in however many processes.
@@ -153,10 +153,10 @@ func TestTry_AnInventedNameCostsOneCall(t *testing.T) {
 func TestTry_EachReportOfTheRowIsAskedOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
-	b.put("report_daily", "creative", "orders", store.FieldOff)
+	b.put("report_daily", "creative", "orders", settings.FieldOff)
 	api := &reports{field: "orders"}
-	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: invented.Tulip, Report: "report_hourly", Field: "orders", State: store.FieldAsked}))
-	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: invented.Tulip, Level: "account", Report: "report_daily", Field: "orders", State: store.FieldAsked}))
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto", settings.ReportField{Media: invented.Tulip, Report: "report_hourly", Field: "orders", State: settings.FieldAsked}))
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto", settings.ReportField{Media: invented.Tulip, Level: "account", Report: "report_daily", Field: "orders", State: settings.FieldAsked}))
 	api.answer = func(report string, with bool) error {
 		if with && strings.HasSuffix(report, " adgroup") {
 			return unknown("orders")
@@ -295,7 +295,7 @@ func TestTry_WhatWasDroppedMeanwhileStaysAway(t *testing.T) {
 			b := setup(t, storetest.New(t))
 			b.add("", "", "orders")
 			b.keeper.Try(t.Context(), &reports{field: "orders", answer: func(string, bool) error {
-				b.put("", "", "orders", store.FieldOff)
+				b.put("", "", "orders", settings.FieldOff)
 				return err
 			}})
 			require.Equal(t, []string{"/: off"}, b.states("orders"))
@@ -307,7 +307,7 @@ func TestTry_WhatWasDroppedMeanwhileStaysAway(t *testing.T) {
 func TestRows_KeepWhatIsAskedFor(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
-	b.put("report_daily", "adgroup", "signups", store.FieldRetired)
+	b.put("report_daily", "adgroup", "signups", settings.FieldRetired)
 	b.add("", "", "signups")
 	require.Equal(t, []string{"/: asked", "report_daily/adgroup: trying"}, b.states("signups"))
 	_, without := b.asked("report_hourly", "adgroup")
@@ -319,10 +319,10 @@ func TestRows_KeepWhatIsAskedFor(t *testing.T) {
 	require.Equal(t, 1, api.times())
 	require.Equal(t, []string{"/: asked", "report_daily/adgroup: asked"}, b.states("signups"))
 
-	b.put("", "", "signups", store.FieldOff)
+	b.put("", "", "signups", settings.FieldOff)
 	b.add("report_daily", "", "signups")
 	require.Equal(t, []string{"/: off", "report_daily/: trying"}, b.states("signups"))
-	b.put("", "", "orders", store.FieldAsked)
+	b.put("", "", "orders", settings.FieldAsked)
 	b.add("", "", "orders")
 	require.Equal(t, []string{"/: asked"}, b.states("orders"))
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/rawtable"
 	"adsync/media"
 )
 
@@ -38,7 +38,7 @@ func testLists(t *testing.T, h *harness) {
 	several := false
 	for _, list := range h.platform.Lists() {
 		if list.Parent != "" {
-			require.Contains(t, list.Table.Columns, store.RawColumn{Name: list.Parent, Kind: store.Text}, "%s names the object above", list.Name)
+			require.Contains(t, list.Table.Columns, rawtable.Column{Name: list.Parent, Kind: rawtable.Text}, "%s names the object above", list.Name)
 		}
 		for _, account := range h.tested() {
 			rows, count := h.list(t, list, account, time.Time{})

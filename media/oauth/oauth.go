@@ -23,6 +23,7 @@ import (
 	"adsync/base/plural"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/media"
 	"adsync/media/account"
 	"adsync/media/token"
@@ -112,7 +113,7 @@ type Outcome struct {
 	Login   string
 	Name    string
 	// Accounts are those that the login reaches, as far as they were listed.
-	Accounts []store.LoginAccount
+	Accounts []settings.LoginAccount
 	// Note says what is not done yet, and which accounts are left out; empty when all is done.
 	Note string
 }
@@ -140,7 +141,7 @@ func (f *Flow) Begin(ctx context.Context, appID, redirectURI, askedBy string) (R
 		return Request{}, err
 	}
 	state := secret.NewText(rand.Text())
-	err := f.Store.PutOAuthState(ctx, state, store.OAuthState{Media: f.Platform.Name(), AppID: appID, RedirectURI: redirectURI, AskedBy: askedBy})
+	err := f.Store.PutOAuthState(ctx, state, settings.OAuthState{Media: f.Platform.Name(), AppID: appID, RedirectURI: redirectURI, AskedBy: askedBy})
 	if err != nil {
 		return Request{}, err
 	}
@@ -198,11 +199,11 @@ func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, 
 	ctx = context.WithoutCancel(ctx)
 	row, err := f.Store.OAuthState(ctx, f.Platform.Name(), state)
 	switch {
-	case errors.Is(err, store.ErrNoOAuthState):
+	case errors.Is(err, settings.ErrNoOAuthState):
 		return Outcome{}, &Refusal{Unknown, "Nobody here has asked for this authorisation. Ask for one with adsync bind, and open the address that it prints."}
 	case err != nil:
 		return Outcome{}, err
-	case row.Step != store.OAuthWaiting:
+	case row.Step != settings.OAuthWaiting:
 		return Outcome{}, spent(row)
 	case row.Left <= 0:
 		return Outcome{}, tooOld()
@@ -225,7 +226,7 @@ func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, 
 		if row, err = f.Store.OAuthState(ctx, row.Media, state); err != nil {
 			return Outcome{}, err
 		}
-		if row.Step == store.OAuthWaiting {
+		if row.Step == settings.OAuthWaiting {
 			return Outcome{}, tooOld()
 		}
 		return Outcome{}, spent(row)
@@ -234,18 +235,18 @@ func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, 
 }
 
 func tooOld() error {
-	return &Refusal{Old, fmt.Sprintf("This was asked for more than %d minutes ago. Ask again with adsync bind, and open the new address.", int(store.OAuthStateLasts.Minutes()))}
+	return &Refusal{Old, fmt.Sprintf("This was asked for more than %d minutes ago. Ask again with adsync bind, and open the new address.", int(settings.OAuthStateLasts.Minutes()))}
 }
 
 // spent says what has become of a request whose callback has come before.
-func spent(row store.OAuthState) *Refusal {
+func spent(row settings.OAuthState) *Refusal {
 	const once = "This address has been used: it works once."
 	switch {
-	case row.Step == store.OAuthDone:
+	case row.Step == settings.OAuthDone:
 		return &Refusal{Used, fmt.Sprintf("%s The login is authorised, with %s; nothing is left to do here.", once, plural.Count(row.Accounts, "account", "accounts"))}
-	case row.Step == store.OAuthStored:
+	case row.Step == settings.OAuthStored:
 		return &Refusal{Used, fmt.Sprintf("%s The login is authorised; its accounts are being listed, or come with the task %s.account_list.", once, row.Media)}
-	case row.Step == store.OAuthFailed:
+	case row.Step == settings.OAuthFailed:
 		return &Refusal{Used, once + " It failed: " + row.Note}
 	case row.UsedFor < deadAfter:
 		return &Refusal{Used, once + " Its code is being exchanged at this moment: look again in a minute."}
@@ -255,16 +256,16 @@ func spent(row store.OAuthState) *Refusal {
 }
 
 // exchange does what a claimed state is for.
-func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row store.OAuthState, app media.App) (Outcome, error) {
+func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settings.OAuthState, app media.App) (Outcome, error) {
 	asked := f.Clock.Now()
 	a, err := f.ask(ctx, code, row, app)
 	if err != nil {
 		f.Logger.Warn("an authorisation failed", "media", row.Media, "app", row.AppID, "asked_by", row.AskedBy, "err", err)
-		row.Step, row.Note = store.OAuthFailed, words(err)
+		row.Step, row.Note = settings.OAuthFailed, words(err)
 		f.note(ctx, state, row)
 		return Outcome{}, &Refusal{Refused, row.Note}
 	}
-	login := store.Token{
+	login := settings.Token{
 		Media: row.Media, AppID: row.AppID, Login: a.Login, Name: a.Name, Choose: true,
 		AccessExpires: asked.Add(token.Life(a.AccessExpires)), RefreshExpires: asked.Add(token.Life(a.RefreshExpires)),
 	}
@@ -274,19 +275,19 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row store.
 	id, err := f.keep(ctx, login, a.Tokens)
 	if token.IsUnusable(err) {
 		f.Logger.Error("the tokens of a new login cannot be kept", "media", row.Media, "app", row.AppID, "err", err)
-		row.Step, row.Note = store.OAuthFailed, "what the platform gave cannot be kept, and the code is spent: "+err.Error()
+		row.Step, row.Note = settings.OAuthFailed, "what the platform gave cannot be kept, and the code is spent: "+err.Error()
 		f.note(ctx, state, row)
 		return Outcome{}, &Refusal{Refused, "What the platform gave cannot be kept, and the code is spent: " + err.Error() +
 			". Authorising again helps only if the platform then gives something else."}
 	}
 	if err != nil {
 		f.Logger.Error("the tokens of a new login are lost: they could not be stored", "media", row.Media, "app", row.AppID, "err", err)
-		row.Step, row.Note = store.OAuthFailed, "the tokens could not be stored and are lost, and the code is spent: authorise again"
+		row.Step, row.Note = settings.OAuthFailed, "the tokens could not be stored and are lost, and the code is spent: authorise again"
 		f.note(ctx, state, row)
 		return Outcome{}, &Refusal{Refused, "The tokens could not be stored and are lost, and the code is spent. When the database is back, authorise again, from a new address."}
 	}
 	f.Logger.Info("a login was authorised", "media", row.Media, "app", row.AppID, "login_id", id, "login", a.Login, "asked_by", row.AskedBy)
-	row.Step, row.TokenID = store.OAuthStored, id
+	row.Step, row.TokenID = settings.OAuthStored, id
 	f.note(ctx, state, row)
 	f.audit(ctx, row, a.Login)
 	out := Outcome{AppID: row.AppID, LoginID: id, Login: a.Login, Name: a.Name}
@@ -299,16 +300,16 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row store.
 	if out.Accounts, err = f.Store.LoginAccounts(ctx, id); err != nil {
 		return Outcome{}, err
 	}
-	row.Step, row.Accounts, row.Note = store.OAuthDone, len(out.Accounts), out.Note
+	row.Step, row.Accounts, row.Note = settings.OAuthDone, len(out.Accounts), out.Note
 	f.note(ctx, state, row)
 	return out, nil
 }
 
 // audit notes who has had a login authorised. The tokens are stored by now: that this fails must not make anybody authorise again.
-func (f *Flow) audit(ctx context.Context, row store.OAuthState, login string) {
+func (f *Flow) audit(ctx context.Context, row settings.OAuthState, login string) {
 	after, err := json.Marshal(map[string]string{"media": row.Media, "app_id": row.AppID, "login": login})
 	if err == nil {
-		_, err = f.Store.AddAudit(ctx, store.Audit{Actor: row.AskedBy, Action: "login.authorise", Object: fmt.Sprintf("login/%d", row.TokenID), After: string(after)})
+		_, err = f.Store.AddAudit(ctx, settings.Audit{Actor: row.AskedBy, Action: "login.authorise", Object: fmt.Sprintf("login/%d", row.TokenID), After: string(after)})
 	}
 	if err != nil {
 		f.Logger.Error("the audit log lacks that a login was authorised", "media", row.Media, "app", row.AppID, "login_id", row.TokenID, "asked_by", row.AskedBy, "err", err)
@@ -316,7 +317,7 @@ func (f *Flow) audit(ctx context.Context, row store.OAuthState, login string) {
 }
 
 // ask exchanges the code. Its error is free of secrets.
-func (f *Flow) ask(ctx context.Context, code secret.Text, row store.OAuthState, app media.App) (media.Authorisation, error) {
+func (f *Flow) ask(ctx context.Context, code secret.Text, row settings.OAuthState, app media.App) (media.Authorisation, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	a, err := f.Platform.Exchange(ctx, f.Transport, app, code, row.RedirectURI)
@@ -346,7 +347,7 @@ func words(err error) string {
 }
 
 // keep stores the login. The pair exists nowhere else, so a database that is away is waited for; one that refuses the login is not.
-func (f *Flow) keep(ctx context.Context, login store.Token, tokens media.Tokens) (int64, error) {
+func (f *Flow) keep(ctx context.Context, login settings.Token, tokens media.Tokens) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, time.Second) {
@@ -374,7 +375,7 @@ func (f *Flow) list(ctx context.Context, id int64) (account.Listed, error) {
 }
 
 // note tells those who wait for the callback elsewhere. What is in media_token counts; this is for people.
-func (f *Flow) note(ctx context.Context, state secret.Text, row store.OAuthState) {
+func (f *Flow) note(ctx context.Context, state secret.Text, row settings.OAuthState) {
 	if err := f.Store.NoteOAuthState(ctx, state, row); err != nil {
 		f.Logger.Warn("what became of an authorisation is not noted", "media", row.Media, "step", row.Step, "err", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"slices"
 
-	"adsync/base/store"
+	"adsync/base/rawtable"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -29,13 +29,13 @@ const forbiddenMost = 50
 var errNoID = errors.New("a row has no id")
 
 // AccountTable implements media.Platform.
-func (Platform) AccountTable() store.RawTable {
-	return store.RawTable{Name: "oceanengine_account", Shape: store.AccountRows, Columns: []store.RawColumn{
-		{Name: "advertiser_name", Kind: store.Text},
-		{Name: "account_role", Kind: store.Text},
+func (Platform) AccountTable() rawtable.Table {
+	return rawtable.Table{Name: "oceanengine_account", Shape: rawtable.AccountRows, Columns: []rawtable.Column{
+		{Name: "advertiser_name", Kind: rawtable.Text},
+		{Name: "account_role", Kind: rawtable.Text},
 		// Of the details, which are NULL of an account that its login may not see.
-		{Name: "company", Kind: store.Text},
-		{Name: "account_status", Kind: store.Text},
+		{Name: "company", Kind: rawtable.Text},
+		{Name: "account_status", Kind: rawtable.Text},
 	}}
 }
 

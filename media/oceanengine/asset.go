@@ -11,7 +11,8 @@ import (
 	"strings"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -24,20 +25,20 @@ const (
 // filesPage is what is commonly taken as the most that a page of files holds: the platform tells only that 20 are usual.
 const filesPage = 100
 
-var imageTable = store.RawTable{Name: "oceanengine_image", Shape: store.Objects, Columns: fileColumns()}
+var imageTable = rawtable.Table{Name: "oceanengine_image", Shape: rawtable.Objects, Columns: fileColumns()}
 
-var videoTable = store.RawTable{Name: "oceanengine_video", Shape: store.Objects, Columns: append(fileColumns(),
-	store.RawColumn{Name: "duration_ms", Kind: store.Int})} // seconds on the wire
+var videoTable = rawtable.Table{Name: "oceanengine_video", Shape: rawtable.Objects, Columns: append(fileColumns(),
+	rawtable.Column{Name: "duration_ms", Kind: rawtable.Int})} // seconds on the wire
 
-func fileColumns() []store.RawColumn {
-	return []store.RawColumn{
-		{Name: "material_id", Kind: store.Text}, // a text, as ids are in the other tables
-		{Name: "filename", Kind: store.Text},
-		{Name: "width", Kind: store.Int},
-		{Name: "height", Kind: store.Int},
-		{Name: "size", Kind: store.Int}, // bytes
-		{Name: "signature", Kind: store.Text},
-		{Name: "create_time", Kind: store.Instant},
+func fileColumns() []rawtable.Column {
+	return []rawtable.Column{
+		{Name: "material_id", Kind: rawtable.Text}, // a text, as ids are in the other tables
+		{Name: "filename", Kind: rawtable.Text},
+		{Name: "width", Kind: rawtable.Int},
+		{Name: "height", Kind: rawtable.Int},
+		{Name: "size", Kind: rawtable.Int}, // bytes
+		{Name: "signature", Kind: rawtable.Text},
+		{Name: "create_time", Kind: rawtable.Instant},
 	}
 }
 
@@ -55,9 +56,9 @@ var (
 
 func (l fileList) kind() string {
 	if l.isVideo {
-		return store.AssetVideo
+		return rawtable.AssetVideo
 	}
-	return store.AssetImage
+	return rawtable.AssetImage
 }
 
 // materialsOf returns the ids that reports know files by, as far as the library has them: a file is one material (documents
@@ -204,7 +205,7 @@ func (l fileList) read(f *wire.Row) media.Row {
 	name, created := f.Text("filename"), f.Time("create_time", readTime)
 	row := media.Row{Object: f.TextKey("id"), Name: wire.Cut(name), Modified: created, Raw: []any{
 		wire.Text(string(f.ID("material_id"))), wire.Text(name), f.Int("width").Column(), f.Int("height").Column(), f.Int("size").Column(),
-		wire.Text(f.Exact("signature")), store.At(created),
+		wire.Text(f.Exact("signature")), sqldb.At(created),
 	}}
 	if l.isVideo {
 		row.Raw = append(row.Raw, f.Scaled("duration", 3))

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"adsync/base/fund"
-	"adsync/base/store"
+	"adsync/base/rawtable"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -51,12 +51,12 @@ var (
 func (Platform) Funds() media.Funds {
 	return media.Funds{
 		Balance: media.Balance{
-			Table:   store.RawTable{Name: "oceanengine_fund", Shape: store.FundRows, Columns: balanceAmounts.Columns()},
+			Table:   rawtable.Table{Name: "oceanengine_fund", Shape: rawtable.FundRows, Columns: balanceAmounts.Columns()},
 			Amounts: balanceAmounts,
 			Fetch:   fetchFund,
 		},
 		Daily: media.FundDaily{
-			Table:   store.RawTable{Name: "oceanengine_fund_daily", Shape: store.DailyFundRows, Columns: flowAmounts.Columns()},
+			Table:   rawtable.Table{Name: "oceanengine_fund_daily", Shape: rawtable.DailyFundRows, Columns: flowAmounts.Columns()},
 			Amounts: flowAmounts,
 			MaxDays: 30, LookBack: 365, ToldAfter: 8 * time.Hour,
 			Page: fetchFlow,

@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -51,7 +52,7 @@ func TestProjects_ReadTheWireFormatLiveAndDeleted(t *testing.T) {
 	require.False(t, row.Deleted)
 	require.Equal(t, []any{
 		"项目", "APP", "PROJECT_STATUS_ENABLE", "ENABLE", int64(30050), "BUDGET_MODE_DAY",
-		store.At(time.Date(2026, 11, 19, 15, 0, 0, 0, time.UTC)), store.At(time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)),
+		sqldb.At(time.Date(2026, 11, 19, 15, 0, 0, 0, time.UTC)), sqldb.At(time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)),
 	}, row.Raw)
 	require.Len(t, row.Raw, len(list.Table.Columns))
 
@@ -93,9 +94,9 @@ func TestMaterials_ArePartsOfTheirPromotions(t *testing.T) {
 		"7300000000000000002:7020000000000000001",
 	}, ids, "titles are left out, and what stands in a promotion twice is there once")
 	first, last := page.Rows[0], page.Rows[3]
-	require.Equal(t, []store.AssetUse{{Kind: "video", ID: "v1"}, {Kind: "image", ID: "c/1"}}, first.Assets)
-	require.Equal(t, []store.AssetUse{{Kind: "image", ID: "i1"}}, page.Rows[1].Assets)
-	require.Equal(t, []store.AssetUse{{Kind: "image", ID: "i2"}}, page.Rows[2].Assets)
+	require.Equal(t, []rawtable.AssetUse{{Kind: "video", ID: "v1"}, {Kind: "image", ID: "c/1"}}, first.Assets)
+	require.Equal(t, []rawtable.AssetUse{{Kind: "image", ID: "i1"}}, page.Rows[1].Assets)
+	require.Equal(t, []rawtable.AssetUse{{Kind: "image", ID: "i2"}}, page.Rows[2].Assets)
 	require.Equal(t, []any{"7300000000000000001", "7400000000000000003", "image", "MATERIAL_STATUS_DISABLE"}, page.Rows[2].Raw)
 	require.JSONEq(t, `{"promotion_id":"7300000000000000001","material_kind":"image","image_mode":"S","image_id":"i2","material_id":7400000000000000003,
 		"material_opt_status":"DISABLE","material_status":"MATERIAL_STATUS_DISABLE"}`, string(page.Rows[2].JSON))
@@ -305,7 +306,7 @@ func TestFiles_ReadTheWireFormat(t *testing.T) {
 		"signature":"9f86d081884c7d659a2feaa0c55ad015","duration":12.34,"create_time":"2026-11-19 23:00:00","filename":"视频.mp4"}],
 		"page_info":{"page":1,"page_size":100,"total_number":101,"total_page":2}}`)}
 	list := findList(t, "video")
-	require.Equal(t, store.AssetVideo, list.Level)
+	require.Equal(t, rawtable.AssetVideo, list.Level)
 	since := time.Date(2026, 11, 19, 17, 0, 0, 0, time.UTC) // the 20th in China
 	page, err := list.Page(t.Context(), s, media.ListQuery{Since: since, Until: since.Add(24 * time.Hour)}, "")
 	require.NoError(t, err)
@@ -315,7 +316,7 @@ func TestFiles_ReadTheWireFormat(t *testing.T) {
 	created := time.Date(2026, 11, 19, 15, 0, 0, 0, time.UTC)
 	require.Equal(t, created, row.Modified)
 	require.Equal(t, []any{
-		"7020000000000000001", "视频.mp4", int64(720), int64(1280), int64(1048576), "9f86d081884c7d659a2feaa0c55ad015", store.At(created), int64(12340),
+		"7020000000000000001", "视频.mp4", int64(720), int64(1280), int64(1048576), "9f86d081884c7d659a2feaa0c55ad015", sqldb.At(created), int64(12340),
 	}, row.Raw)
 	require.Len(t, row.Raw, len(list.Table.Columns))
 	require.Len(t, findList(t, "image").Table.Columns, len(row.Raw)-1)

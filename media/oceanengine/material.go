@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"adsync/base/store"
+	"adsync/base/rawtable"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -23,11 +23,11 @@ func creativeID(promotion string, material wire.ID) string {
 	return promotion + ":" + string(material)
 }
 
-var materialTable = store.RawTable{Name: "oceanengine_promotion_material", Shape: store.Objects, Columns: []store.RawColumn{
-	{Name: "promotion_id", Kind: store.Text}, // a text, as ids are in the other tables
-	{Name: "material_id", Kind: store.Text},
-	{Name: "material_kind", Kind: store.Text}, // video or image
-	{Name: "material_status", Kind: store.Text},
+var materialTable = rawtable.Table{Name: "oceanengine_promotion_material", Shape: rawtable.Objects, Columns: []rawtable.Column{
+	{Name: "promotion_id", Kind: rawtable.Text}, // a text, as ids are in the other tables
+	{Name: "material_id", Kind: rawtable.Text},
+	{Name: "material_kind", Kind: rawtable.Text}, // video or image
+	{Name: "material_status", Kind: rawtable.Text},
 }}
 
 // materials reads the promotions' materials. A promotion's list shows what it holds now: what was taken out of it is
@@ -56,11 +56,11 @@ func readMaterials(page *media.Page, raw json.RawMessage) {
 	before := len(p.Faults())
 	lists := p.In("promotion_materials")
 	unreadable = len(p.Faults()) > before
-	held := []heldMaterials{{kind: store.AssetVideo, rows: within(lists, "video_material_list")}}
+	held := []heldMaterials{{kind: rawtable.AssetVideo, rows: within(lists, "video_material_list")}}
 	for _, raw := range within(lists, "image_material_list") {
 		item := wire.Open(raw)
 		unreadable = unreadable || item.Lost()
-		held = append(held, heldMaterials{kind: store.AssetImage, mode: item.Text("image_mode"), rows: within(item, "images")})
+		held = append(held, heldMaterials{kind: rawtable.AssetImage, mode: item.Text("image_mode"), rows: within(item, "images")})
 		p.Add(item.Faults())
 	}
 	if unreadable {
@@ -91,14 +91,14 @@ type heldMaterials struct {
 func readMaterial(m *wire.Row, promotion, kind, mode string) media.Row {
 	material := m.ID("material_id")
 	row := media.Row{
-		Assets: []store.AssetUse{},
+		Assets: []rawtable.AssetUse{},
 		Raw:    []any{wire.Text(promotion), wire.Text(string(material)), kind, wire.Text(m.Text("material_status"))},
 		JSON:   placed(m, map[string]string{"promotion_id": promotion, "material_kind": kind, "image_mode": mode}),
 	}
 	before := len(m.Faults())
-	for _, use := range []store.AssetUse{
-		{Kind: store.AssetVideo, ID: string(m.TextID("video_id"))}, {Kind: store.AssetImage, ID: string(m.TextID("video_cover_id"))},
-		{Kind: store.AssetImage, ID: string(m.TextID("image_id"))},
+	for _, use := range []rawtable.AssetUse{
+		{Kind: rawtable.AssetVideo, ID: string(m.TextID("video_id"))}, {Kind: rawtable.AssetImage, ID: string(m.TextID("video_cover_id"))},
+		{Kind: rawtable.AssetImage, ID: string(m.TextID("image_id"))},
 	} {
 		if use.ID != "" {
 			row.Assets = append(row.Assets, use)

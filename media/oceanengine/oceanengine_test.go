@@ -21,7 +21,7 @@ import (
 	"adsync/base/metric"
 	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
-	"adsync/base/store"
+	"adsync/base/sqldb"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -148,11 +148,11 @@ func TestPromotions_ReadsTheWireFormat(t *testing.T) {
 	require.Equal(t, time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), first.Modified)
 	require.Equal(t, []any{
 		"p1", "7200000000000000001", "PROMOTION_STATUS_ENABLE", "ENABLE", int64(30050), "BUDGET_MODE_DAY", int64(29),
-		store.At(time.Date(2026, 11, 19, 15, 0, 0, 0, time.UTC)), store.At(time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)),
+		sqldb.At(time.Date(2026, 11, 19, 15, 0, 0, 0, time.UTC)), sqldb.At(time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC)),
 	}, first.Raw)
 	require.JSONEq(t, promotionRow, string(first.JSON))
 	require.True(t, second.Deleted)
-	require.Equal(t, []any{nil, nil, "PROMOTION_STATUS_DELETED", nil, nil, nil, nil, store.Time{}, store.Time{}}, second.Raw)
+	require.Equal(t, []any{nil, nil, "PROMOTION_STATUS_DELETED", nil, nil, nil, nil, sqldb.Time{}, sqldb.Time{}}, second.Raw)
 }
 
 func TestPromotions_AsksForEverythingWhenTheWindowIsTooLong(t *testing.T) {

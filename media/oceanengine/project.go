@@ -4,7 +4,8 @@ import (
 	"context"
 	"net/url"
 
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -16,15 +17,15 @@ const projectsPage = 100
 
 const projectDeleted = "PROJECT_STATUS_DELETE"
 
-var projectTable = store.RawTable{Name: "oceanengine_project", Shape: store.Objects, Columns: []store.RawColumn{
-	{Name: "name", Kind: store.Text},
-	{Name: "landing_type", Kind: store.Text},
-	{Name: "status_first", Kind: store.Text},
-	{Name: "opt_status", Kind: store.Text},
-	{Name: "budget_fen", Kind: store.Int}, // yuan on the wire
-	{Name: "budget_mode", Kind: store.Text},
-	{Name: "project_create_time", Kind: store.Instant},
-	{Name: "project_modify_time", Kind: store.Instant},
+var projectTable = rawtable.Table{Name: "oceanengine_project", Shape: rawtable.Objects, Columns: []rawtable.Column{
+	{Name: "name", Kind: rawtable.Text},
+	{Name: "landing_type", Kind: rawtable.Text},
+	{Name: "status_first", Kind: rawtable.Text},
+	{Name: "opt_status", Kind: rawtable.Text},
+	{Name: "budget_fen", Kind: rawtable.Int}, // yuan on the wire
+	{Name: "budget_mode", Kind: rawtable.Text},
+	{Name: "project_create_time", Kind: rawtable.Instant},
+	{Name: "project_modify_time", Kind: rawtable.Instant},
 }}
 
 var projectFields = []string{
@@ -53,7 +54,7 @@ func readProject(p *wire.Row) media.Row {
 		Object: p.Key("project_id"), Name: wire.Cut(name), Modified: modified, Deleted: status == projectDeleted,
 		Raw: []any{
 			wire.Text(name), wire.Text(p.Text("landing_type")), wire.Text(status), wire.Text(p.Text("opt_status")), setting.Scaled("budget", 2),
-			wire.Text(setting.Text("budget_mode")), store.At(p.Time("project_create_time", readTime)), store.At(modified),
+			wire.Text(setting.Text("budget_mode")), sqldb.At(p.Time("project_create_time", readTime)), sqldb.At(modified),
 		},
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -26,16 +27,16 @@ const modifyWindow = 30 * 24 * time.Hour
 
 const statusDeleted = "PROMOTION_STATUS_DELETED"
 
-var promotionTable = store.RawTable{Name: "oceanengine_promotion", Shape: store.Objects, Columns: []store.RawColumn{
-	{Name: "promotion_name", Kind: store.Text},
-	{Name: "project_id", Kind: store.Text}, // a text, as ids are in the other tables
-	{Name: "status_first", Kind: store.Text},
-	{Name: "opt_status", Kind: store.Text},
-	{Name: "budget_fen", Kind: store.Int}, // yuan on the wire
-	{Name: "budget_mode", Kind: store.Text},
-	{Name: "cpa_bid_fen", Kind: store.Int}, // yuan on the wire
-	{Name: "promotion_create_time", Kind: store.Instant},
-	{Name: "promotion_modify_time", Kind: store.Instant},
+var promotionTable = rawtable.Table{Name: "oceanengine_promotion", Shape: rawtable.Objects, Columns: []rawtable.Column{
+	{Name: "promotion_name", Kind: rawtable.Text},
+	{Name: "project_id", Kind: rawtable.Text}, // a text, as ids are in the other tables
+	{Name: "status_first", Kind: rawtable.Text},
+	{Name: "opt_status", Kind: rawtable.Text},
+	{Name: "budget_fen", Kind: rawtable.Int}, // yuan on the wire
+	{Name: "budget_mode", Kind: rawtable.Text},
+	{Name: "cpa_bid_fen", Kind: rawtable.Int}, // yuan on the wire
+	{Name: "promotion_create_time", Kind: rawtable.Instant},
+	{Name: "promotion_modify_time", Kind: rawtable.Instant},
 }}
 
 var promotionFields = []string{
@@ -47,11 +48,11 @@ var promotionFields = []string{
 func (Platform) Lists() []media.List {
 	return []media.List{
 		{Name: "promotion", Level: "adgroup", Table: promotionTable, Parent: "project_id", Unlogged: []string{"promotion_modify_time"},
-			Shown: store.Shown{Column: "status_first", Value: "PROMOTION_STATUS_ENABLE"}, Page: promotions.page},
+			Shown: rawtable.Shown{Column: "status_first", Value: "PROMOTION_STATUS_ENABLE"}, Page: promotions.page},
 		{Name: "project", Level: "campaign", Table: projectTable, Variants: []string{live, deleted}, Unlogged: []string{"project_modify_time"}, Page: projects},
 		{Name: "promotion_material", Level: "creative", Table: materialTable, Parent: "promotion_id", IDTellsParent: true, MapsAssets: true, Page: materials.page},
-		{Name: "image", Level: store.AssetImage, Table: imageTable, Unlogged: []string{"url"}, Page: images.page},
-		{Name: "video", Level: store.AssetVideo, Table: videoTable, Unlogged: []string{"url", "poster_url"}, Page: videos.page},
+		{Name: "image", Level: rawtable.AssetImage, Table: imageTable, Unlogged: []string{"url"}, Page: images.page},
+		{Name: "video", Level: rawtable.AssetVideo, Table: videoTable, Unlogged: []string{"url", "poster_url"}, Page: videos.page},
 	}
 }
 
@@ -175,7 +176,7 @@ func readPromotion(p *wire.Row) media.Row {
 		Raw: []any{
 			wire.Text(name), wire.Text(string(p.ID("project_id"))), wire.Text(status), wire.Text(p.Text("opt_status")),
 			p.Scaled("budget", 2), wire.Text(p.Text("budget_mode")), p.Scaled("cpa_bid", 2),
-			store.At(p.Time("promotion_create_time", readTime)), store.At(modified),
+			sqldb.At(p.Time("promotion_create_time", readTime)), sqldb.At(modified),
 		},
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/rawtable"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -58,8 +58,8 @@ var figures = wire.Figures{
 }
 
 var (
-	dailyTable  = store.RawTable{Name: "oceanengine_report_daily", Shape: store.DailyRows, Columns: figures.Columns()}
-	hourlyTable = store.RawTable{Name: "oceanengine_report_hourly", Shape: store.HourlyRows, Columns: figures.Columns()}
+	dailyTable  = rawtable.Table{Name: "oceanengine_report_daily", Shape: rawtable.DailyRows, Columns: figures.Columns()}
+	hourlyTable = rawtable.Table{Name: "oceanengine_report_hourly", Shape: rawtable.HourlyRows, Columns: figures.Columns()}
 )
 
 // report is the custom report at one level.

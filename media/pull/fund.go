@@ -9,7 +9,8 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/fund"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/store/results"
 	"adsync/base/trace"
 	"adsync/media"
 )
@@ -120,14 +121,14 @@ func flowParts(plan media.Plan, params flowParams, flow media.FundDaily) ([]stri
 }
 
 // runFunds pulls what a platform tells of an account's money on some days.
-func (p *puller) runFunds(ctx context.Context, work media.Work, report string, days []day.Day, table store.RawTable,
+func (p *puller) runFunds(ctx context.Context, work media.Work, report string, days []day.Day, table rawtable.Table,
 	page func(ctx context.Context, api media.API, token string) (media.Page, error),
 ) (media.Result, error) {
 	account, err := p.account(ctx, work.AccountID)
 	if err != nil {
 		return media.Result{}, err
 	}
-	scope := store.Scope{AccountID: account.ID, Media: account.Media, Report: report, Level: media.FundLevel, Days: days}
+	scope := results.Scope{AccountID: account.ID, Media: account.Media, Report: report, Level: media.FundLevel, Days: days}
 	ctx, claim, _, err := p.begin(ctx, scope, work)
 	if err != nil {
 		return media.Result{}, err
@@ -141,20 +142,20 @@ func (p *puller) runFunds(ctx context.Context, work media.Work, report string, d
 	return media.Result{Rows: result.Written + result.Deleted, Calls: api.Calls()}, err
 }
 
-func (p *puller) writeFunds(ctx context.Context, account media.Account, claim store.Claim, table store.RawTable, got fetched, confirmed bool) (store.ReportResult, error) {
-	write := store.FundWrite{
+func (p *puller) writeFunds(ctx context.Context, account media.Account, claim results.Claim, table rawtable.Table, got fetched, confirmed bool) (results.ReportResult, error) {
+	write := results.FundWrite{
 		Claim: claim, Raw: table, Currency: account.Currency, Zone: account.Zone.String(),
 		Whole: got.note == "", Note: got.note, Confirmed: confirmed, JudgeRows: lacksAllRows, Judging: p.judgeFlow(account),
 	}
 	got.keepDays(claim.Days)
 	told := map[day.Day][]fund.Row{}
 	for _, r := range got.rows {
-		write.Rows = append(write.Rows, store.FundRow{Day: r.Day, FundType: r.Object, Raw: r.Raw, JSON: string(r.JSON)})
+		write.Rows = append(write.Rows, results.FundRow{Day: r.Day, FundType: r.Object, Raw: r.Raw, JSON: string(r.JSON)})
 		told[r.Day] = append(told[r.Day], r.Funds...)
 	}
 	for _, d := range claim.Days {
 		for _, row := range fund.Gather(told[d]) {
-			write.Sums = append(write.Sums, store.FundSum{Day: d, Row: row})
+			write.Sums = append(write.Sums, results.FundSum{Day: d, Row: row})
 		}
 	}
 	write.Unusable = gather(claim.Days, got.rows, got.lost, got.apart)

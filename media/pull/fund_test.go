@@ -10,13 +10,14 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/fund"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/store/results"
 	"adsync/media"
 )
 
 var (
-	fundTable      = store.RawTable{Name: "fake_fund", Shape: store.FundRows, Columns: []store.RawColumn{{Name: "balance_fen", Kind: store.Int}}}
-	fundDailyTable = store.RawTable{Name: "fake_fund_daily", Shape: store.DailyFundRows, Columns: []store.RawColumn{{Name: "paid_fen", Kind: store.Int}}}
+	fundTable      = rawtable.Table{Name: "fake_fund", Shape: rawtable.FundRows, Columns: []rawtable.Column{{Name: "balance_fen", Kind: rawtable.Int}}}
+	fundDailyTable = rawtable.Table{Name: "fake_fund_daily", Shape: rawtable.DailyFundRows, Columns: []rawtable.Column{{Name: "paid_fen", Kind: rawtable.Int}}}
 )
 
 func moneyRow(d day.Day, fundType string, kind fund.Kind, is fund.Field, micros int64) media.Row {
@@ -60,7 +61,7 @@ func TestBalance_AddsUpFundTypesOfOneKind(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "balance", coverage[0].Report)
 	require.Equal(t, "account", coverage[0].Level)
-	require.Equal(t, store.Complete, coverage[0].State)
+	require.Equal(t, results.Complete, coverage[0].State)
 }
 
 func TestBalance_EmptyAnswerAfterABalanceIsSuspectAndPulledAgain(t *testing.T) {

@@ -13,12 +13,13 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 	"adsync/media"
 )
 
-var hourlyTable = store.RawTable{Name: "fake_report_hourly", Shape: store.HourlyRows, Columns: []store.RawColumn{{Name: "cost_fen", Kind: store.Int}}}
+var hourlyTable = rawtable.Table{Name: "fake_report_hourly", Shape: rawtable.HourlyRows, Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
 
 // hourlyPlatform can be asked for some hours of a day of accounts, not of campaigns.
 type hourlyPlatform struct{ fakePlatform }
@@ -36,7 +37,7 @@ func (h *hourlyPlatform) Reports() []media.Report {
 func setupHours(t *testing.T, pages ...pageAnswer) *bundle {
 	t.Helper()
 	s := storetest.New(t)
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{hourlyTable}))
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{hourlyTable}))
 	platform := &hourlyPlatform{fakePlatform{pages: pages}}
 	return &bundle{store: s, platform: &platform.fakePlatform, handlers: media.NewRegistry(Handlers(platform, Deps{
 		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
@@ -88,7 +89,7 @@ func TestMovingHours_WriteNothingWhenPagesDisagree(t *testing.T) {
 	require.ErrorIs(t, err, errNotWhole)
 	require.Len(t, b.platform.asked, 1+restartsMax)
 	require.Equal(t, map[int]int64{13: 10_000}, b.hours(t))
-	require.Equal(t, []store.CoverageState{store.Complete}, b.states(t), "the day is what its last whole pull saw")
+	require.Equal(t, []results.CoverageState{results.Complete}, b.states(t), "the day is what its last whole pull saw")
 }
 
 func TestMovingHours_PlanHoursOfTheAccountsDays(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/store/results"
 	"adsync/base/trace"
 	"adsync/media"
 )
@@ -62,7 +63,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	if err != nil {
 		return media.Result{}, err
 	}
-	scope := store.Scope{AccountID: account.ID, Media: account.Media, Report: list.Name, Level: list.Level, Days: []day.Day{day.Epoch}}
+	scope := results.Scope{AccountID: account.ID, Media: account.Media, Report: list.Name, Level: list.Level, Days: []day.Day{day.Epoch}}
 	ctx, claim, highWater, err := p.begin(ctx, scope, work)
 	if err != nil {
 		return media.Result{}, err
@@ -72,7 +73,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		since = time.Unix(highWater, 0).Add(-windowOverlap)
 	}
 	api := p.Caller.For(account)
-	write := store.ObjectWrite{Raw: list.Table, JudgeRows: lacksAllObjects, Confirmed: work.Confirmed, Unlogged: list.Unlogged, MapsAssets: list.MapsAssets}
+	write := results.ObjectWrite{Raw: list.Table, JudgeRows: lacksAllObjects, Confirmed: work.Confirmed, Unlogged: list.Unlogged, MapsAssets: list.MapsAssets}
 	write.AssetTables, write.MappedBy = p.assetsOf(list)
 	variants := list.Variants
 	if len(variants) == 0 {
@@ -106,7 +107,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	span.Number("adsync.rows", int64(len(write.Rows)))
 	n, err := p.Store.WriteObjects(writing, write)
 	span.End(err)
-	if suspect, ok := errors.AsType[*store.SuspectError](err); ok {
+	if suspect, ok := errors.AsType[*results.SuspectError](err); ok {
 		p.metrics.suspect.WithLabelValues(account.Media, list.Name).Inc()
 		return media.Result{Calls: api.Calls()}, notWhole(suspect.Error())
 	}
@@ -130,7 +131,7 @@ func (p *puller) latest() time.Time { return p.Clock.Now().Add(windowOverlap) }
 // assetsOf returns the raw tables of the assets that a list has to do with, by their kind: all of them for a list of creatives,
 // its own for a list of assets, and then the list of creatives that shows them.
 func (p *puller) assetsOf(list media.List) (tables map[string]string, mappedBy string) {
-	isAsset := func(l media.List) bool { return l.Level == store.AssetImage || l.Level == store.AssetVideo }
+	isAsset := func(l media.List) bool { return l.Level == rawtable.AssetImage || l.Level == rawtable.AssetVideo }
 	tables = map[string]string{}
 	for _, l := range p.platform.Lists() {
 		switch {
@@ -151,10 +152,10 @@ func atEpoch(rows []media.Row) []media.Row {
 	return rows
 }
 
-func objectRows(rows []media.Row) []store.ObjectRow {
-	out := make([]store.ObjectRow, len(rows))
+func objectRows(rows []media.Row) []results.ObjectRow {
+	out := make([]results.ObjectRow, len(rows))
 	for i, r := range rows {
-		out[i] = store.ObjectRow{
+		out[i] = results.ObjectRow{
 			Object: r.Object, Name: r.Name, Modified: r.Modified, Deleted: r.Deleted, Raw: r.Raw, JSON: string(r.JSON), Assets: r.Assets, MoreAssets: r.MoreAssets,
 		}
 	}
@@ -162,7 +163,7 @@ func objectRows(rows []media.Row) []store.ObjectRow {
 }
 
 // duplicate returns an object that stands in the rows twice, or "".
-func duplicate(rows []store.ObjectRow) string {
+func duplicate(rows []results.ObjectRow) string {
 	ids := make([]string, len(rows))
 	for i, r := range rows {
 		ids[i] = r.Object

@@ -9,7 +9,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/results"
 )
 
 // waitingClock is the clock of a process that has waited.
@@ -35,7 +35,7 @@ func never(total int, rows ...string) []pageAnswer {
 }
 
 // alive returns the objects of the raw table that are not marked deleted, and the list's coverage.
-func (b *bundle) alive(t *testing.T) (ids []string, coverage store.Coverage) {
+func (b *bundle) alive(t *testing.T) (ids []string, coverage results.Coverage) {
 	t.Helper()
 	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT object_id FROM fake_adgroup WHERE deleted_at IS NULL ORDER BY object_id").Scan(&ids).Error)
 	rows, err := b.store.ReadCoverage(t.Context(), 7, day.Epoch, day.Epoch)
@@ -81,7 +81,7 @@ func TestList_OfWhichAVariantNeverAgreesIsPartialAndDeletesNothing(t *testing.T)
 			require.ErrorIs(t, err, errNotWhole, "it is pulled again")
 			alive, coverage := b.alive(t)
 			require.Equal(t, c.kept, alive, "what came is kept, and nothing is deleted")
-			require.Equal(t, store.Partial, coverage.State)
+			require.Equal(t, results.Partial, coverage.State)
 			require.NotEmpty(t, coverage.Note)
 			require.Equal(t, whole, coverage.CompleteVersion)
 
@@ -89,7 +89,7 @@ func TestList_OfWhichAVariantNeverAgreesIsPartialAndDeletesNothing(t *testing.T)
 			require.NoError(t, err)
 			alive, coverage = b.alive(t)
 			require.Equal(t, []string{"1"}, alive, "a whole pull deletes what the platform no longer has")
-			require.Equal(t, store.Complete, coverage.State)
+			require.Equal(t, results.Complete, coverage.State)
 			require.Empty(t, coverage.Note)
 		})
 	}
@@ -117,7 +117,7 @@ func TestList_ChangesThatNeverAgreeAreAskedForAgain(t *testing.T) {
 			_, err = b.run(t, "fake.adgroup", modeChanges, `{"mode":"changes"}`)
 			require.ErrorIs(t, err, errNotWhole)
 			_, coverage := b.alive(t)
-			require.Equal(t, store.Partial, coverage.State)
+			require.Equal(t, results.Partial, coverage.State)
 			require.EqualValues(t, 10_000, coverage.HighWater)
 			b.platform.lists = nil
 			_, err = b.run(t, "fake.adgroup", modeChanges, `{"mode":"changes"}`)

@@ -12,7 +12,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/fund"
-	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -115,10 +115,10 @@ func TestFenced_WhatBecomesOfTheSubtask(t *testing.T) {
 	t.Parallel()
 	other := errors.New("the disk is full")
 	require.ErrorIs(t, fenced(other), other)
-	require.NoError(t, fenced(&store.FencedError{Complete: true, Own: true}), "another delivery has done its work")
-	require.ErrorIs(t, fenced(&store.FencedError{Complete: true}), media.ErrSuperseded)
-	require.ErrorIs(t, fenced(&store.FencedError{}), errFencedOpen)
-	require.ErrorIs(t, fenced(&store.FencedError{Own: true}), errFencedOpen, "its days are not whole")
+	require.NoError(t, fenced(&results.FencedError{Complete: true, Own: true}), "another delivery has done its work")
+	require.ErrorIs(t, fenced(&results.FencedError{Complete: true}), media.ErrSuperseded)
+	require.ErrorIs(t, fenced(&results.FencedError{}), errFencedOpen)
+	require.ErrorIs(t, fenced(&results.FencedError{Own: true}), errFencedOpen, "its days are not whole")
 }
 
 // pullOf is a pull of a report's part in a run.
@@ -294,7 +294,7 @@ func TestSplit_EachDayOfSeveralIsJudgedAlone(t *testing.T) {
 	b := setupCapped(t, c)
 	_, err := b.run(t, "fake.report_daily", days, levelCreative)
 	require.ErrorContains(t, err, "the parts of the day have 12 rows, and the whole 13", "the first day is pulled again")
-	require.Equal(t, []store.CoverageState{store.Partial, store.Complete}, b.states(t))
+	require.Equal(t, []results.CoverageState{results.Partial, results.Complete}, b.states(t))
 
 	// Others pull some of the days while this pull asks for the first one.
 	for _, c := range []struct {

@@ -19,7 +19,7 @@ import (
 	"adsync/base/metric"
 	"adsync/base/plural"
 	"adsync/base/ratelimit"
-	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/base/telemetry"
 	"adsync/media"
 	"adsync/media/wire"
@@ -48,10 +48,10 @@ type Fields interface {
 
 // Store is what the handlers need of *store.Store.
 type Store interface {
-	BeginPull(ctx context.Context, scope store.Scope, pullID string, runID int64) (claim store.Claim, highWater int64, err error)
-	WriteReport(ctx context.Context, w store.ReportWrite) (store.ReportResult, error)
-	WriteFunds(ctx context.Context, w store.FundWrite) (store.ReportResult, error)
-	WriteObjects(ctx context.Context, w store.ObjectWrite) (int, error)
+	BeginPull(ctx context.Context, scope results.Scope, pullID string, runID int64) (claim results.Claim, highWater int64, err error)
+	WriteReport(ctx context.Context, w results.ReportWrite) (results.ReportResult, error)
+	WriteFunds(ctx context.Context, w results.FundWrite) (results.ReportResult, error)
+	WriteObjects(ctx context.Context, w results.ObjectWrite) (int, error)
 }
 
 // Deps are what the handlers work with.
@@ -81,8 +81,8 @@ type puller struct {
 	Deps
 	platform media.Platform
 	metrics  *metrics
-	causes   *telemetry.CauseLog // of what a platform does to all accounts at a time
-	whole    []store.ReportLevel // the reports and levels that hold all of an account's spend
+	causes   *telemetry.CauseLog   // of what a platform does to all accounts at a time
+	whole    []results.ReportLevel // the reports and levels that hold all of an account's spend
 }
 
 // Handlers returns a platform's handlers: one per list, one per report name with its levels as the param "level", and those of
@@ -103,7 +103,7 @@ func Handlers(platform media.Platform, deps Deps) []media.Handler {
 		}
 		byName[r.Name] = append(byName[r.Name], r)
 		if !r.Overlaps {
-			p.whole = append(p.whole, store.ReportLevel{Report: r.Name, Level: r.Level})
+			p.whole = append(p.whole, results.ReportLevel{Report: r.Name, Level: r.Level})
 		}
 	}
 	for _, name := range names {
@@ -269,7 +269,7 @@ func (f *paging) judge() {
 
 // begin claims a scope for a pull, which makes its calls with the context returned: with the first that may go out the claim has its version.
 // Before it the version is that of now, and the calls may wait for their grants for minutes. highWater is the scope's.
-func (p *puller) begin(ctx context.Context, scope store.Scope, work media.Work) (calls context.Context, claim *store.Claim, highWater int64, err error) {
+func (p *puller) begin(ctx context.Context, scope results.Scope, work media.Work) (calls context.Context, claim *results.Claim, highWater int64, err error) {
 	c, highWater, err := p.Store.BeginPull(ctx, scope, newPullID(), work.RunID)
 	if err != nil {
 		return nil, nil, 0, err
@@ -286,7 +286,7 @@ var errFencedOpen = &media.DeferError{After: 5 * time.Second, Reason: "another p
 // fenced turns a fence's refusal into what becomes of the subtask: superseded when a newer pull is whole, else
 // deferred, or nobody might pull.
 func fenced(err error) error {
-	refusal, ok := store.IsFenced(err)
+	refusal, ok := results.IsFenced(err)
 	switch {
 	case !ok:
 		return err

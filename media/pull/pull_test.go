@@ -20,7 +20,9 @@ import (
 	"adsync/base/metric"
 	"adsync/base/ratelimit"
 	"adsync/base/ratelimit/grant"
+	"adsync/base/rawtable"
 	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
@@ -28,8 +30,8 @@ import (
 )
 
 var (
-	dailyTable  = store.RawTable{Name: "fake_report_daily", Shape: store.DailyRows, Columns: []store.RawColumn{{Name: "cost_fen", Kind: store.Int}}}
-	objectTable = store.RawTable{Name: "fake_adgroup", Shape: store.Objects, Columns: []store.RawColumn{{Name: "adgroup_name", Kind: store.Text}}}
+	dailyTable  = rawtable.Table{Name: "fake_report_daily", Shape: rawtable.DailyRows, Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
+	objectTable = rawtable.Table{Name: "fake_adgroup", Shape: rawtable.Objects, Columns: []rawtable.Column{{Name: "adgroup_name", Kind: rawtable.Text}}}
 )
 
 // fakePlatform answers the pages it was given, in turn; the last answer repeats.
@@ -70,7 +72,7 @@ func (f *fakePlatform) Accounts(context.Context, media.API, string, func([]media
 	return errors.New("not part of these tests")
 }
 
-func (f *fakePlatform) AccountTable() store.RawTable { return store.RawTable{} }
+func (f *fakePlatform) AccountTable() rawtable.Table { return rawtable.Table{} }
 
 func (f *fakePlatform) Lists() []media.List {
 	return []media.List{{
@@ -139,7 +141,7 @@ type bundle struct {
 func setup(t *testing.T, pages ...pageAnswer) *bundle {
 	t.Helper()
 	s := storetest.New(t)
-	require.NoError(t, s.EnsureRawTables(context.Background(), []store.RawTable{dailyTable, objectTable, fundTable, fundDailyTable}))
+	require.NoError(t, s.EnsureRawTables(context.Background(), []rawtable.Table{dailyTable, objectTable, fundTable, fundDailyTable}))
 	platform := &fakePlatform{pages: pages}
 	b := &bundle{store: s, platform: platform, metrics: prometheus.NewRegistry()}
 	b.handlers = media.NewRegistry(Handlers(platform, Deps{
@@ -320,7 +322,7 @@ func TestReport_KeepsAndReportsAPullThatNeverAgrees(t *testing.T) {
 	require.Len(t, b.costs(t), 1)
 	coverage, err := b.store.ReadCoverage(context.Background(), 7, "2026-11-21", "2026-11-21")
 	require.NoError(t, err)
-	require.Equal(t, store.Partial, coverage[0].State)
+	require.Equal(t, results.Partial, coverage[0].State)
 	require.Equal(t, "1 row came of a total of 5", coverage[0].Note)
 }
 

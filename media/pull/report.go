@@ -9,7 +9,8 @@ import (
 	"strings"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/base/trace"
 	"adsync/media"
 )
@@ -134,7 +135,7 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 	if err != nil {
 		return media.Result{}, err
 	}
-	scope := store.Scope{AccountID: account.ID, Media: account.Media, Report: report.Name, Level: report.Level, Days: day.Between(from, to), FromHour: fromHour}
+	scope := results.Scope{AccountID: account.ID, Media: account.Media, Report: report.Name, Level: report.Level, Days: day.Between(from, to), FromHour: fromHour}
 	ctx, claim, _, err := p.begin(ctx, scope, work)
 	if err != nil {
 		return media.Result{}, err
@@ -171,28 +172,28 @@ func (p *puller) asked(ctx context.Context, report media.Report, query media.Rep
 	return p.Fields.Ask(ctx, report, query, do)
 }
 
-func (p *puller) writeReport(ctx context.Context, account media.Account, report media.Report, claim store.Claim, got fetched, confirmed bool) (store.ReportResult, error) {
+func (p *puller) writeReport(ctx context.Context, account media.Account, report media.Report, claim results.Claim, got fetched, confirmed bool) (results.ReportResult, error) {
 	if claim.FromHour > 0 && got.note != "" {
 		// What came of some hours would stand in a day that coverage calls whole.
 		p.metrics.partial.WithLabelValues(account.Media, report.Name).Inc()
-		return store.ReportResult{}, notWhole(got.note)
+		return results.ReportResult{}, notWhole(got.note)
 	}
 	got.keepDays(claim.Days)
-	rows := make([]store.ReportRow, 0, len(got.rows))
+	rows := make([]results.ReportRow, 0, len(got.rows))
 	for _, r := range got.rows {
 		if r.Hour < claim.FromHour {
 			continue // A platform may answer more than it was asked for.
 		}
-		rows = append(rows, store.ReportRow{Day: r.Day, Object: r.Object, Hour: r.Hour, Raw: r.Raw, JSON: string(r.JSON), Metrics: r.Metrics})
+		rows = append(rows, results.ReportRow{Day: r.Day, Object: r.Object, Hour: r.Hour, Raw: r.Raw, JSON: string(r.JSON), Metrics: r.Metrics})
 	}
 	unusable := gather(claim.Days, got.rows, got.lost, got.apart)
 	writing, span := trace.Start(ctx, "write", report.Table.Name)
 	span.Number("adsync.rows", int64(len(rows)))
-	result, err := p.Store.WriteReport(writing, store.ReportWrite{
+	result, err := p.Store.WriteReport(writing, results.ReportWrite{
 		Claim: claim, Raw: report.Table, Hourly: report.Hourly,
 		Currency: account.Currency, Zone: account.Zone.String(),
 		Rows: rows, Whole: got.note == "", Note: got.note,
-		Confirmed: confirmed, DirtySummary: report.Level == store.AccountLevel, Judging: p.judgeReport(account, report),
+		Confirmed: confirmed, DirtySummary: report.Level == settings.AccountLevel, Judging: p.judgeReport(account, report),
 		Unusable: unusable,
 	})
 	span.End(err)

@@ -8,7 +8,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/plural"
-	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -36,7 +36,7 @@ func refused(report media.Report, q media.ReportQuery, why string) error {
 
 // splitDays pulls the days of a claim one by one, and writes each before it asks for the next: together they have more rows
 // than the platform gives out for one query, or it has no hours of some of them. A day without hours costs the others nothing.
-func (p *puller) splitDays(ctx context.Context, api media.API, account media.Account, report media.Report, claim store.Claim, confirmed bool) (rows int, err error) {
+func (p *puller) splitDays(ctx context.Context, api media.API, account media.Account, report media.Report, claim results.Claim, confirmed bool) (rows int, err error) {
 	superseded := 0
 	var failed error
 	for _, d := range claim.Days {

@@ -16,7 +16,9 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/media"
 	"adsync/media/field"
@@ -122,7 +124,7 @@ const levelCreative = `{"level":"creative","days":1}`
 func setupCapped(t *testing.T, platform *cappedPlatform) *bundle {
 	t.Helper()
 	s := storetest.New(t)
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{dailyTable}))
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{dailyTable}))
 	return &bundle{store: s, platform: &platform.fakePlatform, handlers: media.NewRegistry(Handlers(platform, Deps{
 		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 		Fields: field.New(field.Options{Platform: platform, Store: s, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler)}),
@@ -146,7 +148,7 @@ func (b *bundle) written(t *testing.T) map[day.Day]int {
 	return counts
 }
 
-func (b *bundle) states(t *testing.T) (states []store.CoverageState) {
+func (b *bundle) states(t *testing.T) (states []results.CoverageState) {
 	t.Helper()
 	coverage, err := b.store.ReadCoverage(t.Context(), 7, "2026-11-01", "2026-11-30")
 	require.NoError(t, err)
@@ -173,7 +175,7 @@ func TestSplit_ADayBeyondTheCapIsPulledInParts(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 36, result.Rows)
 	require.Equal(t, map[day.Day]int{d: 36}, b.written(t))
-	require.Equal(t, []store.CoverageState{store.Complete}, b.states(t))
+	require.Equal(t, []results.CoverageState{results.Complete}, b.states(t))
 }
 
 func TestSplit_DaysAreCutBeforeObjects(t *testing.T) {
@@ -183,7 +185,7 @@ func TestSplit_DaysAreCutBeforeObjects(t *testing.T) {
 	_, err := b.run(t, "fake.report_daily", "2026-11-19..2026-11-21", levelCreative)
 	require.NoError(t, err)
 	require.Equal(t, map[day.Day]int{"2026-11-19": 6, "2026-11-20": 36, "2026-11-21": 1}, b.written(t))
-	require.Equal(t, []store.CoverageState{store.Complete, store.Complete, store.Complete}, b.states(t))
+	require.Equal(t, []results.CoverageState{results.Complete, results.Complete, results.Complete}, b.states(t))
 	require.Equal(t, []string{"2026-11-19..2026-11-21 0", "2026-11-19..2026-11-19 0", "2026-11-20..2026-11-20 0"}, c.asked[:3])
 	require.Equal(t, "2026-11-21..2026-11-21 0", c.asked[len(c.asked)-1])
 }
@@ -199,7 +201,7 @@ func TestSplit_ADayWithoutHoursCostsTheOthersNothing(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, media.Invalid, failed.Class, "another try brings nothing else")
 	require.Equal(t, map[day.Day]int{"2026-11-20": 4, "2026-11-21": 1}, b.written(t))
-	require.Equal(t, []store.CoverageState{store.Complete, store.Complete}, b.states(t), "nothing is known of the others")
+	require.Equal(t, []results.CoverageState{results.Complete, results.Complete}, b.states(t), "nothing is known of the others")
 	_, err = b.run(t, "fake.report_daily", "2026-11-19", levelCreative)
 	require.ErrorIs(t, err, media.ErrNoHours)
 }
@@ -208,7 +210,7 @@ func TestSplit_EveryQueryAsksForTheSameFields(t *testing.T) {
 	t.Parallel()
 	c := &cappedPlatform{children: map[day.Day]map[string]int{"2026-11-19": even(2, 3), "2026-11-20": even(9, 4)}, wants: "order_pv"}
 	b := setupCapped(t, c)
-	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: "fake", Field: c.wants, State: store.FieldAsked, Accepted: true}))
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto", settings.ReportField{Media: "fake", Field: c.wants, State: settings.FieldAsked, Accepted: true}))
 	_, err := b.run(t, "fake.report_daily", "2026-11-19..2026-11-20", levelCreative)
 	require.NoError(t, err)
 	require.Equal(t, map[day.Day]int{"2026-11-19": 6, "2026-11-20": 36}, b.written(t))
@@ -253,7 +255,7 @@ func TestSplit_RowsThatNoPartHasMakeThePullPartial(t *testing.T) {
 	b := setupCapped(t, c)
 	_, err := b.run(t, "fake.report_daily", d, levelCreative)
 	require.ErrorContains(t, err, "the parts of the day have 32 rows, and the whole 36")
-	require.Equal(t, []store.CoverageState{store.Partial}, b.states(t))
+	require.Equal(t, []results.CoverageState{results.Partial}, b.states(t))
 	require.Equal(t, map[day.Day]int{d: 32}, b.written(t), "what came is kept")
 }
 
@@ -264,7 +266,7 @@ func TestSplit_AnObjectWithoutAUsableIDIsNamed(t *testing.T) {
 	b := setupCapped(t, &cappedPlatform{children: map[day.Day]map[string]int{d: even(9, 4)}, unnamed: "p03"})
 	_, err := b.run(t, "fake.report_daily", d, levelCreative)
 	require.ErrorContains(t, err, "the parts of the day have 32 rows, and the whole 36; what the day is narrowed by lacks an object: its field adgroup_id is broken")
-	require.Equal(t, []store.CoverageState{store.Partial}, b.states(t))
+	require.Equal(t, []results.CoverageState{results.Partial}, b.states(t))
 	require.Equal(t, map[day.Day]int{d: 32}, b.written(t), "what came is kept")
 	require.Equal(t, map[string]int{d + " key of adgroup_id": 1}, b.unusable(t))
 	require.Contains(t, b.coverage(t, d)[0].Note, "key of adgroup_id")

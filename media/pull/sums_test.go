@@ -9,7 +9,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
-	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/media"
 )
 
@@ -23,7 +23,7 @@ func TestReport_WhatNeverAddsUpIsNotWhole(t *testing.T) {
 	require.Len(t, b.platform.asked, restartsMax)
 	coverage, err := b.store.ReadCoverage(context.Background(), 7, "2026-11-21", "2026-11-21")
 	require.NoError(t, err)
-	require.Equal(t, store.Partial, coverage[0].State)
+	require.Equal(t, results.Partial, coverage[0].State)
 	require.Zero(t, coverage[0].CompleteVersion)
 	require.Equal(t, "the rows add up to 10000 of cost, the platform's own sum is 50000", coverage[0].Note)
 }

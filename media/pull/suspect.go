@@ -8,7 +8,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/metric"
 	"adsync/base/plural"
-	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -46,18 +46,18 @@ type rule struct {
 
 // judgeReport returns how the store judges an account's answers of a report. An answer of a report that does not hold
 // all of the account's spend is compared with its own rows alone.
-func (p *puller) judgeReport(account media.Account, report media.Report) store.Judging {
+func (p *puller) judgeReport(account media.Account, report media.Report) results.Judging {
 	r := &rule{now: p.Clock.Now(), zone: account.Zone}
 	if report.Overlaps {
-		return store.Judging{Judge: r.report}
+		return results.Judging{Judge: r.report}
 	}
-	return store.Judging{Judge: r.report, With: p.whole, Compares: r.compares}
+	return results.Judging{Judge: r.report, With: p.whole, Compares: r.compares}
 }
 
 // judgeFlow returns how the store judges an account's cash flow.
-func (p *puller) judgeFlow(account media.Account) store.Judging {
+func (p *puller) judgeFlow(account media.Account) results.Judging {
 	r := &rule{now: p.Clock.Now(), zone: account.Zone}
-	return store.Judging{Judge: r.flow, With: p.whole, Compares: r.compares}
+	return results.Judging{Judge: r.flow, With: p.whole, Compares: r.compares}
 }
 
 // lacksAllRows returns why money that came without a row is suspect, where rows of its day are held.
@@ -98,33 +98,33 @@ func short(cost, of int64, share float64) bool {
 }
 
 // lacksRows reports whether the answer lacks too much of its own rows.
-func lacksRows(a *store.Answer) bool {
+func lacksRows(a *results.Answer) bool {
 	return a.Stored > 0 && (a.Rows == 0 || float64(a.LostCost) > lostShareMax*float64(a.Stored))
 }
 
 // isNews reports whether the answer may contradict figures that agreed before it. Most answers about past days say
 // what is known.
-func isNews(a *store.Answer) bool {
-	return a.Before.CompleteVersion == 0 || a.Before.State != store.Complete || lacksRows(a) ||
+func isNews(a *results.Answer) bool {
+	return a.Before.CompleteVersion == 0 || a.Before.State != results.Complete || lacksRows(a) ||
 		metric.All[costIndex].Differ(a.Cost, a.Stored)
 }
 
 // answeredTwice reports whether an answer was given in two runs, the last of them made after noon of the next day.
-func answeredTwice(cost int64, c *store.Coverage, last int64, at runTimes) bool {
+func answeredTwice(cost int64, c *results.Coverage, last int64, at runTimes) bool {
 	return c.Answered(cost) && c.AnswerRun > 0 && c.AnswerRun != last && last >= at.noon
 }
 
 // compares reports whether an answer is compared with other figures: of a day that is over, where it is news.
-func (r *rule) compares(a *store.Answer) bool {
+func (r *rule) compares(a *results.Answer) bool {
 	over, _, _ := r.over(a.Day)
 	return over && isNews(a)
 }
 
 // report decides whether an answer of a report is believed. others are the figures of the same day elsewhere, none
 // when the day is not over or the answer is no news.
-func (r *rule) report(a *store.Answer, others []store.Figure) store.Verdict {
+func (r *rule) report(a *results.Answer, others []results.Figure) results.Verdict {
 	_, share, at := r.over(a.Day)
-	lacking := slices.IndexFunc(others, func(f store.Figure) bool { return short(a.Cost, f.Cost, share) })
+	lacking := slices.IndexFunc(others, func(f results.Figure) bool { return short(a.Cost, f.Cost, share) })
 	var reason string
 	switch {
 	case lacksRows(a):
@@ -135,26 +135,26 @@ func (r *rule) report(a *store.Answer, others []store.Figure) store.Verdict {
 		reason = fmt.Sprintf("the platform's answer has %s %s, and %s of the same day has %s",
 			a.Currency, money(a.Cost), f.ReportLevel, money(f.Cost))
 	default:
-		return store.Verdict{Doubts: doubts(a, others, share, at)}
+		return results.Verdict{Doubts: doubts(a, others, share, at)}
 	}
 	repeated := answeredTwice(a.Cost, &a.Before, a.RunID, at)
 	witnesses := 0
 	for _, f := range others {
-		if c := f.Coverage; (c.State == store.Complete || c.State == store.Suspect) && answeredTwice(a.Cost, &c, c.RunID, at) {
+		if c := f.Coverage; (c.State == results.Complete || c.State == results.Suspect) && answeredTwice(a.Cost, &c, c.RunID, at) {
 			witnesses++
 		}
 	}
 	if a.Before.Believed(a.Cost) || witnesses > 1 || witnesses == 1 && repeated {
-		return store.Verdict{Believed: true}
+		return results.Verdict{Believed: true}
 	}
-	v := store.Verdict{Suspect: reason}
+	v := results.Verdict{Suspect: reason}
 	if !repeated {
 		return v
 	}
 	// The platform stands by its answer: what says otherwise, and was pulled before, is pulled again.
 	for _, f := range others {
 		c := &f.Coverage
-		if c.State == store.Complete && c.RunID < a.Before.AnswerRun && short(a.Cost, f.Cost, share) {
+		if c.State == results.Complete && c.RunID < a.Before.AnswerRun && short(a.Cost, f.Cost, share) {
 			v.Doubts = append(v.Doubts, doubt(a, f))
 		}
 	}
@@ -163,11 +163,11 @@ func (r *rule) report(a *store.Answer, others []store.Figure) store.Verdict {
 
 // doubts returns the figures that lack too much of an answer that is believed, of those that were pulled after the
 // day's end.
-func doubts(a *store.Answer, others []store.Figure, share float64, at runTimes) []store.Doubt {
-	var found []store.Doubt
+func doubts(a *results.Answer, others []results.Figure, share float64, at runTimes) []results.Doubt {
+	var found []results.Doubt
 	for _, f := range others {
 		c := &f.Coverage
-		if c.State != store.Complete || c.RunID < at.ended || c.Believed(f.Cost) {
+		if c.State != results.Complete || c.RunID < at.ended || c.Believed(f.Cost) {
 			continue
 		}
 		may := share
@@ -184,27 +184,27 @@ func doubts(a *store.Answer, others []store.Figure, share float64, at runTimes) 
 // flow decides whether a day's cash flow is believed: a day without a row that had spend is suspect, and money that
 // was spent contradicts figures that have little or none of it. A day without a row is repeated by no other level: it
 // is believed when the platform says it again after noon of the next day.
-func (r *rule) flow(a *store.Answer, others []store.Figure) store.Verdict {
+func (r *rule) flow(a *results.Answer, others []results.Figure) results.Verdict {
 	_, _, at := r.over(a.Day)
 	if a.Rows > 0 {
-		return store.Verdict{Doubts: doubts(a, others, freshShareMax, at)}
+		return results.Verdict{Doubts: doubts(a, others, freshShareMax, at)}
 	}
 	for _, f := range others {
 		if !short(0, f.Cost, otherShareMax) {
 			continue
 		}
 		if a.Before.Believed(0) || answeredTwice(0, &a.Before, a.RunID, at) {
-			return store.Verdict{Believed: true}
+			return results.Verdict{Believed: true}
 		}
-		return store.Verdict{Suspect: fmt.Sprintf(
+		return results.Verdict{Suspect: fmt.Sprintf(
 			"the platform's answer has no cash flow, and %s of the same day has %s %s", f.ReportLevel, a.Currency, money(f.Cost),
 		)}
 	}
-	return store.Verdict{}
+	return results.Verdict{}
 }
 
-func doubt(a *store.Answer, f store.Figure) store.Doubt {
-	return store.Doubt{ReportLevel: f.ReportLevel, Day: a.Day, Note: fmt.Sprintf(
+func doubt(a *results.Answer, f results.Figure) results.Doubt {
+	return results.Doubt{ReportLevel: f.ReportLevel, Day: a.Day, Note: fmt.Sprintf(
 		"the last answer has %s %s, and %s of the same day has %s", a.Currency, money(f.Cost), a.ReportLevel, money(a.Cost),
 	)}
 }

@@ -12,8 +12,10 @@ import (
 	"adsync/base/day"
 	"adsync/base/fund"
 	"adsync/base/metric"
+	"adsync/base/rawtable"
 	"adsync/base/sqldb/sqldbtest"
 	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
@@ -22,21 +24,21 @@ import (
 // Accounts that stop spending are many on the first day of a month. Nothing contradicts them.
 func TestJudge_AccountsThatStopSpendingAreNotSuspect(t *testing.T) {
 	t.Parallel()
-	levels := []store.ReportLevel{
+	levels := []results.ReportLevel{
 		{Report: "report_daily", Level: "account"}, {Report: "report_hourly", Level: "account"},
 		{Report: "report_daily", Level: "adgroup"}, {Report: "fund_daily", Level: "account"},
 	}
 	now := time.Date(2026, 11, 22, 5, 0, 0, 0, time.UTC)
 	r := &rule{now: now, zone: time.UTC}
 	for range 10_000 {
-		var others []store.Figure
+		var others []results.Figure
 		for _, l := range levels {
-			a := &store.Answer{ReportLevel: l, Day: "2026-11-21", RunID: task.NewRunID(now)}
+			a := &results.Answer{ReportLevel: l, Day: "2026-11-21", RunID: task.NewRunID(now)}
 			v := r.report(a, others)
 			require.Empty(t, v.Suspect)
 			require.Empty(t, v.Doubts)
-			others = append(others, store.Figure{ReportLevel: l, Coverage: store.Coverage{
-				State: store.Complete, CompleteVersion: 1, RunID: a.RunID, AnswerCost: new(int64), AnswerRun: a.RunID,
+			others = append(others, results.Figure{ReportLevel: l, Coverage: results.Coverage{
+				State: results.Complete, CompleteVersion: 1, RunID: a.RunID, AnswerCost: new(int64), AnswerRun: a.RunID,
 			}})
 		}
 	}
@@ -49,29 +51,29 @@ func TestRule_WhatAnAnswerMayLack(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		after   time.Duration // since the day's end
-		answer  store.Answer
+		answer  results.Answer
 		other   int64
 		suspect string
 	}{
-		{name: "nothing", answer: store.Answer{Cost: 100, Rows: 2, Stored: 100}},
-		{name: "no rows, as before", answer: store.Answer{}},
-		{name: "all rows", answer: store.Answer{Stored: 100, LostCost: 100, LostRows: 3}, suspect: "lacks 3 of the rows that there were, with 100.00 of CNY 100.00"},
-		{name: "rows that had 5 % of the cost", answer: store.Answer{Cost: 95, Rows: 1, Stored: 100, LostCost: 5, LostRows: 1}},
-		{name: "rows that had 6 % of the cost", answer: store.Answer{Cost: 94, Rows: 1, Stored: 100, LostCost: 6, LostRows: 1}, suspect: "lacks 1 of the rows"},
-		{name: "less in the same rows", answer: store.Answer{Cost: 10, Rows: 1, Stored: 100}},
-		{name: "10 % of another level", after: 2 * time.Hour, answer: store.Answer{Cost: 90, Rows: 1}, other: 100},
-		{name: "11 % of another level", after: 2 * time.Hour, answer: store.Answer{Cost: 89, Rows: 1}, other: 100, suspect: "report_hourly by account of the same day has 100.00"},
-		{name: "half of another level at first", after: time.Hour, answer: store.Answer{Cost: 50, Rows: 1}, other: 100},
-		{name: "more than half of another level at first", after: time.Hour, answer: store.Answer{Cost: 49, Rows: 1}, other: 100, suspect: "report_hourly by account"},
+		{name: "nothing", answer: results.Answer{Cost: 100, Rows: 2, Stored: 100}},
+		{name: "no rows, as before", answer: results.Answer{}},
+		{name: "all rows", answer: results.Answer{Stored: 100, LostCost: 100, LostRows: 3}, suspect: "lacks 3 of the rows that there were, with 100.00 of CNY 100.00"},
+		{name: "rows that had 5 % of the cost", answer: results.Answer{Cost: 95, Rows: 1, Stored: 100, LostCost: 5, LostRows: 1}},
+		{name: "rows that had 6 % of the cost", answer: results.Answer{Cost: 94, Rows: 1, Stored: 100, LostCost: 6, LostRows: 1}, suspect: "lacks 1 of the rows"},
+		{name: "less in the same rows", answer: results.Answer{Cost: 10, Rows: 1, Stored: 100}},
+		{name: "10 % of another level", after: 2 * time.Hour, answer: results.Answer{Cost: 90, Rows: 1}, other: 100},
+		{name: "11 % of another level", after: 2 * time.Hour, answer: results.Answer{Cost: 89, Rows: 1}, other: 100, suspect: "report_hourly by account of the same day has 100.00"},
+		{name: "half of another level at first", after: time.Hour, answer: results.Answer{Cost: 50, Rows: 1}, other: 100},
+		{name: "more than half of another level at first", after: time.Hour, answer: results.Answer{Cost: 49, Rows: 1}, other: 100, suspect: "report_hourly by account"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			a := &c.answer
-			a.ReportLevel, a.Day, a.Currency = store.ReportLevel{Report: "report_daily", Level: "account"}, today, "CNY"
+			a.ReportLevel, a.Day, a.Currency = results.ReportLevel{Report: "report_daily", Level: "account"}, today, "CNY"
 			a.Cost, a.Stored, a.LostCost = a.Cost*unit, a.Stored*unit, a.LostCost*unit
-			var others []store.Figure
+			var others []results.Figure
 			if c.other > 0 {
-				others = []store.Figure{{ReportLevel: store.ReportLevel{Report: "report_hourly", Level: "account"}, Cost: c.other * unit}}
+				others = []results.Figure{{ReportLevel: results.ReportLevel{Report: "report_hourly", Level: "account"}, Cost: c.other * unit}}
 			}
 			r := &rule{now: ended.Add(c.after), zone: time.UTC}
 			v := r.report(a, others)
@@ -87,18 +89,18 @@ func TestRule_WhatAnAnswerMayLack(t *testing.T) {
 func TestRule_WhatIsComparedWithOtherFigures(t *testing.T) {
 	t.Parallel()
 	ended := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
-	known := store.Coverage{CompleteVersion: 1, State: store.Complete}
+	known := results.Coverage{CompleteVersion: 1, State: results.Complete}
 	for _, c := range []struct {
 		name     string
 		now      time.Time
-		answer   store.Answer
+		answer   results.Answer
 		compared bool
 	}{
-		{"a day that is not over", ended.Add(-time.Second), store.Answer{Cost: 1_000_000}, false},
-		{"a first answer", ended, store.Answer{}, true},
-		{"an answer that is known", ended, store.Answer{Cost: 1_000_000, Rows: 1, Stored: 1_000_000, Before: known}, false},
-		{"another cost", ended, store.Answer{Cost: 2_000_000, Rows: 1, Stored: 1_000_000, Before: known}, true},
-		{"an answer after a suspect one", ended, store.Answer{Before: store.Coverage{CompleteVersion: 1, State: store.Suspect}}, true},
+		{"a day that is not over", ended.Add(-time.Second), results.Answer{Cost: 1_000_000}, false},
+		{"a first answer", ended, results.Answer{}, true},
+		{"an answer that is known", ended, results.Answer{Cost: 1_000_000, Rows: 1, Stored: 1_000_000, Before: known}, false},
+		{"another cost", ended, results.Answer{Cost: 2_000_000, Rows: 1, Stored: 1_000_000, Before: known}, true},
+		{"an answer after a suspect one", ended, results.Answer{Before: results.Coverage{CompleteVersion: 1, State: results.Suspect}}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -132,7 +134,7 @@ type judged struct {
 func newJudged(t *testing.T) *judged {
 	t.Helper()
 	s := storetest.New(t)
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{dailyTable, hourlyTable, fundDailyTable}))
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{dailyTable, hourlyTable, fundDailyTable}))
 	zone, err := time.LoadLocation("Asia/Shanghai")
 	require.NoError(t, err)
 	return &judged{T: t, Store: s, zone: zone}
@@ -150,22 +152,22 @@ func (j *judged) puller(now time.Time) *puller {
 	p := &puller{Deps: Deps{Clock: clock.NewScaled(now, 1, true)}}
 	for _, report := range []string{"report_daily", "report_hourly"} {
 		for _, level := range []string{"account", "campaign", "adgroup"} {
-			p.whole = append(p.whole, store.ReportLevel{Report: report, Level: level})
+			p.whole = append(p.whole, results.ReportLevel{Report: report, Level: level})
 		}
 	}
 	return p
 }
 
-func (j *judged) claim(account int64, of store.ReportLevel, now time.Time, days ...day.Day) store.Claim {
+func (j *judged) claim(account int64, of results.ReportLevel, now time.Time, days ...day.Day) results.Claim {
 	j.pulls++
-	claim, _, err := j.BeginPull(j.Context(), store.Scope{AccountID: account, Media: "test", Report: of.Report, Level: of.Level, Days: days}, fmt.Sprint("pull", j.pulls), task.NewRunID(now))
+	claim, _, err := j.BeginPull(j.Context(), results.Scope{AccountID: account, Media: "test", Report: of.Report, Level: of.Level, Days: days}, fmt.Sprint("pull", j.pulls), task.NewRunID(now))
 	require.NoError(j, err)
 	return claim
 }
 
 // write is what an answer of some yuan, in one row, or in none when it is 0, comes to.
-func (j *judged) write(account int64, of store.ReportLevel, now time.Time, yuan int64) store.ReportWrite {
-	w := store.ReportWrite{
+func (j *judged) write(account int64, of results.ReportLevel, now time.Time, yuan int64) results.ReportWrite {
+	w := results.ReportWrite{
 		Claim: j.claim(account, of, now, today), Raw: dailyTable, Currency: "CNY", Zone: j.zone.String(), Whole: true, DirtySummary: true,
 		Judging: j.puller(now).judgeReport(media.Account{Zone: j.zone}, media.Report{}),
 	}
@@ -173,35 +175,35 @@ func (j *judged) write(account int64, of store.ReportLevel, now time.Time, yuan 
 		w.Raw = hourlyTable
 	}
 	if yuan > 0 {
-		row := store.ReportRow{Day: today, Object: "1", Raw: []any{yuan * 100}, JSON: fmt.Sprint(yuan)}
+		row := results.ReportRow{Day: today, Object: "1", Raw: []any{yuan * 100}, JSON: fmt.Sprint(yuan)}
 		row.Metrics.Set(metric.Index("cost"), yuan*1_000_000)
-		w.Rows = []store.ReportRow{row}
+		w.Rows = []results.ReportRow{row}
 	}
 	return w
 }
 
 // words reads "daily adgroup" as a report and level.
-func words(of string) store.ReportLevel {
+func words(of string) results.ReportLevel {
 	report, level, _ := strings.Cut(of, " ")
-	return store.ReportLevel{Report: "report_" + report, Level: level}
+	return results.ReportLevel{Report: "report_" + report, Level: level}
 }
 
-func (j *judged) pull(of, clock string, yuan int64) store.ReportResult {
+func (j *judged) pull(of, clock string, yuan int64) results.ReportResult {
 	result, err := j.WriteReport(j.Context(), j.write(7, words(of), j.at(clock), yuan))
 	require.NoError(j, err)
 	return result
 }
 
-func (j *judged) flow(clock string, yuan int64) store.ReportResult {
+func (j *judged) flow(clock string, yuan int64) results.ReportResult {
 	now := j.at(clock)
-	w := store.FundWrite{
-		Claim: j.claim(7, store.ReportLevel{Report: "fund_daily", Level: "account"}, now, today), Raw: fundDailyTable,
+	w := results.FundWrite{
+		Claim: j.claim(7, results.ReportLevel{Report: "fund_daily", Level: "account"}, now, today), Raw: fundDailyTable,
 		Currency: "CNY", Zone: j.zone.String(), Whole: true,
 		JudgeRows: lacksAllRows, Judging: j.puller(now).judgeFlow(media.Account{Zone: j.zone}),
 	}
 	if yuan > 0 {
-		w.Rows = []store.FundRow{{Day: today, FundType: "ALL", Raw: []any{yuan * 100}, JSON: fmt.Sprint(yuan)}}
-		sum := store.FundSum{Day: today, Row: fund.Row{Kind: fund.Total}}
+		w.Rows = []results.FundRow{{Day: today, FundType: "ALL", Raw: []any{yuan * 100}, JSON: fmt.Sprint(yuan)}}
+		sum := results.FundSum{Day: today, Row: fund.Row{Kind: fund.Total}}
 		sum.Values[fund.Paid] = fund.Of(yuan * 1_000_000)
 		w.Sums = append(w.Sums, sum)
 	}
@@ -432,7 +434,7 @@ func TestWriteReport_AccountsThatStopSpendingAreNotSuspect(t *testing.T) {
 func TestWriteReport_StatementsOfComparing(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)
-	statements := func(w store.ReportWrite) int {
+	statements := func(w results.ReportWrite) int {
 		return sqldbtest.Statements(j.Data, func() {
 			_, err := j.WriteReport(t.Context(), w)
 			require.NoError(t, err)

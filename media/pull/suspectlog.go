@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 
-	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/base/telemetry"
 	"adsync/media"
 )
 
 // suspect counts and logs the days of a claim whose answer was not believed, and returns the error that has them pulled again.
-func (p *puller) suspect(account media.Account, claim store.Claim, result store.ReportResult) error {
+func (p *puller) suspect(account media.Account, claim results.Claim, result results.ReportResult) error {
 	p.metrics.suspect.WithLabelValues(account.Media, claim.Report).Add(float64(len(result.Suspect)))
 	err := notWhole(fmt.Sprintf("suspect: the answer for %v is not believed: %s", result.Suspect, result.Why))
 	// Never cleared: one account's good answer says nothing about the others'.
@@ -21,7 +21,7 @@ func (p *puller) suspect(account media.Account, claim store.Claim, result store.
 }
 
 // reportDoubts counts and logs days of other reports and levels that an answer contradicts.
-func (p *puller) reportDoubts(account media.Account, report, level string, doubts []store.Doubt) {
+func (p *puller) reportDoubts(account media.Account, report, level string, doubts []results.Doubt) {
 	for _, d := range doubts {
 		p.metrics.suspect.WithLabelValues(account.Media, d.Report).Inc()
 		p.causes.Report(slog.LevelWarn, "doubt/"+account.Media+"/"+d.Report, "an answer contradicts an earlier one, which is suspect now", telemetry.OneCause(errors.New(d.Note)),

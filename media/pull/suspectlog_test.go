@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/clock"
-	"adsync/base/store"
+	"adsync/base/rawtable"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
@@ -37,7 +37,7 @@ func (b *bothPlatform) Reports() []media.Report {
 func setupBoth(t *testing.T, log *bytes.Buffer, pages ...pageAnswer) *bundle {
 	t.Helper()
 	s := storetest.New(t)
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{dailyTable, hourlyTable}))
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{dailyTable, hourlyTable}))
 	platform := &bothPlatform{fakePlatform{pages: pages}}
 	morning := time.Date(2026, 11, 21, 21, 0, 0, 0, time.UTC) // 05:00 in Shanghai
 	return &bundle{store: s, platform: &platform.fakePlatform, handlers: media.NewRegistry(Handlers(platform, Deps{

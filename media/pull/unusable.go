@@ -11,7 +11,9 @@ import (
 	"unicode/utf8"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
+	"adsync/base/store/results"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -35,9 +37,9 @@ func fit(row *media.Row) {
 		switch value := value.(type) {
 		case string:
 			row.Raw[i] = fitText(value)
-		case store.Time:
+		case sqldb.Time:
 			if year := value.UTC().Year(); !value.IsZero() && (year < 1970 || year > 9999) {
-				row.Raw[i] = store.Time{}
+				row.Raw[i] = sqldb.Time{}
 				row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "time", Kind: wire.AttributeFault, Why: "is not a time from 1970 to 9999"})
 			}
 		}
@@ -52,14 +54,14 @@ func fitText(text string) string {
 }
 
 // gather counts what of a pull's rows cannot be used, by day, field and kind. days are those that were asked for; of a list it is day.Epoch.
-func gather(days []day.Day, rows, lost []media.Row, apart []wire.Fault) []store.Unusable {
+func gather(days []day.Day, rows, lost []media.Row, apart []wire.Fault) []results.Unusable {
 	type place struct {
 		day   day.Day
 		field string
-		kind  store.FaultKind
+		kind  rawtable.FaultKind
 	}
 	at := map[place]int{}
-	var all []store.Unusable
+	var all []results.Unusable
 	add := func(d day.Day, faults []wire.Fault) {
 		if !slices.Contains(days, d) {
 			d = "" // Nobody knows of which day it is.
@@ -70,7 +72,7 @@ func gather(days []day.Day, rows, lost []media.Row, apart []wire.Fault) []store.
 			if !known {
 				i = len(all)
 				at[p] = i
-				all = append(all, store.Unusable{Day: d, Field: f.Field, Kind: f.Kind, Why: f.Why})
+				all = append(all, results.Unusable{Day: d, Field: f.Field, Kind: f.Kind, Why: f.Why})
 			}
 			all[i].Number++
 		}
@@ -86,8 +88,8 @@ func gather(days []day.Day, rows, lost []media.Row, apart []wire.Fault) []store.
 }
 
 // lostNote says in a list's note that rows were lost; "" when none was.
-func lostNote(all []store.Unusable) string {
-	note, costs := store.UnusableNote(all)
+func lostNote(all []results.Unusable) string {
+	note, costs := results.UnusableNote(all)
 	if !costs {
 		return ""
 	}
@@ -118,7 +120,7 @@ func ahead(rows []media.Row, latest time.Time) {
 }
 
 // reportUnusable counts the values of a pull that cannot be used, and logs them by cause.
-func (p *puller) reportUnusable(account media.Account, report, level string, all []store.Unusable) {
+func (p *puller) reportUnusable(account media.Account, report, level string, all []results.Unusable) {
 	for _, u := range all {
 		p.metrics.unusable.Add(account.Media, report, u.Field, u.Kind, u.Number)
 		// One place for all fields: they may be of any number. Fields are causes there.

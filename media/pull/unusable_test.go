@@ -12,13 +12,13 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
-	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/media"
 	"adsync/media/wire"
 )
 
 // coverage is what is known of the days from one on, up to 2026-11-21.
-func (b *bundle) coverage(t *testing.T, from day.Day) []store.Coverage {
+func (b *bundle) coverage(t *testing.T, from day.Day) []results.Coverage {
 	t.Helper()
 	rows, err := b.store.ReadCoverage(context.Background(), 7, from, "2026-11-21")
 	require.NoError(t, err)
@@ -55,9 +55,9 @@ func TestReport_AnUnusableFigureMakesItsDayPartialAndNoOther(t *testing.T) {
 	_, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 	require.ErrorContains(t, err, "unusable values: 1 × figure of cost")
 	coverage := b.coverage(t, "2026-11-20")
-	require.Equal(t, store.Complete, coverage[0].State)
+	require.Equal(t, results.Complete, coverage[0].State)
 	require.Empty(t, coverage[0].Note)
-	require.Equal(t, store.Partial, coverage[1].State, "never complete")
+	require.Equal(t, results.Partial, coverage[1].State, "never complete")
 	require.Zero(t, coverage[1].CompleteVersion)
 	require.Equal(t, "unusable values: 1 × figure of cost; cost is broken", coverage[1].Note)
 	require.EqualValues(t, 1, coverage[1].Unusable)
@@ -72,7 +72,7 @@ func TestReport_AnUnusableFigureMakesItsDayPartialAndNoOther(t *testing.T) {
 	_, err = b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 	require.NoError(t, err)
 	require.Empty(t, b.unusable(t), "the next pull could use all")
-	require.Equal(t, store.Complete, b.coverage(t, "2026-11-21")[0].State)
+	require.Equal(t, results.Complete, b.coverage(t, "2026-11-21")[0].State)
 	require.Zero(t, b.coverage(t, "2026-11-21")[0].Unusable)
 }
 
@@ -82,7 +82,7 @@ func TestReport_AnUnusableAttributeIsNotedOnAWholeDay(t *testing.T) {
 	_, err := b.run(t, "fake.report_daily", "2026-11-21", levelAccount)
 	require.NoError(t, err)
 	coverage := b.coverage(t, "2026-11-21")
-	require.Equal(t, store.Complete, coverage[0].State)
+	require.Equal(t, results.Complete, coverage[0].State)
 	require.Equal(t, "unusable values: 1 × attribute of title; title is broken", coverage[0].Note)
 	require.Contains(t, b.log.String(), "values of the platform's rows cannot be used")
 }
@@ -105,7 +105,7 @@ func TestReport_ARowWithoutAUsableKeyIsLostAndNothingIsDeleted(t *testing.T) {
 			_, err = b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 			require.ErrorContains(t, err, "unusable values: 1 × key of ")
 			require.Equal(t, map[string]int64{"2026-11-20": 11_000, "2026-11-21": 20_000}, b.costs(t), "the other rows are written, nothing is deleted")
-			require.Equal(t, store.Partial, b.coverage(t, "2026-11-21")[0].State)
+			require.Equal(t, results.Partial, b.coverage(t, "2026-11-21")[0].State)
 		})
 	}
 }
@@ -138,13 +138,13 @@ func TestList_AnUnusableAttributeCostsNothingAndAKeyMarksNothingDeleted(t *testi
 	_, err := b.run(t, "fake.adgroup", "full", `{}`)
 	require.NoError(t, err)
 	coverage := b.coverage(t, "2026-11-21")
-	require.Equal(t, store.Complete, coverage[0].State)
+	require.Equal(t, results.Complete, coverage[0].State)
 	require.Equal(t, "unusable values: 1 × attribute of bid_amount; bid_amount is broken", coverage[0].Note)
 	require.EqualValues(t, 2, coverage[0].RowCount)
 
 	_, err = b.run(t, "fake.adgroup", "full", `{}`)
 	require.ErrorContains(t, err, "1 × key of adgroup_id")
-	require.Equal(t, store.Partial, b.coverage(t, "2026-11-21")[0].State)
+	require.Equal(t, results.Partial, b.coverage(t, "2026-11-21")[0].State)
 	var deleted int
 	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM fake_adgroup WHERE deleted_at IS NOT NULL").Row().Scan(&deleted))
 	require.Zero(t, deleted)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"adsync/base/store"
+	"adsync/base/rawtable"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -27,9 +27,9 @@ const accountsPage = 100
 const wechatOnly = "WeChat MP, which the Marketing API v3.0 does not serve"
 
 // AccountTable implements media.Platform.
-func (Platform) AccountTable() store.RawTable {
-	return store.RawTable{Name: "tencent_account", Shape: store.AccountRows, Columns: []store.RawColumn{
-		{Name: "corporation_name", Kind: store.Text},
+func (Platform) AccountTable() rawtable.Table {
+	return rawtable.Table{Name: "tencent_account", Shape: rawtable.AccountRows, Columns: []rawtable.Column{
+		{Name: "corporation_name", Kind: rawtable.Text},
 	}}
 }
 

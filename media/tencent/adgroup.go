@@ -1,21 +1,22 @@
 package tencent
 
 import (
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/media"
 	"adsync/media/wire"
 )
 
 const adgroupsEndpoint = "adgroups/get"
 
-var adgroupTable = store.RawTable{Name: "tencent_adgroup", Shape: store.Objects, Columns: []store.RawColumn{
-	{Name: "adgroup_name", Kind: store.Text},
-	{Name: "configured_status", Kind: store.Text},
-	{Name: "system_status", Kind: store.Text},
-	{Name: "daily_budget_fen", Kind: store.Int}, // 0 is no limit
-	{Name: "bid_amount_fen", Kind: store.Int},
-	{Name: "created_time", Kind: store.Instant},
-	{Name: "last_modified_time", Kind: store.Instant},
+var adgroupTable = rawtable.Table{Name: "tencent_adgroup", Shape: rawtable.Objects, Columns: []rawtable.Column{
+	{Name: "adgroup_name", Kind: rawtable.Text},
+	{Name: "configured_status", Kind: rawtable.Text},
+	{Name: "system_status", Kind: rawtable.Text},
+	{Name: "daily_budget_fen", Kind: rawtable.Int}, // 0 is no limit
+	{Name: "bid_amount_fen", Kind: rawtable.Int},
+	{Name: "created_time", Kind: rawtable.Instant},
+	{Name: "last_modified_time", Kind: rawtable.Instant},
 }}
 
 var adgroupFields = []string{
@@ -27,10 +28,10 @@ var adgroupFields = []string{
 func (Platform) Lists() []media.List {
 	touched := []string{"last_modified_time", "is_deleted"}
 	return []media.List{
-		{Name: "adgroup", Level: "adgroup", Table: adgroupTable, Variants: []string{live, deleted}, Unlogged: touched, Shown: store.Shown{Column: "configured_status", Value: "AD_STATUS_NORMAL"}, Page: adgroups.page},
+		{Name: "adgroup", Level: "adgroup", Table: adgroupTable, Variants: []string{live, deleted}, Unlogged: touched, Shown: rawtable.Shown{Column: "configured_status", Value: "AD_STATUS_NORMAL"}, Page: adgroups.page},
 		{Name: "dynamic_creative", Level: "creative", Table: creativeTable, Parent: "adgroup_id", Variants: []string{live, deleted}, Unlogged: touched, MapsAssets: true, Page: creatives.page},
-		{Name: "image", Level: store.AssetImage, Table: imageTable, Variants: []string{dated, undated}, Unlogged: touched, Page: images.page},
-		{Name: "video", Level: store.AssetVideo, Table: videoTable, Variants: []string{dated, undated}, Unlogged: touched, Page: videos.page},
+		{Name: "image", Level: rawtable.AssetImage, Table: imageTable, Variants: []string{dated, undated}, Unlogged: touched, Page: images.page},
+		{Name: "video", Level: rawtable.AssetVideo, Table: videoTable, Variants: []string{dated, undated}, Unlogged: touched, Page: videos.page},
 	}
 }
 
@@ -43,7 +44,7 @@ func readAdgroup(a *wire.Row) media.Row {
 		Raw: []any{
 			wire.Text(name), wire.Text(a.Text("configured_status")), wire.Text(a.Text("system_status")),
 			a.Int("daily_budget").Column(), a.Int("bid_amount").Column(),
-			store.At(a.Unix("created_time")), store.At(modified),
+			sqldb.At(a.Unix("created_time")), sqldb.At(modified),
 		},
 	}
 }

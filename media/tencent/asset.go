@@ -1,7 +1,8 @@
 package tencent
 
 import (
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -22,21 +23,21 @@ const (
 	undated = "undated"
 )
 
-var imageTable = store.RawTable{Name: "tencent_image", Shape: store.Objects, Columns: append(assetColumns(),
-	store.RawColumn{Name: "status", Kind: store.Text})}
+var imageTable = rawtable.Table{Name: "tencent_image", Shape: rawtable.Objects, Columns: append(assetColumns(),
+	rawtable.Column{Name: "status", Kind: rawtable.Text})}
 
-var videoTable = store.RawTable{Name: "tencent_video", Shape: store.Objects, Columns: append(assetColumns(),
-	store.RawColumn{Name: "system_status", Kind: store.Text}, store.RawColumn{Name: "image_duration_millisecond", Kind: store.Int})}
+var videoTable = rawtable.Table{Name: "tencent_video", Shape: rawtable.Objects, Columns: append(assetColumns(),
+	rawtable.Column{Name: "system_status", Kind: rawtable.Text}, rawtable.Column{Name: "image_duration_millisecond", Kind: rawtable.Int})}
 
-func assetColumns() []store.RawColumn {
-	return []store.RawColumn{
-		{Name: "description", Kind: store.Text},
-		{Name: "width", Kind: store.Int},
-		{Name: "height", Kind: store.Int},
-		{Name: "file_size", Kind: store.Int}, // bytes
-		{Name: "signature", Kind: store.Text},
-		{Name: "created_time", Kind: store.Instant},
-		{Name: "last_modified_time", Kind: store.Instant},
+func assetColumns() []rawtable.Column {
+	return []rawtable.Column{
+		{Name: "description", Kind: rawtable.Text},
+		{Name: "width", Kind: rawtable.Int},
+		{Name: "height", Kind: rawtable.Int},
+		{Name: "file_size", Kind: rawtable.Int}, // bytes
+		{Name: "signature", Kind: rawtable.Text},
+		{Name: "created_time", Kind: rawtable.Instant},
+		{Name: "last_modified_time", Kind: rawtable.Instant},
 	}
 }
 
@@ -70,7 +71,7 @@ func (l assetList) read(a *wire.Row) media.Row {
 		Object: a.Key(l.id), Name: wire.Cut(description), Modified: modified,
 		Raw: append([]any{
 			wire.Text(description), a.Int("width").Column(), a.Int("height").Column(), a.Int("file_size").Column(), wire.Text(a.Exact("signature")),
-			store.At(a.Unix("created_time")), store.At(modified),
+			sqldb.At(a.Unix("created_time")), sqldb.At(modified),
 		}, l.more(a)...),
 	}
 }

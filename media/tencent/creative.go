@@ -9,20 +9,21 @@ import (
 	"slices"
 	"strings"
 
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/media"
 	"adsync/media/wire"
 )
 
 const creativesEndpoint = "dynamic_creatives/get"
 
-var creativeTable = store.RawTable{Name: "tencent_dynamic_creative", Shape: store.Objects, Columns: []store.RawColumn{
-	{Name: "dynamic_creative_name", Kind: store.Text},
-	{Name: "adgroup_id", Kind: store.Text}, // a text, as ids are in the other tables
-	{Name: "configured_status", Kind: store.Text},
-	{Name: "creative_set_approval_status", Kind: store.Text},
-	{Name: "created_time", Kind: store.Instant},
-	{Name: "last_modified_time", Kind: store.Instant},
+var creativeTable = rawtable.Table{Name: "tencent_dynamic_creative", Shape: rawtable.Objects, Columns: []rawtable.Column{
+	{Name: "dynamic_creative_name", Kind: rawtable.Text},
+	{Name: "adgroup_id", Kind: rawtable.Text}, // a text, as ids are in the other tables
+	{Name: "configured_status", Kind: rawtable.Text},
+	{Name: "creative_set_approval_status", Kind: rawtable.Text},
+	{Name: "created_time", Kind: rawtable.Instant},
+	{Name: "last_modified_time", Kind: rawtable.Instant},
 }}
 
 var creatives = cursorList{endpoint: creativesEndpoint, read: readCreative, fields: []string{
@@ -37,7 +38,7 @@ func readCreative(c *wire.Row) media.Row {
 		Object: c.Key("dynamic_creative_id"), Name: wire.Cut(name), Modified: modified, Deleted: c.Bool("is_deleted"),
 		Raw: []any{
 			wire.Text(name), wire.Text(string(c.ID("adgroup_id"))), wire.Text(c.Text("configured_status")), wire.Text(c.Text("creative_set_approval_status")),
-			store.At(c.Unix("created_time")), store.At(modified),
+			sqldb.At(c.Unix("created_time")), sqldb.At(modified),
 		},
 		Assets: assets, MoreAssets: !all,
 	}
@@ -48,16 +49,16 @@ func readCreative(c *wire.Row) media.Row {
 // video's cover is an image. The images of brands, gifts and cards stand beside what is shown and are not among them,
 // nor is the file that an image was cut from (original_image_id).
 var assetFields = map[string]string{
-	"image_id": store.AssetImage, "cover_id": store.AssetImage,
-	"image": store.AssetImage, "image2": store.AssetImage, // of element_story
-	"video_id":     store.AssetVideo,
-	"short_video1": store.AssetVideo, "short_video2": store.AssetVideo, // of short_video
-	"video": store.AssetVideo, "video2": store.AssetVideo, "video3": store.AssetVideo, // of app_promotion_video
+	"image_id": rawtable.AssetImage, "cover_id": rawtable.AssetImage,
+	"image": rawtable.AssetImage, "image2": rawtable.AssetImage, // of element_story
+	"video_id":     rawtable.AssetVideo,
+	"short_video1": rawtable.AssetVideo, "short_video2": rawtable.AssetVideo, // of short_video
+	"video": rawtable.AssetVideo, "video2": rawtable.AssetVideo, "video3": rawtable.AssetVideo, // of app_promotion_video
 }
 
 // shown finds the images and videos among a creative's components; nil when it was not told of any component, or of none that can be read. all
 // says that the id of each could be used. A component that the advertiser has taken out stays in the list, as a deleted one.
-func shown(c *wire.Row) (uses []store.AssetUse, all bool) {
+func shown(c *wire.Row) (uses []rawtable.AssetUse, all bool) {
 	// Ids among the components keep all their digits.
 	decoder := json.NewDecoder(bytes.NewReader(c.Fields()["creative_components"]))
 	decoder.UseNumber()
@@ -68,7 +69,7 @@ func shown(c *wire.Row) (uses []store.AssetUse, all bool) {
 	switch told := components.(type) {
 	case map[string]any, []any:
 	case string:
-		if !store.IsNoValue(told) {
+		if !rawtable.IsNoValue(told) {
 			unusable(c, "creative_components", "is a text")
 		}
 		return nil, true
@@ -77,13 +78,13 @@ func shown(c *wire.Row) (uses []store.AssetUse, all bool) {
 		return nil, true
 	}
 	before := len(c.Faults())
-	found := map[store.AssetUse]bool{}
+	found := map[rawtable.AssetUse]bool{}
 	findAssets(c, components, found)
-	return append([]store.AssetUse{}, slices.SortedFunc(maps.Keys(found), compareUses)...), len(c.Faults()) == before
+	return append([]rawtable.AssetUse{}, slices.SortedFunc(maps.Keys(found), compareUses)...), len(c.Faults()) == before
 }
 
 // findAssets adds the images and videos in a value of a creative's components to those that were found.
-func findAssets(c *wire.Row, within any, found map[store.AssetUse]bool) {
+func findAssets(c *wire.Row, within any, found map[rawtable.AssetUse]bool) {
 	switch within := within.(type) {
 	case []any:
 		for _, v := range within {
@@ -106,7 +107,7 @@ func findAssets(c *wire.Row, within any, found map[store.AssetUse]bool) {
 					continue
 				}
 				if id := assetID(c, field, v); id != "" {
-					found[store.AssetUse{Kind: kind, ID: id}] = true
+					found[rawtable.AssetUse{Kind: kind, ID: id}] = true
 				}
 			}
 		}
@@ -133,6 +134,6 @@ func assetID(c *wire.Row, field string, value any) string {
 	return string(id)
 }
 
-func compareUses(a, b store.AssetUse) int {
+func compareUses(a, b rawtable.AssetUse) int {
 	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.ID, b.ID))
 }

@@ -9,7 +9,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/fund"
-	"adsync/base/store"
+	"adsync/base/rawtable"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -65,12 +65,12 @@ func (Platform) Funds() media.Funds {
 	return media.Funds{
 		Types: fundTypes,
 		Balance: media.Balance{
-			Table:   store.RawTable{Name: "tencent_fund", Shape: store.FundRows, Columns: append(balanceAmounts.Columns(), store.RawColumn{Name: "fund_status", Kind: store.Text})},
+			Table:   rawtable.Table{Name: "tencent_fund", Shape: rawtable.FundRows, Columns: append(balanceAmounts.Columns(), rawtable.Column{Name: "fund_status", Kind: rawtable.Text})},
 			Amounts: balanceAmounts,
 			Fetch:   fetchFunds,
 		},
 		Daily: media.FundDaily{
-			Table:   store.RawTable{Name: "tencent_fund_daily", Shape: store.DailyFundRows, Columns: flowAmounts.Columns()},
+			Table:   rawtable.Table{Name: "tencent_fund_daily", Shape: rawtable.DailyFundRows, Columns: flowAmounts.Columns()},
 			Amounts: flowAmounts,
 			MaxDays: 10, LookBack: 730, ToldAfter: 8 * time.Hour,
 			Page: fetchFlow,

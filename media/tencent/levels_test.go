@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -43,7 +44,7 @@ func TestCreatives_ReadTheWireFormat(t *testing.T) {
 	require.True(t, row.Deleted)
 	require.Equal(t, []any{
 		"创意", "41000000001", "AD_STATUS_SUSPEND", "CREATIVE_SET_APPROVAL_STATUS_PENDING",
-		store.At(time.Unix(1795000000, 0)), store.At(time.Unix(1795150000, 0)),
+		sqldb.At(time.Unix(1795000000, 0)), sqldb.At(time.Unix(1795150000, 0)),
 	}, row.Raw)
 	require.Len(t, row.Raw, len(list.Table.Columns))
 }
@@ -86,7 +87,7 @@ func TestReport_IsNarrowedToAdGroups(t *testing.T) {
 
 func TestCreatives_TellWhatTheyShow(t *testing.T) {
 	t.Parallel()
-	for components, want := range map[string][]store.AssetUse{
+	for components, want := range map[string][]rawtable.AssetUse{
 		`{"video":[{"component_id":5,"value":{"video_id":9007199254740993,"cover_id":"77"}}],"title":[{"value":{"content":"image_id"}}]}`: {{Kind: "image", ID: "77"}, {Kind: "video", ID: "9007199254740993"}},
 		`{"image_list":[{"value":{"list":[{"image_id":"2"},{"image_id":"1"},{"image_id":"2"}]}}]}`:                                        {{Kind: "image", ID: "1"}, {Kind: "image", ID: "2"}},
 		`{"image":[{"value":{"image_id":""}}],"video":[{"value":{"video_id":0,"cover_id":null}}]}`:                                        {},
@@ -117,7 +118,7 @@ func TestCreatives_TellWhatTheyShow(t *testing.T) {
 // What nobody can read says nothing of what a creative shows: nothing is taken for removed.
 func TestCreatives_WhoseComponentsCannotBeUsedRemoveNothing(t *testing.T) {
 	t.Parallel()
-	for components, want := range map[string][]store.AssetUse{
+	for components, want := range map[string][]rawtable.AssetUse{
 		`"x"`: nil, `7`: nil, `true`: nil, `1e999`: nil,
 		`{"image":[{"value":{"image_id":{}}},{"value":{"image_id":"2"}}]}`:     {{Kind: "image", ID: "2"}},
 		`{"image":[{"value":{"image_id":["1"]}},{"value":{"image_id":"2"}}]}`:  {{Kind: "image", ID: "2"}},
@@ -152,7 +153,7 @@ func TestAssets_ReadTheWireFormatOfAllTimes(t *testing.T) {
 		require.Equal(t, "图", page.Rows[0].Name)
 		require.Equal(t, []any{
 			"图", int64(720), int64(1280), int64(1048576), "9f86d081884c7d659a2feaa0c55ad015",
-			store.At(time.Unix(1795000000, 0)), store.At(time.Unix(1795150000, 0)),
+			sqldb.At(time.Unix(1795000000, 0)), sqldb.At(time.Unix(1795150000, 0)),
 		}, page.Rows[0].Raw[:7])
 		require.Len(t, page.Rows[0].Raw, len(list.Table.Columns))
 		_, err = list.Page(t.Context(), s, media.ListQuery{Since: time.Unix(1795140000, 0)}, "2")

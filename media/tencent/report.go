@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strings"
 
-	"adsync/base/store"
+	"adsync/base/rawtable"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -46,8 +46,8 @@ var figures = wire.Figures{
 }
 
 var (
-	dailyTable  = store.RawTable{Name: "tencent_report_daily", Shape: store.DailyRows, Columns: figures.Columns()}
-	hourlyTable = store.RawTable{Name: "tencent_report_hourly", Shape: store.HourlyRows, Columns: figures.Columns()}
+	dailyTable  = rawtable.Table{Name: "tencent_report_daily", Shape: rawtable.DailyRows, Columns: figures.Columns()}
+	hourlyTable = rawtable.Table{Name: "tencent_report_hourly", Shape: rawtable.HourlyRows, Columns: figures.Columns()}
 )
 
 // report is one report at one level.

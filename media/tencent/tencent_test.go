@@ -18,7 +18,7 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
-	"adsync/base/store"
+	"adsync/base/sqldb"
 	"adsync/media"
 )
 
@@ -128,11 +128,11 @@ func TestAdgroups_ReadsTheWireFormat(t *testing.T) {
 	require.False(t, first.Deleted)
 	require.Equal(t, []any{
 		"广告 😀", "AD_STATUS_NORMAL", "ADGROUP_STATUS_ACTIVE", int64(30050), int64(1234),
-		store.At(time.Unix(1795000000, 0)), store.At(time.Unix(1795150000, 0)),
+		sqldb.At(time.Unix(1795000000, 0)), sqldb.At(time.Unix(1795150000, 0)),
 	}, first.Raw)
 	require.Contains(t, string(first.JSON), `"new":{"x":1}`)
 	require.Equal(t, "41000000002", second.Object)
-	require.Equal(t, []any{nil, nil, nil, nil, nil, store.Time{}, store.Time{}}, second.Raw)
+	require.Equal(t, []any{nil, nil, nil, nil, nil, sqldb.Time{}, sqldb.Time{}}, second.Raw)
 
 	page, err = list.Page(t.Context(), s, media.ListQuery{Variant: deleted}, "")
 	require.NoError(t, err)

@@ -17,7 +17,8 @@ import (
 	"adsync/base/redis"
 	"adsync/base/redis/redistest"
 	"adsync/base/secret"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/settings"
 	"adsync/media"
 )
 
@@ -145,7 +146,7 @@ func TestCrash_AfterTheAnswerParksOnlyWhereThePairDied(t *testing.T) {
 	eachIssuer(t, func(t *testing.T, w *world, i *issuer) {
 		t.Helper()
 		w.redis, w.keys = redistest.New(t)
-		other, err := PutLogin(t.Context(), w.store, w.box, store.Token{
+		other, err := PutLogin(t.Context(), w.store, w.box, settings.Token{
 			Media: "fake", AppID: "17", Login: "somebody else", AccessExpires: time.Now().Add(time.Hour), RefreshExpires: time.Now().Add(time.Hour),
 		}, secret.NewText("access-of-another"), secret.NewText("refresh-of-another"))
 		require.NoError(t, err)
@@ -172,7 +173,7 @@ func TestCrash_AfterTheAnswerParksOnlyWhereThePairDied(t *testing.T) {
 				require.NoError(t, errs[n])
 				require.Equal(t, "access-3", logins[n].Access.Reveal())
 			}
-			require.Equal(t, store.TokenOK, w.row(t).State)
+			require.Equal(t, settings.TokenOK, w.row(t).State)
 			require.Zero(t, w.errorLines(), w.log.String())
 			return
 		}
@@ -269,7 +270,7 @@ func TestPause_AfterTheAnswerMendsWhatTheSuccessorParked(t *testing.T) {
 
 	close(goOn)
 	require.NoError(t, <-done)
-	require.Equal(t, store.TokenOK, w.row(t).State, "the pair that it held was the good one")
+	require.Equal(t, settings.TokenOK, w.row(t).State, "the pair that it held was the good one")
 	successor.logins[w.id].heldUntil = time.Now()
 	login, err := successor.Login(t.Context(), w.id)
 	require.NoError(t, err)
@@ -309,7 +310,7 @@ func TestStop_LeavesAnAnswerSomeTime(t *testing.T) {
 func TestRefused_ACommitThatWasNotSeenStillAlertsOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
-	if w.store.Config.Dialect() != store.SQLiteDialect {
+	if w.store.Config.Dialect() != sqldb.SQLiteDialect {
 		t.Skip("the fault is made with a trigger of SQLite")
 	}
 	w.platform.answer = func(int32, string) (media.Tokens, error) {
@@ -321,7 +322,7 @@ func TestRefused_ACommitThatWasNotSeenStillAlertsOnce(t *testing.T) {
 	k := w.keeper(t)
 	_, err := k.Renew(t.Context(), w.id, 1, nil)
 	requireParked(t, err)
-	require.Equal(t, store.TokenReauthorise, w.row(t).State)
+	require.Equal(t, settings.TokenReauthorise, w.row(t).State)
 	require.Equal(t, 1, w.errorLines(), w.log.String())
 	require.InDelta(t, 1, testutil.ToFloat64(k.metrics.refreshes.WithLabelValues("fake", "refused")), 0)
 }
@@ -355,7 +356,7 @@ func TestFailed_ManyLoginsOfOnePlatformMakeOneLine(t *testing.T) {
 	}
 	k := w.keeper(t)
 	for n := range 5 {
-		id, err := PutLogin(t.Context(), w.store, w.box, store.Token{
+		id, err := PutLogin(t.Context(), w.store, w.box, settings.Token{
 			Media: "fake", AppID: "17", Login: fmt.Sprint(n), AccessExpires: time.Now().Add(time.Hour), RefreshExpires: time.Now().Add(time.Hour),
 		}, pair(1).Access, pair(1).Refresh)
 		require.NoError(t, err)

@@ -21,6 +21,7 @@ import (
 	"adsync/base/redis"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/telemetry"
 	"adsync/media"
 )
@@ -378,7 +379,7 @@ func (k *Keeper) load(ctx context.Context, id int64) (Login, error) {
 }
 
 // read takes a login from the table. A login that waits for a person is an error.
-func (k *Keeper) read(ctx context.Context, id int64) (Login, store.Token, error) {
+func (k *Keeper) read(ctx context.Context, id int64) (Login, settings.Token, error) {
 	row, err := k.Store.Token(ctx, id)
 	if err != nil {
 		return Login{}, row, err
@@ -386,7 +387,7 @@ func (k *Keeper) read(ctx context.Context, id int64) (Login, store.Token, error)
 	if row.Media != k.Platform.Name() {
 		return Login{}, row, &media.Error{Class: media.Bug, Message: fmt.Sprintf("login %d is of %s, not of %s", id, row.Media, k.Platform.Name())}
 	}
-	if row.State != store.TokenOK {
+	if row.State != settings.TokenOK {
 		return Login{}, row, k.park(ctx, id, row.StateReason)
 	}
 	access, err := k.Box.Open(row.Access, accessPlace(id))

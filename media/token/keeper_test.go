@@ -22,7 +22,9 @@ import (
 	"adsync/base/redis"
 	"adsync/base/redis/redistest"
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/media"
 )
@@ -103,7 +105,7 @@ func (w *world) authorise(t *testing.T, n int32, life time.Duration) {
 	t.Helper()
 	now := time.Now()
 	var err error
-	w.id, err = PutLogin(t.Context(), w.store, w.box, store.Token{
+	w.id, err = PutLogin(t.Context(), w.store, w.box, settings.Token{
 		Media: "fake", AppID: "17", Login: "somebody", AccessExpires: now.Add(life), RefreshExpires: now.Add(30 * 24 * time.Hour),
 	}, pair(n).Access, pair(n).Refresh)
 	require.NoError(t, err)
@@ -121,7 +123,7 @@ func (w *world) keeper(t *testing.T) *Keeper {
 	return k
 }
 
-func (w *world) row(t *testing.T) store.Token {
+func (w *world) row(t *testing.T) settings.Token {
 	t.Helper()
 	row, err := w.store.Token(t.Context(), w.id)
 	require.NoError(t, err)
@@ -268,7 +270,7 @@ func TestRenew_ParksALoginWhoseRefreshTokenIsRefused(t *testing.T) {
 		require.NotContains(t, err.Error(), "refresh-1")
 	}
 	require.EqualValues(t, 1, w.platform.refreshes.Load(), "nobody hammers the platform")
-	require.Equal(t, store.TokenReauthorise, w.row(t).State)
+	require.Equal(t, settings.TokenReauthorise, w.row(t).State)
 	require.NotContains(t, w.row(t).StateReason, "refresh-1")
 	require.Equal(t, 1, strings.Count(w.log.String(), "level=ERROR"), w.log.String())
 	require.NotContains(t, w.log.String(), "refresh-1")
@@ -300,7 +302,7 @@ func TestRenew_ParksALoginWithoutARefreshTokenWithThePlatformsWords(t *testing.T
 	requireParked(t, err)
 	require.Zero(t, w.platform.refreshes.Load(), "there is nothing to ask with")
 	row := w.row(t)
-	require.Equal(t, store.TokenReauthorise, row.State)
+	require.Equal(t, settings.TokenReauthorise, row.State)
 	require.Equal(t, "auth error 11002: the access token is invalid", row.StateReason)
 	require.Equal(t, 1, strings.Count(w.log.String(), "level=ERROR"), w.log.String())
 	require.NotContains(t, w.log.String()+fmt.Sprint(row), "access-9")
@@ -339,7 +341,7 @@ func TestRenew_WaitsForAnotherProcessAtNoAttempt(t *testing.T) {
 
 	sealedAccess, err := w.box.Seal("access-9", accessPlace(w.id))
 	require.NoError(t, err)
-	_, err = w.store.StoreTokens(t.Context(), w.id, 1, store.Token{Access: sealedAccess, AccessExpires: time.Now().Add(time.Hour)})
+	_, err = w.store.StoreTokens(t.Context(), w.id, 1, settings.Token{Access: sealedAccess, AccessExpires: time.Now().Add(time.Hour)})
 	require.NoError(t, err)
 	login, err := k.Renew(t.Context(), w.id, 1, nil)
 	require.NoError(t, err)
@@ -393,7 +395,7 @@ func TestClose_WaitsForARefreshWhoseCallerIsGone(t *testing.T) {
 func TestRenew_WaitsForATableThatTakesNoWrites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
-	if w.store.Config.Dialect() != store.SQLiteDialect {
+	if w.store.Config.Dialect() != sqldb.SQLiteDialect {
 		t.Skip("the fault is made with a trigger of SQLite")
 	}
 	require.NoError(t, w.store.Config.Writer(t.Context()).Exec("CREATE TRIGGER stuck BEFORE UPDATE OF access_token ON media_token BEGIN SELECT RAISE(FAIL, 'disk full'); END").Error)

@@ -8,6 +8,7 @@ import (
 
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/media"
 )
 
@@ -20,7 +21,7 @@ func PutApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id 
 	if err != nil {
 		return fmt.Errorf("seal the secret of app %s of %s: %w", id, mediaName, err)
 	}
-	return s.PutApp(ctx, store.App{Media: mediaName, ID: id, Secret: sealed, Enabled: true})
+	return s.PutApp(ctx, settings.App{Media: mediaName, ID: id, Secret: sealed, Enabled: true})
 }
 
 // OpenApp returns an app with its secret. An app that is not there is sql.ErrNoRows; one that is disabled is an error too.
@@ -43,7 +44,7 @@ func OpenApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id
 // Media, AppID, Login, Name, Choose and the two times. A login that is there already goes on with the new tokens, also when
 // it was parked. Without a refresh token the login is parked, with the platform's words, when its access token is refused.
 // What cannot be kept is an error of which IsUnusable says so.
-func PutLogin(ctx context.Context, s *store.Store, box *secret.Box, row store.Token, access, refresh secret.Text) (int64, error) {
+func PutLogin(ctx context.Context, s *store.Store, box *secret.Box, row settings.Token, access, refresh secret.Text) (int64, error) {
 	err := usablePair(access, refresh)
 	if length := utf8.RuneCountInString(row.Login); err == nil && length > loginMax {
 		err = &UnusableError{fmt.Sprintf("the id of the login has %d characters: want at most %d", length, loginMax)}
@@ -68,6 +69,6 @@ var EndUntold = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 // PutAccess writes a login of which an access token is all that is known, as a person copies one from a platform's
 // console: no app, no refresh token, no time at which it ends. Its calls count as those of an app of the login's name.
 func PutAccess(ctx context.Context, s *store.Store, box *secret.Box, mediaName, login string, access secret.Text) (int64, error) {
-	row := store.Token{Media: mediaName, AppID: login, Login: login, AccessExpires: EndUntold, RefreshExpires: EndUntold}
+	row := settings.Token{Media: mediaName, AppID: login, Login: login, AccessExpires: EndUntold, RefreshExpires: EndUntold}
 	return PutLogin(ctx, s, box, row, access, secret.Text{})
 }

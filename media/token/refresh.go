@@ -13,7 +13,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/failpoint"
 	"adsync/base/secret"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/media"
 )
 
@@ -84,7 +84,7 @@ var errLate = errors.New("the process or the database was paused before the plat
 
 // refresh asks the platform for new tokens, as the holder of the intent. Whatever happened to an earlier holder, the
 // refresh token in the table is tried: if that one had used it up, the platform refuses it now, and the login is parked.
-func (k *Keeper) refresh(ctx context.Context, row store.Token, own intent) (Login, error) {
+func (k *Keeper) refresh(ctx context.Context, row settings.Token, own intent) (Login, error) {
 	asked := k.Clock.Now()
 	tokens, err := k.ask(ctx, row, own)
 	// The answer must not be lost because the flight took long.
@@ -119,7 +119,7 @@ func (k *Keeper) refresh(ctx context.Context, row store.Token, own intent) (Logi
 }
 
 // ask sends the refresh. Its error is free of secrets.
-func (k *Keeper) ask(ctx context.Context, row store.Token, own intent) (media.Tokens, error) {
+func (k *Keeper) ask(ctx context.Context, row settings.Token, own intent) (media.Tokens, error) {
 	refresh, err := k.Box.Open(row.Refresh, refreshPlace(row.ID))
 	if err != nil {
 		return media.Tokens{}, fmt.Errorf("open the refresh token of login %d: %w", row.ID, err)
@@ -183,8 +183,8 @@ const keepPauseMax = time.Second
 // keep writes the new pair to the table before anybody uses it, and reports whether it did: not when a newer one is
 // there. The pair exists nowhere else, so a database that is away is waited for, for as long as this process lives; one that
 // refuses the pair is not, since it would refuse it again.
-func (k *Keeper) keep(ctx context.Context, row store.Token, login Login, tokens media.Tokens, asked time.Time) (bool, error) {
-	next := store.Token{AccessExpires: login.Expires}
+func (k *Keeper) keep(ctx context.Context, row settings.Token, login Login, tokens media.Tokens, asked time.Time) (bool, error) {
+	next := settings.Token{AccessExpires: login.Expires}
 	var err error
 	if next.Access, err = k.Box.Seal(tokens.Access.Reveal(), accessPlace(row.ID)); err != nil {
 		return false, err
@@ -217,7 +217,7 @@ func (k *Keeper) keep(ctx context.Context, row store.Token, login Login, tokens 
 	}
 }
 
-func (k *Keeper) store(ctx context.Context, row store.Token, next store.Token) (bool, error) {
+func (k *Keeper) store(ctx context.Context, row settings.Token, next settings.Token) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
 	defer cancel()
 	// After a try whose commit was not seen it finds the pair there and says false, which is as well.
@@ -232,7 +232,7 @@ func Life(told time.Duration) time.Duration { return min(max(told, 0), lifeMax) 
 
 // failed decides what a failed refresh means: a refused refresh token parks the login, with one alert; anything else
 // lets it rest, longer with each try. Those who wait for the token wait on, at no attempt.
-func (k *Keeper) failed(ctx context.Context, row store.Token, holder string, err error) error {
+func (k *Keeper) failed(ctx context.Context, row settings.Token, holder string, err error) error {
 	e, ok := errors.AsType[*media.Error](err)
 	if ok && e.Class == media.Auth {
 		return k.refused(ctx, row, holder, e)
@@ -254,7 +254,7 @@ func (k *Keeper) failed(ctx context.Context, row store.Token, holder string, err
 }
 
 // refused parks a login whose refresh token the platform does not take.
-func (k *Keeper) refused(ctx context.Context, row store.Token, holder string, e *media.Error) error {
+func (k *Keeper) refused(ctx context.Context, row settings.Token, holder string, e *media.Error) error {
 	return k.parkFor(ctx, row, holder, e, "refused", func(attrs ...any) {
 		if row.Refresh == "" {
 			k.Logger.Error("login must be given a new access token: it has no refresh token to get one with", attrs...)
@@ -265,7 +265,7 @@ func (k *Keeper) refused(ctx context.Context, row store.Token, holder string, e 
 }
 
 // unkept parks a login whose new tokens cannot be kept: the platform has killed the old pair, or would give such tokens again.
-func (k *Keeper) unkept(ctx context.Context, row store.Token, holder string, why error) error {
+func (k *Keeper) unkept(ctx context.Context, row settings.Token, holder string, why error) error {
 	e := &media.Error{Class: media.Auth, Message: "the platform renewed its tokens, and they cannot be kept: " + why.Error()}
 	return k.parkFor(ctx, row, holder, e, "unusable", func(attrs ...any) {
 		k.Logger.Error("login must be authorised again: its new tokens cannot be kept", attrs...)
@@ -273,7 +273,7 @@ func (k *Keeper) unkept(ctx context.Context, row store.Token, holder string, why
 }
 
 // parkFor parks a login, counts the outcome of its refresh, and has it logged.
-func (k *Keeper) parkFor(ctx context.Context, row store.Token, holder string, e *media.Error, outcome string, log func(attrs ...any)) error {
+func (k *Keeper) parkFor(ctx context.Context, row settings.Token, holder string, e *media.Error, outcome string, log func(attrs ...any)) error {
 	parked, err := k.parkRow(ctx, row, holder, e.Error())
 	if err != nil {
 		// The intent ends by itself, and the platform is asked once more then.
@@ -302,16 +302,16 @@ func (k *Keeper) route(ctx context.Context, id int64) error {
 
 // parkRow marks the row. A try whose commit was not seen may have done it: then the row says so, and only the holder can
 // have written that.
-func (k *Keeper) parkRow(ctx context.Context, row store.Token, holder, reason string) (parked bool, err error) {
+func (k *Keeper) parkRow(ctx context.Context, row settings.Token, holder, reason string) (parked bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
 	defer cancel()
 	for try := 1; ; try++ {
 		unseen := err != nil
 		parked, err = k.Store.ParkLogin(ctx, row.ID, row.Generation, holder, reason)
 		if err == nil && !parked && unseen {
-			var now store.Token
+			var now settings.Token
 			now, err = k.Store.Token(ctx, row.ID)
-			parked = now.State == store.TokenReauthorise && now.Generation == row.Generation
+			parked = now.State == settings.TokenReauthorise && now.Generation == row.Generation
 		}
 		if err == nil || try == tableTries || ctx.Err() != nil {
 			return parked, err

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/settings"
 	"adsync/media"
 )
 
@@ -25,7 +26,7 @@ func TestRenew_RestsAfterAFailure(t *testing.T) {
 	_, err = w.keeper(t).Renew(t.Context(), w.id, 1, nil)
 	require.Greater(t, requireDeferred(t, err), 30*time.Second)
 	require.EqualValues(t, 1, w.platform.refreshes.Load())
-	require.Equal(t, store.TokenOK, w.row(t).State)
+	require.Equal(t, settings.TokenOK, w.row(t).State)
 }
 
 // Each try that fails doubles the pause before the next, up to five minutes; a platform may ask for more, up to the cap of pauses.
@@ -58,12 +59,12 @@ func TestRenew_AParkedLoginLeavesItsAccountsToAnother(t *testing.T) {
 	w.platform.answer = func(int32, string) (media.Tokens, error) {
 		return media.Tokens{}, &media.Error{Class: media.Auth, Message: "no such token"}
 	}
-	other, err := PutLogin(t.Context(), w.store, w.box, store.Token{Media: "fake", AppID: "17", Login: "somebody else", AccessExpires: time.Now().Add(time.Hour), RefreshExpires: EndUntold},
+	other, err := PutLogin(t.Context(), w.store, w.box, settings.Token{Media: "fake", AppID: "17", Login: "somebody else", AccessExpires: time.Now().Add(time.Hour), RefreshExpires: EndUntold},
 		secret.NewText("access-of-another"), secret.Text{})
 	require.NoError(t, err)
 	var ids map[string]int64
 	for _, login := range []int64{w.id, other} {
-		ids, err = w.store.PutAccounts(t.Context(), "fake", login, []store.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}})
+		ids, err = w.store.PutAccounts(t.Context(), "fake", login, []settings.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}})
 		require.NoError(t, err)
 	}
 	k := w.keeper(t)
@@ -122,7 +123,7 @@ func TestRenew_ParksALoginWhoseNewTokensCannotBeKept(t *testing.T) {
 			requireParked(t, err)
 			require.EqualValues(t, 1, w.platform.refreshes.Load())
 			row := w.row(t)
-			require.Equal(t, store.TokenReauthorise, row.State)
+			require.Equal(t, settings.TokenReauthorise, row.State)
 			require.Contains(t, row.StateReason, "the platform renewed its tokens, and they cannot be kept: "+c.reason)
 			require.Contains(t, w.log.String(), "login must be authorised again: its new tokens cannot be kept")
 			require.NotContains(t, w.log.String(), "secret")
@@ -136,7 +137,7 @@ func TestRenew_ParksALoginWhoseNewTokensTheDatabaseRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	w.platform.answer = func(n int32, _ string) (media.Tokens, error) {
-		if w.store.Config.Dialect() == store.SQLiteDialect {
+		if w.store.Config.Dialect() == sqldb.SQLiteDialect {
 			w.refuse(t, "CREATE TRIGGER refuses BEFORE UPDATE OF access_token ON media_token BEGIN SELECT RAISE(ABORT, 'a text does not fit its column of media_token'); END")
 		} else {
 			w.refuse(t, "ALTER TABLE media_token MODIFY COLUMN access_token VARCHAR(75) NOT NULL")

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"adsync/base/secret"
-	"adsync/base/store"
+	"adsync/base/sqldb"
 )
 
 const (
@@ -47,5 +47,5 @@ func usable(what string, value secret.Text, most int) error {
 // IsUnusable reports whether an error says that a value cannot be kept: another try would meet it again.
 func IsUnusable(err error) bool {
 	_, unusable := errors.AsType[*UnusableError](err)
-	return unusable || store.IsUnfit(err)
+	return unusable || sqldb.IsUnfit(err)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"adsync/base/fund"
-	"adsync/base/store"
+	"adsync/base/rawtable"
 )
 
 // Amount is an amount that a platform tells of an account's money: its field on the wire, and what it becomes. Several of a row
@@ -23,10 +23,10 @@ type Amount struct {
 type Amounts []Amount
 
 // Columns returns the raw table's columns: all are kept in fen.
-func (as Amounts) Columns() []store.RawColumn {
-	columns := make([]store.RawColumn, len(as))
+func (as Amounts) Columns() []rawtable.Column {
+	columns := make([]rawtable.Column, len(as))
 	for i, a := range as {
-		columns[i] = store.RawColumn{Name: a.Field + "_fen", Kind: store.Int}
+		columns[i] = rawtable.Column{Name: a.Field + "_fen", Kind: rawtable.Int}
 	}
 	return columns
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/fund"
-	"adsync/base/store"
+	"adsync/base/rawtable"
 	"adsync/media/wire"
 )
 
@@ -18,7 +18,7 @@ func TestAmounts_BringEveryUnitToMillionthsAndKeepFen(t *testing.T) {
 		{Field: "valid_cash", Kind: fund.Cash, Is: fund.ValidBalance, Unit: wire.Yuan}, {Field: "locked", Unit: wire.Yuan},
 		{Field: "left", Is: fund.Paid, Unit: wire.Fen},
 	}
-	require.Equal(t, store.RawColumn{Name: "valid_cash_fen", Kind: store.Int}, amounts.Columns()[2])
+	require.Equal(t, rawtable.Column{Name: "valid_cash_fen", Kind: rawtable.Int}, amounts.Columns()[2])
 	var row map[string]json.RawMessage
 	require.NoError(t, json.Unmarshal([]byte(`{"balance":1.2345678e4,"cash":-0.1,"locked":7,"left":3,"more":{}}`), &row))
 	raw, funds, bad := amounts.Read(row, fund.Grant)

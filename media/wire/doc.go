@@ -10,13 +10,13 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"adsync/base/store"
+	"adsync/base/rawtable"
 )
 
-// errEmpty stands for null and for what store.IsNoValue.
+// errEmpty stands for null and for what rawtable.IsNoValue.
 var errEmpty = errors.New("empty")
 
-// literal returns the text of a JSON number or string; errEmpty for null and what store.IsNoValue.
+// literal returns the text of a JSON number or string; errEmpty for null and what rawtable.IsNoValue.
 func literal(data []byte) (string, error) {
 	data = bytes.TrimSpace(data)
 	switch {
@@ -27,7 +27,7 @@ func literal(data []byte) (string, error) {
 		if err := json.Unmarshal(data, &s); err != nil {
 			return "", err
 		}
-		if store.IsNoValue(s) {
+		if rawtable.IsNoValue(s) {
 			return "", errEmpty
 		}
 		return s, nil
@@ -37,7 +37,7 @@ func literal(data []byte) (string, error) {
 	return "", fmt.Errorf("%.40q is neither a number nor a string", data)
 }
 
-// isUnset reports whether there is no value: null, or what store.IsNoValue.
+// isUnset reports whether there is no value: null, or what rawtable.IsNoValue.
 func isUnset(data []byte) bool {
 	_, err := literal(data)
 	return errors.Is(err, errEmpty)
@@ -55,7 +55,7 @@ func (l *List) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]json.RawMessage)(l))
 }
 
-// Cut returns the text cut to the 255 characters that a column of store.Text takes.
+// Cut returns the text cut to the 255 characters that a column of rawtable.Text takes.
 func Cut(s string) string {
 	const limit = 255
 	if len(s) <= limit || utf8.RuneCountInString(s) <= limit {
@@ -71,9 +71,9 @@ func Cut(s string) string {
 	return s
 }
 
-// Text returns a text column's value: nil for what store.IsNoValue, else the text cut to what the column takes.
+// Text returns a text column's value: nil for what rawtable.IsNoValue, else the text cut to what the column takes.
 func Text(s string) any {
-	if store.IsNoValue(s) {
+	if rawtable.IsNoValue(s) {
 		return nil
 	}
 	return Cut(s)

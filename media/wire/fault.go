@@ -1,20 +1,22 @@
 package wire
 
-import "adsync/base/store"
+import (
+	"adsync/base/rawtable"
+)
 
 // FaultKind says what a value that cannot be used costs.
-type FaultKind = store.FaultKind
+type FaultKind = rawtable.FaultKind
 
 // The kinds, the least first.
 const (
 	// AttributeFault costs the value alone: the field is not set, or its text is repaired.
-	AttributeFault = store.AttributeFault
+	AttributeFault = rawtable.AttributeFault
 	// FutureFault is a time that lies ahead of the platform's clock. It is kept as data and moves no mark.
-	FutureFault = store.FutureFault
+	FutureFault = rawtable.FutureFault
 	// FigureFault is a figure of a report or an amount of money: the field is not set, and the day is not whole.
-	FigureFault = store.FigureFault
+	FigureFault = rawtable.FigureFault
 	// KeyFault is what a row is known by: the row is lost, and what was asked for is not whole.
-	KeyFault = store.KeyFault
+	KeyFault = rawtable.KeyFault
 )
 
 // Fault is a value of a platform's row that cannot be used.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"adsync/base/metric"
-	"adsync/base/store"
+	"adsync/base/rawtable"
 )
 
 // Unit says what a platform's figure counts.
@@ -80,10 +80,10 @@ func (fs Figures) Fields() []string {
 }
 
 // Columns returns the raw table's columns.
-func (fs Figures) Columns() []store.RawColumn {
-	columns := make([]store.RawColumn, len(fs))
+func (fs Figures) Columns() []rawtable.Column {
+	columns := make([]rawtable.Column, len(fs))
 	for i, f := range fs {
-		columns[i] = store.RawColumn{Name: f.column(), Kind: store.Int}
+		columns[i] = rawtable.Column{Name: f.column(), Kind: rawtable.Int}
 	}
 	return columns
 }

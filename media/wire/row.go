@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/rawtable"
 )
 
 // Row reads the fields of one row of a platform's answer. A value that cannot be used never fails the row: its field is left
@@ -207,7 +207,7 @@ func (r *Row) Text(field string) string {
 		r.fault(field, AttributeFault, err.Error())
 		return ""
 	}
-	if store.IsNoValue(text) {
+	if rawtable.IsNoValue(text) {
 		return ""
 	}
 	if strings.ContainsRune(text, 0) {
@@ -307,7 +307,7 @@ func (r *Row) Unix(field string) time.Time {
 // Time returns the moment of a text that parse reads; the zero time when it is not set.
 func (r *Row) Time(field string, parse func(text string) (time.Time, error)) time.Time {
 	text := r.Text(field)
-	if store.IsNoValue(text) {
+	if rawtable.IsNoValue(text) {
 		return time.Time{}
 	}
 	t, err := parse(text)

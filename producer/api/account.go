@@ -12,7 +12,7 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -30,7 +30,7 @@ type accountJSON struct {
 	Parked string `json:"parked,omitempty"`
 }
 
-func describeAccount(account store.Account) accountJSON {
+func describeAccount(account settings.Account) accountJSON {
 	return accountJSON{
 		ID: formatID(account.ID), Media: account.Media, ExternalID: account.ExternalID, Name: account.Name,
 		Tier: account.Tier, Timezone: account.Timezone, Currency: account.Currency, Bound: account.Bound, Parked: account.Parked,
@@ -38,7 +38,7 @@ func describeAccount(account store.Account) accountJSON {
 }
 
 // zoneOf is the zone of an account's days. Where it cannot be told what is known of them still can.
-func zoneOf(account store.Account) *time.Location {
+func zoneOf(account settings.Account) *time.Location {
 	zone, err := schedule.Zone(account.Timezone)
 	if err != nil {
 		return time.UTC
@@ -51,8 +51,8 @@ const anyMedia = "-"
 
 // accountNames finds accounts by what callers write, and by our ids.
 type accountNames interface {
-	NamedAccounts(ctx context.Context, media string, names []string) (map[string]store.Account, error)
-	AccountsByID(ctx context.Context, ids []int64) (map[int64]store.Account, error)
+	NamedAccounts(ctx context.Context, media string, names []string) (map[string]settings.Account, error)
+	AccountsByID(ctx context.Context, ids []int64) (map[int64]settings.Account, error)
 }
 
 // accountFinder finds the accounts that requests name.
@@ -70,14 +70,14 @@ func (f accountFinder) example() string {
 }
 
 // named finds the account that a name stands for; media may be empty.
-func (f accountFinder) named(ctx context.Context, media, name string) (account store.Account, known bool, err error) {
+func (f accountFinder) named(ctx context.Context, media, name string) (account settings.Account, known bool, err error) {
 	found, err := f.NamedAccounts(ctx, media, []string{name})
 	account, known = found[name]
 	return account, known, err
 }
 
 // inPath finds the account that the path names, and its platform.
-func (f accountFinder) inPath(c *gin.Context) (media.Platform, store.Account, error) {
+func (f accountFinder) inPath(c *gin.Context) (media.Platform, settings.Account, error) {
 	name, externalID := c.Param("media"), c.Param("external_id")
 	for _, p := range f.platforms {
 		if p.Name() != name && name != anyMedia {
@@ -86,23 +86,23 @@ func (f accountFinder) inPath(c *gin.Context) (media.Platform, store.Account, er
 		account, ok, err := f.named(c.Request.Context(), strings.TrimPrefix(name, anyMedia), externalID)
 		switch {
 		case err != nil:
-			return nil, store.Account{}, err
+			return nil, settings.Account{}, err
 		case ok && account.Media != p.Name():
 			continue
 		case ok:
 			return p, account, nil
 		case name == anyMedia:
-			return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound,
+			return nil, settings.Account{}, httpapi.NewProblem(http.StatusNotFound,
 				"%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as %s.", externalID, f.example())
 		}
-		return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound,
+		return nil, settings.Account{}, httpapi.NewProblem(http.StatusNotFound,
 			"%s has no account %q that is known here: accounts come in with the task %s.account_list.", name, externalID, name)
 	}
-	return nil, store.Account{}, httpapi.NewProblem(http.StatusNotFound, "There is no media %q: want %s.", name, f.platforms.names())
+	return nil, settings.Account{}, httpapi.NewProblem(http.StatusNotFound, "There is no media %q: want %s.", name, f.platforms.names())
 }
 
 // accountAnswer returns the answer to a query about an account.
-type accountAnswer func(c *gin.Context, q *httpapi.Query, platform media.Platform, account store.Account) (any, error)
+type accountAnswer func(c *gin.Context, q *httpapi.Query, platform media.Platform, account settings.Account) (any, error)
 
 // read is a route that shows something of the account that its path names.
 func (f accountFinder) read(path string, answer accountAnswer, parameters ...string) httpapi.Route {

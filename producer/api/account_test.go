@@ -7,12 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
+	"adsync/base/store/summaries"
 )
 
 func (b *bench) login(name string) int64 {
 	b.t.Helper()
-	row := store.Token{Media: "tulip", AppID: "17", Login: name, Name: "the " + name, AccessExpires: now, RefreshExpires: now.AddDate(0, 1, 0)}
+	row := settings.Token{Media: "tulip", AppID: "17", Login: name, Name: "the " + name, AccessExpires: now, RefreshExpires: now.AddDate(0, 1, 0)}
 	id, err := b.store.PutLogin(b.t.Context(), row, func(int64) (string, string, error) { return "sealed", "sealed", nil })
 	require.NoError(b.t, err)
 	return id
@@ -22,7 +23,7 @@ func TestAccount_TellsItsLoginsAndGames(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	one, two := b.login("one"), b.login("two")
-	found := []store.Account{{ExternalID: "9001", Name: "a", Timezone: "Asia/Shanghai", Currency: "CNY"}}
+	found := []settings.Account{{ExternalID: "9001", Name: "a", Timezone: "Asia/Shanghai", Currency: "CNY"}}
 	var account int64
 	for _, login := range []int64{one, two} {
 		ids, err := b.store.PutAccounts(t.Context(), "tulip", login, found)
@@ -31,8 +32,8 @@ func TestAccount_TellsItsLoginsAndGames(t *testing.T) {
 	}
 	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_token SET state = 'reauthorise', state_reason = 'it is over' WHERE id = ?", one).Error)
 	require.NoError(t, b.store.RouteLogin(t.Context(), one))
-	_, _, err := b.store.Rebind(t.Context(), "otto", account, func([]store.Binding) (store.Binding, error) {
-		return store.Binding{From: "2026-11-01", To: store.LastDay, Game: "starfall", OS: "ios"}, nil
+	_, _, err := b.store.Rebind(t.Context(), "otto", account, func([]summaries.Binding) (summaries.Binding, error) {
+		return summaries.Binding{From: "2026-11-01", To: summaries.LastDay, Game: "starfall", OS: "ios"}, nil
 	})
 	require.NoError(t, err)
 

@@ -10,7 +10,10 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/store/overview"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
+	"adsync/base/store/summaries"
 	"adsync/media"
 )
 
@@ -22,18 +25,18 @@ const (
 )
 
 var (
-	accountStates = []string{string(store.AccountPulled), string(store.AccountParked), string(store.AccountUnbound)}
-	accountTiers  = []string{store.TierActive, store.TierInactive, store.TierInvalid}
-	loginStates   = []string{store.TokenOK, store.TokenReauthorise, store.LoginNone}
+	accountStates = []string{string(overview.AccountPulled), string(overview.AccountParked), string(overview.AccountUnbound)}
+	accountTiers  = []string{settings.TierActive, settings.TierInactive, settings.TierInvalid}
+	loginStates   = []string{settings.TokenOK, settings.TokenReauthorise, overview.LoginNone}
 )
 
 // listedAccountJSON is an account in a list.
 type listedAccountJSON struct {
 	accountJSON
-	State    store.AccountState `json:"state"`
-	Login    *loginInUseJSON    `json:"login,omitempty"` // nothing when there is none
-	Coverage coverageShortJSON  `json:"coverage"`
-	Bindings []bindingJSON      `json:"bindings"`
+	State    overview.AccountState `json:"state"`
+	Login    *loginInUseJSON       `json:"login,omitempty"` // nothing when there is none
+	Coverage coverageShortJSON     `json:"coverage"`
+	Bindings []bindingJSON         `json:"bindings"`
 }
 
 // loginInUseJSON is the login that an account is pulled with.
@@ -61,10 +64,10 @@ type coverageShortJSON struct {
 
 // accountStore is what these routes need of the store.
 type accountStore interface {
-	ListAccounts(ctx context.Context, f store.AccountFilter, after int64, limit int) (page []store.ListedAccount, next int64, err error)
-	FiguresCoverage(ctx context.Context, ids []int64, days []day.Day) (map[int64][]store.Coverage, error)
-	AccountLogins(ctx context.Context, accountID int64) ([]store.AccountLogin, error)
-	AccountBindings(ctx context.Context, accountID int64) ([]store.Binding, error)
+	ListAccounts(ctx context.Context, f overview.AccountFilter, after int64, limit int) (page []overview.ListedAccount, next int64, err error)
+	FiguresCoverage(ctx context.Context, ids []int64, days []day.Day) (map[int64][]results.Coverage, error)
+	AccountLogins(ctx context.Context, accountID int64) ([]settings.AccountLogin, error)
+	AccountBindings(ctx context.Context, accountID int64) ([]summaries.Binding, error)
 }
 
 // accountRoutes are the accounts.
@@ -78,8 +81,8 @@ type accountRoutes struct {
 func (a *accountRoutes) listAccounts(c *gin.Context, q *httpapi.Query) (any, error) {
 	// A day has begun somewhere, and lasts elsewhere: which of them it is for an account its zone says.
 	today := day.Of(a.clock.Now(), time.UTC)
-	filter := store.AccountFilter{
-		Media: q.Get("media"), Tier: q.OneOf("tier", accountTiers), State: store.AccountState(q.OneOf("state", accountStates)),
+	filter := overview.AccountFilter{
+		Media: q.Get("media"), Tier: q.OneOf("tier", accountTiers), State: overview.AccountState(q.OneOf("state", accountStates)),
 		LoginState: q.OneOf("login_state", loginStates), Game: q.Get("game"), From: today.Add(-1), To: today.Add(1),
 	}
 	after := q.IDAfter()
@@ -94,13 +97,13 @@ func (a *accountRoutes) listAccounts(c *gin.Context, q *httpapi.Query) (any, err
 	if err != nil {
 		return nil, err
 	}
-	rows = slices.DeleteFunc(rows, func(r store.ListedAccount) bool {
-		b, bound := store.BindingOn(r.Bindings, day.Of(a.clock.Now(), zoneOf(r.Account)))
+	rows = slices.DeleteFunc(rows, func(r overview.ListedAccount) bool {
+		b, bound := summaries.BindingOn(r.Bindings, day.Of(a.clock.Now(), zoneOf(r.Account)))
 		switch filter.Game {
 		case "":
 			return false
-		case store.Unassigned:
-			return bound && b.Game != store.Unassigned
+		case overview.Unassigned:
+			return bound && b.Game != overview.Unassigned
 		}
 		return b.Game != filter.Game
 	})
@@ -111,7 +114,7 @@ func (a *accountRoutes) listAccounts(c *gin.Context, q *httpapi.Query) (any, err
 	return gin.H{"accounts": shown, "next": idOrNone(end)}, nil
 }
 
-func (a *accountRoutes) describeAccounts(c *gin.Context, rows []store.ListedAccount) ([]listedAccountJSON, error) {
+func (a *accountRoutes) describeAccounts(c *gin.Context, rows []overview.ListedAccount) ([]listedAccountJSON, error) {
 	now := a.clock.Now()
 	ids, todays := make([]int64, len(rows)), make([]day.Day, len(rows))
 	var days []day.Day
@@ -131,7 +134,7 @@ func (a *accountRoutes) describeAccounts(c *gin.Context, rows []store.ListedAcco
 			accountJSON: describeAccount(r.Account), State: stateOf(r.Account), Bindings: describeBindings(r.Bindings),
 			Coverage: shortOf(known[r.ID], todays[i].Add(1-accountDays), todays[i]),
 		}
-		if r.LoginState != store.LoginNone {
+		if r.LoginState != overview.LoginNone {
 			all[i].Login = &loginInUseJSON{
 				ID: formatID(r.TokenID), Login: r.Login, Name: r.LoginName, State: r.LoginState, Reason: r.LoginReason,
 				AccessExpiresAt: r.AccessExpires, RefreshExpiresAt: r.RefreshExpires,
@@ -141,17 +144,17 @@ func (a *accountRoutes) describeAccounts(c *gin.Context, rows []store.ListedAcco
 	return all, nil
 }
 
-func stateOf(account store.Account) store.AccountState {
+func stateOf(account settings.Account) overview.AccountState {
 	switch {
 	case !account.Bound:
-		return store.AccountUnbound
+		return overview.AccountUnbound
 	case account.Parked != "":
-		return store.AccountParked
+		return overview.AccountParked
 	}
-	return store.AccountPulled
+	return overview.AccountPulled
 }
 
-func shortOf(rows []store.Coverage, from, to day.Day) coverageShortJSON {
+func shortOf(rows []results.Coverage, from, to day.Day) coverageShortJSON {
 	short := coverageShortJSON{From: from, To: to, Never: len(day.Between(from, to))}
 	for i := range rows {
 		r := &rows[i]
@@ -160,11 +163,11 @@ func shortOf(rows []store.Coverage, from, to day.Day) coverageShortJSON {
 		}
 		short.Never--
 		switch r.State {
-		case store.Complete:
+		case results.Complete:
 			short.Complete++
-		case store.Partial:
+		case results.Partial:
 			short.Partial++
-		case store.Suspect:
+		case results.Suspect:
 			short.Suspect++
 		}
 		if r.PulledAt.After(short.PulledAt) {
@@ -198,7 +201,7 @@ type bindingJSON struct {
 	OS   string  `json:"os"`
 }
 
-func (a *accountRoutes) getAccount(c *gin.Context, _ *httpapi.Query, _ media.Platform, account store.Account) (any, error) {
+func (a *accountRoutes) getAccount(c *gin.Context, _ *httpapi.Query, _ media.Platform, account settings.Account) (any, error) {
 	logins, err := a.store.AccountLogins(c.Request.Context(), account.ID)
 	if err != nil {
 		return nil, err
@@ -210,7 +213,7 @@ func (a *accountRoutes) getAccount(c *gin.Context, _ *httpapi.Query, _ media.Pla
 	return gin.H{"account": describeAccount(account), "logins": describeLogins(logins), "bindings": describeBindings(bindings)}, nil
 }
 
-func describeLogins(logins []store.AccountLogin) []loginJSON {
+func describeLogins(logins []settings.AccountLogin) []loginJSON {
 	shown := make([]loginJSON, len(logins))
 	for i := range logins {
 		l := &logins[i]
@@ -222,11 +225,11 @@ func describeLogins(logins []store.AccountLogin) []loginJSON {
 	return shown
 }
 
-func describeBindings(bindings []store.Binding) []bindingJSON {
+func describeBindings(bindings []summaries.Binding) []bindingJSON {
 	shown := make([]bindingJSON, len(bindings))
 	for i, b := range bindings {
 		shown[i] = bindingJSON{From: b.From, To: b.To, Game: b.Game, OS: b.OS}
-		if b.To == store.LastDay {
+		if b.To == summaries.LastDay {
 			shown[i].To = ""
 		}
 	}

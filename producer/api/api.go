@@ -15,7 +15,9 @@ import (
 	"adsync/base/clock"
 	"adsync/base/config"
 	"adsync/base/httpapi"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/media/oauth"
@@ -30,7 +32,7 @@ type Producer interface {
 	// Reload reads the table again and has the changes take effect.
 	Reload(ctx context.Context) error
 	// CheckTask returns what would be wrong with the row of an id if cron_task and lane held these rows.
-	CheckTask(ctx context.Context, id int64, rows []store.TaskRow, lanes []store.Lane) ([]*config.FieldError, error)
+	CheckTask(ctx context.Context, id int64, rows []settings.TaskRow, lanes []settings.Lane) ([]*config.FieldError, error)
 	// Wake makes the leader, if it is this process, look for orders at once.
 	Wake()
 }
@@ -207,7 +209,7 @@ func write(c *gin.Context) func(answer any, err error) error {
 func blaming(handler httpapi.HandlerFunc) httpapi.HandlerFunc {
 	return func(c *gin.Context) error {
 		err := handler(c)
-		if reason, unavailable := store.Unavailable(err); unavailable {
+		if reason, unavailable := sqldb.Unavailable(err); unavailable {
 			return &httpapi.UnavailableError{Server: "database", Reason: reason, Err: err}
 		}
 		return err

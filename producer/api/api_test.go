@@ -25,7 +25,9 @@ import (
 	"adsync/base/redis/redistest"
 	"adsync/base/roster"
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/base/telemetry"
@@ -67,7 +69,7 @@ func (f *fakeProducer) Reload(context.Context) error {
 	return nil
 }
 
-func (*fakeProducer) CheckTask(context.Context, int64, []store.TaskRow, []store.Lane) ([]*config.FieldError, error) {
+func (*fakeProducer) CheckTask(context.Context, int64, []settings.TaskRow, []settings.Lane) ([]*config.FieldError, error) {
 	return nil, nil
 }
 
@@ -172,7 +174,7 @@ func (b *bench) account(platform, externalID, tier, zone, parked string) int64 {
 }
 
 // count counts rows of a table.
-func (b *bench) count(db *store.DB, table string) int {
+func (b *bench) count(db *sqldb.DB, table string) int {
 	b.t.Helper()
 	var n int
 	require.NoError(b.t, db.Writer(b.t.Context()).Raw("SELECT COUNT(*) FROM "+table).Row().Scan(&n))
@@ -180,9 +182,9 @@ func (b *bench) count(db *store.DB, table string) int {
 }
 
 // audit returns the entries of the audit log, the oldest first.
-func (b *bench) audit() []store.Audit {
+func (b *bench) audit() []settings.Audit {
 	b.t.Helper()
-	all, err := b.store.ListAudit(b.t.Context(), store.AuditFilter{Limit: 1000})
+	all, err := b.store.ListAudit(b.t.Context(), settings.AuditFilter{Limit: 1000})
 	require.NoError(b.t, err)
 	slices.Reverse(all)
 	return all

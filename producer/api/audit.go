@@ -8,7 +8,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 )
 
 const (
@@ -30,14 +30,14 @@ type auditJSON struct {
 
 // auditStore is what these routes need of the store.
 type auditStore interface {
-	ListAudit(ctx context.Context, f store.AuditFilter) ([]store.Audit, error)
+	ListAudit(ctx context.Context, f settings.AuditFilter) ([]settings.Audit, error)
 }
 
 // auditRoutes are the audit log.
 type auditRoutes struct{ store auditStore }
 
 func (a *auditRoutes) listAudit(c *gin.Context, q *httpapi.Query) (any, error) {
-	filter := store.AuditFilter{
+	filter := settings.AuditFilter{
 		Actor: q.Get("actor"), Object: q.Get("object"), Since: q.Time("since", time.Time{}), Until: q.Time("until", time.Time{}),
 	}
 	filter.Before = q.IDAfter()
@@ -50,7 +50,7 @@ func (a *auditRoutes) listAudit(c *gin.Context, q *httpapi.Query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, next := httpapi.PageByID(entries, page, func(e *store.Audit) int64 { return e.ID })
+	entries, next := httpapi.PageByID(entries, page, func(e *settings.Audit) int64 { return e.ID })
 	shown := make([]auditJSON, len(entries))
 	for i, e := range entries {
 		shown[i] = auditJSON{

@@ -11,7 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 )
 
 // auditPatience is how long an entry is completed for after its request was given up.
@@ -19,7 +19,7 @@ const auditPatience = 5 * time.Second
 
 // auditLog takes entries of the audit log.
 type auditLog interface {
-	AddAudit(ctx context.Context, a store.Audit) (int64, error)
+	AddAudit(ctx context.Context, a settings.Audit) (int64, error)
 	EndAudit(ctx context.Context, id int64, after, failure string) error
 }
 
@@ -27,7 +27,7 @@ type auditLog interface {
 type auditor struct{ auditLog }
 
 // do carries out a deed and notes it: who does what to which object, what that was before, and what it is to be after. Rows of the
-// config database note their changes themselves, see store.Editor; this is for the data database. The entry comes before the deed, for one
+// config database note their changes themselves, see settings.Editor; this is for the data database. The entry comes before the deed, for one
 // of something that then failed misleads less than a deed without an entry. It is completed by what the deed returns, unless that is nil,
 // and by why it failed, so that what a deed did before it failed is noted too. A deed that leaves everything as it was has no entry.
 func (a auditor) do(c *gin.Context, action, object string, before, after any, deed func(ctx context.Context) (after any, err error)) error {
@@ -44,7 +44,7 @@ func (a auditor) do(c *gin.Context, action, object string, before, after any, de
 func (a auditor) doOnce(
 	c *gin.Context, action, object string, before, after any, deed func(ctx context.Context, changes func() error) (after any, err error),
 ) error {
-	entry := store.Audit{Actor: httpapi.CallerOf(c).Name, Action: action, Object: object}
+	entry := settings.Audit{Actor: httpapi.CallerOf(c).Name, Action: action, Object: object}
 	for _, v := range []struct {
 		value any
 		into  *string

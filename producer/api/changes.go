@@ -10,7 +10,8 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/media"
 )
 
@@ -44,7 +45,7 @@ func isASCII(text string) bool {
 
 // changeStore is what these routes need of the store.
 type changeStore interface {
-	ConfigChanges(ctx context.Context, f store.ChangeFilter, after store.ConfigChange, limit int) ([]store.ConfigChange, error)
+	ConfigChanges(ctx context.Context, f results.ChangeFilter, after results.ConfigChange, limit int) ([]results.ConfigChange, error)
 }
 
 // changeRoutes are the changes of configuration objects.
@@ -54,15 +55,15 @@ type changeRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *changeRoutes) listChanges(c *gin.Context, q *httpapi.Query, _ media.Platform, account store.Account) (any, error) {
+func (a *changeRoutes) listChanges(c *gin.Context, q *httpapi.Query, _ media.Platform, account settings.Account) (any, error) {
 	zone := zoneOf(account)
 	from, to := days(q, a.clock.Now(), zone)
-	filter := store.ChangeFilter{
+	filter := results.ChangeFilter{
 		AccountID: account.ID, Level: q.Get("level"), Object: q.Get("object"), Field: q.Get("field"),
 	}
-	var place store.ConfigChange
+	var place results.ConfigChange
 	if p, ok := httpapi.PageAfter(q, func(p changesPage) bool { return p.Version != 0 && isASCII(p.Level) && isASCII(p.Object) }); ok {
-		place = store.ConfigChange{Version: p.Version, Level: p.Level, Object: p.Object, Field: p.Field}
+		place = results.ConfigChange{Version: p.Version, Level: p.Level, Object: p.Object, Field: p.Field}
 	}
 	for _, name := range []string{"level", "object"} { // So are the columns: MySQL refuses to compare them with anything else.
 		if !isASCII(q.Get(name)) {
@@ -78,7 +79,7 @@ func (a *changeRoutes) listChanges(c *gin.Context, q *httpapi.Query, _ media.Pla
 	if err != nil {
 		return nil, err
 	}
-	rows, next := httpapi.PageOf(rows, limit, func(last store.ConfigChange) changesPage {
+	rows, next := httpapi.PageOf(rows, limit, func(last results.ConfigChange) changesPage {
 		return changesPage{Version: last.Version, Level: last.Level, Object: last.Object, Field: last.Field}
 	})
 	shown := make([]changeJSON, len(rows))

@@ -7,13 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/sqldb"
 )
 
 func (b *bench) addChange(account int64, seen time.Time, object, field, before, after string) {
 	b.t.Helper()
 	err := b.store.Data.Writer(b.t.Context()).Exec("INSERT INTO config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at)"+
-		" VALUES (?, ?, 'adgroup', ?, ?, ?, ?, ?)", account, seen.UnixMicro(), object, field, before, after, store.At(seen)).Error
+		" VALUES (?, ?, 'adgroup', ?, ?, ?, ?, ?)", account, seen.UnixMicro(), object, field, before, after, sqldb.At(seen)).Error
 	require.NoError(b.t, err)
 }
 

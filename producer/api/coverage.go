@@ -11,7 +11,9 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/media"
 	"adsync/upkeep"
 )
@@ -42,17 +44,17 @@ type coverageJSON struct {
 
 // unusableJSON is how many values of a field could not be used, and what they cost.
 type unusableJSON struct {
-	Field  string          `json:"field"`
-	Kind   store.FaultKind `json:"kind"`
-	Number int64           `json:"number"`
-	Why    string          `json:"why"`
+	Field  string             `json:"field"`
+	Kind   rawtable.FaultKind `json:"kind"`
+	Number int64              `json:"number"`
+	Why    string             `json:"why"`
 }
 
 // coverageStore is what these routes need of the store.
 type coverageStore interface {
 	upkeep.ReachStore
-	ReadCoverage(ctx context.Context, accountID int64, from, to day.Day) ([]store.Coverage, error)
-	UnusableValues(ctx context.Context, accountID int64, from, to day.Day) ([]store.UnusableValue, error)
+	ReadCoverage(ctx context.Context, accountID int64, from, to day.Day) ([]results.Coverage, error)
+	UnusableValues(ctx context.Context, accountID int64, from, to day.Day) ([]results.UnusableValue, error)
 }
 
 // coverageRoutes are what is known of an account's days.
@@ -62,7 +64,7 @@ type coverageRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *coverageRoutes) getCoverage(c *gin.Context, q *httpapi.Query, platform media.Platform, account store.Account) (any, error) {
+func (a *coverageRoutes) getCoverage(c *gin.Context, q *httpapi.Query, platform media.Platform, account settings.Account) (any, error) {
 	now, zone := a.clock.Now(), zoneOf(account)
 	today := day.Of(now, zone)
 	from, to := days(q, now, zone)
@@ -97,8 +99,8 @@ type scope struct {
 }
 
 // unusableOf reads the values that the rows of coverage count.
-func (a *coverageRoutes) unusableOf(ctx context.Context, rows []store.Coverage, accountID int64, from, to day.Day) (map[scope][]unusableJSON, error) {
-	if !slices.ContainsFunc(rows, func(r store.Coverage) bool { return r.Unusable > 0 }) {
+func (a *coverageRoutes) unusableOf(ctx context.Context, rows []results.Coverage, accountID int64, from, to day.Day) (map[scope][]unusableJSON, error) {
+	if !slices.ContainsFunc(rows, func(r results.Coverage) bool { return r.Unusable > 0 }) {
 		return nil, nil
 	}
 	values, err := a.store.UnusableValues(ctx, accountID, from, to)
@@ -114,14 +116,14 @@ func (a *coverageRoutes) unusableOf(ctx context.Context, rows []store.Coverage, 
 }
 
 // whyNoHole is why a day that was never pulled is no hole, of which nothing is ordered; "" of one that is.
-func whyNoHole(reach upkeep.Reach, account store.Account, d day.Day, now time.Time) string {
+func whyNoHole(reach upkeep.Reach, account settings.Account, d day.Day, now time.Time) string {
 	zone := zoneOf(account)
 	switch first := reach.First(now, zone); {
 	case account.Parked != "":
 		return "no hole: the account is parked"
 	case !account.Bound:
 		return "no hole: the account is not bound, and nothing of it is pulled"
-	case account.Tier == store.TierInvalid:
+	case account.Tier == settings.TierInvalid:
 		return "no hole: of accounts of the tier invalid nothing is pulled"
 	case reach.Days == 0:
 		return "no hole: no enabled task pulls it of accounts of the tier " + account.Tier
@@ -149,7 +151,7 @@ func days(q *httpapi.Query, now time.Time, zone *time.Location) (from, to day.Da
 
 // describeCoverage lists what is known of each day, and as never pulled the given days of the platform's reports and
 // cash flow, its lists and balances, of which nothing is known.
-func describeCoverage(platform media.Platform, rows []store.Coverage, unusable map[scope][]unusableJSON, days []day.Day, today day.Day) []coverageJSON {
+func describeCoverage(platform media.Platform, rows []results.Coverage, unusable map[scope][]unusableJSON, days []day.Day, today day.Day) []coverageJSON {
 	missing := map[scope]bool{}
 	for _, r := range platform.Reports() {
 		for _, d := range days {

@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/results"
 )
 
-func (b *bench) addCoverage(account int64, report, level string, d day.Day, state store.CoverageState, dirty any) {
+func (b *bench) addCoverage(account int64, report, level string, d day.Day, state results.CoverageState, dirty any) {
 	b.t.Helper()
 	err := b.store.Data.Writer(b.t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, run_id, row_count, state, note, dirty)"+
-		" VALUES (?, ?, ?, ?, 'tulip', ?, 77, 12, ?, '', ?)", account, report, level, d, store.At(now), string(state), dirty).Error
+		" VALUES (?, ?, ?, ?, 'tulip', ?, 77, 12, ?, '', ?)", account, report, level, d, sqldb.At(now), string(state), dirty).Error
 	require.NoError(b.t, err)
 }
 
@@ -53,11 +54,11 @@ func TestCoverage_ListsWhatWasPulledAndWhatNeverWas(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	account := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
-	b.addCoverage(account, "report_daily", "account", "2026-11-17", store.Complete, nil) // outside
-	b.addCoverage(account, "report_daily", "account", "2026-11-18", store.Complete, nil)
-	b.addCoverage(account, "report_daily", "account", "2026-11-20", store.Suspect, 5)
-	b.addCoverage(account, "adgroup", "adgroup", day.Epoch, store.Complete, nil)
-	b.addCoverage(account+1, "report_daily", "account", "2026-11-19", store.Complete, nil) // another's
+	b.addCoverage(account, "report_daily", "account", "2026-11-17", results.Complete, nil) // outside
+	b.addCoverage(account, "report_daily", "account", "2026-11-18", results.Complete, nil)
+	b.addCoverage(account, "report_daily", "account", "2026-11-20", results.Suspect, 5)
+	b.addCoverage(account, "adgroup", "adgroup", day.Epoch, results.Complete, nil)
+	b.addCoverage(account+1, "report_daily", "account", "2026-11-19", results.Complete, nil) // another's
 
 	from, to, rows := b.coverage("/api/v1/accounts/tulip/9001/coverage?from=2026-11-18&to=2026-11-20")
 	require.Equal(t, "2026-11-18", from)
@@ -87,16 +88,16 @@ func TestCoverage_CountsValuesThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	account := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
-	b.addCoverage(account, "report_daily", "account", "2026-11-18", store.Partial, nil)
-	b.addCoverage(account, "report_daily", "account", "2026-11-19", store.Complete, nil)
-	b.addCoverage(account, "adgroup", "adgroup", day.Epoch, store.Complete, nil)
+	b.addCoverage(account, "report_daily", "account", "2026-11-18", results.Partial, nil)
+	b.addCoverage(account, "report_daily", "account", "2026-11-19", results.Complete, nil)
+	b.addCoverage(account, "adgroup", "adgroup", day.Epoch, results.Complete, nil)
 	data := b.store.Data.Writer(t.Context())
 	for _, v := range [][]any{
 		{"report_daily", "account", "2026-11-18", "cost", "figure", 2}, {"report_daily", "account", "2026-11-17", "cost", "figure", 9},
 		{"adgroup", "adgroup", day.Epoch, "adgroup_name", "attribute", 1}, {"adgroup", "adgroup", day.Epoch, "adgroup_id", "key", 1},
 	} {
 		require.NoError(t, data.Exec("INSERT INTO unusable_value (account_id, report, level, day, field, kind, number, media, why, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, 'tulip', 'is odd', ?)",
-			append(append([]any{account}, v...), store.At(now))...).Error)
+			append(append([]any{account}, v...), sqldb.At(now))...).Error)
 		require.NoError(t, data.Exec("UPDATE coverage SET unusable = unusable + ? WHERE account_id = ? AND report = ? AND day = ?", v[5], account, v[0], v[2]).Error)
 	}
 	var got struct {

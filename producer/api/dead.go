@@ -11,7 +11,10 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/dead"
+	"adsync/base/store/ledger"
+	"adsync/base/store/overview"
 	"adsync/base/task"
 )
 
@@ -40,7 +43,7 @@ type deadJSON struct {
 	Healed bool `json:"healed,omitempty"`
 }
 
-func (a *deadRoutes) describeDead(ctx context.Context, rows []store.DeadSubtask) ([]deadJSON, error) {
+func (a *deadRoutes) describeDead(ctx context.Context, rows []dead.DeadSubtask) ([]deadJSON, error) {
 	ids := make([]int64, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].AccountID
@@ -72,20 +75,20 @@ type deadPage struct {
 	Part    string `json:"part"`
 }
 
-func deadPageAt(p store.DeadPlace) deadPage {
+func deadPageAt(p dead.DeadPlace) deadPage {
 	return deadPage{At: p.At.UnixMilli(), Run: p.Key.RunID, Account: p.Key.AccountID, Part: p.Key.Part}
 }
 
 // deadStore is what these routes need of the store.
 type deadStore interface {
-	ListDead(ctx context.Context, f task.DeadFilter, after store.DeadPlace, limit int) (all []store.DeadSubtask, end store.DeadPlace, err error)
-	DeadGroups(ctx context.Context, f task.DeadFilter, limit int) (groups []store.DeadGroup, total store.DeadTotal, err error)
-	DeadSubtask(ctx context.Context, k task.Key) (store.DeadSubtask, error)
+	ListDead(ctx context.Context, f task.DeadFilter, after dead.DeadPlace, limit int) (all []dead.DeadSubtask, end dead.DeadPlace, err error)
+	DeadGroups(ctx context.Context, f task.DeadFilter, limit int) (groups []dead.DeadGroup, total dead.DeadTotal, err error)
+	DeadSubtask(ctx context.Context, k task.Key) (dead.DeadSubtask, error)
 	DeadTaskName(ctx context.Context, taskID int64) (string, error)
-	Healed(ctx context.Context, dead []store.DeadSubtask) (map[task.Key]bool, error)
-	Run(ctx context.Context, id int64) (store.Run, error)
-	SubtaskLog(ctx context.Context, k task.Key) (store.SubtaskLog, error)
-	Glance(ctx context.Context, look func(g *store.Glance) error) error
+	Healed(ctx context.Context, dead []dead.DeadSubtask) (map[task.Key]bool, error)
+	Run(ctx context.Context, id int64) (ledger.Run, error)
+	SubtaskLog(ctx context.Context, k task.Key) (ledger.SubtaskLog, error)
+	Glance(ctx context.Context, look func(g *overview.Glance) error) error
 }
 
 // deadRoutes are the dead subtasks: what they are, and what is at stake.
@@ -103,9 +106,9 @@ func (a *deadRoutes) listDead(c *gin.Context, q *httpapi.Query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var place store.DeadPlace
+	var place dead.DeadPlace
 	if p, ok := httpapi.PageAfter(q, func(p deadPage) bool { return httpapi.IsMoment(p.At) }); ok {
-		place = store.DeadPlace{At: time.UnixMilli(p.At), Key: task.Key{RunID: p.Run, AccountID: p.Account, Part: p.Part}}
+		place = dead.DeadPlace{At: time.UnixMilli(p.At), Key: task.Key{RunID: p.Run, AccountID: p.Account, Part: p.Part}}
 	}
 	limit := q.Limit(deadPerPage, deadPerPageMax)
 	if err := q.Err(); err != nil {
@@ -115,8 +118,8 @@ func (a *deadRoutes) listDead(c *gin.Context, q *httpapi.Query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, next := httpapi.PageOf(rows, limit, func(last store.DeadSubtask) deadPage {
-		return deadPageAt(store.DeadPlace{At: last.DeadAt, Key: last.Key})
+	rows, next := httpapi.PageOf(rows, limit, func(last dead.DeadSubtask) deadPage {
+		return deadPageAt(dead.DeadPlace{At: last.DeadAt, Key: last.Key})
 	})
 	if next == "" && !end.At.IsZero() {
 		next = httpapi.PageToken(deadPageAt(end)) // It has not looked at all of them.
@@ -223,7 +226,7 @@ func (a *deadRoutes) getDead(c *gin.Context, q *httpapi.Query) (any, error) {
 		return nil, err
 	}
 	answer, err := a.detailDead(c.Request.Context(), key)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, sqldb.ErrNotFound) {
 		return nil, httpapi.NewProblem(http.StatusNotFound,
 			"There is no such dead subtask: the list of dead subtasks has those that there are. One that was taken up again is in its new run.")
 	}
@@ -235,7 +238,7 @@ func (a *deadRoutes) detailDead(ctx context.Context, key task.Key) (*deadDetail,
 	if err != nil {
 		return nil, err
 	}
-	shown, err := a.describeDead(ctx, []store.DeadSubtask{row})
+	shown, err := a.describeDead(ctx, []dead.DeadSubtask{row})
 	if err != nil {
 		return nil, err
 	}
@@ -245,7 +248,7 @@ func (a *deadRoutes) detailDead(ctx context.Context, key task.Key) (*deadDetail,
 	case err == nil:
 		j := describeRun(&run)
 		d.Run, d.Params = &j, run.Settings.Params
-	case !errors.Is(err, store.ErrNotFound):
+	case !errors.Is(err, sqldb.ErrNotFound):
 		return nil, err
 	}
 	log, err := a.store.SubtaskLog(ctx, key)
@@ -255,7 +258,7 @@ func (a *deadRoutes) detailDead(ctx context.Context, key task.Key) (*deadDetail,
 			State: log.State, Delivery: log.Delivery, Node: log.Node, CreatedAt: log.CreatedAt, StartedAt: log.StartedAt,
 			EndedAt: log.EndedAt, Rows: log.Rows, Calls: log.Calls,
 		}
-	case !errors.Is(err, store.ErrNotFound):
+	case !errors.Is(err, sqldb.ErrNotFound):
 		return nil, err
 	}
 	return d, nil

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/producer"
 )
@@ -24,14 +25,14 @@ var died = time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC)
 func (b *bench) deadRun(at time.Time, taskID int64, name, text string, accounts ...int64) int64 {
 	b.t.Helper()
 	runID, n := task.NewRunID(at), int64(len(accounts))
-	b.addRun(store.Run{ID: runID, TaskID: taskID, TaskName: name, Kind: store.RunOfTick, State: task.RunRunning, Total: &n, PlannedAt: at, CreatedAt: at, Settings: task.Settings{Params: json.RawMessage(`{"level":"account"}`)}})
+	b.addRun(ledger.Run{ID: runID, TaskID: taskID, TaskName: name, Kind: ledger.RunOfTick, State: task.RunRunning, Total: &n, PlannedAt: at, CreatedAt: at, Settings: task.Settings{Params: json.RawMessage(`{"level":"account"}`)}})
 	require.NoError(b.t, b.store.EnsureLogTable(b.t.Context(), task.LogDay(runID)))
-	var outcomes []store.Outcome
+	var outcomes []ledger.Outcome
 	for _, account := range accounts {
-		err := b.store.Data.Writer(b.t.Context()).Exec("INSERT INTO "+store.LogTable(runID)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, 'd', 'waiting', 2, 0, ?)",
-			runID, account, store.At(at)).Error
+		err := b.store.Data.Writer(b.t.Context()).Exec("INSERT INTO "+ledger.LogTable(runID)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, 'd', 'waiting', 2, 0, ?)",
+			runID, account, sqldb.At(at)).Error
 		require.NoError(b.t, err)
-		outcomes = append(outcomes, store.Outcome{
+		outcomes = append(outcomes, ledger.Outcome{
 			Key: task.Key{RunID: runID, AccountID: account, Part: "d"}, Media: "tulip", Lane: "normal", TaskID: taskID, Delivery: 2,
 			Attempt: 1, State: task.Failed, ErrorClass: "invalid", ErrorText: text, Node: "n1", StartedAt: at, EndedAt: at.Add(time.Second), Rows: 3, Calls: 4,
 		})
@@ -101,11 +102,11 @@ func TestDead_IsListedAndShown(t *testing.T) {
 	require.NoError(t, data.Exec("UPDATE subtask_dead SET part = '2024-05-05', task_id = 1 WHERE account_id = ?", one).Error)
 	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (1, 'daily', 'tulip', 'tulip.report_daily', '* * * * *', '{}')").Error)
 	require.NoError(t, data.Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, 'report_daily', 'account', '2024-05-05', 'tulip', ?, ?, 'complete')",
-		one, store.At(died.Add(48*time.Hour)), died.Add(48*time.Hour).UnixMicro()).Error)
+		one, sqldb.At(died.Add(48*time.Hour)), died.Add(48*time.Hour).UnixMicro()).Error)
 	for account, cost := range map[int64]int64{one: 7_000_000, two: 12_500_000} {
 		for ago, part := range map[int]int64{1: 1, 2: 3} {
 			require.NoError(t, data.Exec("INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, ?, 'account', '', 'tulip', 'CNY', 'UTC', ?, 1, ?)",
-				now.AddDate(0, 0, -ago).Format(time.DateOnly), account, cost*part, store.At(now)).Error)
+				now.AddDate(0, 0, -ago).Format(time.DateOnly), account, cost*part, sqldb.At(now)).Error)
 		}
 	}
 	var stake struct {
@@ -205,8 +206,8 @@ func TestRedriveDead_OrdersARunForEachTask(t *testing.T) {
 	b.deadRun(died, 4, "deleted", "a 5", 1)
 	// A run that went well: 10 subtasks in 2 s, two calls each.
 	well, ten := task.NewRunID(died), int64(10)
-	b.addRun(store.Run{ID: well, TaskID: 2, TaskName: "x", State: task.RunSucceeded, Total: &ten, Succeeded: 10, PlannedAt: died, CreatedAt: died, EndedAt: died.Add(2 * time.Second)})
-	err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+store.LogTable(well)+" (run_id, account_id, part, state, delivery, attempt, created_at, api_calls) VALUES (?, 1, 'd', 'succeeded', 1, 0, ?, 2)", well, store.At(died)).Error
+	b.addRun(ledger.Run{ID: well, TaskID: 2, TaskName: "x", State: task.RunSucceeded, Total: &ten, Succeeded: 10, PlannedAt: died, CreatedAt: died, EndedAt: died.Add(2 * time.Second)})
+	err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+ledger.LogTable(well)+" (run_id, account_id, part, state, delivery, attempt, created_at, api_calls) VALUES (?, 1, 'd', 'succeeded', 1, 0, ?, 2)", well, sqldb.At(died)).Error
 	require.NoError(t, err)
 
 	const body = `{"print": "a ?"`
@@ -233,12 +234,12 @@ func TestRedriveDead_OrdersARunForEachTask(t *testing.T) {
 	require.NoError(t, err)
 	until, err := time.Parse(time.RFC3339Nano, dry.Until)
 	require.NoError(t, err)
-	slices.SortFunc(orders, func(a, b store.RunOrder) int { return int(a.TaskID - b.TaskID) })
+	slices.SortFunc(orders, func(a, b ledger.RunOrder) int { return int(a.TaskID - b.TaskID) })
 	for i, o := range orders {
 		taskID := int64(i + 1)
 		runID, err := strconv.ParseInt(done.Tasks[i].RunID, 10, 64)
 		require.NoError(t, err)
-		require.Equal(t, store.RunOrder{RunID: runID, TaskID: taskID, OrderedAt: now, Request: task.Order{By: "otto", Redrive: &task.Redrive{
+		require.Equal(t, ledger.RunOrder{RunID: runID, TaskID: taskID, OrderedAt: now, Request: task.Order{By: "otto", Redrive: &task.Redrive{
 			Filter: task.DeadFilter{TaskID: taskID, Print: "a ?", Until: until}, Rate: 9, Origin: map[int64]int64{1: origin}[taskID],
 		}}}, o)
 	}
@@ -381,7 +382,7 @@ func TestRerun_TakesUpWhatFailedInOneRun(t *testing.T) {
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("DELETE FROM subtask_dead").Error)
 	require.Contains(t, refusal(rerun, http.StatusConflict), "were taken up or dropped already")
 	well := task.NewRunID(died.Add(time.Hour))
-	b.addRun(store.Run{ID: well, TaskID: 1, TaskName: "t", State: task.RunSucceeded, PlannedAt: died, CreatedAt: died})
+	b.addRun(ledger.Run{ID: well, TaskID: 1, TaskName: "t", State: task.RunSucceeded, PlannedAt: died, CreatedAt: died})
 	require.Contains(t, refusal("/api/v1/runs/"+id(well)+"/rerun", http.StatusConflict), "Nothing of run "+id(well)+" has failed: its state is succeeded.")
 	require.Contains(t, refusal("/api/v1/runs/"+plan.Tasks[0].RunID+"/rerun", http.StatusConflict), "is not made yet")
 	require.Contains(t, refusal("/api/v1/runs/7/rerun", http.StatusNotFound), `There is no run "7"`)

@@ -5,7 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"adsync/base/store"
+	"adsync/base/store/dead"
+	storeoverview "adsync/base/store/overview"
 	"adsync/base/task"
 	"adsync/producer/overview"
 )
@@ -24,7 +25,7 @@ type deadStakeJSON struct {
 
 // deadStake looks at the dead subtasks of a filter that died last, and counts the healed ones by error print too.
 func (a *deadRoutes) deadStake(ctx context.Context, f task.DeadFilter) (stake deadStakeJSON, healedOf map[string]int64, err error) {
-	rows, _, err := a.store.ListDead(ctx, f, store.DeadPlace{}, healedLooked)
+	rows, _, err := a.store.ListDead(ctx, f, dead.DeadPlace{}, healedLooked)
 	if err != nil {
 		return stake, nil, err
 	}
@@ -46,7 +47,7 @@ func (a *deadRoutes) deadStake(ctx context.Context, f task.DeadFilter) (stake de
 	}
 	stake.Unhealed, stake.Accounts = stake.Looked-stake.Healed, len(accounts)
 	ids := slices.Sorted(maps.Keys(accounts))
-	err = a.store.Glance(ctx, func(g *store.Glance) error {
+	err = a.store.Glance(ctx, func(g *storeoverview.Glance) error {
 		last, err := overview.LastCosts(g, a.clock.Now(), ids)
 		stake.Money = overview.Spent(last, ids)
 		return err

@@ -8,7 +8,8 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit/grant"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/producer/overview"
@@ -28,7 +29,7 @@ type endPauseRequest struct {
 
 // Validate implements httpapi.Validator.
 func (r *endPauseRequest) Validate() []httpapi.FieldError {
-	if of, id := store.SplitName(r.Subject); of != "" {
+	if of, id := settings.SplitName(r.Subject); of != "" {
 		if r.Scope != "" || r.Media != "" && r.Media != of {
 			var errs httpapi.Refusals
 			errs.Refuse("subject", "%q is refused: want one of the media that is chosen, or its id alone", r.Subject)
@@ -53,14 +54,14 @@ func pausesAreAway(err error) *httpapi.Problem {
 }
 
 // restOf is the rest of a login's refresh as a point at which calls are paused.
-func restOf(l *store.RestingLogin) pointJSON {
+func restOf(l *ledger.RestingLogin) pointJSON {
 	return pointJSON{Media: l.Media, Endpoint: overview.RefreshPoint, Scope: overview.LoginScope, Subject: l.Login.Login, PausedUntil: l.Until, Times: l.Tries}
 }
 
 // chosenPauses are what an order ends.
 type chosenPauses struct {
 	pauses []grant.PauseState
-	rests  []store.RestingLogin
+	rests  []ledger.RestingLogin
 	points []pointJSON // all of these
 	waits  []string    // the platforms of which subtasks that wait come due
 	states []task.State

@@ -3,7 +3,7 @@ package api
 import (
 	"math"
 
-	"adsync/base/store"
+	"adsync/base/store/dead"
 )
 
 // estimateJSON is what work costs; null = unknown.
@@ -13,7 +13,7 @@ type estimateJSON struct {
 }
 
 // estimate tells what n subtasks cost at a pace, and at a rate if that is not 0.
-func estimate(n int64, rate int, pace store.Pace) (e estimateJSON) {
+func estimate(n int64, rate int, pace dead.Pace) (e estimateJSON) {
 	if pace.Calls >= 0 {
 		e.Calls = new(int64(math.Ceil(float64(n) * pace.Calls)))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/media"
 	"adsync/media/field"
 )
@@ -58,8 +58,8 @@ func (r *fieldRequest) Validate() []httpapi.FieldError {
 	if r.Media == "" {
 		errs.Refuse("media", "is missing: want the name of a platform")
 	}
-	if r.State != string(store.FieldAsked) && r.State != string(store.FieldOff) {
-		errs.Refuse("state", "%q is refused: want %s or %s; the platform alone retires and refuses a field", r.State, store.FieldAsked, store.FieldOff)
+	if r.State != string(settings.FieldAsked) && r.State != string(settings.FieldOff) {
+		errs.Refuse("state", "%q is refused: want %s or %s; the platform alone retires and refuses a field", r.State, settings.FieldAsked, settings.FieldOff)
 	}
 	for _, f := range [][2]string{{"media", r.Media}, {"field", r.Field}, {"report", r.Report}, {"level", r.Level}} {
 		if n := utf8.RuneCountInString(f[1]); n > fieldNameMax {
@@ -77,9 +77,9 @@ func (r *fieldRequest) Validate() []httpapi.FieldError {
 const fieldTrying = "trying"
 
 // fieldStates are the states that are shown.
-var fieldStates = []string{string(store.FieldAsked), fieldTrying, string(store.FieldOff), string(store.FieldRetired), string(store.FieldRefused)}
+var fieldStates = []string{string(settings.FieldAsked), fieldTrying, string(settings.FieldOff), string(settings.FieldRetired), string(settings.FieldRefused)}
 
-func fieldStateOf(r store.ReportField) string {
+func fieldStateOf(r settings.ReportField) string {
 	if r.Trying() {
 		return fieldTrying
 	}
@@ -88,8 +88,8 @@ func fieldStateOf(r store.ReportField) string {
 
 // fieldStore is what these routes need of the store.
 type fieldStore interface {
-	ReportFields(ctx context.Context, media string) ([]store.ReportField, error)
-	PutReportField(ctx context.Context, actor string, f store.ReportField, more ...store.ReportField) error
+	ReportFields(ctx context.Context, media string) ([]settings.ReportField, error)
+	PutReportField(ctx context.Context, actor string, f settings.ReportField, more ...settings.ReportField) error
 }
 
 // fieldRoutes are the fields of the platforms' reports.
@@ -141,7 +141,7 @@ func (a *fieldRoutes) fieldsOf(c *gin.Context, p media.Platform) ([]fieldJSON, e
 	}
 	for name, metric := range metrics {
 		if !spoken[name] {
-			all = append(all, fieldJSON{Media: p.Name(), Field: name, State: string(store.FieldAsked), Metric: metric})
+			all = append(all, fieldJSON{Media: p.Name(), Field: name, State: string(settings.FieldAsked), Metric: metric})
 		}
 	}
 	slices.SortFunc(all, func(x, y fieldJSON) int {
@@ -170,9 +170,9 @@ func (a *fieldRoutes) putField(c *gin.Context, request *fieldRequest) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	row := store.ReportField{
+	row := settings.ReportField{
 		Media: request.Media, Report: request.Report, Level: request.Level, Field: request.Field,
-		State: store.FieldState(request.State), Reason: request.Reason, ChangedBy: by,
+		State: settings.FieldState(request.State), Reason: request.Reason, ChangedBy: by,
 	}
 	if e, bad := errors.AsType[*field.RowError](field.Check(platforms[0], row)); bad {
 		return nil, httpapi.Refused(e.Column, "%q is refused: want %s", e.Value, e.Want)
@@ -204,15 +204,15 @@ func (a *fieldRoutes) putField(c *gin.Context, request *fieldRequest) (any, erro
 const fieldsAddedMax = 20
 
 // checkFieldCount refuses one more field than reports may have in addition to those of the platform's package.
-func checkFieldCount(rows []store.ReportField, p media.Platform, row store.ReportField) error {
+func checkFieldCount(rows []settings.ReportField, p media.Platform, row settings.ReportField) error {
 	metrics := metricsOf(p)
-	if _, known := metrics[row.Field]; known || row.State != store.FieldAsked {
+	if _, known := metrics[row.Field]; known || row.State != settings.FieldAsked {
 		return nil
 	}
 	meets := func(one, other string) bool { return one == "" || other == "" || one == other }
 	added := map[string]bool{}
 	for _, r := range rows {
-		if _, known := metrics[r.Field]; !known && r.State == store.FieldAsked && r.Field != row.Field && meets(r.Report, row.Report) && meets(r.Level, row.Level) {
+		if _, known := metrics[r.Field]; !known && r.State == settings.FieldAsked && r.Field != row.Field && meets(r.Report, row.Report) && meets(r.Level, row.Level) {
 			added[r.Field] = true
 		}
 	}

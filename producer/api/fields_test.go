@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 )
 
 type fieldAnswer struct {
@@ -57,7 +57,7 @@ func TestFields_AreListedAndChanged(t *testing.T) {
 	require.Equal(t, fieldAnswer{Media: "tulip", Field: "orders", State: "trying", By: "ada", Reason: "for the shops"}, added)
 	require.Equal(t, []fieldAnswer{added}, b.fieldsNamed("orders"))
 
-	_, err := b.store.RetireReportField(t.Context(), store.ReportField{Media: "tulip", Report: "report_daily", Level: "adgroup", Field: "signups", Reason: "12009", ChangedBy: "adsync"})
+	_, err := b.store.RetireReportField(t.Context(), settings.ReportField{Media: "tulip", Report: "report_daily", Level: "adgroup", Field: "signups", Reason: "12009", ChangedBy: "adsync"})
 	require.NoError(t, err)
 	retired := b.fields("?state=retired")
 	require.Len(t, retired, 1)
@@ -131,7 +131,7 @@ func TestFields_ATrialIsShown(t *testing.T) {
 	const order = `{"media": "tulip", "field": "orders", "state": "asked"}`
 	put := func() string { return b.call(http.MethodPut, "/api/v1/fields", order, adminToken).Body.String() }
 	require.Contains(t, put(), `"state":"trying"`)
-	row := store.ReportField{Media: "tulip", Field: "orders", ChangedBy: "adsync"}
+	row := settings.ReportField{Media: "tulip", Field: "orders", ChangedBy: "adsync"}
 	claimed, err := b.store.ClaimFieldTrial(t.Context(), row, time.Minute)
 	require.NoError(t, err)
 	require.True(t, claimed)

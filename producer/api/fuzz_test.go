@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/producer"
 )
@@ -51,7 +51,7 @@ func newFuzzed(t *testing.T) *fuzzed {
 	recent := b.deadRun(now.Add(-time.Hour), 1, dailyName, "code 8", one)
 	b.waits(run, one, task.Deferred, "pause:77", died.Add(time.Minute))
 	b.waits(run, two, task.Retrying, "", died.Add(time.Minute))
-	require.NoError(t, b.store.AddOrder(t.Context(), store.RunOrder{RunID: 78, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
+	require.NoError(t, b.store.AddOrder(t.Context(), ledger.RunOrder{RunID: 78, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
 	require.NoError(t, b.store.AddStop(t.Context(), task.Stop{ID: 79, Verb: task.Pause, Kind: task.StopMedia, Target: "tulip", TargetName: "tulip", Reason: "r", By: "b", OrderedAt: now}))
 	d, err := described()
 	require.NoError(t, err)

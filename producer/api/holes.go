@@ -11,7 +11,8 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/store/dead"
+	"adsync/base/store/settings"
 	"adsync/media"
 	"adsync/upkeep"
 )
@@ -72,7 +73,7 @@ func (r *fillRequest) Validate() []httpapi.FieldError {
 // holeStore is what these routes need of the store.
 type holeStore interface {
 	upkeep.FillStore
-	TaskPace(ctx context.Context, taskID int64) (store.Pace, error)
+	TaskPace(ctx context.Context, taskID int64) (dead.Pace, error)
 }
 
 // holeRoutes are what coverage lacks.
@@ -114,7 +115,7 @@ func (a *holeRoutes) fillHoles(c *gin.Context, request *fillRequest) (any, error
 		}
 		return gin.H{"request": request, "ordered": answer.Ordered, "run_ids": runs}, err
 	}
-	if err := a.audit.doOnce(c, "coverage.fill", store.AuditCoverage, nil, gin.H{"request": request}, deed); err != nil {
+	if err := a.audit.doOnce(c, "coverage.fill", settings.AuditCoverage, nil, gin.H{"request": request}, deed); err != nil {
 		return nil, err
 	}
 	if answer.Ordered > 0 {

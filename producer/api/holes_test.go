@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"gorm.io/gorm"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 )
 
@@ -26,13 +28,13 @@ type holes struct {
 func TestHoles_AreToldAndOrdered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, err := b.store.SeedTasks(t.Context(), []store.NewTask{
+	_, err := b.store.SeedTasks(t.Context(), []settings.NewTask{
 		{Name: "tulip.back", Media: "tulip", Handler: "tulip.report_daily", Cron: "@daily", Lane: "offline", Scope: "all", Params: `{"level":"account","days":4}`},
 	})
 	require.NoError(t, err)
 	account := b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	b.account("tulip", "9002", "active", "Asia/Shanghai", "revoked")
-	b.addCoverage(account, "report_daily", "account", "2026-11-19", store.Complete, nil)
+	b.addCoverage(account, "report_daily", "account", "2026-11-19", results.Complete, nil)
 	err = b.store.Data.Writer(t.Context()).Exec("UPDATE coverage SET run_id = ?", task.FirstRunIDAt(now)).Error
 	require.NoError(t, err)
 
@@ -79,9 +81,9 @@ func TestHoles_AreToldAndOrdered(t *testing.T) {
 func TestHoles_OfOnePlatformAreOrderedWhenAnotherFails(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	var tasks []store.NewTask
+	var tasks []settings.NewTask
 	for _, name := range []string{"tulip", "orchid"} {
-		tasks = append(tasks, store.NewTask{
+		tasks = append(tasks, settings.NewTask{
 			Name: name + ".back", Media: name, Handler: name + ".report_daily", Cron: "@daily", Lane: "offline", Scope: "all", Params: `{"level":"account","days":2}`,
 		})
 	}
@@ -90,7 +92,7 @@ func TestHoles_OfOnePlatformAreOrderedWhenAnotherFails(t *testing.T) {
 	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
 	var broken int64
 	require.NoError(t, b.store.Config.Writer(t.Context()).Raw("SELECT id FROM cron_task WHERE name = 'orchid.back'").Row().Scan(&broken))
-	b.addRun(store.Run{ID: task.FirstRunIDAt(now), TaskID: broken, State: task.RunRunning, PlannedAt: now, CreatedAt: now})
+	b.addRun(ledger.Run{ID: task.FirstRunIDAt(now), TaskID: broken, State: task.RunRunning, PlannedAt: now, CreatedAt: now})
 	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE run SET settings = 'no JSON'").Error)
 
 	require.Equal(t, http.StatusInternalServerError, b.post("/api/v1/coverage/fill", `{"scope":"all"}`).Code)
@@ -100,7 +102,7 @@ func TestHoles_OfOnePlatformAreOrderedWhenAnotherFails(t *testing.T) {
 	require.Contains(t, entry.Error, "the log tells more under request")
 }
 
-func orderOf(t *testing.T, b *bench) store.RunOrder {
+func orderOf(t *testing.T, b *bench) ledger.RunOrder {
 	t.Helper()
 	orders, err := b.store.OpenOrders(t.Context(), 10)
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
 	"adsync/base/ratelimit/grant"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -64,7 +64,7 @@ type pointJSON struct {
 
 // limitStore is what these routes need of the store.
 type limitStore interface {
-	RestingLogins(ctx context.Context, media string, limit int) ([]store.RestingLogin, error)
+	RestingLogins(ctx context.Context, media string, limit int) ([]ledger.RestingLogin, error)
 	EndRest(ctx context.Context, tokenID int64) error
 	CountWaits(ctx context.Context, media string, states []task.State, now time.Time) (n int, err error)
 	EndWaits(ctx context.Context, media string, states []task.State, now time.Time) (ended int, err error)

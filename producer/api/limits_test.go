@@ -14,7 +14,9 @@ import (
 
 	"adsync/base/ratelimit"
 	"adsync/base/ratelimit/grant"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 )
 
@@ -82,14 +84,14 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 	b := setup(t)
 	require.NoError(t, b.rules.Set([]grant.Rule{{Media: "tulip", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 600}}))
 	runID := task.NewRunID(now)
-	b.addRun(store.Run{
-		ID: runID, TaskID: 1, TaskName: "tulip.report_daily.account", Media: "tulip", Kind: store.RunOfTick, State: task.RunRunning, PlannedAt: now, CreatedAt: now,
-		Settings: task.Settings{Lane: store.LaneImportant},
+	b.addRun(ledger.Run{
+		ID: runID, TaskID: 1, TaskName: "tulip.report_daily.account", Media: "tulip", Kind: ledger.RunOfTick, State: task.RunRunning, PlannedAt: now, CreatedAt: now,
+		Settings: task.Settings{Lane: settings.LaneImportant},
 	})
 	require.NoError(t, b.store.EnsureLogTable(t.Context(), task.LogDay(runID)))
 	for account, state := range map[int64]task.State{7: task.Waiting, 8: task.Succeeded} {
-		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+store.LogTable(runID)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, 'd', ?, 1, 0, ?)",
-			runID, account, state, store.At(now)).Error
+		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+ledger.LogTable(runID)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, 'd', ?, 1, 0, ?)",
+			runID, account, state, sqldb.At(now)).Error
 		require.NoError(t, err)
 	}
 	type wait struct {
@@ -110,7 +112,7 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 		Task: "tulip.report_daily.account", Media: "tulip", Lane: "important", State: "waiting", Importance: 30, Limits: []struct{ Endpoint string }{{"*"}},
 	}, w)
 
-	_, err = b.store.ApplyOutcomes(t.Context(), []store.Outcome{{
+	_, err = b.store.ApplyOutcomes(t.Context(), []ledger.Outcome{{
 		Key: task.Key{RunID: runID, AccountID: 7, Part: "d"}, Media: "tulip", Lane: "important", TaskID: 1, Delivery: 1, State: task.Deferred,
 		Reason: "the limit of the app", DueAt: now.Add(time.Minute), StartedAt: now, EndedAt: now,
 	}})
@@ -121,7 +123,7 @@ func TestWait_TellsWhyASubtaskWaitsAndUntilWhen(t *testing.T) {
 	// Our id goes before the platform's, since the lists have it; the account of both ids is the one that waits.
 	theirs, ours := b.account("tulip", "9001", "active", "UTC", ""), b.account("tulip", "9002", "active", "UTC", "")
 	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET external_id = ? WHERE id = ?", id(ours), theirs).Error)
-	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE "+store.LogTable(runID)+" SET account_id = ? WHERE account_id = 8", ours).Error)
+	require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE "+ledger.LogTable(runID)+" SET account_id = ? WHERE account_id = 8", ours).Error)
 	for _, name := range []string{id(ours), "9002", "tulip%2F9002"} {
 		require.Equal(t, "succeeded", of(name).State, name)
 	}
@@ -168,7 +170,7 @@ func TestLimits_APauseIsEnded(t *testing.T) {
 func (b *bench) rest(login string, lasts time.Duration) int64 {
 	b.t.Helper()
 	in := now.Add(time.Hour)
-	row := store.Token{Media: "tulip", AppID: "17", Login: login, AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0)}
+	row := settings.Token{Media: "tulip", AppID: "17", Login: login, AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0)}
 	id, err := b.store.PutLogin(b.t.Context(), row, func(int64) (string, string, error) { return "a", "r", nil })
 	require.NoError(b.t, err)
 	mine, err := b.store.ClaimRefresh(b.t.Context(), id, 1, "holder", time.Minute)
@@ -216,7 +218,7 @@ func TestLimits_WhatWaitsIsDueWhenAPauseIsEnded(t *testing.T) {
 	runID := task.NewRunID(now)
 	due := func(account int, state task.State, media, waitsFor string) {
 		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, waits_for)"+
-			" VALUES (?, ?, 'd', ?, ?, 'important', ?, 1, 0, ?)", runID, account, string(state), media, store.At(time.Now().Add(time.Hour)), waitsFor).Error
+			" VALUES (?, ?, 'd', ?, ?, 'important', ?, 1, 0, ?)", runID, account, string(state), media, sqldb.At(time.Now().Add(time.Hour)), waitsFor).Error
 		require.NoError(t, err)
 	}
 	due(1, task.Deferred, "tulip", "")
@@ -228,7 +230,7 @@ func TestLimits_WhatWaitsIsDueWhenAPauseIsEnded(t *testing.T) {
 	dueNow := func() (accounts []int) {
 		at, err := b.store.Data.Now(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT account_id FROM subtask_due WHERE due_at <= ? ORDER BY account_id", store.At(at)).Scan(&accounts).Error)
+		require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT account_id FROM subtask_due WHERE due_at <= ? ORDER BY account_id", sqldb.At(at)).Scan(&accounts).Error)
 		return accounts
 	}
 	const path = "/api/v1/limits/end-pause"

@@ -8,7 +8,7 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/secret"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/media/oauth"
 )
 
@@ -47,7 +47,7 @@ func mustPage(page *httpapi.HTML, err error) *httpapi.HTML {
 
 type callbackView struct {
 	Title, Problem, Media, AppID, Login, Name, Note string
-	Accounts                                        []store.LoginAccount
+	Accounts                                        []settings.LoginAccount
 	Total, More                                     int
 }
 

@@ -16,7 +16,9 @@ import (
 	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/dead"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/producer"
@@ -127,8 +129,8 @@ type orderWork struct {
 // orderStore is what these routes need of the store.
 type orderStore interface {
 	accountNames
-	AddOrder(ctx context.Context, o store.RunOrder) error
-	TaskPace(ctx context.Context, taskID int64) (store.Pace, error)
+	AddOrder(ctx context.Context, o ledger.RunOrder) error
+	TaskPace(ctx context.Context, taskID int64) (dead.Pace, error)
 	CountUsableLogins(ctx context.Context, media string) (int64, error)
 	ScopeZones(ctx context.Context, media string, tiers []string) (map[string]int64, error)
 }
@@ -172,9 +174,9 @@ func (a *orderRoutes) orderRun(c *gin.Context) error {
 		From: order.From, To: order.To, Confirm: order.Confirm, Spare: order.Spare, OrderedBy: order.By, OrderedAt: now,
 	}
 	deed := func(ctx context.Context) (any, error) {
-		return nil, a.store.AddOrder(ctx, store.RunOrder{RunID: runID, TaskID: t.ID, Request: order, OrderedAt: now})
+		return nil, a.store.AddOrder(ctx, ledger.RunOrder{RunID: runID, TaskID: t.ID, Request: order, OrderedAt: now})
 	}
-	if err := a.audit.do(c, "task.run", store.AuditTasks+"/"+t.Name, nil, answer, deed); err != nil {
+	if err := a.audit.do(c, "task.run", settings.AuditTasks+"/"+t.Name, nil, answer, deed); err != nil {
 		return err
 	}
 	a.producer.Wake()

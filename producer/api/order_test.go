@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/config"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/producer"
 )
@@ -42,7 +43,7 @@ func TestOrder_IsWrittenForTheLeader(t *testing.T) {
 	runID, err := strconv.ParseInt(answer.RunID, 10, 64)
 	require.NoError(t, err)
 	require.Equal(t, now, task.RunTime(runID), "the id's day, which names its log table, is that of the same clock")
-	require.Equal(t, []store.RunOrder{{
+	require.Equal(t, []ledger.RunOrder{{
 		RunID: runID, TaskID: 1, OrderedAt: now,
 		Request: task.Order{Accounts: []int64{second, first}, From: "2026-11-18", To: "2026-11-20", Confirm: true, Spare: true, By: "otto"},
 	}}, orders)
@@ -220,10 +221,10 @@ func TestOrder_ADryRunTellsWhatItComesTo(t *testing.T) {
 	ended := died.Add(time.Hour)
 	run := task.NewRunID(ended)
 	require.NoError(t, b.store.EnsureLogTable(t.Context(), task.LogDay(run)))
-	b.addRun(store.Run{ID: run, TaskID: 1, TaskName: "t", State: task.RunSucceeded, Total: &n, Succeeded: 10, PlannedAt: ended, CreatedAt: ended, EndedAt: ended.Add(5 * time.Second)})
+	b.addRun(ledger.Run{ID: run, TaskID: 1, TaskName: "t", State: task.RunSucceeded, Total: &n, Succeeded: 10, PlannedAt: ended, CreatedAt: ended, EndedAt: ended.Add(5 * time.Second)})
 	for i := range 10 {
-		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+store.LogTable(run)+" (run_id, account_id, part, state, delivery, attempt, created_at, api_calls) VALUES (?, ?, 'd', 'succeeded', 1, 0, ?, 3)",
-			run, i+1, store.At(ended)).Error
+		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO "+ledger.LogTable(run)+" (run_id, account_id, part, state, delivery, attempt, created_at, api_calls) VALUES (?, ?, 'd', 'succeeded', 1, 0, ?, 3)",
+			run, i+1, sqldb.At(ended)).Error
 		require.NoError(t, err)
 	}
 	require.Contains(t, dry(dailyRun, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18", "dry_run": true}`), `"subtasks":3,"estimated_calls":9,"estimated_seconds":2}`)

@@ -14,7 +14,7 @@ import (
 
 	"adsync/base/broker"
 	"adsync/base/clock"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/producer"
 )
 
@@ -50,7 +50,7 @@ func setupLive(t *testing.T) *bench {
 	t.Helper()
 	b := setup(t)
 	handlers := registry(b.store)
-	_, err := b.store.SeedTasks(t.Context(), []store.NewTask{
+	_, err := b.store.SeedTasks(t.Context(), []settings.NewTask{
 		{Name: "tulip.report_daily.account", Media: "tulip", Handler: "tulip.report_daily", Cron: "0 0 1 1 *", Timezone: "Asia/Shanghai", Params: `{"level":"account"}`},
 	})
 	require.NoError(t, err)

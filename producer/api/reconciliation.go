@@ -10,7 +10,8 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 )
 
 const (
@@ -47,8 +48,8 @@ type differencePage struct {
 
 // differenceStore is what these routes need of the store.
 type differenceStore interface {
-	Differences(ctx context.Context, f store.DifferenceFilter, after store.Difference, limit int) ([]store.Difference, error)
-	AccountsByID(ctx context.Context, ids []int64) (map[int64]store.Account, error)
+	Differences(ctx context.Context, f results.DifferenceFilter, after results.Difference, limit int) ([]results.Difference, error)
+	AccountsByID(ctx context.Context, ids []int64) (map[int64]settings.Account, error)
 }
 
 // differenceRoutes are the figures that are not the sums of their levels.
@@ -59,20 +60,20 @@ type differenceRoutes struct {
 }
 
 func (a *differenceRoutes) listDifferences(c *gin.Context, q *httpapi.Query) (any, error) {
-	filter := store.DifferenceFilter{Media: q.Get("media"), State: cmp.Or(q.Get("state"), store.DifferenceOpen), Day: q.Day("day", a.clock.Now(), "")}
+	filter := results.DifferenceFilter{Media: q.Get("media"), State: cmp.Or(q.Get("state"), results.DifferenceOpen), Day: q.Day("day", a.clock.Now(), "")}
 	switch filter.State {
-	case store.DifferenceOpen, store.DifferenceMended:
+	case results.DifferenceOpen, results.DifferenceMended:
 	case anyState:
 		filter.State = ""
 	default:
-		q.Refuse("state", "%q is refused: want %s, %s or %s", filter.State, store.DifferenceOpen, store.DifferenceMended, anyState)
+		q.Refuse("state", "%q is refused: want %s, %s or %s", filter.State, results.DifferenceOpen, results.DifferenceMended, anyState)
 	}
-	var place store.Difference
+	var place results.Difference
 	if p, ok := httpapi.PageAfter(q, func(p differencePage) bool {
 		_, err := day.Parse(string(p.Day))
 		return p.AccountID != 0 && err == nil
 	}); ok {
-		place = store.Difference{AccountID: p.AccountID, Day: p.Day, Level: p.Level, Metric: p.Metric}
+		place = results.Difference{AccountID: p.AccountID, Day: p.Day, Level: p.Level, Metric: p.Metric}
 	}
 	limit := q.Limit(differencesPerPage, differencesPerPageMax)
 	if err := q.Err(); err != nil {
@@ -85,7 +86,7 @@ func (a *differenceRoutes) listDifferences(c *gin.Context, q *httpapi.Query) (an
 	if err != nil {
 		return nil, err
 	}
-	rows, next := httpapi.PageOf(rows, limit, func(last store.Difference) differencePage {
+	rows, next := httpapi.PageOf(rows, limit, func(last results.Difference) differencePage {
 		return differencePage{AccountID: last.AccountID, Day: last.Day, Level: last.Level, Metric: last.Metric}
 	})
 	shown, err := a.describeDifferences(c, rows)
@@ -95,7 +96,7 @@ func (a *differenceRoutes) listDifferences(c *gin.Context, q *httpapi.Query) (an
 	return gin.H{"differences": shown, "next": next}, nil
 }
 
-func (a *differenceRoutes) describeDifferences(c *gin.Context, rows []store.Difference) ([]differenceJSON, error) {
+func (a *differenceRoutes) describeDifferences(c *gin.Context, rows []results.Difference) ([]differenceJSON, error) {
 	ids := make([]int64, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].AccountID

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/sqldb"
 )
 
 func TestReconciliation_IsListedAPageAtATime(t *testing.T) {
@@ -20,11 +20,11 @@ func TestReconciliation_IsListedAPageAtATime(t *testing.T) {
 	}
 	add := func(account int64, d day.Day, metric, state string, confirmed any) {
 		err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, last_seen_at, pulled_again_run_id, confirmed_at, state)"+
-			" VALUES (?, ?, 'adgroup', ?, 'tulip', 5, 3, ?, ?, 77, ?, ?)", account, d, metric, store.At(now), store.At(now), confirmed, state).Error
+			" VALUES (?, ?, 'adgroup', ?, 'tulip', 5, 3, ?, ?, 77, ?, ?)", account, d, metric, sqldb.At(now), sqldb.At(now), confirmed, state).Error
 		require.NoError(t, err)
 	}
 	add(ids[0], "2026-11-19", "clicks", "open", nil)
-	add(ids[0], "2026-11-19", "cost", "open", store.At(now))
+	add(ids[0], "2026-11-19", "cost", "open", sqldb.At(now))
 	add(ids[0], "2026-11-20", "cost", "mended", nil)
 	add(ids[1], "2026-11-18", "cost", "open", nil)
 

@@ -12,7 +12,8 @@ import (
 	"adsync/base/clock"
 	"adsync/base/httpapi"
 	"adsync/base/plural"
-	"adsync/base/store"
+	"adsync/base/store/dead"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -51,12 +52,12 @@ type redriveTaskJSON struct {
 
 // redriveStore is what these routes need of the store.
 type redriveStore interface {
-	CountDead(ctx context.Context, f task.DeadFilter) ([]store.DeadCount, error)
-	ListDead(ctx context.Context, f task.DeadFilter, after store.DeadPlace, limit int) (all []store.DeadSubtask, end store.DeadPlace, err error)
-	Healed(ctx context.Context, dead []store.DeadSubtask) (map[task.Key]bool, error)
+	CountDead(ctx context.Context, f task.DeadFilter) ([]dead.DeadCount, error)
+	ListDead(ctx context.Context, f task.DeadFilter, after dead.DeadPlace, limit int) (all []dead.DeadSubtask, end dead.DeadPlace, err error)
+	Healed(ctx context.Context, dead []dead.DeadSubtask) (map[task.Key]bool, error)
 	DropDead(ctx context.Context, f task.DeadFilter, limit int) (int64, error)
-	AddOrder(ctx context.Context, o store.RunOrder) error
-	TaskPace(ctx context.Context, taskID int64) (store.Pace, error)
+	AddOrder(ctx context.Context, o ledger.RunOrder) error
+	TaskPace(ctx context.Context, taskID int64) (dead.Pace, error)
 }
 
 // redriveRoutes are what is done about dead subtasks: they are taken up again, or dropped.
@@ -157,7 +158,7 @@ func (a *redriveRoutes) redriveDead(c *gin.Context, request *redriveRequest) (an
 		}
 		return nil, nil
 	}
-	if err := a.audit.do(c, "dead.redrive", store.AuditDead, nil, gin.H{"filter": request, "plan": plan}, deed); err != nil {
+	if err := a.audit.do(c, "dead.redrive", dead.AuditDead, nil, gin.H{"filter": request, "plan": plan}, deed); err != nil {
 		return nil, err
 	}
 	a.producer.Wake()
@@ -167,7 +168,7 @@ func (a *redriveRoutes) redriveDead(c *gin.Context, request *redriveRequest) (an
 
 // chooseDead resolves a request's filter, with an end in time so that what is done is what was counted, and counts what
 // it chooses.
-func (a *redriveRoutes) chooseDead(ctx context.Context, request *deadRequest) (task.DeadFilter, []store.DeadCount, error) {
+func (a *redriveRoutes) chooseDead(ctx context.Context, request *deadRequest) (task.DeadFilter, []dead.DeadCount, error) {
 	var q httpapi.Refusals
 	filter, err := a.filters.resolve(ctx, request.deadFilter, q.Refuse)
 	if err == nil {
@@ -186,10 +187,10 @@ func (a *redriveRoutes) chooseDead(ctx context.Context, request *deadRequest) (t
 }
 
 // planRedrive works out the runs of a redrive, and the orders that have them made.
-func (a *redriveRoutes) planRedrive(ctx context.Context, request *redriveRequest, filter task.DeadFilter, counts []store.DeadCount) (*redriveJSON, []store.RunOrder, error) {
+func (a *redriveRoutes) planRedrive(ctx context.Context, request *redriveRequest, filter task.DeadFilter, counts []dead.DeadCount) (*redriveJSON, []ledger.RunOrder, error) {
 	plan := &redriveJSON{DryRun: request.DryRun, Until: filter.Until, estimateJSON: noWork(), Tasks: []redriveTaskJSON{}}
 	now := a.clock.Now()
-	var orders []store.RunOrder
+	var orders []ledger.RunOrder
 	for _, n := range counts {
 		plan.Redriving += n.Redriving
 		if n.Free == 0 {
@@ -220,7 +221,7 @@ func (a *redriveRoutes) planRedrive(ctx context.Context, request *redriveRequest
 		if !request.DryRun {
 			j.RunID = formatID(runID)
 		}
-		orders = append(orders, store.RunOrder{RunID: runID, TaskID: n.TaskID, OrderedAt: now, Request: task.Order{Redrive: order}})
+		orders = append(orders, ledger.RunOrder{RunID: runID, TaskID: n.TaskID, OrderedAt: now, Request: task.Order{Redrive: order}})
 		plan.add(j)
 	}
 	healed, more, err := a.countHealed(ctx, filter, orders)
@@ -229,15 +230,15 @@ func (a *redriveRoutes) planRedrive(ctx context.Context, request *redriveRequest
 }
 
 // countHealed counts the dead subtasks that orders take up and that have healed, of those that died last, and reports whether there are more.
-func (a *redriveRoutes) countHealed(ctx context.Context, filter task.DeadFilter, orders []store.RunOrder) (n int64, more bool, err error) {
-	rows, end, err := a.store.ListDead(ctx, filter, store.DeadPlace{}, healedLooked+1)
+func (a *redriveRoutes) countHealed(ctx context.Context, filter task.DeadFilter, orders []ledger.RunOrder) (n int64, more bool, err error) {
+	rows, end, err := a.store.ListDead(ctx, filter, dead.DeadPlace{}, healedLooked+1)
 	if err != nil {
 		return 0, false, err
 	}
 	more = len(rows) > healedLooked || !end.At.IsZero()
 	rows = rows[:min(len(rows), healedLooked)]
-	rows = slices.DeleteFunc(rows, func(d store.DeadSubtask) bool {
-		return d.RedriveRun != 0 || !slices.ContainsFunc(orders, func(o store.RunOrder) bool { return o.TaskID == d.TaskID })
+	rows = slices.DeleteFunc(rows, func(d dead.DeadSubtask) bool {
+		return d.RedriveRun != 0 || !slices.ContainsFunc(orders, func(o ledger.RunOrder) bool { return o.TaskID == d.TaskID })
 	})
 	healed, err := a.store.Healed(ctx, rows)
 	for i := range rows {
@@ -290,7 +291,7 @@ func (a *redriveRoutes) dropDead(c *gin.Context, request *deadRequest) (any, err
 			answer.Dropped, err = a.store.DropDead(ctx, filter, dropMax)
 			return gin.H{"dropped": answer.Dropped}, err
 		}
-		if err := a.audit.do(c, "dead.drop", store.AuditDead, gin.H{"filter": request, "plan": answer}, nil, deed); err != nil {
+		if err := a.audit.do(c, "dead.drop", dead.AuditDead, gin.H{"filter": request, "plan": answer}, nil, deed); err != nil {
 			return nil, err
 		}
 	}

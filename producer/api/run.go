@@ -6,12 +6,13 @@ import (
 	"net/http"
 
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 )
 
 // runNames finds runs, and the orders whose runs the leader has not made yet.
 type runNames interface {
-	Run(ctx context.Context, id int64) (store.Run, error)
+	Run(ctx context.Context, id int64) (ledger.Run, error)
 	Order(ctx context.Context, runID int64) (taskID int64, err error)
 }
 
@@ -19,17 +20,17 @@ type runNames interface {
 type runFinder struct{ runNames }
 
 // named finds the run that a text names. One that is ordered and not made yet has an id and no state.
-func (f runFinder) named(ctx context.Context, text string) (store.Run, error) {
+func (f runFinder) named(ctx context.Context, text string) (ledger.Run, error) {
 	id, err := httpapi.ParseID(text)
 	if err != nil {
-		return store.Run{}, noRun(text)
+		return ledger.Run{}, noRun(text)
 	}
 	run, err := f.Run(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
-		if _, err = f.Order(ctx, id); errors.Is(err, store.ErrNotFound) {
-			return store.Run{}, noRun(text)
+	if errors.Is(err, sqldb.ErrNotFound) {
+		if _, err = f.Order(ctx, id); errors.Is(err, sqldb.ErrNotFound) {
+			return ledger.Run{}, noRun(text)
 		}
-		run = store.Run{ID: id}
+		run = ledger.Run{ID: id}
 	}
 	return run, err
 }

@@ -12,7 +12,8 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -82,7 +83,7 @@ type runDetail struct {
 	EstimatedEnd  time.Time `json:"estimated_end,omitzero"`
 }
 
-func describeRun(r *store.Run) runJSON {
+func describeRun(r *ledger.Run) runJSON {
 	j := runJSON{
 		ID: formatID(r.ID), TaskID: formatID(r.TaskID), Task: r.TaskName, TaskRevision: r.TaskRevision,
 		Media: r.Media, Handler: r.Handler, Lane: r.Settings.Lane, Kind: r.Kind, OriginRunID: idOrNone(r.OriginRunID), State: r.State, Error: r.ErrorText,
@@ -99,8 +100,8 @@ func describeRun(r *store.Run) runJSON {
 
 // runStore is what these routes need of the store.
 type runStore interface {
-	SearchRuns(ctx context.Context, f store.RunSearch) ([]store.Run, error)
-	RunProgress(ctx context.Context, id int64) (run store.Run, retrying, deferred int64, err error)
+	SearchRuns(ctx context.Context, f ledger.RunSearch) ([]ledger.Run, error)
+	RunProgress(ctx context.Context, id int64) (run ledger.Run, retrying, deferred int64, err error)
 	Order(ctx context.Context, runID int64) (taskID int64, err error)
 }
 
@@ -113,7 +114,7 @@ type runRoutes struct {
 }
 
 func (a *runRoutes) listRuns(c *gin.Context, q *httpapi.Query) (any, error) {
-	filter := store.RunSearch{TaskName: q.Get("task"), Media: q.OneOf("media", mediasOf(a.registry))}
+	filter := ledger.RunSearch{TaskName: q.Get("task"), Media: q.OneOf("media", mediasOf(a.registry))}
 	if q.Has("state") {
 		for state := range strings.SplitSeq(q.Get("state"), ",") {
 			if !slices.Contains(runStates, state) {
@@ -135,7 +136,7 @@ func (a *runRoutes) listRuns(c *gin.Context, q *httpapi.Query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	runs, next := httpapi.PageByID(runs, page, func(r *store.Run) int64 { return r.ID })
+	runs, next := httpapi.PageByID(runs, page, func(r *ledger.Run) int64 { return r.ID })
 	shown := make([]runJSON, len(runs))
 	for i := range runs {
 		shown[i] = describeRun(&runs[i])
@@ -150,7 +151,7 @@ func (a *runRoutes) getRun(c *gin.Context, _ *httpapi.Query) (any, error) {
 		return nil, noRun(c.Param("id"))
 	}
 	run, retrying, deferred, err := a.store.RunProgress(ctx, id)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, sqldb.ErrNotFound) {
 		return a.getPending(c, id)
 	}
 	if err != nil {
@@ -162,20 +163,20 @@ func (a *runRoutes) getRun(c *gin.Context, _ *httpapi.Query) (any, error) {
 // getPending tells of an order whose run the leader has not made yet.
 func (a *runRoutes) getPending(c *gin.Context, id int64) (any, error) {
 	taskID, err := a.store.Order(c.Request.Context(), id)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, sqldb.ErrNotFound) {
 		return nil, noRun(c.Param("id"))
 	}
 	if err != nil {
 		return nil, err
 	}
-	answer := gin.H{"id": formatID(id), "task_id": formatID(taskID), "kind": store.RunOfOrder, "state": statePending}
+	answer := gin.H{"id": formatID(id), "task_id": formatID(taskID), "kind": ledger.RunOfOrder, "state": statePending}
 	if t, known := a.tasks.byID(taskID); known {
 		answer["task"] = t.Name
 	}
 	return answer, nil
 }
 
-func detail(run *store.Run, retrying, deferred int64, now time.Time) runDetail {
+func detail(run *ledger.Run, retrying, deferred int64, now time.Time) runDetail {
 	d := runDetail{runJSON: describeRun(run)}
 	d.Counts.Retrying, d.Counts.Deferred = &retrying, &deferred
 	if run.Total != nil {

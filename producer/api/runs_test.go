@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -25,15 +26,15 @@ func decode(t *testing.T, body string, into any) {
 }
 
 // addRun writes a run as a leader would.
-func (b *bench) addRun(r store.Run) {
+func (b *bench) addRun(r ledger.Run) {
 	b.t.Helper()
 	settings, err := json.Marshal(r.Settings)
 	require.NoError(b.t, err)
 	err = b.store.Data.Writer(b.t.Context()).Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
   planned_at, state, epoch, total, succeeded, failed, expired, cancelled, superseded, error_text, created_at, fanned_out_at, ended_at)
 VALUES (?, ?, ?, 'tulip', 'tulip.report_daily', ?, 3, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.ID, r.TaskID, r.TaskName, cmp.Or(r.Settings.Lane, "normal"), string(settings), r.Kind, store.At(r.PlannedAt), string(r.State), r.Total,
-		r.Succeeded, r.Failed, r.Expired, r.Cancelled, r.Superseded, r.ErrorText, store.At(r.CreatedAt), store.At(r.FannedOutAt), store.At(r.EndedAt)).Error
+		r.ID, r.TaskID, r.TaskName, cmp.Or(r.Settings.Lane, "normal"), string(settings), r.Kind, sqldb.At(r.PlannedAt), string(r.State), r.Total,
+		r.Succeeded, r.Failed, r.Expired, r.Cancelled, r.Superseded, r.ErrorText, sqldb.At(r.CreatedAt), sqldb.At(r.FannedOutAt), sqldb.At(r.EndedAt)).Error
 	require.NoError(b.t, err)
 }
 
@@ -42,9 +43,9 @@ func TestRuns_ArePagedFromTheNewest(t *testing.T) {
 	b := setup(t)
 	states := []task.RunState{task.RunSucceeded, task.RunFailed}
 	for i := range 5 {
-		b.addRun(store.Run{ID: int64(100 + i), TaskID: 1, TaskName: "even", State: states[i%2], PlannedAt: now, CreatedAt: now})
+		b.addRun(ledger.Run{ID: int64(100 + i), TaskID: 1, TaskName: "even", State: states[i%2], PlannedAt: now, CreatedAt: now})
 	}
-	b.addRun(store.Run{ID: 50, TaskID: 2, TaskName: "other", State: task.RunRunning, PlannedAt: now, CreatedAt: now})
+	b.addRun(ledger.Run{ID: 50, TaskID: 2, TaskName: "other", State: task.RunRunning, PlannedAt: now, CreatedAt: now})
 	list := func(query string) (ids []string, next string) {
 		var got struct {
 			Runs []struct{ ID string }
@@ -123,26 +124,26 @@ func TestRun_TellsItsProgress(t *testing.T) {
 	t.Parallel()
 	total := int64(100)
 	begun := now.Add(-20 * time.Second)
-	running := store.Run{
-		ID: 900, TaskID: 1, TaskName: "t", Kind: store.RunOfOrder, State: task.RunRunning, PlannedAt: begun, CreatedAt: begun, FannedOutAt: begun.Add(time.Second),
+	running := ledger.Run{
+		ID: 900, TaskID: 1, TaskName: "t", Kind: ledger.RunOfOrder, State: task.RunRunning, PlannedAt: begun, CreatedAt: begun, FannedOutAt: begun.Add(time.Second),
 		Total: &total, Succeeded: 30, Failed: 4, Expired: 3, Cancelled: 2, Superseded: 1, ErrorText: "account 7: no zone",
 	}
 	running.Settings.Order = &task.Order{Accounts: []int64{1, 2}, From: "2026-11-18", To: "2026-11-20", By: "otto"}
 	tests := []struct {
 		name   string
-		change func(*store.Run)
+		change func(*ledger.Run)
 		counts string
 		rest   string
 	}{
-		{"while it runs", func(*store.Run) {}, `"total": 100, "waiting": 55, "retrying": 3, "deferred": 2`,
+		{"while it runs", func(*ledger.Run) {}, `"total": 100, "waiting": 55, "retrying": 3, "deferred": 2`,
 			`"state": "running", "rate_per_second": 2, "estimated_end": "2026-11-21T10:30:30Z", "fanned_out_at": "2026-11-21T10:29:41Z"`},
-		{"while it is fanned out", func(r *store.Run) { r.State, r.Total, r.FannedOutAt = task.RunFanningOut, nil, time.Time{} },
+		{"while it is fanned out", func(r *ledger.Run) { r.State, r.Total, r.FannedOutAt = task.RunFanningOut, nil, time.Time{} },
 			`"total": null, "retrying": 3, "deferred": 2`, `"state": "fanning_out", "rate_per_second": 2`},
-		{"when it has ended", func(r *store.Run) {
+		{"when it has ended", func(r *ledger.Run) {
 			r.State, r.EndedAt, r.Succeeded = task.RunPartial, begun.Add(10*time.Second), 90
 		}, `"total": 100, "waiting": 0, "retrying": 0, "deferred": 0`,
 			`"state": "partial", "rate_per_second": 10, "fanned_out_at": "2026-11-21T10:29:41Z", "ended_at": "2026-11-21T10:29:50Z"`},
-		{"under a clock that stands still", func(r *store.Run) { r.CreatedAt = now }, `"total": 100, "waiting": 55, "retrying": 3, "deferred": 2`,
+		{"under a clock that stands still", func(r *ledger.Run) { r.CreatedAt = now }, `"total": 100, "waiting": 55, "retrying": 3, "deferred": 2`,
 			`"state": "running", "fanned_out_at": "2026-11-21T10:29:41Z"`},
 	}
 	for _, test := range tests {
@@ -157,7 +158,7 @@ func TestRun_TellsItsProgress(t *testing.T) {
 					break
 				}
 				err := b.store.Data.Writer(t.Context()).Exec("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt)"+
-					" VALUES (900, ?, 'p', ?, 'tulip', 'normal', ?, 1, 1)", i, state, store.At(now)).Error
+					" VALUES (900, ?, 'p', ?, 'tulip', 'normal', ?, 1, 1)", i, state, sqldb.At(now)).Error
 				require.NoError(t, err)
 			}
 			created, succeeded := run.CreatedAt.Format(time.RFC3339), run.Succeeded

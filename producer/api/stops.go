@@ -14,7 +14,8 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -164,7 +165,7 @@ type stopStore interface {
 	Stop(ctx context.Context, id int64) (task.Stop, error)
 	AddStop(ctx context.Context, stop task.Stop) error
 	LiftPause(ctx context.Context, id int64, by string, now time.Time) (bool, error)
-	ListStops(ctx context.Context, f store.StopFilter) ([]task.Stop, error)
+	ListStops(ctx context.Context, f ledger.StopFilter) ([]task.Stop, error)
 }
 
 // stopRoutes are the orders that stop work: pauses and cancels.
@@ -267,7 +268,7 @@ func (a *stopRoutes) findTarget(ctx context.Context, stop *task.Stop, target str
 // listStops lists the orders of a verb under a name.
 func (a *stopRoutes) listStops(verb task.StopVerb, name string) answerFunc {
 	return func(c *gin.Context, q *httpapi.Query) (any, error) {
-		filter := store.StopFilter{Verb: verb}
+		filter := ledger.StopFilter{Verb: verb}
 		switch state := q.Get("state"); state {
 		case "":
 		case "active":
@@ -310,7 +311,7 @@ func (a *stopRoutes) liftPause(c *gin.Context, q *httpapi.Query) (any, error) {
 		return nil, noPause(c.Param("id"))
 	}
 	stop, err := a.store.Stop(ctx, id)
-	if errors.Is(err, store.ErrNotFound) || (err == nil && stop.Verb != task.Pause) {
+	if errors.Is(err, sqldb.ErrNotFound) || (err == nil && stop.Verb != task.Pause) {
 		return nil, noPause(c.Param("id"))
 	}
 	if err != nil {

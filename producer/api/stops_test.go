@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -38,7 +39,7 @@ func (b *bench) runIn(state task.RunState) string {
 	id := task.NewRunID(now)
 	err := b.store.Data.Writer(b.t.Context()).Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
  planned_at, state, epoch, total, created_at) VALUES (?, 1, 'report', 'tulip', 'tulip.report_daily', 'normal', 1, '{}', 'tick', ?, ?, 1, 5, ?)`,
-		id, store.At(now), string(state), store.At(now)).Error
+		id, sqldb.At(now), string(state), sqldb.At(now)).Error
 	require.NoError(b.t, err)
 	return fmt.Sprint(id)
 }
@@ -98,7 +99,7 @@ func TestStops_OfARunByItsRoute(t *testing.T) {
 	require.Equal(t, []string{"run", run}, []string{cancel.Kind, cancel.Target})
 
 	pending := task.NewRunID(now)
-	require.NoError(t, b.store.AddOrder(t.Context(), store.RunOrder{RunID: pending, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
+	require.NoError(t, b.store.AddOrder(t.Context(), ledger.RunOrder{RunID: pending, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
 	b.stopped(b.post(fmt.Sprintf("/api/v1/runs/%d/cancel", pending), signed), http.StatusCreated)
 
 	ended := b.runIn(task.RunSucceeded)

@@ -11,7 +11,8 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -92,18 +93,18 @@ type (
 	}
 )
 
-func subtaskFilterOf(q *httpapi.Query) store.SubtaskFilter {
-	return store.SubtaskFilter{State: task.State(q.OneOf("state", subtaskStates)), Text: q.Get("text")}
+func subtaskFilterOf(q *httpapi.Query) ledger.SubtaskFilter {
+	return ledger.SubtaskFilter{State: task.State(q.OneOf("state", subtaskStates)), Text: q.Get("text")}
 }
 
 // subtaskStore is what these routes need of the store.
 type subtaskStore interface {
-	RunSubtasks(ctx context.Context, runID int64, f store.SubtaskFilter, after store.AccountPart, limit int) (page []store.Subtask, next *store.AccountPart, err error)
-	AccountSubtasks(ctx context.Context, a store.Account, f store.SubtaskFilter, since, until time.Time, after task.Key, limit int) (
-		page []store.AccountSubtask, next *task.Key, err error)
-	WaitingSubtasks(ctx context.Context, f store.WaitingFilter, after store.WaitingPlace, limit int) (page []store.WaitingSubtask, next *store.WaitingPlace, err error)
-	DueOf(ctx context.Context, keys []task.Key) (map[task.Key]store.Due, error)
-	Runs(ctx context.Context, ids []int64) ([]store.Run, error)
+	RunSubtasks(ctx context.Context, runID int64, f ledger.SubtaskFilter, after ledger.AccountPart, limit int) (page []ledger.Subtask, next *ledger.AccountPart, err error)
+	AccountSubtasks(ctx context.Context, a settings.Account, f ledger.SubtaskFilter, since, until time.Time, after task.Key, limit int) (
+		page []ledger.AccountSubtask, next *task.Key, err error)
+	WaitingSubtasks(ctx context.Context, f ledger.WaitingFilter, after ledger.WaitingPlace, limit int) (page []ledger.WaitingSubtask, next *ledger.WaitingPlace, err error)
+	DueOf(ctx context.Context, keys []task.Key) (map[task.Key]ledger.Due, error)
+	Runs(ctx context.Context, ids []int64) ([]ledger.Run, error)
 }
 
 // subtaskRoutes are the subtasks of a run, of an account, and those that wait to be sent again.
@@ -126,7 +127,7 @@ func (a *subtaskRoutes) listRunSubtasks(c *gin.Context, q *httpapi.Query) (any, 
 	if err != nil {
 		return nil, err
 	}
-	rows, end, err := a.store.RunSubtasks(ctx, run.ID, filter, store.AccountPart{AccountID: place.Account, Part: place.Part}, limit)
+	rows, end, err := a.store.RunSubtasks(ctx, run.ID, filter, ledger.AccountPart{AccountID: place.Account, Part: place.Part}, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -134,9 +135,9 @@ func (a *subtaskRoutes) listRunSubtasks(c *gin.Context, q *httpapi.Query) (any, 
 	if end != nil {
 		next = httpapi.PageToken(runSubtasksPage{Account: end.AccountID, Part: end.Part})
 	}
-	all := make([]store.AccountSubtask, len(rows))
+	all := make([]ledger.AccountSubtask, len(rows))
 	for i := range rows {
-		all[i] = store.AccountSubtask{Subtask: rows[i], TaskName: run.TaskName, PlannedAt: run.PlannedAt}
+		all[i] = ledger.AccountSubtask{Subtask: rows[i], TaskName: run.TaskName, PlannedAt: run.PlannedAt}
 	}
 	shown, err := a.describeSubtasks(ctx, all)
 	if err != nil {
@@ -145,7 +146,7 @@ func (a *subtaskRoutes) listRunSubtasks(c *gin.Context, q *httpapi.Query) (any, 
 	return gin.H{"subtasks": shown, "next": next}, nil
 }
 
-func (a *subtaskRoutes) listAccountSubtasks(c *gin.Context, q *httpapi.Query, _ media.Platform, account store.Account) (any, error) {
+func (a *subtaskRoutes) listAccountSubtasks(c *gin.Context, q *httpapi.Query, _ media.Platform, account settings.Account) (any, error) {
 	filter := subtaskFilterOf(q)
 	end := q.Time("until", time.Time{}) // Without it, whatever there is: another process's clock may be a moment ahead.
 	until := end
@@ -178,7 +179,7 @@ func (a *subtaskRoutes) listAccountSubtasks(c *gin.Context, q *httpapi.Query, _ 
 	return gin.H{"account": describeAccount(account), "since": since, "until": until, "subtasks": shown, "next": next}, nil
 }
 
-func (a *subtaskRoutes) describeSubtasks(ctx context.Context, rows []store.AccountSubtask) ([]subtaskJSON, error) {
+func (a *subtaskRoutes) describeSubtasks(ctx context.Context, rows []ledger.AccountSubtask) ([]subtaskJSON, error) {
 	ids := make([]int64, len(rows))
 	var waiting []task.Key
 	for i := range rows {
@@ -211,12 +212,12 @@ func (a *subtaskRoutes) describeSubtasks(ctx context.Context, rows []store.Accou
 }
 
 func (a *subtaskRoutes) listDue(c *gin.Context, q *httpapi.Query) (any, error) {
-	filter := store.WaitingFilter{
+	filter := ledger.WaitingFilter{
 		Media: q.Get("media"), Lane: q.Get("lane"), State: task.State(q.OneOf("state", waitingStates)), Text: q.Get("text"),
 	}
-	var place store.WaitingPlace
+	var place ledger.WaitingPlace
 	if p, ok := httpapi.PageAfter(q, func(p waitingPage) bool { return httpapi.IsMoment(p.At) }); ok {
-		place = store.WaitingPlace{DueAt: time.UnixMilli(p.At), Key: task.Key{RunID: p.Run, AccountID: p.Account, Part: p.Part}}
+		place = ledger.WaitingPlace{DueAt: time.UnixMilli(p.At), Key: task.Key{RunID: p.Run, AccountID: p.Account, Part: p.Part}}
 	}
 	limit := q.Limit(subtasksPerPage, subtasksPerPageMax)
 	if err := q.Err(); err != nil {
@@ -238,7 +239,7 @@ func (a *subtaskRoutes) listDue(c *gin.Context, q *httpapi.Query) (any, error) {
 	return gin.H{"due": shown, "next": next}, nil
 }
 
-func (a *subtaskRoutes) describeWaiting(ctx context.Context, rows []store.WaitingSubtask) ([]waitingJSON, error) {
+func (a *subtaskRoutes) describeWaiting(ctx context.Context, rows []ledger.WaitingSubtask) ([]waitingJSON, error) {
 	accountIDs, runIDs := make([]int64, len(rows)), make([]int64, len(rows))
 	for i := range rows {
 		accountIDs[i], runIDs[i] = rows[i].AccountID, rows[i].RunID
@@ -259,7 +260,7 @@ func (a *subtaskRoutes) describeWaiting(ctx context.Context, rows []store.Waitin
 			RunID: formatID(r.RunID), AccountID: formatID(r.AccountID), Account: accounts[r.AccountID], Part: r.Part, Media: r.Media, Lane: r.Lane,
 			State: r.State, Delivery: r.Delivery, Attempts: r.Attempt, DueAt: r.DueAt, Reason: r.Reason,
 		}
-		if of, ok := slices.BinarySearchFunc(runs, r.RunID, func(run store.Run, id int64) int { return cmp.Compare(run.ID, id) }); ok {
+		if of, ok := slices.BinarySearchFunc(runs, r.RunID, func(run ledger.Run, id int64) int { return cmp.Compare(run.ID, id) }); ok {
 			all[i].Task = runs[of].TaskName
 		}
 		switch kind, id, _ := strings.Cut(r.WaitsFor, ":"); kind {

@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -18,11 +19,11 @@ func (b *bench) waits(runID, account int64, state task.State, waitsFor string, d
 	b.t.Helper()
 	db := b.store.Data.Writer(b.t.Context())
 	require.NoError(b.t, db.Exec("UPDATE run SET total = total + 1, state = 'running', ended_at = NULL WHERE id = ?", runID).Error)
-	err := db.Exec("INSERT INTO "+store.LogTable(runID)+" (run_id, account_id, part, state, delivery, attempt, created_at, error_class, error_text) VALUES (?, ?, 'w', ?, 1, 1, ?, 'transient', 'the platform is busy')",
-		runID, account, string(state), store.At(died)).Error
+	err := db.Exec("INSERT INTO "+ledger.LogTable(runID)+" (run_id, account_id, part, state, delivery, attempt, created_at, error_class, error_text) VALUES (?, ?, 'w', ?, 1, 1, ?, 'transient', 'the platform is busy')",
+		runID, account, string(state), sqldb.At(died)).Error
 	require.NoError(b.t, err)
 	err = db.Exec("INSERT INTO subtask_due (run_id, account_id, part, state, due_at, media, lane, delivery, attempt, reason, waits_for) VALUES (?, ?, 'w', ?, ?, 'tulip', 'normal', 1, 1, 'the platform is busy', ?)",
-		runID, account, string(state), store.At(due), waitsFor).Error
+		runID, account, string(state), sqldb.At(due), waitsFor).Error
 	require.NoError(b.t, err)
 }
 
@@ -79,7 +80,7 @@ func TestRunSubtasks_AreListed(t *testing.T) {
 	}, b.refused(http.MethodGet, path+"?state=done&after=x&limit=501", ""))
 	require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, "/api/v1/runs/77/subtasks", "", viewerToken).Code)
 
-	require.NoError(t, b.store.AddOrder(t.Context(), store.RunOrder{RunID: 78, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
+	require.NoError(t, b.store.AddOrder(t.Context(), ledger.RunOrder{RunID: 78, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
 	require.JSONEq(t, `{"subtasks": [], "next": ""}`, b.get("/api/v1/runs/78/subtasks"), "its run is not made yet")
 }
 

@@ -14,7 +14,8 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/settings"
 	"adsync/producer"
 )
 
@@ -44,7 +45,7 @@ type taskRequest struct {
 }
 
 // put writes what the request says into a row.
-func (r *taskRequest) put(row *store.TaskRow) {
+func (r *taskRequest) put(row *settings.TaskRow) {
 	for _, f := range []struct {
 		from *string
 		into *string
@@ -122,14 +123,14 @@ func enabledText(enabled bool) string {
 // taskLengths are what the columns take whose values may be longer and still be good.
 var taskLengths = []struct {
 	field string
-	text  func(*store.TaskRow) string
+	text  func(*settings.TaskRow) string
 	most  int
 }{
-	{"cron", func(r *store.TaskRow) string { return r.Cron }, 128},
-	{"timezone", func(r *store.TaskRow) string { return r.Timezone }, 64},
-	{"scope", func(r *store.TaskRow) string { return r.Scope }, 64},
-	{"after", func(r *store.TaskRow) string { return r.After }, 512},
-	{"params", func(r *store.TaskRow) string { return r.Params }, 16_000}, // in characters; TEXT counts bytes
+	{"cron", func(r *settings.TaskRow) string { return r.Cron }, 128},
+	{"timezone", func(r *settings.TaskRow) string { return r.Timezone }, 64},
+	{"scope", func(r *settings.TaskRow) string { return r.Scope }, 64},
+	{"after", func(r *settings.TaskRow) string { return r.After }, 512},
+	{"params", func(r *settings.TaskRow) string { return r.Params }, 16_000}, // in characters; TEXT counts bytes
 }
 
 // newTaskRequest is the body of a new task.
@@ -153,12 +154,12 @@ func (r *editTaskRequest) Validate() []httpapi.FieldError {
 }
 
 func (a *taskRoutes) addTask(c *gin.Context, request *newTaskRequest) (any, error) {
-	row := store.NewTaskRow()
+	row := settings.NewTaskRow()
 	row.Name = request.Name
 	request.put(&row)
 	ctx := c.Request.Context()
-	err := a.store.AddTask(ctx, a.editor(c, "task.create"), row, func(table store.TaskTable) error { return a.checkTask(ctx, &row, table) })
-	if errors.Is(err, store.ErrTaskExists) {
+	err := a.store.AddTask(ctx, a.editor(c, "task.create"), row, func(table settings.TaskTable) error { return a.checkTask(ctx, &row, table) })
+	if errors.Is(err, settings.ErrTaskExists) {
 		return nil, httpapi.NewProblem(http.StatusConflict, "There is a task %q already: edit that one, or give this one another name.", row.Name)
 	}
 	if err != nil {
@@ -169,7 +170,7 @@ func (a *taskRoutes) addTask(c *gin.Context, request *newTaskRequest) (any, erro
 }
 
 func (a *taskRoutes) editTask(c *gin.Context, request *editTaskRequest) (any, error) {
-	return a.changeTask(c, "task.edit", func(row store.TaskRow) (store.TaskRow, error) {
+	return a.changeTask(c, "task.edit", func(row settings.TaskRow) (settings.TaskRow, error) {
 		if row.Revision != strconv.FormatInt(*request.Revision, 10) {
 			return row, httpapi.NewProblem(http.StatusConflict,
 				"The task %q has the revision %s by now, not %d: somebody else has changed it. Read it again, and decide anew.", row.Name, row.Revision, *request.Revision)
@@ -182,7 +183,7 @@ func (a *taskRoutes) editTask(c *gin.Context, request *editTaskRequest) (any, er
 // switchTask switches a task on or off. It needs no revision: whatever else was changed, the task is to be on, or off.
 func (a *taskRoutes) switchTask(action string, enabled bool) answerFunc {
 	return func(c *gin.Context, _ *httpapi.Query) (any, error) {
-		return a.changeTask(c, action, func(row store.TaskRow) (store.TaskRow, error) {
+		return a.changeTask(c, action, func(row settings.TaskRow) (settings.TaskRow, error) {
 			row.Enabled = enabledText(enabled)
 			return row, nil
 		})
@@ -190,22 +191,22 @@ func (a *taskRoutes) switchTask(action string, enabled bool) answerFunc {
 }
 
 // changeTask saves a change of a task and has it take effect. A row that is switched off need not be good.
-func (a *taskRoutes) changeTask(c *gin.Context, action string, change func(store.TaskRow) (store.TaskRow, error)) (any, error) {
+func (a *taskRoutes) changeTask(c *gin.Context, action string, change func(settings.TaskRow) (settings.TaskRow, error)) (any, error) {
 	name, ctx := c.Param("name"), c.Request.Context()
-	var row store.TaskRow
+	var row settings.TaskRow
 	err := a.store.EditTask(ctx, a.editor(c, action), name,
-		func(before store.TaskRow) (store.TaskRow, error) {
+		func(before settings.TaskRow) (settings.TaskRow, error) {
 			var err error
 			row, err = change(before)
 			return row, err
 		},
-		func(table store.TaskTable) error {
+		func(table settings.TaskTable) error {
 			if action == "task.disable" {
 				return nil
 			}
 			return a.checkTask(ctx, &row, table)
 		})
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, sqldb.ErrNotFound) {
 		_, err := a.tasks.inPath(c) // One that is gone from the table may still be here.
 		if err == nil {
 			err = httpapi.NewProblem(http.StatusNotFound, "The task %q was deleted a moment ago.", name)
@@ -222,12 +223,12 @@ func (a *taskRoutes) changeTask(c *gin.Context, action string, change func(store
 	return a.answerTask(c, http.StatusOK, name)
 }
 
-func (a *taskRoutes) editor(c *gin.Context, action string) store.Editor {
-	return store.Editor{Actor: httpapi.CallerOf(c).Name, Action: action}
+func (a *taskRoutes) editor(c *gin.Context, action string) settings.Editor {
+	return settings.Editor{Actor: httpapi.CallerOf(c).Name, Action: action}
 }
 
 // checkTask refuses a row that could not be used, as those who load the table would.
-func (a *taskRoutes) checkTask(ctx context.Context, row *store.TaskRow, table store.TaskTable) error {
+func (a *taskRoutes) checkTask(ctx context.Context, row *settings.TaskRow, table settings.TaskTable) error {
 	var errs httpapi.Refusals
 	for _, l := range taskLengths {
 		if n := utf8.RuneCountInString(l.text(row)); n > l.most {

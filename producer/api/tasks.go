@@ -14,7 +14,8 @@ import (
 	"adsync/base/clock"
 	"adsync/base/httpapi"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/producer"
 )
@@ -88,12 +89,12 @@ type tickJSON struct {
 
 // taskStore is what these routes need of the store.
 type taskStore interface {
-	LastTicks(ctx context.Context, taskID int64, limit int) ([]store.Tick, error)
-	Runs(ctx context.Context, ids []int64) ([]store.Run, error)
+	LastTicks(ctx context.Context, taskID int64, limit int) ([]ledger.Tick, error)
+	Runs(ctx context.Context, ids []int64) ([]ledger.Run, error)
 	NoteEdits(ctx context.Context, after int64) (next int64, err error)
 	OrderReload(ctx context.Context, actor string) error
-	AddTask(ctx context.Context, e store.Editor, row store.TaskRow, check func(store.TaskTable) error) error
-	EditTask(ctx context.Context, e store.Editor, name string, change func(store.TaskRow) (store.TaskRow, error), check func(store.TaskTable) error) error
+	AddTask(ctx context.Context, e settings.Editor, row settings.TaskRow, check func(settings.TaskTable) error) error
+	EditTask(ctx context.Context, e settings.Editor, name string, change func(settings.TaskRow) (settings.TaskRow, error), check func(settings.TaskTable) error) error
 }
 
 // taskRoutes are the tasks: what they are, and their changes.
@@ -131,7 +132,7 @@ func (a *taskRoutes) show(ctx context.Context, tasks []producer.Task) ([]taskJSO
 	now := a.clock.Now()
 	all := make([]taskJSON, len(tasks))
 	var runIDs []int64
-	ticks := make([][]store.Tick, len(tasks))
+	ticks := make([][]ledger.Tick, len(tasks))
 	for i, t := range tasks {
 		var err error
 		if ticks[i], err = a.store.LastTicks(ctx, t.ID, ticksShown); err != nil {

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/config"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/producer"
 )
@@ -18,10 +19,10 @@ func (b *bench) addTick(taskID int64, plannedAt time.Time, state task.RunState) 
 	b.t.Helper()
 	id := task.NewRunID(plannedAt)
 	err := b.store.Data.Writer(b.t.Context()).Exec("INSERT INTO tick (task_id, planned_at, run_id, made_at) VALUES (?, ?, ?, ?)",
-		taskID, store.At(plannedAt), id, store.At(plannedAt.Add(time.Second))).Error
+		taskID, sqldb.At(plannedAt), id, sqldb.At(plannedAt.Add(time.Second))).Error
 	require.NoError(b.t, err)
 	if state != "" {
-		b.addRun(store.Run{ID: id, TaskID: taskID, TaskName: "t", PlannedAt: plannedAt, CreatedAt: plannedAt, State: state})
+		b.addRun(ledger.Run{ID: id, TaskID: taskID, TaskName: "t", PlannedAt: plannedAt, CreatedAt: plannedAt, State: state})
 	}
 	return id
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 )
@@ -60,11 +61,11 @@ func TestOrder_OfADatabaseThatTakesNoMore(t *testing.T) {
 }
 
 // limitedUser opens the databases of cfg as a new user, and holds some of its connections.
-func limitedUser(t *testing.T, owner *store.Store, cfg store.Config, limits, grants string, hold int) *store.Store {
+func limitedUser(t *testing.T, owner *store.Store, cfg sqldb.Config, limits, grants string, hold int) *store.Store {
 	t.Helper()
 	as := cfg
 	name := ""
-	for i, d := range []*store.Database{&as.Config, &as.Data} {
+	for i, d := range []*sqldb.Database{&as.Config, &as.Data} {
 		c, err := mysql.ParseDSN(d.Writer.Reveal())
 		require.NoError(t, err)
 		if i == 0 {

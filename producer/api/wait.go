@@ -11,7 +11,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 )
 
@@ -38,10 +40,10 @@ type waitJSON struct {
 
 // waitStore is what these routes need of the store.
 type waitStore interface {
-	Run(ctx context.Context, id int64) (store.Run, error)
-	SubtaskLog(ctx context.Context, k task.Key) (store.SubtaskLog, error)
+	Run(ctx context.Context, id int64) (ledger.Run, error)
+	SubtaskLog(ctx context.Context, k task.Key) (ledger.SubtaskLog, error)
 	WaitOf(ctx context.Context, k task.Key) (reason string, due time.Time, err error)
-	Lanes(ctx context.Context) ([]store.Lane, error)
+	Lanes(ctx context.Context) ([]settings.Lane, error)
 }
 
 // waitRoutes explain what a subtask waits for.
@@ -57,7 +59,7 @@ func (a *waitRoutes) explainWait(c *gin.Context, q *httpapi.Query) (any, error) 
 		return nil, err
 	}
 	answer, err := a.waitOf(c.Request.Context(), key)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, sqldb.ErrNotFound) {
 		return nil, httpapi.NewProblem(http.StatusNotFound, "There is no such subtask, or its day's log was dropped: the list of runs has those that are known.")
 	}
 	return answer, err
@@ -88,11 +90,11 @@ func (a *waitRoutes) waitOf(ctx context.Context, key task.Key) (*waitJSON, error
 	}
 	row := 0
 	for _, l := range lanes {
-		if l.Name == w.Lane && (l.Media == w.Media || l.Media == store.AnyMedia && row == 0) {
+		if l.Name == w.Lane && (l.Media == w.Media || l.Media == settings.AnyMedia && row == 0) {
 			row = l.Importance
 		}
 	}
-	w.Importance = store.LaneImportance(w.Lane, row)
+	w.Importance = settings.LaneImportance(w.Lane, row)
 	limits, pauses, err := a.limits.State(ctx, w.Media)
 	if err != nil {
 		w.Reason = cmp.Or(w.Reason, "Redis does not tell how the limits stand: "+err.Error())

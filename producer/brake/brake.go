@@ -20,7 +20,8 @@ import (
 
 	"adsync/base/broker"
 	"adsync/base/config"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 )
 
 // The defaults of a lane's row.
@@ -55,8 +56,8 @@ type Rule struct {
 }
 
 // RuleOf reads a row. What cannot be used is named, and taken as its default.
-func RuleOf(name string, row store.Lane) (Rule, []*config.FieldError) {
-	rule := Rule{BacklogMax: backlogMaxDefault, Late: lateOthers, Importance: store.LaneImportance(name, row.Importance)}
+func RuleOf(name string, row settings.Lane) (Rule, []*config.FieldError) {
+	rule := Rule{BacklogMax: backlogMaxDefault, Late: lateOthers, Importance: settings.LaneImportance(name, row.Importance)}
 	var errs []*config.FieldError
 	check := func(key string, value int64) bool {
 		if value < 0 {
@@ -65,7 +66,7 @@ func RuleOf(name string, row store.Lane) (Rule, []*config.FieldError) {
 		return value > 0
 	}
 	check("importance", int64(row.Importance))
-	if rule.Importance >= store.LaneImportance(store.LaneImportant, 0) {
+	if rule.Importance >= settings.LaneImportance(settings.LaneImportant, 0) {
 		rule.Late = lateImportant
 	}
 	if check("backlog_max", row.BacklogMax) {
@@ -116,19 +117,19 @@ type Brakes struct {
 	Rested chan struct{} // a fan-out rests, so its lane is to be looked at soon
 
 	mu    sync.Mutex
-	lanes map[store.LaneName]*laneLoad
+	lanes map[ledger.LaneName]*laneLoad
 }
 
 // New returns brakes that hold nothing back.
 func New() *Brakes {
-	return &Brakes{Rested: make(chan struct{}, 1), lanes: map[store.LaneName]*laneLoad{}}
+	return &Brakes{Rested: make(chan struct{}, 1), lanes: map[ledger.LaneName]*laneLoad{}}
 }
 
 // lane returns what is known of a lane; mu is held.
-func (b *Brakes) lane(name store.LaneName) *laneLoad {
+func (b *Brakes) lane(name ledger.LaneName) *laneLoad {
 	l := b.lanes[name]
 	if l == nil {
-		rule, _ := RuleOf(name.Lane, store.Lane{})
+		rule, _ := RuleOf(name.Lane, settings.Lane{})
 		l = &laneLoad{rule: rule, ends: map[int][]endSeen{}}
 		b.lanes[name] = l
 	}
@@ -136,14 +137,14 @@ func (b *Brakes) lane(name store.LaneName) *laneLoad {
 }
 
 // SetRule sets what the row of a lane asks.
-func (b *Brakes) SetRule(name store.LaneName, rule Rule) {
+func (b *Brakes) SetRule(name ledger.LaneName, rule Rule) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lane(name).rule = rule
 }
 
 // Sent notes messages that are written to a lane, before they are.
-func (b *Brakes) Sent(name store.LaneName, n int) {
+func (b *Brakes) Sent(name ledger.LaneName, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lane(name).sent += int64(n)
@@ -151,14 +152,14 @@ func (b *Brakes) Sent(name store.LaneName, n int) {
 
 // Begin is called before a look at a lane, and its result handed to saw: only what was written before is surely part of
 // what is seen.
-func (b *Brakes) Begin(name store.LaneName) (sent int64) {
+func (b *Brakes) Begin(name ledger.LaneName) (sent int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.lane(name).sent
 }
 
 // Saw takes in a look at a lane; nil offsets are a look that failed.
-func (b *Brakes) Saw(name store.LaneName, now time.Time, sent int64, offsets []broker.PartitionOffsets) {
+func (b *Brakes) Saw(name ledger.LaneName, now time.Time, sent int64, offsets []broker.PartitionOffsets) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.lane(name)
@@ -228,13 +229,13 @@ const (
 )
 
 // Held tells why a lane's fan-outs are to rest, or "".
-func (b *Brakes) Held(name store.LaneName) string {
+func (b *Brakes) Held(name ledger.LaneName) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.why(name, b.lane(name))
 }
 
-func (b *Brakes) why(name store.LaneName, l *laneLoad) string {
+func (b *Brakes) why(name ledger.LaneName, l *laneLoad) string {
 	if !l.failed && l.load() >= l.rule.BacklogMax {
 		return ByBacklog
 	}
@@ -251,10 +252,10 @@ func (b *Brakes) why(name store.LaneName, l *laneLoad) string {
 }
 
 // HeldLanes returns the lanes whose fan-outs are to rest.
-func (b *Brakes) HeldLanes() []store.LaneName {
+func (b *Brakes) HeldLanes() []ledger.LaneName {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var names []store.LaneName
+	var names []ledger.LaneName
 	for name, l := range b.lanes {
 		if b.why(name, l) != "" {
 			names = append(names, name)
@@ -265,7 +266,7 @@ func (b *Brakes) HeldLanes() []store.LaneName {
 }
 
 // Rests notes that a fan-out of the lane has work and rests.
-func (b *Brakes) Rests(name store.LaneName) {
+func (b *Brakes) Rests(name ledger.LaneName) {
 	b.mu.Lock()
 	b.lane(name).waiting = true
 	b.mu.Unlock()
@@ -295,10 +296,10 @@ type Metrics struct {
 }
 
 // Known returns the lanes that were ever asked about, and whether each could be looked at last.
-func (b *Brakes) Known() map[store.LaneName]bool {
+func (b *Brakes) Known() map[ledger.LaneName]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	known := make(map[store.LaneName]bool, len(b.lanes))
+	known := make(map[ledger.LaneName]bool, len(b.lanes))
 	for name, l := range b.lanes {
 		known[name] = l.known
 	}
@@ -325,10 +326,10 @@ func (b *Brakes) Figures(m Metrics, passed time.Duration) (released bool) {
 }
 
 // ToLookAt returns the lanes that it is time to look at.
-func (b *Brakes) ToLookAt(now time.Time) []store.LaneName {
+func (b *Brakes) ToLookAt(now time.Time) []ledger.LaneName {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var names []store.LaneName
+	var names []ledger.LaneName
 	for name, l := range b.lanes {
 		if l.known && l.load() == 0 && now.Sub(l.lookedAt) < idleInterval {
 			continue
@@ -340,6 +341,6 @@ func (b *Brakes) ToLookAt(now time.Time) []store.LaneName {
 }
 
 // CompareLanes orders lanes by media and name.
-func CompareLanes(a, b store.LaneName) int {
+func CompareLanes(a, b ledger.LaneName) int {
 	return cmp.Or(strings.Compare(a.Media, b.Media), strings.Compare(a.Lane, b.Lane))
 }

@@ -7,24 +7,25 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/broker"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 )
 
 func TestLaneRule(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		lane string
-		row  store.Lane
+		row  settings.Lane
 		want Rule
 		bad  []string
 	}{
-		"important holds back others after a minute":      {"important", store.Lane{}, Rule{50_000, time.Minute, 30}, nil},
-		"normal after ten":                                {"normal", store.Lane{}, Rule{50_000, 10 * time.Minute, 20}, nil},
-		"offline nobody, for none is below it as shipped": {"offline", store.Lane{}, Rule{50_000, 10 * time.Minute, 10}, nil},
-		"another name is like normal":                     {"mine", store.Lane{}, Rule{50_000, 10 * time.Minute, 20}, nil},
-		"a row says otherwise":                            {"mine", store.Lane{BacklogMax: 7, LateSeconds: 8, Importance: 9}, Rule{7, 8 * time.Second, 9}, nil},
-		"one made important is late as soon":              {"mine", store.Lane{Importance: 40}, Rule{50_000, time.Minute, 40}, nil},
-		"what cannot be is named":                         {"normal", store.Lane{BacklogMax: -1, LateSeconds: -2, Importance: -3}, Rule{50_000, 10 * time.Minute, 20}, []string{"importance", "backlog_max", "late_seconds"}},
+		"important holds back others after a minute":      {"important", settings.Lane{}, Rule{50_000, time.Minute, 30}, nil},
+		"normal after ten":                                {"normal", settings.Lane{}, Rule{50_000, 10 * time.Minute, 20}, nil},
+		"offline nobody, for none is below it as shipped": {"offline", settings.Lane{}, Rule{50_000, 10 * time.Minute, 10}, nil},
+		"another name is like normal":                     {"mine", settings.Lane{}, Rule{50_000, 10 * time.Minute, 20}, nil},
+		"a row says otherwise":                            {"mine", settings.Lane{BacklogMax: 7, LateSeconds: 8, Importance: 9}, Rule{7, 8 * time.Second, 9}, nil},
+		"one made important is late as soon":              {"mine", settings.Lane{Importance: 40}, Rule{50_000, time.Minute, 40}, nil},
+		"what cannot be is named":                         {"normal", settings.Lane{BacklogMax: -1, LateSeconds: -2, Importance: -3}, Rule{50_000, 10 * time.Minute, 20}, []string{"importance", "backlog_max", "late_seconds"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,16 +41,16 @@ func TestLaneRule(t *testing.T) {
 }
 
 var (
-	important = store.LaneName{Media: "tulip", Lane: "important"}
-	normal    = store.LaneName{Media: "tulip", Lane: "normal"}
-	offline   = store.LaneName{Media: "tulip", Lane: "offline"}
+	important = ledger.LaneName{Media: "tulip", Lane: "important"}
+	normal    = ledger.LaneName{Media: "tulip", Lane: "normal"}
+	offline   = ledger.LaneName{Media: "tulip", Lane: "offline"}
 )
 
 // start is the moment of the first look.
 var start = time.Date(2026, 11, 21, 9, 0, 30, 0, time.UTC)
 
 // look is a look at a lane of one partition.
-func (b *Brakes) look(name store.LaneName, now time.Time, committed, end int64) {
+func (b *Brakes) look(name ledger.LaneName, now time.Time, committed, end int64) {
 	b.Saw(name, now, b.Begin(name), []broker.PartitionOffsets{{Committed: committed, End: end}})
 }
 
@@ -73,7 +74,7 @@ func TestBrakes_ALaneRestsAtItsBound(t *testing.T) {
 	b.Sent(normal, 1)
 	b.Saw(normal, start, before, []broker.PartitionOffsets{{Committed: 21, End: 120}})
 	require.Equal(t, ByBacklog, b.Held(normal))
-	require.Equal(t, []store.LaneName{normal}, b.HeldLanes())
+	require.Equal(t, []ledger.LaneName{normal}, b.HeldLanes())
 
 	b.Saw(normal, start, b.Begin(normal), nil)
 	require.Empty(t, b.Held(normal), "a lane that cannot be looked at is free")
@@ -82,9 +83,9 @@ func TestBrakes_ALaneRestsAtItsBound(t *testing.T) {
 func TestBrakes_ALateLaneHoldsTheLessImportantOnes(t *testing.T) {
 	t.Parallel()
 	b := New()
-	other := store.LaneName{Media: "orchid", Lane: "offline"}
-	for _, name := range []store.LaneName{important, normal, offline, other} {
-		rule, _ := RuleOf(name.Lane, store.Lane{})
+	other := ledger.LaneName{Media: "orchid", Lane: "offline"}
+	for _, name := range []ledger.LaneName{important, normal, offline, other} {
+		rule, _ := RuleOf(name.Lane, settings.Lane{})
 		b.SetRule(name, rule)
 	}
 	b.look(important, start, 0, 100) // 100 are there at 0s,
@@ -92,14 +93,14 @@ func TestBrakes_ALateLaneHoldsTheLessImportantOnes(t *testing.T) {
 	b.look(important, start.Add(70*time.Second), 100, 200) // and the last of them is done by 70s.
 	require.Empty(t, b.HeldLanes(), "the oldest is 40 seconds old")
 	b.look(important, start.Add(91*time.Second), 101, 200)
-	require.Equal(t, []store.LaneName{normal, offline}, b.HeldLanes(), "61 seconds; another media has nothing to do with it")
+	require.Equal(t, []ledger.LaneName{normal, offline}, b.HeldLanes(), "61 seconds; another media has nothing to do with it")
 	require.Equal(t, ByLate, b.Held(offline))
 	b.look(important, start.Add(93*time.Second), 200, 200)
 	require.Empty(t, b.HeldLanes())
 
 	b.look(normal, start.Add(100*time.Second), 0, 10)
 	b.look(normal, start.Add(701*time.Second), 1, 10)
-	require.Equal(t, []store.LaneName{offline}, b.HeldLanes(), "the lesser holds the least")
+	require.Equal(t, []ledger.LaneName{offline}, b.HeldLanes(), "the lesser holds the least")
 	b.look(normal, start.Add(762*time.Second), 1, 10)
 	require.Empty(t, b.HeldLanes(), "nobody works it off: holding others back helps nobody")
 }
@@ -138,7 +139,7 @@ type model struct {
 }
 
 type modelLane struct {
-	name     store.LaneName
+	name     ledger.LaneName
 	weight   float64
 	perRun   int // subtasks of the run of each minute
 	toFanOut int // subtasks of runs that are not sent yet
@@ -219,8 +220,8 @@ func (m *model) consume(capacity float64) {
 
 func newModel(bound int64, weights ...float64) *model {
 	m := &model{brakes: New()}
-	for i, name := range []store.LaneName{important, normal, offline} {
-		rule, _ := RuleOf(name.Lane, store.Lane{BacklogMax: bound})
+	for i, name := range []ledger.LaneName{important, normal, offline} {
+		rule, _ := RuleOf(name.Lane, settings.Lane{BacklogMax: bound})
 		m.brakes.SetRule(name, rule)
 		m.lanes = append(m.lanes, &modelLane{name: name, weight: weights[i], perRun: []int{3000, 3600, 3600}[i], firstBraked: -1})
 	}
@@ -262,7 +263,7 @@ func TestBrakes_TheOthersStopForALateLane(t *testing.T) {
 	m.run(halfSpeed)
 	free := newModel(50_000, 1, 1, 1)
 	for _, l := range free.lanes { // nobody is important
-		rule, _ := RuleOf("", store.Lane{})
+		rule, _ := RuleOf("", settings.Lane{})
 		free.brakes.SetRule(l.name, rule)
 	}
 	free.run(halfSpeed)
@@ -279,8 +280,8 @@ func TestBrakes_AreShortForAWhileAfterALaneWasLate(t *testing.T) {
 	t.Parallel()
 	setup := func() *Brakes {
 		b := New()
-		for _, name := range []store.LaneName{important, offline} {
-			rule, _ := RuleOf(name.Lane, store.Lane{})
+		for _, name := range []ledger.LaneName{important, offline} {
+			rule, _ := RuleOf(name.Lane, settings.Lane{})
 			b.SetRule(name, rule)
 		}
 		b.look(important, start, 0, 100)

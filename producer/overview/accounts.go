@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/overview"
+	"adsync/base/store/settings"
+	"adsync/base/store/summaries"
 )
 
 // accountItems are the accounts that somebody should look at.
@@ -45,7 +47,7 @@ func (l *accountItems) attendGames(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	byMedia := map[string][]store.UnknownGame{}
+	byMedia := map[string][]overview.UnknownGame{}
 	for _, w := range wrong {
 		byMedia[w.Media] = append(byMedia[w.Media], w)
 	}
@@ -71,14 +73,14 @@ func (l *accountItems) attendImpossible(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	byMedia := map[string][]store.ImpossibleBinding{}
+	byMedia := map[string][]overview.ImpossibleBinding{}
 	for _, w := range wrong {
 		byMedia[w.Media] = append(byMedia[w.Media], w)
 	}
 	for _, name := range slices.Sorted(maps.Keys(byMedia)) {
 		first := byMedia[name][0]
 		a := Attention{Kind: "impossible_binding", Severity: Warn, Media: name, Title: "Bindings name impossible days", AtLeast: len(wrong) == groupLooked, MoneyOf: "a day of these accounts",
-			Cause:   sentence("a row of account_binding is not used: " + (&store.Binding{From: first.From, To: first.To}).Impossible()),
+			Cause:   sentence("a row of account_binding is not used: " + (&summaries.Binding{From: first.From, To: first.To}).Impossible()),
 			Remedy:  "Correct the row's days, or delete it. Until then the games of these accounts stay as they were.",
 			Command: "adsync accounts show " + name + "/" + exampleID}
 		for _, w := range byMedia[name] {
@@ -93,7 +95,7 @@ func (l *accountItems) attendImpossible(ctx context.Context) error {
 
 func (l *accountItems) attendParked(ctx context.Context) error {
 	for _, p := range l.parked {
-		if p.Reason == store.ParkedLogin {
+		if p.Reason == settings.ParkedLogin {
 			continue // Their login tells.
 		}
 		word, text, found := strings.Cut(p.Reason, ":")

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"adsync/base/store"
+	"adsync/base/store/overview"
 	"adsync/base/task"
 )
 
@@ -18,8 +18,8 @@ const (
 )
 
 // attend lists what somebody should look at, by subject.
-func (l *look) attend(ctx context.Context, g *store.Glance) error {
-	for state, into := range map[task.State]*[]store.Waiting{task.Retrying: &l.waiting, task.Deferred: &l.held} {
+func (l *look) attend(ctx context.Context, g *overview.Glance) error {
+	for state, into := range map[task.State]*[]overview.Waiting{task.Retrying: &l.waiting, task.Deferred: &l.held} {
 		var err error
 		if *into, err = g.Waiting(state, groupLooked); err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"adsync/base/plural"
-	"adsync/base/store"
+	"adsync/base/store/dead"
 )
 
 // deadItems are the subtasks that failed for good.
@@ -16,7 +16,7 @@ type deadItems struct {
 
 	store  deadTables
 	glance interface {
-		NewestDead(limit int) ([]store.DeadSubtask, error)
+		NewestDead(limit int) ([]dead.DeadSubtask, error)
 	}
 }
 
@@ -31,8 +31,8 @@ func (l *deadItems) attendDead(ctx context.Context) error {
 		return err
 	}
 	looked := len(newest)
-	l.attendHealed(slices.DeleteFunc(slices.Clone(newest), func(d store.DeadSubtask) bool { return !isHealed[d.Key] }), looked)
-	newest = slices.DeleteFunc(newest, func(d store.DeadSubtask) bool { return isHealed[d.Key] })
+	l.attendHealed(slices.DeleteFunc(slices.Clone(newest), func(d dead.DeadSubtask) bool { return !isHealed[d.Key] }), looked)
+	newest = slices.DeleteFunc(newest, func(d dead.DeadSubtask) bool { return isHealed[d.Key] })
 	names := map[int64]string{}
 	tasks := l.tasks
 	for i := range tasks {
@@ -40,7 +40,7 @@ func (l *deadItems) attendDead(ctx context.Context) error {
 	}
 	type key struct{ media, print string }
 	var order []key
-	groups := map[key][]store.DeadSubtask{}
+	groups := map[key][]dead.DeadSubtask{}
 	for i := range newest {
 		k := key{newest[i].Media, newest[i].ErrorPrint}
 		if groups[k] == nil {
@@ -74,8 +74,8 @@ func (l *deadItems) attendDead(ctx context.Context) error {
 }
 
 // attendHealed lists dead subtasks whose days were pulled whole since they died: they need nobody, and go after their retention.
-func (l *deadItems) attendHealed(healed []store.DeadSubtask, looked int) {
-	byMedia := map[string][]store.DeadSubtask{}
+func (l *deadItems) attendHealed(healed []dead.DeadSubtask, looked int) {
+	byMedia := map[string][]dead.DeadSubtask{}
 	for _, d := range healed {
 		byMedia[d.Media] = append(byMedia[d.Media], d)
 	}

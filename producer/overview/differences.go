@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/results"
 )
 
 // differenceItems are the figures that are not the sums of their levels.
@@ -17,7 +17,7 @@ type differenceItems struct {
 
 	store  accountNames
 	glance interface {
-		Confirmed(limit int) ([]store.Difference, error)
+		Confirmed(limit int) ([]results.Difference, error)
 	}
 }
 
@@ -28,7 +28,7 @@ func (l *differenceItems) attendDifferences(ctx context.Context) error {
 		return err
 	}
 	type key struct{ media, level string }
-	groups := map[key][]store.Difference{}
+	groups := map[key][]results.Difference{}
 	var ids []int64
 	for i := range rows {
 		k := key{rows[i].Media, rows[i].Level}

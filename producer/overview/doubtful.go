@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/overview"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/media"
 )
 
@@ -19,7 +21,7 @@ const retriesFor = 30 * time.Minute
 // doubtful are days of a report and level of a media that are suspect, or partial.
 type doubtful struct {
 	media, report, level string
-	state                store.CoverageState
+	state                results.CoverageState
 }
 
 // doubtfulItems are what is suspect or partial in coverage.
@@ -27,21 +29,21 @@ type doubtfulItems struct {
 	*facts
 
 	glance interface {
-		Doubtful(media string, state store.CoverageState, limit int) ([]store.DoubtfulDay, error)
+		Doubtful(media string, state results.CoverageState, limit int) ([]overview.DoubtfulDay, error)
 	}
 }
 
 // attendDoubtful lists what is suspect or partial in coverage, however old it is and whatever became of the subtask that pulled it.
 func (l *doubtfulItems) attendDoubtful(context.Context) error {
 	for i := range l.o.Media {
-		for _, state := range []store.CoverageState{store.Suspect, store.Partial} {
+		for _, state := range []results.CoverageState{results.Suspect, results.Partial} {
 			rows, err := l.glance.Doubtful(l.o.Media[i].Name, state, groupLooked)
 			if err != nil {
 				return err
 			}
-			groups := map[doubtful][]store.DoubtfulDay{}
+			groups := map[doubtful][]overview.DoubtfulDay{}
 			for _, r := range rows {
-				if state == store.Partial && l.o.At.Sub(r.PulledAt.Time) < retriesFor {
+				if state == results.Partial && l.o.At.Sub(r.PulledAt.Time) < retriesFor {
 					continue
 				}
 				k := doubtful{l.o.Media[i].Name, r.Report, r.Level, state}
@@ -59,7 +61,7 @@ func (l *doubtfulItems) attendDoubtful(context.Context) error {
 }
 
 // doubtfulCard is the item of what is doubtful of one report and level, the newest day of which comes first.
-func (l *doubtfulItems) doubtfulCard(k doubtful, rows []store.DoubtfulDay) Attention {
+func (l *doubtfulItems) doubtfulCard(k doubtful, rows []overview.DoubtfulDay) Attention {
 	a := Attention{Kind: string(k.state), Severity: Warn, Media: k.media, MoneyOf: "a day of these accounts"}
 	seen := map[day.Day]bool{}
 	for _, r := range rows {
@@ -74,11 +76,11 @@ func (l *doubtfulItems) doubtfulCard(k doubtful, rows []store.DoubtfulDay) Atten
 	of, between := span(days), " --from "+days[0].String()+" --to "+days[len(days)-1].String()
 	if days[len(days)-1] == day.Epoch { // A list, or what an account has now.
 		of, between = "the list "+k.report, ""
-	} else if k.level != store.AccountLevel {
+	} else if k.level != settings.AccountLevel {
 		of += " by " + k.level
 	}
 	a.Command = "adsync tasks run " + quote(l.taskThatPulls(k)) + " --accounts ID" + between
-	if k.state == store.Suspect {
+	if k.state == results.Suspect {
 		a.Title, a.Cause = "An answer for "+of+" was not believed", sentence(cmp.Or(rows[0].Note, "it would have taken away much of what was spent"))
 		a.Remedy = "Nothing was deleted, and it is pulled again. Look at the platform: if its answer is right, say so."
 		a.Command += " --confirm"

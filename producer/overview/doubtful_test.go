@@ -7,7 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/producer"
@@ -15,10 +18,10 @@ import (
 	"adsync/producer/overview/overviewtest"
 )
 
-func doubt(t *testing.T, s *store.Store, report, level string, d day.Day, state store.CoverageState, ago time.Duration) {
+func doubt(t *testing.T, s *store.Store, report, level string, d day.Day, state results.CoverageState, ago time.Duration) {
 	t.Helper()
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
-		" VALUES (?, ?, ?, ?, 'tulip', ?, ?, '', 'it lacks 3 rows')", accountID(t, s, "20000001"), report, level, d, store.At(at(t, s).Add(-ago)), state).Error)
+		" VALUES (?, ?, ?, ?, 'tulip', ?, ?, '', 'it lacks 3 rows')", accountID(t, s, "20000001"), report, level, d, sqldb.At(at(t, s).Add(-ago)), state).Error)
 }
 
 func doubtfulItems(o overview.Overview) map[string][]any {
@@ -37,14 +40,14 @@ func TestRead_NamesEachDayThatIsNotWholeHoweverOld(t *testing.T) {
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
 	today, week := overviewtest.Today, 7*24*time.Hour
-	doubt(t, s, "report_daily", "account", today.Add(-3), store.Suspect, 3*24*time.Hour)
-	doubt(t, s, "report_hourly", "adgroup", today.Add(-40), store.Suspect, 5*week)
-	doubt(t, s, "report_hourly", "adgroup", today.Add(-38), store.Suspect, 5*week)
-	doubt(t, s, "adgroup", "adgroup", day.Epoch, store.Suspect, week)
-	doubt(t, s, "fund_daily", "account", today.Add(-9), store.Suspect, week)
-	doubt(t, s, "report_daily", "creative", today.Add(-200), store.Partial, 20*week)
-	doubt(t, s, "report_daily", "adgroup", today, store.Partial, time.Minute)
-	doubt(t, s, "fund_daily", "account", today.Add(-1), store.Partial, 2*time.Hour)
+	doubt(t, s, "report_daily", "account", today.Add(-3), results.Suspect, 3*24*time.Hour)
+	doubt(t, s, "report_hourly", "adgroup", today.Add(-40), results.Suspect, 5*week)
+	doubt(t, s, "report_hourly", "adgroup", today.Add(-38), results.Suspect, 5*week)
+	doubt(t, s, "adgroup", "adgroup", day.Epoch, results.Suspect, week)
+	doubt(t, s, "fund_daily", "account", today.Add(-9), results.Suspect, week)
+	doubt(t, s, "report_daily", "creative", today.Add(-200), results.Partial, 20*week)
+	doubt(t, s, "report_daily", "adgroup", today, results.Partial, time.Minute)
+	doubt(t, s, "fund_daily", "account", today.Add(-1), results.Partial, 2*time.Hour)
 	options := options(s)
 	options.Tasks = func() []producer.Task {
 		return []producer.Task{
@@ -71,8 +74,8 @@ func TestRead_CountsValuesThatCannotBeUsedByField(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
-	data, since := s.Data.Writer(t.Context()), store.At(at(t, s))
-	for i, kind := range []store.FaultKind{store.AttributeFault, store.FigureFault, store.KeyFault, store.FutureFault} {
+	data, since := s.Data.Writer(t.Context()), sqldb.At(at(t, s))
+	for i, kind := range []rawtable.FaultKind{rawtable.AttributeFault, rawtable.FigureFault, rawtable.KeyFault, rawtable.FutureFault} {
 		require.NoError(t, data.Exec("INSERT INTO unusable_value (account_id, report, level, day, field, kind, media, number, why, seen_at) VALUES (1, 'adgroup', 'adgroup', '1970-01-01', ?, ?, 'tulip', ?, 'is odd', ?)",
 			"field_"+string(kind), string(kind), i+1, since).Error)
 	}
@@ -101,7 +104,7 @@ func TestRead_HealedSubtasksAreNotesWithoutMoney(t *testing.T) {
 	heal := func(account int64) map[string]overview.Attention {
 		now := at(t, s)
 		require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, 'report_daily', 'creative', '2026-11-21', 'tulip', ?, ?, 'complete')",
-			account, store.At(now), now.UnixMicro()).Error)
+			account, sqldb.At(now), now.UnixMicro()).Error)
 		return kinds(overview.NewReader(options(s)).Read(t.Context()))
 	}
 	found := heal(accounts[0])

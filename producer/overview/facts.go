@@ -8,7 +8,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/overview"
 	"adsync/base/task"
 	"adsync/producer"
 )
@@ -19,12 +19,12 @@ type facts struct {
 	tasks   []producer.Task
 	real    func(time.Duration) time.Duration // how long a duration of the business's clock is by the database's
 	periods map[string]time.Duration          // of the pulls of a media's hours, by the business's clock
-	pulled  map[string][]store.PulledAccount
-	parked  []store.ParkedCount
-	logins  []store.LoginEnd
+	pulled  map[string][]overview.PulledAccount
+	parked  []overview.ParkedCount
+	logins  []overview.LoginEnd
 	stops   []task.Stop
-	waiting []store.Waiting // retrying
-	held    []store.Waiting // deferred
+	waiting []overview.Waiting // retrying
+	held    []overview.Waiting // deferred
 	late    map[string][]int64
 	bare    map[string][]int64 // accounts without a game, by media
 	holder  string
@@ -33,7 +33,7 @@ type facts struct {
 
 func newFacts(tasks []producer.Task, real func(time.Duration) time.Duration) *facts {
 	return &facts{
-		tasks: tasks, real: real, periods: map[string]time.Duration{}, pulled: map[string][]store.PulledAccount{},
+		tasks: tasks, real: real, periods: map[string]time.Duration{}, pulled: map[string][]overview.PulledAccount{},
 		late: map[string][]int64{}, bare: map[string][]int64{},
 	}
 }

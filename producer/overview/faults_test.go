@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/roster"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
@@ -96,7 +97,7 @@ func TestRead_CountsAnAccountOnceThoughItHasTwoItems(t *testing.T) {
 	require.Contains(t, before.Stakes, overview.Stake{Kind: "summary", Media: "tulip", Accounts: 2, Money: cny(1 + 2)})
 	id := accountID(t, s, "20000001")
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
-		" VALUES (?, 'report_daily', 'account', ?, 'tulip', ?, 'complete', '', '')", id, overviewtest.Today, store.At(at(t, s))).Error)
+		" VALUES (?, 'report_daily', 'account', ?, 'tulip', ?, 'complete', '', '')", id, overviewtest.Today, sqldb.At(at(t, s))).Error)
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET state = 'suspect' WHERE account_id = ? AND level = 'account' AND day = ?", id, overviewtest.Today).Error)
 	o := overview.NewReader(options(s)).Read(t.Context())
 	items := 0
@@ -140,11 +141,11 @@ func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
-	exec := func(db *store.DB, statement string, args ...any) {
+	exec := func(db *sqldb.DB, statement string, args ...any) {
 		t.Helper()
 		require.NoError(t, db.Writer(t.Context()).Exec(statement, args...).Error)
 	}
-	exec(s.Config, "UPDATE media_account SET updated_at = ?", store.At(at(t, s)))
+	exec(s.Config, "UPDATE media_account SET updated_at = ?", sqldb.At(at(t, s)))
 	o := overview.NewReader(options(s)).Read(t.Context())
 	require.Equal(t, []any{true, overviewtest.Fresh, overviewtest.Late - 1, 1}, []any{o.Media[0].FirstPull, o.Media[0].Fresh, o.Media[0].Late, o.Media[0].New})
 	require.Equal(t, "First pull under way, 7 of 8 accounts", o.FirstPull())
@@ -159,14 +160,14 @@ func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
 
 	// All was pulled, and the summaries are still to be built.
 	exec(s.Data, "INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note, dirty)"+
-		" VALUES (?, 'report_hourly', 'account', ?, 'tulip', ?, 'complete', '', '', ?)", accountID(t, s, "20000001"), overviewtest.Today, store.At(at(t, s)), at(t, s).UnixMicro())
+		" VALUES (?, 'report_hourly', 'account', ?, 'tulip', ?, 'complete', '', '', ?)", accountID(t, s, "20000001"), overviewtest.Today, sqldb.At(at(t, s)), at(t, s).UnixMicro())
 	exec(s.Config, "UPDATE media_account SET tier = 'inactive' WHERE external_id <> '20000001'")
 	exec(s.Data, "DELETE FROM summary_daily")
 	o = overview.NewReader(options(s)).Read(t.Context())
 	require.Equal(t, "First pull under way, 1 of 1 account", o.FirstPull())
 	// A summary that was built when only accounts without spend had come.
 	exec(s.Data, "INSERT INTO summary_hourly (day, hour, game, media, os, currency, day_zone, start_utc, cost, version, updated_at) VALUES (?, 3, '', 'tulip', '', 'CNY', 'Asia/Shanghai', ?, 0, 1, ?)",
-		overviewtest.Today, store.At(overviewtest.Now), store.At(overviewtest.Now))
+		overviewtest.Today, sqldb.At(overviewtest.Now), sqldb.At(overviewtest.Now))
 	o = overview.NewReader(options(s)).Read(t.Context())
 	require.Len(t, o.Media[0].Spend, 1)
 	require.Equal(t, "First pull under way, 1 of 1 account", o.FirstPull())
@@ -176,7 +177,7 @@ func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
 
 	// Who was bound long ago is late.
 	exec(s.Data, "DELETE FROM coverage")
-	exec(s.Config, "UPDATE media_account SET updated_at = ?", store.At(at(t, s).Add(-time.Hour)))
+	exec(s.Config, "UPDATE media_account SET updated_at = ?", sqldb.At(at(t, s).Add(-time.Hour)))
 	o = overview.NewReader(options(s)).Read(t.Context())
 	require.Empty(t, o.FirstPull())
 	require.Equal(t, "adsync coverage tulip/20000001", func() string {

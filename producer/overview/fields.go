@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 )
 
 // fieldItems are the fields that platforms refuse.
@@ -21,7 +21,7 @@ func (l *fieldItems) attendFields(ctx context.Context) error {
 		return err
 	}
 	for _, r := range rows {
-		if r.State != store.FieldRefused {
+		if r.State != settings.FieldRefused {
 			continue
 		}
 		narrowed := ""

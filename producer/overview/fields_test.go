@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/producer/overview"
 )
@@ -14,7 +14,7 @@ import (
 func TestRead_NamesFieldsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	field := store.ReportField{Media: "tulip", Report: "report_daily", Level: "adgroup", Field: "ordr_pv", State: store.FieldAsked}
+	field := settings.ReportField{Media: "tulip", Report: "report_daily", Level: "adgroup", Field: "ordr_pv", State: settings.FieldAsked}
 	require.NoError(t, s.PutReportField(t.Context(), "otto", field))
 	read := func() (overview.Attention, bool) {
 		a, there := kinds(overview.NewReader(options(s)).Read(t.Context()))["field"]
@@ -31,7 +31,7 @@ func TestRead_NamesFieldsThatAreRefused(t *testing.T) {
 	require.Contains(t, a.Title, "ordr_pv")
 	require.Contains(t, a.Cause, "12009: unknown field ordr_pv")
 	require.Equal(t, "adsync fields drop tulip ordr_pv --report report_daily --level adgroup", a.Command)
-	field.State = store.FieldOff
+	field.State = settings.FieldOff
 	require.NoError(t, s.PutReportField(t.Context(), "otto", field))
 	_, there = read()
 	require.False(t, there)

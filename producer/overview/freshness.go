@@ -7,7 +7,8 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/overview"
+	"adsync/base/store/settings"
 	"adsync/media"
 	"adsync/producer"
 )
@@ -22,7 +23,7 @@ func hoursPeriod(tasks []producer.Task, platform string, now time.Time) time.Dur
 			continue
 		}
 		s, err := schedule.Parse(t.Cron, t.Timezone, t.Name)
-		if err != nil || !s.Recurs() || (t.Scope != "all" && !slices.Contains(t.Tiers(), store.TierActive)) {
+		if err != nil || !s.Recurs() || (t.Scope != "all" && !slices.Contains(t.Tiers(), settings.TierActive)) {
 			continue
 		}
 		if next := s.NextN(now, 2); len(next) == 2 && (least == 0 || next[1].Sub(next[0]) < least) {
@@ -45,9 +46,9 @@ type freshness struct {
 	*facts
 
 	glance interface {
-		Pulled(accountIDs []int64, days []day.Day) ([]store.Pulled, error)
+		Pulled(accountIDs []int64, days []day.Day) ([]overview.Pulled, error)
 		Unassigned(accountIDs []int64, d day.Day) ([]int64, error)
-		Unsummed(media string, since time.Time, limit int) ([]store.Unsummed, error)
+		Unsummed(media string, since time.Time, limit int) ([]overview.Unsummed, error)
 	}
 }
 
@@ -97,7 +98,7 @@ func (l *freshness) readFirstPull(m *Media, young bool) error {
 
 // judge sorts accounts into fresh, late and new. The day began so long ago: figures that are missing are that old at the most. Those
 // whose rows have lately changed are new if nothing was pulled of them yet.
-func (l *freshness) judge(m *Media, ids []int64, today day.Day, began time.Duration, pulled []store.Pulled, lately map[int64]bool) {
+func (l *freshness) judge(m *Media, ids []int64, today day.Day, began time.Duration, pulled []overview.Pulled, lately map[int64]bool) {
 	age, before := map[int64]time.Duration{}, map[int64]bool{}
 	for _, p := range pulled {
 		if p.Report == "report_hourly" && !p.PulledAt.IsZero() {

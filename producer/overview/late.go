@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"adsync/base/plural"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/overview"
 	"adsync/base/task"
 )
 
@@ -79,12 +80,12 @@ func (l *lateItems) whyLate(m *Media) (cause, command string) {
 	return fmt.Sprintf("No pull of them has ended well within %s.", l.lateAfter(m.Name).Round(time.Second)), "adsync coverage " + m.Name + "/" + exampleID
 }
 
-func mostFrequent(waiting []store.Waiting, media string) (reason string, n int) {
+func mostFrequent(waiting []overview.Waiting, media string) (reason string, n int) {
 	counts := map[string]int{}
 	example := map[string]string{}
 	for _, w := range waiting {
 		if w.Media == media {
-			k := store.ErrorPrint(w.Reason)
+			k := sqldb.ErrorPrint(w.Reason)
 			counts[k]++
 			example[k] = w.Reason
 		}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 )
 
 // loginEndsSoon is how long before its refresh token dies a login is told of.
@@ -27,7 +27,7 @@ func (l *loginItems) attendLogins(ctx context.Context) error {
 			Accounts: int(e.Accounts), Since: e.Since, MoneyOf: "a day is not pulled",
 			Remedy:  "Whoever holds the accounts opens the address that this prints. The accounts come back by themselves.",
 			Command: fmt.Sprintf("adsync bind %s --app-id %s --redirect-uri https://HOST/oauth/%s/callback --wait", e.Media, quote(e.AppID), e.Media)}
-		if e.State == store.TokenOK {
+		if e.State == settings.TokenOK {
 			a.Kind, a.Severity, a.Title, a.Since = "login_ends", Warn, "The login "+name+" dies soon", time.Time{}
 			a.Cause = "Its refresh token dies at " + moment(e.RefreshExpires, l.o.Business) + "."
 			a.MoneyOf = "a day is pulled with it"

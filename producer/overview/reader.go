@@ -10,6 +10,10 @@ import (
 	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/store"
+	"adsync/base/store/dead"
+	"adsync/base/store/ledger"
+	"adsync/base/store/overview"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/producer"
 )
@@ -17,32 +21,32 @@ import (
 // The tables of accounts, by who needs what of them.
 type (
 	accountNames interface {
-		AccountsByID(ctx context.Context, ids []int64) (map[int64]store.Account, error)
+		AccountsByID(ctx context.Context, ids []int64) (map[int64]settings.Account, error)
 	}
 	accountCounts interface {
-		CountAccounts(ctx context.Context) ([]store.AccountCount, error)
-		CountParked(ctx context.Context, limit int) ([]store.ParkedCount, error)
-		LoginEnds(ctx context.Context, before time.Time, limit int) ([]store.LoginEnd, error)
-		PulledAccounts(ctx context.Context, media string, after int64, limit int) ([]store.PulledAccount, error)
+		CountAccounts(ctx context.Context) ([]overview.AccountCount, error)
+		CountParked(ctx context.Context, limit int) ([]overview.ParkedCount, error)
+		LoginEnds(ctx context.Context, before time.Time, limit int) ([]overview.LoginEnd, error)
+		PulledAccounts(ctx context.Context, media string, after int64, limit int) ([]overview.PulledAccount, error)
 	}
 	accountTables interface {
 		ParkedAccounts(ctx context.Context, media, reason string, limit int) ([]int64, error)
-		UnknownGames(ctx context.Context, from day.Day, limit int) ([]store.UnknownGame, error)
-		ImpossibleBindings(ctx context.Context, limit int) ([]store.ImpossibleBinding, error)
+		UnknownGames(ctx context.Context, from day.Day, limit int) ([]overview.UnknownGame, error)
+		ImpossibleBindings(ctx context.Context, limit int) ([]overview.ImpossibleBinding, error)
 	}
 	loginTables interface {
 		AccountsOfLogin(ctx context.Context, tokenID int64, limit int) ([]int64, error)
-		RestingLogins(ctx context.Context, media string, limit int) ([]store.RestingLogin, error)
+		RestingLogins(ctx context.Context, media string, limit int) ([]ledger.RestingLogin, error)
 	}
 )
 
 // The other tables that are not read as of one moment.
 type (
 	deadTables interface {
-		Healed(ctx context.Context, dead []store.DeadSubtask) (map[task.Key]bool, error)
+		Healed(ctx context.Context, dead []dead.DeadSubtask) (map[task.Key]bool, error)
 	}
 	fieldTables interface {
-		ReportFields(ctx context.Context, media string) ([]store.ReportField, error)
+		ReportFields(ctx context.Context, media string) ([]settings.ReportField, error)
 	}
 )
 
@@ -55,7 +59,7 @@ type Store interface {
 	deadTables
 	fieldTables
 	// Glance reads the tables of the data database as of one moment.
-	Glance(ctx context.Context, look func(g *store.Glance) error) error
+	Glance(ctx context.Context, look func(g *overview.Glance) error) error
 }
 
 var _ Store = (*store.Store)(nil)
@@ -149,7 +153,7 @@ func (l *look) readTables(ctx context.Context) error {
 	if err := l.readAccounts(ctx); err != nil {
 		return err
 	}
-	return l.Store.Glance(ctx, func(g *store.Glance) error {
+	return l.Store.Glance(ctx, func(g *overview.Glance) error {
 		var err error
 		if l.o.At, err = g.Now(); err != nil {
 			return err
@@ -197,7 +201,7 @@ func (l *look) readAccounts(ctx context.Context) (err error) {
 			switch {
 			case c.Parked:
 				m.Parked += int(c.N)
-			case c.Tier != store.TierActive:
+			case c.Tier != settings.TierActive:
 				m.Quiet += int(c.N)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/sqldb"
 	"adsync/base/store/storetest"
 	"adsync/producer/overview"
 	"adsync/producer/overview/overviewtest"
@@ -49,7 +49,7 @@ func TestRead_NamesTheAccountsAndTheMoneyBehindARest(t *testing.T) {
 		{"its access token is good", overviewtest.Now.Add(time.Hour), overview.Note, "calls go on with the access token", "a day is pulled with it"},
 		{"its access token has ended", overviewtest.Now.Add(-time.Hour), overview.Warn, "its accounts wait", "a day is not pulled"},
 	} {
-		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_token SET access_expires_at = ? WHERE id = ?", store.At(c.expires), of.ID).Error)
+		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_token SET access_expires_at = ? WHERE id = ?", sqldb.At(c.expires), of.ID).Error)
 		found := rests()
 		require.Len(t, found, 1, c.name)
 		a := found[0]

@@ -7,7 +7,8 @@ import (
 	"slices"
 
 	"adsync/base/plural"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/overview"
 )
 
 // retryItems are what is being tried again.
@@ -16,9 +17,9 @@ type retryItems struct{ *facts }
 // attendRetries tells what is being tried again, by its reason, where it is more than a hiccup.
 func (l *retryItems) attendRetries(context.Context) error {
 	type key struct{ media, print string }
-	groups := map[key][]store.Waiting{}
+	groups := map[key][]overview.Waiting{}
 	for _, w := range l.waiting {
-		k := key{w.Media, store.ErrorPrint(w.Reason)}
+		k := key{w.Media, sqldb.ErrorPrint(w.Reason)}
 		groups[k] = append(groups[k], w)
 	}
 	keys := slices.SortedFunc(maps.Keys(groups), func(a, b key) int {

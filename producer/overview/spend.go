@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/overview"
 )
 
 // spending reads what was spent.
@@ -16,8 +16,8 @@ type spending struct {
 	*facts
 
 	glance interface {
-		HourlySpend(from, to day.Day) ([]store.Spend, error)
-		DailySpend(from, to day.Day) ([]store.Spend, error)
+		HourlySpend(from, to day.Day) ([]overview.Spend, error)
+		DailySpend(from, to day.Day) ([]overview.Spend, error)
 	}
 }
 
@@ -49,7 +49,7 @@ func (l *spending) readSpend() error {
 	return nil
 }
 
-func (l *spending) addHour(m *Media, h store.Spend) {
+func (l *spending) addHour(m *Media, h overview.Spend) {
 	present, _ := l.todayIn(h.Zone)
 	if h.Hour < 0 || h.Hour > 23 || (h.Day != present && h.Day != present.Add(-1)) {
 		return
@@ -65,7 +65,7 @@ func (l *spending) addHour(m *Media, h store.Spend) {
 }
 
 // spendOf is the row of a currency and zone.
-func (l *spending) spendOf(m *Media, of store.Spend) *Spend {
+func (l *spending) spendOf(m *Media, of overview.Spend) *Spend {
 	for i := range m.Spend {
 		if m.Spend[i].Currency == of.Currency && m.Spend[i].Zone == of.Zone {
 			return &m.Spend[i]

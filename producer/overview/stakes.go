@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/overview"
 )
 
 // dayCosts tells what accounts spent on days.
 type dayCosts interface {
-	DayCosts(accountIDs []int64, days []day.Day) ([]store.DayCost, error)
+	DayCosts(accountIDs []int64, days []day.Day) ([]overview.DayCost, error)
 }
 
 // fill adds what the accounts of each item are called and what is at stake.
@@ -58,7 +58,7 @@ func (l *facts) fill(ctx context.Context, names accountNames, costs dayCosts) er
 }
 
 // stakes adds up the items of each kind and media. An account of several items counts once.
-func stakes(items []Attention, last map[int64]store.DayCost) []Stake {
+func stakes(items []Attention, last map[int64]overview.DayCost) []Stake {
 	type key struct{ kind, media string }
 	groups := map[key][]*Attention{}
 	for i := range items {
@@ -107,10 +107,10 @@ const (
 )
 
 // LastCosts returns what accounts spent on the last day, before that of a business time in UTC, of which that is known, by our ids.
-func LastCosts(g dayCosts, at time.Time, ids []int64) (map[int64]store.DayCost, error) {
+func LastCosts(g dayCosts, at time.Time, ids []int64) (map[int64]overview.DayCost, error) {
 	today := day.Of(at, time.UTC)
 	days := day.Between(today.Add(-costDays), today.Add(-1))
-	last := map[int64]store.DayCost{}
+	last := map[int64]overview.DayCost{}
 	for page := range slices.Chunk(ids, accountsPage) {
 		costs, err := g.DayCosts(page, days)
 		if err != nil {
@@ -124,7 +124,7 @@ func LastCosts(g dayCosts, at time.Time, ids []int64) (map[int64]store.DayCost, 
 }
 
 // Spent adds up what accounts spent, by currency; what is 0 or not known is left out.
-func Spent(last map[int64]store.DayCost, ids []int64) []Money {
+func Spent(last map[int64]overview.DayCost, ids []int64) []Money {
 	costs := map[string]int64{}
 	for _, id := range ids {
 		if c, ok := last[id]; ok && c.Cost != 0 {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/overview"
 	"adsync/base/task"
 )
 
@@ -25,7 +25,7 @@ type summaryItems struct {
 	*facts
 
 	glance interface {
-		Unsummed(media string, since time.Time, limit int) ([]store.Unsummed, error)
+		Unsummed(media string, since time.Time, limit int) ([]overview.Unsummed, error)
 	}
 }
 

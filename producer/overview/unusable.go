@@ -5,7 +5,9 @@ import (
 	"fmt"
 
 	"adsync/base/plural"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/store/overview"
+	"adsync/base/store/results"
 )
 
 // unusableLooked is how many fields are shown whose values could not be used.
@@ -16,7 +18,7 @@ type unusableItems struct {
 	*facts
 
 	glance interface {
-		Unusable(limit int) ([]store.UnusableField, error)
+		Unusable(limit int) ([]overview.UnusableField, error)
 	}
 }
 
@@ -27,12 +29,12 @@ func (l *unusableItems) attendUnusable(context.Context) error {
 		return err
 	}
 	for _, f := range fields {
-		what := map[store.FaultKind]string{
-			store.KeyFault: "the rows are lost, and their days or lists are partial", store.FigureFault: "the values are NULL, and their days are partial",
-			store.FutureFault: "the values are kept as data, and move no mark", store.AttributeFault: "the values are NULL, or their text was repaired",
+		what := map[rawtable.FaultKind]string{
+			rawtable.KeyFault: "the rows are lost, and their days or lists are partial", rawtable.FigureFault: "the values are NULL, and their days are partial",
+			rawtable.FutureFault: "the values are kept as data, and move no mark", rawtable.AttributeFault: "the values are NULL, or their text was repaired",
 		}[f.Kind]
 		severity := Note
-		if f.Kind == store.KeyFault || f.Kind == store.FigureFault {
+		if f.Kind == rawtable.KeyFault || f.Kind == rawtable.FigureFault {
 			severity = Warn
 		}
 		a := Attention{
@@ -40,10 +42,10 @@ func (l *unusableItems) attendUnusable(context.Context) error {
 			Cause: sentence(fmt.Sprintf("in the platform's rows %s %s: %s", f.Field, f.Why, what)), Accounts: int(f.Accounts), ids: []int64{f.AccountID}, Since: f.Since.Time,
 			Remedy: "Look at the platform's answer in the row's row_json. The next pull that can use it clears this.", Command: "adsync coverage " + f.Media + "/ID",
 		}
-		if f.Report == store.PartnerReport {
+		if f.Report == results.PartnerReport {
 			a.ids, a.Command = nil, ""
-			a.Cause = sentence(fmt.Sprintf("in the partner's rows %s %s: %s", f.Field, f.Why, map[store.FaultKind]string{
-				store.KeyFault: "the rows are not kept", store.FigureFault: "the values are NULL", store.AttributeFault: "the values were repaired",
+			a.Cause = sentence(fmt.Sprintf("in the partner's rows %s %s: %s", f.Field, f.Why, map[rawtable.FaultKind]string{
+				rawtable.KeyFault: "the rows are not kept", rawtable.FigureFault: "the values are NULL", rawtable.AttributeFault: "the values were repaired",
 			}[f.Kind]))
 			a.Remedy = "partner_unusable names the rows and what is wrong. Correct them in the partner's table, with a new updated_at: the next load clears this."
 		}

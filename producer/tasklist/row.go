@@ -15,7 +15,7 @@ import (
 
 	"adsync/base/config"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -88,7 +88,7 @@ const (
 )
 
 // readTask checks a row whole: the errors name every field that cannot be used.
-func readTask(row store.TaskRow, registry *media.Registry, lanes []store.Lane) (*Task, []*config.FieldError) {
+func readTask(row settings.TaskRow, registry *media.Registry, lanes []settings.Lane) (*Task, []*config.FieldError) {
 	c := &checker{}
 	t := &Task{Task: task.Task{
 		ID: row.ID, Name: row.Name, Media: row.Media, Handler: row.Handler, Cron: row.Cron, Timezone: row.Timezone,
@@ -138,7 +138,7 @@ func params(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-func (c *checker) handler(row store.TaskRow, registry *media.Registry) {
+func (c *checker) handler(row settings.TaskRow, registry *media.Registry) {
 	platforms := []string{systemMedia}
 	for _, name := range registry.Names() {
 		platform, _, _ := strings.Cut(name, ".")
@@ -170,13 +170,13 @@ func (c *checker) handler(row store.TaskRow, registry *media.Registry) {
 	}
 }
 
-func (c *checker) lane(row store.TaskRow, lanes []store.Lane) {
+func (c *checker) lane(row settings.TaskRow, lanes []settings.Lane) {
 	if !laneName.MatchString(row.Lane) {
 		c.refuse("lane", row.Lane, "up to 32 lower-case letters, digits, dashes and underscores, a letter first")
 		return
 	}
-	known := slices.ContainsFunc(lanes, func(l store.Lane) bool {
-		return l.Name == row.Lane && (l.Media == store.AnyMedia || l.Media == row.Media)
+	known := slices.ContainsFunc(lanes, func(l settings.Lane) bool {
+		return l.Name == row.Lane && (l.Media == settings.AnyMedia || l.Media == row.Media)
 	})
 	if !known {
 		// No consumer reads a lane without a row: its work would wait for ever.
@@ -197,7 +197,7 @@ func (c *checker) scope(scope string) {
 }
 
 // schedule reads what starts the task: its cron, or, if it has none, its zone alone.
-func (c *checker) schedule(row store.TaskRow) schedule.Schedule {
+func (c *checker) schedule(row settings.TaskRow) schedule.Schedule {
 	var s schedule.Schedule
 	var err error
 	switch {
@@ -218,7 +218,7 @@ func (c *checker) schedule(row store.TaskRow) schedule.Schedule {
 }
 
 // after reads the names of the tasks that this one starts after. Whether they are there shows when all rows are read.
-func (c *checker) after(row store.TaskRow) []string {
+func (c *checker) after(row settings.TaskRow) []string {
 	if row.After == "" {
 		return nil
 	}

@@ -18,7 +18,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/config"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/media"
 )
 
@@ -41,16 +41,16 @@ type List struct {
 	Version int // rises with each reload that changed anything
 	Tasks   map[int64]*Task
 	Bad     map[int64]Bad // those that were good before are in tasks too, as they were
-	Good    map[int64]store.TaskRow
-	lanes   []store.Lane
-	stored  map[int64]store.TaskRow // while it is built: the last good rows that leaders kept; nil until they are needed
+	Good    map[int64]settings.TaskRow
+	lanes   []settings.Lane
+	stored  map[int64]settings.TaskRow // while it is built: the last good rows that leaders kept; nil until they are needed
 }
 
 // Partitions is how many partitions the topic of a lane is to have; 0 = as the broker is configured.
 func (l *List) Partitions(media, lane string) int {
 	n := 0
 	for _, row := range l.lanes {
-		if row.Name == lane && (row.Media == media || (row.Media == store.AnyMedia && n == 0)) {
+		if row.Name == lane && (row.Media == media || (row.Media == settings.AnyMedia && n == 0)) {
 			n = row.Partitions
 		}
 	}
@@ -58,10 +58,10 @@ func (l *List) Partitions(media, lane string) int {
 }
 
 // Lane returns the row of a lane: the media's own, or that for any media.
-func (l *List) Lane(media, name string) store.Lane {
-	var found store.Lane
+func (l *List) Lane(media, name string) settings.Lane {
+	var found settings.Lane
 	for _, row := range l.lanes {
-		if row.Name == name && (row.Media == media || (row.Media == store.AnyMedia && found.Media == "")) {
+		if row.Name == name && (row.Media == media || (row.Media == settings.AnyMedia && found.Media == "")) {
 			found = row
 		}
 	}
@@ -70,9 +70,9 @@ func (l *List) Lane(media, name string) store.Lane {
 
 // Store is cron_task and lane, and the rows that could be used last.
 type Store interface {
-	TaskRows(ctx context.Context) ([]store.TaskRow, error)
-	Lanes(ctx context.Context) ([]store.Lane, error)
-	GoodTaskRows(ctx context.Context) (map[int64]store.TaskRow, error)
+	TaskRows(ctx context.Context) ([]settings.TaskRow, error)
+	Lanes(ctx context.Context) ([]settings.Lane, error)
+	GoodTaskRows(ctx context.Context) (map[int64]settings.TaskRow, error)
 }
 
 // Set holds the tasks as the table last had them.
@@ -146,7 +146,7 @@ func (s *Set) Reload(ctx context.Context) error {
 }
 
 // Check tells what would be wrong with a row if the tables were these.
-func (s *Set) Check(ctx context.Context, id int64, rows []store.TaskRow, lanes []store.Lane) ([]*config.FieldError, error) {
+func (s *Set) Check(ctx context.Context, id int64, rows []settings.TaskRow, lanes []settings.Lane) ([]*config.FieldError, error) {
 	// Not under reloading: who asks may hold the table that a reload waits for.
 	list, err := s.build(ctx, s.Current(), rows, lanes)
 	if err != nil {
@@ -156,8 +156,8 @@ func (s *Set) Check(ctx context.Context, id int64, rows []store.TaskRow, lanes [
 }
 
 // build makes the list of what the tables hold. A row that has become bad keeps its last good value; no row harms another.
-func (s *Set) build(ctx context.Context, old *List, rows []store.TaskRow, lanes []store.Lane) (*List, error) {
-	list := &List{Version: old.Version, Tasks: map[int64]*Task{}, Bad: map[int64]Bad{}, Good: map[int64]store.TaskRow{}, lanes: lanes}
+func (s *Set) build(ctx context.Context, old *List, rows []settings.TaskRow, lanes []settings.Lane) (*List, error) {
+	list := &List{Version: old.Version, Tasks: map[int64]*Task{}, Bad: map[int64]Bad{}, Good: map[int64]settings.TaskRow{}, lanes: lanes}
 	ids := make(map[string]int64, len(rows))
 	for _, row := range rows {
 		ids[row.Name] = row.ID
@@ -180,7 +180,7 @@ func (s *Set) build(ctx context.Context, old *List, rows []store.TaskRow, lanes 
 }
 
 // read checks a row; ids has the tasks by their names.
-func (s *Set) read(row store.TaskRow, lanes []store.Lane, ids map[string]int64) (*Task, []*config.FieldError) {
+func (s *Set) read(row settings.TaskRow, lanes []settings.Lane, ids map[string]int64) (*Task, []*config.FieldError) {
 	t, errs := readTask(row, s.registry, lanes)
 	if len(errs) > 0 {
 		return nil, errs
@@ -198,7 +198,7 @@ func (s *Set) read(row store.TaskRow, lanes []store.Lane, ids map[string]int64) 
 
 // spoil notes that a row cannot be used, and returns what runs instead, if anything: what it was when this process last
 // could use it, or else when any leader could.
-func (s *Set) spoil(ctx context.Context, old, list *List, row store.TaskRow, ids map[string]int64, errs []*config.FieldError) (*Task, error) {
+func (s *Set) spoil(ctx context.Context, old, list *List, row settings.TaskRow, ids map[string]int64, errs []*config.FieldError) (*Task, error) {
 	list.Bad[row.ID] = Bad{ID: row.ID, Name: row.Name, Revision: row.Revision, Errors: errs}
 	delete(list.Good, row.ID)
 	if before := old.Tasks[row.ID]; before != nil {
@@ -219,7 +219,7 @@ func (s *Set) spoil(ctx context.Context, old, list *List, row store.TaskRow, ids
 }
 
 // spoilCircles finds rows that wait for each other. Those are at fault that are not what they were before.
-func (s *Set) spoilCircles(ctx context.Context, old, list *List, rows []store.TaskRow, ids map[string]int64) error {
+func (s *Set) spoilCircles(ctx context.Context, old, list *List, rows []settings.TaskRow, ids map[string]int64) error {
 	circles := map[int64][]string{}
 	for id := range list.Good {
 		if circle := list.circle(id); circle != nil && !list.Tasks[id].equal(old.Tasks[id]) {
@@ -270,7 +270,7 @@ func (l *List) circle(id int64) []string {
 }
 
 // lastGood returns what a row was before it became bad. Switching a task off works whatever else is wrong with it.
-func lastGood(before *Task, row store.TaskRow) *Task {
+func lastGood(before *Task, row settings.TaskRow) *Task {
 	if before == nil || row.Enabled != "0" || !before.Enabled {
 		return before
 	}

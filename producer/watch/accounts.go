@@ -9,8 +9,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"adsync/base/day"
+	"adsync/base/rawtable"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/overview"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -66,7 +69,7 @@ type walk struct {
 	standings map[standing]int
 	ages      map[scopeKey]*ages
 	unpulled  map[owed]float64
-	distrust  map[store.CoverageState]int
+	distrust  map[results.CoverageState]int
 	spending  int
 	silent    int
 	balances  map[string]int64
@@ -77,7 +80,7 @@ func newWalk(w *Watch, p media.Platform, tasks []task.Task) *walk {
 	return &walk{
 		Watch: w, platform: p, scopes: scopesOf(p, tasks, w.Clock.Now()),
 		standings: map[standing]int{}, ages: map[scopeKey]*ages{}, unpulled: map[owed]float64{},
-		distrust: map[store.CoverageState]int{store.Partial: 0, store.Suspect: 0}, balances: map[string]int64{},
+		distrust: map[results.CoverageState]int{results.Partial: 0, results.Suspect: 0}, balances: map[string]int64{},
 	}
 }
 
@@ -112,7 +115,7 @@ type group struct {
 	now      time.Time
 	shift    time.Duration
 	today    day.Day
-	accounts []store.WatchAccount
+	accounts []overview.WatchAccount
 	ids      []int64 // of all of them
 	pulled   []int64 // of those that are not parked
 	good     map[int64]pull
@@ -131,7 +134,7 @@ type rate struct {
 	micros   float64
 }
 
-func (w *walk) add(ctx context.Context, accounts []store.WatchAccount) error {
+func (w *walk) add(ctx context.Context, accounts []overview.WatchAccount) error {
 	if len(accounts) == 0 {
 		return nil
 	}
@@ -168,8 +171,8 @@ func (w *walk) add(ctx context.Context, accounts []store.WatchAccount) error {
 }
 
 // whyParked is why nothing of an account is pulled, in a word.
-func whyParked(a store.WatchAccount) string {
-	if a.Parked == "" && a.LoginState != store.TokenOK {
+func whyParked(a overview.WatchAccount) string {
+	if a.Parked == "" && a.LoginState != settings.TokenOK {
 		return "login" // It is parked with the next probe.
 	}
 	return parkedAs(a.Parked)
@@ -189,12 +192,12 @@ func parkedAs(reason string) string {
 
 // readPulls finds up to when each account's figures are known, and counts the days that are not to be trusted.
 func (w *walk) readPulls(ctx context.Context, g *group) error {
-	days, err := w.Store.PulledDays(ctx, g.ids, store.AccountFigures, store.AccountLevel, day.Between(g.today.Add(-daysBack), g.today))
+	days, err := w.Store.PulledDays(ctx, g.ids, settings.AccountFigures, settings.AccountLevel, day.Between(g.today.Add(-daysBack), g.today))
 	if err != nil {
 		return err
 	}
 	for _, d := range days {
-		if d.State == store.Partial || d.State == store.Suspect {
+		if d.State == results.Partial || d.State == results.Suspect {
 			w.distrust[d.State]++
 		}
 		at := d.GoodAt()
@@ -220,9 +223,9 @@ func (w *walk) readRates(ctx context.Context, g *group) error {
 	if err != nil {
 		return err
 	}
-	newest := map[int64]store.AccountSpend{}
+	newest := map[int64]overview.AccountSpend{}
 	sums := map[int64]int64{}
-	slices.SortFunc(rows, func(a, b store.AccountSpend) int { return strings.Compare(b.Day.String(), a.Day.String()) })
+	slices.SortFunc(rows, func(a, b overview.AccountSpend) int { return strings.Compare(b.Day.String(), a.Day.String()) })
 	for _, r := range rows {
 		known, ok := g.good[r.AccountID]
 		if !ok || r.Day > known.day || r.Day < known.day.Add(-1) {
@@ -274,7 +277,7 @@ func (w *walk) readSilent(ctx context.Context, g *group) error {
 	if len(g.pulled) == 0 || hour < silentHours {
 		return nil
 	}
-	pulled, err := w.Store.PulledDays(ctx, g.pulled, hoursReport, store.AccountLevel, []day.Day{g.today})
+	pulled, err := w.Store.PulledDays(ctx, g.pulled, hoursReport, settings.AccountLevel, []day.Day{g.today})
 	if err != nil {
 		return err
 	}
@@ -307,7 +310,7 @@ func (w *walk) readSilent(ctx context.Context, g *group) error {
 		}
 	}
 	for _, list := range w.platform.Lists() {
-		if list.Shown == (store.Shown{}) {
+		if list.Shown == (rawtable.Shown{}) {
 			continue
 		}
 		ids, err := w.Store.Showing(ctx, list.Table, list.Shown, suspects)

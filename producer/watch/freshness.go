@@ -8,7 +8,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/overview"
 	"adsync/base/task"
 	"adsync/media"
 )
@@ -136,7 +136,7 @@ func (w *walk) readAges(ctx context.Context, g *group) error {
 		if err != nil {
 			return err
 		}
-		pulled := make(map[int64]store.PulledDay, len(rows))
+		pulled := make(map[int64]overview.PulledDay, len(rows))
 		for _, r := range rows {
 			pulled[r.AccountID] = r
 		}
@@ -153,7 +153,7 @@ func (w *walk) readAges(ctx context.Context, g *group) error {
 }
 
 // age is how old a day's figures are. One that nobody has pulled is as old as it is.
-func (g *group) age(pulled store.PulledDay, t scopeTask, dated bool, on day.Day) time.Duration {
+func (g *group) age(pulled overview.PulledDay, t scopeTask, dated bool, on day.Day) time.Duration {
 	at := pulled.WholeAt()
 	if t.hours {
 		at = pulled.GoodAt()
@@ -168,7 +168,7 @@ func (g *group) age(pulled store.PulledDay, t scopeTask, dated bool, on day.Day)
 	}
 }
 
-func (w *walk) addAge(a store.WatchAccount, t scopeTask, age time.Duration) {
+func (w *walk) addAge(a overview.WatchAccount, t scopeTask, age time.Duration) {
 	if t.tiers != nil && !slices.Contains(t.tiers, a.Tier) {
 		return
 	}

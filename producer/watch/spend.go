@@ -8,7 +8,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/overview"
 	"adsync/base/task"
 )
 
@@ -50,11 +50,11 @@ func (w *Watch) readSpend(ctx context.Context, _ []task.Task) (metrics, error) {
 }
 
 // fewGames adds up the games beyond gamesMax of each media and currency.
-func fewGames(rows []store.SpendRow) []store.SpendRow {
-	slices.SortFunc(rows, func(a, b store.SpendRow) int {
+func fewGames(rows []overview.SpendRow) []overview.SpendRow {
+	slices.SortFunc(rows, func(a, b overview.SpendRow) int {
 		return cmp.Or(cmp.Compare(a.Media, b.Media), cmp.Compare(a.Currency, b.Currency), cmp.Compare(b.Today+b.Yesterday, a.Today+a.Yesterday), cmp.Compare(a.Game, b.Game))
 	})
-	var few []store.SpendRow
+	var few []overview.SpendRow
 	named := 0
 	for _, r := range rows {
 		last := len(few) - 1

@@ -14,6 +14,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/producer/overview"
@@ -168,18 +169,18 @@ func (w *Watch) readLogins(ctx context.Context, _ []task.Task) (metrics, error) 
 	}
 	now := w.Clock.Now()
 	for _, p := range w.Platforms {
-		counts, first := map[string]int{store.TokenOK: 0, store.TokenReauthorise: 0, unneeded: 0}, time.Time{}
+		counts, first := map[string]int{settings.TokenOK: 0, settings.TokenReauthorise: 0, unneeded: 0}, time.Time{}
 		for _, l := range all {
 			if l.Media != p.Name() {
 				continue
 			}
-			if l.State != store.TokenOK && !l.Used {
+			if l.State != settings.TokenOK && !l.Used {
 				counts[unneeded]++
 				continue
 			}
 			counts[l.State]++
 			// Of year 9999 is one that has no refresh token.
-			if l.State == store.TokenOK && l.RefreshExpires.Year() < 9999 && (first.IsZero() || l.RefreshExpires.Before(first)) {
+			if l.State == settings.TokenOK && l.RefreshExpires.Year() < 9999 && (first.IsZero() || l.RefreshExpires.Before(first)) {
 				first = l.RefreshExpires.Time
 			}
 		}
@@ -202,7 +203,7 @@ func (w *Watch) readFields(ctx context.Context, _ []task.Task) (metrics, error) 
 	}
 	retired := map[string]int{}
 	for _, r := range rows {
-		if r.State == store.FieldRetired {
+		if r.State == settings.FieldRetired {
 			retired[r.Media]++
 		}
 	}

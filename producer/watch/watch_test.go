@@ -13,7 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/media"
@@ -51,7 +54,7 @@ func setup(t *testing.T) *bench {
 	return b
 }
 
-func (b *bench) exec(db *store.DB, sql string, args ...any) {
+func (b *bench) exec(db *sqldb.DB, sql string, args ...any) {
 	b.t.Helper()
 	require.NoError(b.t, db.Writer(b.t.Context()).Exec(sql, args...).Error)
 }
@@ -93,7 +96,7 @@ func (b *bench) pass(tasks ...task.Task) map[string]float64 {
 func (b *bench) summary(d day.Day, hour int, game, media, os, currency, zone string, cost any) {
 	b.t.Helper()
 	b.exec(b.store.Data, "INSERT INTO summary_hourly (day, hour, game, media, os, currency, day_zone, start_utc, cost, version, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)",
-		d, hour, game, media, os, currency, zone, store.At(now), cost, store.At(now))
+		d, hour, game, media, os, currency, zone, sqldb.At(now), cost, sqldb.At(now))
 }
 
 func TestPass_TellsTodayBesideTheSameHoursOfYesterday(t *testing.T) {
@@ -158,7 +161,7 @@ func (b *bench) account(id int64, columns map[string]any) {
 }
 
 // pulled notes a pull of an account's day so long ago, which was whole or not.
-func (b *bench) pulled(account int64, report, level string, d day.Day, state store.CoverageState, ago, wholeAgo time.Duration) {
+func (b *bench) pulled(account int64, report, level string, d day.Day, state results.CoverageState, ago, wholeAgo time.Duration) {
 	b.t.Helper()
 	at, err := b.store.Data.Now(b.t.Context())
 	require.NoError(b.t, err)
@@ -167,19 +170,19 @@ func (b *bench) pulled(account int64, report, level string, d day.Day, state sto
 		whole = at.Add(-wholeAgo).UnixMicro()
 	}
 	b.exec(b.store.Data, "INSERT INTO coverage (account_id, report, level, day, media, complete_version, pulled_at, state) VALUES (?, ?, ?, ?, 'tulip', ?, ?, ?)",
-		account, report, level, d, whole, store.At(at.Add(-ago)), string(state))
+		account, report, level, d, whole, sqldb.At(at.Add(-ago)), string(state))
 }
 
 func (b *bench) spent(account int64, d day.Day, currency string, cost int64) {
 	b.t.Helper()
 	b.exec(b.store.Data, "INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, ?, 'account', '', 'tulip', ?, 'Asia/Shanghai', ?, 1, ?)",
-		d, account, currency, cost, store.At(now))
+		d, account, currency, cost, sqldb.At(now))
 }
 
 func (b *bench) login(id int64, state string, refreshLeft time.Duration) {
 	b.t.Helper()
 	b.exec(b.store.Config, "INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state) VALUES (?, 'tulip', 'a', ?, '', '', ?, ?, ?)",
-		id, fmt.Sprint(id), store.At(now.Add(time.Hour)), store.At(now.Add(refreshLeft)), state)
+		id, fmt.Sprint(id), sqldb.At(now.Add(time.Hour)), sqldb.At(now.Add(refreshLeft)), state)
 }
 
 func TestPass_TellsWhatMustHaveBeenSpentAndWasNotPulled(t *testing.T) {
@@ -196,25 +199,25 @@ func TestPass_TellsWhatMustHaveBeenSpentAndWasNotPulled(t *testing.T) {
 	sinceYesterday := now.Sub(yesterday.Start(shanghai(t)))
 
 	b.account(1, nil)
-	b.pulled(1, "report_daily", "account", today, store.Complete, 10*time.Minute, 30*time.Minute)
+	b.pulled(1, "report_daily", "account", today, results.Complete, 10*time.Minute, 30*time.Minute)
 	spends(1, "CNY", sinceYesterday-10*time.Minute, yesterday, today)
 	b.account(2, nil) // its newest pull was not believed: the one before it counts
-	b.pulled(2, "report_daily", "account", today, store.Suspect, time.Minute, time.Hour)
+	b.pulled(2, "report_daily", "account", today, results.Suspect, time.Minute, time.Hour)
 	spends(2, "CNY", sinceYesterday-time.Hour, yesterday, today)
 	b.account(3, map[string]any{"currency": "USD"}) // today was never pulled, yesterday this morning: nothing is known since midnight
-	b.pulled(3, "report_daily", "account", yesterday, store.Complete, 8*time.Hour, 8*time.Hour)
+	b.pulled(3, "report_daily", "account", yesterday, results.Complete, 8*time.Hour, 8*time.Hour)
 	spends(3, "USD", 48*time.Hour, yesterday.Add(-1), yesterday)
 	b.account(4, map[string]any{"token_id": 2})
-	b.pulled(4, "report_daily", "account", today, store.Complete, 20*time.Minute, 20*time.Minute)
+	b.pulled(4, "report_daily", "account", today, results.Complete, 20*time.Minute, 20*time.Minute)
 	spends(4, "CNY", sinceYesterday-20*time.Minute, yesterday, today)
 	b.account(5, map[string]any{"parked": "revoked: by somebody"})
-	b.pulled(5, "report_daily", "account", yesterday.Add(-2), store.Complete, 40*time.Hour, 40*time.Hour)
+	b.pulled(5, "report_daily", "account", yesterday.Add(-2), results.Complete, 40*time.Hour, 40*time.Hour)
 	spends(5, "CNY", 48*time.Hour, yesterday.Add(-3), yesterday.Add(-2))
 	b.account(6, map[string]any{"parked": "ask Otto"})
-	b.account(8, map[string]any{"token_id": 2, "tier": store.TierInvalid, "tier_reason": "login"})
-	b.account(9, map[string]any{"tier": store.TierInvalid, "tier_reason": "parked"})
+	b.account(8, map[string]any{"token_id": 2, "tier": settings.TierInvalid, "tier_reason": "login"})
+	b.account(9, map[string]any{"tier": settings.TierInvalid, "tier_reason": "parked"})
 	b.account(7, map[string]any{"bound": 0})
-	b.pulled(7, "report_daily", "account", today, store.Complete, time.Hour, time.Hour)
+	b.pulled(7, "report_daily", "account", today, results.Complete, time.Hour, time.Hour)
 	spends(7, "CNY", time.Hour, today)
 
 	told := b.pass()
@@ -252,15 +255,15 @@ func TestPass_FindsAccountsThatAreSilentThoughTheirAdsAreShown(t *testing.T) {
 	b.login(1, "ok", time.Hour)
 	hour := func(account int64, d day.Day, hour int, cost int64) {
 		b.exec(b.store.Data, "INSERT INTO report_hourly (day, account_id, level, object_id, hour, media, currency, day_zone, cost, version, updated_at)"+
-			" VALUES (?, ?, 'account', '', ?, 'tulip', 'CNY', 'Asia/Shanghai', ?, 1, ?)", d, account, hour, cost, store.At(now))
+			" VALUES (?, ?, 'account', '', ?, 'tulip', 'CNY', 'Asia/Shanghai', ?, 1, ?)", d, account, hour, cost, sqldb.At(now))
 	}
 	ad := func(account int64, id, status string, deleted any) {
 		b.exec(b.store.Data, "INSERT INTO tulip_adgroup (account_id, object_id, status, row_json, last_seen_at, deleted_at, version) VALUES (?, ?, ?, '{}', ?, ?, 1)",
-			account, id, status, store.At(now), deleted)
+			account, id, status, sqldb.At(now), deleted)
 	}
 	for id := int64(1); id <= 7; id++ {
 		b.account(id, nil)
-		b.pulled(id, "report_hourly", "account", today, store.Complete, 2*time.Minute, 2*time.Minute)
+		b.pulled(id, "report_hourly", "account", today, results.Complete, 2*time.Minute, 2*time.Minute)
 		hour(id, yesterday, 15, 500)
 		ad(id, "1", "running", nil)
 	}
@@ -284,11 +287,11 @@ func TestPass_FindsBalancesThatDoNotLastADay(t *testing.T) {
 	b.login(1, "ok", time.Hour)
 	balance := func(account int64, currency string, micros int64) {
 		b.exec(b.store.Data, "INSERT INTO account_balance (account_id, fund, media, currency, balance, version, updated_at) VALUES (?, 'total', 'tulip', ?, ?, 1, ?), (?, 'cash', 'tulip', ?, 1, 1, ?)",
-			account, currency, micros, store.At(now), account, currency, store.At(now))
+			account, currency, micros, sqldb.At(now), account, currency, sqldb.At(now))
 	}
 	for id := int64(1); id <= 4; id++ {
 		b.account(id, nil)
-		b.pulled(id, "report_daily", "account", today, store.Complete, time.Minute, time.Minute)
+		b.pulled(id, "report_daily", "account", today, results.Complete, time.Minute, time.Minute)
 		b.spent(id, today, "CNY", 41_000_000) // in 41 hours
 	}
 	balance(1, "CNY", 23_000_000)
@@ -316,11 +319,11 @@ func TestPass_TellsTheFreshnessOfEachTaskAndTier(t *testing.T) {
 	}
 	b.exec(b.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id = 3")
 	b.exec(b.store.Config, "UPDATE media_account SET parked = 'frozen: closed' WHERE id = 4")
-	b.pulled(1, "report_hourly", "account", today, store.Complete, 90*time.Second, 50*time.Minute)
+	b.pulled(1, "report_hourly", "account", today, results.Complete, 90*time.Second, 50*time.Minute)
 	// Of account 2 today was not pulled.
-	b.pulled(2, "report_hourly", "account", yesterday, store.Complete, 18*time.Hour, 18*time.Hour)
-	b.pulled(3, "report_hourly", "account", yesterday, store.Partial, time.Hour, 15*time.Hour)
-	b.pulled(1, "adgroup", "adgroup", day.Epoch, store.Complete, 200*time.Second, 20*time.Hour)
+	b.pulled(2, "report_hourly", "account", yesterday, results.Complete, 18*time.Hour, 18*time.Hour)
+	b.pulled(3, "report_hourly", "account", yesterday, results.Partial, time.Hour, 15*time.Hour)
+	b.pulled(1, "adgroup", "adgroup", day.Epoch, results.Complete, 200*time.Second, 20*time.Hour)
 
 	told := b.pass(report("now", "*/2 * * * *", "active", `{"level":"account","moving_hours":3}`), report("day", "~ * * * *", "active", `{"level":"account","days":1}`),
 		report("back", "40 1,8 * * *", "active,inactive", `{"level":"account","days":2}`), report("mature", "20 5 * * 1", "all", `{"level":"account","days":2,"skip":1}`), list, other)
@@ -359,9 +362,9 @@ func TestPass_TellsHowLoginsStand(t *testing.T) {
 	b.account(7, nil)
 	b.account(8, map[string]any{"bound": 0})
 	for _, login := range []int{1, 2, 3, 5} {
-		b.exec(b.store.Config, "INSERT INTO account_login (account_id, token_id, seen_at) VALUES (7, ?, ?)", login, store.At(now))
+		b.exec(b.store.Config, "INSERT INTO account_login (account_id, token_id, seen_at) VALUES (7, ?, ?)", login, sqldb.At(now))
 	}
-	b.exec(b.store.Config, "INSERT INTO account_login (account_id, token_id, seen_at) VALUES (8, 4, ?)", store.At(now))
+	b.exec(b.store.Config, "INSERT INTO account_login (account_id, token_id, seen_at) VALUES (8, 4, ?)", sqldb.At(now))
 	told := b.pass()
 	require.Equal(t, 3.0, told["adsync_token_logins tulip ok"])
 	require.Equal(t, 0.0, told["adsync_token_logins tulip reauthorise"])
@@ -380,13 +383,13 @@ func TestPass_TellsOfFieldsThatNobodyHasDecidedAbout(t *testing.T) {
 	b := setup(t)
 	require.Zero(t, b.pass()["adsync_report_fields_retired tulip"])
 	for _, level := range []string{"account", "adgroup"} {
-		_, err := b.store.RetireReportField(t.Context(), store.ReportField{Media: invented.Tulip, Report: "report_daily", Level: level, Field: "signups"})
+		_, err := b.store.RetireReportField(t.Context(), settings.ReportField{Media: invented.Tulip, Report: "report_daily", Level: level, Field: "signups"})
 		require.NoError(t, err)
 	}
 	told := b.pass()
 	require.Equal(t, 2.0, told["adsync_report_fields_retired tulip"])
 	require.Zero(t, told["adsync_report_fields_retired orchid"])
-	require.NoError(t, b.store.PutReportField(t.Context(), "otto", store.ReportField{Media: invented.Tulip, Field: "signups", State: store.FieldAsked}))
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto", settings.ReportField{Media: invented.Tulip, Field: "signups", State: settings.FieldAsked}))
 	require.Zero(t, b.pass()["adsync_report_fields_retired tulip"], "it is back for all reports")
 }
 
@@ -401,7 +404,7 @@ func TestPass_TellsOfSummariesThatAreBehindAndOfHoles(t *testing.T) {
 	require.Equal(t, 2.0, told["adsync_holes account tulip report_daily"], "yesterday and the day before")
 	require.Contains(t, told, "adsync_holes adgroup tulip report_daily")
 
-	b.pulled(1, "report_daily", "account", today, store.Complete, time.Minute, time.Minute)
+	b.pulled(1, "report_daily", "account", today, results.Complete, time.Minute, time.Minute)
 	at, err := b.store.Data.Now(t.Context())
 	require.NoError(t, err)
 	b.exec(b.store.Data, "UPDATE coverage SET dirty = ?", at.Add(-20*time.Minute).UnixMicro())

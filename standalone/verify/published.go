@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/results"
 )
 
 // PublishedOptions say what to compare with what was published when.
@@ -59,8 +60,8 @@ type pulledDay struct {
 	Day             day.Day
 	ClaimedVersion  int64 // of the last pull
 	CompleteVersion int64 // of the last pull of the whole day; a later one was of some hours alone
-	PulledAt        store.Time
-	State           store.CoverageState
+	PulledAt        sqldb.Time
+	State           results.CoverageState
 }
 
 func (d pulledDay) covered() coveredDay { return coveredDay{d.AccountID, d.Report, d.Level, d.Day} }
@@ -125,7 +126,7 @@ func (p *Published) pulls(ctx context.Context) (map[int64][][]pulledDay, error) 
 	all := map[int64][][]pulledDay{}
 	for _, r := range rows {
 		// What coverage has no word for was pulled all the same. It should not be: hours are pulled of days that are whole.
-		if r.State == store.Partial || r.State == store.Suspect {
+		if r.State == results.Partial || r.State == results.Suspect {
 			p.report.NotWhole++
 			continue
 		}

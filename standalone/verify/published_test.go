@@ -18,7 +18,9 @@ import (
 	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/ratelimit"
+	"adsync/base/rawtable"
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/engine"
 	"adsync/media"
@@ -66,10 +68,10 @@ func newPulledWorld(t *testing.T) *pulledWorld {
 		server.Close()
 		require.NoError(t, sim.Close())
 	})
-	file := func(name string) store.Database {
-		return store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, name)), MaxOpenConns: 1}
+	file := func(name string) sqldb.Database {
+		return sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(filepath.Join(dir, name)), MaxOpenConns: 1}
 	}
-	s, err := store.Open(ctx, store.Config{Config: file("config.db"), Data: file("data.db")}, logger)
+	s, err := store.Open(ctx, sqldb.Config{Config: file("config.db"), Data: file("data.db")}, logger)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	partner, err := sql.Open("sqlite", filepath.Join(dir, "partner.db"))
@@ -119,7 +121,7 @@ func wantsNoRetiredFigures(t *testing.T, w *pulledWorld) {
 	t.Helper()
 	db := w.store.Data.Writer(t.Context())
 	var begun int64
-	var ended store.Time
+	var ended sqldb.Time
 	last := "SELECT claimed_version, pulled_at FROM coverage WHERE media = '" + platform + "' AND report = 'report_daily' AND level = 'account' ORDER BY pulled_at LIMIT 1"
 	require.NoError(t, db.Raw(last).Row().Scan(&begun, &ended))
 	figures := onePlatform.Reports()[0].Figures
@@ -128,7 +130,7 @@ func wantsNoRetiredFigures(t *testing.T, w *pulledWorld) {
 		config := w.store.Config.Writer(t.Context())
 		require.NoError(t, config.Exec("DELETE FROM report_field").Error)
 		require.NoError(t, config.Exec("INSERT INTO report_field (media, report, level, field, state, reason, changed_by, retired_at)"+
-			" VALUES (?, 'report_daily', 'account', ?, 'retired', '', 'adsync', ?)", platform, field, store.At(at)).Error)
+			" VALUES (?, 'report_daily', 'account', ?, 'retired', '', 'adsync', ?)", platform, field, sqldb.At(at)).Error)
 	}
 	all, before := time.UnixMicro(begun).Add(time.Hour), time.UnixMicro(begun).Add(-time.Hour)
 	retire(before)
@@ -233,7 +235,7 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 	today, later := day.Of(w.now, china), time.Now().Add(time.Hour)
 	other, _ := w.otherAccount()
 	const hours = "UPDATE coverage SET claimed_version = ?, pulled_at = ? WHERE report = 'report_hourly' AND level = 'account' AND account_id = ? AND day = ?"
-	w.exec(hours, later.UnixMicro(), store.At(later), other, today)
+	w.exec(hours, later.UnixMicro(), sqldb.At(later), other, today)
 	again := verify.NewPublished(verify.PublishedOptions{
 		Options: verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient},
 		World: func(at time.Time) (time.Time, time.Time) {
@@ -334,7 +336,7 @@ func findsWrongObjects(t *testing.T, w *pulledWorld) {
 	lists := onePlatform.Lists()
 	ads := lists[slices.IndexFunc(lists, func(l media.List) bool { return l.Table.Name == night.Ads })]
 	columns := ads.Table.Columns
-	money := columns[slices.IndexFunc(columns, func(c store.RawColumn) bool { return strings.HasSuffix(c.Name, "_fen") })].Name
+	money := columns[slices.IndexFunc(columns, func(c rawtable.Column) bool { return strings.HasSuffix(c.Name, "_fen") })].Name
 	one := " WHERE (account_id, object_id) IN (SELECT account_id, object_id FROM " + night.Ads + " WHERE deleted_at IS NULL ORDER BY object_id LIMIT 1)"
 	w.exec("UPDATE " + night.Ads + " SET " + money + " = " + money + " + 1" + one)
 	require.EqualValues(t, 1, differ())
@@ -342,7 +344,7 @@ func findsWrongObjects(t *testing.T, w *pulledWorld) {
 	require.Zero(t, differ())
 	w.exec("UPDATE " + night.Ads + " SET " + ads.Shown.Column + " = 'ANOTHER'" + one)
 	require.Zero(t, differ(), "a status may change without its object's time")
-	w.exec("UPDATE "+night.Ads+" SET "+night.Modified+" = ?"+one, store.At(w.now.Add(-time.Second)))
+	w.exec("UPDATE "+night.Ads+" SET "+night.Modified+" = ?"+one, sqldb.At(w.now.Add(-time.Second)))
 	require.EqualValues(t, 1, differ(), "but not together with it")
 
 	_, edit := w.otherAccount()

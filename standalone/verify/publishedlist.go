@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/results"
 )
 
 // lists returns the last pull of each list that is new, by account.
@@ -21,7 +21,7 @@ func (p *Published) lists(ctx context.Context) (map[int64][]pulledDay, error) {
 	}
 	all := map[int64][]pulledDay{}
 	for _, r := range rows {
-		if r.State == store.Complete && p.known[r.covered()] != r.ClaimedVersion {
+		if r.State == results.Complete && p.known[r.covered()] != r.ClaimedVersion {
 			all[r.AccountID] = append(all[r.AccountID], r)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
-	"adsync/base/store"
+	"adsync/base/sqldb"
 )
 
 // rowKey names a row of a report of one account and level.
@@ -285,9 +285,9 @@ func (v *verifier) objectRows(ctx context.Context, w objects, accountID int64) (
 	have := map[string]objectRow{}
 	for rows.Next() {
 		var id string
-		var deletedAt store.Time
+		var deletedAt sqldb.Time
 		dest := []any{&id, &deletedAt}
-		instants := make([]store.Time, len(names))
+		instants := make([]sqldb.Time, len(names))
 		values := make([]sql.NullString, len(names))
 		for i, c := range w.columns {
 			if c.instant {

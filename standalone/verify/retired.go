@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"adsync/base/store"
+	"adsync/base/store/settings"
 )
 
 // pulledReport is a report of a platform at a level.
@@ -23,7 +24,7 @@ func readRetired(ctx context.Context, s *store.Store) (retirements, error) {
 	}
 	all := retirements{}
 	for _, r := range rows {
-		if r.State != store.FieldRetired {
+		if r.State != settings.FieldRetired {
 			continue
 		}
 		for _, w := range worlds {

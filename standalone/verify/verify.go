@@ -15,6 +15,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 )
 
@@ -325,7 +326,7 @@ func (v *verifier) pulledDays(ctx context.Context, report, level string, account
 	pulled = day.Between(last.Add(1-days), last)
 	var covered []struct {
 		Day      day.Day
-		PulledAt store.Time
+		PulledAt sqldb.Time
 	}
 	err = v.Store.Data.Writer(ctx).Raw("SELECT day, pulled_at FROM coverage WHERE account_id = ? AND report = ? AND level = ?", accountID, report, level).Scan(&covered).Error
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 )
 
@@ -176,7 +176,7 @@ func (t *Tables) Log(ctx context.Context, l Log) error {
 	size := fmt.Sprint(l.RunSize)
 	run, account := "(seq DIV "+size+")", "(1 + seq MOD "+size+")"
 	isOpen := fmt.Sprintf("%s >= %d AND %s MOD 2 = 0", run, open, account)
-	statements = append(statements, chunks(runs*l.RunSize, "INSERT INTO "+store.LogTable(l.RunID(0))+
+	statements = append(statements, chunks(runs*l.RunSize, "INSERT INTO "+ledger.LogTable(l.RunID(0))+
 		" (run_id, account_id, part, state, delivery, attempt, node, created_at, started_at, ended_at, error_class, error_text, rows_written, api_calls, batch) SELECT "+
 		l.sqlRunID(run)+", "+account+", '"+l.Day.String()+"', CASE WHEN "+isOpen+" THEN ELT(1 + "+account+" MOD 3, 'retrying', 'deferred', 'waiting')"+
 		fmt.Sprintf(" WHEN %s MOD %d = 7 THEN 'failed' ELSE 'succeeded' END", account, deadEach)+", 1, IF("+isOpen+", 1, 0), 'consumer-1', "+

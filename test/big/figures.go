@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/summaries"
 	"adsync/base/task"
 )
 
@@ -137,7 +137,7 @@ func number(d day.Day) int { return int(d.Start(time.UTC).Unix() / 86400) }
 // that the summaries do not show yet, and another one was not pulled whole on the last two; all else is whole.
 func (t *Tables) Coverage(ctx context.Context, accounts int, from, to day.Day) error {
 	days := len(day.Between(from, to))
-	scopes := 2 * (1 + len(store.ObjectLevels))
+	scopes := 2 * (1 + len(summaries.ObjectLevels))
 	n := accounts * scopes * days
 	account, scope := fmt.Sprintf("(1 + seq DIV %d)", scopes*days), fmt.Sprintf("(seq DIV %d MOD %d)", days, scopes)
 	age := fmt.Sprintf("(%d - seq MOD %d)", days-1, days)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/test/chaos/stage"
 )
 
@@ -214,7 +214,7 @@ func (d *deployment) eachLog(ctx context.Context, do func(table string) error) e
 	}
 	done := map[string]bool{}
 	for _, id := range runs {
-		table := store.LogTable(id)
+		table := ledger.LogTable(id)
 		if done[table] {
 			continue
 		}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/test/chaos/stage"
 	"adsync/test/rig"
@@ -67,11 +68,11 @@ func deploy(ctx context.Context, s *stage.Stack, program, dir, name string, seed
 func (d *deployment) database(of string) string { return d.name + "_" + of }
 
 // databases returns the databases as an account reaches them at an address.
-func (d *deployment) databases(account, address string) store.Config {
-	at := func(of string) store.Database {
-		return store.Database{Driver: store.MySQL, Writer: secret.NewText(fmt.Sprintf("%s@tcp(%s)/%s", account, address, d.database(of))), MaxOpenConns: 16}
+func (d *deployment) databases(account, address string) sqldb.Config {
+	at := func(of string) sqldb.Database {
+		return sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(fmt.Sprintf("%s@tcp(%s)/%s", account, address, d.database(of))), MaxOpenConns: 16}
 	}
-	return store.Config{Config: at("config"), Data: at("data")}
+	return sqldb.Config{Config: at("config"), Data: at("data")}
 }
 
 // prepare makes tables, topics, the world's accounts, and the settings of each seat.
@@ -126,7 +127,7 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 // addresses are the settings that say where the services are.
 func (d *deployment) addresses(mariadb, kafka, cache string) map[string]any {
 	databases := d.databases(d.stack.Account, mariadb)
-	at := func(database store.Database) map[string]any {
+	at := func(database sqldb.Database) map[string]any {
 		return map[string]any{"driver": database.Driver, "writer": database.Writer.Reveal(), "max_open_conns": database.MaxOpenConns}
 	}
 	redisAt, brokerAt := d.stack.RedisAt, d.stack.BrokerAt

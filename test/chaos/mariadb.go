@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"time"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/test/chaos/proxy"
 )
 
@@ -243,7 +243,7 @@ func (t *trial) deadlock(ctx context.Context, db *sql.DB) error {
 		"INSERT INTO chaos_ballast (filler) SELECT seq FROM seq_1_to_2000",
 		fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id FROM run WHERE id <= %d ORDER BY id DESC LIMIT 20 FOR UPDATE) r", newest),
 		"DO SLEEP(0.05)",
-		fmt.Sprintf("SELECT COUNT(*) FROM (SELECT account_id FROM %s WHERE run_id = %d ORDER BY account_id DESC FOR UPDATE) s", store.LogTable(newest), newest),
+		fmt.Sprintf("SELECT COUNT(*) FROM (SELECT account_id FROM %s WHERE run_id = %d ORDER BY account_id DESC FOR UPDATE) s", ledger.LogTable(newest), newest),
 		"DO SLEEP(0.02)",
 	} {
 		if _, err := tx.ExecContext(ctx, query); err != nil {

@@ -16,7 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"gopkg.in/yaml.v3"
 
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/standalone/verify"
 )
@@ -104,7 +106,7 @@ func deployOn(
 	return d
 }
 
-func databaseSettings(d store.Database) map[string]any {
+func databaseSettings(d sqldb.Database) map[string]any {
 	settings := map[string]any{"driver": d.Driver, "writer": d.Writer.Reveal(), "max_open_conns": d.MaxOpenConns}
 	if len(d.Replicas) > 0 {
 		replicas := make([]string, len(d.Replicas))
@@ -185,9 +187,9 @@ func (d *deployment) summarise(t *testing.T) {
 }
 
 // await returns the runs once all have ended.
-func (d *deployment) await(t *testing.T, ids []int64) []store.Run {
+func (d *deployment) await(t *testing.T, ids []int64) []ledger.Run {
 	t.Helper()
-	var runs []store.Run
+	var runs []ledger.Run
 	var err error
 	ok := assert.Eventually(t, func() bool {
 		runs, err = d.store.Runs(t.Context(), ids)
@@ -195,7 +197,7 @@ func (d *deployment) await(t *testing.T, ids []int64) []store.Run {
 	}, patience, poll, "%d ordered runs do not end", len(ids))
 	require.NoError(t, err)
 	if !ok {
-		for _, r := range slices.DeleteFunc(runs, func(r store.Run) bool { return !isOpen(r) }) {
+		for _, r := range slices.DeleteFunc(runs, func(r ledger.Run) bool { return !isOpen(r) }) {
 			t.Logf("open: %s %+v, by state %v", r.TaskName, r, d.logged(t, r.ID))
 		}
 		t.FailNow()
@@ -203,11 +205,11 @@ func (d *deployment) await(t *testing.T, ids []int64) []store.Run {
 	return runs
 }
 
-func isOpen(r store.Run) bool { return r.State.Open() }
+func isOpen(r ledger.Run) bool { return r.State.Open() }
 
 // requireSucceeded checks that the runs ended well and that their counts are exact: the total is the sum of the ended
 // states and the number of rows in the log, state by state.
-func (d *deployment) requireSucceeded(t *testing.T, runs []store.Run) {
+func (d *deployment) requireSucceeded(t *testing.T, runs []ledger.Run) {
 	t.Helper()
 	for _, r := range runs {
 		require.Equal(t, task.RunSucceeded, r.State, "%s: %+v", r.TaskName, r)
@@ -230,7 +232,7 @@ func (d *deployment) requireSucceeded(t *testing.T, runs []store.Run) {
 // logged counts the rows of a run's subtasks.
 func (d *deployment) logged(t *testing.T, runID int64) map[task.State]int64 {
 	t.Helper()
-	rows, err := d.store.Data.Writer(t.Context()).Raw("SELECT state, COUNT(*) FROM "+store.LogTable(runID)+" WHERE run_id = ? GROUP BY state", runID).Rows()
+	rows, err := d.store.Data.Writer(t.Context()).Raw("SELECT state, COUNT(*) FROM "+ledger.LogTable(runID)+" WHERE run_id = ? GROUP BY state", runID).Rows()
 	require.NoError(t, err)
 	defer rows.Close()
 	counts := map[task.State]int64{}

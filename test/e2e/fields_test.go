@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/engine"
 	"adsync/media/wire"
 )
@@ -19,7 +19,7 @@ func (d *deployment) addField(t *testing.T, w *world, media string) {
 	status, body := call(t, http.MethodPut, d.api+"/fields", map[string]any{"media": media, "field": "brand_new", "state": "asked", "by": "otto"})
 	require.Equal(t, http.StatusOK, status, string(body))
 	var account string
-	require.NoError(t, d.store.Config.Writer(t.Context()).Raw("SELECT external_id FROM media_account WHERE media = ? AND tier = ? AND bound = 1 ORDER BY id LIMIT 1", media, store.TierActive).Row().Scan(&account))
+	require.NoError(t, d.store.Config.Writer(t.Context()).Raw("SELECT external_id FROM media_account WHERE media = ? AND tier = ? AND bound = 1 ORDER BY id LIMIT 1", media, settings.TierActive).Row().Scan(&account))
 	id := d.order(t, media+".report_daily.account", map[string]any{"accounts": []string{account}})
 	d.requireSucceeded(t, d.await(t, []int64{id})) // Its pull makes the trial.
 	require.Eventually(t, func() bool {
@@ -64,7 +64,7 @@ func (d *deployment) requireRetired(t *testing.T, w *world, account, on string) 
 	fields, err := d.store.ReportFields(t.Context(), onePlatform)
 	require.NoError(t, err)
 	require.Len(t, fields, 2)
-	retired := fields[slices.IndexFunc(fields, func(f store.ReportField) bool { return f.Field != "brand_new" })]
-	require.Equal(t, []string{figures[registrations].Field, "report_daily", "account", string(store.FieldRetired)},
+	retired := fields[slices.IndexFunc(fields, func(f settings.ReportField) bool { return f.Field != "brand_new" })]
+	require.Equal(t, []string{figures[registrations].Field, "report_daily", "account", string(settings.FieldRetired)},
 		[]string{retired.Field, retired.Report, retired.Level, string(retired.State)})
 }

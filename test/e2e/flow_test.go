@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/engine"
 )
 
@@ -139,7 +139,7 @@ func (d *deployment) doneBy(t *testing.T, ids []int64, p *process) int64 {
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	var n int64
-	err = d.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM "+store.LogTable(ids[0])+" WHERE run_id IN ? AND node = ?",
+	err = d.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM "+ledger.LogTable(ids[0])+" WHERE run_id IN ? AND node = ?",
 		ids, fmt.Sprintf("%s-%d", host, p.cmd.Process.Pid)).Row().Scan(&n)
 	require.NoError(t, err)
 	return n

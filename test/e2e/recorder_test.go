@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
-	"adsync/base/store"
+	"adsync/base/sqldb"
 )
 
 // recorder stands between a deployment and its MySQL, where a proxy that shards would stand, and keeps the text of each statement that passes.
@@ -29,7 +29,7 @@ type recorder struct {
 }
 
 // record returns a recorder of a database's statements, and the database as it is reached through it. Statements with an unknown word are refused.
-func record(t *testing.T, d store.Database, unknown ...string) (*recorder, store.Database) {
+func record(t *testing.T, d sqldb.Database, unknown ...string) (*recorder, sqldb.Database) {
 	t.Helper()
 	dsn, err := mysql.ParseDSN(d.Writer.Reveal())
 	require.NoError(t, err)

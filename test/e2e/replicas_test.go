@@ -10,7 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 )
 
@@ -21,7 +23,7 @@ func TestDeployment_ReplicasThatLagDecideNothing(t *testing.T) {
 	w := newWorld(t, *accounts, 171)
 	var asked [2]*recorder
 	d := deploy(t, w, func(s services, settings map[string]any) {
-		if s.databases.Data.Driver != store.MySQL {
+		if s.databases.Data.Driver != sqldb.MySQL {
 			t.Skip("SQLite has no replicas")
 		}
 		replicas := storetest.Config(t)
@@ -30,8 +32,8 @@ func TestDeployment_ReplicasThatLagDecideNothing(t *testing.T) {
 		require.NoError(t, stopped.MigrateUp(t.Context()))
 		require.NoError(t, stopped.Close())
 		for i, name := range []string{"config", "data"} {
-			var through store.Database
-			asked[i], through = record(t, map[string]store.Database{"config": replicas.Config, "data": replicas.Data}[name])
+			var through sqldb.Database
+			asked[i], through = record(t, map[string]sqldb.Database{"config": replicas.Config, "data": replicas.Data}[name])
 			settings["store"].(map[string]any)[name].(map[string]any)["replicas"] = []string{through.Writer.Reveal()}
 		}
 		settings["producer"].(map[string]any)["schedule"] = true
@@ -51,7 +53,7 @@ func TestDeployment_ReplicasThatLagDecideNothing(t *testing.T) {
 	d.summarise(t)
 	var state string
 	require.NoError(t, d.store.Data.Writer(t.Context()).Raw("SELECT state FROM reconciliation WHERE account_id = ?", found[external].ID).Row().Scan(&state))
-	require.Equal(t, store.DifferenceMended, state)
+	require.Equal(t, results.DifferenceMended, state)
 	d.requireTruth(t)
 	for _, r := range asked {
 		require.Empty(t, queries(r), "work asked a replica")

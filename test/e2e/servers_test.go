@@ -17,6 +17,7 @@ import (
 
 	"adsync/base/redis"
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/engine"
@@ -150,17 +151,17 @@ func requireQuotas(t *testing.T, cfg redis.Config) {
 
 // accountAt makes two databases and an account with the rights that docs/operations.md lists, and returns the
 // databases as that account reaches them on the writer and on the replica.
-func accountAt(t *testing.T, servers *local.MariaDBPair, name string) (writer, replica store.Config) {
+func accountAt(t *testing.T, servers *local.MariaDBPair, name string) (writer, replica sqldb.Config) {
 	t.Helper()
 	name = strings.ReplaceAll(name, "-", "_")
 	require.NoError(t, servers.CreateAccount(t.Context(), "adsync", name+"_config", name+"_data"))
-	at := func(dsn string) store.Config {
-		database := func(name string) store.Database {
-			return store.Database{
-				Driver: store.MySQL, Writer: secret.NewText(strings.Replace(dsn, "root", "adsync", 1) + name), MaxOpenConns: 8,
+	at := func(dsn string) sqldb.Config {
+		database := func(name string) sqldb.Database {
+			return sqldb.Database{
+				Driver: sqldb.MySQL, Writer: secret.NewText(strings.Replace(dsn, "root", "adsync", 1) + name), MaxOpenConns: 8,
 			}
 		}
-		return store.Config{Config: database(name + "_config"), Data: database(name + "_data")}
+		return sqldb.Config{Config: database(name + "_config"), Data: database(name + "_data")}
 	}
 	return at(servers.WriterDSN()), at(servers.ReplicaDSN())
 }

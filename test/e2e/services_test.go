@@ -12,7 +12,7 @@ import (
 	"adsync/base/broker/embedded"
 	"adsync/base/redis"
 	"adsync/base/redis/redistest"
-	"adsync/base/store"
+	"adsync/base/sqldb"
 	"adsync/base/store/storetest"
 )
 
@@ -22,7 +22,7 @@ type services struct {
 	kafka     []string
 	brokers   int // of the Kafka, each of which has a copy of everything
 	redis     redis.Config
-	databases store.Config
+	databases sqldb.Config
 }
 
 // newServices returns the servers that the environment names, and embedded ones for those that it does not.
@@ -50,7 +50,7 @@ func newServices(t *testing.T) services {
 
 // roles are the processes of a deployment. SQLite is for one process.
 func (s services) roles() []string {
-	if s.databases.Data.Driver == store.SQLite {
+	if s.databases.Data.Driver == sqldb.SQLite {
 		return []string{"all"}
 	}
 	return []string{"producer", "consumer", "consumer"}

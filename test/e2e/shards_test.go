@@ -12,6 +12,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser"
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/engine"
 )
@@ -23,9 +24,9 @@ func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, *accounts, 171)
 	var said *recorder
-	var recorded store.Config
+	var recorded sqldb.Config
 	d := deploy(t, w, func(s services, settings map[string]any) {
-		if s.databases.Data.Driver != store.MySQL {
+		if s.databases.Data.Driver != sqldb.MySQL {
 			t.Skip("a proxy reads MySQL's dialect")
 		}
 		recorder, data := record(t, s.databases.Data, "JSON_TABLE(")
@@ -76,7 +77,7 @@ func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 	for _, p := range list {
 		require.Contains(t, listed, p.text, "docs/sharding.md lists a statement that no longer occurs")
 	}
-	for table, place := range store.Places(engine.RawTables()) {
+	for table, place := range sqldb.Places(engine.RawTables()) {
 		if place.ShardKey(table) != "" {
 			require.Contains(t, met, table, "no statement concerns it: this proves nothing")
 		}
@@ -85,7 +86,7 @@ func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 }
 
 // awaitSentAgain asks what the leader's sweep asks, whose own looks, each 15 s, may all miss what was sent again.
-func awaitSentAgain(t *testing.T, recorded store.Config) {
+func awaitSentAgain(t *testing.T, recorded sqldb.Config) {
 	t.Helper()
 	s, err := store.Open(t.Context(), recorded, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
@@ -99,10 +100,10 @@ func awaitSentAgain(t *testing.T, recorded store.Config) {
 var logDay = regexp.MustCompile(`task_log_\d{8}`)
 
 func newRouter() *router {
-	places := store.Places(engine.RawTables())
+	places := sqldb.Places(engine.RawTables())
 	return &router{parser: parser.New(), shardKey: func(table string) string {
 		if logDay.MatchString(table) {
-			return store.ByRun.ShardKey(table)
+			return sqldb.ByRun.ShardKey(table)
 		}
 		return places[table].ShardKey(table)
 	}}

@@ -12,7 +12,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser"
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/sqldb"
 	"adsync/engine"
 )
 
@@ -129,13 +129,13 @@ func (d *deployment) shardedTables(t *testing.T) map[string]shardedTable {
 		" WHERE c.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' ORDER BY c.table_name, c.ordinal_position").Rows()
 	require.NoError(t, err)
 	defer rows.Close()
-	router, places := newRouter(), store.Places(engine.RawTables())
+	router, places := newRouter(), sqldb.Places(engine.RawTables())
 	tables := map[string]shardedTable{}
 	for rows.Next() {
 		var name string
 		var c shardedColumn
 		require.NoError(t, rows.Scan(&name, &c.Name, &c.Type, &c.Collation))
-		tables[name] = shardedTable{Key: router.shardKey(name), Copied: places[name] == store.EveryShard, Columns: append(tables[name].Columns, c)}
+		tables[name] = shardedTable{Key: router.shardKey(name), Copied: places[name] == sqldb.EveryShard, Columns: append(tables[name].Columns, c)}
 	}
 	require.NoError(t, rows.Err())
 	return tables

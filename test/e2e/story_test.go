@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/sqldb"
 	"adsync/standalone"
 )
 
@@ -19,7 +19,7 @@ import (
 func TestStory_OnADeploymentsServersEveryRowIsWhatWasPublished(t *testing.T) {
 	t.Parallel()
 	s := newServices(t)
-	if s.databases.Data.Driver == store.SQLite {
+	if s.databases.Data.Driver == sqldb.SQLite {
 		t.Skip("the environment names no MySQL: the tests of package standalone show the story on the embedded parts")
 	}
 	awaitEarlyEnough(t)

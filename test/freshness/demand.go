@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"adsync/base/schedule"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/standalone"
 	"adsync/test/rig"
 
@@ -81,12 +82,12 @@ const cadenceHours = 3
 
 // hourly returns the tasks that run once an hour or more often, by how often: those of the platforms, without the system's,
 // which call nobody.
-func (d *deployment) hourly(ctx context.Context) (map[float64][]store.TaskRow, error) {
+func (d *deployment) hourly(ctx context.Context) (map[float64][]settings.TaskRow, error) {
 	rows, err := d.tasks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	found := map[float64][]store.TaskRow{}
+	found := map[float64][]settings.TaskRow{}
 	now := time.Now()
 	for _, t := range rows {
 		n, err := ticks(t, now, cadenceHours*time.Hour)
@@ -102,13 +103,13 @@ func (d *deployment) hourly(ctx context.Context) (map[float64][]store.TaskRow, e
 }
 
 // tasks returns the enabled tasks that have a cron.
-func (d *deployment) tasks(ctx context.Context) ([]store.TaskRow, error) {
+func (d *deployment) tasks(ctx context.Context) ([]settings.TaskRow, error) {
 	rows, err := d.store.TaskRows(ctx)
-	return slices.DeleteFunc(rows, func(t store.TaskRow) bool { return t.Enabled != "1" || t.Cron == "" }), err
+	return slices.DeleteFunc(rows, func(t settings.TaskRow) bool { return t.Enabled != "1" || t.Cron == "" }), err
 }
 
 // ticks returns the moments of a task after now and up to some time later.
-func ticks(t store.TaskRow, now time.Time, within time.Duration) ([]time.Time, error) {
+func ticks(t settings.TaskRow, now time.Time, within time.Duration) ([]time.Time, error) {
 	s, err := schedule.Parse(t.Cron, t.Timezone, t.Name)
 	if err != nil {
 		return nil, fmt.Errorf("task %s: %w", t.Name, err)
@@ -188,11 +189,11 @@ func (d *deployment) lookBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return d.order(ctx, slices.DeleteFunc(rows, func(t store.TaskRow) bool { return t.Name != t.Media+".report_daily.account.look_back" }))
+	return d.order(ctx, slices.DeleteFunc(rows, func(t settings.TaskRow) bool { return t.Name != t.Media+".report_daily.account.look_back" }))
 }
 
 // order has tasks run now and waits until the runs have ended.
-func (d *deployment) order(ctx context.Context, tasks []store.TaskRow) error {
+func (d *deployment) order(ctx context.Context, tasks []settings.TaskRow) error {
 	var ids []int64
 	for _, t := range tasks {
 		var order struct {
@@ -209,7 +210,7 @@ func (d *deployment) order(ctx context.Context, tasks []store.TaskRow) error {
 	}
 	return rig.Await(ctx, roundTime, "the ordered runs have ended", func(ctx context.Context) (bool, error) {
 		runs, err := d.store.Runs(ctx, ids)
-		open := slices.ContainsFunc(runs, func(r store.Run) bool { return r.State.Open() })
+		open := slices.ContainsFunc(runs, func(r ledger.Run) bool { return r.State.Open() })
 		return err == nil && len(runs) == len(ids) && !open, err
 	})
 }

@@ -22,7 +22,9 @@ import (
 	"adsync/base/day"
 	"adsync/base/schedule"
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/engine"
 	"adsync/test/rig"
 	"adsync/test/services/local"
@@ -149,8 +151,8 @@ func (d *deployment) prepare(ctx context.Context) error {
 	d.settings = map[string]any{
 		"secret": map[string]any{"keys": []any{map[string]any{"id": "k1", "key": base64.StdEncoding.EncodeToString(key)}}},
 		"store": map[string]any{
-			"config": map[string]any{"driver": store.MySQL, "writer": d.mariadb.DSN() + "config"},
-			"data":   map[string]any{"driver": store.MySQL, "writer": d.mariadb.DSN() + "data"},
+			"config": map[string]any{"driver": sqldb.MySQL, "writer": d.mariadb.DSN() + "config"},
+			"data":   map[string]any{"driver": sqldb.MySQL, "writer": d.mariadb.DSN() + "data"},
 		},
 		"broker":    map[string]any{"brokers": []string{d.kafka.Addr()}, "partitions": 6, "replication": 1, "min_insync": 1, "span": d.o.pool},
 		"redis":     map[string]any{"addrs": []string{d.redis.Addr()}},
@@ -161,10 +163,10 @@ func (d *deployment) prepare(ctx context.Context) error {
 		return err
 	}
 	maps.Copy(d.settings, platforms)
-	at := func(of string) store.Database {
-		return store.Database{Driver: store.MySQL, Writer: secret.NewText(d.mariadb.DSN() + of), MaxOpenConns: 8}
+	at := func(of string) sqldb.Database {
+		return sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(d.mariadb.DSN() + of), MaxOpenConns: 8}
 	}
-	if d.store, err = store.Open(ctx, store.Config{Config: at("config"), Data: at("data")}, slog.New(slog.DiscardHandler)); err != nil {
+	if d.store, err = store.Open(ctx, sqldb.Config{Config: at("config"), Data: at("data")}, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
 	if d.db, err = sql.Open("mysql", d.mariadb.DSN()+"data?parseTime=true"); err != nil {
@@ -267,7 +269,7 @@ func (d *deployment) readAccounts(ctx context.Context) error {
 	if err := rows.Err(); err != nil || len(quiet) == 0 {
 		return err
 	}
-	return d.store.Config.Writer(ctx).Exec("UPDATE media_account SET tier = ?, tier_reason = 'quiet', tier_since = UTC_TIMESTAMP(3) WHERE id IN ?", store.TierInactive, quiet).Error
+	return d.store.Config.Writer(ctx).Exec("UPDATE media_account SET tier = ?, tier_reason = 'quiet', tier_since = UTC_TIMESTAMP(3) WHERE id IN ?", settings.TierInactive, quiet).Error
 }
 
 // spend returns what a platform's accounts spent in the last 7 days, by the platform's ids.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/results"
 )
 
 // Age is in seconds; infinite is never.
@@ -78,12 +78,12 @@ type covered struct {
 	scope
 	claimed, complete int64
 	dirty             bool // the summaries have not read the last change yet
-	state             store.CoverageState
+	state             results.CoverageState
 }
 
 // start is when the last whole pull began. Of a day that is whole, each pull that wrote anything was whole, if only of its last hours.
 func (c covered) start() int64 {
-	if c.state == store.Complete {
+	if c.state == results.Complete {
 		return c.claimed
 	}
 	return c.complete

@@ -9,14 +9,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/results"
+	"adsync/base/store/settings"
 )
 
 func TestTracker_ShowsAPullWhenTheSummaryHasReadIt(t *testing.T) {
 	t.Parallel()
 	seen := tracker{}
 	s := scope{1, "report_hourly", "account", day.Day("2026-11-22")}
-	row := func(claimed, complete int64, dirty bool, state store.CoverageState) covered {
+	row := func(claimed, complete int64, dirty bool, state results.CoverageState) covered {
 		return covered{scope: s, claimed: claimed, complete: complete, dirty: dirty, state: state}
 	}
 	for _, step := range []struct {
@@ -25,13 +26,13 @@ func TestTracker_ShowsAPullWhenTheSummaryHasReadIt(t *testing.T) {
 		at, rebuilt int64
 		want        int64
 	}{
-		{"first pull, not summed yet", row(100, 100, true, store.Complete), 110, 0, 0},
-		{"a rebuild that began before it was seen", row(100, 100, true, store.Complete), 120, 105, 0},
-		{"summed", row(100, 100, false, store.Complete), 130, 125, 100},
-		{"some hours, not summed yet", row(200, 100, true, store.Complete), 210, 125, 100},
-		{"summed, and dirty again for the next", row(300, 100, true, store.Complete), 310, 250, 200},
-		{"partial: the last whole one stays", row(400, 100, false, store.Partial), 410, 250, 200},
-		{"nothing changed", row(500, 500, false, store.Complete), 510, 250, 500},
+		{"first pull, not summed yet", row(100, 100, true, results.Complete), 110, 0, 0},
+		{"a rebuild that began before it was seen", row(100, 100, true, results.Complete), 120, 105, 0},
+		{"summed", row(100, 100, false, results.Complete), 130, 125, 100},
+		{"some hours, not summed yet", row(200, 100, true, results.Complete), 210, 125, 100},
+		{"summed, and dirty again for the next", row(300, 100, true, results.Complete), 310, 250, 200},
+		{"partial: the last whole one stays", row(400, 100, false, results.Partial), 410, 250, 200},
+		{"nothing changed", row(500, 500, false, results.Complete), 510, 250, 500},
 	} {
 		seen.observe(step.row, step.at, step.rebuilt)
 		require.Equal(t, step.want, seen[s].start, step.name)
@@ -80,7 +81,7 @@ func TestTicks_AreReadFromTheRow(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 22, 12, 0, 30, 0, time.UTC)
 	for cron, want := range map[string]int{"*/2 * * * *": 90, "*/10 * * * *": 18, "30 3 * * *": 0} {
-		n, err := ticks(store.TaskRow{Name: "t", Cron: cron, Timezone: "UTC"}, now, cadenceHours*time.Hour)
+		n, err := ticks(settings.TaskRow{Name: "t", Cron: cron, Timezone: "UTC"}, now, cadenceHours*time.Hour)
 		require.NoError(t, err)
 		require.Len(t, n, want, cron)
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/simulator"
 )
 
@@ -36,7 +36,7 @@ func TestAudience_IsPulledAndItsChangesAreTold(t *testing.T) {
 			// In this world something is aimed anew within the next day.
 			x.world.order(t, "clock", map[string]any{"now": x.server.Today.Add(1).Start(zone).Add(14 * time.Hour)})
 			pull()
-			changes, err := x.store.ConfigChanges(t.Context(), store.ChangeFilter{AccountID: 1, Field: c.field}, store.ConfigChange{}, 10)
+			changes, err := x.store.ConfigChanges(t.Context(), results.ChangeFilter{AccountID: 1, Field: c.field}, results.ConfigChange{}, 10)
 			require.NoError(t, err)
 			require.NotEmpty(t, changes)
 			require.Equal(t, c.level, changes[0].Level)

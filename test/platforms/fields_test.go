@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/clock"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/media/field"
@@ -74,7 +74,7 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		ask := func(name string) { // as the API does
 			have, err := b.store.ReportFields(t.Context(), platform.Name())
 			require.NoError(t, err)
-			row, more := field.Rows(platform, have, store.ReportField{Media: platform.Name(), Field: name, State: store.FieldAsked})
+			row, more := field.Rows(platform, have, settings.ReportField{Media: platform.Name(), Field: name, State: settings.FieldAsked})
 			require.NoError(t, b.store.PutReportField(t.Context(), "otto", row, more...))
 		}
 		// One that the platform adds after this program was written.
@@ -107,12 +107,12 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		require.Equal(t, 1, bytes.Count(b.log.Bytes(), []byte("the platform refuses a field that was added")), b.log.String())
 		rows, err := b.store.ReportFields(t.Context(), platform.Name())
 		require.NoError(t, err)
-		states := map[string]store.FieldState{}
+		states := map[string]settings.FieldState{}
 		for _, r := range rows {
 			states[r.Field+" "+r.Report+" "+r.Level] = r.State
 		}
-		require.Equal(t, map[string]store.FieldState{
-			"brand_new  ": store.FieldAsked, "misspelt  ": store.FieldRefused, retired + " report_daily adgroup": store.FieldRetired,
+		require.Equal(t, map[string]settings.FieldState{
+			"brand_new  ": settings.FieldAsked, "misspelt  ": settings.FieldRefused, retired + " report_daily adgroup": settings.FieldRetired,
 		}, states)
 
 		// It comes back.

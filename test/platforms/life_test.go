@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/clock"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/media/account"
@@ -38,7 +39,7 @@ func newLife(t *testing.T, platform media.Platform, server *mediatest.Server) *l
 		world: world{media: platform.Name(), address: address.Scheme + "://" + address.Host},
 	}
 	l.pass(0)
-	l.run(account.Handler(account.Options{Platform: platform, Caller: l.client, Store: l.store, Logger: slog.New(slog.DiscardHandler)}), task.Key{Part: store.LoginPart(l.login)}, "")
+	l.run(account.Handler(account.Options{Platform: platform, Caller: l.client, Store: l.store, Logger: slog.New(slog.DiscardHandler)}), task.Key{Part: ledger.LoginPart(l.login)}, "")
 	return l
 }
 
@@ -123,7 +124,7 @@ func TestProbe_AWokenAccountIsActiveAtTheNextRun(t *testing.T) {
 		t.Helper()
 		l := newLife(t, platform, server)
 		l.checkActivity()
-		sleeping := l.accounts(store.TierInactive)
+		sleeping := l.accounts(settings.TierInactive)
 		require.Greater(t, len(sleeping), 10, "a third of the accounts is silent")
 		require.Less(t, len(sleeping), len(server.Accounts)/2)
 		require.Equal(t, media.Result{Calls: len(sleeping)}, l.probe(), "nobody is awake yet, and every one was asked about")
@@ -142,16 +143,16 @@ func TestProbe_AWokenAccountIsActiveAtTheNextRun(t *testing.T) {
 		require.False(t, spends())
 		began := l.at
 		for !spends() {
-			require.Contains(t, l.accounts(store.TierInactive), id)
+			require.Contains(t, l.accounts(settings.TierInactive), id)
 			require.Less(t, l.at.Sub(began), time.Hour, "it never spends")
 			l.pass(10 * time.Minute)
 			require.Equal(t, len(sleeping), l.probe().Calls)
 		}
-		require.NotContains(t, l.accounts(store.TierInactive), id, "the first run that can see it makes it active")
+		require.NotContains(t, l.accounts(settings.TierInactive), id, "the first run that can see it makes it active")
 		require.LessOrEqual(t, l.at.Sub(began), 20*time.Minute, "this account's first figures are out in the first minutes")
 
 		// The next tick of today's figures takes it, and the probe no more.
-		scope, err := l.store.FanOutAccounts(t.Context(), platform.Name(), []string{store.TierActive}, id-1, 1)
+		scope, err := l.store.FanOutAccounts(t.Context(), platform.Name(), []string{settings.TierActive}, id-1, 1)
 		require.NoError(t, err)
 		require.Equal(t, id, scope[0].ID)
 		l.pass(10 * time.Minute)
@@ -165,9 +166,9 @@ func TestParking_AClosedAccountIsLeftAloneAndComesBack(t *testing.T) {
 		t.Helper()
 		l := newLife(t, platform, server)
 		l.checkActivity()
-		before := len(l.accounts(store.TierActive))
+		before := len(l.accounts(settings.TierActive))
 		var id int64
-		for of, externalID := range l.accounts(store.TierActive) {
+		for of, externalID := range l.accounts(settings.TierActive) {
 			if externalID == server.Accounts[1] {
 				id = of
 			}
@@ -180,7 +181,7 @@ func TestParking_AClosedAccountIsLeftAloneAndComesBack(t *testing.T) {
 		row, err := l.store.Account(t.Context(), id)
 		require.NoError(t, err)
 		require.Regexp(t, "^(frozen|revoked): invalid error (32211|40002)", row.Parked)
-		scope, err := l.store.FanOutAccounts(t.Context(), platform.Name(), []string{store.TierActive}, 0, 1000)
+		scope, err := l.store.FanOutAccounts(t.Context(), platform.Name(), []string{settings.TierActive}, 0, 1000)
 		require.NoError(t, err)
 		require.Len(t, scope, before-1)
 
@@ -197,7 +198,7 @@ func TestParking_AClosedAccountIsLeftAloneAndComesBack(t *testing.T) {
 		row, err = l.store.Account(t.Context(), id)
 		require.NoError(t, err)
 		require.Empty(t, row.Parked)
-		scope, err = l.store.FanOutAccounts(t.Context(), platform.Name(), []string{store.TierActive}, 0, 1000)
+		scope, err = l.store.FanOutAccounts(t.Context(), platform.Name(), []string{settings.TierActive}, 0, 1000)
 		require.NoError(t, err)
 		require.Len(t, scope, before)
 	})

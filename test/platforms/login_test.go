@@ -17,6 +17,7 @@ import (
 	"adsync/base/ratelimit/grant"
 	"adsync/base/secret"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 	"adsync/engine"
@@ -57,7 +58,7 @@ func start(t *testing.T, platform media.Platform, server *mediatest.Server) proc
 	require.NoError(t, token.PutApp(t.Context(), p.store, box, platform.Name(), server.App.ID, server.App.Secret))
 	// Before the first answer the platform's time is not known: the pair must be good by the machine's clock too.
 	now := time.Now()
-	p.login, err = token.PutLogin(t.Context(), p.store, box, store.Token{
+	p.login, err = token.PutLogin(t.Context(), p.store, box, settings.Token{
 		Media: platform.Name(), AppID: server.App.ID, Login: "somebody", AccessExpires: now.AddDate(1, 0, 0), RefreshExpires: now.AddDate(2, 0, 0),
 	}, server.Access, server.Refresh)
 	require.NoError(t, err)
@@ -136,7 +137,7 @@ func TestKeeper_RefreshesAtThePlatformAndKeepsThePair(t *testing.T) {
 			row, err := p.store.Token(t.Context(), p.login)
 			require.NoError(t, err)
 			require.Equal(t, generation, row.Generation)
-			require.Equal(t, store.TokenOK, row.State)
+			require.Equal(t, settings.TokenOK, row.State)
 		}
 	})
 }
@@ -159,7 +160,7 @@ func TestKeeper_ParksALoginWhosePairIsDead(t *testing.T) {
 		}
 		row, err := p.store.Token(t.Context(), p.login)
 		require.NoError(t, err)
-		require.Equal(t, store.TokenReauthorise, row.State)
+		require.Equal(t, settings.TokenReauthorise, row.State)
 		require.NotEmpty(t, row.StateReason)
 	})
 }

@@ -17,7 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
-	"adsync/base/store"
+	"adsync/base/sqldb"
+	"adsync/base/store/settings"
 	"adsync/media"
 	"adsync/media/mediatest"
 	"adsync/media/oauth"
@@ -144,10 +145,10 @@ func TestOAuth_ACodeBecomesALoginWithItsAccounts(t *testing.T) {
 		require.NotEqual(t, a.login, found.LoginID)
 		row, err := a.store.Token(t.Context(), found.LoginID)
 		require.NoError(t, err)
-		require.Equal(t, store.TokenOK, row.State)
+		require.Equal(t, settings.TokenOK, row.State)
 		require.WithinDuration(t, a.keeper.Clock.Now().Add(24*time.Hour), row.AccessExpires, time.Minute)
 
-		log, err := a.store.ListAudit(t.Context(), store.AuditFilter{Object: "login", Limit: 10})
+		log, err := a.store.ListAudit(t.Context(), settings.AuditFilter{Object: "login", Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, log, 1)
 		require.Equal(t, "login.authorise", log[0].Action)
@@ -202,7 +203,7 @@ func TestOAuth_AuthorisingAgainRenewsAParkedLogin(t *testing.T) {
 		require.Empty(t, again.Note)
 		row, err := a.store.Token(t.Context(), first.LoginID)
 		require.NoError(t, err)
-		require.Equal(t, store.TokenOK, row.State)
+		require.Equal(t, settings.TokenOK, row.State)
 		logins, err := a.store.Logins(t.Context(), platform.Name(), server.App.ID)
 		require.NoError(t, err)
 		for _, l := range logins {
@@ -291,7 +292,7 @@ func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, mine)
 		a.refused(oauth.Used, "being exchanged at this moment", state, code)
-		require.NoError(t, a.store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET used_at = ? WHERE step = 'exchanging'", store.At(time.Now().Add(-time.Hour))).Error)
+		require.NoError(t, a.store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET used_at = ? WHERE step = 'exchanging'", sqldb.At(time.Now().Add(-time.Hour))).Error)
 		a.refused(oauth.Used, "the code is spent: authorise again", state, code)
 
 		// The app's secret is wrong.

@@ -12,7 +12,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/ratelimit/grant"
-	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/base/task"
 	"adsync/media"
 	"adsync/media/pull"
@@ -54,11 +54,11 @@ func (p *promotions) pull() (media.Result, error) {
 	})
 }
 
-func (p *promotions) states() map[store.CoverageState]int {
+func (p *promotions) states() map[results.CoverageState]int {
 	p.t.Helper()
 	coverage, err := p.process.store.ReadCoverage(p.t.Context(), 1, p.from, p.to)
 	require.NoError(p.t, err)
-	states := map[store.CoverageState]int{}
+	states := map[results.CoverageState]int{}
 	for _, c := range coverage {
 		states[c.State]++
 	}
@@ -70,7 +70,7 @@ func TestOceanEngine_RowsThatDoNotAddUpToThePlatformsSumAreNotBelieved(t *testin
 	p := newPromotions(t)
 	result, err := p.pull()
 	require.NoError(t, err)
-	require.Equal(t, map[store.CoverageState]int{store.Complete: 6}, p.states())
+	require.Equal(t, map[results.CoverageState]int{results.Complete: 6}, p.states())
 	calls := result.Calls
 	require.Greater(t, calls, 1, "the sums are those of several pages")
 
@@ -79,15 +79,15 @@ func TestOceanEngine_RowsThatDoNotAddUpToThePlatformsSumAreNotBelieved(t *testin
 	result, err = p.pull()
 	require.NoError(t, err)
 	require.Equal(t, 2*calls, result.Calls, "it was pulled again")
-	require.Equal(t, map[store.CoverageState]int{store.Complete: 6}, p.states())
+	require.Equal(t, map[results.CoverageState]int{results.Complete: 6}, p.states())
 
 	lie["count"] = 3 * calls
 	p.world.order(t, "faults", lie)
 	_, err = p.pull()
 	require.ErrorContains(t, err, "the platform's own sum is")
-	require.Equal(t, map[store.CoverageState]int{store.Partial: 6}, p.states(), "it is never called complete")
+	require.Equal(t, map[results.CoverageState]int{results.Partial: 6}, p.states(), "it is never called complete")
 
 	_, err = p.pull()
 	require.NoError(t, err)
-	require.Equal(t, map[store.CoverageState]int{store.Complete: 6}, p.states())
+	require.Equal(t, map[results.CoverageState]int{results.Complete: 6}, p.states())
 }

@@ -19,7 +19,7 @@ import (
 	"adsync/base/metric"
 	"adsync/base/ratelimit"
 	"adsync/base/ratelimit/grant"
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/engine"
 	"adsync/media"
@@ -365,7 +365,7 @@ func TestTraps_CohortsThatGrowAreHadByTheWeeklyPull(t *testing.T) {
 			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
 			x.set(t, "cohort_grows")
 			tasks := engine.DefaultTasks([]media.Platform{platform})
-			i := slices.IndexFunc(tasks, func(task store.NewTask) bool { return task.Name == platform.Name()+".report_daily.account.mature" })
+			i := slices.IndexFunc(tasks, func(task settings.NewTask) bool { return task.Name == platform.Name()+".report_daily.account.mature" })
 			require.GreaterOrEqual(t, i, 0)
 			h, ok := x.handlers.Get(tasks[i].Handler)
 			require.True(t, ok)

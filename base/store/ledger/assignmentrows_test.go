@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
 )
 
@@ -16,9 +16,9 @@ func TestRecordStarts_CountsThoseThatDidNotEndInOrder(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	n := 0
-	start := func(committed int64) []store.Assignment {
+	start := func(committed int64) []ledger.Assignment {
 		n++
-		careful, err := s.RecordStarts(t.Context(), "g", fmt.Sprint("holder ", n), 3, []store.Start{
+		careful, err := s.RecordStarts(t.Context(), "g", fmt.Sprint("holder ", n), 3, []ledger.Start{
 			{Topic: "jobs", Partition: 2, Committed: committed, Reach: committed + 100},
 			{Topic: "jobs", Partition: 10, Committed: int64(n), Reach: int64(n) + 100}, // gets on each time
 		})
@@ -26,7 +26,7 @@ func TestRecordStarts_CountsThoseThatDidNotEndInOrder(t *testing.T) {
 		return careful
 	}
 	stop := func(holder int, committed, cutOff int64) {
-		require.NoError(t, s.RecordStops(t.Context(), "g", fmt.Sprint("holder ", holder), []store.Stop{
+		require.NoError(t, s.RecordStops(t.Context(), "g", fmt.Sprint("holder ", holder), []ledger.Stop{
 			{Topic: "jobs", Partition: 10, Committed: int64(holder), CutOff: -1}, {Topic: "jobs", Partition: 2, Committed: committed, CutOff: cutOff},
 		}))
 	}
@@ -41,7 +41,7 @@ func TestRecordStarts_CountsThoseThatDidNotEndInOrder(t *testing.T) {
 	stop(3, 40, -1)
 	require.Empty(t, start(40), "one of the three ended in order")
 	careful := start(40)
-	require.Equal(t, []store.Assignment{{Topic: "jobs", Partition: 2, Committed: 40, Starts: 4, CarefulUntil: 140, SuspectOffset: -1}}, careful)
+	require.Equal(t, []ledger.Assignment{{Topic: "jobs", Partition: 2, Committed: 40, Starts: 4, CarefulUntil: 140, SuspectOffset: -1}}, careful)
 
 	require.Equal(t, 1, suspect(40))
 	require.Equal(t, 1, suspect(41), "another message is another suspect")
@@ -66,12 +66,12 @@ func TestRecordStops_CountsThoseThatComeLate(t *testing.T) {
 	s := storetest.New(t)
 	start := func(holder string, committed int64) {
 		t.Helper()
-		_, err := s.RecordStarts(t.Context(), "g", holder, 3, []store.Start{{Topic: "jobs", Partition: 2, Committed: committed, Reach: committed + 100}})
+		_, err := s.RecordStarts(t.Context(), "g", holder, 3, []ledger.Start{{Topic: "jobs", Partition: 2, Committed: committed, Reach: committed + 100}})
 		require.NoError(t, err)
 	}
 	stop := func(holder string, committed, cutOff int64) {
 		t.Helper()
-		require.NoError(t, s.RecordStops(t.Context(), "g", holder, []store.Stop{{Topic: "jobs", Partition: 2, Committed: committed, CutOff: cutOff}}))
+		require.NoError(t, s.RecordStops(t.Context(), "g", holder, []ledger.Stop{{Topic: "jobs", Partition: 2, Committed: committed, CutOff: cutOff}}))
 	}
 	suspect := func(holder string, offset int64) {
 		t.Helper()
@@ -130,11 +130,11 @@ func TestRecordStarts_ManyMembersAtOnce(t *testing.T) {
 	for m := range 6 {
 		members.Go(func() {
 			for range 5 {
-				var starts []store.Start
-				var stops []store.Stop
+				var starts []ledger.Start
+				var stops []ledger.Stop
 				for p := range 50 {
-					starts = append(starts, store.Start{Topic: "jobs", Partition: 6*p + m, Committed: 7, Reach: 107})
-					stops = append(stops, store.Stop{Topic: "jobs", Partition: 6*p + m, Committed: 7, CutOff: -1})
+					starts = append(starts, ledger.Start{Topic: "jobs", Partition: 6*p + m, Committed: 7, Reach: 107})
+					stops = append(stops, ledger.Stop{Topic: "jobs", Partition: 6*p + m, Committed: 7, CutOff: -1})
 				}
 				holder := fmt.Sprint("member ", m)
 				if _, err := s.RecordStarts(context.WithoutCancel(t.Context()), "g", holder, 3, starts); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -24,7 +24,7 @@ func TestExpireLogDay_EndsWhatIsOpenAndCountsIt(t *testing.T) {
 	exec("INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, total, succeeded, created_at)"+
 		" VALUES (?, 1, 't', 'test', 'test.x', 'normal', 1, '{}', 'tick', '2026-11-21', 'running', 1, 3, 1, '2026-11-21')", run)
 	for i, state := range []task.State{task.Succeeded, task.Waiting, task.Retrying} {
-		exec("INSERT INTO "+store.LogTable(run)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, 'p', ?, 1, 0, '2026-11-21')", run, i+1, state)
+		exec("INSERT INTO "+ledger.LogTable(run)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, 'p', ?, 1, 0, '2026-11-21')", run, i+1, state)
 	}
 	exec("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt) VALUES (?, 3, 'p', 'retrying', 'test', 'normal', '2026-11-21', 1, 0)", run)
 

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
-	"adsync/base/store"
+	"adsync/base/store/ledger"
+	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
 )
@@ -18,18 +19,18 @@ func TestOrderHoles_OrdersNothingThatSomebodyHasOrderedSince(t *testing.T) {
 	ctx := t.Context()
 	s := storetest.New(t)
 	now := time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
-	calendar := store.Calendar{Report: "report_daily", Level: "account"}
+	calendar := results.Calendar{Report: "report_daily", Level: "account"}
 	for _, d := range day.Between("2026-11-19", "2026-11-20") {
-		calendar.Days = append(calendar.Days, store.CalendarDay{Day: d})
+		calendar.Days = append(calendar.Days, results.CalendarDay{Day: d})
 	}
-	read := func(accounts ...int64) []store.Hole {
+	read := func(accounts ...int64) []results.Hole {
 		holes, err := s.Holes(ctx, accounts, calendar)
 		require.NoError(t, err)
 		return holes
 	}
-	order := func(at time.Time, holes []store.Hole) (accounts []int64, runID int64) {
-		o := store.HoleOrder{
-			RunOrder: store.RunOrder{RunID: task.NewRunID(at), TaskID: 5, OrderedAt: at, Request: task.Order{From: "2026-11-19", To: "2026-11-20", By: "me"}},
+	order := func(at time.Time, holes []results.Hole) (accounts []int64, runID int64) {
+		o := results.HoleOrder{
+			RunOrder: ledger.RunOrder{RunID: task.NewRunID(at), TaskID: 5, OrderedAt: at, Request: task.Order{From: "2026-11-19", To: "2026-11-20", By: "me"}},
 			Report:   "report_daily", Level: "account", Holes: holes,
 		}
 		accounts, err := s.OrderHoles(ctx, o)
@@ -49,7 +50,7 @@ func TestOrderHoles_OrdersNothingThatSomebodyHasOrderedSince(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, orders, 2, "an order without accounts would be one of the whole scope")
 	again := read(1)
-	require.Equal(t, store.Hole{AccountID: 1, Day: "2026-11-19", OrderedAt: now, RunID: first, Tries: 1}, again[0])
+	require.Equal(t, results.Hole{AccountID: 1, Day: "2026-11-19", OrderedAt: now, RunID: first, Tries: 1}, again[0])
 	accounts, _ = order(now.Add(time.Hour), again)
 	require.Equal(t, []int64{1}, accounts, "what was read anew can be ordered anew")
 	require.Equal(t, 2, read(1)[0].Tries)
@@ -62,9 +63,9 @@ func TestAccountsWithHoles_AreThoseOfWhichHolesKnowsOne(t *testing.T) {
 	s := storetest.New(t)
 	const accounts = 40
 	dice := rand.New(rand.NewPCG(1, 2)) // The same each time.
-	calendar := store.Calendar{Report: "report_daily", Level: "account"}
+	calendar := results.Calendar{Report: "report_daily", Level: "account"}
 	for i, d := range day.Between("2026-11-18", "2026-11-20") {
-		calendar.Days = append(calendar.Days, store.CalendarDay{Day: d, Since: int64(100 * (i + 1))})
+		calendar.Days = append(calendar.Days, results.CalendarDay{Day: d, Since: int64(100 * (i + 1))})
 	}
 	var ids []int64
 	for id := int64(1); id <= accounts; id++ {

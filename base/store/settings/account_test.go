@@ -9,7 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 )
 
@@ -17,7 +18,7 @@ func TestPutAccounts_AddsRenamesAndKeepsTheRest(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	login := putLogin(t, s)
-	found := []store.Account{
+	found := []settings.Account{
 		{ExternalID: "1700000000000000002", Name: "二", Timezone: "Asia/Shanghai", Currency: "CNY"},
 		{ExternalID: "1700000000000000001", Name: "one", Timezone: "Asia/Shanghai", Currency: "CNY"},
 	}
@@ -26,9 +27,9 @@ func TestPutAccounts_AddsRenamesAndKeepsTheRest(t *testing.T) {
 	require.Len(t, ids, 2)
 	got, err := s.Account(t.Context(), ids["1700000000000000002"])
 	require.NoError(t, err)
-	require.Equal(t, store.Account{
+	require.Equal(t, settings.Account{
 		ID: ids["1700000000000000002"], Media: "orchid", ExternalID: "1700000000000000002", Name: "二", TokenID: login,
-		Tier: store.TierActive, Timezone: "Asia/Shanghai", Currency: "CNY", Bound: true,
+		Tier: settings.TierActive, Timezone: "Asia/Shanghai", Currency: "CNY", Bound: true,
 	}, got)
 
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_account SET tier = 'inactive', timezone = 'UTC' WHERE id = ?", got.ID).Error)
@@ -50,9 +51,9 @@ func TestPutAccounts_AddsRenamesAndKeepsTheRest(t *testing.T) {
 func TestPutAccounts_ManyAtOnceFromTwoLogins(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	found := make([]store.Account, 1300)
+	found := make([]settings.Account, 1300)
 	for i := range found {
-		found[i] = store.Account{ExternalID: fmt.Sprint(10_000_000 + i), Timezone: "UTC", Currency: "CNY"}
+		found[i] = settings.Account{ExternalID: fmt.Sprint(10_000_000 + i), Timezone: "UTC", Currency: "CNY"}
 	}
 	results := make([]map[string]int64, 3)
 	errs := make([]error, 3)
@@ -71,10 +72,10 @@ func TestPutAccounts_ManyAtOnceFromTwoLogins(t *testing.T) {
 func TestPutAccountRows_KeepsTheHigherVersion(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	table := store.RawTable{Name: "tulip_account", Shape: store.AccountRows, Columns: []store.RawColumn{{Name: "corporation_name", Kind: store.Text}}}
-	require.NoError(t, s.EnsureRawTables(t.Context(), []store.RawTable{table}))
+	table := rawtable.Table{Name: "tulip_account", Shape: rawtable.AccountRows, Columns: []rawtable.Column{{Name: "corporation_name", Kind: rawtable.Text}}}
+	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{table}))
 	put := func(version int64, name any) {
-		require.NoError(t, s.PutAccountRows(t.Context(), "tulip", table, version, []store.AccountRow{{AccountID: 7, Raw: []any{name}, JSON: "{}"}}))
+		require.NoError(t, s.PutAccountRows(t.Context(), "tulip", table, version, []settings.AccountRow{{AccountID: 7, Raw: []any{name}, JSON: "{}"}}))
 	}
 	read := func() (name sql.NullString, version int64) {
 		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT corporation_name, version FROM tulip_account WHERE account_id = 7").Row().Scan(&name, &version))

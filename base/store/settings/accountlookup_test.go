@@ -6,22 +6,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 )
 
 func TestFindAccounts(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	var found []store.Account
+	var found []settings.Account
 	var ids []string
 	for i := range 1201 { // more than one statement takes
 		id := strconv.Itoa(7000 + i)
-		found, ids = append(found, store.Account{ExternalID: id, Timezone: "Asia/Shanghai", Currency: "CNY"}), append(ids, id)
+		found, ids = append(found, settings.Account{ExternalID: id, Timezone: "Asia/Shanghai", Currency: "CNY"}), append(ids, id)
 	}
 	_, err := s.PutAccounts(t.Context(), "tulip", 1, found)
 	require.NoError(t, err)
-	_, err = s.PutAccounts(t.Context(), "orchid", 2, []store.Account{{ExternalID: "1", Timezone: "UTC", Currency: "USD"}})
+	_, err = s.PutAccounts(t.Context(), "orchid", 2, []settings.Account{{ExternalID: "1", Timezone: "UTC", Currency: "USD"}})
 	require.NoError(t, err)
 
 	got, err := s.FindAccounts(t.Context(), "tulip", append(ids, "1", "none", "账户", "\xff"))
@@ -40,9 +40,9 @@ func TestNamedAccounts_TakesEachFormOfAName(t *testing.T) {
 	s := storetest.New(t)
 	put := func(media string, token int64, ids ...string) {
 		t.Helper()
-		var accounts []store.Account
+		var accounts []settings.Account
 		for _, id := range ids {
-			accounts = append(accounts, store.Account{ExternalID: id, Timezone: "UTC", Currency: "CNY"})
+			accounts = append(accounts, settings.Account{ExternalID: id, Timezone: "UTC", Currency: "CNY"})
 		}
 		_, err := s.PutAccounts(t.Context(), media, token, accounts)
 		require.NoError(t, err)
@@ -117,7 +117,7 @@ func TestSplitName_TakesThePlatformOffTheName(t *testing.T) {
 		"/20000082":      {"", "/20000082"},
 		"":               {"", ""},
 	} {
-		media, id := store.SplitName(name)
+		media, id := settings.SplitName(name)
 		require.Equal(t, want, [2]string{media, id}, name)
 	}
 }

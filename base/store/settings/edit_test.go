@@ -11,9 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
+	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
+	"adsync/base/store/summaries"
 )
 
 // editBench is a store whose rows are known: what is edited from now on shows.
@@ -25,7 +27,7 @@ type editBench struct {
 func newEditBench(t *testing.T) *editBench {
 	t.Helper()
 	b := &editBench{storetest.New(t), t}
-	_, err := b.SeedTasks(t.Context(), []store.NewTask{{Name: "one", Media: "tulip", Handler: "tulip.adgroup", Cron: "5 * * * *", Params: `{"a":1}`}})
+	_, err := b.SeedTasks(t.Context(), []settings.NewTask{{Name: "one", Media: "tulip", Handler: "tulip.adgroup", Cron: "5 * * * *", Params: `{"a":1}`}})
 	require.NoError(t, err)
 	b.sql("INSERT INTO rate_limit (media, endpoint, scope, period_ms, calls) VALUES ('tulip', 'adgroups/get', 'app', 60000, 600)")
 	b.sql("INSERT INTO media_account (media, external_id, token_id) VALUES ('tulip', '9001', 1), ('tulip', '9002', 1)")
@@ -42,7 +44,7 @@ func (b *editBench) sql(statement string, args ...any) {
 // log has the entries, the oldest first.
 func (b *editBench) log() []string {
 	b.t.Helper()
-	all, err := b.ListAudit(b.t.Context(), store.AuditFilter{Limit: 1000})
+	all, err := b.ListAudit(b.t.Context(), settings.AuditFilter{Limit: 1000})
 	require.NoError(b.t, err)
 	var lines []string
 	for _, e := range all {
@@ -128,41 +130,41 @@ func TestEdit_IsToldWithItsActorAndNotAgainAsSQL(t *testing.T) {
 	t.Parallel()
 	b := newEditBench(t)
 	ctx := t.Context()
-	nothing := func(store.TaskTable) error { return nil }
-	edit := func(change func(*store.TaskRow)) error {
-		return b.EditTask(ctx, store.Editor{Actor: "ada", Action: "task.edit"}, "one", func(row store.TaskRow) (store.TaskRow, error) {
+	nothing := func(settings.TaskTable) error { return nil }
+	edit := func(change func(*settings.TaskRow)) error {
+		return b.EditTask(ctx, settings.Editor{Actor: "ada", Action: "task.edit"}, "one", func(row settings.TaskRow) (settings.TaskRow, error) {
 			change(&row)
 			return row, nil
 		}, nothing)
 	}
 	require.Equal(t, []string{`ada task.edit cron_task/one {"timeout_seconds":300,"revision":1} {"timeout_seconds":60,"revision":2}`},
-		b.news(func() { require.NoError(t, edit(func(row *store.TaskRow) { row.Timeout = "60" })) }))
+		b.news(func() { require.NoError(t, edit(func(row *settings.TaskRow) { row.Timeout = "60" })) }))
 	require.Empty(t, b.news(b.note))
-	require.Empty(t, b.news(func() { require.NoError(t, edit(func(*store.TaskRow) {})) }), "what changes nothing leaves no trace")
+	require.Empty(t, b.news(func() { require.NoError(t, edit(func(*settings.TaskRow) {})) }), "what changes nothing leaves no trace")
 
 	// An edit by SQL that nobody has noted yet is told first.
 	b.sql("UPDATE cron_task SET cron = '7 * * * *', retry_max = 1")
 	require.Equal(t, []string{
 		`sql row.update cron_task/one {"cron":"5 * * * *","retry_max":5} {"cron":"7 * * * *","retry_max":1}`,
 		`ada task.edit cron_task/one {"retry_max":1,"revision":2} {"retry_max":5,"revision":3}`,
-	}, b.news(func() { require.NoError(t, edit(func(row *store.TaskRow) { row.RetryMax = "5" })) }))
+	}, b.news(func() { require.NoError(t, edit(func(row *settings.TaskRow) { row.RetryMax = "5" })) }))
 	require.Empty(t, b.news(b.note))
 
-	row := store.NewTaskRow()
+	row := settings.NewTaskRow()
 	row.Name, row.Media, row.Handler, row.Cron = "two", "tulip", "tulip.adgroup", "5 * * * *"
 	require.Len(t, b.news(func() {
-		require.NoError(t, b.AddTask(ctx, store.Editor{Actor: "ada", Action: "task.create"}, row, func(table store.TaskTable) error {
+		require.NoError(t, b.AddTask(ctx, settings.Editor{Actor: "ada", Action: "task.create"}, row, func(table settings.TaskTable) error {
 			require.Len(t, table.Rows, 2)
 			require.Len(t, table.Lanes, 3)
 			return nil
 		}))
 	}), 1)
-	require.ErrorIs(t, b.AddTask(ctx, store.Editor{}, row, nothing), store.ErrTaskExists)
-	require.ErrorIs(t, b.EditTask(ctx, store.Editor{}, "three", nil, nothing), store.ErrNotFound)
+	require.ErrorIs(t, b.AddTask(ctx, settings.Editor{}, row, nothing), settings.ErrTaskExists)
+	require.ErrorIs(t, b.EditTask(ctx, settings.Editor{}, "three", nil, nothing), sqldb.ErrNotFound)
 	refused := errors.New("refused")
 	row.Name = "four"
 	require.Empty(t, b.news(func() {
-		require.ErrorIs(t, b.AddTask(ctx, store.Editor{Actor: "ada"}, row, func(store.TaskTable) error { return refused }), refused)
+		require.ErrorIs(t, b.AddTask(ctx, settings.Editor{Actor: "ada"}, row, func(settings.TaskTable) error { return refused }), refused)
 	}), "what is refused leaves no trace")
 
 	accounts, err := b.FindAccounts(ctx, "tulip", []string{"9001"})
@@ -177,16 +179,16 @@ func TestEdit_IsToldWithItsActorAndNotAgainAsSQL(t *testing.T) {
 		`vera account.rebind account_binding/tulip/9001/2000-01-01 {"to_day":"9999-12-31"} {"to_day":"2026-10-31"}`,
 		`vera account.rebind account_binding/tulip/9001/2026-11-01  {"media":"tulip","external_id":"9001","from_day":"2026-11-01","to_day":"9999-12-31","game":"go","os":"ios"}`,
 	}, b.news(func() {
-		require.NoError(t, b.PutReportField(ctx, "otto", store.ReportField{Media: "tulip", Field: "f", State: store.FieldOff, ChangedBy: "o"}))
+		require.NoError(t, b.PutReportField(ctx, "otto", settings.ReportField{Media: "tulip", Field: "f", State: settings.FieldOff, ChangedBy: "o"}))
 		for range 2 { // The second pull that meets it has nothing to tell.
-			_, err := b.RetireReportField(ctx, store.ReportField{Media: "tulip", Report: "report_daily", Field: "g", Reason: "gone", ChangedBy: "adsync"})
+			_, err := b.RetireReportField(ctx, settings.ReportField{Media: "tulip", Report: "report_daily", Field: "g", Reason: "gone", ChangedBy: "adsync"})
 			require.NoError(t, err)
 		}
 		require.NoError(t, b.BindAccounts(ctx, "otto", []int64{id}, false))
 		require.NoError(t, b.PutGame(ctx, "otto", "chess", "Chess"))
-		require.NoError(t, b.AddBindings(ctx, "otto", []store.Binding{{AccountID: id, From: store.FirstBoundDay, To: store.LastDay, Game: "chess", OS: "ios"}}))
-		_, _, err := b.Rebind(ctx, "vera", id, func([]store.Binding) (store.Binding, error) {
-			return store.Binding{From: "2026-11-01", To: store.LastDay, Game: "go", OS: "ios"}, nil
+		require.NoError(t, b.AddBindings(ctx, "otto", []summaries.Binding{{AccountID: id, From: summaries.FirstBoundDay, To: summaries.LastDay, Game: "chess", OS: "ios"}}))
+		_, _, err := b.Rebind(ctx, "vera", id, func([]summaries.Binding) (summaries.Binding, error) {
+			return summaries.Binding{From: "2026-11-01", To: summaries.LastDay, Game: "go", OS: "ios"}, nil
 		})
 		require.NoError(t, err)
 	}))
@@ -212,10 +214,10 @@ func TestEdit_BesideThoseWhoLookForEdits(t *testing.T) {
 	for i := range 2 {
 		all.Go(func() error {
 			for n := range 10 {
-				err := b.EditTask(ctx, store.Editor{Actor: "ada", Action: "task.edit"}, "one", func(row store.TaskRow) (store.TaskRow, error) {
+				err := b.EditTask(ctx, settings.Editor{Actor: "ada", Action: "task.edit"}, "one", func(row settings.TaskRow) (settings.TaskRow, error) {
 					row.Cron = strings.Repeat("5,", 1+i+2*n) + "5 * * * *" // Never as it was before: that would be no change.
 					return row, nil
-				}, func(store.TaskTable) error { return nil })
+				}, func(settings.TaskTable) error { return nil })
 				if err != nil {
 					return err
 				}
@@ -284,7 +286,7 @@ func TestListAudit_ChoosesAndPages(t *testing.T) {
 	t.Parallel()
 	s, ctx := storetest.New(t), t.Context()
 	var ids []int64
-	for i, e := range []store.Audit{
+	for i, e := range []settings.Audit{
 		{Actor: "otto", Action: "task.run", Object: "cron_task/a", After: `{"n":1}`},
 		{Actor: "ada", Action: "task.edit", Object: "cron_task/ab", Before: "{}", After: "{}"},
 		{Actor: "otto", Action: "tasks.reload", Object: "cron_task"},
@@ -294,11 +296,11 @@ func TestListAudit_ChoosesAndPages(t *testing.T) {
 		require.NoError(t, err)
 		ids = append(ids, id)
 		at := time.Date(2026, 11, 21, 10, i, 0, 0, time.UTC)
-		require.NoError(t, s.Config.Writer(ctx).Exec("UPDATE audit_log SET at = ? WHERE id = ?", store.At(at), id).Error)
+		require.NoError(t, s.Config.Writer(ctx).Exec("UPDATE audit_log SET at = ? WHERE id = ?", sqldb.At(at), id).Error)
 	}
 	require.NoError(t, s.EndAudit(ctx, ids[0], "", "it failed"))
 	require.NoError(t, s.EndAudit(ctx, ids[2], `{"tasks":3}`, ""))
-	list := func(f store.AuditFilter) []int64 {
+	list := func(f settings.AuditFilter) []int64 {
 		if f.Limit == 0 {
 			f.Limit = 10
 		}
@@ -311,22 +313,22 @@ func TestListAudit_ChoosesAndPages(t *testing.T) {
 		return got
 	}
 	at := func(minute int) time.Time { return time.Date(2026, 11, 21, 10, minute, 0, 0, time.UTC) }
-	require.Equal(t, []int64{3, 2, 1, 0}, list(store.AuditFilter{}))
-	require.Equal(t, []int64{2, 1, 0}, list(store.AuditFilter{Object: "cron_task"}))
-	require.Equal(t, []int64{0}, list(store.AuditFilter{Object: "cron_task/a"}))
-	require.Equal(t, []int64{1}, list(store.AuditFilter{Actor: "ada"}))
-	require.Equal(t, []int64{2, 1}, list(store.AuditFilter{Since: at(1), Until: at(2)}))
-	require.Equal(t, []int64{1, 0}, list(store.AuditFilter{Before: ids[2]}))
-	require.Equal(t, []int64{3, 2}, list(store.AuditFilter{Limit: 2}))
+	require.Equal(t, []int64{3, 2, 1, 0}, list(settings.AuditFilter{}))
+	require.Equal(t, []int64{2, 1, 0}, list(settings.AuditFilter{Object: "cron_task"}))
+	require.Equal(t, []int64{0}, list(settings.AuditFilter{Object: "cron_task/a"}))
+	require.Equal(t, []int64{1}, list(settings.AuditFilter{Actor: "ada"}))
+	require.Equal(t, []int64{2, 1}, list(settings.AuditFilter{Since: at(1), Until: at(2)}))
+	require.Equal(t, []int64{1, 0}, list(settings.AuditFilter{Before: ids[2]}))
+	require.Equal(t, []int64{3, 2}, list(settings.AuditFilter{Limit: 2}))
 	// An order may name 10,000 accounts.
 	long := `"` + strings.Repeat("1234567890123", 10_000) + `"`
-	_, err := s.AddAudit(ctx, store.Audit{Actor: "long", Action: "task.run", Object: "x", Before: long, After: long})
+	_, err := s.AddAudit(ctx, settings.Audit{Actor: "long", Action: "task.run", Object: "x", Before: long, After: long})
 	require.NoError(t, err)
-	all, err := s.ListAudit(ctx, store.AuditFilter{Actor: "long", Limit: 1})
+	all, err := s.ListAudit(ctx, settings.AuditFilter{Actor: "long", Limit: 1})
 	require.NoError(t, err)
 	require.Equal(t, long, all[0].After)
-	all, err = s.ListAudit(ctx, store.AuditFilter{Object: "cron_task", Limit: 3})
+	all, err = s.ListAudit(ctx, settings.AuditFilter{Object: "cron_task", Limit: 3})
 	require.NoError(t, err)
-	require.Equal(t, store.Audit{ID: ids[2], At: at(2), Actor: "otto", Action: "tasks.reload", Object: "cron_task", After: `{"tasks":3}`}, all[0])
-	require.Equal(t, store.Audit{ID: ids[0], At: at(0), Actor: "otto", Action: "task.run", Object: "cron_task/a", After: `{"n":1}`, Error: "it failed"}, all[2])
+	require.Equal(t, settings.Audit{ID: ids[2], At: at(2), Actor: "otto", Action: "tasks.reload", Object: "cron_task", After: `{"tasks":3}`}, all[0])
+	require.Equal(t, settings.Audit{ID: ids[0], At: at(0), Actor: "otto", Action: "task.run", Object: "cron_task/a", After: `{"n":1}`, Error: "it failed"}, all[2])
 }

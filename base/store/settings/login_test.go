@@ -9,14 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 )
 
 func putLoginNamed(t *testing.T, s *store.Store, login string, people ...string) int64 {
 	t.Helper()
 	in := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	row := store.Token{Media: "tulip", AppID: "17", Login: login, AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0)}
+	row := settings.Token{Media: "tulip", AppID: "17", Login: login, AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0)}
 	if len(people) > 0 {
 		row.Name, row.Choose = people[0], true
 	}
@@ -44,7 +46,7 @@ func TestAccountLogins_FallBackAndReturn(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	one, two, three := putLoginNamed(t, s, "one"), putLoginNamed(t, s, "two"), putLoginNamed(t, s, "three")
-	found := []store.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}, {ExternalID: "2", Timezone: "UTC", Currency: "CNY"}}
+	found := []settings.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}, {ExternalID: "2", Timezone: "UTC", Currency: "CNY"}}
 	ids, err := s.PutAccounts(t.Context(), "tulip", one, found)
 	require.NoError(t, err)
 	for _, login := range []int64{two, three} {
@@ -86,7 +88,7 @@ func TestAccountLogins_FallBackAndReturn(t *testing.T) {
 	missed, err := s.MissAccounts(t.Context(), one, began.Add(-time.Hour))
 	require.NoError(t, err)
 	require.Zero(t, missed)
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE account_login SET seen_at = ? WHERE token_id = ?", store.At(began.Add(-time.Minute)), one).Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE account_login SET seen_at = ? WHERE token_id = ?", sqldb.At(began.Add(-time.Minute)), one).Error)
 	_, err = s.PutAccounts(t.Context(), "tulip", one, found[1:])
 	require.NoError(t, err)
 	missed, err = s.MissAccounts(t.Context(), one, began)
@@ -101,7 +103,7 @@ func TestAccountLogins_FallBackAndReturn(t *testing.T) {
 	require.Equal(t, one, inUse("1"))
 
 	// An operator's hand.
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_token SET state = ? WHERE id = ?", store.TokenReauthorise, one).Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_token SET state = ? WHERE id = ?", settings.TokenReauthorise, one).Error)
 	require.NoError(t, s.RouteLogin(t.Context(), one))
 	require.Equal(t, two, inUse("1"))
 }
@@ -110,7 +112,7 @@ func TestChooseLogin_HoldsUntilAnotherIsChosen(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	one, two := putLoginNamed(t, s, "one"), putLoginNamed(t, s, "two")
-	found := []store.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}}
+	found := []settings.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}}
 	ids, err := s.PutAccounts(t.Context(), "tulip", one, found)
 	require.NoError(t, err)
 	require.ErrorContains(t, s.ChooseLogin(t.Context(), ids["1"], two), fmt.Sprintf("login %d does not reach it", two))
@@ -135,7 +137,7 @@ func TestBound_AccountsWaitForAChoice(t *testing.T) {
 	require.Equal(t, login, putLoginNamed(t, s, "one"), "a name that is not told stays")
 	logins, err := s.Logins(t.Context(), "tulip", "17")
 	require.NoError(t, err)
-	require.Equal(t, []store.Login{{ID: login, Media: "tulip", AppID: "17", Login: "one", Name: "Otto the First", State: store.TokenOK, Choose: true}}, logins)
+	require.Equal(t, []settings.Login{{ID: login, Media: "tulip", AppID: "17", Login: "one", Name: "Otto the First", State: settings.TokenOK, Choose: true}}, logins)
 	other := putLoginNamed(t, s, "two")
 	require.Equal(t, other, putLoginNamed(t, s, "two", "Anna"))
 	logins, err = s.Logins(t.Context(), "tulip", "")
@@ -147,7 +149,7 @@ func TestBound_AccountsWaitForAChoice(t *testing.T) {
 	require.Empty(t, none)
 
 	put := func(externalID string) int64 {
-		ids, err := s.PutAccounts(t.Context(), "tulip", login, []store.Account{{ExternalID: externalID, Timezone: "UTC", Currency: "CNY"}})
+		ids, err := s.PutAccounts(t.Context(), "tulip", login, []settings.Account{{ExternalID: externalID, Timezone: "UTC", Currency: "CNY"}})
 		require.NoError(t, err)
 		return ids[externalID]
 	}
@@ -183,15 +185,15 @@ func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
 	s := storetest.New(t)
 	state, code := secret.NewText("the state"), secret.NewText("the code")
 	_, err := s.OAuthState(t.Context(), "tulip", state)
-	require.ErrorIs(t, err, store.ErrNoOAuthState)
-	row := store.OAuthState{Media: "tulip", AppID: "17", RedirectURI: "https://x.example/cb", AskedBy: "otto"}
+	require.ErrorIs(t, err, settings.ErrNoOAuthState)
+	row := settings.OAuthState{Media: "tulip", AppID: "17", RedirectURI: "https://x.example/cb", AskedBy: "otto"}
 	require.NoError(t, s.PutOAuthState(t.Context(), state, row))
 	_, err = s.OAuthState(t.Context(), "orchid", state)
-	require.ErrorIs(t, err, store.ErrNoOAuthState, "it is of another media")
+	require.ErrorIs(t, err, settings.ErrNoOAuthState, "it is of another media")
 	got, err := s.OAuthState(t.Context(), "tulip", state)
 	require.NoError(t, err)
-	require.InDelta(t, store.OAuthStateLasts.Seconds(), got.Left.Seconds(), 60)
-	row.Step, row.Left = store.OAuthWaiting, got.Left
+	require.InDelta(t, settings.OAuthStateLasts.Seconds(), got.Left.Seconds(), 60)
+	row.Step, row.Left = settings.OAuthWaiting, got.Left
 	require.Equal(t, row, got)
 
 	claim := func(media string, state secret.Text) bool {
@@ -205,7 +207,7 @@ func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
 	require.False(t, claim("tulip", state), "once")
 	got, err = s.OAuthState(t.Context(), "tulip", state)
 	require.NoError(t, err)
-	require.Equal(t, store.OAuthExchanging, got.Step)
+	require.Equal(t, settings.OAuthExchanging, got.Step)
 
 	used, err := s.OAuthCodeUsed(t.Context(), "tulip", state, code)
 	require.NoError(t, err)
@@ -214,22 +216,22 @@ func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, used)
 
-	require.NoError(t, s.NoteOAuthState(t.Context(), state, store.OAuthState{Media: "tulip", Step: store.OAuthDone, TokenID: 7, Accounts: 3, Note: "n"}))
+	require.NoError(t, s.NoteOAuthState(t.Context(), state, settings.OAuthState{Media: "tulip", Step: settings.OAuthDone, TokenID: 7, Accounts: 3, Note: "n"}))
 	got, err = s.OAuthState(t.Context(), "tulip", state)
 	require.NoError(t, err)
-	require.Equal(t, []any{store.OAuthDone, int64(7), 3, "n"}, []any{got.Step, got.TokenID, got.Accounts, got.Note})
+	require.Equal(t, []any{settings.OAuthDone, int64(7), 3, "n"}, []any{got.Step, got.TokenID, got.Accounts, got.Note})
 
 	old := secret.NewText("old")
 	require.NoError(t, s.PutOAuthState(t.Context(), old, row))
 	expire := func(back time.Duration) {
-		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?", store.At(time.Now().Add(-back))).Error)
+		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?", sqldb.At(time.Now().Add(-back))).Error)
 	}
 	expire(time.Minute)
 	require.False(t, claim("tulip", old), "too old")
 	expire(8 * 24 * time.Hour)
 	require.NoError(t, s.PutOAuthState(t.Context(), secret.NewText("new"), row))
 	_, err = s.OAuthState(t.Context(), "tulip", old)
-	require.ErrorIs(t, err, store.ErrNoOAuthState, "it is gone")
+	require.ErrorIs(t, err, settings.ErrNoOAuthState, "it is gone")
 	var dump string
 	require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT state_hash FROM oauth_state").Row().Scan(&dump))
 	require.NotContains(t, dump, "new")
@@ -238,12 +240,12 @@ func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
 func TestIsUnfit_IsWhatAColumnDoesNotTake(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	err := s.PutApp(t.Context(), store.App{Media: strings.Repeat("m", 33), ID: "1"})
+	err := s.PutApp(t.Context(), settings.App{Media: strings.Repeat("m", 33), ID: "1"})
 	require.Error(t, err)
-	require.True(t, store.IsUnfit(err), "%v", err)
+	require.True(t, sqldb.IsUnfit(err), "%v", err)
 	for _, statement := range []string{"SELECT nonsense", "INSERT INTO game (code) VALUES ('twice'), ('twice')", "INSERT INTO game (code) VALUES (NULL)"} {
 		err := s.Config.Writer(t.Context()).Exec(statement).Error
 		require.Error(t, err)
-		require.False(t, store.IsUnfit(err), "%v", err)
+		require.False(t, sqldb.IsUnfit(err), "%v", err)
 	}
 }

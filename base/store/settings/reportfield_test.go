@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 )
 
@@ -18,7 +19,7 @@ func fieldStates(t *testing.T, s *store.Store, media string) []string {
 	var states []string
 	for _, r := range rows {
 		require.False(t, r.UpdatedAt.IsZero())
-		require.Equal(t, r.State == store.FieldRetired, !r.RetiredAt.IsZero(), "%+v", r)
+		require.Equal(t, r.State == settings.FieldRetired, !r.RetiredAt.IsZero(), "%+v", r)
 		states = append(states, r.Field+" "+r.Report+"/"+r.Level+": "+string(r.State))
 	}
 	return states
@@ -28,15 +29,15 @@ func TestRetireReportField_IsFirstOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	retire := func(report, field string) bool {
-		first, err := s.RetireReportField(t.Context(), store.ReportField{Media: "m", Report: report, Level: "account", Field: field, Reason: "40000 unknown", ChangedBy: "adsync"})
+		first, err := s.RetireReportField(t.Context(), settings.ReportField{Media: "m", Report: report, Level: "account", Field: field, Reason: "40000 unknown", ChangedBy: "adsync"})
 		require.NoError(t, err)
 		return first
 	}
-	put := func(report, level, field string, state store.FieldState) {
-		require.NoError(t, s.PutReportField(t.Context(), "otto", store.ReportField{Media: "m", Report: report, Level: level, Field: field, State: state, Reason: "why", ChangedBy: "otto"}))
+	put := func(report, level, field string, state settings.FieldState) {
+		require.NoError(t, s.PutReportField(t.Context(), "otto", settings.ReportField{Media: "m", Report: report, Level: level, Field: field, State: state, Reason: "why", ChangedBy: "otto"}))
 	}
-	put("report_hourly", "account", "b", store.FieldAsked)
-	put("report_daily", "account", "c", store.FieldOff)
+	put("report_hourly", "account", "b", settings.FieldAsked)
+	put("report_daily", "account", "c", settings.FieldOff)
 	require.True(t, retire("report_daily", "a"))
 	require.False(t, retire("report_daily", "a"), "another consumer has met it")
 	require.True(t, retire("report_hourly", "b"), "one that was asked for")
@@ -57,11 +58,11 @@ func TestPutReportField_OfWhatIsThereAlreadyChangesNothing(t *testing.T) {
 		require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT COUNT(*) FROM audit_log").Row().Scan(&n))
 		return n
 	}
-	put := func(by string, state store.FieldState, accepted bool) {
+	put := func(by string, state settings.FieldState, accepted bool) {
 		t.Helper()
-		require.NoError(t, s.PutReportField(t.Context(), by, store.ReportField{Media: "tulip", Field: "a", State: state, ChangedBy: by, Accepted: accepted}))
+		require.NoError(t, s.PutReportField(t.Context(), by, settings.ReportField{Media: "tulip", Field: "a", State: state, ChangedBy: by, Accepted: accepted}))
 	}
-	for _, state := range []store.FieldState{store.FieldOff, store.FieldAsked} {
+	for _, state := range []settings.FieldState{settings.FieldOff, settings.FieldAsked} {
 		put("otto", state, true)
 		before := audits()
 		put("vera", state, true)
@@ -71,9 +72,9 @@ func TestPutReportField_OfWhatIsThereAlreadyChangesNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "otto", rows[0].ChangedBy, "who changed it")
 
-	put("otto", store.FieldAsked, false)
+	put("otto", settings.FieldAsked, false)
 	before := audits()
-	put("vera", store.FieldAsked, false)
+	put("vera", settings.FieldAsked, false)
 	require.Equal(t, before+1, audits(), "it is tried again")
 }
 
@@ -91,14 +92,14 @@ func TestPutReportField_TakesThePlaceOfWhatItCovers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := storetest.New(t)
-			put := func(media, report, level string, state store.FieldState) {
-				require.NoError(t, s.PutReportField(t.Context(), "otto", store.ReportField{Media: media, Report: report, Level: level, Field: "a", State: state}))
+			put := func(media, report, level string, state settings.FieldState) {
+				require.NoError(t, s.PutReportField(t.Context(), "otto", settings.ReportField{Media: media, Report: report, Level: level, Field: "a", State: state}))
 			}
-			put("other", "", "", store.FieldOff)
+			put("other", "", "", settings.FieldOff)
 			for _, r := range [][2]string{{"", ""}, {"", "account"}, {"report_daily", ""}, {"report_daily", "adgroup"}, {"report_hourly", "account"}} {
-				put("m", r[0], r[1], store.FieldOff)
+				put("m", r[0], r[1], settings.FieldOff)
 			}
-			put("m", c.report, c.level, store.FieldAsked)
+			put("m", c.report, c.level, settings.FieldAsked)
 			require.Equal(t, c.want, fieldStates(t, s, "m"))
 			require.Len(t, fieldStates(t, s, "other"), 1)
 			require.Len(t, fieldStates(t, s, ""), 1+len(c.want))
@@ -132,7 +133,7 @@ func TestMigrateUp_FieldsThatAreAskedForAreAccepted(t *testing.T) {
 func TestClaimFieldTrial_IsHadByOne(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	f := store.ReportField{Media: "m", Field: "a", State: store.FieldAsked}
+	f := settings.ReportField{Media: "m", Field: "a", State: settings.FieldAsked}
 	claim := func(lasts time.Duration) bool {
 		claimed, err := s.ClaimFieldTrial(t.Context(), f, lasts)
 		require.NoError(t, err)

@@ -12,10 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 )
 
-func sealed(access, refresh string) store.SealFunc {
+func sealed(access, refresh string) settings.SealFunc {
 	return func(id int64) (string, string, error) {
 		return fmt.Sprintf("%s@%d", access, id), fmt.Sprintf("%s@%d", refresh, id), nil
 	}
@@ -24,7 +25,7 @@ func sealed(access, refresh string) store.SealFunc {
 func putLogin(t *testing.T, s *store.Store) int64 {
 	t.Helper()
 	in := time.Date(2026, 11, 21, 8, 0, 0, 123e6, time.UTC)
-	id, err := s.PutLogin(t.Context(), store.Token{
+	id, err := s.PutLogin(t.Context(), settings.Token{
 		Media: "tulip", AppID: "17", Login: "l", AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0),
 	}, sealed("a1", "r1"))
 	require.NoError(t, err)
@@ -37,10 +38,10 @@ func TestPutApp_ReplacesTheSecret(t *testing.T) {
 	_, err := s.App(t.Context(), "tulip", "17")
 	require.ErrorIs(t, err, sql.ErrNoRows)
 	for _, secret := range []string{"one", "two"} {
-		require.NoError(t, s.PutApp(t.Context(), store.App{Media: "tulip", ID: "17", Secret: secret, Enabled: true}))
+		require.NoError(t, s.PutApp(t.Context(), settings.App{Media: "tulip", ID: "17", Secret: secret, Enabled: true}))
 		app, err := s.App(t.Context(), "tulip", "17")
 		require.NoError(t, err)
-		require.Equal(t, store.App{Media: "tulip", ID: "17", Secret: secret, Enabled: true}, app)
+		require.Equal(t, settings.App{Media: "tulip", ID: "17", Secret: secret, Enabled: true}, app)
 	}
 }
 
@@ -53,7 +54,7 @@ func TestPutLogin_SealsForItsOwnRowAndAuthorisesAgain(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("a1@%d", id), row.Access)
 	require.Equal(t, time.Date(2026, 11, 21, 8, 0, 0, 123e6, time.UTC), row.AccessExpires)
 	require.EqualValues(t, 1, row.Generation)
-	require.Equal(t, store.TokenOK, row.State)
+	require.Equal(t, settings.TokenOK, row.State)
 
 	claimed, err := s.ClaimRefresh(t.Context(), id, 1, "h", time.Minute)
 	require.NoError(t, err)
@@ -65,7 +66,7 @@ func TestPutLogin_SealsForItsOwnRowAndAuthorisesAgain(t *testing.T) {
 	require.Equal(t, id, putLogin(t, s))
 	row, err = s.Token(t.Context(), id)
 	require.NoError(t, err)
-	require.Equal(t, store.TokenOK, row.State)
+	require.Equal(t, settings.TokenOK, row.State)
 	require.Empty(t, row.StateReason)
 	require.EqualValues(t, 2, row.Generation)
 	require.Zero(t, row.IntentTries)
@@ -75,7 +76,7 @@ func TestPutLogin_LeavesNothingWhenSealingFails(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	broken := errors.New("no key")
-	row := store.Token{Media: "tulip", AppID: "17", Login: "l"}
+	row := settings.Token{Media: "tulip", AppID: "17", Login: "l"}
 	_, err := s.PutLogin(t.Context(), row, sealed("a", "r"))
 	require.ErrorContains(t, err, "tokens end")
 	row.AccessExpires, row.RefreshExpires = time.Now(), time.Now()
@@ -156,19 +157,19 @@ func TestStoreTokens_TakesAPairOfTheGenerationWhoeverHoldsTheIntent(t *testing.T
 
 	// The slow one has had an answer after all.
 	expires := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
-	stored, err := s.StoreTokens(t.Context(), id, 1, store.Token{Access: "a2", AccessExpires: expires})
+	stored, err := s.StoreTokens(t.Context(), id, 1, settings.Token{Access: "a2", AccessExpires: expires})
 	require.NoError(t, err)
 	require.True(t, stored)
 	row, err := s.Token(t.Context(), id)
 	require.NoError(t, err)
-	require.Equal(t, store.TokenOK, row.State)
+	require.Equal(t, settings.TokenOK, row.State)
 	require.Equal(t, "a2", row.Access)
 	require.Equal(t, fmt.Sprintf("r1@%d", id), row.Refresh, "the refresh token stays")
 	require.Equal(t, expires, row.AccessExpires)
 	require.EqualValues(t, 2, row.Generation)
 	require.True(t, row.IntentUntil.IsZero())
 
-	stored, err = s.StoreTokens(t.Context(), id, 1, store.Token{Access: "a3", Refresh: "r3", AccessExpires: expires, RefreshExpires: expires})
+	stored, err = s.StoreTokens(t.Context(), id, 1, settings.Token{Access: "a3", Refresh: "r3", AccessExpires: expires, RefreshExpires: expires})
 	require.NoError(t, err)
 	require.False(t, stored, "generation 1 has passed")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
 )
 
@@ -33,7 +34,7 @@ func New(t testing.TB) *store.Store {
 	cfg := sqlite(t.TempDir())
 	files, err := migrated()
 	require.NoError(t, err)
-	for i, d := range []store.Database{cfg.Config, cfg.Data} {
+	for i, d := range []sqldb.Database{cfg.Config, cfg.Data} {
 		require.NoError(t, os.WriteFile(d.Writer.Reveal(), files[i], 0o600))
 	}
 	return Open(t, cfg)
@@ -55,7 +56,7 @@ var migrated = sync.OnceValues(func() (files [2][]byte, err error) {
 	if err := errors.Join(s.MigrateUp(context.Background()), s.Close()); err != nil {
 		return files, err
 	}
-	for i, d := range []store.Database{cfg.Config, cfg.Data} {
+	for i, d := range []sqldb.Database{cfg.Config, cfg.Data} {
 		if files[i], err = os.ReadFile(d.Writer.Reveal()); err != nil {
 			return files, err
 		}
@@ -69,7 +70,7 @@ func NewSQLite(t testing.TB) *store.Store {
 	return open(t, sqlite(t.TempDir()))
 }
 
-func open(t testing.TB, cfg store.Config) *store.Store {
+func open(t testing.TB, cfg sqldb.Config) *store.Store {
 	t.Helper()
 	s := Open(t, cfg)
 	require.NoError(t, s.MigrateUp(context.Background()))
@@ -77,7 +78,7 @@ func open(t testing.TB, cfg store.Config) *store.Store {
 }
 
 // Open returns the store of a configuration as it is; it is closed with the test.
-func Open(t testing.TB, cfg store.Config) *store.Store {
+func Open(t testing.TB, cfg sqldb.Config) *store.Store {
 	t.Helper()
 	s, err := store.Open(context.Background(), cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
@@ -86,7 +87,7 @@ func Open(t testing.TB, cfg store.Config) *store.Store {
 }
 
 // Config returns the configuration of two fresh, empty databases that go away with the test.
-func Config(t testing.TB) store.Config {
+func Config(t testing.TB) sqldb.Config {
 	t.Helper()
 	server := os.Getenv(ServerEnv)
 	if server == "" {
@@ -95,16 +96,16 @@ func Config(t testing.TB) store.Config {
 	db, err := sql.Open("mysql", server)
 	require.NoError(t, err)
 	defer db.Close()
-	cfg := store.Config{}
+	cfg := sqldb.Config{}
 	for _, d := range []struct {
 		name string
-		into *store.Database
+		into *sqldb.Database
 	}{{"config", &cfg.Config}, {"data", &cfg.Data}} {
 		name := "adsync_test_" + d.name + "_" + strings.ToLower(rand.Text())
 		_, err = db.Exec("CREATE DATABASE " + name + " CHARACTER SET utf8mb4")
 		require.NoError(t, err)
 		t.Cleanup(func() { dropDatabase(t, server, name) })
-		*d.into = store.Database{Driver: store.MySQL, Writer: secret.NewText(strings.TrimSuffix(server, "/") + "/" + name), MaxOpenConns: 8}
+		*d.into = sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(strings.TrimSuffix(server, "/") + "/" + name), MaxOpenConns: 8}
 	}
 	return cfg
 }
@@ -118,9 +119,9 @@ func dropDatabase(t testing.TB, server, name string) {
 	require.NoError(t, err)
 }
 
-func sqlite(dir string) store.Config {
-	return store.Config{
-		Config: store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, "config.db")), MaxOpenConns: 4},
-		Data:   store.Database{Driver: store.SQLite, Writer: secret.NewText(filepath.Join(dir, "data.db")), MaxOpenConns: 4},
+func sqlite(dir string) sqldb.Config {
+	return sqldb.Config{
+		Config: sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(filepath.Join(dir, "config.db")), MaxOpenConns: 4},
+		Data:   sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(filepath.Join(dir, "data.db")), MaxOpenConns: 4},
 	}
 }

@@ -10,8 +10,9 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/metric"
-	"adsync/base/store"
+	"adsync/base/sqldb"
 	"adsync/base/store/storetest"
+	"adsync/base/store/summaries"
 )
 
 const today = day.Day("2026-11-21")
@@ -56,11 +57,11 @@ func TestRebuildSummary_HasTheSumsOfMetricValues(t *testing.T) {
 		}
 		if id%100 == 0 {
 			rows := 2 * 100
-			require.NoError(t, db.Exec("INSERT INTO report_hourly ("+columns+") VALUES "+store.Tuples(rows, len(args)/rows), args...).Error)
+			require.NoError(t, db.Exec("INSERT INTO report_hourly ("+columns+") VALUES "+sqldb.Tuples(rows, len(args)/rows), args...).Error)
 			args = nil
 		}
 	}
-	_, err := s.RebuildSummary(ctx, store.DirtyDay{Media: "acme", Hourly: true, Day: today})
+	_, err := s.RebuildSummary(ctx, summaries.DirtyDay{Media: "acme", Hourly: true, Day: today})
 	require.NoError(t, err)
 
 	rows, err := db.Raw("SELECT hour, game, os, currency, " + strings.Join(metric.Names(), ", ") + " FROM summary_hourly").Rows()

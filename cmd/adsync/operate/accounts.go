@@ -7,14 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"adsync/base/store"
+	storesettings "adsync/base/store/settings"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 )
 
 // accountPath is where the API tells of the account, or something of it; usage.Account has seen the argument.
 func accountPath(account, what string) string {
-	media, id := store.SplitName(account)
+	media, id := storesettings.SplitName(account)
 	media = cmp.Or(media, "-") // The producer finds the platform.
 	return strings.TrimSuffix("/api/v1/accounts/"+url.PathEscape(media)+"/"+url.PathEscape(id)+"/"+what, "/")
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"adsync/base/httpapi"
-	"adsync/base/store"
+	"adsync/base/store/overview"
+	storesettings "adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
@@ -35,13 +36,13 @@ var (
 		"class":          {"transient", "quota", "auth", "invalid", "bug"},
 		"concurrency":    words(task.Parallel, task.Serial, task.Exclusive),
 		"log-level":      logLevels,
-		"login-state":    {store.TokenOK, store.TokenReauthorise, store.LoginNone},
+		"login-state":    {storesettings.TokenOK, storesettings.TokenReauthorise, overview.LoginNone},
 		"overlap":        words(task.OverlapSkip, task.OverlapQueue, task.OverlapReplace),
-		"tier":           {store.TierActive, store.TierInactive, store.TierInvalid},
+		"tier":           {storesettings.TierActive, storesettings.TierInactive, storesettings.TierInvalid},
 	}
 	// stateWords are what --state takes, by command.
 	stateWords = map[string][]string{
-		"adsync accounts list": words(store.AccountPulled, store.AccountParked, store.AccountUnbound),
+		"adsync accounts list": words(overview.AccountPulled, overview.AccountParked, overview.AccountUnbound),
 		"adsync fields list":   {"asked", "trying", "off", "retired", "refused"},
 		"adsync reconcile":     {"open", "mended", "all"},
 		"adsync runs list":     runStates,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -60,7 +60,7 @@ func (a *coverageAnswer) print(w io.Writer, missing bool) error {
 	shown := 0
 	for i := range a.Coverage {
 		c := &a.Coverage[i]
-		if missing && c.State == string(store.Complete) {
+		if missing && c.State == string(results.Complete) {
 			continue
 		}
 		t.Row(c.Report, c.Level, cmp.Or(c.Day, "-"), c.State, c.Rows, c.PulledAt, c.note())

@@ -12,6 +12,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/plural"
 	"adsync/base/store"
+	"adsync/base/store/results"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
@@ -51,7 +52,7 @@ days. Run it when all processes are of the release that has the figure.`,
 				if err := s.CheckSchema(ctx); err != nil {
 					return err
 				}
-				out, total := cmd.OutOrStdout(), store.ColumnFilled{}
+				out, total := cmd.OutOrStdout(), results.ColumnFilled{}
 				err := field.Backfill(ctx, s, platform, args[1], first, last, func(f field.Filled) {
 					total.Add(f.ColumnFilled)
 					fmt.Fprintf(out, "%s %s: %s", f.Day, f.Report, plural.Count(f.Rows, "row", "rows"))

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/plural"
-	"adsync/base/store"
+	storesettings "adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
@@ -31,7 +31,7 @@ operator has paused is lifted by "adsync resume".`,
 		body := r.params()
 		media := body["media"] != nil
 		subject, _ := body["subject"].(string) // It may be missing.
-		of, _ := store.SplitName(subject)
+		of, _ := storesettings.SplitName(subject)
 		if !media && of == "" && !all || media && all {
 			return usage.Errorf("want --media, --subject with its platform, or --all for all platforms")
 		}

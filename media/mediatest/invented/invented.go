@@ -13,7 +13,8 @@ import (
 	"time"
 
 	"adsync/base/ratelimit/grant"
-	"adsync/base/store"
+	"adsync/base/rawtable"
+	"adsync/base/sqldb"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -86,44 +87,44 @@ func (Platform) Decode(status int, header http.Header, body []byte) (json.RawMes
 }
 
 // table is one of the platform's raw tables.
-func (p Platform) table(name string, shape store.Shape, columns ...store.RawColumn) store.RawTable {
-	return store.RawTable{Name: p.Name() + "_" + name, Shape: shape, Columns: columns}
+func (p Platform) table(name string, shape rawtable.Shape, columns ...rawtable.Column) rawtable.Table {
+	return rawtable.Table{Name: p.Name() + "_" + name, Shape: shape, Columns: columns}
 }
 
 // object is a level of objects: its list and its raw table have its name.
 type object struct {
 	level, parent string
-	columns       []store.RawColumn
+	columns       []rawtable.Column
 }
 
-var times = []store.RawColumn{{Name: "created_at", Kind: store.Instant}, {Name: "modified_at", Kind: store.Instant}}
+var times = []rawtable.Column{{Name: "created_at", Kind: rawtable.Instant}, {Name: "modified_at", Kind: rawtable.Instant}}
 
 var (
-	campaigns = object{level: "campaign", columns: slices.Concat([]store.RawColumn{{Name: "name", Kind: store.Text}, {Name: "status", Kind: store.Text}}, times)}
-	adgroups  = object{level: "adgroup", columns: slices.Concat([]store.RawColumn{
-		{Name: "name", Kind: store.Text}, {Name: "status", Kind: store.Text}, {Name: "budget_cents", Kind: store.Int}, {Name: "bid_cents", Kind: store.Int},
+	campaigns = object{level: "campaign", columns: slices.Concat([]rawtable.Column{{Name: "name", Kind: rawtable.Text}, {Name: "status", Kind: rawtable.Text}}, times)}
+	adgroups  = object{level: "adgroup", columns: slices.Concat([]rawtable.Column{
+		{Name: "name", Kind: rawtable.Text}, {Name: "status", Kind: rawtable.Text}, {Name: "budget_cents", Kind: rawtable.Int}, {Name: "bid_cents", Kind: rawtable.Int},
 	}, times)}
-	creatives = object{level: "creative", parent: "adgroup_id", columns: slices.Concat([]store.RawColumn{
-		{Name: "name", Kind: store.Text}, {Name: "adgroup_id", Kind: store.Text}, {Name: "status", Kind: store.Text}, {Name: "review", Kind: store.Text},
+	creatives = object{level: "creative", parent: "adgroup_id", columns: slices.Concat([]rawtable.Column{
+		{Name: "name", Kind: rawtable.Text}, {Name: "adgroup_id", Kind: rawtable.Text}, {Name: "status", Kind: rawtable.Text}, {Name: "review", Kind: rawtable.Text},
 	}, times)}
-	images = object{level: store.AssetImage, columns: assetColumns}
-	videos = object{level: store.AssetVideo, columns: assetColumns}
+	images = object{level: rawtable.AssetImage, columns: assetColumns}
+	videos = object{level: rawtable.AssetVideo, columns: assetColumns}
 )
 
-var assetColumns = slices.Concat([]store.RawColumn{
-	{Name: "name", Kind: store.Text}, {Name: "width", Kind: store.Int}, {Name: "height", Kind: store.Int}, {Name: "signature", Kind: store.Text},
+var assetColumns = slices.Concat([]rawtable.Column{
+	{Name: "name", Kind: rawtable.Text}, {Name: "width", Kind: rawtable.Int}, {Name: "height", Kind: rawtable.Int}, {Name: "signature", Kind: rawtable.Text},
 }, times)
 
 // Lists implements media.Platform.
 func (p Platform) Lists() []media.List {
 	list := func(o object) media.List {
 		return media.List{
-			Name: o.level, Level: o.level, Table: p.table(o.level, store.Objects, o.columns...), Parent: o.parent,
+			Name: o.level, Level: o.level, Table: p.table(o.level, rawtable.Objects, o.columns...), Parent: o.parent,
 			Unlogged: []string{"modified_at", "deleted"}, Page: o.page,
 		}
 	}
 	groups, shown := list(adgroups), list(creatives)
-	groups.Shown, shown.MapsAssets = store.Shown{Column: "status", Value: "running"}, true
+	groups.Shown, shown.MapsAssets = rawtable.Shown{Column: "status", Value: "running"}, true
 	lists := []media.List{groups, shown, list(images), list(videos)}
 	if p.orchid {
 		lists = append(lists, list(campaigns))
@@ -139,10 +140,10 @@ func (o object) read(r *wire.Row) media.Row {
 		switch {
 		case c.Name == o.parent:
 			row.Raw = append(row.Raw, wire.Text(string(r.ID(c.Name))))
-		case c.Kind == store.Int:
+		case c.Kind == rawtable.Int:
 			row.Raw = append(row.Raw, r.Int(c.Name).Column())
-		case c.Kind == store.Instant:
-			row.Raw = append(row.Raw, store.At(r.Unix(c.Name)))
+		case c.Kind == rawtable.Instant:
+			row.Raw = append(row.Raw, sqldb.At(r.Unix(c.Name)))
 		default:
 			row.Raw = append(row.Raw, wire.Text(r.Text(c.Name)))
 		}

@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"strings"
 
+	"adsync/base/rawtable"
 	"adsync/base/secret"
-	"adsync/base/store"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -65,8 +65,8 @@ func (p Platform) ask(ctx context.Context, transport media.Transport, app media.
 }
 
 // AccountTable implements media.Platform.
-func (p Platform) AccountTable() store.RawTable {
-	return p.table("account", store.AccountRows, store.RawColumn{Name: "company", Kind: store.Text})
+func (p Platform) AccountTable() rawtable.Table {
+	return p.table("account", rawtable.AccountRows, rawtable.Column{Name: "company", Kind: rawtable.Text})
 }
 
 // Accounts implements media.Platform: all of them come in one answer.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"adsync/base/fund"
-	"adsync/base/store"
+	"adsync/base/rawtable"
 	"adsync/media"
 	"adsync/media/wire"
 )
@@ -63,11 +63,11 @@ func (p Platform) Reports() []media.Report {
 		if level == "account" {
 			days = 30
 		}
-		reports = append(reports, r.described(media.Report{MaxDays: days, LookBack: 365, Table: p.table(r.name, store.DailyRows, r.figures().Columns()...)}))
+		reports = append(reports, r.described(media.Report{MaxDays: days, LookBack: 365, Table: p.table(r.name, rawtable.DailyRows, r.figures().Columns()...)}))
 	}
 	for _, level := range levels {
 		r := report{name: "report_hourly", level: level, hourly: true, orchid: p.orchid}
-		reports = append(reports, r.described(media.Report{MaxDays: 1, LookBack: 90, Table: p.table(r.name, store.HourlyRows, r.figures().Columns()...)}))
+		reports = append(reports, r.described(media.Report{MaxDays: 1, LookBack: 90, Table: p.table(r.name, rawtable.HourlyRows, r.figures().Columns()...)}))
 	}
 	return reports
 }
@@ -180,10 +180,10 @@ func (p Platform) Funds() media.Funds {
 	return media.Funds{
 		Types: fundTypes,
 		Balance: media.Balance{
-			Table: p.table("fund", store.FundRows, balanceAmounts.Columns()...), Amounts: balanceAmounts, Fetch: fetchBalance,
+			Table: p.table("fund", rawtable.FundRows, balanceAmounts.Columns()...), Amounts: balanceAmounts, Fetch: fetchBalance,
 		},
 		Daily: media.FundDaily{
-			Table: p.table("fund_daily", store.DailyFundRows, flowAmounts.Columns()...), Amounts: flowAmounts,
+			Table: p.table("fund_daily", rawtable.DailyFundRows, flowAmounts.Columns()...), Amounts: flowAmounts,
 			MaxDays: days, LookBack: lookBack, ToldAfter: 8 * time.Hour, Page: fetchFlow,
 		},
 	}

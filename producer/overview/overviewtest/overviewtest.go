@@ -10,7 +10,9 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/day"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/base/task"
 )
 
@@ -75,7 +77,7 @@ func (f *filler) data(statement string, args ...any) {
 	require.NoError(f, f.s.Data.Writer(f.Context()).Exec(statement, args...).Error, statement)
 }
 
-func (f *filler) ago(d time.Duration) store.Time { return store.At(f.at.Add(-d)) }
+func (f *filler) ago(d time.Duration) sqldb.Time { return sqldb.At(f.at.Add(-d)) }
 
 func (f *filler) accounts() {
 	f.data("DELETE FROM leader")
@@ -84,12 +86,12 @@ func (f *filler) accounts() {
 		id                         int64
 		media, name, state, reason string
 	}{
-		{1, "tulip", "agency-north", store.TokenOK, ""},
+		{1, "tulip", "agency-north", settings.TokenOK, ""},
 		{2, "tulip", "agency-south", "reauthorise", "the platform refuses the refresh token: code 11017, it was revoked by the owner"},
-		{3, "orchid", "agency-north", store.TokenOK, ""},
+		{3, "orchid", "agency-north", settings.TokenOK, ""},
 	} {
 		f.config("INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state, state_reason)"+
-			" VALUES (?, ?, '1110000001', ?, 'a', 'r', ?, ?, ?, ?)", login.id, login.media, login.name, store.At(Now.Add(24*time.Hour)), store.At(Now.Add(90*24*time.Hour)), login.state, login.reason)
+			" VALUES (?, ?, '1110000001', ?, 'a', 'r', ?, ?, ?, ?)", login.id, login.media, login.name, sqldb.At(Now.Add(24*time.Hour)), sqldb.At(Now.Add(90*24*time.Hour)), login.state, login.reason)
 	}
 	id := int64(0)
 	add := func(media string, token int64, n int, tier, parked, zone, currency string, then func(id int64)) {
@@ -97,10 +99,10 @@ func (f *filler) accounts() {
 			id++
 			var until any
 			if strings.HasPrefix(parked, "frozen") || strings.HasPrefix(parked, "revoked") {
-				until = store.At(Now.Add(20 * time.Minute))
+				until = sqldb.At(Now.Add(20 * time.Minute))
 			}
 			f.config("INSERT INTO media_account (id, media, external_id, name, token_id, tier, timezone, currency, parked, parked_since, parked_until, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-				id, media, 20_000_000+id, LongName, token, tier, zone, currency, parked, store.At(Now.Add(-26*time.Hour)), until, f.ago(24*time.Hour))
+				id, media, 20_000_000+id, LongName, token, tier, zone, currency, parked, sqldb.At(Now.Add(-26*time.Hour)), until, f.ago(24*time.Hour))
 			f.data("INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, ?, 'account', '', ?, ?, ?, ?, 1, ?)",
 				Today.Add(-1), id, media, currency, zone, id*100*Micros, f.ago(0))
 			if zone == "Asia/Shanghai" && media == "tulip" {
@@ -117,16 +119,16 @@ func (f *filler) accounts() {
 			f.data("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note) VALUES (?, 'report_hourly', 'account', ?, ?, ?, ?, '', '')", id, d, media, f.ago(ago), state)
 		}
 	}
-	add("tulip", 1, Fresh, store.TierActive, "", china, "CNY", pulled("tulip", "complete", Today, time.Minute))
-	add("tulip", 1, Late-1, store.TierActive, "", china, "CNY", pulled("tulip", "complete", Today, 40*time.Minute))
-	add("tulip", 1, 1, store.TierActive, "", china, "CNY", nil)
-	add("tulip", 1, Frozen, store.TierInvalid, "frozen: code 35001, 账户已冻结", china, "CNY", nil)
-	add("tulip", 1, Revoked, store.TierInvalid, "revoked: code 35016, the login has no permission for the account", china, "CNY", nil)
-	add("tulip", 2, Dead, store.TierActive, store.ParkedLogin, china, "CNY", nil)
-	add("tulip", 1, Quiet, store.TierInactive, "", china, "CNY", nil)
+	add("tulip", 1, Fresh, settings.TierActive, "", china, "CNY", pulled("tulip", "complete", Today, time.Minute))
+	add("tulip", 1, Late-1, settings.TierActive, "", china, "CNY", pulled("tulip", "complete", Today, 40*time.Minute))
+	add("tulip", 1, 1, settings.TierActive, "", china, "CNY", nil)
+	add("tulip", 1, Frozen, settings.TierInvalid, "frozen: code 35001, 账户已冻结", china, "CNY", nil)
+	add("tulip", 1, Revoked, settings.TierInvalid, "revoked: code 35016, the login has no permission for the account", china, "CNY", nil)
+	add("tulip", 2, Dead, settings.TierActive, settings.ParkedLogin, china, "CNY", nil)
+	add("tulip", 1, Quiet, settings.TierInactive, "", china, "CNY", nil)
 	fresh := pulled("orchid", "complete", Today, 30*time.Second)
-	add("orchid", 3, 3, store.TierActive, "", china, "CNY", fresh)
-	add("orchid", 3, 1, store.TierActive, "", america, "USD", func(id int64) {
+	add("orchid", 3, 3, settings.TierActive, "", china, "CNY", fresh)
+	add("orchid", 3, 1, settings.TierActive, "", america, "USD", func(id int64) {
 		fresh(id)
 		f.data("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note) VALUES (?, 'report_daily', 'account', ?, 'orchid', ?, 'suspect', '',"+
 			" 'the answer has no rows of a day that had spend')", id, Today.Add(-1), f.ago(time.Hour))
@@ -136,7 +138,7 @@ func (f *filler) accounts() {
 func (f *filler) spend() {
 	hour := func(d day.Day, h int, game, media, currency, zone string, cost int64) {
 		f.data("INSERT INTO summary_hourly (day, hour, game, media, os, currency, day_zone, start_utc, cost, version, updated_at) VALUES (?, ?, ?, ?, 'ios', ?, ?, ?, ?, 1, ?)",
-			d, h, game, media, currency, zone, store.At(Now), cost, f.ago(0))
+			d, h, game, media, currency, zone, sqldb.At(Now), cost, f.ago(0))
 	}
 	for h := range 24 {
 		hour(Today.Add(-1), h, "starfall", "tulip", "CNY", "Asia/Shanghai", int64(1000+100*h)*Micros)
@@ -160,7 +162,7 @@ func (f *filler) runs() {
 		media, _, _ := strings.Cut(name, ".")
 		f.data("INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, total, succeeded, failed, error_text, created_at, ended_at)"+
 			" VALUES (?, 1, ?, ?, ?, 'important', 1, '{}', 'cron', ?, ?, 1, ?, ?, ?, ?, ?, ?)",
-			task.NewRunID(Now.Add(-ago)), name, media, name, store.At(Now.Add(-ago)), state, total, succeeded, failed, text, f.ago(ago), ended)
+			task.NewRunID(Now.Add(-ago)), name, media, name, sqldb.At(Now.Add(-ago)), state, total, succeeded, failed, text, f.ago(ago), ended)
 	}
 	run(30*time.Second, "tulip.report_hourly.account", "running", 8, 5, 0, nil, "")
 	run(20*time.Second, "orchid.adgroup.changes", "fanning_out", nil, 3, 0, nil, "")

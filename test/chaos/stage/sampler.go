@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"adsync/base/store"
+	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/test/chaos/judge"
 )
@@ -164,7 +164,7 @@ func readSnapshot(ctx context.Context, db *sql.DB, hours bool) (judge.Snapshot, 
 	r.runs(ctx, &s)
 	days := map[string]bool{}
 	for _, run := range s.Runs {
-		days[store.LogTable(run.ID)] = true
+		days[ledger.LogTable(run.ID)] = true
 	}
 	for table := range days {
 		r.rows(ctx, func(scan func(...any) error) error {

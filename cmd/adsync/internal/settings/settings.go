@@ -18,7 +18,9 @@ import (
 	"adsync/base/ratelimit"
 	"adsync/base/redis"
 	"adsync/base/secret"
+	"adsync/base/sqldb"
 	"adsync/base/store"
+	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
 	"adsync/base/trace"
 	"adsync/cmd/adsync/internal/apiclient"
@@ -31,20 +33,20 @@ import (
 
 // Config is every setting of the program, a section per package.
 type Config struct {
-	Log       telemetry.Config      `koanf:"log" doc:"What the program logs, to standard error."`
-	API       httpapi.Config        `koanf:"api" doc:"The operators' API, health, readiness and metrics."`
-	Secret    secret.Config         `koanf:"secret" doc:"The encryption of platform tokens in the tables."`
-	Store     store.Config          `koanf:"store" doc:"The two databases."`
-	Broker    broker.Config         `koanf:"broker" doc:"Kafka, which carries work from producers to consumers."`
-	Redis     redis.Config          `koanf:"redis" doc:"Redis, the fast path for limits and marks. It holds nothing that the databases do not."`
-	RateLimit ratelimit.Config      `koanf:"ratelimit" doc:"How the limits of the platforms are kept. The limits themselves are rows of the table rate_limit."`
-	Producer  producer.Config       `koanf:"producer" doc:"What turns due tasks into work."`
-	Consumer  consumer.Config       `koanf:"consumer" doc:"What does the work."`
-	Media     engine.MediaConfig    `koanf:"media" doc:"How the platforms are reached."`
-	Partner   store.PartnerConfig   `koanf:"partner" doc:"The business's own figures, which wide_daily shows beside the platforms'."`
-	Debug     telemetry.DebugConfig `koanf:"debug" doc:"What helps to find out what a process does."`
-	Trace     trace.Config          `koanf:"trace" doc:"OpenTelemetry traces of single subtasks: the send, the work, each call, each write."`
-	Retention upkeep.Retention      `koanf:"retention" doc:"For how long rows are kept: system.tables prunes once an hour what is older, in small pieces. Give all processes the same."`
+	Log       telemetry.Config        `koanf:"log" doc:"What the program logs, to standard error."`
+	API       httpapi.Config          `koanf:"api" doc:"The operators' API, health, readiness and metrics."`
+	Secret    secret.Config           `koanf:"secret" doc:"The encryption of platform tokens in the tables."`
+	Store     sqldb.Config            `koanf:"store" doc:"The two databases."`
+	Broker    broker.Config           `koanf:"broker" doc:"Kafka, which carries work from producers to consumers."`
+	Redis     redis.Config            `koanf:"redis" doc:"Redis, the fast path for limits and marks. It holds nothing that the databases do not."`
+	RateLimit ratelimit.Config        `koanf:"ratelimit" doc:"How the limits of the platforms are kept. The limits themselves are rows of the table rate_limit."`
+	Producer  producer.Config         `koanf:"producer" doc:"What turns due tasks into work."`
+	Consumer  consumer.Config         `koanf:"consumer" doc:"What does the work."`
+	Media     engine.MediaConfig      `koanf:"media" doc:"How the platforms are reached."`
+	Partner   summaries.PartnerConfig `koanf:"partner" doc:"The business's own figures, which wide_daily shows beside the platforms'."`
+	Debug     telemetry.DebugConfig   `koanf:"debug" doc:"What helps to find out what a process does."`
+	Trace     trace.Config            `koanf:"trace" doc:"OpenTelemetry traces of single subtasks: the send, the work, each call, each write."`
+	Retention upkeep.Retention        `koanf:"retention" doc:"For how long rows are kept: system.tables prunes once an hour what is older, in small pieces. Give all processes the same."`
 }
 
 // Default is a deployment on one machine, but for the secrets.
@@ -53,14 +55,14 @@ func Default() Config {
 		Log:       telemetry.DefaultConfig(),
 		API:       httpapi.DefaultConfig(),
 		Secret:    secret.DefaultConfig(),
-		Store:     store.DefaultConfig(),
+		Store:     sqldb.DefaultConfig(),
 		Broker:    broker.DefaultConfig(),
 		Redis:     redis.DefaultConfig(),
 		RateLimit: ratelimit.DefaultConfig(),
 		Producer:  producer.DefaultConfig(),
 		Consumer:  consumer.DefaultConfig(),
 		Media:     engine.DefaultMediaConfig(),
-		Partner:   store.DefaultPartnerConfig(),
+		Partner:   summaries.DefaultPartnerConfig(),
 		Trace:     trace.DefaultConfig(),
 		Retention: upkeep.DefaultRetention(),
 	}

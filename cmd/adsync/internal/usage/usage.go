@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"adsync/base/store"
+	"adsync/base/store/settings"
 	"adsync/engine"
 
 	"github.com/spf13/cobra"
@@ -69,7 +69,7 @@ func Group(cmd *cobra.Command) *cobra.Command {
 // Account takes an account as the platforms know it: MEDIA/ACCOUNT.
 func Account(_ *cobra.Command, args []string) error {
 	if len(args) == 1 {
-		media, id := store.SplitName(args[0])
+		media, id := settings.SplitName(args[0])
 		// The name of a platform alone is no id.
 		if media != "" && id != "" || media == "" && !strings.Contains(id, "/") && strings.ContainsAny(id, "0123456789") {
 			return nil
