@@ -14,8 +14,9 @@ import (
 	"adsync/base/sqldb"
 	"adsync/base/store/dead"
 	"adsync/base/store/ledger"
-	"adsync/base/store/overview"
+	storeoverview "adsync/base/store/overview"
 	"adsync/base/task"
+	"adsync/producer/overview"
 )
 
 const (
@@ -88,7 +89,7 @@ type deadStore interface {
 	Healed(ctx context.Context, dead []dead.DeadSubtask) (map[task.Key]bool, error)
 	Run(ctx context.Context, id int64) (ledger.Run, error)
 	SubtaskLog(ctx context.Context, k task.Key) (ledger.SubtaskLog, error)
-	Glance(ctx context.Context, look func(g *overview.Glance) error) error
+	Glance(ctx context.Context, look func(g *storeoverview.Glance) error) error
 }
 
 // deadRoutes are the dead subtasks: what they are, and what is at stake.
@@ -133,11 +134,11 @@ func (a *deadRoutes) listDead(c *gin.Context, q *httpapi.Query) (any, error) {
 
 // deadGroupsJSON is the dead subtasks by error print.
 type deadGroupsJSON struct {
-	Total     int64           `json:"total"`     // dead subtasks that the filter chooses
-	Redriving int64           `json:"redriving"` // of them, those that a run is taking up
-	Stake     deadStakeJSON   `json:"stake"`     // of those that died last
-	Groups    []deadGroupJSON `json:"groups"`
-	More      bool            `json:"more"` // there are more groups, of fewer subtasks each
+	Total     int64              `json:"total"`     // dead subtasks that the filter chooses
+	Redriving int64              `json:"redriving"` // of them, those that a run is taking up
+	Stake     overview.DeadStake `json:"stake"`     // of those that died last
+	Groups    []deadGroupJSON    `json:"groups"`
+	More      bool               `json:"more"` // there are more groups, of fewer subtasks each
 }
 
 type deadGroupJSON struct {
@@ -166,7 +167,7 @@ func (a *deadRoutes) groupDead(c *gin.Context, q *httpapi.Query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	stake, healed, err := a.deadStake(ctx, filter)
+	stake, healed, err := overview.StakeOfDead(ctx, a.store, filter, a.clock.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"adsync/base/store/dead"
 	"adsync/base/store/ledger"
 	"adsync/base/task"
+	"adsync/producer/overview"
 )
 
 const (
@@ -231,12 +232,12 @@ func (a *redriveRoutes) planRedrive(ctx context.Context, request *redriveRequest
 
 // countHealed counts the dead subtasks that orders take up and that have healed, of those that died last, and reports whether there are more.
 func (a *redriveRoutes) countHealed(ctx context.Context, filter task.DeadFilter, orders []ledger.RunOrder) (n int64, more bool, err error) {
-	rows, end, err := a.store.ListDead(ctx, filter, dead.DeadPlace{}, healedLooked+1)
+	rows, end, err := a.store.ListDead(ctx, filter, dead.DeadPlace{}, overview.DeadLooked+1)
 	if err != nil {
 		return 0, false, err
 	}
-	more = len(rows) > healedLooked || !end.At.IsZero()
-	rows = rows[:min(len(rows), healedLooked)]
+	more = len(rows) > overview.DeadLooked || !end.At.IsZero()
+	rows = rows[:min(len(rows), overview.DeadLooked)]
 	rows = slices.DeleteFunc(rows, func(d dead.DeadSubtask) bool {
 		return d.RedriveRun != 0 || !slices.ContainsFunc(orders, func(o ledger.RunOrder) bool { return o.TaskID == d.TaskID })
 	})
