@@ -360,14 +360,19 @@ func findsWrongObjects(t *testing.T, w *pulledWorld) {
 		w.published(edited.Add(-time.Second), edited.Add(-time.Second)).Report().Differences, "at one of the moments of the pull they were right")
 }
 
-// otherAccount is an account that is not the first of the first platform: our id, and the order that edits a tenth of its ads.
+// otherAccount is the account with the most hours that is not the first of the first platform: our id, and the order that edits a tenth of its ads.
 func (w *pulledWorld) otherAccount() (id int64, edit string) {
 	w.t.Helper()
+	var first int64
+	config := w.store.Config.Writer(w.t.Context())
+	require.NoError(w.t, config.Raw("SELECT id FROM media_account WHERE media = ? AND external_id = ?", platform, w.firstOf(platform)).Row().Scan(&first))
 	names := engine.PlatformNames()
 	last := names[len(names)-1]
+	row := w.store.Data.Writer(w.t.Context()).Raw("SELECT account_id FROM report_hourly WHERE media = ? AND level = 'account' AND account_id <> ?"+
+		" GROUP BY account_id ORDER BY COUNT(*) DESC, account_id LIMIT 1", last, first).Row()
+	require.NoError(w.t, row.Scan(&id))
 	var external string
-	row := w.store.Config.Writer(w.t.Context()).Raw("SELECT id, external_id FROM media_account WHERE media = ? ORDER BY external_id DESC LIMIT 1", last).Row()
-	require.NoError(w.t, row.Scan(&id, &external))
+	require.NoError(w.t, config.Raw("SELECT external_id FROM media_account WHERE id = ?", id).Row().Scan(&external))
 	return id, `{"media":"` + last + `","account":"` + external + `","percent":10}`
 }
 
