@@ -160,8 +160,8 @@ func (w *World) Ledger(ctx context.Context) (calls, refused int64, err error) {
 	return answer.Totals.Calls, answer.Totals.Refused, err
 }
 
-// refusals are the calls that a limit refused, by second.
-type refusals struct {
+// Refusals are calls that a limit refused, by second.
+type Refusals struct {
 	Second   int64  `json:"second"`
 	Media    string `json:"media"`
 	Endpoint string `json:"endpoint"`
@@ -170,12 +170,12 @@ type refusals struct {
 }
 
 // Refused returns the calls that a limit refused.
-func (w *World) Refused(ctx context.Context) ([]refusals, error) {
+func (w *World) Refused(ctx context.Context) ([]Refusals, error) {
 	var answer struct {
-		Groups []refusals `json:"groups"`
+		Groups []Refusals `json:"groups"`
 	}
 	err := rig.Send(ctx, http.MethodGet, w.Address+"/_sim/ledger?group=second,media,endpoint,answer", nil, &answer)
-	return slices.DeleteFunc(answer.Groups, func(r refusals) bool { return r.Refused == 0 }), err
+	return slices.DeleteFunc(answer.Groups, func(r Refusals) bool { return r.Refused == 0 }), err
 }
 
 // Calls returns how many calls a platform was asked: of an endpoint, or of all if it is "".
