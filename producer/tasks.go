@@ -46,7 +46,7 @@ func (p *Producer) Tasks() []Task {
 }
 
 // Reload loads the tasks here and has the leader, if it is this producer, plan with them at once. The other producers
-// follow within a few seconds of store.OrderReload, or else at their next reload.
+// follow within a few seconds of settings.OrderReload, or else at their next reload.
 func (p *Producer) Reload(ctx context.Context) error {
 	if err := p.tasks.Reload(ctx); err != nil {
 		return err

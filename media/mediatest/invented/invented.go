@@ -3,7 +3,7 @@
 //
 // Tulip, which most tests use, counts money in hundredths, lists ad groups, creatives, images and videos, and cuts a report that
 // has too many rows into those of its ad groups. Orchid counts money in the currency itself, nests its figures, and has campaigns above the ad groups. Both
-// have the raw tables of a real platform, which store.EnsureRawTables makes, and read rows of the shapes that package wire reads.
+// have the raw tables of a real platform, which sqldb.EnsureRawTables makes, and read rows of the shapes that package wire reads.
 package invented
 
 import (
