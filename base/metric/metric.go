@@ -68,6 +68,9 @@ func Index(name string) int {
 	return -1
 }
 
+// Cost is the position of what was spent, by which answers are judged.
+var Cost = Index("cost")
+
 // Names returns the columns in order.
 func Names() []string {
 	names := make([]string, len(All))

@@ -32,9 +32,6 @@ const (
 	believedFrom = 12
 )
 
-// costIndex is the metric by which answers are judged.
-var costIndex = metric.Index("cost")
-
 // rule is what an account's answers are judged by at a moment. Its functions read nothing: the store calls them under
 // the fence.
 type rule struct {
@@ -94,7 +91,7 @@ func (r *rule) over(d day.Day) (is bool, share float64, at runTimes) {
 
 // short reports whether a cost lacks more than a share of another one.
 func short(cost, of int64, share float64) bool {
-	return of > cost && metric.All[costIndex].Differ(cost, of) && float64(of-cost) > share*float64(of)
+	return of > cost && metric.All[metric.Cost].Differ(cost, of) && float64(of-cost) > share*float64(of)
 }
 
 // lacksRows reports whether the answer lacks too much of its own rows.
@@ -106,7 +103,7 @@ func lacksRows(a *results.Answer) bool {
 // what is known.
 func isNews(a *results.Answer) bool {
 	return a.Before.CompleteVersion == 0 || a.Before.State != results.Complete || lacksRows(a) ||
-		metric.All[costIndex].Differ(a.Cost, a.Stored)
+		metric.All[metric.Cost].Differ(a.Cost, a.Stored)
 }
 
 // answeredTwice reports whether an answer was given in two runs, the last of them made after noon of the next day.

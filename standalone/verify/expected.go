@@ -81,8 +81,3 @@ func publicMoney(table moneyTable, lines []json.RawMessage) ([]Money, error) {
 	}
 	return rows, nil
 }
-
-// worldOf returns the world of a platform that is compared.
-func worldOf(media string) world {
-	return worlds[slices.IndexFunc(worlds, func(w world) bool { return w.media == media })]
-}

@@ -27,17 +27,16 @@ func readRetired(ctx context.Context, s *store.Store) (retirements, error) {
 		if r.State != settings.FieldRetired {
 			continue
 		}
-		for _, w := range worlds {
-			at := slices.IndexFunc(w.report, func(c rawColumn) bool { return strings.TrimSuffix(c.name, amountSuffix) == r.Field })
-			if w.media != r.Media || at < 0 {
-				continue
-			}
-			k := pulledReport{r.Media, r.Report, r.Level}
-			if all[k] == nil {
-				all[k] = map[string]time.Time{}
-			}
-			all[k][w.report[at].metric] = r.RetiredAt.Time
+		report := worldOf(r.Media).report
+		at := slices.IndexFunc(report, func(c rawColumn) bool { return strings.TrimSuffix(c.name, amountSuffix) == r.Field })
+		if at < 0 {
+			continue
 		}
+		k := pulledReport{r.Media, r.Report, r.Level}
+		if all[k] == nil {
+			all[k] = map[string]time.Time{}
+		}
+		all[k][report[at].metric] = r.RetiredAt.Time
 	}
 	return all, nil
 }

@@ -105,6 +105,14 @@ type world struct {
 	assetless bool
 }
 
+// worldOf returns the world of a platform; an empty one when its rows are not compared.
+func worldOf(media string) world {
+	if i := slices.IndexFunc(worlds, func(w world) bool { return w.media == media }); i >= 0 {
+		return worlds[i]
+	}
+	return world{}
+}
+
 // Platforms are the platforms whose rows are compared.
 func Platforms() []string {
 	names := make([]string, len(worlds))

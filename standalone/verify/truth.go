@@ -101,20 +101,18 @@ func Spend(ctx context.Context, client *http.Client, baseURL, media, currency st
 
 // Objects tells the campaigns, ad groups and creatives of an account that run now, by level.
 func Objects(ctx context.Context, client *http.Client, baseURL, media, account string, each func(level, object string)) error {
-	for _, w := range worlds {
-		for _, o := range w.objects {
-			if w.media != media || o.level == "" {
-				continue
+	for _, o := range worldOf(media).objects {
+		if o.level == "" {
+			continue
+		}
+		err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: o.kind, account: account}, func(r truthRow) error {
+			if r.Status == "active" && !r.Unlisted {
+				each(o.level, r.Object)
 			}
-			err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: o.kind, account: account}, func(r truthRow) error {
-				if r.Status == "active" && !r.Unlisted {
-					each(o.level, r.Object)
-				}
-				return nil
-			})
-			if err != nil {
-				return err
-			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/fund"
+	"adsync/base/metric"
 	"adsync/base/sqldb"
 )
 
@@ -147,7 +148,7 @@ func (w *ReportWrite) answers(before []Coverage, there *thereBefore, stale map[d
 		if a == nil || twice && there.rows[row.key(w.Hourly)] != i {
 			continue
 		}
-		cost, _ := row.Metrics.Get(costIndex)
+		cost, _ := row.Metrics.Get(metric.Cost)
 		a.Cost, a.Rows = a.Cost+cost, a.Rows+1
 	}
 	return answers

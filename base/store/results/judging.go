@@ -59,9 +59,6 @@ type Doubt struct {
 	Note string
 }
 
-// costIndex is the metric by which answers are judged.
-var costIndex = metric.Index("cost")
-
 // Answered reports whether cost is what the platform last answered for the whole day.
 func (c *Coverage) Answered(cost int64) bool { return sameCost(c.AnswerCost, cost) }
 
@@ -69,7 +66,7 @@ func (c *Coverage) Answered(cost int64) bool { return sameCost(c.AnswerCost, cos
 func (c *Coverage) Believed(cost int64) bool { return sameCost(c.BelievedCost, cost) }
 
 func sameCost(noted *int64, cost int64) bool {
-	return noted != nil && !metric.All[costIndex].Differ(*noted, cost)
+	return noted != nil && !metric.All[metric.Cost].Differ(*noted, cost)
 }
 
 // String names a report and level in a note.
