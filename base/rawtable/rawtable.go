@@ -1,5 +1,5 @@
 // Package rawtable describes the tables that hold platforms' rows as they came: what has a row, by which key, and which columns are typed. A platform declares
-// them, and the store makes and fills them. It also has the words for what rows hold beside figures: images and videos (asset.go), and values that cannot be
+// them, and the store makes and fills them. It also has the words for what rows hold apart from figures: images and videos (asset.go), and values that cannot be
 // used (fault.go). It imports nothing, so that platforms can be written without the store.
 package rawtable
 

@@ -23,7 +23,7 @@ type DeadStake struct {
 	Money    []Money `json:"money,omitempty"` // what these accounts spent on their last day that is known
 }
 
-// deadStore is what tells of dead subtasks.
+// deadStore reads dead subtasks, and which of them are healed.
 type deadStore interface {
 	ListDead(ctx context.Context, f task.DeadFilter, after dead.DeadPlace, limit int) ([]dead.DeadSubtask, dead.DeadPlace, error)
 	Healed(ctx context.Context, rows []dead.DeadSubtask) (map[task.Key]bool, error)

@@ -124,8 +124,8 @@ func (f rawFund) says(r *FundRow) bool {
 }
 
 // WriteFunds makes the raw and the public rows of an account's money what the pull saw, in one transaction under the
-// scope's fence. Rows that did not change are left alone, and rows that a whole pull no longer has are deleted. A whole
-// day whose answer is not believed is suspect: nothing of it is deleted, unless the answer was confirmed. The newest
+// scope's fence. Rows that did not change are left alone, and rows that a whole pull no longer has are deleted. A day
+// of a whole pull is suspect when its answer is not believed: nothing of it is deleted, unless the answer was confirmed. The newest
 // days of a cash flow that have no row, though the day before them has, are partial: platforms tell days late. Days that
 // another pull has claimed since BeginPull are left out; when that is all of them, nothing is written and the error is
 // *FencedError. It may be repeated after an error.

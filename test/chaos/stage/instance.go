@@ -158,7 +158,7 @@ func (i *Instance) Close() {
 	i.watched.Wait()
 }
 
-// Alive tells whether the process should answer: it has answered since its start and nobody holds it.
+// Alive reports whether the process should answer: it has answered since its start and nobody holds it.
 func (i *Instance) Alive() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
