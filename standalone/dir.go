@@ -3,6 +3,7 @@ package standalone
 import (
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 
 	"adsync/base/secret"
+	"adsync/standalone/live"
 )
 
 // dataDir is the directory that holds everything that survives a restart. One process at a time has it.
@@ -88,6 +90,48 @@ func (d *dataDir) box() (*secret.Box, error) {
 		return nil, fmt.Errorf("the key in %s: %w", path, err)
 	}
 	return box, nil
+}
+
+// liveMark is the file that says whose account a data directory holds.
+const liveMark = "live.json"
+
+// holds refuses a directory of a real account for another one or for a simulated world, and the other way round: a
+// real token must not go to a simulator, nor simulated ones to a platform.
+func (d *dataDir) holds(l *live.Pull) error {
+	type mark struct {
+		Media   string `json:"media"`
+		Account string `json:"account"`
+	}
+	var have mark
+	text, err := os.ReadFile(d.file(liveMark))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+	case err != nil:
+		return fmt.Errorf("read the data directory: %w", err)
+	default:
+		if err := json.Unmarshal(text, &have); err != nil {
+			return fmt.Errorf("%s cannot be read: %w", d.file(liveMark), err)
+		}
+	}
+	if l == nil {
+		if have.Media != "" {
+			return fmt.Errorf("the data directory %s holds %s account %s: give this run another --data", d.path, have.Media, have.Account)
+		}
+		return nil
+	}
+	want := mark{Media: l.Media, Account: l.Account}
+	if have == want {
+		return nil
+	}
+	holds := fmt.Sprintf("%s account %s", have.Media, have.Account)
+	if have.Media == "" {
+		if d.isNew {
+			text, _ := json.Marshal(want) // two texts
+			return os.WriteFile(d.file(liveMark), append(text, '\n'), 0o600)
+		}
+		holds = "simulated accounts"
+	}
+	return fmt.Errorf("the data directory %s holds %s: give this run another --data", d.path, holds)
 }
 
 // owned are the names of what standalone creates in the directory. Others may keep files of their own beside them.

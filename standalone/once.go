@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"adsync/base/plural"
-	"adsync/base/store"
 	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/producer"
+	"adsync/standalone/runs"
 	"adsync/standalone/verify"
 	"adsync/upkeep"
 )
@@ -109,7 +109,7 @@ func (s *stack) once(ctx context.Context) error {
 		report.Story, report.excerpt = &story, s.story.excerpt
 	case !s.world.isNew:
 		// What an earlier run has left would meet this one's.
-		if _, err := s.settle(ctx); err != nil {
+		if _, err := s.runs.Settle(ctx); err != nil {
 			return err
 		}
 	}
@@ -120,15 +120,15 @@ func (s *stack) once(ctx context.Context) error {
 		return err
 	}
 	const by = "standalone --once"
-	if report.Runs, err = runOnce(ctx, s.store, s.plan.Tasks(), now, by, s.progress()); err != nil {
+	if report.Runs, err = runOnce(ctx, s.runs, now, by, s.progress()); err != nil {
 		return err
 	}
 	// The system's tasks may have ordered pulls themselves, which the summaries are to show too.
-	if _, err := s.rest(ctx, math.MaxInt64); err != nil {
+	if _, err := s.runs.Rest(ctx, math.MaxInt64); err != nil {
 		return err
 	}
 	for phase := 1; phase < phases; phase++ {
-		again, err := runPhase(ctx, s.store, s.plan.Tasks(), now, by, phase, s.progress())
+		again, err := runPhase(ctx, s.runs, now, by, phase, s.progress())
 		if err != nil {
 			return err
 		}
@@ -161,19 +161,16 @@ func (s *stack) once(ctx context.Context) error {
 	return report.Check()
 }
 
-// pollInterval is how often the runs are looked at.
-const pollInterval = 200 * time.Millisecond
-
 // orderTasks orders every task that belongs to a phase one time, all at the moment now of the world. It returns the ids of
 // their runs. Rows that are switched off or cannot be used are left out: the API names them.
-func orderTasks(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, phase int) ([]int64, error) {
+func orderTasks(ctx context.Context, r *runs.Runs, now time.Time, by string, phase int) ([]int64, error) {
 	var ids []int64
-	for _, row := range tasks {
+	for _, row := range r.Plan.Tasks() {
 		if !row.Usable || !row.Enabled || phaseOf(row) != phase {
 			continue
 		}
-		id := task.NewRunID(now)
-		if err := s.AddOrder(ctx, ledger.RunOrder{RunID: id, TaskID: row.ID, Request: task.Order{Scope: task.ScopeAll, By: by}, OrderedAt: now}); err != nil {
+		id, err := r.Order(ctx, row.ID, task.Order{Scope: task.ScopeAll, By: by}, now)
+		if err != nil {
 			return nil, err
 		}
 		ids = append(ids, id)
@@ -197,10 +194,10 @@ func phaseOf(row producer.Task) int {
 }
 
 // runOnce orders every task, phase by phase, and waits for the end of their runs.
-func runOnce(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, progress func([]ledger.Run)) ([]RunReport, error) {
+func runOnce(ctx context.Context, r *runs.Runs, now time.Time, by string, progress func([]ledger.Run)) ([]RunReport, error) {
 	var reports []RunReport
 	for phase := range phases {
-		part, err := runPhase(ctx, s, tasks, now, by, phase, progress)
+		part, err := runPhase(ctx, r, now, by, phase, progress)
 		if err != nil {
 			return nil, err
 		}
@@ -209,18 +206,18 @@ func runOnce(ctx context.Context, s *store.Store, tasks []producer.Task, now tim
 	return reports, nil
 }
 
-func runPhase(ctx context.Context, s *store.Store, tasks []producer.Task, now time.Time, by string, phase int, progress func([]ledger.Run)) ([]RunReport, error) {
-	ids, err := orderTasks(ctx, s, tasks, now, by, phase)
+func runPhase(ctx context.Context, r *runs.Runs, now time.Time, by string, phase int, progress func([]ledger.Run)) ([]RunReport, error) {
+	ids, err := orderTasks(ctx, r, now, by, phase)
 	if err != nil {
 		return nil, err
 	}
-	runs, err := waitForRuns(ctx, s, ids, progress)
+	ended, err := r.Wait(ctx, ids, progress)
 	if err != nil {
 		return nil, err
 	}
-	reports := make([]RunReport, len(runs))
-	for i, r := range runs {
-		reports[i] = reportOf(r)
+	reports := make([]RunReport, len(ended))
+	for i, run := range ended {
+		reports[i] = reportOf(run)
 	}
 	return reports, nil
 }
@@ -234,26 +231,6 @@ func reportOf(r ledger.Run) RunReport {
 	report.Succeeded += r.Superseded
 	report.Failed -= r.Superseded
 	return report
-}
-
-func waitForRuns(ctx context.Context, s *store.Store, ids []int64, progress func([]ledger.Run)) ([]ledger.Run, error) {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for {
-		runs, err := s.Runs(ctx, ids)
-		if err != nil {
-			return nil, err
-		}
-		progress(runs)
-		if len(runs) == len(ids) && !slices.ContainsFunc(runs, func(r ledger.Run) bool { return r.State.Open() }) {
-			return runs, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-ticker.C:
-		}
-	}
 }
 
 // printOnce prints the outcome for people.

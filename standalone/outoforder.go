@@ -18,7 +18,7 @@ import (
 func olderLast(platforms []night.Platform) event {
 	return event{name: "older pull ends last", what: "superseded: the newer figures stay", begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
 		// What else is under way would meet what is meant for one call.
-		if _, err := p.stack.rest(ctx, restMax); err != nil {
+		if _, err := p.stack.runs.Rest(ctx, restMax); err != nil {
 			return nil, err
 		}
 		var superseded int64
@@ -99,16 +99,14 @@ func (s *stack) order(ctx context.Context, name string, request task.Order) (int
 	if at < 0 {
 		return 0, fmt.Errorf("there is no task %s", name)
 	}
-	now := s.world.clock.Now()
-	id := task.NewRunID(now)
-	return id, s.store.AddOrder(ctx, ledger.RunOrder{RunID: id, TaskID: tasks[at].ID, Request: request, OrderedAt: now})
+	return s.runs.Order(ctx, tasks[at].ID, request, s.world.clock.Now())
 }
 
 // awaitRun waits for a run's end.
 func (s *stack) awaitRun(ctx context.Context, id int64) (ledger.Run, error) {
-	runs, err := waitForRuns(ctx, s.store, []int64{id}, func([]ledger.Run) { s.plan.Wake() })
+	ended, err := s.runs.Wait(ctx, []int64{id}, func([]ledger.Run) { s.plan.Wake() })
 	if err != nil {
 		return ledger.Run{}, err
 	}
-	return runs[0], nil
+	return ended[0], nil
 }

@@ -33,6 +33,8 @@ import (
 	"adsync/producer"
 	"adsync/producer/overview"
 	"adsync/producer/page"
+	"adsync/standalone/live"
+	"adsync/standalone/runs"
 	"adsync/standalone/verify"
 	"adsync/upkeep"
 )
@@ -52,7 +54,7 @@ type Options struct {
 	// Servers are used in the place of embedded parts. Not with Live.
 	Servers Servers
 	// Live pulls one real account and compares it with what its platform says, and ends; no world is simulated.
-	Live      *Live
+	Live      *live.Pull
 	JSON      bool // with Once or Live: print one JSON object and nothing else
 	API       httpapi.Config
 	RateLimit ratelimit.Config
@@ -105,6 +107,7 @@ type stack struct {
 	server  *httpapi.Server
 	parts   *engine.Engine
 	plan    *producer.Producer
+	runs    *runs.Runs
 	board   *overview.Cache
 	truth   *truth
 	partner *summaries.PartnerSource // nil for a live account
@@ -231,6 +234,10 @@ func (s *stack) addServices(database *clock.Database, parts *engine.Engine) erro
 		return err
 	}
 	s.plan = plan
+	s.runs = &runs.Runs{Store: s.store, Plan: plan, Waiting: s.waiting}
+	if s.world.sim != nil {
+		s.runs.World = s.world.sim.Clock()
+	}
 	if err := s.addPage(parts, plan); err != nil {
 		return err
 	}
@@ -275,7 +282,8 @@ func (s *stack) addPage(parts *engine.Engine, plan *producer.Producer) error {
 // box seals tokens: those of simulated logins for the directory's life, that of a live account for the process's.
 func (s *stack) box() (*secret.Box, error) {
 	if s.Live != nil {
-		return memoryBox()
+		// For as long as the process lives: what stays in the tables opens nowhere.
+		return secret.NewBox(secret.NewKey("live"))
 	}
 	return s.dir.box()
 }
@@ -367,9 +375,32 @@ func (s *stack) front(ctx context.Context) error {
 	return nil
 }
 
+// pullLive pulls the real account, compares it with what its platform says, and prints both.
+func (s *stack) pullLive(ctx context.Context) error {
+	progress := s.Out
+	if s.JSON {
+		progress = io.Discard
+	}
+	report, err := s.world.live.Compare(ctx, live.Stack{
+		Runs: s.runs, Engine: s.parts, Out: progress, Terminal: isTerminal(progress),
+	})
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		err = printJSON(s.Out, report)
+	} else {
+		report.Print(s.Out)
+		if !s.dir.temp {
+			fmt.Fprintf(s.Out, "The tables are in %s.\n", s.dir.file("data.db"))
+		}
+	}
+	return errors.Join(err, report.Check())
+}
+
 // firstRound runs every task one time, and then what builds on them.
 func (s *stack) firstRound(ctx context.Context) {
-	_, err := runOnce(ctx, s.store, s.plan.Tasks(), s.world.clock.Now(), "standalone's first start", func([]ledger.Run) {})
+	_, err := runOnce(ctx, s.runs, s.world.clock.Now(), "standalone's first start", func([]ledger.Run) {})
 	if err != nil && ctx.Err() == nil {
 		s.Logger.Error("the first round of all tasks failed, their crons go on", "err", err)
 	}

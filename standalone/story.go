@@ -11,10 +11,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/store/settings"
-	"adsync/base/task"
-	"adsync/engine"
 	"adsync/standalone/verify"
-	"adsync/upkeep"
 
 	"adsync/simulator"
 	"adsync/simulator/limit"
@@ -210,7 +207,7 @@ func (p *story) playScene(ctx context.Context, sc scene, patience time.Duration)
 	if err := p.pace.change(0, clk.Freeze); err != nil {
 		return false, err
 	}
-	if rested, err = p.stack.rest(ctx, patience); err != nil {
+	if rested, err = p.stack.runs.Rest(ctx, patience); err != nil {
 		return false, err
 	}
 	return rested, p.checked.Compare(ctx)
@@ -222,7 +219,7 @@ func (p *story) end(ctx context.Context) error {
 		return err
 	}
 	var err error
-	if p.report.Cancelled, err = p.stack.settle(ctx); err != nil {
+	if p.report.Cancelled, err = p.stack.runs.Settle(ctx); err != nil {
 		return err
 	}
 	if err := p.stack.awaitBindings(ctx); err != nil {
@@ -246,99 +243,12 @@ func (p *story) end(ctx context.Context) error {
 	return p.stack.world.sim.Clock().SetSpeed(cmp.Or(p.stack.Speed, 1))
 }
 
-// quietLooks is after how many looks without anything under way there is rest: a tick that came up in the last moment is no run yet.
-const quietLooks = 4
-
-// rest waits until nothing is under way, for as long as there is patience, and tells whether that came.
-func (s *stack) rest(ctx context.Context, patience time.Duration) (bool, error) {
-	began, quiet := clock.Mark(), 0
-	for {
-		s.plan.Wake()
-		if err := clock.Sleep(ctx, pollInterval); err != nil {
-			return false, err
-		}
-		open, err := s.underWay(ctx)
-		switch {
-		case err != nil:
-			return false, err
-		case open > 0:
-			quiet = 0
-		default:
-			quiet++
-		}
-		if quiet == quietLooks {
-			return true, nil
-		}
-		if clock.Since(began) > patience {
-			return false, nil
-		}
-	}
-}
-
-// underWay is how many runs are open or ordered. One of which nothing is left but what waits for accounts that the platform has closed is not: that may
-// take days.
-func (s *stack) underWay(ctx context.Context) (open int64, err error) {
-	waitedFor, err := s.store.AccountsWaitedFor(ctx)
-	if err != nil {
-		return 0, err
-	}
-	parked, err := s.store.StillParked(ctx, waitedFor)
-	if err != nil {
-		return 0, err
-	}
-	var closed []string
-	for id := range parked {
-		closed = append(closed, task.ParkedRef(id))
-	}
-	const query = "SELECT (SELECT COUNT(*) FROM run WHERE state IN ? AND (total IS NULL OR total > succeeded + failed + expired + cancelled + superseded" +
-		" + (SELECT COUNT(*) FROM subtask_due WHERE run_id = run.id AND waits_for IN ?)))" +
-		" + (SELECT COUNT(*) FROM manual_order WHERE taken = 0)"
-	err = s.store.Data.Writer(ctx).Raw(query, []task.RunState{task.RunFanningOut, task.RunRunning}, closed).Row().Scan(&open)
-	if err != nil {
-		return 0, fmt.Errorf("count the runs under way: %w", err)
-	}
-	return open, nil
-}
-
-const (
-	// settleMax is how long what is under way may take to come to its end, and cancelMax to be cancelled then.
-	settleMax = 30 * time.Second
-	cancelMax = time.Minute
-)
-
-// settle lets nothing be under way any more: what does not end by itself is cancelled, if the world is ours. It returns how many
-// runs that took.
-func (s *stack) settle(ctx context.Context) (cancelled int64, err error) {
-	rested, err := s.rest(ctx, settleMax)
-	if err != nil || rested || s.world.sim == nil {
-		return 0, err
-	}
-	if cancelled, err = s.underWay(ctx); err != nil || cancelled == 0 {
-		return 0, err // The last of it has ended in this moment.
-	}
-	now := s.waiting.Now()
-	for _, media := range append(engine.PlatformNames(), upkeep.Name) {
-		stop := task.Stop{
-			ID: task.NewRunID(s.world.clock.Now()), Verb: task.Cancel, Kind: task.StopMedia, Target: media, TargetName: media,
-			Reason: "it is left over, and one round of all tasks follows", By: "standalone --once", OrderedAt: now,
-		}
-		if err := s.store.AddStop(ctx, stop); err != nil {
-			return cancelled, err
-		}
-	}
-	if rested, err = s.rest(ctx, cancelMax); err == nil && !rested {
-		err = fmt.Errorf("work that is left over does not end within %s, though it was cancelled", cancelMax)
-	}
-	if err != nil {
-		return cancelled, err
-	}
-	// A cancel takes the runs of its own millisecond too, and the next ones are not meant.
-	return cancelled, s.world.sim.Clock().Set(s.world.clock.Now().Add(time.Second))
-}
+// bindingsMax is how long operators' bindings may take to be applied.
+const bindingsMax = 30 * time.Second
 
 // awaitBindings waits until the bindings that operators wrote are those that summaries are built with.
 func (s *stack) awaitBindings(ctx context.Context) error {
-	return await(ctx, settleMax, "the accounts' bindings are not applied", func() (bool, error) {
+	return await(ctx, bindingsMax, "the accounts' bindings are not applied", func() (bool, error) {
 		wanted, err := s.store.Bindings(ctx)
 		if err != nil {
 			return false, err
@@ -347,6 +257,9 @@ func (s *stack) awaitBindings(ctx context.Context) error {
 		return slices.Equal(wanted, applied), err
 	})
 }
+
+// awaitInterval is how often it is looked whether something has come about.
+const awaitInterval = 200 * time.Millisecond
 
 // await waits until something has come about, and fails with what if it does not within a time.
 func await(ctx context.Context, within time.Duration, what string, came func() (bool, error)) error {
@@ -357,7 +270,7 @@ func await(ctx context.Context, within time.Duration, what string, came func() (
 		if clock.Since(began) > within {
 			return fmt.Errorf("%s within %s", what, within)
 		}
-		if err := clock.Sleep(ctx, pollInterval); err != nil {
+		if err := clock.Sleep(ctx, awaitInterval); err != nil {
 			return err
 		}
 	}

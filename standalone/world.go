@@ -15,6 +15,7 @@ import (
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/simulator"
+	"adsync/standalone/live"
 )
 
 // getJSON reads an answer of the simulator's control API.
@@ -79,7 +80,7 @@ type world struct {
 	clock   clock.Clock
 	speed   float64
 	creds   credentials
-	live    *live        // a real account in the place of a simulated world
+	live    *live.Live   // a real account in the place of a simulated world
 	http    *http.Client // how the platforms are reached; nil is the engine's own
 	isNew   bool         // its accounts were bound by this start
 	close   func() error
@@ -89,7 +90,11 @@ type world struct {
 // here on, at the beginning of the story if there is one.
 func openWorld(ctx context.Context, o Options, dir *dataDir, story *story) (*world, error) {
 	if o.Live != nil {
-		return openLive(o)
+		l, err := live.Open(*o.Live)
+		if err != nil {
+			return nil, err
+		}
+		return &world{live: l, http: l.HTTP(), clock: clock.System{}, speed: 1, close: func() error { return nil }}, nil
 	}
 	if o.Simulator != "" {
 		return askWorld(ctx, o)
@@ -173,8 +178,16 @@ func (w *world) real(d time.Duration) time.Duration {
 // bind writes what the simulator tells a client into an empty config database, or the token of a live account.
 func (w *world) bind(ctx context.Context, s *store.Store, box *secret.Box) (err error) {
 	if w.live != nil {
-		return w.live.bind(ctx, s, box)
+		return w.live.Bind(ctx, s, box)
 	}
 	w.isNew, err = bind(ctx, s, box, w.address, w.creds)
 	return err
+}
+
+// baseURLs are where the platforms are reached.
+func (w *world) baseURLs() map[string]string {
+	if w.live != nil {
+		return map[string]string{w.live.Media: w.live.BaseURL}
+	}
+	return w.creds.baseURLs(w.address)
 }

@@ -14,11 +14,12 @@ import (
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/standalone"
+	"adsync/standalone/live"
 )
 
 func newStandalone(a *settings.Source) *cobra.Command {
 	var o standalone.Options
-	var live standalone.Live
+	var pull live.Pull
 	var output string
 	cmd := &cobra.Command{
 		Use:   "standalone",
@@ -55,10 +56,10 @@ command line is wrong.`,
 				return err
 			}
 			o.JSON = output == "json"
-			if o.JSON && !o.Once && live.Media == "" {
+			if o.JSON && !o.Once && pull.Media == "" {
 				return usage.Errorf("--output json goes with --once or --live")
 			}
-			if err := checkLive(cmd.Flags(), &live); err != nil {
+			if err := checkLive(cmd.Flags(), &pull); err != nil {
 				return err
 			}
 			if err := checkWorld(cmd.Flags(), o.Accounts, o.Speed, o.USD); err != nil {
@@ -71,8 +72,8 @@ command line is wrong.`,
 			if !o.Once && !cmd.Flags().Changed("data") {
 				o.DataDir = "data"
 			}
-			if live.Media != "" {
-				err = prepareLive(a, cmd, &cfg, &o, live)
+			if pull.Media != "" {
+				err = prepareLive(a, cmd, &cfg, &o, pull)
 			} else {
 				o.Servers, err = namedServers(cfg, sources)
 			}
@@ -86,18 +87,18 @@ command line is wrong.`,
 			return runStandalone(cmd.Context(), cfg, o, cmd.ErrOrStderr())
 		},
 	}
-	standaloneFlags(cmd.Flags(), &o, &live, &output)
+	standaloneFlags(cmd.Flags(), &o, &pull, &output)
 	return cmd
 }
 
-func standaloneFlags(flags *pflag.FlagSet, o *standalone.Options, live *standalone.Live, output *string) {
+func standaloneFlags(flags *pflag.FlagSet, o *standalone.Options, pull *live.Pull, output *string) {
 	worldFlags(flags, &o.Accounts, &o.Seed, &o.Speed, &o.USD)
 	flags.StringVar(&o.DataDir, "data", "", "directory for everything that survives a restart (default: data; with --once one that goes away, with --live one for the account below data)")
 	flags.StringVar(&o.Simulator, "simulator", "", "address of a simulator (adsync simulate) to use instead of one inside, as http://host:port")
 	flags.BoolVar(&o.Once, "once", false, "run every task once, compare all tables with the truth, and exit")
 	flags.BoolVar(&o.Story, "story", true, "with --once, in a new world: play a night of it before, faster than real time")
 	flags.StringVar(output, "output", "text", "text, or with --once and --live json")
-	liveFlags(flags, live)
+	liveFlags(flags, pull)
 	settings.Flag(flags, "listen", "api.listen", "address of the API, health and metrics")
 }
 

@@ -1,14 +1,14 @@
-package standalone
+// Package live pulls a real account, only reading, and compares it with what its platform says.
+package live
 
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -23,51 +23,53 @@ import (
 	"adsync/media"
 	"adsync/media/client"
 	"adsync/media/token"
+	"adsync/standalone/runs"
 )
 
-// Live is a real account to pull, in the place of simulated ones. It is only read.
-type Live struct {
+// Pull is a real account to pull, in the place of simulated ones. It is only read.
+type Pull struct {
 	Media   string
 	Account string // the platform's id
-	Days    int    // with today; 1 to LiveDaysMax
+	Days    int    // with today; 1 to DaysMax
 	BaseURL string // "" is the platform's own
 	Token   secret.Text
 }
 
-// The days of a live pull.
+// The days of a pull.
 const (
-	LiveDaysDefault = 7
-	LiveDaysMax     = 30
+	DaysDefault = 7
+	DaysMax     = 30
 )
 
 const (
-	// liveLogin names the login that the token makes.
-	liveLogin = "live"
-	// liveShare is the part of the platform's limits that is used: others call with the same app.
-	liveShare = 0.5
-	// liveRounds is how often figures are pulled and compared before a difference is one: today's move every few minutes,
+	// loginName names the login that the token makes.
+	loginName = "live"
+	// limitShare is the part of the platform's limits that is used: others call with the same app.
+	limitShare = 0.5
+	// roundsMax is how often figures are pulled and compared before a difference is one: today's move every few minutes,
 	// and may do so between our pull and our question.
-	liveRounds = 3
+	roundsMax = 3
 )
 
 // What is believed of an account of which the platform does not tell it: it holds for nearly all accounts of the
 // platforms that we know.
 const (
-	liveZone     = "Asia/Shanghai"
-	liveCurrency = "CNY"
+	zoneDefault     = "Asia/Shanghai"
+	currencyDefault = "CNY"
 )
 
-// live is a Live under way: the platform, and the way to it.
-type live struct {
-	Live
+// Live is the way to the platform of a pull, on which nothing passes but reading.
+type Live struct {
+	Pull
 	platform media.Platform
+	http     *http.Client
 	calls    *callBook
 	tokenID  int64
 }
 
-// openLive makes the world of a live account: real time, the real platform, and nothing but reading.
-func openLive(o Options) (*world, error) {
-	l := &live{Live: *o.Live, platform: engine.Platform(o.Live.Media)}
+// Open opens the way to the platform of a pull.
+func Open(p Pull) (*Live, error) {
+	l := &Live{Pull: p, platform: engine.Platform(p.Media)}
 	if l.platform == nil {
 		return nil, fmt.Errorf("there is no platform %q", l.Media)
 	}
@@ -76,14 +78,17 @@ func openLive(o Options) (*world, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the address of %s: %w", l.Media, err)
 	}
-	way := client.NewHTTP()
-	l.calls = newCallBook(l.platform, base, way.Transport)
-	way.Transport = l.calls
-	return &world{live: l, http: way, clock: clock.System{}, speed: 1, close: func() error { return nil }}, nil
+	l.http = client.NewHTTP()
+	l.calls = newCallBook(l.platform, base, l.http.Transport)
+	l.http.Transport = l.calls
+	return l, nil
 }
 
-// bind writes the token and, at the first time, the limits.
-func (l *live) bind(ctx context.Context, s *store.Store, box *secret.Box) (err error) {
+// HTTP is the client by which the platform is reached.
+func (l *Live) HTTP() *http.Client { return l.http }
+
+// Bind writes the token and, at the first time, the limits.
+func (l *Live) Bind(ctx context.Context, s *store.Store, box *secret.Box) (err error) {
 	rows, err := s.RateLimits(ctx)
 	if err != nil {
 		return err
@@ -91,98 +96,55 @@ func (l *live) bind(ctx context.Context, s *store.Store, box *secret.Box) (err e
 	// What was changed there since holds.
 	if !slices.ContainsFunc(rows, func(r settings.LimitRow) bool { return r.Media == l.Media }) {
 		for _, rule := range l.platform.Limits() {
-			rule.Share = liveShare
+			rule.Share = limitShare
 			if err := s.AddRateLimit(ctx, rule); err != nil {
 				return err
 			}
 		}
 	}
-	l.tokenID, err = token.PutAccess(ctx, s, box, l.Media, liveLogin, l.Token)
+	l.tokenID, err = token.PutAccess(ctx, s, box, l.Media, loginName, l.Token)
 	return err
 }
 
-// memoryBox seals a token for as long as the process lives: what stays in the tables opens nowhere.
-func memoryBox() (*secret.Box, error) { return secret.NewBox(secret.NewKey("live")) }
-
-// liveMark is the file that says whose account a data directory holds.
-const liveMark = "live.json"
-
-// holds refuses a directory of a real account for another one or for a simulated world, and the other way round: a
-// real token must not go to a simulator, nor simulated ones to a platform.
-func (d *dataDir) holds(l *Live) error {
-	type mark struct {
-		Media   string `json:"media"`
-		Account string `json:"account"`
-	}
-	var have mark
-	text, err := os.ReadFile(d.file(liveMark))
-	switch {
-	case errors.Is(err, os.ErrNotExist):
-	case err != nil:
-		return fmt.Errorf("read the data directory: %w", err)
-	default:
-		if err := json.Unmarshal(text, &have); err != nil {
-			return fmt.Errorf("%s cannot be read: %w", d.file(liveMark), err)
-		}
-	}
-	if l == nil {
-		if have.Media != "" {
-			return fmt.Errorf("the data directory %s holds %s account %s: give this run another --data", d.path, have.Media, have.Account)
-		}
-		return nil
-	}
-	want := mark{Media: l.Media, Account: l.Account}
-	if have == want {
-		return nil
-	}
-	holds := fmt.Sprintf("%s account %s", have.Media, have.Account)
-	if have.Media == "" {
-		if d.isNew {
-			text, _ := json.Marshal(want) // two texts
-			return os.WriteFile(d.file(liveMark), append(text, '\n'), 0o600)
-		}
-		holds = "simulated accounts"
-	}
-	return fmt.Errorf("the data directory %s holds %s: give this run another --data", d.path, holds)
+// Stack is what a pull needs of the process that runs it.
+type Stack struct {
+	Runs     *runs.Runs
+	Engine   *engine.Engine
+	Out      io.Writer // of the progress
+	Terminal bool      // Out is one
 }
 
-// liveRun is one pull of a live account and its comparison.
-type liveRun struct {
-	*stack
-	*live
+// run is one pull of a live account and its comparison.
+type run struct {
+	Stack
+	*Live
+	store    *store.Store
+	clock    clock.Clock
 	caller   *client.Client
 	account  media.Account
-	report   LiveReport
-	progress *liveProgress
+	report   Report
+	progress *progress
 	ordered  []int64 // every run that was ordered
 	reports  int     // that are pulled of each day
 }
 
-// pullLive pulls the account, compares it with what the platform says, and prints both.
-func (s *stack) pullLive(ctx context.Context) error {
-	r := &liveRun{stack: s, live: s.world.live, caller: s.parts.Caller(s.world.live.Media), progress: &liveProgress{out: s.Out, terminal: isTerminal(s.Out)}}
-	if s.JSON {
-		r.progress.out = io.Discard
+// Compare pulls the account, and compares it with what the platform says.
+func (l *Live) Compare(ctx context.Context, s Stack) (*Report, error) {
+	r := &run{
+		Stack: s, Live: l, store: s.Runs.Store, clock: clock.System{}, caller: s.Engine.Caller(l.Media),
+		progress: &progress{out: s.Out, terminal: s.Terminal},
 	}
 	err := r.pull(ctx)
 	r.progress.end()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r.report.Calls = r.calls.list()
-	if s.JSON {
-		err = printJSON(s.Out, &r.report)
-	} else {
-		printLive(s.Out, &r.report)
-		if !s.dir.temp {
-			fmt.Fprintf(s.Out, "The tables are in %s.\n", s.dir.file("data.db"))
-		}
-	}
-	return errors.Join(err, r.report.Check())
+	return &r.report, nil
 }
 
-// pull does everything but print.
-func (r *liveRun) pull(ctx context.Context) error {
+// pull does everything but count the calls.
+func (r *run) pull(ctx context.Context) error {
 	daily := slices.IndexFunc(r.platform.Reports(), func(rep media.Report) bool { return rep.Level == "account" && !rep.Hourly })
 	if daily < 0 {
 		return fmt.Errorf("%s has no daily report of accounts to compare with", r.Media)
@@ -191,29 +153,29 @@ func (r *liveRun) pull(ctx context.Context) error {
 	if err := r.meet(ctx, totals); err != nil {
 		return err
 	}
-	jobs, err := liveJobs(r.plan.Tasks(), r.platform)
+	jobs, err := jobsOf(r.Runs.Plan.Tasks(), r.platform)
 	if err != nil {
 		return err
 	}
-	for _, job := range jobs {
-		if job.report {
+	for _, j := range jobs {
+		if j.report {
 			r.reports++
 		}
 	}
-	if err := r.run(ctx, jobs, r.report.From, r.report.To); err != nil {
+	if err := r.runJobs(ctx, jobs, r.report.From, r.report.To); err != nil {
 		return err
 	}
 	for r.report.Rounds = 1; ; r.report.Rounds++ {
 		if err := r.compare(ctx, totals); err != nil {
 			return err
 		}
-		if r.report.Different == 0 || len(r.report.Failed) > 0 || r.report.Rounds == liveRounds {
+		if r.report.Different == 0 || len(r.report.Failed) > 0 || r.report.Rounds == roundsMax {
 			break
 		}
 		from, to := r.moved()
 		r.progress.say("figures of %s to %s differ, as they do while they move: they are pulled again", from, to)
-		again := slices.DeleteFunc(slices.Clone(jobs), func(j liveJob) bool { return !j.report || j.hourly })
-		if err := r.run(ctx, again, from, to); err != nil {
+		again := slices.DeleteFunc(slices.Clone(jobs), func(j job) bool { return !j.report || j.hourly })
+		if err := r.runJobs(ctx, again, from, to); err != nil {
 			return err
 		}
 	}
@@ -222,7 +184,7 @@ func (r *liveRun) pull(ctx context.Context) error {
 
 // meet asks the platform about the account, before anything is pulled or written: a refused token and an account of
 // somebody else show here.
-func (r *liveRun) meet(ctx context.Context, totals media.Report) error {
+func (r *run) meet(ctx context.Context, totals media.Report) error {
 	r.account = media.Account{Media: r.Media, ExternalID: r.Account, TokenID: r.tokenID}
 	found, reached, err := r.find(ctx)
 	if err != nil {
@@ -232,8 +194,8 @@ func (r *liveRun) meet(ctx context.Context, totals media.Report) error {
 		return fmt.Errorf("%s gives account %s the time zone %q: %w", r.Media, r.Account, found.Timezone, err)
 	}
 	r.account.Currency = found.Currency
-	to := day.Of(r.world.clock.Now(), r.account.Zone)
-	r.report = LiveReport{
+	to := day.Of(r.clock.Now(), r.account.Zone)
+	r.report = Report{
 		Media: r.Media, Account: r.Account, Name: found.Name, Zone: found.Timezone, Currency: found.Currency,
 		From: to.Add(1 - r.Days), To: to, Levels: levelsBelow(r.platform),
 	}
@@ -268,7 +230,7 @@ var errListed = errors.New("enough accounts are listed")
 
 // find looks the account up in the list of those that the token reaches, for its name, zone and currency, and returns
 // besides, for an error, which ones that are. A platform that does not list it, or refuses to, may show it all the same.
-func (r *liveRun) find(ctx context.Context) (found media.FoundAccount, reached string, err error) {
+func (r *run) find(ctx context.Context) (found media.FoundAccount, reached string, err error) {
 	var ids []string
 	err = r.ask(ctx, "the accounts of the token", listPauseMax, func(ctx context.Context) error {
 		ids = nil
@@ -297,7 +259,7 @@ func (r *liveRun) find(ctx context.Context) (found media.FoundAccount, reached s
 		}
 		reached += ": give the id of one of them to --account"
 	}
-	found.Timezone, found.Currency = cmp.Or(found.Timezone, liveZone), cmp.Or(found.Currency, liveCurrency)
+	found.Timezone, found.Currency = cmp.Or(found.Timezone, zoneDefault), cmp.Or(found.Currency, currencyDefault)
 	return found, reached, err
 }
 
@@ -311,7 +273,7 @@ const (
 )
 
 // ask calls the platform, and again with pauses that grow up to pauseMax while it has no answer or says to wait.
-func (r *liveRun) ask(ctx context.Context, what string, pauseMax time.Duration, try func(ctx context.Context) error) error {
+func (r *run) ask(ctx context.Context, what string, pauseMax time.Duration, try func(ctx context.Context) error) error {
 	for pause := askPause; ; pause *= 2 {
 		err := try(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -342,7 +304,7 @@ func (r *liveRun) ask(ctx context.Context, what string, pauseMax time.Duration, 
 }
 
 // refused returns an error when the platform has refused the token, or the account: then its pulls would wait for it.
-func (r *liveRun) refused(ctx context.Context) error {
+func (r *run) refused(ctx context.Context) error {
 	row, err := r.store.Token(ctx, r.tokenID)
 	if err != nil {
 		return err
@@ -360,7 +322,7 @@ func (r *liveRun) refused(ctx context.Context) error {
 	return fmt.Errorf("%s has closed the account %s to this token: %s", r.Media, r.account.ExternalID, account.Parked)
 }
 
-func (r *liveRun) refusal(reason string) error {
+func (r *run) refusal(reason string) error {
 	console := "its developer console"
 	if p, ok := r.platform.(media.Consoler); ok {
 		console = p.Console()
@@ -369,10 +331,10 @@ func (r *liveRun) refusal(reason string) error {
 }
 
 // askReport asks for the days of a report, with the fields that its pulls ask for.
-func (r *liveRun) askReport(ctx context.Context, what string, report media.Report, do func(context.Context, media.Report, media.ReportQuery) error) error {
+func (r *run) askReport(ctx context.Context, what string, report media.Report, do func(context.Context, media.Report, media.ReportQuery) error) error {
 	query := media.ReportQuery{From: r.report.From, To: r.report.To}
 	return r.ask(ctx, what, askPauseMax, func(ctx context.Context) error {
-		return r.parts.Fields(r.Media).Ask(ctx, report, query, func(report media.Report, query media.ReportQuery) error { return do(ctx, report, query) })
+		return r.Engine.Fields(r.Media).Ask(ctx, report, query, func(report media.Report, query media.ReportQuery) error { return do(ctx, report, query) })
 	})
 }
 
@@ -380,7 +342,7 @@ func (r *liveRun) askReport(ctx context.Context, what string, report media.Repor
 const pagesMax = 100
 
 // platformDays asks for the account's days, by a call of its own and not through the tables.
-func (r *liveRun) platformDays(ctx context.Context, totals media.Report) (told, error) {
+func (r *run) platformDays(ctx context.Context, totals media.Report) (told, error) {
 	api := r.caller.For(r.account)
 	var days told
 	err := r.askReport(ctx, "the account's days", totals, func(ctx context.Context, totals media.Report, query media.ReportQuery) error {
@@ -407,7 +369,7 @@ func (r *liveRun) platformDays(ctx context.Context, totals media.Report) (told, 
 }
 
 // compare sets the tables beside what the platform says now.
-func (r *liveRun) compare(ctx context.Context, totals media.Report) error {
+func (r *run) compare(ctx context.Context, totals media.Report) error {
 	days, err := r.platformDays(ctx, totals)
 	if err != nil {
 		return err
@@ -427,24 +389,16 @@ func (r *liveRun) compare(ctx context.Context, totals media.Report) error {
 	if err != nil {
 		return err
 	}
-	compareFigures(&r.report, liveMetrics(totals), ours, days, total)
+	compareFigures(&r.report, comparedMetrics(totals), ours, days, total)
 	return nil
 }
 
 // moved returns the days that differ; all of them if it is only their sum.
-func (r *liveRun) moved() (from, to day.Day) {
+func (r *run) moved() (from, to day.Day) {
 	for _, d := range r.report.Days {
 		if d.different() > 0 {
 			from, to = cmp.Or(from, d.Day), d.Day
 		}
 	}
 	return cmp.Or(from, r.report.From), cmp.Or(to, r.report.To)
-}
-
-// baseURLs are where the platforms are reached.
-func (w *world) baseURLs() map[string]string {
-	if w.live != nil {
-		return map[string]string{w.live.Media: w.live.BaseURL}
-	}
-	return w.creds.baseURLs(w.address)
 }

@@ -1,4 +1,4 @@
-package standalone
+package live
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 // ErrTotalsDiffer says that our totals of a live account are not the platform's. The outcome is printed.
 var ErrTotalsDiffer = errors.New("our totals differ from the platform's")
 
-// LiveReport is the outcome of `standalone --live`, as --output json prints it.
-type LiveReport struct {
+// Report is the outcome of `standalone --live`, as --output json prints it.
+type Report struct {
 	Media    string  `json:"media"`
 	Account  string  `json:"account"`
 	Name     string  `json:"name"`
@@ -28,28 +28,28 @@ type LiveReport struct {
 	From     day.Day `json:"from"`
 	To       day.Day `json:"to"`
 	// Levels are the levels below the account whose rows are added up.
-	Levels []string  `json:"levels"`
-	Days   []LiveDay `json:"days"`
+	Levels []string `json:"levels"`
+	Days   []Day    `json:"days"`
 	// Total is all days together; its figures of the platform are the platform's own sum if TotalTold says so, else that
 	// of its days.
-	Total     LiveDay `json:"total"`
-	TotalTold bool    `json:"total_told"`
-	Figures   int     `json:"figures"`
-	Different int     `json:"different"`
+	Total     Day  `json:"total"`
+	TotalTold bool `json:"total_told"`
+	Figures   int  `json:"figures"`
+	Different int  `json:"different"`
 	// Rounds is how often it was compared: more than once when figures moved meanwhile.
 	Rounds int             `json:"rounds"`
 	Failed []string        `json:"failed,omitempty"` // pulls that did not succeed, and why
 	Calls  []EndpointCalls `json:"calls"`
 }
 
-// LiveDay is what we and the platform say of a day.
-type LiveDay struct {
-	Day     day.Day      `json:"day,omitempty"` // "" for all days together
-	Figures []LiveFigure `json:"figures"`
+// Day is what we and the platform say of a day.
+type Day struct {
+	Day     day.Day  `json:"day,omitempty"` // "" for all days together
+	Figures []Figure `json:"figures"`
 }
 
-// LiveFigure is one figure of a day. Money is in millionths of the account's currency; null is what nobody told.
-type LiveFigure struct {
+// Figure is one figure of a day. Money is in millionths of the account's currency; null is what nobody told.
+type Figure struct {
 	Metric   string            `json:"metric"`
 	Ours     *int64            `json:"ours"` // the table's row of the account
 	Sums     map[string]*int64 `json:"sums"` // of the table's rows of each level below
@@ -57,11 +57,11 @@ type LiveFigure struct {
 }
 
 // Equal reports whether both say the same. Null is not 0.
-func (f LiveFigure) Equal() bool {
+func (f Figure) Equal() bool {
 	return (f.Ours == nil) == (f.Platform == nil) && f.difference() == 0
 }
 
-func (f LiveFigure) difference() int64 { return orZero(f.Ours) - orZero(f.Platform) }
+func (f Figure) difference() int64 { return orZero(f.Ours) - orZero(f.Platform) }
 
 func orZero(v *int64) int64 {
 	if v == nil {
@@ -71,7 +71,7 @@ func orZero(v *int64) int64 {
 }
 
 // different returns how many figures of the day differ.
-func (d LiveDay) different() (n int) {
+func (d Day) different() (n int) {
 	for _, f := range d.Figures {
 		if !f.Equal() {
 			n++
@@ -81,7 +81,7 @@ func (d LiveDay) different() (n int) {
 }
 
 // count counts the figures that were compared, and those that differ.
-func (r *LiveReport) count() {
+func (r *Report) count() {
 	r.Figures, r.Different = len(r.Total.Figures), r.Total.different()
 	for _, d := range r.Days {
 		r.Figures += len(d.Figures)
@@ -90,7 +90,7 @@ func (r *LiveReport) count() {
 }
 
 // Check returns an error for pulls that did not succeed, and ErrTotalsDiffer for a figure that differs.
-func (r *LiveReport) Check() error {
+func (r *Report) Check() error {
 	switch {
 	case len(r.Failed) > 0:
 		return fmt.Errorf("%d of the pulls did not succeed, the first: %s", len(r.Failed), r.Failed[0])
@@ -100,9 +100,9 @@ func (r *LiveReport) Check() error {
 	return nil
 }
 
-// liveMetrics are the figures that are compared: money, what was shown, what was clicked, and what came of it, by
+// comparedMetrics are the figures that are compared: money, what was shown, what was clicked, and what came of it, by
 // whichever basis the platform counts conversions.
-func liveMetrics(report media.Report) []int {
+func comparedMetrics(report media.Report) []int {
 	var chosen []int
 	for _, wanted := range [][]string{{"cost"}, {"impressions"}, {"clicks"}, {"conversions", "conversions_event"}} {
 		for _, f := range report.Figures {
@@ -157,10 +157,10 @@ func ourFigures(ctx context.Context, s *store.Store, accountID int64, levels []s
 
 // compareFigures sets what we say beside what the platform says. total is the platform's own sum of all days, nil where it
 // does not add up.
-func compareFigures(r *LiveReport, metrics []int, ours map[string]told, platform told, total *metric.Values) {
+func compareFigures(r *Report, metrics []int, ours map[string]told, platform told, total *metric.Values) {
 	r.Days = nil
 	for _, d := range day.Between(r.From, r.To) {
-		have := liveDay(metrics, at(ours["account"], d), at(platform, d), func(level string) side { return at(ours[level], d) }, r.Levels)
+		have := dayOf(metrics, at(ours["account"], d), at(platform, d), func(level string) side { return at(ours[level], d) }, r.Levels)
 		have.Day = d
 		r.Days = append(r.Days, have)
 	}
@@ -170,7 +170,7 @@ func compareFigures(r *LiveReport, metrics []int, ours map[string]told, platform
 	if r.TotalTold {
 		theirs = side{values: *total, known: true}
 	}
-	r.Total = liveDay(metrics, all("account"), theirs, all, r.Levels)
+	r.Total = dayOf(metrics, all("account"), theirs, all, r.Levels)
 	r.count()
 }
 
@@ -194,10 +194,10 @@ func (s side) figure(i int) *int64 {
 	return &value
 }
 
-func liveDay(metrics []int, ours, platform side, sums func(level string) side, levels []string) LiveDay {
-	var d LiveDay
+func dayOf(metrics []int, ours, platform side, sums func(level string) side, levels []string) Day {
+	var d Day
 	for _, i := range metrics {
-		f := LiveFigure{Metric: metric.All[i].Name, Ours: ours.figure(i), Platform: platform.figure(i), Sums: map[string]*int64{}}
+		f := Figure{Metric: metric.All[i].Name, Ours: ours.figure(i), Platform: platform.figure(i), Sums: map[string]*int64{}}
 		// A row that is not there says as little of a figure as one that lacks it.
 		if !ours.known && f.Platform == nil {
 			f.Ours = nil
@@ -213,8 +213,8 @@ func liveDay(metrics []int, ours, platform side, sums func(level string) side, l
 	return d
 }
 
-// printLive prints the outcome for people.
-func printLive(out io.Writer, r *LiveReport) {
+// Print prints the outcome for people.
+func (r *Report) Print(out io.Writer) {
 	fmt.Fprintf(out, "\n%s account %s", r.Media, r.Account)
 	if r.Name != "" {
 		fmt.Fprintf(out, " (%s)", r.Name)
@@ -226,13 +226,13 @@ func printLive(out io.Writer, r *LiveReport) {
 	}
 	fmt.Fprintf(out, " %18s %14s\n", "PLATFORM SAYS", "DIFFERENCE")
 	for _, d := range append(slices.Clone(r.Days), r.Total) {
-		printLiveDay(out, r, d)
+		r.printDay(out, d)
 	}
 	if !r.TotalTold {
 		fmt.Fprintf(out, "\n%s does not add up by itself: what it says of all days is the sum of its days.\n", r.Media)
 	}
 	for _, level := range r.Levels {
-		if apart(r, level) {
+		if r.apart(level) {
 			fmt.Fprintf(out, "\nThe %ss do not add up to the account: platforms do not tell every figure of an account by %s. That is no difference.\n", level, level)
 		}
 	}
@@ -256,7 +256,7 @@ func printLive(out io.Writer, r *LiveReport) {
 	fmt.Fprintf(out, "%d of %d figures differ from what %s says.\n", r.Different, r.Figures, r.Media)
 }
 
-func printLiveDay(out io.Writer, r *LiveReport, d LiveDay) {
+func (r *Report) printDay(out io.Writer, d Day) {
 	label := d.Day.String()
 	if label == "" {
 		label = fmt.Sprintf("all %d", len(r.Days))
@@ -278,9 +278,9 @@ func printLiveDay(out io.Writer, r *LiveReport, d LiveDay) {
 }
 
 // apart reports whether a level's rows do not add up to the account's.
-func apart(r *LiveReport, level string) bool {
-	return slices.ContainsFunc(r.Days, func(d LiveDay) bool {
-		return slices.ContainsFunc(d.Figures, func(f LiveFigure) bool { return orZero(f.Sums[level]) != orZero(f.Ours) })
+func (r *Report) apart(level string) bool {
+	return slices.ContainsFunc(r.Days, func(d Day) bool {
+		return slices.ContainsFunc(d.Figures, func(f Figure) bool { return orZero(f.Sums[level]) != orZero(f.Ours) })
 	})
 }
 

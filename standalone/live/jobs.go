@@ -1,4 +1,4 @@
-package standalone
+package live
 
 import (
 	"context"
@@ -19,16 +19,16 @@ import (
 	"adsync/upkeep"
 )
 
-// liveJob is a task that a live pull orders.
-type liveJob struct {
+// job is a task that a live pull orders.
+type job struct {
 	taskID         int64
 	report, hourly bool
 	system         bool
 }
 
-// liveJobs finds the tasks that pull the platform's configuration and reports, one of each kind. What no task pulls, such
+// jobsOf finds the tasks that pull the platform's configuration and reports, one of each kind. What no task pulls, such
 // as what an operator has taken away, is left out, but for the report that is compared.
-func liveJobs(tasks []producer.Task, p media.Platform) ([]liveJob, error) {
+func jobsOf(tasks []producer.Task, p media.Platform) ([]job, error) {
 	find := func(handler string, fits func(mode, level string) bool) (id int64) {
 		for _, t := range tasks {
 			params, err := media.ReadPullParams(t.Params)
@@ -42,17 +42,17 @@ func liveJobs(tasks []producer.Task, p media.Platform) ([]liveJob, error) {
 		}
 		return id
 	}
-	var jobs []liveJob
+	var jobs []job
 	for _, l := range p.Lists() {
 		if id := find(p.Name()+"."+l.Name, func(mode, _ string) bool { return mode == "full" }); id != 0 {
-			jobs = append(jobs, liveJob{taskID: id})
+			jobs = append(jobs, job{taskID: id})
 		}
 	}
 	for _, rep := range p.Reports() {
 		id := find(p.Name()+"."+rep.Name, func(_, level string) bool { return level == rep.Level })
 		switch {
 		case id != 0:
-			jobs = append(jobs, liveJob{taskID: id, report: true, hourly: rep.Hourly})
+			jobs = append(jobs, job{taskID: id, report: true, hourly: rep.Hourly})
 		case rep.Level == "account" && !rep.Hourly:
 			return nil, fmt.Errorf("no row of cron_task pulls %s.%s of accounts: switch one on, or give this run another --data", p.Name(), rep.Name)
 		}
@@ -60,22 +60,22 @@ func liveJobs(tasks []producer.Task, p media.Platform) ([]liveJob, error) {
 	return jobs, nil
 }
 
-// run orders jobs, those of reports for the days, and waits for their end.
-func (r *liveRun) run(ctx context.Context, jobs []liveJob, from, to day.Day) error {
-	now := r.world.clock.Now()
+// runJobs orders jobs, those of reports for the days, and waits for their end.
+func (r *run) runJobs(ctx context.Context, jobs []job, from, to day.Day) error {
+	now := r.clock.Now()
 	var ids []int64
-	for _, job := range jobs {
+	for _, j := range jobs {
 		request := task.Order{By: "standalone --live"}
-		if job.system {
+		if j.system {
 			request.Scope = task.ScopeAll
 		} else {
 			request.Accounts = []int64{r.account.ID}
 		}
-		if job.report {
+		if j.report {
 			request.From, request.To = from, to
 		}
-		id := task.NewRunID(now)
-		if err := r.store.AddOrder(ctx, ledger.RunOrder{RunID: id, TaskID: job.taskID, Request: request, OrderedAt: now}); err != nil {
+		id, err := r.Runs.Order(ctx, j.taskID, request, now)
+		if err != nil {
 			return err
 		}
 		ids, r.ordered = append(ids, id), append(r.ordered, id)
@@ -83,7 +83,7 @@ func (r *liveRun) run(ctx context.Context, jobs []liveJob, from, to day.Day) err
 	watched, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	looked := clock.Mark()
-	runs, err := waitForRuns(watched, r.store, ids, func(runs []ledger.Run) {
+	runs, err := r.Runs.Wait(watched, ids, func(runs []ledger.Run) {
 		if clock.Since(looked) < lookInterval {
 			return
 		}
@@ -101,9 +101,9 @@ func (r *liveRun) run(ctx context.Context, jobs []liveJob, from, to day.Day) err
 	if err := r.look(ctx, runs, true); err != nil {
 		return err
 	}
-	for _, run := range runs {
-		if run.State != task.RunSucceeded {
-			r.report.Failed = append(r.report.Failed, r.whyFailed(ctx, run))
+	for _, one := range runs {
+		if one.State != task.RunSucceeded {
+			r.report.Failed = append(r.report.Failed, r.whyFailed(ctx, one))
 		}
 	}
 	return nil
@@ -113,18 +113,18 @@ func (r *liveRun) run(ctx context.Context, jobs []liveJob, from, to day.Day) err
 const lookInterval = time.Second
 
 // look shows how far the runs are; the last look is shown in any case. Its error ends the waiting: the token is refused.
-func (r *liveRun) look(ctx context.Context, runs []ledger.Run, last bool) error {
+func (r *run) look(ctx context.Context, runs []ledger.Run, last bool) error {
 	if err := r.refused(ctx); err != nil {
 		return err
 	}
 	var total, ended, waiting int64
-	for _, run := range runs {
-		if run.Total != nil {
-			total += *run.Total
+	for _, one := range runs {
+		if one.Total != nil {
+			total += *one.Total
 		}
-		ended += run.Ended()
-		if run.State.Open() {
-			retrying, deferred, err := r.store.SubtasksWaiting(ctx, run.ID)
+		ended += one.Ended()
+		if one.State.Open() {
+			retrying, deferred, err := r.store.SubtasksWaiting(ctx, one.ID)
 			if err != nil {
 				return err
 			}
@@ -145,7 +145,7 @@ func (r *liveRun) look(ctx context.Context, runs []ledger.Run, last bool) error 
 }
 
 // daysDone counts the days of which every report is whole.
-func (r *liveRun) daysDone(covered []results.Coverage) int {
+func (r *run) daysDone(covered []results.Coverage) int {
 	whole := map[day.Day]int{}
 	for _, c := range covered {
 		if c.State == results.Complete && slices.Contains(r.ordered, c.RunID) && c.Day >= r.report.From && c.Day <= r.report.To {
@@ -162,19 +162,19 @@ func (r *liveRun) daysDone(covered []results.Coverage) int {
 }
 
 // whyFailed tells what became of a run that did not succeed.
-func (r *liveRun) whyFailed(ctx context.Context, run ledger.Run) string {
-	reason := run.ErrorText
-	if died, _, err := r.store.ListDead(ctx, task.DeadFilter{RunID: run.ID}, dead.DeadPlace{}, 1); err == nil && len(died) > 0 {
+func (r *run) whyFailed(ctx context.Context, of ledger.Run) string {
+	reason := of.ErrorText
+	if died, _, err := r.store.ListDead(ctx, task.DeadFilter{RunID: of.ID}, dead.DeadPlace{}, 1); err == nil && len(died) > 0 {
 		reason = died[0].Part + ": " + died[0].ErrorText
 	}
-	return fmt.Sprintf("%s %s: %s", run.TaskName, run.State, reason)
+	return fmt.Sprintf("%s %s: %s", of.TaskName, of.State, reason)
 }
 
 // summarise brings the summaries up to date with what was pulled.
-func (r *liveRun) summarise(ctx context.Context) error {
-	for _, t := range r.plan.Tasks() {
+func (r *run) summarise(ctx context.Context) error {
+	for _, t := range r.Runs.Plan.Tasks() {
 		if t.Usable && t.Enabled && t.Handler == upkeep.Name+".summary" {
-			return r.run(ctx, []liveJob{{taskID: t.ID, system: true}}, r.report.From, r.report.To)
+			return r.runJobs(ctx, []job{{taskID: t.ID, system: true}}, r.report.From, r.report.To)
 		}
 	}
 	return nil
