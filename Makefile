@@ -126,7 +126,7 @@ test: $(GOTESTSUM) ## Run all tests on the embedded parts; needs nothing but Go.
 # the tests of producers and consumers use, would be a quarter of an hour of it. The simulation of limits has one goroutine, and test/deploy runs processes. Properties hold what they say in the other targets; here a few of their
 # cases show how goroutines meet.
 test-race: $(GOTESTSUM) ## Run those of the parts with the race detector; needs a C compiler too.
-	RAPID_CHECKS=20 $(TEST) -race -timeout 20m $$($(GO) list ./... | grep -vE '/(quota|standalone|standalone/verify|base/store|media/account|simulator|upkeep|test/deploy|test/e2e|test/platforms)$$')
+	RAPID_CHECKS=20 $(TEST) -race -timeout 20m $$($(GO) list ./... | grep -vE '/(quota|standalone|standalone/verify|base/store(/[a-z]+)?|media/account|simulator|upkeep|test/deploy|test/e2e|test/platforms)$$')
 
 .PHONY: test-services
 test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB and Redis, started for the run, those of the MySQL 8 dialect, and Vitess's planner.

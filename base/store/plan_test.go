@@ -43,7 +43,7 @@ type plan struct {
 	whole string
 }
 
-// Nothing that lists, searches or looks for work may read a whole table, or sort one. The optimizer decides anew with each table's size: these are large
+// Nothing of any subject that lists, searches or looks for work may read a whole table, or sort one. The optimizer decides anew with each table's size: these are large
 // enough for what it decides on larger ones. Since it does not know how far a walk along an index will go, the rows that were read are counted too.
 func TestPlans_ReadNoWholeTable(t *testing.T) { //nolint:tparallel // They share one connection, whose rows are counted.
 	t.Parallel()

@@ -15,15 +15,17 @@ import (
 	"adsync/base/task"
 )
 
+// These tests read the rows of several subjects, and share their counter with the plans of all subjects in plan_test.go.
+
 // What the leader asks again and again must not cost the more, the more there is that it does not ask for. A server tells
 // how many rows a session has read; of SQLite nothing tells.
 func TestReads_DoNotGrowWithWhatIsNotAskedFor(t *testing.T) {
 	t.Parallel()
 	s, reads, _ := counting(t)
 	ctx := t.Context()
-	l := lead(t, s, "me")
+	l := storetest.Lead(t, s, "me")
 	now := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	run := someRun(task.NewRunID(now), now)
+	run := storetest.SomeRun(task.NewRunID(now), now)
 	require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{run}))
 	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
 	const many = 600
@@ -32,10 +34,10 @@ func TestReads_DoNotGrowWithWhatIsNotAskedFor(t *testing.T) {
 	var ticks []ledger.Tick
 	for i := range int64(many) {
 		parts = append(parts, ledger.AccountPart{AccountID: i + 1, Part: "p"})
-		outcomes = append(outcomes, ledger.Outcome{Key: key(run, i+1), Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now})
+		outcomes = append(outcomes, ledger.Outcome{Key: task.Key{RunID: run.ID, AccountID: i + 1, Part: "p"}, Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now})
 		ticks = append(ticks, ledger.Tick{TaskID: 5, PlannedAt: now.Add(time.Duration(i) * time.Minute), RunID: i + 1, MadeAt: now})
 	}
-	require.NoError(t, addSubtasks(ctx, s, l, run.ID, parts, now))
+	require.NoError(t, storetest.AddSubtasks(ctx, s, l, run.ID, parts, now))
 	require.NoError(t, s.AddTicks(ctx, l, ticks))
 
 	require.Less(t, reads(func() {
@@ -44,12 +46,12 @@ func TestReads_DoNotGrowWithWhatIsNotAskedFor(t *testing.T) {
 		require.True(t, open[5])
 	}), many/10, "the newest tick, of many")
 	require.Less(t, reads(func() {
-		open, err := s.OpenSubtasksOf(ctx, run.ID, key(run, many-5), 100)
+		open, err := s.OpenSubtasksOf(ctx, run.ID, task.Key{RunID: run.ID, AccountID: many - 5, Part: "p"}, 100)
 		require.NoError(t, err)
 		require.Len(t, open, 5)
 	}), many/10, "the last subtasks, of many")
 
-	died(t, s, 5, now, "a", accounts(many)...)
+	storetest.Died(t, s, 5, now, "a", storetest.Keys(many)...)
 	require.Less(t, reads(func() {
 		id, err := s.DeadTask(ctx, "report")
 		require.NoError(t, err)

@@ -2,7 +2,9 @@ package ledger_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,4 +52,18 @@ func TestExpireLogDay_EndsWhatIsOpenAndCountsIt(t *testing.T) {
 	days, err = s.LogDays(ctx)
 	require.NoError(t, err)
 	require.NotContains(t, days, day.Day("2026-11-21"))
+}
+
+func TestExpireLogDay_EndsMoreSubtasksThanOneTransactionDoes(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	keys := storetest.Keys(500 + 3)
+	r := storetest.NewRun(t, s, storetest.Moment, keys...)
+	next := storetest.NewRun(t, s, storetest.Moment.AddDate(0, 0, 1).Truncate(24*time.Hour), storetest.Keys(1)...)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET id = ? WHERE id = ?", task.FirstRunID(task.LogDay(next.ID)), next.ID).Error)
+	expired, err := s.ExpireLogDay(t.Context(), task.LogDay(r.ID))
+	require.NoError(t, err)
+	require.Equal(t, len(keys), expired)
+	require.Equal(t, 1, storetest.RowsIn(t, s, fmt.Sprintf("run WHERE id = %d AND state <> 'running' AND expired = %d", r.ID, len(keys))))
+	require.Equal(t, 1, storetest.RowsIn(t, s, "run WHERE state = 'running'"), "the first run of the day after goes on")
 }

@@ -1,6 +1,7 @@
 package results_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/base/sqldb"
 	"adsync/base/store/ledger"
 	"adsync/base/store/results"
 	"adsync/base/store/storetest"
@@ -105,4 +107,94 @@ func TestAccountsWithHoles_AreThoseOfWhichHolesKnowsOne(t *testing.T) {
 			require.Less(t, len(want), accounts-5)
 		}
 	}
+}
+
+func TestAccountsWithHoles_ADayIsWholeFromTheFirstRunAfterItHadSettled(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	calendar := results.Calendar{Report: "report_daily", Level: "account", Days: []results.CalendarDay{{Day: "2026-11-19", Since: 100}, {Day: "2026-11-20", Since: 200}}}
+	pulled := func(account int64, runs [2]int64, states ...string) {
+		for i, d := range calendar.Days {
+			state := "complete"
+			if len(states) > 0 {
+				state = states[i]
+			}
+			require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, run_id, state) VALUES (?, 'report_daily', 'account', ?, 'tulip', ?, ?)",
+				account, d.Day, runs[i], state).Error)
+		}
+	}
+	pulled(1, [2]int64{100, 200})
+	pulled(2, [2]int64{200, 200})
+	pulled(3, [2]int64{99, 200})
+	pulled(4, [2]int64{100, 199})
+	pulled(5, [2]int64{300, 300}, "complete", "suspect")
+	pulled(6, [2]int64{300, 300}, "partial", "complete")
+	ids := []int64{1, 2, 3, 4, 5, 6, 7}
+	without, err := s.AccountsWithHoles(t.Context(), ids, calendar)
+	require.NoError(t, err)
+	require.Equal(t, []int64{3, 4, 5, 6, 7}, without)
+	holes, err := s.Holes(t.Context(), ids, calendar)
+	require.NoError(t, err)
+	var found []string
+	for _, h := range holes {
+		found = append(found, fmt.Sprint(h.AccountID, " ", h.Day))
+	}
+	require.Equal(t, []string{"3 2026-11-19", "4 2026-11-20", "5 2026-11-20", "6 2026-11-19", "7 2026-11-19", "7 2026-11-20"}, found)
+}
+
+func TestFillAccounts_AreThoseOfWhichSomethingIsPulled(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	now, err := s.Config.Now(t.Context())
+	require.NoError(t, err)
+	for id, c := range map[int64]struct {
+		tier, parked string
+		bound        int
+		initialised  any
+		age          time.Duration
+	}{
+		1: {"active", "", 1, sqldb.At(now), 0},
+		2: {"inactive", "", 1, nil, 49 * time.Hour},
+		3: {"active", "", 1, nil, 47 * time.Hour}, // Its past comes with its initialisation.
+		4: {"active", "", 0, sqldb.At(now), 100 * time.Hour},
+		5: {"active", "frozen", 1, sqldb.At(now), 100 * time.Hour},
+		6: {"invalid", "", 1, sqldb.At(now), 100 * time.Hour},
+		7: {"active", "", 1, sqldb.At(now), 100 * time.Hour},
+	} {
+		require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_account (id, media, external_id, token_id, tier, timezone, parked, bound, initialised_at, created_at) VALUES (?, 'tulip', ?, 1, ?, 'UTC', ?, ?, ?, ?)",
+			id, fmt.Sprint(id), c.tier, c.parked, c.bound, c.initialised, sqldb.At(now.Add(-c.age))).Error)
+	}
+	for _, limit := range []int{1, 2, 10} {
+		var ids []int64
+		for after := int64(0); ; {
+			page, err := s.FillAccounts(t.Context(), "tulip", after, limit)
+			require.NoError(t, err)
+			if len(page) == 0 {
+				break
+			}
+			for _, a := range page {
+				ids = append(ids, a.ID)
+			}
+			after = page[len(page)-1].ID
+		}
+		require.Equal(t, []int64{1, 2, 7}, ids, "by %d", limit)
+	}
+}
+
+func TestForgetHoles_OfMoreThanOneStatementAndNoneThatIsYounger(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	before := time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
+	const old = 1003
+	storetest.AddRows(t, s.Data, "hole (account_id, report, level, day, ordered_at, run_id, tries)", old+1, func(i int) []any {
+		at := before.Add(-time.Second)
+		if i == old {
+			at = before
+		}
+		return []any{i, "report_daily", "account", today, sqldb.At(at), 1, 1}
+	})
+	gone, err := s.ForgetHoles(t.Context(), before)
+	require.NoError(t, err)
+	require.Equal(t, old, gone)
+	require.Equal(t, 1, storetest.RowsIn(t, s, "hole"))
 }

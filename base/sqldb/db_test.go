@@ -1,0 +1,52 @@
+package sqldb_test
+
+import (
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/stretchr/testify/require"
+	"gorm.io/gorm"
+
+	"adsync/base/sqldb/sqldbtest"
+	"adsync/base/store/storetest"
+)
+
+// What must not be done twice is not: its caller looks what became of it.
+func TestTx_DoesNotRepeatWhatMayBeCommitted(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t)
+	c := sqldbtest.CutWrites(s.Data)
+	add := func(tx *gorm.DB) error { return tx.Exec("UPDATE leader SET epoch = epoch + 1 WHERE id = 1").Error }
+	for _, tt := range []struct {
+		plan []sqldbtest.Cut
+		fn   func(tx *gorm.DB) error
+		want string
+		adds int
+	}{
+		{[]sqldbtest.Cut{sqldbtest.Unseen}, add, "may have been committed", 1},
+		{[]sqldbtest.Cut{sqldbtest.Lost}, add, "may have been committed", 0}, // which of the two it was, nobody can tell
+		{nil, func() func(tx *gorm.DB) error { // a cut before the commit is known to have undone it
+			tries := 0
+			return func(tx *gorm.DB) error {
+				if err := add(tx); err != nil {
+					return err
+				}
+				if tries++; tries == 1 {
+					return mysql.ErrInvalidConn
+				}
+				return nil
+			}
+		}(), "", 1},
+	} {
+		before := storetest.Int(t, s, "SELECT epoch FROM leader")
+		c.Set(tt.plan...)
+		err := s.Data.Tx(t.Context(), tt.fn)
+		if tt.want == "" {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, tt.want)
+			require.ErrorIs(t, err, mysql.ErrInvalidConn)
+		}
+		require.Equal(t, tt.adds, storetest.Int(t, s, "SELECT epoch FROM leader")-before)
+	}
+}

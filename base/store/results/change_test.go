@@ -1,0 +1,110 @@
+package results_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/base/store"
+	"adsync/base/store/results"
+	"adsync/base/store/storetest"
+)
+
+// pullObjects writes a list as a pull of it does.
+func pullObjects(t *testing.T, s *store.Store, full bool, rows ...results.ObjectRow) {
+	t.Helper()
+	claim, _ := beginObjects(t, s)
+	w := objectsOf(claim, full, rows...)
+	w.Unlogged = []string{"modified"}
+	_, err := s.WriteObjects(context.Background(), w)
+	require.NoError(t, err)
+}
+
+// changes returns what config_change tells, the oldest first, without its times.
+func changes(t *testing.T, s *store.Store, f results.ChangeFilter) []results.ConfigChange {
+	t.Helper()
+	f.AccountID = 7
+	all, err := s.ConfigChanges(context.Background(), f, results.ConfigChange{}, 100)
+	require.NoError(t, err)
+	for i := range all {
+		all[i].Version, all[i].SeenAt = 0, time.Time{}
+	}
+	for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
+		all[i], all[j] = all[j], all[i]
+	}
+	return all
+}
+
+func rowOf(id, name, json string) results.ObjectRow {
+	row := object(id, name, 1)
+	row.JSON = json
+	return row
+}
+
+func TestConfigChanges_TellWhatPullsSaw(t *testing.T) {
+	t.Parallel()
+	s := storetest.NewResults(t)
+	one := rowOf("1", "one", `{"name": "one", "budget": 5, "area": {"a": 1, "b": [1, 2]}, "modified": 1}`)
+	pullObjects(t, s, true, one)
+	require.Empty(t, changes(t, s, results.ChangeFilter{}), "what comes with the first pull is no news")
+	pullObjects(t, s, true, one)
+	require.Empty(t, changes(t, s, results.ChangeFilter{}), "nothing has changed")
+	pullObjects(t, s, false, rowOf("1", "one", `{"modified": 9, "area": {"b": [1, 2], "a": 1}, "name": "one", "budget": 5}`))
+	require.Empty(t, changes(t, s, results.ChangeFilter{}), "the order of keys says nothing, and of the modification nobody asks")
+	pullObjects(t, s, false, rowOf("1", "one", `{"modified": 9, "area": {"b": ["1", 2.0], "a": "1"}, "name": "one", "budget": "5.00"}`))
+	require.Empty(t, changes(t, s, results.ChangeFilter{}), "a number and the text of it are the same")
+	pullObjects(t, s, false, rowOf("1", "one", `{"modified": 9, "area": {"b": [1, 2], "a": 1}, "name": "one", "budget": 5}`))
+	require.Empty(t, changes(t, s, results.ChangeFilter{}))
+
+	pullObjects(t, s, false, rowOf("1", "uno", `{"name": "uno", "bid": 19007199254740993, "area": {"a": 1, "b": [2]}, "modified": 2}`), rowOf("2", "two", `{"name": "two"}`))
+	pullObjects(t, s, true, rowOf("2", "two", `{"name": "two"}`))
+	pullObjects(t, s, false, rowOf("1", "uno", `{"name": "uno", "bid": 19007199254740994, "area": {"a": 1, "b": [2]}, "modified": 3}`))
+	change := func(object, field, before, after string) results.ConfigChange {
+		return results.ConfigChange{Level: "adgroup", Object: object, Field: field, Before: before, After: after}
+	}
+	require.Equal(t, []results.ConfigChange{
+		change("1", "area", `{"b": [1, 2], "a": 1}`, `{"a": 1, "b": [2]}`),
+		change("1", "bid", "", "19007199254740993"),
+		change("1", "budget", "5", ""),
+		change("1", "name", `"one"`, `"uno"`),
+		change("2", results.FieldCreated, "", `"two"`),
+		change("1", results.FieldDeleted, "false", "true"),
+		change("1", results.FieldDeleted, "true", "false"),
+		change("1", "bid", "19007199254740993", "19007199254740994"),
+	}, changes(t, s, results.ChangeFilter{}))
+
+	require.Len(t, changes(t, s, results.ChangeFilter{Object: "2"}), 1)
+	require.Len(t, changes(t, s, results.ChangeFilter{Field: "bid", Level: "adgroup"}), 2)
+	require.Empty(t, changes(t, s, results.ChangeFilter{Level: "campaign"}))
+	require.Empty(t, changes(t, s, results.ChangeFilter{To: time.Now().Add(-time.Hour)}))
+	require.Empty(t, changes(t, s, results.ChangeFilter{From: time.Now().Add(time.Hour)}))
+	require.Len(t, changes(t, s, results.ChangeFilter{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)}), 8)
+}
+
+func TestConfigChanges_PagesHaveEachOnce(t *testing.T) {
+	t.Parallel()
+	s := storetest.NewResults(t)
+	pullObjects(t, s, true)
+	for range 3 {
+		pullObjects(t, s, true, rowOf("1", "one", `{"a": 1, "b": 1, "c": 1}`), rowOf("2", "two", `{"a": 1}`))
+		pullObjects(t, s, true, rowOf("1", "one", `{"a": 2, "b": 2, "c": 2}`), rowOf("2", "two", `{"a": 2}`))
+	}
+	all, err := s.ConfigChanges(t.Context(), results.ChangeFilter{AccountID: 7}, results.ConfigChange{}, 100)
+	require.NoError(t, err)
+	require.Len(t, all, 2+5*4)
+	for size := 1; size < 8; size++ {
+		var paged []results.ConfigChange
+		for after := (results.ConfigChange{}); ; {
+			page, err := s.ConfigChanges(t.Context(), results.ChangeFilter{AccountID: 7}, after, size)
+			require.NoError(t, err)
+			if len(page) == 0 {
+				break
+			}
+			paged = append(paged, page...)
+			after = page[len(page)-1]
+		}
+		require.Equal(t, all, paged)
+	}
+}
