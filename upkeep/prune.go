@@ -30,6 +30,20 @@ type pruneStore interface {
 	CatchUpWindowMax(ctx context.Context) (time.Duration, error)
 }
 
+// pruner deletes what is past its retention until its time is over.
+type pruner interface {
+	Over() bool
+	Days(ctx context.Context, table string, key []string, before day.Day) (int64, error)
+	Public(ctx context.Context, hourly bool, before day.Day) (gone int64, done bool, err error)
+	Summaries(ctx context.Context, before day.Day) (int64, error)
+	Dead(ctx context.Context, before time.Time) (int64, error)
+	Healed(ctx context.Context, before time.Time) (int64, error)
+	Runs(ctx context.Context, before time.Time) (int64, error)
+	StopOrders(ctx context.Context, before time.Time) (int64, error)
+	Changes(ctx context.Context, before time.Time) (int64, error)
+	Audit(ctx context.Context, before time.Time) (int64, error)
+}
+
 // prune deletes what is past its retention.
 func prune(ctx context.Context, deps Deps) error {
 	budget := pruneTime
@@ -63,7 +77,7 @@ func prune(ctx context.Context, deps Deps) error {
 // pruning is one pass.
 type pruning struct {
 	Deps
-	pruner *storeprune.Pruner
+	pruner pruner
 	now    time.Time
 	reach  int           // how many days back tasks pull
 	window time.Duration // how far back missed moments are caught up

@@ -377,15 +377,3 @@ func (t *ownedTable) begin(d *sqldb.DB, tx *gorm.DB) error {
 	}
 	return tx.Exec("UPDATE audit_row SET value = 'known' WHERE table_name = ? AND row_key = ''", t.name).Error
 }
-
-// Watched returns the columns of a table that operators own whose changes audit_log tells, with those that name its rows.
-func Watched(table string) []string {
-	t := owned(table)
-	all := slices.Clone(t.columns)
-	for _, column := range t.key {
-		if !slices.Contains(all, column) && column != "id" {
-			all = append(all, column)
-		}
-	}
-	return all
-}

@@ -7,7 +7,7 @@ import (
 	"adsync/base/task"
 )
 
-// Statement is one with what its placeholders stand for, for tests of how servers plan it.
+// Statement is one with what its placeholders stand for.
 type Statement struct {
 	Query string
 	Args  []any

@@ -1,0 +1,15 @@
+package settings
+
+import "slices"
+
+// Watched returns the columns of a table that operators own whose changes audit_log tells, with those that name its rows.
+func Watched(table string) []string {
+	t := owned(table)
+	all := slices.Clone(t.columns)
+	for _, column := range t.key {
+		if !slices.Contains(all, column) && column != "id" {
+			all = append(all, column)
+		}
+	}
+	return all
+}
