@@ -84,6 +84,7 @@ check-sleeps: ## Fail when a test sleeps in real time instead of waiting for wha
 check-tidy: ## Fail when go.mod or go.sum is not what `go mod tidy` writes.
 	$(GO) mod tidy -diff
 	@if [ -f test/mysql8/go.mod ]; then cd test/mysql8 && $(GO) mod tidy -diff; fi
+	cd client/generate && $(GO) mod tidy -diff && $(GO) vet ./...
 	cd test/manifests && $(GO) mod tidy -diff && $(GO) vet ./...
 	cd bench/peers && $(GO) mod tidy -diff && $(GO) vet ./...
 	@cd bench/peers/machinery && if $(GO) mod download; then $(GO) vet ./...; else echo "NOT CHECKED: bench/peers/machinery: its modules cannot be had"; fi # bench leaves it out then.
@@ -96,6 +97,8 @@ generate: ## Write the generated files anew.
 	$(GO) run ./cmd/adsync config reference > docs/configuration.md.new
 	$(GO) run ./cmd/adsync dictionary > docs/data-dictionary.md.new
 	$(GO) run ./deploy/helm > deploy/helm/adsync/medias.txt
+	cd client/generate && $(GO) run . ../../docs/openapi.yaml > ../client.gen.go.new
+	mv client/client.gen.go.new client/client.gen.go
 	mv docs/configuration.md.new docs/configuration.md
 	mv docs/data-dictionary.md.new docs/data-dictionary.md
 
@@ -107,6 +110,8 @@ check-generated: ## Fail when a generated file is stale.
 		|| { echo "docs/data-dictionary.md is stale: run make generate"; exit 1; }
 	@$(GO) run ./deploy/helm | diff -u deploy/helm/adsync/medias.txt - \
 		|| { echo "deploy/helm/adsync/medias.txt is stale: run make generate"; exit 1; }
+	@cd client/generate && $(GO) run . ../../docs/openapi.yaml | diff -u ../client.gen.go - \
+		|| { echo "client/client.gen.go is stale: run make generate"; exit 1; }
 
 .PHONY: check-configs
 check-configs: ## Check configs/, docker-compose.yml and deploy/ with the programs that read them.

@@ -171,7 +171,7 @@ func taskWords(a *settings.Source, of func(*taskRow) []string) cobra.CompletionF
 		defer cancel()
 		server, _ := cmd.Flags().GetString("server") // A command without it has the API's address from elsewhere.
 		var answer struct{ Tasks []taskRow }
-		c, err := client(a, cmd, server)
+		c, err := reach(a, cmd, server)
 		if err == nil {
 			var text []byte
 			if text, err = c.Call(ctx, http.MethodGet, tasksPath, nil, nil); err == nil {

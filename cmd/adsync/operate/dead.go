@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"adsync/cmd/adsync/internal/apiclient"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 )
@@ -15,7 +14,7 @@ func newDead(a *settings.Source) *cobra.Command {
 		Use:   "dead",
 		Short: "Shows, repeats and drops subtasks that failed for good",
 		Long: `A subtask that failed for good is kept, whatever becomes of its run and its day's log, until it is taken up
-again (redrive) or dropped. These commands ask a producer's API. If it wants a token, set ` + apiclient.TokenVariable + `.`,
+again (redrive) or dropped. These commands ask a producer's API. If it wants a token, set ` + settings.TokenVariable + `.`,
 		Example: `  adsync dead list --media {media}
   adsync dead redrive --task {media}.report_daily.account --yes`,
 	})

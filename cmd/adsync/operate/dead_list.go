@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/plural"
-	"adsync/cmd/adsync/internal/apiclient"
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -29,8 +29,8 @@ pulled whole since: it needs nothing, and is dropped after retention.healed_days
   adsync dead list --media {media} --since 24h
   adsync dead list --rows --print 'timeout after ?' --limit 20`,
 	}, func(r *request, _ []string) error {
-		if r.limit < 1 || (!rows && r.limit > apiclient.PageRows) {
-			return usage.Errorf("--limit is %d: want 1 or more, and up to %d without --rows", r.limit, apiclient.PageRows)
+		if r.limit < 1 || (!rows && r.limit > client.PageRows) {
+			return usage.Errorf("--limit is %d: want 1 or more, and up to %d without --rows", r.limit, client.PageRows)
 		}
 		if rows {
 			return r.list("/api/v1/dead", "dead", printDeadRows)

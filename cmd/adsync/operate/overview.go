@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/plural"
-	"adsync/cmd/adsync/internal/apiclient"
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/producer/overview"
@@ -54,7 +54,7 @@ const overviewPath = "/api/v1/overview"
 
 // awaitFirstPull asks for the overview until the figures of today of all accounts are in the summaries. A producer that is still
 // starting is waited for.
-func awaitFirstPull(ctx context.Context, c *apiclient.Client, timeout time.Duration) error {
+func awaitFirstPull(ctx context.Context, c producer, timeout time.Duration) error {
 	waiting, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	ticker := time.NewTicker(time.Second)
@@ -65,7 +65,7 @@ func awaitFirstPull(ctx context.Context, c *apiclient.Client, timeout time.Durat
 		if now == "" && err == nil {
 			return nil
 		}
-		if _, away := errors.AsType[*apiclient.AwayError](err); err != nil && !away {
+		if _, away := errors.AsType[*client.AwayError](err); err != nil && !away {
 			return err
 		}
 		switch {
@@ -83,7 +83,7 @@ func awaitFirstPull(ctx context.Context, c *apiclient.Client, timeout time.Durat
 }
 
 // missingFigures returns what of the figures of today is missing, or nothing.
-func missingFigures(ctx context.Context, c *apiclient.Client) (string, error) {
+func missingFigures(ctx context.Context, c producer) (string, error) {
 	answer, err := c.Call(ctx, http.MethodGet, overviewPath, nil, nil)
 	if err != nil {
 		return "", err

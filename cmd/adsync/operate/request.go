@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -14,8 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"adsync/base/clock"
-	"adsync/base/config"
-	"adsync/cmd/adsync/internal/apiclient"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -170,7 +167,7 @@ func (r *request) list(path, rows string, print printer) error {
 	return r.show(answer, print)
 }
 
-func (r *request) client() (*apiclient.Client, error) { return client(r.app, r.Command, r.server) }
+func (r *request) client() (producer, error) { return reach(r.app, r.Command, r.server) }
 
 // show prints an answer in the form that was asked for.
 func (r *request) show(answer []byte, print printer) error {
@@ -240,41 +237,4 @@ func sinceWhen(text string) string {
 		return clock.System{}.Now().Add(-ago).UTC().Format(time.RFC3339Nano)
 	}
 	return text
-}
-
-// client returns a client for the server of the flag, the environment or the configuration, in this order. A token is
-// taken from the environment alone: a command line can be read by everyone on the machine.
-func client(a *settings.Source, cmd *cobra.Command, server string) (*apiclient.Client, error) {
-	from := "--server"
-	if server == "" {
-		server, from = settings.Variable(a.Environ, settings.ServerVariable), settings.ServerVariable
-	}
-	if server == "" {
-		cfg, _, err := a.Load(cmd, "dead")
-		if err != nil {
-			return nil, err
-		}
-		scheme := "http://"
-		if cfg.API.TLS.CertFile != "" {
-			scheme = "https://" // Its certificate must be of the host of api.listen, or --server names another.
-		}
-		server, from = scheme+reachable(cfg.API.Listen), "api.listen"
-	}
-	u, err := url.Parse(server)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.User != nil {
-		return nil, usage.Errorf("%s is %q: want the address of a producer, as http://host:port", from, config.Redacted(server))
-	}
-	return apiclient.New(u.Scheme+"://"+u.Host, settings.Variable(a.Environ, apiclient.TokenVariable)), nil
-}
-
-// reachable is an address to listen on as one to call.
-func reachable(listen string) string {
-	host, port, err := net.SplitHostPort(listen)
-	if err != nil {
-		return listen
-	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port)
 }

@@ -10,7 +10,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/plural"
-	"adsync/cmd/adsync/internal/apiclient"
+	"adsync/client"
 	"adsync/cmd/adsync/internal/table"
 )
 
@@ -38,7 +38,7 @@ func (r *request) follow(id string, see func(run *runRow, moved bool) error) ([]
 		if ctx.Err() != nil {
 			return nil, nil, context.Canceled
 		}
-		if _, isAway := errors.AsType[*apiclient.AwayError](err); isAway {
+		if _, isAway := errors.AsType[*client.AwayError](err); isAway {
 			if away.IsZero() {
 				away = clock.Mark()
 				fmt.Fprintf(r.ErrOrStderr(), "%v (It is tried again for %s.)\n", err, awayMax)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"adsync/cmd/adsync/internal/apiclient"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -23,7 +22,7 @@ func newTasks(a *settings.Source) *cobra.Command {
 		Use:   "tasks",
 		Short: "Shows, changes and runs tasks",
 		Long: `A task says what is pulled, when, for which accounts, and how important it is: a row of cron_task. What these commands change is checked
-before it is saved, and holds within a few seconds. They ask a producer's API. If it wants a token, set ` + apiclient.TokenVariable + `.`,
+before it is saved, and holds within a few seconds. They ask a producer's API. If it wants a token, set ` + settings.TokenVariable + `.`,
 		Example: `  adsync tasks list
   adsync tasks edit {media}.report_daily.account --cron '*/5 * * * *'
   adsync tasks run {media}.report_daily.account --accounts 20000001 --from 2026-11-18 --to 2026-11-20 --wait`,

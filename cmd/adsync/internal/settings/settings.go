@@ -23,7 +23,6 @@ import (
 	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
 	"adsync/base/trace"
-	"adsync/cmd/adsync/internal/apiclient"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/consumer"
 	"adsync/engine"
@@ -73,6 +72,7 @@ func Default() Config {
 // The variables of the environment that are no settings.
 const (
 	ServerVariable    = "ADSYNC_SERVER"
+	TokenVariable     = "ADSYNC_TOKEN"      //nolint:gosec // The name of the variable, not a token.
 	LiveTokenVariable = "ADSYNC_LIVE_TOKEN" //nolint:gosec // The name of the variable, not a token.
 	AppSecretVariable = "ADSYNC_APP_SECRET" //nolint:gosec // The name of the variable, not a secret.
 )
@@ -122,7 +122,7 @@ func (a *Source) Load(cmd *cobra.Command, command string) (Config, *config.Sourc
 		File:    a.File,
 		Environ: a.Environ,
 		// Variables with the prefix that are no settings: the first ones stand for flags, the others are the tests'.
-		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", ServerVariable, apiclient.TokenVariable, LiveTokenVariable, AppSecretVariable, "ADSYNC_TEST_*", "ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
+		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", ServerVariable, TokenVariable, LiveTokenVariable, AppSecretVariable, "ADSYNC_TEST_*", "ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
 		Overrides: overrides,
 		Sections:  NeededBy[command],
 	})
