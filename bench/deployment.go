@@ -29,7 +29,6 @@ import (
 	"adsync/consumer"
 	"adsync/engine"
 	"adsync/media"
-	"adsync/media/tencent"
 	"adsync/producer"
 	"adsync/test/rig"
 	"adsync/test/services/local"
@@ -196,7 +195,7 @@ func (d *deployment) fill(ctx context.Context) error {
 		}
 	}
 	// Until it is measured nobody works on another media's lane.
-	for _, of := range []string{platform, tencent.Name, crowd, idle} {
+	for _, of := range []string{platform, fullPlatform.Name, crowd, idle} {
 		pool, backlog := 0, 0
 		switch of {
 		case platform:

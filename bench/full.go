@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -22,22 +21,26 @@ import (
 	"adsync/base/store/ledger"
 	"adsync/base/store/results"
 	"adsync/engine"
-	"adsync/media/tencent"
 	"adsync/standalone"
 	"adsync/test/rig"
 	"adsync/test/services/local"
 
+	"adsync/simulator"
 	"adsync/simulator/fault"
 	"adsync/simulator/limit"
 )
 
+// fullTask is the full path: an account's ad groups of yesterday, a page of a real platform's wire format, into raw and public rows
+// with their coverage. The platform is the first of the list.
+var (
+	fullPlatform = simulator.First().Spec()
+	fullTask     = fullPlatform.Name + ".report_daily"
+	fullRaw      = fullPlatform.Name + "_report_daily"
+)
+
 const (
-	// fullTask is the full path: an account's ad groups of yesterday, a page of a real platform's wire format, into raw and public rows
-	// with their coverage.
-	fullTask   = tencent.Name + ".report_daily"
 	fullLevel  = "adgroup"
 	fullParams = `{"level":"` + fullLevel + `","days":2,"skip":1}`
-	fullRaw    = "tencent_report_daily"
 	// fullPart is the part of the accounts that have such a pull: with as many as elsewhere a round at 1,000 ms would take minutes.
 	fullPart = 8
 	// slots is the peer of the full path: what the lane's pool could do at the most, its slots by the latency of a call.
@@ -93,8 +96,9 @@ func (d *deployment) startWorld(ctx context.Context) error {
 	}
 	listen := local.Loopback(port)
 	d.world = &world{address: "http://" + listen, accounts: max(1, d.o.accounts/fullPart)}
-	// Every other one of its accounts is of the other platform. All are of one zone, so that all have the same yesterday.
-	cmd := exec.Command(program, "simulate", "--listen", listen, "--accounts", strconv.Itoa(2*d.world.accounts), "--usd", "0")
+	// Its accounts are dealt to all platforms in turn. All are of one zone, so that all have the same yesterday.
+	accounts := len(simulator.Platforms()) * d.world.accounts
+	cmd := exec.Command(program, "simulate", "--listen", listen, "--accounts", strconv.Itoa(accounts), "--usd", "0")
 	cmd.Env = []string{"ADSYNC_LOG_FORMAT=json"}
 	if d.world.process, err = local.StartLogged(simulatorName, filepath.Join(d.o.dir, "logs", simulatorName+".log"), cmd); err != nil {
 		return err
@@ -131,7 +135,7 @@ func (w *world) slow(ctx context.Context, ms int) error {
 	if err := rig.Send(ctx, http.MethodDelete, w.address+"/_sim/faults", nil, nil); err != nil {
 		return err
 	}
-	return w.order(ctx, "faults", map[string]any{"kind": fault.Latency, "media": tencent.Name, "ms": ms})
+	return w.order(ctx, "faults", map[string]any{"kind": fault.Latency, "media": fullPlatform.Name, "ms": ms})
 }
 
 // reachWorld makes what calls the platform, as a deployment does.
@@ -140,19 +144,15 @@ func (d *deployment) reachWorld() error {
 	if d.world.box, err = secret.NewBox(secret.NewKey("bench")); err != nil {
 		return err
 	}
-	base, err := url.JoinPath(d.world.address, tencentPath)
-	if err != nil {
-		return err
-	}
 	d.world.engine = engine.New(engine.Deps{
 		Store: d.store, Broker: d.broker, Redis: d.cache, Keys: d.keys, Box: d.world.box, Planning: d.time, Waiting: d.time, Node: "bench",
 		Logger: d.log, Registerer: prometheus.NewRegistry(),
-	}, ratelimit.DefaultConfig(), engine.MediaConfig{BaseURL: map[string]string{tencent.Name: base}})
+	}, ratelimit.DefaultConfig(), engine.MediaConfig{BaseURL: map[string]string{fullPlatform.Name: d.world.base()}})
 	return nil
 }
 
-// tencentPath is where the simulator serves the platform; bindWorld makes sure of it.
-const tencentPath = "/tencent/v3.0"
+// base is where the simulator serves the platform; bindWorld makes sure of it.
+func (w *world) base() string { return w.address + fullPlatform.BasePath }
 
 // bindWorld writes the platform's app, login, accounts and limits into the tables, and has the limits be in force.
 func (d *deployment) bindWorld(ctx context.Context) error {
@@ -160,8 +160,8 @@ func (d *deployment) bindWorld(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if want := d.world.address + tencentPath; bound.BaseURLs[tencent.Name] != want {
-		return fmt.Errorf("the simulator serves %s at %s, not at %s", tencent.Name, bound.BaseURLs[tencent.Name], want)
+	if at := bound.BaseURLs[fullPlatform.Name]; at != d.world.base() {
+		return fmt.Errorf("the simulator serves %s at %s, not at %s", fullPlatform.Name, at, d.world.base())
 	}
 	return d.world.engine.Limits().Start(ctx)
 }
@@ -171,13 +171,13 @@ func (d *deployment) full(ctx context.Context, ms int) (map[string]float64, erro
 	if err := d.world.slow(ctx, ms); err != nil {
 		return nil, err
 	}
-	if err := d.resize(ctx, tencent.Name, d.o.pool); err != nil {
+	if err := d.resize(ctx, fullPlatform.Name, d.o.pool); err != nil {
 		return nil, err
 	}
-	defer d.resize(ctx, tencent.Name, 0) //nolint:errcheck // The next measure would show it.
+	defer d.resize(ctx, fullPlatform.Name, 0) //nolint:errcheck // The next measure would show it.
 	var some []int64
 	const first = "SELECT id FROM media_account WHERE media = ? ORDER BY id LIMIT 10"
-	if err := d.store.Config.Writer(ctx).Raw(first, tencent.Name).Scan(&some).Error; err != nil {
+	if err := d.store.Config.Writer(ctx).Raw(first, fullPlatform.Name).Scan(&some).Error; err != nil {
 		return nil, err
 	}
 	if err := d.warmUp(ctx, fullTask, some); err != nil {
@@ -234,17 +234,20 @@ func (d *deployment) pulledExactly(ctx context.Context, run int64) error {
 		return err
 	}
 	var errs []error
-	for table, sums := range map[string]string{
-		fullRaw:        "COALESCE(SUM(view_count), 0) AS impressions, COALESCE(SUM(cost_fen) * 10000, 0) AS cost",
-		"report_daily": "COALESCE(SUM(impressions), 0) AS impressions, COALESCE(SUM(cost), 0) AS cost",
-	} {
-		var have reported
-		if err := db.Raw("SELECT COUNT(*) AS `rows`, " + sums + " FROM " + table).Scan(&have).Error; err != nil {
-			return err
-		}
-		if have != truth {
-			errs = append(errs, fmt.Errorf("%s has %+v, the platform %+v", table, have, truth))
-		}
+	var have reported
+	const sums = "SELECT COUNT(*) AS `rows`, COALESCE(SUM(impressions), 0) AS impressions, COALESCE(SUM(cost), 0) AS cost FROM report_daily"
+	if err := db.Raw(sums).Scan(&have).Error; err != nil {
+		return err
+	}
+	if have != truth {
+		errs = append(errs, fmt.Errorf("report_daily has %+v, the platform %+v", have, truth))
+	}
+	var raw int64
+	if err := db.Raw("SELECT COUNT(*) FROM " + fullRaw).Scan(&raw).Error; err != nil {
+		return err
+	}
+	if raw != truth.Rows {
+		errs = append(errs, fmt.Errorf("%s has %d rows, the platform %d", fullRaw, raw, truth.Rows))
 	}
 	var scopes, rows int64
 	const covered = "SELECT COUNT(*), COALESCE(SUM(row_count), 0) FROM coverage WHERE state = ? AND level = ? AND day = ?"
@@ -260,7 +263,7 @@ func (d *deployment) pulledExactly(ctx context.Context, run int64) error {
 // truth is what the platform has of a day.
 func (w *world) truth(ctx context.Context, d day.Day) (reported, error) {
 	var sums reported
-	address := fmt.Sprintf("%s/_sim/truth?media=%s&kind=report_daily&level=ad&from=%s&to=%s", w.address, tencent.Name, d, d)
+	address := fmt.Sprintf("%s/_sim/truth?media=%s&kind=report_daily&level=ad&from=%s&to=%s", w.address, fullPlatform.Name, d, d)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return sums, err
