@@ -252,11 +252,11 @@ switches: ## Switch off adsync's own defences, one at a time, and show that the 
 	$(GO) build -o bin/switches ./test/switches
 	bin/switches $(if $(SWITCH),-switch $(SWITCH)) $(if $(SEED),-seed $(SEED))
 
-# MEDIA=… is the platform; without it, the first one by name.
+# MEDIA=… is the platform; without it, the first one by name. TRIAL_FLAGS=-all runs the tests of all packages, also of those that the platform cannot matter to.
 .PHONY: trial
 trial: $(GOTESTSUM) ## Take one platform out of a copy of the tree: the rest builds and passes its tests, and putting it back touches nothing else.
 	$(GO) build -o bin/trial ./test/trial
-	bin/trial $(if $(MEDIA),-media $(MEDIA)) $(TEST) -parallel 4 ./...
+	bin/trial $(if $(MEDIA),-media $(MEDIA)) $(TRIAL_FLAGS) $(TEST) -parallel 4
 
 .PHONY: clean
 clean: ## Remove what was built here; the cache of tools stays.

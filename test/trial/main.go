@@ -23,7 +23,8 @@ func main() {
 // options is what the command line asks for.
 type options struct {
 	platform string
-	tests    []string // the command that runs the tests
+	all      bool
+	tests    []string // the command that runs the tests, without the packages
 }
 
 func parseOptions(args []string, output io.Writer) (options, error) {
@@ -31,6 +32,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags := flag.NewFlagSet("trial", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.platform, "media", slices.Min(engine.PlatformNames()), "the platform that is taken out")
+	flags.BoolVar(&o.all, "all", false, "run the tests of all packages, also of those that the platform cannot matter to")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -55,14 +57,44 @@ func run(ctx context.Context, o options) error {
 	if err := takeOut(dir, o.platform); err != nil {
 		return err
 	}
+	packages := []string{"./..."}
+	if !o.all {
+		if packages, err = touched(ctx, ".", o.platform); err != nil {
+			return err
+		}
+	}
+	steps := [][]string{{"make", "--no-print-directory", "generate"}, {"go", "build", "./..."}, {"go", "vet", "./..."}}
+	modules, err := otherModules(dir)
+	if err != nil {
+		return err
+	}
+	for _, module := range modules {
+		steps = append(steps, []string{"go", "-C", module, "vet", "./..."})
+	}
 	var failed []error
-	for _, step := range [][]string{{"make", "--no-print-directory", "generate"}, {"go", "build", "./..."}, {"go", "vet", "./..."}, o.tests} {
+	for _, step := range append(steps, append(slices.Clone(o.tests), packages...)) {
 		fmt.Fprintf(os.Stderr, "trial: without %s: %s\n", o.platform, strings.Join(step, " "))
 		if _, err := command(ctx, dir, os.Stderr, step...); err != nil {
 			failed = append(failed, fmt.Errorf("without %s: %w", o.platform, err))
 		}
 	}
 	return errors.Join(append(failed, putBack(ctx, dir, o.platform, tree))...)
+}
+
+// otherModules returns the directories of the modules of the tree that are built with adsync's own packages.
+func otherModules(root string) ([]string, error) {
+	var dirs []string
+	err := filepath.WalkDir(root, func(file string, d os.DirEntry, err error) error {
+		if err != nil || d.Name() != "go.mod" || filepath.Dir(file) == root {
+			return err
+		}
+		text, err := os.ReadFile(file)
+		if strings.Contains(string(text), "\nreplace adsync =>") {
+			dirs = append(dirs, filepath.Dir(file))
+		}
+		return err
+	})
+	return dirs, err
 }
 
 // copyTree copies the working tree of the current directory, as git would commit all of it, to dir. It makes dir a repository and returns the
