@@ -236,13 +236,13 @@ const (
 // planMore gives the normal lane more to do, and so few workers that the speed of calls decides.
 func planMore(ctx context.Context, t *trial) error {
 	config := t.store.Config.Writer(ctx)
-	if err := config.Exec("INSERT INTO lane (media, name, pool_size, backlog_max) VALUES ('tencent', 'normal', 2, ?)", slowedBound).Error; err != nil {
+	if err := config.Exec("INSERT INTO lane (media, name, pool_size, backlog_max) VALUES (?, 'normal', 2, ?)", firstMedia, slowedBound).Error; err != nil {
 		return err
 	}
 	for n := range 6 {
 		err := config.Exec(`INSERT INTO cron_task (name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, retry_max, retry_base_seconds, ttl_seconds)
-VALUES (?, 'tencent', 'tencent.report_hourly', ?, 'Asia/Shanghai', 'normal', 'all', '{"level":"account","days":3}', 20, 30, 1, 45)`,
-			fmt.Sprintf("more.%d", n), fmt.Sprintf("%d/30 * * * * *", 5*n)).Error
+VALUES (?, ?, ?, ?, 'Asia/Shanghai', 'normal', 'all', '{"level":"account","days":3}', 20, 30, 1, 45)`,
+			fmt.Sprintf("more.%d", n), firstMedia, firstMedia+".report_hourly", fmt.Sprintf("%d/30 * * * * *", 5*n)).Error
 		if err != nil {
 			return err
 		}
@@ -251,7 +251,7 @@ VALUES (?, 'tencent', 'tencent.report_hourly', ?, 'Asia/Shanghai', 'normal', 'al
 }
 
 func halveSpeed(ctx context.Context, t *trial) error {
-	if err := t.world.Fault(ctx, map[string]any{"kind": stage.Latency, "media": "tencent", "ms": 1000}); err != nil {
+	if err := t.world.Fault(ctx, map[string]any{"kind": stage.Latency, "media": firstMedia, "ms": 1000}); err != nil {
 		return err
 	}
 	data := t.store.Data.Writer(ctx)
@@ -267,8 +267,8 @@ func halveSpeed(ctx context.Context, t *trial) error {
 		waiting := 0
 		err := t.eachLog(ctx, func(table string) error {
 			var n int
-			err := data.Raw("SELECT COUNT(*) FROM " + table + ` l JOIN run r ON r.id = l.run_id
-WHERE r.media = 'tencent' AND r.lane = 'normal' AND l.state = 'waiting' AND l.started_at IS NULL`).Row().Scan(&n)
+			err := data.Raw("SELECT COUNT(*) FROM "+table+` l JOIN run r ON r.id = l.run_id
+WHERE r.media = ? AND r.lane = 'normal' AND l.state = 'waiting' AND l.started_at IS NULL`, firstMedia).Row().Scan(&n)
 			waiting += n
 			return err
 		})
@@ -277,8 +277,8 @@ WHERE r.media = 'tencent' AND r.lane = 'normal' AND l.state = 'waiting' AND l.st
 		}
 		most = max(most, waiting)
 		var rest int
-		err = data.Raw(`SELECT COUNT(*) FROM run WHERE media = 'tencent' AND lane = 'normal' AND state = 'fanning_out'
-AND created_at < UTC_TIMESTAMP(3) - INTERVAL 5 SECOND`).Row().Scan(&rest)
+		err = data.Raw(`SELECT COUNT(*) FROM run WHERE media = ? AND lane = 'normal' AND state = 'fanning_out'
+AND created_at < UTC_TIMESTAMP(3) - INTERVAL 5 SECOND`, firstMedia).Row().Scan(&rest)
 		if err != nil {
 			return err
 		}

@@ -131,7 +131,7 @@ var kafkaScenarios = []scenario{
 		name: "partitions-raised",
 		doc:  "topics get 12 partitions where they had 6, under load; the subtasks of an account still run one at a time",
 		prepare: func(ctx context.Context, t *trial) error {
-			return t.store.Config.Writer(ctx).Exec("UPDATE cron_task SET concurrency = 'serial' WHERE name LIKE ?", loadPrefix+"tencent.%").Error
+			return t.store.Config.Writer(ctx).Exec("UPDATE cron_task SET concurrency = 'serial' WHERE name LIKE ?", loadPrefix+firstMedia+".%").Error
 		},
 		steps: func(ctx context.Context, t *trial) error {
 			before, err := t.stack.Kafka.Partitions(ctx, t.name)
@@ -155,7 +155,7 @@ var kafkaScenarios = []scenario{
 			}
 			return err
 		},
-		check: func(ctx context.Context, t *trial) error { return checkSerial(ctx, t, loadPrefix+"tencent.%") },
+		check: func(ctx context.Context, t *trial) error { return checkSerial(ctx, t, loadPrefix+firstMedia+".%") },
 	},
 	{
 		name: "poison-messages", stallMax: 15 * time.Second,

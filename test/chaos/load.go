@@ -4,10 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"adsync/engine"
+	"adsync/simulator"
+	"adsync/simulator/night"
 	"adsync/test/chaos/judge"
 	"adsync/test/chaos/stage"
 	"adsync/test/rig"
@@ -20,14 +24,37 @@ type loadTask struct {
 	whole                              bool
 }
 
+// The scenarios are about the first and the last platform of the list. The first one's refresh token outlives a refresh, and the last one's does not.
+var (
+	allMedia   = engine.PlatformNames()
+	firstMedia = allMedia[0]
+	lastMedia  = allMedia[len(allMedia)-1]
+)
+
 // The steady load: a report that is wanted often, one that takes longer, a list, and the summaries over all of it.
 var loadTasks = []loadTask{
-	{name: "tencent.now", media: "tencent", handler: "tencent.report_daily", lane: "important", params: `{"level":"account","days":1}`, every: 3},
-	{name: "tencent.hours", media: "tencent", handler: "tencent.report_hourly", lane: "normal", params: `{"level":"adgroup","days":1}`, every: 10},
-	{name: "tencent.list", media: "tencent", handler: "tencent.adgroup", lane: "offline", params: `{"mode":"changes"}`, every: 15},
-	{name: "oceanengine.now", media: "oceanengine", handler: "oceanengine.report_daily", lane: "important", params: `{"level":"account","days":1}`, every: 4},
-	{name: "oceanengine.ads", media: "oceanengine", handler: "oceanengine.report_daily", lane: "normal", params: `{"level":"adgroup","days":1}`, every: 6},
+	{name: firstMedia + ".now", media: firstMedia, handler: firstMedia + ".report_daily", lane: "important", params: `{"level":"account","days":1}`, every: 3},
+	{name: firstMedia + ".hours", media: firstMedia, handler: firstMedia + ".report_hourly", lane: "normal", params: `{"level":"adgroup","days":1}`, every: 10},
+	{name: firstMedia + ".list", media: firstMedia, handler: firstMedia + "." + adList(firstMedia), lane: "offline", params: `{"mode":"changes"}`, every: 15},
+	{name: lastMedia + ".soon", media: lastMedia, handler: lastMedia + ".report_daily", lane: "important", params: `{"level":"account","days":1}`, every: 4},
+	{name: lastMedia + ".ads", media: lastMedia, handler: lastMedia + ".report_daily", lane: "normal", params: `{"level":"adgroup","days":1}`, every: 6},
 	{name: "system.summaries", media: "system", handler: "system.summary", lane: "important", every: 5, whole: true},
+}
+
+// adList is the name of a platform's list of ads.
+func adList(media string) string {
+	for _, list := range engine.Platform(media).Lists() {
+		if list.Level == "adgroup" {
+			return list.Name
+		}
+	}
+	return ""
+}
+
+// nightOf has the names of a platform's endpoints.
+func nightOf(media string) night.Platform {
+	nights := simulator.Nights()
+	return nights[slices.IndexFunc(nights, func(p night.Platform) bool { return p.Media == media })]
 }
 
 // loadPrefix begins the names of the load's tasks.

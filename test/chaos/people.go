@@ -57,8 +57,8 @@ func editTasks(ctx context.Context, t *trial) error {
 	insert := func(n int) error {
 		return config.Exec(`INSERT IGNORE INTO cron_task
   (name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, retry_max, retry_base_seconds, fan_out_rate, catch_up)
-VALUES (?, 'tencent', 'tencent.report_daily', '*/2 * * * * *', 'UTC', 'normal', 'all', '{"level":"account","days":1}', 20, 30, 1, 8, 'all')`,
-			fmt.Sprintf("edited.%d", n)).Error
+VALUES (?, ?, ?, '*/2 * * * * *', 'UTC', 'normal', 'all', '{"level":"account","days":1}', 20, 30, 1, 8, 'all')`,
+			fmt.Sprintf("edited.%d", n), firstMedia, firstMedia+".report_daily").Error
 	}
 	edits := []string{
 		"UPDATE cron_task SET cron = '*/3 * * * * *', revision = revision + 1 WHERE name = ?",
@@ -97,10 +97,10 @@ VALUES (?, 'tencent', 'tencent.report_daily', '*/2 * * * * *', 'UTC', 'normal', 
 
 // orderTheSame orders the same few accounts again and again, while slow and failing calls keep them busy.
 func orderTheSame(ctx context.Context, t *trial) error {
-	if err := t.world.Fault(ctx, map[string]any{"kind": stage.Latency, "ms": 700, "media": "oceanengine"}); err != nil {
+	if err := t.world.Fault(ctx, map[string]any{"kind": stage.Latency, "ms": 700, "media": lastMedia}); err != nil {
 		return err
 	}
-	accounts := t.accounts["oceanengine"][:2]
+	accounts := t.accounts[lastMedia][:2]
 	seeds := []uint64{t.random.Uint64(), t.random.Uint64(), t.random.Uint64()}
 	work, cancel := context.WithTimeout(ctx, t.between(12*time.Second, 15*time.Second))
 	defer cancel()
@@ -114,9 +114,9 @@ func orderTheSame(ctx context.Context, t *trial) error {
 					continue
 				}
 				if random.IntN(3) == 0 {
-					_ = t.world.Fault(work, map[string]any{"kind": "status", "status": 500, "media": "oceanengine", "count": 2})
+					_ = t.world.Fault(work, map[string]any{"kind": "status", "status": 500, "media": lastMedia, "count": 2})
 				}
-				id, err := t.order(work, api, loadPrefix+"oceanengine.now", accounts)
+				id, err := t.order(work, api, loadPrefix+lastMedia+".soon", accounts)
 				if err == nil {
 					t.accept(id, accounts)
 				}
@@ -130,10 +130,10 @@ func orderTheSame(ctx context.Context, t *trial) error {
 
 // pauseSome pauses, looks whether the pause holds, and lifts it.
 func pauseSome(ctx context.Context, t *trial) error {
-	account := t.accounts["oceanengine"][t.random.IntN(len(t.accounts["oceanengine"]))]
+	account := t.accounts[lastMedia][t.random.IntN(len(t.accounts[lastMedia]))]
 	var pauses []string
 	for kind, target := range map[string]string{
-		"media": "tencent", "task": loadPrefix + "oceanengine.ads", "account": "oceanengine/" + t.external[account],
+		"media": firstMedia, "task": loadPrefix + lastMedia + ".ads", "account": lastMedia + "/" + t.external[account],
 	} {
 		var made struct {
 			ID string `json:"id"`
@@ -149,14 +149,14 @@ func pauseSome(ctx context.Context, t *trial) error {
 	if err := t.wait(ctx, 5*time.Second); err != nil {
 		return err
 	}
-	before, err := t.world.Calls(ctx, "tencent", "")
+	before, err := t.world.Calls(ctx, firstMedia, "")
 	if err != nil {
 		return err
 	}
 	if err := t.wait(ctx, t.between(4*time.Second, 7*time.Second)); err != nil {
 		return err
 	}
-	after, err := t.world.Calls(ctx, "tencent", "")
+	after, err := t.world.Calls(ctx, firstMedia, "")
 	if err != nil {
 		return err
 	}
@@ -188,12 +188,12 @@ func cancelSome(ctx context.Context, t *trial) error {
 		if err != nil {
 			return err
 		}
-		order := map[string]any{"kind": "task", "target": loadPrefix + "tencent.hours", "reason": "chaos", "by": "chaos"}
-		switch accounts := t.accounts["tencent"]; {
+		order := map[string]any{"kind": "task", "target": loadPrefix + firstMedia + ".hours", "reason": "chaos", "by": "chaos"}
+		switch accounts := t.accounts[firstMedia]; {
 		case len(open) > 0 && t.random.IntN(2) == 0:
 			order["kind"], order["target"] = "run", strconv.FormatInt(open[t.random.IntN(len(open))], 10)
 		case t.random.IntN(2) == 0:
-			order["kind"], order["target"] = "account", "tencent/"+t.external[accounts[t.random.IntN(len(accounts))]]
+			order["kind"], order["target"] = "account", firstMedia+"/"+t.external[accounts[t.random.IntN(len(accounts))]]
 		}
 		if err := t.ask(ctx, http.MethodPost, "/cancels", order, nil); err != nil {
 			// The run may have ended since it was looked up.
@@ -314,10 +314,10 @@ func checkRedriven(ctx context.Context, t *trial, dead map[deadKey]bool, since t
 
 // pullOutOfOrder has orders of one account overtake each other: the first fails until after the second has pulled.
 func pullOutOfOrder(ctx context.Context, t *trial) error {
-	all := t.accounts["oceanengine"]
+	all := t.accounts[lastMedia]
 	for range 8 {
 		some := []int64{all[t.random.IntN(len(all))]}
-		fault := map[string]any{"kind": "status", "status": 500, "media": "oceanengine", "account": t.external[some[0]], "for_seconds": 1.5}
+		fault := map[string]any{"kind": "status", "status": 500, "media": lastMedia, "account": t.external[some[0]], "for_seconds": 1.5}
 		if err := t.world.Fault(ctx, fault); err != nil {
 			return err
 		}
@@ -326,7 +326,7 @@ func pullOutOfOrder(ctx context.Context, t *trial) error {
 			if !ok {
 				return errors.New("no producer is alive")
 			}
-			id, err := t.order(ctx, api, loadPrefix+"oceanengine.now", some)
+			id, err := t.order(ctx, api, loadPrefix+lastMedia+".soon", some)
 			if err != nil {
 				return err
 			}

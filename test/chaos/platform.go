@@ -15,7 +15,7 @@ var platformScenarios = []scenario{
 		name: "platform-outage-brief",
 		doc:  "a platform answers everything with 503 for some seconds; the other goes on",
 		steps: func(ctx context.Context, t *trial) error {
-			return spoilCalls(ctx, t, t.between(10*time.Second, 15*time.Second), map[string]any{"kind": "status", "status": 503, "media": "tencent"})
+			return spoilCalls(ctx, t, t.between(10*time.Second, 15*time.Second), map[string]any{"kind": "status", "status": 503, "media": firstMedia})
 		},
 	},
 	{
@@ -55,7 +55,7 @@ var platformScenarios = []scenario{
 		name: "platform-hangs", stallMax: 15 * time.Second,
 		doc: "one endpoint of a platform never answers: its subtasks cost their own slots, and all others go on",
 		steps: func(ctx context.Context, t *trial) error {
-			return spoilCalls(ctx, t, t.between(12*time.Second, 16*time.Second), map[string]any{"kind": "hang", "media": "tencent", "endpoint": "hourly_reports/get"})
+			return spoilCalls(ctx, t, t.between(12*time.Second, 16*time.Second), map[string]any{"kind": "hang", "media": firstMedia, "endpoint": nightOf(firstMedia).HourlyReports})
 		},
 	},
 	{
@@ -126,7 +126,7 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 		stallMax: 80 * time.Second,
 		steps: func(ctx context.Context, t *trial) error {
 			for range 4 {
-				for _, media := range []string{"tencent", "oceanengine"} {
+				for _, media := range allMedia {
 					if err := killTokens(ctx, t, media); err != nil {
 						return err
 					}
@@ -141,12 +141,12 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 	{
 		name: "token-refresh-killed-before-call", long: true,
 		doc:   "kill -9 of a consumer that has announced a refresh and not sent it: another one refreshes",
-		steps: killInRefresh("token.before_call", "tencent", "oceanengine"),
+		steps: killInRefresh("token.before_call", allMedia...),
 	},
 	{
 		name: "token-refresh-killed-after-answer", long: true,
 		doc:   "kill -9 of a consumer that has new tokens in hand and did not store them, where the platform leaves the refresh token alive",
-		steps: killInRefresh("token.answered", "tencent"),
+		steps: killInRefresh("token.answered", firstMedia),
 	},
 	{
 		name: "token-pair-lost", long: true, extra: 5 * time.Minute,
@@ -156,7 +156,7 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 	{
 		name:  "token-refresh-killed-after-store",
 		doc:   "kill -9 of a consumer that has stored new tokens and told nobody",
-		steps: killInRefresh("token.stored", "tencent", "oceanengine"),
+		steps: killInRefresh("token.stored", allMedia...),
 	},
 }
 
@@ -209,7 +209,7 @@ func killInRefresh(point string, medias ...string) func(context.Context, *trial)
 
 // losePair has a pair of tokens die that nobody has seen the successor of, and authorises the login again.
 func losePair(ctx context.Context, t *trial) error {
-	if err := killInRefresh("token.answered", "oceanengine")(ctx, t); err != nil {
+	if err := killInRefresh("token.answered", lastMedia)(ctx, t); err != nil {
 		return err
 	}
 	for _, i := range t.of("consumer") {
@@ -227,19 +227,19 @@ func losePair(ctx context.Context, t *trial) error {
 		return err
 	}
 	t.strike("logins parked", parked)
-	calls, err := t.world.Calls(ctx, "oceanengine", "oauth2/refresh_token/")
+	calls, err := t.world.Calls(ctx, lastMedia, "")
 	if err != nil {
 		return err
 	}
 	if err := t.wait(ctx, 15*time.Second); err != nil {
 		return err
 	}
-	now, err := t.world.Calls(ctx, "oceanengine", "oauth2/refresh_token/")
+	now, err := t.world.Calls(ctx, lastMedia, "")
 	if err != nil {
 		return err
 	}
 	if now != calls {
-		t.complain("%d refreshes were asked for while the login was parked, want none", now-calls)
+		t.complain("%d calls were made with the login that was parked, want none", now-calls)
 	}
 	alerts := 0
 	for _, i := range t.of("consumer") {
@@ -270,10 +270,10 @@ func losePair(ctx context.Context, t *trial) error {
 
 // loseRows has reports lack a row that their total counts, and looks whether ours stay.
 func loseRows(ctx context.Context, t *trial) error {
-	const count = "SELECT account_id, COUNT(*) FROM report_daily WHERE media = 'oceanengine' AND level = 'adgroup' GROUP BY account_id"
+	const count = "SELECT account_id, COUNT(*) FROM report_daily WHERE media = ? AND level = 'adgroup' GROUP BY account_id"
 	most := map[int64]int{}
 	look := func() (fell int64, err error) {
-		rows, err := t.store.Data.Writer(ctx).Raw(count).Rows()
+		rows, err := t.store.Data.Writer(ctx).Raw(count, lastMedia).Rows()
 		if err != nil {
 			return 0, err
 		}
@@ -294,7 +294,7 @@ func loseRows(ctx context.Context, t *trial) error {
 	if _, err := look(); err != nil {
 		return err
 	}
-	fault := map[string]any{"kind": "lost_row", "media": "oceanengine", "endpoint": "v3.0/report/custom/get/"}
+	fault := map[string]any{"kind": "lost_row", "media": lastMedia, "endpoint": nightOf(lastMedia).DailyReports}
 	if err := t.world.Fault(ctx, fault); err != nil {
 		return err
 	}

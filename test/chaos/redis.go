@@ -85,7 +85,7 @@ var redisScenarios = []scenario{
 
 // letSomeFail has calls of a platform fail for some seconds: then there are retries to be forgotten.
 func letSomeFail(ctx context.Context, t *trial, seconds int) error {
-	err := t.world.Fault(ctx, map[string]any{"kind": "status", "status": 503, "media": "tencent", "for_seconds": seconds})
+	err := t.world.Fault(ctx, map[string]any{"kind": "status", "status": 503, "media": firstMedia, "for_seconds": seconds})
 	return err
 }
 

@@ -9,7 +9,7 @@ import (
 	"adsync/test/services/local"
 )
 
-// Redis is several servers in these: with Sentinel, or as a Cluster, where the keys of Tencent are on another node than those of Ocean Engine.
+// Redis is several servers in these: with Sentinel, or as a Cluster, where the keys of the first platform are on another node than those of the last.
 var redisNodesScenarios = []scenario{
 	{
 		name: "sentinel-master-killed", long: true,
@@ -87,7 +87,7 @@ var redisNodesScenarios = []scenario{
 				return err
 			}
 			t.strike("nodes lost", 2)
-			t.lose(nil, []string{"oceanengine"})
+			t.lose(nil, []string{lastMedia})
 			return errors.Join(t.wait(ctx, backWithin+callsWindow), owner.Start(), replica.Start())
 		},
 		check: checkCallsAreBack,
@@ -118,8 +118,8 @@ var redisNodesScenarios = []scenario{
 	},
 }
 
-// slotKey is a key of the slot that has Tencent's keys, whatever their prefix.
-const slotKey = "{tencent}"
+// slotKey is a key of the slot that has the first platform's keys, whatever their prefix.
+var slotKey = "{" + firstMedia + "}"
 
 // redisUser is the user of adsync in withUser.
 const redisUser = "adsync"
@@ -130,10 +130,10 @@ func sentinelLoses(ctx context.Context, t *trial, do, undo func(master *local.Se
 	if err != nil {
 		return err
 	}
-	return t.replaced(ctx, master, do, undo, loss{media: []string{"tencent", "oceanengine"}}, t.stack.Sentinel.AwaitMaster)
+	return t.replaced(ctx, master, do, undo, loss{media: allMedia}, t.stack.Sentinel.AwaitMaster)
 }
 
-// clusterLoses does something to the node that has Tencent's keys, undoes it when another has them, and waits until calls are back.
+// clusterLoses does something to the node that has the first platform's keys, undoes it when another has them, and waits until calls are back.
 func clusterLoses(ctx context.Context, t *trial, do, undo func(owner *local.Server) error) error {
 	owner, err := t.stack.Cluster.Owner(ctx, slotKey)
 	if err != nil {
@@ -142,7 +142,7 @@ func clusterLoses(ctx context.Context, t *trial, do, undo func(owner *local.Serv
 	await := func(ctx context.Context, old *local.Server) (*local.Server, error) {
 		return t.stack.Cluster.AwaitOwner(ctx, slotKey, old)
 	}
-	return t.replaced(ctx, owner, do, undo, loss{media: []string{"tencent"}, others: []string{"oceanengine"}}, await)
+	return t.replaced(ctx, owner, do, undo, loss{media: []string{firstMedia}, others: []string{lastMedia}}, await)
 }
 
 // replaced does something to a server, undoes it when await has returned the one in its place, and waits until calls are back.

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"adsync/engine"
 	"adsync/test/rig"
 	"adsync/test/services/local"
 )
@@ -101,7 +102,7 @@ const CallsInRound = 200
 // Limit sets the platforms' limits. Binding the accounts copies them.
 func (w *World) Limit(ctx context.Context, calls int) error {
 	var rules []map[string]any
-	for _, media := range []string{"tencent", "oceanengine"} {
+	for _, media := range engine.PlatformNames() {
 		rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": "app", "period_seconds": 1, "limit": calls})
 	}
 	return w.order(ctx, "limits", map[string]any{"rules": rules}, nil)
