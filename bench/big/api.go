@@ -96,9 +96,9 @@ func (d *deployment) routes(logs []big.Log) []route {
 	dead := func() int { return 7 + 200*dice.IntN(max(1, last.RunSize/200)) }
 	platform := func(id int) string {
 		if id%2 == 1 {
-			return "tencent"
+			return big.Media
 		}
-		return "oceanengine"
+		return big.Other
 	}
 	of := func(id int) string { return fmt.Sprintf("%s/%d", platform(id), 20_000_000+id) }
 	run := func() int64 { return last.RunID(dice.IntN(last.Runs())) }
@@ -140,14 +140,14 @@ func (d *deployment) routes(logs []big.Log) []route {
 		{"due", fixed("/due"), "due"},
 		{"due of a state", func(int) string { return "/due?state=" + pick("retrying", "deferred") }, "due"},
 		{"due of a media and a text", func(i int) string {
-			return "/due?media=" + pick("tencent", "oceanengine") + "&text=" + pick("busy", "nothing")
+			return "/due?media=" + pick(big.Media, big.Other) + "&text=" + pick("busy", "nothing")
 		}, "due"},
 		{"why a subtask waits", func(i int) string {
 			return fmt.Sprintf("/subtasks/%d/%d/wait?part=%s", last.RunID(last.Runs()-1-i%last.Open), 2*(1+dice.IntN(last.RunSize/2)), last.Day)
 		}, ""},
 		{"dead", func(i int) string { return "/dead?limit=" + strconv.Itoa(50+i) }, "dead"},
 		{"dead of a task", func(int) string { return "/dead?task=" + name() }, "dead"},
-		{"dead of a media", func(int) string { return "/dead?media=" + pick("tencent", "oceanengine") }, "dead"},
+		{"dead of a media", func(int) string { return "/dead?media=" + pick(big.Media, big.Other) }, "dead"},
 		{"dead of an account", func(int) string {
 			id := dead()
 			return fmt.Sprintf("/dead?media=%s&account=%d", platform(id), 20_000_000+id)
@@ -173,7 +173,7 @@ func (d *deployment) routes(logs []big.Log) []route {
 		}, ""},
 		{"accounts", func(i int) string { return "/accounts?limit=" + strconv.Itoa(50+i) }, "accounts"},
 		{"accounts of a media and a tier", func(int) string {
-			return "/accounts?media=" + pick("tencent", "oceanengine") + "&tier=" + pick("active", "inactive")
+			return "/accounts?media=" + pick(big.Media, big.Other) + "&tier=" + pick("active", "inactive")
 		}, "accounts"},
 		{"accounts of a state", func(int) string { return "/accounts?state=" + pick("parked", "unbound", "pulled") }, "accounts"},
 		{"accounts of a login's state", func(int) string { return "/accounts?login_state=" + pick("ok", "reauthorise", "none") }, "accounts"},
@@ -190,13 +190,13 @@ func (d *deployment) routes(logs []big.Log) []route {
 		}, "changes"},
 		{"differences", fixed("/reconciliation"), "differences"},
 		{"differences of a media and a day", func(i int) string {
-			return "/reconciliation?media=" + pick("tencent", "oceanengine") + "&day=" + today.Add(-(i % 8)).String() + "&state=" + pick("open", "mended", "all")
+			return "/reconciliation?media=" + pick(big.Media, big.Other) + "&day=" + today.Add(-(i % 8)).String() + "&state=" + pick("open", "mended", "all")
 		}, "differences"},
 		{"differences, all", fixed("/reconciliation?state=all"), "differences"},
 		{"pauses", func(int) string { return "/pauses" + pick("", "?state=active") }, "pauses"},
 		{"cancels", fixed("/cancels"), "cancels"},
 		{"holes", fixed("/coverage/holes"), ""},
-		{"holes of a media", func(int) string { return "/coverage/holes?media=" + pick("tencent", "oceanengine") }, ""},
+		{"holes of a media", func(int) string { return "/coverage/holes?media=" + pick(big.Media, big.Other) }, ""},
 		{"limits", fixed("/limits"), ""},
 		{"fields", fixed("/fields"), ""},
 	}
@@ -253,11 +253,11 @@ func (d *deployment) exact(ctx context.Context, logs []big.Log) error {
 	last := logs[len(logs)-1]
 	for _, check := range []struct{ path, list, count string }{
 		{"/runs?limit=500&task=task.7&state=failed", "runs", "run WHERE task_name = 'task.7' AND state = 'failed'"},
-		{"/dead?limit=500&media=tencent&account=20000007", "dead", "subtask_dead WHERE account_id = 7 AND media = 'tencent'"},
+		{"/dead?limit=500&media=" + big.Media + "&account=20000007", "dead", "subtask_dead WHERE account_id = 7 AND media = '" + big.Media + "'"},
 		{"/dead?limit=500&task=task.11&class=bug", "dead", "subtask_dead WHERE task_id = 11 AND error_class = 'bug'"},
 		{"/dead?limit=500&text=" + url.QueryEscape("code 7: "), "dead", "subtask_dead WHERE error_text LIKE 'code 7: %'"},
 		{fmt.Sprintf("/dead?limit=500&run=%d", last.RunID(3)), "dead", fmt.Sprintf("subtask_dead WHERE run_id = %d", last.RunID(3))},
-		{"/reconciliation?limit=1000&media=tencent", "differences", "reconciliation WHERE media = 'tencent' AND state = 'open'"},
+		{"/reconciliation?limit=1000&media=" + big.Media, "differences", "reconciliation WHERE media = '" + big.Media + "' AND state = 'open'"},
 	} {
 		want, err := d.rowsOf(ctx, check.count)
 		if err != nil {

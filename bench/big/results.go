@@ -123,8 +123,8 @@ func (d *deployment) summaries(ctx context.Context, of string) error {
 // mark marks accounts of today, and nothing else.
 func (d *deployment) mark(ctx context.Context, report, accounts string) error {
 	for _, statement := range []string{
-		"UPDATE coverage SET dirty = NULL WHERE media IN ('tencent', 'oceanengine') AND dirty > 0",
-		"UPDATE coverage SET dirty = claimed_version WHERE " + accounts + " AND media = 'tencent' AND report = '" + report + "' AND level = 'account' AND day = '" + today.String() + "'",
+		"UPDATE coverage SET dirty = NULL WHERE media IN ('" + big.Media + "', '" + big.Other + "') AND dirty > 0",
+		"UPDATE coverage SET dirty = claimed_version WHERE " + accounts + " AND media = '" + big.Media + "' AND report = '" + report + "' AND level = 'account' AND day = '" + today.String() + "'",
 	} {
 		if _, err := d.tables.DB.ExecContext(ctx, statement); err != nil {
 			return err
@@ -138,7 +138,7 @@ func (d *deployment) rebuild(ctx context.Context, hourly bool) error {
 	if err != nil {
 		return err
 	}
-	days, err := d.store.DirtyDays(ctx, "tencent", now.UnixMicro(), 50_000)
+	days, err := d.store.DirtyDays(ctx, big.Media, now.UnixMicro(), 50_000)
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (d *deployment) exactSummary(ctx context.Context, hourly bool) error {
 		from, into = "report_hourly", "summary_hourly"
 	}
 	const sums = "SELECT CONCAT_WS(' ', SUM(cost), SUM(impressions), SUM(clicks), SUM(conversions)) FROM "
-	of := " WHERE day = '" + today.String() + "' AND media = 'tencent'"
+	of := " WHERE day = '" + today.String() + "' AND media = '" + big.Media + "'"
 	var accounts, summary string
 	if err := d.tables.DB.QueryRowContext(ctx, sums+from+" FORCE INDEX (level_account)"+of+" AND level = 'account'").Scan(&accounts); err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"adsync/base/metric"
 	"adsync/base/store/ledger"
 	"adsync/base/task"
+	"adsync/engine"
 )
 
 const (
@@ -64,13 +65,15 @@ func (t *Tables) Close() error {
 	return t.Config.Close()
 }
 
-// Media is the platform of every other account, and of all tasks.
-const Media = "tencent"
+var names = engine.PlatformNames()
 
-// mediaOf is the platform of an account.
-const mediaOf = "IF(%[1]s MOD 2 = 1, '" + Media + "', 'oceanengine')"
+// Media is the platform of every other account, and of all tasks. Other is that of the accounts between.
+var Media, Other = names[0], names[len(names)-1]
 
-func media(account string) string { return fmt.Sprintf(mediaOf, account) }
+// media is the platform of an account.
+func media(account string) string {
+	return fmt.Sprintf("IF(%s MOD 2 = 1, '%s', '%s')", account, Media, Other)
+}
 
 // each runs statements, some at a time.
 func (t *Tables) each(ctx context.Context, statements []string) error {
@@ -158,7 +161,7 @@ func (l Log) runs() []string {
 	state := fmt.Sprintf("CASE WHEN seq >= %d THEN 'running' WHEN seq MOD 97 = 0 THEN 'failed' ELSE 'partial' END", open)
 	statements := chunks(runs, "INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, offsets, total, succeeded, failed,"+
 		" created_at, fanned_out_at, ended_at) SELECT "+l.sqlRunID("seq")+fmt.Sprintf(", 1 + seq MOD %d, CONCAT('task.', 1 + seq MOD %d), ", Tasks, Tasks)+media("seq")+
-		", 'tencent.report_daily', 'normal', 1, '{\"timezone\":\"UTC\"}', IF(seq MOD 50 = 0, 'order', 'tick'), "+l.sqlTime("seq")+", "+state+
+		", '"+Media+".report_daily', 'normal', 1, '{\"timezone\":\"UTC\"}', IF(seq MOD 50 = 0, 'order', 'tick'), "+l.sqlTime("seq")+", "+state+
 		fmt.Sprintf(", 1, '{}', %d, IF(seq >= %d, %d, %d), %d, ", l.RunSize, open, l.RunSize/2, l.RunSize-l.RunSize/deadEach, l.RunSize/deadEach)+
 		l.sqlTime("seq")+", "+l.sqlTime("seq + 1")+fmt.Sprintf(", IF(seq >= %d, NULL, ", open)+l.sqlTime("seq + 2")+") FROM SEQ")
 	return append(statements, chunks(runs, "INSERT INTO tick (task_id, planned_at, run_id, made_at) SELECT 1 + seq MOD "+fmt.Sprint(Tasks)+", "+l.sqlTime("seq")+", "+
@@ -182,9 +185,9 @@ func (t *Tables) Log(ctx context.Context, l Log) error {
 		fmt.Sprintf(" WHEN %s MOD %d = 7 THEN 'failed' ELSE 'succeeded' END", account, deadEach)+", 1, IF("+isOpen+", 1, 0), 'consumer-1', "+
 		l.sqlTime(run)+", "+l.sqlTime(run)+", "+l.sqlTime(run)+", '', '', 12, 1, 'c0ffee123456' FROM SEQ")...)
 	statements = append(statements, chunks(l.Open*l.RunSize/2, fmt.Sprintf("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, reason, topic, topic_partition, topic_offset)"+
-		" SELECT %s, 2 + 2 * (seq MOD %d), '%s', ELT(1 + (2 + 2 * (seq MOD %d)) MOD 3, 'retrying', 'deferred', 'sent'), 'tencent', 'normal', '%s 23:30:00.000' + INTERVAL seq MOD 7200 SECOND, 1, 1, 'the platform is busy',"+
-		" IF((2 + 2 * (seq MOD %d)) MOD 3 = 2, 'adsync.tencent.normal', ''), seq MOD 6, seq FROM SEQ",
-		l.sqlRunID(fmt.Sprintf("%d + seq DIV %d", open, l.RunSize/2)), l.RunSize/2, l.Day, l.RunSize/2, l.Day, l.RunSize/2))...)
+		" SELECT %s, 2 + 2 * (seq MOD %d), '%s', ELT(1 + (2 + 2 * (seq MOD %d)) MOD 3, 'retrying', 'deferred', 'sent'), '%s', 'normal', '%s 23:30:00.000' + INTERVAL seq MOD 7200 SECOND, 1, 1, 'the platform is busy',"+
+		" IF((2 + 2 * (seq MOD %d)) MOD 3 = 2, 'adsync.%s.normal', ''), seq MOD 6, seq FROM SEQ",
+		l.sqlRunID(fmt.Sprintf("%d + seq DIV %d", open, l.RunSize/2)), l.RunSize/2, l.Day, l.RunSize/2, Media, l.Day, l.RunSize/2, Media))...)
 	each := l.RunSize / deadEach
 	return t.each(ctx, append(statements, chunks(runs*each, fmt.Sprintf("INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)"+
 		" SELECT %s, 7 + %d * (seq MOD %d), '%s', 1 + seq DIV %d MOD %d, %s, 5, ELT(1 + seq MOD 3, 'invalid', 'transient', 'bug'), CONCAT('code ', seq MOD 211, ': account ? is refused'),"+

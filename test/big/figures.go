@@ -150,7 +150,7 @@ func (t *Tables) Coverage(ctx context.Context, accounts int, from, to day.Day) e
 func (t *Tables) Summaries(ctx context.Context, from, to day.Day) error {
 	const kinds = Games * 2 * 2
 	days := len(day.Between(from, to))
-	game, media, os := "CONCAT('game', LPAD(seq DIV 4 MOD 1000, 3, '0'))", "IF(seq DIV 2 MOD 2 = 0, 'oceanengine', 'tencent')", "IF(seq MOD 2 = 0, 'android', 'ios')"
+	game, media, os := "CONCAT('game', LPAD(seq DIV 4 MOD 1000, 3, '0'))", fmt.Sprintf("IF(seq DIV 2 MOD 2 = 0, '%s', '%s')", Other, Media), "IF(seq MOD 2 = 0, 'android', 'ios')"
 	columns, values := figures("seq * 104729")
 	on := func(perDay int) string {
 		return fmt.Sprintf("'%s' + INTERVAL seq DIV %d DAY", from, perDay)

@@ -174,10 +174,15 @@ func (c *comparison) standing(ctx context.Context, media string, accounts []acco
 			byExternal[a.external] = a
 		}
 	}
+	// Some platforms do not say what of a balance can be spent.
+	var told bool
+	if err := c.d.Data.QueryRowContext(ctx, "SELECT COUNT(valid_balance) > 0 FROM account_balance WHERE media = ?", media).Scan(&told); err != nil {
+		return err
+	}
 	err := c.d.truth(ctx, url.Values{"media": {media}, "kind": {"balance"}}, func(row truthRow) {
 		can := row.ValidBalance
-		if media == "tencent" {
-			can = row.Balance // It does not tell what of it can be spent.
+		if !told {
+			can = row.Balance
 		}
 		theirs[byExternal[row.Account].currency] += can
 	})

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"adsync/engine"
 	"adsync/test/compose"
 	"adsync/test/rig"
 )
@@ -122,6 +123,7 @@ platforms     %s/_sim/clock   docs/simulator.md has what can be done to them
 	if d.Board != "" {
 		fmt.Fprintf(out, "Prometheus    %s/api/v1/alerts   its HTTP API answers queries too; its pages are not built in here\n", d.Board)
 	}
+	media := engine.PlatformNames()
 	fmt.Fprintf(out, `boards        %s   the present values of the Grafana boards' queries; Grafana itself is not here: docker compose has it
 logs          %s/*.log
 
@@ -129,12 +131,12 @@ To try, in another shell:
 
   source %s
   bin/adsync accounts --help; bin/adsync coverage holes; bin/adsync pauses
-  bin/adsync pause media tencent --for 5m --reason 'to see it'      # the first page says so, and what it costs
-  curl -s %s/_sim/faults -d '{"kind":"token_death","media":"oceanengine","token":"pair"}'   # a login dies: the page has the command that mends it
+  bin/adsync pause media %s --for 5m --reason 'to see it'      # the first page says so, and what it costs
+  curl -s %s/_sim/faults -d '{"kind":"token_death","media":"%s","token":"pair"}'   # a login dies: the page has the command that mends it
 
 Ctrl-C ends everything.
 
-`, boards, d.Dir, env, d.World)
+`, boards, d.Dir, env, media[0], d.World, media[len(media)-1])
 }
 
 // wait returns when it is interrupted, or when a process ends.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"adsync/base/ratelimit/grant"
+	"adsync/media/mediatest/invented"
 	"adsync/producer/overview/overviewtest"
 )
 
@@ -12,7 +13,7 @@ import (
 type limits struct{}
 
 func (limits) State(_ context.Context, media string) ([]grant.LimitState, []grant.PauseState, error) {
-	if media != "tencent" {
+	if media != invented.Tulip {
 		return nil, nil, nil
 	}
 	key := func(endpoint string, period time.Duration, limit int) grant.Key {

@@ -103,7 +103,7 @@ func TestRedisCluster_PromotesAReplica(t *testing.T) {
 	masters, err := d.Masters(ctx)
 	require.NoError(t, err)
 	require.Len(t, masters, 3)
-	const key = "{tencent}"
+	const key = "{foo}"
 	first, err := d.Owner(ctx, key)
 	require.NoError(t, err)
 	require.Contains(t, masters, first)
@@ -122,7 +122,7 @@ func TestRedisCluster_PromotesAReplica(t *testing.T) {
 	require.Equal(t, first, third, "the one that was lost follows, and takes over again")
 	require.NoError(t, d.Await(ctx))
 
-	const other = "{oceanengine}"
+	const other = "{bar}"
 	first, err = d.Owner(ctx, other)
 	require.NoError(t, err)
 	require.NotEqual(t, third, first, "the keys are on one node")
