@@ -327,9 +327,9 @@ func TestShared_AnErrorNamesTheMedia(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	r := NewRedis(client, redis.NewKeys("test"), testSpread, quiet)
 	m.SetError("LOADING")
-	_, err := r.Ask(t.Context(), "tencent", Ask{})
-	require.ErrorContains(t, err, "ask for calls of tencent")
-	require.ErrorContains(t, r.Pause(t.Context(), Key{Media: "tencent", Scope: ScopePlatform}, time.Second), "pause tencent")
+	_, err := r.Ask(t.Context(), "tulip", Ask{})
+	require.ErrorContains(t, err, "ask for calls of tulip")
+	require.ErrorContains(t, r.Pause(t.Context(), Key{Media: "tulip", Scope: ScopePlatform}, time.Second), "pause tulip")
 }
 
 func BenchmarkShared_Ask(b *testing.B) {

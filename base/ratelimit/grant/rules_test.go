@@ -13,7 +13,7 @@ import (
 
 func TestRule_Validate(t *testing.T) {
 	t.Parallel()
-	good := Rule{ID: 7, Media: "tencent", Endpoint: "reports/*", Scope: ScopeApp, Period: time.Minute, Limit: 600, Share: 0.9}
+	good := Rule{ID: 7, Media: "tulip", Endpoint: "reports/*", Scope: ScopeApp, Period: time.Minute, Limit: 600, Share: 0.9}
 	require.NoError(t, good.Validate())
 	for _, tt := range []struct {
 		name   string

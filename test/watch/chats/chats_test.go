@@ -93,7 +93,7 @@ func TestAlertmanager_TellsEachChatInItsOwnWords(t *testing.T) {
 	now := time.Now()
 	newAlert := func(lane, summary string, ended bool) *alert.Alert {
 		a := &alert.Alert{Alert: model.Alert{
-			Labels: model.LabelSet{"alertname": "AdsyncLaneBehind", "severity": "critical", "media": "tencent", "lane": model.LabelValue(lane)},
+			Labels: model.LabelSet{"alertname": "AdsyncLaneBehind", "severity": "critical", "media": "tulip", "lane": model.LabelValue(lane)},
 			// A text that YAML could take for something else.
 			Annotations: model.LabelSet{"summary": model.LabelValue(summary), "description": "cause: slow\nremedy: [more consumers]", "runbook_url": "https://git.example.com/operations.md#adsynclanebehind"},
 			StartsAt:    now.Add(-time.Hour), EndsAt: now.Add(time.Hour),
@@ -127,7 +127,7 @@ func TestAlertmanager_TellsEachChatInItsOwnWords(t *testing.T) {
 			require.Fail(t, "a receiver with none or several ways", receiver.Name)
 		}
 		ctx := notify.WithReceiverName(notify.WithGroupKey(context.Background(), "key"), receiver.Name)
-		ctx = notify.WithGroupLabels(ctx, model.LabelSet{"alertname": "AdsyncLaneBehind", "media": "tencent"})
+		ctx = notify.WithGroupLabels(ctx, model.LabelSet{"alertname": "AdsyncLaneBehind", "media": "tulip"})
 
 		chats.posted = nil
 		_, err = notifier.Notify(ctx, newAlert("important", "waits: 7m", false), newAlert("normal", "waits: 2h", false))
@@ -138,7 +138,7 @@ func TestAlertmanager_TellsEachChatInItsOwnWords(t *testing.T) {
 
 		text, ok := at(t, chats.posted[0], where.text...).(string)
 		require.True(t, ok, "%s: %v", receiver.Name, chats.posted[0])
-		for _, want := range []string{"adsync", "CRITICAL", "AdsyncLaneBehind on tencent", "waits: 7m", "waits: 2h", "remedy: [more consumers]", "operations.md#adsynclanebehind"} {
+		for _, want := range []string{"adsync", "CRITICAL", "AdsyncLaneBehind on tulip", "waits: 7m", "waits: 2h", "remedy: [more consumers]", "operations.md#adsynclanebehind"} {
 			require.Contains(t, text, want, receiver.Name)
 		}
 		ended, ok := at(t, chats.posted[1], where.text...).(string)
