@@ -103,6 +103,7 @@ func TestFaults_LatencyDelaysAndCloseReleases(t *testing.T) {
 	t.Parallel()
 	c := newSim(t, Config{Accounts: 8})
 	s, a := c.Simulator, c.account("oceanengine", 0)
+	c.spec("tencent")
 	c.order("faults", fields{"kind": "latency", "ms": 1})
 	require.Equal(t, 0, code(t, c.oceanCall(a, "v3.0/promotion/list/")), "late, but right")
 	require.EqualValues(t, 1, c.askLedger().Totals.Inject)
@@ -119,6 +120,7 @@ func TestFaults_LatencyDelaysAndCloseReleases(t *testing.T) {
 func TestFaults_LatencyCountsACallWhenItComes(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: 8}).unlimited()
+	s.spec("tencent")
 	s.order("limits", fields{"rules": []fields{{"media": "tencent", "endpoint": "adgroups/get", "scope": "app", "period_seconds": 60, "limit": 1}}})
 	s.order("faults", fields{"kind": "latency", "ms": 3_600_000, "count": 1})
 	a := s.account("tencent", 0)

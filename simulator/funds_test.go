@@ -132,6 +132,7 @@ func TestFunds_OfAccountsWithoutAds(t *testing.T) {
 func TestFunds_AnswersAgreeWithTheTruth(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
+	s.spec("tencent")
 	// The figures served differ from the truth, and the money does not.
 	s.order("faults", fields{"kind": "alter", "what": "value", "seed": 1, "media": "tencent", "level": "account", "granularity": "daily", "field": "cost"})
 	for i := range s.sim.World.Count(s.spec("tencent")) {

@@ -173,6 +173,7 @@ func TestLimits_PenaltiesGoByTheWorldsClock(t *testing.T) {
 		require.NoError(t, s.sim.Clock.SetSpeed(test.speed))
 		now := new(time.Duration)
 		s.sim.Limits.Now = func() time.Duration { return *now }
+		s.spec("tencent")
 		s.order("limits", fields{"penalties": true, "rules": []fields{
 			{"media": "tencent", "endpoint": "funds/get", "scope": "app", "period_seconds": 1, "limit": 1},
 		}})

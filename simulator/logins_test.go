@@ -211,6 +211,7 @@ func TestLogins_AnAppIsSharedByAsManyAccountsAsAreWanted(t *testing.T) {
 	apps := func(s *sim) []control.AppCredentials {
 		var all map[string]control.Credentials
 		require.NoError(t, json.Unmarshal(s.control(http.MethodGet, "credentials", nil).Body.Bytes(), &all))
+		s.spec("tencent")
 		return all["tencent"].Apps
 	}
 	require.Len(t, apps(newSim(t, Config{Accounts: ofEach(8000)})), 8, "an app per thousand accounts of a platform")

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -19,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
@@ -250,29 +253,34 @@ func TestLive_TotalsEqualThePlatforms(t *testing.T) {
 
 func TestLive_TellsAndRepeatsDifferences(t *testing.T) {
 	t.Parallel()
-	h := hostLive(t, "tencent")
+	night := simulator.Nights()[0]
+	h := hostLive(t, night.Media)
+	var clock struct {
+		Now time.Time `json:"now"`
+	}
+	require.NoError(t, getJSON(t.Context(), http.DefaultClient, h.address+"/_sim/clock", &clock))
+	today := day.Of(clock.Now, time.FixedZone("UTC+8", 8*60*60))
+	const rounds = 3
 	n, until := 0, 1000
-	// Each answer tells a fen more of one day than the one before.
-	h.change = func(request string, answer map[string]any) {
+	// Each answer tells more than the one before.
+	h.change = func(request string, _ map[string]any) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if !strings.Contains(request, "daily_reports/get") || !strings.Contains(request, "ADVERTISER") || n >= until {
+		if !strings.Contains(request, night.DailyReports) || n >= until {
 			return
 		}
 		n++
-		days := answer["data"].(map[string]any)["list"].([]any)
-		first := days[0].(map[string]any)
-		fen, _ := first["cost"].(json.Number).Int64()
-		first["cost"] = fen + int64(n)
+		order := map[string]any{"media": h.media, "account": h.account, "from": today.Add(-6).String(), "to": today.String(), "percent": 20}
+		assert.NoError(t, postJSON(t.Context(), http.DefaultClient, h.address+"/_sim/truth/correct", order))
 	}
 	report, text, err := h.live(t, "", nil)
 	require.ErrorIs(t, err, live.ErrTotalsDiffer, text)
-	require.Equal(t, 3, report.Rounds, "figures that move get another chance")
-	require.Equal(t, 2, report.Different, "a day's cost, and that of all days")
-	require.False(t, report.Total.Figures[0].Equal())
-	require.EqualValues(t, -10_000, *report.Total.Figures[0].Ours-*report.Total.Figures[0].Platform, "a fen")
+	require.Equal(t, rounds, report.Rounds, "figures that move get another chance")
+	cost := report.Total.Figures[0]
+	require.False(t, cost.Equal())
+	require.Less(t, *cost.Ours, *cost.Platform)
 
-	n, until = 0, 3 // The question before the pull, the pull, and the one after.
+	n, until = 0, n/rounds // The answers of the first round differ from each other.
 	report, text, err = h.live(t, "", nil)
 	require.NoError(t, err, text)
 	require.Equal(t, 2, report.Rounds)
@@ -373,18 +381,39 @@ func TestLive_GoesOnAfterThePlatformFailed(t *testing.T) {
 
 func TestLive_ShowsWhatItHasWhenAPullFails(t *testing.T) {
 	t.Parallel()
-	h := hostLive(t, "tencent")
+	spec, night := simulator.First().Spec(), simulator.Nights()[0]
+	h := hostLive(t, spec.Name)
+	wrong := invalidCode(t, engine.Platform(spec.Name))
+	var ad struct{ Object string }
+	require.NoError(t, getJSON(t.Context(), http.DefaultClient, h.address+"/_sim/truth?media="+spec.Name+"&kind="+spec.ObjectKind+"&account="+h.account, &ad))
+	require.NotEmpty(t, ad.Object)
+	// An answer that names an ad and is no report is a list of ads.
 	h.change = func(request string, answer map[string]any) {
-		if strings.Contains(request, "adgroups/get") {
+		text, err := json.Marshal(answer)
+		assert.NoError(t, err)
+		if !strings.Contains(request, night.DailyReports) && !strings.Contains(request, night.HourlyReports) && bytes.Contains(text, []byte(ad.Object)) {
 			clear(answer)
-			answer["code"], answer["message"] = 11014, "outside the granted scope"
+			answer["code"], answer["message"] = wrong, "outside the granted scope"
 		}
 	}
 	report, text, err := h.live(t, "", nil)
-	require.ErrorContains(t, err, "1 of the pulls did not succeed, the first: tencent.adgroup.full failed: ", text)
+	require.ErrorContains(t, err, " of the pulls did not succeed, the first: "+spec.Name+".", text)
 	require.ErrorContains(t, err, "outside the granted scope")
-	require.Len(t, report.Failed, 1)
+	require.NotEmpty(t, report.Failed)
 	require.Zero(t, report.Different, "the reports are there")
+}
+
+// invalidCode returns a code by which a platform says that a call is wrong, and that says nothing of a token or an account.
+func invalidCode(t *testing.T, p media.Platform) int {
+	t.Helper()
+	for code := range 100_000 {
+		_, err := p.Decode(http.StatusOK, nil, fmt.Appendf(nil, `{"code":%d}`, code))
+		if e, is := errors.AsType[*media.Error](err); is && e.Class == media.Invalid && e.Parks == "" {
+			return code
+		}
+	}
+	require.Fail(t, "no such code", p.Name())
+	return 0
 }
 
 func TestLive_DoesNotMixItsDirectoryWithOthers(t *testing.T) {

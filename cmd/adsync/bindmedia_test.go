@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -290,13 +291,10 @@ func TestBindMedia_WithACodeFromTheTerminal(t *testing.T) {
 	t.Parallel()
 	world := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=4")
 	simulator := "http://" + world.await(t, "msg", served)["addr"].(string)
-	app, environ, stdout, err := bindWithCode(t, simulator, simulator)
-	require.NoError(t, err)
-	require.Contains(t, stdout, "Accounts that it reaches later are pulled too")
-
-	var calls atomic.Int64
-	unlisted := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if calls.Add(1) > 1 { // The first one exchanges the code.
+	var calls, answered atomic.Int64
+	answered.Store(math.MaxInt64)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1) > answered.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
@@ -305,8 +303,14 @@ func TestBindMedia_WithACodeFromTheTerminal(t *testing.T) {
 			httputil.NewSingleHostReverseProxy(target).ServeHTTP(w, r)
 		}
 	}))
-	t.Cleanup(unlisted.Close)
-	_, _, _, err = bindWithCode(t, simulator, unlisted.URL)
+	t.Cleanup(proxy.Close)
+	app, environ, stdout, err := bindWithCode(t, simulator, proxy.URL)
+	require.NoError(t, err)
+	require.Contains(t, stdout, "Accounts that it reaches later are pulled too")
+
+	// The last call is one for the list of accounts. Those before it exchange the code.
+	answered.Store(calls.Swap(0) - 1)
+	_, _, _, err = bindWithCode(t, simulator, proxy.URL)
 	require.ErrorContains(t, err, "the login is authorised and stored, but: Its accounts were not all listed")
 
 	// An account is named as everywhere, and counts once.

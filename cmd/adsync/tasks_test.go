@@ -112,7 +112,7 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 	require.Regexp(t, `(?m)^state +succeeded$`, did("subtasks", "wait", id, one.AccountID, one.Part))
 	require.Equal(t, "No subtask waits to be sent again.\n", did("subtasks", "due", "--state=deferred"))
 
-	require.Regexp(t, `(?m)^`+onePlatform+` \S+ +app \d+ +\d+ calls per 1m0s +\d+ `, did("limits", "--media", onePlatform))
+	require.Regexp(t, `(?m)^`+onePlatform+` \S+ +app \d+ +\d+ calls per \S+ +\d+ `, did("limits", "--media", onePlatform))
 	require.Regexp(t, `(?m)^\S+ +\S+ +\S+Z +\ds ago +`+slices.Min(append(engine.PlatformNames(), upkeep.Name))+` +important +0 +\d+ `, did("consumers"))
 	require.Regexp(t, `(?m)^`+onePlatform+`/`+one.Account+` +active +pulled +\d+ +ok +\d of \d+ +\S+Z `, did("accounts", "list", "--media", onePlatform, "--login-state=ok"))
 	require.Equal(t, "There are no such accounts.\n", did("accounts", "list", "--state=parked"))

@@ -52,13 +52,16 @@ func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 	require.Positive(t, d.compare(t).Differences, "the correction is in the truth and not in the tables")
 	before := d.untouched(t, account, from, to)
 	rerun := map[string]any{"accounts": []string{account}, "from": from, "to": to}
-	d.requireSucceeded(t, d.await(t, []int64{
-		d.order(t, onePlatform+".report_daily.account", rerun),
-		d.order(t, onePlatform+".report_daily.adgroup", rerun),
-		d.order(t, onePlatform+".report_daily.creative", rerun),
+	runs := []int64{
 		d.order(t, onePlatform+".fund_daily", map[string]any{"accounts": []string{account}}),
 		d.order(t, onePlatform+".balance", map[string]any{"accounts": []string{account}}),
-	}))
+	}
+	for _, r := range engine.Platform(onePlatform).Reports() {
+		if !r.Hourly {
+			runs = append(runs, d.order(t, onePlatform+".report_daily."+r.Level, rerun))
+		}
+	}
+	d.requireSucceeded(t, d.await(t, runs))
 	d.summarise(t)
 	d.requireTruth(t)
 	require.True(t, maps.Equal(before, d.untouched(t, account, from, to)), "rows beside the corrected days were rewritten")

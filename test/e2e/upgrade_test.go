@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/store/storetest"
+	"adsync/engine"
+	"adsync/standalone/verify"
 )
 
 // lastRelease builds the program of the last release, which the file names by its tag or commit: whoever releases writes it there. What was built
@@ -62,9 +64,7 @@ func TestUpgrade_FromTheLastReleaseWithoutAStop(t *testing.T) {
 	whole := d.whole
 	d.whole = map[string]any{} // The last release does not know "scope".
 	// It reads and asks for the platform's materials as the platform does not have them.
-	d.leftOut = func(task string) bool {
-		return strings.HasPrefix(task, "oceanengine.promotion_material") || strings.HasPrefix(task, "oceanengine.report_") && strings.Contains(task, ".creative")
-	}
+	d.leftOut = ofMaterials
 	producer, first, second := 0, 1, 2
 	w.slowDown(t, 20*time.Millisecond) // So that there is something for each consumer.
 
@@ -92,6 +92,22 @@ func TestUpgrade_FromTheLastReleaseWithoutAStop(t *testing.T) {
 	d.summarise(t)
 	d.requireTruth(t)
 	d.stop(t)
+}
+
+// ofMaterials reports whether a task is about creatives that are no objects of their own, but what an ad shows.
+func ofMaterials(task string) bool {
+	media, name, _ := strings.Cut(task, ".")
+	p := engine.Platform(media)
+	if p == nil {
+		return false
+	}
+	for _, list := range p.Lists() {
+		kind, named := verify.Kind(list.Table.Name)
+		if kind == "creative" && !named && (strings.HasPrefix(name, list.Name) || strings.HasPrefix(name, "report_") && strings.Contains(name, ".creative")) {
+			return true
+		}
+	}
+	return false
 }
 
 // workTogether orders all work, and does so again until each of the processes has done some of it: a consumer that has just joined its groups may
