@@ -18,6 +18,7 @@ import (
 	"adsync/engine"
 	"adsync/producer/overview"
 	"adsync/simulator"
+	"adsync/simulator/control"
 	"adsync/standalone/verify"
 )
 
@@ -86,7 +87,7 @@ func TestWatcher_EveryAccountHasItsOwnToday(t *testing.T) {
 	require.Equal(t, map[day.Day]int{"2026-11-20": ofEach(2), "2026-11-21": ofEach(2)}, days)
 
 	reader := overview.NewReader(overview.Options{Store: s, Platforms: engine.PlatformNames(), Clock: clock.NewScaled(now, 1, true)})
-	w := &watcher{store: s, overview: reader.Read, truth: newTruth(http.DefaultClient, server.URL), simulator: server.URL, client: http.DefaultClient}
+	w := &watcher{store: s, overview: reader.Read, truth: newTruth(http.DefaultClient, server.URL), simulator: control.Client{Address: server.URL}}
 	status, err := w.read(t.Context())
 	require.NoError(t, err)
 	for _, m := range status.Media {

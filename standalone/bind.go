@@ -17,9 +17,9 @@ import (
 	"adsync/base/store"
 	"adsync/base/store/settings"
 	"adsync/media/token"
-	"adsync/standalone/verify"
-
+	"adsync/simulator/control"
 	"adsync/simulator/limit"
+	"adsync/standalone/verify"
 )
 
 // Binding is what Bind found.
@@ -56,27 +56,11 @@ func Bind(ctx context.Context, s *store.Store, box *secret.Box, address string) 
 }
 
 // credentials are what the simulator tells a client of each platform.
-type credentials map[string]struct {
-	BasePath      string `json:"base_url_path"`
-	AuthorisePath string `json:"authorise_url_path"`
-	Apps          []struct {
-		AppID  string `json:"app_id"`
-		Secret string `json:"secret"`
-		Logins []struct {
-			UserID           string    `json:"user_id"`
-			UserName         string    `json:"user_name"`
-			AccessToken      string    `json:"access_token"`
-			RefreshToken     string    `json:"refresh_token"`
-			AccessExpiresAt  time.Time `json:"access_expires_at"`
-			RefreshExpiresAt time.Time `json:"refresh_expires_at"`
-			AccountIDs       []string  `json:"account_ids"`
-		} `json:"logins"`
-	} `json:"apps"`
-}
+type credentials map[string]control.Credentials
 
 func askCredentials(ctx context.Context, address string) (credentials, error) {
 	var creds credentials
-	return creds, getJSON(ctx, http.DefaultClient, address+"/_sim/credentials", &creds)
+	return creds, control.Client{Address: address}.Get(ctx, "credentials", &creds)
 }
 
 // baseURLs are the addresses of the platforms that the simulator at address serves.
@@ -172,7 +156,7 @@ func bindLimits(ctx context.Context, s *store.Store, address string) error {
 	var limits struct {
 		Rules []limit.Rule `json:"rules"`
 	}
-	if err := getJSON(ctx, http.DefaultClient, address+"/_sim/limits", &limits); err != nil {
+	if err := (control.Client{Address: address}).Get(ctx, "limits", &limits); err != nil {
 		return err
 	}
 	for _, r := range limits.Rules {

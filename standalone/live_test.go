@@ -31,6 +31,7 @@ import (
 	"adsync/engine"
 	"adsync/media"
 	"adsync/simulator"
+	"adsync/simulator/control"
 	"adsync/standalone/live"
 )
 
@@ -48,6 +49,9 @@ type liveHost struct {
 	quotaLeft bool
 	change    func(endpoint string, answer map[string]any)
 }
+
+// sim is the control API.
+func (h *liveHost) sim() control.Client { return control.Client{Address: h.address} }
 
 // hostLive serves a world of a few accounts, of which one with some ads is pulled.
 func hostLive(t *testing.T, mediaName string) *liveHost {
@@ -74,7 +78,7 @@ func smallest(t *testing.T, h *liveHost, accounts []string) string {
 	var clock struct {
 		Now time.Time `json:"now"`
 	}
-	require.NoError(t, getJSON(t.Context(), http.DefaultClient, h.address+"/_sim/clock", &clock))
+	require.NoError(t, h.sim().Get(t.Context(), "clock", &clock))
 	today := day.Of(clock.Now, time.FixedZone("UTC+8", 8*60*60))
 	resp, err := http.Get(h.address + "/_sim/truth?kind=report_daily&level=account&media=" + h.media + "&from=" + today.Add(-6).String() + "&to=" + today.String())
 	require.NoError(t, err)
@@ -190,7 +194,7 @@ func (h *liveHost) ledger(t *testing.T) map[string]int {
 			Calls    int    `json:"calls"`
 		} `json:"groups"`
 	}
-	require.NoError(t, getJSON(t.Context(), http.DefaultClient, h.address+"/_sim/ledger?group=endpoint", &answer))
+	require.NoError(t, h.sim().Get(t.Context(), "ledger?group=endpoint", &answer))
 	calls := map[string]int{}
 	for _, g := range answer.Groups {
 		calls[g.Endpoint] = g.Calls
@@ -258,7 +262,7 @@ func TestLive_TellsAndRepeatsDifferences(t *testing.T) {
 	var clock struct {
 		Now time.Time `json:"now"`
 	}
-	require.NoError(t, getJSON(t.Context(), http.DefaultClient, h.address+"/_sim/clock", &clock))
+	require.NoError(t, h.sim().Get(t.Context(), "clock", &clock))
 	today := day.Of(clock.Now, time.FixedZone("UTC+8", 8*60*60))
 	const rounds = 3
 	n, until := 0, 1000
@@ -271,7 +275,7 @@ func TestLive_TellsAndRepeatsDifferences(t *testing.T) {
 		}
 		n++
 		order := map[string]any{"media": h.media, "account": h.account, "from": today.Add(-6).String(), "to": today.String(), "percent": 20}
-		assert.NoError(t, postJSON(t.Context(), http.DefaultClient, h.address+"/_sim/truth/correct", order))
+		assert.NoError(t, h.sim().Post(t.Context(), "truth/correct", order))
 	}
 	report, text, err := h.live(t, "", nil)
 	require.ErrorIs(t, err, live.ErrTotalsDiffer, text)
@@ -349,7 +353,7 @@ func TestLive_EndsWhenTheAccountIsClosedMeanwhile(t *testing.T) {
 		if strings.Contains(request, night.DailyReports) {
 			once.Do(func() {
 				order := map[string]any{"media": h.media, "account": h.account, "state": "frozen"}
-				require.NoError(t, postJSON(t.Context(), http.DefaultClient, h.address+"/_sim/accounts", order))
+				require.NoError(t, h.sim().Post(t.Context(), "accounts", order))
 			})
 		}
 	}
@@ -385,7 +389,7 @@ func TestLive_ShowsWhatItHasWhenAPullFails(t *testing.T) {
 	h := hostLive(t, spec.Name)
 	wrong := invalidCode(t, engine.Platform(spec.Name))
 	var ad struct{ Object string }
-	require.NoError(t, getJSON(t.Context(), http.DefaultClient, h.address+"/_sim/truth?media="+spec.Name+"&kind="+spec.ObjectKind+"&account="+h.account, &ad))
+	require.NoError(t, h.sim().Get(t.Context(), "truth?media="+spec.Name+"&kind="+spec.ObjectKind+"&account="+h.account, &ad))
 	require.NotEmpty(t, ad.Object)
 	// An answer that names an ad and is no report is a list of ads.
 	h.change = func(request string, answer map[string]any) {

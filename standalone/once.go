@@ -16,7 +16,11 @@ import (
 	"adsync/base/store/ledger"
 	"adsync/base/task"
 	"adsync/producer"
+	"adsync/simulator"
+	"adsync/simulator/fault/trap"
+	simworld "adsync/simulator/world"
 	"adsync/standalone/runs"
+	"adsync/standalone/story"
 	"adsync/standalone/verify"
 	"adsync/upkeep"
 )
@@ -24,12 +28,12 @@ import (
 // OnceReport is the outcome of `standalone --once`, as --output json prints it.
 type OnceReport struct {
 	// Story is of the night that was played before; nil if none was.
-	Story    *StoryReport   `json:"story,omitempty"`
+	Story    *story.Report  `json:"story,omitempty"`
 	Runs     []RunReport    `json:"runs"`
 	Accounts AccountsReport `json:"accounts"`
 	Truth    verify.Report  `json:"truth"`
 
-	traps   []trap
+	traps   []trap.Trap
 	excerpt bool // the story need not have met every trap
 }
 
@@ -88,6 +92,27 @@ func (r OnceReport) checkStory() error {
 	return nil
 }
 
+// newStory returns the story that a run is to play, or nil: only a new world inside this process has one.
+func newStory(o Options, dir *dataDir) *story.Story {
+	if !o.Once || !o.Story || o.Simulator != "" || !dir.isNew {
+		return nil
+	}
+	plan := story.Night(simulator.Nights())
+	if o.plan != nil {
+		plan = *o.plan
+	}
+	return story.New(plan, o.Accounts)
+}
+
+// played is what the story needs. Of each platform, its events are about the accounts of the first login.
+func (s *stack) played() story.Stack {
+	accounts := map[string][]string{}
+	for media, c := range s.world.creds {
+		accounts[media] = c.Apps[0].Logins[0].AccountIDs
+	}
+	return story.Stack{Runs: s.runs, Accounts: accounts, Speed: s.Speed}
+}
+
 // once plays the story, if there is one, runs every task one time in the world that stands still, and compares.
 func (s *stack) once(ctx context.Context) error {
 	var report OnceReport
@@ -101,12 +126,12 @@ func (s *stack) once(ctx context.Context) error {
 	}
 	switch {
 	case s.story != nil:
-		say("a night of the world, from %s on\n\n", s.world.clock.Now().In(worldZone).Format("2006-01-02 15:04:05 -07:00"))
-		story, err := s.story.play(ctx, s, say)
+		say("a night of the world, from %s on\n\n", s.world.clock.Now().In(simworld.Zone).Format("2006-01-02 15:04:05 -07:00"))
+		played, err := s.story.Play(ctx, s.played(), say)
 		if err != nil {
 			return err
 		}
-		report.Story, report.excerpt = &story, s.story.excerpt
+		report.Story, report.excerpt = &played, s.story.Excerpt
 	case !s.world.isNew:
 		// What an earlier run has left would meet this one's.
 		if _, err := s.runs.Settle(ctx); err != nil {
@@ -114,7 +139,7 @@ func (s *stack) once(ctx context.Context) error {
 		}
 	}
 	now := s.world.clock.Now()
-	say("the world stands still at %s\n\n", now.In(worldZone).Format("2006-01-02 15:04:05 -07:00"))
+	say("the world stands still at %s\n\n", now.In(simworld.Zone).Format("2006-01-02 15:04:05 -07:00"))
 	began, err := s.store.Data.Now(ctx)
 	if err != nil {
 		return err
@@ -141,7 +166,7 @@ func (s *stack) once(ctx context.Context) error {
 	if report.Accounts, err = readAccounts(ctx, s.store, now, began); err != nil {
 		return err
 	}
-	if report.traps, err = readTraps(ctx, s.world.address); err != nil {
+	if err := s.world.control().Get(ctx, "traps", &report.traps); err != nil {
 		return err
 	}
 	for _, t := range report.traps {

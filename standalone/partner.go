@@ -15,6 +15,7 @@ import (
 	"adsync/base/sqldb"
 	"adsync/base/store/settings"
 	"adsync/base/store/summaries"
+	simworld "adsync/simulator/world"
 	"adsync/standalone/verify"
 )
 
@@ -74,7 +75,7 @@ func seedPartner(ctx context.Context, path string, w *world) error {
 	if err != nil {
 		return err
 	}
-	p := &partnerSeed{world: w, today: day.Of(w.clock.Now(), worldZone)}
+	p := &partnerSeed{world: w, today: day.Of(w.clock.Now(), simworld.Zone)}
 	if err = p.gather(ctx); err == nil {
 		err = p.write(ctx, db)
 	}

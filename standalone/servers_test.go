@@ -2,16 +2,13 @@ package standalone
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/broker"
-	"adsync/base/clock"
 	"adsync/base/redis"
 	"adsync/base/secret"
 	"adsync/base/sqldb"
@@ -112,18 +109,4 @@ func TestServers_AWorldHasTopicsAndKeysOfItsOwn(t *testing.T) {
 	require.Len(t, names, 2)
 	require.Equal(t, "adsync", brokers.Prefix, "the settings are left alone")
 	require.Equal(t, Servers{}, Servers{}.apart("x"))
-}
-
-func TestClockAhead_IsNothingOrMoreThanTheAnswerTook(t *testing.T) {
-	t.Parallel()
-	for _, by := range []time.Duration{0, 3 * time.Second, -3 * time.Second} {
-		ahead, err := clockAhead(t.Context(), func(context.Context) (time.Time, error) {
-			return clock.Mark().Add(by).Truncate(time.Millisecond), nil
-		})
-		require.NoError(t, err)
-		require.InDelta(t, by.Seconds(), ahead.Seconds(), 0.1)
-		require.Equal(t, by == 0, ahead == 0, "a clock that is the same is not corrected")
-	}
-	_, err := clockAhead(t.Context(), func(context.Context) (time.Time, error) { return time.Time{}, context.Canceled })
-	require.ErrorIs(t, err, context.Canceled)
 }

@@ -35,6 +35,7 @@ import (
 	"adsync/producer/page"
 	"adsync/standalone/live"
 	"adsync/standalone/runs"
+	"adsync/standalone/story"
 	"adsync/standalone/verify"
 	"adsync/upkeep"
 )
@@ -63,7 +64,7 @@ type Options struct {
 	Level     *slog.LevelVar // of Logger; nil when it does not change
 	Out       io.Writer      // the screen, or the outcome of Once
 
-	plan *storyPlan // another story than night, for tests
+	plan *story.Plan // another story than night, for tests
 }
 
 // ends reports whether the run has an end of its own.
@@ -99,8 +100,8 @@ type stack struct {
 	Options
 	dir     *dataDir
 	world   *world
-	story   *story      // nil when none is played
-	waiting clock.Clock // of retries
+	story   *story.Story // nil when none is played
+	waiting clock.Clock  // of retries
 	store   *store.Store
 	kafka   *broker.Client
 	manager *service.Manager
@@ -204,7 +205,7 @@ func (s *stack) open(ctx context.Context) error {
 	s.waiting = database
 	media := engine.MediaConfig{BaseURL: s.world.baseURLs(), AuthoriseURL: s.world.creds.authoriseURLs(s.world.address)}
 	if s.story != nil {
-		s.waiting, media.PauseMax = s.story.pace, storyPause
+		s.waiting, media.PauseMax = s.story.Waiting(), story.PauseMax
 	}
 	s.parts = engine.New(engine.Deps{
 		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys(redisConfig.KeyPrefix), Box: box,
@@ -407,7 +408,7 @@ func (s *stack) firstRound(ctx context.Context) {
 }
 
 func (s *stack) watcher() *watcher {
-	return &watcher{store: s.store, overview: s.board.Get, truth: s.truth, simulator: s.world.address, client: http.DefaultClient}
+	return &watcher{store: s.store, overview: s.board.Get, truth: s.truth, simulator: s.world.control()}
 }
 
 // verify compares every row with the truth, which is the platforms' and the partner's. Days that were not pulled since a moment of the

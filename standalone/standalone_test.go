@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -22,6 +21,7 @@ import (
 	"adsync/engine"
 	"adsync/producer/overview"
 	"adsync/simulator"
+	"adsync/simulator/control"
 	"adsync/standalone/verify"
 )
 
@@ -90,11 +90,6 @@ func outsideWorld(t *testing.T, accounts int) string {
 	return server.URL
 }
 
-func order(t *testing.T, url string, body map[string]any) {
-	t.Helper()
-	require.NoError(t, postJSON(t.Context(), http.DefaultClient, url, body))
-}
-
 func TestOnce_KeepsWithinTheLimits(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -122,7 +117,7 @@ func keepWithin(t *testing.T, limit int, refused int64) {
 	for _, media := range engine.PlatformNames() {
 		rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": "app", "period_seconds": 1, "limit": limit})
 	}
-	order(t, address+"/_sim/limits", map[string]any{"rules": rules})
+	require.NoError(t, control.Client{Address: address}.Post(t.Context(), "limits", map[string]any{"rules": rules}))
 	report, err := once(t, func(o *Options) {
 		o.Simulator = address
 		o.RateLimit.ArrivalSpread = time.Second // Other tests leave this process, and the world's, little of the machine.
@@ -133,12 +128,12 @@ func keepWithin(t *testing.T, limit int, refused int64) {
 	var ledger struct {
 		Totals verify.Counts `json:"totals"`
 	}
-	require.NoError(t, getJSON(t.Context(), http.DefaultClient, address+"/_sim/ledger", &ledger))
+	require.NoError(t, control.Client{Address: address}.Get(t.Context(), "ledger", &ledger))
 	require.Positive(t, ledger.Totals.Calls)
 	var where struct {
 		Groups []map[string]any `json:"groups"`
 	}
-	require.NoError(t, getJSON(t.Context(), http.DefaultClient, address+"/_sim/ledger?group=media,endpoint,account", &where))
+	require.NoError(t, control.Client{Address: address}.Get(t.Context(), "ledger?group=media,endpoint,account", &where))
 	for _, g := range where.Groups {
 		if g["refused_limit"] != 0. {
 			t.Log("refused:", g)

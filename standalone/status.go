@@ -14,10 +14,11 @@ import (
 	"adsync/base/store"
 	"adsync/base/task"
 	"adsync/producer/overview"
+	"adsync/simulator/control"
+	"adsync/simulator/limit"
+	simworld "adsync/simulator/world"
 	"adsync/standalone/verify"
 	"adsync/upkeep"
-
-	"adsync/simulator/limit"
 )
 
 // status is what the screen shows at one moment.
@@ -56,8 +57,7 @@ type watcher struct {
 	store     *store.Store
 	overview  func(context.Context) overview.Overview
 	truth     *truth
-	simulator string
-	client    *http.Client
+	simulator control.Client
 }
 
 func (w *watcher) read(ctx context.Context) (status, error) {
@@ -66,7 +66,7 @@ func (w *watcher) read(ctx context.Context) (status, error) {
 	for _, t := range o.Troubles {
 		return s, fmt.Errorf("%s: %s", t.What, t.Why)
 	}
-	today := day.Of(s.World, worldZone)
+	today := day.Of(s.World, simworld.Zone)
 	for i := range o.Media {
 		m := mediaOf(&o.Media[i])
 		var err error
@@ -181,7 +181,7 @@ func (w *watcher) readSpend(ctx context.Context, query string) ([][]string, erro
 func todayIn(world time.Time, timezone string) day.Day {
 	zone, err := schedule.Zone(timezone)
 	if err != nil {
-		zone = worldZone // The account cannot be pulled, and is late.
+		zone = simworld.Zone // The account cannot be pulled, and is late.
 	}
 	return day.Of(world, zone)
 }
@@ -196,13 +196,13 @@ func (w *watcher) readCalls(ctx context.Context, m *mediaStatus) error {
 	}
 	from := clock.Mark().Add(-time.Minute).Unix() // the ledger counts by the simulator's real time
 	query := url.Values{"media": {m.Name}, "from": {fmt.Sprint(from)}, "group": {"app,endpoint"}}
-	if err := getJSON(ctx, w.client, w.simulator+"/_sim/ledger?"+query.Encode(), &ledger); err != nil {
+	if err := w.simulator.Get(ctx, "ledger?"+query.Encode(), &ledger); err != nil {
 		return err
 	}
 	var limits struct {
 		Rules []limit.Rule `json:"rules"`
 	}
-	if err := getJSON(ctx, w.client, w.simulator+"/_sim/limits", &limits); err != nil {
+	if err := w.simulator.Get(ctx, "limits", &limits); err != nil {
 		return err
 	}
 	m.Calls, m.Refused = ledger.Totals.Calls, ledger.Totals.RefusedLimit

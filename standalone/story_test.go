@@ -9,16 +9,18 @@ import (
 
 	"adsync/base/task"
 	"adsync/simulator"
+	"adsync/simulator/fault/trap"
+	"adsync/standalone/story"
 )
 
 // shortNight is a story of the scenes that bring something of their own, as fast as a small world can.
-func shortNight() storyPlan {
-	night := nightOf(simulator.Nights())
-	events := func(names ...string) (found []event) {
+func shortNight() story.Plan {
+	night := story.Night(simulator.Nights())
+	events := func(names ...string) (found []story.Event) {
 		for _, name := range names {
-			for _, sc := range night.scenes {
-				for _, e := range sc.events {
-					if e.name == name {
+			for _, sc := range night.Scenes {
+				for _, e := range sc.Events {
+					if e.Name == name {
 						found = append(found, e)
 					}
 				}
@@ -26,16 +28,16 @@ func shortNight() storyPlan {
 		}
 		return found
 	}
-	return storyPlan{speed: 120, excerpt: true, patience: 3 * time.Minute, scenes: []scene{
-		{at: -20 * time.Minute, title: "the evening", events: events("page shifted")},
-		{at: 0, title: "midnight", events: events("account frozen", "permission revoked")},
-		{at: 100 * time.Minute, title: "the look-back", events: events("empty yesterday", "last row lost", "account rebound", "edits shown late")},
+	return story.Plan{Speed: 120, Excerpt: true, Patience: 3 * time.Minute, Scenes: []story.Scene{
+		{At: -20 * time.Minute, Title: "the evening", Events: events("page shifted")},
+		{At: 0, Title: "midnight", Events: events("account frozen", "permission revoked")},
+		{At: 100 * time.Minute, Title: "the look-back", Events: events("empty yesterday", "last row lost", "account rebound", "edits shown late")},
 		{
-			at: 130 * time.Minute, title: "late figures",
-			events: events("older pull ends last", "yesterday corrected", "token died", "account frozen no more"),
+			At: 130 * time.Minute, Title: "late figures",
+			Events: events("older pull ends last", "yesterday corrected", "token died", "account frozen no more"),
 		},
-		{at: 520 * time.Minute, title: "the morning", calm: true, events: events("metric retired")},
-		{at: 540 * time.Minute, title: "rows are lost", events: events("day lost from the tables")},
+		{At: 520 * time.Minute, Title: "the morning", Calm: true, Events: events("metric retired")},
+		{At: 540 * time.Minute, Title: "rows are lost", Events: events("day lost from the tables")},
 	}}
 }
 
@@ -47,7 +49,7 @@ func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
 	require.NotNil(t, report.Story)
 	require.Zero(t, report.Story.Differences, "%v", report.Story.Examples)
 	require.Greater(t, report.Story.RowsCompared, int64(1000))
-	require.Len(t, report.Story.Scenes, len(plan.scenes))
+	require.Len(t, report.Story.Scenes, len(plan.Scenes))
 	for _, scene := range report.Story.Scenes {
 		require.True(t, scene.Rested, "%s: what waits for a closed account is not waited for", scene.Title)
 	}
@@ -57,10 +59,10 @@ func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
 		met[e.Name] += e.Met
 	}
 	parked := map[string]int{}
-	for _, sc := range plan.scenes {
-		for _, e := range sc.events {
-			require.Positive(t, met[e.name], e.name)
-			if e.name == "permission revoked" {
+	for _, sc := range plan.Scenes {
+		for _, e := range sc.Events {
+			require.Positive(t, met[e.Name], e.Name)
+			if e.Name == "permission revoked" {
 				parked["revoked"]++
 			}
 		}
@@ -69,26 +71,12 @@ func TestStory_EveryRowIsWhatWasPublished(t *testing.T) {
 	require.Equal(t, parked["revoked"], report.Truth.Parked)
 }
 
-func TestNightOf_PlaysAllThatThePlatformsHave(t *testing.T) {
-	t.Parallel()
-	platforms, own := simulator.Nights(), 0
-	for _, p := range platforms {
-		own += len(p.Events)
-	}
-	// To each platform its pages shift and its tokens end; three events are of all platforms together.
-	want := own + 2*len(platforms) + 3
-	for _, sc := range nightOf(platforms).scenes {
-		want -= len(sc.events)
-	}
-	require.Zero(t, want, "an event is at a moment that has no scene")
-}
-
 func TestNewStory_IsForANewWorldInside(t *testing.T) {
 	t.Parallel()
 	o, dir := Options{Once: true, Story: true}, &dataDir{isNew: true}
-	require.True(t, newStory(o, dir).excerpt, "a world of few accounts need not meet every trap")
+	require.True(t, newStory(o, dir).Excerpt, "a world of few accounts need not meet every trap")
 	o.Accounts = 200
-	require.False(t, newStory(o, dir).excerpt)
+	require.False(t, newStory(o, dir).Excerpt)
 	require.Nil(t, newStory(o, &dataDir{}), "one that has had its night is not given another one")
 	o.Simulator = "http://127.0.0.1:1"
 	require.Nil(t, newStory(o, dir))
@@ -99,7 +87,7 @@ func TestNewStory_IsForANewWorldInside(t *testing.T) {
 func TestOnceReport_WhatAStoryNeverMetIsAFailure(t *testing.T) {
 	t.Parallel()
 	good := func() OnceReport {
-		r := OnceReport{Story: &StoryReport{Events: []EventReport{{Name: "token died", Met: 1}}}}
+		r := OnceReport{Story: &story.Report{Events: []story.EventReport{{Name: "token died", Met: 1}}}}
 		r.Story.RowsCompared, r.Truth.RowsCompared = 5, 5
 		r.Truth.Traps = map[string]int64{"has_more": 3}
 		r.Accounts.Parked = map[string]int{"frozen": 2}
@@ -130,7 +118,7 @@ func TestOnceReport_WhatAStoryNeverMetIsAFailure(t *testing.T) {
 	require.EqualError(t, r.Check(), "the run of b ended as partial, though nothing differs")
 
 	r = good()
-	r.traps = []trap{{Name: "has_more", Met: 3, Survived: "pulled again"}, {Name: "short_page"}}
+	r.traps = []trap.Trap{{Name: "has_more", Met: 3, Survived: "pulled again"}, {Name: "short_page"}}
 	var out bytes.Buffer
 	printOnce(&out, r)
 	require.Contains(t, out.String(), "survived 3×: has_more: pulled again\n")

@@ -1,11 +1,8 @@
 package standalone
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -15,63 +12,10 @@ import (
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/simulator"
+	"adsync/simulator/control"
 	"adsync/standalone/live"
+	"adsync/standalone/story"
 )
-
-// getJSON reads an answer of the simulator's control API.
-func getJSON(ctx context.Context, client *http.Client, url string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return fmt.Errorf("ask the simulator: %w", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("ask the simulator for %s: %s", url, resp.Status)
-	}
-	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-		return fmt.Errorf("read the simulator's answer for %s: %w", url, err)
-	}
-	return nil
-}
-
-// postJSON gives the simulator an order.
-func postJSON(ctx context.Context, client *http.Client, url string, order any) error {
-	return orderJSON(ctx, client, http.MethodPost, url, order, nil)
-}
-
-// orderJSON gives the simulator an order by any method, and reads its answer unless into is nil.
-func orderJSON(ctx context.Context, client *http.Client, method, url string, order, into any) error {
-	body, err := json.Marshal(order)
-	if err != nil {
-		return err
-	}
-	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return fmt.Errorf("order of the simulator: %w", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("order of the simulator at %s: %s", url, resp.Status)
-	}
-	if into == nil {
-		return nil
-	}
-	if err := json.NewDecoder(resp.Body).Decode(into); err != nil {
-		return fmt.Errorf("read the simulator's answer for %s: %w", url, err)
-	}
-	return nil
-}
-
-// worldZone is where people of the simulated world look at their watches.
-var worldZone = time.FixedZone("UTC+8", 8*60*60)
 
 // world is the simulated platforms: inside this process, or at an address.
 type world struct {
@@ -88,7 +32,7 @@ type world struct {
 
 // openWorld starts the simulator, or asks the one at Options.Simulator. With Once the world's clock stands still from
 // here on, at the beginning of the story if there is one.
-func openWorld(ctx context.Context, o Options, dir *dataDir, story *story) (*world, error) {
+func openWorld(ctx context.Context, o Options, dir *dataDir, night *story.Story) (*world, error) {
 	if o.Live != nil {
 		l, err := live.Open(*o.Live)
 		if err != nil {
@@ -103,8 +47,8 @@ func openWorld(ctx context.Context, o Options, dir *dataDir, story *story) (*wor
 		Accounts: o.Accounts, Seed: o.Seed, Speed: o.Speed, USD: o.USD, DataDir: dir.file("world"), Frozen: o.Once, Logger: o.Logger,
 		Traps: !o.Once, // a world that is looked at is as real ones are; a story springs them itself
 	}
-	if story != nil {
-		cfg.Start = story.begins()
+	if night != nil {
+		cfg.Start = night.Begins()
 	}
 	sim, err := simulator.New(cfg)
 	if err != nil {
@@ -132,8 +76,8 @@ func openWorld(ctx context.Context, o Options, dir *dataDir, story *story) (*wor
 		return errors.Join(err, sim.Close())
 	}
 	w.address = "http://" + listener.Addr().String()
-	if story != nil {
-		err = story.prepare(ctx, w)
+	if night != nil {
+		err = night.Prepare(ctx, w.control(), w.sim.Clock())
 	}
 	if err == nil {
 		w.creds, err = askCredentials(ctx, w.address)
@@ -148,7 +92,7 @@ func openWorld(ctx context.Context, o Options, dir *dataDir, story *story) (*wor
 func askWorld(ctx context.Context, o Options) (*world, error) {
 	w := &world{address: strings.TrimSuffix(o.Simulator, "/"), close: func() error { return nil }}
 	if o.Once {
-		if err := postJSON(ctx, http.DefaultClient, w.address+"/_sim/clock", map[string]any{"frozen": true}); err != nil {
+		if err := w.control().Post(ctx, "clock", map[string]any{"frozen": true}); err != nil {
 			return nil, err
 		}
 	}
@@ -157,7 +101,7 @@ func askWorld(ctx context.Context, o Options) (*world, error) {
 		Speed  float64   `json:"speed"`
 		Frozen bool      `json:"frozen"`
 	}
-	if err := getJSON(ctx, http.DefaultClient, w.address+"/_sim/clock", &state); err != nil {
+	if err := w.control().Get(ctx, "clock", &state); err != nil {
 		return nil, err
 	}
 	w.speed = state.Speed
@@ -183,6 +127,9 @@ func (w *world) bind(ctx context.Context, s *store.Store, box *secret.Box) (err 
 	w.isNew, err = bind(ctx, s, box, w.address, w.creds)
 	return err
 }
+
+// control is the simulator's control API.
+func (w *world) control() control.Client { return control.Client{Address: w.address} }
 
 // baseURLs are where the platforms are reached.
 func (w *world) baseURLs() map[string]string {

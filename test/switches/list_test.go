@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/standalone"
+	"adsync/standalone/story"
 	"adsync/standalone/verify"
 	"adsync/test/patch"
 )
@@ -28,12 +29,12 @@ func TestSwitches_FindTheTextTheyChange(t *testing.T) {
 func TestJudge_OnlyARowThatDiffersIsASign(t *testing.T) {
 	t.Parallel()
 	report := func() standalone.OnceReport {
-		r := standalone.OnceReport{Story: &standalone.StoryReport{}}
+		r := standalone.OnceReport{Story: &story.Report{}}
 		r.Story.RowsCompared, r.Truth.RowsCompared = 5, 5
 		return r
 	}
 	r := report()
-	r.Story.Events = []standalone.EventReport{{Name: "token died"}}
+	r.Story.Events = []story.EventReport{{Name: "token died"}}
 	v := judge(defence{}, r)
 	require.False(t, v.caught(), "trouble that was not met is none")
 	require.Equal(t, "nothing differs, but the story never met: token died", v.sign)

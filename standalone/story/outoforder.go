@@ -1,4 +1,4 @@
-package standalone
+package story
 
 import (
 	"context"
@@ -15,10 +15,10 @@ import (
 
 // olderLast is an answer that comes after that of a newer pull of the same day: of an account of each platform, and a day that
 // nothing else pulls before the comparison.
-func olderLast(platforms []night.Platform) event {
-	return event{name: "older pull ends last", what: "superseded: the newer figures stay", begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+func olderLast(platforms []night.Platform) Event {
+	return Event{Name: "older pull ends last", what: "superseded: the newer figures stay", begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 		// What else is under way would meet what is meant for one call.
-		if _, err := p.stack.runs.Rest(ctx, restMax); err != nil {
+		if _, err := p.stack.Runs.Rest(ctx, restMax); err != nil {
 			return nil, err
 		}
 		var superseded int64
@@ -38,9 +38,9 @@ const heldUp = 25 * time.Second
 
 // pullOutOfOrder orders a day of a platform's first account twice. The first one's answer is held up until the day has been corrected and
 // the second one has ended. It returns the first one, which has ended too.
-func (p *story) pullOutOfOrder(ctx context.Context, platform night.Platform) (older ledger.Run, err error) {
+func (p *Story) pullOutOfOrder(ctx context.Context, platform night.Platform) (older ledger.Run, err error) {
 	media := platform.Media
-	account, world := p.firstAccount(media), p.stack.world
+	account := p.firstAccount(media)
 	id, err := p.accountID(ctx, media, account)
 	if err != nil {
 		return older, err
@@ -53,58 +53,58 @@ func (p *story) pullOutOfOrder(ctx context.Context, platform night.Platform) (ol
 	}
 	past := p.yesterday().Add(-12)
 	name, order := media+".report_daily.account", task.Order{Accounts: []int64{id}, From: past, To: past, By: "standalone --once"}
-	first, err := p.stack.order(ctx, name, order)
+	first, err := p.order(ctx, name, order)
 	if err != nil {
 		return older, err
 	}
 	err = await(ctx, heldUp, "the call of "+name+" that is to be held up has not come", func() (bool, error) {
-		p.stack.plan.Wake()
+		p.stack.Runs.Plan.Wake()
 		met, err := p.faultMet(ctx, fault)
 		return met > 0, err
 	})
 	if err != nil {
 		return older, err
 	}
-	now := world.clock.Now()
-	err = postJSON(ctx, http.DefaultClient, world.address+"/_sim/truth/correct", map[string]any{
+	now := p.clock.Now()
+	err = p.sim.Post(ctx, "truth/correct", map[string]any{
 		"media": media, "account": account, "from": past, "to": past, "percent": 7, "at": now.Unix() + 1,
 	})
 	if err != nil {
 		return older, err
 	}
-	if err := p.pace.change(0, func() error { return world.sim.Clock().Set(now.Add(2 * time.Second)) }); err != nil {
+	if err := p.pace.change(0, func() error { return p.clock.Set(now.Add(2 * time.Second)) }); err != nil {
 		return older, err
 	}
-	second, err := p.stack.order(ctx, name, order)
+	second, err := p.order(ctx, name, order)
 	if err != nil {
 		return older, err
 	}
-	if _, err := p.stack.awaitRun(ctx, second); err != nil {
+	if _, err := p.awaitRun(ctx, second); err != nil {
 		return older, err
 	}
 	// From here on what the second one pulled is known, and nothing may be older.
 	if err := p.checked.Compare(ctx); err != nil {
 		return older, err
 	}
-	if err := orderJSON(ctx, http.DefaultClient, http.MethodDelete, world.address+"/_sim/faults/"+fault, nil, nil); err != nil {
+	if err := p.sim.Send(ctx, http.MethodDelete, "faults/"+fault, nil, nil); err != nil {
 		return older, err
 	}
-	return p.stack.awaitRun(ctx, first)
+	return p.awaitRun(ctx, first)
 }
 
 // order orders a task by hand, and returns the id of its run.
-func (s *stack) order(ctx context.Context, name string, request task.Order) (int64, error) {
-	tasks := s.plan.Tasks()
+func (p *Story) order(ctx context.Context, name string, request task.Order) (int64, error) {
+	tasks := p.stack.Runs.Plan.Tasks()
 	at := slices.IndexFunc(tasks, func(t producer.Task) bool { return t.Name == name })
 	if at < 0 {
 		return 0, fmt.Errorf("there is no task %s", name)
 	}
-	return s.runs.Order(ctx, tasks[at].ID, request, s.world.clock.Now())
+	return p.stack.Runs.Order(ctx, tasks[at].ID, request, p.clock.Now())
 }
 
 // awaitRun waits for a run's end.
-func (s *stack) awaitRun(ctx context.Context, id int64) (ledger.Run, error) {
-	ended, err := s.runs.Wait(ctx, []int64{id}, func([]ledger.Run) { s.plan.Wake() })
+func (p *Story) awaitRun(ctx context.Context, id int64) (ledger.Run, error) {
+	ended, err := p.stack.Runs.Wait(ctx, []int64{id}, func([]ledger.Run) { p.stack.Runs.Plan.Wake() })
 	if err != nil {
 		return ledger.Run{}, err
 	}

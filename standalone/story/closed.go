@@ -1,33 +1,32 @@
-package standalone
+package story
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"adsync/base/store/settings"
 )
 
 // accountFrozen is an account that its platform closes for a while.
-func accountFrozen(media string) event {
-	return event{name: "account frozen", what: "parked, with the platform's words: nothing of it is pulled",
-		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+func accountFrozen(media string) Event {
+	return Event{Name: "account frozen", what: "parked, with the platform's words: nothing of it is pulled",
+		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			return p.closeAccount(ctx, media, "frozen")
 		}}
 }
 
 // accountRevoked is an account for which a login has no permission any more, and gets none.
-func accountRevoked(media string) event {
-	return event{name: "permission revoked", what: "parked, with the platform's words: its figures stay as they are",
-		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+func accountRevoked(media string) Event {
+	return Event{Name: "permission revoked", what: "parked, with the platform's words: its figures stay as they are",
+		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			return p.closeAccount(ctx, media, "revoked")
 		}}
 }
 
 // accountOpened is the end of what accountFrozen began.
-func accountOpened(media string) event {
-	return event{name: "account frozen no more", what: "found by the probe, and its missed days are pulled", lasting: true,
-		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+func accountOpened(media string) Event {
+	return Event{Name: "account frozen no more", what: "found by the probe, and its missed days are pulled", lasting: true,
+		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			externalID, id, err := p.otherAccount(ctx, media)
 			if err != nil || id == 0 {
 				return nil, err
@@ -35,7 +34,7 @@ func accountOpened(media string) event {
 			// What was pulled whole of the day that ended while it was frozen.
 			pulled := func(ctx context.Context) (version int64, err error) {
 				const query = "SELECT COALESCE(MAX(complete_version), 0) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND level = 'account' AND day = ?"
-				err = p.stack.store.Data.Writer(ctx).Raw(query, id, p.yesterday()).Row().Scan(&version)
+				err = p.store.Data.Writer(ctx).Raw(query, id, p.yesterday()).Row().Scan(&version)
 				return version, err
 			}
 			before, err := pulled(ctx)
@@ -43,7 +42,7 @@ func accountOpened(media string) event {
 				return nil, err
 			}
 			return func(ctx context.Context) (int64, error) {
-				account, err := p.stack.store.Account(ctx, id)
+				account, err := p.store.Account(ctx, id)
 				if err != nil || account.Parked != "" {
 					return 0, err
 				}
@@ -56,7 +55,7 @@ func accountOpened(media string) event {
 }
 
 // closeAccount closes an account to us, in a state of the simulator's. It is met when the account was parked.
-func (p *story) closeAccount(ctx context.Context, media, state string) (metFunc, error) {
+func (p *Story) closeAccount(ctx context.Context, media, state string) (metFunc, error) {
 	externalID, id, err := p.otherAccount(ctx, media)
 	if err != nil || id == 0 {
 		return nil, err
@@ -64,29 +63,29 @@ func (p *story) closeAccount(ctx context.Context, media, state string) (metFunc,
 	return func(ctx context.Context) (n int64, err error) {
 		// parked_since stays when it is opened again.
 		const query = "SELECT COUNT(*) FROM media_account WHERE id = ? AND parked_since IS NOT NULL"
-		err = p.stack.store.Config.Writer(ctx).Raw(query, id).Row().Scan(&n)
+		err = p.store.Config.Writer(ctx).Raw(query, id).Row().Scan(&n)
 		return n, err
 	}, p.orderLife(ctx, media, externalID, state)
 }
 
-func (p *story) orderLife(ctx context.Context, media, externalID, state string) error {
-	return postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/accounts", map[string]string{"media": media, "account": externalID, "state": state})
+func (p *Story) orderLife(ctx context.Context, media, externalID, state string) error {
+	return p.sim.Post(ctx, "accounts", map[string]string{"media": media, "account": externalID, "state": state})
 }
 
 // otherAccount is the one of a platform's accounts, without the first, that had the most impressions when it was first asked for: the
 // platform's id and ours, which is 0 if there is no other account.
-func (p *story) otherAccount(ctx context.Context, media string) (externalID string, id int64, err error) {
+func (p *Story) otherAccount(ctx context.Context, media string) (externalID string, id int64, err error) {
 	if known, ok := p.others[media]; ok {
 		return known.ExternalID, known.ID, nil
 	}
-	ids := p.stack.world.creds[media].Apps[0].Logins[0].AccountIDs[1:]
-	accounts, err := p.stack.store.FindAccounts(ctx, media, ids)
+	ids := p.stack.Accounts[media][1:]
+	accounts, err := p.store.FindAccounts(ctx, media, ids)
 	if err != nil {
 		return "", 0, err
 	}
 	var sums []struct{ AccountID, Impressions int64 }
 	const query = "SELECT account_id, COALESCE(SUM(impressions), 0) AS impressions FROM report_daily WHERE level = 'account' AND day = ? GROUP BY account_id"
-	if err := p.stack.store.Data.Writer(ctx).Raw(query, p.yesterday()).Scan(&sums).Error; err != nil {
+	if err := p.store.Data.Writer(ctx).Raw(query, p.yesterday()).Scan(&sums).Error; err != nil {
 		return "", 0, err
 	}
 	impressions := map[int64]int64{}

@@ -1,4 +1,4 @@
-package standalone
+package story
 
 import (
 	"context"
@@ -14,65 +14,66 @@ import (
 	"adsync/base/store/results"
 	"adsync/base/store/settings"
 	"adsync/simulator/night"
+	simworld "adsync/simulator/world"
 )
 
-// event is something that a story does to the world, or to the tables.
-type event struct {
-	name string
+// Event is something that a story does to the world, or to the tables.
+type Event struct {
+	Name string
 	what string // what becomes of it, for the screen
 	// lasting events are looked at when the story is over; others when the platforms are calm again.
 	lasting bool
 	// begin does it just before a scene whose moment is at. met tells later how often it struck; it is nil if the world is too small for
 	// the event.
-	begin func(ctx context.Context, p *story, at time.Time) (met metFunc, err error)
+	begin func(ctx context.Context, p *Story, at time.Time) (met metFunc, err error)
 }
 
 type metFunc func(context.Context) (int64, error)
 
 // openEvent is one that was begun.
 type openEvent struct {
-	event
+	Event
 	at  string
 	met metFunc
 }
 
 // fault is trouble that the simulator makes automatically, a number of times.
-func fault(media, name, what string, order map[string]any) event {
-	return event{name: name, what: what, begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+func fault(media, name, what string, order map[string]any) Event {
+	return Event{Name: name, what: what, begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 		order = maps.Clone(order)
 		order["media"] = media
 		return p.orderFault(ctx, order)
 	}}
 }
 
-func shiftedPages(p night.Platform) event {
+func shiftedPages(p night.Platform) Event {
 	return fault(p.Media, "page shifted", "pulled again", map[string]any{"kind": "lost_row", "endpoint": p.HourlyReports, "count": 2})
 }
 
 // orderFault orders a fault; what it returns asks the simulator how often it struck.
-func (p *story) orderFault(ctx context.Context, order map[string]any) (metFunc, error) {
+func (p *Story) orderFault(ctx context.Context, order map[string]any) (metFunc, error) {
 	id, err := p.addFault(ctx, order)
 	return func(ctx context.Context) (int64, error) { return p.faultMet(ctx, id) }, err
 }
 
 // addFault orders a fault, and returns its id.
-func (p *story) addFault(ctx context.Context, order map[string]any) (id string, err error) {
+func (p *Story) addFault(ctx context.Context, order map[string]any) (id string, err error) {
 	var ordered struct {
 		ID string `json:"id"`
 	}
-	err = orderJSON(ctx, http.DefaultClient, http.MethodPost, p.stack.world.address+"/_sim/faults", order, &ordered)
+	err = p.sim.Send(ctx, http.MethodPost, "faults", order, &ordered)
 	return ordered.ID, err
 }
 
 // faultMet is how often a fault struck.
-func (p *story) faultMet(ctx context.Context, id string) (int64, error) {
+func (p *Story) faultMet(ctx context.Context, id string) (int64, error) {
 	var all struct {
 		Faults []struct {
 			ID  string `json:"id"`
 			Met int64  `json:"met"`
 		} `json:"faults"`
 	}
-	if err := getJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/faults", &all); err != nil {
+	if err := p.sim.Get(ctx, "faults", &all); err != nil {
 		return 0, err
 	}
 	for _, f := range all.Faults {
@@ -85,9 +86,9 @@ func (p *story) faultMet(ctx context.Context, id string) (int64, error) {
 
 // emptyYesterday is what platforms do in the early morning: success, no rows. The figures of an account's yesterday are in the
 // tables, and must stay there.
-func emptyYesterday(media string) event {
-	return event{name: "empty yesterday", what: "refused: the tables keep it, and it is pulled again",
-		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+func emptyYesterday(media string) Event {
+	return Event{Name: "empty yesterday", what: "refused: the tables keep it, and it is pulled again",
+		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			yesterday := p.yesterday()
 			externalID := p.firstAccount(media)
 			_, err := p.orderFault(ctx, map[string]any{
@@ -100,18 +101,18 @@ func emptyYesterday(media string) event {
 			id, err := p.accountID(ctx, media, externalID)
 			return func(ctx context.Context) (n int64, err error) {
 				const query = "SELECT COUNT(*) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND day = ? AND state = ?"
-				err = p.stack.store.Data.Writer(ctx).Raw(query, id, yesterday, results.Suspect).Row().Scan(&n)
+				err = p.store.Data.Writer(ctx).Raw(query, id, yesterday, results.Suspect).Row().Scan(&n)
 				return n, err
 			}, err
 		}}
 }
 
 // corrected is a correction of an account's yesterday that is published in the scene.
-func corrected(media string) event {
-	return event{name: "yesterday corrected", what: "pulled by the look-back of the morning",
-		begin: func(ctx context.Context, p *story, at time.Time) (metFunc, error) {
+func corrected(media string) Event {
+	return Event{Name: "yesterday corrected", what: "pulled by the look-back of the morning",
+		begin: func(ctx context.Context, p *Story, at time.Time) (metFunc, error) {
 			yesterday := p.yesterday()
-			err := postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/truth/correct", map[string]any{
+			err := p.sim.Post(ctx, "truth/correct", map[string]any{
 				"media": media, "account": p.firstAccount(media), "from": yesterday, "to": yesterday, "percent": -8,
 				"at": at.Unix(),
 			})
@@ -121,10 +122,10 @@ func corrected(media string) event {
 
 // takenBack is an ad of an account, on each platform, whose figures of yesterday the platform takes back, all of them: too few of the
 // account's to be suspect.
-func takenBack(platforms []night.Platform) event {
-	return event{name: "ad's day taken back", what: "its rows go with the look-back of the morning", lasting: true,
-		begin: func(ctx context.Context, p *story, at time.Time) (metFunc, error) {
-			yesterday, db := p.yesterday(), p.stack.store.Data
+func takenBack(platforms []night.Platform) Event {
+	return Event{Name: "ad's day taken back", what: "its rows go with the look-back of the morning", lasting: true,
+		begin: func(ctx context.Context, p *Story, at time.Time) (metFunc, error) {
+			yesterday, db := p.yesterday(), p.store.Data
 			type ad struct {
 				account int64
 				object  string
@@ -144,7 +145,7 @@ func takenBack(platforms []night.Platform) event {
 					return nil, fmt.Errorf("find an ad of account %s: %w", externalID, err)
 				}
 				for _, object := range small {
-					err := postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/truth/correct", map[string]any{
+					err := p.sim.Post(ctx, "truth/correct", map[string]any{
 						"media": media, "account": externalID, "object": object, "from": yesterday, "to": yesterday, "percent": -100, "at": at.Unix(),
 					})
 					if err != nil {
@@ -174,9 +175,9 @@ func takenBack(platforms []night.Platform) event {
 
 // editedLate are edits of all ads of an account, on each platform, that are shown minutes after the time that they are told with. The
 // edit of one ad has a later time, and is shown at once.
-func editedLate(platforms []night.Platform) event {
-	return event{name: "edits shown late", what: "pulls of changes reach back, and have them", lasting: true,
-		begin: func(ctx context.Context, p *story, at time.Time) (metFunc, error) {
+func editedLate(platforms []night.Platform) Event {
+	return Event{Name: "edits shown late", what: "pulls of changes reach back, and have them", lasting: true,
+		begin: func(ctx context.Context, p *Story, at time.Time) (metFunc, error) {
 			told := at.Add(-20 * time.Second)
 			var counts []metFunc
 			for _, list := range platforms {
@@ -186,7 +187,7 @@ func editedLate(platforms []night.Platform) event {
 					return nil, err
 				}
 				var one string
-				data := p.stack.store.Data
+				data := p.store.Data
 				err = data.Writer(ctx).Raw("SELECT object_id FROM "+list.Ads+" WHERE account_id = ? AND deleted_at IS NULL ORDER BY object_id LIMIT 1", id).Row().Scan(&one)
 				if err != nil {
 					return nil, fmt.Errorf("find an ad of account %s: %w", externalID, err)
@@ -196,7 +197,7 @@ func editedLate(platforms []night.Platform) event {
 					{"at": told.Add(10 * time.Second).Unix(), "object": one},
 				} {
 					order["media"], order["account"], order["percent"] = list.Media, externalID, 10
-					if err := postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/edits", order); err != nil {
+					if err := p.sim.Post(ctx, "edits", order); err != nil {
 						return nil, err
 					}
 				}
@@ -220,10 +221,10 @@ func editedLate(platforms []night.Platform) event {
 
 // dropped are creatives that are taken out of all ads of an account. The platform no longer lists them, and reports no time of it. gone
 // counts the rows that are marked as deleted.
-func dropped(media, gone string) event {
-	return event{name: "creatives taken out", what: "missed by the full pull of the night, and marked as deleted", lasting: true,
-		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
-			data, externalID := p.stack.store.Data, p.firstAccount(media)
+func dropped(media, gone string) Event {
+	return Event{Name: "creatives taken out", what: "missed by the full pull of the night, and marked as deleted", lasting: true,
+		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
+			data, externalID := p.store.Data, p.firstAccount(media)
 			id, err := p.accountID(ctx, media, externalID)
 			if err != nil {
 				return nil, err
@@ -236,7 +237,7 @@ func dropped(media, gone string) event {
 			if err != nil {
 				return nil, err
 			}
-			err = postJSON(ctx, http.DefaultClient, p.stack.world.address+"/_sim/edits", map[string]any{
+			err = p.sim.Post(ctx, "edits", map[string]any{
 				"media": media, "account": externalID, "drop_creatives": true,
 			})
 			return func(ctx context.Context) (int64, error) {
@@ -247,11 +248,11 @@ func dropped(media, gone string) event {
 }
 
 // tokensDead ends the access tokens of all of a platform's logins.
-func tokensDead(media string) event {
-	begin := func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+func tokensDead(media string) Event {
+	begin := func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 		generations := func(ctx context.Context) (n int64, err error) {
 			const query = "SELECT COALESCE(SUM(generation), 0) FROM media_token WHERE media = ?"
-			err = p.stack.store.Config.Writer(ctx).Raw(query, media).Row().Scan(&n)
+			err = p.store.Config.Writer(ctx).Raw(query, media).Row().Scan(&n)
 			return n, err
 		}
 		before, err := generations(ctx)
@@ -264,14 +265,14 @@ func tokensDead(media string) event {
 			return now - before, err
 		}, err
 	}
-	return event{name: "token died", what: "refreshed once, the calls go on", begin: begin}
+	return Event{Name: "token died", what: "refreshed once, the calls go on", begin: begin}
 }
 
 // rebound is an operator who finds that an account was bound to the wrong game.
-func rebound(media string) event {
-	return event{name: "account rebound", what: "the summaries of all its days follow", lasting: true,
-		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
-			s := p.stack.store
+func rebound(media string) Event {
+	return Event{Name: "account rebound", what: "the summaries of all its days follow", lasting: true,
+		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
+			s := p.store
 			id, err := p.accountID(ctx, media, p.firstAccount(media))
 			if err != nil {
 				return nil, err
@@ -281,12 +282,13 @@ func rebound(media string) event {
 			if err != nil && !errors.Is(err, sql.ErrNoRows) {
 				return nil, err
 			}
-			next := games[0].code
-			if next == before {
-				next = games[1].code
+			var next string
+			err = s.Config.Writer(ctx).Raw("SELECT MIN(code) FROM game WHERE code <> ?", before).Row().Scan(&next)
+			if err != nil {
+				return nil, err
 			}
 			table := sqldb.Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}
-			err = s.Config.Upsert(s.Config.Writer(ctx), table, [][]any{{id, day.Day("2020-01-01"), day.Day("9999-12-31"), next, systems[0]}})
+			err = s.Config.Upsert(s.Config.Writer(ctx), table, [][]any{{id, day.Day("2020-01-01"), day.Day("9999-12-31"), next, "ios"}})
 			return func(ctx context.Context) (n int64, err error) {
 				err = s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM binding_applied WHERE account_id = ? AND game = ?", id, next).Row().Scan(&n)
 				return n, err
@@ -295,15 +297,15 @@ func rebound(media string) event {
 }
 
 // hole is a day of an account that our own tables lose, with what they know of it. The look-backs have pulled it, and none comes any more.
-func hole(media string) event {
-	return event{name: "day lost from the tables", what: "found by coverage, and filled", lasting: true,
-		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
-			s := p.stack.store
+func hole(media string) Event {
+	return Event{Name: "day lost from the tables", what: "found by coverage, and filled", lasting: true,
+		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
+			s := p.store
 			id, err := p.accountID(ctx, media, p.firstAccount(media))
 			if err != nil {
 				return nil, err
 			}
-			lost := day.Of(p.midnight, worldZone).Add(-3)
+			lost := day.Of(p.midnight, simworld.Zone).Add(-3)
 			const ofDay = " WHERE account_id = ? AND level = 'account' AND day = ?"
 			const coverage = " FROM coverage" + ofDay + " AND report = 'report_daily'"
 			for _, statement := range []string{"DELETE FROM " + media + "_report_daily" + ofDay, "DELETE FROM report_daily" + ofDay, "DELETE" + coverage} {
@@ -319,12 +321,12 @@ func hole(media string) event {
 }
 
 // metricRetired is a figure that a platform's reports do not know any more.
-func metricRetired(media, field string) event {
-	return event{name: "metric retired", what: "its reports go on without it, and its columns are NULL",
-		begin: func(ctx context.Context, p *story, _ time.Time) (metFunc, error) {
+func metricRetired(media, field string) Event {
+	return Event{Name: "metric retired", what: "its reports go on without it, and its columns are NULL",
+		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			_, err := p.orderFault(ctx, map[string]any{"kind": "retire_field", "media": media, "field": field})
 			return func(ctx context.Context) (n int64, err error) {
-				fields, err := p.stack.store.ReportFields(ctx, media)
+				fields, err := p.store.ReportFields(ctx, media)
 				for _, f := range fields {
 					if f.State == settings.FieldRetired {
 						n++ // A report at a level.
@@ -336,16 +338,16 @@ func metricRetired(media, field string) event {
 }
 
 // yesterday is the day that ends in the story.
-func (p *story) yesterday() day.Day { return day.Of(p.midnight, worldZone).Add(-1) }
+func (p *Story) yesterday() day.Day { return day.Of(p.midnight, simworld.Zone).Add(-1) }
 
 // firstAccount is the platform's id of its first account, which is a large one.
-func (p *story) firstAccount(media string) string {
-	return p.stack.world.creds[media].Apps[0].Logins[0].AccountIDs[0]
+func (p *Story) firstAccount(media string) string {
+	return p.stack.Accounts[media][0]
 }
 
 // accountID is our id of an account.
-func (p *story) accountID(ctx context.Context, media, externalID string) (int64, error) {
-	found, err := p.stack.store.FindAccounts(ctx, media, []string{externalID})
+func (p *Story) accountID(ctx context.Context, media, externalID string) (int64, error) {
+	found, err := p.store.FindAccounts(ctx, media, []string{externalID})
 	if err != nil {
 		return 0, err
 	}
@@ -357,7 +359,7 @@ func (p *story) accountID(ctx context.Context, media, externalID string) (int64,
 
 // closeEvents notes what came of the events that were begun, at the story's end of all of them, and takes back what was ordered of
 // the simulator.
-func (p *story) closeEvents(ctx context.Context, end bool) error {
+func (p *Story) closeEvents(ctx context.Context, end bool) error {
 	var kept []openEvent
 	for _, e := range p.open {
 		if e.lasting && !end {
@@ -366,10 +368,10 @@ func (p *story) closeEvents(ctx context.Context, end bool) error {
 		}
 		met, err := e.met(ctx)
 		if err != nil {
-			return fmt.Errorf("%s: %w", e.name, err)
+			return fmt.Errorf("%s: %w", e.Name, err)
 		}
-		p.report.Events = append(p.report.Events, EventReport{Name: e.name, At: e.at, Met: met, What: e.what})
+		p.report.Events = append(p.report.Events, EventReport{Name: e.Name, At: e.at, Met: met, What: e.what})
 	}
 	p.open = kept
-	return orderJSON(ctx, http.DefaultClient, http.MethodDelete, p.stack.world.address+"/_sim/faults", nil, nil)
+	return p.sim.Send(ctx, http.MethodDelete, "faults", nil, nil)
 }

@@ -1,17 +1,20 @@
-package standalone
+package story
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/clock"
 	"adsync/simulator"
+	simworld "adsync/simulator/world"
 )
 
 // evening is where the worlds of these tests begin.
-var evening = time.Date(2026, 11, 15, 23, 40, 0, 0, worldZone)
+var evening = time.Date(2026, 11, 15, 23, 40, 0, 0, simworld.Zone)
 
 func newTestPace(t *testing.T) *pace {
 	t.Helper()
@@ -79,4 +82,18 @@ func TestPace_WhatWaitsGoesOnWhileTheWorldStandsStill(t *testing.T) {
 		require.Equal(t, time.Hour+time.Minute+time.Second, p.Now().Sub(begin))
 		require.Equal(t, 59*time.Second, p.Until(begin.Add(time.Hour+2*time.Minute)))
 	})
+}
+
+func TestClockAhead_IsNothingOrMoreThanTheAnswerTook(t *testing.T) {
+	t.Parallel()
+	for _, by := range []time.Duration{0, 3 * time.Second, -3 * time.Second} {
+		ahead, err := clockAhead(t.Context(), func(context.Context) (time.Time, error) {
+			return clock.Mark().Add(by).Truncate(time.Millisecond), nil
+		})
+		require.NoError(t, err)
+		require.InDelta(t, by.Seconds(), ahead.Seconds(), 0.1)
+		require.Equal(t, by == 0, ahead == 0, "a clock that is the same is not corrected")
+	}
+	_, err := clockAhead(t.Context(), func(context.Context) (time.Time, error) { return time.Time{}, context.Canceled })
+	require.ErrorIs(t, err, context.Canceled)
 }
