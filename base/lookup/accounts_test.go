@@ -49,7 +49,9 @@ func setup(t *testing.T, accounts int) *testBundle {
 			b.whole.Add(1)
 		}
 	}
-	require.NoError(t, b.store.Config.Writer(t.Context()).Callback().Query().After("gorm:query").Register("count", count))
+	callbacks := b.store.Config.Writer(t.Context()).Callback()
+	require.NoError(t, callbacks.Query().After("gorm:query").Register("count", count))
+	require.NoError(t, callbacks.Row().After("gorm:row").Register("count", count))
 	return b
 }
 

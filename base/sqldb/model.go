@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gorm.io/gorm"
+	"gorm.io/gorm/clause"
 	"gorm.io/gorm/schema"
 )
 
@@ -48,6 +49,9 @@ func (optionalColumn) Value(_ context.Context, _ *schema.Field, _ reflect.Value,
 	text := v.(string)
 	return sql.NullString{String: text, Valid: text != ""}.Value()
 }
+
+// ForUpdate is the clause of reads whose rows nobody else changes until the transaction ends. SQLite, which has one writer, leaves it out.
+var ForUpdate = clause.Locking{Strength: clause.LockingStrengthUpdate}
 
 // One reads the one row that a query finds; sql.ErrNoRows when there is none.
 func One(query *gorm.DB, row any) error {

@@ -151,7 +151,7 @@ func (s Lists) addBindings(ctx context.Context, page []ListedAccount) error {
 	for i := range page {
 		ids[i] = page[i].ID
 	}
-	all, err := summaries.ReadBindings(s.Config.Current(ctx), "account_binding WHERE account_id IN ?", "", ids)
+	all, err := summaries.ReadBindings(s.Config.Current(ctx).Where("account_id IN ?", ids))
 	if err != nil {
 		return err
 	}

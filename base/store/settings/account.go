@@ -142,7 +142,7 @@ func (s Accounts) PutAccountRows(ctx context.Context, media string, table rawtab
 }
 
 func (s Accounts) putAccountRows(tx *gorm.DB, media string, table rawtable.Table, version int64, batch []AccountRow) error {
-	ids := make([]any, len(batch))
+	ids := make([]int64, len(batch))
 	for i, row := range batch {
 		ids[i] = row.AccountID
 	}
@@ -150,8 +150,7 @@ func (s Accounts) putAccountRows(tx *gorm.DB, media string, table rawtable.Table
 		AccountID, Version int64
 		RowJSON            string `gorm:"column:row_json"`
 	}
-	err := tx.Raw("SELECT account_id, version, row_json FROM "+table.Name+" WHERE account_id IN ("+
-		strings.TrimSuffix(strings.Repeat("?,", len(ids)), ",")+") ORDER BY account_id"+s.Data.Dialect().ForUpdate(), ids...).Scan(&have).Error
+	err := tx.Clauses(sqldb.ForUpdate).Table(table.Name).Where("account_id IN ?", ids).Order("account_id").Find(&have).Error
 	if err != nil {
 		return err
 	}

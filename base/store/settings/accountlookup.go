@@ -157,13 +157,20 @@ func (a *Account) Ref() AccountRef {
 
 // AccountRefs returns what work needs of all accounts, by id, as they are at one moment.
 func (s Accounts) AccountRefs(ctx context.Context) ([]AccountRef, error) {
-	var accounts []Account
-	if err := s.Config.Writer(ctx).Order("id").Find(&accounts).Error; err != nil {
+	rows, err := s.Config.Writer(ctx).Model(&Account{}).Order("id").
+		Select("id", "media", "external_id", "token_id", "timezone", "currency", "parked", "bound").Rows()
+	if err != nil {
 		return nil, fmt.Errorf("read all accounts: %w", err)
 	}
-	all := make([]AccountRef, len(accounts))
-	for i := range accounts {
-		all[i] = accounts[i].Ref()
+	defer rows.Close()
+	var all []AccountRef
+	for rows.Next() { // One by one: a second slice would hold millions of accounts twice.
+		var a Account
+		err := rows.Scan(&a.ID, &a.Media, &a.ExternalID, &a.TokenID, &a.Timezone, &a.Currency, &a.Parked, &a.Bound)
+		if err != nil {
+			return nil, fmt.Errorf("read all accounts: %w", err)
+		}
+		all = append(all, a.Ref())
 	}
-	return all, nil
+	return all, rows.Err()
 }

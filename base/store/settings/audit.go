@@ -97,7 +97,7 @@ func (s Trail) ListAudit(ctx context.Context, f AuditFilter) ([]Audit, error) {
 // OrderReload has all producers read cron_task again within a few seconds, and notes who wanted it.
 func (s Trail) OrderReload(ctx context.Context, actor string) error {
 	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		if err := tx.Exec("UPDATE audit_row SET version = version + 1 WHERE table_name = ? AND row_key = ''", AuditTasks).Error; err != nil {
+		if err := raiseVersion(tx, AuditTasks); err != nil {
 			return err
 		}
 		return tx.Create(&Audit{Actor: actor, Action: "tasks.reload", Object: AuditTasks}).Error
@@ -111,7 +111,7 @@ func (s Trail) OrderReload(ctx context.Context, actor string) error {
 // TasksVersion returns a number that rises with each change of cron_task that is in audit_log, and with each OrderReload.
 func (s Trail) TasksVersion(ctx context.Context) (int64, error) {
 	var version int64
-	err := s.Config.Writer(ctx).Raw("SELECT version FROM audit_row WHERE table_name = ? AND row_key = ''", AuditTasks).Row().Scan(&version)
+	err := auditedTable(s.Config.Writer(ctx), AuditTasks).Select("version").Row().Scan(&version)
 	if err != nil {
 		return 0, fmt.Errorf("read the version of the tasks: %w", err)
 	}

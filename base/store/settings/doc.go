@@ -7,10 +7,10 @@
 // by its generation: of two renewals one wins. Accounts that a login reaches are put in the order of the platform's ids. task_schedule and
 // task_good are written under the leader's row.
 //
-// Statements. Plain reads and writes are models and the query builder. SQL by hand is for what they do not have: reads that lock (token.go,
-// login.go, edit.go), inserts that leave known rows alone, a batch of them in one statement (account.go), rows with the database's own time
-// (oauthstate.go, reportfield.go), an order of assignments that matters (park.go), a table that is known only at run time (edit.go,
-// sqledits.go, PutAccountRows), and one statement that decides or counts a version (ClaimOAuthState, LearnLimit, audit_row).
+// Statements. Plain reads and writes are models and the query builder, also where a read locks (sqldb.ForUpdate). SQL by hand is for what
+// they do not have: inserts that leave known rows alone (account.go, login.go, token.go), a locking join of three tables (route), rows with
+// the database's own time (oauthstate.go, reportfield.go), an order of assignments that matters (park.go), a table that is known only at
+// run time (edit.go, sqledits.go), and one statement that decides (ClaimOAuthState, LearnLimit).
 //
 // Promises. Secrets are sealed before they are written. What an operator wrote (a tier, a zone, a parking) is never overwritten
 // by what a platform says. Reads of a table with unusable rows return those rows too: who reads judges them.

@@ -302,7 +302,7 @@ func (t *ownedTable) write(d *sqldb.DB, tx *gorm.DB, changes []rowChange, entry 
 		rows = append(rows, []any{t.name, c.key, c.now})
 	}
 	for some := range slices.Chunk(gone, 500) {
-		if err := tx.Exec("DELETE FROM audit_row WHERE table_name = ? AND row_key IN ?", t.name, some).Error; err != nil {
+		if err := tx.Table("audit_row").Where("table_name = ? AND row_key IN ?", t.name, some).Delete(nil).Error; err != nil {
 			return err
 		}
 	}
@@ -312,14 +312,24 @@ func (t *ownedTable) write(d *sqldb.DB, tx *gorm.DB, changes []rowChange, entry 
 	if len(changes) == 0 {
 		return nil
 	}
-	return tx.Exec("UPDATE audit_row SET version = version + 1 WHERE table_name = ? AND row_key = ''", t.name).Error
+	return raiseVersion(tx, t.name)
+}
+
+// auditedTable is the row of audit_row that stands for a whole table.
+func auditedTable(tx *gorm.DB, table string) *gorm.DB {
+	return tx.Table("audit_row").Where("table_name = ? AND row_key = ''", table)
+}
+
+// raiseVersion has all producers see that a table has changed.
+func raiseVersion(tx *gorm.DB, table string) error {
+	return auditedTable(tx, table).Update("version", gorm.Expr("version + 1")).Error
 }
 
 // hold has whoever else edits the table, or looks for edits, wait until the transaction ends. known tells whether the rows as they
 // were are known: before that an edit by SQL cannot be told from what has always been so.
-func (t *ownedTable) hold(d *sqldb.DB, tx *gorm.DB) (known bool, err error) {
+func (t *ownedTable) hold(tx *gorm.DB) (known bool, err error) {
 	var value sql.NullString
-	err = tx.Raw("SELECT value FROM audit_row WHERE table_name = ? AND row_key = ''"+d.Dialect().ForUpdate(), t.name).Row().Scan(&value)
+	err = auditedTable(tx, t.name).Clauses(sqldb.ForUpdate).Select("value").Row().Scan(&value)
 	return value.Valid, err
 }
 
@@ -339,7 +349,7 @@ func editOnce(ctx context.Context, s *sqldb.Databases, e Editor, table string, c
 }
 
 func (t *ownedTable) edit(d *sqldb.DB, tx *gorm.DB, e Editor, parts []int64, change func(tx *gorm.DB) error) error {
-	known, err := t.hold(d, tx)
+	known, err := t.hold(tx)
 	if err != nil {
 		return err
 	}
@@ -375,5 +385,5 @@ func (t *ownedTable) begin(d *sqldb.DB, tx *gorm.DB) error {
 	if _, err := t.note(d, tx, nil, "", false); err != nil {
 		return err
 	}
-	return tx.Exec("UPDATE audit_row SET value = 'known' WHERE table_name = ? AND row_key = ''", t.name).Error
+	return auditedTable(tx, t.name).Update("value", "known").Error
 }

@@ -126,7 +126,8 @@ func (s LoginKeys) ChooseLogin(ctx context.Context, accountID, tokenID int64) er
 		if err != nil {
 			return err
 		}
-		err = tx.Exec("UPDATE account_login SET chosen = CASE WHEN token_id = ? THEN 1 ELSE 0 END WHERE account_id = ?", tokenID, accountID).Error
+		err = tx.Table("account_login").Where("account_id = ?", accountID).
+			Update("chosen", gorm.Expr("CASE WHEN token_id = ? THEN 1 ELSE 0 END", tokenID)).Error
 		if err != nil {
 			return err
 		}
@@ -144,8 +145,8 @@ func (s LoginKeys) MissAccounts(ctx context.Context, tokenID int64, began time.T
 	missed := 0
 	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		var ids []int64
-		err := tx.Raw("SELECT account_id FROM account_login WHERE token_id = ? AND gone = 0 AND seen_at < ? ORDER BY account_id"+s.Config.Dialect().ForUpdate(),
-			tokenID, sqldb.At(began)).Scan(&ids).Error
+		err := tx.Clauses(sqldb.ForUpdate).Table("account_login").Where("token_id = ? AND gone = 0 AND seen_at < ?", tokenID, sqldb.At(began)).
+			Order("account_id").Pluck("account_id", &ids).Error
 		if missed = len(ids); err != nil || missed == 0 {
 			return err
 		}

@@ -67,7 +67,7 @@ func (s LoginKeys) PutOAuthState(ctx context.Context, state secret.Text, row OAu
 		if err != nil {
 			return err
 		}
-		if err := tx.Exec("DELETE FROM oauth_state WHERE expires_at < ?", sqldb.At(now.Add(-oauthStateKept))).Error; err != nil {
+		if err := tx.Table("oauth_state").Where("expires_at < ?", sqldb.At(now.Add(-oauthStateKept))).Delete(nil).Error; err != nil {
 			return err
 		}
 		return tx.Exec("INSERT INTO oauth_state (state_hash, media, app_id, redirect_uri, asked_by, asked_at, expires_at, step) VALUES (?, ?, ?, ?, ?, "+
@@ -133,8 +133,8 @@ func (s LoginKeys) OAuthCodeUsed(ctx context.Context, media string, state, code 
 
 // NoteOAuthState writes how far a request has come. Of the row it takes Media, Step, TokenID, Accounts and Note.
 func (s LoginKeys) NoteOAuthState(ctx context.Context, state secret.Text, row OAuthState) error {
-	err := s.Config.Writer(ctx).Exec("UPDATE oauth_state SET step = ?, token_id = ?, accounts = ?, note = ? WHERE state_hash = ? AND media = ?",
-		string(row.Step), row.TokenID, row.Accounts, sqldb.Cut(row.Note, 512), fingerprint(state), row.Media).Error
+	err := s.Config.Writer(ctx).Table("oauth_state").Where("state_hash = ? AND media = ?", fingerprint(state), row.Media).
+		Updates(map[string]any{"step": row.Step, "token_id": row.TokenID, "accounts": row.Accounts, "note": sqldb.Cut(row.Note, 512)}).Error
 	if err != nil {
 		return fmt.Errorf("note the state of an authorisation of %s: %w", row.Media, err)
 	}

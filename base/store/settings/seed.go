@@ -21,7 +21,7 @@ type NewTask struct {
 func (s Tasks) SeedTasks(ctx context.Context, tasks []NewTask) (int, error) {
 	written := 0
 	err := s.Config.Tx(ctx, func(tx *gorm.DB) error {
-		if _, err := owned(AuditTasks).hold(s.Config, tx); err != nil {
+		if _, err := owned(AuditTasks).hold(tx); err != nil {
 			return err
 		}
 		var have int64

@@ -42,7 +42,7 @@ func (s Trail) noteParts(ctx context.Context, t *ownedTable, after int64) (next 
 			return after, err
 		} else if edited {
 			err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
-				if _, err := t.hold(s.Config, tx); err != nil {
+				if _, err := t.hold(tx); err != nil {
 					return err
 				}
 				_, err := t.note(s.Config, tx, parts, "", true)
@@ -75,7 +75,7 @@ func (s Trail) noteEdits(ctx context.Context, t *ownedTable) error {
 	// Without a lock first: mostly there is nothing to note.
 	db := s.Config.Writer(ctx)
 	var known sql.NullString
-	if err := db.Raw("SELECT value FROM audit_row WHERE table_name = ? AND row_key = ''", t.name).Row().Scan(&known); err != nil {
+	if err := auditedTable(db, t.name).Select("value").Row().Scan(&known); err != nil {
 		return err
 	}
 	if known.Valid {
@@ -84,7 +84,7 @@ func (s Trail) noteEdits(ctx context.Context, t *ownedTable) error {
 		}
 	}
 	return s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		known, err := t.hold(s.Config, tx)
+		known, err := t.hold(tx)
 		if err != nil {
 			return err
 		}

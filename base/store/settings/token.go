@@ -109,8 +109,8 @@ func (s LoginKeys) PutLogin(ctx context.Context, t Token, seal SealFunc) (int64,
 	var id int64
 	err := s.Config.Tx(ctx, func(tx *gorm.DB) error {
 		row := func() *sql.Row {
-			return tx.Raw("SELECT id FROM media_token WHERE media = ? AND app_id = ? AND login = ?"+s.Config.Dialect().ForUpdate(),
-				t.Media, t.AppID, t.Login).Row()
+			return tx.Clauses(sqldb.ForUpdate).Model(&Token{}).Select("id").
+				Where("media = ? AND app_id = ? AND login = ?", t.Media, t.AppID, t.Login).Row()
 		}
 		err := row().Scan(&id)
 		isNew := errors.Is(err, sql.ErrNoRows)

@@ -16,16 +16,20 @@ import (
 	"adsync/base/store/widemark"
 )
 
-// Binding says to which game and os an account belongs on some days, both included.
+// Binding says to which game and os an account belongs on some days, both included. It is a row of account_binding or binding_applied.
 type Binding struct {
 	AccountID int64
-	From, To  day.Day
+	From      day.Day `gorm:"column:from_day"`
+	To        day.Day `gorm:"column:to_day"`
 	Game, OS  string
 }
 
+// TableName implements schema.Tabler.
+func (Binding) TableName() string { return "account_binding" }
+
 // Bindings returns the bindings that operators wrote, by account and first day. They may overlap.
 func (s GameBindings) Bindings(ctx context.Context) ([]Binding, error) {
-	all, err := ReadBindings(s.Config.Writer(ctx), "account_binding", "")
+	all, err := ReadBindings(s.Config.Writer(ctx))
 	for i := range all { // To a server 'chess' and 'chess ' are one key, and the sum of one would be put over that of the other.
 		all[i].Game, all[i].OS = strings.TrimRight(all[i].Game, " "), strings.TrimRight(all[i].OS, " ")
 	}
@@ -34,25 +38,15 @@ func (s GameBindings) Bindings(ctx context.Context) ([]Binding, error) {
 
 // AppliedBindings returns the bindings that summaries are built with, by account and first day. They never overlap.
 func (s GameBindings) AppliedBindings(ctx context.Context) ([]Binding, error) {
-	return ReadBindings(s.Data.Writer(ctx), "binding_applied", "")
+	return ReadBindings(s.Data.Writer(ctx).Table("binding_applied"))
 }
 
-// ReadBindings reads the rows of a table, with what narrows it, in the order of the primary key.
-func ReadBindings(db *gorm.DB, table, lock string, args ...any) ([]Binding, error) {
-	rows, err := db.Raw("SELECT account_id, from_day, to_day, game, os FROM "+table+" ORDER BY account_id, from_day"+lock, args...).Rows()
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", table, err)
+// ReadBindings reads the rows that a query chooses, in the order of the primary key.
+func ReadBindings(query *gorm.DB) (all []Binding, err error) {
+	if err := query.Order("account_id, from_day").Find(&all).Error; err != nil {
+		return nil, fmt.Errorf("read bindings: %w", err)
 	}
-	defer rows.Close()
-	var all []Binding
-	for rows.Next() {
-		var b Binding
-		if err := rows.Scan(&b.AccountID, &b.From, &b.To, &b.Game, &b.OS); err != nil {
-			return nil, fmt.Errorf("read %s: %w", table, err)
-		}
-		all = append(all, b)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // BindingChange is what is to be done about one account's applied bindings.

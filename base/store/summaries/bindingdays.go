@@ -125,16 +125,11 @@ func rebound(have []Binding, want Binding) []Binding {
 
 // AccountBindings returns an account's bindings, by first day. They never overlap.
 func (s GameBindings) AccountBindings(ctx context.Context, accountID int64) ([]Binding, error) {
-	bindings, err := bindingsOf(s.Config.Writer(ctx), accountID, "")
+	bindings, err := ReadBindings(s.Config.Writer(ctx).Where("account_id = ?", accountID))
 	if err != nil {
 		return nil, fmt.Errorf("read the bindings of account %d: %w", accountID, err)
 	}
 	return WithoutOverlaps(bindings), nil
-}
-
-// bindingsOf reads an account's rows of account_binding, by first day.
-func bindingsOf(db *gorm.DB, accountID int64, lock string) ([]Binding, error) {
-	return ReadBindings(db, "account_binding WHERE account_id = ?", lock, accountID)
 }
 
 // Rebind changes to what an account belongs: choose is told what its bindings are, which do not overlap, and says what is
@@ -143,11 +138,11 @@ func bindingsOf(db *gorm.DB, accountID int64, lock string) ([]Binding, error) {
 func (s GameBindings) Rebind(ctx context.Context, actor string, accountID int64, choose func(have []Binding) (Binding, error)) (before, after []Binding, err error) {
 	err = settings.Edit(ctx, s.Databases, settings.Editor{Actor: actor, Action: "account.rebind"}, "account_binding", []int64{accountID}, func(tx *gorm.DB) error {
 		// Of two people at once one waits for the other.
-		var id int64
-		if err := tx.Raw("SELECT id FROM media_account WHERE id = ?"+s.Config.Dialect().ForUpdate(), accountID).Row().Scan(&id); err != nil {
+		err := sqldb.One(tx.Clauses(sqldb.ForUpdate).Select("id").Where("id = ?", accountID), &settings.Account{})
+		if err != nil {
 			return err
 		}
-		rows, err := bindingsOf(tx, accountID, s.Config.Dialect().ForUpdate())
+		rows, err := ReadBindings(tx.Clauses(sqldb.ForUpdate).Where("account_id = ?", accountID))
 		if err != nil {
 			return err
 		}
@@ -164,7 +159,7 @@ func (s GameBindings) Rebind(ctx context.Context, actor string, accountID int64,
 		if slices.Equal(rows, after) {
 			return nil
 		}
-		if err := tx.Exec("DELETE FROM account_binding WHERE account_id = ?", accountID).Error; err != nil {
+		if err := tx.Where("account_id = ?", accountID).Delete(&Binding{}).Error; err != nil {
 			return err
 		}
 		values := make([][]any, len(after))
@@ -200,7 +195,7 @@ func (s GameBindings) AddBindings(ctx context.Context, actor string, bindings []
 // Games returns the codes of all games, sorted.
 func (s GameBindings) Games(ctx context.Context) ([]string, error) {
 	var codes []string
-	if err := s.Config.Writer(ctx).Raw("SELECT code FROM game ORDER BY code").Scan(&codes).Error; err != nil {
+	if err := s.Config.Writer(ctx).Table("game").Order("code").Pluck("code", &codes).Error; err != nil {
 		return nil, fmt.Errorf("read the games: %w", err)
 	}
 	return codes, nil
