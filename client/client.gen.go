@@ -183,7 +183,7 @@ type Binding struct {
 	From Day    `json:"from"`
 	To   Day    `json:"to,omitempty,omitzero"`
 	Game string `json:"game"`
-	Os   string `json:"os"`
+	OS   string `json:"os"`
 }
 
 // CancelList defines model for CancelList.
@@ -290,29 +290,6 @@ type CoverageSummary struct {
 // Day defines model for Day.
 type Day = string
 
-// DeadDetail defines model for DeadDetail.
-type DeadDetail struct {
-	RunID        ID        `json:"run_id"`
-	AccountID    ID        `json:"account_id"`
-	Account      string    `json:"account,omitempty,omitzero"`
-	Part         string    `json:"part"`
-	TaskID       ID        `json:"task_id"`
-	Task         string    `json:"task,omitempty,omitzero"`
-	Media        string    `json:"media"`
-	Attempts     Count     `json:"attempts"`
-	ErrorClass   string    `json:"error_class"`
-	ErrorPrint   string    `json:"error_print"`
-	Error        string    `json:"error"`
-	DeadAt       time.Time `json:"dead_at"`
-	RedriveRunID ID        `json:"redrive_run_id,omitempty,omitzero"`
-
-	// Healed What it was to pull has been pulled whole since.
-	Healed bool            `json:"healed,omitempty,omitzero"`
-	Run    *Run            `json:"run,omitempty"`
-	Params json.RawMessage `json:"params,omitempty,omitzero"`
-	Log    *SubtaskLog     `json:"log,omitempty"`
-}
-
 // DeadGroup defines model for DeadGroup.
 type DeadGroup struct {
 	Print       string    `json:"print"`
@@ -392,7 +369,10 @@ type DeadSubtask struct {
 	RedriveRunID ID        `json:"redrive_run_id,omitempty,omitzero"`
 
 	// Healed What it was to pull has been pulled whole since.
-	Healed bool `json:"healed,omitempty,omitzero"`
+	Healed bool            `json:"healed,omitempty,omitzero"`
+	Run    *Run            `json:"run,omitempty"`
+	Params json.RawMessage `json:"params,omitempty,omitzero"`
+	Log    *SubtaskLog     `json:"log,omitempty"`
 }
 
 // Difference defines model for Difference.
@@ -565,7 +545,7 @@ type HolesTask struct {
 	To       Day    `json:"to,omitempty,omitzero"`
 	Waiting  Count  `json:"waiting"`
 	Ordered  Count  `json:"ordered"`
-	RunIds   []ID   `json:"run_ids,omitempty,omitzero"`
+	RunIDs   []ID   `json:"run_ids,omitempty,omitzero"`
 
 	// EstimatedCalls null = unknown
 	EstimatedCalls MaybeCount `json:"estimated_calls"`
@@ -978,31 +958,12 @@ type Run struct {
 	CreatedAt    time.Time `json:"created_at"`
 	FannedOutAt  time.Time `json:"fanned_out_at,omitempty,omitzero"`
 	EndedAt      time.Time `json:"ended_at,omitempty,omitzero"`
-}
 
-// RunDetail defines model for RunDetail.
-type RunDetail struct {
-	ID           ID        `json:"id"`
-	TaskID       ID        `json:"task_id"`
-	Task         string    `json:"task"`
-	TaskRevision int64     `json:"task_revision"`
-	Media        string    `json:"media"`
-	Handler      string    `json:"handler"`
-	Lane         string    `json:"lane"`
-	Kind         string    `json:"kind"`
-	Order        *Ordered  `json:"order,omitempty"`
-	OriginRunID  ID        `json:"origin_run_id,omitempty,omitzero"`
-	State        RunState  `json:"state"`
-	Error        string    `json:"error,omitempty,omitzero"`
-	Counts       Counts    `json:"counts"`
-	PlannedAt    time.Time `json:"planned_at"`
-	CreatedAt    time.Time `json:"created_at"`
-	FannedOutAt  time.Time `json:"fanned_out_at,omitempty,omitzero"`
-	EndedAt      time.Time `json:"ended_at,omitempty,omitzero"`
+	// RatePerSecond Subtasks a second over all of the run's time until now or its end; of one run only.
+	RatePerSecond float64 `json:"rate_per_second,omitempty,omitzero"`
 
-	// RatePerSecond Subtasks a second over all of the run's time until now or its end.
-	RatePerSecond float64   `json:"rate_per_second,omitempty,omitzero"`
-	EstimatedEnd  time.Time `json:"estimated_end,omitempty,omitzero"`
+	// EstimatedEnd Of one run only.
+	EstimatedEnd time.Time `json:"estimated_end,omitempty,omitzero"`
 }
 
 // RunList defines model for RunList.
@@ -1614,8 +1575,8 @@ func (c *Client) RedriveDead(ctx context.Context, request RedriveRequest) (Redri
 }
 
 // GetDead: One dead subtask with all that is known of it.
-func (c *Client) GetDead(ctx context.Context, params GetDeadParams) (DeadDetail, error) {
-	return call[DeadDetail](ctx, c, "GET", at("/api/v1/dead/subtask"), params, nil)
+func (c *Client) GetDead(ctx context.Context, params GetDeadParams) (DeadSubtask, error) {
+	return call[DeadSubtask](ctx, c, "GET", at("/api/v1/dead/subtask"), params, nil)
 }
 
 // ListDue: Subtasks that wait to be sent again, those that are due first.
@@ -1689,8 +1650,8 @@ func (c *Client) ListRuns(ctx context.Context, params ListRunsParams) (RunList, 
 }
 
 // GetRun: One run with its exact counts and its progress.
-func (c *Client) GetRun(ctx context.Context, id RunID) (RunDetail, error) {
-	return call[RunDetail](ctx, c, "GET", at("/api/v1/runs/{id}", id), nil, nil)
+func (c *Client) GetRun(ctx context.Context, id RunID) (Run, error) {
+	return call[Run](ctx, c, "GET", at("/api/v1/runs/{id}", id), nil, nil)
 }
 
 // CancelRun: Ends what is open of a run.

@@ -65,6 +65,7 @@ func configuration() codegen.Configuration {
 		Generate:      codegen.GenerateOptions{Models: true, Client: true},
 		Compatibility: codegen.CompatibilityOptions{AlwaysPrefixEnumValues: true},
 		OutputOptions: codegen.OutputOptions{
+			AdditionalInitialisms:                 []string{"OS"},
 			SkipPrune:                             true,
 			SkipEnumValidate:                      true,
 			NameNormalizer:                        "ToCamelCaseWithInitialisms",

@@ -14,26 +14,14 @@ import (
 	"adsync/base/schedule"
 	"adsync/base/store/settings"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/media"
 )
 
-type accountJSON struct {
-	ID         string `json:"id"`
-	Media      string `json:"media"`
-	ExternalID string `json:"external_id"`
-	Name       string `json:"name"`
-	Tier       string `json:"tier"`
-	Timezone   string `json:"timezone"`
-	Currency   string `json:"currency"`
-	// Bound tells whether it is pulled at all.
-	Bound  bool   `json:"bound"`
-	Parked string `json:"parked,omitempty"`
-}
-
-func describeAccount(account settings.Account) accountJSON {
-	return accountJSON{
+func describeAccount(account settings.Account) client.Account {
+	return client.Account{
 		ID: formatID(account.ID), Media: account.Media, ExternalID: account.ExternalID, Name: account.Name,
-		Tier: account.Tier, Timezone: account.Timezone, Currency: account.Currency, Bound: account.Bound, Parked: account.Parked,
+		Tier: client.Tier(account.Tier), Timezone: account.Timezone, Currency: account.Currency, Bound: account.Bound, Parked: account.Parked,
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"adsync/base/store/results"
 	"adsync/base/store/settings"
 	"adsync/base/store/summaries"
+	"adsync/client"
 	"adsync/media"
 )
 
@@ -29,38 +30,6 @@ var (
 	accountTiers  = []string{settings.TierActive, settings.TierInactive, settings.TierInvalid}
 	loginStates   = []string{settings.TokenOK, settings.TokenReauthorise, overview.LoginNone}
 )
-
-// listedAccountJSON is an account in a list.
-type listedAccountJSON struct {
-	accountJSON
-	State    overview.AccountState `json:"state"`
-	Login    *loginInUseJSON       `json:"login,omitempty"` // nothing when there is none
-	Coverage coverageShortJSON     `json:"coverage"`
-	Bindings []bindingJSON         `json:"bindings"`
-}
-
-// loginInUseJSON is the login that an account is pulled with.
-type loginInUseJSON struct {
-	ID     string `json:"id"`
-	Login  string `json:"login"`
-	Name   string `json:"name,omitempty"`
-	State  string `json:"state"`
-	Reason string `json:"reason,omitempty"`
-	// When its tokens end; the access token is refreshed before it does.
-	AccessExpiresAt  time.Time `json:"access_expires_at"`
-	RefreshExpiresAt time.Time `json:"refresh_expires_at"`
-}
-
-// coverageShortJSON counts the days of the account's own daily figures.
-type coverageShortJSON struct {
-	From     day.Day   `json:"from"`
-	To       day.Day   `json:"to"`
-	Complete int       `json:"complete"`
-	Partial  int       `json:"partial"`
-	Suspect  int       `json:"suspect"`
-	Never    int       `json:"never"`
-	PulledAt time.Time `json:"pulled_at,omitzero"` // the newest of these pulls
-}
 
 // accountStore is what these routes need of the store.
 type accountStore interface {
@@ -114,7 +83,7 @@ func (a *accountRoutes) listAccounts(c *gin.Context, q *httpapi.Query) (any, err
 	return gin.H{"accounts": shown, "next": idOrNone(end)}, nil
 }
 
-func (a *accountRoutes) describeAccounts(c *gin.Context, rows []overview.ListedAccount) ([]listedAccountJSON, error) {
+func (a *accountRoutes) describeAccounts(c *gin.Context, rows []overview.ListedAccount) ([]client.ListedAccount, error) {
 	now := a.clock.Now()
 	ids, todays := make([]int64, len(rows)), make([]day.Day, len(rows))
 	var days []day.Day
@@ -127,15 +96,17 @@ func (a *accountRoutes) describeAccounts(c *gin.Context, rows []overview.ListedA
 	if err != nil {
 		return nil, err
 	}
-	all := make([]listedAccountJSON, len(rows))
+	all := make([]client.ListedAccount, len(rows))
 	for i := range rows {
 		r := &rows[i]
-		all[i] = listedAccountJSON{
-			accountJSON: describeAccount(r.Account), State: stateOf(r.Account), Bindings: describeBindings(r.Bindings),
+		of := describeAccount(r.Account)
+		all[i] = client.ListedAccount{
+			ID: of.ID, Media: of.Media, ExternalID: of.ExternalID, Name: of.Name, Tier: of.Tier, Timezone: of.Timezone, Currency: of.Currency, Bound: of.Bound, Parked: of.Parked,
+			State: client.AccountState(stateOf(r.Account)), Bindings: describeBindings(r.Bindings),
 			Coverage: shortOf(known[r.ID], todays[i].Add(1-accountDays), todays[i]),
 		}
 		if r.LoginState != overview.LoginNone {
-			all[i].Login = &loginInUseJSON{
+			all[i].Login = &client.LoginInUse{
 				ID: formatID(r.TokenID), Login: r.Login, Name: r.LoginName, State: r.LoginState, Reason: r.LoginReason,
 				AccessExpiresAt: r.AccessExpires, RefreshExpiresAt: r.RefreshExpires,
 			}
@@ -154,8 +125,8 @@ func stateOf(account settings.Account) overview.AccountState {
 	return overview.AccountPulled
 }
 
-func shortOf(rows []results.Coverage, from, to day.Day) coverageShortJSON {
-	short := coverageShortJSON{From: from, To: to, Never: len(day.Between(from, to))}
+func shortOf(rows []results.Coverage, from, to day.Day) client.CoverageSummary {
+	short := client.CoverageSummary{From: string(from), To: string(to), Never: int64(len(day.Between(from, to)))}
 	for i := range rows {
 		r := &rows[i]
 		if r.Day < from || r.Day > to || r.State == "" {
@@ -177,30 +148,6 @@ func shortOf(rows []results.Coverage, from, to day.Day) coverageShortJSON {
 	return short
 }
 
-// loginJSON is a login that reaches an account.
-type loginJSON struct {
-	ID     string `json:"id"`
-	AppID  string `json:"app_id"`
-	Login  string `json:"login"`
-	Name   string `json:"name,omitempty"`
-	State  string `json:"state"`
-	Reason string `json:"reason,omitempty"`
-	// Chosen is the one to pull with while it can be used, InUse the one that the account is pulled with.
-	Chosen bool `json:"chosen,omitempty"`
-	InUse  bool `json:"in_use,omitempty"`
-	// Gone tells that the login's last list lacked the account.
-	Gone   bool      `json:"gone,omitempty"`
-	SeenAt time.Time `json:"seen_at"`
-}
-
-// bindingJSON says to what an account belongs on some days, both included.
-type bindingJSON struct {
-	From day.Day `json:"from"`
-	To   day.Day `json:"to,omitempty"` // left out for one without an end
-	Game string  `json:"game"`
-	OS   string  `json:"os"`
-}
-
 func (a *accountRoutes) getAccount(c *gin.Context, _ *httpapi.Query, _ media.Platform, account settings.Account) (any, error) {
 	logins, err := a.store.AccountLogins(c.Request.Context(), account.ID)
 	if err != nil {
@@ -213,11 +160,11 @@ func (a *accountRoutes) getAccount(c *gin.Context, _ *httpapi.Query, _ media.Pla
 	return gin.H{"account": describeAccount(account), "logins": describeLogins(logins), "bindings": describeBindings(bindings)}, nil
 }
 
-func describeLogins(logins []settings.AccountLogin) []loginJSON {
-	shown := make([]loginJSON, len(logins))
+func describeLogins(logins []settings.AccountLogin) []client.AccountLogin {
+	shown := make([]client.AccountLogin, len(logins))
 	for i := range logins {
 		l := &logins[i]
-		shown[i] = loginJSON{
+		shown[i] = client.AccountLogin{
 			ID: formatID(l.ID), AppID: l.AppID, Login: l.Login.Login, Name: l.Name, State: l.State, Reason: l.StateReason,
 			Chosen: l.Chosen, InUse: l.InUse, Gone: l.Gone, SeenAt: l.SeenAt,
 		}
@@ -225,10 +172,10 @@ func describeLogins(logins []settings.AccountLogin) []loginJSON {
 	return shown
 }
 
-func describeBindings(bindings []summaries.Binding) []bindingJSON {
-	shown := make([]bindingJSON, len(bindings))
+func describeBindings(bindings []summaries.Binding) []client.Binding {
+	shown := make([]client.Binding, len(bindings))
 	for i, b := range bindings {
-		shown[i] = bindingJSON{From: b.From, To: b.To, Game: b.Game, OS: b.OS}
+		shown[i] = client.Binding{From: string(b.From), To: string(b.To), Game: b.Game, OS: b.OS}
 		if b.To == summaries.LastDay {
 			shown[i].To = ""
 		}

@@ -9,24 +9,13 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/store/settings"
+	"adsync/client"
 )
 
 const (
 	auditPerPage    = 50
 	auditPerPageMax = 500
 )
-
-// auditJSON is one thing that somebody did.
-type auditJSON struct {
-	ID     string          `json:"id"`
-	At     time.Time       `json:"at"`
-	Actor  string          `json:"actor"`
-	Action string          `json:"action"`
-	Object string          `json:"object"`
-	Before json.RawMessage `json:"before,omitempty"` // of a row that was edited only the columns that changed
-	After  json.RawMessage `json:"after,omitempty"`
-	Error  string          `json:"error,omitempty"` // why it was not done after all
-}
 
 // auditStore is what these routes need of the store.
 type auditStore interface {
@@ -51,9 +40,9 @@ func (a *auditRoutes) listAudit(c *gin.Context, q *httpapi.Query) (any, error) {
 		return nil, err
 	}
 	entries, next := httpapi.PageByID(entries, page, func(e *settings.Audit) int64 { return e.ID })
-	shown := make([]auditJSON, len(entries))
+	shown := make([]client.AuditEntry, len(entries))
 	for i, e := range entries {
-		shown[i] = auditJSON{
+		shown[i] = client.AuditEntry{
 			ID: formatID(e.ID), At: e.At, Actor: e.Actor, Action: e.Action, Object: e.Object,
 			Before: rawJSON(e.Before), After: rawJSON(e.After), Error: e.Error,
 		}

@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/gin-gonic/gin"
@@ -12,6 +11,7 @@ import (
 	"adsync/base/httpapi"
 	"adsync/base/store/results"
 	"adsync/base/store/settings"
+	"adsync/client"
 	"adsync/media"
 )
 
@@ -19,17 +19,6 @@ const (
 	changesPerPage    = 100
 	changesPerPageMax = 1000
 )
-
-// changeJSON is a field of a configuration object that a pull found to be other than before.
-type changeJSON struct {
-	SeenAt time.Time `json:"seen_at"`
-	Level  string    `json:"level"`
-	Object string    `json:"object"`
-	Field  string    `json:"field"`
-	// The platform's JSON as text, cut where it is long; left out where the field was not there.
-	Before string `json:"before,omitempty"`
-	After  string `json:"after,omitempty"`
-}
 
 // changesPage is the token of a page: where the one before ended.
 type changesPage struct {
@@ -82,9 +71,9 @@ func (a *changeRoutes) listChanges(c *gin.Context, q *httpapi.Query, _ media.Pla
 	rows, next := httpapi.PageOf(rows, limit, func(last results.ConfigChange) changesPage {
 		return changesPage{Version: last.Version, Level: last.Level, Object: last.Object, Field: last.Field}
 	})
-	shown := make([]changeJSON, len(rows))
+	shown := make([]client.Change, len(rows))
 	for i, r := range rows {
-		shown[i] = changeJSON{SeenAt: r.SeenAt, Level: r.Level, Object: r.Object, Field: r.Field, Before: r.Before, After: r.After}
+		shown[i] = client.Change{SeenAt: r.SeenAt, Level: r.Level, Object: r.Object, Field: r.Field, Before: r.Before, After: r.After}
 	}
 	return gin.H{"account": describeAccount(account), "from": from, "to": to, "changes": shown, "next": next}, nil
 }

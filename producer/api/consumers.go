@@ -9,6 +9,7 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/roster"
+	"adsync/client"
 )
 
 // Consumers tells which consumers live.
@@ -17,12 +18,6 @@ type Consumers interface {
 }
 
 var _ Consumers = (*roster.Roster)(nil)
-
-// consumerJSON is a process that works off lanes.
-type consumerJSON struct {
-	roster.Process
-	AgeSeconds float64 `json:"age_seconds"` // how long ago it told this of itself
-}
 
 // consumerRoutes are the consumers that live.
 type consumerRoutes struct {
@@ -34,9 +29,32 @@ func (a *consumerRoutes) listConsumers(c *gin.Context, _ *httpapi.Query) (any, e
 	if err != nil {
 		return nil, httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not tell which consumers live: %v.", err)
 	}
-	shown := make([]consumerJSON, len(living))
+	shown := make([]client.Consumer, len(living))
 	for i, p := range living {
-		shown[i] = consumerJSON{Process: p, AgeSeconds: p.Age.Round(100 * time.Millisecond).Seconds()}
+		shown[i] = describeConsumer(p)
 	}
 	return gin.H{"consumers": shown}, nil
+}
+
+func describeConsumer(p roster.Process) client.Consumer {
+	shown := client.Consumer{
+		ID: p.ID, Node: p.Node, Version: p.Version, Commit: p.Commit, StartedAt: p.StartedAt,
+		AgeSeconds: p.Age.Round(100 * time.Millisecond).Seconds(), Pools: make([]client.ConsumerPool, len(p.Pools)),
+	}
+	for i, pool := range p.Pools {
+		of := client.ConsumerPool{
+			Media: pool.Media, Lane: pool.Lane, Running: int64(pool.Running), Capacity: int64(pool.Capacity), Limited: int64(pool.Limited),
+			Careful: int64(pool.Careful), Partitions: make([]client.Count, len(pool.Partitions)),
+		}
+		for j, partition := range pool.Partitions {
+			of.Partitions[j] = int64(partition)
+		}
+		shown.Pools[i] = of
+	}
+	for _, s := range p.Slow {
+		shown.Slow = append(shown.Slow, client.SlowEndpoint{
+			Media: s.Media, Endpoint: s.Endpoint, Calls: int64(s.Calls), Slow: int64(s.Slow), Seconds: s.Seconds, Accounts: s.Accounts,
+		})
+	}
+	return shown
 }

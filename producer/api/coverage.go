@@ -11,9 +11,9 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/httpapi"
-	"adsync/base/rawtable"
 	"adsync/base/store/results"
 	"adsync/base/store/settings"
+	"adsync/client"
 	"adsync/media"
 	"adsync/upkeep"
 )
@@ -24,31 +24,6 @@ const (
 	// stateNever is the state of a day that was never pulled.
 	stateNever = "never"
 )
-
-type coverageJSON struct {
-	Report string `json:"report"`
-	Level  string `json:"level"`
-	// Day is left out for configuration, which has no days.
-	Day      day.Day   `json:"day,omitempty"`
-	State    string    `json:"state"`
-	PulledAt time.Time `json:"pulled_at,omitzero"`
-	RunID    string    `json:"run_id,omitempty"`
-	Rows     int64     `json:"rows"`
-	Note     string    `json:"note,omitempty"`
-	// Unusable is how many values the last pull could not use, and UnusableValues which.
-	Unusable       int64          `json:"unusable,omitempty"`
-	UnusableValues []unusableJSON `json:"unusable_values,omitempty"`
-	// SummaryPending tells that figures have changed which the summaries do not show yet.
-	SummaryPending bool `json:"summary_pending,omitempty"`
-}
-
-// unusableJSON is how many values of a field could not be used, and what they cost.
-type unusableJSON struct {
-	Field  string             `json:"field"`
-	Kind   rawtable.FaultKind `json:"kind"`
-	Number int64              `json:"number"`
-	Why    string             `json:"why"`
-}
 
 // coverageStore is what these routes need of the store.
 type coverageStore interface {
@@ -86,7 +61,7 @@ func (a *coverageRoutes) getCoverage(c *gin.Context, q *httpapi.Query, platform 
 	all := describeCoverage(platform, rows, unusable, day.Between(from, min(to, today)), today)
 	for i := range all {
 		if r := &all[i]; r.State == stateNever && r.Day != "" {
-			r.Note = whyNoHole(reaches[upkeep.Scope{Report: r.Report, Level: r.Level}], account, r.Day, a.clock.Now())
+			r.Note = whyNoHole(reaches[upkeep.Scope{Report: r.Report, Level: r.Level}], account, day.Day(r.Day), a.clock.Now())
 		}
 	}
 	return gin.H{"account": describeAccount(account), "from": from, "to": to, "coverage": all}, nil
@@ -99,7 +74,7 @@ type scope struct {
 }
 
 // unusableOf reads the values that the rows of coverage count.
-func (a *coverageRoutes) unusableOf(ctx context.Context, rows []results.Coverage, accountID int64, from, to day.Day) (map[scope][]unusableJSON, error) {
+func (a *coverageRoutes) unusableOf(ctx context.Context, rows []results.Coverage, accountID int64, from, to day.Day) (map[scope][]client.UnusableValue, error) {
 	if !slices.ContainsFunc(rows, func(r results.Coverage) bool { return r.Unusable > 0 }) {
 		return nil, nil
 	}
@@ -107,10 +82,10 @@ func (a *coverageRoutes) unusableOf(ctx context.Context, rows []results.Coverage
 	if err != nil {
 		return nil, err
 	}
-	all := map[scope][]unusableJSON{}
+	all := map[scope][]client.UnusableValue{}
 	for _, v := range values {
 		of := scope{v.Report, v.Level, v.Day}
-		all[of] = append(all[of], unusableJSON{Field: v.Field, Kind: v.Kind, Number: v.Number, Why: v.Why})
+		all[of] = append(all[of], client.UnusableValue{Field: v.Field, Kind: string(v.Kind), Number: v.Number, Why: v.Why})
 	}
 	return all, nil
 }
@@ -151,7 +126,7 @@ func days(q *httpapi.Query, now time.Time, zone *time.Location) (from, to day.Da
 
 // describeCoverage lists what is known of each day, and as never pulled the given days of the platform's reports and
 // cash flow, its lists and balances, of which nothing is known.
-func describeCoverage(platform media.Platform, rows []results.Coverage, unusable map[scope][]unusableJSON, days []day.Day, today day.Day) []coverageJSON {
+func describeCoverage(platform media.Platform, rows []results.Coverage, unusable map[scope][]client.UnusableValue, days []day.Day, today day.Day) []client.Coverage {
 	missing := map[scope]bool{}
 	for _, r := range platform.Reports() {
 		for _, d := range days {
@@ -173,24 +148,24 @@ func describeCoverage(platform media.Platform, rows []results.Coverage, unusable
 			}
 		}
 	}
-	all := make([]coverageJSON, 0, len(rows)+len(missing))
+	all := make([]client.Coverage, 0, len(rows)+len(missing))
 	for i := range rows {
 		r := &rows[i]
 		delete(missing, scope{r.Report, r.Level, r.Day})
-		j := coverageJSON{
-			Report: r.Report, Level: r.Level, Day: r.Day, State: cmp.Or(string(r.State), stateNever), PulledAt: r.PulledAt.Time,
+		j := client.Coverage{
+			Report: r.Report, Level: r.Level, Day: string(r.Day), State: cmp.Or(string(r.State), stateNever), PulledAt: r.PulledAt.Time,
 			RunID: idOrNone(r.RunID), Rows: r.RowCount, Note: r.Note, Unusable: r.Unusable, UnusableValues: unusable[scope{r.Report, r.Level, r.Day}], SummaryPending: r.Dirty != nil,
 		}
 		all = append(all, j)
 	}
 	for s := range missing {
-		all = append(all, coverageJSON{Report: s.report, Level: s.level, Day: s.day, State: stateNever})
+		all = append(all, client.Coverage{Report: s.report, Level: s.level, Day: string(s.day), State: stateNever})
 	}
-	slices.SortFunc(all, func(x, y coverageJSON) int {
+	slices.SortFunc(all, func(x, y client.Coverage) int {
 		return cmp.Or(cmp.Compare(x.Report, y.Report), cmp.Compare(x.Level, y.Level), cmp.Compare(x.Day, y.Day))
 	})
 	for i := range all {
-		if all[i].Day == day.Epoch {
+		if all[i].Day == string(day.Epoch) {
 			all[i].Day = ""
 		}
 	}

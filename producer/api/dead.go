@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"adsync/base/store/ledger"
 	storeoverview "adsync/base/store/overview"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/producer/overview"
 )
 
@@ -24,27 +24,7 @@ const (
 	deadPerPageMax = 500
 )
 
-// deadJSON is one dead subtask.
-type deadJSON struct {
-	RunID      string    `json:"run_id"`
-	AccountID  string    `json:"account_id"` // ours; "0" for work that belongs to no account
-	Account    string    `json:"account,omitempty"`
-	Part       string    `json:"part"`
-	TaskID     string    `json:"task_id"`
-	Task       string    `json:"task,omitempty"` // as its run was called
-	Media      string    `json:"media"`
-	Attempts   int       `json:"attempts"`
-	ErrorClass string    `json:"error_class"`
-	ErrorPrint string    `json:"error_print"`
-	Error      string    `json:"error"`
-	DeadAt     time.Time `json:"dead_at"`
-	// RedriveRun is the run that is taking it up.
-	RedriveRun string `json:"redrive_run_id,omitempty"`
-	// Healed says that what it was to pull has been pulled whole since.
-	Healed bool `json:"healed,omitempty"`
-}
-
-func (a *deadRoutes) describeDead(ctx context.Context, rows []dead.DeadSubtask) ([]deadJSON, error) {
+func (a *deadRoutes) describeDead(ctx context.Context, rows []dead.DeadSubtask) ([]client.DeadSubtask, error) {
 	ids := make([]int64, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].AccountID
@@ -57,12 +37,12 @@ func (a *deadRoutes) describeDead(ctx context.Context, rows []dead.DeadSubtask) 
 	if err != nil {
 		return nil, err
 	}
-	all := make([]deadJSON, len(rows))
+	all := make([]client.DeadSubtask, len(rows))
 	for i, d := range rows {
-		all[i] = deadJSON{
+		all[i] = client.DeadSubtask{
 			RunID: formatID(d.RunID), AccountID: formatID(d.AccountID), Account: accounts[d.AccountID], Part: d.Part,
-			TaskID: formatID(d.TaskID), Task: d.TaskName, Media: d.Media, Attempts: d.Attempt,
-			ErrorClass: d.ErrorClass, ErrorPrint: d.ErrorPrint, Error: d.ErrorText, DeadAt: d.DeadAt, RedriveRun: idOrNone(d.RedriveRun), Healed: healed[d.Key],
+			TaskID: formatID(d.TaskID), Task: d.TaskName, Media: d.Media, Attempts: int64(d.Attempt),
+			ErrorClass: d.ErrorClass, ErrorPrint: d.ErrorPrint, Error: d.ErrorText, DeadAt: d.DeadAt, RedriveRunID: idOrNone(d.RedriveRun), Healed: healed[d.Key],
 		}
 	}
 	return all, nil
@@ -132,27 +112,6 @@ func (a *deadRoutes) listDead(c *gin.Context, q *httpapi.Query) (any, error) {
 	return gin.H{"dead": shown, "next": next}, nil
 }
 
-// deadGroupsJSON is the dead subtasks by error print.
-type deadGroupsJSON struct {
-	Total     int64              `json:"total"`     // dead subtasks that the filter chooses
-	Redriving int64              `json:"redriving"` // of them, those that a run is taking up
-	Stake     overview.DeadStake `json:"stake"`     // of those that died last
-	Groups    []deadGroupJSON    `json:"groups"`
-	More      bool               `json:"more"` // there are more groups, of fewer subtasks each
-}
-
-type deadGroupJSON struct {
-	Print     string    `json:"print"`
-	Count     int64     `json:"count"`
-	Redriving int64     `json:"redriving"`
-	Healed    int64     `json:"healed,omitempty"` // of those that the stake has looked at
-	First     time.Time `json:"first_dead_at"`
-	Last      time.Time `json:"last_dead_at"`
-	Example   string    `json:"example"`
-	Classes   []string  `json:"classes"`
-	Tasks     []string  `json:"tasks"`
-}
-
 func (a *deadRoutes) groupDead(c *gin.Context, q *httpapi.Query) (any, error) {
 	ctx := c.Request.Context()
 	filter, err := a.filters.resolve(ctx, deadFilterOf(q), q.Refuse)
@@ -171,14 +130,14 @@ func (a *deadRoutes) groupDead(c *gin.Context, q *httpapi.Query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := deadGroupsJSON{Stake: stake, Total: total.All, Redriving: total.Redriving, Groups: []deadGroupJSON{}}
+	answer := client.DeadGroups{Stake: describeStake(stake), Total: total.All, Redriving: total.Redriving, Groups: []client.DeadGroup{}}
 	names := map[int64]string{}
 	if len(groups) > limit {
 		groups, answer.More = groups[:limit], true
 	}
 	for _, g := range groups {
-		j := deadGroupJSON{
-			Print: g.Print, Count: g.Count, Redriving: g.Redriving, Healed: healed[g.Print], First: g.First, Last: g.Last, Example: g.Example, Classes: g.Classes,
+		j := client.DeadGroup{
+			Print: g.Print, Count: g.Count, Redriving: g.Redriving, Healed: healed[g.Print], FirstDeadAt: g.First, LastDeadAt: g.Last, Example: g.Example, Classes: g.Classes,
 		}
 		for _, id := range g.TaskIDs {
 			if names[id] == "" {
@@ -193,6 +152,14 @@ func (a *deadRoutes) groupDead(c *gin.Context, q *httpapi.Query) (any, error) {
 	return answer, nil
 }
 
+func describeStake(s overview.DeadStake) client.DeadStake {
+	stake := client.DeadStake{Looked: int64(s.Looked), Healed: int64(s.Healed), Unhealed: int64(s.Unhealed), Accounts: int64(s.Accounts)}
+	for _, m := range s.Money {
+		stake.Money = append(stake.Money, client.Money{Currency: m.Currency, Micros: m.Micros})
+	}
+	return stake
+}
+
 // nameOfTask is what a task of dead subtasks is called.
 func (a *deadRoutes) nameOfTask(ctx context.Context, id int64) (string, error) {
 	if t, known := a.tasks.byID(id); known {
@@ -200,25 +167,6 @@ func (a *deadRoutes) nameOfTask(ctx context.Context, id int64) (string, error) {
 	}
 	ofRun, err := a.store.DeadTaskName(ctx, id)
 	return a.tasks.nameOf(id, ofRun), err
-}
-
-// deadDetail is one dead subtask with all that is known of it.
-type deadDetail struct {
-	deadJSON
-	Run    *runJSON        `json:"run,omitempty"`    // nothing when its row is gone
-	Params json.RawMessage `json:"params,omitempty"` // that the run had
-	Log    *subtaskLogJSON `json:"log,omitempty"`    // nothing when its day's log was dropped
-}
-
-type subtaskLogJSON struct {
-	State     task.State `json:"state"`
-	Delivery  int        `json:"delivery"` // how often it was sent
-	Node      string     `json:"node"`     // who worked on it last
-	CreatedAt time.Time  `json:"created_at"`
-	StartedAt time.Time  `json:"started_at,omitzero"` // the last try
-	EndedAt   time.Time  `json:"ended_at,omitzero"`
-	Rows      int64      `json:"rows"`  // written by the last try
-	Calls     int64      `json:"calls"` // of all tries
 }
 
 func (a *deadRoutes) getDead(c *gin.Context, q *httpapi.Query) (any, error) {
@@ -234,7 +182,7 @@ func (a *deadRoutes) getDead(c *gin.Context, q *httpapi.Query) (any, error) {
 	return answer, err
 }
 
-func (a *deadRoutes) detailDead(ctx context.Context, key task.Key) (*deadDetail, error) {
+func (a *deadRoutes) detailDead(ctx context.Context, key task.Key) (*client.DeadSubtask, error) {
 	row, err := a.store.DeadSubtask(ctx, key)
 	if err != nil {
 		return nil, err
@@ -243,7 +191,7 @@ func (a *deadRoutes) detailDead(ctx context.Context, key task.Key) (*deadDetail,
 	if err != nil {
 		return nil, err
 	}
-	d := &deadDetail{deadJSON: shown[0]}
+	d := &shown[0]
 	run, err := a.store.Run(ctx, key.RunID)
 	switch {
 	case err == nil:
@@ -255,8 +203,8 @@ func (a *deadRoutes) detailDead(ctx context.Context, key task.Key) (*deadDetail,
 	log, err := a.store.SubtaskLog(ctx, key)
 	switch {
 	case err == nil:
-		d.Log = &subtaskLogJSON{
-			State: log.State, Delivery: log.Delivery, Node: log.Node, CreatedAt: log.CreatedAt, StartedAt: log.StartedAt,
+		d.Log = &client.SubtaskLog{
+			State: client.SubtaskState(log.State), Delivery: int64(log.Delivery), Node: log.Node, CreatedAt: log.CreatedAt, StartedAt: log.StartedAt,
 			EndedAt: log.EndedAt, Rows: log.Rows, Calls: log.Calls,
 		}
 	case !errors.Is(err, sqldb.ErrNotFound):

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/httpapi"
+	"adsync/client"
 	"adsync/producer/overview"
 )
 
@@ -29,78 +30,78 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 	answers := map[string]any{ // by what only their samples have
 		`"attention":`:   &overview.Overview{},
 		`"instance":`:    &httpapi.Problem{},
-		`"status": "goo`: &taskJSON{},
-		`"status": "unu`: &taskJSON{},
-		`"changed":`:     &reloadJSON{},
-		"\"state\": \"pending\",\n  \"accounts\"": &orderJSON{},
-		`"estimated_calls": 24480`:                &orderPlanJSON{},
+		`"status": "goo`: &client.Task{},
+		`"status": "unu`: &client.TaskState{},
+		`"changed":`:     &client.Reload{},
+		"\"state\": \"pending\",\n  \"accounts\"": &client.Order{},
+		`"estimated_calls": 24480`:                &client.OrderPlan{},
 		`"audit":`: &struct {
-			Audit []auditJSON `json:"audit"`
-			Next  string      `json:"next"`
+			Audit []client.AuditEntry `json:"audit"`
+			Next  string              `json:"next"`
 		}{},
 		`"runs":`: &struct {
-			Runs []runJSON `json:"runs"`
-			Next string    `json:"next"`
+			Runs []client.Run `json:"runs"`
+			Next string       `json:"next"`
 		}{},
-		`"rate_per_second":`: &runDetail{},
+		`"rate_per_second":`: &client.Run{},
 		`"dead":`: &struct {
-			Dead []deadJSON `json:"dead"`
-			Next string     `json:"next"`
+			Dead []client.DeadSubtask `json:"dead"`
+			Next string               `json:"next"`
 		}{},
-		`"groups":`:                       &deadGroupsJSON{},
-		`"log":`:                          &deadDetail{},
-		`"count": 212, "estimated_calls"`: &redriveJSON{},
-		`"holes":`:                        &holesJSON{},
-		`"dropped":`:                      &dropJSON{},
+		`"groups":`:                       &client.DeadGroups{},
+		`"log":`:                          &client.DeadSubtask{},
+		`"count": 212, "estimated_calls"`: &client.Redrive{},
+		`"holes":`:                        &client.Holes{},
+		`"dropped":`:                      &client.Drop{},
 		"\"pauses\": [\n    {\n": &struct {
-			Pauses []stopJSON `json:"pauses"`
-			Next   string     `json:"next"`
+			Pauses []client.Stop `json:"pauses"`
+			Next   string        `json:"next"`
 		}{},
 		`"fields":`: &struct {
-			Fields []fieldJSON `json:"fields"`
+			Fields []client.Field `json:"fields"`
 		}{},
 		`"differences":`: &struct {
-			Differences []differenceJSON `json:"differences"`
-			Next        string           `json:"next"`
+			Differences []client.Difference `json:"differences"`
+			Next        string              `json:"next"`
 		}{},
 		`"changes":`: &struct {
-			Account accountJSON  `json:"account"`
-			From    string       `json:"from"`
-			To      string       `json:"to"`
-			Changes []changeJSON `json:"changes"`
-			Next    string       `json:"next"`
+			Account client.Account  `json:"account"`
+			From    string          `json:"from"`
+			To      string          `json:"to"`
+			Changes []client.Change `json:"changes"`
+			Next    string          `json:"next"`
 		}{},
 		`"last_hour":`: &struct {
-			Limits []limitJSON `json:"limits"`
-			Pauses []pointJSON `json:"pauses"`
+			Limits []client.Limit       `json:"limits"`
+			Pauses []client.PausedPoint `json:"pauses"`
 		}{},
-		`"level": "debug"`: &logLevelJSON{},
-		`"expected_at":`:   &waitJSON{},
+		`"level": "debug"`: &client.LogLevel{},
+		`"expected_at":`:   &client.Wait{},
 		`"subtasks": [`: &struct {
-			Subtasks []subtaskJSON `json:"subtasks"`
-			Next     string        `json:"next"`
+			Subtasks []client.Subtask `json:"subtasks"`
+			Next     string           `json:"next"`
 		}{},
 		`"due": [`: &struct {
-			Due  []waitingJSON `json:"due"`
-			Next string        `json:"next"`
+			Due  []client.WaitingSubtask `json:"due"`
+			Next string                  `json:"next"`
 		}{},
 		`"consumers": [`: &struct {
-			Consumers []consumerJSON `json:"consumers"`
+			Consumers []client.Consumer `json:"consumers"`
 		}{},
 		"\"accounts\": [\n    {\n": &struct {
-			Accounts []listedAccountJSON `json:"accounts"`
-			Next     string              `json:"next"`
+			Accounts []client.ListedAccount `json:"accounts"`
+			Next     string                 `json:"next"`
 		}{},
 		`"logins":`: &struct {
-			Account  accountJSON   `json:"account"`
-			Logins   []loginJSON   `json:"logins"`
-			Bindings []bindingJSON `json:"bindings"`
+			Account  client.Account        `json:"account"`
+			Logins   []client.AccountLogin `json:"logins"`
+			Bindings []client.Binding      `json:"bindings"`
 		}{},
 		`"coverage": [`: &struct {
-			Account  accountJSON    `json:"account"`
-			From     string         `json:"from"`
-			To       string         `json:"to"`
-			Coverage []coverageJSON `json:"coverage"`
+			Account  client.Account    `json:"account"`
+			From     string            `json:"from"`
+			To       string            `json:"to"`
+			Coverage []client.Coverage `json:"coverage"`
 		}{},
 	}
 	samples := regexp.MustCompile("(?s)```(?:json|http)\n(.*?)```").FindAllStringSubmatch(page, -1)
@@ -116,9 +117,6 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 				continue
 			}
 			seen[mark] = true
-			if task, ok := answer.(*taskJSON); ok {
-				task.settingsJSON = &settingsJSON{} // The decoder cannot set what is not exported.
-			}
 			decoder := json.NewDecoder(strings.NewReader(body))
 			decoder.DisallowUnknownFields()
 			require.NoError(t, decoder.Decode(answer), body)

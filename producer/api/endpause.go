@@ -11,6 +11,7 @@ import (
 	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/media"
 	"adsync/producer/overview"
 )
@@ -54,22 +55,22 @@ func pausesAreAway(err error) *httpapi.Problem {
 }
 
 // restOf is the rest of a login's refresh as a point at which calls are paused.
-func restOf(l *ledger.RestingLogin) pointJSON {
-	return pointJSON{Media: l.Media, Endpoint: overview.RefreshPoint, Scope: overview.LoginScope, Subject: l.Login.Login, PausedUntil: l.Until, Times: l.Tries}
+func restOf(l *ledger.RestingLogin) client.PausedPoint {
+	return client.PausedPoint{Media: l.Media, Endpoint: overview.RefreshPoint, Scope: overview.LoginScope, Subject: l.Login.Login, PausedUntil: l.Until, Times: int64(l.Tries)}
 }
 
 // chosenPauses are what an order ends.
 type chosenPauses struct {
 	pauses []grant.PauseState
 	rests  []ledger.RestingLogin
-	points []pointJSON // all of these
-	waits  []string    // the platforms of which subtasks that wait come due
+	points []client.PausedPoint // all of these
+	waits  []string             // the platforms of which subtasks that wait come due
 	states []task.State
 }
 
 // choosePauses finds what an order takes.
 func (a *limitRoutes) choosePauses(ctx context.Context, request *endPauseRequest, platforms []media.Platform) (*chosenPauses, error) {
-	chosen := &chosenPauses{points: []pointJSON{}, states: []task.State{task.Deferred}}
+	chosen := &chosenPauses{points: []client.PausedPoint{}, states: []task.State{task.Deferred}}
 	whole := request.Endpoint == "" && request.Subject == ""
 	if whole {
 		chosen.states = append(chosen.states, task.Retrying)

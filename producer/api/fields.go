@@ -7,13 +7,13 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
 	"adsync/base/httpapi"
 	"adsync/base/store/settings"
+	"adsync/client"
 	"adsync/media"
 	"adsync/media/field"
 )
@@ -23,23 +23,6 @@ const fieldReasonMax = 512
 
 // fieldNameMax is how long the name of a field, and of what it is of, may be.
 const fieldNameMax = 96
-
-// fieldJSON is what is known of a field of a platform's reports.
-type fieldJSON struct {
-	Media  string `json:"media"`
-	Field  string `json:"field"`
-	Report string `json:"report,omitempty"` // none for all
-	Level  string `json:"level,omitempty"`  // none for all
-	State  string `json:"state"`            // asked, trying, off, retired, refused
-	// Metric is the column of the public tables that it fills; none for what stands in the raw rows' JSON alone.
-	Metric string `json:"metric,omitempty"`
-	Reason string `json:"reason,omitempty"`
-	// Note is why the last trial of a field has decided nothing.
-	Note      string    `json:"note,omitempty"`
-	By        string    `json:"by,omitempty"`
-	RetiredAt time.Time `json:"retired_at,omitzero"`
-	UpdatedAt time.Time `json:"updated_at,omitzero"`
-}
 
 // fieldRequest is the body of a change.
 type fieldRequest struct {
@@ -108,7 +91,7 @@ func (a *fieldRoutes) listFields(c *gin.Context, q *httpapi.Query) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	shown := []fieldJSON{}
+	shown := []client.Field{}
 	for _, p := range platforms {
 		all, err := a.fieldsOf(c, p)
 		if err != nil {
@@ -124,27 +107,27 @@ func (a *fieldRoutes) listFields(c *gin.Context, q *httpapi.Query) (any, error) 
 }
 
 // fieldsOf lists the rows of a platform's fields, and those that its package asks for and no row for all reports speaks of.
-func (a *fieldRoutes) fieldsOf(c *gin.Context, p media.Platform) ([]fieldJSON, error) {
+func (a *fieldRoutes) fieldsOf(c *gin.Context, p media.Platform) ([]client.Field, error) {
 	rows, err := a.store.ReportFields(c.Request.Context(), p.Name())
 	if err != nil {
 		return nil, err
 	}
 	metrics := metricsOf(p)
-	var all []fieldJSON
+	var all []client.Field
 	spoken := map[string]bool{}
 	for _, r := range rows {
 		spoken[r.Field] = spoken[r.Field] || r.Report == "" && r.Level == ""
-		all = append(all, fieldJSON{
+		all = append(all, client.Field{
 			Media: r.Media, Field: r.Field, Report: r.Report, Level: r.Level, State: fieldStateOf(r), Metric: metrics[r.Field],
 			Reason: r.Reason, Note: r.TrialNote, By: r.ChangedBy, RetiredAt: r.RetiredAt.Time, UpdatedAt: r.UpdatedAt.Time,
 		})
 	}
 	for name, metric := range metrics {
 		if !spoken[name] {
-			all = append(all, fieldJSON{Media: p.Name(), Field: name, State: string(settings.FieldAsked), Metric: metric})
+			all = append(all, client.Field{Media: p.Name(), Field: name, State: string(settings.FieldAsked), Metric: metric})
 		}
 	}
-	slices.SortFunc(all, func(x, y fieldJSON) int {
+	slices.SortFunc(all, func(x, y client.Field) int {
 		return cmp.Or(strings.Compare(x.Field, y.Field), strings.Compare(x.Report, y.Report), strings.Compare(x.Level, y.Level))
 	})
 	return all, nil
@@ -192,7 +175,9 @@ func (a *fieldRoutes) putField(c *gin.Context, request *fieldRequest) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(all, func(f fieldJSON) bool { return f.Field == row.Field && f.Report == row.Report && f.Level == row.Level })
+	at := slices.IndexFunc(all, func(f client.Field) bool {
+		return f.Field == row.Field && f.Report == row.Report && f.Level == row.Level
+	})
 	if at < 0 { // Somebody has covered it with another since.
 		return nil, httpapi.NewProblem(http.StatusConflict, "The field %s of %s was changed by somebody else at the same moment: look at it again.",
 			row.Field, row.Media)

@@ -9,44 +9,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"adsync/base/clock"
-	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/store/dead"
 	"adsync/base/store/settings"
+	"adsync/client"
 	"adsync/media"
 	"adsync/upkeep"
 )
 
 const fillSubtasksMax = 100_000
-
-// holesJSON is what coverage lacks, and what filling it costs.
-type holesJSON struct {
-	Holes    int `json:"holes"`    // days of an account's report and level
-	Subtasks int `json:"subtasks"` // that it takes to pull them
-	Waiting  int `json:"waiting"`  // holes beside these whose work is under way, or was ordered a moment ago
-	Ordered  int `json:"ordered"`  // subtasks; 0 unless runs were ordered
-	estimateJSON
-	// Tasks are by importance, as holes are filled.
-	Tasks []holesTaskJSON `json:"tasks"`
-}
-
-// holesTaskJSON is the part of one task.
-type holesTaskJSON struct {
-	TaskID   string   `json:"task_id"`
-	Task     string   `json:"task"`
-	Media    string   `json:"media"`
-	Report   string   `json:"report"`
-	Level    string   `json:"level"`
-	Holes    int      `json:"holes"`
-	Subtasks int      `json:"subtasks"`
-	Accounts int      `json:"accounts"`
-	From     day.Day  `json:"from,omitempty"`
-	To       day.Day  `json:"to,omitempty"`
-	Waiting  int      `json:"waiting"`
-	Ordered  int      `json:"ordered"`
-	RunIDs   []string `json:"run_ids,omitempty"`
-	estimateJSON
-}
 
 // fillRequest is the body of an order to fill holes.
 type fillRequest struct {
@@ -102,7 +73,7 @@ func (a *holeRoutes) fillHoles(c *gin.Context, request *fillRequest) (any, error
 	if err != nil {
 		return nil, err
 	}
-	var answer *holesJSON
+	var answer *client.Holes
 	deed := func(ctx context.Context, changes func() error) (any, error) {
 		// Also when one platform's holes cannot be told: the others' are ordered.
 		answer, err = a.fill(ctx, platforms, upkeep.FillOptions{MaxSubtasks: request.MaxSubtasks, By: httpapi.CallerOf(c).Name, Order: true, Ordering: changes})
@@ -127,8 +98,8 @@ func (a *holeRoutes) fillHoles(c *gin.Context, request *fillRequest) (any, error
 
 // fill finds the holes of platforms and, if told to, orders runs for them. The answer is never nil: with an error it has what was found and
 // ordered all the same.
-func (a *holeRoutes) fill(ctx context.Context, platforms []media.Platform, o upkeep.FillOptions) (*holesJSON, error) {
-	answer := &holesJSON{estimateJSON: noWork(), Tasks: []holesTaskJSON{}}
+func (a *holeRoutes) fill(ctx context.Context, platforms []media.Platform, o upkeep.FillOptions) (*client.Holes, error) {
+	answer := &client.Holes{EstimatedCalls: new(int64), EstimatedSeconds: new(int64), Tasks: []client.HolesTask{}}
 	found := make([][]upkeep.Filling, len(platforms))
 	var group errgroup.Group // Without a common context: an order of one platform does not end with another's.
 	for i, p := range platforms {
@@ -142,16 +113,16 @@ func (a *holeRoutes) fill(ctx context.Context, platforms []media.Platform, o upk
 		for _, f := range found[i] {
 			j, failed := a.describeFilling(ctx, p.Name(), f)
 			err = errors.Join(err, failed)
-			answer.add(j)
+			addFilling(answer, j)
 		}
 	}
 	return answer, err
 }
 
-func (a *holeRoutes) describeFilling(ctx context.Context, platform string, f upkeep.Filling) (holesTaskJSON, error) {
-	j := holesTaskJSON{
-		TaskID: formatID(f.TaskID), Task: f.Task, Media: platform, Report: f.Report, Level: f.Level, Holes: f.Holes, Subtasks: f.Subtasks,
-		Accounts: f.Accounts, From: f.From, To: f.To, Waiting: f.Waiting, Ordered: f.Ordered,
+func (a *holeRoutes) describeFilling(ctx context.Context, platform string, f upkeep.Filling) (client.HolesTask, error) {
+	j := client.HolesTask{
+		TaskID: formatID(f.TaskID), Task: f.Task, Media: platform, Report: f.Report, Level: f.Level, Holes: int64(f.Holes), Subtasks: int64(f.Subtasks),
+		Accounts: int64(f.Accounts), From: string(f.From), To: string(f.To), Waiting: int64(f.Waiting), Ordered: int64(f.Ordered),
 	}
 	for _, id := range f.RunIDs {
 		j.RunIDs = append(j.RunIDs, formatID(id))
@@ -161,11 +132,11 @@ func (a *holeRoutes) describeFilling(ctx context.Context, platform string, f upk
 		return j, err
 	}
 	t, _ := a.tasks.runnable(f.TaskID) // Without a rate if nobody knows it.
-	j.estimateJSON = estimate(int64(f.Subtasks), t.FanOutRate, pace)
+	j.EstimatedCalls, j.EstimatedSeconds = estimate(int64(f.Subtasks), t.FanOutRate, pace)
 	return j, nil
 }
 
-func (h *holesJSON) add(j holesTaskJSON) {
+func addFilling(h *client.Holes, j client.HolesTask) {
 	h.Tasks = append(h.Tasks, j)
 	h.Holes += j.Holes
 	h.Subtasks += j.Subtasks
@@ -175,5 +146,5 @@ func (h *holesJSON) add(j holesTaskJSON) {
 		return
 	}
 	// The runs go side by side.
-	h.estimateJSON = h.and(j.estimateJSON)
+	h.EstimatedCalls, h.EstimatedSeconds = sum(h.EstimatedCalls, j.EstimatedCalls), longer(h.EstimatedSeconds, j.EstimatedSeconds)
 }

@@ -13,6 +13,7 @@ import (
 	"adsync/base/ratelimit/grant"
 	"adsync/base/store/ledger"
 	"adsync/base/task"
+	"adsync/client"
 )
 
 // Limits tells how the call limits stand.
@@ -23,44 +24,6 @@ type Limits interface {
 }
 
 var _ Limits = (*ratelimit.Waiter)(nil)
-
-// limitJSON is a limit that was asked for of late.
-type limitJSON struct {
-	Media      string     `json:"media"`
-	Endpoint   string     `json:"endpoint"`
-	Scope      string     `json:"scope"`
-	Subject    string     `json:"subject,omitempty"` // the app's id
-	Unit       string     `json:"unit"`              // what calls and window count
-	Calls      int        `json:"calls"`
-	CallsMax   int        `json:"calls_max,omitempty"` // where calls is not known, and learned
-	Period     string     `json:"period"`
-	Share      float64    `json:"share"`
-	Part       float64    `json:"part"` // of the share that is used now
-	Window     int        `json:"window"`
-	Ahead      int        `json:"ahead"` // granted beyond the window, up to 2 s
-	Full       float64    `json:"full"`  // window, of what we allow ourselves
-	LastMinute int        `json:"last_minute"`
-	LastHour   int        `json:"last_hour"`
-	AskedAt    time.Time  `json:"asked_at"`
-	Lanes      []laneJSON `json:"lanes"`
-}
-
-type laneJSON struct {
-	Importance int     `json:"importance"`
-	Processes  int     `json:"processes"`
-	Wanted     int     `json:"wanted"`
-	PerSecond  float64 `json:"share_per_second"`
-}
-
-// pointJSON is where calls are paused, or were.
-type pointJSON struct {
-	Media       string    `json:"media"`
-	Endpoint    string    `json:"endpoint,omitempty"`
-	Scope       string    `json:"scope"`
-	Subject     string    `json:"subject,omitempty"`
-	PausedUntil time.Time `json:"paused_until,omitzero"`
-	Times       int       `json:"times"`
-}
 
 // limitStore is what these routes need of the store.
 type limitStore interface {
@@ -88,7 +51,7 @@ func (a *limitRoutes) listLimits(c *gin.Context, q *httpapi.Query) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	limits, points := []limitJSON{}, []pointJSON{}
+	limits, points := []client.Limit{}, []client.PausedPoint{}
 	for _, p := range platforms {
 		states, paused, err := a.limits.State(c.Request.Context(), p.Name())
 		if err != nil {
@@ -111,18 +74,18 @@ func (a *limitRoutes) listLimits(c *gin.Context, q *httpapi.Query) (any, error) 
 	return gin.H{"limits": limits, "pauses": points}, nil
 }
 
-func pauseOf(s grant.PauseState) pointJSON {
-	return pointJSON{Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, PausedUntil: s.Until, Times: s.Times}
+func pauseOf(s grant.PauseState) client.PausedPoint {
+	return client.PausedPoint{Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, PausedUntil: s.Until, Times: int64(s.Times)}
 }
 
-func limitOf(s grant.LimitState) limitJSON {
-	l := limitJSON{
-		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, Unit: string(cmp.Or(s.Unit, grant.UnitCalls)), Calls: s.Limit, CallsMax: s.LimitMax, Period: s.Period.String(), Share: s.Share, Part: s.Part,
-		Window: s.Window, Ahead: s.Ahead, Full: float64(s.Window) / max(1, float64(s.Limit)*s.Share*s.Part), LastMinute: s.LastMinute, LastHour: s.LastHour,
-		AskedAt: s.AskedAt, Lanes: []laneJSON{},
+func limitOf(s grant.LimitState) client.Limit {
+	l := client.Limit{
+		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, Unit: string(cmp.Or(s.Unit, grant.UnitCalls)), Calls: int64(s.Limit), CallsMax: int64(s.LimitMax), Period: s.Period.String(), Share: s.Share, Part: s.Part,
+		Window: int64(s.Window), Ahead: int64(s.Ahead), Full: float64(s.Window) / max(1, float64(s.Limit)*s.Share*s.Part), LastMinute: int64(s.LastMinute), LastHour: int64(s.LastHour),
+		AskedAt: s.AskedAt, Lanes: []client.LimitLane{},
 	}
 	for _, lane := range s.Lanes {
-		l.Lanes = append(l.Lanes, laneJSON{Importance: lane.Importance, Processes: lane.Processes, Wanted: lane.Wanted, PerSecond: lane.PerSecond})
+		l.Lanes = append(l.Lanes, client.LimitLane{Importance: int64(lane.Importance), Processes: int64(lane.Processes), Wanted: int64(lane.Wanted), SharePerSecond: lane.PerSecond})
 	}
 	return l
 }

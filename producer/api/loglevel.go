@@ -10,6 +10,7 @@ import (
 	"adsync/base/httpapi"
 	"adsync/base/loglevel"
 	"adsync/base/telemetry"
+	"adsync/client"
 )
 
 // LogLevels keeps the order of what processes log.
@@ -51,15 +52,6 @@ func (r *logLevelRequest) Validate() []httpapi.FieldError {
 	return errs
 }
 
-// logLevelJSON is the order in force; without one it has no level.
-type logLevelJSON struct {
-	Level string    `json:"level,omitempty"`
-	Role  string    `json:"role,omitempty"`
-	Node  string    `json:"node,omitempty"`
-	By    string    `json:"by,omitempty"`
-	Until time.Time `json:"until,omitzero"`
-}
-
 // logLevelRoutes are what processes log.
 type logLevelRoutes struct {
 	levels LogLevels
@@ -68,8 +60,8 @@ type logLevelRoutes struct {
 }
 
 // logLevelOf is an order that lasts for so long yet.
-func (a *logLevelRoutes) logLevelOf(ctx context.Context, order loglevel.Order, left time.Duration) (logLevelJSON, error) {
-	j := logLevelJSON{Level: order.Level, Role: order.Role, Node: order.Node, By: order.By}
+func (a *logLevelRoutes) logLevelOf(ctx context.Context, order loglevel.Order, left time.Duration) (client.LogLevel, error) {
+	j := client.LogLevel{Level: order.Level, Role: order.Role, Node: order.Node, By: order.By}
 	if left > 0 {
 		now, err := a.now(ctx)
 		if err != nil {
@@ -109,7 +101,7 @@ func (a *logLevelRoutes) endLogLevel(c *gin.Context, _ *httpapi.Query) (any, err
 	if err := a.auditedLogLevel(c, "log_level.end", nil, a.levels.End); err != nil {
 		return nil, err
 	}
-	return logLevelJSON{}, nil
+	return client.LogLevel{}, nil
 }
 
 // auditedLogLevel carries out a deed on the order and notes it, with the order that there was.

@@ -20,6 +20,7 @@ import (
 	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/media"
 	"adsync/producer"
 )
@@ -95,31 +96,6 @@ func (r *orderRequest) Validate() []httpapi.FieldError {
 	return errs
 }
 
-// orderJSON answers an order that was taken.
-type orderJSON struct {
-	RunID     string    `json:"run_id"`
-	Task      string    `json:"task"`
-	State     string    `json:"state"`
-	Accounts  []string  `json:"accounts"` // empty = the task's scope
-	From      day.Day   `json:"from,omitempty"`
-	To        day.Day   `json:"to,omitempty"`
-	Confirm   bool      `json:"confirm,omitempty"`
-	Spare     bool      `json:"spare,omitempty"`
-	OrderedBy string    `json:"ordered_by"`
-	OrderedAt time.Time `json:"ordered_at"`
-}
-
-// orderPlanJSON answers a dry run: what an order would do.
-type orderPlanJSON struct {
-	DryRun   bool     `json:"dry_run"`
-	Task     string   `json:"task"`
-	Accounts []string `json:"accounts"` // empty = the task's scope
-	From     day.Day  `json:"from,omitempty"`
-	To       day.Day  `json:"to,omitempty"`
-	Subtasks int64    `json:"subtasks"`
-	estimateJSON
-}
-
 // orderWork is what an order comes to.
 type orderWork struct {
 	accounts []int64 // our ids of those that it names
@@ -169,9 +145,9 @@ func (a *orderRoutes) orderRun(c *gin.Context) error {
 	}
 	order.Accounts = work.accounts
 	runID := task.NewRunID(now)
-	answer := orderJSON{
+	answer := client.Order{
 		RunID: formatID(runID), Task: t.Name, State: statePending, Accounts: append([]string{}, request.Accounts...),
-		From: order.From, To: order.To, Confirm: order.Confirm, Spare: order.Spare, OrderedBy: order.By, OrderedAt: now,
+		From: string(order.From), To: string(order.To), Confirm: order.Confirm, Spare: order.Spare, OrderedBy: order.By, OrderedAt: now,
 	}
 	deed := func(ctx context.Context) (any, error) {
 		return nil, a.store.AddOrder(ctx, ledger.RunOrder{RunID: runID, TaskID: t.ID, Request: order, OrderedAt: now})
@@ -190,10 +166,10 @@ func (a *orderRoutes) answerDryRun(c *gin.Context, t producer.Task, request orde
 	if err != nil {
 		return err
 	}
-	answer := orderPlanJSON{
-		DryRun: true, Task: t.Name, Accounts: append([]string{}, request.Accounts...), From: day.Day(request.From), To: day.Day(request.To), Subtasks: work.subtasks,
+	answer := client.OrderPlan{
+		DryRun: true, Task: t.Name, Accounts: append([]string{}, request.Accounts...), From: string(day.Day(request.From)), To: string(day.Day(request.To)), Subtasks: work.subtasks,
 	}
-	answer.estimateJSON = estimate(work.subtasks, t.FanOutRate, pace)
+	answer.EstimatedCalls, answer.EstimatedSeconds = estimate(work.subtasks, t.FanOutRate, pace)
 	c.JSON(http.StatusOK, answer)
 	return nil
 }

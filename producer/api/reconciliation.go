@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -12,6 +11,7 @@ import (
 	"adsync/base/httpapi"
 	"adsync/base/store/results"
 	"adsync/base/store/settings"
+	"adsync/client"
 )
 
 const (
@@ -19,24 +19,6 @@ const (
 	differencesPerPageMax = 1000
 	anyState              = "all"
 )
-
-// differenceJSON is a figure of an account that is not the sum of a level below.
-type differenceJSON struct {
-	Media        string    `json:"media"`
-	Account      string    `json:"account"` // the platform's id
-	Currency     string    `json:"currency"`
-	Day          day.Day   `json:"day"`
-	Level        string    `json:"level"`
-	Metric       string    `json:"metric"`
-	AccountValue int64     `json:"account_value"`
-	SumValue     int64     `json:"sum_value"`
-	State        string    `json:"state"`
-	FirstSeenAt  time.Time `json:"first_seen_at"`
-	LastSeenAt   time.Time `json:"last_seen_at"`
-	// ConfirmedAt is when it was seen after both levels had been pulled again.
-	ConfirmedAt      time.Time `json:"confirmed_at,omitzero"`
-	PulledAgainRunID string    `json:"pulled_again_run_id,omitempty"`
-}
 
 // differencePage is the token of a page: where the one before ended.
 type differencePage struct {
@@ -96,7 +78,7 @@ func (a *differenceRoutes) listDifferences(c *gin.Context, q *httpapi.Query) (an
 	return gin.H{"differences": shown, "next": next}, nil
 }
 
-func (a *differenceRoutes) describeDifferences(c *gin.Context, rows []results.Difference) ([]differenceJSON, error) {
+func (a *differenceRoutes) describeDifferences(c *gin.Context, rows []results.Difference) ([]client.Difference, error) {
 	ids := make([]int64, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].AccountID
@@ -105,11 +87,11 @@ func (a *differenceRoutes) describeDifferences(c *gin.Context, rows []results.Di
 	if err != nil {
 		return nil, err
 	}
-	shown := make([]differenceJSON, len(rows))
+	shown := make([]client.Difference, len(rows))
 	for i := range rows {
 		r := &rows[i]
-		shown[i] = differenceJSON{
-			Media: r.Media, Account: accounts[r.AccountID].ExternalID, Currency: accounts[r.AccountID].Currency, Day: r.Day, Level: r.Level, Metric: r.Metric,
+		shown[i] = client.Difference{
+			Media: r.Media, Account: accounts[r.AccountID].ExternalID, Currency: accounts[r.AccountID].Currency, Day: string(r.Day), Level: r.Level, Metric: r.Metric,
 			AccountValue: r.AccountValue, SumValue: r.SumValue, State: r.State,
 			FirstSeenAt: r.FirstSeenAt.Time, LastSeenAt: r.LastSeenAt.Time, ConfirmedAt: r.ConfirmedAt.Time, PulledAgainRunID: idOrNone(r.PulledAgainRunID),
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -15,6 +14,7 @@ import (
 	"adsync/base/store/dead"
 	"adsync/base/store/ledger"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/producer/overview"
 )
 
@@ -23,33 +23,6 @@ const (
 	// dropMax is how many dead subtasks one request drops: it is to be answered in time.
 	dropMax = 20_000
 )
-
-// redriveJSON is what a redrive does, or would do.
-type redriveJSON struct {
-	DryRun bool  `json:"dry_run"`
-	Count  int64 `json:"count"` // subtasks that are taken up
-	// Redriving are those that the filter chooses too and another run is taking up: they are left alone.
-	Redriving int64 `json:"redriving"`
-	// Healed are those of count whose days were pulled whole since they died: they are taken up too, and need nobody. HealedAtLeast says that
-	// only the 1,000 that died last were looked at.
-	Healed        int64 `json:"healed"`
-	HealedAtLeast bool  `json:"healed_at_least,omitempty"`
-
-	Until time.Time `json:"until"` // what died later is left alone
-	estimateJSON
-	Tasks []redriveTaskJSON `json:"tasks"`
-}
-
-// redriveTaskJSON is the part of one task: a run of its own.
-type redriveTaskJSON struct {
-	TaskID string `json:"task_id"`
-	Task   string `json:"task"`
-	Count  int64  `json:"count"`
-	RunID  string `json:"run_id,omitempty"` // unless it is a dry run, or refused
-	estimateJSON
-	// Refused says why the task's subtasks cannot be taken up; then they are not counted above.
-	Refused string `json:"refused,omitempty"`
-}
 
 // redriveStore is what these routes need of the store.
 type redriveStore interface {
@@ -188,8 +161,8 @@ func (a *redriveRoutes) chooseDead(ctx context.Context, request *deadRequest) (t
 }
 
 // planRedrive works out the runs of a redrive, and the orders that have them made.
-func (a *redriveRoutes) planRedrive(ctx context.Context, request *redriveRequest, filter task.DeadFilter, counts []dead.DeadCount) (*redriveJSON, []ledger.RunOrder, error) {
-	plan := &redriveJSON{DryRun: request.DryRun, Until: filter.Until, estimateJSON: noWork(), Tasks: []redriveTaskJSON{}}
+func (a *redriveRoutes) planRedrive(ctx context.Context, request *redriveRequest, filter task.DeadFilter, counts []dead.DeadCount) (*client.Redrive, []ledger.RunOrder, error) {
+	plan := &client.Redrive{DryRun: request.DryRun, Until: filter.Until, EstimatedCalls: new(int64), EstimatedSeconds: new(int64), Tasks: []client.RedriveTask{}}
 	now := a.clock.Now()
 	var orders []ledger.RunOrder
 	for _, n := range counts {
@@ -197,7 +170,7 @@ func (a *redriveRoutes) planRedrive(ctx context.Context, request *redriveRequest
 		if n.Free == 0 {
 			continue
 		}
-		j := redriveTaskJSON{TaskID: formatID(n.TaskID), Task: a.tasks.nameOf(n.TaskID, n.TaskName), Count: n.Free}
+		j := client.RedriveTask{TaskID: formatID(n.TaskID), Task: a.tasks.nameOf(n.TaskID, n.TaskName), Count: n.Free}
 		t, why := a.tasks.runnable(n.TaskID)
 		if why != "" {
 			j.Refused = why
@@ -212,7 +185,7 @@ func (a *redriveRoutes) planRedrive(ctx context.Context, request *redriveRequest
 		if rate == 0 {
 			rate = t.FanOutRate
 		}
-		j.estimateJSON = estimate(n.Free, rate, pace)
+		j.EstimatedCalls, j.EstimatedSeconds = estimate(n.Free, rate, pace)
 		order := &task.Redrive{Filter: filter, Rate: request.Rate}
 		order.Filter.TaskID = n.TaskID
 		if n.OldestRun == n.NewestRun {
@@ -223,7 +196,7 @@ func (a *redriveRoutes) planRedrive(ctx context.Context, request *redriveRequest
 			j.RunID = formatID(runID)
 		}
 		orders = append(orders, ledger.RunOrder{RunID: runID, TaskID: n.TaskID, OrderedAt: now, Request: task.Order{Redrive: order}})
-		plan.add(j)
+		addRedrive(plan, j)
 	}
 	healed, more, err := a.countHealed(ctx, filter, orders)
 	plan.Healed, plan.HealedAtLeast = healed, more
@@ -250,27 +223,11 @@ func (a *redriveRoutes) countHealed(ctx context.Context, filter task.DeadFilter,
 	return n, more, err
 }
 
-func (p *redriveJSON) add(j redriveTaskJSON) {
+func addRedrive(p *client.Redrive, j client.RedriveTask) {
 	p.Tasks = append(p.Tasks, j)
 	p.Count += j.Count
 	// The runs go side by side.
-	p.estimateJSON = p.and(j.estimateJSON)
-}
-
-// dropJSON is what a drop did, or would do.
-type dropJSON struct {
-	DryRun    bool           `json:"dry_run"`
-	Count     int64          `json:"count"`   // subtasks that are chosen
-	Dropped   int64          `json:"dropped"` // of them; at most 20,000 with one request
-	Redriving int64          `json:"redriving"`
-	Until     time.Time      `json:"until"`
-	Tasks     []dropTaskJSON `json:"tasks"`
-}
-
-type dropTaskJSON struct {
-	TaskID string `json:"task_id"`
-	Task   string `json:"task"`
-	Count  int64  `json:"count"`
+	p.EstimatedCalls, p.EstimatedSeconds = sum(p.EstimatedCalls, j.EstimatedCalls), longer(p.EstimatedSeconds, j.EstimatedSeconds)
 }
 
 func (a *redriveRoutes) dropDead(c *gin.Context, request *deadRequest) (any, error) {
@@ -279,12 +236,12 @@ func (a *redriveRoutes) dropDead(c *gin.Context, request *deadRequest) (any, err
 	if err != nil {
 		return nil, err
 	}
-	answer := dropJSON{DryRun: request.DryRun, Until: filter.Until, Tasks: []dropTaskJSON{}}
+	answer := client.Drop{DryRun: request.DryRun, Until: filter.Until, Tasks: []client.DropTask{}}
 	for _, n := range counts {
 		answer.Redriving += n.Redriving
 		if n.Free > 0 {
 			answer.Count += n.Free
-			answer.Tasks = append(answer.Tasks, dropTaskJSON{TaskID: formatID(n.TaskID), Task: a.tasks.nameOf(n.TaskID, n.TaskName), Count: n.Free})
+			answer.Tasks = append(answer.Tasks, client.DropTask{TaskID: formatID(n.TaskID), Task: a.tasks.nameOf(n.TaskID, n.TaskName), Count: n.Free})
 		}
 	}
 	if !request.DryRun && answer.Count > 0 {

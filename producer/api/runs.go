@@ -10,11 +10,11 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"adsync/base/clock"
-	"adsync/base/day"
 	"adsync/base/httpapi"
 	"adsync/base/sqldb"
 	"adsync/base/store/ledger"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/media"
 )
 
@@ -30,70 +30,17 @@ var runStates = []string{
 	string(task.RunFailed), string(task.RunCancelled), string(task.RunSkipped), string(task.RunExpired),
 }
 
-type runJSON struct {
-	ID           string        `json:"id"`
-	TaskID       string        `json:"task_id"`
-	Task         string        `json:"task"`
-	TaskRevision int64         `json:"task_revision"`
-	Media        string        `json:"media"`
-	Handler      string        `json:"handler"`
-	Lane         string        `json:"lane"`
-	Kind         string        `json:"kind"`
-	Order        *orderedJSON  `json:"order,omitempty"`
-	OriginRunID  string        `json:"origin_run_id,omitempty"` // the run whose dead subtasks it takes up
-	State        task.RunState `json:"state"`
-	Error        string        `json:"error,omitempty"`
-	Counts       countsJSON    `json:"counts"`
-	PlannedAt    time.Time     `json:"planned_at"`
-	CreatedAt    time.Time     `json:"created_at"`
-	FannedOutAt  time.Time     `json:"fanned_out_at,omitzero"`
-	EndedAt      time.Time     `json:"ended_at,omitzero"`
-}
-
-// orderedJSON is what was ordered.
-type orderedJSON struct {
-	Accounts int     `json:"accounts"` // how many were named; 0 = the task's scope
-	From     day.Day `json:"from,omitempty"`
-	To       day.Day `json:"to,omitempty"`
-	By       string  `json:"by"`
-	Confirm  bool    `json:"confirm,omitempty"` // the platform's answers are believed
-	Spare    bool    `json:"spare,omitempty"`   // its calls have only what nothing else wants of the limits
-	Redrive  bool    `json:"redrive,omitempty"` // of dead subtasks
-}
-
-// countsJSON are the run's subtasks by state.
-type countsJSON struct {
-	Total      *int64 `json:"total"` // null until the fan-out has ended
-	Succeeded  int64  `json:"succeeded"`
-	Failed     int64  `json:"failed"`
-	Expired    int64  `json:"expired"`
-	Cancelled  int64  `json:"cancelled"`
-	Superseded int64  `json:"superseded"`
-	// Those that have not ended are told of one run only.
-	Waiting  *int64 `json:"waiting,omitempty"`
-	Retrying *int64 `json:"retrying,omitempty"`
-	Deferred *int64 `json:"deferred,omitempty"`
-}
-
-// runDetail is one run with its progress.
-type runDetail struct {
-	runJSON
-	// RatePerSecond is over all of the run's time until now or its end.
-	RatePerSecond float64   `json:"rate_per_second,omitempty"`
-	EstimatedEnd  time.Time `json:"estimated_end,omitzero"`
-}
-
-func describeRun(r *ledger.Run) runJSON {
-	j := runJSON{
+func describeRun(r *ledger.Run) client.Run {
+	j := client.Run{
 		ID: formatID(r.ID), TaskID: formatID(r.TaskID), Task: r.TaskName, TaskRevision: r.TaskRevision,
-		Media: r.Media, Handler: r.Handler, Lane: r.Settings.Lane, Kind: r.Kind, OriginRunID: idOrNone(r.OriginRunID), State: r.State, Error: r.ErrorText,
-		Counts: countsJSON{
+		Media: r.Media, Handler: r.Handler, Lane: r.Settings.Lane, Kind: r.Kind, OriginRunID: idOrNone(r.OriginRunID), State: client.RunState(r.State), Error: r.ErrorText,
+		Counts: client.Counts{
 			Total: r.Total, Succeeded: r.Succeeded, Failed: r.Failed, Expired: r.Expired, Cancelled: r.Cancelled, Superseded: r.Superseded,
 		},
 		PlannedAt: r.PlannedAt, CreatedAt: r.CreatedAt, FannedOutAt: r.FannedOutAt, EndedAt: r.EndedAt,
 	}
 	if o := r.Settings.Order; o != nil {
-		j.Order = &orderedJSON{Accounts: len(o.Accounts), From: o.From, To: o.To, By: o.By, Confirm: o.Confirm, Spare: o.Spare, Redrive: o.Redrive != nil}
+		j.Order = &client.Ordered{Accounts: int64(len(o.Accounts)), From: string(o.From), To: string(o.To), By: o.By, Confirm: o.Confirm, Spare: o.Spare, Redrive: o.Redrive != nil}
 	}
 	return j
 }
@@ -137,7 +84,7 @@ func (a *runRoutes) listRuns(c *gin.Context, q *httpapi.Query) (any, error) {
 		return nil, err
 	}
 	runs, next := httpapi.PageByID(runs, page, func(r *ledger.Run) int64 { return r.ID })
-	shown := make([]runJSON, len(runs))
+	shown := make([]client.Run, len(runs))
 	for i := range runs {
 		shown[i] = describeRun(&runs[i])
 	}
@@ -169,15 +116,15 @@ func (a *runRoutes) getPending(c *gin.Context, id int64) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := gin.H{"id": formatID(id), "task_id": formatID(taskID), "kind": ledger.RunOfOrder, "state": statePending}
+	answer := client.PendingRun{ID: formatID(id), TaskID: formatID(taskID), Kind: ledger.RunOfOrder, State: statePending}
 	if t, known := a.tasks.byID(taskID); known {
-		answer["task"] = t.Name
+		answer.Task = t.Name
 	}
 	return answer, nil
 }
 
-func detail(run *ledger.Run, retrying, deferred int64, now time.Time) runDetail {
-	d := runDetail{runJSON: describeRun(run)}
+func detail(run *ledger.Run, retrying, deferred int64, now time.Time) client.Run {
+	d := describeRun(run)
 	d.Counts.Retrying, d.Counts.Deferred = &retrying, &deferred
 	if run.Total != nil {
 		waiting := *run.Total - run.Ended() - retrying - deferred

@@ -17,6 +17,7 @@ import (
 	"adsync/base/sqldb"
 	"adsync/base/store/ledger"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/media"
 )
 
@@ -132,22 +133,8 @@ func (r *pauseRequest) end(now time.Time) (time.Time, error) {
 	return until.UTC().Truncate(time.Millisecond), nil
 }
 
-// stopJSON is an order that stops work.
-type stopJSON struct {
-	ID        string    `json:"id"`
-	Kind      string    `json:"kind"`
-	Target    string    `json:"target"`
-	Reason    string    `json:"reason"`
-	By        string    `json:"by"`
-	State     string    `json:"state"` // active, ended
-	OrderedAt time.Time `json:"ordered_at"`
-	Until     time.Time `json:"until,omitzero"`
-	EndedAt   time.Time `json:"ended_at,omitzero"`
-	LiftedBy  string    `json:"lifted_by,omitempty"`
-}
-
-func describeStop(s *task.Stop, now time.Time) stopJSON {
-	j := stopJSON{
+func describeStop(s *task.Stop, now time.Time) client.Stop {
+	j := client.Stop{
 		ID: formatID(s.ID), Kind: string(s.Kind), Target: s.TargetName, Reason: s.Reason, By: s.By, State: "active",
 		OrderedAt: s.OrderedAt, Until: s.Until, EndedAt: s.EndedAt, LiftedBy: s.EndedBy,
 	}
@@ -292,7 +279,7 @@ func (a *stopRoutes) listStops(verb task.StopVerb, name string) answerFunc {
 			return nil, err
 		}
 		list, next := httpapi.PageByID(list, page, func(s *task.Stop) int64 { return s.ID })
-		shown := make([]stopJSON, len(list))
+		shown := make([]client.Stop, len(list))
 		for i := range list {
 			shown[i] = describeStop(&list[i], now)
 		}

@@ -14,6 +14,7 @@ import (
 	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/media"
 )
 
@@ -31,49 +32,6 @@ var (
 	}
 	waitingStates = []string{string(task.Retrying), string(task.Deferred)}
 )
-
-// subtaskJSON is one subtask as its day's log has it.
-type subtaskJSON struct {
-	RunID      string     `json:"run_id"`
-	Task       string     `json:"task"`
-	PlannedAt  time.Time  `json:"planned_at"`
-	AccountID  string     `json:"account_id"` // ours; "0" for work that belongs to no account
-	Account    string     `json:"account,omitempty"`
-	Part       string     `json:"part"`
-	State      task.State `json:"state"`
-	Delivery   int        `json:"delivery"` // how often it was sent
-	Attempts   int        `json:"attempts"`
-	Node       string     `json:"node,omitempty"` // who worked on it last
-	ErrorClass string     `json:"error_class,omitempty"`
-	Error      string     `json:"error,omitempty"` // of the last try
-	CreatedAt  time.Time  `json:"created_at"`
-	StartedAt  time.Time  `json:"started_at,omitzero"` // the last try
-	EndedAt    time.Time  `json:"ended_at,omitzero"`
-	DueAt      time.Time  `json:"due_at,omitzero"` // when it is sent again, of one that is retrying or deferred
-	Rows       int64      `json:"rows"`            // written by the last try
-	Calls      int64      `json:"calls"`           // of all tries
-}
-
-// waitingJSON is a subtask that waits to be sent again.
-type waitingJSON struct {
-	RunID     string     `json:"run_id"`
-	Task      string     `json:"task,omitempty"`
-	AccountID string     `json:"account_id"`
-	Account   string     `json:"account,omitempty"`
-	Part      string     `json:"part"`
-	Media     string     `json:"media"`
-	Lane      string     `json:"lane"`
-	State     task.State `json:"state"`
-	Delivery  int        `json:"delivery"`
-	Attempts  int        `json:"attempts"`
-	DueAt     time.Time  `json:"due_at"`
-	Reason    string     `json:"reason,omitempty"`
-	// What it waits for beside its time, if it does.
-	WaitsForRun   string `json:"waits_for_run,omitempty"`
-	WaitsForPause string `json:"waits_for_pause,omitempty"`
-	// WaitsForAccount is its own account, which is parked.
-	WaitsForAccount string `json:"waits_for_account,omitempty"`
-}
 
 // The tokens of pages: where the one before ended.
 type (
@@ -179,7 +137,7 @@ func (a *subtaskRoutes) listAccountSubtasks(c *gin.Context, q *httpapi.Query, _ 
 	return gin.H{"account": describeAccount(account), "since": since, "until": until, "subtasks": shown, "next": next}, nil
 }
 
-func (a *subtaskRoutes) describeSubtasks(ctx context.Context, rows []ledger.AccountSubtask) ([]subtaskJSON, error) {
+func (a *subtaskRoutes) describeSubtasks(ctx context.Context, rows []ledger.AccountSubtask) ([]client.Subtask, error) {
 	ids := make([]int64, len(rows))
 	var waiting []task.Key
 	for i := range rows {
@@ -196,12 +154,12 @@ func (a *subtaskRoutes) describeSubtasks(ctx context.Context, rows []ledger.Acco
 	if err != nil {
 		return nil, err
 	}
-	all := make([]subtaskJSON, len(rows))
+	all := make([]client.Subtask, len(rows))
 	for i := range rows {
 		r := &rows[i]
-		all[i] = subtaskJSON{
+		all[i] = client.Subtask{
 			RunID: formatID(r.RunID), Task: r.TaskName, PlannedAt: r.PlannedAt, AccountID: formatID(r.AccountID), Account: accounts[r.AccountID], Part: r.Part,
-			State: r.State, Delivery: r.Delivery, Attempts: r.Attempt, Node: r.Node, ErrorClass: r.ErrorClass, Error: r.ErrorText,
+			State: client.SubtaskState(r.State), Delivery: int64(r.Delivery), Attempts: int64(r.Attempt), Node: r.Node, ErrorClass: r.ErrorClass, Error: r.ErrorText,
 			CreatedAt: r.CreatedAt, StartedAt: r.StartedAt, EndedAt: r.EndedAt, Rows: r.Rows, Calls: r.Calls,
 		}
 		if d, ok := due[r.Key]; ok && d.State == r.State {
@@ -239,7 +197,7 @@ func (a *subtaskRoutes) listDue(c *gin.Context, q *httpapi.Query) (any, error) {
 	return gin.H{"due": shown, "next": next}, nil
 }
 
-func (a *subtaskRoutes) describeWaiting(ctx context.Context, rows []ledger.WaitingSubtask) ([]waitingJSON, error) {
+func (a *subtaskRoutes) describeWaiting(ctx context.Context, rows []ledger.WaitingSubtask) ([]client.WaitingSubtask, error) {
 	accountIDs, runIDs := make([]int64, len(rows)), make([]int64, len(rows))
 	for i := range rows {
 		accountIDs[i], runIDs[i] = rows[i].AccountID, rows[i].RunID
@@ -253,12 +211,12 @@ func (a *subtaskRoutes) describeWaiting(ctx context.Context, rows []ledger.Waiti
 	if err != nil {
 		return nil, err
 	}
-	all := make([]waitingJSON, len(rows))
+	all := make([]client.WaitingSubtask, len(rows))
 	for i := range rows {
 		r := &rows[i]
-		all[i] = waitingJSON{
+		all[i] = client.WaitingSubtask{
 			RunID: formatID(r.RunID), AccountID: formatID(r.AccountID), Account: accounts[r.AccountID], Part: r.Part, Media: r.Media, Lane: r.Lane,
-			State: r.State, Delivery: r.Delivery, Attempts: r.Attempt, DueAt: r.DueAt, Reason: r.Reason,
+			State: client.WaitingState(r.State), Delivery: int64(r.Delivery), Attempts: int64(r.Attempt), DueAt: r.DueAt, Reason: r.Reason,
 		}
 		if of, ok := slices.BinarySearchFunc(runs, r.RunID, func(run ledger.Run, id int64) int { return cmp.Compare(run.ID, id) }); ok {
 			all[i].Task = runs[of].TaskName

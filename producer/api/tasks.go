@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/producer"
 )
 
@@ -32,60 +32,6 @@ const (
 
 // statePending is the state of a run that its tick or order has named, and that the leader has not made yet.
 const statePending = "pending"
-
-type taskJSON struct {
-	ID     string     `json:"id"`
-	Name   string     `json:"name"`
-	Status string     `json:"status"`
-	Errors []rowError `json:"errors,omitempty"`
-	// Warnings name what is probably not meant by the cron, such as a step that does not divide its field.
-	Warnings []string `json:"warnings,omitempty"`
-	// RowRevision is there for a row that cannot be used: the one that an edit of it must name.
-	RowRevision int64 `json:"row_revision,omitempty"`
-	*settingsJSON
-	NextTicks []time.Time `json:"next_ticks"`
-	LastTicks []tickJSON  `json:"last_ticks"`
-}
-
-// settingsJSON is what runs; an unusable row has none.
-type settingsJSON struct {
-	Enabled        bool              `json:"enabled"`
-	Media          string            `json:"media"`
-	Handler        string            `json:"handler"`
-	Params         json.RawMessage   `json:"params,omitempty"`
-	Cron           string            `json:"cron"`
-	Timezone       string            `json:"timezone"`
-	Lane           string            `json:"lane"`
-	Scope          string            `json:"scope"`
-	TimeoutSeconds int64             `json:"timeout_seconds"`
-	TTLSeconds     int64             `json:"ttl_seconds"`
-	RetryMax       int               `json:"retry_max"`
-	RetryBase      int64             `json:"retry_base_seconds"`
-	Overlap        task.Overlap      `json:"overlap"`
-	CatchUp        task.CatchUp      `json:"catch_up"`
-	CatchUpWindow  int64             `json:"catch_up_window_seconds"`
-	CatchUpOrder   task.CatchUpOrder `json:"catch_up_order"`
-	CatchUpSpread  int64             `json:"catch_up_spread_seconds"`
-	Concurrency    task.Concurrency  `json:"concurrency"`
-	ExclusiveMax   int64             `json:"exclusive_max_seconds"`
-	FanOutRate     int               `json:"fan_out_rate"`
-	After          []string          `json:"after,omitempty"`
-	Revision       int64             `json:"revision"`
-}
-
-// rowError says what is wrong with one column of a row.
-type rowError struct {
-	Field string `json:"field"`
-	Value string `json:"value,omitempty"`
-	Want  string `json:"want"`
-}
-
-type tickJSON struct {
-	PlannedAt time.Time `json:"planned_at"`
-	MadeAt    time.Time `json:"made_at"`
-	RunID     string    `json:"run_id"`
-	State     string    `json:"state"`
-}
 
 // taskStore is what these routes need of the store.
 type taskStore interface {
@@ -112,7 +58,11 @@ func (a *taskRoutes) listTasks(c *gin.Context, _ *httpapi.Query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gin.H{"tasks": shown}, nil
+	all := make([]any, len(shown))
+	for i := range shown {
+		all[i] = taskAnswer(shown[i])
+	}
+	return gin.H{"tasks": all}, nil
 }
 
 func (a *taskRoutes) getTask(c *gin.Context, _ *httpapi.Query) (any, error) {
@@ -124,13 +74,23 @@ func (a *taskRoutes) getTask(c *gin.Context, _ *httpapi.Query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shown[0], nil
+	return taskAnswer(shown[0]), nil
+}
+
+// taskAnswer is what is answered of a task: an unusable row has no settings.
+func taskAnswer(t client.Task) any {
+	if t.Status != statusUnusable {
+		return t
+	}
+	return client.TaskState{
+		ID: t.ID, Name: t.Name, Status: t.Status, Errors: t.Errors, Warnings: t.Warnings, RowRevision: t.RowRevision, NextTicks: t.NextTicks, LastTicks: t.LastTicks,
+	}
 }
 
 // show adds to tasks what the ledger and the clock tell of them.
-func (a *taskRoutes) show(ctx context.Context, tasks []producer.Task) ([]taskJSON, error) {
+func (a *taskRoutes) show(ctx context.Context, tasks []producer.Task) ([]client.Task, error) {
 	now := a.clock.Now()
-	all := make([]taskJSON, len(tasks))
+	all := make([]client.Task, len(tasks))
 	var runIDs []int64
 	ticks := make([][]ledger.Tick, len(tasks))
 	for i, t := range tasks {
@@ -157,18 +117,18 @@ func (a *taskRoutes) show(ctx context.Context, tasks []producer.Task) ([]taskJSO
 			if !made {
 				state = statePending
 			}
-			all[i].LastTicks = append(all[i].LastTicks, tickJSON{PlannedAt: tick.PlannedAt, MadeAt: tick.MadeAt, RunID: formatID(tick.RunID), State: state})
+			all[i].LastTicks = append(all[i].LastTicks, client.Tick{PlannedAt: tick.PlannedAt, MadeAt: tick.MadeAt, RunID: formatID(tick.RunID), State: state})
 		}
 	}
 	return all, nil
 }
 
-func describe(t producer.Task, now time.Time) taskJSON {
-	j := taskJSON{
-		ID: formatID(t.ID), Name: t.Name, Status: statusGood, Warnings: t.Warnings, NextTicks: []time.Time{}, LastTicks: []tickJSON{},
+func describe(t producer.Task, now time.Time) client.Task {
+	j := client.Task{
+		ID: formatID(t.ID), Name: t.Name, Status: statusGood, Warnings: t.Warnings, NextTicks: []time.Time{}, LastTicks: []client.Tick{},
 	}
 	for _, e := range t.Errors {
-		j.Errors = append(j.Errors, rowError{Field: e.Key, Value: e.Value, Want: e.Want})
+		j.Errors = append(j.Errors, client.RowError{Field: e.Key, Value: e.Value, Want: e.Want})
 		j.RowRevision = t.RowRevision
 	}
 	if !t.Usable {
@@ -178,40 +138,16 @@ func describe(t producer.Task, now time.Time) taskJSON {
 	if len(t.Errors) > 0 {
 		j.Status = statusLastGood
 	}
-	j.settingsJSON = &settingsJSON{
-		Enabled: t.Enabled, Media: t.Media, Handler: t.Handler, Params: t.Params, Cron: t.Cron, Timezone: t.Timezone,
-		Lane: t.Lane, Scope: t.Scope, TimeoutSeconds: seconds(t.Timeout), TTLSeconds: seconds(t.TTL),
-		RetryMax: t.RetryMax, RetryBase: seconds(t.RetryBase), Overlap: t.Overlap,
-		CatchUp: t.CatchUp, CatchUpWindow: seconds(t.CatchUpWindow),
-		CatchUpOrder: t.CatchUpOrder, CatchUpSpread: seconds(t.CatchUpSpread), Concurrency: t.Concurrency, ExclusiveMax: seconds(t.ExclusiveMax),
-		FanOutRate: t.FanOutRate, After: t.After, Revision: t.Revision,
-	}
+	j.Enabled, j.Media, j.Handler, j.Params, j.Cron, j.Timezone, j.Lane, j.Scope = t.Enabled, t.Media, t.Handler, t.Params, t.Cron, t.Timezone, t.Lane, t.Scope
+	j.TimeoutSeconds, j.TTLSeconds, j.RetryMax, j.RetryBaseSeconds = seconds(t.Timeout), seconds(t.TTL), int64(t.RetryMax), seconds(t.RetryBase)
+	j.Overlap, j.Concurrency, j.ExclusiveMaxSeconds = string(t.Overlap), string(t.Concurrency), seconds(t.ExclusiveMax)
+	j.CatchUp, j.CatchUpWindowSeconds = string(t.CatchUp), seconds(t.CatchUpWindow)
+	j.CatchUpOrder, j.CatchUpSpreadSeconds = string(t.CatchUpOrder), seconds(t.CatchUpSpread)
+	j.FanOutRate, j.After, j.Revision = int64(t.FanOutRate), t.After, t.Revision
 	if s, err := schedule.Parse(t.Cron, t.Timezone, t.Name); err == nil && t.Enabled {
 		j.NextTicks = s.NextN(now, ticksShown)
 	}
 	return j
-}
-
-// reloadJSON tells what a reload changed, by the tasks' names.
-type reloadJSON struct {
-	Tasks   int       `json:"tasks"` // how many can run
-	Added   []string  `json:"added"`
-	Changed []string  `json:"changed"`
-	Removed []string  `json:"removed"`
-	Bad     []badJSON `json:"bad"` // every row that cannot be used, also those that were bad before
-	// Warnings has every task whose cron is probably not what is meant.
-	Warnings []warningsJSON `json:"warnings"`
-}
-
-type warningsJSON struct {
-	Name     string   `json:"name"`
-	Warnings []string `json:"warnings"`
-}
-
-type badJSON struct {
-	Name   string     `json:"name"`
-	Status string     `json:"status"`
-	Errors []rowError `json:"errors"`
 }
 
 func (a *taskRoutes) reloadTasks(c *gin.Context, _ *httpapi.Query) (any, error) {
@@ -230,8 +166,8 @@ func (a *taskRoutes) reloadTasks(c *gin.Context, _ *httpapi.Query) (any, error) 
 	return compare(before, a.producer.Tasks()), nil
 }
 
-func compare(before, after []producer.Task) reloadJSON {
-	result := reloadJSON{Added: []string{}, Changed: []string{}, Removed: []string{}, Bad: []badJSON{}, Warnings: []warningsJSON{}}
+func compare(before, after []producer.Task) client.Reload {
+	result := client.Reload{Added: []string{}, Changed: []string{}, Removed: []string{}, Bad: []client.BadTask{}, Warnings: []client.TaskWarnings{}}
 	gone := map[int64]task.Task{}
 	for _, t := range before {
 		if t.Usable {
@@ -241,13 +177,13 @@ func compare(before, after []producer.Task) reloadJSON {
 	for _, t := range after {
 		if len(t.Errors) > 0 {
 			d := describe(t, time.Time{})
-			result.Bad = append(result.Bad, badJSON{Name: d.Name, Status: d.Status, Errors: d.Errors})
+			result.Bad = append(result.Bad, client.BadTask{Name: d.Name, Status: d.Status, Errors: d.Errors})
 		}
 		if !t.Usable {
 			continue
 		}
 		if len(t.Warnings) > 0 {
-			result.Warnings = append(result.Warnings, warningsJSON{Name: t.Name, Warnings: t.Warnings})
+			result.Warnings = append(result.Warnings, client.TaskWarnings{Name: t.Name, Warnings: t.Warnings})
 		}
 		result.Tasks++
 		old, known := gone[t.ID]
@@ -265,8 +201,8 @@ func compare(before, after []producer.Task) reloadJSON {
 	slices.Sort(result.Added)
 	slices.Sort(result.Changed)
 	slices.Sort(result.Removed)
-	slices.SortFunc(result.Warnings, func(x, y warningsJSON) int { return strings.Compare(x.Name, y.Name) })
-	slices.SortFunc(result.Bad, func(x, y badJSON) int { return strings.Compare(x.Name, y.Name) })
+	slices.SortFunc(result.Warnings, func(x, y client.TaskWarnings) int { return strings.Compare(x.Name, y.Name) })
+	slices.SortFunc(result.Bad, func(x, y client.BadTask) int { return strings.Compare(x.Name, y.Name) })
 	return result
 }
 

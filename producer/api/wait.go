@@ -15,28 +15,8 @@ import (
 	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
 	"adsync/base/task"
+	"adsync/client"
 )
-
-// waitJSON explains what a subtask waits for.
-type waitJSON struct {
-	RunID      string `json:"run_id"`
-	AccountID  int64  `json:"account_id"`
-	Part       string `json:"part"`
-	Task       string `json:"task"`
-	Media      string `json:"media"`
-	Lane       string `json:"lane"`
-	Importance int    `json:"importance"`
-	State      string `json:"state"`
-	Attempt    int    `json:"attempt"`
-	// Node is the consumer that works on it, or did last.
-	Node string `json:"node,omitempty"`
-	// Reason is why it waits, as far as a table says so; ExpectedAt is when it is sent to a consumer again.
-	Reason     string    `json:"reason,omitempty"`
-	ExpectedAt time.Time `json:"expected_at,omitzero"`
-	// Limits are those of its media that calls of its importance want at the moment.
-	Limits []limitJSON `json:"limits"`
-	Pauses []pointJSON `json:"pauses"`
-}
 
 // waitStore is what these routes need of the store.
 type waitStore interface {
@@ -65,7 +45,7 @@ func (a *waitRoutes) explainWait(c *gin.Context, q *httpapi.Query) (any, error) 
 	return answer, err
 }
 
-func (a *waitRoutes) waitOf(ctx context.Context, key task.Key) (*waitJSON, error) {
+func (a *waitRoutes) waitOf(ctx context.Context, key task.Key) (*client.Wait, error) {
 	run, err := a.store.Run(ctx, key.RunID)
 	if err != nil {
 		return nil, err
@@ -74,9 +54,9 @@ func (a *waitRoutes) waitOf(ctx context.Context, key task.Key) (*waitJSON, error
 	if err != nil {
 		return nil, err
 	}
-	w := &waitJSON{
+	w := &client.Wait{
 		RunID: strconv.FormatInt(key.RunID, 10), AccountID: key.AccountID, Part: key.Part, Task: run.TaskName, Media: run.Media, Lane: run.Settings.Lane,
-		State: string(log.State), Attempt: log.Attempt, Node: log.Node, Limits: []limitJSON{}, Pauses: []pointJSON{},
+		State: client.SubtaskState(log.State), Attempt: int64(log.Attempt), Node: log.Node, Limits: []client.Limit{}, Pauses: []client.PausedPoint{},
 	}
 	if !log.State.Open() {
 		return w, nil
@@ -94,14 +74,14 @@ func (a *waitRoutes) waitOf(ctx context.Context, key task.Key) (*waitJSON, error
 			row = l.Importance
 		}
 	}
-	w.Importance = settings.LaneImportance(w.Lane, row)
+	w.Importance = int64(settings.LaneImportance(w.Lane, row))
 	limits, pauses, err := a.limits.State(ctx, w.Media)
 	if err != nil {
 		w.Reason = cmp.Or(w.Reason, "Redis does not tell how the limits stand: "+err.Error())
 	}
 	for _, s := range limits {
 		for _, lane := range s.Lanes {
-			if lane.Importance == w.Importance {
+			if int64(lane.Importance) == w.Importance {
 				w.Limits = append(w.Limits, limitOf(s))
 			}
 		}
