@@ -80,7 +80,7 @@ func (a *accountRoutes) listAccounts(c *gin.Context, q *httpapi.Query) (any, err
 	if err != nil {
 		return nil, err
 	}
-	return gin.H{"accounts": shown, "next": idOrNone(end)}, nil
+	return client.AccountList{Accounts: shown, Next: idOrNone(end)}, nil
 }
 
 func (a *accountRoutes) describeAccounts(c *gin.Context, rows []overview.ListedAccount) ([]client.ListedAccount, error) {
@@ -157,7 +157,7 @@ func (a *accountRoutes) getAccount(c *gin.Context, _ *httpapi.Query, _ media.Pla
 	if err != nil {
 		return nil, err
 	}
-	return gin.H{"account": describeAccount(account), "logins": describeLogins(logins), "bindings": describeBindings(bindings)}, nil
+	return client.AccountDetail{Account: describeAccount(account), Logins: describeLogins(logins), Bindings: describeBindings(bindings)}, nil
 }
 
 func describeLogins(logins []settings.AccountLogin) []client.AccountLogin {

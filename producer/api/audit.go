@@ -47,7 +47,7 @@ func (a *auditRoutes) listAudit(c *gin.Context, q *httpapi.Query) (any, error) {
 			Before: rawJSON(e.Before), After: rawJSON(e.After), Error: e.Error,
 		}
 	}
-	return gin.H{"audit": shown, "next": next}, nil
+	return client.AuditList{Audit: shown, Next: next}, nil
 }
 
 // rawJSON is a text that is JSON as it is, and any other as a string.

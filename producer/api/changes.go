@@ -75,5 +75,5 @@ func (a *changeRoutes) listChanges(c *gin.Context, q *httpapi.Query, _ media.Pla
 	for i, r := range rows {
 		shown[i] = client.Change{SeenAt: r.SeenAt, Level: r.Level, Object: r.Object, Field: r.Field, Before: r.Before, After: r.After}
 	}
-	return gin.H{"account": describeAccount(account), "from": from, "to": to, "changes": shown, "next": next}, nil
+	return client.AccountChanges{Account: describeAccount(account), From: string(from), To: string(to), Changes: shown, Next: next}, nil
 }

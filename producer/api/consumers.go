@@ -33,7 +33,7 @@ func (a *consumerRoutes) listConsumers(c *gin.Context, _ *httpapi.Query) (any, e
 	for i, p := range living {
 		shown[i] = describeConsumer(p)
 	}
-	return gin.H{"consumers": shown}, nil
+	return client.ConsumerList{Consumers: shown}, nil
 }
 
 func describeConsumer(p roster.Process) client.Consumer {

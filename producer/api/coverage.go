@@ -64,7 +64,7 @@ func (a *coverageRoutes) getCoverage(c *gin.Context, q *httpapi.Query, platform 
 			r.Note = whyNoHole(reaches[upkeep.Scope{Report: r.Report, Level: r.Level}], account, day.Day(r.Day), a.clock.Now())
 		}
 	}
-	return gin.H{"account": describeAccount(account), "from": from, "to": to, "coverage": all}, nil
+	return client.AccountCoverage{Account: describeAccount(account), From: string(from), To: string(to), Coverage: all}, nil
 }
 
 // scope is what a row of coverage is of.

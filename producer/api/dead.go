@@ -109,7 +109,7 @@ func (a *deadRoutes) listDead(c *gin.Context, q *httpapi.Query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gin.H{"dead": shown, "next": next}, nil
+	return client.DeadList{Dead: shown, Next: next}, nil
 }
 
 func (a *deadRoutes) groupDead(c *gin.Context, q *httpapi.Query) (any, error) {

@@ -128,7 +128,7 @@ func (a *limitRoutes) endLimitPauses(c *gin.Context, request *endPauseRequest) (
 		}
 		waiting += n
 	}
-	answer := gin.H{"dry_run": request.DryRun, "pauses": chosen.points, "subtasks": waiting}
+	answer := client.EndedPauses{DryRun: request.DryRun, Pauses: chosen.points, Subtasks: int64(waiting)}
 	if request.DryRun || len(chosen.points)+waiting == 0 {
 		return answer, nil
 	}
@@ -150,7 +150,7 @@ func (a *limitRoutes) endLimitPauses(c *gin.Context, request *endPauseRequest) (
 				return nil, err
 			}
 		}
-		answer["subtasks"] = ended
+		answer.Subtasks = int64(ended)
 		a.producer.Wake()
 		return gin.H{"request": request, "subtasks": ended}, nil
 	}

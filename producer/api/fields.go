@@ -103,7 +103,7 @@ func (a *fieldRoutes) listFields(c *gin.Context, q *httpapi.Query) (any, error) 
 			}
 		}
 	}
-	return gin.H{"fields": shown}, nil
+	return client.FieldList{Fields: shown}, nil
 }
 
 // fieldsOf lists the rows of a platform's fields, and those that its package asks for and no row for all reports speaks of.

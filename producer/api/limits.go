@@ -71,7 +71,7 @@ func (a *limitRoutes) listLimits(c *gin.Context, q *httpapi.Query) (any, error) 
 			points = append(points, restOf(&resting[i]))
 		}
 	}
-	return gin.H{"limits": limits, "pauses": points}, nil
+	return client.LimitList{Limits: limits, Pauses: points}, nil
 }
 
 func pauseOf(s grant.PauseState) client.PausedPoint {

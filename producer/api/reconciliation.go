@@ -75,7 +75,7 @@ func (a *differenceRoutes) listDifferences(c *gin.Context, q *httpapi.Query) (an
 	if err != nil {
 		return nil, err
 	}
-	return gin.H{"differences": shown, "next": next}, nil
+	return client.DifferenceList{Differences: shown, Next: next}, nil
 }
 
 func (a *differenceRoutes) describeDifferences(c *gin.Context, rows []results.Difference) ([]client.Difference, error) {

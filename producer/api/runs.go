@@ -88,7 +88,7 @@ func (a *runRoutes) listRuns(c *gin.Context, q *httpapi.Query) (any, error) {
 	for i := range runs {
 		shown[i] = describeRun(&runs[i])
 	}
-	return gin.H{"runs": shown, "next": next}, nil
+	return client.RunList{Runs: shown, Next: next}, nil
 }
 
 func (a *runRoutes) getRun(c *gin.Context, _ *httpapi.Query) (any, error) {

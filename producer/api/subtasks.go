@@ -101,7 +101,7 @@ func (a *subtaskRoutes) listRunSubtasks(c *gin.Context, q *httpapi.Query) (any, 
 	if err != nil {
 		return nil, err
 	}
-	return gin.H{"subtasks": shown, "next": next}, nil
+	return client.SubtaskList{Subtasks: shown, Next: next}, nil
 }
 
 func (a *subtaskRoutes) listAccountSubtasks(c *gin.Context, q *httpapi.Query, _ media.Platform, account settings.Account) (any, error) {
@@ -134,7 +134,7 @@ func (a *subtaskRoutes) listAccountSubtasks(c *gin.Context, q *httpapi.Query, _ 
 	if err != nil {
 		return nil, err
 	}
-	return gin.H{"account": describeAccount(account), "since": since, "until": until, "subtasks": shown, "next": next}, nil
+	return client.AccountSubtasks{Account: describeAccount(account), Since: since, Until: until, Subtasks: shown, Next: next}, nil
 }
 
 func (a *subtaskRoutes) describeSubtasks(ctx context.Context, rows []ledger.AccountSubtask) ([]client.Subtask, error) {
@@ -194,7 +194,7 @@ func (a *subtaskRoutes) listDue(c *gin.Context, q *httpapi.Query) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gin.H{"due": shown, "next": next}, nil
+	return client.WaitingSubtaskList{Due: shown, Next: next}, nil
 }
 
 func (a *subtaskRoutes) describeWaiting(ctx context.Context, rows []ledger.WaitingSubtask) ([]client.WaitingSubtask, error) {
