@@ -18,21 +18,44 @@ func Exists(tx *gorm.DB, query string, args ...any) (bool, error) {
 	return err == nil, err
 }
 
-// EachText reads rows of three texts.
-func EachText(query *gorm.DB, each func(a, b, c string)) error {
+// Rows returns what a query finds, each row as scan reads it. It is for what gorm's own Scan cannot read, and for many rows:
+// it makes nothing of a row but what scan makes.
+func Rows[T any](query *gorm.DB, scan func(rows *sql.Rows, row *T) error) (all []T, err error) {
+	err = EachRow(query, func(rows *sql.Rows) error {
+		all = append(all, *new(T))
+		return scan(rows, &all[len(all)-1])
+	})
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+// EachRow calls each for each row that a query finds, and ends with its first error. The rows are closed when it returns.
+func EachRow(query *gorm.DB, each func(rows *sql.Rows) error) error {
 	rows, err := query.Rows()
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
+		if err := each(rows); err != nil {
+			return err
+		}
+	}
+	return FirstError(rows.Err(), rows.Close())
+}
+
+// EachText reads rows of three texts.
+func EachText(query *gorm.DB, each func(a, b, c string)) error {
+	return EachRow(query, func(rows *sql.Rows) error {
 		var a, b, c string
 		if err := rows.Scan(&a, &b, &c); err != nil {
 			return err
 		}
 		each(a, b, c)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // FirstError returns the first of some errors that is not nil.

@@ -41,14 +41,19 @@ const DeadColumns = `d.run_id, d.account_id, d.part, d.task_id, COALESCE(r.task_
 // DeadFrom is where DeadColumns are read from.
 const DeadFrom = " FROM subtask_dead d LEFT JOIN run r ON r.id = d.run_id "
 
-// ScanDead reads a row of DeadColumns.
-func ScanDead(rows *sql.Rows) (DeadSubtask, error) {
-	var d DeadSubtask
-	var at sqldb.Time
-	err := rows.Scan(&d.RunID, &d.AccountID, &d.Part, &d.TaskID, &d.TaskName, &d.Media, &d.Attempt,
-		&d.ErrorClass, &d.ErrorPrint, &d.ErrorText, &at, &d.RedriveRun)
-	d.DeadAt = at.Time
-	return d, err
+// ReadDead returns what a query of DeadColumns finds.
+func ReadDead(query *gorm.DB) ([]DeadSubtask, error) {
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, d *DeadSubtask) error {
+		var at sqldb.Time
+		err := rows.Scan(&d.RunID, &d.AccountID, &d.Part, &d.TaskID, &d.TaskName, &d.Media, &d.Attempt,
+			&d.ErrorClass, &d.ErrorPrint, &d.ErrorText, &at, &d.RedriveRun)
+		d.DeadAt = at.Time
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read dead subtasks: %w", err)
+	}
+	return all, nil
 }
 
 // deadWhere is a filter as a condition on d.
@@ -179,23 +184,12 @@ func (s DeadSubtasks) ListDead(ctx context.Context, f task.DeadFilter, after Dea
 		}
 		w.where, w.args = w.where+" AND "+w.rest, append(w.args, w.restArgs...)
 	}
-	rows, err := s.Data.Writer(ctx).Raw("SELECT "+DeadColumns+" FROM "+w.from+" LEFT JOIN run r ON r.id = d.run_id WHERE "+w.where+
-		" ORDER BY "+w.order+" LIMIT ?", append(w.args, limit)...).Rows()
-	if err != nil {
-		return nil, DeadPlace{}, fmt.Errorf("list dead subtasks: %w", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		d, err := ScanDead(rows)
-		if err != nil {
-			return nil, DeadPlace{}, fmt.Errorf("list dead subtasks: %w", err)
-		}
-		all = append(all, d)
-	}
-	if len(all) >= limit {
+	all, err = ReadDead(s.Data.Writer(ctx).Raw("SELECT "+DeadColumns+" FROM "+w.from+" LEFT JOIN run r ON r.id = d.run_id WHERE "+w.where+
+		" ORDER BY "+w.order+" LIMIT ?", append(w.args, limit)...))
+	if err != nil || len(all) >= limit {
 		end = DeadPlace{}
 	}
-	return all, end, rows.Err()
+	return all, end, err
 }
 
 // endOfLook returns the place of the last one that a page looks at; zero when it looks at all that are left. The index alone tells.
@@ -240,20 +234,15 @@ func (s DeadSubtasks) DeadTaskName(ctx context.Context, taskID int64) (string, e
 
 // DeadSubtask returns one dead subtask, or ErrNotFound.
 func (s DeadSubtasks) DeadSubtask(ctx context.Context, k task.Key) (DeadSubtask, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT "+DeadColumns+DeadFrom+"WHERE d.run_id = ? AND d.account_id = ? AND d.part = ?",
-		k.RunID, k.AccountID, k.Part).Rows()
+	found, err := ReadDead(s.Data.Writer(ctx).Raw("SELECT "+DeadColumns+DeadFrom+"WHERE d.run_id = ? AND d.account_id = ? AND d.part = ?",
+		k.RunID, k.AccountID, k.Part))
+	if err == nil && len(found) == 0 {
+		err = sqldb.ErrNotFound
+	}
 	if err != nil {
-		return DeadSubtask{}, fmt.Errorf("read dead subtask %v: %w", k, err)
+		return DeadSubtask{}, fmt.Errorf("dead subtask %v: %w", k, err)
 	}
-	defer rows.Close()
-	if !rows.Next() {
-		return DeadSubtask{}, errors.Join(rows.Err(), fmt.Errorf("dead subtask %v: %w", k, sqldb.ErrNotFound))
-	}
-	d, err := ScanDead(rows)
-	if err != nil {
-		return DeadSubtask{}, fmt.Errorf("read dead subtask %v: %w", k, err)
-	}
-	return d, nil
+	return found[0], nil
 }
 
 // SubtaskLog returns a subtask's row, or ErrNotFound, also when its day's table was dropped.
@@ -301,22 +290,16 @@ func (s DeadSubtasks) freeDead(ctx context.Context, f task.DeadFilter, butRun in
 	where, args := deadWhere(s.Data, f)
 	// Not as a comparison of rows: MySQL reads the whole table for that.
 	args = append(args, butRun, after.RunID, after.RunID, after.AccountID, after.AccountID, after.Part, limit)
-	rows, err := s.Data.Writer(ctx).Raw("SELECT d.run_id, d.account_id, d.part FROM subtask_dead d WHERE "+where+
+	query := s.Data.Writer(ctx).Raw("SELECT d.run_id, d.account_id, d.part FROM subtask_dead d WHERE "+where+
 		` AND d.redrive_run_id = 0 AND d.run_id <> ? AND d.run_id >= ? AND (d.run_id > ? OR d.account_id > ? OR (d.account_id = ? AND d.part > ?))
-ORDER BY d.run_id, d.account_id, d.part LIMIT ?`, args...).Rows()
+ORDER BY d.run_id, d.account_id, d.part LIMIT ?`, args...)
+	keys, err := sqldb.Rows(query, func(rows *sql.Rows, k *task.Key) error {
+		return rows.Scan(&k.RunID, &k.AccountID, &k.Part)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read dead subtasks: %w", err)
 	}
-	defer rows.Close()
-	var keys []task.Key
-	for rows.Next() {
-		var k task.Key
-		if err := rows.Scan(&k.RunID, &k.AccountID, &k.Part); err != nil {
-			return nil, fmt.Errorf("read dead subtasks: %w", err)
-		}
-		keys = append(keys, k)
-	}
-	return keys, rows.Err()
+	return keys, nil
 }
 
 // DeleteDead deletes those of the dead subtasks that still have the mark, and returns how many.

@@ -180,24 +180,18 @@ type DeadCount struct {
 // CountDead returns how many dead subtasks a filter chooses, by task id.
 func (s DeadSubtasks) CountDead(ctx context.Context, f task.DeadFilter) ([]DeadCount, error) {
 	where, args := deadWhere(s.Data, f)
-	rows, err := s.Data.Writer(ctx).Raw(`SELECT c.task_id, COALESCE(r.task_name, ''), c.free, c.redriving, c.oldest, c.newest FROM (
+	query := s.Data.Writer(ctx).Raw(`SELECT c.task_id, COALESCE(r.task_name, ''), c.free, c.redriving, c.oldest, c.newest FROM (
 SELECT d.task_id, SUM(CASE WHEN d.redrive_run_id = 0 THEN 1 ELSE 0 END) AS free, SUM(CASE WHEN d.redrive_run_id = 0 THEN 0 ELSE 1 END) AS redriving,
   COALESCE(MIN(CASE WHEN d.redrive_run_id = 0 THEN d.run_id END), 0) AS oldest,
   COALESCE(MAX(CASE WHEN d.redrive_run_id = 0 THEN d.run_id END), 0) AS newest, MAX(d.run_id) AS named
-FROM subtask_dead d WHERE `+where+` GROUP BY d.task_id) c LEFT JOIN run r ON r.id = c.named ORDER BY c.task_id`, args...).Rows()
+FROM subtask_dead d WHERE `+where+` GROUP BY d.task_id) c LEFT JOIN run r ON r.id = c.named ORDER BY c.task_id`, args...)
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, c *DeadCount) error {
+		return rows.Scan(&c.TaskID, &c.TaskName, &c.Free, &c.Redriving, &c.OldestRun, &c.NewestRun)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("count dead subtasks: %w", err)
 	}
-	defer rows.Close()
-	var all []DeadCount
-	for rows.Next() {
-		var c DeadCount
-		if err := rows.Scan(&c.TaskID, &c.TaskName, &c.Free, &c.Redriving, &c.OldestRun, &c.NewestRun); err != nil {
-			return nil, fmt.Errorf("count dead subtasks: %w", err)
-		}
-		all = append(all, c)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // CountDeadByMedia returns how many dead subtasks each media has.

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 
@@ -121,20 +122,15 @@ func (s Subtasks) assignments(tx *gorm.DB, group string, starts []Start) (map[pa
 	return known, nil
 }
 
-func readAssignments(tx *gorm.DB, sql string, args []any, known map[partitionOf]Assignment) error {
-	rows, err := tx.Raw(sql, args...).Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+func readAssignments(tx *gorm.DB, query string, args []any, known map[partitionOf]Assignment) error {
+	return sqldb.EachRow(tx.Raw(query, args...), func(rows *sql.Rows) error {
 		var a Assignment
 		if err := rows.Scan(&a.Topic, &a.Partition, &a.Committed, &a.Starts, &a.CarefulUntil, &a.SuspectOffset, &a.SuspectStarts); err != nil {
 			return err
 		}
 		known[partitionOf{a.Topic, a.Partition}] = a
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // Stop is the orderly end of work on one partition.
@@ -199,18 +195,11 @@ func (s Subtasks) RecordSuspect(ctx context.Context, group, holder, topic string
 		if err != nil {
 			return err
 		}
-		rows, err := tx.Raw(`SELECT suspect_starts FROM assignment
- WHERE group_name = ? AND topic = ? AND topic_partition = ? AND holder = ?`, group, topic, partition, holder).Rows()
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			if err := rows.Scan(&starts); err != nil {
-				return err
-			}
-		}
-		return rows.Err()
+		query := tx.Raw(`SELECT suspect_starts FROM assignment
+ WHERE group_name = ? AND topic = ? AND topic_partition = ? AND holder = ?`, group, topic, partition, holder)
+		return sqldb.EachRow(query, func(rows *sql.Rows) error {
+			return rows.Scan(&starts)
+		})
 	})
 	if err != nil {
 		return 0, fmt.Errorf("record the start of offset %d of %s/%d: %w", offset, topic, partition, err)

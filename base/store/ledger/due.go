@@ -251,12 +251,8 @@ func (s Subtasks) raiseSome(tx *gorm.DB, table, batch string, due []Due, now tim
 // readMarked reads what the rows say now, and which of them carry the mark.
 func (s Subtasks) readMarked(tx *gorm.DB, table, batch string, due []Due, status map[task.Key]SubtaskStatus, marked map[task.Key]bool) error {
 	from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey, keyValues(s.Data, len(due), func(i int) task.Key { return due[i].Key }))
-	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt, t.batch FROM "+from, args...).Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	query := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt, t.batch FROM "+from, args...)
+	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var k task.Key
 		var have SubtaskStatus
 		var mark string
@@ -265,8 +261,8 @@ func (s Subtasks) readMarked(tx *gorm.DB, table, batch string, due []Due, status
 		}
 		status[k] = have
 		marked[k] = mark == batch
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // SentDue is where the message of a subtask that was sent again is in the log.

@@ -169,20 +169,9 @@ func (s RunRows) UnsentSubtasks(ctx context.Context, runID int64, in AccountRang
 
 // AccountParts reads the rows of a query that selects accounts and parts.
 func AccountParts(ctx context.Context, s *sqldb.Databases, query string, args ...any) ([]AccountPart, error) {
-	rows, err := s.Data.Writer(ctx).Raw(query, args...).Rows()
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var parts []AccountPart
-	for rows.Next() {
-		var p AccountPart
-		if err := rows.Scan(&p.AccountID, &p.Part); err != nil {
-			return nil, err
-		}
-		parts = append(parts, p)
-	}
-	return parts, rows.Err()
+	return sqldb.Rows(s.Data.Writer(ctx).Raw(query, args...), func(rows *sql.Rows, p *AccountPart) error {
+		return rows.Scan(&p.AccountID, &p.Part)
+	})
 }
 
 // OlderOpenRuns returns the runs of a task with a lower id that have not ended, by id.

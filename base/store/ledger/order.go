@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -53,19 +54,11 @@ func (o RunOrder) insert(tx *gorm.DB, verb string) error {
 
 // OpenOrders returns the oldest orders that no leader has taken.
 func (s Ticks) OpenOrders(ctx context.Context, limit int) ([]RunOrder, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, task_id, request, ordered_by, ordered_at FROM manual_order WHERE taken = 0 ORDER BY run_id LIMIT ?", limit).Rows()
-	if err != nil {
-		return nil, fmt.Errorf("read orders: %w", err)
-	}
-	defer rows.Close()
-	var all []RunOrder
-	for rows.Next() {
-		var o RunOrder
+	query := s.Data.Writer(ctx).Raw("SELECT run_id, task_id, request, ordered_by, ordered_at FROM manual_order WHERE taken = 0 ORDER BY run_id LIMIT ?", limit)
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, o *RunOrder) error {
 		var request, by string
 		var at sqldb.Time
-		if err := rows.Scan(&o.RunID, &o.TaskID, &request, &by, &at); err != nil {
-			return nil, fmt.Errorf("read orders: %w", err)
-		}
+		err := rows.Scan(&o.RunID, &o.TaskID, &request, &by, &at)
 		if o.Malformed = strictjson.Unmarshal([]byte(request), &o.Request); o.Malformed == nil {
 			o.Malformed = o.Request.Validate()
 		}
@@ -74,9 +67,12 @@ func (s Ticks) OpenOrders(ctx context.Context, limit int) ([]RunOrder, error) {
 		}
 		o.Request.By = by
 		o.OrderedAt = at.Time
-		all = append(all, o)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read orders: %w", err)
 	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // TakeOrder marks an order whose run is made, or says why it has none but a failed one.

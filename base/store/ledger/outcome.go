@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -345,7 +346,8 @@ func (s Outcomes) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.
 	found := make(map[task.Key]SubtaskStatus, len(keys))
 	for table, keys := range byTable {
 		for part := range slices.Chunk(keys, s.Data.RowsPerStatement(len(SubtaskKey))) {
-			if err := s.readStates(ctx, table, part, found); err != nil && !MissingTable(err) {
+			err := readStates(s.Data.Writer(ctx), s.Data, table, "", len(part), func(i int) task.Key { return part[i] }, found)
+			if err != nil && !MissingTable(err) {
 				return nil, fmt.Errorf("read the state of %s: %w", plural.Count(len(keys), "subtask", "subtasks"), err)
 			}
 		}
@@ -353,22 +355,17 @@ func (s Outcomes) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.
 	return found, nil
 }
 
-func (s Outcomes) readStates(ctx context.Context, table string, keys []task.Key, into map[task.Key]SubtaskStatus) error {
-	from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey, keyValues(s.Data, len(keys), func(i int) task.Key { return keys[i] }))
-	rows, err := s.Data.Writer(ctx).Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt FROM "+from, args...).Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+// readStates reads the states of n subtasks of a day, with a lock where one is given.
+func readStates(db *gorm.DB, d *sqldb.DB, table, lock string, n int, key func(i int) task.Key, into map[task.Key]SubtaskStatus) error {
+	from, args := sqldb.LookUpKeys(d, table, SubtaskKey, keyValues(d, n, key))
+	query := db.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt FROM "+from+lock, args...)
+	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var k task.Key
 		var status SubtaskStatus
-		if err := rows.Scan(&k.RunID, &k.AccountID, &k.Part, &status.State, &status.Delivery, &status.Attempt); err != nil {
-			return err
-		}
+		err := rows.Scan(&k.RunID, &k.AccountID, &k.Part, &status.State, &status.Delivery, &status.Attempt)
 		into[k] = status
-	}
-	return rows.Err()
+		return err
+	})
 }
 
 // MissingTable reports whether a statement failed because its table is not there. The transaction goes on.

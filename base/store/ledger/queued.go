@@ -3,6 +3,7 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strconv"
@@ -255,24 +256,17 @@ func queuedSQL(d *sqldb.DB, n int) string {
 }
 
 func (s Queue) queuedKeys(tx *gorm.DB, query string, args ...any) ([]queuedKey, error) {
-	rows, err := tx.Raw(query, args...).Rows()
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []queuedKey
-	for rows.Next() {
-		var k queuedKey
+	return sqldb.Rows(tx.Raw(query, args...), func(rows *sql.Rows, k *queuedKey) error {
 		var behind string
-		if err := rows.Scan(&k.RunID, &k.AccountID, &k.Part, &behind); err != nil {
-			return nil, err
+		err := rows.Scan(&k.RunID, &k.AccountID, &k.Part, &behind)
+		if err != nil {
+			return err
 		}
 		if k.behind, err = strconv.ParseInt(strings.TrimPrefix(behind, queuedBehind), 10, 64); err != nil {
-			return nil, fmt.Errorf("subtask_due.waits_for %q of %v: %w", behind, k.Key, err)
+			return fmt.Errorf("subtask_due.waits_for %q of %v: %w", behind, k.Key, err)
 		}
-		all = append(all, k)
-	}
-	return all, rows.Err()
+		return nil
+	})
 }
 
 // makeDue makes queued subtasks due that wait for what is said.

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"time"
@@ -34,23 +35,17 @@ func (s Subtasks) RestingLogins(ctx context.Context, media string, limit int) ([
 	if media != "" {
 		query, args = query+" AND t.media = ?", append(args, media)
 	}
-	rows, err := s.Config.Current(ctx).Raw(query+" ORDER BY t.id LIMIT ?", append(args, limit)...).Rows()
+	found := s.Config.Current(ctx).Raw(query+" ORDER BY t.id LIMIT ?", append(args, limit)...)
+	all, err := sqldb.Rows(found, func(rows *sql.Rows, l *RestingLogin) error {
+		var until, expires sqldb.Time
+		err := rows.Scan(&l.ID, &l.Media, &l.AppID, &l.Login.Login, &l.Name, &l.State, &until, &l.Tries, &l.Reason, &expires, &l.Accounts)
+		l.Until, l.AccessExpires = until.Time, expires.Time
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the logins whose refresh rests: %w", err)
 	}
-	defer rows.Close()
-	var all []RestingLogin
-	for rows.Next() {
-		var l RestingLogin
-		var until, expires sqldb.Time
-		err := rows.Scan(&l.ID, &l.Media, &l.AppID, &l.Login.Login, &l.Name, &l.State, &until, &l.Tries, &l.Reason, &expires, &l.Accounts)
-		if err != nil {
-			return nil, fmt.Errorf("read the logins whose refresh rests: %w", err)
-		}
-		l.Until, l.AccessExpires = until.Time, expires.Time
-		all = append(all, l)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // resting is the condition of a row t of media_token whose refresh rests; its argument is TokenOK.

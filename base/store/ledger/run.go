@@ -131,20 +131,15 @@ func (s RunRows) Runs(ctx context.Context, ids []int64) ([]Run, error) {
 
 // ReadRuns reads the runs of what stands behind FROM run.
 func ReadRuns(ctx context.Context, s *sqldb.Databases, tail string, args ...any) ([]Run, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT "+runColumns+" FROM run "+tail, args...).Rows()
+	query := s.Data.Writer(ctx).Raw("SELECT "+runColumns+" FROM run "+tail, args...)
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, r *Run) (err error) {
+		*r, err = scanRun(rows)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read runs: %w", err)
 	}
-	defer rows.Close()
-	var all []Run
-	for rows.Next() {
-		r, err := scanRun(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read runs: %w", err)
-		}
-		all = append(all, r)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // scanRun reads runColumns, and what follows them into more.

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,22 +81,17 @@ func (s StopOrders) stops(ctx context.Context, tail string, args ...any) ([]task
 
 // ReadStops reads the orders of what stands behind FROM stop_order.
 func ReadStops(db *gorm.DB, tail string, args ...any) ([]task.Stop, error) {
-	rows, err := db.Raw("SELECT "+stopColumns+" FROM stop_order "+tail, args...).Rows()
+	query := db.Raw("SELECT "+stopColumns+" FROM stop_order "+tail, args...)
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, o *task.Stop) error {
+		var ordered, until, ended sqldb.Time
+		err := rows.Scan(&o.ID, &o.Verb, &o.Kind, &o.Target, &o.TargetName, &o.Reason, &o.By, &ordered, &until, &ended, &o.EndedBy)
+		o.OrderedAt, o.Until, o.EndedAt = ordered.Time, until.Time, ended.Time
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read stop orders: %w", err)
 	}
-	defer rows.Close()
-	var all []task.Stop
-	for rows.Next() {
-		var o task.Stop
-		var ordered, until, ended sqldb.Time
-		if err := rows.Scan(&o.ID, &o.Verb, &o.Kind, &o.Target, &o.TargetName, &o.Reason, &o.By, &ordered, &until, &ended, &o.EndedBy); err != nil {
-			return nil, fmt.Errorf("read stop orders: %w", err)
-		}
-		o.OrderedAt, o.Until, o.EndedAt = ordered.Time, until.Time, ended.Time
-		all = append(all, o)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // LiftPause ends a pause before its time, and tells whether it was still active. What waits for it is made due by the

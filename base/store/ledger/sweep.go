@@ -29,29 +29,28 @@ type RunningRun struct {
 
 // RunningRuns returns the runs with an id above after whose fan-out has ended and that go on, by id.
 func (s Subtasks) RunningRuns(ctx context.Context, after int64, limit int) ([]RunningRun, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT id, task_name, media, lane, offsets, created_at FROM run WHERE state = ? AND id > ? ORDER BY id LIMIT ?",
-		string(task.RunRunning), after, limit).Rows()
-	if err != nil {
-		return nil, fmt.Errorf("read running runs: %w", err)
-	}
-	defer rows.Close()
-	var all []RunningRun
-	for rows.Next() {
-		r := RunningRun{Offsets: Offsets{}}
+	query := s.Data.Writer(ctx).Raw("SELECT id, task_name, media, lane, offsets, created_at FROM run"+
+		" WHERE state = ? AND id > ? ORDER BY id LIMIT ?", string(task.RunRunning), after, limit)
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, r *RunningRun) error {
+		r.Offsets = Offsets{}
 		var offsets sql.NullString
 		var created sqldb.Time
 		if err := rows.Scan(&r.ID, &r.TaskName, &r.Media, &r.Lane, &offsets, &created); err != nil {
-			return nil, fmt.Errorf("read running runs: %w", err)
-		}
-		if offsets.String != "" {
-			if err := json.Unmarshal([]byte(offsets.String), &r.Offsets); err != nil {
-				return nil, fmt.Errorf("offsets of run %d: %w", r.ID, err)
-			}
+			return err
 		}
 		r.CreatedAt = created.Time
-		all = append(all, r)
+		if offsets.String == "" {
+			return nil
+		}
+		if err := json.Unmarshal([]byte(offsets.String), &r.Offsets); err != nil {
+			return fmt.Errorf("offsets of run %d: %w", r.ID, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read running runs: %w", err)
 	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // LostSubtask is a subtask that waits for a message that nobody will read any more.
@@ -141,22 +140,16 @@ func (s Subtasks) withLanes(ctx context.Context, ranges []SentRange) ([]SentRang
 // SentWithin returns subtasks that were sent again before a moment, to a place within the range.
 func (s Subtasks) SentWithin(ctx context.Context, r SentRange, before time.Time, limit int) ([]LostSubtask, error) {
 	// By the place, or MySQL goes over all that was sent and has no outcome yet.
-	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, media, lane, delivery FROM subtask_due"+dueByPlace(s.Data)+
+	query := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, media, lane, delivery FROM subtask_due"+dueByPlace(s.Data)+
 		" WHERE topic = ? AND topic_partition = ? AND topic_offset BETWEEN ? AND ? AND state = ? AND due_at < ? ORDER BY topic_offset LIMIT ?",
-		r.Topic, r.Partition, r.Lowest, r.Highest, dueSent, sqldb.At(before), limit).Rows()
+		r.Topic, r.Partition, r.Lowest, r.Highest, dueSent, sqldb.At(before), limit)
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, l *LostSubtask) error {
+		return rows.Scan(&l.RunID, &l.AccountID, &l.Part, &l.Media, &l.Lane, &l.Delivery)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read what was sent again to %s: %w", r.Topic, err)
 	}
-	defer rows.Close()
-	var all []LostSubtask
-	for rows.Next() {
-		var l LostSubtask
-		if err := rows.Scan(&l.RunID, &l.AccountID, &l.Part, &l.Media, &l.Lane, &l.Delivery); err != nil {
-			return nil, fmt.Errorf("read what was sent again to %s: %w", r.Topic, err)
-		}
-		all = append(all, l)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 const lostReason = "its message was lost"
@@ -202,7 +195,7 @@ func (s Subtasks) lockWaiting(tx *gorm.DB, lost []LostSubtask, now time.Time) ([
 		some := lost[:n]
 		lost = lost[n:]
 		status := map[task.Key]SubtaskStatus{}
-		err := s.lockStates(tx, table, some, status)
+		err := readStates(tx, s.Data, table, s.Data.Dialect().ForUpdate(), len(some), func(i int) task.Key { return some[i].Key }, status)
 		if MissingTable(err) {
 			continue
 		}
@@ -219,22 +212,4 @@ func (s Subtasks) lockWaiting(tx *gorm.DB, lost []LostSubtask, now time.Time) ([
 		}
 	}
 	return waiting, nil
-}
-
-func (s Subtasks) lockStates(tx *gorm.DB, table string, lost []LostSubtask, into map[task.Key]SubtaskStatus) error {
-	from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey, keyValues(s.Data, len(lost), func(i int) task.Key { return lost[i].Key }))
-	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt FROM "+from+s.Data.Dialect().ForUpdate(), args...).Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var k task.Key
-		var have SubtaskStatus
-		if err := rows.Scan(&k.RunID, &k.AccountID, &k.Part, &have.State, &have.Delivery, &have.Attempt); err != nil {
-			return err
-		}
-		into[k] = have
-	}
-	return rows.Err()
 }

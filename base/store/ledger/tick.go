@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -84,20 +85,16 @@ func (s Ticks) PlannedAfter(ctx context.Context, after map[int64]time.Time) (map
 func (s Ticks) plannedAfter(ctx context.Context, n int, args []any, into map[int64][]time.Time) error {
 	// A range of the key for each task. A join with the list of tasks would read all ticks that they ever had.
 	one := "task_id >= ? AND task_id <= ? AND planned_at > ?"
-	rows, err := s.Data.Writer(ctx).Raw("SELECT task_id, planned_at FROM tick WHERE "+strings.TrimSuffix(strings.Repeat(one+" OR ", n), " OR ")+" ORDER BY task_id, planned_at", args...).Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	query := s.Data.Writer(ctx).Raw("SELECT task_id, planned_at FROM tick WHERE "+strings.TrimSuffix(strings.Repeat(one+" OR ", n), " OR ")+" ORDER BY task_id, planned_at", args...)
+	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var id int64
 		var planned sqldb.Time
 		if err := rows.Scan(&id, &planned); err != nil {
 			return err
 		}
 		into[id] = append(into[id], planned.Time)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // LastTicks returns the newest ticks of a task, the newest first.
@@ -106,20 +103,14 @@ func (s Ticks) LastTicks(ctx context.Context, taskID int64, limit int) ([]Tick, 
 }
 
 func (s Ticks) ticks(ctx context.Context, query string, args ...any) ([]Tick, error) {
-	rows, err := s.Data.Writer(ctx).Raw(query, args...).Rows()
+	all, err := sqldb.Rows(s.Data.Writer(ctx).Raw(query, args...), func(rows *sql.Rows, t *Tick) error {
+		var planned, made sqldb.Time
+		err := rows.Scan(&t.TaskID, &planned, &t.RunID, &made)
+		t.PlannedAt, t.MadeAt = planned.Time, made.Time
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read ticks: %w", err)
 	}
-	defer rows.Close()
-	var all []Tick
-	for rows.Next() {
-		var t Tick
-		var planned, made sqldb.Time
-		if err := rows.Scan(&t.TaskID, &planned, &t.RunID, &made); err != nil {
-			return nil, fmt.Errorf("read ticks: %w", err)
-		}
-		t.PlannedAt, t.MadeAt = planned.Time, made.Time
-		all = append(all, t)
-	}
-	return all, rows.Err()
+	return all, nil
 }

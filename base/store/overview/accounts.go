@@ -2,6 +2,7 @@ package overview
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -42,23 +43,18 @@ type ParkedCount struct {
 
 // CountParked counts the parked accounts by their reasons, those that most accounts have first.
 func (s Glances) CountParked(ctx context.Context, limit int) ([]ParkedCount, error) {
-	rows, err := s.Config.Current(ctx).Raw("SELECT media, parked, COUNT(*), MIN(parked_since), MIN(parked_until) FROM media_account"+
-		" WHERE parked <> '' AND bound = 1 GROUP BY media, parked ORDER BY COUNT(*) DESC, media, parked LIMIT ?", limit).Rows()
+	query := s.Config.Current(ctx).Raw("SELECT media, parked, COUNT(*), MIN(parked_since), MIN(parked_until) FROM media_account"+
+		" WHERE parked <> '' AND bound = 1 GROUP BY media, parked ORDER BY COUNT(*) DESC, media, parked LIMIT ?", limit)
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, p *ParkedCount) error {
+		var since, next sqldb.Time
+		err := rows.Scan(&p.Media, &p.Reason, &p.N, &since, &next)
+		p.Since, p.Next = since.Time, next.Time
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("count parked accounts: %w", err)
 	}
-	defer rows.Close()
-	var all []ParkedCount
-	for rows.Next() {
-		var p ParkedCount
-		var since, next sqldb.Time
-		if err := rows.Scan(&p.Media, &p.Reason, &p.N, &since, &next); err != nil {
-			return nil, fmt.Errorf("count parked accounts: %w", err)
-		}
-		p.Since, p.Next = since.Time, next.Time
-		all = append(all, p)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // ParkedAccounts returns the ids of some of the accounts that are parked for one reason.
@@ -112,23 +108,18 @@ type LoginEnd struct {
 
 // LoginEnds returns the logins that cannot be used and those whose refresh token dies before a moment, by id.
 func (s Glances) LoginEnds(ctx context.Context, before time.Time, limit int) ([]LoginEnd, error) {
-	rows, err := s.Config.Current(ctx).Raw("SELECT t.id, t.media, t.app_id, t.login, COALESCE(l.name, ''), t.state, t.state_reason, t.refresh_expires_at, t.updated_at,"+
+	query := s.Config.Current(ctx).Raw("SELECT t.id, t.media, t.app_id, t.login, COALESCE(l.name, ''), t.state, t.state_reason, t.refresh_expires_at, t.updated_at,"+
 		" (SELECT COUNT(*) FROM media_account a WHERE a.token_id = t.id AND a.bound = 1)"+
 		" FROM media_token t LEFT JOIN media_login l ON l.token_id = t.id WHERE t.state <> ? OR (t.refresh_token <> '' AND t.refresh_expires_at < ?) ORDER BY t.id LIMIT ?",
-		settings.TokenOK, sqldb.At(before), limit).Rows()
+		settings.TokenOK, sqldb.At(before), limit)
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, l *LoginEnd) error {
+		var expires, since sqldb.Time
+		err := rows.Scan(&l.ID, &l.Media, &l.AppID, &l.Login.Login, &l.Name, &l.State, &l.StateReason, &expires, &since, &l.Accounts)
+		l.RefreshExpires, l.Since = expires.Time, since.Time
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read logins that end: %w", err)
 	}
-	defer rows.Close()
-	var all []LoginEnd
-	for rows.Next() {
-		var l LoginEnd
-		var expires, since sqldb.Time
-		if err := rows.Scan(&l.ID, &l.Media, &l.AppID, &l.Login.Login, &l.Name, &l.State, &l.StateReason, &expires, &since, &l.Accounts); err != nil {
-			return nil, fmt.Errorf("read logins that end: %w", err)
-		}
-		l.RefreshExpires, l.Since = expires.Time, since.Time
-		all = append(all, l)
-	}
-	return all, rows.Err()
+	return all, nil
 }

@@ -2,7 +2,9 @@ package overview
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -213,23 +215,18 @@ func (g *Glance) NewestRuns(limit int) ([]RunLook, error) {
 }
 
 func (g *Glance) runs(tail string, args ...any) ([]RunLook, error) {
-	rows, err := g.tx.Raw("SELECT id, task_name, media, lane, kind, state, COALESCE(total, -1), succeeded, failed, expired, cancelled, succeeded + failed + expired + cancelled + superseded,"+
-		" error_text, created_at, ended_at FROM run "+tail, args...).Rows()
+	query := g.tx.Raw("SELECT id, task_name, media, lane, kind, state, COALESCE(total, -1), succeeded, failed, expired, cancelled, succeeded + failed + expired + cancelled + superseded,"+
+		" error_text, created_at, ended_at FROM run "+tail, args...)
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, r *RunLook) error {
+		var created, ended sqldb.Time
+		err := rows.Scan(&r.ID, &r.Task, &r.Media, &r.Lane, &r.Kind, &r.State, &r.Total, &r.Succeeded, &r.Failed, &r.Expired, &r.Cancelled, &r.Ended, &r.Error, &created, &ended)
+		r.CreatedAt, r.EndedAt = created.Time, ended.Time
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read runs: %w", err)
 	}
-	defer rows.Close()
-	var all []RunLook
-	for rows.Next() {
-		var r RunLook
-		var created, ended sqldb.Time
-		if err := rows.Scan(&r.ID, &r.Task, &r.Media, &r.Lane, &r.Kind, &r.State, &r.Total, &r.Succeeded, &r.Failed, &r.Expired, &r.Cancelled, &r.Ended, &r.Error, &created, &ended); err != nil {
-			return nil, fmt.Errorf("read runs: %w", err)
-		}
-		r.CreatedAt, r.EndedAt = created.Time, ended.Time
-		all = append(all, r)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // Waiting is a subtask that waits to be tried again.
@@ -242,22 +239,17 @@ type Waiting struct {
 
 // Waiting returns subtasks in a state, retrying or deferred, those first that are due first.
 func (g *Glance) Waiting(state task.State, limit int) ([]Waiting, error) {
-	rows, err := g.tx.Raw("SELECT account_id, media, reason, due_at FROM subtask_due WHERE state = ? ORDER BY due_at LIMIT ?", state, limit).Rows()
+	query := g.tx.Raw("SELECT account_id, media, reason, due_at FROM subtask_due WHERE state = ? ORDER BY due_at LIMIT ?", state, limit)
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, w *Waiting) error {
+		var due sqldb.Time
+		err := rows.Scan(&w.AccountID, &w.Media, &w.Reason, &due)
+		w.Due = due.Time
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read what waits: %w", err)
 	}
-	defer rows.Close()
-	var all []Waiting
-	for rows.Next() {
-		var w Waiting
-		var due sqldb.Time
-		if err := rows.Scan(&w.AccountID, &w.Media, &w.Reason, &due); err != nil {
-			return nil, fmt.Errorf("read what waits: %w", err)
-		}
-		w.Due = due.Time
-		all = append(all, w)
-	}
-	return all, rows.Err()
+	return all, nil
 }
 
 // NewestDead returns the subtasks that died last, without those that a run takes up; of their task the id alone is told.
@@ -266,23 +258,9 @@ func (g *Glance) NewestDead(limit int) ([]dead.DeadSubtask, error) {
 	if g.db.Dialect() == sqldb.SQLiteDialect {
 		index = " INDEXED BY subtask_dead_died"
 	}
-	rows, err := g.tx.Raw("SELECT d.run_id, d.account_id, d.part, d.task_id, '', d.media, d.attempt, d.error_class, d.error_print, d.error_text, d.dead_at, d.redrive_run_id"+
-		" FROM subtask_dead d"+index+" ORDER BY d.dead_at DESC LIMIT ?", limit).Rows()
-	if err != nil {
-		return nil, fmt.Errorf("read dead subtasks: %w", err)
-	}
-	defer rows.Close()
-	var all []dead.DeadSubtask
-	for rows.Next() {
-		d, err := dead.ScanDead(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read dead subtasks: %w", err)
-		}
-		if d.RedriveRun == 0 {
-			all = append(all, d)
-		}
-	}
-	return all, rows.Err()
+	all, err := dead.ReadDead(g.tx.Raw("SELECT d.run_id, d.account_id, d.part, d.task_id, '', d.media, d.attempt, d.error_class, d.error_print, d.error_text, d.dead_at, d.redrive_run_id"+
+		" FROM subtask_dead d"+index+" ORDER BY d.dead_at DESC LIMIT ?", limit))
+	return slices.DeleteFunc(all, func(d dead.DeadSubtask) bool { return d.RedriveRun != 0 }), err
 }
 
 // Confirmed returns figures of accounts that are not the sums of a level below and stayed so when both were pulled again, of the first

@@ -2,6 +2,7 @@ package results
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/plural"
+	"adsync/base/sqldb"
 	"adsync/base/store/settings"
 )
 
@@ -62,20 +64,15 @@ func (s Results) readWhole(ctx context.Context, ids []int64, days []day.Day, int
 
 // eachAccountDay calls yield with the rows of a query, each of which is an account and a day.
 func eachAccountDay(query *gorm.DB, yield func(id int64, d day.Day)) error {
-	rows, err := query.Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var id int64
 		var d day.Day
 		if err := rows.Scan(&id, &d); err != nil {
 			return err
 		}
 		yield(id, d)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // readEverPulled looks at all days of those accounts that have none of the days asked for: they are few.

@@ -3,6 +3,7 @@ package results
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -177,21 +178,16 @@ func (s Results) ConfigChanges(ctx context.Context, f ChangeFilter, after Config
 		and("version <= ?", after.Version) // the range that the key is read in
 		and("(version, level, object_id, field) < (?, ?, ?, ?)", after.Version, after.Level, after.Object, after.Field)
 	}
-	rows, err := s.Data.Reader(ctx).Raw("SELECT version, seen_at, level, object_id, field, before_value, after_value FROM config_change WHERE "+where+
-		" ORDER BY version DESC, level DESC, object_id DESC, field DESC LIMIT ?", append(args, limit)...).Rows()
+	query := s.Data.Reader(ctx).Raw("SELECT version, seen_at, level, object_id, field, before_value, after_value FROM config_change WHERE "+where+
+		" ORDER BY version DESC, level DESC, object_id DESC, field DESC LIMIT ?", append(args, limit)...)
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, c *ConfigChange) error {
+		var seen sqldb.Time
+		err := rows.Scan(&c.Version, &seen, &c.Level, &c.Object, &c.Field, &c.Before, &c.After)
+		c.SeenAt = seen.Time
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read changes of account %d: %w", f.AccountID, err)
 	}
-	defer rows.Close()
-	var all []ConfigChange
-	for rows.Next() {
-		var c ConfigChange
-		var seen sqldb.Time
-		if err := rows.Scan(&c.Version, &seen, &c.Level, &c.Object, &c.Field, &c.Before, &c.After); err != nil {
-			return nil, fmt.Errorf("read changes of account %d: %w", f.AccountID, err)
-		}
-		c.SeenAt = seen.Time
-		all = append(all, c)
-	}
-	return all, rows.Err()
+	return all, nil
 }

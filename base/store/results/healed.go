@@ -170,20 +170,7 @@ func (s Healing) DropHealed(ctx context.Context, before time.Time, after task.Ke
 // deadAfter returns dead subtasks that died up to a moment and that no run is taking up, by key, those after one.
 func (s Healing) deadAfter(ctx context.Context, before time.Time, after task.Key, limit int) ([]dead.DeadSubtask, error) {
 	// Runs that began later hold none of them: the rest of the table is not read.
-	rows, err := s.Data.Writer(ctx).Raw("SELECT "+dead.DeadColumns+dead.DeadFrom+"WHERE d.dead_at <= ? AND d.redrive_run_id = 0 AND d.run_id < ? AND d.run_id >= ?"+
+	return dead.ReadDead(s.Data.Writer(ctx).Raw("SELECT "+dead.DeadColumns+dead.DeadFrom+"WHERE d.dead_at <= ? AND d.redrive_run_id = 0 AND d.run_id < ? AND d.run_id >= ?"+
 		" AND (d.run_id > ? OR d.account_id > ? OR (d.account_id = ? AND d.part > ?)) ORDER BY d.run_id, d.account_id, d.part LIMIT ?",
-		sqldb.At(before), task.FirstRunIDAt(before.Add(clockError)), after.RunID, after.RunID, after.AccountID, after.AccountID, after.Part, limit).Rows()
-	if err != nil {
-		return nil, fmt.Errorf("read dead subtasks: %w", err)
-	}
-	defer rows.Close()
-	var died []dead.DeadSubtask
-	for rows.Next() {
-		d, err := dead.ScanDead(rows)
-		if err != nil {
-			return nil, fmt.Errorf("read dead subtasks: %w", err)
-		}
-		died = append(died, d)
-	}
-	return died, rows.Err()
+		sqldb.At(before), task.FirstRunIDAt(before.Add(clockError)), after.RunID, after.RunID, after.AccountID, after.AccountID, after.Part, limit))
 }

@@ -2,6 +2,7 @@ package results
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,13 +62,8 @@ func (s Reconciliation) LevelSums(ctx context.Context, d day.Day, accountIDs []i
 func readLevelSums(tx *gorm.DB, d day.Day, accountIDs []int64, sums map[LevelOf]LevelSum) error {
 	// A sum of integers is a decimal in MySQL.
 	columns := "CAST(SUM(" + strings.Join(metric.Names(), ") AS SIGNED), CAST(SUM(") + ") AS SIGNED)"
-	rows, err := tx.Raw("SELECT account_id, level, COUNT(*), "+columns+" FROM report_daily"+
-		" WHERE day = ? AND account_id IN ? GROUP BY account_id, level", d, accountIDs).Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return sqldb.EachRow(tx.Raw("SELECT account_id, level, COUNT(*), "+columns+" FROM report_daily"+
+		" WHERE day = ? AND account_id IN ? GROUP BY account_id, level", d, accountIDs), func(rows *sql.Rows) error {
 		var k LevelOf
 		var n int64
 		var columns metric.Columns
@@ -77,8 +73,8 @@ func readLevelSums(tx *gorm.DB, d day.Day, accountIDs []int64, sums map[LevelOf]
 		sum := sums[k]
 		sum.Rows, sum.Values = n, columns.Values()
 		sums[k] = sum
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // The states of a difference.

@@ -243,12 +243,8 @@ func eachReportRow(tx *gorm.DB, w ReportWrite, table, column string, row func(k 
 	if w.Hourly {
 		columns, dest = columns+", hour", append(dest, &k.hour)
 	}
-	rows, err := tx.Raw("SELECT "+columns+" FROM "+table+" WHERE day IN ? AND account_id = ? AND level = ?", w.Days, w.AccountID, w.Level).Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	query := tx.Raw("SELECT "+columns+" FROM "+table+" WHERE day IN ? AND account_id = ? AND level = ?", w.Days, w.AccountID, w.Level)
+	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		if err := rows.Scan(dest...); err != nil {
 			return err
 		}
@@ -256,8 +252,8 @@ func eachReportRow(tx *gorm.DB, w ReportWrite, table, column string, row func(k 
 		if err := row(k, value); err != nil {
 			return err
 		}
-	}
-	return sqldb.FirstError(rows.Err(), rows.Close())
+		return nil
+	})
 }
 
 func writeReportRows(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, there thereBefore, days map[day.Day]*dayOutcome, result *ReportResult) error {

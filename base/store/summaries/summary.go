@@ -3,6 +3,7 @@ package summaries
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
@@ -367,13 +368,9 @@ func sum(d *sqldb.DB, db *gorm.DB, day DirtyDay, accounts []boundAccount, of []i
 	}
 	game, gameArgs := v.In("o.game")
 	from, args := sqldb.LookUpKeys(d, ReportName(day.Hourly), []string{"account_id"}, v)
-	rows, err := db.Raw("SELECT "+game+" AS game, "+hour+" AS hour, t.currency, t.day_zone, CAST(SUM(t."+strings.Join(metric.Names(), ") AS SIGNED), CAST(SUM(t.")+") AS SIGNED) FROM "+from+
-		" AND t.day = ? AND t.level = 'account' WHERE t.media = ? GROUP BY 1, 2, t.currency, t.day_zone", slices.Concat(gameArgs, args, []any{day.Day, day.Media})...).Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	query := db.Raw("SELECT "+game+" AS game, "+hour+" AS hour, t.currency, t.day_zone, CAST(SUM(t."+strings.Join(metric.Names(), ") AS SIGNED), CAST(SUM(t.")+") AS SIGNED) FROM "+from+
+		" AND t.day = ? AND t.level = 'account' WHERE t.media = ? GROUP BY 1, 2, t.currency, t.day_zone", slices.Concat(gameArgs, args, []any{day.Day, day.Media})...)
+	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var place int
 		var k summaryKey
 		var columns metric.Columns
@@ -383,8 +380,8 @@ func sum(d *sqldb.DB, db *gorm.DB, day DirtyDay, accounts []boundAccount, of []i
 		k.game, k.os = accounts[place].Game, accounts[place].OS
 		row := columns.Values()
 		add(k, &row)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 func summaryRows(d DirtyDay, sums map[summaryKey]*metric.Values, now time.Time, version int64) ([][]any, error) {

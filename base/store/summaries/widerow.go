@@ -73,12 +73,7 @@ func (r *wideRow) args(args []any) []any {
 
 // eachWide reads rows of level, object_id and wideValues.
 func eachWide(query *gorm.DB, each func(wideKey, *wideRow)) error {
-	rows, err := query.Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var k wideKey
 		var row wideRow
 		var texts [wideTexts]sql.NullString
@@ -95,8 +90,8 @@ func eachWide(query *gorm.DB, each func(wideKey, *wideRow)) error {
 		}
 		row.figures = figures.Values()
 		each(k, &row)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // readWideSources returns the rows that an account's day should have: one for each object that the platform or the partner has
@@ -133,12 +128,8 @@ func readWideSources(tx *gorm.DB, a *wideAccount, on day.Day) (map[wideKey]*wide
 }
 
 func readWideReport(tx *gorm.DB, a *wideAccount, on day.Day, at func(wideKey, string) *wideRow) error {
-	rows, err := tx.Raw("SELECT level, object_id, media, currency, day_zone, "+strings.Join(metric.Names(), ", ")+" FROM report_daily WHERE day = ? AND account_id = ?", on, a.ID).Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	query := tx.Raw("SELECT level, object_id, media, currency, day_zone, "+strings.Join(metric.Names(), ", ")+" FROM report_daily WHERE day = ? AND account_id = ?", on, a.ID)
+	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var k wideKey
 		var media, currency, zone string
 		var figures metric.Columns
@@ -148,18 +139,14 @@ func readWideReport(tx *gorm.DB, a *wideAccount, on day.Day, at func(wideKey, st
 		row := at(k, media)
 		row.texts[wideCurrency], row.texts[wideZone] = currency, zone
 		row.figures = figures.Values()
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // eachPartnerValue reads what the partner tells of an account's day: whose figures they are, and which.
 func eachPartnerValue(tx *gorm.DB, accountID int64, on day.Day, each func(wideKey, PartnerValues)) error {
-	rows, err := tx.Raw("SELECT level, object_id, note, "+strings.Join(PartnerFigures[:], ", ")+" FROM partner_daily WHERE account_id = ? AND day = ?", accountID, on).Rows()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	query := tx.Raw("SELECT level, object_id, note, "+strings.Join(PartnerFigures[:], ", ")+" FROM partner_daily WHERE account_id = ? AND day = ?", accountID, on)
+	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var k wideKey
 		var note string
 		var values PartnerValues
@@ -170,8 +157,8 @@ func eachPartnerValue(tx *gorm.DB, accountID int64, on day.Day, each func(wideKe
 			k = wideKey{level: settings.AccountLevel}
 		}
 		each(k, values)
-	}
-	return rows.Err()
+		return nil
+	})
 }
 
 // row returns an object's row with all that the configuration tells.
