@@ -2,10 +2,10 @@ package operate
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 )
@@ -28,22 +28,11 @@ their own daily figures are complete, and the game that they belong to now.`,
 	return cmd
 }
 
-type accountRow struct {
-	Media, Name, Tier, State, Parked string
-	ExternalID                       string `json:"external_id"`
-	Login                            *struct{ Login, State string }
-	Coverage                         struct {
-		Complete, Partial, Suspect, Never int
-		PulledAt                          time.Time `json:"pulled_at"`
-	}
-	Bindings []struct{ To, Game, OS string }
-}
-
 // The name comes last: what is wide on a terminal, as 厦 is, would move the columns after it.
 var printAccounts = rowsOf("accounts", "There are no such accounts.",
 	"ACCOUNT\tTIER\tSTATE\tLOGIN\tLOGIN STATE\tDAYS COMPLETE\tPULLED\tGAME\tOS\tNAME", moreBy("--media, --state …"),
-	func(t table.Table, x *accountRow) {
-		state := x.State
+	func(t table.Table, x *client.ListedAccount) {
+		state := string(x.State)
 		if x.Parked != "" {
 			state += ": " + x.Parked
 		}
@@ -57,5 +46,5 @@ var printAccounts = rowsOf("accounts", "There are no such accounts.",
 		}
 		c := x.Coverage
 		days := fmt.Sprintf("%d of %d", c.Complete, c.Complete+c.Partial+c.Suspect+c.Never)
-		t.Row(x.Media+"/"+x.ExternalID, x.Tier, state, table.Dashed(login), loginState, days, c.PulledAt, game, table.Dashed(os), table.Dashed(x.Name))
+		t.Row(x.Media+"/"+x.ExternalID, string(x.Tier), state, table.Dashed(login), loginState, days, c.PulledAt, game, table.Dashed(os), table.Dashed(x.Name))
 	})

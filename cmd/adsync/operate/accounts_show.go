@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -24,24 +24,8 @@ func newAccountsShow(a *settings.Source) *cobra.Command {
 	}, func(r *request, args []string) error { return r.get(accountPath(args[0], ""), printing(printAccount)) })
 }
 
-type accountAnswer struct {
-	Account struct {
-		Media, Name, Tier, Timezone, Currency, Parked string
-		ExternalID                                    string `json:"external_id"`
-		Bound                                         bool
-	}
-	Logins []struct {
-		AppID                      string `json:"app_id"`
-		Login, Name, State, Reason string
-		Chosen, Gone               bool
-		InUse                      bool      `json:"in_use"`
-		SeenAt                     time.Time `json:"seen_at"`
-	}
-	Bindings []struct{ From, To, Game, OS string }
-}
-
-func printAccount(w io.Writer, a *accountAnswer) error {
-	state := a.Account.Tier
+func printAccount(w io.Writer, a *client.AccountDetail) error {
+	state := string(a.Account.Tier)
 	switch {
 	case !a.Account.Bound:
 		state = "not bound: nothing of it is pulled"

@@ -6,10 +6,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 )
@@ -30,13 +30,7 @@ tells the columns that changed, of an order what it was to be, or why it was not
 	return cmd
 }
 
-type auditRow struct {
-	At                           time.Time
-	Actor, Action, Object, Error string
-	Before, After                json.RawMessage
-}
-
-var printAudit = rowsOf("audit", "Nothing is noted.", "AT\tBY\tACTION\tOBJECT\tCHANGE", moreBy("--object, --since …"), func(t table.Table, e *auditRow) {
+var printAudit = rowsOf("audit", "Nothing is noted.", "AT\tBY\tACTION\tOBJECT\tCHANGE", moreBy("--object, --since …"), func(t table.Table, e *client.AuditEntry) {
 	change := changed(e.Before, e.After)
 	if e.Error != "" {
 		change = "not done: " + e.Error

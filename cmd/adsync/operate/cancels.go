@@ -3,6 +3,7 @@ package operate
 import (
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 )
@@ -17,6 +18,6 @@ func newCancels(a *settings.Source) *cobra.Command {
 }
 
 var printCancels = rowsOf("cancels", "Nothing was cancelled.", "CANCEL\tKIND\tTARGET\tSTATE\tORDERED\tENDED\tBY\tREASON", "There are more: raise --limit.",
-	func(t table.Table, c *stopRow) {
+	func(t table.Table, c *client.Stop) {
 		t.Row(c.ID, c.Kind, c.Target, c.State, c.OrderedAt, c.EndedAt, c.By, c.Reason)
 	})

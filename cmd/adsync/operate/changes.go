@@ -3,10 +3,10 @@ package operate
 import (
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -33,16 +33,7 @@ and --to that of the last week. Values are the platform's, in its units.`,
 	return cmd
 }
 
-type changesAnswer struct {
-	From, To string
-	Changes  []struct {
-		SeenAt                              time.Time `json:"seen_at"`
-		Level, Object, Field, Before, After string
-	}
-	Next string
-}
-
-func printChanges(w io.Writer, a *changesAnswer) error {
+func printChanges(w io.Writer, a *client.AccountChanges) error {
 	if len(a.Changes) == 0 {
 		_, err := fmt.Fprintf(w, "No changes are known from %s to %s.\n", a.From, a.To)
 		return err

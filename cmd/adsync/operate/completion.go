@@ -2,8 +2,6 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"adsync/base/store/overview"
 	storesettings "adsync/base/store/settings"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/engine"
@@ -101,9 +100,9 @@ func flagCompletion(a *settings.Source, path string, f *pflag.Flag) cobra.Comple
 	case "task":
 		return taskNames(a)
 	case "lane":
-		return taskWords(a, func(k *taskRow) []string { return []string{k.Lane} })
+		return taskWords(a, func(k *client.Task) []string { return []string{k.Lane} })
 	case "handler":
-		return taskWords(a, func(k *taskRow) []string { return []string{k.Handler} })
+		return taskWords(a, func(k *client.Task) []string { return []string{k.Handler} })
 	}
 	return cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp)
 }
@@ -161,22 +160,19 @@ func accountBegins(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 }
 
 func taskNames(a *settings.Source) cobra.CompletionFunc {
-	return taskWords(a, func(k *taskRow) []string { return []string{k.Name} })
+	return taskWords(a, func(k *client.Task) []string { return []string{k.Name} })
 }
 
 // taskWords completes with words of the tasks. Whatever goes wrong, the shell offers nothing: it is no place for an error.
-func taskWords(a *settings.Source, of func(*taskRow) []string) cobra.CompletionFunc {
+func taskWords(a *settings.Source, of func(*client.Task) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 		defer cancel()
 		server, _ := cmd.Flags().GetString("server") // A command without it has the API's address from elsewhere.
-		var answer struct{ Tasks []taskRow }
+		var answer client.TaskList
 		c, err := reach(a, cmd, server)
 		if err == nil {
-			var text []byte
-			if text, err = c.Call(ctx, http.MethodGet, tasksPath, nil, nil); err == nil {
-				err = json.Unmarshal(text, &answer)
-			}
+			answer, err = c.ListTasks(ctx)
 		}
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp

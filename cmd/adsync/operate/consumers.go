@@ -2,10 +2,10 @@ package operate
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 )
@@ -20,20 +20,9 @@ run in how many places, how many of them wait for a call limit beside their plac
 	}, func(r *request, _ []string) error { return r.get("/api/v1/consumers", printConsumers) })
 }
 
-type consumerRow struct {
-	ID, Version string
-	StartedAt   time.Time `json:"started_at"`
-	AgeSeconds  float64   `json:"age_seconds"`
-	Pools       []struct {
-		Media, Lane                         string
-		Running, Capacity, Limited, Careful int
-		Partitions                          []int
-	}
-}
-
 var printConsumers = rowsOf("consumers", "No consumer lives: nothing is pulled. Start one: adsync serve --role=consumer",
 	"CONSUMER\tVERSION\tSTARTED\tTOLD\tMEDIA\tLANE\tRUNNING\tPLACES\tWAIT FOR A LIMIT\tPARTITIONS\tONE BY ONE", "",
-	func(t table.Table, c *consumerRow) {
+	func(t table.Table, c *client.Consumer) {
 		who := []any{c.ID, c.Version, c.StartedAt, fmt.Sprintf("%.0fs ago", c.AgeSeconds)}
 		if len(c.Pools) == 0 {
 			t.Row(append(who, "-", "-", "-", "-", "-", "-", "-")...)

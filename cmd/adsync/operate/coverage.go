@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"adsync/base/store/results"
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -28,7 +28,7 @@ is none, and values that could not be used: "adsync coverage holes" counts, and 
   adsync coverage holes`,
 		Args: usage.Account,
 	}, func(r *request, args []string) error {
-		return r.get(accountPath(args[0], "coverage"), printing(func(w io.Writer, c *coverageAnswer) error { return c.print(w, missing) }))
+		return r.get(accountPath(args[0], "coverage"), printing(func(w io.Writer, c *client.AccountCoverage) error { return printCoverage(w, c, missing) }))
 	})
 	param(cmd, "from", "first day, such as 2026-11-15")
 	param(cmd, "to", "last day, included")
@@ -37,24 +37,7 @@ is none, and values that could not be used: "adsync coverage holes" counts, and 
 	return cmd
 }
 
-type coverageAnswer struct {
-	From, To string
-	Coverage []coverageRow
-}
-
-type coverageRow struct {
-	Report, Level, Day, State, Note string
-	PulledAt                        time.Time `json:"pulled_at"`
-	Rows                            int64
-	SummaryPending                  bool `json:"summary_pending"`
-	Unusable                        int64
-	UnusableValues                  []struct {
-		Field, Kind string
-		Number      int64
-	} `json:"unusable_values"`
-}
-
-func (a *coverageAnswer) print(w io.Writer, missing bool) error {
+func printCoverage(w io.Writer, a *client.AccountCoverage, missing bool) error {
 	t := table.New(w)
 	t.Head("REPORT\tLEVEL\tDAY\tSTATE\tROWS\tPULLED\tNOTE")
 	shown := 0
@@ -63,7 +46,7 @@ func (a *coverageAnswer) print(w io.Writer, missing bool) error {
 		if missing && c.State == string(results.Complete) {
 			continue
 		}
-		t.Row(c.Report, c.Level, cmp.Or(c.Day, "-"), c.State, c.Rows, c.PulledAt, c.note())
+		t.Row(c.Report, c.Level, cmp.Or(c.Day, "-"), c.State, c.Rows, c.PulledAt, coverageNote(c))
 		shown++
 	}
 	if shown == 0 {
@@ -73,7 +56,7 @@ func (a *coverageAnswer) print(w io.Writer, missing bool) error {
 	return t.Flush()
 }
 
-func (c *coverageRow) note() string {
+func coverageNote(c *client.Coverage) string {
 	note := c.Note
 	if c.Unusable > 0 && !strings.Contains(note, "unusable") { // The note of a day that is not whole names them.
 		parts := make([]string, len(c.UnusableValues))

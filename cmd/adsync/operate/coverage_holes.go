@@ -9,6 +9,7 @@ import (
 
 	"adsync/base/plural"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -52,37 +53,20 @@ system.fill orders them by itself, some at a time; --order orders the most impor
 	return cmd
 }
 
-// estimate is what work would cost, as far as is known.
-type estimate struct {
-	Calls   *int64 `json:"estimated_calls"`
-	Seconds *int64 `json:"estimated_seconds"`
-}
-
-func (e estimate) String() string {
+// estimated tells in words what work would cost, as far as is known.
+func estimated(calls, seconds *int64) string {
 	switch {
-	case e.Calls == nil && e.Seconds == nil:
+	case calls == nil && seconds == nil:
 		return "its API calls and time are not known yet"
-	case e.Calls == nil:
-		return "its API calls are not known yet, about " + table.Seconds(e.Seconds)
-	case e.Seconds == nil:
-		return "about " + plural.Count(*e.Calls, "API call", "API calls") + ", its time is not known yet"
+	case calls == nil:
+		return "its API calls are not known yet, about " + table.Seconds(seconds)
+	case seconds == nil:
+		return "about " + plural.Count(*calls, "API call", "API calls") + ", its time is not known yet"
 	}
-	return "about " + plural.Count(*e.Calls, "API call", "API calls") + ", about " + table.Seconds(e.Seconds)
+	return "about " + plural.Count(*calls, "API call", "API calls") + ", about " + table.Seconds(seconds)
 }
 
-type holesAnswer struct {
-	estimate
-
-	Holes, Subtasks, Waiting, Ordered int
-	Tasks                             []struct {
-		estimate
-
-		Task, From, To                              string
-		Holes, Subtasks, Accounts, Waiting, Ordered int
-	}
-}
-
-func printHoles(w io.Writer, a *holesAnswer) error {
+func printHoles(w io.Writer, a *client.Holes) error {
 	if len(a.Tasks) == 0 {
 		_, err := fmt.Fprintln(w, "Nothing is missing within the reach of the tasks.")
 		return err
@@ -93,13 +77,13 @@ func printHoles(w io.Writer, a *holesAnswer) error {
 		if k.Holes == 0 {
 			k.From, k.To = "-", "-"
 		}
-		t.Row(k.Task, k.Holes, k.Accounts, k.From, k.To, k.Subtasks, k.Calls, table.Seconds(k.Seconds), k.Waiting, k.Ordered)
+		t.Row(k.Task, k.Holes, k.Accounts, k.From, k.To, k.Subtasks, k.EstimatedCalls, table.Seconds(k.EstimatedSeconds), k.Waiting, k.Ordered)
 	}
 	if err := t.Flush(); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n%s missing: %s, %s; %s ordered.\n", plural.Count(a.Holes, "day is", "days are"), plural.Count(a.Subtasks, "subtask", "subtasks"),
-		a.estimate, plural.Count(a.Ordered, "of them was", "of them were"))
+		estimated(a.EstimatedCalls, a.EstimatedSeconds), plural.Count(a.Ordered, "of them was", "of them were"))
 	if a.Waiting > 0 {
 		fmt.Fprintf(w, "%s under way, or ordered a moment ago.\n", plural.Count(a.Waiting, "more is", "more are"))
 	}

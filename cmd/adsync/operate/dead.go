@@ -1,8 +1,6 @@
 package operate
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"adsync/cmd/adsync/internal/settings"
@@ -33,20 +31,4 @@ func deadFilter(cmd *cobra.Command) {
 	param(cmd, "text", "only with this in the error's text")
 	instantParam(cmd, "since", "only what died since: "+sinceSyntax+"24h")
 	instantParam(cmd, "until", "only what died until then")
-}
-
-type deadRow struct {
-	RunID      string    `json:"run_id"`
-	AccountID  string    `json:"account_id"`
-	Account    string    `json:"account"`
-	Part       string    `json:"part"`
-	Task       string    `json:"task"`
-	Media      string    `json:"media"`
-	ErrorClass string    `json:"error_class"`
-	ErrorPrint string    `json:"error_print"`
-	Error      string    `json:"error"`
-	DeadAt     time.Time `json:"dead_at"`
-	Attempts   int       `json:"attempts"`
-	RedriveRun string    `json:"redrive_run_id"`
-	Healed     bool      `json:"healed"`
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"adsync/client"
+
 	"github.com/stretchr/testify/require"
 )
 
@@ -12,9 +14,9 @@ import (
 func TestDead_HealedIsAtLeastWhatWasFound(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	var plan deadPlan
+	var plan client.Redrive
 	require.NoError(t, json.Unmarshal([]byte(`{"dry_run": true, "count": 5000, "healed": 12, "healed_at_least": true, "tasks": [{"task": "a", "count": 5000}]}`), &plan))
-	require.NoError(t, plan.print(&out, "redrive"))
+	require.NoError(t, printRedrive(&out, &plan))
 	require.Contains(t, out.String(), "At least 12 have healed: their days")
 	out.Reset()
 	require.NoError(t, printing(printGroups)(&out, []byte(`{"total": 5000, "stake": {"looked": 1000, "healed": 12, "unhealed": 988}, "groups": [{"print": "x", "count": 5000, "healed": 12}]}`)))

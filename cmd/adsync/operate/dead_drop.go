@@ -1,16 +1,91 @@
 package operate
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
 	"github.com/spf13/cobra"
 
+	"adsync/base/plural"
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/table"
 )
 
 func newDeadDrop(a *settings.Source) *cobra.Command {
-	return deadChange(a, "drop", &cobra.Command{
+	return deadChange(a, (*request).drop, &cobra.Command{
 		Use:     "drop",
 		Short:   "Drops dead subtasks",
 		Long:    `Shows what would be dropped, and with --yes drops it. What is dropped is gone.`,
 		Example: `  adsync dead drop --task {media}.report_daily.account --until 720h --yes`,
 	})
+}
+
+// drop shows which dead subtasks would be dropped, and with yes drops just those: what dies meanwhile is left alone.
+func (r *request) drop(body map[string]any, yes bool) error {
+	const path = "/api/v1/dead/drop"
+	answer, plan, err := planDead(r, path, body, printDrop)
+	if err != nil {
+		return err
+	}
+	var undone error
+	if plan.Count > 0 && yes {
+		body["until"] = plan.Until
+		if answer, plan, err = changeDead[client.Drop](r, path, body, false); err != nil {
+			return err
+		}
+		left := plan
+		for left.Dropped > 0 && left.Dropped < left.Count { // The server drops some at a time.
+			if _, left, err = changeDead[client.Drop](r, path, body, false); err != nil {
+				return fmt.Errorf("after %s dropped: %w", plural.Count(plan.Dropped, "was", "were"), err)
+			}
+			plan.Dropped += left.Dropped
+		}
+		if n := left.Count - left.Dropped; n > 0 {
+			undone = fmt.Errorf("%d of the dead subtasks %s not dropped: others change them at the same time; try again", n, verb(n, "was", "were"))
+		}
+		if answer, err = withDropped(answer, plan.Dropped); err != nil {
+			return err
+		}
+	}
+	switch out := r.OutOrStdout(); {
+	case r.output == "json":
+		return errors.Join(table.JSON(out, answer), undone)
+	case plan.Count > 0 && !yes:
+		fmt.Fprintln(out, nothingIsDone)
+	case plan.Count > 0:
+		fmt.Fprintf(out, "\nDropped %d.\n", plan.Dropped)
+	}
+	return undone
+}
+
+// withDropped puts the sum of several requests into the answer to the first.
+func withDropped(answer []byte, dropped int64) ([]byte, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(answer, &fields); err != nil {
+		return nil, err
+	}
+	fields["dropped"] = json.RawMessage(strconv.FormatInt(dropped, 10))
+	return json.Marshal(fields)
+}
+
+func printDrop(w io.Writer, p *client.Drop) error {
+	if len(p.Tasks) == 0 {
+		fmt.Fprintln(w, noneChosen)
+	} else {
+		t := table.New(w)
+		t.Head("TASK\tSUBTASKS")
+		for _, k := range p.Tasks {
+			t.Row(k.Task, k.Count)
+		}
+		if err := t.Flush(); err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "\n%s.\n", plural.Count(p.Count, "dead subtask", "dead subtasks"))
+	}
+	printRedriving(w, p.Redriving)
+	return nil
 }

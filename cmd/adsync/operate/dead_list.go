@@ -5,7 +5,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,7 +13,6 @@ import (
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
-	"adsync/producer/overview"
 )
 
 func newDeadList(a *settings.Source) *cobra.Command {
@@ -43,23 +41,7 @@ pulled whole since: it needs nothing, and is dropped after retention.healed_days
 	return cmd
 }
 
-type deadGroups struct {
-	Total, Redriving int64
-	Stake            struct {
-		Looked, Healed, Unhealed, Accounts int64
-		Money                              []overview.Money
-	}
-	More   bool
-	Groups []struct {
-		Print, Example string
-		Count, Healed  int64
-		Last           time.Time `json:"last_dead_at"`
-		First          time.Time `json:"first_dead_at"`
-		Classes, Tasks []string
-	}
-}
-
-func printGroups(w io.Writer, a *deadGroups) error {
+func printGroups(w io.Writer, a *client.DeadGroups) error {
 	if a.Total == 0 {
 		fmt.Fprintln(w, "There are no dead subtasks.")
 		return nil
@@ -71,7 +53,7 @@ func printGroups(w io.Writer, a *deadGroups) error {
 		if a.Stake.Looked < a.Total {
 			healed = "at least " + healed
 		}
-		t.Row(g.Count, healed, g.First, g.Last, strings.Join(g.Classes, ","), few(g.Tasks), g.Print)
+		t.Row(g.Count, healed, g.FirstDeadAt, g.LastDeadAt, strings.Join(g.Classes, ","), few(g.Tasks), g.Print)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -109,7 +91,7 @@ func few(names []string) string {
 }
 
 var printDeadRows = rowsOf("dead", "There are no dead subtasks.", "DIED\tRUN\tACCOUNT ID\tPART\tTASK\tACCOUNT\tATTEMPTS\tCLASS\tERROR",
-	"\n"+moreBy("--task, --print …"), func(t table.Table, d *deadRow) {
+	"\n"+moreBy("--task, --print …"), func(t table.Table, d *client.DeadSubtask) {
 		if d.Healed {
 			d.ErrorClass += ", healed"
 		}

@@ -1,15 +1,14 @@
 package operate
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"adsync/base/plural"
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -29,23 +28,7 @@ func newDeadShow(a *settings.Source) *cobra.Command {
 	})
 }
 
-type deadAnswer struct {
-	deadRow
-
-	Run *struct {
-		Kind, State, Handler, Lane string
-		PlannedAt                  time.Time `json:"planned_at"`
-	}
-	Params json.RawMessage
-	Log    *struct {
-		Delivery  int
-		Node      string
-		StartedAt time.Time `json:"started_at"`
-		Calls     int64
-	}
-}
-
-func printDead(w io.Writer, d *deadAnswer) error {
+func printDead(w io.Writer, d *client.DeadSubtask) error {
 	t := table.New(w)
 	t.Pairs(
 		"task", d.Task,
@@ -56,8 +39,8 @@ func printDead(w io.Writer, d *deadAnswer) error {
 		"error print", d.ErrorPrint,
 		"error", table.Whole(d.Error),
 	)
-	if d.RedriveRun != "" {
-		t.Pairs("taken up by", "run "+d.RedriveRun)
+	if d.RedriveRunID != "" {
+		t.Pairs("taken up by", "run "+d.RedriveRunID)
 	}
 	if d.Run == nil {
 		t.Pairs("run", d.RunID+", of which nothing is kept")

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"time"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -54,8 +54,8 @@ Without --report and --level it holds for all of them, and takes the place of wh
 	}, func(r *request, args []string) error {
 		body := r.params()
 		body["media"], body["field"], body["state"] = args[0], args[1], state
-		return r.send(http.MethodPut, fieldsPath, body, printing(func(w io.Writer, f *fieldRow) error {
-			if _, err := fmt.Fprintf(w, "%s %s of %s %s.\n", done, table.Plain(f.Field), table.Plain(f.Media), f.where()); err != nil || f.State != "trying" {
+		return r.send(http.MethodPut, fieldsPath, body, printing(func(w io.Writer, f *client.Field) error {
+			if _, err := fmt.Fprintf(w, "%s %s of %s %s.\n", done, table.Plain(f.Field), table.Plain(f.Media), reportsOf(f)); err != nil || f.State != "trying" {
 				return err
 			}
 			_, err := fmt.Fprintf(w, "It is tried with one call first. What came of that: adsync fields list --media %s\n", table.Plain(f.Media))
@@ -69,14 +69,8 @@ Without --report and --level it holds for all of them, and takes the place of wh
 	return cmd
 }
 
-type fieldRow struct {
-	Media, Field, Report, Level, State, Metric, Reason, Note, By string
-	RetiredAt                                                    time.Time `json:"retired_at"`
-	UpdatedAt                                                    time.Time `json:"updated_at"`
-}
-
-// where tells in words what a row holds for.
-func (r *fieldRow) where() string {
+// reportsOf tells in words which reports a field is of.
+func reportsOf(r *client.Field) string {
 	where := "in all reports"
 	if r.Report != "" {
 		where = "in " + table.Plain(r.Report)

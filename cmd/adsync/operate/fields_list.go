@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 )
@@ -24,7 +25,7 @@ of them, but for those that a row of their own speaks of. One without METRIC sta
 }
 
 var printFields = rowsOf("fields", "There are no such fields.", "MEDIA\tFIELD\tREPORT\tLEVEL\tSTATE\tMETRIC\tRETIRED\tCHANGED\tBY\tREASON", "",
-	func(t table.Table, f *fieldRow) {
+	func(t table.Table, f *client.Field) {
 		if f.Note != "" {
 			f.Reason = strings.TrimPrefix(f.Reason+"; not decided yet: "+f.Note, "; ")
 		}

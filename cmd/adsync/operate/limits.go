@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 )
@@ -26,50 +26,29 @@ share. Below are the points at which calls are paused, or were, with how often.`
 	return cmd
 }
 
-// limitsAnswer is how limits stand, and where calls are paused.
-type limitsAnswer struct {
-	Limits []struct {
-		Media, Endpoint, Scope, Subject, Unit, Period string
-		Calls, Window, Ahead                          int
-		CallsMax                                      int `json:"calls_max"`
-		Full                                          float64
-		LastMinute                                    int `json:"last_minute"`
-		LastHour                                      int `json:"last_hour"`
-		Lanes                                         []struct {
-			Importance, Processes, Wanted int
-			PerSecond                     float64 `json:"share_per_second"`
-		}
-	}
-	Pauses []struct {
-		Media, Endpoint, Scope, Subject string
-		PausedUntil                     time.Time `json:"paused_until"`
-		Times                           int
-	}
-}
-
-func printLimits(w io.Writer, a *limitsAnswer) error {
+func printLimits(w io.Writer, a *client.LimitList) error {
 	if len(a.Limits)+len(a.Pauses) == 0 {
 		_, err := fmt.Fprintln(w, "No calls were asked for within the last day.")
 		return err
 	}
 	t := table.New(w)
-	a.limits(t)
+	printCallLimits(t, a.Limits)
 	if len(a.Limits) > 0 && len(a.Pauses) > 0 {
 		fmt.Fprintln(t)
 	}
-	a.pauses(t)
+	printPausedPoints(t, a.Pauses)
 	return t.Flush()
 }
 
-func (a *limitsAnswer) limits(t table.Table) {
-	if len(a.Limits) == 0 {
+func printCallLimits(t table.Table, limits []client.Limit) {
+	if len(limits) == 0 {
 		return
 	}
 	t.Head("LIMIT\tOF\tALLOWS\tIN THE WINDOW\tFULL\tAHEAD\tLAST MINUTE\tLAST HOUR\tIMPORTANCE: WANTED, SHARE A SECOND")
-	for _, l := range a.Limits {
+	for _, l := range limits {
 		var lanes []string
 		for _, lane := range l.Lanes {
-			lanes = append(lanes, fmt.Sprintf("%d: %d, %.1f", lane.Importance, lane.Wanted, lane.PerSecond))
+			lanes = append(lanes, fmt.Sprintf("%d: %d, %.1f", lane.Importance, lane.Wanted, lane.SharePerSecond))
 		}
 		allows := fmt.Sprintf("%d %s per %s", l.Calls, l.Unit, l.Period)
 		if l.CallsMax > 0 {
@@ -80,12 +59,12 @@ func (a *limitsAnswer) limits(t table.Table) {
 	}
 }
 
-func (a *limitsAnswer) pauses(t table.Table) {
-	if len(a.Pauses) == 0 {
+func printPausedPoints(t table.Table, pauses []client.PausedPoint) {
+	if len(pauses) == 0 {
 		return
 	}
 	t.Head("PAUSED AT\tOF\tUNTIL\tTIMES")
-	for _, p := range a.Pauses {
+	for _, p := range pauses {
 		t.Row(strings.TrimSpace(p.Media+" "+p.Endpoint), strings.TrimSpace(p.Scope+" "+p.Subject), p.PausedUntil, p.Times)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"adsync/base/plural"
 	storesettings "adsync/base/store/settings"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -49,20 +50,13 @@ operator has paused is lifted by "adsync resume".`,
 	return cmd
 }
 
-type endedPauses struct {
-	limitsAnswer
-
-	DryRun   bool `json:"dry_run"`
-	Subtasks int
-}
-
-func printEndedPauses(w io.Writer, a *endedPauses) error {
-	if len(a.Pauses)+a.Subtasks == 0 {
+func printEndedPauses(w io.Writer, a *client.EndedPauses) error {
+	if len(a.Pauses) == 0 && a.Subtasks == 0 {
 		_, err := fmt.Fprintln(w, "Nothing that was chosen is paused.")
 		return err
 	}
 	t := table.New(w)
-	a.pauses(t)
+	printPausedPoints(t, a.Pauses)
 	if err := t.Flush(); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -56,12 +57,7 @@ It goes by Redis; without that, processes log as they are configured to.`,
 
 const logLevelPath = "/api/v1/log-level"
 
-type logLevelOrder struct {
-	Level, Role, Node, By string
-	Until                 time.Time
-}
-
-func printLogLevel(w io.Writer, o *logLevelOrder) error {
+func printLogLevel(w io.Writer, o *client.LogLevel) error {
 	if o.Level == "" {
 		_, err := fmt.Fprintln(w, "All processes log as they are configured to.")
 		return err

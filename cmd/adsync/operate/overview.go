@@ -2,11 +2,9 @@ package operate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 
@@ -43,14 +41,12 @@ exits 1 if that does not come about within --timeout.`,
 				return err
 			}
 		}
-		return r.get(overviewPath, printing(printOverview))
+		return r.get("/api/v1/overview", printing(printOverview))
 	})
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until each account has figures of today")
 	cmd.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "with --wait: for how long at most")
 	return cmd
 }
-
-const overviewPath = "/api/v1/overview"
 
 // awaitFirstPull asks for the overview until the figures of today of all accounts are in the summaries. A producer that is still
 // starting is waited for.
@@ -84,15 +80,11 @@ func awaitFirstPull(ctx context.Context, c producer, timeout time.Duration) erro
 
 // missingFigures returns what of the figures of today is missing, or nothing.
 func missingFigures(ctx context.Context, c producer) (string, error) {
-	answer, err := c.Call(ctx, http.MethodGet, overviewPath, nil, nil)
+	o, err := c.GetOverview(ctx)
 	if err != nil {
-		return "", err
+		return "", withRemedy(err)
 	}
-	var o overviewAnswer
-	if err := json.Unmarshal(answer, &o); err != nil {
-		return "", err
-	}
-	missing, pulled := "", 0
+	missing, pulled := "", client.Count(0)
 	for i := range o.Media {
 		m := &o.Media[i]
 		pulled += m.Pulled
@@ -112,25 +104,7 @@ func missingFigures(ctx context.Context, c producer) (string, error) {
 	return missing, nil
 }
 
-type attentionRow struct {
-	Severity, Media, Title, Cause string
-	Accounts                      int
-	AtLeast                       bool `json:"at_least"`
-	Examples                      []string
-	Money                         []overview.Money
-	MoneyOf                       string `json:"money_of"`
-	Since                         time.Time
-	Remedy, Command               string
-}
-
-type overviewAnswer struct {
-	At        time.Time
-	Troubles  []struct{ What, Why string }
-	Attention []attentionRow
-	Media     []mediaRow
-}
-
-func printOverview(w io.Writer, o *overviewAnswer) error {
+func printOverview(w io.Writer, o *client.Overview) error {
 	if o.At.IsZero() {
 		fmt.Fprintln(w, "The tables could not be read yet.")
 	} else {
@@ -143,7 +117,7 @@ func printOverview(w io.Writer, o *overviewAnswer) error {
 		t := table.New(w)
 		t.Head("\nMEDIA\tACCOUNTS\tFRESH\tLATE\tNEW\tQUIET\tPARKED\tOLDEST\tSPENT TODAY\tPLATFORM SAYS\tDIFFERENCE")
 		for i := range o.Media {
-			o.Media[i].print(t)
+			printMedia(t, &o.Media[i])
 		}
 		if err := t.Flush(); err != nil {
 			return err
@@ -163,27 +137,15 @@ func printOverview(w io.Writer, o *overviewAnswer) error {
 		return err
 	}
 	for i := range o.Attention {
-		if err := o.Attention[i].print(w); err != nil {
+		if err := printAttention(w, &o.Attention[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-type mediaRow struct {
-	Name  string
-	Spend []struct {
-		Currency, Zone, Day string
-		Ours                int64
-		Theirs              *int64
-	}
-	Accounts, Pulled, Fresh, Late, New, Quiet, Parked int
-	FirstPull                                         bool    `json:"first_pull"`
-	OldestSeconds                                     float64 `json:"oldest_seconds"`
-}
-
-// print writes a line for each currency and time zone.
-func (m *mediaRow) print(t table.Table) {
+// printMedia writes a line for each currency and time zone.
+func printMedia(t table.Table, m *client.MediaOverview) {
 	oldest := "never pulled"
 	switch {
 	case m.Pulled == 0:
@@ -209,7 +171,7 @@ func (m *mediaRow) print(t table.Table) {
 }
 
 // amounts are the amounts of some currencies in words.
-func amounts(money []overview.Money) string {
+func amounts(money []client.Money) string {
 	words := make([]string, len(money))
 	for i, m := range money {
 		words[i] = m.Currency + " " + overview.Amount(m.Micros)
@@ -217,8 +179,8 @@ func amounts(money []overview.Money) string {
 	return strings.Join(words, " and ")
 }
 
-// print writes an item with what belongs to it, one below the other.
-func (a *attentionRow) print(w io.Writer) error {
+// printAttention writes an item with what belongs to it, one below the other.
+func printAttention(w io.Writer, a *client.Attention) error {
 	title := strings.ToUpper(table.Plain(a.Severity)) + "  " + table.Clean(a.Title)
 	if a.Media != "" {
 		title += " (" + table.Plain(a.Media) + ")"
@@ -230,7 +192,7 @@ func (a *attentionRow) print(w io.Writer) error {
 		if a.AtLeast {
 			accounts = "at least " + accounts
 		}
-		if len(a.Examples) < a.Accounts {
+		if client.Count(len(a.Examples)) < a.Accounts {
 			accounts += " …"
 		}
 	}

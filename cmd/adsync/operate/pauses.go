@@ -3,6 +3,7 @@ package operate
 import (
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 )
@@ -26,6 +27,6 @@ func newPauses(a *settings.Source) *cobra.Command {
 }
 
 var printPauses = rowsOf("pauses", "Nothing is paused.", "PAUSE\tKIND\tTARGET\tSTATE\tORDERED\tUNTIL\tENDED\tBY\tREASON", thereAreMore,
-	func(t table.Table, p *stopRow) {
+	func(t table.Table, p *client.Stop) {
 		t.Row(p.ID, p.Kind, p.Target, p.State, p.OrderedAt, p.Until, p.EndedAt, p.By, p.Reason)
 	})

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/producer/overview"
@@ -33,21 +33,12 @@ is in --output json, money there in millionths.`,
 	return cmd
 }
 
-// differenceRow is a figure of an account that is not the sum of a level.
-type differenceRow struct {
-	Media, Account, Currency, Day, Level, Metric, State string
-	AccountValue                                        int64     `json:"account_value"`
-	SumValue                                            int64     `json:"sum_value"`
-	FirstSeenAt                                         time.Time `json:"first_seen_at"`
-	ConfirmedAt                                         time.Time `json:"confirmed_at"`
-}
-
-func (d *differenceRow) apart() int64 {
+func apart(d *client.Difference) int64 {
 	return max(d.AccountValue-d.SumValue, d.SumValue-d.AccountValue)
 }
 
-// amount writes a value of the figure: money in units of the currency, others as they are.
-func (d *differenceRow) amount(value int64) string {
+// figure writes a value of a figure that differs: money in units of the currency, others as they are.
+func figure(d *client.Difference, value int64) string {
 	if d.Metric == "cost" {
 		return strings.TrimSpace(table.Plain(d.Currency) + " " + overview.Amount(value))
 	}
@@ -57,11 +48,11 @@ func (d *differenceRow) amount(value int64) string {
 // differentDay is what differs of one day of an account.
 type differentDay struct {
 	levels, metrics []string
-	worst           *differenceRow // the cost that is furthest apart, or another figure where no cost differs
+	worst           *client.Difference // the cost that is furthest apart, or another figure where no cost differs
 }
 
 // foldDifferences gathers the rows of each account's day, in their order: a day that is missing from a level has many.
-func foldDifferences(rows []differenceRow) []*differentDay {
+func foldDifferences(rows []client.Difference) []*differentDay {
 	var days []*differentDay
 	byKey := map[[4]string]*differentDay{}
 	for i := range rows {
@@ -79,19 +70,14 @@ func foldDifferences(rows []differenceRow) []*differentDay {
 		if !slices.Contains(of.metrics, d.Metric) {
 			of.metrics = append(of.metrics, d.Metric)
 		}
-		if isCost, had := d.Metric == "cost", of.worst.Metric == "cost"; isCost && !had || isCost == had && d.apart() > of.worst.apart() {
+		if isCost, had := d.Metric == "cost", of.worst.Metric == "cost"; isCost && !had || isCost == had && apart(d) > apart(of.worst) {
 			of.worst = d
 		}
 	}
 	return days
 }
 
-type differences struct {
-	Differences []differenceRow
-	Next        string
-}
-
-func printDifferences(w io.Writer, a *differences) error {
+func printDifferences(w io.Writer, a *client.DifferenceList) error {
 	if len(a.Differences) == 0 {
 		_, err := fmt.Fprintln(w, "Nothing differs.")
 		return err
@@ -101,7 +87,7 @@ func printDifferences(w io.Writer, a *differences) error {
 	for _, of := range foldDifferences(a.Differences) {
 		d := of.worst
 		t.Row(d.Media+"/"+d.Account, d.Day, few(of.levels), few(of.metrics), d.Metric+" of "+d.Level,
-			d.amount(d.AccountValue), d.amount(d.SumValue), d.amount(d.AccountValue-d.SumValue), d.State, d.FirstSeenAt, d.ConfirmedAt)
+			figure(d, d.AccountValue), figure(d, d.SumValue), figure(d, d.AccountValue-d.SumValue), d.State, d.FirstSeenAt, d.ConfirmedAt)
 	}
 	if a.Next != "" {
 		t.Head(thereAreMore)

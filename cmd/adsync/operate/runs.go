@@ -3,12 +3,12 @@ package operate
 import (
 	"net/url"
 	"strconv"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"adsync/base/plural"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 )
@@ -31,85 +31,60 @@ var runArg = usage.Args(1, `the id of a run: "adsync runs list" lists them`)
 
 func runPath(id string) string { return "/api/v1/runs/" + url.PathEscape(id) }
 
-type runRow struct {
-	ID      string
-	Task    string
-	Media   string
-	Handler string
-	Lane    string
-	Kind    string
-	State   string // one of runStates, or pending
-	Error   string
-	Order   *struct {
-		Accounts                int
-		From, To, By            string
-		Confirm, Spare, Redrive bool
-	}
-	Origin string `json:"origin_run_id"`
-	Counts struct {
-		Total                                             *int64
-		Waiting, Retrying, Deferred                       *int64
-		Succeeded, Failed, Expired, Cancelled, Superseded int64
-	}
-	PlannedAt    time.Time `json:"planned_at"`
-	CreatedAt    time.Time `json:"created_at"`
-	FannedOutAt  time.Time `json:"fanned_out_at"`
-	EndedAt      time.Time `json:"ended_at"`
-	Rate         float64   `json:"rate_per_second"`
-	EstimatedEnd time.Time `json:"estimated_end"`
-}
-
 // undone is how many subtasks ended without having been done.
-func (r *runRow) undone() int64 { return r.Counts.Failed + r.Counts.Expired + r.Counts.Cancelled }
+func undone(c *client.Counts) client.Count { return c.Failed + c.Expired + c.Cancelled }
 
-func (r *runRow) ended() int64 { return r.Counts.Succeeded + r.Counts.Superseded + r.undone() }
+func ended(c *client.Counts) client.Count { return c.Succeeded + c.Superseded + undone(c) }
 
-// total is how many subtasks the run has, in words.
-func (r *runRow) total() string {
-	if r.Counts.Total == nil {
+// total is how many subtasks a run has, in words.
+func total(c *client.Counts) string {
+	if c.Total == nil {
 		return "…"
 	}
-	return strconv.FormatInt(*r.Counts.Total, 10)
+	return strconv.FormatInt(*c.Total, 10)
 }
 
 // subtasks is total with its noun.
-func (r *runRow) subtasks() string {
-	if r.Counts.Total == nil {
+func subtasks(c *client.Counts) string {
+	if c.Total == nil {
 		return "… subtasks"
 	}
-	return plural.Count(*r.Counts.Total, "subtask", "subtasks")
+	return plural.Count(*c.Total, "subtask", "subtasks")
 }
 
-// open tells whether the run has not ended yet.
-func (r *runRow) open() bool { return r.State == "pending" || task.RunState(r.State).Open() }
+// pending is the state of a run that is ordered and not made yet.
+const pending client.RunState = "pending"
 
-// ordered is what an order said, in words.
-func (r *runRow) ordered() string {
-	if r.Order == nil {
+// isOpen tells whether a run has not ended yet.
+func isOpen(r *client.Run) bool { return r.State == pending || task.RunState(r.State).Open() }
+
+// ordered is what an order said, in words; origin is the run whose dead subtasks it takes up.
+func ordered(o *client.Ordered, origin client.ID) string {
+	if o == nil {
 		return ""
 	}
 	what := "the whole scope"
 	switch {
-	case r.Order.Redrive:
+	case o.Redrive:
 		what = "what failed"
-		if r.Origin != "" {
-			what += " in run " + r.Origin
+		if origin != "" {
+			what += " in run " + origin
 		}
-	case r.Order.Accounts == 1:
+	case o.Accounts == 1:
 		what = "1 account"
-	case r.Order.Accounts > 1:
-		what = strconv.Itoa(r.Order.Accounts) + " accounts"
+	case o.Accounts > 1:
+		what = strconv.FormatInt(o.Accounts, 10) + " accounts"
 	}
-	if r.Order.From != "" {
-		what += ", " + r.Order.From + " to " + r.Order.To
+	if o.From != "" {
+		what += ", " + o.From + " to " + o.To
 	}
-	if r.Order.Confirm {
+	if o.Confirm {
 		what += ", confirmed"
 	}
-	if r.Order.Spare {
+	if o.Spare {
 		what += ", with spare calls"
 	}
-	return what + ", by " + r.Order.By
+	return what + ", by " + o.By
 }
 
 // verb is the form of a verb that goes with so many.

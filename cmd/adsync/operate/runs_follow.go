@@ -23,7 +23,7 @@ const (
 
 // follow asks for a run until it has ended, and has each answer seen; moved tells whether its state is another than before. A producer may be
 // away for a while, which is said on standard error.
-func (r *request) follow(id string, see func(run *runRow, moved bool) error) ([]byte, *runRow, error) {
+func (r *request) follow(id string, see func(run *client.Run, moved bool) error) ([]byte, *client.Run, error) {
 	c, err := r.client()
 	if err != nil {
 		return nil, nil, err
@@ -31,7 +31,7 @@ func (r *request) follow(id string, see func(run *runRow, moved bool) error) ([]
 	ctx := r.Context()
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
-	state := ""
+	state := client.RunState("")
 	var away time.Time // since when
 	for {
 		answer, err := c.Call(ctx, http.MethodGet, runPath(id), nil, nil)
@@ -48,14 +48,14 @@ func (r *request) follow(id string, see func(run *runRow, moved bool) error) ([]
 			}
 		} else {
 			away = time.Time{}
-			run := &runRow{}
+			run := &client.Run{}
 			if err == nil {
 				err = json.Unmarshal(answer, run)
 			}
 			if err == nil {
 				err = see(run, run.State != state)
 			}
-			if err != nil || !run.open() {
+			if err != nil || !isOpen(run) {
 				return answer, run, err
 			}
 			state = run.State
@@ -69,15 +69,15 @@ func (r *request) follow(id string, see func(run *runRow, moved bool) error) ([]
 }
 
 // progress is a line on how far a run is.
-func (r *runRow) progress() string {
+func progress(r *client.Run) string {
 	switch {
-	case r.State == "pending":
+	case r.State == pending:
 		return "It is ordered, and not made yet."
 	case r.Counts.Total == nil:
-		return fmt.Sprintf("Its subtasks are being made; %s ended.", plural.Count(r.ended(), "has", "have"))
+		return fmt.Sprintf("Its subtasks are being made; %s ended.", plural.Count(ended(&r.Counts), "has", "have"))
 	}
-	line := fmt.Sprintf("%d of %s %s ended", r.ended(), r.subtasks(), verb(r.ended(), "has", "have"))
-	if n := r.undone(); n > 0 {
+	line := fmt.Sprintf("%d of %s %s ended", ended(&r.Counts), subtasks(&r.Counts), verb(ended(&r.Counts), "has", "have"))
+	if n := undone(&r.Counts); n > 0 {
 		line += fmt.Sprintf(", %s not done", plural.Count(n, "was", "were"))
 	}
 	if !r.EstimatedEnd.IsZero() {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 )
@@ -25,7 +26,7 @@ func newRunsList(a *settings.Source) *cobra.Command {
 }
 
 var printRuns = rowsOf("runs", "There are no such runs.", "RUN\tTASK\tKIND\tSTATE\tPLANNED\tENDED\tSUBTASKS\tDONE\tFAILED\tNOTE", moreBy("--task, --state …"),
-	func(t table.Table, r *runRow) {
-		note := strings.TrimSuffix(strings.TrimPrefix(r.ordered()+"; "+r.Error, "; "), "; ")
-		t.Row(r.ID, r.Task, r.Kind, r.State, r.PlannedAt, r.EndedAt, r.total(), r.Counts.Succeeded+r.Counts.Superseded, r.undone(), table.Dashed(note))
+	func(t table.Table, r *client.Run) {
+		note := strings.TrimSuffix(strings.TrimPrefix(ordered(r.Order, r.OriginRunID)+"; "+r.Error, "; "), "; ")
+		t.Row(r.ID, r.Task, r.Kind, string(r.State), r.PlannedAt, r.EndedAt, total(&r.Counts), r.Counts.Succeeded+r.Counts.Superseded, undone(&r.Counts), table.Dashed(note))
 	})

@@ -21,7 +21,7 @@ the task's settings as they are now. It is "adsync dead redrive" of one run.`,
 		if dry && yes {
 			return usage.Errorf("--dry-run and --yes do not go together")
 		}
-		return r.changeDead(runPath(args[0])+"/rerun", "redrive", r.params(), yes)
+		return r.redrive(runPath(args[0])+"/rerun", r.params(), yes)
 	})
 	cmd.Flags().Int("rate", 0, "subtasks a second; without it what the task says")
 	sends(cmd, "rate")

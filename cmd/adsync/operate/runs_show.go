@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/prompt"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
@@ -37,7 +38,7 @@ goes on to do so until the run has ended; interrupt it as you like, the run goes
 func (r *request) watch(id string) error {
 	out := r.OutOrStdout()
 	_, terminal := prompt.Terminal(out)
-	answer, _, err := r.follow(id, func(run *runRow, moved bool) error {
+	answer, _, err := r.follow(id, func(run *client.Run, moved bool) error {
 		switch {
 		case r.output == "json":
 			return nil
@@ -45,10 +46,10 @@ func (r *request) watch(id string) error {
 			// From the top left, clearing what was there: lines that the terminal wraps need no counting.
 			fmt.Fprint(out, "\x1b[H\x1b[J")
 			return printRun(out, run)
-		case moved && run.open():
-			_, err := fmt.Fprintln(out, run.progress())
+		case moved && isOpen(run):
+			_, err := fmt.Fprintln(out, progress(run))
 			return err
-		case !run.open():
+		case !isOpen(run):
 			return printRun(out, run)
 		}
 		return nil
@@ -62,21 +63,21 @@ func (r *request) watch(id string) error {
 	return err
 }
 
-func printRun(w io.Writer, r *runRow) error {
+func printRun(w io.Writer, r *client.Run) error {
 	t := table.New(w)
-	t.Pairs("run", r.ID, "task", table.Dashed(r.Task), "state", r.State)
+	t.Pairs("run", r.ID, "task", table.Dashed(r.Task), "state", string(r.State))
 	if r.Error != "" {
 		t.Pairs("error", table.Whole(r.Error))
 	}
-	if r.State == "pending" {
+	if r.State == pending {
 		t.Pairs("", "The leader makes it within about a second.")
 		return t.Flush()
 	}
 	t.Pairs("kind", r.Kind)
 	if r.Order != nil {
-		t.Pairs("ordered", r.ordered())
+		t.Pairs("ordered", ordered(r.Order, r.OriginRunID))
 	}
-	t.Pairs("handler", r.Handler+", lane "+r.Lane, "planned", r.PlannedAt, "made", r.CreatedAt, "fanned out", r.FannedOutAt, "ended", r.EndedAt, "subtasks", r.total())
+	t.Pairs("handler", r.Handler+", lane "+r.Lane, "planned", r.PlannedAt, "made", r.CreatedAt, "fanned out", r.FannedOutAt, "ended", r.EndedAt, "subtasks", total(&r.Counts))
 	for _, n := range []struct {
 		name  string
 		count *int64
@@ -94,8 +95,8 @@ func printRun(w io.Writer, r *runRow) error {
 			t.Pairs("  "+n.name, n.count)
 		}
 	}
-	if r.Rate > 0 {
-		t.Pairs("rate", fmt.Sprintf("%.1f subtasks a second", r.Rate))
+	if r.RatePerSecond > 0 {
+		t.Pairs("rate", fmt.Sprintf("%.1f subtasks a second", r.RatePerSecond))
 	}
 	if !r.EstimatedEnd.IsZero() {
 		t.Pairs("estimated end", r.EstimatedEnd)

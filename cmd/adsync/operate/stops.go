@@ -3,10 +3,10 @@ package operate
 import (
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -34,16 +34,8 @@ func stopping(a *settings.Source, cmd *cobra.Command, do func(r *request, body m
 	return cmd
 }
 
-type stopRow struct {
-	ID, Kind, Target, Reason, By, State string
-	OrderedAt                           time.Time `json:"ordered_at"`
-	Until                               time.Time `json:"until"`
-	EndedAt                             time.Time `json:"ended_at"`
-	LiftedBy                            string    `json:"lifted_by"`
-}
-
 func printStop(done string) printer {
-	return printing(func(w io.Writer, s *stopRow) error {
+	return printing(func(w io.Writer, s *client.Stop) error {
 		end := ""
 		if s.State == "active" && !s.Until.IsZero() {
 			end = " until " + table.Moment(s.Until)

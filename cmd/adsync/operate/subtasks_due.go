@@ -3,6 +3,7 @@ package operate
 import (
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 )
@@ -24,7 +25,7 @@ limit, a pause or an older run of their task (deferred).`,
 }
 
 var printDue = rowsOf("due", "No subtask waits to be sent again.", "RUN\tACCOUNT ID\tPART\tDUE\tTASK\tACCOUNT\tLANE\tSTATE\tFAILURES\tREASON",
-	moreBy("--media, --lane, --text …"), func(t table.Table, d *subtaskRow) {
+	moreBy("--media, --lane, --text …"), func(t table.Table, d *client.WaitingSubtask) {
 		why := d.Reason
 		switch {
 		case why != "":
@@ -33,5 +34,5 @@ var printDue = rowsOf("due", "No subtask waits to be sent again.", "RUN\tACCOUNT
 		case d.WaitsForRun != "":
 			why = "it waits for the end of the run " + d.WaitsForRun
 		}
-		t.Row(d.RunID, d.AccountID, d.Part, d.DueAt, table.Dashed(d.Task), d.Media+"/"+d.Account, d.Lane, d.State, d.Attempts, table.Dashed(why))
+		t.Row(d.RunID, d.AccountID, d.Part, d.DueAt, table.Dashed(d.Task), d.Media+"/"+d.Account, d.Lane, string(d.State), d.Attempts, table.Dashed(why))
 	})

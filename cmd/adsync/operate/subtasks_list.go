@@ -2,10 +2,10 @@ package operate
 
 import (
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -43,22 +43,7 @@ within the last day, the newest run first.`,
 	return cmd
 }
 
-// subtaskRow is a subtask in a list.
-type subtaskRow struct {
-	RunID                                   string `json:"run_id"`
-	AccountID                               string `json:"account_id"`
-	Task, Account, Part, Media, Lane, State string
-	Attempts                                int
-	Rows, Calls                             int64
-	StartedAt                               time.Time `json:"started_at"`
-	EndedAt                                 time.Time `json:"ended_at"`
-	DueAt                                   time.Time `json:"due_at"`
-	Error, Reason                           string
-	WaitsForRun                             string `json:"waits_for_run"`
-	WaitsForPause                           string `json:"waits_for_pause"`
-}
-
 var printSubtasks = rowsOf("subtasks", "There are no such subtasks.",
-	"RUN\tACCOUNT ID\tPART\tTASK\tACCOUNT\tSTATE\tFAILURES\tROWS\tCALLS\tSTARTED\tENDED\tDUE\tERROR", moreBy("--state, --text …"), func(t table.Table, s *subtaskRow) {
-		t.Row(s.RunID, s.AccountID, s.Part, s.Task, table.Dashed(s.Account), s.State, s.Attempts, s.Rows, s.Calls, s.StartedAt, s.EndedAt, s.DueAt, table.Dashed(s.Error))
+	"RUN\tACCOUNT ID\tPART\tTASK\tACCOUNT\tSTATE\tFAILURES\tROWS\tCALLS\tSTARTED\tENDED\tDUE\tERROR", moreBy("--state, --text …"), func(t table.Table, s *client.Subtask) {
+		t.Row(s.RunID, s.AccountID, s.Part, s.Task, table.Dashed(s.Account), string(s.State), s.Attempts, s.Rows, s.Calls, s.StartedAt, s.EndedAt, s.DueAt, table.Dashed(s.Error))
 	})

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -29,26 +29,18 @@ The account may be named as MEDIA/ACCOUNT too. Below are the call limits that wo
 	})
 }
 
-type waitAnswer struct {
-	limitsAnswer
-
-	Task, Media, Lane, State, Node, Reason string
-	Importance, Attempt                    int
-	ExpectedAt                             time.Time `json:"expected_at"`
-}
-
-func printWait(w io.Writer, a *waitAnswer) error {
+func printWait(w io.Writer, a *client.Wait) error {
 	t := table.New(w)
 	t.Pairs("task", a.Task+" of "+a.Media, "lane", a.Lane)
 	if a.Importance > 0 {
 		t.Pairs("importance", a.Importance)
 	}
-	t.Pairs("state", a.State, "failures", a.Attempt)
+	t.Pairs("state", string(a.State), "failures", a.Attempt)
 	if a.Node != "" {
 		t.Pairs("consumer", a.Node)
 	}
 	nothing := "it waits for nothing"
-	if a.State == "waiting" {
+	if a.State == client.SubtaskStateWaiting {
 		nothing = "it waits for its turn in Kafka, or in a consumer"
 	}
 	t.Pairs("reason", table.Whole(cmp.Or(a.Reason, nothing)))
@@ -58,10 +50,10 @@ func printWait(w io.Writer, a *waitAnswer) error {
 	if len(a.Limits) > 0 {
 		fmt.Fprintln(t)
 	}
-	a.limits(t)
+	printCallLimits(t, a.Limits)
 	if len(a.Pauses) > 0 {
 		fmt.Fprintln(t)
 	}
-	a.pauses(t)
+	printPausedPoints(t, a.Pauses)
 	return t.Flush()
 }

@@ -1,13 +1,13 @@
 package operate
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/url"
 	"strings"
 	"time"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
@@ -37,63 +37,31 @@ var taskArg = usage.Args(1, `the name of a task: "adsync tasks list" lists them`
 
 func taskPath(name string) string { return tasksPath + "/" + url.PathEscape(name) }
 
-type taskRow struct {
-	Name, Media, Handler, Cron, Timezone, Lane, Scope, Overlap, Concurrency string
-
-	Status         string // good, last_good or unusable
-	Errors         []rowError
-	Warnings       []string
-	RowRevision    *int64 `json:"row_revision"`
-	Enabled        bool
-	Params         json.RawMessage
-	TimeoutSeconds *int64 `json:"timeout_seconds"`
-	TTLSeconds     int64  `json:"ttl_seconds"`
-	RetryMax       int    `json:"retry_max"`
-	RetryBase      *int64 `json:"retry_base_seconds"`
-	CatchUp        string `json:"catch_up"`
-	CatchUpWindow  *int64 `json:"catch_up_window_seconds"`
-	CatchUpOrder   string `json:"catch_up_order"`
-	CatchUpSpread  int64  `json:"catch_up_spread_seconds"`
-	ExclusiveMax   *int64 `json:"exclusive_max_seconds"`
-	FanOutRate     int    `json:"fan_out_rate"`
-	After          []string
-	Revision       int64
-	NextTicks      []time.Time `json:"next_ticks"`
-	LastTicks      []struct {
-		PlannedAt time.Time `json:"planned_at"`
-		MadeAt    time.Time `json:"made_at"`
-		RunID     string    `json:"run_id"`
-		State     string
-	} `json:"last_ticks"`
-}
-
-type rowError struct{ Field, Value, Want string }
-
-// state tells how the task stands, in words.
-func (t *taskRow) state() string {
+// taskState tells how a task stands, in words.
+func taskState(t *client.Task) string {
 	state := "off"
 	if t.Enabled {
 		state = "on"
 	}
 	switch t.Status {
-	case "good":
+	case client.TaskStatusGood:
 		return state
-	case "last_good":
+	case client.TaskStatusLastGood:
 		return state + ", as its row last was good"
 	}
-	return table.Plain(t.Status)
+	return table.Plain(string(t.Status))
 }
 
-// when tells when the task runs, in words.
-func (t *taskRow) when() string {
+// taskRuns tells when a task runs, in words.
+func taskRuns(t *client.Task) string {
 	if len(t.After) > 0 {
 		return "after " + table.Plain(strings.Join(t.After, ", "))
 	}
 	return strings.TrimSpace(table.Plain(t.Cron) + " " + table.Plain(t.Timezone))
 }
 
-// next is when the task runs next.
-func (t *taskRow) next() time.Time {
+// nextTick is when a task runs next.
+func nextTick(t *client.Task) time.Time {
 	if len(t.NextTicks) == 0 {
 		return time.Time{}
 	}
@@ -101,7 +69,7 @@ func (t *taskRow) next() time.Time {
 }
 
 // rowErrors lists what is wrong with a row, below what t has printed.
-func rowErrors(t table.Table, errs []rowError) error {
+func rowErrors(t table.Table, errs []client.RowError) error {
 	if len(errs) > 0 {
 		t.Head("\nWRONG FIELD\tVALUE\tWANT")
 	}
@@ -128,15 +96,15 @@ func unlessZero(seconds int64, none string) string {
 
 // printChangedTask tells of a task that was changed what it comes to.
 func printChangedTask(done string) printer {
-	return printing(func(w io.Writer, k *taskRow) error {
+	return printing(func(w io.Writer, k *client.Task) error {
 		text := "it is off"
 		switch {
-		case k.Status != "good":
-			text = "it is " + k.state()
+		case k.Status != client.TaskStatusGood:
+			text = "it is " + taskState(k)
 		case len(k.After) > 0 && k.Enabled:
-			text = "it runs " + k.when()
+			text = "it runs " + taskRuns(k)
 		case k.Enabled:
-			text = "it runs next at " + table.Moment(k.next())
+			text = "it runs next at " + table.Moment(nextTick(k))
 		}
 		if k.Revision > 0 {
 			text += fmt.Sprintf(" (revision %d)", k.Revision)

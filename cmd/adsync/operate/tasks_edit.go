@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 
@@ -52,16 +53,13 @@ of --revision or of the file, else the one that there is now. If somebody else h
 
 // revision returns the revision that the row of a task has now.
 func (r *request) revision(name string) (json.RawMessage, error) {
-	answer, err := r.answer(http.MethodGet, taskPath(name), nil)
+	c, err := r.client()
 	if err != nil {
 		return nil, err
 	}
-	var k taskRow
-	if err := json.Unmarshal(answer, &k); err != nil {
-		return nil, err
+	k, err := c.GetTask(r.Context(), name)
+	if err != nil {
+		return nil, withRemedy(err)
 	}
-	if k.RowRevision != nil {
-		return json.Marshal(*k.RowRevision)
-	}
-	return json.Marshal(k.Revision)
+	return json.Marshal(cmp.Or(k.RowRevision, k.Revision))
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 )
@@ -18,10 +19,10 @@ func newTasksList(a *settings.Source) *cobra.Command {
 	}, func(r *request, _ []string) error { return r.get(tasksPath, printTasks) })
 }
 
-var printTasks = rowsOf("tasks", "There are no tasks.", "TASK\tSTATE\tLANE\tRUNS\tNEXT TICK\tLAST TICK\tITS RUN", "", func(t table.Table, k *taskRow) {
+var printTasks = rowsOf("tasks", "There are no tasks.", "TASK\tSTATE\tLANE\tRUNS\tNEXT TICK\tLAST TICK\tITS RUN", "", func(t table.Table, k *client.Task) {
 	last, became := time.Time{}, "-"
 	if len(k.LastTicks) > 0 {
 		last, became = k.LastTicks[0].PlannedAt, k.LastTicks[0].State
 	}
-	t.Row(k.Name, k.state(), table.Dashed(k.Lane), table.Dashed(k.when()), k.next(), last, became)
+	t.Row(k.Name, taskState(k), table.Dashed(k.Lane), table.Dashed(taskRuns(k)), nextTick(k), last, became)
 })

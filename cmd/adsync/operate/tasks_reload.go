@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"adsync/base/plural"
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 )
@@ -24,14 +25,7 @@ few seconds in the others. It tells what has changed, and every row that cannot 
 	})
 }
 
-type reloadAnswer struct {
-	Tasks                   int
-	Added, Changed, Removed []string
-	Bad                     []taskRow
-	Warnings                []taskRow
-}
-
-func printReload(w io.Writer, a *reloadAnswer) error {
+func printReload(w io.Writer, a *client.Reload) error {
 	fmt.Fprintf(w, "%s.\n", plural.Count(a.Tasks, "task can run", "tasks can run"))
 	if len(a.Added)+len(a.Changed)+len(a.Removed) == 0 {
 		fmt.Fprintln(w, "Nothing has changed.")
@@ -45,10 +39,9 @@ func printReload(w io.Writer, a *reloadAnswer) error {
 		}
 	}
 	t := table.New(w)
-	for i := range a.Bad {
-		b := &a.Bad[i]
+	for _, b := range a.Bad {
 		how := "cannot be used"
-		if b.Status == "last_good" {
+		if b.Status == client.TaskStatusLastGood {
 			how = "cannot be used, and runs on as it last was good"
 		}
 		fmt.Fprintf(t, "\nThe row of %s %s:", table.Plain(b.Name), how)
@@ -56,8 +49,7 @@ func printReload(w io.Writer, a *reloadAnswer) error {
 			return err
 		}
 	}
-	for i := range a.Warnings {
-		of := &a.Warnings[i]
+	for _, of := range a.Warnings {
 		fmt.Fprintf(w, "\nThe cron of %s is probably not what is meant.\n", table.Plain(of.Name))
 		warn(w, of.Warnings)
 	}

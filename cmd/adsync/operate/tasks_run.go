@@ -12,6 +12,7 @@ import (
 
 	"adsync/base/plural"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/cmd/adsync/internal/prompt"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
@@ -53,7 +54,10 @@ it follows the run until that has ended, shows it, and exits 1 unless everything
 		if err != nil {
 			return err
 		}
-		if !wait {
+		switch {
+		case body["dry_run"] != nil:
+			return r.show(answer, printing(printOrderPlan))
+		case !wait:
 			return r.show(answer, printing(printOrder))
 		}
 		return r.await(answer)
@@ -70,29 +74,22 @@ it follows the run until that has ended, shows it, and exits 1 unless everything
 	return cmd
 }
 
-type orderAnswer struct {
-	estimate
-
-	RunID    string `json:"run_id"`
-	Task     string
-	DryRun   bool `json:"dry_run"`
-	Subtasks int64
+func printOrderPlan(w io.Writer, o *client.OrderPlan) error {
+	_, err := fmt.Fprintf(w, "It would be %s of %s, %s. Nothing was ordered.\n", plural.Count(o.Subtasks, "subtask", "subtasks"), table.Plain(o.Task),
+		estimated(o.EstimatedCalls, o.EstimatedSeconds))
+	return err
 }
 
-func printOrder(w io.Writer, o *orderAnswer) error {
-	if o.DryRun {
-		_, err := fmt.Fprintf(w, "It would be %s of %s, %s. Nothing was ordered.\n", plural.Count(o.Subtasks, "subtask", "subtasks"), table.Plain(o.Task), o.estimate)
-		return err
-	}
+func printOrder(w io.Writer, o *client.Order) error {
 	_, err := fmt.Fprintf(w, "Ordered run %s of %s.\n", table.Plain(o.RunID), table.Plain(o.Task))
 	return err
 }
 
 // failure says why a run that has ended is no success.
-func (r *runRow) failure() error {
+func failure(r *client.Run) error {
 	text := fmt.Sprintf("the run %s has ended as %s", r.ID, r.State)
-	if n := r.undone(); n > 0 {
-		text += fmt.Sprintf(", and %d of its %s %s not done", n, r.subtasks(), verb(n, "was", "were"))
+	if n := undone(&r.Counts); n > 0 {
+		text += fmt.Sprintf(", and %d of its %s %s not done", n, subtasks(&r.Counts), verb(n, "was", "were"))
 	}
 	if r.Error != "" {
 		text += ": " + table.Clean(r.Error)
@@ -102,7 +99,7 @@ func (r *runRow) failure() error {
 
 // await follows the run that was ordered, tells how far it is, and fails unless everything of it was done.
 func (r *request) await(order []byte) error {
-	var o orderAnswer
+	var o client.Order
 	if err := json.Unmarshal(order, &o); err != nil {
 		return err
 	}
@@ -113,16 +110,16 @@ func (r *request) await(order []byte) error {
 		}
 	}
 	_, terminal := prompt.Terminal(out)
-	answer, run, err := r.follow(o.RunID, func(run *runRow, moved bool) error {
+	answer, run, err := r.follow(o.RunID, func(run *client.Run, moved bool) error {
 		switch {
-		case r.output == "json" || !run.open() && !terminal:
+		case r.output == "json" || !isOpen(run) && !terminal:
 		case terminal:
 			fmt.Fprint(out, "\r\x1b[K") // The line is written over.
-			if run.open() {
-				fmt.Fprint(out, run.progress())
+			if isOpen(run) {
+				fmt.Fprint(out, progress(run))
 			}
 		case moved:
-			fmt.Fprintln(out, run.progress())
+			fmt.Fprintln(out, progress(run))
 		}
 		return nil
 	})
@@ -135,8 +132,8 @@ func (r *request) await(order []byte) error {
 	if err != nil {
 		return err
 	}
-	if run.State != string(task.RunSucceeded) {
-		return run.failure()
+	if run.State != client.RunStateSucceeded {
+		return failure(run)
 	}
 	return nil
 }

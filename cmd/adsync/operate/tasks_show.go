@@ -8,6 +8,7 @@ import (
 
 	"adsync/base/plural"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 )
@@ -24,11 +25,11 @@ is what "adsync tasks edit --file" takes.`,
 	}, func(r *request, args []string) error { return r.get(taskPath(args[0]), printing(printTask)) })
 }
 
-func printTask(w io.Writer, k *taskRow) error {
+func printTask(w io.Writer, k *client.Task) error {
 	t := table.New(w)
-	t.Pairs("task", k.Name, "state", k.state())
-	if k.Status != "unusable" {
-		k.settings(t)
+	t.Pairs("task", k.Name, "state", taskState(k))
+	if k.Status != client.TaskStatusUnusable {
+		printSettings(t, k)
 	}
 	if err := t.Flush(); err != nil {
 		return err
@@ -52,30 +53,30 @@ func printTask(w io.Writer, k *taskRow) error {
 	return t.Flush()
 }
 
-// settings prints what the task's row says.
-func (k *taskRow) settings(t table.Table) {
-	t.Pairs("runs", table.Dashed(k.when()), "handler", k.Handler+" of "+k.Media)
+// printSettings prints what a task's row says.
+func printSettings(t table.Table, k *client.Task) {
+	t.Pairs("runs", table.Dashed(taskRuns(k)), "handler", k.Handler+" of "+k.Media)
 	if len(k.Params) > 0 {
 		t.Pairs("params", table.Whole(k.Params))
 	}
 	retries := "none"
 	if k.RetryMax > 0 {
-		retries = fmt.Sprintf("up to %d, the first after %s", k.RetryMax, table.Seconds(k.RetryBase))
+		retries = fmt.Sprintf("up to %d, the first after %s", k.RetryMax, table.Seconds(&k.RetryBaseSeconds))
 	}
 	catchUp := k.CatchUp
 	if k.CatchUp != string(task.CatchUpNone) {
-		catchUp += " of what was missed within " + table.Seconds(k.CatchUpWindow)
+		catchUp += " of what was missed within " + table.Seconds(&k.CatchUpWindowSeconds)
 	}
 	if k.CatchUp == string(task.CatchUpAll) {
-		catchUp += ", " + k.CatchUpOrder + ", " + unlessZero(k.CatchUpSpread, "all at once")
+		catchUp += ", " + k.CatchUpOrder + ", " + unlessZero(k.CatchUpSpreadSeconds, "all at once")
 	}
 	concurrency := k.Concurrency
 	if k.Concurrency == string(task.Exclusive) {
-		concurrency += ", for " + table.Seconds(k.ExclusiveMax) + " at the most"
+		concurrency += ", for " + table.Seconds(&k.ExclusiveMaxSeconds) + " at the most"
 	}
 	t.Pairs(
 		"lane, scope", k.Lane+", "+table.Dashed(k.Scope),
-		"timeout", table.Seconds(k.TimeoutSeconds),
+		"timeout", table.Seconds(&k.TimeoutSeconds),
 		"time to live", unlessZero(k.TTLSeconds, "without end"),
 		"retries", retries,
 		"overlap", k.Overlap,
