@@ -22,7 +22,7 @@ import (
 	"adsync/producer/overview"
 	"adsync/simulator"
 	"adsync/simulator/control"
-	"adsync/standalone/verify"
+	"adsync/simulator/ledger"
 )
 
 // testSeed is that of a world whose large accounts are among the smallest of their kind.
@@ -125,11 +125,11 @@ func keepWithin(t *testing.T, limit int, refused int64) {
 	require.NoError(t, err)
 	require.Zero(t, report.Truth.Differences)
 
-	var ledger struct {
-		Totals verify.Counts `json:"totals"`
+	var calls struct {
+		Totals ledger.Counts `json:"totals"`
 	}
-	require.NoError(t, control.Client{Address: address}.Get(t.Context(), "ledger", &ledger))
-	require.Positive(t, ledger.Totals.Calls)
+	require.NoError(t, control.Client{Address: address}.Get(t.Context(), "ledger", &calls))
+	require.Positive(t, calls.Totals.Calls)
 	var where struct {
 		Groups []map[string]any `json:"groups"`
 	}
@@ -139,7 +139,7 @@ func keepWithin(t *testing.T, limit int, refused int64) {
 			t.Log("refused:", g)
 		}
 	}
-	require.LessOrEqual(t, 100*ledger.Totals.RefusedLimit, refused*ledger.Totals.Calls)
+	require.LessOrEqual(t, 100*calls.Totals.Refused, refused*calls.Totals.Calls)
 }
 
 func TestOnce_GoesOnWithTheSameData(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"adsync/base/task"
 	"adsync/producer/overview"
 	"adsync/simulator/control"
+	"adsync/simulator/ledger"
 	"adsync/simulator/limit"
 	simworld "adsync/simulator/world"
 	"adsync/standalone/verify"
@@ -187,8 +188,8 @@ func todayIn(world time.Time, timezone string) day.Day {
 }
 
 func (w *watcher) readCalls(ctx context.Context, m *mediaStatus) error {
-	var ledger struct {
-		Totals verify.Counts `json:"totals"`
+	var calls struct {
+		Totals ledger.Counts `json:"totals"`
 		Groups []struct {
 			App      string `json:"app"`
 			Endpoint string `json:"endpoint"`
@@ -196,7 +197,7 @@ func (w *watcher) readCalls(ctx context.Context, m *mediaStatus) error {
 	}
 	from := clock.Mark().Add(-time.Minute).Unix() // the ledger counts by the simulator's real time
 	query := url.Values{"media": {m.Name}, "from": {fmt.Sprint(from)}, "group": {"app,endpoint"}}
-	if err := w.simulator.Get(ctx, "ledger?"+query.Encode(), &ledger); err != nil {
+	if err := w.simulator.Get(ctx, "ledger?"+query.Encode(), &calls); err != nil {
 		return err
 	}
 	var limits struct {
@@ -205,8 +206,8 @@ func (w *watcher) readCalls(ctx context.Context, m *mediaStatus) error {
 	if err := w.simulator.Get(ctx, "limits", &limits); err != nil {
 		return err
 	}
-	m.Calls, m.Refused = ledger.Totals.Calls, ledger.Totals.RefusedLimit
-	for _, g := range ledger.Groups {
+	m.Calls, m.Refused = calls.Totals.Calls, calls.Totals.Refused
+	for _, g := range calls.Groups {
 		m.AllowedAMinute += allowedAMinute(limits.Rules, m.Name, g.Endpoint)
 	}
 	return nil

@@ -32,11 +32,9 @@ func accountOpened(media string) Event {
 				return nil, err
 			}
 			// What was pulled whole of the day that ended while it was frozen.
-			pulled := func(ctx context.Context) (version int64, err error) {
-				const query = "SELECT COALESCE(MAX(complete_version), 0) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND level = 'account' AND day = ?"
-				err = p.store.Data.Writer(ctx).Raw(query, id, p.yesterday()).Row().Scan(&version)
-				return version, err
-			}
+			const query = "SELECT COALESCE(MAX(complete_version), 0) FROM coverage" +
+				" WHERE account_id = ? AND report = 'report_daily' AND level = 'account' AND day = ?"
+			pulled := counted(p.store.Data, query, id, p.yesterday())
 			before, err := pulled(ctx)
 			if err != nil {
 				return nil, err
@@ -60,12 +58,9 @@ func (p *Story) closeAccount(ctx context.Context, media, state string) (metFunc,
 	if err != nil || id == 0 {
 		return nil, err
 	}
-	return func(ctx context.Context) (n int64, err error) {
-		// parked_since stays when it is opened again.
-		const query = "SELECT COUNT(*) FROM media_account WHERE id = ? AND parked_since IS NOT NULL"
-		err = p.store.Config.Writer(ctx).Raw(query, id).Row().Scan(&n)
-		return n, err
-	}, p.orderLife(ctx, media, externalID, state)
+	// parked_since stays when it is opened again.
+	const query = "SELECT COUNT(*) FROM media_account WHERE id = ? AND parked_since IS NOT NULL"
+	return counted(p.store.Config, query, id), p.orderLife(ctx, media, externalID, state)
 }
 
 func (p *Story) orderLife(ctx context.Context, media, externalID, state string) error {

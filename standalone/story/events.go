@@ -30,6 +30,23 @@ type Event struct {
 
 type metFunc func(context.Context) (int64, error)
 
+// counted returns what counts by a query of one number.
+func counted(db *sqldb.DB, query string, args ...any) metFunc {
+	return func(ctx context.Context) (n int64, err error) {
+		err = db.Writer(ctx).Raw(query, args...).Row().Scan(&n)
+		return n, err
+	}
+}
+
+// grown counts now, and returns what tells by how much the count has grown since.
+func grown(ctx context.Context, count metFunc) (metFunc, error) {
+	before, err := count(ctx)
+	return func(ctx context.Context) (int64, error) {
+		now, err := count(ctx)
+		return now - before, err
+	}, err
+}
+
 // openEvent is one that was begun.
 type openEvent struct {
 	Event
@@ -90,20 +107,16 @@ func emptyYesterday(media string) Event {
 	return Event{Name: "empty yesterday", what: "refused: the tables keep it, and it is pulled again",
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			yesterday := p.yesterday()
-			externalID := p.firstAccount(media)
-			_, err := p.orderFault(ctx, map[string]any{
-				"kind": "alter", "what": "day", "media": media, "account": externalID, "level": "account", "granularity": "daily",
-				"day": yesterday,
-			})
+			externalID, id, err := p.first(ctx, media)
 			if err != nil {
 				return nil, err
 			}
-			id, err := p.accountID(ctx, media, externalID)
-			return func(ctx context.Context) (n int64, err error) {
-				const query = "SELECT COUNT(*) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND day = ? AND state = ?"
-				err = p.store.Data.Writer(ctx).Raw(query, id, yesterday, results.Suspect).Row().Scan(&n)
-				return n, err
-			}, err
+			_, err = p.orderFault(ctx, map[string]any{
+				"kind": "alter", "what": "day", "media": media, "account": externalID, "level": "account", "granularity": "daily",
+				"day": yesterday,
+			})
+			const query = "SELECT COUNT(*) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND day = ? AND state = ?"
+			return counted(p.store.Data, query, id, yesterday, results.Suspect), err
 		}}
 }
 
@@ -113,7 +126,7 @@ func corrected(media string) Event {
 		begin: func(ctx context.Context, p *Story, at time.Time) (metFunc, error) {
 			yesterday := p.yesterday()
 			err := p.sim.Post(ctx, "truth/correct", map[string]any{
-				"media": media, "account": p.firstAccount(media), "from": yesterday, "to": yesterday, "percent": -8,
+				"media": media, "account": p.stack.Accounts[media][0], "from": yesterday, "to": yesterday, "percent": -8,
 				"at": at.Unix(),
 			})
 			return func(context.Context) (int64, error) { return 1, nil }, err
@@ -133,8 +146,7 @@ func takenBack(platforms []night.Platform) Event {
 			var ads []ad
 			for _, platform := range platforms {
 				media := platform.Media
-				externalID := p.firstAccount(media)
-				id, err := p.accountID(ctx, media, externalID)
+				externalID, id, err := p.first(ctx, media)
 				if err != nil {
 					return nil, err
 				}
@@ -181,8 +193,7 @@ func editedLate(platforms []night.Platform) Event {
 			told := at.Add(-20 * time.Second)
 			var counts []metFunc
 			for _, list := range platforms {
-				externalID := p.firstAccount(list.Media)
-				id, err := p.accountID(ctx, list.Media, externalID)
+				externalID, id, err := p.first(ctx, list.Media)
 				if err != nil {
 					return nil, err
 				}
@@ -201,11 +212,8 @@ func editedLate(platforms []night.Platform) Event {
 						return nil, err
 					}
 				}
-				counts = append(counts, func(ctx context.Context) (n int64, err error) {
-					query := "SELECT COUNT(*) FROM " + list.Ads + " WHERE account_id = ? AND " + list.Modified + " = ?"
-					err = data.Writer(ctx).Raw(query, id, sqldb.At(told)).Row().Scan(&n)
-					return n, err
-				})
+				query := "SELECT COUNT(*) FROM " + list.Ads + " WHERE account_id = ? AND " + list.Modified + " = ?"
+				counts = append(counts, counted(data, query, id, sqldb.At(told)))
 			}
 			return func(ctx context.Context) (n int64, err error) {
 				for _, count := range counts {
@@ -224,46 +232,30 @@ func editedLate(platforms []night.Platform) Event {
 func dropped(media, gone string) Event {
 	return Event{Name: "creatives taken out", what: "missed by the full pull of the night, and marked as deleted", lasting: true,
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
-			data, externalID := p.store.Data, p.firstAccount(media)
-			id, err := p.accountID(ctx, media, externalID)
+			externalID, id, err := p.first(ctx, media)
 			if err != nil {
 				return nil, err
 			}
-			count := func(ctx context.Context) (n int64, err error) {
-				err = data.Writer(ctx).Raw(gone, id).Row().Scan(&n)
-				return n, err
-			}
-			before, err := count(ctx)
+			met, err := grown(ctx, counted(p.store.Data, gone, id))
 			if err != nil {
 				return nil, err
 			}
-			err = p.sim.Post(ctx, "edits", map[string]any{
+			return met, p.sim.Post(ctx, "edits", map[string]any{
 				"media": media, "account": externalID, "drop_creatives": true,
 			})
-			return func(ctx context.Context) (int64, error) {
-				n, err := count(ctx)
-				return n - before, err
-			}, err
 		}}
 }
 
 // tokensDead ends the access tokens of all of a platform's logins.
 func tokensDead(media string) Event {
 	begin := func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
-		generations := func(ctx context.Context) (n int64, err error) {
-			const query = "SELECT COALESCE(SUM(generation), 0) FROM media_token WHERE media = ?"
-			err = p.store.Config.Writer(ctx).Raw(query, media).Row().Scan(&n)
-			return n, err
-		}
-		before, err := generations(ctx)
+		const generations = "SELECT COALESCE(SUM(generation), 0) FROM media_token WHERE media = ?"
+		met, err := grown(ctx, counted(p.store.Config, generations, media))
 		if err != nil {
 			return nil, err
 		}
 		_, err = p.orderFault(ctx, map[string]any{"kind": "token_death", "media": media})
-		return func(ctx context.Context) (int64, error) {
-			now, err := generations(ctx)
-			return now - before, err
-		}, err
+		return met, err
 	}
 	return Event{Name: "token died", what: "refreshed once, the calls go on", begin: begin}
 }
@@ -273,7 +265,7 @@ func rebound(media string) Event {
 	return Event{Name: "account rebound", what: "the summaries of all its days follow", lasting: true,
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			s := p.store
-			id, err := p.accountID(ctx, media, p.firstAccount(media))
+			_, id, err := p.first(ctx, media)
 			if err != nil {
 				return nil, err
 			}
@@ -289,10 +281,7 @@ func rebound(media string) Event {
 			}
 			table := sqldb.Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}
 			err = s.Config.Upsert(s.Config.Writer(ctx), table, [][]any{{id, day.Day("2020-01-01"), day.Day("9999-12-31"), next, "ios"}})
-			return func(ctx context.Context) (n int64, err error) {
-				err = s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM binding_applied WHERE account_id = ? AND game = ?", id, next).Row().Scan(&n)
-				return n, err
-			}, err
+			return counted(s.Data, "SELECT COUNT(*) FROM binding_applied WHERE account_id = ? AND game = ?", id, next), err
 		}}
 }
 
@@ -301,7 +290,7 @@ func hole(media string) Event {
 	return Event{Name: "day lost from the tables", what: "found by coverage, and filled", lasting: true,
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			s := p.store
-			id, err := p.accountID(ctx, media, p.firstAccount(media))
+			_, id, err := p.first(ctx, media)
 			if err != nil {
 				return nil, err
 			}
@@ -313,10 +302,7 @@ func hole(media string) Event {
 					return nil, err
 				}
 			}
-			return func(ctx context.Context) (n int64, err error) {
-				err = s.Data.Writer(ctx).Raw("SELECT COUNT(*)"+coverage+" AND complete_version > 0", id, lost).Row().Scan(&n)
-				return n, err
-			}, err
+			return counted(s.Data, "SELECT COUNT(*)"+coverage+" AND complete_version > 0", id, lost), nil
 		}}
 }
 
@@ -340,21 +326,14 @@ func metricRetired(media, field string) Event {
 // yesterday is the day that ends in the story.
 func (p *Story) yesterday() day.Day { return day.Of(p.midnight, simworld.Zone).Add(-1) }
 
-// firstAccount is the platform's id of its first account, which is a large one.
-func (p *Story) firstAccount(media string) string {
-	return p.stack.Accounts[media][0]
-}
-
-// accountID is our id of an account.
-func (p *Story) accountID(ctx context.Context, media, externalID string) (int64, error) {
+// first is the platform's id and ours of a platform's first account, which is a large one.
+func (p *Story) first(ctx context.Context, media string) (externalID string, id int64, err error) {
+	externalID = p.stack.Accounts[media][0]
 	found, err := p.store.FindAccounts(ctx, media, []string{externalID})
-	if err != nil {
-		return 0, err
+	if err == nil && found[externalID].ID == 0 {
+		err = fmt.Errorf("the tables have no account %s of %s", externalID, media)
 	}
-	if found[externalID].ID == 0 {
-		return 0, fmt.Errorf("the tables have no account %s of %s", externalID, media)
-	}
-	return found[externalID].ID, nil
+	return externalID, found[externalID].ID, err
 }
 
 // closeEvents notes what came of the events that were begun, at the story's end of all of them, and takes back what was ordered of

@@ -40,8 +40,7 @@ const heldUp = 25 * time.Second
 // the second one has ended. It returns the first one, which has ended too.
 func (p *Story) pullOutOfOrder(ctx context.Context, platform night.Platform) (older ledger.Run, err error) {
 	media := platform.Media
-	account := p.firstAccount(media)
-	id, err := p.accountID(ctx, media, account)
+	account, id, err := p.first(ctx, media)
 	if err != nil {
 		return older, err
 	}

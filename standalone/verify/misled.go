@@ -1,10 +1,6 @@
 package verify
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
 	"slices"
 	"time"
 
@@ -17,27 +13,6 @@ type misled struct {
 	Media, Account, Kind, Level string
 	From, To                    day.Day
 	At                          time.Time // of the world
-}
-
-// readMisled returns the queries that were answered so of late.
-func readMisled(ctx context.Context, client *http.Client, baseURL string) ([]misled, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL+"/_sim/traps/misled", http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("ask for the queries that were misled: %w", err)
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("ask for the queries that were misled: %s", resp.Status)
-	}
-	var list []misled
-	if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
-		return nil, fmt.Errorf("read the queries that were misled: %w", err)
-	}
-	return list, nil
 }
 
 // misledSlack is by how much a query's time may lie outside the times of its pull: the simulator tells whole seconds.

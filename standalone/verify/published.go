@@ -12,6 +12,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/sqldb"
 	"adsync/base/store/results"
+	"adsync/simulator/control"
 )
 
 // PublishedOptions say what to compare with what was published when.
@@ -83,7 +84,8 @@ func (p *Published) Compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if p.misled, err = readMisled(ctx, p.Client, p.Simulator); err != nil {
+	p.misled = nil
+	if err := (control.Client{Address: p.Simulator}).Get(ctx, "traps/misled", &p.misled); err != nil {
 		return err
 	}
 	if p.retired, err = readRetired(ctx, p.Store); err != nil {

@@ -69,13 +69,6 @@ type truthQuery struct {
 	media, kind, level, from, to, account, currency, at string
 }
 
-// Counts are calls as the simulator's ledger counts them.
-type Counts struct {
-	Calls        int64 `json:"calls"`
-	RefusedLimit int64 `json:"refused_limit"`
-	Injected     int64 `json:"injected"`
-}
-
 // Home is what an account pays with, where it keeps its days, and whose it is.
 type Home struct{ Currency, Timezone, Company string }
 
