@@ -26,6 +26,7 @@ TEST = $(GOTESTSUM) --format pkgname --hide-summary skipped $(if $(RESULTS),--js
 # Where a Kafka, a MariaDB or a Redis of its own makes a difference. First the one that takes longest, so that others run beside it.
 SERVICE_PACKAGES := adsync/test/e2e adsync/base/... adsync/producer/... adsync/consumer/... adsync/engine/... \
 	adsync/media/pull/... adsync/upkeep/... adsync/media/token/... adsync/media/field/... \
+	adsync/media/.../simulated \
 	adsync/test/...
 
 .PHONY: help
@@ -131,7 +132,7 @@ test: $(GOTESTSUM) ## Run all tests on the embedded parts; needs nothing but Go.
 # the tests of producers and consumers use, would be a quarter of an hour of it. The simulation of limits has one goroutine, and test/deploy runs processes. Properties hold what they say in the other targets; here a few of their
 # cases show how goroutines meet.
 test-race: $(GOTESTSUM) ## Run those of the parts with the race detector; needs a C compiler too.
-	RAPID_CHECKS=20 $(TEST) -race -timeout 20m $$($(GO) list ./... | grep -vE '/(quota|standalone|standalone/verify|base/store(/[a-z]+)?|media/account|simulator|upkeep|test/deploy|test/e2e|test/platforms)$$')
+	RAPID_CHECKS=20 $(TEST) -race -timeout 20m $$($(GO) list ./... | grep -vE '/(quota|standalone|standalone/verify|base/store(/[a-z]+)?|media/account|simulator|upkeep|test/deploy|test/e2e|test/platforms|simulated)$$')
 
 .PHONY: test-services
 test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB and Redis, started for the run, those of the MySQL 8 dialect, and Vitess's planner.

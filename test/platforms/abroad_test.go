@@ -20,6 +20,7 @@ import (
 	"adsync/media/mediatest"
 	"adsync/media/pull"
 	"adsync/simulator"
+	"adsync/test/platforms/simclient"
 )
 
 var pacific = must(time.LoadLocation("America/Los_Angeles"))
@@ -29,21 +30,21 @@ type abroad struct {
 	t        *testing.T
 	platform media.Platform
 	server   *mediatest.Server
-	process  process
+	process  simclient.Process
 	now      time.Time
 	handlers *media.Registry
-	account  oneAccount
+	account  simclient.OneAccount
 }
 
 func newAbroad(t *testing.T, platform media.Platform, now time.Time) *abroad {
 	t.Helper()
-	server := serveWorld(simulator.Config{Accounts: ofEach(2), Seed: 7, USD: 1, Start: now}, platform.Name())(t)
-	a := &abroad{t: t, platform: platform, server: server, process: start(t, platform, server), now: now}
-	require.NoError(t, a.process.rules.Set([]grant.Rule{}))
-	require.NoError(t, a.process.anyCall(t, platform)) // The client learns the platform's time from its answers.
-	a.account = oneAccount{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: a.process.login, Zone: pacific, Currency: "USD"}
+	server := simclient.ServeWorld(simulator.Config{Accounts: simclient.OfEach(2), Seed: 7, USD: 1, Start: now}, platform.Name())(t)
+	a := &abroad{t: t, platform: platform, server: server, process: simclient.Start(t, platform, server), now: now}
+	require.NoError(t, a.process.Rules.Set([]grant.Rule{}))
+	require.NoError(t, a.process.AnyCall(t, platform)) // The client learns the platform's time from its answers.
+	a.account = simclient.OneAccount{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: a.process.Login, Zone: pacific, Currency: "USD"}
 	a.handlers = media.NewRegistry(pull.Handlers(platform, pull.Deps{
-		Store: a.process.store, Accounts: a.account, Caller: a.process.client, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Store: a.process.Store, Accounts: a.account, Caller: a.process.Client, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	})...)
 	return a
 }
@@ -75,7 +76,7 @@ func (a *abroad) costs(table, level string) map[string]int64 {
 		Cost              int64
 		Currency, DayZone string
 	}
-	err := a.process.store.Data.Writer(a.t.Context()).Raw("SELECT day, "+hour+" AS hour, object_id, cost, currency, day_zone FROM "+table+" WHERE level = ?", level).Scan(&rows).Error
+	err := a.process.Store.Data.Writer(a.t.Context()).Raw("SELECT day, "+hour+" AS hour, object_id, cost, currency, day_zone FROM "+table+" WHERE level = ?", level).Scan(&rows).Error
 	require.NoError(a.t, err)
 	costs := map[string]int64{}
 	for _, r := range rows {
@@ -111,12 +112,12 @@ func TestAbroad_EveryDayIsPulledRight(t *testing.T) {
 				}
 				a.pull(media.FundDailyName, `{"days":3}`)
 				var days []day.Day
-				require.NoError(t, a.process.store.Data.Writer(t.Context()).Raw("SELECT day FROM fund_daily WHERE fund = 'total' AND currency = 'USD' ORDER BY day").Scan(&days).Error)
+				require.NoError(t, a.process.Store.Data.Writer(t.Context()).Raw("SELECT day FROM fund_daily WHERE fund = 'total' AND currency = 'USD' ORDER BY day").Scan(&days).Error)
 				require.Equal(t, []day.Day{today.Add(-3), today.Add(-2), today.Add(-1)}, days, "the day that is over in China is not over there")
 				for _, flow := range a.server.Flow(t, a.account.ExternalID, days[0], days[2]) {
 					for _, f := range flow.Funds {
 						var paid *int64
-						require.NoError(t, a.process.store.Data.Writer(t.Context()).Raw("SELECT paid FROM fund_daily WHERE fund = ? AND day = ?", f.Kind, flow.Day).Row().Scan(&paid))
+						require.NoError(t, a.process.Store.Data.Writer(t.Context()).Raw("SELECT paid FROM fund_daily WHERE fund = ? AND day = ?", f.Kind, flow.Day).Row().Scan(&paid))
 						require.Equal(t, f.Values[fund.Paid], fund.Of(*paid), "%s %s", flow.Day, f.Kind)
 					}
 				}

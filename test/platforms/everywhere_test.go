@@ -13,6 +13,7 @@ import (
 	"adsync/engine"
 	"adsync/simulator"
 	"adsync/standalone/verify"
+	"adsync/test/platforms/simclient"
 	"adsync/upkeep"
 )
 
@@ -28,7 +29,7 @@ func TestPlatforms_AreKnownEverywhere(t *testing.T) {
 		require.NoError(t, sim.Close())
 	})
 	var index struct{ Media []string }
-	require.NoError(t, json.Unmarshal(world{address: server.URL}.get(t, "", nil), &index))
+	require.NoError(t, json.Unmarshal(simclient.World{Address: server.URL}.Get(t, "", nil), &index))
 	require.ElementsMatch(t, names, index.Media, "simulator/platforms.go")
 	require.ElementsMatch(t, names, verify.Platforms(), "standalone/verify/platforms.go")
 

@@ -30,12 +30,12 @@ func (b *fieldsBench) pull() error {
 	o := b.options()
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
 	handlers := pull.Handlers(b.platform, pull.Deps{
-		Store: b.store, Accounts: b.life, Caller: b.client, Clock: clock.System{}, Logger: log, Registerer: o.Registerer,
-		Fields: field.New(field.Options{Platform: b.platform, Store: b.store, Clock: clock.System{}, Logger: log}),
+		Store: b.Store, Accounts: b.life, Caller: b.Client, Clock: clock.System{}, Logger: log, Registerer: o.Registerer,
+		Fields: field.New(field.Options{Platform: b.platform, Store: b.Store, Clock: clock.System{}, Logger: log}),
 	})
 	h, ok := media.NewRegistry(handlers...).Get(b.platform.Name() + ".report_daily")
 	require.True(b.t, ok)
-	key := task.Key{RunID: 1, AccountID: b.id(), Part: b.server.Today.Add(-1).String()}
+	key := task.Key{RunID: 1, AccountID: b.id(), Part: b.Server.Today.Add(-1).String()}
 	_, err := h.Run(b.t.Context(), media.Work{Key: key, PlannedAt: b.at, Params: json.RawMessage(`{"level":"adgroup"}`)})
 	return err
 }
@@ -43,7 +43,7 @@ func (b *fieldsBench) pull() error {
 func (b *fieldsBench) id() int64 {
 	b.t.Helper()
 	for id, external := range b.accounts("") {
-		if external == b.server.Accounts[0] {
+		if external == b.Server.Accounts[0] {
 			return id
 		}
 	}
@@ -55,7 +55,7 @@ func (b *fieldsBench) id() int64 {
 func (b *fieldsBench) row() (fields map[string]any, registrations, clicks *int64) {
 	b.t.Helper()
 	var text string
-	db := b.store.Data.Writer(b.t.Context())
+	db := b.Store.Data.Writer(b.t.Context())
 	require.NoError(b.t, db.Raw("SELECT row_json FROM "+b.platform.Name()+"_report_daily ORDER BY object_id LIMIT 1").Row().Scan(&text))
 	require.NoError(b.t, json.Unmarshal([]byte(text), &fields))
 	if metrics, nested := fields["metrics"].(map[string]any); nested {
@@ -72,13 +72,13 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		b := &fieldsBench{life: newLife(t, platform, server)}
 		retired := verify.Field(platform.Name(), "registrations")
 		ask := func(name string) { // as the API does
-			have, err := b.store.ReportFields(t.Context(), platform.Name())
+			have, err := b.Store.ReportFields(t.Context(), platform.Name())
 			require.NoError(t, err)
 			row, more := field.Rows(platform, have, settings.ReportField{Media: platform.Name(), Field: name, State: settings.FieldAsked})
-			require.NoError(t, b.store.PutReportField(t.Context(), "otto", row, more...))
+			require.NoError(t, b.Store.PutReportField(t.Context(), "otto", row, more...))
 		}
 		// One that the platform adds after this program was written.
-		b.world.order(t, "faults", map[string]any{"kind": "add_field", "media": platform.Name(), "field": "brand_new"})
+		b.world.Order(t, "faults", map[string]any{"kind": "add_field", "media": platform.Name(), "field": "brand_new"})
 		require.NoError(t, b.pull())
 		fields, registrations, clicks := b.row()
 		require.NotContains(t, fields, "brand_new")
@@ -95,7 +95,7 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		require.Equal(t, *clicks, number(t, value), "it landed once it was accepted")
 
 		// One that the platform takes away, and one that it never had.
-		b.world.order(t, "faults", map[string]any{"kind": "retire_field", "media": platform.Name(), "field": retired})
+		b.world.Order(t, "faults", map[string]any{"kind": "retire_field", "media": platform.Name(), "field": retired})
 		ask("misspelt")
 		require.NoError(t, b.pull(), "the report goes on")
 		fields, registrations, again := b.row()
@@ -105,7 +105,7 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		require.Contains(t, fields, "brand_new")
 		require.Equal(t, 1, bytes.Count(b.log.Bytes(), []byte("the platform has retired a field")), b.log.String())
 		require.Equal(t, 1, bytes.Count(b.log.Bytes(), []byte("the platform refuses a field that was added")), b.log.String())
-		rows, err := b.store.ReportFields(t.Context(), platform.Name())
+		rows, err := b.Store.ReportFields(t.Context(), platform.Name())
 		require.NoError(t, err)
 		states := map[string]settings.FieldState{}
 		for _, r := range rows {
@@ -116,8 +116,8 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		}, states)
 
 		// It comes back.
-		b.world.send(t, "DELETE", "faults", nil)
-		b.world.order(t, "faults", map[string]any{"kind": "add_field", "media": platform.Name(), "field": "brand_new"})
+		b.world.Send(t, "DELETE", "faults", nil)
+		b.world.Order(t, "faults", map[string]any{"kind": "add_field", "media": platform.Name(), "field": "brand_new"})
 		ask(retired)
 		require.NoError(t, b.pull(), "it is tried")
 		require.NoError(t, b.pull())
@@ -126,7 +126,7 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 
 		// Without what was spent the figures would be worth nothing.
 		needed := verify.Field(platform.Name(), "cost")
-		b.world.order(t, "faults", map[string]any{"kind": "retire_field", "media": platform.Name(), "field": needed})
+		b.world.Order(t, "faults", map[string]any{"kind": "retire_field", "media": platform.Name(), "field": needed})
 		require.ErrorContains(t, b.pull(), needed)
 	})
 }

@@ -19,14 +19,15 @@ import (
 	"adsync/media/account"
 	"adsync/media/mediatest"
 	"adsync/media/pull"
+	"adsync/test/platforms/simclient"
 )
 
 // life is the accounts of a login over some time of the world.
 type life struct {
-	process
+	simclient.Process
 	t        *testing.T
 	platform media.Platform
-	world    world
+	world    simclient.World
 	at       time.Time
 }
 
@@ -35,11 +36,11 @@ func newLife(t *testing.T, platform media.Platform, server *mediatest.Server) *l
 	address, err := url.Parse(server.BaseURL)
 	require.NoError(t, err)
 	l := &life{
-		process: start(t, platform, server), t: t, platform: platform, at: time.Date(2026, 11, 21, 15, 34, 56, 0, zone),
-		world: world{media: platform.Name(), address: address.Scheme + "://" + address.Host},
+		Process: simclient.Start(t, platform, server), t: t, platform: platform, at: time.Date(2026, 11, 21, 15, 34, 56, 0, simclient.Zone),
+		world: simclient.World{Media: platform.Name(), Address: address.Scheme + "://" + address.Host},
 	}
 	l.pass(0)
-	l.run(account.Handler(account.Options{Platform: platform, Caller: l.client, Store: l.store, Logger: slog.New(slog.DiscardHandler)}), task.Key{Part: ledger.LoginPart(l.login)}, "")
+	l.run(account.Handler(account.Options{Platform: platform, Caller: l.Client, Store: l.Store, Logger: slog.New(slog.DiscardHandler)}), task.Key{Part: ledger.LoginPart(l.Login)}, "")
 	return l
 }
 
@@ -47,20 +48,20 @@ func newLife(t *testing.T, platform media.Platform, server *mediatest.Server) *l
 func (l *life) pass(d time.Duration) {
 	l.t.Helper()
 	l.at = l.at.Add(d)
-	l.world.order(l.t, "clock", map[string]any{"now": l.at})
-	require.NoError(l.t, l.anyCall(l.t, l.platform)) // The client learns the platform's time from its answers.
+	l.world.Order(l.t, "clock", map[string]any{"now": l.at})
+	require.NoError(l.t, l.AnyCall(l.t, l.platform)) // The client learns the platform's time from its answers.
 }
 
 // Account implements pull.Accounts.
 func (l *life) Account(ctx context.Context, id int64) (media.Account, error) {
-	a, err := l.store.Account(ctx, id)
-	return media.Account{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Zone: zone, Currency: a.Currency}, err
+	a, err := l.Store.Account(ctx, id)
+	return media.Account{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Zone: simclient.Zone, Currency: a.Currency}, err
 }
 
 // options are what the handlers work with at the present moment.
 func (l *life) options() account.LifeOptions {
 	return account.LifeOptions{
-		Platform: l.platform, Store: l.store, Calls: l.client, Clock: clock.NewScaled(l.at, 1, true),
+		Platform: l.platform, Store: l.Store, Calls: l.Client, Clock: clock.NewScaled(l.at, 1, true),
 		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	}
 }
@@ -81,7 +82,7 @@ func (l *life) probe() media.Result {
 func (l *life) figures() media.Handler {
 	l.t.Helper()
 	o := l.options()
-	handlers := pull.Handlers(l.platform, pull.Deps{Store: l.store, Accounts: l, Caller: l.client, Clock: o.Clock, Logger: o.Logger, Registerer: o.Registerer})
+	handlers := pull.Handlers(l.platform, pull.Deps{Store: l.Store, Accounts: l, Caller: l.Client, Clock: o.Clock, Logger: o.Logger, Registerer: o.Registerer})
 	h, ok := media.NewRegistry(handlers...).Get(l.platform.Name() + ".report_daily")
 	require.True(l.t, ok)
 	return o.Parks(h)
@@ -92,12 +93,12 @@ const weekOfFigures = `{"level":"account","days":7}`
 // checkActivity pulls the last days of all accounts, as the nightly look-back does, and sets their tiers.
 func (l *life) checkActivity() {
 	l.t.Helper()
-	today := l.server.Today
+	today := l.Server.Today
 	for id := range l.accounts("") {
 		l.run(l.figures(), task.Key{RunID: 1, AccountID: id, Part: today.Add(-6).String() + ".." + today.String()}, weekOfFigures)
 	}
 	o := l.options()
-	l.run(account.ActivityHandler(account.ActivityOptions{Platform: l.platform, Store: l.store, Clock: o.Clock, Logger: o.Logger}), task.Key{Part: "activity"}, "")
+	l.run(account.ActivityHandler(account.ActivityOptions{Platform: l.platform, Store: l.Store, Clock: o.Clock, Logger: o.Logger}), task.Key{Part: "activity"}, "")
 }
 
 // accounts returns the platform's ids of our accounts of a tier, or of all.
@@ -107,7 +108,7 @@ func (l *life) accounts(tier string) map[int64]string {
 		ID         int64
 		ExternalID string
 	}
-	err := l.store.Config.Writer(l.t.Context()).Raw("SELECT id, external_id FROM media_account WHERE ? IN ('', tier) ORDER BY id", tier).Scan(&rows).Error
+	err := l.Store.Config.Writer(l.t.Context()).Raw("SELECT id, external_id FROM media_account WHERE ? IN ('', tier) ORDER BY id", tier).Scan(&rows).Error
 	require.NoError(l.t, err)
 	all := map[int64]string{}
 	for _, r := range rows {
@@ -132,11 +133,11 @@ func TestProbe_AWokenAccountIsActiveAtTheNextRun(t *testing.T) {
 		// One that has ads wakes, a moment after a run: the longest that anybody waits.
 		woken, id := "", int64(0)
 		for of, externalID := range sleeping {
-			if len(l.world.truth(t, url.Values{"kind": {l.world.adKind()}, "account": {externalID}})) > 0 && (woken == "" || externalID < woken) {
+			if len(l.world.Truth(t, url.Values{"kind": {l.world.AdKind()}, "account": {externalID}})) > 0 && (woken == "" || externalID < woken) {
 				woken, id = externalID, of
 			}
 		}
-		l.world.order(t, "accounts", map[string]any{"media": platform.Name(), "account": woken, "wake": true})
+		l.world.Order(t, "accounts", map[string]any{"media": platform.Name(), "account": woken, "wake": true})
 		spends := func() bool {
 			return len(server.Rows(t, "report_daily", "account", woken, server.Today, server.Today)) > 0
 		}
@@ -152,7 +153,7 @@ func TestProbe_AWokenAccountIsActiveAtTheNextRun(t *testing.T) {
 		require.LessOrEqual(t, l.at.Sub(began), 20*time.Minute, "this account's first figures are out in the first minutes")
 
 		// The next tick of today's figures takes it, and the probe no more.
-		scope, err := l.store.FanOutAccounts(t.Context(), platform.Name(), []string{settings.TierActive}, id-1, 1)
+		scope, err := l.Store.FanOutAccounts(t.Context(), platform.Name(), []string{settings.TierActive}, id-1, 1)
 		require.NoError(t, err)
 		require.Equal(t, id, scope[0].ID)
 		l.pass(10 * time.Minute)
@@ -173,32 +174,32 @@ func TestParking_AClosedAccountIsLeftAloneAndComesBack(t *testing.T) {
 				id = of
 			}
 		}
-		l.world.order(t, "accounts", map[string]any{"media": platform.Name(), "account": server.Accounts[1], "state": "frozen"})
+		l.world.Order(t, "accounts", map[string]any{"media": platform.Name(), "account": server.Accounts[1], "state": "frozen"})
 		key := task.Key{RunID: 2, AccountID: id, Part: server.Today.String()}
 		result, err := l.figures().Run(t.Context(), media.Work{Key: key, PlannedAt: l.at, Params: json.RawMessage(weekOfFigures)})
 		require.Error(t, err)
 		require.Equal(t, 2, result.Calls, "the pull's, and the one that makes sure")
-		row, err := l.store.Account(t.Context(), id)
+		row, err := l.Store.Account(t.Context(), id)
 		require.NoError(t, err)
 		require.Regexp(t, "^(frozen|revoked): invalid error (32211|40002)", row.Parked)
-		scope, err := l.store.FanOutAccounts(t.Context(), platform.Name(), []string{settings.TierActive}, 0, 1000)
+		scope, err := l.Store.FanOutAccounts(t.Context(), platform.Name(), []string{settings.TierActive}, 0, 1000)
 		require.NoError(t, err)
 		require.Len(t, scope, before-1)
 
 		l.pass(10 * time.Minute)
 		l.probe()
-		l.world.order(t, "accounts", map[string]any{"media": platform.Name(), "account": server.Accounts[1], "state": "open"})
+		l.world.Order(t, "accounts", map[string]any{"media": platform.Name(), "account": server.Accounts[1], "state": "open"})
 		l.pass(10 * time.Minute)
 		l.probe()
-		row, err = l.store.Account(t.Context(), id)
+		row, err = l.Store.Account(t.Context(), id)
 		require.NoError(t, err)
 		require.NotEmpty(t, row.Parked, "the second gap is of twenty minutes")
 		l.pass(10 * time.Minute)
 		l.probe()
-		row, err = l.store.Account(t.Context(), id)
+		row, err = l.Store.Account(t.Context(), id)
 		require.NoError(t, err)
 		require.Empty(t, row.Parked)
-		scope, err = l.store.FanOutAccounts(t.Context(), platform.Name(), []string{settings.TierActive}, 0, 1000)
+		scope, err = l.Store.FanOutAccounts(t.Context(), platform.Name(), []string{settings.TierActive}, 0, 1000)
 		require.NoError(t, err)
 		require.Len(t, scope, before)
 	})

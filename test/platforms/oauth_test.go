@@ -23,13 +23,14 @@ import (
 	"adsync/media/mediatest"
 	"adsync/media/oauth"
 	"adsync/media/token"
+	"adsync/test/platforms/simclient"
 )
 
 const callback = "http://127.0.0.1:1/oauth/x/callback"
 
 // authoriser is a flow against a simulated platform, with what it logs.
 type authoriser struct {
-	process
+	simclient.Process
 	*oauth.Flow
 	t       *testing.T
 	secrets []string // that must be seen nowhere
@@ -38,20 +39,20 @@ type authoriser struct {
 
 func newAuthoriser(t *testing.T, platform media.Platform, server *mediatest.Server) *authoriser {
 	t.Helper()
-	p := start(t, platform, server)
-	require.NoError(t, p.anyCall(t, platform)) // The clock learns the platform's time.
-	a := &authoriser{process: p, t: t, log: &bytes.Buffer{}, secrets: []string{server.App.Secret.Reveal()}}
+	p := simclient.Start(t, platform, server)
+	require.NoError(t, p.AnyCall(t, platform)) // The clock learns the platform's time.
+	a := &authoriser{Process: p, t: t, log: &bytes.Buffer{}, secrets: []string{server.App.Secret.Reveal()}}
 	u, err := url.Parse(server.BaseURL)
 	require.NoError(t, err)
 	page := u.Scheme + "://" + u.Host
 	var credentials map[string]struct {
 		AuthorisePath string `json:"authorise_url_path"`
 	}
-	w := world{media: platform.Name(), address: page}
-	require.NoError(t, json.Unmarshal(w.get(t, "credentials", nil), &credentials))
+	w := simclient.World{Media: platform.Name(), Address: page}
+	require.NoError(t, json.Unmarshal(w.Get(t, "credentials", nil), &credentials))
 	a.Flow = oauth.New(oauth.Options{
-		Platform: platform.(media.Authoriser), Page: page + credentials[platform.Name()].AuthorisePath, Transport: p.keeper.Transport,
-		Caller: p.client, Keeper: p.keeper, Store: p.store, Box: p.keeper.Box, Clock: p.keeper.Clock,
+		Platform: platform.(media.Authoriser), Page: page + credentials[platform.Name()].AuthorisePath, Transport: p.Keeper.Transport,
+		Caller: p.Client, Keeper: p.Keeper, Store: p.Store, Box: p.Keeper.Box, Clock: p.Keeper.Clock,
 		Logger: slog.New(slog.NewJSONHandler(a.log, nil)),
 	})
 	return a
@@ -60,7 +61,7 @@ func newAuthoriser(t *testing.T, platform media.Platform, server *mediatest.Serv
 // agree asks and has the platform's page agree.
 func (a *authoriser) agree() (state, code secret.Text) {
 	a.t.Helper()
-	request, err := a.Begin(a.t.Context(), a.server.App.ID, callback, "otto")
+	request, err := a.Begin(a.t.Context(), a.Server.App.ID, callback, "otto")
 	require.NoError(a.t, err)
 	code = a.open(request.URL, request.State)
 	return request.State, code
@@ -102,7 +103,7 @@ func (a *authoriser) tables() string {
 	a.t.Helper()
 	var all strings.Builder
 	for _, table := range []string{"oauth_state", "media_token", "media_app", "media_login", "account_login", "media_account", "audit_log"} {
-		rows, err := a.store.Config.Writer(a.t.Context()).Raw("SELECT * FROM " + table).Rows()
+		rows, err := a.Store.Config.Writer(a.t.Context()).Raw("SELECT * FROM " + table).Rows()
 		require.NoError(a.t, err)
 		columns, err := rows.Columns()
 		require.NoError(a.t, err)
@@ -142,20 +143,20 @@ func TestOAuth_ACodeBecomesALoginWithItsAccounts(t *testing.T) {
 			require.False(t, account.Bound, "nobody has chosen it")
 			require.Equal(t, found.LoginID, account.TokenID)
 		}
-		require.NotEqual(t, a.login, found.LoginID)
-		row, err := a.store.Token(t.Context(), found.LoginID)
+		require.NotEqual(t, a.Login, found.LoginID)
+		row, err := a.Store.Token(t.Context(), found.LoginID)
 		require.NoError(t, err)
 		require.Equal(t, settings.TokenOK, row.State)
-		require.WithinDuration(t, a.keeper.Clock.Now().Add(24*time.Hour), row.AccessExpires, time.Minute)
+		require.WithinDuration(t, a.Keeper.Clock.Now().Add(24*time.Hour), row.AccessExpires, time.Minute)
 
-		log, err := a.store.ListAudit(t.Context(), settings.AuditFilter{Object: "login", Limit: 10})
+		log, err := a.Store.ListAudit(t.Context(), settings.AuditFilter{Object: "login", Limit: 10})
 		require.NoError(t, err)
 		require.Len(t, log, 1)
 		require.Equal(t, "login.authorise", log[0].Action)
 		require.Contains(t, log[0].After, `"login":"`+found.Login+`"`)
 
 		// A pull works with it.
-		api := a.client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: found.LoginID, Zone: zone, Currency: "CNY"})
+		api := a.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: found.LoginID, Zone: simclient.Zone, Currency: "CNY"})
 		_, err = platform.Reports()[0].Page(t.Context(), api, media.ReportQuery{From: server.Today, To: server.Today}, "")
 		require.NoError(t, err)
 
@@ -165,7 +166,7 @@ func TestOAuth_ACodeBecomesALoginWithItsAccounts(t *testing.T) {
 		a.secrets = append(a.secrets, other.State.Reveal())
 		a.refused(oauth.Used, "This code has come before, with another request", other.State, code)
 
-		login, err := a.keeper.Login(t.Context(), found.LoginID)
+		login, err := a.Keeper.Login(t.Context(), found.LoginID)
 		require.NoError(t, err)
 		a.secrets = append(a.secrets, login.Access.Reveal())
 		// Whatever was written anywhere shows none of it.
@@ -187,12 +188,12 @@ func TestOAuth_AuthorisingAgainRenewsAParkedLogin(t *testing.T) {
 		state, code := a.agree()
 		first, err := a.Complete(t.Context(), state, code)
 		require.NoError(t, err)
-		require.NoError(t, a.store.SetChoose(t.Context(), first.LoginID, false))
+		require.NoError(t, a.Store.SetChoose(t.Context(), first.LoginID, false))
 		u, err := url.Parse(server.BaseURL)
 		require.NoError(t, err)
-		w := world{media: platform.Name(), address: u.Scheme + "://" + u.Host}
-		w.order(t, "faults", map[string]any{"kind": "token_death", "media": platform.Name(), "token": "pair"})
-		_, err = platform.Reports()[0].Page(t.Context(), a.client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: first.LoginID, Zone: zone}),
+		w := simclient.World{Media: platform.Name(), Address: u.Scheme + "://" + u.Host}
+		w.Order(t, "faults", map[string]any{"kind": "token_death", "media": platform.Name(), "token": "pair"})
+		_, err = platform.Reports()[0].Page(t.Context(), a.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: first.LoginID, Zone: simclient.Zone}),
 			media.ReportQuery{From: server.Today, To: server.Today}, "")
 		require.ErrorContains(t, err, "must be authorised again")
 
@@ -201,17 +202,17 @@ func TestOAuth_AuthorisingAgainRenewsAParkedLogin(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, first.LoginID, again.LoginID, "the same login")
 		require.Empty(t, again.Note)
-		row, err := a.store.Token(t.Context(), first.LoginID)
+		row, err := a.Store.Token(t.Context(), first.LoginID)
 		require.NoError(t, err)
 		require.Equal(t, settings.TokenOK, row.State)
-		logins, err := a.store.Logins(t.Context(), platform.Name(), server.App.ID)
+		logins, err := a.Store.Logins(t.Context(), platform.Name(), server.App.ID)
 		require.NoError(t, err)
 		for _, l := range logins {
 			if l.ID == first.LoginID {
 				require.False(t, l.Choose, "what was chosen stays")
 			}
 		}
-		_, err = platform.Reports()[0].Page(t.Context(), a.client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: first.LoginID, Zone: zone}),
+		_, err = platform.Reports()[0].Page(t.Context(), a.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: first.LoginID, Zone: simclient.Zone}),
 			media.ReportQuery{From: server.Today, To: server.Today}, "")
 		require.NoError(t, err)
 	})
@@ -277,27 +278,27 @@ func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
 		state, code := a.agree()
 		u, err := url.Parse(server.BaseURL)
 		require.NoError(t, err)
-		w := world{media: platform.Name(), address: u.Scheme + "://" + u.Host}
-		w.order(t, "clock", map[string]any{"now": server.Today.Start(zone).Add(23 * time.Hour).Format(time.RFC3339)})
+		w := simclient.World{Media: platform.Name(), Address: u.Scheme + "://" + u.Host}
+		w.Order(t, "clock", map[string]any{"now": server.Today.Start(simclient.Zone).Add(23 * time.Hour).Format(time.RFC3339)})
 		a.refused(oauth.Refused, "authorise again, a code", state, code)
 
 		// A request that is too old for us.
 		state, code = a.agree()
-		require.NoError(t, a.store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = asked_at WHERE step = 'waiting'").Error)
+		require.NoError(t, a.Store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = asked_at WHERE step = 'waiting'").Error)
 		a.refused(oauth.Old, "more than 10 minutes ago", state, code)
 
 		// A process that died between the platform's answer and the table.
 		state, code = a.agree()
-		mine, err := a.store.ClaimOAuthState(t.Context(), platform.Name(), state, code)
+		mine, err := a.Store.ClaimOAuthState(t.Context(), platform.Name(), state, code)
 		require.NoError(t, err)
 		require.True(t, mine)
 		a.refused(oauth.Used, "being exchanged at this moment", state, code)
-		require.NoError(t, a.store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET used_at = ? WHERE step = 'exchanging'", sqldb.At(time.Now().Add(-time.Hour))).Error)
+		require.NoError(t, a.Store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET used_at = ? WHERE step = 'exchanging'", sqldb.At(time.Now().Add(-time.Hour))).Error)
 		a.refused(oauth.Used, "the code is spent: authorise again", state, code)
 
 		// The app's secret is wrong.
 		state, code = a.agree()
-		require.NoError(t, token.PutApp(t.Context(), a.store, a.keeper.Box, platform.Name(), server.App.ID, secret.NewText("wrong-secret")))
+		require.NoError(t, token.PutApp(t.Context(), a.Store, a.Keeper.Box, platform.Name(), server.App.ID, secret.NewText("wrong-secret")))
 		a.secrets = append(a.secrets, "wrong-secret")
 		a.refused(oauth.Refused, "write the app again", state, code)
 
@@ -318,7 +319,7 @@ func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
 // countLogins counts logins beside the one that every process here begins with.
 func (a *authoriser) countLogins(t *testing.T) int {
 	t.Helper()
-	logins, err := a.store.Logins(t.Context(), a.Platform.Name(), "")
+	logins, err := a.Store.Logins(t.Context(), a.Platform.Name(), "")
 	require.NoError(t, err)
 	return len(logins) - 1
 }

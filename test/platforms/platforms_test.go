@@ -2,27 +2,11 @@
 package platforms_test
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
-	"io"
-	"maps"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
-	"slices"
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/require"
-
-	"adsync/base/day"
-	"adsync/base/secret"
 	"adsync/engine"
-	"adsync/media"
 	"adsync/media/mediatest"
-	"adsync/simulator"
-	"adsync/standalone/verify"
+	"adsync/test/platforms/simclient"
 )
 
 func TestPlatforms(t *testing.T) {
@@ -30,221 +14,14 @@ func TestPlatforms(t *testing.T) {
 	for _, p := range engine.Platforms() {
 		t.Run(p.Name(), func(t *testing.T) {
 			t.Parallel()
-			mediatest.Run(t, p, serve(p.Name()))
+			mediatest.Run(t, p, simclient.Serve(p.Name()))
 		})
 	}
 }
-
-// listed returns the platform that a test is about. The test is skipped where it is not listed.
-func listed(t *testing.T, name string) media.Platform {
-	t.Helper()
-	p := engine.Platform(name)
-	if p == nil {
-		t.Skip("there is no platform " + name)
-	}
-	return p
-}
-
-var zone = must(time.LoadLocation("Asia/Shanghai"))
 
 func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
 	return v
-}
-
-// ofEach is how many accounts a world has that has so many of each platform.
-func ofEach(n int) int { return n * len(engine.PlatformNames()) }
-
-// world is a simulated world behind HTTP.
-type world struct {
-	media   string
-	address string
-}
-
-// serve returns a function that makes a fresh world's server for a platform. The world stands still, in the afternoon unless the
-// configuration has another start.
-func serve(mediaName string) func(t *testing.T) *mediatest.Server {
-	return serveWorld(simulator.Config{Accounts: ofEach(60), Seed: 7}, mediaName)
-}
-
-func serveWorld(cfg simulator.Config, mediaName string) func(t *testing.T) *mediatest.Server {
-	return func(t *testing.T) *mediatest.Server {
-		t.Helper()
-		cfg := cfg
-		if cfg.Frozen = true; cfg.Start.IsZero() {
-			cfg.Start = time.Date(2026, 11, 21, 15, 34, 56, 0, zone)
-		}
-		sim, err := simulator.New(cfg)
-		require.NoError(t, err)
-		server := httptest.NewServer(sim.Handler())
-		t.Cleanup(func() {
-			server.Close()
-			require.NoError(t, sim.Close())
-		})
-		w := world{media: mediaName, address: server.URL}
-		var limits []any
-		for _, scope := range []string{"app", "account"} {
-			for _, seconds := range []int{1, 60} {
-				limits = append(limits, map[string]any{"media": mediaName, "endpoint": "*", "scope": scope, "period_seconds": seconds, "limit": 0})
-			}
-		}
-		w.order(t, "limits", map[string]any{"rules": limits})
-		return w.server(t, cfg.Start)
-	}
-}
-
-func (w world) server(t *testing.T, now time.Time) *mediatest.Server {
-	t.Helper()
-	var credentials map[string]struct {
-		BasePath string `json:"base_url_path"`
-		Apps     []struct {
-			AppID  string `json:"app_id"`
-			Secret string `json:"secret"`
-			Logins []struct {
-				Access   string   `json:"access_token"`
-				Refresh  string   `json:"refresh_token"`
-				Accounts []string `json:"account_ids"`
-			} `json:"logins"`
-		} `json:"apps"`
-	}
-	require.NoError(t, json.Unmarshal(w.get(t, "credentials", nil), &credentials))
-	app := credentials[w.media].Apps[0]
-	login := app.Logins[0]
-	ads := map[string]map[string]fact{} // by account
-	for _, line := range w.truth(t, url.Values{"kind": {w.adKind()}}) {
-		if ads[line.Account] == nil {
-			ads[line.Account] = map[string]fact{}
-		}
-		ads[line.Account][line.Object] = line
-	}
-	accounts := slices.Clone(login.Accounts)
-	slices.SortStableFunc(accounts, func(a, b string) int { return len(ads[b]) - len(ads[a]) })
-	fault := func(t *testing.T, kind string, more map[string]any) {
-		t.Helper()
-		order := map[string]any{"kind": kind, "media": w.media}
-		maps.Copy(order, more)
-		w.order(t, "faults", order)
-	}
-	return &mediatest.Server{
-		BaseURL:  w.address + credentials[w.media].BasePath,
-		App:      media.App{ID: app.AppID, Secret: secret.NewText(app.Secret)},
-		Access:   secret.NewText(login.Access),
-		Refresh:  secret.NewText(login.Refresh),
-		Accounts: accounts,
-		Zone:     zone,
-		Today:    day.Of(now, zone),
-		Objects: func(t *testing.T, list, account string) []mediatest.Object {
-			t.Helper()
-			objects := []mediatest.Object{}
-			kind, named := verify.Kind(w.media + "_" + list)
-			for _, line := range w.truth(t, url.Values{"kind": {kind}, "account": {account}}) {
-				if line.Unlisted {
-					continue
-				}
-				if !named {
-					// It has no time of its own either.
-					line.Name, line.Modified = "", ads[account][line.Parent].Modified
-				}
-				objects = append(objects, mediatest.Object{
-					ID: line.Object, Name: line.Name, Modified: time.Unix(line.Modified, 0).UTC(), Deleted: line.Deleted,
-				})
-			}
-			return objects
-		},
-		Rows: func(t *testing.T, report, level, account string, from, to day.Day) []mediatest.Row {
-			t.Helper()
-			level = map[string]string{"account": "account", "campaign": "project", "adgroup": "ad", "creative": "creative"}[level]
-			rows := []mediatest.Row{}
-			for _, line := range w.truth(t, url.Values{
-				"kind": {report}, "level": {level}, "account": {account}, "from": {from.String()}, "to": {to.String()},
-			}) {
-				rows = append(rows, mediatest.Row{Day: day.Day(line.Day), Hour: line.Hour, Object: line.Object, Metrics: verify.Metrics(w.media, line.Metrics)})
-			}
-			return rows
-		},
-		Balance:   w.balance,
-		Flow:      w.flow,
-		Expire:    func(t *testing.T) { t.Helper(); fault(t, "token_death", nil) },
-		OverLimit: func(t *testing.T) { t.Helper(); fault(t, "over_limit", map[string]any{"count": 1}) },
-		Fail: func(t *testing.T, calls int) {
-			t.Helper()
-			fault(t, "status", map[string]any{"status": 503, "count": calls})
-		},
-		Cut: func(t *testing.T, calls int) { t.Helper(); fault(t, "half_body", map[string]any{"count": calls}) },
-	}
-}
-
-// adKind is what the truth calls the platform's ads.
-func (w world) adKind() string {
-	for _, list := range engine.Platform(w.media).Lists() {
-		if list.Level == "adgroup" {
-			kind, _ := verify.Kind(list.Table.Name)
-			return kind
-		}
-	}
-	return ""
-}
-
-// fact is a line of the simulator's truth.
-type fact struct {
-	Account  string           `json:"account"`
-	Day      string           `json:"day"`
-	Hour     int              `json:"hour"`
-	Object   string           `json:"object"`
-	Metrics  map[string]int64 `json:"metrics"`
-	Name     string           `json:"name"`
-	Modified int64            `json:"modified"`
-	Deleted  bool             `json:"deleted"`
-	Parent   string           `json:"parent"`
-	Unlisted bool             `json:"unlisted"`
-	Count    *int             `json:"count"`
-
-	line json.RawMessage
-}
-
-func (w world) truth(t *testing.T, query url.Values) []fact {
-	t.Helper()
-	query.Set("media", w.media)
-	lines := bufio.NewScanner(bytes.NewReader(w.get(t, "truth", query)))
-	lines.Buffer(nil, 1<<20)
-	var facts []fact
-	for lines.Scan() {
-		var f fact
-		require.NoError(t, json.Unmarshal(lines.Bytes(), &f))
-		f.line = bytes.Clone(lines.Bytes())
-		if f.Count != nil {
-			require.Len(t, facts, *f.Count)
-			return facts
-		}
-		facts = append(facts, f)
-	}
-	require.Fail(t, "the truth has no last line", "%v", query)
-	return nil
-}
-
-func (w world) get(t *testing.T, path string, query url.Values) []byte {
-	t.Helper()
-	return w.send(t, http.MethodGet, path+"?"+query.Encode(), nil)
-}
-
-func (w world) order(t *testing.T, path string, order any) {
-	t.Helper()
-	body, err := json.Marshal(order)
-	require.NoError(t, err)
-	w.send(t, http.MethodPost, path, body)
-}
-
-func (w world) send(t *testing.T, method, path string, body []byte) []byte {
-	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, w.address+"/_sim/"+path, bytes.NewReader(body))
-	require.NoError(t, err)
-	resp, err := http.DefaultClient.Do(req)
-	require.NoError(t, err)
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	require.Less(t, resp.StatusCode, 300, "%s %s: %s", method, path, answer)
-	return answer
 }

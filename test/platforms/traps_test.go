@@ -1,118 +1,34 @@
 package platforms_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
 	"adsync/base/metric"
-	"adsync/base/ratelimit"
-	"adsync/base/ratelimit/grant"
 	"adsync/base/store/settings"
-	"adsync/base/task"
 	"adsync/engine"
 	"adsync/media"
 	"adsync/media/mediatest"
-	"adsync/media/pull"
 	"adsync/simulator"
+	"adsync/test/platforms/simclient"
 
 	"adsync/simulator/fault/trap"
 )
 
 // trapped is a client of a world with traps, and the tables that it fills.
-type trapped struct {
-	process
-	t        *testing.T
-	world    world
-	platform media.Platform
-	handlers *media.Registry
-	again    int // pulls that had to be made again
-}
-
-// unlimited never waits: what the platform refuses is asked for again at once.
-type unlimited struct{}
-
-func (unlimited) Wait(context.Context, grant.Call) (g ratelimit.Grant, err error) { return g, nil }
-
-func (unlimited) Settle(grant.Call, ratelimit.Grant, int) {}
-
-func (unlimited) Pause(context.Context, grant.Call, grant.Scope, time.Duration) error {
-	return nil
-}
-
-func (unlimited) Used(context.Context, grant.Call, grant.Scope, []ratelimit.Usage) error {
-	return nil
-}
+type trapped struct{ *simclient.Puller }
 
 func newTrapped(t *testing.T, platform media.Platform, cfg simulator.Config) *trapped {
 	t.Helper()
-	server := serveWorld(cfg, platform.Name())(t)
-	address, err := url.Parse(server.BaseURL)
-	require.NoError(t, err)
-	x := &trapped{
-		process: start(t, platform, server), t: t, platform: platform, world: world{media: platform.Name(), address: address.Scheme + "://" + address.Host},
-	}
-	x.client.Waiter = unlimited{}
-	x.handlers = media.NewRegistry(pull.Handlers(platform, pull.Deps{
-		Store: x.store, Accounts: x, Caller: x.client, Clock: x, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
-	})...)
-	return x
-}
-
-// Now implements clock.Clock: the world's clock, which tests put to other times. A puller judges days by it.
-func (x *trapped) Now() time.Time {
-	var at struct{ Now time.Time }
-	if err := json.Unmarshal(x.world.get(x.t, "clock", nil), &at); err != nil {
-		return time.Time{}
-	}
-	return at.Now
-}
-
-// Until implements clock.Clock.
-func (x *trapped) Until(at time.Time) time.Duration { return at.Sub(x.Now()) }
-
-// Account implements pull.Accounts: our ids count the server's accounts from 1.
-func (x *trapped) Account(_ context.Context, id int64) (media.Account, error) {
-	return media.Account{ID: id, Media: x.platform.Name(), ExternalID: x.server.Accounts[id-1], TokenID: x.login, Zone: zone, Currency: "CNY"}, nil
-}
-
-// try pulls once.
-func (x *trapped) try(t *testing.T, name string, id int64, part, params string) error {
-	t.Helper()
-	h, ok := x.handlers.Get(x.platform.Name() + "." + name)
-	require.True(t, ok, name)
-	_, err := h.Run(t.Context(), media.Work{Key: task.Key{RunID: 1, AccountID: id, Part: part}, Params: json.RawMessage(params)})
-	return err
-}
-
-// pull pulls until it succeeds, as the engine does with what is worth another try.
-func (x *trapped) pull(t *testing.T, name string, id int64, part, params string) {
-	t.Helper()
-	for range 10 {
-		err := x.try(t, name, id, part, params)
-		if err == nil {
-			return
-		}
-		x.again++
-		if _, deferred := errors.AsType[*media.DeferError](err); deferred {
-			continue
-		}
-		failed, ok := errors.AsType[*media.Error](err)
-		require.True(t, ok, "%v", err)
-		require.Equal(t, media.Transient, failed.Class, "%v", err)
-	}
-	require.Fail(t, "it never succeeds", "%s of account %d", name, id)
+	return &trapped{simclient.NewPuller(t, platform, cfg)}
 }
 
 // report pulls a report of some days at a level.
@@ -122,12 +38,12 @@ func (x *trapped) report(t *testing.T, r media.Report, id int64, from, to day.Da
 	if from != to {
 		part += ".." + to.String()
 	}
-	x.pull(t, r.Name, id, part, `{"level":"`+r.Level+`"}`)
+	x.Pull(t, r.Name, id, part, `{"level":"`+r.Level+`"}`)
 }
 
 func (x *trapped) reportOf(t *testing.T, name, level string) media.Report {
 	t.Helper()
-	reports := x.platform.Reports()
+	reports := x.Platform.Reports()
 	i := slices.IndexFunc(reports, func(r media.Report) bool { return r.Name == name && r.Level == level })
 	require.GreaterOrEqual(t, i, 0)
 	return reports[i]
@@ -148,7 +64,7 @@ func (x *trapped) rows(t *testing.T, r media.Report, id int64, from, to day.Day)
 	if r.Hourly {
 		hour, table = "hour", "report_hourly"
 	}
-	require.NoError(t, x.store.Data.Writer(t.Context()).Raw("SELECT day, "+hour+" AS hour, object_id, cost, impressions FROM "+table+
+	require.NoError(t, x.Store.Data.Writer(t.Context()).Raw("SELECT day, "+hour+" AS hour, object_id, cost, impressions FROM "+table+
 		" WHERE account_id = ? AND level = ? AND day >= ? AND day <= ?", id, r.Level, from, to).Scan(&rows).Error)
 	for i := range rows {
 		rows[i].Day = rows[i].Day[:len("2026-11-21")]
@@ -158,7 +74,7 @@ func (x *trapped) rows(t *testing.T, r media.Report, id int64, from, to day.Day)
 
 func (x *trapped) trueRows(t *testing.T, r media.Report, id int64, from, to day.Day) (rows []reportRow) {
 	t.Helper()
-	for _, row := range x.server.Rows(t, r.Name, r.Level, x.server.Accounts[id-1], from, to) {
+	for _, row := range x.Server.Rows(t, r.Name, r.Level, x.Server.Accounts[id-1], from, to) {
 		rows = append(rows, reportRow{row.Day.String(), row.Hour, row.Object, row.Metrics["cost"], row.Metrics["impressions"]})
 	}
 	return rows
@@ -176,13 +92,13 @@ func (x *trapped) requireTrueObjects(t *testing.T, list media.List, id int64) {
 		Name     string
 		Deleted  bool
 	}
-	require.NoError(t, x.store.Data.Writer(t.Context()).Raw("SELECT o.object_id, COALESCE(n.name, '') AS name, o.deleted_at IS NOT NULL AS deleted FROM "+list.Table.Name+
+	require.NoError(t, x.Store.Data.Writer(t.Context()).Raw("SELECT o.object_id, COALESCE(n.name, '') AS name, o.deleted_at IS NOT NULL AS deleted FROM "+list.Table.Name+
 		" o LEFT JOIN object_name n ON n.account_id = o.account_id AND n.level = ? AND n.object_id = o.object_id WHERE o.account_id = ?", list.Level, id).Scan(&rows).Error)
 	have := make([]mediatest.Object, len(rows))
 	for i, r := range rows {
 		have[i] = mediatest.Object{ID: r.ObjectID, Name: r.Name, Deleted: r.Deleted}
 	}
-	want := x.server.Objects(t, list.Name, x.server.Accounts[id-1])
+	want := x.Server.Objects(t, list.Name, x.Server.Accounts[id-1])
 	for i := range want {
 		want[i].Modified = time.Time{}
 	}
@@ -193,7 +109,7 @@ func (x *trapped) requireTrueObjects(t *testing.T, list media.List, id int64) {
 func (x *trapped) met(t *testing.T) map[string]int64 {
 	t.Helper()
 	var traps []trap.Trap
-	require.NoError(t, json.Unmarshal(x.world.get(t, "traps", nil), &traps))
+	require.NoError(t, json.Unmarshal(x.World.Get(t, "traps", nil), &traps))
 	met := map[string]int64{}
 	for _, trap := range traps {
 		met[trap.Name] = trap.Met
@@ -203,8 +119,8 @@ func (x *trapped) met(t *testing.T) map[string]int64 {
 
 func (x *trapped) set(t *testing.T, trap string) {
 	t.Helper()
-	x.world.order(t, "traps", map[string]any{"on": false})
-	x.world.order(t, "traps", map[string]any{"name": trap, "on": true})
+	x.World.Order(t, "traps", map[string]any{"on": false})
+	x.World.Order(t, "traps", map[string]any{"name": trap, "on": true})
 }
 
 // Whatever the platform does to an answer, the tables hold the truth in the end, and what only looks changed is no change.
@@ -213,15 +129,15 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
-			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(5), Seed: 7})
-			x.world.order(t, "traps", map[string]any{"on": true})
+			x := newTrapped(t, platform, simulator.Config{Accounts: simclient.OfEach(5), Seed: 7})
+			x.World.Order(t, "traps", map[string]any{"on": true})
 			// What a cut refresh waits for is a matter of the keeper of tokens, and of seconds.
-			x.world.order(t, "traps", map[string]any{"name": "refresh_cut", "on": false})
-			from, to := x.server.Today.Add(-2), x.server.Today.Add(-1)
+			x.World.Order(t, "traps", map[string]any{"name": "refresh_cut", "on": false})
+			from, to := x.Server.Today.Add(-2), x.Server.Today.Add(-1)
 			for id := range int64(3) {
 				for _, list := range platform.Lists() {
 					for range 2 {
-						x.pull(t, list.Name, id+1, "full", "")
+						x.Pull(t, list.Name, id+1, "full", "")
 					}
 					x.requireTrueObjects(t, list, id+1)
 				}
@@ -234,7 +150,7 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 					x.requireTrue(t, r, id+1, first, to)
 				}
 			}
-			require.Positive(t, x.again)
+			require.Positive(t, x.Again)
 			must := []string{
 				"answer_html", "answer_unknown_code", "app_over_limit", "emoji_name", "extra_field", "figures_fall", "name_reused",
 				"dash_value", "figure_unreadable", "key_empty", "name_cut", "null_value", "numbers_as_text", "page_empty", "platform_busy", "renamed", "status_unstamped", "token_ended", "two_edits", "undated_file", "unknown_word",
@@ -248,7 +164,7 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 				require.Positive(t, met[trap], "%s: %v", trap, met)
 			}
 			var changes int
-			require.NoError(t, x.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM config_change").Row().Scan(&changes))
+			require.NoError(t, x.Store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM config_change").Row().Scan(&changes))
 			require.Zero(t, changes, "the world stood still")
 		})
 	}
@@ -260,12 +176,12 @@ func TestTraps_AnUnusableValueCostsItself(t *testing.T) {
 	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
-			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
-			day1 := x.server.Today.Add(-1)
+			x := newTrapped(t, platform, simulator.Config{Accounts: simclient.OfEach(2), Seed: 7})
+			day1 := x.Server.Today.Add(-1)
 			// state is what coverage has of a scope, and the kinds of values that it counts.
 			state := func(report, level string) (state, kinds string) {
 				var unusable int
-				db := x.store.Data.Writer(t.Context())
+				db := x.Store.Data.Writer(t.Context())
 				require.NoError(t, db.Raw("SELECT state, unusable FROM coverage WHERE account_id = 1 AND report = ? AND level = ?", report, level).Row().Scan(&state, &unusable))
 				rows := []string{}
 				require.NoError(t, db.Raw("SELECT kind FROM unusable_value WHERE account_id = 1 AND report = ? AND level = ? ORDER BY kind", report, level).Scan(&rows).Error)
@@ -281,9 +197,9 @@ func TestTraps_AnUnusableValueCostsItself(t *testing.T) {
 					trap, kind string
 					rows       int
 				}{{"figure_unreadable", "figure", len(want)}, {"key_empty", "key", len(want) - 1}} {
-					require.NoError(t, x.store.Data.Writer(t.Context()).Exec("DELETE FROM "+"report_daily").Error)
+					require.NoError(t, x.Store.Data.Writer(t.Context()).Exec("DELETE FROM "+"report_daily").Error)
 					x.set(t, c.trap)
-					err := x.try(t, r.Name, 1, day1.String(), `{"level":"`+r.Level+`"}`)
+					err := x.Try(t, r.Name, 1, day1.String(), `{"level":"`+r.Level+`"}`)
 					require.ErrorContains(t, err, "unusable", "%s at level %s", c.trap, r.Level)
 					require.Len(t, x.rows(t, r, 1, day1, day1), c.rows, "%s at level %s: the others are kept", c.trap, r.Level)
 					s, kinds := state(r.Name, r.Level)
@@ -299,11 +215,11 @@ func TestTraps_AnUnusableValueCostsItself(t *testing.T) {
 					continue
 				}
 				x.set(t, "name_cut")
-				x.world.order(t, "traps", map[string]any{"name": "key_empty", "on": true})
-				require.ErrorContains(t, x.try(t, list.Name, 1, "full", ""), "unusable")
+				x.World.Order(t, "traps", map[string]any{"name": "key_empty", "on": true})
+				require.ErrorContains(t, x.Try(t, list.Name, 1, "full", ""), "unusable")
 				s, kinds := state(list.Name, list.Level)
 				require.Equal(t, []string{"partial", "attribute key"}, []string{s, kinds})
-				x.pull(t, list.Name, 1, "full", "")
+				x.Pull(t, list.Name, 1, "full", "")
 				x.requireTrueObjects(t, list, 1)
 				s, kinds = state(list.Name, list.Level)
 				require.Equal(t, []string{"complete", "attribute"}, []string{s, kinds}, "a name costs the list nothing")
@@ -319,10 +235,10 @@ func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
 	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
-			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
+			x := newTrapped(t, platform, simulator.Config{Accounts: simclient.OfEach(2), Seed: 7})
 			x.set(t, "zero_untold")
-			x.world.order(t, "traps", map[string]any{"name": "dash_value", "on": true})
-			yesterday := x.server.Today.Add(-1)
+			x.World.Order(t, "traps", map[string]any{"name": "dash_value", "on": true})
+			yesterday := x.Server.Today.Add(-1)
 			for _, r := range platform.Reports() {
 				x.report(t, r, 1, yesterday, yesterday)
 				hour, table := "0", "report_daily"
@@ -330,7 +246,7 @@ func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
 					hour, table = "hour", "report_hourly"
 				}
 				var rows []map[string]any
-				require.NoError(t, x.store.Data.Writer(t.Context()).Raw("SELECT "+hour+" AS at, object_id, "+strings.Join(metric.Names(), ", ")+" FROM "+table+
+				require.NoError(t, x.Store.Data.Writer(t.Context()).Raw("SELECT "+hour+" AS at, object_id, "+strings.Join(metric.Names(), ", ")+" FROM "+table+
 					" WHERE account_id = 1 AND level = ?", r.Level).Scan(&rows).Error)
 				have, want := map[string]any{}, map[string]any{}
 				for _, row := range rows {
@@ -338,7 +254,7 @@ func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
 					delete(row, "at")
 					delete(row, "object_id")
 				}
-				for _, truth := range x.server.Rows(t, r.Name, r.Level, x.server.Accounts[0], yesterday, yesterday) {
+				for _, truth := range x.Server.Rows(t, r.Name, r.Level, x.Server.Accounts[0], yesterday, yesterday) {
 					row := map[string]any{}
 					for _, name := range metric.Names() {
 						row[name] = nil
@@ -362,44 +278,44 @@ func TestTraps_CohortsThatGrowAreHadByTheWeeklyPull(t *testing.T) {
 	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
-			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
+			x := newTrapped(t, platform, simulator.Config{Accounts: simclient.OfEach(2), Seed: 7})
 			x.set(t, "cohort_grows")
 			tasks := engine.DefaultTasks([]media.Platform{platform})
 			i := slices.IndexFunc(tasks, func(task settings.NewTask) bool { return task.Name == platform.Name()+".report_daily.account.mature" })
 			require.GreaterOrEqual(t, i, 0)
-			h, ok := x.handlers.Get(tasks[i].Handler)
+			h, ok := x.Handlers.Get(tasks[i].Handler)
 			require.True(t, ok)
 			weekly := func(now time.Time) {
-				parts, err := h.Parts(media.Plan{PlannedAt: now, Zone: zone, Params: json.RawMessage(tasks[i].Params)})
+				parts, err := h.Parts(media.Plan{PlannedAt: now, Zone: simclient.Zone, Params: json.RawMessage(tasks[i].Params)})
 				require.NoError(t, err)
 				for _, part := range parts {
-					x.pull(t, "report_daily", 1, part, tasks[i].Params)
+					x.Pull(t, "report_daily", 1, part, tasks[i].Params)
 				}
 			}
 			amounts := func(from, to day.Day) (have, want []int64) {
-				require.NoError(t, x.store.Data.Writer(t.Context()).Raw("SELECT pay_amount_d7 FROM report_daily WHERE account_id = 1 AND level = 'account' AND day >= ? AND day <= ? ORDER BY day",
+				require.NoError(t, x.Store.Data.Writer(t.Context()).Raw("SELECT pay_amount_d7 FROM report_daily WHERE account_id = 1 AND level = 'account' AND day >= ? AND day <= ? ORDER BY day",
 					from, to).Scan(&have).Error)
-				for _, row := range x.server.Rows(t, "report_daily", "account", x.server.Accounts[0], from, to) {
+				for _, row := range x.Server.Rows(t, "report_daily", "account", x.Server.Accounts[0], from, to) {
 					want = append(want, row.Metrics["pay_amount_d7"])
 				}
 				return have, want
 			}
-			now, err := time.ParseInLocation("2006-01-02 15", x.server.Today.String()+" 05", zone)
+			now, err := time.ParseInLocation("2006-01-02 15", x.Server.Today.String()+" 05", simclient.Zone)
 			require.NoError(t, err)
-			x.world.order(t, "clock", map[string]any{"now": now, "frozen": true})
+			x.World.Order(t, "clock", map[string]any{"now": now, "frozen": true})
 			weekly(now)
-			have, want := amounts(x.server.Today.Add(-29), x.server.Today.Add(-7))
+			have, want := amounts(x.Server.Today.Add(-29), x.Server.Today.Add(-7))
 			require.Equal(t, want, have)
 			require.Len(t, have, 23)
 
 			now = now.AddDate(0, 0, 7)
-			x.world.order(t, "clock", map[string]any{"now": now, "frozen": true})
-			old, want := amounts(x.server.Today.Add(-22), x.server.Today.Add(-7))
+			x.World.Order(t, "clock", map[string]any{"now": now, "frozen": true})
+			old, want := amounts(x.Server.Today.Add(-22), x.Server.Today.Add(-7))
 			for i := range old {
 				require.Less(t, old[i], want[i], "each of the days has grown")
 			}
 			weekly(now)
-			have, want = amounts(x.server.Today.Add(-22), x.server.Today)
+			have, want = amounts(x.Server.Today.Add(-22), x.Server.Today)
 			require.Equal(t, want, have)
 			require.Positive(t, x.met(t)["cohort_grows"])
 		})
@@ -409,10 +325,10 @@ func TestTraps_CohortsThatGrowAreHadByTheWeeklyPull(t *testing.T) {
 // at puts the world's clock to a time of today, where it goes on, though hardly.
 func (x *trapped) at(t *testing.T, hour, minute int) {
 	t.Helper()
-	today, err := time.ParseInLocation("2006-01-02", x.server.Today.String(), zone)
+	today, err := time.ParseInLocation("2006-01-02", x.Server.Today.String(), simclient.Zone)
 	require.NoError(t, err)
 	now := today.Add(time.Duration(hour)*time.Hour + time.Duration(minute)*time.Minute)
-	x.world.order(t, "clock", map[string]any{"now": now, "speed": 0.001, "frozen": false})
+	x.World.Order(t, "clock", map[string]any{"now": now, "speed": 0.001, "frozen": false})
 }
 
 func total(rows []reportRow) (cost int64) {
@@ -428,8 +344,8 @@ func TestTraps_OfTimeAreHealedByALaterPull(t *testing.T) {
 	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
-			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
-			today := x.server.Today
+			x := newTrapped(t, platform, simulator.Config{Accounts: simclient.OfEach(2), Seed: 7})
+			today := x.Server.Today
 			yesterday := today.Add(-1)
 			for _, c := range []struct {
 				trap, report, level string
@@ -447,7 +363,7 @@ func TestTraps_OfTimeAreHealedByALaterPull(t *testing.T) {
 				{trap: "hour_late", report: "report_hourly", level: "account", hour: 12, minute: 10, day: today},
 			} {
 				r := x.reportOf(t, c.report, c.level)
-				x.world.order(t, "traps", map[string]any{"on": false})
+				x.World.Order(t, "traps", map[string]any{"on": false})
 				x.at(t, c.hour, c.minute)
 				x.report(t, r, 1, c.day, c.day)
 				x.requireTrue(t, r, 1, c.day, c.day)
@@ -455,7 +371,7 @@ func TestTraps_OfTimeAreHealedByALaterPull(t *testing.T) {
 
 				met := x.met(t)[c.trap]
 				x.set(t, c.trap)
-				err := x.try(t, r.Name, 1, c.day.String(), `{"level":"`+r.Level+`"}`)
+				err := x.Try(t, r.Name, 1, c.day.String(), `{"level":"`+r.Level+`"}`)
 				require.Equal(t, met+1, x.met(t)[c.trap], "%+v", c)
 				if c.refused {
 					require.ErrorContains(t, err, "suspect", "%+v", c)
@@ -477,22 +393,22 @@ func TestTraps_RefusalsSendThePullToWait(t *testing.T) {
 	for _, platform := range engine.Platforms() {
 		t.Run(platform.Name(), func(t *testing.T) {
 			t.Parallel()
-			x := newTrapped(t, platform, simulator.Config{Accounts: ofEach(2), Seed: 7})
+			x := newTrapped(t, platform, simulator.Config{Accounts: simclient.OfEach(2), Seed: 7})
 			r := x.reportOf(t, "report_daily", "account")
-			yesterday := x.server.Today.Add(-1)
+			yesterday := x.Server.Today.Add(-1)
 			for _, trap := range []string{"account_over_limit", "app_over_limit", "endpoint_shut"} {
 				x.at(t, 12, 0)
 				x.set(t, trap)
-				err := x.try(t, r.Name, 1, yesterday.String(), `{"level":"account"}`)
+				err := x.Try(t, r.Name, 1, yesterday.String(), `{"level":"account"}`)
 				deferred, ok := errors.AsType[*media.DeferError](err)
 				require.True(t, ok, "%s: %v", trap, err)
 				require.GreaterOrEqual(t, deferred.After, time.Second)
 				if trap == "endpoint_shut" {
 					require.GreaterOrEqual(t, deferred.After, 5*time.Minute, "the whole penalty")
-					require.Error(t, x.try(t, r.Name, 2, yesterday.String(), `{"level":"account"}`), "it is shut to the other accounts too")
+					require.Error(t, x.Try(t, r.Name, 2, yesterday.String(), `{"level":"account"}`), "it is shut to the other accounts too")
 					x.at(t, 12, 6)
 				}
-				require.NoError(t, x.try(t, r.Name, 1, yesterday.String(), `{"level":"account"}`))
+				require.NoError(t, x.Try(t, r.Name, 1, yesterday.String(), `{"level":"account"}`))
 				x.requireTrue(t, r, 1, yesterday, yesterday)
 				require.EqualValues(t, 1, x.met(t)[trap])
 			}

@@ -1,16 +1,16 @@
-package platforms_test
+package simclient
 
 import (
 	"encoding/json"
 	"net/url"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"adsync/base/day"
 	"adsync/base/fund"
 	"adsync/media/mediatest"
 	"adsync/standalone/verify"
+
+	"github.com/stretchr/testify/require"
 )
 
 // rowsOf are the rows that a public table must hold, with its fields.
@@ -27,22 +27,22 @@ func rowsOf(money []verify.Money, fields []fund.Field) (rows []fund.Row) {
 	return rows
 }
 
-func (w world) balance(t *testing.T, account string) []fund.Row {
+func (w World) balance(t *testing.T, account string) []fund.Row {
 	t.Helper()
 	var lines []json.RawMessage
-	for _, f := range w.truth(t, url.Values{"kind": {"balance"}, "account": {account}}) {
+	for _, f := range w.Truth(t, url.Values{"kind": {"balance"}, "account": {account}}) {
 		lines = append(lines, f.line)
 	}
-	money, err := verify.Balance(w.media, lines)
+	money, err := verify.Balance(w.Media, lines)
 	require.NoError(t, err)
 	return rowsOf(money, fund.BalanceFields)
 }
 
-func (w world) flow(t *testing.T, account string, from, to day.Day) (flows []mediatest.Flow) {
+func (w World) flow(t *testing.T, account string, from, to day.Day) (flows []mediatest.Flow) {
 	t.Helper()
 	var days []day.Day
 	lines := map[day.Day][]json.RawMessage{}
-	for _, f := range w.truth(t, url.Values{"kind": {"fund_daily"}, "account": {account}, "from": {from.String()}, "to": {to.String()}}) {
+	for _, f := range w.Truth(t, url.Values{"kind": {"fund_daily"}, "account": {account}, "from": {from.String()}, "to": {to.String()}}) {
 		d := day.Day(f.Day)
 		if lines[d] == nil {
 			days = append(days, d)
@@ -50,7 +50,7 @@ func (w world) flow(t *testing.T, account string, from, to day.Day) (flows []med
 		lines[d] = append(lines[d], f.line)
 	}
 	for _, d := range days {
-		money, err := verify.Flow(w.media, lines[d])
+		money, err := verify.Flow(w.Media, lines[d])
 		require.NoError(t, err)
 		flows = append(flows, mediatest.Flow{Day: d, Funds: rowsOf(money, fund.DailyFields)})
 	}

@@ -1,4 +1,4 @@
-package platforms_test
+package simulated_test
 
 import (
 	"context"
@@ -11,10 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"adsync/media"
+	"adsync/media/tencent"
 	"adsync/simulator"
+	"adsync/test/platforms/simclient"
+
+	"github.com/stretchr/testify/require"
 )
 
 // signed calls a platform with a token, and nothing of a real process but its signature.
@@ -43,10 +45,10 @@ func (s signed) Get(ctx context.Context, endpoint string, query url.Values) (jso
 
 // A world of 401 accounts has a login of an organisation, one of an agency, one of a company of agencies and one of an
 // advertiser.
-func TestAccounts_OfTencentAreListedForEveryKindOfLogin(t *testing.T) {
+func TestAccounts_AreListedForEveryKindOfLogin(t *testing.T) {
 	t.Parallel()
-	platform := listed(t, "tencent")
-	world, err := simulator.New(simulator.Config{Accounts: ofEach(401), Seed: 7})
+	platform := tencent.New()
+	world, err := simulator.New(simulator.Config{Accounts: simclient.OfEach(401), Seed: 7})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, world.Close()) })
 	server := httptest.NewServer(world.Handler())

@@ -1,0 +1,36 @@
+// Package simulated_test has the tests of the platform's package against its simulated platform.
+package simulated_test
+
+import (
+	"testing"
+	"time"
+
+	"adsync/base/store/results"
+	"adsync/media/tencent"
+	"adsync/simulator"
+	"adsync/test/platforms/simclient"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whom an ad is shown to stands in the rows, and a change of it among the changes.
+func TestAudience_IsPulledAndItsChangesAreTold(t *testing.T) {
+	t.Parallel()
+	x := simclient.NewPuller(t, tencent.New(), simulator.Config{Accounts: simclient.OfEach(5), Seed: 1})
+	pull := func() { x.Pull(t, "adgroup", 1, "full", `{"mode":"full"}`) }
+	pull()
+	var rows, aimed int
+	const query = "SELECT COUNT(*), COUNT(CASE WHEN JSON_EXTRACT(row_json, ?) = ? THEN 1 END) FROM tencent_adgroup"
+	require.NoError(t, x.Store.Data.Writer(t.Context()).Raw(query, "$.targeting.geo_location.regions[0]", 110_000).Row().Scan(&rows, &aimed))
+	require.Positive(t, rows)
+	require.Equal(t, rows, aimed)
+
+	// In this world something is aimed anew within the next day.
+	x.World.Order(t, "clock", map[string]any{"now": x.Server.Today.Add(1).Start(simclient.Zone).Add(14 * time.Hour)})
+	pull()
+	changes, err := x.Store.ConfigChanges(t.Context(), results.ChangeFilter{AccountID: 1, Field: "targeting"}, results.ConfigChange{}, 10)
+	require.NoError(t, err)
+	require.NotEmpty(t, changes)
+	require.Equal(t, "adgroup", changes[0].Level)
+	require.NotEqual(t, changes[0].Before, changes[0].After)
+}

@@ -1,0 +1,104 @@
+package simclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"adsync/base/ratelimit"
+	"adsync/base/ratelimit/grant"
+	"adsync/base/task"
+	"adsync/media"
+	"adsync/media/pull"
+	"adsync/simulator"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+)
+
+// Puller pulls as the engine does, by the clock of its world, and never waits for a limit.
+type Puller struct {
+	Process
+	t        *testing.T
+	World    World
+	Platform media.Platform
+	Handlers *media.Registry
+	Again    int // pulls that had to be made again
+}
+
+// unlimited never waits: what the platform refuses is asked for again at once.
+type unlimited struct{}
+
+func (unlimited) Wait(context.Context, grant.Call) (g ratelimit.Grant, err error) { return g, nil }
+
+func (unlimited) Settle(grant.Call, ratelimit.Grant, int) {}
+
+func (unlimited) Pause(context.Context, grant.Call, grant.Scope, time.Duration) error {
+	return nil
+}
+
+func (unlimited) Used(context.Context, grant.Call, grant.Scope, []ratelimit.Usage) error {
+	return nil
+}
+
+// NewPuller makes a puller of a fresh world.
+func NewPuller(t *testing.T, platform media.Platform, cfg simulator.Config) *Puller {
+	t.Helper()
+	server := ServeWorld(cfg, platform.Name())(t)
+	x := &Puller{
+		Process: Start(t, platform, server), t: t, Platform: platform, World: Of(t, platform.Name(), server),
+	}
+	x.Client.Waiter = unlimited{}
+	x.Handlers = media.NewRegistry(pull.Handlers(platform, pull.Deps{
+		Store: x.Store, Accounts: x, Caller: x.Client, Clock: x, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+	})...)
+	return x
+}
+
+// Now implements clock.Clock: the world's clock, which tests put to other times. A puller judges days by it.
+func (x *Puller) Now() time.Time {
+	var at struct{ Now time.Time }
+	if err := json.Unmarshal(x.World.Get(x.t, "clock", nil), &at); err != nil {
+		return time.Time{}
+	}
+	return at.Now
+}
+
+// Until implements clock.Clock.
+func (x *Puller) Until(at time.Time) time.Duration { return at.Sub(x.Now()) }
+
+// Account implements pull.Accounts: our ids count the server's accounts from 1.
+func (x *Puller) Account(_ context.Context, id int64) (media.Account, error) {
+	return media.Account{ID: id, Media: x.Platform.Name(), ExternalID: x.Server.Accounts[id-1], TokenID: x.Login, Zone: Zone, Currency: "CNY"}, nil
+}
+
+// Try pulls once.
+func (x *Puller) Try(t *testing.T, name string, id int64, part, params string) error {
+	t.Helper()
+	h, ok := x.Handlers.Get(x.Platform.Name() + "." + name)
+	require.True(t, ok, name)
+	_, err := h.Run(t.Context(), media.Work{Key: task.Key{RunID: 1, AccountID: id, Part: part}, Params: json.RawMessage(params)})
+	return err
+}
+
+// Pull pulls until it succeeds, as the engine does with what is worth another try.
+func (x *Puller) Pull(t *testing.T, name string, id int64, part, params string) {
+	t.Helper()
+	for range 10 {
+		err := x.Try(t, name, id, part, params)
+		if err == nil {
+			return
+		}
+		x.Again++
+		if _, deferred := errors.AsType[*media.DeferError](err); deferred {
+			continue
+		}
+		failed, ok := errors.AsType[*media.Error](err)
+		require.True(t, ok, "%v", err)
+		require.Equal(t, media.Transient, failed.Class, "%v", err)
+	}
+	require.Fail(t, "it never succeeds", "%s of account %d", name, id)
+}
