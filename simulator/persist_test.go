@@ -89,6 +89,7 @@ func TestPersist_ACutLedgerLineIsDropped(t *testing.T) {
 	cfg := Config{Accounts: 8, Start: noon, Frozen: true, DataDir: t.TempDir()}
 	first, err := New(cfg)
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, first.Close()) })
 	one := &sim{first, t}
 	one.tencentCall(one.account("tencent", 0), "adgroups/get")
 	require.NoError(t, first.Close())
@@ -108,6 +109,7 @@ func TestPersist_ALongLedgerIsWrittenAnew(t *testing.T) {
 	cfg := Config{Accounts: 8, Start: noon, Frozen: true, DataDir: t.TempDir()}
 	first, err := New(cfg)
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, first.Close()) })
 	one := &sim{first, t}
 	one.unlimited()
 	for range 50 {

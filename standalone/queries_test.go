@@ -71,6 +71,9 @@ func number(t *testing.T, text string) float64 {
 	return n
 }
 
+// exampleMedia is where an example names a platform.
+var exampleMedia = regexp.MustCompile(`\bmedia = '\w+'`)
+
 // testQueries runs the queries of the page on the tables of a world that was pulled, and leaves two days of them as not whole.
 func testQueries(t *testing.T, database string) {
 	t.Helper()
@@ -87,7 +90,7 @@ func testQueries(t *testing.T, database string) {
 		for _, example := range [][2]string{{"2026-11-21", today.String()}, {"2026-11-20", today.Add(-1).String()}, {"2026-11-15", today.Add(-6).String()}, {"20000058", busiest}} {
 			query = strings.ReplaceAll(query, example[0], example[1])
 		}
-		page[name] = query
+		page[name] = exampleMedia.ReplaceAllString(query, "media = '"+engine.PlatformNames()[0]+"'")
 	}
 
 	spend := ask(t, db, page["today against yesterday"])
