@@ -67,8 +67,11 @@ func (t *Tables) Close() error {
 
 var names = engine.PlatformNames()
 
-// Media is the platform of every other account, and of all tasks. Other is that of the accounts between.
-var Media, Other = names[0], names[len(names)-1]
+// Media is the platform of every other account, and of all tasks.
+var Media = names[0]
+
+// Other is the platform of the accounts between.
+var Other = names[len(names)-1]
 
 // media is the platform of an account.
 func media(account string) string {

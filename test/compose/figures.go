@@ -167,50 +167,14 @@ func (c *comparison) spend(ctx context.Context, key spendKey, shown int64, t, p 
 
 // standing adds figures that are not spend: balances and counts.
 func (c *comparison) standing(ctx context.Context, media string, accounts []account) error {
-	theirs := map[string]int64{}
 	byExternal := map[string]account{}
 	for _, a := range accounts {
 		if a.media == media {
 			byExternal[a.external] = a
 		}
 	}
-	// Some platforms do not say what of a balance can be spent.
-	var told bool
-	if err := c.d.Data.QueryRowContext(ctx, "SELECT COUNT(valid_balance) > 0 FROM account_balance WHERE media = ?", media).Scan(&told); err != nil {
+	if err := c.balances(ctx, media, byExternal); err != nil {
 		return err
-	}
-	err := c.d.truth(ctx, url.Values{"media": {media}, "kind": {"balance"}}, func(row truthRow) {
-		can := row.ValidBalance
-		if !told {
-			can = row.Balance
-		}
-		theirs[byExternal[row.Account].currency] += can
-	})
-	if err != nil {
-		return err
-	}
-	ours := map[string]int64{}
-	rows, err := c.d.Data.QueryContext(ctx, "SELECT currency, CAST(SUM(COALESCE(valid_balance, balance)) AS SIGNED) FROM account_balance WHERE media = ? AND fund = 'total' GROUP BY currency", media)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var currency string
-		var sum int64
-		if err := rows.Scan(&currency, &sum); err != nil {
-			return err
-		}
-		ours[currency] = sum
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	for currency, sum := range theirs {
-		if err := c.add(ctx, Figure{Name: media + " " + currency + ": balances", Tables: new(ours[currency]), Platforms: &sum, Money: true},
-			c.business["Balances, $currency"], spendKey{media: media, currency: currency}); err != nil {
-			return err
-		}
 	}
 	parked := int64(0)
 	for _, a := range byExternal {
@@ -241,11 +205,55 @@ func (c *comparison) standing(ctx context.Context, media string, accounts []acco
 	if err := c.add(ctx, Figure{Name: media + ": logins that wait for a person", Tables: &waiting}, c.overview["Logins that wait for a person"], spendKey{media: media}); err != nil {
 		return err
 	}
-	err = c.d.Data.QueryRowContext(ctx, "SELECT COUNT(*) FROM coverage WHERE media = ? AND level = 'account' AND report = 'report_daily' AND state IN ('suspect', 'partial')", media).Scan(&suspect)
+	err := c.d.Data.QueryRowContext(ctx, "SELECT COUNT(*) FROM coverage WHERE media = ? AND level = 'account' AND report = 'report_daily' AND state IN ('suspect', 'partial')", media).Scan(&suspect)
 	if err != nil {
 		return err
 	}
 	return c.add(ctx, Figure{Name: media + ": days not to be trusted", Tables: &suspect}, c.business["Days not to be trusted, and figures that do not add up"], spendKey{media: media})
+}
+
+// balances adds the sums of a platform's balances by currency.
+func (c *comparison) balances(ctx context.Context, media string, accounts map[string]account) error {
+	theirs := map[string]int64{}
+	// Some platforms do not say what of a balance can be spent.
+	var told bool
+	if err := c.d.Data.QueryRowContext(ctx, "SELECT COUNT(valid_balance) > 0 FROM account_balance WHERE media = ?", media).Scan(&told); err != nil {
+		return err
+	}
+	err := c.d.truth(ctx, url.Values{"media": {media}, "kind": {"balance"}}, func(row truthRow) {
+		can := row.ValidBalance
+		if !told {
+			can = row.Balance
+		}
+		theirs[accounts[row.Account].currency] += can
+	})
+	if err != nil {
+		return err
+	}
+	ours := map[string]int64{}
+	rows, err := c.d.Data.QueryContext(ctx, "SELECT currency, CAST(SUM(COALESCE(valid_balance, balance)) AS SIGNED) FROM account_balance WHERE media = ? AND fund = 'total' GROUP BY currency", media)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var currency string
+		var sum int64
+		if err := rows.Scan(&currency, &sum); err != nil {
+			return err
+		}
+		ours[currency] = sum
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for currency, sum := range theirs {
+		if err := c.add(ctx, Figure{Name: media + " " + currency + ": balances", Tables: new(ours[currency]), Platforms: &sum, Money: true},
+			c.business["Balances, $currency"], spendKey{media: media, currency: currency}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func keysOf(all ...map[spendKey]spent) []spendKey {

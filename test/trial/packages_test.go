@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,7 @@ func TestTouched(t *testing.T) {
 	near := []string{"near_test.go"}
 	list, err := parse(`{"ImportPath": "adsync/media/rose"} {"ImportPath": "adsync/media/rose.test", "Deps": ["adsync/media/rose [adsync/media/rose.test]"]}`)
 	require.NoError(t, err)
-	packages := append(list, []pkg{
+	packages := slices.Concat(list, []pkg{
 		{ImportPath: "adsync/media/rose/wire", Dir: dir, TestGoFiles: near},
 		{ImportPath: "adsync/media/rosebud", Dir: dir, TestGoFiles: near},
 		{ImportPath: "adsync/media/rosebud.test", Deps: []string{"testing", "adsync/media"}},
@@ -33,7 +34,7 @@ func TestTouched(t *testing.T) {
 		{ImportPath: "adsync/quota", Dir: dir, XTestGoFiles: near},
 		{ImportPath: "adsync/quota.test", Deps: []string{"adsync/simulator/rose", "testing"}},
 		{ImportPath: "adsync/untested", Deps: []string{"adsync/engine"}},
-	}...)
+	})
 	got, err := touchedOf(packages, "adsync", "rose")
 	require.NoError(t, err)
 	require.Equal(t, []string{"adsync/base/reader", "adsync/engine", "adsync/cmd", "adsync/quota"}, got)

@@ -110,42 +110,15 @@ func (w World) server(t *testing.T, now time.Time) *mediatest.Server {
 		w.Order(t, "faults", order)
 	}
 	return &mediatest.Server{
-		BaseURL:  w.Address + credentials[w.Media].BasePath,
-		App:      media.App{ID: app.AppID, Secret: secret.NewText(app.Secret)},
-		Access:   secret.NewText(login.Access),
-		Refresh:  secret.NewText(login.Refresh),
-		Accounts: accounts,
-		Zone:     Zone,
-		Today:    day.Of(now, Zone),
-		Objects: func(t *testing.T, list, account string) []mediatest.Object {
-			t.Helper()
-			objects := []mediatest.Object{}
-			kind, named := verify.Kind(w.Media + "_" + list)
-			for _, line := range w.Truth(t, url.Values{"kind": {kind}, "account": {account}}) {
-				if line.Unlisted {
-					continue
-				}
-				if !named {
-					// It has no time of its own either.
-					line.Name, line.Modified = "", ads[account][line.Parent].Modified
-				}
-				objects = append(objects, mediatest.Object{
-					ID: line.Object, Name: line.Name, Modified: time.Unix(line.Modified, 0).UTC(), Deleted: line.Deleted,
-				})
-			}
-			return objects
-		},
-		Rows: func(t *testing.T, report, level, account string, from, to day.Day) []mediatest.Row {
-			t.Helper()
-			level = map[string]string{"account": "account", "campaign": "project", "adgroup": "ad", "creative": "creative"}[level]
-			rows := []mediatest.Row{}
-			for _, line := range w.Truth(t, url.Values{
-				"kind": {report}, "level": {level}, "account": {account}, "from": {from.String()}, "to": {to.String()},
-			}) {
-				rows = append(rows, mediatest.Row{Day: day.Day(line.Day), Hour: line.Hour, Object: line.Object, Metrics: verify.Metrics(w.Media, line.Metrics)})
-			}
-			return rows
-		},
+		BaseURL:   w.Address + credentials[w.Media].BasePath,
+		App:       media.App{ID: app.AppID, Secret: secret.NewText(app.Secret)},
+		Access:    secret.NewText(login.Access),
+		Refresh:   secret.NewText(login.Refresh),
+		Accounts:  accounts,
+		Zone:      Zone,
+		Today:     day.Of(now, Zone),
+		Objects:   w.objects(ads),
+		Rows:      w.rows,
 		Balance:   w.balance,
 		Flow:      w.flow,
 		Expire:    func(t *testing.T) { t.Helper(); fault(t, "token_death", nil) },
@@ -156,6 +129,41 @@ func (w World) server(t *testing.T, now time.Time) *mediatest.Server {
 		},
 		Cut: func(t *testing.T, calls int) { t.Helper(); fault(t, "half_body", map[string]any{"count": calls}) },
 	}
+}
+
+// objects returns a function that lists what the truth has of a list's objects. ads are the ads by account.
+func (w World) objects(ads map[string]map[string]Fact) func(t *testing.T, list, account string) []mediatest.Object {
+	return func(t *testing.T, list, account string) []mediatest.Object {
+		t.Helper()
+		objects := []mediatest.Object{}
+		kind, named := verify.Kind(w.Media + "_" + list)
+		for _, line := range w.Truth(t, url.Values{"kind": {kind}, "account": {account}}) {
+			if line.Unlisted {
+				continue
+			}
+			if !named {
+				// It has no time of its own either.
+				line.Name, line.Modified = "", ads[account][line.Parent].Modified
+			}
+			objects = append(objects, mediatest.Object{
+				ID: line.Object, Name: line.Name, Modified: time.Unix(line.Modified, 0).UTC(), Deleted: line.Deleted,
+			})
+		}
+		return objects
+	}
+}
+
+// rows returns what the truth has of an account's report.
+func (w World) rows(t *testing.T, report, level, account string, from, to day.Day) []mediatest.Row {
+	t.Helper()
+	level = map[string]string{"account": "account", "campaign": "project", "adgroup": "ad", "creative": "creative"}[level]
+	rows := []mediatest.Row{}
+	for _, line := range w.Truth(t, url.Values{
+		"kind": {report}, "level": {level}, "account": {account}, "from": {from.String()}, "to": {to.String()},
+	}) {
+		rows = append(rows, mediatest.Row{Day: day.Day(line.Day), Hour: line.Hour, Object: line.Object, Metrics: verify.Metrics(w.Media, line.Metrics)})
+	}
+	return rows
 }
 
 // AdKind is what the truth calls the platform's ads.
