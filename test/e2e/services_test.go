@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/broker/embedded"
 	"adsync/base/redis"
+	redisembedded "adsync/base/redis/embedded"
 	"adsync/base/redis/redistest"
 	"adsync/base/sqldb"
 	"adsync/base/store/storetest"
@@ -40,8 +40,9 @@ func newServices(t *testing.T) services {
 		kafka = server.Addr()
 	}
 	if cache == "" {
-		server := miniredis.RunT(t)
-		server.ClockTTL(true)
+		server, err := redisembedded.Start()
+		require.NoError(t, err)
+		t.Cleanup(server.Close)
 		cache = server.Addr()
 	}
 	s.kafka, s.redis.Addrs, s.redis.KeyPrefix = []string{kafka}, []string{cache}, s.name

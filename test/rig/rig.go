@@ -20,10 +20,10 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Build builds adsync with the build tags into dir and returns the program's path.
+// Build builds adsync with the build tags into dir and returns the program's path. It has no debugging information, which is half of what its linking costs.
 func Build(ctx context.Context, dir, tags string) (string, error) {
 	program := filepath.Join(dir, "adsync")
-	cmd := exec.CommandContext(ctx, "go", "build", "-tags", tags, "-o", program, "adsync/cmd/adsync")
+	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-w", "-tags", tags, "-o", program, "adsync/cmd/adsync")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build adsync: %w\n%s", err, output)
 	}
