@@ -259,7 +259,7 @@ switches: ## Switch off adsync's own defences, one at a time, and show that the 
 .PHONY: trial
 trial: $(GOTESTSUM) ## Take one platform out of a copy of the tree: the rest builds and passes its tests, and putting it back touches nothing else.
 	$(GO) build -o bin/trial ./test/trial
-	bin/trial $(if $(MEDIA),-media $(MEDIA)) $(TRIAL_FLAGS) $(TEST) -parallel 4
+	GOGC=400 bin/trial $(if $(MEDIA),-media $(MEDIA)) $(TRIAL_FLAGS) $(TEST) -parallel 4
 
 .PHONY: clean
 clean: ## Remove what was built here; the cache of tools stays.
