@@ -92,7 +92,8 @@ func TestReport_IsJSONOfTheFieldsThatAreAskedFor(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal(data, &got))
 	require.Equal(t, map[string]any{
-		"id": "noop", "unit": "subtasks/s", "ours": 300.0, "peers": map[string]any{river: 100.0}, "ratio": 3.0, "rounds": 1.0, "spread": 0.0,
+		"id": "noop", "unit": "subtasks/s", "ours": 300.0, "peers": map[string]any{river: 100.0}, "ratio": 3.0, "rounds": 1.0,
+		"spread":  0.0,
 		"durable": allDurable, "peers_durable": riverDurable,
 	}, got.Measures[0])
 }
@@ -109,9 +110,11 @@ func TestMeasures_NameTheirPeersOnce(t *testing.T) {
 	queues := slices.Collect(maps.Keys(peerModules))
 	for _, m := range measures {
 		for _, peer := range m.peers {
-			require.NotEqual(t, slices.Contains(queues, peer), m.beside[peer] != nil, "%s of %s is either a task queue or taken in this process", m.id, peer)
+			require.NotEqual(t, slices.Contains(queues, peer), m.beside[peer] != nil,
+				"%s of %s is either a task queue or taken in this process", m.id, peer)
 		}
-		require.Len(t, m.beside, len(slices.DeleteFunc(slices.Clone(m.peers), func(peer string) bool { return slices.Contains(queues, peer) })), m.id)
+		require.Len(t, m.beside, len(slices.DeleteFunc(slices.Clone(m.peers),
+			func(peer string) bool { return slices.Contains(queues, peer) })), m.id)
 	}
 }
 
@@ -122,7 +125,10 @@ func TestTake_FailsWithAMeasureWhoseCountIsWrong(t *testing.T) {
 		id: "noop", ours: func(*deployment, context.Context) (map[string]float64, error) {
 			return map[string]float64{"noop": 1}, wrong
 		},
-		beside: map[string]take{shortDay: func(*deployment, context.Context) (map[string]float64, error) { return nil, wrong }},
+		beside: map[string]take{shortDay: func(*deployment, context.Context) (map[string]float64, error) {
+			return nil,
+				wrong
+		}},
 	}
 	for _, who := range []string{ours, shortDay} {
 		_, err := m.take(t.Context(), &deployment{}, who)

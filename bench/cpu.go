@@ -53,7 +53,8 @@ func cpuOf(pid int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The name, in parentheses, may have blanks. The 12th and 13th fields after it are those of the user and of the system.
+	// The name, in parentheses, may have blanks. The 12th and 13th fields after it are those of the user and of the
+	// system.
 	_, rest, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(rest)
 	var sum time.Duration

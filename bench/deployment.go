@@ -55,7 +55,8 @@ var databaseSettings = []string{"--innodb-buffer-pool-size=4G", "--innodb-log-fi
 // postgresSettings do the same for that of a peer: as shipped are fsync and synchronous_commit, which are on.
 var postgresSettings = []string{"shared_buffers=4GB", "max_wal_size=4GB"}
 
-// deployment is adsync at work on servers of its own: one producer and, while it is needed, one consumer, both in this process.
+// deployment is adsync at work on servers of its own: one producer and, while it is needed, one consumer, both in
+// this process.
 type deployment struct {
 	o       options
 	ports   *local.Ports
@@ -91,7 +92,8 @@ type deployment struct {
 // deploy starts everything but a consumer. Close the deployment also after an error.
 func deploy(ctx context.Context, o options, stderr io.Writer) (*deployment, error) {
 	d := &deployment{
-		o: o, ports: local.NewPorts(), mariadb: &local.MariaDB{Settings: databaseSettings}, kafka: &local.Kafka{}, redis: &local.Redis{}, hold: newHold(),
+		o: o, ports: local.NewPorts(), mariadb: &local.MariaDB{Settings: databaseSettings}, kafka: &local.Kafka{},
+		redis: &local.Redis{}, hold: newHold(),
 		postgres: &local.Postgres{Settings: postgresSettings},
 		stderr:   stderr, log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
@@ -203,7 +205,8 @@ func (d *deployment) fill(ctx context.Context) error {
 		case crowd:
 			backlog = 2 * d.o.flatAccounts // All of it may wait.
 		}
-		err := db.Exec("INSERT INTO lane (media, name, pool_size, partitions, backlog_max) VALUES (?, ?, ?, ?, ?)", of, lane, pool, partitions, backlog).Error
+		err := db.Exec("INSERT INTO lane (media, name, pool_size, partitions, backlog_max) VALUES (?, ?, ?, ?, ?)", of, lane,
+			pool, partitions, backlog).Error
 		if err != nil {
 			return err
 		}
@@ -215,14 +218,17 @@ func (d *deployment) fill(ctx context.Context) error {
 			rows = append(rows, fmt.Sprintf("(%d, '%s', '%d', 0, 1)", id, platform, id))
 			d.accounts = append(d.accounts, int64(id))
 		}
-		if err := db.Exec("INSERT INTO media_account (id, media, external_id, token_id, bound) VALUES " + strings.Join(rows, ", ")).Error; err != nil {
+		if err := db.Exec("INSERT INTO media_account (id, media, external_id, token_id, bound) VALUES " +
+			strings.Join(rows, ", ")).Error; err != nil {
 			return err
 		}
 	}
 	d.tasks = map[string]int64{}
 	for i, name := range d.registry.Names() {
 		of, _, _ := strings.Cut(name, ".")
-		if err := db.Exec("INSERT INTO cron_task (id, name, media, handler, cron, lane, params, fan_out_rate) VALUES (?, ?, ?, ?, '0 0 1 1 *', ?, ?, ?)",
+		if err := db.Exec(
+			"INSERT INTO cron_task (id, name, media, handler, cron, lane, params, fan_out_rate) VALUES (?, ?, ?, ?, '0 0 1 1 "+
+				"*', ?, ?, ?)",
 			i+1, name, of, name, lane, taskParams[name], fanOutRates[name]).Error; err != nil {
 			return err
 		}
@@ -235,7 +241,8 @@ func (d *deployment) startProducer(ctx context.Context) error {
 	if err := d.producer.Start(ctx); err != nil {
 		return err
 	}
-	return rig.Await(ctx, patience, "the producer leads", func(context.Context) (bool, error) { return d.producer.Leading(), nil })
+	return rig.Await(ctx, patience, "the producer leads",
+		func(context.Context) (bool, error) { return d.producer.Leading(), nil })
 }
 
 // startConsumer has a consumer work, beside those that do, until stopConsumer.
@@ -263,7 +270,8 @@ func (d *deployment) stopConsumer() {
 // peerModules are the modules of the peers' programs, which are not of adsync's.
 var peerModules = map[string]string{"asynq": "bench/peers", river: "bench/peers", machinery: "bench/peers/machinery"}
 
-// buildPeers builds the programs of the peers that are measured. One that cannot be built, as its module is not to be had, is left out.
+// buildPeers builds the programs of the peers that are measured. One that cannot be built, as its module is not to be
+// had, is left out.
 func (d *deployment) buildPeers(ctx context.Context, say func(format string, args ...any)) {
 	d.peers = map[string]string{}
 	for _, m := range measures {

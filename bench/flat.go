@@ -14,15 +14,16 @@ import (
 	"adsync/test/rig"
 )
 
-// What a subtask costs is to be the same however long the day's table, how many accounts and tasks there are, and how many subtasks wait. Each
-// of these measures has ours under a great load of one of them, and beside it ours without.
+// What a subtask costs is to be the same however long the day's table, how many accounts and tasks there are, and how
+// many subtasks wait. Each of these measures has ours under a great load of one of them, and beside it ours without.
 
 // flatMeasures are taken by `make bench-flat`.
 var flatMeasures = []measure{
 	{
 		id: "flat-day", long: true, durable: allDurable, peers: []string{shortDay},
 		figures: append([]figure{
-			{"flat-day-fan-out", "s", false}, {"flat-day-latency-p50", "ms", false}, {"flat-day-latency-p99", "ms", false}, {"flat-day-noop", "subtasks/s", true},
+			{"flat-day-fan-out", "s", false}, {"flat-day-latency-p50", "ms", false}, {"flat-day-latency-p99", "ms", false},
+			{"flat-day-noop", "subtasks/s", true},
 		}, budget("flat-day-noop")...),
 		ours:   atSize(large.longDay),
 		beside: map[string]take{shortDay: atSize(large.shortDay)},
@@ -101,7 +102,8 @@ func (d large) shortDay(ctx context.Context) (map[string]float64, error) {
 // longDayTable is where the long table of a day stands while it is not in use.
 const longDayTable = "bench_long_day"
 
-// longDay takes the same with the rows of a whole day in the table. It is filled once and then exchanged for the other by its name.
+// longDay takes the same with the rows of a whole day in the table. It is filled once and then exchanged for the
+// other by its name.
 func (d large) longDay(ctx context.Context) (map[string]float64, error) {
 	if err := d.fillDay(ctx); err != nil {
 		return nil, err
@@ -115,16 +117,18 @@ func (d large) longDay(ctx context.Context) (map[string]float64, error) {
 		err = fmt.Errorf("the day of %s has ended: begin anew", day)
 	}
 	if err == nil {
-		err = d.counted(ctx, d.o.flatRows, "SELECT COUNT(*) FROM "+day+" WHERE run_id < ? AND state = 'succeeded'", d.filledBelow)
+		err = d.counted(ctx, d.o.flatRows, "SELECT COUNT(*) FROM "+day+" WHERE run_id < ? AND state = 'succeeded'",
+			d.filledBelow)
 	}
 	return values, errors.Join(err, d.exchange(context.WithoutCancel(ctx), d.store.Data, day, longDayTable))
 }
 
 func (d large) dayFigures(ctx context.Context) (map[string]float64, error) {
 	all := map[string]float64{}
-	for _, m := range []take{(*deployment).fanOut, (*deployment).latency, func(d *deployment, ctx context.Context) (map[string]float64, error) {
-		return d.throughput(ctx, "noop", noop)
-	}} {
+	for _, m := range []take{(*deployment).fanOut, (*deployment).latency,
+		func(d *deployment, ctx context.Context) (map[string]float64, error) {
+			return d.throughput(ctx, "noop", noop)
+		}} {
 		values, err := m(d.deployment, ctx)
 		if err != nil {
 			return nil, err
@@ -142,7 +146,8 @@ func (d large) dayTable() string { return ledger.LogTable(task.NewRunID(d.time.N
 // exchange gives two tables each other's name.
 func (d large) exchange(ctx context.Context, db *sqldb.DB, a, b string) error {
 	const aside = "bench_aside"
-	return db.Writer(ctx).Exec("RENAME TABLE " + a + " TO " + aside + ", " + b + " TO " + a + ", " + aside + " TO " + b).Error
+	return db.Writer(ctx).Exec("RENAME TABLE " + a + " TO " + aside + ", " + b + " TO " + a + ", " + aside + " TO " +
+		b).Error
 }
 
 // counted makes sure that a query counts so many.
@@ -157,8 +162,8 @@ func (d large) counted(ctx context.Context, want int, query string, args ...any)
 	return nil
 }
 
-// fillDay makes the long table: run after run of the day so far, each with all accounts and parts, in the order of their keys and as a run of
-// ours has left its rows.
+// fillDay makes the long table: run after run of the day so far, each with all accounts and parts, in the order of
+// their keys and as a run of ours has left its rows.
 func (d large) fillDay(ctx context.Context) error {
 	if d.filledBelow > 0 {
 		return nil
@@ -186,13 +191,15 @@ func (d large) fillDay(ctx context.Context) error {
 	for i := range runs {
 		run := task.NewRunID(begin.Add(now.Sub(begin) * time.Duration(i) / time.Duration(runs)))
 		n := min(each, d.o.flatRows-i*each)
-		err := d.copyRow(ctx, "run", "run", "id = ?", model, map[string]string{"id": fmt.Sprint(run), "total": fmt.Sprint(n), "succeeded": fmt.Sprint(n)}, "")
+		err := d.copyRow(ctx, "run", "run", "id = ?", model,
+			map[string]string{"id": fmt.Sprint(run), "total": fmt.Sprint(n), "succeeded": fmt.Sprint(n)}, "")
 		if err != nil {
 			return err
 		}
 		for from := 0; from < n; from += insertAtOnce {
 			err := d.copyRow(ctx, longDayTable, table, "run_id = ? AND part = 'p0'", model, map[string]string{
-				"run_id": fmt.Sprint(run), "account_id": fmt.Sprintf("1 + s.seq DIV %d", d.o.parts), "part": fmt.Sprintf("CONCAT('p', s.seq MOD %d)", d.o.parts),
+				"run_id": fmt.Sprint(run), "account_id": fmt.Sprintf("1 + s.seq DIV %d", d.o.parts),
+				"part": fmt.Sprintf("CONCAT('p', s.seq MOD %d)", d.o.parts),
 			}, fmt.Sprintf(" JOIN seq_%d_to_%d s", from, min(from+insertAtOnce, n)-1))
 			if err != nil {
 				return err
@@ -203,10 +210,13 @@ func (d large) fillDay(ctx context.Context) error {
 	return d.counted(ctx, d.o.flatRows, "SELECT COUNT(*) FROM "+longDayTable)
 }
 
-// copyRow inserts a row of another table of the same columns, with some columns in its place, once for each row of what is joined.
-func (d large) copyRow(ctx context.Context, into, from, where string, key int64, instead map[string]string, join string) error {
+// copyRow inserts a row of another table of the same columns, with some columns in its place, once for each row of
+// what is joined.
+func (d large) copyRow(ctx context.Context, into, from, where string, key int64, instead map[string]string,
+	join string) error {
 	var columns []string
-	const query = "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ? ORDER BY ordinal_position"
+	const query = "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = " +
+		"? ORDER BY ordinal_position"
 	db := d.store.Data.Writer(ctx)
 	if err := db.Raw(query, from).Scan(&columns).Error; err != nil {
 		return err
@@ -221,8 +231,8 @@ func (d large) copyRow(ctx context.Context, into, from, where string, key int64,
 		" FROM (SELECT * FROM "+from+" WHERE "+where+") model"+join, key).Error
 }
 
-// backlogged is how long a fan-out to all accounts of a task's media takes for each while nobody works, and how many a second are worked off
-// from such a backlog.
+// backlogged is how long a fan-out to all accounts of a task's media takes for each while nobody works, and how many
+// a second are worked off from such a backlog.
 func (d large) backlogged(ctx context.Context, handler string, accounts int) (map[string]float64, error) {
 	began := clock.Mark()
 	run, err := d.order(ctx, handler, nil)
@@ -281,10 +291,14 @@ func (d large) fillCrowd(ctx context.Context) error {
 		return nil
 	}
 	db := d.store.Config.Writer(ctx)
-	statements := []string{"CREATE TABLE " + crowdTable + " LIKE media_account", "INSERT INTO " + crowdTable + " SELECT * FROM media_account"}
+	statements := []string{"CREATE TABLE " + crowdTable + " LIKE media_account", "INSERT INTO " + crowdTable +
+		" SELECT * FROM media_account"}
 	for from := 1; from <= d.o.flatAccounts; from += insertAtOnce {
-		statements = append(statements, fmt.Sprintf("INSERT INTO %s (id, media, external_id, token_id, bound) SELECT %d + seq, '%s', CONCAT('c', seq), 0, 1 FROM seq_%d_to_%d",
-			crowdTable, crowdFrom, crowd, from, min(from+insertAtOnce-1, d.o.flatAccounts)))
+		statements = append(statements,
+			fmt.Sprintf(
+				"INSERT INTO %s (id, media, external_id, token_id, bound) SELECT %d + seq, '%s', CONCAT('c', seq), 0, 1 FROM "+
+					"seq_%d_to_%d",
+				crowdTable, crowdFrom, crowd, from, min(from+insertAtOnce-1, d.o.flatAccounts)))
 	}
 	for _, statement := range statements {
 		if err := db.Exec(statement).Error; err != nil {
@@ -303,9 +317,11 @@ func (d large) manyWaiting(ctx context.Context) (values map[string]float64, err 
 		err = errors.Join(err, d.store.Data.Writer(context.WithoutCancel(ctx)).Exec("TRUNCATE TABLE subtask_due").Error)
 	}()
 	for from := 1; from <= d.o.flatWaiting; from += insertAtOnce {
-		err := db.Exec(fmt.Sprintf("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, reason)"+
-			" SELECT ?, seq, 'p0', 'retrying', ?, ?, UTC_TIMESTAMP(3) + INTERVAL 1 DAY, 2, 1, 'no answer' FROM seq_%d_to_%d",
-			from, min(from+insertAtOnce-1, d.o.flatWaiting)), other, platform, lane).Error
+		err := db.Exec(
+			fmt.Sprintf(
+				"INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, reason)"+
+					" SELECT ?, seq, 'p0', 'retrying', ?, ?, UTC_TIMESTAMP(3) + INTERVAL 1 DAY, 2, 1, 'no answer' FROM seq_%d_to_%d",
+				from, min(from+insertAtOnce-1, d.o.flatWaiting)), other, platform, lane).Error
 		if err != nil {
 			return nil, err
 		}
@@ -325,18 +341,22 @@ const tickNames = "tick."
 // reloads is how often a reload of the tasks is timed.
 const reloads = 5
 
-// scheduled is the throughput with so many other tasks, how long a reload of all takes, and how long it takes, when all of them are due at the
-// same moment, until the last one's run has ended; they have no accounts.
+// scheduled is the throughput with so many other tasks, how long a reload of all takes, and how long it takes, when
+// all of them are due at the same moment, until the last one's run has ended; they have no accounts.
 func (d large) scheduled(ctx context.Context, tasks int) (values map[string]float64, err error) {
 	config := d.store.Config.Writer(ctx)
-	err = config.Exec(fmt.Sprintf("INSERT INTO cron_task (name, media, handler, cron, lane) SELECT CONCAT('%s', seq), ?, ?, '* * * * *', ? FROM seq_1_to_%d", tickNames, tasks),
+	err = config.Exec(
+		fmt.Sprintf(
+			"INSERT INTO cron_task (name, media, handler, cron, lane) SELECT CONCAT('%s', seq), ?, ?, '* * * * *', ? FROM "+
+				"seq_1_to_%d", tickNames, tasks),
 		idle, idleNone, lane).Error
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		ctx := context.WithoutCancel(ctx)
-		err = errors.Join(err, d.store.Config.Writer(ctx).Exec("DELETE FROM cron_task WHERE name LIKE ?", tickNames+"%").Error, d.schedule(ctx, false))
+		err = errors.Join(err, d.store.Config.Writer(ctx).Exec("DELETE FROM cron_task WHERE name LIKE ?", tickNames+
+			"%").Error, d.schedule(ctx, false))
 	}()
 	var took []float64
 	for range reloads {
@@ -357,7 +377,8 @@ func (d large) scheduled(ctx context.Context, tasks int) (values map[string]floa
 	return values, err
 }
 
-// ticked waits for the ticks of the next minute and returns how many milliseconds after it the last of their runs has ended.
+// ticked waits for the ticks of the next minute and returns how many milliseconds after it the last of their runs has
+// ended.
 func (d large) ticked(ctx context.Context, tasks int) (float64, error) {
 	// Not the very next one, if it is so near that the leader might not have read all tasks.
 	minute := d.time.Now().Add(20 * time.Second).Truncate(time.Minute).Add(time.Minute)
@@ -370,7 +391,8 @@ func (d large) ticked(ctx context.Context, tasks int) (float64, error) {
 		" FROM tick t JOIN run r ON r.id = t.run_id WHERE t.planned_at = ? AND r.handler = ?"
 	err := rig.Await(ctx, tickTime, "all tasks have had their run", func(ctx context.Context) (bool, error) {
 		err := d.store.Data.Writer(ctx).Raw(query, task.RunSkipped, sqldb.At(minute), idleNone).Scan(&all).Error
-		return err == nil && all.Ended == tasks, errors.Join(err, fmt.Errorf("%d runs, of which %d have ended, want %d", all.Runs, all.Ended, tasks))
+		return err == nil && all.Ended == tasks, errors.Join(err,
+			fmt.Errorf("%d runs, of which %d have ended, want %d", all.Runs, all.Ended, tasks))
 	})
 	if err == nil && all.Runs != tasks {
 		err = fmt.Errorf("%d ticks of %s have %d runs", tasks, minute, all.Runs)
@@ -416,7 +438,8 @@ func scaleMeasures() []measure {
 	return []measure{consumers, parts}
 }
 
-func (d large) eachOf(ctx context.Context, what string, numbers []int, with func(context.Context, string, int) (map[string]float64, error)) (map[string]float64, error) {
+func (d large) eachOf(ctx context.Context, what string, numbers []int,
+	with func(context.Context, string, int) (map[string]float64, error)) (map[string]float64, error) {
 	all := map[string]float64{}
 	for _, n := range numbers {
 		id := fmt.Sprint(what, "-", n)
@@ -440,7 +463,8 @@ func (d large) withConsumers(ctx context.Context, id string, n int) (map[string]
 	return d.settled(ctx, id)
 }
 
-// settled is the throughput with one consumer more, once all accounts have had a subtask, and so all partitions are worked on.
+// settled is the throughput with one consumer more, once all accounts have had a subtask, and so all partitions are
+// worked on.
 func (d large) settled(ctx context.Context, id string) (map[string]float64, error) {
 	if err := d.warmUp(ctx, one, nil); err != nil {
 		return nil, err
@@ -451,7 +475,8 @@ func (d large) settled(ctx context.Context, id string) (map[string]float64, erro
 // withPartitions is the throughput of a lane with so many partitions.
 func (d large) withPartitions(ctx context.Context, id string, n int) (values map[string]float64, err error) {
 	config := d.store.Config.Writer(ctx)
-	if err := config.Exec("INSERT INTO lane (media, name, pool_size, partitions) VALUES (?, ?, ?, ?)", platform, id, d.o.pool, n).Error; err != nil {
+	if err := config.Exec("INSERT INTO lane (media, name, pool_size, partitions) VALUES (?, ?, ?, ?)", platform, id,
+		d.o.pool, n).Error; err != nil {
 		return nil, err
 	}
 	defer func() {

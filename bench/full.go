@@ -30,8 +30,8 @@ import (
 	"adsync/simulator/limit"
 )
 
-// fullTask is the full path: an account's ad groups of yesterday, a page of a real platform's wire format, into raw and public rows
-// with their coverage. The platform is the first of the list.
+// fullTask is the full path: an account's ad groups of yesterday, a page of a real platform's wire format, into raw
+// and public rows with their coverage. The platform is the first of the list.
 var (
 	fullPlatform = simulator.First().Spec()
 	fullTask     = fullPlatform.Name + ".report_daily"
@@ -41,7 +41,8 @@ var (
 const (
 	fullLevel  = "adgroup"
 	fullParams = `{"level":"` + fullLevel + `","days":2,"skip":1}`
-	// fullPart is the part of the accounts that have such a pull: with as many as elsewhere a round at 1,000 ms would take minutes.
+	// fullPart is the part of the accounts that have such a pull: with as many as elsewhere a round at 1,000 ms would
+	// take minutes.
 	fullPart = 8
 	// slots is the peer of the full path: what the lane's pool could do at the most, its slots by the latency of a call.
 	slots = "slots/latency"
@@ -59,7 +60,8 @@ func fullMeasures() []measure {
 	var all []measure
 	for _, ms := range fullLatencies {
 		all = append(all, measure{
-			id: fullID(ms), figures: append([]figure{{fullID(ms), "subtasks/s", true}}, budget(fullID(ms), simulatorName)...), peers: []string{slots},
+			id: fullID(ms), figures: append([]figure{{fullID(ms), "subtasks/s", true}}, budget(fullID(ms), simulatorName)...),
+			peers:   []string{slots},
 			durable: allDurable + ", raw and public rows with fence and coverage",
 			ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
 				return d.full(ctx, ms)
@@ -100,7 +102,8 @@ func (d *deployment) startWorld(ctx context.Context) error {
 	accounts := len(simulator.Platforms()) * d.world.accounts
 	cmd := exec.Command(program, "simulate", "--listen", listen, "--accounts", strconv.Itoa(accounts), "--usd", "0")
 	cmd.Env = []string{"ADSYNC_LOG_FORMAT=json"}
-	if d.world.process, err = local.StartLogged(simulatorName, filepath.Join(d.o.dir, "logs", simulatorName+".log"), cmd); err != nil {
+	if d.world.process, err = local.StartLogged(simulatorName, filepath.Join(d.o.dir, "logs", simulatorName+".log"),
+		cmd); err != nil {
 		return err
 	}
 	err = local.AwaitReady(ctx, simulatorName, func(ctx context.Context) error {
@@ -145,7 +148,8 @@ func (d *deployment) reachWorld() error {
 		return err
 	}
 	d.world.engine = engine.New(engine.Deps{
-		Store: d.store, Broker: d.broker, Redis: d.cache, Keys: d.keys, Box: d.world.box, Planning: d.time, Waiting: d.time, Node: "bench",
+		Store: d.store, Broker: d.broker, Redis: d.cache, Keys: d.keys, Box: d.world.box, Planning: d.time, Waiting: d.time,
+		Node:   "bench",
 		Logger: d.log, Registerer: prometheus.NewRegistry(),
 	}, ratelimit.DefaultConfig(), engine.MediaConfig{BaseURL: map[string]string{fullPlatform.Name: d.world.base()}})
 	return nil
@@ -166,7 +170,8 @@ func (d *deployment) bindWorld(ctx context.Context) error {
 	return d.world.engine.Limits().Start(ctx)
 }
 
-// full is how many subtasks of the full path end in a second, from the order to the end of the run, where each call takes so long.
+// full is how many subtasks of the full path end in a second, from the order to the end of the run, where each call
+// takes so long.
 func (d *deployment) full(ctx context.Context, ms int) (map[string]float64, error) {
 	if err := d.world.slow(ctx, ms); err != nil {
 		return nil, err
@@ -219,11 +224,13 @@ func (d *deployment) full(ctx context.Context, ms int) (map[string]float64, erro
 // reported are the sums over rows of a report.
 type reported struct{ Rows, Impressions, Cost int64 }
 
-// pulledExactly makes sure that the tables have the platform's own figures of the day, each account's once, and coverage of all accounts.
+// pulledExactly makes sure that the tables have the platform's own figures of the day, each account's once, and
+// coverage of all accounts.
 func (d *deployment) pulledExactly(ctx context.Context, run int64) error {
 	db := d.store.Data.Writer(ctx)
 	var parts []string
-	if err := db.Raw("SELECT DISTINCT part FROM "+ledger.LogTable(run)+" WHERE run_id = ?", run).Scan(&parts).Error; err != nil {
+	if err := db.Raw("SELECT DISTINCT part FROM "+ledger.LogTable(run)+" WHERE run_id = ?",
+		run).Scan(&parts).Error; err != nil {
 		return err
 	}
 	if len(parts) != 1 {
@@ -235,7 +242,8 @@ func (d *deployment) pulledExactly(ctx context.Context, run int64) error {
 	}
 	var errs []error
 	var have reported
-	const sums = "SELECT COUNT(*) AS `rows`, COALESCE(SUM(impressions), 0) AS impressions, COALESCE(SUM(cost), 0) AS cost FROM report_daily"
+	const sums = "SELECT COUNT(*) AS `rows`, COALESCE(SUM(impressions), 0) AS impressions, COALESCE(SUM(cost), 0) AS " +
+		"cost FROM report_daily"
 	if err := db.Raw(sums).Scan(&have).Error; err != nil {
 		return err
 	}
@@ -255,7 +263,8 @@ func (d *deployment) pulledExactly(ctx context.Context, run int64) error {
 		return err
 	}
 	if int(scopes) != d.world.accounts || rows != truth.Rows {
-		errs = append(errs, fmt.Errorf("coverage tells of %d accounts that are complete, with %d rows, want %d and %d", scopes, rows, d.world.accounts, truth.Rows))
+		errs = append(errs, fmt.Errorf("coverage tells of %d accounts that are complete, with %d rows, want %d and %d",
+			scopes, rows, d.world.accounts, truth.Rows))
 	}
 	return errors.Join(errs...)
 }
@@ -263,7 +272,8 @@ func (d *deployment) pulledExactly(ctx context.Context, run int64) error {
 // truth is what the platform has of a day.
 func (w *world) truth(ctx context.Context, d day.Day) (reported, error) {
 	var sums reported
-	address := fmt.Sprintf("%s/_sim/truth?media=%s&kind=report_daily&level=ad&from=%s&to=%s", w.address, fullPlatform.Name, d, d)
+	address := fmt.Sprintf("%s/_sim/truth?media=%s&kind=report_daily&level=ad&from=%s&to=%s", w.address, fullPlatform.Name,
+		d, d)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
 		return sums, err

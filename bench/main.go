@@ -3,10 +3,11 @@
 //	go run ./bench
 //	go run ./bench -rounds 5 -only noop,latency
 //
-// It starts real Kafka, MariaDB and Redis servers for itself. Every measure is taken turn by turn, ours and each peer's, in several
-// rounds; the medians, of figures and of each turn's ratio, and how far the rounds lie apart go into a table and into a JSON file. What is
-// counted is counted in the stores, after everything has ended: a row, an outcome or a message that is missing, or one too many, fails the
-// run. Each line names what was durable, since that is what the figures are worth.
+// It starts real Kafka, MariaDB and Redis servers for itself. Every measure is taken turn by turn, ours and each
+// peer's, in several rounds; the medians, of figures and of each turn's ratio, and how far the rounds lie apart go
+// into a table and into a JSON file. What is counted is counted in the stores, after everything has ended: a row, an
+// outcome or a message that is missing, or one too many, fails the run. Each line names what was durable, since that
+// is what the figures are worth.
 package main
 
 import (
@@ -61,7 +62,9 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	}
 	names := slices.Concat(usual, long)
 	flags.IntVar(&o.rounds, "rounds", 3, "how often each measure is taken")
-	only := flags.String("only", strings.Join(usual, ","), "the `measures` to take, separated by commas; of the others that there are, "+strings.Join(long, ", ")+", each takes minutes")
+	only := flags.String("only", strings.Join(usual, ","),
+		"the `measures` to take, separated by commas; of the others that there are, "+strings.Join(long, ", ")+
+			", each takes minutes")
 	flags.IntVar(&o.accounts, "accounts", 40_000, "accounts")
 	flags.IntVar(&o.parts, "parts", 5, "subtasks of an account where throughput is measured")
 	flags.IntVar(&o.day, "day", 28_000_000, "subtasks of the day")
@@ -70,7 +73,8 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.flatAccounts, "flat-accounts", 4_000_000, "accounts of flat-accounts")
 	flags.IntVar(&o.flatWaiting, "flat-waiting", 1_000_000, "subtasks that wait in flat-waiting")
 	flags.IntVar(&o.flatTasks, "flat-tasks", 10_000, "tasks of flat-tasks")
-	flags.StringVar(&o.dir, "dir", "", "an empty or new `directory` for data and logs, kept at the end (default a temporary one)")
+	flags.StringVar(&o.dir, "dir", "",
+		"an empty or new `directory` for data and logs, kept at the end (default a temporary one)")
 	flags.StringVar(&o.out, "out", "bench/out/results.json", "where the results go")
 	flags.StringVar(&o.profile, "profile", "", "a `directory` for profiles of each of our measures")
 	if err := flags.Parse(args); err != nil {

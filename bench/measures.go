@@ -35,8 +35,10 @@ type measure struct {
 	peers                 []string
 	durable, peersDurable string
 	long                  bool // not taken unless it is asked for
-	turns                 int  // how often it is taken in a round, if more than once: seconds of it are at the mercy of what the database writes behind
-	ours                  take
+	// how often it is taken in a round, if more than once: seconds of it are at the mercy of what the database writes
+	// behind
+	turns int
+	ours  take
 	// beside has the peers that are no task queues of a program of their own.
 	beside map[string]take
 }
@@ -56,7 +58,8 @@ var measures = slices.Concat(engineMeasures, fullMeasures(), flatMeasures, scale
 
 var engineMeasures = []measure{
 	{
-		id: "noop", figures: append([]figure{{"noop", "subtasks/s", true}}, budget("noop")...), peers: []string{"asynq", machinery, river}, durable: allDurable, peersDurable: riverDurable,
+		id: "noop", figures: append([]figure{{"noop", "subtasks/s", true}}, budget("noop")...),
+		peers: []string{"asynq", machinery, river}, durable: allDurable, peersDurable: riverDurable,
 		ours: func(d *deployment, ctx context.Context) (map[string]float64, error) {
 			return d.throughput(ctx, "noop", noop)
 		},
@@ -68,11 +71,13 @@ var engineMeasures = []measure{
 		},
 	},
 	{
-		id: "fan-out", figures: []figure{{"fan-out", "s", false}}, durable: "log rows in MariaDB (a sync a commit), messages in Kafka (one broker, acks=all)",
-		ours: (*deployment).fanOut,
+		id: "fan-out", figures: []figure{{"fan-out", "s", false}},
+		durable: "log rows in MariaDB (a sync a commit), messages in Kafka (one broker, acks=all)",
+		ours:    (*deployment).fanOut,
 	},
 	{
-		id: "latency", figures: []figure{{"latency-p50", "ms", false}, {"latency-p99", "ms", false}}, peers: []string{"asynq", machinery, river},
+		id: "latency", figures: []figure{{"latency-p50", "ms", false}, {"latency-p99", "ms", false}},
+		peers:   []string{"asynq", machinery, river},
 		durable: allDurable, peersDurable: riverDurable,
 		ours: (*deployment).latency,
 	},
@@ -82,13 +87,15 @@ var engineMeasures = []measure{
 	},
 	{
 		id: "upsert", figures: []figure{{"upsert", "report rows/s", true}}, peers: []string{rawUpsert}, turns: 3,
-		durable: "raw and public row in MariaDB (a sync a commit), with fence and coverage", peersDurable: "raw and public row in MariaDB (a sync a commit)",
-		ours:   (*deployment).upsert,
-		beside: map[string]take{rawUpsert: (*deployment).upsertRaw},
+		durable:      "raw and public row in MariaDB (a sync a commit), with fence and coverage",
+		peersDurable: "raw and public row in MariaDB (a sync a commit)",
+		ours:         (*deployment).upsert,
+		beside:       map[string]take{rawUpsert: (*deployment).upsertRaw},
 	},
 	{
 		id: "day", figures: []figure{
-			{"day", "min", false}, {"day-rate", "subtasks/s", true}, {"day-disk-mariadb", "bytes/subtask", false}, {"day-disk-kafka", "bytes/subtask", false},
+			{"day", "min", false}, {"day-rate", "subtasks/s", true}, {"day-disk-mariadb", "bytes/subtask", false},
+			{"day-disk-kafka", "bytes/subtask", false},
 		},
 		durable: allDurable, long: true, ours: (*deployment).day,
 	},
@@ -128,9 +135,11 @@ func (m measure) take(ctx context.Context, d *deployment, who string) (map[strin
 	return values, errors.Join(err, pprof.Lookup("allocs").WriteTo(allocs, 0))
 }
 
-// peer has a peer measured by its own program, on the Redis of ours or a PostgreSQL that runs for it alone, which it finds and leaves empty.
+// peer has a peer measured by its own program, on the Redis of ours or a PostgreSQL that runs for it alone, which it
+// finds and leaves empty.
 func (d *deployment) peer(ctx context.Context, id, who string) (values map[string]float64, err error) {
-	args := []string{"-peer", who, "-measure", id, "-redis", d.redis.Addr(), "-tasks", strconv.Itoa(d.o.accounts * d.o.parts),
+	args := []string{"-peer", who, "-measure", id, "-redis", d.redis.Addr(), "-tasks",
+		strconv.Itoa(d.o.accounts * d.o.parts),
 		"-concurrency", strconv.Itoa(d.o.pool), "-rate", strconv.Itoa(latencyRate)}
 	if who == river {
 		if err := d.startPostgres(ctx); err != nil {
@@ -178,7 +187,8 @@ func (d *deployment) await(ctx context.Context, id int64, ready func(ledger.Run)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("run %d does not get on, it is %s with %d of its subtasks ended: %w", id, r.State, r.Ended(), ctx.Err())
+			return fmt.Errorf("run %d does not get on, it is %s with %d of its subtasks ended: %w", id, r.State, r.Ended(),
+				ctx.Err())
 		case <-time.After(pollEvery):
 		}
 	}
@@ -186,7 +196,8 @@ func (d *deployment) await(ctx context.Context, id int64, ready func(ledger.Run)
 
 func over(r ledger.Run) bool { return !r.State.Open() }
 
-// exact makes sure that all subtasks of a run have succeeded, each once, and that nothing is left of them but their rows.
+// exact makes sure that all subtasks of a run have succeeded, each once, and that nothing is left of them but their
+// rows.
 func (d *deployment) exact(ctx context.Context, id int64, want int) error {
 	r, err := d.store.Run(ctx, id)
 	if err != nil {
@@ -197,17 +208,20 @@ func (d *deployment) exact(ctx context.Context, id int64, want int) error {
 	}
 	var rows, due int
 	db := d.store.Data.Writer(ctx)
-	if err := db.Raw("SELECT COUNT(*) FROM "+ledger.LogTable(id)+" WHERE run_id = ? AND state = 'succeeded'", id).Row().Scan(&rows); err != nil {
+	if err := db.Raw("SELECT COUNT(*) FROM "+ledger.LogTable(id)+" WHERE run_id = ? AND state = 'succeeded'",
+		id).Row().Scan(&rows); err != nil {
 		return err
 	}
 	if err := db.Raw("SELECT COUNT(*) FROM subtask_due WHERE run_id = ?", id).Row().Scan(&due); err != nil {
 		return err
 	}
 	if rows != want || due != 0 {
-		return fmt.Errorf("run %d has %d rows of subtasks that have succeeded, want %d, and %d that wait", id, rows, want, due)
+		return fmt.Errorf("run %d has %d rows of subtasks that have succeeded, want %d, and %d that wait", id, rows, want,
+			due)
 	}
 	return rig.Await(ctx, patience, "all messages are committed", func(ctx context.Context) (bool, error) {
-		offsets, err := d.broker.Offsets(ctx, d.broker.GroupName(r.Media, r.Settings.Lane), d.broker.TopicName(r.Media, r.Settings.Lane))
+		offsets, err := d.broker.Offsets(ctx, d.broker.GroupName(r.Media, r.Settings.Lane),
+			d.broker.TopicName(r.Media, r.Settings.Lane))
 		for _, o := range offsets {
 			if o.Lag() > 0 {
 				return false, err
@@ -307,7 +321,8 @@ func (d *deployment) latency(ctx context.Context) (map[string]float64, error) {
 		return nil, err
 	}
 	var late []float64
-	err = d.store.Data.Writer(ctx).Raw("SELECT TIMESTAMPDIFF(MICROSECOND, created_at, started_at) / 1000 AS late FROM "+ledger.LogTable(run)+
+	err = d.store.Data.Writer(ctx).Raw("SELECT TIMESTAMPDIFF(MICROSECOND, created_at, started_at) / 1000 AS late FROM "+
+		ledger.LogTable(run)+
 		" WHERE run_id = ? ORDER BY late", run).Scan(&late).Error
 	if err != nil || len(late) != n {
 		return nil, errors.Join(err, fmt.Errorf("%d of %d subtasks have started", len(late), n))

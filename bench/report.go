@@ -29,8 +29,8 @@ type Measure struct {
 	Unit  string             `json:"unit"`
 	Ours  float64            `json:"ours"` // the median of the rounds
 	Peers map[string]float64 `json:"peers,omitempty"`
-	// Ratio is ours to the best peer's, above 1 where ours is better; 0 without a peer. It is the median of the ratios of turns that were taken one
-	// after the other: what the machine does less at a time, it does less for both.
+	// Ratio is ours to the best peer's, above 1 where ours is better; 0 without a peer. It is the median of the ratios
+	// of turns that were taken one after the other: what the machine does less at a time, it does less for both.
 	Ratio  float64 `json:"ratio,omitempty"`
 	Rounds int     `json:"rounds"` // turns of ours
 	// Spread is how far our rounds lie apart, as a part of their median.
@@ -52,7 +52,8 @@ func newReport(o options) *Report {
 		}
 		for _, f := range m.figures {
 			r.Measures = append(r.Measures, &Measure{
-				ID: f.id, Unit: f.unit, Durable: m.durable, PeersDurable: m.peersDurable, more: f.more, values: map[string][]float64{},
+				ID: f.id, Unit: f.unit, Durable: m.durable, PeersDurable: m.peersDurable, more: f.more,
+				values: map[string][]float64{},
 			})
 		}
 	}
@@ -121,13 +122,15 @@ func inWords(values map[string]float64) string {
 
 // write writes the table, and the JSON into a file.
 func (r *Report) write(w io.Writer, file string) error {
-	fmt.Fprintf(w, "%-26s %-14s %12s %8s  %-34s %-28s  %s\n", "measure", "unit", ours, "spread", "peers", "ratio", "durable")
+	fmt.Fprintf(w, "%-26s %-14s %12s %8s  %-34s %-28s  %s\n", "measure", "unit", ours, "spread", "peers", "ratio",
+		"durable")
 	for _, m := range r.Measures {
 		durable := m.Durable
 		if m.PeersDurable != "" {
 			durable += "; peers: " + m.PeersDurable
 		}
-		fmt.Fprintf(w, "%-26s %-14s %12.4g %7.1f%%  %-34s %-28s  %s\n", m.ID, m.Unit, m.Ours, 100*m.Spread, inWords(m.Peers), inWords(m.ratios), durable)
+		fmt.Fprintf(w, "%-26s %-14s %12.4g %7.1f%%  %-34s %-28s  %s\n", m.ID, m.Unit, m.Ours, 100*m.Spread, inWords(m.Peers),
+			inWords(m.ratios), durable)
 	}
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

@@ -32,7 +32,8 @@ const (
 var (
 	pullDay  = day.Day("2026-11-20")
 	rawTable = rawtable.Table{Name: platform + "_daily", Shape: rawtable.DailyRows, Columns: []rawtable.Column{
-		{Name: "campaign_id", Kind: rawtable.Int}, {Name: "adgroup_id", Kind: rawtable.Int}, {Name: "cost_fen", Kind: rawtable.Int}, {Name: "view_count", Kind: rawtable.Int},
+		{Name: "campaign_id", Kind: rawtable.Int}, {Name: "adgroup_id", Kind: rawtable.Int},
+		{Name: "cost_fen", Kind: rawtable.Int}, {Name: "view_count", Kind: rawtable.Int},
 		{Name: "valid_click_count", Kind: rawtable.Int}, {Name: "title", Kind: rawtable.Text},
 	}}
 )
@@ -45,7 +46,8 @@ func pulled(figures int) []results.ReportRow {
 	rows := make([]results.ReportRow, pullRows)
 	for i := range rows {
 		row := results.ReportRow{
-			Day: pullDay, Object: fmt.Sprintf("%012d", i), Raw: []any{i / 100, i / 10, figures + i, 7 * i, i, "a title of a creative"},
+			Day: pullDay, Object: fmt.Sprintf("%012d", i),
+			Raw:  []any{i / 100, i / 10, figures + i, 7 * i, i, "a title of a creative"},
 			JSON: fmt.Sprintf(`{"creative_id":%d,"cost":%d%s}`, i, figures+i, rawJSON),
 		}
 		for m := range metric.N {
@@ -56,7 +58,8 @@ func pulled(figures int) []results.ReportRow {
 	return rows
 }
 
-// upsert is how many rows of reports are written in a second, with their claims and their coverage, into the raw and the public table.
+// upsert is how many rows of reports are written in a second, with their claims and their coverage, into the raw and
+// the public table.
 func (d *deployment) upsert(ctx context.Context) (map[string]float64, error) {
 	var took time.Duration
 	for _, figures := range []int{0, 1_000_000} {
@@ -69,7 +72,8 @@ func (d *deployment) upsert(ctx context.Context) (map[string]float64, error) {
 			if err != nil {
 				return nil, err
 			}
-			result, err := d.store.WriteReport(ctx, results.ReportWrite{Claim: claim, Raw: rawTable, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true})
+			result, err := d.store.WriteReport(ctx, results.ReportWrite{Claim: claim, Raw: rawTable, Currency: "CNY",
+				Zone: "Asia/Shanghai", Rows: rows, Whole: true})
 			if err != nil {
 				return nil, err
 			}
@@ -123,11 +127,14 @@ func (d *deployment) upsertRaw(ctx context.Context) (values map[string]float64, 
 			}
 		}
 	}()
-	if raw, err = pool.PrepareContext(ctx, upsertOf(rawTable.Name, append(rawTable.Key(), rawTable.Values()...), len(rawTable.Key()))); err != nil {
+	if raw, err = pool.PrepareContext(ctx, upsertOf(rawTable.Name, append(rawTable.Key(), rawTable.Values()...),
+		len(rawTable.Key()))); err != nil {
 		return nil, err
 	}
-	columns := append([]string{"day", "account_id", "level", "object_id", "media", "currency", "day_zone"}, metric.Names()...)
-	if public, err = pool.PrepareContext(ctx, upsertOf("report_daily", append(columns, "updated_at", "version"), 4)); err != nil {
+	columns := append([]string{"day", "account_id", "level", "object_id", "media", "currency", "day_zone"},
+		metric.Names()...)
+	if public, err = pool.PrepareContext(ctx, upsertOf("report_daily", append(columns, "updated_at", "version"),
+		4)); err != nil {
 		return nil, err
 	}
 	var took time.Duration
@@ -161,10 +168,12 @@ func writeRaw(ctx context.Context, pool *sql.DB, raw, public *sql.Stmt, account 
 			publicArgs = append(append(publicArgs, key...), platform, "CNY", "Asia/Shanghai")
 			publicArgs = append(r.Metrics.Args(publicArgs), now, 1)
 		}
-		if _, err := tx.StmtContext(ctx, raw).ExecContext(ctx, rawArgs...); err != nil { //nolint:sqlclosecheck // The transaction closes it.
+		if _, err := tx.StmtContext(ctx, raw).ExecContext(ctx,
+			rawArgs...); err != nil { //nolint:sqlclosecheck // The transaction closes it.
 			return err
 		}
-		if _, err := tx.StmtContext(ctx, public).ExecContext(ctx, publicArgs...); err != nil { //nolint:sqlclosecheck // The transaction closes it.
+		if _, err := tx.StmtContext(ctx, public).ExecContext(ctx,
+			publicArgs...); err != nil { //nolint:sqlclosecheck // The transaction closes it.
 			return err
 		}
 	}
@@ -177,5 +186,6 @@ func upsertOf(table string, columns []string, keys int) string {
 	for _, c := range columns[keys:] {
 		set = append(set, c+" = VALUES("+c+")")
 	}
-	return "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES " + sqldb.Tuples(rawBatch, len(columns)) + " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
+	return "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES " +
+		sqldb.Tuples(rawBatch, len(columns)) + " ON DUPLICATE KEY UPDATE " + strings.Join(set, ", ")
 }

@@ -21,7 +21,8 @@ const (
 	held    = platform + ".held"    // waits for its release
 )
 
-// latencyRate is how many subtasks a second begin where their latency is measured: those of the system that adsync follows, at its peak.
+// latencyRate is how many subtasks a second begin where their latency is measured: those of the system that adsync
+// follows, at its peak.
 const latencyRate = 500
 
 var (
@@ -30,7 +31,8 @@ var (
 )
 
 // grantRule is a limit that is looked at for each call and holds back none.
-var grantRule = grant.Rule{Media: platform, Endpoint: "call", Scope: grant.ScopeApp, Period: time.Second, Limit: 1_000_000, Share: 1}
+var grantRule = grant.Rule{Media: platform, Endpoint: "call", Scope: grant.ScopeApp, Period: time.Second,
+	Limit: 1_000_000, Share: 1}
 
 // hold keeps subtasks under way.
 type hold struct {
@@ -73,8 +75,9 @@ func (d *deployment) handlers() []media.Handler {
 		return func(media.Plan) ([]string, error) { return names, nil }
 	}
 	handler := func(name string, n int, run func(ctx context.Context, w media.Work) error) media.Handler {
-		return media.Handler{Name: name, Target: media.Accounts, Check: func(json.RawMessage) error { return nil }, Parts: parts(n),
-			Run: func(ctx context.Context, w media.Work) (media.Result, error) { return media.Result{}, run(ctx, w) }}
+		return media.Handler{Name: name, Target: media.Accounts, Check: func(json.RawMessage) error { return nil },
+			Parts: parts(n),
+			Run:   func(ctx context.Context, w media.Work) (media.Result, error) { return media.Result{}, run(ctx, w) }}
 	}
 	nothing := func(context.Context, media.Work) error { return nil }
 	return []media.Handler{

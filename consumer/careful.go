@@ -50,8 +50,8 @@ type given struct {
 // carefulPartition is a partition that is worked on one by one below an offset.
 type carefulPartition struct {
 	holder string // names this start of it among all
-	// until is behind the last that a process that ended may have begun: of which those that waited for call limits may be as many as had been read, but no
-	// more than the log has.
+	// until is behind the last that a process that ended may have begun: of which those that waited for call limits may
+	// be as many as had been read, but no more than the log has.
 	until   int64
 	over    bool  // it has come so far
 	suspect int64 // was under way when a process ended; -1 when none was
@@ -95,8 +95,9 @@ func (g *given) begin(ctx context.Context, list []broker.Assignment) (end func(c
 	return func(ctx context.Context) { g.end(ctx, holder, list, parts) }
 }
 
-// withinLog lets care end where the logs end now, which may be far before what could have been read: what is written from here on was under way in no
-// process that ended. Partitions in which nothing waits need none, else they would be looked at with care until messages came.
+// withinLog lets care end where the logs end now, which may be far before what could have been read: what is written
+// from here on was under way in no process that ended. Partitions in which nothing waits need none, else they would
+// be looked at with care until messages came.
 func (g *given) withinLog(ctx context.Context, careful []ledger.Assignment) []ledger.Assignment {
 	if len(careful) == 0 {
 		return nil
@@ -104,7 +105,8 @@ func (g *given) withinLog(ctx context.Context, careful []ledger.Assignment) []le
 	topic := careful[0].Topic // A lane has one.
 	ends, err := g.c.kafka.ends(ctx, topic)
 	if err != nil {
-		g.c.causes.Report(slog.LevelWarn, "ends of logs", "cannot ask where logs end; care is taken of what comes later too", err, "topic", topic)
+		g.c.causes.Report(slog.LevelWarn, "ends of logs", "cannot ask where logs end; care is taken of what comes later too",
+			err, "topic", topic)
 	} else {
 		g.c.causes.Recovered("ends of logs", "it is known again where logs end")
 	}
@@ -127,7 +129,8 @@ func (g *given) tellCareful(careful []ledger.Assignment) {
 	}
 	var first []string
 	for _, p := range careful[:min(len(careful), namedMax)] {
-		first = append(first, fmt.Sprintf("%s/%d: %d starts at offset %d, with care until %d", p.Topic, p.Partition, p.Starts, p.Committed, p.CarefulUntil))
+		first = append(first, fmt.Sprintf("%s/%d: %d starts at offset %d, with care until %d", p.Topic, p.Partition, p.Starts,
+			p.Committed, p.CarefulUntil))
 	}
 	g.c.log.Error("partitions were started again and again without getting on: their messages are worked on one by one",
 		"group", g.group, "partitions", len(careful), "first", first)
@@ -135,7 +138,8 @@ func (g *given) tellCareful(careful []ledger.Assignment) {
 
 // end notes that partitions that holder was given are handed back in order: whatever was under way has not ended the
 // process.
-func (g *given) end(ctx context.Context, holder string, list []broker.Assignment, parts map[broker.Position]*carefulPartition) {
+func (g *given) end(ctx context.Context, holder string, list []broker.Assignment,
+	parts map[broker.Position]*carefulPartition) {
 	g.mu.Lock()
 	stops := make([]ledger.Stop, len(list))
 	for i, a := range list {
@@ -172,7 +176,8 @@ func (g *given) careful(m *broker.Message, message ending) *carefulMessage {
 		p.over = true
 		return nil
 	}
-	return &carefulMessage{given: g, partition: p, topic: m.Topic, id: m.Partition, offset: m.Offset, message: message, ended: make(chan struct{})}
+	return &carefulMessage{given: g, partition: p, topic: m.Topic, id: m.Partition, offset: m.Offset, message: message,
+		ended: make(chan struct{})}
 }
 
 // partitions are those that this consumer has now.
@@ -277,8 +282,8 @@ func (m *carefulMessage) note(ctx context.Context) (deaths int) {
 	return max(times-1, 0)
 }
 
-// mayStart notes that the work on a message with care is about to start. If its process has ended each time that was done, the
-// subtask is dead and mayStart returns false.
+// mayStart notes that the work on a message with care is about to start. If its process has ended each time that was
+// done, the subtask is dead and mayStart returns false.
 func (p *pool) mayStart(ctx context.Context, s subtask) bool {
 	deaths := s.careful.note(ctx)
 	if deaths < deathsMax {
@@ -286,7 +291,8 @@ func (p *pool) mayStart(ctx context.Context, s subtask) bool {
 	}
 	p.c.metrics.killers.Inc()
 	p.c.log.Error("a subtask ends the process that works on it; it has failed", "handler", s.Handler, "run_id", s.RunID,
-		"account_id", s.AccountID, "part", s.Part, "topic", s.careful.topic, "partition", s.careful.id, "offset", s.careful.offset, "deaths", deaths)
+		"account_id", s.AccountID, "part", s.Part, "topic", s.careful.topic, "partition", s.careful.id, "offset",
+		s.careful.offset, "deaths", deaths)
 	now := p.c.deps.Clock.Now()
 	v := verdict{
 		state: task.Failed, attempt: s.Attempt + 1, class: media.Bug,

@@ -51,7 +51,8 @@ func (m *machine) alive() error {
 	return nil
 }
 
-func (m *machine) dial(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+func (m *machine) dial(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string,
+	string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if err := m.alive(); err != nil {
 			return nil, err
@@ -80,7 +81,8 @@ func (m *machine) ApplyOutcomes(ctx context.Context, outcomes []ledger.Outcome) 
 	return m.Store.ApplyOutcomes(ctx, outcomes)
 }
 
-func (m *machine) RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []ledger.Start) ([]ledger.Assignment, error) {
+func (m *machine) RecordStarts(ctx context.Context, group, holder string, startsMax int,
+	starts []ledger.Start) ([]ledger.Assignment, error) {
 	if err := m.alive(); err != nil {
 		return nil, err
 	}
@@ -94,7 +96,8 @@ func (m *machine) RecordStops(ctx context.Context, group, holder string, stops [
 	return m.Store.RecordStops(ctx, group, holder, stops)
 }
 
-func (m *machine) RecordSuspect(ctx context.Context, group, holder, topic string, partition int, offset int64) (int, error) {
+func (m *machine) RecordSuspect(ctx context.Context, group, holder, topic string, partition int, offset int64) (int,
+	error) {
 	if err := m.alive(); err != nil {
 		return 0, err
 	}
@@ -138,7 +141,8 @@ func killsItsProcess(t *testing.T, killer int64, renews int) {
 	f.client = client(nil)
 	f.exec("DELETE FROM lane")
 	f.exec("INSERT INTO lane (media, name, pool_size, partitions) VALUES ('acme', 'normal', 8, 2)")
-	require.NoError(t, f.client.EnsureTopics(t.Context(), []broker.Topic{{Name: f.client.TopicName("acme", "normal"), Partitions: 2}}))
+	require.NoError(t, f.client.EnsureTopics(t.Context(),
+		[]broker.Topic{{Name: f.client.TopicName("acme", "normal"), Partitions: 2}}))
 	require.NoError(t, f.store.EnsureLogTable(t.Context(), task.LogDay(f.run)))
 
 	var all []task.Envelope
@@ -160,22 +164,23 @@ func killsItsProcess(t *testing.T, killer int64, renews int) {
 		consumerConfig.DrainTimeout = 2 * time.Second
 		var err error
 		live, err = New(consumerConfig, Deps{
-			Store: m, Registry: media.NewRegistry(handler("acme.report", func(ctx context.Context, w media.Work) (media.Result, error) {
-				if w.AccountID == killer {
-					time.Sleep(300 * time.Millisecond) // Meanwhile others begin, and have not ended at the death.
-					deaths.Add(1)
-					m.die()
-					close(died)
-					<-end
-					return media.Result{}, nil
-				}
-				select {
-				case <-time.After(time.Second):
-					return media.Result{}, nil
-				case <-ctx.Done():
-					return media.Result{}, ctx.Err()
-				}
-			})),
+			Store: m, Registry: media.NewRegistry(handler("acme.report",
+				func(ctx context.Context, w media.Work) (media.Result, error) {
+					if w.AccountID == killer {
+						time.Sleep(300 * time.Millisecond) // Meanwhile others begin, and have not ended at the death.
+						deaths.Add(1)
+						m.die()
+						close(died)
+						<-end
+						return media.Result{}, nil
+					}
+					select {
+					case <-time.After(time.Second):
+						return media.Result{}, nil
+					case <-ctx.Done():
+						return media.Result{}, ctx.Err()
+					}
+				})),
 			Broker: kafka, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 			Node: fmt.Sprint("n", deaths.Load()), Keys: redis.NewKeys("test"),
 		})
@@ -211,7 +216,8 @@ func killsItsProcess(t *testing.T, killer int64, renews int) {
 		AccountID             int64
 		ErrorClass, ErrorText string
 	}
-	require.NoError(t, f.store.Data.Writer(t.Context()).Raw("SELECT account_id, error_class, error_text FROM subtask_dead").Scan(&got).Error)
+	require.NoError(t,
+		f.store.Data.Writer(t.Context()).Raw("SELECT account_id, error_class, error_text FROM subtask_dead").Scan(&got).Error)
 	require.Equal(t, killer, got.AccountID)
 	require.Equal(t, "bug", got.ErrorClass)
 	require.Equal(t, "its process ended each of the 3 times that it was worked on with care", got.ErrorText)
@@ -294,7 +300,8 @@ func TestCareful_EndsWithTheLog(t *testing.T) {
 		at := newPresence()
 		c, s, k := newFaked(t, at.working(time.Second))
 		cs := &carefulStore{fakeStore: s, stops: make(chan []ledger.Stop, 1)}
-		cs.others = []ledger.Assignment{{Topic: "t", Partition: 1, Committed: 7, Starts: 4, CarefulUntil: 1031, SuspectOffset: -1}}
+		cs.others = []ledger.Assignment{{Topic: "t", Partition: 1, Committed: 7, Starts: 4, CarefulUntil: 1031,
+			SuspectOffset: -1}}
 		c.deps.Store = cs
 		k.logs = map[int]int64{0: 6, 1: 7}
 		require.NoError(t, c.Start(t.Context()))
@@ -321,7 +328,8 @@ func TestCareful_ManyPartitionsAreOneLineOfTheLog(t *testing.T) {
 		c, s, k := newFaked(t, newPresence().working(time.Second))
 		cs := &carefulStore{fakeStore: s, stops: make(chan []ledger.Stop, 1)}
 		for p := range 23 {
-			cs.others = append(cs.others, ledger.Assignment{Topic: "t", Partition: p + 1, Committed: 7, Starts: 4, CarefulUntil: 9, SuspectOffset: -1})
+			cs.others = append(cs.others, ledger.Assignment{Topic: "t", Partition: p + 1, Committed: 7, Starts: 4,
+				CarefulUntil: 9, SuspectOffset: -1})
 		}
 		c.deps.Store = cs
 		var log lines
@@ -387,7 +395,8 @@ func TestCareful_WhoWaitsForCareHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// All that the process that ended may have begun go one by one, however many: those that waited for call limits took no slots.
+// All that the process that ended may have begun go one by one, however many: those that waited for call limits took
+// no slots.
 func TestCareful_AllThatMayHaveBegunGoOneByOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -444,7 +453,8 @@ func TestCareful_ASlowDatabaseHoldsUpTheHandBackForASecondAtMost(t *testing.T) {
 		c, s, k := newFaked(t, newPresence().working(time.Second))
 		c.deps.Store = &carefulStore{fakeStore: s, hangs: true}
 		require.NoError(t, c.Start(t.Context()))
-		end := k.member(acmeNormal).given.begin(t.Context(), []broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}})
+		end := k.member(acmeNormal).given.begin(t.Context(),
+			[]broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}})
 		began := time.Now()
 		end(t.Context())
 		require.Equal(t, time.Second, time.Since(began))
@@ -458,7 +468,8 @@ type holders struct {
 	started, stopped []string
 }
 
-func (h *holders) RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []ledger.Start) ([]ledger.Assignment, error) {
+func (h *holders) RecordStarts(ctx context.Context, group, holder string, startsMax int,
+	starts []ledger.Start) ([]ledger.Assignment, error) {
 	h.started = append(h.started, holder)
 	return h.carefulStore.RecordStarts(ctx, group, holder, startsMax, starts)
 }

@@ -35,8 +35,8 @@ const (
 	beatTrust = 5 * time.Second
 )
 
-// claimScript sets KEYS[1] to ARGV[1] for ARGV[2] milliseconds if nobody has it, and returns 1 if it is the caller's then.
-// It is also when a request that comes again, as its answer was lost, has set it before.
+// claimScript sets KEYS[1] to ARGV[1] for ARGV[2] milliseconds if nobody has it, and returns 1 if it is the caller's
+// then. It is also when a request that comes again, as its answer was lost, has set it before.
 var claimScript = goredis.NewScript(`
 local holder = redis.call('GET', KEYS[1])
 if not holder then
@@ -98,7 +98,9 @@ func (c *claims) try(ctx context.Context, request func(context.Context) error) b
 		return true
 	case ctx.Err() == nil:
 		c.awayUntil.Store(clock.Mark().Add(awayPause).UnixNano())
-		c.causes.Report(slog.LevelWarn, "claims", "Redis does not answer: serial and exclusive subtasks are kept apart within this process only", telemetry.OneCause(err))
+		c.causes.Report(slog.LevelWarn, "claims",
+			"Redis does not answer: serial and exclusive subtasks are kept apart within this process only",
+			telemetry.OneCause(err))
 	}
 	return false
 }

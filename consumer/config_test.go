@@ -19,7 +19,8 @@ func TestConfig_RefusesAllMistakesAtOnce(t *testing.T) {
 	t.Parallel()
 	err := Config{Subscriptions: []string{"*:*", "acme"}, DrainTimeout: -1, OutcomeInterval: -1}.Validate()
 	for _, want := range []string{
-		`subscriptions[1]: "acme" is refused: want media:lane`, "pool_reload:", "drain_timeout:", "backoff_cap:", "outcome_batch:", "outcome_interval:",
+		`subscriptions[1]: "acme" is refused: want media:lane`, "pool_reload:", "drain_timeout:", "backoff_cap:",
+		"outcome_batch:", "outcome_interval:",
 	} {
 		require.ErrorContains(t, err, want)
 	}

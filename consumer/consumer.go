@@ -34,7 +34,8 @@ type Store interface {
 	SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]ledger.SubtaskStatus, error)
 	ApplyOutcomes(ctx context.Context, outcomes []ledger.Outcome) (stale int, err error)
 	ActiveStops(ctx context.Context) ([]task.Stop, error)
-	RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []ledger.Start) ([]ledger.Assignment, error)
+	RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []ledger.Start) ([]ledger.Assignment,
+		error)
 	RecordStops(ctx context.Context, group, holder string, stops []ledger.Stop) error
 	RecordSuspect(ctx context.Context, group, holder, topic string, partition int, offset int64) (starts int, err error)
 }
@@ -112,7 +113,8 @@ func New(cfg Config, deps Deps) (*Consumer, error) {
 	c.stops.read = make(chan struct{})
 	c.care = semaphore.NewWeighted(everybody)
 	// The node's name comes again with the next process of its kind; the claims of the last one must not.
-	c.claims = &claims{client: deps.Redis, keys: deps.Keys, node: deps.Node + "/" + randomName(), clock: deps.Clock, causes: c.causes}
+	c.claims = &claims{client: deps.Redis, keys: deps.Keys, node: deps.Node + "/" + randomName(), clock: deps.Clock,
+		causes: c.causes}
 	c.metrics = newMetrics(c)
 	c.checker = newChecker(deps.Store, c.causes)
 	c.outcomes = newOutcomes(cfg, deps.Store, c.recent, c.metrics, c.causes)
@@ -261,7 +263,8 @@ func (c client) ensure(ctx context.Context, lanes map[laneName]int) error {
 	return c.EnsureTopics(ctx, topics)
 }
 
-func (c client) join(lane laneName, handle func(context.Context, *broker.Message, ending), given *given) service.Service {
+func (c client) join(lane laneName, handle func(context.Context, *broker.Message, ending),
+	given *given) service.Service {
 	return c.NewGroup(broker.GroupConfig{
 		Group: c.groupName(lane), Topics: []string{c.TopicName(lane.media, lane.lane)},
 		Assigned: given.begin,

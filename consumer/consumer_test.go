@@ -123,7 +123,8 @@ func TestConsumer_StopsInTimeThoughTheDatabaseIsAway(t *testing.T) {
 		b := brokertest.NewVirtual(t)
 		kafka := b.Client(t, func(cfg *broker.Config) {
 			shipped := broker.DefaultConfig()
-			cfg.SessionTimeout, cfg.RebalanceTimeout, cfg.DrainTimeout = shipped.SessionTimeout, shipped.RebalanceTimeout, shipped.DrainTimeout
+			cfg.SessionTimeout, cfg.RebalanceTimeout, cfg.DrainTimeout = shipped.SessionTimeout, shipped.RebalanceTimeout,
+				shipped.DrainTimeout
 		})
 		begun, end := make(chan struct{}), make(chan struct{})
 		c, s, _ := newFaked(t, handler("acme.report", func(context.Context, media.Work) (media.Result, error) {
@@ -212,7 +213,8 @@ func TestConsumer_FollowsTheTableLane(t *testing.T) {
 			settings.Lane{Media: "acme", Name: "normal", PoolSize: 0},
 			settings.Lane{Media: "acme", Name: "other", PoolSize: 1},
 		)
-		require.Equal(t, map[laneName]int{{"acme", "other"}: 1}, sizes(), "a lane that cannot be opened harms no other; size 0 closes one")
+		require.Equal(t, map[laneName]int{{"acme", "other"}: 1}, sizes(),
+			"a lane that cannot be opened harms no other; size 0 closes one")
 		require.ErrorContains(t, c.Ready(t.Context()), "open acme:bad name: invalid topic")
 
 		s.set(func(f *fakeStore) { f.fail = errors.New("connection refused") })
@@ -279,7 +281,8 @@ func TestConsumer_CallsHaveTheirTurnByMinuteAndAccount(t *testing.T) {
 	})
 }
 
-// However large the pool is, few subtasks begin at a time; those that wait for a limit are not among them, nor those that hang.
+// However large the pool is, few subtasks begin at a time; those that wait for a limit are not among them, nor those
+// that hang.
 func TestConsumer_FewSubtasksBeginAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -362,14 +365,22 @@ func TestConsumer_ReadsMessagesItCannotWorkOn(t *testing.T) {
 		{"with an impossible attempt", set(message(envelope(1), ""), "attempt", "-1"), "", ""},
 		{"with a part that is no text", set(message(envelope(1), ""), "part", "\xff"), "", ""},
 		{"with a part that is too long", set(message(envelope(1), ""), "part", strings.Repeat("d", 97)), "", ""},
-		{"with a broken deadline", setTask(message(envelope(1), ""), "deadline", "tomorrow"), task.Failed, `header task: parsing time "tomorrow"`},
-		{"of a newer version", set(message(envelope(1), ""), "adsync-version", "3"), task.Deferred, `envelope version "3", this program reads 1 to 2`},
-		{"of a newer version with other fields", set(set(message(envelope(1), ""), "adsync-version", "3"), "task", "5s"), task.Deferred, "envelope version"},
+		{"with a broken deadline", setTask(message(envelope(1), ""), "deadline", "tomorrow"), task.Failed,
+			`header task: parsing time "tomorrow"`},
+		{"of a newer version", set(message(envelope(1), ""), "adsync-version", "3"), task.Deferred,
+			`envelope version "3", this program reads 1 to 2`},
+		{"of a newer version with other fields", set(set(message(envelope(1), ""), "adsync-version", "3"), "task", "5s"),
+			task.Deferred, "envelope version"},
 		{"of a newer version without a key", set(set(message(envelope(1), ""), "adsync-version", "3"), "run", ""), "", ""},
-		{"for an unknown handler", setTask(message(envelope(1), ""), "handler", "acme.new"), task.Deferred, `no handler "acme.new" in this consumer`},
-		{"whose time to live is over", setTask(message(envelope(1), ""), "deadline", "2020-01-01T00:00:00Z"), task.Expired, "its time to live ended 2020-01-01T00:00:00Z"},
-		{"whose time to live ends before it could be put off", setTask(setTask(message(envelope(1), ""), "handler", "acme.new"), "deadline", time.Now().Add(30*time.Second).Format(time.RFC3339Nano)), task.Expired, "its time to live ends"},
-		{"for an unknown handler with time to wait", setTask(setTask(message(envelope(1), ""), "handler", "acme.new"), "deadline", deadline.Format(time.RFC3339Nano)), task.Deferred, "no handler"},
+		{"for an unknown handler", setTask(message(envelope(1), ""), "handler", "acme.new"), task.Deferred,
+			`no handler "acme.new" in this consumer`},
+		{"whose time to live is over", setTask(message(envelope(1), ""), "deadline", "2020-01-01T00:00:00Z"), task.Expired,
+			"its time to live ended 2020-01-01T00:00:00Z"},
+		{"whose time to live ends before it could be put off",
+			setTask(setTask(message(envelope(1), ""), "handler", "acme.new"), "deadline",
+				time.Now().Add(30*time.Second).Format(time.RFC3339Nano)), task.Expired, "its time to live ends"},
+		{"for an unknown handler with time to wait", setTask(setTask(message(envelope(1), ""), "handler", "acme.new"),
+			"deadline", deadline.Format(time.RFC3339Nano)), task.Deferred, "no handler"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -445,7 +456,8 @@ func TestConsumer_AsksTheRowBeforeItWorks(t *testing.T) {
 				require.Empty(t, s.written())
 				return
 			}
-			require.Equal(t, media.Work{Key: e.Key, TaskName: "report", Delivery: 2, Attempt: 1, PlannedAt: e.PlannedAt, Params: []byte(`{"level":"account"}`), Confirmed: true}, works[0])
+			require.Equal(t, media.Work{Key: e.Key, TaskName: "report", Delivery: 2, Attempt: 1, PlannedAt: e.PlannedAt,
+				Params: []byte(`{"level":"account"}`), Confirmed: true}, works[0])
 			require.Len(t, s.written(), 1)
 			o := s.written()[0]
 			require.Equal(t, []int{5, 2, 2, 1}, []int{o.Rows, o.Calls, o.Delivery, o.Attempt})
@@ -521,13 +533,16 @@ func TestConsumer_ShowsItsPools(t *testing.T) {
 	require.Contains(t, got, "adsync_consumer_outcomes_waiting")
 }
 
-// However many subtasks wait for one endpoint's limit, those of another do not wait for them, nor does waiting cost an attempt.
+// However many subtasks wait for one endpoint's limit, those of another do not wait for them, nor does waiting cost
+// an attempt.
 func TestConsumer_WhatWaitsForALimitHoldsUpNothingElse(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const slow = 300
 		rules := grant.NewRules()
-		require.NoError(t, rules.Set([]grant.Rule{{Media: "acme", Endpoint: "slow", Scope: grant.ScopePlatform, Period: time.Second, Limit: 10, Share: 1}}))
+		require.NoError(t,
+			rules.Set([]grant.Rule{{Media: "acme", Endpoint: "slow", Scope: grant.ScopePlatform, Period: time.Second, Limit: 10,
+				Share: 1}}))
 		waiter := ratelimit.NewLocal(100*time.Millisecond, rules, nil)
 		c, s, k := newFaked(t, handler("acme.report", func(ctx context.Context, w media.Work) (media.Result, error) {
 			call := grant.Call{Media: "acme", Endpoint: "slow"}
@@ -572,6 +587,7 @@ func TestConsumer_WhatWaitsForALimitHoldsUpNothingElse(t *testing.T) {
 		}
 		require.InDelta(t, slow-10*8, len(due), 40, "but for those whose turn is near")
 		slices.Sort(due)
-		require.InDelta(t, slow/10, due[len(due)-1].Seconds(), slow/10/3, "they come back one after the other, as the limit lets them")
+		require.InDelta(t, slow/10, due[len(due)-1].Seconds(), slow/10/3,
+			"they come back one after the other, as the limit lets them")
 	})
 }

@@ -11,13 +11,16 @@ import (
 	"adsync/media"
 )
 
-// allocationsMax is how many allocations a subtask may cost between its message and its outcome, the store's and the broker's not counted. It holds on any
-// machine; raise it knowingly.
+// allocationsMax is how many allocations a subtask may cost between its message and its outcome, the store's and the
+// broker's not counted. It holds on any machine; raise it knowingly.
 const allocationsMax = 44
 
 // It is not parallel: what others allocate meanwhile would count.
 func TestConsumer_AllocationsOfASubtask(t *testing.T) { //nolint:paralleltest // See above.
-	c, s, k := newFaked(t, handler("acme.report", func(context.Context, media.Work) (media.Result, error) { return media.Result{}, nil }))
+	c, s, k := newFaked(t, handler("acme.report", func(context.Context, media.Work) (media.Result,
+		error) {
+		return media.Result{}, nil
+	}))
 	const n = 1000
 	messages := make([]*broker.Message, n)
 	for i := range messages {

@@ -8,9 +8,9 @@
 //	verdict.go   the handler's error decides the outcome: ended, to be retried, or to wait
 //	outcomes.go  outcomes are written in batches; only then is the message's offset finished
 //
-// Some go another way to their slot: serial subtasks wait for their turn (turns.go), exclusive ones until they are alone
-// in their lane (floor.go), both over processes by claims in Redis (claims.go); and messages of a partition in which
-// something ends the process go one by one (careful.go).
+// Some go another way to their slot: serial subtasks wait for their turn (turns.go), exclusive ones until they are
+// alone in their lane (floor.go), both over processes by claims in Redis (claims.go); and messages of a partition in
+// which something ends the process go one by one (careful.go).
 //
 // lanes.go decides which pools there are, from the table lane, and pool.go is one of them.
 //

@@ -163,7 +163,8 @@ func (k *fakeKafka) groupName(lane laneName) string { return "g." + lane.String(
 
 func (k *fakeKafka) ends(context.Context, string) (map[int]int64, error) { return k.logs, nil }
 
-func (k *fakeKafka) join(lane laneName, handle func(context.Context, *broker.Message, ending), given *given) service.Service {
+func (k *fakeKafka) join(lane laneName, handle func(context.Context, *broker.Message, ending),
+	given *given) service.Service {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	m := &fakeMember{handle: handle, given: given}
@@ -246,7 +247,8 @@ func noCauses() *telemetry.CauseLog { return telemetry.NewCauseLog(quiet()) }
 // newFaked returns a consumer on fakes with one lane, acme:normal of 4 slots.
 func newFaked(t *testing.T, handlers ...media.Handler) (*Consumer, *fakeStore, *fakeKafka) {
 	t.Helper()
-	s := &fakeStore{states: map[task.Key]ledger.SubtaskStatus{}, lanes: []settings.Lane{{Media: "acme", Name: "normal", PoolSize: 4}}}
+	s := &fakeStore{states: map[task.Key]ledger.SubtaskStatus{},
+		lanes: []settings.Lane{{Media: "acme", Name: "normal", PoolSize: 4}}}
 	k := newFakeKafka()
 	c, err := New(DefaultConfig(), Deps{
 		Store: s, Registry: media.NewRegistry(handlers...), Clock: clock.System{}, Logger: quiet(),
@@ -264,7 +266,8 @@ func handler(name string, run func(ctx context.Context, w media.Work) (media.Res
 
 func envelope(account int64) task.Envelope {
 	return task.Envelope{
-		Key: task.Key{RunID: 1 << 40, AccountID: account, Part: "d"}, TaskID: 7, TaskName: "report", Media: "acme", Lane: "normal",
+		Key: task.Key{RunID: 1 << 40, AccountID: account, Part: "d"}, TaskID: 7, TaskName: "report", Media: "acme",
+		Lane:    "normal",
 		Handler: "acme.report", Delivery: 1, RetryMax: 5,
 	}
 }
@@ -277,7 +280,8 @@ func (f *fakeStore) wants(e task.Envelope) task.Envelope {
 	return e
 }
 
-// metricsOf returns the values of all metrics by name and label values, the media first; of histograms the number of observations.
+// metricsOf returns the values of all metrics by name and label values, the media first; of histograms the number of
+// observations.
 func metricsOf(t *testing.T, c *Consumer) map[string]float64 {
 	t.Helper()
 	registry, ok := c.deps.Registerer.(*prometheus.Registry)

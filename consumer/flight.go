@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// timeoutDefault is how long a subtask may take when its task sets no limit: a handler must not keep its slot for ever.
+	// timeoutDefault is how long a subtask may take when its task sets no limit: a handler must not keep its slot for
+	// ever.
 	timeoutDefault = 5 * time.Minute
 	// hangGrace is how long a handler may take to return after its context has ended. Then its subtask goes on without it.
 	hangGrace = 5 * time.Second
@@ -75,26 +76,29 @@ func (f *flight) run(drained context.Context) {
 	f.end(ctx, result, err)
 }
 
-// calling says how the subtask's calls wait for their limits. Those that began within a minute go in the order of their accounts, at each tick the
-// same, and all calls of a subtask when its first one does: so an account's figures come at an even pace, however long all of them take.
+// calling says how the subtask's calls wait for their limits. Those that began within a minute go in the order of
+// their accounts, at each tick the same, and all calls of a subtask when its first one does: so an account's figures
+// come at an even pace, however long all of them take.
 func (f *flight) calling(ctx context.Context) context.Context {
 	importance := int(f.p.importance.Load())
 	if f.s.Spare {
 		importance = ratelimit.ImportanceSpare
 	}
 	return ratelimit.With(ctx, ratelimit.Terms{
-		Importance: importance, Turn: ratelimit.Turn{At: f.began.Truncate(time.Minute), Number: f.s.AccountID}, AroundWait: f.wait, Yield: f.yields,
+		Importance: importance, Turn: ratelimit.Turn{At: f.began.Truncate(time.Minute), Number: f.s.AccountID},
+		AroundWait: f.wait, Yield: f.yields,
 	})
 }
 
 // yields tells whether others need the subtask's place while it waits.
 func (f *flight) yields() bool { return f.s.message.HoldsUp() || f.p.slots.isShut() }
 
-// lendAfter is how long a call may wait for its limit before the subtask's slot is lent. A call that nothing holds back waits for less, and its subtask counts as
-// running: else as many would run as want to.
+// lendAfter is how long a call may wait for its limit before the subtask's slot is lent. A call that nothing holds
+// back waits for less, and its subtask counts as running: else as many would run as want to.
 const lendAfter = 500 * time.Millisecond
 
-// wait lends the slot while a call waits for its limit, so that who waits keeps nobody from working. A subtask may make several calls at a time.
+// wait lends the slot while a call waits for its limit, so that who waits keeps nobody from working. A subtask may
+// make several calls at a time.
 func (f *flight) wait() (after func()) {
 	f.begun()
 	var mu sync.Mutex
@@ -132,14 +136,16 @@ func (f *flight) call(ctx context.Context) (result media.Result, err error) {
 			stack = string(debug.Stack())
 		}
 		if m, ok := errors.AsType[*media.Error](err); ok && m.Class == media.Bug {
-			c.causes.Report(slog.LevelError, "bug/"+s.Handler, "a handler has a bug; its subtask has failed", telemetry.OneCause(err),
+			c.causes.Report(slog.LevelError, "bug/"+s.Handler, "a handler has a bug; its subtask has failed",
+				telemetry.OneCause(err),
 				"handler", s.Handler, "run_id", s.RunID, "account_id", s.AccountID, "part", s.Part, "stack", stack)
 		}
 		span.End(err)
 	}()
 	failpoint.Hit("consumer.handling")
 	result, err = s.handler.Run(ctx, media.Work{
-		Key: s.Key, TaskName: s.TaskName, Delivery: s.Delivery, Attempt: s.Attempt, PlannedAt: s.PlannedAt, Params: s.params, Confirmed: s.Confirmed,
+		Key: s.Key, TaskName: s.TaskName, Delivery: s.Delivery, Attempt: s.Attempt, PlannedAt: s.PlannedAt, Params: s.params,
+		Confirmed: s.Confirmed,
 	})
 	failpoint.Hit("consumer.handled")
 	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
@@ -196,10 +202,13 @@ func (f *flight) watch(ctx, drained context.Context) {
 	c, s := f.p.c, f.s
 	f.p.slots.hang(1)
 	c.metrics.hung.WithLabelValues(f.p.name.media, s.Handler).Inc()
-	c.log.Error("a handler did not return when its time was over: it keeps its slot until it does, and its subtask goes on without it",
+	c.log.Error(
+		"a handler did not return when its time was over: it keeps its slot until it does, and its subtask goes on without "+
+			"it",
 		"handler", s.Handler, "media", f.p.name.media, "lane", f.p.name.lane,
 		"run_id", s.RunID, "account_id", s.AccountID, "part", s.Part, "timeout", f.timeout)
-	f.end(ctx, media.Result{}, fmt.Errorf("did not return within its timeout of %s: %w", f.timeout.Round(time.Millisecond), context.Cause(ctx)))
+	f.end(ctx, media.Result{}, fmt.Errorf("did not return within its timeout of %s: %w", f.timeout.Round(time.Millisecond),
+		context.Cause(ctx)))
 	s.leave()
 }
 
@@ -209,7 +218,8 @@ func (f *flight) returnsLate(err error) {
 	f.p.slots.hang(-1)
 	f.p.c.metrics.hung.WithLabelValues(f.p.name.media, s.Handler).Dec()
 	f.p.c.log.Warn("a handler that had not returned in time has returned; what it says is dropped", "handler", s.Handler,
-		"run_id", s.RunID, "account_id", s.AccountID, "part", s.Part, "after", f.p.c.deps.Clock.Now().Sub(f.began), "err", err)
+		"run_id", s.RunID, "account_id", s.AccountID, "part", s.Part, "after", f.p.c.deps.Clock.Now().Sub(f.began), "err",
+		err)
 }
 
 // flights are the subtasks whose handlers run now.

@@ -111,7 +111,8 @@ func TestFlight_AHandlerThatHangsHoldsUpNoDrain(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		c.Stop()
-		require.Equal(t, c.cfg.DrainTimeout+cutGrace+2*releaseGrace, time.Since(began), "the drain, and a moment for the pool")
+		require.Equal(t, c.cfg.DrainTimeout+cutGrace+2*releaseGrace, time.Since(began),
+			"the drain, and a moment for the pool")
 		require.EqualValues(t, 1, msg.abandoned.Load(), "the next owner does it")
 		require.Equal(t, 1, log.count("left behind"), "one line for a lane")
 		require.Equal(t, 1, log.count("lane=normal subtasks=1 handlers=acme.report"))
@@ -183,7 +184,8 @@ func TestFlight_AnOrderEndsWorkBeforeItAndDuringIt(t *testing.T) {
 				require.Equal(t, []any{"cancelled by Ann", 3}, []any{o.ErrorText, o.Calls})
 			}
 		}
-		require.Equal(t, map[int64]task.State{1: task.Cancelled, 2: task.Succeeded, 3: task.Cancelled}, got, "what is done is done")
+		require.Equal(t, map[int64]task.State{1: task.Cancelled, 2: task.Succeeded, 3: task.Cancelled}, got,
+			"what is done is done")
 		require.Empty(t, c.flights.all())
 	})
 }
@@ -191,7 +193,10 @@ func TestFlight_AnOrderEndsWorkBeforeItAndDuringIt(t *testing.T) {
 func TestFlight_OneLineForABugHoweverOftenItStrikes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, s, k := newFaked(t, handler("acme.report", func(context.Context, media.Work) (media.Result, error) { panic("index out of range") }))
+		c, s, k := newFaked(t, handler("acme.report", func(context.Context, media.Work) (media.Result,
+			error) {
+			panic("index out of range")
+		}))
 		var log lines
 		c.logTo(&log)
 		require.NoError(t, c.Start(t.Context()))
@@ -206,7 +211,8 @@ func TestFlight_OneLineForABugHoweverOftenItStrikes(t *testing.T) {
 	})
 }
 
-// A subtask may make several calls at a time: its one slot is lent while any of them waits for a limit, and is its own again when none does.
+// A subtask may make several calls at a time: its one slot is lent while any of them waits for a limit, and is its
+// own again when none does.
 func TestFlight_LendsItsSlotOnceHoweverManyCallsWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

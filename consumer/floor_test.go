@@ -65,7 +65,8 @@ func (s *stage) handlers() []media.Handler {
 			}
 		}
 	}
-	return []media.Handler{handler("acme.report", work(false, 2*time.Second)), handler("acme.alone", work(true, 10*time.Second))}
+	return []media.Handler{handler("acme.report", work(false, 2*time.Second)),
+		handler("acme.alone", work(true, 10*time.Second))}
 }
 
 func exclusive(account int64, limit time.Duration) task.Envelope {
@@ -137,10 +138,11 @@ func TestExclusive_DoesNotWaitForOneThatNeverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at stage
 		wake := make(chan struct{})
-		c, s, k := newFaked(t, append(at.handlers(), handler("acme.hangs", func(context.Context, media.Work) (media.Result, error) {
-			<-wake
-			return media.Result{}, nil
-		}))...)
+		c, s, k := newFaked(t, append(at.handlers(), handler("acme.hangs",
+			func(context.Context, media.Work) (media.Result, error) {
+				<-wake
+				return media.Result{}, nil
+			}))...)
 		require.NoError(t, c.Start(t.Context()))
 		m := k.member(acmeNormal)
 		hangs := envelope(1)
@@ -247,7 +249,8 @@ func TestExclusive_AProcessThatDiedHoldsUpNobodyForLong(t *testing.T) {
 		lane := acmeNormal
 		// Another process was busy in the lane, claimed its floor, and died.
 		client := r.Client(t)
-		require.NoError(t, client.HSet(t.Context(), cs[0].claims.membersKey(lane), "dead", told{at: time.Now(), busy: true}.String()).Err())
+		require.NoError(t, client.HSet(t.Context(), cs[0].claims.membersKey(lane), "dead",
+			told{at: time.Now(), busy: true}.String()).Err())
 		require.NoError(t, client.Set(t.Context(), cs[0].claims.floorKey(lane), "dead/1", claimTTL).Err())
 		time.Sleep(2 * beatInterval)
 		var partitions sync.WaitGroup

@@ -42,7 +42,8 @@ func newFlow(t *testing.T) *flow {
 	f.client = kafka.Client(t, func(cfg *broker.Config) { cfg.Prefix = kafka.Topic("adsync") })
 	f.exec("DELETE FROM lane")
 	f.exec("INSERT INTO lane (media, name, pool_size, partitions) VALUES ('acme', 'normal', 8, 3)")
-	require.NoError(t, f.client.EnsureTopics(t.Context(), []broker.Topic{{Name: f.client.TopicName("acme", "normal"), Partitions: 3}}))
+	require.NoError(t, f.client.EnsureTopics(t.Context(),
+		[]broker.Topic{{Name: f.client.TopicName("acme", "normal"), Partitions: 3}}))
 	require.NoError(t, f.store.EnsureLogTable(t.Context(), task.LogDay(f.run)))
 	return f
 }
@@ -55,7 +56,8 @@ func (f *flow) exec(sql string) {
 
 func (f *flow) envelope(account int64, handler string) task.Envelope {
 	return task.Envelope{
-		Key: task.Key{RunID: f.run, AccountID: account, Part: "d"}, TaskID: 7, TaskName: "report", Media: "acme", Lane: "normal",
+		Key: task.Key{RunID: f.run, AccountID: account, Part: "d"}, TaskID: 7, TaskName: "report", Media: "acme",
+		Lane:    "normal",
 		Handler: handler, Delivery: 1, RetryMax: 2, RetryBase: time.Second, Timeout: 30 * time.Second,
 	}
 }
@@ -67,10 +69,14 @@ func (f *flow) fanOut(times int, envelopes ...task.Envelope) {
 	now := sqldb.At(time.Now())
 	for _, e := range envelopes {
 		require.NoError(f, db.Exec("INSERT INTO "+ledger.LogTable(f.run)+
-			" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, ?, 'waiting', 1, 0, ?)", f.run, e.AccountID, e.Part, now).Error)
+			" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, ?, 'waiting', 1, 0, ?)", f.run,
+			e.AccountID, e.Part, now).Error)
 	}
-	require.NoError(f, db.Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, total, created_at)
- VALUES (?, 7, 'report', 'acme', 'acme.report', 'normal', 1, '{}', 'tick', ?, 'running', 1, ?, ?)`, f.run, now, len(envelopes), now).Error)
+	require.NoError(f,
+		db.Exec(
+			`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, total, created_at)
+ VALUES (?, 7, 'report', 'acme', 'acme.report', 'normal', 1, '{}', 'tick', ?, 'running', 1, ?, ?)`, f.run, now,
+			len(envelopes), now).Error)
 	for range times {
 		f.send(envelopes...)
 	}
@@ -103,12 +109,16 @@ func (f *flow) resend(change func(*task.Envelope)) {
 		Part              string
 		Delivery, Attempt int
 	}
-	require.NoError(f, db.Raw("SELECT account_id, part, delivery, attempt FROM subtask_due WHERE state <> 'sent'").Scan(&due).Error)
+	require.NoError(f,
+		db.Raw("SELECT account_id, part, delivery, attempt FROM subtask_due WHERE state <> 'sent'").Scan(&due).Error)
 	for _, d := range due {
 		key := []any{f.run, d.AccountID, d.Part}
-		require.NoError(f, db.Exec("UPDATE "+ledger.LogTable(f.run)+" SET state = 'waiting', delivery = ? WHERE run_id = ? AND account_id = ? AND part = ? AND delivery = ?",
+		require.NoError(f, db.Exec("UPDATE "+ledger.LogTable(f.run)+
+			" SET state = 'waiting', delivery = ? WHERE run_id = ? AND account_id = ? AND part = ? AND delivery = ?",
 			append(append([]any{d.Delivery + 1}, key...), d.Delivery)...).Error)
-		require.NoError(f, db.Exec("UPDATE subtask_due SET state = 'sent', delivery = ? WHERE run_id = ? AND account_id = ? AND part = ?", append([]any{d.Delivery + 1}, key...)...).Error)
+		require.NoError(f,
+			db.Exec("UPDATE subtask_due SET state = 'sent', delivery = ? WHERE run_id = ? AND account_id = ? AND part = ?",
+				append([]any{d.Delivery + 1}, key...)...).Error)
 		e := f.envelope(d.AccountID, "acme.report")
 		e.Part, e.Delivery, e.Attempt = d.Part, d.Delivery+1, d.Attempt
 		change(&e)
@@ -153,7 +163,8 @@ func (f *flow) states() map[task.State]int {
 		State task.State
 		N     int
 	}
-	require.NoError(f, f.store.Data.Writer(f.Context()).Raw("SELECT state, COUNT(*) AS n FROM "+ledger.LogTable(f.run)+" GROUP BY state").Scan(&rows).Error)
+	require.NoError(f, f.store.Data.Writer(f.Context()).Raw("SELECT state, COUNT(*) AS n FROM "+ledger.LogTable(f.run)+
+		" GROUP BY state").Scan(&rows).Error)
 	out := map[task.State]int{}
 	for _, r := range rows {
 		out[r.State] = r.N
@@ -167,7 +178,8 @@ func (f *flow) awaitRun(want endOfRun) {
 	require.Eventually(f, func() bool { return !f.counts().State.Open() }, patience, 10*time.Millisecond)
 	require.Equal(f, want, f.counts())
 	states := f.states()
-	require.Equal(f, want, endOfRun{want.State, states[task.Succeeded], states[task.Failed], states[task.Expired], states[task.Superseded]})
+	require.Equal(f, want, endOfRun{want.State, states[task.Succeeded], states[task.Failed], states[task.Expired],
+		states[task.Superseded]})
 }
 
 // awaitOffsets waits until all messages of a lane are finished and committed.
@@ -195,7 +207,10 @@ func TestFlow_MessagesThatComeAgainCountOnce(t *testing.T) {
 		all = append(all, f.envelope(i+1, "acme.report"))
 	}
 	f.fanOut(3, all...)
-	report := handler("acme.report", func(context.Context, media.Work) (media.Result, error) { return media.Result{}, nil })
+	report := handler("acme.report", func(context.Context, media.Work) (media.Result, error) {
+		return media.Result{},
+			nil
+	})
 	f.consumer(nil, report)
 	f.consumer(nil, report)
 	f.awaitRun(endOfRun{State: task.RunSucceeded, Succeeded: 100})
@@ -223,7 +238,10 @@ func TestFlow_EverySubtaskEndsAsItsHandlerSays(t *testing.T) {
 	f.fanOut(1, all...)
 	var deferred atomic.Bool
 	f.consumer(nil,
-		handler("acme.succeeds", func(context.Context, media.Work) (media.Result, error) { return media.Result{Rows: 1}, nil }),
+		handler("acme.succeeds", func(context.Context, media.Work) (media.Result, error) {
+			return media.Result{Rows: 1},
+				nil
+		}),
 		handler("acme.fails_once", func(_ context.Context, w media.Work) (media.Result, error) {
 			if w.Attempt == 0 {
 				return media.Result{}, errors.New("connection reset")
@@ -274,12 +292,14 @@ func TestFlow_EverySubtaskEndsAsItsHandlerSays(t *testing.T) {
 		ErrorClass string
 		ErrorPrint string
 	}
-	require.NoError(t, f.store.Data.Writer(t.Context()).Raw("SELECT * FROM subtask_dead ORDER BY account_id").Scan(&dead).Error)
+	require.NoError(t,
+		f.store.Data.Writer(t.Context()).Raw("SELECT * FROM subtask_dead ORDER BY account_id").Scan(&dead).Error)
 	require.Len(t, dead, 4)
 	require.EqualValues(t, 3, dead[0].AccountID)
 	require.Equal(t, 3, dead[0].Attempt, "the first try and two retries")
 	require.Equal(t, "auth error ?: token of account ?", dead[0].ErrorPrint)
-	require.Equal(t, []string{"bug", "invalid", "transient"}, []string{dead[1].ErrorClass, dead[2].ErrorClass, dead[3].ErrorClass})
+	require.Equal(t, []string{"bug", "invalid", "transient"},
+		[]string{dead[1].ErrorClass, dead[2].ErrorClass, dead[3].ErrorClass})
 	var due int64
 	require.NoError(t, f.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM subtask_due").Scan(&due).Error)
 	require.Zero(t, due)
@@ -395,9 +415,11 @@ func TestFlow_LanesFollowTheirRowsAtRunTime(t *testing.T) {
 	urgent := f.envelope(99, "acme.report")
 	urgent.Lane = "urgent"
 	f.exec("UPDATE lane SET pool_size = 3 WHERE name = 'normal'")
-	require.Eventually(t, func() bool { return metricsOf(t, c)["adsync_consumer_pool_capacity acme normal"] == 3 }, patience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return metricsOf(t, c)["adsync_consumer_pool_capacity acme normal"] == 3 },
+		patience, 10*time.Millisecond)
 	// The fourth lane's topic is made by whoever needs it first.
-	require.NoError(t, f.client.EnsureTopics(t.Context(), []broker.Topic{{Name: f.client.TopicName("acme", "urgent"), Partitions: 2}}))
+	require.NoError(t, f.client.EnsureTopics(t.Context(),
+		[]broker.Topic{{Name: f.client.TopicName("acme", "urgent"), Partitions: 2}}))
 	f.fanOut(1, append(all, urgent)...)
 	require.Eventually(t, func() bool { return running.Load() == 3 }, patience, 10*time.Millisecond)
 
@@ -406,7 +428,8 @@ func TestFlow_LanesFollowTheirRowsAtRunTime(t *testing.T) {
 	require.EqualValues(t, 5, most.Load(), "never more than the row allows")
 
 	f.exec("INSERT INTO lane (media, name, pool_size, partitions) VALUES ('*', 'urgent', 1, 2)")
-	require.Eventually(t, func() bool { return running.Load() == 6 }, patience, 10*time.Millisecond, "a new lane has workers of its own")
+	require.Eventually(t, func() bool { return running.Load() == 6 }, patience, 10*time.Millisecond,
+		"a new lane has workers of its own")
 	close(release)
 	f.awaitRun(endOfRun{State: task.RunSucceeded, Succeeded: 41})
 	f.awaitOffsets("normal")

@@ -140,16 +140,20 @@ func (p *pool) lock(ctx context.Context, s subtask) (subtask, bool) {
 func (p *pool) refuse(ctx context.Context, m *broker.Message, e task.Envelope, keyed bool, err error, message ending) {
 	switch {
 	case !keyed:
-		p.c.causes.Report(slog.LevelError, "unreadable/"+m.Topic, "a message cannot be read and names no subtask; it is skipped", telemetry.OneCause(err),
+		p.c.causes.Report(slog.LevelError, "unreadable/"+m.Topic,
+			"a message cannot be read and names no subtask; it is skipped", telemetry.OneCause(err),
 			"topic", m.Topic, "partition", m.Partition, "offset", m.Offset)
 		p.c.metrics.end(p.name, endUnreadable)
 		message.Done()
 	case isForeign(err):
 		p.putOff(ctx, e, err.Error(), message)
 	default:
-		p.c.causes.Report(slog.LevelError, "broken/"+m.Topic, "a message cannot be read; its subtask has failed", telemetry.OneCause(err),
-			"topic", m.Topic, "partition", m.Partition, "offset", m.Offset, "run_id", e.RunID, "account_id", e.AccountID, "part", e.Part)
-		v := verdict{state: task.Failed, attempt: e.Attempt, class: media.Bug, text: "its message cannot be read: " + err.Error()}
+		p.c.causes.Report(slog.LevelError, "broken/"+m.Topic, "a message cannot be read; its subtask has failed",
+			telemetry.OneCause(err),
+			"topic", m.Topic, "partition", m.Partition, "offset", m.Offset, "run_id", e.RunID, "account_id", e.AccountID, "part",
+			e.Part)
+		v := verdict{state: task.Failed, attempt: e.Attempt, class: media.Bug, text: "its message cannot be read: " +
+			err.Error()}
 		now := p.c.deps.Clock.Now()
 		p.finish(ctx, v.outcome(e, now), now, message)
 	}

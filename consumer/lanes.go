@@ -89,7 +89,8 @@ func (c *Consumer) reconcile(ctx context.Context, rows []settings.Lane) error {
 			p.release()
 		})
 	}
-	for _, name := range slices.SortedFunc(maps.Keys(missing), func(a, b laneName) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, name := range slices.SortedFunc(maps.Keys(missing),
+		func(a, b laneName) int { return strings.Compare(a.String(), b.String()) }) {
 		row := missing[name]
 		if err := c.openPool(ctx, name, row); err != nil {
 			errs = append(errs, fmt.Errorf("open %s: %w", name, err))
@@ -111,7 +112,8 @@ func (c *Consumer) wanted(rows []settings.Lane) (map[laneName]settings.Lane, []e
 	})
 	for _, row := range rows {
 		if row.PoolSize < 0 || row.PoolSize > poolMax {
-			errs = append(errs, fmt.Errorf("lane %s:%s: pool_size %d is not in 0 to %d", row.Media, row.Name, row.PoolSize, poolMax))
+			errs = append(errs, fmt.Errorf("lane %s:%s: pool_size %d is not in 0 to %d", row.Media, row.Name, row.PoolSize,
+				poolMax))
 			row.PoolSize = c.sizes[laneName{row.Media, row.Name}] // the last good value, else closed
 		}
 		c.sizes[laneName{row.Media, row.Name}] = row.PoolSize

@@ -45,7 +45,8 @@ func newMetrics(c *Consumer) *metrics {
 		consumer: c,
 		subtasks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: name("subtasks_total"),
-			Help: "Messages finished, by outcome: a state of the subtask, or repeated, missing (its day is dropped), unreadable, abandoned (it comes again).",
+			Help: "Messages finished, by outcome: a state of the subtask, or repeated, missing (its day is dropped), " +
+				"unreadable, abandoned (it comes again).",
 		}, []string{"media", "lane", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: name("subtask_seconds"), Help: "Time that a handler took for one subtask.",
@@ -58,10 +59,13 @@ func newMetrics(c *Consumer) *metrics {
 			Name: name("handlers_hung"), Help: "Handlers that have not returned though their time is over; each keeps its slot.",
 		}, []string{"media", "handler"}),
 		interrupted: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: name("interrupted_total"), Help: "Subtasks under way whose work an order ended, by what was ordered: pause or cancel.",
+			Name: name("interrupted_total"),
+			Help: "Subtasks under way whose work an order ended, by what was ordered: pause or cancel.",
 		}, []string{"media", "verb"}),
-		killers: counter("process_killers_total", "Subtasks that failed because the process ended each time it worked on them."),
-		stale:   counter("outcomes_stale_total", "Outcomes that changed nothing: the subtask had ended, was sent again meanwhile, or is gone."),
+		killers: counter("process_killers_total",
+			"Subtasks that failed because the process ended each time it worked on them."),
+		stale: counter("outcomes_stale_total",
+			"Outcomes that changed nothing: the subtask had ended, was sent again meanwhile, or is gone."),
 		batchSize: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: name("outcome_batch_size"), Help: "Outcomes written in one transaction.",
 			Buckets: []float64{1, 3, 10, 30, 100, 300, 500, 1000, 3000},
@@ -73,17 +77,23 @@ func newMetrics(c *Consumer) *metrics {
 		flushErrors:  counter("outcome_flush_errors_total", "Failed tries to write a batch of outcomes."),
 		reloadErrors: counter("pool_reload_errors_total", "Reloads of the lanes that failed, wholly or for some of them."),
 		running:      prometheus.NewDesc(name("pool_running"), "Subtasks under way.", []string{"media", "lane"}, nil),
-		capacity:     prometheus.NewDesc(name("pool_capacity"), "Subtasks that may be under way at a time, without those that wait for a call limit.", []string{"media", "lane"}, nil),
-		limited:      prometheus.NewDesc(name("pool_limited"), "Subtasks under way that wait for a call limit.", []string{"media", "lane"}, nil),
-		careful:      prometheus.NewDesc(name("careful_partitions"), "Partitions held whose messages go one by one, since something in them seems to end the process.", []string{"media", "lane"}, nil),
-		waiting:      prometheus.NewDesc(name("outcomes_waiting"), "Outcomes not yet written.", nil, nil),
+		capacity: prometheus.NewDesc(name("pool_capacity"),
+			"Subtasks that may be under way at a time, without those that wait for a call limit.", []string{"media", "lane"},
+			nil),
+		limited: prometheus.NewDesc(name("pool_limited"), "Subtasks under way that wait for a call limit.",
+			[]string{"media", "lane"}, nil),
+		careful: prometheus.NewDesc(name("careful_partitions"),
+			"Partitions held whose messages go one by one, since something in them seems to end the process.",
+			[]string{"media", "lane"}, nil),
+		waiting: prometheus.NewDesc(name("outcomes_waiting"), "Outcomes not yet written.", nil, nil),
 	}
 }
 
 // register makes the numbers known; the consumer must be complete, since it is read at each scrape.
 func (m *metrics) register(registerer prometheus.Registerer) error {
 	for _, collector := range []prometheus.Collector{
-		m.subtasks, m.seconds, m.panics, m.hung, m.killers, m.interrupted, m.stale, m.batchSize, m.flushSeconds, m.flushErrors, m.reloadErrors, m,
+		m.subtasks, m.seconds, m.panics, m.hung, m.killers, m.interrupted, m.stale, m.batchSize, m.flushSeconds,
+		m.flushErrors, m.reloadErrors, m,
 	} {
 		if err := registerer.Register(collector); err != nil {
 			return fmt.Errorf("register consumer metrics: %w", err)
@@ -107,8 +117,10 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		used, size := p.slots.state()
 		out <- prometheus.MustNewConstMetric(m.running, prometheus.GaugeValue, float64(used), p.name.media, p.name.lane)
 		out <- prometheus.MustNewConstMetric(m.capacity, prometheus.GaugeValue, float64(size), p.name.media, p.name.lane)
-		out <- prometheus.MustNewConstMetric(m.limited, prometheus.GaugeValue, float64(p.slots.waiting()), p.name.media, p.name.lane)
-		out <- prometheus.MustNewConstMetric(m.careful, prometheus.GaugeValue, float64(p.given.count()), p.name.media, p.name.lane)
+		out <- prometheus.MustNewConstMetric(m.limited, prometheus.GaugeValue, float64(p.slots.waiting()), p.name.media,
+			p.name.lane)
+		out <- prometheus.MustNewConstMetric(m.careful, prometheus.GaugeValue, float64(p.given.count()), p.name.media,
+			p.name.lane)
 	}
 	out <- prometheus.MustNewConstMetric(m.waiting, prometheus.GaugeValue, float64(len(m.consumer.outcomes.queue)))
 }

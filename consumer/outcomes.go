@@ -21,8 +21,8 @@ const (
 	// flushGrace is how long a stop tries to write what is left. It is short: outcomes were written all through the drain,
 	// and service.StopTimeoutDefault counts it in. What is not written is done again elsewhere.
 	flushGrace = 500 * time.Millisecond
-	// outcomeWriters is how many batches are written at a time: while the database works on one the next is made ready. They wait for each other's rows of
-	// runs, which each takes last.
+	// outcomeWriters is how many batches are written at a time: while the database works on one the next is made ready.
+	// They wait for each other's rows of runs, which each takes last.
 	outcomeWriters = 2
 )
 
@@ -176,16 +176,18 @@ func (o *outcomes) write(ctx context.Context, batch []finished) {
 	failpoint.Hit("consumer.outcomes_gathered")
 	began := clock.Mark()
 	var stale int
-	err := persist(ctx, o.causes, "outcomes", "outcomes cannot be written, so work comes to a stop; they are tried again", func(ctx context.Context) error {
-		var err error
-		if stale, err = o.store.ApplyOutcomes(ctx, list); err != nil {
-			o.failing.Store(&err)
-			o.metrics.flushErrors.Inc()
-		}
-		return err
-	})
+	err := persist(ctx, o.causes, "outcomes", "outcomes cannot be written, so work comes to a stop; they are tried again",
+		func(ctx context.Context) error {
+			var err error
+			if stale, err = o.store.ApplyOutcomes(ctx, list); err != nil {
+				o.failing.Store(&err)
+				o.metrics.flushErrors.Inc()
+			}
+			return err
+		})
 	if err != nil {
-		o.causes.Report(slog.LevelError, "last outcomes", "stopped before the last outcomes were written; their subtasks are done again", err)
+		o.causes.Report(slog.LevelError, "last outcomes",
+			"stopped before the last outcomes were written; their subtasks are done again", err)
 		for _, f := range batch {
 			f.message.Abandon()
 		}

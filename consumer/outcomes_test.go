@@ -22,7 +22,8 @@ func newTestOutcomes(t *testing.T, size int) (*outcomes, *fakeStore) {
 }
 
 func outcomeOf(account int64, m ending) finished {
-	return finished{outcome: ledger.Outcome{Key: task.Key{RunID: 1, AccountID: account}, Delivery: 1, State: task.Succeeded}, message: m}
+	return finished{outcome: ledger.Outcome{Key: task.Key{RunID: 1, AccountID: account}, Delivery: 1,
+		State: task.Succeeded}, message: m}
 }
 
 func TestOutcomes_WaitForOthersAndThenFinishTheirMessages(t *testing.T) {

@@ -17,9 +17,9 @@ import (
 	"adsync/base/store/settings"
 )
 
-// beginningMax is how many subtasks of a lane may be between their beginning and their first call of a platform at a time. Thousands that
-// begin at once leave the process no time for the answers of those that are further on: Redis then seems away, and calls go out beyond
-// the limits.
+// beginningMax is how many subtasks of a lane may be between their beginning and their first call of a platform at a
+// time. Thousands that begin at once leave the process no time for the answers of those that are further on: Redis
+// then seems away, and calls go out beyond the limits.
 const beginningMax = 64
 
 // releaseGrace is how long a stop waits for handlers that continue although their context has ended.
@@ -71,9 +71,9 @@ func (p *pool) join(ctx context.Context) error {
 	return p.member.Start(ctx)
 }
 
-// mayBegin waits until few enough subtasks are beginning. The returned function marks the subtask as no longer beginning; it may be called
-// twice. mayBegin returns nil when ctx ends first. Where there is room, a subtask whose ctx has ended begins as well, and is ended or
-// abandoned as its row says.
+// mayBegin waits until few enough subtasks are beginning. The returned function marks the subtask as no longer
+// beginning; it may be called twice. mayBegin returns nil when ctx ends first. Where there is room, a subtask whose
+// ctx has ended begins as well, and is ended or abandoned as its row says.
 func (p *pool) mayBegin(ctx context.Context) func() {
 	select {
 	case p.beginning <- struct{}{}:
@@ -112,9 +112,9 @@ func (p *pool) resize(size int) {
 	p.c.log.Info("a lane's pool has a new size", "media", p.name.media, "lane", p.name.lane, "pool_size", size)
 }
 
-// start works on a subtask, on a slot that the caller has taken and that release returns. It waits for a worker: there is none while
-// subtasks that have taken lent slots back run beyond the bound. If ctx or the pool ends first, the message is left to the next owner of
-// its partition.
+// start works on a subtask, on a slot that the caller has taken and that release returns. It waits for a worker:
+// there is none while subtasks that have taken lent slots back run beyond the bound. If ctx or the pool ends first,
+// the message is left to the next owner of its partition.
 func (p *pool) start(ctx context.Context, s subtask, release func()) {
 	p.busy.Add(1)
 	run := func() {
@@ -168,7 +168,9 @@ func (p *pool) release() {
 	case <-idle:
 	case <-timer.C:
 		subtasks, handlers := p.c.flights.of(p)
-		p.c.log.Error("handlers go on though they were told to end, and are left behind: their subtasks are done again, by whoever has the partition next or at their next try, and what the handlers still say is dropped",
+		p.c.log.Error(
+			"handlers go on though they were told to end, and are left behind: their subtasks are done again, by whoever has "+
+				"the partition next or at their next try, and what the handlers still say is dropped",
 			"media", p.name.media, "lane", p.name.lane, "subtasks", subtasks, "handlers", strings.Join(handlers, ", "))
 	}
 	// Its error tells nothing: what is still there is those handlers, or workers that are idle and go by themselves.

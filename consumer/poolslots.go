@@ -100,7 +100,8 @@ func (s *slots) lend() {
 	s.changed()
 }
 
-// takeBack ends what lend began. A grant expires soon, so the owner does not wait: for a while more may run than there are slots.
+// takeBack ends what lend began. A grant expires soon, so the owner does not wait: for a while more may run than
+// there are slots.
 func (s *slots) takeBack() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +116,8 @@ func (s *slots) isShut() bool {
 	return s.shut > 0
 }
 
-// resize changes the bound. When it shrinks, the work above it continues, and no new work begins until enough has ended.
+// resize changes the bound. When it shrinks, the work above it continues, and no new work begins until enough has
+// ended.
 func (s *slots) resize(size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

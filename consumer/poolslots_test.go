@@ -126,7 +126,8 @@ func TestSlots_WhatIsGivenToOneThatGivesUpGoesToTheNext(t *testing.T) {
 	}
 }
 
-// A key is left at the moment at which one that waits for it gives up: it begins or gives up, never both and never neither.
+// A key is left at the moment at which one that waits for it gives up: it begins or gives up, never both and never
+// neither.
 func TestTurns_OneThatGivesUpAsItsTurnComesEndsOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

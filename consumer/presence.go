@@ -28,7 +28,8 @@ func (c *Consumer) tellForEver(ctx context.Context) {
 		return
 	}
 	build := telemetry.ReadBuild()
-	p := roster.Process{ID: c.claims.node, Node: c.deps.Node, Version: build.Version, Commit: build.Commit, StartedAt: c.deps.Clock.Now()}
+	p := roster.Process{ID: c.claims.node, Node: c.deps.Node, Version: build.Version, Commit: build.Commit,
+		StartedAt: c.deps.Clock.Now()}
 	for more := true; more; more = pause(ctx, nil, roster.Interval) {
 		p.Pools = c.describePools()
 		if c.deps.Slow != nil {
@@ -46,7 +47,8 @@ func (c *Consumer) toRoster(ctx context.Context, say func(ctx context.Context) e
 	case err == nil:
 		c.causes.Recovered("roster", "this consumer is on the list of those that live again")
 	case ctx.Err() == nil: // Else the consumer stops.
-		c.causes.Report(slog.LevelWarn, "roster", "cannot tell that this consumer lives; work goes on", telemetry.OneCause(err))
+		c.causes.Report(slog.LevelWarn, "roster", "cannot tell that this consumer lives; work goes on",
+			telemetry.OneCause(err))
 	}
 }
 
@@ -60,6 +62,9 @@ func (c *Consumer) describePools() []roster.Pool {
 			Partitions: p.given.partitions(), Careful: p.given.count(),
 		})
 	}
-	slices.SortFunc(pools, func(a, b roster.Pool) int { return cmp.Or(cmp.Compare(a.Media, b.Media), cmp.Compare(a.Lane, b.Lane)) })
+	slices.SortFunc(pools, func(a, b roster.Pool) int {
+		return cmp.Or(cmp.Compare(a.Media, b.Media),
+			cmp.Compare(a.Lane, b.Lane))
+	})
 	return pools
 }

@@ -33,7 +33,8 @@ func TestConsumer_TellsTheRosterWhatItDoes(t *testing.T) {
 			require.NoError(t, err)
 			return all
 		}
-		end := k.member(acmeNormal).given.begin(t.Context(), []broker.Assignment{{Topic: "t", Partition: 3, Committed: 1}, {Topic: "t", Partition: 0, Committed: 1}})
+		end := k.member(acmeNormal).given.begin(t.Context(),
+			[]broker.Assignment{{Topic: "t", Partition: 3, Committed: 1}, {Topic: "t", Partition: 0, Committed: 1}})
 		k.member(acmeNormal).deliver(message(s.wants(envelope(1)), ""))
 		time.Sleep(roster.Interval + time.Millisecond)
 		all := list()
@@ -41,7 +42,8 @@ func TestConsumer_TellsTheRosterWhatItDoes(t *testing.T) {
 		require.Equal(t, "n1", all[0].Node)
 		require.NotEmpty(t, all[0].Version)
 		require.Less(t, all[0].Age, time.Second)
-		require.Equal(t, []roster.Pool{{Media: "acme", Lane: "normal", Running: 1, Capacity: 4, Partitions: []int{0, 3}}}, all[0].Pools)
+		require.Equal(t, []roster.Pool{{Media: "acme", Lane: "normal", Running: 1, Capacity: 4, Partitions: []int{0, 3}}},
+			all[0].Pools)
 
 		close(release)
 		end(t.Context())
@@ -49,7 +51,8 @@ func TestConsumer_TellsTheRosterWhatItDoes(t *testing.T) {
 		time.Sleep(roster.Life)
 		server.Mini.SetError("")
 		time.Sleep(roster.Interval)
-		require.Equal(t, []roster.Pool{{Media: "acme", Lane: "normal", Capacity: 4, Partitions: []int{}}}, list()[0].Pools, "it is back when Redis is")
+		require.Equal(t, []roster.Pool{{Media: "acme", Lane: "normal", Capacity: 4, Partitions: []int{}}}, list()[0].Pools,
+			"it is back when Redis is")
 		c.Stop()
 		require.Empty(t, list(), "who stops leaves")
 	})

@@ -26,7 +26,8 @@ func TestRecent_RemembersMostOfTheLatest(t *testing.T) {
 		}
 		return n
 	}
-	require.Greater(t, known(19*size+size/2, 20*size), size/4, "of half as many as there are places, four of five are known still, as a rule")
+	require.Greater(t, known(19*size+size/2, 20*size), size/4,
+		"of half as many as there are places, four of five are known still, as a rule")
 	require.Zero(t, known(20*size, 30*size), "none is known that was not there")
 	require.LessOrEqual(t, known(0, 20*size), size)
 	last := mark(20*size - 1)

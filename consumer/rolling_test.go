@@ -39,7 +39,8 @@ func newVirtualFlow(t *testing.T) *flow {
 
 func (f *flow) partitions(n int) {
 	f.Helper()
-	require.NoError(f, f.client.EnsureTopics(f.Context(), []broker.Topic{{Name: f.client.TopicName("acme", "normal"), Partitions: n}}))
+	require.NoError(f, f.client.EnsureTopics(f.Context(),
+		[]broker.Topic{{Name: f.client.TopicName("acme", "normal"), Partitions: n}}))
 }
 
 // works counts how often the work of each account was begun and finished.
@@ -259,7 +260,8 @@ func TestRolling_MorePartitionsUnderLoadLoseNothingAndSerialHolds(t *testing.T) 
 		defer w.mu.Unlock()
 		require.Equal(t, 1, w.most, "of one account one at a time, also while its messages lie in two partitions")
 		used := map[int]bool{}
-		offsets, err := f.client.Offsets(t.Context(), f.client.GroupName("acme", "normal"), f.client.TopicName("acme", "normal"))
+		offsets, err := f.client.Offsets(t.Context(), f.client.GroupName("acme", "normal"),
+			f.client.TopicName("acme", "normal"))
 		require.NoError(t, err)
 		for _, p := range offsets {
 			if p.End > 0 {
@@ -294,7 +296,8 @@ func TestRolling_PoisonBlocksNothing(t *testing.T) {
 		m.Topic, m.Key = f.client.TopicName(e.Media, e.Lane), []byte{byte(e.AccountID)}
 		messages = append(messages, m,
 			broker.Message{Topic: m.Topic, Key: m.Key, Value: []byte("garbage")},
-			broker.Message{Topic: m.Topic, Key: m.Key, Headers: []broker.Header{{Key: "adsync-version", Value: []byte{0xff, 0x00}}}})
+			broker.Message{Topic: m.Topic, Key: m.Key, Headers: []broker.Header{{Key: "adsync-version",
+				Value: []byte{0xff, 0x00}}}})
 	}
 	_, err := f.client.Write(t.Context(), messages)
 	require.NoError(t, err)
@@ -305,7 +308,9 @@ func TestRolling_PoisonBlocksNothing(t *testing.T) {
 	f.awaitRun(endOfRun{State: task.RunPartial, Succeeded: 40, Failed: len(poison)})
 	f.awaitOffsets("normal")
 	var dead []string
-	require.NoError(t, f.store.Data.Writer(t.Context()).Raw("SELECT DISTINCT error_text FROM subtask_dead ORDER BY error_text").Scan(&dead).Error)
+	require.NoError(t,
+		f.store.Data.Writer(t.Context()).Raw("SELECT DISTINCT error_text FROM subtask_dead ORDER BY error_text").Scan(
+			&dead).Error)
 	require.Len(t, dead, 2)
 	require.Contains(t, dead[0], "panic: index out of range")
 	require.Contains(t, dead[1], `its message cannot be read: header task: concurrency "unheard of"`)

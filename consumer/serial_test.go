@@ -156,12 +156,15 @@ func TestSerial_AHandlerThatHangsGivesUpItsTurn(t *testing.T) {
 
 func TestSerial_WorkOfNoAccountGoesByItsPart(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, serialKey(task.Envelope{Key: task.Key{RunID: 1, Part: "a"}}), serialKey(task.Envelope{Key: task.Key{RunID: 2, Part: "a"}}))
-	require.NotEqual(t, serialKey(task.Envelope{Key: task.Key{Part: "7"}}), serialKey(task.Envelope{Key: task.Key{AccountID: 7}}))
+	require.Equal(t, serialKey(task.Envelope{Key: task.Key{RunID: 1, Part: "a"}}),
+		serialKey(task.Envelope{Key: task.Key{RunID: 2, Part: "a"}}))
+	require.NotEqual(t, serialKey(task.Envelope{Key: task.Key{Part: "7"}}),
+		serialKey(task.Envelope{Key: task.Key{AccountID: 7}}))
 }
 
 // pair returns two consumers, as two processes of one deployment, and their Redis. They are prepared before they start.
-func pair(t *testing.T, handlers func(i int) []media.Handler, prepare ...func(i int, c *Consumer)) (cs [2]*Consumer, ss [2]*fakeStore, ks [2]*fakeKafka, r *redistest.Virtual) {
+func pair(t *testing.T, handlers func(i int) []media.Handler, prepare ...func(i int, c *Consumer)) (cs [2]*Consumer,
+	ss [2]*fakeStore, ks [2]*fakeKafka, r *redistest.Virtual) {
 	t.Helper()
 	r = redistest.NewVirtual(t)
 	for i := range cs {
@@ -211,12 +214,13 @@ func TestSerial_WithoutRedisEachProcessKeepsItsOwnOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := newPresence()
 		var log lines
-		cs, ss, ks, r := pair(t, func(int) []media.Handler { return []media.Handler{at.working(time.Second)} }, func(i int, c *Consumer) {
-			if i == 1 {
-				c.logTo(&log)
-			}
-			c.claims.causes = c.causes
-		})
+		cs, ss, ks, r := pair(t, func(int) []media.Handler { return []media.Handler{at.working(time.Second)} },
+			func(i int, c *Consumer) {
+				if i == 1 {
+					c.logTo(&log)
+				}
+				c.claims.causes = c.causes
+			})
 		r.Mini.SetError("LOADING")
 		for i := range cs {
 			for n := range int64(20) {

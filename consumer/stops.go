@@ -92,8 +92,9 @@ func stopped(e task.Envelope, stop *task.Stop, now time.Time, jitter func() floa
 	}
 }
 
-// hold puts the due time and what is waited for into an outcome. What waits for a pause, or for a parked account, is not expired beforehand, for
-// the pause may be lifted and the account come back; but at the end of its time to live the leader looks at it.
+// hold puts the due time and what is waited for into an outcome. What waits for a pause, or for a parked account, is
+// not expired beforehand, for the pause may be lifted and the account come back; but at the end of its time to live
+// the leader looks at it.
 func (v verdict) hold(e task.Envelope, o ledger.Outcome, now time.Time) ledger.Outcome {
 	o.DueAt, o.WaitsFor = v.due, v.waitsFor
 	if v.due.IsZero() {
@@ -128,7 +129,9 @@ func (c *Consumer) readStops(ctx context.Context) {
 	case ctx.Err() != nil:
 		return
 	case err != nil:
-		c.causes.Report(slog.LevelError, "stops", "pauses and cancels cannot be read; those that were read before hold on, and until they were read once no work begins", err)
+		c.causes.Report(slog.LevelError, "stops",
+			"pauses and cancels cannot be read; those that were read before hold on, and until they were read once no work "+
+				"begins", err)
 	default:
 		c.causes.Recovered("stops", "pauses and cancels can be read again")
 		c.stops.last.Store(task.NewStops(list))
@@ -160,7 +163,8 @@ func (c *Consumer) interrupt() {
 	c.stops.told = told
 	for id, n := range ended {
 		stop := orders[id]
-		c.log.Info("work under way was stopped by an order", "order", id, "verb", string(stop.Verb), "kind", string(stop.Kind),
+		c.log.Info("work under way was stopped by an order", "order", id, "verb", string(stop.Verb), "kind",
+			string(stop.Kind),
 			"target", stop.TargetName, "by", stop.By, "subtasks", n)
 	}
 }

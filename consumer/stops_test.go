@@ -18,7 +18,8 @@ import (
 // order is one by otto, given now. It takes the runs of envelope.
 func order(verb task.StopVerb, kind task.StopKind, target string, until time.Duration) task.Stop {
 	now := time.Now().UTC()
-	s := task.Stop{ID: task.NewRunID(now), Verb: verb, Kind: kind, Target: target, TargetName: "x", By: "otto", Reason: "a test", OrderedAt: now}
+	s := task.Stop{ID: task.NewRunID(now), Verb: verb, Kind: kind, Target: target, TargetName: "x", By: "otto",
+		Reason: "a test", OrderedAt: now}
 	if until > 0 {
 		s.Until = now.Add(until)
 	}
@@ -75,7 +76,8 @@ func TestStops_EndWorkUnderWayWithinFiveSeconds(t *testing.T) {
 				require.EqualError(t, <-causes, stop.Text(), "the handler can tell why")
 				require.Len(t, s.written(), 1)
 				o := s.written()[0]
-				require.Equal(t, []any{tt.want, 2, 1, 3, stop.Text(), ""}, []any{o.State, o.Attempt, o.Delivery, o.Calls, o.ErrorText, o.ErrorClass}, "at no attempt")
+				require.Equal(t, []any{tt.want, 2, 1, 3, stop.Text(), ""},
+					[]any{o.State, o.Attempt, o.Delivery, o.Calls, o.ErrorText, o.ErrorClass}, "at no attempt")
 				if tt.verb == task.Pause {
 					require.Equal(t, task.PauseRef(stop.ID), o.WaitsFor)
 					require.Equal(t, stop.Until.Add(pauseSpread/2), o.DueAt)
@@ -200,7 +202,8 @@ func TestStops_NoWorkBeginsUntilTheyWereReadOnce(t *testing.T) {
 		m := k.member(acmeNormal)
 		paused, free := m.deliver(message(s.wants(envelope(1)), "")), m.deliver(message(s.wants(envelope(2)), ""))
 		time.Sleep(time.Minute)
-		require.Zero(t, at.now()+len(s.written())+int(paused.done.Load()+free.done.Load()), "it cannot be known what is paused")
+		require.Zero(t, at.now()+len(s.written())+int(paused.done.Load()+free.done.Load()),
+			"it cannot be known what is paused")
 		s.set(func(f *fakeStore) { f.noStops = nil })
 		time.Sleep(5 * time.Second)
 		require.Len(t, s.written(), 2)
@@ -228,10 +231,14 @@ func TestStops_WhatWaitsForThemIsGivenUpWithItsPartition(t *testing.T) {
 func TestStops_HoldNoLongerThanTheyAreInForce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, s, k := newFaked(t, handler("acme.report", func(context.Context, media.Work) (media.Result, error) { return media.Result{}, nil }))
+		c, s, k := newFaked(t, handler("acme.report", func(context.Context, media.Work) (media.Result,
+			error) {
+			return media.Result{}, nil
+		}))
 		log := &lines{}
 		c.logTo(log)
-		s.stops = []task.Stop{order(task.Pause, task.StopAccount, "1", time.Minute), order(task.Pause, task.StopAccount, "2", 0)}
+		s.stops = []task.Stop{order(task.Pause, task.StopAccount, "1", time.Minute),
+			order(task.Pause, task.StopAccount, "2", 0)}
 		require.NoError(t, c.Start(t.Context()))
 		defer c.Stop()
 		delivery := 0

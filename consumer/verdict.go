@@ -35,7 +35,8 @@ type verdict struct {
 	reason  string        // why it waits
 	class   media.Class
 	text    string // the error
-	// What waits for the end of something is due when that has ended. For a pause, at its own moment at the latest, and not after a time.
+	// What waits for the end of something is due when that has ended. For a pause, at its own moment at the latest, and
+	// not after a time.
 	due      time.Time
 	waitsFor string
 }
@@ -74,7 +75,8 @@ func judge(e task.Envelope, err error, backoffCap time.Duration, jitter func() f
 		return verdict{state: task.Failed, attempt: attempt, class: class, text: err.Error()}
 	}
 	after := max(backoff(e.RetryBase, attempt, backoffCap, jitter()), min(retryAfter, waitMax))
-	return verdict{state: task.Retrying, attempt: attempt, after: after, reason: err.Error(), class: class, text: err.Error()}
+	return verdict{state: task.Retrying, attempt: attempt, after: after, reason: err.Error(), class: class,
+		text: err.Error()}
 }
 
 // deferred makes a subtask wait at no attempt. A little is added at random: those who wait for the same window
@@ -111,7 +113,8 @@ func (v verdict) outcome(e task.Envelope, now time.Time) ledger.Outcome {
 	o.DueAt = now.Add(v.after)
 	if !e.Deadline.IsZero() && !o.DueAt.Before(e.Deadline) {
 		o.State, o.DueAt, o.Reason = task.Expired, time.Time{}, ""
-		o.ErrorText = fmt.Sprintf("its time to live ends %s, before it is due again: %s", e.Deadline.UTC().Format(time.RFC3339), v.text)
+		o.ErrorText = fmt.Sprintf("its time to live ends %s, before it is due again: %s",
+			e.Deadline.UTC().Format(time.RFC3339), v.text)
 	}
 	return o
 }

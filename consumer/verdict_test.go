@@ -28,26 +28,43 @@ func TestJudge(t *testing.T) {
 	}{
 		{"no error succeeds", 1, nil, verdict{state: task.Succeeded, attempt: 1}},
 		{"a newer pull supersedes", 1, wrap(media.ErrSuperseded), verdict{state: task.Superseded, attempt: 1}},
-		{"a wait costs no attempt", 5, wrap(&media.DeferError{After: 20 * time.Second, Reason: "window"}), verdict{state: task.Deferred, attempt: 5, after: 21 * time.Second}},
-		{"a wait for a parked account ends when that is back", 5, wrap(media.WaitForParked(7, "frozen")), verdict{state: task.Deferred, attempt: 5, after: 24*time.Hour + 15*time.Second, waitsFor: "account:7"}},
-		{"a wait is not shorter than a second", 0, &media.DeferError{Reason: "token"}, verdict{state: task.Deferred, after: 1500 * time.Millisecond}},
-		{"quota waits as long as it says", 5, wrap(&media.Error{Class: media.Quota, RetryAfter: 30 * time.Second}), verdict{state: task.Deferred, attempt: 5, after: 31500 * time.Millisecond, class: media.Quota}},
-		{"quota waits also when it does not say", 5, &media.Error{Class: media.Quota}, verdict{state: task.Deferred, attempt: 5, after: quotaWait + 750*time.Millisecond, class: media.Quota}},
-		{"a wait has a limit", 0, &media.Error{Class: media.Quota, RetryAfter: 1e6 * time.Hour}, verdict{state: task.Deferred, after: waitMax + 15*time.Second, class: media.Quota}},
-		{"invalid is dead at once", 0, wrap(&media.Error{Class: media.Invalid}), verdict{state: task.Failed, attempt: 1, class: media.Invalid}},
-		{"a bug is dead at once", 0, wrap(&media.Error{Class: media.Bug}), verdict{state: task.Failed, attempt: 1, class: media.Bug}},
-		{"auth is retried", 0, wrap(&media.Error{Class: media.Auth}), verdict{state: task.Retrying, attempt: 1, after: 5 * time.Second, class: media.Auth}},
-		{"transient backs off", 2, wrap(&media.Error{Class: media.Transient}), verdict{state: task.Retrying, attempt: 3, after: 20 * time.Second, class: media.Transient}},
-		{"a timeout backs off", 0, context.DeadlineExceeded, verdict{state: task.Retrying, attempt: 1, after: 5 * time.Second, class: media.Transient}},
-		{"an unknown error backs off", 1, errors.New("?"), verdict{state: task.Retrying, attempt: 2, after: 10 * time.Second, class: media.Transient}},
-		{"the platform's pause is kept", 0, &media.Error{Class: media.Transient, RetryAfter: time.Hour}, verdict{state: task.Retrying, attempt: 1, after: time.Hour, class: media.Transient}},
-		{"the platform's pause has a limit", 0, &media.Error{Class: media.Transient, RetryAfter: 1e6 * time.Hour}, verdict{state: task.Retrying, attempt: 1, after: waitMax, class: media.Transient}},
+		{"a wait costs no attempt", 5, wrap(&media.DeferError{After: 20 * time.Second, Reason: "window"}),
+			verdict{state: task.Deferred, attempt: 5, after: 21 * time.Second}},
+		{"a wait for a parked account ends when that is back", 5, wrap(media.WaitForParked(7, "frozen")),
+			verdict{state: task.Deferred, attempt: 5, after: 24*time.Hour + 15*time.Second, waitsFor: "account:7"}},
+		{"a wait is not shorter than a second", 0, &media.DeferError{Reason: "token"},
+			verdict{state: task.Deferred, after: 1500 * time.Millisecond}},
+		{"quota waits as long as it says", 5, wrap(&media.Error{Class: media.Quota, RetryAfter: 30 * time.Second}),
+			verdict{state: task.Deferred, attempt: 5, after: 31500 * time.Millisecond, class: media.Quota}},
+		{"quota waits also when it does not say", 5, &media.Error{Class: media.Quota},
+			verdict{state: task.Deferred, attempt: 5, after: quotaWait + 750*time.Millisecond, class: media.Quota}},
+		{"a wait has a limit", 0, &media.Error{Class: media.Quota, RetryAfter: 1e6 * time.Hour},
+			verdict{state: task.Deferred, after: waitMax + 15*time.Second, class: media.Quota}},
+		{"invalid is dead at once", 0, wrap(&media.Error{Class: media.Invalid}),
+			verdict{state: task.Failed, attempt: 1, class: media.Invalid}},
+		{"a bug is dead at once", 0, wrap(&media.Error{Class: media.Bug}),
+			verdict{state: task.Failed, attempt: 1, class: media.Bug}},
+		{"auth is retried", 0, wrap(&media.Error{Class: media.Auth}),
+			verdict{state: task.Retrying, attempt: 1, after: 5 * time.Second, class: media.Auth}},
+		{"transient backs off", 2, wrap(&media.Error{Class: media.Transient}),
+			verdict{state: task.Retrying, attempt: 3, after: 20 * time.Second, class: media.Transient}},
+		{"a timeout backs off", 0, context.DeadlineExceeded,
+			verdict{state: task.Retrying, attempt: 1, after: 5 * time.Second, class: media.Transient}},
+		{"an unknown error backs off", 1, errors.New("?"),
+			verdict{state: task.Retrying, attempt: 2, after: 10 * time.Second, class: media.Transient}},
+		{"the platform's pause is kept", 0, &media.Error{Class: media.Transient, RetryAfter: time.Hour},
+			verdict{state: task.Retrying, attempt: 1, after: time.Hour, class: media.Transient}},
+		{"the platform's pause has a limit", 0, &media.Error{Class: media.Transient, RetryAfter: 1e6 * time.Hour},
+			verdict{state: task.Retrying, attempt: 1, after: waitMax, class: media.Transient}},
 		{
-			"a value that its column does not take is dead at once", 0, fmt.Errorf("write: %w", &mysql.MySQLError{Number: 1406, Message: "Data too long"}),
+			"a value that its column does not take is dead at once", 0,
+			fmt.Errorf("write: %w", &mysql.MySQLError{Number: 1406, Message: "Data too long"}),
 			verdict{state: task.Failed, attempt: 1, class: media.Invalid},
 		},
-		{"a row that is too large is dead at once", 0, fmt.Errorf("write: %w", &sqldb.TooLargeError{}), verdict{state: task.Failed, attempt: 1, class: media.Invalid}},
-		{"the last attempt is dead", 5, &media.Error{Class: media.Transient}, verdict{state: task.Failed, attempt: 6, class: media.Transient}},
+		{"a row that is too large is dead at once", 0, fmt.Errorf("write: %w", &sqldb.TooLargeError{}),
+			verdict{state: task.Failed, attempt: 1, class: media.Invalid}},
+		{"the last attempt is dead", 5, &media.Error{Class: media.Transient},
+			verdict{state: task.Failed, attempt: 6, class: media.Transient}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -89,8 +106,10 @@ func TestJudge_RetryAfterIsObeyed(t *testing.T) {
 		}
 		asked := time.Duration(rapid.Int64().Draw(t, "asked"))
 		class := rapid.SampledFrom([]media.Class{media.Transient, media.Auth, media.Quota}).Draw(t, "class")
-		v := judge(e, &media.Error{Class: class, RetryAfter: asked}, time.Hour, func() float64 { return rapid.Float64Range(0, 0.999999).Draw(t, "random") })
-		require.GreaterOrEqual(t, v.after, min(max(asked, 0), waitMax), "no sooner than the platform asks, but for what cannot be meant")
+		v := judge(e, &media.Error{Class: class, RetryAfter: asked}, time.Hour,
+			func() float64 { return rapid.Float64Range(0, 0.999999).Draw(t, "random") })
+		require.GreaterOrEqual(t, v.after, min(max(asked, 0), waitMax),
+			"no sooner than the platform asks, but for what cannot be meant")
 		require.LessOrEqual(t, v.after, waitMax+30*time.Second)
 	})
 }
@@ -98,7 +117,8 @@ func TestJudge_RetryAfterIsObeyed(t *testing.T) {
 func TestVerdict_NothingIsDueAfterItsTimeToLive(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	e := task.Envelope{Key: task.Key{RunID: 1, AccountID: 2, Part: "p"}, TaskID: 7, Delivery: 3, Deadline: now.Add(time.Minute)}
+	e := task.Envelope{Key: task.Key{RunID: 1, AccountID: 2, Part: "p"}, TaskID: 7, Delivery: 3,
+		Deadline: now.Add(time.Minute)}
 	v := verdict{state: task.Retrying, attempt: 2, reason: "timeout", class: media.Transient, text: "timeout"}
 
 	v.after = 59 * time.Second

@@ -94,11 +94,12 @@ func (c *checker) answer(ctx context.Context, asked []question) {
 		keys[i] = q.key
 	}
 	var found map[task.Key]ledger.SubtaskStatus
-	err := persist(ctx, c.causes, "subtask states", "the state of subtasks cannot be read, so no work begins; it is tried again", func(ctx context.Context) error {
-		var err error
-		found, err = c.store.SubtaskStates(ctx, keys)
-		return err
-	})
+	err := persist(ctx, c.causes, "subtask states",
+		"the state of subtasks cannot be read, so no work begins; it is tried again", func(ctx context.Context) error {
+			var err error
+			found, err = c.store.SubtaskStates(ctx, keys)
+			return err
+		})
 	if err != nil {
 		return // The consumer stops, and those who asked with it.
 	}
@@ -116,7 +117,8 @@ const (
 )
 
 // persist tries until it succeeds or ctx ends, with growing pauses; problem is what is logged of failures at place.
-func persist(ctx context.Context, causes *telemetry.CauseLog, place, problem string, try func(ctx context.Context) error) error {
+func persist(ctx context.Context, causes *telemetry.CauseLog, place, problem string,
+	try func(ctx context.Context) error) error {
 	for wait := storePauseMin; ; wait = min(2*wait, storePauseMax) {
 		attempt, cancel := context.WithTimeout(ctx, storeTimeout)
 		err := try(attempt)

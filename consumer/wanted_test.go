@@ -52,7 +52,8 @@ func TestChecker_WaitsOutAStoreThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		key := task.Key{RunID: 1}
-		s := &fakeStore{fail: errors.New("connection refused"), states: map[task.Key]ledger.SubtaskStatus{key: {State: task.Waiting}}}
+		s := &fakeStore{fail: errors.New("connection refused"),
+			states: map[task.Key]ledger.SubtaskStatus{key: {State: task.Waiting}}}
 		c := newChecker(s, noCauses())
 		c.start()
 		defer c.close()

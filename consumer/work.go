@@ -47,7 +47,8 @@ func (p *pool) work(ctx context.Context, s subtask) {
 func (p *pool) wanted(ctx context.Context, s subtask) bool {
 	if !s.Deadline.IsZero() {
 		if now := p.c.deps.Clock.Now(); !now.Before(s.Deadline) {
-			v := verdict{state: task.Expired, attempt: s.Attempt, text: "its time to live ended " + s.Deadline.UTC().Format(time.RFC3339) + ", before work on it began"}
+			v := verdict{state: task.Expired, attempt: s.Attempt, text: "its time to live ended " +
+				s.Deadline.UTC().Format(time.RFC3339) + ", before work on it began"}
 			p.finish(ctx, v.outcome(s.Envelope, now), now, s.message)
 			return false
 		}
@@ -85,8 +86,8 @@ func (p *pool) interrupted(ctx context.Context, s subtask) bool {
 	return true
 }
 
-// drains are the contexts in which work goes on after that of its partition has ended, for the time that it may take to finish. All work of a partition
-// shares one.
+// drains are the contexts in which work goes on after that of its partition has ended, for the time that it may take
+// to finish. All work of a partition shares one.
 type drains struct {
 	mu          sync.Mutex
 	byPartition map[context.Context]context.Context // by the partition's, while that has not ended

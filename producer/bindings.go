@@ -55,7 +55,8 @@ func (b *bindings) keepBindings(ctx context.Context) error {
 	changes, wrong := bindingChanges(wanted, applied)
 	if !slices.Equal(wrong, b.wrong) {
 		for _, row := range wrong {
-			b.logger.Warn("a row of account_binding cannot be used", "account_id", row.AccountID, "game", row.Game, "err", row.Impossible())
+			b.logger.Warn("a row of account_binding cannot be used", "account_id", row.AccountID, "game", row.Game, "err",
+				row.Impossible())
 		}
 		b.wrong = wrong
 	}
@@ -71,9 +72,11 @@ func (b *bindings) keepBindings(ctx context.Context) error {
 	return nil
 }
 
-// bindingChanges returns what is to be done so that the applied bindings mean what the wanted ones do. Both are sorted by
-// account and first day. An account one of whose rows names impossible days keeps what is applied; such rows are returned.
-func bindingChanges(wanted, applied []summaries.Binding) (changes []summaries.BindingChange, wrong []summaries.Binding) {
+// bindingChanges returns what is to be done so that the applied bindings mean what the wanted ones do. Both are
+// sorted by account and first day. An account one of whose rows names impossible days keeps what is applied; such
+// rows are returned.
+func bindingChanges(wanted, applied []summaries.Binding) (changes []summaries.BindingChange,
+	wrong []summaries.Binding) {
 	for len(wanted)+len(applied) > 0 {
 		var id int64
 		switch {
@@ -96,7 +99,8 @@ func bindingChanges(wanted, applied []summaries.Binding) (changes []summaries.Bi
 		if slices.Equal(w, a) {
 			continue
 		}
-		changes = append(changes, summaries.BindingChange{AccountID: id, Bindings: w, Touched: summaries.BindingDifferences(w, a)})
+		changes = append(changes, summaries.BindingChange{AccountID: id, Bindings: w,
+			Touched: summaries.BindingDifferences(w, a)})
 	}
 	return changes, wrong
 }

@@ -25,7 +25,8 @@ func drawBindings(t *rapid.T, label string) []summaries.Binding {
 		if rapid.Bool().Draw(t, "open") {
 			to = summaries.LastDay
 		}
-		all = append(all, summaries.Binding{AccountID: int64(account), From: first.Add(from), To: to, Game: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "game"), OS: "ios"})
+		all = append(all, summaries.Binding{AccountID: int64(account), From: first.Add(from), To: to,
+			Game: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "game"), OS: "ios"})
 	}
 	slices.SortFunc(all, func(a, b summaries.Binding) int {
 		if a.AccountID != b.AccountID {
@@ -36,8 +37,8 @@ func drawBindings(t *rapid.T, label string) []summaries.Binding {
 	return all
 }
 
-// Day by day: what is applied is what was written, exactly the days that changed are touched, and a second time there is
-// nothing to do.
+// Day by day: what is applied is what was written, exactly the days that changed are touched, and a second time there
+// is nothing to do.
 func TestBindingChanges_DayByDay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -84,7 +85,9 @@ func TestKeepBindings(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	ctx := t.Context()
-	b.exec(b.store.Config, "INSERT INTO account_binding (account_id, from_day, game, os) VALUES (1, '2026-01-01', 'a', 'ios'), (1, '2026-06-01', 'b', 'ios'), (2, '2026-01-01', 'a', 'pc')")
+	b.exec(b.store.Config,
+		"INSERT INTO account_binding (account_id, from_day, game, os) VALUES (1, '2026-01-01', 'a', 'ios'), (1, "+
+			"'2026-06-01', 'b', 'ios'), (2, '2026-01-01', 'a', 'pc')")
 	tm := b.term()
 	require.NoError(t, tm.keepBindings(ctx))
 	applied, err := b.store.AppliedBindings(ctx)
@@ -101,10 +104,12 @@ func TestKeepBindings(t *testing.T) {
 	require.Len(t, applied, 1)
 }
 
-// A row with days that no platform has would move the whole past: the account keeps what is applied until it is corrected.
+// A row with days that no platform has would move the whole past: the account keeps what is applied until it is
+// corrected.
 func TestKeepBindings_UsesNoImpossibleDays(t *testing.T) {
 	t.Parallel()
-	for _, days := range [][2]string{{"0001-01-01", "9999-12-31"}, {"1970-01-01", "9999-12-31"}, {"2026-01-01", "1999-01-01"}} {
+	for _, days := range [][2]string{{"0001-01-01", "9999-12-31"}, {"1970-01-01", "9999-12-31"},
+		{"2026-01-01", "1999-01-01"}} {
 		t.Run(days[0]+" to "+days[1], func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
@@ -118,9 +123,13 @@ func TestKeepBindings_UsesNoImpossibleDays(t *testing.T) {
 				return applied
 			}
 			b.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (1, 'tulip', 'one', 1)")
-			b.exec(b.store.Config, "INSERT INTO account_binding (account_id, from_day, game, os) VALUES (1, '2000-01-01', 'a', 'ios'), (2, '2026-01-01', 'a', 'pc')")
+			b.exec(b.store.Config,
+				"INSERT INTO account_binding (account_id, from_day, game, os) VALUES (1, '2000-01-01', 'a', 'ios'), (2, "+
+					"'2026-01-01', 'a', 'pc')")
 			before := keep()
-			b.exec(b.store.Config, "INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (1, ?, ?, 'b', 'ios')", days[0], days[1])
+			b.exec(b.store.Config,
+				"INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (1, ?, ?, 'b', 'ios')", days[0],
+				days[1])
 			b.exec(b.store.Config, "UPDATE account_binding SET game = 'c' WHERE account_id = 2")
 			after := keep()
 			require.Equal(t, before[0], after[0])

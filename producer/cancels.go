@@ -40,8 +40,8 @@ func (c *cancels) Run(ctx context.Context) error {
 }
 
 // cancelOpen is the pass that may take its time: it ends the open subtasks of what is cancelled, whether they wait in
-// Kafka, for a retry, for quota or for a pause, and the cancels that are carried out. A subtask that ends by itself in the
-// same moment counts as what came first.
+// Kafka, for a retry, for quota or for a pause, and the cancels that are carried out. A subtask that ends by itself
+// in the same moment counts as what came first.
 func (c *cancels) cancelOpen(ctx context.Context) error {
 	var errs []error
 	for _, stop := range c.stops.list().All() {

@@ -52,8 +52,8 @@ type catchUpStore interface {
 	PutTaskSchedules(ctx context.Context, l lease.Lease, schedules []settings.TaskSchedule) error
 }
 
-// gap is a span of a task's past that is not settled: moments in it may be missing in the ledger. It is found again from
-// the ledger by whoever leads next, so that a takeover goes on with the rest and makes none twice.
+// gap is a span of a task's past that is not settled: moments in it may be missing in the ledger. It is found again
+// from the ledger by whoever leads next, so that a takeover goes on with the rest and makes none twice.
 type gap struct {
 	task          *tasklist.Task
 	hash          string    // of its schedule
@@ -120,7 +120,8 @@ func windowBegin(tk *tasklist.Task, now time.Time) time.Time {
 }
 
 // make has makeTicks make some of the moments that were missed.
-func (c *catchUp) make(ctx context.Context, now time.Time, makeTicks func(context.Context, []ledger.Tick, time.Time) error) error {
+func (c *catchUp) make(ctx context.Context, now time.Time,
+	makeTicks func(context.Context, []ledger.Tick, time.Time) error) error {
 	var ticks []ledger.Tick
 	taken := map[*gap]int{}
 	c.looks = looksMax
@@ -165,8 +166,8 @@ func (c *catchUp) take(g *gap, made int, now time.Time) {
 	c.metrics.caughtUp.Add(float64(made))
 }
 
-// closeGaps ends those of which nothing is left. What was given up in them is so for good: the schedule counts from their
-// ends from here on.
+// closeGaps ends those of which nothing is left. What was given up in them is so for good: the schedule counts from
+// their ends from here on.
 func (c *catchUp) closeGaps(ctx context.Context, looked map[*gap]int) error {
 	var closed []*gap
 	var settled []settings.TaskSchedule
@@ -184,7 +185,8 @@ func (c *catchUp) closeGaps(ctx context.Context, looked map[*gap]int) error {
 	}
 	for _, g := range closed {
 		if g.made+g.givenUp > 0 {
-			c.logger.Info("ticks were missed", "task", g.task.Name, "policy", g.task.CatchUp, "caught_up", g.made, "given_up", g.givenUp)
+			c.logger.Info("ticks were missed", "task", g.task.Name, "policy", g.task.CatchUp, "caught_up", g.made, "given_up",
+				g.givenUp)
 		}
 		delete(c.gaps, g.task.ID)
 	}
@@ -338,8 +340,8 @@ func (c *catchUp) leaveWindow(ctx context.Context, g *gap, window time.Time) err
 	return nil
 }
 
-// piece returns the moments of the next piece of the gap, ascending, and what takes the piece off the span. Backwards, the
-// piece grows while nothing is found: a schedule knows only its next moment.
+// piece returns the moments of the next piece of the gap, ascending, and what takes the piece off the span.
+// Backwards, the piece grows while nothing is found: a schedule knows only its next moment.
 func (g *gap) piece(s schedule.Schedule, order task.CatchUpOrder) (moments []time.Time, takeOff func()) {
 	if order != task.NewestFirst {
 		moments = momentsOf(s, g.from, g.through, pieceMax)
@@ -392,8 +394,8 @@ func countMoments(s schedule.Schedule, from, through time.Time) int {
 	return n
 }
 
-// lastMoment returns the last moment after from, up to through, or zero. It looks back in growing steps: a schedule knows
-// only its next moment, and there may be very many.
+// lastMoment returns the last moment after from, up to through, or zero. It looks back in growing steps: a schedule
+// knows only its next moment, and there may be very many.
 func lastMoment(s schedule.Schedule, from, through time.Time) time.Time {
 	var found time.Time
 	for back := time.Minute; from.Before(through); back *= 8 {

@@ -22,7 +22,8 @@ import (
 
 // ledger reads the ledger of all tasks: the planned moments in the order in which their runs were made.
 func (b *bench) ledger(t require.TestingT) (planned []time.Time) {
-	rows, err := b.store.Data.Writer(context.Background()).Raw("SELECT t.planned_at, r.planned_at FROM tick t LEFT JOIN run r ON r.id = t.run_id ORDER BY t.run_id").Rows()
+	rows, err := b.store.Data.Writer(context.Background()).Raw(
+		"SELECT t.planned_at, r.planned_at FROM tick t LEFT JOIN run r ON r.id = t.run_id ORDER BY t.run_id").Rows()
 	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -85,7 +86,8 @@ func TestCatchUp_SpreadOverTakeovers(t *testing.T) {
 		t.Run(order, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			b.addTask("x", "tulip.report", "*/10 * * * *", map[string]any{"catch_up": "all", "catch_up_order": order, "catch_up_spread_seconds": 120})
+			b.addTask("x", "tulip.report", "*/10 * * * *",
+				map[string]any{"catch_up": "all", "catch_up_order": order, "catch_up_spread_seconds": 120})
 			b.term().settled(t) // 9:00:30
 			b.clock.add(55 * time.Minute)
 			tm := b.term()
@@ -117,7 +119,8 @@ func TestCatchUp_SpreadOverTakeovers(t *testing.T) {
 func TestCatchUp_WhatGrowsTooOldIsGivenUp(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.addTask("x", "tulip.report", "*/10 * * * *", map[string]any{"catch_up": "all", "catch_up_window_seconds": 3600, "catch_up_spread_seconds": 1800})
+	b.addTask("x", "tulip.report", "*/10 * * * *", map[string]any{"catch_up": "all", "catch_up_window_seconds": 3600,
+		"catch_up_spread_seconds": 1800})
 	b.term().settled(t) // 9:00:30
 	b.clock.add(119 * time.Minute)
 	tm := b.term() // 10:59:30: the window begins at 9:58:30, 9:10 to 9:50 are beyond it
@@ -180,7 +183,8 @@ func TestCatchUp_AFailedPassLosesNothing(t *testing.T) {
 
 func TestCatchUp_APauseIsAGap(t *testing.T) {
 	t.Parallel()
-	for policy, want := range map[string][]string{"none": {"09:10"}, "latest": {"09:10", "10:10"}, "all": {"09:10", "09:20", "09:30", "09:40", "09:50", "10:00", "10:10"}} {
+	for policy, want := range map[string][]string{"none": {"09:10"}, "latest": {"09:10", "10:10"},
+		"all": {"09:10", "09:20", "09:30", "09:40", "09:50", "10:00", "10:10"}} {
 		t.Run(policy, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
@@ -217,7 +221,9 @@ func TestCatchUp_ADeletedTaskThatComesBackBeginsAnew(t *testing.T) {
 	b.clock.add(time.Hour)
 	tm.settled(t)
 	require.Empty(t, b.ledger(t))
-	b.exec(b.store.Config, "INSERT INTO cron_task (id, name, media, handler, cron, catch_up) VALUES (?, 'x', 'tulip', 'tulip.report', '*/10 * * * *', 'all')", id)
+	b.exec(b.store.Config,
+		"INSERT INTO cron_task (id, name, media, handler, cron, catch_up) VALUES (?, 'x', 'tulip', 'tulip.report', '*/10 * "+
+			"* * *', 'all')", id)
 	require.NoError(t, b.tasks.Reload(t.Context()))
 	b.clock.add(time.Hour)
 	tm.settled(t)
@@ -226,8 +232,8 @@ func TestCatchUp_ADeletedTaskThatComesBackBeginsAnew(t *testing.T) {
 	require.Equal(t, []string{"11:10"}, clockTimes(b.ledger(t)))
 }
 
-// An edit is seen at some moment. Up to it the old cron holds, also when the leader comes late, and what both plan comes
-// up once.
+// An edit is seen at some moment. Up to it the old cron holds, also when the leader comes late, and what both plan
+// comes up once.
 func TestPlanTicks_AnEditLosesNoMoment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -273,7 +279,8 @@ func TestCatchUp_AnEditGivesUpWhatIsLeft(t *testing.T) {
 			t.Run(fmt.Sprint(name, tt), func(t *testing.T) {
 				t.Parallel()
 				b := setup(t)
-				b.addTask("x", "tulip.report", "*/10 * * * *", map[string]any{"catch_up": tt.policy, "catch_up_order": tt.order, "catch_up_spread_seconds": 60})
+				b.addTask("x", "tulip.report", "*/10 * * * *",
+					map[string]any{"catch_up": tt.policy, "catch_up_order": tt.order, "catch_up_spread_seconds": 60})
 				b.term().settled(t) // 9:00:30
 				b.clock.add(55 * time.Minute)
 				tm := b.term()
@@ -334,9 +341,11 @@ func (m *planModel) add(s schedule.Schedule, from, through time.Time) {
 func TestPlanTicks_ExactOverEverything(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	crons := []string{"*/20 * * * *", "30 2 * * *", "0 */2 * * *", "15,45 0-3 * * *", "~/30 * * * *", "@every 50m", "0 0 * * *"}
+	crons := []string{"*/20 * * * *", "30 2 * * *", "0 */2 * * *", "15,45 0-3 * * *", "~/30 * * * *", "@every 50m",
+		"0 0 * * *"}
 	zones := []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "America/Havana", "Asia/Shanghai"}
-	begins := []string{"2026-03-28T12:00:00Z", "2026-10-24T20:00:00Z", "2026-11-01T00:00:00Z", "2026-03-07T22:00:00Z", "2026-10-03T06:00:00Z", "2026-04-04T08:00:00Z"}
+	begins := []string{"2026-03-28T12:00:00Z", "2026-10-24T20:00:00Z", "2026-11-01T00:00:00Z", "2026-03-07T22:00:00Z",
+		"2026-10-03T06:00:00Z", "2026-04-04T08:00:00Z"}
 	ctx := context.Background()
 	rapid.Check(t, func(t *rapid.T) {
 		b.clear(t)
@@ -348,18 +357,22 @@ func TestPlanTicks_ExactOverEverything(t *testing.T) {
 			wanted: map[time.Time]bool{}, fresh: true,
 		}
 		order := rapid.SampledFrom([]string{"oldest_first", "newest_first"}).Draw(t, "order")
-		require.NoError(t, b.store.Config.Writer(ctx).Exec("INSERT INTO cron_task (name, media, handler, cron, timezone, catch_up, catch_up_order, catch_up_window_seconds)"+
-			" VALUES ('x', 'tulip', 'tulip.report', ?, ?, 'all', ?, 2678400)", m.cron, m.zone, order).Error)
+		require.NoError(t,
+			b.store.Config.Writer(ctx).Exec(
+				"INSERT INTO cron_task (name, media, handler, cron, timezone, catch_up, catch_up_order, catch_up_window_seconds)"+
+					" VALUES ('x', 'tulip', 'tulip.report', ?, ?, 'all', ?, 2678400)", m.cron, m.zone, order).Error)
 		old := m.schedule(t)
 		tm := b.term()
 		edit := func() {
-			require.NoError(t, b.store.Config.Writer(ctx).Exec("UPDATE cron_task SET cron = ?, timezone = ?, enabled = ?", m.cron, m.zone, m.enabled).Error)
+			require.NoError(t, b.store.Config.Writer(ctx).Exec("UPDATE cron_task SET cron = ?, timezone = ?, enabled = ?",
+				m.cron, m.zone, m.enabled).Error)
 			require.NoError(t, b.tasks.Reload(ctx))
 		}
 		takeOver := func() { tm, m.fresh = b.term(), true }
 		t.Repeat(map[string]func(*rapid.T){
 			"time goes by": func(t *rapid.T) {
-				b.clock.add(time.Duration(rapid.OneOf(rapid.IntRange(1, 90), rapid.IntRange(1, 4*3600)).Draw(t, "seconds")) * time.Second)
+				b.clock.add(time.Duration(rapid.OneOf(rapid.IntRange(1, 90), rapid.IntRange(1, 4*3600)).Draw(t,
+					"seconds")) * time.Second)
 			},
 			"another leader":     func(*rapid.T) { takeOver() },
 			"the cron is edited": func(t *rapid.T) { m.cron = rapid.SampledFrom(crons).Draw(t, "cron"); edit() },
@@ -403,12 +416,16 @@ func TestCatchUp_AgainstStepping(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(t *rapid.T) {
 		b.clear(t)
-		cron := rapid.SampledFrom([]string{"* * * * *", "*/7 * * * *", "0 * * * *", "30 2 * * *", "*/20 * * * * *", "@every 45s"}).Draw(t, "cron")
+		cron := rapid.SampledFrom([]string{"* * * * *", "*/7 * * * *", "0 * * * *", "30 2 * * *", "*/20 * * * * *",
+			"@every 45s"}).Draw(t, "cron")
 		policy := rapid.SampledFrom([]task.CatchUp{task.CatchUpNone, task.CatchUpLatest, task.CatchUpAll}).Draw(t, "policy")
 		order := rapid.SampledFrom([]task.CatchUpOrder{task.OldestFirst, task.NewestFirst}).Draw(t, "order")
 		window := time.Duration(rapid.IntRange(0, 4*3600).Draw(t, "window")) * time.Second
-		require.NoError(t, b.store.Config.Writer(ctx).Exec("INSERT INTO cron_task (name, media, handler, cron, catch_up, catch_up_order, catch_up_window_seconds)"+
-			" VALUES ('x', 'tulip', 'tulip.report', ?, ?, ?, ?)", cron, string(policy), string(order), int(window/time.Second)).Error)
+		require.NoError(t,
+			b.store.Config.Writer(ctx).Exec(
+				"INSERT INTO cron_task (name, media, handler, cron, catch_up, catch_up_order, catch_up_window_seconds)"+
+					" VALUES ('x', 'tulip', 'tulip.report', ?, ?, ?, ?)", cron, string(policy), string(order),
+				int(window/time.Second)).Error)
 		b.clock.set(start)
 		b.term().settled(t)
 		now := start.Add(time.Duration(rapid.Int64Range(0, int64(5*time.Hour)).Draw(t, "gap"))).Truncate(time.Millisecond)

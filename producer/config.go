@@ -21,7 +21,8 @@ type Config struct {
 
 // DefaultConfig returns the settings of a deployment. A killed leader is replaced within 13 s, its lease and a little.
 func DefaultConfig() Config {
-	return Config{BatchSize: 500, MaxFanOuts: 16, ReloadInterval: time.Minute, LeaseTTL: 12 * time.Second, FiguresInterval: time.Minute, Schedule: true}
+	return Config{BatchSize: 500, MaxFanOuts: 16, ReloadInterval: time.Minute, LeaseTTL: 12 * time.Second,
+		FiguresInterval: time.Minute, Schedule: true}
 }
 
 // Validate returns every setting that cannot work, joined, each as a *config.FieldError.

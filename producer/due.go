@@ -108,9 +108,10 @@ func (w *dueWork) pumpTimer(ctx context.Context) (answers bool, err error) {
 	return true, nil
 }
 
-// confirm looks up what the timer told. What is not due any more is left out, and what is due later comes back to be told
-// to the timer again.
-func (w *dueWork) confirm(ctx context.Context, entries []timer.Entry, now time.Time) (due []ledger.Due, later []timer.Entry, err error) {
+// confirm looks up what the timer told. What is not due any more is left out, and what is due later comes back to be
+// told to the timer again.
+func (w *dueWork) confirm(ctx context.Context, entries []timer.Entry, now time.Time) (due []ledger.Due,
+	later []timer.Entry, err error) {
 	keys := make([]task.Key, len(entries))
 	for i, e := range entries {
 		keys[i] = e.Key
@@ -247,7 +248,8 @@ func sentDue(raised []ledger.Due, positions []broker.Position, err error) []ledg
 	for i, d := range raised {
 		if i < len(positions) && !missing[i] && positions[i].Offset >= 0 {
 			p := positions[i]
-			sent = append(sent, ledger.SentDue{Key: d.Key, Delivery: d.Delivery, Topic: p.Topic, Partition: p.Partition, Offset: p.Offset})
+			sent = append(sent, ledger.SentDue{Key: d.Key, Delivery: d.Delivery, Topic: p.Topic, Partition: p.Partition,
+				Offset: p.Offset})
 		}
 	}
 	return sent
@@ -272,7 +274,8 @@ func (w *dueWork) runsOf(ctx context.Context, due []ledger.Due) (map[int64]*ledg
 }
 
 // expireDue ends the subtasks whose time to live is over or whose run is gone, and returns the others.
-func (w *dueWork) expireDue(ctx context.Context, due []ledger.Due, runs map[int64]*ledger.Run, now time.Time) ([]ledger.Due, error) {
+func (w *dueWork) expireDue(ctx context.Context, due []ledger.Due, runs map[int64]*ledger.Run,
+	now time.Time) ([]ledger.Due, error) {
 	var ended []ledger.Outcome
 	var orphans []ledger.Due
 	live := slices.DeleteFunc(slices.Clone(due), func(d ledger.Due) bool {
@@ -280,7 +283,8 @@ func (w *dueWork) expireDue(ctx context.Context, due []ledger.Due, runs map[int6
 		if !ok {
 			orphans = append(orphans, d)
 			ended = append(ended, ledger.Outcome{
-				Key: d.Key, Delivery: d.Delivery, Attempt: d.Attempt, State: task.Cancelled, EndedAt: now, ErrorText: "its run is gone",
+				Key: d.Key, Delivery: d.Delivery, Attempt: d.Attempt, State: task.Cancelled, EndedAt: now,
+				ErrorText: "its run is gone",
 			})
 			return true
 		}
@@ -302,8 +306,8 @@ func (w *dueWork) expireDue(ctx context.Context, due []ledger.Due, runs map[int6
 	return live, w.dropOrphans(ctx, orphans)
 }
 
-// dropOrphans deletes what waits for a run that is not there. Its rows, if there are any still, have been ended; without
-// this the same orphans would be read at each pass, and once there are enough of them nothing else.
+// dropOrphans deletes what waits for a run that is not there. Its rows, if there are any still, have been ended;
+// without this the same orphans would be read at each pass, and once there are enough of them nothing else.
 func (w *dueWork) dropOrphans(ctx context.Context, orphans []ledger.Due) error {
 	if len(orphans) == 0 {
 		return nil
@@ -312,6 +316,7 @@ func (w *dueWork) dropOrphans(ctx context.Context, orphans []ledger.Due) error {
 		return err
 	}
 	w.metrics.orphans.Add(float64(len(orphans)))
-	w.logger.Warn("subtasks waited for a run that is gone; they are dropped", "subtasks", len(orphans), "run", orphans[0].RunID)
+	w.logger.Warn("subtasks waited for a run that is gone; they are dropped", "subtasks", len(orphans), "run",
+		orphans[0].RunID)
 	return nil
 }

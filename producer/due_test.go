@@ -128,7 +128,8 @@ func timed(t *testing.T, n int64) (*bench, *term, ledger.Run, *timer.Timer) {
 	tm.dueWork.timer = clock
 	tm.scanned, tm.sought = time.Now().Add(time.Hour), time.Now() // nothing is found by looking
 	for id := range n {
-		clock.Add(t.Context(), []timer.Entry{{Key: task.Key{RunID: run.ID, AccountID: id + 1, Part: "2026-11-21"}, Delivery: 1, DueAt: start}})
+		clock.Add(t.Context(), []timer.Entry{{Key: task.Key{RunID: run.ID, AccountID: id + 1, Part: "2026-11-21"},
+			Delivery: 1, DueAt: start}})
 	}
 	return b, tm, run, clock
 }
@@ -170,7 +171,8 @@ func TestPumpDue_TheRowsDecideWhatTheTimerMayTell(t *testing.T) {
 	require.ElementsMatch(t, ids(4, 5), b.broker.accounts(t))
 	left, err := clock.Due(ctx, start.Add(time.Hour), 100)
 	require.NoError(t, err)
-	require.Equal(t, []timer.Entry{{Key: key(2), Delivery: 1, DueAt: start.Add(time.Minute)}}, left, "what is due later is told again then")
+	require.Equal(t, []timer.Entry{{Key: key(2), Delivery: 1, DueAt: start.Add(time.Minute)}}, left,
+		"what is due later is told again then")
 	b.clock.add(time.Minute)
 	require.NoError(t, tm.pumpDue(ctx))
 	require.Equal(t, []int64{2}, b.broker.accounts(t)[2:])

@@ -182,7 +182,8 @@ func (f *fanOut) step(ctx context.Context) (last bool, err error) {
 	}
 	failpoint.Hit("producer.fan_out.sent")
 	if b.cursor != run.Cursor || len(parts) > 0 {
-		if err := f.loop.store.AdvanceCursor(work, f.loop.lease, run.ID, run.Cursor, b.cursor, run.Offsets, f.note); err != nil {
+		if err := f.loop.store.AdvanceCursor(work, f.loop.lease, run.ID, run.Cursor, b.cursor, run.Offsets,
+			f.note); err != nil {
 			return false, err
 		}
 		run.Cursor = b.cursor
@@ -295,7 +296,8 @@ func (f *fanOut) partsOf(accountID int64, zone string) []ledger.AccountPart {
 		f.loop.metrics.skipped.WithLabelValues("refused").Inc()
 		if f.note == "" {
 			f.note = fmt.Sprintf("account %d: %v", accountID, err)
-			f.loop.logger.Warn("an account is left out of a run; others may be too", "run", f.run.ID, "task", f.run.TaskName, "account", accountID, "err", err)
+			f.loop.logger.Warn("an account is left out of a run; others may be too", "run", f.run.ID, "task", f.run.TaskName,
+				"account", accountID, "err", err)
 		}
 		return nil
 	}

@@ -40,8 +40,10 @@ func TestFanOut_SendsEveryAccountOnce(t *testing.T) {
 			part = "2026-11-21"
 		}
 		require.Equal(t, task.Envelope{
-			Key: task.Key{RunID: runID, AccountID: e.AccountID, Part: part}, TaskID: id, TaskName: "daily", Media: "tulip", Lane: "normal", Handler: "tulip.report",
-			Delivery: 1, PlannedAt: planned, Deadline: planned.Add(time.Hour), Timeout: time.Minute, RetryMax: 7, RetryBase: 3 * time.Second,
+			Key: task.Key{RunID: runID, AccountID: e.AccountID, Part: part}, TaskID: id, TaskName: "daily", Media: "tulip",
+			Lane: "normal", Handler: "tulip.report",
+			Delivery: 1, PlannedAt: planned, Deadline: planned.Add(time.Hour), Timeout: time.Minute, RetryMax: 7,
+			RetryBase:   3 * time.Second,
 			Concurrency: task.Parallel, ExclusiveMax: time.Minute,
 		}, e)
 		require.Equal(t, fmt.Sprint(e.AccountID), string(b.broker.log[i].Key))
@@ -88,7 +90,8 @@ func TestFanOut_OfAnOrderTakesItsAccountsAndDays(t *testing.T) {
 	for n := int64(39); n > 0; n -= 2 {
 		accounts = append(accounts, n, n)
 	}
-	runID := tm.order(b, id, task.Order{Accounts: append(accounts, 999), From: "2026-11-18", To: "2026-11-20", By: "otto", Confirm: true})
+	runID := tm.order(b, id, task.Order{Accounts: append(accounts, 999), From: "2026-11-18", To: "2026-11-20", By: "otto",
+		Confirm: true})
 	require.NoError(t, tm.fan(b, runID))
 	run := b.run(runID)
 	require.EqualValues(t, 20*3, *run.Total, "each account once, whatever its tier")
@@ -111,7 +114,9 @@ func TestFanOut_OverLogins(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for n := range 23 {
-		b.exec(b.store.Config, "INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state) VALUES (?, 'tulip', 'a', ?, '', '', '2030-01-01 00:00:00', '2030-01-01 00:00:00', ?)",
+		b.exec(b.store.Config,
+			"INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, "+
+				"refresh_expires_at, state) VALUES (?, 'tulip', 'a', ?, '', '', '2030-01-01 00:00:00', '2030-01-01 00:00:00', ?)",
 			n+1, fmt.Sprint(n), map[bool]string{true: "reauthorise", false: "ok"}[n == 3])
 	}
 	id := b.addTask("refresh", "tulip.token", "0 * * * *", nil)
@@ -208,8 +213,10 @@ func TestFanOut_SkipsWhatAnEarlierRunHasOpen(t *testing.T) {
 	require.Len(t, runs, 2)
 	require.NoError(t, tm.fan(b, runs[0].ID))
 	_, err := b.store.ApplyOutcomes(ctx, []ledger.Outcome{
-		{Key: task.Key{RunID: runs[0].ID, AccountID: 7, Part: "2026-11-21"}, Delivery: 1, State: task.Succeeded, EndedAt: start},
-		{Key: task.Key{RunID: runs[0].ID, AccountID: 8, Part: "2026-11-21"}, Delivery: 1, State: task.Deferred, DueAt: start, EndedAt: start},
+		{Key: task.Key{RunID: runs[0].ID, AccountID: 7, Part: "2026-11-21"}, Delivery: 1, State: task.Succeeded,
+			EndedAt: start},
+		{Key: task.Key{RunID: runs[0].ID, AccountID: 8, Part: "2026-11-21"}, Delivery: 1, State: task.Deferred, DueAt: start,
+			EndedAt: start},
 	})
 	require.NoError(t, err)
 	require.NoError(t, tm.fan(b, runs[1].ID))

@@ -47,10 +47,12 @@ type fanOutStore interface {
 	NextTick(ctx context.Context, taskID int64, paused []int64) ([]ledger.Run, error)
 	Run(ctx context.Context, id int64) (ledger.Run, error)
 
-	FanOutAccounts(ctx context.Context, media string, tiers []string, after int64, limit int) ([]ledger.FanOutAccount, error)
+	FanOutAccounts(ctx context.Context, media string, tiers []string, after int64, limit int) ([]ledger.FanOutAccount,
+		error)
 	FanOutAccountsOf(ctx context.Context, media string, ids []int64) ([]ledger.FanOutAccount, error)
 	FanOutLogins(ctx context.Context, media string, after int64, limit int) ([]int64, error)
-	AddSubtasks(ctx context.Context, l lease.Lease, runID int64, parts []ledger.AccountPart, now time.Time) (all bool, err error)
+	AddSubtasks(ctx context.Context, l lease.Lease, runID int64, parts []ledger.AccountPart, now time.Time) (all bool,
+		err error)
 	HasSubtasks(ctx context.Context, runID, after int64) (bool, error)
 	UnsentSubtasks(ctx context.Context, runID int64, in ledger.AccountRange) ([]ledger.AccountPart, error)
 	AdvanceCursor(ctx context.Context, l lease.Lease, runID, from, to int64, offsets ledger.Offsets, note string) error
@@ -58,14 +60,16 @@ type fanOutStore interface {
 
 	// Of what earlier runs have open: overlap.go.
 	OlderOpenRuns(ctx context.Context, taskID, runID int64) ([]int64, error)
-	OpenSubtasks(ctx context.Context, runIDs []int64, in ledger.AccountRange) (map[ledger.AccountPart][]ledger.OpenSubtask, error)
+	OpenSubtasks(ctx context.Context, runIDs []int64, in ledger.AccountRange) (map[ledger.AccountPart][]ledger.OpenSubtask,
+		error)
 	QueuedSubtasks(ctx context.Context, runIDs []int64, in ledger.AccountRange) (map[ledger.AccountPart]bool, error)
 	AddQueuedSubtasks(ctx context.Context, l lease.Lease, run *ledger.Run, parts []ledger.QueuedPart, now time.Time) error
 	outcomeWriter
 
 	// Of dead subtasks: redrive.go.
 	MarkDead(ctx context.Context, l lease.Lease, f task.DeadFilter, runID int64) error
-	MarkedParts(ctx context.Context, runID, after int64, limit int) (parts []ledger.AccountPart, through int64, last bool, err error)
+	MarkedParts(ctx context.Context, runID, after int64, limit int) (parts []ledger.AccountPart, through int64, last bool,
+		err error)
 }
 
 // fanOutEnder ends the fan-out of a run.
@@ -88,9 +92,9 @@ func (l *fanOuts) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// startFanOuts begins or continues the fan-outs of the oldest runs, as many at a time as the configuration allows. The
-// ticks of one task are fanned out one after the other: a later one looks at what the earlier left open. An order by hand
-// waits for nobody and holds up nobody.
+// startFanOuts begins or continues the fan-outs of the oldest runs, as many at a time as the configuration allows.
+// The ticks of one task are fanned out one after the other: a later one looks at what the earlier left open. An order
+// by hand waits for nobody and holds up nobody.
 func (l *fanOuts) startFanOuts(ctx context.Context, group *errgroup.Group) error {
 	l.nextLook = clock.Mark().Add(fanOutInterval)
 	if err := l.readQueue(ctx); err != nil {
@@ -253,9 +257,9 @@ func cause(err error) error {
 	}
 }
 
-// fanOutQueue holds the runs to fan out as last read, without those whose fan-out has ended since; the next tick of a task
-// has taken the place of the one that ended. When thousands of tasks are due at once, reading all of them again after each
-// would cost more than all the fan-outs.
+// fanOutQueue holds the runs to fan out as last read, without those whose fan-out has ended since; the next tick of a
+// task has taken the place of the one that ended. When thousands of tasks are due at once, reading all of them again
+// after each would cost more than all the fan-outs.
 type fanOutQueue struct {
 	made chan struct{} // wakes the loop: runs were made, or a place is free
 

@@ -53,7 +53,8 @@ type pace struct {
 	took     time.Duration // by the last pass
 }
 
-// longestRest is how many times the interval a rest is at the most. A database in trouble, in which a pass takes minutes, must not make figures older than that.
+// longestRest is how many times the interval a rest is at the most. A database in trouble, in which a pass takes
+// minutes, must not make figures older than that.
 const longestRest = 6
 
 func (p *pace) run(ctx context.Context, turns turns, pass func(context.Context) error) error {

@@ -62,7 +62,8 @@ func (w *laneWatch) watchLanes(ctx context.Context) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	switch {
 	case len(errs) > 0:
-		w.causes.Report(slog.LevelWarn, "brakes", "the backlog of lanes cannot be read, so their fan-outs are not held back", errs[0], "lanes", len(errs))
+		w.causes.Report(slog.LevelWarn, "brakes", "the backlog of lanes cannot be read, so their fan-outs are not held back",
+			errs[0], "lanes", len(errs))
 	case ctx.Err() == nil:
 		w.causes.Clear("brakes")
 	}
@@ -71,7 +72,8 @@ func (w *laneWatch) watchLanes(ctx context.Context) error {
 		passed = begun.Sub(w.watched)
 	}
 	w.watched = begun
-	if w.brakes.Figures(brake.Metrics{Backlog: w.metrics.backlog, Oldest: w.metrics.oldest, Braked: w.metrics.braked}, passed) {
+	if w.brakes.Figures(brake.Metrics{Backlog: w.metrics.backlog, Oldest: w.metrics.oldest, Braked: w.metrics.braked},
+		passed) {
 		w.queue.reread()
 	}
 	return nil
@@ -99,7 +101,8 @@ func (w *laneWatch) readLaneRules() {
 		w.brakes.SetRule(name, rule)
 		place := "lane " + name.Media + ":" + name.Lane
 		if len(errs) > 0 {
-			w.causes.Report(slog.LevelWarn, place, "a row of lane cannot be used as it is; the default is", errs[0], "media", name.Media, "lane", name.Lane)
+			w.causes.Report(slog.LevelWarn, place, "a row of lane cannot be used as it is; the default is", errs[0], "media",
+				name.Media, "lane", name.Lane)
 		} else {
 			w.causes.Clear(place)
 		}
@@ -111,7 +114,8 @@ func (w *laneWatch) lookAt(ctx context.Context, name ledger.LaneName) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	sent := w.brakes.Begin(name)
-	offsets, err := w.broker.Offsets(ctx, w.broker.GroupName(name.Media, name.Lane), w.broker.TopicName(name.Media, name.Lane))
+	offsets, err := w.broker.Offsets(ctx, w.broker.GroupName(name.Media, name.Lane),
+		w.broker.TopicName(name.Media, name.Lane))
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return nil // The term ends.
 	}

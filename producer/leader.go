@@ -66,7 +66,8 @@ func newLoops(p *Producer, l lease.Lease) *loops {
 			batchSize: p.cfg.BatchSize, most: p.cfg.MaxFanOuts,
 		},
 		due: &dueWork{
-			turns: named("due"), store: s, lease: l, waiting: p.waiting, timer: p.timer, out: out, brakes: brakes, metrics: m, logger: log,
+			turns: named("due"), store: s, lease: l, waiting: p.waiting, timer: p.timer, out: out, brakes: brakes, metrics: m,
+			logger: log,
 		},
 		sweeper: &sweeper{
 			turns: named("sweep"), store: s, lease: l, waiting: p.waiting, timer: p.timer, broker: p.broker, brakes: brakes,

@@ -174,7 +174,8 @@ type reportParams struct {
 	Level string `json:"level"`
 }
 
-// handlers: report has the planned day (or those asked for, the last 30 at most) as parts, token runs over logins, tidy once.
+// handlers: report has the planned day (or those asked for, the last 30 at most) as parts, token runs over logins,
+// tidy once.
 func handlers() *media.Registry {
 	return media.NewRegistry(
 		media.Handler{
@@ -196,7 +197,8 @@ func handlers() *media.Registry {
 			},
 		},
 		media.Handler{Name: "tulip.token", Target: media.Logins},
-		media.Handler{Name: "system.tidy", Target: media.Once, Parts: func(media.Plan) ([]string, error) { return []string{"a", "b"}, nil }},
+		media.Handler{Name: "system.tidy", Target: media.Once,
+			Parts: func(media.Plan) ([]string, error) { return []string{"a", "b"}, nil }},
 	)
 }
 
@@ -288,7 +290,8 @@ func (b *bench) exec(db *sqldb.DB, sql string, args ...any) {
 func (b *bench) addAccounts(n int64) {
 	b.t.Helper()
 	for id := int64(1); id <= n; id++ {
-		b.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (?, 'tulip', ?, 1)", id, fmt.Sprint("e", id))
+		b.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (?, 'tulip', ?, 1)", id,
+			fmt.Sprint("e", id))
 	}
 }
 
@@ -299,12 +302,14 @@ func (b *bench) addTask(name, handler, cron string, columns map[string]any) int6
 	if handler == "system.tidy" {
 		media = "system"
 	}
-	b.exec(b.store.Config, "INSERT INTO cron_task (name, media, handler, cron) VALUES (?, ?, ?, ?)", name, media, handler, cron)
+	b.exec(b.store.Config, "INSERT INTO cron_task (name, media, handler, cron) VALUES (?, ?, ?, ?)", name, media, handler,
+		cron)
 	for column, value := range columns {
 		b.exec(b.store.Config, "UPDATE cron_task SET "+column+" = ? WHERE name = ?", value, name)
 	}
 	var id int64
-	require.NoError(b.t, b.store.Config.Writer(b.t.Context()).Raw("SELECT id FROM cron_task WHERE name = ?", name).Row().Scan(&id))
+	require.NoError(b.t, b.store.Config.Writer(b.t.Context()).Raw("SELECT id FROM cron_task WHERE name = ?",
+		name).Row().Scan(&id))
 	return id
 }
 
@@ -315,7 +320,8 @@ func (t *term) order(b *bench, taskID int64, o task.Order) int64 {
 		o.Scope = task.ScopeAll
 	}
 	id := task.NewRunID(t.clock.Now())
-	require.NoError(b.t, b.store.AddOrder(b.t.Context(), ledger.RunOrder{RunID: id, TaskID: taskID, Request: o, OrderedAt: t.clock.Now()}))
+	require.NoError(b.t, b.store.AddOrder(b.t.Context(),
+		ledger.RunOrder{RunID: id, TaskID: taskID, Request: o, OrderedAt: t.clock.Now()}))
 	require.NoError(b.t, t.takeOrders(b.t.Context()))
 	return id
 }
@@ -346,11 +352,13 @@ func (b *bench) runs() []ledger.Run {
 func (b *bench) end(run ledger.Run, state task.State) {
 	b.t.Helper()
 	var outcomes []ledger.Outcome
-	rows, err := b.store.Data.Writer(b.t.Context()).Raw("SELECT account_id, part, delivery FROM "+ledger.LogTable(run.ID)+" WHERE run_id = ?", run.ID).Rows()
+	rows, err := b.store.Data.Writer(b.t.Context()).Raw("SELECT account_id, part, delivery FROM "+ledger.LogTable(run.ID)+
+		" WHERE run_id = ?", run.ID).Rows()
 	require.NoError(b.t, err)
 	defer rows.Close()
 	for rows.Next() {
-		o := ledger.Outcome{State: state, EndedAt: b.clock.Now(), DueAt: b.clock.Now(), Media: run.Media, Lane: run.Settings.Lane, TaskID: run.TaskID, Attempt: 1}
+		o := ledger.Outcome{State: state, EndedAt: b.clock.Now(), DueAt: b.clock.Now(), Media: run.Media,
+			Lane: run.Settings.Lane, TaskID: run.TaskID, Attempt: 1}
 		o.RunID = run.ID
 		require.NoError(b.t, rows.Scan(&o.AccountID, &o.Part, &o.Delivery))
 		outcomes = append(outcomes, o)

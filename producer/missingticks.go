@@ -22,8 +22,8 @@ const (
 	missingMax = 10_000
 )
 
-// ledgerWatch finds planned moments that are not in the ledger, from nothing but the tables: it trusts no leader to have
-// made what it should, and there need be none.
+// ledgerWatch finds planned moments that are not in the ledger, from nothing but the tables: it trusts no leader to
+// have made what it should, and there need be none.
 type ledgerWatch struct {
 	store   ledgerStore
 	tasks   *tasklist.Set
@@ -70,9 +70,9 @@ func (w *ledgerWatch) run(ctx context.Context) {
 	}
 }
 
-// missingTicks counts the moments of all tasks that are more than missingAfter old, that their tasks' policies want made,
-// and that have no tick: with "all" every one within the window, with "latest" the last one if no later one was made.
-// With "none" there is none that could still be made.
+// missingTicks counts the moments of all tasks that are more than missingAfter old, that their tasks' policies want
+// made, and that have no tick: with "all" every one within the window, with "latest" the last one if no later one was
+// made. With "none" there is none that could still be made.
 func (w *ledgerWatch) missingTicks(ctx context.Context) (int, error) {
 	list := w.tasks.Current()
 	schedules, err := w.store.TaskSchedules(ctx)
@@ -92,7 +92,8 @@ func (w *ledgerWatch) missingTicks(ctx context.Context) (int, error) {
 	for id, tk := range list.Tasks {
 		since, planned := schedules[id], tk.Enabled && tk.Schedule.Recurs()
 		key := watched{id, since.Hash}
-		if !planned || since.Hash != tk.ScheduleHash() || stops.Paused(task.Subject{TaskID: id, Media: tk.Media}, w.waiting.Now()) != nil {
+		if !planned || since.Hash != tk.ScheduleHash() ||
+			stops.Paused(task.Subject{TaskID: id, Media: tk.Media}, w.waiting.Now()) != nil {
 			continue
 		}
 		from := clock.Later(clock.Later(since.Since, windowBegin(tk, now)), w.complete[key])

@@ -77,11 +77,13 @@ func TestMissingTicks_LeavesOutWhatIsNotToBeMade(t *testing.T) {
 	b.clock.add(12 * time.Minute)
 	require.Equal(t, 2, missing())
 	now := b.clock.Now()
-	pause := task.Stop{ID: 1, Verb: task.Pause, Kind: task.StopMedia, Target: "tulip", TargetName: "tulip", Reason: "r", By: "otto", OrderedAt: now, Until: now.Add(time.Hour)}
+	pause := task.Stop{ID: 1, Verb: task.Pause, Kind: task.StopMedia, Target: "tulip", TargetName: "tulip", Reason: "r",
+		By: "otto", OrderedAt: now, Until: now.Add(time.Hour)}
 	require.NoError(t, b.store.AddStop(t.Context(), pause))
 	require.Zero(t, missing(), "what is paused")
 	b.exec(b.store.Data, "DELETE FROM stop_order")
 	require.Equal(t, 2, missing())
-	require.NoError(t, b.store.PutTaskSchedules(t.Context(), b.term().lease, []settings.TaskSchedule{{TaskID: 1, Hash: "another", Since: start}}))
+	require.NoError(t, b.store.PutTaskSchedules(t.Context(), b.term().lease,
+		[]settings.TaskSchedule{{TaskID: 1, Hash: "another", Since: start}}))
 	require.Equal(t, 1, missing(), "a schedule that no leader has seen")
 }

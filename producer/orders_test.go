@@ -20,12 +20,15 @@ func TestTakeOrders(t *testing.T) {
 	run := b.run(unknown)
 	require.Equal(t, task.RunFailed, run.State)
 	require.Contains(t, run.ErrorText, "no usable task with id 999")
-	b.exec(b.store.Data, "INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (7, ?, 'x', 'x', '2026-11-21 00:00:00')", id)
+	b.exec(b.store.Data,
+		"INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (7, ?, 'x', 'x', '2026-11-21 "+
+			"00:00:00')", id)
 	require.NoError(t, tm.takeOrders(ctx))
 	require.Equal(t, task.RunFailed, b.run(7).State)
 	require.Contains(t, b.run(7).ErrorText, "cannot be read")
 
-	// A row by hand that has lost its accounts, or says them in a way that nobody can mean, is no order of the whole scope.
+	// A row by hand that has lost its accounts, or says them in a way that nobody can mean, is no order of the whole
+	// scope.
 	for i, bad := range []struct{ request, why string }{
 		{"null", "is null: want an object"},
 		{"{}", `accounts: none is named: want accounts, or "scope": "all" for the task's whole scope`},
@@ -39,7 +42,9 @@ func TestTakeOrders(t *testing.T) {
 		{`{"acounts": [1], "scope": "all"}`, "acounts: there is no such field"},
 		{`{"scope": "all"} {}`, "continues after its value"},
 	} {
-		b.exec(b.store.Data, "INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (?, ?, ?, 'x', '2026-11-21 00:00:00')", 10+i, id, bad.request)
+		b.exec(b.store.Data,
+			"INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (?, ?, ?, 'x', '2026-11-21 "+
+				"00:00:00')", 10+i, id, bad.request)
 		require.NoError(t, tm.takeOrders(ctx))
 		require.Equal(t, task.RunFailed, b.run(int64(10+i)).State, bad.request)
 		require.Contains(t, b.run(int64(10+i)).ErrorText, bad.why, bad.request)

@@ -26,8 +26,8 @@ func (o *outbox) ensureTopic(ctx context.Context, media, lane string) error {
 	return o.ready.do(topic, func() error { return o.broker.EnsureTopics(ctx, []broker.Topic{topic}) })
 }
 
-// write writes messages. After broker.ErrUnknownTopic all topics are looked at again before the next write: somebody may
-// have deleted them.
+// write writes messages. After broker.ErrUnknownTopic all topics are looked at again before the next write: somebody
+// may have deleted them.
 func (o *outbox) write(ctx context.Context, messages []broker.Message) ([]broker.Position, error) {
 	positions, err := o.broker.Write(ctx, messages)
 	if errors.Is(err, broker.ErrUnknownTopic) {

@@ -14,8 +14,8 @@ import (
 )
 
 // What the ticks of a task do where an earlier run still has the same account and part open. It is judged for each
-// account and part alone: one account that backs off holds up no other. An order by hand is done in any case: it asks for
-// the figures as they are now.
+// account and part alone: one account that backs off holds up no other. An order by hand is done in any case: it asks
+// for the figures as they are now.
 
 const (
 	// releaseInterval is how often queued subtasks are looked for that nobody made due.
@@ -69,9 +69,10 @@ func (f *fanOut) judgeOverlap(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// replaceOlder ends what earlier runs of the task have open of the parts that are about to be sent, if the task says so.
-// It comes after their rows are written: a crash then leaves nothing that has ended without something in its place. What
-// is at work now may go on to its end; its outcome finds the row ended, and the newer pull's claim keeps its figures off.
+// replaceOlder ends what earlier runs of the task have open of the parts that are about to be sent, if the task says
+// so. It comes after their rows are written: a crash then leaves nothing that has ended without something in its
+// place. What is at work now may go on to its end; its outcome finds the row ended, and the newer pull's claim keeps
+// its figures off.
 func (f *fanOut) replaceOlder(ctx context.Context, b batch, parts []ledger.AccountPart) error {
 	if f.run.Kind != ledger.RunOfTick || f.run.Settings.Overlap != task.OverlapReplace || len(parts) == 0 {
 		return nil

@@ -81,7 +81,8 @@ func TestFanOut_QueuesOneBehindWhatIsOpen(t *testing.T) {
 	require.Len(t, sent, 11)
 	require.Contains(t, sent, [3]int64{third, 7, 2})
 	require.Contains(t, sent, [3]int64{second, 1, 2})
-	require.NotContains(t, sent, [3]int64{second, 8, 2}, "its predecessor is in backoff, which holds up this account alone")
+	require.NotContains(t, sent, [3]int64{second, 8, 2},
+		"its predecessor is in backoff, which holds up this account alone")
 	require.Equal(t, task.RunRunning, b.run(first).State)
 
 	// An order is done in any case.
@@ -114,7 +115,8 @@ func TestFanOut_ReplacesWhatIsOpen(t *testing.T) {
 	require.Zero(t, due["retrying"], "what was replaced is not tried again")
 
 	stale, err := b.store.ApplyOutcomes(t.Context(), []ledger.Outcome{{
-		Key: task.Key{RunID: first, AccountID: 1, Part: "2026-11-21"}, Delivery: 1, State: task.Succeeded, EndedAt: b.clock.Now(),
+		Key: task.Key{RunID: first, AccountID: 1, Part: "2026-11-21"}, Delivery: 1, State: task.Succeeded,
+		EndedAt: b.clock.Now(),
 	}})
 	require.NoError(t, err)
 	require.Equal(t, 1, stale, "what was at work when it was replaced counts no more")
@@ -133,7 +135,8 @@ func TestFanOut_ReplacesAfterACrash(t *testing.T) {
 	first, second := tm.tick(b, id), tm.tick(b, id)
 	require.NoError(t, tm.fan(b, first))
 	run := b.run(second)
-	_, err := b.store.AddSubtasks(t.Context(), tm.lease, second, []ledger.AccountPart{{AccountID: 1, Part: "2026-11-21"}, {AccountID: 2, Part: "2026-11-21"}}, run.PlannedAt)
+	_, err := b.store.AddSubtasks(t.Context(), tm.lease, second,
+		[]ledger.AccountPart{{AccountID: 1, Part: "2026-11-21"}, {AccountID: 2, Part: "2026-11-21"}}, run.PlannedAt)
 	require.NoError(t, err)
 	b.exec(b.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id < 3")
 	require.NoError(t, b.term().fan(b, second))
@@ -229,8 +232,8 @@ func (f *faults) quiet(do func()) {
 	do()
 }
 
-// world is a task, an older run of it, and a run whose fan-out is continued by one leader after the other while accounts
-// come and go and consumers answer.
+// world is a task, an older run of it, and a run whose fan-out is continued by one leader after the other while
+// accounts come and go and consumers answer.
 type world struct {
 	*bench
 	t        *rapid.T
@@ -296,10 +299,12 @@ func (w *world) consume(n int, any bool) {
 		}
 		state := task.Succeeded
 		if any {
-			state = rapid.SampledFrom([]task.State{task.Succeeded, task.Failed, task.Retrying, task.Deferred}).Draw(w.t, "outcome")
+			state = rapid.SampledFrom([]task.State{task.Succeeded, task.Failed, task.Retrying, task.Deferred}).Draw(w.t,
+				"outcome")
 		}
 		_, err = w.store.ApplyOutcomes(context.Background(), []ledger.Outcome{{
-			Key: e.Key, Delivery: e.Delivery, Attempt: 1, State: state, EndedAt: w.clock.Now(), DueAt: w.clock.Now().Add(time.Second),
+			Key: e.Key, Delivery: e.Delivery, Attempt: 1, State: state, EndedAt: w.clock.Now(),
+			DueAt: w.clock.Now().Add(time.Second),
 		}})
 		require.NoError(w.t, err)
 	}
@@ -315,8 +320,11 @@ type subtaskRow struct {
 
 func (w *world) rows(runID int64) []subtaskRow {
 	var rows []subtaskRow
-	require.NoError(w.t, w.store.Data.Writer(context.Background()).Raw("SELECT t.account_id, t.state, t.delivery, d.state AS due, d.waits_for FROM "+ledger.LogTable(runID)+
-		" t LEFT JOIN subtask_due d ON d.run_id = t.run_id AND d.account_id = t.account_id AND d.part = t.part WHERE t.run_id = ? ORDER BY t.account_id", runID).Scan(&rows).Error)
+	require.NoError(w.t,
+		w.store.Data.Writer(context.Background()).Raw(
+			"SELECT t.account_id, t.state, t.delivery, d.state AS due, d.waits_for FROM "+ledger.LogTable(runID)+
+				" t LEFT JOIN subtask_due d ON d.run_id = t.run_id AND d.account_id = t.account_id AND d.part = t.part WHERE "+
+				"t.run_id = ? ORDER BY t.account_id", runID).Scan(&rows).Error)
 	return rows
 }
 
@@ -364,7 +372,8 @@ func (w *world) check(runID int64, policy task.Overlap) {
 		made[row.AccountID] = true
 		switch {
 		case row.State == task.Waiting:
-			require.True(w.t, messages[row.AccountID][row.Delivery], "account %d waits for a message that nobody sent", row.AccountID)
+			require.True(w.t, messages[row.AccountID][row.Delivery], "account %d waits for a message that nobody sent",
+				row.AccountID)
 		case row.State.Open():
 			require.NotNil(w.t, row.Due, "account %d waits and is not due", row.AccountID)
 		default:
@@ -418,13 +427,16 @@ func TestFanOut_AnyFaultsAndLeaders(t *testing.T) {
 		b.clock.now = start
 		b.clock.mu.Unlock()
 		w := &world{bench: b, t: t, faults: f, everIn: map[int64]bool{}}
-		policy := rapid.SampledFrom([]task.Overlap{task.OverlapSkip, task.OverlapQueue, task.OverlapReplace}).Draw(t, "overlap")
+		policy := rapid.SampledFrom([]task.Overlap{task.OverlapSkip, task.OverlapQueue, task.OverlapReplace}).Draw(t,
+			"overlap")
 		for id := int64(1); id <= worldAccounts; id++ {
 			tier := "inactive"
 			if rapid.IntRange(0, 3).Draw(t, "in scope") > 0 {
 				tier, w.everIn[id] = "active", true
 			}
-			w.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id, tier) VALUES (?, 'tulip', ?, 1, ?)", id, strconv.FormatInt(id, 10), tier)
+			w.exec(b.store.Config,
+				"INSERT INTO media_account (id, media, external_id, token_id, tier) VALUES (?, 'tulip', ?, 1, ?)", id,
+				strconv.FormatInt(id, 10), tier)
 		}
 		f.meanwhile = func() {
 			if rapid.IntRange(0, 3).Draw(t, "a consumer is faster") == 0 {

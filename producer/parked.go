@@ -32,8 +32,9 @@ func (r *parkedRelease) Run(ctx context.Context) error {
 	return r.turns.run(ctx, r.releaseParked, every(parkedInterval))
 }
 
-// releaseParked makes due what waits for accounts that are not parked any more, whoever has taken them back, or are not bound any more: then it ends by
-// what the platform says. A consumer may still believe that an account is parked: then it waits again, and is found by a later pass.
+// releaseParked makes due what waits for accounts that are not parked any more, whoever has taken them back, or are
+// not bound any more: then it ends by what the platform says. A consumer may still believe that an account is parked:
+// then it waits again, and is found by a later pass.
 func (r *parkedRelease) releaseParked(ctx context.Context) error {
 	ids, err := r.store.AccountsWaitedFor(ctx)
 	if err != nil || len(ids) == 0 {

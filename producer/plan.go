@@ -24,10 +24,10 @@ const (
 	repairBack     = 48 * time.Hour
 )
 
-// planning is the loop that makes runs: of the moments that the tasks' crons are due, of those that were missed, of rounds,
-// and of orders by hand. This file has the path from a cron to its run, step by step: planRuns, planTicks, planDue,
-// makeTicks, runsForTicks, addRuns. The ledger alone knows which moments were made: a leader that begins with nothing but
-// the ledger goes on where the one before ended.
+// planning is the loop that makes runs: of the moments that the tasks' crons are due, of those that were missed, of
+// rounds, and of orders by hand. This file has the path from a cron to its run, step by step: planRuns, planTicks,
+// planDue, makeTicks, runsForTicks, addRuns. The ledger alone knows which moments were made: a leader that begins
+// with nothing but the ledger goes on where the one before ended.
 type planning struct {
 	turns     turns
 	store     planStore
@@ -73,16 +73,19 @@ type plannedTask struct {
 	next    time.Time // the first moment after checked
 }
 
-func newPlanning(p *Producer, l lease.Lease, t turns, paused func(taskID int64, media string) bool, queue *fanOutQueue) *planning {
+func newPlanning(p *Producer, l lease.Lease, t turns, paused func(taskID int64, media string) bool,
+	queue *fanOutQueue) *planning {
 	plan := &planning{
-		turns: t, store: p.store, lease: l, clock: p.clock, waiting: p.waiting, scheduled: p.cfg.Schedule, tasks: p.tasks, wake: p.wake,
+		turns: t, store: p.store, lease: l, clock: p.clock, waiting: p.waiting, scheduled: p.cfg.Schedule, tasks: p.tasks,
+		wake:   p.wake,
 		paused: paused, queue: queue, metrics: p.metrics, logger: p.logger,
 		version: -1, entries: map[int64]*plannedTask{},
 	}
 	plan.catchUp = &catchUp{
 		store: p.store, lease: l, isPaused: plan.isPaused, metrics: p.metrics, logger: p.logger, gaps: map[int64]*gap{},
 	}
-	plan.rounds = &rounds{store: p.store, isPaused: plan.isPaused, tasks: map[int64]*tasklist.Task{}, from: map[pair]int64{}}
+	plan.rounds = &rounds{store: p.store, isPaused: plan.isPaused, tasks: map[int64]*tasklist.Task{},
+		from: map[pair]int64{}}
 	return plan
 }
 

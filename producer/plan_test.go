@@ -45,7 +45,8 @@ func TestPlanTicks_EachMomentOnce(t *testing.T) {
 		require.NoError(t, tm.planTicks(ctx))
 		require.NoError(t, tm.planTicks(ctx))
 	}
-	want := []string{"hourly 09:05:00", "minutely 09:01:00", "minutely 09:02:00", "minutely 09:03:00", "minutely 09:04:00", "minutely 09:05:00"}
+	want := []string{"hourly 09:05:00", "minutely 09:01:00", "minutely 09:02:00", "minutely 09:03:00", "minutely 09:04:00",
+		"minutely 09:05:00"}
 	require.Equal(t, want, b.planned())
 
 	// Another leader makes none of them again, and goes on.
@@ -62,7 +63,10 @@ func TestPlanTicks_EachMomentOnce(t *testing.T) {
 		require.Equal(t, ledger.RunOfTick, r.Kind)
 		ticks, err := b.store.LastTicks(ctx, r.TaskID, 100)
 		require.NoError(t, err)
-		require.True(t, slices.ContainsFunc(ticks, func(tick ledger.Tick) bool { return tick.RunID == r.ID && tick.PlannedAt.Equal(r.PlannedAt) }))
+		require.True(t, slices.ContainsFunc(ticks, func(tick ledger.Tick) bool {
+			return tick.RunID == r.ID &&
+				tick.PlannedAt.Equal(r.PlannedAt)
+		}))
 	}
 }
 
@@ -170,7 +174,8 @@ func TestRepairTicks_MakesTheRunsThatAreMissing(t *testing.T) {
 func TestRun_OutlivesWhatBecomesOfItsTask(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{
-		"edited":       "UPDATE cron_task SET lane = 'offline', params = '{\"level\":\"other\"}', scope = 'inactive', cron = '0 5 * * *', retry_max = 1",
+		"edited": "UPDATE cron_task SET lane = 'offline', params = '{\"level\":\"other\"}', scope = 'inactive', cron " +
+			"= '0 5 * * *', retry_max = 1",
 		"switched off": "UPDATE cron_task SET enabled = 0",
 		"deleted":      "DELETE FROM cron_task",
 	} {
@@ -265,7 +270,8 @@ func (b *bench) addTasks(n int, cron string) {
 		for i := first; i <= last; i++ {
 			args = append(args, fmt.Sprint("load.", i), "tulip", "tulip.report", cron)
 		}
-		b.exec(b.store.Config, "INSERT INTO cron_task (name, media, handler, cron) VALUES "+sqldb.Tuples(last-first+1, 4), args...)
+		b.exec(b.store.Config, "INSERT INTO cron_task (name, media, handler, cron) VALUES "+sqldb.Tuples(last-first+1, 4),
+			args...)
 	}
 }
 
@@ -285,7 +291,9 @@ func TestPlanTicks_ThousandsDueAtTheSameSecond(t *testing.T) {
 	require.NoError(t, next.planTicks(ctx))
 	require.NoError(t, next.repairTicks(ctx))
 	var ticks, distinct, made int
-	row := b.store.Data.Writer(ctx).Raw("SELECT COUNT(*), COUNT(DISTINCT t.task_id), COUNT(DISTINCT r.id) FROM tick t LEFT JOIN run r ON r.id = t.run_id AND r.task_id = t.task_id AND r.planned_at = t.planned_at").Row()
+	row := b.store.Data.Writer(ctx).Raw(
+		"SELECT COUNT(*), COUNT(DISTINCT t.task_id), COUNT(DISTINCT r.id) FROM tick t LEFT JOIN run r ON r.id = t.run_id " +
+			"AND r.task_id = t.task_id AND r.planned_at = t.planned_at").Row()
 	require.NoError(t, row.Scan(&ticks, &distinct, &made))
 	require.Equal(t, []int{tasks, tasks, tasks}, []int{ticks, distinct, made})
 	runs, err := b.store.CountRunsInState(ctx, task.RunFanningOut)

@@ -1,8 +1,9 @@
 // Package producer turns tasks into work: ticks into runs, runs into subtasks, subtasks into messages.
 //
-// Any number of producers may run. One of them leads and does the work: leader.go lists its loops, and each is a type in
-// a file of its name. plan.go shows the way from a cron to a run, fanout.go that from a run to messages. The others keep the tasks loaded, serve the operators' API, and take over when the leader ends.
-// Everything a leader does can be done again by the next one, from any point: the tables say how far it came.
+// Any number of producers may run. One of them leads and does the work: leader.go lists its loops, and each is a type
+// in a file of its name. plan.go shows the way from a cron to a run, fanout.go that from a run to messages. The
+// others keep the tasks loaded, serve the operators' API, and take over when the leader ends. Everything a leader
+// does can be done again by the next one, from any point: the tables say how far it came.
 package producer
 
 import (
@@ -130,7 +131,8 @@ func New(cfg Config, deps Deps) (*Producer, error) {
 		return nil, fmt.Errorf("register metrics of the producer: %w", err)
 	}
 	p := &Producer{
-		cfg: cfg, store: deps.Store, registry: deps.Registry, broker: deps.Broker, clock: deps.Clock, timer: deps.Timer, watcher: deps.Watcher, tracer: deps.Tracer, logger: deps.Logger,
+		cfg: cfg, store: deps.Store, registry: deps.Registry, broker: deps.Broker, clock: deps.Clock, timer: deps.Timer,
+		watcher: deps.Watcher, tracer: deps.Tracer, logger: deps.Logger,
 		metrics: m,
 		tasks:   tasklist.NewSet(deps.Store, deps.Registry, deps.Logger, m.tasks, m.badTasks),
 		wake:    make(chan struct{}, 1),
@@ -189,8 +191,8 @@ func (p *Producer) Leading() bool {
 	return leading
 }
 
-// Ready tells why the producer cannot do its work, or nil: the tasks could not be loaded of late, or work of the leader,
-// if this is it, fails again and again.
+// Ready tells why the producer cannot do its work, or nil: the tasks could not be loaded of late, or work of the
+// leader, if this is it, fails again and again.
 func (p *Producer) Ready(context.Context) error {
 	if age := p.tasks.Age(); age > 3*p.cfg.ReloadInterval {
 		return fmt.Errorf("the tasks were last loaded %s ago", age.Round(time.Second))
@@ -226,8 +228,8 @@ func (p *Producer) keepLoaded(ctx context.Context, seen int64) {
 	}
 }
 
-// Wake has the leader look for ticks and orders now, if this producer leads. Otherwise the leader finds an order within a
-// second.
+// Wake has the leader look for ticks and orders now, if this producer leads. Otherwise the leader finds an order
+// within a second.
 func (p *Producer) Wake() {
 	select {
 	case p.wake <- struct{}{}:

@@ -88,7 +88,8 @@ func TestProducer_WithoutScheduleOnlyOrdersRun(t *testing.T) {
 	require.NoError(t, b.Start(t.Context()))
 	defer b.Stop()
 	now := time.Now()
-	require.NoError(t, b.store.AddOrder(t.Context(), ledger.RunOrder{RunID: task.NewRunID(now), TaskID: id, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
+	require.NoError(t, b.store.AddOrder(t.Context(),
+		ledger.RunOrder{RunID: task.NewRunID(now), TaskID: id, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
 	b.Wake()
 	eventually(t, "the order runs", func() bool { return len(b.broker.accounts(t)) == 3 })
 	b.Stop()

@@ -42,7 +42,8 @@ func (b *bench) pulled(account int64, days ...day.Day) {
 				rows = append(rows, row)
 			}
 		}
-		write := results.ReportWrite{Claim: claim, Raw: report.raw, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true, DirtySummary: true, Hourly: report.name == "report_hourly"}
+		write := results.ReportWrite{Claim: claim, Raw: report.raw, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows,
+			Whole: true, DirtySummary: true, Hourly: report.name == "report_hourly"}
 		_, err = b.store.WriteReport(b.t.Context(), write)
 		require.NoError(b.t, err)
 	}
@@ -76,8 +77,8 @@ func (b *bench) summaries(table, hour string) map[summed]int64 {
 	return all
 }
 
-// A wrong binding corrected, a real move, an end and a new beginning: each reaches both summaries of exactly its days, and
-// the old game's rows are gone.
+// A wrong binding corrected, a real move, an end and a new beginning: each reaches both summaries of exactly its
+// days, and the old game's rows are gone.
 func TestRebind_ReachesTheSummariesAndLeavesNoGhost(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -88,7 +89,8 @@ func TestRebind_ReachesTheSummariesAndLeavesNoGhost(t *testing.T) {
 		b.pulled(account, days...)
 	}
 	tm := b.term()
-	handlers := media.NewRegistry(upkeep.Handlers(upkeep.Deps{Store: b.store, Marks: b.store.Data, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{invented.New()}})...)
+	handlers := media.NewRegistry(upkeep.Handlers(upkeep.Deps{Store: b.store, Marks: b.store.Data, Clock: clock.System{},
+		Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{invented.New()}})...)
 	summary, ok := handlers.Get("system.summary")
 	require.True(t, ok)
 	work := media.Work{}

@@ -109,7 +109,8 @@ func TestRedrive_MakesJustTheDeadSubtasksAgain(t *testing.T) {
 	b.end(run, task.Failed)
 	require.NoError(t, tm.keepDead(t.Context()))
 	left := b.dead()
-	require.Len(t, left, 2+3+2+len(want), "what was not asked for stays, and what is parked; what fails again is dead again")
+	require.Len(t, left, 2+3+2+len(want),
+		"what was not asked for stays, and what is parked; what fails again is dead again")
 	for _, d := range []string{"2026-11-01", "2026-11-02"} {
 		require.Contains(t, left, task.Key{RunID: first, AccountID: 3, Part: d})
 	}
@@ -137,7 +138,10 @@ func TestRedrive_OfWorkWithoutAccounts(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for n := range 13 {
-		b.exec(b.store.Config, "INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state) VALUES (?, 'tulip', 'a', ?, '', '', '2030-01-01 00:00:00', '2030-01-01 00:00:00', 'ok')",
+		b.exec(b.store.Config,
+			"INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, "+
+				"refresh_expires_at, state) VALUES (?, 'tulip', 'a', ?, '', '', '2030-01-01 00:00:00', '2030-01-01 00:00:00', "+
+				"'ok')",
 			n+1, fmt.Sprint(n))
 	}
 	refresh := b.addTask("refresh", "tulip.token", "0 0 1 1 *", nil)
@@ -208,7 +212,8 @@ func TestRedrive_IsContinuedAfterACrashAnywhere(t *testing.T) {
 			b.deadRun(first, id, task.Order{Accounts: ids(1, 13), From: "2026-11-02", To: "2026-11-02"})
 			var want []ledger.AccountPart
 			for _, account := range ids(1, 13) {
-				want = append(want, ledger.AccountPart{AccountID: account, Part: "2026-11-01"}, ledger.AccountPart{AccountID: account, Part: "2026-11-02"})
+				want = append(want, ledger.AccountPart{AccountID: account, Part: "2026-11-01"},
+					ledger.AccountPart{AccountID: account, Part: "2026-11-02"})
 			}
 			conserved := func(runID int64) {
 				have := map[ledger.AccountPart]bool{}
@@ -367,7 +372,8 @@ func TestKeepDead_SettlesOnlyRunsThatHaveEnded(t *testing.T) {
 			b.broker.fail = func(n int) error { return map[int]error{2: errors.New("down")}[n] }
 			require.Error(t, tm.fan(b, runID))
 			b.exec(b.store.Data, "UPDATE "+ledger.LogTable(runID)+" SET state = 'succeeded' WHERE run_id = ?", runID)
-			b.exec(b.store.Data, "DELETE FROM "+ledger.LogTable(runID)+" WHERE run_id = ? AND account_id > 10", runID) // never made
+			// never made
+			b.exec(b.store.Data, "DELETE FROM "+ledger.LogTable(runID)+" WHERE run_id = ? AND account_id > 10", runID)
 			test.then(b, runID)
 			require.NoError(t, tm.keepDead(t.Context()))
 			free, marked := 0, 0

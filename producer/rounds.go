@@ -67,10 +67,11 @@ func (r *rounds) lower(run *ledger.Run) {
 	}
 }
 
-// plan has makeRound make a tick of each task whose predecessors all have ended runs that it has not answered. The tick answers
-// all of them; while its own run is open there is no other, so that at most one round waits. No times are compared: which
-// runs a round is about is what the ledger says.
-func (r *rounds) plan(ctx context.Context, makeRound func(ctx context.Context, taskID int64, answers map[int64][]int64) error) error {
+// plan has makeRound make a tick of each task whose predecessors all have ended runs that it has not answered. The
+// tick answers all of them; while its own run is open there is no other, so that at most one round waits. No times
+// are compared: which runs a round is about is what the ledger says.
+func (r *rounds) plan(ctx context.Context, makeRound func(ctx context.Context, taskID int64,
+	answers map[int64][]int64) error) error {
 	if len(r.tasks) == 0 || (!r.lookedAt.IsZero() && clock.Since(r.lookedAt) < roundInterval) {
 		return nil
 	}
@@ -103,8 +104,8 @@ func (r *rounds) plan(ctx context.Context, makeRound func(ctx context.Context, t
 	return nil
 }
 
-// unanswered returns all ended runs of each predecessor, or nil if one has none. Mostly one has none: before it reads all
-// of any it asks each whether it has one.
+// unanswered returns all ended runs of each predecessor, or nil if one has none. Mostly one has none: before it reads
+// all of any it asks each whether it has one.
 func (r *rounds) unanswered(ctx context.Context, tk *tasklist.Task) (map[int64][]int64, error) {
 	for _, predecessor := range tk.Predecessors {
 		p := pair{tk.ID, predecessor}

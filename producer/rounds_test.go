@@ -17,7 +17,9 @@ import (
 // endRuns ends all open runs of a task as a whole.
 func (b *bench) endRuns(name string, state task.RunState) {
 	b.t.Helper()
-	b.exec(b.store.Data, "UPDATE run SET state = ?, ended_at = created_at WHERE task_name = ? AND state IN ('fanning_out', 'running')", string(state), name)
+	b.exec(b.store.Data,
+		"UPDATE run SET state = ?, ended_at = created_at WHERE task_name = ? AND state IN ('fanning_out', 'running')",
+		string(state), name)
 }
 
 // planAll is a pass of the leader, and the look for rounds in it is not skipped.
@@ -33,7 +35,8 @@ func (b *bench) runsOf(name string) []ledger.Run {
 // answers returns which runs each round of a task answers, by the id of its run.
 func (b *bench) answers(t require.TestingT, taskID int64) map[int64][]int64 {
 	rows, err := b.store.Data.Writer(context.Background()).Raw(
-		"SELECT t.run_id, a.run_id FROM tick_answer a JOIN tick t ON t.task_id = a.task_id AND t.planned_at = a.planned_at WHERE a.task_id = ? ORDER BY a.run_id", taskID).Rows()
+		"SELECT t.run_id, a.run_id FROM tick_answer a JOIN tick t ON t.task_id = a.task_id AND t.planned_at = a.planned_at "+
+			"WHERE a.task_id = ? ORDER BY a.run_id", taskID).Rows()
 	require.NoError(t, err)
 	defer rows.Close()
 	all := map[int64][]int64{}
@@ -158,7 +161,8 @@ func TestPlanRounds_NotAfterACancelThatConsumersCarryOut(t *testing.T) {
 			run := b.runsOf("a")[0]
 			require.NoError(t, tm.fan(b, run.ID))
 			b.answer(run.ID, 1, task.Succeeded)
-			cancel := b.stop(task.Cancel, kind, map[task.StopKind]string{task.StopRun: id(run.ID), task.StopTask: id(a), task.StopMedia: "tulip"}[kind], 0)
+			cancel := b.stop(task.Cancel, kind, map[task.StopKind]string{task.StopRun: id(run.ID), task.StopTask: id(a),
+				task.StopMedia: "tulip"}[kind], 0)
 			b.answer(run.ID, 2, task.Cancelled)
 			b.answer(run.ID, 3, task.Cancelled)
 
@@ -192,7 +196,8 @@ func TestPlanRounds_ALeaderEndsInBetween(t *testing.T) {
 	b.exec(b.store.Data, "ALTER TABLE away RENAME TO run")
 	answered := b.runsOf("a")[0].ID
 	now := b.clock.Now()
-	lost := ledger.Round{Tick: ledger.Tick{TaskID: after, PlannedAt: now, RunID: task.NewRunID(now), MadeAt: now}, Answers: map[int64][]int64{1: {answered}}}
+	lost := ledger.Round{Tick: ledger.Tick{TaskID: after, PlannedAt: now, RunID: task.NewRunID(now), MadeAt: now},
+		Answers: map[int64][]int64{1: {answered}}}
 	require.NoError(t, b.store.AddRound(t.Context(), tm.lease, lost))
 	again := lost
 	again.PlannedAt = now.Add(time.Second)
@@ -246,8 +251,8 @@ func TestPlanRounds_AnswersAllOfMany(t *testing.T) {
 	require.Len(t, b.runsOf("c"), 1, "nothing of the other is left")
 }
 
-// Whatever the order in which runs end and leaders change, each run that ends well is answered once, by a round that began
-// after it ended, each round answers both predecessors, and no two are open at a time.
+// Whatever the order in which runs end and leaders change, each run that ends well is answered once, by a round that
+// began after it ended, each round answers both predecessors, and no two are open at a time.
 func TestPlanRounds_ExactOverTakeovers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -274,7 +279,8 @@ func TestPlanRounds_ExactOverTakeovers(t *testing.T) {
 				}
 				run := open[rapid.IntRange(0, len(open)-1).Draw(t, "run")]
 				state := rapid.SampledFrom([]task.RunState{task.RunSucceeded, task.RunPartial, task.RunFailed}).Draw(t, "state")
-				require.NoError(t, b.store.Data.Writer(ctx).Exec("UPDATE run SET state = ? WHERE id = ?", string(state), run.ID).Error)
+				require.NoError(t, b.store.Data.Writer(ctx).Exec("UPDATE run SET state = ? WHERE id = ?", string(state),
+					run.ID).Error)
 				if run.TaskName != "c" && state != task.RunFailed {
 					ended[run.ID] = true
 				}

@@ -8,8 +8,8 @@ import (
 	"adsync/producer/tasklist"
 )
 
-// dropEntries takes the tasks out of the plan that a new list has no more, or has switched off: nothing is made for them
-// any longer.
+// dropEntries takes the tasks out of the plan that a new list has no more, or has switched off: nothing is made for
+// them any longer.
 func (p *planning) dropEntries(ctx context.Context, list *tasklist.List, now time.Time) error {
 	for id := range p.entries {
 		if tk, there := list.Tasks[id]; there && tk.Enabled {

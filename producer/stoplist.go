@@ -34,7 +34,8 @@ func (s *stopList) ofRun(run *ledger.Run) *task.Stop {
 	return s.list().Find(task.Subject{RunID: run.ID, TaskID: run.TaskID, Media: run.Media}, s.waiting.Now())
 }
 
-// unpaused chooses the runs that no pause holds up now. What is cancelled is left to startFanOuts: it is over in a moment.
+// unpaused chooses the runs that no pause holds up now. What is cancelled is left to startFanOuts: it is over in a
+// moment.
 func (s *stopList) unpaused() ledger.FanOuts {
 	var f ledger.FanOuts
 	now := s.waiting.Now()

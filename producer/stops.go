@@ -78,8 +78,8 @@ func (s *stopOrders) Run(ctx context.Context) error {
 	return s.turns.run(ctx, s.keepStops, every(stopInterval))
 }
 
-// awaitStops reads the orders for the first time, however long it takes: before that a leader must begin nothing, for it
-// may be paused. It tells whether they were read before ctx ended.
+// awaitStops reads the orders for the first time, however long it takes: before that a leader must begin nothing, for
+// it may be paused. It tells whether they were read before ctx ended.
 func (s *stopOrders) awaitStops(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		list, err := s.store.ActiveStops(ctx)
@@ -88,15 +88,16 @@ func (s *stopOrders) awaitStops(ctx context.Context) bool {
 			return true
 		}
 		if ctx.Err() == nil {
-			s.causes.Report(slog.LevelError, "stops", "pauses and cancels cannot be read, so the leader does not begin; trying again", err)
+			s.causes.Report(slog.LevelError, "stops",
+				"pauses and cancels cannot be read, so the leader does not begin; trying again", err)
 		}
 		waitFor(ctx, stopInterval, nil)
 	}
 	return false
 }
 
-// keepStops is the pass that is to be quick: it reads the orders, ends pauses whose time is over, cuts off the fan-outs of
-// what is cancelled, and releases what waits for pauses that have ended.
+// keepStops is the pass that is to be quick: it reads the orders, ends pauses whose time is over, cuts off the
+// fan-outs of what is cancelled, and releases what waits for pauses that have ended.
 func (s *stopOrders) keepStops(ctx context.Context) error {
 	// Before the orders: a subtask may not wait for one that is younger than our list of them.
 	waitedFor, err := s.store.PausesWaitedFor(ctx)
@@ -172,7 +173,8 @@ func (s *stopOrders) tellStops(ctx context.Context, list []task.Stop) error {
 		if stop.Verb == task.Cancel {
 			text = "work is cancelled by an order"
 		}
-		s.logger.Info(text, slices.Concat(about(stop), []any{"until", stop.Until})...) //nolint:sloglint // One of two constants.
+		s.logger.Info(text, slices.Concat(about(stop), []any{"until",
+			stop.Until})...) //nolint:sloglint // One of two constants.
 	}
 	for verb, n := range counts {
 		s.metrics.stops.WithLabelValues(string(verb)).Set(n)
@@ -194,11 +196,13 @@ func (s *stopOrders) tellStops(ctx context.Context, list []task.Stop) error {
 }
 
 func about(stop task.Stop) []any {
-	return []any{"order", stop.ID, "kind", string(stop.Kind), "target", stop.TargetName, "by", stop.By, "reason", stop.Reason}
+	return []any{"order", stop.ID, "kind", string(stop.Kind), "target", stop.TargetName, "by", stop.By, "reason",
+		stop.Reason}
 }
 
-// releasePaused makes due what waits for a pause that has ended, however it ended and however long ago: a consumer may
-// learn of the end a little later than we do. It goes no further than the moments of a few passes: the next pass goes on.
+// releasePaused makes due what waits for a pause that has ended, however it ended and however long ago: a consumer
+// may learn of the end a little later than we do. It goes no further than the moments of a few passes: the next pass
+// goes on.
 func (s *stopOrders) releasePaused(ctx context.Context, pauseID int64, now time.Time) error {
 	r := s.releases[pauseID]
 	if r == nil {
@@ -231,8 +235,8 @@ func (s *stopOrders) tellReleased(pauseID int64) {
 	delete(s.releases, pauseID)
 }
 
-// cancelRuns marks the runs that a cancel takes, so that they end as cancelled, and ends their fan-outs where they stand:
-// only then is their total known. An account's cancel takes no run as a whole.
+// cancelRuns marks the runs that a cancel takes, so that they end as cancelled, and ends their fan-outs where they
+// stand: only then is their total known. An account's cancel takes no run as a whole.
 func (s *stopOrders) cancelRuns(ctx context.Context, stop task.Stop) error {
 	if stop.Kind == task.StopAccount {
 		return nil
@@ -264,8 +268,8 @@ func (s *stopOrders) cancelRuns(ctx context.Context, stop task.Stop) error {
 	return nil
 }
 
-// cutFanOut ends the fan-out of a run that is cancelled, unless it is under way: then it rests after its present step, and
-// the next pass ends it. Nobody else adds subtasks meanwhile, so that they are counted exactly.
+// cutFanOut ends the fan-out of a run that is cancelled, unless it is under way: then it rests after its present
+// step, and the next pass ends it. Nobody else adds subtasks meanwhile, so that they are counted exactly.
 func (s *stopOrders) cutFanOut(ctx context.Context, runID int64, why string) error {
 	if !s.queue.begin(runID) {
 		return nil

@@ -22,7 +22,8 @@ import (
 func (b *bench) stop(verb task.StopVerb, kind task.StopKind, target string, d time.Duration) task.Stop {
 	b.t.Helper()
 	now := b.clock.Now()
-	s := task.Stop{ID: task.NewRunID(now), Verb: verb, Kind: kind, Target: target, TargetName: target, Reason: "a test", By: "otto", OrderedAt: now}
+	s := task.Stop{ID: task.NewRunID(now), Verb: verb, Kind: kind, Target: target, TargetName: target, Reason: "a test",
+		By: "otto", OrderedAt: now}
 	if d > 0 {
 		s.Until = now.Add(d)
 	}
@@ -60,7 +61,8 @@ func id(n int64) string { return strconv.FormatInt(n, 10) }
 // rows returns how many subtasks of a run are in each state.
 func (b *bench) rows(runID int64) map[task.State]int64 {
 	b.t.Helper()
-	rows, err := b.store.Data.Writer(b.t.Context()).Raw("SELECT state, COUNT(*) FROM "+ledger.LogTable(runID)+" WHERE run_id = ? GROUP BY state", runID).Rows()
+	rows, err := b.store.Data.Writer(b.t.Context()).Raw("SELECT state, COUNT(*) FROM "+ledger.LogTable(runID)+
+		" WHERE run_id = ? GROUP BY state", runID).Rows()
 	require.NoError(b.t, err)
 	defer rows.Close()
 	counts := map[task.State]int64{}
@@ -84,7 +86,8 @@ func (b *bench) requireExact(run ledger.Run) {
 	}
 	require.NotNil(b.t, run.Total)
 	require.Equal(b.t, total, *run.Total)
-	require.Equal(b.t, []int64{rows[task.Succeeded], rows[task.Failed], rows[task.Expired], rows[task.Cancelled], rows[task.Superseded]},
+	require.Equal(b.t, []int64{rows[task.Succeeded], rows[task.Failed], rows[task.Expired], rows[task.Cancelled],
+		rows[task.Superseded]},
 		[]int64{run.Succeeded, run.Failed, run.Expired, run.Cancelled, run.Superseded})
 }
 
@@ -212,8 +215,10 @@ func TestPause_OfARunLetsTheOthersOfItsTaskPass(t *testing.T) {
 func (b *bench) waits(run ledger.Run, account int64, delivery int, ref string) {
 	b.t.Helper()
 	stale, err := b.store.ApplyOutcomes(b.t.Context(), []ledger.Outcome{{
-		Key: task.Key{RunID: run.ID, AccountID: account, Part: "2026-11-21"}, Media: "tulip", Lane: run.Settings.Lane, TaskID: run.TaskID,
-		Delivery: delivery, State: task.Deferred, DueAt: b.clock.Now().Add(24 * time.Hour), WaitsFor: ref, EndedAt: b.clock.Now(),
+		Key: task.Key{RunID: run.ID, AccountID: account, Part: "2026-11-21"}, Media: "tulip", Lane: run.Settings.Lane,
+		TaskID:   run.TaskID,
+		Delivery: delivery, State: task.Deferred, DueAt: b.clock.Now().Add(24 * time.Hour), WaitsFor: ref,
+		EndedAt: b.clock.Now(),
 	}})
 	require.NoError(b.t, err)
 	require.Zero(b.t, stale)
@@ -270,12 +275,15 @@ func TestPause_IsReleasedBitByBit(t *testing.T) {
 			}
 			args = append(args, 1, id, "p", string(task.Deferred), "tulip", "normal", sqldb.At(due), 1, 0, task.PauseRef(7))
 		}
-		b.exec(b.store.Data, "INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, waits_for) VALUES "+
-			sqldb.Tuples(len(some), 10), args...)
+		b.exec(b.store.Data,
+			"INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, waits_for) "+
+				"VALUES "+
+				sqldb.Tuples(len(some), 10), args...)
 	}
 	released := func() (n int, latest time.Time) {
 		var at sqldb.Time
-		row := b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*), MAX(due_at) FROM subtask_due WHERE waits_for = ''").Row()
+		row := b.store.Data.Writer(t.Context()).Raw(
+			"SELECT COUNT(*), MAX(due_at) FROM subtask_due WHERE waits_for = ''").Row()
 		require.NoError(t, row.Scan(&n, &at))
 		return n, at.Time
 	}
@@ -286,7 +294,8 @@ func TestPause_IsReleasedBitByBit(t *testing.T) {
 	require.Equal(t, releaseLots*lot, n, "a pass is to be quick")
 	require.Equal(t, start.Add((releaseLots-1)*releaseSpacing), latest)
 	var late int
-	row := b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM subtask_due WHERE account_id % 100 = 0 AND due_at > ?", sqldb.At(soon)).Row()
+	row := b.store.Data.Writer(t.Context()).Raw(
+		"SELECT COUNT(*) FROM subtask_due WHERE account_id % 100 = 0 AND due_at > ?", sqldb.At(soon)).Row()
 	require.NoError(t, row.Scan(&late))
 	require.Zero(t, late, "none is looked at later than at the end of its time to live")
 
@@ -328,7 +337,8 @@ func TestCancel_CutsAFanOutAndEndsWhatItMade(t *testing.T) {
 			b.clock.add(time.Second)
 			younger := tm.order(b, taskID, task.Order{By: "otto"})
 			b.end(b.run(runID), task.Succeeded)
-			require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE "+ledger.LogTable(runID)+" SET state = 'waiting' WHERE account_id > 4").Error)
+			require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE "+ledger.LogTable(runID)+
+				" SET state = 'waiting' WHERE account_id > 4").Error)
 			require.NoError(t, b.store.Data.Writer(t.Context()).Exec("UPDATE run SET succeeded = 4 WHERE id = ?", runID).Error)
 
 			tm.obey(b)
@@ -366,7 +376,9 @@ func TestCancel_TakesARunWhoseFanOutHasNotBegun(t *testing.T) {
 	taskID := b.addTask("report", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
 	runID := task.NewRunID(b.clock.Now())
-	require.NoError(t, b.store.AddOrder(t.Context(), ledger.RunOrder{RunID: runID, TaskID: taskID, Request: task.Order{Scope: task.ScopeAll, By: "otto"}, OrderedAt: b.clock.Now()}))
+	require.NoError(t, b.store.AddOrder(t.Context(),
+		ledger.RunOrder{RunID: runID, TaskID: taskID, Request: task.Order{Scope: task.ScopeAll, By: "otto"},
+			OrderedAt: b.clock.Now()}))
 	b.stop(task.Cancel, task.StopRun, id(runID), 0)
 	b.clock.add(2 * cancelLinger)
 	tm.obey(b)
@@ -387,7 +399,8 @@ func TestCancel_OfAnAccountEndsItsSubtasksInAllRuns(t *testing.T) {
 	b.addAccounts(25)
 	taskID := b.addTask("report", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
-	whole, early, late := tm.order(b, taskID, task.Order{By: "otto"}), tm.order(b, taskID, task.Order{By: "otto"}), tm.order(b, taskID, task.Order{By: "otto"})
+	whole, early, late := tm.order(b, taskID, task.Order{By: "otto"}), tm.order(b, taskID, task.Order{By: "otto"}),
+		tm.order(b, taskID, task.Order{By: "otto"})
 	require.NoError(t, tm.fan(b, whole))
 	require.NoError(t, tm.fan(b, early))
 	b.end(b.run(early), task.Retrying)
@@ -409,7 +422,8 @@ func TestCancel_OfAnAccountEndsItsSubtasksInAllRuns(t *testing.T) {
 	tm.obey(b)
 	require.NoError(t, tm.fan(b, late))
 	tm.obey(b)
-	require.Equal(t, map[task.State]int64{task.Waiting: 24, task.Cancelled: 1}, b.rows(late), "its fan-out came to the account later")
+	require.Equal(t, map[task.State]int64{task.Waiting: 24, task.Cancelled: 1}, b.rows(late),
+		"its fan-out came to the account later")
 	tm.obey(b)
 	active, err := b.store.ActiveStops(t.Context())
 	require.NoError(t, err)
@@ -441,7 +455,8 @@ func TestCancel_IsCarriedOnByTheNextLeader(t *testing.T) {
 	second := b.term()
 	require.ErrorIs(t, first.keepStops(t.Context()), errStale)
 	require.ErrorIs(t, first.cancelOpen(t.Context()), errStale)
-	require.Equal(t, map[task.State]int64{task.Waiting: 18, task.Cancelled: 12}, b.rows(runID), "one that was deposed changes nothing")
+	require.Equal(t, map[task.State]int64{task.Waiting: 18, task.Cancelled: 12}, b.rows(runID),
+		"one that was deposed changes nothing")
 	second.obey(b)
 	for _, run := range []ledger.Run{b.run(runID), b.run(cut)} {
 		require.Equal(t, task.RunCancelled, run.State)
@@ -451,8 +466,9 @@ func TestCancel_IsCarriedOnByTheNextLeader(t *testing.T) {
 	require.Zero(t, *b.run(cut).Total)
 }
 
-// Whatever comes in between (outcomes of any delivery, the pump, takeovers, a pause that begins and ends): a cancelled run
-// ends as cancelled, its counts are its rows', no end state is left again, and nothing of it stays open.
+// Whatever comes in between (outcomes of any delivery, the pump, takeovers, a pause that begins and ends): a
+// cancelled run ends as cancelled, its counts are its rows', no end state is left again, and nothing of it stays
+// open.
 func TestCancel_AnyInterleaving(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -471,7 +487,8 @@ func TestCancel_AnyInterleaving(t *testing.T) {
 		b.broker.block = func(inner func(context.Context)) func(context.Context) {
 			return func(ctx context.Context) {
 				inner(ctx)
-				b.exec(b.store.Data, "UPDATE stop_order SET target = CASE kind WHEN 'run' THEN ? ELSE ? END WHERE target = ''", id(runID), id(taskID))
+				b.exec(b.store.Data, "UPDATE stop_order SET target = CASE kind WHEN 'run' THEN ? ELSE ? END WHERE target = ''",
+					id(runID), id(taskID))
 				if rapid.Bool().Draw(rt, "read in the step") {
 					require.NoError(t, tm.keepStops(ctx))
 				}
@@ -488,7 +505,8 @@ func TestCancel_AnyInterleaving(t *testing.T) {
 					o := ledger.Outcome{
 						Key:    task.Key{RunID: runID, AccountID: rapid.Int64Range(1, 25).Draw(rt, "account"), Part: "2026-11-21"},
 						TaskID: taskID, Media: "tulip", Lane: "normal", Delivery: rapid.IntRange(1, 3).Draw(rt, "delivery"),
-						State: rapid.SampledFrom([]task.State{task.Succeeded, task.Failed, task.Retrying, task.Deferred, task.Cancelled}).Draw(rt, "state"),
+						State: rapid.SampledFrom([]task.State{task.Succeeded, task.Failed, task.Retrying, task.Deferred,
+							task.Cancelled}).Draw(rt, "state"),
 						DueAt: b.clock.Now(), EndedAt: b.clock.Now(),
 					}
 					if o.State == task.Deferred {
@@ -529,7 +547,8 @@ func TestCancel_AnyInterleaving(t *testing.T) {
 // requireFinal checks that what has ended stays as it ended.
 func (b *bench) requireFinal(runID int64, final map[task.Key]task.State) {
 	b.t.Helper()
-	rows, err := b.store.Data.Writer(b.t.Context()).Raw("SELECT account_id, part, state FROM "+ledger.LogTable(runID)+" WHERE run_id = ?", runID).Rows()
+	rows, err := b.store.Data.Writer(b.t.Context()).Raw("SELECT account_id, part, state FROM "+ledger.LogTable(runID)+
+		" WHERE run_id = ?", runID).Rows()
 	require.NoError(b.t, err)
 	defer rows.Close()
 	for rows.Next() {

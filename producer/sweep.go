@@ -16,11 +16,11 @@ import (
 	"adsync/producer/brake"
 )
 
-// A message can be lost: a log that was made anew, a retention that was too short, a header that nobody could read. Then
-// its subtask would wait for ever. The sweep finds it by the log alone: an outcome is written before the offset is
-// committed, so a subtask that still waits for a message which its group has passed is lost, and so is one whose message
-// the log no longer has. Age alone never tells: behind a backlog of hours everything is old, and sending it again would
-// only make the backlog longer.
+// A message can be lost: a log that was made anew, a retention that was too short, a header that nobody could read.
+// Then its subtask would wait for ever. The sweep finds it by the log alone: an outcome is written before the offset
+// is committed, so a subtask that still waits for a message which its group has passed is lost, and so is one whose
+// message the log no longer has. Age alone never tells: behind a backlog of hours everything is old, and sending it
+// again would only make the backlog longer.
 
 const (
 	sweepRuns   = 1000 // read at a time
@@ -43,8 +43,8 @@ type sweeper struct {
 	// done holds the runs whose first deliveries were judged whole. None can come back to its first delivery, so that a
 	// run whose subtasks all wait for retries is not read again and again.
 	done map[int64]bool
-	// gone holds the runs, and partitions, whose messages the log did not have at the last look. A second look must say the
-	// same: a leader of a partition that has just changed may tell of a shorter log.
+	// gone holds the runs, and partitions, whose messages the log did not have at the last look. A second look must say
+	// the same: a leader of a partition that has just changed may tell of a shorter log.
 	gone, goneBefore map[any]bool
 	swept            swept // by the pass
 }
@@ -52,7 +52,8 @@ type sweeper struct {
 // sweepStore is what waits for messages.
 type sweepStore interface {
 	RunningRuns(ctx context.Context, after int64, limit int) ([]ledger.RunningRun, error)
-	FirstDeliveries(ctx context.Context, run ledger.RunningRun, after ledger.AccountPart, limit int) ([]ledger.LostSubtask, error)
+	FirstDeliveries(ctx context.Context, run ledger.RunningRun, after ledger.AccountPart, limit int) ([]ledger.LostSubtask,
+		error)
 	SentRanges(ctx context.Context) ([]ledger.SentRange, error)
 	SentWithin(ctx context.Context, r ledger.SentRange, before time.Time, limit int) ([]ledger.LostSubtask, error)
 	DeferLost(ctx context.Context, l lease.Lease, lost []ledger.LostSubtask, now time.Time) ([]ledger.Due, error)
@@ -210,7 +211,8 @@ func (s *sweeper) sweepLane(ctx context.Context, name ledger.LaneName, runs []le
 
 // partitions reads where a lane's logs and their group are, by partition.
 func (s *sweeper) partitions(ctx context.Context, name ledger.LaneName) (map[int]broker.PartitionOffsets, error) {
-	offsets, err := s.broker.Offsets(ctx, s.broker.GroupName(name.Media, name.Lane), s.broker.TopicName(name.Media, name.Lane))
+	offsets, err := s.broker.Offsets(ctx, s.broker.GroupName(name.Media, name.Lane),
+		s.broker.TopicName(name.Media, name.Lane))
 	if err != nil {
 		return nil, err
 	}
@@ -282,7 +284,8 @@ func (s *sweeper) sweepSent(ctx context.Context) error {
 }
 
 // sweepRange sends what of a partition was sent before and is lost. A range of places is cut where the verdict changes.
-func (s *sweeper) sweepRange(ctx context.Context, r ledger.SentRange, partitions map[int]broker.PartitionOffsets) error {
+func (s *sweeper) sweepRange(ctx context.Context, r ledger.SentRange,
+	partitions map[int]broker.PartitionOffsets) error {
 	cuts := []int64{r.Lowest}
 	p := partitions[r.Partition]
 	for _, at := range []int64{p.Start, p.Committed, p.End} {

@@ -116,7 +116,8 @@ func TestSweep_OnKafka(t *testing.T) {
 	require.Eventually(t, func() bool { return behind() == 0 }, time.Minute, 20*time.Millisecond)
 	require.NoError(t, tm.sweep(ctx))
 	require.NoError(t, tm.scanDue(ctx))
-	require.Eventually(t, func() bool { return c.saw([]int64{2, 4, 6, 8, 10, 12, 14, 16, 18, 20}, 2) }, time.Minute, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return c.saw([]int64{2, 4, 6, 8, 10, 12, 14, 16, 18, 20}, 2) }, time.Minute,
+		20*time.Millisecond)
 	require.Eventually(t, func() bool { return b.run(runID).State == task.RunSucceeded }, time.Minute, 20*time.Millisecond)
 	require.False(t, c.saw([]int64{1}, 2), "what had its outcome was not sent again")
 

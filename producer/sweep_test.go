@@ -83,7 +83,8 @@ func TestSweep_SendsAgainWhatTheGroupHasPassed(t *testing.T) {
 	require.Equal(t, 4.0, testutil.ToFloat64(tm.metrics.swept.WithLabelValues("tulip", "normal")))
 
 	// A late outcome of the delivery that seemed lost is stale and changes nothing.
-	stale, err := b.store.ApplyOutcomes(ctx, []ledger.Outcome{{Key: dayKey(run, 3), Delivery: 1, State: task.Failed, EndedAt: start}})
+	stale, err := b.store.ApplyOutcomes(ctx, []ledger.Outcome{{Key: dayKey(run, 3), Delivery: 1, State: task.Failed,
+		EndedAt: start}})
 	require.NoError(t, err)
 	require.Equal(t, 1, stale)
 	states, err := b.store.SubtaskStates(ctx, []task.Key{dayKey(run, 3)})
@@ -91,7 +92,8 @@ func TestSweep_SendsAgainWhatTheGroupHasPassed(t *testing.T) {
 	require.Equal(t, ledger.SubtaskStatus{State: task.Waiting, Delivery: 2}, states[dayKey(run, 3)])
 
 	looks := b.broker.looks
-	b.exec(b.store.Data, "UPDATE subtask_due SET state = 'retrying', topic = '', topic_offset = -1, due_at = '2030-01-01 00:00:00.000'")
+	b.exec(b.store.Data,
+		"UPDATE subtask_due SET state = 'retrying', topic = '', topic_offset = -1, due_at = '2030-01-01 00:00:00.000'")
 	require.Empty(t, tm.swept(b, 3))
 	require.Equal(t, looks, b.broker.looks, "a run whose subtasks all wait for retries is not looked at again")
 	b.end(run, task.Succeeded)
@@ -144,7 +146,8 @@ func TestSweep_AgeAloneSendsNothing(t *testing.T) {
 			b.log(log...)
 			b.clock.add(2 * time.Hour)
 			require.Empty(t, tm.swept(b, 5))
-			require.Equal(t, (2 * time.Hour).Seconds(), testutil.ToFloat64(tm.metrics.oldestRun.WithLabelValues("tulip", "normal")), "but somebody may be told")
+			require.Equal(t, (2 * time.Hour).Seconds(), testutil.ToFloat64(tm.metrics.oldestRun.WithLabelValues("tulip",
+				"normal")), "but somebody may be told")
 			states, err := b.store.SubtaskStates(t.Context(), []task.Key{dayKey(run, 3)})
 			require.NoError(t, err)
 			require.Equal(t, 1, states[dayKey(run, 3)].Delivery)
@@ -203,13 +206,15 @@ func TestSweep_LaterDeliveriesAreJudgedByTheirOwnPlace(t *testing.T) {
 		return states[dayKey(run, account)].Delivery
 	}
 	b.clock.add(2 * time.Hour)
-	// 1 and 4 are in partition 1 at 0 and 3: the group is between them. 2 and 5 at 1 and 4, 3 and 6 at 2 and 5: nothing is committed.
+	// 1 and 4 are in partition 1 at 0 and 3: the group is between them. 2 and 5 at 1 and 4, 3 and 6 at 2 and 5: nothing
+	// is committed.
 	b.log(at(0, -1, 6), at(0, 3, 6), at(0, -1, 6))
 	require.Equal(t, []int64{1}, tm.swept(b, 3))
 	require.Equal(t, 3, delivery(1))
 	require.Equal(t, 2, delivery(4), "it is still to come")
 	// Its outcome has come, though it is passed.
-	_, err := b.store.ApplyOutcomes(ctx, []ledger.Outcome{{Key: dayKey(run, 4), Delivery: 2, State: task.Succeeded, EndedAt: start}})
+	_, err := b.store.ApplyOutcomes(ctx, []ledger.Outcome{{Key: dayKey(run, 4), Delivery: 2, State: task.Succeeded,
+		EndedAt: start}})
 	require.NoError(t, err)
 	// Partition 2 begins after the place of 2, and that of 5; partition 0 ends before the place of 6.
 	b.log(at(0, -1, 3), at(0, 4, 4), at(5, -1, 9))

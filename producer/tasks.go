@@ -38,7 +38,8 @@ func (p *Producer) Tasks() []Task {
 	}
 	for id, bad := range list.Bad {
 		if _, usable := list.Tasks[id]; !usable {
-			all = append(all, Task{Task: task.Task{ID: id, Name: bad.Name}, Errors: bad.Errors, RowRevision: bad.RevisionNumber()})
+			all = append(all, Task{Task: task.Task{ID: id, Name: bad.Name}, Errors: bad.Errors,
+				RowRevision: bad.RevisionNumber()})
 		}
 	}
 	slices.SortFunc(all, func(a, b Task) int { return cmp.Compare(a.ID, b.ID) })
@@ -55,8 +56,9 @@ func (p *Producer) Reload(ctx context.Context) error {
 	return nil
 }
 
-// CheckTask tells what would be wrong with the row of an id if cron_task and lane held these rows: it is what loads them that
-// judges.
-func (p *Producer) CheckTask(ctx context.Context, id int64, rows []settings.TaskRow, lanes []settings.Lane) ([]*config.FieldError, error) {
+// CheckTask tells what would be wrong with the row of an id if cron_task and lane held these rows: it is what loads
+// them that judges.
+func (p *Producer) CheckTask(ctx context.Context, id int64, rows []settings.TaskRow,
+	lanes []settings.Lane) ([]*config.FieldError, error) {
 	return p.tasks.Check(ctx, id, rows, lanes)
 }

@@ -46,7 +46,8 @@ func (noTasks) Lanes(context.Context) ([]settings.Lane, error) { return nil, nil
 func TestReady_TellsOfTasksThatAreNotLoaded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		tasks := tasklist.NewSet(noTasks{}, handlers(), slog.New(slog.DiscardHandler), prometheus.NewGauge(prometheus.GaugeOpts{}), prometheus.NewGauge(prometheus.GaugeOpts{}))
+		tasks := tasklist.NewSet(noTasks{}, handlers(), slog.New(slog.DiscardHandler),
+			prometheus.NewGauge(prometheus.GaugeOpts{}), prometheus.NewGauge(prometheus.GaugeOpts{}))
 		require.NoError(t, tasks.Reload(t.Context()))
 		p := &Producer{cfg: DefaultConfig(), tasks: tasks}
 		time.Sleep(3 * p.cfg.ReloadInterval)

@@ -12,8 +12,8 @@ import (
 	"adsync/base/lease"
 )
 
-// passPause is how long a loop rests after a failed pass, beside its own interval: what is due does not become less due,
-// and must not be tried without a pause.
+// passPause is how long a loop rests after a failed pass, beside its own interval: what is due does not become less
+// due, and must not be tried without a pause.
 const passPause = 500 * time.Millisecond
 
 // turns has a loop's passes follow each other, and reports those that fail under its name.

@@ -47,7 +47,8 @@ func (u *upkeepLoop) Run(ctx context.Context) error {
 
 // keepUp is one pass. What fails does not keep the rest from being done.
 func (u *upkeepLoop) keepUp(ctx context.Context) error {
-	return errors.Join(u.keepTables(ctx), u.keepTopics(ctx), u.keepGoodRows(ctx), u.keepDifferences(ctx), u.keepFigures(ctx))
+	return errors.Join(u.keepTables(ctx), u.keepTopics(ctx), u.keepGoodRows(ctx), u.keepDifferences(ctx),
+		u.keepFigures(ctx))
 }
 
 // keepTables makes today's and tomorrow's log table: at midnight thousands of runs must not wait for it.

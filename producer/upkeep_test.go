@@ -68,7 +68,8 @@ func TestLead_HasFiguresToldWhileItLeadsAndByNobodyElse(t *testing.T) {
 
 func TestPace_RestsInProportionAndNotForEver(t *testing.T) {
 	t.Parallel()
-	for took, rest := range map[time.Duration]time.Duration{time.Second: time.Minute, 20 * time.Second: 3 * time.Minute, time.Hour: 6 * time.Minute} {
+	for took, rest := range map[time.Duration]time.Duration{time.Second: time.Minute, 20 * time.Second: 3 * time.Minute,
+		time.Hour: 6 * time.Minute} {
 		require.Equal(t, rest, (&pace{interval: time.Minute, times: 9, took: took}).rest(), took)
 	}
 }
@@ -78,7 +79,8 @@ func TestKeepDifferences_TellsWhatStays(t *testing.T) {
 	b := setup(t)
 	b.addTask("daily", "tulip.report", "@daily", nil)
 	tm := b.term()
-	const row = "INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, last_seen_at, confirmed_at, state)" +
+	const row = "INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, " +
+		"first_seen_at, last_seen_at, confirmed_at, state)" +
 		" VALUES (?, '2026-11-20', 'adgroup', 'cost', 'tulip', 2, 1, ?, ?, ?, ?)"
 	at := sqldb.At(start)
 	b.exec(b.store.Data, row, 1, at, at, at, "open")
@@ -99,10 +101,14 @@ func TestKeepUp_DoesEachOfItsParts(t *testing.T) {
 	require.NoError(t, tm.keepUp(t.Context()))
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = '@hourly'")
 	tm.lookedAt = time.Time{}
-	b.exec(b.store.Data, `INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)
+	b.exec(b.store.Data,
+		`INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)
 VALUES (1, 1, 'a', ?, 'tulip', 5, 'invalid', 'x', 'x', ?)`, id, sqldb.At(start))
-	b.exec(b.store.Data, "INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, last_seen_at, confirmed_at, state)"+
-		" VALUES (1, '2026-11-20', 'adgroup', 'cost', 'tulip', 2, 1, ?, ?, ?, 'open')", sqldb.At(start), sqldb.At(start), sqldb.At(start))
+	b.exec(b.store.Data,
+		"INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, "+
+			"last_seen_at, confirmed_at, state)"+
+			" VALUES (1, '2026-11-20', 'adgroup', 'cost', 'tulip', 2, 1, ?, ?, ?, 'open')", sqldb.At(start), sqldb.At(start),
+		sqldb.At(start))
 	require.NoError(t, tm.keepUp(t.Context()))
 	require.Equal(t, 1.0, testutil.ToFloat64(b.metrics.dead.WithLabelValues("tulip")))
 	require.Equal(t, 1.0, testutil.ToFloat64(b.metrics.differing.WithLabelValues("tulip")))

@@ -22,20 +22,24 @@ import (
 	"adsync/standalone/verify"
 )
 
-// requireOwnDaysAndMoney wants the rows of accounts abroad to be of their own zone and currency, and those of others of theirs.
+// requireOwnDaysAndMoney wants the rows of accounts abroad to be of their own zone and currency, and those of others
+// of theirs.
 func requireOwnDaysAndMoney(t *testing.T, dir string) {
 	t.Helper()
 	file := func(name string) sqldb.Database {
 		return sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(filepath.Join(dir, name)), MaxOpenConns: 1}
 	}
-	s, err := store.Open(t.Context(), sqldb.Config{Config: file("config.db"), Data: file("data.db")}, options("", nil).Logger)
+	s, err := store.Open(t.Context(), sqldb.Config{Config: file("config.db"), Data: file("data.db")},
+		options("", nil).Logger)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Close()) }()
 	for _, table := range []string{"report_daily", "report_hourly", "summary_daily", "summary_hourly"} {
 		for currency, zone := range map[string]string{"CNY": "Asia/Shanghai", "USD": "America/Los_Angeles"} {
 			var right, wrong int
-			require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT COUNT(CASE WHEN day_zone = ? THEN 1 END), COUNT(CASE WHEN day_zone <> ? THEN 1 END) FROM "+table+
-				" WHERE currency = ?", zone, zone, currency).Row().Scan(&right, &wrong))
+			require.NoError(t,
+				s.Data.Writer(t.Context()).Raw(
+					"SELECT COUNT(CASE WHEN day_zone = ? THEN 1 END), COUNT(CASE WHEN day_zone <> ? THEN 1 END) FROM "+table+
+						" WHERE currency = ?", zone, zone, currency).Row().Scan(&right, &wrong))
 			require.Positive(t, right, "%s in %s", table, currency)
 			require.Zero(t, wrong, "%s in %s", table, currency)
 		}
@@ -65,7 +69,8 @@ func TestWatcher_EveryAccountHasItsOwnToday(t *testing.T) {
 		ID              int64
 		Media, Timezone string
 	}
-	require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT id, media, timezone FROM media_account").Scan(&accounts).Error)
+	require.NoError(t,
+		s.Config.Writer(t.Context()).Raw("SELECT id, media, timezone FROM media_account").Scan(&accounts).Error)
 	require.Len(t, accounts, ofEach(4))
 	days := map[day.Day]int{}
 	pulled, err := s.Data.Now(t.Context())
@@ -80,14 +85,18 @@ func TestWatcher_EveryAccountHasItsOwnToday(t *testing.T) {
 			if d != today {
 				at = pulled.Add(-3 * time.Hour)
 			}
-			require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
-				" VALUES (?, 'report_hourly', 'account', ?, ?, ?, 'complete', '', '')", a.ID, d, a.Media, sqldb.At(at)).Error)
+			require.NoError(t,
+				s.Data.Writer(t.Context()).Exec(
+					"INSERT INTO coverage (account_id, report, level, day, media, pulled_at, state, claimed_by, note)"+
+						" VALUES (?, 'report_hourly', 'account', ?, ?, ?, 'complete', '', '')", a.ID, d, a.Media, sqldb.At(at)).Error)
 		}
 	}
 	require.Equal(t, map[day.Day]int{"2026-11-20": ofEach(2), "2026-11-21": ofEach(2)}, days)
 
-	reader := overview.NewReader(overview.Options{Store: s, Platforms: engine.PlatformNames(), Clock: clock.NewScaled(now, 1, true)})
-	w := &watcher{store: s, overview: reader.Read, truth: newTruth(http.DefaultClient, server.URL), simulator: control.Client{Address: server.URL}}
+	reader := overview.NewReader(overview.Options{Store: s, Platforms: engine.PlatformNames(),
+		Clock: clock.NewScaled(now, 1, true)})
+	w := &watcher{store: s, overview: reader.Read, truth: newTruth(http.DefaultClient, server.URL),
+		simulator: control.Client{Address: server.URL}}
 	status, err := w.read(t.Context())
 	require.NoError(t, err)
 	for _, m := range status.Media {

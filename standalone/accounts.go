@@ -37,15 +37,16 @@ func (r AccountsReport) String() string {
 	return text
 }
 
-// readAccounts tells which accounts' figures of the world's present day, by each account's own clock, were pulled since a moment of the
-// database.
+// readAccounts tells which accounts' figures of the world's present day, by each account's own clock, were pulled
+// since a moment of the database.
 func readAccounts(ctx context.Context, s *store.Store, world, since time.Time) (AccountsReport, error) {
 	report := AccountsReport{Parked: map[string]int{}}
 	var pulled []struct {
 		AccountID int64
 		Day       day.Day
 	}
-	const query = "SELECT account_id, day FROM coverage WHERE report = 'report_daily' AND level = 'account' AND state = ? AND pulled_at >= ?"
+	const query = "SELECT account_id, day FROM coverage WHERE report = 'report_daily' AND level = 'account' AND state = " +
+		"? AND pulled_at >= ?"
 	if err := s.Data.Writer(ctx).Raw(query, results.Complete, sqldb.At(since)).Scan(&pulled).Error; err != nil {
 		return report, fmt.Errorf("read coverage: %w", err)
 	}
@@ -57,7 +58,8 @@ func readAccounts(ctx context.Context, s *store.Store, world, since time.Time) (
 		ID               int64
 		Parked, Timezone string
 	}
-	if err := s.Config.Writer(ctx).Raw("SELECT id, parked, timezone FROM media_account WHERE bound = 1").Scan(&accounts).Error; err != nil {
+	if err := s.Config.Writer(ctx).Raw("SELECT id, parked, timezone FROM media_account WHERE bound = 1").Scan(
+		&accounts).Error; err != nil {
 		return report, fmt.Errorf("read media_account: %w", err)
 	}
 	for _, a := range accounts {

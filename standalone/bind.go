@@ -82,7 +82,8 @@ func (c credentials) authoriseURLs(address string) map[string]string {
 }
 
 // games are what the simulated accounts advertise. Some accounts stay unassigned, as in life.
-var games = []struct{ code, name string }{{"starfall", "Starfall 星坠"}, {"tinyfarm", "Tiny Farm 迷你农场"}, {"nightraid", "Night Raid 夜袭"}}
+var games = []struct{ code, name string }{{"starfall", "Starfall 星坠"}, {"tinyfarm", "Tiny Farm 迷你农场"},
+	{"nightraid", "Night Raid 夜袭"}}
 
 var systems = []string{"ios", "android"}
 
@@ -91,7 +92,8 @@ const unassignedEvery = 10
 
 // bind fills a config database and reports whether it did. What is there already stays: tokens that were refreshed
 // since are newer than the simulator's first ones.
-func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, creds credentials) (written bool, err error) {
+func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, creds credentials) (written bool,
+	err error) {
 	var have int
 	if err := s.Config.Writer(ctx).Raw("SELECT COUNT(*) FROM account_binding").Row().Scan(&have); err != nil {
 		return false, fmt.Errorf("read account_binding: %w", err)
@@ -103,7 +105,8 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 	for _, g := range games {
 		rows = append(rows, []any{g.code, g.name})
 	}
-	if err := s.Config.Upsert(s.Config.Writer(ctx), sqldb.Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}}, rows); err != nil {
+	if err := s.Config.Upsert(s.Config.Writer(ctx),
+		sqldb.Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}}, rows); err != nil {
 		return false, err
 	}
 	if err := bindLimits(ctx, s, address); err != nil {
@@ -123,7 +126,8 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 			for _, l := range app.Logins {
 				id, err := token.PutLogin(ctx, s, box, settings.Token{
 					// As an authorisation names it: one that is made later is of the same login.
-					Media: name, AppID: app.AppID, Login: l.UserID, Name: l.UserName, AccessExpires: l.AccessExpiresAt, RefreshExpires: l.RefreshExpiresAt,
+					Media: name, AppID: app.AppID, Login: l.UserID, Name: l.UserName, AccessExpires: l.AccessExpiresAt,
+					RefreshExpires: l.RefreshExpiresAt,
 				}, secret.NewText(l.AccessToken), secret.NewText(l.RefreshToken))
 				if err != nil {
 					return false, err
@@ -173,7 +177,8 @@ func bindLimits(ctx context.Context, s *store.Store, address string) error {
 // LimitOf is a limit of the simulator as adsync knows it.
 func LimitOf(r limit.Rule) grant.Rule {
 	rule := grant.Rule{
-		Media: r.Media, Endpoint: r.Endpoint, Each: true, Scope: grant.Scope(r.Scope), Period: time.Duration(r.Seconds) * time.Second, Limit: r.Limit,
+		Media: r.Media, Endpoint: r.Endpoint, Each: true, Scope: grant.Scope(r.Scope),
+		Period: time.Duration(r.Seconds) * time.Second, Limit: r.Limit,
 	}
 	if r.Scope == limit.ScopeRows {
 		rule.Scope, rule.Unit = grant.ScopeApp, grant.UnitRows
@@ -181,7 +186,8 @@ func LimitOf(r limit.Rule) grant.Rule {
 	return rule
 }
 
-func bindAccounts(ctx context.Context, s *store.Store, platform string, tokenID int64, externalIDs []string, homes map[string]verify.Home) ([][]any, error) {
+func bindAccounts(ctx context.Context, s *store.Store, platform string, tokenID int64, externalIDs []string,
+	homes map[string]verify.Home) ([][]any, error) {
 	found := make([]settings.Account, len(externalIDs))
 	for i, id := range externalIDs {
 		found[i] = settings.Account{ExternalID: id, Timezone: homes[id].Timezone, Currency: homes[id].Currency}

@@ -45,7 +45,9 @@ func openDir(path string) (*dataDir, error) {
 		return nil, fmt.Errorf("open the data directory: %w", err)
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("the data directory %s is in use by another adsync: stop it, or give this one another --data", d.path), lock.Close())
+		return nil,
+			errors.Join(fmt.Errorf("the data directory %s is in use by another adsync: stop it, or give this one another --data",
+				d.path), lock.Close())
 	}
 	d.lock = lock
 	if err := d.tighten(); err != nil {
@@ -115,7 +117,8 @@ func (d *dataDir) holds(l *live.Pull) error {
 	}
 	if l == nil {
 		if have.Media != "" {
-			return fmt.Errorf("the data directory %s holds %s account %s: give this run another --data", d.path, have.Media, have.Account)
+			return fmt.Errorf("the data directory %s holds %s account %s: give this run another --data", d.path, have.Media,
+				have.Account)
 		}
 		return nil
 	}
@@ -135,7 +138,8 @@ func (d *dataDir) holds(l *live.Pull) error {
 }
 
 // owned are the names of what standalone creates in the directory. Others may keep files of their own beside them.
-var owned = []string{"lock", "config.db*", "data.db*", partnerFile + "*", "secret.key", serversFile, liveMark, "kafka", "world"}
+var owned = []string{"lock", "config.db*", "data.db*", partnerFile + "*", "secret.key", serversFile, liveMark, "kafka",
+	"world"}
 
 // tighten takes the rights of other users from what an earlier release left in the directory.
 func (d *dataDir) tighten() error {

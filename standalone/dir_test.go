@@ -28,7 +28,8 @@ func TestDir_WhatAnEarlierReleaseLeftIsTightened(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "data")
 	require.NoError(t, os.MkdirAll(filepath.Join(path, "kafka", "topic-0"), 0o700))
-	theirs := []string{"config.db", "config.db-wal", "config.db-shm", "data.db", "partner.db", "secret.key", "kafka/topic-0/00.log"}
+	theirs := []string{"config.db", "config.db-wal", "config.db-shm", "data.db", "partner.db", "secret.key",
+		"kafka/topic-0/00.log"}
 	for _, name := range append(theirs, "notes.txt") {
 		require.NoError(t, os.WriteFile(filepath.Join(path, name), nil, 0o600))
 		require.NoError(t, os.Chmod(filepath.Join(path, name), 0o644))

@@ -80,7 +80,8 @@ func smallest(t *testing.T, h *liveHost, accounts []string) string {
 	}
 	require.NoError(t, h.sim().Get(t.Context(), "clock", &clock))
 	today := day.Of(clock.Now, time.FixedZone("UTC+8", 8*60*60))
-	resp, err := http.Get(h.address + "/_sim/truth?kind=report_daily&level=account&media=" + h.media + "&from=" + today.Add(-6).String() + "&to=" + today.String())
+	resp, err := http.Get(h.address + "/_sim/truth?kind=report_daily&level=account&media=" + h.media + "&from=" +
+		today.Add(-6).String() + "&to=" + today.String())
 	require.NoError(t, err)
 	defer resp.Body.Close()
 	require.Equal(t, http.StatusOK, resp.StatusCode)
@@ -102,7 +103,9 @@ func smallest(t *testing.T, h *liveHost, accounts []string) string {
 	}
 	least := ""
 	for account, sum := range sums {
-		if !slices.ContainsFunc([]string{"cost", "impressions", "clicks", "conversions"}, func(metric string) bool { return sum[metric] == 0 }) && (least == "" || sum["impressions"] < sums[least]["impressions"]) {
+		if !slices.ContainsFunc([]string{"cost", "impressions", "clicks", "conversions"},
+			func(metric string) bool { return sum[metric] == 0 }) &&
+			(least == "" || sum["impressions"] < sums[least]["impressions"]) {
 			least = account
 		}
 	}
@@ -274,7 +277,8 @@ func TestLive_TellsAndRepeatsDifferences(t *testing.T) {
 			return
 		}
 		n++
-		order := map[string]any{"media": h.media, "account": h.account, "from": today.Add(-6).String(), "to": today.String(), "percent": 20}
+		order := map[string]any{"media": h.media, "account": h.account, "from": today.Add(-6).String(), "to": today.String(),
+			"percent": 20}
 		assert.NoError(t, h.sim().Post(t.Context(), "truth/correct", order))
 	}
 	report, text, err := h.live(t, "", nil)
@@ -300,7 +304,8 @@ func TestLive_NamesTheFixOfWhatAPersonMustMend(t *testing.T) {
 		}{
 			"a token that is none": {
 				func(o *Options, wrong string) { o.Live.Token = secret.NewText(wrong) },
-				[]string{name + ` refuses the token \(code \d+: `, "make a new one at " + regexp.QuoteMeta(platform.(media.Consoler).Console())},
+				[]string{name + ` refuses the token \(code \d+: `, "make a new one at " +
+					regexp.QuoteMeta(platform.(media.Consoler).Console())},
 			},
 			"somebody else's account": {
 				func(o *Options, _ string) { o.Live.Account = "9" + o.Live.Account[1:] },
@@ -390,12 +395,14 @@ func TestLive_ShowsWhatItHasWhenAPullFails(t *testing.T) {
 	h := hostLive(t, spec.Name)
 	wrong := invalidCode(t, engine.Platform(spec.Name))
 	var ad struct{ Object string }
-	require.NoError(t, h.sim().Get(t.Context(), "truth?media="+spec.Name+"&kind="+spec.ObjectKind+"&account="+h.account, &ad))
+	require.NoError(t, h.sim().Get(t.Context(), "truth?media="+spec.Name+"&kind="+spec.ObjectKind+"&account="+h.account,
+		&ad))
 	require.NotEmpty(t, ad.Object)
 	// An answer that names an ad and is no report is a list of ads.
 	h.change = func(request string, answer map[string]any) {
 		text, _ := json.Marshal(answer) // it was read from JSON
-		if !strings.Contains(request, night.DailyReports) && !strings.Contains(request, night.HourlyReports) && bytes.Contains(text, []byte(ad.Object)) {
+		if !strings.Contains(request, night.DailyReports) && !strings.Contains(request, night.HourlyReports) &&
+			bytes.Contains(text, []byte(ad.Object)) {
 			clear(answer)
 			answer["code"], answer["message"] = wrong, "outside the granted scope"
 		}
@@ -407,7 +414,8 @@ func TestLive_ShowsWhatItHasWhenAPullFails(t *testing.T) {
 	require.Zero(t, report.Different, "the reports are there")
 }
 
-// invalidCode returns a code by which a platform says that a call is wrong, and that says nothing of a token or an account.
+// invalidCode returns a code by which a platform says that a call is wrong, and that says nothing of a token or an
+// account.
 func invalidCode(t *testing.T, p media.Platform) int {
 	t.Helper()
 	for code := range 100_000 {
@@ -440,5 +448,6 @@ func TestLive_DoesNotMixItsDirectoryWithOthers(t *testing.T) {
 	require.NoError(t, dir.holds(&live.Pull{Media: platform, Account: "1"}), "again")
 	require.NoError(t, dir.close())
 	require.Contains(t, refused(own, nil), "holds "+platform+" account 1: give this run another --data")
-	require.Contains(t, refused(own, func(o *Options) { o.Live, o.Once, o.Accounts = nil, true, 6 }), "holds "+platform+" account 1")
+	require.Contains(t, refused(own, func(o *Options) { o.Live, o.Once, o.Accounts = nil, true, 6 }), "holds "+platform+
+		" account 1")
 }

@@ -47,8 +47,8 @@ type RunReport struct {
 	Seconds   float64       `json:"seconds"`
 }
 
-// Check returns ErrDifferent if a row differs, and an error that names a run that did not succeed, or what a story was to show
-// and did not.
+// Check returns ErrDifferent if a row differs, and an error that names a run that did not succeed, or what a story
+// was to show and did not.
 func (r OnceReport) Check() error {
 	if r.Truth.Differences > 0 || (r.Story != nil && r.Story.Differences > 0) {
 		return ErrDifferent
@@ -126,7 +126,8 @@ func (s *stack) once(ctx context.Context) error {
 	}
 	switch {
 	case s.story != nil:
-		say("a night of the world, from %s on\n\n", s.world.clock.Now().In(simworld.Zone).Format("2006-01-02 15:04:05 -07:00"))
+		say("a night of the world, from %s on\n\n",
+			s.world.clock.Now().In(simworld.Zone).Format("2006-01-02 15:04:05 -07:00"))
 		played, err := s.story.Play(ctx, s.played(), say)
 		if err != nil {
 			return err
@@ -159,7 +160,8 @@ func (s *stack) once(ctx context.Context) error {
 		}
 		report.Runs = append(report.Runs, again...)
 	}
-	say("%s ended; comparing every row with the platforms' truth\n\n", plural.Count(len(report.Runs), "run has", "runs have"))
+	say("%s ended; comparing every row with the platforms' truth\n\n",
+		plural.Count(len(report.Runs), "run has", "runs have"))
 	if report.Truth, err = s.verify(ctx, now, began); err != nil {
 		return err
 	}
@@ -186,8 +188,8 @@ func (s *stack) once(ctx context.Context) error {
 	return report.Check()
 }
 
-// orderTasks orders every task that belongs to a phase one time, all at the moment now of the world. It returns the ids of
-// their runs. Rows that are switched off or cannot be used are left out: the API names them.
+// orderTasks orders every task that belongs to a phase one time, all at the moment now of the world. It returns the
+// ids of their runs. Rows that are switched off or cannot be used are left out: the API names them.
 func orderTasks(ctx context.Context, r *runs.Runs, now time.Time, by string, phase int) ([]int64, error) {
 	var ids []int64
 	for _, row := range r.Plan.Tasks() {
@@ -203,8 +205,8 @@ func orderTasks(ctx context.Context, r *runs.Runs, now time.Time, by string, pha
 	return ids, nil
 }
 
-// phases is how many there are: first come the tasks of the platforms, which may run side by side, then the system's, which build
-// on what those wrote, and last the wide table, which joins all of it.
+// phases is how many there are: first come the tasks of the platforms, which may run side by side, then the system's,
+// which build on what those wrote, and last the wide table, which joins all of it.
 const phases = 3
 
 func phaseOf(row producer.Task) int {
@@ -219,7 +221,8 @@ func phaseOf(row producer.Task) int {
 }
 
 // runOnce orders every task, phase by phase, and waits for the end of their runs.
-func runOnce(ctx context.Context, r *runs.Runs, now time.Time, by string, progress func([]ledger.Run)) ([]RunReport, error) {
+func runOnce(ctx context.Context, r *runs.Runs, now time.Time, by string, progress func([]ledger.Run)) ([]RunReport,
+	error) {
 	var reports []RunReport
 	for phase := range phases {
 		part, err := runPhase(ctx, r, now, by, phase, progress)
@@ -231,7 +234,8 @@ func runOnce(ctx context.Context, r *runs.Runs, now time.Time, by string, progre
 	return reports, nil
 }
 
-func runPhase(ctx context.Context, r *runs.Runs, now time.Time, by string, phase int, progress func([]ledger.Run)) ([]RunReport, error) {
+func runPhase(ctx context.Context, r *runs.Runs, now time.Time, by string, phase int,
+	progress func([]ledger.Run)) ([]RunReport, error) {
 	ids, err := orderTasks(ctx, r, now, by, phase)
 	if err != nil {
 		return nil, err
@@ -248,7 +252,8 @@ func runPhase(ctx context.Context, r *runs.Runs, now time.Time, by string, phase
 }
 
 func reportOf(r ledger.Run) RunReport {
-	report := RunReport{Task: r.TaskName, State: r.State, Succeeded: r.Succeeded, Failed: r.Ended() - r.Succeeded, Seconds: r.EndedAt.Sub(r.CreatedAt).Seconds()}
+	report := RunReport{Task: r.TaskName, State: r.State, Succeeded: r.Succeeded, Failed: r.Ended() - r.Succeeded,
+		Seconds: r.EndedAt.Sub(r.CreatedAt).Seconds()}
 	if r.Total != nil {
 		report.Subtasks = *r.Total
 	}
@@ -262,7 +267,8 @@ func reportOf(r ledger.Run) RunReport {
 func printOnce(out io.Writer, r OnceReport) {
 	fmt.Fprintf(out, "%-44s %-10s %9s %10s %7s %8s\n", "RUN", "STATE", "SUBTASKS", "SUCCEEDED", "FAILED", "SECONDS")
 	for _, run := range r.Runs {
-		fmt.Fprintf(out, "%-44s %-10s %9d %10d %7d %8.1f\n", run.Task, run.State, run.Subtasks, run.Succeeded, run.Failed, run.Seconds)
+		fmt.Fprintf(out, "%-44s %-10s %9d %10d %7d %8.1f\n", run.Task, run.State, run.Subtasks, run.Succeeded, run.Failed,
+			run.Seconds)
 	}
 	fmt.Fprintf(out, "\n%-28s %10s %8s %12s\n", "TABLE", "ROWS", "COLUMNS", "DIFFERENCES")
 	names := make([]string, 0, len(r.Truth.Tables))

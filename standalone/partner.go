@@ -68,8 +68,8 @@ func partnerSettings(path string) summaries.PartnerConfig {
 	return cfg
 }
 
-// seedPartner fills the partner's database with figures of the world's last days. They follow from the objects' ids and the day, so
-// that the same world has the same partner; rows that are there stay as they are.
+// seedPartner fills the partner's database with figures of the world's last days. They follow from the objects' ids
+// and the day, so that the same world has the same partner; rows that are there stay as they are.
 func seedPartner(ctx context.Context, path string, w *world) error {
 	db, err := openPartnerFile(path)
 	if err != nil {
@@ -121,7 +121,8 @@ func (p *partnerSeed) gather(ctx context.Context) error {
 		p.objects = append(p.objects, partnerObject{name, strangerAccount, settings.AccountLevel, ""})
 	}
 	slices.SortFunc(p.objects, func(a, b partnerObject) int {
-		return slices.Compare([]string{a.media, a.account, a.level, a.object}, []string{b.media, b.account, b.level, b.object})
+		return slices.Compare([]string{a.media, a.account, a.level, a.object},
+			[]string{b.media, b.account, b.level, b.object})
 	})
 	return nil
 }
@@ -153,8 +154,8 @@ func (p *partnerSeed) write(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-// figures are the partner's of an object's day, and whether the row has been deleted. What is paid later is not told yet on
-// the last days.
+// figures are the partner's of an object's day, and whether the row has been deleted. What is paid later is not told
+// yet on the last days.
 func (p *partnerSeed) figures(o partnerObject, on day.Day) []any {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(o.media + "/" + o.account + "/" + o.level + "/" + o.object + "/" + on.String()))

@@ -29,7 +29,8 @@ func queries(t *testing.T) map[string]string {
 	page, err := os.ReadFile("../docs/queries.md")
 	require.NoError(t, err)
 	found := map[string]string{}
-	for _, block := range regexp.MustCompile("(?s)```sql\n-- ([^\n]*)\n(.*?)\n```").FindAllStringSubmatch(string(page), -1) {
+	for _, block := range regexp.MustCompile("(?s)```sql\n-- ([^\n]*)\n(.*?)\n```").FindAllStringSubmatch(string(page),
+		-1) {
 		found[block[1]] = block[2]
 	}
 	require.Len(t, found, 5)
@@ -74,7 +75,8 @@ func number(t *testing.T, text string) float64 {
 // exampleMedia is where an example names a platform.
 var exampleMedia = regexp.MustCompile(`\bmedia = '\w+'`)
 
-// testQueries runs the queries of the page on the tables of a world that was pulled, and leaves two days of them as not whole.
+// testQueries runs the queries of the page on the tables of a world that was pulled, and leaves two days of them as
+// not whole.
 func testQueries(t *testing.T, database string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", sqldb.SQLiteFile(database, nil))
@@ -84,10 +86,12 @@ func testQueries(t *testing.T, database string) {
 	last := ask(t, db, "SELECT MAX(day) AS day FROM report_hourly_account").rows[0]["day"]
 	today, err := day.Parse(last[:len("2026-11-21")])
 	require.NoError(t, err)
-	busiest := ask(t, db, "SELECT external_id, SUM(cost) AS cost FROM wide_daily_account WHERE media = '"+engine.PlatformNames()[0]+"' GROUP BY external_id ORDER BY cost DESC LIMIT 1").rows[0]["external_id"]
+	busiest := ask(t, db, "SELECT external_id, SUM(cost) AS cost FROM wide_daily_account WHERE media = '"+
+		engine.PlatformNames()[0]+"' GROUP BY external_id ORDER BY cost DESC LIMIT 1").rows[0]["external_id"]
 	page := queries(t)
 	for name, query := range page {
-		for _, example := range [][2]string{{"2026-11-21", today.String()}, {"2026-11-20", today.Add(-1).String()}, {"2026-11-15", today.Add(-6).String()}, {"20000058", busiest}} {
+		for _, example := range [][2]string{{"2026-11-21", today.String()}, {"2026-11-20", today.Add(-1).String()},
+			{"2026-11-15", today.Add(-6).String()}, {"20000058", busiest}} {
 			query = strings.ReplaceAll(query, example[0], example[1])
 		}
 		page[name] = exampleMedia.ReplaceAllString(query, "media = '"+engine.PlatformNames()[0]+"'")
@@ -95,7 +99,8 @@ func testQueries(t *testing.T, database string) {
 
 	spend := ask(t, db, page["today against yesterday"])
 	require.Equal(t, []string{"game", "media", "currency", "today", "yesterday_by_then", "yesterday"}, spend.columns)
-	total := ask(t, db, "SELECT SUM(cost) / 1000000.0 AS cost FROM summary_daily WHERE day = '"+today.Add(-1).String()+"'").rows[0]["cost"]
+	total := ask(t, db, "SELECT SUM(cost) / 1000000.0 AS cost FROM summary_daily WHERE day = '"+today.Add(-1).String()+
+		"'").rows[0]["cost"]
 	var sum float64
 	for _, row := range spend.rows {
 		if row["yesterday"] == "NULL" { // A game that began today, as seen in the small hours.
@@ -111,7 +116,8 @@ func testQueries(t *testing.T, database string) {
 
 	creatives := ask(t, db, page["top creatives"])
 	require.Len(t, creatives.rows, 20)
-	most := ask(t, db, "SELECT SUM(cost) / 1000000.0 AS cost FROM report_daily_creative WHERE day >= '"+today.Add(-6).String()+"' GROUP BY account_id, object_id ORDER BY cost DESC LIMIT 1").rows[0]["cost"]
+	most := ask(t, db, "SELECT SUM(cost) / 1000000.0 AS cost FROM report_daily_creative WHERE day >= '"+
+		today.Add(-6).String()+"' GROUP BY account_id, object_id ORDER BY cost DESC LIMIT 1").rows[0]["cost"]
 	require.InDelta(t, number(t, most), number(t, creatives.rows[0]["spend"]), 0.01)
 	require.NotEqual(t, "NULL", creatives.rows[0]["adgroup"])
 
@@ -132,7 +138,8 @@ func testQueries(t *testing.T, database string) {
 	require.Empty(t, ask(t, db, page["accounts that are not whole"]).rows)
 	const of = " WHERE report = 'report_daily' AND level = 'account' AND day = ? AND account_id = "
 	yesterday := today.Add(-1).String()
-	_, err = db.ExecContext(t.Context(), "UPDATE coverage SET state = 'suspect'"+of+"(SELECT MIN(account_id) FROM coverage)", yesterday)
+	_, err = db.ExecContext(t.Context(), "UPDATE coverage SET state = 'suspect'"+of+
+		"(SELECT MIN(account_id) FROM coverage)", yesterday)
 	require.NoError(t, err)
 	_, err = db.ExecContext(t.Context(), "DELETE FROM coverage"+of+"(SELECT MAX(account_id) FROM coverage)", yesterday)
 	require.NoError(t, err)

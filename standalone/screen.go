@@ -105,9 +105,11 @@ func (s *screen) tried() string {
 func render(s status) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the world's clock  %s\n\n", s.World.In(simworld.Zone).Format("2006-01-02 15:04:05 -07:00"))
-	fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8s %6s %6s %6s %7s  %s\n", "MEDIA", "CNY TODAY", "PLATFORM SAYS", "DIFFERENCE", "ACCOUNTS", "FRESH", "LATE", "PARKED", "OLDEST", "CALLS/MIN (ALLOWED)")
+	fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8s %6s %6s %6s %7s  %s\n", "MEDIA", "CNY TODAY", "PLATFORM SAYS", "DIFFERENCE",
+		"ACCOUNTS", "FRESH", "LATE", "PARKED", "OLDEST", "CALLS/MIN (ALLOWED)")
 	for _, m := range s.Media {
-		fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8d %6d %6d %6d %7s  %s\n", m.Name, overview.Amount(m.Ours), overview.Amount(m.Platform), difference(m), m.Accounts, m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m))
+		fmt.Fprintf(&b, "%-12s %15s %15s %11s  %8d %6d %6d %6d %7s  %s\n", m.Name, overview.Amount(m.Ours),
+			overview.Amount(m.Platform), difference(m), m.Accounts, m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m))
 	}
 	for _, m := range s.Media {
 		if m.First != "" {
@@ -132,11 +134,15 @@ func plain(s status) string {
 	}
 	for _, m := range s.Media {
 		if m.First != "" {
-			fmt.Fprintf(&b, "%s %s %s; platform says %s\n", s.World.In(simworld.Zone).Format("15:04:05"), m.Name, m.First, overview.Amount(m.Platform))
+			fmt.Fprintf(&b, "%s %s %s; platform says %s\n", s.World.In(simworld.Zone).Format("15:04:05"), m.Name, m.First,
+				overview.Amount(m.Platform))
 			continue
 		}
-		fmt.Fprintf(&b, "%s %s spend today %s, platform says %s (%s); accounts %d fresh, %d late, %d parked, oldest %s; calls %s; %d runs open\n",
-			s.World.In(simworld.Zone).Format("15:04:05"), m.Name, overview.Amount(m.Ours), overview.Amount(m.Platform), difference(m), m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m), open)
+		fmt.Fprintf(&b,
+			"%s %s spend today %s, platform says %s (%s); accounts %d fresh, %d late, %d parked, oldest %s; calls %s; %d runs "+
+				"open\n",
+			s.World.In(simworld.Zone).Format("15:04:05"), m.Name, overview.Amount(m.Ours), overview.Amount(m.Platform),
+			difference(m), m.Fresh, m.Late, m.Parked, age(m.OldestAge), calls(m), open)
 	}
 	return b.String()
 }

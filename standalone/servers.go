@@ -17,7 +17,8 @@ import (
 	"adsync/base/store"
 )
 
-// Servers are a deployment's own, for a simulated world to run on in the place of what is embedded. What is nil is embedded.
+// Servers are a deployment's own, for a simulated world to run on in the place of what is embedded. What is nil is
+// embedded.
 type Servers struct {
 	Store  *sqldb.Config // both databases; a new world begins in empty ones
 	Broker *broker.Config
@@ -39,8 +40,8 @@ func (s Servers) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// apart returns the servers with names of topics, groups and keys that are a world's alone: a deployment that goes by the same settings
-// must not find the world's messages, nor the world take the deployment's.
+// apart returns the servers with names of topics, groups and keys that are a world's alone: a deployment that goes by
+// the same settings must not find the world's messages, nor the world take the deployment's.
 func (s Servers) apart(name string) Servers {
 	if s.Broker != nil {
 		cfg := *s.Broker
@@ -65,8 +66,8 @@ type home struct {
 	Data   string `json:"data_database,omitempty"` // as Config: "" is the directory's own
 }
 
-// home returns where the directory's world lives, or is to live. It refuses other databases than the world was begun in, and, for a
-// new world, such as are not empty.
+// home returns where the directory's world lives, or is to live. It refuses other databases than the world was begun
+// in, and, for a new world, such as are not empty.
 func (d *dataDir) home(ctx context.Context, s Servers, log *slog.Logger) (home, error) {
 	var have home
 	text, err := os.ReadFile(d.file(serversFile))
@@ -82,8 +83,10 @@ func (d *dataDir) home(ctx context.Context, s Servers, log *slog.Logger) (home, 
 	}
 	switch {
 	case !d.isNew && (have.Config != want.Config || have.Data != want.Data):
-		return home{}, fmt.Errorf("the world in %s has its tables in %s, and the settings name %s: name the same, or give this run another --data",
-			d.path, have.databases(), want.databases())
+		return home{},
+			fmt.Errorf(
+				"the world in %s has its tables in %s, and the settings name %s: name the same, or give this run another --data",
+				d.path, have.databases(), want.databases())
 	case d.isNew && s.Store != nil:
 		return want, requireEmpty(ctx, *s.Store, log)
 	}
@@ -119,8 +122,11 @@ func requireEmpty(ctx context.Context, cfg sqldb.Config, log *slog.Logger) error
 	}{{s.Config, cfg.Config.Name()}, {s.Data, cfg.Data.Name()}} {
 		tables, err := db.Tables(ctx)
 		if err == nil && len(tables) > 0 {
-			err = fmt.Errorf("the database %s is not empty, it has %s: a new world begins in databases without tables, and takes none away. Make it anew, "+
-				"name another, give the --data that it was begun with, or name no database for SQLite in the data directory", db.name, tables[0])
+			err = fmt.Errorf(
+				"the database %s is not empty, it has %s: a new world begins in databases without tables, and takes none away. "+
+					"Make it anew, "+
+					"name another, give the --data that it was begun with, or name no database for SQLite in the data directory",
+				db.name, tables[0])
 		}
 		errs = append(errs, err)
 	}

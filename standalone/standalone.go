@@ -1,5 +1,6 @@
-// Package standalone runs the whole of adsync in one process, on embedded parts or a deployment's servers and simulated platforms, for a
-// first look, for development and for the comparison of every row with the platforms' truth.
+// Package standalone runs the whole of adsync in one process, on embedded parts or a deployment's servers and
+// simulated platforms, for a first look, for development and for the comparison of every row with the platforms'
+// truth.
 package standalone
 
 import (
@@ -44,9 +45,11 @@ import (
 type Options struct {
 	Accounts int
 	Seed     int64
-	USD      int     // one simulated account in so many is in USD and America/Los_Angeles; 0 is none, and a world in DataDir has its own share
-	Speed    float64 // 0: 1, or what the world in DataDir has
-	DataDir  string  // "" is a directory that goes away with the run
+	// one simulated account in so many is in USD and America/Los_Angeles; 0 is none, and a world in DataDir has its own
+	// share
+	USD     int
+	Speed   float64 // 0: 1, or what the world in DataDir has
+	DataDir string  // "" is a directory that goes away with the run
 	// Simulator is the address of a simulator that runs elsewhere; "" runs one inside.
 	Simulator string
 	Once      bool
@@ -209,7 +212,8 @@ func (s *stack) open(ctx context.Context) error {
 	}
 	s.parts = engine.New(engine.Deps{
 		Store: s.store, Broker: s.kafka, Redis: cache, Keys: redis.NewKeys(redisConfig.KeyPrefix), Box: box,
-		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Partner: s.partner, Retention: upkeep.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
+		Planning: s.world.clock, Waiting: s.waiting, Node: "standalone", Partner: s.partner,
+		Retention: upkeep.DefaultRetention(), HTTP: s.world.http, Logger: s.Logger, Registerer: registry,
 	}, s.RateLimit, media)
 	return s.addServices(database, s.parts)
 }
@@ -217,7 +221,8 @@ func (s *stack) open(ctx context.Context) error {
 func (s *stack) addServices(database *clock.Database, parts *engine.Engine) error {
 	producerConfig := producer.DefaultConfig()
 	producerConfig.FiguresInterval = 10 * time.Second // of small tables, for boards that somebody looks at
-	// With Once every task runs by order, one time, and for a live account what is ordered. In a story tasks have their crons.
+	// With Once every task runs by order, one time, and for a live account what is ordered. In a story tasks have their
+	// crons.
 	producerConfig.Schedule = !s.ends() || s.story != nil
 	if s.story != nil {
 		producerConfig.ReloadInterval = time.Second // what operators change holds within a minute of the world
@@ -371,7 +376,8 @@ func (s *stack) front(ctx context.Context) error {
 		// Nobody should wait for the first round of crons to see something.
 		go s.firstRound(ctx)
 	}
-	view := screen{out: s.Out, terminal: isTerminal(s.Out), shell: shell(s.databases().Data), addresses: s.addresses(), tips: s.tips()}
+	view := screen{out: s.Out, terminal: isTerminal(s.Out), shell: shell(s.databases().Data), addresses: s.addresses(),
+		tips: s.tips()}
 	view.run(ctx, s.watcher().read)
 	return nil
 }
@@ -411,14 +417,15 @@ func (s *stack) watcher() *watcher {
 	return &watcher{store: s.store, overview: s.board.Get, truth: s.truth, simulator: s.world.control()}
 }
 
-// verify compares every row with the truth, which is the platforms' and the partner's. Days that were not pulled since a moment of the
-// database are left out.
+// verify compares every row with the truth, which is the platforms' and the partner's. Days that were not pulled
+// since a moment of the database are left out.
 func (s *stack) verify(ctx context.Context, now, since time.Time) (verify.Report, error) {
 	partner, err := openPartnerFile(s.dir.file(partnerFile))
 	if err != nil {
 		return verify.Report{}, err
 	}
-	report, err := verify.Run(ctx, verify.Options{Store: s.store, Simulator: s.world.address, Client: http.DefaultClient, Now: now, Since: since, Partner: partner})
+	report, err := verify.Run(ctx, verify.Options{Store: s.store, Simulator: s.world.address, Client: http.DefaultClient,
+		Now: now, Since: since, Partner: partner})
 	return report, errors.Join(err, partner.Close())
 }
 
@@ -441,7 +448,8 @@ func (s *stack) progress() func([]ledger.Run) {
 			}
 			ended += r.Ended()
 		}
-		fmt.Fprintf(s.Out, "%d of %s open, %d of %s done\n", open, plural.Count(len(runs), "run", "runs"), ended, plural.Count(total, "subtask", "subtasks"))
+		fmt.Fprintf(s.Out, "%d of %s open, %d of %s done\n", open, plural.Count(len(runs), "run", "runs"), ended,
+			plural.Count(total, "subtask", "subtasks"))
 	}
 }
 
@@ -475,8 +483,10 @@ func (s *stack) addresses() []string {
 func (s *stack) tips() []string {
 	api, media := s.address(), engine.PlatformNames()[0]
 	return []string{
-		shell(s.databases().Config) + " \"UPDATE cron_task SET cron = '* * * * *' WHERE name = '" + media + ".report_hourly.account'\"   # holds within a minute",
+		shell(s.databases().Config) + " \"UPDATE cron_task SET cron = '* * * * *' WHERE name = '" + media +
+			".report_hourly.account'\"   # holds within a minute",
 		"curl -s " + api + "/api/v1/tasks        # the tasks, their last and next ticks",
-		"curl -s -X POST $SIMULATOR/_sim/faults -d '{\"kind\":\"status\",\"media\":\"" + media + "\",\"status\":503,\"for_seconds\":60}'   # break something",
+		"curl -s -X POST $SIMULATOR/_sim/faults -d '{\"kind\":\"status\",\"media\":\"" + media +
+			"\",\"status\":503,\"for_seconds\":60}'   # break something",
 	}
 }

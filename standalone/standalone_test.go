@@ -66,7 +66,8 @@ func TestOnce_EveryRowEqualsTheTruth(t *testing.T) {
 		require.Equal(t, run.Subtasks, run.Succeeded, "%s", run.Task)
 	}
 	tables := []string{
-		"creative_asset", "report_daily", "report_hourly", "summary_daily", "summary_hourly", "media_account", "account_balance", "fund_daily",
+		"creative_asset", "report_daily", "report_hourly", "summary_daily", "summary_hourly", "media_account",
+		"account_balance", "fund_daily",
 		"partner_daily", "wide_daily",
 	}
 	for _, raw := range engine.RawTables() {
@@ -115,7 +116,8 @@ func keepWithin(t *testing.T, limit int, refused int64) {
 	address := outsideWorld(t, 6)
 	var rules []map[string]any
 	for _, media := range engine.PlatformNames() {
-		rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": "app", "period_seconds": 1, "limit": limit})
+		rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": "app", "period_seconds": 1,
+			"limit": limit})
 	}
 	require.NoError(t, control.Client{Address: address}.Post(t.Context(), "limits", map[string]any{"rules": rules}))
 	report, err := once(t, func(o *Options) {
@@ -205,11 +207,14 @@ func TestRender_IsReadable(t *testing.T) {
 	t.Parallel()
 	s := status{
 		World: time.Date(2026, 11, 21, 4, 5, 6, 0, time.UTC),
-		Media: []mediaStatus{{Name: "tulip", Ours: 123_456_780_000, Platform: 125_000_000_000, Accounts: 100, Fresh: 90, Late: 9, Parked: 1, OldestAge: 75 * time.Second, Calls: 50, Refused: 2, AllowedAMinute: 600}},
-		Runs:  []runStatus{{Task: "tulip.report_daily.account", State: "running", Total: 10, Ended: 5, Rate: 2.5}, {Task: "tulip.adgroup.full", State: "fanning_out", Total: -1, Ended: 3}},
+		Media: []mediaStatus{{Name: "tulip", Ours: 123_456_780_000, Platform: 125_000_000_000, Accounts: 100, Fresh: 90,
+			Late: 9, Parked: 1, OldestAge: 75 * time.Second, Calls: 50, Refused: 2, AllowedAMinute: 600}},
+		Runs: []runStatus{{Task: "tulip.report_daily.account", State: "running", Total: 10, Ended: 5, Rate: 2.5},
+			{Task: "tulip.adgroup.full", State: "fanning_out", Total: -1, Ended: 3}},
 	}
 	text := render(s)
-	for _, want := range []string{"2026-11-21 12:05:06 +08:00", "123,456.78", "125,000.00", "-1.23 %", "1m15s", "50 (600), 2 refused", "5 of 10", "██████████░░░░░░░░░░", "3 of …"} {
+	for _, want := range []string{"2026-11-21 12:05:06 +08:00", "123,456.78", "125,000.00", "-1.23 %", "1m15s",
+		"50 (600), 2 refused", "5 of 10", "██████████░░░░░░░░░░", "3 of …"} {
 		require.Contains(t, text, want)
 	}
 	require.Equal(t, "never", age(-1))

@@ -88,7 +88,8 @@ func (w *watcher) read(ctx context.Context) (status, error) {
 
 // mediaOf is one platform as the screen shows it: of its spend, that in the world's currency.
 func mediaOf(of *overview.Media) mediaStatus {
-	m := mediaStatus{Name: of.Name, Accounts: of.Accounts, Fresh: of.Fresh, Late: of.Late, Parked: of.Parked, OldestAge: time.Duration(of.OldestSeconds * float64(time.Second))}
+	m := mediaStatus{Name: of.Name, Accounts: of.Accounts, Fresh: of.Fresh, Late: of.Late, Parked: of.Parked,
+		OldestAge: time.Duration(of.OldestSeconds * float64(time.Second))}
 	if of.FirstPull {
 		m.First = of.FirstPullText()
 	}
@@ -113,7 +114,8 @@ func runsOf(o overview.Overview) []runStatus {
 	return all[:min(runsShown, len(all))]
 }
 
-// truth is what simulated platforms say that was spent. Over many accounts an answer takes a while, so that it holds for some seconds.
+// truth is what simulated platforms say that was spent. Over many accounts an answer takes a while, so that it holds
+// for some seconds.
 type truth struct {
 	client    *http.Client
 	simulator string
@@ -159,7 +161,8 @@ func (t *truth) spend(ctx context.Context, media, currency string, d day.Day) (i
 const worldCurrency = "CNY"
 
 // spendQuery is what a first look asks for: who spent most today.
-const spendQuery = "SELECT game, media, os, currency, SUM(cost) / 1000000 AS spend FROM summary_hourly WHERE day = '%s' GROUP BY game, media, os, currency ORDER BY spend DESC LIMIT 4"
+const spendQuery = "SELECT game, media, os, currency, SUM(cost) / 1000000 AS spend FROM summary_hourly WHERE day = " +
+	"'%s' GROUP BY game, media, os, currency ORDER BY spend DESC LIMIT 4"
 
 func (w *watcher) readSpend(ctx context.Context, query string) ([][]string, error) {
 	rows, err := w.store.Data.Reader(ctx).Raw(query).Rows()

@@ -31,7 +31,8 @@ func shortNight() story.Plan {
 	return story.Plan{Speed: 120, Excerpt: true, Patience: 3 * time.Minute, Scenes: []story.Scene{
 		{At: -20 * time.Minute, Title: "the evening", Events: events("page shifted")},
 		{At: 0, Title: "midnight", Events: events("account frozen", "permission revoked")},
-		{At: 100 * time.Minute, Title: "the look-back", Events: events("empty yesterday", "last row lost", "account rebound", "edits shown late")},
+		{At: 100 * time.Minute, Title: "the look-back",
+			Events: events("empty yesterday", "last row lost", "account rebound", "edits shown late")},
 		{
 			At: 130 * time.Minute, Title: "late figures",
 			Events: events("older pull ends last", "yesterday corrected", "token died", "account frozen no more"),

@@ -44,8 +44,9 @@ func openWorld(ctx context.Context, o Options, dir *dataDir, night *story.Story)
 		return askWorld(ctx, o)
 	}
 	cfg := simulator.Config{
-		Accounts: o.Accounts, Seed: o.Seed, Speed: o.Speed, USD: o.USD, DataDir: dir.file("world"), Frozen: o.Once, Logger: o.Logger,
-		Traps: !o.Once, // a world that is looked at is as real ones are; a story springs them itself
+		Accounts: o.Accounts, Seed: o.Seed, Speed: o.Speed, USD: o.USD, DataDir: dir.file("world"), Frozen: o.Once,
+		Logger: o.Logger,
+		Traps:  !o.Once, // a world that is looked at is as real ones are; a story springs them itself
 	}
 	if night != nil {
 		cfg.Start = night.Begins()

@@ -16,9 +16,10 @@ import (
 	"adsync/media"
 )
 
-// What the tables should have is what the tasks of cron_task pull: of each report and level, as many days back as the task that
-// looks back furthest, of the accounts in that task's scope. A day that coverage does not call complete, or that was last pulled
-// before it had settled, is a hole. Fill finds holes and orders runs of those tasks for just the accounts and days concerned.
+// What the tables should have is what the tasks of cron_task pull: of each report and level, as many days back as the
+// task that looks back furthest, of the accounts in that task's scope. A day that coverage does not call complete, or
+// that was last pulled before it had settled, is a hole. Fill finds holes and orders runs of those tasks for just the
+// accounts and days concerned.
 
 const (
 	// FillMaxDefault is how many subtasks one pass orders at the most, of one media.
@@ -38,8 +39,8 @@ const (
 
 	// fillPage is how many accounts are looked at together.
 	fillPage = 2000
-	// holesPage is of how many of them that lack days these are read together. That is all that a pass holds, beside what it will order:
-	// 500 accounts × 30 days × 100 bytes, and as much for each open run of the tasks.
+	// holesPage is of how many of them that lack days these are read together. That is all that a pass holds, beside
+	// what it will order: 500 accounts × 30 days × 100 bytes, and as much for each open run of the tasks.
 	holesPage = 500
 	// orderAccounts is how many accounts one order names: every reader of its run's row carries them.
 	orderAccounts = 500
@@ -51,8 +52,8 @@ const FillName = Name + ".fill"
 
 // fillParams are the params of system.fill.
 type fillParams struct {
-	// MaxSubtasks is how many subtasks one pass orders at the most, of each media, those of earlier passes included that are
-	// still open; 0 means FillMaxDefault.
+	// MaxSubtasks is how many subtasks one pass orders at the most, of each media, those of earlier passes included that
+	// are still open; 0 means FillMaxDefault.
 	MaxSubtasks int `json:"max_subtasks"`
 	// Spare says that what is filled has only what nothing else wants of the platforms' limits.
 	Spare bool `json:"spare"`
@@ -88,7 +89,8 @@ func fillHandler(deps Deps) media.Handler {
 			if err != nil {
 				return media.Result{}, err
 			}
-			found, err := Fill(ctx, deps.Store, platform, deps.Clock.Now(), FillOptions{MaxSubtasks: params.MaxSubtasks, Spare: params.Spare, Order: true, By: FillName})
+			found, err := Fill(ctx, deps.Store, platform, deps.Clock.Now(),
+				FillOptions{MaxSubtasks: params.MaxSubtasks, Spare: params.Spare, Order: true, By: FillName})
 			if err != nil {
 				return media.Result{}, err
 			}
@@ -96,7 +98,8 @@ func fillHandler(deps Deps) media.Handler {
 			for _, f := range found {
 				result.Rows += f.OrderedHoles
 				if f.Ordered > 0 {
-					deps.Logger.Info("ordered what coverage lacks", "task", f.Task, "holes", f.OrderedHoles, "subtasks", f.Ordered, "runs", len(f.RunIDs), "holes_left", f.Holes-f.OrderedHoles)
+					deps.Logger.Info("ordered what coverage lacks", "task", f.Task, "holes", f.OrderedHoles, "subtasks", f.Ordered,
+						"runs", len(f.RunIDs), "holes_left", f.Holes-f.OrderedHoles)
 				}
 			}
 			return result, nil
@@ -110,7 +113,8 @@ type FillOptions struct {
 	Order bool
 	// Ordering is called before runs are ordered, each time, unless it is nil; its error ends the pass.
 	Ordering func() error
-	// MaxSubtasks is how many subtasks may be ordered; for the task itself those of its earlier orders that are still open count.
+	// MaxSubtasks is how many subtasks may be ordered; for the task itself those of its earlier orders that are still
+	// open count.
 	MaxSubtasks int
 	Spare       bool   // as in the task's params
 	By          string // FillName or a person
@@ -136,17 +140,19 @@ type FillStore interface {
 	ReachStore
 	WaitingOrders(ctx context.Context) (map[int64]string, error)
 	OpenRuns(ctx context.Context, taskIDs []int64, limit int) ([]ledger.Run, error)
-	OpenSubtasksOfAccounts(ctx context.Context, runIDs, accountIDs []int64) (map[ledger.AccountPart][]ledger.OpenSubtask, error)
+	OpenSubtasksOfAccounts(ctx context.Context, runIDs, accountIDs []int64) (map[ledger.AccountPart][]ledger.OpenSubtask,
+		error)
 	FillAccounts(ctx context.Context, media string, after int64, limit int) ([]results.FillAccount, error)
 	AccountsWithHoles(ctx context.Context, accountIDs []int64, c results.Calendar) ([]int64, error)
 	Holes(ctx context.Context, accountIDs []int64, c results.Calendar) ([]results.Hole, error)
 	OrderHoles(ctx context.Context, o results.HoleOrder) ([]int64, error)
 }
 
-// Fill looks for the holes of a media and, if told to, orders runs for them: first those of the report and level whose tasks
-// have the most important lane, of these the oldest days, which are next to leave the tasks' reach. It holds two pages of accounts
-// and what it will order in memory, whatever there is. Two that run at a time never order the same hole. The answer is by
-// importance, also when it comes beside an error: it tells what was ordered until then.
+// Fill looks for the holes of a media and, if told to, orders runs for them: first those of the report and level
+// whose tasks have the most important lane, of these the oldest days, which are next to leave the tasks' reach. It
+// holds two pages of accounts and what it will order in memory, whatever there is. Two that run at a time never order
+// the same hole. The answer is by importance, also when it comes beside an error: it tells what was ordered until
+// then.
 func Fill(ctx context.Context, s FillStore, platform media.Platform, now time.Time, o FillOptions) ([]Filling, error) {
 	scopes, err := fillScopes(ctx, s, platform)
 	if err != nil {
@@ -295,7 +301,8 @@ func (t *Filling) add(w *want, isNew bool) {
 func (f *filler) order(ctx context.Context, scope fillScope, wants []want, found map[int64]*Filling) error {
 	for len(wants) > 0 {
 		first, n := wants[0], 1
-		for n < len(wants) && n < orderAccounts && wants[n].taskID == first.taskID && wants[n].from == first.from && wants[n].to == first.to {
+		for n < len(wants) && n < orderAccounts && wants[n].taskID == first.taskID && wants[n].from == first.from &&
+			wants[n].to == first.to {
 			n++
 		}
 		o := results.HoleOrder{

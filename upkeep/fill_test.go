@@ -70,18 +70,23 @@ func reportTask(name, lane, scope, level string, days int) settings.NewTask {
 }
 
 func (f *filling) account(t require.TestingT, id int64, tier, zone, parked string) {
-	err := f.store.Config.Writer(context.Background()).Exec("INSERT INTO media_account (id, media, external_id, token_id, tier, timezone, parked) VALUES (?, 'tulip', ?, 1, ?, ?, ?)",
+	err := f.store.Config.Writer(context.Background()).Exec(
+		"INSERT INTO media_account (id, media, external_id, token_id, tier, timezone, parked) VALUES (?, 'tulip', ?, 1, ?, "+
+			"?, ?)",
 		id, fmt.Sprint(id), tier, zone, parked).Error
 	require.NoError(t, err)
 }
 
 // pull has a run pull days of an account.
-func (f *filling) pull(t require.TestingT, account int64, report, level string, runID int64, state results.CoverageState, days ...day.Day) {
+func (f *filling) pull(t require.TestingT, account int64, report, level string, runID int64,
+	state results.CoverageState, days ...day.Day) {
 	ctx := context.Background()
-	claim, _, err := f.store.BeginPull(ctx, results.Scope{AccountID: account, Media: "tulip", Report: report, Level: level, Days: days}, fmt.Sprint(runID, account, days), runID)
+	claim, _, err := f.store.BeginPull(ctx, results.Scope{AccountID: account, Media: "tulip", Report: report, Level: level,
+		Days: days}, fmt.Sprint(runID, account, days), runID)
 	require.NoError(t, err)
 	raw := rawtable.Table{Name: "tulip_report_daily", Shape: rawtable.DailyRows}
-	_, err = f.store.WriteReport(ctx, results.ReportWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Whole: state == results.Complete})
+	_, err = f.store.WriteReport(ctx, results.ReportWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai",
+		Whole: state == results.Complete})
 	require.NoError(t, err)
 }
 
@@ -92,7 +97,8 @@ func settled(d day.Day, hour int) int64 {
 }
 
 func (f *filling) fill(t require.TestingT, most int) []upkeep.Filling {
-	found, err := upkeep.Fill(context.Background(), f.store, invented.New(), f.now, upkeep.FillOptions{Order: true, MaxSubtasks: most, By: upkeep.FillName})
+	found, err := upkeep.Fill(context.Background(), f.store, invented.New(), f.now,
+		upkeep.FillOptions{Order: true, MaxSubtasks: most, By: upkeep.FillName})
 	require.NoError(t, err)
 	return found
 }
@@ -115,8 +121,11 @@ func (f *filling) take(t require.TestingT, o ledger.RunOrder, state task.RunStat
 	db := f.store.Data.Writer(context.Background())
 	settings, err := json.Marshal(task.Settings{Scope: "all", Order: &o.Request})
 	require.NoError(t, err)
-	err = db.Exec("INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, created_at)"+
-		" VALUES (?, ?, 't', 'tulip', 'tulip.report_daily', 'offline', 1, ?, 'order', ?, ?, 1, ?)", o.RunID, o.TaskID, string(settings), sqldb.At(o.OrderedAt), string(state), sqldb.At(o.OrderedAt)).Error
+	err = db.Exec(
+		"INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, "+
+			"epoch, created_at)"+
+			" VALUES (?, ?, 't', 'tulip', 'tulip.report_daily', 'offline', 1, ?, 'order', ?, ?, 1, ?)", o.RunID, o.TaskID,
+		string(settings), sqldb.At(o.OrderedAt), string(state), sqldb.At(o.OrderedAt)).Error
 	require.NoError(t, err)
 	require.NoError(t, db.Exec("UPDATE manual_order SET taken = 1 WHERE run_id = ?", o.RunID).Error)
 }
@@ -146,16 +155,21 @@ func TestFill_OrdersJustWhatIsMissing(t *testing.T) {
 			f.pull(t, a, "report_daily", "adgroup", settled(d, 9), results.Complete, d)
 		}
 	}
-	require.Empty(t, f.look(t), "all that the tasks reach is there; what is parked or invalid does not count, nor does today")
+	require.Empty(t, f.look(t),
+		"all that the tasks reach is there; what is parked or invalid does not count, nor does today")
 
 	// What a pull that was not whole, one that came too early, and an account bound late leave behind.
 	f.pull(t, 1, "report_daily", "account", settled("2026-11-16", 9), results.Partial, "2026-11-16")
 	f.pull(t, 1, "report_daily", "account", settled("2026-11-17", 7), results.Complete, "2026-11-17")
-	require.NoError(t, f.store.Data.Writer(t.Context()).Exec("UPDATE coverage SET state = 'suspect' WHERE account_id = 2 AND level = 'account' AND day = '2026-11-20'").Error)
+	require.NoError(t,
+		f.store.Data.Writer(t.Context()).Exec(
+			"UPDATE coverage SET state = 'suspect' WHERE account_id = 2 AND level = 'account' AND day = '2026-11-20'").Error)
 	f.account(t, 5, "active", "Asia/Shanghai", "")
 	want := []upkeep.Filling{
-		{TaskID: f.tasks["daily.look_back"], Task: "daily.look_back", Report: "report_daily", Level: "account", Holes: 9, Subtasks: 3, Accounts: 3, From: "2026-11-15", To: "2026-11-20"},
-		{TaskID: f.tasks["adgroup.look_back"], Task: "adgroup.look_back", Report: "report_daily", Level: "adgroup", Holes: 3, Subtasks: 1, Accounts: 1, From: "2026-11-18", To: "2026-11-20"},
+		{TaskID: f.tasks["daily.look_back"], Task: "daily.look_back", Report: "report_daily", Level: "account", Holes: 9,
+			Subtasks: 3, Accounts: 3, From: "2026-11-15", To: "2026-11-20"},
+		{TaskID: f.tasks["adgroup.look_back"], Task: "adgroup.look_back", Report: "report_daily", Level: "adgroup", Holes: 3,
+			Subtasks: 1, Accounts: 1, From: "2026-11-18", To: "2026-11-20"},
 	}
 	require.Equal(t, want, f.look(t))
 	require.Empty(t, f.ordered(t), "a look orders nothing")
@@ -193,7 +207,8 @@ func TestFill_WaitsUntilADayHasSettledAndTheNightsTasksHadTheirTime(t *testing.T
 	f.account(t, 1, "active", "Asia/Shanghai", "")
 	f.account(t, 2, "active", "America/Los_Angeles", "")
 	f.now = noon.Add(-time.Hour - time.Millisecond)
-	require.Equal(t, day.Day("2026-11-19"), f.look(t)[0].To, "in Los Angeles it is the evening of the 20th, and the 19th is long over")
+	require.Equal(t, day.Day("2026-11-19"), f.look(t)[0].To,
+		"in Los Angeles it is the evening of the 20th, and the 19th is long over")
 	require.Equal(t, 1, f.look(t)[0].Holes)
 	f.now = noon.Add(-time.Hour)
 	require.Equal(t, 2, f.look(t)[0].Holes, "11:00 in Shanghai")
@@ -215,7 +230,8 @@ func TestFill_TheImportantFirstAndTheOldestDaysOfIt(t *testing.T) {
 	for _, o := range orders {
 		require.Equal(t, f.tasks["daily"], o.TaskID)
 	}
-	require.Equal(t, task.Order{Accounts: []int64{2, 3}, From: "2026-11-19", To: "2026-11-20", By: upkeep.FillName}, orderFrom(orders, "2026-11-19").Request)
+	require.Equal(t, task.Order{Accounts: []int64{2, 3}, From: "2026-11-19", To: "2026-11-20", By: upkeep.FillName},
+		orderFrom(orders, "2026-11-19").Request)
 	require.Equal(t, []int64{1}, orderFrom(orders, "2026-11-20").Request.Accounts)
 
 	require.Empty(t, f.fill(t, 3)[0].RunIDs, "while nobody makes runs nothing more is ordered")
@@ -250,12 +266,14 @@ func TestFill_LeavesAloneWhatIsUnderWay(t *testing.T) {
 	require.NoError(t, f.store.EnsureLogTable(t.Context(), task.LogDay(run)))
 	f.take(t, ledger.RunOrder{RunID: run, TaskID: f.tasks["daily"], OrderedAt: noon.Add(-time.Minute)}, task.RunFanningOut)
 	db := f.store.Data.Writer(t.Context())
-	require.NoError(t, db.Exec("UPDATE run SET fan_out_cursor = 2, kind = 'tick', settings = '{\"scope\":\"all\"}' WHERE id = ?", run).Error)
+	require.NoError(t,
+		db.Exec("UPDATE run SET fan_out_cursor = 2, kind = 'tick', settings = '{\"scope\":\"all\"}' WHERE id = ?", run).Error)
 	for _, row := range []struct {
 		account     int64
 		part, state string
 	}{{1, "2026-11-19..2026-11-21", "failed"}, {2, "2026-11-20", "retrying"}} {
-		err := db.Exec("INSERT INTO "+ledger.LogTable(run)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, ?, ?, 1, 0, ?)",
+		err := db.Exec("INSERT INTO "+ledger.LogTable(run)+
+			" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, ?, ?, 1, 0, ?)",
 			run, row.account, row.part, row.state, sqldb.At(noon)).Error
 		require.NoError(t, err)
 	}
@@ -289,7 +307,8 @@ func TestFill_TriesAgainWithGrowingGaps(t *testing.T) {
 		}
 		f.now = f.now.Add(30 * time.Minute)
 	}
-	require.Equal(t, []time.Duration{0, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 16 * time.Hour, 24 * time.Hour}, gaps)
+	require.Equal(t, []time.Duration{0, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 16 * time.Hour,
+		24 * time.Hour}, gaps)
 	n, err := f.store.ForgetHoles(t.Context(), last)
 	require.NoError(t, err)
 	require.Zero(t, n)
@@ -304,12 +323,14 @@ func TestFill_TwoAtATimeOrderNothingTwice(t *testing.T) {
 	f := newFilling(t, reportTask("daily", "normal", "all", "account", 5))
 	for id := int64(1); id <= 40; id++ {
 		f.account(t, id, "active", "Asia/Shanghai", "")
-		f.pull(t, id, "report_daily", "account", settled("2026-11-18", 9), results.Complete, day.Day("2026-11-17").Add(int(id%4)))
+		f.pull(t, id, "report_daily", "account", settled("2026-11-18", 9), results.Complete,
+			day.Day("2026-11-17").Add(int(id%4)))
 	}
 	var both errgroup.Group
 	for i := range 4 {
 		both.Go(func() error {
-			_, err := upkeep.Fill(t.Context(), f.store, invented.New(), f.now, upkeep.FillOptions{Order: true, MaxSubtasks: 1000, By: fmt.Sprint("number ", i)})
+			_, err := upkeep.Fill(t.Context(), f.store, invented.New(), f.now,
+				upkeep.FillOptions{Order: true, MaxSubtasks: 1000, By: fmt.Sprint("number ", i)})
 			return err
 		})
 	}
@@ -338,8 +359,8 @@ func requireOnce(t require.TestingT, orders []ledger.RunOrder) {
 	}
 }
 
-// Whatever is missing, and whatever becomes of some of the orders: nothing is ordered that is there, nothing twice at a time, no
-// pass orders more than it may, and in the end coverage is whole.
+// Whatever is missing, and whatever becomes of some of the orders: nothing is ordered that is there, nothing twice at
+// a time, no pass orders more than it may, and in the end coverage is whole.
 func TestFill_EndsWithWholeCoverage(t *testing.T) {
 	t.Parallel()
 	f := newFilling(t)
@@ -372,7 +393,9 @@ func TestFill_EndsWithWholeCoverage(t *testing.T) {
 			}
 		}
 		if len(rows) > 0 {
-			err := f.store.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, run_id, state) VALUES " + strings.Join(rows, ", ")).Error
+			err := f.store.Data.Writer(ctx).Exec(
+				"INSERT INTO coverage (account_id, report, level, day, media, run_id, state) VALUES " +
+					strings.Join(rows, ", ")).Error
 			require.NoError(t, err)
 		}
 		most := rapid.IntRange(4, 20).Draw(t, "most")
@@ -411,13 +434,15 @@ func TestFillHandler_WorksOnOneMediaAPart(t *testing.T) {
 	f := newFilling(t)
 	f.account(t, 1, "active", "Asia/Shanghai", "")
 	r := media.NewRegistry(upkeep.Handlers(upkeep.Deps{
-		Store: f.store, Marks: f.store.Data, Clock: clock.NewScaled(noon, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{invented.New()},
+		Store: f.store, Marks: f.store.Data, Clock: clock.NewScaled(noon, 1, true), Logger: slog.New(slog.DiscardHandler),
+		Platforms: []media.Platform{invented.New()},
 	})...)
 	h, _ := r.Get(upkeep.FillName)
 	parts, err := h.Parts(media.Plan{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"tulip"}, parts)
-	require.Equal(t, 6, run(t, r, upkeep.FillName, "tulip", `{"max_subtasks":1}`).Rows, "one subtask pulls six days of the account level")
+	require.Equal(t, 6, run(t, r, upkeep.FillName, "tulip", `{"max_subtasks":1}`).Rows,
+		"one subtask pulls six days of the account level")
 	require.Zero(t, run(t, r, upkeep.FillName, "tulip", "").Rows)
 	require.ErrorContains(t, h.Check(json.RawMessage(`{"max_subtasks":-1}`)), "params.max_subtasks: -1 is refused")
 	_, err = h.Run(t.Context(), media.Work{Key: task.Key{Part: "facebook"}})

@@ -14,7 +14,8 @@ import (
 func TestFill_OrdersMissingDaysOfTheCashFlow(t *testing.T) {
 	t.Parallel()
 	f := newFilling(t, settings.NewTask{
-		Name: "flow", Media: "tulip", Handler: "tulip.fund_daily", Cron: "@daily", Lane: "offline", Scope: "all", Params: `{"days":4}`,
+		Name: "flow", Media: "tulip", Handler: "tulip.fund_daily", Cron: "@daily", Lane: "offline", Scope: "all",
+		Params: `{"days":4}`,
 	})
 	f.account(t, 1, "inactive", "Asia/Shanghai", "")
 	for _, d := range day.Between("2026-11-18", "2026-11-20") {
@@ -24,7 +25,8 @@ func TestFill_OrdersMissingDaysOfTheCashFlow(t *testing.T) {
 	// A day that the platform had not told when it was asked.
 	f.pull(t, 1, "fund_daily", "account", settled("2026-11-19", 9), results.Partial, "2026-11-19")
 	require.Equal(t, []upkeep.Filling{{
-		TaskID: f.tasks["flow"], Task: "flow", Report: "fund_daily", Level: "account", Holes: 1, Subtasks: 1, Accounts: 1, From: "2026-11-19", To: "2026-11-19",
+		TaskID: f.tasks["flow"], Task: "flow", Report: "fund_daily", Level: "account", Holes: 1, Subtasks: 1, Accounts: 1,
+		From: "2026-11-19", To: "2026-11-19",
 	}}, f.look(t))
 	f.fill(t, 10)
 	orders := f.ordered(t)

@@ -28,8 +28,8 @@ type fillScope struct {
 	importance int // of the most important of them
 }
 
-// taskOf returns the task that reaches back furthest for accounts of a tier, the least important of those that do: what fills
-// holes is not to hold up what is fresh.
+// taskOf returns the task that reaches back furthest for accounts of a tier, the least important of those that do:
+// what fills holes is not to hold up what is fresh.
 func (s fillScope) taskOf(tier string) (fillTask, bool) {
 	var best fillTask
 	for _, t := range s.tasks {
@@ -75,7 +75,8 @@ func fillScopes(ctx context.Context, s ReachStore, platform media.Platform) ([]f
 			if err != nil || level != report.Level || days > report.LookBack+1 {
 				continue
 			}
-			t := fillTask{id: row.ID, name: row.Name, tiers: task.Settings{Scope: row.Scope}.Tiers(), days: days, skip: skip, importance: importance(lanes, platform.Name(), row.Lane)}
+			t := fillTask{id: row.ID, name: row.Name, tiers: task.Settings{Scope: row.Scope}.Tiers(), days: days, skip: skip,
+				importance: importance(lanes, platform.Name(), row.Lane)}
 			scope.tasks = append(scope.tasks, t)
 			scope.importance = max(scope.importance, t.importance)
 		}
@@ -92,7 +93,8 @@ func fillScopes(ctx context.Context, s ReachStore, platform media.Platform) ([]f
 func dailyScopes(platform media.Platform) []media.Report {
 	scopes := platform.Reports()
 	if daily := platform.Funds().Daily; daily.Page != nil {
-		scopes = append(slices.Clip(scopes), media.Report{Name: media.FundDailyName, Level: media.FundLevel, MaxDays: daily.MaxDays, LookBack: daily.LookBack})
+		scopes = append(slices.Clip(scopes), media.Report{Name: media.FundDailyName, Level: media.FundLevel,
+			MaxDays: daily.MaxDays, LookBack: daily.LookBack})
 	}
 	return scopes
 }

@@ -25,10 +25,12 @@ type want struct {
 // foremost keeps the wants that come first, the oldest days before others, as many as there are subtasks for.
 func foremost(wants []want, budget int) []want {
 	slices.SortFunc(wants, func(a, b want) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.taskID, b.taskID), cmp.Compare(a.account, b.account))
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.taskID, b.taskID),
+			cmp.Compare(a.account, b.account))
 	})
 	for i := range wants {
-		if budget <= 0 { // The last may need more than is left: a want that is larger than all there is must not wait for ever.
+		// The last may need more than is left: a want that is larger than all there is must not wait for ever.
+		if budget <= 0 {
 			clear(wants[i:])
 			return wants[:i]
 		}
@@ -67,7 +69,8 @@ func (f *filler) groups(scope fillScope, page []results.FillAccount) []*group {
 		if !seen {
 			zone, err := schedule.Zone(a.Timezone)
 			if err == nil { // Fan-outs name those whose zone cannot be used.
-				g = &group{task: t, zone: zone, calendar: results.Calendar{Report: scope.Name, Level: scope.Level, Days: calendar(f.now, zone, t.days)}}
+				g = &group{task: t, zone: zone, calendar: results.Calendar{Report: scope.Name, Level: scope.Level,
+					Days: calendar(f.now, zone, t.days)}}
 			}
 			if known[k] = g; g != nil && len(g.calendar.Days) > 0 {
 				all = append(all, g)
@@ -80,8 +83,8 @@ func (f *filler) groups(scope fillScope, page []results.FillAccount) []*group {
 	return all
 }
 
-// calendar is the days that a task reaches, the planned day included, and that have settled long enough ago. Today's figures
-// are pulled all the time: it is never among them.
+// calendar is the days that a task reaches, the planned day included, and that have settled long enough ago. Today's
+// figures are pulled all the time: it is never among them.
 func calendar(now time.Time, zone *time.Location, days int) []results.CalendarDay {
 	today := day.Of(now, zone)
 	var all []results.CalendarDay
@@ -100,7 +103,8 @@ func settledAt(d day.Day, zone *time.Location) time.Time {
 	return time.Date(next.Year(), next.Month(), next.Day(), settledHour, 0, 0, 0, zone)
 }
 
-// wants looks for the holes of a group: ranges of days to order, by account and day, and how many days are left alone for now.
+// wants looks for the holes of a group: ranges of days to order, by account and day, and how many days are left alone
+// for now.
 func (f *filler) wants(ctx context.Context, scope fillScope, g *group) (wants []want, waiting int, err error) {
 	ids, err := f.store.AccountsWithHoles(ctx, g.accounts, g.calendar)
 	if err != nil {
@@ -124,7 +128,8 @@ func (f *filler) wants(ctx context.Context, scope fillScope, g *group) (wants []
 				wants[n-1].to, wants[n-1].holes = h.Day, append(wants[n-1].holes, h)
 				continue
 			}
-			wants = append(wants, want{taskID: g.task.id, account: h.AccountID, from: h.Day, to: h.Day, holes: []results.Hole{h}})
+			wants = append(wants, want{taskID: g.task.id, account: h.AccountID, from: h.Day, to: h.Day,
+				holes: []results.Hole{h}})
 		}
 	}
 	span := max(scope.MaxDays, 1)
@@ -174,8 +179,8 @@ func (f *filler) comes(scope fillScope, g *group, h results.Hole) bool {
 // busyDays are days of accounts that open subtasks are to pull.
 type busyDays map[int64][]string
 
-// has tells whether one of them makes a hole whole. A pull of the last hours of a day ("2026-11-21@15") does not, and its part sorts
-// between its day and the next.
+// has tells whether one of them makes a hole whole. A pull of the last hours of a day ("2026-11-21@15") does not, and
+// its part sorts between its day and the next.
 func (b busyDays) has(h results.Hole) bool {
 	return slices.ContainsFunc(b[h.AccountID], func(part string) bool {
 		from, to, isRange := strings.Cut(part, "..")

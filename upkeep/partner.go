@@ -48,7 +48,8 @@ func partnerHandler(deps Deps) media.Handler {
 // partnerStore is what the copy of the partner's figures needs of the store.
 type partnerStore interface {
 	BeginPartnerLoad(ctx context.Context, source string) (summaries.PartnerLoad, error)
-	PutPartnerRows(ctx context.Context, load summaries.PartnerLoad, batch summaries.PartnerBatch, accounts map[string]map[string]settings.Account,
+	PutPartnerRows(ctx context.Context, load summaries.PartnerLoad, batch summaries.PartnerBatch,
+		accounts map[string]map[string]settings.Account,
 		cursor summaries.PartnerCursor) (summaries.PartnerResult, error)
 	PutPartnerStrays(ctx context.Context, load summaries.PartnerLoad, strays []summaries.PartnerFault) error
 	UnknownPartnerAccounts(ctx context.Context) ([]summaries.PartnerAccount, error)
@@ -56,8 +57,9 @@ type partnerStore interface {
 	FindAccounts(ctx context.Context, media string, externalIDs []string) (map[string]settings.Account, error)
 }
 
-// loader copies what changed in the partner's table since the last load. What one load misses, for it was stamped before and
-// committed after, the next one reads: each begins an overlap before the last. A load that is cut off goes on where it was.
+// loader copies what changed in the partner's table since the last load. What one load misses, for it was stamped
+// before and committed after, the next one reads: each begins an overlap before the last. A load that is cut off goes
+// on where it was.
 type loader struct {
 	Deps
 	causes   *telemetry.CauseLog
@@ -129,8 +131,10 @@ func (l *loader) report(faults []summaries.PartnerFault) {
 			platform = f.Media
 		}
 		l.unusable.Add(platform, results.PartnerReport, f.Field, f.Kind, int(f.Rows))
-		l.causes.Report(slog.LevelWarn, "unusable", "values of the partner's rows cannot be used; partner_unusable names the rows",
-			fmt.Errorf("%s is unusable, as %s", f.Field, f.Kind), "id", f.ID, "field", f.Field, "kind", string(f.Kind), "rows", f.Rows, "why", f.Why)
+		l.causes.Report(slog.LevelWarn, "unusable",
+			"values of the partner's rows cannot be used; partner_unusable names the rows",
+			fmt.Errorf("%s is unusable, as %s", f.Field, f.Kind), "id", f.ID, "field", f.Field, "kind", string(f.Kind), "rows",
+			f.Rows, "why", f.Why)
 	}
 }
 
@@ -159,7 +163,8 @@ func (l *loader) adopt(ctx context.Context) error {
 			rows[name] -= n
 		}
 		if rows[name] > 0 {
-			l.causes.Report(slog.LevelWarn, name, "some of the partner's rows are of accounts that are not known, and are kept until they are",
+			l.causes.Report(slog.LevelWarn, name,
+				"some of the partner's rows are of accounts that are not known, and are kept until they are",
 				errors.New("nothing is bound under their ids"), "media", name, "rows", rows[name])
 		} else {
 			l.causes.Clear(name)

@@ -29,7 +29,8 @@ type partner struct {
 	db *sql.DB
 }
 
-// setupPartner returns a store with the account 900 of Tulip, the system's handlers, what they log, and an empty partner's database.
+// setupPartner returns a store with the account 900 of Tulip, the system's handlers, what they log, and an empty
+// partner's database.
 func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, partner) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "partner.db")
@@ -37,7 +38,8 @@ func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, p
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	p := partner{t: t, db: db}
-	p.exec(`CREATE TABLE partner_daily (id INTEGER PRIMARY KEY, updated_at DATETIME NOT NULL, deleted INTEGER NOT NULL DEFAULT 0, day DATE NOT NULL DEFAULT '2026-11-20',
+	p.exec(
+		`CREATE TABLE partner_daily (id INTEGER PRIMARY KEY, updated_at DATETIME NOT NULL, deleted INTEGER NOT NULL DEFAULT 0, day DATE NOT NULL DEFAULT '2026-11-20',
 		game TEXT DEFAULT 'chess', os TEXT NOT NULL DEFAULT 'ios', media TEXT NOT NULL DEFAULT 'tulip', account TEXT NOT NULL DEFAULT '900',
 		level TEXT NOT NULL DEFAULT 'account', object_id TEXT NOT NULL DEFAULT '', new_users INTEGER, returning_users INTEGER,
 		pay_amount_d1 INTEGER, pay_amount_d3 INTEGER, pay_amount_d7 INTEGER, pay_amount_d14 INTEGER, pay_amount_d30 INTEGER)`)
@@ -48,11 +50,13 @@ func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, p
 	t.Cleanup(func() { require.NoError(t, source.Close()) })
 
 	s := storetest.New(t)
-	_, err = s.PutAccounts(t.Context(), "tulip", 1, []settings.Account{{ExternalID: "900", Timezone: "Asia/Shanghai", Currency: "CNY"}})
+	_, err = s.PutAccounts(t.Context(), "tulip", 1,
+		[]settings.Account{{ExternalID: "900", Timezone: "Asia/Shanghai", Currency: "CNY"}})
 	require.NoError(t, err)
 	var log bytes.Buffer
 	handlers := upkeep.Handlers(upkeep.Deps{
-		Store: s, Marks: s.Data, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.NewTextHandler(&log, nil)), Partner: source, Platforms: []media.Platform{invented.New()},
+		Store: s, Marks: s.Data, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		Partner: source, Platforms: []media.Platform{invented.New()},
 	})
 	return s, media.NewRegistry(handlers...), &log, p
 }
@@ -66,7 +70,8 @@ func (p partner) exec(query string, args ...any) {
 // put writes a row that was changed so long ago.
 func (p partner) put(id int64, ago time.Duration, users int64) {
 	p.t.Helper()
-	p.exec("INSERT OR REPLACE INTO partner_daily (id, updated_at, new_users) VALUES (?, ?, ?)", id, sqldb.At(time.Now().Add(-ago)), users)
+	p.exec("INSERT OR REPLACE INTO partner_daily (id, updated_at, new_users) VALUES (?, ?, ?)", id,
+		sqldb.At(time.Now().Add(-ago)), users)
 }
 
 // copied are the ids and the new users of partner_daily.
@@ -131,7 +136,8 @@ func TestPartner_KeepsRowsOfAccountsThatAreNotKnown(t *testing.T) {
 	run(t, r, "system.partner", "partner", "")
 	require.Equal(t, 1, strings.Count(log.String(), "accounts that are not known"), "it is not told at each load")
 
-	ids, err := s.PutAccounts(t.Context(), "tulip", 1, []settings.Account{{ExternalID: "901", Timezone: "Asia/Shanghai", Currency: "CNY"}})
+	ids, err := s.PutAccounts(t.Context(), "tulip", 1,
+		[]settings.Account{{ExternalID: "901", Timezone: "Asia/Shanghai", Currency: "CNY"}})
 	require.NoError(t, err)
 	require.Equal(t, 1, run(t, r, "system.partner", "partner", "").Rows)
 	marks, err := s.WideDays(t.Context(), "tulip", 1<<62, 10)
@@ -155,15 +161,20 @@ func TestPartner_AValueThatCannotBeUsedDoesNotCostTheLoad(t *testing.T) {
 	p.put(1, 2*time.Minute, 10)
 	p.put(2, time.Minute, 20)
 	p.exec("UPDATE partner_daily SET new_users = 'many', returning_users = 7 WHERE id = 1")
-	p.exec("INSERT INTO partner_daily (id, updated_at, day, new_users) VALUES (3, ?, '0000-00-00', 30)", sqldb.At(time.Now().Add(-time.Minute)))
+	p.exec("INSERT INTO partner_daily (id, updated_at, day, new_users) VALUES (3, ?, '0000-00-00', 30)",
+		sqldb.At(time.Now().Add(-time.Minute)))
 	p.exec("INSERT INTO partner_daily (id, updated_at, new_users) VALUES (4, '', 40)")
 	require.Equal(t, 2, run(t, r, "system.partner", "partner", "").Rows)
 	require.Contains(t, log.String(), "updated_at is unusable, as key")
 	var strays int
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT row_count FROM partner_unusable WHERE partner_id = 0 AND field = 'updated_at'").Row().Scan(&strays))
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Raw(
+			"SELECT row_count FROM partner_unusable WHERE partner_id = 0 AND field = 'updated_at'").Row().Scan(&strays))
 	require.Equal(t, 1, strays, "rows that are never read are counted")
 	var users, returning sql.NullInt64
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT new_users, returning_users FROM partner_daily WHERE partner_id = 1").Row().Scan(&users, &returning))
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Raw(
+			"SELECT new_users, returning_users FROM partner_daily WHERE partner_id = 1").Row().Scan(&users, &returning))
 	require.False(t, users.Valid, "NULL, not 0")
 	require.EqualValues(t, 7, returning.Int64)
 	require.Contains(t, log.String(), "new_users is unusable, as figure")

@@ -18,7 +18,8 @@ const (
 	partTables = "tables"
 	// partPrune is apart: it takes long, and tables of coming days must not wait for it.
 	partPrune = "prune"
-	// pruneTime is how long one pass prunes at the most, and pruneMargin what it leaves of the task's time. The next pass goes on.
+	// pruneTime is how long one pass prunes at the most, and pruneMargin what it leaves of the task's time. The next
+	// pass goes on.
 	pruneTime   = 10 * time.Minute
 	pruneMargin = 30 * time.Second
 )
@@ -180,7 +181,8 @@ func furthestReach(ctx context.Context, deps Deps) (int, error) {
 	return max(reach, past), err
 }
 
-// initialiseReach is furthestReach of the tasks that pull the past of new accounts: so many days before the present one.
+// initialiseReach is furthestReach of the tasks that pull the past of new accounts: so many days before the present
+// one.
 func initialiseReach(ctx context.Context, deps Deps) (int, error) {
 	rows, err := deps.Store.TaskRows(ctx)
 	if err != nil {
@@ -188,7 +190,8 @@ func initialiseReach(ctx context.Context, deps Deps) (int, error) {
 	}
 	reach := 0
 	for _, row := range rows {
-		if row.Enabled != "1" || !slices.ContainsFunc(deps.Platforms, func(p media.Platform) bool { return row.Handler == account.InitialiseName(p.Name()) }) {
+		if row.Enabled != "1" || !slices.ContainsFunc(deps.Platforms,
+			func(p media.Platform) bool { return row.Handler == account.InitialiseName(p.Name()) }) {
 			continue
 		}
 		if days, err := account.InitialiseDays(json.RawMessage(row.Params)); err == nil { // Else the task does not run.

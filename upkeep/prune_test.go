@@ -40,7 +40,8 @@ type pruning struct {
 func newPruning(t *testing.T, ages ...int) *pruning {
 	t.Helper()
 	s := storetest.New(t)
-	require.NoError(t, s.EnsureRawTables(t.Context(), slices.Concat(media.Tables(invented.New()), media.Tables(invented.NewOrchid()))))
+	require.NoError(t, s.EnsureRawTables(t.Context(),
+		slices.Concat(media.Tables(invented.New()), media.Tables(invented.NewOrchid()))))
 	p := &pruning{store: s, ages: slices.Clone(ages)}
 	slices.SortFunc(p.ages, func(a, b int) int { return b - a })
 	for _, age := range p.ages {
@@ -58,14 +59,16 @@ func (p *pruning) insert(t *testing.T, db *sqldb.DB, table string, values map[st
 	for i, c := range columns {
 		args[i] = values[c]
 	}
-	require.NoError(t, db.Writer(t.Context()).Exec("INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") VALUES "+sqldb.Tuples(1, len(args)), args...).Error)
+	require.NoError(t, db.Writer(t.Context()).Exec("INSERT INTO "+table+" ("+strings.Join(columns, ", ")+") VALUES "+
+		sqldb.Tuples(1, len(args)), args...).Error)
 }
 
 // days are the tables whose rows are of days, with the setting that they go by.
 func (p *pruning) days() map[string]string {
 	tables := map[string]string{
 		"report_daily": "report_daily_days", "wide_daily": "report_daily_days", "wide_day": "report_daily_days",
-		"coverage of report_daily": "report_daily_days", "report_hourly": "report_hourly_days", "coverage of report_hourly": "report_hourly_days",
+		"coverage of report_daily": "report_daily_days", "report_hourly": "report_hourly_days",
+		"coverage of report_hourly":      "report_hourly_days",
 		"unusable_value of report_daily": "report_daily_days", "unusable_value of report_hourly": "report_hourly_days",
 		"summary_daily": "summary_days", "summary_hourly": "summary_days",
 	}
@@ -98,7 +101,8 @@ func (p *pruning) put(t *testing.T, d day.Day) {
 		}
 	}
 	for _, level := range []string{"account", "campaign", "adgroup", "creative"} {
-		public := map[string]any{"day": d, "account_id": 1, "level": level, "object_id": "x", "media": "tulip", "version": 1, "updated_at": sqldb.At(pruneNow)}
+		public := map[string]any{"day": d, "account_id": 1, "level": level, "object_id": "x", "media": "tulip", "version": 1,
+			"updated_at": sqldb.At(pruneNow)}
 		wide := maps.Clone(public)
 		wide["game"], wide["os"] = "g", "ios"
 		p.insert(t, data, "wide_daily", wide)
@@ -107,14 +111,17 @@ func (p *pruning) put(t *testing.T, d day.Day) {
 		public["hour"] = 3
 		p.insert(t, data, "report_hourly", public)
 		for _, report := range []string{"report_daily", "report_hourly"} {
-			p.insert(t, data, "coverage", map[string]any{"account_id": 1, "report": report, "level": level, "day": d, "media": "tulip"})
+			p.insert(t, data, "coverage", map[string]any{"account_id": 1, "report": report, "level": level, "day": d,
+				"media": "tulip"})
 			p.insert(t, data, "unusable_value", map[string]any{
-				"account_id": 1, "report": report, "level": level, "day": d, "field": "f", "kind": "figure", "media": "tulip", "number": 1, "why": "", "seen_at": sqldb.At(pruneNow),
+				"account_id": 1, "report": report, "level": level, "day": d, "field": "f", "kind": "figure", "media": "tulip",
+				"number": 1, "why": "", "seen_at": sqldb.At(pruneNow),
 			})
 		}
 	}
 	p.insert(t, data, "wide_day", map[string]any{"account_id": 1, "day": d, "media": "tulip", "mark": 1})
-	summary := map[string]any{"day": d, "game": "g", "media": "tulip", "os": "ios", "currency": "CNY", "day_zone": "UTC", "updated_at": sqldb.At(pruneNow), "version": 1}
+	summary := map[string]any{"day": d, "game": "g", "media": "tulip", "os": "ios", "currency": "CNY", "day_zone": "UTC",
+		"updated_at": sqldb.At(pruneNow), "version": 1}
 	p.insert(t, data, "summary_daily", summary)
 	summary["hour"], summary["start_utc"] = 3, sqldb.At(pruneNow)
 	p.insert(t, data, "summary_hourly", summary)
@@ -145,7 +152,8 @@ func (p *pruning) run(t *testing.T, r upkeep.Retention) {
 func (p *pruning) runWithin(ctx context.Context, t *testing.T, r upkeep.Retention) {
 	t.Helper()
 	handlers := upkeep.Handlers(upkeep.Deps{
-		Store: p.store, Marks: p.store.Data, Clock: clock.NewScaled(pruneNow, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: invented.Both(), Retention: r,
+		Store: p.store, Marks: p.store.Data, Clock: clock.NewScaled(pruneNow, 1, true), Logger: slog.New(slog.DiscardHandler),
+		Platforms: invented.Both(), Retention: r,
 	})
 	h, ok := media.NewRegistry(handlers...).Get("system.tables")
 	require.True(t, ok)
@@ -168,8 +176,10 @@ var retention = map[string]int{
 
 func retentionOf(days map[string]int) upkeep.Retention {
 	return upkeep.Retention{
-		RawHourlyDays: days["raw_hourly_days"], RawDailyDays: days["raw_daily_days"], ReportHourlyDays: days["report_hourly_days"], ReportDailyDays: days["report_daily_days"],
-		SummaryDays: days["summary_days"], RunDays: days["run_days"], DeadDays: days["dead_days"], ConfigChangeDays: days["config_change_days"], AuditDays: days["audit_days"],
+		RawHourlyDays: days["raw_hourly_days"], RawDailyDays: days["raw_daily_days"],
+		ReportHourlyDays: days["report_hourly_days"], ReportDailyDays: days["report_daily_days"],
+		SummaryDays: days["summary_days"], RunDays: days["run_days"], DeadDays: days["dead_days"],
+		ConfigChangeDays: days["config_change_days"], AuditDays: days["audit_days"],
 	}
 }
 
@@ -184,10 +194,14 @@ func TestPrune_EachTableGoesByItsOwnSetting(t *testing.T) {
 	s := p.store
 	epoch := func() int {
 		var n int
-		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT (SELECT COUNT(*) FROM coverage WHERE day = '1970-01-01') + (SELECT COUNT(*) FROM wide_day WHERE day = '1970-01-01')").Row().Scan(&n))
+		require.NoError(t,
+			s.Data.Writer(t.Context()).Raw(
+				"SELECT (SELECT COUNT(*) FROM coverage WHERE day = '1970-01-01') + (SELECT COUNT(*) FROM wide_day WHERE day = "+
+					"'1970-01-01')").Row().Scan(&n))
 		return n
 	}
-	p.insert(t, s.Data, "coverage", map[string]any{"account_id": 1, "report": "report_daily", "level": "account", "day": day.Epoch, "media": "tulip"})
+	p.insert(t, s.Data, "coverage", map[string]any{"account_id": 1, "report": "report_daily", "level": "account",
+		"day": day.Epoch, "media": "tulip"})
 	p.insert(t, s.Data, "wide_day", map[string]any{"account_id": 1, "day": day.Epoch, "media": "tulip", "mark": 1})
 	// What is told by its moment is a minute on this side of a boundary, or on the other.
 	moment := func(age int) time.Time {
@@ -197,7 +211,8 @@ func TestPrune_EachTableGoesByItsOwnSetting(t *testing.T) {
 		return pruneNow.AddDate(0, 0, 1-age).Add(-time.Minute)
 	}
 	timed := map[string]string{
-		"run": "run_days", "tick": "run_days", "manual_order": "run_days", "tick_answer": "run_days", "stop_order": "run_days",
+		"run": "run_days", "tick": "run_days", "manual_order": "run_days", "tick_answer": "run_days",
+		"stop_order":   "run_days",
 		"subtask_dead": "dead_days", "config_change": "config_change_days", "audit_log": "audit_days",
 	}
 	for i, age := range p.ages {
@@ -205,21 +220,28 @@ func TestPrune_EachTableGoesByItsOwnSetting(t *testing.T) {
 		at := moment(age)
 		id := task.FirstRunIDAt(at)
 		p.insert(t, s.Data, "run", map[string]any{
-			"id": id, "task_id": 7, "task_name": "t", "media": "tulip", "handler": "h", "lane": "normal", "task_revision": 1, "settings": "{}", "kind": "tick",
+			"id": id, "task_id": 7, "task_name": "t", "media": "tulip", "handler": "h", "lane": "normal", "task_revision": 1,
+			"settings": "{}", "kind": "tick",
 			"planned_at": sqldb.At(at), "state": "succeeded", "epoch": 1, "created_at": sqldb.At(at),
 		})
-		p.insert(t, s.Data, "tick", map[string]any{"task_id": 7, "planned_at": sqldb.At(at), "run_id": id, "made_at": sqldb.At(at)})
-		p.insert(t, s.Data, "tick_answer", map[string]any{"task_id": 8, "run_id": id, "predecessor_task_id": 7, "planned_at": sqldb.At(at)})
-		p.insert(t, s.Data, "manual_order", map[string]any{"run_id": id, "task_id": 7, "request": "{}", "ordered_by": "otto", "ordered_at": sqldb.At(at), "taken": 1})
+		p.insert(t, s.Data, "tick", map[string]any{"task_id": 7, "planned_at": sqldb.At(at), "run_id": id,
+			"made_at": sqldb.At(at)})
+		p.insert(t, s.Data, "tick_answer", map[string]any{"task_id": 8, "run_id": id, "predecessor_task_id": 7,
+			"planned_at": sqldb.At(at)})
+		p.insert(t, s.Data, "manual_order", map[string]any{"run_id": id, "task_id": 7, "request": "{}", "ordered_by": "otto",
+			"ordered_at": sqldb.At(at), "taken": 1})
 		p.insert(t, s.Data, "stop_order", map[string]any{
-			"id": task.FirstRunIDAt(at.Add(-time.Second)), "verb": "pause", "kind": "media", "target": "tulip", "target_name": "tulip", "reason": "", "ordered_by": "otto",
+			"id": task.FirstRunIDAt(at.Add(-time.Second)), "verb": "pause", "kind": "media", "target": "tulip",
+			"target_name": "tulip", "reason": "", "ordered_by": "otto",
 			"ordered_at": sqldb.At(at.Add(-time.Second)), "state": "ended", "ended_at": sqldb.At(at),
 		})
 		p.insert(t, s.Data, "subtask_dead", map[string]any{
-			"run_id": id + 1, "account_id": 1, "part": "p", "task_id": 7, "media": "tulip", "attempt": 1, "error_class": "bug", "error_print": "", "error_text": "", "dead_at": sqldb.At(at),
+			"run_id": id + 1, "account_id": 1, "part": "p", "task_id": 7, "media": "tulip", "attempt": 1, "error_class": "bug",
+			"error_print": "", "error_text": "", "dead_at": sqldb.At(at),
 		})
 		p.insert(t, s.Data, "config_change", map[string]any{
-			"account_id": i%3 + 1, "version": at.UnixMicro(), "level": "adgroup", "object_id": "x", "field": "f", "before_value": "", "after_value": "", "seen_at": sqldb.At(at),
+			"account_id": i%3 + 1, "version": at.UnixMicro(), "level": "adgroup", "object_id": "x", "field": "f",
+			"before_value": "", "after_value": "", "seen_at": sqldb.At(at),
 		})
 		p.insert(t, s.Config, "audit_log", map[string]any{"at": sqldb.At(at), "actor": "otto", "action": "a", "object": "o"})
 	}
@@ -276,7 +298,8 @@ func TestPrune_KeepsEveryDayThatATaskStillPulls(t *testing.T) {
 			age := len(day.Between(oldest, today)) - 1
 			require.Greater(t, age, 55)
 			p := newPruning(t, age, age+70)
-			_, err := p.store.SeedTasks(t.Context(), []settings.NewTask{{Name: "t", Media: name, Handler: c.handler, Cron: "@daily", Lane: "normal", Scope: "all", Params: c.params}})
+			_, err := p.store.SeedTasks(t.Context(), []settings.NewTask{{Name: "t", Media: name, Handler: c.handler,
+				Cron: "@daily", Lane: "normal", Scope: "all", Params: c.params}})
 			require.NoError(t, err)
 			for _, age := range p.ages {
 				p.put(t, today.Add(-age))
@@ -305,12 +328,14 @@ func oldestPulled(t *testing.T, handler, params string) day.Day {
 	}
 	oldest := summaries.LastDay
 	for _, platform := range invented.Both() {
-		for _, h := range pull.Handlers(platform, pull.Deps{Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry()}) {
+		for _, h := range pull.Handlers(platform, pull.Deps{Logger: slog.New(slog.DiscardHandler),
+			Registerer: prometheus.NewRegistry()}) {
 			if h.Name != handler {
 				continue
 			}
 			for hour := range 24 { // Pruning and pulls have their own hours.
-				parts, err := h.Parts(media.Plan{PlannedAt: pruneNow.Add(time.Duration(hour) * time.Hour), Zone: zone, Params: json.RawMessage(params)})
+				parts, err := h.Parts(media.Plan{PlannedAt: pruneNow.Add(time.Duration(hour) * time.Hour), Zone: zone,
+					Params: json.RawMessage(params)})
 				require.NoError(t, err)
 				first, _, _ := strings.Cut(parts[0], "..")
 				oldest = min(oldest, day.Day(first))
@@ -326,7 +351,8 @@ func (p *pruning) dead(t *testing.T, taskID, account int64, at time.Time, healed
 	t.Helper()
 	d := day.Of(at, time.UTC)
 	p.insert(t, p.store.Data, "subtask_dead", map[string]any{
-		"run_id": task.FirstRunIDAt(at.Add(-time.Minute)), "account_id": account, "part": d.String(), "task_id": taskID, "media": "tulip", "attempt": 1,
+		"run_id": task.FirstRunIDAt(at.Add(-time.Minute)), "account_id": account, "part": d.String(), "task_id": taskID,
+		"media": "tulip", "attempt": 1,
 		"error_class": "bug", "error_print": "", "error_text": "", "dead_at": sqldb.At(at),
 	})
 	if healed {
@@ -339,7 +365,8 @@ func (p *pruning) dead(t *testing.T, taskID, account int64, at time.Time, healed
 
 func (p *pruning) task(t *testing.T) (id int64) {
 	t.Helper()
-	_, err := p.store.SeedTasks(t.Context(), []settings.NewTask{{Name: "t", Media: "tulip", Handler: "tulip.report_daily", Cron: "@daily", Lane: "normal", Scope: "all", Params: `{"level":"account"}`}})
+	_, err := p.store.SeedTasks(t.Context(), []settings.NewTask{{Name: "t", Media: "tulip", Handler: "tulip.report_daily",
+		Cron: "@daily", Lane: "normal", Scope: "all", Params: `{"level":"account"}`}})
 	require.NoError(t, err)
 	require.NoError(t, p.store.Config.Writer(t.Context()).Raw("SELECT id FROM cron_task WHERE name = 't'").Row().Scan(&id))
 	return id
@@ -348,7 +375,8 @@ func (p *pruning) task(t *testing.T) (id int64) {
 // column returns a column of whole numbers, in ascending order.
 func (p *pruning) column(t *testing.T, table, column string) (all []int64) {
 	t.Helper()
-	require.NoError(t, p.store.Data.Writer(t.Context()).Raw("SELECT "+column+" FROM "+table+" ORDER BY "+column).Scan(&all).Error)
+	require.NoError(t, p.store.Data.Writer(t.Context()).Raw("SELECT "+column+" FROM "+table+" ORDER BY "+
+		column).Scan(&all).Error)
 	return all
 }
 
@@ -371,15 +399,18 @@ func TestPrune_KeepsTheTicksOfTheLongestWindow(t *testing.T) {
 	t.Parallel()
 	p := newPruning(t)
 	id := p.task(t)
-	require.NoError(t, p.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET catch_up_window_seconds = ?", 120*24*60*60).Error)
+	require.NoError(t, p.store.Config.Writer(t.Context()).Exec("UPDATE cron_task SET catch_up_window_seconds = ?",
+		120*24*60*60).Error)
 	for _, age := range []int64{1, 100, 120, 122} {
 		at := pruneNow.AddDate(0, 0, -int(age))
 		run := task.FirstRunIDAt(at)
 		p.insert(t, p.store.Data, "run", map[string]any{
-			"id": run, "task_id": id, "task_name": "t", "media": "tulip", "handler": "h", "lane": "normal", "task_revision": age, "settings": "{}", "kind": "tick",
+			"id": run, "task_id": id, "task_name": "t", "media": "tulip", "handler": "h", "lane": "normal", "task_revision": age,
+			"settings": "{}", "kind": "tick",
 			"planned_at": sqldb.At(at), "state": "succeeded", "epoch": 1, "created_at": sqldb.At(at),
 		})
-		p.insert(t, p.store.Data, "tick", map[string]any{"task_id": id, "planned_at": sqldb.At(at), "run_id": run, "made_at": sqldb.At(at)})
+		p.insert(t, p.store.Data, "tick", map[string]any{"task_id": id, "planned_at": sqldb.At(at), "run_id": run,
+			"made_at": sqldb.At(at)})
 	}
 	p.run(t, upkeep.Retention{RunDays: 86})
 	require.Equal(t, []int64{1, 100, 120}, p.column(t, "run", "task_revision"))

@@ -24,7 +24,8 @@ type ReachStore interface {
 	Lanes(ctx context.Context) ([]settings.Lane, error)
 }
 
-// Reaches tells what the enabled tasks pull of a platform's accounts of a tier. What is not among it nobody pulls, and none of its days is a hole.
+// Reaches tells what the enabled tasks pull of a platform's accounts of a tier. What is not among it nobody pulls,
+// and none of its days is a hole.
 func Reaches(ctx context.Context, s ReachStore, platform media.Platform, tier string) (map[Scope]Reach, error) {
 	scopes, err := fillScopes(ctx, s, platform)
 	if err != nil {
@@ -44,5 +45,6 @@ func (r Reach) First(now time.Time, zone *time.Location) day.Day {
 	return day.Of(now, zone).Add(1 - r.Days)
 }
 
-// HoleFrom is when a day that was not pulled whole becomes a hole: until then it is left to the tasks that pull it anyway.
+// HoleFrom is when a day that was not pulled whole becomes a hole: until then it is left to the tasks that pull it
+// anyway.
 func HoleFrom(d day.Day, zone *time.Location) time.Time { return settledAt(d, zone).Add(fillGrace) }

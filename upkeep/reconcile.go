@@ -24,8 +24,8 @@ const ReconcileName = Name + ".reconcile"
 const (
 	reconcileDaysDefault = 8 // yesterday and the 7 days before
 	reconcileDaysMax     = 35
-	// repullsMax is how many levels of accounts' days one pass has pulled again, of one media; the others are noted and have their
-	// turn in the next.
+	// repullsMax is how many levels of accounts' days one pass has pulled again, of one media; the others are noted and
+	// have their turn in the next.
 	repullsMax = 2000
 	// differencesKept is how long a difference is remembered after it was last seen.
 	differencesKept = 90 * 24 * time.Hour
@@ -79,7 +79,8 @@ func reconcileHandler(deps Deps) media.Handler {
 				err = r.all(ctx, params.Days)
 			}
 			if r.found > 0 {
-				deps.Logger.Warn("figures of accounts are not the sums of their levels", "media", platform.Name(), "figures", r.found, "pulled_again", repullsMax-r.budget)
+				deps.Logger.Warn("figures of accounts are not the sums of their levels", "media", platform.Name(), "figures",
+					r.found, "pulled_again", repullsMax-r.budget)
 			}
 			return media.Result{Rows: r.found}, err
 		},
@@ -98,9 +99,9 @@ type reconcileStore interface {
 	OrderAgain(ctx context.Context, d day.Day, level string, accountIDs []int64, orders []ledger.RunOrder) ([]int64, error)
 }
 
-// reconciler is one pass over a media. Of each settled day it compares what the account level says with the sums of the levels
-// below, as far as both were pulled whole after the day had settled: levels are published at different delays, and objects that
-// are deleted still gather figures.
+// reconciler is one pass over a media. Of each settled day it compares what the account level says with the sums of
+// the levels below, as far as both were pulled whole after the day had settled: levels are published at different
+// delays, and objects that are deleted still gather figures.
 type reconciler struct {
 	Deps
 	platform media.Platform
@@ -150,7 +151,8 @@ func (r *reconciler) prepare(ctx context.Context) error {
 		level := lowerLevel{name: s.Level}
 		for _, f := range s.Figures {
 			if n, both := grows[f.Metric]; both {
-				level.metrics = append(level.metrics, comparedMetric{index: metric.Index(f.Metric), name: f.Metric, grows: max(n, f.Grows)})
+				level.metrics = append(level.metrics, comparedMetric{index: metric.Index(f.Metric), name: f.Metric,
+					grows: max(n, f.Grows)})
 			}
 		}
 		r.levels = append(r.levels, level)
@@ -269,7 +271,8 @@ func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) e
 					continue
 				}
 				if a, s, differ := differs(account, sum, m.index); differ {
-					c.Found = append(c.Found, results.Difference{AccountID: id, Level: level.name, Metric: m.name, AccountValue: a, SumValue: s})
+					c.Found = append(c.Found, results.Difference{AccountID: id, Level: level.name, Metric: m.name, AccountValue: a,
+						SumValue: s})
 				}
 			}
 		}
@@ -282,8 +285,8 @@ func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) e
 	return r.pullAgain(ctx, g, d, again)
 }
 
-// differs compares a figure of an account with the sum of a level. A level without rows has a sum of 0; a level whose rows lack
-// the figure has none.
+// differs compares a figure of an account with the sum of a level. A level without rows has a sum of 0; a level whose
+// rows lack the figure has none.
 func differs(account, level results.LevelSum, metricIndex int) (a, sum int64, differ bool) {
 	a, hasA := account.Values.Get(metricIndex)
 	sum, hasSum := level.Values.Get(metricIndex)
@@ -336,8 +339,8 @@ func (r *reconciler) order(ctx context.Context, d day.Day, level string, ids []i
 	var orders []ledger.RunOrder
 	for i, t := range tasks {
 		orders = append(orders, ledger.RunOrder{
-			// The account's run is the later one by its id, whichever level it is ordered for: the level's run is what is noted, and
-			// what came after it is compared again.
+			// The account's run is the later one by its id, whichever level it is ordered for: the level's run is what is
+			// noted, and what came after it is compared again.
 			RunID: task.NewRunID(r.now.Add(time.Duration(i) * time.Millisecond)), TaskID: t.id, OrderedAt: r.now,
 			Request: task.Order{From: d, To: d, By: ReconcileName},
 		})

@@ -23,12 +23,15 @@ import (
 const yesterday = day.Day("2026-11-20")
 
 // figures pulls a day of one level of an account: objects with their figures.
-func (f *filling) figures(t *testing.T, account int64, level string, d day.Day, runID int64, objects ...map[string]int64) {
+func (f *filling) figures(t *testing.T, account int64, level string, d day.Day, runID int64,
+	objects ...map[string]int64) {
 	t.Helper()
 	ctx := t.Context()
-	claim, _, err := f.store.BeginPull(ctx, results.Scope{AccountID: account, Media: "tulip", Report: "report_daily", Level: level, Days: []day.Day{d}}, fmt.Sprint(runID, level), runID)
+	claim, _, err := f.store.BeginPull(ctx, results.Scope{AccountID: account, Media: "tulip", Report: "report_daily",
+		Level: level, Days: []day.Day{d}}, fmt.Sprint(runID, level), runID)
 	require.NoError(t, err)
-	w := results.ReportWrite{Claim: claim, Raw: rawtable.Table{Name: "tulip_report_daily", Shape: rawtable.DailyRows}, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, Confirmed: true}
+	w := results.ReportWrite{Claim: claim, Raw: rawtable.Table{Name: "tulip_report_daily", Shape: rawtable.DailyRows},
+		Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, Confirmed: true}
 	for i, values := range objects {
 		row := results.ReportRow{Day: d, Object: fmt.Sprint(i), JSON: fmt.Sprint(values)}
 		if level == "account" {
@@ -46,7 +49,8 @@ func (f *filling) figures(t *testing.T, account int64, level string, d day.Day, 
 func (f *filling) reconcile(t *testing.T, params string) int {
 	t.Helper()
 	r := media.NewRegistry(upkeep.Handlers(upkeep.Deps{
-		Store: f.store, Marks: f.store.Data, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{invented.New()},
+		Store: f.store, Marks: f.store.Data, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler),
+		Platforms: []media.Platform{invented.New()},
 	})...)
 	return run(t, r, upkeep.ReconcileName, "tulip", params).Rows
 }
@@ -66,14 +70,16 @@ func TestReconcile_ComparesWhatBothLevelsHave(t *testing.T) {
 	at := settled(yesterday, 9)
 	type same struct{ account, first, second figures }
 	accounts := map[int64]same{
-		1:  {figures{"cost": 30_000, "clicks": 3}, figures{"cost": 10_000, "clicks": 1}, figures{"cost": 20_000, "clicks": 2}},
-		2:  {figures{"cost": 40_000}, figures{"cost": 10_000}, figures{"cost": 20_000}},      // within a fen
-		3:  {figures{"cost": 40_001}, figures{"cost": 10_000}, figures{"cost": 20_000}},      // beyond it
-		4:  {figures{"clicks": 4}, figures{"clicks": 3}, figures{"clicks": 0}},               // counts are exact
-		5:  {figures{"cost": 0, "clicks": 4}, figures{"cost": 0}, figures{"cost": 0}},        // the level has no clicks
-		6:  {figures{"cost": 0}, figures{"cost": 0, "clicks": 9}, figures{"cost": 0}},        // the account has none
-		7:  {figures{"pay_amount_d7": 90_000}, figures{"pay_amount_d7": 0}, figures{}},       // still growing
-		8:  {figures{"pay_amount_d14": 90_000}, figures{"pay_amount_d14": 0}, figures{}},     // of which the platform knows nothing
+		1: {figures{"cost": 30_000, "clicks": 3}, figures{"cost": 10_000, "clicks": 1},
+			figures{"cost": 20_000, "clicks": 2}},
+		2: {figures{"cost": 40_000}, figures{"cost": 10_000}, figures{"cost": 20_000}}, // within a fen
+		3: {figures{"cost": 40_001}, figures{"cost": 10_000}, figures{"cost": 20_000}}, // beyond it
+		4: {figures{"clicks": 4}, figures{"clicks": 3}, figures{"clicks": 0}},          // counts are exact
+		5: {figures{"cost": 0, "clicks": 4}, figures{"cost": 0}, figures{"cost": 0}},   // the level has no clicks
+		6: {figures{"cost": 0}, figures{"cost": 0, "clicks": 9}, figures{"cost": 0}},   // the account has none
+		7: {figures{"pay_amount_d7": 90_000}, figures{"pay_amount_d7": 0}, figures{}},  // still growing
+		// of which the platform knows nothing
+		8:  {figures{"pay_amount_d14": 90_000}, figures{"pay_amount_d14": 0}, figures{}},
 		9:  {figures{"cost": 20_000}, figures{"cost": 20_000}, figures{"cost": 500_000_000}}, // pulled too early, see below
 		10: {figures{"cost": 20_000}, figures{"cost": 20_000}, figures{"cost": 500_000_000}}, // parked
 	}
@@ -108,14 +114,17 @@ func TestReconcile_ComparesWhatBothLevelsHave(t *testing.T) {
 		require.Equal(t, results.DifferenceOpen, d.State)
 		got = append(got, fmt.Sprintf("%d %s %s %d %d", d.AccountID, d.Level, d.Metric, d.AccountValue, d.SumValue))
 	}
-	require.Equal(t, []string{"3 adgroup cost 40001 30000", "4 adgroup clicks 4 3", "11 adgroup cost 50000 0", "12 adgroup clicks 0 2"}, got)
+	require.Equal(t, []string{"3 adgroup cost 40001 30000", "4 adgroup clicks 4 3", "11 adgroup cost 50000 0",
+		"12 adgroup clicks 0 2"}, got)
 
 	orders := f.ordered(t)
 	require.Len(t, orders, 2)
 	for _, o := range orders {
-		require.Equal(t, task.Order{Accounts: []int64{3, 4, 11, 12}, From: yesterday, To: yesterday, By: upkeep.ReconcileName}, o.Request)
+		require.Equal(t, task.Order{Accounts: []int64{3, 4, 11, 12}, From: yesterday, To: yesterday,
+			By: upkeep.ReconcileName}, o.Request)
 	}
-	require.Equal(t, []int64{f.tasks["adgroup.look_back"], f.tasks["daily.look_back"]}, []int64{orders[0].TaskID, orders[1].TaskID}, "both levels")
+	require.Equal(t, []int64{f.tasks["adgroup.look_back"], f.tasks["daily.look_back"]},
+		[]int64{orders[0].TaskID, orders[1].TaskID}, "both levels")
 }
 
 func TestReconcile_PullsAgainOnceAndTellsWhatStays(t *testing.T) {
@@ -205,7 +214,8 @@ func TestReconcile_OrdersTheAccountsLevelOnce(t *testing.T) {
 		f.figures(t, id, "lowest", yesterday, settled(yesterday, 9), figures{"clicks": 5})
 	}
 	r := media.NewRegistry(upkeep.Handlers(upkeep.Deps{
-		Store: f.store, Marks: f.store.Data, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: []media.Platform{deeper{invented.New()}},
+		Store: f.store, Marks: f.store.Data, Clock: clock.NewScaled(f.now, 1, true), Logger: slog.New(slog.DiscardHandler),
+		Platforms: []media.Platform{deeper{invented.New()}},
 	})...)
 	require.Equal(t, 3, run(t, r, upkeep.ReconcileName, "tulip", "").Rows)
 	var got []string

@@ -7,7 +7,8 @@ import (
 	"adsync/base/config"
 )
 
-// Retention says for how many days rows are kept that tables would else have more and more of; 0 is for ever. A day that some task still pulls is kept in any case.
+// Retention says for how many days rows are kept that tables would else have more and more of; 0 is for ever. A day
+// that some task still pulls is kept in any case.
 type Retention struct {
 	RawHourlyDays    int `koanf:"raw_hourly_days" doc:"Days for which the raw tables of hourly reports keep rows; the public ones keep the figures. 0 = for ever."`
 	RawDailyDays     int `koanf:"raw_daily_days" doc:"Days for which the raw tables of daily reports and cash flows keep rows. 0 = for ever: what platforms no longer tell of a day would be gone with them."`
@@ -34,12 +35,15 @@ func (r Retention) Validate() error {
 		days, least int
 	}{
 		{"raw_hourly_days", r.RawHourlyDays, 8}, {"raw_daily_days", r.RawDailyDays, 40},
-		{"report_hourly_days", r.ReportHourlyDays, 40}, {"report_daily_days", r.ReportDailyDays, 70}, // Accounts are judged by up to 60 days.
-		{"summary_days", r.SummaryDays, 40}, {"run_days", r.RunDays, 14}, {"dead_days", r.DeadDays, 14}, {"healed_days", r.HealedDays, 1},
+		// Accounts are judged by up to 60 days.
+		{"report_hourly_days", r.ReportHourlyDays, 40}, {"report_daily_days", r.ReportDailyDays, 70},
+		{"summary_days", r.SummaryDays, 40}, {"run_days", r.RunDays, 14}, {"dead_days", r.DeadDays, 14},
+		{"healed_days", r.HealedDays, 1},
 		{"config_change_days", r.ConfigChangeDays, 14}, {"audit_days", r.AuditDays, 14},
 	} {
 		if f.days != 0 && f.days < f.least {
-			errs = append(errs, &config.FieldError{Key: f.key, Value: fmt.Sprint(f.days), Want: fmt.Sprintf("%d or more, or 0 for ever", f.least)})
+			errs = append(errs, &config.FieldError{Key: f.key, Value: fmt.Sprint(f.days),
+				Want: fmt.Sprintf("%d or more, or 0 for ever", f.least)})
 		}
 	}
 	return errors.Join(errs...)

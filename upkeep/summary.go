@@ -8,7 +8,8 @@ import (
 	"adsync/media"
 )
 
-// dirtyBatch is how many dirty marks a summary subtask reads at a time: those of all accounts of a day together, so that it is added up once.
+// dirtyBatch is how many dirty marks a summary subtask reads at a time: those of all accounts of a day together, so
+// that it is added up once.
 const dirtyBatch = 50_000
 
 func summaryHandler(deps Deps) media.Handler {

@@ -1,5 +1,6 @@
 // Package upkeep holds adsync's own work, which runs as tasks like any other under the media name "system": log
-// tables, partitions, summaries, the filling of holes, the comparison of levels, the partner's figures and the wide table.
+// tables, partitions, summaries, the filling of holes, the comparison of levels, the partner's figures and the wide
+// table.
 package upkeep
 
 import (
@@ -52,7 +53,8 @@ type Deps struct {
 
 // Handlers returns the system's handlers.
 func Handlers(deps Deps) []media.Handler {
-	return []media.Handler{tablesHandler(deps), summaryHandler(deps), fillHandler(deps), reconcileHandler(deps), partnerHandler(deps), wideHandler(deps)}
+	return []media.Handler{tablesHandler(deps), summaryHandler(deps), fillHandler(deps), reconcileHandler(deps),
+		partnerHandler(deps), wideHandler(deps)}
 }
 
 func refuseDays(plan media.Plan) error {

@@ -26,7 +26,8 @@ var now = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 func setup(t *testing.T) (*store.Store, *media.Registry) {
 	t.Helper()
 	s := storetest.New(t)
-	handlers := upkeep.Handlers(upkeep.Deps{Store: s, Marks: s.Data, Clock: clock.NewScaled(now, 1, true), Logger: slog.New(slog.DiscardHandler), Platforms: invented.Both()})
+	handlers := upkeep.Handlers(upkeep.Deps{Store: s, Marks: s.Data, Clock: clock.NewScaled(now, 1, true),
+		Logger: slog.New(slog.DiscardHandler), Platforms: invented.Both()})
 	return s, media.NewRegistry(handlers...)
 }
 
@@ -61,18 +62,22 @@ func TestSummary_RebuildsWhatIsMarked(t *testing.T) {
 	s, r := setup(t)
 	raw := rawtable.Table{Name: "tulip_report_daily", Shape: rawtable.DailyRows}
 	require.NoError(t, s.EnsureRawTables(ctx, []rawtable.Table{raw}))
-	claim, _, err := s.BeginPull(ctx, results.Scope{AccountID: 1, Media: "tulip", Report: "report_daily", Level: "account", Days: []day.Day{"2026-11-20"}}, "p", 1)
+	claim, _, err := s.BeginPull(ctx, results.Scope{AccountID: 1, Media: "tulip", Report: "report_daily", Level: "account",
+		Days: []day.Day{"2026-11-20"}}, "p", 1)
 	require.NoError(t, err)
 	row := results.ReportRow{Day: "2026-11-20", JSON: "{}"}
 	row.Metrics.Set(metric.Index("cost"), 42)
-	_, err = s.WriteReport(ctx, results.ReportWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Rows: []results.ReportRow{row}, Whole: true, DirtySummary: true})
+	_, err = s.WriteReport(ctx, results.ReportWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai",
+		Rows: []results.ReportRow{row}, Whole: true, DirtySummary: true})
 	require.NoError(t, err)
 
 	require.Zero(t, run(t, r, "system.summary", "orchid", "").Rows, "another platform's marks are not this part's")
 	require.Equal(t, 1, run(t, r, "system.summary", "tulip", "").Rows)
 	require.Zero(t, run(t, r, "system.summary", "tulip", "").Rows, "a mark is worked off once")
 	var cost int64
-	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT cost FROM summary_daily WHERE day = '2026-11-20' AND game = 'unassigned'").Row().Scan(&cost))
+	require.NoError(t,
+		s.Data.Writer(ctx).Raw("SELECT cost FROM summary_daily WHERE day = '2026-11-20' AND game = 'unassigned'").Row().Scan(
+			&cost))
 	require.EqualValues(t, 42, cost)
 }
 

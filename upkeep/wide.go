@@ -17,7 +17,8 @@ const WideName = Name + ".wide"
 const (
 	// wideBatch is how many marked days are read at a time.
 	wideBatch = 2000
-	// wideReach is how many days back a change of the configuration reaches: names and parents of older rows stay as they were.
+	// wideReach is how many days back a change of the configuration reaches: names and parents of older rows stay as
+	// they were.
 	wideReach = 31
 )
 
@@ -41,13 +42,14 @@ func wideHandler(deps Deps) media.Handler {
 // wideStore is what rebuildWide needs of the store.
 type wideStore interface {
 	WideDays(ctx context.Context, media string, upTo int64, limit int) ([]summaries.WideDay, error)
-	RebuildWide(ctx context.Context, tables []summaries.ObjectTable, accountID int64, days []summaries.WideDay) (int, error)
+	RebuildWide(ctx context.Context, tables []summaries.ObjectTable, accountID int64, days []summaries.WideDay) (int,
+		error)
 	WideConfigurations(ctx context.Context, media string, upTo int64, limit int) ([]summaries.WideDay, error)
 	SpreadWide(ctx context.Context, configuration summaries.WideDay, since day.Day) error
 }
 
-// rebuildWide brings the wide table of a media up to every mark that was there when it began, as rebuildSummaries does the
-// summaries. What was rebuilt stays rebuilt when it is cut off.
+// rebuildWide brings the wide table of a media up to every mark that was there when it began, as rebuildSummaries
+// does the summaries. What was rebuilt stays rebuilt when it is cut off.
 func rebuildWide(ctx context.Context, deps Deps, platform media.Platform) (rows int, err error) {
 	if err := spreadConfigurations(ctx, deps, platform); err != nil {
 		return 0, err
@@ -97,7 +99,8 @@ func spreadConfigurations(ctx context.Context, deps Deps, platform media.Platfor
 	}
 }
 
-// markedBy returns what no mark that is there now is above: marks of one millisecond of the database count up within it.
+// markedBy returns what no mark that is there now is above: marks of one millisecond of the database count up within
+// it.
 func markedBy(ctx context.Context, marks Now) (int64, error) {
 	now, err := marks.Now(ctx)
 	return now.UnixMicro() + 999, err
@@ -108,7 +111,8 @@ func objectTables(platform media.Platform) []summaries.ObjectTable {
 	var tables []summaries.ObjectTable
 	for _, l := range platform.Lists() {
 		if slices.Contains(summaries.ObjectLevels, l.Level) {
-			tables = append(tables, summaries.ObjectTable{Level: l.Level, Table: l.Table.Name, Parent: l.Parent, IDTellsParent: l.IDTellsParent})
+			tables = append(tables, summaries.ObjectTable{Level: l.Level, Table: l.Table.Name, Parent: l.Parent,
+				IDTellsParent: l.IDTellsParent})
 		}
 	}
 	return tables

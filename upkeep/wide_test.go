@@ -21,16 +21,20 @@ func TestWide_IsBuiltForWhatIsMarked(t *testing.T) {
 	require.NoError(t, err)
 	id := found["900"].ID
 	pull := func(report, level string, on day.Day) results.Claim {
-		claim, _, err := s.BeginPull(ctx, results.Scope{AccountID: id, Media: "tulip", Report: report, Level: level, Days: []day.Day{on}}, "p", 1)
+		claim, _, err := s.BeginPull(ctx, results.Scope{AccountID: id, Media: "tulip", Report: report, Level: level,
+			Days: []day.Day{on}}, "p", 1)
 		require.NoError(t, err)
 		return claim
 	}
 	creatives := results.ObjectWrite{Claim: pull("creative", "creative", day.Epoch), Raw: invented.New().Lists()[1].Table}
-	creatives.Rows = []results.ObjectRow{{Object: "c1", Name: "One", Raw: []any{"One", "a1", nil, nil, nil, nil}, JSON: "{}"}}
+	creatives.Rows = []results.ObjectRow{{Object: "c1", Name: "One", Raw: []any{"One", "a1", nil, nil, nil, nil},
+		JSON: "{}"}}
 	_, err = s.WriteObjects(ctx, creatives)
 	require.NoError(t, err)
-	report := results.ReportWrite{Claim: pull("report_daily", "creative", "2026-11-20"), Raw: invented.New().Reports()[2].Table, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true}
-	report.Rows = []results.ReportRow{{Day: "2026-11-20", Object: "c1", Raw: make([]any, len(report.Raw.Columns)), JSON: "{}"}}
+	report := results.ReportWrite{Claim: pull("report_daily", "creative", "2026-11-20"),
+		Raw: invented.New().Reports()[2].Table, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true}
+	report.Rows = []results.ReportRow{{Day: "2026-11-20", Object: "c1", Raw: make([]any, len(report.Raw.Columns)),
+		JSON: "{}"}}
 	_, err = s.WriteReport(ctx, report)
 	require.NoError(t, err)
 	p.put(1, time.Minute, 10)
@@ -42,11 +46,15 @@ func TestWide_IsBuiltForWhatIsMarked(t *testing.T) {
 	require.Zero(t, run(t, r, "system.wide", "tulip", "").Rows, "a mark is worked off once")
 	var adgroup, name string
 	var users int64
-	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT adgroup_id, creative_name, partner_new_users FROM wide_daily_creative WHERE object_id = 'c1'").Row().Scan(&adgroup, &name, &users))
+	require.NoError(t,
+		s.Data.Writer(ctx).Raw(
+			"SELECT adgroup_id, creative_name, partner_new_users FROM wide_daily_creative WHERE object_id = 'c1'").Row().Scan(
+			&adgroup, &name, &users))
 	require.Equal(t, []any{"a1", "One", int64(10)}, []any{adgroup, name, users})
 
 	// A rename with no figures beside it.
-	creatives.Claim, creatives.Rows[0].Name, creatives.Rows[0].JSON = pull("creative", "creative", day.Epoch), "Two", `{"v":2}`
+	creatives.Claim, creatives.Rows[0].Name, creatives.Rows[0].JSON = pull("creative", "creative", day.Epoch), "Two",
+		`{"v":2}`
 	_, err = s.WriteObjects(ctx, creatives)
 	require.NoError(t, err)
 	require.Equal(t, 1, run(t, r, "system.wide", "tulip", "").Rows, "in one run")

@@ -57,10 +57,16 @@ func (d *deployment) api(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := d.build(ctx, "config_change", func() error { return d.tables.Rest(ctx, d.o.accounts, min(1_000_000, d.o.log/28), today) }); err != nil {
+	if err := d.build(ctx, "config_change", func() error {
+		return d.tables.Rest(ctx, d.o.accounts,
+			min(1_000_000, d.o.log/28), today)
+	}); err != nil {
 		return err
 	}
-	if err := d.build(ctx, "coverage", func() error { return d.tables.Coverage(ctx, d.o.accounts, today.Add(-13), today) }); err != nil {
+	if err := d.build(ctx, "coverage", func() error {
+		return d.tables.Coverage(ctx, d.o.accounts, today.Add(-13),
+			today)
+	}); err != nil {
 		return err
 	}
 	if err := d.tables.Analyze(ctx); err != nil {
@@ -92,7 +98,8 @@ func (d *deployment) routes(logs []big.Log) []route {
 	last := logs[len(logs)-1]
 	account := func() int { return 1 + dice.IntN(d.o.accounts) }
 	active := func() int { return 1 + dice.IntN(last.RunSize) }
-	on := "since=" + today.Start(time.UTC).Format(time.RFC3339) + "&until=" + today.Add(1).Start(time.UTC).Format(time.RFC3339)
+	on := "since=" + today.Start(time.UTC).Format(time.RFC3339) + "&until=" +
+		today.Add(1).Start(time.UTC).Format(time.RFC3339)
 	dead := func() int { return 7 + 200*dice.IntN(max(1, last.RunSize/200)) }
 	platform := func(id int) string {
 		if id%2 == 1 {
@@ -127,7 +134,10 @@ func (d *deployment) routes(logs []big.Log) []route {
 		{"subtasks of a run and a state", func(int) string {
 			return fmt.Sprintf("/runs/%d/subtasks?state=%s", run(), pick("failed", "cancelled", "succeeded"))
 		}, "subtasks"},
-		{"subtasks of a run and a text", func(i int) string { return fmt.Sprintf("/runs/%d/subtasks?text=nothing-%d", run(), i) }, "subtasks"},
+		{"subtasks of a run and a text", func(i int) string {
+			return fmt.Sprintf("/runs/%d/subtasks?text=nothing-%d", run(),
+				i)
+		}, "subtasks"},
 		{"subtasks of an account", func(int) string {
 			return "/accounts/" + of(active()) + "/subtasks?" + on
 		}, "subtasks"},
@@ -143,7 +153,8 @@ func (d *deployment) routes(logs []big.Log) []route {
 			return "/due?media=" + pick(big.Media, big.Other) + "&text=" + pick("busy", "nothing")
 		}, "due"},
 		{"why a subtask waits", func(i int) string {
-			return fmt.Sprintf("/subtasks/%d/%d/wait?part=%s", last.RunID(last.Runs()-1-i%last.Open), 2*(1+dice.IntN(last.RunSize/2)), last.Day)
+			return fmt.Sprintf("/subtasks/%d/%d/wait?part=%s", last.RunID(last.Runs()-1-i%last.Open),
+				2*(1+dice.IntN(last.RunSize/2)), last.Day)
 		}, ""},
 		{"dead", func(i int) string { return "/dead?limit=" + strconv.Itoa(50+i) }, "dead"},
 		{"dead of a task", func(int) string { return "/dead?task=" + name() }, "dead"},
@@ -155,8 +166,14 @@ func (d *deployment) routes(logs []big.Log) []route {
 		{"dead of a run", func(int) string { return fmt.Sprintf("/dead?run=%d", run()) }, "dead"},
 		{"dead of a print", func(int) string { return "/dead?print=" + print() }, "dead"},
 		{"dead of a class", func(int) string { return "/dead?class=" + pick("invalid", "transient", "bug") }, "dead"},
-		{"dead of a text", func(int) string { return "/dead?text=" + url.QueryEscape("code "+strconv.Itoa(dice.IntN(211))+": ") }, "dead"},
-		{"dead of a text that few have", func(i int) string { return "/dead?text=" + url.QueryEscape(fmt.Sprintf("trace %04x", i*131)) }, ""},
+		{"dead of a text", func(int) string {
+			return "/dead?text=" +
+				url.QueryEscape("code "+strconv.Itoa(dice.IntN(211))+": ")
+		}, "dead"},
+		{"dead of a text that few have", func(i int) string {
+			return "/dead?text=" +
+				url.QueryEscape(fmt.Sprintf("trace %04x", i*131))
+		}, ""},
 		{"dead of a text that none has", func(i int) string { return "/dead?text=nothing-" + strconv.Itoa(i) }, ""},
 		{"dead since and until", func(int) string { return "/dead?since=" + at() + "&until=" + at() }, "dead"},
 		{"dead of many filters", func(int) string {
@@ -164,7 +181,8 @@ func (d *deployment) routes(logs []big.Log) []route {
 		}, "dead"},
 		{"groups of dead", fixed("/dead/groups"), ""},
 		{"groups of dead of a task", func(int) string { return "/dead/groups?task=" + name() }, ""},
-		{"groups of dead of a class", func(int) string { return "/dead/groups?class=" + pick("invalid", "transient", "bug") }, ""},
+		{"groups of dead of a class", func(int) string { return "/dead/groups?class=" + pick("invalid", "transient", "bug") },
+			""},
 		{"groups of dead of a text", func(int) string {
 			return "/dead/groups?text=" + url.QueryEscape("code "+strconv.Itoa(dice.IntN(211))+": ")
 		}, ""},
@@ -175,9 +193,14 @@ func (d *deployment) routes(logs []big.Log) []route {
 		{"accounts of a media and a tier", func(int) string {
 			return "/accounts?media=" + pick(big.Media, big.Other) + "&tier=" + pick("active", "inactive")
 		}, "accounts"},
-		{"accounts of a state", func(int) string { return "/accounts?state=" + pick("parked", "unbound", "pulled") }, "accounts"},
-		{"accounts of a login's state", func(int) string { return "/accounts?login_state=" + pick("ok", "reauthorise", "none") }, "accounts"},
-		{"accounts of a game", func(int) string { return "/accounts?game=" + pick("game7", "nobody", "unassigned") }, "accounts"},
+		{"accounts of a state", func(int) string { return "/accounts?state=" + pick("parked", "unbound", "pulled") },
+			"accounts"},
+		{"accounts of a login's state", func(int) string {
+			return "/accounts?login_state=" +
+				pick("ok", "reauthorise", "none")
+		}, "accounts"},
+		{"accounts of a game", func(int) string { return "/accounts?game=" + pick("game7", "nobody", "unassigned") },
+			"accounts"},
 		{"account", func(int) string { return "/accounts/" + of(account()) }, ""},
 		{"coverage", func(int) string {
 			return "/accounts/" + of(account()) + "/coverage?from=" + today.Add(-13).String() + "&to=" + today.String()
@@ -186,11 +209,13 @@ func (d *deployment) routes(logs []big.Log) []route {
 			return "/accounts/" + of(account()) + "/changes?from=" + today.Add(-6).String() + "&to=" + today.Add(20).String()
 		}, "changes"},
 		{"changes of a field", func(int) string {
-			return "/accounts/" + of(account()) + "/changes?field=daily_budget&from=" + today.String() + "&to=" + today.Add(20).String()
+			return "/accounts/" + of(account()) + "/changes?field=daily_budget&from=" + today.String() + "&to=" +
+				today.Add(20).String()
 		}, "changes"},
 		{"differences", fixed("/reconciliation"), "differences"},
 		{"differences of a media and a day", func(i int) string {
-			return "/reconciliation?media=" + pick(big.Media, big.Other) + "&day=" + today.Add(-(i % 8)).String() + "&state=" + pick("open", "mended", "all")
+			return "/reconciliation?media=" + pick(big.Media, big.Other) + "&day=" + today.Add(-(i % 8)).String() + "&state=" +
+				pick("open", "mended", "all")
 		}, "differences"},
 		{"differences, all", fixed("/reconciliation?state=all"), "differences"},
 		{"pauses", func(int) string { return "/pauses" + pick("", "?state=active") }, "pauses"},
@@ -253,11 +278,14 @@ func (d *deployment) exact(ctx context.Context, logs []big.Log) error {
 	last := logs[len(logs)-1]
 	for _, check := range []struct{ path, list, count string }{
 		{"/runs?limit=500&task=task.7&state=failed", "runs", "run WHERE task_name = 'task.7' AND state = 'failed'"},
-		{"/dead?limit=500&media=" + big.Media + "&account=20000007", "dead", "subtask_dead WHERE account_id = 7 AND media = '" + big.Media + "'"},
+		{"/dead?limit=500&media=" + big.Media + "&account=20000007", "dead",
+			"subtask_dead WHERE account_id = 7 AND media = '" + big.Media + "'"},
 		{"/dead?limit=500&task=task.11&class=bug", "dead", "subtask_dead WHERE task_id = 11 AND error_class = 'bug'"},
 		{"/dead?limit=500&text=" + url.QueryEscape("code 7: "), "dead", "subtask_dead WHERE error_text LIKE 'code 7: %'"},
-		{fmt.Sprintf("/dead?limit=500&run=%d", last.RunID(3)), "dead", fmt.Sprintf("subtask_dead WHERE run_id = %d", last.RunID(3))},
-		{"/reconciliation?limit=1000&media=" + big.Media, "differences", "reconciliation WHERE media = '" + big.Media + "' AND state = 'open'"},
+		{fmt.Sprintf("/dead?limit=500&run=%d", last.RunID(3)), "dead",
+			fmt.Sprintf("subtask_dead WHERE run_id = %d", last.RunID(3))},
+		{"/reconciliation?limit=1000&media=" + big.Media, "differences", "reconciliation WHERE media = '" + big.Media +
+			"' AND state = 'open'"},
 	} {
 		want, err := d.rowsOf(ctx, check.count)
 		if err != nil {
@@ -312,7 +340,8 @@ func (d *deployment) dropLogs(ctx context.Context, logs []big.Log) error {
 	if err := d.store.DropLogTable(ctx, today); err != nil {
 		return err
 	}
-	for _, table := range []string{"run", "tick", "subtask_due", "subtask_dead", "coverage", "config_change", "reconciliation"} {
+	for _, table := range []string{"run", "tick", "subtask_due", "subtask_dead", "coverage", "config_change",
+		"reconciliation"} {
 		if _, err := d.tables.DB.ExecContext(ctx, "TRUNCATE TABLE "+table); err != nil {
 			return err
 		}

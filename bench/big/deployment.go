@@ -52,10 +52,11 @@ type deployment struct {
 }
 
 func (d *deployment) start(ctx context.Context, stderr io.Writer) error {
-	// What a transaction of a million rows leaves in the logs is to be written once; what a crash would lose can be made again. Only the making is relaxed:
-	// no measure waits for a sync.
+	// What a transaction of a million rows leaves in the logs is to be written once; what a crash would lose can be made
+	// again. Only the making is relaxed: no measure waits for a sync.
 	d.mariadb = &local.MariaDB{Settings: []string{
-		"--innodb-buffer-pool-size=" + d.o.buffer, "--innodb-log-file-size=2G", "--innodb-flush-log-at-trx-commit=2", "--innodb-doublewrite=0",
+		"--innodb-buffer-pool-size=" + d.o.buffer, "--innodb-log-file-size=2G", "--innodb-flush-log-at-trx-commit=2",
+		"--innodb-doublewrite=0",
 		"--innodb-undo-tablespaces=2", "--innodb-undo-log-truncate=1", "--innodb-stats-persistent-sample-pages=20",
 	}}
 	d.redis, d.ports = &local.Redis{}, local.NewPorts()
@@ -93,7 +94,9 @@ func (d *deployment) open(ctx context.Context) error {
 	db := d.store.Config.Writer(ctx)
 	for i := range big.Tasks {
 		media := engine.PlatformNames()[i%2]
-		err := db.Exec("INSERT INTO cron_task (id, name, media, handler, cron, lane, params) VALUES (?, ?, ?, ?, '0 * * * *', 'normal', '{\"level\":\"account\",\"days\":7}')",
+		err := db.Exec(
+			"INSERT INTO cron_task (id, name, media, handler, cron, lane, params) VALUES (?, ?, ?, ?, '0 * * * *', 'normal', "+
+				"'{\"level\":\"account\",\"days\":7}')",
 			i+1, fmt.Sprintf("task.%d", i+1), media, media+".report_daily").Error
 		if err != nil {
 			return err
@@ -102,10 +105,12 @@ func (d *deployment) open(ctx context.Context) error {
 	return d.tables.Accounts(ctx, d.o.accounts)
 }
 
-// partitionAnew takes away the partitions that the tables were made with: they begin with the day on which this runs, and all rows are of days before.
+// partitionAnew takes away the partitions that the tables were made with: they begin with the day on which this runs,
+// and all rows are of days before.
 func (d *deployment) partitionAnew(ctx context.Context) error {
 	for _, table := range []string{"report_daily", "report_hourly", "wide_daily"} {
-		err := d.store.Data.Writer(ctx).Exec("ALTER TABLE " + table + " PARTITION BY RANGE COLUMNS (day) (PARTITION later VALUES LESS THAN (MAXVALUE))").Error
+		err := d.store.Data.Writer(ctx).Exec("ALTER TABLE " + table +
+			" PARTITION BY RANGE COLUMNS (day) (PARTITION later VALUES LESS THAN (MAXVALUE))").Error
 		if err != nil {
 			return fmt.Errorf("partition %s anew: %w", table, err)
 		}
@@ -129,7 +134,9 @@ func (d *deployment) build(ctx context.Context, table string, fill func() error)
 		return err
 	}
 	r := Rows{Table: table, Rows: n - before, PerSecond: float64(n-before) / took.Seconds()}
-	err = d.tables.DB.QueryRowContext(ctx, "SELECT COALESCE(CAST((SUM(data_length) + SUM(index_length)) / 1048576 AS SIGNED), 0) FROM information_schema.tables WHERE table_schema = 'data' AND table_name = ?", table).Scan(&r.MB)
+	err = d.tables.DB.QueryRowContext(ctx,
+		"SELECT COALESCE(CAST((SUM(data_length) + SUM(index_length)) / 1048576 AS SIGNED), 0) FROM "+
+			"information_schema.tables WHERE table_schema = 'data' AND table_name = ?", table).Scan(&r.MB)
 	d.report.Rows = append(d.report.Rows, r)
 	d.say("%s: %d rows, %.0f a second, %d MB", table, r.Rows, r.PerSecond, r.MB)
 	return err
@@ -159,10 +166,12 @@ func (d *deployment) serve(ctx context.Context) error {
 	}
 	at := still{at: today.Start(time.UTC).Add(24*time.Hour - time.Minute)}
 	registry := engine.New(engine.Deps{
-		Store: d.store, Broker: d.broker, Redis: d.cache, Keys: keys, Planning: at, Waiting: at, Logger: log, Registerer: prometheus.NewRegistry(),
+		Store: d.store, Broker: d.broker, Redis: d.cache, Keys: keys, Planning: at, Waiting: at, Logger: log,
+		Registerer: prometheus.NewRegistry(),
 	}, ratelimit.DefaultConfig(), engine.MediaConfig{}).Registry()
 	p, err := producer.New(producer.DefaultConfig(), producer.Deps{
-		Store: d.store, Registry: registry, Broker: d.broker, Clock: at, Timer: timer.New(d.cache, keys, log, reg), Logger: log, Registerer: reg,
+		Store: d.store, Registry: registry, Broker: d.broker, Clock: at, Timer: timer.New(d.cache, keys, log, reg),
+		Logger: log, Registerer: reg,
 	})
 	if err != nil {
 		return err
@@ -170,12 +179,14 @@ func (d *deployment) serve(ctx context.Context) error {
 	if err := p.Reload(ctx); err != nil {
 		return err
 	}
-	server, err := httpapi.New(httpapi.DefaultConfig(), telemetry.NewRegistry(), log) //nolint:contextcheck // Requests have contexts of their own.
+	server, err := httpapi.New(httpapi.DefaultConfig(), telemetry.NewRegistry(),
+		log) //nolint:contextcheck // Requests have contexts of their own.
 	if err != nil {
 		return err
 	}
 	waiter := ratelimit.New(ratelimit.DefaultConfig(), d.cache, keys, d.store, grant.NewRules(), reg, log)
-	server.Register(api.Routes(api.Deps{Store: d.store, Now: d.store.Data.Now, Producer: p, Registry: registry, Platforms: engine.Platforms(), Limits: waiter, Clock: at})...) //nolint:contextcheck // Likewise.
+	server.Register(api.Routes(api.Deps{Store: d.store, Now: d.store.Data.Now, Producer: p, Registry: registry,
+		Platforms: engine.Platforms(), Limits: waiter, Clock: at})...) //nolint:contextcheck // Likewise.
 	if err := server.Gate().Start(ctx); err != nil {
 		return err
 	}

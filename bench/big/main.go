@@ -3,9 +3,10 @@
 //	go run ./bench/big
 //	go run ./bench/big -scale 0.02
 //
-// It starts a MariaDB of its own, has it make the rows itself, some hundred million, and asks: the lists and searches of the API over a day of 28 million
-// subtasks; summaries, analysts' queries and retention over 100 million rows of results, and then of summaries. What is measured is taken down before the next is
-// built. It takes half an hour, and 70 GB of disk.
+// It starts a MariaDB of its own, has it make the rows itself, some hundred million, and asks: the lists and searches
+// of the API over a day of 28 million subtasks; summaries, analysts' queries and retention over 100 million rows of
+// results, and then of summaries. What is measured is taken down before the next is built. It takes half an hour, and
+// 70 GB of disk.
 package main
 
 import (
@@ -63,7 +64,8 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.summary, "summary", 100_000_000, "rows of both summaries")
 	flags.IntVar(&o.calls, "calls", 120, "how often each route is asked")
 	flags.StringVar(&o.buffer, "buffer", "6G", "the server's buffer pool")
-	flags.StringVar(&o.dir, "dir", "", "an empty or new `directory` for data and logs, kept at the end (default a temporary one)")
+	flags.StringVar(&o.dir, "dir", "",
+		"an empty or new `directory` for data and logs, kept at the end (default a temporary one)")
 	flags.StringVar(&o.out, "out", "bench/out/big.json", "where the results go")
 	if err := flags.Parse(args); err != nil {
 		return o, err

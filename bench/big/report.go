@@ -54,7 +54,8 @@ func (r *Report) add(id string, took []time.Duration, bound time.Duration) *Meas
 		at = len(took) * 95 / 100
 	}
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-	m := &Measure{ID: id, Unit: "ms", Ours: ms(took[at]), Median: ms(took[len(took)/2]), Rounds: len(took), Bound: ms(bound)}
+	m := &Measure{ID: id, Unit: "ms", Ours: ms(took[at]), Median: ms(took[len(took)/2]), Rounds: len(took),
+		Bound: ms(bound)}
 	m.Over = bound > 0 && took[at] > bound
 	r.Measures = append(r.Measures, m)
 	return m

@@ -54,10 +54,16 @@ func (d *deployment) public(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := d.build(ctx, "coverage", func() error { return d.tables.Coverage(ctx, d.o.accounts, today.Add(-13), today) }); err != nil {
+	if err := d.build(ctx, "coverage", func() error {
+		return d.tables.Coverage(ctx, d.o.accounts, today.Add(-13),
+			today)
+	}); err != nil {
 		return err
 	}
-	if err := d.build(ctx, "summary_hourly", func() error { return d.tables.Summaries(ctx, today.Add(-6), today) }); err != nil {
+	if err := d.build(ctx, "summary_hourly", func() error {
+		return d.tables.Summaries(ctx, today.Add(-6),
+			today)
+	}); err != nil {
 		return err
 	}
 	if err := d.tables.DropSkew(ctx); err != nil {
@@ -124,7 +130,8 @@ func (d *deployment) summaries(ctx context.Context, of string) error {
 func (d *deployment) mark(ctx context.Context, report, accounts string) error {
 	for _, statement := range []string{
 		"UPDATE coverage SET dirty = NULL WHERE media IN ('" + big.Media + "', '" + big.Other + "') AND dirty > 0",
-		"UPDATE coverage SET dirty = claimed_version WHERE " + accounts + " AND media = '" + big.Media + "' AND report = '" + report + "' AND level = 'account' AND day = '" + today.String() + "'",
+		"UPDATE coverage SET dirty = claimed_version WHERE " + accounts + " AND media = '" + big.Media + "' AND report = '" +
+			report + "' AND level = 'account' AND day = '" + today.String() + "'",
 	} {
 		if _, err := d.tables.DB.ExecContext(ctx, statement); err != nil {
 			return err
@@ -158,7 +165,8 @@ func (d *deployment) exactSummary(ctx context.Context, hourly bool) error {
 	const sums = "SELECT CONCAT_WS(' ', SUM(cost), SUM(impressions), SUM(clicks), SUM(conversions)) FROM "
 	of := " WHERE day = '" + today.String() + "' AND media = '" + big.Media + "'"
 	var accounts, summary string
-	if err := d.tables.DB.QueryRowContext(ctx, sums+from+" FORCE INDEX (level_account)"+of+" AND level = 'account'").Scan(&accounts); err != nil {
+	if err := d.tables.DB.QueryRowContext(ctx, sums+from+" FORCE INDEX (level_account)"+of+
+		" AND level = 'account'").Scan(&accounts); err != nil {
 		return err
 	}
 	if err := d.tables.DB.QueryRowContext(ctx, sums+into+of).Scan(&summary); err != nil {

@@ -25,19 +25,24 @@ const (
 	pruneFor = time.Minute
 )
 
-// retention has rows and days taken away that are past their retention, and measures how long pulls take beside it: it is to block nobody.
+// retention has rows and days taken away that are past their retention, and measures how long pulls take beside it:
+// it is to block nobody.
 func (d *deployment) retention(ctx context.Context) error {
 	platform := engine.Platforms()[0]
 	reportOf := func(hourly bool) media.Report {
 		reports := platform.Reports()
 		return reports[slices.IndexFunc(reports, func(r media.Report) bool { return r.Hourly == hourly })]
 	}
-	daily, hourly := &puller{d: d, media: platform.Name(), report: reportOf(false)}, &puller{d: d, media: platform.Name(), report: reportOf(true)}
+	daily, hourly := &puller{d: d, media: platform.Name(), report: reportOf(false)},
+		&puller{d: d, media: platform.Name(), report: reportOf(true)}
 	raw := hourly.report.Table
 	if err := d.tables.Skew(ctx, d.o.accounts, max(d.o.public/800, d.o.accounts)); err != nil {
 		return err
 	}
-	if err := d.build(ctx, raw.Name, func() error { return d.tables.RawHourly(ctx, raw.Name, today.Add(-91)) }); err != nil {
+	if err := d.build(ctx, raw.Name, func() error {
+		return d.tables.RawHourly(ctx, raw.Name,
+			today.Add(-91))
+	}); err != nil {
 		return err
 	}
 	if err := d.tables.DropSkew(ctx); err != nil {
@@ -85,22 +90,27 @@ type puller struct {
 }
 
 // pull writes a pull of so many rows, and returns how long that took, its claim included.
-func (p *puller) pull(ctx context.Context, account int64, n int) (took time.Duration, result results.ReportResult, err error) {
+func (p *puller) pull(ctx context.Context, account int64, n int) (took time.Duration, result results.ReportResult,
+	err error) {
 	rows := make([]results.ReportRow, n)
 	for i := range rows {
-		rows[i] = results.ReportRow{Day: today, Object: fmt.Sprintf("%012d", i), Raw: make([]any, len(p.report.Table.Columns)), JSON: fmt.Sprintf(`{"cost":%d}`, i)}
+		rows[i] = results.ReportRow{Day: today, Object: fmt.Sprintf("%012d", i),
+			Raw: make([]any, len(p.report.Table.Columns)), JSON: fmt.Sprintf(`{"cost":%d}`, i)}
 		if p.report.Hourly {
 			rows[i].Object, rows[i].Hour = fmt.Sprintf("%012d", i/24), i%24
 		}
 	}
 	began := clock.Mark()
-	scope := results.Scope{AccountID: account, Media: p.media, Report: p.report.Name, Level: summaries.ObjectLevels[0], Days: []day.Day{today}}
-	claim, _, err := p.d.store.BeginPull(ctx, scope, fmt.Sprint("big-", account, "-", n), task.FirstRunIDAt(today.Add(1).Start(time.UTC)))
+	scope := results.Scope{AccountID: account, Media: p.media, Report: p.report.Name, Level: summaries.ObjectLevels[0],
+		Days: []day.Day{today}}
+	claim, _, err := p.d.store.BeginPull(ctx, scope, fmt.Sprint("big-", account, "-", n),
+		task.FirstRunIDAt(today.Add(1).Start(time.UTC)))
 	if err != nil {
 		return 0, result, err
 	}
 	result, err = p.d.store.WriteReport(ctx, results.ReportWrite{
-		Claim: claim, Raw: p.report.Table, Hourly: p.report.Hourly, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true,
+		Claim: claim, Raw: p.report.Table, Hourly: p.report.Hourly, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows,
+		Whole: true,
 	})
 	return clock.Since(began), result, err
 }

@@ -13,8 +13,8 @@ import (
 	"adsync/bench/peers/queue"
 )
 
-// asynqQueue is asynq, with the concurrency of our pool (another makes no difference) and everything else but asynqCheck as shipped. Tasks are enqueued one by one, as it has no batches, by
-// some goroutines at a time.
+// asynqQueue is asynq, with the concurrency of our pool (another makes no difference) and everything else but
+// asynqCheck as shipped. Tasks are enqueued one by one, as it has no batches, by some goroutines at a time.
 type asynqQueue struct{}
 
 // asynqCheck is how often an idle server looks for tasks: as shipped, once a second, a task waits for half of that.
@@ -48,7 +48,8 @@ func (asynqQueue) drained(ctx context.Context, o queue.Options, before, tasks in
 		}
 		if info.ProcessedTotal-before >= tasks && info.Size == 0 {
 			if info.ProcessedTotal-before > tasks || info.Failed > 0 {
-				return fmt.Errorf("%d tasks were done and %d failed, want %d and none", info.ProcessedTotal-before, info.Failed, tasks)
+				return fmt.Errorf("%d tasks were done and %d failed, want %d and none", info.ProcessedTotal-before, info.Failed,
+					tasks)
 			}
 			return nil
 		}

@@ -17,8 +17,9 @@ import (
 	"adsync/bench/peers/queue"
 )
 
-// riverQueue is river on PostgreSQL, set up as its own benchmark is (`river bench`): 2,000 workers (256 do two thirds as much, 5,000 less too), and
-// fetches that hardly rest. Jobs are inserted by COPY (InsertManyFast), by one goroutine: with more it does not get faster. Its completer, as shipped, writes ends in batches.
+// riverQueue is river on PostgreSQL, set up as its own benchmark is (`river bench`): 2,000 workers (256 do two thirds
+// as much, 5,000 less too), and fetches that hardly rest. Jobs are inserted by COPY (InsertManyFast), by one
+// goroutine: with more it does not get faster. Its completer, as shipped, writes ends in batches.
 type riverQueue struct{}
 
 const (
@@ -48,7 +49,8 @@ func (*riverWorker) Work(context.Context, *river.Job[riverArgs]) error { return 
 type riverClient = river.Client[pgx.Tx]
 
 // serve makes the tables, which must have no jobs, and has a client work until stop.
-func (riverQueue) serve(ctx context.Context, o queue.Options) (pool *pgxpool.Pool, client *riverClient, stop func() error, err error) {
+func (riverQueue) serve(ctx context.Context, o queue.Options) (pool *pgxpool.Pool, client *riverClient,
+	stop func() error, err error) {
 	config, err := pgxpool.ParseConfig(o.Postgres)
 	if err != nil {
 		return nil, nil, nil, err
@@ -116,7 +118,8 @@ func riverStates(ctx context.Context, pool *pgxpool.Pool) (map[string]int, error
 func (riverQueue) drained(ctx context.Context, pool *pgxpool.Pool) error {
 	for {
 		var open bool
-		if err := pool.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM river_job WHERE state IN ('available', 'running'))").Scan(&open); err != nil {
+		if err := pool.QueryRow(ctx,
+			"SELECT EXISTS (SELECT 1 FROM river_job WHERE state IN ('available', 'running'))").Scan(&open); err != nil {
 			return err
 		}
 		if !open {

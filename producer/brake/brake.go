@@ -1,10 +1,10 @@
 // Package brake decides which lanes' fan-outs rest, so that fan-out is no faster than consumption.
 //
-// A lane's fan-outs rest while as many as its backlog_max messages wait to be worked off. While a lane's oldest message has
-// waited for longer than its late_seconds, the fan-outs of the less important lanes of the same media rest too. Until that
-// is ten minutes ago they get no more ahead of their consumers than half a minute, for what waits in Kafka already could
-// not be held back the next time. A fan-out that rests leaves its place to others. Retries continue, since their subtasks
-// are in the backlog of the run already.
+// A lane's fan-outs rest while as many as its backlog_max messages wait to be worked off. While a lane's oldest
+// message has waited for longer than its late_seconds, the fan-outs of the less important lanes of the same media
+// rest too. Until that is ten minutes ago they get no more ahead of their consumers than half a minute, for what
+// waits in Kafka already could not be held back the next time. A fan-out that rests leaves its place to others.
+// Retries continue, since their subtasks are in the backlog of the run already.
 package brake
 
 import (
@@ -57,7 +57,8 @@ type Rule struct {
 
 // RuleOf reads a row. What cannot be used is named, and taken as its default.
 func RuleOf(name string, row settings.Lane) (Rule, []*config.FieldError) {
-	rule := Rule{BacklogMax: backlogMaxDefault, Late: lateOthers, Importance: settings.LaneImportance(name, row.Importance)}
+	rule := Rule{BacklogMax: backlogMaxDefault, Late: lateOthers,
+		Importance: settings.LaneImportance(name, row.Importance)}
 	var errs []*config.FieldError
 	check := func(key string, value int64) bool {
 		if value < 0 {
@@ -90,8 +91,9 @@ type laneLoad struct {
 	known  bool // the last look succeeded
 	failed bool // the last look failed; before the first one neither is set
 
-	backlog   int64
-	oldest    time.Duration // how long the oldest message has been waiting, at the last look; not more than this term is old
+	backlog int64
+	// how long the oldest message has been waiting, at the last look; not more than this term is old
+	oldest    time.Duration
 	lookedAt  time.Time
 	committed int64     // the sum over its partitions
 	movedAt   time.Time // when that was last seen to have changed
@@ -306,7 +308,8 @@ func (b *Brakes) Known() map[ledger.LaneName]bool {
 	return known
 }
 
-// Figures tells the metrics of all lanes; passed is the time since the last call. It tells whether a fan-out that rested may go on.
+// Figures tells the metrics of all lanes; passed is the time since the last call. It tells whether a fan-out that
+// rested may go on.
 func (b *Brakes) Figures(m Metrics, passed time.Duration) (released bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

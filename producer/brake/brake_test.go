@@ -19,13 +19,19 @@ func TestLaneRule(t *testing.T) {
 		want Rule
 		bad  []string
 	}{
-		"important holds back others after a minute":      {"important", settings.Lane{}, Rule{50_000, time.Minute, 30}, nil},
-		"normal after ten":                                {"normal", settings.Lane{}, Rule{50_000, 10 * time.Minute, 20}, nil},
-		"offline nobody, for none is below it as shipped": {"offline", settings.Lane{}, Rule{50_000, 10 * time.Minute, 10}, nil},
-		"another name is like normal":                     {"mine", settings.Lane{}, Rule{50_000, 10 * time.Minute, 20}, nil},
-		"a row says otherwise":                            {"mine", settings.Lane{BacklogMax: 7, LateSeconds: 8, Importance: 9}, Rule{7, 8 * time.Second, 9}, nil},
-		"one made important is late as soon":              {"mine", settings.Lane{Importance: 40}, Rule{50_000, time.Minute, 40}, nil},
-		"what cannot be is named":                         {"normal", settings.Lane{BacklogMax: -1, LateSeconds: -2, Importance: -3}, Rule{50_000, 10 * time.Minute, 20}, []string{"importance", "backlog_max", "late_seconds"}},
+		"important holds back others after a minute": {"important", settings.Lane{}, Rule{50_000, time.Minute, 30}, nil},
+		"normal after ten": {"normal", settings.Lane{}, Rule{50_000, 10 * time.Minute, 20},
+			nil},
+		"offline nobody, for none is below it as shipped": {"offline", settings.Lane{}, Rule{50_000, 10 * time.Minute, 10},
+			nil},
+		"another name is like normal": {"mine", settings.Lane{}, Rule{50_000, 10 * time.Minute, 20}, nil},
+		"a row says otherwise": {"mine",
+			settings.Lane{BacklogMax: 7, LateSeconds: 8, Importance: 9}, Rule{7, 8 * time.Second, 9}, nil},
+		"one made important is late as soon": {"mine", settings.Lane{Importance: 40},
+			Rule{50_000, time.Minute, 40}, nil},
+		"what cannot be is named": {"normal",
+			settings.Lane{BacklogMax: -1, LateSeconds: -2, Importance: -3}, Rule{50_000, 10 * time.Minute, 20},
+			[]string{"importance", "backlog_max", "late_seconds"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,7 +99,8 @@ func TestBrakes_ALateLaneHoldsTheLessImportantOnes(t *testing.T) {
 	b.look(important, start.Add(70*time.Second), 100, 200) // and the last of them is done by 70s.
 	require.Empty(t, b.HeldLanes(), "the oldest is 40 seconds old")
 	b.look(important, start.Add(91*time.Second), 101, 200)
-	require.Equal(t, []ledger.LaneName{normal, offline}, b.HeldLanes(), "61 seconds; another media has nothing to do with it")
+	require.Equal(t, []ledger.LaneName{normal, offline}, b.HeldLanes(),
+		"61 seconds; another media has nothing to do with it")
 	require.Equal(t, ByLate, b.Held(offline))
 	b.look(important, start.Add(93*time.Second), 200, 200)
 	require.Empty(t, b.HeldLanes())
@@ -223,7 +230,8 @@ func newModel(bound int64, weights ...float64) *model {
 	for i, name := range []ledger.LaneName{important, normal, offline} {
 		rule, _ := RuleOf(name.Lane, settings.Lane{BacklogMax: bound})
 		m.brakes.SetRule(name, rule)
-		m.lanes = append(m.lanes, &modelLane{name: name, weight: weights[i], perRun: []int{3000, 3600, 3600}[i], firstBraked: -1})
+		m.lanes = append(m.lanes, &modelLane{name: name, weight: weights[i], perRun: []int{3000, 3600, 3600}[i],
+			firstBraked: -1})
 	}
 	return m
 }

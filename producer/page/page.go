@@ -1,4 +1,5 @@
-// Package page is the first page: how everything stands, for people with a browser. It is written on the server and refreshes itself.
+// Package page is the first page: how everything stands, for people with a browser. It is written on the server and
+// refreshes itself.
 package page
 
 import (

@@ -42,13 +42,15 @@ func known(t *testing.T) overview.Overview {
 	t.Helper()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
-	return overview.NewReader(overview.Options{Store: s, Platforms: overviewtest.Platforms(), Clock: overviewtest.Clock{}}).Read(t.Context())
+	return overview.NewReader(overview.Options{Store: s, Platforms: overviewtest.Platforms(),
+		Clock: overviewtest.Clock{}}).Read(t.Context())
 }
 
 // find returns the elements with a tag, and a class unless that is empty, within a node.
 func find(n *html.Node, tag, class string) (found []*html.Node) {
 	for d := range n.Descendants() {
-		if d.Type == html.ElementNode && d.Data == tag && (class == "" || strings.Contains(" "+attribute(d, "class")+" ", " "+class+" ")) {
+		if d.Type == html.ElementNode && d.Data == tag &&
+			(class == "" || strings.Contains(" "+attribute(d, "class")+" ", " "+class+" ")) {
 			found = append(found, d)
 		}
 	}
@@ -103,17 +105,21 @@ func TestPage_ShowsWhatTheTablesSay(t *testing.T) {
 	}
 	require.Len(t, attention, len(o.Attention)-len(notes))
 	require.NotEmpty(t, notes)
-	require.Equal(t, "Act The login agency-south must be authorised again tulip The platform refuses the refresh token: code 11017, it was revoked by the owner."+
-		" Concerned 3 accounts tulip/20000012, tulip/20000013, tulip/20000014 Money CNY 3,900.00 a day is not pulled Since "+sinceOf(o, "login")+
-		" Whoever holds the accounts opens the address that this prints. The accounts come back by themselves."+
-		" adsync bind tulip --app-id 1110000001 --redirect-uri https://HOST/oauth/tulip/callback --wait", attention[0])
+	require.Equal(t,
+		"Act The login agency-south must be authorised again tulip The platform refuses the refresh token: code 11017, it "+
+			"was revoked by the owner."+
+			" Concerned 3 accounts tulip/20000012, tulip/20000013, tulip/20000014 Money CNY 3,900.00 a day is not pulled Since "+
+			sinceOf(o, "login")+
+			" Whoever holds the accounts opens the address that this prints. The accounts come back by themselves."+
+			" adsync bind tulip --app-id 1110000001 --redirect-uri https://HOST/oauth/tulip/callback --wait", attention[0])
 
 	runs := find(document, "table", "runs")
 	require.Len(t, runs, 2)
 	require.Len(t, find(find(runs[0], "tbody", "")[0], "tr", ""), 3)
 	require.Regexp(t, `orchid\.adgroup\.changes adsync runs show \d+ fanning out 3 of …`, text(runs[0]))
 	require.Contains(t, text(runs[0]), "3,135 of 12,840")
-	require.Regexp(t, `tulip\.creative\.full adsync runs show \d+ 2 of its accounts have no login failed 4 of 4`, text(runs[1]))
+	require.Regexp(t, `tulip\.creative\.full adsync runs show \d+ 2 of its accounts have no login failed 4 of 4`,
+		text(runs[1]))
 }
 
 func sinceOf(o overview.Overview, kind string) string {
@@ -131,7 +137,9 @@ func TestPage_TakesNothingFromElsewhere(t *testing.T) {
 	policy := w.Header().Get("Content-Security-Policy")
 	require.Contains(t, policy, "default-src 'none'")
 	require.NotContains(t, policy, "unsafe")
-	require.Equal(t, []string{"nosniff", "no-referrer", "no-store"}, []string{w.Header().Get("X-Content-Type-Options"), w.Header().Get("Referrer-Policy"), w.Header().Get("Cache-Control")})
+	require.Equal(t, []string{"nosniff", "no-referrer", "no-store"},
+		[]string{w.Header().Get("X-Content-Type-Options"), w.Header().Get("Referrer-Policy"),
+			w.Header().Get("Cache-Control")})
 	ids := map[string]bool{}
 	for n := range document.Descendants() {
 		for _, a := range n.Attr {
@@ -155,9 +163,12 @@ func TestPage_WritesNoMarkupOfOthers(t *testing.T) {
 	const evil = `<script>alert(1)</script><img src=x onerror="alert(1)">`
 	_, document := get(t, overview.Overview{
 		At: time.Now(), Business: time.Now(), Troubles: []overview.Trouble{{What: evil, Why: evil}},
-		Attention: []overview.Attention{{Severity: overview.Bad, Title: evil, Cause: evil, Accounts: 1, Examples: []string{evil}, Remedy: evil, Command: evil, Media: evil}},
-		Media:     []overview.Media{{Name: evil, Why: []overview.ParkedReason{{Reason: evil, Accounts: 1}}, Spend: []overview.Spend{{Currency: evil, Zone: evil}}}},
-		Open:      []overview.Run{{Task: evil, Error: evil}}, Limits: []overview.Limit{{Media: evil, Endpoint: evil, Subject: evil}},
+		Attention: []overview.Attention{{Severity: overview.Bad, Title: evil, Cause: evil, Accounts: 1,
+			Examples: []string{evil}, Remedy: evil, Command: evil, Media: evil}},
+		Media: []overview.Media{{Name: evil, Why: []overview.ParkedReason{{Reason: evil, Accounts: 1}},
+			Spend: []overview.Spend{{Currency: evil, Zone: evil}}}},
+		Open:   []overview.Run{{Task: evil, Error: evil}},
+		Limits: []overview.Limit{{Media: evil, Endpoint: evil, Subject: evil}},
 	})
 	require.Len(t, find(document, "script", ""), 1, "its own")
 	require.Empty(t, find(document, "img", ""))
@@ -166,14 +177,17 @@ func TestPage_WritesNoMarkupOfOthers(t *testing.T) {
 
 func TestPage_SaysWhatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	_, document := get(t, overview.Overview{Troubles: []overview.Trouble{{What: "data database", Why: "no answer within 2s"}}})
+	_, document := get(t,
+		overview.Overview{Troubles: []overview.Trouble{{What: "data database", Why: "no answer within 2s"}}})
 	require.Contains(t, text(find(document, "section", "troubles")[0]), "data database no answer within 2s")
 	require.Contains(t, text(find(document, "header", "top")[0]), "The tables cannot be read")
 	require.Empty(t, find(document, "article", "media-card"))
 
 	at := time.Now()
-	_, document = get(t, overview.Overview{At: at, Business: at, Troubles: []overview.Trouble{{What: "redis", Why: "gone"}}, Media: []overview.Media{{Name: "tulip"}}})
-	require.Contains(t, text(find(document, "section", "troubles")[0]), "What is shown below is of "+at.UTC().Format("15:04:05 MST"))
+	_, document = get(t, overview.Overview{At: at, Business: at,
+		Troubles: []overview.Trouble{{What: "redis", Why: "gone"}}, Media: []overview.Media{{Name: "tulip"}}})
+	require.Contains(t, text(find(document, "section", "troubles")[0]), "What is shown below is of "+
+		at.UTC().Format("15:04:05 MST"))
 	require.Len(t, find(document, "article", "media-card"), 1)
 
 	_, document = get(t, overview.Overview{At: at, Business: at})
@@ -182,7 +196,8 @@ func TestPage_SaysWhatDoesNotAnswer(t *testing.T) {
 
 func TestPage_SaysHowFarTheFirstPullIs(t *testing.T) {
 	t.Parallel()
-	media := overview.Media{Name: "tulip", Accounts: 100, Pulled: 100, Fresh: 7, New: 93, FirstPull: true, OldestSeconds: -1}
+	media := overview.Media{Name: "tulip", Accounts: 100, Pulled: 100, Fresh: 7, New: 93, FirstPull: true,
+		OldestSeconds: -1}
 	_, document := get(t, overview.Overview{At: time.Now(), Business: time.Now(), Media: []overview.Media{media}})
 	require.Contains(t, text(find(document, "header", "top")[0]), "First pull under way, 7 of 100 accounts")
 	require.NotContains(t, text(find(document, "header", "top")[0]), "All is well")
@@ -195,14 +210,16 @@ func TestPage_SaysHowFarTheFirstPullIs(t *testing.T) {
 	require.Contains(t, text(find(document, "article", "media-card")[0]), "No spend is known of today.")
 }
 
-// A run is opened by a command: a link into the API would show JSON, and be refused where there are tokens. So would links to /readyz and
-// /metrics: each link stays on the page.
+// A run is opened by a command: a link into the API would show JSON, and be refused where there are tokens. So would
+// links to /readyz and /metrics: each link stays on the page.
 func TestPage_NamesTheCommandOfARun(t *testing.T) {
 	t.Parallel()
-	_, document := get(t, overview.Overview{At: time.Now(), Business: time.Now(), Open: []overview.Run{{ID: 7529853616300212345, Task: "tulip.adgroup.full", Total: 3}}})
+	_, document := get(t, overview.Overview{At: time.Now(), Business: time.Now(),
+		Open: []overview.Run{{ID: 7529853616300212345, Task: "tulip.adgroup.full", Total: 3}}})
 	run := find(document, "td", "task")[0]
 	require.Contains(t, text(run), "adsync runs show 7529853616300212345")
 	for _, a := range find(document, "a", "") {
-		require.True(t, strings.HasPrefix(attribute(a, "href"), "#"), "the link to %s opens what is not for people", attribute(a, "href"))
+		require.True(t, strings.HasPrefix(attribute(a, "href"), "#"), "the link to %s opens what is not for people",
+			attribute(a, "href"))
 	}
 }

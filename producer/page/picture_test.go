@@ -13,7 +13,8 @@ import (
 
 const pictures = "../../docs/pictures"
 
-// A picture in the docs shows the page as it is: beside it is the hash of the template, style and script that it was taken of.
+// A picture in the docs shows the page as it is: beside it is the hash of the template, style and script that it was
+// taken of.
 func TestPictures_AreOfThisPage(t *testing.T) {
 	t.Parallel()
 	sources := sha256.New()
@@ -28,6 +29,7 @@ func TestPictures_AreOfThisPage(t *testing.T) {
 	for _, picture := range all {
 		have, err := os.ReadFile(picture + ".sha256")
 		require.NoError(t, err, "a picture without the hash of what it shows")
-		require.Equal(t, hex.EncodeToString(sources.Sum(nil)), strings.TrimSpace(string(have)), "%s shows an older page: run make pictures", filepath.Base(picture))
+		require.Equal(t, hex.EncodeToString(sources.Sum(nil)), strings.TrimSpace(string(have)),
+			"%s shows an older page: run make pictures", filepath.Base(picture))
 	}
 }

@@ -14,7 +14,8 @@ type piece struct {
 // wholeMost is how long a word may be that is kept whole: it fits a line of a phone.
 const wholeMost = 28
 
-// pieces cuts a text so that words with hyphens and slashes, where browsers break lines, are whole: names, flags and ids are read, and typed, as one.
+// pieces cuts a text so that words with hyphens and slashes, where browsers break lines, are whole: names, flags and
+// ids are read, and typed, as one.
 func pieces(text string) (all []piece) {
 	for word := range strings.SplitAfterSeq(text, " ") {
 		name := strings.TrimSuffix(word, " ")

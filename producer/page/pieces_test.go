@@ -16,7 +16,8 @@ func TestPieces_KeepNamesWhole(t *testing.T) {
 		"The login agency-south, of tulip/20000001 too.": {
 			{"The login ", false}, {"agency-south,", true}, {" of ", false}, {"tulip/20000001", true}, {" too.", false},
 		},
-		"--app-id 1  --redirect-uri " + long: {{"--app-id", true}, {" 1  ", false}, {"--redirect-uri", true}, {" " + long, false}},
+		"--app-id 1  --redirect-uri " + long: {{"--app-id", true}, {" 1  ", false}, {"--redirect-uri", true},
+			{" " + long, false}},
 	} {
 		got, whole := pieces(text), ""
 		for _, p := range got {

@@ -109,7 +109,8 @@ func viewOf(o overview.Overview) view {
 	if first := o.FirstPull(); v.Mood == "well" && first != "" {
 		v.Mood, v.Headline = "note", first
 	}
-	v.Theirs = map[overview.Source]string{overview.Ledger: "Platform says", overview.DayTotals: "Accounts’ day totals"}[o.Theirs]
+	v.Theirs = map[overview.Source]string{overview.Ledger: "Platform says",
+		overview.DayTotals: "Accounts’ day totals"}[o.Theirs]
 	for i := range o.Media {
 		v.Media = append(v.Media, mediaOf(&o.Media[i]))
 	}
@@ -123,7 +124,8 @@ func viewOf(o overview.Overview) view {
 		v.Limits = append(v.Limits, limitOf(&o.Limits[i]))
 	}
 	for _, p := range o.Pauses {
-		v.Pauses = append(v.Pauses, pauseView{p.Media, cmp.Or(p.Endpoint, "all endpoints"), strings.TrimSpace(p.Scope + " " + p.Subject), clockTime(p.Until), iso(p.Until)})
+		v.Pauses = append(v.Pauses, pauseView{p.Media, cmp.Or(p.Endpoint, "all endpoints"),
+			strings.TrimSpace(p.Scope + " " + p.Subject), clockTime(p.Until), iso(p.Until)})
 	}
 	return v
 }
@@ -184,9 +186,11 @@ func mediaOf(m *overview.Media) mediaView {
 	for _, s := range []struct {
 		kind, word string
 		n          int
-	}{{"fresh", "fresh", m.Fresh}, {"late", "late", m.Late}, {"new", "new", m.New}, {"parked", "parked", m.Parked}, {"quiet", "quiet", m.Quiet}} {
+	}{{"fresh", "fresh", m.Fresh}, {"late", "late", m.Late}, {"new", "new", m.New}, {"parked", "parked", m.Parked},
+		{"quiet", "quiet", m.Quiet}} {
 		wide := 100 * float64(s.n) / float64(max(1, m.Fresh+m.Late+m.New+m.Parked+m.Quiet))
-		v.Accounts = append(v.Accounts, share{Kind: s.kind, Word: s.word, Count: number(int64(s.n)), From: percent(from), Wide: percent(wide)})
+		v.Accounts = append(v.Accounts, share{Kind: s.kind, Word: s.word, Count: number(int64(s.n)), From: percent(from),
+			Wide: percent(wide)})
 		from += wide
 	}
 	for _, w := range m.Why {
@@ -221,7 +225,8 @@ func spendOf(s *overview.Spend) spendView {
 		b := bar{
 			X: decimal(float64(h) * hourWide), Y: decimal(hoursHigh - high(s.Hours[h])), H: decimal(high(s.Hours[h])),
 			BeforeY: decimal(hoursHigh - high(s.Before[h])), BeforeH: decimal(high(s.Before[h])), Present: h == s.Hour,
-			Title: fmt.Sprintf("%02d:00  today %s, the day before %s", h, overview.Amount(s.Hours[h]), overview.Amount(s.Before[h])),
+			Title: fmt.Sprintf("%02d:00  today %s, the day before %s", h, overview.Amount(s.Hours[h]),
+				overview.Amount(s.Before[h])),
 		}
 		v.Bars = append(v.Bars, b)
 		if h < s.Hour {
@@ -229,7 +234,8 @@ func spendOf(s *overview.Spend) spendView {
 		}
 	}
 	if s.Hour > 0 && before > 0 {
-		v.Trend = fmt.Sprintf("%+.1f %% to %02d:00, against the day before", 100*float64(today-before)/float64(before), s.Hour)
+		v.Trend = fmt.Sprintf("%+.1f %% to %02d:00, against the day before", 100*float64(today-before)/float64(before),
+			s.Hour)
 	}
 	return v
 }
@@ -247,7 +253,8 @@ func difference(ours, theirs int64) (text string, same bool) {
 }
 
 func runOf(r *overview.Run) runView {
-	v := runView{ID: strconv.FormatInt(r.ID, 10), Task: r.Task, Media: r.Media, State: strings.ReplaceAll(string(r.State), "_", " "), Mood: "note", Error: r.Error, Percent: "0"}
+	v := runView{ID: strconv.FormatInt(r.ID, 10), Task: r.Task, Media: r.Media,
+		State: strings.ReplaceAll(string(r.State), "_", " "), Mood: "note", Error: r.Error, Percent: "0"}
 	v.Done = number(r.Ended) + " of …"
 	if r.Total >= 0 {
 		v.Done = number(r.Ended) + " of " + number(r.Total)
@@ -278,7 +285,8 @@ func runOf(r *overview.Run) runView {
 func limitOf(l *overview.Limit) limitView {
 	v := limitView{
 		Media: l.Media, Endpoint: l.Endpoint, Subject: strings.TrimSpace(l.Scope + " " + l.Subject),
-		Allowed: number(int64(l.Allowed)) + " " + l.Unit + " in " + trimPeriod(l.Period), Used: number(int64(l.Window)), Percent: percent(min(100, 100*l.Full)), Mood: "well", Word: "free",
+		Allowed: number(int64(l.Allowed)) + " " + l.Unit + " in " + trimPeriod(l.Period), Used: number(int64(l.Window)),
+		Percent: percent(min(100, 100*l.Full)), Mood: "well", Word: "free",
 	}
 	if l.Endpoint == "*" {
 		v.Endpoint = "all endpoints"

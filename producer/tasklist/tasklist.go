@@ -43,7 +43,8 @@ type List struct {
 	Bad     map[int64]Bad // those that were good before are in tasks too, as they were
 	Good    map[int64]settings.TaskRow
 	lanes   []settings.Lane
-	stored  map[int64]settings.TaskRow // while it is built: the last good rows that leaders kept; nil until they are needed
+	// while it is built: the last good rows that leaders kept; nil until they are needed
+	stored map[int64]settings.TaskRow
 }
 
 // Partitions is how many partitions the topic of a lane is to have; 0 = as the broker is configured.
@@ -89,7 +90,8 @@ type Set struct {
 	loadedAt  time.Time // a reading of the process's clock
 }
 
-// NewSet makes a set without tasks; Reload fills it. The gauges count the enabled tasks and the rows that cannot be used.
+// NewSet makes a set without tasks; Reload fills it. The gauges count the enabled tasks and the rows that cannot be
+// used.
 func NewSet(s Store, registry *media.Registry, logger *slog.Logger, enabled, bad prometheus.Gauge) *Set {
 	return &Set{
 		store: s, registry: registry, logger: logger, enabled: enabled, bad: bad,
@@ -146,7 +148,8 @@ func (s *Set) Reload(ctx context.Context) error {
 }
 
 // Check tells what would be wrong with a row if the tables were these.
-func (s *Set) Check(ctx context.Context, id int64, rows []settings.TaskRow, lanes []settings.Lane) ([]*config.FieldError, error) {
+func (s *Set) Check(ctx context.Context, id int64, rows []settings.TaskRow,
+	lanes []settings.Lane) ([]*config.FieldError, error) {
 	// Not under reloading: who asks may hold the table that a reload waits for.
 	list, err := s.build(ctx, s.Current(), rows, lanes)
 	if err != nil {
@@ -155,9 +158,11 @@ func (s *Set) Check(ctx context.Context, id int64, rows []settings.TaskRow, lane
 	return list.Bad[id].Errors, nil
 }
 
-// build makes the list of what the tables hold. A row that has become bad keeps its last good value; no row harms another.
+// build makes the list of what the tables hold. A row that has become bad keeps its last good value; no row harms
+// another.
 func (s *Set) build(ctx context.Context, old *List, rows []settings.TaskRow, lanes []settings.Lane) (*List, error) {
-	list := &List{Version: old.Version, Tasks: map[int64]*Task{}, Bad: map[int64]Bad{}, Good: map[int64]settings.TaskRow{}, lanes: lanes}
+	list := &List{Version: old.Version, Tasks: map[int64]*Task{}, Bad: map[int64]Bad{}, Good: map[int64]settings.TaskRow{},
+		lanes: lanes}
 	ids := make(map[string]int64, len(rows))
 	for _, row := range rows {
 		ids[row.Name] = row.ID
@@ -188,7 +193,8 @@ func (s *Set) read(row settings.TaskRow, lanes []settings.Lane, ids map[string]i
 	for _, name := range t.After {
 		id, known := ids[name]
 		if !known {
-			errs = append(errs, &config.FieldError{Key: "after_tasks", Value: row.After, Want: "names of tasks: there is none called " + name})
+			errs = append(errs, &config.FieldError{Key: "after_tasks", Value: row.After,
+				Want: "names of tasks: there is none called " + name})
 			return nil, errs
 		}
 		t.Predecessors = append(t.Predecessors, id)
@@ -198,7 +204,8 @@ func (s *Set) read(row settings.TaskRow, lanes []settings.Lane, ids map[string]i
 
 // spoil notes that a row cannot be used, and returns what runs instead, if anything: what it was when this process last
 // could use it, or else when any leader could.
-func (s *Set) spoil(ctx context.Context, old, list *List, row settings.TaskRow, ids map[string]int64, errs []*config.FieldError) (*Task, error) {
+func (s *Set) spoil(ctx context.Context, old, list *List, row settings.TaskRow, ids map[string]int64,
+	errs []*config.FieldError) (*Task, error) {
 	list.Bad[row.ID] = Bad{ID: row.ID, Name: row.Name, Revision: row.Revision, Errors: errs}
 	delete(list.Good, row.ID)
 	if before := old.Tasks[row.ID]; before != nil {
@@ -312,7 +319,8 @@ func (s *Set) compare(old, list *List) (changed bool) {
 			continue
 		}
 		_, runs := list.Tasks[id]
-		s.logger.Warn("a row of cron_task cannot be used", "task", cmp.Or(bad.Name, fmt.Sprint("id ", id)), "runs_as_before", runs, "errors", bad.Errors)
+		s.logger.Warn("a row of cron_task cannot be used", "task", cmp.Or(bad.Name, fmt.Sprint("id ", id)), "runs_as_before",
+			runs, "errors", bad.Errors)
 	}
 	for id, bad := range old.Bad {
 		if _, still := list.Bad[id]; !still {

@@ -21,10 +21,12 @@ import (
 const (
 	// page is how many accounts are looked at together; no more than their rows are held.
 	page = 500
-	// daysBack is how many days before today an account's last good pull is looked for, and figures that are not to be trusted.
+	// daysBack is how many days before today an account's last good pull is looked for, and figures that are not to be
+	// trusted.
 	daysBack = 7
 	ageMax   = (daysBack + 1) * 24 * time.Hour // of what nobody has pulled
-	// silentHours is how many hours an account that spent in them yesterday must have spent nothing today. Platforms complete an hour late.
+	// silentHours is how many hours an account that spent in them yesterday must have spent nothing today. Platforms
+	// complete an hour late.
 	silentHours = 3
 	hoursReport = "report_hourly"
 	// balanceLasts is for how long a balance should last.
@@ -108,8 +110,8 @@ func (w *walk) tell(m *metrics) {
 	m.gauge(balanceLow, float64(w.low), name)
 }
 
-// group is accounts of one time zone, whose present day is the same. Its times are those of business days: the database's are brought
-// to them by shift, which is nothing but in a simulated world.
+// group is accounts of one time zone, whose present day is the same. Its times are those of business days: the
+// database's are brought to them by shift, which is nothing but in a simulated world.
 type group struct {
 	zone     *time.Location
 	now      time.Time
@@ -152,7 +154,8 @@ func (w *walk) add(ctx context.Context, accounts []overview.WatchAccount) error 
 			if err != nil {
 				continue // Fan-outs name it.
 			}
-			g = &group{zone: zone, now: now, shift: now.Sub(database), today: day.Of(now, zone), good: map[int64]pull{}, rates: map[int64]rate{}}
+			g = &group{zone: zone, now: now, shift: now.Sub(database), today: day.Of(now, zone), good: map[int64]pull{},
+				rates: map[int64]rate{}}
 			groups[a.Timezone] = g
 		}
 		g.accounts, g.ids = append(g.accounts, a), append(g.ids, a.ID)
@@ -161,7 +164,8 @@ func (w *walk) add(ctx context.Context, accounts []overview.WatchAccount) error 
 		}
 	}
 	for _, g := range groups {
-		for _, read := range []func(context.Context, *group) error{w.readPulls, w.readRates, w.readBalances, w.readSilent, w.readAges} {
+		for _, read := range []func(context.Context, *group) error{w.readPulls, w.readRates, w.readBalances, w.readSilent,
+			w.readAges} {
 			if err := read(ctx, g); err != nil {
 				return err
 			}
@@ -192,7 +196,8 @@ func parkedAs(reason string) string {
 
 // readPulls finds up to when each account's figures are known, and counts the days that are not to be trusted.
 func (w *walk) readPulls(ctx context.Context, g *group) error {
-	days, err := w.Store.PulledDays(ctx, g.ids, settings.AccountFigures, settings.AccountLevel, day.Between(g.today.Add(-daysBack), g.today))
+	days, err := w.Store.PulledDays(ctx, g.ids, settings.AccountFigures, settings.AccountLevel,
+		day.Between(g.today.Add(-daysBack), g.today))
 	if err != nil {
 		return err
 	}
@@ -213,7 +218,8 @@ func (w *walk) readPulls(ctx context.Context, g *group) error {
 	return nil
 }
 
-// readRates finds what accounts spent on the newest day that is known and the one before, and from that what they must have spent since.
+// readRates finds what accounts spent on the newest day that is known and the one before, and from that what they
+// must have spent since.
 func (w *walk) readRates(ctx context.Context, g *group) error {
 	first := g.today.Add(-1)
 	for _, p := range g.good {
@@ -264,14 +270,16 @@ func (w *walk) readBalances(ctx context.Context, g *group) error {
 	for _, m := range money {
 		w.balances[m.Currency] += m.Balance
 		r := g.rates[m.AccountID]
-		if r.currency == m.Currency && float64(m.Balance) < r.micros*balanceLasts.Seconds() && slices.Contains(g.pulled, m.AccountID) {
+		if r.currency == m.Currency && float64(m.Balance) < r.micros*balanceLasts.Seconds() &&
+			slices.Contains(g.pulled, m.AccountID) {
 			w.low++
 		}
 	}
 	return nil
 }
 
-// readSilent counts accounts that spent in the last hours yesterday, and of these those that spend nothing today though their ads are shown.
+// readSilent counts accounts that spent in the last hours yesterday, and of these those that spend nothing today
+// though their ads are shown.
 func (w *walk) readSilent(ctx context.Context, g *group) error {
 	hour := g.now.In(g.zone).Hour()
 	if len(g.pulled) == 0 || hour < silentHours {

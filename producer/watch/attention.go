@@ -10,7 +10,8 @@ import (
 	"adsync/producer/overview"
 )
 
-// readAttention tells what the first page says needs attention, so that boards and alerts name the same accounts and money.
+// readAttention tells what the first page says needs attention, so that boards and alerts name the same accounts and
+// money.
 func (w *Watch) readAttention(ctx context.Context, _ []task.Task) (metrics, error) {
 	var m metrics
 	if w.Overview == nil {

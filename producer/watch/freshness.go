@@ -17,7 +17,8 @@ import (
 const tasksMax = 200
 
 // ageBuckets are the bounds of the ages that are told, in seconds.
-var ageBuckets = []float64{60, 120, 180, 300, 600, 1200, 1800, 3600, 2 * 3600, 4 * 3600, 8 * 3600, 16 * 3600, 24 * 3600, 48 * 3600}
+var ageBuckets = []float64{60, 120, 180, 300, 600, 1200, 1800, 3600, 2 * 3600, 4 * 3600, 8 * 3600, 16 * 3600, 24 * 3600,
+	48 * 3600}
 
 // ages are how old the newest good pulls of accounts are.
 type ages struct {
@@ -42,8 +43,8 @@ func (a *ages) add(age time.Duration, isLate bool) {
 	}
 }
 
-// scope is a report and level that tasks pull. Of several days it is the newest by which the tasks are judged: today, or yesterday for
-// tasks that look back. Configuration has none.
+// scope is a report and level that tasks pull. Of several days it is the newest by which the tasks are judged: today,
+// or yesterday for tasks that look back. Configuration has none.
 type scope struct {
 	report, level string
 	dated         bool
@@ -55,7 +56,8 @@ type scopeTask struct {
 	name   string
 	tiers  []string // nil = all
 	period time.Duration
-	// hours says that the task asks for the last hours of a day: a pull of them is a good one. Others are for the whole of the day.
+	// hours says that the task asks for the last hours of a day: a pull of them is a good one. Others are for the whole
+	// of the day.
 	hours bool
 }
 

@@ -12,7 +12,8 @@ import (
 	"adsync/base/task"
 )
 
-// gamesMax is how many games of a media, currency and time zone are told by name, those that spend most. The others are added up.
+// gamesMax is how many games of a media, currency and time zone are told by name, those that spend most. The others
+// are added up.
 const (
 	gamesMax   = 200
 	otherGames = "(other)"
@@ -52,7 +53,8 @@ func (w *Watch) readSpend(ctx context.Context, _ []task.Task) (metrics, error) {
 // fewGames adds up the games beyond gamesMax of each media and currency.
 func fewGames(rows []overview.SpendRow) []overview.SpendRow {
 	slices.SortFunc(rows, func(a, b overview.SpendRow) int {
-		return cmp.Or(cmp.Compare(a.Media, b.Media), cmp.Compare(a.Currency, b.Currency), cmp.Compare(b.Today+b.Yesterday, a.Today+a.Yesterday), cmp.Compare(a.Game, b.Game))
+		return cmp.Or(cmp.Compare(a.Media, b.Media), cmp.Compare(a.Currency, b.Currency),
+			cmp.Compare(b.Today+b.Yesterday, a.Today+a.Yesterday), cmp.Compare(a.Game, b.Game))
 	})
 	var few []overview.SpendRow
 	named := 0

@@ -1,6 +1,8 @@
-// Package watch tells as metrics what the tables say of the business: what was spent, how fresh the figures are, what was not pulled.
+// Package watch tells as metrics what the tables say of the business: what was spent, how fresh the figures are, what
+// was not pulled.
 //
-// One process tells it, the producer that leads. It reads on an interval and never for a scrape, and nothing has a label per account.
+// One process tells it, the producer that leads. It reads on an interval and never for a scrape, and nothing has a
+// label per account.
 package watch
 
 import (
@@ -50,7 +52,8 @@ type part struct {
 // New makes a Watch that has read nothing, and registers its metrics.
 func New(o Options) (*Watch, error) {
 	w := &Watch{Options: o, told: map[string][]prometheus.Metric{}}
-	w.parts = []part{{"spend", w.readSpend}, {"logins", w.readLogins}, {"fields", w.readFields}, {"summaries", w.readSummaries}, {"accounts", w.readAccounts}, {"attention", w.readAttention}}
+	w.parts = []part{{"spend", w.readSpend}, {"logins", w.readLogins}, {"fields", w.readFields},
+		{"summaries", w.readSummaries}, {"accounts", w.readAccounts}, {"attention", w.readAttention}}
 	if err := o.Registerer.Register(w); err != nil {
 		return nil, fmt.Errorf("register metrics of the tables: %w", err)
 	}
@@ -124,37 +127,69 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	readAt = describe("figures_read_timestamp_seconds", "When the figures of a part were read from the tables, by the clock of the producer's machine", "part")
+	readAt = describe("figures_read_timestamp_seconds",
+		"When the figures of a part were read from the tables, by the clock of the producer's machine", "part")
 
-	spendToday          = describe("spend_today_micros", "Spend of the present day in its time zone, in millionths of the currency, as summary_hourly has it", "game", "media", "currency", "day_zone")
-	spendTodayHours     = describe("spend_today_hours_micros", "Spend of the present day in the hours that have ended", "game", "media", "currency", "day_zone")
-	spendYesterday      = describe("spend_yesterday_micros", "Spend of the whole day before", "game", "media", "currency", "day_zone")
-	spendYesterdayHours = describe("spend_yesterday_hours_micros", "Spend of the day before in those hours that have ended today", "game", "media", "currency", "day_zone")
-	dayStart            = describe("spend_day_start_timestamp_seconds", "When the present day of a time zone began", "day_zone")
+	spendToday = describe("spend_today_micros",
+		"Spend of the present day in its time zone, in millionths of the currency, as summary_hourly has it", "game", "media",
+		"currency", "day_zone")
+	spendTodayHours = describe("spend_today_hours_micros", "Spend of the present day in the hours that have ended",
+		"game", "media", "currency", "day_zone")
+	spendYesterday = describe("spend_yesterday_micros", "Spend of the whole day before", "game", "media", "currency",
+		"day_zone")
+	spendYesterdayHours = describe("spend_yesterday_hours_micros",
+		"Spend of the day before in those hours that have ended today", "game", "media", "currency", "day_zone")
+	dayStart = describe("spend_day_start_timestamp_seconds", "When the present day of a time zone began",
+		"day_zone")
 
-	logins      = describe("token_logins", "Logins through which a bound account is reached, by state: ok, reauthorise when a person is waited for, or unneeded when it is dead and others pull its accounts", "media", "state")
-	refreshLeft = describe("token_refresh_left_seconds", "Time until the first refresh token of a usable login dies", "media")
+	logins = describe("token_logins",
+		"Logins through which a bound account is reached, by state: ok, reauthorise when a person is waited for, or "+
+			"unneeded when it is dead and others pull its accounts", "media", "state")
+	refreshLeft = describe("token_refresh_left_seconds", "Time until the first refresh token of a usable login dies",
+		"media")
 
-	fieldsRetired = describe("report_fields_retired", "Rows of report_field that a platform has retired and nobody has looked at", "media")
+	fieldsRetired = describe("report_fields_retired",
+		"Rows of report_field that a platform has retired and nobody has looked at", "media")
 
-	oldestDirty = describe("summary_oldest_change_seconds", "Age of the oldest change of figures that the summaries do not show, 0 = they show all", "media")
+	oldestDirty = describe("summary_oldest_change_seconds",
+		"Age of the oldest change of figures that the summaries do not show, 0 = they show all", "media")
 
-	accounts        = describe("accounts", "Bound accounts by tier and by why they are parked, without those of the tier invalid; none = they are pulled", "media", "tier", "parked")
-	freshness       = describe("freshness_age_seconds", "Ages of what accounts' newest good pull by a task says, a picture of the present and no counter", "media", "task", "tier")
+	accounts = describe("accounts",
+		"Bound accounts by tier and by why they are parked, without those of the tier invalid; none = they are pulled",
+		"media", "tier", "parked")
+	freshness = describe("freshness_age_seconds",
+		"Ages of what accounts' newest good pull by a task says, a picture of the present and no counter", "media", "task",
+		"tier")
 	freshnessOldest = describe("freshness_oldest_seconds", "The greatest of these ages", "media", "task", "tier")
-	freshnessLate   = describe("freshness_late_accounts", "Accounts whose age is above twice the time between the task's ticks", "media", "task", "tier")
-	unpulled        = describe("unpulled_spend_micros", "What accounts must have spent since their last good pull at the rate of the two days before it, in millionths of the currency, by why: late, or parked as login, frozen, revoked, operator", "media", "currency", "cause")
-	coverageDays    = describe("coverage_days", "Days of accounts' daily figures, of the last eight, that are not to be trusted, by state: suspect or partial", "media", "state")
-	spendingBefore  = describe("accounts_spending_before", "Accounts that spent something yesterday in the three hours of the day that have ended last, and were pulled well in the last hour", "media")
-	silent          = describe("accounts_silent", "Those of them that have ads which are shown and spent nothing in these hours today", "media")
-	balanceSum      = describe("balance_micros", "What accounts can spend, in millionths of the currency", "media", "currency")
-	balanceLow      = describe("accounts_balance_low", "Active accounts whose balance lasts less than a day at their rate of the last two days", "media")
+	freshnessLate   = describe("freshness_late_accounts",
+		"Accounts whose age is above twice the time between the task's ticks", "media", "task", "tier")
+	unpulled = describe("unpulled_spend_micros",
+		"What accounts must have spent since their last good pull at the rate of the two days before it, in millionths of "+
+			"the currency, by why: late, or parked as login, frozen, revoked, operator", "media", "currency", "cause")
+	coverageDays = describe("coverage_days",
+		"Days of accounts' daily figures, of the last eight, that are not to be trusted, by state: suspect or partial",
+		"media", "state")
+	spendingBefore = describe("accounts_spending_before",
+		"Accounts that spent something yesterday in the three hours of the day that have ended last, and were pulled well "+
+			"in the last hour", "media")
+	silent = describe("accounts_silent",
+		"Those of them that have ads which are shown and spent nothing in these hours today", "media")
+	balanceSum = describe("balance_micros", "What accounts can spend, in millionths of the currency", "media",
+		"currency")
+	balanceLow = describe("accounts_balance_low",
+		"Active accounts whose balance lasts less than a day at their rate of the last two days", "media")
 
-	attentionItems    = describe("attention_items", "What the first page says needs attention, by kind and severity: bad, warn or note", "kind", "severity", "media")
-	attentionAccounts = describe("attention_accounts", "Accounts that it is about, as many as were counted", "kind", "media")
-	attentionMicros   = describe("attention_micros", "Money that it is about, in millionths of the currency: what these accounts spent on the last day that is known, unless the first page says otherwise", "kind", "media", "currency")
+	attentionItems = describe("attention_items",
+		"What the first page says needs attention, by kind and severity: bad, warn or note", "kind", "severity", "media")
+	attentionAccounts = describe("attention_accounts", "Accounts that it is about, as many as were counted", "kind",
+		"media")
+	attentionMicros = describe("attention_micros",
+		"Money that it is about, in millionths of the currency: what these accounts spent on the last day that is known, "+
+			"unless the first page says otherwise", "kind", "media", "currency")
 
-	holes = describe("holes", "Days of accounts that tasks should have pulled and that are not whole, as `adsync coverage holes` tells them", "media", "report", "level")
+	holes = describe("holes",
+		"Days of accounts that tasks should have pulled and that are not whole, as `adsync coverage holes` tells them",
+		"media", "report", "level")
 )
 
 // unneeded is the state of a dead login whose accounts are pulled with others: no figure waits for it.
@@ -180,7 +215,8 @@ func (w *Watch) readLogins(ctx context.Context, _ []task.Task) (metrics, error) 
 			}
 			counts[l.State]++
 			// Of year 9999 is one that has no refresh token.
-			if l.State == settings.TokenOK && l.RefreshExpires.Year() < 9999 && (first.IsZero() || l.RefreshExpires.Before(first)) {
+			if l.State == settings.TokenOK && l.RefreshExpires.Year() < 9999 &&
+				(first.IsZero() || l.RefreshExpires.Before(first)) {
 				first = l.RefreshExpires.Time
 			}
 		}

@@ -47,7 +47,8 @@ func setup(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, store: storetest.New(t), registry: prometheus.NewPedanticRegistry()}
 	platforms := invented.Both()
-	require.NoError(t, b.store.EnsureRawTables(t.Context(), slices.Concat(media.Tables(platforms[0]), media.Tables(platforms[1]))))
+	require.NoError(t, b.store.EnsureRawTables(t.Context(),
+		slices.Concat(media.Tables(platforms[0]), media.Tables(platforms[1]))))
 	var err error
 	b.Watch, err = watch.New(watch.Options{Store: b.store, Platforms: platforms, Clock: stopped{}, Registerer: b.registry})
 	require.NoError(t, err)
@@ -95,7 +96,9 @@ func (b *bench) pass(tasks ...task.Task) map[string]float64 {
 // summary adds a row of summary_hourly.
 func (b *bench) summary(d day.Day, hour int, game, media, os, currency, zone string, cost any) {
 	b.t.Helper()
-	b.exec(b.store.Data, "INSERT INTO summary_hourly (day, hour, game, media, os, currency, day_zone, start_utc, cost, version, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)",
+	b.exec(b.store.Data,
+		"INSERT INTO summary_hourly (day, hour, game, media, os, currency, day_zone, start_utc, cost, version, updated_at) "+
+			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1, ?)",
 		d, hour, game, media, os, currency, zone, sqldb.At(now), cost, sqldb.At(now))
 }
 
@@ -128,8 +131,10 @@ func TestPass_TellsTodayBesideTheSameHoursOfYesterday(t *testing.T) {
 		"adsync_spend_today_micros USD America/Los_Angeles tinyfarm tulip":           15,
 		"adsync_spend_today_hours_micros USD America/Los_Angeles tinyfarm tulip":     7,
 		"adsync_spend_yesterday_hours_micros USD America/Los_Angeles tinyfarm tulip": 9,
-		"adsync_spend_day_start_timestamp_seconds Asia/Shanghai":                     float64(time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC).Unix()),
-		"adsync_spend_day_start_timestamp_seconds America/Los_Angeles":               float64(time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC).Unix()),
+		"adsync_spend_day_start_timestamp_seconds Asia/Shanghai": float64(time.Date(2026, 11, 20, 16, 0,
+			0, 0, time.UTC).Unix()),
+		"adsync_spend_day_start_timestamp_seconds America/Los_Angeles": float64(time.Date(2026, 11, 21, 8, 0, 0,
+			0, time.UTC).Unix()),
 	} {
 		require.Contains(t, told, name)
 		require.Equal(t, want, told[name], name)
@@ -154,14 +159,16 @@ func TestPass_NamesNoMoreGamesThanASeriesCanBear(t *testing.T) {
 // account adds an account of tulip, in Shanghai unless its columns say otherwise.
 func (b *bench) account(id int64, columns map[string]any) {
 	b.t.Helper()
-	b.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (?, 'tulip', ?, 1)", id, fmt.Sprint("e", id))
+	b.exec(b.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (?, 'tulip', ?, 1)", id,
+		fmt.Sprint("e", id))
 	for column, value := range columns {
 		b.exec(b.store.Config, "UPDATE media_account SET "+column+" = ? WHERE id = ?", value, id)
 	}
 }
 
 // pulled notes a pull of an account's day so long ago, which was whole or not.
-func (b *bench) pulled(account int64, report, level string, d day.Day, state results.CoverageState, ago, wholeAgo time.Duration) {
+func (b *bench) pulled(account int64, report, level string, d day.Day, state results.CoverageState, ago,
+	wholeAgo time.Duration) {
 	b.t.Helper()
 	at, err := b.store.Data.Now(b.t.Context())
 	require.NoError(b.t, err)
@@ -169,19 +176,25 @@ func (b *bench) pulled(account int64, report, level string, d day.Day, state res
 	if wholeAgo > 0 {
 		whole = at.Add(-wholeAgo).UnixMicro()
 	}
-	b.exec(b.store.Data, "INSERT INTO coverage (account_id, report, level, day, media, complete_version, pulled_at, state) VALUES (?, ?, ?, ?, 'tulip', ?, ?, ?)",
+	b.exec(b.store.Data,
+		"INSERT INTO coverage (account_id, report, level, day, media, complete_version, pulled_at, state) VALUES (?, ?, ?, "+
+			"?, 'tulip', ?, ?, ?)",
 		account, report, level, d, whole, sqldb.At(at.Add(-ago)), string(state))
 }
 
 func (b *bench) spent(account int64, d day.Day, currency string, cost int64) {
 	b.t.Helper()
-	b.exec(b.store.Data, "INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, updated_at) VALUES (?, ?, 'account', '', 'tulip', ?, 'Asia/Shanghai', ?, 1, ?)",
+	b.exec(b.store.Data,
+		"INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, version, "+
+			"updated_at) VALUES (?, ?, 'account', '', 'tulip', ?, 'Asia/Shanghai', ?, 1, ?)",
 		d, account, currency, cost, sqldb.At(now))
 }
 
 func (b *bench) login(id int64, state string, refreshLeft time.Duration) {
 	b.t.Helper()
-	b.exec(b.store.Config, "INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, refresh_expires_at, state) VALUES (?, 'tulip', 'a', ?, '', '', ?, ?, ?)",
+	b.exec(b.store.Config,
+		"INSERT INTO media_token (id, media, app_id, login, access_token, refresh_token, access_expires_at, "+
+			"refresh_expires_at, state) VALUES (?, 'tulip', 'a', ?, '', '', ?, ?, ?)",
 		id, fmt.Sprint(id), sqldb.At(now.Add(time.Hour)), sqldb.At(now.Add(refreshLeft)), state)
 }
 
@@ -204,7 +217,8 @@ func TestPass_TellsWhatMustHaveBeenSpentAndWasNotPulled(t *testing.T) {
 	b.account(2, nil) // its newest pull was not believed: the one before it counts
 	b.pulled(2, "report_daily", "account", today, results.Suspect, time.Minute, time.Hour)
 	spends(2, "CNY", sinceYesterday-time.Hour, yesterday, today)
-	b.account(3, map[string]any{"currency": "USD"}) // today was never pulled, yesterday this morning: nothing is known since midnight
+	// today was never pulled, yesterday this morning: nothing is known since midnight
+	b.account(3, map[string]any{"currency": "USD"})
 	b.pulled(3, "report_daily", "account", yesterday, results.Complete, 8*time.Hour, 8*time.Hour)
 	spends(3, "USD", 48*time.Hour, yesterday.Add(-1), yesterday)
 	b.account(4, map[string]any{"token_id": 2})
@@ -231,12 +245,15 @@ func TestPass_TellsWhatMustHaveBeenSpentAndWasNotPulled(t *testing.T) {
 	require.InDelta(t, 70*60, unpulled["late CNY tulip"], slack)
 	require.InDelta(t, (17*time.Hour + 30*time.Second).Seconds(), unpulled["late USD tulip"], slack)
 	require.InDelta(t, 20*60, unpulled["login CNY tulip"], slack)
-	require.InDelta(t, (65*time.Hour + 30*time.Second).Seconds(), unpulled["revoked CNY tulip"], slack, "since the end of the last day that was pulled")
+	require.InDelta(t, (65*time.Hour + 30*time.Second).Seconds(), unpulled["revoked CNY tulip"], slack,
+		"since the end of the last day that was pulled")
 	require.Len(t, unpulled, 4, slices.Collect(maps.Keys(unpulled)))
 	require.Equal(t, 1.0, told["adsync_coverage_days tulip suspect"])
 	require.Equal(t, 3.0, told["adsync_accounts tulip none active"])
-	require.Equal(t, 1.0, told["adsync_accounts tulip login active"], "its login waits for a person, though nobody has parked it yet")
-	require.Equal(t, 1.0, told["adsync_accounts tulip login invalid"], "the hour's check has made it invalid, and its money is missed all the same")
+	require.Equal(t, 1.0, told["adsync_accounts tulip login active"],
+		"its login waits for a person, though nobody has parked it yet")
+	require.Equal(t, 1.0, told["adsync_accounts tulip login invalid"],
+		"the hour's check has made it invalid, and its money is missed all the same")
 	require.NotContains(t, told, "adsync_accounts tulip none invalid")
 	require.Equal(t, 1.0, told["adsync_accounts tulip revoked active"])
 	require.Equal(t, 1.0, told["adsync_accounts tulip operator active"])
@@ -254,11 +271,15 @@ func TestPass_FindsAccountsThatAreSilentThoughTheirAdsAreShown(t *testing.T) {
 	b := setup(t)
 	b.login(1, "ok", time.Hour)
 	hour := func(account int64, d day.Day, hour int, cost int64) {
-		b.exec(b.store.Data, "INSERT INTO report_hourly (day, account_id, level, object_id, hour, media, currency, day_zone, cost, version, updated_at)"+
-			" VALUES (?, ?, 'account', '', ?, 'tulip', 'CNY', 'Asia/Shanghai', ?, 1, ?)", d, account, hour, cost, sqldb.At(now))
+		b.exec(b.store.Data,
+			"INSERT INTO report_hourly (day, account_id, level, object_id, hour, media, currency, day_zone, cost, version, "+
+				"updated_at)"+
+				" VALUES (?, ?, 'account', '', ?, 'tulip', 'CNY', 'Asia/Shanghai', ?, 1, ?)", d, account, hour, cost, sqldb.At(now))
 	}
 	ad := func(account int64, id, status string, deleted any) {
-		b.exec(b.store.Data, "INSERT INTO tulip_adgroup (account_id, object_id, status, row_json, last_seen_at, deleted_at, version) VALUES (?, ?, ?, '{}', ?, ?, 1)",
+		b.exec(b.store.Data,
+			"INSERT INTO tulip_adgroup (account_id, object_id, status, row_json, last_seen_at, deleted_at, version) VALUES "+
+				"(?, ?, ?, '{}', ?, ?, 1)",
 			account, id, status, sqldb.At(now), deleted)
 	}
 	for id := int64(1); id <= 7; id++ {
@@ -270,9 +291,11 @@ func TestPass_FindsAccountsThatAreSilentThoughTheirAdsAreShown(t *testing.T) {
 	hour(2, today, 14, 1) // it spends
 	b.exec(b.store.Data, "UPDATE tulip_adgroup SET status = 'paused' WHERE account_id = 3")
 	b.exec(b.store.Data, "UPDATE tulip_adgroup SET deleted_at = last_seen_at WHERE account_id = 4")
-	b.exec(b.store.Data, "UPDATE report_hourly SET hour = 13 WHERE account_id = 5") // it did not spend at this time yesterday either
+	// it did not spend at this time yesterday either
+	b.exec(b.store.Data, "UPDATE report_hourly SET hour = 13 WHERE account_id = 5")
 	b.exec(b.store.Data, "UPDATE coverage SET pulled_at = '2020-01-01 00:00:00.000' WHERE account_id = 6")
-	b.exec(b.store.Data, "UPDATE coverage SET report = 'report_daily' WHERE account_id = 7") // nobody knows its hours of today
+	// nobody knows its hours of today
+	b.exec(b.store.Data, "UPDATE coverage SET report = 'report_daily' WHERE account_id = 7")
 
 	told := b.pass()
 	require.Equal(t, 4.0, told["adsync_accounts_spending_before tulip"])
@@ -286,7 +309,9 @@ func TestPass_FindsBalancesThatDoNotLastADay(t *testing.T) {
 	b := setup(t)
 	b.login(1, "ok", time.Hour)
 	balance := func(account int64, currency string, micros int64) {
-		b.exec(b.store.Data, "INSERT INTO account_balance (account_id, fund, media, currency, balance, version, updated_at) VALUES (?, 'total', 'tulip', ?, ?, 1, ?), (?, 'cash', 'tulip', ?, 1, 1, ?)",
+		b.exec(b.store.Data,
+			"INSERT INTO account_balance (account_id, fund, media, currency, balance, version, updated_at) VALUES (?, "+
+				"'total', 'tulip', ?, ?, 1, ?), (?, 'cash', 'tulip', ?, 1, 1, ?)",
 			account, currency, micros, sqldb.At(now), account, currency, sqldb.At(now))
 	}
 	for id := int64(1); id <= 4; id++ {
@@ -310,9 +335,11 @@ func TestPass_TellsTheFreshnessOfEachTaskAndTier(t *testing.T) {
 	b := setup(t)
 	b.login(1, "ok", time.Hour)
 	report := func(name, cron, scope, params string) task.Task {
-		return task.Task{Name: name, Media: "tulip", Handler: "tulip.report_hourly", Cron: cron, Timezone: "Asia/Shanghai", Settings: task.Settings{Scope: scope, Params: []byte(params)}}
+		return task.Task{Name: name, Media: "tulip", Handler: "tulip.report_hourly", Cron: cron, Timezone: "Asia/Shanghai",
+			Settings: task.Settings{Scope: scope, Params: []byte(params)}}
 	}
-	list := task.Task{Name: "ads", Media: "tulip", Handler: "tulip.adgroup", Cron: "*/10 * * * *", Timezone: "UTC", Settings: task.Settings{Scope: "active", Params: []byte(`{"mode":"changes"}`)}}
+	list := task.Task{Name: "ads", Media: "tulip", Handler: "tulip.adgroup", Cron: "*/10 * * * *", Timezone: "UTC",
+		Settings: task.Settings{Scope: "active", Params: []byte(`{"mode":"changes"}`)}}
 	other := task.Task{Name: "tokens", Media: "tulip", Handler: "tulip.token_refresh", Cron: "17 * * * *", Timezone: "UTC"}
 	for id := int64(1); id <= 4; id++ {
 		b.account(id, nil)
@@ -325,8 +352,10 @@ func TestPass_TellsTheFreshnessOfEachTaskAndTier(t *testing.T) {
 	b.pulled(3, "report_hourly", "account", yesterday, results.Partial, time.Hour, 15*time.Hour)
 	b.pulled(1, "adgroup", "adgroup", day.Epoch, results.Complete, 200*time.Second, 20*time.Hour)
 
-	told := b.pass(report("now", "*/2 * * * *", "active", `{"level":"account","moving_hours":3}`), report("day", "~ * * * *", "active", `{"level":"account","days":1}`),
-		report("back", "40 1,8 * * *", "active,inactive", `{"level":"account","days":2}`), report("mature", "20 5 * * 1", "all", `{"level":"account","days":2,"skip":1}`), list, other)
+	told := b.pass(report("now", "*/2 * * * *", "active", `{"level":"account","moving_hours":3}`),
+		report("day", "~ * * * *", "active", `{"level":"account","days":1}`),
+		report("back", "40 1,8 * * *", "active,inactive", `{"level":"account","days":2}`),
+		report("mature", "20 5 * * 1", "all", `{"level":"account","days":2,"skip":1}`), list, other)
 	for name, want := range map[string]float64{
 		"adsync_freshness_age_seconds tulip now active":             2,
 		"adsync_freshness_age_seconds tulip now active le 300":      1, // its last hours
@@ -362,7 +391,8 @@ func TestPass_TellsHowLoginsStand(t *testing.T) {
 	b.account(7, nil)
 	b.account(8, map[string]any{"bound": 0})
 	for _, login := range []int{1, 2, 3, 5} {
-		b.exec(b.store.Config, "INSERT INTO account_login (account_id, token_id, seen_at) VALUES (7, ?, ?)", login, sqldb.At(now))
+		b.exec(b.store.Config, "INSERT INTO account_login (account_id, token_id, seen_at) VALUES (7, ?, ?)", login,
+			sqldb.At(now))
 	}
 	b.exec(b.store.Config, "INSERT INTO account_login (account_id, token_id, seen_at) VALUES (8, 4, ?)", sqldb.At(now))
 	told := b.pass()
@@ -383,20 +413,24 @@ func TestPass_TellsOfFieldsThatNobodyHasDecidedAbout(t *testing.T) {
 	b := setup(t)
 	require.Zero(t, b.pass()["adsync_report_fields_retired tulip"])
 	for _, level := range []string{"account", "adgroup"} {
-		_, err := b.store.RetireReportField(t.Context(), settings.ReportField{Media: invented.Tulip, Report: "report_daily", Level: level, Field: "signups"})
+		_, err := b.store.RetireReportField(t.Context(),
+			settings.ReportField{Media: invented.Tulip, Report: "report_daily", Level: level, Field: "signups"})
 		require.NoError(t, err)
 	}
 	told := b.pass()
 	require.Equal(t, 2.0, told["adsync_report_fields_retired tulip"])
 	require.Zero(t, told["adsync_report_fields_retired orchid"])
-	require.NoError(t, b.store.PutReportField(t.Context(), "otto", settings.ReportField{Media: invented.Tulip, Field: "signups", State: settings.FieldAsked}))
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto",
+		settings.ReportField{Media: invented.Tulip, Field: "signups", State: settings.FieldAsked}))
 	require.Zero(t, b.pass()["adsync_report_fields_retired tulip"], "it is back for all reports")
 }
 
 func TestPass_TellsOfSummariesThatAreBehindAndOfHoles(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.exec(b.store.Config, "INSERT INTO cron_task (name, media, handler, cron, params) VALUES ('back', 'tulip', 'tulip.report_daily', '40 1 * * *', '{\"level\":\"account\",\"days\":3}')")
+	b.exec(b.store.Config,
+		"INSERT INTO cron_task (name, media, handler, cron, params) VALUES ('back', 'tulip', 'tulip.report_daily', '40 1 * "+
+			"* *', '{\"level\":\"account\",\"days\":3}')")
 	b.account(1, nil)
 	b.exec(b.store.Config, "UPDATE media_account SET initialised_at = '2026-01-01 00:00:00.000'")
 	told := b.pass()
@@ -425,7 +459,8 @@ func TestPass_TellsWhatTheFirstPageSays(t *testing.T) {
 	require.NoError(t, b.store.EnsureRawTables(t.Context(), media.Tables(platforms[0])))
 	var err error
 	b.Watch, err = watch.New(watch.Options{
-		Store: b.store, Platforms: platforms, Clock: stopped{}, Registerer: b.registry, Overview: func(context.Context) overview.Overview { return shown },
+		Store: b.store, Platforms: platforms, Clock: stopped{}, Registerer: b.registry,
+		Overview: func(context.Context) overview.Overview { return shown },
 	})
 	require.NoError(t, err)
 	require.ErrorContains(t, b.Pass(t.Context(), nil), "nothing could be read yet")
@@ -435,7 +470,8 @@ func TestPass_TellsWhatTheFirstPageSays(t *testing.T) {
 		{Kind: "dead", Severity: overview.Bad, Media: "tulip"},
 		{Kind: "leader", Severity: overview.Bad},
 	}, Stakes: []overview.Stake{
-		{Kind: "dead", Media: "tulip", Accounts: 5, Money: []overview.Money{{Currency: "CNY", Micros: 5}, {Currency: "USD", Micros: 7}}}, {Kind: "leader"},
+		{Kind: "dead", Media: "tulip", Accounts: 5, Money: []overview.Money{{Currency: "CNY", Micros: 5},
+			{Currency: "USD", Micros: 7}}}, {Kind: "leader"},
 	}}
 	told := b.pass()
 	for name, want := range map[string]float64{

@@ -23,8 +23,8 @@ type EndpointCalls struct {
 	QuotaLeft string `json:"quota_left"`
 }
 
-// callBook is the way to a real platform: it lets nothing through but what reads of that platform, and counts it: GETs, and the POSTs that a
-// media.PostReader knows to change nothing.
+// callBook is the way to a real platform: it lets nothing through but what reads of that platform, and counts it:
+// GETs, and the POSTs that a media.PostReader knows to change nothing.
 type callBook struct {
 	platform media.Platform
 	base     *url.URL
@@ -49,8 +49,9 @@ func (b *callBook) RoundTrip(req *http.Request) (*http.Response, error) {
 			_ = req.Body.Close()
 		}
 		return nil, &media.Error{
-			Class:   media.Bug,
-			Message: fmt.Sprintf("%s %s://%s%s was not sent: a live account is only read, below %s", req.Method, req.URL.Scheme, req.URL.Host, req.URL.Path, b.base),
+			Class: media.Bug,
+			Message: fmt.Sprintf("%s %s://%s%s was not sent: a live account is only read, below %s", req.Method, req.URL.Scheme,
+				req.URL.Host, req.URL.Path, b.base),
 		}
 	}
 	endpoint = strings.TrimSuffix(endpoint, "/")
@@ -81,7 +82,8 @@ func (b *callBook) note(endpoint string, calls int, quotaLeft string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	have := b.calls[endpoint]
-	b.calls[endpoint] = EndpointCalls{Endpoint: endpoint, Calls: have.Calls + calls, QuotaLeft: cmp.Or(quotaLeft, have.QuotaLeft)}
+	b.calls[endpoint] = EndpointCalls{Endpoint: endpoint, Calls: have.Calls + calls,
+		QuotaLeft: cmp.Or(quotaLeft, have.QuotaLeft)}
 }
 
 // total is how many calls were sent.

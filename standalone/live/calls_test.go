@@ -51,7 +51,8 @@ func TestCallBook_LetsNothingThroughButGETsOfThePlatform(t *testing.T) {
 		return err
 	}
 	for _, c := range [][2]string{
-		{http.MethodPost, "/v3.0/adgroups/update"}, {http.MethodPut, "/v3.0/adgroups/get"}, {http.MethodDelete, "/v3.0/adgroups/get"},
+		{http.MethodPost, "/v3.0/adgroups/update"}, {http.MethodPut, "/v3.0/adgroups/get"},
+		{http.MethodDelete, "/v3.0/adgroups/get"},
 		{http.MethodGet, "/oauth/token"}, {http.MethodGet, "/v3.0x/adgroups/get"},
 	} {
 		err := do(t.Context(), c[0], server.URL+c[1])
@@ -74,7 +75,8 @@ func TestCallBook_LetsNothingThroughButGETsOfThePlatform(t *testing.T) {
 	})
 	require.ErrorIs(t, do(overtaken, http.MethodGet, server.URL+"/v3.0/adgroups/get"), os.ErrDeadlineExceeded)
 	require.Equal(t, 2, sent)
-	require.Equal(t, []EndpointCalls{{Endpoint: "adgroups/get", Calls: 2, QuotaLeft: "90% of the day"}}, book.list(), "what was never written is no call")
+	require.Equal(t, []EndpointCalls{{Endpoint: "adgroups/get", Calls: 2, QuotaLeft: "90% of the day"}}, book.list(),
+		"what was never written is no call")
 }
 
 // grants ends the grant of the first call before it can be written.
@@ -102,8 +104,8 @@ type oneToken struct{ client.Tokens }
 
 func (oneToken) Login(context.Context, int64) (token.Login, error) { return token.Login{ID: 1}, nil }
 
-// The HTTP client tells that a request is written before it sends the last of it: one whose grant ends in that moment was never sent, and is sent
-// again. Under load this was counted as a call that the platform had not seen.
+// The HTTP client tells that a request is written before it sends the last of it: one whose grant ends in that moment
+// was never sent, and is sent again. Under load this was counted as a call that the platform had not seen.
 func TestCallBook_ARequestThatItsGrantsEndOvertookIsNoCall(t *testing.T) {
 	t.Parallel()
 	base, err := url.Parse("http://platform.test/v3.0")
@@ -116,10 +118,12 @@ func TestCallBook_ARequestThatItsGrantsEndOvertookIsNoCall(t *testing.T) {
 			<-req.Context().Done()
 			return nil, context.Cause(req.Context())
 		}
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"code":0,"data":{}}`)), Request: req}, nil
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{},
+			Body: io.NopCloser(strings.NewReader(`{"code":0,"data":{}}`)), Request: req}, nil
 	}))
 	c := client.New(client.Options{
-		Platform: invented.New(), Transport: client.NewTransport(invented.New(), base.String(), &http.Client{Transport: book}),
+		Platform: invented.New(), Transport: client.NewTransport(invented.New(), base.String(),
+			&http.Client{Transport: book}),
 		Waiter: &grants{}, Tokens: oneToken{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	})
 	api := c.For(media.Account{})

@@ -128,13 +128,15 @@ func (t told) sum() metric.Values {
 }
 
 // ourFigures adds up the rows of report_daily of an account, by level and day.
-func ourFigures(ctx context.Context, s *store.Store, accountID int64, levels []string, from, to day.Day) (map[string]told, error) {
+func ourFigures(ctx context.Context, s *store.Store, accountID int64, levels []string, from,
+	to day.Day) (map[string]told, error) {
 	sums := make([]string, metric.N)
 	for i, name := range metric.Names() {
 		sums[i] = "SUM(" + name + ")"
 	}
 	rows, err := s.Data.Writer(ctx).Raw("SELECT level, day, "+strings.Join(sums, ", ")+" FROM report_daily"+
-		" WHERE day BETWEEN ? AND ? AND account_id = ? AND level IN ? GROUP BY level, day", from, to, accountID, levels).Rows()
+		" WHERE day BETWEEN ? AND ? AND account_id = ? AND level IN ? GROUP BY level, day", from, to, accountID,
+		levels).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read report_daily: %w", err)
 	}
@@ -155,12 +157,13 @@ func ourFigures(ctx context.Context, s *store.Store, accountID int64, levels []s
 	return all, rows.Err()
 }
 
-// compareFigures sets what we say beside what the platform says. total is the platform's own sum of all days, nil where it
-// does not add up.
+// compareFigures sets what we say beside what the platform says. total is the platform's own sum of all days, nil
+// where it does not add up.
 func compareFigures(r *Report, metrics []int, ours map[string]told, platform told, total *metric.Values) {
 	r.Days = nil
 	for _, d := range day.Between(r.From, r.To) {
-		have := dayOf(metrics, at(ours["account"], d), at(platform, d), func(level string) side { return at(ours[level], d) }, r.Levels)
+		have := dayOf(metrics, at(ours["account"], d), at(platform, d), func(level string) side { return at(ours[level], d) },
+			r.Levels)
 		have.Day = d
 		r.Days = append(r.Days, have)
 	}
@@ -233,7 +236,9 @@ func (r *Report) Print(out io.Writer) {
 	}
 	for _, level := range r.Levels {
 		if r.apart(level) {
-			fmt.Fprintf(out, "\nThe %ss do not add up to the account: platforms do not tell every figure of an account by %s. That is no difference.\n", level, level)
+			fmt.Fprintf(out,
+				"\nThe %ss do not add up to the account: platforms do not tell every figure of an account by %s. That is no "+
+					"difference.\n", level, level)
 		}
 	}
 	fmt.Fprintf(out, "\n%-36s %6s  %s\n", "ENDPOINT", "CALLS", "QUOTA LEFT")
@@ -248,7 +253,8 @@ func (r *Report) Print(out io.Writer) {
 	}
 	fmt.Fprintf(out, "%-36s %6d\n\n", "all", total)
 	if r.Rounds > 1 {
-		fmt.Fprintf(out, "Figures differed at first, as they do while they move: they were pulled and compared %d times.\n", r.Rounds)
+		fmt.Fprintf(out, "Figures differed at first, as they do while they move: they were pulled and compared %d times.\n",
+			r.Rounds)
 	}
 	for _, failed := range r.Failed {
 		fmt.Fprintf(out, "failed: %s\n", failed)

@@ -54,7 +54,8 @@ func jobsOf(tasks []producer.Task, p media.Platform) ([]job, error) {
 		case id != 0:
 			jobs = append(jobs, job{taskID: id, report: true, hourly: rep.Hourly})
 		case rep.Level == "account" && !rep.Hourly:
-			return nil, fmt.Errorf("no row of cron_task pulls %s.%s of accounts: switch one on, or give this run another --data", p.Name(), rep.Name)
+			return nil, fmt.Errorf("no row of cron_task pulls %s.%s of accounts: switch one on, or give this run another --data",
+				p.Name(), rep.Name)
 		}
 	}
 	return jobs, nil
@@ -112,7 +113,8 @@ func (r *run) runJobs(ctx context.Context, jobs []job, from, to day.Day) error {
 // lookInterval is how often a pull under way is looked at.
 const lookInterval = time.Second
 
-// look shows how far the runs are; the last look is shown in any case. Its error ends the waiting: the token is refused.
+// look shows how far the runs are; the last look is shown in any case. Its error ends the waiting: the token is
+// refused.
 func (r *run) look(ctx context.Context, runs []ledger.Run, last bool) error {
 	if err := r.refused(ctx); err != nil {
 		return err
@@ -135,7 +137,8 @@ func (r *run) look(ctx context.Context, runs []ledger.Run, last bool) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("%d of %s, %d of %s, %s", r.daysDone(covered), plural.Count(r.Days, "day", "days"), ended, plural.Count(max(total, ended), "pull", "pulls"),
+	text := fmt.Sprintf("%d of %s, %d of %s, %s", r.daysDone(covered), plural.Count(r.Days, "day", "days"), ended,
+		plural.Count(max(total, ended), "pull", "pulls"),
 		plural.Count(r.calls.total(), "call", "calls"))
 	if waiting > 0 {
 		text += fmt.Sprintf("; %s to be tried again", plural.Count(waiting, "waits", "wait"))
@@ -148,7 +151,8 @@ func (r *run) look(ctx context.Context, runs []ledger.Run, last bool) error {
 func (r *run) daysDone(covered []results.Coverage) int {
 	whole := map[day.Day]int{}
 	for _, c := range covered {
-		if c.State == results.Complete && slices.Contains(r.ordered, c.RunID) && c.Day >= r.report.From && c.Day <= r.report.To {
+		if c.State == results.Complete && slices.Contains(r.ordered, c.RunID) && c.Day >= r.report.From &&
+			c.Day <= r.report.To {
 			whole[c.Day]++
 		}
 	}
@@ -164,7 +168,8 @@ func (r *run) daysDone(covered []results.Coverage) int {
 // whyFailed tells what became of a run that did not succeed.
 func (r *run) whyFailed(ctx context.Context, of ledger.Run) string {
 	reason := of.ErrorText
-	if died, _, err := r.store.ListDead(ctx, task.DeadFilter{RunID: of.ID}, dead.DeadPlace{}, 1); err == nil && len(died) > 0 {
+	if died, _, err := r.store.ListDead(ctx, task.DeadFilter{RunID: of.ID}, dead.DeadPlace{}, 1); err == nil &&
+		len(died) > 0 {
 		reason = died[0].Part + ": " + died[0].ErrorText
 	}
 	return fmt.Sprintf("%s %s: %s", of.TaskName, of.State, reason)

@@ -145,7 +145,8 @@ func (l *Live) Compare(ctx context.Context, s Stack) (*Report, error) {
 
 // pull does everything but count the calls.
 func (r *run) pull(ctx context.Context) error {
-	daily := slices.IndexFunc(r.platform.Reports(), func(rep media.Report) bool { return rep.Level == "account" && !rep.Hourly })
+	daily := slices.IndexFunc(r.platform.Reports(),
+		func(rep media.Report) bool { return rep.Level == "account" && !rep.Hourly })
 	if daily < 0 {
 		return fmt.Errorf("%s has no daily report of accounts to compare with", r.Media)
 	}
@@ -229,7 +230,8 @@ const listedMax = 20
 var errListed = errors.New("enough accounts are listed")
 
 // find looks the account up in the list of those that the token reaches, for its name, zone and currency, and returns
-// besides, for an error, which ones that are. A platform that does not list it, or refuses to, may show it all the same.
+// besides, for an error, which ones that are. A platform that does not list it, or refuses to, may show it all the
+// same.
 func (r *run) find(ctx context.Context) (found media.FoundAccount, reached string, err error) {
 	var ids []string
 	err = r.ask(ctx, "the accounts of the token", listPauseMax, func(ctx context.Context) error {
@@ -327,14 +329,17 @@ func (r *run) refusal(reason string) error {
 	if p, ok := r.platform.(media.Consoler); ok {
 		console = p.Console()
 	}
-	return fmt.Errorf("%s refuses the token (code %s): make a new one at %s", r.Media, strings.TrimPrefix(reason, string(media.Auth)+" error "), console)
+	return fmt.Errorf("%s refuses the token (code %s): make a new one at %s", r.Media,
+		strings.TrimPrefix(reason, string(media.Auth)+" error "), console)
 }
 
 // askReport asks for the days of a report, with the fields that its pulls ask for.
-func (r *run) askReport(ctx context.Context, what string, report media.Report, do func(context.Context, media.Report, media.ReportQuery) error) error {
+func (r *run) askReport(ctx context.Context, what string, report media.Report,
+	do func(context.Context, media.Report, media.ReportQuery) error) error {
 	query := media.ReportQuery{From: r.report.From, To: r.report.To}
 	return r.ask(ctx, what, askPauseMax, func(ctx context.Context) error {
-		return r.Engine.Fields(r.Media).Ask(ctx, report, query, func(report media.Report, query media.ReportQuery) error { return do(ctx, report, query) })
+		return r.Engine.Fields(r.Media).Ask(ctx, report, query,
+			func(report media.Report, query media.ReportQuery) error { return do(ctx, report, query) })
 	})
 }
 
@@ -345,26 +350,27 @@ const pagesMax = 100
 func (r *run) platformDays(ctx context.Context, totals media.Report) (told, error) {
 	api := r.caller.For(r.account)
 	var days told
-	err := r.askReport(ctx, "the account's days", totals, func(ctx context.Context, totals media.Report, query media.ReportQuery) error {
-		days = told{}
-		next, total := "", 0
-		for range pagesMax {
-			page, err := totals.Page(ctx, api, query, next)
-			if err != nil {
-				return err
+	err := r.askReport(ctx, "the account's days", totals,
+		func(ctx context.Context, totals media.Report, query media.ReportQuery) error {
+			days = told{}
+			next, total := "", 0
+			for range pagesMax {
+				page, err := totals.Page(ctx, api, query, next)
+				if err != nil {
+					return err
+				}
+				for _, row := range page.Rows {
+					days[row.Day] = row.Metrics
+				}
+				if next, total = page.Next, page.Total; next == "" {
+					break
+				}
 			}
-			for _, row := range page.Rows {
-				days[row.Day] = row.Metrics
+			if len(days) != total {
+				return &media.Error{Class: media.Transient, Message: fmt.Sprintf("%d days came of a total of %d", len(days), total)}
 			}
-			if next, total = page.Next, page.Total; next == "" {
-				break
-			}
-		}
-		if len(days) != total {
-			return &media.Error{Class: media.Transient, Message: fmt.Sprintf("%d days came of a total of %d", len(days), total)}
-		}
-		return nil
-	})
+			return nil
+		})
 	return days, err
 }
 
@@ -376,16 +382,18 @@ func (r *run) compare(ctx context.Context, totals media.Report) error {
 	}
 	var total *metric.Values
 	if p, ok := r.platform.(media.Totaler); ok {
-		err := r.askReport(ctx, "the account's total", totals, func(ctx context.Context, _ media.Report, query media.ReportQuery) error {
-			v, err := p.Total(ctx, r.caller.For(r.account), query)
-			total = &v
-			return err
-		})
+		err := r.askReport(ctx, "the account's total", totals,
+			func(ctx context.Context, _ media.Report, query media.ReportQuery) error {
+				v, err := p.Total(ctx, r.caller.For(r.account), query)
+				total = &v
+				return err
+			})
 		if err != nil {
 			return err
 		}
 	}
-	ours, err := ourFigures(ctx, r.store, r.account.ID, append([]string{"account"}, r.report.Levels...), r.report.From, r.report.To)
+	ours, err := ourFigures(ctx, r.store, r.account.ID, append([]string{"account"}, r.report.Levels...), r.report.From,
+		r.report.To)
 	if err != nil {
 		return err
 	}

@@ -56,8 +56,8 @@ func (r *Runs) Wait(ctx context.Context, ids []int64, progress func([]ledger.Run
 	}
 }
 
-// quietLooks is after how many looks without anything under way there is rest: a tick that came up in the last moment is
-// no run yet.
+// quietLooks is after how many looks without anything under way there is rest: a tick that came up in the last moment
+// is no run yet.
 const quietLooks = 4
 
 // Rest waits until nothing is under way, for as long as there is patience, and reports whether that came.
@@ -118,8 +118,8 @@ const (
 	cancelMax = time.Minute
 )
 
-// Settle brings what is under way to its end: it cancels what does not end in time, if the world is inside this process.
-// It returns how many runs it cancelled.
+// Settle brings what is under way to its end: it cancels what does not end in time, if the world is inside this
+// process. It returns how many runs it cancelled.
 func (r *Runs) Settle(ctx context.Context) (cancelled int64, err error) {
 	rested, err := r.Rest(ctx, settleMax)
 	if err != nil || rested || r.World == nil {

@@ -67,8 +67,8 @@ func (p *Story) orderLife(ctx context.Context, media, externalID, state string) 
 	return p.sim.Post(ctx, "accounts", map[string]string{"media": media, "account": externalID, "state": state})
 }
 
-// otherAccount is the one of a platform's accounts, without the first, that had the most impressions when it was first asked for: the
-// platform's id and ours, which is 0 if there is no other account.
+// otherAccount is the one of a platform's accounts, without the first, that had the most impressions when it was
+// first asked for: the platform's id and ours, which is 0 if there is no other account.
 func (p *Story) otherAccount(ctx context.Context, media string) (externalID string, id int64, err error) {
 	if known, ok := p.others[media]; ok {
 		return known.ExternalID, known.ID, nil
@@ -79,7 +79,8 @@ func (p *Story) otherAccount(ctx context.Context, media string) (externalID stri
 		return "", 0, err
 	}
 	var sums []struct{ AccountID, Impressions int64 }
-	const query = "SELECT account_id, COALESCE(SUM(impressions), 0) AS impressions FROM report_daily WHERE level = 'account' AND day = ? GROUP BY account_id"
+	const query = "SELECT account_id, COALESCE(SUM(impressions), 0) AS impressions FROM report_daily WHERE level = " +
+		"'account' AND day = ? GROUP BY account_id"
 	if err := p.store.Data.Writer(ctx).Raw(query, p.yesterday()).Scan(&sums).Error; err != nil {
 		return "", 0, err
 	}

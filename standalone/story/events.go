@@ -23,8 +23,8 @@ type Event struct {
 	what string // what becomes of it, for the screen
 	// lasting events are looked at when the story is over; others when the platforms are calm again.
 	lasting bool
-	// begin does it just before a scene whose moment is at. met tells later how often it struck; it is nil if the world is too small for
-	// the event.
+	// begin does it just before a scene whose moment is at. met tells later how often it struck; it is nil if the world
+	// is too small for the event.
 	begin func(ctx context.Context, p *Story, at time.Time) (met metFunc, err error)
 }
 
@@ -64,7 +64,8 @@ func fault(media, name, what string, order map[string]any) Event {
 }
 
 func shiftedPages(p night.Platform) Event {
-	return fault(p.Media, "page shifted", "pulled again", map[string]any{"kind": "lost_row", "endpoint": p.HourlyReports, "count": 2})
+	return fault(p.Media, "page shifted", "pulled again",
+		map[string]any{"kind": "lost_row", "endpoint": p.HourlyReports, "count": 2})
 }
 
 // orderFault orders a fault; what it returns asks the simulator how often it struck.
@@ -101,8 +102,8 @@ func (p *Story) faultMet(ctx context.Context, id string) (int64, error) {
 	return 0, fmt.Errorf("the simulator knows no fault %s any more", id)
 }
 
-// emptyYesterday is what platforms do in the early morning: success, no rows. The figures of an account's yesterday are in the
-// tables, and must stay there.
+// emptyYesterday is what platforms do in the early morning: success, no rows. The figures of an account's yesterday
+// are in the tables, and must stay there.
 func emptyYesterday(media string) Event {
 	return Event{Name: "empty yesterday", what: "refused: the tables keep it, and it is pulled again",
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
@@ -115,7 +116,8 @@ func emptyYesterday(media string) Event {
 				"kind": "alter", "what": "day", "media": media, "account": externalID, "level": "account", "granularity": "daily",
 				"day": yesterday,
 			})
-			const query = "SELECT COUNT(*) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND day = ? AND state = ?"
+			const query = "SELECT COUNT(*) FROM coverage WHERE account_id = ? AND report = 'report_daily' AND day = ? AND " +
+				"state = ?"
 			return counted(p.store.Data, query, id, yesterday, results.Suspect), err
 		}}
 }
@@ -133,8 +135,8 @@ func corrected(media string) Event {
 		}}
 }
 
-// takenBack is an ad of an account, on each platform, whose figures of yesterday the platform takes back, all of them: too few of the
-// account's to be suspect.
+// takenBack is an ad of an account, on each platform, whose figures of yesterday the platform takes back, all of
+// them: too few of the account's to be suspect.
 func takenBack(platforms []night.Platform) Event {
 	return Event{Name: "ad's day taken back", what: "its rows go with the look-back of the morning", lasting: true,
 		begin: func(ctx context.Context, p *Story, at time.Time) (metFunc, error) {
@@ -151,14 +153,17 @@ func takenBack(platforms []night.Platform) Event {
 					return nil, err
 				}
 				var small []string
-				const query = "SELECT object_id FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ? AND impressions > 0 AND" +
-					" 50 * cost < (SELECT SUM(cost) FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ?) ORDER BY cost DESC, object_id LIMIT 1"
+				const query = "SELECT object_id FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ? AND " +
+					"impressions > 0 AND" +
+					" 50 * cost < (SELECT SUM(cost) FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ?) ORDER " +
+					"BY cost DESC, object_id LIMIT 1"
 				if err := db.Writer(ctx).Raw(query, id, yesterday, id, yesterday).Scan(&small).Error; err != nil {
 					return nil, fmt.Errorf("find an ad of account %s: %w", externalID, err)
 				}
 				for _, object := range small {
 					err := p.sim.Post(ctx, "truth/correct", map[string]any{
-						"media": media, "account": externalID, "object": object, "from": yesterday, "to": yesterday, "percent": -100, "at": at.Unix(),
+						"media": media, "account": externalID, "object": object, "from": yesterday, "to": yesterday, "percent": -100,
+						"at": at.Unix(),
 					})
 					if err != nil {
 						return nil, err
@@ -172,7 +177,8 @@ func takenBack(platforms []night.Platform) Event {
 			return func(ctx context.Context) (gone int64, err error) {
 				for _, x := range ads {
 					var rows int64
-					const query = "SELECT COUNT(*) FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ? AND object_id = ?"
+					const query = "SELECT COUNT(*) FROM report_daily WHERE account_id = ? AND level = 'adgroup' AND day = ? AND " +
+						"object_id = ?"
 					if err := db.Writer(ctx).Raw(query, x.account, yesterday, x.object).Row().Scan(&rows); err != nil {
 						return gone, err
 					}
@@ -185,8 +191,8 @@ func takenBack(platforms []night.Platform) Event {
 		}}
 }
 
-// editedLate are edits of all ads of an account, on each platform, that are shown minutes after the time that they are told with. The
-// edit of one ad has a later time, and is shown at once.
+// editedLate are edits of all ads of an account, on each platform, that are shown minutes after the time that they
+// are told with. The edit of one ad has a later time, and is shown at once.
 func editedLate(platforms []night.Platform) Event {
 	return Event{Name: "edits shown late", what: "pulls of changes reach back, and have them", lasting: true,
 		begin: func(ctx context.Context, p *Story, at time.Time) (metFunc, error) {
@@ -199,7 +205,8 @@ func editedLate(platforms []night.Platform) Event {
 				}
 				var one string
 				data := p.store.Data
-				err = data.Writer(ctx).Raw("SELECT object_id FROM "+list.Ads+" WHERE account_id = ? AND deleted_at IS NULL ORDER BY object_id LIMIT 1", id).Row().Scan(&one)
+				err = data.Writer(ctx).Raw("SELECT object_id FROM "+list.Ads+
+					" WHERE account_id = ? AND deleted_at IS NULL ORDER BY object_id LIMIT 1", id).Row().Scan(&one)
 				if err != nil {
 					return nil, fmt.Errorf("find an ad of account %s: %w", externalID, err)
 				}
@@ -227,10 +234,11 @@ func editedLate(platforms []night.Platform) Event {
 		}}
 }
 
-// dropped are creatives that are taken out of all ads of an account. The platform no longer lists them, and reports no time of it. gone
-// counts the rows that are marked as deleted.
+// dropped are creatives that are taken out of all ads of an account. The platform no longer lists them, and reports
+// no time of it. gone counts the rows that are marked as deleted.
 func dropped(media, gone string) Event {
-	return Event{Name: "creatives taken out", what: "missed by the full pull of the night, and marked as deleted", lasting: true,
+	return Event{Name: "creatives taken out", what: "missed by the full pull of the night, and marked as deleted",
+		lasting: true,
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			externalID, id, err := p.first(ctx, media)
 			if err != nil {
@@ -279,13 +287,16 @@ func rebound(media string) Event {
 			if err != nil {
 				return nil, err
 			}
-			table := sqldb.Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}
-			err = s.Config.Upsert(s.Config.Writer(ctx), table, [][]any{{id, day.Day("2020-01-01"), day.Day("9999-12-31"), next, "ios"}})
+			table := sqldb.Table{Name: "account_binding", Key: []string{"account_id", "from_day"},
+				Columns: []string{"to_day", "game", "os"}}
+			err = s.Config.Upsert(s.Config.Writer(ctx), table,
+				[][]any{{id, day.Day("2020-01-01"), day.Day("9999-12-31"), next, "ios"}})
 			return counted(s.Data, "SELECT COUNT(*) FROM binding_applied WHERE account_id = ? AND game = ?", id, next), err
 		}}
 }
 
-// hole is a day of an account that our own tables lose, with what they know of it. The look-backs have pulled it, and none comes any more.
+// hole is a day of an account that our own tables lose, with what they know of it. The look-backs have pulled it, and
+// none comes any more.
 func hole(media string) Event {
 	return Event{Name: "day lost from the tables", what: "found by coverage, and filled", lasting: true,
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
@@ -297,7 +308,8 @@ func hole(media string) Event {
 			lost := day.Of(p.midnight, simworld.Zone).Add(-3)
 			const ofDay = " WHERE account_id = ? AND level = 'account' AND day = ?"
 			const coverage = " FROM coverage" + ofDay + " AND report = 'report_daily'"
-			for _, statement := range []string{"DELETE FROM " + media + "_report_daily" + ofDay, "DELETE FROM report_daily" + ofDay, "DELETE" + coverage} {
+			for _, statement := range []string{"DELETE FROM " + media + "_report_daily" + ofDay, "DELETE FROM report_daily" +
+				ofDay, "DELETE" + coverage} {
 				if err := s.Data.Writer(ctx).Exec(statement, id, lost).Error; err != nil {
 					return nil, err
 				}
@@ -336,8 +348,8 @@ func (p *Story) first(ctx context.Context, media string) (externalID string, id 
 	return externalID, found[externalID].ID, err
 }
 
-// closeEvents notes what came of the events that were begun, at the story's end of all of them, and takes back what was ordered of
-// the simulator.
+// closeEvents notes what came of the events that were begun, at the story's end of all of them, and takes back what
+// was ordered of the simulator.
 func (p *Story) closeEvents(ctx context.Context, end bool) error {
 	var kept []openEvent
 	for _, e := range p.open {

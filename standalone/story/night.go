@@ -2,8 +2,8 @@ package story
 
 import "adsync/simulator/night"
 
-// Night is the plan of a whole night: what the platforms' nights are made of. In each scene come first what happens to all platforms, then what
-// happens to one.
+// Night is the plan of a whole night: what the platforms' nights are made of. In each scene come first what happens
+// to all platforms, then what happens to one.
 func Night(platforms []night.Platform) Plan {
 	var shifted, tokens []Event
 	for _, p := range platforms {
@@ -14,14 +14,18 @@ func Night(platforms []night.Platform) Plan {
 		{At: night.Evening, Title: "the evening: everything is pulled for the first time", Events: shifted},
 		{At: night.Midnight, Title: "midnight: yesterday ends under the pulls"},
 		{At: night.FirstHour, Title: "the new day's first figures, answers are cut off"},
-		{At: night.LookBack, Title: "the look-back, and a platform that has no yesterday", Events: []Event{editedLate(platforms)}},
-		{At: night.LateFigures, Title: "late conversions come in, and yesterday is corrected", Events: []Event{takenBack(platforms)}},
+		{At: night.LookBack, Title: "the look-back, and a platform that has no yesterday",
+			Events: []Event{editedLate(platforms)}},
+		{At: night.LateFigures, Title: "late conversions come in, and yesterday is corrected",
+			Events: []Event{takenBack(platforms)}},
 		{At: night.Lists, Title: "all lists are pulled anew, over a limit"},
 		{At: night.Tokens, Title: "tokens end before their time", Events: tokens},
 		{At: night.Opening, Title: "an account is frozen no more"},
-		{At: night.OldAnswers, Title: "an older answer comes late, and a platform fails", Events: []Event{olderLast(platforms)}},
+		{At: night.OldAnswers, Title: "an older answer comes late, and a platform fails",
+			Events: []Event{olderLast(platforms)}},
 		{At: night.Morning, Title: "the morning: yesterday is pulled again, without a figure", Calm: true},
-		{At: night.Reconciling, Title: "yesterday is reconciled, rows are lost in our tables, an account goes to another game"},
+		{At: night.Reconciling,
+			Title: "yesterday is reconciled, rows are lost in our tables, an account goes to another game"},
 	}}
 	for i := range plan.Scenes {
 		sc := &plan.Scenes[i]

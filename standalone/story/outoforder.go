@@ -13,31 +13,32 @@ import (
 	"adsync/simulator/night"
 )
 
-// olderLast is an answer that comes after that of a newer pull of the same day: of an account of each platform, and a day that
-// nothing else pulls before the comparison.
+// olderLast is an answer that comes after that of a newer pull of the same day: of an account of each platform, and a
+// day that nothing else pulls before the comparison.
 func olderLast(platforms []night.Platform) Event {
-	return Event{Name: "older pull ends last", what: "superseded: the newer figures stay", begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
-		// What else is under way would meet what is meant for one call.
-		if _, err := p.stack.Runs.Rest(ctx, restMax); err != nil {
-			return nil, err
-		}
-		var superseded int64
-		for _, platform := range platforms {
-			older, err := p.pullOutOfOrder(ctx, platform)
-			if err != nil {
+	return Event{Name: "older pull ends last", what: "superseded: the newer figures stay",
+		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
+			// What else is under way would meet what is meant for one call.
+			if _, err := p.stack.Runs.Rest(ctx, restMax); err != nil {
 				return nil, err
 			}
-			superseded += older.Superseded
-		}
-		return func(context.Context) (int64, error) { return superseded, nil }, nil
-	}}
+			var superseded int64
+			for _, platform := range platforms {
+				older, err := p.pullOutOfOrder(ctx, platform)
+				if err != nil {
+					return nil, err
+				}
+				superseded += older.Superseded
+			}
+			return func(context.Context) (int64, error) { return superseded, nil }, nil
+		}}
 }
 
 // heldUp is how long an answer is held up at the most: less than a call may take.
 const heldUp = 25 * time.Second
 
-// pullOutOfOrder orders a day of a platform's first account twice. The first one's answer is held up until the day has been corrected and
-// the second one has ended. It returns the first one, which has ended too.
+// pullOutOfOrder orders a day of a platform's first account twice. The first one's answer is held up until the day
+// has been corrected and the second one has ended. It returns the first one, which has ended too.
 func (p *Story) pullOutOfOrder(ctx context.Context, platform night.Platform) (older ledger.Run, err error) {
 	media := platform.Media
 	account, id, err := p.first(ctx, media)
@@ -45,13 +46,15 @@ func (p *Story) pullOutOfOrder(ctx context.Context, platform night.Platform) (ol
 		return older, err
 	}
 	fault, err := p.addFault(ctx, map[string]any{
-		"kind": "latency", "ms": heldUp.Milliseconds(), "media": media, "endpoint": platform.DailyReports, "account": account, "count": 1,
+		"kind": "latency", "ms": heldUp.Milliseconds(), "media": media, "endpoint": platform.DailyReports, "account": account,
+		"count": 1,
 	})
 	if err != nil {
 		return older, err
 	}
 	past := p.yesterday().Add(-12)
-	name, order := media+".report_daily.account", task.Order{Accounts: []int64{id}, From: past, To: past, By: "standalone --once"}
+	name, order := media+".report_daily.account", task.Order{Accounts: []int64{id}, From: past, To: past,
+		By: "standalone --once"}
 	first, err := p.order(ctx, name, order)
 	if err != nil {
 		return older, err

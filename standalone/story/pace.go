@@ -12,11 +12,11 @@ import (
 	simworld "adsync/simulator/world"
 )
 
-// pace drives the world's clock through a story: it stands still, is set on, and runs fast. It remembers when it did what, so that
-// a moment of the database can be told as one of the world.
+// pace drives the world's clock through a story: it stands still, is set on, and runs fast. It remembers when it did
+// what, so that a moment of the database can be told as one of the world.
 //
-// It is also the clock by which subtasks wait for their retries: that of the world, but for that it goes on while the world stands
-// still, or nothing that waits would ever come to its end there.
+// It is also the clock by which subtasks wait for their retries: that of the world, but for that it goes on while the
+// world stands still, or nothing that waits would ever come to its end there.
 type pace struct {
 	world *simworld.Clock
 
@@ -38,7 +38,8 @@ var _ clock.Clock = (*pace)(nil)
 
 // newPace begins with a world that stands still, and a waiting clock that goes at a speed.
 func newPace(world *simworld.Clock, speed float64) *pace {
-	return &pace{world: world, base: world.Now(), real: clock.Mark(), speed: speed, marks: []paceMark{{at: clock.Mark(), world: world.Now()}}}
+	return &pace{world: world, base: world.Now(), real: clock.Mark(), speed: speed,
+		marks: []paceMark{{at: clock.Mark(), world: world.Now()}}}
 }
 
 // change does something to the world's clock, after which it goes at a speed, or stands still.
@@ -56,15 +57,15 @@ func (p *pace) mark(m paceMark) {
 	p.marks = append(p.marks, m)
 }
 
-// paceSlack is how far the world's time at a moment may be wrong by while its clock runs: clocks are read to the millisecond, and
-// one after the other.
+// paceSlack is how far the world's time at a moment may be wrong by while its clock runs: clocks are read to the
+// millisecond, and one after the other.
 const paceSlack = time.Second
 
 // clockLooks is how often clockAhead looks: of so many answers one was not held up.
 const clockLooks = 20
 
-// clockAhead tells by how much a database's clock is ahead of this process's, from the answer that took least; 0 if that may be due to
-// the time that the answer took. At a story's speed a tenth of a second is several of the world.
+// clockAhead tells by how much a database's clock is ahead of this process's, from the answer that took least; 0 if
+// that may be due to the time that the answer took. At a story's speed a tenth of a second is several of the world.
 func clockAhead(ctx context.Context, now clock.ReadFunc) (time.Duration, error) {
 	var ahead time.Duration
 	least := time.Duration(math.MaxInt64)

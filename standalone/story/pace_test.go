@@ -54,7 +54,8 @@ func TestPace_TellsMomentsAsTimesOfTheWorld(t *testing.T) {
 		require.Equal(t, span{0, 0}, at(set.Add(-time.Millisecond)))
 		require.Equal(t, span{0, time.Hour}, at(set.Add(time.Millisecond)), "while it is set it may be the one or the other")
 		require.Equal(t, span{time.Hour, time.Hour}, at(run.Add(-time.Millisecond)))
-		require.Equal(t, span{time.Hour + time.Minute - paceSlack, time.Hour + time.Minute + paceSlack}, at(run.Add(time.Second)))
+		require.Equal(t, span{time.Hour + time.Minute - paceSlack, time.Hour + time.Minute + paceSlack},
+			at(run.Add(time.Second)))
 		require.Equal(t, span{time.Hour, time.Hour + paceSlack}, at(run), "never before it was let go")
 		require.Equal(t, span{time.Hour + 2*time.Minute, time.Hour + 2*time.Minute}, at(frozen.Add(time.Second)))
 		require.Equal(t, span{time.Hour + 2*time.Minute, time.Hour + 2*time.Minute}, at(time.Now()))

@@ -1,8 +1,8 @@
-// Package story plays a night of the simulated world: from before midnight to the morning, faster than real time, with the
-// seeded tasks on their crons while the platforms misbehave. The night is played in scenes. For each the clock is set to a
-// little before a moment that matters, runs past it, and stands still until the work is done: if it ran through the night
-// without a rest, a busy machine would fall ever further behind it. What was pulled is then compared with what had been
-// published while it was fetched.
+// Package story plays a night of the simulated world: from before midnight to the morning, faster than real time,
+// with the seeded tasks on their crons while the platforms misbehave. The night is played in scenes. For each the
+// clock is set to a little before a moment that matters, runs past it, and stands still until the work is done: if it
+// ran through the night without a rest, a busy machine would fall ever further behind it. What was pulled is then
+// compared with what had been published while it was fetched.
 package story
 
 import (
@@ -74,8 +74,8 @@ type Plan struct {
 }
 
 const (
-	// sceneLead is how long before its moment a scene begins, and sceneLength how long the world's clock then runs: past one
-	// tick of what runs every two minutes, and two of what runs every minute.
+	// sceneLead is how long before its moment a scene begins, and sceneLength how long the world's clock then runs: past
+	// one tick of what runs every two minutes, and two of what runs every minute.
 	sceneLead   = 30 * time.Second
 	sceneLength = 130 * time.Second
 	// restMax is how long a scene's work is waited for, and allMax, in all, that of all scenes.
@@ -146,7 +146,8 @@ func (p *Story) Prepare(ctx context.Context, sim control.Client, world *simworld
 	return world.SetSpeed(p.Speed)
 }
 
-// Play plays all scenes. When it returns, the world stands still, nothing is under way, and nothing disturbs the platforms.
+// Play plays all scenes. When it returns, the world stands still, nothing is under way, and nothing disturbs the
+// platforms.
 func (p *Story) Play(ctx context.Context, s Stack, say func(string, ...any)) (Report, error) {
 	p.stack, p.store = s, s.Runs.Store
 	ahead, err := clockAhead(ctx, p.store.Data.Now)
@@ -171,8 +172,10 @@ func (p *Story) Play(ctx context.Context, s Stack, say func(string, ...any)) (Re
 		took := clock.Since(began)
 		left -= took
 		p.report.PublishedReport = p.checked.Report()
-		p.report.Scenes = append(p.report.Scenes, SceneReport{At: sc.clock(), Title: sc.Title, Seconds: took.Seconds(), Rested: rested})
-		say("%s  %-58s %9d rows as published, %d differences\n", sc.clock(), sc.Title, p.report.RowsCompared, p.report.Differences)
+		p.report.Scenes = append(p.report.Scenes, SceneReport{At: sc.clock(), Title: sc.Title, Seconds: took.Seconds(),
+			Rested: rested})
+		say("%s  %-58s %9d rows as published, %d differences\n", sc.clock(), sc.Title, p.report.RowsCompared,
+			p.report.Differences)
 	}
 	if err := p.end(ctx); err != nil {
 		return p.report, err

@@ -12,10 +12,12 @@ func (u assetUse) String() string {
 	return fmt.Sprintf("creative %s %s %s", u.creative, u.kind, u.id)
 }
 
-// compareAssets holds what creatives show now, as creative_asset has it, against the truth. Of a creative that no list shows any
-// more, the map keeps what it showed when it was last seen.
+// compareAssets holds what creatives show now, as creative_asset has it, against the truth. Of a creative that no
+// list shows any more, the map keeps what it showed when it was last seen.
 func (v *verifier) compareAssets(ctx context.Context, media string, a account) error {
-	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT creative_id, kind, asset_id, media, signature FROM creative_asset WHERE account_id = ? AND removed_at IS NULL", a.id).Rows()
+	rows, err := v.Store.Data.Writer(ctx).Raw(
+		"SELECT creative_id, kind, asset_id, media, signature FROM creative_asset WHERE account_id = ? AND removed_at IS "+
+			"NULL", a.id).Rows()
 	if err != nil {
 		return fmt.Errorf("read creative_asset: %w", err)
 	}
@@ -35,26 +37,27 @@ func (v *verifier) compareAssets(ctx context.Context, media string, a account) e
 	}
 	c := v.table("creative_asset", 2)
 	unlisted := map[string]bool{}
-	err = readTruth(ctx, v.Client, v.Simulator, truthQuery{media: media, kind: "creative", account: a.externalID}, func(r truthRow) error {
-		if r.Unlisted {
-			unlisted[r.Object] = true
-			return nil
-		}
-		for _, use := range r.Assets {
-			v.report.ExpectedRows++
-			v.report.NonzeroRows++
-			u := assetUse{creative: r.Object, kind: use.Kind, id: use.ID}
-			x, ok := have[u]
-			delete(have, u)
-			what := fmt.Sprintf("account %s %s", a.externalID, u)
-			c.expect(ok, what)
-			if ok {
-				c.equal(what+" media", x.media, media)
-				c.equal(what+" signature", x.signature, use.Signature)
+	err = readTruth(ctx, v.Client, v.Simulator, truthQuery{media: media, kind: "creative", account: a.externalID},
+		func(r truthRow) error {
+			if r.Unlisted {
+				unlisted[r.Object] = true
+				return nil
 			}
-		}
-		return nil
-	})
+			for _, use := range r.Assets {
+				v.report.ExpectedRows++
+				v.report.NonzeroRows++
+				u := assetUse{creative: r.Object, kind: use.Kind, id: use.ID}
+				x, ok := have[u]
+				delete(have, u)
+				what := fmt.Sprintf("account %s %s", a.externalID, u)
+				c.expect(ok, what)
+				if ok {
+					c.equal(what+" media", x.media, media)
+					c.equal(what+" signature", x.signature, use.Signature)
+				}
+			}
+			return nil
+		})
 	for u := range have {
 		if !unlisted[u.creative] {
 			c.extra(fmt.Sprintf("account %s %s", a.externalID, u))

@@ -22,7 +22,8 @@ func Kind(table string) (kind string, named bool) {
 	return "", false
 }
 
-// Metrics returns figures of the truth by the columns of the public tables. A column that the platform does not have is left out.
+// Metrics returns figures of the truth by the columns of the public tables. A column that the platform does not have
+// is left out.
 func Metrics(media string, truth map[string]int64) map[string]int64 {
 	figures := map[string]int64{}
 	for column, metric := range worldOf(media).public {
@@ -40,7 +41,8 @@ func Field(media, metric string) string {
 	return strings.TrimSuffix(columns[i].name, amountSuffix)
 }
 
-// Money is a row of account_balance or fund_daily: its fund and its columns, in millionths. A column that is not named must be NULL.
+// Money is a row of account_balance or fund_daily: its fund and its columns, in millionths. A column that is not
+// named must be NULL.
 type Money struct {
 	Fund    string
 	Columns map[string]int64

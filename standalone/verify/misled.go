@@ -7,8 +7,8 @@ import (
 	"adsync/base/day"
 )
 
-// misled is a query that the simulator answered with other figures than it had published, in a way that no answer shows. Nobody can
-// know better before the next pull.
+// misled is a query that the simulator answered with other figures than it had published, in a way that no answer
+// shows. Nobody can know better before the next pull.
 type misled struct {
 	Media, Account, Kind, Level string
 	From, To                    day.Day
@@ -20,7 +20,8 @@ const misledSlack = 2 * time.Second
 
 // trusted are the days of a pull of which no answer was misled; moments are those of the pull.
 func (p *Published) trusted(pull []pulledDay, query truthQuery, moments []time.Time) []pulledDay {
-	begin, end := slices.MinFunc(moments, time.Time.Compare).Add(-misledSlack), slices.MaxFunc(moments, time.Time.Compare).Add(misledSlack)
+	begin, end := slices.MinFunc(moments, time.Time.Compare).Add(-misledSlack),
+		slices.MaxFunc(moments, time.Time.Compare).Add(misledSlack)
 	return slices.DeleteFunc(slices.Clone(pull), func(d pulledDay) bool {
 		return slices.ContainsFunc(p.misled, func(m misled) bool {
 			// What is told by project is made of the ads' figures.

@@ -15,8 +15,8 @@ import (
 
 // What the tables of the accounts' money must hold, as spec.go says what the others must.
 
-// moneyTruth is the truth of an account's money, now or on a day: that of its cash, of what came through a bank, if it ever uses one, and of its
-// grants.
+// moneyTruth is the truth of an account's money, now or on a day: that of its cash, of what came through a bank, if
+// it ever uses one, and of its grants.
 type moneyTruth struct {
 	cash, bank, grant truthRow
 	usesBank          bool
@@ -87,7 +87,8 @@ func paidColumn(p part) moneyColumn    { return inMicros("paid", p, paid) }
 
 func flowColumns(p part) []moneyColumn {
 	return []moneyColumn{
-		inMicros("deposit", p, deposit), paidColumn(p), inMicros("transfer_in", p, transferIn), inMicros("transfer_out", p, transferOut), balanceColumn(p),
+		inMicros("deposit", p, deposit), paidColumn(p), inMicros("transfer_in", p, transferIn),
+		inMicros("transfer_out", p, transferOut), balanceColumn(p),
 	}
 }
 
@@ -123,7 +124,8 @@ func (v *verifier) compareMoney(ctx context.Context, w world, a account) error {
 			v.seen[accountDay{table: table, accountID: a.id, day: d}] = true
 		}
 	}
-	flow, err := v.moneyTruth(ctx, truthQuery{media: w.media, kind: "fund_daily", account: a.externalID, from: days[0].String(), to: days[len(days)-1].String()}, days)
+	flow, err := v.moneyTruth(ctx, truthQuery{media: w.media, kind: "fund_daily", account: a.externalID,
+		from: days[0].String(), to: days[len(days)-1].String()}, days)
 	if err != nil {
 		return err
 	}
@@ -164,7 +166,8 @@ func (t *moneyTruth) add(r truthRow) error {
 }
 
 // compareMoneyTable compares an account's rows of a raw table and of its public one.
-func (v *verifier) compareMoneyTable(ctx context.Context, w world, a account, t moneyTable, days []day.Day, truth map[day.Day]moneyTruth) error {
+func (v *verifier) compareMoneyTable(ctx context.Context, w world, a account, t moneyTable, days []day.Day,
+	truth map[day.Day]moneyTruth) error {
 	for _, d := range days {
 		for _, table := range []string{t.raw, t.publicTable} {
 			v.seen[accountDay{table: table, accountID: a.id, day: d}] = true
@@ -174,10 +177,12 @@ func (v *verifier) compareMoneyTable(ctx context.Context, w world, a account, t 
 	for _, c := range t.rows[0].columns {
 		names = append(names, c.name)
 	}
-	if err := v.compareMoneyRows(ctx, w, a, moneyRows{t.raw, "fund_type", names, t.rows, "row_json"}, days, truth); err != nil {
+	if err := v.compareMoneyRows(ctx, w, a, moneyRows{t.raw, "fund_type", names, t.rows, "row_json"}, days,
+		truth); err != nil {
 		return err
 	}
-	return v.compareMoneyRows(ctx, w, a, moneyRows{t.publicTable, "fund", t.publicNames, t.public, "currency"}, days, truth)
+	return v.compareMoneyRows(ctx, w, a, moneyRows{t.publicTable, "fund", t.publicNames, t.public, "currency"}, days,
+		truth)
 }
 
 // moneyRows is a table to compare: which of its columns is the key, and what each row must hold. Beside them one more
@@ -189,7 +194,8 @@ type moneyRows struct {
 	beside     string
 }
 
-func (v *verifier) compareMoneyRows(ctx context.Context, w world, a account, m moneyRows, days []day.Day, truth map[day.Day]moneyTruth) error {
+func (v *verifier) compareMoneyRows(ctx context.Context, w world, a account, m moneyRows, days []day.Day,
+	truth map[day.Day]moneyTruth) error {
 	have, err := v.moneyRows(ctx, m, a.id, days)
 	if err != nil {
 		return err
@@ -244,12 +250,14 @@ func (v *verifier) compareMoneyRows(ctx context.Context, w world, a account, m m
 }
 
 // moneyRows reads an account's rows.
-func (v *verifier) moneyRows(ctx context.Context, m moneyRows, accountID int64, days []day.Day) (map[moneyKey][]string, error) {
+func (v *verifier) moneyRows(ctx context.Context, m moneyRows, accountID int64, days []day.Day) (map[moneyKey][]string,
+	error) {
 	dayColumn, where, args := "day", " AND day IN ?", []any{accountID, days}
 	if days[0] == day.Epoch {
 		dayColumn, where, args = "'"+day.Epoch.String()+"'", "", []any{accountID}
 	}
-	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT "+dayColumn+", "+m.key+", "+strings.Join(m.names, ", ")+", "+m.beside+" FROM "+m.table+" WHERE account_id = ?"+where, args...).Rows()
+	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT "+dayColumn+", "+m.key+", "+strings.Join(m.names, ", ")+", "+
+		m.beside+" FROM "+m.table+" WHERE account_id = ?"+where, args...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", m.table, err)
 	}
@@ -286,7 +294,8 @@ func (v *verifier) compareMoneyOrphans(ctx context.Context) error {
 }
 
 func (v *verifier) compareMoneyOrphansOf(ctx context.Context, table, dayColumn string) error {
-	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT account_id, " + dayColumn + ", COUNT(*) FROM " + table + " GROUP BY 1, 2").Rows()
+	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT account_id, " + dayColumn + ", COUNT(*) FROM " + table +
+		" GROUP BY 1, 2").Rows()
 	if err != nil {
 		return err
 	}

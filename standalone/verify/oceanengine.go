@@ -9,19 +9,25 @@ import (
 
 // oceanEngine is what is compared of Ocean Engine.
 var oceanEngine = world{
-	media: "oceanengine", accounts: "oceanengine_account", nameColumn: "advertiser_name", company: "company", daily: "oceanengine_report_daily", hourly: "oceanengine_report_hourly",
+	media: "oceanengine", accounts: "oceanengine_account", nameColumn: "advertiser_name", company: "company",
+	daily: "oceanengine_report_daily", hourly: "oceanengine_report_hourly",
 	objects: []objects{
-		{table: "oceanengine_project", kind: "project", columns: oceanProject, level: "campaign", modified: "project_modify_time", status: "status_first"},
-		{table: "oceanengine_promotion", kind: "promotion", columns: oceanObject, level: "adgroup", above: "campaign", modified: "promotion_modify_time", status: "status_first"},
-		{table: "oceanengine_promotion_material", kind: "creative", columns: oceanMaterial, level: creativeLevel, above: "adgroup", nameless: true},
+		{table: "oceanengine_project", kind: "project", columns: oceanProject, level: "campaign",
+			modified: "project_modify_time", status: "status_first"},
+		{table: "oceanengine_promotion", kind: "promotion", columns: oceanObject, level: "adgroup", above: "campaign",
+			modified: "promotion_modify_time", status: "status_first"},
+		{table: "oceanengine_promotion_material", kind: "creative", columns: oceanMaterial, level: creativeLevel,
+			above: "adgroup", nameless: true},
 		{table: "oceanengine_image", kind: "image", columns: oceanAsset},
 		{table: "oceanengine_video", kind: "video", columns: oceanAsset},
 	},
 	levels: []level{{"account", "account"}, {"campaign", "project"}, {"adgroup", "ad"}, {creativeLevel, "creative"}},
 	report: oceanReport, money: oceanMoney,
 	// This platform counts conversions at the time of the event.
-	public: with(same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "deep_conversions",
-		"first_pays", "pays", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"), "conversions_event", "conversions"),
+	public: with(same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations",
+		"deep_conversions",
+		"first_pays", "pays", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"), "conversions_event",
+		"conversions"),
 }
 
 var oceanReport = []rawColumn{
@@ -44,7 +50,8 @@ var oceanReport = []rawColumn{
 
 var oceanProject = []rawColumn{
 	{name: "name", want: func(r truthRow) string { return r.Name }},
-	{name: "status_first", want: pick(map[string]string{"active": "PROJECT_STATUS_ENABLE", "paused": "PROJECT_STATUS_DISABLE", "deleted": "PROJECT_STATUS_DELETE"})},
+	{name: "status_first", want: pick(map[string]string{"active": "PROJECT_STATUS_ENABLE",
+		"paused": "PROJECT_STATUS_DISABLE", "deleted": "PROJECT_STATUS_DELETE"})},
 	{name: "budget_fen", want: func(r truthRow) string { return strconv.FormatInt(r.DailyBudget/microsPerFen, 10) }},
 	{name: "project_create_time", want: unix(created), instant: true},
 	{name: "project_modify_time", want: unix(modified), instant: true},
@@ -55,15 +62,18 @@ var oceanMaterial = []rawColumn{
 	{name: "promotion_id", want: func(r truthRow) string { return r.Parent }},
 	{name: "material_id", want: func(r truthRow) string { return strings.TrimPrefix(r.Object, r.Parent+":") }},
 	{name: "material_kind", want: func(r truthRow) string { return r.Kind }},
-	{name: "material_status", want: pick(map[string]string{"active": "MATERIAL_STATUS_OK", "paused": "MATERIAL_STATUS_DISABLE", "deleted": "MATERIAL_STATUS_DELETE"})},
+	{name: "material_status", want: pick(map[string]string{"active": "MATERIAL_STATUS_OK",
+		"paused": "MATERIAL_STATUS_DISABLE", "deleted": "MATERIAL_STATUS_DELETE"})},
 }
 
-var oceanAsset = append(assetColumns("filename", "size", "create_time"), rawColumn{name: "material_id", want: func(r truthRow) string { return r.Material }})
+var oceanAsset = append(assetColumns("filename", "size", "create_time"),
+	rawColumn{name: "material_id", want: func(r truthRow) string { return r.Material }})
 
 var oceanObject = []rawColumn{
 	{name: "promotion_name", want: func(r truthRow) string { return r.Name }},
 	{name: "project_id", want: func(r truthRow) string { return r.Parent }},
-	{name: "status_first", want: pick(map[string]string{"active": "PROMOTION_STATUS_ENABLE", "paused": "PROMOTION_STATUS_DISABLE", "deleted": "PROMOTION_STATUS_DELETED"})},
+	{name: "status_first", want: pick(map[string]string{"active": "PROMOTION_STATUS_ENABLE",
+		"paused": "PROMOTION_STATUS_DISABLE", "deleted": "PROMOTION_STATUS_DELETED"})},
 	{name: "budget_fen", want: func(r truthRow) string { return strconv.FormatInt(r.DailyBudget/microsPerFen, 10) }},
 	{name: "cpa_bid_fen", want: func(r truthRow) string { return strconv.FormatInt(r.Bid/microsPerFen, 10) }},
 	{name: "promotion_create_time", want: unix(created), instant: true},
@@ -73,25 +83,30 @@ var oceanObject = []rawColumn{
 var oceanMoney = moneySpec{
 	balance: moneyTable{
 		raw: "oceanengine_fund", rows: []moneyRow{{columns: []moneyColumn{
-			inFen("balance_fen", all, balance), inFen("valid_balance_fen", all, valid), inFen("cash_fen", cash, balance), inFen("valid_cash_fen", cash, valid),
+			inFen("balance_fen", all, balance), inFen("valid_balance_fen", all, valid), inFen("cash_fen", cash, balance),
+			inFen("valid_cash_fen", cash, valid),
 			inFen("grant_fen", grant, balance), inFen("valid_grant_fen", grant, valid),
 		}}},
 		publicTable: "account_balance", publicNames: balanceNames,
 		public: []moneyRow{
-			{key: "cash", columns: []moneyColumn{balanceColumn(cash), validColumn(cash)}}, {key: "grant", columns: []moneyColumn{balanceColumn(grant), validColumn(grant)}},
+			{key: "cash", columns: []moneyColumn{balanceColumn(cash), validColumn(cash)}},
+			{key: "grant", columns: []moneyColumn{balanceColumn(grant), validColumn(grant)}},
 			{key: "total", columns: []moneyColumn{balanceColumn(all), validColumn(all)}},
 		},
 	},
 	daily: moneyTable{
 		raw: "oceanengine_fund_daily", rows: []moneyRow{{columns: []moneyColumn{
-			inFen("income_fen", all, deposit), inFen("cost_fen", all, paid), inFen("transfer_in_fen", all, transferIn), inFen("transfer_out_fen", all, transferOut),
-			inFen("balance_fen", all, balance), inFen("cash_cost_fen", cash, paid), inFen("reward_cost_fen", grant, paid), inFen("frozen_fen", all, nothing),
+			inFen("income_fen", all, deposit), inFen("cost_fen", all, paid), inFen("transfer_in_fen", all, transferIn),
+			inFen("transfer_out_fen", all, transferOut),
+			inFen("balance_fen", all, balance), inFen("cash_cost_fen", cash, paid), inFen("reward_cost_fen", grant, paid),
+			inFen("frozen_fen", all, nothing),
 			inFen("grant_balance_fen", grant, balance), inFen("non_grant_balance_fen", cash, balance),
 		}}},
 		publicTable: "fund_daily", publicNames: flowNames,
 		// Of the kinds of money this platform tells what was spent and what is left.
 		public: []moneyRow{
-			{key: "cash", columns: []moneyColumn{paidColumn(cash), balanceColumn(cash)}}, {key: "grant", columns: []moneyColumn{paidColumn(grant), balanceColumn(grant)}},
+			{key: "cash", columns: []moneyColumn{paidColumn(cash), balanceColumn(cash)}},
+			{key: "grant", columns: []moneyColumn{paidColumn(grant), balanceColumn(grant)}},
 			{key: "total", columns: flowColumns(all)},
 		},
 	},

@@ -11,7 +11,8 @@ import (
 )
 
 // partnerFigures are the columns of the partner's figures, in its own table and in our copy.
-var partnerFigures = []string{"new_users", "returning_users", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "pay_amount_d14", "pay_amount_d30"}
+var partnerFigures = []string{"new_users", "returning_users", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7",
+	"pay_amount_d14", "pay_amount_d30"}
 
 var partnerTexts = []string{"game", "os", "media", "level", "object_id"}
 
@@ -36,7 +37,8 @@ func (v *verifier) readPartner(ctx context.Context) error {
 	if v.Partner == nil {
 		return nil
 	}
-	all, err := readPartnerRows(v.Partner.QueryContext(ctx, "SELECT id, day, account, "+strings.Join(slices.Concat(partnerTexts, partnerFigures), ", ")+" FROM partner_daily WHERE deleted = 0"))
+	all, err := readPartnerRows(v.Partner.QueryContext(ctx, "SELECT id, day, account, "+
+		strings.Join(slices.Concat(partnerTexts, partnerFigures), ", ")+" FROM partner_daily WHERE deleted = 0"))
 	if err != nil {
 		return fmt.Errorf("read the partner's rows: %w", err)
 	}
@@ -76,7 +78,8 @@ func (v *verifier) comparePartner(ctx context.Context) error {
 	if v.Partner == nil {
 		return nil
 	}
-	copied, err := readPartnerRows(v.Store.Data.Writer(ctx).Raw("SELECT partner_id, day, external_id, " + strings.Join(slices.Concat(partnerTexts, partnerFigures), ", ") + " FROM partner_daily").Rows())
+	copied, err := readPartnerRows(v.Store.Data.Writer(ctx).Raw("SELECT partner_id, day, external_id, " +
+		strings.Join(slices.Concat(partnerTexts, partnerFigures), ", ") + " FROM partner_daily").Rows())
 	if err != nil {
 		return fmt.Errorf("read partner_daily: %w", err)
 	}

@@ -29,14 +29,14 @@ type PublishedReport struct {
 	Differences  int64 `json:"differences"` // rows that are not as they were at any moment of their pull
 	// NotWhole are days whose last pull was not whole: what was kept of it is no promise, and is not compared.
 	NotWhole int64 `json:"not_whole"`
-	// Misled are days of pulls that were answered with other figures than were out, in a way that no answer shows: they are not
-	// compared. The next pull puts them right.
+	// Misled are days of pulls that were answered with other figures than were out, in a way that no answer shows: they
+	// are not compared. The next pull puts them right.
 	Misled   int64    `json:"misled"`
 	Examples []string `json:"examples,omitempty"`
 }
 
-// Published compares the figures of whole pulls, raw and public, and the objects of lists, with the truth as it was published while they
-// were fetched. It is for a world that goes on between its comparisons; one goroutine uses it.
+// Published compares the figures of whole pulls, raw and public, and the objects of lists, with the truth as it was
+// published while they were fetched. It is for a world that goes on between its comparisons; one goroutine uses it.
 type Published struct {
 	PublishedOptions
 	report PublishedReport
@@ -75,10 +75,11 @@ func NewPublished(o PublishedOptions) *Published {
 // Report is the outcome so far.
 func (p *Published) Report() PublishedReport { return p.report }
 
-// Compare compares the pulls since the last time. A row is right if it is, in raw and public, what the platform had published at one
-// of the moments between the beginning and the end of its pull; of a day of which some hours were pulled again since, that is up to
-// the end of the last. Nothing may be older than what an earlier comparison has seen pulled. Pulls may be under way meanwhile: days that
-// they change under the comparison are left to the next one. Objects are compared by the last pull of their list.
+// Compare compares the pulls since the last time. A row is right if it is, in raw and public, what the platform had
+// published at one of the moments between the beginning and the end of its pull; of a day of which some hours were
+// pulled again since, that is up to the end of the last. Nothing may be older than what an earlier comparison has
+// seen pulled. Pulls may be under way meanwhile: days that they change under the comparison are left to the next one.
+// Objects are compared by the last pull of their list.
 func (p *Published) Compare(ctx context.Context) error {
 	pulls, err := p.pulls(ctx)
 	if err != nil {
@@ -147,8 +148,8 @@ func (p *Published) pulls(ctx context.Context) (map[int64][][]pulledDay, error) 
 	return all, nil
 }
 
-// CompareKept finds days that were pulled whole, and of which coverage knows nothing any more. Each is a difference: a later pull may
-// hide that it was lost.
+// CompareKept finds days that were pulled whole, and of which coverage knows nothing any more. Each is a difference:
+// a later pull may hide that it was lost.
 func (p *Published) CompareKept(ctx context.Context) error {
 	rows, err := p.coverage(ctx, "complete_version > 0")
 	if err != nil {
@@ -173,7 +174,8 @@ func (d pulledDay) isOf(o pulledDay) bool {
 // coverage reads days that were pulled, those of a pull one after the other.
 func (p *Published) coverage(ctx context.Context, where string, args ...any) ([]pulledDay, error) {
 	var rows []pulledDay
-	query := "SELECT account_id, report, level, day, claimed_version, complete_version, pulled_at, state FROM coverage WHERE " + where +
+	query := "SELECT account_id, report, level, day, claimed_version, complete_version, pulled_at, state FROM coverage " +
+		"WHERE " + where +
 		" AND pulled_at IS NOT NULL ORDER BY account_id, report, level, claimed_version, complete_version, day"
 	err := p.Store.Data.Writer(ctx).Raw(query, args...).Scan(&rows).Error
 	if err != nil {
@@ -269,8 +271,8 @@ func (p *Published) know(pull []pulledDay) {
 // step is how often figures move, in the world's time, at the whole multiples of it since midnight.
 const step = 3 * time.Minute
 
-// moments are those of a pull at each of which other figures may have been out. The end comes first: mostly it is the only one that
-// is asked for.
+// moments are those of a pull at each of which other figures may have been out. The end comes first: mostly it is the
+// only one that is asked for.
 func (p *Published) moments(pull pulledDay) []time.Time {
 	// Hours that were not pulled since are those of the last pull of the whole day.
 	begin, _ := p.World(time.UnixMicro(cmp.Or(pull.CompleteVersion, pull.ClaimedVersion)))
@@ -286,7 +288,8 @@ func (p *Published) moments(pull pulledDay) []time.Time {
 // changed tells whether another pull has written one of the days since they were read.
 func (p *Published) changed(ctx context.Context, pull []pulledDay) (bool, error) {
 	for _, r := range pull {
-		now, err := p.coverage(ctx, "account_id = ? AND report = ? AND level = ? AND day = ?", r.AccountID, r.Report, r.Level, r.Day)
+		now, err := p.coverage(ctx, "account_id = ? AND report = ? AND level = ? AND day = ?", r.AccountID, r.Report, r.Level,
+			r.Day)
 		if err != nil {
 			return false, err
 		}
@@ -307,8 +310,10 @@ type pulledTables struct {
 	public  map[rowKey]publicValues
 }
 
-// differences returns how many rows there are, in the truth or beyond it, and what is wrong with them. Metrics that are lost must be NULL.
-func (t *pulledTables) differences(ctx context.Context, query truthQuery, lost []string) (rows int, wrong map[unit]string, err error) {
+// differences returns how many rows there are, in the truth or beyond it, and what is wrong with them. Metrics that
+// are lost must be NULL.
+func (t *pulledTables) differences(ctx context.Context, query truthQuery, lost []string) (rows int,
+	wrong map[unit]string, err error) {
 	rawName, publicName := t.world.rawTable(t.scope.hourly), reportName(t.scope.hourly)
 	wrong = map[unit]string{}
 	truth := map[rowKey]bool{}
@@ -324,7 +329,8 @@ func (t *pulledTables) differences(ctx context.Context, query truthQuery, lost [
 		have, ok := t.raw[k]
 		judge(wrong, unit{rawName, k}, k.String(), ok, func(c *comparison) { compareRaw(c, k.String(), t.world, have, r) })
 		values, ok := t.public[k]
-		judge(wrong, unit{publicName, k}, k.String(), ok, func(c *comparison) { comparePublic(c, k.String(), t.world, t.account, values, r) })
+		judge(wrong, unit{publicName, k}, k.String(), ok,
+			func(c *comparison) { comparePublic(c, k.String(), t.world, t.account, values, r) })
 		return nil
 	})
 	rows = 2 * len(truth)

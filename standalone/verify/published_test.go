@@ -33,7 +33,8 @@ import (
 // china is where the accounts of a world without USD are.
 var china = time.FixedZone("UTC+8", 8*60*60)
 
-// What is changed of one platform and of one account is of the first platform of the list; what is changed of another account is of the last.
+// What is changed of one platform and of one account is of the first platform of the list; what is changed of another
+// account is of the last.
 var (
 	onePlatform = engine.Platforms()[0]
 	platform    = onePlatform.Name()
@@ -59,7 +60,8 @@ func newPulledWorld(t *testing.T) *pulledWorld {
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	require.NoError(t, standalone.Run(ctx, standalone.Options{
-		Accounts: 3, Seed: seed, DataDir: dir, Once: true, JSON: true, API: api, RateLimit: ratelimit.DefaultConfig(), Logger: logger, Out: io.Discard,
+		Accounts: 3, Seed: seed, DataDir: dir, Once: true, JSON: true, API: api, RateLimit: ratelimit.DefaultConfig(),
+		Logger: logger, Out: io.Discard,
 	}))
 	sim, err := simulator.New(simulator.Config{Accounts: 3, Seed: seed, DataDir: filepath.Join(dir, "world")})
 	require.NoError(t, err)
@@ -100,7 +102,8 @@ func (w *pulledWorld) exec(sql string, args ...any) {
 
 func (w *pulledWorld) truth(since time.Time) verify.Report {
 	w.t.Helper()
-	report, err := verify.Run(w.t.Context(), verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient, Now: w.now, Since: since, Partner: w.partner})
+	report, err := verify.Run(w.t.Context(), verify.Options{Store: w.store, Simulator: w.address,
+		Client: http.DefaultClient, Now: w.now, Since: since, Partner: w.partner})
 	require.NoError(w.t, err)
 	return report
 }
@@ -122,15 +125,17 @@ func wantsNoRetiredFigures(t *testing.T, w *pulledWorld) {
 	db := w.store.Data.Writer(t.Context())
 	var begun int64
 	var ended sqldb.Time
-	last := "SELECT claimed_version, pulled_at FROM coverage WHERE media = '" + platform + "' AND report = 'report_daily' AND level = 'account' ORDER BY pulled_at LIMIT 1"
+	last := "SELECT claimed_version, pulled_at FROM coverage WHERE media = '" + platform +
+		"' AND report = 'report_daily' AND level = 'account' ORDER BY pulled_at LIMIT 1"
 	require.NoError(t, db.Raw(last).Row().Scan(&begun, &ended))
 	figures := onePlatform.Reports()[0].Figures
 	field := figures[slices.IndexFunc(figures, func(f wire.Figure) bool { return f.Metric == "registrations" })].Field
 	retire := func(at time.Time) {
 		config := w.store.Config.Writer(t.Context())
 		require.NoError(t, config.Exec("DELETE FROM report_field").Error)
-		require.NoError(t, config.Exec("INSERT INTO report_field (media, report, level, field, state, reason, changed_by, retired_at)"+
-			" VALUES (?, 'report_daily', 'account', ?, 'retired', '', 'adsync', ?)", platform, field, sqldb.At(at)).Error)
+		require.NoError(t,
+			config.Exec("INSERT INTO report_field (media, report, level, field, state, reason, changed_by, retired_at)"+
+				" VALUES (?, 'report_daily', 'account', ?, 'retired', '', 'adsync', ?)", platform, field, sqldb.At(at)).Error)
 	}
 	all, before := time.UnixMicro(begun).Add(time.Hour), time.UnixMicro(begun).Add(-time.Hour)
 	retire(before)
@@ -139,7 +144,8 @@ func wantsNoRetiredFigures(t *testing.T, w *pulledWorld) {
 	retire(all)
 	require.Zero(t, w.published(w.now, w.now).Report().Differences, "all was pulled before")
 
-	for table, column := range map[string]string{platform + "_report_daily": field, "report_daily": "registrations", "wide_daily": "registrations"} {
+	for table, column := range map[string]string{platform + "_report_daily": field, "report_daily": "registrations",
+		"wide_daily": "registrations"} {
 		media := map[bool]string{true: " AND media = '" + platform + "'"}[table != platform+"_report_daily"]
 		require.NoError(t, db.Exec("UPDATE "+table+" SET "+column+" = NULL WHERE level = 'account'"+media).Error)
 	}
@@ -169,9 +175,11 @@ func wantsSumsOfWhatIsNotMarked(t *testing.T, w *pulledWorld) {
 
 	var id int64
 	yesterday := day.Of(w.now, china).Add(-1)
-	account := " FROM report_hourly WHERE media = '" + platform + "' AND level = 'account' AND day = ? ORDER BY account_id LIMIT 1"
+	account := " FROM report_hourly WHERE media = '" + platform +
+		"' AND level = 'account' AND day = ? ORDER BY account_id LIMIT 1"
 	require.NoError(t, w.store.Data.Writer(t.Context()).Raw("SELECT account_id"+account, yesterday).Row().Scan(&id))
-	hour := " WHERE (day, hour, account_id, level, object_id) IN (SELECT day, hour, account_id, level, object_id" + account + ")"
+	hour := " WHERE (day, hour, account_id, level, object_id) IN (SELECT day, hour, account_id, level, object_id" +
+		account + ")"
 	const mark = " WHERE account_id = ? AND report = 'report_hourly' AND level = 'account' AND day = ?"
 	w.exec("UPDATE report_hourly SET clicks = clicks + 1"+hour, yesterday)
 	wrong := compared()
@@ -193,10 +201,13 @@ func leavesOutWhatNobodyPulls(t *testing.T, w *pulledWorld) {
 	// A day that was not pulled of late has other figures than the world now; so have the summaries.
 	old := day.Of(w.now, china).Add(-20)
 	var id int64
-	row := w.store.Data.Writer(t.Context()).Raw("SELECT account_id FROM report_daily WHERE level = 'account' AND day = ? ORDER BY account_id LIMIT 1", old).Row()
+	row := w.store.Data.Writer(t.Context()).Raw(
+		"SELECT account_id FROM report_daily WHERE level = 'account' AND day = ? ORDER BY account_id LIMIT 1", old).Row()
 	require.NoError(t, row.Scan(&id))
 	w.exec("UPDATE report_daily SET clicks = clicks + 1 WHERE account_id = ? AND level = 'account' AND day = ?", id, old)
-	w.exec("UPDATE coverage SET pulled_at = '2026-01-01 00:00:00.000' WHERE account_id = ? AND report = 'report_daily' AND level = 'account' AND day = ?", id, old)
+	w.exec(
+		"UPDATE coverage SET pulled_at = '2026-01-01 00:00:00.000' WHERE account_id = ? AND report = 'report_daily' AND "+
+			"level = 'account' AND day = ?", id, old)
 	require.EqualValues(t, 1, w.truth(time.Time{}).Differences)
 	since := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 	require.Zero(t, w.truth(since).Differences)
@@ -204,17 +215,20 @@ func leavesOutWhatNobodyPulls(t *testing.T, w *pulledWorld) {
 
 	// An account that its platform has closed stays as it was; one that we have parked ourselves should not.
 	yesterday := day.Of(w.now, china).Add(-1) // In the first minutes of a day there are no rows of it.
-	const one = " WHERE (day, account_id, level, object_id) IN (SELECT day, account_id, level, object_id FROM report_daily" +
+	const one = " WHERE (day, account_id, level, object_id) IN (SELECT day, account_id, level, object_id FROM " +
+		"report_daily" +
 		" WHERE account_id = ? AND level = 'adgroup' AND day = ? ORDER BY object_id LIMIT 1)"
 	w.exec("UPDATE report_daily SET clicks = clicks + 1"+one, id, yesterday)
 	for parked, want := range map[string]int64{"frozen: invalid error 32211": 0, "login: it waits": 1, "": 1} {
-		require.NoError(t, w.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = ? WHERE id = ?", parked, id).Error)
+		require.NoError(t, w.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = ? WHERE id = ?", parked,
+			id).Error)
 		report := w.truth(since)
 		require.Equal(t, want, report.Differences, "%q: %v", parked, report.Examples)
 		require.EqualValues(t, 1-want, report.Parked)
 	}
 	w.exec("UPDATE report_daily SET clicks = clicks - 1"+one, id, yesterday)
-	require.NoError(t, w.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = '' WHERE id = ?", id).Error)
+	require.NoError(t, w.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = '' WHERE id = ?",
+		id).Error)
 }
 
 func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
@@ -228,13 +242,16 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 	require.NoError(t, p.Compare(t.Context()))
 	require.Equal(t, first, p.Report(), "what was compared is not compared again")
 
-	require.Positive(t, w.published(w.now.Add(-48*time.Hour), w.now.Add(-48*time.Hour)).Report().Differences, "two days before other figures were out")
-	require.Zero(t, w.published(w.now.Add(-6*time.Minute), w.now.Add(6*time.Minute)).Report().Differences, "at one of the moments of the pull they were")
+	require.Positive(t, w.published(w.now.Add(-48*time.Hour), w.now.Add(-48*time.Hour)).Report().Differences,
+		"two days before other figures were out")
+	require.Zero(t, w.published(w.now.Add(-6*time.Minute), w.now.Add(6*time.Minute)).Report().Differences,
+		"at one of the moments of the pull they were")
 
 	// Some hours of today were pulled again, two hours later: the others are still those of the whole pull.
 	today, later := day.Of(w.now, china), time.Now().Add(time.Hour)
 	other, _ := w.otherAccount()
-	const hours = "UPDATE coverage SET claimed_version = ?, pulled_at = ? WHERE report = 'report_hourly' AND level = 'account' AND account_id = ? AND day = ?"
+	const hours = "UPDATE coverage SET claimed_version = ?, pulled_at = ? WHERE report = 'report_hourly' AND level = " +
+		"'account' AND account_id = ? AND day = ?"
 	w.exec(hours, later.UnixMicro(), sqldb.At(later), other, today)
 	again := verify.NewPublished(verify.PublishedOptions{
 		Options: verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient},
@@ -264,18 +281,27 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 
 	// Wrong rows are found: one of each kind.
 	var object string
-	row := w.store.Data.Writer(t.Context()).Raw("SELECT object_id FROM report_daily WHERE day = ? AND level = 'adgroup' AND media = ? ORDER BY object_id LIMIT 1", yesterday, platform).Row()
+	row := w.store.Data.Writer(t.Context()).Raw(
+		"SELECT object_id FROM report_daily WHERE day = ? AND level = 'adgroup' AND media = ? ORDER BY object_id LIMIT 1",
+		yesterday, platform).Row()
 	require.NoError(t, row.Scan(&object))
-	w.exec("UPDATE report_daily SET clicks = clicks + 1 WHERE day = ? AND level = 'adgroup' AND object_id = ?", yesterday, object)
-	w.exec("DELETE FROM "+platform+"_report_daily WHERE day = ? AND level = 'adgroup' AND object_id = ?", yesterday, object)
-	w.exec("UPDATE report_hourly SET object_id = '1' WHERE (day, account_id, level, object_id, hour) IN (SELECT day, account_id, level, object_id, hour FROM report_hourly WHERE level = 'adgroup' LIMIT 1)")
+	w.exec("UPDATE report_daily SET clicks = clicks + 1 WHERE day = ? AND level = 'adgroup' AND object_id = ?", yesterday,
+		object)
+	w.exec("DELETE FROM "+platform+"_report_daily WHERE day = ? AND level = 'adgroup' AND object_id = ?", yesterday,
+		object)
+	w.exec(
+		"UPDATE report_hourly SET object_id = '1' WHERE (day, account_id, level, object_id, hour) IN (SELECT day, " +
+			"account_id, level, object_id, hour FROM report_hourly WHERE level = 'adgroup' LIMIT 1)")
 	wrong := w.published(w.now, w.now).Report()
 	require.EqualValues(t, 4, wrong.Differences, "%v", wrong.Examples)
 	require.Len(t, wrong.Examples, 4)
 
 	// A pull that was not whole promises nothing.
-	w.exec("UPDATE coverage SET claimed_version = claimed_version + 1, state = 'partial' WHERE day = ? AND level = 'adgroup' AND report = 'report_daily' AND account_id ="+
-		" (SELECT account_id FROM report_daily WHERE day = ? AND level = 'adgroup' AND object_id = ?)", yesterday, yesterday, object)
+	w.exec(
+		"UPDATE coverage SET claimed_version = claimed_version + 1, state = 'partial' WHERE day = ? AND level = 'adgroup' "+
+			"AND report = 'report_daily' AND account_id ="+
+			" (SELECT account_id FROM report_daily WHERE day = ? AND level = 'adgroup' AND object_id = ?)", yesterday, yesterday,
+		object)
 	partial := w.published(w.now, w.now).Report()
 	require.EqualValues(t, 1, partial.NotWhole)
 	require.EqualValues(t, 2, partial.Differences, "%v", partial.Examples)
@@ -284,28 +310,37 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 	// A day that was pulled is not forgotten.
 	require.NoError(t, p.CompareKept(t.Context()))
 	require.Zero(t, p.Report().Differences)
-	w.exec("DELETE FROM coverage WHERE (account_id, report, level, day) IN (SELECT account_id, report, level, day FROM coverage" +
-		" WHERE report = 'report_daily' AND state = 'complete' LIMIT 1)")
+	w.exec(
+		"DELETE FROM coverage WHERE (account_id, report, level, day) IN (SELECT account_id, report, level, day FROM " +
+			"coverage" +
+			" WHERE report = 'report_daily' AND state = 'complete' LIMIT 1)")
 	require.NoError(t, p.CompareKept(t.Context()))
 	require.EqualValues(t, 1, p.Report().Differences)
 	require.Len(t, p.Report().Examples, 1)
 
 	// A day of which some hours were pulled, and that coverage has no word for, must be there all the same.
 	before := w.published(w.now, w.now).Report().Differences
-	w.exec("UPDATE coverage SET complete_version = 0, state = '' WHERE report = 'report_hourly' AND level = 'account' AND account_id = ? AND day = ?", other, yesterday)
+	w.exec(
+		"UPDATE coverage SET complete_version = 0, state = '' WHERE report = 'report_hourly' AND level = 'account' AND "+
+			"account_id = ? AND day = ?", other, yesterday)
 	require.Equal(t, before, w.published(w.now, w.now).Report().Differences)
-	w.exec("DELETE FROM report_hourly WHERE (day, account_id, level, object_id, hour) IN (SELECT day, account_id, level, object_id, hour FROM report_hourly"+
-		" WHERE level = 'account' AND account_id = ? AND day = ? ORDER BY hour LIMIT 1)", other, yesterday)
+	w.exec(
+		"DELETE FROM report_hourly WHERE (day, account_id, level, object_id, hour) IN (SELECT day, account_id, level, "+
+			"object_id, hour FROM report_hourly"+
+			" WHERE level = 'account' AND account_id = ? AND day = ? ORDER BY hour LIMIT 1)", other, yesterday)
 	require.Equal(t, before+1, w.published(w.now, w.now).Report().Differences)
 }
 
-// allowsNoOlderPull has an older pull end last: its figures, of before a day was corrected, are in the tables, and coverage knows it alone.
+// allowsNoOlderPull has an older pull end last: its figures, of before a day was corrected, are in the tables, and
+// coverage knows it alone.
 func allowsNoOlderPull(t *testing.T, w *pulledWorld, account, corrected string) {
 	t.Helper()
 	var id, newer int64
-	require.NoError(t, w.store.Config.Writer(t.Context()).Raw("SELECT id FROM media_account WHERE external_id = ?", account).Row().Scan(&id))
+	require.NoError(t, w.store.Config.Writer(t.Context()).Raw("SELECT id FROM media_account WHERE external_id = ?",
+		account).Row().Scan(&id))
 	const ofDay = " WHERE account_id = ? AND report = 'report_daily' AND level = 'account' AND day = ?"
-	require.NoError(t, w.store.Data.Writer(t.Context()).Raw("SELECT claimed_version FROM coverage"+ofDay, id, corrected).Row().Scan(&newer))
+	require.NoError(t, w.store.Data.Writer(t.Context()).Raw("SELECT claimed_version FROM coverage"+ofDay, id,
+		corrected).Row().Scan(&newer))
 	options := verify.PublishedOptions{
 		Options: verify.Options{Store: w.store, Simulator: w.address, Client: http.DefaultClient},
 		World: func(at time.Time) (time.Time, time.Time) {
@@ -336,8 +371,12 @@ func findsWrongObjects(t *testing.T, w *pulledWorld) {
 	lists := onePlatform.Lists()
 	ads := lists[slices.IndexFunc(lists, func(l media.List) bool { return l.Table.Name == night.Ads })]
 	columns := ads.Table.Columns
-	money := columns[slices.IndexFunc(columns, func(c rawtable.Column) bool { return strings.HasSuffix(c.Name, "_fen") })].Name
-	one := " WHERE (account_id, object_id) IN (SELECT account_id, object_id FROM " + night.Ads + " WHERE deleted_at IS NULL ORDER BY object_id LIMIT 1)"
+	money := columns[slices.IndexFunc(columns, func(c rawtable.Column) bool {
+		return strings.HasSuffix(c.Name,
+			"_fen")
+	})].Name
+	one := " WHERE (account_id, object_id) IN (SELECT account_id, object_id FROM " + night.Ads +
+		" WHERE deleted_at IS NULL ORDER BY object_id LIMIT 1)"
 	w.exec("UPDATE " + night.Ads + " SET " + money + " = " + money + " + 1" + one)
 	require.EqualValues(t, 1, differ())
 	w.exec("UPDATE " + night.Ads + " SET " + money + " = " + money + " - 1" + one)
@@ -355,21 +394,26 @@ func findsWrongObjects(t *testing.T, w *pulledWorld) {
 	edited := w.sim.Clock().Now()
 	require.EqualValues(t, 1, differ(), "the lists were pulled before")
 	later := w.published(edited.Add(time.Minute), edited.Add(time.Minute)).Report()
-	require.Greater(t, later.Differences, w.published(edited.Add(-time.Second), edited.Add(-time.Second)).Report().Differences, "%v", later.Examples)
+	require.Greater(t, later.Differences, w.published(edited.Add(-time.Second),
+		edited.Add(-time.Second)).Report().Differences, "%v", later.Examples)
 	require.Equal(t, w.published(edited.Add(-time.Second), edited.Add(time.Minute)).Report().Differences,
-		w.published(edited.Add(-time.Second), edited.Add(-time.Second)).Report().Differences, "at one of the moments of the pull they were right")
+		w.published(edited.Add(-time.Second), edited.Add(-time.Second)).Report().Differences,
+		"at one of the moments of the pull they were right")
 }
 
-// otherAccount is the account with the most hours that is not the first of the first platform: our id, and the order that edits a tenth of its ads.
+// otherAccount is the account with the most hours that is not the first of the first platform: our id, and the order
+// that edits a tenth of its ads.
 func (w *pulledWorld) otherAccount() (id int64, edit string) {
 	w.t.Helper()
 	var first int64
 	config := w.store.Config.Writer(w.t.Context())
-	require.NoError(w.t, config.Raw("SELECT id FROM media_account WHERE media = ? AND external_id = ?", platform, w.firstOf(platform)).Row().Scan(&first))
+	require.NoError(w.t, config.Raw("SELECT id FROM media_account WHERE media = ? AND external_id = ?", platform,
+		w.firstOf(platform)).Row().Scan(&first))
 	names := engine.PlatformNames()
 	last := names[len(names)-1]
-	row := w.store.Data.Writer(w.t.Context()).Raw("SELECT account_id FROM report_hourly WHERE media = ? AND level = 'account' AND account_id <> ?"+
-		" GROUP BY account_id ORDER BY COUNT(*) DESC, account_id LIMIT 1", last, first).Row()
+	row := w.store.Data.Writer(w.t.Context()).Raw(
+		"SELECT account_id FROM report_hourly WHERE media = ? AND level = 'account' AND account_id <> ?"+
+			" GROUP BY account_id ORDER BY COUNT(*) DESC, account_id LIMIT 1", last, first).Row()
 	require.NoError(w.t, row.Scan(&id))
 	var external string
 	require.NoError(w.t, config.Raw("SELECT external_id FROM media_account WHERE id = ?", id).Row().Scan(&external))
@@ -379,7 +423,8 @@ func (w *pulledWorld) otherAccount() (id int64, edit string) {
 // firstOf is a platform's id of its first account.
 func (w *pulledWorld) firstOf(media string) (externalID string) {
 	w.t.Helper()
-	row := w.store.Config.Writer(w.t.Context()).Raw("SELECT external_id FROM media_account WHERE media = ? ORDER BY external_id LIMIT 1", media).Row()
+	row := w.store.Config.Writer(w.t.Context()).Raw(
+		"SELECT external_id FROM media_account WHERE media = ? ORDER BY external_id LIMIT 1", media).Row()
 	require.NoError(w.t, row.Scan(&externalID))
 	return externalID
 }

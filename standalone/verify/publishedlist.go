@@ -31,8 +31,9 @@ func (p *Published) lists(ctx context.Context) (map[int64][]pulledDay, error) {
 // listName is what the coverage calls a platform's list of objects.
 func (w world) listName(o objects) string { return strings.TrimPrefix(o.table, w.media+"_") }
 
-// compareList compares the objects of a list that is pulled by what has changed. An object is right if it is as its platform showed it at
-// one of the moments between the beginning and the end of the last pull, whichever pull wrote it.
+// compareList compares the objects of a list that is pulled by what has changed. An object is right if it is as its
+// platform showed it at one of the moments between the beginning and the end of the last pull, whichever pull wrote
+// it.
 func (p *Published) compareList(ctx context.Context, v *verifier, w world, a account, pull pulledDay) error {
 	at := slices.IndexFunc(w.objects, func(o objects) bool { return w.listName(o) == pull.Report })
 	if at < 0 || w.objects[at].modified == "" || (p.Shallow && w.objects[at].deep()) {
@@ -75,9 +76,10 @@ func (p *Published) compareList(ctx context.Context, v *verifier, w world, a acc
 	return nil
 }
 
-// differences returns how many objects there are, in the truth of a moment or beyond it, what is wrong with them, and when those that are
-// wrong were modified last.
-func (o objects) differences(ctx context.Context, v *verifier, media string, a account, have map[string]objectRow, at time.Time) (
+// differences returns how many objects there are, in the truth of a moment or beyond it, what is wrong with them, and
+// when those that are wrong were modified last.
+func (o objects) differences(ctx context.Context, v *verifier, media string, a account, have map[string]objectRow,
+	at time.Time) (
 	rows int, wrong map[unit]string, edited []time.Time, err error,
 ) {
 	index := func(name string) int {

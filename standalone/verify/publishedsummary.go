@@ -11,8 +11,8 @@ import (
 	"adsync/base/metric"
 )
 
-// CompareSummaries finds rows of the summaries that are not the sums of the accounts' rows, by the bindings that are applied. What is
-// marked for a rebuild may be old. Nothing may be under way meanwhile.
+// CompareSummaries finds rows of the summaries that are not the sums of the accounts' rows, by the bindings that are
+// applied. What is marked for a rebuild may be old. Nothing may be under way meanwhile.
 func (p *Published) CompareSummaries(ctx context.Context) error {
 	for _, hourly := range []bool{false, true} {
 		if err := p.compareSums(ctx, hourly); err != nil {
@@ -32,16 +32,20 @@ func (p *Published) compareSums(ctx context.Context, hourly bool) error {
 		Day   day.Day
 	}
 	var marked []mediaDay
-	if err := db.Raw("SELECT DISTINCT media, day FROM coverage WHERE report = ? AND level = 'account' AND dirty IS NOT NULL", report).Scan(&marked).Error; err != nil {
+	if err := db.Raw(
+		"SELECT DISTINCT media, day FROM coverage WHERE report = ? AND level = 'account' AND dirty IS NOT NULL",
+		report).Scan(&marked).Error; err != nil {
 		return fmt.Errorf("read what is marked: %w", err)
 	}
 	group := ", r.media, bound_game, bound_os, r.currency, r.day_zone"
 	if hourly {
 		group = ", hour" + group
 	}
-	query := "SELECT r.day, " + hour + ", r.media, COALESCE(b.game, 'unassigned') bound_game, COALESCE(b.os, 'unknown') bound_os, r.currency, r.day_zone" +
+	query := "SELECT r.day, " + hour +
+		", r.media, COALESCE(b.game, 'unassigned') bound_game, COALESCE(b.os, 'unknown') bound_os, r.currency, r.day_zone" +
 		", SUM(r." + strings.Join(metric.Names(), "), SUM(r.") + ")" +
-		" FROM " + report + " r LEFT JOIN binding_applied b ON b.account_id = r.account_id AND b.from_day <= r.day AND r.day <= b.to_day" +
+		" FROM " + report +
+		" r LEFT JOIN binding_applied b ON b.account_id = r.account_id AND b.from_day <= r.day AND r.day <= b.to_day" +
 		" WHERE r.level = 'account' GROUP BY r.day" + group
 	want, have := map[summaryKey]summaryValues{}, map[summaryKey]summaryValues{}
 	rows, err := db.Raw(query).Rows()

@@ -55,7 +55,8 @@ func (v *verifier) compareReport(ctx context.Context, w world, a account, l leve
 		return err
 	}
 	rawTable, public := v.table(raw, len(w.report)+1), v.table(report, metric.N+3)
-	query := truthQuery{media: w.media, kind: report, level: l.truth, from: pulled[0].String(), to: pulled[len(pulled)-1].String(), account: a.externalID}
+	query := truthQuery{media: w.media, kind: report, level: l.truth, from: pulled[0].String(),
+		to: pulled[len(pulled)-1].String(), account: a.externalID}
 	err = readTruth(ctx, v.Client, v.Simulator, query, func(r truthRow) error {
 		k := rowKey{day: day.Day(r.Day), hour: r.Hour, object: r.Object}
 		if !slices.Contains(pulled, k.day) {
@@ -140,7 +141,8 @@ func comparePublic(c *comparison, what string, w world, a account, have publicVa
 }
 
 // compareMetrics holds a row's metrics against those of the truth. What the truth does not have must be NULL.
-func compareMetrics(c *comparison, what string, public map[string]string, have [metric.N]sql.NullInt64, truth map[string]int64) {
+func compareMetrics(c *comparison, what string, public map[string]string, have [metric.N]sql.NullInt64,
+	truth map[string]int64) {
 	for i, m := range metric.All {
 		value, told := truth[public[m.Name]]
 		if want := (sql.NullInt64{Int64: value, Valid: told}); have[i] != want {
@@ -165,7 +167,8 @@ func (s scope) hour() string {
 }
 
 func (v *verifier) publicReport(ctx context.Context, table string, s scope) (map[rowKey]publicValues, error) {
-	query := "SELECT day, " + s.hour() + ", object_id, " + strings.Join(metric.Names(), ", ") + ", media, currency, day_zone FROM " + table +
+	query := "SELECT day, " + s.hour() + ", object_id, " + strings.Join(metric.Names(), ", ") +
+		", media, currency, day_zone FROM " + table +
 		" WHERE day IN ? AND account_id = ? AND level = ?"
 	rows, err := v.Store.Data.Writer(ctx).Raw(query, s.days, s.accountID, s.level).Rows()
 	if err != nil {
@@ -239,7 +242,8 @@ func (v *verifier) compareOrphans(ctx context.Context) error {
 		tables = append(tables, w.daily, w.hourly)
 	}
 	for _, table := range tables {
-		rows, err := v.Store.Data.Writer(ctx).Raw("SELECT level, account_id, day, COUNT(*) FROM " + table + " GROUP BY level, account_id, day").Rows()
+		rows, err := v.Store.Data.Writer(ctx).Raw("SELECT level, account_id, day, COUNT(*) FROM " + table +
+			" GROUP BY level, account_id, day").Rows()
 		if err != nil {
 			return fmt.Errorf("read %s: %w", table, err)
 		}
@@ -277,7 +281,8 @@ func (v *verifier) objectRows(ctx context.Context, w objects, accountID int64) (
 	for i, c := range w.columns {
 		names[i] = c.name
 	}
-	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT object_id, deleted_at, "+strings.Join(names, ", ")+" FROM "+w.table+" WHERE account_id = ?", accountID).Rows()
+	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT object_id, deleted_at, "+strings.Join(names, ", ")+" FROM "+w.table+
+		" WHERE account_id = ?", accountID).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", w.table, err)
 	}
@@ -324,22 +329,23 @@ func (v *verifier) compareObjects(ctx context.Context, media string, w objects, 
 		return err
 	}
 	c := v.table(w.table, len(w.columns)+1)
-	err = readTruth(ctx, v.Client, v.Simulator, truthQuery{media: media, kind: w.kind, account: a.externalID}, func(r truthRow) error {
-		o, ok := have[r.Object]
-		delete(have, r.Object)
-		v.wide.objects[object{w.level, r.Object}] = r
-		if r.Unlisted && (!ok || o.deleted) {
-			return nil // whether we ever saw it depends on when we looked
-		}
-		v.report.ExpectedRows++
-		v.report.NonzeroRows++
-		what := fmt.Sprintf("account %s object %s", a.externalID, r.Object)
-		c.expect(ok, what)
-		if ok {
-			w.compare(c, what, o, r)
-		}
-		return nil
-	})
+	err = readTruth(ctx, v.Client, v.Simulator, truthQuery{media: media, kind: w.kind, account: a.externalID},
+		func(r truthRow) error {
+			o, ok := have[r.Object]
+			delete(have, r.Object)
+			v.wide.objects[object{w.level, r.Object}] = r
+			if r.Unlisted && (!ok || o.deleted) {
+				return nil // whether we ever saw it depends on when we looked
+			}
+			v.report.ExpectedRows++
+			v.report.NonzeroRows++
+			what := fmt.Sprintf("account %s object %s", a.externalID, r.Object)
+			c.expect(ok, what)
+			if ok {
+				w.compare(c, what, o, r)
+			}
+			return nil
+		})
 	for id := range have {
 		c.extra(fmt.Sprintf("account %s object %s", a.externalID, id))
 	}

@@ -13,8 +13,8 @@ import (
 // pulledReport is a report of a platform at a level.
 type pulledReport struct{ media, report, level string }
 
-// retirements are the truth's metrics that reports have lost, since their platform retired the field, and from when on by the
-// database's time: what was pulled whole before has the figure, what was pulled after it has NULL.
+// retirements are the truth's metrics that reports have lost, since their platform retired the field, and from when
+// on by the database's time: what was pulled whole before has the figure, what was pulled after it has NULL.
 type retirements map[pulledReport]map[string]time.Time
 
 func readRetired(ctx context.Context, s *store.Store) (retirements, error) {
@@ -41,12 +41,13 @@ func readRetired(ctx context.Context, s *store.Store) (retirements, error) {
 	return all, nil
 }
 
-// lost returns the metrics that a pull did not get. It has the two answers to be tried, or one alone: those that were retired while the pull was
-// under way may have come before that.
+// lost returns the metrics that a pull did not get. It has the two answers to be tried, or one alone: those that were
+// retired while the pull was under way may have come before that.
 func (r retirements) lost(media string, pull pulledDay) [][]string {
 	var gone, unsure []string
 	for metric, at := range r[pulledReport{media, pull.Report, pull.Level}] {
-		// Hours that were not pulled since are those of the last pull of the whole day. The time in the row is cut to milliseconds.
+		// Hours that were not pulled since are those of the last pull of the whole day. The time in the row is cut to
+		// milliseconds.
 		begin, end := time.UnixMicro(pull.CompleteVersion), pull.PulledAt.Add(time.Millisecond)
 		switch {
 		case begin.After(at):

@@ -74,8 +74,8 @@ type objects struct {
 	level, above string
 	// nameless says that the platform's objects have no names.
 	nameless bool
-	// modified is the column with the time by which changes are pulled, status one that may change without it; "" where changes are not
-	// pulled so.
+	// modified is the column with the time by which changes are pulled, status one that may change without it; "" where
+	// changes are not pulled so.
 	modified, status string
 }
 

@@ -43,7 +43,8 @@ func (k summaryKey) String() string {
 }
 
 func newSummaries(ctx context.Context, s *store.Store) (*summaries, error) {
-	sums := &summaries{bindings: map[int64][]binding{}, daily: map[summaryKey]map[string]int64{}, hourly: map[summaryKey]map[string]int64{}}
+	sums := &summaries{bindings: map[int64][]binding{}, daily: map[summaryKey]map[string]int64{},
+		hourly: map[summaryKey]map[string]int64{}}
 	rows, err := s.Config.Writer(ctx).Raw("SELECT account_id, from_day, to_day, game, os FROM account_binding").Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read account_binding: %w", err)
@@ -100,11 +101,13 @@ type summaryValues [metric.N]sql.NullInt64
 // readSummary calls each for the rows of a summary.
 func readSummary(ctx context.Context, s *store.Store, hourly bool, each func(summaryKey, summaryValues)) error {
 	table, hour := summaryOf(hourly)
-	rows, err := s.Data.Writer(ctx).Raw("SELECT day, " + hour + ", media, game, os, currency, day_zone, " + strings.Join(metric.Names(), ", ") + " FROM " + table).Rows()
+	rows, err := s.Data.Writer(ctx).Raw("SELECT day, " + hour + ", media, game, os, currency, day_zone, " +
+		strings.Join(metric.Names(), ", ") + " FROM " + table).Rows()
 	return scanSummary(rows, err, each)
 }
 
-// scanSummary calls each for rows that have the columns of a summary: day, hour, media, game, os, currency, zone and the metrics.
+// scanSummary calls each for rows that have the columns of a summary: day, hour, media, game, os, currency, zone and
+// the metrics.
 func scanSummary(rows *sql.Rows, err error, each func(summaryKey, summaryValues)) error {
 	if err != nil {
 		return err

@@ -6,16 +6,20 @@ import "strconv"
 
 // tencent is what is compared of Tencent Ads.
 var tencent = world{
-	media: "tencent", accounts: "tencent_account", nameColumn: "corporation_name", daily: "tencent_report_daily", hourly: "tencent_report_hourly",
+	media: "tencent", accounts: "tencent_account", nameColumn: "corporation_name", daily: "tencent_report_daily",
+	hourly: "tencent_report_hourly",
 	objects: []objects{
-		{table: "tencent_adgroup", kind: "adgroup", columns: tencentObject, level: "adgroup", modified: "last_modified_time", status: "configured_status"},
-		{table: "tencent_dynamic_creative", kind: "creative", columns: tencentCreative, level: creativeLevel, above: "adgroup", modified: "last_modified_time", status: "configured_status"},
+		{table: "tencent_adgroup", kind: "adgroup", columns: tencentObject, level: "adgroup", modified: "last_modified_time",
+			status: "configured_status"},
+		{table: "tencent_dynamic_creative", kind: "creative", columns: tencentCreative, level: creativeLevel,
+			above: "adgroup", modified: "last_modified_time", status: "configured_status"},
 		{table: "tencent_image", kind: "image", columns: tencentAsset},
 		{table: "tencent_video", kind: "video", columns: tencentAsset},
 	},
 	levels: []level{{"account", "account"}, {"adgroup", "ad"}, {creativeLevel, "creative"}},
 	report: tencentReport, money: tencentMoney,
-	public: same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "conversions", "deep_conversions",
+	public: same("cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "conversions",
+		"deep_conversions",
 		"first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "next_day_retained"),
 }
 
@@ -40,7 +44,8 @@ var tencentReport = []rawColumn{
 
 var tencentObject = []rawColumn{
 	{name: "adgroup_name", want: func(r truthRow) string { return r.Name }},
-	{name: "configured_status", want: pick(map[string]string{"active": "AD_STATUS_NORMAL", "paused": "AD_STATUS_SUSPEND", "deleted": "AD_STATUS_SUSPEND"})},
+	{name: "configured_status", want: pick(map[string]string{"active": "AD_STATUS_NORMAL", "paused": "AD_STATUS_SUSPEND",
+		"deleted": "AD_STATUS_SUSPEND"})},
 	{name: "daily_budget_fen", want: func(r truthRow) string { return strconv.FormatInt(r.DailyBudget/microsPerFen, 10) }},
 	{name: "bid_amount_fen", want: func(r truthRow) string { return strconv.FormatInt(r.Bid/microsPerFen, 10) }},
 	{name: "created_time", want: unix(created), instant: true},
@@ -52,7 +57,8 @@ var tencentAsset = assetColumns("description", "file_size", "created_time")
 var tencentCreative = []rawColumn{
 	{name: "dynamic_creative_name", want: func(r truthRow) string { return r.Name }},
 	{name: "adgroup_id", want: func(r truthRow) string { return r.Parent }},
-	{name: "configured_status", want: pick(map[string]string{"active": "AD_STATUS_NORMAL", "paused": "AD_STATUS_SUSPEND", "deleted": "AD_STATUS_SUSPEND"})},
+	{name: "configured_status", want: pick(map[string]string{"active": "AD_STATUS_NORMAL", "paused": "AD_STATUS_SUSPEND",
+		"deleted": "AD_STATUS_SUSPEND"})},
 	{name: "created_time", want: unix(created), instant: true},
 	{name: "last_modified_time", want: unix(modified), instant: true},
 }
@@ -64,12 +70,14 @@ func tencentBalance(p part) []moneyColumn {
 		}
 		return "FUND_STATUS_NORMAL"
 	}
-	return []moneyColumn{inFen("balance_fen", p, balance), inFen("bill_deposit_amount_fen", p, locked), inFen("realtime_cost_fen", p, paidToday), {"fund_status", status}}
+	return []moneyColumn{inFen("balance_fen", p, balance), inFen("bill_deposit_amount_fen", p, locked),
+		inFen("realtime_cost_fen", p, paidToday), {"fund_status", status}}
 }
 
 func tencentFlow(p part) []moneyColumn {
 	return []moneyColumn{
-		inFen("deposit_fen", p, deposit), inFen("paid_fen", p, paid), inFen("trans_in_fen", p, transferIn), inFen("trans_out_fen", p, transferOut),
+		inFen("deposit_fen", p, deposit), inFen("paid_fen", p, paid), inFen("trans_in_fen", p, transferIn),
+		inFen("trans_out_fen", p, transferOut),
 		inFen("balance_fen", p, balance), inFen("credit_modify_fen", p, nothing),
 	}
 }
@@ -85,7 +93,8 @@ func tencentRows(columns func(part) []moneyColumn) []moneyRow {
 // tencentPublic are its rows of a public table: a bank transfer is cash, and shared income is of another kind.
 func tencentPublic(columns func(part) []moneyColumn) []moneyRow {
 	return []moneyRow{
-		{key: "cash", columns: columns(paidIn)}, {key: "grant", columns: columns(grant)}, {key: "other", columns: columns(none)},
+		{key: "cash", columns: columns(paidIn)}, {key: "grant", columns: columns(grant)},
+		{key: "other", columns: columns(none)},
 		{key: "total", columns: columns(all)},
 	}
 }
@@ -97,6 +106,7 @@ var tencentMoney = moneySpec{
 		public: tencentPublic(func(p part) []moneyColumn { return []moneyColumn{balanceColumn(p)} }),
 	},
 	daily: moneyTable{
-		raw: "tencent_fund_daily", rows: tencentRows(tencentFlow), publicTable: "fund_daily", publicNames: flowNames, public: tencentPublic(flowColumns),
+		raw: "tencent_fund_daily", rows: tencentRows(tencentFlow), publicTable: "fund_daily", publicNames: flowNames,
+		public: tencentPublic(flowColumns),
 	},
 }

@@ -85,7 +85,8 @@ func Homes(ctx context.Context, client *http.Client, baseURL, media string) (map
 // Spend returns what the platform says its accounts of a currency spent on a day, in micros.
 func Spend(ctx context.Context, client *http.Client, baseURL, media, currency string, on day.Day) (int64, error) {
 	total := int64(0)
-	err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: "report_daily", level: "account", from: on.String(), to: on.String(), currency: currency}, func(r truthRow) error {
+	err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: "report_daily", level: "account",
+		from: on.String(), to: on.String(), currency: currency}, func(r truthRow) error {
 		total += r.Metrics["cost"]
 		return nil
 	})
@@ -93,17 +94,19 @@ func Spend(ctx context.Context, client *http.Client, baseURL, media, currency st
 }
 
 // Objects tells the campaigns, ad groups and creatives of an account that run now, by level.
-func Objects(ctx context.Context, client *http.Client, baseURL, media, account string, each func(level, object string)) error {
+func Objects(ctx context.Context, client *http.Client, baseURL, media, account string,
+	each func(level, object string)) error {
 	for _, o := range worldOf(media).objects {
 		if o.level == "" {
 			continue
 		}
-		err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: o.kind, account: account}, func(r truthRow) error {
-			if r.Status == "active" && !r.Unlisted {
-				each(o.level, r.Object)
-			}
-			return nil
-		})
+		err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: o.kind, account: account},
+			func(r truthRow) error {
+				if r.Status == "active" && !r.Unlisted {
+					each(o.level, r.Object)
+				}
+				return nil
+			})
 		if err != nil {
 			return err
 		}
@@ -113,9 +116,11 @@ func Objects(ctx context.Context, client *http.Client, baseURL, media, account s
 
 // readTruth streams the simulator's truth, whose last line counts the rows. An answer that
 // ends without a count, or with another one than the rows that came, is an error.
-func readTruth(ctx context.Context, client *http.Client, baseURL string, q truthQuery, each func(truthRow) error) error {
+func readTruth(ctx context.Context, client *http.Client, baseURL string, q truthQuery,
+	each func(truthRow) error) error {
 	query := url.Values{"media": {q.media}, "kind": {q.kind}}
-	for name, value := range map[string]string{"level": q.level, "from": q.from, "to": q.to, "account": q.account, "currency": q.currency, "at": q.at} {
+	for name, value := range map[string]string{"level": q.level, "from": q.from, "to": q.to, "account": q.account,
+		"currency": q.currency, "at": q.at} {
 		if value != "" {
 			query.Set(name, value)
 		}

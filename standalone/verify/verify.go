@@ -28,12 +28,14 @@ type Table struct {
 
 // Report is the outcome of a comparison.
 type Report struct {
-	RowsCompared int64            `json:"rows_compared"`
-	ExpectedRows int64            `json:"expected_rows"` // as the simulator counts its truth (summaries: as derived from it)
-	NonzeroRows  int64            `json:"nonzero_rows"`  // expected rows whose figures are not all zero
+	RowsCompared int64 `json:"rows_compared"`
+	// as the simulator counts its truth (summaries: as derived from it)
+	ExpectedRows int64            `json:"expected_rows"`
+	NonzeroRows  int64            `json:"nonzero_rows"` // expected rows whose figures are not all zero
 	Differences  int64            `json:"differences"`
 	Tables       map[string]Table `json:"tables"`
-	// Parked are accounts that the platform has closed to us: their figures stay as they were last pulled, and are not compared.
+	// Parked are accounts that the platform has closed to us: their figures stay as they were last pulled, and are not
+	// compared.
 	Parked int `json:"parked,omitempty"`
 	// Traps is how often each trap of the simulated world was met, if somebody has asked the world.
 	Traps map[string]int64 `json:"traps,omitempty"`
@@ -54,14 +56,14 @@ type Options struct {
 	Client    *http.Client
 	// Now is the world's time; its day is the last one that was pulled.
 	Now time.Time
-	// PlannedAt is when the last pulls were planned, by the clock of the deployment, if that is not the world's: a day's cash
-	// flow is told, and asked for, from an hour of the next day on. The zero time stands for Now.
+	// PlannedAt is when the last pulls were planned, by the clock of the deployment, if that is not the world's: a day's
+	// cash flow is told, and asked for, from an hour of the next day on. The zero time stands for Now.
 	PlannedAt time.Time
-	// Since is when the last pulls began, by the database's time: beyond the days that they cover, days that were last pulled before
-	// are left out, for their figures may have moved since. The zero time leaves out none.
+	// Since is when the last pulls began, by the database's time: beyond the days that they cover, days that were last
+	// pulled before are left out, for their figures may have moved since. The zero time leaves out none.
 	Since time.Time
-	// Shallow leaves out what is below the ad group, creatives with their figures, images and videos, for deployments that do
-	// not pull it.
+	// Shallow leaves out what is below the ad group, creatives with their figures, images and videos, for deployments
+	// that do not pull it.
 	Shallow bool
 	// Partner is the partner's database; nil if the deployment has none.
 	Partner *sql.DB
@@ -90,8 +92,8 @@ type accountDay struct {
 	day          day.Day
 }
 
-// Run compares all raw, public, summary and wide rows of all accounts with the truth, and the copy of the partner's with the partner's.
-// A figure that a platform has retired is NULL: the days that are compared were pulled since.
+// Run compares all raw, public, summary and wide rows of all accounts with the truth, and the copy of the partner's
+// with the partner's. A figure that a platform has retired is NULL: the days that are compared were pulled since.
 func Run(ctx context.Context, o Options) (Report, error) {
 	if o.PlannedAt.IsZero() {
 		o.PlannedAt = o.Now
@@ -204,7 +206,9 @@ func (a account) isClosed() bool {
 func (a account) today(now time.Time) day.Day { return day.Of(now, a.zone) }
 
 func (v *verifier) accounts(ctx context.Context, platform string) ([]account, error) {
-	rows, err := v.Store.Config.Writer(ctx).Raw("SELECT id, external_id, name, currency, timezone, parked FROM media_account WHERE media = ? ORDER BY id", platform).Rows()
+	rows, err := v.Store.Config.Writer(ctx).Raw(
+		"SELECT id, external_id, name, currency, timezone, parked FROM media_account WHERE media = ? ORDER BY id",
+		platform).Rows()
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +280,8 @@ type rawAccount struct {
 
 // rawAccounts reads a platform's raw table of accounts, by our account id.
 func (v *verifier) rawAccounts(ctx context.Context, w world) (map[int64]rawAccount, error) {
-	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT account_id, " + w.nameColumn + ", " + cmp.Or(w.company, "NULL") + " FROM " + w.accounts).Rows()
+	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT account_id, " + w.nameColumn + ", " + cmp.Or(w.company, "NULL") +
+		" FROM " + w.accounts).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", w.accounts, err)
 	}
@@ -295,7 +300,8 @@ func (v *verifier) rawAccounts(ctx context.Context, w world) (map[int64]rawAccou
 
 // compareNames holds names by external id against the truth's accounts.
 // unnamed are those whose names nobody can know.
-func (v *verifier) compareNames(ctx context.Context, c *comparison, w world, ours map[string]string, unnamed map[string]bool) error {
+func (v *verifier) compareNames(ctx context.Context, c *comparison, w world, ours map[string]string,
+	unnamed map[string]bool) error {
 	err := readTruth(ctx, v.Client, v.Simulator, truthQuery{media: w.media, kind: "account"}, func(r truthRow) error {
 		v.report.ExpectedRows++
 		v.report.NonzeroRows++
@@ -320,15 +326,19 @@ func (v *verifier) compareNames(ctx context.Context, c *comparison, w world, our
 	return nil
 }
 
-// pulledDays returns the days to be compared, ascending: those that must have been pulled, as many as days up to last, and those that
-// coverage says were pulled beside them; and the days that are left out since they were last pulled before Since.
-func (v *verifier) pulledDays(ctx context.Context, report, level string, accountID int64, last day.Day, days int) (pulled, left []day.Day, err error) {
+// pulledDays returns the days to be compared, ascending: those that must have been pulled, as many as days up to
+// last, and those that coverage says were pulled beside them; and the days that are left out since they were last
+// pulled before Since.
+func (v *verifier) pulledDays(ctx context.Context, report, level string, accountID int64, last day.Day,
+	days int) (pulled, left []day.Day, err error) {
 	pulled = day.Between(last.Add(1-days), last)
 	var covered []struct {
 		Day      day.Day
 		PulledAt sqldb.Time
 	}
-	err = v.Store.Data.Writer(ctx).Raw("SELECT day, pulled_at FROM coverage WHERE account_id = ? AND report = ? AND level = ?", accountID, report, level).Scan(&covered).Error
+	err = v.Store.Data.Writer(ctx).Raw(
+		"SELECT day, pulled_at FROM coverage WHERE account_id = ? AND report = ? AND level = ?", accountID, report,
+		level).Scan(&covered).Error
 	if err != nil {
 		return nil, nil, fmt.Errorf("read coverage: %w", err)
 	}
@@ -360,7 +370,8 @@ func (v *verifier) leaveOut(ctx context.Context, w world, a account, sums *summa
 		if err != nil {
 			return err
 		}
-		rows, err := v.publicReport(ctx, report, scope{accountID: a.id, level: accountLevel, hourly: hourly, days: slices.Concat(pulled, left)})
+		rows, err := v.publicReport(ctx, report, scope{accountID: a.id, level: accountLevel, hourly: hourly,
+			days: slices.Concat(pulled, left)})
 		if err != nil {
 			return err
 		}

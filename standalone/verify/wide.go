@@ -38,7 +38,8 @@ func (k wideKey) String() string { return fmt.Sprintf("%s %s %q", k.day, k.level
 
 // wideTexts are the columns of wide_daily that hold texts.
 var wideTexts = []string{
-	"media", "external_id", "account_name", "campaign_id", "campaign_name", "adgroup_id", "adgroup_name", "creative_id", "creative_name", "game", "os", "currency", "day_zone",
+	"media", "external_id", "account_name", "campaign_id", "campaign_name", "adgroup_id", "adgroup_name", "creative_id",
+	"creative_name", "game", "os", "currency", "day_zone",
 }
 
 type wideRow struct {
@@ -47,7 +48,8 @@ type wideRow struct {
 	partner []sql.NullInt64
 }
 
-// compareWide holds an account's rows of wide_daily against the truth of its reports and objects, and against what the partner tells.
+// compareWide holds an account's rows of wide_daily against the truth of its reports and objects, and against what
+// the partner tells.
 func (v *verifier) compareWide(ctx context.Context, w world, a account, sums *summaries) error {
 	have, err := v.wideRowsOf(ctx, a.id)
 	if err != nil {
@@ -82,7 +84,8 @@ func (v *verifier) compareWide(ctx context.Context, w world, a account, sums *su
 			continue
 		}
 		game, os := sums.gameOf(a.id, k.day)
-		want := map[string]string{"media": w.media, "external_id": a.externalID, "account_name": a.name, "game": game, "os": os, "currency": a.Currency, "day_zone": a.Timezone}
+		want := map[string]string{"media": w.media, "external_id": a.externalID, "account_name": a.name, "game": game,
+			"os": os, "currency": a.Currency, "day_zone": a.Timezone}
 		v.wide.name(w, k, want)
 		for i, name := range wideTexts {
 			c.equal(what+" "+name, texts(row.texts)[i], orNULL(want[name]))
@@ -116,8 +119,10 @@ func orNULL(text string) string {
 }
 
 func (v *verifier) wideRowsOf(ctx context.Context, accountID int64) (map[wideKey]wideRow, error) {
-	columns := strings.Join(wideTexts, ", ") + ", " + strings.Join(metric.Names(), ", ") + ", partner_" + strings.Join(partnerFigures, ", partner_")
-	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT day, level, object_id, "+columns+" FROM wide_daily WHERE account_id = ?", accountID).Rows()
+	columns := strings.Join(wideTexts, ", ") + ", " + strings.Join(metric.Names(), ", ") + ", partner_" +
+		strings.Join(partnerFigures, ", partner_")
+	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT day, level, object_id, "+columns+
+		" FROM wide_daily WHERE account_id = ?", accountID).Rows()
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +165,8 @@ func (t *wideTruth) chain(w world, level, id string) []object {
 	return all
 }
 
-// name says what the ids and names of a row must be. What no list shows any more has none but its id, which tells what it is part of.
+// name says what the ids and names of a row must be. What no list shows any more has none but its id, which tells
+// what it is part of.
 func (t *wideTruth) name(w world, k wideKey, want map[string]string) {
 	for _, o := range t.chain(w, k.level, k.object) {
 		want[o.level+"_id"] = o.id
@@ -179,7 +185,8 @@ func nameless(w world, level string) bool {
 	return false
 }
 
-// partnerSums adds up the partner's rows of an account: each counts for its object, for those above, and for the account.
+// partnerSums adds up the partner's rows of an account: each counts for its object, for those above, and for the
+// account.
 func (t *wideTruth) partnerSums(w world, rows []partnerRow) map[wideKey][]sql.NullInt64 {
 	sums := map[wideKey][]sql.NullInt64{}
 	for _, r := range rows {

@@ -1,6 +1,7 @@
-// Package big fills the tables of a MariaDB server with as many rows as a large deployment has: tests of plans and measures of
-// large tables ask questions of them. The server makes the rows itself, out of its sequences and in the order of the primary keys, so that
-// a hundred million take minutes. What they say is made up; that there are so many of them, of so many kinds, and how they lie is not.
+// Package big fills the tables of a MariaDB server with as many rows as a large deployment has: tests of plans and
+// measures of large tables ask questions of them. The server makes the rows itself, out of its sequences and in the
+// order of the primary keys, so that a hundred million take minutes. What they say is made up; that there are so many
+// of them, of so many kinds, and how they lie is not.
 package big
 
 import (
@@ -112,18 +113,22 @@ func chunks(n int, statement string) []string {
 
 // Accounts makes accounts with the ids 1 to n, each bound to a game since ever.
 func (t *Tables) Accounts(ctx context.Context, n int) error {
-	statement := fmt.Sprintf("INSERT INTO media_account (id, media, external_id, name, token_id, bound) SELECT seq, %s, 20000000 + seq, CONCAT('account ', seq), 1, 1 FROM seq_1_to_%d",
+	statement := fmt.Sprintf(
+		"INSERT INTO media_account (id, media, external_id, name, token_id, bound) SELECT seq, %s, 20000000 + seq, "+
+			"CONCAT('account ', seq), 1, 1 FROM seq_1_to_%d",
 		media("seq"), n)
 	if _, err := t.Config.ExecContext(ctx, statement); err != nil {
 		return err
 	}
 	statement = fmt.Sprintf("INSERT INTO account_binding (account_id, from_day, game, os)"+
-		" SELECT seq, '1970-01-01', CONCAT('game', seq MOD %d), IF(seq DIV %d MOD 2 = 0, 'ios', 'android') FROM seq_1_to_%d", Games, Games, n)
+		" SELECT seq, '1970-01-01', CONCAT('game', seq MOD %d), IF(seq DIV %d MOD 2 = 0, 'ios', 'android') FROM seq_1_to_%d",
+		Games, Games, n)
 	if _, err := t.Config.ExecContext(ctx, statement); err != nil {
 		return err
 	}
 	return t.each(ctx, []string{fmt.Sprintf("INSERT INTO binding_applied (account_id, from_day, to_day, game, os, noted)"+
-		" SELECT seq, '1970-01-01', '9999-12-31', CONCAT('game', seq MOD %d), IF(seq DIV %d MOD 2 = 0, 'ios', 'android'), 1 FROM seq_1_to_%d", Games, Games, n)})
+		" SELECT seq, '1970-01-01', '9999-12-31', CONCAT('game', seq MOD %d), IF(seq DIV %d MOD 2 = 0, 'ios', 'android'), "+
+		"1 FROM seq_1_to_%d", Games, Games, n)})
 }
 
 // Log is the work of a UTC day.
@@ -162,12 +167,19 @@ func (l Log) runs() []string {
 	runs := l.Runs()
 	open := runs - l.Open
 	state := fmt.Sprintf("CASE WHEN seq >= %d THEN 'running' WHEN seq MOD 97 = 0 THEN 'failed' ELSE 'partial' END", open)
-	statements := chunks(runs, "INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, offsets, total, succeeded, failed,"+
-		" created_at, fanned_out_at, ended_at) SELECT "+l.sqlRunID("seq")+fmt.Sprintf(", 1 + seq MOD %d, CONCAT('task.', 1 + seq MOD %d), ", Tasks, Tasks)+media("seq")+
-		", '"+Media+".report_daily', 'normal', 1, '{\"timezone\":\"UTC\"}', IF(seq MOD 50 = 0, 'order', 'tick'), "+l.sqlTime("seq")+", "+state+
-		fmt.Sprintf(", 1, '{}', %d, IF(seq >= %d, %d, %d), %d, ", l.RunSize, open, l.RunSize/2, l.RunSize-l.RunSize/deadEach, l.RunSize/deadEach)+
-		l.sqlTime("seq")+", "+l.sqlTime("seq + 1")+fmt.Sprintf(", IF(seq >= %d, NULL, ", open)+l.sqlTime("seq + 2")+") FROM SEQ")
-	return append(statements, chunks(runs, "INSERT INTO tick (task_id, planned_at, run_id, made_at) SELECT 1 + seq MOD "+fmt.Sprint(Tasks)+", "+l.sqlTime("seq")+", "+
+	statements := chunks(runs,
+		"INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, "+
+			"epoch, offsets, total, succeeded, failed,"+
+			" created_at, fanned_out_at, ended_at) SELECT "+l.sqlRunID("seq")+
+			fmt.Sprintf(", 1 + seq MOD %d, CONCAT('task.', 1 + seq MOD %d), ", Tasks, Tasks)+media("seq")+
+			", '"+Media+".report_daily', 'normal', 1, '{\"timezone\":\"UTC\"}', IF(seq MOD 50 = 0, 'order', 'tick'), "+
+			l.sqlTime("seq")+", "+state+
+			fmt.Sprintf(", 1, '{}', %d, IF(seq >= %d, %d, %d), %d, ", l.RunSize, open, l.RunSize/2, l.RunSize-l.RunSize/deadEach,
+				l.RunSize/deadEach)+
+			l.sqlTime("seq")+", "+l.sqlTime("seq + 1")+fmt.Sprintf(", IF(seq >= %d, NULL, ", open)+l.sqlTime("seq + 2")+
+			") FROM SEQ")
+	return append(statements, chunks(runs, "INSERT INTO tick (task_id, planned_at, run_id, made_at) SELECT 1 + seq MOD "+
+		fmt.Sprint(Tasks)+", "+l.sqlTime("seq")+", "+
 		l.sqlRunID("seq")+", "+l.sqlTime("seq")+" FROM SEQ")...)
 }
 
@@ -183,19 +195,34 @@ func (t *Tables) Log(ctx context.Context, l Log) error {
 	run, account := "(seq DIV "+size+")", "(1 + seq MOD "+size+")"
 	isOpen := fmt.Sprintf("%s >= %d AND %s MOD 2 = 0", run, open, account)
 	statements = append(statements, chunks(runs*l.RunSize, "INSERT INTO "+ledger.LogTable(l.RunID(0))+
-		" (run_id, account_id, part, state, delivery, attempt, node, created_at, started_at, ended_at, error_class, error_text, rows_written, api_calls, batch) SELECT "+
-		l.sqlRunID(run)+", "+account+", '"+l.Day.String()+"', CASE WHEN "+isOpen+" THEN ELT(1 + "+account+" MOD 3, 'retrying', 'deferred', 'waiting')"+
-		fmt.Sprintf(" WHEN %s MOD %d = 7 THEN 'failed' ELSE 'succeeded' END", account, deadEach)+", 1, IF("+isOpen+", 1, 0), 'consumer-1', "+
+		" (run_id, account_id, part, state, delivery, attempt, node, created_at, started_at, ended_at, error_class, "+
+		"error_text, rows_written, api_calls, batch) SELECT "+
+		l.sqlRunID(run)+", "+account+", '"+l.Day.String()+"', CASE WHEN "+isOpen+" THEN ELT(1 + "+account+
+		" MOD 3, 'retrying', 'deferred', 'waiting')"+
+		fmt.Sprintf(" WHEN %s MOD %d = 7 THEN 'failed' ELSE 'succeeded' END", account, deadEach)+", 1, IF("+isOpen+
+		", 1, 0), 'consumer-1', "+
 		l.sqlTime(run)+", "+l.sqlTime(run)+", "+l.sqlTime(run)+", '', '', 12, 1, 'c0ffee123456' FROM SEQ")...)
-	statements = append(statements, chunks(l.Open*l.RunSize/2, fmt.Sprintf("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, reason, topic, topic_partition, topic_offset)"+
-		" SELECT %s, 2 + 2 * (seq MOD %d), '%s', ELT(1 + (2 + 2 * (seq MOD %d)) MOD 3, 'retrying', 'deferred', 'sent'), '%s', 'normal', '%s 23:30:00.000' + INTERVAL seq MOD 7200 SECOND, 1, 1, 'the platform is busy',"+
-		" IF((2 + 2 * (seq MOD %d)) MOD 3 = 2, 'adsync.%s.normal', ''), seq MOD 6, seq FROM SEQ",
-		l.sqlRunID(fmt.Sprintf("%d + seq DIV %d", open, l.RunSize/2)), l.RunSize/2, l.Day, l.RunSize/2, Media, l.Day, l.RunSize/2, Media))...)
+	statements = append(statements, chunks(l.Open*l.RunSize/2,
+		fmt.Sprintf(
+			"INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, reason, topic, "+
+				"topic_partition, topic_offset)"+
+				" SELECT %s, 2 + 2 * (seq MOD %d), '%s', ELT(1 + (2 + 2 * (seq MOD %d)) MOD 3, 'retrying', 'deferred', 'sent'), "+
+				"'%s', 'normal', '%s 23:30:00.000' + INTERVAL seq MOD 7200 SECOND, 1, 1, 'the platform is busy',"+
+				" IF((2 + 2 * (seq MOD %d)) MOD 3 = 2, 'adsync.%s.normal', ''), seq MOD 6, seq FROM SEQ",
+			l.sqlRunID(fmt.Sprintf("%d + seq DIV %d", open, l.RunSize/2)), l.RunSize/2, l.Day, l.RunSize/2, Media, l.Day,
+			l.RunSize/2, Media))...)
 	each := l.RunSize / deadEach
-	return t.each(ctx, append(statements, chunks(runs*each, fmt.Sprintf("INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)"+
-		" SELECT %s, 7 + %d * (seq MOD %d), '%s', 1 + seq DIV %d MOD %d, %s, 5, ELT(1 + seq MOD 3, 'invalid', 'transient', 'bug'), CONCAT('code ', seq MOD 211, ': account ? is refused'),"+
-		" CONCAT('code ', seq MOD 211, ': account ', 20000000 + seq MOD 40000, ' is refused: trace ', SHA1(seq)), %s FROM SEQ",
-		l.sqlRunID(fmt.Sprintf("seq DIV %d", each)), deadEach, each, l.Day, each, Tasks, media("(seq DIV "+fmt.Sprint(each)+")"), l.sqlTime(fmt.Sprintf("seq DIV %d", each))))...))
+	return t.each(ctx, append(statements, chunks(runs*each,
+		fmt.Sprintf(
+			"INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, "+
+				"error_text, dead_at)"+
+				" SELECT %s, 7 + %d * (seq MOD %d), '%s', 1 + seq DIV %d MOD %d, %s, 5, ELT(1 + seq MOD 3, 'invalid', "+
+				"'transient', "+
+				"'bug'), CONCAT('code ', seq MOD 211, ': account ? is refused'),"+
+				" CONCAT('code ', seq MOD 211, ': account ', 20000000 + seq MOD 40000, ' is refused: trace ', SHA1(seq)), %s FROM "+
+				"SEQ",
+			l.sqlRunID(fmt.Sprintf("seq DIV %d", each)), deadEach, each, l.Day, each, Tasks,
+			media("(seq DIV "+fmt.Sprint(each)+")"), l.sqlTime(fmt.Sprintf("seq DIV %d", each))))...))
 }
 
 // Runs makes runs and ticks alone, of some days from the log's day on.

@@ -88,7 +88,8 @@ panic: oh
 `), 0o600))
 	f, err := readLog(file)
 	require.NoError(t, err)
-	require.Equal(t, logFigures{Lines: 4, MostSecond: 2, MostMinute: 2, Strange: []string{"panic: oh"}, Messages: map[string]int{"WARN b": 2}}, f)
+	require.Equal(t, logFigures{Lines: 4, MostSecond: 2, MostMinute: 2, Strange: []string{"panic: oh"},
+		Messages: map[string]int{"WARN b": 2}}, f)
 }
 
 // Without Redis serial holds within a process only: then two subtasks at once are no broken promise, and no kept one.
@@ -106,7 +107,8 @@ func TestJudgeSerial_ProvesNothingWhenRedisDidNotAnswer(t *testing.T) {
 	}{
 		{name: "none at once", logs: map[string]string{"c2": warning}},
 		{name: "some at once", pairs: 2, fail: true},
-		{name: "some at once, while a consumer was without Redis", pairs: 2, logs: map[string]string{"c2": warning}, void: true},
+		{name: "some at once, while a consumer was without Redis", pairs: 2, logs: map[string]string{"c2": warning},
+			void: true},
 		{name: "some at once, while a producer was", pairs: 2, logs: map[string]string{"p1": warning}, fail: true},
 	}
 	for _, tt := range tests {
@@ -139,7 +141,8 @@ func TestProbe_WantsAnswersWithReasons(t *testing.T) {
 		{name: "silence", path: "/metrics", err: io.EOF},
 		{name: "not ready, with a reason", path: "/readyz", status: 503, body: ready, right: true},
 		{name: "not ready, without one", path: "/readyz", status: 503, body: `{}`},
-		{name: "no tasks, with a reason", path: "/api/v1/tasks", status: 503, body: `{"detail":"the database does not answer"}`, right: true},
+		{name: "no tasks, with a reason", path: "/api/v1/tasks", status: 503,
+			body: `{"detail":"the database does not answer"}`, right: true},
 		{name: "no tasks, without one", path: "/api/v1/tasks", status: 500, body: `{}`},
 		{name: "not alive", path: "/healthz", status: 500},
 	}
@@ -159,7 +162,9 @@ func TestSign_TellsAFaultFromABusyMachine(t *testing.T) {
 	t.Parallel()
 	_, ok := sign(judge.Verdict{Verdict: judge.Fail, Problems: []judge.Problem{{Kind: judge.Harmed, Text: "slow"}}}, false)
 	require.False(t, ok)
-	text, ok := sign(judge.Verdict{Verdict: judge.Fail, Problems: []judge.Problem{{Kind: judge.Harmed, Text: "slow"}, {Kind: judge.Overrun, Text: "refused"}, {Kind: judge.Lost, Text: "gone"}}}, false)
+	text, ok := sign(judge.Verdict{Verdict: judge.Fail,
+		Problems: []judge.Problem{{Kind: judge.Harmed, Text: "slow"}, {Kind: judge.Overrun, Text: "refused"},
+			{Kind: judge.Lost, Text: "gone"}}}, false)
 	require.True(t, ok)
 	require.Equal(t, "lost: gone", text)
 }

@@ -70,7 +70,8 @@ var consumerScenarios = []scenario{
 	},
 	{
 		name: "consumer-killed-for-good", long: true,
-		doc: "kill -9 of a consumer that does not come back, with the timeouts as shipped: its partitions go on elsewhere within 30 s",
+		doc: "kill -9 of a consumer that does not come back, with the timeouts as shipped: its partitions go on elsewhere " +
+			"within 30 s",
 		settings: func(s map[string]any) {
 			broker, _ := s["broker"].(map[string]any)
 			for _, key := range []string{"session_timeout", "drain_timeout", "commit_interval"} {
@@ -99,7 +100,8 @@ var consumerScenarios = []scenario{
 	},
 	{
 		name: "consumers-at-half-speed", long: true, mayEnd: true, extra: 11 * time.Minute,
-		doc: "for ten minutes consumers do about half of what is planned: the important lane is not late, and another gets no more ahead of them than its bound",
+		doc: "for ten minutes consumers do about half of what is planned: the important lane is not late, and another gets " +
+			"no more ahead of them than its bound",
 		settings: func(s map[string]any) {
 			producer, _ := s["producer"].(map[string]any)
 			producer["max_fan_outs"] = 1 // One batch at a time may be on its way when the bound is reached.
@@ -109,7 +111,8 @@ var consumerScenarios = []scenario{
 	},
 	{
 		name: "consumers-killed-again-and-again", mayFail: true,
-		doc: "kill -9 of consumers in the middle of their work, six times within seconds, as a message that ends its process would do it: what was at work each time may be given up, and nothing else",
+		doc: "kill -9 of consumers in the middle of their work, six times within seconds, as a message that ends its " +
+			"process would do it: what was at work each time may be given up, and nothing else",
 		steps: func(ctx context.Context, t *trial) error {
 			for range 6 {
 				i, err := t.armAny(ctx, "consumer.handled", "kill", t.of("consumer"))
@@ -123,7 +126,8 @@ var consumerScenarios = []scenario{
 	},
 	{
 		name: "consumer-paused-in-a-pull",
-		doc:  "SIGSTOP of a consumer that has a platform's answer in hand, until its successor has pulled the same again; then SIGCONT: the older answer changes nothing",
+		doc: "SIGSTOP of a consumer that has a platform's answer in hand, until its successor has pulled the same again; " +
+			"then SIGCONT: the older answer changes nothing",
 		steps: func(ctx context.Context, t *trial) error {
 			for range 2 {
 				if err := pauseAt(ctx, t, "consumer", "client.answered", t.between(9*time.Second, 12*time.Second)); err != nil {
@@ -138,7 +142,8 @@ var consumerScenarios = []scenario{
 	},
 	{
 		name: "consumer-paused-in-a-failing-pull",
-		doc:  "SIGSTOP of a consumer that holds a failure in hand, while others fail and retry the same; then SIGCONT: the failure of an older delivery changes nothing",
+		doc: "SIGSTOP of a consumer that holds a failure in hand, while others fail and retry the same; then SIGCONT: the " +
+			"failure of an older delivery changes nothing",
 		steps: func(ctx context.Context, t *trial) error {
 			if err := t.world.Fault(ctx, map[string]any{"kind": "status", "status": 503}); err != nil {
 				return err
@@ -155,7 +160,8 @@ var consumerScenarios = []scenario{
 	},
 	{
 		name: "consumer-paused-with-outcomes",
-		doc:  "SIGSTOP of a consumer that has done its work and written no outcome, until its successor has done the same again and written it; then SIGCONT: what ended is not ended again",
+		doc: "SIGSTOP of a consumer that has done its work and written no outcome, until its successor has done the same " +
+			"again and written it; then SIGCONT: what ended is not ended again",
 		steps: func(ctx context.Context, t *trial) error {
 			return pauseAt(ctx, t, "consumer", "consumer.outcomes_gathered", t.between(10*time.Second, 12*time.Second))
 		},
@@ -198,8 +204,9 @@ func (d *deployment) slowest(ctx context.Context, ofRuns string) (time.Duration,
 	var most time.Duration
 	err := d.eachLog(ctx, func(table string) error {
 		var ms int64
-		err := d.store.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, l.created_at, l.ended_at)), 0) DIV 1000 FROM " + table +
-			" l JOIN run r ON r.id = l.run_id WHERE " + ofRuns).Row().Scan(&ms)
+		err := d.store.Data.Writer(ctx).Raw(
+			"SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, l.created_at, l.ended_at)), 0) DIV 1000 FROM " + table +
+				" l JOIN run r ON r.id = l.run_id WHERE " + ofRuns).Row().Scan(&ms)
 		most = max(most, time.Duration(ms)*time.Millisecond)
 		return err
 	})
@@ -226,7 +233,8 @@ func (d *deployment) eachLog(ctx context.Context, do func(table string) error) e
 	return nil
 }
 
-// Of the lane that is slowed: how far its fan-outs may run ahead, what one batch may add to that, and what people order.
+// Of the lane that is slowed: how far its fan-outs may run ahead, what one batch may add to that, and what people
+// order.
 const (
 	slowedBound  = 60
 	slowedBatch  = 15
@@ -236,11 +244,13 @@ const (
 // planMore gives the normal lane more to do, and so few workers that the speed of calls decides.
 func planMore(ctx context.Context, t *trial) error {
 	config := t.store.Config.Writer(ctx)
-	if err := config.Exec("INSERT INTO lane (media, name, pool_size, backlog_max) VALUES (?, 'normal', 2, ?)", firstMedia, slowedBound).Error; err != nil {
+	if err := config.Exec("INSERT INTO lane (media, name, pool_size, backlog_max) VALUES (?, 'normal', 2, ?)", firstMedia,
+		slowedBound).Error; err != nil {
 		return err
 	}
 	for n := range 6 {
-		err := config.Exec(`INSERT INTO cron_task (name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, retry_max, retry_base_seconds, ttl_seconds)
+		err := config.Exec(
+			`INSERT INTO cron_task (name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, retry_max, retry_base_seconds, ttl_seconds)
 VALUES (?, ?, ?, ?, 'Asia/Shanghai', 'normal', 'all', '{"level":"account","days":3}', 20, 30, 1, 45)`,
 			fmt.Sprintf("more.%d", n), firstMedia, firstMedia+".report_hourly", fmt.Sprintf("%d/30 * * * * *", 5*n)).Error
 		if err != nil {
@@ -290,13 +300,17 @@ AND created_at < UTC_TIMESTAMP(3) - INTERVAL 5 SECOND`, firstMedia).Row().Scan(&
 
 func checkSlowed(ctx context.Context, t *trial, most int) error {
 	if most > slowedBound+slowedBatch+slowedOrders {
-		t.complain("%d subtasks of the slowed lane waited, want %d, a batch of %d, and a few orders at the most", most, slowedBound, slowedBatch)
+		t.complain("%d subtasks of the slowed lane waited, want %d, a batch of %d, and a few orders at the most", most,
+			slowedBound, slowedBatch)
 	}
 	slowest, err := t.slowest(ctx, "r.lane = 'important'")
 	t.log("the slowest subtask of an important lane took %.1f s", slowest.Seconds())
 	if slowest > 30*time.Second {
-		t.complain("a subtask of an important lane ended %.1f s after it was made, while another lane was slow", slowest.Seconds())
+		t.complain("a subtask of an important lane ended %.1f s after it was made, while another lane was slow",
+			slowest.Seconds())
 	}
 	// What was planned beside the load ends with the fault.
-	return errors.Join(err, t.store.Config.Writer(ctx).Exec("UPDATE cron_task SET enabled = 0, revision = revision + 1 WHERE name LIKE 'more.%'").Error)
+	return errors.Join(err,
+		t.store.Config.Writer(ctx).Exec(
+			"UPDATE cron_task SET enabled = 0, revision = revision + 1 WHERE name LIKE 'more.%'").Error)
 }

@@ -37,9 +37,10 @@ type deployment struct {
 	external  map[int64]string // the platforms' ids of the accounts
 }
 
-// deploy makes the tables, the world and the settings for a scenario, and starts the processes. Close the deployment also after an
-// error.
-func deploy(ctx context.Context, s *stage.Stack, program, dir, name string, seed int64, of scenario) (*deployment, error) {
+// deploy makes the tables, the world and the settings for a scenario, and starts the processes. Close the deployment
+// also after an error.
+func deploy(ctx context.Context, s *stage.Stack, program, dir, name string, seed int64, of scenario) (*deployment,
+	error) {
 	d := &deployment{stack: s, name: name, dir: dir, program: program}
 	for _, database := range []string{d.database("config"), d.database("data")} {
 		if _, err := s.DB.ExecContext(ctx, "CREATE DATABASE "+database+" CHARACTER SET utf8mb4"); err != nil {
@@ -56,7 +57,8 @@ func deploy(ctx context.Context, s *stage.Stack, program, dir, name string, seed
 	if err := d.prepare(ctx, of.settings); err != nil {
 		return d, err
 	}
-	if d.store, err = store.Open(ctx, d.databases(stage.Root, s.Tables.Addr()), slog.New(slog.DiscardHandler)); err != nil {
+	if d.store, err = store.Open(ctx, d.databases(stage.Root, s.Tables.Addr()),
+		slog.New(slog.DiscardHandler)); err != nil {
 		return d, err
 	}
 	if err := d.readAccounts(ctx); err != nil {
@@ -70,7 +72,8 @@ func (d *deployment) database(of string) string { return d.name + "_" + of }
 // databases returns the databases as an account reaches them at an address.
 func (d *deployment) databases(account, address string) sqldb.Config {
 	at := func(of string) sqldb.Database {
-		return sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(fmt.Sprintf("%s@tcp(%s)/%s", account, address, d.database(of))), MaxOpenConns: 16}
+		return sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(fmt.Sprintf("%s@tcp(%s)/%s", account, address,
+			d.database(of))), MaxOpenConns: 16}
 	}
 	return sqldb.Config{Config: at("config"), Data: at("data")}
 }
@@ -98,7 +101,8 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 		change(settings)
 	}
 	admin := filepath.Join(d.dir, "admin.yaml")
-	platforms, err := rig.Install(ctx, d.program, admin, d.world.Address, settings, d.addresses(d.stack.Tables.Addr(), d.stack.Kafka.Addr(), d.stack.Redis.Addr()))
+	platforms, err := rig.Install(ctx, d.program, admin, d.world.Address, settings,
+		d.addresses(d.stack.Tables.Addr(), d.stack.Kafka.Addr(), d.stack.Redis.Addr()))
 	if err != nil {
 		return err
 	}
@@ -108,7 +112,8 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 			return err
 		}
 		i := &stage.Instance{
-			Seat: seat, Program: d.program, Config: filepath.Join(d.dir, seat.Name+".yaml"), Api: "http://" + local.Loopback(port),
+			Seat: seat, Program: d.program, Config: filepath.Join(d.dir, seat.Name+".yaml"), Api: "http://" +
+				local.Loopback(port),
 			Points: filepath.Join(d.dir, "points", seat.Name), Logs: d.dir,
 		}
 		if err := os.MkdirAll(i.Points, 0o755); err != nil {
@@ -128,7 +133,8 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 func (d *deployment) addresses(mariadb, kafka, cache string) map[string]any {
 	databases := d.databases(d.stack.Account, mariadb)
 	at := func(database sqldb.Database) map[string]any {
-		return map[string]any{"driver": database.Driver, "writer": database.Writer.Reveal(), "max_open_conns": database.MaxOpenConns}
+		return map[string]any{"driver": database.Driver, "writer": database.Writer.Reveal(),
+			"max_open_conns": database.MaxOpenConns}
 	}
 	redisAt, brokerAt := d.stack.RedisAt, d.stack.BrokerAt
 	if redisAt == nil {

@@ -81,7 +81,8 @@ var kafkaScenarios = []scenario{
 	},
 	{
 		name: "kafka-topics-lost", stallMax: 75 * time.Second,
-		doc: "topics are deleted with messages in them that nobody has read, and come back empty: what was in them is sent again",
+		doc: "topics are deleted with messages in them that nobody has read, and come back empty: what was in them is sent " +
+			"again",
 		steps: func(ctx context.Context, t *trial) error {
 			for _, i := range t.of("consumer") {
 				if err := i.Stop(); err != nil {
@@ -109,7 +110,8 @@ var kafkaScenarios = []scenario{
 	},
 	{
 		name: "kafka-topics-deleted", stallMax: 75 * time.Second,
-		doc: "topics are deleted under all processes, which go on: the topics are made again, and what was in them is sent again",
+		doc: "topics are deleted under all processes, which go on: the topics are made again, and what was in them is sent " +
+			"again",
 		steps: func(ctx context.Context, t *trial) error {
 			// Between two ticks nothing may be open, and then nothing could be lost.
 			open := 0
@@ -131,7 +133,8 @@ var kafkaScenarios = []scenario{
 		name: "partitions-raised",
 		doc:  "topics get 12 partitions where they had 6, under load; the subtasks of an account still run one at a time",
 		prepare: func(ctx context.Context, t *trial) error {
-			return t.store.Config.Writer(ctx).Exec("UPDATE cron_task SET concurrency = 'serial' WHERE name LIKE ?", loadPrefix+firstMedia+".%").Error
+			return t.store.Config.Writer(ctx).Exec("UPDATE cron_task SET concurrency = 'serial' WHERE name LIKE ?", loadPrefix+
+				firstMedia+".%").Error
 		},
 		steps: func(ctx context.Context, t *trial) error {
 			before, err := t.stack.Kafka.Partitions(ctx, t.name)
@@ -167,7 +170,8 @@ var kafkaScenarios = []scenario{
 			}
 			for topic, partitions := range topics {
 				for n := range 4 {
-					if err := t.stack.Kafka.Write(ctx, topic, t.random.IntN(partitions), []byte("?"), []byte{0xff, 0x00, 0x7b}, poison[n]); err != nil {
+					if err := t.stack.Kafka.Write(ctx, topic, t.random.IntN(partitions), []byte("?"), []byte{0xff, 0x00, 0x7b},
+						poison[n]); err != nil {
 						return err
 					}
 					t.strike("messages", 1)
@@ -218,7 +222,8 @@ func checkSerial(ctx context.Context, t *trial, names string) error {
 		var pairs int
 		err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM "+table+" a JOIN "+table+` b
   ON b.account_id = a.account_id AND (b.run_id, b.part) > (a.run_id, a.part) AND a.started_at < b.ended_at AND b.started_at < a.ended_at
-JOIN run ra ON ra.id = a.run_id AND ra.task_name LIKE ? JOIN run rb ON rb.id = b.run_id AND rb.task_name LIKE ?`, names, names).Row().Scan(&pairs)
+JOIN run ra ON ra.id = a.run_id AND ra.task_name LIKE ? JOIN run rb ON rb.id = b.run_id AND rb.task_name LIKE ?`, names,
+			names).Row().Scan(&pairs)
 		all += pairs
 		return err
 	})
@@ -228,10 +233,12 @@ JOIN run ra ON ra.id = a.run_id AND ra.task_name LIKE ? JOIN run rb ON rb.id = b
 	return t.judgeSerial(all)
 }
 
-// apartNoMore is what a consumer logs when Redis does not answer it: until it does, serial holds within each process only.
+// apartNoMore is what a consumer logs when Redis does not answer it: until it does, serial holds within each process
+// only.
 const apartNoMore = "Redis does not answer: serial and exclusive subtasks are kept apart within this process only"
 
-// judgeSerial complains of pairs of subtasks that were at work at once, unless a consumer was without Redis: that proves nothing.
+// judgeSerial complains of pairs of subtasks that were at work at once, unless a consumer was without Redis: that
+// proves nothing.
 func (t *trial) judgeSerial(pairs int) error {
 	if pairs == 0 {
 		return nil

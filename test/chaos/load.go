@@ -24,7 +24,8 @@ type loadTask struct {
 	whole                              bool
 }
 
-// The scenarios are about the first and the last platform of the list. The first one's refresh token outlives a refresh, and the last one's does not.
+// The scenarios are about the first and the last platform of the list. The first one's refresh token outlives a
+// refresh, and the last one's does not.
 var (
 	allMedia   = engine.PlatformNames()
 	firstMedia = allMedia[0]
@@ -33,11 +34,16 @@ var (
 
 // The steady load: a report that is wanted often, one that takes longer, a list, and the summaries over all of it.
 var loadTasks = []loadTask{
-	{name: firstMedia + ".now", media: firstMedia, handler: firstMedia + ".report_daily", lane: "important", params: `{"level":"account","days":1}`, every: 3},
-	{name: firstMedia + ".hours", media: firstMedia, handler: firstMedia + ".report_hourly", lane: "normal", params: `{"level":"adgroup","days":1}`, every: 10},
-	{name: firstMedia + ".list", media: firstMedia, handler: firstMedia + "." + adList(firstMedia), lane: "offline", params: `{"mode":"changes"}`, every: 15},
-	{name: lastMedia + ".soon", media: lastMedia, handler: lastMedia + ".report_daily", lane: "important", params: `{"level":"account","days":1}`, every: 4},
-	{name: lastMedia + ".ads", media: lastMedia, handler: lastMedia + ".report_daily", lane: "normal", params: `{"level":"adgroup","days":1}`, every: 6},
+	{name: firstMedia + ".now", media: firstMedia, handler: firstMedia + ".report_daily", lane: "important",
+		params: `{"level":"account","days":1}`, every: 3},
+	{name: firstMedia + ".hours", media: firstMedia, handler: firstMedia + ".report_hourly", lane: "normal",
+		params: `{"level":"adgroup","days":1}`, every: 10},
+	{name: firstMedia + ".list", media: firstMedia, handler: firstMedia + "." + adList(firstMedia), lane: "offline",
+		params: `{"mode":"changes"}`, every: 15},
+	{name: lastMedia + ".soon", media: lastMedia, handler: lastMedia + ".report_daily", lane: "important",
+		params: `{"level":"account","days":1}`, every: 4},
+	{name: lastMedia + ".ads", media: lastMedia, handler: lastMedia + ".report_daily", lane: "normal",
+		params: `{"level":"adgroup","days":1}`, every: 6},
 	{name: "system.summaries", media: "system", handler: "system.summary", lane: "important", every: 5, whole: true},
 }
 
@@ -65,10 +71,12 @@ func (d *deployment) putLoad(ctx context.Context) error {
 	config := d.store.Config.Writer(ctx)
 	_, month, dayOfMonth := time.Now().AddDate(0, 6, 0).Date()
 	rest := fmt.Sprintf("0 0 %d %d *", min(dayOfMonth, 28), month)
-	// A full round is of what tells most for its time: the levels below the ad group, and days beyond a week, are pulled in the
-	// same ways and are ten times the rows.
-	err := config.Exec("UPDATE cron_task SET cron = ?, retry_base_seconds = 1, enabled = name NOT RLIKE '[.]mature$|creative|material|image|video',"+
-		" revision = revision + 1", rest).Error
+	// A full round is of what tells most for its time: the levels below the ad group, and days beyond a week, are pulled
+	// in the same ways and are ten times the rows.
+	err := config.Exec(
+		"UPDATE cron_task SET cron = ?, retry_base_seconds = 1, enabled = name NOT RLIKE "+
+			"'[.]mature$|creative|material|image|video',"+
+			" revision = revision + 1", rest).Error
 	if err != nil {
 		return err
 	}
@@ -92,12 +100,16 @@ VALUES (?, ?, ?, ?, 'Asia/Shanghai', ?, 'all', ?, 20, 30, 1, 'all')`,
 func (d *deployment) tasks(ctx context.Context) ([]judge.Task, error) {
 	var all []judge.Task
 	for _, t := range loadTasks {
-		known := judge.Task{Name: loadPrefix + t.name, Media: t.media, Every: time.Duration(t.every) * time.Second, Whole: t.whole}
-		if err := d.store.Config.Writer(ctx).Raw("SELECT id FROM cron_task WHERE name = ?", known.Name).Row().Scan(&known.ID); err != nil {
+		known := judge.Task{Name: loadPrefix + t.name, Media: t.media, Every: time.Duration(t.every) * time.Second,
+			Whole: t.whole}
+		if err := d.store.Config.Writer(ctx).Raw("SELECT id FROM cron_task WHERE name = ?",
+			known.Name).Row().Scan(&known.ID); err != nil {
 			return nil, fmt.Errorf("task %s: %w", known.Name, err)
 		}
 		var since string
-		err := d.store.Data.Writer(ctx).Raw("SELECT DATE_FORMAT(since, '%Y-%m-%d %H:%i:%s.%f') FROM task_schedule WHERE task_id = ?", known.ID).Row().Scan(&since)
+		err := d.store.Data.Writer(ctx).Raw(
+			"SELECT DATE_FORMAT(since, '%Y-%m-%d %H:%i:%s.%f') FROM task_schedule WHERE task_id = ?",
+			known.ID).Row().Scan(&since)
 		if err != nil {
 			return nil, fmt.Errorf("schedule of task %s: %w", known.Name, err)
 		}
@@ -179,14 +191,16 @@ func (d *deployment) stopLoad(ctx context.Context) (time.Time, error) {
 		for _, t := range tasks {
 			last := until.Truncate(t.Every)
 			var there int
-			err := d.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM tick WHERE task_id = ? AND planned_at = ?", t.ID, last.UTC().Format("2006-01-02 15:04:05")).Row().Scan(&there)
+			err := d.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM tick WHERE task_id = ? AND planned_at = ?", t.ID,
+				last.UTC().Format("2006-01-02 15:04:05")).Row().Scan(&there)
 			if err != nil || there == 0 && last.After(t.Since) {
 				return false, err
 			}
 		}
 		return true, nil
 	})
-	err = d.store.Config.Writer(ctx).Exec("UPDATE cron_task SET enabled = 0, revision = revision + 1 WHERE name LIKE ?", loadPrefix+"%").Error
+	err = d.store.Config.Writer(ctx).Exec("UPDATE cron_task SET enabled = 0, revision = revision + 1 WHERE name LIKE ?",
+		loadPrefix+"%").Error
 	if err != nil {
 		return time.Time{}, err
 	}

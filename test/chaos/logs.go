@@ -14,8 +14,8 @@ import (
 const (
 	// floodSecond is how many lines a process may log in a second: a start alone is some 60.
 	floodSecond = 150
-	// floodMinute is how many warnings and errors it may log in a minute, whatever is broken. A line for each cause is what
-	// is wanted; a consumer has a group for each of ten lanes, and each of them may meet the same cause.
+	// floodMinute is how many warnings and errors it may log in a minute, whatever is broken. A line for each cause is
+	// what is wanted; a consumer has a group for each of ten lanes, and each of them may meet the same cause.
 	floodMinute = 120
 )
 
@@ -91,7 +91,8 @@ func (d *deployment) readLogs() (map[string]logFigures, []string, error) {
 		}
 		all[i.Name] = f
 		if f.MostSecond > floodSecond || f.MostMinute > floodMinute {
-			floods = append(floods, fmt.Sprintf("%s logged %d lines in a second, and %d warnings and errors in a minute", i.Name, f.MostSecond, f.MostMinute))
+			floods = append(floods, fmt.Sprintf("%s logged %d lines in a second, and %d warnings and errors in a minute", i.Name,
+				f.MostSecond, f.MostMinute))
 		}
 		if len(f.Strange) > 0 {
 			floods = append(floods, fmt.Sprintf("%s wrote lines that are no records, such as: %s", i.Name, f.Strange[0]))

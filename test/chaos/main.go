@@ -6,10 +6,10 @@
 //	go run ./test/chaos -soak 60                          an hour of steady load, in which one node after the other is lost
 //	go run ./test/chaos -list
 //
-// It starts real Kafka, MariaDB and Redis servers for itself, builds adsync with its fail points (tag chaos), and runs
-// two producers, three consumers and the simulated platforms as processes, each with proxies of its own before the
-// services. A scenario is steady load, a fault, its end, a drain, and one full round of all tasks in a world that stands
-// still. Its verdict comes from the tables and from the simulator's ledger, never from adsync's own counters.
+// It starts real Kafka, MariaDB and Redis servers for itself, builds adsync with its fail points (tag chaos), and
+// runs two producers, three consumers and the simulated platforms as processes, each with proxies of its own before
+// the services. A scenario is steady load, a fault, its end, a drain, and one full round of all tasks in a world that
+// stands still. Its verdict comes from the tables and from the simulator's ledger, never from adsync's own counters.
 //
 // Histories, logs and verdicts.json are written to test/chaos/out. The exit code is 0 only if every verdict is pass.
 package main
@@ -63,14 +63,17 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("chaos", flag.ContinueOnError)
 	flags.SetOutput(output)
-	names := flags.String("scenario", "", "the `names` of the scenarios to run, separated by commas (default a selection by the seed)")
-	broken := flags.String("mutants", "", "run the scenarios of these `mutants`, separated by commas, or of all, until one fails")
+	names := flags.String("scenario", "",
+		"the `names` of the scenarios to run, separated by commas (default a selection by the seed)")
+	broken := flags.String("mutants", "",
+		"run the scenarios of these `mutants`, separated by commas, or of all, until one fails")
 	long := flags.Bool("long", false, "run all scenarios")
 	flags.Int64Var(&o.seed, "seed", 0, "the seed of moments and victims (default a new one)")
 	flags.IntVar(&o.parallel, "parallel", 1, "how many stacks of servers run side by side")
 	flags.StringVar(&o.program, "program", "", "an adsync that was built with the tag chaos (default a new build)")
 	flags.StringVar(&o.out, "out", "test/chaos/out", "the `directory` for histories, logs and verdicts")
-	minutes := flags.Int("soak", 0, "instead of scenarios, have steady load for so many `minutes` and lose a node every five")
+	minutes := flags.Int("soak", 0,
+		"instead of scenarios, have steady load for so many `minutes` and lose a node every five")
 	flags.BoolVar(&o.list, "list", false, "list the scenarios")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -84,7 +87,8 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	switch {
 	case *minutes != 0:
 		if *minutes < soakLeast || *minutes > soakMost || *names != "" || *broken != "" || *long {
-			return o, fmt.Errorf("-soak %d: want %d to %d minutes, and no -scenario, -mutants or -long", *minutes, soakLeast, soakMost)
+			return o, fmt.Errorf("-soak %d: want %d to %d minutes, and no -scenario, -mutants or -long", *minutes, soakLeast,
+				soakMost)
 		}
 		o.scenarios = []scenario{soak(time.Duration(*minutes) * time.Minute)}
 	case *broken != "":
@@ -139,7 +143,8 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (bool, error)
 	printTable(stdout, verdicts)
 	fmt.Fprintf(stdout, "\nseed %d, %.0f s; histories are in %s\n", o.seed, time.Since(began).Seconds(), o.out)
 	err = errors.Join(err, writeVerdicts(filepath.Join(o.out, "verdicts.json"), verdicts))
-	passed := len(verdicts) == len(o.scenarios) && !slices.ContainsFunc(verdicts, func(v judge.Verdict) bool { return v.Verdict != judge.Pass })
+	passed := len(verdicts) == len(o.scenarios) && !slices.ContainsFunc(verdicts,
+		func(v judge.Verdict) bool { return v.Verdict != judge.Pass })
 	return passed, err
 }
 
@@ -149,7 +154,8 @@ const tags = "chaos,timetzdata"
 // runAll deals the scenarios to the stacks. A scenario that could not be judged is an error and has the verdict fail.
 func runAll(ctx context.Context, o options, dir string, stderr io.Writer) ([]judge.Verdict, error) {
 	queue := make(chan int, len(o.scenarios))
-	for _, long := range []bool{true, false} { // The longest first, so that no stack works on one of them alone at the end.
+	// The longest first, so that no stack works on one of them alone at the end.
+	for _, long := range []bool{true, false} {
 		for i, s := range o.scenarios {
 			if (s.extra > 0) == long {
 				queue <- i

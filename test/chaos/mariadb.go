@@ -26,7 +26,8 @@ var mariadbScenarios = []scenario{
 	},
 	{
 		name: "mariadb-commit-unknown",
-		doc:  "connections are cut when a COMMIT, or a statement that commits by itself, was sent and its answer has not come",
+		doc: "connections are cut when a COMMIT, or a statement that commits by itself, was sent and its answer has not " +
+			"come",
 		steps: func(ctx context.Context, t *trial) error {
 			for range 40 {
 				i := t.instances[t.random.IntN(len(t.instances))]
@@ -94,7 +95,8 @@ var mariadbScenarios = []scenario{
 	},
 	{
 		name: "mariadb-silent-for-the-leader",
-		doc:  "MariaDB does not answer the leader for longer than its lease: another leads, and the first changes nothing any more",
+		doc: "MariaDB does not answer the leader for longer than its lease: another leads, and the first changes nothing " +
+			"any more",
 		steps: func(ctx context.Context, t *trial) error {
 			i, err := t.leader(ctx)
 			if err != nil {
@@ -119,7 +121,8 @@ var mariadbScenarios = []scenario{
 		name: "mariadb-read-only",
 		doc:  "MariaDB takes no writes for some seconds, as after a failover to a server that is not yet the writer",
 		steps: func(ctx context.Context, t *trial) error {
-			return refuseWrites(ctx, t, errPacket(1290, "HY000", "The MariaDB server is running with the --read-only option so it cannot execute this statement"))
+			return refuseWrites(ctx, t, errPacket(1290, "HY000",
+				"The MariaDB server is running with the --read-only option so it cannot execute this statement"))
 		},
 	},
 	{
@@ -204,7 +207,8 @@ func deadlocks(ctx context.Context, t *trial) error {
 	}
 	defer db.Close()
 	// A transaction's weight is the rows that it changed.
-	if _, err := db.ExecContext(ctx, "CREATE TABLE chaos_ballast (id INT PRIMARY KEY AUTO_INCREMENT, filler INT NOT NULL) ENGINE=InnoDB"); err != nil {
+	if _, err := db.ExecContext(ctx,
+		"CREATE TABLE chaos_ballast (id INT PRIMARY KEY AUTO_INCREMENT, filler INT NOT NULL) ENGINE=InnoDB"); err != nil {
 		return err
 	}
 	before, err := deadlockCount(ctx, db)
@@ -236,14 +240,18 @@ func (t *trial) deadlock(ctx context.Context, db *sql.DB) error {
 	}
 	defer func() { _ = tx.Rollback() }()
 	var newest int64
-	if err := db.QueryRowContext(ctx, "SELECT COALESCE(MAX(id), 0) FROM run WHERE state = 'running'").Scan(&newest); err != nil || newest == 0 {
+	if err := db.QueryRowContext(ctx,
+		"SELECT COALESCE(MAX(id), 0) FROM run WHERE state = 'running'").Scan(&newest); err != nil || newest == 0 {
 		return err
 	}
 	for _, query := range []string{
 		"INSERT INTO chaos_ballast (filler) SELECT seq FROM seq_1_to_2000",
-		fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id FROM run WHERE id <= %d ORDER BY id DESC LIMIT 20 FOR UPDATE) r", newest),
+		fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id FROM run WHERE id <= %d ORDER BY id DESC LIMIT 20 FOR UPDATE) r",
+			newest),
 		"DO SLEEP(0.05)",
-		fmt.Sprintf("SELECT COUNT(*) FROM (SELECT account_id FROM %s WHERE run_id = %d ORDER BY account_id DESC FOR UPDATE) s", ledger.LogTable(newest), newest),
+		fmt.Sprintf(
+			"SELECT COUNT(*) FROM (SELECT account_id FROM %s WHERE run_id = %d ORDER BY account_id DESC FOR UPDATE) s",
+			ledger.LogTable(newest), newest),
 		"DO SLEEP(0.02)",
 	} {
 		if _, err := tx.ExecContext(ctx, query); err != nil {

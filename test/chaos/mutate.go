@@ -27,8 +27,8 @@ type caught struct {
 	Problem  string `json:"problem,omitempty"`  // the first thing that it saw
 }
 
-// mutantPatience is how long the drain of a mutant may take: what is not done by then is lost, as it is meant to be. The
-// sweep needs half a minute.
+// mutantPatience is how long the drain of a mutant may take: what is not done by then is lost, as it is meant to be.
+// The sweep needs half a minute.
 const mutantPatience = 45 * time.Second
 
 // chooseMutants returns the mutants with these names, all of them for "all".
@@ -74,7 +74,8 @@ func runMutants(ctx context.Context, o options, dir string, stdout, stderr io.Wr
 						errs[n] = errors.Join(errs[n], err)
 						continue
 					}
-					r := &runner{stack: s, program: program, out: filepath.Join(o.out, "mutants", m.Name), stderr: out, patience: mutantPatience}
+					r := &runner{stack: s, program: program, out: filepath.Join(o.out, "mutants", m.Name), stderr: out,
+						patience: mutantPatience}
 					if err := r.hunt(ctx, m, o.seed, &results[i]); err != nil {
 						return err
 					}
@@ -99,7 +100,8 @@ func runMutants(ctx context.Context, o options, dir string, stdout, stderr io.Wr
 	return all, errors.Join(errors.Join(errs...), err)
 }
 
-// hunt runs a mutant's scenarios until one of them sees it, each with a seed of its own: one that is named twice has other moments.
+// hunt runs a mutant's scenarios until one of them sees it, each with a seed of its own: one that is named twice has
+// other moments.
 func (r *runner) hunt(ctx context.Context, m mutants.Mutant, seed int64, c *caught) error {
 	for i, name := range m.Scenarios {
 		s, err := findScenario(name)

@@ -29,7 +29,8 @@ var kafkaNodesScenarios = []scenario{
 var mariadbPairScenarios = []scenario{
 	{
 		name: "mariadb-promoted", long: true,
-		doc:    "the replica is promoted, twice: the writer refuses writes, the replica has all that it had, and all go to it",
+		doc: "the replica is promoted, twice: the writer refuses writes, the replica has all that it had, and all go to " +
+			"it",
 		before: withPair,
 		steps: func(ctx context.Context, t *trial) error {
 			for range 2 {

@@ -9,7 +9,8 @@ import (
 	"adsync/test/services/local"
 )
 
-// Two faults that one outage causes. What is written and counted must hold under them too; how soon work goes on is not promised.
+// Two faults that one outage causes. What is written and counted must hold under them too; how soon work goes on is
+// not promised.
 var pairScenarios = []scenario{
 	{
 		name: "broker-and-redis-lost", long: true, stallMax: -1,
@@ -68,7 +69,8 @@ var pairScenarios = []scenario{
 	},
 	{
 		name: "rack-cut-off", long: true, stallMax: -1,
-		doc: "the network between two racks: the leader and a consumer reach none of the servers, and go on when they do again",
+		doc: "the network between two racks: the leader and a consumer reach none of the servers, and go on when they do " +
+			"again",
 		steps: func(ctx context.Context, t *trial) error {
 			leader, err := t.leader(ctx)
 			if err != nil {
@@ -112,7 +114,8 @@ var pairScenarios = []scenario{
 	},
 	{
 		name: "promoted-and-redis-lost", long: true, stallMax: -1,
-		doc:    "a machine is given up that had the writer of MariaDB and the master of Redis: the replica is promoted, and so is one of Redis",
+		doc: "a machine is given up that had the writer of MariaDB and the master of Redis: the replica is promoted, " +
+			"and so is one of Redis",
 		before: both(withPair, withSentinel),
 		steps: func(ctx context.Context, t *trial) error {
 			master, err := t.stack.Sentinel.Master(ctx)

@@ -22,23 +22,27 @@ var peopleScenarios = []scenario{
 		steps: editTasks,
 	},
 	{
-		name:  "same-subtask-at-once",
-		doc:   "the same accounts are ordered by several people at once while the schedule pulls them and half of the calls fail",
+		name: "same-subtask-at-once",
+		doc: "the same accounts are ordered by several people at once while the schedule pulls them and half of the " +
+			"calls fail",
 		steps: orderTheSame,
 	},
 	{
-		name:  "older-order-pulls-last",
-		doc:   "an older order fails at first, and its retry comes after a newer order has pulled the same: it is the newest pull, and counts",
+		name: "older-order-pulls-last",
+		doc: "an older order fails at first, and its retry comes after a newer order has pulled the same: it is the " +
+			"newest pull, and counts",
 		steps: pullOutOfOrder, check: checkSuperseded,
 	},
 	{
 		name: "paused-and-lifted", stallMax: 25 * time.Second,
-		doc:   "a platform, a task and an account are paused: within 5 s nothing of them is at work, and when the pauses end all of it is done",
+		doc: "a platform, a task and an account are paused: within 5 s nothing of them is at work, and when the pauses " +
+			"end all of it is done",
 		steps: pauseSome,
 	},
 	{
 		name: "cancelled", mayEnd: true,
-		doc:   "runs, a task and an account are cancelled again and again under load: their counts stay exact, runs that were cancelled say so, and nothing stays open",
+		doc: "runs, a task and an account are cancelled again and again under load: their counts stay exact, runs that " +
+			"were cancelled say so, and nothing stays open",
 		steps: cancelSome, check: checkCancelled,
 	},
 	{
@@ -139,7 +143,9 @@ func pauseSome(ctx context.Context, t *trial) error {
 			ID string `json:"id"`
 		}
 		// A pause that this does not lift ends by itself, and the scenario with it.
-		if err := t.ask(ctx, http.MethodPost, "/pauses", map[string]any{"kind": kind, "target": target, "reason": "chaos", "by": "chaos", "for_seconds": 40}, &made); err != nil {
+		if err := t.ask(ctx, http.MethodPost, "/pauses",
+			map[string]any{"kind": kind, "target": target, "reason": "chaos", "by": "chaos", "for_seconds": 40},
+			&made); err != nil {
 			return err
 		}
 		pauses = append(pauses, made.ID)
@@ -184,11 +190,13 @@ func (t *trial) ask(ctx context.Context, method, path string, body, into any) er
 func cancelSome(ctx context.Context, t *trial) error {
 	for range 20 {
 		var open []int64
-		err := t.store.Data.Writer(ctx).Raw("SELECT id FROM run WHERE ended_at IS NULL ORDER BY id DESC LIMIT 5").Scan(&open).Error
+		err := t.store.Data.Writer(ctx).Raw("SELECT id FROM run WHERE ended_at IS NULL ORDER BY id DESC LIMIT 5").Scan(
+			&open).Error
 		if err != nil {
 			return err
 		}
-		order := map[string]any{"kind": "task", "target": loadPrefix + firstMedia + ".hours", "reason": "chaos", "by": "chaos"}
+		order := map[string]any{"kind": "task", "target": loadPrefix + firstMedia + ".hours", "reason": "chaos",
+			"by": "chaos"}
 		switch accounts := t.accounts[firstMedia]; {
 		case len(open) > 0 && t.random.IntN(2) == 0:
 			order["kind"], order["target"] = "run", strconv.FormatInt(open[t.random.IntN(len(open))], 10)
@@ -290,7 +298,8 @@ func checkRedriven(ctx context.Context, t *trial, dead map[deadKey]bool, since t
 	times := map[deadKey]int{}
 	err := t.eachLog(ctx, func(table string) error {
 		rows, err := t.store.Data.Writer(ctx).Raw("SELECT r.task_id, s.account_id, s.part FROM run r JOIN "+table+
-			" s ON s.run_id = r.id WHERE r.kind = 'order' AND r.settings LIKE '%\"redrive\"%' AND r.planned_at >= ?", since.Add(-time.Second).Format("2006-01-02 15:04:05")).Rows()
+			" s ON s.run_id = r.id WHERE r.kind = 'order' AND r.settings LIKE '%\"redrive\"%' AND r.planned_at >= ?",
+			since.Add(-time.Second).Format("2006-01-02 15:04:05")).Rows()
 		if err != nil {
 			return err
 		}
@@ -306,7 +315,8 @@ func checkRedriven(ctx context.Context, t *trial, dead map[deadKey]bool, since t
 	})
 	for k := range dead {
 		if times[k] != 1 {
-			t.complain("the dead subtask of task %d, account %d, %s was redriven %d times", k.taskID, k.accountID, k.part, times[k])
+			t.complain("the dead subtask of task %d, account %d, %s was redriven %d times", k.taskID, k.accountID, k.part,
+				times[k])
 		}
 	}
 	return err
@@ -317,7 +327,8 @@ func pullOutOfOrder(ctx context.Context, t *trial) error {
 	all := t.accounts[lastMedia]
 	for range 8 {
 		some := []int64{all[t.random.IntN(len(all))]}
-		fault := map[string]any{"kind": "status", "status": 500, "media": lastMedia, "account": t.external[some[0]], "for_seconds": 1.5}
+		fault := map[string]any{"kind": "status", "status": 500, "media": lastMedia, "account": t.external[some[0]],
+			"for_seconds": 1.5}
 		if err := t.world.Fault(ctx, fault); err != nil {
 			return err
 		}
@@ -346,11 +357,13 @@ func checkSuperseded(ctx context.Context, t *trial) error {
 	gaveWay := 0
 	err := t.eachLog(ctx, func(table string) error {
 		var all, wrong int
-		err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*), COALESCE(SUM(NOT EXISTS (SELECT 1 FROM "+table+` b JOIN run rb ON rb.id = b.run_id
+		err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*), COALESCE(SUM(NOT EXISTS (SELECT 1 FROM "+table+
+			` b JOIN run rb ON rb.id = b.run_id
   WHERE rb.task_id = ra.task_id AND b.account_id = a.account_id AND b.run_id <> a.run_id
     AND b.started_at <= a.ended_at + INTERVAL 200000 MICROSECOND AND b.ended_at >= a.started_at - INTERVAL 200000 MICROSECOND)), 0)
 FROM `+table+` a JOIN run ra ON ra.id = a.run_id
-WHERE a.state = 'superseded' AND a.started_at IS NOT NULL AND ra.task_name LIKE ?`, loadPrefix+"%").Row().Scan(&all, &wrong)
+WHERE a.state = 'superseded' AND a.started_at IS NOT NULL AND ra.task_name LIKE ?`, loadPrefix+"%").Row().Scan(&all,
+			&wrong)
 		gaveWay += all
 		if wrong > 0 {
 			t.tell(judge.Wrong, "%d pulls gave way to one that was not under way beside them", wrong)

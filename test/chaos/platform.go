@@ -15,12 +15,14 @@ var platformScenarios = []scenario{
 		name: "platform-outage-brief",
 		doc:  "a platform answers everything with 503 for some seconds; the other goes on",
 		steps: func(ctx context.Context, t *trial) error {
-			return spoilCalls(ctx, t, t.between(10*time.Second, 15*time.Second), map[string]any{"kind": "status", "status": 503, "media": firstMedia})
+			return spoilCalls(ctx, t, t.between(10*time.Second, 15*time.Second),
+				map[string]any{"kind": "status", "status": 503, "media": firstMedia})
 		},
 	},
 	{
 		name: "platform-outage", long: true, mayFail: true, extra: 6 * time.Minute,
-		doc: "both platforms answer everything with 500 for 5 minutes: what uses up its attempts fails, and the next pulls mend it",
+		doc: "both platforms answer everything with 500 for 5 minutes: what uses up its attempts fails, and the next pulls " +
+			"mend it",
 		// Work that waits for its next attempt comes to no end meanwhile.
 		stallMax: -1,
 		steps: func(ctx context.Context, t *trial) error {
@@ -55,7 +57,8 @@ var platformScenarios = []scenario{
 		name: "platform-hangs", stallMax: 15 * time.Second,
 		doc: "one endpoint of a platform never answers: its subtasks cost their own slots, and all others go on",
 		steps: func(ctx context.Context, t *trial) error {
-			return spoilCalls(ctx, t, t.between(12*time.Second, 16*time.Second), map[string]any{"kind": "hang", "media": firstMedia, "endpoint": nightOf(firstMedia).HourlyReports})
+			return spoilCalls(ctx, t, t.between(12*time.Second, 16*time.Second),
+				map[string]any{"kind": "hang", "media": firstMedia, "endpoint": nightOf(firstMedia).HourlyReports})
 		},
 	},
 	{
@@ -77,12 +80,14 @@ var platformScenarios = []scenario{
 	},
 	{
 		name: "platform-slow", long: true,
-		doc: "calls take so long that work piles up and waits for much longer than usual: nothing is sent twice because of its age",
+		doc: "calls take so long that work piles up and waits for much longer than usual: nothing is sent twice because of " +
+			"its age",
 		prepare: func(ctx context.Context, t *trial) error {
 			return t.store.Config.Writer(ctx).Exec("UPDATE lane SET pool_size = 1").Error
 		},
 		steps: func(ctx context.Context, t *trial) error {
-			return spoilCalls(ctx, t, t.between(28*time.Second, 32*time.Second), map[string]any{"kind": stage.Latency, "ms": 2500})
+			return spoilCalls(ctx, t, t.between(28*time.Second, 32*time.Second),
+				map[string]any{"kind": stage.Latency, "ms": 2500})
 		},
 		check: func(ctx context.Context, t *trial) error {
 			slowest, err := t.slowest(ctx, "1 = 1")
@@ -145,12 +150,14 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 	},
 	{
 		name: "token-refresh-killed-after-answer", long: true,
-		doc:   "kill -9 of a consumer that has new tokens in hand and did not store them, where the platform leaves the refresh token alive",
+		doc: "kill -9 of a consumer that has new tokens in hand and did not store them, where the platform leaves the " +
+			"refresh token alive",
 		steps: killInRefresh("token.answered", firstMedia),
 	},
 	{
 		name: "token-pair-lost", long: true, extra: 5 * time.Minute,
-		doc:   "kill -9 of a consumer that has new tokens in hand, where the old pair died with the call: the login is parked with one alert and no call, and its subtasks go on by themselves once it is authorised again",
+		doc: "kill -9 of a consumer that has new tokens in hand, where the old pair died with the call: the login is " +
+			"parked with one alert and no call, and its subtasks go on by themselves once it is authorised again",
 		steps: losePair,
 	},
 	{
@@ -257,13 +264,16 @@ func losePair(ctx context.Context, t *trial) error {
 	if err := config.Exec("DELETE FROM account_binding").Error; err != nil {
 		return err
 	}
-	if _, err := rig.Run(ctx, t.program, "bind", "--config", filepath.Join(t.dir, "admin.yaml"), "--simulator", t.world.Address); err != nil {
+	if _, err := rig.Run(ctx, t.program, "bind", "--config", filepath.Join(t.dir, "admin.yaml"), "--simulator",
+		t.world.Address); err != nil {
 		return err
 	}
 	t.log("%d logins were parked and are authorised again", parked)
 	return rig.Await(ctx, 4*time.Minute, "the subtasks of the login go on", func(ctx context.Context) (bool, error) {
 		var waiting int
-		err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM subtask_due WHERE state = 'deferred' AND reason LIKE '%must be authorised again%'").Row().Scan(&waiting)
+		err := t.store.Data.Writer(ctx).Raw(
+			"SELECT COUNT(*) FROM subtask_due WHERE state = 'deferred' AND reason LIKE '%must be authorised again%'").Row().Scan(
+			&waiting)
 		return waiting == 0, err
 	})
 }
@@ -312,8 +322,9 @@ func loseRows(ctx context.Context, t *trial) error {
 
 // answerEmpty has a platform forget today's rows of some accounts, and looks whether ours stay.
 func answerEmpty(ctx context.Context, t *trial) error {
-	rows, err := t.store.Data.Writer(ctx).Raw("SELECT account_id, media, DATE_FORMAT(MAX(day), '%Y-%m-%d') FROM report_daily" +
-		" WHERE level = 'account' AND cost > 0 GROUP BY account_id, media ORDER BY account_id").Rows()
+	rows, err := t.store.Data.Writer(ctx).Raw(
+		"SELECT account_id, media, DATE_FORMAT(MAX(day), '%Y-%m-%d') FROM report_daily" +
+			" WHERE level = 'account' AND cost > 0 GROUP BY account_id, media ORDER BY account_id").Rows()
 	if err != nil {
 		return err
 	}
@@ -349,7 +360,9 @@ func answerEmpty(ctx context.Context, t *trial) error {
 	err = t.watch(ctx, t.between(8*time.Second, 12*time.Second), func() error {
 		for _, s := range all {
 			var n int
-			err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM report_daily WHERE day = ? AND account_id = ? AND level = 'account'", s.day, s.accountID).Row().Scan(&n)
+			err := t.store.Data.Writer(ctx).Raw(
+				"SELECT COUNT(*) FROM report_daily WHERE day = ? AND account_id = ? AND level = 'account'", s.day,
+				s.accountID).Row().Scan(&n)
 			if err != nil {
 				return err
 			}

@@ -98,14 +98,16 @@ var producerScenarios = []scenario{
 	},
 	{
 		name: "leader-paused-between-rows-and-kafka",
-		doc:  "SIGSTOP of the leader in the middle of a fan-out's batch for twice its lease, then SIGCONT: what it still sends is a second message of the same delivery",
+		doc: "SIGSTOP of the leader in the middle of a fan-out's batch for twice its lease, then SIGCONT: what it still " +
+			"sends is a second message of the same delivery",
 		steps: func(ctx context.Context, t *trial) error {
 			return pauseAt(ctx, t, "producer", "producer.fan_out.rows_written", t.between(9*time.Second, 13*time.Second))
 		},
 	},
 	{
 		name: "leader-stuck-in-a-write",
-		doc:  "a write of the leader is held up inside MariaDB while the leader itself is stopped for twice its lease: nobody leads before that write is done or undone",
+		doc: "a write of the leader is held up inside MariaDB while the leader itself is stopped for twice its lease: " +
+			"nobody leads before that write is done or undone",
 		settings: func(s map[string]any) {
 			// Else the server gives up the wait for the lock before the lease has run out.
 			s["store"] = map[string]any{"data": map[string]any{"patience": "60s"}}
@@ -114,7 +116,8 @@ var producerScenarios = []scenario{
 	},
 	{
 		name: "leader-paused-in-transaction", long: true,
-		doc: "SIGSTOP of the leader in a transaction that holds the leader's row: the database ends its session, and another leads",
+		doc: "SIGSTOP of the leader in a transaction that holds the leader's row: the database ends its session, and " +
+			"another leads",
 		// The session ends after 20 s of silence.
 		stallMax: 45 * time.Second,
 		steps: func(ctx context.Context, t *trial) error {
@@ -124,8 +127,8 @@ var producerScenarios = []scenario{
 }
 
 // stickInWrite holds up the leader's next INSERT into run in the server, stops the leader, and lets the INSERT go on
-// when the lease has long run out. The INSERT has read the leader's row before: only its lock on it tells the next leader
-// to wait.
+// when the lease has long run out. The INSERT has read the leader's row before: only its lock on it tells the next
+// leader to wait.
 func stickInWrite(ctx context.Context, t *trial) error {
 	db, err := sql.Open("mysql", t.stack.DSN()+t.database("data"))
 	if err != nil {
@@ -143,12 +146,16 @@ func stickInWrite(ctx context.Context, t *trial) error {
 	defer func() { _ = tx.Rollback() }()
 	// Ids rise with time: this locks the place of all runs to come.
 	var above int
-	if err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM (SELECT id FROM run WHERE id > (SELECT MAX(id) FROM run) FOR UPDATE) r").Scan(&above); err != nil {
+	if err := tx.QueryRowContext(ctx,
+		"SELECT COUNT(*) FROM (SELECT id FROM run WHERE id > (SELECT MAX(id) FROM run) FOR UPDATE) r").Scan(
+		&above); err != nil {
 		return err
 	}
 	err = rig.Await(ctx, stage.Patience/2, "the leader's INSERT waits", func(ctx context.Context) (bool, error) {
 		var waiting int
-		err := db.QueryRowContext(ctx, "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%INTO run %'").Scan(&waiting)
+		err := db.QueryRowContext(ctx,
+			"SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%INTO run "+
+				"%'").Scan(&waiting)
 		return waiting > 0, err
 	})
 	if err != nil {

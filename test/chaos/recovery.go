@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// beforeLoss is how long the calls before a loss are counted, and callsWindow the time over which those after it are: tasks begin
-	// together every few seconds.
+	// beforeLoss is how long the calls before a loss are counted, and callsWindow the time over which those after it
+	// are: tasks begin together every few seconds.
 	beforeLoss  = 15 * time.Second
 	callsWindow = 6 * time.Second
 	// backWithin is how long after a loss calls are back to backShare of their rate, where another server can serve.
@@ -26,14 +26,16 @@ type loss struct {
 	others []string
 }
 
-// lose notes that a server is lost now. Wait for the time of beforeLoss first, and for backWithin and callsWindow after it.
+// lose notes that a server is lost now. Wait for the time of beforeLoss first, and for backWithin and callsWindow
+// after it.
 func (t *trial) lose(media, others []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.losses = append(t.losses, loss{at: time.Now(), media: media, others: others})
 }
 
-// checkCallsAreBack judges by the platforms' ledger how soon calls came back after each loss, and whether those that it did not concern went on.
+// checkCallsAreBack judges by the platforms' ledger how soon calls came back after each loss, and whether those that
+// it did not concern went on.
 func checkCallsAreBack(ctx context.Context, t *trial) error {
 	calls, err := t.world.CallsBySecond(ctx)
 	if err != nil {
@@ -44,7 +46,8 @@ func checkCallsAreBack(ctx context.Context, t *trial) error {
 			after, ok := backAfter(calls[media], l.at)
 			t.log("calls to %s are back after %s: %t", media, after, ok)
 			if !ok {
-				t.complain("calls to %s were not back to %.0f %% of their rate within %s of a loss", media, 100*backShare, backWithin)
+				t.complain("calls to %s were not back to %.0f %% of their rate within %s of a loss", media, 100*backShare,
+					backWithin)
 			}
 		}
 		for _, media := range l.others {

@@ -105,7 +105,8 @@ func watchDue(ctx context.Context, t *trial, d, most time.Duration) error {
 	var worst int64
 	err := t.watch(ctx, d, func() error {
 		var ms int64
-		err := t.store.Data.Writer(ctx).Raw(`SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, due_at, UTC_TIMESTAMP(3))), 0) DIV 1000
+		err := t.store.Data.Writer(ctx).Raw(
+			`SELECT COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, due_at, UTC_TIMESTAMP(3))), 0) DIV 1000
 FROM subtask_due WHERE state IN ('retrying', 'deferred')`).Row().Scan(&ms)
 		worst = max(worst, ms)
 		return err

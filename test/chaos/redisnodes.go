@@ -9,7 +9,8 @@ import (
 	"adsync/test/services/local"
 )
 
-// Redis is several servers in these: with Sentinel, or as a Cluster, where the keys of the first platform are on another node than those of the last.
+// Redis is several servers in these: with Sentinel, or as a Cluster, where the keys of the first platform are on
+// another node than those of the last.
 var redisNodesScenarios = []scenario{
 	{
 		name: "sentinel-master-killed", long: true,
@@ -69,7 +70,8 @@ var redisNodesScenarios = []scenario{
 	},
 	{
 		name: "cluster-node-lost", long: true,
-		doc:    "kill -9 of a node of the Cluster and of its replica for 20 s: one platform is without Redis, the other's calls go on",
+		doc: "kill -9 of a node of the Cluster and of its replica for 20 s: one platform is without Redis, the other's " +
+			"calls go on",
 		before: withCluster,
 		steps: func(ctx context.Context, t *trial) error {
 			owner, err := t.stack.Cluster.Owner(ctx, slotKey)
@@ -124,7 +126,8 @@ var slotKey = "{" + firstMedia + "}"
 // redisUser is the user of adsync in withUser.
 const redisUser = "adsync"
 
-// sentinelLoses does something to the master, undoes it when another server is the master, and waits until calls are back.
+// sentinelLoses does something to the master, undoes it when another server is the master, and waits until calls are
+// back.
 func sentinelLoses(ctx context.Context, t *trial, do, undo func(master *local.Server) error) error {
 	master, err := t.stack.Sentinel.Master(ctx)
 	if err != nil {
@@ -133,7 +136,8 @@ func sentinelLoses(ctx context.Context, t *trial, do, undo func(master *local.Se
 	return t.replaced(ctx, master, do, undo, loss{media: allMedia}, t.stack.Sentinel.AwaitMaster)
 }
 
-// clusterLoses does something to the node that has the first platform's keys, undoes it when another has them, and waits until calls are back.
+// clusterLoses does something to the node that has the first platform's keys, undoes it when another has them, and
+// waits until calls are back.
 func clusterLoses(ctx context.Context, t *trial, do, undo func(owner *local.Server) error) error {
 	owner, err := t.stack.Cluster.Owner(ctx, slotKey)
 	if err != nil {
@@ -145,7 +149,8 @@ func clusterLoses(ctx context.Context, t *trial, do, undo func(owner *local.Serv
 	return t.replaced(ctx, owner, do, undo, loss{media: []string{firstMedia}, others: []string{lastMedia}}, await)
 }
 
-// replaced does something to a server, undoes it when await has returned the one in its place, and waits until calls are back.
+// replaced does something to a server, undoes it when await has returned the one in its place, and waits until calls
+// are back.
 func (t *trial) replaced(
 	ctx context.Context, server *local.Server, do, undo func(*local.Server) error, l loss,
 	await func(ctx context.Context, old *local.Server) (*local.Server, error),
@@ -195,7 +200,8 @@ func withCluster(ctx context.Context, s *stage.Stack) (undo func(context.Context
 // withUser has adsync use a Redis user of its own.
 func withUser(ctx context.Context, s *stage.Stack) (undo func(context.Context) error, err error) {
 	const password = "chaos"
-	if err := s.Cache.ACLSetUser(ctx, redisUser, "reset", "on", ">"+password, "~*", "allchannels", "+@all").Err(); err != nil {
+	if err := s.Cache.ACLSetUser(ctx, redisUser, "reset", "on", ">"+password, "~*", "allchannels",
+		"+@all").Err(); err != nil {
 		return nil, err
 	}
 	s.RedisAt = map[string]any{"addrs": []string{s.Redis.Addr()}, "username": redisUser, "password": password}

@@ -28,7 +28,8 @@ type scenario struct {
 	mayEnd bool
 	// extra is how much longer than others it may take.
 	extra time.Duration
-	// sampleEvery is how often the tables are read, SampleInterval if it is 0; speed is that of the world's clock, UsualSpeed if it is 0.
+	// sampleEvery is how often the tables are read, SampleInterval if it is 0; speed is that of the world's clock,
+	// UsualSpeed if it is 0.
 	sampleEvery time.Duration
 	speed       int
 	// settings changes what all processes are configured with.
@@ -49,8 +50,10 @@ const stallDefault = 30 * time.Second
 
 // groups are the scenarios by what they hit; each has a file.
 var groups = [][]scenario{
-	producerScenarios, consumerScenarios, slices.Concat(kafkaScenarios, kafkaNodesScenarios), slices.Concat(redisScenarios, redisNodesScenarios),
-	slices.Concat(mariadbScenarios, mariadbPairScenarios), platformScenarios, peopleScenarios, slices.Concat(wholeScenarios, pairScenarios),
+	producerScenarios, consumerScenarios, slices.Concat(kafkaScenarios, kafkaNodesScenarios),
+	slices.Concat(redisScenarios, redisNodesScenarios),
+	slices.Concat(mariadbScenarios, mariadbPairScenarios), platformScenarios, peopleScenarios,
+	slices.Concat(wholeScenarios, pairScenarios),
 }
 
 // scenarios are all there are.

@@ -40,7 +40,8 @@ const (
 func soak(d time.Duration) scenario {
 	return scenario{
 		name: "soak", extra: d,
-		doc:         fmt.Sprintf("steady load for %s, a node lost every %s: memory, goroutines, connections and tables stay level", d, lossEvery),
+		doc: fmt.Sprintf(
+			"steady load for %s, a node lost every %s: memory, goroutines, connections and tables stay level", d, lossEvery),
 		sampleEvery: soakSamples,
 		speed:       min(stage.UsualSpeed, int(soakDay/d)),
 		before:      both(withBrokers, both(withSentinel, withPair)),
@@ -80,8 +81,8 @@ func loseOneByOne(ctx context.Context, t *trial, began time.Time, d time.Duratio
 	return t.wait(ctx, time.Until(began.Add(d)))
 }
 
-// loseNode loses a node and returns when it is back, or another in its place. The first consumer is spared, so that one process is seen
-// from the beginning to the end.
+// loseNode loses a node and returns when it is back, or another in its place. The first consumer is spared, so that
+// one process is seen from the beginning to the end.
 func loseNode(ctx context.Context, t *trial, which string) error {
 	switch which {
 	case "broker":
@@ -144,7 +145,8 @@ func (w *soakWatch) run(ctx context.Context) {
 				err = errors.Join(err, w.noteProcess(ctx, i))
 			}
 		case <-tables.C:
-			err = errors.Join(w.noteTables(ctx, w.t.database("config")), w.noteTables(ctx, w.t.database("data")), w.noteConnections(ctx))
+			err = errors.Join(w.noteTables(ctx, w.t.database("config")), w.noteTables(ctx, w.t.database("data")),
+				w.noteConnections(ctx))
 		}
 		if err != nil {
 			w.missed++
@@ -163,8 +165,8 @@ var processFigures = []struct {
 	{"process_open_fds", "open files and connections", levels.Count},
 }
 
-// noteProcess notes what a process says of itself. Each of its lives is a series of its own, and so is each time in which it leads: a leader holds more
-// than who stands by.
+// noteProcess notes what a process says of itself. Each of its lives is a series of its own, and so is each time in
+// which it leads: a leader holds more than who stands by.
 func (w *soakWatch) noteProcess(ctx context.Context, i *stage.Instance) error {
 	if !i.Alive() {
 		return nil
@@ -197,15 +199,16 @@ func (w *soakWatch) noteProcess(ctx context.Context, i *stage.Instance) error {
 // ledgers are the tables that grow as time goes by, until their days are pruned.
 var ledgers = []string{"run", "tick", "manual_order", "audit_log"}
 
-// growsByTruth tells of the tables that grow with what there is to know: the subtasks of the day, the hours of the world's day and its changes. The
-// judge compares them row by row.
+// growsByTruth tells of the tables that grow with what there is to know: the subtasks of the day, the hours of the
+// world's day and its changes. The judge compares them row by row.
 func growsByTruth(table string) bool {
 	return strings.HasPrefix(table, "task_log_") || strings.HasSuffix(table, "_hourly") || table == "config_change"
 }
 
 // noteTables notes the rows and the bytes of each table of a database.
 func (w *soakWatch) noteTables(ctx context.Context, database string) error {
-	rows, err := w.t.stack.DB.QueryContext(ctx, "SELECT name, file_size FROM information_schema.innodb_sys_tablespaces WHERE name LIKE ?", database+"/%")
+	rows, err := w.t.stack.DB.QueryContext(ctx,
+		"SELECT name, file_size FROM information_schema.innodb_sys_tablespaces WHERE name LIKE ?", database+"/%")
 	if err != nil {
 		return err
 	}
@@ -246,7 +249,8 @@ func (w *soakWatch) noteTables(ctx context.Context, database string) error {
 func (w *soakWatch) noteConnections(ctx context.Context) error {
 	var name string
 	var connections int
-	if err := w.t.stack.DB.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Threads_connected'").Scan(&name, &connections); err != nil {
+	if err := w.t.stack.DB.QueryRowContext(ctx, "SHOW GLOBAL STATUS LIKE 'Threads_connected'").Scan(&name,
+		&connections); err != nil {
 		return err
 	}
 	w.levels.Note("MariaDB: connections", levels.Count, time.Since(w.began), float64(connections))
@@ -292,7 +296,8 @@ func (w *soakWatch) judge(d time.Duration) error {
 			seen++
 		}
 	}
-	w.t.log("%d figures were watched, %d of them for long enough to be judged; some could not be read %d times", len(lines), seen, w.missed)
+	w.t.log("%d figures were watched, %d of them for long enough to be judged; some could not be read %d times",
+		len(lines), seen, w.missed)
 	if seen == 0 {
 		w.t.void("no figure was watched for long enough to be level: want more minutes")
 	}

@@ -128,7 +128,8 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	if err := t.start(ctx); err != nil {
 		return judge.Verdict{}, fmt.Errorf("start: %w", err)
 	}
-	samples, err := stage.NewSampler(t.stack.DSN()+t.database("data"), filepath.Join(t.dir, "history.jsonl"), cmp.Or(t.scenario.sampleEvery, stage.SampleInterval))
+	samples, err := stage.NewSampler(t.stack.DSN()+t.database("data"), filepath.Join(t.dir, "history.jsonl"),
+		cmp.Or(t.scenario.sampleEvery, stage.SampleInterval))
 	if err != nil {
 		return judge.Verdict{}, err
 	}
@@ -209,7 +210,8 @@ func (t *trial) fault(ctx context.Context) error {
 	return t.wait(ctx, recovery)
 }
 
-// struckSince is how often the fault has struck; before were other trials'. It is 0 when a part did not: the rest only prepared it.
+// struckSince is how often the fault has struck; before were other trials'. It is 0 when a part did not: the rest
+// only prepared it.
 func (t *trial) struckSince(before int) int {
 	times := t.struckTimes() + t.stackStruck() - before
 	for what, n := range t.struck {
@@ -324,7 +326,9 @@ func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
 	if err = errors.Join(err, t.world.Hurry(ctx)); err != nil {
 		return err
 	}
-	if err := errors.Join(t.world.Limit(ctx, stage.CallsInRound), t.store.Config.Writer(ctx).Exec("UPDATE rate_limit SET calls = ? WHERE scope = 'app' AND period_ms = 1000", stage.CallsInRound).Error); err != nil {
+	if err := errors.Join(t.world.Limit(ctx, stage.CallsInRound),
+		t.store.Config.Writer(ctx).Exec("UPDATE rate_limit SET calls = ? WHERE scope = 'app' AND period_ms = 1000",
+			stage.CallsInRound).Error); err != nil {
 		return err
 	}
 	planned, err := t.stack.Now(ctx)
@@ -349,7 +353,8 @@ func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
 			break
 		}
 	}
-	report, err := verify.Run(ctx, verify.Options{Store: t.store, Simulator: t.world.Address, Client: http.DefaultClient, Now: now, PlannedAt: planned, Shallow: true})
+	report, err := verify.Run(ctx, verify.Options{Store: t.store, Simulator: t.world.Address, Client: http.DefaultClient,
+		Now: now, PlannedAt: planned, Shallow: true})
 	if err != nil {
 		return err
 	}
@@ -412,18 +417,19 @@ func (t *trial) orderDefaults(ctx context.Context, ofSystem bool) ([]int64, erro
 
 // awaitRuns waits until runs have ended, which must be well.
 func (t *trial) awaitRuns(ctx context.Context, ids []int64) error {
-	err := rig.Await(ctx, stage.Patience, fmt.Sprintf("%d ordered runs have ended", len(ids)), func(ctx context.Context) (bool, error) {
-		runs, err := t.store.Runs(ctx, ids)
-		if err != nil || len(runs) < len(ids) {
-			return false, err
-		}
-		for i := range runs {
-			if runs[i].State.Open() {
-				return false, nil
+	err := rig.Await(ctx, stage.Patience, fmt.Sprintf("%d ordered runs have ended", len(ids)),
+		func(ctx context.Context) (bool, error) {
+			runs, err := t.store.Runs(ctx, ids)
+			if err != nil || len(runs) < len(ids) {
+				return false, err
 			}
-		}
-		return true, nil
-	})
+			for i := range runs {
+				if runs[i].State.Open() {
+					return false, nil
+				}
+			}
+			return true, nil
+		})
 	if err != nil {
 		return err
 	}
@@ -440,7 +446,8 @@ func (t *trial) awaitRuns(ctx context.Context, ids []int64) error {
 }
 
 // judge puts everything together.
-func (t *trial) judge(samples *stage.Sampler, asking *probe, f judge.Facts, figures map[string]any) (judge.Verdict, error) {
+func (t *trial) judge(samples *stage.Sampler, asking *probe, f judge.Facts, figures map[string]any) (judge.Verdict,
+	error) {
 	w := &samples.Watch
 	for _, p := range t.problems {
 		w.Tell(p.Kind, "%s", p.Text)

@@ -15,8 +15,9 @@ import (
 // Faults that hit the deployment as a whole.
 var wholeScenarios = []scenario{
 	{
-		name:     "rolling-restart",
-		doc:      "SIGTERM of every process, one after the other, under load: each stops within 15 s, and nothing waits for long",
+		name: "rolling-restart",
+		doc: "SIGTERM of every process, one after the other, under load: each stops within 15 s, and nothing waits " +
+			"for long",
 		stallMax: 20 * time.Second,
 		steps: func(ctx context.Context, t *trial) error {
 			for _, n := range t.random.Perm(len(t.instances)) {
@@ -37,7 +38,8 @@ var wholeScenarios = []scenario{
 	},
 	{
 		name: "consumers-stopped-in-slow-work",
-		doc:  "SIGTERM of every consumer, one after the other, while calls take longer than the drain: what is cut off is done again elsewhere",
+		doc: "SIGTERM of every consumer, one after the other, while calls take longer than the drain: what is cut off is " +
+			"done again elsewhere",
 		steps: func(ctx context.Context, t *trial) error {
 			if err := t.world.Fault(ctx, map[string]any{"kind": stage.Latency, "ms": 6000}); err != nil {
 				return err
@@ -147,7 +149,8 @@ var wholeScenarios = []scenario{
 	},
 	{
 		name: "clocks-wrong",
-		doc:  "the clock of one producer is 5 minutes ahead and that of one consumer 5 minutes behind; then the other way round",
+		doc: "the clock of one producer is 5 minutes ahead and that of one consumer 5 minutes behind; then the other way " +
+			"round",
 		steps: func(ctx context.Context, t *trial) error {
 			for _, skew := range []string{"5m", "-5m"} {
 				back := "-5m"
@@ -205,7 +208,8 @@ func midnight(ctx context.Context, s *stage.Stack) (undo func(context.Context) e
 	// It takes some seconds to deploy and to warm up.
 	offset := now.Truncate(24 * time.Hour).Add(24*time.Hour - untilMidnight).Sub(now)
 	undo = func(ctx context.Context) error { return restart(ctx) }
-	err = restart(ctx, "LD_PRELOAD="+library, fmt.Sprintf("FAKETIME=%+d", int(offset.Seconds())), "FAKETIME_DONT_FAKE_MONOTONIC=1")
+	err = restart(ctx, "LD_PRELOAD="+library, fmt.Sprintf("FAKETIME=%+d", int(offset.Seconds())),
+		"FAKETIME_DONT_FAKE_MONOTONIC=1")
 	if err != nil {
 		return nil, errors.Join(err, undo(ctx))
 	}

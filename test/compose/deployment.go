@@ -50,7 +50,8 @@ type Options struct {
 	OwnPorts bool
 	// Environ is in the place of what the file says.
 	Environ map[string]string
-	// Hurry has Prometheus scrape each second, and alerts wait for nothing and look back 15 s, with these replacements in their expressions.
+	// Hurry has Prometheus scrape each second, and alerts wait for nothing and look back 15 s, with these replacements
+	// in their expressions.
 	Hurry map[string]string
 	// Say is told of what goes on.
 	Say func(format string, args ...any)
@@ -91,7 +92,8 @@ func Up(ctx context.Context, o Options) (*Deployment, error) {
 	if d.file, err = Read(o.Root); err != nil {
 		return d, err
 	}
-	for _, step := range []func(context.Context) error{d.makeDatabases, d.migrate, d.startWorld, d.bind, d.serve, d.ready, d.startPrometheus} {
+	for _, step := range []func(context.Context) error{d.makeDatabases, d.migrate, d.startWorld, d.bind, d.serve, d.ready,
+		d.startPrometheus} {
 		if err := step(ctx); err != nil {
 			return d, err
 		}
@@ -122,7 +124,8 @@ func (d *Deployment) makeDatabases(ctx context.Context) error {
 	maps.Copy(d.environ, map[string]string{
 		"ADSYNC_BROKER_BROKERS": d.Kafka, "ADSYNC_REDIS_ADDRS": d.Redis,
 		// The servers may serve others too, and the machine other processes.
-		"ADSYNC_BROKER_PREFIX": d.Name, "ADSYNC_BROKER_PARTITIONS": "6", "ADSYNC_REDIS_KEY_PREFIX": d.Name, "ADSYNC_LOG_FORMAT": "json",
+		"ADSYNC_BROKER_PREFIX": d.Name, "ADSYNC_BROKER_PARTITIONS": "6", "ADSYNC_REDIS_KEY_PREFIX": d.Name,
+		"ADSYNC_LOG_FORMAT": "json",
 	})
 	maps.Copy(d.environ, d.Environ)
 	return nil
@@ -147,7 +150,8 @@ func (d *Deployment) startWorld(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.addresses = strings.NewReplacer("0.0.0.0:9090", listen, "/data", filepath.Join(d.Dir, "world"), "--accounts=400", "--accounts="+strconv.Itoa(d.Accounts))
+	d.addresses = strings.NewReplacer("0.0.0.0:9090", listen, "/data", filepath.Join(d.Dir, "world"), "--accounts=400",
+		"--accounts="+strconv.Itoa(d.Accounts))
 	if err := d.start("simulator", "simulator", nil); err != nil {
 		return err
 	}
@@ -285,7 +289,8 @@ func (d *Deployment) output(ctx context.Context, cmd *exec.Cmd) (string, error) 
 	bound.Stderr = &failure
 	output, err := bound.Output()
 	if err != nil {
-		return string(output), fmt.Errorf("adsync %s: %w\n%s%s", strings.Join(cmd.Args[1:], " "), err, output, failure.String())
+		return string(output), fmt.Errorf("adsync %s: %w\n%s%s", strings.Join(cmd.Args[1:], " "), err, output,
+			failure.String())
 	}
 	return string(output), nil
 }
@@ -310,7 +315,8 @@ func (d *Deployment) Log(name string) string { return filepath.Join(d.Dir, name+
 // Environment is what a shell needs to use the program as an operator of this deployment.
 func (d *Deployment) Environment() map[string]string {
 	return d.environOf("producer", map[string]string{
-		"ADSYNC_SERVER": d.Producers[0], "ADSYNC_TOKEN": d.Token, "ADSYNC_LOG_LEVEL": "error", "ADSYNC_API_LISTEN": "127.0.0.1:0", "ADSYNC_LOG_FORMAT": "text",
+		"ADSYNC_SERVER": d.Producers[0], "ADSYNC_TOKEN": d.Token, "ADSYNC_LOG_LEVEL": "error",
+		"ADSYNC_API_LISTEN": "127.0.0.1:0", "ADSYNC_LOG_FORMAT": "text",
 	})
 }
 
@@ -321,8 +327,8 @@ func (d *Deployment) Adsync(ctx context.Context, args ...string) (string, error)
 	return d.output(ctx, cmd)
 }
 
-// Ask sends a request to the first producer's API, or to the simulator or Prometheus if the address is whole, and reads the answer into a value unless
-// that is nil.
+// Ask sends a request to the first producer's API, or to the simulator or Prometheus if the address is whole, and
+// reads the answer into a value unless that is nil.
 func (d *Deployment) Ask(ctx context.Context, method, address string, body, into any) error {
 	mine := !strings.HasPrefix(address, "http")
 	if mine {
@@ -379,14 +385,16 @@ func (d *Deployment) Alive() error {
 	for i, p := range d.processes {
 		select {
 		case <-p.Exited():
-			return fmt.Errorf("%s has ended: %w; its log is %s", d.names[i], cmp.Or(p.Err(), errors.New("without an error")), d.Log(d.names[i]))
+			return fmt.Errorf("%s has ended: %w; its log is %s", d.names[i], cmp.Or(p.Err(), errors.New("without an error")),
+				d.Log(d.names[i]))
 		default:
 		}
 	}
 	return nil
 }
 
-// Close ends everything that was started, and drops the databases. It takes its time also when everything else has been interrupted.
+// Close ends everything that was started, and drops the databases. It takes its time also when everything else has
+// been interrupted.
 func (d *Deployment) Close() error {
 	stopped := make([]error, len(d.processes))
 	var wg sync.WaitGroup

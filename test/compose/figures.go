@@ -25,8 +25,9 @@ import (
 // Platforms are those that the simulator serves.
 var Platforms = slices.Sorted(maps.Keys(simulator.Platforms()))
 
-// Figure is one figure as everybody tells it: the board's query, asked of Prometheus; the first page; the public tables, by SQL; and the platforms.
-// Amounts are in millionths of the currency. Who does not tell a figure has none of it.
+// Figure is one figure as everybody tells it: the board's query, asked of Prometheus; the first page; the public
+// tables, by SQL; and the platforms. Amounts are in millionths of the currency. Who does not tell a figure has none
+// of it.
 type Figure struct {
 	Name                           string
 	Board, Page, Tables, Platforms *int64
@@ -72,7 +73,8 @@ type account struct {
 	parked          string
 }
 
-// Figures compares what the boards, the first page, the tables and the platforms say at this moment. They agree only while the platforms' figures stand still.
+// Figures compares what the boards, the first page, the tables and the platforms say at this moment. They agree only
+// while the platforms' figures stand still.
 func (d *Deployment) Figures(ctx context.Context) ([]Figure, error) {
 	accounts, err := d.accounts(ctx)
 	if err != nil {
@@ -113,7 +115,8 @@ func (d *Deployment) Figures(ctx context.Context) ([]Figure, error) {
 	return all.figures, nil
 }
 
-// comparison gathers figures, and asks the boards for theirs: overview and business are the queries of the two boards' panels, by title.
+// comparison gathers figures, and asks the boards for theirs: overview and business are the queries of the two
+// boards' panels, by title.
 type comparison struct {
 	d                  *Deployment
 	overview, business map[string]string
@@ -146,7 +149,8 @@ func (c *comparison) add(ctx context.Context, f Figure, expr string, of spendKey
 	return nil
 }
 
-// spend adds the figures of what was spent: of a game its spend today, of all games also what the page shows and whole hours.
+// spend adds the figures of what was spent: of a game its spend today, of all games also what the page shows and
+// whole hours.
 func (c *comparison) spend(ctx context.Context, key spendKey, shown int64, t, p spent) error {
 	name := key.media + " " + key.currency
 	if key.game != "" {
@@ -194,22 +198,29 @@ func (c *comparison) standing(ctx context.Context, media string, accounts []acco
 			closed++
 		}
 	}
-	if err := c.add(ctx, Figure{Name: media + ": accounts parked", Tables: &parked, Platforms: &closed}, c.overview["Accounts parked"], spendKey{media: media}); err != nil {
+	if err := c.add(ctx, Figure{Name: media + ": accounts parked", Tables: &parked, Platforms: &closed},
+		c.overview["Accounts parked"], spendKey{media: media}); err != nil {
 		return err
 	}
 	var waiting, suspect int64
-	if err := c.d.Config.QueryRowContext(ctx, "SELECT COUNT(*) FROM media_token t WHERE media = ? AND state = 'reauthorise'"+
-		" AND EXISTS (SELECT 1 FROM media_account a WHERE a.token_id = t.id AND a.bound = 1)", media).Scan(&waiting); err != nil {
+	if err := c.d.Config.QueryRowContext(ctx,
+		"SELECT COUNT(*) FROM media_token t WHERE media = ? AND state = 'reauthorise'"+
+			" AND EXISTS (SELECT 1 FROM media_account a WHERE a.token_id = t.id AND a.bound = 1)",
+		media).Scan(&waiting); err != nil {
 		return err
 	}
-	if err := c.add(ctx, Figure{Name: media + ": logins that wait for a person", Tables: &waiting}, c.overview["Logins that wait for a person"], spendKey{media: media}); err != nil {
+	if err := c.add(ctx, Figure{Name: media + ": logins that wait for a person", Tables: &waiting},
+		c.overview["Logins that wait for a person"], spendKey{media: media}); err != nil {
 		return err
 	}
-	err := c.d.Data.QueryRowContext(ctx, "SELECT COUNT(*) FROM coverage WHERE media = ? AND level = 'account' AND report = 'report_daily' AND state IN ('suspect', 'partial')", media).Scan(&suspect)
+	err := c.d.Data.QueryRowContext(ctx,
+		"SELECT COUNT(*) FROM coverage WHERE media = ? AND level = 'account' AND report = 'report_daily' AND state IN "+
+			"('suspect', 'partial')", media).Scan(&suspect)
 	if err != nil {
 		return err
 	}
-	return c.add(ctx, Figure{Name: media + ": days not to be trusted", Tables: &suspect}, c.business["Days not to be trusted, and figures that do not add up"], spendKey{media: media})
+	return c.add(ctx, Figure{Name: media + ": days not to be trusted", Tables: &suspect},
+		c.business["Days not to be trusted, and figures that do not add up"], spendKey{media: media})
 }
 
 // balances adds the sums of a platform's balances by currency.
@@ -217,7 +228,8 @@ func (c *comparison) balances(ctx context.Context, media string, accounts map[st
 	theirs := map[string]int64{}
 	// Some platforms do not say what of a balance can be spent.
 	var told bool
-	if err := c.d.Data.QueryRowContext(ctx, "SELECT COUNT(valid_balance) > 0 FROM account_balance WHERE media = ?", media).Scan(&told); err != nil {
+	if err := c.d.Data.QueryRowContext(ctx, "SELECT COUNT(valid_balance) > 0 FROM account_balance WHERE media = ?",
+		media).Scan(&told); err != nil {
 		return err
 	}
 	err := c.d.truth(ctx, url.Values{"media": {media}, "kind": {"balance"}}, func(row truthRow) {
@@ -231,7 +243,9 @@ func (c *comparison) balances(ctx context.Context, media string, accounts map[st
 		return err
 	}
 	ours := map[string]int64{}
-	rows, err := c.d.Data.QueryContext(ctx, "SELECT currency, CAST(SUM(COALESCE(valid_balance, balance)) AS SIGNED) FROM account_balance WHERE media = ? AND fund = 'total' GROUP BY currency", media)
+	rows, err := c.d.Data.QueryContext(ctx,
+		"SELECT currency, CAST(SUM(COALESCE(valid_balance, balance)) AS SIGNED) FROM account_balance WHERE media = ? AND "+
+			"fund = 'total' GROUP BY currency", media)
 	if err != nil {
 		return err
 	}
@@ -248,7 +262,8 @@ func (c *comparison) balances(ctx context.Context, media string, accounts map[st
 		return err
 	}
 	for currency, sum := range theirs {
-		if err := c.add(ctx, Figure{Name: media + " " + currency + ": balances", Tables: new(ours[currency]), Platforms: &sum, Money: true},
+		if err := c.add(ctx, Figure{Name: media + " " + currency + ": balances", Tables: new(ours[currency]), Platforms: &sum,
+			Money: true},
 			c.business["Balances, $currency"], spendKey{media: media, currency: currency}); err != nil {
 			return err
 		}
@@ -275,7 +290,8 @@ const noGame = "unassigned"
 
 func (d *Deployment) accounts(ctx context.Context) ([]account, error) {
 	// Of several bindings that hold on a day the one that begins last counts; days are the accounts' own.
-	rows, err := d.Config.QueryContext(ctx, "SELECT id, media, external_id, currency, timezone, parked FROM media_account WHERE bound = 1")
+	rows, err := d.Config.QueryContext(ctx,
+		"SELECT id, media, external_id, currency, timezone, parked FROM media_account WHERE bound = 1")
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +316,9 @@ func (d *Deployment) accounts(ctx context.Context) ([]account, error) {
 	}
 	for i := range all {
 		a := &all[i]
-		err := d.Config.QueryRowContext(ctx, "SELECT game FROM account_binding WHERE account_id = ? AND from_day <= ? AND to_day >= ? ORDER BY from_day DESC LIMIT 1",
+		err := d.Config.QueryRowContext(ctx,
+			"SELECT game FROM account_binding WHERE account_id = ? AND from_day <= ? AND to_day >= ? ORDER BY from_day DESC "+
+				"LIMIT 1",
 			a.id, a.today.String(), a.today.String()).Scan(&a.game)
 		if errors.Is(err, sql.ErrNoRows) {
 			a.game = noGame
@@ -326,7 +344,9 @@ func (d *Deployment) spentInTables(ctx context.Context, accounts []account) (map
 	for _, a := range accounts {
 		byID[a.id] = a
 	}
-	rows, err := d.Data.QueryContext(ctx, "SELECT account_id, CAST(day AS CHAR), hour, COALESCE(cost, 0) FROM report_hourly WHERE level = 'account' AND day >= ?", first.String())
+	rows, err := d.Data.QueryContext(ctx,
+		"SELECT account_id, CAST(day AS CHAR), hour, COALESCE(cost, 0) FROM report_hourly WHERE level = 'account' AND day "+
+			">= ?", first.String())
 	if err != nil {
 		return nil, err
 	}
@@ -393,7 +413,8 @@ func (d *Deployment) spentOnPlatforms(ctx context.Context, accounts []account) (
 				of[a.external] = a
 			}
 		}
-		query := url.Values{"media": {media}, "kind": {"report_hourly"}, "level": {"account"}, "from": {utc.Add(-2).String()}, "to": {utc.Add(1).String()}}
+		query := url.Values{"media": {media}, "kind": {"report_hourly"}, "level": {"account"}, "from": {utc.Add(-2).String()},
+			"to": {utc.Add(1).String()}}
 		err := d.truth(ctx, query, func(row truthRow) {
 			if a, ok := of[row.Account]; ok {
 				addSpent(all, a, row.Metrics["cost"], row.Day, row.Hour)
@@ -438,7 +459,8 @@ func Text(figures []Figure) string {
 		if !f.Agrees() {
 			mark = "  DIFFERS"
 		}
-		fmt.Fprintf(&b, "%-44s %16s %16s %16s %16s%s\n", f.Name, f.text(f.Board), f.text(f.Page), f.text(f.Tables), f.text(f.Platforms), mark)
+		fmt.Fprintf(&b, "%-44s %16s %16s %16s %16s%s\n", f.Name, f.text(f.Board), f.text(f.Page), f.text(f.Tables),
+			f.text(f.Platforms), mark)
 	}
 	return b.String()
 }

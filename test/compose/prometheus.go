@@ -64,7 +64,8 @@ func (d *Deployment) startPrometheus(ctx context.Context) error {
 		return err
 	}
 	dir := filepath.Join(d.Dir, "prometheus")
-	cmd := exec.Command(d.Prometheus, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"), //nolint:noctx // It is ended in order.
+	cmd := exec.Command(d.Prometheus, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+
+		filepath.Join(dir, "data"), //nolint:noctx // It is ended in order.
 		"--web.listen-address="+listen, "--log.level=warn")
 	if err := d.launch("prometheus", cmd); err != nil {
 		return err

@@ -67,7 +67,8 @@ type boardRow struct{ Label, Value string }
 // ServeHTTP implements http.Handler: /overview shows the board overview, ?currency=USD its money in USD.
 func (b *boards) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	files, _ := filepath.Glob(filepath.Join(b.deployment.Root, "configs", "grafana", "dashboards", "*.json"))
-	shown := boardPage{At: time.Now(), Currency: cmp.Or(r.URL.Query().Get("currency"), "CNY"), Currencies: []string{"CNY", "USD"}}
+	shown := boardPage{At: time.Now(), Currency: cmp.Or(r.URL.Query().Get("currency"), "CNY"),
+		Currencies: []string{"CNY", "USD"}}
 	for _, file := range files {
 		shown.Boards = append(shown.Boards, strings.TrimSuffix(filepath.Base(file), ".json"))
 	}
@@ -95,7 +96,8 @@ func (b *boards) read(ctx context.Context, p compose.Panel, currency string) boa
 	shown := boardPanel{Panel: p}
 	shown.Title = compose.Fill(p.Title, map[string]string{"currency": currency})
 	for _, target := range p.Targets {
-		samples, err := b.deployment.Query(ctx, compose.Fill(target.Expr, map[string]string{"currency": currency, "__rate_interval": "1m", "__interval": "1m", "__range": "1h"}))
+		samples, err := b.deployment.Query(ctx, compose.Fill(target.Expr,
+			map[string]string{"currency": currency, "__rate_interval": "1m", "__interval": "1m", "__range": "1h"}))
 		if err != nil {
 			shown.Err = err
 			return shown

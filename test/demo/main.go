@@ -1,10 +1,12 @@
-// Command demo brings docker-compose.yml up on this machine without Docker: two producers, consumers by lane and the simulated platforms, each as a process of the
-// built program by its own command line, beside a real Kafka, MySQL or MariaDB and Redis, and a real Prometheus with the shipped rules.
+// Command demo brings docker-compose.yml up on this machine without Docker: two producers, consumers by lane and the
+// simulated platforms, each as a process of the built program by its own command line, beside a real Kafka, MySQL or
+// MariaDB and Redis, and a real Prometheus with the shipped rules.
 //
 //	make demo          # runs until ctrl-C
 //	make demo-check    # compares boards, first page, tables and platforms, and ends
 //
-// The servers are those that test/services has started and tells in ADSYNC_TEST_KAFKA, ADSYNC_TEST_MYSQL and ADSYNC_TEST_REDIS.
+// The servers are those that test/services has started and tells in ADSYNC_TEST_KAFKA, ADSYNC_TEST_MYSQL and
+// ADSYNC_TEST_REDIS.
 package main
 
 import (
@@ -27,7 +29,8 @@ import (
 const (
 	// pullTime is how long the first whole pull may take, and figures until all tell the same.
 	pullTime = 5 * time.Minute
-	// tellTime is how long the check waits for the board, which the leader tells each minute and Prometheus reads each 15 s.
+	// tellTime is how long the check waits for the board, which the leader tells each minute and Prometheus reads each
+	// 15 s.
 	tellTime = 4 * time.Minute
 )
 
@@ -44,7 +47,8 @@ func parseOptions(args []string, output io.Writer) (o options, err error) {
 	flags.StringVar(&o.Program, "program", "bin/adsync", "the built adsync")
 	flags.StringVar(&o.Prometheus, "prometheus", "", "the program `prometheus`; without it none is started")
 	flags.IntVar(&o.Accounts, "accounts", 100, "simulated accounts, both platforms together")
-	flags.BoolVar(&o.check, "check", false, "wait for the first whole pull, compare what is shown with the tables and with the platforms, and end")
+	flags.BoolVar(&o.check, "check", false,
+		"wait for the first whole pull, compare what is shown with the tables and with the platforms, and end")
 	return o, flags.Parse(args)
 }
 
@@ -59,7 +63,8 @@ func main() {
 }
 
 func run(ctx context.Context, o compose.Options, check bool, out io.Writer) (err error) {
-	o.Kafka, o.MySQL, o.Redis = os.Getenv("ADSYNC_TEST_KAFKA"), os.Getenv("ADSYNC_TEST_MYSQL"), os.Getenv("ADSYNC_TEST_REDIS")
+	o.Kafka, o.MySQL, o.Redis = os.Getenv("ADSYNC_TEST_KAFKA"), os.Getenv("ADSYNC_TEST_MYSQL"),
+		os.Getenv("ADSYNC_TEST_REDIS")
 	if o.Kafka == "" || o.MySQL == "" || o.Redis == "" {
 		return errors.New("it needs a Kafka, a MySQL and a Redis: run make demo, which starts them")
 	}
@@ -121,10 +126,12 @@ API           %s/api/v1/overview
 platforms     %s/_sim/clock   docs/simulator.md has what can be done to them
 `, d.Producers[0], d.Producers[1], d.Token, d.Producers[0], d.World)
 	if d.Board != "" {
-		fmt.Fprintf(out, "Prometheus    %s/api/v1/alerts   its HTTP API answers queries too; its pages are not built in here\n", d.Board)
+		fmt.Fprintf(out,
+			"Prometheus    %s/api/v1/alerts   its HTTP API answers queries too; its pages are not built in here\n", d.Board)
 	}
 	media := engine.PlatformNames()
-	fmt.Fprintf(out, `boards        %s   the present values of the Grafana boards' queries; Grafana itself is not here: docker compose has it
+	fmt.Fprintf(out,
+		`boards        %s   the present values of the Grafana boards' queries; Grafana itself is not here: docker compose has it
 logs          %s/*.log
 
 To try, in another shell:
@@ -197,8 +204,11 @@ func compare(ctx context.Context, d *compose.Deployment, out io.Writer) error {
 		figures, said = found, waits
 		return waits == "", err
 	})
-	fmt.Fprintf(out, "\nThe platforms' figures are those of %s, fetched by %s, asked at %s.\nBoard: the queries of configs/grafana/dashboards, asked of Prometheus. Tables: report_hourly, account_balance, media_account.\n\n%s\n",
-		at.UTC().Format(time.RFC3339), fetched.UTC().Format(time.RFC3339), time.Now().UTC().Format(time.RFC3339), compose.Text(figures))
+	fmt.Fprintf(out,
+		"\nThe platforms' figures are those of %s, fetched by %s, asked at %s.\nBoard: the queries of "+
+			"configs/grafana/dashboards, asked of Prometheus. Tables: report_hourly, account_balance, media_account.\n\n%s\n",
+		at.UTC().Format(time.RFC3339), fetched.UTC().Format(time.RFC3339), time.Now().UTC().Format(time.RFC3339),
+		compose.Text(figures))
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,8 @@ import (
 // imageBuild is the command by which the Dockerfile builds the program, with the file that it makes.
 var imageBuild = regexp.MustCompile(`(CGO_ENABLED=0 go build .*-o )(/out/adsync)( \./cmd/adsync)`)
 
-// buildAsImage builds the program that the image has. Its flags have all packages compiled anew, so that it is for the tests on real servers alone.
+// buildAsImage builds the program that the image has. Its flags have all packages compiled anew, so that it is for
+// the tests on real servers alone.
 func buildAsImage(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile(root + "/Dockerfile")
@@ -37,7 +38,8 @@ func TestDockerfile_HasAUserWithoutRightsAndNothingElse(t *testing.T) {
 	require.NoError(t, err)
 	_, image, found := strings.Cut(string(text), "\nFROM scratch\n")
 	require.True(t, found)
-	require.Regexp(t, `(?m)^USER [1-9][0-9]*:[1-9][0-9]*$`, image, "Kubernetes can tell only by a number that it is not root")
+	require.Regexp(t, `(?m)^USER [1-9][0-9]*:[1-9][0-9]*$`, image,
+		"Kubernetes can tell only by a number that it is not root")
 	require.NotContains(t, image, "\nRUN")
 	require.Regexp(t, imageBuild, string(text))
 }

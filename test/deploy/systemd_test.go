@@ -26,10 +26,12 @@ func TestSystemd_TakesTheUnits(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(text), "ExecStart=/usr/local/bin/adsync ")
 		unit := filepath.Join(dir, strings.Replace(filepath.Base(file), "@", "@important", 1))
-		require.NoError(t, os.WriteFile(unit, []byte(strings.ReplaceAll(string(text), "/usr/local/bin/adsync", program)), 0o600))
+		require.NoError(t, os.WriteFile(unit, []byte(strings.ReplaceAll(string(text), "/usr/local/bin/adsync", program)),
+			0o600))
 		units = append(units, unit)
 	}
-	output, err := exec.CommandContext(t.Context(), verify, append([]string{"verify", "--recursive-errors=no"}, units...)...).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), verify,
+		append([]string{"verify", "--recursive-errors=no"}, units...)...).CombinedOutput()
 	require.NoError(t, err, string(output))
 	require.Empty(t, string(output), "it warns of what it ignores")
 }
@@ -45,7 +47,8 @@ func TestSystemd_TheProgramAcceptsEveryUnit(t *testing.T) {
 		_, line, found := strings.Cut(string(text), "\nExecStart=/usr/local/bin/adsync ")
 		require.True(t, found, file)
 		line, _, _ = strings.Cut(line, "\n")
-		args := strings.Fields(strings.NewReplacer("%i", "important", "/etc/adsync/adsync.yaml", root+"/configs/consumer.yaml").Replace(line))
+		args := strings.Fields(strings.NewReplacer("%i", "important", "/etc/adsync/adsync.yaml", root+
+			"/configs/consumer.yaml").Replace(line))
 		cmd := exec.CommandContext(t.Context(), program, append(args, "--help")...)
 		output, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s: %s", file, output)

@@ -1,4 +1,5 @@
-// Package drill hurts a running deployment in the ways that an operator meets, and mends it by what the boards, the first page and the API say.
+// Package drill hurts a running deployment in the ways that an operator meets, and mends it by what the boards, the
+// first page and the API say.
 package drill
 
 import (
@@ -29,7 +30,8 @@ import (
 
 const (
 	root = "../.."
-	// patience is how long anything may take, of what takes two minutes at the most: what waits for a login looks again every two minutes.
+	// patience is how long anything may take, of what takes two minutes at the most: what waits for a login looks again
+	// every two minutes.
 	patience = 4 * time.Minute
 )
 
@@ -44,7 +46,8 @@ func setup(t *testing.T) *ground {
 	t.Helper()
 	o := compose.Options{
 		Root: root, Dir: t.TempDir(), Name: "drill-" + strings.ToLower(rand.Text()[:8]), Accounts: 40, Say: t.Logf,
-		Kafka: os.Getenv("ADSYNC_TEST_KAFKA"), MySQL: os.Getenv(storetest.ServerEnv), Redis: os.Getenv(redistest.Env), Prometheus: os.Getenv("PROMETHEUS"),
+		Kafka: os.Getenv("ADSYNC_TEST_KAFKA"), MySQL: os.Getenv(storetest.ServerEnv), Redis: os.Getenv(redistest.Env),
+		Prometheus: os.Getenv("PROMETHEUS"),
 		// What is told each minute comes sooner; the summaries may be as late as that.
 		Environ: map[string]string{"ADSYNC_PRODUCER_FIGURES_INTERVAL": "5s", "ADSYNC_PRODUCER_RELOAD_INTERVAL": "5s"},
 		Hurry:   map[string]string{"adsync_summary_oldest_change_seconds > 600": "adsync_summary_oldest_change_seconds > 65"},
@@ -176,7 +179,8 @@ type fault struct {
 	items       int    // how many are told of it
 }
 
-// isTold waits until the API, the first page and an alert each name cause, accounts, money and remedy, and returns what the API says.
+// isTold waits until the API, the first page and an alert each name cause, accounts, money and remedy, and returns
+// what the API says.
 func (g *ground) isTold(f fault) []overview.Attention {
 	g.t.Helper()
 	var told []overview.Attention
@@ -187,14 +191,16 @@ func (g *ground) isTold(f fault) []overview.Attention {
 		}
 		for i := range told {
 			a := &told[i]
-			if !regexp.MustCompile(f.cause).MatchString(a.Cause) || !regexp.MustCompile(f.command).MatchString(a.Command) || !f.accounts(a.Accounts) || len(a.Examples) == 0 || a.Remedy == "" || len(a.Money) == 0 {
+			if !regexp.MustCompile(f.cause).MatchString(a.Cause) || !regexp.MustCompile(f.command).MatchString(a.Command) ||
+				!f.accounts(a.Accounts) || len(a.Examples) == 0 || a.Remedy == "" || len(a.Money) == 0 {
 				return false, fmt.Errorf("it is told, but not whole: %+v", *a)
 			}
 		}
 		return true, nil
 	})
 	a := told[0]
-	g.t.Logf("%s\n  title    %s\n  cause    %s\n  accounts %d, such as %s\n  money    %v %s\n  remedy   %s\n  command  %s", f.name, a.Title, a.Cause, a.Accounts, a.Examples, a.Money, a.MoneyOf, a.Remedy, a.Command)
+	g.t.Logf("%s\n  title    %s\n  cause    %s\n  accounts %d, such as %s\n  money    %v %s\n  remedy   %s\n  command  %s",
+		f.name, a.Title, a.Cause, a.Accounts, a.Examples, a.Money, a.MoneyOf, a.Remedy, a.Command)
 	g.eventually(f.name+": the first page tells it", func(ctx context.Context) (bool, error) {
 		page, err := g.firstPage(ctx)
 		if err != nil {
@@ -211,17 +217,20 @@ func (g *ground) isTold(f fault) []overview.Attention {
 		}
 		return true, nil
 	})
-	g.eventually(f.name+": "+f.alert+" fires and says how many accounts and how much money", func(ctx context.Context) (bool, error) {
-		alert, err := g.firing(ctx, f)
-		if err != nil || alert == nil {
-			return false, err
-		}
-		if !concerned.MatchString(alert.Annotations["concerned"]) || alert.Annotations["summary"] == "" || alert.Annotations["description"] == "" {
-			return false, fmt.Errorf("it says %v", alert.Annotations)
-		}
-		g.t.Logf("%s\n  %s\n  %s\n  Concerned: %s\n  %s", f.alert, alert.Annotations["summary"], alert.Annotations["description"], alert.Annotations["concerned"], alert.Annotations["runbook_url"])
-		return true, nil
-	})
+	g.eventually(f.name+": "+f.alert+" fires and says how many accounts and how much money",
+		func(ctx context.Context) (bool, error) {
+			alert, err := g.firing(ctx, f)
+			if err != nil || alert == nil {
+				return false, err
+			}
+			if !concerned.MatchString(alert.Annotations["concerned"]) || alert.Annotations["summary"] == "" ||
+				alert.Annotations["description"] == "" {
+				return false, fmt.Errorf("it says %v", alert.Annotations)
+			}
+			g.t.Logf("%s\n  %s\n  %s\n  Concerned: %s\n  %s", f.alert, alert.Annotations["summary"],
+				alert.Annotations["description"], alert.Annotations["concerned"], alert.Annotations["runbook_url"])
+			return true, nil
+		})
 	return told
 }
 

@@ -37,8 +37,11 @@ func (g *ground) spenders() []spender {
 	zone, err := time.LoadLocation("Asia/Shanghai")
 	require.NoError(g.t, err)
 	today := day.Of(time.Now(), zone)
-	rows, err := g.Data.QueryContext(g.t.Context(), "SELECT y.account_id FROM report_daily y JOIN report_daily t ON t.account_id = y.account_id AND t.level = 'account' AND t.day = ? AND t.cost > 0"+
-		" WHERE y.media = 'tencent' AND y.level = 'account' AND y.day = ? AND y.cost > 0 AND y.currency = 'CNY' ORDER BY y.cost DESC", today.String(), today.Add(-1).String())
+	rows, err := g.Data.QueryContext(g.t.Context(),
+		"SELECT y.account_id FROM report_daily y JOIN report_daily t ON t.account_id = y.account_id AND t.level = "+
+			"'account' AND t.day = ? AND t.cost > 0"+
+			" WHERE y.media = 'tencent' AND y.level = 'account' AND y.day = ? AND y.cost > 0 AND y.currency = 'CNY' ORDER BY "+
+			"y.cost DESC", today.String(), today.Add(-1).String())
 	require.NoError(g.t, err)
 	defer rows.Close()
 	var all []spender
@@ -50,7 +53,9 @@ func (g *ground) spenders() []spender {
 	require.NoError(g.t, rows.Err())
 	for i := range all {
 		s := &all[i]
-		require.NoError(g.t, g.Config.QueryRowContext(g.t.Context(), "SELECT a.external_id, b.game, b.os FROM media_account a JOIN account_binding b ON b.account_id = a.id WHERE a.id = ?", s.id).Scan(&s.external, &s.game, &s.system))
+		require.NoError(g.t, g.Config.QueryRowContext(g.t.Context(),
+			"SELECT a.external_id, b.game, b.os FROM media_account a JOIN account_binding b ON b.account_id = a.id WHERE a.id "+
+				"= ?", s.id).Scan(&s.external, &s.game, &s.system))
 	}
 	return all
 }
@@ -58,7 +63,9 @@ func (g *ground) spenders() []spender {
 // bindAll gives each account a game that has none: the simulated world leaves some without.
 func (g *ground) bindAll() {
 	g.t.Helper()
-	rows, err := g.Config.QueryContext(g.t.Context(), "SELECT media, external_id FROM media_account a WHERE NOT EXISTS (SELECT 1 FROM account_binding b WHERE b.account_id = a.id)")
+	rows, err := g.Config.QueryContext(g.t.Context(),
+		"SELECT media, external_id FROM media_account a WHERE NOT EXISTS (SELECT 1 FROM account_binding b WHERE "+
+			"b.account_id = a.id)")
 	require.NoError(g.t, err)
 	defer rows.Close()
 	var bare []string
@@ -78,7 +85,8 @@ func one(n int) bool { return n == 1 }
 
 func some(n int) bool { return n > 1 }
 
-// authorise does what `adsync bind … --wait` says: a person opens the address that it prints, agrees, and is sent back to the producer.
+// authorise does what `adsync bind … --wait` says: a person opens the address that it prints, agrees, and is sent
+// back to the producer.
 func (g *ground) authorise(command string) {
 	g.t.Helper()
 	command = strings.Replace(command, "https://HOST", g.Producers[0], 1)
@@ -110,7 +118,8 @@ func (g *ground) authorise(command string) {
 // page is where a person authorises a login.
 var page = regexp.MustCompile(`http://\S+/audit/oauth\.html\S*`)
 
-// TestDrill injects six faults, sees each told by the API, the first page and an alert, does what they say, and sees it gone, in the figures too.
+// TestDrill injects six faults, sees each told by the API, the first page and an alert, does what they say, and sees
+// it gone, in the figures too.
 func TestDrill(t *testing.T) {
 	t.Parallel()
 	g := setup(t)
@@ -124,31 +133,48 @@ func TestDrill(t *testing.T) {
 	revoked, suspect, ended, mistyped := all[0], all[1], all[2], all[3]
 	yesterday := day.Of(time.Now(), suspect.zone).Add(-1).String()
 
-	token := fault{name: "a dead token", kind: "login", media: oceanengine, alert: "AdsyncLoginDead", accounts: some, cause: `.`, command: `^adsync bind oceanengine --app-id \d+ --redirect-uri https://HOST/oauth/oceanengine/callback --wait$`}
-	account := fault{name: "a revoked account", kind: "parked", media: tencent, alert: "AdsyncAccountsParked", labels: map[string]string{"parked": "revoked"}, accounts: one, cause: `12201|permission`, command: `^adsync accounts list --media tencent --state parked$`}
-	slow := fault{name: "a slow endpoint", kind: "slow", media: tencent, alert: "AdsyncEndpointSlow", labels: map[string]string{"endpoint": "funds/get"}, accounts: some, cause: `calls? of the last minutes took (8|9|1\d)\.\d s`, command: `.`}
-	without := fault{name: "a binding that ended", kind: "unassigned", media: tencent, alert: "AdsyncSpendUnassigned", accounts: one, cause: `no binding`, command: `^adsync bind account tencent/ID --game GAME --os OS$`}
-	wrong := fault{name: "a binding to a game that is none", kind: "unknown_game", media: tencent, alert: "AdsyncSpendUnassigned", accounts: one, cause: `starfal\b`, command: `^adsync bind account tencent/ID --game GAME --os OS --correct$`}
-	doubtful := fault{name: "a suspect day", kind: "suspect", media: tencent, alert: "AdsyncSuspectDays", accounts: one, cause: `.`, items: 2, command: `^adsync tasks run tencent\.report_(daily|hourly)\.account --accounts ID --from ` + yesterday + ` --to ` + yesterday + ` --confirm$`}
-	stuck := fault{name: "a stuck summary", kind: "summary", media: tencent, alert: "AdsyncSummaryStuck", accounts: some, cause: `switched off`, command: `^adsync tasks enable system\.summary$`}
+	token := fault{name: "a dead token", kind: "login", media: oceanengine, alert: "AdsyncLoginDead", accounts: some,
+		cause:   `.`,
+		command: `^adsync bind oceanengine --app-id \d+ --redirect-uri https://HOST/oauth/oceanengine/callback --wait$`}
+	account := fault{name: "a revoked account", kind: "parked", media: tencent, alert: "AdsyncAccountsParked",
+		labels: map[string]string{"parked": "revoked"}, accounts: one, cause: `12201|permission`,
+		command: `^adsync accounts list --media tencent --state parked$`}
+	slow := fault{name: "a slow endpoint", kind: "slow", media: tencent, alert: "AdsyncEndpointSlow",
+		labels: map[string]string{"endpoint": "funds/get"}, accounts: some,
+		cause: `calls? of the last minutes took (8|9|1\d)\.\d s`, command: `.`}
+	without := fault{name: "a binding that ended", kind: "unassigned", media: tencent, alert: "AdsyncSpendUnassigned",
+		accounts: one, cause: `no binding`, command: `^adsync bind account tencent/ID --game GAME --os OS$`}
+	wrong := fault{name: "a binding to a game that is none", kind: "unknown_game", media: tencent,
+		alert: "AdsyncSpendUnassigned", accounts: one, cause: `starfal\b`,
+		command: `^adsync bind account tencent/ID --game GAME --os OS --correct$`}
+	doubtful := fault{name: "a suspect day", kind: "suspect", media: tencent, alert: "AdsyncSuspectDays", accounts: one,
+		cause: `.`, items: 2, command: `^adsync tasks run tencent\.report_(daily|hourly)\.account --accounts ID --from ` +
+			yesterday + ` --to ` + yesterday + ` --confirm$`}
+	stuck := fault{name: "a stuck summary", kind: "summary", media: tencent, alert: "AdsyncSummaryStuck", accounts: some,
+		cause: `switched off`, command: `^adsync tasks enable system\.summary$`}
 	for _, f := range []fault{token, account, slow, without, wrong, doubtful, stuck} {
 		told, err := g.attention(t.Context(), f.kind, f.media)
 		require.NoError(t, err)
 		require.Empty(t, told, "%s is told before there is any", f.name)
 	}
 
-	g.platform(http.MethodPost, "faults", map[string]any{"kind": "token_death", "media": oceanengine, "token": "pair"}, nil)
+	g.platform(http.MethodPost, "faults", map[string]any{"kind": "token_death", "media": oceanengine, "token": "pair"},
+		nil)
 	g.order("oceanengine.report_hourly.account", map[string]any{"scope": "all"})
-	g.platform(http.MethodPost, "accounts", map[string]any{"media": tencent, "account": revoked.external, "state": "revoked"}, nil)
+	g.platform(http.MethodPost, "accounts", map[string]any{"media": tencent, "account": revoked.external,
+		"state": "revoked"}, nil)
 	g.order("tencent.report_hourly.account", map[string]any{"accounts": []string{revoked.external}})
 	var latency struct{ ID string }
-	g.platform(http.MethodPost, "faults", map[string]any{"kind": "latency", "ms": 9500, "media": tencent, "endpoint": "funds/get"}, &latency)
+	g.platform(http.MethodPost, "faults", map[string]any{"kind": "latency", "ms": 9500, "media": tencent,
+		"endpoint": "funds/get"}, &latency)
 	g.order("tencent.balance", map[string]any{"scope": "all"})
 	g.config("UPDATE account_binding SET to_day = ? WHERE account_id = ?", yesterday, ended.id)
 	g.config("UPDATE account_binding SET game = 'starfal' WHERE account_id = ?", mistyped.id)
-	g.platform(http.MethodPost, "truth/correct", map[string]any{"media": tencent, "account": suspect.external, "from": yesterday, "to": yesterday, "percent": -100}, nil)
+	g.platform(http.MethodPost, "truth/correct", map[string]any{"media": tencent, "account": suspect.external,
+		"from": yesterday, "to": yesterday, "percent": -100}, nil)
 	for _, report := range []string{"daily", "hourly"} {
-		g.order("tencent.report_"+report+".account", map[string]any{"accounts": []string{suspect.external}, "from": yesterday, "to": yesterday})
+		g.order("tencent.report_"+report+".account", map[string]any{"accounts": []string{suspect.external}, "from": yesterday,
+			"to": yesterday})
 	}
 
 	login := g.isTold(token)[0]
@@ -162,7 +188,9 @@ func TestDrill(t *testing.T) {
 	g.adsync("adsync tasks run oceanengine.probe --all --wait")
 
 	require.Contains(t, g.adsync("adsync accounts list --media tencent --state parked"), revoked.external)
-	g.platform(http.MethodPost, "accounts", map[string]any{"media": tencent, "account": revoked.external, "state": "open"}, nil) // Its owner shares it again.
+	// Its owner shares it again.
+	g.platform(http.MethodPost, "accounts", map[string]any{"media": tencent, "account": revoked.external, "state": "open"},
+		nil)
 	g.config("UPDATE media_account SET parked_until = UTC_TIMESTAMP(3) WHERE parked LIKE 'revoked:%'")
 	g.adsync("adsync tasks run tencent.probe --all --wait")
 
@@ -173,7 +201,8 @@ func TestDrill(t *testing.T) {
 		g.adsync(strings.Replace(a.Command, "--accounts ID", "--accounts "+suspect.external, 1) + " --wait")
 	}
 	g.adsync(fmt.Sprintf("adsync bind account tencent/%s --game %s --os %s", ended.external, ended.game, ended.system))
-	g.adsync(fmt.Sprintf("adsync bind account tencent/%s --game %s --os %s --correct", mistyped.external, mistyped.game, mistyped.system))
+	g.adsync(fmt.Sprintf("adsync bind account tencent/%s --game %s --os %s --correct", mistyped.external, mistyped.game,
+		mistyped.system))
 
 	for _, f := range []fault{account, doubtful, wrong, without, token} {
 		g.isGone(f)
@@ -181,7 +210,8 @@ func TestDrill(t *testing.T) {
 	// The revoked account's subtasks have waited for it, and go on by themselves. None died of anything.
 	g.eventually("what waited for the account is done", func(ctx context.Context) (bool, error) {
 		var waiting int
-		err := g.Data.QueryRowContext(ctx, "SELECT COUNT(*) FROM subtask_due WHERE account_id = ? AND waits_for LIKE 'account:%'", revoked.id).Scan(&waiting)
+		err := g.Data.QueryRowContext(ctx,
+			"SELECT COUNT(*) FROM subtask_due WHERE account_id = ? AND waits_for LIKE 'account:%'", revoked.id).Scan(&waiting)
 		return waiting == 0, err
 	})
 	dead, err := g.attention(t.Context(), "dead", tencent)
@@ -196,7 +226,8 @@ func TestDrill(t *testing.T) {
 	})
 	today := day.Of(time.Now(), suspect.zone).String()
 	for _, s := range all[:4] { // Figures move every three minutes: these do now.
-		g.platform(http.MethodPost, "truth/correct", map[string]any{"media": tencent, "account": s.external, "from": today, "to": today, "percent": 5}, nil)
+		g.platform(http.MethodPost, "truth/correct", map[string]any{"media": tencent, "account": s.external, "from": today,
+			"to": today, "percent": 5}, nil)
 	}
 	g.order("tencent.report_hourly.account", map[string]any{"scope": "all"})
 	g.adsync(g.isTold(stuck)[0].Command)

@@ -36,7 +36,8 @@ func TestComparison_FindsEveryAlteration(t *testing.T) {
 		require.Zero(t, newOpenWorld(t).once(t).Truth.Differences)
 	})
 	for _, what := range []string{
-		fault.AlterValue, fault.AlterRow, fault.AlterPage, fault.AlterAccount, fault.AlterDay, fault.AlterHour, fault.AlterDeletion,
+		fault.AlterValue, fault.AlterRow, fault.AlterPage, fault.AlterAccount, fault.AlterDay, fault.AlterHour,
+		fault.AlterDeletion,
 	} {
 		for i := range *alterations {
 			seed := *firstSeed + i
@@ -68,7 +69,8 @@ func newOpenWorld(t *testing.T) *openWorld {
 	for _, media := range engine.PlatformNames() {
 		for _, scope := range []string{"app", "account"} {
 			for _, seconds := range []int{1, 60} {
-				rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": scope, "period_seconds": seconds, "limit": 100_000})
+				rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": scope, "period_seconds": seconds,
+					"limit": 100_000})
 			}
 		}
 	}
@@ -80,7 +82,8 @@ func newOpenWorld(t *testing.T) *openWorld {
 // alter has the world serve one thing differently from the truth, and returns what.
 func (w *openWorld) alter(t *testing.T, what string, seed uint64) string {
 	t.Helper()
-	status, body := call(t, http.MethodPost, w.server.URL+"/_sim/faults", map[string]any{"kind": "alter", "what": what, "seed": seed})
+	status, body := call(t, http.MethodPost, w.server.URL+"/_sim/faults",
+		map[string]any{"kind": "alter", "what": what, "seed": seed})
 	require.Less(t, status, 300, string(body))
 	return string(body)
 }

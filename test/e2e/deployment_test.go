@@ -36,14 +36,16 @@ type deployment struct {
 	leftOut   func(string) bool // tells tasks that orderAll leaves out; nil leaves none out
 }
 
-// deploy brings a deployment up: tables, the world's accounts, and its processes. change is what is other than usual in the settings.
+// deploy brings a deployment up: tables, the world's accounts, and its processes. change is what is other than usual
+// in the settings.
 func deploy(t *testing.T, w *world, change ...func(s services, settings map[string]any)) *deployment {
 	t.Helper()
 	return deployProgram(t, program, w, change...)
 }
 
 // deployProgram is deploy with another program than the one that was just built.
-func deployProgram(t *testing.T, program string, w *world, change ...func(s services, settings map[string]any)) *deployment {
+func deployProgram(t *testing.T, program string, w *world,
+	change ...func(s services, settings map[string]any)) *deployment {
 	t.Helper()
 	return deployOn(t, newServices(t), program, w, change...)
 }
@@ -53,7 +55,8 @@ func deployOn(
 	t *testing.T, s services, program string, w *world, change ...func(s services, settings map[string]any),
 ) *deployment {
 	t.Helper()
-	d := &deployment{program: program, world: w, config: filepath.Join(t.TempDir(), "adsync.yaml"), roles: s.roles(), whole: map[string]any{"scope": "all"}}
+	d := &deployment{program: program, world: w, config: filepath.Join(t.TempDir(), "adsync.yaml"), roles: s.roles(),
+		whole: map[string]any{"scope": "all"}}
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
 	settings := map[string]any{
@@ -215,7 +218,8 @@ func (d *deployment) requireSucceeded(t *testing.T, runs []ledger.Run) {
 		require.Equal(t, task.RunSucceeded, r.State, "%s: %+v", r.TaskName, r)
 		require.NotNil(t, r.Total, r.TaskName)
 		counts := map[task.State]int64{
-			task.Succeeded: r.Succeeded, task.Failed: r.Failed, task.Expired: r.Expired, task.Cancelled: r.Cancelled, task.Superseded: r.Superseded,
+			task.Succeeded: r.Succeeded, task.Failed: r.Failed, task.Expired: r.Expired, task.Cancelled: r.Cancelled,
+			task.Superseded: r.Superseded,
 		}
 		sum := int64(0)
 		for state, n := range counts {
@@ -232,7 +236,8 @@ func (d *deployment) requireSucceeded(t *testing.T, runs []ledger.Run) {
 // logged counts the rows of a run's subtasks.
 func (d *deployment) logged(t *testing.T, runID int64) map[task.State]int64 {
 	t.Helper()
-	rows, err := d.store.Data.Writer(t.Context()).Raw("SELECT state, COUNT(*) FROM "+ledger.LogTable(runID)+" WHERE run_id = ? GROUP BY state", runID).Rows()
+	rows, err := d.store.Data.Writer(t.Context()).Raw("SELECT state, COUNT(*) FROM "+ledger.LogTable(runID)+
+		" WHERE run_id = ? GROUP BY state", runID).Rows()
 	require.NoError(t, err)
 	defer rows.Close()
 	counts := map[task.State]int64{}

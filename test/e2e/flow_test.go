@@ -19,8 +19,8 @@ import (
 // onePlatform is the platform of the tests that need one, whichever it is.
 var onePlatform = engine.PlatformNames()[0]
 
-// Of 40 accounts two are large, and a third is silent or nearly so. The worlds of these tests are those whose large accounts are
-// among the smallest of their kind.
+// Of 40 accounts two are large, and a third is silent or nearly so. The worlds of these tests are those whose large
+// accounts are among the smallest of their kind.
 var accounts = flag.Int("accounts", 40, "accounts of the worlds, all platforms together")
 
 func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
@@ -43,12 +43,13 @@ func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 	calls, refused := w.calls(t)
 	require.LessOrEqual(t, 100*refused, calls, "refused calls of %d", calls)
 
-	// A platform corrects three past days of an account: a rerun of those days brings the correction and nothing else. What
-	// was spent on them changes the account's money up to now.
+	// A platform corrects three past days of an account: a rerun of those days brings the correction and nothing else.
+	// What was spent on them changes the account's money up to now.
 	account := d.busiestAccount(t, onePlatform)
 	today := day.Of(w.now, zone)
 	from, to := today.Add(-5).String(), today.Add(-3).String()
-	w.order(t, "truth/correct", map[string]any{"media": onePlatform, "account": account, "from": from, "to": to, "percent": 7}, nil)
+	w.order(t, "truth/correct", map[string]any{"media": onePlatform, "account": account, "from": from, "to": to,
+		"percent": 7}, nil)
 	require.Positive(t, d.compare(t).Differences, "the correction is in the truth and not in the tables")
 	before := d.untouched(t, account, from, to)
 	rerun := map[string]any{"accounts": []string{account}, "from": from, "to": to}
@@ -81,7 +82,8 @@ func TestDeployment_AProcessKilledInTheMiddleChangesNothing(t *testing.T) {
 	ids := d.orderAll(t, false)
 	d.awaitMiddle(t, ids)
 	// A consumer that has just joined its groups may get its partitions when others have done a good part already.
-	require.Eventually(t, func() bool { return d.doneBy(t, ids, d.processes[victim]) > 0 }, patience, poll/5, "the process has no part in the work: its end would prove nothing")
+	require.Eventually(t, func() bool { return d.doneBy(t, ids, d.processes[victim]) > 0 }, patience, poll/5,
+		"the process has no part in the work: its end would prove nothing")
 	d.processes[victim].kill(t)
 	ended, total := d.ended(t, ids)
 	require.Less(t, ended, total, "the runs had ended before the kill: this proves nothing")
@@ -142,7 +144,8 @@ func (d *deployment) doneBy(t *testing.T, ids []int64, p *process) int64 {
 	host, err := os.Hostname()
 	require.NoError(t, err)
 	var n int64
-	err = d.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM "+ledger.LogTable(ids[0])+" WHERE run_id IN ? AND node = ?",
+	err = d.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM "+ledger.LogTable(ids[0])+
+		" WHERE run_id IN ? AND node = ?",
 		ids, fmt.Sprintf("%s-%d", host, p.cmd.Process.Pid)).Row().Scan(&n)
 	require.NoError(t, err)
 	return n
@@ -152,7 +155,9 @@ func (d *deployment) doneBy(t *testing.T, ids []int64, p *process) int64 {
 func (d *deployment) busiestAccount(t *testing.T, media string) string {
 	t.Helper()
 	var id int64
-	err := d.store.Data.Writer(t.Context()).Raw("SELECT account_id FROM report_daily WHERE media = ? GROUP BY account_id ORDER BY COUNT(*) DESC, account_id LIMIT 1", media).Row().Scan(&id)
+	err := d.store.Data.Writer(t.Context()).Raw(
+		"SELECT account_id FROM report_daily WHERE media = ? GROUP BY account_id ORDER BY COUNT(*) DESC, account_id LIMIT 1",
+		media).Row().Scan(&id)
 	require.NoError(t, err)
 	account, err := d.store.Account(t.Context(), id)
 	require.NoError(t, err)

@@ -17,18 +17,21 @@ import (
 	"adsync/base/sqldb"
 )
 
-// recorder stands between a deployment and its MySQL, where a proxy that shards would stand, and keeps the text of each statement that passes.
+// recorder stands between a deployment and its MySQL, where a proxy that shards would stand, and keeps the text of
+// each statement that passes.
 type recorder struct {
 	listener net.Listener
 	server   string
-	unknown  []string // words of statements that it refuses, as a proxy refuses what its parser or its planner does not know
+	// words of statements that it refuses, as a proxy refuses what its parser or its planner does not know
+	unknown []string
 
 	mu         sync.Mutex
 	statements map[string]bool
 	refused    map[string]bool
 }
 
-// record returns a recorder of a database's statements, and the database as it is reached through it. Statements with an unknown word are refused.
+// record returns a recorder of a database's statements, and the database as it is reached through it. Statements with
+// an unknown word are refused.
 func record(t *testing.T, d sqldb.Database, unknown ...string) (*recorder, sqldb.Database) {
 	t.Helper()
 	dsn, err := mysql.ParseDSN(d.Writer.Reveal())

@@ -16,8 +16,9 @@ import (
 	"adsync/base/store/storetest"
 )
 
-// TestDeployment_ReplicasThatLagDecideNothing runs a deployment whose replicas stopped before anything was written: none of its work asks them, and every run and row is as
-// it should be. Only what people ask for is as old as they are.
+// TestDeployment_ReplicasThatLagDecideNothing runs a deployment whose replicas stopped before anything was written:
+// none of its work asks them, and every run and row is as it should be. Only what people ask for is as old as they
+// are.
 func TestDeployment_ReplicasThatLagDecideNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, *accounts, 171)
@@ -48,11 +49,17 @@ func TestDeployment_ReplicasThatLagDecideNothing(t *testing.T) {
 	found, err := d.store.FindAccounts(t.Context(), media, []string{external})
 	require.NoError(t, err)
 	settled := day.Of(w.now, zone).Add(-3)
-	require.NoError(t, d.store.Data.Writer(t.Context()).Exec("INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, last_seen_at, state)"+
-		" VALUES (?, ?, 'adgroup', 'cost', ?, 2, 1, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3), 'open')", found[external].ID, settled, media).Error)
+	require.NoError(t,
+		d.store.Data.Writer(t.Context()).Exec(
+			"INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, "+
+				"last_seen_at, state)"+
+				" VALUES (?, ?, 'adgroup', 'cost', ?, 2, 1, UTC_TIMESTAMP(3), UTC_TIMESTAMP(3), 'open')", found[external].ID,
+			settled,
+			media).Error)
 	d.summarise(t)
 	var state string
-	require.NoError(t, d.store.Data.Writer(t.Context()).Raw("SELECT state FROM reconciliation WHERE account_id = ?", found[external].ID).Row().Scan(&state))
+	require.NoError(t, d.store.Data.Writer(t.Context()).Raw("SELECT state FROM reconciliation WHERE account_id = ?",
+		found[external].ID).Row().Scan(&state))
 	require.Equal(t, results.DifferenceMended, state)
 	d.requireTruth(t)
 	for _, r := range asked {
@@ -67,11 +74,13 @@ func TestDeployment_ReplicasThatLagDecideNothing(t *testing.T) {
 	d.stop(t)
 }
 
-// queries are the statements of a recorder that read a table of adsync's. A process also tries, at its start, what the server can do and what the user may.
+// queries are the statements of a recorder that read a table of adsync's. A process also tries, at its start, what
+// the server can do and what the user may.
 func queries(r *recorder) []string {
 	var found []string
 	for _, s := range r.all() {
-		if strings.HasPrefix(s, "SELECT") && strings.Contains(s, "FROM") && !strings.Contains(s, "adsync_no_such_table") && !strings.HasPrefix(s, "SELECT CONCAT(o.number") {
+		if strings.HasPrefix(s, "SELECT") && strings.Contains(s, "FROM") && !strings.Contains(s, "adsync_no_such_table") &&
+			!strings.HasPrefix(s, "SELECT CONCAT(o.number") {
 			found = append(found, s)
 		}
 	}

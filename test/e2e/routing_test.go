@@ -16,8 +16,8 @@ type router struct {
 	shardKey func(table string) string // "" of a table that is not sharded
 }
 
-// check returns what keeps a statement from being routed: its sharded tables that are not narrowed to values of their key, and assignments to the key. tables are the
-// sharded ones in it.
+// check returns what keeps a statement from being routed: its sharded tables that are not narrowed to values of their
+// key, and assignments to the key. tables are the sharded ones in it.
 func (r *router) check(text string) (tables, faults []string, err error) {
 	nodes, _, err := r.parser.Parse(text, "", "")
 	if err != nil {
@@ -58,7 +58,8 @@ type visit struct {
 	faults  []string
 }
 
-// read gathers the tables of a statement and what its conditions say of their columns. Only what is joined by AND narrows.
+// read gathers the tables of a statement and what its conditions say of their columns. Only what is joined by AND
+// narrows.
 func (s *visit) read(node ast.Node) {
 	node.Accept(s)
 }
@@ -127,7 +128,8 @@ func (s *visit) narrow(condition ast.ExprNode, alias string) {
 			}
 		}
 	case *ast.PatternInExpr:
-		if c.Not || c.Sel != nil || !slices.ContainsFunc(c.List, isList) && slices.ContainsFunc(c.List, func(e ast.ExprNode) bool { return !isValue(e) }) {
+		if c.Not || c.Sel != nil || !slices.ContainsFunc(c.List, isList) &&
+			slices.ContainsFunc(c.List, func(e ast.ExprNode) bool { return !isValue(e) }) {
 			return
 		}
 		// A list of tuples narrows no column by itself: not every proxy looks into it.
@@ -200,7 +202,8 @@ func (s *visit) insert(n *ast.InsertStmt) {
 		e := sel.Fields.Fields[at].Expr
 		of := columnOf(e, "")
 		// The list of values is no table.
-		named = isValue(e) || of != nil && !slices.ContainsFunc(s.sources, func(t *source) bool { return t.alias == of.alias })
+		named = isValue(e) || of != nil && !slices.ContainsFunc(s.sources,
+			func(t *source) bool { return t.alias == of.alias })
 	}
 	s.sources = append(s.sources, &source{table: into, alias: into, key: key, routed: named})
 	s.assign(n.OnDuplicate)
@@ -209,13 +212,17 @@ func (s *visit) insert(n *ast.InsertStmt) {
 // verdict follows the columns that are equal to each other.
 func (s *visit) verdict() (tables, faults []string) {
 	routed := func(c column) bool {
-		return slices.Contains(s.values, c) || slices.ContainsFunc(s.sources, func(t *source) bool { return t.routed && c == column{t.alias, t.key} })
+		return slices.Contains(s.values, c) || slices.ContainsFunc(s.sources,
+			func(t *source) bool { return t.routed && c == column{t.alias, t.key} })
 	}
 	for again := true; again; {
 		again = false
 		for _, t := range s.sources {
 			c := column{t.alias, t.key}
-			by := slices.ContainsFunc(s.equal, func(e [2]column) bool { return e[0] == c && routed(e[1]) || e[1] == c && routed(e[0]) })
+			by := slices.ContainsFunc(s.equal, func(e [2]column) bool {
+				return e[0] == c && routed(e[1]) || e[1] == c &&
+					routed(e[0])
+			})
 			if !t.routed && (slices.Contains(s.values, c) || by) {
 				t.routed, again = true, true
 			}

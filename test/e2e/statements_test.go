@@ -16,7 +16,8 @@ import (
 	"adsync/engine"
 )
 
-// pattern is a statement that docs/sharding.md lists among those that may ask all shards. In its text … stands for anything.
+// pattern is a statement that docs/sharding.md lists among those that may ask all shards. In its text … stands for
+// anything.
 type pattern struct {
 	text  string
 	shape *regexp.Regexp
@@ -24,7 +25,8 @@ type pattern struct {
 
 type patterns []pattern
 
-// readAllShards returns the statements that docs/sharding.md lists: what is in backticks in the first column of its table "statement".
+// readAllShards returns the statements that docs/sharding.md lists: what is in backticks in the first column of its
+// table "statement".
 func readAllShards(t *testing.T) patterns {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/sharding.md")
@@ -57,7 +59,8 @@ func (p patterns) find(shape string) string {
 	return ""
 }
 
-// shapeOf returns a statement without its values, with lists of rows cut to their first and the days of the log under one name.
+// shapeOf returns a statement without its values, with lists of rows cut to their first and the days of the log under
+// one name.
 func shapeOf(text string) string {
 	shape := strings.ReplaceAll(parser.Normalize(text, "ON"), "`", "")
 	shape = strings.NewReplacer(" . ", ".", "( ", "(", " )", ")", " ,", ",").Replace(shape)
@@ -81,8 +84,8 @@ type statement struct {
 	Listed string `json:"listed,omitempty"` // the pattern of docs/sharding.md that it has
 }
 
-// shapeTexts is how many statements of a shape test/vitess plans: the shortest and the longest. Plans differ by whether a list has one row or several, and by
-// whether these are on one shard.
+// shapeTexts is how many statements of a shape test/vitess plans: the shortest and the longest. Plans differ by
+// whether a list has one row or several, and by whether these are on one shard.
 const shapeTexts = 20
 
 // writeStatements writes what a deployment has sent to its data database, and what it knows of the tables there.
@@ -104,7 +107,8 @@ func (d *deployment) writeStatements(t *testing.T, path string, all []statement,
 	for i, p := range list {
 		listed[i] = p.text
 	}
-	written, err := json.Marshal(map[string]any{"tables": d.shardedTables(t), "statements": some, "refused": refused, "listed": listed})
+	written, err := json.Marshal(map[string]any{"tables": d.shardedTables(t), "statements": some, "refused": refused,
+		"listed": listed})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, written, 0o600))
 }
@@ -124,9 +128,11 @@ type shardedTable struct {
 // shardedTables returns the tables of the data database and where their rows are.
 func (d *deployment) shardedTables(t *testing.T) map[string]shardedTable {
 	t.Helper()
-	rows, err := d.store.Data.Writer(t.Context()).Raw("SELECT c.table_name, c.column_name, c.data_type, COALESCE(c.collation_name, '')" +
-		" FROM information_schema.columns c JOIN information_schema.tables t ON t.table_schema = c.table_schema AND t.table_name = c.table_name" +
-		" WHERE c.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' ORDER BY c.table_name, c.ordinal_position").Rows()
+	rows, err := d.store.Data.Writer(t.Context()).Raw(
+		"SELECT c.table_name, c.column_name, c.data_type, COALESCE(c.collation_name, '')" +
+			" FROM information_schema.columns c JOIN information_schema.tables t ON t.table_schema = c.table_schema AND " +
+			"t.table_name = c.table_name" +
+			" WHERE c.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' ORDER BY c.table_name, c.ordinal_position").Rows()
 	require.NoError(t, err)
 	defer rows.Close()
 	router, places := newRouter(), sqldb.Places(engine.RawTables())
@@ -135,7 +141,8 @@ func (d *deployment) shardedTables(t *testing.T) map[string]shardedTable {
 		var name string
 		var c shardedColumn
 		require.NoError(t, rows.Scan(&name, &c.Name, &c.Type, &c.Collation))
-		tables[name] = shardedTable{Key: router.shardKey(name), Copied: places[name] == sqldb.EveryShard, Columns: append(tables[name].Columns, c)}
+		tables[name] = shardedTable{Key: router.shardKey(name), Copied: places[name] == sqldb.EveryShard,
+			Columns: append(tables[name].Columns, c)}
 	}
 	require.NoError(t, rows.Err())
 	return tables

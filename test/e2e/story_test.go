@@ -14,8 +14,8 @@ import (
 	"adsync/standalone"
 )
 
-// The night of the simulated world, with its misbehaving platforms, on the servers of a deployment. The tests of standalone
-// show it on the embedded parts.
+// The night of the simulated world, with its misbehaving platforms, on the servers of a deployment. The tests of
+// standalone show it on the embedded parts.
 func TestStory_OnADeploymentsServersEveryRowIsWhatWasPublished(t *testing.T) {
 	t.Parallel()
 	s := newServices(t)
@@ -26,8 +26,10 @@ func TestStory_OnADeploymentsServersEveryRowIsWhatWasPublished(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	args := []string{
 		"standalone", "--once", "--output=json", "--accounts=6", "--seed=395", "--listen=127.0.0.1:0", "--data=" + data,
-		"--set=store.config.writer=" + s.databases.Config.Writer.Reveal(), "--set=store.data.writer=" + s.databases.Data.Writer.Reveal(),
-		"--set=broker.brokers=" + strings.Join(s.kafka, ","), "--set=broker.prefix=" + s.name, "--set=broker.partitions=6", "--set=broker.replication=1", "--set=broker.min_insync=1",
+		"--set=store.config.writer=" + s.databases.Config.Writer.Reveal(), "--set=store.data.writer=" +
+			s.databases.Data.Writer.Reveal(),
+		"--set=broker.brokers=" + strings.Join(s.kafka, ","), "--set=broker.prefix=" + s.name, "--set=broker.partitions=6",
+		"--set=broker.replication=1", "--set=broker.min_insync=1",
 		"--set=redis.addrs=" + strings.Join(s.redis.Addrs, ","), "--set=redis.key_prefix=" + s.name,
 	}
 	var report standalone.OnceReport
@@ -44,7 +46,8 @@ func TestStory_OnADeploymentsServersEveryRowIsWhatWasPublished(t *testing.T) {
 	for _, scene := range report.Story.Scenes {
 		seconds += scene.Seconds
 	}
-	t.Logf("%d scenes in %.0f s, %d rows as published, %d as in the truth", len(report.Story.Scenes), seconds, report.Story.RowsCompared, report.Truth.RowsCompared)
+	t.Logf("%d scenes in %.0f s, %d rows as published, %d as in the truth", len(report.Story.Scenes), seconds,
+		report.Story.RowsCompared, report.Truth.RowsCompared)
 
 	// The tables are the world's from now on, and of nobody else.
 	refused := func(args ...string) string {
@@ -56,7 +59,8 @@ func TestStory_OnADeploymentsServersEveryRowIsWhatWasPublished(t *testing.T) {
 	}
 	other := append(append([]string{}, args...), "--data="+filepath.Join(t.TempDir(), "other"))
 	require.Contains(t, refused(other...), "is not empty")
-	require.Contains(t, refused("standalone", "--once", "--listen=127.0.0.1:0", "--data="+data), "has its tables in the databases")
+	require.Contains(t, refused("standalone", "--once", "--listen=127.0.0.1:0", "--data="+data),
+		"has its tables in the databases")
 
 	var again standalone.OnceReport
 	require.NoError(t, json.Unmarshal([]byte(command(t, args...)), &again))

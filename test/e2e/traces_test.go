@@ -99,7 +99,8 @@ func TestDeployment_ASubtaskIsTracedFromTheSendToTheWrite(t *testing.T) {
 	var account string
 	bound := "SELECT external_id FROM media_account WHERE media = ? AND bound = 1 AND parked = '' ORDER BY id LIMIT 1"
 	require.NoError(t, d.store.Config.Writer(t.Context()).Raw(bound, onePlatform).Row().Scan(&account))
-	d.requireSucceeded(t, d.await(t, []int64{d.order(t, onePlatform+".report_daily.account", map[string]any{"accounts": []string{account}})}))
+	d.requireSucceeded(t,
+		d.await(t, []int64{d.order(t, onePlatform+".report_daily.account", map[string]any{"accounts": []string{account}})}))
 	d.stop(t) // What was not sent yet is sent then.
 
 	r.mu.Lock()
@@ -122,7 +123,10 @@ func TestDeployment_ASubtaskIsTracedFromTheSendToTheWrite(t *testing.T) {
 		within := r.names(r.under(worked[0]))
 		require.Contains(t, within, "wait for limits")
 		require.Condition(t, func() bool {
-			return slices.ContainsFunc(within, func(name string) bool { return strings.HasPrefix(name, "GET "+simulator.Nights()[0].DailyReports) })
+			return slices.ContainsFunc(within, func(name string) bool {
+				return strings.HasPrefix(name, "GET "+
+					simulator.Nights()[0].DailyReports)
+			})
 		}, "the call is among %v", within)
 		require.Contains(t, within, "write "+onePlatform+"_report_daily")
 		followed++
@@ -146,7 +150,8 @@ func (w *world) secrets(t *testing.T) []string {
 	status, body := call(t, http.MethodGet, w.address+"/_sim/credentials", nil)
 	require.Equal(t, http.StatusOK, status)
 	var all []string
-	for _, found := range regexp.MustCompile(`"(?:secret|access_token|refresh_token)": ?"([^"]+)"`).FindAllSubmatch(body, -1) {
+	for _, found := range regexp.MustCompile(`"(?:secret|access_token|refresh_token)": ?"([^"]+)"`).FindAllSubmatch(body,
+		-1) {
 		all = append(all, string(found[1]))
 	}
 	require.NotEmpty(t, all)

@@ -17,8 +17,8 @@ import (
 	"adsync/standalone/verify"
 )
 
-// lastRelease builds the program of the last release, which the file names by its tag or commit: whoever releases writes it there. What was built
-// is kept in the user's cache, for a release does not change.
+// lastRelease builds the program of the last release, which the file names by its tag or commit: whoever releases
+// writes it there. What was built is kept in the user's cache, for a release does not change.
 func lastRelease(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/last-release")
@@ -31,7 +31,8 @@ func lastRelease(t *testing.T) string {
 		require.NoError(t, err)
 		return kept
 	}
-	if err := exec.CommandContext(t.Context(), "git", "-C", "../..", "cat-file", "-e", release+"^{commit}").Run(); err != nil {
+	if err := exec.CommandContext(t.Context(), "git", "-C", "../..", "cat-file", "-e", release+
+		"^{commit}").Run(); err != nil {
 		t.Skipf("the sources of %s are not in this checkout: git fetch --unshallow --tags", release)
 	}
 	sources := t.TempDir()
@@ -51,8 +52,9 @@ func lastRelease(t *testing.T) string {
 	return kept
 }
 
-// A deployment of the last release becomes one of this program while it works, in the order that docs/operations.md tells and in the other one. Until
-// each process has been replaced, work goes on, on tables that are newer than the processes that have not been yet.
+// A deployment of the last release becomes one of this program while it works, in the order that docs/operations.md
+// tells and in the other one. Until each process has been replaced, work goes on, on tables that are newer than the
+// processes that have not been yet.
 func TestUpgrade_FromTheLastReleaseWithoutAStop(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(storetest.ServerEnv) == "" {
@@ -103,15 +105,16 @@ func ofMaterials(task string) bool {
 	}
 	for _, list := range p.Lists() {
 		kind, named := verify.Kind(list.Table.Name)
-		if kind == "creative" && !named && (strings.HasPrefix(name, list.Name) || strings.HasPrefix(name, "report_") && strings.Contains(name, ".creative")) {
+		if kind == "creative" && !named && (strings.HasPrefix(name, list.Name) || strings.HasPrefix(name, "report_") &&
+			strings.Contains(name, ".creative")) {
 			return true
 		}
 	}
 	return false
 }
 
-// workTogether orders all work, and does so again until each of the processes has done some of it: a consumer that has just joined its groups may
-// get its partitions when the others have done everything.
+// workTogether orders all work, and does so again until each of the processes has done some of it: a consumer that
+// has just joined its groups may get its partitions when the others have done everything.
 func (d *deployment) workTogether(t *testing.T, processes ...int) {
 	t.Helper()
 	const rounds = 5

@@ -28,7 +28,8 @@ var zone = time.FixedZone("UTC+8", 8*60*60)
 func newWorld(t *testing.T, accounts int, seed int64) *world {
 	t.Helper()
 	awaitEarlyEnough(t)
-	p := startProcess(t, "simulate", "--listen=127.0.0.1:0", "--accounts", strconv.Itoa(accounts), "--seed", strconv.FormatInt(seed, 10), "--usd=0")
+	p := startProcess(t, "simulate", "--listen=127.0.0.1:0", "--accounts", strconv.Itoa(accounts), "--seed",
+		strconv.FormatInt(seed, 10), "--usd=0")
 	w := &world{process: p, address: "http://" + p.await(t, "simulated platforms are served")["addr"].(string)}
 	var clock struct {
 		Now time.Time `json:"now"`

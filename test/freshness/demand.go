@@ -20,7 +20,8 @@ import (
 	"adsync/simulator/limit"
 )
 
-// Limit is what one app may ask of an endpoint in limitPeriod, what the tasks ask of the busiest app, and what became of it.
+// Limit is what one app may ask of an endpoint in limitPeriod, what the tasks ask of the busiest app, and what became
+// of it.
 type Limit struct {
 	Media    string  `json:"media"`
 	Endpoint string  `json:"endpoint"`
@@ -80,8 +81,8 @@ func (d *deployment) ledger(ctx context.Context) (map[endpoint]called, error) {
 // cadenceHours is the time in which a task must run once an hour to be part of the demand.
 const cadenceHours = 3
 
-// hourly returns the tasks that run once an hour or more often, by how often: those of the platforms, without the system's,
-// which call nobody.
+// hourly returns the tasks that run once an hour or more often, by how often: those of the platforms, without the
+// system's, which call nobody.
 func (d *deployment) hourly(ctx context.Context) (map[float64][]settings.TaskRow, error) {
 	rows, err := d.tasks(ctx)
 	if err != nil {
@@ -144,8 +145,8 @@ func (d *deployment) rareTicks(ctx context.Context, now time.Time, within time.D
 	return rare, nil
 }
 
-// measureDemand orders every hourly task twice: the first round fills the tables, the second one's calls are counted and
-// multiplied by how often the task's row says that it runs. The result is calls in a limitPeriod.
+// measureDemand orders every hourly task twice: the first round fills the tables, the second one's calls are counted
+// and multiplied by how often the task's row says that it runs. The result is calls in a limitPeriod.
 func (d *deployment) measureDemand(ctx context.Context, say func(string, ...any)) (map[endpoint]float64, error) {
 	byCadence, err := d.hourly(ctx)
 	if err != nil {
@@ -182,14 +183,17 @@ func (d *deployment) measureDemand(ctx context.Context, say func(string, ...any)
 	return demand, nil
 }
 
-// lookBack pulls the last days of every account, of those that sleep too: an account that was never pulled is new to the activity
-// check, which has it be active.
+// lookBack pulls the last days of every account, of those that sleep too: an account that was never pulled is new to
+// the activity check, which has it be active.
 func (d *deployment) lookBack(ctx context.Context) error {
 	rows, err := d.tasks(ctx)
 	if err != nil {
 		return err
 	}
-	return d.order(ctx, slices.DeleteFunc(rows, func(t settings.TaskRow) bool { return t.Name != t.Media+".report_daily.account.look_back" }))
+	return d.order(ctx, slices.DeleteFunc(rows, func(t settings.TaskRow) bool {
+		return t.Name != t.Media+
+			".report_daily.account.look_back"
+	}))
 }
 
 // order has tasks run now and waits until the runs have ended.
@@ -199,7 +203,8 @@ func (d *deployment) order(ctx context.Context, tasks []settings.TaskRow) error 
 		var order struct {
 			RunID json.Number `json:"run_id"`
 		}
-		if err := rig.Send(ctx, http.MethodPost, d.api+"/tasks/"+t.Name+"/run", map[string]any{"scope": "all"}, &order); err != nil {
+		if err := rig.Send(ctx, http.MethodPost, d.api+"/tasks/"+t.Name+"/run", map[string]any{"scope": "all"},
+			&order); err != nil {
 			return err
 		}
 		id, err := order.RunID.Int64()
@@ -215,8 +220,8 @@ func (d *deployment) order(ctx context.Context, tasks []settings.TaskRow) error 
 	})
 }
 
-// limit sets the platforms' limits, and ours beside them, to a multiple of the demand of the busiest app. Endpoints that the
-// tasks do not call, and limits of accounts, are as shipped again.
+// limit sets the platforms' limits, and ours beside them, to a multiple of the demand of the busiest app. Endpoints
+// that the tasks do not call, and limits of accounts, are as shipped again.
 func (d *deployment) limit(ctx context.Context, demand map[endpoint]float64, margin float64) ([]Limit, error) {
 	busiest := map[[2]string]float64{}
 	for e, calls := range demand {
@@ -236,7 +241,8 @@ func (d *deployment) limit(ctx context.Context, demand map[endpoint]float64, mar
 	for key, calls := range busiest {
 		l := Limit{Media: key[0], Endpoint: key[1], Demand: calls, Calls: int64(math.Ceil(calls * margin))}
 		limits = append(limits, l)
-		rules = append(rules, limit.Rule{Media: l.Media, Endpoint: l.Endpoint, Scope: limit.ScopeApp, Seconds: int(limitPeriod.Seconds()), Limit: int(l.Calls)})
+		rules = append(rules, limit.Rule{Media: l.Media, Endpoint: l.Endpoint, Scope: limit.ScopeApp,
+			Seconds: int(limitPeriod.Seconds()), Limit: int(l.Calls)})
 	}
 	slices.SortFunc(limits, func(a, b Limit) int { return strings.Compare(a.Media+a.Endpoint, b.Media+b.Endpoint) })
 	// Ours first: the processes read them every few seconds, and no task runs meanwhile.

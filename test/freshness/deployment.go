@@ -74,7 +74,8 @@ type account struct {
 // deploy starts everything with the schedule off. Close the deployment also after an error.
 func deploy(ctx context.Context, o options, stderr io.Writer) (*deployment, error) {
 	d := &deployment{
-		o: o, ports: local.NewPorts(), mariadb: &local.MariaDB{Settings: databaseSettings}, kafka: &local.Kafka{}, redis: &local.Redis{},
+		o: o, ports: local.NewPorts(), mariadb: &local.MariaDB{Settings: databaseSettings}, kafka: &local.Kafka{},
+		redis:     &local.Redis{},
 		processes: map[string]*local.Process{},
 	}
 	if err := os.MkdirAll(o.dir, 0o755); err != nil {
@@ -154,7 +155,8 @@ func (d *deployment) prepare(ctx context.Context) error {
 			"config": map[string]any{"driver": sqldb.MySQL, "writer": d.mariadb.DSN() + "config"},
 			"data":   map[string]any{"driver": sqldb.MySQL, "writer": d.mariadb.DSN() + "data"},
 		},
-		"broker":    map[string]any{"brokers": []string{d.kafka.Addr()}, "partitions": 6, "replication": 1, "min_insync": 1, "span": d.o.pool},
+		"broker": map[string]any{"brokers": []string{d.kafka.Addr()}, "partitions": 6, "replication": 1, "min_insync": 1,
+			"span": d.o.pool},
 		"redis":     map[string]any{"addrs": []string{d.redis.Addr()}},
 		"ratelimit": map[string]any{"members": d.o.consumers},
 	}
@@ -166,7 +168,8 @@ func (d *deployment) prepare(ctx context.Context) error {
 	at := func(of string) sqldb.Database {
 		return sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(d.mariadb.DSN() + of), MaxOpenConns: 8}
 	}
-	if d.store, err = store.Open(ctx, sqldb.Config{Config: at("config"), Data: at("data")}, slog.New(slog.DiscardHandler)); err != nil {
+	if d.store, err = store.Open(ctx, sqldb.Config{Config: at("config"), Data: at("data")},
+		slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
 	if d.db, err = sql.Open("mysql", d.mariadb.DSN()+"data?parseTime=true"); err != nil {
@@ -187,7 +190,8 @@ func (d *deployment) start(ctx context.Context, name, role string, more map[stri
 		return "", err
 	}
 	file := filepath.Join(d.o.dir, name+".yaml")
-	if err := rig.WriteSettings(file, d.settings, more, map[string]any{"api": map[string]any{"listen": local.Loopback(port)}}); err != nil {
+	if err := rig.WriteSettings(file, d.settings, more,
+		map[string]any{"api": map[string]any{"listen": local.Loopback(port)}}); err != nil {
 		return "", err
 	}
 	cmd := exec.Command(d.o.program, "serve", "--role", role, "--config", file)
@@ -233,7 +237,8 @@ func (d *deployment) alive() error {
 
 // readAccounts asks the platforms which accounts spent in the last days and has the others be inactive.
 func (d *deployment) readAccounts(ctx context.Context) error {
-	if err := d.store.Config.Writer(ctx).Raw("SELECT COUNT(*) FROM media_account WHERE initialised_at IS NOT NULL").Row().Scan(&d.initialised); err != nil {
+	if err := d.store.Config.Writer(ctx).Raw(
+		"SELECT COUNT(*) FROM media_account WHERE initialised_at IS NOT NULL").Row().Scan(&d.initialised); err != nil {
 		return err
 	}
 	spend := map[string]map[string]float64{}
@@ -269,7 +274,9 @@ func (d *deployment) readAccounts(ctx context.Context) error {
 	if err := rows.Err(); err != nil || len(quiet) == 0 {
 		return err
 	}
-	return d.store.Config.Writer(ctx).Exec("UPDATE media_account SET tier = ?, tier_reason = 'quiet', tier_since = UTC_TIMESTAMP(3) WHERE id IN ?", settings.TierInactive, quiet).Error
+	return d.store.Config.Writer(ctx).Exec(
+		"UPDATE media_account SET tier = ?, tier_reason = 'quiet', tier_since = UTC_TIMESTAMP(3) WHERE id IN ?",
+		settings.TierInactive, quiet).Error
 }
 
 // spend returns what a platform's accounts spent in the last 7 days, by the platform's ids.
@@ -277,7 +284,8 @@ func (d *deployment) spend(ctx context.Context, media string) (map[string]float6
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	today := day.Of(time.Now(), time.UTC)
-	url := fmt.Sprintf("%s/_sim/truth?media=%s&kind=report_daily&level=account&from=%s&to=%s", d.world, media, today.Add(-6), today)
+	url := fmt.Sprintf("%s/_sim/truth?media=%s&kind=report_daily&level=account&from=%s&to=%s", d.world, media,
+		today.Add(-6), today)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return nil, err

@@ -81,7 +81,8 @@ type covered struct {
 	state             results.CoverageState
 }
 
-// start is when the last whole pull began. Of a day that is whole, each pull that wrote anything was whole, if only of its last hours.
+// start is when the last whole pull began. Of a day that is whole, each pull that wrote anything was whole, if only
+// of its last hours.
 func (c covered) start() int64 {
 	if c.state == results.Complete {
 		return c.claimed
@@ -99,7 +100,8 @@ type shown struct {
 	seen    int64
 }
 
-// observe takes over a row of coverage as it stood at a moment, when the last rebuild of the day's summary had begun at rebuilt.
+// observe takes over a row of coverage as it stood at a moment, when the last rebuild of the day's summary had begun
+// at rebuilt.
 func (t tracker) observe(c covered, at, rebuilt int64) {
 	s := t[c.scope]
 	if s == nil {
@@ -121,7 +123,8 @@ func (t tracker) observe(c covered, at, rebuilt int64) {
 	}
 }
 
-// age is how old an account's figures are that are shown. A pull of yesterday counts up to the beginning of today: until then it was one of today.
+// age is how old an account's figures are that are shown. A pull of yesterday counts up to the beginning of today:
+// until then it was one of today.
 func (t tracker) age(id int64, a account, report, level string, now time.Time) Age {
 	today := day.Of(now, a.zone)
 	start := int64(0)

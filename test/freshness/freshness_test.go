@@ -46,11 +46,13 @@ func TestTracker_TellsAgesOfTheAccountsDay(t *testing.T) {
 	seen := tracker{}
 	age := func(at time.Time) Age { return seen.age(1, a, "report_daily", "account", at) }
 	require.True(t, math.IsInf(float64(age(midnight)), 1), "never pulled")
-	seen[scope{1, "report_daily", "account", day.Day("2026-11-21")}] = &shown{start: midnight.Add(-time.Minute).UnixMicro()}
+	seen[scope{1, "report_daily", "account",
+		day.Day("2026-11-21")}] = &shown{start: midnight.Add(-time.Minute).UnixMicro()}
 	require.Equal(t, Age(90), age(midnight.Add(30*time.Second)), "the day has just begun")
 	seen[scope{1, "report_daily", "account", day.Day("2026-11-21")}].start = midnight.Add(time.Hour).UnixMicro()
 	require.Equal(t, Age(7200), age(midnight.Add(2*time.Hour)), "a look-back says nothing of today")
-	seen[scope{1, "report_daily", "account", day.Day("2026-11-22")}] = &shown{start: midnight.Add(2 * time.Hour).UnixMicro()}
+	seen[scope{1, "report_daily", "account",
+		day.Day("2026-11-22")}] = &shown{start: midnight.Add(2 * time.Hour).UnixMicro()}
 	require.Equal(t, Age(60), age(midnight.Add(2*time.Hour+time.Minute)))
 }
 

@@ -2,13 +2,14 @@
 //
 //	go run ./test/freshness -accounts 40000 -minutes 15
 //
-// It starts real Kafka, MariaDB and Redis servers for itself, builds adsync, and runs the simulated platforms, a producer and some
-// consumers as processes, with the default tasks on their crons. What the tasks' rows ask of the platforms is measured by one round
-// of each; the limits are then set to a multiple of that demand. Every few seconds it reads from the tables, for each active
-// account, the moment at which the last whole pull that the summaries show began. Accounts that were never pulled, or whose pulls
-// fail, only grow older.
+// It starts real Kafka, MariaDB and Redis servers for itself, builds adsync, and runs the simulated platforms, a
+// producer and some consumers as processes, with the default tasks on their crons. What the tasks' rows ask of the
+// platforms is measured by one round of each; the limits are then set to a multiple of that demand. Every few seconds
+// it reads from the tables, for each active account, the moment at which the last whole pull that the summaries show
+// began. Accounts that were never pulled, or whose pulls fail, only grow older.
 //
-// The exit code is 0 only if the 95th percentile of each line, plain and weighted by spend, is within the tasks' period and 60 s.
+// The exit code is 0 only if the 95th percentile of each line, plain and weighted by spend, is within the tasks'
+// period and 60 s.
 package main
 
 import (
@@ -54,21 +55,28 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.accounts, "accounts", 400, "accounts of both platforms together")
 	flags.IntVar(&o.active, "active", 20, "how many of 100 accounts have ads that run, up to 65")
 	flags.IntVar(&o.consumers, "consumers", 2, "how many consumers run")
-	flags.IntVar(&o.pool, "pool", 20_000, "the lanes' pool_size, and broker.span: what waits for a limit stands in the pool, and holds up others once that is full")
+	flags.IntVar(&o.pool, "pool", 20_000,
+		"the lanes' pool_size, and broker.span: what waits for a limit stands in the pool, and holds up others once that "+
+			"is full")
 	flags.Int64Var(&o.seed, "seed", 1, "the seed of the world")
 	flags.Float64Var(&minutes, "minutes", 15, "how long is measured")
 	flags.DurationVar(&o.settle, "settle", 5*time.Minute, "how long the tasks run on their crons before it is measured")
 	flags.DurationVar(&o.sample, "sample", 5*time.Second, "how often the tables are read")
 	flags.Float64Var(&o.margin, "margin", 1.5, "the platforms' limits, in demands of the busiest app")
 	flags.StringVar(&o.program, "program", "", "a built adsync (default a new build)")
-	flags.StringVar(&o.dir, "dir", "", "an empty or new `directory` for data and logs, kept at the end (default a temporary one)")
+	flags.StringVar(&o.dir, "dir", "",
+		"an empty or new `directory` for data and logs, kept at the end (default a temporary one)")
 	flags.StringVar(&o.output, "output", "text", "text or json")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	o.window = time.Duration(minutes * float64(time.Minute))
-	if o.accounts < 2 || o.consumers < 1 || o.pool < 1 || o.window <= 0 || o.settle < 0 || o.sample < time.Second || o.margin <= 0 {
-		return o, errors.New("want 2 or more -accounts, 1 or more -consumers, a -pool of 1 or more, a -sample of 1s or more, and -minutes and a -margin above 0")
+	if o.accounts < 2 || o.consumers < 1 || o.pool < 1 || o.window <= 0 || o.settle < 0 || o.sample < time.Second ||
+		o.margin <= 0 {
+		return o,
+			errors.New(
+				"want 2 or more -accounts, 1 or more -consumers, a -pool of 1 or more, a -sample of 1s or more, and -minutes and " +
+					"a -margin above 0")
 	}
 	if o.output != "text" && o.output != "json" {
 		return o, fmt.Errorf("-output %s: want text or json", o.output)
@@ -94,7 +102,9 @@ func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err 
 		return nil, err
 	}
 	say("%d accounts are bound, %d of them were marked as initialised by adsync bind", o.accounts, d.initialised)
-	say("%d accounts had spend in the last 7 days and stay active; the others sleep, and were made inactive as the activity check would", len(d.accounts))
+	say(
+		"%d accounts had spend in the last 7 days and stay active; the others sleep, and were made inactive as the "+
+			"activity check would", len(d.accounts))
 	demand, err := d.measureDemand(ctx, say)
 	if err != nil {
 		return nil, err
@@ -106,7 +116,8 @@ func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err 
 	if err := d.startProducer(ctx, true); err != nil {
 		return nil, err
 	}
-	say("the tasks run on their crons; measured is from %s on, for %s", time.Now().Add(o.settle).Format(time.TimeOnly), o.window)
+	say("the tasks run on their crons; measured is from %s on, for %s", time.Now().Add(o.settle).Format(time.TimeOnly),
+		o.window)
 	rare, err := d.rareTicks(ctx, time.Now(), o.settle+o.window)
 	if err != nil {
 		return nil, err
@@ -164,22 +175,26 @@ func (r *Report) write(w io.Writer, output string) error {
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(r)
 	}
-	fmt.Fprintf(w, "%d accounts, %d active; %d samples in %.0f s; pool_size %d\n\n", r.Accounts, r.Active, r.Samples, r.Seconds, r.Pool)
+	fmt.Fprintf(w, "%d accounts, %d active; %d samples in %.0f s; pool_size %d\n\n", r.Accounts, r.Active, r.Samples,
+		r.Seconds, r.Pool)
 	fmt.Fprintf(w, "%-26s %-9s %8s %8s %8s %8s %8s\n", "now − fetch start, s", "", "p50", "p95", "p99", "max", "bound")
 	for _, l := range r.Lines {
 		for _, row := range []struct {
 			name string
 			ages Ages
 		}{{"accounts", l.Plain}, {"by spend", l.Weighed}} {
-			fmt.Fprintf(w, "%-26s %-9s %8s %8s %8s %8s %8.0f %s\n", l.Report+" "+l.Level, row.name, row.ages.P50, row.ages.P95, row.ages.P99, row.ages.Max, l.Bound,
+			fmt.Fprintf(w, "%-26s %-9s %8s %8s %8s %8s %8.0f %s\n", l.Report+" "+l.Level, row.name, row.ages.P50, row.ages.P95,
+				row.ages.P99, row.ages.Max, l.Bound,
 				map[bool]string{true: "", false: "OVER"}[float64(row.ages.P95) <= l.Bound])
 		}
 	}
-	fmt.Fprintf(w, "\n%-50s %12s %12s %12s %9s\n", "limits of an app", "demand/10 s", "limit/10 s", "calls made", "refused")
+	fmt.Fprintf(w, "\n%-50s %12s %12s %12s %9s\n", "limits of an app", "demand/10 s", "limit/10 s", "calls made",
+		"refused")
 	for _, l := range r.Limits {
 		fmt.Fprintf(w, "%-50s %12.1f %12d %12d %9d\n", l.Media+" "+l.Endpoint, l.Demand, l.Calls, l.Made, l.Refused)
 	}
-	fmt.Fprintf(w, "\n%d calls, %d refused for a limit\n%.1f subtasks/s, by state %v\n", r.Calls, r.Refused, r.SubtasksSecond, r.Subtasks)
+	fmt.Fprintf(w, "\n%d calls, %d refused for a limit\n%.1f subtasks/s, by state %v\n", r.Calls, r.Refused,
+		r.SubtasksSecond, r.Subtasks)
 	printMap(w, "\nrows of a day per active account", "%.1f", r.Rows)
 	printMap(w, "\ncores used", "%.2f", r.CPU)
 	for _, tick := range r.Rare {

@@ -69,7 +69,8 @@ type counts struct {
 	cpu      map[string]float64
 }
 
-// measure lets the tasks settle and then measures. Samples of the settling are looked at too: what is shown is told from one to the next.
+// measure lets the tasks settle and then measures. Samples of the settling are looked at too: what is shown is told
+// from one to the next.
 func (d *deployment) measure(ctx context.Context, o options, limits []Limit) (*Report, error) {
 	lines, err := d.lines(ctx)
 	if err != nil {
@@ -115,7 +116,8 @@ func (d *deployment) measure(ctx context.Context, o options, limits []Limit) (*R
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Held: true, Accounts: o.accounts, Pool: o.pool, Active: len(d.accounts), Seconds: time.Since(from).Seconds(), Samples: samples}
+	r := &Report{Held: true, Accounts: o.accounts, Pool: o.pool, Active: len(d.accounts),
+		Seconds: time.Since(from).Seconds(), Samples: samples}
 	for e, c := range after.calls {
 		c = c.since(before.calls[e])
 		r.Calls, r.Refused = r.Calls+c.Calls, r.Refused+c.Refused
@@ -136,7 +138,8 @@ func (d *deployment) measure(ctx context.Context, o options, limits []Limit) (*R
 	}
 	for _, l := range lines {
 		bound := l.period.Seconds() + marginSeconds
-		out := Line{Report: l.report, Level: l.level, Period: l.period.Seconds(), Bound: bound, Plain: l.plain.figures(), Weighed: l.spend.figures()}
+		out := Line{Report: l.report, Level: l.level, Period: l.period.Seconds(), Bound: bound, Plain: l.plain.figures(),
+			Weighed: l.spend.figures()}
 		out.Held = float64(out.Plain.P95) <= bound && float64(out.Weighed.P95) <= bound
 		r.Held = r.Held && out.Held
 		r.Lines = append(r.Lines, out)
@@ -169,14 +172,16 @@ func (d *deployment) sample(ctx context.Context, t tracker) (time.Time, error) {
 		return time.Time{}, err
 	}
 	var micros int64
-	if err := tx.QueryRowContext(ctx, "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))").Scan(&micros); err != nil {
+	if err := tx.QueryRowContext(ctx,
+		"SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))").Scan(&micros); err != nil {
 		return time.Time{}, err
 	}
 	now := time.UnixMicro(micros)
 	today := day.Of(now, time.UTC)
 	err = each(ctx, tx, func(rows *sql.Rows) error {
 		var c covered
-		if err := rows.Scan(&c.account, &c.report, &c.level, &c.day, &c.claimed, &c.complete, &c.dirty, &c.state); err != nil {
+		if err := rows.Scan(&c.account, &c.report, &c.level, &c.day, &c.claimed, &c.complete, &c.dirty,
+			&c.state); err != nil {
 			return err
 		}
 		a, ok := d.accounts[c.account]
@@ -185,7 +190,8 @@ func (d *deployment) sample(ctx context.Context, t tracker) (time.Time, error) {
 		}
 		return nil
 	}, "SELECT account_id, report, level, day, claimed_version, complete_version, dirty IS NOT NULL, state FROM coverage"+
-		" WHERE report IN ('report_daily', 'report_hourly') AND level IN ('account', 'adgroup') AND day BETWEEN ? AND ?", today.Add(-2), today.Add(1))
+		" WHERE report IN ('report_daily', 'report_hourly') AND level IN ('account', 'adgroup') AND day BETWEEN ? AND ?",
+		today.Add(-2), today.Add(1))
 	return now, err
 }
 
@@ -210,8 +216,10 @@ func (d *deployment) count(ctx context.Context) (*counts, error) {
 		return nil, err
 	}
 	var ended [5]int64
-	err = d.db.QueryRowContext(ctx, "SELECT COALESCE(SUM(succeeded), 0), COALESCE(SUM(failed), 0), COALESCE(SUM(expired), 0), COALESCE(SUM(cancelled), 0),"+
-		" COALESCE(SUM(superseded), 0) FROM run").Scan(&ended[0], &ended[1], &ended[2], &ended[3], &ended[4])
+	err = d.db.QueryRowContext(ctx,
+		"SELECT COALESCE(SUM(succeeded), 0), COALESCE(SUM(failed), 0), COALESCE(SUM(expired), 0), COALESCE(SUM(cancelled), "+
+			"0),"+
+			" COALESCE(SUM(superseded), 0) FROM run").Scan(&ended[0], &ended[1], &ended[2], &ended[3], &ended[4])
 	if err != nil {
 		return nil, err
 	}
@@ -261,7 +269,8 @@ func (d *deployment) rows(ctx context.Context) (map[string]float64, error) {
 		day  day.Day
 		rows int64
 	}{}
-	rows, err := d.db.QueryContext(ctx, "SELECT account_id, report, level, day, row_count FROM coverage WHERE day >= ?", day.Of(time.Now(), time.UTC).Add(-1))
+	rows, err := d.db.QueryContext(ctx, "SELECT account_id, report, level, day, row_count FROM coverage WHERE day >= ?",
+		day.Of(time.Now(), time.UTC).Add(-1))
 	if err != nil {
 		return nil, err
 	}

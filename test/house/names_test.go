@@ -12,14 +12,16 @@ import (
 	"adsync/engine"
 )
 
-// places are where platforms may be named: the three lists, a platform's own places, generated files, documents, and the tests and programs that
-// go over whole deployments with simulated platforms.
-var places = regexp.MustCompile(`^(engine/platforms\.go$|simulator/|standalone/verify/|media/(PLATFORMS)/|deploy/helm/adsync/medias\.txt$|docs/|README\.md$|CHANGELOG\.md$|test/|bench/|bin/|\.)|_test\.go$`)
+// places are where platforms may be named: the three lists, a platform's own places, generated files, documents, and
+// the tests and programs that go over whole deployments with simulated platforms.
+var places = regexp.MustCompile(
+	`^(engine/platforms\.go$|simulator/|standalone/verify/|media/(PLATFORMS)/|deploy/helm/adsync/medias\.txt$|docs/|README\.md$|CHANGELOG\.md$|test/|bench/|bin/|\.)|_test\.go$`)
 
 func TestNoOtherFileNamesAPlatform(t *testing.T) {
 	t.Parallel()
 	all := strings.Join(engine.PlatformNames(), "|")
-	allowed, platform := regexp.MustCompile(strings.Replace(places.String(), "PLATFORMS", all, 1)), regexp.MustCompile("(?i)"+all)
+	allowed, platform := regexp.MustCompile(strings.Replace(places.String(), "PLATFORMS", all, 1)),
+		regexp.MustCompile("(?i)"+all)
 	var found []string
 	root := os.DirFS("../..")
 	require.NoError(t, fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {

@@ -15,7 +15,8 @@ import (
 // project loads docker-compose.yml as Docker Compose does.
 func project(t *testing.T, environ ...string) (*types.Project, error) {
 	t.Helper()
-	options, err := cli.NewProjectOptions([]string{filepath.Join(root, "docker-compose.yml")}, cli.WithEnv(environ), cli.WithProfiles([]string{"simulator"}), cli.WithResolvedPaths(true))
+	options, err := cli.NewProjectOptions([]string{filepath.Join(root, "docker-compose.yml")}, cli.WithEnv(environ),
+		cli.WithProfiles([]string{"simulator"}), cli.WithResolvedPaths(true))
 	require.NoError(t, err)
 	return options.LoadProject(t.Context())
 }

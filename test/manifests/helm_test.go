@@ -59,8 +59,10 @@ func render(t *testing.T, values string) rendered {
 	files, err := renderFiles(t, values)
 	require.NoError(t, err)
 	r := rendered{
-		deployments: map[string]*appsv1.Deployment{}, budgets: map[string]*policyv1.PodDisruptionBudget{}, configs: map[string]*corev1.ConfigMap{},
-		services: map[string]*corev1.Service{}, accounts: map[string]*corev1.ServiceAccount{}, jobs: map[string]*batchv1.Job{}, others: map[string]map[string]any{},
+		deployments: map[string]*appsv1.Deployment{}, budgets: map[string]*policyv1.PodDisruptionBudget{},
+		configs:  map[string]*corev1.ConfigMap{},
+		services: map[string]*corev1.Service{}, accounts: map[string]*corev1.ServiceAccount{},
+		jobs: map[string]*batchv1.Job{}, others: map[string]map[string]any{},
 	}
 	for file, text := range files {
 		if strings.HasSuffix(file, "NOTES.txt") {
@@ -121,7 +123,9 @@ func renderFiles(t *testing.T, values string) (map[string]string, error) {
 	require.NoError(t, err)
 	given, err := chartutil.ReadValues([]byte(values))
 	require.NoError(t, err)
-	all, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Name: "adsync", Namespace: "ads", Revision: 1, IsInstall: true}, chartutil.DefaultCapabilities)
+	all, err := chartutil.ToRenderValues(chart, given,
+		chartutil.ReleaseOptions{Name: "adsync", Namespace: "ads", Revision: 1, IsInstall: true},
+		chartutil.DefaultCapabilities)
 	if err != nil {
 		return nil, err
 	}
@@ -143,14 +147,16 @@ func TestChart_ConsumersOfEachLaneBesideProducers(t *testing.T) {
 	t.Parallel()
 	for _, values := range []string{"", everything} {
 		r := render(t, values)
-		require.ElementsMatch(t, []string{"adsync-producer", "adsync-consumer-important", "adsync-consumer-normal", "adsync-consumer-offline"}, slices.Collect(maps.Keys(r.deployments)))
+		require.ElementsMatch(t, []string{"adsync-producer", "adsync-consumer-important", "adsync-consumer-normal",
+			"adsync-consumer-offline"}, slices.Collect(maps.Keys(r.deployments)))
 		for name, d := range r.deployments {
 			pod := d.Spec.Template
 			for key, value := range d.Spec.Selector.MatchLabels {
 				require.Equal(t, value, pod.Labels[key], "%s selects its own pods", name)
 			}
 			for other, o := range r.deployments {
-				require.Equal(t, name == other, matches(d.Spec.Selector.MatchLabels, o.Spec.Template.Labels), "%s and the pods of %s", name, other)
+				require.Equal(t, name == other, matches(d.Spec.Selector.MatchLabels, o.Spec.Template.Labels),
+					"%s and the pods of %s", name, other)
 			}
 			require.Contains(t, r.budgets, name)
 			require.Equal(t, d.Spec.Selector.MatchLabels, r.budgets[name].Spec.Selector.MatchLabels)
@@ -167,12 +173,14 @@ func TestChart_ConsumersOfEachLaneBesideProducers(t *testing.T) {
 				require.Equal(t, "registry.example.com/adsync:v1.2.3", c.Image)
 			}
 			require.Equal(t, scheme, c.LivenessProbe.HTTPGet.Scheme)
-			require.Greater(t, *pod.Spec.TerminationGracePeriodSeconds, int64(15+3), "the program's drain, and the delay of its shutdown")
+			require.Greater(t, *pod.Spec.TerminationGracePeriodSeconds, int64(15+3),
+				"the program's drain, and the delay of its shutdown")
 		}
 		service := r.services["adsync"]
 		require.Equal(t, "http", service.Spec.Ports[0].TargetPort.StrVal)
 		for name, d := range r.deployments {
-			require.Equal(t, name == "adsync-producer", matches(service.Spec.Selector, d.Spec.Template.Labels), "the API is that of producers: %s", name)
+			require.Equal(t, name == "adsync-producer", matches(service.Spec.Selector, d.Spec.Template.Labels),
+				"the API is that of producers: %s", name)
 		}
 	}
 }
@@ -253,7 +261,8 @@ func TestChart_ScalesByTheLagOfWhatConsumersRead(t *testing.T) {
 	require.Equal(t, []string{"ads.acme.normal", "ads.globe.normal", "ads.system.normal"}, topics("normal"))
 	require.NotNil(t, r.deployments["adsync-consumer-offline"].Spec.Replicas)
 
-	_, err = renderFiles(t, `consumers: {all: {subscriptions: ["*:*"], autoscaling: {enabled: true, min: 1, max: 2, lag: 10}}}`)
+	_, err = renderFiles(t,
+		`consumers: {all: {subscriptions: ["*:*"], autoscaling: {enabled: true, min: 1, max: 2, lag: 10}}}`)
 	require.ErrorContains(t, err, "consumers.all scales by the lag of its lanes: name them instead of *")
 }
 
@@ -320,8 +329,10 @@ func TestChart_TheProgramAcceptsEveryPod(t *testing.T) {
 }
 
 var secretValues = map[string]string{
-	"ADSYNC_STORE_CONFIG_WRITER": "adsync:x@tcp(mysql:3306)/adsync_config", "ADSYNC_STORE_DATA_WRITER": "adsync:x@tcp(mysql:3306)/adsync_data",
-	"ADSYNC_API_TOKENS":     `[{"name": "ops", "token": "` + base64.StdEncoding.EncodeToString(make([]byte, 24)) + `", "role": "admin"}]`,
+	"ADSYNC_STORE_CONFIG_WRITER": "adsync:x@tcp(mysql:3306)/adsync_config",
+	"ADSYNC_STORE_DATA_WRITER":   "adsync:x@tcp(mysql:3306)/adsync_data",
+	"ADSYNC_API_TOKENS": `[{"name": "ops", "token": "` + base64.StdEncoding.EncodeToString(make([]byte, 24)) +
+		`", "role": "admin"}]`,
 	"ADSYNC_REDIS_PASSWORD": "x",
 }
 

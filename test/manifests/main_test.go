@@ -1,5 +1,6 @@
-// Package manifests checks docker-compose.yml and the Helm chart with the libraries that will read them, and the rendered manifests with Kubernetes' own
-// types. The libraries are no part of the program, and so of a module of their own; what the manifests tell adsync is checked by the program itself.
+// Package manifests checks docker-compose.yml and the Helm chart with the libraries that will read them, and the
+// rendered manifests with Kubernetes' own types. The libraries are no part of the program, and so of a module of
+// their own; what the manifests tell adsync is checked by the program itself.
 package manifests
 
 import (

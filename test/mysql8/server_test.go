@@ -72,13 +72,15 @@ func (h *handler) ComQuery(ctx context.Context, c *mysql.Conn, text string, call
 	return h.server.note(text, h.Handler.ComQuery(ctx, c, rewrite(text), callback))
 }
 
-func (h *handler) ComMultiQuery(ctx context.Context, c *mysql.Conn, text string, callback mysql.ResultSpoolFn) (string, error) {
+func (h *handler) ComMultiQuery(ctx context.Context, c *mysql.Conn, text string, callback mysql.ResultSpoolFn) (string,
+	error) {
 	defer h.server.turns.take(c, text)()
 	rest, err := h.Handler.ComMultiQuery(ctx, c, rewrite(text), callback)
 	return rest, h.server.note(text, err)
 }
 
-func (h *handler) ComPrepare(ctx context.Context, c *mysql.Conn, text string, data *mysql.PrepareData) ([]*query.Field, error) {
+func (h *handler) ComPrepare(ctx context.Context, c *mysql.Conn, text string, data *mysql.PrepareData) ([]*query.Field,
+	error) {
 	fields, err := h.Handler.ComPrepare(ctx, c, rewrite(text), data)
 	return fields, h.server.note(text, err)
 }
@@ -101,7 +103,9 @@ func newTurns() *turns { return &turns{busy: make(chan struct{}, 1)} }
 // take waits for the connection's turn and returns what ends it, which is not before the end of its transaction.
 func (t *turns) take(c *mysql.Conn, text string) (done func()) {
 	if strings.HasPrefix(text, "SELECT GET_LOCK(") || strings.Contains(text, "JSON_TABLE(") {
-		return func() {} // The holder of a lock needs turns to come to an end; and what is refused in any case need not wait, as a connection's question does.
+		// The holder of a lock needs turns to come to an end; and what is refused in any case need not wait, as a
+		// connection's question does.
+		return func() {}
 	}
 	t.mu.Lock()
 	inside := t.holder == c

@@ -1,4 +1,5 @@
-// Package page_test looks at the first page as people do: in a browser, on a phone and on a wide screen, by day and by night.
+// Package page_test looks at the first page as people do: in a browser, on a phone and on a wide screen, by day and
+// by night.
 //
 // It is a module of its own, so that the program does not carry what drives a browser.
 package page_test
@@ -51,7 +52,8 @@ func newSite(t *testing.T, tokens ...httpapi.Token) *site {
 	t.Helper()
 	s := &site{store: storetest.New(t)}
 	overviewtest.Fill(t, s.store)
-	reader := overview.NewReader(overview.Options{Store: s.store, Platforms: overviewtest.Platforms(), Clock: overviewtest.Clock{}, Limits: limits{}})
+	reader := overview.NewReader(overview.Options{Store: s.store, Platforms: overviewtest.Platforms(),
+		Clock: overviewtest.Clock{}, Limits: limits{}})
 	cfg := httpapi.DefaultConfig()
 	cfg.Tokens = tokens
 	server, err := httpapi.New(cfg, telemetry.NewRegistry(), slog.New(slog.DiscardHandler))
@@ -83,8 +85,10 @@ type tab struct {
 
 func newTab(t *testing.T) *tab {
 	t.Helper()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.NoFirstRun,
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("disable-sync", true))
 	allocated, free := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(free)
 	ctx, end := chromedp.NewContext(allocated)
@@ -180,7 +184,9 @@ func TestPage_FitsEveryScreen(t *testing.T) {
 			name := screen.name + "-" + theme
 			b.shoot(name)
 			require.Equal(t, screen.wide, value[int64](b, "document.documentElement.scrollWidth"), "%s scrolls sideways", name)
-			require.Empty(t, value[[]string](b, `[...document.querySelectorAll("main *")].filter(e => !e.closest("svg") && e.getBoundingClientRect().right > innerWidth + 0.5).map(e => e.outerHTML.slice(0, 200))`), name)
+			require.Empty(t,
+				value[[]string](b,
+					`[...document.querySelectorAll("main *")].filter(e => !e.closest("svg") && e.getBoundingClientRect().right > innerWidth + 0.5).map(e => e.outerHTML.slice(0, 200))`), name)
 			require.Empty(t, value[[]string](b, brokenNames), name)
 			require.Empty(t, value[[]string](b, lowContrast), name)
 			require.Equal(t, theme == "dark", value[bool](b, `matchMedia("(prefers-color-scheme: dark)").matches`))
@@ -204,7 +210,8 @@ const lowContrast = `(() => {
   return bad;
 })()`
 
-// brokenNames lists words with a hyphen or a slash that stand on two lines, though they are no longer than a line of a phone.
+// brokenNames lists words with a hyphen or a slash that stand on two lines, though they are no longer than a line of
+// a phone.
 const brokenNames = `(() => {
   const bad = [], walk = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT);
   for (let n; (n = walk.nextNode());) {
@@ -225,15 +232,18 @@ func TestPage_RefreshesItselfWhereTheReaderIs(t *testing.T) {
 	began := time.Now()
 	b.do(chromedp.Navigate(s.URL), chromedp.WaitVisible(chromedp.CSS("main")))
 	require.False(t, value[bool](b, `document.getElementById("notes").open`))
-	require.NoError(t, s.store.Data.Writer(t.Context()).Exec("UPDATE run SET succeeded = 7 WHERE state = 'running' AND total = 8").Error)
-	value[int](b, `document.getElementById("notes").open = true; scrollTo(0, 900); document.querySelector("main").dataset.first = "yes"; 0`)
+	require.NoError(t,
+		s.store.Data.Writer(t.Context()).Exec("UPDATE run SET succeeded = 7 WHERE state = 'running' AND total = 8").Error)
+	value[int](b,
+		`document.getElementById("notes").open = true; scrollTo(0, 900); document.querySelector("main").dataset.first = "yes"; 0`)
 	before := value[float64](b, "scrollY")
 	require.Positive(t, before)
 	b.until(`!document.querySelector("main").dataset.first`)
 	require.InDelta(t, before, value[float64](b, "scrollY"), 1)
 	require.True(t, value[bool](b, `document.getElementById("notes").open`))
 	require.True(t, value[bool](b, `document.querySelector(".runs").textContent.includes("7 of 8")`))
-	require.LessOrEqual(t, s.shown.Load(), 1+int64(time.Since(began)/(5*time.Second)), "no more often than every five seconds")
+	require.LessOrEqual(t, s.shown.Load(), 1+int64(time.Since(began)/(5*time.Second)),
+		"no more often than every five seconds")
 
 	s.away.Store(true)
 	b.until(`document.querySelector(".troubles")`)

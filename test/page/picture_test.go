@@ -33,5 +33,6 @@ func TestPicture_IsTakenForTheDocs(t *testing.T) {
 		require.NoError(t, err)
 		_, _ = sources.Write(text)
 	}
-	require.NoError(t, os.WriteFile(name+".sha256", []byte(hex.EncodeToString(sources.Sum(nil))+"\n"), 0o644)) //nolint:gosec // As above.
+	require.NoError(t, os.WriteFile(name+".sha256", []byte(hex.EncodeToString(sources.Sum(nil))+"\n"),
+		0o644)) //nolint:gosec // As above.
 }

@@ -1,5 +1,5 @@
-// Package patch builds adsync with one of its own mechanisms taken out: a suite that such a program passes proves nothing about
-// that mechanism.
+// Package patch builds adsync with one of its own mechanisms taken out: a suite that such a program passes proves
+// nothing about that mechanism.
 //
 // A patch is a change of text, built with the Go tool's overlay: the tree itself is never touched.
 package patch
@@ -56,7 +56,8 @@ func Build(ctx context.Context, root, output, tags string, edits []Edit) error {
 	return nil
 }
 
-// Apply returns the texts of the files that the edits change, by their names. It fails when a text is not there exactly once.
+// Apply returns the texts of the files that the edits change, by their names. It fails when a text is not there
+// exactly once.
 func Apply(root string, edits []Edit) (map[string]string, error) {
 	texts := map[string]string{}
 	for _, e := range edits {
@@ -69,7 +70,8 @@ func Apply(root string, edits []Edit) (map[string]string, error) {
 			text = string(b)
 		}
 		if n := strings.Count(text, e.Find); n != 1 {
-			return nil, fmt.Errorf("%s holds the text %q %d times, want once: the code has moved on, so must the patch", e.File, e.Find, n)
+			return nil, fmt.Errorf("%s holds the text %q %d times, want once: the code has moved on, so must the patch", e.File,
+				e.Find, n)
 		}
 		texts[e.File] = strings.Replace(text, e.Find, e.Replace, 1)
 	}

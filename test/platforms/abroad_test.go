@@ -38,13 +38,16 @@ type abroad struct {
 
 func newAbroad(t *testing.T, platform media.Platform, now time.Time) *abroad {
 	t.Helper()
-	server := simclient.ServeWorld(simulator.Config{Accounts: simclient.OfEach(2), Seed: 7, USD: 1, Start: now}, platform.Name())(t)
+	server := simclient.ServeWorld(simulator.Config{Accounts: simclient.OfEach(2), Seed: 7, USD: 1, Start: now},
+		platform.Name())(t)
 	a := &abroad{t: t, platform: platform, server: server, process: simclient.Start(t, platform, server), now: now}
 	require.NoError(t, a.process.Rules.Set([]grant.Rule{}))
 	require.NoError(t, a.process.AnyCall(t, platform)) // The client learns the platform's time from its answers.
-	a.account = simclient.OneAccount{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: a.process.Login, Zone: pacific, Currency: "USD"}
+	a.account = simclient.OneAccount{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0],
+		TokenID: a.process.Login, Zone: pacific, Currency: "USD"}
 	a.handlers = media.NewRegistry(pull.Handlers(platform, pull.Deps{
-		Store: a.process.Store, Accounts: a.account, Caller: a.process.Client, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Store: a.process.Store, Accounts: a.account, Caller: a.process.Client, Clock: clock.System{},
+		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	})...)
 	return a
 }
@@ -57,7 +60,8 @@ func (a *abroad) pull(what, params string) {
 	parts, err := handler.Parts(media.Plan{PlannedAt: a.now, Zone: pacific, Params: json.RawMessage(params)})
 	require.NoError(a.t, err)
 	for _, part := range parts {
-		_, err := handler.Run(a.t.Context(), media.Work{Key: task.Key{RunID: 1, AccountID: 1, Part: part}, PlannedAt: a.now, Params: json.RawMessage(params)})
+		_, err := handler.Run(a.t.Context(), media.Work{Key: task.Key{RunID: 1, AccountID: 1, Part: part}, PlannedAt: a.now,
+			Params: json.RawMessage(params)})
 		require.NoError(a.t, err, part)
 	}
 }
@@ -76,7 +80,8 @@ func (a *abroad) costs(table, level string) map[string]int64 {
 		Cost              int64
 		Currency, DayZone string
 	}
-	err := a.process.Store.Data.Writer(a.t.Context()).Raw("SELECT day, "+hour+" AS hour, object_id, cost, currency, day_zone FROM "+table+" WHERE level = ?", level).Scan(&rows).Error
+	err := a.process.Store.Data.Writer(a.t.Context()).Raw("SELECT day, "+hour+
+		" AS hour, object_id, cost, currency, day_zone FROM "+table+" WHERE level = ?", level).Scan(&rows).Error
 	require.NoError(a.t, err)
 	costs := map[string]int64{}
 	for _, r := range rows {
@@ -112,12 +117,17 @@ func TestAbroad_EveryDayIsPulledRight(t *testing.T) {
 				}
 				a.pull(media.FundDailyName, `{"days":3}`)
 				var days []day.Day
-				require.NoError(t, a.process.Store.Data.Writer(t.Context()).Raw("SELECT day FROM fund_daily WHERE fund = 'total' AND currency = 'USD' ORDER BY day").Scan(&days).Error)
-				require.Equal(t, []day.Day{today.Add(-3), today.Add(-2), today.Add(-1)}, days, "the day that is over in China is not over there")
+				require.NoError(t,
+					a.process.Store.Data.Writer(t.Context()).Raw(
+						"SELECT day FROM fund_daily WHERE fund = 'total' AND currency = 'USD' ORDER BY day").Scan(&days).Error)
+				require.Equal(t, []day.Day{today.Add(-3), today.Add(-2), today.Add(-1)}, days,
+					"the day that is over in China is not over there")
 				for _, flow := range a.server.Flow(t, a.account.ExternalID, days[0], days[2]) {
 					for _, f := range flow.Funds {
 						var paid *int64
-						require.NoError(t, a.process.Store.Data.Writer(t.Context()).Raw("SELECT paid FROM fund_daily WHERE fund = ? AND day = ?", f.Kind, flow.Day).Row().Scan(&paid))
+						require.NoError(t,
+							a.process.Store.Data.Writer(t.Context()).Raw("SELECT paid FROM fund_daily WHERE fund = ? AND day = ?", f.Kind,
+								flow.Day).Row().Scan(&paid))
 						require.Equal(t, f.Values[fund.Paid], fund.Of(*paid), "%s %s", flow.Day, f.Kind)
 					}
 				}

@@ -17,7 +17,8 @@ import (
 	"adsync/upkeep"
 )
 
-// A platform that one of these does not know is not simulated, not compared, not scaled, or answered with what its description has no word for.
+// A platform that one of these does not know is not simulated, not compared, not scaled, or answered with what its
+// description has no word for.
 func TestPlatforms_AreKnownEverywhere(t *testing.T) {
 	t.Parallel()
 	names := engine.PlatformNames()
@@ -35,5 +36,6 @@ func TestPlatforms_AreKnownEverywhere(t *testing.T) {
 
 	text, err := os.ReadFile("../../deploy/helm/adsync/medias.txt")
 	require.NoError(t, err)
-	require.ElementsMatch(t, slices.Concat(names, []string{upkeep.Name}), strings.Fields(string(text)), "deploy/helm/adsync/medias.txt: run make generate")
+	require.ElementsMatch(t, slices.Concat(names, []string{upkeep.Name}), strings.Fields(string(text)),
+		"deploy/helm/adsync/medias.txt: run make generate")
 }

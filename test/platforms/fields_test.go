@@ -51,17 +51,21 @@ func (b *fieldsBench) id() int64 {
 	return 0
 }
 
-// row returns a row's JSON with its registrations, and with the clicks that it was pulled with. The row is always the same.
+// row returns a row's JSON with its registrations, and with the clicks that it was pulled with. The row is always the
+// same.
 func (b *fieldsBench) row() (fields map[string]any, registrations, clicks *int64) {
 	b.t.Helper()
 	var text string
 	db := b.Store.Data.Writer(b.t.Context())
-	require.NoError(b.t, db.Raw("SELECT row_json FROM "+b.platform.Name()+"_report_daily ORDER BY object_id LIMIT 1").Row().Scan(&text))
+	require.NoError(b.t, db.Raw("SELECT row_json FROM "+b.platform.Name()+
+		"_report_daily ORDER BY object_id LIMIT 1").Row().Scan(&text))
 	require.NoError(b.t, json.Unmarshal([]byte(text), &fields))
 	if metrics, nested := fields["metrics"].(map[string]any); nested {
 		fields = metrics
 	}
-	require.NoError(b.t, db.Raw("SELECT registrations, clicks FROM report_daily ORDER BY object_id LIMIT 1").Row().Scan(&registrations, &clicks))
+	require.NoError(b.t,
+		db.Raw("SELECT registrations, clicks FROM report_daily ORDER BY object_id LIMIT 1").Row().Scan(&registrations,
+			&clicks))
 	return fields, registrations, clicks
 }
 
@@ -74,7 +78,8 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		ask := func(name string) { // as the API does
 			have, err := b.Store.ReportFields(t.Context(), platform.Name())
 			require.NoError(t, err)
-			row, more := field.Rows(platform, have, settings.ReportField{Media: platform.Name(), Field: name, State: settings.FieldAsked})
+			row, more := field.Rows(platform, have, settings.ReportField{Media: platform.Name(), Field: name,
+				State: settings.FieldAsked})
 			require.NoError(t, b.Store.PutReportField(t.Context(), "otto", row, more...))
 		}
 		// One that the platform adds after this program was written.
@@ -112,7 +117,8 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 			states[r.Field+" "+r.Report+" "+r.Level] = r.State
 		}
 		require.Equal(t, map[string]settings.FieldState{
-			"brand_new  ": settings.FieldAsked, "misspelt  ": settings.FieldRefused, retired + " report_daily adgroup": settings.FieldRetired,
+			"brand_new  ": settings.FieldAsked, "misspelt  ": settings.FieldRefused, retired +
+				" report_daily adgroup": settings.FieldRetired,
 		}, states)
 
 		// It comes back.

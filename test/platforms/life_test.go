@@ -36,11 +36,13 @@ func newLife(t *testing.T, platform media.Platform, server *mediatest.Server) *l
 	address, err := url.Parse(server.BaseURL)
 	require.NoError(t, err)
 	l := &life{
-		Process: simclient.Start(t, platform, server), t: t, platform: platform, at: time.Date(2026, 11, 21, 15, 34, 56, 0, simclient.Zone),
+		Process: simclient.Start(t, platform, server), t: t, platform: platform,
+		at:    time.Date(2026, 11, 21, 15, 34, 56, 0, simclient.Zone),
 		world: simclient.World{Media: platform.Name(), Address: address.Scheme + "://" + address.Host},
 	}
 	l.pass(0)
-	l.run(account.Handler(account.Options{Platform: platform, Caller: l.Client, Store: l.Store, Logger: slog.New(slog.DiscardHandler)}), task.Key{Part: ledger.LoginPart(l.Login)}, "")
+	l.run(account.Handler(account.Options{Platform: platform, Caller: l.Client, Store: l.Store,
+		Logger: slog.New(slog.DiscardHandler)}), task.Key{Part: ledger.LoginPart(l.Login)}, "")
 	return l
 }
 
@@ -55,7 +57,8 @@ func (l *life) pass(d time.Duration) {
 // Account implements pull.Accounts.
 func (l *life) Account(ctx context.Context, id int64) (media.Account, error) {
 	a, err := l.Store.Account(ctx, id)
-	return media.Account{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Zone: simclient.Zone, Currency: a.Currency}, err
+	return media.Account{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Zone: simclient.Zone,
+		Currency: a.Currency}, err
 }
 
 // options are what the handlers work with at the present moment.
@@ -82,7 +85,8 @@ func (l *life) probe() media.Result {
 func (l *life) figures() media.Handler {
 	l.t.Helper()
 	o := l.options()
-	handlers := pull.Handlers(l.platform, pull.Deps{Store: l.Store, Accounts: l, Caller: l.Client, Clock: o.Clock, Logger: o.Logger, Registerer: o.Registerer})
+	handlers := pull.Handlers(l.platform, pull.Deps{Store: l.Store, Accounts: l, Caller: l.Client, Clock: o.Clock,
+		Logger: o.Logger, Registerer: o.Registerer})
 	h, ok := media.NewRegistry(handlers...).Get(l.platform.Name() + ".report_daily")
 	require.True(l.t, ok)
 	return o.Parks(h)
@@ -95,10 +99,12 @@ func (l *life) checkActivity() {
 	l.t.Helper()
 	today := l.Server.Today
 	for id := range l.accounts("") {
-		l.run(l.figures(), task.Key{RunID: 1, AccountID: id, Part: today.Add(-6).String() + ".." + today.String()}, weekOfFigures)
+		l.run(l.figures(), task.Key{RunID: 1, AccountID: id, Part: today.Add(-6).String() + ".." + today.String()},
+			weekOfFigures)
 	}
 	o := l.options()
-	l.run(account.ActivityHandler(account.ActivityOptions{Platform: l.platform, Store: l.Store, Clock: o.Clock, Logger: o.Logger}), task.Key{Part: "activity"}, "")
+	l.run(account.ActivityHandler(account.ActivityOptions{Platform: l.platform, Store: l.Store, Clock: o.Clock,
+		Logger: o.Logger}), task.Key{Part: "activity"}, "")
 }
 
 // accounts returns the platform's ids of our accounts of a tier, or of all.
@@ -108,7 +114,8 @@ func (l *life) accounts(tier string) map[int64]string {
 		ID         int64
 		ExternalID string
 	}
-	err := l.Store.Config.Writer(l.t.Context()).Raw("SELECT id, external_id FROM media_account WHERE ? IN ('', tier) ORDER BY id", tier).Scan(&rows).Error
+	err := l.Store.Config.Writer(l.t.Context()).Raw(
+		"SELECT id, external_id FROM media_account WHERE ? IN ('', tier) ORDER BY id", tier).Scan(&rows).Error
 	require.NoError(l.t, err)
 	all := map[int64]string{}
 	for _, r := range rows {
@@ -117,8 +124,8 @@ func (l *life) accounts(tier string) map[int64]string {
 	return all
 }
 
-// Figures come out every three minutes and the probe runs every ten: an account is active at the first run after its first
-// figures. A run costs one call for each account that sleeps, and none for the others.
+// Figures come out every three minutes and the probe runs every ten: an account is active at the first run after its
+// first figures. A run costs one call for each account that sleeps, and none for the others.
 func TestProbe_AWokenAccountIsActiveAtTheNextRun(t *testing.T) {
 	t.Parallel()
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
@@ -133,7 +140,8 @@ func TestProbe_AWokenAccountIsActiveAtTheNextRun(t *testing.T) {
 		// One that has ads wakes, a moment after a run: the longest that anybody waits.
 		woken, id := "", int64(0)
 		for of, externalID := range sleeping {
-			if len(l.world.Truth(t, url.Values{"kind": {l.world.AdKind()}, "account": {externalID}})) > 0 && (woken == "" || externalID < woken) {
+			if len(l.world.Truth(t, url.Values{"kind": {l.world.AdKind()}, "account": {externalID}})) > 0 &&
+				(woken == "" || externalID < woken) {
 				woken, id = externalID, of
 			}
 		}
@@ -174,9 +182,11 @@ func TestParking_AClosedAccountIsLeftAloneAndComesBack(t *testing.T) {
 				id = of
 			}
 		}
-		l.world.Order(t, "accounts", map[string]any{"media": platform.Name(), "account": server.Accounts[1], "state": "frozen"})
+		l.world.Order(t, "accounts", map[string]any{"media": platform.Name(), "account": server.Accounts[1],
+			"state": "frozen"})
 		key := task.Key{RunID: 2, AccountID: id, Part: server.Today.String()}
-		result, err := l.figures().Run(t.Context(), media.Work{Key: key, PlannedAt: l.at, Params: json.RawMessage(weekOfFigures)})
+		result, err := l.figures().Run(t.Context(), media.Work{Key: key, PlannedAt: l.at,
+			Params: json.RawMessage(weekOfFigures)})
 		require.Error(t, err)
 		require.Equal(t, 2, result.Calls, "the pull's, and the one that makes sure")
 		row, err := l.Store.Account(t.Context(), id)

@@ -34,7 +34,8 @@ func TestAccountList_FillsTheTables(t *testing.T) {
 	eachPlatform(t, func(t *testing.T, platform media.Platform, server *mediatest.Server) {
 		t.Helper()
 		p := simclient.Start(t, platform, server)
-		handler := account.Handler(account.Options{Platform: platform, Caller: p.Client, Store: p.Store, Logger: slog.New(slog.DiscardHandler)})
+		handler := account.Handler(account.Options{Platform: platform, Caller: p.Client, Store: p.Store,
+			Logger: slog.New(slog.DiscardHandler)})
 		work := media.Work{Key: task.Key{RunID: 1, Part: fmt.Sprintf("login:%d", p.Login)}}
 		for range 2 {
 			result, err := handler.Run(t.Context(), work)
@@ -43,8 +44,10 @@ func TestAccountList_FillsTheTables(t *testing.T) {
 			require.Positive(t, result.Calls)
 		}
 		for table, query := range map[string]string{
-			"media_account":              "SELECT COUNT(*) FROM media_account WHERE tier = 'active' AND name <> '' AND currency = 'CNY' AND timezone = 'Asia/Shanghai'",
-			platform.Name() + "_account": "SELECT COUNT(*) FROM " + platform.Name() + "_account WHERE version > 0 AND row_json LIKE '{%}'",
+			"media_account": "SELECT COUNT(*) FROM media_account WHERE tier = 'active' AND name <> '' AND " +
+				"currency = 'CNY' AND timezone = 'Asia/Shanghai'",
+			platform.Name() + "_account": "SELECT COUNT(*) FROM " + platform.Name() +
+				"_account WHERE version > 0 AND row_json LIKE '{%}'",
 		} {
 			db := p.Store.Data
 			if table == "media_account" {

@@ -51,8 +51,9 @@ func newAuthoriser(t *testing.T, platform media.Platform, server *mediatest.Serv
 	w := simclient.World{Media: platform.Name(), Address: page}
 	require.NoError(t, json.Unmarshal(w.Get(t, "credentials", nil), &credentials))
 	a.Flow = oauth.New(oauth.Options{
-		Platform: platform.(media.Authoriser), Page: page + credentials[platform.Name()].AuthorisePath, Transport: p.Keeper.Transport,
-		Caller: p.Client, Keeper: p.Keeper, Store: p.Store, Box: p.Keeper.Box, Clock: p.Keeper.Clock,
+		Platform: platform.(media.Authoriser), Page: page + credentials[platform.Name()].AuthorisePath,
+		Transport: p.Keeper.Transport,
+		Caller:    p.Client, Keeper: p.Keeper, Store: p.Store, Box: p.Keeper.Box, Clock: p.Keeper.Clock,
 		Logger: slog.New(slog.NewJSONHandler(a.log, nil)),
 	})
 	return a
@@ -102,7 +103,8 @@ func (a *authoriser) refused(kind oauth.Kind, text string, state, code secret.Te
 func (a *authoriser) tables() string {
 	a.t.Helper()
 	var all strings.Builder
-	for _, table := range []string{"oauth_state", "media_token", "media_app", "media_login", "account_login", "media_account", "audit_log"} {
+	for _, table := range []string{"oauth_state", "media_token", "media_app", "media_login", "account_login",
+		"media_account", "audit_log"} {
 		rows, err := a.Store.Config.Writer(a.t.Context()).Raw("SELECT * FROM " + table).Rows()
 		require.NoError(a.t, err)
 		columns, err := rows.Columns()
@@ -156,7 +158,8 @@ func TestOAuth_ACodeBecomesALoginWithItsAccounts(t *testing.T) {
 		require.Contains(t, log[0].After, `"login":"`+found.Login+`"`)
 
 		// A pull works with it.
-		api := a.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: found.LoginID, Zone: simclient.Zone, Currency: "CNY"})
+		api := a.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0],
+			TokenID: found.LoginID, Zone: simclient.Zone, Currency: "CNY"})
 		_, err = platform.Reports()[0].Page(t.Context(), api, media.ReportQuery{From: server.Today, To: server.Today}, "")
 		require.NoError(t, err)
 
@@ -193,7 +196,9 @@ func TestOAuth_AuthorisingAgainRenewsAParkedLogin(t *testing.T) {
 		require.NoError(t, err)
 		w := simclient.World{Media: platform.Name(), Address: u.Scheme + "://" + u.Host}
 		w.Order(t, "faults", map[string]any{"kind": "token_death", "media": platform.Name(), "token": "pair"})
-		_, err = platform.Reports()[0].Page(t.Context(), a.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: first.LoginID, Zone: simclient.Zone}),
+		_, err = platform.Reports()[0].Page(t.Context(),
+			a.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: first.LoginID,
+				Zone: simclient.Zone}),
 			media.ReportQuery{From: server.Today, To: server.Today}, "")
 		require.ErrorContains(t, err, "must be authorised again")
 
@@ -212,7 +217,9 @@ func TestOAuth_AuthorisingAgainRenewsAParkedLogin(t *testing.T) {
 				require.False(t, l.Choose, "what was chosen stays")
 			}
 		}
-		_, err = platform.Reports()[0].Page(t.Context(), a.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: first.LoginID, Zone: simclient.Zone}),
+		_, err = platform.Reports()[0].Page(t.Context(),
+			a.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: first.LoginID,
+				Zone: simclient.Zone}),
 			media.ReportQuery{From: server.Today, To: server.Today}, "")
 		require.NoError(t, err)
 	})
@@ -225,7 +232,8 @@ type unusable struct {
 	change func(a *media.Authorisation)
 }
 
-func (u unusable) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text, redirectURI string) (media.Authorisation, error) {
+func (u unusable) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text,
+	redirectURI string) (media.Authorisation, error) {
 	a, err := u.Authoriser.Exchange(ctx, transport, app, code, redirectURI)
 	u.change(&a)
 	return a, err
@@ -239,9 +247,12 @@ func TestOAuth_RefusesAtOnceWhatCannotBeKept(t *testing.T) {
 		a := newAuthoriser(t, platform, server)
 		a.secrets = append(a.secrets, long.Reveal())
 		for want, change := range map[string]func(a *media.Authorisation){
-			"the access token has 40000 bytes: want at most 32768":     func(a *media.Authorisation) { a.Access = long },
-			"the refresh token has 40000 bytes: want at most 32768":    func(a *media.Authorisation) { a.Refresh = long },
-			"the id of the login has 129 characters: want at most 128": func(a *media.Authorisation) { a.Login = strings.Repeat("1", 129) },
+			"the access token has 40000 bytes: want at most 32768":  func(a *media.Authorisation) { a.Access = long },
+			"the refresh token has 40000 bytes: want at most 32768": func(a *media.Authorisation) { a.Refresh = long },
+			"the id of the login has 129 characters: want at most 128": func(
+				a *media.Authorisation) {
+				a.Login = strings.Repeat("1", 129)
+			},
 		} {
 			options := a.Options
 			options.Platform = unusable{platform.(media.Authoriser), change}
@@ -279,12 +290,14 @@ func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
 		u, err := url.Parse(server.BaseURL)
 		require.NoError(t, err)
 		w := simclient.World{Media: platform.Name(), Address: u.Scheme + "://" + u.Host}
-		w.Order(t, "clock", map[string]any{"now": server.Today.Start(simclient.Zone).Add(23 * time.Hour).Format(time.RFC3339)})
+		w.Order(t, "clock",
+			map[string]any{"now": server.Today.Start(simclient.Zone).Add(23 * time.Hour).Format(time.RFC3339)})
 		a.refused(oauth.Refused, "authorise again, a code", state, code)
 
 		// A request that is too old for us.
 		state, code = a.agree()
-		require.NoError(t, a.Store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = asked_at WHERE step = 'waiting'").Error)
+		require.NoError(t,
+			a.Store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = asked_at WHERE step = 'waiting'").Error)
 		a.refused(oauth.Old, "more than 10 minutes ago", state, code)
 
 		// A process that died between the platform's answer and the table.
@@ -293,18 +306,22 @@ func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, mine)
 		a.refused(oauth.Used, "being exchanged at this moment", state, code)
-		require.NoError(t, a.Store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET used_at = ? WHERE step = 'exchanging'", sqldb.At(time.Now().Add(-time.Hour))).Error)
+		require.NoError(t,
+			a.Store.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET used_at = ? WHERE step = 'exchanging'",
+				sqldb.At(time.Now().Add(-time.Hour))).Error)
 		a.refused(oauth.Used, "the code is spent: authorise again", state, code)
 
 		// The app's secret is wrong.
 		state, code = a.agree()
-		require.NoError(t, token.PutApp(t.Context(), a.Store, a.Keeper.Box, platform.Name(), server.App.ID, secret.NewText("wrong-secret")))
+		require.NoError(t, token.PutApp(t.Context(), a.Store, a.Keeper.Box, platform.Name(), server.App.ID,
+			secret.NewText("wrong-secret")))
 		a.secrets = append(a.secrets, "wrong-secret")
 		a.refused(oauth.Refused, "write the app again", state, code)
 
 		_, err = a.Begin(t.Context(), "77", callback, "otto")
 		require.ErrorContains(t, err, "has no app 77 here")
-		for _, address := range []string{"", "/cb", "http://adsync.example.com/cb", "https://x.example/cb#f", "ftp://x.example/cb"} {
+		for _, address := range []string{"", "/cb", "http://adsync.example.com/cb", "https://x.example/cb#f",
+			"ftp://x.example/cb"} {
 			_, err := a.Begin(t.Context(), server.App.ID, address, "otto")
 			require.ErrorContains(t, err, "redirect URI")
 		}

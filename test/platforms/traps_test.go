@@ -64,7 +64,8 @@ func (x *trapped) rows(t *testing.T, r media.Report, id int64, from, to day.Day)
 	if r.Hourly {
 		hour, table = "hour", "report_hourly"
 	}
-	require.NoError(t, x.Store.Data.Writer(t.Context()).Raw("SELECT day, "+hour+" AS hour, object_id, cost, impressions FROM "+table+
+	require.NoError(t, x.Store.Data.Writer(t.Context()).Raw("SELECT day, "+hour+
+		" AS hour, object_id, cost, impressions FROM "+table+
 		" WHERE account_id = ? AND level = ? AND day >= ? AND day <= ?", id, r.Level, from, to).Scan(&rows).Error)
 	for i := range rows {
 		rows[i].Day = rows[i].Day[:len("2026-11-21")]
@@ -75,14 +76,16 @@ func (x *trapped) rows(t *testing.T, r media.Report, id int64, from, to day.Day)
 func (x *trapped) trueRows(t *testing.T, r media.Report, id int64, from, to day.Day) (rows []reportRow) {
 	t.Helper()
 	for _, row := range x.Server.Rows(t, r.Name, r.Level, x.Server.Accounts[id-1], from, to) {
-		rows = append(rows, reportRow{row.Day.String(), row.Hour, row.Object, row.Metrics["cost"], row.Metrics["impressions"]})
+		rows = append(rows, reportRow{row.Day.String(), row.Hour, row.Object, row.Metrics["cost"],
+			row.Metrics["impressions"]})
 	}
 	return rows
 }
 
 func (x *trapped) requireTrue(t *testing.T, r media.Report, id int64, from, to day.Day) {
 	t.Helper()
-	require.ElementsMatch(t, x.trueRows(t, r, id, from, to), x.rows(t, r, id, from, to), "%s of account %d at level %s", r.Name, id, r.Level)
+	require.ElementsMatch(t, x.trueRows(t, r, id, from, to), x.rows(t, r, id, from, to), "%s of account %d at level %s",
+		r.Name, id, r.Level)
 }
 
 func (x *trapped) requireTrueObjects(t *testing.T, list media.List, id int64) {
@@ -92,8 +95,11 @@ func (x *trapped) requireTrueObjects(t *testing.T, list media.List, id int64) {
 		Name     string
 		Deleted  bool
 	}
-	require.NoError(t, x.Store.Data.Writer(t.Context()).Raw("SELECT o.object_id, COALESCE(n.name, '') AS name, o.deleted_at IS NOT NULL AS deleted FROM "+list.Table.Name+
-		" o LEFT JOIN object_name n ON n.account_id = o.account_id AND n.level = ? AND n.object_id = o.object_id WHERE o.account_id = ?", list.Level, id).Scan(&rows).Error)
+	require.NoError(t,
+		x.Store.Data.Writer(t.Context()).Raw(
+			"SELECT o.object_id, COALESCE(n.name, '') AS name, o.deleted_at IS NOT NULL AS deleted FROM "+list.Table.Name+
+				" o LEFT JOIN object_name n ON n.account_id = o.account_id AND n.level = ? AND n.object_id = o.object_id WHERE "+
+				"o.account_id = ?", list.Level, id).Scan(&rows).Error)
 	have := make([]mediatest.Object, len(rows))
 	for i, r := range rows {
 		have[i] = mediatest.Object{ID: r.ObjectID, Name: r.Name, Deleted: r.Deleted}
@@ -123,7 +129,8 @@ func (x *trapped) set(t *testing.T, trap string) {
 	x.World.Order(t, "traps", map[string]any{"name": trap, "on": true})
 }
 
-// Whatever the platform does to an answer, the tables hold the truth in the end, and what only looks changed is no change.
+// Whatever the platform does to an answer, the tables hold the truth in the end, and what only looks changed is no
+// change.
 func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 	t.Parallel()
 	for _, platform := range engine.Platforms() {
@@ -153,7 +160,8 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 			require.Positive(t, x.Again)
 			must := []string{
 				"answer_html", "answer_unknown_code", "app_over_limit", "emoji_name", "extra_field", "figures_fall", "name_reused",
-				"dash_value", "figure_unreadable", "key_empty", "name_cut", "null_value", "numbers_as_text", "page_empty", "platform_busy", "renamed", "status_unstamped", "token_ended", "two_edits", "undated_file", "unknown_word",
+				"dash_value", "figure_unreadable", "key_empty", "name_cut", "null_value", "numbers_as_text", "page_empty",
+				"platform_busy", "renamed", "status_unstamped", "token_ended", "two_edits", "undated_file", "unknown_word",
 				"zero_untold",
 			}
 			if platform.Name() == "oceanengine" { // the other one's lists are read by cursor, and have larger pages
@@ -170,7 +178,8 @@ func TestTraps_AWorldFullOfThemIsPulledWhole(t *testing.T) {
 	}
 }
 
-// A value that cannot be used costs itself: the rest of the answer is kept, coverage names the field, and the next pull has the truth.
+// A value that cannot be used costs itself: the rest of the answer is kept, coverage names the field, and the next
+// pull has the truth.
 func TestTraps_AnUnusableValueCostsItself(t *testing.T) {
 	t.Parallel()
 	for _, platform := range engine.Platforms() {
@@ -182,9 +191,12 @@ func TestTraps_AnUnusableValueCostsItself(t *testing.T) {
 			state := func(report, level string) (state, kinds string) {
 				var unusable int
 				db := x.Store.Data.Writer(t.Context())
-				require.NoError(t, db.Raw("SELECT state, unusable FROM coverage WHERE account_id = 1 AND report = ? AND level = ?", report, level).Row().Scan(&state, &unusable))
+				require.NoError(t, db.Raw("SELECT state, unusable FROM coverage WHERE account_id = 1 AND report = ? AND level = ?",
+					report, level).Row().Scan(&state, &unusable))
 				rows := []string{}
-				require.NoError(t, db.Raw("SELECT kind FROM unusable_value WHERE account_id = 1 AND report = ? AND level = ? ORDER BY kind", report, level).Scan(&rows).Error)
+				require.NoError(t,
+					db.Raw("SELECT kind FROM unusable_value WHERE account_id = 1 AND report = ? AND level = ? ORDER BY kind", report,
+						level).Scan(&rows).Error)
 				require.Equal(t, unusable > 0, len(rows) > 0)
 				return state, strings.Join(rows, " ")
 			}
@@ -246,7 +258,8 @@ func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
 					hour, table = "hour", "report_hourly"
 				}
 				var rows []map[string]any
-				require.NoError(t, x.Store.Data.Writer(t.Context()).Raw("SELECT "+hour+" AS at, object_id, "+strings.Join(metric.Names(), ", ")+" FROM "+table+
+				require.NoError(t, x.Store.Data.Writer(t.Context()).Raw("SELECT "+hour+" AS at, object_id, "+
+					strings.Join(metric.Names(), ", ")+" FROM "+table+
 					" WHERE account_id = 1 AND level = ?", r.Level).Scan(&rows).Error)
 				have, want := map[string]any{}, map[string]any{}
 				for _, row := range rows {
@@ -281,7 +294,10 @@ func TestTraps_CohortsThatGrowAreHadByTheWeeklyPull(t *testing.T) {
 			x := newTrapped(t, platform, simulator.Config{Accounts: simclient.OfEach(2), Seed: 7})
 			x.set(t, "cohort_grows")
 			tasks := engine.DefaultTasks([]media.Platform{platform})
-			i := slices.IndexFunc(tasks, func(task settings.NewTask) bool { return task.Name == platform.Name()+".report_daily.account.mature" })
+			i := slices.IndexFunc(tasks, func(task settings.NewTask) bool {
+				return task.Name == platform.Name()+
+					".report_daily.account.mature"
+			})
 			require.GreaterOrEqual(t, i, 0)
 			h, ok := x.Handlers.Get(tasks[i].Handler)
 			require.True(t, ok)
@@ -293,8 +309,11 @@ func TestTraps_CohortsThatGrowAreHadByTheWeeklyPull(t *testing.T) {
 				}
 			}
 			amounts := func(from, to day.Day) (have, want []int64) {
-				require.NoError(t, x.Store.Data.Writer(t.Context()).Raw("SELECT pay_amount_d7 FROM report_daily WHERE account_id = 1 AND level = 'account' AND day >= ? AND day <= ? ORDER BY day",
-					from, to).Scan(&have).Error)
+				require.NoError(t,
+					x.Store.Data.Writer(t.Context()).Raw(
+						"SELECT pay_amount_d7 FROM report_daily WHERE account_id = 1 AND level = 'account' AND day >= ? AND day <= ? "+
+							"ORDER BY day",
+						from, to).Scan(&have).Error)
 				for _, row := range x.Server.Rows(t, "report_daily", "account", x.Server.Accounts[0], from, to) {
 					want = append(want, row.Metrics["pay_amount_d7"])
 				}
@@ -405,7 +424,8 @@ func TestTraps_RefusalsSendThePullToWait(t *testing.T) {
 				require.GreaterOrEqual(t, deferred.After, time.Second)
 				if trap == "endpoint_shut" {
 					require.GreaterOrEqual(t, deferred.After, 5*time.Minute, "the whole penalty")
-					require.Error(t, x.Try(t, r.Name, 2, yesterday.String(), `{"level":"account"}`), "it is shut to the other accounts too")
+					require.Error(t, x.Try(t, r.Name, 2, yesterday.String(), `{"level":"account"}`),
+						"it is shut to the other accounts too")
 					x.at(t, 12, 6)
 				}
 				require.NoError(t, x.Try(t, r.Name, 1, yesterday.String(), `{"level":"account"}`))

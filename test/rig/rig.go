@@ -1,5 +1,5 @@
-// Package rig has what the programs share that run adsync as processes of their own: they build it, set it up on a simulated
-// world, and talk to it over HTTP.
+// Package rig has what the programs share that run adsync as processes of their own: they build it, set it up on a
+// simulated world, and talk to it over HTTP.
 package rig
 
 import (
@@ -20,7 +20,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Build builds adsync with the build tags into dir and returns the program's path. It has no debugging information, which is half of what its linking costs.
+// Build builds adsync with the build tags into dir and returns the program's path. It has no debugging information,
+// which is half of what its linking costs.
 func Build(ctx context.Context, dir, tags string) (string, error) {
 	program := filepath.Join(dir, "adsync")
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-w", "-tags", tags, "-o", program, "adsync/cmd/adsync")
@@ -41,8 +42,8 @@ func Run(ctx context.Context, program string, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// Install makes the tables of a deployment and binds a simulator's accounts. The settings, as WriteSettings takes them, are those
-// that reach the services, and are left in the file; the returned ones reach the platforms.
+// Install makes the tables of a deployment and binds a simulator's accounts. The settings, as WriteSettings takes
+// them, are those that reach the services, and are left in the file; the returned ones reach the platforms.
 func Install(ctx context.Context, program, file, simulator string, settings ...map[string]any) (map[string]any, error) {
 	if err := WriteSettings(file, settings...); err != nil {
 		return nil, err

@@ -30,8 +30,8 @@ func dockerAnswers(ctx context.Context) bool {
 	return true
 }
 
-// startDocker starts the servers as containers of a compose project of this run's own. The returned function removes the
-// project, also after an error.
+// startDocker starts the servers as containers of a compose project of this run's own. The returned function removes
+// the project, also after an error.
 func startDocker(ctx context.Context, names []string, dir string, ports *local.Ports, stderr io.Writer) (
 	env []string, stopAll func(), err error,
 ) {

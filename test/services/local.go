@@ -19,8 +19,8 @@ func newServer(name string) local.Kind {
 	}
 }
 
-// startLocal starts the servers as processes of this machine. The returned function stops what was started, also after an
-// error.
+// startLocal starts the servers as processes of this machine. The returned function stops what was started, also
+// after an error.
 func startLocal(ctx context.Context, names []string, dir string, ports *local.Ports, stderr io.Writer) (
 	env []string, stopAll func(), err error,
 ) {

@@ -31,7 +31,10 @@ import (
 )
 
 func main() {
-	rig.Main("services", parseOptions, func(ctx context.Context, o options) (int, error) { return run(ctx, o, os.Stdout, os.Stderr) }, syscall.SIGHUP)
+	rig.Main("services", parseOptions, func(ctx context.Context, o options) (int,
+		error) {
+		return run(ctx, o, os.Stdout, os.Stderr)
+	}, syscall.SIGHUP)
 }
 
 // options is what the command line asks for.
@@ -56,10 +59,15 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 		flags.PrintDefaults()
 	}
 	only := flags.String("only", strings.Join(serviceNames, ","), "the `services` to start, separated by commas")
-	flags.StringVar(&o.runtime, "runtime", "auto", "how: `docker`, local, or auto, which takes docker where an engine answers")
-	flags.BoolVar(&o.keep, "keep", false, "print the environment for a shell and leave the servers running until an interrupt")
-	flags.StringVar(&o.dir, "dir", "", "the empty or new `directory` for data and logs, kept at the end (default a temporary one)")
-	flags.BoolVar(&o.memory, "memory", false, "keep the temporary directory in memory where /dev/shm has 8 GiB free: suites make thousands of tables, and wait for the disk")
+	flags.StringVar(&o.runtime, "runtime", "auto",
+		"how: `docker`, local, or auto, which takes docker where an engine answers")
+	flags.BoolVar(&o.keep, "keep", false,
+		"print the environment for a shell and leave the servers running until an interrupt")
+	flags.StringVar(&o.dir, "dir", "",
+		"the empty or new `directory` for data and logs, kept at the end (default a temporary one)")
+	flags.BoolVar(&o.memory, "memory", false,
+		"keep the temporary directory in memory where /dev/shm has 8 GiB free: suites make thousands of tables, and wait "+
+			"for the disk")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -170,8 +178,8 @@ func hasRoom(dir string) bool {
 	return syscall.Statfs(dir, &fs) == nil && fs.Bavail*uint64(fs.Bsize) >= memoryFree
 }
 
-// tidy removes the temporary directory. After a failure it leaves the logs and says where they are: the data of a failed
-// run is hundreds of megabytes, and of no use without its servers.
+// tidy removes the temporary directory. After a failure it leaves the logs and says where they are: the data of a
+// failed run is hundreds of megabytes, and of no use without its servers.
 func tidy(dir string, code int, err error, stderr io.Writer) (int, error) {
 	logs := filepath.Join(dir, "logs")
 	if _, noLogs := os.Stat(logs); code == 0 && err == nil || noLogs != nil {

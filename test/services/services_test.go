@@ -29,8 +29,10 @@ func TestParseOptions(t *testing.T) {
 			args: []string{"--only", "redis, kafka", "--keep", "--runtime", "local"},
 			want: options{only: []string{"redis", "kafka"}, runtime: "local", keep: true},
 		},
-		{name: "an unknown service is named", args: []string{"--only", "postgres", "--keep"}, err: "--only postgres: want some of"},
-		{name: "an unknown runtime is named", args: []string{"--runtime", "podman", "--keep"}, err: "--runtime podman: want auto"},
+		{name: "an unknown service is named", args: []string{"--only", "postgres", "--keep"},
+			err: "--only postgres: want some of"},
+		{name: "an unknown runtime is named", args: []string{"--runtime", "podman", "--keep"},
+			err: "--runtime podman: want auto"},
 		{name: "nothing to do is refused", err: "want either a command"},
 		{name: "keep and a command exclude each other", args: []string{"--keep", "--", "true"}, err: "want either a command"},
 	}

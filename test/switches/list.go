@@ -122,16 +122,19 @@ var all = []defence{
 	{
 		name: "binding-marks", without: "the days of an account that goes to another game are not marked for the summaries",
 		edits: []patch.Edit{{
-			File:    "base/store/summaries/binding.go",
-			Find:    "account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND day <= ?\", mark,",
-			Replace: "account_id = -? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND day <= ?\", mark,",
+			File: "base/store/summaries/binding.go",
+			Find: "account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND " +
+				"day <= ?\", mark,",
+			Replace: "account_id = -? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND " +
+				"day <= ?\", mark,",
 		}},
 	},
 	{
 		name: "summary-leftovers", without: "a summary keeps the rows that a rebuild has no more",
 		edits: []patch.Edit{{
-			File:    "base/store/summaries/summary.go",
-			Find:    "		if err := results.DeletePublic(s.Data, tx, table, gone, version, now); err != nil {\n			return err\n		}\n",
+			File: "base/store/summaries/summary.go",
+			Find: "		if err := results.DeletePublic(s.Data, tx, table, gone, version, now); err != nil {\n			return " +
+				"err\n		}\n",
 			Replace: "		_, _ = gone, results.DeletePublic\n",
 		}},
 	},

@@ -11,7 +11,8 @@ import (
 	"adsync/test/patch"
 )
 
-// Whether a switch still builds and is caught, make switches shows; this test tells at once when code that one changes has moved.
+// Whether a switch still builds and is caught, make switches shows; this test tells at once when code that one
+// changes has moved.
 func TestSwitches_FindTheTextTheyChange(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
@@ -40,7 +41,8 @@ func TestJudge_OnlyARowThatDiffersIsASign(t *testing.T) {
 	require.Equal(t, "nothing differs, but the story never met: token died", v.sign)
 
 	r = report()
-	r.Story.Differences, r.Story.Examples = 2, []string{"report_hourly: account 7 account is missing", "report_hourly: account 8 account is missing"}
+	r.Story.Differences, r.Story.Examples = 2, []string{"report_hourly: account 7 account is missing",
+		"report_hourly: account 8 account is missing"}
 	v = judge(defence{}, r)
 	require.True(t, v.caught())
 	require.Equal(t, "report_hourly (night)", v.sign)

@@ -5,9 +5,9 @@
 //	go run ./test/switches -switch total -seed 7    one of them, in another world
 //	go run ./test/switches -list
 //
-// The program as it is comes first, in the same world: in it nothing may differ, and all that the night does must strike. A switch
-// is caught only by a row that differs from the truth, in the night or after it: not by a program that ends some other way, nor by
-// trouble that was not met.
+// The program as it is comes first, in the same world: in it nothing may differ, and all that the night does must
+// strike. A switch is caught only by a row that differs from the truth, in the night or after it: not by a program
+// that ends some other way, nor by trouble that was not met.
 //
 // The runs' JSON and logs are written to test/switches/out. The exit code is 0 only if every switch was caught.
 package main
@@ -94,7 +94,8 @@ func run(ctx context.Context, o options, stdout io.Writer) (bool, error) {
 	if err := control.Check(); err != nil {
 		return false, fmt.Errorf("the program as it is, from which nothing is taken: %w", err)
 	}
-	fmt.Fprintf(stdout, "%-24s nothing is switched off: 0 differences in %d rows of the night and %d of the round, %.0f s\n",
+	fmt.Fprintf(stdout,
+		"%-24s nothing is switched off: 0 differences in %d rows of the night and %d of the round, %.0f s\n",
 		"control", control.Story.RowsCompared, control.Truth.RowsCompared, time.Since(began).Seconds())
 	var verdicts []verdict
 	var problems []error
@@ -113,7 +114,8 @@ func run(ctx context.Context, o options, stdout io.Writer) (bool, error) {
 		fmt.Fprintf(stdout, "%-24s %s, %.0f s\n", d.name, v, time.Since(began).Seconds())
 	}
 	printTable(stdout, verdicts)
-	return len(problems) == 0 && !slices.ContainsFunc(verdicts, func(v verdict) bool { return !v.caught() }), errors.Join(problems...)
+	return len(problems) == 0 && !slices.ContainsFunc(verdicts, func(v verdict) bool { return !v.caught() }),
+		errors.Join(problems...)
 }
 
 func printTable(out io.Writer, verdicts []verdict) {

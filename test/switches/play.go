@@ -40,7 +40,8 @@ func play(ctx context.Context, o options, root string, d defence) (standalone.On
 	}
 	defer func() { _ = log.Close() }()
 	night := exec.CommandContext(ctx, program, "standalone", "--once", "--output", "json",
-		"--accounts", strconv.Itoa(accounts), "--usd", strconv.Itoa(abroad), "--seed", strconv.FormatInt(o.seed, 10), "--listen", "127.0.0.1:0")
+		"--accounts", strconv.Itoa(accounts), "--usd", strconv.Itoa(abroad), "--seed", strconv.FormatInt(o.seed, 10),
+		"--listen", "127.0.0.1:0")
 	night.Cancel = func() error { return night.Process.Signal(os.Interrupt) }
 	night.Dir, night.Stderr = dir, log
 	text, err := night.Output()

@@ -43,7 +43,8 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	return o, nil
 }
 
-// run fails when the tree does not build or its tests do not pass without the platform, or when the platform's return changes any other file.
+// run fails when the tree does not build or its tests do not pass without the platform, or when the platform's return
+// changes any other file.
 func run(ctx context.Context, o options) error {
 	dir, err := os.MkdirTemp("", "adsync-trial-")
 	if err != nil {
@@ -97,10 +98,11 @@ func otherModules(root string) ([]string, error) {
 	return dirs, err
 }
 
-// copyTree copies the working tree of the current directory, as git would commit all of it, to dir. It makes dir a repository and returns the
-// name of its tree.
+// copyTree copies the working tree of the current directory, as git would commit all of it, to dir. It makes dir a
+// repository and returns the name of its tree.
 func copyTree(ctx context.Context, dir string) (string, error) {
-	names, err := command(ctx, ".", nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+	names, err := command(ctx, ".", nil, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard",
+		"--deduplicate")
 	if err != nil {
 		return "", err
 	}
@@ -123,7 +125,8 @@ func copyTree(ctx context.Context, dir string) (string, error) {
 	return treeOf(ctx, dir)
 }
 
-// putBack puts the platform's places and the lists back, generates files again, and fails when the tree is not the one that it was.
+// putBack puts the platform's places and the lists back, generates files again, and fails when the tree is not the
+// one that it was.
 func putBack(ctx context.Context, dir, platform, tree string) error {
 	code, page := places(platform)
 	for _, l := range lists {
@@ -145,7 +148,8 @@ func putBack(ctx context.Context, dir, platform, tree string) error {
 		return err
 	}
 	changed, err := command(ctx, dir, nil, "git", "diff", "--stat", tree, now)
-	return errors.Join(err, fmt.Errorf("the tree with %s put back is not the tree that it was taken out of:\n%s", platform, changed))
+	return errors.Join(err, fmt.Errorf("the tree with %s put back is not the tree that it was taken out of:\n%s", platform,
+		changed))
 }
 
 // treeOf returns git's name of all files in the repository dir that it does not ignore.

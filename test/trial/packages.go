@@ -25,11 +25,13 @@ const testBinary = ".test"
 // outside is a path in a test that leads out of the package's directory.
 var outside = regexp.MustCompile(`"\.\.["/]`)
 
-// touched returns the packages of the module at root whose tests can fail because the platform goes: those whose test binary is compiled from
-// a package that goes or from one that holds a list, and those whose tests read files of other directories. The tests of all other packages are the
-// same code on the same files without the platform. The packages that go are not among them.
+// touched returns the packages of the module at root whose tests can fail because the platform goes: those whose test
+// binary is compiled from a package that goes or from one that holds a list, and those whose tests read files of
+// other directories. The tests of all other packages are the same code on the same files without the platform. The
+// packages that go are not among them.
 func touched(ctx context.Context, root, platform string) ([]string, error) {
-	list, err := command(ctx, root, nil, "go", "list", "-test", "-json=ImportPath,Dir,Deps,TestGoFiles,XTestGoFiles", "./...")
+	list, err := command(ctx, root, nil, "go", "list", "-test", "-json=ImportPath,Dir,Deps,TestGoFiles,XTestGoFiles",
+		"./...")
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +85,8 @@ func touchedOf(packages []pkg, module, platform string) ([]string, error) {
 	}
 	var names []string
 	for _, p := range packages {
-		if goes(p.ImportPath) || len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 || strings.Contains(p.ImportPath, " ") || strings.HasSuffix(p.ImportPath, testBinary) {
+		if goes(p.ImportPath) || len(p.TestGoFiles)+len(p.XTestGoFiles) == 0 || strings.Contains(p.ImportPath, " ") ||
+			strings.HasSuffix(p.ImportPath, testBinary) {
 			continue
 		}
 		reads, err := p.readsOutside()

@@ -12,11 +12,13 @@ import (
 func TestTouched(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"near_test.go": `os.ReadFile("testdata/near")`, "far_test.go": `os.ReadFile("../docs/far.md")`} {
+	for name, text := range map[string]string{"near_test.go": `os.ReadFile("testdata/near")`,
+		"far_test.go": `os.ReadFile("../docs/far.md")`} {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	near := []string{"near_test.go"}
-	list, err := parse(`{"ImportPath": "adsync/media/rose"} {"ImportPath": "adsync/media/rose.test", "Deps": ["adsync/media/rose [adsync/media/rose.test]"]}`)
+	list, err := parse(
+		`{"ImportPath": "adsync/media/rose"} {"ImportPath": "adsync/media/rose.test", "Deps": ["adsync/media/rose [adsync/media/rose.test]"]}`)
 	require.NoError(t, err)
 	packages := slices.Concat(list, []pkg{
 		{ImportPath: "adsync/media/rose/wire", Dir: dir, TestGoFiles: near},

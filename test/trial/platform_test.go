@@ -12,8 +12,10 @@ import (
 func TestTakeOut(t *testing.T) {
 	t.Parallel()
 	whole := map[string]string{
-		"engine/platforms.go":            "import (\n\t\"adsync/media\"\n\t\"adsync/media/rose\"\n\t\"adsync/media/tulip\"\n)\n{\n\ttulip.New(),\n\trose.New(),\n}\n",
-		"simulator/platforms.go":         "import (\n\t\"adsync/simulator/rose\"\n\t\"adsync/simulator/tulip\"\n)\n{\n\ttulip.New(),\n\trose.New(),\n}\n",
+		"engine/platforms.go": "import " +
+			"(\n\t\"adsync/media\"\n\t\"adsync/media/rose\"\n\t\"adsync/media/tulip\"\n)\n{\n\ttulip.New(),\n\trose.New(),\n}\n",
+		"simulator/platforms.go": "import " +
+			"(\n\t\"adsync/simulator/rose\"\n\t\"adsync/simulator/tulip\"\n)\n{\n\ttulip.New(),\n\trose.New(),\n}\n",
 		"standalone/verify/platforms.go": "{\n\ttulip,\n\trOse,\n}\n",
 		"media/rose/rose.go":             "package rose\n",
 		"media/rose/wire/wire.go":        "package wire\n",
@@ -31,7 +33,8 @@ func TestTakeOut(t *testing.T) {
 		{
 			name: "a platform's places and lines go",
 			want: map[string]string{
-				"engine/platforms.go":            "import (\n\t\"adsync/media\"\n\t\"adsync/media/tulip\"\n)\n{\n\ttulip.New(),\n}\n",
+				"engine/platforms.go": "import " +
+					"(\n\t\"adsync/media\"\n\t\"adsync/media/tulip\"\n)\n{\n\ttulip.New(),\n}\n",
 				"simulator/platforms.go":         "import (\n\t\"adsync/simulator/tulip\"\n)\n{\n\ttulip.New(),\n}\n",
 				"standalone/verify/platforms.go": "{\n\ttulip,\n}\n",
 				"media/tulip/tulip.go":           "package tulip\n",

@@ -34,7 +34,8 @@ type planner struct {
 	vschema *vschemawrapper.VSchemaWrapper
 }
 
-// newPlanner returns a planner of two keyspaces: a sharded one, and main, where all other tables are and the sources of those that are copied to every shard.
+// newPlanner returns a planner of two keyspaces: a sharded one, and main, where all other tables are and the sources
+// of those that are copied to every shard.
 func newPlanner(t require.TestingT, tables map[string]table) *planner {
 	main, sharded := map[string]*vschemapb.Table{}, map[string]*vschemapb.Table{}
 	for name, of := range tables {
@@ -45,7 +46,8 @@ func newPlanner(t require.TestingT, tables map[string]table) *planner {
 			sharded[name] = v
 		case of.Copied:
 			main[name] = v
-			sharded[name] = &vschemapb.Table{Type: vindexes.TypeReference, Source: "main." + name, Columns: v.Columns, ColumnListAuthoritative: true}
+			sharded[name] = &vschemapb.Table{Type: vindexes.TypeReference, Source: "main." + name, Columns: v.Columns,
+				ColumnListAuthoritative: true}
 		default:
 			main[name] = v
 		}
@@ -134,7 +136,8 @@ func (s *steps) add(d engine.PrimitiveDescription) {
 var (
 	quoted   = regexp.MustCompile(`'(?:[^'\\]|\\.|'')*'|` + "`[^`]*`")
 	variable = regexp.MustCompile(`::?([a-z_]\w*)`)
-	// filled is a variable that Vitess fills in: a placeholder's, the values of a shard, the key of a row of an INSERT, or the name of a schema or table.
+	// filled is a variable that Vitess fills in: a placeholder's, the values of a shard, the key of a row of an INSERT,
+	// or the name of a schema or table.
 	filled = regexp.MustCompile(`^(v\d+|__vals|_\w+_\d+|__vtschemaname|__vtdbname|table_name)$`)
 )
 

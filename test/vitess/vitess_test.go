@@ -1,7 +1,8 @@
 // Package vitess judges adsync's statements by the planner of Vitess, as a vtgate would plan them.
 //
-// The statements are those of an end-to-end run on a MariaDB: ADSYNC_TEST_STATEMENTS names the file to which TestDeployment_StatementsNameTheirShard of test/e2e has
-// written them, with what it knows of the tables. `make test-vitess` makes both, and `make test-services` judges what its own run has sent.
+// The statements are those of an end-to-end run on a MariaDB: ADSYNC_TEST_STATEMENTS names the file to which
+// TestDeployment_StatementsNameTheirShard of test/e2e has written them, with what it knows of the tables. `make
+// test-vitess` makes both, and `make test-services` judges what its own run has sent.
 //
 // It is a module of its own, so that Vitess's dependencies stay out of adsync's.
 package vitess
@@ -41,9 +42,10 @@ func readRecording(t *testing.T) recording {
 	var r recording
 	require.NoError(t, json.Unmarshal(text, &r))
 	r.Statements = slices.DeleteFunc(r.Statements, func(s statement) bool {
-		// Tables are made by migrate and each day, not on the way of the data: Vitess is told of them by its vschema. The check of the user's rights names a table
-		// that must not be there.
-		return strings.HasPrefix(s.Shape, "create ") || strings.HasPrefix(s.Shape, "alter ") || strings.Contains(s.Shape, "adsync_no_such_table")
+		// Tables are made by migrate and each day, not on the way of the data: Vitess is told of them by its vschema. The
+		// check of the user's rights names a table that must not be there.
+		return strings.HasPrefix(s.Shape, "create ") || strings.HasPrefix(s.Shape, "alter ") ||
+			strings.Contains(s.Shape, "adsync_no_such_table")
 	})
 	require.NotEmpty(t, r.Statements)
 	return r
@@ -83,7 +85,8 @@ func TestPlans_OneKeyspaceThatIsNotShardedTakesAll(t *testing.T) {
 	require.Empty(t, faults)
 }
 
-// The run was refused the question whether JSON_TABLE is known, and so sent lists as chains of SELECTs. It must be refused by Vitess as well.
+// The run was refused the question whether JSON_TABLE is known, and so sent lists as chains of SELECTs. It must be
+// refused by Vitess as well.
 func TestPlans_JSONIsRefused(t *testing.T) {
 	t.Parallel()
 	r := readRecording(t)
@@ -105,8 +108,10 @@ func TestPlanner_FindsWhatItsShardsCannotAnswer(t *testing.T) {
 		return all
 	}
 	p := newPlanner(t, map[string]table{
-		"run": {Key: "id", Columns: of("id", "state")}, "due": {Key: "run_id", Columns: of("run_id", "account_id", "part", "state")},
-		"leader": {Copied: true, Columns: of("id", "epoch")}, "one_row": {Copied: true, Columns: of("id")}, "tick": {Columns: of("run_id", "task_id")},
+		"run":    {Key: "id", Columns: of("id", "state")},
+		"due":    {Key: "run_id", Columns: of("run_id", "account_id", "part", "state")},
+		"leader": {Copied: true, Columns: of("id", "epoch")}, "one_row": {Copied: true, Columns: of("id")},
+		"tick": {Columns: of("run_id", "task_id")},
 	})
 	const (
 		list = "(SELECT 7 AS run_id, 1 AS account_id, 2 AS part UNION ALL SELECT 8, 2, 3) AS o"
@@ -126,14 +131,19 @@ func TestPlanner_FindsWhatItsShardsCannotAnswer(t *testing.T) {
 		"UPDATE leader SET epoch = 2 WHERE id = 1":                                                        "",
 		"UPDATE run JOIN leader ON leader.id = 1 AND leader.epoch = 5 SET run.state = 2 WHERE run.id = 7": "",
 
-		"SELECT t.state FROM " + list + " STRAIGHT_JOIN due AS t ON " + keys + " FOR UPDATE":                                       "",
-		"UPDATE one_row STRAIGHT_JOIN " + list + " STRAIGHT_JOIN due AS t ON one_row.id = 1 AND " + keys + " SET t.state = o.part": "",
-		"DELETE t FROM one_row STRAIGHT_JOIN " + list + " STRAIGHT_JOIN due AS t ON one_row.id = 1 AND " + keys:                    "",
+		"SELECT t.state FROM " + list + " STRAIGHT_JOIN due AS t ON " + keys +
+			" FOR UPDATE": "",
+		"UPDATE one_row STRAIGHT_JOIN " + list + " STRAIGHT_JOIN due AS t ON one_row.id = 1 AND " + keys +
+			" SET t.state = o.part": "",
+		"DELETE t FROM one_row STRAIGHT_JOIN " + list + " STRAIGHT_JOIN due AS t ON one_row.id = 1 AND " +
+			keys: "",
 		// Why these begin with one_row.
-		"UPDATE " + list + " STRAIGHT_JOIN due AS t ON " + keys + " SET t.state = o.part":            "panics",
-		"DELETE t FROM " + list + " STRAIGHT_JOIN due AS t ON " + keys:                               "panics",
-		"UPDATE due AS t JOIN " + list + " ON " + keys + " SET t.state = o.part":                     "expected all sources of the UNION to be horizons",
-		"UPDATE due AS t JOIN " + list + " ON t.run_id = 7 AND t.part = o.part SET t.state = o.part": "nothing fills in :t_part",
+		"UPDATE " + list + " STRAIGHT_JOIN due AS t ON " + keys + " SET t.state = o.part": "panics",
+		"DELETE t FROM " + list + " STRAIGHT_JOIN due AS t ON " + keys:                    "panics",
+		"UPDATE due AS t JOIN " + list + " ON " + keys +
+			" SET t.state = o.part": "expected all sources of the UNION to be horizons",
+		"UPDATE due AS t JOIN " + list +
+			" ON t.run_id = 7 AND t.part = o.part SET t.state = o.part": "nothing fills in :t_part",
 	} {
 		err := p.check(text)
 		if want == "" {

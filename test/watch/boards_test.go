@@ -107,7 +107,8 @@ func TestBoards_AreWhole(t *testing.T) {
 					require.True(t, known[v[1]], "%s: %s has no variable %s", b.UID, p.Title, v[1])
 				}
 				// Money is in millionths, of one currency at a time.
-				if strings.Contains(target.Expr, "_micros") && !strings.Contains(p.Title, "/") && !strings.Contains(p.Title, "against") {
+				if strings.Contains(target.Expr, "_micros") && !strings.Contains(p.Title, "/") &&
+					!strings.Contains(p.Title, "against") {
 					require.Contains(t, target.Expr, `currency="$currency"`, "%s: %s", b.UID, p.Title)
 					require.Contains(t, target.Expr, "/ 1e6", "%s: %s", b.UID, p.Title)
 					require.Contains(t, p.Title, "urrency", "%s: %s", b.UID, p.Title)

@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trouble is a fault of the platforms, of the services or of people, with the alerts that it must make fire, and whose end its mending must bring.
+// trouble is a fault of the platforms, of the services or of people, with the alerts that it must make fire, and
+// whose end its mending must bring.
 type trouble struct {
 	alerts []string
 	// inject does the harm, and returns what mends it.
@@ -37,12 +38,14 @@ func none() {}
 var worlds = []world{
 	{name: "platforms", accounts: 16, setup: beginAtNoon, calm: restAndTell, rounds: [][]trouble{
 		{
-			{alerts: []string{"AdsyncPauseForgotten warning"}, inject: func(p *plant) func() { return p.pause("task", "system.wide") }},
+			{alerts: []string{"AdsyncPauseForgotten warning"},
+				inject: func(p *plant) func() { return p.pause("task", "system.wide") }},
 			{alerts: []string{"AdsyncEndpointFails warning", "AdsyncDeadSubtasks warning"}, inject: endpointFails},
 			{alerts: []string{"AdsyncEndpointSlow warning"}, inject: endpointIsSlow},
 			{alerts: []string{"AdsyncLimitsRefused warning"}, inject: callsAreRefused},
 			{alerts: []string{"AdsyncSuspectDays warning", "AdsyncSuspectPulls warning"}, inject: dayVanishes},
-			{alerts: []string{"AdsyncLaneBehind critical", "AdsyncLaneBehind warning", "AdsyncPoolFull warning", "AdsyncRunOld warning"}, inject: platformHangs},
+			{alerts: []string{"AdsyncLaneBehind critical", "AdsyncLaneBehind warning", "AdsyncPoolFull warning",
+				"AdsyncRunOld warning"}, inject: platformHangs},
 			{alerts: []string{"AdsyncAccountsParked warning"}, inject: accountIsFrozen},
 			{alerts: []string{"AdsyncSpendUnassigned warning"}, inject: gameIsMistyped},
 			{alerts: []string{"AdsyncBalanceLow warning"}, inject: spendJumps},
@@ -53,7 +56,8 @@ var worlds = []world{
 			{alerts: []string{"AdsyncFieldRetired warning"}, inject: fieldIsRetired},
 		},
 		{
-			{alerts: []string{"AdsyncMoneyNotPulled critical", "AdsyncFiguresLate warning", "AdsyncSummaryStuck critical"}, inject: nothingIsPulledForHours},
+			{alerts: []string{"AdsyncMoneyNotPulled critical", "AdsyncFiguresLate warning", "AdsyncSummaryStuck critical"},
+				inject: nothingIsPulledForHours},
 		},
 	}},
 	{name: "tables", accounts: 6, setup: begin, rounds: [][]trouble{
@@ -120,7 +124,8 @@ func TestWatching_LeavesNoAlertOut(t *testing.T) {
 	require.Equal(t, want, slices.Compact(have), "each alert of the rules is one that a trouble makes fire")
 }
 
-// TestWatching_EachAlertFiresAndEnds injects each fault into a running program, sees its alerts fire, mends it and sees them end.
+// TestWatching_EachAlertFiresAndEnds injects each fault into a running program, sees its alerts fire, mends it and
+// sees them end.
 func TestWatching_EachAlertFiresAndEnds(t *testing.T) {
 	t.Parallel()
 	for _, w := range worlds {
@@ -236,7 +241,8 @@ func (p *plant) levels(report string) []string {
 	return tasks
 }
 
-// spenders are the bound accounts of a media that spent something yesterday and today, those that spent most yesterday first.
+// spenders are the bound accounts of a media that spent something yesterday and today, those that spent most
+// yesterday first.
 func (p *plant) spenders(media string) []string {
 	p.t.Helper()
 	rows := p.truth(media, p.day(-1))
@@ -277,7 +283,8 @@ func of(day string, accounts ...string) map[string]any {
 // altered is a fault by which a platform tells something else than it should of an account's day.
 func altered(what, media, account, granularity, day string) map[string]any {
 	return map[string]any{
-		"kind": "alter", "what": what, "seed": 1, "media": media, "account": account, "of": "report", "level": "account", "granularity": granularity, "day": day,
+		"kind": "alter", "what": what, "seed": 1, "media": media, "account": account, "of": "report", "level": "account",
+		"granularity": granularity, "day": day,
 	}
 }
 
@@ -287,12 +294,15 @@ func confirmed(order map[string]any) map[string]any {
 	return order
 }
 
-// beginAtNoon starts a world, sets its clock to noon of a Tuesday, and stops it: the crons stand, and runs are those that are ordered. Money for
-// the weekend is paid in on Thursdays, and before that accounts may have less than they spend in a day.
+// beginAtNoon starts a world, sets its clock to noon of a Tuesday, and stops it: the crons stand, and runs are those
+// that are ordered. Money for the weekend is paid in on Thursdays, and before that accounts may have less than they
+// spend in a day.
 func beginAtNoon(p *plant) {
 	begin(p)
-	p.exec("config", "UPDATE media_account SET bound = 0 WHERE id NOT IN (SELECT account_id FROM account_binding)") // Their spend would belong to no game.
-	p.exec("config", "UPDATE media_account SET initialised_at = '1970-01-01 00:00:00.000'")                         // A week of figures will do.
+	// Their spend would belong to no game.
+	p.exec("config", "UPDATE media_account SET bound = 0 WHERE id NOT IN (SELECT account_id FROM account_binding)")
+	// A week of figures will do.
+	p.exec("config", "UPDATE media_account SET initialised_at = '1970-01-01 00:00:00.000'")
 	to := noonAfter(p.now())
 	for to.Weekday() != time.Tuesday {
 		to = to.AddDate(0, 0, 1)
@@ -331,7 +341,8 @@ func endpointFails(p *plant) func() {
 }
 
 func endpointIsSlow(p *plant) func() {
-	mend := p.fault(map[string]any{"kind": "latency", "ms": 9500, "media": oceanengine, "endpoint": "2/advertiser/fund/get"})
+	mend := p.fault(map[string]any{"kind": "latency", "ms": 9500, "media": oceanengine,
+		"endpoint": "2/advertiser/fund/get"})
 	p.order(nil, "oceanengine.balance")
 	return mend
 }
@@ -347,7 +358,9 @@ func callsAreRefused(p *plant) func() {
 
 // limitsAreTight makes one call each seven seconds of what an app may. It takes a moment until that holds.
 func limitsAreTight(p *plant) func() {
-	p.exec("config", "INSERT INTO rate_limit (media, endpoint, scope, period_ms, calls, share) VALUES ('tencent', 'funds/get', 'app', 7000, 1, 1)")
+	p.exec("config",
+		"INSERT INTO rate_limit (media, endpoint, scope, period_ms, calls, share) VALUES ('tencent', 'funds/get', 'app', "+
+			"7000, 1, 1)")
 	var cancels []func()
 	order := each(8, func() { cancels = append(cancels, p.order(nil, "tencent.balance")) })
 	p.eventually("calls wait", func(ctx context.Context) (bool, error) {
@@ -367,7 +380,8 @@ func fieldIsRetired(p *plant) func() {
 	p.order(of(p.day(0), p.spenders(tencent)[0]), "tencent.report_hourly.account")
 	return func() {
 		mend()
-		p.send(http.MethodPut, "/api/v1/fields", map[string]any{"media": tencent, "field": "reg_pv", "state": "asked", "by": "otto", "reason": "it is back"})
+		p.send(http.MethodPut, "/api/v1/fields", map[string]any{"media": tencent, "field": "reg_pv", "state": "asked",
+			"by": "otto", "reason": "it is back"})
 	}
 }
 
@@ -404,7 +418,8 @@ func accountIsFrozen(p *plant) func() {
 	p.order(of("", account), "tencent.report_daily.account")
 	return func() {
 		is("open")
-		p.exec("config", "UPDATE media_account SET parked_until = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE parked LIKE 'frozen:%'")
+		p.exec("config",
+			"UPDATE media_account SET parked_until = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE parked LIKE 'frozen:%'")
 		p.order(nil, "tencent.probe")
 	}
 }
@@ -413,7 +428,8 @@ func accountIsFrozen(p *plant) func() {
 func gameIsMistyped(p *plant) func() {
 	account := p.spenders(tencent)[2]
 	is := func(change string) {
-		p.exec("config", "UPDATE account_binding SET game = "+change+" WHERE account_id = (SELECT id FROM media_account WHERE external_id = ?)", account)
+		p.exec("config", "UPDATE account_binding SET game = "+change+
+			" WHERE account_id = (SELECT id FROM media_account WHERE external_id = ?)", account)
 	}
 	is("game || 'x'")
 	return func() { is("rtrim(game, 'x')") }
@@ -423,7 +439,8 @@ func gameIsMistyped(p *plant) func() {
 func spendJumps(p *plant) func() {
 	yesterday, account := p.day(-1), p.spenders(tencent)[0]
 	by := func(percent int) {
-		correction := map[string]any{"media": tencent, "account": account, "from": yesterday, "to": yesterday, "percent": percent}
+		correction := map[string]any{"media": tencent, "account": account, "from": yesterday, "to": yesterday,
+			"percent": percent}
 		p.send(http.MethodPost, "/_sim/truth/correct", correction)
 		for _, task := range p.levels("tencent.report_daily") {
 			p.run(confirmed(of(yesterday, account)), task)
@@ -482,11 +499,12 @@ type difference struct {
 	ConfirmedAt time.Time `json:"confirmed_at"`
 }
 
-// coverageIsDeleted takes away what is known of a day. system.fill may have ordered that day when the world began, and does not order it
-// again within the hour, which does not pass here: somebody orders it.
+// coverageIsDeleted takes away what is known of a day. system.fill may have ordered that day when the world began,
+// and does not order it again within the hour, which does not pass here: somebody orders it.
 func coverageIsDeleted(p *plant) func() {
 	day := p.day(-3)
-	p.exec("data", "DELETE FROM coverage WHERE report = 'report_daily' AND level = 'account' AND media = 'oceanengine' AND day = ?", day)
+	p.exec("data",
+		"DELETE FROM coverage WHERE report = 'report_daily' AND level = 'account' AND media = 'oceanengine' AND day = ?", day)
 	return func() { p.order(map[string]any{"from": day, "to": day}, "oceanengine.report_daily.account.look_back") }
 }
 
@@ -519,7 +537,8 @@ func taskIsMistyped(p *plant) func() {
 
 // countsAreRefused has the database refuse what the outcomes of subtasks change of their runs.
 func countsAreRefused(p *plant) func() {
-	p.exec("data", "CREATE TRIGGER refuse_counts BEFORE UPDATE OF succeeded ON run BEGIN SELECT RAISE(ABORT, 'refused'); END")
+	p.exec("data",
+		"CREATE TRIGGER refuse_counts BEFORE UPDATE OF succeeded ON run BEGIN SELECT RAISE(ABORT, 'refused'); END")
 	p.order(nil, "system.summary")
 	return func() { p.exec("data", "DROP TRIGGER refuse_counts") }
 }
@@ -566,7 +585,8 @@ func handlerPanics(p *plant) func() {
 	return none
 }
 
-// clockJumps has the clock show half a minute after a full minute of the next day: the ticks of that minute are late, and those of a day are missed.
+// clockJumps has the clock show half a minute after a full minute of the next day: the ticks of that minute are late,
+// and those of a day are missed.
 func clockJumps(p *plant) func() {
 	p.setClock(p.now().Truncate(time.Minute).Add(24*time.Hour+30*time.Second), true)
 	return none

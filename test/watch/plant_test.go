@@ -36,7 +36,8 @@ type plant struct {
 
 func newPlant(t *testing.T, accounts int) *plant {
 	t.Helper()
-	p := &plant{t: t, accounts: accounts, port: freePort(t), data: filepath.Join(t.TempDir(), "world"), failpoints: t.TempDir()}
+	p := &plant{t: t, accounts: accounts, port: freePort(t), data: filepath.Join(t.TempDir(), "world"),
+		failpoints: t.TempDir()}
 	p.sim = fmt.Sprintf("http://127.0.0.1:%d", p.port)
 	return p
 }
@@ -102,7 +103,8 @@ func (p *plant) eventually(what string, is func(ctx context.Context) (bool, erro
 	}
 }
 
-// each returns what does something the first time it is called, and then every so many times: for a look that has to have something done anew.
+// each returns what does something the first time it is called, and then every so many times: for a look that has to
+// have something done anew.
 func each(times int, do func()) func() {
 	calls := 0
 	return func() {
@@ -153,7 +155,8 @@ func (p *plant) orderRun(body map[string]any, task string) string {
 // pause has nothing of a task or a media pulled until the returned function lifts it.
 func (p *plant) pause(kind, target string) (lift func()) {
 	p.t.Helper()
-	id := p.send(http.MethodPost, "/api/v1/pauses", map[string]any{"kind": kind, "target": target, "reason": "to see it", "by": "otto"})["id"].(string)
+	id := p.send(http.MethodPost, "/api/v1/pauses",
+		map[string]any{"kind": kind, "target": target, "reason": "to see it", "by": "otto"})["id"].(string)
 	return func() {
 		require.NoError(p.t, ask(p.t.Context(), http.MethodDelete, p.url("/api/v1/pauses/"+id+"?by=otto"), nil, nil))
 	}
@@ -171,7 +174,8 @@ func (p *plant) fault(of map[string]any) (mend func()) {
 // database opens a database of the world as an operator does who edits it by SQL: config or data.
 func (p *plant) database(name string) *sql.DB {
 	p.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(p.data, name+".db")+"?_pragma=busy_timeout(20000)&_txlock=immediate")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(p.data, name+".db")+
+		"?_pragma=busy_timeout(20000)&_txlock=immediate")
 	require.NoError(p.t, err)
 	return db
 }
@@ -267,7 +271,8 @@ func (p *plant) prometheus() {
 	require.Len(p.t, hurries, hurried, "some have no rule")
 	port := freePort(p.t)
 	p.address = fmt.Sprintf("http://127.0.0.1:%d", port)
-	start(p.t, "prometheus", nil, prometheus, "--config.file="+filepath.Join(dir, "prometheus.yml"), "--storage.tsdb.path="+filepath.Join(dir, "data"),
+	start(p.t, "prometheus", nil, prometheus, "--config.file="+filepath.Join(dir, "prometheus.yml"),
+		"--storage.tsdb.path="+filepath.Join(dir, "data"),
 		fmt.Sprintf("--web.listen-address=127.0.0.1:%d", port), "--log.level=warn")
 	p.eventually("Prometheus has scraped", func(ctx context.Context) (bool, error) {
 		samples, err := p.query(ctx, `up{job="adsync"} == 1`)
@@ -287,7 +292,8 @@ func faster(expr string) string {
 	})
 }
 
-// hurries are the ages on the faster clock at which alerts fire that tell ages: of what the real clock counts and no world's clock can hurry.
+// hurries are the ages on the faster clock at which alerts fire that tell ages: of what the real clock counts and no
+// world's clock can hurry.
 var hurries = map[string]struct{ age, soon string }{
 	"AdsyncSummaryStuck critical":  {"> 600", "> 10"},
 	"AdsyncLaneBehind critical":    {"> 300", "> 10"},
@@ -297,10 +303,12 @@ var hurries = map[string]struct{ age, soon string }{
 	"AdsyncFiguresNotRead warning": {"> 1800", "> 30"},
 }
 
-// fire waits until each of some alerts has fired since a moment: one that looks back a quarter of a minute has ended where the troubles after its own took longer.
+// fire waits until each of some alerts has fired since a moment: one that looks back a quarter of a minute has ended
+// where the troubles after its own took longer.
 func (p *plant) fire(since time.Time, names ...string) {
 	p.t.Helper()
-	p.await("to fire", names, func() time.Time { return since }, func(fired map[string]bool, name string) bool { return fired[name] })
+	p.await("to fire", names, func() time.Time { return since },
+		func(fired map[string]bool, name string) bool { return fired[name] })
 }
 
 // end waits until none of some alerts fires any more.
@@ -309,8 +317,10 @@ func (p *plant) end(names ...string) {
 	p.await("to end", names, time.Now, func(firing map[string]bool, name string) bool { return !firing[name] })
 }
 
-// await waits until each of some alerts was seen as it is to be, among those that have fired since a moment, and logs when.
-func (p *plant) await(what string, names []string, since func() time.Time, is func(fired map[string]bool, name string) bool) {
+// await waits until each of some alerts was seen as it is to be, among those that have fired since a moment, and logs
+// when.
+func (p *plant) await(what string, names []string, since func() time.Time,
+	is func(fired map[string]bool, name string) bool) {
 	p.t.Helper()
 	began := time.Now()
 	left := slices.Clone(names)

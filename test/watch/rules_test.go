@@ -58,7 +58,8 @@ func TestRules_EachAlertFiresAndEnds(t *testing.T) {
 				if r.Alert == "" {
 					continue
 				}
-				require.True(t, fires[r.Alert+" "+r.Labels["severity"]], "%s: no test shows that %s (%s) fires", file, r.Alert, r.Labels["severity"])
+				require.True(t, fires[r.Alert+" "+r.Labels["severity"]], "%s: no test shows that %s (%s) fires", file, r.Alert,
+					r.Labels["severity"])
 				require.True(t, ends[r.Alert], "%s: no test shows that %s ends", file, r.Alert)
 			}
 		}

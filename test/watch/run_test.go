@@ -18,7 +18,8 @@ import (
 
 // afterEvents are metrics with labels that have no series before their first event, none of which this world has.
 var afterEvents = regexp.MustCompile(`^adsync_(` + strings.Join([]string{
-	`producer_(errors|ticks_given_up|subtasks_skipped|subtasks_resent|subtasks_swept|braked_seconds)_?\w*`, // trouble of runs
+	// trouble of runs
+	`producer_(errors|ticks_given_up|subtasks_skipped|subtasks_resent|subtasks_swept|braked_seconds)_?\w*`,
 	`producer_orders_total`,
 	`consumer_(panics_total|handlers_hung)`,
 	`broker_(group_errors|write_errors)_total`,
@@ -30,7 +31,8 @@ var afterEvents = regexp.MustCompile(`^adsync_(` + strings.Join([]string{
 	`producer_(due_found_total|due_subtasks|oldest_run_seconds)`,
 }, "|") + `)$`)
 
-// TestWatching_BoardsTellTheTruth starts the program, has a real Prometheus scrape it, and asks what boards and rules ask.
+// TestWatching_BoardsTellTheTruth starts the program, has a real Prometheus scrape it, and asks what boards and rules
+// ask.
 func TestWatching_BoardsTellTheTruth(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t, 40)
@@ -44,13 +46,16 @@ func TestWatching_BoardsTellTheTruth(t *testing.T) {
 	yesterday, today := p.day(-1), p.day(0)
 	account := p.spender(yesterday)
 	p.order(map[string]any{"from": yesterday, "to": yesterday}, "tencent.report_daily.account")
-	p.order(nil, "tencent.report_daily.account", "tencent.report_hourly.account", "tencent.adgroup.changes", "tencent.balance",
-		"oceanengine.report_daily.account", "oceanengine.report_hourly.account", "oceanengine.promotion.changes", "oceanengine.balance")
+	p.order(nil, "tencent.report_daily.account", "tencent.report_hourly.account", "tencent.adgroup.changes",
+		"tencent.balance",
+		"oceanengine.report_daily.account", "oceanengine.report_hourly.account", "oceanengine.promotion.changes",
+		"oceanengine.balance")
 	p.eventually("yesterday is there, and today's figures are summed up", func(ctx context.Context) (bool, error) {
 		var coverage struct {
 			Coverage []struct{ Report, Level, Day, State string }
 		}
-		err := ask(ctx, http.MethodGet, p.url("/api/v1/accounts/tencent/"+account+"/coverage?from="+yesterday+"&to="+yesterday), nil, &coverage)
+		err := ask(ctx, http.MethodGet, p.url("/api/v1/accounts/tencent/"+account+"/coverage?from="+yesterday+"&to="+
+			yesterday), nil, &coverage)
 		for _, c := range coverage.Coverage {
 			if c.Report == "report_daily" && c.Level == "account" && c.State == "complete" {
 				return p.holds(ctx, `count(adsync_spend_today_micros) and count(adsync_balance_micros)`)
@@ -103,11 +108,13 @@ func (p *plant) truth(media, day string) []truthRow {
 	}
 }
 
-// boardsTellTheTruth stops the world, pulls the present day, and compares what the overview shows with what the platforms say they charged.
+// boardsTellTheTruth stops the world, pulls the present day, and compares what the overview shows with what the
+// platforms say they charged.
 func (p *plant) boardsTellTheTruth(today string) {
 	p.t.Helper()
 	p.send(http.MethodPost, "/_sim/clock", map[string]any{"frozen": true})
-	p.order(map[string]any{"from": today, "to": today}, "tencent.report_hourly.account", "oceanengine.report_hourly.account")
+	p.order(map[string]any{"from": today, "to": today}, "tencent.report_hourly.account",
+		"oceanengine.report_hourly.account")
 	for _, media := range []string{"tencent", "oceanengine"} {
 		spent := int64(0)
 		for _, row := range p.truth(media, today) {

@@ -44,7 +44,8 @@ func beginOnServices(p *plant) {
 	p.t.Helper()
 	port := freePort(p.t)
 	p.sim = fmt.Sprintf("http://127.0.0.1:%d", port)
-	start(p.t, "simulator", nil, adsync, append([]string{"simulate", "--listen", fmt.Sprintf("127.0.0.1:%d", port)}, p.world()...)...)
+	start(p.t, "simulator", nil, adsync, append([]string{"simulate", "--listen", fmt.Sprintf("127.0.0.1:%d", port)},
+		p.world()...)...)
 	s := &services{p: p, kafkaPort: freePort(p.t), kafkaData: p.t.TempDir()}
 	p.services = s
 	p.eventually("the simulator answers", func(ctx context.Context) (bool, error) {
@@ -58,8 +59,9 @@ func beginOnServices(p *plant) {
 	p.t.Cleanup(s.redis.Close)
 	go s.age(p.t.Context())
 	s.settings = map[string]any{
-		"broker": map[string]any{"brokers": []string{fmt.Sprintf("127.0.0.1:%d", s.kafkaPort)}, "replication": 1, "min_insync": 1, "partitions": 6},
-		"redis":  map[string]any{"addrs": []string{s.redis.Addr()}},
+		"broker": map[string]any{"brokers": []string{fmt.Sprintf("127.0.0.1:%d", s.kafkaPort)}, "replication": 1,
+			"min_insync": 1, "partitions": 6},
+		"redis": map[string]any{"addrs": []string{s.redis.Addr()}},
 	}
 	p.args = []string{"--simulator", p.sim, "--config", s.file("servers.yaml", s.settings)}
 	begin(p)

@@ -1,5 +1,5 @@
-// Package watch tests what Prometheus and Grafana are given, with a real Prometheus. It is in a module of its own, so that the program does not
-// depend on what chats is tested with.
+// Package watch tests what Prometheus and Grafana are given, with a real Prometheus. It is in a module of its own, so
+// that the program does not depend on what chats is tested with.
 package watch
 
 import (
@@ -45,7 +45,8 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	adsync = filepath.Join(dir, "adsync")
-	build := exec.Command("go", "build", "-tags", "chaos", "-o", adsync, "./cmd/adsync") // With its failpoints, and else as it is shipped.
+	// With its failpoints, and else as it is shipped.
+	build := exec.Command("go", "build", "-tags", "chaos", "-o", adsync, "./cmd/adsync")
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build adsync: %v\n%s", err, output)
@@ -235,7 +236,8 @@ func (s server) holds(ctx context.Context, expr string) (bool, error) {
 	return len(samples) > 0, err
 }
 
-// fired are the names of the alerts that have fired since a moment, in whole seconds, with their severities; those that fire now if it is now.
+// fired are the names of the alerts that have fired since a moment, in whole seconds, with their severities; those
+// that fire now if it is now.
 func (s server) fired(ctx context.Context, since time.Time) (map[string]bool, error) {
 	expr := `ALERTS{alertstate="firing"}`
 	if seconds := int(time.Since(since).Seconds()); seconds > 0 {
@@ -254,7 +256,8 @@ func (s server) selectors(ctx context.Context, expr string) ([]string, error) {
 	var answer struct {
 		Data any `json:"data"`
 	}
-	if err := ask(ctx, http.MethodGet, s.address+"/api/v1/parse_query?"+url.Values{"query": {expr}}.Encode(), nil, &answer); err != nil {
+	if err := ask(ctx, http.MethodGet, s.address+"/api/v1/parse_query?"+url.Values{"query": {expr}}.Encode(), nil,
+		&answer); err != nil {
 		return nil, err
 	}
 	var names []string

@@ -1,4 +1,5 @@
-// Command machinery measures machinery, see package queue. It is of a module of its own: its configuration brings clients of half a dozen services.
+// Command machinery measures machinery, see package queue. It is of a module of its own: its configuration brings
+// clients of half a dozen services.
 package main
 
 import (
@@ -25,8 +26,9 @@ import (
 
 func main() { queue.Main(map[string]queue.Queue{"machinery": machineryQueue{}}) }
 
-// machineryQueue is machinery with its queue and its results in Redis, by go-redis, and the concurrency of our pool. It needs a place for
-// results; a task writes four states there. Tasks are sent one by one, as by its groups, by some goroutines at a time.
+// machineryQueue is machinery with its queue and its results in Redis, by go-redis, and the concurrency of our pool.
+// It needs a place for results; a task writes four states there. Tasks are sent one by one, as by its groups, by some
+// goroutines at a time.
 type machineryQueue struct{}
 
 const (
@@ -46,8 +48,10 @@ type server struct {
 // serve starts a worker that gives each task's value to work.
 func (machineryQueue) serve(o queue.Options, work func(value int64)) (*server, error) {
 	mlog.Set(log.New(io.Discard, "", 0)) // It tells of each start and stop on the standard output.
-	cnf := &config.Config{DefaultQueue: queueName, ResultsExpireIn: 3600, NoUnixSignals: true, Redis: &config.RedisConfig{}}
-	s := &server{Server: machinery.NewServer(cnf, broker.NewGR(cnf, []string{o.Redis}, 0), backend.NewGR(cnf, []string{o.Redis}, 0), eagerlock.New())}
+	cnf := &config.Config{DefaultQueue: queueName, ResultsExpireIn: 3600, NoUnixSignals: true,
+		Redis: &config.RedisConfig{}}
+	s := &server{Server: machinery.NewServer(cnf, broker.NewGR(cnf, []string{o.Redis}, 0),
+		backend.NewGR(cnf, []string{o.Redis}, 0), eagerlock.New())}
 	err := s.RegisterTask(taskName, func(value int64) error {
 		work(value)
 		s.done.Add(1)
@@ -74,8 +78,8 @@ func (s *server) send(ctx context.Context, number int, value int64) error {
 	return err
 }
 
-// drained waits until so many tasks are done and returns when they were: when the results of all say so. Then it takes those away, and makes sure that
-// nothing is left.
+// drained waits until so many tasks are done and returns when they were: when the results of all say so. Then it
+// takes those away, and makes sure that nothing is left.
 func (s *server) drained(ctx context.Context, o queue.Options, sent int) (at time.Time, err error) {
 	for s.done.Load() < int64(sent) { // That is no count, but when it is worth to look.
 		if err := queue.Wait(ctx, queue.PollEvery); err != nil {

@@ -1,5 +1,5 @@
-// Package queue is the command line of the programs that measure a task queue at one thing, as bench asks, and print the figures as JSON. What they
-// count they count in the queue's store, which must be empty afterwards.
+// Package queue is the command line of the programs that measure a task queue at one thing, as bench asks, and print
+// the figures as JSON. What they count they count in the queue's store, which must be empty afterwards.
 package queue
 
 import (

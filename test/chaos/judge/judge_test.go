@@ -25,20 +25,24 @@ type story struct {
 }
 
 func subtask(runID, accountID int64, state task.State, created float64) Row {
-	r := Row{Key: task.Key{RunID: runID, AccountID: accountID, Part: "today"}, State: state, Delivery: 1, Created: at(created)}
+	r := Row{Key: task.Key{RunID: runID, AccountID: accountID, Part: "today"}, State: state, Delivery: 1,
+		Created: at(created)}
 	if !state.Open() {
 		r.Ended = at(created + 2)
 	}
 	return r
 }
 
-// healthy is a story in which every promise is kept: a tick at 10 s, whose account 2 waits for a retry in between, one at
-// 20 s, and an order at 22 s. The lead changes after the first tick.
+// healthy is a story in which every promise is kept: a tick at 10 s, whose account 2 waits for a retry in between,
+// one at 20 s, and an order at 22 s. The lead changes after the first tick.
 func healthy() *story {
 	tick1, tick2 := Tick{TaskID: 7, Planned: at(10), RunID: 100}, Tick{TaskID: 7, Planned: at(20), RunID: 200}
-	run1 := Run{ID: 100, TaskID: 7, TaskName: "now", Media: "m", Kind: "tick", Planned: at(10), State: task.RunFanningOut, Epoch: 1, Created: at(10)}
-	run2 := Run{ID: 200, TaskID: 7, TaskName: "now", Media: "m", Kind: "tick", Planned: at(20), State: task.RunRunning, Epoch: 2, Cursor: 1, Total: new(int64(2)), Created: at(20), FannedOut: at(20.5)}
-	order := Run{ID: 300, TaskID: 7, TaskName: "now", Media: "m", Kind: "order", Planned: at(22), State: task.RunRunning, Epoch: 2, Total: new(int64(1)), Created: at(22), FannedOut: at(22)}
+	run1 := Run{ID: 100, TaskID: 7, TaskName: "now", Media: "m", Kind: "tick", Planned: at(10), State: task.RunFanningOut,
+		Epoch: 1, Created: at(10)}
+	run2 := Run{ID: 200, TaskID: 7, TaskName: "now", Media: "m", Kind: "tick", Planned: at(20), State: task.RunRunning,
+		Epoch: 2, Cursor: 1, Total: new(int64(2)), Created: at(20), FannedOut: at(20.5)}
+	order := Run{ID: 300, TaskID: 7, TaskName: "now", Media: "m", Kind: "order", Planned: at(22), State: task.RunRunning,
+		Epoch: 2, Total: new(int64(1)), Created: at(22), FannedOut: at(22)}
 	ended := func(r Run, n int64) Run {
 		r.State, r.Counts, r.Ended = task.RunSucceeded, map[task.State]int64{task.Succeeded: n}, r.Created.Add(5*time.Second)
 		return r
@@ -77,7 +81,8 @@ func healthy() *story {
 			{At: at(17), Epoch: 2, Ticks: []Tick{tick1}, Runs: []Run{ended(run1, 2)}, Rows: []Row{done(100, 1, 10), mended}},
 			{
 				At: at(23), Epoch: 2, Ticks: []Tick{tick1, tick2}, Runs: []Run{ended(run1, 2), run2, order},
-				Rows: []Row{done(100, 1, 10), mended, subtask(200, 1, task.Waiting, 20), subtask(200, 2, task.Waiting, 20), subtask(300, 2, task.Waiting, 22)},
+				Rows: []Row{done(100, 1, 10), mended, subtask(200, 1, task.Waiting, 20), subtask(200, 2, task.Waiting, 20),
+					subtask(300, 2, task.Waiting, 22)},
 			},
 			{
 				At: at(29), Epoch: 2, Ticks: []Tick{tick1, tick2}, Runs: []Run{ended(run1, 2), ended(run2, 2), ended(order, 1)},
@@ -132,7 +137,8 @@ func TestJudge_PassesWhatKeptItsPromises(t *testing.T) {
 	t.Parallel()
 	v := healthy().judge()
 	require.Empty(t, v.Problems)
-	require.Equal(t, Verdict{Struck: 1, Subtasks: 5, Redelivered: 1, LongestStall: 6, Verdict: Pass, Problems: v.Problems}, v)
+	require.Equal(t, Verdict{Struck: 1, Subtasks: 5, Redelivered: 1, LongestStall: 6, Verdict: Pass, Problems: v.Problems},
+		v)
 
 	s := healthy()
 	s.facts.Struck = 0
@@ -154,7 +160,8 @@ func TestJudge_FindsWhatIsWrong(t *testing.T) {
 		kind  Kind
 		text  string
 	}{
-		{"a subtask that never ends", func(s *story) { *s.row(last, 200, 1) = subtask(200, 1, task.Waiting, 20) }, Lost, "never ended"},
+		{"a subtask that never ends", func(s *story) { *s.row(last, 200, 1) = subtask(200, 1, task.Waiting, 20) }, Lost,
+			"never ended"},
 		{"a row that is gone", func(s *story) {
 			s.without(5, func(r Row) bool { return r.RunID == 100 && r.AccountID == 1 })
 		}, Lost, "is gone"},
@@ -167,14 +174,19 @@ func TestJudge_FindsWhatIsWrong(t *testing.T) {
 		}, Lost, "no subtask for account 2"},
 		{"an account that nobody asked for", func(s *story) { s.facts.Accounts["m"] = []int64{1} }, Invented, "account 2"},
 		{"a moment without a tick", func(s *story) { s.facts.Until = at(30) }, Lost, "has no tick"},
-		{"a tick beside the cron", func(s *story) { s.facts.Tasks[0].Every = 20 * time.Second }, Invented, "no moment of its cron"},
+		{"a tick beside the cron", func(s *story) { s.facts.Tasks[0].Every = 20 * time.Second }, Invented,
+			"no moment of its cron"},
 		{"a tick without a run", func(s *story) {
 			s.snapshots[last].Ticks = append(s.snapshots[last].Ticks, Tick{TaskID: 8, Planned: at(24), RunID: 400})
 		}, Lost, "has no run"},
-		{"a run without a tick", func(s *story) { s.snapshots[last].Ticks = s.snapshots[last].Ticks[:1] }, Invented, "has no tick"},
-		{"two runs of one moment", func(s *story) { s.run(last, 300).Kind, s.run(last, 300).Planned = "tick", at(20) }, Doubled, "two runs"},
-		{"an order that was forgotten", func(s *story) { s.facts.Orders = append(s.facts.Orders, Order{RunID: 999}) }, Lost, "order 999"},
-		{"an order for another account", func(s *story) { s.facts.Orders[0].Accounts = []int64{1} }, Lost, "no subtask for account 1"},
+		{"a run without a tick", func(s *story) { s.snapshots[last].Ticks = s.snapshots[last].Ticks[:1] }, Invented,
+			"has no tick"},
+		{"two runs of one moment", func(s *story) { s.run(last, 300).Kind, s.run(last, 300).Planned = "tick", at(20) },
+			Doubled, "two runs"},
+		{"an order that was forgotten", func(s *story) { s.facts.Orders = append(s.facts.Orders, Order{RunID: 999}) }, Lost,
+			"order 999"},
+		{"an order for another account", func(s *story) { s.facts.Orders[0].Accounts = []int64{1} }, Lost,
+			"no subtask for account 1"},
 		{"a run of an older term", func(s *story) { s.run(5, 200).Epoch = 1 }, Fence, "made by epoch 1 after epoch 2"},
 		{"terms that interleave", func(s *story) {
 			for i := 5; i <= last; i++ {
@@ -191,14 +203,17 @@ func TestJudge_FindsWhatIsWrong(t *testing.T) {
 				s.run(i, 300).Total = new(int64(2))
 			}
 		}, Broken, "a total of 2 and 1 rows"},
-		{"a run that ends too early", func(s *story) { s.run(5, 200).State = task.RunSucceeded }, Broken, "with 2 subtasks open"},
-		{"a run that begins again", func(s *story) { s.run(last, 100).State = task.RunRunning }, Broken, "left its end state"},
+		{"a run that ends too early", func(s *story) { s.run(5, 200).State = task.RunSucceeded }, Broken,
+			"with 2 subtasks open"},
+		{"a run that begins again", func(s *story) { s.run(last, 100).State = task.RunRunning }, Broken,
+			"left its end state"},
 		{"an end state that is left", func(s *story) {
 			r := subtask(100, 1, task.Failed, 10)
 			*s.row(last, 100, 1) = r
 			s.facts.MayFail = true
 		}, Doubled, "changed afterwards"},
-		{"an end that is written again", func(s *story) { s.row(last, 100, 1).Ended = at(25) }, Doubled, "changed afterwards"},
+		{"an end that is written again", func(s *story) { s.row(last, 100, 1).Ended = at(25) }, Doubled,
+			"changed afterwards"},
 		{"a delivery that falls", func(s *story) { s.row(4, 100, 2).Delivery = 1 }, Broken, "fell from 2 to 1"},
 		{"a retry that nobody will wake", func(s *story) { s.snapshots[2].Due = nil }, Broken, "not due"},
 		{"a due row of what has ended", func(s *story) { s.snapshots[4].Due = s.snapshots[3].Due }, Broken, "due as sent"},
@@ -213,7 +228,10 @@ func TestJudge_FindsWhatIsWrong(t *testing.T) {
 			}
 		}, Wrong, "version of a row"},
 		{"a claim that falls", func(s *story) { clear(s.snapshots[last].Claims) }, Wrong, "claimed version"},
-		{"rows that are not the truth", func(s *story) { s.facts.WrongRows, s.facts.Examples = 1, []string{"cost is 1, the truth is 2"} }, Wrong, "the truth is 2"},
+		{"rows that are not the truth", func(s *story) {
+			s.facts.WrongRows, s.facts.Examples = 1,
+				[]string{"cost is 1, the truth is 2"}
+		}, Wrong, "the truth is 2"},
 		{"calls over a limit", func(s *story) { s.facts.Overspent = 3 }, Overrun, "3 calls were refused"},
 		{"a stall", func(s *story) { s.facts.StallMax = time.Second }, Harmed, "nothing was done for 6.0 s"},
 	}

@@ -91,11 +91,13 @@ func (w *Watch) Judge(f Facts) Verdict {
 		w.Tell(Overrun, "%d calls were refused because of a limit", f.Overspent)
 	}
 	if f.StallMax > 0 && w.LongestStall > f.StallMax {
-		w.Tell(Harmed, "nothing was done for %.1f s while work was waiting, more than %s", w.LongestStall.Seconds(), f.StallMax)
+		w.Tell(Harmed, "nothing was done for %.1f s while work was waiting, more than %s", w.LongestStall.Seconds(),
+			f.StallMax)
 	}
 	v := Verdict{
 		Struck: f.Struck, Subtasks: len(w.rows), WrongRows: f.WrongRows, Overspent: f.Overspent,
-		LongestStall: float64(w.LongestStall.Round(100*time.Millisecond)) / float64(time.Second), Problems: w.Problems, Verdict: Pass,
+		LongestStall: float64(w.LongestStall.Round(100*time.Millisecond)) / float64(time.Second), Problems: w.Problems,
+		Verdict: Pass,
 	}
 	for _, r := range w.rows {
 		v.Redelivered += r.Delivery - 1
@@ -159,7 +161,8 @@ func (w *Watch) judgeTicks(f Facts) {
 		case !ok:
 			w.Tell(Lost, "the tick %s of task %d has no run", tick.Planned.Format(time.RFC3339), tick.TaskID)
 		case run.TaskID != tick.TaskID || !run.Planned.Equal(tick.Planned):
-			w.Tell(Broken, "the tick %s of task %d has run %d, which is of another", tick.Planned.Format(time.RFC3339), tick.TaskID, run.ID)
+			w.Tell(Broken, "the tick %s of task %d has run %d, which is of another", tick.Planned.Format(time.RFC3339),
+				tick.TaskID, run.ID)
 		}
 	}
 	for _, r := range w.last.Runs {
@@ -258,14 +261,18 @@ func (w *Watch) excused(o overlaps, r Run, accountID int64) bool {
 
 // judgeEpochs checks that the terms of leaders did not interleave in the runs that they made.
 func (w *Watch) judgeEpochs() {
-	runs := slices.SortedFunc(maps.Values(w.runs), func(a, b Run) int { return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) })
+	runs := slices.SortedFunc(maps.Values(w.runs), func(a,
+		b Run) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
 	highest, since := int64(0), time.Time{}
 	for _, r := range runs {
 		if r.Epoch > highest {
 			highest, since = r.Epoch, r.Created
 		}
 		if r.Epoch < highest && r.Created.Sub(since) > clockSlack {
-			w.Tell(Fence, "run %d of %s was made by epoch %d, %.1f s after the first run of epoch %d", r.ID, r.TaskName, r.Epoch, r.Created.Sub(since).Seconds(), highest)
+			w.Tell(Fence, "run %d of %s was made by epoch %d, %.1f s after the first run of epoch %d", r.ID, r.TaskName, r.Epoch,
+				r.Created.Sub(since).Seconds(), highest)
 		}
 	}
 }

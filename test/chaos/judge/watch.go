@@ -141,7 +141,8 @@ func (w *Watch) compareTicks(s Snapshot) {
 		}
 		now[k] = t.RunID
 		if was, ok := w.ticks[k]; ok && was != t.RunID {
-			w.Tell(Broken, "the tick %s of task %d changed its run from %d to %d", t.Planned.Format(time.RFC3339), t.TaskID, was, t.RunID)
+			w.Tell(Broken, "the tick %s of task %d changed its run from %d to %d", t.Planned.Format(time.RFC3339), t.TaskID, was,
+				t.RunID)
 		}
 	}
 	for k := range w.ticks {
@@ -161,7 +162,8 @@ func (w *Watch) compareRuns(s, last Snapshot) []Change {
 		if r.Kind == runOfTick {
 			k := tickKey{r.TaskID, r.Planned.UnixMilli()}
 			if other, ok := byTick[k]; ok {
-				w.Tell(Doubled, "the moment %s of %s has two runs, %d and %d", r.Planned.Format(time.RFC3339), r.TaskName, other, r.ID)
+				w.Tell(Doubled, "the moment %s of %s has two runs, %d and %d", r.Planned.Format(time.RFC3339), r.TaskName, other,
+					r.ID)
 			}
 			byTick[k] = r.ID
 		}
@@ -175,7 +177,8 @@ func (w *Watch) compareRuns(s, last Snapshot) []Change {
 			continue
 		}
 		if was.summary() != r.summary() {
-			changes = append(changes, Change{At: s.At, What: fmt.Sprintf("run %d %s", r.ID, r.TaskName), Was: was.summary(), Is: r.summary()})
+			changes = append(changes, Change{At: s.At, What: fmt.Sprintf("run %d %s", r.ID, r.TaskName), Was: was.summary(),
+				Is: r.summary()})
 		}
 		w.compareRun(was, r)
 	}
@@ -218,7 +221,8 @@ func (w *Watch) compareRun(was, r Run) {
 	}
 	for _, state := range endStates {
 		if r.Counts[state] < was.Counts[state] {
-			w.Tell(Broken, "the count of %s of run %d of %s fell from %d to %d", state, r.ID, r.TaskName, was.Counts[state], r.Counts[state])
+			w.Tell(Broken, "the count of %s of run %d of %s fell from %d to %d", state, r.ID, r.TaskName, was.Counts[state],
+				r.Counts[state])
 		}
 	}
 }
@@ -279,8 +283,8 @@ func (w *Watch) checkRuns(s Snapshot) {
 	}
 }
 
-// Contradictions are the runs that do not say what their rows say: what was created is what ended and what is open, at any moment. They are in the
-// order of the runs.
+// Contradictions are the runs that do not say what their rows say: what was created is what ended and what is open,
+// at any moment. They are in the order of the runs.
 func (s Snapshot) Contradictions() (problems []Problem) {
 	tell := func(kind Kind, format string, args ...any) {
 		problems = append(problems, Problem{Kind: kind, Text: fmt.Sprintf(format, args...)})
@@ -366,7 +370,8 @@ func (w *Watch) compareVersions(table string, last, now map[Report]int64) map[Re
 	}
 	for k, was := range last {
 		if is, ok := now[k]; ok && is < was {
-			w.Tell(Wrong, "the version of a row of %s fell (account %d, %s, %s %s)", table, k.AccountID, k.Level, k.Day, k.Object)
+			w.Tell(Wrong, "the version of a row of %s fell (account %d, %s, %s %s)", table, k.AccountID, k.Level, k.Day,
+				k.Object)
 		}
 	}
 	return now

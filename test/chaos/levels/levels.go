@@ -76,8 +76,8 @@ func (l *Levels) Note(name string, kind Kind, at time.Duration, value float64) {
 	l.series[name].points = append(l.series[name].points, point{at, value})
 }
 
-// Judge returns a verdict on each series, ordered by name. The whole time has six windows: the first sixth of a series' own
-// time is its warm-up, the second is compared with the last of the whole time.
+// Judge returns a verdict on each series, ordered by name. The whole time has six windows: the first sixth of a
+// series' own time is its warm-up, the second is compared with the last of the whole time.
 func (l *Levels) Judge(whole time.Duration) []Line {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -61,14 +61,18 @@ var All = []Mutant{
 				Replace: "\" WHERE l.id = 1 AND l.epoch >= ? AND l.holder <> CONCAT('-', ?)\" + guard.Where + d.Dialect().Share()",
 			},
 			{
-				File:    "base/store/leader/leader.go",
-				Find:    "return \"UPDATE \" + table + \" JOIN leader ON leader.id = 1 AND leader.epoch = ? AND leader.holder = ? SET \" +",
-				Replace: "return \"UPDATE \" + table + \" JOIN leader ON leader.id = 1 AND leader.epoch >= ? AND leader.holder <> CONCAT('-', ?) SET \" +",
+				File: "base/store/leader/leader.go",
+				Find: "return \"UPDATE \" + table + \" JOIN leader ON leader.id = 1 AND leader.epoch = ? AND leader.holder = " +
+					"? SET \" +",
+				Replace: "return \"UPDATE \" + table + \" JOIN leader ON leader.id = 1 AND leader.epoch >= ? AND leader.holder " +
+					"<> CONCAT('-', ?) SET \" +",
 			},
 			{
-				File:    "base/store/leader/leader.go",
-				Find:    "	err := tx.Raw(\"SELECT 1 FROM leader WHERE id = 1 AND epoch = ? AND holder = ?\"+lock, l.Epoch, l.Holder).Row().Scan(&one)\n",
-				Replace: "	err := tx.Raw(\"SELECT 1 FROM leader WHERE id = 1 AND epoch >= ? AND holder <> CONCAT('-', ?)\"+lock, l.Epoch, l.Holder).Row().Scan(&one)\n",
+				File: "base/store/leader/leader.go",
+				Find: "	err := tx.Raw(\"SELECT 1 FROM leader WHERE id = 1 AND epoch = ? AND holder = ?\"+lock, l.Epoch, " +
+					"l.Holder).Row().Scan(&one)\n",
+				Replace: "	err := tx.Raw(\"SELECT 1 FROM leader WHERE id = 1 AND epoch >= ? AND holder <> CONCAT('-', ?)\"+lock, " +
+					"l.Epoch, l.Holder).Row().Scan(&one)\n",
 			},
 		},
 		Scenarios: []string{"leader-paused", "leader-paused-in-transaction"},
@@ -113,21 +117,29 @@ var All = []Mutant{
 		Name: "cursor-before-kafka", Breaks: "the run's cursor moves before its messages are written",
 		Edits: []patch.Edit{{
 			File: "producer/fanout.go",
-			Find: "	if err := f.send(work, parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.sent\")\n",
-			Replace: "	if b.cursor != run.Cursor {\n		if err := f.loop.store.AdvanceCursor(work, f.loop.lease, run.ID, run.Cursor, b.cursor, run.Offsets, f.note); err != nil {\n			return false, err\n		}\n		run.Cursor = b.cursor\n	}\n" +
-				"	failpoint.Hit(\"producer.fan_out.sent\")\n	if err := f.send(work, parts); err != nil {\n		return false, err\n	}\n",
+			Find: "	if err := f.send(work, parts); err != nil {\n		return false, " +
+				"err\n	}\n	failpoint.Hit(\"producer.fan_out.sent\")\n",
+			Replace: "	if b.cursor != run.Cursor {\n		if err := f.loop.store.AdvanceCursor(work, f.loop.lease, run.ID, " +
+				"run.Cursor, b.cursor, run.Offsets, f.note); err != nil {\n			return false, err\n		}\n		run.Cursor = " +
+				"b.cursor\n	}\n" +
+				"	failpoint.Hit(\"producer.fan_out.sent\")\n	if err := f.send(work, parts); err != nil {\n		return false, " +
+				"err\n	}\n",
 		}, withoutSweep},
 		Scenarios: []string{"leader-killed-after-kafka", "kafka-restarted"},
 	},
 	{
 		Name: "send-before-rows", Breaks: "messages are written before their rows",
 		Edits: []patch.Edit{{
-			File:    "producer/fanout.go",
-			Find:    "	allNew, err := f.loop.store.AddSubtasks(work, f.loop.lease, run.ID, b.parts, f.loop.waiting.Now())\n	if err != nil {\n",
-			Replace: "	if err := f.send(work, b.parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.rows_written\")\n	allNew, err := f.loop.store.AddSubtasks(work, f.loop.lease, run.ID, b.parts, f.loop.waiting.Now())\n	if err != nil {\n",
+			File: "producer/fanout.go",
+			Find: "	allNew, err := f.loop.store.AddSubtasks(work, f.loop.lease, run.ID, b.parts, " +
+				"f.loop.waiting.Now())\n	if err != nil {\n",
+			Replace: "	if err := f.send(work, b.parts); err != nil {\n		return false, " +
+				"err\n	}\n	failpoint.Hit(\"producer.fan_out.rows_written\")\n	allNew, err := f.loop.store.AddSubtasks(work, " +
+				"f.loop.lease, run.ID, b.parts, f.loop.waiting.Now())\n	if err != nil {\n",
 		}, {
-			File:    "producer/fanout.go",
-			Find:    "	if err := f.send(work, parts); err != nil {\n		return false, err\n	}\n	failpoint.Hit(\"producer.fan_out.sent\")\n",
+			File: "producer/fanout.go",
+			Find: "	if err := f.send(work, parts); err != nil {\n		return false, " +
+				"err\n	}\n	failpoint.Hit(\"producer.fan_out.sent\")\n",
 			Replace: "	_ = parts\n",
 		}, withoutSweep},
 		Scenarios: []string{"leader-killed-after-rows", "consumer-killed"},
@@ -171,8 +183,9 @@ var All = []Mutant{
 	{
 		Name: "count-what-came", Breaks: "outcomes are counted whether they changed their row or not",
 		Edits: []patch.Edit{{
-			File:    "base/store/ledger/outcome.go",
-			Find:    "		if delivery, ok := marked[o.Key]; ok && delivery == o.Delivery {\n			all.outcomes = append(all.outcomes, o)\n		}\n",
+			File: "base/store/ledger/outcome.go",
+			Find: "		if delivery, ok := marked[o.Key]; ok && delivery == o.Delivery {\n			all.outcomes = " +
+				"append(all.outcomes, o)\n		}\n",
 			Replace: "		_ = marked\n		all.outcomes = append(all.outcomes, o)\n",
 		}},
 		Scenarios: []string{"consumer-paused-with-outcomes", "mariadb-commit-unknown"},
@@ -223,7 +236,8 @@ var All = []Mutant{
 		Scenarios: []string{"summary-overtaken"},
 	},
 	{
-		Name: "cancel-left-to-the-leader", Breaks: "a run that consumers end before the leader has marked it is none of the cancel's",
+		Name:   "cancel-left-to-the-leader",
+		Breaks: "a run that consumers end before the leader has marked it is none of the cancel's",
 		Edits: []patch.Edit{{
 			File:    "base/store/ledger/endrun.go",
 			Find:    "	return endCancelled(tx, runs, at)\n",
@@ -234,9 +248,10 @@ var All = []Mutant{
 	{
 		Name: "limits-not-shared", Breaks: "each process takes the whole of a limit for itself", Overruns: true,
 		Edits: []patch.Edit{{
-			File:    "base/ratelimit/grant/redis.go",
-			Find:    "func (r *Redis) name(k Key, kind string) string { return r.keys.Of(k.Media, k.parts(kind)...) }\n",
-			Replace: "func (r *Redis) name(k Key, kind string) string { return r.keys.Of(k.Media, append(k.parts(kind), process)...) }\n\nvar process = clock.Mark().Format(time.RFC3339Nano)\n",
+			File: "base/ratelimit/grant/redis.go",
+			Find: "func (r *Redis) name(k Key, kind string) string { return r.keys.Of(k.Media, k.parts(kind)...) }\n",
+			Replace: "func (r *Redis) name(k Key, kind string) string { return r.keys.Of(k.Media, append(k.parts(kind), " +
+				"process)...) }\n\nvar process = clock.Mark().Format(time.RFC3339Nano)\n",
 		}},
 		Scenarios: []string{"consumer-killed", "rebalance-storm"},
 	},

@@ -1,5 +1,5 @@
-// Package mutants breaks adsync on purpose: each mutant is the program with one of its own mechanisms taken out. A chaos
-// suite that lets one pass proves nothing about that mechanism.
+// Package mutants breaks adsync on purpose: each mutant is the program with one of its own mechanisms taken out. A
+// chaos suite that lets one pass proves nothing about that mechanism.
 package mutants
 
 import (

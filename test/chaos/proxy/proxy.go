@@ -44,8 +44,8 @@ type mode struct {
 // Trigger looks at a piece of what a client sends, and says whether the connection is to be cut there.
 type Trigger func(piece []byte) bool
 
-// AnswerFunc looks at a piece of what a client sends and returns what the proxy answers in the server's place, or nil to
-// pass the piece on.
+// AnswerFunc looks at a piece of what a client sends and returns what the proxy answers in the server's place, or nil
+// to pass the piece on.
 type AnswerFunc func(piece []byte) []byte
 
 // Listen starts a proxy on an address. Target must be called before the first client comes.

@@ -119,7 +119,8 @@ func TestProxy_HoldsOneDirection(t *testing.T) {
 	_, err := io.WriteString(c, "one\n")
 	require.NoError(t, err)
 	require.Equal(t, "one", <-heard, "what goes up goes on")
-	require.Eventually(t, func() bool { return p.Struck() == 1 }, time.Minute, time.Millisecond, "the answer has come to the proxy")
+	require.Eventually(t, func() bool { return p.Struck() == 1 }, time.Minute, time.Millisecond,
+		"the answer has come to the proxy")
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
 	_, err = c.Read(make([]byte, 1))
 	require.ErrorContains(t, err, "timeout", "the answer is held")

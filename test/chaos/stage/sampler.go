@@ -86,12 +86,13 @@ func (s *Sampler) Close() error {
 	return s.file.Close()
 }
 
-// TornMost is how many torn snapshots of a scenario may be MariaDB's: none or one was seen. Counts that were written in other transactions than their rows would
-// show in far more of its hundreds.
+// TornMost is how many torn snapshots of a scenario may be MariaDB's: none or one was seen. Counts that were written
+// in other transactions than their rows would show in far more of its hundreds.
 const TornMost = 2
 
-// Sample takes one snapshot, and another at once if it contradicts itself. A snapshot of MariaDB may show a transaction and not the one before it that this one
-// built on, when both are committed while it is being taken (see docs/reliability.md): the other does not.
+// Sample takes one snapshot, and another at once if it contradicts itself. A snapshot of MariaDB may show a
+// transaction and not the one before it that this one built on, when both are committed while it is being taken (see
+// docs/reliability.md): the other does not.
 func (s *Sampler) Sample(ctx context.Context, hours bool) error {
 	snapshot, err := readSnapshot(ctx, s.db, hours)
 	if err != nil {
@@ -170,7 +171,8 @@ func readSnapshot(ctx context.Context, db *sql.DB, hours bool) (judge.Snapshot, 
 		r.rows(ctx, func(scan func(...any) error) error {
 			var row judge.Row
 			var ended sql.NullTime
-			err := scan(&row.RunID, &row.AccountID, &row.Part, &row.State, &row.Delivery, &row.Attempt, &row.Created, &ended, &row.Error)
+			err := scan(&row.RunID, &row.AccountID, &row.Part, &row.State, &row.Delivery, &row.Attempt, &row.Created, &ended,
+				&row.Error)
 			row.Ended = ended.Time
 			s.Rows = append(s.Rows, row)
 			return err
@@ -192,7 +194,8 @@ func (r *reader) runs(ctx context.Context, s *judge.Snapshot) {
 		var total sql.NullInt64
 		var fannedOut, ended sql.NullTime
 		var counts [5]int64
-		err := scan(&run.ID, &run.TaskID, &run.TaskName, &run.Media, &run.Kind, &run.Planned, &run.State, &run.Epoch, &run.Cursor, &total,
+		err := scan(&run.ID, &run.TaskID, &run.TaskName, &run.Media, &run.Kind, &run.Planned, &run.State, &run.Epoch,
+			&run.Cursor, &total,
 			&counts[0], &counts[1], &counts[2], &counts[3], &counts[4], &run.Created, &fannedOut, &ended, &run.Error)
 		if total.Valid {
 			run.Total = &total.Int64
@@ -233,6 +236,7 @@ func (r *reader) reports(ctx context.Context, table, hour string) map[judge.Repo
 		err := scan(&k.Day, &k.AccountID, &k.Level, &k.Object, &k.Hour, &version)
 		versions[k] = version
 		return err
-	}, fmt.Sprintf("SELECT DATE_FORMAT(day, '%%Y-%%m-%%d'), account_id, level, object_id, %s, version FROM %s", hour, table))
+	}, fmt.Sprintf("SELECT DATE_FORMAT(day, '%%Y-%%m-%%d'), account_id, level, object_id, %s, version FROM %s", hour,
+		table))
 	return versions
 }

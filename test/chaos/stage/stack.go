@@ -28,7 +28,8 @@ type Stack struct {
 	Servers                                 []*local.Server
 	KafkaServer, MariaDBServer, RedisServer *local.Server
 
-	// What a scenario has in the place of the one Redis, Kafka or MariaDB, and how the processes reach it; nil where it has that one.
+	// What a scenario has in the place of the one Redis, Kafka or MariaDB, and how the processes reach it; nil where it
+	// has that one.
 	Sentinel          *local.RedisSentinel
 	Cluster           *local.RedisCluster
 	Brokers           *local.KafkaCluster
@@ -57,7 +58,8 @@ var seatNames = []struct{ name, role string }{
 
 // StartStack starts the servers with their data in dir. Close the stack also after an error.
 func StartStack(ctx context.Context, dir string, stderr io.Writer) (*Stack, error) {
-	s := &Stack{dir: dir, Ports: local.NewPorts(), Kafka: &local.Kafka{}, MariaDB: &local.MariaDB{}, Redis: &local.Redis{}, Account: Root}
+	s := &Stack{dir: dir, Ports: local.NewPorts(), Kafka: &local.Kafka{}, MariaDB: &local.MariaDB{}, Redis: &local.Redis{},
+		Account: Root}
 	for _, n := range seatNames {
 		seat := &Seat{Name: n.name, Role: n.role}
 		for _, p := range []**proxy.Proxy{&seat.Kafka, &seat.MariaDB, &seat.Redis} {
@@ -119,7 +121,8 @@ func (s *Stack) Write(to *local.Server) {
 // Now returns the time of the databases.
 func (s *Stack) Now(ctx context.Context) (time.Time, error) {
 	var text string
-	if err := s.DB.QueryRowContext(ctx, "SELECT DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%dT%H:%i:%sZ')").Scan(&text); err != nil {
+	if err := s.DB.QueryRowContext(ctx,
+		"SELECT DATE_FORMAT(UTC_TIMESTAMP(), '%Y-%m-%dT%H:%i:%sZ')").Scan(&text); err != nil {
 		return time.Time{}, err
 	}
 	return time.Parse(time.RFC3339, text)
@@ -145,8 +148,8 @@ func (s *Stack) Close() error {
 	return err
 }
 
-// Launch starts the servers that a scenario has in the place of single ones, with their data in a folder of the name. What it returns undoes that: it
-// calls forget, and ends them.
+// Launch starts the servers that a scenario has in the place of single ones, with their data in a folder of the name.
+// What it returns undoes that: it calls forget, and ends them.
 func (s *Stack) Launch(ctx context.Context, name string, d interface {
 	Launch(ctx context.Context, dir string, ports *local.Ports, stderr io.Writer) error
 	Servers() []*local.Server

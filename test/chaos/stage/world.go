@@ -36,7 +36,8 @@ type World struct {
 // callTime is how long the platforms take for a call: long enough that there is always work in flight.
 const callTime = 200 * time.Millisecond
 
-// StartWorld starts a world whose clock stands at a morning of its day today and goes fast: the day must outlast the scenario.
+// StartWorld starts a world whose clock stands at a morning of its day today and goes fast: the day must outlast the
+// scenario.
 func StartWorld(ctx context.Context, program, logs string, s *Stack, seed int64, speed int) (*World, error) {
 	port, err := s.Ports.Take()
 	if err != nil {
@@ -48,7 +49,8 @@ func StartWorld(ctx context.Context, program, logs string, s *Stack, seed int64,
 	}
 	address := local.Loopback(port)
 	// One zone: the day of no account may end within the scenario.
-	cmd := exec.Command(program, "simulate", "--listen", address, "--accounts", strconv.Itoa(accounts), "--seed", strconv.FormatInt(seed, 10), "--usd", "0")
+	cmd := exec.Command(program, "simulate", "--listen", address, "--accounts", strconv.Itoa(accounts), "--seed",
+		strconv.FormatInt(seed, 10), "--usd", "0")
 	cmd.Env = []string{"ADSYNC_LOG_FORMAT=json"}
 	w := &World{Address: "http://" + address}
 	if w.Process, err = local.StartLogged("the simulator", filepath.Join(logs, "simulator.log"), cmd); err != nil {
@@ -103,7 +105,8 @@ const CallsInRound = 200
 func (w *World) Limit(ctx context.Context, calls int) error {
 	var rules []map[string]any
 	for _, media := range engine.PlatformNames() {
-		rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": "app", "period_seconds": 1, "limit": calls})
+		rules = append(rules, map[string]any{"media": media, "endpoint": "*", "scope": "app", "period_seconds": 1,
+			"limit": calls})
 	}
 	return w.order(ctx, "limits", map[string]any{"rules": rules}, nil)
 }

@@ -42,7 +42,8 @@ func (w World) flow(t *testing.T, account string, from, to day.Day) (flows []med
 	t.Helper()
 	var days []day.Day
 	lines := map[day.Day][]json.RawMessage{}
-	for _, f := range w.Truth(t, url.Values{"kind": {"fund_daily"}, "account": {account}, "from": {from.String()}, "to": {to.String()}}) {
+	for _, f := range w.Truth(t, url.Values{"kind": {"fund_daily"}, "account": {account}, "from": {from.String()},
+		"to": {to.String()}}) {
 		d := day.Day(f.Day)
 		if lines[d] == nil {
 			days = append(days, d)

@@ -54,7 +54,8 @@ func Start(t *testing.T, platform media.Platform, server *mediatest.Server) Proc
 	// Before the first answer the platform's time is not known: the pair must be good by the machine's clock too.
 	now := time.Now()
 	p.Login, err = token.PutLogin(t.Context(), p.Store, box, settings.Token{
-		Media: platform.Name(), AppID: server.App.ID, Login: "somebody", AccessExpires: now.AddDate(1, 0, 0), RefreshExpires: now.AddDate(2, 0, 0),
+		Media: platform.Name(), AppID: server.App.ID, Login: "somebody", AccessExpires: now.AddDate(1, 0, 0),
+		RefreshExpires: now.AddDate(2, 0, 0),
 	}, server.Access, server.Refresh)
 	require.NoError(t, err)
 	registry := prometheus.NewRegistry()
@@ -63,7 +64,8 @@ func Start(t *testing.T, platform media.Platform, server *mediatest.Server) Proc
 	transport := client.NewTransport(platform, server.BaseURL, inner)
 	log := slog.New(slog.DiscardHandler)
 	p.Keeper = token.New(token.Options{
-		Platform: platform, Transport: transport, Store: p.Store, Box: box, Clock: worldClock{transport}, Logger: log, Registerer: registry,
+		Platform: platform, Transport: transport, Store: p.Store, Box: box, Clock: worldClock{transport}, Logger: log,
+		Registerer: registry,
 	})
 	t.Cleanup(p.Keeper.Close)
 	p.Client = client.New(client.Options{
@@ -92,7 +94,8 @@ func (a OneAccount) Account(context.Context, int64) (media.Account, error) {
 // AnyCall makes a call of a report.
 func (p Process) AnyCall(t *testing.T, platform media.Platform) error {
 	t.Helper()
-	api := p.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: p.Server.Accounts[0], TokenID: p.Login, Zone: Zone, Currency: "CNY"})
+	api := p.Client.For(media.Account{ID: 1, Media: platform.Name(), ExternalID: p.Server.Accounts[0], TokenID: p.Login,
+		Zone: Zone, Currency: "CNY"})
 	_, err := platform.Reports()[0].Page(t.Context(), api, media.ReportQuery{From: p.Server.Today, To: p.Server.Today}, "")
 	return err
 }

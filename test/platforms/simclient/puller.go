@@ -53,7 +53,8 @@ func NewPuller(t *testing.T, platform media.Platform, cfg simulator.Config) *Pul
 	}
 	x.Client.Waiter = unlimited{}
 	x.Handlers = media.NewRegistry(pull.Handlers(platform, pull.Deps{
-		Store: x.Store, Accounts: x, Caller: x.Client, Clock: x, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Store: x.Store, Accounts: x, Caller: x.Client, Clock: x, Logger: slog.New(slog.DiscardHandler),
+		Registerer: prometheus.NewRegistry(),
 	})...)
 	return x
 }
@@ -72,7 +73,8 @@ func (x *Puller) Until(at time.Time) time.Duration { return at.Sub(x.Now()) }
 
 // Account implements pull.Accounts: our ids count the server's accounts from 1.
 func (x *Puller) Account(_ context.Context, id int64) (media.Account, error) {
-	return media.Account{ID: id, Media: x.Platform.Name(), ExternalID: x.Server.Accounts[id-1], TokenID: x.Login, Zone: Zone, Currency: "CNY"}, nil
+	return media.Account{ID: id, Media: x.Platform.Name(), ExternalID: x.Server.Accounts[id-1], TokenID: x.Login,
+		Zone: Zone, Currency: "CNY"}, nil
 }
 
 // Try pulls once.
@@ -80,7 +82,8 @@ func (x *Puller) Try(t *testing.T, name string, id int64, part, params string) e
 	t.Helper()
 	h, ok := x.Handlers.Get(x.Platform.Name() + "." + name)
 	require.True(t, ok, name)
-	_, err := h.Run(t.Context(), media.Work{Key: task.Key{RunID: 1, AccountID: id, Part: part}, Params: json.RawMessage(params)})
+	_, err := h.Run(t.Context(), media.Work{Key: task.Key{RunID: 1, AccountID: id, Part: part},
+		Params: json.RawMessage(params)})
 	return err
 }
 

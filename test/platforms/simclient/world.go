@@ -44,8 +44,8 @@ type World struct {
 	Address string
 }
 
-// Serve returns a function that makes a fresh world's server for a platform. The world stands still, in the afternoon unless the
-// configuration has another start.
+// Serve returns a function that makes a fresh world's server for a platform. The world stands still, in the afternoon
+// unless the configuration has another start.
 func Serve(mediaName string) func(t *testing.T) *mediatest.Server {
 	return ServeWorld(simulator.Config{Accounts: OfEach(60), Seed: 7}, mediaName)
 }
@@ -69,7 +69,8 @@ func ServeWorld(cfg simulator.Config, mediaName string) func(t *testing.T) *medi
 		var limits []any
 		for _, scope := range []string{"app", "account"} {
 			for _, seconds := range []int{1, 60} {
-				limits = append(limits, map[string]any{"media": mediaName, "endpoint": "*", "scope": scope, "period_seconds": seconds, "limit": 0})
+				limits = append(limits, map[string]any{"media": mediaName, "endpoint": "*", "scope": scope,
+					"period_seconds": seconds, "limit": 0})
 			}
 		}
 		w.Order(t, "limits", map[string]any{"rules": limits})
@@ -161,7 +162,8 @@ func (w World) rows(t *testing.T, report, level, account string, from, to day.Da
 	for _, line := range w.Truth(t, url.Values{
 		"kind": {report}, "level": {level}, "account": {account}, "from": {from.String()}, "to": {to.String()},
 	}) {
-		rows = append(rows, mediatest.Row{Day: day.Day(line.Day), Hour: line.Hour, Object: line.Object, Metrics: verify.Metrics(w.Media, line.Metrics)})
+		rows = append(rows, mediatest.Row{Day: day.Day(line.Day), Hour: line.Hour, Object: line.Object,
+			Metrics: verify.Metrics(w.Media, line.Metrics)})
 	}
 	return rows
 }

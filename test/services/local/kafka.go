@@ -69,7 +69,8 @@ type Kafka struct {
 	ZooKeeper *ZooKeeper
 	// Listeners are listeners beside the usual one.
 	Listeners []*KafkaListener
-	// Settings are lines of the broker's properties, in place of ours where both name one. The listeners are CLIENT0, CLIENT1 and so on.
+	// Settings are lines of the broker's properties, in place of ours where both name one. The listeners are CLIENT0,
+	// CLIENT1 and so on.
 	Settings []string
 
 	id          int      // of a broker of a KafkaCluster, from 1 on
@@ -271,7 +272,8 @@ func (s *Kafka) Ready(ctx context.Context) error {
 // client returns a client of the broker and a function that closes its connections.
 func (s *Kafka) client() (*kafka.Client, func()) {
 	transport := &kafka.Transport{Dial: (&net.Dialer{}).DialContext}
-	return &kafka.Client{Addr: kafka.TCP(s.addr), Transport: transport, Timeout: 5 * time.Second}, transport.CloseIdleConnections
+	return &kafka.Client{Addr: kafka.TCP(s.addr), Transport: transport, Timeout: 5 * time.Second},
+		transport.CloseIdleConnections
 }
 
 // Partitions returns how many partitions the topics have whose name begins with prefix.
@@ -292,7 +294,8 @@ func (s *Kafka) Partitions(ctx context.Context, prefix string) (map[string]int, 
 }
 
 // Write adds a message to a partition of a topic.
-func (s *Kafka) Write(ctx context.Context, topic string, partition int, key, value []byte, headers map[string]string) error {
+func (s *Kafka) Write(ctx context.Context, topic string, partition int, key, value []byte,
+	headers map[string]string) error {
 	var list []kafka.Header
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		list = append(list, kafka.Header{Key: name, Value: []byte(headers[name])})

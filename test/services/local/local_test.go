@@ -69,7 +69,8 @@ func TestProcess_StopLetsAProgramEndByItself(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	require.NoError(t, err)
 	defer reader.Close()
-	cmd := exec.Command("sh", "-c", `trap 'echo tidy > "$0"; exit 0' TERM; echo up >&3; while :; do sleep 0.05; done`, mark)
+	cmd := exec.Command("sh", "-c", `trap 'echo tidy > "$0"; exit 0' TERM; echo up >&3; while :; do sleep 0.05; done`,
+		mark)
 	cmd.ExtraFiles = []*os.File{writer}
 	p, err := StartProcess("polite", cmd)
 	require.NoError(t, err)

@@ -16,8 +16,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// mariadbSettings are the server's settings beyond its defaults. Durability stays at the default, a sync at each commit,
-// because batch sizes and lock times are judged by these tests.
+// mariadbSettings are the server's settings beyond its defaults. Durability stays at the default, a sync at each
+// commit, because batch sizes and lock times are judged by these tests.
 var mariadbSettings = []string{
 	"--character-set-server=utf8mb4",
 	"--innodb-buffer-pool-size=512M",
@@ -76,7 +76,8 @@ func (s *MariaDB) prepare(ctx context.Context, dir string, ports *Ports) error {
 	}
 	// --no-defaults comes first, or the machine's own configuration files are read. The server refuses to run as root
 	// unless it is named.
-	common := []string{"--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--tmpdir=" + temporary, "--user=" + account.Username}
+	common := []string{"--no-defaults", "--datadir=" + filepath.Join(dir, "data"), "--tmpdir=" + temporary, "--user=" +
+		account.Username}
 	s.args = slices.Concat(common, mariadbSettings, s.Settings, []string{
 		"--bind-address=127.0.0.1", "--port=" + strconv.Itoa(port),
 		"--socket=" + filepath.Join(dir, "sock"), "--pid-file=" + filepath.Join(dir, "pid"),

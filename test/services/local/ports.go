@@ -11,8 +11,9 @@ import (
 	"syscall"
 )
 
-// Ports are taken below the range from which kernels pick the local ports of outgoing connections (32768 and up on Linux,
-// 49152 on macOS): a server needs seconds until it listens, and meanwhile any connection could take a port of that range.
+// Ports are taken below the range from which kernels pick the local ports of outgoing connections (32768 and up on
+// Linux, 49152 on macOS): a server needs seconds until it listens, and meanwhile any connection could take a port of
+// that range.
 const (
 	portLow  = 20000
 	portHigh = 32000
@@ -29,7 +30,8 @@ type Ports struct {
 // NewPorts returns a pool that shares this machine with those of all other processes of the same user: another user's
 // files could not be locked.
 func NewPorts() *Ports {
-	return &Ports{dir: filepath.Join(os.TempDir(), fmt.Sprintf("adsync-services-ports-%d", os.Getuid())), low: portLow, high: portHigh}
+	return &Ports{dir: filepath.Join(os.TempDir(), fmt.Sprintf("adsync-services-ports-%d", os.Getuid())), low: portLow,
+		high: portHigh}
 }
 
 // Take returns a port on which nothing listens.

@@ -14,11 +14,12 @@ import (
 	"syscall"
 )
 
-// postgresAccount is whom the server runs as where this process is root, which the server refuses to be. Debian's package makes it.
+// postgresAccount is whom the server runs as where this process is root, which the server refuses to be. Debian's
+// package makes it.
 const postgresAccount = "postgres"
 
-// Postgres is a PostgreSQL server with one superuser, postgres, without a password. It is no part of a deployment: task queues that keep
-// their tasks in it are measured beside ours.
+// Postgres is a PostgreSQL server with one superuser, postgres, without a password. It is no part of a deployment:
+// task queues that keep their tasks in it are measured beside ours.
 type Postgres struct {
 	// Settings are the server's settings beyond its defaults, each as name=value.
 	Settings []string
@@ -50,7 +51,8 @@ func (s *Postgres) prepare(ctx context.Context, dir string, ports *Ports) error 
 			return err
 		}
 	}
-	initdb, err := s.program("initdb", "--pgdata", filepath.Join(dir, "data"), "--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale")
+	initdb, err := s.program("initdb", "--pgdata", filepath.Join(dir, "data"), "--username=postgres", "--auth=trust",
+		"--encoding=UTF8", "--no-locale")
 	if err != nil {
 		return err
 	}
@@ -60,8 +62,8 @@ func (s *Postgres) prepare(ctx context.Context, dir string, ports *Ports) error 
 	return ctx.Err()
 }
 
-// becomeOther has the programs run as the package's account, whose directory is then dir. The run's directory around it, which as a temporary one
-// is closed to others, is opened for passing through.
+// becomeOther has the programs run as the package's account, whose directory is then dir. The run's directory around
+// it, which as a temporary one is closed to others, is opened for passing through.
 func (s *Postgres) becomeOther() error {
 	account, err := user.Lookup(postgresAccount)
 	if err != nil {
@@ -100,7 +102,8 @@ func (s *Postgres) program(name string, args ...string) (*exec.Cmd, error) {
 }
 
 func (s *Postgres) command() (*exec.Cmd, error) {
-	args := []string{"-D", filepath.Join(s.dir, "data"), "-c", "listen_addresses=127.0.0.1", "-c", "port=" + s.port, "-c", "unix_socket_directories="}
+	args := []string{"-D", filepath.Join(s.dir, "data"), "-c", "listen_addresses=127.0.0.1", "-c", "port=" + s.port, "-c",
+		"unix_socket_directories="}
 	for _, setting := range s.Settings {
 		args = append(args, "-c", setting)
 	}
@@ -120,7 +123,8 @@ func (s *Postgres) Ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	output, err := exec.CommandContext(ctx, path, "--quiet", "--host=127.0.0.1", "--port="+s.port, "--username=postgres").CombinedOutput()
+	output, err := exec.CommandContext(ctx, path, "--quiet", "--host=127.0.0.1", "--port="+s.port,
+		"--username=postgres").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("it does not answer: %w %s", err, output)
 	}

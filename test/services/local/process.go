@@ -95,8 +95,8 @@ func (p *Process) Pause() error { return p.Signal(syscall.SIGSTOP) }
 // Continue ends a pause.
 func (p *Process) Continue() error { return p.Signal(syscall.SIGCONT) }
 
-// Stop asks the group to end, waits up to grace for the program and then kills whatever is left of the group; a grace of
-// 0 kills at once. It returns when the program has ended, and may be called again.
+// Stop asks the group to end, waits up to grace for the program and then kills whatever is left of the group; a grace
+// of 0 kills at once. It returns when the program has ended, and may be called again.
 func (p *Process) Stop(grace time.Duration) error {
 	if grace > 0 {
 		_ = p.Signal(syscall.SIGTERM)

@@ -110,7 +110,8 @@ func (s *Redis) seesAll(ctx context.Context, replicas int) error {
 		return err
 	}
 	if master["flags"] != "master" || master["num-other-sentinels"] != "2" {
-		return fmt.Errorf("it knows a %s and %s other sentinels, want a master and 2", master["flags"], master["num-other-sentinels"])
+		return fmt.Errorf("it knows a %s and %s other sentinels, want a master and 2", master["flags"],
+			master["num-other-sentinels"])
 	}
 	known, err := client.Replicas(ctx, SentinelMaster).Result()
 	if err != nil {

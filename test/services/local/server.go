@@ -57,8 +57,8 @@ func Launch(ctx context.Context, kind Kind, dir string, ports *Ports) (*Server, 
 	return s, s.Start()
 }
 
-// LaunchAll installs the programs of kinds, launches them side by side, and returns when all can be used, in the order of kinds. The servers that
-// it returns run also after an error: stop them.
+// LaunchAll installs the programs of kinds, launches them side by side, and returns when all can be used, in the
+// order of kinds. The servers that it returns run also after an error: stop them.
 func LaunchAll(ctx context.Context, dir string, ports *Ports, stderr io.Writer, kinds ...Kind) ([]*Server, error) {
 	for _, kind := range kinds {
 		if err := kind.Install(ctx, stderr); err != nil {

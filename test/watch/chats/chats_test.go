@@ -93,10 +93,13 @@ func TestAlertmanager_TellsEachChatInItsOwnWords(t *testing.T) {
 	now := time.Now()
 	newAlert := func(lane, summary string, ended bool) *alert.Alert {
 		a := &alert.Alert{Alert: model.Alert{
-			Labels: model.LabelSet{"alertname": "AdsyncLaneBehind", "severity": "critical", "media": "tulip", "lane": model.LabelValue(lane)},
+			Labels: model.LabelSet{"alertname": "AdsyncLaneBehind", "severity": "critical", "media": "tulip",
+				"lane": model.LabelValue(lane)},
 			// A text that YAML could take for something else.
-			Annotations: model.LabelSet{"summary": model.LabelValue(summary), "description": "cause: slow\nremedy: [more consumers]", "runbook_url": "https://git.example.com/operations.md#adsynclanebehind"},
-			StartsAt:    now.Add(-time.Hour), EndsAt: now.Add(time.Hour),
+			Annotations: model.LabelSet{"summary": model.LabelValue(summary),
+				"description": "cause: slow\nremedy: [more consumers]",
+				"runbook_url": "https://git.example.com/operations.md#adsynclanebehind"},
+			StartsAt: now.Add(-time.Hour), EndsAt: now.Add(time.Hour),
 		}}
 		if ended {
 			a.EndsAt = now.Add(-time.Minute)
@@ -138,7 +141,8 @@ func TestAlertmanager_TellsEachChatInItsOwnWords(t *testing.T) {
 
 		text, ok := at(t, chats.posted[0], where.text...).(string)
 		require.True(t, ok, "%s: %v", receiver.Name, chats.posted[0])
-		for _, want := range []string{"adsync", "CRITICAL", "AdsyncLaneBehind on tulip", "waits: 7m", "waits: 2h", "remedy: [more consumers]", "operations.md#adsynclanebehind"} {
+		for _, want := range []string{"adsync", "CRITICAL", "AdsyncLaneBehind on tulip", "waits: 7m", "waits: 2h",
+			"remedy: [more consumers]", "operations.md#adsynclanebehind"} {
 			require.Contains(t, text, want, receiver.Name)
 		}
 		ended, ok := at(t, chats.posted[1], where.text...).(string)
