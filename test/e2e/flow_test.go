@@ -19,13 +19,13 @@ import (
 // onePlatform is the platform of the tests that need one, whichever it is.
 var onePlatform = engine.PlatformNames()[0]
 
-// Of 40 accounts two are large, and a third is silent or nearly so. The worlds of these tests are those whose large
-// accounts are among the smallest of their kind.
-var accounts = flag.Int("accounts", 40, "accounts of the worlds, all platforms together")
+// The seeds of these tests make worlds in which 16 accounts hold every kind of account on both platforms, from silent
+// to large, and whose large accounts are among the smallest of their kind.
+var accounts = flag.Int("accounts", 16, "accounts of the worlds, all platforms together")
 
 func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, *accounts, 171)
+	w := newWorld(t, *accounts, 2058)
 	d := deploy(t, w)
 	for _, media := range engine.PlatformNames() {
 		d.addField(t, w, media)
@@ -73,7 +73,7 @@ func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 
 func TestDeployment_AProcessKilledInTheMiddleChangesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, *accounts, 395)
+	w := newWorld(t, *accounts, 1134)
 	d := deploy(t, w)
 	// The last is a consumer, or the one process in the role all.
 	victim := len(d.roles) - 1
@@ -98,7 +98,7 @@ func TestDeployment_AProcessKilledInTheMiddleChangesNothing(t *testing.T) {
 
 func TestDeployment_StoppedInTheMiddleGoesOnAfterTheStart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, *accounts, 349)
+	w := newWorld(t, *accounts, 90894)
 	d := deploy(t, w)
 	w.slowDown(t, 150*time.Millisecond)
 	ids := d.orderAll(t, false)

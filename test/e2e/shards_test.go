@@ -24,7 +24,7 @@ import (
 // for test/vitess.
 func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, *accounts, 171)
+	w := newWorld(t, *accounts, 2058)
 	var said *recorder
 	var recorded sqldb.Config
 	d := deploy(t, w, func(s services, settings map[string]any) {
