@@ -15,56 +15,58 @@ import (
 )
 
 const (
-	// startsMax is how often a partition may be started at one committed offset, without being handed back in order,
-	// before its messages are worked on one by one.
+	// startsMax is how often a partition may start at one committed offset, without an orderly release, before its
+	// messages are worked on one by one.
 	startsMax = 3
-	// deathsMax is how often a process may end while it works on a message with care. The first time is no proof, as
-	// messages of other partitions are under way, too; nor is the second, as processes are killed for other reasons.
+	// deathsMax is how often a process may end during a message's careful work before the subtask is dead. The first
+	// time proves nothing, because messages of other partitions are under way too. Nor does the second, because
+	// processes are also killed for other reasons.
 	deathsMax = 3
-	// namedMax is how many partitions a line of the log names.
+	// namedMax is how many partitions a log line names.
 	namedMax = 3
-	// everybody is the weight of one that must go without others.
+	// everybody is the weight of a message that must run alone.
 	everybody = 1 << 20
-	// recordTimeout bounds each note. Work goes on without it: a message that ends its process is rarer than a
-	// database that is slow.
+	// recordTimeout bounds each write of an assignment. Work continues without the record: a message that ends its
+	// process is rarer than a slow database.
 	recordTimeout = 3 * time.Second
-	// stopRecordTimeout is the same when partitions are handed back, as the group waits for it and its session runs out.
+	// stopRecordTimeout bounds the write when partitions are released. It is shorter because the group waits for it and
+	// its session can expire.
 	stopRecordTimeout = time.Second
 )
 
-// given are the partitions of one lane that this consumer was given, and which of them are worked on with care: those
-// that were started again and again at one offset, because something in there ends the process. Their messages are
-// worked on one by one, each noted before it starts. One that was under way when its process ended is a suspect: it
-// goes while no other partition's message goes that care is taken of, since all partitions of a process that ends look
-// alike. What was started and never finished, time and again, is dead.
-type given struct {
+// assigned holds the partitions of one lane that this consumer owns, and which of them need care: those that started
+// repeatedly at one offset, because one of their messages ends the process. Messages of such a partition are worked on
+// one by one, each recorded before it starts. A message that was under way when its process ended is a suspect. It
+// runs while no other careful message runs, because all partitions of a process that ended look alike. A message that
+// was started deathsMax times and never finished is dead.
+type assigned struct {
 	c     *Consumer
 	group string
 	slots *slots
 
-	mu    sync.Mutex                            // also guards what changes of the partitions
-	parts map[broker.Position]*carefulPartition // by topic and partition; those with care alone
-	held  []int                                 // all partitions given
+	mu    sync.Mutex                            // also guards the fields of the partitions
+	parts map[broker.Position]*carefulPartition // by topic and partition; only those that need care
+	held  []int                                 // all assigned partitions, ascending
 }
 
 // carefulPartition is a partition that is worked on one by one below an offset.
 type carefulPartition struct {
-	holder string // names this start of it among all
-	// until is behind the last that a process that ended may have begun: of which those that waited for call limits may
-	// be as many as had been read, but no more than the log has.
+	holder string // identifies this start among all starts
+	// until is the offset after the last message that an ended process may have begun. Messages that waited for call
+	// limits may be as many as had been read, but not more than the log holds.
 	until   int64
-	over    bool  // it has come so far
-	suspect int64 // was under way when a process ended; -1 when none was
-	started int64 // noted as started and not finished; -1 when none is
+	over    bool  // the partition has reached until
+	suspect int64 // the offset under way when a process ended; -1 if none
+	started int64 // the offset recorded as started and not finished; -1 if none
 }
 
-func newGiven(c *Consumer, group string, s *slots) *given {
-	return &given{c: c, group: group, slots: s}
+func newAssigned(c *Consumer, group string, s *slots) *assigned {
+	return &assigned{c: c, group: group, slots: s}
 }
 
-// begin notes that work on partitions begins, before any of them is read, and returns what notes that they are handed
-// back in order.
-func (g *given) begin(ctx context.Context, list []broker.Assignment) (end func(context.Context)) {
+// begin records that work on the partitions begins, before any of them is read. The returned function records their
+// orderly release.
+func (g *assigned) begin(ctx context.Context, list []broker.Assignment) (end func(context.Context)) {
 	holder := g.c.claims.newClaim()
 	starts := make([]ledger.Start, len(list))
 	for i, a := range list {
@@ -83,7 +85,7 @@ func (g *given) begin(ctx context.Context, list []broker.Assignment) (end func(c
 		}
 		parts[broker.Position{Topic: p.Topic, Partition: p.Partition}] = part
 	}
-	g.tellCareful(careful)
+	g.logCareful(careful)
 	g.mu.Lock()
 	g.parts = parts
 	g.held = make([]int, len(list))
@@ -95,20 +97,19 @@ func (g *given) begin(ctx context.Context, list []broker.Assignment) (end func(c
 	return func(ctx context.Context) { g.end(ctx, holder, list, parts) }
 }
 
-// withinLog lets care end where the logs end now, which may be far before what could have been read: what is written
-// from here on was under way in no process that ended. Partitions in which nothing waits need none, else they would
-// be looked at with care until messages came.
-func (g *given) withinLog(ctx context.Context, careful []ledger.Assignment) []ledger.Assignment {
+// withinLog lowers CarefulUntil to the present end of each log: a message written later was under way in no process
+// that ended. It drops partitions without waiting messages, which would otherwise stay careful until messages came.
+func (g *assigned) withinLog(ctx context.Context, careful []ledger.Assignment) []ledger.Assignment {
 	if len(careful) == 0 {
 		return nil
 	}
 	topic := careful[0].Topic // A lane has one.
 	ends, err := g.c.kafka.ends(ctx, topic)
 	if err != nil {
-		g.c.causes.Report(slog.LevelWarn, "ends of logs", "cannot ask where logs end; care is taken of what comes later too",
+		g.c.causes.Report(slog.LevelWarn, "ends of logs", "cannot read the ends of logs; newer messages get care too",
 			err, "topic", topic)
 	} else {
-		g.c.causes.Recovered("ends of logs", "it is known again where logs end")
+		g.c.causes.Recovered("ends of logs", "the ends of logs can be read again")
 	}
 	var waiting []ledger.Assignment
 	for _, p := range careful {
@@ -122,23 +123,22 @@ func (g *given) withinLog(ctx context.Context, careful []ledger.Assignment) []le
 	return waiting
 }
 
-// tellCareful logs one line for all partitions that care is taken of: a process that ends takes all of its own with it.
-func (g *given) tellCareful(careful []ledger.Assignment) {
+// logCareful logs one line for all careful partitions: a process that ends makes all of its partitions careful.
+func (g *assigned) logCareful(careful []ledger.Assignment) {
 	if len(careful) == 0 {
 		return
 	}
 	var first []string
 	for _, p := range careful[:min(len(careful), namedMax)] {
-		first = append(first, fmt.Sprintf("%s/%d: %d starts at offset %d, with care until %d", p.Topic, p.Partition, p.Starts,
+		first = append(first, fmt.Sprintf("%s/%d: %d starts at offset %d, careful until %d", p.Topic, p.Partition, p.Starts,
 			p.Committed, p.CarefulUntil))
 	}
-	g.c.log.Error("partitions were started again and again without getting on: their messages are worked on one by one",
+	g.c.log.Error("partitions restart without progress: messages run one by one",
 		"group", g.group, "partitions", len(careful), "first", first)
 }
 
-// end notes that partitions that holder was given are handed back in order: whatever was under way has not ended the
-// process.
-func (g *given) end(ctx context.Context, holder string, list []broker.Assignment,
+// end records the orderly release of holder's partitions: the messages under way have not ended the process.
+func (g *assigned) end(ctx context.Context, holder string, list []broker.Assignment,
 	parts map[broker.Position]*carefulPartition) {
 	g.mu.Lock()
 	stops := make([]ledger.Stop, len(list))
@@ -148,7 +148,7 @@ func (g *given) end(ctx context.Context, holder string, list []broker.Assignment
 			stops[i].CutOff = p.started
 		}
 	}
-	clear(parts) // No message of theirs comes any more.
+	clear(parts) // No more of their messages arrive.
 	g.held = nil
 	g.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, stopRecordTimeout)
@@ -156,16 +156,16 @@ func (g *given) end(ctx context.Context, holder string, list []broker.Assignment
 	g.noted(g.c.deps.Store.RecordStops(ctx, g.group, holder, stops))
 }
 
-func (g *given) noted(err error) {
+func (g *assigned) noted(err error) {
 	if err == nil {
-		g.c.causes.Recovered("assignments", "what is worked on is noted again")
+		g.c.causes.Recovered("assignments", "assignments are recorded again")
 		return
 	}
-	g.c.causes.Report(slog.LevelWarn, "assignments", "cannot note what is worked on; work goes on without", err)
+	g.c.causes.Report(slog.LevelWarn, "assignments", "cannot record assignments; work continues without", err)
 }
 
-// careful returns the message as one that goes alone, or nil if it need not.
-func (g *given) careful(m *broker.Message, message ending) *carefulMessage {
+// careful returns the message as one that runs alone in its partition, or nil if its partition needs no care.
+func (g *assigned) careful(m *broker.Message, message ending) *carefulMessage {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p := g.parts[broker.Position{Topic: m.Topic, Partition: m.Partition}]
@@ -176,19 +176,19 @@ func (g *given) careful(m *broker.Message, message ending) *carefulMessage {
 		p.over = true
 		return nil
 	}
-	return &carefulMessage{given: g, partition: p, topic: m.Topic, id: m.Partition, offset: m.Offset, message: message,
+	return &carefulMessage{assigned: g, partition: p, topic: m.Topic, id: m.Partition, offset: m.Offset, message: message,
 		ended: make(chan struct{})}
 }
 
-// partitions are those that this consumer has now.
-func (g *given) partitions() []int {
+// partitions returns the partitions that this consumer owns now, ascending. The slice belongs to the caller.
+func (g *assigned) partitions() []int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return append([]int{}, g.held...)
 }
 
-// count is how many partitions are worked on with care.
-func (g *given) count() (n int) {
+// count returns how many partitions need care.
+func (g *assigned) count() (n int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, p := range g.parts {
@@ -201,14 +201,14 @@ func (g *given) count() (n int) {
 
 // carefulMessage is a message that is worked on while no other of its partition is.
 type carefulMessage struct {
-	given     *given
+	assigned  *assigned
 	partition *carefulPartition
 	topic     string
 	id        int
 	offset    int64
 	message   ending
-	serial    string // the key whose turn it must wait for; "" when it need not
-	weight    int64  // taken of Consumer.care
+	serial    string // the serial key that it waits for; "" if none
+	weight    int64  // its weight in Consumer.care
 	once      sync.Once
 	ended     chan struct{}
 }
@@ -217,12 +217,12 @@ var _ ending = (*carefulMessage)(nil)
 
 // Done implements ending.
 func (m *carefulMessage) Done() {
-	m.given.mu.Lock()
+	m.assigned.mu.Lock()
 	m.partition.started = -1
 	if m.offset+1 >= m.partition.until {
-		m.partition.over = true // Nothing may come after it for long.
+		m.partition.over = true // The next message may come much later.
 	}
-	m.given.mu.Unlock()
+	m.assigned.mu.Unlock()
 	m.message.Done()
 	m.end()
 }
@@ -237,12 +237,12 @@ func (m *carefulMessage) HoldsUp() bool { return m.message.HoldsUp() }
 
 func (m *carefulMessage) end() {
 	m.once.Do(func() {
-		m.given.c.care.Release(m.weight)
+		m.assigned.c.care.Release(m.weight)
 		close(m.ended)
 	})
 }
 
-// wait returns when the message has ended, or ctx.
+// wait returns when the message or ctx has ended.
 func (m *carefulMessage) wait(ctx context.Context) {
 	select {
 	case <-m.ended:
@@ -250,10 +250,10 @@ func (m *carefulMessage) wait(ctx context.Context) {
 	}
 }
 
-// hold waits until the message may go beside the others that care is taken of; its end lets go. The end of ctx alone is
-// an error.
+// hold waits until the message may run next to the other careful messages. The message's end releases its share. Only
+// the end of ctx is an error.
 func (m *carefulMessage) hold(ctx context.Context) error {
-	g := m.given
+	g := m.assigned
 	g.mu.Lock()
 	weight := int64(1)
 	if m.partition.suspect == m.offset {
@@ -267,36 +267,36 @@ func (m *carefulMessage) hold(ctx context.Context) error {
 	return nil
 }
 
-// note writes down that the message's work is about to start, and returns how often that was written before without an
-// end.
-func (m *carefulMessage) note(ctx context.Context) (deaths int) {
-	g := m.given
+// recordStart records that the message's work is about to start. It returns how often that was recorded before without
+// an end.
+func (m *carefulMessage) recordStart(ctx context.Context) (deaths int) {
+	g := m.assigned
 	g.mu.Lock()
 	p := m.partition
 	p.started = m.offset
 	g.mu.Unlock()
-	noting, cancel := context.WithTimeout(ctx, recordTimeout)
+	limited, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
-	times, err := g.c.deps.Store.RecordSuspect(noting, g.group, p.holder, m.topic, m.id, m.offset)
+	times, err := g.c.deps.Store.RecordSuspect(limited, g.group, p.holder, m.topic, m.id, m.offset)
 	g.noted(err)
 	return max(times-1, 0)
 }
 
-// mayStart notes that the work on a message with care is about to start. If its process has ended each time that was
-// done, the subtask is dead and mayStart returns false.
+// mayStart records that the work on a careful message is about to start. If its process has ended deathsMax times
+// during that work, mayStart ends the subtask as dead and returns false.
 func (p *pool) mayStart(ctx context.Context, s subtask) bool {
-	deaths := s.careful.note(ctx)
+	deaths := s.careful.recordStart(ctx)
 	if deaths < deathsMax {
 		return true
 	}
 	p.c.metrics.killers.Inc()
-	p.c.log.Error("a subtask ends the process that works on it; it has failed", "handler", s.Handler, "run_id", s.RunID,
+	p.c.log.Error("a subtask ends its process and has failed", "handler", s.Handler, "run_id", s.RunID,
 		"account_id", s.AccountID, "part", s.Part, "topic", s.careful.topic, "partition", s.careful.id, "offset",
 		s.careful.offset, "deaths", deaths)
 	now := p.c.deps.Clock.Now()
 	v := verdict{
 		state: task.Failed, attempt: s.Attempt + 1, class: media.Bug,
-		text: fmt.Sprintf("its process ended each of the %d times that it was worked on with care", deaths),
+		text: fmt.Sprintf("its process ended each of the %d times that this subtask ran alone", deaths),
 	}
 	p.finish(ctx, v.outcome(s.Envelope, now), now, s.message)
 	return false

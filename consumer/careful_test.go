@@ -25,7 +25,7 @@ import (
 	"adsync/media"
 )
 
-// machine is what a consumer's process reaches the world through, until it dies.
+// machine holds the connections of a consumer's process, until the process dies.
 type machine struct {
 	Store
 	mu    sync.Mutex
@@ -104,14 +104,14 @@ func (m *machine) RecordSuspect(ctx context.Context, group, holder, topic string
 	return m.Store.RecordSuspect(ctx, group, holder, topic, partition, offset)
 }
 
-// A message that ends the process of everybody who works on it is dead in the end, and nothing else is: the subtasks
-// around it, in its partition and in others, are done.
+// Only the subtask of a message that ends every process that works on it becomes dead. The subtasks around it, in its
+// partition and in others, are done.
 func TestCareful_AMessageThatEndsItsProcessIsDeadInTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		killer int64
-		renews int // how often its partition may get on before its process ends; each begins the count of starts anew
+		renews int // how often its partition may get on before its process ends; each resets the count of starts
 	}{
 		{"it comes at once, so that no partition gets on", 1, 0},
 		{"it comes after others", 17, 2},
@@ -220,14 +220,14 @@ func killsItsProcess(t *testing.T, killer int64, renews int) {
 		f.store.Data.Writer(t.Context()).Raw("SELECT account_id, error_class, error_text FROM subtask_dead").Scan(&got).Error)
 	require.Equal(t, killer, got.AccountID)
 	require.Equal(t, "bug", got.ErrorClass)
-	require.Equal(t, "its process ended each of the 3 times that it was worked on with care", got.ErrorText)
+	require.Equal(t, "its process ended each of the 3 times that this subtask ran alone", got.ErrorText)
 	require.EqualValues(t, 1, metricsOf(t, live)["adsync_consumer_process_killers_total"])
 	close(end)
 	dead.Wait()
 	_ = f.client.Close()
 }
 
-// carefulStore knows of one partition that care is taken of, and of others.
+// carefulStore knows one partition that needs care, and others that do not.
 type carefulStore struct {
 	*fakeStore
 	others []ledger.Assignment
@@ -270,7 +270,7 @@ func TestCareful_SuspectsGoOneByOneAndOthersAsEver(t *testing.T) {
 		require.NoError(t, c.Start(t.Context()))
 		m := k.member(acmeNormal)
 		list := []broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}}
-		end := m.given.begin(t.Context(), list)
+		end := m.assigned.begin(t.Context(), list)
 		require.EqualValues(t, 1, metricsOf(t, c)["adsync_consumer_careful_partitions acme normal"])
 		var partition sync.WaitGroup
 		partition.Go(func() {
@@ -307,7 +307,7 @@ func TestCareful_EndsWithTheLog(t *testing.T) {
 		require.NoError(t, c.Start(t.Context()))
 		careful := func() float64 { return metricsOf(t, c)["adsync_consumer_careful_partitions acme normal"] }
 		m := k.member(acmeNormal)
-		end := m.given.begin(t.Context(), nil)
+		end := m.assigned.begin(t.Context(), nil)
 		require.EqualValues(t, 1, careful(), "in the other one nothing waits")
 		msg := message(s.wants(envelope(1)), "")
 		msg.Offset = 5
@@ -335,7 +335,7 @@ func TestCareful_ManyPartitionsAreOneLineOfTheLog(t *testing.T) {
 		var log lines
 		c.logTo(&log)
 		require.NoError(t, c.Start(t.Context()))
-		end := k.member(acmeNormal).given.begin(t.Context(), nil)
+		end := k.member(acmeNormal).assigned.begin(t.Context(), nil)
 		require.Equal(t, 1, log.count("worked on one by one"))
 		require.Equal(t, 1, log.count("partitions=24"))
 		require.Equal(t, 1, log.count("t/0: 4 starts at offset 5, with care until 8"))
@@ -370,7 +370,7 @@ func TestCareful_WhoWaitsForCareHoldsUpNobody(t *testing.T) {
 				c.deps.Store = cs
 				require.NoError(t, c.Start(t.Context()))
 				m := k.member(acmeNormal)
-				m.given.begin(t.Context(), []broker.Assignment{
+				m.assigned.begin(t.Context(), []broker.Assignment{
 					{Topic: "t", Partition: 0, Committed: 5, Reach: 8}, {Topic: "t", Partition: 1, Committed: 5, Reach: 8},
 				})
 				deliver := func(partition int, offset int64, e task.Envelope) {
@@ -395,8 +395,8 @@ func TestCareful_WhoWaitsForCareHoldsUpNobody(t *testing.T) {
 	}
 }
 
-// All that the process that ended may have begun go one by one, however many: those that waited for call limits took
-// no slots.
+// All messages that the ended process may have begun run one by one, however many there are: those that waited for call
+// limits took no slots.
 func TestCareful_AllThatMayHaveBegunGoOneByOne(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -407,7 +407,7 @@ func TestCareful_AllThatMayHaveBegunGoOneByOne(t *testing.T) {
 		c.deps.Store = cs
 		require.NoError(t, c.Start(t.Context()))
 		m := k.member(acmeNormal)
-		m.given.begin(t.Context(), []broker.Assignment{{Topic: "t", Partition: 1, Committed: 5, Reach: 8}})
+		m.assigned.begin(t.Context(), []broker.Assignment{{Topic: "t", Partition: 1, Committed: 5, Reach: 8}})
 		var partition sync.WaitGroup
 		partition.Go(func() {
 			for i := range int64(13) {
@@ -435,7 +435,7 @@ func TestCareful_WhatWasCutOffIsToldAtTheEnd(t *testing.T) {
 		require.NoError(t, c.Start(t.Context()))
 		m := k.member(acmeNormal)
 		list := []broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}}
-		end := m.given.begin(t.Context(), list)
+		end := m.assigned.begin(t.Context(), list)
 		msg := message(s.wants(envelope(1)), "")
 		msg.Offset = 5
 		go m.deliver(msg)
@@ -446,14 +446,14 @@ func TestCareful_WhatWasCutOffIsToldAtTheEnd(t *testing.T) {
 	})
 }
 
-// The group waits for the note, and its session runs out meanwhile.
+// The group waits for the record, and its session expires meanwhile.
 func TestCareful_ASlowDatabaseHoldsUpTheHandBackForASecondAtMost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, s, k := newFaked(t, newPresence().working(time.Second))
 		c.deps.Store = &carefulStore{fakeStore: s, hangs: true}
 		require.NoError(t, c.Start(t.Context()))
-		end := k.member(acmeNormal).given.begin(t.Context(),
+		end := k.member(acmeNormal).assigned.begin(t.Context(),
 			[]broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}})
 		began := time.Now()
 		end(t.Context())
@@ -462,7 +462,7 @@ func TestCareful_ASlowDatabaseHoldsUpTheHandBackForASecondAtMost(t *testing.T) {
 	})
 }
 
-// holders notes who started and stopped.
+// holders records who started and stopped.
 type holders struct {
 	*carefulStore
 	started, stopped []string
@@ -484,12 +484,12 @@ func TestCareful_AnEndIsThatOfItsOwnStart(t *testing.T) {
 	c, s, _ := newFaked(t)
 	h := &holders{carefulStore: &carefulStore{fakeStore: s}}
 	c.deps.Store = h
-	g := newGiven(c, "g", newSlots(4, func(int) {}))
+	g := newAssigned(c, "g", newSlots(4, func(int) {}))
 	list := []broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}}
 	first := g.begin(t.Context(), list)
 	second := g.begin(t.Context(), list)
 	first(t.Context())
-	require.Equal(t, 1, g.count(), "care goes on")
+	require.Equal(t, 1, g.count(), "the partition still needs care")
 	second(t.Context())
 	require.Zero(t, g.count())
 	require.Equal(t, h.started, h.stopped)
@@ -509,7 +509,7 @@ func TestCareful_WorkGoesOnWithoutTheTable(t *testing.T) {
 		m := k.member(acmeNormal)
 		list := []broker.Assignment{{Topic: "t", Partition: 0, Committed: 5, Reach: 8}}
 		for range 5 {
-			end := m.given.begin(t.Context(), list)
+			end := m.assigned.begin(t.Context(), list)
 			end(t.Context())
 			<-cs.stops
 		}

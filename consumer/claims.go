@@ -22,21 +22,21 @@ const (
 	// claimTTL is how long a claim outlives a process that died with it; claimRenew is how often a living one renews it.
 	claimTTL   = 15 * time.Second
 	claimRenew = 4 * time.Second
-	// claimTimeout bounds one request: a claim is not worth waiting for.
+	// claimTimeout bounds one request. It is short because claims are best effort.
 	claimTimeout = 500 * time.Millisecond
-	// awayPause is how long Redis is not asked again after it did not answer.
+	// awayPause is how long no request is sent after Redis did not answer.
 	awayPause = 3 * time.Second
-	// floorPoll is how often a floor that another process has, or has not left yet, is looked at.
+	// floorPoll is how often a process that waits for a lane's floor reads its state.
 	floorPoll = 250 * time.Millisecond
-	// beatInterval is how often a consumer tells whether its lanes are busy, and hears who has claimed one.
-	beatInterval = time.Second
-	// beatTrust is how long what a consumer told last is taken for true. One that is silent for longer is dead or cut
-	// off; and one that is cut off itself forgets the claims of others after that time.
-	beatTrust = 5 * time.Second
+	// laneStateInterval is how often a consumer publishes whether its lanes are busy and reads the claims of others.
+	laneStateInterval = time.Second
+	// laneStateTTL is how long a consumer's last published state counts. One that is silent for longer is dead or cut
+	// off. One that is cut off itself drops the claims of others after that time.
+	laneStateTTL = 5 * time.Second
 )
 
-// claimScript sets KEYS[1] to ARGV[1] for ARGV[2] milliseconds if nobody has it, and returns 1 if it is the caller's
-// then. It is also when a request that comes again, as its answer was lost, has set it before.
+// claimScript sets KEYS[1] to ARGV[1] for ARGV[2] milliseconds if the key is free, and returns 1 if it then holds
+// ARGV[1]. A request that is repeated because its answer was lost gets 1 too.
 var claimScript = goredis.NewScript(`
 local holder = redis.call('GET', KEYS[1])
 if not holder then
@@ -46,7 +46,7 @@ end
 return holder == ARGV[1] and 1 or 0
 `)
 
-// releaseScript deletes KEYS[1] if it holds ARGV[1], so that nobody takes away a claim that has gone to another.
+// releaseScript deletes KEYS[1] if it holds ARGV[1], so that no process deletes another's claim.
 var releaseScript = goredis.NewScript(`
 if redis.call('GET', KEYS[1]) == ARGV[1] then
   return redis.call('DEL', KEYS[1])
@@ -54,7 +54,7 @@ end
 return 0
 `)
 
-// renewScript lets KEYS[1] live ARGV[2] milliseconds from now if it holds ARGV[1], and returns whether it did.
+// renewScript sets KEYS[1] to expire after ARGV[2] milliseconds if it holds ARGV[1], and returns whether it did.
 var renewScript = goredis.NewScript(`
 if redis.call('GET', KEYS[1]) == ARGV[1] then
   return redis.call('PEXPIRE', KEYS[1], ARGV[2])
@@ -62,44 +62,45 @@ end
 return 0
 `)
 
-// claims keeps processes of the deployment out of each other's way, by keys in Redis that live as long as they are
-// renewed. It is best effort: without Redis every claim is granted, and what must not interleave is kept apart by
-// the fence of coverage.
+// claims excludes processes of the deployment from each other's serial and exclusive work, by keys in Redis that live
+// as long as they are renewed. It is best effort: without Redis every claim is granted, and the fence of coverage keeps
+// the writes apart.
 type claims struct {
-	client goredis.UniversalClient // nil where there is one process alone
+	client goredis.UniversalClient // nil with a single process
 	keys   redis.Keys
-	node   string // names this process among all that are and were
+	node   string // identifies this process among all present and past ones
 	clock  clock.Clock
 	causes *telemetry.CauseLog
 
 	serial    atomic.Int64 // numbers this process's claims
 	awayUntil atomic.Int64 // by clock.Mark, in nanoseconds
 
-	beating sync.Mutex // held by beat
-	heardAt time.Time  // of the last beat that was answered
+	syncing sync.Mutex // held by syncLaneStates
+	heardAt time.Time  // of its last answer
 }
 
-// away tells whether Redis is not to be asked: there is none, or it did not answer a moment ago.
+// away reports whether to send no request: there is no Redis, or it did not answer within the last awayPause.
 func (c *claims) away() bool { return c.client == nil || clock.Mark().UnixNano() < c.awayUntil.Load() }
 
-// ask does one request and tells whether it was answered. Redis is not asked if it did not answer a moment ago.
+// ask sends one request and reports whether Redis answered. It sends none while Redis is away.
 func (c *claims) ask(ctx context.Context, request func(context.Context) error) bool {
 	return !c.away() && c.try(ctx, request)
 }
 
-// try does one request in any case and tells whether it was answered. One that was not may have been done all the same.
+// try sends one request, also while Redis is away, and reports whether Redis answered. A request without an answer may
+// still have taken effect.
 func (c *claims) try(ctx context.Context, request func(context.Context) error) bool {
 	limited, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
 	err := request(limited)
 	switch {
 	case err == nil || errors.Is(err, goredis.Nil):
-		c.causes.Recovered("claims", "Redis answers again: serial and exclusive subtasks are kept apart in all processes")
+		c.causes.Recovered("claims", "Redis answers again: claims work across processes")
 		return true
 	case ctx.Err() == nil:
 		c.awayUntil.Store(clock.Mark().Add(awayPause).UnixNano())
 		c.causes.Report(slog.LevelWarn, "claims",
-			"Redis does not answer: serial and exclusive subtasks are kept apart within this process only",
+			"Redis does not answer: claims work within this process only",
 			telemetry.OneCause(err))
 	}
 	return false
@@ -107,7 +108,7 @@ func (c *claims) try(ctx context.Context, request func(context.Context) error) b
 
 func (c *claims) newClaim() string { return c.node + "/" + strconv.FormatInt(c.serial.Add(1), 10) }
 
-// claim asks for a key. When that was not answered it may be the caller's, who must release it.
+// claim requests a key. If Redis did not answer, the caller may own the key and must release it.
 func (c *claims) claim(ctx context.Context, key, claim string, ttl time.Duration) (got, answered bool) {
 	answered = c.try(ctx, func(ctx context.Context) (err error) {
 		got, err = claimScript.Run(ctx, c.client, []string{key}, claim, ttl.Milliseconds()).Bool()
@@ -116,8 +117,8 @@ func (c *claims) claim(ctx context.Context, key, claim string, ttl time.Duration
 	return got, answered
 }
 
-// release ends a claim, also when the work that had it has ended with ctx. It is tried even if Redis did not answer a
-// moment ago: others would wait until the claim runs out.
+// release ends a claim, also after ctx has ended. It sends the request even while Redis is away, because others would
+// otherwise wait until the claim expires.
 func (c *claims) release(ctx context.Context, key, claim string) {
 	if c.client == nil {
 		return
@@ -127,8 +128,8 @@ func (c *claims) release(ctx context.Context, key, claim string) {
 	})
 }
 
-// lock claims a key of a platform's serial work for the process. It returns false when another process has it.
-// Release ends the claim, which is renewed until then.
+// lock claims a key of a platform's serial work for this process. It returns false if another process holds the key.
+// The claim is renewed until release is called.
 func (c *claims) lock(ctx context.Context, media, key string) (release func(), ok bool) {
 	if c.away() {
 		return func() {}, true
@@ -154,7 +155,7 @@ func (c *claims) lock(ctx context.Context, media, key string) (release func(), o
 	}()
 	return func() {
 		stop()
-		<-ended // A renewal that overtakes the release would do no harm, but outlive it.
+		<-ended // so that the goroutine does not outlive the claim
 		c.release(ctx, name, claim)
 	}, true
 }
@@ -170,7 +171,7 @@ func (c *claims) membersKey(lane laneName) string {
 	return c.keys.Of(lane.String(), "floor", "members")
 }
 
-// claimFloor waits until no other process has the lane's floor and claims it.
+// claimFloor waits until no other process holds the lane's floor and claims it.
 func (c *claims) claimFloor(ctx context.Context, lane laneName, limit time.Duration) (claim string, err error) {
 	claim = c.newClaim()
 	for {
@@ -179,7 +180,7 @@ func (c *claims) claimFloor(ctx context.Context, lane laneName, limit time.Durat
 		}
 		got, answered := c.claim(ctx, c.floorKey(lane), claim, min(claimTTL, limit))
 		if ctx.Err() != nil {
-			c.releaseFloor(ctx, lane, claim) // It may have been answered with yes.
+			c.releaseFloor(ctx, lane, claim) // The claim may have been granted.
 			return "", context.Cause(ctx)
 		}
 		if got || !answered {
@@ -195,8 +196,8 @@ func (c *claims) releaseFloor(ctx context.Context, lane laneName, claim string) 
 	c.release(ctx, c.floorKey(lane), claim)
 }
 
-// awaitOthers waits until every other process has heard of the claim and works no more on the lane, or over is closed,
-// or Redis does not answer. The end of ctx alone is an error.
+// awaitOthers waits until every other process has read the claim and is idle on the lane, or over is closed, or Redis
+// does not answer. Only the end of ctx is an error.
 func (c *claims) awaitOthers(ctx context.Context, lane laneName, claim string, over <-chan struct{}) error {
 	for {
 		var members map[string]string
@@ -207,7 +208,7 @@ func (c *claims) awaitOthers(ctx context.Context, lane laneName, claim string, o
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if !answered || c.allAway(members, claim) {
+		if !answered || c.othersIdle(members, claim) {
 			return nil
 		}
 		if !pause(ctx, over, floorPoll) {
@@ -216,55 +217,55 @@ func (c *claims) awaitOthers(ctx context.Context, lane laneName, claim string, o
 	}
 }
 
-// allAway tells whether all others that live have heard of the claim and are idle.
-func (c *claims) allAway(members map[string]string, claim string) bool {
+// othersIdle reports whether all other live processes have read the claim and are idle on the lane.
+func (c *claims) othersIdle(members map[string]string, claim string) bool {
 	now := c.clock.Now()
 	for node, text := range members {
-		told, ok := parseBeat(text)
-		if node == c.node || !ok || now.Sub(told.at) > beatTrust {
+		state, ok := parseLaneState(text)
+		if node == c.node || !ok || now.Sub(state.at) > laneStateTTL {
 			continue
 		}
-		if told.busy || told.heard != claim {
+		if state.busy || state.foreign != claim {
 			return false
 		}
 	}
 	return true
 }
 
-// told is what a process says of one of its lanes.
-type told struct {
-	at    time.Time
-	heard string // the claim that keeps it from beginning new work
-	busy  bool
+// laneState is what a process publishes about one of its lanes.
+type laneState struct {
+	at      time.Time
+	foreign string // another process's claim, which keeps this one from beginning new work
+	busy    bool
 }
 
-func (b told) String() string {
-	return fmt.Sprintf("%d|%t|%s", b.at.UnixMilli(), b.busy, b.heard)
+func (s laneState) String() string {
+	return fmt.Sprintf("%d|%t|%s", s.at.UnixMilli(), s.busy, s.foreign)
 }
 
-func parseBeat(text string) (told, bool) {
+func parseLaneState(text string) (laneState, bool) {
 	parts := strings.SplitN(text, "|", 3)
 	if len(parts) != 3 {
-		return told{}, false
+		return laneState{}, false
 	}
 	at, err := strconv.ParseInt(parts[0], 10, 64)
-	return told{at: time.UnixMilli(at), busy: parts[1] == "true", heard: parts[2]}, err == nil
+	return laneState{at: time.UnixMilli(at), busy: parts[1] == "true", foreign: parts[2]}, err == nil
 }
 
-// beat tells the others of the floors' lanes, renews the process's own claims and hears of theirs.
-func (c *claims) beat(ctx context.Context, floors []*floor) {
+// syncLaneStates publishes the states of the floors' lanes, renews this process's claims and reads those of others.
+func (c *claims) syncLaneStates(ctx context.Context, floors []*floor) {
 	if c.client == nil || len(floors) == 0 {
 		return
 	}
-	c.beating.Lock()
-	defer c.beating.Unlock()
+	c.syncing.Lock()
+	defer c.syncing.Unlock()
 	holders := make([]*goredis.StringCmd, len(floors))
 	answered := c.ask(ctx, func(ctx context.Context) error {
 		_, err := c.client.Pipelined(ctx, func(p goredis.Pipeliner) error {
 			for i, f := range floors {
 				_, foreign := f.state()
 				members := c.membersKey(f.lane)
-				p.HSet(ctx, members, c.node, told{at: c.clock.Now(), heard: foreign, busy: f.slots.busy()}.String())
+				p.HSet(ctx, members, c.node, laneState{at: c.clock.Now(), foreign: foreign, busy: f.slots.busy()}.String())
 				p.PExpire(ctx, members, time.Minute)
 				holders[i] = p.Get(ctx, c.floorKey(f.lane))
 			}
@@ -273,31 +274,31 @@ func (c *claims) beat(ctx context.Context, floors []*floor) {
 		return err
 	})
 	if !answered {
-		if clock.Since(c.heardAt) > beatTrust {
+		if clock.Since(c.heardAt) > laneStateTTL {
 			for _, f := range floors {
-				f.heard("")
+				f.setHolder("")
 			}
 		}
 		return
 	}
 	c.heardAt = clock.Mark()
 	for i, f := range floors {
-		f.heard(holders[i].Val())
+		f.setHolder(holders[i].Val())
 		if claim, _ := f.state(); claim != "" {
-			// Not beyond the limit: what enter asked for ends it.
+			// This does not extend the claim beyond enter's limit, whose timer releases it.
 			c.renew(ctx, c.floorKey(f.lane), claim, claimTTL)
 		}
 	}
 }
 
-// bow says that this process works on a lane no more.
-func (c *claims) bow(ctx context.Context, lane laneName) {
+// leaveLane withdraws this process's state of a lane.
+func (c *claims) leaveLane(ctx context.Context, lane laneName) {
 	c.ask(context.WithoutCancel(ctx), func(ctx context.Context) error {
 		return c.client.HDel(ctx, c.membersKey(lane), c.node).Err()
 	})
 }
 
-// pause waits, and returns false when ctx ended or over was closed first.
+// pause waits for d. It returns false if ctx ended or over was closed first.
 func pause(ctx context.Context, over <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

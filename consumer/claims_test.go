@@ -15,7 +15,7 @@ import (
 	"adsync/base/redis/redistest"
 )
 
-// lossy is a hook that lets Redis do what it is asked and, when told so, loses the answer.
+// lossy is a hook that passes requests to Redis and, if lose is set, drops the answers.
 type lossy struct {
 	lose func() error // nil loses nothing
 }
@@ -43,7 +43,7 @@ func newClaims(t *testing.T) (*claims, *lossy, *redistest.Virtual) {
 	r := redistest.NewVirtual(t)
 	hook, client := &lossy{}, r.Client(t)
 	c := &claims{client: client, keys: redis.NewKeys("test"), node: "n/1", clock: clock.System{}, causes: noCauses()}
-	// The scripts are known, so that each request is one command.
+	// The scripts are loaded, so that each request is one command.
 	release, ok := c.lock(t.Context(), "acme", "warm")
 	require.True(t, ok)
 	release()

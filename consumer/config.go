@@ -10,13 +10,13 @@ import (
 	"adsync/base/config"
 )
 
-// Config says what a consumer works on and how.
+// Config holds the settings of a consumer.
 type Config struct {
 	Subscriptions   []string      `koanf:"subscriptions" doc:"What this consumer works on, as media:lane; a * stands for any. acme:important is one lane of one platform, *:* is everything."`
 	PoolReload      time.Duration `koanf:"pool_reload" doc:"How often the table lane is read for new lanes and changed pool sizes."`
-	DrainTimeout    time.Duration `koanf:"drain_timeout" doc:"How long work under way may go on when its partition is taken away or the consumer stops; then it is interrupted, and done again by the next owner. Below broker.drain_timeout, so that what ends in time is also written and committed."`
-	BackoffCap      time.Duration `koanf:"backoff_cap" doc:"Longest pause before a failed subtask is tried again; a longer one that the platform asks for is kept."`
-	OutcomeBatch    int           `koanf:"outcome_batch" doc:"How many outcomes are written in one transaction at the most."`
+	DrainTimeout    time.Duration `koanf:"drain_timeout" doc:"How long work under way may continue when its partition is taken away or the consumer stops. Then it is interrupted, and the next owner does it again. Below broker.drain_timeout, so that outcomes of work that ends in time are also written and committed."`
+	BackoffCap      time.Duration `koanf:"backoff_cap" doc:"Longest pause before a failed subtask is tried again. A longer pause that the platform asks for is kept."`
+	OutcomeBatch    int           `koanf:"outcome_batch" doc:"The most outcomes that one transaction writes."`
 	OutcomeInterval time.Duration `koanf:"outcome_interval" doc:"How long an outcome may wait for others before it is written."`
 }
 
@@ -34,7 +34,7 @@ func DefaultConfig() Config {
 
 var subscriptionPattern = regexp.MustCompile(`^(\*|[a-z0-9_-]+):(\*|[a-z0-9_-]+)$`)
 
-// Validate returns every setting that cannot work, joined, each as a *config.FieldError.
+// Validate returns the settings that are refused, joined, each as a *config.FieldError.
 func (c Config) Validate() error {
 	var errs []error
 	refuse := func(key string, value any, want string) {
@@ -66,7 +66,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// subscribed tells whether one of the subscriptions covers the lane of the media platform.
+// subscribed reports whether a subscription covers the lane of the platform.
 func (c Config) subscribed(media, lane string) bool {
 	for _, s := range c.Subscriptions {
 		m, l, _ := strings.Cut(s, ":")

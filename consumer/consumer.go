@@ -40,7 +40,7 @@ type Store interface {
 	RecordSuspect(ctx context.Context, group, holder, topic string, partition int, offset int64) (starts int, err error)
 }
 
-// Timer is told which subtasks wait, and until when, so that the leader need not search for them. It is best effort.
+// Timer stores which subtasks wait, and until when, so that the leader need not search for them. It is best effort.
 type Timer interface {
 	Add(ctx context.Context, entries []timer.Entry)
 }
@@ -53,37 +53,37 @@ type Deps struct {
 	Clock      clock.Clock
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
-	Node       string // names this process in the subtasks' rows
-	// Redis keeps serial and exclusive subtasks of several processes apart; nil where there is one process alone.
+	Node       string // the name of this process in the subtasks' rows
+	// Redis keeps serial and exclusive subtasks of several processes apart; nil with a single process.
 	Redis goredis.UniversalClient
 	Keys  redis.Keys
 	Timer Timer
-	// Tracer goes on with the traces of messages; nil = nothing is traced.
+	// Tracer continues the traces of messages; nil = no tracing.
 	Tracer *trace.Tracer
-	// Roster lists the consumers that live; nil where nobody asks.
+	// Roster lists the live consumers; nil = this consumer is not listed.
 	Roster Roster
-	// Slow tells the roster which endpoints are slow; nil where nobody knows.
+	// Slow returns the slow endpoints for the roster; nil = none.
 	Slow func() []roster.Slow
 }
 
-// Consumer works off the lanes that it is subscribed to.
+// Consumer runs the subtasks of the lanes that it is subscribed to.
 type Consumer struct {
-	cfg       Config
-	deps      Deps
-	log       *slog.Logger
-	metrics   *metrics
-	recent    *recent
-	checker   *checker
-	envelopes task.Envelopes
-	outcomes  *outcomes
-	kafka     kafka
-	jitter    func() float64
-	causes    *telemetry.CauseLog
-	claims    *claims
-	turns     *turns // of serial subtasks, by platform and key
-	flights   flights
-	care      *semaphore.Weighted // of messages that care is taken of; everybody is one that goes without others
-	stops     stops
+	cfg        Config
+	deps       Deps
+	log        *slog.Logger
+	metrics    *metrics
+	recent     *recent
+	checker    *checker
+	envelopes  task.Envelopes
+	outcomes   *outcomes
+	kafka      kafka
+	jitter     func() float64
+	causes     *telemetry.CauseLog
+	claims     *claims
+	serialKeys *serialKeys // of serial subtasks, by platform and key
+	flights    flights
+	care       *semaphore.Weighted // of careful messages; a message that must run alone takes everybody
+	stops      stops
 
 	state    sync.Mutex // held by Start and Stop
 	started  bool
@@ -99,7 +99,7 @@ type Consumer struct {
 
 var _ service.Service = (*Consumer)(nil)
 
-// New makes a consumer. It fails on settings that are refused and on metrics that are registered already.
+// New makes a consumer. It returns an error for refused settings and for metrics that are already registered.
 func New(cfg Config, deps Deps) (*Consumer, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("consumer config: %w", err)
@@ -109,10 +109,10 @@ func New(cfg Config, deps Deps) (*Consumer, error) {
 		recent: newRecent(recentMax), jitter: rand.Float64, pools: map[laneName]*pool{}, sizes: map[laneName]int{},
 	}
 	c.causes = telemetry.NewCauseLog(c.log)
-	c.turns = newTurns()
+	c.serialKeys = newSerialKeys()
 	c.stops.read = make(chan struct{})
 	c.care = semaphore.NewWeighted(everybody)
-	// The node's name comes again with the next process of its kind; the claims of the last one must not.
+	// The next process of a node has the same name and must not own this one's claims.
 	c.claims = &claims{client: deps.Redis, keys: deps.Keys, node: deps.Node + "/" + randomName(), clock: deps.Clock,
 		causes: c.causes}
 	c.metrics = newMetrics(c)
@@ -125,8 +125,9 @@ func New(cfg Config, deps Deps) (*Consumer, error) {
 	return c, nil
 }
 
-// Start opens the pools of all lanes subscribed to and keeps them as the table lane says. It fails if the table cannot
-// be read or if none of the pools can be opened; single ones that cannot are tried again at each reload.
+// Start opens the pools of all subscribed lanes and keeps them as the table lane configures them. It returns an error
+// if the table cannot be read or no pool can be opened. A single pool that cannot be opened is tried again at each
+// reload.
 func (c *Consumer) Start(ctx context.Context) error {
 	c.state.Lock()
 	defer c.state.Unlock()
@@ -147,30 +148,30 @@ func (c *Consumer) Start(ctx context.Context) error {
 		return fmt.Errorf("start the consumer: %w", err)
 	}
 	c.reloader.Go(func() { c.reloadForEver(reloading) })
-	c.reloader.Go(func() { c.beatForEver(reloading) })
+	c.reloader.Go(func() { c.syncLanesUntilEnd(reloading) })
 	c.reloader.Go(func() { c.watchStops(reloading) })
-	c.reloader.Go(func() { c.tellForEver(reloading) })
+	c.reloader.Go(func() { c.keepOnRoster(reloading) })
 	return nil
 }
 
-// beatForEver keeps up with the other processes' claims to floors.
-func (c *Consumer) beatForEver(ctx context.Context) {
+// syncLanesUntilEnd exchanges lane states with the other processes until ctx ends.
+func (c *Consumer) syncLanesUntilEnd(ctx context.Context) {
 	if c.claims.client == nil {
 		return
 	}
-	for pause(ctx, nil, beatInterval) {
+	for pause(ctx, nil, laneStateInterval) {
 		var floors []*floor
 		for _, p := range c.open() {
 			floors = append(floors, p.floor)
 		}
-		c.claims.beat(ctx, floors)
+		c.claims.syncLaneStates(ctx, floors)
 	}
 }
 
 func randomName() string { return strings.ToLower(cryptorand.Text()[:8]) }
 
-// Stop ends the consumer: it stops reading, lets work under way end for Config.DrainTimeout, writes the outcomes,
-// commits the offsets and leaves the groups. Work that was cut off is done again by another consumer.
+// Stop ends the consumer: it stops reading, gives work under way Config.DrainTimeout to end, writes the outcomes,
+// commits the offsets and leaves the groups. Another consumer does interrupted work again.
 func (c *Consumer) Stop() {
 	c.state.Lock()
 	defer c.state.Unlock()
@@ -180,9 +181,9 @@ func (c *Consumer) Stop() {
 	c.stopped = true
 }
 
-// shutDown stops what Start started. The order is that of the work: an outcome must be written before its offset is
-// committed, and a commit is refused once the group is left, so the groups stop, which ends with commit and leave,
-// while outcomes are still written; those of work that ended later follow.
+// shutDown stops what Start started, in the order of the work. An outcome must be written before its offset is
+// committed, and a commit is refused after the group is left. So the groups stop, which ends with commit and leave,
+// while outcomes are still written. Outcomes of work that ends later follow.
 func (c *Consumer) shutDown() {
 	c.stopped = true
 	c.stop()
@@ -205,7 +206,7 @@ func (c *Consumer) shutDown() {
 	clear(c.pools)
 }
 
-// Ready tells why the consumer cannot do its work now, or nil.
+// Ready returns why the consumer cannot work now, or nil.
 func (c *Consumer) Ready(context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -233,10 +234,10 @@ func (c *Consumer) open() []*pool {
 // kafka is what a consumer needs of the broker.
 type kafka interface {
 	ensure(ctx context.Context, lanes map[laneName]int) error
-	// join makes a member of the lane's group that hands its messages to handle, and tells given of its partitions.
-	join(lane laneName, handle func(context.Context, *broker.Message, ending), given *given) service.Service
+	// join makes a member of the lane's group. It passes its messages to handle and its partitions to parts.
+	join(lane laneName, handle func(context.Context, *broker.Message, ending), parts *assigned) service.Service
 	groupName(lane laneName) string
-	// ends are the offsets that the next messages of a topic get, by partition.
+	// ends returns the offsets of a topic's next messages, by partition.
 	ends(ctx context.Context, topic string) (map[int]int64, error)
 }
 
@@ -254,7 +255,7 @@ func (c client) ends(ctx context.Context, topic string) (map[int]int64, error) {
 	return ends, nil
 }
 
-// ensure makes the topics of lanes, given with their number of partitions.
+// ensure creates the topics of lanes with their numbers of partitions, where they are missing.
 func (c client) ensure(ctx context.Context, lanes map[laneName]int) error {
 	topics := make([]broker.Topic, 0, len(lanes))
 	for lane, partitions := range lanes {
@@ -264,10 +265,10 @@ func (c client) ensure(ctx context.Context, lanes map[laneName]int) error {
 }
 
 func (c client) join(lane laneName, handle func(context.Context, *broker.Message, ending),
-	given *given) service.Service {
+	parts *assigned) service.Service {
 	return c.NewGroup(broker.GroupConfig{
 		Group: c.groupName(lane), Topics: []string{c.TopicName(lane.media, lane.lane)},
-		Assigned: given.begin,
+		Assigned: parts.begin,
 	}, func(ctx context.Context, d *broker.Delivery) { handle(ctx, &d.Message, d) })
 }
 

@@ -27,7 +27,7 @@ import (
 
 var acmeNormal = laneName{"acme", "normal"}
 
-// journal notes events in their order.
+// journal records events in their order.
 type journal struct {
 	mu     sync.Mutex
 	events []string
@@ -39,7 +39,7 @@ func (j *journal) note(event string) {
 	j.events = append(j.events, event)
 }
 
-// noting is a store that tells the journal of each write.
+// noting is a store that records each write in the journal.
 type noting struct {
 	*fakeStore
 	*journal
@@ -115,8 +115,8 @@ func TestConsumer_CutsOffWorkThatOutlastsTheDrain(t *testing.T) {
 	})
 }
 
-// A stop ends within what the process gives a part, else the process fails; it needs a moment less, as Kafka and Redis
-// may be silent, too.
+// A stop ends within the time that the process gives a part, because the process fails otherwise. It must need a moment
+// less, as Kafka and Redis may not answer either.
 func TestConsumer_StopsInTimeThoughTheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestConsumer_FollowsTheTableLane(t *testing.T) {
 
 		s.set(func(f *fakeStore) { f.fail = errors.New("connection refused") })
 		change(s.lanes...)
-		require.Len(t, sizes(), 1, "without the table all goes on as it was")
+		require.Len(t, sizes(), 1, "without the table nothing changes")
 		s.set(func(f *fakeStore) { f.fail = nil })
 		change(settings.Lane{Media: "acme", Name: "other", PoolSize: 1})
 		require.NoError(t, c.Ready(t.Context()))
@@ -252,7 +252,7 @@ func TestConsumer_CallsAreAsImportantAsTheirLane(t *testing.T) {
 	})
 }
 
-// What comes in a minute is called for in the order of the accounts, at each tick the same.
+// Calls of one minute go in the order of the accounts, which is the same at each tick.
 func TestConsumer_CallsHaveTheirTurnByMinuteAndAccount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -281,8 +281,7 @@ func TestConsumer_CallsHaveTheirTurnByMinuteAndAccount(t *testing.T) {
 	})
 }
 
-// However large the pool is, few subtasks begin at a time; those that wait for a limit are not among them, nor those
-// that hang.
+// However large the pool is, few subtasks begin at a time. Those that wait for a limit or hang do not count.
 func TestConsumer_FewSubtasksBeginAtATime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -501,7 +500,7 @@ func TestConsumer_BoundsAndSurvivesItsHandlers(t *testing.T) {
 
 		slow.AccountID, slow.Timeout = 2, 0
 		run(slow)
-		require.Equal(t, timeoutDefault, <-took, "no handler keeps its slot for ever")
+		require.Equal(t, timeoutDefault, <-took, "no handler keeps its slot forever")
 
 		slow.AccountID, slow.Deadline = 3, time.Now().Add(time.Minute)
 		o = run(slow)
@@ -573,7 +572,7 @@ func TestConsumer_WhatWaitsForALimitHoldsUpNothingElse(t *testing.T) {
 		}
 		require.Equal(t, 20, quick, "they wait for nothing, though the pool is of 32")
 
-		// Nothing more is read until some of them have ended.
+		// No more is read until some of them have ended.
 		for _, m := range messages {
 			m.holdsUp.Store(true)
 		}

@@ -15,7 +15,7 @@ import (
 // broker's not counted. It holds on any machine; raise it knowingly.
 const allocationsMax = 44
 
-// It is not parallel: what others allocate meanwhile would count.
+// It is not parallel, because the allocations of other tests would count.
 func TestConsumer_AllocationsOfASubtask(t *testing.T) { //nolint:paralleltest // See above.
 	c, s, k := newFaked(t, handler("acme.report", func(context.Context, media.Work) (media.Result,
 		error) {

@@ -1,20 +1,20 @@
-// Package consumer does the subtasks: it reads their messages, runs their handlers and writes down what came of it.
+// Package consumer runs the subtasks: it reads their messages, calls their handlers and writes their outcomes.
 //
-// The way of a message:
+// The path of a message:
 //
 //	intake.go    the partition's goroutine reads the envelope and waits for a free slot of the lane's pool
-//	work.go      the pool asks the row whether the delivery is still wanted
-//	flight.go    the handler runs, for its time and a little longer
+//	work.go      the pool reads the subtask's row to check that the delivery is still wanted
+//	flight.go    the handler runs, for at most its timeout and a short grace
 //	verdict.go   the handler's error decides the outcome: ended, to be retried, or to wait
 //	outcomes.go  outcomes are written in batches; only then is the message's offset finished
 //
-// Some go another way to their slot: serial subtasks wait for their turn (turns.go), exclusive ones until they are
-// alone in their lane (floor.go), both over processes by claims in Redis (claims.go); and messages of a partition in
-// which something ends the process go one by one (careful.go).
+// Some subtasks wait before they get a slot. Serial subtasks wait for their key (serial.go), exclusive ones until they
+// are alone in their lane (floor.go); claims in Redis extend both to all processes (claims.go). Messages of a partition
+// in which a message ends the process run one by one (careful.go).
 //
-// lanes.go decides which pools there are, from the table lane, and pool.go is one of them.
+// lanes.go opens and closes the pools by the table lane; pool.go is one pool.
 //
-// A message can come more than once and a subtask can be run more than once, but its row changes once for each
-// delivery: the row decides, and what is known beside it only saves asking. A message is finished only when its
-// outcome is written, so that a consumer that dies loses nothing but time.
+// A message can arrive more than once and a subtask can run more than once, but its row changes once for each delivery.
+// The row decides; what the process remembers only saves reading it. A message is finished only after its outcome is
+// written, so that a consumer that dies loses only time.
 package consumer

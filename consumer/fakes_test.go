@@ -22,7 +22,7 @@ import (
 	"adsync/media"
 )
 
-// fakeStore answers from memory and can be told to fail or to be slow.
+// fakeStore answers from memory. Tests can make it fail or be slow.
 type fakeStore struct {
 	mu      sync.Mutex
 	lanes   []settings.Lane
@@ -134,7 +134,7 @@ func (m *fakeMessage) Abandon() { m.abandoned.Add(1) }
 
 func (m *fakeMessage) HoldsUp() bool { return m.holdsUp.Load() }
 
-// fakeKafka hands out members that tests feed by hand.
+// fakeKafka makes members to which tests deliver messages.
 type fakeKafka struct {
 	mu      sync.Mutex
 	members map[laneName]*fakeMember
@@ -164,10 +164,10 @@ func (k *fakeKafka) groupName(lane laneName) string { return "g." + lane.String(
 func (k *fakeKafka) ends(context.Context, string) (map[int]int64, error) { return k.logs, nil }
 
 func (k *fakeKafka) join(lane laneName, handle func(context.Context, *broker.Message, ending),
-	given *given) service.Service {
+	parts *assigned) service.Service {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	m := &fakeMember{handle: handle, given: given}
+	m := &fakeMember{handle: handle, assigned: parts}
 	m.ctx, m.revoke = context.WithCancelCause(context.Background())
 	k.members[lane] = m
 	return m
@@ -181,13 +181,13 @@ func (k *fakeKafka) member(lane laneName) *fakeMember {
 
 // fakeMember behaves as a broker.Group with one partition: Stop revokes, then waits for the work under way.
 type fakeMember struct {
-	handle  func(context.Context, *broker.Message, ending)
-	given   *given
-	ctx     context.Context // the partition's
-	revoke  context.CancelCauseFunc
-	working sync.WaitGroup
-	log     func(event string)
-	stopped atomic.Bool
+	handle   func(context.Context, *broker.Message, ending)
+	assigned *assigned
+	ctx      context.Context // the partition's
+	revoke   context.CancelCauseFunc
+	working  sync.WaitGroup
+	log      func(event string)
+	stopped  atomic.Bool
 }
 
 func (m *fakeMember) Start(context.Context) error { return nil }
@@ -207,7 +207,7 @@ func (m *fakeMember) note(event string) {
 	}
 }
 
-// deliver hands a message over as the partition's goroutine does.
+// deliver passes a message on as the partition's goroutine does.
 func (m *fakeMember) deliver(msg *broker.Message) *fakeEnding {
 	e := &fakeEnding{member: m}
 	m.working.Add(1)
@@ -272,7 +272,7 @@ func envelope(account int64) task.Envelope {
 	}
 }
 
-// wants makes the row of an envelope one that waits for it.
+// wants stores a row that waits for the envelope.
 func (f *fakeStore) wants(e task.Envelope) task.Envelope {
 	f.set(func(f *fakeStore) {
 		f.states[e.Key] = ledger.SubtaskStatus{State: task.Waiting, Delivery: e.Delivery, Attempt: e.Attempt}

@@ -19,17 +19,16 @@ import (
 )
 
 const (
-	// timeoutDefault is how long a subtask may take when its task sets no limit: a handler must not keep its slot for
-	// ever.
+	// timeoutDefault is how long a subtask may take if its task sets no limit, so that no handler keeps its slot forever.
 	timeoutDefault = 5 * time.Minute
-	// hangGrace is how long a handler may take to return after its context has ended. Then its subtask goes on without it.
+	// hangGrace is how long a handler may take to return after its context has ended. Then its subtask ends without it.
 	hangGrace = 5 * time.Second
-	// cutGrace is the same at the end of a drain, where others wait for the partition.
+	// cutGrace replaces hangGrace at the end of a drain, where another consumer waits for the partition.
 	cutGrace = 300 * time.Millisecond
 )
 
-// flight is a subtask whose handler runs. It ends once: when the handler returns, or, if the handler ignores the end of
-// its context, some time after that. Such a handler keeps its slot until it returns; what it says then is dropped.
+// flight is a subtask whose handler runs. It ends once: when the handler returns, or some time after the end of the
+// context if the handler ignores it. Such a handler keeps its slot until it returns, and its result is dropped.
 type flight struct {
 	p         *pool
 	s         subtask
@@ -54,8 +53,8 @@ func newFlight(p *pool, s subtask, begun func()) *flight {
 	return f
 }
 
-// run does the work, for the subtask's timeout and not beyond its time to live. Drained ends when there is no more time
-// to finish.
+// run calls the handler, for at most the subtask's timeout and not beyond its time to live. Drained ends when the time
+// to finish is over.
 func (f *flight) run(drained context.Context) {
 	work, interrupt := context.WithCancelCause(drained)
 	defer interrupt(nil)
@@ -76,9 +75,9 @@ func (f *flight) run(drained context.Context) {
 	f.end(ctx, result, err)
 }
 
-// calling says how the subtask's calls wait for their limits. Those that began within a minute go in the order of
-// their accounts, at each tick the same, and all calls of a subtask when its first one does: so an account's figures
-// come at an even pace, however long all of them take.
+// calling returns a context that orders the subtask's calls among those that wait for a limit. Subtasks that began in
+// one minute go in the order of their accounts, which is the same at each tick, and all calls of a subtask go with its
+// first one. So an account's figures arrive at even intervals, however long the whole run takes.
 func (f *flight) calling(ctx context.Context) context.Context {
 	importance := int(f.p.importance.Load())
 	if f.s.Spare {
@@ -90,15 +89,15 @@ func (f *flight) calling(ctx context.Context) context.Context {
 	})
 }
 
-// yields tells whether others need the subtask's place while it waits.
+// yields reports whether others need the subtask's place while it waits.
 func (f *flight) yields() bool { return f.s.message.HoldsUp() || f.p.slots.isShut() }
 
-// lendAfter is how long a call may wait for its limit before the subtask's slot is lent. A call that nothing holds
-// back waits for less, and its subtask counts as running: else as many would run as want to.
+// lendAfter is how long a call may wait for its limit before the subtask's slot is lent. A call that no limit holds
+// back waits for less, and its subtask counts as running. Otherwise the bound of the pool would not hold.
 const lendAfter = 500 * time.Millisecond
 
-// wait lends the slot while a call waits for its limit, so that who waits keeps nobody from working. A subtask may
-// make several calls at a time.
+// wait lends the slot while a call waits for its limit, so that other subtasks can run. The caller calls after when the
+// wait is over. A subtask may make several calls at a time.
 func (f *flight) wait() (after func()) {
 	f.begun()
 	var mu sync.Mutex
@@ -136,7 +135,7 @@ func (f *flight) call(ctx context.Context) (result media.Result, err error) {
 			stack = string(debug.Stack())
 		}
 		if m, ok := errors.AsType[*media.Error](err); ok && m.Class == media.Bug {
-			c.causes.Report(slog.LevelError, "bug/"+s.Handler, "a handler has a bug; its subtask has failed",
+			c.causes.Report(slog.LevelError, "bug/"+s.Handler, "a handler panicked; its subtask has failed",
 				telemetry.OneCause(err),
 				"handler", s.Handler, "run_id", s.RunID, "account_id", s.AccountID, "part", s.Part, "stack", stack)
 		}
@@ -154,13 +153,13 @@ func (f *flight) call(ctx context.Context) (result media.Result, err error) {
 	return result, err
 }
 
-// end decides what becomes of the subtask; ctx is the work's. Only the one that has set ended may call it.
+// end decides the subtask's outcome; ctx is the work's. Only the goroutine that has set ended may call it.
 func (f *flight) end(ctx context.Context, result media.Result, err error) {
 	c, s, cause := f.p.c, f.s, context.Cause(ctx)
 	v := judge(s.Envelope, err, c.cfg.BackoffCap, c.jitter)
-	// What is done is done: its outcome is kept, whatever has come in between.
+	// Finished work keeps its outcome, also if the context has ended since.
 	if done := err == nil || errors.Is(err, media.ErrSuperseded); !done && cause != nil {
-		// Cut off: whatever the error says, it says it of us and not of the subtask.
+		// The work was interrupted: the error is about the interruption, not about the subtask.
 		if errors.Is(cause, errDrained) {
 			f.p.abandon(s.message)
 			return
@@ -174,7 +173,8 @@ func (f *flight) end(ctx context.Context, result media.Result, err error) {
 	f.p.finish(context.WithoutCancel(ctx), o, f.began, s.message)
 }
 
-// watch waits, once the work's context has ended, for the handler to return, and goes on without it when it does not.
+// watch waits for the handler to return after the work's context has ended. If it does not return in time, watch ends
+// the subtask without it.
 func (f *flight) watch(ctx, drained context.Context) {
 	patience := hangGrace
 	if _, ordered := errors.AsType[*interruption](context.Cause(ctx)); ordered {
@@ -202,22 +202,20 @@ func (f *flight) watch(ctx, drained context.Context) {
 	c, s := f.p.c, f.s
 	f.p.slots.hang(1)
 	c.metrics.hung.WithLabelValues(f.p.name.media, s.Handler).Inc()
-	c.log.Error(
-		"a handler did not return when its time was over: it keeps its slot until it does, and its subtask goes on without "+
-			"it",
-		"handler", s.Handler, "media", f.p.name.media, "lane", f.p.name.lane,
+	c.log.Error("a handler has not returned after its timeout and keeps its slot", "handler", s.Handler, "media",
+		f.p.name.media, "lane", f.p.name.lane,
 		"run_id", s.RunID, "account_id", s.AccountID, "part", s.Part, "timeout", f.timeout)
 	f.end(ctx, media.Result{}, fmt.Errorf("did not return within its timeout of %s: %w", f.timeout.Round(time.Millisecond),
 		context.Cause(ctx)))
 	s.leave()
 }
 
-// returnsLate notes that a handler has returned whose subtask has gone on without it.
+// returnsLate records that a handler has returned whose subtask has already ended.
 func (f *flight) returnsLate(err error) {
 	s := f.s
 	f.p.slots.hang(-1)
 	f.p.c.metrics.hung.WithLabelValues(f.p.name.media, s.Handler).Dec()
-	f.p.c.log.Warn("a handler that had not returned in time has returned; what it says is dropped", "handler", s.Handler,
+	f.p.c.log.Warn("a handler returned late; its result is dropped", "handler", s.Handler,
 		"run_id", s.RunID, "account_id", s.AccountID, "part", s.Part, "after", f.p.c.deps.Clock.Now().Sub(f.began), "err",
 		err)
 }
@@ -243,7 +241,7 @@ func (l *flights) remove(f *flight) {
 	delete(l.set, f)
 }
 
-// of returns how many run now in a pool, and their handlers.
+// of returns how many flights a pool has now, and the names of their handlers.
 func (l *flights) of(p *pool) (n int, handlers []string) {
 	for _, f := range l.all() {
 		if f.p == p {
@@ -255,7 +253,7 @@ func (l *flights) of(p *pool) (n int, handlers []string) {
 	return n, slices.Compact(handlers)
 }
 
-// all returns those that run now.
+// all returns the present flights.
 func (l *flights) all() []*flight {
 	l.mu.Lock()
 	defer l.mu.Unlock()

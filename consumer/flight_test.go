@@ -18,7 +18,7 @@ import (
 	"adsync/media"
 )
 
-// lines is a log that can be counted.
+// lines is a log whose lines can be counted.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -64,7 +64,7 @@ func TestFlight_AHandlerThatIgnoresItsTimeCostsItsSlotAlone(t *testing.T) {
 		require.Empty(t, s.written(), "it may still return")
 		time.Sleep(time.Millisecond + c.cfg.OutcomeInterval)
 		synctest.Wait()
-		require.EqualValues(t, 1, msg.done.Load(), "its partition goes on")
+		require.EqualValues(t, 1, msg.done.Load(), "its partition continues")
 		o := s.written()[0]
 		require.Equal(t, task.Retrying, o.State)
 		require.Equal(t, "transient", o.ErrorClass)
@@ -80,7 +80,7 @@ func TestFlight_AHandlerThatIgnoresItsTimeCostsItsSlotAlone(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
-		require.Len(t, s.written(), 21, "others go on in the other slots")
+		require.Len(t, s.written(), 21, "others continue in the other slots")
 
 		close(wake)
 		synctest.Wait()
@@ -211,8 +211,8 @@ func TestFlight_OneLineForABugHoweverOftenItStrikes(t *testing.T) {
 	})
 }
 
-// A subtask may make several calls at a time: its one slot is lent while any of them waits for a limit, and is its
-// own again when none does.
+// A subtask may make several calls at a time: its one slot is lent while any of them waits for a limit, and taken
+// back when none waits.
 func TestFlight_LendsItsSlotOnceHoweverManyCallsWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

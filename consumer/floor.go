@@ -6,64 +6,64 @@ import (
 	"time"
 )
 
-// exclusiveMaxDefault is how long an exclusive subtask may hold up others when its message does not say.
+// exclusiveMaxDefault is how long an exclusive subtask may hold up others if its message names no limit.
 const exclusiveMaxDefault = time.Minute
 
 // floor gives one lane of one platform to a single subtask for some time: in this process by the lane's slots, in the
-// others of the deployment by a claim in Redis. The claim is best effort: while Redis is away, or its holder is paused
-// for longer than the claim lives, others run beside it, and what they write is kept apart by coverage alone.
+// other processes by a claim in Redis. The claim is best effort: while Redis is away, or if its holder is paused for
+// longer than claimTTL, others run at the same time, and only the fence of coverage keeps their writes apart.
 type floor struct {
 	slots  *slots
 	claims *claims
 	lane   laneName
-	turn   chan struct{} // holds a token while an exclusive subtask of this process has the floor or asks for it
+	token  chan struct{} // full while an exclusive subtask of this process holds the floor or waits for it
 
 	mu      sync.Mutex
-	claim   string // this process's own, while it holds up others
-	foreign string // another process's, while nothing may begin here
+	claim   string // this process's claim, while it holds up others
+	foreign string // another process's claim, while nothing may begin here
 }
 
 func newFloor(s *slots, c *claims, lane laneName) *floor {
-	return &floor{slots: s, claims: c, lane: lane, turn: make(chan struct{}, 1)}
+	return &floor{slots: s, claims: c, lane: lane, token: make(chan struct{}, 1)}
 }
 
-// enter waits until nothing else of the lane runs, and takes a slot. Others wait from the moment that the floor is
-// claimed, for limit at the most: then they go on, and the caller with them, as one of many. When ctx ends first it has
-// nothing. Leave ends the claim, release returns the slot.
+// enter waits until nothing else of the lane runs, and takes a slot. Others wait from the moment of the claim, for at
+// most limit. After that they continue, and the caller runs as one of many. If ctx ends first, the caller holds neither
+// claim nor slot. Leave ends the claim, release returns the slot.
 func (f *floor) enter(ctx context.Context, limit time.Duration) (leave, release func(), err error) {
 	if limit <= 0 {
 		limit = exclusiveMaxDefault
 	}
 	select {
-	case f.turn <- struct{}{}:
+	case f.token <- struct{}{}:
 	case <-ctx.Done():
 		return nil, nil, context.Cause(ctx)
 	}
 	claim, err := f.claims.claimFloor(ctx, f.lane, limit)
 	if err != nil {
-		<-f.turn
+		<-f.token
 		return nil, nil, err
 	}
 	f.mu.Lock()
 	f.claim = claim
 	f.mu.Unlock()
 	f.slots.close()
-	yield := sync.OnceFunc(func() {
+	end := sync.OnceFunc(func() {
 		f.mu.Lock()
 		f.claim = ""
 		f.mu.Unlock()
 		f.slots.open()
-		<-f.turn
+		<-f.token
 		f.claims.releaseFloor(ctx, f.lane, claim)
 	})
 	over := make(chan struct{})
 	timer := time.AfterFunc(limit, func() {
-		yield()
+		end()
 		close(over)
 	})
 	leave = func() {
 		timer.Stop()
-		yield()
+		end()
 	}
 
 	select {
@@ -86,8 +86,9 @@ func (f *floor) enter(ctx context.Context, limit time.Duration) (leave, release 
 	}
 }
 
-// heard is told which claim holds the floor in the deployment; "" is none.
-func (f *floor) heard(claim string) {
+// setHolder stores the claim that holds the floor in the deployment, "" for none. While it is another process's,
+// nothing begins here.
+func (f *floor) setHolder(claim string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if claim == f.claim {
@@ -102,7 +103,7 @@ func (f *floor) heard(claim string) {
 	f.foreign = claim
 }
 
-// state returns this process's own claim and another's that it has heard of.
+// state returns this process's claim and another process's that holds the floor, "" for none.
 func (f *floor) state() (claim, foreign string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

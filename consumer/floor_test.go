@@ -14,12 +14,12 @@ import (
 	"adsync/media"
 )
 
-// stage notes who works when: parallel work and exclusive work of one lane.
+// stage records when the parallel and the exclusive work of one lane run.
 type stage struct {
-	mu     sync.Mutex
-	others int
-	alone  int
-	beside int // times that an exclusive subtask and another ran beside each other
+	mu       sync.Mutex
+	others   int
+	alone    int
+	together int // times that an exclusive subtask and another ran at the same time
 }
 
 func (s *stage) enter(exclusive bool) {
@@ -31,7 +31,7 @@ func (s *stage) enter(exclusive bool) {
 		s.others++
 	}
 	if s.alone > 1 || s.alone == 1 && s.others > 0 {
-		s.beside++
+		s.together++
 	}
 }
 
@@ -45,13 +45,13 @@ func (s *stage) leave(exclusive bool) {
 	}
 }
 
-func (s *stage) now() (others, alone, beside int) {
+func (s *stage) now() (others, alone, together int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.others, s.alone, s.beside
+	return s.others, s.alone, s.together
 }
 
-// handlers are acme.report, which takes two seconds, and acme.alone, which takes ten.
+// handlers returns acme.report, which takes two seconds, and acme.alone, which takes ten.
 func (s *stage) handlers() []media.Handler {
 	work := func(exclusive bool, takes time.Duration) func(context.Context, media.Work) (media.Result, error) {
 		return func(ctx context.Context, _ media.Work) (media.Result, error) {
@@ -86,7 +86,7 @@ func TestExclusive_RunsAloneInItsLane(t *testing.T) {
 			m.deliver(message(s.wants(envelope(1+i)), ""))
 		}
 		synctest.Wait()
-		// Three partitions: one brings exclusive work, one more of it, one others.
+		// There are three partitions: two bring exclusive work, one brings other work.
 		var partitions sync.WaitGroup
 		partitions.Go(func() { m.deliver(message(s.wants(exclusive(10, time.Minute)), "")) })
 		synctest.Wait()
@@ -101,12 +101,12 @@ func TestExclusive_RunsAloneInItsLane(t *testing.T) {
 		require.Equal(t, []int{3, 0}, []int{others, alone}, "it waits until those that run have ended")
 		time.Sleep(2 * time.Second)
 		others, alone, _ = at.now()
-		require.Equal(t, []int{0, 1}, []int{others, alone}, "and nothing begins beside it")
+		require.Equal(t, []int{0, 1}, []int{others, alone}, "and nothing begins at the same time")
 		time.Sleep(time.Minute)
 		partitions.Wait()
 		synctest.Wait()
-		_, _, beside := at.now()
-		require.Zero(t, beside)
+		_, _, together := at.now()
+		require.Zero(t, together)
 		require.Len(t, s.written(), 13)
 		c.Stop()
 	})
@@ -208,8 +208,8 @@ func TestExclusive_HoldsUpTheLaneInEveryProcess(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		partitions.Wait()
 		synctest.Wait()
-		_, _, beside := at.now()
-		require.Zero(t, beside)
+		_, _, together := at.now()
+		require.Zero(t, together)
 		require.Len(t, ss[0].written(), 41)
 		require.Len(t, ss[1].written(), 41)
 		cs[0].Stop()
@@ -222,7 +222,7 @@ func TestExclusive_WaitsUntilEveryProcessHasHeardOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var at stage
 		cs, ss, ks, _ := pair(t, func(int) []media.Handler { return at.handlers() })
-		time.Sleep(3*beatInterval + beatInterval/2) // Both have said that they are idle.
+		time.Sleep(3*laneStateInterval + laneStateInterval/2) // Both have said that they are idle.
 		ss[0].wants(exclusive(1, time.Minute))
 		go ks[0].member(acmeNormal).deliver(message(exclusive(1, time.Minute), ""))
 		time.Sleep(time.Millisecond)
@@ -231,8 +231,8 @@ func TestExclusive_WaitsUntilEveryProcessHasHeardOfIt(t *testing.T) {
 		others, alone, _ := at.now()
 		require.Equal(t, []int{1, 0}, []int{others, alone}, "the other cannot know yet")
 		time.Sleep(time.Minute)
-		_, _, beside := at.now()
-		require.Zero(t, beside)
+		_, _, together := at.now()
+		require.Zero(t, together)
 		require.Len(t, ss[0].written(), 1)
 		require.Len(t, ss[1].written(), 1)
 		cs[0].Stop()
@@ -250,9 +250,9 @@ func TestExclusive_AProcessThatDiedHoldsUpNobodyForLong(t *testing.T) {
 		// Another process was busy in the lane, claimed its floor, and died.
 		client := r.Client(t)
 		require.NoError(t, client.HSet(t.Context(), cs[0].claims.membersKey(lane), "dead",
-			told{at: time.Now(), busy: true}.String()).Err())
+			laneState{at: time.Now(), busy: true}.String()).Err())
 		require.NoError(t, client.Set(t.Context(), cs[0].claims.floorKey(lane), "dead/1", claimTTL).Err())
-		time.Sleep(2 * beatInterval)
+		time.Sleep(2 * laneStateInterval)
 		var partitions sync.WaitGroup
 		partitions.Go(func() { ks[0].member(lane).deliver(message(ss[0].wants(exclusive(1, time.Minute)), "")) })
 		partitions.Go(func() { ks[1].member(lane).deliver(message(ss[1].wants(envelope(2)), "")) })
@@ -275,9 +275,9 @@ func TestExclusive_WithoutRedisEachProcessHasItsOwnFloor(t *testing.T) {
 		cs, ss, ks, r := pair(t, func(int) []media.Handler { return at.handlers() })
 		client := r.Client(t)
 		require.NoError(t, client.Set(t.Context(), cs[0].claims.floorKey(acmeNormal), "gone/1", time.Hour).Err())
-		time.Sleep(2 * beatInterval)
+		time.Sleep(2 * laneStateInterval)
 		r.Mini.SetError("LOADING")
-		time.Sleep(beatTrust + 2*awayPause)
+		time.Sleep(laneStateTTL + 2*awayPause)
 		ks[0].member(acmeNormal).deliver(message(ss[0].wants(envelope(1)), ""))
 		ks[1].member(acmeNormal).deliver(message(ss[1].wants(exclusive(2, time.Minute)), ""))
 		synctest.Wait()
@@ -292,7 +292,7 @@ func TestExclusive_WithoutRedisEachProcessHasItsOwnFloor(t *testing.T) {
 	})
 }
 
-// An exclusive message whose subtask has ended holds up nobody: its row is asked before the lane is cleared for it.
+// An exclusive message whose subtask has ended holds up no other: its row is read before the lane is cleared for it.
 func TestExclusive_AMessageThatComesAgainDoesNotClearTheLane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

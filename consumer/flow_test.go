@@ -23,10 +23,10 @@ import (
 	"adsync/media"
 )
 
-// patience bounds what a test waits for; nothing depends on its value when all is well.
+// patience bounds each wait of a test. No passing test depends on its value.
 const patience = 30 * time.Second
 
-// flow is a store and a broker with a producer's part played by the test.
+// flow is a store and a broker. The test does the producer's part.
 type flow struct {
 	*testing.T
 	store  *store.Store
@@ -94,13 +94,13 @@ func (f *flow) send(envelopes ...task.Envelope) {
 	require.NoError(f, err)
 }
 
-// pump sends what waits for its retry or its quota, whenever it is due, as the leader does.
+// pump sends subtasks that wait for a retry or a quota again when they are due, as the leader does.
 func (f *flow) pump(handlers map[int64]string) {
 	f.Helper()
 	f.resend(func(e *task.Envelope) { e.Handler = handlers[e.AccountID] })
 }
 
-// resend sends what waits, as change makes it.
+// resend sends waiting subtasks again, after change has edited their envelopes.
 func (f *flow) resend(change func(*task.Envelope)) {
 	f.Helper()
 	db := f.store.Data.Writer(f.Context())
@@ -172,7 +172,7 @@ func (f *flow) states() map[task.State]int {
 	return out
 }
 
-// awaitRun waits until the run has ended, and checks that its counts are what its rows say.
+// awaitRun waits until the run has ended, and checks that its counts agree with its rows.
 func (f *flow) awaitRun(want endOfRun) {
 	f.Helper()
 	require.Eventually(f, func() bool { return !f.counts().State.Open() }, patience, 10*time.Millisecond)
@@ -279,7 +279,7 @@ func TestFlow_EverySubtaskEndsAsItsHandlerSays(t *testing.T) {
 	}, f.states())
 	f.awaitOffsets("normal")
 
-	// The leader sends again what waits; meanwhile a consumer that knows the handler has come.
+	// The leader sends the waiting subtask again. By then a consumer that knows the handler runs.
 	kinds[8] = "acme.succeeds"
 	require.Eventually(t, func() bool {
 		f.pump(kinds)
@@ -346,7 +346,7 @@ func TestFlow_WorkThatWasCutOffIsDoneByAnother(t *testing.T) {
 	}
 }
 
-// flaky is a store whose transactions fail now and then: some undone, some committed and then reported as failed.
+// flaky is a store whose transactions fail at times: some roll back, some commit and are reported as failed.
 type flaky struct {
 	*store.Store
 	calls atomic.Int32
@@ -417,7 +417,7 @@ func TestFlow_LanesFollowTheirRowsAtRunTime(t *testing.T) {
 	f.exec("UPDATE lane SET pool_size = 3 WHERE name = 'normal'")
 	require.Eventually(t, func() bool { return metricsOf(t, c)["adsync_consumer_pool_capacity acme normal"] == 3 },
 		patience, 10*time.Millisecond)
-	// The fourth lane's topic is made by whoever needs it first.
+	// The fourth lane's topic is created by the first process that needs it.
 	require.NoError(t, f.client.EnsureTopics(t.Context(),
 		[]broker.Topic{{Name: f.client.TopicName("acme", "urgent"), Partitions: 2}}))
 	f.fanOut(1, append(all, urgent)...)

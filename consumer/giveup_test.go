@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Wherever one that asks for the floor gives up, the next one gets it, and others work as before.
+// Wherever a subtask that waits for the floor gives up, the next one gets it, and others work as before.
 func TestFloor_OneThatGivesUpLeavesItToTheNext(t *testing.T) {
 	t.Parallel()
 	lane := laneName{media: "acme", lane: "normal"}
@@ -38,8 +38,8 @@ func TestFloor_OneThatGivesUpLeavesItToTheNext(t *testing.T) {
 			t.Helper()
 			busy := newFloor(newSlots(1, func(int) {}), c, lane)
 			_ = busy.slots.seize()
-			c.beat(t.Context(), []*floor{busy})
-			return func() { <-time.After(2 * beatTrust) } // It is taken for dead.
+			c.syncLaneStates(t.Context(), []*floor{busy})
+			return func() { <-time.After(2 * laneStateTTL) } // It is taken for dead.
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestFloor_OneThatGivesUpLeavesItToTheNext(t *testing.T) {
 
 				ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
-				require.NoError(t, f.slots.acquire(ctx), "what is not exclusive goes on")
+				require.NoError(t, f.slots.acquire(ctx), "what is not exclusive continues")
 				f.slots.release()
 				leave, release, err := f.enter(ctx, time.Hour)
 				require.NoError(t, err, "the next one has the floor")

@@ -16,18 +16,18 @@ import (
 	"adsync/media"
 )
 
-// subtask is a message that was understood, on its way through a pool.
+// subtask is a parsed message on its way through a pool.
 type subtask struct {
 	task.Envelope
 	handler media.Handler
 	params  json.RawMessage
 	message ending
-	careful *carefulMessage // set while the message is suspected of having ended its process
+	careful *carefulMessage // set if the message's partition needs care
 	leave   func()          // gives up what keeps others waiting; may be called twice
 }
 
-// take is called for each message, in the order of a partition, and waits until the pool has a slot for it: this is
-// what holds reading back. When ctx ends the message is left to the partition's next owner.
+// take handles each message, in the order of its partition. It blocks until the pool has a slot, which slows reading
+// down to the speed of the work. If ctx ends first, the message is left to the partition's next owner.
 func (p *pool) take(ctx context.Context, m *broker.Message, message ending) {
 	e, keyed, err := readEnvelope(&p.c.envelopes, m)
 	if err != nil {
@@ -40,19 +40,19 @@ func (p *pool) take(ctx context.Context, m *broker.Message, message ending) {
 	}
 	handler, known := p.c.deps.Registry.Get(e.Handler)
 	if !known {
-		p.putOff(ctx, e, fmt.Sprintf("no handler %q in this consumer", e.Handler), message)
+		p.deferToNewer(ctx, e, fmt.Sprintf("no handler %q in this consumer", e.Handler), message)
 		return
 	}
 	s := subtask{Envelope: e, handler: handler, message: message, leave: func() {}}
 	if len(m.Value) > 0 {
 		s.params = m.Value
 	}
-	if careful := p.given.careful(m, message); careful != nil {
+	if careful := p.assigned.careful(m, message); careful != nil {
 		s.careful, s.message = careful, careful
 		if e.Concurrency == task.Serial {
 			careful.serial = serialKey(e)
 		}
-		// Before the turn, the floor and the slot: whoever waits for care keeps nobody from working.
+		// This comes before the serial key, the floor and the slot, so that a message that waits here blocks none of them.
 		if err := careful.hold(ctx); err != nil {
 			p.abandon(s.message)
 			return
@@ -79,18 +79,18 @@ func (p *pool) begin(ctx context.Context, s subtask) {
 	p.start(ctx, s, p.slots.release)
 }
 
-// takeSerial works on the subtask when no other of its key is worked on. Until then it waits without a slot, and those
-// behind it in its partition do not wait for it.
+// takeSerial works on the subtask when no other subtask of its key runs. Until then it waits without a slot, and later
+// messages of its partition do not wait for it.
 func (p *pool) takeSerial(ctx context.Context, s subtask) {
 	key := p.name.media + ":" + serialKey(s.Envelope)
-	s.leave = sync.OnceFunc(func() { p.c.turns.leave(key) })
-	mine := p.c.turns.take(ctx, key, func() { p.begin(ctx, s) }, func() { p.abandon(s.message) })
+	s.leave = sync.OnceFunc(func() { p.c.serialKeys.release(key) })
+	mine := p.c.serialKeys.acquire(ctx, key, func() { p.begin(ctx, s) }, func() { p.abandon(s.message) })
 	if mine {
 		p.begin(ctx, s)
 	}
 }
 
-// serialKey is what serial subtasks of a platform must share to go one at a time; messages are keyed alike.
+// serialKey returns the key under which serial subtasks of a platform run one at a time. Messages have the same key.
 func serialKey(e task.Envelope) string {
 	if e.AccountID == 0 {
 		return "part " + e.Part
@@ -98,9 +98,9 @@ func serialKey(e task.Envelope) string {
 	return strconv.FormatInt(e.AccountID, 10)
 }
 
-// takeExclusive works on the subtask when nothing else of its lane is worked on.
+// takeExclusive works on the subtask when nothing else of its lane runs.
 func (p *pool) takeExclusive(ctx context.Context, s subtask) {
-	// The row is asked first: a message that comes again must not hold up the lane for nothing.
+	// The row is read first, so that a repeated message does not hold up the lane.
 	if !p.wanted(ctx, s) {
 		return
 	}
@@ -113,9 +113,8 @@ func (p *pool) takeExclusive(ctx context.Context, s subtask) {
 	p.start(ctx, s, release)
 }
 
-// lock keeps serial subtasks of one key apart over processes, as far as that can be done in a short time. If another
-// process works on the key, the subtask is deferred and lock returns false. It returns the subtask with what gives the
-// key up again.
+// lock claims the serial key among all processes, as far as Redis answers in time. If another process works on the key,
+// lock defers the subtask and returns false. The returned subtask's leave also releases the key.
 func (p *pool) lock(ctx context.Context, s subtask) (subtask, bool) {
 	if s.Concurrency != task.Serial {
 		return s, true
@@ -136,19 +135,19 @@ func (p *pool) lock(ctx context.Context, s subtask) (subtask, bool) {
 	return s, true
 }
 
-// refuse ends a message whose headers cannot be read. It must not hold up those behind it.
+// refuse ends a message whose headers cannot be read, so that it does not hold up later ones.
 func (p *pool) refuse(ctx context.Context, m *broker.Message, e task.Envelope, keyed bool, err error, message ending) {
 	switch {
 	case !keyed:
 		p.c.causes.Report(slog.LevelError, "unreadable/"+m.Topic,
-			"a message cannot be read and names no subtask; it is skipped", telemetry.OneCause(err),
+			"a message is unreadable, names no subtask and is skipped", telemetry.OneCause(err),
 			"topic", m.Topic, "partition", m.Partition, "offset", m.Offset)
 		p.c.metrics.end(p.name, endUnreadable)
 		message.Done()
 	case isForeign(err):
-		p.putOff(ctx, e, err.Error(), message)
+		p.deferToNewer(ctx, e, err.Error(), message)
 	default:
-		p.c.causes.Report(slog.LevelError, "broken/"+m.Topic, "a message cannot be read; its subtask has failed",
+		p.c.causes.Report(slog.LevelError, "broken/"+m.Topic, "a message is unreadable; its subtask has failed",
 			telemetry.OneCause(err),
 			"topic", m.Topic, "partition", m.Partition, "offset", m.Offset, "run_id", e.RunID, "account_id", e.AccountID, "part",
 			e.Part)
@@ -159,20 +158,20 @@ func (p *pool) refuse(ctx context.Context, m *broker.Message, e task.Envelope, k
 	}
 }
 
-// putOff defers what a newer consumer will know: consumers are upgraded before producers, and an upgrade ends.
-func (p *pool) putOff(ctx context.Context, e task.Envelope, why string, message ending) {
+// deferToNewer defers a subtask that a newer consumer can do, for the duration of a rolling upgrade.
+func (p *pool) deferToNewer(ctx context.Context, e task.Envelope, why string, message ending) {
 	now := p.c.deps.Clock.Now()
 	p.finish(ctx, deferred(e, unknownWait, why, "", p.c.jitter).outcome(e, now), now, message)
 }
 
-// finish hands an outcome on to be written; began is when the work on it began.
+// finish queues an outcome to be written; began is when its work began.
 func (p *pool) finish(ctx context.Context, o ledger.Outcome, began time.Time, message ending) {
 	o.Media, o.Lane, o.Node = p.name.media, p.name.lane, p.c.deps.Node
 	o.StartedAt, o.EndedAt = began, p.c.deps.Clock.Now()
 	p.c.outcomes.add(ctx, finished{outcome: o, lane: p.name, message: message})
 }
 
-// skip ends a message that asks for nothing any more; what is the reason to count.
+// skip ends a message that no longer asks for work; what is the reason that the metrics count.
 func (p *pool) skip(e task.Envelope, what string, message ending) {
 	p.c.recent.add(sent{Key: e.Key, delivery: e.Delivery})
 	p.c.metrics.end(p.name, what)

@@ -13,16 +13,16 @@ import (
 	"adsync/base/store/settings"
 )
 
-// systemMedia carries the work that belongs to no platform.
+// systemMedia is the media of work that belongs to no platform.
 const systemMedia = "system"
 
 // reloadTimeout bounds one reload of the lanes.
 const reloadTimeout = 30 * time.Second
 
-// poolMax is the largest pool that a row may ask for; more is taken for a slip of the pen.
+// poolMax is the largest pool_size that is not refused as a typing error.
 const poolMax = 100_000
 
-// laneName is a lane of a media platform.
+// laneName identifies a lane of a platform.
 type laneName struct{ media, lane string }
 
 func (n laneName) String() string { return n.media + ":" + n.lane }
@@ -40,7 +40,7 @@ func (c *Consumer) reloadForEver(ctx context.Context) {
 	}
 }
 
-// reload makes the pools those that the table lane asks for. What goes wrong with one lane harms no other.
+// reload opens, resizes and closes pools as the table lane configures. An error of one lane affects no other.
 func (c *Consumer) reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadTimeout)
 	defer cancel()
@@ -59,10 +59,10 @@ func (c *Consumer) reload(ctx context.Context) error {
 	case err != nil:
 		c.metrics.reloadErrors.Inc()
 		if was == nil || was.Error() != err.Error() { // One line per cause, not one per reload.
-			c.log.Error("not all lanes are as the table lane asks; they are tried again", "err", err, "pause", c.cfg.PoolReload)
+			c.log.Error("some lanes do not match the table lane; retrying", "err", err, "pause", c.cfg.PoolReload)
 		}
 	case was != nil:
-		c.log.Info("all lanes are as the table lane asks again")
+		c.log.Info("all lanes match the table lane again")
 	}
 	return err
 }
@@ -80,7 +80,7 @@ func (c *Consumer) reconcile(ctx context.Context, rows []settings.Lane) error {
 			p.rank(row)
 			continue
 		}
-		c.log.Info("a lane is no longer worked on", "media", p.name.media, "lane", p.name.lane)
+		c.log.Info("lane closed", "media", p.name.media, "lane", p.name.lane)
 		c.mu.Lock()
 		delete(c.pools, p.name)
 		c.mu.Unlock()
@@ -100,12 +100,12 @@ func (c *Consumer) reconcile(ctx context.Context, rows []settings.Lane) error {
 	return errors.Join(errs...)
 }
 
-// wanted returns the lanes to work on, with the row that sizes each. A size of 0 closes a lane.
+// wanted returns the lanes to work on, each with the row that holds its size. A size of 0 closes a lane.
 func (c *Consumer) wanted(rows []settings.Lane) (map[laneName]settings.Lane, []error) {
 	want := map[laneName]settings.Lane{}
 	var errs []error
-	medias := c.medias()
-	// Defaults first: a row that names its media overrides them.
+	medias := c.platforms()
+	// Rows for all media come first: a row that names its media overrides them.
 	rows = slices.Clone(rows)
 	slices.SortStableFunc(rows, func(a, b settings.Lane) int {
 		return boolInt(a.Media != settings.AnyMedia) - boolInt(b.Media != settings.AnyMedia)
@@ -129,8 +129,8 @@ func (c *Consumer) wanted(rows []settings.Lane) (map[laneName]settings.Lane, []e
 	return want, errs
 }
 
-// medias returns the media platforms that there are handlers for, sorted.
-func (c *Consumer) medias() []string {
+// platforms returns the platforms that have handlers, sorted.
+func (c *Consumer) platforms() []string {
 	set := map[string]bool{systemMedia: true}
 	for _, handler := range c.deps.Registry.Names() {
 		name, _, _ := strings.Cut(handler, ".")
@@ -139,7 +139,7 @@ func (c *Consumer) medias() []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// openPool begins to work on a lane.
+// openPool starts the work on a lane.
 func (c *Consumer) openPool(ctx context.Context, name laneName, row settings.Lane) error {
 	if err := c.kafka.ensure(ctx, map[laneName]int{name: row.Partitions}); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (c *Consumer) openPool(ctx context.Context, name laneName, row settings.Lan
 	c.mu.Lock()
 	c.pools[name] = p
 	c.mu.Unlock()
-	c.log.Info("a lane is worked on", "media", name.media, "lane", name.lane, "pool_size", row.PoolSize)
+	c.log.Info("lane opened", "media", name.media, "lane", name.lane, "pool_size", row.PoolSize)
 	return nil
 }
 

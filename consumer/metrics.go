@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// What became of a message that had no outcome.
+// The ends of messages without an outcome.
 const (
 	endRepeated   = "repeated"   // its delivery is answered already, or another is under way
 	endMissing    = "missing"    // its row is gone with its day's table
@@ -14,7 +14,7 @@ const (
 	endAbandoned  = "abandoned"  // the work was cut off; the message comes again
 )
 
-// metrics are a consumer's numbers. Those of the pools are read when they are scraped.
+// metrics holds a consumer's metrics. Those of the pools are read at each scrape.
 type metrics struct {
 	subtasks     *prometheus.CounterVec
 	seconds      *prometheus.HistogramVec
@@ -46,7 +46,7 @@ func newMetrics(c *Consumer) *metrics {
 		subtasks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: name("subtasks_total"),
 			Help: "Messages finished, by outcome: a state of the subtask, or repeated, missing (its day is dropped), " +
-				"unreadable, abandoned (it comes again).",
+				"unreadable, abandoned (it is delivered again).",
 		}, []string{"media", "lane", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: name("subtask_seconds"), Help: "Time that a handler took for one subtask.",
@@ -56,16 +56,16 @@ func newMetrics(c *Consumer) *metrics {
 			Name: name("panics_total"), Help: "Handlers that panicked.",
 		}, []string{"handler"}),
 		hung: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: name("handlers_hung"), Help: "Handlers that have not returned though their time is over; each keeps its slot.",
+			Name: name("handlers_hung"), Help: "Handlers that have not returned after their timeout. Each keeps its slot.",
 		}, []string{"media", "handler"}),
 		interrupted: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: name("interrupted_total"),
-			Help: "Subtasks under way whose work an order ended, by what was ordered: pause or cancel.",
+			Help: "Subtasks under way whose work an order ended, by order: pause or cancel.",
 		}, []string{"media", "verb"}),
 		killers: counter("process_killers_total",
-			"Subtasks that failed because the process ended each time it worked on them."),
+			"Subtasks that failed because their process ended each time it worked on them."),
 		stale: counter("outcomes_stale_total",
-			"Outcomes that changed nothing: the subtask had ended, was sent again meanwhile, or is gone."),
+			"Outcomes that changed nothing: the subtask had ended, was sent again, or no longer exists."),
 		batchSize: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: name("outcome_batch_size"), Help: "Outcomes written in one transaction.",
 			Buckets: []float64{1, 3, 10, 30, 100, 300, 500, 1000, 3000},
@@ -75,7 +75,7 @@ func newMetrics(c *Consumer) *metrics {
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}),
 		flushErrors:  counter("outcome_flush_errors_total", "Failed tries to write a batch of outcomes."),
-		reloadErrors: counter("pool_reload_errors_total", "Reloads of the lanes that failed, wholly or for some of them."),
+		reloadErrors: counter("pool_reload_errors_total", "Reloads of the lanes that failed for at least one lane."),
 		running:      prometheus.NewDesc(name("pool_running"), "Subtasks under way.", []string{"media", "lane"}, nil),
 		capacity: prometheus.NewDesc(name("pool_capacity"),
 			"Subtasks that may be under way at a time, without those that wait for a call limit.", []string{"media", "lane"},
@@ -83,13 +83,13 @@ func newMetrics(c *Consumer) *metrics {
 		limited: prometheus.NewDesc(name("pool_limited"), "Subtasks under way that wait for a call limit.",
 			[]string{"media", "lane"}, nil),
 		careful: prometheus.NewDesc(name("careful_partitions"),
-			"Partitions held whose messages go one by one, since something in them seems to end the process.",
+			"Owned partitions whose messages run one by one because one of them seems to end the process.",
 			[]string{"media", "lane"}, nil),
 		waiting: prometheus.NewDesc(name("outcomes_waiting"), "Outcomes not yet written.", nil, nil),
 	}
 }
 
-// register makes the numbers known; the consumer must be complete, since it is read at each scrape.
+// register registers the metrics. The consumer must be complete, because each scrape reads it.
 func (m *metrics) register(registerer prometheus.Registerer) error {
 	for _, collector := range []prometheus.Collector{
 		m.subtasks, m.seconds, m.panics, m.hung, m.killers, m.interrupted, m.stale, m.batchSize, m.flushSeconds,
@@ -119,7 +119,7 @@ func (m *metrics) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(m.capacity, prometheus.GaugeValue, float64(size), p.name.media, p.name.lane)
 		out <- prometheus.MustNewConstMetric(m.limited, prometheus.GaugeValue, float64(p.slots.waiting()), p.name.media,
 			p.name.lane)
-		out <- prometheus.MustNewConstMetric(m.careful, prometheus.GaugeValue, float64(p.given.count()), p.name.media,
+		out <- prometheus.MustNewConstMetric(m.careful, prometheus.GaugeValue, float64(p.assigned.count()), p.name.media,
 			p.name.lane)
 	}
 	out <- prometheus.MustNewConstMetric(m.waiting, prometheus.GaugeValue, float64(len(m.consumer.outcomes.queue)))

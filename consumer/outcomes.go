@@ -15,25 +15,26 @@ import (
 )
 
 const (
-	// outcomeQueue is how many batches may wait to be written. When the store is slow the queue fills, workers keep
-	// their slots while they wait to hand over, and reading stops.
+	// outcomeQueue is how many batches may wait to be written. If the store is slow, the queue fills, workers keep their
+	// slots until their outcome is queued, and reading stops.
 	outcomeQueue = 4
-	// flushGrace is how long a stop tries to write what is left. It is short: outcomes were written all through the drain,
-	// and service.StopTimeoutDefault counts it in. What is not written is done again elsewhere.
+	// flushGrace is how long a stop tries to write the remaining outcomes. It is short because outcomes are written
+	// during the whole drain, and it is part of service.StopTimeoutDefault. Subtasks without a written outcome are done
+	// again elsewhere.
 	flushGrace = 500 * time.Millisecond
-	// outcomeWriters is how many batches are written at a time: while the database works on one the next is made ready.
-	// They wait for each other's rows of runs, which each takes last.
+	// outcomeWriters is how many batches are written at a time: the next batch is prepared while the database works on
+	// one. Batches wait for each other's rows of runs, which each locks last.
 	outcomeWriters = 2
 )
 
-// ending is the end of a message: *broker.Delivery.
+// ending ends a message; it is a *broker.Delivery.
 type ending interface {
 	Done()
 	Abandon()
 	HoldsUp() bool
 }
 
-// finished is a subtask's outcome with the message that must not be finished before the outcome is written.
+// finished is a subtask's outcome and its message, which must not be finished before the outcome is written.
 type finished struct {
 	outcome ledger.Outcome
 	lane    laneName
@@ -80,7 +81,7 @@ func (o *outcomes) start() {
 	}()
 }
 
-// close writes what was added before it, for flushGrace at the most. Call it once, after start.
+// close writes the outcomes that were added before it, for at most flushGrace. Call it once, after start.
 func (o *outcomes) close() {
 	close(o.stopping)
 	grace := time.AfterFunc(flushGrace, o.abort)
@@ -89,8 +90,8 @@ func (o *outcomes) close() {
 	o.abort()
 }
 
-// add hands an outcome over. It waits while the queue is full; when ctx ends or the consumer has stopped before there
-// is room, the message is abandoned and the outcome forgotten.
+// add queues an outcome. It blocks while the queue is full. If ctx ends or the consumer stops first, add abandons the
+// message and drops the outcome.
 func (o *outcomes) add(ctx context.Context, f finished) {
 	select {
 	case <-o.ended:
@@ -123,7 +124,7 @@ func (o *outcomes) run(ctx context.Context) {
 	}
 }
 
-// next returns the next batch, or nil when there will be none.
+// next returns the next batch, or nil after the last one.
 func (o *outcomes) next() []finished {
 	o.gathers <- struct{}{}
 	defer func() { <-o.gathers }()
@@ -140,7 +141,7 @@ func (o *outcomes) next() []finished {
 	}
 }
 
-// gather returns a batch: what comes until it is full, the interval is over or the consumer stops.
+// gather returns a batch of the outcomes that arrive until it is full, the interval is over or the consumer stops.
 func (o *outcomes) gather(first finished) []finished {
 	batch := append(make([]finished, 0, o.size), first)
 	interval := time.NewTimer(o.interval)
@@ -166,8 +167,7 @@ func (o *outcomes) gather(first finished) []finished {
 	return batch
 }
 
-// write writes a batch, again and again until it is written: the outcome of a subtask is the one thing that must not
-// be lost while the consumer lives.
+// write writes a batch and retries until it succeeds: no outcome may be lost while the consumer lives.
 func (o *outcomes) write(ctx context.Context, batch []finished) {
 	list := make([]ledger.Outcome, len(batch))
 	for i, f := range batch {
@@ -176,7 +176,7 @@ func (o *outcomes) write(ctx context.Context, batch []finished) {
 	failpoint.Hit("consumer.outcomes_gathered")
 	began := clock.Mark()
 	var stale int
-	err := persist(ctx, o.causes, "outcomes", "outcomes cannot be written, so work comes to a stop; they are tried again",
+	err := persist(ctx, o.causes, "outcomes", "outcomes cannot be written and work stops; retrying",
 		func(ctx context.Context) error {
 			var err error
 			if stale, err = o.store.ApplyOutcomes(ctx, list); err != nil {
@@ -187,7 +187,7 @@ func (o *outcomes) write(ctx context.Context, batch []finished) {
 		})
 	if err != nil {
 		o.causes.Report(slog.LevelError, "last outcomes",
-			"stopped before the last outcomes were written; their subtasks are done again", err)
+			"stopped before the last outcomes were written", err)
 		for _, f := range batch {
 			f.message.Abandon()
 		}
@@ -203,11 +203,11 @@ func (o *outcomes) write(ctx context.Context, batch []finished) {
 		o.metrics.subtasks.WithLabelValues(f.lane.media, f.lane.lane, string(f.outcome.State)).Inc()
 		f.message.Done()
 	}
-	o.tellTimer(ctx, batch)
+	o.storeDueTimes(ctx, batch)
 }
 
-// tellTimer tells until when subtasks wait, now that their rows say so.
-func (o *outcomes) tellTimer(ctx context.Context, batch []finished) {
+// storeDueTimes passes the due times of waiting subtasks to the timer, after their rows are written.
+func (o *outcomes) storeDueTimes(ctx context.Context, batch []finished) {
 	if o.timer == nil {
 		return
 	}
@@ -222,7 +222,7 @@ func (o *outcomes) tellTimer(ctx context.Context, batch []finished) {
 	}
 }
 
-// problem is why outcomes are not being written now, or nil.
+// problem returns why outcomes cannot be written now, or nil.
 func (o *outcomes) problem() error {
 	if err := o.failing.Load(); err != nil {
 		return *err

@@ -5,30 +5,30 @@ import (
 	"sync"
 )
 
-// slots bounds how many subtasks of a lane run at a time, and can be waited for with a context, in the order of asking.
-// The bound can change while subtasks run. While the slots are shut nothing new begins. The lane's pool of workers
-// follows them: see capacity.
+// slots bounds how many subtasks of a lane run at a time. Callers wait with a context, in the order of acquire. The
+// bound can change while subtasks run. While the slots are shut, nothing new begins. The size of the lane's worker pool
+// follows: see capacity.
 type slots struct {
 	tune func(capacity int) // sets how many workers there may be; called under mu
 
 	mu      sync.Mutex
 	size    int
 	used    int
-	lent    int             // of used: those that others may use, because their owners wait for a call limit
-	hung    int             // of used: those whose handlers ignore the end of their context
-	seized  int             // of used: those that were taken beyond the bound
-	shut    int             // for how many reasons nothing new may begin
-	waiters []chan struct{} // closed when the slot is given
-	idle    []chan struct{} // closed when nothing runs but what hangs
+	lent    int             // of used: slots that others may use, because their owners wait for a call limit
+	hung    int             // of used: slots whose handlers ignore the end of their context
+	seized  int             // of used: slots that were taken beyond the bound
+	shut    int             // the number of close calls without an open call
+	waiters []chan struct{} // each closed when its slot is granted
+	idle    []chan struct{} // closed when only hung subtasks run
 }
 
 func newSlots(size int, tune func(capacity int)) *slots { return &slots{size: size, tune: tune} }
 
-// capacity returns how many workers the subtasks need: one for each slot, and one for each subtask that keeps a worker
-// while its slot serves another, hangs, or is beyond the bound. The caller holds mu.
+// capacity returns how many workers the subtasks need: one for each slot, and one for each subtask that has a worker
+// while its slot is lent, hung or beyond the bound. The caller holds mu.
 func (s *slots) capacity() int { return s.size + s.lent + s.hung + s.seized }
 
-// changed gives free slots to those who wait, after the pool of workers has its new capacity. The caller holds mu.
+// changed sets the new capacity of the worker pool and then grants free slots to the waiters. The caller holds mu.
 func (s *slots) changed() {
 	s.tune(s.capacity())
 	s.give()
@@ -61,13 +61,13 @@ func (s *slots) acquire(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
-	// The slot was given in the same moment: it goes to the next.
+	// The slot was granted at the same moment: pass it to the next waiter.
 	s.used--
 	s.give()
 	return ctx.Err()
 }
 
-// seize takes a slot beyond the bound, for a caller who has made sure that nothing runs but what hangs. It returns what
+// seize takes a slot beyond the bound. The caller has made sure that only hung subtasks run. The returned function
 // releases the slot.
 func (s *slots) seize() (release func()) {
 	s.mu.Lock()
@@ -84,7 +84,7 @@ func (s *slots) seize() (release func()) {
 	}
 }
 
-// release returns a slot that acquire gave.
+// release returns a slot of acquire.
 func (s *slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *slots) release() {
 	s.give()
 }
 
-// lend lets others use a slot while its owner waits for a call limit. The owner's work counts as running all the same.
+// lend lets others use a slot while its owner waits for a call limit. The owner's work still counts as running.
 func (s *slots) lend() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (s *slots) lend() {
 	s.changed()
 }
 
-// takeBack ends what lend began. A grant expires soon, so the owner does not wait: for a while more may run than
+// takeBack ends a loan. The owner does not wait, because its grant expires soon. For a while more subtasks may run than
 // there are slots.
 func (s *slots) takeBack() {
 	s.mu.Lock()
@@ -116,8 +116,7 @@ func (s *slots) isShut() bool {
 	return s.shut > 0
 }
 
-// resize changes the bound. When it shrinks, the work above it continues, and no new work begins until enough has
-// ended.
+// resize changes the bound. Work above a smaller bound continues, and no new work begins until enough has ended.
 func (s *slots) resize(size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +124,7 @@ func (s *slots) resize(size int) {
 	s.changed()
 }
 
-// hang notes that n more handlers hang in their slots.
+// hang adds n to the number of hung handlers; a negative n subtracts.
 func (s *slots) hang(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,7 +132,7 @@ func (s *slots) hang(n int) {
 	s.changed()
 }
 
-// close keeps new work from beginning, until open was called as often.
+// close keeps new work from beginning until open was called as often as close.
 func (s *slots) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +146,7 @@ func (s *slots) open() {
 	s.give()
 }
 
-// whenIdle returns a channel that is closed when nothing runs but what hangs.
+// whenIdle returns a channel that is closed when only hung subtasks run.
 func (s *slots) whenIdle() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +156,7 @@ func (s *slots) whenIdle() <-chan struct{} {
 	return idle
 }
 
-// give hands free slots to those who wait. The caller holds mu.
+// give grants free slots to the waiters. The caller holds mu.
 func (s *slots) give() {
 	for s.used-s.lent < s.size && s.shut == 0 && len(s.waiters) > 0 {
 		s.used++
@@ -172,21 +171,21 @@ func (s *slots) give() {
 	}
 }
 
-// busy reports whether anything runs but what hangs.
+// busy reports whether a subtask runs that is not hung.
 func (s *slots) busy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used != s.hung
 }
 
-// state returns how many slots are in use, those that are lent included, and how many there are.
+// state returns how many slots are in use, lent ones included, and the bound.
 func (s *slots) state() (used, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used, s.size
 }
 
-// waiting returns how many of the slots in use are lent.
+// waiting returns how many slots are lent.
 func (s *slots) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -82,7 +82,7 @@ func TestSlots_Resize(t *testing.T) {
 	})
 }
 
-// A slot is given at the moment at which the one that waits for it gives up: it is lost to nobody.
+// A slot is granted at the moment when its waiter gives up. The slot is not lost.
 func TestSlots_WhatIsGivenToOneThatGivesUpGoesToTheNext(t *testing.T) {
 	t.Parallel()
 	for name, give := range map[string]func(s *slots){
@@ -104,7 +104,7 @@ func TestSlots_WhatIsGivenToOneThatGivesUpGoesToTheNext(t *testing.T) {
 					synctest.Wait()
 				}
 				before := s.used
-				// The end of its context comes first, and its place in the queue is taken before it leaves it.
+				// Its context ends first, and it is granted the slot before it leaves the queue.
 				s.mu.Lock()
 				cancel()
 				give(s)
@@ -126,25 +126,25 @@ func TestSlots_WhatIsGivenToOneThatGivesUpGoesToTheNext(t *testing.T) {
 	}
 }
 
-// A key is left at the moment at which one that waits for it gives up: it begins or gives up, never both and never
+// A key is released at the moment when its waiter gives up. The waiter begins or gives up, never both and never
 // neither.
 func TestTurns_OneThatGivesUpAsItsTurnComesEndsOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		for range 100 {
-			turns := newTurns()
-			require.True(t, turns.take(t.Context(), "k", nil, nil))
+			keys := newSerialKeys()
+			require.True(t, keys.acquire(t.Context(), "k", nil, nil))
 			ctx, cancel := context.WithCancel(t.Context())
 			var begun, gaveUp atomic.Int32
-			require.False(t, turns.take(ctx, "k", func() { begun.Add(1) }, func() { gaveUp.Add(1) }))
+			require.False(t, keys.acquire(ctx, "k", func() { begun.Add(1) }, func() { gaveUp.Add(1) }))
 			cancel()
-			turns.leave("k")
+			keys.release("k")
 			synctest.Wait()
 			require.EqualValues(t, 1, begun.Load()+gaveUp.Load())
 			if begun.Load() == 1 {
-				turns.leave("k")
+				keys.release("k")
 			}
-			require.Empty(t, turns.keys, "the key is free")
+			require.Empty(t, keys.keys, "the key is free")
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 	"adsync/base/telemetry"
 )
 
-// Roster is where a consumer tells that it lives. It is for people: work goes on without.
+// Roster lists the live consumers. Only people read it: work continues without it.
 type Roster interface {
 	Tell(ctx context.Context, p roster.Process) error
 	Leave(ctx context.Context, id string) error
@@ -19,11 +19,11 @@ type Roster interface {
 
 var _ Roster = (*roster.Roster)(nil)
 
-// rosterTimeout bounds each word to the roster.
+// rosterTimeout bounds each write to the roster.
 const rosterTimeout = time.Second
 
-// tellForEver tells the roster what the pools do, and at the end that they do nothing any more.
-func (c *Consumer) tellForEver(ctx context.Context) {
+// keepOnRoster writes the state of the pools to the roster until ctx ends, then removes this consumer from it.
+func (c *Consumer) keepOnRoster(ctx context.Context) {
 	if c.deps.Roster == nil {
 		return
 	}
@@ -40,26 +40,26 @@ func (c *Consumer) tellForEver(ctx context.Context) {
 	c.toRoster(context.WithoutCancel(ctx), func(ctx context.Context) error { return c.deps.Roster.Leave(ctx, p.ID) })
 }
 
-func (c *Consumer) toRoster(ctx context.Context, say func(ctx context.Context) error) {
+func (c *Consumer) toRoster(ctx context.Context, write func(ctx context.Context) error) {
 	limited, cancel := context.WithTimeout(ctx, rosterTimeout)
 	defer cancel()
-	switch err := say(limited); {
+	switch err := write(limited); {
 	case err == nil:
-		c.causes.Recovered("roster", "this consumer is on the list of those that live again")
-	case ctx.Err() == nil: // Else the consumer stops.
-		c.causes.Report(slog.LevelWarn, "roster", "cannot tell that this consumer lives; work goes on",
+		c.causes.Recovered("roster", "this consumer is on the roster again")
+	case ctx.Err() == nil: // Otherwise the consumer stops.
+		c.causes.Report(slog.LevelWarn, "roster", "cannot write to the roster; work continues",
 			telemetry.OneCause(err))
 	}
 }
 
-// describePools tells of the pools that are open, by media and lane.
+// describePools returns the open pools, ordered by media and lane.
 func (c *Consumer) describePools() []roster.Pool {
 	pools := []roster.Pool{}
 	for _, p := range c.open() {
 		running, capacity := p.slots.state()
 		pools = append(pools, roster.Pool{
 			Media: p.name.media, Lane: p.name.lane, Running: running, Capacity: capacity, Limited: p.slots.waiting(),
-			Partitions: p.given.partitions(), Careful: p.given.count(),
+			Partitions: p.assigned.partitions(), Careful: p.assigned.count(),
 		})
 	}
 	slices.SortFunc(pools, func(a, b roster.Pool) int {

@@ -33,7 +33,7 @@ func TestConsumer_TellsTheRosterWhatItDoes(t *testing.T) {
 			require.NoError(t, err)
 			return all
 		}
-		end := k.member(acmeNormal).given.begin(t.Context(),
+		end := k.member(acmeNormal).assigned.begin(t.Context(),
 			[]broker.Assignment{{Topic: "t", Partition: 3, Committed: 1}, {Topic: "t", Partition: 0, Committed: 1}})
 		k.member(acmeNormal).deliver(message(s.wants(envelope(1)), ""))
 		time.Sleep(roster.Interval + time.Millisecond)

@@ -7,8 +7,8 @@ import (
 	"adsync/base/task"
 )
 
-// recentMax is how many deliveries are remembered: twice the unfinished span of all partitions that a consumer may
-// hold, which is what can come again after a rebalance.
+// recentMax is how many deliveries are remembered: twice the unfinished span of all partitions that a consumer may own,
+// which a rebalance can repeat.
 const recentMax = 1 << 17
 
 type sent struct {
@@ -16,11 +16,10 @@ type sent struct {
 	delivery int
 }
 
-// recent remembers deliveries that ask for no work any more, mostly the latest ones: their outcome is written, or
-// their row has gone past them. It saves asking the row about a message that comes again; it never decides that one
-// is wanted.
+// recent remembers deliveries that no longer ask for work, mostly the latest ones: their outcome is written, or their
+// row has a later delivery. It saves reading the row of a repeated message, and never decides that one is wanted.
 //
-// Each delivery has one place, by its hash, which the next one of the same place takes.
+// Each delivery has one place, by its hash, which the next delivery with the same hash overwrites.
 type recent struct {
 	seed   maphash.Seed
 	mu     sync.Mutex

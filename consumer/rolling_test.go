@@ -86,7 +86,7 @@ func (w *works) counts() (began, done int) {
 	return len(w.began), len(w.done)
 }
 
-// takenOver tells whether one that another began was begun here.
+// takenOver reports whether a subtask that another consumer began was begun here.
 func (w *works) takenOver(from *works) bool {
 	from.mu.Lock()
 	defer from.mu.Unlock()
@@ -129,7 +129,7 @@ func TestRolling_RestartsLoseNothingAndRedoNothing(t *testing.T) {
 		}
 		live := []*Consumer{next(), next(), next()}
 		sent := make(chan struct{})
-		go func() { // Load goes on all the time.
+		go func() { // The load continues.
 			defer close(sent)
 			for i := 0; i < len(all); i += 10 {
 				f.send(all[i : i+10]...)
@@ -178,7 +178,7 @@ func TestRolling_AKilledConsumersWorkIsDoneByOthersWithin30Seconds(t *testing.T)
 			cfg.Subscriptions = []string{"acme:*"}
 			deps.Logger, deps.Broker, deps.Store = quiet(), deployed(m), m
 		}, lost.handler(time.Hour))
-		// The survivor works for long, too: it needs its drain before it takes over.
+		// The survivor works for long, too: it needs its drain before it gets the partitions.
 		f.consumer(func(cfg *Config, deps *Deps) {
 			*cfg = DefaultConfig()
 			cfg.Subscriptions = []string{"acme:*"}
@@ -224,7 +224,7 @@ func TestRolling_MorePartitionsUnderLoadLoseNothingAndSerialHolds(t *testing.T) 
 				deps.Logger, deps.Redis, deps.Keys = quiet(), r.Client(t), redis.NewKeys("test")
 			}, w.handler(time.Second))
 		}
-		// Each account has a subtask in each of many parts: they come one after the other.
+		// Each account has a subtask in each of many parts, which run one after the other.
 		const accounts, parts = 20, 15
 		var rounds [parts][]task.Envelope
 		var all []task.Envelope
@@ -316,7 +316,7 @@ func TestRolling_PoisonBlocksNothing(t *testing.T) {
 	require.Contains(t, dead[1], `its message cannot be read: header task: concurrency "unheard of"`)
 }
 
-// slow is a store that takes no outcomes for a while.
+// slow is a store that blocks outcomes for a while.
 type slow struct {
 	Store
 	hold chan struct{}
@@ -348,12 +348,12 @@ func TestRolling_AStoreThatStallsStopsTheWorkAndNotTheMembership(t *testing.T) {
 		}, w.handler(100*time.Millisecond))
 		f.send(all...)
 		time.Sleep(2 * time.Minute)
-		// Batches are being written, the queue is full, and each slot waits with what it has done.
+		// Batches are being written, the queue is full, and each slot waits with its outcome.
 		const bound = outcomeWriters*10 + outcomeQueue*10 + 8
 		began, done := w.counts()
 		require.LessOrEqual(t, done, bound, "nothing piles up")
 		require.Equal(t, began, done, "and no call is spent on what cannot be written")
-		require.EqualValues(t, 1, sum(t, registry, "adsync_broker_rebalances_total"), "heartbeats go on")
+		require.EqualValues(t, 1, sum(t, registry, "adsync_broker_rebalances_total"), "heartbeats continue")
 		close(hold)
 		for f.counts().State.Open() {
 			time.Sleep(time.Second)

@@ -18,7 +18,7 @@ import (
 	"adsync/media"
 )
 
-// presence notes who runs beside whom.
+// presence records which subtasks run at the same time.
 type presence struct {
 	mu     sync.Mutex
 	inside map[string]int
@@ -51,7 +51,7 @@ func (p *presence) now() (n int) {
 	return n
 }
 
-// working returns a handler that takes a while and notes who is inside.
+// working returns a handler that takes some time and records which accounts run.
 func (p *presence) working(takes time.Duration) media.Handler {
 	return handler("acme.report", func(ctx context.Context, w media.Work) (media.Result, error) {
 		key := fmt.Sprint(w.AccountID)
@@ -91,7 +91,7 @@ func TestSerial_SubtasksOfOneAccountGoOneAtATimeAndWaitWithoutASlot(t *testing.T
 			m.deliver(message(s.wants(serial(2+n, 0)), ""))
 		}
 		synctest.Wait()
-		require.Equal(t, 4, at.now(), "other accounts go on beside it")
+		require.Equal(t, 4, at.now(), "other accounts continue")
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
 		require.Len(t, s.written(), 13)
@@ -103,7 +103,7 @@ func TestSerial_SubtasksOfOneAccountGoOneAtATimeAndWaitWithoutASlot(t *testing.T
 			}
 		}
 		require.True(t, slices.IsSorted(first), "in the order of their messages: %v", first)
-		require.Empty(t, c.turns.keys)
+		require.Empty(t, c.serialKeys.keys)
 		c.Stop()
 	})
 }
@@ -126,7 +126,7 @@ func TestSerial_WhatWaitsIsGivenUpWithItsPartition(t *testing.T) {
 		for _, e := range all[1:] {
 			require.EqualValues(t, 1, e.abandoned.Load(), "the next owner does it")
 		}
-		require.Empty(t, c.turns.keys)
+		require.Empty(t, c.serialKeys.keys)
 	})
 }
 
@@ -150,7 +150,7 @@ func TestSerial_AHandlerThatHangsGivesUpItsTurn(t *testing.T) {
 		require.Len(t, s.written(), 2)
 		close(wake)
 		c.Stop()
-		require.Empty(t, c.turns.keys)
+		require.Empty(t, c.serialKeys.keys)
 	})
 }
 
@@ -243,22 +243,22 @@ func TestSerial_WithoutRedisEachProcessKeepsItsOwnOrder(t *testing.T) {
 	})
 }
 
-// Whatever the order of asking, giving up and leaving: one has the key at a time, who asked first and did not give up
-// gets it first, and nothing is left behind.
+// In any order of acquire, giving up and release, one subtask has the key at a time, those that did not give up get
+// it in the order of acquire, and no state remains.
 func TestTurns_Property(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		turns := newTurns()
-		type asker struct {
+		keys := newSerialKeys()
+		type waiter struct {
 			id     int
 			key    string
 			cancel context.CancelFunc
-			turn   chan bool // true: its turn, false: given up
+			began  chan bool // true: it holds the key; false: it has given up
 		}
-		waiting, holding := map[string][]*asker{}, map[string]*asker{}
-		settle := func(key string, next *asker) {
-			if got := <-next.turn; !got {
-				t.Fatalf("asker %d of %s gave up though it was its turn", next.id, key)
+		waiting, holding := map[string][]*waiter{}, map[string]*waiter{}
+		settle := func(key string, next *waiter) {
+			if got := <-next.began; !got {
+				t.Fatalf("waiter %d of %s gave up though the key was free", next.id, key)
 			}
 			holding[key] = next
 		}
@@ -267,10 +267,10 @@ func TestTurns_Property(t *testing.T) {
 			switch rapid.IntRange(0, 3).Draw(t, "what") {
 			case 0, 1:
 				ctx, cancel := context.WithCancel(context.Background())
-				a := &asker{id: id, key: key, cancel: cancel, turn: make(chan bool, 2)}
-				mine := turns.take(ctx, key, func() { a.turn <- true }, func() { a.turn <- false })
+				a := &waiter{id: id, key: key, cancel: cancel, began: make(chan bool, 2)}
+				mine := keys.acquire(ctx, key, func() { a.began <- true }, func() { a.began <- false })
 				if mine != (holding[key] == nil) {
-					t.Fatalf("asker %d: mine is %v while %v holds %s", id, mine, holding[key], key)
+					t.Fatalf("waiter %d: mine is %v while %v holds %s", id, mine, holding[key], key)
 				}
 				if mine {
 					holding[key] = a
@@ -283,8 +283,8 @@ func TestTurns_Property(t *testing.T) {
 					a := waiting[key][i]
 					waiting[key] = slices.Delete(waiting[key], i, i+1)
 					a.cancel()
-					if <-a.turn {
-						t.Fatalf("asker %d got the turn though it was not first and has given up", a.id)
+					if <-a.began {
+						t.Fatalf("waiter %d got the key though it was not first and has given up", a.id)
 					}
 				}
 			case 3:
@@ -293,7 +293,7 @@ func TestTurns_Property(t *testing.T) {
 				}
 				holding[key].cancel()
 				holding[key] = nil
-				turns.leave(key)
+				keys.release(key)
 				if len(waiting[key]) > 0 {
 					next := waiting[key][0]
 					waiting[key] = waiting[key][1:]
@@ -305,7 +305,7 @@ func TestTurns_Property(t *testing.T) {
 			for holding[key] != nil {
 				holding[key].cancel()
 				holding[key] = nil
-				turns.leave(key)
+				keys.release(key)
 				if len(waiting[key]) > 0 {
 					next := waiting[key][0]
 					waiting[key] = waiting[key][1:]
@@ -313,13 +313,13 @@ func TestTurns_Property(t *testing.T) {
 				}
 			}
 		}
-		if len(turns.keys) != 0 {
-			t.Fatalf("left behind: %v", turns.keys)
+		if len(keys.keys) != 0 {
+			t.Fatalf("left behind: %v", keys.keys)
 		}
 	})
 }
 
-// What is no account's is serial by its part: logins and platforms do not wait for each other.
+// Subtasks without an account are serial by their part: logins and platforms do not wait for each other.
 func TestSerialKey_IsTheAccountOrElseThePart(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

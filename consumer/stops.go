@@ -12,27 +12,27 @@ import (
 )
 
 const (
-	// stopInterval is how often the orders that stop work are read. With interruptGrace it keeps the promise that an order
-	// takes effect on work under way within 5 s.
+	// stopInterval is how often the stop orders are read. With interruptGrace it ensures that an order takes effect on
+	// work under way within 5 s.
 	stopInterval = time.Second
-	// stopTimeout bounds one reading, so that a connection that hangs is given up for a new one.
+	// stopTimeout bounds one read, so that a hanging connection is replaced.
 	stopTimeout = 5 * time.Second
 	// interruptGrace is how long a handler may take to return after an order ended its work.
 	interruptGrace = 2 * time.Second
-	// pauseLook is when a subtask looks again whether the pause that it waits for still holds, if that has no end. The
-	// leader makes it due as soon as the pause is lifted; this is for whatever might go wrong with that.
+	// pauseLook is how long a subtask waits for a pause without an end before it is delivered again. The leader makes it
+	// due as soon as the pause is lifted; pauseLook is the safety net.
 	pauseLook = 24 * time.Hour
-	// pauseSpread is over how long subtasks come back whose pause runs out: not all at its last instant.
+	// pauseSpread is the time over which subtasks become due after their pause ends.
 	pauseSpread = 10 * time.Second
 )
 
-// stops are the orders that stop work, as last read.
+// stops holds the stop orders as last read.
 type stops struct {
 	last atomic.Pointer[task.Stops]
-	read chan struct{} // closed when they were read for the first time; until then no work begins
+	read chan struct{} // closed after the first read; until then no work begins
 	once sync.Once
-	// told are the flights that an order has ended before; it belongs to the one goroutine that reads the orders.
-	told map[*flight]bool
+	// interrupted holds the flights that an order has ended. Only the goroutine that reads the orders uses it.
+	interrupted map[*flight]bool
 }
 
 // find returns the order that stops a subtask now, or nil.
@@ -44,13 +44,13 @@ func (s *stops) find(e task.Envelope, now time.Time) *task.Stop {
 	return list.Find(task.Subject{RunID: e.RunID, TaskID: e.TaskID, AccountID: e.AccountID, Media: e.Media}, now)
 }
 
-// none tells whether there are no orders, as nearly always.
+// none reports whether there are no orders, which is the usual case.
 func (s *stops) none() bool {
 	list := s.last.Load()
 	return list == nil || len(list.All()) == 0
 }
 
-// await waits until the orders were read once. The end of ctx alone is an error.
+// await waits until the orders were read once. Only the end of ctx is an error.
 func (s *stops) await(ctx context.Context) error {
 	select {
 	case <-s.read:
@@ -65,7 +65,7 @@ func (s *stops) await(ctx context.Context) error {
 	}
 }
 
-// interrupted tells whether an order stops the work of a subtask before it begins, or nil.
+// interrupted returns the interruption of a subtask that an order stops before it begins, or nil.
 func (c *Consumer) interrupted(e task.Envelope) *interruption {
 	if c.stops.none() {
 		return nil
@@ -77,7 +77,8 @@ func (c *Consumer) interrupted(e task.Envelope) *interruption {
 	return nil
 }
 
-// stopped is what becomes of a subtask that an order stops: it has ended, or waits for the pause to end, at no attempt.
+// stopped returns the verdict on a subtask that an order stops: it ends, or waits for the end of the pause. Neither
+// counts as an attempt.
 func stopped(e task.Envelope, stop *task.Stop, now time.Time, jitter func() float64) verdict {
 	if stop.Verb == task.Cancel {
 		return verdict{state: task.Cancelled, attempt: e.Attempt, text: stop.Text()}
@@ -92,9 +93,9 @@ func stopped(e task.Envelope, stop *task.Stop, now time.Time, jitter func() floa
 	}
 }
 
-// hold puts the due time and what is waited for into an outcome. What waits for a pause, or for a parked account, is
-// not expired beforehand, for the pause may be lifted and the account come back; but at the end of its time to live
-// the leader looks at it.
+// hold sets an outcome's due time and what it waits for. A subtask that waits for a pause or a parked account does not
+// expire early, because the pause may be lifted and the account may return. It is due at the end of its time to live at
+// the latest.
 func (v verdict) hold(e task.Envelope, o ledger.Outcome, now time.Time) ledger.Outcome {
 	o.DueAt, o.WaitsFor = v.due, v.waitsFor
 	if v.due.IsZero() {
@@ -106,7 +107,7 @@ func (v verdict) hold(e task.Envelope, o ledger.Outcome, now time.Time) ledger.O
 	return o
 }
 
-// watchStops reads the orders again and again, and ends the work under way that they name.
+// watchStops reads the orders every stopInterval and ends the work under way that they name, until ctx ends.
 func (c *Consumer) watchStops(ctx context.Context) {
 	ticker := time.NewTicker(stopInterval)
 	defer ticker.Stop()
@@ -120,7 +121,7 @@ func (c *Consumer) watchStops(ctx context.Context) {
 	}
 }
 
-// readStops reads the orders once. While they cannot be read, those that were read last hold on.
+// readStops reads the orders once. If that fails, the last ones stay in force.
 func (c *Consumer) readStops(ctx context.Context) {
 	reading, cancel := context.WithTimeout(ctx, stopTimeout)
 	list, err := c.deps.Store.ActiveStops(reading)
@@ -130,8 +131,7 @@ func (c *Consumer) readStops(ctx context.Context) {
 		return
 	case err != nil:
 		c.causes.Report(slog.LevelError, "stops",
-			"pauses and cancels cannot be read; those that were read before hold on, and until they were read once no work "+
-				"begins", err)
+			"pauses and cancels cannot be read; the last ones stay in force", err)
 	default:
 		c.causes.Recovered("stops", "pauses and cancels can be read again")
 		c.stops.last.Store(task.NewStops(list))
@@ -140,11 +140,11 @@ func (c *Consumer) readStops(ctx context.Context) {
 	c.interrupt()
 }
 
-// interrupt ends the work under way that an order names. It looks at all of it each time: work may have begun between
-// its own look at the orders and now.
+// interrupt ends the work under way that an order names. It checks all flights each time, because work may have begun
+// between its own check of the orders and now.
 func (c *Consumer) interrupt() {
 	now := c.deps.Clock.Now()
-	told := map[*flight]bool{}
+	interrupted := map[*flight]bool{}
 	ended := map[int64]int{}
 	orders := map[int64]*task.Stop{}
 	for _, f := range c.flights.all() {
@@ -152,18 +152,18 @@ func (c *Consumer) interrupt() {
 		if stop == nil || f.ended.Load() {
 			continue
 		}
-		told[f] = true
-		if !c.stops.told[f] {
+		interrupted[f] = true
+		if !c.stops.interrupted[f] {
 			ended[stop.ID]++
 			orders[stop.ID] = stop
 			c.metrics.interrupted.WithLabelValues(f.p.name.media, string(stop.Verb)).Inc()
 			f.interrupt(&interruption{stopped(f.s.Envelope, stop, now, c.jitter)})
 		}
 	}
-	c.stops.told = told
+	c.stops.interrupted = interrupted
 	for id, n := range ended {
 		stop := orders[id]
-		c.log.Info("work under way was stopped by an order", "order", id, "verb", string(stop.Verb), "kind",
+		c.log.Info("an order stopped work under way", "order", id, "verb", string(stop.Verb), "kind",
 			string(stop.Kind),
 			"target", stop.TargetName, "by", stop.By, "subtasks", n)
 	}

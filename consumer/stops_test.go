@@ -15,7 +15,7 @@ import (
 	"adsync/media"
 )
 
-// order is one by otto, given now. It takes the runs of envelope.
+// order is a stop order by otto, given now, for the runs of envelope.
 func order(verb task.StopVerb, kind task.StopKind, target string, until time.Duration) task.Stop {
 	now := time.Now().UTC()
 	s := task.Stop{ID: task.NewRunID(now), Verb: verb, Kind: kind, Target: target, TargetName: "x", By: "otto",
@@ -26,7 +26,7 @@ func order(verb task.StopVerb, kind task.StopKind, target string, until time.Dur
 	return s
 }
 
-// untilCut is a handler that works until its context ends, and tells why and when.
+// untilCut is a handler that works until its context ends, and reports why and when.
 func untilCut(causes chan<- error) media.Handler {
 	return handler("acme.report", func(ctx context.Context, _ media.Work) (media.Result, error) {
 		<-ctx.Done()
@@ -85,7 +85,7 @@ func TestStops_EndWorkUnderWayWithinFiveSeconds(t *testing.T) {
 				}
 				require.EqualValues(t, 1, metricsOf(t, c)["adsync_consumer_interrupted_total acme "+string(tt.verb)])
 
-				require.Empty(t, causes, "what nobody named goes on")
+				require.Empty(t, causes, "work that no order names continues")
 				require.Zero(t, beside.done.Load())
 				c.Stop()
 				require.EqualValues(t, 1, beside.abandoned.Load())

@@ -14,7 +14,7 @@ import (
 	"adsync/base/timer"
 )
 
-// heardTimer keeps what the timer was told.
+// heardTimer keeps what was stored in the timer.
 type heardTimer struct {
 	entries []timer.Entry
 	message *fakeMessage
@@ -50,7 +50,7 @@ func TestOutcomes_TellTheTimerWhatWaits(t *testing.T) {
 	})
 }
 
-// staleStore finds every outcome older than its row.
+// staleStore reports every outcome as older than its row.
 type staleStore struct{ *fakeStore }
 
 func (s staleStore) ApplyOutcomes(ctx context.Context, outcomes []ledger.Outcome) (int, error) {

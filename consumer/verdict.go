@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// deferMin keeps a handler that defers for no time at all from turning in a circle through Kafka.
+	// deferMin keeps a subtask whose handler defers for no time from circling through Kafka.
 	deferMin = time.Second
-	// quotaWait is how long a subtask waits for a platform's quota when the platform did not say: most windows are
-	// of a second or a minute.
+	// quotaWait is how long a subtask waits for a platform's quota if the platform names no time: most windows last a
+	// second or a minute.
 	quotaWait = 15 * time.Second
-	// unknownWait is how long a subtask waits for a consumer that knows its handler or its envelope: a rolling
-	// upgrade is over in a few of these.
+	// unknownWait is how long a subtask waits for a consumer that knows its handler or its envelope. A rolling upgrade
+	// takes a few of these.
 	unknownWait = time.Minute
 	// serialWait is how long a serial subtask waits when another process works on its key.
 	serialWait = 3 * time.Second
-	// waitMax bounds what a platform may ask for: a longer pause is rather a misread number.
+	// waitMax bounds the pause that a platform may ask for: a longer one is more likely a misread number.
 	waitMax = 24 * time.Hour
 )
 
-// verdict is what is to become of a subtask after one delivery.
+// verdict is the result of one delivery of a subtask.
 type verdict struct {
 	state   task.State
 	attempt int           // failures so far
@@ -35,13 +35,13 @@ type verdict struct {
 	reason  string        // why it waits
 	class   media.Class
 	text    string // the error
-	// What waits for the end of something is due when that has ended. For a pause, at its own moment at the latest, and
-	// not after a time.
+	// A subtask that waits for something (waitsFor) is due when that ends. If due is set, it replaces after as the latest
+	// moment.
 	due      time.Time
 	waitsFor string
 }
 
-// judge decides by a handler's error. jitter returns a random number in [0, 1).
+// judge derives the verdict from a handler's error. jitter returns a random number in [0, 1).
 func judge(e task.Envelope, err error, backoffCap time.Duration, jitter func() float64) verdict {
 	if err == nil {
 		return verdict{state: task.Succeeded, attempt: e.Attempt}
@@ -79,8 +79,8 @@ func judge(e task.Envelope, err error, backoffCap time.Duration, jitter func() f
 		text: err.Error()}
 }
 
-// deferred makes a subtask wait at no attempt. A little is added at random: those who wait for the same window
-// must not all come at its first instant.
+// deferred makes a subtask wait without counting an attempt. It adds a random time, so that subtasks that wait for the
+// same window do not all arrive at its first instant.
 func deferred(e task.Envelope, after time.Duration, reason string, class media.Class, jitter func() float64) verdict {
 	after = min(max(after, deferMin), waitMax)
 	spread := min(max(after/10, time.Second), 30*time.Second)
@@ -88,8 +88,8 @@ func deferred(e task.Envelope, after time.Duration, reason string, class media.C
 	return verdict{state: task.Deferred, attempt: e.Attempt, after: after, reason: reason, class: class, text: reason}
 }
 
-// backoff is the pause before a try again: anything from nothing to base·2^(attempt-1), at random, capped. Full
-// jitter spreads those that failed together further than any other kind does.
+// backoff returns the pause before the next attempt: random between 0 and base·2^(attempt-1), capped at limit. Full
+// jitter spreads subtasks that failed together further than any other kind.
 func backoff(base time.Duration, attempt int, limit time.Duration, random float64) time.Duration {
 	if base <= 0 {
 		base = time.Second
@@ -98,7 +98,8 @@ func backoff(base time.Duration, attempt int, limit time.Duration, random float6
 	return time.Duration(random * ceiling)
 }
 
-// outcome writes a verdict down, at the time now. Nothing is due after its time to live: what would be has expired.
+// outcome returns the verdict as an outcome at the time now. A subtask that would be due after its time to live
+// expires.
 func (v verdict) outcome(e task.Envelope, now time.Time) ledger.Outcome {
 	o := ledger.Outcome{
 		Key: e.Key, TaskID: e.TaskID, Delivery: e.Delivery, Attempt: v.attempt,

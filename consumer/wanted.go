@@ -10,11 +10,11 @@ import (
 	"adsync/base/telemetry"
 )
 
-// questionsMax is how many rows one query asks for.
+// questionsMax is how many rows one query reads.
 const questionsMax = 500
 
-// checker reads subtasks' rows for the workers. While one query is under way the next questions gather and go
-// together, so that a busy consumer asks rarely and an idle one at once.
+// checker reads subtasks' rows for the workers. Questions that arrive during a query share the next one, so that a busy
+// consumer sends few queries and an idle one sends its query at once.
 type checker struct {
 	store     Store
 	causes    *telemetry.CauseLog
@@ -43,14 +43,14 @@ func (c *checker) start() {
 	go c.run(ctx)
 }
 
-// close ends the checker; questions that are still open stay without an answer.
+// close ends the checker. Open questions get no answer.
 func (c *checker) close() {
 	c.stop()
 	<-c.ended
 }
 
-// ask returns what the row says, and false if there is no row. It waits out a database that does not answer: only
-// the end of ctx is an error.
+// ask returns the state in the subtask's row, and false if there is no row. It retries while the database does not
+// answer: only the end of ctx is an error.
 func (c *checker) ask(ctx context.Context, key task.Key) (ledger.SubtaskStatus, bool, error) {
 	q := question{key: key, answer: make(chan answer, 1)}
 	select {
@@ -95,13 +95,13 @@ func (c *checker) answer(ctx context.Context, asked []question) {
 	}
 	var found map[task.Key]ledger.SubtaskStatus
 	err := persist(ctx, c.causes, "subtask states",
-		"the state of subtasks cannot be read, so no work begins; it is tried again", func(ctx context.Context) error {
+		"states of subtasks cannot be read and no work begins; retrying", func(ctx context.Context) error {
 			var err error
 			found, err = c.store.SubtaskStates(ctx, keys)
 			return err
 		})
 	if err != nil {
-		return // The consumer stops, and those who asked with it.
+		return // The consumer stops, and its workers too.
 	}
 	for _, q := range asked {
 		status, ok := found[q.key]
@@ -110,13 +110,13 @@ func (c *checker) answer(ctx context.Context, asked []question) {
 }
 
 const (
-	// storeTimeout bounds one try at the store, so that a connection that hangs is given up for a new one.
+	// storeTimeout bounds one try of a store call, so that a hanging connection is replaced.
 	storeTimeout  = 30 * time.Second
 	storePauseMin = 100 * time.Millisecond
 	storePauseMax = 5 * time.Second
 )
 
-// persist tries until it succeeds or ctx ends, with growing pauses; problem is what is logged of failures at place.
+// persist calls try until it succeeds or ctx ends, with growing pauses. It logs failures as problem, grouped by place.
 func persist(ctx context.Context, causes *telemetry.CauseLog, place, problem string,
 	try func(ctx context.Context) error) error {
 	for wait := storePauseMin; ; wait = min(2*wait, storePauseMax) {
@@ -124,7 +124,7 @@ func persist(ctx context.Context, causes *telemetry.CauseLog, place, problem str
 		err := try(attempt)
 		cancel()
 		if err == nil {
-			causes.Recovered(place, "the store answers again: work goes on")
+			causes.Recovered(place, "the store answers again")
 			return nil
 		}
 		if ctx.Err() != nil {

@@ -9,16 +9,17 @@ import (
 	"adsync/base/task"
 )
 
-// errDrained ends work whose partition was taken away, or whose consumer stops, when its time to finish is over.
+// errDrained ends work that has not finished within the drain timeout after its partition was taken away or its
+// consumer began to stop.
 var errDrained = errors.New("the time to finish work in flight is over")
 
-// interruption ends a subtask by an order from outside, before or during its work: verdict is what becomes of it. As
-// the cause of the work's context it tells handlers, too, why they are to end.
+// interruption ends a subtask by a stop order, before or during its work, with a verdict. It is also the cause of the
+// context's end, where handlers can read it.
 type interruption struct{ verdict verdict }
 
 func (i *interruption) Error() string { return i.verdict.text }
 
-// work does one subtask on a slot of the pool. Ctx is the partition's.
+// work runs one subtask on a slot of the pool. Ctx is the partition's.
 func (p *pool) work(ctx context.Context, s subtask) {
 	defer func() { s.leave() }()
 	if !p.wanted(ctx, s) {
@@ -30,7 +31,7 @@ func (p *pool) work(ctx context.Context, s subtask) {
 		return
 	}
 	defer begun()
-	if p.interrupted(ctx, s) { // While it waited.
+	if p.interrupted(ctx, s) { // An order may have come during the wait.
 		return
 	}
 	var ok bool
@@ -43,7 +44,7 @@ func (p *pool) work(ctx context.Context, s subtask) {
 	newFlight(p, s, begun).run(p.drains.of(ctx, p.c.cfg.DrainTimeout))
 }
 
-// wanted tells whether a subtask's work may begin; if not, its message was ended.
+// wanted reports whether a subtask's work may begin. If not, it has ended the message.
 func (p *pool) wanted(ctx context.Context, s subtask) bool {
 	if !s.Deadline.IsZero() {
 		if now := p.c.deps.Clock.Now(); !now.Before(s.Deadline) {
@@ -53,7 +54,7 @@ func (p *pool) wanted(ctx context.Context, s subtask) bool {
 			return false
 		}
 	}
-	// First, so that the row is not old when it is judged.
+	// The wait comes first, so that the row is read right before the work begins.
 	if err := p.c.stops.await(ctx); err != nil {
 		p.abandon(s.message)
 		return false
@@ -64,18 +65,18 @@ func (p *pool) wanted(ctx context.Context, s subtask) bool {
 		p.abandon(s.message)
 		return false
 	case !found:
-		// Rows are written before messages, so the row is gone: its day was dropped.
+		// Rows are written before messages, so the row existed and its day was dropped.
 		p.skip(s.Envelope, endMissing, s.message)
 		return false
 	case status.State != task.Waiting || status.Delivery != s.Delivery:
-		// Answered already: it has ended, waits for its retry, or was sent again.
+		// This delivery is over: the subtask has ended, waits for its retry, or was sent again.
 		p.skip(s.Envelope, endRepeated, s.message)
 		return false
 	}
 	return !p.interrupted(ctx, s)
 }
 
-// interrupted ends a subtask that an order from outside says not to begin.
+// interrupted ends a subtask that an order stops before it begins, and reports whether it did.
 func (p *pool) interrupted(ctx context.Context, s subtask) bool {
 	i := p.c.interrupted(s.Envelope)
 	if i == nil {
@@ -86,14 +87,14 @@ func (p *pool) interrupted(ctx context.Context, s subtask) bool {
 	return true
 }
 
-// drains are the contexts in which work goes on after that of its partition has ended, for the time that it may take
-// to finish. All work of a partition shares one.
+// drains holds the contexts of work, by partition. Each outlives its partition's context by the drain timeout. All work
+// of a partition shares one.
 type drains struct {
 	mu          sync.Mutex
-	byPartition map[context.Context]context.Context // by the partition's, while that has not ended
+	byPartition map[context.Context]context.Context // keyed by the partition's context, until that ends
 }
 
-// of returns the one of a partition's context, which ends a grace after that.
+// of returns the context of a partition's work, which ends grace after the partition's context.
 func (d *drains) of(ctx context.Context, grace time.Duration) context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -235,7 +235,7 @@ JOIN run ra ON ra.id = a.run_id AND ra.task_name LIKE ? JOIN run rb ON rb.id = b
 
 // apartNoMore is what a consumer logs when Redis does not answer it: until it does, serial holds within each process
 // only.
-const apartNoMore = "Redis does not answer: serial and exclusive subtasks are kept apart within this process only"
+const apartNoMore = "Redis does not answer: claims work within this process only"
 
 // judgeSerial complains of pairs of subtasks that were at work at once, unless a consumer was without Redis: that
 // proves nothing.
