@@ -16,46 +16,47 @@ import (
 	"adsync/media"
 )
 
-// What the tables should have is what the tasks of cron_task pull: of each report and level, as many days back as the
-// task that looks back furthest, of the accounts in that task's scope. A day that coverage does not call complete, or
-// that was last pulled before it had settled, is a hole. Fill finds holes and orders runs of those tasks for just the
-// accounts and days concerned.
+// The tables should hold what the tasks of cron_task pull: for each report and level, as many days back as the task
+// that looks back furthest, and the accounts in that task's scope. A day that coverage does not mark complete, or
+// that was last pulled before it had settled, is a hole. Fill finds holes and orders runs of those tasks for exactly
+// these accounts and days.
 
 const (
-	// FillMaxDefault is how many subtasks one pass orders at the most, of one media.
+	// FillMaxDefault is the most subtasks of one platform that a pass orders.
 	FillMaxDefault = 2000
 	fillMax        = 100_000
 
-	// settledHour is when, on the day after, platforms say that a day's figures are complete, by the account's clock.
+	// settledHour is the hour of the next day, in the account's zone, at which platforms state that a day's figures are
+	// complete.
 	settledHour = 8
-	// fillGrace is how long after that a day is left to the night's tasks.
+	// fillGrace is the time after settledHour during which the night's tasks may still pull the day.
 	fillGrace = 3 * time.Hour
 
-	// What was ordered is not ordered again before firstGap has passed, twice that after the second time, and so on.
+	// A hole is not ordered again before firstGap has passed. The gap doubles with each order.
 	firstGap = time.Hour
 	lastGap  = 24 * time.Hour
-	// holesKept is how long it is remembered what was ordered.
+	// holesKept is how long ordered holes are remembered.
 	holesKept = 8 * 24 * time.Hour
 
-	// fillPage is how many accounts are looked at together.
+	// fillPage is how many accounts are checked together.
 	fillPage = 2000
-	// holesPage is of how many of them that lack days these are read together. That is all that a pass holds, beside
-	// what it will order: 500 accounts × 30 days × 100 bytes, and as much for each open run of the tasks.
+	// holesPage is how many accounts with missing days have these days read together. A pass holds no more than this and
+	// its orders: 500 accounts × 30 days × 100 bytes, and as much for each open run of the tasks.
 	holesPage = 500
-	// orderAccounts is how many accounts one order names: every reader of its run's row carries them.
+	// orderAccounts is the most accounts that one order names: every read of its run's row returns them.
 	orderAccounts = 500
 	openRunsMax   = 200
 )
 
-// FillName is the handler that fills holes, and who orders its runs.
+// FillName is the handler that fills holes, and the name under which its runs are ordered.
 const FillName = Name + ".fill"
 
 // fillParams are the params of system.fill.
 type fillParams struct {
-	// MaxSubtasks is how many subtasks one pass orders at the most, of each media, those of earlier passes included that
-	// are still open; 0 means FillMaxDefault.
+	// MaxSubtasks is the most subtasks of each platform that a pass orders, open ones of earlier passes included; 0 means
+	// FillMaxDefault.
 	MaxSubtasks int `json:"max_subtasks"`
-	// Spare says that what is filled has only what nothing else wants of the platforms' limits.
+	// Spare makes fills use only the part of the platforms' limits that no other work wants.
 	Spare bool `json:"spare"`
 }
 
@@ -98,7 +99,7 @@ func fillHandler(deps Deps) media.Handler {
 			for _, f := range found {
 				result.Rows += f.OrderedHoles
 				if f.Ordered > 0 {
-					deps.Logger.Info("ordered what coverage lacks", "task", f.Task, "holes", f.OrderedHoles, "subtasks", f.Ordered,
+					deps.Logger.Info("ordered fills", "task", f.Task, "holes", f.OrderedHoles, "subtasks", f.Ordered,
 						"runs", len(f.RunIDs), "holes_left", f.Holes-f.OrderedHoles)
 				}
 			}
@@ -107,28 +108,27 @@ func fillHandler(deps Deps) media.Handler {
 	}
 }
 
-// FillOptions say what becomes of the holes that are found.
+// FillOptions says what Fill does with the holes that it finds.
 type FillOptions struct {
-	// Order has runs ordered; without it nothing is written.
+	// Order makes Fill order runs; without it, Fill writes nothing.
 	Order bool
-	// Ordering is called before runs are ordered, each time, unless it is nil; its error ends the pass.
+	// Ordering, if not nil, is called before each order. Its error ends the pass.
 	Ordering func() error
-	// MaxSubtasks is how many subtasks may be ordered; for the task itself those of its earlier orders that are still
-	// open count.
+	// MaxSubtasks is the most subtasks to order. For FillName, open subtasks of its earlier orders count.
 	MaxSubtasks int
 	Spare       bool   // as in the task's params
 	By          string // FillName or a person
 }
 
-// Filling is what one task has to fill of one report and level.
+// Filling is the holes of one report and level that one task can fill.
 type Filling struct {
 	TaskID        int64
 	Task          string
 	Report, Level string
-	// What there is to order now.
+	// The holes that can be ordered now.
 	Holes, Subtasks, Accounts int
 	From, To                  day.Day // the first and the last of the holes
-	// Waiting are holes beside these that are left alone: their work is under way, or was ordered a moment ago.
+	// Waiting counts further holes, which are left alone: their work is under way or was ordered recently.
 	Waiting int
 	// What was ordered.
 	Ordered, OrderedHoles int
@@ -148,11 +148,10 @@ type FillStore interface {
 	OrderHoles(ctx context.Context, o results.HoleOrder) ([]int64, error)
 }
 
-// Fill looks for the holes of a media and, if told to, orders runs for them: first those of the report and level
-// whose tasks have the most important lane, of these the oldest days, which are next to leave the tasks' reach. It
-// holds two pages of accounts and what it will order in memory, whatever there is. Two that run at a time never order
-// the same hole. The answer is by importance, also when it comes beside an error: it tells what was ordered until
-// then.
+// Fill finds the holes of a platform and, with Order, orders runs for them. Reports and levels whose tasks have the
+// most important lane come first, then the oldest days, which leave the tasks' reach next. Fill holds at most two
+// pages of accounts and its orders in memory. Two concurrent calls never order the same hole. The result is ordered
+// by importance. With an error, it contains what was ordered before the error.
 func Fill(ctx context.Context, s FillStore, platform media.Platform, now time.Time, o FillOptions) ([]Filling, error) {
 	scopes, err := fillScopes(ctx, s, platform)
 	if err != nil {
@@ -180,20 +179,21 @@ func Fill(ctx context.Context, s FillStore, platform media.Platform, now time.Ti
 	return all, nil
 }
 
-// filler is one pass.
+// filler is one pass of Fill.
 type filler struct {
 	FillOptions
 	store   FillStore
 	media   string
 	now     time.Time
 	budget  int
-	waiting map[int64]bool // runs that were ordered and are not made yet, or not wholly
+	waiting map[int64]bool // ordered runs that are not, or not completely, fanned out yet
 	open    map[int64][]ledger.Run
 }
 
-// readOpen reads what is under way. It comes before coverage is read: what ends in between is then seen there.
+// readOpen reads the open orders and runs. It must be called before coverage is read, so that work that ends in between
+// is found in coverage.
 func (f *filler) readOpen(ctx context.Context, scopes []fillScope) error {
-	// Orders first: one that is taken meanwhile is among the runs.
+	// Orders are read first: one that becomes a run in between is then among the runs.
 	orders, err := f.store.WaitingOrders(ctx)
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func (f *filler) readOpen(ctx context.Context, scopes []fillScope) error {
 	return nil
 }
 
-// openSubtasks is how many subtasks of a run have not ended, or of how many accounts it is as long as nobody knows.
+// openSubtasks returns how many subtasks of a run have not ended, or accounts while their number is not known yet.
 func openSubtasks(run ledger.Run, accounts int) int {
 	if run.Total == nil {
 		return accounts
@@ -231,7 +231,7 @@ func openSubtasks(run ledger.Run, accounts int) int {
 	return int(*run.Total - run.Ended())
 }
 
-// fill finds the holes of a report and level, and orders them.
+// fill finds and orders the holes of a report and level.
 func (f *filler) fill(ctx context.Context, scope fillScope) ([]Filling, error) {
 	found := map[int64]*Filling{}
 	for _, t := range scope.tasks {
@@ -240,7 +240,7 @@ func (f *filler) fill(ctx context.Context, scope fillScope) ([]Filling, error) {
 	var wants []want
 	pages := make(chan []results.FillAccount)
 	group, searching := errgroup.WithContext(ctx)
-	group.Go(func() error { // A page is read while the one before is looked through.
+	group.Go(func() error { // It reads a page while the one before is checked.
 		defer close(pages)
 		for after, n := int64(0), fillPage; n == fillPage; {
 			page, err := f.store.FillAccounts(searching, f.media, after, fillPage)
@@ -297,7 +297,7 @@ func (t *Filling) add(w *want, isNew bool) {
 	}
 }
 
-// order writes the orders of a scope's wants, which are sorted: one for the same days of up to some hundred accounts.
+// order writes the orders of a scope's sorted wants: one order for the same days of up to orderAccounts accounts.
 func (f *filler) order(ctx context.Context, scope fillScope, wants []want, found map[int64]*Filling) error {
 	for len(wants) > 0 {
 		first, n := wants[0], 1

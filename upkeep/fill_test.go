@@ -30,7 +30,7 @@ import (
 	"adsync/upkeep"
 )
 
-// noon of 21 November in Shanghai: the days up to the 20th have settled, and the night's tasks have had their time.
+// noon of 21 November in Shanghai: the days up to the 20th have settled, and fillGrace is over.
 var noon = time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
 
 // filling is a store with tasks and accounts, and a clock that the test moves.
@@ -77,7 +77,7 @@ func (f *filling) account(t require.TestingT, id int64, tier, zone, parked strin
 	require.NoError(t, err)
 }
 
-// pull has a run pull days of an account.
+// pull makes a run that pulls days of an account.
 func (f *filling) pull(t require.TestingT, account int64, report, level string, runID int64,
 	state results.CoverageState, days ...day.Day) {
 	ctx := context.Background()
@@ -90,7 +90,7 @@ func (f *filling) pull(t require.TestingT, account int64, report, level string, 
 	require.NoError(t, err)
 }
 
-// settled is the id of a run that was made at a time of day, in Shanghai, on the day after d.
+// settled returns the id of a run that was made at a time of day, in Shanghai, on the day after d.
 func settled(d day.Day, hour int) int64 {
 	zone, _ := time.LoadLocation("Asia/Shanghai")
 	return task.FirstRunIDAt(d.Add(1).Start(zone).Add(time.Duration(hour) * time.Hour))
@@ -109,14 +109,14 @@ func (f *filling) look(t require.TestingT) []upkeep.Filling {
 	return found
 }
 
-// ordered is what the orders ask for that nobody has taken.
+// ordered returns the contents of the waiting orders.
 func (f *filling) ordered(t require.TestingT) []ledger.RunOrder {
 	orders, err := f.store.OpenOrders(context.Background(), 1000)
 	require.NoError(t, err)
 	return orders
 }
 
-// take has an order's run made, with the given state; nothing of it is done.
+// take makes an order's run with the given state. None of its subtasks are done.
 func (f *filling) take(t require.TestingT, o ledger.RunOrder, state task.RunState) {
 	db := f.store.Data.Writer(context.Background())
 	settings, err := json.Marshal(task.Settings{Scope: "all", Order: &o.Request})
@@ -130,7 +130,7 @@ func (f *filling) take(t require.TestingT, o ledger.RunOrder, state task.RunStat
 	require.NoError(t, db.Exec("UPDATE manual_order SET taken = 1 WHERE run_id = ?", o.RunID).Error)
 }
 
-// work makes an order's run and does what it asks for.
+// work makes an order's run and does its subtasks.
 func (f *filling) work(t require.TestingT, o ledger.RunOrder) {
 	f.take(t, o, task.RunSucceeded)
 	level := "account"
@@ -158,7 +158,7 @@ func TestFill_OrdersJustWhatIsMissing(t *testing.T) {
 	require.Empty(t, f.look(t),
 		"all that the tasks reach is there; what is parked or invalid does not count, nor does today")
 
-	// What a pull that was not whole, one that came too early, and an account bound late leave behind.
+	// The holes after an incomplete pull, after one that came too early, and of an account that was bound late.
 	f.pull(t, 1, "report_daily", "account", settled("2026-11-16", 9), results.Partial, "2026-11-16")
 	f.pull(t, 1, "report_daily", "account", settled("2026-11-17", 7), results.Complete, "2026-11-17")
 	require.NoError(t,
@@ -261,7 +261,7 @@ func TestFill_LeavesAloneWhatIsUnderWay(t *testing.T) {
 	for id := int64(1); id <= 4; id++ {
 		f.account(t, id, "active", "Asia/Shanghai", "")
 	}
-	// A tick whose fan-out has come as far as account 2; 1 has ended and left holes, of 2 one day is open.
+	// A tick whose fan-out has reached account 2: account 1 has ended and left holes, and one day of account 2 is open.
 	run := task.NewRunID(noon.Add(-time.Minute))
 	require.NoError(t, f.store.EnsureLogTable(t.Context(), task.LogDay(run)))
 	f.take(t, ledger.RunOrder{RunID: run, TaskID: f.tasks["daily"], OrderedAt: noon.Add(-time.Minute)}, task.RunFanningOut)
@@ -359,8 +359,8 @@ func requireOnce(t require.TestingT, orders []ledger.RunOrder) {
 	}
 }
 
-// Whatever is missing, and whatever becomes of some of the orders: nothing is ordered that is there, nothing twice at
-// a time, no pass orders more than it may, and in the end coverage is whole.
+// For any holes and any fate of the orders: no complete day is ordered, no day is ordered twice at a time, no pass orders
+// more than its limit, and in the end coverage is complete.
 func TestFill_EndsWithWholeCoverage(t *testing.T) {
 	t.Parallel()
 	f := newFilling(t)

@@ -22,7 +22,7 @@ func TestFill_OrdersMissingDaysOfTheCashFlow(t *testing.T) {
 		f.pull(t, 1, "fund_daily", "account", settled(d, 9), results.Complete, d)
 	}
 	require.Empty(t, f.look(t))
-	// A day that the platform had not told when it was asked.
+	// A day that the platform did not return when it was pulled.
 	f.pull(t, 1, "fund_daily", "account", settled("2026-11-19", 9), results.Partial, "2026-11-19")
 	require.Equal(t, []upkeep.Filling{{
 		TaskID: f.tasks["flow"], Task: "flow", Report: "fund_daily", Level: "account", Holes: 1, Subtasks: 1, Accounts: 1,

@@ -17,7 +17,7 @@ type fillTask struct {
 	name       string
 	tiers      []string // nil = all
 	days       int      // the planned day included
-	skip       int      // of them, the newest that it leaves out: others pull those
+	skip       int      // how many of the newest days it leaves to other tasks
 	importance int
 }
 
@@ -28,8 +28,8 @@ type fillScope struct {
 	importance int // of the most important of them
 }
 
-// taskOf returns the task that reaches back furthest for accounts of a tier, the least important of those that do:
-// what fills holes is not to hold up what is fresh.
+// taskOf returns the task that reaches back furthest for accounts of a tier. Among equals it returns the least
+// important one, so that fills do not hold up fresh figures.
 func (s fillScope) taskOf(tier string) (fillTask, bool) {
 	var best fillTask
 	for _, t := range s.tasks {
@@ -51,7 +51,7 @@ func (s fillScope) taskIDs() []int64 {
 	return ids
 }
 
-// fillScopes reads what the enabled tasks pull, the most important first. A row that cannot be used has no part in it.
+// fillScopes returns what the enabled tasks pull, the most important first. It skips rows of tasks that are invalid.
 func fillScopes(ctx context.Context, s ReachStore, platform media.Platform) ([]fillScope, error) {
 	rows, err := s.TaskRows(ctx)
 	if err != nil {
@@ -84,12 +84,12 @@ func fillScopes(ctx context.Context, s ReachStore, platform media.Platform) ([]f
 			scopes = append(scopes, scope)
 		}
 	}
-	// The order of the platform's reports holds among equals.
+	// Equals keep the order of the platform's reports.
 	slices.SortStableFunc(scopes, func(a, b fillScope) int { return cmp.Compare(b.importance, a.importance) })
 	return scopes, nil
 }
 
-// dailyScopes are what of a platform is pulled by the day: its reports, and the accounts' cash flow.
+// dailyScopes returns what is pulled by the day from a platform: its reports, and the accounts' cash flow.
 func dailyScopes(platform media.Platform) []media.Report {
 	scopes := platform.Reports()
 	if daily := platform.Funds().Daily; daily.Page != nil {
@@ -99,7 +99,8 @@ func dailyScopes(platform media.Platform) []media.Report {
 	return scopes
 }
 
-// pulls tells the level of a report's task, how many days back it goes, and how many of the newest it leaves out.
+// pulls returns the level of a report's task, how many days back it goes, and how many of the newest days it leaves
+// out.
 func pulls(row settings.TaskRow) (level string, days, skip int, err error) {
 	params, err := media.ReadPullParams(json.RawMessage(row.Params))
 	return params.Level, max(params.Days, 1), params.Skip, err

@@ -13,7 +13,7 @@ import (
 	"adsync/base/task"
 )
 
-// want is a range of days of an account that are to be pulled again.
+// want is a range of days of an account to pull again.
 type want struct {
 	taskID   int64
 	account  int64
@@ -22,14 +22,14 @@ type want struct {
 	subtasks int
 }
 
-// foremost keeps the wants that come first, the oldest days before others, as many as there are subtasks for.
+// foremost returns the wants with the oldest days, as many as the budget of subtasks allows.
 func foremost(wants []want, budget int) []want {
 	slices.SortFunc(wants, func(a, b want) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.taskID, b.taskID),
 			cmp.Compare(a.account, b.account))
 	})
 	for i := range wants {
-		// The last may need more than is left: a want that is larger than all there is must not wait for ever.
+		// The last want may exceed the rest of the budget: one larger than the whole budget must not wait forever.
 		if budget <= 0 {
 			clear(wants[i:])
 			return wants[:i]
@@ -39,7 +39,7 @@ func foremost(wants []want, budget int) []want {
 	return wants
 }
 
-// group is accounts of one page that are to have the same days of a scope, from one task.
+// group holds the accounts of one page for which one task should pull the same days of a scope.
 type group struct {
 	task     fillTask
 	zone     *time.Location
@@ -68,7 +68,7 @@ func (f *filler) groups(scope fillScope, page []results.FillAccount) []*group {
 		g, seen := known[k]
 		if !seen {
 			zone, err := schedule.Zone(a.Timezone)
-			if err == nil { // Fan-outs name those whose zone cannot be used.
+			if err == nil { // Fan-outs report accounts with an invalid zone.
 				g = &group{task: t, zone: zone, calendar: results.Calendar{Report: scope.Name, Level: scope.Level,
 					Days: calendar(f.now, zone, t.days)}}
 			}
@@ -83,8 +83,8 @@ func (f *filler) groups(scope fillScope, page []results.FillAccount) []*group {
 	return all
 }
 
-// calendar is the days that a task reaches, the planned day included, and that have settled long enough ago. Today's
-// figures are pulled all the time: it is never among them.
+// calendar returns the days within a task's reach, the planned day included, that have settled long enough ago. Today
+// is never among them, because its figures are pulled all the time.
 func calendar(now time.Time, zone *time.Location, days int) []results.CalendarDay {
 	today := day.Of(now, zone)
 	var all []results.CalendarDay
@@ -97,14 +97,14 @@ func calendar(now time.Time, zone *time.Location, days int) []results.CalendarDa
 	return all
 }
 
-// settledAt is when the figures of a day are complete.
+// settledAt returns when the figures of a day are complete.
 func settledAt(d day.Day, zone *time.Location) time.Time {
 	next := d.Add(1).Start(zone)
 	return time.Date(next.Year(), next.Month(), next.Day(), settledHour, 0, 0, 0, zone)
 }
 
-// wants looks for the holes of a group: ranges of days to order, by account and day, and how many days are left alone
-// for now.
+// wants returns the holes of a group as ranges of days to order, by account and day, and the number of days that are
+// left alone for now.
 func (f *filler) wants(ctx context.Context, scope fillScope, g *group) (wants []want, waiting int, err error) {
 	ids, err := f.store.AccountsWithHoles(ctx, g.accounts, g.calendar)
 	if err != nil {
@@ -139,7 +139,7 @@ func (f *filler) wants(ctx context.Context, scope fillScope, g *group) (wants []
 	return wants, waiting, nil
 }
 
-// tooSoon tells whether a hole was ordered a moment ago, or its run is still to be made.
+// tooSoon reports whether a hole was ordered too recently, or its run is not fanned out yet.
 func (f *filler) tooSoon(h results.Hole) bool {
 	if h.Tries == 0 {
 		return false
@@ -151,7 +151,7 @@ func (f *filler) tooSoon(h results.Hole) bool {
 	return f.waiting[h.RunID] || f.now.Before(h.OrderedAt.Add(gap))
 }
 
-// comes tells whether a fan-out that goes on will make a subtask for a hole.
+// comes reports whether a running fan-out will make a subtask for a hole.
 func (f *filler) comes(scope fillScope, g *group, h results.Hole) bool {
 	for _, t := range scope.tasks {
 		for _, run := range f.open[t.id] {
@@ -176,11 +176,11 @@ func (f *filler) comes(scope fillScope, g *group, h results.Hole) bool {
 	return false
 }
 
-// busyDays are days of accounts that open subtasks are to pull.
+// busyDays holds, by account id, the parts that open subtasks pull.
 type busyDays map[int64][]string
 
-// has tells whether one of them makes a hole whole. A pull of the last hours of a day ("2026-11-21@15") does not, and
-// its part sorts between its day and the next.
+// has reports whether an open subtask will fill a hole. A pull of the last hours of a day ("2026-11-21@15") will not.
+// Its part sorts between its day and the next.
 func (b busyDays) has(h results.Hole) bool {
 	return slices.ContainsFunc(b[h.AccountID], func(part string) bool {
 		from, to, isRange := strings.Cut(part, "..")
@@ -191,7 +191,7 @@ func (b busyDays) has(h results.Hole) bool {
 	})
 }
 
-// busyDays reads what of a scope is open of accounts, given by id.
+// busyDays reads the parts of a scope's open subtasks for accounts, given by id.
 func (f *filler) busyDays(ctx context.Context, scope fillScope, accounts []int64) (busyDays, error) {
 	var runs []int64
 	for _, t := range scope.tasks {

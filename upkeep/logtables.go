@@ -14,11 +14,11 @@ import (
 
 // tablesParams are the params of system.tables.
 type tablesParams struct {
-	// KeepDays is how many past UTC days keep their log table; 0 means KeepDaysDefault.
+	// KeepDays is for how many past UTC days the log table is kept; 0 means KeepDaysDefault.
 	KeepDays int `json:"keep_days"`
 }
 
-// KeepDaysDefault is how many past UTC days keep their log table.
+// KeepDaysDefault is for how many past UTC days the log table is kept.
 const KeepDaysDefault = 7
 
 func parseTables(raw json.RawMessage) (tablesParams, error) {
@@ -69,8 +69,8 @@ type tableStore interface {
 	PurgeTombstones(ctx context.Context, kept time.Duration) (int, error)
 }
 
-// keepTables makes the coming days' tables and drops those past their retention. Work that is still open in a table
-// to be dropped is expired first; coverage shows what was not pulled.
+// keepTables creates the coming days' tables and drops those past their retention. It first expires the work that is
+// still open in a table to be dropped; coverage shows what was not pulled.
 func keepTables(ctx context.Context, deps Deps, params tablesParams) error {
 	today := day.Of(deps.Clock.Now(), time.UTC)
 	for _, d := range day.Between(today, today.Add(sqldb.DaysAhead)) {

@@ -32,7 +32,7 @@ func partnerHandler(deps Deps) media.Handler {
 		Parts:  func(plan media.Plan) ([]string, error) { return []string{"partner"}, refuseDays(plan) },
 		Run: func(ctx context.Context, _ media.Work) (media.Result, error) {
 			if deps.Partner == nil {
-				deps.Logger.Info("no partner's figures are copied: partner.dsn names no database")
+				deps.Logger.Info("partner.dsn is empty: no partner's figures are copied")
 				return media.Result{}, nil
 			}
 			l := loader{Deps: deps, causes: causes, unusable: unusable}
@@ -57,9 +57,9 @@ type partnerStore interface {
 	FindAccounts(ctx context.Context, media string, externalIDs []string) (map[string]settings.Account, error)
 }
 
-// loader copies what changed in the partner's table since the last load. What one load misses, for it was stamped
-// before and committed after, the next one reads: each begins an overlap before the last. A load that is cut off goes
-// on where it was.
+// loader copies the rows of the partner's table that changed since the last load. A load can miss a row that was
+// stamped before it and committed after it. The next load reads that row, because each load begins an overlap before
+// the end of the last one. An interrupted load continues where it was.
 type loader struct {
 	Deps
 	causes   *telemetry.CauseLog
@@ -77,7 +77,7 @@ func (l *loader) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A cursor that lies in the future would have all changes until then go unseen.
+	// A cursor in the future would skip all changes until then.
 	for at := l.load.Cursor.Kept(settled); ; {
 		batch, next, err := l.Partner.Changed(ctx, at, partnerBatch)
 		if err != nil {
@@ -123,7 +123,7 @@ func (l *loader) put(ctx context.Context, batch summaries.PartnerBatch, keep sum
 	return err
 }
 
-// report counts what cannot be used, and logs it by field.
+// report counts unusable values and logs them by field.
 func (l *loader) report(faults []summaries.PartnerFault) {
 	for _, f := range faults {
 		platform := "other" // The partner's words for media may be any.
@@ -132,13 +132,13 @@ func (l *loader) report(faults []summaries.PartnerFault) {
 		}
 		l.unusable.Add(platform, results.PartnerReport, f.Field, f.Kind, int(f.Rows))
 		l.causes.Report(slog.LevelWarn, "unusable",
-			"values of the partner's rows cannot be used; partner_unusable names the rows",
+			"values of the partner are unusable; see partner_unusable",
 			fmt.Errorf("%s is unusable, as %s", f.Field, f.Kind), "id", f.ID, "field", f.Field, "kind", string(f.Kind), "rows",
 			f.Rows, "why", f.Why)
 	}
 }
 
-// adopt looks for the accounts that were not known when their rows came, and tells how many rows wait for one.
+// adopt assigns waiting rows to accounts that have become known, and reports how many rows still wait for one.
 func (l *loader) adopt(ctx context.Context) error {
 	unknown, err := l.Store.UnknownPartnerAccounts(ctx)
 	if err != nil {
@@ -164,8 +164,8 @@ func (l *loader) adopt(ctx context.Context) error {
 		}
 		if rows[name] > 0 {
 			l.causes.Report(slog.LevelWarn, name,
-				"some of the partner's rows are of accounts that are not known, and are kept until they are",
-				errors.New("nothing is bound under their ids"), "media", name, "rows", rows[name])
+				"rows of the partner wait for accounts that are not known",
+				errors.New("no account is bound under their ids"), "media", name, "rows", rows[name])
 		} else {
 			l.causes.Clear(name)
 		}

@@ -29,8 +29,8 @@ type partner struct {
 	db *sql.DB
 }
 
-// setupPartner returns a store with the account 900 of Tulip, the system's handlers, what they log, and an empty
-// partner's database.
+// setupPartner returns a store with the account 900 of Tulip, the system's handlers, their log, and an empty database of
+// a partner.
 func setupPartner(t *testing.T) (*store.Store, *media.Registry, *bytes.Buffer, partner) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "partner.db")
@@ -67,14 +67,14 @@ func (p partner) exec(query string, args ...any) {
 	require.NoError(p.t, err)
 }
 
-// put writes a row that was changed so long ago.
+// put writes a row that was changed ago before now.
 func (p partner) put(id int64, ago time.Duration, users int64) {
 	p.t.Helper()
 	p.exec("INSERT OR REPLACE INTO partner_daily (id, updated_at, new_users) VALUES (?, ?, ?)", id,
 		sqldb.At(time.Now().Add(-ago)), users)
 }
 
-// copied are the ids and the new users of partner_daily.
+// copied returns the ids and the new users of partner_daily.
 func copied(t *testing.T, s *store.Store) map[int64]int64 {
 	t.Helper()
 	rows, err := s.Data.Writer(t.Context()).Raw("SELECT partner_id, new_users FROM partner_daily").Rows()
@@ -102,7 +102,7 @@ func TestPartner_IsCopiedFromWhereTheLastLoadEnded(t *testing.T) {
 
 	// A transaction that was long under way: its stamp is older than what has been read.
 	p.put(4, 10*time.Minute, 40)
-	// Beyond the overlap nothing may come: that is what the overlap is for, and a load does not read everything again.
+	// No row may come from before the overlap: a load does not read everything again.
 	p.put(5, 20*time.Hour, 50)
 	p.put(1, time.Second, 11)
 	require.Equal(t, 2, run(t, r, "system.partner", "partner", "").Rows)
@@ -154,7 +154,7 @@ func TestPartner_WithoutADatabaseSaysSo(t *testing.T) {
 	require.Contains(t, log.String(), "partner.dsn names no database")
 }
 
-// A figure that is no number and a day that is not set each cost the whole load, which was retried until it was dead.
+// A figure that is not a number and a missing day each failed the whole load, which was retried until it was dead.
 func TestPartner_AValueThatCannotBeUsedDoesNotCostTheLoad(t *testing.T) {
 	t.Parallel()
 	s, r, log, p := setupPartner(t)
@@ -185,7 +185,7 @@ func TestPartner_AValueThatCannotBeUsedDoesNotCostTheLoad(t *testing.T) {
 	require.EqualValues(t, 11, copied(t, s)[1])
 }
 
-// A moment of change in the future stopped nothing: neither one of a row, nor one that the cursor has.
+// A change time in the future, of a row or of the cursor, does not stop the load.
 func TestPartner_NoCursorLiesInTheFuture(t *testing.T) {
 	t.Parallel()
 	s, r, _, p := setupPartner(t)

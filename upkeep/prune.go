@@ -16,10 +16,10 @@ import (
 
 const (
 	partTables = "tables"
-	// partPrune is apart: it takes long, and tables of coming days must not wait for it.
+	// partPrune is a part of its own because it takes long and the tables of coming days must not wait for it.
 	partPrune = "prune"
-	// pruneTime is how long one pass prunes at the most, and pruneMargin what it leaves of the task's time. The next
-	// pass goes on.
+	// pruneTime is the longest time of one pass, and pruneMargin what it leaves of the task's timeout. The next pass
+	// continues.
 	pruneTime   = 10 * time.Minute
 	pruneMargin = 30 * time.Second
 )
@@ -31,7 +31,7 @@ type pruneStore interface {
 	CatchUpWindowMax(ctx context.Context) (time.Duration, error)
 }
 
-// pruner deletes what is past its retention until its time is over.
+// pruner deletes rows past their retention until its time is over.
 type pruner interface {
 	Over() bool
 	Days(ctx context.Context, table string, key []string, before day.Day) (int64, error)
@@ -45,7 +45,7 @@ type pruner interface {
 	Audit(ctx context.Context, before time.Time) (int64, error)
 }
 
-// prune deletes what is past its retention.
+// prune deletes rows past their retention.
 func prune(ctx context.Context, deps Deps) error {
 	budget := pruneTime
 	if left, ok := clock.Left(ctx); ok {
@@ -66,7 +66,7 @@ func prune(ctx context.Context, deps Deps) error {
 		}
 		gone, err := s.do(ctx)
 		if gone > 0 {
-			deps.Logger.Info("pruned what is past its retention", "what", s.what, "days", s.days, "gone", gone)
+			deps.Logger.Info("pruned rows past their retention", "what", s.what, "days", s.days, "gone", gone)
 		}
 		if err != nil {
 			return err
@@ -84,14 +84,15 @@ type pruning struct {
 	window time.Duration // how far back missed moments are caught up
 }
 
-// pruneStep prunes one kind of rows, which are kept for so many days.
+// pruneStep prunes one kind of rows, which are kept for a number of days.
 type pruneStep struct {
 	what string
 	days int
 	do   func(ctx context.Context) (gone int64, err error)
 }
 
-// dayBefore returns the day before which rows go. What a task still pulls stays: it would come back at each pull.
+// dayBefore returns the day before which rows are deleted. Days that a task still pulls stay, because each pull would
+// write them again.
 func (p *pruning) dayBefore(days int) day.Day {
 	return day.Of(p.now, time.UTC).Add(-max(days, p.reach))
 }
@@ -128,7 +129,7 @@ func (p *pruning) public() []pruneStep {
 		return pruneStep{table, days, func(ctx context.Context) (int64, error) {
 			gone, done, err := p.pruner.Public(ctx, hourly, p.dayBefore(days))
 			if err == nil && !done {
-				p.Logger.Info("left the rest of what is past its retention to the next pass", "hourly", hourly)
+				p.Logger.Info("the next pass prunes the rest", "hourly", hourly)
 			}
 			return gone, err
 		}}
@@ -151,7 +152,7 @@ func (p *pruning) logs() []pruneStep {
 		step("dead subtasks", p.Retention.DeadDays, p.pruner.Dead),
 		step("healed subtasks", p.Retention.HealedDays, p.pruner.Healed),
 		step("runs", p.Retention.RunDays, func(ctx context.Context, before time.Time) (int64, error) {
-			// Within its window a missed moment is one without a tick.
+			// Within the window, a moment without a tick counts as missed.
 			if open := p.now.Add(-p.window).AddDate(0, 0, -1); open.Before(before) {
 				before = open
 			}
@@ -163,7 +164,7 @@ func (p *pruning) logs() []pruneStep {
 	}
 }
 
-// furthestReach is how many days back the tasks pull anything, today included, and one more for the zones.
+// furthestReach returns how many days back the tasks pull anything, today included, plus one for the zones.
 func furthestReach(ctx context.Context, deps Deps) (int, error) {
 	reach := 0
 	for _, platform := range deps.Platforms {
@@ -181,7 +182,7 @@ func furthestReach(ctx context.Context, deps Deps) (int, error) {
 	return max(reach, past), err
 }
 
-// initialiseReach is furthestReach of the tasks that pull the past of new accounts: so many days before the present
+// initialiseReach returns furthestReach of the tasks that pull the past of new accounts: the days before the present
 // one.
 func initialiseReach(ctx context.Context, deps Deps) (int, error) {
 	rows, err := deps.Store.TaskRows(ctx)
@@ -194,7 +195,7 @@ func initialiseReach(ctx context.Context, deps Deps) (int, error) {
 			func(p media.Platform) bool { return row.Handler == account.InitialiseName(p.Name()) }) {
 			continue
 		}
-		if days, err := account.InitialiseDays(json.RawMessage(row.Params)); err == nil { // Else the task does not run.
+		if days, err := account.InitialiseDays(json.RawMessage(row.Params)); err == nil { // Otherwise the task does not run.
 			reach = max(reach, days+2)
 		}
 	}

@@ -28,10 +28,11 @@ import (
 	"adsync/upkeep"
 )
 
-// pruneNow is ahead: a server's partitions of days before the present one are one. Ids of runs end in 2039.
+// pruneNow is in the future, because a server has one partition for all days before the present one. Ids of runs end in
+// 2039.
 var pruneNow = time.Date(2035, 11, 21, 2, 0, 0, 0, time.UTC)
 
-// pruning is a store whose tables have rows of many ages.
+// pruning is a store whose tables hold rows of many ages.
 type pruning struct {
 	store *store.Store
 	ages  []int // in days
@@ -51,7 +52,7 @@ func newPruning(t *testing.T, ages ...int) *pruning {
 	return p
 }
 
-// insert writes a row of a table: what is not given is empty, or 0.
+// insert writes a row of a table. Columns that are not given are empty or 0.
 func (p *pruning) insert(t *testing.T, db *sqldb.DB, table string, values map[string]any) {
 	t.Helper()
 	columns := slices.Sorted(maps.Keys(values))
@@ -63,7 +64,7 @@ func (p *pruning) insert(t *testing.T, db *sqldb.DB, table string, values map[st
 		sqldb.Tuples(1, len(args)), args...).Error)
 }
 
-// days are the tables whose rows are of days, with the setting that they go by.
+// days returns the tables whose rows belong to days, with the setting of each.
 func (p *pruning) days() map[string]string {
 	tables := map[string]string{
 		"report_daily": "report_daily_days", "wide_daily": "report_daily_days", "wide_day": "report_daily_days",
@@ -127,7 +128,7 @@ func (p *pruning) put(t *testing.T, d day.Day) {
 	p.insert(t, data, "summary_hourly", summary)
 }
 
-// left returns the ages of the days that a table has rows of, in the descending order.
+// left returns the ages of the days for which a table has rows, descending.
 func (p *pruning) left(t *testing.T, table string) (ages []int) {
 	t.Helper()
 	name, report, _ := strings.Cut(table, " of ")
@@ -163,12 +164,12 @@ func (p *pruning) runWithin(ctx context.Context, t *testing.T, r upkeep.Retentio
 	require.NoError(t, err)
 }
 
-// upTo are the ages that stay with a retention of so many days; 0 is all.
+// upTo returns the ages that stay with a retention of a number of days; 0 means all.
 func (p *pruning) upTo(days int) []int {
 	return slices.DeleteFunc(slices.Clone(p.ages), func(age int) bool { return days != 0 && age > days })
 }
 
-// retention has another number of days in each of its settings.
+// retention has a different number of days in each setting.
 var retention = map[string]int{
 	"raw_hourly_days": 41, "raw_daily_days": 48, "report_hourly_days": 55, "report_daily_days": 72, "summary_days": 79,
 	"run_days": 86, "dead_days": 93, "config_change_days": 100, "audit_days": 107,
@@ -183,7 +184,7 @@ func retentionOf(days map[string]int) upkeep.Retention {
 	}
 }
 
-// Each table has rows on both sides of each setting's boundary, and loses those beyond its own alone.
+// Each table has rows on both sides of each setting's boundary, and loses only the rows beyond its own.
 func TestPrune_EachTableGoesByItsOwnSetting(t *testing.T) {
 	t.Parallel()
 	var ages []int
@@ -203,7 +204,7 @@ func TestPrune_EachTableGoesByItsOwnSetting(t *testing.T) {
 	p.insert(t, s.Data, "coverage", map[string]any{"account_id": 1, "report": "report_daily", "level": "account",
 		"day": day.Epoch, "media": "tulip"})
 	p.insert(t, s.Data, "wide_day", map[string]any{"account_id": 1, "day": day.Epoch, "media": "tulip", "mark": 1})
-	// What is told by its moment is a minute on this side of a boundary, or on the other.
+	// Rows that are kept by a moment lie one minute on either side of a boundary.
 	moment := func(age int) time.Time {
 		if slices.Contains(slices.Collect(maps.Values(retention)), age) {
 			return pruneNow.AddDate(0, 0, -age).Add(time.Minute)
@@ -261,10 +262,10 @@ func TestPrune_EachTableGoesByItsOwnSetting(t *testing.T) {
 
 	p.run(t, upkeep.Retention{})
 	for table := range p.days() {
-		require.Equal(t, p.ages, p.left(t, table), "%s: 0 is for ever", table)
+		require.Equal(t, p.ages, p.left(t, table), "%s: 0 is forever", table)
 	}
 	for table, n := range counts() {
-		require.Equal(t, len(p.ages), n, "%s: 0 is for ever", table)
+		require.Equal(t, len(p.ages), n, "%s: 0 is forever", table)
 	}
 
 	p.run(t, retentionOf(retention))
@@ -277,7 +278,7 @@ func TestPrune_EachTableGoesByItsOwnSetting(t *testing.T) {
 	require.Equal(t, 2, epoch(), "what is known of the configuration is of no day")
 }
 
-// Whatever the settings say, no day goes that a task still pulls: in no zone, and at no hour.
+// No setting deletes a day that a task still pulls, in any zone and at any hour.
 func TestPrune_KeepsEveryDayThatATaskStillPulls(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -316,7 +317,7 @@ func TestPrune_KeepsEveryDayThatATaskStillPulls(t *testing.T) {
 	}
 }
 
-// oldestPulled is the oldest day that a task pulls at pruneNow, of an account of any zone.
+// oldestPulled returns the oldest day that a task pulls at pruneNow for an account of any zone.
 func oldestPulled(t *testing.T, handler, params string) day.Day {
 	t.Helper()
 	zone, err := time.LoadLocation("Pacific/Pago_Pago") // There it is yesterday for the longest.
@@ -346,7 +347,7 @@ func oldestPulled(t *testing.T, handler, params string) day.Day {
 	return oldest
 }
 
-// dead writes a subtask of a day's report that died at a moment; the day of a healed one was pulled whole since.
+// dead writes a subtask of a day's report that died at a moment. The day of a healed one was pulled completely since.
 func (p *pruning) dead(t *testing.T, taskID, account int64, at time.Time, healed bool) {
 	t.Helper()
 	d := day.Of(at, time.UTC)
@@ -394,7 +395,7 @@ func TestPrune_HealedSubtasksGoByTheirOwnSetting(t *testing.T) {
 	require.Equal(t, []int64{1, 3}, p.column(t, "subtask_dead", "account_id"))
 }
 
-// A moment without a tick is a missed one as long as a task's window is open.
+// A moment without a tick counts as missed while a task's window is open.
 func TestPrune_KeepsTheTicksOfTheLongestWindow(t *testing.T) {
 	t.Parallel()
 	p := newPruning(t)
@@ -453,10 +454,10 @@ func TestRetention_Validate(t *testing.T) {
 	} {
 		require.NoError(t, c.of(c.least).Validate(), key)
 		below := c.least - 1
-		if below == 0 { // That is for ever.
+		if below == 0 { // 0 means forever.
 			below = -1
 		}
 		require.ErrorContains(t, c.of(below).Validate(), key)
-		require.ErrorContains(t, c.of(below).Validate(), fmt.Sprintf("want %d or more, or 0 for ever", c.least))
+		require.ErrorContains(t, c.of(below).Validate(), fmt.Sprintf("want %d or more, or 0 = forever", c.least))
 	}
 }

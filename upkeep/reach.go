@@ -9,7 +9,7 @@ import (
 	"adsync/media"
 )
 
-// Scope is what is pulled by the day: a report, and its level.
+// Scope is a report and its level, which are pulled by the day.
 type Scope struct{ Report, Level string }
 
 // Reach is how far back the tasks of cron_task pull something.
@@ -24,8 +24,8 @@ type ReachStore interface {
 	Lanes(ctx context.Context) ([]settings.Lane, error)
 }
 
-// Reaches tells what the enabled tasks pull of a platform's accounts of a tier. What is not among it nobody pulls,
-// and none of its days is a hole.
+// Reaches returns what the enabled tasks pull for a platform's accounts of a tier. No task pulls a scope that is not in
+// the map, and none of its days is a hole.
 func Reaches(ctx context.Context, s ReachStore, platform media.Platform, tier string) (map[Scope]Reach, error) {
 	scopes, err := fillScopes(ctx, s, platform)
 	if err != nil {
@@ -40,11 +40,10 @@ func Reaches(ctx context.Context, s ReachStore, platform media.Platform, tier st
 	return all, nil
 }
 
-// First is the first day that the reach has at a moment, in the zone of an account.
+// First returns the first day within the reach at a moment, in the zone of an account.
 func (r Reach) First(now time.Time, zone *time.Location) day.Day {
 	return day.Of(now, zone).Add(1 - r.Days)
 }
 
-// HoleFrom is when a day that was not pulled whole becomes a hole: until then it is left to the tasks that pull it
-// anyway.
+// HoleFrom returns when a day that was not pulled completely becomes a hole. Until then the regular tasks pull it.
 func HoleFrom(d day.Day, zone *time.Location) time.Time { return settledAt(d, zone).Add(fillGrace) }

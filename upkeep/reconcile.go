@@ -18,14 +18,14 @@ import (
 	"adsync/media"
 )
 
-// ReconcileName is the handler that compares the levels of a report, and who orders its runs.
+// ReconcileName is the handler that compares the levels of a report, and the name under which its runs are ordered.
 const ReconcileName = Name + ".reconcile"
 
 const (
 	reconcileDaysDefault = 8 // yesterday and the 7 days before
 	reconcileDaysMax     = 35
-	// repullsMax is how many levels of accounts' days one pass has pulled again, of one media; the others are noted and
-	// have their turn in the next.
+	// repullsMax is the most levels of accounts' days of one platform that a pass orders again. The others are recorded,
+	// and the next pass orders them.
 	repullsMax = 2000
 	// differencesKept is how long a difference is remembered after it was last seen.
 	differencesKept = 90 * 24 * time.Hour
@@ -33,9 +33,9 @@ const (
 
 // reconcileParams are the params of system.reconcile.
 type reconcileParams struct {
-	// Days is how many days are looked at, yesterday first; 0 means 8.
+	// Days is how many days are compared, yesterday first; 0 means 8.
 	Days int `json:"days"`
-	// OnlyOpen looks again at what differed before and at nothing else.
+	// OnlyOpen compares only days that differed before.
 	OnlyOpen bool `json:"only_open"`
 }
 
@@ -79,7 +79,7 @@ func reconcileHandler(deps Deps) media.Handler {
 				err = r.all(ctx, params.Days)
 			}
 			if r.found > 0 {
-				deps.Logger.Warn("figures of accounts are not the sums of their levels", "media", platform.Name(), "figures",
+				deps.Logger.Warn("figures of accounts differ from the sums of their levels", "media", platform.Name(), "figures",
 					r.found, "pulled_again", repullsMax-r.budget)
 			}
 			return media.Result{Rows: r.found}, err
@@ -99,9 +99,9 @@ type reconcileStore interface {
 	OrderAgain(ctx context.Context, d day.Day, level string, accountIDs []int64, orders []ledger.RunOrder) ([]int64, error)
 }
 
-// reconciler is one pass over a media. Of each settled day it compares what the account level says with the sums of
-// the levels below, as far as both were pulled whole after the day had settled: levels are published at different
-// delays, and objects that are deleted still gather figures.
+// reconciler is one pass over a platform. For each settled day it compares the figures of the account level with the
+// sums of the levels below, if both were pulled completely after the day had settled: platforms publish levels at
+// different delays, and deleted objects still gather figures.
 type reconciler struct {
 	Deps
 	platform media.Platform
@@ -121,7 +121,7 @@ type lowerLevel struct {
 type comparedMetric struct {
 	index int
 	name  string
-	// grows is for how many days beyond the row's own the figure still grows.
+	// grows is for how many days after the row's day the figure still grows.
 	grows int
 }
 
@@ -138,7 +138,7 @@ func (r *reconciler) prepare(ctx context.Context) error {
 	}
 	account, ok := r.scopes[settings.AccountLevel]
 	if !ok {
-		return nil // Nothing to compare with is pulled.
+		return nil // No task pulls a level to compare with.
 	}
 	grows := map[string]int{}
 	for _, f := range account.Figures {
@@ -160,7 +160,7 @@ func (r *reconciler) prepare(ctx context.Context) error {
 	return nil
 }
 
-// all looks at the last days of all accounts, a page at a time.
+// all compares the last days of all accounts, a page at a time.
 func (r *reconciler) all(ctx context.Context, days int) error {
 	for after := int64(0); ; {
 		page, err := r.Store.FillAccounts(ctx, r.platform.Name(), after, fillPage)
@@ -182,7 +182,7 @@ func (r *reconciler) all(ctx context.Context, days int) error {
 	}
 }
 
-// open looks again at what differed before.
+// open compares the days that differed before.
 func (r *reconciler) open(ctx context.Context) error {
 	days, err := r.Store.OpenDifferenceDays(ctx, r.platform.Name())
 	if err != nil {
@@ -218,14 +218,15 @@ func (r *reconciler) open(ctx context.Context) error {
 	return nil
 }
 
-// alikeAccounts are accounts of one zone and tier.
+// alikeAccounts holds accounts of one zone and tier.
 type alikeAccounts struct {
 	zone *time.Location
 	tier string
 	ids  []int64
 }
 
-// alike puts the accounts of a page together. Those whose zone cannot be used are left out: fan-outs name them.
+// alike groups the accounts of a page by zone and tier. It leaves out accounts with an invalid zone, which fan-outs
+// report.
 func alike(page []results.FillAccount) []*alikeAccounts {
 	type key struct{ zone, tier string }
 	known := map[key]*alikeAccounts{}
@@ -245,7 +246,7 @@ func alike(page []results.FillAccount) []*alikeAccounts {
 	return all
 }
 
-// compare looks at one day of accounts, notes what differs, and has it pulled again.
+// compare compares one day of accounts, records the differences and orders pulls of those days.
 func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) error {
 	if r.now.Before(settledAt(d, g.zone)) {
 		return nil
@@ -263,7 +264,7 @@ func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) e
 			sum := sums[k]
 			older := min(account.RunID, sum.RunID)
 			if older < settled {
-				continue // What was not pulled, or too early, is a hole.
+				continue // A day that was not pulled, or too early, is a hole.
 			}
 			c.Compared[k] = older
 			for _, m := range level.metrics {
@@ -296,7 +297,7 @@ func differs(account, level results.LevelSum, metricIndex int) (a, sum int64, di
 	return a, sum, metric.All[metricIndex].Differ(a, sum)
 }
 
-// pullAgain orders both levels of accounts' days, once for as long as they differ.
+// pullAgain orders both levels of accounts' days, once for each difference.
 func (r *reconciler) pullAgain(ctx context.Context, g *alikeAccounts, d day.Day, again []results.LevelOf) error {
 	account, pulled := r.scopes[settings.AccountLevel].taskOf(g.tier)
 	done := map[int64]bool{} // accounts whose own level has been ordered, for another level below
@@ -330,7 +331,7 @@ func (r *reconciler) pullAgain(ctx context.Context, g *alikeAccounts, d day.Day,
 	return nil
 }
 
-// order orders tasks of the same day and accounts: that of the level, and maybe that of the account after it.
+// order orders tasks for the same day and accounts: the level's task, then possibly the account level's.
 func (r *reconciler) order(ctx context.Context, d day.Day, level string, ids []int64, tasks []fillTask) error {
 	if len(ids) == 0 {
 		return nil
@@ -339,8 +340,8 @@ func (r *reconciler) order(ctx context.Context, d day.Day, level string, ids []i
 	var orders []ledger.RunOrder
 	for i, t := range tasks {
 		orders = append(orders, ledger.RunOrder{
-			// The account's run is the later one by its id, whichever level it is ordered for: the level's run is what is
-			// noted, and what came after it is compared again.
+			// The account level's run always has the later id. The level's run is the one that is recorded, and pulls after
+			// it are compared again.
 			RunID: task.NewRunID(r.now.Add(time.Duration(i) * time.Millisecond)), TaskID: t.id, OrderedAt: r.now,
 			Request: task.Order{From: d, To: d, By: ReconcileName},
 		})

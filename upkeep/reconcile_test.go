@@ -22,7 +22,7 @@ import (
 
 const yesterday = day.Day("2026-11-20")
 
-// figures pulls a day of one level of an account: objects with their figures.
+// figures pulls a day of one level of an account: objects and their figures.
 func (f *filling) figures(t *testing.T, account int64, level string, d day.Day, runID int64,
 	objects ...map[string]int64) {
 	t.Helper()
@@ -78,7 +78,7 @@ func TestReconcile_ComparesWhatBothLevelsHave(t *testing.T) {
 		5: {figures{"cost": 0, "clicks": 4}, figures{"cost": 0}, figures{"cost": 0}},   // the level has no clicks
 		6: {figures{"cost": 0}, figures{"cost": 0, "clicks": 9}, figures{"cost": 0}},   // the account has none
 		7: {figures{"pay_amount_d7": 90_000}, figures{"pay_amount_d7": 0}, figures{}},  // still growing
-		// of which the platform knows nothing
+		// unknown to the platform
 		8:  {figures{"pay_amount_d14": 90_000}, figures{"pay_amount_d14": 0}, figures{}},
 		9:  {figures{"cost": 20_000}, figures{"cost": 20_000}, figures{"cost": 500_000_000}}, // pulled too early, see below
 		10: {figures{"cost": 20_000}, figures{"cost": 20_000}, figures{"cost": 500_000_000}}, // parked
@@ -96,7 +96,7 @@ func TestReconcile_ComparesWhatBothLevelsHave(t *testing.T) {
 		f.figures(t, id, "account", yesterday, at, a.account)
 		f.figures(t, id, "adgroup", yesterday, early, a.first, a.second)
 	}
-	// Spend without any object, and objects without an account's row.
+	// Spend without an object, and objects without a row of the account.
 	for id := int64(11); id <= 13; id++ {
 		f.account(t, id, "active", "Asia/Shanghai", "")
 	}
@@ -150,7 +150,7 @@ func TestReconcile_PullsAgainOnceAndTellsWhatStays(t *testing.T) {
 		require.Equal(t, first, d.PulledAgainRunID)
 	}
 
-	// Account 1 is in order when it is pulled again, 2 is not.
+	// Account 1 agrees after the second pull, account 2 does not.
 	f.now = f.now.Add(time.Hour)
 	later := max(orders[0].RunID, orders[1].RunID)
 	f.figures(t, 1, "adgroup", yesterday, later, figures{"cost": 90_000, "clicks": 1})
@@ -167,7 +167,7 @@ func TestReconcile_PullsAgainOnceAndTellsWhatStays(t *testing.T) {
 	require.True(t, rows[1].LastSeenAt.Equal(f.now))
 	require.Len(t, f.ordered(t), 2, "nor is it ordered again")
 
-	// Later the platform puts it right; when it differs anew that is another matter.
+	// Later the platform corrects it. When it differs again, that is a new difference.
 	f.figures(t, 2, "adgroup", yesterday, later+1, figures{"cost": 90_000, "clicks": 1})
 	require.Zero(t, f.reconcile(t, ""))
 	require.Empty(t, confirmed())
@@ -177,7 +177,7 @@ func TestReconcile_PullsAgainOnceAndTellsWhatStays(t *testing.T) {
 	require.Len(t, f.ordered(t), 4)
 	n, err := f.store.ForgetDifferences(t.Context(), f.now)
 	require.NoError(t, err)
-	require.Equal(t, 1, n, "the one that was mended before")
+	require.Equal(t, 1, n, "the one that was corrected before")
 }
 
 func TestReconcile_RefusesWhatItCannotDo(t *testing.T) {
@@ -189,7 +189,7 @@ func TestReconcile_RefusesWhatItCannotDo(t *testing.T) {
 	require.ErrorContains(t, err, "there is no media facebook")
 }
 
-// deeper is Tulip with one level more.
+// deeper is Tulip with one more level.
 type deeper struct{ media.Platform }
 
 func (d deeper) Reports() []media.Report {

@@ -8,8 +8,8 @@ import (
 	"adsync/media"
 )
 
-// dirtyBatch is how many dirty marks a summary subtask reads at a time: those of all accounts of a day together, so
-// that it is added up once.
+// dirtyBatch is how many dirty marks a summary subtask reads at a time: the marks of all accounts of a day, so that the
+// day is summed once.
 const dirtyBatch = 50_000
 
 func summaryHandler(deps Deps) media.Handler {
@@ -30,8 +30,8 @@ type summaryStore interface {
 	RebuildSummary(ctx context.Context, d summaries.DirtyDay) (int, error)
 }
 
-// rebuildSummaries brings the summaries of a media up to every mark that was there when it began; marks that come
-// meanwhile are left to the next run, so that it ends.
+// rebuildSummaries rebuilds a platform's summaries for every mark that existed when it began. It leaves later marks to
+// the next run, so that it ends.
 func rebuildSummaries(ctx context.Context, deps Deps, platform string) (media.Result, error) {
 	var result media.Result
 	begin, err := deps.Marks.Now(ctx)

@@ -19,7 +19,7 @@ import (
 // Name is the media name of adsync's own tasks.
 const Name = "system"
 
-// Store is what the handlers need of *store.Store. Each part stands in the file of its handler.
+// Store is what the handlers need of the store. Each part is declared in the file of its handler.
 type Store interface {
 	tableStore
 	pruneStore
@@ -30,24 +30,24 @@ type Store interface {
 	reconcileStore
 }
 
-// Now is the clock of the database that holds the results: marks are stamped by it.
+// Now is the clock of the results' database, which stamps the marks.
 type Now interface {
 	Now(ctx context.Context) (time.Time, error)
 }
 
-// Deps are what the handlers work with.
+// Deps holds what the handlers depend on.
 type Deps struct {
 	Store  Store
 	Marks  Now
 	Clock  clock.Clock
 	Logger *slog.Logger
-	// Partner has the business's own figures; nil when there are none to copy.
+	// Partner is the source of the business's own figures; nil = none are copied.
 	Partner *summaries.PartnerSource
-	// Platforms are those whose summaries are kept and whose holes are filled.
+	// Platforms are the platforms whose summaries are kept and whose holes are filled.
 	Platforms []media.Platform
-	// Retention says what is pruned.
+	// Retention is how long rows are kept.
 	Retention Retention
-	// Registerer has the metrics; nil keeps them to the handlers.
+	// Registerer registers the metrics; nil = they are not exported.
 	Registerer prometheus.Registerer
 }
 
@@ -59,7 +59,7 @@ func Handlers(deps Deps) []media.Handler {
 
 func refuseDays(plan media.Plan) error {
 	if plan.From != "" {
-		return errors.New("from: this task has no days: leave from and to out")
+		return errors.New("from: this task has no days: remove from and to")
 	}
 	return nil
 }

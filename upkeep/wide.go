@@ -17,8 +17,7 @@ const WideName = Name + ".wide"
 const (
 	// wideBatch is how many marked days are read at a time.
 	wideBatch = 2000
-	// wideReach is how many days back a change of the configuration reaches: names and parents of older rows stay as
-	// they were.
+	// wideReach is how many days back a change of the configuration reaches. Older rows keep their names and parents.
 	wideReach = 31
 )
 
@@ -48,8 +47,8 @@ type wideStore interface {
 	SpreadWide(ctx context.Context, configuration summaries.WideDay, since day.Day) error
 }
 
-// rebuildWide brings the wide table of a media up to every mark that was there when it began, as rebuildSummaries
-// does the summaries. What was rebuilt stays rebuilt when it is cut off.
+// rebuildWide rebuilds a platform's rows of the wide table for every mark that existed when it began, as
+// rebuildSummaries does for the summaries. If it is interrupted, the rebuilt rows remain.
 func rebuildWide(ctx context.Context, deps Deps, platform media.Platform) (rows int, err error) {
 	if err := spreadConfigurations(ctx, deps, platform); err != nil {
 		return 0, err
@@ -99,14 +98,13 @@ func spreadConfigurations(ctx context.Context, deps Deps, platform media.Platfor
 	}
 }
 
-// markedBy returns what no mark that is there now is above: marks of one millisecond of the database count up within
-// it.
+// markedBy returns an upper bound of all present marks: marks of one millisecond of the database count up within it.
 func markedBy(ctx context.Context, marks Now) (int64, error) {
 	now, err := marks.Now(ctx)
 	return now.UnixMicro() + 999, err
 }
 
-// objectTables are the tables of a platform's objects that wide_daily has rows of.
+// objectTables returns the tables of a platform's objects that have rows in wide_daily.
 func objectTables(platform media.Platform) []summaries.ObjectTable {
 	var tables []summaries.ObjectTable
 	for _, l := range platform.Lists() {

@@ -52,7 +52,7 @@ func TestWide_IsBuiltForWhatIsMarked(t *testing.T) {
 			&adgroup, &name, &users))
 	require.Equal(t, []any{"a1", "One", int64(10)}, []any{adgroup, name, users})
 
-	// A rename with no figures beside it.
+	// A rename without figures.
 	creatives.Claim, creatives.Rows[0].Name, creatives.Rows[0].JSON = pull("creative", "creative", day.Epoch), "Two",
 		`{"v":2}`
 	_, err = s.WriteObjects(ctx, creatives)
