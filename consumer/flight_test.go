@@ -91,7 +91,7 @@ func TestFlight_AHandlerThatIgnoresItsTimeCostsItsSlotAlone(t *testing.T) {
 		require.Len(t, s.written(), 21, "what it says in the end is dropped")
 		require.EqualValues(t, 1, msg.done.Load())
 		require.Zero(t, metricsOf(t, c)["adsync_consumer_handlers_hung acme acme.hangs"])
-		require.Equal(t, 1, log.count("a handler did not return"), "one line for each")
+		require.Equal(t, 1, log.count("has not returned after its timeout"), "one line for each")
 		c.Stop()
 	})
 }
@@ -114,7 +114,7 @@ func TestFlight_AHandlerThatHangsHoldsUpNoDrain(t *testing.T) {
 		require.Equal(t, c.cfg.DrainTimeout+cutGrace+2*releaseGrace, time.Since(began),
 			"the drain, and a moment for the pool")
 		require.EqualValues(t, 1, msg.abandoned.Load(), "the next owner does it")
-		require.Equal(t, 1, log.count("left behind"), "one line for a lane")
+		require.Equal(t, 1, log.count("handlers ignore the end"), "one line for a lane")
 		require.Equal(t, 1, log.count("lane=normal subtasks=1 handlers=acme.report"))
 		require.Zero(t, log.count("did not end in time"))
 		require.Empty(t, s.written())
@@ -206,7 +206,7 @@ func TestFlight_OneLineForABugHoweverOftenItStrikes(t *testing.T) {
 		synctest.Wait()
 		c.Stop()
 		require.Len(t, s.written(), 50)
-		require.Equal(t, 1, log.count("a handler has a bug"))
+		require.Equal(t, 1, log.count("a handler panicked"))
 		require.Positive(t, log.count("goroutine"), "with where it is")
 	})
 }
