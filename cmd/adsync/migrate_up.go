@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+
+	"adsync/base/broker"
+	"adsync/base/plural"
+	"adsync/base/store"
+	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/usage"
+	"adsync/engine"
+)
+
+func newMigrateUp(a *settings.Source) *cobra.Command {
+	var topics bool
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Brings the tables to this program's version",
+		Long: `Applies the migrations that are missing, to both databases, makes the platforms' raw tables and the coming days' log
+tables, writes the default tasks into an empty cron_task, and makes the Kafka topics of all lanes. It may be repeated,
+and run by several at once: what is there stays as it is.`,
+		Example: `  adsync migrate up --config adsync.yaml
+  adsync migrate up --topics=false   # when Kafka is not there yet; serve makes the topics too`,
+		Args: usage.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.WithStore(cmd, "migrate", func(ctx context.Context, s *store.Store, cfg settings.Config, logger *slog.Logger) error {
+				return migrateUp(ctx, s, cfg, topics, logger, cmd.OutOrStdout())
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&topics, "topics", true, "make the Kafka topics too")
+	return cmd
+}
+
+func migrateUp(ctx context.Context, s *store.Store, cfg settings.Config, topics bool, logger *slog.Logger, out io.Writer) error {
+	seeded, err := engine.PrepareTables(ctx, s)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "The tables are at this program's version.")
+	if seeded > 0 {
+		fmt.Fprintf(out, "cron_task was empty: %s written.\n", plural.Count(seeded, "default task was", "default tasks were"))
+	}
+	if !topics {
+		return nil
+	}
+	kafka, err := broker.New(cfg.Broker, logger, prometheus.NewRegistry())
+	if err != nil {
+		return fmt.Errorf("set up Kafka: %w", err)
+	}
+	n, err := engine.PrepareTopics(ctx, s, kafka)
+	if err = errors.Join(err, kafka.Close()); err != nil {
+		return fmt.Errorf("the tables are ready, the topics are not (--topics=false leaves them to serve): %w", err)
+	}
+	fmt.Fprintf(out, "%s there.\n", plural.Count(n, "topic is", "topics are"))
+	return nil
+}
