@@ -33,9 +33,9 @@ func TestCoverage_IsATableForPeople(t *testing.T) {
 	stdout, asked := told(t, answer, "coverage", "tulip/200 1", "--from", "2026-11-20")
 	require.Equal(t, "/api/v1/accounts/tulip/200%201/coverage?from=2026-11-20", asked)
 	require.Equal(t, `REPORT        LEVEL    DAY         STATE     ROWS  PULLED                NOTE
-adgroup       adgroup  -           complete  212   2026-11-21T10:20:04Z  
+adgroup       adgroup  -           complete  212   2026-11-21T10:20:04Z  -
 report_daily  account  2026-11-20  suspect   1     2026-11-21T10:30:01Z  it lacks 1 row; the summaries follow
-report_daily  account  2026-11-21  never     0     -                     
+report_daily  account  2026-11-21  never     0     -                     -
 `, stdout)
 	stdout, _ = told(t, answer, "coverage", "tulip/2001", "--missing")
 	require.NotContains(t, stdout, "complete")
@@ -56,7 +56,7 @@ func TestChanges_AreATableForPeople(t *testing.T) {
 	require.Equal(t, "/api/v1/accounts/tulip/2001/changes?limit=2&object=9", asked)
 	require.Equal(t, `SEEN                  LEVEL    OBJECT  FIELD         BEFORE  AFTER
 2026-11-21T10:20:04Z  adgroup  9       daily_budget  500000  800000
-2026-11-20T10:20:04Z  adgroup  9       @created              "new"
+2026-11-20T10:20:04Z  adgroup  9       @created      -       "new"
 There are more.
 `, stdout)
 	stdout, _ = told(t, `{"from": "2026-11-15", "to": "2026-11-21", "changes": [], "next": ""}`, "changes", "tulip/2001")

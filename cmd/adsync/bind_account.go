@@ -17,6 +17,7 @@ import (
 	storesettings "adsync/base/store/settings"
 	"adsync/base/store/summaries"
 	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/show"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
 )
@@ -134,7 +135,9 @@ func bindAccount(ctx context.Context, out io.Writer, s *store.Store, account sto
 		if err != nil {
 			return err
 		}
-		printRebound(out, before, after)
+		if err := show.Rebound(out, before, after); err != nil {
+			return err
+		}
 	}
 	// What is said of past days alone says nothing of whether it is to be pulled.
 	if f.correct || (f.to != "" && day.Day(f.to) < today) || account.Bound || (f.login != "" && f.game == "") {
@@ -189,34 +192,4 @@ func chooseLogin(ctx context.Context, s *store.Store, account storesettings.Acco
 		return nil
 	}
 	return usage.Errorf("--login is %q: the account is in the reach of %s", login, strings.Join(names, ", "))
-}
-
-func printRebound(out io.Writer, before, after []summaries.Binding) {
-	t := table.New(out)
-	for _, part := range []struct {
-		name     string
-		bindings []summaries.Binding
-	}{{"BEFORE", before}, {"NOW", after}} {
-		fmt.Fprintf(t, "%s\tFROM\tTO\tGAME\tOS\n", part.name)
-		if len(part.bindings) == 0 {
-			fmt.Fprintln(t, "\t-\t-\tunassigned\t")
-		}
-		for _, b := range part.bindings {
-			from, to := b.From.String(), b.To.String()
-			if b.From == summaries.FirstBoundDay {
-				from = "-"
-			}
-			if b.To == summaries.LastDay {
-				to = "-"
-			}
-			fmt.Fprintf(t, "\t%s\t%s\t%s\t%s\n", from, to, table.Plain(b.Game), table.Plain(b.OS))
-		}
-	}
-	_ = t.Flush()
-	touched := summaries.BindingDifferences(before, after)
-	if len(touched) == 0 {
-		fmt.Fprintln(out, "Nothing has changed.")
-		return
-	}
-	fmt.Fprintln(out, "The summaries of the days that changed follow within two minutes.")
 }

@@ -26,6 +26,7 @@ import (
 	"adsync/base/telemetry"
 	"adsync/cmd/adsync/internal/prompt"
 	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/show"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
@@ -181,8 +182,7 @@ func authorise(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *s
 		if err != nil {
 			return 0, err
 		}
-		printFound(out, cmp.Or(found.Name, found.Login), found.Accounts)
-		return found.LoginID, allListed(found.Note)
+		return found.LoginID, errors.Join(show.Authorised(out, cmp.Or(found.Name, found.Login), found.Accounts), allListed(found.Note))
 	case f.wait:
 		return awaitCallback(ctx, out, s, media, request.State)
 	}
@@ -242,11 +242,10 @@ func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media str
 			if err != nil {
 				return 0, err
 			}
-			printFound(out, name, accounts)
 			if row.Step == storesettings.OAuthStored {
 				row.Note = cmp.Or(row.Note, fmt.Sprintf("Its accounts were not all listed within %s; the task %s.account_list lists them.", storedGrace, media))
 			}
-			return row.TokenID, allListed(row.Note)
+			return row.TokenID, errors.Join(show.Authorised(out, name, accounts), allListed(row.Note))
 		case row.Step == storesettings.OAuthWaiting && row.Left <= 0:
 			return 0, errors.New("nobody has authorised it in time: ask again")
 		case row.Step == storesettings.OAuthExchanging && row.UsedFor > exchangeGrace:
@@ -267,32 +266,12 @@ const (
 	storedGrace   = 3 * time.Minute
 )
 
-// foundMax is how many accounts are listed.
-const foundMax = 50
-
 // allListed returns an error if something is still to be done for a login that was authorised, which note says.
 func allListed(note string) error {
 	if note == "" {
 		return nil
 	}
 	return fmt.Errorf("the login is authorised and stored, but: %s", note)
-}
-
-func printFound(out io.Writer, name string, accounts []storesettings.LoginAccount) {
-	fmt.Fprintf(out, "Authorised: %s, with %s.\n", table.Plain(name), plural.Count(len(accounts), "account", "accounts"))
-	t := table.New(out)
-	for i, a := range accounts {
-		if i == foundMax {
-			fmt.Fprintf(t, "and %d more\n", len(accounts)-foundMax)
-			break
-		}
-		state := "not bound"
-		if a.Bound {
-			state = "pulled"
-		}
-		fmt.Fprintf(t, "  %s\t%s\t%s\n", table.Plain(a.ExternalID), table.Plain(a.Name), state)
-	}
-	_ = t.Flush()
 }
 
 // pickLogin finds the login whose accounts are meant.

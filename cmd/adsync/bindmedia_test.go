@@ -164,10 +164,10 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 			// A move, a correction, all the rest, and the end.
 			r = show(adsync(environ, "bind", "account", media+"/"+first, "--game", "tinyfarm", "--game-name", "Tiny Farm", "--os", "ios", "--from", "2026-11-01"))
 			require.Zero(t, r.code, r.stderr)
-			require.Regexp(t, `(?s)NOW +FROM +TO +GAME +OS\n +- +2026-10-31 +starfall +ios\n +2026-11-01 +- +tinyfarm +ios\n`, r.stdout)
+			require.Regexp(t, `(?m)^now +- +2026-10-31 +starfall +ios\nnow +2026-11-01 +- +tinyfarm +ios$`, r.stdout)
 			r = show(adsync(environ, "bind", "account", media+"/"+first, "--game", "starfall", "--os", "android", "--correct"))
 			require.Zero(t, r.code, r.stderr)
-			require.Regexp(t, `(?s)NOW .*2026-11-01 +- +starfall +android\n`, r.stdout)
+			require.Regexp(t, `(?s)now .*2026-11-01 +- +starfall +android\n`, r.stdout)
 			r = show(adsync(environ, "bind", media, "--app-id", app.id, "--accounts", "all", "--game", "tinyfarm", "--os", "pc"))
 			require.Zero(t, r.code, r.stderr)
 			require.Contains(t, r.stdout, plural.Count(len(app.accounts)-1, "account of ", "accounts of "), "the first one has a game")

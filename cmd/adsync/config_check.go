@@ -1,13 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
@@ -19,6 +16,7 @@ import (
 	"adsync/base/store/summaries"
 	"adsync/base/telemetry"
 	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/show"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/engine"
@@ -93,7 +91,12 @@ func checkServers(cmd *cobra.Command, cfg settings.Config, command, output strin
 		return errors.Join(err, closeAll())
 	}
 	findings := servers.CheckUp(cmd.Context())
-	if err := errors.Join(printFindings(cmd.OutOrStdout(), output, findings), closeAll()); err != nil {
+	if output == "json" {
+		err = table.PrintJSON(cmd.OutOrStdout(), map[string]any{"ok": checkup.Healthy(findings), "findings": findings})
+	} else {
+		err = show.Findings(cmd.OutOrStdout(), findings)
+	}
+	if err := errors.Join(err, closeAll()); err != nil {
 		return err
 	}
 	if !checkup.Healthy(findings) {
@@ -140,33 +143,4 @@ func openServers(cmd *cobra.Command, cfg settings.Config, sections []string) (se
 		}
 	}
 	return servers, closeAll, nil
-}
-
-// printFindings prints findings as a table, or as JSON.
-func printFindings(w io.Writer, output string, findings []checkup.Finding) error {
-	if output == "json" {
-		answer, err := json.Marshal(map[string]any{"ok": checkup.Healthy(findings), "findings": findings})
-		if err != nil {
-			return err
-		}
-		return table.JSON(w, answer)
-	}
-	t := table.New(w)
-	t.Head("SERVER\tCHECK\tSTATE\tDETAIL")
-	for _, f := range findings {
-		t.Row(f.Server, f.Check, f.State, table.Whole(f.Detail))
-	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	var remedies []string
-	for _, f := range findings {
-		if f.Remedy != "" && f.State != checkup.OK {
-			remedies = append(remedies, fmt.Sprintf("  %s, %s: %s", f.Server, f.Check, table.Clean(f.Remedy)))
-		}
-	}
-	if len(remedies) > 0 {
-		fmt.Fprintf(w, "\nWhat to do:\n%s\n", strings.Join(remedies, "\n"))
-	}
-	return nil
 }

@@ -81,7 +81,7 @@ VALUES (?, ?, '2024-05-05', ?, '`+platform+`', 5, 'invalid', 'account ? is ?', ?
 	require.Regexp(t, `(?m)^log +its day's table was dropped$`, shown)
 
 	dry := dead("redrive", "--media="+platform, "--account=9002")
-	require.Regexp(t, `(?m)^`+platform+`.report_daily.account +1 +unknown +unknown +$`, dry)
+	require.Regexp(t, `(?m)^`+platform+`.report_daily.account +1 +unknown +unknown +-$`, dry)
 	require.Contains(t, dry, "1 dead subtask, its API calls and time are not known yet.")
 	require.Contains(t, dry, "Nothing was changed: add --yes to do it.")
 	require.Contains(t, dead("redrive", "--media="+platform, "--account=9002", "--rate=10"), "about 1s.")

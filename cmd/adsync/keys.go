@@ -2,18 +2,15 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
-	"maps"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"adsync/base/secret"
 	"adsync/base/store"
 	"adsync/cmd/adsync/internal/settings"
-	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/show"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/media/token"
 )
@@ -56,21 +53,5 @@ func printKeys(ctx context.Context, w io.Writer, s *store.Store, box *secret.Box
 	if err != nil {
 		return err
 	}
-	t := table.New(w)
-	fmt.Fprintln(t, "KEY\tSEALED WITH IT\tNOTE")
-	for i, id := range box.IDs() {
-		note := "may be removed when all processes have the first one"
-		switch {
-		case i == 0:
-			note = "seals"
-		case counts[id] > 0:
-			note = "opens: adsync keys reseal"
-		}
-		fmt.Fprintf(t, "%s\t%d\t%s\n", id, counts[id], note)
-		delete(counts, id)
-	}
-	for _, id := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(t, "%s\t%d\tmissing: nothing opens these\n", table.Plain(id), counts[id])
-	}
-	return t.Flush()
+	return show.Keys(w, box.IDs(), counts)
 }

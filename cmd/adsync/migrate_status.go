@@ -3,14 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"adsync/base/store"
 	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/show"
 	"adsync/cmd/adsync/internal/usage"
 )
 
@@ -27,16 +26,7 @@ func newMigrateStatus(a *settings.Source) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-				fmt.Fprintln(w, "DATABASE\tVERSION\tNAME\tSTATE")
-				for _, m := range list {
-					state := "missing"
-					if m.Applied {
-						state = "applied"
-					}
-					fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", m.Database, m.Version, m.Name, state)
-				}
-				return errors.Join(w.Flush(), s.CheckSchema(ctx))
+				return errors.Join(show.Migrations(cmd.OutOrStdout(), list), s.CheckSchema(ctx))
 			})
 		},
 	}

@@ -1,15 +1,14 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"adsync/base/ratelimit"
+	"adsync/cmd/adsync/internal/show"
+	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/quota"
 )
@@ -60,22 +59,9 @@ func (f *quotaFlags) scenarios(words []string) ([]quota.Scenario, error) {
 	return all, nil
 }
 
-// quotaReport is the answer of --output json.
-type quotaReport struct {
-	Scenarios []quota.Figures `json:"scenarios"`
-}
-
 func (f *quotaFlags) print(w io.Writer, all []quota.Figures) error {
 	if f.output == "json" {
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		return e.Encode(quotaReport{all})
+		return table.PrintJSON(w, map[string]any{"scenarios": all})
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "SCENARIO\tPROCESSES\tCALLS\tUSE\tREFUSED\tOVERSPENT\tFAIRNESS ERROR\tCONVERGENCE\tROUND TRIPS A CALL\tA PROCESS IN 2 S\tSPREAD")
-	for _, x := range all {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%.2f %%\t%d\t%d\t%.1f\t%.1f s\t%.4f\t%.2f\t%.1f ms\n", x.Name, x.Processes, x.Calls, 100*x.UseRatio, x.Refused, x.Overspent,
-			x.FairnessError, x.ConvergenceSeconds, x.RoundTripsPerCall, x.RoundTripsPerProcess, 1000*x.SpreadSeconds)
-	}
-	return t.Flush()
+	return show.QuotaFigures(w, all)
 }

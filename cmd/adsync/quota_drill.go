@@ -41,7 +41,7 @@ It needs the program redis-server.`,
 			if err != nil {
 				return err
 			}
-			d := quota.Drill{Self: self, SelfArgs: []string{"quota", callerName}, RedisServer: server, Spread: f.spread, Limiter: limiter, Log: cmd.ErrOrStderr()}
+			d := quota.Drill{Self: self, SelfArgs: []string{"quota", "caller"}, RedisServer: server, Spread: f.spread, Limiter: limiter, Log: cmd.ErrOrStderr()}
 			all := make([]quota.Figures, len(scenarios))
 			errs := make([]error, len(scenarios))
 			places := make(chan struct{}, parallel)

@@ -14,6 +14,7 @@ import (
 
 	"adsync/base/config"
 	"adsync/base/service"
+	"adsync/cmd/adsync/internal/completion"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 	"adsync/cmd/adsync/operate"
@@ -88,7 +89,7 @@ Exit codes: 0 done or stopped as asked, 1 failed, 2 wrong command line or settin
 		newToken(), newConfig(a), newDictionary(), newVersion(),
 	)
 	root.AddCommand(operate.Commands(a)...)
-	operate.Complete(a, root)
+	completion.Complete(a, root)
 	nameExamples(root, strings.NewReplacer("{media}", usage.SomePlatform()))
 	return root
 }

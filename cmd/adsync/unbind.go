@@ -12,6 +12,7 @@ import (
 	storesettings "adsync/base/store/settings"
 	"adsync/base/store/summaries"
 	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/show"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
 )
@@ -59,6 +60,5 @@ func unbind(ctx context.Context, out io.Writer, s *store.Store, account storeset
 		return err
 	}
 	fmt.Fprintf(out, "%s/%s is no longer pulled.\n", account.Media, table.Plain(account.ExternalID))
-	printRebound(out, before, after)
-	return nil
+	return show.Rebound(out, before, after)
 }

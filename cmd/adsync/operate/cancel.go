@@ -3,9 +3,11 @@ package operate
 import (
 	"net/http"
 
-	"adsync/cmd/adsync/internal/settings"
-
 	"github.com/spf13/cobra"
+
+	"adsync/cmd/adsync/internal/api"
+	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/show"
 )
 
 const cancelsPath = "/api/v1/cancels"
@@ -19,7 +21,7 @@ later from running: disable or pause for that. It cannot be taken back, but the 
 
 ` + stopTargets,
 		Example: `  adsync cancel run 7529853616300212345 --reason 'wrong days'`,
-	}, func(r *request, body map[string]any) error {
-		return r.send(http.MethodPost, cancelsPath, body, printStop("Cancelled"))
+	}, func(r *api.Request, body map[string]any) error {
+		return api.Send(r, http.MethodPost, cancelsPath, body, show.Stop("Cancelled"))
 	})
 }

@@ -1,9 +1,22 @@
 package operate
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
 	"github.com/spf13/cobra"
 
+	"adsync/base/plural"
+	"adsync/base/task"
+	"adsync/client"
+	"adsync/cmd/adsync/internal/api"
 	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/show"
+	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
 )
 
@@ -22,13 +35,106 @@ again (redrive) or dropped. These commands ask a producer's API. If it wants a t
 
 // deadFilter adds the flags that choose dead subtasks.
 func deadFilter(cmd *cobra.Command) {
-	param(cmd, "task", "only of the task of this name")
-	param(cmd, "media", "only of this platform")
-	param(cmd, "account", "only of this account, by the platform's id, such as 20000001 or {media}/20000001")
-	param(cmd, "run", "only of the run with this id")
-	param(cmd, "print", "only with this error print, as list shows it")
-	param(cmd, "class", "only with errors of this class: transient, quota, auth, invalid, bug")
-	param(cmd, "text", "only with this in the error's text")
-	instantParam(cmd, "since", "only what died since: "+sinceSyntax+"24h")
-	instantParam(cmd, "until", "only what died until then")
+	api.Param(cmd, "task", "only of the task of this name")
+	api.Param(cmd, "media", "only of this platform")
+	api.Param(cmd, "account", "only of this account, by the platform's id, such as 20000001 or {media}/20000001")
+	api.Param(cmd, "run", "only of the run with this id")
+	api.Param(cmd, "print", "only with this error print, as list shows it")
+	api.Param(cmd, "class", "only with errors of this class: transient, quota, auth, invalid, bug")
+	api.Param(cmd, "text", "only with this in the error's text")
+	api.TimeParam(cmd, "since", "only what died since: "+api.SinceSyntax+"24h")
+	api.TimeParam(cmd, "until", "only what died until then")
+}
+
+const nothingIsDone = "\nNothing was changed: add --yes to do it."
+
+// deadChange makes a command that changes the dead subtasks which a filter chooses: do shows what the change would do, and with yes does it.
+func deadChange(a *settings.Source, do func(r *api.Request, body map[string]any, yes bool) error, cmd *cobra.Command) *cobra.Command {
+	var all, yes bool
+	api.Command(a, cmd, func(r *api.Request, _ []string) error {
+		body := r.Params()
+		narrowed := false
+		for name := range body {
+			narrowed = narrowed || name != "until" && name != "rate"
+		}
+		switch { // A change of everything is asked for in so many words.
+		case narrowed && all:
+			return usage.Errorf("--all does not go with a filter: leave one of the two out")
+		case !narrowed && !all:
+			return usage.Errorf("want a filter, such as --task, or --all for every dead subtask")
+		case all:
+			body["scope"] = task.ScopeAll
+		}
+		return do(r, body, yes)
+	})
+	deadFilter(cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "every dead subtask, instead of a filter")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without it nothing is changed")
+	return cmd
+}
+
+// planDead asks what a change of dead subtasks would do, and shows it to people.
+func planDead[A any](r *api.Request, path string, body map[string]any, print func(io.Writer, *A) error) (answer []byte, plan A, err error) {
+	answer, plan, err = changeDead[A](r, path, body, true)
+	if err == nil && !r.JSON() {
+		err = print(r.OutOrStdout(), &plan)
+	}
+	return answer, plan, err
+}
+
+// changeDead has a change of dead subtasks done, or with dry asks what it would do.
+func changeDead[A any](r *api.Request, path string, body map[string]any, dry bool) (answer []byte, values A, err error) {
+	body["dry_run"] = dry
+	if answer, err = r.Call(http.MethodPost, path, body); err == nil {
+		err = json.Unmarshal(answer, &values)
+	}
+	return answer, values, err
+}
+
+const redrivePath = "/api/v1/dead/redrive"
+
+// redrive shows which dead subtasks a request would take up, and with yes takes up just those: what dies meanwhile is left alone.
+func redrive(r *api.Request, path string, body map[string]any, yes bool) error {
+	answer, plan, err := planDead(r, path, body, show.Redrive)
+	if err != nil {
+		return err
+	}
+	var undone error
+	if plan.Count > 0 && yes {
+		if path == redrivePath { // What failed in one run needs no bound.
+			body["until"] = plan.Until
+		}
+		if answer, plan, err = changeDead[client.Redrive](r, path, body, false); err != nil {
+			return err
+		}
+		undone = refused(&plan)
+	}
+	switch out := r.OutOrStdout(); {
+	case r.JSON():
+		return errors.Join(table.JSON(out, answer), undone)
+	case plan.Count > 0 && !yes:
+		fmt.Fprintln(out, nothingIsDone)
+	case plan.Count > 0:
+		fmt.Fprintln(out)
+		for _, t := range plan.Tasks {
+			if t.RunID != "" {
+				fmt.Fprintf(out, "Ordered run %s of %s.\n", t.RunID, t.Task)
+			}
+		}
+	}
+	return undone
+}
+
+// refused returns an error if the dead subtasks of some tasks were not taken up.
+func refused(p *client.Redrive) error {
+	var refused []string
+	for _, t := range p.Tasks {
+		if t.Refused != "" {
+			refused = append(refused, table.Clean(t.Task+": "+t.Refused))
+		}
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the dead subtasks of %s were not taken up: %s", plural.Count(len(refused), "task", "tasks"), strings.Join(refused, "; "))
 }

@@ -4,19 +4,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
 	"adsync/base/plural"
 	"adsync/client"
+	"adsync/cmd/adsync/internal/api"
 	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/show"
 	"adsync/cmd/adsync/internal/table"
 )
 
 func newDeadDrop(a *settings.Source) *cobra.Command {
-	return deadChange(a, (*request).drop, &cobra.Command{
+	return deadChange(a, drop, &cobra.Command{
 		Use:     "drop",
 		Short:   "Drops dead subtasks",
 		Long:    `Shows what would be dropped, and with --yes drops it. What is dropped is gone.`,
@@ -25,9 +26,9 @@ func newDeadDrop(a *settings.Source) *cobra.Command {
 }
 
 // drop shows which dead subtasks would be dropped, and with yes drops just those: what dies meanwhile is left alone.
-func (r *request) drop(body map[string]any, yes bool) error {
+func drop(r *api.Request, body map[string]any, yes bool) error {
 	const path = "/api/v1/dead/drop"
-	answer, plan, err := planDead(r, path, body, printDrop)
+	answer, plan, err := planDead(r, path, body, show.Drop)
 	if err != nil {
 		return err
 	}
@@ -45,14 +46,18 @@ func (r *request) drop(body map[string]any, yes bool) error {
 			plan.Dropped += left.Dropped
 		}
 		if n := left.Count - left.Dropped; n > 0 {
-			undone = fmt.Errorf("%d of the dead subtasks %s not dropped: others change them at the same time; try again", n, verb(n, "was", "were"))
+			verb := "were"
+			if n == 1 {
+				verb = "was"
+			}
+			undone = fmt.Errorf("%d of the dead subtasks %s not dropped: others change them at the same time; try again", n, verb)
 		}
 		if answer, err = withDropped(answer, plan.Dropped); err != nil {
 			return err
 		}
 	}
 	switch out := r.OutOrStdout(); {
-	case r.output == "json":
+	case r.JSON():
 		return errors.Join(table.JSON(out, answer), undone)
 	case plan.Count > 0 && !yes:
 		fmt.Fprintln(out, nothingIsDone)
@@ -70,22 +75,4 @@ func withDropped(answer []byte, dropped int64) ([]byte, error) {
 	}
 	fields["dropped"] = json.RawMessage(strconv.FormatInt(dropped, 10))
 	return json.Marshal(fields)
-}
-
-func printDrop(w io.Writer, p *client.Drop) error {
-	if len(p.Tasks) == 0 {
-		fmt.Fprintln(w, noneChosen)
-	} else {
-		t := table.New(w)
-		t.Head("TASK\tSUBTASKS")
-		for _, k := range p.Tasks {
-			t.Row(k.Task, k.Count)
-		}
-		if err := t.Flush(); err != nil {
-			return err
-		}
-		fmt.Fprintf(w, "\n%s.\n", plural.Count(p.Count, "dead subtask", "dead subtasks"))
-	}
-	printRedriving(w, p.Redriving)
-	return nil
 }

@@ -1,24 +1,21 @@
 package operate
 
 import (
-	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/spf13/cobra"
 
-	"adsync/base/plural"
 	storesettings "adsync/base/store/settings"
 	"adsync/base/task"
-	"adsync/client"
+	"adsync/cmd/adsync/internal/api"
 	"adsync/cmd/adsync/internal/settings"
-	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/show"
 	"adsync/cmd/adsync/internal/usage"
 )
 
 func newLimitsEndPause(a *settings.Source) *cobra.Command {
 	var all, yes bool
-	cmd := asking(a, &cobra.Command{
+	cmd := api.Command(a, &cobra.Command{
 		Use:   "end-pause",
 		Short: "Ends pauses that platforms have asked for",
 		Long: `Shows the pauses in force that the answers of a platform have ordered, and with --yes ends them in all processes: pauses of calls, and of a login's
@@ -28,8 +25,8 @@ operator has paused is lifted by "adsync resume".`,
 		Example: `  adsync limits end-pause --media {media}
   adsync limits end-pause --media {media} --endpoint adgroups/get --yes
   adsync limits end-pause --subject {media}/20000058 --yes`,
-	}, func(r *request, _ []string) error {
-		body := r.params()
+	}, func(r *api.Request, _ []string) error {
+		body := r.Params()
 		media := body["media"] != nil
 		subject, _ := body["subject"].(string) // It may be missing.
 		of, _ := storesettings.SplitName(subject)
@@ -40,33 +37,12 @@ operator has paused is lifted by "adsync resume".`,
 			body["scope"] = task.ScopeAll
 		}
 		body["dry_run"] = !yes
-		return r.send(http.MethodPost, "/api/v1/limits/end-pause", body, printing(printEndedPauses))
+		return api.Send(r, http.MethodPost, "/api/v1/limits/end-pause", body, show.EndedPauses)
 	})
-	param(cmd, "media", "of this platform")
+	api.Param(cmd, "media", "of this platform")
 	cmd.Flags().BoolVar(&all, "all", false, "of all platforms, instead of --media")
-	param(cmd, "endpoint", "only of this endpoint")
-	param(cmd, "subject", "only of this app, account or login, by the id that adsync limits shows, or with its platform, such as {media}/20000058")
+	api.Param(cmd, "endpoint", "only of this endpoint")
+	api.Param(cmd, "subject", "only of this app, account or login, by the id that adsync limits shows, or with its platform, such as {media}/20000058")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without it nothing is changed")
 	return cmd
-}
-
-func printEndedPauses(w io.Writer, a *client.EndedPauses) error {
-	if len(a.Pauses) == 0 && a.Subtasks == 0 {
-		_, err := fmt.Fprintln(w, "Nothing that was chosen is paused.")
-		return err
-	}
-	t := table.New(w)
-	printPausedPoints(t, a.Pauses)
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	if len(a.Pauses) > 0 {
-		fmt.Fprintln(w)
-	}
-	if a.DryRun {
-		_, err := fmt.Fprintf(w, "%s that would be due at once. Nothing was changed: add --yes to do it.\n", plural.Count(a.Subtasks, "subtask waits", "subtasks wait"))
-		return err
-	}
-	_, err := fmt.Fprintf(w, "Ended %s; %s due at once.\n", plural.Count(len(a.Pauses), "pause", "pauses"), plural.Count(a.Subtasks, "subtask that waited is", "subtasks that waited are"))
-	return err
 }

@@ -1,23 +1,21 @@
 package operate
 
 import (
-	"fmt"
-	"io"
 	"net/http"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"adsync/client"
+	"adsync/cmd/adsync/internal/api"
 	"adsync/cmd/adsync/internal/settings"
-	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/show"
 	"adsync/cmd/adsync/internal/usage"
 )
 
 func newLogLevel(a *settings.Source) *cobra.Command {
 	var length time.Duration
 	var end bool
-	cmd := asking(a, &cobra.Command{
+	cmd := api.Command(a, &cobra.Command{
 		Use:   "log-level [LEVEL]",
 		Short: "Has running processes log more, or less, for a time",
 		Long: `Has all processes of a deployment, or those of a role or with a name, log at another level for a time: debug, info, warn or error. It holds
@@ -32,43 +30,27 @@ It goes by Redis; without that, processes log as they are configured to.`,
 			}
 			return nil
 		},
-	}, func(r *request, args []string) error {
+	}, func(r *api.Request, args []string) error {
 		switch {
 		case end:
-			return r.send(http.MethodDelete, logLevelPath, nil, printing(printLogLevel))
+			return api.Send(r, http.MethodDelete, logLevelPath, nil, show.LogLevel)
 		case len(args) == 0:
-			return r.get(logLevelPath, printing(printLogLevel))
+			return api.Get(r, logLevelPath, show.LogLevel)
 		case length < time.Second:
 			return usage.Errorf("--for is %s: want a second or more, such as 10m", length)
 		}
-		body := r.params()
+		body := r.Params()
 		body["level"] = args[0]
 		if r.Flags().Changed("for") {
 			body["for_seconds"] = int64(length / time.Second)
 		}
-		return r.send(http.MethodPut, logLevelPath, body, printing(printLogLevel))
+		return api.Send(r, http.MethodPut, logLevelPath, body, show.LogLevel)
 	})
-	param(cmd, "role", "only of processes of this role: producer, consumer or all")
-	param(cmd, "node", "only of the process with this name, as the column node of the log tables tells it")
+	api.Param(cmd, "role", "only of processes of this role: producer, consumer or all")
+	api.Param(cmd, "node", "only of the process with this name, as the column node of the log tables tells it")
 	cmd.Flags().DurationVar(&length, "for", 15*time.Minute, "how long, 24h at the most")
 	cmd.Flags().BoolVar(&end, "end", false, "end what is in force")
 	return cmd
 }
 
 const logLevelPath = "/api/v1/log-level"
-
-func printLogLevel(w io.Writer, o *client.LogLevel) error {
-	if o.Level == "" {
-		_, err := fmt.Fprintln(w, "All processes log as they are configured to.")
-		return err
-	}
-	who := "All processes"
-	switch {
-	case o.Node != "":
-		who = "The process " + table.Plain(o.Node)
-	case o.Role != "":
-		who = "Processes of the role " + table.Plain(o.Role)
-	}
-	_, err := fmt.Fprintf(w, "%s: %s until %s, by %s.\n", who, o.Level, table.Moment(o.Until), table.Plain(o.By))
-	return err
-}

@@ -1,5 +1,5 @@
-// Package operate has the commands with which people operate a deployment: most of them ask a producer's API. The file of
-// a command has its name.
+// Package operate has the commands with which people operate a deployment. Most of them call a producer's API. The file of a command has its
+// name, and what the commands of a group share is in the file of the group.
 package operate
 
 import (

@@ -6,20 +6,22 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"adsync/cmd/adsync/internal/api"
 	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/show"
 	"adsync/cmd/adsync/internal/usage"
 )
 
 func newResume(a *settings.Source) *cobra.Command {
-	cmd := asking(a, &cobra.Command{
+	cmd := api.Command(a, &cobra.Command{
 		Use:     "resume PAUSE",
 		Short:   "Ends a pause",
 		Long:    `Ends a pause before its time, by its id: "adsync pauses" lists them.`,
 		Example: `  adsync resume 7529853616300212345`,
 		Args:    usage.Args(1, "the id of a pause: adsync pauses lists them"),
-	}, func(r *request, args []string) error {
-		return r.send(http.MethodDelete, pausesPath+"/"+url.PathEscape(args[0]), nil, printStop("Ended the pause of"))
+	}, func(r *api.Request, args []string) error {
+		return api.Send(r, http.MethodDelete, pausesPath+"/"+url.PathEscape(args[0]), nil, show.Stop("Ended the pause of"))
 	})
-	param(cmd, "by", "your name, where no token says it")
+	api.Param(cmd, "by", "your name, where no token says it")
 	return cmd
 }

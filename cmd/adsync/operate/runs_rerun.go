@@ -3,13 +3,14 @@ package operate
 import (
 	"github.com/spf13/cobra"
 
+	"adsync/cmd/adsync/internal/api"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/usage"
 )
 
 func newRunsRerun(a *settings.Source) *cobra.Command {
 	var dry, yes bool
-	cmd := asking(a, &cobra.Command{
+	cmd := api.Command(a, &cobra.Command{
 		Use:   "rerun ID",
 		Short: "Takes up what failed in a run, in a new run",
 		Long: `Shows what would be taken up, and with --yes does it: a run is made of just the accounts and parts that failed for good in this one, with
@@ -17,14 +18,14 @@ the task's settings as they are now. It is "adsync dead redrive" of one run.`,
 		Example: `  adsync runs rerun 7529853616300212345
   adsync runs rerun 7529853616300212345 --rate 50 --yes`,
 		Args: runArg,
-	}, func(r *request, args []string) error {
+	}, func(r *api.Request, args []string) error {
 		if dry && yes {
 			return usage.Errorf("--dry-run and --yes do not go together")
 		}
-		return r.redrive(runPath(args[0])+"/rerun", r.params(), yes)
+		return redrive(r, runPath(args[0])+"/rerun", r.Params(), yes)
 	})
 	cmd.Flags().Int("rate", 0, "subtasks a second; without it what the task says")
-	sends(cmd, "rate")
+	api.SendFlags(cmd, "rate")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show what would be taken up, as without --yes")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without it nothing is changed")
 	return cmd

@@ -1,18 +1,23 @@
 package operate
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"net/http"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
-	"time"
-
-	"adsync/client"
-	"adsync/cmd/adsync/internal/settings"
-	"adsync/cmd/adsync/internal/table"
-	"adsync/cmd/adsync/internal/usage"
 
 	"github.com/spf13/cobra"
+
+	"adsync/base/strictjson"
+	"adsync/cmd/adsync/internal/api"
+	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/show"
+	"adsync/cmd/adsync/internal/usage"
 )
 
 const tasksPath = "/api/v1/tasks"
@@ -27,7 +32,7 @@ before it is saved, and holds within a few seconds. They ask a producer's API. I
   adsync tasks edit {media}.report_daily.account --cron '*/5 * * * *'
   adsync tasks run {media}.report_daily.account --accounts 20000001 --from 2026-11-18 --to 2026-11-20 --wait`,
 	})
-	cmd.AddCommand(newTasksList(a), newTasksShow(a), newTasksCreate(a), newTasksEdit(a), newTasksSwitch(a, "enable", "on"), newTasksSwitch(a, "disable", "off"),
+	cmd.AddCommand(newTasksList(a), newTasksShow(a), newTasksCreate(a), newTasksEdit(a), newTasksEnable(a), newTasksDisable(a),
 		newTasksRun(a), newTasksReload(a))
 	return cmd
 }
@@ -37,82 +42,131 @@ var taskArg = usage.Args(1, `the name of a task: "adsync tasks list" lists them`
 
 func taskPath(name string) string { return tasksPath + "/" + url.PathEscape(name) }
 
-// taskState tells how a task stands, in words.
-func taskState(t *client.Task) string {
-	state := "off"
-	if t.Enabled {
-		state = "on"
-	}
-	switch t.Status {
-	case client.TaskStatusGood:
-		return state
-	case client.TaskStatusLastGood:
-		return state + ", as its row last was good"
-	}
-	return table.Plain(string(t.Status))
+// switchTask makes cmd a command that switches a task on or off.
+func switchTask(a *settings.Source, action, state string, cmd *cobra.Command) *cobra.Command {
+	cmd.Args = taskArg
+	return api.Command(a, cmd, func(r *api.Request, args []string) error {
+		return api.Send(r, http.MethodPost, taskPath(args[0])+"/"+action, nil, show.ChangedTask("Switched "+state))
+	})
 }
 
-// taskRuns tells when a task runs, in words.
-func taskRuns(t *client.Task) string {
-	if len(t.After) > 0 {
-		return "after " + table.Plain(strings.Join(t.After, ", "))
-	}
-	return strings.TrimSpace(table.Plain(t.Cron) + " " + table.Plain(t.Timezone))
+// taskFields are the fields of a task that people give, by the names of their flags. That of the JSON has _ for each -.
+var taskFields = []struct {
+	flag, usage string
+	kind        string // text, number, switch, list or json
+}{
+	{"enabled", "whether it has ticks; =false switches it off", "switch"},
+	{"media", "the platform, or system", "text"},
+	{"handler", "what it does, such as {media}.report_daily", "text"},
+	{"params", `the handler's parameters as JSON, such as '{"level": "account", "days": 3}'; null for none`, "json"},
+	{"cron", "when it runs, such as '*/10 * * * *' or '~ 3 * * *', a minute of its own", "text"},
+	{"timezone", "the zone of the cron, such as Asia/Shanghai", "text"},
+	{"lane", "how important it is: a lane's name", "text"},
+	{"scope", "the tiers of accounts, such as active,inactive, or all", "text"},
+	{"timeout-seconds", "for how long one try of a subtask may run", "number"},
+	{"ttl-seconds", "how old a subtask may become before it expires; 0 for never", "number"},
+	{"retry-max", "how often a subtask is tried again", "number"},
+	{"retry-base-seconds", "the pause before the first retry", "number"},
+	{"overlap", "when a run is due and the one before is open: skip, queue or replace", "text"},
+	{"catch-up", "which ticks that were missed are run: none, latest or all", "text"},
+	{"catch-up-window-seconds", "how old a missed tick may be", "number"},
+	{"catch-up-order", "oldest_first or newest_first", "text"},
+	{"catch-up-spread-seconds", "the pause between two ticks that are caught up", "number"},
+	{"concurrency", "parallel, serial or exclusive", "text"},
+	{"exclusive-max-seconds", "for how long an exclusive subtask may hold up others", "number"},
+	{"fan-out-rate", "subtasks a second; 0 for as fast as can be", "number"},
+	{"after", "the tasks after which it runs, in the place of a cron, such as a.task,another.task", "list"},
 }
 
-// nextTick is when a task runs next.
-func nextTick(t *client.Task) time.Time {
-	if len(t.NextTicks) == 0 {
-		return time.Time{}
-	}
-	return t.NextTicks[0]
-}
+// shownOnly are what "adsync tasks show" tells of a task beside its fields.
+var shownOnly = []string{"id", "status", "errors", "row_revision", "next_ticks", "last_ticks"}
 
-// rowErrors lists what is wrong with a row, below what t has printed.
-func rowErrors(t table.Table, errs []client.RowError) error {
-	if len(errs) > 0 {
-		t.Head("\nWRONG FIELD\tVALUE\tWANT")
-	}
-	for _, e := range errs {
-		t.Row(e.Field, table.Dashed(e.Value), table.Whole(e.Want))
-	}
-	return t.Flush()
-}
-
-// warn lists what is probably not meant.
-func warn(w io.Writer, warnings []string) {
-	for _, text := range warnings {
-		fmt.Fprintf(w, "Warning: %s.\n", table.Clean(text))
-	}
-}
-
-// unlessZero is a number of seconds as a duration, or what none means.
-func unlessZero(seconds int64, none string) string {
-	if seconds == 0 {
-		return none
-	}
-	return table.Seconds(&seconds)
-}
-
-// printChangedTask tells of a task that was changed what it comes to.
-func printChangedTask(done string) printer {
-	return printing(func(w io.Writer, k *client.Task) error {
-		text := "it is off"
-		switch {
-		case k.Status != client.TaskStatusGood:
-			text = "it is " + taskState(k)
-		case len(k.After) > 0 && k.Enabled:
-			text = "it runs " + taskRuns(k)
-		case k.Enabled:
-			text = "it runs next at " + table.Moment(nextTick(k))
-		}
-		if k.Revision > 0 {
-			text += fmt.Sprintf(" (revision %d)", k.Revision)
-		}
-		if _, err := fmt.Fprintf(w, "%s %s: %s.\n", done, table.Plain(k.Name), text); err != nil {
+// changingTask makes a command one that changes a task as a file and flags say: do is given the fields of the request.
+func changingTask(a *settings.Source, cmd *cobra.Command, do func(r *api.Request, body map[string]json.RawMessage, args []string) error) *cobra.Command {
+	var file string
+	api.Command(a, cmd, func(r *api.Request, args []string) error {
+		body, err := givenFields(cmd, file)
+		if err != nil {
 			return err
 		}
-		warn(w, k.Warnings)
-		return nil
+		return do(r, body, args)
 	})
+	flags := cmd.Flags()
+	flags.StringVar(&file, "file", "", `a file with the task as JSON, as "adsync tasks show --output json" prints it, or - for standard input; flags win`)
+	for _, field := range taskFields { // What is not given is as it was, or as the column has it by itself.
+		switch field.kind {
+		case "number":
+			flags.Int64(field.flag, 0, field.usage)
+		case "switch":
+			flags.Bool(field.flag, false, field.usage)
+		case "list":
+			flags.StringSlice(field.flag, nil, field.usage)
+		default:
+			flags.String(field.flag, "", field.usage)
+			api.AllowEmpty(cmd, field.flag)
+		}
+	}
+	return cmd
+}
+
+// givenFields reads the file and the flags into the fields of a request. The revision in the file is that of the row, which is another than the one
+// that runs where the row cannot be used.
+func givenFields(cmd *cobra.Command, file string) (map[string]json.RawMessage, error) {
+	body := map[string]json.RawMessage{}
+	if file != "" {
+		text, err := readFile(cmd.InOrStdin(), file)
+		if err != nil {
+			return nil, err
+		}
+		if err := strictjson.Unmarshal(text, &body); err != nil {
+			return nil, usage.Errorf("--file %s is not a task: %v: want a JSON object, as \"adsync tasks show NAME --output json\" prints it", file, err)
+		}
+		if revision, ok := body["row_revision"]; ok {
+			body["revision"] = revision
+		}
+		maps.DeleteFunc(body, func(name string, _ json.RawMessage) bool { return slices.Contains(shownOnly, name) })
+	}
+	flags := cmd.Flags()
+	for _, field := range taskFields {
+		if !flags.Changed(field.flag) {
+			continue
+		}
+		var value any
+		var err error
+		switch field.kind {
+		case "number":
+			value, err = flags.GetInt64(field.flag)
+		case "switch":
+			value, err = flags.GetBool(field.flag)
+		case "list":
+			value, err = flags.GetStringSlice(field.flag)
+		case "json":
+			text, _ := flags.GetString(field.flag)
+			if err := strictjson.Unmarshal([]byte(text), new(any)); err != nil {
+				return nil, usage.Errorf("--%s is %q: %v: want JSON, such as {\"level\": \"account\"}", field.flag, text, err)
+			}
+			value = json.RawMessage(text)
+		default:
+			value, err = flags.GetString(field.flag)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if body[strings.ReplaceAll(field.flag, "-", "_")], err = json.Marshal(value); err != nil {
+			return nil, err
+		}
+	}
+	return body, nil
+}
+
+// readFile reads a file, or standard input for -.
+func readFile(in io.Reader, name string) ([]byte, error) {
+	if name == "-" {
+		text, err := io.ReadAll(in)
+		if err != nil {
+			return nil, fmt.Errorf("read standard input: %w", err)
+		}
+		return text, nil
+	}
+	return os.ReadFile(name)
 }

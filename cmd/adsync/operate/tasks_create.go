@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"adsync/cmd/adsync/internal/settings"
-	"adsync/cmd/adsync/internal/usage"
-
 	"github.com/spf13/cobra"
+
+	"adsync/cmd/adsync/internal/api"
+	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/show"
+	"adsync/cmd/adsync/internal/usage"
 )
 
 func newTasksCreate(a *settings.Source) *cobra.Command {
@@ -20,7 +22,7 @@ rest is as the columns of cron_task have it by themselves. What could not be use
 		Example: `  adsync tasks create --name {media}.report_daily.second_look --media {media} --handler {media}.report_daily \
     --params '{"level": "account", "days": 3}' --cron '~ 14 * * *' --timezone Asia/Shanghai
   adsync tasks show {media}.report_daily.account --output json | adsync tasks create --file - --name a.copy --enabled=false`,
-	}, func(r *request, body map[string]json.RawMessage, _ []string) (err error) {
+	}, func(r *api.Request, body map[string]json.RawMessage, _ []string) (err error) {
 		delete(body, "revision")
 		if name != "" {
 			if body["name"], err = json.Marshal(name); err != nil {
@@ -30,7 +32,7 @@ rest is as the columns of cron_task have it by themselves. What could not be use
 		if len(body["name"]) == 0 {
 			return usage.Errorf("want the new task's name: --name, or name in --file")
 		}
-		return r.send(http.MethodPost, tasksPath, body, printChangedTask("Created"))
+		return api.Send(r, http.MethodPost, tasksPath, body, show.ChangedTask("Created"))
 	})
 	cmd.Flags().StringVar(&name, "name", "", "its name")
 	return cmd

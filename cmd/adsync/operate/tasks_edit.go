@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"net/http"
 
+	"github.com/spf13/cobra"
+
+	"adsync/cmd/adsync/internal/api"
 	"adsync/cmd/adsync/internal/settings"
+	"adsync/cmd/adsync/internal/show"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/cmd/adsync/internal/usage"
-
-	"github.com/spf13/cobra"
 )
 
 func newTasksEdit(a *settings.Source) *cobra.Command {
@@ -23,7 +25,7 @@ of --revision or of the file, else the one that there is now. If somebody else h
   adsync tasks show {media}.report_daily.account --output json > task.json; vi task.json
   adsync tasks edit {media}.report_daily.account --file task.json`,
 		Args: taskArg,
-	}, func(r *request, body map[string]json.RawMessage, args []string) (err error) {
+	}, func(r *api.Request, body map[string]json.RawMessage, args []string) (err error) {
 		if text, ok := body["name"]; ok {
 			var name string
 			if json.Unmarshal(text, &name) != nil || name != args[0] {
@@ -41,25 +43,25 @@ of --revision or of the file, else the one that there is now. If somebody else h
 			return usage.Errorf("nothing is to be changed: give a field, such as --cron, or --file")
 		}
 		if !known {
-			if body["revision"], err = r.revision(args[0]); err != nil {
+			if body["revision"], err = rowRevision(r, args[0]); err != nil {
 				return err
 			}
 		}
-		return r.send(http.MethodPatch, taskPath(args[0]), body, printChangedTask("Changed"))
+		return api.Send(r, http.MethodPatch, taskPath(args[0]), body, show.ChangedTask("Changed"))
 	})
 	cmd.Flags().Int64Var(&revision, "revision", 0, "the revision that was read; without it that of the file, or what there is now")
 	return cmd
 }
 
-// revision returns the revision that the row of a task has now.
-func (r *request) revision(name string) (json.RawMessage, error) {
-	c, err := r.client()
+// rowRevision returns the revision that the row of a task has now.
+func rowRevision(r *api.Request, name string) (json.RawMessage, error) {
+	c, err := r.Producer()
 	if err != nil {
 		return nil, err
 	}
 	k, err := c.GetTask(r.Context(), name)
 	if err != nil {
-		return nil, withRemedy(err)
+		return nil, api.WithRemedy(err)
 	}
 	return json.Marshal(cmp.Or(k.RowRevision, k.Revision))
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -47,10 +48,9 @@ func (t Table) Pairs(namesAndValues ...any) {
 	}
 }
 
+// cell returns a value as one cell. A text that is empty is a dash.
 func cell(value any) string {
 	switch v := value.(type) {
-	case string:
-		return Plain(v)
 	case Whole:
 		return Clean(string(v))
 	case time.Time:
@@ -60,6 +60,9 @@ func cell(value any) string {
 			return "unknown"
 		}
 		return strconv.FormatInt(*v, 10)
+	}
+	if v := reflect.ValueOf(value); v.Kind() == reflect.String { // A state, or another kind of text, is one too.
+		return Dashed(v.String())
 	}
 	return fmt.Sprint(value)
 }
@@ -115,4 +118,13 @@ func JSON(w io.Writer, document []byte) error {
 	}
 	_, err := fmt.Fprintln(w, b.String())
 	return err
+}
+
+// PrintJSON prints values as JSON over several lines.
+func PrintJSON(w io.Writer, values any) error {
+	document, err := json.Marshal(values)
+	if err != nil {
+		return err
+	}
+	return JSON(w, document)
 }

@@ -1,4 +1,4 @@
-package operate
+package api
 
 import (
 	"context"
@@ -17,23 +17,23 @@ import (
 	"adsync/cmd/adsync/internal/usage"
 )
 
-// producer calls the API of a producer. Its errors also say what the caller of a command can do.
-type producer struct{ *client.Client }
+// Producer calls the API of a producer. Its errors also say what the caller of a command can do.
+type Producer struct{ *client.Client }
 
 // Call is Call of the client.
-func (p producer) Call(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
+func (p Producer) Call(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
 	answer, err := p.Client.Call(ctx, method, path, query, body)
-	return answer, withRemedy(err)
+	return answer, WithRemedy(err)
 }
 
 // Pages is Pages of the client.
-func (p producer) Pages(ctx context.Context, path string, query url.Values, rows string, limit int) ([]byte, error) {
+func (p Producer) Pages(ctx context.Context, path string, query url.Values, rows string, limit int) ([]byte, error) {
 	answer, err := p.Client.Pages(ctx, path, query, rows, limit)
-	return answer, withRemedy(err)
+	return answer, WithRemedy(err)
 }
 
-// withRemedy adds to an error of the client what can be done about it. An error about the request's values is the caller's.
-func withRemedy(err error) error {
+// WithRemedy adds to an error of the client what can be done about it. An error about the request's values is the caller's.
+func WithRemedy(err error) error {
 	_, isAway := errors.AsType[*client.AwayError](err)
 	problem, isProblem := errors.AsType[*client.Problem](err)
 	switch {
@@ -49,9 +49,9 @@ func withRemedy(err error) error {
 	return err
 }
 
-// reach returns the producer of the flag, the environment or the configuration, in this order. A token is
+// Reach returns the producer of the flag, the environment or the configuration, in this order. A token is
 // taken from the environment alone: a command line can be read by everyone on the machine.
-func reach(a *settings.Source, cmd *cobra.Command, server string) (producer, error) {
+func Reach(a *settings.Source, cmd *cobra.Command, server string) (Producer, error) {
 	from := "--server"
 	if server == "" {
 		server, from = settings.Variable(a.Environ, settings.ServerVariable), settings.ServerVariable
@@ -59,7 +59,7 @@ func reach(a *settings.Source, cmd *cobra.Command, server string) (producer, err
 	if server == "" {
 		cfg, _, err := a.Load(cmd, "dead")
 		if err != nil {
-			return producer{}, err
+			return Producer{}, err
 		}
 		scheme := "http://"
 		if cfg.API.TLS.CertFile != "" {
@@ -69,9 +69,9 @@ func reach(a *settings.Source, cmd *cobra.Command, server string) (producer, err
 	}
 	u, err := url.Parse(server)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.User != nil {
-		return producer{}, usage.Errorf("%s is %q: want the address of a producer, as http://host:port", from, config.Redacted(server))
+		return Producer{}, usage.Errorf("%s is %q: want the address of a producer, as http://host:port", from, config.Redacted(server))
 	}
-	return producer{client.New(u.Scheme+"://"+u.Host, settings.Variable(a.Environ, settings.TokenVariable))}, nil
+	return Producer{client.New(u.Scheme+"://"+u.Host, settings.Variable(a.Environ, settings.TokenVariable))}, nil
 }
 
 // reachable is an address to listen on as one to call.

@@ -1,4 +1,4 @@
-package operate
+package api
 
 import (
 	"context"
@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	"adsync/base/clock"
-	"adsync/base/plural"
 	"adsync/client"
-	"adsync/cmd/adsync/internal/table"
+	"adsync/cmd/adsync/internal/show"
 )
 
 const (
@@ -21,10 +21,10 @@ const (
 	awayMax = 2 * time.Minute
 )
 
-// follow asks for a run until it has ended, and has each answer seen; moved tells whether its state is another than before. A producer may be
+// FollowRun asks for a run until it has ended, and has each answer seen; moved tells whether its state is another than before. A producer may be
 // away for a while, which is said on standard error.
-func (r *request) follow(id string, see func(run *client.Run, moved bool) error) ([]byte, *client.Run, error) {
-	c, err := r.client()
+func (r *Request) FollowRun(id string, see func(run *client.Run, moved bool) error) ([]byte, *client.Run, error) {
+	c, err := r.Producer()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -34,7 +34,7 @@ func (r *request) follow(id string, see func(run *client.Run, moved bool) error)
 	state := client.RunState("")
 	var away time.Time // since when
 	for {
-		answer, err := c.Call(ctx, http.MethodGet, runPath(id), nil, nil)
+		answer, err := c.Call(ctx, http.MethodGet, "/api/v1/runs/"+url.PathEscape(id), nil, nil)
 		if ctx.Err() != nil {
 			return nil, nil, context.Canceled
 		}
@@ -55,7 +55,7 @@ func (r *request) follow(id string, see func(run *client.Run, moved bool) error)
 			if err == nil {
 				err = see(run, run.State != state)
 			}
-			if err != nil || !isOpen(run) {
+			if err != nil || !show.IsOpen(run) {
 				return answer, run, err
 			}
 			state = run.State
@@ -66,22 +66,4 @@ func (r *request) follow(id string, see func(run *client.Run, moved bool) error)
 		case <-ticker.C:
 		}
 	}
-}
-
-// progress is a line on how far a run is.
-func progress(r *client.Run) string {
-	switch {
-	case r.State == pending:
-		return "It is ordered, and not made yet."
-	case r.Counts.Total == nil:
-		return fmt.Sprintf("Its subtasks are being made; %s ended.", plural.Count(ended(&r.Counts), "has", "have"))
-	}
-	line := fmt.Sprintf("%d of %s %s ended", ended(&r.Counts), subtasks(&r.Counts), verb(ended(&r.Counts), "has", "have"))
-	if n := undone(&r.Counts); n > 0 {
-		line += fmt.Sprintf(", %s not done", plural.Count(n, "was", "were"))
-	}
-	if !r.EstimatedEnd.IsZero() {
-		line += ", the rest by about " + table.Moment(r.EstimatedEnd)
-	}
-	return line + "."
 }

@@ -1,4 +1,4 @@
-package operate
+package completion
 
 import (
 	"os"
@@ -11,10 +11,10 @@ import (
 // What the shell completes is what the API takes.
 func TestWords_AreThoseOfTheAPI(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../../docs/openapi.yaml")
+	text, err := os.ReadFile("../../../../docs/openapi.yaml")
 	require.NoError(t, err)
 	for _, all := range [][]string{
-		runStates, subtaskStates, stateWords["adsync subtasks due"], stateWords["adsync accounts list"], stateWords["adsync reconcile"], flagWords["tier"], flagWords["login-state"],
+		RunStates, SubtaskStates, stateWords["adsync subtasks due"], stateWords["adsync accounts list"], stateWords["adsync reconcile"], flagWords["tier"], flagWords["login-state"],
 		flagWords["overlap"], flagWords["catch-up"], flagWords["catch-up-order"], flagWords["concurrency"], logLevels,
 	} {
 		require.Contains(t, string(text), "enum: ["+strings.Join(all, ", ")+"]")

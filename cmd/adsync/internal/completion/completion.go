@@ -1,4 +1,5 @@
-package operate
+// Package completion has the shell complete command lines.
+package completion
 
 import (
 	"context"
@@ -14,6 +15,7 @@ import (
 	storesettings "adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/client"
+	"adsync/cmd/adsync/internal/api"
 	"adsync/cmd/adsync/internal/settings"
 	"adsync/cmd/adsync/internal/table"
 	"adsync/engine"
@@ -24,9 +26,11 @@ import (
 const completionPatience = 3 * time.Second
 
 var (
-	runStates = words(task.RunFanningOut, task.RunRunning, task.RunSucceeded, task.RunPartial, task.RunFailed, task.RunCancelled, task.RunSkipped, task.RunExpired)
+	// RunStates are the states of runs.
+	RunStates = words(task.RunFanningOut, task.RunRunning, task.RunSucceeded, task.RunPartial, task.RunFailed, task.RunCancelled, task.RunSkipped, task.RunExpired)
 
-	subtaskStates = words(task.Waiting, task.Retrying, task.Deferred, task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded)
+	// SubtaskStates are the states of subtasks.
+	SubtaskStates = words(task.Waiting, task.Retrying, task.Deferred, task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded)
 
 	// flagWords are what flags take, by their names, which mean the same in each command that has them.
 	flagWords = map[string][]string{
@@ -44,9 +48,9 @@ var (
 		"adsync accounts list": words(overview.AccountPulled, overview.AccountParked, overview.AccountUnbound),
 		"adsync fields list":   {"asked", "trying", "off", "retired", "refused"},
 		"adsync reconcile":     {"open", "mended", "all"},
-		"adsync runs list":     runStates,
+		"adsync runs list":     RunStates,
 		"adsync subtasks due":  words(task.Retrying, task.Deferred),
-		"adsync subtasks list": subtaskStates,
+		"adsync subtasks list": SubtaskStates,
 	}
 	// roleWords are what --role takes, by command.
 	roleWords = map[string][]string{
@@ -170,7 +174,7 @@ func taskWords(a *settings.Source, of func(*client.Task) []string) cobra.Complet
 		defer cancel()
 		server, _ := cmd.Flags().GetString("server") // A command without it has the API's address from elsewhere.
 		var answer client.TaskList
-		c, err := reach(a, cmd, server)
+		c, err := api.Reach(a, cmd, server)
 		if err == nil {
 			answer, err = c.ListTasks(ctx)
 		}
