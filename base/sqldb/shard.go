@@ -74,6 +74,9 @@ var places = map[string]Place{
 // LogTablePrefix begins the names of the tables that hold the days of the log.
 const LogTablePrefix = "task_log_"
 
+// FailureTablePrefix begins the names of the tables that hold the failures of subtasks: one for each day of the log.
+const FailureTablePrefix = "task_failure_"
+
 // LogTablePattern is what the tables of the days of the log are called.
 var LogTablePattern = regexp.MustCompile(`^task_log_\d{8}$`)
 
@@ -90,7 +93,7 @@ func Places(raw []rawtable.Table) map[string]Place {
 func placeOf(table string) Place {
 	place, known := places[table]
 	switch {
-	case LogTablePattern.MatchString(table):
+	case LogTablePattern.MatchString(table), strings.HasPrefix(table, FailureTablePrefix):
 		return ByRun
 	case known:
 		return place

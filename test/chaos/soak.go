@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"adsync/base/sqldb"
 	"adsync/test/chaos/levels"
 	"adsync/test/chaos/stage"
 	"adsync/test/rig"
@@ -202,7 +203,8 @@ var ledgers = []string{"run", "tick", "manual_order", "audit_log"}
 // growsByTruth tells of the tables that grow with what there is to know: the subtasks of the day, the hours of the
 // world's day and its changes. The judge compares them row by row.
 func growsByTruth(table string) bool {
-	return strings.HasPrefix(table, "task_log_") || strings.HasSuffix(table, "_hourly") || table == "config_change"
+	return strings.HasPrefix(table, sqldb.LogTablePrefix) || strings.HasPrefix(table, sqldb.FailureTablePrefix) ||
+		strings.HasSuffix(table, "_hourly") || table == "config_change"
 }
 
 // noteTables notes the rows and the bytes of each table of a database.

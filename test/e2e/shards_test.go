@@ -58,7 +58,7 @@ func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 		tables, faults, err := router.check(text)
 		require.NoError(t, err, text)
 		for _, table := range tables {
-			met[logDay.ReplaceAllString(table, "task_log")] = true
+			met[logDay.ReplaceAllString(table, "task_$1")] = true
 		}
 		s := statement{Text: text, Shape: shapeOf(text)}
 		s.Listed = list.find(s.Shape)
@@ -85,6 +85,7 @@ func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 		}
 	}
 	require.Contains(t, met, "task_log")
+	require.Contains(t, met, "task_failure")
 }
 
 // awaitSentAgain asks what the leader's sweep asks, whose own looks, each 15 s, may all miss what was sent again.
@@ -99,7 +100,7 @@ func awaitSentAgain(t *testing.T, recorded sqldb.Config) {
 	}, patience, poll/5, "no subtask is sent again")
 }
 
-var logDay = regexp.MustCompile(`task_log_\d{8}`)
+var logDay = regexp.MustCompile(`task_(log|failure)_\d{8}`)
 
 func newRouter() *router {
 	places := sqldb.Places(engine.RawTables())

@@ -64,7 +64,7 @@ func (p patterns) find(shape string) string {
 func shapeOf(text string) string {
 	shape := strings.ReplaceAll(parser.Normalize(text, "ON"), "`", "")
 	shape = strings.NewReplacer(" . ", ".", "( ", "(", " )", ")", " ,", ",").Replace(shape)
-	return logDay.ReplaceAllString(moreRows.ReplaceAllString(shape, ""), "task_log")
+	return logDay.ReplaceAllString(moreRows.ReplaceAllString(shape, ""), "task_$1")
 }
 
 // moreRows are the rows of a list but the first.

@@ -18,10 +18,12 @@ func LogTable(runID int64) string { return logTableOf(task.LogDay(runID)) }
 func sameLogTable(a, b int64) bool { return a == b || task.LogDay(a) == task.LogDay(b) }
 
 func logTableOf(d day.Day) string {
-	return sqldb.LogTablePrefix + strings.ReplaceAll(d.String(), "-", "")
+	return sqldb.LogTablePrefix + digitsOf(d)
 }
 
-// EnsureLogTable makes the log table of a UTC day if it is not there.
+func digitsOf(d day.Day) string { return strings.ReplaceAll(d.String(), "-", "") }
+
+// EnsureLogTable makes the log table of a UTC day, and that of its failures, if they are not there.
 func (s RunRows) EnsureLogTable(ctx context.Context, d day.Day) error {
 	suffix := " WITHOUT ROWID"
 	integer, instant := "INTEGER", "DATETIME"
@@ -31,7 +33,7 @@ func (s RunRows) EnsureLogTable(ctx context.Context, d day.Day) error {
 		integer, instant = "BIGINT", "DATETIME(3)"
 	}
 	// No index on state: nothing counts or searches a day's rows by state but the one count that ends a fan-out.
-	sql := "CREATE TABLE IF NOT EXISTS " + logTableOf(d) + ` (
+	log := ` (
   run_id ` + integer + ` NOT NULL,
   account_id ` + integer + ` NOT NULL,
   ` + text("part", 96) + ` NOT NULL,
@@ -43,14 +45,32 @@ func (s RunRows) EnsureLogTable(ctx context.Context, d day.Day) error {
   started_at ` + instant + ` NULL,
   ended_at ` + instant + ` NULL,
   ` + text("error_class", 16) + ` NOT NULL DEFAULT '',
-  ` + text("error_text", 1024) + ` NOT NULL DEFAULT '',
+  ` + text("error_text", ErrorTextMax) + ` NOT NULL DEFAULT '',
   rows_written ` + integer + ` NOT NULL DEFAULT 0,
   api_calls ` + integer + ` NOT NULL DEFAULT 0,
   ` + text("batch", 32) + ` NOT NULL DEFAULT '',
   PRIMARY KEY (run_id, account_id, part)
-)` + suffix + sqldb.Placing(s.Data, logTableOf(d))
-	if err := s.Data.Writer(ctx).Exec(sql).Error; err != nil {
-		return fmt.Errorf("create %s: %w", logTableOf(d), err)
+)`
+	failures := ` (
+  run_id ` + integer + ` NOT NULL,
+  account_id ` + integer + ` NOT NULL,
+  ` + text("part", 96) + ` NOT NULL,
+  delivery ` + integer + ` NOT NULL,
+  attempt ` + integer + ` NOT NULL,
+  ` + text("state", 16) + ` NOT NULL,
+  ` + text("node", 64) + ` NOT NULL,
+  started_at ` + instant + ` NULL,
+  ended_at ` + instant + ` NULL,
+  ` + text("error_class", 16) + ` NOT NULL,
+  ` + text("error_text", ErrorTextMax) + ` NOT NULL,
+  calls ` + integer + ` NOT NULL,
+  PRIMARY KEY (run_id, account_id, part, delivery)
+)`
+	for _, t := range [][2]string{{logTableOf(d), log}, {failureTableOf(d), failures}} {
+		sql := "CREATE TABLE IF NOT EXISTS " + t[0] + t[1] + suffix + sqldb.Placing(s.Data, t[0])
+		if err := s.Data.Writer(ctx).Exec(sql).Error; err != nil {
+			return fmt.Errorf("create %s: %w", t[0], err)
+		}
 	}
 	return nil
 }
@@ -79,10 +99,13 @@ func (s RunRows) LogDays(ctx context.Context) ([]day.Day, error) {
 	return days, nil
 }
 
-// DropLogTable drops a day's log table whole. Dead subtasks live elsewhere and stay.
+// DropLogTable drops a day's log table and that of its failures whole. Dead subtasks live elsewhere and stay.
 func (s RunRows) DropLogTable(ctx context.Context, d day.Day) error {
-	if err := s.Data.Writer(ctx).Exec("DROP TABLE IF EXISTS " + logTableOf(d)).Error; err != nil {
-		return fmt.Errorf("drop %s: %w", logTableOf(d), err)
+	// The log goes last: by it the day is found again after an error.
+	for _, table := range []string{failureTableOf(d), logTableOf(d)} {
+		if err := s.Data.Writer(ctx).Exec("DROP TABLE IF EXISTS " + table).Error; err != nil {
+			return fmt.Errorf("drop %s: %w", table, err)
+		}
 	}
 	return nil
 }

@@ -94,6 +94,9 @@ func (s Outcomes) applyOutcomes(ctx context.Context, outcomes []Outcome, inTx fu
 		if err := s.insertDead(tx, done.outcomes); err != nil {
 			return err
 		}
+		if err := insertFailures(s.Databases, tx, done.outcomes); err != nil {
+			return err
+		}
 		return s.countOutcomes(tx, done.outcomes)
 	})
 	if err != nil {
