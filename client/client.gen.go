@@ -130,6 +130,43 @@ type AccountSubtasks struct {
 	Next     string    `json:"next"`
 }
 
+// AccountWaits defines model for AccountWaits.
+type AccountWaits struct {
+	Account  Account `json:"account"`
+	Subtasks []Wait  `json:"subtasks"`
+
+	// More Whether more subtasks are open than these.
+	More bool `json:"more"`
+}
+
+// AccountWhy defines model for AccountWhy.
+type AccountWhy struct {
+	Account Account `json:"account"`
+
+	// Late Whether two pulls of the hours of today have failed to come.
+	Late bool   `json:"late"`
+	Kind string `json:"kind"`
+
+	// Why One sentence.
+	Why string `json:"why"`
+
+	// PulledAt The last pull of the hours of today.
+	PulledAt time.Time `json:"pulled_at,omitempty,omitzero"`
+
+	// LateAfterSeconds The age from which on figures are late.
+	LateAfterSeconds float64 `json:"late_after_seconds"`
+
+	// Task The task that it is about.
+	Task  string `json:"task,omitempty,omitzero"`
+	RunID ID     `json:"run_id,omitempty,omitzero"`
+
+	// Until When it ends, or is tried again.
+	Until time.Time `json:"until,omitempty,omitzero"`
+
+	// Command Shows more of it, or ends it.
+	Command string `json:"command,omitempty,omitzero"`
+}
+
 // Attention defines model for Attention.
 type Attention struct {
 	Kind     string    `json:"kind"`
@@ -1061,6 +1098,33 @@ type Subtask struct {
 	Calls      Count        `json:"calls"`
 }
 
+// SubtaskDetail defines model for SubtaskDetail.
+type SubtaskDetail struct {
+	Subtask Subtask `json:"subtask"`
+
+	// Failures The deliveries that ended with an error, the newest first.
+	Failures []SubtaskFailure `json:"failures"`
+}
+
+// SubtaskFailure defines model for SubtaskFailure.
+type SubtaskFailure struct {
+	Delivery Count `json:"delivery"`
+
+	// Attempts The failures up to this one.
+	Attempts Count `json:"attempts"`
+
+	// State What the subtask became by it.
+	State      SubtaskState `json:"state"`
+	Node       string       `json:"node,omitempty,omitzero"`
+	StartedAt  time.Time    `json:"started_at,omitempty,omitzero"`
+	EndedAt    time.Time    `json:"ended_at,omitempty,omitzero"`
+	ErrorClass string       `json:"error_class"`
+	Error      string       `json:"error"`
+
+	// Calls API calls of this delivery.
+	Calls Count `json:"calls"`
+}
+
 // SubtaskList defines model for SubtaskList.
 type SubtaskList struct {
 	Subtasks []Subtask `json:"subtasks"`
@@ -1130,6 +1194,37 @@ type Tier string
 type Trouble struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
+}
+
+// UntrustedDay defines model for UntrustedDay.
+type UntrustedDay struct {
+	Media string `json:"media"`
+
+	// Account The platform's id.
+	Account   string `json:"account"`
+	AccountID ID     `json:"account_id"`
+
+	// Game The game of the account on the day.
+	Game   string `json:"game"`
+	Day    Day    `json:"day"`
+	Report string `json:"report"`
+	Level  string `json:"level"`
+
+	// State suspect: the answer was not believed; partial: the pull was not whole; differs: the account's figures are not the sums of this level; missing: never pulled; early: last pulled before the day had settled.
+	State    string    `json:"state"`
+	Why      string    `json:"why"`
+	PulledAt time.Time `json:"pulled_at,omitempty,omitzero"`
+
+	// RunID The run of the last pull, or the one that pulls what differs again.
+	RunID ID `json:"run_id,omitempty,omitzero"`
+}
+
+// UntrustedDayList defines model for UntrustedDayList.
+type UntrustedDayList struct {
+	From Day            `json:"from"`
+	To   Day            `json:"to"`
+	Days []UntrustedDay `json:"days"`
+	Next string         `json:"next"`
 }
 
 // UnusableValue defines model for UnusableValue.
@@ -1334,6 +1429,12 @@ type ListAccountSubtasksParams struct {
 	Limit Limit500 `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
+// ExplainAccountWaitsParams defines parameters for ExplainAccountWaits.
+type ExplainAccountWaitsParams struct {
+	// Task The name of a task.
+	Task string `form:"task,omitempty" json:"task,omitempty,omitzero"`
+}
+
 // ListAuditParams defines parameters for ListAudit.
 type ListAuditParams struct {
 	// Actor A token's name, cli, or sql.
@@ -1357,6 +1458,20 @@ type ListCancelsParams struct {
 // ListHolesParams defines parameters for ListHoles.
 type ListHolesParams struct {
 	Media MediaFilter `form:"media,omitempty" json:"media,omitempty,omitzero"`
+}
+
+// ListUntrustedParams defines parameters for ListUntrusted.
+type ListUntrustedParams struct {
+	Media MediaFilter `form:"media,omitempty" json:"media,omitempty,omitzero"`
+
+	// Game Only days on which the account belonged to it.
+	Game string `form:"game,omitempty" json:"game,omitempty,omitzero"`
+	From From   `form:"from,omitempty" json:"from,omitempty,omitzero"`
+	To   To     `form:"to,omitempty" json:"to,omitempty,omitzero"`
+
+	// After The next of the page before.
+	After After     `form:"after,omitempty" json:"after,omitempty,omitzero"`
+	Limit Limit1000 `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
 // ListDeadParams defines parameters for ListDead.
@@ -1478,6 +1593,9 @@ type ListRunsParams struct {
 
 	// Since Only runs made then or later.
 	Since time.Time `form:"since,omitempty" json:"since,omitempty,omitzero"`
+
+	// Until Only runs made before.
+	Until time.Time `form:"until,omitempty" json:"until,omitempty,omitzero"`
 	After ID        `form:"after,omitempty" json:"after,omitempty,omitzero"`
 	Limit Limit500  `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
@@ -1492,6 +1610,11 @@ type ListRunSubtasksParams struct {
 	// After The next of the page before.
 	After After    `form:"after,omitempty" json:"after,omitempty,omitzero"`
 	Limit Limit500 `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+}
+
+// GetSubtaskParams defines parameters for GetSubtask.
+type GetSubtaskParams struct {
+	Part string `form:"part" json:"part"`
 }
 
 // ExplainWaitParams defines parameters for ExplainWait.
@@ -1524,6 +1647,16 @@ func (c *Client) ListAccountSubtasks(ctx context.Context, media Media, externalI
 	return call[AccountSubtasks](ctx, c, "GET", at("/api/v1/accounts/{media}/{external_id}/subtasks", media, externalID), params, nil)
 }
 
+// ExplainAccountWaits: What the open subtasks of an account wait for, and until when.
+func (c *Client) ExplainAccountWaits(ctx context.Context, media Media, externalID ExternalID, params ExplainAccountWaitsParams) (AccountWaits, error) {
+	return call[AccountWaits](ctx, c, "GET", at("/api/v1/accounts/{media}/{external_id}/wait", media, externalID), params, nil)
+}
+
+// ExplainAccount: Whether an account's figures of today are late, and why, in one line.
+func (c *Client) ExplainAccount(ctx context.Context, media Media, externalID ExternalID) (AccountWhy, error) {
+	return call[AccountWhy](ctx, c, "GET", at("/api/v1/accounts/{media}/{external_id}/why", media, externalID), nil, nil)
+}
+
 // ListAudit: Who changed what, the newest first; edits by SQL as by sql.
 func (c *Client) ListAudit(ctx context.Context, params ListAuditParams) (AuditList, error) {
 	return call[AuditList](ctx, c, "GET", at("/api/v1/audit"), params, nil)
@@ -1552,6 +1685,11 @@ func (c *Client) FillHoles(ctx context.Context, request FillRequest) (Holes, err
 // ListHoles: The days that coverage lacks, and what filling them costs.
 func (c *Client) ListHoles(ctx context.Context, params ListHolesParams) (Holes, error) {
 	return call[Holes](ctx, c, "GET", at("/api/v1/coverage/holes"), params, nil)
+}
+
+// ListUntrusted: The days of all accounts that cannot be trusted, and why.
+func (c *Client) ListUntrusted(ctx context.Context, params ListUntrustedParams) (UntrustedDayList, error) {
+	return call[UntrustedDayList](ctx, c, "GET", at("/api/v1/coverage/untrusted"), params, nil)
 }
 
 // ListDead: Subtasks that failed for good, by filter.
@@ -1667,6 +1805,11 @@ func (c *Client) RerunFailed(ctx context.Context, id RunID, request RerunRequest
 // ListRunSubtasks: The subtasks of a run, by account and part.
 func (c *Client) ListRunSubtasks(ctx context.Context, id RunID, params ListRunSubtasksParams) (SubtaskList, error) {
 	return call[SubtaskList](ctx, c, "GET", at("/api/v1/runs/{id}/subtasks", id), params, nil)
+}
+
+// GetSubtask: A subtask, with the error of each delivery that failed.
+func (c *Client) GetSubtask(ctx context.Context, run ID, accountID string, params GetSubtaskParams) (SubtaskDetail, error) {
+	return call[SubtaskDetail](ctx, c, "GET", at("/api/v1/subtasks/{run}/{account_id}", run, accountID), params, nil)
 }
 
 // ExplainWait: What a subtask waits for, and until when.

@@ -166,6 +166,7 @@ type Engine struct {
 	logLevels *loglevel.Orders
 	roster    *roster.Roster
 	overview  atomic.Pointer[overview.Cache]
+	board     *overview.Reader // set by Overview
 }
 
 // New builds the handlers of all platforms and of the system. It contacts nobody.
@@ -325,7 +326,8 @@ func (e *Engine) Overview(p *producer.Producer, checks func(context.Context) []h
 	if adjust != nil {
 		adjust(&o)
 	}
-	cache := overview.NewCache(overview.NewReader(o).Read)
+	e.board = overview.NewReader(o)
+	cache := overview.NewCache(e.board.Read)
 	e.overview.Store(cache)
 	return cache
 }
@@ -338,10 +340,10 @@ func (e *Engine) shown(ctx context.Context) overview.Overview {
 	return overview.Overview{}
 }
 
-// Routes are the operators' API of a producer.
+// Routes are the operators' API of a producer. Overview has made o.
 func (e *Engine) Routes(p *producer.Producer, o *overview.Cache) []httpapi.Route {
 	return api.Routes(api.Deps{
 		Store: e.deps.Store, Now: e.deps.Store.Data.Now, Producer: p, Registry: e.registry, Platforms: e.platforms, Flows: e.flows, Limits: e.limits.waiter, LogLevels: e.logLevels,
-		Consumers: e.roster, Clock: e.deps.Planning, Overview: o.Get,
+		Consumers: e.roster, Clock: e.deps.Planning, Overview: o.Get, Why: e.board.Why,
 	})
 }

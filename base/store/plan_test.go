@@ -217,7 +217,8 @@ func plans(s *store.Store, open int64) []plan {
 	for name, f := range map[string]ledger.RunSearch{
 		"all": {}, "of a task": {TaskName: "task.7"}, "of a state": {States: failed}, "of a task and a state": {TaskName: "task.7", States: failed},
 		"of a platform and states since a time": {Media: big.Media, States: []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired}, From: open - 100},
-		"a later page":                          {Before: open - 1}, "a later page of a task": {TaskName: "task.7", Before: open}, "of a task that there is not": {TaskName: "nobody"},
+		"between two times":                     {From: planLog.RunID(3), Before: planLog.RunID(60)}, "of a task between two times": {TaskName: "task.7", From: planLog.RunID(3), Before: planLog.RunID(60)},
+		"a later page": {Before: open - 1}, "a later page of a task": {TaskName: "task.7", Before: open}, "of a task that there is not": {TaskName: "nobody"},
 		"of a state that few have": {States: []task.RunState{task.RunRunning}}, "of a task and a state that none has": {TaskName: "task.7", States: []task.RunState{task.RunExpired}},
 	} {
 		f.Limit = 51
@@ -296,6 +297,7 @@ func plans(s *store.Store, open int64) []plan {
 		return err
 	})
 	add("the log of a subtask", func(ctx context.Context) error { _, err := s.SubtaskLog(ctx, key); return err })
+	add("the failures of a subtask", func(ctx context.Context) error { _, err := s.Failures(ctx, key); return err })
 	add("a dead task by name", func(ctx context.Context) error { _, err := s.DeadTask(ctx, "task.7"); return err })
 	add("runs that dead subtasks are marked for", func(ctx context.Context) error { _, err := s.Redrives(ctx); return err })
 	add("dead subtasks of a redrive", func(ctx context.Context) error { _, _, _, err := s.MarkedParts(ctx, 77, 100, 100); return err })
@@ -431,6 +433,14 @@ func plans(s *store.Store, open int64) []plan {
 	})
 	add("accounts with holes", func(ctx context.Context) error { _, err := s.AccountsWithHoles(ctx, ids, week); return err })
 	add("holes", func(ctx context.Context) error { _, err := s.Holes(ctx, ids, week); return err })
+	add("untrusted days of accounts", func(ctx context.Context) error {
+		_, err := s.UntrustedCoverage(ctx, big.Media, ids, planDay.Add(-6), planDay)
+		return err
+	})
+	add("differences of accounts", func(ctx context.Context) error {
+		_, err := s.OpenDifferences(ctx, ids, planDay.Add(-6), planDay)
+		return err
+	})
 	add("holes to forget", func(ctx context.Context) error {
 		_, err := s.ForgetHoles(ctx, planDay.Add(-5).Start(time.UTC))
 		return err

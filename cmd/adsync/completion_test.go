@@ -23,7 +23,7 @@ func completed(environ []string, args ...string) (words []string, directive stri
 
 func TestCompletion_OffersNamesAndFixedWords(t *testing.T) {
 	t.Parallel()
-	accountsOf := []string{"holes"}
+	accountsOf := []string{"holes", "untrusted"}
 	for _, name := range engine.PlatformNames() {
 		accountsOf = append(accountsOf, name+"/")
 	}

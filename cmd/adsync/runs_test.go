@@ -59,8 +59,8 @@ func TestRuns_AreATableForPeople(t *testing.T) {
   {"id": "7", "task": "a.task", "kind": "order", "state": "failed", "planned_at": "2026-11-21T10:27:00Z", "origin_run_id": "5", "error": "no accounts",
     "order": {"accounts": 0, "redrive": true, "spare": true, "by": "vera"}, "counts": {"total": 0}},
   {"id": "6", "task": "a.task", "kind": "tick", "state": "skipped", "planned_at": "2026-11-21T10:26:00Z", "error": "the run before is open", "counts": {"total": 0}}]}`,
-		"runs", "list", "--task=a.task", "--state=x,y", "--media=tulip", "--since=2026-11-21T09:30:00Z", "--limit=4")
-	require.Equal(t, "/api/v1/runs?limit=4&media=tulip&since=2026-11-21T09%3A30%3A00Z&state=x%2Cy&task=a.task", asked)
+		"runs", "list", "--task=a.task", "--state=x,y", "--media=tulip", "--since=2026-11-21T09:30:00Z", "--until=2026-11-21T10:00:00Z", "--limit=4")
+	require.Equal(t, "/api/v1/runs?limit=4&media=tulip&since=2026-11-21T09%3A30%3A00Z&state=x%2Cy&task=a.task&until=2026-11-21T10%3A00%3A00Z", asked)
 	require.Equal(t, `RUN  TASK    KIND   STATE    PLANNED               ENDED                 SUBTASKS  DONE  FAILED  NOTE
 9    a.task  tick   running  2026-11-21T10:30:00Z  -                     …         2     0       -
 8    a.task  order  partial  2026-11-21T10:28:00Z  2026-11-21T10:29:00Z  9         5     4       2 accounts, 2026-11-18 to 2026-11-20, confirmed, by otto

@@ -66,6 +66,7 @@ type Store interface {
 	stopStore
 	subtaskStore
 	taskStore
+	untrustedStore
 	waitStore
 }
 
@@ -92,6 +93,8 @@ type Deps struct {
 	Clock clock.Clock
 	// Overview reads how everything stands.
 	Overview func(ctx context.Context) overview.Overview
+	// Why tells whether an account is late, and why.
+	Why func(ctx context.Context, account settings.Account) (overview.Why, error)
 }
 
 // Routes returns the routes, to be registered on a server. Each subject is in the file of its name.
@@ -106,6 +109,7 @@ func Routes(d Deps) []httpapi.Route {
 	aboutStops := &stopRoutes{d.Store, accounts, tasks, runs, d.Registry, audit, d.Clock, d.Now}
 	aboutDead := &deadRoutes{d.Store, filters, accounts, tasks, d.Clock}
 	aboutRedrives := &redriveRoutes{d.Store, filters, tasks, runs, d.Producer, audit, d.Clock, d.Now}
+	aboutWaits := &waitRoutes{d.Store, accounts, tasks, d.Limits}
 	aboutAccounts := &accountRoutes{d.Store, accounts, platforms, d.Clock}
 	aboutHoles := &holeRoutes{d.Store, platforms, tasks, d.Producer, audit, d.Clock}
 	aboutDifferences := &differenceRoutes{d.Store, platforms, d.Clock}
@@ -123,7 +127,7 @@ func Routes(d Deps) []httpapi.Route {
 		asked(http.MethodPost, "/api/v1/tasks/:name/disable", httpapi.Operator, aboutTasks.switchTask("task.disable", false)),
 		asked(http.MethodPost, "/api/v1/tasks/reload", httpapi.Operator, aboutTasks.reloadTasks),
 		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/run", Role: httpapi.Operator, Handler: aboutOrders.orderRun},
-		read("/api/v1/runs", aboutRuns.listRuns, "task", "media", "state", "since", "after", "limit"),
+		read("/api/v1/runs", aboutRuns.listRuns, "task", "media", "state", "since", "until", "after", "limit"),
 		read("/api/v1/runs/:id", aboutRuns.getRun),
 		read("/api/v1/runs/:id/subtasks", aboutSubtasks.listRunSubtasks, "state", "text", "after", "limit"),
 		{Method: http.MethodPost, Path: "/api/v1/runs/:id/cancel", Role: httpapi.Operator, Handler: aboutStops.cancelRun},
@@ -140,10 +144,15 @@ func Routes(d Deps) []httpapi.Route {
 		accounts.read("/subtasks", aboutSubtasks.listAccountSubtasks, "state", "text", "since", "until", "after", "limit"),
 		accounts.read("", aboutAccounts.getAccount),
 		accounts.read("/coverage", (&coverageRoutes{d.Store, accounts, d.Clock}).getCoverage, "from", "to"),
+		read("/api/v1/coverage/untrusted", (&untrustedRoutes{d.Store, platforms, d.Clock}).listUntrusted,
+			"media", "game", "from", "to", "after", "limit"),
 		read("/api/v1/coverage/holes", aboutHoles.listHoles, "media"),
 		sent(http.MethodPost, "/api/v1/coverage/fill", httpapi.Operator, aboutHoles.fillHoles),
 		read("/api/v1/reconciliation", aboutDifferences.listDifferences, "media", "state", "day", "after", "limit"),
-		read("/api/v1/subtasks/:run/:account_id/wait", (&waitRoutes{d.Store, accounts, d.Limits}).explainWait, "part"),
+		read("/api/v1/subtasks/:run/:account_id", aboutSubtasks.getSubtask, "part"),
+		read("/api/v1/subtasks/:run/:account_id/wait", aboutWaits.explainWait, "part"),
+		accounts.read("/why", (&whyRoutes{d.Why}).explainAccount),
+		accounts.read("/wait", aboutWaits.explainAccountWaits, "task"),
 		read("/api/v1/limits", aboutLimits.listLimits, "media"),
 		sent(http.MethodPost, "/api/v1/limits/end-pause", httpapi.Operator, aboutLimits.endLimitPauses),
 		read("/api/v1/log-level", aboutLogLevel.getLogLevel),

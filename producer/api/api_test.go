@@ -126,8 +126,8 @@ func (b *bench) serve(p api.Producer, handlers *media.Registry, c clock.Clock) {
 	b.waiter = ratelimit.New(ratelimit.DefaultConfig(), client, keys, b.store, b.rules, nil, slog.New(slog.DiscardHandler))
 	board := overview.NewReader(overview.Options{Store: b.store, Platforms: []string{invented.Tulip, invented.Orchid}, Tasks: p.Tasks, Limits: b.waiter, Clock: c})
 	b.server.Register(api.Routes(api.Deps{
-		Overview: board.Read,
-		Store:    b.store, Now: b.store.Data.Now, Producer: p, Registry: handlers, Platforms: invented.Both(), Limits: b.waiter,
+		Overview: board.Read, Why: board.Why,
+		Store: b.store, Now: b.store.Data.Now, Producer: p, Registry: handlers, Platforms: invented.Both(), Limits: b.waiter,
 		LogLevels: loglevel.NewOrders(client, keys), Consumers: b.roster, Clock: c,
 	})...)
 	require.NoError(b.t, b.server.Gate().Start(b.t.Context()))

@@ -111,10 +111,15 @@ func whyNoHole(reach upkeep.Reach, account settings.Account, d day.Day, now time
 	return ""
 }
 
-// days reads from and to: the last days up to that of now in a zone when they are not there.
+// days reads from and to: the last week up to the day of now in a zone when they are not there.
 func days(q *httpapi.Query, now time.Time, zone *time.Location) (from, to day.Day) {
+	return daysUpTo(q, now, zone, coverageDays)
+}
+
+// daysUpTo is days with another number of days.
+func daysUpTo(q *httpapi.Query, now time.Time, zone *time.Location, n int) (from, to day.Day) {
 	to = q.Day("to", now, day.Of(now, zone))
-	from = q.Day("from", now, to.Add(1-coverageDays))
+	from = q.Day("from", now, to.Add(1-n))
 	switch {
 	case from > to:
 		q.Refuse("from", "%s is refused: want a day up to %s", from, to)

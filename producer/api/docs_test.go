@@ -75,8 +75,11 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 			Limits []client.Limit       `json:"limits"`
 			Pauses []client.PausedPoint `json:"pauses"`
 		}{},
-		`"level": "debug"`: &client.LogLevel{},
-		`"expected_at":`:   &client.Wait{},
+		`"level": "debug"`:       &client.LogLevel{},
+		`"failures": [`:          &client.SubtaskDetail{},
+		`"late_after_seconds": `: &client.AccountWhy{},
+		`"state": "differs"`:     &client.UntrustedDayList{},
+		`"expected_at":`:         &client.Wait{},
 		`"subtasks": [`: &struct {
 			Subtasks []client.Subtask `json:"subtasks"`
 			Next     string           `json:"next"`

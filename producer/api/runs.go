@@ -74,6 +74,15 @@ func (a *runRoutes) listRuns(c *gin.Context, q *httpapi.Query) (any, error) {
 		filter.From = task.FirstRunIDAt(since)
 	}
 	filter.Before = q.IDAfter()
+	if until := q.Time("until", time.Time{}); !until.IsZero() {
+		before := task.FirstRunIDAt(until)
+		if before <= filter.From {
+			q.Refuse("until", "%s is refused: want a time after that of since", until.Format(time.RFC3339))
+		}
+		if filter.Before == 0 || before < filter.Before {
+			filter.Before = before
+		}
+	}
 	page := q.Limit(runsPerPage, runsPerPageMax)
 	if err := q.Err(); err != nil {
 		return nil, err

@@ -91,6 +91,44 @@ func TestRuns_ArePagedFromTheNewest(t *testing.T) {
 	require.JSONEq(t, `{"runs": [], "next": ""}`, b.get("/api/v1/runs?task=none"))
 }
 
+func TestRuns_AreListedByTime(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	names := map[string]string{}
+	for minute := range 4 {
+		at := now.Add(time.Duration(minute) * time.Minute)
+		run := ledger.Run{ID: task.NewRunID(at), TaskID: 1, TaskName: "t", State: task.RunSucceeded, PlannedAt: at, CreatedAt: at}
+		b.addRun(run)
+		names[id(run.ID)] = at.Format("15:04")
+	}
+	tests := []struct {
+		query string
+		want  []string
+	}{
+		{"since=2026-11-21T10:31:00Z&until=2026-11-21T10:33:00Z", []string{"10:32", "10:31"}},
+		{"until=2026-11-21T10:31:00Z", []string{"10:30"}},
+		{"until=2026-11-21T10:33:00.001Z&limit=1", []string{"10:33", "10:32", "10:31", "10:30"}},
+		{"since=2026-11-21T10:34:00Z&until=2026-11-21T10:35:00Z", nil},
+	}
+	for _, test := range tests {
+		var found []string
+		for after := ""; ; {
+			var page struct {
+				Runs []struct{ ID string }
+				Next string
+			}
+			decode(t, b.get("/api/v1/runs?"+test.query+"&after="+after), &page)
+			for _, r := range page.Runs {
+				found = append(found, names[r.ID])
+			}
+			if after = page.Next; after == "" {
+				break
+			}
+		}
+		require.Equal(t, test.want, found, test.query)
+	}
+}
+
 func TestRuns_RefuseParametersThatCannotBeMeant(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -98,7 +136,7 @@ func TestRuns_RefuseParametersThatCannotBeMeant(t *testing.T) {
 		query string
 		want  []fieldError
 	}{
-		{"?stat=failed", []fieldError{{Field: "stat", Detail: "there is no such parameter: want task, media, state, since, after, limit"}}},
+		{"?stat=failed", []fieldError{{Field: "stat", Detail: "there is no such parameter: want task, media, state, since, until, after, limit"}}},
 		{"?state=failed,done&after=x&limit=0&media=myspace&since=soon", []fieldError{
 			{Field: "media", Detail: `"myspace" is refused: want one of system, tulip`},
 			{Field: "state", Detail: `"done" is refused: want one of fanning_out, running, succeeded, partial, failed, cancelled, skipped, expired, or several with commas between them`},
@@ -113,6 +151,7 @@ func TestRuns_RefuseParametersThatCannotBeMeant(t *testing.T) {
 			{Field: "task", Detail: "is empty: want a value, or leave it out"},
 		}},
 		{"?task=a&task=b", []fieldError{{Field: "task", Detail: "is given 2 times: want it once"}}},
+		{"?since=2026-11-21T10:30:00Z&until=2026-11-21T10:30:00Z", []fieldError{{Field: "until", Detail: "2026-11-21T10:30:00Z is refused: want a time after that of since"}}},
 		{"?limit=501", []fieldError{{Field: "limit", Detail: `"501" is refused: want 1 to 500`}}},
 	}
 	for _, test := range tests {

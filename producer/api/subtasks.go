@@ -3,6 +3,8 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/httpapi"
+	"adsync/base/sqldb"
 	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
 	"adsync/base/task"
@@ -63,6 +66,8 @@ type subtaskStore interface {
 	WaitingSubtasks(ctx context.Context, f ledger.WaitingFilter, after ledger.WaitingPlace, limit int) (page []ledger.WaitingSubtask, next *ledger.WaitingPlace, err error)
 	DueOf(ctx context.Context, keys []task.Key) (map[task.Key]ledger.Due, error)
 	Runs(ctx context.Context, ids []int64) ([]ledger.Run, error)
+	SubtaskLog(ctx context.Context, k task.Key) (ledger.SubtaskLog, error)
+	Failures(ctx context.Context, k task.Key) ([]ledger.Failure, error)
 }
 
 // subtaskRoutes are the subtasks of a run, of an account, and those that wait to be sent again.
@@ -102,6 +107,50 @@ func (a *subtaskRoutes) listRunSubtasks(c *gin.Context, q *httpapi.Query) (any, 
 		return nil, err
 	}
 	return client.SubtaskList{Subtasks: shown, Next: next}, nil
+}
+
+// getSubtask shows one subtask, with the error of each delivery that failed.
+func (a *subtaskRoutes) getSubtask(c *gin.Context, q *httpapi.Query) (any, error) {
+	ctx := c.Request.Context()
+	key, err := a.accounts.subtask(ctx, q, c.Param("run"), c.Param("account_id"), "a subtask")
+	if err != nil {
+		return nil, err
+	}
+	run, err := a.runs.named(ctx, c.Param("run"))
+	if err != nil {
+		return nil, err
+	}
+	log, err := a.store.SubtaskLog(ctx, key)
+	if errors.Is(err, sqldb.ErrNotFound) {
+		return nil, noSubtask()
+	}
+	if err != nil {
+		return nil, err
+	}
+	shown, err := a.describeSubtasks(ctx, []ledger.AccountSubtask{{
+		Subtask: ledger.Subtask{Key: key, SubtaskLog: log}, TaskName: run.TaskName, PlannedAt: run.PlannedAt,
+	}})
+	if err != nil {
+		return nil, err
+	}
+	failures, err := a.store.Failures(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	answer := client.SubtaskDetail{Subtask: shown[0], Failures: make([]client.SubtaskFailure, len(failures))}
+	for i, f := range failures {
+		answer.Failures[i] = client.SubtaskFailure{
+			Delivery: int64(f.Delivery), Attempts: int64(f.Attempt), State: client.SubtaskState(f.State), Node: f.Node,
+			StartedAt: f.StartedAt.Time, EndedAt: f.EndedAt.Time, ErrorClass: f.ErrorClass, Error: f.ErrorText,
+			Calls: int64(f.Calls),
+		}
+	}
+	return answer, nil
+}
+
+func noSubtask() error {
+	return httpapi.NewProblem(http.StatusNotFound,
+		"There is no such subtask, or its day's log was dropped: the list of runs has those that are known.")
 }
 
 func (a *subtaskRoutes) listAccountSubtasks(c *gin.Context, q *httpapi.Query, _ media.Platform, account settings.Account) (any, error) {

@@ -84,6 +84,33 @@ func TestRunSubtasks_AreListed(t *testing.T) {
 	require.JSONEq(t, `{"subtasks": [], "next": ""}`, b.get("/api/v1/runs/78/subtasks"), "its run is not made yet")
 }
 
+func TestSubtask_ShowsTheErrorOfEachDelivery(t *testing.T) {
+	t.Parallel()
+	b := setup(t, daily())
+	one := b.account("tulip", "9001", "active", "UTC", "")
+	run := b.deadRun(died, 1, dailyName, "code 7: no permission", one)
+	path := "/api/v1/subtasks/" + id(run) + "/"
+	want := `{"subtask":
+	  {"run_id": "` + id(run) + `", "task": "tulip.report_daily.account", "planned_at": "2024-05-06T07:08:09Z", "account_id": "` + id(one) + `", "account": "9001", "part": "d",
+	   "state": "failed", "delivery": 2, "attempts": 1, "node": "n1", "error_class": "invalid", "error": "code 7: no permission", "created_at": "2024-05-06T07:08:09Z",
+	   "started_at": "2024-05-06T07:08:09Z", "ended_at": "2024-05-06T07:08:10Z", "rows": 3, "calls": 4},
+	  "failures": [{"delivery": 2, "attempts": 1, "state": "failed", "node": "n1", "started_at": "2024-05-06T07:08:09Z", "ended_at": "2024-05-06T07:08:10Z",
+	   "error_class": "invalid", "error": "code 7: no permission", "calls": 4}]}`
+	require.JSONEq(t, want, b.get(path+id(one)+"?part=d"))
+	require.JSONEq(t, want, b.get(path+"tulip%2F9001?part=d"))
+
+	b.waits(run, one, task.Retrying, "", died.Add(time.Minute))
+	require.Contains(t, b.get(path+id(one)+"?part=w"), `"due_at":"2024-05-06T07:09:09Z"`)
+	require.Contains(t, b.get(path+id(one)+"?part=w"), `"failures":[]`)
+
+	require.Equal(t, []fieldError{{Field: "part", Detail: "is missing: want the part of a subtask"}}, b.refused(http.MethodGet, path+id(one), ""))
+	require.Equal(t, []fieldError{{Field: "account_id", Detail: `"nobody" is refused: want the account_id of a subtask, or its account, such as tulip/20000001`}},
+		b.refused(http.MethodGet, path+"nobody?part=d", ""))
+	for _, missing := range []string{path + id(one) + "?part=x", "/api/v1/subtasks/77/" + id(one) + "?part=d"} {
+		require.Equal(t, http.StatusNotFound, b.call(http.MethodGet, missing, "", viewerToken).Code, missing)
+	}
+}
+
 func TestAccountSubtasks_AreListedOverATime(t *testing.T) {
 	t.Parallel()
 	b := setup(t, daily())

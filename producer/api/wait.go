@@ -4,52 +4,137 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"adsync/base/httpapi"
+	"adsync/base/ratelimit/grant"
 	"adsync/base/sqldb"
 	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
 	"adsync/base/task"
 	"adsync/client"
+	"adsync/media"
+)
+
+const (
+	// openRunsLooked is how many open runs are searched for subtasks of an account.
+	openRunsLooked = 1000
+	// waitsShown is how many open subtasks of an account are explained.
+	waitsShown = 50
 )
 
 // waitStore is what these routes need of the store.
 type waitStore interface {
 	Run(ctx context.Context, id int64) (ledger.Run, error)
+	SearchRuns(ctx context.Context, f ledger.RunSearch) ([]ledger.Run, error)
+	OpenSubtasksOfAccount(ctx context.Context, runIDs []int64, accountID int64) ([]ledger.OpenSubtask, error)
 	SubtaskLog(ctx context.Context, k task.Key) (ledger.SubtaskLog, error)
 	WaitOf(ctx context.Context, k task.Key) (reason string, due time.Time, err error)
 	Lanes(ctx context.Context) ([]settings.Lane, error)
 }
 
-// waitRoutes explain what a subtask waits for.
+// waitRoutes explain what subtasks wait for.
 type waitRoutes struct {
 	store    waitStore
 	accounts accountFinder
+	tasks    taskList
 	limits   Limits
 }
 
 func (a *waitRoutes) explainWait(c *gin.Context, q *httpapi.Query) (any, error) {
-	key, err := a.accounts.subtask(c.Request.Context(), q, c.Param("run"), c.Param("account_id"), "a subtask")
+	ctx := c.Request.Context()
+	key, err := a.accounts.subtask(ctx, q, c.Param("run"), c.Param("account_id"), "a subtask")
 	if err != nil {
 		return nil, err
 	}
-	answer, err := a.waitOf(c.Request.Context(), key)
-	if errors.Is(err, sqldb.ErrNotFound) {
-		return nil, httpapi.NewProblem(http.StatusNotFound, "There is no such subtask, or its day's log was dropped: the list of runs has those that are known.")
+	run, err := a.store.Run(ctx, key.RunID)
+	var w *client.Wait
+	if err == nil {
+		w, err = a.waitOf(ctx, &run, key)
 	}
-	return answer, err
+	if errors.Is(err, sqldb.ErrNotFound) {
+		return nil, noSubtask()
+	}
+	if err != nil || !task.State(w.State).Open() {
+		return w, err
+	}
+	s, err := a.standingOf(ctx, w.Media)
+	if err == nil {
+		s.explain(w)
+	}
+	return w, err
 }
 
-func (a *waitRoutes) waitOf(ctx context.Context, key task.Key) (*client.Wait, error) {
-	run, err := a.store.Run(ctx, key.RunID)
+// explainAccountWaits explains what the open subtasks of an account wait for, those of the newest run first.
+func (a *waitRoutes) explainAccountWaits(
+	c *gin.Context, q *httpapi.Query, _ media.Platform, account settings.Account,
+) (any, error) {
+	ctx := c.Request.Context()
+	name := q.Get("task")
+	if _, known := a.tasks.named(name); name != "" && !known {
+		return nil, httpapi.Refused("task", "%q is refused: want the name of a task, as the list of tasks has it", name)
+	}
+	runs, err := a.store.SearchRuns(ctx, ledger.RunSearch{
+		TaskName: name, Media: account.Media, States: []task.RunState{task.RunFanningOut, task.RunRunning},
+		Limit: openRunsLooked,
+	})
 	if err != nil {
 		return nil, err
 	}
+	s, err := a.standingOf(ctx, account.Media)
+	if err != nil {
+		return nil, err
+	}
+	answer := client.AccountWaits{Account: describeAccount(account), Subtasks: []client.Wait{}}
+	for len(runs) > 0 {
+		n := 1
+		for n < len(runs) && task.LogDay(runs[n].ID) == task.LogDay(runs[0].ID) {
+			n++
+		}
+		waits, err := a.openIn(ctx, runs[:n], account.ID)
+		if err != nil {
+			return nil, err
+		}
+		answer.Subtasks, runs = append(answer.Subtasks, waits...), runs[n:]
+	}
+	if len(answer.Subtasks) > waitsShown {
+		answer.Subtasks, answer.More = answer.Subtasks[:waitsShown], true
+	}
+	for i := range answer.Subtasks {
+		s.explain(&answer.Subtasks[i])
+	}
+	return answer, nil
+}
+
+// openIn returns the open subtasks of an account in runs of one day of the log, which are given the newest first. Of
+// those beyond waitsShown it reads one more at most.
+func (a *waitRoutes) openIn(ctx context.Context, runs []ledger.Run, accountID int64) (waits []client.Wait, err error) {
+	ids, byID := make([]int64, len(runs)), make(map[int64]*ledger.Run, len(runs))
+	for i := range runs {
+		ids[i], byID[runs[i].ID] = runs[i].ID, &runs[i]
+	}
+	open, err := a.store.OpenSubtasksOfAccount(ctx, ids, accountID)
+	if err != nil {
+		return nil, err
+	}
+	for i := len(open) - 1; i >= 0 && len(waits) <= waitsShown; i-- {
+		w, err := a.waitOf(ctx, byID[open[i].RunID], open[i].Key)
+		switch {
+		case errors.Is(err, sqldb.ErrNotFound):
+		case err != nil:
+			return nil, err
+		case task.State(w.State).Open(): // It may have ended since.
+			waits = append(waits, *w)
+		}
+	}
+	return waits, nil
+}
+
+// waitOf reads a subtask of a run, and why it waits.
+func (a *waitRoutes) waitOf(ctx context.Context, run *ledger.Run, key task.Key) (*client.Wait, error) {
 	log, err := a.store.SubtaskLog(ctx, key)
 	if err != nil {
 		return nil, err
@@ -58,38 +143,52 @@ func (a *waitRoutes) waitOf(ctx context.Context, key task.Key) (*client.Wait, er
 		RunID: strconv.FormatInt(key.RunID, 10), AccountID: key.AccountID, Part: key.Part, Task: run.TaskName, Media: run.Media, Lane: run.Settings.Lane,
 		State: client.SubtaskState(log.State), Attempt: int64(log.Attempt), Node: log.Node, Limits: []client.Limit{}, Pauses: []client.PausedPoint{},
 	}
-	if !log.State.Open() {
-		return w, nil
+	if log.State.Open() {
+		w.Reason, w.ExpectedAt, err = a.store.WaitOf(ctx, key)
 	}
-	if w.Reason, w.ExpectedAt, err = a.store.WaitOf(ctx, key); err != nil {
-		return nil, err
+	return w, err
+}
+
+// standing is how the lanes and limits of a platform stand.
+type standing struct {
+	lanes   []settings.Lane
+	limits  []grant.LimitState
+	pauses  []grant.PauseState
+	trouble string // why the limits are not known
+}
+
+func (a *waitRoutes) standingOf(ctx context.Context, media string) (s standing, err error) {
+	if s.lanes, err = a.store.Lanes(ctx); err != nil {
+		return s, err
 	}
-	lanes, err := a.store.Lanes(ctx)
+	limits, pauses, err := a.limits.State(ctx, media)
 	if err != nil {
-		return nil, err
+		s.trouble = "Redis does not tell how the limits stand: " + err.Error()
 	}
+	s.limits, s.pauses = limits, pauses
+	return s, nil
+}
+
+// explain adds to an open subtask how important it is, and the limits and pauses that may hold it up.
+func (s *standing) explain(w *client.Wait) {
 	row := 0
-	for _, l := range lanes {
+	for _, l := range s.lanes {
 		if l.Name == w.Lane && (l.Media == w.Media || l.Media == settings.AnyMedia && row == 0) {
 			row = l.Importance
 		}
 	}
 	w.Importance = int64(settings.LaneImportance(w.Lane, row))
-	limits, pauses, err := a.limits.State(ctx, w.Media)
-	if err != nil {
-		w.Reason = cmp.Or(w.Reason, "Redis does not tell how the limits stand: "+err.Error())
-	}
-	for _, s := range limits {
-		for _, lane := range s.Lanes {
+	w.Reason = cmp.Or(w.Reason, s.trouble)
+	for _, limit := range s.limits {
+		for _, lane := range limit.Lanes {
 			if int64(lane.Importance) == w.Importance {
-				w.Limits = append(w.Limits, limitOf(s))
+				w.Limits = append(w.Limits, limitOf(limit))
 			}
 		}
 	}
-	for _, p := range pauses {
+	for _, p := range s.pauses {
 		if !p.Until.IsZero() {
 			w.Pauses = append(w.Pauses, pauseOf(p))
 		}
 	}
-	return w, nil
 }

@@ -9,21 +9,29 @@ import (
 	"adsync/base/schedule"
 	"adsync/base/store/overview"
 	"adsync/base/store/settings"
+	"adsync/base/task"
 	"adsync/media"
 	"adsync/producer"
 )
 
-// hoursPeriod is the time between two pulls of the present hours of a media's active accounts, as the tasks in cron_task have it; 0 when none does.
-func hoursPeriod(tasks []producer.Task, platform string, now time.Time) time.Duration {
+// pullsHours reports whether a task pulls the present hours of a media's accounts of a tier when it is enabled.
+func pullsHours(t *producer.Task, platform, tier string) bool {
+	params, err := media.ReadPullParams(t.Params)
+	return err == nil && t.Usable && t.Handler == platform+".report_hourly" && params.Level == settings.AccountLevel &&
+		(t.Scope == task.ScopeAll || slices.Contains(t.Tiers(), tier))
+}
+
+// hoursPeriod is the time between two pulls of the present hours of a media's accounts of a tier, as the tasks in
+// cron_task have it; 0 when none does.
+func hoursPeriod(tasks []producer.Task, platform, tier string, now time.Time) time.Duration {
 	least := time.Duration(0)
 	for i := range tasks {
 		t := &tasks[i]
-		params, err := media.ReadPullParams(t.Params)
-		if err != nil || !t.Usable || !t.Enabled || t.Handler != platform+".report_hourly" || params.Level != "account" {
+		if !t.Enabled || !pullsHours(t, platform, tier) {
 			continue
 		}
 		s, err := schedule.Parse(t.Cron, t.Timezone, t.Name)
-		if err != nil || !s.Recurs() || (t.Scope != "all" && !slices.Contains(t.Tiers(), settings.TierActive)) {
+		if err != nil || !s.Recurs() {
 			continue
 		}
 		if next := s.NextN(now, 2); len(next) == 2 && (least == 0 || next[1].Sub(next[0]) < least) {

@@ -58,6 +58,7 @@ type Store interface {
 	loginTables
 	deadTables
 	fieldTables
+	whyTables
 	// Glance reads the tables of the data database as of one moment.
 	Glance(ctx context.Context, look func(g *overview.Glance) error) error
 }
@@ -124,7 +125,7 @@ func (r *Reader) Read(ctx context.Context) Overview {
 	l := &look{Reader: r, facts: newFacts(r.Tasks(), r.Real)}
 	l.o.Business, l.o.Theirs = r.Clock.Now(), DayTotals
 	for _, name := range r.Platforms {
-		l.periods[name] = hoursPeriod(l.tasks, name, l.o.Business)
+		l.periods[name] = hoursPeriod(l.tasks, name, settings.TierActive, l.o.Business)
 		l.o.Media = append(l.o.Media, Media{Name: name, LateSeconds: l.lateAfter(name).Seconds()})
 	}
 	if r.Checks != nil {

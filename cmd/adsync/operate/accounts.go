@@ -25,8 +25,9 @@ func newAccounts(a *settings.Source) *cobra.Command {
 		Short: "Tells what is known of accounts",
 		Long:  `Tells what is known of accounts. "adsync bind account" and "adsync unbind" change it.`,
 		Example: `  adsync accounts list --login-state reauthorise
-  adsync accounts show {media}/20000001`,
+  adsync accounts show {media}/20000001
+  adsync accounts why {media}/20000001`,
 	})
-	cmd.AddCommand(newAccountsList(a), newAccountsShow(a))
+	cmd.AddCommand(newAccountsList(a), newAccountsShow(a), newAccountsWhy(a))
 	return cmd
 }

@@ -22,6 +22,7 @@ and --to those of the last week. Days are in the account's time zone. Of a day t
 is none, and values that could not be used: "adsync coverage holes" counts, and orders, what the tasks reach alone. To have another day, order it: "adsync tasks run".`,
 		Example: `  adsync coverage {media}/20000001
   adsync coverage {media}/20000001 --from 2026-11-01 --to 2026-11-21 --missing
+  adsync coverage untrusted --media {media}
   adsync coverage holes`,
 		Args: usage.Account,
 	}, func(r *api.Request, args []string) error {
@@ -32,6 +33,6 @@ is none, and values that could not be used: "adsync coverage holes" counts, and 
 	api.Param(cmd, "from", "first day, such as 2026-11-15")
 	api.Param(cmd, "to", "last day, included")
 	cmd.Flags().BoolVar(&missing, "missing", false, "only what is not complete (for people; json has all)")
-	cmd.AddCommand(newCoverageHoles(a))
+	cmd.AddCommand(newCoverageHoles(a), newCoverageUntrusted(a))
 	return cmd
 }

@@ -14,9 +14,10 @@ func newSubtasks(a *settings.Source) *cobra.Command {
 		Long: `A subtask is what a run does for one account and one part, such as a day. It is named by its run, our id of the account, and the part: the
 first columns of the lists. Those that failed for good, "adsync dead" shows and repeats.`,
 		Example: `  adsync subtasks list --run 7529853616300212345 --state retrying
+  adsync subtasks show 7529853616300212345 12 2026-11-20
   adsync subtasks due --media {media}
   adsync subtasks wait 7529853616300212345 12 2026-11-20`,
 	})
-	cmd.AddCommand(newSubtasksList(a), newSubtasksDue(a), newSubtasksWait(a))
+	cmd.AddCommand(newSubtasksList(a), newSubtasksShow(a), newSubtasksDue(a), newSubtasksWait(a))
 	return cmd
 }

@@ -1,8 +1,6 @@
 package operate
 
 import (
-	"net/url"
-
 	"github.com/spf13/cobra"
 
 	"adsync/cmd/adsync/internal/api"
@@ -12,16 +10,36 @@ import (
 )
 
 func newSubtasksWait(a *settings.Source) *cobra.Command {
-	return api.Command(a, &cobra.Command{
-		Use:   "wait RUN ACCOUNT_ID PART",
-		Short: "Tells what a subtask waits for, and until when",
-		Long: `Tells what one subtask waits for, named by the first columns of "adsync subtasks list" and "due": a retry, a call limit, a pause, or its turn.
-The account may be named as MEDIA/ACCOUNT too. Below are the call limits that work as important as its own wants now.`,
-		Example: `  adsync subtasks wait 7529853616300212345 12 2026-11-20
+	var account string
+	cmd := api.Command(a, &cobra.Command{
+		Use:   "wait [RUN ACCOUNT_ID PART]",
+		Short: "Tells what a subtask, or each open one of an account, waits for, and until when",
+		Long: `Tells what one subtask waits for, named by the first columns of "adsync subtasks list" and "due": a retry, a call
+limit, a pause, or its turn. The account may be named as MEDIA/ACCOUNT too. Below are the call limits that work as important
+as its own wants now. With --account it tells this of all open subtasks of an account, those of the newest run first.`,
+		Example: `  adsync subtasks wait --account {media}/20000001
+  adsync subtasks wait --account {media}/20000001 --task {media}.report_hourly.account
+  adsync subtasks wait 7529853616300212345 12 2026-11-20
   adsync subtasks wait 7529853616300212345 {media}/20000001 2026-11-20`,
-		Args: usage.Args(3, `RUN ACCOUNT_ID PART, as "adsync subtasks list" shows them`),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if account != "" {
+				return usage.NoArgs(cmd, args)
+			}
+			return usage.Args(3, `--account, or RUN ACCOUNT_ID PART, as "adsync subtasks list" shows them`)(cmd, args)
+		},
 	}, func(r *api.Request, args []string) error {
-		path := "/api/v1/subtasks/" + url.PathEscape(args[0]) + "/" + url.PathEscape(args[1]) + "/wait?part=" + url.QueryEscape(args[2])
-		return api.Get(r, path, show.Wait)
+		switch {
+		case account == "" && r.Params()["task"] != nil:
+			return usage.Errorf("--task goes with --account")
+		case account == "":
+			return api.Get(r, subtaskPath(args, "/wait"), show.Wait)
+		}
+		if err := usage.Account(nil, []string{account}); err != nil {
+			return usage.Errorf("--account is %q: %w", account, err)
+		}
+		return api.Get(r, accountPath(account, "wait"), show.AccountWaits)
 	})
+	cmd.Flags().StringVar(&account, "account", "", "of this account, by the platform's id, such as {media}/20000001")
+	api.Param(cmd, "task", "with --account: only those of the task of this name")
+	return cmd
 }

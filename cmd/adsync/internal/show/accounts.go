@@ -163,3 +163,17 @@ var coverage = columns[client.Coverage]{
 		return note
 	}},
 }
+
+// Why prints whether an account is late, and why, in one line, and below it a command.
+func Why(w io.Writer, a *client.AccountWhy) error {
+	state := "in time"
+	if a.Late {
+		state = "late"
+	}
+	_, err := fmt.Fprintf(w, "%s/%s (%s): %s\n",
+		table.Plain(a.Account.Media), table.Plain(a.Account.ExternalID), state, table.Clean(a.Why))
+	if a.Command != "" && err == nil {
+		_, err = fmt.Fprintf(w, "  %s\n", table.Clean(a.Command))
+	}
+	return err
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"adsync/base/plural"
 	"adsync/client"
 	"adsync/cmd/adsync/internal/table"
 )
@@ -71,11 +72,7 @@ func Wait(w io.Writer, a *client.Wait) error {
 	if a.Node != "" {
 		t.Pairs("consumer", a.Node)
 	}
-	nothing := "it waits for nothing"
-	if a.State == client.SubtaskStateWaiting {
-		nothing = "it waits for its turn in Kafka, or in a consumer"
-	}
-	t.Pairs("reason", table.Whole(cmp.Or(a.Reason, nothing)))
+	t.Pairs("reason", table.Whole(waitsFor(a)))
 	if !a.ExpectedAt.IsZero() {
 		t.Pairs("until", a.ExpectedAt)
 	}
@@ -84,4 +81,80 @@ func Wait(w io.Writer, a *client.Wait) error {
 	}
 	fmt.Fprintln(w)
 	return limitsAndPauses(w, a.Limits, a.Pauses)
+}
+
+// waitsFor is what a subtask waits for.
+func waitsFor(a *client.Wait) string {
+	if a.Reason == "" && a.State == client.SubtaskStateWaiting {
+		return "it waits for its turn in Kafka, or in a consumer"
+	}
+	return cmp.Or(a.Reason, "it waits for nothing")
+}
+
+var accountWaits = columns[client.Wait]{
+	{"RUN", func(a *client.Wait) any { return a.RunID }},
+	{"ACCOUNT ID", func(a *client.Wait) any { return a.AccountID }},
+	{"PART", func(a *client.Wait) any { return a.Part }},
+	{"TASK", func(a *client.Wait) any { return a.Task }},
+	{"LANE", func(a *client.Wait) any { return a.Lane }},
+	{"STATE", func(a *client.Wait) any { return a.State }},
+	{"FAILURES", func(a *client.Wait) any { return a.Attempt }},
+	{"UNTIL", func(a *client.Wait) any { return a.ExpectedAt }},
+	{"WAITS FOR", func(a *client.Wait) any { return table.Whole(waitsFor(a)) }},
+}
+
+// AccountWaits prints what the open subtasks of an account wait for.
+func AccountWaits(w io.Writer, a *client.AccountWaits) error {
+	if len(a.Subtasks) == 0 {
+		_, err := fmt.Fprintf(w, "No subtask of the account is open: \"adsync accounts why %s/%s\" tells whether it is late.\n",
+			table.Plain(a.Account.Media), table.Plain(a.Account.ExternalID))
+		return err
+	}
+	if err := accountWaits.print(w, a.Subtasks); err != nil || !a.More {
+		return err
+	}
+	_, err := fmt.Fprintln(w, "There are more: choose by --task")
+	return err
+}
+
+var failures = columns[client.SubtaskFailure]{
+	{"DELIVERY", func(f *client.SubtaskFailure) any { return f.Delivery }},
+	{"FAILURES", func(f *client.SubtaskFailure) any { return f.Attempts }},
+	{"ENDED", func(f *client.SubtaskFailure) any { return f.EndedAt }},
+	{"BECAME", func(f *client.SubtaskFailure) any { return f.State }},
+	{"CLASS", func(f *client.SubtaskFailure) any { return f.ErrorClass }},
+	{"CALLS", func(f *client.SubtaskFailure) any { return f.Calls }},
+	{"CONSUMER", func(f *client.SubtaskFailure) any { return f.Node }},
+	{"ERROR", func(f *client.SubtaskFailure) any { return table.Whole(f.Error) }},
+}
+
+// Subtask prints a subtask, and its deliveries that failed.
+func Subtask(w io.Writer, d *client.SubtaskDetail) error {
+	s := &d.Subtask
+	t := table.New(w)
+	t.Pairs(
+		"task", s.Task, "run", s.RunID+", planned for "+table.Moment(s.PlannedAt),
+		"account", cmp.Or(s.Account, "none")+" (our id "+s.AccountID+")", "part", s.Part,
+		"state", s.State,
+		"sent", plural.Count(s.Delivery, "time", "times")+", "+plural.Count(s.Attempts, "failure", "failures"),
+	)
+	if !s.StartedAt.IsZero() {
+		tried := table.Moment(s.StartedAt)
+		if !s.EndedAt.IsZero() {
+			tried += " to " + table.Moment(s.EndedAt)
+		}
+		t.Pairs("last try", tried+" on "+cmp.Or(s.Node, "no consumer"))
+	}
+	if !s.DueAt.IsZero() {
+		t.Pairs("due", s.DueAt)
+	}
+	t.Pairs("rows", s.Rows, "calls", s.Calls)
+	if len(d.Failures) == 0 {
+		t.Pairs("failures", "no delivery of it has failed, or its day has no log of failures")
+	}
+	if err := t.Flush(); err != nil || len(d.Failures) == 0 {
+		return err
+	}
+	fmt.Fprintln(w)
+	return failures.print(w, d.Failures)
 }
