@@ -117,7 +117,7 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 		{"days of a task of logins", refresh, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18"}`,
 			[]fieldError{{Field: "from", Detail: "this task has no days: leave from and to out"}}},
 		{"days of the system's work", summary, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18"}`,
-			[]fieldError{{Field: "from", Detail: "this task has no days: leave from and to out"}}},
+			[]fieldError{{Field: "from", Detail: "this task has no days: remove from and to"}}},
 		{"accounts of a task of logins", refresh, `{"accounts": ["9001"]}`, []fieldError{{Field: "accounts", Detail: `this task does not work on accounts: order it with "scope": "all"`}}},
 		{"accounts of the system's work", summary, `{"accounts": ["9001"]}`, []fieldError{{Field: "accounts", Detail: `this task does not work on accounts: order it with "scope": "all"`}}},
 		{"accounts that cannot be pulled", dailyRun, `{"accounts": ["9001", "9002", "9003", "9005", "9999", ""]}`, []fieldError{
