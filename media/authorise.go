@@ -19,7 +19,8 @@ type Authoriser interface {
 	CodeParameter() string
 	// Exchange exchanges a code, which works once. An *Error of class Invalid means that it never will; its message then
 	// says what does.
-	Exchange(ctx context.Context, transport Transport, app App, code secret.Text, redirectURI string) (Authorisation, error)
+	Exchange(ctx context.Context, transport Transport, app App, code secret.Text, redirectURI string) (Authorisation,
+		error)
 }
 
 // Ask is what an authorisation is asked for with.

@@ -16,12 +16,13 @@ import (
 // allows, and its text stands in the error.
 type Codes map[int64]Error
 
-// detailsMax is up to which length in bytes an envelope's "errors" are kept. They are not cut: half a secret could not be found in them.
+// detailsMax is up to which length in bytes an envelope's "errors" are kept. They are not cut: half a secret could
+// not be found in them.
 const detailsMax = 500
 
 // Decode reads the envelope {"code": 0, "message": "", "data": …} that several platforms share. It returns the data,
-// nil when there is none, or an *Error from the table, with the envelope's "errors" in its text, which name the parameters that
-// are wrong; from the status when the body is no such envelope.
+// nil when there is none, or an *Error from the table, with the envelope's "errors" in its text, which name the
+// parameters that are wrong; from the status when the body is no such envelope.
 func (c Codes) Decode(status int, header http.Header, body []byte) (json.RawMessage, error) {
 	var envelope map[string]json.RawMessage
 	err := json.Unmarshal(body, &envelope)

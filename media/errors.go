@@ -27,8 +27,8 @@ const (
 	Bug       Class = "bug"       // our own mistake: dead at once, and loud
 )
 
-// Parking says that an error is about the account and not about the call: until a person or the platform mends it, nothing of the
-// account can be pulled, and asking only costs calls.
+// Parking says that an error is about the account and not about the call: until a person or the platform mends it,
+// nothing of the account can be pulled, and asking only costs calls.
 type Parking string
 
 // The reasons.
@@ -50,10 +50,11 @@ type Error struct {
 	Expired bool
 	// Again says that the answer itself has mended the cause (our clock, a nonce): calling again at once is worth one try.
 	Again bool
-	// Parks says that the account itself seems to be closed to us; "" says nothing of it. Some platforms answer the same when
-	// only an endpoint is: the account is parked if its figures cannot be asked for either.
+	// Parks says that the account itself seems to be closed to us; "" says nothing of it. Some platforms answer the same
+	// when only an endpoint is: the account is parked if its figures cannot be asked for either.
 	Parks Parking
-	// Field is the field of the request that the platform does not know, or not any more, when that is what the error says.
+	// Field is the field of the request that the platform does not know, or not any more, when that is what the error
+	// says.
 	Field string
 	Err   error // the transport error below, if any
 }
@@ -84,8 +85,8 @@ func (e *Error) Redact(secrets ...secret.Text) {
 	}
 }
 
-// ErrNoHours is below an Error of class Invalid when the platform answers with whole days where hours were asked for: it keeps hours for
-// some days only. A query of several days is asked again day by day.
+// ErrNoHours is below an Error of class Invalid when the platform answers with whole days where hours were asked for:
+// it keeps hours for some days only. A query of several days is asked again day by day.
 var ErrNoHours = errors.New("the platform no longer has the hours of the day")
 
 // ErrRowCap is below an Error of class Invalid when a day has more rows than the platform gives out for one query, and
@@ -107,8 +108,8 @@ func Broken(endpoint string, err error) *Error {
 	return &Error{Class: Transient, Message: "unreadable answer of " + endpoint, Err: err}
 }
 
-// parkedLook is when a subtask looks again whether its account is still parked. The leader makes it due as soon as the account is taken back; this is for
-// whatever might go wrong with that.
+// parkedLook is when a subtask looks again whether its account is still parked. The leader makes it due as soon as
+// the account is taken back; this is for whatever might go wrong with that.
 const parkedLook = 24 * time.Hour
 
 // WaitForParked sends a subtask back to wait until its account, which is parked for a reason, is taken back.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Fields returns which figures a query asks for, of which own are the report's: those and the extra ones, but for those that it
-// goes without.
+// Fields returns which figures a query asks for, of which own are the report's: those and the extra ones, but for
+// those that it goes without.
 func (q ReportQuery) Fields(own []string) []string {
 	var names []string
 	for _, name := range slices.Concat(own, q.Extra) {
@@ -31,9 +31,9 @@ func (r Report) Needs(field string) bool {
 	return slices.Contains(r.Keys, field)
 }
 
-// NameField sets Field in an Error of one of the codes, which a platform answers when a request asks for a field that it does not
-// know: to that one of the fields which the error's text names, the first of several. A text that names most of them tells which
-// there are, and not which is wrong.
+// NameField sets Field in an Error of one of the codes, which a platform answers when a request asks for a field that
+// it does not know: to that one of the fields which the error's text names, the first of several. A text that names
+// most of them tells which there are, and not which is wrong.
 func NameField(err error, fields []string, codes ...string) error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || !slices.Contains(codes, e.Code) {

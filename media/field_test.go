@@ -20,8 +20,10 @@ func TestReportQuery_Fields(t *testing.T) {
 
 func TestReport_NeedsItsKeysAndSpend(t *testing.T) {
 	t.Parallel()
-	r := media.Report{Keys: []string{"date", "id"}, Figures: wire.Figures{{Field: "stat_cost", Metric: "cost"}, {Field: "show_cnt", Metric: "impressions"}}}
-	for field, want := range map[string]bool{"date": true, "id": true, "stat_cost": true, "show_cnt": false, "other": false, "": false} {
+	r := media.Report{Keys: []string{"date", "id"},
+		Figures: wire.Figures{{Field: "stat_cost", Metric: "cost"}, {Field: "show_cnt", Metric: "impressions"}}}
+	for field, want := range map[string]bool{"date": true, "id": true, "stat_cost": true, "show_cnt": false,
+		"other": false, "": false} {
 		require.Equal(t, want, r.Needs(field), field)
 	}
 }
@@ -30,8 +32,9 @@ func TestNameField_FindsTheOneThatTheTextNames(t *testing.T) {
 	t.Parallel()
 	asked := []string{"cost", "reg_pv", "reg_dedup_pv", "view_count"}
 	for name, c := range map[string]struct{ code, message, want string }{
-		"quoted":                      {"12009", `An unknown field is requested. "reg_pv" (request 1f)`, "reg_pv"},
-		"in a list of the details":    {"12009", `bad [{"common_param_exception_spec":{"error_fields":["view_count"]}}]`, "view_count"},
+		"quoted": {"12009", `An unknown field is requested. "reg_pv" (request 1f)`, "reg_pv"},
+		"in a list of the details": {"12009", `bad [{"common_param_exception_spec":{"error_fields":["view_count"]}}]`,
+			"view_count"},
 		"two of four":                 {"12009", "reg_dedup_pv and reg_pv are unknown", "reg_pv"},
 		"part of another name":        {"12009", "reg_pv_2, my-cost2 and xview_count are unknown", ""},
 		"not one that was asked for":  {"12009", "clue_count is unknown", ""},

@@ -91,7 +91,8 @@ func (r *Registry) Get(name string) (Handler, bool) {
 // Names returns all names, sorted.
 func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.handlers)) }
 
-// CheckParams decodes params into p (a pointer to a struct) and refuses what strictjson refuses; empty params leave p alone.
+// CheckParams decodes params into p (a pointer to a struct) and refuses what strictjson refuses; empty params leave p
+// alone.
 func CheckParams(params json.RawMessage, p any) error {
 	if len(bytes.TrimSpace(params)) == 0 {
 		return nil

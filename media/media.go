@@ -34,10 +34,11 @@ type Platform interface {
 	Sign(req *http.Request, accessToken string, now time.Time)
 	// Decode reads an answer: the payload, or an *Error whose class comes from the platform's error table.
 	Decode(status int, header http.Header, body []byte) (json.RawMessage, error)
-	// Refresh exchanges a refresh token. An *Error of class Auth means that the platform refused the refresh token for good.
+	// Refresh exchanges a refresh token. An *Error of class Auth means that the platform refused the refresh token for
+	// good.
 	Refresh(ctx context.Context, transport Transport, app App, refreshToken string) (Tokens, error)
-	// Accounts lists the accounts that a login reaches, in any order, page by page. login is the platform's id of the login, as
-	// Exchange returns it; logins that a person wrote down may have another name, or none.
+	// Accounts lists the accounts that a login reaches, in any order, page by page. login is the platform's id of the
+	// login, as Exchange returns it; logins that a person wrote down may have another name, or none.
 	Accounts(ctx context.Context, api API, login string, yield func([]FoundAccount) error) error
 	// AccountTable holds the rows that Accounts finds, of shape rawtable.AccountRows.
 	AccountTable() rawtable.Table
@@ -109,8 +110,8 @@ type FoundAccount struct {
 	Faults     []wire.Fault    // what of it cannot be used
 	// Lost says that the row's id cannot be used: it is not known which account it is.
 	Lost bool
-	// LeftOut says why the account is not taken, such as "it is a WeChat account"; "" takes it. The other fields but ExternalID may
-	// then be empty.
+	// LeftOut says why the account is not taken, such as "it is a WeChat account"; "" takes it. The other fields but
+	// ExternalID may then be empty.
 	LeftOut string
 }
 
@@ -128,19 +129,20 @@ type List struct {
 	Name  string // the platform's word: "adgroup", "promotion"
 	Level string // the public level: "adgroup"
 	Table rawtable.Table
-	// Parent is the column of Table with the id of the object above, which a creative's ad group is and an ad group's campaign;
-	// "" where there is none.
+	// Parent is the column of Table with the id of the object above, which a creative's ad group is and an ad group's
+	// campaign; "" where there is none.
 	Parent string
-	// IDTellsParent says that an object's id is that of the object above, a colon, and more: reports then tell what objects belong
-	// to that no list shows any more.
+	// IDTellsParent says that an object's id is that of the object above, a colon, and more: reports then tell what
+	// objects belong to that no list shows any more.
 	IDTellsParent bool
 	// Variants are the queries that together make the whole, for platforms that list deleted objects apart; each is
 	// paged and counted by itself. Empty means one.
 	Variants []string
-	// Unlogged are fields of the platform's rows whose change is no change of the object, such as the time of its last one.
+	// Unlogged are fields of the platform's rows whose change is no change of the object, such as the time of its last
+	// one.
 	Unlogged []string
-	// MapsAssets says that the rows are creatives that tell which images and videos they show. Those are rows of the lists of
-	// levels AssetImage and AssetVideo, whose tables have a column "signature".
+	// MapsAssets says that the rows are creatives that tell which images and videos they show. Those are rows of the
+	// lists of levels AssetImage and AssetVideo, whose tables have a column "signature".
 	MapsAssets bool
 	// Shown says which of its objects are being shown and can spend; zero where another list of the platform says it.
 	Shown rawtable.Shown
@@ -168,8 +170,8 @@ type Report struct {
 	// LookBack is how many days before today can still be asked for.
 	LookBack int
 	Table    rawtable.Table
-	// RowsMax is how many rows the platform gives out for one query; 0 is any number. A query of more is cut into days, and
-	// a day by Split.
+	// RowsMax is how many rows the platform gives out for one query; 0 is any number. A query of more is cut into days,
+	// and a day by Split.
 	RowsMax int
 	// Split says how a query of one day is narrowed; nil says that it cannot be.
 	Split *Split
@@ -181,8 +183,8 @@ type Report struct {
 	Values func(row json.RawMessage) (map[string]json.RawMessage, error)
 	// HasSums says that the platform tells its own sums over all rows of a query: see Page.Sums.
 	HasSums bool
-	// Overlaps is set where the platform does not say that the rows hold all of an account's spend once: what is shown with several
-	// objects may count for each. Other figures of a day are not judged by such a level, nor is it by them.
+	// Overlaps is set where the platform does not say that the rows hold all of an account's spend once: what is shown
+	// with several objects may count for each. Other figures of a day are not judged by such a level, nor is it by them.
 	Overlaps bool
 	// HasHours says that a query can begin in the middle of a day: see ReportQuery.FromHour.
 	HasHours bool
@@ -196,8 +198,8 @@ type ReportQuery struct {
 	FromHour int
 	// Within asks only for rows of these objects of the report's Split, and of what is below them; empty asks for all.
 	Within []string
-	// Extra are fields to ask for beside the report's figures: what comes of them stands in the rows' JSON. Without are figures,
-	// or extra fields, not to ask for: they are not set in the rows.
+	// Extra are fields to ask for beside the report's figures: what comes of them stands in the rows' JSON. Without are
+	// figures, or extra fields, not to ask for: they are not set in the rows.
 	Extra, Without []string
 }
 
@@ -216,16 +218,17 @@ type Page struct {
 	Rows []Row
 	// Total is how many rows the platform says there are over all pages; every page must say the same.
 	Total int
-	// Counted are the ids of what Total counts when that is not the rows: of the objects whose parts the rows are. nil when
-	// Total counts the rows. One whose id cannot be used is "".
+	// Counted are the ids of what Total counts when that is not the rows: of the objects whose parts the rows are. nil
+	// when Total counts the rows. One whose id cannot be used is "".
 	Counted []string
-	// Sums are the platform's own sums of metrics over all rows of the query, those of other pages too: every page must say the
-	// same. Only metrics that add up by the platform's own account of them are set. Reports that have sums only; nil where the
-	// answer lacks them.
+	// Sums are the platform's own sums of metrics over all rows of the query, those of other pages too: every page must
+	// say the same. Only metrics that add up by the platform's own account of them are set. Reports that have sums only;
+	// nil where the answer lacks them.
 	Sums *metric.Values
 	// Faults are values that cannot be used and stand in no row, such as those of sums.
 	Faults []wire.Fault
-	// Moved says why the page cannot be part of a whole: rows came or went while the pages were read. "" when nothing shows it.
+	// Moved says why the page cannot be part of a whole: rows came or went while the pages were read. "" when nothing
+	// shows it.
 	Moved string
 	// Next asks for the page after this one; "" after the last.
 	Next string

@@ -12,9 +12,10 @@ import (
 	"adsync/media/wire"
 )
 
-// Numbered reads lists and reports whose pages are asked for by number, in the envelopes that several platforms share: the
-// rows, and the number of all. Platforms serve each page from what they have at that moment, so rows that come
-// and go move all that follow: a page that cannot be the one of its number among the total says so in Page.Moved.
+// Numbered reads lists and reports whose pages are asked for by number, in the envelopes that several platforms
+// share: the rows, and the number of all. Platforms serve each page from what they have at that moment, so rows that
+// come and go move all that follow: a page that cannot be the one of its number among the total says so in
+// Page.Moved.
 type Numbered struct {
 	Endpoint string
 	Size     int    // rows of a full page, as many as are asked for
@@ -25,10 +26,11 @@ type Numbered struct {
 	Beside func(page *Page, answer map[string]json.RawMessage)
 }
 
-// Page fetches a page: the first for "", else the one that is named by its number, as Next of the one before. read adds a row of
-// the platform's to the page, also one that cannot be used. Errors are the API's, *Error of class Transient for an answer that does not read, and of class Bug for a
-// page that no Next has named.
-func (n Numbered) Page(ctx context.Context, api API, page string, query url.Values, read func(*Page, json.RawMessage)) (Page, error) {
+// Page fetches a page: the first for "", else the one that is named by its number, as Next of the one before. read
+// adds a row of the platform's to the page, also one that cannot be used. Errors are the API's, *Error of class
+// Transient for an answer that does not read, and of class Bug for a page that no Next has named.
+func (n Numbered) Page(ctx context.Context, api API, page string, query url.Values,
+	read func(*Page, json.RawMessage)) (Page, error) {
 	return n.page(page, read, func(number int) (json.RawMessage, error) {
 		query.Set("page", strconv.Itoa(number))
 		query.Set("page_size", strconv.Itoa(n.Size))
@@ -37,14 +39,16 @@ func (n Numbered) Page(ctx context.Context, api API, page string, query url.Valu
 }
 
 // PostPage is Page for platforms that want the query as a JSON body: see PostReader.
-func (n Numbered) PostPage(ctx context.Context, api API, page string, body map[string]any, read func(*Page, json.RawMessage)) (Page, error) {
+func (n Numbered) PostPage(ctx context.Context, api API, page string, body map[string]any,
+	read func(*Page, json.RawMessage)) (Page, error) {
 	return n.page(page, read, func(number int) (json.RawMessage, error) {
 		body["page"], body["page_size"] = number, n.Size
 		return api.Post(ctx, n.Endpoint, body)
 	})
 }
 
-func (n Numbered) page(page string, read func(*Page, json.RawMessage), ask func(number int) (json.RawMessage, error)) (Page, error) {
+func (n Numbered) page(page string, read func(*Page, json.RawMessage),
+	ask func(number int) (json.RawMessage, error)) (Page, error) {
 	number := 1
 	if page != "" {
 		var err error

@@ -43,7 +43,8 @@ func numberedAnswer(total int, rows ...string) string {
 	for i, r := range rows {
 		quoted[i] = `"` + r + `"`
 	}
-	return fmt.Sprintf(`{"list":[%s],"page_info":{"page":1,"page_size":2,"total_number":%d,"total_page":9}}`, strings.Join(quoted, ","), total)
+	return fmt.Sprintf(`{"list":[%s],"page_info":{"page":1,"page_size":2,"total_number":%d,"total_page":9}}`,
+		strings.Join(quoted, ","), total)
 }
 
 func TestNumbered_NamesPagesByTheirNumbers(t *testing.T) {
@@ -69,14 +70,16 @@ func TestNumbered_NamesPagesByTheirNumbers(t *testing.T) {
 func TestNumbered_PostsItsQueryToPlatformsThatWantThat(t *testing.T) {
 	t.Parallel()
 	pages := media.Numbered{Endpoint: "ads/list", Size: 2, Rows: "details", Total: "total_count"}
-	api := &pager{answers: map[string]string{"1": `{"total_count":3,"details":["a","b"]}`, "2": `{"total_count":3,"details":["c"]}`, "3": `{"details":[]}`, "4": `{"total_count":"many"}`}}
+	api := &pager{answers: map[string]string{"1": `{"total_count":3,"details":["a","b"]}`,
+		"2": `{"total_count":3,"details":["c"]}`, "3": `{"details":[]}`, "4": `{"total_count":"many"}`}}
 	first, err := pages.PostPage(t.Context(), api, "", map[string]any{"account": 7}, readName)
 	require.NoError(t, err)
 	require.Equal(t, media.Page{Rows: []media.Row{{Object: "a"}, {Object: "b"}}, Total: 3, Next: "2"}, first)
 	last, err := pages.PostPage(t.Context(), api, first.Next, map[string]any{}, readName)
 	require.NoError(t, err)
 	require.Equal(t, media.Page{Rows: []media.Row{{Object: "c"}}, Total: 3}, last)
-	require.Equal(t, []string{`ads/list {"account":7,"page":1,"page_size":2}`, `ads/list {"page":2,"page_size":2}`}, api.asked)
+	require.Equal(t, []string{`ads/list {"account":7,"page":1,"page_size":2}`, `ads/list {"page":2,"page_size":2}`},
+		api.asked)
 	for page, text := range map[string]string{"3": "there is no total_count", "4": "total_count: "} {
 		_, err := pages.PostPage(t.Context(), api, page, map[string]any{}, readName)
 		require.ErrorContains(t, err, text)
@@ -97,16 +100,22 @@ func TestNumbered_SaysWhenAPageCannotBeTheOneOfItsNumber(t *testing.T) {
 		{name: "the last", number: "3", answer: numberedAnswer(5, "e")},
 		{name: "beyond the last, of a list that has become shorter", number: "3", answer: numberedAnswer(4)},
 		{name: "nothing at all", number: "1", answer: numberedAnswer(0)},
-		{name: "short, and not the last", number: "1", answer: numberedAnswer(5, "a"), moved: "page 1 has 1 rows, and 2 are due of a total of 5", next: "2"},
-		{name: "empty, and there are more", number: "2", answer: numberedAnswer(5), moved: "page 2 has 0 rows, and 2 are due of a total of 5", next: "3"},
-		{name: "the last lacks its row", number: "3", answer: numberedAnswer(5), moved: "page 3 has 0 rows, and 1 are due of a total of 5"},
-		{name: "more than the total", number: "1", answer: numberedAnswer(1, "a", "b"), moved: "page 1 has 2 rows, and 1 are due of a total of 1"},
-		{name: "the last that can be asked for", pages: media.Numbered{Reach: 4}, number: "2", answer: numberedAnswer(9, "c", "d")},
+		{name: "short, and not the last", number: "1", answer: numberedAnswer(5, "a"),
+			moved: "page 1 has 1 rows, and 2 are due of a total of 5", next: "2"},
+		{name: "empty, and there are more", number: "2", answer: numberedAnswer(5),
+			moved: "page 2 has 0 rows, and 2 are due of a total of 5", next: "3"},
+		{name: "the last lacks its row", number: "3", answer: numberedAnswer(5),
+			moved: "page 3 has 0 rows, and 1 are due of a total of 5"},
+		{name: "more than the total", number: "1", answer: numberedAnswer(1, "a", "b"),
+			moved: "page 1 has 2 rows, and 1 are due of a total of 1"},
+		{name: "the last that can be asked for", pages: media.Numbered{Reach: 4}, number: "2",
+			answer: numberedAnswer(9, "c", "d")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			c.pages.Endpoint, c.pages.Size = "ads/get", 2
-			page, err := c.pages.Page(t.Context(), &pager{answers: map[string]string{c.number: c.answer}}, c.number, url.Values{}, readName)
+			page, err := c.pages.Page(t.Context(), &pager{answers: map[string]string{c.number: c.answer}}, c.number,
+				url.Values{}, readName)
 			require.NoError(t, err)
 			require.Equal(t, c.moved, page.Moved)
 			require.Equal(t, c.next, page.Next)
@@ -134,7 +143,8 @@ func TestNumbered_RefusesWhatDoesNotRead(t *testing.T) {
 	for _, answer := range []string{
 		``, `null`, `[]`, `{}`, `{"list":["a"]}`, `{"list":{},"page_info":{"total_number":1}}`, `{"list":[],"page_info":[]}`,
 	} {
-		_, err := media.Numbered{Endpoint: "ads/get", Size: 2}.Page(t.Context(), &pager{answers: map[string]string{"1": answer}}, "", url.Values{}, readName)
+		_, err := media.Numbered{Endpoint: "ads/get", Size: 2}.Page(t.Context(),
+			&pager{answers: map[string]string{"1": answer}}, "", url.Values{}, readName)
 		failed, ok := errors.AsType[*media.Error](err)
 		require.True(t, ok, answer)
 		require.Equal(t, media.Transient, failed.Class, answer)

@@ -2,8 +2,8 @@ package media
 
 // PostReader is a Platform whose lists and reports are asked for by POST.
 type PostReader interface {
-	// Reads tells whether a POST of an endpoint changes nothing at the platform: where no answer comes it is sent again, as a GET is, and a live
-	// account may be asked with it.
+	// Reads tells whether a POST of an endpoint changes nothing at the platform: where no answer comes it is sent again,
+	// as a GET is, and a live account may be asked with it.
 	Reads(endpoint string) bool
 }
 

@@ -36,7 +36,8 @@ func TestRetryAfter_ReadsSecondsAndDates(t *testing.T) {
 	require.InDelta(t, time.Hour.Seconds(), media.RetryAfter(http.Header{"Retry-After": {in}}).Seconds(), 60)
 }
 
-// A limit that is answered with 429 and an envelope waits for as long as the header says, also where the code is not known.
+// A limit that is answered with 429 and an envelope waits for as long as the header says, also where the code is not
+// known.
 func TestCodes_ReadRetryAfterBesideAnEnvelope(t *testing.T) {
 	t.Parallel()
 	codes := media.Codes{7: {Class: media.Quota, RetryAfter: time.Second}}

@@ -18,8 +18,8 @@ type Consoler interface {
 
 // Totaler is a Platform that adds up an account's figures by itself.
 type Totaler interface {
-	// Total asks for the figures of the account that api calls for, over all days of the query together, as the platform adds
-	// them up. What it does not tell is not set.
+	// Total asks for the figures of the account that api calls for, over all days of the query together, as the platform
+	// adds them up. What it does not tell is not set.
 	Total(ctx context.Context, api API, q ReportQuery) (metric.Values, error)
 }
 
@@ -31,7 +31,8 @@ type QuotaTeller interface {
 
 // RowsTeller is a Platform that limits the rows that calls match, whatever their pages show of them.
 type RowsTeller interface {
-	// Rows names the kind of rows that a call matches, which are counted together; "" where the platform does not limit them.
+	// Rows names the kind of rows that a call matches, which are counted together; "" where the platform does not limit
+	// them.
 	Rows(endpoint string, query url.Values) string
 	// Matched reads from an answer's payload how many the call has matched, and whether it tells.
 	Matched(payload json.RawMessage) (rows int, told bool)

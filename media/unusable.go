@@ -15,7 +15,8 @@ type Unusable struct{ values *prometheus.CounterVec }
 func NewUnusable(r prometheus.Registerer) Unusable {
 	return Unusable{Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "adsync_pull_unusable_values_total",
-		Help: "Values of platforms' rows that could not be used, by field. kind: attribute, future, figure (its day is partial) or key (its row is lost).",
+		Help: "Values of platforms' rows that could not be used, by field. kind: attribute, future, figure (its day is " +
+			"partial) or key (its row is lost).",
 	}, []string{"media", "report", "field", "kind"}))}
 }
 

@@ -64,9 +64,9 @@ func (l Listed) Note() string {
 }
 
 // Handler returns "<media>.account_list": it writes the accounts that each login reaches to media_account and the
-// platform's rows to its account table. New accounts come in as active, and bound unless the login's new accounts wait for
-// a choice; names follow the platform; nothing is deleted. An account that a login no longer reaches goes to another login
-// that does.
+// platform's rows to its account table. New accounts come in as active, and bound unless the login's new accounts
+// wait for a choice; names follow the platform; nothing is deleted. An account that a login no longer reaches goes to
+// another login that does.
 func Handler(o Options) media.Handler {
 	return media.Handler{
 		Name:   o.Platform.Name() + ".account_list",
@@ -87,7 +87,8 @@ func Handler(o Options) media.Handler {
 func (o Options) List(ctx context.Context, api media.API, tokenID int64) (Listed, error) {
 	listed, err := o.list(ctx, api, tokenID)
 	if note := listed.Note(); err == nil && note != "" {
-		o.Logger.Warn("a login's accounts are not all taken", "media", o.Platform.Name(), "login_id", tokenID, "accounts", note)
+		o.Logger.Warn("a login's accounts are not all taken", "media", o.Platform.Name(), "login_id", tokenID, "accounts",
+			note)
 	}
 	if err != nil {
 		err = fmt.Errorf("list the accounts of login %d: %w", tokenID, err)
@@ -144,7 +145,8 @@ func (o Options) list(ctx context.Context, api media.API, tokenID int64) (listed
 	return listed, err
 }
 
-// count counts the values of an account that cannot be used, as pulls do, and says what has lost it; nil if nothing has.
+// count counts the values of an account that cannot be used, as pulls do, and says what has lost it; nil if nothing
+// has.
 func (o Options) count(a *media.FoundAccount) (lost error) {
 	for _, f := range a.Faults {
 		if o.Registerer != nil {

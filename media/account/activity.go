@@ -75,8 +75,8 @@ func parseActivity(raw json.RawMessage) (activityParams, error) {
 	return p, nil
 }
 
-// ActivityHandler returns "<media>.activity": it gives each account of the platform the tier that its last days call for.
-// What an operator set stays. It reads the tables alone and calls nobody.
+// ActivityHandler returns "<media>.activity": it gives each account of the platform the tier that its last days call
+// for. What an operator set stays. It reads the tables alone and calls nobody.
 func ActivityHandler(o ActivityOptions) media.Handler {
 	return media.Handler{
 		Name:   o.Platform.Name() + ".activity",
@@ -135,7 +135,8 @@ func (o ActivityOptions) check(ctx context.Context, params activityParams) (chan
 	}
 }
 
-func (o ActivityOptions) checkBatch(ctx context.Context, accounts []settings.TierAccount, now time.Time, params activityParams, lists []string) (int, error) {
+func (o ActivityOptions) checkBatch(ctx context.Context, accounts []settings.TierAccount, now time.Time,
+	params activityParams, lists []string) (int, error) {
 	windows := map[int64]window{}
 	var ids []int64
 	var days []day.Day
@@ -144,7 +145,8 @@ func (o ActivityOptions) checkBatch(ctx context.Context, accounts []settings.Tie
 	for _, a := range accounts {
 		w, err := windowOf(a.Timezone, now, params.Days)
 		if err != nil {
-			o.Logger.Warn("an account keeps its tier: its time zone cannot be used", "media", o.Platform.Name(), "account_id", a.ID, "err", err)
+			o.Logger.Warn("an account keeps its tier: its time zone cannot be used", "media", o.Platform.Name(), "account_id",
+				a.ID, "err", err)
 			continue
 		}
 		windows[a.ID] = w
@@ -192,9 +194,10 @@ func windowOf(zone string, now time.Time, days int) (window, error) {
 	return window{days: day.Between(first, today), start: first.Start(loc)}, nil
 }
 
-// judge returns the tier that an account should have, and why. An account is inactive only if its days are known to have
-// been quiet: after an outage of ours, not knowing must not look like silence.
-func judge(a settings.TierAccount, facts results.Activity, w window, now time.Time, params activityParams) (tier, reason string) {
+// judge returns the tier that an account should have, and why. An account is inactive only if its days are known to
+// have been quiet: after an outage of ours, not knowing must not look like silence.
+func judge(a settings.TierAccount, facts results.Activity, w window, now time.Time, params activityParams) (tier,
+	reason string) {
 	invalidAfter := time.Duration(params.InvalidAfterDays) * 24 * time.Hour
 	switch {
 	case a.LoginState != settings.TokenOK:

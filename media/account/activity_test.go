@@ -20,11 +20,15 @@ import (
 func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 	t.Parallel()
 	changed := func(l *life, id int64, at time.Time, field, before string) {
-		l.exec(l.store.Data, "INSERT INTO config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at) VALUES (?, ?, 'adgroup', '1', ?, ?, 'x', ?)",
+		l.exec(l.store.Data,
+			"INSERT INTO config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at) "+
+				"VALUES (?, ?, 'adgroup', '1', ?, ?, 'x', ?)",
 			id, at.UnixMicro(), field, before, sqldb.At(at))
 	}
 	modified := func(l *life, id int64, at time.Time) {
-		l.exec(l.store.Data, "INSERT INTO coverage (account_id, report, level, day, media, high_water, claimed_by, note) VALUES (?, 'adgroup', 'adgroup', ?, 'tulip', ?, '', '')",
+		l.exec(l.store.Data,
+			"INSERT INTO coverage (account_id, report, level, day, media, high_water, claimed_by, note) VALUES (?, 'adgroup', "+
+				"'adgroup', ?, 'tulip', ?, '', '')",
 			id, day.Epoch, at.Unix())
 	}
 	weekAgo := time.Date(2026, 11, 14, 16, 0, 0, 0, time.UTC) // the first moment that counts, in China
@@ -34,8 +38,10 @@ func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 		want string
 		why  string
 	}{
-		"with spend":             {"inactive", func(l *life, id int64) { l.figures(id, "2026-11-15", 1, 0) }, "active", "figures"},
-		"with impressions alone": {"inactive", func(l *life, id int64) { l.figures(id, "2026-11-21", nil, 3) }, "active", "figures"},
+		"with spend": {"inactive", func(l *life, id int64) { l.figures(id, "2026-11-15", 1, 0) }, "active",
+			"figures"},
+		"with impressions alone": {"inactive", func(l *life, id int64) { l.figures(id, "2026-11-21", nil, 3) }, "active",
+			"figures"},
 		"whose spend is a week ago": {"", func(l *life, id int64) {
 			l.figures(id, "2026-11-14", 9, 9)
 			l.whole(id, "report_daily", "account", week()...)
@@ -44,12 +50,14 @@ func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 			l.figures(id, "2026-11-20", 0, 0)
 			l.whole(id, "report_daily", "account", week()...)
 		}, "inactive", "quiet"},
-		"whose ads were changed": {"inactive", func(l *life, id int64) { changed(l, id, weekAgo, "daily_budget", "1") }, "active", "changes"},
+		"whose ads were changed": {"inactive", func(l *life, id int64) { changed(l, id, weekAgo, "daily_budget", "1") },
+			"active", "changes"},
 		"whose ads were changed before": {"", func(l *life, id int64) {
 			changed(l, id, weekAgo.Add(-time.Second), "bid", "1")
 			l.whole(id, "report_daily", "account", week()...)
 		}, "inactive", "quiet"},
-		"with a new ad": {"inactive", func(l *life, id int64) { changed(l, id, now, results.FieldCreated, "") }, "active", "changes"},
+		"with a new ad": {"inactive", func(l *life, id int64) { changed(l, id, now, results.FieldCreated, "") }, "active",
+			"changes"},
 		"whose platform has a new field": {"", func(l *life, id int64) {
 			changed(l, id, now, "new_field", "")
 			l.whole(id, "report_daily", "account", week()...)
@@ -58,23 +66,32 @@ func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 			modified(l, id, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
 			l.whole(id, "report_daily", "account", week()...)
 		}, "inactive", "quiet"},
-		"whose ads say they were modified": {"inactive", func(l *life, id int64) { modified(l, id, weekAgo) }, "active", "changes"},
+		"whose ads say they were modified": {"inactive", func(l *life, id int64) { modified(l, id, weekAgo) }, "active",
+			"changes"},
 		"modified long ago": {"", func(l *life, id int64) {
 			modified(l, id, weekAgo.Add(-time.Second))
 			l.whole(id, "report_daily", "account", week()...)
 		}, "inactive", "quiet"},
-		"that was never pulled":           {"inactive", func(*life, int64) {}, "active", "new"},
-		"whose present day alone is open": {"", func(l *life, id int64) { l.whole(id, "report_daily", "account", week()[:6]...) }, "inactive", "quiet"},
+		"that was never pulled": {"inactive", func(*life, int64) {}, "active", "new"},
+		"whose present day alone is open": {"", func(l *life,
+			id int64) {
+			l.whole(id, "report_daily", "account", week()[:6]...)
+		}, "inactive", "quiet"},
 		"that we could not pull for a day": {"", func(l *life, id int64) {
 			l.whole(id, "report_daily", "account", append(week()[:2:2], week()[3:]...)...)
 		}, "active", ""},
-		"that stays quiet and was not seen": {"inactive", func(l *life, id int64) { l.whole(id, "report_daily", "account", "2026-10-01") }, "inactive", ""},
-		"that was pulled at another level":  {"inactive", func(l *life, id int64) { l.whole(id, "report_daily", "adgroup", week()...) }, "active", "new"},
+		"that stays quiet and was not seen": {"inactive",
+			func(l *life, id int64) { l.whole(id, "report_daily", "account", "2026-10-01") }, "inactive", ""},
+		"that was pulled at another level": {"inactive",
+			func(l *life, id int64) { l.whole(id, "report_daily", "adgroup", week()...) }, "active", "new"},
 		"whose login is dead": {"", func(l *life, id int64) {
 			l.figures(id, "2026-11-21", 1, 1)
 			l.exec(l.store.Config, "UPDATE media_token SET state = 'reauthorise'")
 		}, "invalid", "login"},
-		"whose login is there again": {"invalid", func(l *life, id int64) { l.whole(id, "report_daily", "account", week()...) }, "active", "returned"},
+		"whose login is there again": {"invalid", func(l *life,
+			id int64) {
+			l.whole(id, "report_daily", "account", week()...)
+		}, "active", "returned"},
 		"parked of late": {"", func(l *life, id int64) {
 			l.whole(id, "report_daily", "account", week()...)
 			l.exec(l.store.Config, "UPDATE media_account SET parked = 'x', parked_since = ?", sqldb.At(now.AddDate(0, 0, -29)))
@@ -82,7 +99,10 @@ func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 		"parked for a month": {"inactive", func(l *life, _ int64) {
 			l.exec(l.store.Config, "UPDATE media_account SET parked = 'x', parked_since = ?", sqldb.At(now.AddDate(0, 0, -30)))
 		}, "invalid", "parked"},
-		"parked by hand": {"inactive", func(l *life, _ int64) { l.exec(l.store.Config, "UPDATE media_account SET parked = 'x'") }, "inactive", ""},
+		"parked by hand": {"inactive", func(l *life, _ int64) {
+			l.exec(l.store.Config,
+				"UPDATE media_account SET parked = 'x'")
+		}, "inactive", ""},
 		"raised a moment ago": {"", func(l *life, id int64) {
 			l.whole(id, "report_daily", "account", week()...)
 			l.exec(l.store.Config, "UPDATE media_account SET tier_since = ?", sqldb.At(now.Add(-2*time.Hour+time.Second)))
@@ -157,24 +177,31 @@ func TestActivity_TheCutOfTheBatchesDoesNotShow(t *testing.T) {
 		before := map[int64]row{}
 		for _, id := range ids {
 			before[id] = row{
-				tier: rapid.SampledFrom([]string{"active", "inactive", "invalid"}).Draw(t, "tier"), by: rapid.SampledFrom([]string{"auto", "auto", "auto", "manual"}).Draw(t, "by"),
-				parked: rapid.SampledFrom([]string{"", "", "", "frozen"}).Draw(t, "parked"), login: rapid.SampledFrom([]int64{l.login, l.login, l.login, dead}).Draw(t, "login"),
+				tier:   rapid.SampledFrom([]string{"active", "inactive", "invalid"}).Draw(t, "tier"),
+				by:     rapid.SampledFrom([]string{"auto", "auto", "auto", "manual"}).Draw(t, "by"),
+				parked: rapid.SampledFrom([]string{"", "", "", "frozen"}).Draw(t, "parked"),
+				login:  rapid.SampledFrom([]int64{l.login, l.login, l.login, dead}).Draw(t, "login"),
 			}
 			if rapid.Bool().Draw(t, "spent") {
 				l.figures(id, rapid.SampledFrom(window).Draw(t, "on"), rapid.IntRange(0, 1).Draw(t, "cost"), 0)
 			}
-			if n := rapid.SampledFrom([]int{0, len(window), rapid.IntRange(0, len(window)).Draw(t, "some")}).Draw(t, "whole days"); n > 0 {
+			if n := rapid.SampledFrom([]int{0, len(window), rapid.IntRange(0, len(window)).Draw(t, "some")}).Draw(t,
+				"whole days"); n > 0 {
 				l.whole(id, "report_daily", "account", window[:n]...)
 			}
 			if rapid.IntRange(0, 3).Draw(t, "changed") == 0 {
 				at := now.Add(-time.Duration(rapid.IntRange(0, 10*24).Draw(t, "hours ago")) * time.Hour)
-				l.exec(l.store.Data, "INSERT INTO config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at) VALUES (?, ?, 'adgroup', '1', 'bid', '1', '2', ?)",
+				l.exec(l.store.Data,
+					"INSERT INTO config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at) "+
+						"VALUES (?, ?, 'adgroup', '1', 'bid', '1', '2', ?)",
 					id, at.UnixMicro(), sqldb.At(at))
 			}
 		}
 		outcome := func(batch int) map[int64]string {
 			for id, r := range before {
-				l.exec(l.store.Config, "UPDATE media_account SET tier = ?, tier_by = ?, tier_since = NULL, tier_reason = '', parked = ?, parked_since = ?, token_id = ? WHERE id = ?",
+				l.exec(l.store.Config,
+					"UPDATE media_account SET tier = ?, tier_by = ?, tier_since = NULL, tier_reason = '', parked = ?, parked_since "+
+						"= ?, token_id = ? WHERE id = ?",
 					r.tier, r.by, r.parked, sqldb.At(now.AddDate(0, 0, -40)), r.login, id)
 			}
 			l.activity(batch)
@@ -210,7 +237,8 @@ func TestSetTiers_RespectsWhatAnOperatorDidMeanwhile(t *testing.T) {
 	l.exec(l.store.Config, "UPDATE media_account SET tier = 'invalid' WHERE id = ?", moved)
 	var changes []settings.TierChange
 	for _, id := range []int64{taken, moved, kept} {
-		changes = append(changes, settings.TierChange{ID: id, From: settings.TierActive, To: settings.TierInactive, Reason: "quiet"})
+		changes = append(changes, settings.TierChange{ID: id, From: settings.TierActive, To: settings.TierInactive,
+			Reason: "quiet"})
 	}
 	n, err := l.store.SetTiers(t.Context(), changes, now)
 	require.NoError(t, err)

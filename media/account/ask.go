@@ -39,7 +39,9 @@ func newAsker(platform media.Platform, calls Calls) (*asker, error) {
 		return r.Name == settings.AccountFigures && r.Level == settings.AccountLevel
 	})
 	if at < 0 && a.prober == nil {
-		return nil, &media.Error{Class: media.Bug, Message: fmt.Sprintf("%s has neither a probe nor the report %s at level %s", platform.Name(), settings.AccountFigures, settings.AccountLevel)}
+		return nil,
+			&media.Error{Class: media.Bug, Message: fmt.Sprintf("%s has neither a probe nor the report %s at level %s",
+				platform.Name(), settings.AccountFigures, settings.AccountLevel)}
 	}
 	if at >= 0 {
 		a.report = platform.Reports()[at]
@@ -66,9 +68,9 @@ type answer struct {
 	err      error
 }
 
-// ask returns an answer for each account. The accounts are of one login and no more than one call takes. A call that the platform
-// refuses whole is made again for its halves, so that one account that cannot be asked about fails alone. An error
-// is one that is not about the accounts: a limit, or the login.
+// ask returns an answer for each account. The accounts are of one login and no more than one call takes. A call that
+// the platform refuses whole is made again for its halves, so that one account that cannot be asked about fails
+// alone. An error is one that is not about the accounts: a limit, or the login.
 func (a *asker) ask(ctx context.Context, accounts []media.Account, now time.Time) (map[int64]answer, error) {
 	spending, err := a.call(ctx, accounts, now)
 	e, _ := errors.AsType[*media.Error](err)
@@ -141,5 +143,6 @@ func asked(a settings.Account) (media.Account, error) {
 	if err != nil {
 		return media.Account{}, err
 	}
-	return media.Account{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Zone: zone, Currency: a.Currency}, nil
+	return media.Account{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Zone: zone,
+		Currency: a.Currency}, nil
 }

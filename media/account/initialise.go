@@ -63,10 +63,10 @@ func InitialiseDays(params json.RawMessage) (int, error) {
 	return p.Days, err
 }
 
-// InitialiseHandler returns "<media>.initialise": it orders runs that pull the whole configuration and the last days of accounts that
-// are new, once their present day was pulled, and notes when those runs have ended. The orders are of the tasks that pull the same
-// otherwise, so a report without an enabled task is not asked for. It may be cut off anywhere: what it orders follows from what it has
-// noted, and is ordered once.
+// InitialiseHandler returns "<media>.initialise": it orders runs that pull the whole configuration and the last days
+// of accounts that are new, once their present day was pulled, and notes when those runs have ended. The orders are
+// of the tasks that pull the same otherwise, so a report without an enabled task is not asked for. It may be cut off
+// anywhere: what it orders follows from what it has noted, and is ordered once.
 func InitialiseHandler(o InitialiseOptions) media.Handler {
 	return media.Handler{
 		Name:   InitialiseName(o.Platform.Name()),
@@ -125,8 +125,8 @@ func (i *initialising) run(ctx context.Context) error {
 	return i.goOn(ctx, underWay)
 }
 
-// readTasks chooses, of each list and report, the task whose runs are ordered: of several the one in the least important lane,
-// lest a month of the past hold up the present.
+// readTasks chooses, of each list and report, the task whose runs are ordered: of several the one in the least
+// important lane, lest a month of the past hold up the present.
 func (i *initialising) readTasks(ctx context.Context) error {
 	rows, err := i.Store.TaskRows(ctx)
 	if err != nil {
@@ -150,13 +150,15 @@ func (i *initialising) readTasks(ctx context.Context) error {
 		return best, found, present
 	}
 	for _, l := range i.Platform.Lists() {
-		row, found, _ := choose(i.Platform.Name()+"."+l.Name, func(p media.PullParams) bool { return p.Mode == "" || p.Mode == "full" })
+		row, found, _ := choose(i.Platform.Name()+"."+l.Name,
+			func(p media.PullParams) bool { return p.Mode == "" || p.Mode == "full" })
 		if found {
 			i.tasks = append(i.tasks, pastTask{id: row.ID, name: row.Name})
 		}
 	}
 	for _, r := range i.Platform.Reports() {
-		row, found, present := choose(i.Platform.Name()+"."+r.Name, func(p media.PullParams) bool { return p.Level == r.Level })
+		row, found, present := choose(i.Platform.Name()+"."+r.Name,
+			func(p media.PullParams) bool { return p.Level == r.Level })
 		if found {
 			i.tasks = append(i.tasks, pastTask{id: row.ID, name: row.Name, days: min(i.days, r.LookBack)})
 		}
@@ -184,7 +186,8 @@ func (i *initialising) begin(ctx context.Context, most int) error {
 				return err
 			}
 			i.moved += len(ready)
-			i.Logger.Info("the past of new accounts is pulled", "media", i.Platform.Name(), "accounts", len(ready), "days", i.days)
+			i.Logger.Info("the past of new accounts is pulled", "media", i.Platform.Name(), "accounts", len(ready), "days",
+				i.days)
 		}
 		most -= len(ready)
 		if len(accounts) < initialiseBatch {
@@ -201,7 +204,8 @@ func (i *initialising) ready(ctx context.Context, accounts []settings.NewAccount
 	for _, a := range accounts {
 		zone, err := schedule.Zone(a.Timezone)
 		if err != nil {
-			i.Logger.Warn("an account is not initialised: its time zone cannot be used", "media", i.Platform.Name(), "account_id", a.ID, "err", err)
+			i.Logger.Warn("an account is not initialised: its time zone cannot be used", "media", i.Platform.Name(),
+				"account_id", a.ID, "err", err)
 			continue
 		}
 		today := day.Of(i.now, zone)
@@ -223,8 +227,8 @@ func (i *initialising) ready(ctx context.Context, accounts []settings.NewAccount
 	return ready, nil
 }
 
-// goOn orders what accounts under way lack orders for, and ends those whose runs have ended. Accounts of one moment and zone are
-// ordered together.
+// goOn orders what accounts under way lack orders for, and ends those whose runs have ended. Accounts of one moment
+// and zone are ordered together.
 func (i *initialising) goOn(ctx context.Context, accounts []settings.NewAccount) error {
 	type kind struct {
 		at   time.Time
@@ -251,13 +255,14 @@ func (i *initialising) goOn(ctx context.Context, accounts []settings.NewAccount)
 			return err
 		}
 		i.moved += len(groups[k])
-		i.Logger.Info("the past of new accounts was pulled", "media", i.Platform.Name(), "accounts", len(groups[k]), "since", k.at)
+		i.Logger.Info("the past of new accounts was pulled", "media", i.Platform.Name(), "accounts", len(groups[k]), "since",
+			k.at)
 	}
 	return nil
 }
 
-// order writes the orders of accounts of one moment and zone, where they are not written yet, and tells whether their runs have
-// ended, however they did: what is missing then shows in coverage.
+// order writes the orders of accounts of one moment and zone, where they are not written yet, and tells whether their
+// runs have ended, however they did: what is missing then shows in coverage.
 func (i *initialising) order(ctx context.Context, at time.Time, zoneName string, ids []int64) (ended bool, err error) {
 	zone, err := schedule.Zone(zoneName)
 	if err != nil {
@@ -288,8 +293,8 @@ func (i *initialising) order(ctx context.Context, at time.Time, zoneName string,
 	return len(runs) == len(runIDs) && !slices.ContainsFunc(runs, func(r ledger.Run) bool { return r.State.Open() }), nil
 }
 
-// pastRunID is the id of the run that pulls with a task what accounts of a moment and zone lack: always the same, so that it is
-// ordered once. Its time is the moment's, as with every run.
+// pastRunID is the id of the run that pulls with a task what accounts of a moment and zone lack: always the same, so
+// that it is ordered once. Its time is the moment's, as with every run.
 func pastRunID(at time.Time, zone string, taskID int64) int64 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s/%d", zone, taskID)

@@ -19,7 +19,8 @@ import (
 func (l *life) seed() {
 	l.t.Helper()
 	task := func(name, handler, lane, scope, params string) settings.NewTask {
-		return settings.NewTask{Name: name, Media: "tulip", Handler: "tulip." + handler, Cron: "@daily", Lane: lane, Scope: scope, Params: params}
+		return settings.NewTask{Name: name, Media: "tulip", Handler: "tulip." + handler, Cron: "@daily", Lane: lane,
+			Scope: scope, Params: params}
 	}
 	_, err := l.store.SeedTasks(l.t.Context(), []settings.NewTask{
 		task("changes", "adgroup", "normal", "active", `{"mode":"changes"}`),
@@ -84,15 +85,19 @@ func (l *life) end(state string) {
 	open, err := l.store.OpenOrders(l.t.Context(), 100)
 	require.NoError(l.t, err)
 	for _, o := range open {
-		l.exec(l.store.Data, "INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, created_at)"+
-			" VALUES (?, ?, 'x', 'tulip', 'x', 'offline', 1, '{}', 'order', ?, ?, 1, ?)", o.RunID, o.TaskID, sqldb.At(o.OrderedAt), state, sqldb.At(o.OrderedAt))
+		l.exec(l.store.Data,
+			"INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, "+
+				"epoch, created_at)"+
+				" VALUES (?, ?, 'x', 'tulip', 'x', 'offline', 1, '{}', 'order', ?, ?, 1, ?)", o.RunID, o.TaskID,
+			sqldb.At(o.OrderedAt), state, sqldb.At(o.OrderedAt))
 	}
 }
 
 func (l *life) initialised(id int64) bool {
 	l.t.Helper()
 	var at sqldb.Time
-	require.NoError(l.t, l.store.Config.Writer(l.t.Context()).Raw("SELECT initialised_at FROM media_account WHERE id = ?", id).Row().Scan(&at))
+	require.NoError(l.t, l.store.Config.Writer(l.t.Context()).Raw("SELECT initialised_at FROM media_account WHERE id = ?",
+		id).Row().Scan(&at))
 	return !at.IsZero()
 }
 
@@ -125,7 +130,8 @@ func TestInitialise_OrdersThePastOnceThePresentDayIsThere(t *testing.T) {
 	require.Zero(t, l.initialise(""))
 	require.False(t, l.initialised(id))
 	l.exec(l.store.Data, "UPDATE run SET state = 'succeeded'")
-	l.exec(l.store.Data, "UPDATE run SET state = 'partial' WHERE id = (SELECT low FROM (SELECT MIN(id) AS low FROM run) AS x)")
+	l.exec(l.store.Data,
+		"UPDATE run SET state = 'partial' WHERE id = (SELECT low FROM (SELECT MIN(id) AS low FROM run) AS x)")
 	require.Equal(t, 1, l.initialise(""), "what is missing after that is a hole like any other")
 	require.True(t, l.initialised(id))
 	require.False(t, l.initialised(other))
@@ -147,7 +153,8 @@ func TestInitialise_GoesOnWhereItWasCutOff(t *testing.T) {
 	require.Zero(t, l.initialise(`{"days":3}`))
 	got := l.orders()
 	require.ElementsMatch(t, []order{
-		{From: "2026-11-19", To: "2026-11-21", Accounts: []int64{east}}, {From: "2026-11-18", To: "2026-11-20", Accounts: []int64{west}},
+		{From: "2026-11-19", To: "2026-11-21", Accounts: []int64{east}},
+		{From: "2026-11-18", To: "2026-11-20", Accounts: []int64{west}},
 	}, got["look_back"], "each zone's days before that moment")
 	require.Len(t, got["full"], 2)
 	l.end("failed")
@@ -160,7 +167,8 @@ func TestInitialise_LeavesOldAccountsAlone(t *testing.T) {
 	l := newLife(t)
 	l.seed()
 	// As it stands after the migration, or in a row that was written by hand.
-	l.exec(l.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (7, 'tulip', '7', ?)", l.login)
+	l.exec(l.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (7, 'tulip', '7', ?)",
+		l.login)
 	l.present(7, "2026-11-21")
 	require.Zero(t, l.initialise(""))
 	require.Empty(t, l.orders())
@@ -169,7 +177,8 @@ func TestInitialise_LeavesOldAccountsAlone(t *testing.T) {
 	accounts, err := l.store.FillAccounts(t.Context(), "tulip", 0, 9)
 	require.NoError(t, err)
 	require.Len(t, accounts, 1, "what a new account lacks comes with its initialisation and not as holes")
-	l.exec(l.store.Config, "UPDATE media_account SET created_at = ? WHERE id = ?", sqldb.At(time.Now().Add(-49*time.Hour)), id)
+	l.exec(l.store.Config, "UPDATE media_account SET created_at = ? WHERE id = ?", sqldb.At(time.Now().Add(-49*time.Hour)),
+		id)
 	accounts, err = l.store.FillAccounts(t.Context(), "tulip", 0, 9)
 	require.NoError(t, err)
 	require.Len(t, accounts, 2, "but not for ever")

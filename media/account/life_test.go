@@ -44,7 +44,8 @@ func newLife(t testing.TB) *life {
 func (l *life) addLogin(name string) int64 {
 	l.t.Helper()
 	id, err := l.store.PutLogin(context.Background(), settings.Token{
-		Media: invented.Tulip, AppID: "17", Login: name, AccessExpires: now.AddDate(0, 0, 1), RefreshExpires: now.AddDate(0, 1, 0),
+		Media: invented.Tulip, AppID: "17", Login: name, AccessExpires: now.AddDate(0, 0, 1),
+		RefreshExpires: now.AddDate(0, 1, 0),
 	}, func(int64) (string, string, error) { return "a", "r", nil })
 	require.NoError(l.t, err)
 	return id
@@ -60,7 +61,8 @@ func (l *life) exec(db *sqldb.DB, query string, args ...any) {
 
 func (l *life) account(externalID, zone string) int64 {
 	l.t.Helper()
-	ids, err := l.store.PutAccounts(context.Background(), invented.Tulip, l.login, []settings.Account{{ExternalID: externalID, Timezone: zone, Currency: "CNY"}})
+	ids, err := l.store.PutAccounts(context.Background(), invented.Tulip, l.login,
+		[]settings.Account{{ExternalID: externalID, Timezone: zone, Currency: "CNY"}})
 	require.NoError(l.t, err)
 	return ids[externalID]
 }
@@ -68,15 +70,20 @@ func (l *life) account(externalID, zone string) int64 {
 // figures writes a day's figures of an account.
 func (l *life) figures(id int64, d day.Day, cost, impressions any) {
 	l.t.Helper()
-	l.exec(l.store.Data, "INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, impressions, version, updated_at)"+
-		" VALUES (?, ?, 'account', '', 'tulip', 'CNY', 'Asia/Shanghai', ?, ?, 1, ?)", d, id, cost, impressions, sqldb.At(now))
+	l.exec(l.store.Data,
+		"INSERT INTO report_daily (day, account_id, level, object_id, media, currency, day_zone, cost, impressions, "+
+			"version, updated_at)"+
+			" VALUES (?, ?, 'account', '', 'tulip', 'CNY', 'Asia/Shanghai', ?, ?, 1, ?)", d, id, cost, impressions,
+		sqldb.At(now))
 }
 
 // whole says in coverage that the days of an account's figures were pulled whole.
 func (l *life) whole(id int64, report, level string, days ...day.Day) {
 	l.t.Helper()
 	for _, d := range days {
-		l.exec(l.store.Data, "INSERT INTO coverage (account_id, report, level, day, media, complete_version, state, claimed_by, note) VALUES (?, ?, ?, ?, 'tulip', 1, 'complete', '', '')",
+		l.exec(l.store.Data,
+			"INSERT INTO coverage (account_id, report, level, day, media, complete_version, state, claimed_by, note) VALUES "+
+				"(?, ?, ?, ?, 'tulip', 1, 'complete', '', '')",
 			id, report, level, d)
 	}
 }
@@ -84,7 +91,8 @@ func (l *life) whole(id int64, report, level string, days ...day.Day) {
 // tier is what media_account says of an account.
 func (l *life) tier(id int64) (tier, reason string) {
 	l.t.Helper()
-	err := l.store.Config.Writer(context.Background()).Raw("SELECT tier, tier_reason FROM media_account WHERE id = ?", id).Row().Scan(&tier, &reason)
+	err := l.store.Config.Writer(context.Background()).Raw("SELECT tier, tier_reason FROM media_account WHERE id = ?",
+		id).Row().Scan(&tier, &reason)
 	require.NoError(l.t, err)
 	return tier, reason
 }

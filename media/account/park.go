@@ -37,18 +37,21 @@ func newLifeMetrics(r prometheus.Registerer) *lifeMetrics {
 		return media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels))
 	}
 	return &lifeMetrics{
-		parked:   counter("adsync_account_parked_total", "Accounts that were parked, by what their platform said: frozen, revoked, or login for one that waits for a person.", "media", "reason"),
+		parked: counter("adsync_account_parked_total",
+			"Accounts that were parked, by what their platform said: frozen, revoked, or login for one that waits for a person.",
+			"media", "reason"),
 		returned: counter("adsync_account_returned_total", "Parked accounts that can be pulled again.", "media"),
-		woken:    counter("adsync_account_woken_total", "Inactive accounts in which a probe found figures of the present day.", "media"),
-		probes:   counter("adsync_account_probe_calls_total", "API calls that probes made.", "media"),
+		woken: counter("adsync_account_woken_total",
+			"Inactive accounts in which a probe found figures of the present day.", "media"),
+		probes: counter("adsync_account_probe_calls_total", "API calls that probes made.", "media"),
 	}
 }
 
-// Parks wraps a handler of an account's pulls: when one ends with an error that says that the account itself is closed to us,
-// the account is parked with the platform's words. Since the same words may speak of an endpoint alone, the account's figures
-// are asked for first; only if they cannot be had either is it parked. The subtask waits until the account is taken back, as does one of an account that
-// is parked already. Where the figures cannot be asked for now, it is tried again. Otherwise, and where nobody wants the account any more, the error stays
-// what it is.
+// Parks wraps a handler of an account's pulls: when one ends with an error that says that the account itself is
+// closed to us, the account is parked with the platform's words. Since the same words may speak of an endpoint alone,
+// the account's figures are asked for first; only if they cannot be had either is it parked. The subtask waits until
+// the account is taken back, as does one of an account that is parked already. Where the figures cannot be asked for
+// now, it is tried again. Otherwise, and where nobody wants the account any more, the error stays what it is.
 func (o LifeOptions) Parks(h media.Handler) media.Handler {
 	if h.Target != media.Accounts {
 		return h
@@ -71,17 +74,20 @@ func (o LifeOptions) Parks(h media.Handler) media.Handler {
 	return h
 }
 
-// notAsked is the error of a subtask of which nobody can say now whether its account is closed or its endpoint alone: it waits for what the question waits
-// for, and is tried again otherwise.
+// notAsked is the error of a subtask of which nobody can say now whether its account is closed or its endpoint alone:
+// it waits for what the question waits for, and is tried again otherwise.
 func notAsked(refused *media.Error, why error) error {
 	if d, ok := errors.AsType[*media.DeferError](why); ok {
 		return d
 	}
-	return &media.Error{Class: media.Transient, Code: refused.Code, Message: refused.Message, Err: fmt.Errorf("it could not be asked whether the account itself is closed: %w", why)}
+	return &media.Error{Class: media.Transient, Code: refused.Code, Message: refused.Message,
+		Err: fmt.Errorf("it could not be asked whether the account itself is closed: %w", why)}
 }
 
-// parkIfClosed parks an account whose figures are closed to us too, and returns what it is parked for; "" of one that is not parked, or that nobody wants.
-func (o LifeOptions) parkIfClosed(ctx context.Context, id int64, metrics *lifeMetrics) (reason string, calls int, err error) {
+// parkIfClosed parks an account whose figures are closed to us too, and returns what it is parked for; "" of one that
+// is not parked, or that nobody wants.
+func (o LifeOptions) parkIfClosed(ctx context.Context, id int64, metrics *lifeMetrics) (reason string, calls int,
+	err error) {
 	row, err := o.Store.Account(ctx, id)
 	if err != nil || !row.Bound || row.Parked != "" {
 		if !row.Bound {
@@ -127,13 +133,15 @@ func parkedText(reason media.Parking, err error) string {
 	return string(reason)
 }
 
-func (o LifeOptions) park(ctx context.Context, a settings.Account, reason media.Parking, cause error, now time.Time, metrics *lifeMetrics) error {
+func (o LifeOptions) park(ctx context.Context, a settings.Account, reason media.Parking, cause error, now time.Time,
+	metrics *lifeMetrics) error {
 	parked, err := o.Store.ParkAccount(ctx, a.ID, parkedText(reason, cause), now)
 	if err != nil || !parked {
 		return err
 	}
 	metrics.parked.WithLabelValues(o.Platform.Name(), string(reason)).Inc()
-	o.Logger.Warn("an account is parked: nothing of it is pulled until a probe can", "media", o.Platform.Name(), "account_id", a.ID,
+	o.Logger.Warn("an account is parked: nothing of it is pulled until a probe can", "media", o.Platform.Name(),
+		"account_id", a.ID,
 		"account", a.ExternalID, "reason", string(reason), "err", cause, "next_probe", now.Add(settings.ParkGap(1)))
 	return nil
 }

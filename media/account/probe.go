@@ -19,8 +19,8 @@ import (
 	"adsync/media"
 )
 
-// ProbeCallsDefault is how many calls one run of the probe makes at the most: with a run every ten minutes, a twentieth of
-// the smallest limit that the platforms give an app.
+// ProbeCallsDefault is how many calls one run of the probe makes at the most: with a run every ten minutes, a
+// twentieth of the smallest limit that the platforms give an app.
 const ProbeCallsDefault = 300
 
 const (
@@ -48,9 +48,10 @@ func parseProbe(raw json.RawMessage) (probeParams, error) {
 	return p, nil
 }
 
-// ProbeHandler returns "<media>.probe": it asks the platform whether inactive accounts have figures today, and makes those
-// active that have. It asks again about parked accounts whose time has come. A run makes a limited number of calls and goes on where the
-// one before stopped. First it parks the accounts of logins that wait for a person, and takes back those whose login works.
+// ProbeHandler returns "<media>.probe": it asks the platform whether inactive accounts have figures today, and makes
+// those active that have. It asks again about parked accounts whose time has come. A run makes a limited number of
+// calls and goes on where the one before stopped. First it parks the accounts of logins that wait for a person, and
+// takes back those whose login works.
 func (o LifeOptions) ProbeHandler() media.Handler {
 	metrics, causes := newLifeMetrics(o.Registerer), telemetry.NewCauseLog(o.Logger)
 	return media.Handler{
@@ -70,7 +71,8 @@ func (o LifeOptions) ProbeHandler() media.Handler {
 			if err != nil {
 				return media.Result{}, err
 			}
-			p := &probe{LifeOptions: o, asker: asker, metrics: metrics, causes: causes, now: o.Clock.Now(), skip: map[int64]bool{}}
+			p := &probe{LifeOptions: o, asker: asker, metrics: metrics, causes: causes, now: o.Clock.Now(),
+				skip: map[int64]bool{}}
 			err = p.run(ctx, params.Calls)
 			calls := int(asker.made.Load())
 			metrics.probes.WithLabelValues(o.Platform.Name()).Add(float64(calls))
@@ -156,7 +158,8 @@ func (p *probe) logins(ctx context.Context) error {
 	}
 }
 
-// batches cuts accounts into what one call takes: of one login, and parked ones apart, since they may spoil the call of others.
+// batches cuts accounts into what one call takes: of one login, and parked ones apart, since they may spoil the call
+// of others.
 func (p *probe) batches(accounts []settings.ProbeAccount) [][]settings.ProbeAccount {
 	type kind struct {
 		login  int64
@@ -177,8 +180,8 @@ func (p *probe) batches(accounts []settings.ProbeAccount) [][]settings.ProbeAcco
 	return batches
 }
 
-// batch asks about accounts of one login. Its error ends the run. A login that cannot be called with now, since its tokens are
-// being refreshed, a limit of its is used up or it is dead, is left to the next run, and others go on.
+// batch asks about accounts of one login. Its error ends the run. A login that cannot be called with now, since its
+// tokens are being refreshed, a limit of its is used up or it is dead, is left to the next run, and others go on.
 func (p *probe) batch(ctx context.Context, accounts []settings.ProbeAccount) error {
 	if p.skips(accounts[0].TokenID) {
 		return nil
@@ -206,7 +209,8 @@ func (p *probe) batch(ctx context.Context, accounts []settings.ProbeAccount) err
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("probe %s of login %d: %w", plural.Count(len(asks), "account", "accounts"), accounts[0].TokenID, err)
+		return fmt.Errorf("probe %s of login %d: %w", plural.Count(len(asks), "account", "accounts"), accounts[0].TokenID,
+			err)
 	}
 	for _, a := range accounts {
 		got, ok := answers[a.ID]
@@ -242,7 +246,8 @@ func (p *probe) settle(ctx context.Context, a settings.ProbeAccount, got answer)
 		}
 	}
 	if got.spending {
-		n, err := p.Store.SetTiers(ctx, []settings.TierChange{{ID: a.ID, From: settings.TierInactive, To: settings.TierActive, Reason: reasonProbe}}, p.now)
+		n, err := p.Store.SetTiers(ctx, []settings.TierChange{{ID: a.ID, From: settings.TierInactive, To: settings.TierActive,
+			Reason: reasonProbe}}, p.now)
 		if err != nil {
 			return err
 		}
@@ -260,7 +265,8 @@ func (p *probe) unpark(ctx context.Context, a settings.ProbeAccount) error {
 	}
 	p.count(1)
 	p.metrics.returned.WithLabelValues(p.Platform.Name()).Inc()
-	p.Logger.Info("a parked account is pulled again", "media", p.Platform.Name(), "account_id", a.ID, "account", a.ExternalID, "was", a.Parked, "parked_since", a.ParkedSince)
+	p.Logger.Info("a parked account is pulled again", "media", p.Platform.Name(), "account_id", a.ID, "account",
+		a.ExternalID, "was", a.Parked, "parked_since", a.ParkedSince)
 	return nil
 }
 
@@ -288,7 +294,8 @@ func (p *probe) count(n int) {
 
 // fail notes an error that tells nothing of the account itself.
 func (p *probe) fail(a settings.ProbeAccount, err error) {
-	p.causes.Report(slog.LevelWarn, "probe", "accounts cannot be probed", telemetry.OneCause(err), "media", p.Platform.Name(), "account_id", a.ID)
+	p.causes.Report(slog.LevelWarn, "probe", "accounts cannot be probed", telemetry.OneCause(err), "media",
+		p.Platform.Name(), "account_id", a.ID)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.failed == nil {

@@ -94,19 +94,20 @@ type platform struct {
 }
 
 func (p platform) Reports() []media.Report {
-	return []media.Report{{Name: "report_daily", Level: "account", MaxDays: 1, Figures: figures, Page: func(_ context.Context, a media.API, q media.ReportQuery, _ string) (media.Page, error) {
-		a.(*api).made++
-		if err := p.cloud.askFields(q.Fields(figures.Fields())); err != nil {
-			return media.Page{}, err
-		}
-		spending, err := p.cloud.ask(a.Account().ExternalID)
-		if err != nil || len(spending) == 0 {
-			return media.Page{}, err
-		}
-		row := media.Row{}
-		row.Metrics.Set(metric.Index("impressions"), 1)
-		return media.Page{Rows: []media.Row{row}, Total: 1}, nil
-	}}}
+	return []media.Report{{Name: "report_daily", Level: "account", MaxDays: 1, Figures: figures,
+		Page: func(_ context.Context, a media.API, q media.ReportQuery, _ string) (media.Page, error) {
+			a.(*api).made++
+			if err := p.cloud.askFields(q.Fields(figures.Fields())); err != nil {
+				return media.Page{}, err
+			}
+			spending, err := p.cloud.ask(a.Account().ExternalID)
+			if err != nil || len(spending) == 0 {
+				return media.Page{}, err
+			}
+			row := media.Row{}
+			row.Metrics.Set(metric.Index("impressions"), 1)
+			return media.Page{Rows: []media.Row{row}, Total: 1}, nil
+		}}}
 }
 
 // wholesale answers for four accounts a call.
@@ -114,7 +115,8 @@ type wholesale struct{ platform }
 
 func (wholesale) ProbeMax() int { return 4 }
 
-func (p wholesale) Probe(_ context.Context, a media.API, accounts []media.Account, _ time.Time) (map[int64]bool, error) {
+func (p wholesale) Probe(_ context.Context, a media.API, accounts []media.Account, _ time.Time) (map[int64]bool,
+	error) {
 	a.(*api).made++
 	var ids []string
 	for _, account := range accounts {
@@ -136,7 +138,8 @@ var (
 
 func (l *life) options(p media.Platform, c *cloud) account.LifeOptions {
 	return account.LifeOptions{
-		Platform: p, Store: l.store, Calls: c, Clock: l.clock(), Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Platform: p, Store: l.store, Calls: c, Clock: l.clock(), Logger: slog.New(slog.DiscardHandler),
+		Registerer: prometheus.NewRegistry(),
 	}
 }
 
@@ -160,7 +163,8 @@ func (l *life) sleeping(n int) (ids []int64) {
 func (l *life) parked(id int64) (why string, since, until time.Time) {
 	l.t.Helper()
 	var a, b sqldb.Time
-	err := l.store.Config.Writer(context.Background()).Raw("SELECT parked, parked_since, parked_until FROM media_account WHERE id = ?", id).Row().Scan(&why, &a, &b)
+	err := l.store.Config.Writer(context.Background()).Raw(
+		"SELECT parked, parked_since, parked_until FROM media_account WHERE id = ?", id).Row().Scan(&why, &a, &b)
 	require.NoError(l.t, err)
 	return why, a.Time, b.Time
 }
@@ -179,7 +183,8 @@ func TestProbe_WakesAccountsWithFiguresOfToday(t *testing.T) {
 	_, why := l.tier(ids[1])
 	require.Equal(t, "probe", why)
 	asked, calls := c.take()
-	require.Equal(t, []string{numbered(0), numbered(1), numbered(2)}, asked, "an account that a person made inactive is left alone")
+	require.Equal(t, []string{numbered(0), numbered(1), numbered(2)}, asked,
+		"an account that a person made inactive is left alone")
 	require.Equal(t, 3, calls)
 	for _, id := range ids {
 		l.whole(id, "report_daily", "account", week()...)
@@ -255,7 +260,8 @@ func TestProbe_AsksAboutParkedAccountsWithGrowingGaps(t *testing.T) {
 		}
 	}
 	require.Equal(t, []time.Duration{
-		10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 320 * time.Minute, 640 * time.Minute,
+		10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute, 160 * time.Minute, 320 * time.Minute,
+		640 * time.Minute,
 		1280 * time.Minute, 24 * time.Hour, 24 * time.Hour,
 	}, gaps)
 	why, since, _ := l.parked(id)
@@ -273,7 +279,8 @@ func TestProbe_AsksAboutParkedAccountsWithGrowingGaps(t *testing.T) {
 	require.Equal(t, began, since, "between this and unparked_at nothing was pulled")
 	require.Zero(t, until)
 	var back sqldb.Time
-	require.NoError(t, l.store.Config.Writer(t.Context()).Raw("SELECT unparked_at FROM media_account WHERE id = ?", id).Row().Scan(&back))
+	require.NoError(t, l.store.Config.Writer(t.Context()).Raw("SELECT unparked_at FROM media_account WHERE id = ?",
+		id).Row().Scan(&back))
 	require.Equal(t, l.at, back.Time)
 	tier, reason := l.tier(id)
 	require.Equal(t, "active", tier)
@@ -393,9 +400,10 @@ func TestParks_OnlyWhereTheFiguresAreClosedToo(t *testing.T) {
 			l, cloud := newLife(t), newCloud()
 			id := l.account(numbered(0), china)
 			cloud.errs[numbered(0)] = c.figure
-			h := l.options(platform{cloud: cloud}, cloud).Parks(media.Handler{Name: "x", Target: media.Accounts, Run: func(context.Context, media.Work) (media.Result, error) {
-				return media.Result{Rows: 1, Calls: 2}, c.pull
-			}})
+			h := l.options(platform{cloud: cloud}, cloud).Parks(media.Handler{Name: "x", Target: media.Accounts,
+				Run: func(context.Context, media.Work) (media.Result, error) {
+					return media.Result{Rows: 1, Calls: 2}, c.pull
+				}})
 			work := media.Work{}
 			work.AccountID = id
 			result, err := h.Run(t.Context(), work)
@@ -427,7 +435,8 @@ func TestParks_OnlyWhereTheFiguresAreClosedToo(t *testing.T) {
 
 func TestProbe_AsksForWhatTellsThatAnAccountIsAwake(t *testing.T) {
 	t.Parallel()
-	for retired, want := range map[string][]string{"": {"cost", "views"}, "signups": {"cost", "views"}, "views": {"cost"}} {
+	for retired, want := range map[string][]string{"": {"cost", "views"}, "signups": {"cost", "views"},
+		"views": {"cost"}} {
 		t.Run(retired, func(t *testing.T) {
 			t.Parallel()
 			l, c := newLife(t), newCloud()

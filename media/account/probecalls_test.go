@@ -36,7 +36,8 @@ func TestProbe_OneCallARunBringsParkedAccountsBack(t *testing.T) {
 	}
 }
 
-// Parked accounts are asked about with calls of their own, which may fail, and all calls of a run are within its number.
+// Parked accounts are asked about with calls of their own, which may fail, and all calls of a run are within its
+// number.
 func TestProbe_ParkedAccountsAreApartAndWithinTheCalls(t *testing.T) {
 	t.Parallel()
 	l, c := newLife(t), newCloud()
@@ -69,6 +70,7 @@ func TestProbe_BringsBackAllAccountsOfALoginThatWorksAgain(t *testing.T) {
 	l.exec(l.store.Config, "UPDATE media_account SET parked = ?", settings.ParkedLogin)
 	require.Equal(t, n, l.probe(platform{cloud: c}, c, ""))
 	var parked int
-	require.NoError(t, l.store.Config.Writer(t.Context()).Raw("SELECT COUNT(*) FROM media_account WHERE parked <> ''").Row().Scan(&parked))
+	require.NoError(t,
+		l.store.Config.Writer(t.Context()).Raw("SELECT COUNT(*) FROM media_account WHERE parked <> ''").Row().Scan(&parked))
 	require.Zero(t, parked)
 }

@@ -26,8 +26,8 @@ import (
 	"adsync/media/token"
 )
 
-// redialsMax is how often what only reads and got no answer is sent again at once, and redialPause about how long after. More would
-// hold the subtask's place in the pool for what the retries of the subtask do better.
+// redialsMax is how often what only reads and got no answer is sent again at once, and redialPause about how long
+// after. More would hold the subtask's place in the pool for what the retries of the subtask do better.
 const (
 	redialsMax  = 2
 	redialPause = 100 * time.Millisecond
@@ -58,7 +58,8 @@ func (a *api) Get(ctx context.Context, endpoint string, query url.Values) (json.
 func (a *api) Post(ctx context.Context, endpoint string, body any) (json.RawMessage, error) {
 	data, err := json.Marshal(body)
 	if err != nil {
-		return nil, &media.Error{Class: media.Bug, Message: "the body of a call of " + endpoint + " cannot be encoded", Err: err}
+		return nil, &media.Error{Class: media.Bug, Message: "the body of a call of " + endpoint + " cannot be encoded",
+			Err: err}
 	}
 	return a.call(ctx, request{method: http.MethodPost, endpoint: endpoint, body: data})
 }
@@ -71,8 +72,8 @@ type request struct {
 	app      secret.Text // the app's own secret, where the body has it
 }
 
-// call sends a request, and again where its answer says that this is worth a try: once with a newer token, once when the
-// answer has mended the cause, and what only reads twice when there was no answer at all.
+// call sends a request, and again where its answer says that this is worth a try: once with a newer token, once when
+// the answer has mended the cause, and what only reads twice when there was no answer at all.
 func (a *api) call(ctx context.Context, r request) (json.RawMessage, error) {
 	login, err := a.client.Tokens.Login(ctx, a.tokenID)
 	if err != nil {
@@ -129,22 +130,24 @@ func unanswered(e *media.Error) bool {
 
 // limited is the call as the limits see it.
 func (a *api) limited(r request, login token.Login) grant.Call {
-	call := grant.Call{Media: a.client.Platform.Name(), Endpoint: r.endpoint, App: login.App.ID, Account: a.account.ExternalID}
+	call := grant.Call{Media: a.client.Platform.Name(), Endpoint: r.endpoint, App: login.App.ID,
+		Account: a.account.ExternalID}
 	if teller, ok := a.client.Platform.(media.RowsTeller); ok {
 		call.Rows = teller.Rows(r.endpoint, r.query)
 	}
 	return call
 }
 
-// grantTries is how many grants a request may fail to be written in before it is sent without one that ends. So a connection that takes long to make
-// does not keep it from ever being sent.
+// grantTries is how many grants a request may fail to be written in before it is sent without one that ends. So a
+// connection that takes long to make does not keep it from ever being sent.
 const grantTries = 3
 
 // errGrantEnded says that a request was not written by the end of its grant, and was not sent.
 var errGrantEnded = errors.New("the request was not written by the end of its grant")
 
-// WasOvertaken reports whether a request failed with err because its grant ended before it was written: nothing of it reached the platform, also
-// where the HTTP client says that it was written, which it does before it sends the last of it.
+// WasOvertaken reports whether a request failed with err because its grant ended before it was written: nothing of it
+// reached the platform, also where the HTTP client says that it was written, which it does before it sends the last
+// of it.
 func WasOvertaken(ctx context.Context, err error) bool {
 	return errors.Is(context.Cause(ctx), errGrantEnded) || errors.Is(err, os.ErrDeadlineExceeded)
 }
@@ -203,8 +206,8 @@ func (a *api) withApp(ctx context.Context, r request, login token.Login) (reques
 	return r, err
 }
 
-// writtenBy has a request fail if it is not written by a moment, or by none if that is zero: no connection is waited for any longer, and the one that it has
-// refuses what comes later. What follows the writing is not bounded.
+// writtenBy has a request fail if it is not written by a moment, or by none if that is zero: no connection is waited
+// for any longer, and the one that it has refuses what comes later. What follows the writing is not bounded.
 func writtenBy(ctx context.Context, until time.Time) (bounded context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var timer *time.Timer
@@ -269,7 +272,8 @@ func (a *api) send(ctx context.Context, r request, login token.Login, until time
 	}
 	if teller, ok := a.client.Platform.(media.UsageTeller); ok {
 		if err := a.client.Waiter.Used(ctx, a.limited(r, login), grant.ScopeApp, teller.Usage(header)); err != nil {
-			a.client.Logger.Warn("that a limit is used up is known to this process only", "media", a.client.Platform.Name(), "endpoint", r.endpoint, "err", err)
+			a.client.Logger.Warn("that a limit is used up is known to this process only", "media", a.client.Platform.Name(),
+				"endpoint", r.endpoint, "err", err)
 		}
 	}
 	data, err := a.client.Platform.Decode(status, header, answer)

@@ -100,8 +100,8 @@ func (c *Client) pause(ctx context.Context, call grant.Call, e *media.Error) *me
 	return &media.DeferError{After: after, Reason: e.Error()}
 }
 
-// wait waits for the limits, and leaves the call some of the time up to the deadline: a grant that comes too late for the
-// answer would be a call wasted and an attempt charged.
+// wait waits for the limits, and leaves the call some of the time up to the deadline: a grant that comes too late for
+// the answer would be a call wasted and an attempt charged.
 func (c *Client) wait(ctx context.Context, call grant.Call) (ratelimit.Grant, error) {
 	waitCtx := ctx
 	if left, ok := clock.Left(ctx); ok {

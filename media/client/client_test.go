@@ -35,7 +35,8 @@ import (
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
 		// A connection on its way back into the pool when the test ended.
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
 // platform answers with what stands in its table; the token is in the query, as the worst case for errors.
@@ -151,19 +152,24 @@ type setup struct {
 }
 
 // connect makes a client of a server that calls answer with the number of the request, from 1.
-func connect(t *testing.T, answer func(n int32, w http.ResponseWriter, r *http.Request), more ...func(*client.Options)) setup {
+func connect(t *testing.T, answer func(n int32, w http.ResponseWriter, r *http.Request),
+	more ...func(*client.Options)) setup {
 	t.Helper()
 	s := setup{
 		tokens:   &tokens{login: token.Login{App: media.App{ID: "17"}, Access: secret.NewText("access-1"), Generation: 1}},
 		waiter:   &waiter{},
 		registry: prometheus.NewRegistry(), requests: &atomic.Int32{},
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answer(s.requests.Add(1), w, r) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
+		answer(s.requests.Add(1), w, r)
+	}))
 	t.Cleanup(server.Close)
 	inner := client.NewHTTP()
 	t.Cleanup(inner.CloseIdleConnections)
 	o := client.Options{
-		Platform: platform{}, Transport: client.NewTransport(platform{}, server.URL, inner), Waiter: s.waiter, Tokens: s.tokens,
+		Platform: platform{}, Transport: client.NewTransport(platform{}, server.URL, inner), Waiter: s.waiter,
+		Tokens: s.tokens,
 		Logger: slog.New(slog.DiscardHandler), Registerer: s.registry,
 	}
 	for _, f := range more {
@@ -213,7 +219,8 @@ func (s setup) calls(t *testing.T, answer string) float64 {
 func TestGet_SendsTheSignedRequestAndReturnsTheData(t *testing.T) {
 	t.Parallel()
 	s := connect(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/reports/get" || r.URL.Query().Get("access_token") != "access-1" || r.URL.Query().Get("day") != "2026-11-21" {
+		if r.URL.Path != "/reports/get" || r.URL.Query().Get("access_token") != "access-1" ||
+			r.URL.Query().Get("day") != "2026-11-21" {
 			http.Error(w, "unexpected "+r.URL.String(), http.StatusTeapot)
 			return
 		}
@@ -261,11 +268,14 @@ func TestGet_PausesWhatThePlatformSaysIsUsedUp(t *testing.T) {
 		max   time.Duration
 		want  paused
 	}{
-		"an account's limit":                 {code: 1, want: paused{call, grant.ScopeAccount, 90 * time.Second}},
-		"a limit without a scope":            {code: 6, want: paused{call, grant.ScopeApp, time.Second}},
-		"a pause is capped":                  {code: 1, max: 5 * time.Second, want: paused{call, grant.ScopeAccount, 5 * time.Second}},
-		"a cap is below the shortest pause":  {code: 6, max: 500 * time.Millisecond, want: paused{call, grant.ScopeApp, 500 * time.Millisecond}},
-		"an account's limit, for no account": {code: 1, login: true, want: paused{grant.Call{Media: "fake", Endpoint: "x", App: "17"}, grant.ScopeApp, 90 * time.Second}},
+		"an account's limit":      {code: 1, want: paused{call, grant.ScopeAccount, 90 * time.Second}},
+		"a limit without a scope": {code: 6, want: paused{call, grant.ScopeApp, time.Second}},
+		"a pause is capped": {code: 1, max: 5 * time.Second,
+			want: paused{call, grant.ScopeAccount, 5 * time.Second}},
+		"a cap is below the shortest pause": {code: 6, max: 500 * time.Millisecond,
+			want: paused{call, grant.ScopeApp, 500 * time.Millisecond}},
+		"an account's limit, for no account": {code: 1, login: true,
+			want: paused{grant.Call{Media: "fake", Endpoint: "x", App: "17"}, grant.ScopeApp, 90 * time.Second}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -363,7 +373,8 @@ func TestGet_RenewsAnExpiredTokenOnce(t *testing.T) {
 	require.Equal(t, 1, s.tokens.refused)
 }
 
-// An answer without a Date counts its Retry-After from what the platform's clock showed before, and not from ours, which is years from it here.
+// An answer without a Date counts its Retry-After from what the platform's clock showed before, and not from ours,
+// which is years from it here.
 func TestGet_ADateToRetryAfterCountsFromThePlatformsClock(t *testing.T) {
 	t.Parallel()
 	theirs := time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -396,7 +407,8 @@ func TestGet_CallsNobodyWithoutAToken(t *testing.T) {
 func TestGet_LearnsThePlatformsTimeAndCallsAgain(t *testing.T) {
 	t.Parallel()
 	// Ahead of our clock and behind it.
-	for _, theirs := range []time.Time{time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2021, 1, 2, 3, 4, 5, 0, time.UTC)} {
+	for _, theirs := range []time.Time{time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC),
+		time.Date(2021, 1, 2, 3, 4, 5, 0, time.UTC)} {
 		s := connect(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Date", theirs.Format(http.TimeFormat))
 			var now int64
@@ -468,7 +480,8 @@ func (poster) SignApp(body []byte, app media.App, access string) ([]byte, error)
 
 func TestPost_IsSentAgainWhereItOnlyReads(t *testing.T) {
 	t.Parallel()
-	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { hangUp(w) }, func(o *client.Options) { o.Platform = poster{} })
+	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { hangUp(w) },
+		func(o *client.Options) { o.Platform = poster{} })
 	for endpoint, calls := range map[string]int{"list": 3, "write": 1} {
 		api := s.client.For(account)
 		_, err := api.Post(t.Context(), endpoint, 1)
@@ -553,7 +566,8 @@ func TestGet_RefusesAnAnswerWithoutEnd(t *testing.T) {
 
 func TestGet_IsSafeForManyAtOnce(t *testing.T) {
 	t.Parallel()
-	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { ok(w) }, func(o *client.Options) { o.Waiter = noWait{} })
+	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { ok(w) },
+		func(o *client.Options) { o.Waiter = noWait{} })
 	var all sync.WaitGroup
 	errs := make([]error, 50)
 	for i := range errs {
@@ -709,7 +723,8 @@ func (rowsTeller) Matched(payload json.RawMessage) (int, bool) { return len(payl
 
 func TestGet_TellsHowManyRowsItHasMatched(t *testing.T) {
 	t.Parallel()
-	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { ok(w) }, func(o *client.Options) { o.Platform = rowsTeller{} })
+	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { ok(w) },
+		func(o *client.Options) { o.Platform = rowsTeller{} })
 	data, err := s.client.For(account).Get(t.Context(), "report", nil)
 	require.NoError(t, err)
 	require.Equal(t, "ads", s.waiter.waited[0].Rows)

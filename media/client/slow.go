@@ -51,7 +51,8 @@ func (s *slowness) observe(endpoint string, accountID int64, took time.Duration)
 	}
 	of.slow++
 	of.took += took
-	if id := strconv.FormatInt(accountID, 10); accountID != 0 && len(of.accounts) < slowAccounts && !slices.Contains(of.accounts, id) {
+	if id := strconv.FormatInt(accountID, 10); accountID != 0 && len(of.accounts) < slowAccounts &&
+		!slices.Contains(of.accounts, id) {
 		of.accounts = append(of.accounts, id)
 	}
 }

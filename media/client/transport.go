@@ -17,8 +17,9 @@ import (
 // bodyMaxDefault is the most that an answer may hold, unpacked.
 const bodyMaxDefault = 64 << 20
 
-// NewHTTP returns an HTTP client made for calling few hosts very often. It does not follow redirects: the next host would
-// learn the token from the address. It speaks HTTP/1.1 alone: a request that has a connection for itself can be kept from being written too late.
+// NewHTTP returns an HTTP client made for calling few hosts very often. It does not follow redirects: the next host
+// would learn the token from the address. It speaks HTTP/1.1 alone: a request that has a connection for itself can be
+// kept from being written too late.
 func NewHTTP() *http.Client {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -77,8 +78,8 @@ func (t *Transport) now() time.Time { return t.seen.Add(clock.Since(t.at)).UTC()
 // seconds, of some moment while the answer was under way.
 const driftMax = 3 * time.Second
 
-// learn takes the platform's time from an answer. One that tells none gets that of its arrival, as RFC 9110 (6.6.1) says: what counts from it, such as a
-// Retry-After, counts from the platform's clock.
+// learn takes the platform's time from an answer. One that tells none gets that of its arrival, as RFC 9110 (6.6.1)
+// says: what counts from it, such as a Retry-After, counts from the platform's clock.
 func (t *Transport) learn(header http.Header) {
 	told, err := http.ParseTime(header.Get("Date"))
 	t.mu.Lock()

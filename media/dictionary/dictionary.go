@@ -49,13 +49,16 @@ func Write(w io.Writer, platforms []media.Platform) error {
 
 const head = `# Data dictionary
 
-<!-- Written by ` + "`adsync dictionary`" + `: change the platforms' figures in the code, then run ` + "`make generate`" + `. -->
+<!-- Written by ` + "`adsync dictionary`" + `: change the platforms' figures in the code, then run ` +
+	"`make generate`" + `. -->
 
-The figures of ` + "`report_daily`, `report_hourly`, `summary_daily` and `summary_hourly`" + `. All of them are counters that can be added up over
+The figures of ` + "`report_daily`, `report_hourly`, `summary_daily` and `summary_hourly`" +
+	`. All of them are counters that can be added up over
 accounts, objects and days; rates are computed when they are read. NULL says that the platform has no such figure, or that its answer
 lacked it; 0 is what the platform said.
 
-A row's ` + "`day`" + ` (and ` + "`hour`" + `) is the account's own, in ` + "`day_zone`" + `. Money is in millionths of the row's ` + "`currency`" + `. Never add up several levels of
+A row's ` + "`day`" + ` (and ` + "`hour`" + `) is the account's own, in ` + "`day_zone`" +
+	`. Money is in millionths of the row's ` + "`currency`" + `. Never add up several levels of
 one account: each holds all of its spend; the views ` + "`report_daily_account`" + ` and so on hold one level each.
 
 *counted* says to which day a platform counts what came of an ad. Figures of one metric that are counted differently cannot be compared

@@ -11,9 +11,12 @@ import (
 const fundHead = `
 ## The money of accounts
 
-` + "`account_balance`" + ` holds what each account has, ` + "`fund_daily`" + ` what came in and went out on each of the account's past days, in
-` + "`day_zone`" + `; both have a row for each kind of money, their ` + "`fund`" + `, and are in millionths of the row's ` + "`currency`" + `. NULL says that the platform does not
-tell it, 0 is what it said. Never add up ` + "`total`" + ` and the other kinds: it holds them. A balance is as old as its account's row of ` + "`coverage`" + `
+` + "`account_balance`" + ` holds what each account has, ` + "`fund_daily`" +
+	` what came in and went out on each of the account's past days, in
+` + "`day_zone`" + `; both have a row for each kind of money, their ` + "`fund`" +
+	`, and are in millionths of the row's ` + "`currency`" + `. NULL says that the platform does not
+tell it, 0 is what it said. Never add up ` + "`total`" +
+	` and the other kinds: it holds them. A balance is as old as its account's row of ` + "`coverage`" + `
 (report ` + "`balance`" + `) says; ` + "`updated_at`" + ` moves only when it changes.
 
 `
@@ -28,7 +31,8 @@ func (p *printer) funds(platforms []media.Platform) {
 			continue
 		}
 		p.print("| %s | `%s`, `%s` | %d days back | %02.0f:00 on the next day |\n",
-			platform.Name(), funds.Balance.Table.Name, funds.Daily.Table.Name, funds.Daily.LookBack, funds.Daily.ToldAfter.Hours())
+			platform.Name(), funds.Balance.Table.Name, funds.Daily.Table.Name, funds.Daily.LookBack,
+			funds.Daily.ToldAfter.Hours())
 	}
 	p.print("\n| fund | meaning | platform's fund types |\n|---|---|---|\n")
 	for _, k := range fund.Kinds {

@@ -7,11 +7,15 @@ import (
 const wideHead = `
 ## The wide table
 
-` + "`wide_daily`" + ` holds the figures above by day, account, level and object, as ` + "`report_daily`" + ` does, beside what the object is called
-and belongs to (` + "`campaign_id`, `campaign_name`, `adgroup_id` … `creative_name`" + `), the account's game and os of the day, and what the business's own database tells of it.
-NULL in an id or a name says that there is none, or that it is not known. The views ` + "`wide_daily_account`" + ` and so on hold one level each.
+` + "`wide_daily`" + ` holds the figures above by day, account, level and object, as ` + "`report_daily`" +
+	` does, beside what the object is called
+and belongs to (` + "`campaign_id`, `campaign_name`, `adgroup_id` … `creative_name`" +
+	`), the account's game and os of the day, and what the business's own database tells of it.
+NULL in an id or a name says that there is none, or that it is not known. The views ` + "`wide_daily_account`" +
+	` and so on hold one level each.
 
-The business's own figures are copied into ` + "`partner_daily`" + ` as they are there, and added up here: an object's are those of its own rows and of all that
+The business's own figures are copied into ` + "`partner_daily`" +
+	` as they are there, and added up here: an object's are those of its own rows and of all that
 belongs to it. Their money is in millionths of the account's currency. NULL says that nothing is told, or not yet.
 
 | wide_daily | partner_daily | meaning |

@@ -23,10 +23,12 @@ type Filled struct {
 	results.ColumnFilled
 }
 
-// Backfill fills the columns of a figure, which the platform's package names, from the JSON of the rows that were pulled before it
-// did: of all accounts and levels, day by day from the first to the last, as Store.FillColumn does. done is told of each report of each
-// day when it is done. It may be cut off and begun again: what is filled stays as it is.
-func Backfill(ctx context.Context, s *store.Store, platform media.Platform, name string, from, to day.Day, done func(Filled)) error {
+// Backfill fills the columns of a figure, which the platform's package names, from the JSON of the rows that were
+// pulled before it did: of all accounts and levels, day by day from the first to the last, as Store.FillColumn does.
+// done is told of each report of each day when it is done. It may be cut off and begun again: what is filled stays as
+// it is.
+func Backfill(ctx context.Context, s *store.Store, platform media.Platform, name string, from, to day.Day,
+	done func(Filled)) error {
 	fills := map[string]map[string]results.ColumnFill{} // by report and level
 	var reports, known []string
 	for _, r := range platform.Reports() {
@@ -56,7 +58,8 @@ func Backfill(ctx context.Context, s *store.Store, platform media.Platform, name
 	return nil
 }
 
-func fillDay(ctx context.Context, s *store.Store, fills map[string]results.ColumnFill, d day.Day) (filled results.ColumnFilled, err error) {
+func fillDay(ctx context.Context, s *store.Store, fills map[string]results.ColumnFill,
+	d day.Day) (filled results.ColumnFilled, err error) {
 	var tables []rawtable.Table
 	for _, f := range fills {
 		if !slices.ContainsFunc(tables, func(t rawtable.Table) bool { return t.Name == f.Raw.Name }) {

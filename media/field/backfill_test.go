@@ -57,7 +57,8 @@ func (s pulled) write(account int64, report, level string, d day.Day, rows ...re
 		}
 	}
 	_, err = s.WriteReport(s.t.Context(), results.ReportWrite{
-		Claim: claim, Raw: table, Hourly: hourly, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true, DirtySummary: level == settings.AccountLevel,
+		Claim: claim, Raw: table, Hourly: hourly, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true,
+		DirtySummary: level == settings.AccountLevel,
 	})
 	require.NoError(s.t, err)
 }
@@ -76,7 +77,8 @@ func (s pulled) backfill(name string, from day.Day) (filled []string) {
 // column is a column of all rows, "-" for NULL, by table, day, account, level, object and hour.
 func (s pulled) column(table, column string) (values []string) {
 	s.t.Helper()
-	rows, err := s.Data.Writer(s.t.Context()).Raw("SELECT account_id, level, object_id, " + column + " FROM " + table + " ORDER BY 1, 2, 3").Rows()
+	rows, err := s.Data.Writer(s.t.Context()).Raw("SELECT account_id, level, object_id, " + column + " FROM " + table +
+		" ORDER BY 1, 2, 3").Rows()
 	require.NoError(s.t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -106,23 +108,29 @@ func TestBackfill_FillsWhatIsNull(t *testing.T) {
 	s.write(2, "report_daily", "account", d, results.ReportRow{JSON: `{"date":"2026-11-20"}`})
 	s.write(1, "report_daily", "adgroup", d,
 		results.ReportRow{Object: "41", JSON: `{"signups":"5"}`}, results.ReportRow{Object: "42", JSON: `{"signups":0}`},
-		results.ReportRow{Object: "43", JSON: `{"signups":null}`}, results.ReportRow{Object: "44", JSON: `{"signups":7}`, Raw: own, Metrics: has})
+		results.ReportRow{Object: "43", JSON: `{"signups":null}`},
+		results.ReportRow{Object: "44", JSON: `{"signups":7}`, Raw: own, Metrics: has})
 	s.write(1, "report_daily", "account", d.Add(1), results.ReportRow{JSON: `{"date":"2026-11-21","signups":99}`})
-	s.write(1, "report_hourly", "adgroup", d, results.ReportRow{Object: "41", JSON: `{"hour":0,"signups":3}`}, results.ReportRow{Object: "41", JSON: `{"hour":1,"signups":3}`})
+	s.write(1, "report_hourly", "adgroup", d, results.ReportRow{Object: "41", JSON: `{"hour":0,"signups":3}`},
+		results.ReportRow{Object: "41", JSON: `{"hour":1,"signups":3}`})
 	past := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE report_daily SET updated_at = ?", sqldb.At(past)).Error)
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET dirty = NULL").Error)
 
-	require.Equal(t, []string{"2026-11-19 report_daily 0", "2026-11-19 report_hourly 0", "2026-11-20 report_daily 3", "2026-11-20 report_hourly 2"},
+	require.Equal(t, []string{"2026-11-19 report_daily 0", "2026-11-19 report_hourly 0", "2026-11-20 report_daily 3",
+		"2026-11-20 report_hourly 2"},
 		s.backfill("signups", d.Add(-1)))
 	want := []string{
-		"1 account : 12", "1 account : -", "1 adgroup 41: 5", "1 adgroup 42: 0", "1 adgroup 43: -", "1 adgroup 44: 70", "2 account : -",
+		"1 account : 12", "1 account : -", "1 adgroup 41: 5", "1 adgroup 42: 0", "1 adgroup 43: -", "1 adgroup 44: 70",
+		"2 account : -",
 	}
-	require.ElementsMatch(t, want, s.column("report_daily", "registrations"), "what the JSON lacks stays NULL, what is there stays, and so do other days")
+	require.ElementsMatch(t, want, s.column("report_daily", "registrations"),
+		"what the JSON lacks stays NULL, what is there stays, and so do other days")
 	require.ElementsMatch(t, want, s.column("tulip_report_daily", "signups"))
 	require.Equal(t, []string{"1 adgroup 41: 3", "1 adgroup 41: 3"}, s.column("report_hourly", "registrations"))
 	var updated int
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM report_daily WHERE updated_at > ?", sqldb.At(past)).Row().Scan(&updated))
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM report_daily WHERE updated_at > ?",
+		sqldb.At(past)).Row().Scan(&updated))
 	require.Equal(t, 3, updated, "a warehouse loads what was filled, and no more")
 
 	days, err := s.DirtyDays(t.Context(), invented.Tulip, time.Now().AddDate(1, 0, 0).UnixMicro(), 100)
@@ -132,10 +140,12 @@ func TestBackfill_FillsWhatIsNull(t *testing.T) {
 	_, err = s.RebuildSummary(t.Context(), days[0])
 	require.NoError(t, err)
 	var registrations int64
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT SUM(registrations) FROM summary_daily").Row().Scan(&registrations))
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Raw("SELECT SUM(registrations) FROM summary_daily").Row().Scan(&registrations))
 	require.EqualValues(t, 12, registrations)
 
-	require.Equal(t, []string{"2026-11-20 report_daily 0", "2026-11-20 report_hourly 0"}, s.backfill("signups", d), "a second time changes nothing")
+	require.Equal(t, []string{"2026-11-20 report_daily 0", "2026-11-20 report_hourly 0"}, s.backfill("signups", d),
+		"a second time changes nothing")
 	days, err = s.DirtyDays(t.Context(), invented.Tulip, time.Now().AddDate(1, 0, 0).UnixMicro(), 100)
 	require.NoError(t, err)
 	require.Empty(t, days)
@@ -162,7 +172,8 @@ func TestBackfill_BringsMoneyToItsUnits(t *testing.T) {
 	t.Parallel()
 	s := newPulled(t, invented.NewOrchid())
 	const d = day.Day("2026-11-20")
-	s.write(1, "report_daily", "campaign", d, results.ReportRow{Object: "7", JSON: `{"id":"7","figures":{"paid_1d":"12.30"}}`})
+	s.write(1, "report_daily", "campaign", d, results.ReportRow{Object: "7",
+		JSON: `{"id":"7","figures":{"paid_1d":"12.30"}}`})
 	s.backfill("paid_1d", d)
 	require.Equal(t, []string{"1 campaign 7: 1230"}, s.column("orchid_report_daily", "paid_1d_fen"))
 	require.Equal(t, []string{"1 campaign 7: 12300000"}, s.column("report_daily", "pay_amount_d1"))
@@ -171,14 +182,17 @@ func TestBackfill_BringsMoneyToItsUnits(t *testing.T) {
 func TestBackfill_RefusesWhatHasNoColumnAndPassesWhatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	s := newPulled(t, invented.New())
-	err := field.Backfill(t.Context(), s.Store, s.platform, "orders", "2026-11-20", "2026-11-20", func(field.Filled) { t.Error("nothing is done") })
+	err := field.Backfill(t.Context(), s.Store, s.platform, "orders", "2026-11-20", "2026-11-20",
+		func(field.Filled) { t.Error("nothing is done") })
 	require.ErrorContains(t, err, `field "orders" is refused: want a figure of the package of tulip: one of activations, `)
 
 	s.write(1, "report_daily", "account", "2026-11-20", results.ReportRow{JSON: `{"signups":"twelve"}`})
 	s.write(2, "report_daily", "account", "2026-11-20", results.ReportRow{JSON: `{"signups":12}`})
 	unusable := 0
-	err = field.Backfill(t.Context(), s.Store, s.platform, "signups", "2026-11-20", "2026-11-20", func(f field.Filled) { unusable += f.Unusable })
+	err = field.Backfill(t.Context(), s.Store, s.platform, "signups", "2026-11-20", "2026-11-20",
+		func(f field.Filled) { unusable += f.Unusable })
 	require.NoError(t, err)
 	require.Equal(t, 1, unusable)
-	require.Equal(t, []string{"1 account : -", "2 account : 12"}, s.column("report_daily", "registrations"), "one value costs no other")
+	require.Equal(t, []string{"1 account : -", "2 account : 12"}, s.column("report_daily", "registrations"),
+		"one value costs no other")
 }

@@ -1,6 +1,6 @@
-// Package field keeps which fields the reports of a platform are asked for: those of the platform's package, and what the rows
-// of report_field say against it. A field that is added is tried with one call before pulls ask for it. A field that the platform refuses
-// is retired there, and the report goes on without it.
+// Package field keeps which fields the reports of a platform are asked for: those of the platform's package, and what
+// the rows of report_field say against it. A field that is added is tried with one call before pulls ask for it. A
+// field that the platform refuses is retired there, and the report goes on without it.
 package field
 
 import (
@@ -53,10 +53,12 @@ func New(o Options) *Keeper {
 	return &Keeper{Options: o, causes: telemetry.NewCauseLog(o.Logger)}
 }
 
-// Ask implements pull.Fields. A field is retired only if the platform answers the same query without it, or does not refuse that as wrong: a refusal
-// that names a field may mean something else. A pull that fails on its way after that, at a later page for whatever reason, has learned what it has
-// learned. Fields that the report needs are never left out.
-func (k *Keeper) Ask(ctx context.Context, report media.Report, query media.ReportQuery, do func(media.Report, media.ReportQuery) error) error {
+// Ask implements pull.Fields. A field is retired only if the platform answers the same query without it, or does not
+// refuse that as wrong: a refusal that names a field may mean something else. A pull that fails on its way after
+// that, at a later page for whatever reason, has learned what it has learned. Fields that the report needs are never
+// left out.
+func (k *Keeper) Ask(ctx context.Context, report media.Report, query media.ReportQuery,
+	do func(media.Report, media.ReportQuery) error) error {
 	rows, err := k.current(ctx)
 	if err != nil {
 		return err
@@ -88,11 +90,12 @@ func (k *Keeper) Ask(ctx context.Context, report media.Report, query media.Repor
 	return err
 }
 
-// isWrong reports whether an error says that the query itself is wrong, and not that it has too many rows, that its days have no hours, or
-// that the account is closed.
+// isWrong reports whether an error says that the query itself is wrong, and not that it has too many rows, that its
+// days have no hours, or that the account is closed.
 func isWrong(err error) bool {
 	e, ok := errors.AsType[*media.Error](err)
-	return ok && (e.Class == media.Invalid || e.Class == media.Bug) && e.Parks == "" && !errors.Is(err, media.ErrRowCap) && !errors.Is(err, media.ErrNoHours)
+	return ok && (e.Class == media.Invalid || e.Class == media.Bug) && e.Parks == "" && !errors.Is(err, media.ErrRowCap) &&
+		!errors.Is(err, media.ErrNoHours)
 }
 
 // noteTime is how long what was learned of a field may take to be written, also when the pull's own time is over.
@@ -104,10 +107,12 @@ func (k *Keeper) retire(ctx context.Context, report media.Report, refusal *media
 	defer cancel()
 	platform := k.Platform.Name()
 	first, err := k.Store.RetireReportField(ctx, settings.ReportField{
-		Media: platform, Report: report.Name, Level: report.Level, Field: refusal.Field, Reason: refusal.Error(), ChangedBy: "adsync",
+		Media: platform, Report: report.Name, Level: report.Level, Field: refusal.Field, Reason: refusal.Error(),
+		ChangedBy: "adsync",
 	})
 	if err != nil {
-		k.causes.Report(slog.LevelWarn, "retire", "cannot note that the platform has retired a field: every pull asks for it in vain", err,
+		k.causes.Report(slog.LevelWarn, "retire",
+			"cannot note that the platform has retired a field: every pull asks for it in vain", err,
 			"media", platform, "field", refusal.Field)
 		return
 	}
@@ -169,8 +174,8 @@ func chosen(rows []settings.ReportField, report media.Report) (extra, without []
 	return extra, without
 }
 
-// holding returns the row that holds for each field in a report: of several the most particular one, and of those the one that names the
-// report.
+// holding returns the row that holds for each field in a report: of several the most particular one, and of those the
+// one that names the report.
 func holding(rows []settings.ReportField, report media.Report) []settings.ReportField {
 	var best []settings.ReportField
 	for _, r := range rows {
@@ -217,7 +222,8 @@ func Check(platform media.Platform, r settings.ReportField) error {
 	if !wellFormed.MatchString(r.Field) {
 		return &RowError{"field", r.Field, "the platform's name of a field: letters, digits, _ and ., up to 96"}
 	}
-	if !slices.Contains([]settings.FieldState{settings.FieldAsked, settings.FieldOff, settings.FieldRetired, settings.FieldRefused}, r.State) {
+	if !slices.Contains([]settings.FieldState{settings.FieldAsked, settings.FieldOff, settings.FieldRetired,
+		settings.FieldRefused}, r.State) {
 		return &RowError{"state", string(r.State), "asked, off, retired or refused"}
 	}
 	var reports, levels []string

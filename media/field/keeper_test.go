@@ -42,7 +42,9 @@ func setup(t *testing.T, s *store.Store) *bench {
 // put writes a row. A field that it asks for needs no trial.
 func (b *bench) put(report, level, name string, state settings.FieldState) {
 	b.t.Helper()
-	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto", settings.ReportField{Media: invented.Tulip, Report: report, Level: level, Field: name, State: state, Accepted: state == settings.FieldAsked}))
+	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto",
+		settings.ReportField{Media: invented.Tulip, Report: report, Level: level, Field: name, State: state,
+			Accepted: state == settings.FieldAsked}))
 }
 
 func report(t *testing.T, name, level string) media.Report {
@@ -59,10 +61,11 @@ func report(t *testing.T, name, level string) media.Report {
 // asked returns what a report is asked for beside, and without.
 func (b *bench) asked(name, level string) (extra, without []string) {
 	b.t.Helper()
-	err := b.keeper.Ask(b.t.Context(), report(b.t, name, level), media.ReportQuery{}, func(_ media.Report, q media.ReportQuery) error {
-		extra, without = q.Extra, q.Without
-		return nil
-	})
+	err := b.keeper.Ask(b.t.Context(), report(b.t, name, level), media.ReportQuery{},
+		func(_ media.Report, q media.ReportQuery) error {
+			extra, without = q.Extra, q.Without
+			return nil
+		})
 	require.NoError(b.t, err)
 	return extra, without
 }
@@ -123,13 +126,15 @@ func TestAsk_RetiresWhatThePlatformDoesWithout(t *testing.T) {
 	p := &platform{refuses: []string{"orders", "signups"}}
 	daily := report(t, "report_daily", "adgroup")
 	require.NoError(t, b.keeper.Ask(t.Context(), daily, media.ReportQuery{}, p.do))
-	require.Equal(t, [][]string{{"cost", "views", "signups", "orders"}, {"cost", "views", "signups"}, {"cost", "views"}}, p.asked)
+	require.Equal(t, [][]string{{"cost", "views", "signups", "orders"}, {"cost", "views", "signups"}, {"cost", "views"}},
+		p.asked)
 
 	p.asked = nil
 	require.NoError(t, b.keeper.Ask(t.Context(), daily, media.ReportQuery{}, p.do))
 	require.Equal(t, [][]string{{"cost", "views"}}, p.asked, "it is not asked for in vain again")
 	require.Equal(t, 2, strings.Count(b.log.String(), "level=ERROR"), b.log.String())
-	require.Contains(t, b.log.String(), `report=report_daily level=adgroup field=signups err="bug error 4009: unknown field signups"`)
+	require.Contains(t, b.log.String(),
+		`report=report_daily level=adgroup field=signups err="bug error 4009: unknown field signups"`)
 	rows, err := b.store.ReportFields(t.Context(), invented.Tulip)
 	require.NoError(t, err)
 	require.Equal(t, []string{"orders", "orders", "signups"}, []string{rows[0].Field, rows[1].Field, rows[2].Field})
@@ -140,7 +145,8 @@ func TestAsk_RetiresWhatThePlatformDoesWithout(t *testing.T) {
 	other := setup(t, b.store)
 	other.put("", "", "signups", settings.FieldAsked)
 	other.asked("report_daily", "adgroup")
-	first, err := b.store.RetireReportField(t.Context(), settings.ReportField{Media: invented.Tulip, Report: "report_daily", Level: "adgroup", Field: "signups"})
+	first, err := b.store.RetireReportField(t.Context(),
+		settings.ReportField{Media: invented.Tulip, Report: "report_daily", Level: "adgroup", Field: "signups"})
 	require.NoError(t, err)
 	require.True(t, first)
 	p.refuses = []string{"signups"}
@@ -182,20 +188,22 @@ func TestAsk_RemembersRefusalsOfAPullThatFails(t *testing.T) {
 		"the pull's time":                   context.DeadlineExceeded,
 		"more rows than the platform gives": &media.Error{Class: media.Invalid, Message: "too many", Err: media.ErrRowCap},
 		"a day without hours":               &media.Error{Class: media.Invalid, Message: "whole days", Err: media.ErrNoHours},
-		"an account that was closed":        &media.Error{Class: media.Invalid, Code: "11009", Message: "closed", Parks: media.Frozen},
+		"an account that was closed": &media.Error{Class: media.Invalid, Code: "11009", Message: "closed",
+			Parks: media.Frozen},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, storetest.New(t))
 			ctx, cancel := context.WithCancel(t.Context())
 			p := &platform{refuses: []string{"signups", "views"}, then: then}
-			err := b.keeper.Ask(ctx, report(t, "report_daily", "account"), media.ReportQuery{}, func(r media.Report, q media.ReportQuery) error {
-				err := p.do(r, q)
-				if errors.Is(err, then) {
-					cancel() // What was learned is noted also when the pull may do no more.
-				}
-				return err
-			})
+			err := b.keeper.Ask(ctx, report(t, "report_daily", "account"), media.ReportQuery{},
+				func(r media.Report, q media.ReportQuery) error {
+					err := p.do(r, q)
+					if errors.Is(err, then) {
+						cancel() // What was learned is noted also when the pull may do no more.
+					}
+					return err
+				})
 			require.ErrorIs(t, err, then)
 			require.Len(t, p.asked, 3)
 			_, without := b.asked("report_daily", "account")
@@ -208,7 +216,8 @@ func TestAsk_RemembersRefusalsOfAPullThatFails(t *testing.T) {
 func TestAsk_RemembersRefusalsOfAPullWhoseLaterPageIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
-	p := &platform{refuses: []string{"signups"}, pages: 1, then: &media.Error{Class: media.Bug, Code: "40000", Message: "no such page"}}
+	p := &platform{refuses: []string{"signups"}, pages: 1,
+		then: &media.Error{Class: media.Bug, Code: "40000", Message: "no such page"}}
 	daily := report(t, "report_daily", "account")
 	daily.Page = func(context.Context, media.API, media.ReportQuery, string) (media.Page, error) {
 		return media.Page{}, nil
@@ -241,7 +250,8 @@ func TestAsk_ReadsTheRowsHalfAMinuteLater(t *testing.T) {
 		require.Equal(t, []string{"orders"}, extra, "what was read last holds while the table cannot be read")
 		require.Contains(t, b.log.String(), "cannot read report_field")
 		fresh := setup(t, b.store)
-		err := fresh.keeper.Ask(t.Context(), report(t, "report_daily", "account"), media.ReportQuery{}, func(media.Report, media.ReportQuery) error { return errors.New("asked") })
+		err := fresh.keeper.Ask(t.Context(), report(t, "report_daily", "account"), media.ReportQuery{},
+			func(media.Report, media.ReportQuery) error { return errors.New("asked") })
 		require.ErrorContains(t, err, "report_field", "without any rows nobody knows what to ask for")
 		rename("away", "report_field")
 		b.put("", "", "orders", settings.FieldOff)
@@ -258,15 +268,20 @@ func TestAsk_NamesRowsThatCannotBeUsed(t *testing.T) {
 		"'', '', 'date', 'off'", "'', '', 'cost', 'off'", "'', '', 'a b', 'asked'", "'', '', 'x', 'maybe'",
 		"'report_weekly', '', 'y', 'asked'", "'report_daily', 'site', 'z', 'asked'", "'', '', 'orders', 'asked'",
 	} {
-		require.NoError(t, b.store.Config.Writer(t.Context()).Exec("INSERT INTO report_field (media, report, level, field, state) VALUES ('tulip', "+row+")").Error)
+		require.NoError(t,
+			b.store.Config.Writer(t.Context()).Exec(
+				"INSERT INTO report_field (media, report, level, field, state) VALUES ('tulip', "+row+")").Error)
 	}
-	require.NoError(t, b.store.AcceptReportField(t.Context(), settings.ReportField{Media: invented.Tulip, Field: "orders"}))
+	require.NoError(t, b.store.AcceptReportField(t.Context(),
+		settings.ReportField{Media: invented.Tulip, Field: "orders"}))
 	extra, without := b.asked("report_daily", "account")
 	require.Equal(t, []string{"orders"}, extra)
 	require.Empty(t, without)
 	for _, why := range []string{
-		`field \"date\" is refused: want a field that report_daily can do without`, `field \"cost\" is refused`, `field \"a b\" is refused`,
-		`state \"maybe\" is refused: want asked, off, retired or refused`, `report \"report_weekly\" is refused: want one of report_daily, report_hourly, or none for all`,
+		`field \"date\" is refused: want a field that report_daily can do without`, `field \"cost\" is refused`,
+		`field \"a b\" is refused`,
+		`state \"maybe\" is refused: want asked, off, retired or refused`,
+		`report \"report_weekly\" is refused: want one of report_daily, report_hourly, or none for all`,
 		`level \"site\" is refused: want one of account, adgroup, creative, or none for all`,
 	} {
 		require.Contains(t, b.log.String(), why)

@@ -22,9 +22,10 @@ const (
 	trialRest = time.Minute
 )
 
-// Rows returns the rows to write for one that somebody puts: a field that a report asks for already stays asked for, and one that it does
-// not ask for is tried first. have are the platform's rows.
-func Rows(platform media.Platform, have []settings.ReportField, put settings.ReportField) (row settings.ReportField, more []settings.ReportField) {
+// Rows returns the rows to write for one that somebody puts: a field that a report asks for already stays asked for,
+// and one that it does not ask for is tried first. have are the platform's rows.
+func Rows(platform media.Platform, have []settings.ReportField, put settings.ReportField) (row settings.ReportField,
+	more []settings.ReportField) {
 	if put.State != settings.FieldAsked {
 		return put, nil
 	}
@@ -33,7 +34,8 @@ func Rows(platform media.Platform, have []settings.ReportField, put settings.Rep
 			continue
 		}
 		extra, without := chosen(have, report)
-		if isOwn := slices.Contains(report.Figures.Fields(), put.Field); isOwn && !slices.Contains(without, put.Field) || slices.Contains(extra, put.Field) {
+		if isOwn := slices.Contains(report.Figures.Fields(), put.Field); isOwn && !slices.Contains(without, put.Field) ||
+			slices.Contains(extra, put.Field) {
 			put.Accepted = true
 			continue
 		}
@@ -47,9 +49,10 @@ func Rows(platform media.Platform, have []settings.ReportField, put settings.Rep
 	return put, more
 }
 
-// Try implements pull.Fields: if a field is to be tried, and no process tries it, one call of the account asks for it. A row that covers
-// several reports is tried in one after the other, and refused by the first call that is. One that passes in the first is accepted, and
-// refused in those of the others that refuse it. What fails for another reason decides nothing: the next pull after a rest tries again.
+// Try implements pull.Fields: if a field is to be tried, and no process tries it, one call of the account asks for
+// it. A row that covers several reports is tried in one after the other, and refused by the first call that is. One
+// that passes in the first is accepted, and refused in those of the others that refuse it. What fails for another
+// reason decides nothing: the next pull after a rest tries again.
 func (k *Keeper) Try(ctx context.Context, api media.API) {
 	row, rows, ok := k.claim(ctx)
 	if !ok {
@@ -61,7 +64,8 @@ func (k *Keeper) Try(ctx context.Context, api media.API) {
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 	defer cancel()
 	if err := k.settle(ctx, row, verdict); err != nil {
-		k.causes.Report(slog.LevelWarn, "trial", "cannot note what the trial of a field has shown: it is tried again", err, "media", row.Media, "field", row.Field)
+		k.causes.Report(slog.LevelWarn, "trial", "cannot note what the trial of a field has shown: it is tried again", err,
+			"media", row.Media, "field", row.Field)
 	}
 	k.forget()
 }
@@ -79,7 +83,8 @@ func (k *Keeper) claim(ctx context.Context) (row settings.ReportField, rows []se
 	k.forget()
 	ok, err = k.Store.ClaimFieldTrial(ctx, rows[at], trialClaim)
 	if err != nil && ctx.Err() == nil {
-		k.causes.Report(slog.LevelWarn, "claim", "cannot begin the trial of a field: the next pull tries it", err, "media", rows[at].Media, "field", rows[at].Field)
+		k.causes.Report(slog.LevelWarn, "claim", "cannot begin the trial of a field: the next pull tries it", err, "media",
+			rows[at].Media, "field", rows[at].Field)
 	}
 	return rows[at], rows, ok && err == nil
 }
@@ -104,7 +109,8 @@ func (k *Keeper) settle(ctx context.Context, row settings.ReportField, v verdict
 	}
 	switch {
 	case v.accepted:
-		k.Logger.Info("the platform accepts a field that was added: reports ask for it", "media", row.Media, "report", row.Report, "level", row.Level, "field", row.Field)
+		k.Logger.Info("the platform accepts a field that was added: reports ask for it", "media", row.Media, "report",
+			row.Report, "level", row.Level, "field", row.Field)
 		return k.Store.AcceptReportField(ctx, row)
 	case len(v.refused) == 0:
 		return k.Store.RestFieldTrial(ctx, row, trialRest, v.note)
@@ -113,7 +119,8 @@ func (k *Keeper) settle(ctx context.Context, row settings.ReportField, v verdict
 }
 
 // trial asks for a field in each of the reports that its row holds for.
-func (k *Keeper) trial(ctx context.Context, api media.API, rows []settings.ReportField, row settings.ReportField) (v verdict) {
+func (k *Keeper) trial(ctx context.Context, api media.API, rows []settings.ReportField,
+	row settings.ReportField) (v verdict) {
 	note := "no report is asked for it"
 	for _, report := range k.Platform.Reports() {
 		if !slices.ContainsFunc(holding(rows, report), func(r settings.ReportField) bool {
@@ -155,9 +162,11 @@ const (
 	cannotBeAsked        // the report is refused without it as well
 )
 
-// tryIn asks for a field of today's report in the way in which a pull would, and as a pull does it leaves out others that are refused by
-// name. What is refused without a name is asked again without the field, since only that shows whether the field is why.
-func (k *Keeper) tryIn(ctx context.Context, api media.API, rows []settings.ReportField, report media.Report, name string) (result, error) {
+// tryIn asks for a field of today's report in the way in which a pull would, and as a pull does it leaves out others
+// that are refused by name. What is refused without a name is asked again without the field, since only that shows
+// whether the field is why.
+func (k *Keeper) tryIn(ctx context.Context, api media.API, rows []settings.ReportField, report media.Report,
+	name string) (result, error) {
 	today := day.Of(k.Clock.Now(), api.Account().Zone)
 	query := media.ReportQuery{From: today, To: today}
 	query.Extra, query.Without = chosen(rows, report)

@@ -56,7 +56,8 @@ func (r *reports) Get(ctx context.Context, endpoint string, query url.Values) (j
 			return nil, err
 		}
 	}
-	return json.RawMessage(`{"list": [], "page_info": {"page": 1, "page_size": 100, "total_number": 0, "total_page": 0}}`), nil
+	return json.RawMessage(`{"list": [], "page_info": {"page": 1, "page_size": 100, "total_number": 0, "total_page": 0}}`),
+		nil
 }
 
 // times returns how often any report was asked for the field.
@@ -76,7 +77,8 @@ func (b *bench) add(report, level, name string) {
 	b.t.Helper()
 	have, err := b.store.ReportFields(b.t.Context(), invented.Tulip)
 	require.NoError(b.t, err)
-	row, more := field.Rows(invented.New(), have, settings.ReportField{Media: invented.Tulip, Report: report, Level: level, Field: name, State: settings.FieldAsked, ChangedBy: "otto"})
+	row, more := field.Rows(invented.New(), have, settings.ReportField{Media: invented.Tulip, Report: report, Level: level,
+		Field: name, State: settings.FieldAsked, ChangedBy: "otto"})
 	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto", row, more...))
 }
 
@@ -131,7 +133,9 @@ func TestTry_AnInventedNameCostsOneCall(t *testing.T) {
 	require.Equal(t, 1, api.times())
 	refused := b.row("invented")
 	require.Equal(t, []string{"/: refused"}, b.states("invented"))
-	require.Equal(t, "report_daily at level account, account 9001: bug error 4009: An unknown field is requested. invented", refused.Reason)
+	require.Equal(t,
+		"report_daily at level account, account 9001: bug error 4009: An unknown field is requested. invented",
+		refused.Reason)
 	require.Equal(t, "adsync", refused.ChangedBy)
 	for _, process := range processes {
 		process.keeper.Try(t.Context(), api)
@@ -155,8 +159,11 @@ func TestTry_EachReportOfTheRowIsAskedOnce(t *testing.T) {
 	b := setup(t, storetest.New(t))
 	b.put("report_daily", "creative", "orders", settings.FieldOff)
 	api := &reports{field: "orders"}
-	require.NoError(t, b.store.PutReportField(t.Context(), "otto", settings.ReportField{Media: invented.Tulip, Report: "report_hourly", Field: "orders", State: settings.FieldAsked}))
-	require.NoError(t, b.store.PutReportField(t.Context(), "otto", settings.ReportField{Media: invented.Tulip, Level: "account", Report: "report_daily", Field: "orders", State: settings.FieldAsked}))
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto",
+		settings.ReportField{Media: invented.Tulip, Report: "report_hourly", Field: "orders", State: settings.FieldAsked}))
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto",
+		settings.ReportField{Media: invented.Tulip, Level: "account", Report: "report_daily", Field: "orders",
+			State: settings.FieldAsked}))
 	api.answer = func(report string, with bool) error {
 		if with && strings.HasSuffix(report, " adgroup") {
 			return unknown("orders")
@@ -166,7 +173,8 @@ func TestTry_EachReportOfTheRowIsAskedOnce(t *testing.T) {
 	for range 2 {
 		b.keeper.Try(t.Context(), api)
 	}
-	require.Equal(t, []string{"report_daily/account: asked", "report_daily/creative: off", "report_hourly/: asked", "report_hourly/adgroup: refused"}, b.states("orders"))
+	require.Equal(t, []string{"report_daily/account: asked", "report_daily/creative: off", "report_hourly/: asked",
+		"report_hourly/adgroup: refused"}, b.states("orders"))
 	require.Equal(t, 1+3, api.times())
 	b.keeper.Try(t.Context(), api)
 	require.Equal(t, 1+3, api.times())
@@ -177,10 +185,11 @@ func TestTry_WhatPassesIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	always := func(err error) func(string, bool) error { return func(string, bool) error { return err } }
 	for name, answer := range map[string]func(string, bool) error{
-		"no answer":                    always(&media.Error{Class: media.Transient, Message: "no answer"}),
-		"a limit":                      always(&media.DeferError{After: time.Minute, Reason: "its limit is used up"}),
-		"a token that ended":           always(&media.Error{Class: media.Auth, Code: "11000", Message: "token"}),
-		"an account that was closed":   always(&media.Error{Class: media.Invalid, Code: "11009", Message: "closed", Parks: media.Frozen}),
+		"no answer":          always(&media.Error{Class: media.Transient, Message: "no answer"}),
+		"a limit":            always(&media.DeferError{After: time.Minute, Reason: "its limit is used up"}),
+		"a token that ended": always(&media.Error{Class: media.Auth, Code: "11000", Message: "token"}),
+		"an account that was closed": always(&media.Error{Class: media.Invalid, Code: "11009", Message: "closed",
+			Parks: media.Frozen}),
 		"a report that nobody may ask": always(&media.Error{Class: media.Bug, Code: "11002", Message: "no permission"}),
 		"a field that is needed": func(_ string, with bool) error {
 			if with {
@@ -269,7 +278,8 @@ func TestTry_IsTakenUpAgainAfterAProcessHasDied(t *testing.T) {
 
 	ended, cancel := context.WithCancel(t.Context())
 	other := setup(t, b.store)
-	other.keeper.Try(ended, &reports{field: "orders", answer: func(string, bool) error { cancel(); return context.Canceled }})
+	other.keeper.Try(ended, &reports{field: "orders",
+		answer: func(string, bool) error { cancel(); return context.Canceled }})
 	require.Equal(t, []string{"/: trying"}, b.states("orders"))
 	require.Contains(t, b.row("orders").TrialNote, "context canceled")
 	b.passTrial("orders")
@@ -282,7 +292,9 @@ func TestTry_IsTakenUpAgainAfterAProcessHasDied(t *testing.T) {
 func (b *bench) passTrial(name string) {
 	b.t.Helper()
 	require.False(b.t, b.row(name).TrialDue)
-	require.NoError(b.t, b.store.Config.Writer(b.t.Context()).Exec("UPDATE report_field SET trial_at = '2026-01-01 00:00:00.000' WHERE field = ?", name).Error)
+	require.NoError(b.t,
+		b.store.Config.Writer(b.t.Context()).Exec(
+			"UPDATE report_field SET trial_at = '2026-01-01 00:00:00.000' WHERE field = ?", name).Error)
 	require.True(b.t, b.row(name).TrialDue)
 }
 

@@ -38,7 +38,8 @@ func classOf(err error) media.Class {
 
 func testExpired(t *testing.T, h *harness) {
 	t.Helper()
-	require.NoError(t, h.anyCall(t.Context(), h.api(h.server.Accounts[0])), "the first call may only learn the platform's time")
+	require.NoError(t, h.anyCall(t.Context(), h.api(h.server.Accounts[0])),
+		"the first call may only learn the platform's time")
 	h.server.Expire(t)
 	api := h.api(h.server.Accounts[0])
 	require.NoError(t, h.anyCall(t.Context(), api))
@@ -83,7 +84,8 @@ func testFailing(t *testing.T, h *harness) {
 
 func testCut(t *testing.T, h *harness) {
 	t.Helper()
-	require.NoError(t, h.anyCall(t.Context(), h.api(h.server.Accounts[0])), "the first call may only learn the platform's time")
+	require.NoError(t, h.anyCall(t.Context(), h.api(h.server.Accounts[0])),
+		"the first call may only learn the platform's time")
 	h.server.Cut(t, 1)
 	api := h.api(h.server.Accounts[0])
 	require.NoError(t, h.anyCall(t.Context(), api))
@@ -98,7 +100,8 @@ func testCut(t *testing.T, h *harness) {
 func testSecrets(t *testing.T, h *harness) {
 	t.Helper()
 	secrets := map[string]string{
-		"access token": h.server.Access.Reveal(), "refresh token": h.server.Refresh.Reveal(), "app secret": h.server.App.Secret.Reveal(),
+		"access token": h.server.Access.Reveal(), "refresh token": h.server.Refresh.Reveal(),
+		"app secret": h.server.App.Secret.Reveal(),
 	}
 	echo := func(answer func(w http.ResponseWriter, sent string)) string {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -152,7 +155,8 @@ func testSecrets(t *testing.T, h *harness) {
 func testFormats(t *testing.T, h *harness) {
 	t.Helper()
 	for _, body := range []string{
-		"", "null", "[]", "{}", `""`, "0", "<html><body>Bad Gateway</body></html>", `{"code":0,"data":{"list":[`, `{"code":"x"}`,
+		"", "null", "[]", "{}", `""`, "0", "<html><body>Bad Gateway</body></html>", `{"code":0,"data":{"list":[`,
+		`{"code":"x"}`,
 		`{"data":{}}`, "\xff\xfe", strings.Repeat("[", 20_000),
 	} {
 		for _, status := range []int{200, 400, 404, 502, 503} {
@@ -218,7 +222,10 @@ func testEmptyRows(t *testing.T, h *harness) {
 
 func answering(t *testing.T, body string) string {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = w.Write([]byte(body))
+	}))
 	t.Cleanup(server.Close)
 	return server.URL
 }

@@ -125,8 +125,8 @@ func dailyAccountReport(platform media.Platform) (media.Report, bool) {
 	return reports[i], true
 }
 
-// requirePaidIsCost holds two endpoints of a platform against each other, which may be in other units: what was paid on a
-// day is what its report says.
+// requirePaidIsCost holds two endpoints of a platform against each other, which may be in other units: what was paid
+// on a day is what its report says.
 func (h *harness) requirePaidIsCost(t *testing.T, report media.Report) {
 	t.Helper()
 	account, d := h.tested()[0], h.server.Today.Add(-2)

@@ -128,7 +128,8 @@ func (h *harness) connect(t *testing.T, http *http.Client) {
 	t.Helper()
 	t.Cleanup(http.CloseIdleConnections)
 	h.transport = client.NewTransport(h.platform, h.server.BaseURL, http)
-	h.tokens = &tokens{h: h, login: token.Login{ID: 1, App: media.App{ID: h.server.App.ID}, Access: h.server.Access, Generation: 1}, refresh: h.server.Refresh}
+	h.tokens = &tokens{h: h, login: token.Login{ID: 1, App: media.App{ID: h.server.App.ID}, Access: h.server.Access,
+		Generation: 1}, refresh: h.server.Refresh}
 	h.client = client.New(client.Options{
 		Platform: h.platform, Transport: h.transport, Waiter: h.waiter, Tokens: h.tokens,
 		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
@@ -136,7 +137,8 @@ func (h *harness) connect(t *testing.T, http *http.Client) {
 }
 
 func (h *harness) api(account string) media.CountingAPI {
-	return h.client.For(media.Account{ID: 1, Media: h.platform.Name(), ExternalID: account, TokenID: 1, Zone: h.server.Zone, Currency: "CNY"})
+	return h.client.For(media.Account{ID: 1, Media: h.platform.Name(), ExternalID: account, TokenID: 1,
+		Zone: h.server.Zone, Currency: "CNY"})
 }
 
 // pages fetches all pages and checks what every platform owes: one total, distinct keys, as many rows as the total.
@@ -210,12 +212,14 @@ func (h *harness) list(t *testing.T, list media.List, account string, since time
 	return rows, count
 }
 
-func (h *harness) report(t *testing.T, report media.Report, account string, from, to day.Day) (rows []media.Row, count int) {
+func (h *harness) report(t *testing.T, report media.Report, account string, from, to day.Day) (rows []media.Row,
+	count int) {
 	t.Helper()
 	return h.query(t, report, account, media.ReportQuery{From: from, To: to})
 }
 
-func (h *harness) query(t *testing.T, report media.Report, account string, q media.ReportQuery) (rows []media.Row, count int) {
+func (h *harness) query(t *testing.T, report media.Report, account string, q media.ReportQuery) (rows []media.Row,
+	count int) {
 	t.Helper()
 	return pages(t, func(token string) (media.Page, error) {
 		page, err := report.Page(t.Context(), h.api(account), q, token)

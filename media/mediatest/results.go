@@ -38,7 +38,8 @@ func testLists(t *testing.T, h *harness) {
 	several := false
 	for _, list := range h.platform.Lists() {
 		if list.Parent != "" {
-			require.Contains(t, list.Table.Columns, rawtable.Column{Name: list.Parent, Kind: rawtable.Text}, "%s names the object above", list.Name)
+			require.Contains(t, list.Table.Columns, rawtable.Column{Name: list.Parent, Kind: rawtable.Text},
+				"%s names the object above", list.Name)
 		}
 		for _, account := range h.tested() {
 			rows, count := h.list(t, list, account, time.Time{})

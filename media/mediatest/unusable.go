@@ -28,8 +28,8 @@ var badValues = []string{
 // badEach is how many of them each value is broken by.
 const badEach = 3
 
-// testUnusable breaks each value of the first row of each list and report in turn. The other rows must stay as they are, and the row itself, or
-// that it is lost, must be told.
+// testUnusable breaks each value of the first row of each list and report in turn. The other rows must stay as they
+// are, and the row itself, or that it is lost, must be told.
 func testUnusable(t *testing.T, h *harness) {
 	t.Helper()
 	account, broken := h.tested()[0], 0
@@ -77,7 +77,8 @@ func requireOthers(t *testing.T, what string, others, got media.Page) {
 	t.Helper()
 	for _, row := range others.Rows {
 		require.True(t, slices.ContainsFunc(got.Rows, func(r media.Row) bool {
-			return r.Object == row.Object && r.Day == row.Day && r.Hour == row.Hour && !r.Lost && string(r.JSON) == string(row.JSON)
+			return r.Object == row.Object && r.Day == row.Day && r.Hour == row.Hour && !r.Lost &&
+				string(r.JSON) == string(row.JSON)
 		}), "%s costs the row %s", what, row.JSON)
 	}
 	for _, row := range got.Rows {

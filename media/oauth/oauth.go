@@ -1,9 +1,10 @@
-// Package oauth has people authorise our apps for their logins, and brings the logins and what they reach into the tables.
+// Package oauth has people authorise our apps for their logins, and brings the logins and what they reach into the
+// tables.
 //
-// The table oauth_state holds what was asked for: a state is random, kept as a hash, good for one callback of its media and
-// app within ten minutes. The code that comes with it is exchanged once; the pair of tokens that it is worth exists nowhere
-// else until it is in media_token, and is lost if the process dies before that: whoever comes back with the same address is
-// told so.
+// The table oauth_state holds what was asked for: a state is random, kept as a hash, good for one callback of its
+// media and app within ten minutes. The code that comes with it is exchanged once; the pair of tokens that it is
+// worth exists nowhere else until it is in media_token, and is lost if the process dies before that: whoever comes
+// back with the same address is told so.
 package oauth
 
 import (
@@ -121,8 +122,11 @@ type Outcome struct {
 // CheckRedirectURI refuses an address that no callback can come to, or that a code should not travel to.
 func CheckRedirectURI(address string) error {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.Fragment != "" || u.User != nil || (u.Scheme != "https" && u.Scheme != "http") || len(address) > 1024 {
-		return fmt.Errorf("redirect URI %q: want the address of a producer's /oauth/MEDIA/callback, such as https://adsync.example.com/oauth/acme/callback", address)
+	if err != nil || u.Host == "" || u.Fragment != "" || u.User != nil || (u.Scheme != "https" && u.Scheme != "http") ||
+		len(address) > 1024 {
+		return fmt.Errorf(
+			"redirect URI %q: want the address of a producer's /oauth/MEDIA/callback, such as "+
+				"https://adsync.example.com/oauth/acme/callback", address)
 	}
 	if u.Scheme == "http" && u.Hostname() != "localhost" {
 		if ip := net.ParseIP(u.Hostname()); ip == nil || !ip.IsLoopback() {
@@ -141,17 +145,20 @@ func (f *Flow) Begin(ctx context.Context, appID, redirectURI, askedBy string) (R
 		return Request{}, err
 	}
 	state := secret.NewText(rand.Text())
-	err := f.Store.PutOAuthState(ctx, state, settings.OAuthState{Media: f.Platform.Name(), AppID: appID, RedirectURI: redirectURI, AskedBy: askedBy})
+	err := f.Store.PutOAuthState(ctx, state, settings.OAuthState{Media: f.Platform.Name(), AppID: appID,
+		RedirectURI: redirectURI, AskedBy: askedBy})
 	if err != nil {
 		return Request{}, err
 	}
-	return Request{URL: f.Platform.AuthoriseURL(f.Page, media.Ask{AppID: appID, RedirectURI: redirectURI, State: state}), State: state}, nil
+	return Request{URL: f.Platform.AuthoriseURL(f.Page, media.Ask{AppID: appID, RedirectURI: redirectURI, State: state}),
+		State: state}, nil
 }
 
 func (f *Flow) app(ctx context.Context, appID string) (media.App, error) {
 	app, err := token.OpenApp(ctx, f.Store, f.Box, f.Platform.Name(), appID)
 	if errors.Is(err, sql.ErrNoRows) {
-		return media.App{}, fmt.Errorf("%s has no app %s here: adsync bind %s --app-id %s writes it", f.Platform.Name(), appID, f.Platform.Name(), appID)
+		return media.App{}, fmt.Errorf("%s has no app %s here: adsync bind %s --app-id %s writes it", f.Platform.Name(),
+			appID, f.Platform.Name(), appID)
 	}
 	return app, err
 }
@@ -159,8 +166,8 @@ func (f *Flow) app(ctx context.Context, appID string) (media.App, error) {
 // CodeParameter is the callback's query parameter that holds the code.
 func (f *Flow) CodeParameter() string { return f.Platform.CodeParameter() }
 
-// Close lets no exchange begin any more, and waits for those under way: a pair of tokens on its way from the platform to the
-// table must arrive.
+// Close lets no exchange begin any more, and waits for those under way: a pair of tokens on its way from the platform
+// to the table must arrive.
 func (f *Flow) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -175,7 +182,8 @@ func (f *Flow) Close() {
 	select {
 	case <-done:
 	case <-timer.C:
-		f.Logger.Error("a new login is lost: its tokens could not be stored before the process ends", "media", f.Platform.Name())
+		f.Logger.Error("a new login is lost: its tokens could not be stored before the process ends", "media",
+			f.Platform.Name())
 	}
 }
 
@@ -189,8 +197,8 @@ func (f *Flow) begin() bool {
 	return true
 }
 
-// Complete exchanges the code of a callback, stores the login and lists its accounts. Once it has begun it goes on, whoever
-// goes away. An error is a *Refusal, or a trouble of ours that leaves the state as it was.
+// Complete exchanges the code of a callback, stores the login and lists its accounts. Once it has begun it goes on,
+// whoever goes away. An error is a *Refusal, or a trouble of ours that leaves the state as it was.
 func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, error) {
 	if !f.begin() {
 		return Outcome{}, &Refusal{Stopping, "This process is stopping. Open the same address again in a moment."}
@@ -200,7 +208,9 @@ func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, 
 	row, err := f.Store.OAuthState(ctx, f.Platform.Name(), state)
 	switch {
 	case errors.Is(err, settings.ErrNoOAuthState):
-		return Outcome{}, &Refusal{Unknown, "Nobody here has asked for this authorisation. Ask for one with adsync bind, and open the address that it prints."}
+		return Outcome{},
+			&Refusal{Unknown,
+				"Nobody here has asked for this authorisation. Ask for one with adsync bind, and open the address that it prints."}
 	case err != nil:
 		return Outcome{}, err
 	case row.Step != settings.OAuthWaiting:
@@ -211,7 +221,9 @@ func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, 
 	if used, err := f.Store.OAuthCodeUsed(ctx, row.Media, state, code); err != nil {
 		return Outcome{}, err
 	} else if used {
-		return Outcome{}, &Refusal{Used, "This code has come before, with another request. A code works once: authorise again, from a new address."}
+		return Outcome{},
+			&Refusal{Used,
+				"This code has come before, with another request. A code works once: authorise again, from a new address."}
 	}
 	app, err := f.app(ctx, row.AppID)
 	if err != nil {
@@ -235,7 +247,9 @@ func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, 
 }
 
 func tooOld() error {
-	return &Refusal{Old, fmt.Sprintf("This was asked for more than %d minutes ago. Ask again with adsync bind, and open the new address.", int(settings.OAuthStateLasts.Minutes()))}
+	return &Refusal{Old,
+		fmt.Sprintf("This was asked for more than %d minutes ago. Ask again with adsync bind, and open the new address.",
+			int(settings.OAuthStateLasts.Minutes()))}
 }
 
 // spent says what has become of a request whose callback has come before.
@@ -243,20 +257,26 @@ func spent(row settings.OAuthState) *Refusal {
 	const once = "This address has been used: it works once."
 	switch {
 	case row.Step == settings.OAuthDone:
-		return &Refusal{Used, fmt.Sprintf("%s The login is authorised, with %s; nothing is left to do here.", once, plural.Count(row.Accounts, "account", "accounts"))}
+		return &Refusal{Used, fmt.Sprintf("%s The login is authorised, with %s; nothing is left to do here.", once,
+			plural.Count(row.Accounts, "account", "accounts"))}
 	case row.Step == settings.OAuthStored:
-		return &Refusal{Used, fmt.Sprintf("%s The login is authorised; its accounts are being listed, or come with the task %s.account_list.", once, row.Media)}
+		return &Refusal{Used,
+			fmt.Sprintf("%s The login is authorised; its accounts are being listed, or come with the task %s.account_list.",
+				once, row.Media)}
 	case row.Step == settings.OAuthFailed:
 		return &Refusal{Used, once + " It failed: " + row.Note}
 	case row.UsedFor < deadAfter:
 		return &Refusal{Used, once + " Its code is being exchanged at this moment: look again in a minute."}
 	default:
-		return &Refusal{Used, once + " The process that exchanged its code ended before the tokens were stored. They are lost, and the code is spent: authorise again, from a new address."}
+		return &Refusal{Used, once +
+			" The process that exchanged its code ended before the tokens were stored. They are lost, and the code is spent: " +
+			"authorise again, from a new address."}
 	}
 }
 
 // exchange does what a claimed state is for.
-func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settings.OAuthState, app media.App) (Outcome, error) {
+func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settings.OAuthState, app media.App) (Outcome,
+	error) {
 	asked := f.Clock.Now()
 	a, err := f.ask(ctx, code, row, app)
 	if err != nil {
@@ -275,18 +295,25 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settin
 	id, err := f.keep(ctx, login, a.Tokens)
 	if token.IsUnusable(err) {
 		f.Logger.Error("the tokens of a new login cannot be kept", "media", row.Media, "app", row.AppID, "err", err)
-		row.Step, row.Note = settings.OAuthFailed, "what the platform gave cannot be kept, and the code is spent: "+err.Error()
+		row.Step, row.Note = settings.OAuthFailed, "what the platform gave cannot be kept, and the code is spent: "+
+			err.Error()
 		f.note(ctx, state, row)
 		return Outcome{}, &Refusal{Refused, "What the platform gave cannot be kept, and the code is spent: " + err.Error() +
 			". Authorising again helps only if the platform then gives something else."}
 	}
 	if err != nil {
-		f.Logger.Error("the tokens of a new login are lost: they could not be stored", "media", row.Media, "app", row.AppID, "err", err)
-		row.Step, row.Note = settings.OAuthFailed, "the tokens could not be stored and are lost, and the code is spent: authorise again"
+		f.Logger.Error("the tokens of a new login are lost: they could not be stored", "media", row.Media, "app", row.AppID,
+			"err", err)
+		row.Step, row.Note = settings.OAuthFailed,
+			"the tokens could not be stored and are lost, and the code is spent: authorise again"
 		f.note(ctx, state, row)
-		return Outcome{}, &Refusal{Refused, "The tokens could not be stored and are lost, and the code is spent. When the database is back, authorise again, from a new address."}
+		return Outcome{},
+			&Refusal{Refused,
+				"The tokens could not be stored and are lost, and the code is spent. When the database is back, authorise again, " +
+					"from a new address."}
 	}
-	f.Logger.Info("a login was authorised", "media", row.Media, "app", row.AppID, "login_id", id, "login", a.Login, "asked_by", row.AskedBy)
+	f.Logger.Info("a login was authorised", "media", row.Media, "app", row.AppID, "login_id", id, "login", a.Login,
+		"asked_by", row.AskedBy)
 	row.Step, row.TokenID = settings.OAuthStored, id
 	f.note(ctx, state, row)
 	f.audit(ctx, row, a.Login)
@@ -305,19 +332,23 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settin
 	return out, nil
 }
 
-// audit notes who has had a login authorised. The tokens are stored by now: that this fails must not make anybody authorise again.
+// audit notes who has had a login authorised. The tokens are stored by now: that this fails must not make anybody
+// authorise again.
 func (f *Flow) audit(ctx context.Context, row settings.OAuthState, login string) {
 	after, err := json.Marshal(map[string]string{"media": row.Media, "app_id": row.AppID, "login": login})
 	if err == nil {
-		_, err = f.Store.AddAudit(ctx, settings.Audit{Actor: row.AskedBy, Action: "login.authorise", Object: fmt.Sprintf("login/%d", row.TokenID), After: string(after)})
+		_, err = f.Store.AddAudit(ctx, settings.Audit{Actor: row.AskedBy, Action: "login.authorise",
+			Object: fmt.Sprintf("login/%d", row.TokenID), After: string(after)})
 	}
 	if err != nil {
-		f.Logger.Error("the audit log lacks that a login was authorised", "media", row.Media, "app", row.AppID, "login_id", row.TokenID, "asked_by", row.AskedBy, "err", err)
+		f.Logger.Error("the audit log lacks that a login was authorised", "media", row.Media, "app", row.AppID, "login_id",
+			row.TokenID, "asked_by", row.AskedBy, "err", err)
 	}
 }
 
 // ask exchanges the code. Its error is free of secrets.
-func (f *Flow) ask(ctx context.Context, code secret.Text, row settings.OAuthState, app media.App) (media.Authorisation, error) {
+func (f *Flow) ask(ctx context.Context, code secret.Text, row settings.OAuthState, app media.App) (media.Authorisation,
+	error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	a, err := f.Platform.Exchange(ctx, f.Transport, app, code, row.RedirectURI)
@@ -346,7 +377,8 @@ func words(err error) string {
 	}
 }
 
-// keep stores the login. The pair exists nowhere else, so a database that is away is waited for; one that refuses the login is not.
+// keep stores the login. The pair exists nowhere else, so a database that is away is waited for; one that refuses the
+// login is not.
 func (f *Flow) keep(ctx context.Context, login settings.Token, tokens media.Tokens) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()

@@ -22,7 +22,8 @@ const (
 // infoMost is how many accounts a call may ask about.
 const infoMost = 100
 
-// forbiddenMost is how many forbidden accounts a listing looks for. A login with more of them lacks the permission itself.
+// forbiddenMost is how many forbidden accounts a listing looks for. A login with more of them lacks the permission
+// itself.
 const forbiddenMost = 50
 
 // errNoID says that a row lacks what it is known by.
@@ -39,9 +40,9 @@ func (Platform) AccountTable() rawtable.Table {
 	}}
 }
 
-// Accounts implements media.Platform: the advertisers that authorised us directly and those of the containers that did, with the details
-// of each hundred. Accounts that the login has lost are left out, as is what carries no ads; some that a list still has are forbidden all the
-// same.
+// Accounts implements media.Platform: the advertisers that authorised us directly and those of the containers that
+// did, with the details of each hundred. Accounts that the login has lost are left out, as is what carries no ads;
+// some that a list still has are forbidden all the same.
 func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield func([]media.FoundAccount) error) error {
 	data, err := api.Get(ctx, accountsEndpoint, url.Values{})
 	if err != nil {
@@ -70,8 +71,8 @@ func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield fun
 	return expansion{api: api, take: take, leave: yield, seen: map[wire.ID]bool{}}.all(ctx, authorised)
 }
 
-// listedAccount is an account of a list, and what its details say. The list of what was authorised marks advertiser_id, advertiser_name and
-// account_role as ones that go.
+// listedAccount is an account of a list, and what its details say. The list of what was authorised marks
+// advertiser_id, advertiser_name and account_role as ones that go.
 type listedAccount struct {
 	AccountID      wire.ID
 	AdvertiserID   wire.ID
@@ -110,8 +111,11 @@ func readListed(rows []json.RawMessage) []listedAccount {
 	for i, raw := range rows {
 		r := wire.Open(raw)
 		a := listedAccount{
-			AccountID: r.ID("account_id"), AdvertiserID: r.ID("advertiser_id"), AccountName: r.Text("account_name"), AdvertiserName: r.Text("advertiser_name"),
-			AccountType: r.Text("account_type"), AccountRole: r.Text("account_role"), AdvertiserType: r.Text("advertiser_type"), IsValid: r.Truth("is_valid"),
+			AccountID: r.ID("account_id"), AdvertiserID: r.ID("advertiser_id"), AccountName: r.Text("account_name"),
+			AdvertiserName: r.Text("advertiser_name"),
+			AccountType:    r.Text("account_type"), AccountRole: r.Text("account_role"),
+			AdvertiserType: r.Text("advertiser_type"),
+			IsValid:        r.Truth("is_valid"),
 		}
 		switch id := a.id(); {
 		case id == "":
@@ -157,8 +161,8 @@ type details struct {
 	forbidden int // accounts that are, so far
 }
 
-// ask gives the accounts their details. One account that is forbidden fails the call for all of them (document 1696710508983311), which
-// is then asked in halves.
+// ask gives the accounts their details. One account that is forbidden fails the call for all of them (document
+// 1696710508983311), which is then asked in halves.
 func (d *details) ask(ctx context.Context, accounts []listedAccount) error {
 	if len(accounts) == 0 || d.forbidden >= forbiddenMost {
 		return nil
@@ -195,11 +199,13 @@ func (d *details) ask(ctx context.Context, accounts []listedAccount) error {
 	return nil
 }
 
-// readDetails puts the rows of an answer to their accounts. Without a list of them the accounts keep what the list of accounts says.
+// readDetails puts the rows of an answer to their accounts. Without a list of them the accounts keep what the list of
+// accounts says.
 func readDetails(data json.RawMessage, accounts []listedAccount) {
 	var rows []json.RawMessage
 	if err := json.Unmarshal(data, &rows); err != nil {
-		accounts[0].faults = append(accounts[0].faults, wire.Fault{Field: "info", Kind: wire.AttributeFault, Why: "is not a list"})
+		accounts[0].faults = append(accounts[0].faults,
+			wire.Fault{Field: "info", Kind: wire.AttributeFault, Why: "is not a list"})
 	}
 	for _, raw := range rows {
 		id := wire.Open(raw).ID("id") // One that cannot be used is nobody's: the account keeps what the list says.

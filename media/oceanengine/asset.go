@@ -22,7 +22,8 @@ const (
 	videosEndpoint = "2/file/video/get/"
 )
 
-// filesPage is what is commonly taken as the most that a page of files holds: the platform tells only that 20 are usual.
+// filesPage is what is commonly taken as the most that a page of files holds: the platform tells only that 20 are
+// usual.
 const filesPage = 100
 
 var imageTable = rawtable.Table{Name: "oceanengine_image", Shape: rawtable.Objects, Columns: fileColumns()}
@@ -61,8 +62,8 @@ func (l fileList) kind() string {
 	return rawtable.AssetImage
 }
 
-// materialsOf returns the ids that reports know files by, as far as the library has them: a file is one material (documents
-// 1696710601820172 and 1696710601254912).
+// materialsOf returns the ids that reports know files by, as far as the library has them: a file is one material
+// (documents 1696710601820172 and 1696710601254912).
 func (l fileList) materialsOf(ctx context.Context, api media.API, files []string) (map[string]wire.ID, error) {
 	slices.Sort(files)
 	known := map[string]wire.ID{}
@@ -90,11 +91,12 @@ func (l fileList) materialsOf(ctx context.Context, api media.API, files []string
 	return known, nil
 }
 
-// filesReach is how many files of a query there may be pages for. The documents do not say it of files; of other lists they say 10,000.
+// filesReach is how many files of a query there may be pages for. The documents do not say it of files; of other
+// lists they say 10,000.
 const filesReach = 10_000
 
-// page fetches a page by its number. Beyond filesReach it goes by stretches of days of upload, carrying the total along:
-// "days:<total>:<first day>:<days>:<page>".
+// page fetches a page by its number. Beyond filesReach it goes by stretches of days of upload, carrying the total
+// along: "days:<total>:<first day>:<days>:<page>".
 func (l fileList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
 	if rest, ok := strings.CutPrefix(page, "days:"); ok {
 		s, err := readStretch(rest)
@@ -118,7 +120,8 @@ func (l fileList) page(ctx context.Context, api media.API, q media.ListQuery, pa
 	return l.byDays(ctx, api, q, stretch{total: out.Total, from: from, days: stretchDays})
 }
 
-func (l fileList) numbered(ctx context.Context, api media.API, filter map[string]string, page string) (media.Page, error) {
+func (l fileList) numbered(ctx context.Context, api media.API, filter map[string]string, page string) (media.Page,
+	error) {
 	return media.Numbered{Endpoint: l.endpoint, Size: filesPage}.Page(ctx, api, page, url.Values{
 		"advertiser_id": {api.Account().ExternalID},
 		"filtering":     {asJSON(filter)},
@@ -128,14 +131,15 @@ func (l fileList) numbered(ctx context.Context, api media.API, filter map[string
 // firstUpload is a day before which the platform had no files.
 const firstUpload day.Day = "2013-01-01"
 
-// The ends of all days. The first and the last stretch of a library reach to them, for what the platform dates oddly: the document has start_time
-// and end_time used together only.
+// The ends of all days. The first and the last stretch of a library reach to them, for what the platform dates oddly:
+// the document has start_time and end_time used together only.
 const (
 	dayMin = "1970-01-01"
 	dayMax = "9999-12-31"
 )
 
-// stretchDays is how many days a stretch has at most: in most accounts fewer than filesReach files are uploaded in them.
+// stretchDays is how many days a stretch has at most: in most accounts fewer than filesReach files are uploaded in
+// them.
 const stretchDays = 512
 
 // stretch is where the reading of files by their days of upload stands.
@@ -166,7 +170,8 @@ func (s stretch) String() string {
 	return fmt.Sprintf("days:%d:%s:%d:%s", s.total, s.from, s.days, s.page)
 }
 
-// byDays fetches a page of a stretch, which gets shorter until there are pages for all of it; days without files are passed over.
+// byDays fetches a page of a stretch, which gets shorter until there are pages for all of it; days without files are
+// passed over.
 func (l fileList) byDays(ctx context.Context, api media.API, q media.ListQuery, s stretch) (media.Page, error) {
 	until := day.Of(q.Until, china)
 	for {
@@ -204,7 +209,8 @@ func (l fileList) byDays(ctx context.Context, api media.API, q media.ListQuery, 
 func (l fileList) read(f *wire.Row) media.Row {
 	name, created := f.Text("filename"), f.Time("create_time", readTime)
 	row := media.Row{Object: f.TextKey("id"), Name: wire.Cut(name), Modified: created, Raw: []any{
-		wire.Text(string(f.ID("material_id"))), wire.Text(name), f.Int("width").Column(), f.Int("height").Column(), f.Int("size").Column(),
+		wire.Text(string(f.ID("material_id"))), wire.Text(name), f.Int("width").Column(), f.Int("height").Column(),
+		f.Int("size").Column(),
 		wire.Text(f.Exact("signature")), sqldb.At(created),
 	}}
 	if l.isVideo {

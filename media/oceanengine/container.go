@@ -14,8 +14,8 @@ import (
 	"adsync/media/wire"
 )
 
-// What lists the accounts of a container. 2/majordomo/advertiser/select/ and v3.0/customer_center/account/list/ list what older workbenches hold
-// too, and are not asked.
+// What lists the accounts of a container. 2/majordomo/advertiser/select/ and v3.0/customer_center/account/list/ list
+// what older workbenches hold too, and are not asked.
 const (
 	workbenchEndpoint  = "2/customer_center/advertiser/list/"
 	enterpriseEndpoint = "2/ebp/advertiser/list/"
@@ -30,8 +30,8 @@ const (
 	containerReach = 10_000
 )
 
-// The kinds of accounts that can authorise an app (document 1696710506574848). An advertiser carries ads; its lists call it a normal
-// one. The other kinds here hold advertisers.
+// The kinds of accounts that can authorise an app (document 1696710506574848). An advertiser carries ads; its lists
+// call it a normal one. The other kinds here hold advertisers.
 var (
 	advertisers = []string{"", "ADVERTISER", "AD", "AD_NORMAL", "NORMAL_AD", "NORMAL"}
 	workbenches = []string{"CUSTOMER_ADMIN", "CUSTOMER_OPERATOR"}
@@ -71,7 +71,8 @@ func (x expansion) all(ctx context.Context, authorised []listedAccount) error {
 	return nil
 }
 
-// add takes the advertisers of a list, each once, and leaves the rest of it. in says what the list is of, if it is a container.
+// add takes the advertisers of a list, each once, and leaves the rest of it. in says what the list is of, if it is a
+// container.
 func (x expansion) add(listed []listedAccount, in string) error {
 	var taken []listedAccount
 	for _, a := range listed {
@@ -109,7 +110,8 @@ func (x expansion) expand(ctx context.Context, c listedAccount) error {
 	var err error
 	switch {
 	case slices.Contains(workbenches, role):
-		err = x.pages(ctx, workbenchEndpoint, "list", url.Values{"cc_account_id": {string(c.id())}, "account_source": {"AD"}}, c)
+		err = x.pages(ctx, workbenchEndpoint, "list", url.Values{"cc_account_id": {string(c.id())}, "account_source": {"AD"}},
+			c)
 	case strings.HasPrefix(role, enterprisePrefix):
 		err = x.teams(ctx, c)
 	case slices.Contains(agents, role):
@@ -151,7 +153,8 @@ func (x expansion) pages(ctx context.Context, endpoint, rows string, query url.V
 		return err
 	}
 	if total > containerReach {
-		return x.leaveOut(of.id(), fmt.Sprintf("the platform lists %d of the %d accounts of this %s", containerReach, total, of.role()))
+		return x.leaveOut(of.id(), fmt.Sprintf("the platform lists %d of the %d accounts of this %s", containerReach, total,
+			of.role()))
 	}
 	return nil
 }
@@ -174,8 +177,8 @@ func moved(endpoint string) error {
 	return &media.Error{Class: media.Transient, Message: endpoint + ": accounts came or went while the pages were read"}
 }
 
-// teams takes the accounts of a newer workbench and of its teams: a list has those that are attached to it directly (documents
-// 1829550825614739 and 1829551362400384).
+// teams takes the accounts of a newer workbench and of its teams: a list has those that are attached to it directly
+// (documents 1829550825614739 and 1829551362400384).
 func (x expansion) teams(ctx context.Context, c listedAccount) error {
 	data, err := x.api.Get(ctx, teamsEndpoint, url.Values{"enterprise_organization_id": {string(c.id())}})
 	if err != nil {
@@ -186,7 +189,8 @@ func (x expansion) teams(ctx context.Context, c listedAccount) error {
 		return err
 	}
 	list := func(id string) error {
-		return x.pages(ctx, enterpriseEndpoint, "account_list", url.Values{"enterprise_organization_id": {id}, "account_source": {"AD"}}, c)
+		return x.pages(ctx, enterpriseEndpoint, "account_list",
+			url.Values{"enterprise_organization_id": {id}, "account_source": {"AD"}}, c)
 	}
 	if err := list(string(c.id())); err != nil {
 		return err
@@ -194,7 +198,8 @@ func (x expansion) teams(ctx context.Context, c listedAccount) error {
 	return x.below(root, list)
 }
 
-// below lists the accounts of the teams below a workbench or a team, each with those below it. What cannot be read of them is reported as lost.
+// below lists the accounts of the teams below a workbench or a team, each with those below it. What cannot be read of
+// them is reported as lost.
 func (x expansion) below(of *wire.Row, list func(id string) error) error {
 	teams, err := x.listIn(of, "sub_team")
 	if err != nil {
@@ -239,7 +244,8 @@ func (x expansion) listIn(of *wire.Row, field string) ([]json.RawMessage, error)
 
 // lose reports that accounts are lost since a key of a container cannot be used: no account is taken for gone then.
 func (x expansion) lose(row json.RawMessage, field, why string) error {
-	return x.leave([]media.FoundAccount{{Lost: true, JSON: row, Faults: []wire.Fault{{Field: field, Kind: wire.KeyFault, Why: why}}}})
+	return x.leave([]media.FoundAccount{{Lost: true, JSON: row,
+		Faults: []wire.Fault{{Field: field, Kind: wire.KeyFault, Why: why}}}})
 }
 
 // agent takes the advertisers of an agency, and of the agencies below it (document 1696710516003852).

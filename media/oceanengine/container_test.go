@@ -59,10 +59,12 @@ func TestAccounts_SaysWhatIsLeftOut(t *testing.T) {
 		{"account_id":5,"account_type":"PLATFORM_ROLE_STAR","is_valid":true},
 		{"account_id":6,"account_type":"PLATFORM_ROLE_SHOP_ACCOUNT"}`, nil)
 	taken, left := findAccounts(t, s)
-	require.Equal(t, map[string]string{"1": "甲", "2": "乙"}, taken, "account_id and account_type win over what is deprecated")
+	require.Equal(t, map[string]string{"1": "甲", "2": "乙"}, taken,
+		"account_id and account_type win over what is deprecated")
 	require.Equal(t, map[string]string{
 		"3": "the login no longer manages it, is_valid is false", "4": "the login no longer manages it, is_valid is false",
-		"5": "an account of type PLATFORM_ROLE_STAR is no advertiser", "6": "an account of type PLATFORM_ROLE_SHOP_ACCOUNT is no advertiser",
+		"5": "an account of type PLATFORM_ROLE_STAR is no advertiser",
+		"6": "an account of type PLATFORM_ROLE_SHOP_ACCOUNT is no advertiser",
 	}, left)
 	lost := &server{answer: func(endpoint string, _ url.Values) string {
 		if endpoint == infoEndpoint {
@@ -79,7 +81,8 @@ func TestAccounts_SaysWhatIsLeftOut(t *testing.T) {
 }
 
 // badIDs are no ids of accounts, as JSON.
-var badIDs = []string{`"AB12"`, `"007"`, `"12:3"`, `"a b"`, `"1e3"`, `-5`, `1.5`, `0`, `""`, `"-"`, `null`, `{}`, `[]`, `true`}
+var badIDs = []string{`"AB12"`, `"007"`, `"12:3"`, `"a b"`, `"1e3"`, `-5`, `1.5`, `0`, `""`, `"-"`, `null`, `{}`, `[]`,
+	`true`}
 
 // listFaults lists what a login reaches, and returns the ids of the accounts found and what was lost.
 func listFaults(t *testing.T, s *server) (found []string, lost []wire.Fault) {
@@ -103,7 +106,8 @@ func listFaults(t *testing.T, s *server) (found []string, lost []wire.Fault) {
 func TestAccounts_AnUnusableIDCostsItsAccountAlone(t *testing.T) {
 	t.Parallel()
 	for _, id := range badIDs {
-		s := authorised(`{"account_id":1,"account_name":"a"},{"account_id":`+id+`,"account_type":"ADVERTISER"},{"account_id":"2"}`, nil)
+		s := authorised(`{"account_id":1,"account_name":"a"},{"account_id":`+id+
+			`,"account_type":"ADVERTISER"},{"account_id":"2"}`, nil)
 		found, lost := listFaults(t, s)
 		require.Equal(t, []string{"1", "2"}, found, id)
 		require.Len(t, lost, 1, id)
@@ -112,7 +116,8 @@ func TestAccounts_AnUnusableIDCostsItsAccountAlone(t *testing.T) {
 	}
 }
 
-// The keys of containers, and of what holds accounts in them, are many: one that cannot be used costs what it names alone, and is reported as lost.
+// The keys of containers, and of what holds accounts in them, are many: one that cannot be used costs what it names
+// alone, and is reported as lost.
 func TestAccounts_AnUnusableKeyOfAContainerCostsNoOther(t *testing.T) {
 	t.Parallel()
 	for _, id := range badIDs {
@@ -122,20 +127,23 @@ func TestAccounts_AnUnusableKeyOfAContainerCostsNoOther(t *testing.T) {
 			if endpoint == childAgentEndpoint {
 				return data(`{"child_agent_ids":[91,`+id+`,92]}`)("", nil)
 			}
-			return data(`{"list":[`+of+`01,`+id+`,`+of+`03],"account_source":"AD","cursor_page_info":{"total_number":3,"has_more":false}}`)("", nil)
+			return data(`{"list":[`+of+`01,`+id+`,`+of+
+				`03],"account_source":"AD","cursor_page_info":{"total_number":3,"has_more":false}}`)("", nil)
 		})
 		found, lost := listFaults(t, agency)
 		require.Equal(t, []string{"9001", "9003", "9101", "9103", "9201", "9203"}, found, id)
 		require.Len(t, lost, 4, id)
 
-		workbench := authorised(`{"account_id":80,"account_type":"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"}`, func(endpoint string, query url.Values) string {
-			if endpoint == teamsEndpoint {
-				return data(`{"sub_team":[{"team_id":`+id+`,"sub_team":[{"team_id":82}]},{"team_id":83}]}`)("", nil)
-			}
-			of := query.Get("enterprise_organization_id")
-			require.Contains(t, []string{"80", "82", "83"}, of, "no other id is asked about")
-			return data(`{"account_list":[{"account_id":`+of+`1},{"account_id":`+id+`}],"page_info":{"total_number":2}}`)("", nil)
-		})
+		workbench := authorised(`{"account_id":80,"account_type":"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"}`,
+			func(endpoint string, query url.Values) string {
+				if endpoint == teamsEndpoint {
+					return data(`{"sub_team":[{"team_id":`+id+`,"sub_team":[{"team_id":82}]},{"team_id":83}]}`)("", nil)
+				}
+				of := query.Get("enterprise_organization_id")
+				require.Contains(t, []string{"80", "82", "83"}, of, "no other id is asked about")
+				return data(`{"account_list":[{"account_id":`+of+`1},{"account_id":`+id+`}],"page_info":{"total_number":2}}`)("",
+					nil)
+			})
 		found, lost = listFaults(t, workbench)
 		require.Equal(t, []string{"801", "821", "831"}, found, id)
 		require.Len(t, lost, 4, id)
@@ -144,7 +152,8 @@ func TestAccounts_AnUnusableKeyOfAContainerCostsNoOther(t *testing.T) {
 
 func TestAccounts_AContainersAnswerThatCannotBeReadIsReportedAsLost(t *testing.T) {
 	t.Parallel()
-	const agent, customers = `{"child_agent_ids":[]}`, `{"list":[1],"account_source":"AD","cursor_page_info":{"has_more":false}}`
+	const agent, customers = `{"child_agent_ids":[]}`,
+		`{"list":[1],"account_source":"AD","cursor_page_info":{"has_more":false}}`
 	for _, c := range []struct {
 		role, first, second string // the answers about what is below the container, and of its accounts
 		found               []string
@@ -158,11 +167,17 @@ func TestAccounts_AContainersAnswerThatCannotBeReadIsReportedAsLost(t *testing.T
 		{"AGENT", agent, `{"list":"x","cursor_page_info":{}}`, nil, 1},
 		{"AGENT", agent, `{"list":[1],"account_source":1}`, []string{"1"}, 0},
 		{"AGENT", agent, `{"list":[1],"account_source":{},"cursor_page_info":7}`, []string{"1"}, 0},
-		{"AGENT", agent, `{"list":[1],"account_source":"AD","cursor_page_info":{"total_number":"x","has_more":"0","cursor":{}}}`, []string{"1"}, 0},
-		{"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", `{"sub_team":{}}`, `{"account_list":[{"account_id":1}],"page_info":{"total_number":"1"}}`, []string{"1"}, 1},
-		{"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", `{"sub_team":"-"}`, `{"account_list":[{"account_id":1}],"page_info":{"total_number":1}}`, []string{"1"}, 0},
-		{"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", `{"sub_team":[7]}`, `{"account_list":[{"account_id":1}],"page_info":{"total_number":1}}`, []string{"1"}, 1},
-		{"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", `"x"`, `{"account_list":[{"account_id":1}],"page_info":{"total_number":1}}`, []string{"1"}, 1},
+		{"AGENT", agent,
+			`{"list":[1],"account_source":"AD","cursor_page_info":{"total_number":"x","has_more":"0","cursor":{}}}`,
+			[]string{"1"}, 0},
+		{"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", `{"sub_team":{}}`,
+			`{"account_list":[{"account_id":1}],"page_info":{"total_number":"1"}}`, []string{"1"}, 1},
+		{"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", `{"sub_team":"-"}`,
+			`{"account_list":[{"account_id":1}],"page_info":{"total_number":1}}`, []string{"1"}, 0},
+		{"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", `{"sub_team":[7]}`,
+			`{"account_list":[{"account_id":1}],"page_info":{"total_number":1}}`, []string{"1"}, 1},
+		{"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", `"x"`, `{"account_list":[{"account_id":1}],"page_info":{"total_number":1}}`,
+			[]string{"1"}, 1},
 	} {
 		s := authorised(`{"account_id":90,"account_type":"`+c.role+`"}`, func(endpoint string, _ url.Values) string {
 			if endpoint == childAgentEndpoint || endpoint == teamsEndpoint {
@@ -199,7 +214,8 @@ func TestAccounts_ExpandsWorkbenches(t *testing.T) {
 	for _, role := range []string{"CUSTOMER_ADMIN", "CUSTOMER_OPERATOR"} {
 		s := authorised(`{"account_id":70,"account_type":"`+role+`"}`, func(endpoint string, query url.Values) string {
 			require.Equal(t, workbenchEndpoint, endpoint)
-			require.Equal(t, []string{"70", "AD", "100"}, []string{query.Get("cc_account_id"), query.Get("account_source"), query.Get("page_size")})
+			require.Equal(t, []string{"70", "AD", "100"}, []string{query.Get("cc_account_id"), query.Get("account_source"),
+				query.Get("page_size")})
 			var rows []string
 			first, last := 1, 100
 			if query.Get("page") == "2" {
@@ -211,7 +227,8 @@ func TestAccounts_ExpandsWorkbenches(t *testing.T) {
 			if first == 101 {
 				rows[1] = `{"account_id":102,"account_name":"x","account_type":"LOCAL"}`
 			}
-			return data(`{"list":[`+strings.Join(rows, ",")+`],"page_info":{"page":1,"page_size":100,"total_number":102,"total_page":2}}`)("", nil)
+			return data(`{"list":[`+strings.Join(rows, ",")+
+				`],"page_info":{"page":1,"page_size":100,"total_number":102,"total_page":2}}`)("", nil)
 		})
 		taken, left := findAccounts(t, s)
 		require.Len(t, taken, 101)
@@ -222,7 +239,8 @@ func TestAccounts_ExpandsWorkbenches(t *testing.T) {
 
 func TestAccounts_ExpandsNewerWorkbenchesAndTheirTeams(t *testing.T) {
 	t.Parallel()
-	s := authorised(`{"account_id":1,"account_type":"ADVERTISER","account_name":"direct"},{"account_id":80,"account_type":"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"}`,
+	s := authorised(
+		`{"account_id":1,"account_type":"ADVERTISER","account_name":"direct"},{"account_id":80,"account_type":"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"}`,
 		func(endpoint string, query url.Values) string {
 			id := query.Get("enterprise_organization_id")
 			if endpoint == teamsEndpoint {
@@ -238,12 +256,14 @@ func TestAccounts_ExpandsNewerWorkbenchesAndTheirTeams(t *testing.T) {
 		})
 	taken, left := findAccounts(t, s)
 	require.Equal(t, map[string]string{"1": "direct", "2": "of a team"}, taken)
-	require.Equal(t, map[string]string{"3": "an account of type DOU_PLUS is no advertiser of its PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"}, left)
+	require.Equal(t,
+		map[string]string{"3": "an account of type DOU_PLUS is no advertiser of its PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"}, left)
 }
 
 func TestAccounts_ExpandsAgenciesByCursor(t *testing.T) {
 	t.Parallel()
-	s := authorised(`{"account_id":90,"account_type":"AGENT"},{"account_id":95,"account_type":"CHILD_AGENT"},{"account_id":98,"account_type":"AGENT"}`,
+	s := authorised(
+		`{"account_id":90,"account_type":"AGENT"},{"account_id":95,"account_type":"CHILD_AGENT"},{"account_id":98,"account_type":"AGENT"}`,
 		func(endpoint string, query url.Values) string {
 			id := query.Get("advertiser_id")
 			switch {
@@ -260,15 +280,19 @@ func TestAccounts_ExpandsAgenciesByCursor(t *testing.T) {
 			require.Equal(t, agentEndpoint, endpoint)
 			require.Empty(t, query.Get("page"), "pages by number end at 10,000")
 			first, _ := strconv.Atoi(query.Get("cursor"))
-			return data(fmt.Sprintf(`{"list":[%d,%d],"account_source":"AD","cursor_page_info":{"total_number":6,"has_more":%d,"count":2,"cursor":%d}}`,
-				1001+first, 1002+first, map[bool]int{true: 1}[first < 4], first+2))("", nil)
+			return data(
+				fmt.Sprintf(
+					`{"list":[%d,%d],"account_source":"AD","cursor_page_info":{"total_number":6,"has_more":%d,"count":2,"cursor":%d}}`,
+					1001+first, 1002+first, map[bool]int{true: 1}[first < 4], first+2))("", nil)
 		})
 	taken, left := findAccounts(t, s)
 	require.Equal(t, map[string]string{
-		"1001": "info 1001", "1002": "info 1002", "1003": "info 1003", "1004": "info 1004", "1005": "info 1005", "1006": "info 1006",
+		"1001": "info 1001", "1002": "info 1002", "1003": "info 1003", "1004": "info 1004", "1005": "info 1005",
+		"1006": "info 1006",
 	}, taken, "the list has ids alone, and the details the names")
 	require.Equal(t, map[string]string{
-		"7": "an account of type STAR is no advertiser of its AGENT", "98": "the platform refuses to list the accounts of this AGENT: no permission (request r)",
+		"7":  "an account of type STAR is no advertiser of its AGENT",
+		"98": "the platform refuses to list the accounts of this AGENT: no permission (request r)",
 	}, left)
 }
 
@@ -276,7 +300,8 @@ func TestAccounts_ExpandsAgenciesByCursor(t *testing.T) {
 func TestAccounts_OfAContainerThatCannotBeListedNowAreAskedForAgain(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"CUSTOMER_ADMIN", "PLATFORM_ROLE_ENTERPRISE_BP_OPERATOR", "CHILD_AGENT", "AGENT"} {
-		s := authorised(`{"account_id":90,"account_type":"`+role+`"}`, func(string, url.Values) string { return `{"code":50000}` })
+		s := authorised(`{"account_id":90,"account_type":"`+role+`"}`,
+			func(string, url.Values) string { return `{"code":50000}` })
 		requireClass(t, media.Transient, New().Accounts(t.Context(), s, "", func([]media.FoundAccount) error { return nil }))
 	}
 }
@@ -303,7 +328,11 @@ func TestAccounts_OfAContainerWhosePagesDoNotAgreeAreAskedForAgain(t *testing.T)
 			}
 			return page(101, hundred...)
 		})
-		err := New().Accounts(t.Context(), s, "", func(found []media.FoundAccount) error { require.Empty(t, found, name); return nil })
+		err := New().Accounts(t.Context(), s, "", func(found []media.FoundAccount) error {
+			require.Empty(t, found,
+				name)
+			return nil
+		})
 		requireClass(t, media.Transient, err)
 	}
 	s := authorised(`{"account_id":90,"account_type":"CHILD_AGENT"}`, func(string, url.Values) string {

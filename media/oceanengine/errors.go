@@ -31,7 +31,8 @@ var codes = media.Codes{
 	// limit is one of the endpoint; its other endpoints go on.
 	40100: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: 3 * time.Second},
 	40110: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: 2 * time.Second},
-	40130: {Class: media.Quota, Scope: grant.ScopeAccount, RetryAfter: 30 * time.Second}, // "not at once": it hits idle accounts
+	// "not at once": it hits idle accounts
+	40130: {Class: media.Quota, Scope: grant.ScopeAccount, RetryAfter: 30 * time.Second},
 
 	// Requests that are wrong.
 	40000: {Class: media.Bug}, // bad or missing parameter, id of another kind
@@ -41,8 +42,8 @@ var codes = media.Codes{
 	50000: {Class: media.Transient}, // system error or time-out
 }
 
-// unknownMetric is the code of a request for a metric that there is not: that of any bad parameter. Nine metrics went on 2026-06-08,
-// and one was renamed on 2026-08-27.
+// unknownMetric is the code of a request for a metric that there is not: that of any bad parameter. Nine metrics went
+// on 2026-06-08, and one was renamed on 2026-08-27.
 const unknownMetric = "40000"
 
 // withPenalty obeys the header that tells how long an overrun has closed the endpoint.

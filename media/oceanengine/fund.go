@@ -31,7 +31,8 @@ var (
 		{Field: "grant", Kind: fund.Grant, Is: fund.Balance, Unit: wire.Yuan},
 		{Field: "valid_grant", Kind: fund.Grant, Is: fund.ValidBalance, Unit: wire.Yuan},
 	}
-	// Of the kinds of money the daily flow tells what was spent, and what there is at the day's end (document 1696710526682112).
+	// Of the kinds of money the daily flow tells what was spent, and what there is at the day's end (document
+	// 1696710526682112).
 	flowAmounts = wire.Amounts{
 		{Field: "income", Kind: fund.Total, Is: fund.Deposit, Unit: wire.Yuan},
 		{Field: "cost", Kind: fund.Total, Is: fund.Paid, Unit: wire.Yuan},
@@ -46,8 +47,8 @@ var (
 	}
 )
 
-// Funds implements media.Platform. A day's flow is out at about 08:00 on the next day, or later (the platform's own words);
-// how many days a query may span and how far back it reaches it does not say: both are our own choice.
+// Funds implements media.Platform. A day's flow is out at about 08:00 on the next day, or later (the platform's own
+// words); how many days a query may span and how far back it reaches it does not say: both are our own choice.
 func (Platform) Funds() media.Funds {
 	return media.Funds{
 		Balance: media.Balance{
@@ -56,7 +57,8 @@ func (Platform) Funds() media.Funds {
 			Fetch:   fetchFund,
 		},
 		Daily: media.FundDaily{
-			Table:   rawtable.Table{Name: "oceanengine_fund_daily", Shape: rawtable.DailyFundRows, Columns: flowAmounts.Columns()},
+			Table: rawtable.Table{Name: "oceanengine_fund_daily", Shape: rawtable.DailyFundRows,
+				Columns: flowAmounts.Columns()},
 			Amounts: flowAmounts,
 			MaxDays: 30, LookBack: 365, ToldAfter: 8 * time.Hour,
 			Page: fetchFlow,

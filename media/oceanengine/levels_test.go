@@ -38,13 +38,17 @@ const projectRow = `{"project_id":7200000000000000001,"advertiser_id":1700000000
 
 func TestProjects_ReadTheWireFormatLiveAndDeleted(t *testing.T) {
 	t.Parallel()
-	s := &server{answer: data(`{"list":[` + projectRow + `],"page_info":{"page":1,"page_size":100,"total_number":101,"total_page":2}}`)}
+	s := &server{answer: data(`{"list":[` + projectRow +
+		`],"page_info":{"page":1,"page_size":100,"total_number":101,"total_page":2}}`)}
 	list := findList(t, "project")
 	require.Equal(t, "campaign", list.Level)
 	now := time.Date(2026, 11, 20, 15, 59, 59, 0, time.UTC)
-	page, err := list.Page(t.Context(), s, media.ListQuery{Variant: list.Variants[0], Since: now.Add(-time.Hour), Until: now}, "")
+	page, err := list.Page(t.Context(), s, media.ListQuery{Variant: list.Variants[0], Since: now.Add(-time.Hour),
+		Until: now}, "")
 	require.NoError(t, err)
-	require.JSONEq(t, `{"project_modify_end_time":"2026-11-20 23:59:59","project_modify_start_time":"2026-11-20 22:59:59"}`, s.queries[0].Get("filtering"))
+	require.JSONEq(t,
+		`{"project_modify_end_time":"2026-11-20 23:59:59","project_modify_start_time":"2026-11-20 22:59:59"}`,
+		s.queries[0].Get("filtering"))
 	require.Equal(t, "2", page.Next)
 	row := page.Rows[0]
 	require.Equal(t, "7200000000000000001", row.Object)
@@ -80,9 +84,11 @@ func TestMaterials_ArePartsOfTheirPromotions(t *testing.T) {
 	require.Equal(t, "creative", list.Level)
 	page, err := list.Page(t.Context(), s, media.ListQuery{}, "")
 	require.NoError(t, err)
-	require.Equal(t, `["promotion_id","status_first","promotion_modify_time","promotion_materials"]`, s.queries[0].Get("fields"))
+	require.Equal(t, `["promotion_id","status_first","promotion_modify_time","promotion_materials"]`,
+		s.queries[0].Get("fields"))
 	require.Equal(t, 3, page.Total)
-	require.Equal(t, []string{"7300000000000000001", "7300000000000000002", "7300000000000000003"}, page.Counted, "the total is that of promotions")
+	require.Equal(t, []string{"7300000000000000001", "7300000000000000002", "7300000000000000003"}, page.Counted,
+		"the total is that of promotions")
 	var ids []string
 	for _, row := range page.Rows {
 		ids = append(ids, row.Object)
@@ -90,19 +96,23 @@ func TestMaterials_ArePartsOfTheirPromotions(t *testing.T) {
 		require.Len(t, row.Raw, len(list.Table.Columns))
 	}
 	require.Equal(t, []string{
-		"7300000000000000001:7020000000000000001", "7300000000000000001:7400000000000000002", "7300000000000000001:7400000000000000003",
+		"7300000000000000001:7020000000000000001", "7300000000000000001:7400000000000000002",
+		"7300000000000000001:7400000000000000003",
 		"7300000000000000002:7020000000000000001",
 	}, ids, "titles are left out, and what stands in a promotion twice is there once")
 	first, last := page.Rows[0], page.Rows[3]
 	require.Equal(t, []rawtable.AssetUse{{Kind: "video", ID: "v1"}, {Kind: "image", ID: "c/1"}}, first.Assets)
 	require.Equal(t, []rawtable.AssetUse{{Kind: "image", ID: "i1"}}, page.Rows[1].Assets)
 	require.Equal(t, []rawtable.AssetUse{{Kind: "image", ID: "i2"}}, page.Rows[2].Assets)
-	require.Equal(t, []any{"7300000000000000001", "7400000000000000003", "image", "MATERIAL_STATUS_DISABLE"}, page.Rows[2].Raw)
-	require.JSONEq(t, `{"promotion_id":"7300000000000000001","material_kind":"image","image_mode":"S","image_id":"i2","material_id":7400000000000000003,
+	require.Equal(t, []any{"7300000000000000001", "7400000000000000003", "image", "MATERIAL_STATUS_DISABLE"},
+		page.Rows[2].Raw)
+	require.JSONEq(t,
+		`{"promotion_id":"7300000000000000001","material_kind":"image","image_mode":"S","image_id":"i2","material_id":7400000000000000003,
 		"material_opt_status":"DISABLE","material_status":"MATERIAL_STATUS_DISABLE"}`, string(page.Rows[2].JSON))
 	require.Equal(t, []any{"7300000000000000001", "7020000000000000001", "video", "MATERIAL_STATUS_OK"}, first.Raw)
 	require.Equal(t, time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), first.Modified)
-	require.JSONEq(t, `{"promotion_id":"7300000000000000001","material_kind":"video","image_mode":"V","video_id":"v1","video_cover_id":"c/1",
+	require.JSONEq(t,
+		`{"promotion_id":"7300000000000000001","material_kind":"video","image_mode":"V","video_id":"v1","video_cover_id":"c/1",
 		"material_id":7020000000000000001,"material_status":"MATERIAL_STATUS_OK"}`, string(first.JSON))
 	require.Contains(t, string(first.JSON), "7020000000000000001", "digit for digit")
 	require.False(t, first.Deleted)
@@ -117,7 +127,8 @@ func TestMaterials_WithoutAnIDAreFoundInTheLibrary(t *testing.T) {
 		switch endpoint {
 		case videosEndpoint:
 			asked[endpoint] = query.Get("filtering")
-			return data(`{"list":[{"id":"v1","material_id":7020000000000000001},{"id":"v2","material_id":"7020000000000000002"}],"page_info":{"total_number":2}}`)("", nil)
+			return data(
+				`{"list":[{"id":"v1","material_id":7020000000000000001},{"id":"v2","material_id":"7020000000000000002"}],"page_info":{"total_number":2}}`)("", nil)
 		case imagesEndpoint:
 			asked[endpoint] = query.Get("filtering")
 			return data(`{"list":[{"id":"web/i1","material_id":7010000000000000001}],"page_info":{"total_number":1}}`)("", nil)
@@ -128,13 +139,15 @@ func TestMaterials_WithoutAnIDAreFoundInTheLibrary(t *testing.T) {
 	}}
 	page, err := findList(t, "promotion_material").Page(t.Context(), s, media.ListQuery{}, "")
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{videosEndpoint: `{"video_ids":["v1","v2"]}`, imagesEndpoint: `{"image_ids":["web/i1"]}`}, asked)
+	require.Equal(t, map[string]string{videosEndpoint: `{"video_ids":["v1","v2"]}`,
+		imagesEndpoint: `{"image_ids":["web/i1"]}`}, asked)
 	var ids []string
 	for _, row := range page.Rows {
 		ids = append(ids, row.Object+" "+row.Raw[materialID].(string))
 	}
 	require.Equal(t, []string{
-		"7300000000000000001:7020000000000000002 7020000000000000002", "7300000000000000001:7020000000000000001 7020000000000000001",
+		"7300000000000000001:7020000000000000002 7020000000000000002",
+		"7300000000000000001:7020000000000000001 7020000000000000001",
 		"7300000000000000001:7010000000000000001 7010000000000000001",
 	}, ids)
 }
@@ -150,18 +163,21 @@ func TestReport_AsksForTheMaterialsThatAreShown(t *testing.T) {
 	for name, c := range map[string]struct{ topics, level, filters, order string }{
 		"nothing is told": {"", "creative", asJSON([]condition{documented().shown}),
 			`[{"field":"stat_cost","type":"DESC"}]`},
-		"materials by the platform's own words": {told, "creative", `[{"field":"image_mode","type":1,"operator":7,"values":["5","3"]}]`,
+		"materials by the platform's own words": {told, "creative",
+			`[{"field":"image_mode","type":1,"operator":7,"values":["5","3"]}]`,
 			`[{"field":"stat_time_day","type":"ASC"},{"field":"cdp_promotion_id","type":"ASC"}]`},
 		"promotions without a condition": {told, "adgroup", `[]`, `[{"field":"stat_time_day","type":"ASC"}]`},
 	} {
 		s := &server{answer: data(`{"rows":[],"total_metrics":{},"page_info":{"total_number":0}}`), topics: c.topics}
-		_, err := findReport(t, "report_daily", c.level).Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
+		_, err := findReport(t, "report_daily", c.level).Page(t.Context(), s,
+			media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
 		require.NoError(t, err, name)
 		require.JSONEq(t, c.filters, s.queries[0].Get("filters"), name)
 		require.JSONEq(t, c.order, s.queries[0].Get("order_by"), name)
 	}
 	require.NotContains(t, documented().shown.Values, "MATERIAL_IMAGE_MODE_TITLE")
-	require.Equal(t, []order{{Field: "stat_cost", Type: "DESC"}}, topic{sortable: map[string]bool{}}.sorting([]string{"material_id"}, []string{"stat_cost"}))
+	require.Equal(t, []order{{Field: "stat_cost", Type: "DESC"}},
+		topic{sortable: map[string]bool{}}.sorting([]string{"material_id"}, []string{"stat_cost"}))
 }
 
 // What a passing trouble hides is asked for again, and what was told is not asked for again.
@@ -181,7 +197,8 @@ func TestTopics_AreAskedForOnce(t *testing.T) {
 	require.Equal(t, 2, calls)
 }
 
-// A refusal about one account says nothing of the topics, and one about the topics takes nothing away that was told before.
+// A refusal about one account says nothing of the topics, and one about the topics takes nothing away that was told
+// before.
 func TestTopics_KeepWhatWasToldOverARefusal(t *testing.T) {
 	t.Parallel()
 	calls, answer := 0, `{"code":40002,"message":"no permission"}`
@@ -206,9 +223,11 @@ func TestTopics_KeepWhatWasToldOverARefusal(t *testing.T) {
 // One odd value must not fail the reports of all accounts: it costs its dimension at most.
 func TestTopics_AnUnusableValueCostsItsDimensionAtMost(t *testing.T) {
 	t.Parallel()
-	const day, mode = `{"field":"stat_time_day","sort_able":true}`, `{"field":"image_mode","filter_config":{"type":2,"operator":7,"range_value":[{"label":"视频","value":"5"}]}}`
+	const day, mode = `{"field":"stat_time_day","sort_able":true}`,
+		`{"field":"image_mode","filter_config":{"type":2,"operator":7,"range_value":[{"label":"视频","value":"5"}]}}`
 	topics := func(of ...string) string {
-		return `{"list":[{"data_topic":"BASIC_DATA","dimensions":[` + strings.Join(of, ",") + `]},{"data_topic":"MATERIAL_DATA","dimensions":[` + strings.Join(of, ",") + `]}]}`
+		return `{"list":[{"data_topic":"BASIC_DATA","dimensions":[` + strings.Join(of, ",") +
+			`]},{"data_topic":"MATERIAL_DATA","dimensions":[` + strings.Join(of, ",") + `]}]}`
 	}
 	filter := func(text string) string { return topics(day, `{"field":"image_mode","filter_config":`+text+`}`) }
 	shown := condition{Field: dimensionMode, Type: 2, Operator: 7, Values: []string{"5"}}
@@ -218,17 +237,22 @@ func TestTopics_AnUnusableValueCostsItsDimensionAtMost(t *testing.T) {
 	sorted := map[string]bool{"stat_time_day": true, "image_mode": false}
 	for answer, want := range map[string]topic{
 		topics(day, mode): {sorted, shown},
-		topics(`{"field":"stat_time_day","sort_able":"true"}`, mode):                {sorted, shown},
-		topics(`{"field":"stat_time_day","sort_able":1}`, mode):                     {sorted, shown},
-		topics(`{"field":"stat_time_day","sort_able":[]}`, mode):                    {map[string]bool{"stat_time_day": false, "image_mode": false}, shown},
+		topics(`{"field":"stat_time_day","sort_able":"true"}`, mode): {sorted, shown},
+		topics(`{"field":"stat_time_day","sort_able":1}`, mode):      {sorted, shown},
+		topics(`{"field":"stat_time_day","sort_able":[]}`,
+			mode): {map[string]bool{"stat_time_day": false, "image_mode": false}, shown},
 		topics(day, mode, `{"field":5,"sort_able":true}`, `7`, `"x"`, `null`, `[]`): {sorted, shown},
 		filter(`""`):                 {sorted, documented().shown},
 		filter(`[]`):                 {sorted, documented().shown},
 		filter(`"-"`):                {sorted, documented().shown},
 		filter(`{"range_value":{}}`): {sorted, documented().shown},
-		filter(`{"type":"x","operator":7,"range_value":[{"label":"视频","value":"5"}]}`):                                                             {sorted, typed(fixedValues, "5")},
-		filter(`{"type":"2","operator":"7","range_value":[{"label":"视频","value":5},{"label":"图","value":{}},{"label":{},"value":"VIDEO"},"x",5]}`): {sorted, typed(2, "5", "VIDEO")},
-		filter(`{"type":2,"operator":7,"range_value":[{"label":3,"value":"IMAGE"},{"label":"视频","value":"-"}]}`):                                   {sorted, typed(2, "IMAGE")},
+		filter(
+			`{"type":"x","operator":7,"range_value":[{"label":"视频","value":"5"}]}`): {sorted, typed(fixedValues, "5")},
+		filter(
+			`{"type":"2","operator":"7","range_value":[{"label":"视频","value":5},{"label":"图","value":{}},{"label":{},"value":"VIDEO"},"x",5]}`): {sorted, typed(2, "5", "VIDEO")},
+		filter(
+			`{"type":2,"operator":7,"range_value":[{"label":3,"value":"IMAGE"},{"label":"视频","value":"-"}]}`): {sorted,
+			typed(2, "IMAGE")},
 	} {
 		s := &server{topics: `{"code":0,"data":` + answer + `}`}
 		for _, name := range []string{topicBasic, topicMaterial} {
@@ -243,8 +267,10 @@ func TestTopics_AnUnusableValueCostsItsDimensionAtMost(t *testing.T) {
 func TestTopics_AnUnreadableAnswerTakesNothingAway(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{
-		`null`, `[]`, `"-"`, `5`, `{}`, `{"list":"x"}`, `{"list":{}}`, `{"list":[]}`, `{"list":[7]}`, `{"list":[{"data_topic":5,"dimensions":[]}]}`,
-		`{"list":[{"data_topic":"BASIC_DATA","dimensions":"-"}]}`, `{"list":[{"data_topic":"BASIC_DATA","dimensions":[{"field":{}}]}]}`,
+		`null`, `[]`, `"-"`, `5`, `{}`, `{"list":"x"}`, `{"list":{}}`, `{"list":[]}`, `{"list":[7]}`,
+		`{"list":[{"data_topic":5,"dimensions":[]}]}`,
+		`{"list":[{"data_topic":"BASIC_DATA","dimensions":"-"}]}`,
+		`{"list":[{"data_topic":"BASIC_DATA","dimensions":[{"field":{}}]}]}`,
 	} {
 		calls, body := 0, `{"code":0,"data":`+answer+`}`
 		api := &countingTopics{server: server{}, calls: &calls, answer: &body}
@@ -278,7 +304,8 @@ func (c *countingTopics) Get(ctx context.Context, endpoint string, query url.Val
 
 func TestReport_NamesMaterialsByTheirPromotion(t *testing.T) {
 	t.Parallel()
-	answer := data(`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_project_id":"7200","cdp_promotion_id":"7300","material_id":"7020"},
+	answer := data(
+		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_project_id":"7200","cdp_promotion_id":"7300","material_id":"7020"},
 		"metrics":{"stat_cost":"1.00"}}],"page_info":{"total_number":1}}`)
 	for level, want := range map[string]struct{ topic, dimensions, object string }{
 		"campaign": {"BASIC_DATA", `["stat_time_day","cdp_project_id"]`, "7200"},
@@ -286,7 +313,8 @@ func TestReport_NamesMaterialsByTheirPromotion(t *testing.T) {
 		"creative": {"MATERIAL_DATA", `["stat_time_day","cdp_promotion_id","material_id"]`, "7300:7020"},
 	} {
 		s := &server{answer: answer}
-		page, err := findReport(t, "report_daily", level).Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
+		page, err := findReport(t, "report_daily", level).Page(t.Context(), s,
+			media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
 		require.NoError(t, err)
 		require.Equal(t, url.Values{"topic": {want.topic}, "dimensions": {want.dimensions}}, url.Values{
 			"topic": {s.queries[0].Get("data_topic")}, "dimensions": {s.queries[0].Get("dimensions")},
@@ -302,7 +330,8 @@ func TestReport_NamesMaterialsByTheirPromotion(t *testing.T) {
 
 func TestFiles_ReadTheWireFormat(t *testing.T) {
 	t.Parallel()
-	s := &server{answer: data(`{"list":[{"id":"v0203","material_id":7020000000000000001,"size":1048576,"width":720,"height":1280,"url":"某句话","format":"mp4",
+	s := &server{answer: data(
+		`{"list":[{"id":"v0203","material_id":7020000000000000001,"size":1048576,"width":720,"height":1280,"url":"某句话","format":"mp4",
 		"signature":"9f86d081884c7d659a2feaa0c55ad015","duration":12.34,"create_time":"2026-11-19 23:00:00","filename":"视频.mp4"}],
 		"page_info":{"page":1,"page_size":100,"total_number":101,"total_page":2}}`)}
 	list := findList(t, "video")
@@ -316,7 +345,8 @@ func TestFiles_ReadTheWireFormat(t *testing.T) {
 	created := time.Date(2026, 11, 19, 15, 0, 0, 0, time.UTC)
 	require.Equal(t, created, row.Modified)
 	require.Equal(t, []any{
-		"7020000000000000001", "视频.mp4", int64(720), int64(1280), int64(1048576), "9f86d081884c7d659a2feaa0c55ad015", sqldb.At(created), int64(12340),
+		"7020000000000000001", "视频.mp4", int64(720), int64(1280), int64(1048576), "9f86d081884c7d659a2feaa0c55ad015",
+		sqldb.At(created), int64(12340),
 	}, row.Raw)
 	require.Len(t, row.Raw, len(list.Table.Columns))
 	require.Len(t, findList(t, "image").Table.Columns, len(row.Raw)-1)
@@ -328,14 +358,17 @@ func TestFiles_ReadTheWireFormat(t *testing.T) {
 // There are no pages beyond 10,000 files: they are read by their days of upload.
 func TestFiles_BeyondTheLastPageAreReadByTheirDays(t *testing.T) {
 	t.Parallel()
-	uploads := map[day.Day]int{"1970-01-01": 1, "2100-01-01": 1, "2014-05-01": 1, "2026-11-01": 9_950, "2026-11-02": 150, "2026-11-20": 2}
+	uploads := map[day.Day]int{"1970-01-01": 1, "2100-01-01": 1, "2014-05-01": 1, "2026-11-01": 9_950, "2026-11-02": 150,
+		"2026-11-20": 2}
 	total := 0
 	for _, n := range uploads {
 		total += n
 	}
 	s := &server{answer: func(_ string, query url.Values) string {
 		var filter struct{ Start, End day.Day }
-		require.NoError(t, json.Unmarshal([]byte(strings.NewReplacer("start_time", "Start", "end_time", "End").Replace(query.Get("filtering"))), &filter))
+		require.NoError(t,
+			json.Unmarshal([]byte(strings.NewReplacer("start_time", "Start", "end_time", "End").Replace(query.Get("filtering"))),
+				&filter))
 		var ids []string
 		for _, d := range slices.Sorted(maps.Keys(uploads)) {
 			if filter.Start == "" || filter.Start <= d && d <= filter.End {
@@ -348,7 +381,8 @@ func TestFiles_BeyondTheLastPageAreReadByTheirDays(t *testing.T) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, page*filesPage, filesReach, "there is no such page")
 		first, last := min((page-1)*filesPage, len(ids)), min(page*filesPage, len(ids))
-		return data(fmt.Sprintf(`{"list":[%s],"page_info":{"total_number":%d}}`, strings.Join(ids[first:last], ","), len(ids)))("", nil)
+		return data(fmt.Sprintf(`{"list":[%s],"page_info":{"total_number":%d}}`, strings.Join(ids[first:last], ","),
+			len(ids)))("", nil)
 	}}
 	list := findList(t, "image")
 	q := media.ListQuery{Until: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)}
@@ -374,12 +408,15 @@ func TestFiles_BeyondTheLastPageAreReadByTheirDays(t *testing.T) {
 	}
 }
 
-// Hours of days that are long gone may come as whole days: they must not be taken for the hour 0, nor fail as an answer that nobody can read.
+// Hours of days that are long gone may come as whole days: they must not be taken for the hour 0, nor fail as an
+// answer that nobody can read.
 func TestReport_RefusesWholeDaysForHours(t *testing.T) {
 	t.Parallel()
-	s := &server{answer: data(`{"rows":[{"dimensions":{"stat_time_hour":"2026-11-01","cdp_promotion_id":"7300","material_id":"7020"},
+	s := &server{answer: data(
+		`{"rows":[{"dimensions":{"stat_time_hour":"2026-11-01","cdp_promotion_id":"7300","material_id":"7020"},
 		"metrics":{"stat_cost":"1.00"}}],"total_metrics":{},"page_info":{"total_number":1}}`)}
-	_, err := findReport(t, "report_hourly", "creative").Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-02"}, "")
+	_, err := findReport(t, "report_hourly", "creative").Page(t.Context(), s,
+		media.ReportQuery{From: "2026-11-01", To: "2026-11-02"}, "")
 	requireClass(t, media.Invalid, err)
 	require.ErrorIs(t, err, media.ErrNoHours)
 }
@@ -390,16 +427,19 @@ func TestReport_ALonelyWholeDayAmongHoursIsLostByItself(t *testing.T) {
 	row := func(hour string) string {
 		return `{"dimensions":{"stat_time_hour":"` + hour + `"},"metrics":{"stat_cost":"1.00"}}`
 	}
-	s := &server{answer: data(`{"rows":[` + row("2026-11-01 14:00 - 14:59") + `,` + row("2026-11-01") + `,` + row("2026-11-01 15:00 - 15:59") + `],
+	s := &server{answer: data(`{"rows":[` + row("2026-11-01 14:00 - 14:59") + `,` + row("2026-11-01") + `,` +
+		row("2026-11-01 15:00 - 15:59") + `],
 		"total_metrics":{},"page_info":{"total_number":3}}`)}
-	page, err := findReport(t, "report_hourly", "account").Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
+	page, err := findReport(t, "report_hourly", "account").Page(t.Context(), s,
+		media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
 	require.NoError(t, err)
 	require.Equal(t, []bool{false, true, false}, []bool{page.Rows[0].Lost, page.Rows[1].Lost, page.Rows[2].Lost})
 	require.Equal(t, "dimensions.stat_time_hour", page.Rows[1].Faults[0].Field)
 	require.Equal(t, 15, page.Rows[2].Hour)
 }
 
-// What is odd about an attribute of a promotion, an item or a material costs the attribute; what no material can be read from loses them all.
+// What is odd about an attribute of a promotion, an item or a material costs the attribute; what no material can be
+// read from loses them all.
 func TestMaterials_AnUnusableAttributeCostsNoMaterial(t *testing.T) {
 	t.Parallel()
 	const image = `{"image_id":"i1","material_id":5}`
@@ -412,11 +452,13 @@ func TestMaterials_AnUnusableAttributeCostsNoMaterial(t *testing.T) {
 		{`{"image_material_list":[{"image_mode":"a\u0000b\u007f","images":[` + image + `]}]}`, 1, false},
 		{`{"image_material_list":[{"image_mode":{},"images":[` + image + `]},{"images":"-"},{"images":null},{}]}`, 1, false},
 		{`{"video_material_list":[{"video_id":{},"material_id":6,"material_status":7}],"image_material_list":"-"}`, 1, false},
-		{`"-"`, 0, false}, {`""`, 0, false}, {`null`, 0, false}, {`{"video_material_list":"","image_material_list":"--"}`, 0, false},
+		{`"-"`, 0, false}, {`""`, 0, false}, {`null`, 0, false},
+		{`{"video_material_list":"","image_material_list":"--"}`, 0, false},
 		{`"x"`, 0, true}, {`[]`, 0, true}, {`{"video_material_list":{}}`, 0, true}, {`{"image_material_list":[7]}`, 0, true},
 		{`{"image_material_list":[{"images":{}}],"video_material_list":[{"material_id":6}]}`, 0, true},
 	} {
-		s := &server{answer: data(`{"list":[{"promotion_id":7,"status_first":5,"promotion_materials":` + c.materials + `}],"page_info":{"total_number":1}}`)}
+		s := &server{answer: data(`{"list":[{"promotion_id":7,"status_first":5,"promotion_materials":` + c.materials +
+			`}],"page_info":{"total_number":1}}`)}
 		page, err := findList(t, "promotion_material").Page(t.Context(), s, media.ListQuery{}, "")
 		require.NoError(t, err, c.materials)
 		require.Len(t, page.Rows, c.rows, c.materials)
@@ -426,7 +468,8 @@ func TestMaterials_AnUnusableAttributeCostsNoMaterial(t *testing.T) {
 			require.Contains(t, string(row.JSON), `"promotion_id":"7"`, c.materials)
 		}
 		for _, row := range page.Rows {
-			require.Equal(t, strings.Contains(c.materials, `"video_id":{}`), row.MoreAssets, "%s: an unusable id removes nothing", c.materials)
+			require.Equal(t, strings.Contains(c.materials, `"video_id":{}`), row.MoreAssets,
+				"%s: an unusable id removes nothing", c.materials)
 		}
 		lost := slices.ContainsFunc(page.Faults, func(f wire.Fault) bool { return f.Kind == wire.KeyFault })
 		require.Equal(t, c.lost, lost, c.materials)
@@ -437,8 +480,10 @@ func TestMaterials_AnUnusableAttributeCostsNoMaterial(t *testing.T) {
 func TestPromotions_ByCursorTakeFlagsAndCursorsOfAnyType(t *testing.T) {
 	t.Parallel()
 	for info, next := range map[string]string{
-		`{"has_more":true,"cursor":20}`: "20", `{"has_more":1,"cursor":"20"}`: "20", `{"has_more":"true","cursor":"aB3"}`: "aB3", `{"has_more":"1","cursor":20}`: "20",
-		`{"has_more":{},"cursor":20}`: "20", `{"has_more":0,"cursor":20}`: "", `{"has_more":"false","cursor":20}`: "", `{"has_more":"-","cursor":20}`: "",
+		`{"has_more":true,"cursor":20}`: "20", `{"has_more":1,"cursor":"20"}`: "20",
+		`{"has_more":"true","cursor":"aB3"}`: "aB3", `{"has_more":"1","cursor":20}`: "20",
+		`{"has_more":{},"cursor":20}`: "20", `{"has_more":0,"cursor":20}`: "", `{"has_more":"false","cursor":20}`: "",
+		`{"has_more":"-","cursor":20}`:   "",
 		`{"has_more":true,"cursor":"-"}`: "", `{"has_more":true,"cursor":{}}`: "", `"-"`: "", `7`: "", `[]`: "", `null`: "",
 	} {
 		page, got, err := promotions.read([]byte(`{"list":[{"promotion_id":1}],"cursor_info":` + info + `}`))
@@ -458,6 +503,7 @@ func TestLists_AWordForNoValueIsAnEmptyList(t *testing.T) {
 			require.Empty(t, page.Rows, word)
 			require.Empty(t, page.Moved, word)
 		}
-		require.NoError(t, New().Accounts(t.Context(), s, "", func(found []media.FoundAccount) error { require.Empty(t, found); return nil }), word)
+		require.NoError(t, New().Accounts(t.Context(), s, "",
+			func(found []media.FoundAccount) error { require.Empty(t, found); return nil }), word)
 	}
 }

@@ -23,24 +23,25 @@ func creativeID(promotion string, material wire.ID) string {
 	return promotion + ":" + string(material)
 }
 
-var materialTable = rawtable.Table{Name: "oceanengine_promotion_material", Shape: rawtable.Objects, Columns: []rawtable.Column{
-	{Name: "promotion_id", Kind: rawtable.Text}, // a text, as ids are in the other tables
-	{Name: "material_id", Kind: rawtable.Text},
-	{Name: "material_kind", Kind: rawtable.Text}, // video or image
-	{Name: "material_status", Kind: rawtable.Text},
-}}
+var materialTable = rawtable.Table{Name: "oceanengine_promotion_material", Shape: rawtable.Objects,
+	Columns: []rawtable.Column{
+		{Name: "promotion_id", Kind: rawtable.Text}, // a text, as ids are in the other tables
+		{Name: "material_id", Kind: rawtable.Text},
+		{Name: "material_kind", Kind: rawtable.Text}, // video or image
+		{Name: "material_status", Kind: rawtable.Text},
+	}}
 
 // materials reads the promotions' materials. A promotion's list shows what it holds now: what was taken out of it is
-// deleted when a full pull no longer finds it. Whether its time of modification moves with its materials is not told, so that
-// a pull of changes may miss what the nightly full one finds.
+// deleted when a full pull no longer finds it. Whether its time of modification moves with its materials is not told,
+// so that a pull of changes may miss what the nightly full one finds.
 var materials = promotionList{
 	fields: []string{"promotion_id", "status_first", "promotion_modify_time", "promotion_materials"},
 	add:    readMaterials,
 	finish: nameMaterials,
 }
 
-// readMaterials reads the videos, and the images of each item: an item of image_material_list is some images of one kind, and what is
-// told of a material, its id among it, stands with each image (document 1741028841006095).
+// readMaterials reads the videos, and the images of each item: an item of image_material_list is some images of one
+// kind, and what is told of a material, its id among it, stands with each image (document 1741028841006095).
 func readMaterials(page *media.Page, raw json.RawMessage) {
 	p := wire.Open(raw)
 	promotion := p.Key("promotion_id")
@@ -60,7 +61,8 @@ func readMaterials(page *media.Page, raw json.RawMessage) {
 	for _, raw := range within(lists, "image_material_list") {
 		item := wire.Open(raw)
 		unreadable = unreadable || item.Lost()
-		held = append(held, heldMaterials{kind: rawtable.AssetImage, mode: item.Text("image_mode"), rows: within(item, "images")})
+		held = append(held, heldMaterials{kind: rawtable.AssetImage, mode: item.Text("image_mode"),
+			rows: within(item, "images")})
 		p.Add(item.Faults())
 	}
 	if unreadable {
@@ -86,8 +88,8 @@ type heldMaterials struct {
 	rows       []json.RawMessage
 }
 
-// readMaterial reads a video, or an image of an item of a mode. Its object is "" if the platform does not say its id: of videos it is
-// absent or 0 at times.
+// readMaterial reads a video, or an image of an item of a mode. Its object is "" if the platform does not say its id:
+// of videos it is absent or 0 at times.
 func readMaterial(m *wire.Row, promotion, kind, mode string) media.Row {
 	material := m.ID("material_id")
 	row := media.Row{
@@ -97,7 +99,8 @@ func readMaterial(m *wire.Row, promotion, kind, mode string) media.Row {
 	}
 	before := len(m.Faults())
 	for _, use := range []rawtable.AssetUse{
-		{Kind: rawtable.AssetVideo, ID: string(m.TextID("video_id"))}, {Kind: rawtable.AssetImage, ID: string(m.TextID("video_cover_id"))},
+		{Kind: rawtable.AssetVideo, ID: string(m.TextID("video_id"))},
+		{Kind: rawtable.AssetImage, ID: string(m.TextID("video_cover_id"))},
 		{Kind: rawtable.AssetImage, ID: string(m.TextID("image_id"))},
 	} {
 		if use.ID != "" {
@@ -129,8 +132,8 @@ func placed(m *wire.Row, where map[string]string) json.RawMessage {
 	return text
 }
 
-// nameMaterials finds the ids of the materials that the list does not say, and leaves each material of a promotion on the page once:
-// nothing forbids that a promotion holds a material twice.
+// nameMaterials finds the ids of the materials that the list does not say, and leaves each material of a promotion on
+// the page once: nothing forbids that a promotion holds a material twice.
 func nameMaterials(ctx context.Context, api media.API, page *media.Page) error {
 	for _, l := range []fileList{videos, images} {
 		var files []string
@@ -162,7 +165,8 @@ func nameMaterials(ctx context.Context, api media.API, page *media.Page) error {
 	for i := range page.Rows {
 		if row := &page.Rows[i]; row.Object == "" && !row.Lost {
 			row.Lost = true
-			row.Faults = append(row.Faults, wire.Fault{Field: "material_id", Kind: wire.KeyFault, Why: "is not set, and the library does not know the file"})
+			row.Faults = append(row.Faults, wire.Fault{Field: "material_id", Kind: wire.KeyFault,
+				Why: "is not set, and the library does not know the file"})
 		}
 	}
 	return nil

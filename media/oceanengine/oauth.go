@@ -15,8 +15,8 @@ import (
 
 var _ media.Authoriser = Platform{}
 
-// AuthorisePage implements media.Authoriser. The documents fix no host: it is the one of the address that the app's console
-// page shows.
+// AuthorisePage implements media.Authoriser. The documents fix no host: it is the one of the address that the app's
+// console page shows.
 func (Platform) AuthorisePage() string { return "https://ad.oceanengine.com/openapi/audit/oauth.html" }
 
 // Console implements media.Consoler.
@@ -43,9 +43,10 @@ var exchangeFixes = map[string]string{
 	"40115": "authorise again, a code works once and for 10 minutes",
 }
 
-// Exchange implements media.Authoriser. The answer does not say who agreed: that is asked with the new token. An older pair
-// of the same login is dead from now on.
-func (p Platform) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text, _ string) (media.Authorisation, error) {
+// Exchange implements media.Authoriser. The answer does not say who agreed: that is asked with the new token. An
+// older pair of the same login is dead from now on.
+func (p Platform) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text,
+	_ string) (media.Authorisation, error) {
 	data, err := p.askTokens(ctx, transport, "oauth2/access_token/", app, "auth_code", code.Reveal())
 	if err != nil {
 		return media.Authorisation{}, media.WithFix(err, exchangeFixes)
@@ -72,7 +73,8 @@ const whoTries = 3
 
 const userEndpoint = "2/user/info/"
 
-func (p Platform) whoAmI(ctx context.Context, transport media.Transport, tokens media.Tokens) (media.Authorisation, error) {
+func (p Platform) whoAmI(ctx context.Context, transport media.Transport, tokens media.Tokens) (media.Authorisation,
+	error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, transport.BaseURL()+"/"+userEndpoint, http.NoBody)
 	if err != nil {
 		return media.Authorisation{}, &media.Error{Class: media.Bug, Message: "the base URL is no URL"}
@@ -99,7 +101,8 @@ func (p Platform) whoAmI(ctx context.Context, transport media.Transport, tokens 
 }
 
 // Refresh implements media.Platform. Both tokens are new, and the old pair is dead by the time the answer comes.
-func (p Platform) Refresh(ctx context.Context, transport media.Transport, app media.App, refreshToken string) (media.Tokens, error) {
+func (p Platform) Refresh(ctx context.Context, transport media.Transport, app media.App,
+	refreshToken string) (media.Tokens, error) {
 	data, err := p.askTokens(ctx, transport, "oauth2/refresh_token/", app, "refresh_token", refreshToken)
 	if err != nil {
 		return media.Tokens{}, err
@@ -108,7 +111,8 @@ func (p Platform) Refresh(ctx context.Context, transport media.Transport, app me
 }
 
 // askTokens calls an endpoint that gives out tokens, with the app's own secret and what it takes in exchange.
-func (p Platform) askTokens(ctx context.Context, transport media.Transport, endpoint string, app media.App, name, value string) (json.RawMessage, error) {
+func (p Platform) askTokens(ctx context.Context, transport media.Transport, endpoint string, app media.App, name,
+	value string) (json.RawMessage, error) {
 	// The platform wants the app's id as a number; json.Number keeps its digits.
 	body, err := json.Marshal(map[string]any{"app_id": json.Number(app.ID), "secret": app.Secret.Reveal(), name: value})
 	if err != nil {
@@ -135,7 +139,8 @@ func readTokens(data json.RawMessage) (media.Tokens, error) {
 		RefreshExpires: answer.Seconds("refresh_token_expires_in"),
 	}
 	if tokens.Access.IsZero() || tokens.Refresh.IsZero() {
-		return media.Tokens{}, &media.Error{Class: media.Transient, Message: "the answer to a call for tokens holds no pair of them"}
+		return media.Tokens{}, &media.Error{Class: media.Transient,
+			Message: "the answer to a call for tokens holds no pair of them"}
 	}
 	return tokens, nil
 }

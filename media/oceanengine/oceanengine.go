@@ -1,11 +1,12 @@
 // Package oceanengine speaks the Marketing API of Ocean Engine (巨量引擎), generation v3.0 and what it shares with 2.
 //
-// What is peculiar about it: the token stands in a header; ids have up to 19 digits; money is yuan, as JSON floats in lists and
-// as texts in reports; times are texts without a zone, read as China's; a refresh kills the old pair of tokens at once.
+// What is peculiar about it: the token stands in a header; ids have up to 19 digits; money is yuan, as JSON floats in
+// lists and as texts in reports; times are texts without a zone, read as China's; a refresh kills the old pair of
+// tokens at once.
 //
-// The levels are those of generation v3.0: a project is a campaign, a promotion an ad group. There are no creatives: a promotion
-// holds materials, and the report of topic MATERIAL_DATA tells figures by promotion and material. What the tables call a
-// creative is such a pair (see creativeID).
+// The levels are those of generation v3.0: a project is a campaign, a promotion an ad group. There are no creatives:
+// a promotion holds materials, and the report of topic MATERIAL_DATA tells figures by promotion and material. What
+// the tables call a creative is such a pair (see creativeID).
 package oceanengine
 
 import (
@@ -46,9 +47,9 @@ func (Platform) Name() string { return Name }
 // BaseURL implements media.Platform.
 func (Platform) BaseURL() string { return "https://api.oceanengine.com/open_api" }
 
-// Limits implements media.Platform. The platform counts per endpoint in sliding seconds: an app's calls by a number that
-// it tells on the app's console page, an advertiser's by one that it does not tell. These are for an app of the lowest level,
-// and rows replace them.
+// Limits implements media.Platform. The platform counts per endpoint in sliding seconds: an app's calls by a number
+// that it tells on the app's console page, an advertiser's by one that it does not tell. These are for an app of the
+// lowest level, and rows replace them.
 func (Platform) Limits() []grant.Rule {
 	return []grant.Rule{
 		{Media: Name, Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Second, Limit: 20},

@@ -82,7 +82,8 @@ func TestSign_PutsTheTokenIntoTheHeader(t *testing.T) {
 	req := sign(promotionsEndpoint)
 	require.Equal(t, "tk", req.Header.Get("Access-Token"))
 	require.Empty(t, req.URL.RawQuery)
-	require.Equal(t, "access_token=tk", sign(accountsEndpoint).URL.RawQuery, "the one endpoint that reads it from the query")
+	require.Equal(t, "access_token=tk", sign(accountsEndpoint).URL.RawQuery,
+		"the one endpoint that reads it from the query")
 }
 
 func TestDecode_ClassifiesTheCodes(t *testing.T) {
@@ -98,7 +99,8 @@ func TestDecode_ClassifiesTheCodes(t *testing.T) {
 		50000: {Class: media.Transient},
 		49999: {Class: media.Transient}, // not in the table
 	} {
-		_, err := New().Decode(http.StatusOK, http.Header{}, fmt.Appendf(nil, `{"code":%d,"message":"words","request_id":"2026"}`, code))
+		_, err := New().Decode(http.StatusOK, http.Header{},
+			fmt.Appendf(nil, `{"code":%d,"message":"words","request_id":"2026"}`, code))
 		want.Code, want.Message = strconv.Itoa(code), "words (request 2026)"
 		e, ok := errors.AsType[*media.Error](err)
 		require.True(t, ok)
@@ -109,7 +111,8 @@ func TestDecode_ClassifiesTheCodes(t *testing.T) {
 func TestDecode_ObeysThePenaltyHeader(t *testing.T) {
 	t.Parallel()
 	after := func(value string) time.Duration {
-		_, err := New().Decode(http.StatusOK, http.Header{"X-Ratelimit-Retryin": {value}, "X-Ratelimit-Dimension": {"developer_qpm"}}, []byte(`{"code":40110}`))
+		_, err := New().Decode(http.StatusOK, http.Header{"X-Ratelimit-Retryin": {value},
+			"X-Ratelimit-Dimension": {"developer_qpm"}}, []byte(`{"code":40110}`))
 		return requireClass(t, media.Quota, err)
 	}
 	require.Equal(t, 5*time.Minute, after("300"))
@@ -126,7 +129,8 @@ const promotionRow = `{"promotion_id":7300000000000000001,"promotion_name":"p1",
 
 func TestPromotions_ReadsTheWireFormat(t *testing.T) {
 	t.Parallel()
-	s := &server{answer: data(`{"list":[` + promotionRow + `,{"promotion_id":"7300000000000000002","status_first":"PROMOTION_STATUS_DELETED","budget":null,"project_id":""}],
+	s := &server{answer: data(`{"list":[` + promotionRow +
+		`,{"promotion_id":"7300000000000000002","status_first":"PROMOTION_STATUS_DELETED","budget":null,"project_id":""}],
 		"page_info":{"page":1,"page_size":20,"total_number":2,"total_page":1}}`)}
 	list := New().Lists()[0]
 	require.Equal(t, "adgroup", list.Level)
@@ -152,17 +156,20 @@ func TestPromotions_ReadsTheWireFormat(t *testing.T) {
 	}, first.Raw)
 	require.JSONEq(t, promotionRow, string(first.JSON))
 	require.True(t, second.Deleted)
-	require.Equal(t, []any{nil, nil, "PROMOTION_STATUS_DELETED", nil, nil, nil, nil, sqldb.Time{}, sqldb.Time{}}, second.Raw)
+	require.Equal(t, []any{nil, nil, "PROMOTION_STATUS_DELETED", nil, nil, nil, nil, sqldb.Time{}, sqldb.Time{}},
+		second.Raw)
 }
 
 func TestPromotions_AsksForEverythingWhenTheWindowIsTooLong(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
-	for since, want := range map[time.Duration]bool{30 * 24 * time.Hour: false, 29 * 24 * time.Hour: true, time.Hour: true} {
+	for since, want := range map[time.Duration]bool{30 * 24 * time.Hour: false, 29 * 24 * time.Hour: true,
+		time.Hour: true} {
 		_, windowed := promotionFilter(media.ListQuery{Since: now.Add(-since), Until: now})["promotion_modify_start_time"]
 		require.Equal(t, want, windowed, since)
 	}
-	require.Equal(t, map[string]string{"status_first": "PROMOTION_STATUS_ALL"}, promotionFilter(media.ListQuery{Until: now}))
+	require.Equal(t, map[string]string{"status_first": "PROMOTION_STATUS_ALL"},
+		promotionFilter(media.ListQuery{Until: now}))
 }
 
 // manyPromotions answers as a platform with n promotions, by page and by cursor.
@@ -231,11 +238,13 @@ func findReport(t *testing.T, name, level string) media.Report {
 
 func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 	t.Parallel()
-	s := &server{answer: data(`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"7300000000000000001"},
+	s := &server{answer: data(
+		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"7300000000000000001"},
 		"metrics":{"stat_cost":"12.34","show_cnt":"1000","attribution_game_in_app_ltv_1day":"0.10","convert_cnt":"3","active":""}}],
 		"total_metrics":{"stat_cost":"56.78","active":"","attribution_game_in_app_ltv_3days":"9.00"},"page_info":{"page":1,"page_size":100,"total_number":101,"total_page":2}}`),
 		topics: `{"code":0,"data":{"list":[{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day","sort_able":true},{"field":"cdp_promotion_id","sort_able":true}]}]}}`}
-	page, err := findReport(t, "report_daily", "adgroup").Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-07"}, "")
+	page, err := findReport(t, "report_daily", "adgroup").Page(t.Context(), s,
+		media.ReportQuery{From: "2026-11-01", To: "2026-11-07"}, "")
 	require.NoError(t, err)
 	require.Equal(t, url.Values{
 		"advertiser_id": {"1700000000000001"},
@@ -255,7 +264,8 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 	row := page.Rows[0]
 	require.Equal(t, day.Day("2026-11-01"), row.Day)
 	require.Equal(t, "7300000000000000001", row.Object)
-	for name, want := range map[string]int64{"cost": 12_340_000, "impressions": 1000, "pay_amount_d1": 100_000, "conversions_event": 3} {
+	for name, want := range map[string]int64{"cost": 12_340_000, "impressions": 1000, "pay_amount_d1": 100_000,
+		"conversions_event": 3} {
 		got, set := row.Metrics.Get(metric.Index(name))
 		require.True(t, set, name)
 		require.Equal(t, want, got, name)
@@ -281,7 +291,8 @@ func TestReports_OfMaterialsHaveNoSums(t *testing.T) {
 		require.Equal(t, r.HasSums, page.Sums != nil, r.Level)
 	}
 	page, err := findReport(t, "report_daily", "account").Page(t.Context(),
-		&server{answer: data(`{"rows":[],"total_metrics":{"stat_cost":"much","show_cnt":5},"page_info":{"total_number":0}}`)}, media.ReportQuery{}, "")
+		&server{answer: data(`{"rows":[],"total_metrics":{"stat_cost":"much","show_cnt":5},"page_info":{"total_number":0}}`)},
+		media.ReportQuery{}, "")
 	require.NoError(t, err)
 	require.Equal(t, "stat_cost", page.Faults[0].Field)
 	require.Equal(t, wire.FigureFault, page.Faults[0].Kind)
@@ -291,9 +302,11 @@ func TestReports_OfMaterialsHaveNoSums(t *testing.T) {
 
 func TestReport_AsksForTheMetricsOfTheQuery(t *testing.T) {
 	t.Parallel()
-	s := &server{answer: data(`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01"},"metrics":{"stat_cost":"12.34","in_app_order":"7"}}],
+	s := &server{answer: data(
+		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01"},"metrics":{"stat_cost":"12.34","in_app_order":"7"}}],
 		"total_metrics":{"stat_cost":"12.34"},"page_info":{"total_number":1}}`)}
-	q := media.ReportQuery{From: "2026-11-01", To: "2026-11-07", Extra: []string{"in_app_order"}, Without: []string{"active"}}
+	q := media.ReportQuery{From: "2026-11-01", To: "2026-11-07", Extra: []string{"in_app_order"},
+		Without: []string{"active"}}
 	page, err := findReport(t, "report_daily", "account").Page(t.Context(), s, q, "")
 	require.NoError(t, err)
 	_, err = New().Total(t.Context(), s, q)
@@ -312,7 +325,8 @@ func TestReport_AsksForTheMetricsOfTheQuery(t *testing.T) {
 		`{"code":40000,"message":"metrics: active_register is illegal"}`: "active_register",
 		`{"code":40000,"message":"start_time is illegal"}`:               "",
 	} {
-		_, err := findReport(t, "report_daily", "account").Page(t.Context(), &server{answer: func(string, url.Values) string { return answer }}, q, "")
+		_, err := findReport(t, "report_daily", "account").Page(t.Context(),
+			&server{answer: func(string, url.Values) string { return answer }}, q, "")
 		requireClass(t, media.Bug, err)
 		e, _ := errors.AsType[*media.Error](err)
 		require.Equal(t, want, e.Field, answer)
@@ -322,7 +336,8 @@ func TestReport_AsksForTheMetricsOfTheQuery(t *testing.T) {
 func TestHourlyReport_ReadsDayAndHour(t *testing.T) {
 	t.Parallel()
 	answer := func(hour string) *server {
-		return &server{answer: data(`{"rows":[{"dimensions":{"stat_time_hour":` + hour + `},"metrics":{}}],"page_info":{"total_number":1}}`)}
+		return &server{answer: data(`{"rows":[{"dimensions":{"stat_time_hour":` + hour +
+			`},"metrics":{}}],"page_info":{"total_number":1}}`)}
 	}
 	report := findReport(t, "report_hourly", "account")
 	q := media.ReportQuery{From: "2022-08-01", To: "2022-08-07"}
@@ -342,14 +357,18 @@ func TestHourlyReport_ReadsDayAndHour(t *testing.T) {
 // Rows whose figures nobody can read leave their day partial: NULL is not 0.
 func TestReport_WithoutAnObjectOfFiguresIsNotWhole(t *testing.T) {
 	t.Parallel()
-	for _, metrics := range []string{`"metrics":[],`, `"metrics":"-",`, `"metrics":"",`, `"metrics":"x",`, `"metrics":5,`, `"metrics":true,`, `"metrics":null,`, ``} {
+	for _, metrics := range []string{`"metrics":[],`, `"metrics":"-",`, `"metrics":"",`, `"metrics":"x",`, `"metrics":5,`,
+		`"metrics":true,`, `"metrics":null,`, ``} {
 		for _, level := range []string{"account", "creative"} {
-			s := &server{answer: data(`{"rows":[{` + metrics + `"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"1","material_id":"2"}}],
+			s := &server{answer: data(`{"rows":[{` + metrics +
+				`"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"1","material_id":"2"}}],
 				"total_metrics":{},"page_info":{"total_number":1}}`)}
-			page, err := findReport(t, "report_daily", level).Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
+			page, err := findReport(t, "report_daily", level).Page(t.Context(), s,
+				media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
 			require.NoError(t, err, metrics)
 			require.False(t, page.Rows[0].Lost, metrics)
-			require.Equal(t, []wire.Fault{{Field: "metrics", Kind: wire.FigureFault, Why: "is not an object of figures"}}, page.Rows[0].Faults, metrics)
+			require.Equal(t, []wire.Fault{{Field: "metrics", Kind: wire.FigureFault, Why: "is not an object of figures"}},
+				page.Rows[0].Faults, metrics)
 		}
 	}
 }
@@ -360,7 +379,8 @@ func TestHourlyReport_BeginsAtAnHour(t *testing.T) {
 	for _, r := range New().Reports() {
 		require.Equal(t, r.Hourly, r.HasHours, "%s of %s", r.Name, r.Level)
 	}
-	_, err := findReport(t, "report_hourly", "account").Page(t.Context(), s, media.ReportQuery{From: "2026-11-21", To: "2026-11-21", FromHour: 9}, "")
+	_, err := findReport(t, "report_hourly", "account").Page(t.Context(), s,
+		media.ReportQuery{From: "2026-11-21", To: "2026-11-21", FromHour: 9}, "")
 	require.NoError(t, err)
 	require.Equal(t, "2026-11-21 09:00:00", s.queries[0].Get("start_time"))
 	require.Equal(t, "2026-11-21 23:59:59", s.queries[0].Get("end_time"))
@@ -385,13 +405,15 @@ func TestRefresh_BringsANewPair(t *testing.T) {
 	tr := &transport{body: `{"code":0,"message":"OK","data":{"access_token":"a2","refresh_token":"r2","expires_in":86400,"refresh_token_expires_in":2592000},"request_id":"x"}`}
 	tokens, err := New().Refresh(t.Context(), tr, app, "r")
 	require.NoError(t, err)
-	require.Equal(t, `POST https://api.oceanengine.com/open_api/oauth2/refresh_token/ {"app_id":1234567890123456789,"refresh_token":"r","secret":"s"}`, tr.sent)
+	require.Equal(t,
+		`POST https://api.oceanengine.com/open_api/oauth2/refresh_token/ {"app_id":1234567890123456789,"refresh_token":"r","secret":"s"}`, tr.sent)
 	require.Equal(t, "a2", tokens.Access.Reveal())
 	require.Equal(t, "r2", tokens.Refresh.Reveal())
 	require.Equal(t, 24*time.Hour, tokens.AccessExpires)
 
 	for body, class := range map[string]media.Class{
-		`{"code":40107}`: media.Auth, `{"code":40103}`: media.Auth, `{"code":40002}`: media.Invalid, `{"code":50000}`: media.Transient,
+		`{"code":40107}`: media.Auth, `{"code":40103}`: media.Auth, `{"code":40002}`: media.Invalid,
+		`{"code":50000}`:                         media.Transient,
 		`{"code":0,"data":{"access_token":"a"}}`: media.Transient, `{"code":0}`: media.Transient,
 	} {
 		_, err := New().Refresh(t.Context(), &transport{body: body}, app, "r")
@@ -443,7 +465,8 @@ func TestAccounts_OneThatIsForbiddenCostsTheOthersNothing(t *testing.T) {
 				var rows []string
 				if endpoint == accountsEndpoint {
 					for id := 1; id <= accounts; id++ {
-						rows = append(rows, fmt.Sprintf(`{"advertiser_id":%d,"advertiser_name":"a","account_role":"ADVERTISER","is_valid":true}`, id))
+						rows = append(rows,
+							fmt.Sprintf(`{"advertiser_id":%d,"advertiser_name":"a","account_role":"ADVERTISER","is_valid":true}`, id))
 					}
 					return data(`{"list":[`+strings.Join(rows, ",")+`]}`)("", nil)
 				}

@@ -29,7 +29,8 @@ var projectTable = rawtable.Table{Name: "oceanengine_project", Shape: rawtable.O
 }}
 
 var projectFields = []string{
-	"project_id", "advertiser_id", "name", "landing_type", "app_promotion_type", "marketing_goal", "ad_type", "delivery_mode",
+	"project_id", "advertiser_id", "name", "landing_type", "app_promotion_type", "marketing_goal", "ad_type",
+	"delivery_mode",
 	"delivery_type", "opt_status", "status_first", "status_second", "delivery_setting", "audience", "project_create_time",
 	"project_modify_time",
 }
@@ -53,7 +54,8 @@ func readProject(p *wire.Row) media.Row {
 	return media.Row{
 		Object: p.Key("project_id"), Name: wire.Cut(name), Modified: modified, Deleted: status == projectDeleted,
 		Raw: []any{
-			wire.Text(name), wire.Text(p.Text("landing_type")), wire.Text(status), wire.Text(p.Text("opt_status")), setting.Scaled("budget", 2),
+			wire.Text(name), wire.Text(p.Text("landing_type")), wire.Text(status), wire.Text(p.Text("opt_status")),
+			setting.Scaled("budget", 2),
 			wire.Text(setting.Text("budget_mode")), sqldb.At(p.Time("project_create_time", readTime)), sqldb.At(modified),
 		},
 	}

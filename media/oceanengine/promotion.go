@@ -47,12 +47,16 @@ var promotionFields = []string{
 // Lists implements media.Platform. One query has all promotions: status ALL includes what was deleted.
 func (Platform) Lists() []media.List {
 	return []media.List{
-		{Name: "promotion", Level: "adgroup", Table: promotionTable, Parent: "project_id", Unlogged: []string{"promotion_modify_time"},
-			Shown: rawtable.Shown{Column: "status_first", Value: "PROMOTION_STATUS_ENABLE"}, Page: promotions.page},
-		{Name: "project", Level: "campaign", Table: projectTable, Variants: []string{live, deleted}, Unlogged: []string{"project_modify_time"}, Page: projects},
-		{Name: "promotion_material", Level: "creative", Table: materialTable, Parent: "promotion_id", IDTellsParent: true, MapsAssets: true, Page: materials.page},
+		{Name: "promotion", Level: "adgroup", Table: promotionTable, Parent: "project_id",
+			Unlogged: []string{"promotion_modify_time"},
+			Shown:    rawtable.Shown{Column: "status_first", Value: "PROMOTION_STATUS_ENABLE"}, Page: promotions.page},
+		{Name: "project", Level: "campaign", Table: projectTable, Variants: []string{live, deleted},
+			Unlogged: []string{"project_modify_time"}, Page: projects},
+		{Name: "promotion_material", Level: "creative", Table: materialTable, Parent: "promotion_id", IDTellsParent: true,
+			MapsAssets: true, Page: materials.page},
 		{Name: "image", Level: rawtable.AssetImage, Table: imageTable, Unlogged: []string{"url"}, Page: images.page},
-		{Name: "video", Level: rawtable.AssetVideo, Table: videoTable, Unlogged: []string{"url", "poster_url"}, Page: videos.page},
+		{Name: "video", Level: rawtable.AssetVideo, Table: videoTable, Unlogged: []string{"url", "poster_url"},
+			Page: videos.page},
 	}
 }
 
@@ -67,9 +71,9 @@ type promotionList struct {
 	finish func(ctx context.Context, api media.API, page *media.Page) error
 }
 
-// page fetches a page. Pages by number tell the total, which shows whether a pull is whole; pages by cursor do not, but have
-// no end. So pages go by number where they reach, and else by cursor, carrying the total along: "page:<number>" or
-// "cursor:<total>:<cursor>".
+// page fetches a page. Pages by number tell the total, which shows whether a pull is whole; pages by cursor do not,
+// but have no end. So pages go by number where they reach, and else by cursor, carrying the total along:
+// "page:<number>" or "cursor:<total>:<cursor>".
 func (l promotionList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
 	out, err := l.fetch(ctx, api, q, page)
 	if err == nil && l.finish != nil {
@@ -100,15 +104,18 @@ func (l promotionList) fetch(ctx context.Context, api media.API, q media.ListQue
 	return media.Page{}, noSuchPage(page)
 }
 
-func (l promotionList) byNumber(ctx context.Context, api media.API, q media.ListQuery, number string) (media.Page, error) {
-	page, err := media.Numbered{Endpoint: promotionsEndpoint, Size: promotionsPage}.Page(ctx, api, number, l.query(api, q), l.add)
+func (l promotionList) byNumber(ctx context.Context, api media.API, q media.ListQuery, number string) (media.Page,
+	error) {
+	page, err := media.Numbered{Endpoint: promotionsEndpoint, Size: promotionsPage}.Page(ctx, api, number, l.query(api, q),
+		l.add)
 	if page.Next != "" {
 		page.Next = "page:" + page.Next
 	}
 	return page, err
 }
 
-func (l promotionList) byCursor(ctx context.Context, api media.API, q media.ListQuery, total int, cursor string) (media.Page, error) {
+func (l promotionList) byCursor(ctx context.Context, api media.API, q media.ListQuery, total int,
+	cursor string) (media.Page, error) {
 	query := l.query(api, q)
 	query.Set("cursor", cursor)
 	query.Set("count", strconv.Itoa(promotionsPage))
@@ -138,7 +145,8 @@ func (l promotionList) query(api media.API, q media.ListQuery) url.Values {
 // promotionFilter asks for what was modified within the query's window, or for everything when the window is longer
 // than the platform takes.
 func promotionFilter(q media.ListQuery) map[string]string {
-	return withWindow(map[string]string{"status_first": "PROMOTION_STATUS_ALL"}, q, "promotion_modify_start_time", "promotion_modify_end_time")
+	return withWindow(map[string]string{"status_first": "PROMOTION_STATUS_ALL"}, q, "promotion_modify_start_time",
+		"promotion_modify_end_time")
 }
 
 // withWindow adds a query's window to a filter, unless it is longer than the platform takes.

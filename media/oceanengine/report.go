@@ -37,8 +37,9 @@ const (
 )
 
 // figures are asked for at every level. convert_cnt counts conversions when they happen; those that begin with
-// attribution_ go by the moment of activation, and what is paid from the second day on is told a day late (the platform's
-// comments on its metrics). From the second day on amounts are blurred as well, so that their rows add up to nothing exact.
+// attribution_ go by the moment of activation, and what is paid from the second day on is told a day late (the
+// platform's comments on its metrics). From the second day on amounts are blurred as well, so that their rows add up
+// to nothing exact.
 var figures = wire.Figures{
 	{Field: "stat_cost", Metric: "cost", Unit: wire.Yuan},
 	{Field: "show_cnt", Metric: "impressions"},
@@ -52,8 +53,10 @@ var figures = wire.Figures{
 	{Field: "active_pay", Metric: "first_pays", Basis: wire.Untold},
 	{Field: "game_pay_count", Metric: "pays", Basis: wire.Untold},
 	{Field: "attribution_game_in_app_ltv_1day", Metric: "pay_amount_d1", Unit: wire.Yuan, Basis: wire.ByActivation},
-	{Field: "attribution_game_in_app_ltv_3days", Metric: "pay_amount_d3", Unit: wire.Yuan, Basis: wire.ByActivation, Grows: 3, Inexact: true},
-	{Field: "attribution_game_in_app_ltv_7days", Metric: "pay_amount_d7", Unit: wire.Yuan, Basis: wire.ByActivation, Grows: 7, Inexact: true},
+	{Field: "attribution_game_in_app_ltv_3days", Metric: "pay_amount_d3", Unit: wire.Yuan, Basis: wire.ByActivation,
+		Grows: 3, Inexact: true},
+	{Field: "attribution_game_in_app_ltv_7days", Metric: "pay_amount_d7", Unit: wire.Yuan, Basis: wire.ByActivation,
+		Grows: 7, Inexact: true},
 	{Field: "attribution_next_day_open_cnt", Metric: "next_day_retained", Basis: wire.ByActivation, Grows: 1},
 }
 
@@ -89,14 +92,16 @@ func (p Platform) Reports() []media.Report {
 	daily := func(level string, r report) media.Report {
 		r.topics = p.topics
 		return media.Report{
-			Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Keys: r.dimensions(), Figures: figures, Values: values,
+			Name: "report_daily", Level: level, MaxDays: 30, LookBack: 365, Table: dailyTable, Keys: r.dimensions(),
+			Figures: figures, Values: values,
 			HasSums: r.hasSums(), Overlaps: r.overlaps(), Page: r.page,
 		}
 	}
 	hourly := func(level string, r report) media.Report {
 		r.hourly, r.topics = true, p.topics
 		return media.Report{
-			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable, Keys: r.dimensions(), Figures: figures, Values: values,
+			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 7, LookBack: 90, Table: hourlyTable,
+			Keys: r.dimensions(), Figures: figures, Values: values,
 			HasSums: r.hasSums(), Overlaps: r.overlaps(), HasHours: true, Page: r.page,
 		}
 	}
@@ -153,7 +158,9 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 	if len(out.Rows) > 0 && !slices.ContainsFunc(out.Rows, func(row media.Row) bool { return !isWholeDay(row) }) {
 		return media.Page{}, &media.Error{
 			Class: media.Invalid, Err: media.ErrNoHours,
-			Message: fmt.Sprintf("the platform answers with whole days where hours of %s to %s were asked for: it keeps hours for about eight days", q.From, q.To),
+			Message: fmt.Sprintf(
+				"the platform answers with whole days where hours of %s to %s were asked for: it keeps hours for about eight days",
+				q.From, q.To),
 		}
 	}
 	return out, media.NameField(err, metrics, unknownMetric)
@@ -203,8 +210,8 @@ func values(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	return row.Metrics, err
 }
 
-// errWholeDay says that a row of a report by the hour is about a whole day. Users report that hours older than about eight days come so;
-// the documents do not say it.
+// errWholeDay says that a row of a report by the hour is about a whole day. Users report that hours older than about
+// eight days come so; the documents do not say it.
 var errWholeDay = errors.New("the row is about a whole day and not an hour")
 
 // isWholeDay reports whether a row was lost since it is about a whole day.

@@ -17,15 +17,16 @@ import (
 
 const topicsEndpoint = "v3.0/report/custom/config/get/"
 
-// What the platform says of its topics is asked for once in topicsKept, and after topicsRest where it refuses to say it or
-// its answer lacks a topic.
+// What the platform says of its topics is asked for once in topicsKept, and after topicsRest where it refuses to say
+// it or its answer lacks a topic.
 const (
 	topicsKept = 24 * time.Hour
 	topicsRest = 10 * time.Minute
 )
 
-// topics knows what the platform says of the custom report's topics (document 1755261744248832): by which dimensions rows can be put in
-// order, and how a report of materials is restricted to some kinds. It is the same for all accounts.
+// topics knows what the platform says of the custom report's topics (document 1755261744248832): by which dimensions
+// rows can be put in order, and how a report of materials is restricted to some kinds. It is the same for all
+// accounts.
 type topics struct {
 	turn  chan struct{} // holds one while somebody asks or reads
 	told  map[string]topic
@@ -56,18 +57,21 @@ const (
 	anyOf         = 10 // the operator for several of them
 )
 
-// documented is what holds where the platform does not say more: the kinds of videos and images of its documents (1741028841006095).
-// Among the materials of a promotion are titles too (MATERIAL_IMAGE_MODE_TITLE), whose figures are those of the same impressions again.
+// documented is what holds where the platform does not say more: the kinds of videos and images of its documents
+// (1741028841006095). Among the materials of a promotion are titles too (MATERIAL_IMAGE_MODE_TITLE), whose figures
+// are those of the same impressions again.
 func documented() topic {
 	return topic{shown: condition{Field: dimensionMode, Type: fixedValues, Operator: anyOf, Values: []string{
 		"CREATIVE_IMAGE_MODE_VIDEO", "CREATIVE_IMAGE_MODE_VIDEO_VERTICAL", "CREATIVE_IMAGE_MODE_UNION_SPLASH_VIDEO",
-		"CREATIVE_IMAGE_MODE_SMALL", "CREATIVE_IMAGE_MODE_LARGE", "CREATIVE_IMAGE_MODE_LARGE_VERTICAL", "CREATIVE_IMAGE_MODE_GROUP",
+		"CREATIVE_IMAGE_MODE_SMALL", "CREATIVE_IMAGE_MODE_LARGE", "CREATIVE_IMAGE_MODE_LARGE_VERTICAL",
+		"CREATIVE_IMAGE_MODE_GROUP",
 		"CREATIVE_IMAGE_MODE_GIF", "CREATIVE_IMAGE_MODE_UNION_SPLASH", "TOUTIAO_SEARCH_AD_IMAGE", "SEARCH_AD_SMALL_IMAGE",
 	}}}
 }
 
-// sorting is the order to ask for: the dimensions that rows can be put in order by, so that pages hold together. The platform demands
-// some order, refuses a dimension that it does not sort by, and takes any metric: the documents' own examples name stat_cost.
+// sorting is the order to ask for: the dimensions that rows can be put in order by, so that pages hold together. The
+// platform demands some order, refuses a dimension that it does not sort by, and takes any metric: the documents' own
+// examples name stat_cost.
 func (t topic) sorting(dimensions, metrics []string) (by []order) {
 	for _, d := range dimensions {
 		if t.sortable[d] {
@@ -80,8 +84,8 @@ func (t topic) sorting(dimensions, metrics []string) (by []order) {
 	return by
 }
 
-// about returns what holds of a topic. Where the platform refuses to say it, or its answer cannot be read, that is what it said before, else
-// what is documented.
+// about returns what holds of a topic. Where the platform refuses to say it, or its answer cannot be read, that is
+// what it said before, else what is documented.
 func (t *topics) about(ctx context.Context, api media.API, name string) (topic, error) {
 	if t == nil {
 		return documented(), nil
@@ -151,8 +155,8 @@ func readTopics(data json.RawMessage) map[string]topic {
 	return told
 }
 
-// restrict makes a condition on the kinds of materials one on those that are shown, in the platform's own words for them. filter is how it
-// takes conditions on a dimension.
+// restrict makes a condition on the kinds of materials one on those that are shown, in the platform's own words for
+// them. filter is how it takes conditions on a dimension.
 func restrict(c *condition, filter *wire.Row) {
 	var values []string
 	for _, raw := range filter.List("range_value") {
@@ -175,7 +179,8 @@ func restrict(c *condition, filter *wire.Row) {
 	}
 }
 
-// isShown tells kinds of materials of which an impression shows one, videos and images above all, from texts that are shown with them.
+// isShown tells kinds of materials of which an impression shows one, videos and images above all, from texts that are
+// shown with them.
 func isShown(kind string) bool {
 	has := func(word string) bool { return strings.Contains(strings.ToUpper(kind), word) }
 	return !slices.ContainsFunc([]string{"标题", "文案", "摘要", "卖点", "TITLE", "TEXT"}, has) &&

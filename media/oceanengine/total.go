@@ -36,7 +36,8 @@ func (Platform) Total(ctx context.Context, api media.API, q media.ReportQuery) (
 	}
 	_, total, bad := figures.Read(answer.Total)
 	if len(bad) > 0 {
-		return metric.Values{}, media.Broken(reportEndpoint, fmt.Errorf("the sum of %s cannot be used: %s", bad[0].Field, bad[0].Why))
+		return metric.Values{}, media.Broken(reportEndpoint,
+			fmt.Errorf("the sum of %s cannot be used: %s", bad[0].Field, bad[0].Why))
 	}
 	return total, nil
 }
@@ -54,8 +55,8 @@ func (l *listener) Get(ctx context.Context, endpoint string, query url.Values) (
 	return data, err
 }
 
-// QuotaLeft implements media.QuotaTeller. The page of limits (document 1696710758159360) has the headers in answers that
-// a limit refused, and does not say whether others carry them.
+// QuotaLeft implements media.QuotaTeller. The page of limits (document 1696710758159360) has the headers in answers
+// that a limit refused, and does not say whether others carry them.
 func (Platform) QuotaLeft(header http.Header) string {
 	left, of := header.Get("X-RateLimit-Remaining"), header.Get("X-RateLimit-Limit")
 	if left == "" || of == "" {

@@ -63,7 +63,8 @@ func (p *puller) flowHandler(flow media.FundDaily) media.Handler {
 			return params, err
 		}
 		if params.Days < 0 || params.Days > flow.LookBack {
-			return params, fmt.Errorf("params.days: %d is refused: want 1 to %d, the platform keeps no more", params.Days, flow.LookBack)
+			return params, fmt.Errorf("params.days: %d is refused: want 1 to %d, the platform keeps no more", params.Days,
+				flow.LookBack)
 		}
 		return params, nil
 	}
@@ -95,8 +96,8 @@ func (p *puller) flowHandler(flow media.FundDaily) media.Handler {
 	}
 }
 
-// flowParts cuts the days of a plan into parts of as many days as one query may span. The newest day is the last one that
-// was told at the planned moment, in the account's zone.
+// flowParts cuts the days of a plan into parts of as many days as one query may span. The newest day is the last one
+// that was told at the planned moment, in the account's zone.
 func flowParts(plan media.Plan, params flowParams, flow media.FundDaily) ([]string, error) {
 	last := day.Of(plan.PlannedAt.Add(-flow.ToldAfter), plan.Zone).Add(-1)
 	from, to := last.Add(1-max(params.Days, 1)), last
@@ -106,7 +107,8 @@ func flowParts(plan media.Plan, params flowParams, flow media.FundDaily) ([]stri
 			return nil, fmt.Errorf("to: %s is refused: want a day up to %s, the last one whose cash flow is told", to, last)
 		}
 		if oldest := day.Of(plan.PlannedAt, plan.Zone).Add(-flow.LookBack); from < oldest {
-			return nil, fmt.Errorf("from: %s is refused: want %s or later, the platform keeps %d days", from, oldest, flow.LookBack)
+			return nil, fmt.Errorf("from: %s is refused: want %s or later, the platform keeps %d days", from, oldest,
+				flow.LookBack)
 		}
 		if from > to {
 			return nil, fmt.Errorf("from: %s is refused: want a day up to %s", from, to)
@@ -136,13 +138,15 @@ func (p *puller) runFunds(ctx context.Context, work media.Work, report string, d
 	api := p.Caller.For(account)
 	got, err := fetch(ctx, 0, func(ctx context.Context, token string) (media.Page, error) { return page(ctx, api, token) })
 	if err != nil {
-		return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s for %s: %w", report, account.ExternalID, work.Part, err)
+		return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s for %s: %w", report, account.ExternalID,
+			work.Part, err)
 	}
 	result, err := p.writeFunds(ctx, account, *claim, table, got, work.Confirmed)
 	return media.Result{Rows: result.Written + result.Deleted, Calls: api.Calls()}, err
 }
 
-func (p *puller) writeFunds(ctx context.Context, account media.Account, claim results.Claim, table rawtable.Table, got fetched, confirmed bool) (results.ReportResult, error) {
+func (p *puller) writeFunds(ctx context.Context, account media.Account, claim results.Claim, table rawtable.Table,
+	got fetched, confirmed bool) (results.ReportResult, error) {
 	write := results.FundWrite{
 		Claim: claim, Raw: table, Currency: account.Currency, Zone: account.Zone.String(),
 		Whole: got.note == "", Note: got.note, Confirmed: confirmed, JudgeRows: lacksAllRows, Judging: p.judgeFlow(account),

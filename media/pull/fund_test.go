@@ -16,14 +16,17 @@ import (
 )
 
 var (
-	fundTable      = rawtable.Table{Name: "fake_fund", Shape: rawtable.FundRows, Columns: []rawtable.Column{{Name: "balance_fen", Kind: rawtable.Int}}}
-	fundDailyTable = rawtable.Table{Name: "fake_fund_daily", Shape: rawtable.DailyFundRows, Columns: []rawtable.Column{{Name: "paid_fen", Kind: rawtable.Int}}}
+	fundTable = rawtable.Table{Name: "fake_fund", Shape: rawtable.FundRows,
+		Columns: []rawtable.Column{{Name: "balance_fen", Kind: rawtable.Int}}}
+	fundDailyTable = rawtable.Table{Name: "fake_fund_daily", Shape: rawtable.DailyFundRows,
+		Columns: []rawtable.Column{{Name: "paid_fen", Kind: rawtable.Int}}}
 )
 
 func moneyRow(d day.Day, fundType string, kind fund.Kind, is fund.Field, micros int64) media.Row {
 	row := fund.Row{Kind: kind}
 	row.Values[is] = fund.Of(micros)
-	return media.Row{Day: d, Object: fundType, Raw: []any{micros / 10_000}, JSON: json.RawMessage(`{"t":"` + fundType + `"}`), Funds: []fund.Row{row}}
+	return media.Row{Day: d, Object: fundType, Raw: []any{micros / 10_000},
+		JSON: json.RawMessage(`{"t":"` + fundType + `"}`), Funds: []fund.Row{row}}
 }
 
 func moneyPage(total int, next string, rows ...media.Row) pageAnswer {
@@ -37,7 +40,8 @@ func (b *bundle) amounts(t *testing.T, table, column string) map[string]int64 {
 		Fund  string
 		Value int64
 	}
-	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT fund, "+column+" AS value FROM "+table+" WHERE "+column+" IS NOT NULL").Scan(&lines).Error)
+	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT fund, "+column+" AS value FROM "+table+" WHERE "+
+		column+" IS NOT NULL").Scan(&lines).Error)
 	values := map[string]int64{}
 	for _, l := range lines {
 		values[l.Fund] += l.Value
@@ -48,11 +52,13 @@ func (b *bundle) amounts(t *testing.T, table, column string) map[string]int64 {
 func TestBalance_AddsUpFundTypesOfOneKind(t *testing.T) {
 	t.Parallel()
 	b := setup(t, moneyPage(0, "",
-		moneyRow("", "CASH", fund.Cash, fund.Balance, 50_000), moneyRow("", "GIFT", fund.Grant, fund.Balance, 10_000), moneyRow("", "REWARD", fund.Grant, fund.Balance, 20_000)))
+		moneyRow("", "CASH", fund.Cash, fund.Balance, 50_000), moneyRow("", "GIFT", fund.Grant, fund.Balance, 10_000),
+		moneyRow("", "REWARD", fund.Grant, fund.Balance, 20_000)))
 	result, err := b.run(t, "fake.balance", partNow, "")
 	require.NoError(t, err)
 	require.Equal(t, 2, result.Calls)
-	require.Equal(t, map[string]int64{"cash": 50_000, "grant": 30_000, "total": 80_000}, b.amounts(t, "account_balance", "balance"))
+	require.Equal(t, map[string]int64{"cash": 50_000, "grant": 30_000, "total": 80_000},
+		b.amounts(t, "account_balance", "balance"))
 	require.Empty(t, b.amounts(t, "account_balance", "valid_balance"), "what is not told is NULL")
 	var raw int
 	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM fake_fund").Row().Scan(&raw))
@@ -84,11 +90,13 @@ func TestFundDaily_PagesAndWritesTheDaysItAskedFor(t *testing.T) {
 	t.Parallel()
 	d1, d2 := day.Day("2026-11-19"), day.Day("2026-11-20")
 	b := setup(t,
-		moneyPage(3, "2", moneyRow(d1, "CASH", fund.Cash, fund.Paid, 10_000), moneyRow(d2, "CASH", fund.Cash, fund.Paid, 20_000)),
+		moneyPage(3, "2", moneyRow(d1, "CASH", fund.Cash, fund.Paid, 10_000),
+			moneyRow(d2, "CASH", fund.Cash, fund.Paid, 20_000)),
 		moneyPage(3, "", moneyRow(d2, "GIFT", fund.Grant, fund.Paid, 1_000)))
 	_, err := b.run(t, "fake.fund_daily", "2026-11-19..2026-11-20", "")
 	require.NoError(t, err)
-	require.Equal(t, []string{`flow 2026-11-19..2026-11-20 page ""`, `flow 2026-11-19..2026-11-20 page "2"`}, b.platform.asked)
+	require.Equal(t, []string{`flow 2026-11-19..2026-11-20 page ""`, `flow 2026-11-19..2026-11-20 page "2"`},
+		b.platform.asked)
 	require.Equal(t, map[string]int64{"cash": 30_000, "grant": 1_000, "total": 31_000}, b.amounts(t, "fund_daily", "paid"))
 
 	b = setup(t, moneyPage(2, "", moneyRow(d1, "CASH", fund.Cash, fund.Paid, 10_000)))
@@ -120,13 +128,21 @@ func TestFundDaily_PlansTheDaysThatAreTold(t *testing.T) {
 	}{
 		{name: "at eight yesterday is told", plan: media.Plan{PlannedAt: eight}, want: []string{"2026-11-20"}},
 		{name: "before eight it is not", plan: media.Plan{PlannedAt: eight.Add(-time.Second)}, want: []string{"2026-11-19"}},
-		{name: "days are cut by what one query may span", plan: media.Plan{PlannedAt: eight, Params: json.RawMessage(`{"days":7}`)}, want: []string{"2026-11-14..2026-11-16", "2026-11-17..2026-11-19", "2026-11-20"}},
-		{name: "an order's days", plan: media.Plan{PlannedAt: eight, From: "2026-11-01", To: "2026-11-02"}, want: []string{"2026-11-01..2026-11-02"}},
-		{name: "the last day that is told", plan: media.Plan{PlannedAt: eight, From: "2026-11-20", To: "2026-11-20"}, want: []string{"2026-11-20"}},
-		{name: "today", plan: media.Plan{PlannedAt: eight, From: "2026-11-20", To: "2026-11-21"}, wantErr: "to: 2026-11-21 is refused: want a day up to 2026-11-20"},
-		{name: "the oldest day that the platform keeps", plan: media.Plan{PlannedAt: eight, From: "2026-10-22", To: "2026-10-22"}, want: []string{"2026-10-22"}},
-		{name: "a day that the platform does not keep", plan: media.Plan{PlannedAt: eight, From: "2026-10-21", To: "2026-11-01"}, wantErr: "from: 2026-10-21 is refused"},
-		{name: "days the wrong way round", plan: media.Plan{PlannedAt: eight, From: "2026-11-02", To: "2026-11-01"}, wantErr: "from: 2026-11-02 is refused: want a day up to 2026-11-01"},
+		{name: "days are cut by what one query may span",
+			plan: media.Plan{PlannedAt: eight, Params: json.RawMessage(`{"days":7}`)},
+			want: []string{"2026-11-14..2026-11-16", "2026-11-17..2026-11-19", "2026-11-20"}},
+		{name: "an order's days", plan: media.Plan{PlannedAt: eight, From: "2026-11-01", To: "2026-11-02"},
+			want: []string{"2026-11-01..2026-11-02"}},
+		{name: "the last day that is told", plan: media.Plan{PlannedAt: eight, From: "2026-11-20", To: "2026-11-20"},
+			want: []string{"2026-11-20"}},
+		{name: "today", plan: media.Plan{PlannedAt: eight, From: "2026-11-20", To: "2026-11-21"},
+			wantErr: "to: 2026-11-21 is refused: want a day up to 2026-11-20"},
+		{name: "the oldest day that the platform keeps",
+			plan: media.Plan{PlannedAt: eight, From: "2026-10-22", To: "2026-10-22"}, want: []string{"2026-10-22"}},
+		{name: "a day that the platform does not keep",
+			plan: media.Plan{PlannedAt: eight, From: "2026-10-21", To: "2026-11-01"}, wantErr: "from: 2026-10-21 is refused"},
+		{name: "days the wrong way round", plan: media.Plan{PlannedAt: eight, From: "2026-11-02", To: "2026-11-01"},
+			wantErr: "from: 2026-11-02 is refused: want a day up to 2026-11-01"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

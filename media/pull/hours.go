@@ -18,18 +18,23 @@ func (params reportParams) checkHours(report media.Report) error {
 	case hours == 0:
 		return nil
 	case hours < 0 || hours > movingHoursMax:
-		return fmt.Errorf("params.moving_hours: %d is refused: want 1 to %d, or leave it out for whole days", hours, movingHoursMax)
+		return fmt.Errorf("params.moving_hours: %d is refused: want 1 to %d, or leave it out for whole days", hours,
+			movingHoursMax)
 	case !report.HasHours:
-		return fmt.Errorf("params.moving_hours: %d is refused: the platform's %s cannot be asked for some hours of a day: leave it out", hours, report.Name)
+		return fmt.Errorf(
+			"params.moving_hours: %d is refused: the platform's %s cannot be asked for some hours of a day: leave it out", hours,
+			report.Name)
 	case params.Days > 1:
-		return fmt.Errorf("params.moving_hours: %d is refused beside params.days %d: want days 1, the hours of other days do not move", hours, params.Days)
+		return fmt.Errorf(
+			"params.moving_hours: %d is refused beside params.days %d: want days 1, the hours of other days do not move", hours,
+			params.Days)
 	}
 	return nil
 }
 
-// movingParts are the last hours at the planned moment, in the account's zone: the hours of the present day, and before them,
-// just after midnight, those of the day before. The hours are those that went by: where the clock was put back there are more than
-// their names tell.
+// movingParts are the last hours at the planned moment, in the account's zone: the hours of the present day, and
+// before them, just after midnight, those of the day before. The hours are those that went by: where the clock was
+// put back there are more than their names tell.
 func movingParts(plan media.Plan, hours int) []string {
 	first := plan.PlannedAt.Add(-time.Duration(hours-1) * time.Hour).In(plan.Zone)
 	today := day.Of(plan.PlannedAt, plan.Zone)
@@ -58,7 +63,8 @@ func parsePart(part string) (from, to day.Day, fromHour int, err error) {
 		return from, to, 0, err
 	}
 	if fromHour, err = strconv.Atoi(hour); err != nil || fromHour < 1 || fromHour > 23 || from != to {
-		return "", "", 0, &media.Error{Class: media.Bug, Message: fmt.Sprintf("part %q is not a day and an hour of it", part), Err: err}
+		return "", "", 0, &media.Error{Class: media.Bug, Message: fmt.Sprintf("part %q is not a day and an hour of it", part),
+			Err: err}
 	}
 	return from, to, fromHour, nil
 }

@@ -19,7 +19,8 @@ import (
 	"adsync/media"
 )
 
-var hourlyTable = rawtable.Table{Name: "fake_report_hourly", Shape: rawtable.HourlyRows, Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
+var hourlyTable = rawtable.Table{Name: "fake_report_hourly", Shape: rawtable.HourlyRows,
+	Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
 
 // hourlyPlatform can be asked for some hours of a day of accounts, not of campaigns.
 type hourlyPlatform struct{ fakePlatform }
@@ -29,7 +30,8 @@ func (h *hourlyPlatform) Reports() []media.Report {
 		return h.next(fmt.Sprintf("%s..%s from %d", q.From, q.To, q.FromHour))
 	}
 	return []media.Report{
-		{Name: "report_hourly", Level: "account", Hourly: true, MaxDays: 7, LookBack: 30, Table: hourlyTable, HasHours: true, Page: page},
+		{Name: "report_hourly", Level: "account", Hourly: true, MaxDays: 7, LookBack: 30, Table: hourlyTable, HasHours: true,
+			Page: page},
 		{Name: "report_hourly", Level: "campaign", Hourly: true, MaxDays: 7, LookBack: 30, Table: hourlyTable, Page: page},
 	}
 }
@@ -40,7 +42,8 @@ func setupHours(t *testing.T, pages ...pageAnswer) *bundle {
 	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{hourlyTable}))
 	platform := &hourlyPlatform{fakePlatform{pages: pages}}
 	return &bundle{store: s, platform: &platform.fakePlatform, handlers: media.NewRegistry(Handlers(platform, Deps{
-		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{},
+		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
 	})...)}
 }
 
@@ -75,7 +78,8 @@ func TestMovingHours_PullTheLastHoursOfADayThatIsKnown(t *testing.T) {
 	require.NoError(t, err)
 	_, err = b.run(t, "fake.report_hourly", "2026-11-21@13", moving)
 	require.NoError(t, err)
-	require.Equal(t, []string{"2026-11-21..2026-11-21 from 0", "2026-11-21..2026-11-21 from 13"}, b.platform.asked, "what was never pulled is pulled whole")
+	require.Equal(t, []string{"2026-11-21..2026-11-21 from 0", "2026-11-21..2026-11-21 from 13"}, b.platform.asked,
+		"what was never pulled is pulled whole")
 	require.Equal(t, map[int]int64{0: 10_000, 12: 20_000, 13: 35_000, 14: 40_000, 15: 50_000}, b.hours(t),
 		"hour 14 is for a whole pull to take away, and hour 0 was not asked for")
 }
@@ -115,23 +119,33 @@ func TestMovingHours_PlanHoursOfTheAccountsDays(t *testing.T) {
 		from, to day.Day
 		want     []string
 	}{
-		{name: "the hour under way and the two before it", at: at(china, "2026-11-21 15:59"), zone: china, want: []string{"2026-11-21@13"}},
-		{name: "at three the first hour is none of them", at: at(china, "2026-11-21 03:00"), zone: china, want: []string{"2026-11-21@1"}},
+		{name: "the hour under way and the two before it", at: at(china, "2026-11-21 15:59"), zone: china,
+			want: []string{"2026-11-21@13"}},
+		{name: "at three the first hour is none of them", at: at(china, "2026-11-21 03:00"), zone: china,
+			want: []string{"2026-11-21@1"}},
 		{name: "before three the whole day is", at: at(china, "2026-11-21 02:58"), zone: china, want: []string{"2026-11-21"}},
-		{name: "after midnight the last hours of yesterday move too", at: at(china, "2026-11-21 01:10"), zone: china, want: []string{"2026-11-20@23", "2026-11-21"}},
-		{name: "at midnight two of them", at: at(china, "2026-11-21 00:00"), zone: china, want: []string{"2026-11-20@22", "2026-11-21"}},
-		{name: "one hour is the one under way", at: at(china, "2026-11-21 00:00"), zone: china, params: `{"level":"account","moving_hours":1}`, want: []string{"2026-11-21"}},
-		{name: "a day round", at: at(china, "2026-11-21 22:30"), zone: china, params: `{"level":"account","moving_hours":24}`, want: []string{"2026-11-20@23", "2026-11-21"}},
-		{name: "an order's days are whole", at: at(china, "2026-11-21 15:59"), zone: china, from: "2026-11-20", to: "2026-11-21", want: []string{"2026-11-20..2026-11-21"}},
-		{name: "where two o'clock was left out", at: at(pacific, "2026-03-08 04:30"), zone: pacific, want: []string{"2026-03-08@1"}},
-		{name: "where one o'clock came twice", at: at(pacific, "2026-11-01 03:30"), zone: pacific, want: []string{"2026-11-01@1"}},
+		{name: "after midnight the last hours of yesterday move too", at: at(china, "2026-11-21 01:10"), zone: china,
+			want: []string{"2026-11-20@23", "2026-11-21"}},
+		{name: "at midnight two of them", at: at(china, "2026-11-21 00:00"), zone: china,
+			want: []string{"2026-11-20@22", "2026-11-21"}},
+		{name: "one hour is the one under way", at: at(china, "2026-11-21 00:00"), zone: china,
+			params: `{"level":"account","moving_hours":1}`, want: []string{"2026-11-21"}},
+		{name: "a day round", at: at(china, "2026-11-21 22:30"), zone: china, params: `{"level":"account","moving_hours":24}`,
+			want: []string{"2026-11-20@23", "2026-11-21"}},
+		{name: "an order's days are whole", at: at(china, "2026-11-21 15:59"), zone: china, from: "2026-11-20",
+			to: "2026-11-21", want: []string{"2026-11-20..2026-11-21"}},
+		{name: "where two o'clock was left out", at: at(pacific, "2026-03-08 04:30"), zone: pacific,
+			want: []string{"2026-03-08@1"}},
+		{name: "where one o'clock came twice", at: at(pacific, "2026-11-01 03:30"), zone: pacific,
+			want: []string{"2026-11-01@1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if c.params == "" {
 				c.params = moving
 			}
-			parts, err := h.Parts(media.Plan{PlannedAt: c.at.UTC(), Zone: c.zone, Params: json.RawMessage(c.params), From: c.from, To: c.to})
+			parts, err := h.Parts(media.Plan{PlannedAt: c.at.UTC(), Zone: c.zone, Params: json.RawMessage(c.params),
+				From: c.from, To: c.to})
 			require.NoError(t, err)
 			require.Equal(t, c.want, parts)
 			for _, part := range parts {
@@ -151,12 +165,14 @@ func TestMovingHours_RefuseWhatTheyCannotBe(t *testing.T) {
 	b := setupHours(t)
 	h, _ := b.handlers.Get("fake.report_hourly")
 	for params, want := range map[string]string{
-		moving:                                             "",
-		`{"level":"account","moving_hours":24}`:            "",
-		`{"level":"account","moving_hours":25}`:            "params.moving_hours: 25 is refused: want 1 to 24",
-		`{"level":"account","moving_hours":-1}`:            "params.moving_hours: -1 is refused: want 1 to 24",
-		`{"level":"account","days":2,"moving_hours":3}`:    "params.moving_hours: 3 is refused beside params.days 2: want days 1",
-		`{"level":"campaign","moving_hours":3}`:            "params.moving_hours: 3 is refused: the platform's report_hourly cannot be asked for some hours of a day",
+		moving:                                  "",
+		`{"level":"account","moving_hours":24}`: "",
+		`{"level":"account","moving_hours":25}`: "params.moving_hours: 25 is refused: want 1 to 24",
+		`{"level":"account","moving_hours":-1}`: "params.moving_hours: -1 is refused: want 1 to 24",
+		`{"level":"account","days":2,"moving_hours":3}`: "params.moving_hours: 3 is refused beside params.days 2: want " +
+			"days 1",
+		`{"level":"campaign","moving_hours":3}`: "params.moving_hours: 3 is refused: the platform's " +
+			"report_hourly cannot be asked for some hours of a day",
 		`{"level":"account","moving_hours":"all of them"}`: "params",
 	} {
 		if err := h.Check(json.RawMessage(params)); want == "" {
@@ -165,7 +181,8 @@ func TestMovingHours_RefuseWhatTheyCannotBe(t *testing.T) {
 			require.ErrorContains(t, err, want)
 		}
 	}
-	for _, part := range []string{"2026-11-21@", "2026-11-21@0", "2026-11-21@24", "2026-11-21@x", "2026-11-20..2026-11-21@3", "@3"} {
+	for _, part := range []string{"2026-11-21@", "2026-11-21@0", "2026-11-21@24", "2026-11-21@x",
+		"2026-11-20..2026-11-21@3", "@3"} {
 		_, _, _, err := parsePart(part)
 		require.Error(t, err, part)
 		_, err = b.run(t, "fake.report_hourly", part, moving)

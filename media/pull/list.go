@@ -63,7 +63,8 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	if err != nil {
 		return media.Result{}, err
 	}
-	scope := results.Scope{AccountID: account.ID, Media: account.Media, Report: list.Name, Level: list.Level, Days: []day.Day{day.Epoch}}
+	scope := results.Scope{AccountID: account.ID, Media: account.Media, Report: list.Name, Level: list.Level,
+		Days: []day.Day{day.Epoch}}
 	ctx, claim, highWater, err := p.begin(ctx, scope, work)
 	if err != nil {
 		return media.Result{}, err
@@ -73,7 +74,8 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		since = time.Unix(highWater, 0).Add(-windowOverlap)
 	}
 	api := p.Caller.For(account)
-	write := results.ObjectWrite{Raw: list.Table, JudgeRows: lacksAllObjects, Confirmed: work.Confirmed, Unlogged: list.Unlogged, MapsAssets: list.MapsAssets}
+	write := results.ObjectWrite{Raw: list.Table, JudgeRows: lacksAllObjects, Confirmed: work.Confirmed,
+		Unlogged: list.Unlogged, MapsAssets: list.MapsAssets}
 	write.AssetTables, write.MappedBy = p.assetsOf(list)
 	variants := list.Variants
 	if len(variants) == 0 {
@@ -90,7 +92,8 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		if err != nil {
 			return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s: %w", list.Name, account.ExternalID, err)
 		}
-		all.rows, all.lost, all.apart = append(all.rows, got.rows...), append(all.lost, got.lost...), append(all.apart, got.apart...)
+		all.rows, all.lost, all.apart = append(all.rows, got.rows...), append(all.lost, got.lost...),
+			append(all.apart, got.apart...)
 		if got.note != "" {
 			write.Note = got.note
 		}
@@ -124,12 +127,12 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	return result, nil
 }
 
-// latest is the last moment that a platform can name now, whose clock may be ahead of ours. What it dates later moves no mark, and a mark there
-// is not believed: changes until then would go unseen.
+// latest is the last moment that a platform can name now, whose clock may be ahead of ours. What it dates later moves
+// no mark, and a mark there is not believed: changes until then would go unseen.
 func (p *puller) latest() time.Time { return p.Clock.Now().Add(windowOverlap) }
 
-// assetsOf returns the raw tables of the assets that a list has to do with, by their kind: all of them for a list of creatives,
-// its own for a list of assets, and then the list of creatives that shows them.
+// assetsOf returns the raw tables of the assets that a list has to do with, by their kind: all of them for a list of
+// creatives, its own for a list of assets, and then the list of creatives that shows them.
 func (p *puller) assetsOf(list media.List) (tables map[string]string, mappedBy string) {
 	isAsset := func(l media.List) bool { return l.Level == rawtable.AssetImage || l.Level == rawtable.AssetVideo }
 	tables = map[string]string{}
@@ -156,7 +159,8 @@ func objectRows(rows []media.Row) []results.ObjectRow {
 	out := make([]results.ObjectRow, len(rows))
 	for i, r := range rows {
 		out[i] = results.ObjectRow{
-			Object: r.Object, Name: r.Name, Modified: r.Modified, Deleted: r.Deleted, Raw: r.Raw, JSON: string(r.JSON), Assets: r.Assets, MoreAssets: r.MoreAssets,
+			Object: r.Object, Name: r.Name, Modified: r.Modified, Deleted: r.Deleted, Raw: r.Raw, JSON: string(r.JSON),
+			Assets: r.Assets, MoreAssets: r.MoreAssets,
 		}
 	}
 	return out

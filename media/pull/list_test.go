@@ -37,7 +37,9 @@ func never(total int, rows ...string) []pageAnswer {
 // alive returns the objects of the raw table that are not marked deleted, and the list's coverage.
 func (b *bundle) alive(t *testing.T) (ids []string, coverage results.Coverage) {
 	t.Helper()
-	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT object_id FROM fake_adgroup WHERE deleted_at IS NULL ORDER BY object_id").Scan(&ids).Error)
+	require.NoError(t,
+		b.store.Data.Writer(t.Context()).Raw(
+			"SELECT object_id FROM fake_adgroup WHERE deleted_at IS NULL ORDER BY object_id").Scan(&ids).Error)
 	rows, err := b.store.ReadCoverage(t.Context(), 7, day.Epoch, day.Epoch)
 	require.NoError(t, err)
 	require.Len(t, rows, 1)

@@ -15,7 +15,8 @@ type metrics struct {
 
 func newMetrics(r prometheus.Registerer) *metrics {
 	counter := func(name, help string) *prometheus.CounterVec {
-		return media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"media", "report"}))
+		return media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help},
+			[]string{"media", "report"}))
 	}
 	return &metrics{
 		rows:     counter("adsync_pull_rows_total", "Rows of results that pulls inserted, changed or deleted."),

@@ -40,7 +40,8 @@ func TestFetch_IsWholeIfAllPagesAgree(t *testing.T) {
 	t.Parallel()
 	var gaps []media.Page // many pages without rows, but never as many as emptyMax one after the other
 	for n := range emptyMax + 5 {
-		gaps = append(gaps, media.Page{Total: emptyMax + 5, Next: fmt.Sprint("e", n)}, media.Page{Total: emptyMax + 5, Next: fmt.Sprint("f", n), Rows: rowsNamed(fmt.Sprint(n))})
+		gaps = append(gaps, media.Page{Total: emptyMax + 5, Next: fmt.Sprint("e", n)},
+			media.Page{Total: emptyMax + 5, Next: fmt.Sprint("f", n), Rows: rowsNamed(fmt.Sprint(n))})
 	}
 	gaps[len(gaps)-1].Next = ""
 	for _, c := range []struct {
@@ -51,14 +52,17 @@ func TestFetch_IsWholeIfAllPagesAgree(t *testing.T) {
 	}{
 		{name: "empty pages between others", pages: gaps, rows: emptyMax + 5},
 		{name: "a total of objects, of which some have several rows", rows: 4, pages: []media.Page{
-			{Total: 3, Next: "2", Counted: []string{"a", "b"}, Rows: rowsNamed("a1", "a2", "b1")}, {Total: 3, Counted: []string{"c"}, Rows: rowsNamed("c1")},
+			{Total: 3, Next: "2", Counted: []string{"a", "b"}, Rows: rowsNamed("a1", "a2", "b1")},
+			{Total: 3, Counted: []string{"c"}, Rows: rowsNamed("c1")},
 		}},
 		{name: "a total of objects, and a last page without any", rows: 3, pages: []media.Page{
 			{Total: 2, Next: "2", Counted: []string{"a", "b"}, Rows: rowsNamed("a1", "a2", "b1")}, {Total: 2},
 		}},
-		{name: "fewer objects than the total", rows: 2, note: "1 row came of a total of 2", pages: []media.Page{{Total: 2, Counted: []string{"a"}, Rows: rowsNamed("a1", "a2")}}},
+		{name: "fewer objects than the total", rows: 2, note: "1 row came of a total of 2",
+			pages: []media.Page{{Total: 2, Counted: []string{"a"}, Rows: rowsNamed("a1", "a2")}}},
 		{name: "an object on two pages", rows: 2, note: "object a came twice", pages: []media.Page{
-			{Total: 1, Next: "2", Counted: []string{"a"}, Rows: rowsNamed("a1")}, {Total: 1, Counted: []string{"a"}, Rows: rowsNamed("a2")},
+			{Total: 1, Next: "2", Counted: []string{"a"}, Rows: rowsNamed("a1")},
+			{Total: 1, Counted: []string{"a"}, Rows: rowsNamed("a2")},
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -126,7 +130,8 @@ func (b *bundle) pullOf(t *testing.T, run int64, part, params string) error {
 	t.Helper()
 	h, ok := b.handlers.Get("fake.report_daily")
 	require.True(t, ok)
-	_, err := h.Run(t.Context(), media.Work{Key: task.Key{RunID: run, AccountID: 7, Part: part}, Params: json.RawMessage(params)})
+	_, err := h.Run(t.Context(), media.Work{Key: task.Key{RunID: run, AccountID: 7, Part: part},
+		Params: json.RawMessage(params)})
 	return err
 }
 
@@ -149,7 +154,8 @@ func TestReport_ADayThatAnotherPullHoldsIsPulledAgain(t *testing.T) {
 		other []pageAnswer // of the newer pull of the second day
 		open  bool
 	}{
-		{"that is not whole yet", []pageAnswer{reportPage(5, "", reportRow(d2, 10_000)), reportPage(5, "", reportRow(d2, 10_000)), reportPage(5, "", reportRow(d2, 10_000))}, true},
+		{"that is not whole yet", []pageAnswer{reportPage(5, "", reportRow(d2, 10_000)),
+			reportPage(5, "", reportRow(d2, 10_000)), reportPage(5, "", reportRow(d2, 10_000))}, true},
 		{"that is whole", []pageAnswer{reportPage(1, "", reportRow(d2, 10_000))}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -189,16 +195,21 @@ func TestFundDaily_ADayThatAnotherPullHoldsIsPulledAgain(t *testing.T) {
 	}
 	_, err := b.run(t, "fake.fund_daily", formatDays(d1, d2), "")
 	require.ErrorIs(t, err, errFencedOpen, "the other may still fail")
-	require.Equal(t, map[string]int64{"cash": 20_000, "total": 20_000}, b.amounts(t, "fund_daily", "paid"), "of the first day")
+	require.Equal(t, map[string]int64{"cash": 20_000, "total": 20_000}, b.amounts(t, "fund_daily", "paid"),
+		"of the first day")
 }
 
 // inParts fetches a day of more rows than the platform gives out, of two parents that a query takes one by one.
-func inParts(t *testing.T, total int, parents media.Page, parts map[string]func(try int) (media.Page, error)) (fetched, error) {
+func inParts(t *testing.T, total int, parents media.Page, parts map[string]func(try int) (media.Page, error)) (fetched,
+	error) {
 	t.Helper()
 	tries := map[string]int{}
 	report := media.Report{
 		Name: "report_daily", Level: "creative", RowsMax: 3,
-		Split: &media.Split{Most: 1, Page: func(context.Context, media.API, media.ReportQuery, string) (media.Page, error) { return parents, nil }},
+		Split: &media.Split{Most: 1, Page: func(context.Context, media.API, media.ReportQuery, string) (media.Page,
+			error) {
+			return parents, nil
+		}},
 		Page: func(_ context.Context, _ media.API, q media.ReportQuery, _ string) (media.Page, error) {
 			if len(q.Within) == 0 {
 				return media.Page{Total: total}, nil
@@ -228,27 +239,33 @@ func TestSplit_EveryPartMustAgree(t *testing.T) {
 	}{
 		{name: "both do", parents: both, a: always(3, "a1", "a2", "a3"), b: always(1, "b1"), rows: all},
 		{
-			name: "the first never does, and there are as many rows as there should be", parents: both, a: always(2, "a1"), b: always(3, "b1", "b2", "b3"),
+			name: "the first never does, and there are as many rows as there should be", parents: both, a: always(2, "a1"),
+			b:    always(3, "b1", "b2", "b3"),
 			rows: []string{"a1", "b1", "b2", "b3"}, note: "1 row came of a total of 2",
 		},
-		{name: "the last never does", parents: both, a: always(3, "a1", "a2", "a3"), b: always(2, "b1"), rows: all, note: "1 row came of a total of 2"},
+		{name: "the last never does", parents: both, a: always(3, "a1", "a2", "a3"), b: always(2, "b1"), rows: all,
+			note: "1 row came of a total of 2"},
 		{
-			name: "a row is in both, and there are as many rows as there should be", parents: both, a: always(3, "a1", "a2", "x"), b: always(1, "x"),
+			name: "a row is in both, and there are as many rows as there should be", parents: both,
+			a: always(3, "a1", "a2", "x"), b: always(1, "x"),
 			rows: []string{"a1", "a2", "x"}, note: "row  00 x came in two parts",
 		},
 		{
-			name: "the list of parents never does", parents: media.Page{Total: 3, Rows: rowsNamed("a", "b")}, a: always(3, "a1", "a2", "a3"), b: always(1, "b1"),
+			name: "the list of parents never does", parents: media.Page{Total: 3, Rows: rowsNamed("a", "b")},
+			a: always(3, "a1", "a2", "a3"), b: always(1, "b1"),
 			note: "2 rows came of a total of 3",
 		},
-		{name: "the first does at its second try", parents: both, b: always(1, "b1"), rows: all, a: func(try int) (media.Page, error) {
-			if try <= restartsMax { // All that one fetch of the part makes.
-				return media.Page{Total: 3, Rows: rowsNamed("a1")}, nil
-			}
-			return media.Page{Total: 3, Rows: rowsNamed("a1", "a2", "a3")}, nil
-		}},
-		{name: "the first fails", parents: both, b: always(1, "b1"), err: "the platform is away", a: func(int) (media.Page, error) {
-			return media.Page{}, errors.New("the platform is away")
-		}},
+		{name: "the first does at its second try", parents: both, b: always(1, "b1"), rows: all,
+			a: func(try int) (media.Page, error) {
+				if try <= restartsMax { // All that one fetch of the part makes.
+					return media.Page{Total: 3, Rows: rowsNamed("a1")}, nil
+				}
+				return media.Page{Total: 3, Rows: rowsNamed("a1", "a2", "a3")}, nil
+			}},
+		{name: "the first fails", parents: both, b: always(1, "b1"), err: "the platform is away",
+			a: func(int) (media.Page, error) {
+				return media.Page{}, errors.New("the platform is away")
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -264,19 +281,21 @@ func TestSplit_EveryPartMustAgree(t *testing.T) {
 	}
 }
 
-// Objects that are too many for one query are asked for by halves: what one half cannot be asked for is no row of the day.
+// Objects that are too many for one query are asked for by halves: what one half cannot be asked for is no row of the
+// day.
 func TestSplit_AFailureOfAHalfIsOneOfTheDay(t *testing.T) {
 	t.Parallel()
 	for failing := range 2 {
-		p := partsOf{seen: map[rowKey]bool{}, report: media.Report{RowsMax: 1, Page: func(_ context.Context, _ media.API, q media.ReportQuery, _ string) (media.Page, error) {
-			switch {
-			case len(q.Within) == 2:
-				return media.Page{Total: 2}, nil
-			case q.Within[0] == []string{"a", "b"}[failing]:
-				return media.Page{}, errors.New("the platform is away")
-			}
-			return media.Page{Total: 1, Rows: rowsNamed(q.Within[0])}, nil
-		}}}
+		p := partsOf{seen: map[rowKey]bool{}, report: media.Report{RowsMax: 1,
+			Page: func(_ context.Context, _ media.API, q media.ReportQuery, _ string) (media.Page, error) {
+				switch {
+				case len(q.Within) == 2:
+					return media.Page{Total: 2}, nil
+				case q.Within[0] == []string{"a", "b"}[failing]:
+					return media.Page{}, errors.New("the platform is away")
+				}
+				return media.Page{Total: 1, Rows: rowsNamed(q.Within[0])}, nil
+			}}}
 		require.ErrorContains(t, p.fetch(t.Context(), rowsNamed("a", "b")), "the platform is away")
 	}
 }

@@ -38,17 +38,20 @@ type Accounts interface {
 
 // Fields chooses the fields that a report is asked for.
 type Fields interface {
-	// Ask calls do with the query completed by the report's extra fields and by those to go without, and with the report by which do is to ask. It calls
-	// do again, for the whole query anew, without a field that the platform refuses. It returns what the last call of do returned.
-	Ask(ctx context.Context, report media.Report, query media.ReportQuery, do func(media.Report, media.ReportQuery) error) error
-	// Try asks for a field that was added and that no report is asked for yet, if it is time to try one. It is called at the end of a pull
-	// that has gone well, with the pull's API.
+	// Ask calls do with the query completed by the report's extra fields and by those to go without, and with the report
+	// by which do is to ask. It calls do again, for the whole query anew, without a field that the platform refuses. It
+	// returns what the last call of do returned.
+	Ask(ctx context.Context, report media.Report, query media.ReportQuery,
+		do func(media.Report, media.ReportQuery) error) error
+	// Try asks for a field that was added and that no report is asked for yet, if it is time to try one. It is called at
+	// the end of a pull that has gone well, with the pull's API.
 	Try(ctx context.Context, api media.API)
 }
 
 // Store is what the handlers need of *store.Store.
 type Store interface {
-	BeginPull(ctx context.Context, scope results.Scope, pullID string, runID int64) (claim results.Claim, highWater int64, err error)
+	BeginPull(ctx context.Context, scope results.Scope, pullID string, runID int64) (claim results.Claim, highWater int64,
+		err error)
 	WriteReport(ctx context.Context, w results.ReportWrite) (results.ReportResult, error)
 	WriteFunds(ctx context.Context, w results.FundWrite) (results.ReportResult, error)
 	WriteObjects(ctx context.Context, w results.ObjectWrite) (int, error)
@@ -69,8 +72,8 @@ type Deps struct {
 // restartsMax is how often a pull begins again when its pages disagree: rows move while a platform is being paged.
 const restartsMax = 3
 
-// emptyMax is how many pages without rows may follow one another: some platforms cut pages before they leave out what was not
-// asked for.
+// emptyMax is how many pages without rows may follow one another: some platforms cut pages before they leave out what
+// was not asked for.
 const emptyMax = 20
 
 // windowOverlap is how far a pull of changes reaches back before the newest modification seen: platforms show a
@@ -85,8 +88,8 @@ type puller struct {
 	whole    []results.ReportLevel // the reports and levels that hold all of an account's spend
 }
 
-// Handlers returns a platform's handlers: one per list, one per report name with its levels as the param "level", and those of
-// the accounts' money.
+// Handlers returns a platform's handlers: one per list, one per report name with its levels as the param "level", and
+// those of the accounts' money.
 func Handlers(platform media.Platform, deps Deps) []media.Handler {
 	p := &puller{
 		Deps: deps, platform: platform, metrics: newMetrics(deps.Registerer), causes: telemetry.NewCauseLog(deps.Logger),
@@ -127,9 +130,9 @@ func (f *fetched) came() int { return len(f.rows) + len(f.lost) }
 type pageFunc func(ctx context.Context, token string) (media.Page, error)
 
 // fetch pages through a query until its pages agree: the same total on every page, distinct keys, as many as the
-// total, and figures that add up to the platform's own sums where it tells them. It begins again at the first page that does not
-// agree. After a few restarts it returns what came, with the reason in note. It gives up with *overCapError when there are more
-// rows than rowsMax; 0 is any number.
+// total, and figures that add up to the platform's own sums where it tells them. It begins again at the first page
+// that does not agree. After a few restarts it returns what came, with the reason in note. It gives up with
+// *overCapError when there are more rows than rowsMax; 0 is any number.
 func fetch(ctx context.Context, rowsMax int, page pageFunc) (fetched, error) {
 	var f fetched
 	for try := range restartsMax {
@@ -267,9 +270,11 @@ func (f *paging) judge() {
 	}
 }
 
-// begin claims a scope for a pull, which makes its calls with the context returned: with the first that may go out the claim has its version.
-// Before it the version is that of now, and the calls may wait for their grants for minutes. highWater is the scope's.
-func (p *puller) begin(ctx context.Context, scope results.Scope, work media.Work) (calls context.Context, claim *results.Claim, highWater int64, err error) {
+// begin claims a scope for a pull, which makes its calls with the context returned: with the first that may go out
+// the claim has its version. Before it the version is that of now, and the calls may wait for their grants for
+// minutes. highWater is the scope's.
+func (p *puller) begin(ctx context.Context, scope results.Scope, work media.Work) (calls context.Context,
+	claim *results.Claim, highWater int64, err error) {
 	c, highWater, err := p.Store.BeginPull(ctx, scope, newPullID(), work.RunID)
 	if err != nil {
 		return nil, nil, 0, err
@@ -306,7 +311,8 @@ func (p *puller) account(ctx context.Context, id int64) (media.Account, error) {
 		return media.Account{}, err
 	}
 	if account.Media != p.platform.Name() {
-		return media.Account{}, &media.Error{Class: media.Bug, Message: fmt.Sprintf("account %d is of %s, the handler of %s", id, account.Media, p.platform.Name())}
+		return media.Account{}, &media.Error{Class: media.Bug,
+			Message: fmt.Sprintf("account %d is of %s, the handler of %s", id, account.Media, p.platform.Name())}
 	}
 	return account, nil
 }

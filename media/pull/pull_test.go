@@ -30,8 +30,10 @@ import (
 )
 
 var (
-	dailyTable  = rawtable.Table{Name: "fake_report_daily", Shape: rawtable.DailyRows, Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
-	objectTable = rawtable.Table{Name: "fake_adgroup", Shape: rawtable.Objects, Columns: []rawtable.Column{{Name: "adgroup_name", Kind: rawtable.Text}}}
+	dailyTable = rawtable.Table{Name: "fake_report_daily", Shape: rawtable.DailyRows,
+		Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
+	objectTable = rawtable.Table{Name: "fake_adgroup", Shape: rawtable.Objects,
+		Columns: []rawtable.Column{{Name: "adgroup_name", Kind: rawtable.Text}}}
 )
 
 // fakePlatform answers the pages it was given, in turn; the last answer repeats.
@@ -141,12 +143,14 @@ type bundle struct {
 func setup(t *testing.T, pages ...pageAnswer) *bundle {
 	t.Helper()
 	s := storetest.New(t)
-	require.NoError(t, s.EnsureRawTables(context.Background(), []rawtable.Table{dailyTable, objectTable, fundTable, fundDailyTable}))
+	require.NoError(t, s.EnsureRawTables(context.Background(),
+		[]rawtable.Table{dailyTable, objectTable, fundTable, fundDailyTable}))
 	platform := &fakePlatform{pages: pages}
 	b := &bundle{store: s, platform: platform, metrics: prometheus.NewRegistry()}
 	b.handlers = media.NewRegistry(Handlers(platform, Deps{
 		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: waitingClock{platform: platform},
-		Fields: field.New(field.Options{Platform: platform, Store: s, Clock: clock.System{}, Logger: slog.New(slog.NewTextHandler(&b.log, nil))}),
+		Fields: field.New(field.Options{Platform: platform, Store: s, Clock: clock.System{},
+			Logger: slog.New(slog.NewTextHandler(&b.log, nil))}),
 		Logger: slog.New(slog.NewTextHandler(&b.log, nil)), Registerer: b.metrics,
 	})...)
 	return b
@@ -161,7 +165,8 @@ func (b *bundle) runFor(t *testing.T, account int64, handler, part, params strin
 	t.Helper()
 	h, ok := b.handlers.Get(handler)
 	require.True(t, ok)
-	return h.Run(context.Background(), media.Work{Key: task.Key{RunID: 1, AccountID: account, Part: part}, Params: json.RawMessage(params)})
+	return h.Run(context.Background(), media.Work{Key: task.Key{RunID: 1, AccountID: account, Part: part},
+		Params: json.RawMessage(params)})
 }
 
 func (b *bundle) costs(t *testing.T) map[string]int64 {
@@ -170,7 +175,8 @@ func (b *bundle) costs(t *testing.T) map[string]int64 {
 		Day  day.Day `gorm:"column:day"`
 		Cost int64   `gorm:"column:cost"`
 	}
-	require.NoError(t, b.store.Data.Writer(context.Background()).Raw("SELECT day, cost FROM report_daily").Scan(&rows).Error)
+	require.NoError(t,
+		b.store.Data.Writer(context.Background()).Raw("SELECT day, cost FROM report_daily").Scan(&rows).Error)
 	costs := map[string]int64{}
 	for _, r := range rows {
 		costs[r.Day.String()] = r.Cost
@@ -207,7 +213,8 @@ func TestReport_PullsAllPagesOfItsDays(t *testing.T) {
 	require.Equal(t, []string{`2026-11-20..2026-11-21 page ""`, `2026-11-20..2026-11-21 page "2"`}, b.platform.asked)
 }
 
-// Subtasks wait for their grants for minutes: figures are as new as the call that brought them, whenever the subtask began.
+// Subtasks wait for their grants for minutes: figures are as new as the call that brought them, whenever the subtask
+// began.
 func TestReport_IsAsNewAsItsFirstCall(t *testing.T) {
 	t.Parallel()
 	d := day.Day("2026-11-21")
@@ -240,13 +247,15 @@ func TestReport_IsAsNewAsItsFirstCall(t *testing.T) {
 func TestReport_BeginsAgainWithoutAFieldThatIsRetiredBetweenPages(t *testing.T) {
 	t.Parallel()
 	d := day.Day("2026-11-21")
-	retired := pageAnswer{err: fmt.Errorf("call x: %w", &media.Error{Class: media.Bug, Code: "12009", Message: "unknown", Field: "reg_pv"})}
+	retired := pageAnswer{err: fmt.Errorf("call x: %w",
+		&media.Error{Class: media.Bug, Code: "12009", Message: "unknown", Field: "reg_pv"})}
 	b := setup(t, reportPage(2, "2", reportRow(d, 10_000)), retired,
 		reportPage(2, "2", reportRow(d, 20_000)), reportPage(2, "", reportRow(d.Add(-1), 30_000)))
 	_, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int64{"2026-11-20": 30_000, "2026-11-21": 20_000}, b.costs(t))
-	require.Equal(t, []string{`page ""`, `page "2"`, `page ""`, `page "2"`}, cutEach(b.platform.asked, "2026-11-20..2026-11-21 "), "from the first page")
+	require.Equal(t, []string{`page ""`, `page "2"`, `page ""`, `page "2"`},
+		cutEach(b.platform.asked, "2026-11-20..2026-11-21 "), "from the first page")
 	require.Contains(t, b.log.String(), "the platform has retired a field")
 }
 
@@ -261,13 +270,15 @@ func TestReport_StartsAgainWhenPagesDisagree(t *testing.T) {
 	t.Parallel()
 	d := day.Day("2026-11-21")
 	for name, first := range map[string][]pageAnswer{
-		"the total changes between pages":     {reportPage(2, "2", reportRow(d, 1)), reportPage(3, "", reportRow(d.Add(-1), 1))},
+		"the total changes between pages": {reportPage(2, "2", reportRow(d, 1)),
+			reportPage(3, "", reportRow(d.Add(-1), 1))},
 		"a row comes twice":                   {reportPage(2, "2", reportRow(d, 1)), reportPage(2, "", reportRow(d, 1))},
 		"fewer rows come than the total says": {reportPage(5, "", reportRow(d, 1))},
 		"the rows are less than their sum":    {reportPage(1, "", reportRow(d, 10_000)).summing(30_000)},
 		"the rows are more than their sum":    {reportPage(1, "", reportRow(d, 50_000)).summing(30_000)},
 		"the sum changes between pages": {
-			reportPage(2, "2", reportRow(d, 10_000)).summing(20_000), reportPage(2, "", reportRow(d.Add(-1), 20_000)).summing(30_000),
+			reportPage(2, "2", reportRow(d, 10_000)).summing(20_000),
+			reportPage(2, "", reportRow(d.Add(-1), 20_000)).summing(30_000),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -296,7 +307,8 @@ func TestReport_ReadsNoFurtherThanTheFirstPageThatMoved(t *testing.T) {
 func TestReport_ReadsOnOverAnEmptyPage(t *testing.T) {
 	t.Parallel()
 	d := day.Day("2026-11-21")
-	b := setup(t, reportPage(2, "2"), reportPage(2, "3", reportRow(d, 10_000)), reportPage(2, "4"), reportPage(2, "", reportRow(d.Add(-1), 20_000)))
+	b := setup(t, reportPage(2, "2"), reportPage(2, "3", reportRow(d, 10_000)), reportPage(2, "4"),
+		reportPage(2, "", reportRow(d.Add(-1), 20_000)))
 	_, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 	require.NoError(t, err)
 	require.Equal(t, map[string]int64{"2026-11-20": 20_000, "2026-11-21": 10_000}, b.costs(t))
@@ -338,7 +350,8 @@ func TestReport_EmptyAnswerAfterSpendIsSuspectAndPulledAgain(t *testing.T) {
 
 func TestPull_AConfirmedAnswerIsBelieved(t *testing.T) {
 	t.Parallel()
-	work := media.Work{Key: task.Key{RunID: 1, AccountID: 7, Part: "2026-11-21"}, Params: json.RawMessage(levelAccount), Confirmed: true}
+	work := media.Work{Key: task.Key{RunID: 1, AccountID: 7, Part: "2026-11-21"}, Params: json.RawMessage(levelAccount),
+		Confirmed: true}
 	run := func(b *bundle, handler string) error {
 		h, ok := b.handlers.Get(handler)
 		require.True(t, ok)
@@ -356,15 +369,19 @@ func TestPull_AConfirmedAnswerIsBelieved(t *testing.T) {
 	require.NoError(t, run(b, "fake.adgroup"))
 	require.NoError(t, run(b, "fake.adgroup"))
 	var deleted int
-	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM fake_adgroup WHERE deleted_at IS NOT NULL").Row().Scan(&deleted))
+	require.NoError(t,
+		b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM fake_adgroup WHERE deleted_at IS NOT NULL").Row().Scan(
+			&deleted))
 	require.Equal(t, 1, deleted)
 }
 
-// A platform that answers "success, no rows" does so to every account, and one that is well again says nothing of others.
+// A platform that answers "success, no rows" does so to every account, and one that is well again says nothing of
+// others.
 func TestReport_SuspectAnswersAreOneLineOfTheLog(t *testing.T) {
 	t.Parallel()
 	spent := reportPage(1, "", reportRow("2026-11-21", 10_000))
-	b := setup(t, spent, spent, spent, spent, reportPage(0, ""), reportPage(0, ""), reportPage(0, ""), spent, reportPage(0, ""))
+	b := setup(t, spent, spent, spent, spent, reportPage(0, ""), reportPage(0, ""), reportPage(0, ""), spent,
+		reportPage(0, ""))
 	for account := range int64(4) {
 		_, err := b.runFor(t, account, "fake.report_daily", "2026-11-21", levelAccount)
 		require.NoError(t, err)
@@ -405,15 +422,29 @@ func TestReport_PlansPartsInTheAccountsZone(t *testing.T) {
 		want    []string
 		wantErr string
 	}{
-		{name: "the planned day", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount)}, want: []string{"2026-11-20"}},
-		{name: "two minutes later it is the next day", plan: media.Plan{PlannedAt: late.Add(2 * time.Minute), Params: json.RawMessage(levelAccount)}, want: []string{"2026-11-21"}},
-		{name: "days are cut by what one query may span", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(`{"level":"account","days":7}`)}, want: []string{"2026-11-14..2026-11-16", "2026-11-17..2026-11-19", "2026-11-20"}},
-		{name: "days that a look-back leaves", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(`{"level":"account","days":9,"skip":5}`)}, want: []string{"2026-11-12..2026-11-14", "2026-11-15"}},
-		{name: "an order's days, whatever the task skips", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(`{"level":"account","days":9,"skip":5}`), From: "2026-11-20", To: "2026-11-20"}, want: []string{"2026-11-20"}},
-		{name: "an order's days", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-11-01", To: "2026-11-02"}, want: []string{"2026-11-01..2026-11-02"}},
-		{name: "the oldest day that the platform keeps", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-10-21", To: "2026-10-21"}, want: []string{"2026-10-21"}},
-		{name: "a day that has not begun", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-11-20", To: "2026-11-21"}, wantErr: "to: 2026-11-21 is refused"},
-		{name: "a day that the platform does not keep", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-10-20", To: "2026-11-01"}, wantErr: "from: 2026-10-20 is refused"},
+		{name: "the planned day", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount)},
+			want: []string{"2026-11-20"}},
+		{name: "two minutes later it is the next day", plan: media.Plan{PlannedAt: late.Add(2 * time.Minute),
+			Params: json.RawMessage(levelAccount)}, want: []string{"2026-11-21"}},
+		{name: "days are cut by what one query may span",
+			plan: media.Plan{PlannedAt: late, Params: json.RawMessage(`{"level":"account","days":7}`)},
+			want: []string{"2026-11-14..2026-11-16", "2026-11-17..2026-11-19", "2026-11-20"}},
+		{name: "days that a look-back leaves", plan: media.Plan{PlannedAt: late,
+			Params: json.RawMessage(`{"level":"account","days":9,"skip":5}`)},
+			want: []string{"2026-11-12..2026-11-14", "2026-11-15"}},
+		{name: "an order's days, whatever the task skips",
+			plan: media.Plan{PlannedAt: late, Params: json.RawMessage(`{"level":"account","days":9,"skip":5}`),
+				From: "2026-11-20", To: "2026-11-20"}, want: []string{"2026-11-20"}},
+		{name: "an order's days", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-11-01",
+			To: "2026-11-02"}, want: []string{"2026-11-01..2026-11-02"}},
+		{name: "the oldest day that the platform keeps",
+			plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-10-21", To: "2026-10-21"},
+			want: []string{"2026-10-21"}},
+		{name: "a day that has not begun", plan: media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount),
+			From: "2026-11-20", To: "2026-11-21"}, wantErr: "to: 2026-11-21 is refused"},
+		{name: "a day that the platform does not keep",
+			plan:    media.Plan{PlannedAt: late, Params: json.RawMessage(levelAccount), From: "2026-10-20", To: "2026-11-01"},
+			wantErr: "from: 2026-10-20 is refused"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -461,17 +492,20 @@ func objectPage(rows ...media.Row) pageAnswer {
 }
 
 func objectRow(id, name string, modified int64, deleted bool) media.Row {
-	return media.Row{Object: id, Name: name, Modified: time.Unix(modified, 0), Deleted: deleted, Raw: []any{name}, JSON: json.RawMessage(`{"n":"` + name + `"}`)}
+	return media.Row{Object: id, Name: name, Modified: time.Unix(modified, 0), Deleted: deleted, Raw: []any{name},
+		JSON: json.RawMessage(`{"n":"` + name + `"}`)}
 }
 
 func TestList_ChangesReachBackBeforeTheNewestModification(t *testing.T) {
 	t.Parallel()
-	b := setup(t, objectPage(objectRow("1", "one", 10_000, false)), objectPage(objectRow("2", "two", 9_000, true)), objectPage())
+	b := setup(t, objectPage(objectRow("1", "one", 10_000, false)), objectPage(objectRow("2", "two", 9_000, true)),
+		objectPage())
 	_, err := b.run(t, "fake.adgroup", modeChanges, `{"mode":"changes"}`)
 	require.NoError(t, err)
 	_, err = b.run(t, "fake.adgroup", modeChanges, `{"mode":"changes"}`)
 	require.NoError(t, err)
-	require.Equal(t, []string{`live since 0 page ""`, `deleted since 0 page ""`, `live since 9400 page ""`, `deleted since 9400 page ""`}, b.platform.asked)
+	require.Equal(t, []string{`live since 0 page ""`, `deleted since 0 page ""`, `live since 9400 page ""`,
+		`deleted since 9400 page ""`}, b.platform.asked)
 }
 
 func TestList_AsksForChangesOfAPlatformWhoseClockIsAhead(t *testing.T) {

@@ -23,8 +23,8 @@ type reportParams struct {
 	Days int `json:"days"`
 	// Skip leaves out as many of the newest of them: {"days": 30, "skip": 7} are the days that a look-back of 7 leaves.
 	Skip int `json:"skip"`
-	// MovingHours asks only for the last hours at the planned moment, the one under way included, and at the beginning of a day for the last of
-	// the day before; 0 asks for whole days. Orders that name days are of whole days.
+	// MovingHours asks only for the last hours at the planned moment, the one under way included, and at the beginning
+	// of a day for the last of the day before; 0 asks for whole days. Orders that name days are of whole days.
 	MovingHours int `json:"moving_hours"`
 }
 
@@ -68,14 +68,16 @@ func parseReportParams(raw json.RawMessage, levels []media.Report) (reportParams
 			continue
 		}
 		if params.Days < 0 || params.Days > r.LookBack+1 {
-			return params, r, fmt.Errorf("params.days: %d is refused: want 1 to %d, the platform keeps no more", params.Days, r.LookBack+1)
+			return params, r, fmt.Errorf("params.days: %d is refused: want 1 to %d, the platform keeps no more", params.Days,
+				r.LookBack+1)
 		}
 		if days := max(params.Days, 1); params.Skip < 0 || params.Skip >= days {
 			return params, r, fmt.Errorf("params.skip: %d is refused: want 0 to %d, fewer than params.days", params.Skip, days-1)
 		}
 		return params, r, params.checkHours(r)
 	}
-	return params, media.Report{}, fmt.Errorf("params.level: %q is refused: want one of %s", params.Level, strings.Join(known, ", "))
+	return params, media.Report{}, fmt.Errorf("params.level: %q is refused: want one of %s", params.Level,
+		strings.Join(known, ", "))
 }
 
 // reportParts cuts the days of a plan into parts of as many days as one query may span. The days are those of the
@@ -92,7 +94,8 @@ func reportParts(plan media.Plan, params reportParams, report media.Report) ([]s
 			return nil, fmt.Errorf("to: %s is refused: want a day up to %s, today in the account's zone", to, today)
 		}
 		if oldest := today.Add(-report.LookBack); from < oldest {
-			return nil, fmt.Errorf("from: %s is refused: want %s or later, the platform keeps %d days", from, oldest, report.LookBack)
+			return nil, fmt.Errorf("from: %s is refused: want %s or later, the platform keeps %d days", from, oldest,
+				report.LookBack)
 		}
 		if from > to {
 			return nil, fmt.Errorf("from: %s is refused: want a day up to %s", from, to)
@@ -121,7 +124,8 @@ func parseDays(part string) (from, to day.Day, err error) {
 	from, err1 := day.Parse(first)
 	to, err2 := day.Parse(last)
 	if err := errors.Join(err1, err2); err != nil {
-		return "", "", &media.Error{Class: media.Bug, Message: fmt.Sprintf("part %q is not a day or a range of days", part), Err: err}
+		return "", "", &media.Error{Class: media.Bug, Message: fmt.Sprintf("part %q is not a day or a range of days", part),
+			Err: err}
 	}
 	return from, to, nil
 }
@@ -135,27 +139,30 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 	if err != nil {
 		return media.Result{}, err
 	}
-	scope := results.Scope{AccountID: account.ID, Media: account.Media, Report: report.Name, Level: report.Level, Days: day.Between(from, to), FromHour: fromHour}
+	scope := results.Scope{AccountID: account.ID, Media: account.Media, Report: report.Name, Level: report.Level,
+		Days: day.Between(from, to), FromHour: fromHour}
 	ctx, claim, _, err := p.begin(ctx, scope, work)
 	if err != nil {
 		return media.Result{}, err
 	}
 	api := p.Caller.For(account)
 	var got fetched
-	err = p.asked(ctx, report, media.ReportQuery{From: from, To: to, FromHour: claim.FromHour}, func(report media.Report, query media.ReportQuery) (err error) {
-		if from == to {
-			got, err = fetchDay(ctx, api, report, query)
-		} else {
-			got, err = fetch(ctx, rowsMax(report), pagesOf(api, report, query))
-		}
-		return err
-	})
+	err = p.asked(ctx, report, media.ReportQuery{From: from, To: to, FromHour: claim.FromHour},
+		func(report media.Report, query media.ReportQuery) (err error) {
+			if from == to {
+				got, err = fetchDay(ctx, api, report, query)
+			} else {
+				got, err = fetch(ctx, rowsMax(report), pagesOf(api, report, query))
+			}
+			return err
+		})
 	if _, isOver := errors.AsType[*overCapError](err); isOver || (from != to && errors.Is(err, media.ErrNoHours)) {
 		rows, err := p.splitDays(ctx, api, account, report, *claim, work.Confirmed)
 		return media.Result{Rows: rows, Calls: api.Calls()}, err
 	}
 	if err != nil {
-		return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s for %s: %w", report.Name, account.ExternalID, work.Part, err)
+		return media.Result{Calls: api.Calls()}, fmt.Errorf("fetch %s of account %s for %s: %w", report.Name,
+			account.ExternalID, work.Part, err)
 	}
 	result, err := p.writeReport(ctx, account, report, *claim, got, work.Confirmed)
 	if err == nil && p.Fields != nil {
@@ -165,14 +172,16 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 }
 
 // asked calls do with the fields to ask for, and with the report to ask for them by.
-func (p *puller) asked(ctx context.Context, report media.Report, query media.ReportQuery, do func(media.Report, media.ReportQuery) error) error {
+func (p *puller) asked(ctx context.Context, report media.Report, query media.ReportQuery,
+	do func(media.Report, media.ReportQuery) error) error {
 	if p.Fields == nil {
 		return do(report, query)
 	}
 	return p.Fields.Ask(ctx, report, query, do)
 }
 
-func (p *puller) writeReport(ctx context.Context, account media.Account, report media.Report, claim results.Claim, got fetched, confirmed bool) (results.ReportResult, error) {
+func (p *puller) writeReport(ctx context.Context, account media.Account, report media.Report, claim results.Claim,
+	got fetched, confirmed bool) (results.ReportResult, error) {
 	if claim.FromHour > 0 && got.note != "" {
 		// What came of some hours would stand in a day that coverage calls whole.
 		p.metrics.partial.WithLabelValues(account.Media, report.Name).Inc()
@@ -184,7 +193,8 @@ func (p *puller) writeReport(ctx context.Context, account media.Account, report 
 		if r.Hour < claim.FromHour {
 			continue // A platform may answer more than it was asked for.
 		}
-		rows = append(rows, results.ReportRow{Day: r.Day, Object: r.Object, Hour: r.Hour, Raw: r.Raw, JSON: string(r.JSON), Metrics: r.Metrics})
+		rows = append(rows, results.ReportRow{Day: r.Day, Object: r.Object, Hour: r.Hour, Raw: r.Raw, JSON: string(r.JSON),
+			Metrics: r.Metrics})
 	}
 	unusable := gather(claim.Days, got.rows, got.lost, got.apart)
 	writing, span := trace.Start(ctx, "write", report.Table.Name)

@@ -23,7 +23,8 @@ func rowsMax(report media.Report) int { return cmp.Or(report.RowsMax, rowsHeld) 
 type overCapError struct{ total, rowsMax int }
 
 func (e *overCapError) Error() string {
-	return fmt.Sprintf("the query has %s, of which the platform gives out %d", plural.Count(e.total, "row", "rows"), e.rowsMax)
+	return fmt.Sprintf("the query has %s, of which the platform gives out %d", plural.Count(e.total, "row", "rows"),
+		e.rowsMax)
 }
 
 // refused is the error of a day that cannot be cut any further: it is dead at once, and nothing of it is written.
@@ -34,17 +35,20 @@ func refused(report media.Report, q media.ReportQuery, why string) error {
 	}
 }
 
-// splitDays pulls the days of a claim one by one, and writes each before it asks for the next: together they have more rows
-// than the platform gives out for one query, or it has no hours of some of them. A day without hours costs the others nothing.
-func (p *puller) splitDays(ctx context.Context, api media.API, account media.Account, report media.Report, claim results.Claim, confirmed bool) (rows int, err error) {
+// splitDays pulls the days of a claim one by one, and writes each before it asks for the next: together they have
+// more rows than the platform gives out for one query, or it has no hours of some of them. A day without hours costs
+// the others nothing.
+func (p *puller) splitDays(ctx context.Context, api media.API, account media.Account, report media.Report,
+	claim results.Claim, confirmed bool) (rows int, err error) {
 	superseded := 0
 	var failed error
 	for _, d := range claim.Days {
 		var got fetched
-		err := p.asked(ctx, report, media.ReportQuery{From: d, To: d}, func(report media.Report, query media.ReportQuery) (err error) {
-			got, err = fetchDay(ctx, api, report, query)
-			return err
-		})
+		err := p.asked(ctx, report, media.ReportQuery{From: d, To: d},
+			func(report media.Report, query media.ReportQuery) (err error) {
+				got, err = fetchDay(ctx, api, report, query)
+				return err
+			})
 		if err != nil {
 			err = fmt.Errorf("fetch %s of account %s for %s: %w", report.Name, account.ExternalID, d, err)
 		}
@@ -81,7 +85,8 @@ func fetchDay(ctx context.Context, api media.API, report media.Report, q media.R
 	for range restartsMax {
 		switch {
 		case over.total > rowsHeld:
-			return fetched{}, refused(report, q, fmt.Sprintf("it has %s, and a pull holds %d", plural.Count(over.total, "row", "rows"), rowsHeld))
+			return fetched{}, refused(report, q, fmt.Sprintf("it has %s, and a pull holds %d",
+				plural.Count(over.total, "row", "rows"), rowsHeld))
 		case report.Split == nil:
 			return fetched{}, refused(report, q, over.Error())
 		}
@@ -102,9 +107,10 @@ func pagesOf(api media.API, report media.Report, q media.ReportQuery) pageFunc {
 	}
 }
 
-// fetchParts fetches a day in parts. It is whole if every part is and they have as many rows as the whole day is said to
-// have, before or after; over then tells the newer number.
-func fetchParts(ctx context.Context, api media.API, report media.Report, q media.ReportQuery, over *overCapError) (fetched, error) {
+// fetchParts fetches a day in parts. It is whole if every part is and they have as many rows as the whole day is said
+// to have, before or after; over then tells the newer number.
+func fetchParts(ctx context.Context, api media.API, report media.Report, q media.ReportQuery,
+	over *overCapError) (fetched, error) {
 	split, err := fetch(ctx, report.RowsMax, func(ctx context.Context, token string) (media.Page, error) {
 		return report.Split.Page(ctx, api, q, token)
 	})
@@ -120,7 +126,8 @@ func fetchParts(ctx context.Context, api media.API, report media.Report, q media
 	parts := partsOf{api: api, report: report, query: q, seen: map[rowKey]bool{}}
 	parts.apart = keyFaults(split)
 	// A little fewer than would fit if all objects had as many rows.
-	size := min(max(len(split.rows)*cmp.Or(report.Split.Rows, report.RowsMax)/max(over.total, 1)*3/4, 1), report.Split.Most)
+	size := min(max(len(split.rows)*cmp.Or(report.Split.Rows, report.RowsMax)/max(over.total, 1)*3/4, 1),
+		report.Split.Most)
 	for start := 0; start < len(split.rows); start += size {
 		if err := parts.fetch(ctx, split.rows[start:min(start+size, len(split.rows))]); err != nil {
 			return fetched{}, err
@@ -135,9 +142,11 @@ func fetchParts(ctx context.Context, api media.API, report media.Report, q media
 		return fetched{}, err
 	}
 	if over.total = whole.Total; parts.came() != over.total {
-		parts.note = fmt.Sprintf("the parts of the day have %s, and the whole %d", plural.Count(parts.came(), "row", "rows"), over.total)
+		parts.note = fmt.Sprintf("the parts of the day have %s, and the whole %d", plural.Count(parts.came(), "row", "rows"),
+			over.total)
 		if keys := keyFaults(split); len(keys) > 0 {
-			parts.note += fmt.Sprintf("; what the day is narrowed by lacks an object: its field %s %s", keys[0].Field, keys[0].Why)
+			parts.note += fmt.Sprintf("; what the day is narrowed by lacks an object: its field %s %s", keys[0].Field,
+				keys[0].Why)
 		}
 	}
 	return parts.fetched, nil
@@ -203,7 +212,8 @@ func (p *partsOf) fetch(ctx context.Context, objects []media.Row) error {
 		p.rows = append(p.rows, row)
 	}
 	if len(p.rows) > rowsHeld {
-		return refused(p.report, q, fmt.Sprintf("it has more than the %s that a pull holds", plural.Count(rowsHeld, "row", "rows")))
+		return refused(p.report, q, fmt.Sprintf("it has more than the %s that a pull holds",
+			plural.Count(rowsHeld, "row", "rows")))
 	}
 	return nil
 }

@@ -46,7 +46,8 @@ type cappedPlatform struct {
 }
 
 func (c *cappedPlatform) Reports() []media.Report {
-	r := media.Report{Name: "report_daily", Level: "creative", MaxDays: 7, LookBack: 30, Table: dailyTable, RowsMax: cappedAt, Page: c.page}
+	r := media.Report{Name: "report_daily", Level: "creative", MaxDays: 7, LookBack: 30, Table: dailyTable,
+		RowsMax: cappedAt, Page: c.page}
 	if !c.noSplit {
 		r.Split = &media.Split{Most: cappedMost, Page: c.parents}
 	}
@@ -75,7 +76,8 @@ func (c *cappedPlatform) page(_ context.Context, _ media.API, q media.ReportQuer
 		}
 	}
 	if q.From <= c.gone {
-		return media.Page{}, &media.Error{Class: media.Invalid, Err: media.ErrNoHours, Message: "no hours of " + c.gone.String()}
+		return media.Page{}, &media.Error{Class: media.Invalid, Err: media.ErrNoHours, Message: "no hours of " +
+			c.gone.String()}
 	}
 	if len(q.Within) > cappedMost {
 		return media.Page{}, errors.New("too many values")
@@ -99,7 +101,10 @@ func (c *cappedPlatform) rows(q media.ReportQuery) (rows []media.Row) {
 			}
 		}
 	}
-	slices.SortFunc(rows, func(a, b media.Row) int { return strings.Compare(string(a.Day)+a.Object, string(b.Day)+b.Object) })
+	slices.SortFunc(rows, func(a, b media.Row) int {
+		return strings.Compare(string(a.Day)+a.Object, string(b.Day)+
+			b.Object)
+	})
 	return rows
 }
 
@@ -126,8 +131,10 @@ func setupCapped(t *testing.T, platform *cappedPlatform) *bundle {
 	s := storetest.New(t)
 	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{dailyTable}))
 	return &bundle{store: s, platform: &platform.fakePlatform, handlers: media.NewRegistry(Handlers(platform, Deps{
-		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
-		Fields: field.New(field.Options{Platform: platform, Store: s, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler)}),
+		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.System{},
+		Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Fields: field.New(field.Options{Platform: platform, Store: s, Clock: clock.System{},
+			Logger: slog.New(slog.DiscardHandler)}),
 	})...)}
 }
 
@@ -135,7 +142,8 @@ func setupCapped(t *testing.T, platform *cappedPlatform) *bundle {
 func (b *bundle) written(t *testing.T) map[day.Day]int {
 	t.Helper()
 	counts := map[day.Day]int{}
-	rows, err := b.store.Data.Writer(t.Context()).Raw("SELECT day, COUNT(*) FROM report_daily WHERE level = 'creative' GROUP BY day").Rows()
+	rows, err := b.store.Data.Writer(t.Context()).Raw(
+		"SELECT day, COUNT(*) FROM report_daily WHERE level = 'creative' GROUP BY day").Rows()
 	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -180,20 +188,23 @@ func TestSplit_ADayBeyondTheCapIsPulledInParts(t *testing.T) {
 
 func TestSplit_DaysAreCutBeforeObjects(t *testing.T) {
 	t.Parallel()
-	c := &cappedPlatform{children: map[day.Day]map[string]int{"2026-11-19": even(2, 3), "2026-11-20": even(9, 4), "2026-11-21": even(1, 1)}}
+	c := &cappedPlatform{children: map[day.Day]map[string]int{"2026-11-19": even(2, 3), "2026-11-20": even(9, 4),
+		"2026-11-21": even(1, 1)}}
 	b := setupCapped(t, c)
 	_, err := b.run(t, "fake.report_daily", "2026-11-19..2026-11-21", levelCreative)
 	require.NoError(t, err)
 	require.Equal(t, map[day.Day]int{"2026-11-19": 6, "2026-11-20": 36, "2026-11-21": 1}, b.written(t))
 	require.Equal(t, []results.CoverageState{results.Complete, results.Complete, results.Complete}, b.states(t))
-	require.Equal(t, []string{"2026-11-19..2026-11-21 0", "2026-11-19..2026-11-19 0", "2026-11-20..2026-11-20 0"}, c.asked[:3])
+	require.Equal(t, []string{"2026-11-19..2026-11-21 0", "2026-11-19..2026-11-19 0", "2026-11-20..2026-11-20 0"},
+		c.asked[:3])
 	require.Equal(t, "2026-11-21..2026-11-21 0", c.asked[len(c.asked)-1])
 }
 
 // Days that still have their hours are not lost with one that has none any more, and that one is refused.
 func TestSplit_ADayWithoutHoursCostsTheOthersNothing(t *testing.T) {
 	t.Parallel()
-	c := &cappedPlatform{children: map[day.Day]map[string]int{"2026-11-19": even(1, 3), "2026-11-20": even(2, 2), "2026-11-21": even(1, 1)}, gone: "2026-11-19"}
+	c := &cappedPlatform{children: map[day.Day]map[string]int{"2026-11-19": even(1, 3), "2026-11-20": even(2, 2),
+		"2026-11-21": even(1, 1)}, gone: "2026-11-19"}
 	b := setupCapped(t, c)
 	_, err := b.run(t, "fake.report_daily", "2026-11-18..2026-11-21", levelCreative)
 	require.ErrorIs(t, err, media.ErrNoHours)
@@ -201,16 +212,19 @@ func TestSplit_ADayWithoutHoursCostsTheOthersNothing(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, media.Invalid, failed.Class, "another try brings nothing else")
 	require.Equal(t, map[day.Day]int{"2026-11-20": 4, "2026-11-21": 1}, b.written(t))
-	require.Equal(t, []results.CoverageState{results.Complete, results.Complete}, b.states(t), "nothing is known of the others")
+	require.Equal(t, []results.CoverageState{results.Complete, results.Complete}, b.states(t),
+		"nothing is known of the others")
 	_, err = b.run(t, "fake.report_daily", "2026-11-19", levelCreative)
 	require.ErrorIs(t, err, media.ErrNoHours)
 }
 
 func TestSplit_EveryQueryAsksForTheSameFields(t *testing.T) {
 	t.Parallel()
-	c := &cappedPlatform{children: map[day.Day]map[string]int{"2026-11-19": even(2, 3), "2026-11-20": even(9, 4)}, wants: "order_pv"}
+	c := &cappedPlatform{children: map[day.Day]map[string]int{"2026-11-19": even(2, 3), "2026-11-20": even(9, 4)},
+		wants: "order_pv"}
 	b := setupCapped(t, c)
-	require.NoError(t, b.store.PutReportField(t.Context(), "otto", settings.ReportField{Media: "fake", Field: c.wants, State: settings.FieldAsked, Accepted: true}))
+	require.NoError(t, b.store.PutReportField(t.Context(), "otto",
+		settings.ReportField{Media: "fake", Field: c.wants, State: settings.FieldAsked, Accepted: true}))
 	_, err := b.run(t, "fake.report_daily", "2026-11-19..2026-11-20", levelCreative)
 	require.NoError(t, err)
 	require.Equal(t, map[day.Day]int{"2026-11-19": 6, "2026-11-20": 36}, b.written(t))
@@ -244,7 +258,8 @@ func TestSplit_ADayThatMemoryDoesNotHoldIsRefused(t *testing.T) {
 	_, err := b.run(t, "fake.report_daily", "2026-11-19..2026-11-20", levelAccount)
 	require.ErrorIs(t, err, media.ErrRowCap)
 	require.ErrorContains(t, err, "a pull holds 200000")
-	require.Equal(t, []string{`2026-11-19..2026-11-20 page ""`, `2026-11-19..2026-11-19 page ""`}, b.platform.asked, "days may still be small enough")
+	require.Equal(t, []string{`2026-11-19..2026-11-20 page ""`, `2026-11-19..2026-11-19 page ""`}, b.platform.asked,
+		"days may still be small enough")
 	require.Empty(t, b.costs(t))
 }
 
@@ -265,7 +280,9 @@ func TestSplit_AnObjectWithoutAUsableIDIsNamed(t *testing.T) {
 	const d = "2026-11-20"
 	b := setupCapped(t, &cappedPlatform{children: map[day.Day]map[string]int{d: even(9, 4)}, unnamed: "p03"})
 	_, err := b.run(t, "fake.report_daily", d, levelCreative)
-	require.ErrorContains(t, err, "the parts of the day have 32 rows, and the whole 36; what the day is narrowed by lacks an object: its field adgroup_id is broken")
+	require.ErrorContains(t, err,
+		"the parts of the day have 32 rows, and the whole 36; what the day is narrowed by lacks an object: its field "+
+			"adgroup_id is broken")
 	require.Equal(t, []results.CoverageState{results.Partial}, b.states(t))
 	require.Equal(t, map[day.Day]int{d: 32}, b.written(t), "what came is kept")
 	require.Equal(t, map[string]int{d + " key of adgroup_id": 1}, b.unusable(t))

@@ -137,7 +137,8 @@ func (r *rule) report(a *results.Answer, others []results.Figure) results.Verdic
 	repeated := answeredTwice(a.Cost, &a.Before, a.RunID, at)
 	witnesses := 0
 	for _, f := range others {
-		if c := f.Coverage; (c.State == results.Complete || c.State == results.Suspect) && answeredTwice(a.Cost, &c, c.RunID, at) {
+		if c := f.Coverage; (c.State == results.Complete || c.State == results.Suspect) &&
+			answeredTwice(a.Cost, &c, c.RunID, at) {
 			witnesses++
 		}
 	}

@@ -57,14 +57,19 @@ func TestRule_WhatAnAnswerMayLack(t *testing.T) {
 	}{
 		{name: "nothing", answer: results.Answer{Cost: 100, Rows: 2, Stored: 100}},
 		{name: "no rows, as before", answer: results.Answer{}},
-		{name: "all rows", answer: results.Answer{Stored: 100, LostCost: 100, LostRows: 3}, suspect: "lacks 3 of the rows that there were, with 100.00 of CNY 100.00"},
-		{name: "rows that had 5 % of the cost", answer: results.Answer{Cost: 95, Rows: 1, Stored: 100, LostCost: 5, LostRows: 1}},
-		{name: "rows that had 6 % of the cost", answer: results.Answer{Cost: 94, Rows: 1, Stored: 100, LostCost: 6, LostRows: 1}, suspect: "lacks 1 of the rows"},
+		{name: "all rows", answer: results.Answer{Stored: 100, LostCost: 100, LostRows: 3},
+			suspect: "lacks 3 of the rows that there were, with 100.00 of CNY 100.00"},
+		{name: "rows that had 5 % of the cost", answer: results.Answer{Cost: 95, Rows: 1, Stored: 100, LostCost: 5,
+			LostRows: 1}},
+		{name: "rows that had 6 % of the cost", answer: results.Answer{Cost: 94, Rows: 1, Stored: 100, LostCost: 6,
+			LostRows: 1}, suspect: "lacks 1 of the rows"},
 		{name: "less in the same rows", answer: results.Answer{Cost: 10, Rows: 1, Stored: 100}},
 		{name: "10 % of another level", after: 2 * time.Hour, answer: results.Answer{Cost: 90, Rows: 1}, other: 100},
-		{name: "11 % of another level", after: 2 * time.Hour, answer: results.Answer{Cost: 89, Rows: 1}, other: 100, suspect: "report_hourly by account of the same day has 100.00"},
+		{name: "11 % of another level", after: 2 * time.Hour, answer: results.Answer{Cost: 89, Rows: 1}, other: 100,
+			suspect: "report_hourly by account of the same day has 100.00"},
 		{name: "half of another level at first", after: time.Hour, answer: results.Answer{Cost: 50, Rows: 1}, other: 100},
-		{name: "more than half of another level at first", after: time.Hour, answer: results.Answer{Cost: 49, Rows: 1}, other: 100, suspect: "report_hourly by account"},
+		{name: "more than half of another level at first", after: time.Hour, answer: results.Answer{Cost: 49, Rows: 1},
+			other: 100, suspect: "report_hourly by account"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +78,8 @@ func TestRule_WhatAnAnswerMayLack(t *testing.T) {
 			a.Cost, a.Stored, a.LostCost = a.Cost*unit, a.Stored*unit, a.LostCost*unit
 			var others []results.Figure
 			if c.other > 0 {
-				others = []results.Figure{{ReportLevel: results.ReportLevel{Report: "report_hourly", Level: "account"}, Cost: c.other * unit}}
+				others = []results.Figure{{ReportLevel: results.ReportLevel{Report: "report_hourly", Level: "account"},
+					Cost: c.other * unit}}
 			}
 			r := &rule{now: ended.Add(c.after), zone: time.UTC}
 			v := r.report(a, others)
@@ -100,7 +106,8 @@ func TestRule_WhatIsComparedWithOtherFigures(t *testing.T) {
 		{"a first answer", ended, results.Answer{}, true},
 		{"an answer that is known", ended, results.Answer{Cost: 1_000_000, Rows: 1, Stored: 1_000_000, Before: known}, false},
 		{"another cost", ended, results.Answer{Cost: 2_000_000, Rows: 1, Stored: 1_000_000, Before: known}, true},
-		{"an answer after a suspect one", ended, results.Answer{Before: results.Coverage{CompleteVersion: 1, State: results.Suspect}}, true},
+		{"an answer after a suspect one", ended, results.Answer{Before: results.Coverage{CompleteVersion: 1,
+			State: results.Suspect}}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -160,7 +167,8 @@ func (j *judged) puller(now time.Time) *puller {
 
 func (j *judged) claim(account int64, of results.ReportLevel, now time.Time, days ...day.Day) results.Claim {
 	j.pulls++
-	claim, _, err := j.BeginPull(j.Context(), results.Scope{AccountID: account, Media: "test", Report: of.Report, Level: of.Level, Days: days}, fmt.Sprint("pull", j.pulls), task.NewRunID(now))
+	claim, _, err := j.BeginPull(j.Context(), results.Scope{AccountID: account, Media: "test", Report: of.Report,
+		Level: of.Level, Days: days}, fmt.Sprint("pull", j.pulls), task.NewRunID(now))
 	require.NoError(j, err)
 	return claim
 }
@@ -168,8 +176,9 @@ func (j *judged) claim(account int64, of results.ReportLevel, now time.Time, day
 // write is what an answer of some yuan, in one row, or in none when it is 0, comes to.
 func (j *judged) write(account int64, of results.ReportLevel, now time.Time, yuan int64) results.ReportWrite {
 	w := results.ReportWrite{
-		Claim: j.claim(account, of, now, today), Raw: dailyTable, Currency: "CNY", Zone: j.zone.String(), Whole: true, DirtySummary: true,
-		Judging: j.puller(now).judgeReport(media.Account{Zone: j.zone}, media.Report{}),
+		Claim: j.claim(account, of, now, today), Raw: dailyTable, Currency: "CNY", Zone: j.zone.String(), Whole: true,
+		DirtySummary: true,
+		Judging:      j.puller(now).judgeReport(media.Account{Zone: j.zone}, media.Report{}),
 	}
 	if w.Hourly = of.Report == "report_hourly"; w.Hourly {
 		w.Raw = hourlyTable
@@ -225,7 +234,8 @@ func (j *judged) states() map[string]string {
 
 func (j *judged) cost(of string) int64 {
 	l, sum := words(of), int64(0)
-	require.NoError(j, j.Data.Writer(j.Context()).Raw("SELECT CAST(COALESCE(SUM(cost), 0) AS SIGNED) FROM "+l.Report+" WHERE account_id = 7 AND level = ?", l.Level).Row().Scan(&sum))
+	require.NoError(j, j.Data.Writer(j.Context()).Raw("SELECT CAST(COALESCE(SUM(cost), 0) AS SIGNED) FROM "+l.Report+
+		" WHERE account_id = 7 AND level = ?", l.Level).Row().Scan(&sum))
 	return sum / 1_000_000
 }
 
@@ -240,16 +250,25 @@ func TestWriteReport_AFirstAnswerIsJudgedByWhatIsStoredOfTheDay(t *testing.T) {
 		yuan           int64
 		suspect, after string
 	}{
-		{name: "no rows beside hours that were spent", stored: "hourly account", has: 452_388, answers: "daily account", clock: "05:00", suspect: "report_hourly by account of the same day has 452388.00"},
-		{name: "no rows of hours beside a day that was spent", stored: "daily account", has: 100, answers: "hourly account", clock: "05:00", suspect: "report_daily by account"},
-		{name: "no ad groups beside an account that spent", stored: "daily account", has: 100, answers: "daily adgroup", clock: "05:00", suspect: "report_daily by account"},
-		{name: "an account without spend beside ad groups that spent", stored: "daily adgroup", has: 100, answers: "daily account", clock: "09:00", suspect: "report_daily by adgroup"},
-		{name: "hours of ad groups are missing beside days of campaigns", stored: "daily campaign", has: 100, answers: "hourly adgroup", clock: "09:00", suspect: "report_daily by campaign"},
-		{name: "too few", stored: "hourly account", has: 452_388, answers: "daily account", clock: "05:00", yuan: 372_749, suspect: "has CNY 372749.00, and report_hourly"},
-		{name: "a little less, as figures fall", stored: "hourly account", has: 100, answers: "daily account", clock: "09:00", yuan: 91},
+		{name: "no rows beside hours that were spent", stored: "hourly account", has: 452_388, answers: "daily account",
+			clock: "05:00", suspect: "report_hourly by account of the same day has 452388.00"},
+		{name: "no rows of hours beside a day that was spent", stored: "daily account", has: 100, answers: "hourly account",
+			clock: "05:00", suspect: "report_daily by account"},
+		{name: "no ad groups beside an account that spent", stored: "daily account", has: 100, answers: "daily adgroup",
+			clock: "05:00", suspect: "report_daily by account"},
+		{name: "an account without spend beside ad groups that spent", stored: "daily adgroup", has: 100,
+			answers: "daily account", clock: "09:00", suspect: "report_daily by adgroup"},
+		{name: "hours of ad groups are missing beside days of campaigns", stored: "daily campaign", has: 100,
+			answers: "hourly adgroup", clock: "09:00", suspect: "report_daily by campaign"},
+		{name: "too few", stored: "hourly account", has: 452_388, answers: "daily account", clock: "05:00", yuan: 372_749,
+			suspect: "has CNY 372749.00, and report_hourly"},
+		{name: "a little less, as figures fall", stored: "hourly account", has: 100, answers: "daily account", clock: "09:00",
+			yuan: 91},
 		{name: "the same", stored: "hourly account", has: 100, answers: "daily account", clock: "09:00", yuan: 100},
-		{name: "a level that lags behind just after midnight", stored: "hourly account", has: 100, answers: "daily adgroup", clock: "00:20", yuan: 80},
-		{name: "no rows just after midnight", stored: "hourly account", has: 100, answers: "daily adgroup", clock: "00:20", suspect: "report_hourly"},
+		{name: "a level that lags behind just after midnight", stored: "hourly account", has: 100, answers: "daily adgroup",
+			clock: "00:20", yuan: 80},
+		{name: "no rows just after midnight", stored: "hourly account", has: 100, answers: "daily adgroup", clock: "00:20",
+			suspect: "report_hourly"},
 		{name: "nothing was spent", stored: "hourly account", answers: "daily account", clock: "05:00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -264,7 +283,8 @@ func TestWriteReport_AFirstAnswerIsJudgedByWhatIsStoredOfTheDay(t *testing.T) {
 			}
 			require.Equal(t, []day.Day{today}, result.Suspect)
 			require.Contains(t, result.Why, c.suspect)
-			require.Equal(t, map[string]string{c.stored: "complete", c.answers: "suspect"}, j.states(), "what was there is not in doubt")
+			require.Equal(t, map[string]string{c.stored: "complete", c.answers: "suspect"}, j.states(),
+				"what was there is not in doubt")
 			require.Equal(t, c.has, j.cost(c.stored))
 			require.Empty(t, j.pull(c.answers, "12:30", c.has).Suspect, "the whole answer is believed")
 			require.Equal(t, map[string]string{c.stored: "complete", c.answers: "complete"}, j.states())
@@ -290,9 +310,12 @@ func TestWriteReport_AnAnswerContradictsAnEarlierOne(t *testing.T) {
 	result := j.pull("hourly account", "05:10", 100)
 	require.Empty(t, result.Suspect)
 	require.Len(t, result.Doubts, 2)
-	require.Equal(t, map[string]string{"daily account": "suspect", "daily adgroup": "suspect", "hourly account": "complete"}, j.states())
+	require.Equal(t, map[string]string{"daily account": "suspect", "daily adgroup": "suspect",
+		"hourly account": "complete"}, j.states())
 	var note string
-	require.NoError(t, j.Data.Writer(t.Context()).Raw("SELECT note FROM coverage WHERE report = 'report_daily' AND level = 'account'").Row().Scan(&note))
+	require.NoError(t,
+		j.Data.Writer(t.Context()).Raw(
+			"SELECT note FROM coverage WHERE report = 'report_daily' AND level = 'account'").Row().Scan(&note))
 	require.Equal(t, "the last answer has CNY 0.00, and report_hourly by account of the same day has 100.00", note)
 	require.Empty(t, j.pull("daily account", "08:10", 100).Suspect)
 	require.Empty(t, j.pull("hourly account", "08:20", 100).Doubts, "what is suspect already is not marked again")
@@ -301,7 +324,8 @@ func TestWriteReport_AnAnswerContradictsAnEarlierOne(t *testing.T) {
 	require.Empty(t, j.pull("daily account", "09:00", 0).Suspect)
 	require.Empty(t, j.pull("hourly account", "09:00", 0).Suspect)
 	require.Len(t, j.flow("09:30", 100).Doubts, 2)
-	require.Equal(t, map[string]string{"daily account": "suspect", "hourly account": "suspect", "fund_daily account": "complete"}, j.states())
+	require.Equal(t, map[string]string{"daily account": "suspect", "hourly account": "suspect",
+		"fund_daily account": "complete"}, j.states())
 }
 
 // What was pulled before the day was over lacks the rest of the day: it is a hole, and no contradiction.
@@ -343,7 +367,8 @@ func TestWriteReport_WhatTwoLevelsRepeatAfterNoonIsBelieved(t *testing.T) {
 	require.Zero(t, j.cost("daily account")+j.cost("hourly account")+j.cost("daily adgroup"))
 
 	require.Empty(t, j.pull("daily account", "14:00", 100).Suspect, "the platform gives it back")
-	require.Equal(t, "complete", j.states()["hourly account"], "its zero was believed: what contradicts it now is only one level")
+	require.Equal(t, "complete", j.states()["hourly account"],
+		"its zero was believed: what contradicts it now is only one level")
 	require.NotEmpty(t, j.pull("daily account", "15:00", 0).Suspect, "and what takes it away again is judged anew")
 }
 
@@ -402,7 +427,8 @@ func TestWriteFunds_ADayWithoutCashFlowThatHadSpendIsSuspect(t *testing.T) {
 	j.pull("daily account", "08:10", 100)
 	require.Contains(t, j.flow("09:00", 0).Why, "no cash flow, and report_daily by account of the same day has CNY 100.00")
 	require.Equal(t, map[string]string{"daily account": "complete", "fund_daily account": "suspect"}, j.states())
-	require.Empty(t, j.flow("12:30", 0).Suspect, "the platform says it again after noon: the account is paid for elsewhere")
+	require.Empty(t, j.flow("12:30", 0).Suspect,
+		"the platform says it again after noon: the account is paid for elsewhere")
 	require.Equal(t, "complete", j.states()["fund_daily account"])
 	require.Empty(t, j.flow("13:30", 0).Suspect)
 }
@@ -441,7 +467,9 @@ func TestWriteReport_StatementsOfComparing(t *testing.T) {
 		})
 	}
 	daily := words("daily account")
-	require.Equal(t, 8, statements(j.write(7, daily, j.at("00:00").Add(-time.Hour), 100)), "the present day is not compared")
+	require.Equal(t, 8, statements(j.write(7, daily, j.at("00:00").Add(-time.Hour), 100)),
+		"the present day is not compared")
 	require.Equal(t, 4, statements(j.write(7, daily, j.at("09:00"), 100)), "nothing has changed")
-	require.Equal(t, 9, statements(j.write(7, daily, j.at("09:30"), 200)), "the lock, two reads, two of the evidence, two upserts, the mark, coverage")
+	require.Equal(t, 9, statements(j.write(7, daily, j.at("09:30"), 200)),
+		"the lock, two reads, two of the evidence, two upserts, the mark, coverage")
 }

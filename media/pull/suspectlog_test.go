@@ -41,7 +41,8 @@ func setupBoth(t *testing.T, log *bytes.Buffer, pages ...pageAnswer) *bundle {
 	platform := &bothPlatform{fakePlatform{pages: pages}}
 	morning := time.Date(2026, 11, 21, 21, 0, 0, 0, time.UTC) // 05:00 in Shanghai
 	return &bundle{store: s, platform: &platform.fakePlatform, handlers: media.NewRegistry(Handlers(platform, Deps{
-		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.NewScaled(morning, 1, true), Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Store: s, Accounts: fakeAccounts{}, Caller: fakeCaller{}, Clock: clock.NewScaled(morning, 1, true),
+		Logger:     slog.New(slog.NewTextHandler(log, nil)),
 		Registerer: prometheus.NewRegistry(),
 	})...)}
 }
@@ -64,11 +65,14 @@ func TestReport_AFirstAnswerWithoutRowsIsJudgedByTheHours(t *testing.T) {
 	_, err := b.run(t, "fake.report_hourly", "2026-11-21", levelAccount)
 	require.NoError(t, err)
 	_, err = b.run(t, "fake.report_daily", "2026-11-21", levelAccount)
-	require.ErrorContains(t, err, "suspect: the answer for [2026-11-21] is not believed: the platform's answer has CNY 0.00, and report_hourly by account of the same day has 452388.00")
+	require.ErrorContains(t, err,
+		"suspect: the answer for [2026-11-21] is not believed: the platform's answer has CNY 0.00, and report_hourly by "+
+			"account of the same day has 452388.00")
 	_, err = b.run(t, "fake.report_daily", "2026-11-22", levelAccount)
 	require.NoError(t, err, "the present day is not judged")
 	require.Equal(t, map[string]string{
-		"report_daily account 2026-11-21": "suspect", "report_daily account 2026-11-22": "complete", "report_hourly account 2026-11-21": "complete",
+		"report_daily account 2026-11-21": "suspect", "report_daily account 2026-11-22": "complete",
+		"report_hourly account 2026-11-21": "complete",
 	}, b.coverageStates(t))
 }
 
@@ -80,10 +84,12 @@ func TestReport_WhatAnAnswerContradictsIsLogged(t *testing.T) {
 		h, known := b.handlers.Get(name)
 		require.True(t, known)
 		run := task.NewRunID(time.Date(2026, 11, 21, 21, i, 0, 0, time.UTC))
-		_, err := h.Run(t.Context(), media.Work{Key: task.Key{RunID: run, AccountID: 7, Part: "2026-11-21"}, Params: []byte(levelAccount)})
+		_, err := h.Run(t.Context(), media.Work{Key: task.Key{RunID: run, AccountID: 7, Part: "2026-11-21"},
+			Params: []byte(levelAccount)})
 		require.NoError(t, err)
 	}
-	require.Equal(t, map[string]string{"report_daily account 2026-11-21": "suspect", "report_hourly account 2026-11-21": "complete"}, b.coverageStates(t))
+	require.Equal(t, map[string]string{"report_daily account 2026-11-21": "suspect",
+		"report_hourly account 2026-11-21": "complete"}, b.coverageStates(t))
 	require.Equal(t, 1, strings.Count(log.String(), "an answer contradicts an earlier one"), log.String())
 }
 

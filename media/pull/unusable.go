@@ -21,16 +21,19 @@ import (
 // objectMax is how long an object's id may be.
 const objectMax = 64
 
-// fit makes a row one that the tables take, whatever the platform's package has made of it: texts are valid UTF-8 and no longer than their column. A
-// row whose id does not fit is lost.
+// fit makes a row one that the tables take, whatever the platform's package has made of it: texts are valid UTF-8 and
+// no longer than their column. A row whose id does not fit is lost.
 func fit(row *media.Row) {
-	if !row.Lost && (len(row.Object) > objectMax || strings.ContainsFunc(row.Object, func(c rune) bool { return c > unicode.MaxASCII })) {
+	if !row.Lost && (len(row.Object) > objectMax ||
+		strings.ContainsFunc(row.Object, func(c rune) bool { return c > unicode.MaxASCII })) {
 		row.Lost = true
-		row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "id", Kind: wire.KeyFault, Why: fmt.Sprintf("%.40q… is no id of up to %d letters and digits", row.Object, objectMax)})
+		row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "id", Kind: wire.KeyFault,
+			Why: fmt.Sprintf("%.40q… is no id of up to %d letters and digits", row.Object, objectMax)})
 	}
 	if !utf8.Valid(row.JSON) {
 		row.JSON = bytes.ToValidUTF8(row.JSON, []byte("\uFFFD"))
-		row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "row_json", Kind: wire.AttributeFault, Why: "is not valid UTF-8, and was repaired"})
+		row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "row_json", Kind: wire.AttributeFault,
+			Why: "is not valid UTF-8, and was repaired"})
 	}
 	row.Name = fitText(row.Name)
 	for i, value := range row.Raw {
@@ -40,7 +43,8 @@ func fit(row *media.Row) {
 		case sqldb.Time:
 			if year := value.UTC().Year(); !value.IsZero() && (year < 1970 || year > 9999) {
 				row.Raw[i] = sqldb.Time{}
-				row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "time", Kind: wire.AttributeFault, Why: "is not a time from 1970 to 9999"})
+				row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "time", Kind: wire.AttributeFault,
+					Why: "is not a time from 1970 to 9999"})
 			}
 		}
 	}
@@ -53,7 +57,8 @@ func fitText(text string) string {
 	return wire.Cut(text)
 }
 
-// gather counts what of a pull's rows cannot be used, by day, field and kind. days are those that were asked for; of a list it is day.Epoch.
+// gather counts what of a pull's rows cannot be used, by day, field and kind. days are those that were asked for; of
+// a list it is day.Epoch.
 func gather(days []day.Day, rows, lost []media.Row, apart []wire.Fault) []results.Unusable {
 	type place struct {
 		day   day.Day
@@ -102,7 +107,8 @@ func (f *fetched) keepDays(days []day.Day) {
 		if slices.Contains(days, row.Day) {
 			return false
 		}
-		row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "day", Kind: wire.KeyFault, Why: fmt.Sprintf("%s was not asked for", row.Day)})
+		row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "day", Kind: wire.KeyFault,
+			Why: fmt.Sprintf("%s was not asked for", row.Day)})
 		f.lost = append(f.lost, row)
 		return true
 	})
@@ -124,8 +130,10 @@ func (p *puller) reportUnusable(account media.Account, report, level string, all
 	for _, u := range all {
 		p.metrics.unusable.Add(account.Media, report, u.Field, u.Kind, u.Number)
 		// One place for all fields: they may be of any number. Fields are causes there.
-		p.causes.Report(slog.LevelWarn, "unusable/"+account.Media+"/"+report, "values of the platform's rows cannot be used; coverage names the fields",
-			fmt.Errorf("%s is unusable, as %s", u.Field, u.Kind), "media", account.Media, "account_id", account.ID, "report", report, "level", level,
+		p.causes.Report(slog.LevelWarn, "unusable/"+account.Media+"/"+report,
+			"values of the platform's rows cannot be used; coverage names the fields",
+			fmt.Errorf("%s is unusable, as %s", u.Field, u.Kind), "media", account.Media, "account_id", account.ID, "report",
+			report, "level", level,
 			"field", u.Field, "kind", string(u.Kind), "number", u.Number, "why", u.Why)
 	}
 }

@@ -33,7 +33,8 @@ func (b *bundle) unusable(t *testing.T) map[string]int {
 		Field, Kind string
 		Number      int
 	}
-	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT day, field, kind, number FROM unusable_value").Scan(&rows).Error)
+	require.NoError(t,
+		b.store.Data.Writer(t.Context()).Raw("SELECT day, field, kind, number FROM unusable_value").Scan(&rows).Error)
 	all := map[string]int{}
 	for _, r := range rows {
 		all[r.Day.String()+" "+r.Kind+" of "+r.Field] = r.Number
@@ -51,7 +52,8 @@ func TestReport_AnUnusableFigureMakesItsDayPartialAndNoOther(t *testing.T) {
 	t.Parallel()
 	figure := faulty(reportRow("2026-11-21", 0), "cost", wire.FigureFault)
 	figure.Metrics, figure.Raw = metric.Values{}, []any{nil}
-	b := setup(t, reportPage(2, "", reportRow("2026-11-20", 10_000), figure), reportPage(2, "", reportRow("2026-11-20", 10_000), reportRow("2026-11-21", 30_000)))
+	b := setup(t, reportPage(2, "", reportRow("2026-11-20", 10_000), figure),
+		reportPage(2, "", reportRow("2026-11-20", 10_000), reportRow("2026-11-21", 30_000)))
 	_, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 	require.ErrorContains(t, err, "unusable values: 1 × figure of cost")
 	coverage := b.coverage(t, "2026-11-20")
@@ -62,7 +64,8 @@ func TestReport_AnUnusableFigureMakesItsDayPartialAndNoOther(t *testing.T) {
 	require.Equal(t, "unusable values: 1 × figure of cost; cost is broken", coverage[1].Note)
 	require.EqualValues(t, 1, coverage[1].Unusable)
 	var cost *int64
-	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT cost FROM report_daily WHERE day = '2026-11-21'").Row().Scan(&cost))
+	require.NoError(t,
+		b.store.Data.Writer(t.Context()).Raw("SELECT cost FROM report_daily WHERE day = '2026-11-21'").Row().Scan(&cost))
 	require.Nil(t, cost, "the row is written, with the figure NULL")
 	require.Equal(t, map[string]int{"2026-11-21 figure of cost": 1}, b.unusable(t))
 	n, err := testutil.GatherAndCount(b.metrics, "adsync_pull_unusable_values_total")
@@ -104,7 +107,8 @@ func TestReport_ARowWithoutAUsableKeyIsLostAndNothingIsDeleted(t *testing.T) {
 			require.NoError(t, err)
 			_, err = b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 			require.ErrorContains(t, err, "unusable values: 1 × key of ")
-			require.Equal(t, map[string]int64{"2026-11-20": 11_000, "2026-11-21": 20_000}, b.costs(t), "the other rows are written, nothing is deleted")
+			require.Equal(t, map[string]int64{"2026-11-20": 11_000, "2026-11-21": 20_000}, b.costs(t),
+				"the other rows are written, nothing is deleted")
 			require.Equal(t, results.Partial, b.coverage(t, "2026-11-21")[0].State)
 		})
 	}
@@ -126,7 +130,8 @@ func TestReport_SumsHoldForTheFiguresThatCanBeUsed(t *testing.T) {
 }
 
 func object(id string, modified time.Time) media.Row {
-	return media.Row{Object: id, Name: "n" + id, Modified: modified, Raw: []any{"n" + id}, JSON: json.RawMessage(`{"id":"` + id + `"}`)}
+	return media.Row{Object: id, Name: "n" + id, Modified: modified, Raw: []any{"n" + id},
+		JSON: json.RawMessage(`{"id":"` + id + `"}`)}
 }
 
 func TestList_AnUnusableAttributeCostsNothingAndAKeyMarksNothingDeleted(t *testing.T) {
@@ -146,9 +151,12 @@ func TestList_AnUnusableAttributeCostsNothingAndAKeyMarksNothingDeleted(t *testi
 	require.ErrorContains(t, err, "1 × key of adgroup_id")
 	require.Equal(t, results.Partial, b.coverage(t, "2026-11-21")[0].State)
 	var deleted int
-	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM fake_adgroup WHERE deleted_at IS NOT NULL").Row().Scan(&deleted))
+	require.NoError(t,
+		b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM fake_adgroup WHERE deleted_at IS NOT NULL").Row().Scan(
+			&deleted))
 	require.Zero(t, deleted)
-	require.Equal(t, map[string]int{"1970-01-01 key of adgroup_id": 1, "1970-01-01 attribute of bid_amount": 1}, b.unusable(t), "a list that is not whole adds to what is known")
+	require.Equal(t, map[string]int{"1970-01-01 key of adgroup_id": 1, "1970-01-01 attribute of bid_amount": 1},
+		b.unusable(t), "a list that is not whole adds to what is known")
 }
 
 func TestList_AModificationInTheFutureMovesNoMark(t *testing.T) {
@@ -201,14 +209,17 @@ func TestList_AMarkInTheFutureIsLoweredAlsoWhereNoRowHasATime(t *testing.T) {
 func TestList_TextsThatAPackageDoesNotFitAreFitted(t *testing.T) {
 	t.Parallel()
 	now := time.Now().Add(-time.Hour)
-	cutInside := media.Row{Object: "1", Name: "广\xe5\xb9", Modified: now, Raw: []any{"广\xe5\xb9"}, JSON: json.RawMessage("{\"n\":\"\xe5\"}")}
-	long := media.Row{Object: "2", Name: strings.Repeat("广", 300), Modified: now, Raw: []any{strings.Repeat("广", 300)}, JSON: json.RawMessage(`{}`)}
+	cutInside := media.Row{Object: "1", Name: "广\xe5\xb9", Modified: now, Raw: []any{"广\xe5\xb9"},
+		JSON: json.RawMessage("{\"n\":\"\xe5\"}")}
+	long := media.Row{Object: "2", Name: strings.Repeat("广", 300), Modified: now, Raw: []any{strings.Repeat("广", 300)},
+		JSON: json.RawMessage(`{}`)}
 	wide := object(strings.Repeat("9", 65), now)
 	other := object("广", now)
 	b := setup(t, reportPage(4, "", cutInside, long, wide, other), reportPage(0, ""))
 	_, err := b.run(t, "fake.adgroup", "full", `{}`)
 	require.ErrorContains(t, err, "2 × key of id")
 	var names []string
-	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT adgroup_name FROM fake_adgroup ORDER BY object_id").Scan(&names).Error)
+	require.NoError(t,
+		b.store.Data.Writer(t.Context()).Raw("SELECT adgroup_name FROM fake_adgroup ORDER BY object_id").Scan(&names).Error)
 	require.Equal(t, []string{"广\uFFFD", strings.Repeat("广", 255)}, names)
 }

@@ -37,13 +37,15 @@ func (Platform) AccountTable() rawtable.Table {
 // organisation has none: it is an agency, whose customers advertiser/get lists; an advertiser, which advertiser/get
 // lists by its own id; or the company of several agencies, whose customers are listed by each agency. Which of them a
 // login is, nothing but the answers says for sure.
-func (Platform) Accounts(ctx context.Context, api media.API, login string, yield func([]media.FoundAccount) error) error {
+func (Platform) Accounts(ctx context.Context, api media.API, login string,
+	yield func([]media.FoundAccount) error) error {
 	l := accountLister{ctx: ctx, api: api, yield: yield}
 	first := l.list(relationsEndpoint, url.Values{})
 	if l.found || !tellsNothing(first) {
 		return first
 	}
-	customers := url.Values{"fields": {asJSON([]string{"account_id", "corporation_name", "mdm_name", "system_status", "agency_account_id", "memo"})}}
+	customers := url.Values{"fields": {asJSON([]string{"account_id", "corporation_name", "mdm_name", "system_status",
+		"agency_account_id", "memo"})}}
 	tries := []func() error{
 		func() error { return l.list(advertisersEndpoint, customers) },
 		func() error { return l.list(advertisersEndpoint, with(customers, "account_id", login)) },

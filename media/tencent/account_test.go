@@ -17,9 +17,11 @@ func TestAccounts_FollowsTheCursor(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: func(_ string, q url.Values) string {
 		if q.Get("cursor") == "" {
-			return data(`{"list":[{"account_id":25610,"corporation_name":"某公司","is_bid":true}],"cursor_page_info":{"total_number":2,"has_more":true,"cursor":25610}}`)("", nil)
+			return data(
+				`{"list":[{"account_id":25610,"corporation_name":"某公司","is_bid":true}],"cursor_page_info":{"total_number":2,"has_more":true,"cursor":25610}}`)("", nil)
 		}
-		return data(`{"list":[{"account_id":25611,"corporation_name":""}],"cursor_page_info":{"total_number":2,"has_more":false,"cursor":25611}}`)("", nil)
+		return data(
+			`{"list":[{"account_id":25611,"corporation_name":""}],"cursor_page_info":{"total_number":2,"has_more":false,"cursor":25611}}`)("", nil)
 	}}
 	var found []media.FoundAccount
 	require.NoError(t, New().Accounts(t.Context(), s, "", func(page []media.FoundAccount) error {
@@ -34,18 +36,21 @@ func TestAccounts_FollowsTheCursor(t *testing.T) {
 
 	stop := errors.New("stop")
 	require.ErrorIs(t, New().Accounts(t.Context(), s, "", func([]media.FoundAccount) error { return stop }), stop)
-	require.NoError(t, New().Accounts(t.Context(), &server{answer: data(`{"list":[{},{"account_id":7,"corporation_name":5}]}`)}, "", func(found []media.FoundAccount) error {
-		require.True(t, found[0].Lost)
-		require.False(t, found[1].Lost)
-		require.Equal(t, "corporation_name", found[1].Faults[0].Field)
-		return nil
-	}))
+	require.NoError(t,
+		New().Accounts(t.Context(), &server{answer: data(`{"list":[{},{"account_id":7,"corporation_name":5}]}`)}, "",
+			func(found []media.FoundAccount) error {
+				require.True(t, found[0].Lost)
+				require.False(t, found[1].Lost)
+				require.Equal(t, "corporation_name", found[1].Faults[0].Field)
+				return nil
+			}))
 }
 
 func TestAccounts_AnUnusableIDCostsItsAccountAlone(t *testing.T) {
 	t.Parallel()
 	for _, id := range badIDs {
-		s := &server{answer: data(`{"list":[{"account_id":1},{"account_id":` + id + `},{"account_id":"2"}],"cursor_page_info":{"has_more":false}}`)}
+		s := &server{answer: data(`{"list":[{"account_id":1},{"account_id":` + id +
+			`},{"account_id":"2"}],"cursor_page_info":{"has_more":false}}`)}
 		require.NoError(t, New().Accounts(t.Context(), s, "", func(found []media.FoundAccount) error {
 			require.Equal(t, []bool{false, true, false}, []bool{found[0].Lost, found[1].Lost, found[2].Lost}, id)
 			require.Equal(t, wire.KeyFault, found[1].Faults[0].Kind, id)
@@ -58,9 +63,11 @@ func TestAccounts_AnUnusableIDCostsItsAccountAlone(t *testing.T) {
 func TestAccounts_TakeFlagsAndCursorsOfAnyType(t *testing.T) {
 	t.Parallel()
 	for info, next := range map[string]string{
-		`{"has_more":true,"cursor":20}`: "20", `{"has_more":1,"cursor":"20"}`: "20", `{"has_more":"true","cursor":"aB3"}`: "aB3", `{"has_more":{},"cursor":20}`: "20",
-		`{"has_more":0,"cursor":20}`: "", `{"has_more":"false","cursor":20}`: "", `{"has_more":"-","cursor":20}`: "", `{"has_more":true,"cursor":{}}`: "",
-		`"-"`: "", `7`: "", `[]`: "", `null`: "",
+		`{"has_more":true,"cursor":20}`: "20", `{"has_more":1,"cursor":"20"}`: "20",
+		`{"has_more":"true","cursor":"aB3"}`: "aB3", `{"has_more":{},"cursor":20}`: "20",
+		`{"has_more":0,"cursor":20}`: "", `{"has_more":"false","cursor":20}`: "", `{"has_more":"-","cursor":20}`: "",
+		`{"has_more":true,"cursor":{}}`: "",
+		`"-"`:                           "", `7`: "", `[]`: "", `null`: "",
 	} {
 		found, got, err := readAccounts([]byte(`{"list":[{"account_id":1}],"cursor_page_info":` + info + `}`))
 		require.NoError(t, err, info)
@@ -68,8 +75,9 @@ func TestAccounts_TakeFlagsAndCursorsOfAnyType(t *testing.T) {
 		require.Equal(t, next, got, info)
 	}
 	for info, next := range map[string]string{
-		`"total_number":"2","next_cursor":"aB3"`: "aB3", `"total_number":2,"next_cursor":12345`: "12345", `"total_number":2,"next_cursor":null`: "",
-		`"total_number":2,"next_cursor":"-"`: "", `"total_number":2,"next_cursor":{}`: "", `"total_number":2`: "",
+		`"total_number":"2","next_cursor":"aB3"`: "aB3", `"total_number":2,"next_cursor":12345`: "12345",
+		`"total_number":2,"next_cursor":null`: "",
+		`"total_number":2,"next_cursor":"-"`:  "", `"total_number":2,"next_cursor":{}`: "", `"total_number":2`: "",
 	} {
 		page, got, err := adgroups.readPage([]byte(`{"list":[{"adgroup_id":1}],"cursor_page_info":{`+info+`}}`), false)
 		require.NoError(t, err, info)
@@ -81,14 +89,16 @@ func TestAccounts_TakeFlagsAndCursorsOfAnyType(t *testing.T) {
 func TestAccounts_AnAgencyWithoutAUsableIDCostsNoOther(t *testing.T) {
 	t.Parallel()
 	for _, id := range badIDs {
-		for _, info := range []string{`{"page":1,"total_page":1}`, `{"page":"1","total_page":"1"}`, `{"page":{},"total_page":"x"}`, `"-"`, `null`} {
+		for _, info := range []string{`{"page":1,"total_page":1}`, `{"page":"1","total_page":"1"}`,
+			`{"page":{},"total_page":"x"}`, `"-"`, `null`} {
 			var found []string
 			lost := 0
 			s := &server{answer: func(endpoint string, q url.Values) string {
 				switch {
 				case endpoint == agenciesEndpoint:
 					require.Equal(t, "1", q.Get("page"))
-					return data(`{"list":[{"account_id":31},{"account_id":`+id+`},7,{"account_id":"32"}],"page_info":`+info+`}`)("", nil)
+					return data(`{"list":[{"account_id":31},{"account_id":`+id+`},7,{"account_id":"32"}],"page_info":`+info+`}`)("",
+						nil)
 				case endpoint == advertisersEndpoint && q.Has("agency_id"):
 					require.Contains(t, []string{"31", "32"}, q.Get("agency_id"), "no other id is asked about")
 					return data(`{"list":[{"account_id":`+q.Get("agency_id")+`1}],"cursor_page_info":{"has_more":false}}`)("", nil)
@@ -113,7 +123,8 @@ func TestAccounts_AnAgencyWithoutAUsableIDCostsNoOther(t *testing.T) {
 }
 
 // badIDs are no ids of accounts, as JSON.
-var badIDs = []string{`"AB12"`, `"007"`, `"12:3"`, `"a b"`, `"1e3"`, `-5`, `1.5`, `0`, `""`, `"-"`, `null`, `{}`, `[]`, `true`}
+var badIDs = []string{`"AB12"`, `"007"`, `"12:3"`, `"a b"`, `"1e3"`, `-5`, `1.5`, `0`, `""`, `"-"`, `null`, `{}`, `[]`,
+	`true`}
 
 // refusal is an answer with a code.
 func refusal(code int, message string) string {
@@ -127,7 +138,8 @@ func TestAccounts_FindsThoseOfLoginsThatAreNoOrganisation(t *testing.T) {
 		for i, id := range ids {
 			list[i] = fmt.Sprintf(`{"account_id":%s,"corporation_name":"c"}`, id)
 		}
-		return data(fmt.Sprintf(`{"list":[%s],"cursor_page_info":{"total_number":%d,"has_more":false}}`, strings.Join(list, ","), len(ids)))("", nil)
+		return data(fmt.Sprintf(`{"list":[%s],"cursor_page_info":{"total_number":%d,"has_more":false}}`,
+			strings.Join(list, ","), len(ids)))("", nil)
 	}
 	for name, c := range map[string]struct {
 		login  string
@@ -159,14 +171,17 @@ func TestAccounts_FindsThoseOfLoginsThatAreNoOrganisation(t *testing.T) {
 		"the company of two agencies": {"a person", func(endpoint string, q url.Values) string {
 			switch {
 			case endpoint == agenciesEndpoint && q.Get("page") == "1":
-				return data(`{"list":[{"account_id":31}],"page_info":{"page":1,"page_size":100,"total_number":2,"total_page":2}}`)("", nil)
+				return data(`{"list":[{"account_id":31}],"page_info":{"page":1,"page_size":100,"total_number":2,"total_page":2}}`)(
+					"", nil)
 			case endpoint == agenciesEndpoint:
-				return data(`{"list":[{"account_id":32}],"page_info":{"page":2,"page_size":100,"total_number":2,"total_page":2}}`)("", nil)
+				return data(`{"list":[{"account_id":32}],"page_info":{"page":2,"page_size":100,"total_number":2,"total_page":2}}`)(
+					"", nil)
 			case q.Get("agency_id") != "":
 				return rows(q.Get("agency_id") + "1")
 			}
 			return refusal(18001, "agency_id")
-		}, []string{"311", "321"}, []string{relationsEndpoint, advertisersEndpoint, agenciesEndpoint, agenciesEndpoint, advertisersEndpoint, advertisersEndpoint}},
+		}, []string{"311", "321"}, []string{relationsEndpoint, advertisersEndpoint, agenciesEndpoint, agenciesEndpoint,
+			advertisersEndpoint, advertisersEndpoint}},
 		"a login without accounts": {"7", func(endpoint string, q url.Values) string {
 			if endpoint == agenciesEndpoint {
 				return refusal(12201, "not an agency")
@@ -194,7 +209,8 @@ func TestAccounts_FindsThoseOfLoginsThatAreNoOrganisation(t *testing.T) {
 	}
 	none := func([]media.FoundAccount) error { return nil }
 	first := &server{answer: func(endpoint string, _ url.Values) string { return refusal(12201, endpoint) }}
-	require.ErrorContains(t, New().Accounts(t.Context(), first, "7", none), relationsEndpoint, "where all is refused, the first refusal counts")
+	require.ErrorContains(t, New().Accounts(t.Context(), first, "7", none), relationsEndpoint,
+		"where all is refused, the first refusal counts")
 	busy := &server{answer: func(string, url.Values) string { return refusal(30021, "") }}
 	requireClass(t, media.Transient, New().Accounts(t.Context(), busy, "7", none))
 	require.Len(t, busy.queries, 1, "what fails is asked again later, and is no answer")
@@ -202,7 +218,8 @@ func TestAccounts_FindsThoseOfLoginsThatAreNoOrganisation(t *testing.T) {
 
 func TestAccounts_LeavesOutWhatV3DoesNotServe(t *testing.T) {
 	t.Parallel()
-	s := &server{answer: data(`{"list":[{"account_id":1,"is_bid":true,"is_mp":true},{"account_id":2,"is_bid":false,"is_mp":true},{"account_id":3}],
+	s := &server{answer: data(
+		`{"list":[{"account_id":1,"is_bid":true,"is_mp":true},{"account_id":2,"is_bid":false,"is_mp":true},{"account_id":3}],
 		"cursor_page_info":{"total_number":3,"has_more":false}}`)}
 	require.NoError(t, New().Accounts(t.Context(), s, "7", func(page []media.FoundAccount) error {
 		require.Equal(t, []string{"", wechatOnly, ""}, []string{page[0].LeftOut, page[1].LeftOut, page[2].LeftOut})

@@ -28,10 +28,14 @@ var adgroupFields = []string{
 func (Platform) Lists() []media.List {
 	touched := []string{"last_modified_time", "is_deleted"}
 	return []media.List{
-		{Name: "adgroup", Level: "adgroup", Table: adgroupTable, Variants: []string{live, deleted}, Unlogged: touched, Shown: rawtable.Shown{Column: "configured_status", Value: "AD_STATUS_NORMAL"}, Page: adgroups.page},
-		{Name: "dynamic_creative", Level: "creative", Table: creativeTable, Parent: "adgroup_id", Variants: []string{live, deleted}, Unlogged: touched, MapsAssets: true, Page: creatives.page},
-		{Name: "image", Level: rawtable.AssetImage, Table: imageTable, Variants: []string{dated, undated}, Unlogged: touched, Page: images.page},
-		{Name: "video", Level: rawtable.AssetVideo, Table: videoTable, Variants: []string{dated, undated}, Unlogged: touched, Page: videos.page},
+		{Name: "adgroup", Level: "adgroup", Table: adgroupTable, Variants: []string{live, deleted}, Unlogged: touched,
+			Shown: rawtable.Shown{Column: "configured_status", Value: "AD_STATUS_NORMAL"}, Page: adgroups.page},
+		{Name: "dynamic_creative", Level: "creative", Table: creativeTable, Parent: "adgroup_id",
+			Variants: []string{live, deleted}, Unlogged: touched, MapsAssets: true, Page: creatives.page},
+		{Name: "image", Level: rawtable.AssetImage, Table: imageTable, Variants: []string{dated, undated}, Unlogged: touched,
+			Page: images.page},
+		{Name: "video", Level: rawtable.AssetVideo, Table: videoTable, Variants: []string{dated, undated}, Unlogged: touched,
+			Page: videos.page},
 	}
 }
 

@@ -12,12 +12,12 @@ const (
 	videosEndpoint = "videos/get"
 )
 
-// beforeAll is a time of creation that all assets are younger than which have one: without a condition on it the platform lists the last half
-// year. Times have ten digits.
+// beforeAll is a time of creation that all assets are younger than which have one: without a condition on it the
+// platform lists the last half year. Times have ten digits.
 const beforeAll int64 = 1_000_000_000
 
-// The two queries that make the whole library. Undated assets have no time of creation, or one of 1970: the condition that has the
-// platform list more than the last half year leaves them out.
+// The two queries that make the whole library. Undated assets have no time of creation, or one of 1970: the condition
+// that has the platform list more than the last half year leaves them out.
 const (
 	dated   = "dated"
 	undated = "undated"
@@ -27,7 +27,8 @@ var imageTable = rawtable.Table{Name: "tencent_image", Shape: rawtable.Objects, 
 	rawtable.Column{Name: "status", Kind: rawtable.Text})}
 
 var videoTable = rawtable.Table{Name: "tencent_video", Shape: rawtable.Objects, Columns: append(assetColumns(),
-	rawtable.Column{Name: "system_status", Kind: rawtable.Text}, rawtable.Column{Name: "image_duration_millisecond", Kind: rawtable.Int})}
+	rawtable.Column{Name: "system_status", Kind: rawtable.Text},
+	rawtable.Column{Name: "image_duration_millisecond", Kind: rawtable.Int})}
 
 func assetColumns() []rawtable.Column {
 	return []rawtable.Column{
@@ -49,7 +50,8 @@ type assetList struct {
 	more     func(a *wire.Row) []any // the columns that the kind has beside the common ones
 }
 
-var assetListFields = []string{"width", "height", "file_size", "type", "signature", "description", "created_time", "last_modified_time", "status"}
+var assetListFields = []string{"width", "height", "file_size", "type", "signature", "description", "created_time",
+	"last_modified_time", "status"}
 
 var (
 	images = assetList{
@@ -58,7 +60,8 @@ var (
 	}
 	videos = assetList{
 		endpoint: videosEndpoint, id: "video_id",
-		fields: append([]string{"video_id", "system_status", "video_frames", "image_duration_millisecond"}, assetListFields...),
+		fields: append([]string{"video_id", "system_status", "video_frames", "image_duration_millisecond"},
+			assetListFields...),
 		more: func(a *wire.Row) []any {
 			return []any{wire.Text(a.Text("system_status")), a.Int("image_duration_millisecond").Column()}
 		},
@@ -70,7 +73,8 @@ func (l assetList) read(a *wire.Row) media.Row {
 	return media.Row{
 		Object: a.Key(l.id), Name: wire.Cut(description), Modified: modified,
 		Raw: append([]any{
-			wire.Text(description), a.Int("width").Column(), a.Int("height").Column(), a.Int("file_size").Column(), wire.Text(a.Exact("signature")),
+			wire.Text(description), a.Int("width").Column(), a.Int("height").Column(), a.Int("file_size").Column(),
+			wire.Text(a.Exact("signature")),
 			sqldb.At(a.Unix("created_time")), sqldb.At(modified),
 		}, l.more(a)...),
 	}

@@ -17,17 +17,19 @@ import (
 
 const creativesEndpoint = "dynamic_creatives/get"
 
-var creativeTable = rawtable.Table{Name: "tencent_dynamic_creative", Shape: rawtable.Objects, Columns: []rawtable.Column{
-	{Name: "dynamic_creative_name", Kind: rawtable.Text},
-	{Name: "adgroup_id", Kind: rawtable.Text}, // a text, as ids are in the other tables
-	{Name: "configured_status", Kind: rawtable.Text},
-	{Name: "creative_set_approval_status", Kind: rawtable.Text},
-	{Name: "created_time", Kind: rawtable.Instant},
-	{Name: "last_modified_time", Kind: rawtable.Instant},
-}}
+var creativeTable = rawtable.Table{Name: "tencent_dynamic_creative", Shape: rawtable.Objects,
+	Columns: []rawtable.Column{
+		{Name: "dynamic_creative_name", Kind: rawtable.Text},
+		{Name: "adgroup_id", Kind: rawtable.Text}, // a text, as ids are in the other tables
+		{Name: "configured_status", Kind: rawtable.Text},
+		{Name: "creative_set_approval_status", Kind: rawtable.Text},
+		{Name: "created_time", Kind: rawtable.Instant},
+		{Name: "last_modified_time", Kind: rawtable.Instant},
+	}}
 
 var creatives = cursorList{endpoint: creativesEndpoint, read: readCreative, fields: []string{
-	"dynamic_creative_id", "dynamic_creative_name", "adgroup_id", "dynamic_creative_type", "creative_components", "configured_status",
+	"dynamic_creative_id", "dynamic_creative_name", "adgroup_id", "dynamic_creative_type", "creative_components",
+	"configured_status",
 	"creative_set_approval_status", "created_time", "last_modified_time", "is_deleted",
 }}
 
@@ -37,7 +39,8 @@ func readCreative(c *wire.Row) media.Row {
 	return media.Row{
 		Object: c.Key("dynamic_creative_id"), Name: wire.Cut(name), Modified: modified, Deleted: c.Bool("is_deleted"),
 		Raw: []any{
-			wire.Text(name), wire.Text(string(c.ID("adgroup_id"))), wire.Text(c.Text("configured_status")), wire.Text(c.Text("creative_set_approval_status")),
+			wire.Text(name), wire.Text(string(c.ID("adgroup_id"))), wire.Text(c.Text("configured_status")),
+			wire.Text(c.Text("creative_set_approval_status")),
 			sqldb.At(c.Unix("created_time")), sqldb.At(modified),
 		},
 		Assets: assets, MoreAssets: !all,
@@ -56,8 +59,9 @@ var assetFields = map[string]string{
 	"video": rawtable.AssetVideo, "video2": rawtable.AssetVideo, "video3": rawtable.AssetVideo, // of app_promotion_video
 }
 
-// shown finds the images and videos among a creative's components; nil when it was not told of any component, or of none that can be read. all
-// says that the id of each could be used. A component that the advertiser has taken out stays in the list, as a deleted one.
+// shown finds the images and videos among a creative's components; nil when it was not told of any component, or of
+// none that can be read. all says that the id of each could be used. A component that the advertiser has taken out
+// stays in the list, as a deleted one.
 func shown(c *wire.Row) (uses []rawtable.AssetUse, all bool) {
 	// Ids among the components keep all their digits.
 	decoder := json.NewDecoder(bytes.NewReader(c.Fields()["creative_components"]))

@@ -44,7 +44,8 @@ var codes = func() media.Codes {
 		11008: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: time.Minute},
 		11016: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: time.Second},     // per second
 		11017: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: 5 * time.Minute}, // per minute
-		11018: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: time.Hour},       // per day; an hour, lest a wrong answer cost a day
+		// per day; an hour, lest a wrong answer cost a day
+		11018: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: time.Hour},
 		11019: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: time.Minute},
 
 		// Requests that mend themselves.
@@ -80,6 +81,7 @@ var codes = func() media.Codes {
 	return table
 }()
 
-// unknownField are the codes of a request for a field that there is not. The page "Return codes" has the first for it; the second
-// is that of any value outside of a known set, which is what the documents call the fields of a report.
+// unknownField are the codes of a request for a field that there is not. The page "Return codes" has the first for
+// it; the second is that of any value outside of a known set, which is what the documents call the fields of a
+// report.
 var unknownField = []string{"12009", "18009"}

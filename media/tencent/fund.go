@@ -59,13 +59,14 @@ var fundTypes = media.FundTypes{
 	{Word: "BANK", Kind: fund.Cash},
 }
 
-// Funds implements media.Platform. The platform tells neither when a day is out nor whether the present day has a row: that
-// it is out at 08:00 on the next day, as its reports are, is our own choice. It keeps two years.
+// Funds implements media.Platform. The platform tells neither when a day is out nor whether the present day has a
+// row: that it is out at 08:00 on the next day, as its reports are, is our own choice. It keeps two years.
 func (Platform) Funds() media.Funds {
 	return media.Funds{
 		Types: fundTypes,
 		Balance: media.Balance{
-			Table:   rawtable.Table{Name: "tencent_fund", Shape: rawtable.FundRows, Columns: append(balanceAmounts.Columns(), rawtable.Column{Name: "fund_status", Kind: rawtable.Text})},
+			Table: rawtable.Table{Name: "tencent_fund", Shape: rawtable.FundRows,
+				Columns: append(balanceAmounts.Columns(), rawtable.Column{Name: "fund_status", Kind: rawtable.Text})},
 			Amounts: balanceAmounts,
 			Fetch:   fetchFunds,
 		},

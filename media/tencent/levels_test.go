@@ -26,7 +26,8 @@ func findList(t *testing.T, name string) media.List {
 
 func TestCreatives_ReadTheWireFormat(t *testing.T) {
 	t.Parallel()
-	s := &server{answer: data(`{"list":[{"dynamic_creative_id":5000000000001,"dynamic_creative_name":"创意","adgroup_id":41000000001,
+	s := &server{answer: data(
+		`{"list":[{"dynamic_creative_id":5000000000001,"dynamic_creative_name":"创意","adgroup_id":41000000001,
 		"configured_status":"AD_STATUS_SUSPEND","creative_set_approval_status":"CREATIVE_SET_APPROVAL_STATUS_PENDING","created_time":1795000000,
 		"last_modified_time":1795150000,"is_deleted":false,"creative_components":{"title":[{"value":{"content":"t"}}]}}],
 		"cursor_page_info":{"page_size":100,"total_number":1,"next_cursor":"","previous_cursor":""}}`)}
@@ -51,7 +52,8 @@ func TestCreatives_ReadTheWireFormat(t *testing.T) {
 
 func TestReport_OfCreativesKeepsTheirAdGroup(t *testing.T) {
 	t.Parallel()
-	s := &server{answer: reportAnswer(1, `{"date":"2026-11-01","hour":3,"adgroup_id":41000001,"dynamic_creative_id":5000000000001,"cost":1}`)}
+	s := &server{answer: reportAnswer(1,
+		`{"date":"2026-11-01","hour":3,"adgroup_id":41000001,"dynamic_creative_id":5000000000001,"cost":1}`)}
 	q := media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}
 	for name, moment := range map[string]string{"report_daily": "date", "report_hourly": "hour"} {
 		page, err := findReport(t, name, "creative").Page(t.Context(), s, q, "")
@@ -59,11 +61,13 @@ func TestReport_OfCreativesKeepsTheirAdGroup(t *testing.T) {
 		sent := s.queries[len(s.queries)-1]
 		require.Equal(t, "REPORT_LEVEL_DYNAMIC_CREATIVE", sent.Get("level"))
 		require.Equal(t, `["`+moment+`","adgroup_id","dynamic_creative_id"]`, sent.Get("group_by"))
-		require.Equal(t, `[{"sort_field":"`+moment+`","sort_type":"ASCENDING"},{"sort_field":"dynamic_creative_id","sort_type":"ASCENDING"}]`, sent.Get("order_by"),
+		require.Equal(t, `[{"sort_field":"`+moment+
+			`","sort_type":"ASCENDING"},{"sort_field":"dynamic_creative_id","sort_type":"ASCENDING"}]`, sent.Get("order_by"),
 			"two fields at the most, and the object is one of them")
 		require.Equal(t, "5000000000001", page.Rows[0].Object)
 	}
-	page, err := findReport(t, "report_daily", "creative").Page(t.Context(), &server{answer: reportAnswer(1, `{"date":"2026-11-01","adgroup_id":41000001}`)}, q, "")
+	page, err := findReport(t, "report_daily", "creative").Page(t.Context(),
+		&server{answer: reportAnswer(1, `{"date":"2026-11-01","adgroup_id":41000001}`)}, q, "")
 	requireLost(t, page, err)
 }
 
@@ -72,7 +76,8 @@ func TestReport_IsNarrowedToAdGroups(t *testing.T) {
 	for _, level := range []string{"adgroup", "creative"} {
 		report := findReport(t, "report_hourly", level)
 		s := &server{answer: reportAnswer(0, "")}
-		_, err := report.Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-01", Within: []string{"41", "42"}}, "")
+		_, err := report.Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-01",
+			Within: []string{"41", "42"}}, "")
 		require.NoError(t, err)
 		require.JSONEq(t, `[{"field":"adgroup_id","operator":"IN","values":["41","42"]}]`, s.queries[0].Get("filtering"))
 		require.Equal(t, 100, report.Split.Most)
@@ -139,14 +144,16 @@ func TestCreatives_WhoseComponentsCannotBeUsedRemoveNothing(t *testing.T) {
 
 func TestAssets_ReadTheWireFormatOfAllTimes(t *testing.T) {
 	t.Parallel()
-	s := &server{answer: data(`{"list":[{"image_id":"60000000001","video_id":80000000001,"width":720,"height":1280,"file_size":1048576,
+	s := &server{answer: data(
+		`{"list":[{"image_id":"60000000001","video_id":80000000001,"width":720,"height":1280,"file_size":1048576,
 		"signature":"9f86d081884c7d659a2feaa0c55ad015","description":"图","created_time":1795000000,"last_modified_time":1795150000,
 		"status":"ADSTATUS_NORMAL","system_status":"MEDIA_STATUS_VALID","image_duration_millisecond":12340}],"page_info":{"total_number":101}}`)}
 	for name, id := range map[string]string{"image": "60000000001", "video": "80000000001"} {
 		list := findList(t, name)
 		page, err := list.Page(t.Context(), s, media.ListQuery{}, "")
 		require.NoError(t, err)
-		require.JSONEq(t, `[{"field":"created_time","operator":"GREATER_EQUALS","values":["1000000000"]}]`, s.queries[len(s.queries)-1].Get("filtering"),
+		require.JSONEq(t, `[{"field":"created_time","operator":"GREATER_EQUALS","values":["1000000000"]}]`,
+			s.queries[len(s.queries)-1].Get("filtering"),
 			"else the platform lists the last half year")
 		require.Equal(t, "2", page.Next)
 		require.Equal(t, id, page.Rows[0].Object)
@@ -158,19 +165,22 @@ func TestAssets_ReadTheWireFormatOfAllTimes(t *testing.T) {
 		require.Len(t, page.Rows[0].Raw, len(list.Table.Columns))
 		_, err = list.Page(t.Context(), s, media.ListQuery{Since: time.Unix(1795140000, 0)}, "2")
 		require.NoError(t, err)
-		require.Contains(t, s.queries[len(s.queries)-1].Get("filtering"), `{"field":"last_modified_time","operator":"GREATER_EQUALS","values":["1795140000"]}`)
+		require.Contains(t, s.queries[len(s.queries)-1].Get("filtering"),
+			`{"field":"last_modified_time","operator":"GREATER_EQUALS","values":["1795140000"]}`)
 	}
 }
 
 func TestLists_AWordForNoValueIsAnEmptyList(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{`""`, `"-"`, `"--"`, `null`, `[]`} {
-		s := &server{answer: data(`{"list":` + word + `,"page_info":{"total_number":"0"},"cursor_page_info":{"total_number":"0"}}`)}
+		s := &server{answer: data(`{"list":` + word +
+			`,"page_info":{"total_number":"0"},"cursor_page_info":{"total_number":"0"}}`)}
 		for _, list := range New().Lists() {
 			page, err := list.Page(t.Context(), s, media.ListQuery{}, "")
 			require.NoError(t, err, word)
 			require.Empty(t, page.Rows, word)
 		}
-		require.NoError(t, New().Accounts(t.Context(), s, "7", func(found []media.FoundAccount) error { require.Empty(t, found); return nil }), word)
+		require.NoError(t, New().Accounts(t.Context(), s, "7",
+			func(found []media.FoundAccount) error { require.Empty(t, found); return nil }), word)
 	}
 }

@@ -15,8 +15,8 @@ import (
 // listPage is the most that a page of a list holds.
 const listPage = 100
 
-// The two queries that make the whole. Live ones come first: an object that is deleted between the two is then in both, the
-// other way round it would be in none.
+// The two queries that make the whole. Live ones come first: an object that is deleted between the two is then in
+// both, the other way round it would be in none.
 const (
 	live    = "live"
 	deleted = "deleted"
@@ -29,8 +29,8 @@ type filter struct {
 	Values   []string `json:"values"`
 }
 
-// cursorList is a list of objects that have a modification time and are deleted one day. It pages by cursor: numbered pages
-// end at 10,000 rows.
+// cursorList is a list of objects that have a modification time and are deleted one day. It pages by cursor: numbered
+// pages end at 10,000 rows.
 type cursorList struct {
 	endpoint string
 	fields   []string

@@ -42,9 +42,10 @@ var exchangeFixes = map[string]string{
 	"11013": "authorise again, a code works once",
 }
 
-// Exchange implements media.Authoriser. The login is the account that the authorisation is for: an organisation's in most
-// cases, which reaches all accounts below it.
-func (p Platform) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text, redirectURI string) (media.Authorisation, error) {
+// Exchange implements media.Authoriser. The login is the account that the authorisation is for: an organisation's in
+// most cases, which reaches all accounts below it.
+func (p Platform) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text,
+	redirectURI string) (media.Authorisation, error) {
 	data, err := p.askTokens(ctx, transport, app, url.Values{
 		"grant_type":         {"authorization_code"},
 		"authorization_code": {code.Reveal()},
@@ -65,16 +66,20 @@ func readAuthorisation(data json.RawMessage) (media.Authorisation, error) {
 	login := cmp.Or(string(info.ID("account_id")), string(info.ID("account_uin")), info.Text("wechat_account_id"))
 	if login == "" || tokens.Refresh.IsZero() {
 		// The decoder's words may hold a piece of the answer, and that is tokens.
-		return media.Authorisation{}, &media.Error{Class: media.Invalid, Message: "the answer to an exchange does not say whose tokens they are, or holds no pair: authorise again"}
+		return media.Authorisation{}, &media.Error{Class: media.Invalid,
+			Message: "the answer to an exchange does not say whose tokens they are, or holds no pair: authorise again"}
 	}
-	role := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(info.Text("account_role_type"), "ACCOUNT_ROLE_TYPE_"), "_", " "))
+	role := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(info.Text("account_role_type"), "ACCOUNT_ROLE_TYPE_"),
+		"_", " "))
 	return media.Authorisation{Tokens: tokens, Login: login, Name: strings.TrimSpace(role + " " + login)}, nil
 }
 
 // Refresh implements media.Platform. The refresh token stays the same and its life begins anew; it is not in the
 // answer.
-func (p Platform) Refresh(ctx context.Context, transport media.Transport, app media.App, refreshToken string) (media.Tokens, error) {
-	data, err := p.askTokens(ctx, transport, app, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refreshToken}})
+func (p Platform) Refresh(ctx context.Context, transport media.Transport, app media.App,
+	refreshToken string) (media.Tokens, error) {
+	data, err := p.askTokens(ctx, transport, app, url.Values{"grant_type": {"refresh_token"},
+		"refresh_token": {refreshToken}})
 	if err != nil {
 		return media.Tokens{}, err
 	}
@@ -82,7 +87,8 @@ func (p Platform) Refresh(ctx context.Context, transport media.Transport, app me
 }
 
 // askTokens calls the endpoint that gives out tokens, with the app's own secret.
-func (p Platform) askTokens(ctx context.Context, transport media.Transport, app media.App, query url.Values) (json.RawMessage, error) {
+func (p Platform) askTokens(ctx context.Context, transport media.Transport, app media.App,
+	query url.Values) (json.RawMessage, error) {
 	query.Set("client_id", app.ID)
 	query.Set("client_secret", app.Secret.Reveal())
 	// Authorisation lives beside the versions of the API.

@@ -20,8 +20,8 @@ var (
 	_ media.RowsTeller  = Platform{}
 )
 
-// QuotaLeft implements media.QuotaTeller. The header holds what is left to the app at the endpoint of the day and of the
-// minute: "50%,50%" (page "How to receive answers", 如何接收应答).
+// QuotaLeft implements media.QuotaTeller. The header holds what is left to the app at the endpoint of the day and of
+// the minute: "50%,50%" (page "How to receive answers", 如何接收应答).
 func (Platform) QuotaLeft(header http.Header) string {
 	left := header.Get("X-RateLimit-Remaining")
 	if left == "" {
@@ -50,8 +50,9 @@ func (Platform) Usage(header http.Header) []ratelimit.Usage {
 	return all
 }
 
-// Rows implements media.RowsTeller: of reports the level. The page "Insight into advertising data" (广告数据洞察) has each level frozen
-// where the calls of ten seconds match more than 40,000 rows of it. Whether that is of an app or of an account it does not say.
+// Rows implements media.RowsTeller: of reports the level. The page "Insight into advertising data" (广告数据洞察) has each
+// level frozen where the calls of ten seconds match more than 40,000 rows of it. Whether that is of an app or of an
+// account it does not say.
 func (Platform) Rows(endpoint string, query url.Values) string {
 	if endpoint != dailyEndpoint && endpoint != hourlyEndpoint {
 		return ""

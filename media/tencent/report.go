@@ -69,28 +69,34 @@ func (Platform) Reports() []media.Report {
 	// ad groups meets the cap.
 	daily := func(level string, maxDays int, split *media.Split, r report) media.Report {
 		return media.Report{
-			Name: "report_daily", Level: level, MaxDays: maxDays, LookBack: 365, Table: dailyTable, Keys: r.keys(), Figures: figures, Values: values,
+			Name: "report_daily", Level: level, MaxDays: maxDays, LookBack: 365, Table: dailyTable, Keys: r.keys(),
+			Figures: figures, Values: values,
 			RowsMax: reportCap, Split: split, Page: r.page,
 		}
 	}
 	hourly := func(level string, split *media.Split, r report) media.Report {
 		return media.Report{
-			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 1, LookBack: 90, Table: hourlyTable, Keys: r.keys(), Figures: figures, Values: values,
+			Name: "report_hourly", Level: level, Hourly: true, MaxDays: 1, LookBack: 90, Table: hourlyTable, Keys: r.keys(),
+			Figures: figures, Values: values,
 			RowsMax: reportCap, Split: split, Page: r.page,
 		}
 	}
 	adgroups := report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADGROUP", objects: byAdgroup}
 	// Ad groups that have rows on a day are those that creatives and hours of the day belong to. A day of more than
-	// 10,000 busy ad groups cannot be narrowed: nothing lists them. A part is of about a page: the platform counts the rows
-	// that the queries of ten seconds match, over 40,000 of a level freeze it, and each page of a query is one that matches all.
+	// 10,000 busy ad groups cannot be narrowed: nothing lists them. A part is of about a page: the platform counts the
+	// rows that the queries of ten seconds match, over 40,000 of a level freeze it, and each page of a query is one that
+	// matches all.
 	byAdgroups := &media.Split{Page: adgroups.page, Most: valuesMax, Rows: reportPage}
 	return []media.Report{
 		daily("account", 30, nil, report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADVERTISER"}),
 		daily("adgroup", 7, nil, adgroups),
-		daily("creative", 7, byAdgroups, report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_DYNAMIC_CREATIVE", objects: byCreative}),
+		daily("creative", 7, byAdgroups, report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_DYNAMIC_CREATIVE",
+			objects: byCreative}),
 		hourly("account", nil, report{endpoint: hourlyEndpoint, level: "REPORT_LEVEL_ADVERTISER", hourly: true}),
-		hourly("adgroup", byAdgroups, report{endpoint: hourlyEndpoint, level: "REPORT_LEVEL_ADGROUP", hourly: true, objects: byAdgroup}),
-		hourly("creative", byAdgroups, report{endpoint: hourlyEndpoint, level: "REPORT_LEVEL_DYNAMIC_CREATIVE", hourly: true, objects: byCreative}),
+		hourly("adgroup", byAdgroups, report{endpoint: hourlyEndpoint, level: "REPORT_LEVEL_ADGROUP", hourly: true,
+			objects: byAdgroup}),
+		hourly("creative", byAdgroups, report{endpoint: hourlyEndpoint, level: "REPORT_LEVEL_DYNAMIC_CREATIVE", hourly: true,
+			objects: byCreative}),
 	}
 }
 
@@ -110,7 +116,8 @@ func (r report) object() string {
 	return r.objects[len(r.objects)-1]
 }
 
-// keys are the fields that rows are kept apart by. The ad group of a creative is one of them, or its value would mean nothing.
+// keys are the fields that rows are kept apart by. The ad group of a creative is one of them, or its value would mean
+// nothing.
 func (r report) keys() []string { return append([]string{r.moment()}, r.objects...) }
 
 // sorting is by when and which: the platform takes two fields.
@@ -129,7 +136,8 @@ type order struct {
 
 func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
 	if r.hourly && q.From != q.To {
-		return media.Page{}, &media.Error{Class: media.Bug, Message: fmt.Sprintf("%s takes one day a call, not %s to %s", r.endpoint, q.From, q.To)}
+		return media.Page{}, &media.Error{Class: media.Bug,
+			Message: fmt.Sprintf("%s takes one day a call, not %s to %s", r.endpoint, q.From, q.To)}
 	}
 	fields := q.Fields(figures.Fields())
 	query := url.Values{
@@ -159,7 +167,8 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 // refusesOrder reports whether a call was refused for what its rows were to be sorted by.
 func refusesOrder(err error) bool {
 	e, ok := errors.AsType[*media.Error](err)
-	return ok && e.Class == media.Bug && (strings.Contains(e.Message, "order_by") || strings.Contains(e.Message, "sort_field"))
+	return ok && e.Class == media.Bug && (strings.Contains(e.Message, "order_by") ||
+		strings.Contains(e.Message, "sort_field"))
 }
 
 func (r report) readRow(from *wire.Row, q media.ReportQuery) media.Row {

@@ -40,14 +40,15 @@ func (Platform) Name() string { return Name }
 // BaseURL implements media.Platform.
 func (Platform) BaseURL() string { return "https://api.e.qq.com/v3.0" }
 
-// Limits implements media.Platform. The platform counts the calls of an app to each endpoint per minute, and tells the
-// number only on the app's own console page: these are for an app of the lowest level, and rows replace them. The rows that calls of reports
-// match are documented; see Rows.
+// Limits implements media.Platform. The platform counts the calls of an app to each endpoint per minute, and tells
+// the number only on the app's own console page: these are for an app of the lowest level, and rows replace them. The
+// rows that calls of reports match are documented; see Rows.
 func (Platform) Limits() []grant.Rule {
 	return []grant.Rule{
 		{Media: Name, Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Second, Limit: 20},
 		{Media: Name, Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Minute, Limit: 600},
-		{Media: Name, Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: 10 * time.Second, Limit: 40_000, Unit: grant.UnitRows},
+		{Media: Name, Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: 10 * time.Second, Limit: 40_000,
+			Unit: grant.UnitRows},
 	}
 }
 

@@ -63,7 +63,8 @@ func TestSign_AddsWhatEveryCallNeeds(t *testing.T) {
 	t.Parallel()
 	nonces := map[string]bool{}
 	for range 100 {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://api.e.qq.com/v3.0/adgroups/get?account_id=25610", http.NoBody)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet,
+			"https://api.e.qq.com/v3.0/adgroups/get?account_id=25610", http.NoBody)
 		require.NoError(t, err)
 		New().Sign(req, "to/ken", time.Unix(1795228968, 0))
 		q := req.URL.Query()
@@ -92,7 +93,8 @@ func TestDecode_ClassifiesTheReturnCodes(t *testing.T) {
 		30100: {Class: media.Transient}, // not in the table
 		51001: {Class: media.Transient, RetryAfter: time.Minute},
 	} {
-		body := fmt.Sprintf(`{"code":%d,"message":"words","message_cn":"话","code_type":"BusinessException","trace_id":"4084e32111062db0bfdaa89f0301dce5"}`, code)
+		body := fmt.Sprintf(
+			`{"code":%d,"message":"words","message_cn":"话","code_type":"BusinessException","trace_id":"4084e32111062db0bfdaa89f0301dce5"}`, code)
 		_, err := New().Decode(http.StatusOK, http.Header{}, []byte(body))
 		want.Code, want.Message = strconv.Itoa(code), "words (request 4084e32111062db0bfdaa89f0301dce5)"
 		e, ok := errors.AsType[*media.Error](err)
@@ -149,7 +151,8 @@ func TestAdgroups_FollowsTheCursorToTheEnd(t *testing.T) {
 			s := &server{answer: func(_ string, q url.Values) string {
 				cursor := map[string]string{"": "aB3", "aB3": last}[q.Get("cursor")]
 				id := map[string]int{"": 1, "aB3": 2}[q.Get("cursor")]
-				return data(fmt.Sprintf(`{"list":[{"adgroup_id":%d}],"cursor_page_info":{"total_number":2,"next_cursor":%q}}`, id, cursor))("", nil)
+				return data(fmt.Sprintf(`{"list":[{"adgroup_id":%d}],"cursor_page_info":{"total_number":2,"next_cursor":%q}}`, id,
+					cursor))("", nil)
 			}}
 			list := New().Lists()[0]
 			first, err := list.Page(t.Context(), s, media.ListQuery{}, "")
@@ -166,7 +169,8 @@ func TestAdgroups_FollowsTheCursorToTheEnd(t *testing.T) {
 
 // row builds the answer to a report with the given rows and total.
 func reportAnswer(total int, rows string) func(string, url.Values) string {
-	return data(fmt.Sprintf(`{"list":[%s],"page_info":{"page":1,"page_size":2000,"total_number":%d,"total_page":1}}`, rows, total))
+	return data(fmt.Sprintf(`{"list":[%s],"page_info":{"page":1,"page_size":2000,"total_number":%d,"total_page":1}}`, rows,
+		total))
 }
 
 func findReport(t *testing.T, name, level string) media.Report {
@@ -182,9 +186,11 @@ func findReport(t *testing.T, name, level string) media.Report {
 
 func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 	t.Parallel()
-	s := &server{answer: reportAnswer(1, `{"date":"2026-11-01","adgroup_id":41000001,"cost":29866,"view_count":5809,"valid_click_count":66,"activated_count":6,
+	s := &server{answer: reportAnswer(1,
+		`{"date":"2026-11-01","adgroup_id":41000001,"cost":29866,"view_count":5809,"valid_click_count":66,"activated_count":6,
 		"purchase_amount":100,"first_day_pay_amount":null,"ctr":0.01}`)}
-	page, err := findReport(t, "report_daily", "adgroup").Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-07"}, "")
+	page, err := findReport(t, "report_daily", "adgroup").Page(t.Context(), s,
+		media.ReportQuery{From: "2026-11-01", To: "2026-11-07"}, "")
 	require.NoError(t, err)
 	require.Equal(t, url.Values{
 		"account_id": {"25610"},
@@ -202,7 +208,8 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 	row := page.Rows[0]
 	require.Equal(t, day.Day("2026-11-01"), row.Day)
 	require.Equal(t, "41000001", row.Object)
-	for name, want := range map[string]int64{"cost": 298_660_000, "impressions": 5809, "clicks": 66, "activations": 6, "pay_amount": 1_000_000} {
+	for name, want := range map[string]int64{"cost": 298_660_000, "impressions": 5809, "clicks": 66, "activations": 6,
+		"pay_amount": 1_000_000} {
 		got, set := row.Metrics.Get(metric.Index(name))
 		require.True(t, set, name)
 		require.Equal(t, want, got, name)
@@ -211,7 +218,8 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 		_, set := row.Metrics.Get(metric.Index(name))
 		require.False(t, set, name)
 	}
-	require.Equal(t, []any{int64(29866), int64(5809), int64(66), nil, nil, int64(6), nil, nil, nil, nil, nil, int64(100), nil, nil, nil, nil}, row.Raw)
+	require.Equal(t, []any{int64(29866), int64(5809), int64(66), nil, nil, int64(6), nil, nil, nil, nil, nil, int64(100),
+		nil, nil, nil, nil}, row.Raw)
 }
 
 func TestHourlyReport_TakesTheDayFromTheQuery(t *testing.T) {
@@ -229,16 +237,19 @@ func TestHourlyReport_TakesTheDayFromTheQuery(t *testing.T) {
 	_, err = report.Page(t.Context(), s, media.ReportQuery{From: "2026-11-01", To: "2026-11-02"}, "")
 	requireClass(t, media.Bug, err)
 	for _, hour := range []string{`24`, `-1`, `null`, `"x"`} {
-		page, err := report.Page(t.Context(), &server{answer: reportAnswer(1, `{"hour":`+hour+`}`)}, media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
+		page, err := report.Page(t.Context(), &server{answer: reportAnswer(1, `{"hour":`+hour+`}`)},
+			media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
 		requireLost(t, page, err)
 	}
 }
 
 func TestReport_AsksForTheFieldsOfTheQuery(t *testing.T) {
 	t.Parallel()
-	s := &server{answer: reportAnswer(1, `{"date":"2026-11-01","cost":29866,"view_count":5809,"order_amount":{"any":["thing"]}}`)}
+	s := &server{answer: reportAnswer(1,
+		`{"date":"2026-11-01","cost":29866,"view_count":5809,"order_amount":{"any":["thing"]}}`)}
 	report := findReport(t, "report_daily", "account")
-	q := media.ReportQuery{From: "2026-11-01", To: "2026-11-07", Extra: []string{"order_amount"}, Without: []string{"reg_pv", "view_count"}}
+	q := media.ReportQuery{From: "2026-11-01", To: "2026-11-07", Extra: []string{"order_amount"},
+		Without: []string{"reg_pv", "view_count"}}
 	page, err := report.Page(t.Context(), s, q, "")
 	require.NoError(t, err)
 	var asked []string
@@ -333,10 +344,12 @@ func TestRefresh_KeepsTheRefreshToken(t *testing.T) {
 	require.Equal(t, 24*time.Hour, tokens.AccessExpires)
 	require.Equal(t, 30*24*time.Hour, tokens.RefreshExpires)
 	require.Equal(t, "https://api.e.qq.com/oauth/token", tr.req.URL.Scheme+"://"+tr.req.URL.Host+tr.req.URL.Path)
-	require.Equal(t, url.Values{"client_id": {"17"}, "client_secret": {"s&cret"}, "grant_type": {"refresh_token"}, "refresh_token": {"re fresh"}}, tr.req.URL.Query())
+	require.Equal(t, url.Values{"client_id": {"17"}, "client_secret": {"s&cret"}, "grant_type": {"refresh_token"},
+		"refresh_token": {"re fresh"}}, tr.req.URL.Query())
 
 	for body, class := range map[string]media.Class{
-		`{"code":11012,"message":"expired"}`: media.Auth, `{"code":0,"data":{}}`: media.Transient, `{"code":0}`: media.Transient,
+		`{"code":11012,"message":"expired"}`: media.Auth, `{"code":0,"data":{}}`: media.Transient,
+		`{"code":0}`:              media.Transient,
 		`{"code":0,"data":"tok"}`: media.Transient, `{"code":11007}`: media.Invalid,
 	} {
 		_, err := New().Refresh(t.Context(), &transport{body: body}, app, "r")
@@ -381,7 +394,8 @@ func TestUsage_IsReadFromTheHeader(t *testing.T) {
 
 func TestMatched_IsReadFromThePagesOfReports(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "REPORT_LEVEL_ADGROUP", Platform{}.Rows("hourly_reports/get", url.Values{"level": {"REPORT_LEVEL_ADGROUP"}}))
+	require.Equal(t, "REPORT_LEVEL_ADGROUP", Platform{}.Rows("hourly_reports/get",
+		url.Values{"level": {"REPORT_LEVEL_ADGROUP"}}))
 	require.Empty(t, Platform{}.Rows("adgroups/get", url.Values{"level": {"REPORT_LEVEL_ADGROUP"}}))
 	for payload, want := range map[string]int{
 		`{"list":[{"x":"\"page_info\": {\"total_number\": 9}"}], "page_info" : {"page":1,"page_size":10,"total_number":123,"total_page":13}}`: 123,

@@ -18,8 +18,8 @@ const numberedCap = 10_000
 // clockAhead is how far the platform's clock may be ahead of ours.
 const clockAhead = 24 * time.Hour
 
-// window is a part of a library: what was made from a second to another, both included, up to the last one. The window that ends there is open:
-// it has what the platform dates later.
+// window is a part of a library: what was made from a second to another, both included, up to the last one. The
+// window that ends there is open: it has what the platform dates later.
 type window struct {
 	from, to, last int64
 	number         int // of the page
@@ -37,7 +37,8 @@ func readWindow(token string) (w window, ok bool) {
 
 // page fetches a page of the window, and makes the window smaller where it has too many rows. Its Next leads to the
 // next window, which is twice as long.
-func (w window) page(ctx context.Context, ask func(ctx context.Context, page string, made ...filter) (media.Page, error)) (media.Page, error) {
+func (w window) page(ctx context.Context, ask func(ctx context.Context, page string, made ...filter) (media.Page,
+	error)) (media.Page, error) {
 	for {
 		second := func(operator string, at int64) filter {
 			return filter{Field: "created_time", Operator: operator, Values: []string{strconv.FormatInt(at, 10)}}
@@ -52,7 +53,8 @@ func (w window) page(ctx context.Context, ask func(ctx context.Context, page str
 		}
 		if w.number == 1 && out.Total > numberedCap {
 			if w.from == w.to {
-				return media.Page{}, &media.Error{Class: media.Invalid, Message: fmt.Sprintf("%d files were made in one second: the platform gives out %d", out.Total, numberedCap)}
+				return media.Page{}, &media.Error{Class: media.Invalid,
+					Message: fmt.Sprintf("%d files were made in one second: the platform gives out %d", out.Total, numberedCap)}
 			}
 			w.to = w.from + (w.to-w.from)/2
 			continue
@@ -76,7 +78,8 @@ func (w window) page(ctx context.Context, ask func(ctx context.Context, page str
 func (l assetList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
 	ask := func(ctx context.Context, page string, filters ...filter) (media.Page, error) {
 		if !q.Since.IsZero() {
-			filters = append(filters, filter{Field: "last_modified_time", Operator: "GREATER_EQUALS", Values: []string{strconv.FormatInt(q.Since.Unix(), 10)}})
+			filters = append(filters, filter{Field: "last_modified_time", Operator: "GREATER_EQUALS",
+				Values: []string{strconv.FormatInt(q.Since.Unix(), 10)}})
 		}
 		return media.Numbered{Endpoint: l.endpoint, Size: listPage}.Page(ctx, api, page, url.Values{
 			"account_id": {api.Account().ExternalID},
@@ -86,14 +89,17 @@ func (l assetList) page(ctx context.Context, api media.API, q media.ListQuery, p
 	}
 	if q.Variant == undated {
 		if !q.Since.IsZero() {
-			return media.Page{}, nil // There are hardly any: the full list of the night has them, and no pull of changes pays a call for them.
+			// There are hardly any: the full list of the night has them, and no pull of changes pays a call for them.
+			return media.Page{}, nil
 		}
-		return ask(ctx, page, filter{Field: "created_time", Operator: "LESS", Values: []string{strconv.FormatInt(beforeAll, 10)}})
+		return ask(ctx, page, filter{Field: "created_time", Operator: "LESS",
+			Values: []string{strconv.FormatInt(beforeAll, 10)}})
 	}
 	if w, ok := readWindow(page); ok {
 		return w.page(ctx, ask)
 	}
-	out, err := ask(ctx, page, filter{Field: "created_time", Operator: "GREATER_EQUALS", Values: []string{strconv.FormatInt(beforeAll, 10)}})
+	out, err := ask(ctx, page, filter{Field: "created_time", Operator: "GREATER_EQUALS",
+		Values: []string{strconv.FormatInt(beforeAll, 10)}})
 	if err != nil || page != "" || out.Total <= numberedCap {
 		return out, err
 	}

@@ -81,7 +81,8 @@ func TestAssets_WithoutATimeOfCreationAreListed(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(q.Get("filtering")), &filters))
 		var rows []string
 		for i, at := range []int64{0, 86_400, 1_600_000_000} {
-			if f := filters[0]; f.Operator == "LESS" && at < 1_000_000_000 || f.Operator == "GREATER_EQUALS" && at >= 1_000_000_000 {
+			if f := filters[0]; f.Operator == "LESS" && at < 1_000_000_000 || f.Operator == "GREATER_EQUALS" &&
+				at >= 1_000_000_000 {
 				rows = append(rows, fmt.Sprintf(`{"video_id":%d,"created_time":%d}`, i+1, at))
 			}
 		}

@@ -93,7 +93,9 @@ func (w *world) die(t *testing.T, step func(refresh string)) {
 // lapse lets the open intent end.
 func (w *world) lapse(t *testing.T) {
 	t.Helper()
-	require.NoError(t, w.store.Config.Writer(t.Context()).Exec("UPDATE media_token SET intent_until = '2000-01-01 00:00:00.000' WHERE id = ?", w.id).Error)
+	require.NoError(t,
+		w.store.Config.Writer(t.Context()).Exec(
+			"UPDATE media_token SET intent_until = '2000-01-01 00:00:00.000' WHERE id = ?", w.id).Error)
 }
 
 // renewAll has ten subtasks of each keeper want a token at the same time, and gives what each got.
@@ -125,7 +127,8 @@ func TestCrash_BeforeTheCallCostsATimeOfWaiting(t *testing.T) {
 		}
 		require.Zero(t, w.platform.refreshes.Load(), "nobody calls while the dead one may still be calling")
 
-		_, errs = w.renewAll(t.Context(), living...) // All of them: a look that began before the intent ends may give up after it.
+		// All of them: a look that began before the intent ends may give up after it.
+		_, errs = w.renewAll(t.Context(), living...)
 		for _, err := range errs {
 			require.Greater(t, requireDeferred(t, err), 10*time.Second, "they do not look all the time")
 		}
@@ -147,7 +150,8 @@ func TestCrash_AfterTheAnswerParksOnlyWhereThePairDied(t *testing.T) {
 		t.Helper()
 		w.redis, w.keys = redistest.New(t)
 		other, err := PutLogin(t.Context(), w.store, w.box, settings.Token{
-			Media: "fake", AppID: "17", Login: "somebody else", AccessExpires: time.Now().Add(time.Hour), RefreshExpires: time.Now().Add(time.Hour),
+			Media: "fake", AppID: "17", Login: "somebody else", AccessExpires: time.Now().Add(time.Hour),
+			RefreshExpires: time.Now().Add(time.Hour),
 		}, secret.NewText("access-of-another"), secret.NewText("refresh-of-another"))
 		require.NoError(t, err)
 		living := []*Keeper{w.keeper(t), w.keeper(t), w.keeper(t)}
@@ -318,7 +322,8 @@ func TestRefused_ACommitThatWasNotSeenStillAlertsOnce(t *testing.T) {
 	}
 	// FAIL reports an error and keeps what the statement has done.
 	require.NoError(t, w.store.Config.Writer(t.Context()).Exec(
-		"CREATE TRIGGER unseen AFTER UPDATE OF state ON media_token WHEN NEW.state = 'reauthorise' BEGIN SELECT RAISE(FAIL, 'connection lost'); END").Error)
+		"CREATE TRIGGER unseen AFTER UPDATE OF state ON media_token WHEN NEW.state = 'reauthorise' BEGIN SELECT "+
+			"RAISE(FAIL, 'connection lost'); END").Error)
 	k := w.keeper(t)
 	_, err := k.Renew(t.Context(), w.id, 1, nil)
 	requireParked(t, err)
@@ -345,7 +350,8 @@ func TestRedis_OneThatHangsIsAskedOnce(t *testing.T) {
 		_, err := k.Login(t.Context(), w.id)
 		require.NoError(t, err)
 	}
-	require.Less(t, testutil.ToFloat64(k.metrics.redisErrors.WithLabelValues("fake")), 10.0, "it costs its time-out now and then, not twice a login")
+	require.Less(t, testutil.ToFloat64(k.metrics.redisErrors.WithLabelValues("fake")), 10.0,
+		"it costs its time-out now and then, not twice a login")
 }
 
 func TestFailed_ManyLoginsOfOnePlatformMakeOneLine(t *testing.T) {
@@ -357,7 +363,8 @@ func TestFailed_ManyLoginsOfOnePlatformMakeOneLine(t *testing.T) {
 	k := w.keeper(t)
 	for n := range 5 {
 		id, err := PutLogin(t.Context(), w.store, w.box, settings.Token{
-			Media: "fake", AppID: "17", Login: fmt.Sprint(n), AccessExpires: time.Now().Add(time.Hour), RefreshExpires: time.Now().Add(time.Hour),
+			Media: "fake", AppID: "17", Login: fmt.Sprint(n), AccessExpires: time.Now().Add(time.Hour),
+			RefreshExpires: time.Now().Add(time.Hour),
 		}, pair(1).Access, pair(1).Refresh)
 		require.NoError(t, err)
 		_, err = k.Renew(t.Context(), id, 1, nil)

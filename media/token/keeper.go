@@ -1,8 +1,8 @@
 // Package token keeps the tokens of logins: it hands out access tokens, and refreshes them so that of all processes one
 // asks the platform, and no pair that a platform gave out is lost.
 //
-// The table media_token is the truth, sealed; Redis holds the newest sealed access token of each login, so that a process
-// that meets a login, or finds its token replaced, needs no query; memory holds what this process uses.
+// The table media_token is the truth, sealed; Redis holds the newest sealed access token of each login, so that a
+// process that meets a login, or finds its token replaced, needs no query; memory holds what this process uses.
 package token
 
 import (
@@ -98,8 +98,8 @@ type Keeper struct {
 	metrics *metrics
 	causes  *telemetry.CauseLog // of failures that a platform or a database makes all logins share
 
-	// redisTimeout bounds what Redis may cost a call: without it there is the table. Once it has cost that it is left alone
-	// for redisRest, since after a loss of Redis every login is looked for anew.
+	// redisTimeout bounds what Redis may cost a call: without it there is the table. Once it has cost that it is left
+	// alone for redisRest, since after a loss of Redis every login is looked for anew.
 	redisTimeout time.Duration
 	redisAway    atomic.Int64 // until when Redis is left alone, by clock.Mark in nanoseconds
 
@@ -151,8 +151,8 @@ func New(o Options) *Keeper {
 	}
 }
 
-// Hold lets no refresh begin any more, and those under way have stopPatience left for the platform's answer. A stop calls
-// it first, so that they end beside the drain.
+// Hold lets no refresh begin any more, and those under way have stopPatience left for the platform's answer. A stop
+// calls it first, so that they end beside the drain.
 func (k *Keeper) Hold() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -233,8 +233,8 @@ func (e *entry) hold() error {
 	return nil
 }
 
-// Renew returns another token than the one of a generation that the platform has refused, with the words of why, or that
-// is about to end, when why is nil. Any number of calls at the same time make one refresh.
+// Renew returns another token than the one of a generation that the platform has refused, with the words of why, or
+// that is about to end, when why is nil. Any number of calls at the same time make one refresh.
 func (k *Keeper) Renew(ctx context.Context, id, generation int64, why *media.Error) (Login, error) {
 	for {
 		login, f, err := k.known(id)
@@ -247,7 +247,8 @@ func (k *Keeper) Renew(ctx context.Context, id, generation int64, why *media.Err
 				return login, nil
 			}
 			if f, own = k.launch(ctx, id, generation, why); f == nil {
-				return Login{}, &media.DeferError{After: time.Second, Reason: "this process is stopping and refreshes no more tokens"}
+				return Login{}, &media.DeferError{After: time.Second,
+					Reason: "this process is stopping and refreshes no more tokens"}
 			}
 		}
 		login, err = k.await(ctx, f)
@@ -385,7 +386,8 @@ func (k *Keeper) read(ctx context.Context, id int64) (Login, settings.Token, err
 		return Login{}, row, err
 	}
 	if row.Media != k.Platform.Name() {
-		return Login{}, row, &media.Error{Class: media.Bug, Message: fmt.Sprintf("login %d is of %s, not of %s", id, row.Media, k.Platform.Name())}
+		return Login{}, row, &media.Error{Class: media.Bug,
+			Message: fmt.Sprintf("login %d is of %s, not of %s", id, row.Media, k.Platform.Name())}
 	}
 	if row.State != settings.TokenOK {
 		return Login{}, row, k.park(ctx, id, row.StateReason)

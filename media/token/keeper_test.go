@@ -106,7 +106,8 @@ func (w *world) authorise(t *testing.T, n int32, life time.Duration) {
 	now := time.Now()
 	var err error
 	w.id, err = PutLogin(t.Context(), w.store, w.box, settings.Token{
-		Media: "fake", AppID: "17", Login: "somebody", AccessExpires: now.Add(life), RefreshExpires: now.Add(30 * 24 * time.Hour),
+		Media: "fake", AppID: "17", Login: "somebody", AccessExpires: now.Add(life),
+		RefreshExpires: now.Add(30 * 24 * time.Hour),
 	}, pair(n).Access, pair(n).Refresh)
 	require.NoError(t, err)
 }
@@ -341,7 +342,8 @@ func TestRenew_WaitsForAnotherProcessAtNoAttempt(t *testing.T) {
 
 	sealedAccess, err := w.box.Seal("access-9", accessPlace(w.id))
 	require.NoError(t, err)
-	_, err = w.store.StoreTokens(t.Context(), w.id, 1, settings.Token{Access: sealedAccess, AccessExpires: time.Now().Add(time.Hour)})
+	_, err = w.store.StoreTokens(t.Context(), w.id, 1,
+		settings.Token{Access: sealedAccess, AccessExpires: time.Now().Add(time.Hour)})
 	require.NoError(t, err)
 	login, err := k.Renew(t.Context(), w.id, 1, nil)
 	require.NoError(t, err)
@@ -398,7 +400,9 @@ func TestRenew_WaitsForATableThatTakesNoWrites(t *testing.T) {
 	if w.store.Config.Dialect() != sqldb.SQLiteDialect {
 		t.Skip("the fault is made with a trigger of SQLite")
 	}
-	require.NoError(t, w.store.Config.Writer(t.Context()).Exec("CREATE TRIGGER stuck BEFORE UPDATE OF access_token ON media_token BEGIN SELECT RAISE(FAIL, 'disk full'); END").Error)
+	require.NoError(t,
+		w.store.Config.Writer(t.Context()).Exec(
+			"CREATE TRIGGER stuck BEFORE UPDATE OF access_token ON media_token BEGIN SELECT RAISE(FAIL, 'disk full'); END").Error)
 	w.redis, w.keys = redistest.New(t)
 	k := w.keeper(t)
 	renewed := make(chan error)
@@ -406,7 +410,8 @@ func TestRenew_WaitsForATableThatTakesNoWrites(t *testing.T) {
 		_, err := k.Renew(t.Context(), w.id, 1, nil)
 		renewed <- err
 	}()
-	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), "cannot be stored") }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), "cannot be stored") }, 10*time.Second,
+		5*time.Millisecond)
 	login, known := k.shared(t.Context(), w.id)
 	require.False(t, known && login.Generation > 1, "nobody uses a pair that is not in the table")
 	k.mu.Lock()
@@ -452,7 +457,8 @@ func TestRenew_BelievesATableThatCountsFromTheBeginning(t *testing.T) {
 	w.redis, w.keys = redistest.New(t)
 	k := w.keeper(t)
 	// Redis remembers a login of an earlier database.
-	k.share(t.Context(), Login{ID: w.id, App: media.App{ID: "17"}, Access: secret.NewText("of-old"), Expires: time.Now().Add(time.Hour), Generation: 40})
+	k.share(t.Context(), Login{ID: w.id, App: media.App{ID: "17"}, Access: secret.NewText("of-old"),
+		Expires: time.Now().Add(time.Hour), Generation: 40})
 	login, err := k.Login(t.Context(), w.id)
 	require.NoError(t, err)
 	require.Equal(t, "of-old", login.Access.Reveal())

@@ -24,14 +24,16 @@ func PutApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id 
 	return s.PutApp(ctx, settings.App{Media: mediaName, ID: id, Secret: sealed, Enabled: true})
 }
 
-// OpenApp returns an app with its secret. An app that is not there is sql.ErrNoRows; one that is disabled is an error too.
+// OpenApp returns an app with its secret. An app that is not there is sql.ErrNoRows; one that is disabled is an error
+// too.
 func OpenApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id string) (media.App, error) {
 	app, err := s.App(ctx, mediaName, id)
 	if err != nil {
 		return media.App{}, err
 	}
 	if !app.Enabled {
-		return media.App{}, &media.Error{Class: media.Invalid, Message: fmt.Sprintf("app %s of %s is disabled", id, mediaName)}
+		return media.App{}, &media.Error{Class: media.Invalid,
+			Message: fmt.Sprintf("app %s of %s is disabled", id, mediaName)}
 	}
 	plain, err := box.Open(app.Secret, appPlace(mediaName, id))
 	if err != nil {
@@ -41,10 +43,11 @@ func OpenApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id
 }
 
 // PutLogin writes a login that has just been authorised, its tokens sealed, and returns its id. Of the row it takes
-// Media, AppID, Login, Name, Choose and the two times. A login that is there already goes on with the new tokens, also when
-// it was parked. Without a refresh token the login is parked, with the platform's words, when its access token is refused.
-// What cannot be kept is an error of which IsUnusable says so.
-func PutLogin(ctx context.Context, s *store.Store, box *secret.Box, row settings.Token, access, refresh secret.Text) (int64, error) {
+// Media, AppID, Login, Name, Choose and the two times. A login that is there already goes on with the new tokens,
+// also when it was parked. Without a refresh token the login is parked, with the platform's words, when its access
+// token is refused. What cannot be kept is an error of which IsUnusable says so.
+func PutLogin(ctx context.Context, s *store.Store, box *secret.Box, row settings.Token, access,
+	refresh secret.Text) (int64, error) {
 	err := usablePair(access, refresh)
 	if length := utf8.RuneCountInString(row.Login); err == nil && length > loginMax {
 		err = &UnusableError{fmt.Sprintf("the id of the login has %d characters: want at most %d", length, loginMax)}
@@ -68,7 +71,9 @@ var EndUntold = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // PutAccess writes a login of which an access token is all that is known, as a person copies one from a platform's
 // console: no app, no refresh token, no time at which it ends. Its calls count as those of an app of the login's name.
-func PutAccess(ctx context.Context, s *store.Store, box *secret.Box, mediaName, login string, access secret.Text) (int64, error) {
-	row := settings.Token{Media: mediaName, AppID: login, Login: login, AccessExpires: EndUntold, RefreshExpires: EndUntold}
+func PutAccess(ctx context.Context, s *store.Store, box *secret.Box, mediaName, login string,
+	access secret.Text) (int64, error) {
+	row := settings.Token{Media: mediaName, AppID: login, Login: login, AccessExpires: EndUntold,
+		RefreshExpires: EndUntold}
 	return PutLogin(ctx, s, box, row, access, secret.Text{})
 }

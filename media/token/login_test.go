@@ -94,14 +94,17 @@ func TestRenew_OfATokenThatTheRefreshUnderWayBroughtAsksAgain(t *testing.T) {
 	require.EqualValues(t, 1, w.platform.refreshes.Load())
 }
 
-// A login that was authorised anew in a database that was set up anew counts from the beginning, and is used at once all the same.
+// A login that was authorised anew in a database that was set up anew counts from the beginning, and is used at once
+// all the same.
 func TestReload_TakesWhatTheTableSaysWhateverIsKnown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	w.redis, w.keys = redistest.New(t)
 	k := w.keeper(t)
-	k.share(t.Context(), Login{ID: w.id, Generation: 7, Access: secret.NewText("of an earlier database"), Expires: time.Now().Add(time.Hour)})
-	k.remember(Login{ID: w.id, Generation: 7, Access: secret.NewText("of an earlier database"), Expires: time.Now().Add(time.Hour)})
+	k.share(t.Context(), Login{ID: w.id, Generation: 7, Access: secret.NewText("of an earlier database"),
+		Expires: time.Now().Add(time.Hour)})
+	k.remember(Login{ID: w.id, Generation: 7, Access: secret.NewText("of an earlier database"),
+		Expires: time.Now().Add(time.Hour)})
 	require.NoError(t, k.Reload(t.Context(), w.id))
 	login, err := k.Login(t.Context(), w.id)
 	require.NoError(t, err)

@@ -16,13 +16,15 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return &metrics{
 		refreshes: media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "adsync_token_refreshes_total",
-			Help: "Refreshes of tokens: renewed, failed (tried again later), refused and unusable (a person must authorise the login again).",
+			Help: "Refreshes of tokens: renewed, failed (tried again later), refused and unusable (a person must authorise " +
+				"the login again).",
 		}, []string{"media", "outcome"})),
 		redisErrors: media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "adsync_token_redis_errors_total", Help: "Tokens that could not be read from or shared through Redis.",
 		}, []string{"media"})),
 		parked: media.Register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "adsync_token_parked_logins", Help: "Logins that this process knows to wait for a person: the platform refused their refresh token.",
+			Name: "adsync_token_parked_logins",
+			Help: "Logins that this process knows to wait for a person: the platform refused their refresh token.",
 		}, []string{"media"})),
 	}
 }

@@ -51,11 +51,13 @@ func (k *Keeper) renew(ctx context.Context, id, generation int64, why *media.Err
 		}
 		switch resting := row.IntentHolder == ""; {
 		case resting && left > 0:
-			return Login{}, &media.DeferError{After: left, Reason: fmt.Sprintf("the refresh of login %d rests after a failed try", id)}
+			return Login{}, &media.DeferError{After: left,
+				Reason: fmt.Sprintf("the refresh of login %d rests after a failed try", id)}
 		case clock.Mark().After(patience):
 			// The other process may be done long before its intent ends. If it is dead, a login of thousands of accounts
 			// must not have all their subtasks look every two seconds until then.
-			return Login{}, &media.DeferError{After: max(left/3, 2*time.Second), Reason: fmt.Sprintf("another process is refreshing the token of login %d", id)}
+			return Login{}, &media.DeferError{After: max(left/3, 2*time.Second),
+				Reason: fmt.Sprintf("another process is refreshing the token of login %d", id)}
 		}
 		if err := clock.Sleep(ctx, intentPoll); err != nil {
 			return Login{}, err
@@ -83,7 +85,8 @@ type intent struct {
 var errLate = errors.New("the process or the database was paused before the platform was asked")
 
 // refresh asks the platform for new tokens, as the holder of the intent. Whatever happened to an earlier holder, the
-// refresh token in the table is tried: if that one had used it up, the platform refuses it now, and the login is parked.
+// refresh token in the table is tried: if that one had used it up, the platform refuses it now, and the login is
+// parked.
 func (k *Keeper) refresh(ctx context.Context, row settings.Token, own intent) (Login, error) {
 	asked := k.Clock.Now()
 	tokens, err := k.ask(ctx, row, own)
@@ -142,7 +145,8 @@ func (k *Keeper) ask(ctx context.Context, row settings.Token, own intent) (media
 		e.Redact(app.Secret, secret.NewText(refresh))
 	}
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		err = &media.Error{Class: media.Transient, Message: fmt.Sprintf("no answer to a token refresh within %s", answerTimeout)}
+		err = &media.Error{Class: media.Transient, Message: fmt.Sprintf("no answer to a token refresh within %s",
+			answerTimeout)}
 		if k.isClosed() {
 			err = &media.Error{Class: media.Transient, Message: "the process stopped before the answer to a token refresh came"}
 		}
@@ -181,9 +185,10 @@ func (k *Keeper) isClosed() bool {
 const keepPauseMax = time.Second
 
 // keep writes the new pair to the table before anybody uses it, and reports whether it did: not when a newer one is
-// there. The pair exists nowhere else, so a database that is away is waited for, for as long as this process lives; one that
-// refuses the pair is not, since it would refuse it again.
-func (k *Keeper) keep(ctx context.Context, row settings.Token, login Login, tokens media.Tokens, asked time.Time) (bool, error) {
+// there. The pair exists nowhere else, so a database that is away is waited for, for as long as this process lives;
+// one that refuses the pair is not, since it would refuse it again.
+func (k *Keeper) keep(ctx context.Context, row settings.Token, login Login, tokens media.Tokens, asked time.Time) (bool,
+	error) {
 	next := settings.Token{AccessExpires: login.Expires}
 	var err error
 	if next.Access, err = k.Box.Seal(tokens.Access.Reveal(), accessPlace(row.ID)); err != nil {
@@ -210,7 +215,8 @@ func (k *Keeper) keep(ctx context.Context, row settings.Token, login Login, toke
 			return false, err
 		}
 		if !failing {
-			k.Logger.Error("new tokens cannot be stored, trying for as long as the process lives", "media", row.Media, "login_id", row.ID, "err", err)
+			k.Logger.Error("new tokens cannot be stored, trying for as long as the process lives", "media", row.Media,
+				"login_id", row.ID, "err", err)
 		}
 		failing = true
 		<-time.After(pause)
@@ -224,7 +230,8 @@ func (k *Keeper) store(ctx context.Context, row settings.Token, next settings.To
 	return k.Store.StoreTokens(ctx, row.ID, row.Generation, next)
 }
 
-// lifeMax is the longest life of a token that is believed. No platform's is as long, and dates far beyond do not fit the tables.
+// lifeMax is the longest life of a token that is believed. No platform's is as long, and dates far beyond do not fit
+// the tables.
 const lifeMax = 10 * 365 * 24 * time.Hour
 
 // Life is what of a token's life, as a platform tells it, is believed.
@@ -246,7 +253,8 @@ func (k *Keeper) failed(ctx context.Context, row settings.Token, holder string, 
 	defer cancel()
 	if err := k.Store.PostponeRefresh(ctx, row.ID, holder, pause, err.Error()); err != nil {
 		// The intent then ends by itself.
-		k.causes.Report(slog.LevelWarn, "postpone", "the intent of a failed refresh stays open", err, "media", row.Media, "login_id", row.ID)
+		k.causes.Report(slog.LevelWarn, "postpone", "the intent of a failed refresh stays open", err, "media", row.Media,
+			"login_id", row.ID)
 	}
 	k.causes.Report(slog.LevelWarn, "refresh", "token refresh failed", err,
 		"media", row.Media, "login_id", row.ID, "tries", row.IntentTries+1, "next_in", pause.String())
@@ -264,20 +272,24 @@ func (k *Keeper) refused(ctx context.Context, row settings.Token, holder string,
 	})
 }
 
-// unkept parks a login whose new tokens cannot be kept: the platform has killed the old pair, or would give such tokens again.
+// unkept parks a login whose new tokens cannot be kept: the platform has killed the old pair, or would give such
+// tokens again.
 func (k *Keeper) unkept(ctx context.Context, row settings.Token, holder string, why error) error {
-	e := &media.Error{Class: media.Auth, Message: "the platform renewed its tokens, and they cannot be kept: " + why.Error()}
+	e := &media.Error{Class: media.Auth, Message: "the platform renewed its tokens, and they cannot be kept: " +
+		why.Error()}
 	return k.parkFor(ctx, row, holder, e, "unusable", func(attrs ...any) {
 		k.Logger.Error("login must be authorised again: its new tokens cannot be kept", attrs...)
 	})
 }
 
 // parkFor parks a login, counts the outcome of its refresh, and has it logged.
-func (k *Keeper) parkFor(ctx context.Context, row settings.Token, holder string, e *media.Error, outcome string, log func(attrs ...any)) error {
+func (k *Keeper) parkFor(ctx context.Context, row settings.Token, holder string, e *media.Error, outcome string,
+	log func(attrs ...any)) error {
 	parked, err := k.parkRow(ctx, row, holder, e.Error())
 	if err != nil {
 		// The intent ends by itself, and the platform is asked once more then.
-		k.causes.Report(slog.LevelError, "park", "a login that needs a person cannot be parked", err, "media", row.Media, "login_id", row.ID)
+		k.causes.Report(slog.LevelError, "park", "a login that needs a person cannot be parked", err, "media", row.Media,
+			"login_id", row.ID)
 		return &media.DeferError{After: intentLasts, Reason: fmt.Sprintf("login %d: %s", row.ID, e)}
 	}
 	if !parked {
@@ -286,7 +298,8 @@ func (k *Keeper) parkFor(ctx context.Context, row settings.Token, holder string,
 	}
 	if err := k.route(ctx, row.ID); err != nil {
 		// The next token_refresh of another login that reaches them does it.
-		k.causes.Report(slog.LevelWarn, "route", "the accounts of a parked login stay with it for now", err, "media", row.Media, "login_id", row.ID)
+		k.causes.Report(slog.LevelWarn, "route", "the accounts of a parked login stay with it for now", err, "media",
+			row.Media, "login_id", row.ID)
 	}
 	k.metrics.refreshes.WithLabelValues(row.Media, outcome).Inc()
 	log("media", row.Media, "login_id", row.ID, "login", row.Login, "tries", row.IntentTries+1, "err", e)
@@ -300,8 +313,8 @@ func (k *Keeper) route(ctx context.Context, id int64) error {
 	return k.Store.RouteLogin(ctx, id)
 }
 
-// parkRow marks the row. A try whose commit was not seen may have done it: then the row says so, and only the holder can
-// have written that.
+// parkRow marks the row. A try whose commit was not seen may have done it: then the row says so, and only the holder
+// can have written that.
 func (k *Keeper) parkRow(ctx context.Context, row settings.Token, holder, reason string) (parked bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
 	defer cancel()

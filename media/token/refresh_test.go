@@ -29,7 +29,8 @@ func TestRenew_RestsAfterAFailure(t *testing.T) {
 	require.Equal(t, settings.TokenOK, w.row(t).State)
 }
 
-// Each try that fails doubles the pause before the next, up to five minutes; a platform may ask for more, up to the cap of pauses.
+// Each try that fails doubles the pause before the next, up to five minutes; a platform may ask for more, up to the
+// cap of pauses.
 func TestRenew_RestsLongerAfterEachFailure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
@@ -59,12 +60,15 @@ func TestRenew_AParkedLoginLeavesItsAccountsToAnother(t *testing.T) {
 	w.platform.answer = func(int32, string) (media.Tokens, error) {
 		return media.Tokens{}, &media.Error{Class: media.Auth, Message: "no such token"}
 	}
-	other, err := PutLogin(t.Context(), w.store, w.box, settings.Token{Media: "fake", AppID: "17", Login: "somebody else", AccessExpires: time.Now().Add(time.Hour), RefreshExpires: EndUntold},
+	other, err := PutLogin(t.Context(), w.store, w.box,
+		settings.Token{Media: "fake", AppID: "17", Login: "somebody else", AccessExpires: time.Now().Add(time.Hour),
+			RefreshExpires: EndUntold},
 		secret.NewText("access-of-another"), secret.Text{})
 	require.NoError(t, err)
 	var ids map[string]int64
 	for _, login := range []int64{w.id, other} {
-		ids, err = w.store.PutAccounts(t.Context(), "fake", login, []settings.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}})
+		ids, err = w.store.PutAccounts(t.Context(), "fake", login,
+			[]settings.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}})
 		require.NoError(t, err)
 	}
 	k := w.keeper(t)
@@ -81,7 +85,8 @@ func TestRenew_AParkedLoginLeavesItsAccountsToAnother(t *testing.T) {
 
 func TestRenew_StoresHowLongTheNewPairLives(t *testing.T) {
 	t.Parallel()
-	for told, want := range map[time.Duration]time.Duration{20 * time.Minute: 20 * time.Minute, 90 * 24 * time.Hour: 90 * 24 * time.Hour, 1 << 62: lifeMax} {
+	for told, want := range map[time.Duration]time.Duration{20 * time.Minute: 20 * time.Minute,
+		90 * 24 * time.Hour: 90 * 24 * time.Hour, 1 << 62: lifeMax} {
 		w := newWorld(t, time.Hour)
 		w.platform.answer = func(n int32, _ string) (media.Tokens, error) {
 			tokens := pair(n + 1)
@@ -96,7 +101,8 @@ func TestRenew_StoresHowLongTheNewPairLives(t *testing.T) {
 	}
 }
 
-// What cannot be kept, or called with, is not tried again: the platform would give it again, or has killed the old pair.
+// What cannot be kept, or called with, is not tried again: the platform would give it again, or has killed the old
+// pair.
 func TestRenew_ParksALoginWhoseNewTokensCannotBeKept(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("secret", lengthMax)
@@ -108,13 +114,15 @@ func TestRenew_ParksALoginWhoseNewTokensCannotBeKept(t *testing.T) {
 		{"an access token of 196,608 bytes", long, "refresh-2", "the access token has 196608 bytes: want at most 32768"},
 		{"a refresh token of 196,608 bytes", "access-2", long, "the refresh token has 196608 bytes: want at most 32768"},
 		{"an access token of two lines", "secret\nX-Injected: 1", "refresh-2", "the access token holds control characters"},
-		{"a refresh token that was cut inside a character", "access-2", "secret\uFFFD", "the refresh token holds control characters or is no UTF-8"},
+		{"a refresh token that was cut inside a character", "access-2", "secret\uFFFD",
+			"the refresh token holds control characters or is no UTF-8"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, time.Hour)
 			w.platform.answer = func(int32, string) (media.Tokens, error) {
-				return media.Tokens{Access: secret.NewText(c.access), Refresh: secret.NewText(c.refresh), AccessExpires: time.Hour}, nil
+				return media.Tokens{Access: secret.NewText(c.access), Refresh: secret.NewText(c.refresh), AccessExpires: time.Hour},
+					nil
 			}
 			k := w.keeper(t)
 			_, err := k.Renew(t.Context(), w.id, 1, nil)
@@ -138,7 +146,9 @@ func TestRenew_ParksALoginWhoseNewTokensTheDatabaseRefuses(t *testing.T) {
 	w := newWorld(t, time.Hour)
 	w.platform.answer = func(n int32, _ string) (media.Tokens, error) {
 		if w.store.Config.Dialect() == sqldb.SQLiteDialect {
-			w.refuse(t, "CREATE TRIGGER refuses BEFORE UPDATE OF access_token ON media_token BEGIN SELECT RAISE(ABORT, 'a text does not fit its column of media_token'); END")
+			w.refuse(t,
+				"CREATE TRIGGER refuses BEFORE UPDATE OF access_token ON media_token BEGIN SELECT RAISE(ABORT, 'a text does not "+
+					"fit its column of media_token'); END")
 		} else {
 			w.refuse(t, "ALTER TABLE media_token MODIFY COLUMN access_token VARCHAR(75) NOT NULL")
 		}
@@ -159,7 +169,8 @@ func (w *world) refuse(t *testing.T, statement string) {
 func TestRenew_KeepsLongTokens(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
-	long := media.Tokens{Access: secret.NewText(strings.Repeat("a", lengthMax)), Refresh: secret.NewText(strings.Repeat("r", lengthMax)), AccessExpires: time.Hour}
+	long := media.Tokens{Access: secret.NewText(strings.Repeat("a", lengthMax)),
+		Refresh: secret.NewText(strings.Repeat("r", lengthMax)), AccessExpires: time.Hour}
 	w.platform.answer = func(n int32, refresh string) (media.Tokens, error) {
 		if n == 2 {
 			require.Equal(t, long.Refresh.Reveal(), refresh)

@@ -36,9 +36,9 @@ func parseWithin(raw json.RawMessage) (time.Duration, error) {
 	return within, nil
 }
 
-// Handler returns "<media>.token_refresh": it refreshes the logins whose access token ends soon. A login that waits for
-// a person is left alone: it was alerted when it was parked. Accounts that belong to a login that works, and are pulled with
-// another, come back to it.
+// Handler returns "<media>.token_refresh": it refreshes the logins whose access token ends soon. A login that waits
+// for a person is left alone: it was alerted when it was parked. Accounts that belong to a login that works, and are
+// pulled with another, come back to it.
 func (k *Keeper) Handler() media.Handler {
 	return media.Handler{
 		Name:   k.Platform.Name() + ".token_refresh",

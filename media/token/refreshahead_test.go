@@ -37,7 +37,10 @@ func TestHandler_RefreshesWhatEndsSoon(t *testing.T) {
 func TestHandler_LeavesAParkedLoginAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
-	w.platform.answer = func(int32, string) (media.Tokens, error) { return media.Tokens{}, &media.Error{Class: media.Auth} }
+	w.platform.answer = func(int32, string) (media.Tokens, error) {
+		return media.Tokens{},
+			&media.Error{Class: media.Auth}
+	}
 	h := w.keeper(t).Handler()
 	_, err := h.Run(t.Context(), w.work(""))
 	e, ok := errors.AsType[*media.Error](err)

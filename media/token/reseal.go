@@ -33,9 +33,10 @@ func SealedBy(ctx context.Context, s *store.Store) (map[string]int, error) {
 	return counts, nil
 }
 
-// Reseal seals anew whatever the tables hold that was not sealed with the first key of the box, and returns how many texts that were. It may run beside
-// everything else, and again: a pair that is refreshed meanwhile is left alone, for it is sealed with the first key already. What does not open, with whichever
-// key, is left as it is, and is part of the error; the others are sealed all the same.
+// Reseal seals anew whatever the tables hold that was not sealed with the first key of the box, and returns how many
+// texts that were. It may run beside everything else, and again: a pair that is refreshed meanwhile is left alone,
+// for it is sealed with the first key already. What does not open, with whichever key, is left as it is, and is part
+// of the error; the others are sealed all the same.
 func Reseal(ctx context.Context, s *store.Store, box *secret.Box) (resealed int, err error) {
 	apps, err := s.Apps(ctx)
 	if err != nil {
@@ -83,7 +84,8 @@ type resealing struct {
 	changed int // of the row under way
 }
 
-// text returns the text sealed with the first key, or as it is if that is so already. It returns an error for a text that does not open.
+// text returns the text sealed with the first key, or as it is if that is so already. It returns an error for a text
+// that does not open.
 func (r *resealing) text(sealed, place string) (string, error) {
 	if sealed == "" {
 		return sealed, nil

@@ -13,7 +13,8 @@ import (
 	"adsync/base/secret"
 )
 
-// A key is replaced under running processes, with a refresh in the middle: nobody is stopped, and the old key is not needed in the end.
+// A key is replaced under running processes, with a refresh in the middle: nobody is stopped, and the old key is not
+// needed in the end.
 func TestReseal_RotatesAKeyWhileTokensAreUsed(t *testing.T) {
 	t.Parallel()
 	w, _ := newIssued(t, true)
@@ -106,7 +107,8 @@ func TestReseal_LeavesAPairOfWhichItCannotOpenOne(t *testing.T) {
 			require.NoError(t, err)
 			sealed, err := box.Seal("x", place(w.id))
 			require.NoError(t, err)
-			require.NoError(t, w.store.Config.Writer(t.Context()).Exec("UPDATE media_token SET "+column+" = ? WHERE id = ?", sealed, w.id).Error)
+			require.NoError(t, w.store.Config.Writer(t.Context()).Exec("UPDATE media_token SET "+column+" = ? WHERE id = ?",
+				sealed, w.id).Error)
 			before := w.row(t)
 			box, err = secret.NewBox(secret.NewKey("k3"), k2)
 			require.NoError(t, err)

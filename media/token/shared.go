@@ -76,7 +76,8 @@ func (k *Keeper) shared(ctx context.Context, id int64) (Login, bool) {
 	if err != nil {
 		return Login{}, false
 	}
-	return Login{ID: id, App: media.App{ID: t.AppID}, Access: secret.NewText(access), Expires: t.Expires, Generation: t.Generation}, true
+	return Login{ID: id, App: media.App{ID: t.AppID}, Access: secret.NewText(access), Expires: t.Expires,
+		Generation: t.Generation}, true
 }
 
 // share puts a login into Redis for the other processes.
@@ -85,7 +86,8 @@ func (k *Keeper) share(ctx context.Context, login Login) {
 	if err != nil {
 		return
 	}
-	data, err := json.Marshal(sharedToken{AppID: login.App.ID, Access: sealed, Expires: login.Expires, Generation: login.Generation})
+	data, err := json.Marshal(sharedToken{AppID: login.App.ID, Access: sealed, Expires: login.Expires,
+		Generation: login.Generation})
 	if err != nil {
 		return
 	}

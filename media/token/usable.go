@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// lengthMax is the longest token that is kept, in bytes. Platforms give out tokens of some dozens to a few thousand; one of this length
-	// fits its column sealed, with a key of the longest name.
+	// lengthMax is the longest token that is kept, in bytes. Platforms give out tokens of some dozens to a few thousand;
+	// one of this length fits its column sealed, with a key of the longest name.
 	lengthMax = 32 << 10
 	// secretMax is the longest secret of an app, for the same reason.
 	secretMax = 512
@@ -28,7 +28,8 @@ type UnusableError struct {
 
 func (e *UnusableError) Error() string { return e.Reason }
 
-// usablePair returns an *UnusableError for a pair of tokens that cannot be kept or called with. No refresh token is as good as any.
+// usablePair returns an *UnusableError for a pair of tokens that cannot be kept or called with. No refresh token is
+// as good as any.
 func usablePair(access, refresh secret.Text) error {
 	return errors.Join(usable("access token", access, lengthMax), usable("refresh token", refresh, lengthMax))
 }

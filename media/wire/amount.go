@@ -8,8 +8,8 @@ import (
 	"adsync/base/rawtable"
 )
 
-// Amount is an amount that a platform tells of an account's money: its field on the wire, and what it becomes. Several of a row
-// that become the same are added up.
+// Amount is an amount that a platform tells of an account's money: its field on the wire, and what it becomes.
+// Several of a row that become the same are added up.
 type Amount struct {
 	Field string
 	// Kind is the money that it is of; "" says that the row tells it, by its fund type.

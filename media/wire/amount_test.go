@@ -14,7 +14,8 @@ import (
 func TestAmounts_BringEveryUnitToMillionthsAndKeepFen(t *testing.T) {
 	t.Parallel()
 	amounts := wire.Amounts{
-		{Field: "balance", Kind: fund.Total, Is: fund.Balance, Unit: wire.Yuan}, {Field: "cash", Kind: fund.Cash, Is: fund.Balance, Unit: wire.Yuan},
+		{Field: "balance", Kind: fund.Total, Is: fund.Balance, Unit: wire.Yuan},
+		{Field: "cash", Kind: fund.Cash, Is: fund.Balance, Unit: wire.Yuan},
 		{Field: "valid_cash", Kind: fund.Cash, Is: fund.ValidBalance, Unit: wire.Yuan}, {Field: "locked", Unit: wire.Yuan},
 		{Field: "left", Is: fund.Paid, Unit: wire.Fen},
 	}
@@ -32,9 +33,11 @@ func TestAmounts_BringEveryUnitToMillionthsAndKeepFen(t *testing.T) {
 
 	// What becomes the same is added up, and is not told when a part of it is not.
 	rebates := wire.Amounts{
-		{Field: "direct", Kind: fund.Grant, Is: fund.Balance, Unit: wire.Yuan}, {Field: "contract", Kind: fund.Grant, Is: fund.Balance, Unit: wire.Yuan},
+		{Field: "direct", Kind: fund.Grant, Is: fund.Balance, Unit: wire.Yuan},
+		{Field: "contract", Kind: fund.Grant, Is: fund.Balance, Unit: wire.Yuan},
 	}
-	for text, want := range map[string]fund.Amount{`{"direct":1.5,"contract":2}`: fund.Of(3_500_000), `{"direct":1.5}`: {}, `{"contract":2}`: {}} {
+	for text, want := range map[string]fund.Amount{`{"direct":1.5,"contract":2}`: fund.Of(3_500_000), `{"direct":1.5}`: {},
+		`{"contract":2}`: {}} {
 		clear(row)
 		require.NoError(t, json.Unmarshal([]byte(text), &row))
 		_, funds, bad = rebates.Read(row, "")

@@ -1,6 +1,6 @@
 // Package wire reads the numbers, ids and amounts of platforms' answers exactly: nothing passes through a float. What
-// is null, absent, "", "-" or "--" is not set, on all platforms alike. A value that cannot be used is not set either, and a
-// Fault names it: it never costs the rows around it.
+// is null, absent, "", "-" or "--" is not set, on all platforms alike. A value that cannot be used is not set either,
+// and a Fault names it: it never costs the rows around it.
 package wire
 
 import (

@@ -55,7 +55,8 @@ type Figure struct {
 	// Grows is for how many days beyond the row's own the figure still grows by what users do; 0 of one that is whole when
 	// the day is. Platforms correct figures later all the same.
 	Grows int
-	// Inexact says that the platform does not tell the figure exactly, so that its rows need not add up to the sum it tells of them.
+	// Inexact says that the platform does not tell the figure exactly, so that its rows need not add up to the sum it
+	// tells of them.
 	Inexact bool
 }
 
@@ -88,7 +89,8 @@ func (fs Figures) Columns() []rawtable.Column {
 	return columns
 }
 
-// Read brings a row's figures to the raw columns' values and to metrics. What the row lacks, and what cannot be used, stays unset.
+// Read brings a row's figures to the raw columns' values and to metrics. What the row lacks, and what cannot be used,
+// stays unset.
 func (fs Figures) Read(row map[string]json.RawMessage) (raw []any, values metric.Values, bad []Fault) {
 	raw = make([]any, len(fs))
 	for i, f := range fs {
@@ -112,8 +114,8 @@ func (fs Figures) Sums(sums map[string]json.RawMessage) (metric.Values, []Fault)
 	return values, bad
 }
 
-// figureMax is what no figure of a row reaches, in millionths of a currency or in things counted: what lies beyond is a broken answer. A
-// few hundred of them still add up to less than a column holds.
+// figureMax is what no figure of a row reaches, in millionths of a currency or in things counted: what lies beyond is
+// a broken answer. A few hundred of them still add up to less than a column holds.
 const figureMax = 1e16
 
 func (f Figure) read(data json.RawMessage) (value, kept int64, set bool, err error) {

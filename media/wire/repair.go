@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// repaired returns JSON text with U+FFFD in the place of what is not valid UTF-8, and of escapes that are half of a character, such as
-// "\ud83d" without its other half: decoders replace those without a word, and databases' JSON functions refuse them.
+// repaired returns JSON text with U+FFFD in the place of what is not valid UTF-8, and of escapes that are half of a
+// character, such as "\ud83d" without its other half: decoders replace those without a word, and databases' JSON
+// functions refuse them.
 func repaired(raw []byte) (out []byte, changed bool) {
 	if !utf8.Valid(raw) {
 		raw, changed = bytes.ToValidUTF8(raw, []byte("\uFFFD")), true

@@ -14,8 +14,8 @@ import (
 	"adsync/base/rawtable"
 )
 
-// Row reads the fields of one row of a platform's answer. A value that cannot be used never fails the row: its field is left
-// unset, and Faults names it. Only a key that cannot be used loses the row.
+// Row reads the fields of one row of a platform's answer. A value that cannot be used never fails the row: its field
+// is left unset, and Faults names it. Only a key that cannot be used loses the row.
 type Row struct {
 	raw    json.RawMessage
 	fields map[string]json.RawMessage
@@ -29,8 +29,8 @@ type faults struct {
 	lost bool
 }
 
-// Open reads a row. Text that is not valid UTF-8, or holds half of an escaped character, is repaired: U+FFFD takes the place of what cannot be
-// read.
+// Open reads a row. Text that is not valid UTF-8, or holds half of an escaped character, is repaired: U+FFFD takes
+// the place of what cannot be read.
 func Open(raw json.RawMessage) *Row {
 	r := &Row{raw: raw, found: &faults{}}
 	r.repair()
@@ -200,7 +200,8 @@ func (r *Row) Scaled(field string, places int) any {
 	return value
 }
 
-// Text returns a text; "" when it is not set, as which names count too that are a word for no value. NUL, which some databases take for the end of a text, becomes U+FFFD.
+// Text returns a text; "" when it is not set, as which names count too that are a word for no value. NUL, which some
+// databases take for the end of a text, becomes U+FFFD.
 func (r *Row) Text(field string) string {
 	text, err := textOf(r.fields[field])
 	if err != nil {
@@ -272,8 +273,8 @@ func (r *Row) Truth(field string) *bool {
 	return value
 }
 
-// Flag reads what a platform calls a flag, such as whether a list has more pages. What is set and not false is true: a list is not cut short
-// for a value that cannot be read.
+// Flag reads what a platform calls a flag, such as whether a list has more pages. What is set and not false is true:
+// a list is not cut short for a value that cannot be read.
 func Flag(raw json.RawMessage) bool {
 	value, err := truthOf(raw)
 	return err != nil || value != nil && *value
@@ -321,7 +322,8 @@ func (r *Row) Time(field string, parse func(text string) (time.Time, error)) tim
 	return r.usable(field, t.UTC(), text)
 }
 
-// The moments that a platform's object can have, and that every database takes. Milliseconds read as seconds lie beyond.
+// The moments that a platform's object can have, and that every database takes. Milliseconds read as seconds lie
+// beyond.
 var (
 	timeMin = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	timeMax = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
@@ -335,7 +337,8 @@ func (r *Row) usable(field string, t time.Time, told any) time.Time {
 	return t
 }
 
-// secondsMax is the longest time that a number of seconds is taken for: ten years. It stands for more, which a Duration may not hold.
+// secondsMax is the longest time that a number of seconds is taken for: ten years. It stands for more, which a
+// Duration may not hold.
 const secondsMax = 10 * 365 * 24 * 60 * 60
 
 // Seconds returns a number of seconds as a duration, between 0 and ten years; 0 when it is not set.

@@ -22,7 +22,8 @@ func kinds(faults []wire.Fault) map[string]wire.FaultKind {
 
 func TestRow_LeavesUnsetWhatCannotBeUsedAndNamesIt(t *testing.T) {
 	t.Parallel()
-	r := wire.Open([]byte(`{"id":7,"name":5,"bid":"many","big":1e19,"budget":"x","created":1795000000000,"old":-5,"deleted":"yes",
+	r := wire.Open(
+		[]byte(`{"id":7,"name":5,"bid":"many","big":1e19,"budget":"x","created":1795000000000,"old":-5,"deleted":"yes",
 		"at":"0000-00-00 00:00:00","year":"0001-01-01 00:00:00","setting":{"budget":[]},"flat":"no object","list":{},"other":1.5,"nul":"a\u0000b"}`))
 	parse := func(text string) (time.Time, error) { return time.ParseInLocation(time.DateTime, text, time.UTC) }
 	require.Equal(t, "7", r.Key("id"))
@@ -44,7 +45,8 @@ func TestRow_LeavesUnsetWhatCannotBeUsedAndNamesIt(t *testing.T) {
 	require.Equal(t, "a\uFFFDb", r.Text("nul"), "text is repaired, not lost")
 	require.False(t, r.Lost())
 	want := map[string]wire.FaultKind{}
-	for _, field := range []string{"name", "bid", "big", "budget", "created", "old", "deleted", "at", "year", "setting.budget", "flat", "list", "other", "nul"} {
+	for _, field := range []string{"name", "bid", "big", "budget", "created", "old", "deleted", "at", "year",
+		"setting.budget", "flat", "list", "other", "nul"} {
 		want[field] = wire.AttributeFault
 	}
 	delete(want, "year") // The year 1 is Go's own word for no time.
@@ -84,7 +86,8 @@ func TestText_IsNullWhereThereIsNoValue(t *testing.T) {
 
 func TestRow_TruthIsReadAsNumberAndTextToo(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]bool{`true`: true, `"true"`: true, `"TRUE"`: true, `1`: true, `"1"`: true, `false`: false, `"False"`: false, `0`: false, `"0"`: false} {
+	for text, want := range map[string]bool{`true`: true, `"true"`: true, `"TRUE"`: true, `1`: true, `"1"`: true,
+		`false`: false, `"False"`: false, `0`: false, `"0"`: false} {
 		r := wire.Open([]byte(`{"b":` + text + `}`))
 		require.Equal(t, &want, r.Truth("b"), text)
 		require.Equal(t, want, r.Bool("b"), text)
@@ -135,15 +138,18 @@ func TestRow_RepairsTextThatIsCutInsideACharacter(t *testing.T) {
 	require.Equal(t, "广\uFFFD", r.Text("name"))
 	require.Equal(t, "1", r.Key("id"))
 	require.True(t, utf8.Valid(r.JSON()))
-	require.Equal(t, map[string]wire.FaultKind{"name": wire.AttributeFault, "more": wire.AttributeFault}, kinds(r.Faults()))
+	require.Equal(t, map[string]wire.FaultKind{"name": wire.AttributeFault, "more": wire.AttributeFault},
+		kinds(r.Faults()))
 	require.False(t, r.Lost())
 }
 
-// Half of an escaped character is replaced by every decoder: the fault is named, and the row's JSON is one that databases take.
+// Half of an escaped character is replaced by every decoder: the fault is named, and the row's JSON is one that
+// databases take.
 func TestRow_RepairsEscapesOfHalfACharacter(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`a\ud83d`: "a\uFFFD", `\uD83Db`: "\uFFFDb", `\ude00`: "\uFFFD", `\ude00\ud83d`: "\uFFFD\uFFFD", `\ud83d\ud83d\ude00`: "\uFFFD😀", `\ud83d\\ude00`: "\uFFFD\\ude00", `\ud83d\n`: "\uFFFD\n",
+		`a\ud83d`: "a\uFFFD", `\uD83Db`: "\uFFFDb", `\ude00`: "\uFFFD", `\ude00\ud83d`: "\uFFFD\uFFFD",
+		`\ud83d\ud83d\ude00`: "\uFFFD😀", `\ud83d\\ude00`: "\uFFFD\\ude00", `\ud83d\n`: "\uFFFD\n",
 	} {
 		r := wire.Open([]byte(`{"id":1,"name":"` + text + `","in":{"name":"` + text + `"},"good":"\ud83d\ude00"}`))
 		require.Equal(t, want, r.Text("name"), text)
@@ -151,7 +157,8 @@ func TestRow_RepairsEscapesOfHalfACharacter(t *testing.T) {
 		require.Empty(t, r.Exact("name"), text)
 		require.Equal(t, "😀", r.Text("good"))
 		require.Equal(t, "1", r.Key("id"))
-		require.Equal(t, map[string]wire.FaultKind{"name": wire.AttributeFault, "in": wire.AttributeFault}, kinds(r.Faults()), text)
+		require.Equal(t, map[string]wire.FaultKind{"name": wire.AttributeFault, "in": wire.AttributeFault}, kinds(r.Faults()),
+			text)
 		again := wire.Open(r.JSON())
 		require.Empty(t, again.Faults(), "%s: row_json is whole", text)
 		require.Equal(t, want, again.Text("name"), text)
@@ -173,7 +180,8 @@ func TestRow_AnExactTextIsUnsetWhereItCannotBeUsedAsItCame(t *testing.T) {
 		require.Equal(t, want, r.Exact("s"), text)
 		require.Empty(t, r.Faults(), text)
 	}
-	for _, text := range []string{"\"9f\xe5\"", `"9f\u0000"`, `"9f\ufffd"`, `"` + strings.Repeat("9", 256) + `"`, `7`, `{}`, `true`} {
+	for _, text := range []string{"\"9f\xe5\"", `"9f\u0000"`, `"9f\ufffd"`, `"` + strings.Repeat("9", 256) + `"`, `7`,
+		`{}`, `true`} {
 		r := wire.Open([]byte(`{"s":` + text + `}`))
 		require.Empty(t, r.Exact("s"), text)
 		require.Equal(t, map[string]wire.FaultKind{"s": wire.AttributeFault}, kinds(r.Faults()), text)
@@ -184,7 +192,8 @@ func TestRow_AnExactTextIsUnsetWhereItCannotBeUsedAsItCame(t *testing.T) {
 func TestRow_SecondsAreADurationInAnyCase(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
-		`7200`: 2 * time.Hour, `"7200"`: 2 * time.Hour, `-1`: 0, `null`: 0, `"soon"`: 0, `9223372036854775807`: 10 * 365 * 24 * time.Hour,
+		`7200`: 2 * time.Hour, `"7200"`: 2 * time.Hour, `-1`: 0, `null`: 0, `"soon"`: 0,
+		`9223372036854775807`: 10 * 365 * 24 * time.Hour,
 	} {
 		require.Equal(t, want, wire.Open([]byte(`{"s":`+text+`}`)).Seconds("s"), text)
 	}
@@ -193,7 +202,8 @@ func TestRow_SecondsAreADurationInAnyCase(t *testing.T) {
 func TestFigures_AFigureThatCannotBeUsedIsUnsetAndNamed(t *testing.T) {
 	t.Parallel()
 	figures := wire.Figures{{Field: "cost", Metric: "cost", Unit: wire.Yuan}, {Field: "clicks", Metric: "clicks"}}
-	for _, bad := range []string{`"many"`, `1e30`, `{}`, `true`, `"1,000"`, `9223372036854775807`, `20000000000`, `-20000000000`, `1e400`} {
+	for _, bad := range []string{`"many"`, `1e30`, `{}`, `true`, `"1,000"`, `9223372036854775807`, `20000000000`,
+		`-20000000000`, `1e400`} {
 		raw, values, faults := figures.Read(wire.Open([]byte(`{"cost":` + bad + `,"clicks":7}`)).Fields())
 		require.Equal(t, []any{nil, int64(7)}, raw, bad)
 		_, set := values.Get(0)

@@ -44,7 +44,8 @@ func TestDecimal_ScalesExactly(t *testing.T) {
 
 func TestDecimal_RefusesWhatIsNoNumberOrTooLarge(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{`"abc"`, `"1,000"`, `"."`, `".5"`, `"1e"`, `"1e999999999"`, `"１２"`, `true`, `[1]`, `{}`, `"1.2.3"`, `"NaN"`, `" 1"`, `"+1"`} {
+	for _, text := range []string{`"abc"`, `"1,000"`, `"."`, `".5"`, `"1e"`, `"1e999999999"`, `"１２"`, `true`, `[1]`, `{}`,
+		`"1.2.3"`, `"NaN"`, `" 1"`, `"+1"`} {
 		var d wire.Decimal
 		require.Error(t, json.Unmarshal([]byte(text), &d), text)
 	}
@@ -117,7 +118,8 @@ func TestFigures_LeaveUnsetWhatTheRowLacks(t *testing.T) {
 		{Field: "clicks", Metric: "clicks"}, {Field: "installs", Metric: "installs"},
 	}
 	var row map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal([]byte(`{"cost":29866,"pay":"12.345","clicks":"7","installs":null,"more":[1]}`), &row))
+	require.NoError(t, json.Unmarshal([]byte(`{"cost":29866,"pay":"12.345","clicks":"7","installs":null,"more":[1]}`),
+		&row))
 	raw, values, bad := figures.Read(row)
 	require.Empty(t, bad)
 	require.Equal(t, []any{int64(29866), int64(1235), int64(7), nil}, raw)
@@ -159,7 +161,8 @@ func FuzzDecimal(f *testing.F) {
 func TestTextID_TakesPaths(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]wire.TextID{
-		`"web.business.image/2026#1"`: "web.business.image/2026#1", `12345678901234567890`: "12345678901234567890", `null`: "", `""`: "", `0`: "",
+		`"web.business.image/2026#1"`: "web.business.image/2026#1", `12345678901234567890`: "12345678901234567890",
+		`null`: "", `""`: "", `0`: "",
 	} {
 		var id wire.TextID
 		require.NoError(t, json.Unmarshal([]byte(text), &id), text)

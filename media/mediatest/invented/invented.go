@@ -1,9 +1,10 @@
-// Package invented holds two platforms that do not exist, for tests of what works with any platform. Tests that use them
-// hold whatever platforms adsync has, and stay the same when one is added or taken out.
+// Package invented holds two platforms that do not exist, for tests of what works with any platform. Tests that use
+// them hold whatever platforms adsync has, and stay the same when one is added or taken out.
 //
-// Tulip, which most tests use, counts money in hundredths, lists ad groups, creatives, images and videos, and cuts a report that
-// has too many rows into those of its ad groups. Orchid counts money in the currency itself, nests its figures, and has campaigns above the ad groups. Both
-// have the raw tables of a real platform, which sqldb.EnsureRawTables makes, and read rows of the shapes that package wire reads.
+// Tulip, which most tests use, counts money in hundredths, lists ad groups, creatives, images and videos, and cuts a
+// report that has too many rows into those of its ad groups. Orchid counts money in the currency itself, nests its
+// figures, and has campaigns above the ad groups. Both have the raw tables of a real platform, which
+// sqldb.EnsureRawTables makes, and read rows of the shapes that package wire reads.
 package invented
 
 import (
@@ -97,22 +98,27 @@ type object struct {
 	columns       []rawtable.Column
 }
 
-var times = []rawtable.Column{{Name: "created_at", Kind: rawtable.Instant}, {Name: "modified_at", Kind: rawtable.Instant}}
+var times = []rawtable.Column{{Name: "created_at", Kind: rawtable.Instant},
+	{Name: "modified_at", Kind: rawtable.Instant}}
 
 var (
-	campaigns = object{level: "campaign", columns: slices.Concat([]rawtable.Column{{Name: "name", Kind: rawtable.Text}, {Name: "status", Kind: rawtable.Text}}, times)}
-	adgroups  = object{level: "adgroup", columns: slices.Concat([]rawtable.Column{
-		{Name: "name", Kind: rawtable.Text}, {Name: "status", Kind: rawtable.Text}, {Name: "budget_cents", Kind: rawtable.Int}, {Name: "bid_cents", Kind: rawtable.Int},
+	campaigns = object{level: "campaign", columns: slices.Concat([]rawtable.Column{{Name: "name", Kind: rawtable.Text},
+		{Name: "status", Kind: rawtable.Text}}, times)}
+	adgroups = object{level: "adgroup", columns: slices.Concat([]rawtable.Column{
+		{Name: "name", Kind: rawtable.Text}, {Name: "status", Kind: rawtable.Text},
+		{Name: "budget_cents", Kind: rawtable.Int}, {Name: "bid_cents", Kind: rawtable.Int},
 	}, times)}
 	creatives = object{level: "creative", parent: "adgroup_id", columns: slices.Concat([]rawtable.Column{
-		{Name: "name", Kind: rawtable.Text}, {Name: "adgroup_id", Kind: rawtable.Text}, {Name: "status", Kind: rawtable.Text}, {Name: "review", Kind: rawtable.Text},
+		{Name: "name", Kind: rawtable.Text}, {Name: "adgroup_id", Kind: rawtable.Text}, {Name: "status", Kind: rawtable.Text},
+		{Name: "review", Kind: rawtable.Text},
 	}, times)}
 	images = object{level: rawtable.AssetImage, columns: assetColumns}
 	videos = object{level: rawtable.AssetVideo, columns: assetColumns}
 )
 
 var assetColumns = slices.Concat([]rawtable.Column{
-	{Name: "name", Kind: rawtable.Text}, {Name: "width", Kind: rawtable.Int}, {Name: "height", Kind: rawtable.Int}, {Name: "signature", Kind: rawtable.Text},
+	{Name: "name", Kind: rawtable.Text}, {Name: "width", Kind: rawtable.Int}, {Name: "height", Kind: rawtable.Int},
+	{Name: "signature", Kind: rawtable.Text},
 }, times)
 
 // Lists implements media.Platform.
@@ -135,7 +141,8 @@ func (p Platform) Lists() []media.List {
 // read reads an object's row: each column has the name of its field.
 func (o object) read(r *wire.Row) media.Row {
 	name := r.Text("name")
-	row := media.Row{Object: r.Key("id"), Name: wire.Cut(name), Modified: r.Unix("modified_at"), Deleted: r.Bool("deleted")}
+	row := media.Row{Object: r.Key("id"), Name: wire.Cut(name), Modified: r.Unix("modified_at"),
+		Deleted: r.Bool("deleted")}
 	for _, c := range o.columns {
 		switch {
 		case c.Name == o.parent:

@@ -22,7 +22,8 @@ type answers map[string]string
 func (answers) Account() media.Account { return media.Account{ID: 7, ExternalID: "9001"} }
 
 func (a answers) Get(_ context.Context, endpoint string, _ url.Values) (json.RawMessage, error) {
-	return invented.New().Decode(http.StatusOK, nil, []byte(`{"code":0,"data":{"page_info":{"total_number":1},"list":[`+a[endpoint]+`]}}`))
+	return invented.New().Decode(http.StatusOK, nil,
+		[]byte(`{"code":0,"data":{"page_info":{"total_number":1},"list":[`+a[endpoint]+`]}}`))
 }
 
 func (answers) Post(context.Context, string, any) (json.RawMessage, error) {
@@ -34,9 +35,11 @@ func TestPlatforms_ReadWhatTheyPullIntoTheirTables(t *testing.T) {
 	figures := `"cost":1230,"views":5,"figures":{"spend":"12.30","shows":5}`
 	object := `{"id":"41","name":"One","adgroup_id":"40","modified_at":1795226400}`
 	api := answers{
-		"report_daily": `{"date":"2026-11-20","id":"41",` + figures + `}`, "report_hourly": `{"date":"2026-11-20","hour":3,"id":"41",` + figures + `}`,
-		"adgroup": object, "creative": object, "campaign": object, "image": object, "video": object,
-		"balance": `{"type":"cash","balance":70}`, "fund_daily": `{"type":"cash","date":"2026-11-20","paid":70}`, "accounts": `{"id":9001,"name":"One","company":"C"}`,
+		"report_daily":  `{"date":"2026-11-20","id":"41",` + figures + `}`,
+		"report_hourly": `{"date":"2026-11-20","hour":3,"id":"41",` + figures + `}`,
+		"adgroup":       object, "creative": object, "campaign": object, "image": object, "video": object,
+		"balance": `{"type":"cash","balance":70}`, "fund_daily": `{"type":"cash","date":"2026-11-20","paid":70}`,
+		"accounts": `{"id":9001,"name":"One","company":"C"}`,
 	}
 	for _, p := range invented.Both() {
 		t.Run(p.Name(), func(t *testing.T) {
@@ -65,7 +68,8 @@ func TestPlatforms_ReadWhatTheyPullIntoTheirTables(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, fund.Of(700_000), flow.Rows[0].Funds[0].Values[fund.Paid])
 			var found []media.FoundAccount
-			require.NoError(t, p.Accounts(t.Context(), api, "", func(a []media.FoundAccount) error { found = append(found, a...); return nil }))
+			require.NoError(t, p.Accounts(t.Context(), api, "",
+				func(a []media.FoundAccount) error { found = append(found, a...); return nil }))
 			require.Equal(t, "9001", found[0].ExternalID)
 		})
 	}

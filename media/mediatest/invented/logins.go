@@ -18,30 +18,35 @@ func (p Platform) AuthorisePage() string { return "https://" + p.Name() + ".exam
 
 // AuthoriseURL implements media.Authoriser.
 func (Platform) AuthoriseURL(page string, ask media.Ask) string {
-	return page + "?" + url.Values{"app": {ask.AppID}, "redirect_uri": {ask.RedirectURI}, "state": {ask.State.Reveal()}}.Encode()
+	return page + "?" + url.Values{"app": {ask.AppID}, "redirect_uri": {ask.RedirectURI},
+		"state": {ask.State.Reveal()}}.Encode()
 }
 
 // CodeParameter implements media.Authoriser.
 func (Platform) CodeParameter() string { return "code" }
 
 // Exchange implements media.Authoriser.
-func (p Platform) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text, redirectURI string) (media.Authorisation, error) {
+func (p Platform) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text,
+	redirectURI string) (media.Authorisation, error) {
 	tokens, answer, err := p.ask(ctx, transport, app, url.Values{"code": {code.Reveal()}, "redirect_uri": {redirectURI}})
 	return media.Authorisation{Tokens: tokens, Login: answer.Text("login"), Name: answer.Text("name")}, err
 }
 
 // Refresh implements media.Platform.
-func (p Platform) Refresh(ctx context.Context, transport media.Transport, app media.App, refreshToken string) (media.Tokens, error) {
+func (p Platform) Refresh(ctx context.Context, transport media.Transport, app media.App,
+	refreshToken string) (media.Tokens, error) {
 	tokens, _, err := p.ask(ctx, transport, app, url.Values{"refresh_token": {refreshToken}})
 	return tokens, err
 }
 
 // ask asks for tokens, with the app's own secret.
-func (p Platform) ask(ctx context.Context, transport media.Transport, app media.App, form url.Values) (media.Tokens, *wire.Row, error) {
+func (p Platform) ask(ctx context.Context, transport media.Transport, app media.App, form url.Values) (media.Tokens,
+	*wire.Row, error) {
 	form.Set("app", app.ID)
 	form.Set("secret", app.Secret.Reveal())
 	answer := wire.Open(nil)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, transport.BaseURL()+"/token", strings.NewReader(form.Encode()))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, transport.BaseURL()+"/token",
+		strings.NewReader(form.Encode()))
 	if err != nil {
 		return media.Tokens{}, answer, &media.Error{Class: media.Bug, Message: "the base URL is no URL"}
 	}
@@ -87,7 +92,8 @@ func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield fun
 		found = append(found, media.OpenAccount(raw, func(r *wire.Row) media.FoundAccount {
 			name := r.Text("name")
 			return media.FoundAccount{
-				ExternalID: r.KeyNumber("id"), Name: wire.Cut(name), Timezone: "Asia/Shanghai", Currency: "CNY", Raw: []any{wire.Text(r.Text("company"))},
+				ExternalID: r.KeyNumber("id"), Name: wire.Cut(name), Timezone: "Asia/Shanghai", Currency: "CNY",
+				Raw: []any{wire.Text(r.Text("company"))},
 			}
 		}))
 	}

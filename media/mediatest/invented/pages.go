@@ -63,18 +63,21 @@ func (p Platform) Reports() []media.Report {
 		if level == "account" {
 			days = 30
 		}
-		reports = append(reports, r.described(media.Report{MaxDays: days, LookBack: 365, Table: p.table(r.name, rawtable.DailyRows, r.figures().Columns()...)}))
+		reports = append(reports, r.described(media.Report{MaxDays: days, LookBack: 365,
+			Table: p.table(r.name, rawtable.DailyRows, r.figures().Columns()...)}))
 	}
 	for _, level := range levels {
 		r := report{name: "report_hourly", level: level, hourly: true, orchid: p.orchid}
-		reports = append(reports, r.described(media.Report{MaxDays: 1, LookBack: 90, Table: p.table(r.name, rawtable.HourlyRows, r.figures().Columns()...)}))
+		reports = append(reports, r.described(media.Report{MaxDays: 1, LookBack: 90,
+			Table: p.table(r.name, rawtable.HourlyRows, r.figures().Columns()...)}))
 	}
 	return reports
 }
 
 // described sets what the report's name and level decide.
 func (r report) described(of media.Report) media.Report {
-	of.Name, of.Level, of.Hourly, of.Keys, of.Figures, of.Values, of.Page = r.name, r.level, r.hourly, r.keys(), r.figures(), r.values, r.page
+	of.Name, of.Level, of.Hourly, of.Keys, of.Figures, of.Values, of.Page = r.name, r.level, r.hourly, r.keys(),
+		r.figures(), r.values, r.page
 	if r.orchid {
 		of.HasHours = r.hourly
 		return of
@@ -121,7 +124,8 @@ func (r report) values(raw json.RawMessage) (fields map[string]json.RawMessage, 
 func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, page string) (media.Page, error) {
 	fields := q.Fields(r.figures().Fields())
 	query := url.Values{
-		"account": {api.Account().ExternalID}, "level": {r.level}, "from": {q.From.String()}, "to": {q.To.String()}, "fields": {asJSON(fields)},
+		"account": {api.Account().ExternalID}, "level": {r.level}, "from": {q.From.String()}, "to": {q.To.String()},
+		"fields": {asJSON(fields)},
 	}
 	if q.FromHour > 0 {
 		query.Set("from_hour", strconv.Itoa(q.FromHour))

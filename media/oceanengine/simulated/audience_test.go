@@ -28,7 +28,8 @@ func TestAudience_IsPulledAndItsChangesAreTold(t *testing.T) {
 	// In this world something is aimed anew within the next day.
 	x.World.Order(t, "clock", map[string]any{"now": x.Server.Today.Add(1).Start(simclient.Zone).Add(14 * time.Hour)})
 	pull()
-	changes, err := x.Store.ConfigChanges(t.Context(), results.ChangeFilter{AccountID: 1, Field: "audience"}, results.ConfigChange{}, 10)
+	changes, err := x.Store.ConfigChanges(t.Context(), results.ChangeFilter{AccountID: 1, Field: "audience"},
+		results.ConfigChange{}, 10)
 	require.NoError(t, err)
 	require.NotEmpty(t, changes)
 	require.Equal(t, "campaign", changes[0].Level)

@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A login that authorised a workbench or an agency reaches the advertisers below it, and what is no advertiser is named.
+// A login that authorised a workbench or an agency reaches the advertisers below it, and what is no advertiser is
+// named.
 func TestAccounts_ALoginsContainersAreExpanded(t *testing.T) {
 	t.Parallel()
 	platform := oceanengine.New()
@@ -43,7 +44,9 @@ func TestAccounts_ALoginsContainersAreExpanded(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, len(l.Accounts), listed.Rows, "login %d", i+1)
 		var found []string
-		require.NoError(t, p.Store.Config.Writer(t.Context()).Raw("SELECT external_id FROM media_account ORDER BY external_id").Scan(&found).Error)
+		require.NoError(t,
+			p.Store.Config.Writer(t.Context()).Raw("SELECT external_id FROM media_account ORDER BY external_id").Scan(
+				&found).Error)
 		require.ElementsMatch(t, l.Accounts, found)
 		if i == 4 {
 			require.Contains(t, listed.Note(), "an account of type PLATFORM_ROLE_STAR is no advertiser")

@@ -35,9 +35,11 @@ func newPromotions(t *testing.T) *promotions {
 	server := simclient.ServeWorld(simulator.Config{Accounts: simclient.OfEach(20), Seed: 7}, platform.Name())(t)
 	p := simclient.Start(t, platform, server)
 	require.NoError(t, p.Rules.Set([]grant.Rule{}))
-	account := simclient.OneAccount{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: p.Login, Zone: simclient.Zone, Currency: "CNY"}
+	account := simclient.OneAccount{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: p.Login,
+		Zone: simclient.Zone, Currency: "CNY"}
 	handlers := media.NewRegistry(pull.Handlers(platform, pull.Deps{
-		Store: p.Store, Accounts: account, Caller: p.Client, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Store: p.Store, Accounts: account, Caller: p.Client, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler),
+		Registerer: prometheus.NewRegistry(),
 	})...)
 	handler, ok := handlers.Get(platform.Name() + ".report_daily")
 	require.True(t, ok)
@@ -49,7 +51,8 @@ func newPromotions(t *testing.T) *promotions {
 
 func (p *promotions) pull() (media.Result, error) {
 	return p.handler.Run(p.t.Context(), media.Work{
-		Key: task.Key{RunID: 1, AccountID: 1, Part: p.from.String() + ".." + p.to.String()}, Params: json.RawMessage(`{"level":"adgroup","days":7}`),
+		Key:    task.Key{RunID: 1, AccountID: 1, Part: p.from.String() + ".." + p.to.String()},
+		Params: json.RawMessage(`{"level":"adgroup","days":7}`),
 	})
 }
 
@@ -73,7 +76,8 @@ func TestReports_RowsThatDoNotAddUpToThePlatformsSumAreNotBelieved(t *testing.T)
 	calls := result.Calls
 	require.Greater(t, calls, 1, "the sums are those of several pages")
 
-	lie := map[string]any{"kind": "wrong_sum", "media": p.world.Media, "endpoint": "v3.0/report/custom/get", "count": calls}
+	lie := map[string]any{"kind": "wrong_sum", "media": p.world.Media, "endpoint": "v3.0/report/custom/get",
+		"count": calls}
 	p.world.Order(t, "faults", lie)
 	result, err = p.pull()
 	require.NoError(t, err)

@@ -21,14 +21,16 @@ func TestAudience_IsPulledAndItsChangesAreTold(t *testing.T) {
 	pull()
 	var rows, aimed int
 	const query = "SELECT COUNT(*), COUNT(CASE WHEN JSON_EXTRACT(row_json, ?) = ? THEN 1 END) FROM tencent_adgroup"
-	require.NoError(t, x.Store.Data.Writer(t.Context()).Raw(query, "$.targeting.geo_location.regions[0]", 110_000).Row().Scan(&rows, &aimed))
+	require.NoError(t, x.Store.Data.Writer(t.Context()).Raw(query, "$.targeting.geo_location.regions[0]",
+		110_000).Row().Scan(&rows, &aimed))
 	require.Positive(t, rows)
 	require.Equal(t, rows, aimed)
 
 	// In this world something is aimed anew within the next day.
 	x.World.Order(t, "clock", map[string]any{"now": x.Server.Today.Add(1).Start(simclient.Zone).Add(14 * time.Hour)})
 	pull()
-	changes, err := x.Store.ConfigChanges(t.Context(), results.ChangeFilter{AccountID: 1, Field: "targeting"}, results.ConfigChange{}, 10)
+	changes, err := x.Store.ConfigChanges(t.Context(), results.ChangeFilter{AccountID: 1, Field: "targeting"},
+		results.ConfigChange{}, 10)
 	require.NoError(t, err)
 	require.NotEmpty(t, changes)
 	require.Equal(t, "adgroup", changes[0].Level)

@@ -22,18 +22,22 @@ import (
 func TestReports_AGiantsDaysArePulledWhole(t *testing.T) {
 	t.Parallel()
 	platform := tencent.New()
-	server := simclient.ServeWorld(simulator.Config{Accounts: simclient.OfEach(2), Seed: 7, Giant: 20_000}, platform.Name())(t)
+	server := simclient.ServeWorld(simulator.Config{Accounts: simclient.OfEach(2), Seed: 7, Giant: 20_000},
+		platform.Name())(t)
 	p := simclient.Start(t, platform, server)
 	require.NoError(t, p.Rules.Set([]grant.Rule{})) // the world has none either
-	giant := simclient.OneAccount{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: p.Login, Zone: simclient.Zone, Currency: "CNY"}
+	giant := simclient.OneAccount{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: p.Login,
+		Zone: simclient.Zone, Currency: "CNY"}
 	handlers := media.NewRegistry(pull.Handlers(platform, pull.Deps{
-		Store: p.Store, Accounts: giant, Caller: p.Client, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler), Registerer: prometheus.NewRegistry(),
+		Store: p.Store, Accounts: giant, Caller: p.Client, Clock: clock.System{}, Logger: slog.New(slog.DiscardHandler),
+		Registerer: prometheus.NewRegistry(),
 	})...)
 	handler, ok := handlers.Get(platform.Name() + ".report_daily")
 	require.True(t, ok)
 	from, to := server.Today.Add(-2), server.Today.Add(-1)
 	result, err := handler.Run(t.Context(), media.Work{
-		Key: task.Key{RunID: 1, AccountID: 1, Part: from.String() + ".." + to.String()}, Params: json.RawMessage(`{"level":"creative","days":2}`),
+		Key:    task.Key{RunID: 1, AccountID: 1, Part: from.String() + ".." + to.String()},
+		Params: json.RawMessage(`{"level":"creative","days":2}`),
 	})
 	require.NoError(t, err)
 	truth := server.Rows(t, "report_daily", "creative", giant.ExternalID, from, to)
@@ -43,7 +47,8 @@ func TestReports_AGiantsDaysArePulledWhole(t *testing.T) {
 	for _, row := range truth {
 		want += row.Metrics["cost"]
 	}
-	require.NoError(t, p.Store.Data.Writer(t.Context()).Raw("SELECT SUM(cost) FROM report_daily_creative").Row().Scan(&got))
+	require.NoError(t,
+		p.Store.Data.Writer(t.Context()).Raw("SELECT SUM(cost) FROM report_daily_creative").Row().Scan(&got))
 	require.Equal(t, want, got)
 	t.Logf("%d rows by %d calls", result.Rows, result.Calls)
 }
