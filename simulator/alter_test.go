@@ -58,7 +58,8 @@ func TestAlter_EveryOrderIsSeenWhereItSaysAndNowhereElse(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: ofEach(8)}).unlimited()
 	effects := map[string]int{}
-	kinds := []string{fault.AlterValue, fault.AlterRow, fault.AlterPage, fault.AlterAccount, fault.AlterDay, fault.AlterHour, fault.AlterDeletion, fault.AlterRow}
+	kinds := []string{fault.AlterValue, fault.AlterRow, fault.AlterPage, fault.AlterAccount, fault.AlterDay,
+		fault.AlterHour, fault.AlterDeletion, fault.AlterRow}
 	for seed := range 5 * len(kinds) {
 		what := kinds[seed%len(kinds)]
 		order := fields{"what": what, "seed": seed, "media": clients[seed/len(kinds)%len(clients)]}
@@ -92,8 +93,10 @@ func TestAlter_EveryOrderIsSeenWhereItSaysAndNowhereElse(t *testing.T) {
 		require.Equal(t, 200, s.control("DELETE", "faults/"+id, nil).Code)
 	}
 	for _, want := range []string{
-		"value report changed", "value config changed", "row report missing", "row report duplicated", "row config missing", "row config duplicated",
-		"page report missing", "account report missing", "account report swapped", "day report missing", "hour report missing",
+		"value report changed", "value config changed", "row report missing", "row report duplicated", "row config missing",
+		"row config duplicated",
+		"page report missing", "account report missing", "account report swapped", "day report missing",
+		"hour report missing",
 		"deletion config served as deleted", "deletion config served as live",
 	} {
 		require.Positive(t, effects[want], "%s: %v", want, effects)
@@ -106,7 +109,8 @@ func TestAlter_EveryOrderIsSeenWhereItSaysAndNowhereElse(t *testing.T) {
 func TestAlter_SaysExactlyWhatDiffers(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
-	_, x := s.alter(fields{"what": "value", "seed": 17, "media": "tencent", "level": "ad", "granularity": "daily", "field": "cost"})
+	_, x := s.alter(fields{"what": "value", "seed": 17, "media": "tencent", "level": "ad", "granularity": "daily",
+		"field": "cost"})
 	require.Equal(t, "changed", x.Effect)
 	k := fmt.Sprintf("%s/%s/-1/%s", x.Account, x.Day, x.Object)
 	daily := sets("tencent")[2]
@@ -125,10 +129,13 @@ func TestAlter_SelectorsAreObeyed(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: 12}).unlimited()
 	a := s.account("oceanengine", 0)
-	_, x := s.alter(fields{"what": "hour", "seed": 5, "media": "oceanengine", "account": idText(a.ID), "level": "account", "day": "2026-11-14", "hour": 20})
-	require.Equal(t, []string{idText(a.ID), "account", "hourly", "2026-11-14", "missing"}, []string{x.Account, x.Level, x.Granularity, x.Day, x.Effect})
+	_, x := s.alter(fields{"what": "hour", "seed": 5, "media": "oceanengine", "account": idText(a.ID), "level": "account",
+		"day": "2026-11-14", "hour": 20})
+	require.Equal(t, []string{idText(a.ID), "account", "hourly", "2026-11-14", "missing"},
+		[]string{x.Account, x.Level, x.Granularity, x.Day, x.Effect})
 	require.Equal(t, map[string]int{"report_hourly account": 1}, s.differs("oceanengine"))
-	_, y := s.alter(fields{"what": "row", "seed": 5, "media": "oceanengine", "account": idText(a.ID), "level": "ad", "granularity": "hourly", "day": "2026-11-14"})
+	_, y := s.alter(fields{"what": "row", "seed": 5, "media": "oceanengine", "account": idText(a.ID), "level": "ad",
+		"granularity": "hourly", "day": "2026-11-14"})
 	require.Equal(t, "2026-11-14", y.Day)
 	_, z := s.alter(fields{"what": "page", "seed": 6, "media": "tencent", "of": "config"})
 	require.Len(t, z.Rows, z.RowCount)

@@ -27,8 +27,9 @@ type authoriseLogin struct {
 	Accounts int
 }
 
-// serveAuthorise is the page where a login agrees, for whoever opens it: an app's only login agrees at once, of several one
-// is chosen on the page or by the parameter login, which is ours. It sends the browser on with a code and the state.
+// serveAuthorise is the page where a login agrees, for whoever opens it: an app's only login agrees at once, of
+// several one is chosen on the page or by the parameter login, which is ours. It sends the browser on with a code and
+// the state.
 func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *world.Spec) {
 	q := r.URL.Query()
 	view := authoriseView{Media: p.Name, App: q.Get(p.AppParam)}
@@ -59,7 +60,8 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *wo
 		}
 		with := r.URL.Query()
 		with.Set("login", l.Name())
-		view.Logins = append(view.Logins, authoriseLogin{Name: l.Name(), Address: template.URL("?" + with.Encode()), Accounts: l.Last - l.First}) //nolint:gosec // It is encoded.
+		view.Logins = append(view.Logins, authoriseLogin{Name: l.Name(), Address: template.URL("?" + with.Encode()),
+			Accounts: l.Last - l.First}) //nolint:gosec // It is encoded.
 		if chosen == nil && q.Get("login") == "" && s.sim.World.LoginsOf(p, app) == 1 {
 			chosen = l
 		}
@@ -78,7 +80,8 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *wo
 	back.Set(p.CodeParam, code)
 	back.Set("state", q.Get("state"))
 	target.RawQuery = back.Encode()
-	http.Redirect(w, r, target.String(), http.StatusFound) //nolint:gosec // The platforms send a browser to where the app said, and so must this.
+	http.Redirect(w, r, target.String(),
+		http.StatusFound) //nolint:gosec // The platforms send a browser to where the app said, and so must this.
 }
 
 func (s *Simulator) showAuthorise(w http.ResponseWriter, status int, view authoriseView) {

@@ -44,11 +44,13 @@ func TestAuthorise_SendsTheBrowserBackWithACodeOfOneUse(t *testing.T) {
 	require.Equal(t, 11009, code(t, exchange(late, back)))
 
 	ocean := s.credentials("oceanengine")
-	target := s.agree("/oceanengine/openapi/audit/oauth.html", "app_id", ocean.AppID, "redirect_uri", "http://127.0.0.1:1/cb", "state", "s")
+	target := s.agree("/oceanengine/openapi/audit/oauth.html", "app_id", ocean.AppID, "redirect_uri",
+		"http://127.0.0.1:1/cb", "state", "s")
 	d := data(t, s.oceanOAuth("access_token", fields{"auth_code": target.Query().Get("auth_code")}))
 	who := data(t, s.do(s.oceanRequest(d["access_token"].(string), "2/user/info/", query())))
 	require.Equal(t, "oceanengine-login-1", who["display_name"])
-	require.Equal(t, json.Number(s.credentials("oceanengine").Logins[0].UserID), who["id"], "credentials name a login as its authorisation does")
+	require.Equal(t, json.Number(s.credentials("oceanengine").Logins[0].UserID), who["id"],
+		"credentials name a login as its authorisation does")
 	require.NotEmpty(t, who["id"])
 }
 
@@ -62,9 +64,11 @@ func TestAuthorise_AsksWhichLogin(t *testing.T) {
 	require.Contains(t, w.Body.String(), "login=tencent-login-2")
 	require.NotContains(t, w.Body.String(), "<s>")
 	target := s.agree("/tencent/oauth/authorize", append(ask, "login", "tencent-login-2")...)
-	d := data(t, s.tencentOAuth("token", "grant_type", "authorization_code", "authorization_code", target.Query().Get("authorization_code"), "redirect_uri", "https://x.example/cb"))
+	d := data(t, s.tencentOAuth("token", "grant_type", "authorization_code", "authorization_code",
+		target.Query().Get("authorization_code"), "redirect_uri", "https://x.example/cb"))
 	require.NotEmpty(t, d["access_token"])
-	require.Equal(t, json.Number(app.Logins[1].UserID), d["authorizer_info"].(map[string]any)["account_id"], "credentials name a login as its authorisation does")
+	require.Equal(t, json.Number(app.Logins[1].UserID), d["authorizer_info"].(map[string]any)["account_id"],
+		"credentials name a login as its authorisation does")
 	for problem, pairs := range map[string][]string{
 		"There is no such app":        {"client_id", "1", "redirect_uri", "https://x.example/cb"},
 		"redirect_uri is no address.": {"client_id", app.AppID, "redirect_uri", "/cb"},

@@ -38,25 +38,29 @@ func benchmarkCalls(b *testing.B, media string, request func(s *sim, a *world.Ac
 
 func BenchmarkTencentDailyReport(b *testing.B) {
 	benchmarkCalls(b, "tencent", func(s *sim, a *world.Account, _ int) *http.Request {
-		return s.tencentRequest(s.token(a), "daily_reports/get", query("account_id", idText(a.ID), "level", "REPORT_LEVEL_ADGROUP",
-			"group_by", `["date","adgroup_id"]`, "fields", jsonText(append(wireNames("tencent"), "date", "adgroup_id")),
-			"date_range", `{"start_date":"2026-11-09","end_date":"2026-11-15"}`, "page_size", "2000"))
+		return s.tencentRequest(s.token(a), "daily_reports/get",
+			query("account_id", idText(a.ID), "level", "REPORT_LEVEL_ADGROUP",
+				"group_by", `["date","adgroup_id"]`, "fields", jsonText(append(wireNames("tencent"), "date", "adgroup_id")),
+				"date_range", `{"start_date":"2026-11-09","end_date":"2026-11-15"}`, "page_size", "2000"))
 	})
 }
 
 func BenchmarkTencentHourlyReport(b *testing.B) {
 	benchmarkCalls(b, "tencent", func(s *sim, a *world.Account, _ int) *http.Request {
-		return s.tencentRequest(s.token(a), "hourly_reports/get", query("account_id", idText(a.ID), "level", "REPORT_LEVEL_ADGROUP",
-			"group_by", `["hour","adgroup_id"]`, "fields", jsonText(append(wireNames("tencent"), "hour", "adgroup_id")),
-			"date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page_size", "2000"))
+		return s.tencentRequest(s.token(a), "hourly_reports/get",
+			query("account_id", idText(a.ID), "level", "REPORT_LEVEL_ADGROUP",
+				"group_by", `["hour","adgroup_id"]`, "fields", jsonText(append(wireNames("tencent"), "hour", "adgroup_id")),
+				"date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page_size", "2000"))
 	})
 }
 
 func BenchmarkTencentHourlyReportOfCreatives(b *testing.B) {
 	benchmarkCalls(b, "tencent", func(s *sim, a *world.Account, _ int) *http.Request {
-		return s.tencentRequest(s.token(a), "hourly_reports/get", query("account_id", idText(a.ID), "level", "REPORT_LEVEL_DYNAMIC_CREATIVE",
-			"group_by", `["hour","dynamic_creative_id"]`, "fields", jsonText(append(wireNames("tencent"), "hour", "dynamic_creative_id")),
-			"date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page_size", "2000"))
+		return s.tencentRequest(s.token(a), "hourly_reports/get",
+			query("account_id", idText(a.ID), "level", "REPORT_LEVEL_DYNAMIC_CREATIVE",
+				"group_by", `["hour","dynamic_creative_id"]`, "fields",
+				jsonText(append(wireNames("tencent"), "hour", "dynamic_creative_id")),
+				"date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page_size", "2000"))
 	})
 }
 
@@ -73,7 +77,8 @@ func BenchmarkTencentCreativesOfAGiant(b *testing.B) {
 	w := &nobody{http.Header{}}
 	b.ReportAllocs()
 	for b.Loop() {
-		s.ServeHTTP(w, s.tencentRequest(s.token(a), "dynamic_creatives/get", query("account_id", idText(a.ID), "page_size", "100", "pagination_mode", "PAGINATION_MODE_CURSOR")))
+		s.ServeHTTP(w, s.tencentRequest(s.token(a), "dynamic_creatives/get",
+			query("account_id", idText(a.ID), "page_size", "100", "pagination_mode", "PAGINATION_MODE_CURSOR")))
 	}
 }
 
@@ -86,9 +91,11 @@ func BenchmarkTencentAdgroups(b *testing.B) {
 func BenchmarkOceanEngineHourlyReport(b *testing.B) {
 	benchmarkCalls(b, "oceanengine", func(s *sim, a *world.Account, n int) *http.Request {
 		return s.oceanRequest(s.token(a), "v3.0/report/custom/get/", query("advertiser_id", idText(a.ID),
-			"dimensions", `["stat_time_hour","cdp_promotion_id"]`, "metrics", jsonText(wireNames("oceanengine")), "filters", "[]",
+			"dimensions", `["stat_time_hour","cdp_promotion_id"]`, "metrics", jsonText(wireNames("oceanengine")), "filters",
+			"[]",
 			"order_by", `[{"field":"stat_time_hour","type":"ASC"},{"field":"cdp_promotion_id","type":"ASC"}]`,
-			"start_time", "2026-11-14 00:00:00", "end_time", "2026-11-14 23:59:59", "page", fmt.Sprint(1+n%3), "page_size", "100"))
+			"start_time", "2026-11-14 00:00:00", "end_time", "2026-11-14 23:59:59", "page", fmt.Sprint(1+n%3), "page_size",
+			"100"))
 	})
 }
 
@@ -101,7 +108,8 @@ func BenchmarkOceanEnginePromotions(b *testing.B) {
 func BenchmarkTruth(b *testing.B) {
 	s := newSim(b, Config{Accounts: 2000})
 	w := &nobody{http.Header{}}
-	r, err := http.NewRequest(http.MethodGet, "/_sim/truth?media=tencent&kind=report_hourly&level=ad&from=2026-11-14&to=2026-11-14", nil)
+	r, err := http.NewRequest(http.MethodGet,
+		"/_sim/truth?media=tencent&kind=report_hourly&level=ad&from=2026-11-14&to=2026-11-14", nil)
 	if err != nil {
 		b.Fatal(err)
 	}

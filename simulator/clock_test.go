@@ -53,7 +53,8 @@ func TestClock_GoesOnAfterARestart(t *testing.T) {
 		require.NoError(t, still.Freeze())
 		frozen := still.State()
 		time.Sleep(3 * time.Hour)
-		require.Equal(t, noon.Add(3*time.Hour).UTC(), world.RestoreClock(kept).Now(), "the world did not wait for the program")
+		require.Equal(t, noon.Add(3*time.Hour).UTC(), world.RestoreClock(kept).Now(),
+			"the world did not wait for the program")
 		require.Equal(t, noon.UTC(), world.RestoreClock(fast).Now(), "a faster one did")
 		require.Equal(t, noon.UTC(), world.RestoreClock(frozen).Now())
 		require.True(t, world.RestoreClock(frozen).Frozen())

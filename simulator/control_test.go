@@ -71,7 +71,8 @@ func TestControl_CorrectionsChangeTheTruthOfTheirDaysOnly(t *testing.T) {
 	a := s.account("oceanengine", 0)
 	daily := set{kind: "report_daily", level: "ad", from: "2026-11-05", to: "2026-11-15"}
 	before := s.truthOf("oceanengine", daily)
-	order := fields{"media": "oceanengine", "account": idText(a.ID), "from": "2026-11-10", "to": "2026-11-12", "percent": 7}
+	order := fields{"media": "oceanengine", "account": idText(a.ID), "from": "2026-11-10", "to": "2026-11-12",
+		"percent": 7}
 	s.order("truth/correct", order)
 	after := s.truthOf("oceanengine", daily)
 	changed := 0
@@ -90,7 +91,8 @@ func TestControl_CorrectionsChangeTheTruthOfTheirDaysOnly(t *testing.T) {
 		require.Zero(t, s.pull("oceanengine", x).differences(s.truthOf("oceanengine", x)))
 	}
 	for name, bad := range map[string]fields{
-		"media": {"media": "x"}, "account": {"account": "1"}, "from": {"from": "1.1."}, "to": {"to": "2026-11-09"}, "percent": {"percent": 0}, "more": {"more": 1},
+		"media": {"media": "x"}, "account": {"account": "1"}, "from": {"from": "1.1."}, "to": {"to": "2026-11-09"},
+		"percent": {"percent": 0}, "more": {"more": 1},
 	} {
 		o := maps.Clone(order)
 		maps.Copy(o, bad)
@@ -111,7 +113,8 @@ func TestControl_CorrectionOfAnAdTakesItsRowsAway(t *testing.T) {
 		}
 	}
 	order := fields{
-		"media": "tencent", "account": idText(a.ID), "object": gone[strings.LastIndex(gone, "/")+1:], "from": "2026-11-13", "to": "2026-11-13", "percent": -100,
+		"media": "tencent", "account": idText(a.ID), "object": gone[strings.LastIndex(gone, "/")+1:], "from": "2026-11-13",
+		"to": "2026-11-13", "percent": -100,
 	}
 	s.order("truth/correct", order)
 	delete(before, gone)
@@ -129,18 +132,21 @@ func TestControl_TruthIsToldAsItWasPublishedAtAMoment(t *testing.T) {
 	s := newSim(t, Config{})
 	a := s.account("tencent", 0)
 	ask := func(at string) []string {
-		return s.truthLines("media", "tencent", "kind", "report_hourly", "level", "ad", "account", idText(a.ID), "from", "2026-11-13", "to", "2026-11-16", "at", at)
+		return s.truthLines("media", "tencent", "kind", "report_hourly", "level", "ad", "account", idText(a.ID), "from",
+			"2026-11-13", "to", "2026-11-16", "at", at)
 	}
 	type published struct {
 		at   time.Time
 		rows []string
 	}
 	var told []published
-	for _, at := range []time.Time{noon, noon.Add(time.Hour), noon.Add(14 * time.Hour)} { // the last is after late figures came in
+	// the last is after late figures came in
+	for _, at := range []time.Time{noon, noon.Add(time.Hour), noon.Add(14 * time.Hour)} {
 		s.order("clock", fields{"now": at})
 		told = append(told, published{at, ask("")})
 		s.order("clock", fields{"now": at.Add(time.Minute)})
-		s.order("truth/correct", fields{"media": "tencent", "account": idText(a.ID), "from": "2026-11-14", "to": "2026-11-14", "percent": 7})
+		s.order("truth/correct", fields{"media": "tencent", "account": idText(a.ID), "from": "2026-11-14", "to": "2026-11-14",
+			"percent": 7})
 		told = append(told, published{at.Add(time.Minute), ask("")})
 	}
 	for i, p := range told {
@@ -152,7 +158,8 @@ func TestControl_TruthIsToldAsItWasPublishedAtAMoment(t *testing.T) {
 	}
 
 	now := s.sim.Clock.Now()
-	order := fields{"media": "tencent", "account": idText(a.ID), "from": "2026-11-14", "to": "2026-11-14", "percent": 7, "at": now.Unix() - 1}
+	order := fields{"media": "tencent", "account": idText(a.ID), "from": "2026-11-14", "to": "2026-11-14", "percent": 7,
+		"at": now.Unix() - 1}
 	require.Equal(t, 400, s.control(http.MethodPost, "truth/correct", order).Code, "what was published was published")
 	order["at"] = now.Unix() + 10
 	s.order("truth/correct", order)
@@ -166,10 +173,13 @@ func TestControl_TruthRefusesBadQuestions(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
 	for _, bad := range []string{
-		"", "media=x&kind=account", "media=tencent&kind=promotion", "media=oceanengine&kind=adgroup", "media=tencent&kind=report_daily&from=2026-11-01&to=2026-11-02",
-		"media=tencent&kind=report_daily&level=ad&from=2026-11-01", "media=tencent&kind=report_daily&level=ad&from=2026-11-02&to=2026-11-01",
+		"", "media=x&kind=account", "media=tencent&kind=promotion", "media=oceanengine&kind=adgroup",
+		"media=tencent&kind=report_daily&from=2026-11-01&to=2026-11-02",
+		"media=tencent&kind=report_daily&level=ad&from=2026-11-01",
+		"media=tencent&kind=report_daily&level=ad&from=2026-11-02&to=2026-11-01",
 		"media=tencent&kind=report_daily&level=ad&from=2025-01-01&to=2026-11-01", "media=tencent&kind=account&account=1",
-		"media=tencent&kind=account&at=noon", "media=tencent&kind=account&at=2024-01-01T00:00:00Z", "media=tencent&kind=account&at=1763180000",
+		"media=tencent&kind=account&at=noon", "media=tencent&kind=account&at=2024-01-01T00:00:00Z",
+		"media=tencent&kind=account&at=1763180000",
 	} {
 		require.Equal(t, 400, s.do(httptest.NewRequest(http.MethodGet, "/_sim/truth?"+bad, nil)).Code, bad)
 	}
@@ -182,7 +192,8 @@ func TestControl_LimitsRefuseBadRules(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
 	good := fields{"media": "tencent", "endpoint": "*", "scope": "app", "period_seconds": 1, "limit": 1}
-	for _, bad := range []fields{{"media": "x"}, {"endpoint": ""}, {"scope": "user"}, {"period_seconds": 0}, {"limit": -1}, {"per": 1}} {
+	for _, bad := range []fields{{"media": "x"}, {"endpoint": ""}, {"scope": "user"}, {"period_seconds": 0}, {"limit": -1},
+		{"per": 1}} {
 		rule := maps.Clone(good)
 		maps.Copy(rule, bad)
 		require.Equal(t, 400, s.control(http.MethodPost, "limits", fields{"rules": []fields{good, rule}}).Code, "%v", bad)
@@ -262,7 +273,8 @@ func TestDocs_EveryExampleWorks(t *testing.T) {
 		}
 		examples++
 		r := parseCurl(t, strings.TrimSpace(line), map[string]string{
-			"TENCENT_TOKEN": s.token(ten), "OCEANENGINE_TOKEN": s.token(oce), "NOW": idText(s.sim.Clock.Now().Unix()), "NONCE": "never-used",
+			"TENCENT_TOKEN": s.token(ten), "OCEANENGINE_TOKEN": s.token(oce), "NOW": idText(s.sim.Clock.Now().Unix()),
+			"NONCE": "never-used",
 		})
 		w := s.do(r)
 		require.Less(t, w.Code, 300, "%s\n%s", line, w.Body)

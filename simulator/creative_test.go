@@ -158,7 +158,8 @@ func TestWire_TencentCreativesAreTheTruth(t *testing.T) {
 					if deleted {
 						status = "deleted"
 					}
-					got[fmt.Sprint(r["dynamic_creative_id"])] = fmt.Sprint(r["adgroup_id"], " ", status, " ", tencentAssets(r["creative_components"].(fields)))
+					got[fmt.Sprint(r["dynamic_creative_id"])] = fmt.Sprint(r["adgroup_id"], " ", status, " ",
+						tencentAssets(r["creative_components"].(fields)))
 				}
 				if cursor = d["cursor_page_info"].(fields)["next_cursor"].(string); cursor == "" {
 					break
@@ -203,8 +204,10 @@ func TestWire_OceanEngineMaterialsAreTheTruth(t *testing.T) {
 			materials := r["promotion_materials"].(fields)
 			add := func(m fields, assets ...string) {
 				slices.Sort(assets)
-				require.Equal(t, map[bool]string{true: "ENABLE", false: "DISABLE"}[m["material_status"] == "MATERIAL_STATUS_OK"], m["material_opt_status"])
-				status := map[any]string{"MATERIAL_STATUS_OK": "active", "MATERIAL_STATUS_DISABLE": "paused", "MATERIAL_STATUS_DELETE": "deleted"}[m["material_status"]]
+				require.Equal(t, map[bool]string{true: "ENABLE", false: "DISABLE"}[m["material_status"] == "MATERIAL_STATUS_OK"],
+					m["material_opt_status"])
+				status := map[any]string{"MATERIAL_STATUS_OK": "active", "MATERIAL_STATUS_DISABLE": "paused",
+					"MATERIAL_STATUS_DELETE": "deleted"}[m["material_status"]]
 				got[fmt.Sprint(r["promotion_id"], ":", m["material_id"])] = fmt.Sprint(r["promotion_id"], " ", status, " ", assets)
 			}
 			for _, m := range materials["video_material_list"].([]any) {
@@ -212,7 +215,8 @@ func TestWire_OceanEngineMaterialsAreTheTruth(t *testing.T) {
 				add(m, fmt.Sprint("video ", m["video_id"]), fmt.Sprint("image ", m["video_cover_id"]))
 			}
 			for _, m := range materials["image_material_list"].([]any) {
-				require.ElementsMatch(t, []string{"image_mode", "images"}, slices.Collect(maps.Keys(m.(fields))), "the rest stands with each image")
+				require.ElementsMatch(t, []string{"image_mode", "images"}, slices.Collect(maps.Keys(m.(fields))),
+					"the rest stands with each image")
 				images := m.(fields)["images"].([]any)
 				most = max(most, len(images))
 				for _, x := range images {
@@ -242,7 +246,8 @@ func TestWire_ReportsOfProjectsAndMaterialsAreTheTruth(t *testing.T) {
 	a := s.find("oceanengine", world.ClassMedium)
 	shown := `[{"field":"image_mode","type":1,"operator":10,"values":["CREATIVE_IMAGE_MODE_VIDEO","CREATIVE_IMAGE_MODE_VIDEO_VERTICAL",` +
 		`"CREATIVE_IMAGE_MODE_SMALL","CREATIVE_IMAGE_MODE_LARGE","CREATIVE_IMAGE_MODE_LARGE_VERTICAL"]}]`
-	for level, dimensions := range map[string][]string{"project": {"cdp_project_id"}, "creative": {"cdp_promotion_id", "material_id"}} {
+	for level, dimensions := range map[string][]string{"project": {"cdp_project_id"},
+		"creative": {"cdp_promotion_id", "material_id"}} {
 		for _, hourly := range []bool{false, true} {
 			topic, kind, moment, filters := "BASIC_DATA", "report_daily", "stat_time_day", "[]"
 			if level == "creative" {
@@ -253,9 +258,12 @@ func TestWire_ReportsOfProjectsAndMaterialsAreTheTruth(t *testing.T) {
 			}
 			got := table{}
 			list := pages(t, 100, func(page int) ([]any, fields) {
-				d := data(t, s.oceanCall(a, "v3.0/report/custom/get/", "data_topic", topic, "dimensions", jsonText(append([]string{moment}, dimensions...)),
-					"metrics", jsonText(wireNames("oceanengine")), "filters", filters, "order_by", `[{"field":"`+moment+`","type":"ASC"}]`,
-					"start_time", "2026-11-14 00:00:00", "end_time", "2026-11-15 23:59:59", "page", fmt.Sprint(page), "page_size", "100"))
+				d := data(t, s.oceanCall(a, "v3.0/report/custom/get/", "data_topic", topic, "dimensions",
+					jsonText(append([]string{moment}, dimensions...)),
+					"metrics", jsonText(wireNames("oceanengine")), "filters", filters, "order_by", `[{"field":"`+moment+
+						`","type":"ASC"}]`,
+					"start_time", "2026-11-14 00:00:00", "end_time", "2026-11-15 23:59:59", "page", fmt.Sprint(page), "page_size",
+					"100"))
 				return d["rows"].([]any), d["page_info"].(fields)
 			})
 			for _, x := range list {
@@ -269,18 +277,22 @@ func TestWire_ReportsOfProjectsAndMaterialsAreTheTruth(t *testing.T) {
 					_, err := fmt.Sscanf(at[11:13], "%d", &hour)
 					require.NoError(t, err)
 				}
-				got.add(t, fmt.Sprintf("%d/%s/%d/%s", a.ID, at[:10], hour, object), metricsText(t, "oceanengine", x.(fields)["metrics"].(fields)))
+				got.add(t, fmt.Sprintf("%d/%s/%d/%s", a.ID, at[:10], hour, object),
+					metricsText(t, "oceanengine", x.(fields)["metrics"].(fields)))
 			}
-			want := s.truthTable(kind, "media", "oceanengine", "level", level, "from", "2026-11-14", "to", "2026-11-15", "account", idText(a.ID))
+			want := s.truthTable(kind, "media", "oceanengine", "level", level, "from", "2026-11-14", "to", "2026-11-15",
+				"account", idText(a.ID))
 			require.NotEmpty(t, want)
 			require.Equal(t, want, got, "%s %s", kind, level)
 		}
 	}
-	w := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day","material_id"]`, "metrics", `["stat_cost"]`, "filters", "[]",
+	w := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day","material_id"]`, "metrics",
+		`["stat_cost"]`, "filters", "[]",
 		"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-14", "end_time", "2026-11-14")
 	require.Equal(t, 40000, code(t, w), "materials are no dimension of the basic data")
 	for dimension, want := range map[string]int{"stat_time_day": 0, "stat_time_week": 40000, "stat_time_month": 40000} {
-		w := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["`+dimension+`"]`, "metrics", `["stat_cost"]`, "filters", "[]",
+		w := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["`+dimension+`"]`, "metrics", `["stat_cost"]`,
+			"filters", "[]",
 			"order_by", `[{"field":"stat_cost","type":"ASC"}]`, "start_time", "2026-11-10", "end_time", "2026-11-10")
 		require.Equal(t, want, code(t, w), dimension)
 	}
@@ -291,8 +303,10 @@ func TestWire_MaterialReportsCountAPromotionForEachKindOfMaterial(t *testing.T) 
 	s := newSim(t, Config{}).unlimited()
 	a := s.find("oceanengine", world.ClassMedium)
 	ask := func(topic, dimensions, filters string) fields {
-		return data(t, s.oceanCall(a, "v3.0/report/custom/get/", "data_topic", topic, "dimensions", dimensions, "metrics", `["show_cnt"]`,
-			"filters", filters, "order_by", `[{"field":"show_cnt","type":"ASC"}]`, "start_time", "2026-11-14", "end_time", "2026-11-14", "page_size", "100"))
+		return data(t, s.oceanCall(a, "v3.0/report/custom/get/", "data_topic", topic, "dimensions", dimensions, "metrics",
+			`["show_cnt"]`,
+			"filters", filters, "order_by", `[{"field":"show_cnt","type":"ASC"}]`, "start_time", "2026-11-14", "end_time",
+			"2026-11-14", "page_size", "100"))
 	}
 	total := func(d fields) int64 {
 		n, err := strconv.ParseInt(d["total_metrics"].(fields)["show_cnt"].(string), 10, 64)
@@ -323,7 +337,8 @@ func TestWire_TencentReportsOfCreativesAreTheTruth(t *testing.T) {
 		kind := map[string]string{"date": "report_daily", "hour": "report_hourly"}[group]
 		got := table{}
 		list := pages(t, 150, func(page int) ([]any, fields) {
-			d := data(t, s.tencentCall(a, path, "level", "REPORT_LEVEL_DYNAMIC_CREATIVE", "group_by", jsonText([]string{group, "dynamic_creative_id"}),
+			d := data(t, s.tencentCall(a, path, "level", "REPORT_LEVEL_DYNAMIC_CREATIVE", "group_by",
+				jsonText([]string{group, "dynamic_creative_id"}),
 				"fields", jsonText(append(wireNames("tencent"), "date", "hour", "adgroup_id", "dynamic_creative_id")),
 				"date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page", fmt.Sprint(page), "page_size", "150"))
 			return d["list"].([]any), d["page_info"].(fields)
@@ -336,13 +351,16 @@ func TestWire_TencentReportsOfCreativesAreTheTruth(t *testing.T) {
 			}
 			got.add(t, fmt.Sprintf("%d/%s/%s/%s", a.ID, r["date"], hour, r["dynamic_creative_id"]), metricsText(t, "tencent", r))
 		}
-		want := s.truthTable(kind, "media", "tencent", "level", "creative", "from", "2026-11-14", "to", "2026-11-14", "account", idText(a.ID))
+		want := s.truthTable(kind, "media", "tencent", "level", "creative", "from", "2026-11-14", "to", "2026-11-14",
+			"account", idText(a.ID))
 		require.NotEmpty(t, want)
 		require.Equal(t, want, got)
 
 		one := list[0].(fields)["adgroup_id"]
-		some := data(t, s.tencentCall(a, path, "level", "REPORT_LEVEL_DYNAMIC_CREATIVE", "group_by", jsonText([]string{group, "dynamic_creative_id"}),
-			"fields", `["adgroup_id","dynamic_creative_id"]`, "date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page_size", "2000",
+		some := data(t, s.tencentCall(a, path, "level", "REPORT_LEVEL_DYNAMIC_CREATIVE", "group_by",
+			jsonText([]string{group, "dynamic_creative_id"}),
+			"fields", `["adgroup_id","dynamic_creative_id"]`, "date_range",
+			`{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page_size", "2000",
 			"filtering", fmt.Sprintf(`[{"field":"adgroup_id","operator":"IN","values":["%s"]}]`, one)))["list"].([]any)
 		require.NotEmpty(t, some)
 		require.Less(t, len(some), len(list))
@@ -364,7 +382,8 @@ func TestWire_AssetsAreTheTruth(t *testing.T) {
 				return d["list"].([]any), d["page_info"].(fields)
 			}))
 		}
-		require.Equal(t, want, count("filtering", `[{"field":"created_time","operator":"GREATER_EQUALS","values":["1000000000"]}]`))
+		require.Equal(t, want,
+			count("filtering", `[{"field":"created_time","operator":"GREATER_EQUALS","values":["1000000000"]}]`))
 		require.Less(t, count(), want, "without a time of creation it is the last half year")
 		require.Positive(t, count())
 
@@ -379,7 +398,8 @@ func TestWire_AssetsAreTheTruth(t *testing.T) {
 			var want control.TruthAsset
 			require.NoError(t, json.Unmarshal([]byte(line), &want))
 			r := list[i].(fields)
-			require.Equal(t, []any{want.Object, want.Signature, want.Material}, []any{r["id"], r["signature"], fmt.Sprint(r["material_id"])})
+			require.Equal(t, []any{want.Object, want.Signature, want.Material},
+				[]any{r["id"], r["signature"], fmt.Sprint(r["material_id"])})
 			require.Equal(t, want.Created, chinaTime(t, r["create_time"]))
 		}
 	}
@@ -390,8 +410,10 @@ func TestGiant_HasMoreRowsADayThanTencentGivesOut(t *testing.T) {
 	s := newSim(t, Config{Accounts: 4, Giant: 12_500}).unlimited()
 	a := s.account("tencent", 0)
 	ask := func(page string) fields {
-		return decoded(t, s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_DYNAMIC_CREATIVE", "group_by", `["date","dynamic_creative_id"]`,
-			"fields", `["date","dynamic_creative_id","cost"]`, "date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page", page, "page_size", "2000"))
+		return decoded(t, s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_DYNAMIC_CREATIVE", "group_by",
+			`["date","dynamic_creative_id"]`,
+			"fields", `["date","dynamic_creative_id","cost"]`, "date_range",
+			`{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page", page, "page_size", "2000"))
 	}
 	s.set("rows_over_cap")
 	s.set("beyond_pages")

@@ -7,9 +7,11 @@
 // own:
 //
 //   - world: what exists and what it earned: accounts, ads, figures, money, logins and their tokens, the clock.
-//   - platform: what a platform implements, and what it is given: the call, the writer of JSON, the grouping of reports.
+//   - platform: what a platform implements, and what it is given: the call, the writer of JSON, the grouping of
+//     reports.
 //   - a package per platform: its wire format. Each knows its own units, parameters and error codes.
-//   - fault: faults that are ordered, alterations of what is served, and what springs traps; fault/trap is the catalogue of the traps.
+//   - fault: faults that are ordered, alterations of what is served, and what springs traps; fault/trap is the
+//     catalogue of the traps.
 //   - limit: the platforms' call limits.
 //   - night: what a platform's part in the night of a demo is made of; each platform's package has its own.
 //   - ledger: the count of all calls.

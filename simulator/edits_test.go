@@ -79,7 +79,8 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 		v := s.truth()
 		v.Now = at.Unix()
 		players = map[int]bool{}
-		for _, r := range v.Rows(a, world.Scope{Level: world.LevelCreative, From: world.DayOf(at.Unix()), To: world.DayOf(at.Unix())}) {
+		for _, r := range v.Rows(a, world.Scope{Level: world.LevelCreative, From: world.DayOf(at.Unix()),
+			To: world.DayOf(at.Unix())}) {
 			players[r.Creative.N] = true
 		}
 		return live, players
@@ -101,9 +102,11 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 	require.Equal(t, map[int]bool{0: true}, nextDay)
 
 	for name, bad := range map[string]fields{
-		"both": {"drop_creatives": true}, "shown later": {"drop_creatives": true, "percent": 0, "at": taken.Unix(), "shown": taken.Unix() + 1},
-		"media": {"media": "x"}, "account": {"account": "1"}, "percent": {"percent": 0}, "shown before it was made": {"at": told + 600},
-		"shown before now": {"shown": shown.Unix() - 1}, "more": {"more": 1},
+		"both": {"drop_creatives": true}, "shown later": {"drop_creatives": true, "percent": 0, "at": taken.Unix(),
+			"shown": taken.Unix() + 1},
+		"media": {"media": "x"}, "account": {"account": "1"}, "percent": {"percent": 0},
+		"shown before it was made": {"at": told + 600},
+		"shown before now":         {"shown": shown.Unix() - 1}, "more": {"more": 1},
 	} {
 		o := maps.Clone(order)
 		maps.Copy(o, bad)
@@ -118,14 +121,15 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 	require.NoError(t, again.Close())
 }
 
-// What was told of a day's hours does not change when creatives are taken out of their ads within it: one that would have been deleted
-// later on that day had no part in it, and has none then.
+// What was told of a day's hours does not change when creatives are taken out of their ads within it: one that would
+// have been deleted later on that day had no part in it, and has none then.
 func TestEdits_CreativesThatAreTakenOutChangeNoFiguresOfTheirDay(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: ofEach(200)})
 	told := func(a *world.Account) map[string]world.Figures {
 		all := map[string]world.Figures{}
-		for _, r := range s.truth().Rows(a, world.Scope{Level: world.LevelCreative, From: world.DayOf(noon.Unix()), To: world.DayOf(noon.Unix()), Hourly: true}) {
+		for _, r := range s.truth().Rows(a, world.Scope{Level: world.LevelCreative, From: world.DayOf(noon.Unix()),
+			To: world.DayOf(noon.Unix()), Hourly: true}) {
 			all[fmt.Sprint(r.Creative.ID, " ", r.Hour)] = r.Figures
 		}
 		return all

@@ -19,7 +19,8 @@ func TestFaults_TakeThePlaceOfAnswersAndEnd(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
-	id := s.order("faults", fields{"kind": "status", "status": 502, "media": "tencent", "endpoint": "adgroups/get", "count": 2})["id"].(string)
+	id := s.order("faults", fields{"kind": "status", "status": 502, "media": "tencent", "endpoint": "adgroups/get",
+		"count": 2})["id"].(string)
 	for range 2 {
 		w := s.tencentCall(ten, "adgroups/get")
 		require.Equal(t, 502, w.Code)
@@ -33,7 +34,8 @@ func TestFaults_TakeThePlaceOfAnswersAndEnd(t *testing.T) {
 
 	s.order("faults", fields{"kind": "over_limit", "account": idText(oce.ID)})
 	require.Equal(t, 40110, code(t, s.oceanCall(oce, "v3.0/promotion/list/")))
-	require.Equal(t, 0, code(t, s.oceanCall(s.account("oceanengine", 1), "v3.0/promotion/list/")), "another account is spared")
+	require.Equal(t, 0, code(t, s.oceanCall(s.account("oceanengine", 1), "v3.0/promotion/list/")),
+		"another account is spared")
 	require.Equal(t, 0, code(t, s.tencentCall(ten, "adgroups/get")))
 	require.EqualValues(t, 1, s.askLedger("account", idText(oce.ID), "answer", "40110").Totals.Inject)
 	s.order("faults", fields{"kind": "over_limit", "media": "tencent"})
@@ -96,7 +98,8 @@ func TestFaults_CutConnections(t *testing.T) {
 	hang(t.Context(), 2) // one that hangs is released when the fault is taken back
 	require.Equal(t, 200, s.control(http.MethodDelete, "faults/"+id, nil).Code)
 	require.Error(t, <-ended, "the connection is cut without an answer")
-	require.Eventually(t, func() bool { return s.askLedger("answer", "-1").Totals.Inject == 3 }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return s.askLedger("answer", "-1").Totals.Inject == 3 }, time.Minute,
+		time.Millisecond)
 }
 
 func TestFaults_LatencyDelaysAndCloseReleases(t *testing.T) {
@@ -121,7 +124,9 @@ func TestFaults_LatencyCountsACallWhenItComes(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: 8}).unlimited()
 	s.spec("tencent")
-	s.order("limits", fields{"rules": []fields{{"media": "tencent", "endpoint": "adgroups/get", "scope": "app", "period_seconds": 60, "limit": 1}}})
+	s.order("limits",
+		fields{"rules": []fields{{"media": "tencent", "endpoint": "adgroups/get", "scope": "app", "period_seconds": 60,
+			"limit": 1}}})
 	s.order("faults", fields{"kind": "latency", "ms": 3_600_000, "count": 1})
 	a := s.account("tencent", 0)
 	late := make(chan *httptest.ResponseRecorder)
@@ -230,7 +235,8 @@ func TestFaults_WhatFindsNothingToSpoilWaits(t *testing.T) {
 	s := newSim(t, Config{Accounts: 40}).unlimited()
 	a := s.account("tencent", 0)
 	rows := func(from, to string) int {
-		w := s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "fields", `["date","cost"]`,
+		w := s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "fields",
+			`["date","cost"]`,
 			"date_range", jsonText(map[string]string{"start_date": from, "end_date": to}))
 		require.Equal(t, 0, code(t, w))
 		return len(data(t, w)["list"].([]any))
@@ -252,8 +258,10 @@ func TestFaults_WhatFindsNothingToSpoilWaits(t *testing.T) {
 // oceanWeek is a week's report of an account, with its sums.
 func (s *sim) oceanWeek(t *testing.T, a *world.Account) fields {
 	t.Helper()
-	return data(t, s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day"]`, "metrics", `["stat_cost","show_cnt"]`, "filters", "[]",
-		"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-08 00:00:00", "end_time", "2026-11-14 23:59:59"))
+	return data(t, s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day"]`, "metrics",
+		`["stat_cost","show_cnt"]`, "filters", "[]",
+		"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-08 00:00:00", "end_time",
+		"2026-11-14 23:59:59"))
 }
 
 func TestFaults_WrongSumLeavesTheRowsAndTheMoney(t *testing.T) {
@@ -299,11 +307,14 @@ func TestFaults_FieldsOfReportsComeAndGo(t *testing.T) {
 	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
 	day := map[string]string{"start_date": "2026-11-14", "end_date": "2026-11-14"}
 	tencentAsk := func(a *world.Account, names ...string) *httptest.ResponseRecorder {
-		return s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "date_range", jsonText(day), "fields", jsonText(names))
+		return s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "date_range",
+			jsonText(day), "fields", jsonText(names))
 	}
 	oceanAsk := func(names ...string) *httptest.ResponseRecorder {
-		return s.oceanCall(oce, "v3.0/report/custom/get/", "dimensions", `["stat_time_day"]`, "metrics", jsonText(names), "filters", "[]",
-			"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-14 00:00:00", "end_time", "2026-11-14 23:59:59")
+		return s.oceanCall(oce, "v3.0/report/custom/get/", "dimensions", `["stat_time_day"]`, "metrics", jsonText(names),
+			"filters", "[]",
+			"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-14 00:00:00", "end_time",
+			"2026-11-14 23:59:59")
 	}
 	require.Equal(t, 12009, code(t, tencentAsk(ten, "cost", "brand_new")))
 	require.Equal(t, 40000, code(t, oceanAsk("stat_cost", "brand_new")))

@@ -36,12 +36,15 @@ func TestFigures_LevelsAndHoursAddUpExactly(t *testing.T) {
 		want := totals(daily)
 		require.Equal(t, want, totals(v.Rows(&a, world.Scope{Level: world.LevelAd, Hourly: true, From: day - 2, To: day})))
 		require.Equal(t, want, totals(v.Rows(&a, world.Scope{Level: world.LevelAccount, From: day - 2, To: day})))
-		require.Equal(t, want, totals(v.Rows(&a, world.Scope{Level: world.LevelAccount, Hourly: true, From: day - 2, To: day})))
+		require.Equal(t, want,
+			totals(v.Rows(&a, world.Scope{Level: world.LevelAccount, Hourly: true, From: day - 2, To: day})))
 		for _, r := range daily {
 			require.Positive(t, r.Figures[world.Impressions])
 			for _, pair := range [][2]world.Metric{
-				{world.Impressions, world.Clicks}, {world.Clicks, world.Downloads}, {world.Downloads, world.Installs}, {world.Installs, world.Activations}, {world.Activations, world.Registrations},
-				{world.Activations, world.FirstPays}, {world.PayAmountD7, world.PayAmountD3}, {world.PayAmountD3, world.PayAmountD1}, {world.PayAmount, world.PayAmountD7},
+				{world.Impressions, world.Clicks}, {world.Clicks, world.Downloads}, {world.Downloads, world.Installs},
+				{world.Installs, world.Activations}, {world.Activations, world.Registrations},
+				{world.Activations, world.FirstPays}, {world.PayAmountD7, world.PayAmountD3},
+				{world.PayAmountD3, world.PayAmountD1}, {world.PayAmount, world.PayAmountD7},
 			} {
 				require.GreaterOrEqual(t, r.Figures[pair[0]], r.Figures[pair[1]], "%s, %s", pair[0], pair[1])
 			}
@@ -60,7 +63,8 @@ func TestFigures_RowsComeInOrderAndOnce(t *testing.T) {
 	day := world.DayOf(v.Now)
 	for _, s := range []world.Scope{
 		{Level: world.LevelAd, From: day - 6, To: day}, {Level: world.LevelAd, Hourly: true, From: day - 1, To: day},
-		{Level: world.LevelAccount, From: day - 6, To: day}, {Level: world.LevelAccount, Hourly: true, From: day - 1, To: day},
+		{Level: world.LevelAccount, From: day - 6, To: day},
+		{Level: world.LevelAccount, Hourly: true, From: day - 1, To: day},
 	} {
 		rows := v.Rows(&a, s)
 		require.NotEmpty(t, rows)
@@ -122,7 +126,8 @@ func TestFigures_PastDaysAreCorrectedForThreeNightsAndCohortsGrowForThirty(t *te
 		next := at(night, 2*world.HourLength)
 		require.Greater(t, next[world.PayAmountD7], previous[world.PayAmountD7], "night %d", night)
 		if night <= 7 {
-			require.Equal(t, previous[world.PayAmountD3], next[world.PayAmountD3], "what is paid in three days is known, but for late users")
+			require.Equal(t, previous[world.PayAmountD3], next[world.PayAmountD3],
+				"what is paid in three days is known, but for late users")
 		} else {
 			require.GreaterOrEqual(t, next[world.PayAmountD3], previous[world.PayAmountD3])
 		}

@@ -15,7 +15,8 @@ func drawCorrections(t *rapid.T, a *world.Account, day int) *world.Corrections {
 	c := world.NewCorrections()
 	for range rapid.IntRange(0, 2).Draw(t, "corrections") {
 		percent := rapid.Int64Range(-100, 300).Draw(t, "percent")
-		c.Add(a, world.Correction{}, world.CorrectedDays{From: day - rapid.IntRange(0, 9).Draw(t, "back"), To: day, Percent: percent})
+		c.Add(a, world.Correction{}, world.CorrectedDays{From: day - rapid.IntRange(0, 9).Draw(t, "back"), To: day,
+			Percent: percent})
 	}
 	return c
 }
@@ -31,7 +32,8 @@ func TestFunds_BalanceIsWhatCameInMinusWhatTheAdsCost(t *testing.T) {
 		costs := totals(v.Rows(&a, world.Scope{From: day - 12, To: day}))
 		days := v.FundDays(&a, day-12, day)
 		for i, d := range days {
-			require.Equal(t, costs[d.Day][world.Cost], d.Paid.Total(), "day %s: what was paid is what the report says", world.FormatDay(d.Day))
+			require.Equal(t, costs[d.Day][world.Cost], d.Paid.Total(), "day %s: what was paid is what the report says",
+				world.FormatDay(d.Day))
 			for _, f := range []world.Funds{d.Deposit, d.Paid, d.TransferIn, d.TransferOut, d.Balance} {
 				require.GreaterOrEqual(t, f.Cash, int64(0))
 				require.GreaterOrEqual(t, f.Bank, int64(0))
@@ -42,7 +44,8 @@ func TestFunds_BalanceIsWhatCameInMinusWhatTheAdsCost(t *testing.T) {
 			}
 			if i > 0 {
 				require.Equal(t, days[i-1].Day+1, d.Day)
-				require.Equal(t, days[i-1].Balance.Plus(d.Deposit).Plus(d.TransferIn).Minus(d.TransferOut).Minus(d.Paid), d.Balance, "day %s", world.FormatDay(d.Day))
+				require.Equal(t, days[i-1].Balance.Plus(d.Deposit).Plus(d.TransferIn).Minus(d.TransferOut).Minus(d.Paid), d.Balance,
+					"day %s", world.FormatDay(d.Day))
 			}
 		}
 		n := v.FundNow(&a)
@@ -63,7 +66,8 @@ func TestFunds_NowAgreesWithTheEndOfTheDay(t *testing.T) {
 	moved, granted, swept := 0, 0, 0
 	for day := world.DayOf(noon.Unix()) - 30; day < world.DayOf(noon.Unix()); day++ {
 		midnight := &world.View{Now: world.DayStart(day + 1), Corrections: world.NewCorrections()}
-		told := (&world.View{Now: midnight.Now + world.FundsToldAfter, Corrections: world.NewCorrections()}).FundDays(&a, day, day)
+		told := (&world.View{Now: midnight.Now + world.FundsToldAfter, Corrections: world.NewCorrections()}).FundDays(&a, day,
+			day)
 		require.Len(t, told, 1)
 		end := midnight.FundNow(&a)
 		if world.WeekOf(day+1) != day+1 { // what is left is swept on Mondays
@@ -94,7 +98,8 @@ func TestFunds_DepositsDoNotMoveWithTheCorrectionsOfLaterNights(t *testing.T) {
 		a := drawAccount(t, w)
 		day := world.DayOf(moments().Draw(t, "now"))
 		at := func(days int) []world.FundDay {
-			return (&world.View{Now: world.DayStart(day+1+days) + world.FundsToldAfter, Corrections: world.NewCorrections()}).FundDays(&a, day-8, day)
+			return (&world.View{Now: world.DayStart(day+1+days) + world.FundsToldAfter,
+				Corrections: world.NewCorrections()}).FundDays(&a, day-8, day)
 		}
 		require.Equal(t, at(0), at(rapid.IntRange(1, 300).Draw(t, "days")), "what was told once stays")
 	})
@@ -125,7 +130,8 @@ func TestFunds_OfAccountsWithoutAds(t *testing.T) {
 		days := s.truth().FundDays(quiet, day-6, day)
 		require.Len(t, days, 7)
 		require.Equal(t, world.FundDay{Day: day, Balance: n.Balance}, days[6])
-		require.Zero(t, s.truth().FundDays(quiet, 0, world.DayOf(world.FirstMoment.Unix())-1), "before the world there was no money")
+		require.Zero(t, s.truth().FundDays(quiet, 0, world.DayOf(world.FirstMoment.Unix())-1),
+			"before the world there was no money")
 	}
 }
 
@@ -134,7 +140,8 @@ func TestFunds_AnswersAgreeWithTheTruth(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	s.spec("tencent")
 	// The figures served differ from the truth, and the money does not.
-	s.order("faults", fields{"kind": "alter", "what": "value", "seed": 1, "media": "tencent", "level": "account", "granularity": "daily", "field": "cost"})
+	s.order("faults", fields{"kind": "alter", "what": "value", "seed": 1, "media": "tencent", "level": "account",
+		"granularity": "daily", "field": "cost"})
 	for i := range s.sim.World.Count(s.spec("tencent")) {
 		a := s.account("tencent", i)
 		want := map[string]string{"FUND_TYPE_SHARED": "0"}
@@ -144,7 +151,8 @@ func TestFunds_AnswersAgreeWithTheTruth(t *testing.T) {
 				Balance int64
 			}
 			require.NoError(t, json.Unmarshal([]byte(line), &row))
-			want[map[string]string{"cash": "FUND_TYPE_CASH", "grant": "FUND_TYPE_GIFT", "bank": "FUND_TYPE_BANK"}[row.Fund]] = strconv.FormatInt(row.Balance/10_000, 10)
+			want[map[string]string{"cash": "FUND_TYPE_CASH", "grant": "FUND_TYPE_GIFT",
+				"bank": "FUND_TYPE_BANK"}[row.Fund]] = strconv.FormatInt(row.Balance/10_000, 10)
 		}
 		got := map[string]string{}
 		for _, item := range data(t, s.tencentCall(a, "funds/get"))["list"].([]any) {
@@ -156,14 +164,16 @@ func TestFunds_AnswersAgreeWithTheTruth(t *testing.T) {
 	for i := range s.sim.World.Count(s.spec("oceanengine")) {
 		a := s.account("oceanengine", i)
 		paid := int64(0)
-		for _, line := range s.truthLines("media", "oceanengine", "kind", "fund_daily", "account", idText(a.ID), "from", "2026-10-20", "to", "2026-11-15") {
+		for _, line := range s.truthLines("media", "oceanengine", "kind", "fund_daily", "account", idText(a.ID), "from",
+			"2026-10-20", "to", "2026-11-15") {
 			var row struct{ Paid int64 }
 			require.NoError(t, json.Unmarshal([]byte(line), &row))
 			paid += row.Paid / 10_000
 		}
 		got := int64(0)
 		for page := 1; page <= 3; page++ {
-			d := data(t, s.oceanCall(a, "2/advertiser/fund/daily_stat/", "start_date", "2026-10-20", "end_date", "2026-11-15", "page", strconv.Itoa(page)))
+			d := data(t, s.oceanCall(a, "2/advertiser/fund/daily_stat/", "start_date", "2026-10-20", "end_date", "2026-11-15",
+				"page", strconv.Itoa(page)))
 			if a.Class == world.ClassEmpty {
 				require.Equal(t, json.Number("0"), d["page_info"].(map[string]any)["total_number"])
 				continue
@@ -184,16 +194,21 @@ func TestFunds_RefuseWhatThePlatformsRefuse(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)
 	for query, want := range map[string]int{
-		``: 18001, `x`: 12003, `{"start_date":"2026-11-01"}`: 18001, `{"start_date":"2026-11-1","end_date":"2026-11-02"}`: 18002,
-		`{"start_date":"2026-11-01","end_date":"2026-11-10"}`: 0, `{"start_date":"2026-11-01","end_date":"2026-11-11"}`: 18003,
-		`{"start_date":"2026-11-02","end_date":"2026-11-01"}`: 18004, `{"start_date":"2024-11-01","end_date":"2024-11-01"}`: 18004,
+		``: 18001, `x`: 12003, `{"start_date":"2026-11-01"}`: 18001,
+		`{"start_date":"2026-11-1","end_date":"2026-11-02"}`:  18002,
+		`{"start_date":"2026-11-01","end_date":"2026-11-10"}`: 0,
+		`{"start_date":"2026-11-01","end_date":"2026-11-11"}`: 18003,
+		`{"start_date":"2026-11-02","end_date":"2026-11-01"}`: 18004,
+		`{"start_date":"2024-11-01","end_date":"2024-11-01"}`: 18004,
 	} {
 		require.Equal(t, want, code(t, s.tencentCall(a, "daily_balance_report/get", "date_range", query)), query)
 	}
-	require.Equal(t, 18003, code(t, s.tencentCall(a, "daily_balance_report/get", "date_range", `{"start_date":"2026-11-01","end_date":"2026-11-10"}`, "page_size", "101")))
+	require.Equal(t, 18003, code(t, s.tencentCall(a, "daily_balance_report/get", "date_range",
+		`{"start_date":"2026-11-01","end_date":"2026-11-10"}`, "page_size", "101")))
 	o := s.account("oceanengine", 0)
 	for _, query := range [][]string{
-		{"start_date", "x"}, {"start_date", "2026-11-02", "end_date", "2026-11-01"}, {"start_date", "2024-11-02", "end_date", "2026-11-01"},
+		{"start_date", "x"}, {"start_date", "2026-11-02", "end_date", "2026-11-01"},
+		{"start_date", "2024-11-02", "end_date", "2026-11-01"},
 		{"start_date", "2026-11-01", "end_date", "2026-11-01", "page_size", "101"},
 	} {
 		require.Equal(t, 40000, code(t, s.oceanCall(o, "2/advertiser/fund/daily_stat/", query...)), "%v", query)
@@ -205,6 +220,7 @@ func TestFunds_RefuseWhatThePlatformsRefuse(t *testing.T) {
 	require.Equal(t, 40000, code(t, s.oceanCall(o, "2/advertiser/fund/get/", "grant_type_split", "YES")))
 	other := *s.account("oceanengine", 0)
 	other.ID++
-	require.Equal(t, 40002, code(t, s.do(s.oceanRequest(s.token(o), "2/advertiser/fund/get/", query("advertiser_id", idText(other.ID))))))
+	require.Equal(t, 40002,
+		code(t, s.do(s.oceanRequest(s.token(o), "2/advertiser/fund/get/", query("advertiser_id", idText(other.ID))))))
 	require.Equal(t, 12201, code(t, s.do(s.tencentRequest(s.token(a), "funds/get", query("account_id", "1")))))
 }

@@ -134,7 +134,8 @@ func query(pairs ...string) url.Values {
 // tencentRequest is a call with the parameters that every call has.
 func (s *sim) tencentRequest(token, path string, q url.Values) *http.Request {
 	s.spec("tencent")
-	all := query("access_token", token, "timestamp", idText(s.sim.Clock.Now().Unix()), "nonce", fmt.Sprintf("n%d", nonces.Add(1)))
+	all := query("access_token", token, "timestamp", idText(s.sim.Clock.Now().Unix()), "nonce",
+		fmt.Sprintf("n%d", nonces.Add(1)))
 	maps.Copy(all, q)
 	return httptest.NewRequest(http.MethodGet, "/tencent/v3.0/"+path+"?"+all.Encode(), nil)
 }

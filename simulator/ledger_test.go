@@ -45,7 +45,8 @@ func TestLedger_CountsEveryCallByWhatIsKnownOfIt(t *testing.T) {
 	groups := s.askLedger("group", "account,answer", "media", "tencent").Groups
 	zero, small := 0, 18004
 	require.Equal(t, []ledger.Group{
-		{Account: idText(one.ID), Answer: &zero, Counts: ledger.Counts{Calls: 3}}, {Account: idText(two.ID), Answer: &small, Counts: ledger.Counts{Calls: 1}},
+		{Account: idText(one.ID), Answer: &zero, Counts: ledger.Counts{Calls: 3}},
+		{Account: idText(two.ID), Answer: &small, Counts: ledger.Counts{Calls: 1}},
 	}, groups)
 	seconds := s.askLedger("group", "second")
 	sum := int64(0)

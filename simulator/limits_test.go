@@ -26,7 +26,8 @@ func timedLimits(rules ...limit.Rule) (*limit.Limits, *time.Duration) {
 func TestLimits_RefuseExactlyWhatASlidingWindowRefuses(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		second, minute, account := rapid.IntRange(1, 5).Draw(t, "second"), rapid.IntRange(1, 20).Draw(t, "minute"), rapid.IntRange(1, 4).Draw(t, "account")
+		second, minute, account := rapid.IntRange(1, 5).Draw(t, "second"), rapid.IntRange(1, 20).Draw(t, "minute"),
+			rapid.IntRange(1, 4).Draw(t, "account")
 		l, now := timedLimits(
 			limit.Rule{Media: "m", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 1, Limit: second},
 			limit.Rule{Media: "m", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 60, Limit: minute},
@@ -138,7 +139,8 @@ func TestLimits_PenaltiesShutTheEndpoint(t *testing.T) {
 	_, ok = take(strict)
 	require.True(t, ok)
 
-	tolerant, later := timedLimits(limit.Rule{Media: "oceanengine", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 1, Limit: 1})
+	tolerant, later := timedLimits(limit.Rule{Media: "oceanengine", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 1,
+		Limit: 1})
 	tolerant.Tolerant["oceanengine"] = true
 	tolerant.Change(nil, &on)
 	refused := 0
@@ -159,7 +161,8 @@ func TestLimits_PenaltiesShutTheEndpoint(t *testing.T) {
 	require.True(t, ok)
 }
 
-// A penalty is five minutes of the world: a night that is sixty times as fast as real time would else be over before it.
+// A penalty is five minutes of the world: a night that is sixty times as fast as real time would else be over before
+// it.
 func TestLimits_PenaltiesGoByTheWorldsClock(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -167,7 +170,8 @@ func TestLimits_PenaltiesGoByTheWorldsClock(t *testing.T) {
 		frozen bool
 		want   time.Duration
 	}{
-		{1, false, 5 * time.Minute}, {60, false, 5 * time.Second}, {60, true, 5 * time.Minute}, {0.001, false, 5 * time.Minute},
+		{1, false, 5 * time.Minute}, {60, false, 5 * time.Second}, {60, true, 5 * time.Minute},
+		{0.001, false, 5 * time.Minute},
 	} {
 		s := newSim(t, Config{Frozen: test.frozen, Start: noon})
 		require.NoError(t, s.sim.Clock.SetSpeed(test.speed))
@@ -206,7 +210,9 @@ func TestLimits_AreAnsweredInThePlatformsOwnWords(t *testing.T) {
 	}
 	w := s.tencentCall(ten, "adgroups/get")
 	require.Equal(t, []any{http.StatusOK, 11017}, []any{w.Code, code(t, w)})
-	s.order("limits", fields{"rules": []fields{{"media": "tencent", "endpoint": "hourly_reports/get", "scope": "app", "period_seconds": 1, "limit": 1}}})
+	s.order("limits",
+		fields{"rules": []fields{{"media": "tencent", "endpoint": "hourly_reports/get", "scope": "app", "period_seconds": 1,
+			"limit": 1}}})
 
 	require.Equal(t, 0, code(t, s.oceanCall(oce, "v3.0/project/list/")))
 	w = s.oceanCall(oce, "v3.0/project/list/")

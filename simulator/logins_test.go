@@ -36,7 +36,8 @@ func (s *sim) oceanOAuth(path string, more fields) *httptest.ResponseRecorder {
 	app := s.credentials("oceanengine")
 	body := fields{"app_id": json.Number(app.AppID), "secret": app.Secret}
 	maps.Copy(body, more)
-	return s.do(httptest.NewRequest(http.MethodPost, "/oceanengine/open_api/oauth2/"+path+"/", strings.NewReader(jsonText(body))))
+	return s.do(httptest.NewRequest(http.MethodPost, "/oceanengine/open_api/oauth2/"+path+"/",
+		strings.NewReader(jsonText(body))))
 }
 
 func TestLogins_TencentRefreshKeepsTheRefreshToken(t *testing.T) {
@@ -67,7 +68,8 @@ func TestLogins_TencentRefreshKeepsTheRefreshToken(t *testing.T) {
 	d3 := data(t, s.tencentOAuth("refresh_token", "refresh_token", old.RefreshToken))
 	require.NotEqual(t, old.RefreshToken, d3["refresh_token"])
 	require.Equal(t, 11002, use(d2["access_token"].(string)))
-	require.Equal(t, 11010, code(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", old.RefreshToken)))
+	require.Equal(t, 11010, code(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token",
+		old.RefreshToken)))
 }
 
 func TestLogins_OceanEngineRefreshRotates(t *testing.T) {
@@ -83,7 +85,8 @@ func TestLogins_OceanEngineRefreshRotates(t *testing.T) {
 	require.Equal(t, 0, use(d["access_token"].(string)))
 	require.Equal(t, 40104, use(old.AccessToken))
 	require.Equal(t, 40107, code(t, s.oceanOAuth("refresh_token", fields{"refresh_token": old.RefreshToken})))
-	again := data(t, s.oceanOAuth("refresh_token", fields{"refresh_token": d["refresh_token"], "grant_type": "refresh_token"}))
+	again := data(t, s.oceanOAuth("refresh_token", fields{"refresh_token": d["refresh_token"],
+		"grant_type": "refresh_token"}))
 	require.NotEqual(t, d["refresh_token"], again["refresh_token"])
 }
 
@@ -103,8 +106,10 @@ func TestLogins_TokensEndWithTheWorldsTime(t *testing.T) {
 	require.NoError(t, s.Clock().Set(noon.Add(86_400*time.Second)))
 	require.Equal(t, [2]int{11000, 40102}, use())
 	require.NoError(t, s.Clock().Set(noon.Add(2_592_000*time.Second)))
-	require.Equal(t, 11012, code(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", s.credentials("tencent").Logins[0].RefreshToken)))
-	require.Equal(t, 40103, code(t, s.oceanOAuth("refresh_token", fields{"refresh_token": s.credentials("oceanengine").Logins[0].RefreshToken})))
+	require.Equal(t, 11012, code(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token",
+		s.credentials("tencent").Logins[0].RefreshToken)))
+	require.Equal(t, 40103, code(t, s.oceanOAuth("refresh_token",
+		fields{"refresh_token": s.credentials("oceanengine").Logins[0].RefreshToken})))
 }
 
 func TestLogins_CodesWorkOnceAndNotForLong(t *testing.T) {
@@ -114,7 +119,8 @@ func TestLogins_CodesWorkOnceAndNotForLong(t *testing.T) {
 		return s.order("codes", fields{"media": s.spec(media).Name, "login": media + "-login-1"})["code"].(string)
 	}
 	exchange := func(c string) *httptest.ResponseRecorder {
-		return s.tencentOAuth("token", "grant_type", "authorization_code", "authorization_code", c, "redirect_uri", "https://x.example/cb")
+		return s.tencentOAuth("token", "grant_type", "authorization_code", "authorization_code", c, "redirect_uri",
+			"https://x.example/cb")
 	}
 	c := consent("tencent")
 	d := data(t, exchange(c))
@@ -132,7 +138,8 @@ func TestLogins_CodesWorkOnceAndNotForLong(t *testing.T) {
 	require.Equal(t, 11009, code(t, exchange(late)))
 	require.NoError(t, s.Clock().Set(noon.Add(600*time.Second)))
 	require.Equal(t, 40115, code(t, s.oceanOAuth("access_token", fields{"auth_code": oceanLate})))
-	require.Equal(t, http.StatusNotFound, s.control(http.MethodPost, "codes", fields{"media": "tencent", "login": "x"}).Code)
+	require.Equal(t, http.StatusNotFound, s.control(http.MethodPost, "codes",
+		fields{"media": "tencent", "login": "x"}).Code)
 }
 
 func TestLogins_AppsMustIntroduceThemselves(t *testing.T) {
@@ -182,7 +189,8 @@ func TestLogins_OfTwoRefreshesAtOnceOneWins(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
-			if _, state, err := s.sim.Vault.Refreshed(p, 0, token, s.sim.Clock.Now().Unix(), true); err == nil && state == world.TokenGood {
+			if _, state, err := s.sim.Vault.Refreshed(p, 0, token, s.sim.Clock.Now().Unix(), true); err == nil &&
+				state == world.TokenGood {
 				wins.Store(i, true)
 			}
 		})
@@ -199,7 +207,8 @@ func TestLogins_AChangeThatCannotBeSavedDoesNotHappen(t *testing.T) {
 	before := s.credentials("oceanengine").Logins[0]
 	s.sim.Vault.Save = func() error { return errors.New("the disk is full") }
 	require.Equal(t, 50000, code(t, s.oceanOAuth("refresh_token", fields{"refresh_token": before.RefreshToken})))
-	require.Equal(t, 30021, code(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", s.credentials("tencent").Logins[0].RefreshToken)))
+	require.Equal(t, 30021, code(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token",
+		s.credentials("tencent").Logins[0].RefreshToken)))
 	s.sim.Vault.Save = func() error { return nil }
 	require.Equal(t, before, s.credentials("oceanengine").Logins[0])
 	data(t, s.oceanOAuth("refresh_token", fields{"refresh_token": before.RefreshToken}))
@@ -221,7 +230,8 @@ func TestLogins_AnAppIsSharedByAsManyAccountsAsAreWanted(t *testing.T) {
 	require.Len(t, one, 1)
 	require.Len(t, one[0].Logins, 80)
 	// The first account and the last one, of other logins, share what the app may call.
-	s.order("limits", fields{"rules": []fields{{"media": "tencent", "endpoint": "*", "scope": "app", "period_seconds": 1000, "limit": 1}}})
+	s.order("limits",
+		fields{"rules": []fields{{"media": "tencent", "endpoint": "*", "scope": "app", "period_seconds": 1000, "limit": 1}}})
 	require.Equal(t, 0, code(t, s.tencentCall(s.account("tencent", 0), "adgroups/get")))
 	require.NotZero(t, code(t, s.tencentCall(s.account("tencent", 7999), "adgroups/get")))
 

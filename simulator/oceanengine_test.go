@@ -30,7 +30,8 @@ func TestOceanEngine_ChecksTheToken(t *testing.T) {
 	require.Equal(t, 40000, code(t, s.do(s.oceanRequest(s.token(a), list, query("advertiser_id", "")))))
 	inQuery := query("advertiser_id", idText(a.ID), "access_token", s.token(a))
 	require.Equal(t, 40104, code(t, s.do(s.oceanRequest("", list, inQuery))), "the token belongs in the header")
-	require.Equal(t, 40104, code(t, s.do(s.oceanRequest(s.token(a), "oauth2/advertiser/get/", nil))), "but here in the query")
+	require.Equal(t, 40104, code(t, s.do(s.oceanRequest(s.token(a), "oauth2/advertiser/get/", nil))),
+		"but here in the query")
 	w := s.do(s.oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a))))
 	require.Len(t, data(t, w)["list"], 100)
 }
@@ -40,7 +41,8 @@ func TestOceanEngine_RefusesBadParameters(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("oceanengine", 0)
 	report := query("dimensions", `["stat_time_day"]`, "metrics", `["stat_cost"]`, "filters", "[]",
-		"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-01 00:00:00", "end_time", "2026-11-07 23:59:59")
+		"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-01 00:00:00", "end_time",
+		"2026-11-07 23:59:59")
 	for _, c := range []struct {
 		path string
 		base url.Values
@@ -56,7 +58,8 @@ func TestOceanEngine_RefusesBadParameters(t *testing.T) {
 		{"v3.0/promotion/list/", nil, []string{"filtering", `{"idz":[1]}`}, 40000},
 		{"v3.0/promotion/list/", nil, []string{"filtering", `{"status_first":"X"}`}, 40000},
 		{"v3.0/promotion/list/", nil, []string{"filtering", `{"promotion_modify_start_time":"2026-11-01 00:00:00"}`}, 40000},
-		{"v3.0/promotion/list/", nil, []string{"filtering", `{"promotion_modify_start_time":"2026-10-01 00:00:00","promotion_modify_end_time":"2026-11-01 00:00:00"}`}, 40000},
+		{"v3.0/promotion/list/", nil, []string{"filtering",
+			`{"promotion_modify_start_time":"2026-10-01 00:00:00","promotion_modify_end_time":"2026-11-01 00:00:00"}`}, 40000},
 		{"v3.0/promotion/list/", nil, []string{"fields", `["promotion_id","x"]`}, 40000},
 		{"v3.0/project/list/", nil, []string{"page_size", "101"}, 40000},
 		{"v3.0/project/list/", nil, []string{"page_size", "100"}, 0},
@@ -75,22 +78,31 @@ func TestOceanEngine_RefusesBadParameters(t *testing.T) {
 		{"v3.0/report/custom/get/", report, []string{"start_time", "2026-11-01", "end_time", "2026-11-07"}, 0},
 		{"v3.0/report/custom/get/", report, []string{"start_time", "2026-10-01 00:00:00"}, 40000},
 		{"v3.0/report/custom/get/", report, []string{"start_time", "2026-11-08 00:00:00"}, 40000},
-		{"v3.0/report/custom/get/", report, []string{"filters", `[{"field":"stat_cost","type":3,"operator":7,"values":["1"]}]`}, 40000},
-		{"v3.0/report/custom/get/", report, []string{"filters", `[{"field":"stat_cost","type":3,"operator":4,"values":[1]}]`}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"filters",
+			`[{"field":"stat_cost","type":3,"operator":7,"values":["1"]}]`}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"filters", `[{"field":"stat_cost","type":3,"operator":4,"values":[1]}]`},
+			40000},
 		{"v3.0/report/custom/config/get/", nil, []string{"data_topics", `["BASIC_DATA"]`}, 0},
-		{"v3.0/report/custom/config/get/", nil, []string{"data_topics", `["BASIC_DATA","MATERIAL_DATA","STD_PRODUCT_DATA"]`}, 0},
+		{"v3.0/report/custom/config/get/", nil, []string{"data_topics", `["BASIC_DATA","MATERIAL_DATA","STD_PRODUCT_DATA"]`},
+			0},
 		{"v3.0/report/custom/config/get/", nil, []string{"data_topics", `["MOON_DATA"]`}, 40000},
 		{"v3.0/report/custom/config/get/", nil, nil, 40000},
 		{"v3.0/report/custom/get/", report, []string{"data_topic", "QUERY_DATA"}, 0},
 		{"v3.0/report/custom/get/", report, []string{"data_topic", "MOON_DATA"}, 40000},
-		{"v3.0/report/custom/get/", report, []string{"dimensions", `["gender","province_name","stat_time_day"]`, "metrics", `["stat_cost","active_pay_rate"]`}, 0},
-		{"v3.0/report/custom/get/", report, []string{"dimensions", `["cdp_promotion_name"]`, "order_by", `[{"field":"cdp_promotion_name","type":"ASC"}]`}, 40000},
-		{"v3.0/report/custom/get/", report, []string{"filters", `[{"field":"landing_type","type":1,"operator":1,"values":["APP"]}]`}, 0},
-		{"v3.0/promotion/list/", nil, []string{"filtering", `{"has_carry_material":"FALSE","star_delivery_type":"NOT_STAR_DELIVERY","status_second":"DISABLED"}`}, 0},
+		{"v3.0/report/custom/get/", report, []string{"dimensions", `["gender","province_name","stat_time_day"]`, "metrics",
+			`["stat_cost","active_pay_rate"]`}, 0},
+		{"v3.0/report/custom/get/", report, []string{"dimensions", `["cdp_promotion_name"]`, "order_by",
+			`[{"field":"cdp_promotion_name","type":"ASC"}]`}, 40000},
+		{"v3.0/report/custom/get/", report, []string{"filters",
+			`[{"field":"landing_type","type":1,"operator":1,"values":["APP"]}]`}, 0},
+		{"v3.0/promotion/list/", nil, []string{"filtering",
+			`{"has_carry_material":"FALSE","star_delivery_type":"NOT_STAR_DELIVERY","status_second":"DISABLED"}`}, 0},
 		{"v3.0/promotion/list/", nil, []string{"fields", `["promotion_id","brand_info","union_bid"]`}, 0},
 		{"v3.0/project/list/", nil, []string{"fields", `["project_id","optimize_goal","delivery_range"]`}, 0},
-		{"v3.0/project/list/", nil, []string{"filtering", `{"pricing":"PRICING_OCPM","platform":"ANDROID","status_second":"PROJECT_STATUS_STOP"}`}, 0},
-		{"2/file/video/get/", nil, []string{"filtering", `{"width":1280,"height":720,"ratio":[1.78],"source":["AD_SITE"]}`}, 0},
+		{"v3.0/project/list/", nil, []string{"filtering",
+			`{"pricing":"PRICING_OCPM","platform":"ANDROID","status_second":"PROJECT_STATUS_STOP"}`}, 0},
+		{"2/file/video/get/", nil, []string{"filtering", `{"width":1280,"height":720,"ratio":[1.78],"source":["AD_SITE"]}`},
+			0},
 		{"2/file/video/get/", nil, []string{"page", "101", "page_size", "100"}, 40000},
 		{"2/advertiser/fund/daily_stat/", nil, nil, 0},
 		{"2/advertiser/fund/daily_stat/", nil, []string{"page", "101", "page_size", "100"}, 40000},
@@ -121,7 +133,8 @@ func TestOceanEngine_PromotionsByPageAndFilter(t *testing.T) {
 	objects := s.truth().Objects(a)
 	ids := func(filtering fields) (list []string) {
 		rows := pages(t, 20, func(page int) ([]any, fields) {
-			d := data(t, s.oceanCall(a, "v3.0/promotion/list/", "page", idText(int64(page)), "page_size", "20", "filtering", jsonText(filtering),
+			d := data(t, s.oceanCall(a, "v3.0/promotion/list/", "page", idText(int64(page)), "page_size", "20", "filtering",
+				jsonText(filtering),
 				"fields", `["promotion_id"]`))
 			require.NotContains(t, d, "cursor_info")
 			return d["list"].([]any), d["page_info"].(fields)
@@ -143,15 +156,20 @@ func TestOceanEngine_PromotionsByPageAndFilter(t *testing.T) {
 	live := func(o world.Object) bool { return o.Status != world.StatusDeleted }
 	require.Greater(t, len(want(live)), 40)
 	require.Equal(t, want(live), ids(fields{}), "deleted ones are hidden")
-	require.Equal(t, want(func(o world.Object) bool { return !live(o) }), ids(fields{"status_first": "PROMOTION_STATUS_DELETED"}))
+	require.Equal(t, want(func(o world.Object) bool { return !live(o) }),
+		ids(fields{"status_first": "PROMOTION_STATUS_DELETED"}))
 	require.Equal(t, want(func(world.Object) bool { return true }), ids(fields{"status_first": "PROMOTION_STATUS_ALL"}))
 	start, end := noon.Add(-40*time.Hour).Unix(), noon.Unix()
-	require.Equal(t, want(func(o world.Object) bool { return live(o) && start <= o.Modified && o.Modified <= end }), ids(fields{
-		"promotion_modify_start_time": chinaText(start), "promotion_modify_end_time": chinaText(end)}))
+	require.Equal(t, want(func(o world.Object) bool { return live(o) && start <= o.Modified && o.Modified <= end }),
+		ids(fields{
+			"promotion_modify_start_time": chinaText(start), "promotion_modify_end_time": chinaText(end)}))
 	today := world.DayOf(noon.Unix())
-	require.Equal(t, want(func(o world.Object) bool { return live(o) && world.DayOf(o.Modified) == today }), ids(fields{"promotion_modify_time": world.FormatDay(today)}))
-	require.Equal(t, want(func(o world.Object) bool { return live(o) && o.Project == objects[0].Project }), ids(fields{"project_id": objects[0].Project}))
-	require.Equal(t, want(live)[:2], ids(fields{"ids": []json.Number{json.Number(want(live)[0]), json.Number(want(live)[1])}}))
+	require.Equal(t, want(func(o world.Object) bool { return live(o) && world.DayOf(o.Modified) == today }),
+		ids(fields{"promotion_modify_time": world.FormatDay(today)}))
+	require.Equal(t, want(func(o world.Object) bool { return live(o) && o.Project == objects[0].Project }),
+		ids(fields{"project_id": objects[0].Project}))
+	require.Equal(t, want(live)[:2],
+		ids(fields{"ids": []json.Number{json.Number(want(live)[0]), json.Number(want(live)[1])}}))
 	require.Empty(t, ids(fields{"status_first": "PROMOTION_STATUS_FROZEN"}))
 	both := data(t, s.oceanCall(a, "v3.0/promotion/list/", "page", "1", "page_size", "20", "cursor", "0", "count", "3"))
 	require.NotContains(t, both, "page_info", "the cursor wins")
@@ -172,8 +190,11 @@ func TestOceanEngine_ProjectsHoldThePromotions(t *testing.T) {
 	for _, o := range s.truth().Objects(a) {
 		require.True(t, known[o.Project])
 	}
-	require.Len(t, data(t, s.oceanCall(a, "v3.0/project/list/", "filtering", `{"project_modify_start_time":"2026-11-01 00:00:00","project_modify_end_time":"2026-11-02 00:00:00"}`))["page_info"], 4)
-	require.Empty(t, data(t, s.oceanCall(a, "v3.0/project/list/", "filtering", `{"status_first":"PROJECT_STATUS_DELETE"}`))["list"])
+	require.Len(t, data(t, s.oceanCall(a, "v3.0/project/list/", "filtering",
+		`{"project_modify_start_time":"2026-11-01 00:00:00","project_modify_end_time":"2026-11-02 00:00:00"}`))["page_info"],
+		4)
+	require.Empty(t, data(t, s.oceanCall(a, "v3.0/project/list/", "filtering",
+		`{"status_first":"PROJECT_STATUS_DELETE"}`))["list"])
 }
 
 // Words that the platform's documents do not have are found nowhere in what the lists tell.
@@ -183,19 +204,27 @@ func TestOceanEngine_WordsAreThePlatformsOwn(t *testing.T) {
 	words := map[string][]string{
 		"gender": {"NONE", "GENDER_MALE", "GENDER_FEMALE"}, "district": {"CITY"},
 		"age":          {"AGE_BETWEEN_18_23", "AGE_BETWEEN_24_30", "AGE_BETWEEN_31_40", "AGE_BETWEEN_41_49"},
-		"landing_type": {"APP"}, "app_promotion_type": {"DOWNLOAD"}, "marketing_goal": {"VIDEO_AND_IMAGE"}, "ad_type": {"ALL"}, "delivery_mode": {"MANUAL"},
-		"delivery_type": {"NORMAL"}, "opt_status": {"ENABLE", "DISABLE"}, "budget_mode": {"BUDGET_MODE_DAY", "BUDGET_MODE_INFINITE"},
-		"status_first": {"PROJECT_STATUS_ENABLE", "PROJECT_STATUS_DISABLE", "PROJECT_STATUS_DELETE", "PROMOTION_STATUS_ENABLE", "PROMOTION_STATUS_DISABLE",
+		"landing_type": {"APP"}, "app_promotion_type": {"DOWNLOAD"}, "marketing_goal": {"VIDEO_AND_IMAGE"},
+		"ad_type": {"ALL"}, "delivery_mode": {"MANUAL"},
+		"delivery_type": {"NORMAL"}, "opt_status": {"ENABLE", "DISABLE"},
+		"budget_mode": {"BUDGET_MODE_DAY", "BUDGET_MODE_INFINITE"},
+		"status_first": {"PROJECT_STATUS_ENABLE", "PROJECT_STATUS_DISABLE", "PROJECT_STATUS_DELETE",
+			"PROMOTION_STATUS_ENABLE", "PROMOTION_STATUS_DISABLE",
 			"PROMOTION_STATUS_DELETED"},
-		"status_second": {"PROJECT_STATUS_STOP", "DISABLED"}, "learning_phase": {"DEFAULT"}, "material_opt_status": {"ENABLE", "DISABLE"},
-		"material_status": {"MATERIAL_STATUS_OK", "MATERIAL_STATUS_DISABLE", "MATERIAL_STATUS_DELETE"},
-		"image_mode": {"CREATIVE_IMAGE_MODE_VIDEO", "CREATIVE_IMAGE_MODE_VIDEO_VERTICAL", "CREATIVE_IMAGE_MODE_SMALL", "CREATIVE_IMAGE_MODE_LARGE",
+		"status_second": {"PROJECT_STATUS_STOP", "DISABLED"}, "learning_phase": {"DEFAULT"},
+		"material_opt_status": {"ENABLE", "DISABLE"},
+		"material_status":     {"MATERIAL_STATUS_OK", "MATERIAL_STATUS_DISABLE", "MATERIAL_STATUS_DELETE"},
+		"image_mode": {"CREATIVE_IMAGE_MODE_VIDEO", "CREATIVE_IMAGE_MODE_VIDEO_VERTICAL", "CREATIVE_IMAGE_MODE_SMALL",
+			"CREATIVE_IMAGE_MODE_LARGE",
 			"CREATIVE_IMAGE_MODE_LARGE_VERTICAL"},
-		"account_role": {"ADVERTISER"}, "account_type": {"ADVERTISER"}, "role": {"ROLE_ADVERTISER"}, "status": {"STATUS_ENABLE"},
+		"account_role": {"ADVERTISER"}, "account_type": {"ADVERTISER"}, "role": {"ROLE_ADVERTISER"},
+		"status": {"STATUS_ENABLE"},
 		"format": {"jpeg", "mp4"}, "source": {"AD_SITE", ""},
 	}
-	free := []string{"name", "promotion_name", "title", "filename", "url", "poster_url", "id", "video_id", "image_id", "video_cover_id", "signature", "create_time",
-		"promotion_create_time", "promotion_modify_time", "project_create_time", "project_modify_time", "schedule_time", "advertiser_name", "account_name",
+	free := []string{"name", "promotion_name", "title", "filename", "url", "poster_url", "id", "video_id", "image_id",
+		"video_cover_id", "signature", "create_time",
+		"promotion_create_time", "promotion_modify_time", "project_create_time", "project_modify_time", "schedule_time",
+		"advertiser_name", "account_name",
 		"account_string_id", "company", "first_industry_name", "second_industry_name", "reason"}
 	met := map[string]bool{}
 	var check func(at string, v any)
@@ -218,13 +247,19 @@ func TestOceanEngine_WordsAreThePlatformsOwn(t *testing.T) {
 	}
 	for i := range 6 {
 		a := s.account("oceanengine", i)
-		for _, path := range []string{"v3.0/project/list/", "v3.0/promotion/list/", "2/file/image/get/", "2/file/video/get/"} {
+		for _, path := range []string{"v3.0/project/list/", "v3.0/promotion/list/", "2/file/image/get/",
+			"2/file/video/get/"} {
 			check(path, data(t, s.oceanCall(a, path, "page_size", "20"))["list"])
 		}
-		check("", decoded(t, s.do(s.oceanRequest(s.token(a), "2/advertiser/info/", query("advertiser_ids", "["+idText(a.ID)+"]"))))["data"])
+		check("",
+			decoded(t, s.do(s.oceanRequest(s.token(a), "2/advertiser/info/",
+				query("advertiser_ids", "["+idText(a.ID)+"]"))))["data"])
 	}
-	check("", data(t, s.do(s.oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(s.account("oceanengine", 0))))))["list"])
-	for _, word := range []string{"gender", "image_mode", "status_second", "material_opt_status", "source", "account_type"} {
+	check("",
+		data(t, s.do(s.oceanRequest("", "oauth2/advertiser/get/",
+			query("access_token", s.token(s.account("oceanengine", 0))))))["list"])
+	for _, word := range []string{"gender", "image_mode", "status_second", "material_opt_status", "source",
+		"account_type"} {
 		require.True(t, met[word], word)
 	}
 }
@@ -242,29 +277,38 @@ func TestOceanEngine_LoginsAuthoriseContainersOfTheirAccounts(t *testing.T) {
 		kinds[i] = fmt.Sprintf("%d %s", len(list(i)), first["account_type"])
 		require.Equal(t, first["account_type"], first["account_role"])
 	}
-	require.Equal(t, []string{"100 ADVERTISER", "1 PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", "1 AGENT", "1 CUSTOMER_ADMIN", "101 ADVERTISER"}, kinds)
+	require.Equal(t, []string{"100 ADVERTISER", "1 PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", "1 AGENT", "1 CUSTOMER_ADMIN",
+		"101 ADVERTISER"}, kinds)
 
 	// Each expands to its hundred accounts, and to nothing for another login.
 	in := func(login, n int) string { return idText(1_690_000_000_000_000 + int64(login)*1000 + int64(n)) }
 	count := func(login int, path, rows string, pairs ...string) int {
-		return len(data(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", login*100)), path, query(append(pairs, "page_size", "100")...))))[rows].([]any))
+		return len(data(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", login*100)), path,
+			query(append(pairs, "page_size", "100")...))))[rows].([]any))
 	}
-	require.Equal(t, 100, count(3, "2/customer_center/advertiser/list/", "list", "cc_account_id", in(3, 0), "account_source", "AD"))
-	require.Equal(t, 1, count(3, "2/customer_center/advertiser/list/", "list", "cc_account_id", in(3, 0), "account_source", "LOCAL"))
-	teams := data(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", 100)), "2/ebp/level/get/", query("enterprise_organization_id", in(1, 0)))))["sub_team"].([]any)[0].(fields)
+	require.Equal(t, 100, count(3, "2/customer_center/advertiser/list/", "list", "cc_account_id", in(3, 0),
+		"account_source", "AD"))
+	require.Equal(t, 1, count(3, "2/customer_center/advertiser/list/", "list", "cc_account_id", in(3, 0), "account_source",
+		"LOCAL"))
+	teams := data(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", 100)), "2/ebp/level/get/",
+		query("enterprise_organization_id", in(1, 0)))))["sub_team"].([]any)[0].(fields)
 	below := teams["sub_team"].([]any)[0].(fields)
 	require.Equal(t, []any{json.Number(in(1, 1)), json.Number(in(1, 2))}, []any{teams["team_id"], below["team_id"]})
 	sum := 0
 	for n := range 3 {
-		sum += count(1, "2/ebp/advertiser/list/", "account_list", "enterprise_organization_id", in(1, n), "account_source", "AD")
+		sum += count(1, "2/ebp/advertiser/list/", "account_list", "enterprise_organization_id", in(1, n), "account_source",
+			"AD")
 	}
 	require.Equal(t, 100, sum)
 	require.Equal(t, 50, count(2, "2/agent/advertiser/select/", "list", "advertiser_id", in(2, 0)))
 	require.Equal(t, 1, count(2, "2/agent/child_agent/select/", "child_agent_ids", "advertiser_id", in(2, 0)))
-	d := data(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", 200)), "2/agent/advertiser/select/", query("advertiser_id", in(2, 1), "count", "30", "cursor", "30"))))
+	d := data(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", 200)), "2/agent/advertiser/select/",
+		query("advertiser_id", in(2, 1), "count", "30", "cursor", "30"))))
 	require.Len(t, d["list"], 20)
 	require.Equal(t, false, d["cursor_page_info"].(fields)["has_more"])
-	require.Equal(t, 40002, code(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", 0)), "2/agent/advertiser/select/", query("advertiser_id", in(2, 0))))))
+	require.Equal(t, 40002,
+		code(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", 0)), "2/agent/advertiser/select/",
+			query("advertiser_id", in(2, 0))))))
 }
 
 func TestOceanEngine_ARevokedAccountIsNoLongerValid(t *testing.T) {
@@ -273,7 +317,8 @@ func TestOceanEngine_ARevokedAccountIsNoLongerValid(t *testing.T) {
 	a := s.account("oceanengine", 1)
 	_, err := s.sim.World.Live(world.Life{Media: "oceanengine", Account: idText(a.ID), State: world.LifeRevoked})
 	require.NoError(t, err)
-	for _, x := range data(t, s.do(s.oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a)))))["list"].([]any) {
+	for _, x := range data(t, s.do(s.oceanRequest("", "oauth2/advertiser/get/",
+		query("access_token", s.token(a)))))["list"].([]any) {
 		require.Equal(t, x.(fields)["account_id"] != json.Number(idText(a.ID)), x.(fields)["is_valid"])
 	}
 }
@@ -283,8 +328,10 @@ func TestOceanEngine_OldHoursMayComeAsDays(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	a := s.find("oceanengine", world.ClassMedium)
 	ask := func() (hours map[string]int, total any) {
-		d := data(t, s.oceanCall(a, "v3.0/report/custom/get/", "data_topic", "MATERIAL_DATA", "dimensions", `["stat_time_hour"]`, "metrics", `["stat_cost"]`, "filters", "[]",
-			"order_by", `[{"field":"stat_time_hour","type":"ASC"}]`, "start_time", "2026-11-07 00:00:00", "end_time", "2026-11-08 23:59:59", "page_size", "100"))
+		d := data(t, s.oceanCall(a, "v3.0/report/custom/get/", "data_topic", "MATERIAL_DATA", "dimensions",
+			`["stat_time_hour"]`, "metrics", `["stat_cost"]`, "filters", "[]",
+			"order_by", `[{"field":"stat_time_hour","type":"ASC"}]`, "start_time", "2026-11-07 00:00:00", "end_time",
+			"2026-11-08 23:59:59", "page_size", "100"))
 		hours = map[string]int{}
 		for _, r := range d["rows"].([]any) {
 			hours[r.(fields)["dimensions"].(fields)["stat_time_hour"].(string)]++
@@ -306,7 +353,8 @@ func TestOceanEngine_AdvertiserInfoIsAllOrNothing(t *testing.T) {
 	s := newSim(t, Config{Accounts: ofEach(200)}).unlimited()
 	a, b, stranger := s.account("oceanengine", 0), s.account("oceanengine", 99), s.account("oceanengine", 100)
 	ask := func(ids ...int64) map[string]any {
-		return decoded(t, s.do(s.oceanRequest(s.token(a), "2/advertiser/info/", query("advertiser_ids", jsonText(ids), "fields", `["id","name"]`))))
+		return decoded(t, s.do(s.oceanRequest(s.token(a), "2/advertiser/info/",
+			query("advertiser_ids", jsonText(ids), "fields", `["id","name"]`))))
 	}
 	require.Equal(t, []any{
 		fields{"id": json.Number(idText(a.ID)), "name": a.Name()}, fields{"id": json.Number(idText(b.ID)), "name": b.Name()},
@@ -321,12 +369,15 @@ func TestOceanEngine_ReportsGroupFilterAndTotal(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("oceanengine", 0)
 	ask := func(dimensions string, more ...string) fields {
-		pairs := []string{"dimensions", dimensions, "metrics", `["stat_cost","show_cnt","ctr"]`, "filters", "[]", "page_size", "100",
-			"order_by", `[{"field":"stat_cost","type":"DESC"}]`, "start_time", "2026-11-05 00:00:00", "end_time", "2026-11-14 23:59:59"}
+		pairs := []string{"dimensions", dimensions, "metrics", `["stat_cost","show_cnt","ctr"]`, "filters", "[]", "page_size",
+			"100",
+			"order_by", `[{"field":"stat_cost","type":"DESC"}]`, "start_time", "2026-11-05 00:00:00", "end_time",
+			"2026-11-14 23:59:59"}
 		return data(t, s.oceanCall(a, "v3.0/report/custom/get/", append(pairs, more...)...))
 	}
 	total := ask(`["stat_time_day"]`)["total_metrics"]
-	for _, d := range []string{`["cdp_project_id","cdp_project_name"]`, `["cdp_promotion_id","cdp_promotion_name"]`, `["stat_time_hour"]`, `["stat_time_day","cdp_project_id"]`} {
+	for _, d := range []string{`["cdp_project_id","cdp_project_name"]`, `["cdp_promotion_id","cdp_promotion_name"]`,
+		`["stat_time_hour"]`, `["stat_time_day","cdp_project_id"]`} {
 		require.Equal(t, total, ask(d)["total_metrics"], d)
 	}
 	byCost := ask(`["cdp_promotion_id"]`)["rows"].([]any)
@@ -335,14 +386,17 @@ func TestOceanEngine_ReportsGroupFilterAndTotal(t *testing.T) {
 		return int(cost(y) - cost(x))
 	}))
 	top := byCost[0].(fields)["dimensions"].(fields)["cdp_promotion_id"].(string)
-	one := ask(`["cdp_promotion_id"]`, "filters", `[{"field":"cdp_promotion_id","type":2,"operator":10,"values":["`+top+`"]}]`)
+	one := ask(`["cdp_promotion_id"]`, "filters", `[{"field":"cdp_promotion_id","type":2,"operator":10,"values":["`+top+
+		`"]}]`)
 	require.Equal(t, byCost[:1], one["rows"])
 	require.Equal(t, one["total_metrics"], byCost[0].(fields)["metrics"])
 	least := byCost[len(byCost)/2].(fields)["metrics"].(fields)["stat_cost"].(string)
-	some := ask(`["cdp_promotion_id"]`, "filters", `[{"field":"stat_cost","type":3,"operator":5,"values":["`+least+`"]}]`)["rows"].([]any)
+	some := ask(`["cdp_promotion_id"]`, "filters", `[{"field":"stat_cost","type":3,"operator":5,"values":["`+least+
+		`"]}]`)["rows"].([]any)
 	require.Equal(t, byCost[:len(some)], some)
 	require.Less(t, len(some), len(byCost))
-	hours := ask(`["stat_time_hour"]`, "start_time", "2026-11-14 09:00:00", "end_time", "2026-11-14 11:59:59")["rows"].([]any)
+	hours := ask(`["stat_time_hour"]`, "start_time", "2026-11-14 09:00:00", "end_time",
+		"2026-11-14 11:59:59")["rows"].([]any)
 	require.Len(t, hours, 3)
 }
 
@@ -350,15 +404,18 @@ func TestOceanEngine_ConfigNamesWhatReportsTake(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("oceanengine", 0)
-	topic := data(t, s.oceanCall(a, "v3.0/report/custom/config/get/", "data_topics", `["BASIC_DATA"]`))["list"].([]any)[0].(fields)
+	topic := data(t, s.oceanCall(a, "v3.0/report/custom/config/get/", "data_topics",
+		`["BASIC_DATA"]`))["list"].([]any)[0].(fields)
 	names := func(k string) (list []string) {
 		for _, x := range topic[k].([]any) {
 			list = append(list, x.(fields)["field"].(string))
 		}
 		return list
 	}
-	w := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", jsonText(names("dimensions")), "metrics", jsonText(names("metrics")),
-		"filters", "[]", "order_by", `[{"field":"cdp_promotion_id","type":"ASC"}]`, "start_time", "2026-11-14", "end_time", "2026-11-14")
+	w := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", jsonText(names("dimensions")), "metrics",
+		jsonText(names("metrics")),
+		"filters", "[]", "order_by", `[{"field":"cdp_promotion_id","type":"ASC"}]`, "start_time", "2026-11-14", "end_time",
+		"2026-11-14")
 	rows := data(t, w)["rows"].([]any)
 	require.NotEmpty(t, rows)
 	for _, v := range rows[0].(fields)["metrics"].(fields) {
@@ -372,7 +429,8 @@ func TestOceanEngine_IsFoundByItsHostsToo(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("oceanengine", 0)
 	for _, host := range []string{"api.oceanengine.com", "ad.oceanengine.com"} {
-		r := httptest.NewRequest(http.MethodGet, "https://"+host+"/open_api/v3.0/promotion/list/?advertiser_id="+idText(a.ID), nil)
+		r := httptest.NewRequest(http.MethodGet, "https://"+host+"/open_api/v3.0/promotion/list/?advertiser_id="+idText(a.ID),
+			nil)
 		r.Header.Set("Access-Token", s.token(a))
 		require.Equal(t, 0, code(t, s.do(r)))
 	}

@@ -82,13 +82,17 @@ func (s *Simulator) open(cfg Config) error {
 
 func (s *Simulator) restore(kept state) error {
 	if kept.Version != stateVersion {
-		return fmt.Errorf("it was written by another version of the simulator (format %d, not %d): use another directory", kept.Version, stateVersion)
+		return fmt.Errorf("it was written by another version of the simulator (format %d, not %d): use another directory",
+			kept.Version, stateVersion)
 	}
 	if kept.Giant != s.sim.World.Giant {
-		return fmt.Errorf("it keeps a world with a giant of %d creatives, not of %d: use that number, or another directory", kept.Giant, s.sim.World.Giant)
+		return fmt.Errorf("it keeps a world with a giant of %d creatives, not of %d: use that number, or another directory",
+			kept.Giant, s.sim.World.Giant)
 	}
 	if kept.Seed != s.sim.World.Seed || kept.Accounts != s.sim.World.Accounts {
-		return fmt.Errorf("it keeps a world of seed %d with %d accounts, not of seed %d with %d: use that seed and number, or another directory",
+		return fmt.Errorf(
+			"it keeps a world of seed %d with %d accounts, not of seed %d with %d: use that seed and number, or another "+
+				"directory",
 			kept.Seed, kept.Accounts, s.sim.World.Seed, s.sim.World.Accounts)
 	}
 	s.sim.World.Usd, s.sim.World.Active, s.sim.World.AppAccounts = kept.USD, kept.Active, kept.AppAccounts
@@ -126,9 +130,12 @@ func (s *Simulator) save() error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()
 	now := state{
-		Version: stateVersion, Seed: s.sim.World.Seed, Accounts: s.sim.World.Accounts, Giant: s.sim.World.Giant, USD: s.sim.World.Usd, Active: s.sim.World.Active,
-		AppAccounts: s.sim.World.AppAccounts, Clock: s.sim.Clock.State(), Tokens: s.sim.Vault.All(), Survives: map[string]bool{}, Limits: s.sim.Limits.Settings(),
-		Corrections: s.sim.World.Corrections.All(), Lives: s.sim.World.Lives.All(), Edits: s.sim.World.Edits.All(), Faults: s.faults.All(), LastFault: s.faults.LastID(),
+		Version: stateVersion, Seed: s.sim.World.Seed, Accounts: s.sim.World.Accounts, Giant: s.sim.World.Giant,
+		USD: s.sim.World.Usd, Active: s.sim.World.Active,
+		AppAccounts: s.sim.World.AppAccounts, Clock: s.sim.Clock.State(), Tokens: s.sim.Vault.All(),
+		Survives: map[string]bool{}, Limits: s.sim.Limits.Settings(),
+		Corrections: s.sim.World.Corrections.All(), Lives: s.sim.World.Lives.All(), Edits: s.sim.World.Edits.All(),
+		Faults: s.faults.All(), LastFault: s.faults.LastID(),
 	}
 	for _, p := range s.sim.World.Specs {
 		now.Survives[p.Name] = s.sim.Vault.OldAccessSurvives(p.Name)

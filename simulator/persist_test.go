@@ -20,9 +20,12 @@ func TestPersist_AllSurvivesARestart(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, first.Close()) })
 	one := &sim{first, t}
 	a := one.account("tencent", 0)
-	data(t, one.oceanOAuth("refresh_token", fields{"refresh_token": one.credentials("oceanengine").Logins[0].RefreshToken}))
-	one.order("truth/correct", fields{"media": "tencent", "account": idText(a.ID), "from": "2026-11-10", "to": "2026-11-12", "percent": 7})
-	_, altered := one.alter(fields{"what": "day", "seed": 4, "media": "tencent", "level": "account", "granularity": "daily", "day": "2026-11-14"})
+	data(t,
+		one.oceanOAuth("refresh_token", fields{"refresh_token": one.credentials("oceanengine").Logins[0].RefreshToken}))
+	one.order("truth/correct", fields{"media": "tencent", "account": idText(a.ID), "from": "2026-11-10",
+		"to": "2026-11-12", "percent": 7})
+	_, altered := one.alter(fields{"what": "day", "seed": 4, "media": "tencent", "level": "account",
+		"granularity": "daily", "day": "2026-11-14"})
 	one.order("faults", fields{"kind": "status", "count": 5, "endpoint": "/advertiser/get/"})
 	require.Equal(t, 500, one.tencentCall(a, "advertiser/get").Code)
 	one.order("limits", fields{"penalties": true, "old_access_survives": fields{"tencent": true}, "rules": []fields{
@@ -33,7 +36,8 @@ func TestPersist_AllSurvivesARestart(t *testing.T) {
 		for _, path := range []string{"credentials", "limits", "clock"} {
 			list = append(list, s.control(http.MethodGet, path, nil).Body.String())
 		}
-		return append(list, s.truthLines("media", "tencent", "kind", "report_daily", "level", "account", "from", "2026-11-09", "to", "2026-11-16")...)
+		return append(list, s.truthLines("media", "tencent", "kind", "report_daily", "level", "account", "from", "2026-11-09",
+			"to", "2026-11-16")...)
 	}
 	before := snapshot(one)
 	require.NoError(t, first.Close())
@@ -45,7 +49,8 @@ func TestPersist_AllSurvivesARestart(t *testing.T) {
 	two := &sim{second, t}
 	require.Equal(t, before, snapshot(two))
 	two.unlimited()
-	require.Equal(t, 1, two.differs("tencent", two.accountOf("tencent", altered.Account))["report_daily account"], "%+v is still served", altered)
+	require.Equal(t, 1, two.differs("tencent", two.accountOf("tencent", altered.Account))["report_daily account"],
+		"%+v is still served", altered)
 	require.Equal(t, "f3", two.order("faults", fields{"kind": "hang", "media": "oceanengine"})["id"])
 	require.NoError(t, second.Close())
 
@@ -59,7 +64,8 @@ func TestPersist_AllSurvivesARestart(t *testing.T) {
 
 // ledgerCounts is the ledger's content in an order.
 func ledgerCounts(l *ledger.Ledger) any {
-	_, groups := l.Query(ledger.Query{Group: map[string]bool{"second": true, "media": true, "app": true, "endpoint": true, "answer": true}})
+	_, groups := l.Query(ledger.Query{Group: map[string]bool{"second": true, "media": true, "app": true, "endpoint": true,
+		"answer": true}})
 	_, accounts := l.Query(ledger.Query{Group: map[string]bool{"account": true, "endpoint": true, "answer": true}})
 	return [2][]ledger.Group{groups, accounts}
 }
@@ -71,7 +77,8 @@ func TestPersist_ATokenChangeIsOnDiskBeforeItIsAnswered(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, first.Close()) })
 	one := &sim{first, t}
-	d := data(t, one.oceanOAuth("refresh_token", fields{"refresh_token": one.credentials("oceanengine").Logins[0].RefreshToken}))
+	d := data(t,
+		one.oceanOAuth("refresh_token", fields{"refresh_token": one.credentials("oceanengine").Logins[0].RefreshToken}))
 	// The other opens what a crash at this moment would leave.
 	crashed := t.TempDir()
 	raw, err := os.ReadFile(filepath.Join(cfg.DataDir, stateFile))
@@ -145,7 +152,8 @@ func TestPersist_RefusesWhatItCannotRead(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	for want, cfg := range map[string]Config{
-		"1 to 1000000 accounts": {}, "speed": {Accounts: 1, Speed: -1}, "the world exists": {Accounts: 1, Start: time.Unix(0, 0)},
+		"1 to 1000000 accounts": {}, "speed": {Accounts: 1, Speed: -1},
+		"the world exists": {Accounts: 1, Start: time.Unix(0, 0)},
 	} {
 		_, err := New(cfg)
 		require.ErrorContains(t, err, want)

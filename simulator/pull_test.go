@@ -31,7 +31,8 @@ var wireMetrics = map[string]map[string]string{
 	},
 	"oceanengine": {
 		"cost": "$stat_cost", "impressions": "show_cnt", "clicks": "click_cnt", "downloads": "download_finish_cnt",
-		"installs": "install_finish_cnt", "activations": "active", "registrations": "active_register", "conversions": "convert_cnt",
+		"installs": "install_finish_cnt", "activations": "active", "registrations": "active_register",
+		"conversions":      "convert_cnt",
 		"deep_conversions": "deep_convert_cnt", "first_pays": "active_pay", "pays": "game_pay_count",
 		"pay_amount_d1": "$attribution_game_in_app_ltv_1day", "pay_amount_d3": "$attribution_game_in_app_ltv_3days",
 		"pay_amount_d7": "$attribution_game_in_app_ltv_7days", "next_day_retained": "attribution_next_day_open_cnt",
@@ -293,8 +294,10 @@ func (s *sim) pullConfig(media string, accounts []*world.Account) table {
 func (s *sim) pullAdgroups(into table, a *world.Account) {
 	for _, deleted := range []bool{false, true} {
 		list := pages(s.t, 100, func(page int) ([]any, fields) {
-			d := data(s.t, s.tencentCall(a, "adgroups/get", "is_deleted", fmt.Sprint(deleted), "page", fmt.Sprint(page), "page_size", "100",
-				"fields", `["adgroup_id","adgroup_name","configured_status","created_time","last_modified_time","is_deleted","daily_budget","bid_amount"]`))
+			d := data(s.t, s.tencentCall(a, "adgroups/get", "is_deleted", fmt.Sprint(deleted), "page", fmt.Sprint(page),
+				"page_size", "100",
+				"fields",
+				`["adgroup_id","adgroup_name","configured_status","created_time","last_modified_time","is_deleted","daily_budget","bid_amount"]`))
 			return d["list"].([]any), d["page_info"].(fields)
 		})
 		for _, x := range list {
@@ -307,7 +310,8 @@ func (s *sim) pullAdgroups(into table, a *world.Account) {
 			object := r["adgroup_id"].(json.Number).String()
 			into.add(s.t, fmt.Sprintf("%d/%s", a.ID, object), fmt.Sprintf(
 				`{"account":"%d","object":"%s","name":%s,"parent":"","status":"%s","daily_budget":%d,"bid":%d,"created":%s,"modified":%s,"deleted":%t}`,
-				a.ID, object, jsonText(r["adgroup_name"]), status, fen(s.t, r["daily_budget"]), fen(s.t, r["bid_amount"]), r["created_time"],
+				a.ID, object, jsonText(r["adgroup_name"]), status, fen(s.t, r["daily_budget"]), fen(s.t, r["bid_amount"]),
+				r["created_time"],
 				r["last_modified_time"], deleted))
 		}
 	}
@@ -323,17 +327,20 @@ func chinaTime(t testing.TB, text any) int64 {
 func (s *sim) pullPromotions(into table, a *world.Account) {
 	cursor := json.Number("0")
 	for {
-		d := data(s.t, s.oceanCall(a, "v3.0/promotion/list/", "filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`, "cursor", cursor.String(), "count", "20"))
+		d := data(s.t, s.oceanCall(a, "v3.0/promotion/list/", "filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`,
+			"cursor", cursor.String(), "count", "20"))
 		for _, x := range d["list"].([]any) {
 			r := x.(fields)
-			status := map[any]string{"PROMOTION_STATUS_ENABLE": "active", "PROMOTION_STATUS_DISABLE": "paused", "PROMOTION_STATUS_DELETED": "deleted"}[r["status_first"]]
+			status := map[any]string{"PROMOTION_STATUS_ENABLE": "active", "PROMOTION_STATUS_DISABLE": "paused",
+				"PROMOTION_STATUS_DELETED": "deleted"}[r["status_first"]]
 			require.Equal(s.t, status == "active", r["opt_status"] == "ENABLE")
 			object := r["promotion_id"].(json.Number).String()
 			budget := yuan(s.t, r["budget"].(json.Number).String())
 			require.Equal(s.t, budget == 0, r["budget_mode"] == "BUDGET_MODE_INFINITE")
 			into.add(s.t, fmt.Sprintf("%d/%s", a.ID, object), fmt.Sprintf(
 				`{"account":"%d","object":"%s","name":%s,"parent":"%s","status":"%s","daily_budget":%d,"bid":%d,"created":%d,"modified":%d,"deleted":%t}`,
-				a.ID, object, jsonText(r["promotion_name"]), r["project_id"], status, budget, yuan(s.t, r["cpa_bid"].(json.Number).String()),
+				a.ID, object, jsonText(r["promotion_name"]), r["project_id"], status, budget,
+				yuan(s.t, r["cpa_bid"].(json.Number).String()),
 				chinaTime(s.t, r["promotion_create_time"]), chinaTime(s.t, r["promotion_modify_time"]), status == "deleted"))
 		}
 		info := d["cursor_info"].(fields)

@@ -28,7 +28,8 @@ var (
 // bodyTimeout is how long a request's body may take to arrive.
 const bodyTimeout = 5 * time.Second
 
-// timedBody is a body that must arrive within bodyTimeout, read or not: a caller must not keep a connection with a body that does not come.
+// timedBody is a body that must arrive within bodyTimeout, read or not: a caller must not keep a connection with a
+// body that does not come.
 type timedBody struct {
 	io.ReadCloser
 
@@ -55,7 +56,8 @@ func (b timedBody) Read(p []byte) (int, error) {
 // ServeHTTP answers platforms' calls and the control API.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	timeBody(w, r)
-	// A page of another site that is open in a browser here must not steer the world; programs send neither Origin nor Sec-Fetch-Site.
+	// A page of another site that is open in a browser here must not steer the world; programs send neither Origin nor
+	// Sec-Fetch-Site.
 	if s.sites.Check(r) != nil {
 		control.WriteProblem(w, http.StatusForbidden, "a page of another site sent this request")
 		return
@@ -70,7 +72,8 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if strings.HasPrefix(r.URL.Path, control.Prefix) {
 		if localhost.Rebound(r) {
-			control.WriteProblem(w, http.StatusForbidden, "control calls to this machine are answered under the names localhost and 127.0.0.1 alone")
+			control.WriteProblem(w, http.StatusForbidden,
+				"control calls to this machine are answered under the names localhost and 127.0.0.1 alone")
 			return
 		}
 		s.control.ServeHTTP(w, r)
@@ -144,7 +147,8 @@ func (s *Simulator) route(r *http.Request) (platform.Platform, string) {
 func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform.Platform, path string) {
 	buffer := bodies.Get().(*[]byte)
 	c := &platform.Call{
-		Sim: s.sim, Platform: p, Spec: p.Spec(), Request: r, Path: path, Status: http.StatusOK, Header: w.Header(), Body: (*buffer)[:0],
+		Sim: s.sim, Platform: p, Spec: p.Spec(), Request: r, Path: path, Status: http.StatusOK, Header: w.Header(),
+		Body:     (*buffer)[:0],
 		Endpoint: p.Endpoint(path),
 	}
 	defer func() { *buffer = c.Body; bodies.Put(buffer) }()
@@ -180,6 +184,7 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform.Pla
 		c.Code = platform.CodeCut
 	}
 	// Counted before it is sent: who has an answer finds the call in the ledger.
-	s.ledger.Record(time.Now().Unix(), c.Account, ledger.Cell{Media: c.Spec.Name, App: c.App, Endpoint: c.Endpoint, Code: c.Code, Outcome: c.Outcome})
+	s.ledger.Record(time.Now().Unix(), c.Account, ledger.Cell{Media: c.Spec.Name, App: c.App, Endpoint: c.Endpoint,
+		Code: c.Code, Outcome: c.Outcome})
 	c.Send(w)
 }

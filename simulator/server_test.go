@@ -35,15 +35,17 @@ func TestServe_ABodyThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
 	t.Parallel()
 	for name, request := range map[string]string{
 		"an order": "POST /_sim/clock HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
-		"a call":   "POST /oceanengine/open_api/oauth2/access_token/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
-		"no path":  "POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
+		"a call": "POST /oceanengine/open_api/oauth2/access_token/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+			"100\r\n\r\n{",
+		"no path": "POST /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			handler := newSim(t, Config{}).Handler()
 			synctest.Test(t, func(t *testing.T) {
 				client, conn := net.Pipe()
-				server, pipe := &http.Server{Handler: handler}, &onePipe{connections: make(chan net.Conn, 1), closed: make(chan struct{})}
+				server, pipe := &http.Server{Handler: handler},
+					&onePipe{connections: make(chan net.Conn, 1), closed: make(chan struct{})}
 				pipe.connections <- conn
 				served := make(chan error)
 				go func() { served <- server.Serve(pipe) }()

@@ -27,13 +27,16 @@ type Config struct {
 	Speed    float64   // seconds of the world in a real second; 0 keeps that of DataDir's world, or is 1
 	DataDir  string    // where the state survives a restart; "" keeps it in memory only
 	Start    time.Time // the clock of a new world, from 2025 up to 2035; zero is now. A kept world has its own clock
-	// Giant makes the first account of each platform one of about so many creatives at a time, up to 96,000; 0 makes it an ordinary one.
+	// Giant makes the first account of each platform one of about so many creatives at a time, up to 96,000; 0 makes it
+	// an ordinary one.
 	Giant int
-	// USD puts one account in so many into USD and America/Los_Angeles, of each platform; 0 puts none, and a kept world has its own share.
+	// USD puts one account in so many into USD and America/Los_Angeles, of each platform; 0 puts none, and a kept world
+	// has its own share.
 	USD int
 	// Active is how many of 100 accounts have ads that run, 1 to 65; 0 is 65. A kept world has its own share.
 	Active int
-	// AppAccounts is how many accounts of a platform share an app, and its limits: a multiple of 100. 0 is AppAccountsDefault. A kept world has its own number.
+	// AppAccounts is how many accounts of a platform share an app, and its limits: a multiple of 100. 0 is
+	// AppAccountsDefault. A kept world has its own number.
 	AppAccounts int
 
 	Frozen bool         // stops the clock at once; false leaves a kept clock as it was
@@ -74,8 +77,9 @@ func New(cfg Config) (*Simulator, error) {
 	s.traps, s.faults = fault.NewTraps(cfg.Seed, s.sim.Switches), fault.NewFaults(s.closing)
 	s.sim.Traps, s.sim.Faults = s.traps, s.faults
 	s.sim.World = &world.World{
-		Seed: cfg.Seed, Accounts: cfg.Accounts, Giant: cfg.Giant, Usd: cfg.USD, Active: cfg.Active, AppAccounts: cfg.AppAccounts,
-		Lives: world.NewLives(), Edits: world.NewAdEdits(), Corrections: world.NewCorrections(), Traps: s.sim.Switches,
+		Seed: cfg.Seed, Accounts: cfg.Accounts, Giant: cfg.Giant, Usd: cfg.USD, Active: cfg.Active,
+		AppAccounts: cfg.AppAccounts,
+		Lives:       world.NewLives(), Edits: world.NewAdEdits(), Corrections: world.NewCorrections(), Traps: s.sim.Switches,
 	}
 	for _, p := range s.platforms {
 		s.sim.World.Specs = append(s.sim.World.Specs, p.Spec())

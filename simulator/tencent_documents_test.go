@@ -32,16 +32,21 @@ func TestTencentDocuments_CreativesAreFoundByTheirComponents(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)
 	creatives := a.Creatives(s.sim.Clock.Now().Unix())
-	i := slices.IndexFunc(creatives, func(x world.ListedCreative) bool { return !x.IsVideo() && x.Swaps > 0 && len(x.Assets(a)) == 1 })
+	i := slices.IndexFunc(creatives, func(x world.ListedCreative) bool {
+		return !x.IsVideo() && x.Swaps > 0 &&
+			len(x.Assets(a)) == 1
+	})
 	image := creatives[i]
 	require.Equal(t, []string{idText(image.ID)}, s.ids(a, "dynamic_creatives/get", "dynamic_creative_id",
-		condition("component_id", "EQUALS", idText(image.ID*10+1)), "is_deleted", jsonText(image.Status == world.StatusDeleted)))
+		condition("component_id", "EQUALS", idText(image.ID*10+1)), "is_deleted",
+		jsonText(image.Status == world.StatusDeleted)))
 }
 
 // tencentWords are words of the page of enums (枚举值), and of the enums ImageType, MediaType, AdStatus,
 // MediaSystemStatus, MediaStatusType, ImageSourceType, FundStatus, AccountTypeMap, CustomerSystemStatus, DeliveryMode,
 // DynamicCreativeType and CreativeSetApprovalStatus of the SDK.
-var tencentWords = strings.Fields(`AD_STATUS_NORMAL AD_STATUS_SUSPEND ADGROUP_STATUS_ACTIVE ADGROUP_STATUS_SUSPEND ADGROUP_STATUS_DELETED
+var tencentWords = strings.Fields(
+	`AD_STATUS_NORMAL AD_STATUS_SUSPEND ADGROUP_STATUS_ACTIVE ADGROUP_STATUS_SUSPEND ADGROUP_STATUS_DELETED
 	MARKETING_GOAL_USER_GROWTH MARKETING_CARRIER_TYPE_APP_ANDROID MARKETING_TARGET_TYPE_APP_ANDROID BID_MODE_OCPM OPTIMIZATIONGOAL_APP_ACTIVATE
 	SITE_SET_MOMENTS SITE_SET_WECHAT SITE_SET_CHANNELS SITE_SET_MOBILE_UNION MALE FEMALE LIVE_IN DELIVERY_MODE_COMPONENT DYNAMIC_CREATIVE_TYPE_PROGRAM
 	CREATIVE_SET_APPROVAL_STATUS_NORMAL IMAGE_TYPE_JPG MEDIA_TYPE_MP4 MEDIA_STATUS_VALID ADSTATUS_NORMAL SOURCE_TYPE_LOCAL FUND_TYPE_CASH FUND_TYPE_GIFT FUND_TYPE_SHARED FUND_TYPE_BANK FUND_STATUS_NORMAL FUND_STATUS_NOT_ENOUGH CUSTOMER_STATUS_NORMAL`)
@@ -76,7 +81,8 @@ func TestTencentDocuments_EveryWordOfAnEnumIsThePlatforms(t *testing.T) {
 		page := []string{"page_size", "100"}
 		for _, call := range [][]string{
 			append([]string{"adgroups/get"}, page...), append([]string{"adgroups/get", "is_deleted", "true"}, page...),
-			append([]string{"dynamic_creatives/get"}, page...), append([]string{"images/get"}, page...), append([]string{"videos/get"}, page...),
+			append([]string{"dynamic_creatives/get"}, page...), append([]string{"images/get"}, page...),
+			append([]string{"videos/get"}, page...),
 			{"funds/get"}, {"daily_balance_report/get", "date_range", `{"start_date":"2026-11-10","end_date":"2026-11-12"}`},
 			{"advertiser/get", "fields", `["system_status"]`, "pagination_mode", "PAGINATION_MODE_CURSOR", "page_size", "9"},
 			{
@@ -120,7 +126,8 @@ func TestTencentDocuments_ListsTakeTheConditionsOfTheirPages(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)
 	refused := func(path, field, operator string, values ...string) {
-		require.Equal(t, 18009, code(t, s.tencentCall(a, path, "filtering", condition(field, operator, values...))), "%s %s %s", path, field, operator)
+		require.Equal(t, 18009, code(t, s.tencentCall(a, path, "filtering", condition(field, operator, values...))),
+			"%s %s %s", path, field, operator)
 	}
 	none := func(path, field, operator string, values ...string) {
 		require.Empty(t, s.ids(a, path, "", condition(field, operator, values...)), "%s %s %s", path, field, operator)
@@ -145,25 +152,32 @@ func TestTencentDocuments_ListsTakeTheConditionsOfTheirPages(t *testing.T) {
 		}
 	}
 	x, y := images[0], videos[0]
-	require.Equal(t, []string{x.ID}, s.ids(a, "images/get", "image_id", condition("image_signature", "EQUALS", x.Signature)))
-	require.Equal(t, []string{x.ID}, s.ids(a, "images/get", "image_id", condition("image_signature", "CONTAINS", x.Signature[3:20])))
+	require.Equal(t, []string{x.ID}, s.ids(a, "images/get", "image_id",
+		condition("image_signature", "EQUALS", x.Signature)))
+	require.Equal(t, []string{x.ID}, s.ids(a, "images/get", "image_id",
+		condition("image_signature", "CONTAINS", x.Signature[3:20])))
 	require.Equal(t, []string{x.ID}, s.ids(a, "images/get", "image_id", condition("image_id", "IN", x.ID, "5")))
 	require.Equal(t, []string{x.ID}, s.ids(a, "images/get", "image_id", condition("image_id", "CONTAINS", x.ID)))
 	require.Contains(t, s.ids(a, "images/get", "image_id", condition("image_width", "EQUALS", idText(x.Width))), x.ID)
 	require.Contains(t, s.ids(a, "images/get", "image_id", condition("height", "LESS_EQUALS", idText(x.Height))), x.ID)
-	require.NotContains(t, s.ids(a, "images/get", "image_id", condition("height", "GREATER_EQUALS", idText(x.Height+1))), x.ID)
-	require.NotContains(t, s.ids(a, "images/get", "image_id", condition("file_size", "LESS_EQUALS", idText(x.Size-1))), x.ID)
+	require.NotContains(t, s.ids(a, "images/get", "image_id", condition("height", "GREATER_EQUALS", idText(x.Height+1))),
+		x.ID)
+	require.NotContains(t, s.ids(a, "images/get", "image_id", condition("file_size", "LESS_EQUALS", idText(x.Size-1))),
+		x.ID)
 	require.Len(t, s.ids(a, "images/get", "image_id", condition("status", "EQUALS", "ADSTATUS_NORMAL")), len(images))
 	none("images/get", "status", "EQUALS", "ADSTATUS_DELETED")
 	none("images/get", "owner_account_id", "CONTAINS", "1")
 	require.Equal(t, []string{y.ID}, s.ids(a, "videos/get", "video_id", condition("media_id", "IN", y.ID, "5")))
 	require.Equal(t, []string{y.ID}, s.ids(a, "videos/get", "video_id", condition("video_id", "CONTAINS", y.ID)))
-	require.Contains(t, s.ids(a, "videos/get", "video_id", condition("video_duration_millisecond", "GREATER_EQUALS", idText(y.Milliseconds))), y.ID)
+	require.Contains(t, s.ids(a, "videos/get", "video_id",
+		condition("video_duration_millisecond", "GREATER_EQUALS", idText(y.Milliseconds))), y.ID)
 	require.Equal(t, []string{y.ID}, s.ids(a, "videos/get", "video_id", condition("media_description", "EQUALS", y.Name)))
 	refused("videos/get", "video_id", "IN", y.ID)
 	refused("videos/get", "image_width", "EQUALS", "1")
-	require.Equal(t, 18002, code(t, s.tencentCall(a, "images/get", "filtering", condition("created_time", "GREATER", "1"))))
-	require.Equal(t, 18002, code(t, s.tencentCall(a, "images/get", "filtering", condition("image_width", "EQUALS", "wide"))))
+	require.Equal(t, 18002, code(t, s.tencentCall(a, "images/get", "filtering",
+		condition("created_time", "GREATER", "1"))))
+	require.Equal(t, 18002, code(t, s.tencentCall(a, "images/get", "filtering",
+		condition("image_width", "EQUALS", "wide"))))
 }
 
 func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T) {
@@ -171,7 +185,8 @@ func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)
 	ask := func(pairs ...string) url.Values {
-		q := query("fields", `["cost","adgroup_id"]`, "date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`, "page_size", "2000")
+		q := query("fields", `["cost","adgroup_id"]`, "date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`,
+			"page_size", "2000")
 		for i := 0; i < len(pairs); i += 2 {
 			q.Set(pairs[i], pairs[i+1])
 		}
@@ -185,10 +200,13 @@ func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T
 		"REPORT_LEVEL_ADVERTISER": {false: {"date"}, true: {"hour"}},
 		"REPORT_LEVEL_ADGROUP":    {false: {"date", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id"}},
 		"REPORT_LEVEL_DYNAMIC_CREATIVE": {
-			false: {"date", "adgroup_id", "dynamic_creative_id", "site_set"}, true: {"hour", "adgroup_id", "dynamic_creative_id"},
+			false: {"date", "adgroup_id", "dynamic_creative_id", "site_set"},
+			true:  {"hour", "adgroup_id", "dynamic_creative_id"},
 		},
-		"REPORT_LEVEL_CHANNEL":         {false: {"date", "channel_id", "site_set"}, true: {"hour", "adgroup_id", "channel_id"}},
-		"REPORT_LEVEL_BIDWORD":         {false: {"date", "bidword_id", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id", "bidword_id"}},
+		"REPORT_LEVEL_CHANNEL": {false: {"date", "channel_id", "site_set"},
+			true: {"hour", "adgroup_id", "channel_id"}},
+		"REPORT_LEVEL_BIDWORD": {false: {"date", "bidword_id", "adgroup_id", "site_set"},
+			true: {"hour", "adgroup_id", "bidword_id"}},
 		"REPORT_LEVEL_QUERYWORD":       {false: {"date", "bidword_id", "queryword", "site_set"}},
 		"REPORT_LEVEL_MARKETING_ASSET": {false: {"date", "marketing_target_type", "marketing_asset_id", "site_set"}},
 		"REPORT_LEVEL_PRODUCT_CATALOG": {
@@ -196,7 +214,8 @@ func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T
 		},
 		"REPORT_LEVEL_PROJECT": {false: {"date", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id"}},
 		"REPORT_LEVEL_PROJECT_CREATIVE": {
-			false: {"date", "adgroup_id", "dynamic_creative_id", "site_set"}, true: {"hour", "adgroup_id", "dynamic_creative_id"},
+			false: {"date", "adgroup_id", "dynamic_creative_id", "site_set"},
+			true:  {"hour", "adgroup_id", "dynamic_creative_id"},
 		},
 		"REPORT_LEVEL_PRODUCT_CREATIVE_TEMPLATE": {false: {"date", "creative_template_group_id", "adgroup_id", "site_set"}},
 		"REPORT_LEVEL_VIDEO_HIGHLIGHT":           {false: {"date", "adgroup_id"}, true: {"hour", "adgroup_id"}},
@@ -206,7 +225,8 @@ func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T
 		for hourly, fields := range groups {
 			path := map[bool]string{false: "daily_reports/get", true: "hourly_reports/get"}[hourly]
 			got := rows(path, "level", level, "group_by", jsonText(fields))
-			has := level == "REPORT_LEVEL_ADVERTISER" || level == "REPORT_LEVEL_ADGROUP" || level == "REPORT_LEVEL_DYNAMIC_CREATIVE"
+			has := level == "REPORT_LEVEL_ADVERTISER" || level == "REPORT_LEVEL_ADGROUP" ||
+				level == "REPORT_LEVEL_DYNAMIC_CREATIVE"
 			require.Equal(t, has, len(got) > 0, "%s %s", path, level)
 		}
 	}
@@ -222,21 +242,29 @@ func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T
 	all := rows("daily_reports/get", daily...)
 	one := all[0].(fields)
 	id := one["adgroup_id"].(json.Number).String()
-	account := rows("daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "filtering", condition("adgroup_id", "IN", id))
+	account := rows("daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "filtering",
+		condition("adgroup_id", "IN", id))
 	require.Len(t, account, 1)
 	require.Equal(t, one["cost"], account[0].(fields)["cost"], "a condition narrows what is added up")
-	hours := rows("hourly_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["hour"]`, "filtering", condition("adgroup_id", "IN", id))
+	hours := rows("hourly_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["hour"]`, "filtering",
+		condition("adgroup_id", "IN", id))
 	require.Equal(t, cost(all[:1]), cost(hours))
 
-	creatives := rows("daily_reports/get", "level", "REPORT_LEVEL_DYNAMIC_CREATIVE", "group_by", `["date","dynamic_creative_id"]`, "fields", `["cost","adgroup_id","dynamic_creative_id"]`)
+	creatives := rows("daily_reports/get", "level", "REPORT_LEVEL_DYNAMIC_CREATIVE", "group_by",
+		`["date","dynamic_creative_id"]`, "fields", `["cost","adgroup_id","dynamic_creative_id"]`)
 	creative := creatives[0].(fields)
-	ofOne := rows("daily_reports/get", append(slices.Clone(daily), "filtering", condition("dynamic_creative_id", "EQUALS", creative["dynamic_creative_id"].(json.Number).String()))...)
+	ofOne := rows("daily_reports/get", append(slices.Clone(daily), "filtering",
+		condition("dynamic_creative_id", "EQUALS", creative["dynamic_creative_id"].(json.Number).String()))...)
 	require.Equal(t, []any{fields{"cost": creative["cost"], "adgroup_id": creative["adgroup_id"]}}, ofOne)
 
-	require.Len(t, rows("daily_reports/get", append(slices.Clone(daily), "filtering", condition("marketing_target_type", "EQUALS", "MARKETING_TARGET_TYPE_APP_ANDROID"))...), len(all))
-	require.Len(t, rows("daily_reports/get", append(slices.Clone(daily), "filtering", condition("smart_delivery_platform", "NOT_EQUALS", "1"))...), len(all))
-	require.Empty(t, rows("daily_reports/get", append(slices.Clone(daily), "filtering", condition("component_id", "IN", "1", "2"))...))
-	hourly := ask("level", "REPORT_LEVEL_ADGROUP", "group_by", `["hour"]`, "filtering", condition("marketing_target_type", "EQUALS", "MARKETING_TARGET_TYPE_APP_ANDROID"))
+	require.Len(t, rows("daily_reports/get", append(slices.Clone(daily), "filtering",
+		condition("marketing_target_type", "EQUALS", "MARKETING_TARGET_TYPE_APP_ANDROID"))...), len(all))
+	require.Len(t, rows("daily_reports/get", append(slices.Clone(daily), "filtering",
+		condition("smart_delivery_platform", "NOT_EQUALS", "1"))...), len(all))
+	require.Empty(t, rows("daily_reports/get", append(slices.Clone(daily), "filtering",
+		condition("component_id", "IN", "1", "2"))...))
+	hourly := ask("level", "REPORT_LEVEL_ADGROUP", "group_by", `["hour"]`, "filtering",
+		condition("marketing_target_type", "EQUALS", "MARKETING_TARGET_TYPE_APP_ANDROID"))
 	require.Equal(t, 18009, code(t, s.do(s.tencentRequest(s.token(a), "hourly_reports/get", hourly))))
 	for _, level := range []string{"REPORT_LEVEL_QUERYWORD", "REPORT_LEVEL_MATERIAL_VIDEO"} {
 		q := ask("level", level, "group_by", `["hour"]`)
@@ -248,16 +276,19 @@ func TestTencentDocuments_AccountsAreFoundByAPartOfTheirCompany(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 3)
-	base := []string{"pagination_mode", "PAGINATION_MODE_NORMAL", "page_size", "100", "page", "1", "fields", `["account_id"]`}
+	base := []string{"pagination_mode", "PAGINATION_MODE_NORMAL", "page_size", "100", "page", "1", "fields",
+		`["account_id"]`}
 	list := func(pairs ...string) int {
-		return len(data(t, s.do(s.tencentRequest(s.token(a), "advertiser/get", query(append(slices.Clone(base), pairs...)...))))["list"].([]any))
+		return len(data(t, s.do(s.tencentRequest(s.token(a), "advertiser/get",
+			query(append(slices.Clone(base), pairs...)...))))["list"].([]any))
 	}
 	name := []rune(a.Company())
 	require.Positive(t, list("filtering", condition("corporation_name", "CONTAINS", string(name[1:]))))
 	require.Zero(t, list("filtering", condition("corporation_name", "EQUALS", string(name[1:]))))
 	q := query(base...)
 	q.Del("page")
-	require.Equal(t, 18001, code(t, s.do(s.tencentRequest(s.token(a), "advertiser/get", q))), "numbered pages need their number")
+	require.Equal(t, 18001, code(t, s.do(s.tencentRequest(s.token(a), "advertiser/get", q))),
+		"numbered pages need their number")
 	q = query("pagination_mode", "PAGINATION_MODE_NORMAL", "account_id", idText(a.ID))
 	require.Len(t, data(t, s.do(s.tencentRequest(s.token(a), "organization_account_relation/get", q)))["list"], 1)
 	q = query("pagination_mode", "PAGINATION_MODE_NORMAL", "page", "101", "page_size", "1")
@@ -269,19 +300,22 @@ func TestTencent_TakesTheRealTimeTooWhereverTheWorldsClockIs(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)
 	now := time.Now().Unix()
-	require.Greater(t, max(now-s.sim.Clock.Now().Unix(), s.sim.Clock.Now().Unix()-now), int64(300), "the world is elsewhere")
+	require.Greater(t, max(now-s.sim.Clock.Now().Unix(), s.sim.Clock.Now().Unix()-now), int64(300),
+		"the world is elsewhere")
 	for stamp, want := range map[int64]int{now: 0, now - 250: 0, now - 400: 12101, s.sim.Clock.Now().Unix(): 0} {
 		require.Equal(t, want, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(stamp))), stamp-now)
 	}
 	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(now), "nonce", "real-1")))
-	require.Equal(t, 12100, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(now), "nonce", "real-1")), "a nonce is new for both")
+	require.Equal(t, 12100, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(now), "nonce", "real-1")),
+		"a nonce is new for both")
 }
 
 func TestTencentLogins_AreListedByWhatTheyAre(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: ofEach(401)}).unlimited()
 	ask := func(login int, path string, pairs ...string) fields {
-		q := query(append([]string{"pagination_mode", "PAGINATION_MODE_NORMAL", "page", "1", "page_size", "100"}, pairs...)...)
+		q := query(append([]string{"pagination_mode", "PAGINATION_MODE_NORMAL", "page", "1", "page_size", "100"},
+			pairs...)...)
 		return decoded(t, s.do(s.tencentRequest(s.token(s.account("tencent", login*100)), path, q)))
 	}
 	count := func(answer fields) int {
@@ -316,5 +350,6 @@ func TestTencentLogins_AreListedByWhatTheyAre(t *testing.T) {
 
 	refused("12203", ask(4, relations))
 	refused("18001", ask(4, advertisers, id...))
-	require.Equal(t, 1, count(ask(4, advertisers, with("account_id", idText(s.account("tencent", 400).ID))...)), "an advertiser itself")
+	require.Equal(t, 1, count(ask(4, advertisers, with("account_id", idText(s.account("tencent", 400).ID))...)),
+		"an advertiser itself")
 }

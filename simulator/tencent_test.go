@@ -26,23 +26,24 @@ func TestTencent_ChecksWhatEveryCallCarries(t *testing.T) {
 		change func(q url.Values)
 		want   int
 	}{
-		"all is well":               {func(url.Values) {}, 0},
-		"no token":                  {func(q url.Values) { q.Del("access_token") }, 12000},
-		"no timestamp":              {func(q url.Values) { q.Del("timestamp") }, 12000},
-		"no nonce":                  {func(q url.Values) { q.Del("nonce") }, 12000},
-		"an empty token":            {func(q url.Values) { q.Set("access_token", "") }, 11005},
-		"a token of another shape":  {func(q url.Values) { q.Set("access_token", "abc") }, 11004},
-		"a token nobody has":        {func(q url.Values) { q.Set("access_token", strings.Repeat("0", 32)) }, 11002},
-		"a clock 300 s ahead":       {func(q url.Values) { q.Set("timestamp", idText(now+300)) }, 0},
-		"a clock 301 s ahead":       {func(q url.Values) { q.Set("timestamp", idText(now+301)) }, 12101},
-		"a clock 301 s behind":      {func(q url.Values) { q.Set("timestamp", idText(now-301)) }, 12101},
-		"a timestamp of words":      {func(q url.Values) { q.Set("timestamp", "now") }, 18002},
-		"a nonce of 33":             {func(q url.Values) { q.Set("nonce", strings.Repeat("x", 33)) }, 18003},
-		"somebody else's account":   {func(q url.Values) { q.Set("account_id", idText(stranger.ID)) }, 12201},
-		"an account nobody has":     {func(q url.Values) { q.Set("account_id", "123") }, 12201},
-		"no account":                {func(q url.Values) { q.Del("account_id") }, 18001},
-		"an account of words":       {func(q url.Values) { q.Set("account_id", `"1"`) }, 18002},
-		"a token of another medium": {func(q url.Values) { q.Set("access_token", s.token(s.account("oceanengine", 0))) }, 11002},
+		"all is well":              {func(url.Values) {}, 0},
+		"no token":                 {func(q url.Values) { q.Del("access_token") }, 12000},
+		"no timestamp":             {func(q url.Values) { q.Del("timestamp") }, 12000},
+		"no nonce":                 {func(q url.Values) { q.Del("nonce") }, 12000},
+		"an empty token":           {func(q url.Values) { q.Set("access_token", "") }, 11005},
+		"a token of another shape": {func(q url.Values) { q.Set("access_token", "abc") }, 11004},
+		"a token nobody has":       {func(q url.Values) { q.Set("access_token", strings.Repeat("0", 32)) }, 11002},
+		"a clock 300 s ahead":      {func(q url.Values) { q.Set("timestamp", idText(now+300)) }, 0},
+		"a clock 301 s ahead":      {func(q url.Values) { q.Set("timestamp", idText(now+301)) }, 12101},
+		"a clock 301 s behind":     {func(q url.Values) { q.Set("timestamp", idText(now-301)) }, 12101},
+		"a timestamp of words":     {func(q url.Values) { q.Set("timestamp", "now") }, 18002},
+		"a nonce of 33":            {func(q url.Values) { q.Set("nonce", strings.Repeat("x", 33)) }, 18003},
+		"somebody else's account":  {func(q url.Values) { q.Set("account_id", idText(stranger.ID)) }, 12201},
+		"an account nobody has":    {func(q url.Values) { q.Set("account_id", "123") }, 12201},
+		"no account":               {func(q url.Values) { q.Del("account_id") }, 18001},
+		"an account of words":      {func(q url.Values) { q.Set("account_id", `"1"`) }, 18002},
+		"a token of another medium": {func(q url.Values) { q.Set("access_token", s.token(s.account("oceanengine", 0))) },
+			11002},
 	} {
 		r := s.tencentRequest(good, "adgroups/get", query("account_id", idText(a.ID)))
 		q := r.URL.Query()
@@ -78,9 +79,12 @@ func TestTencent_RefusesBadParameters(t *testing.T) {
 		{"adgroups/get", nil, []string{"fields", `["campaign_id"]`}, 12009},
 		{"adgroups/get", nil, []string{"is_deleted", "1"}, 18002},
 		{"adgroups/get", nil, []string{"pagination_mode", "CURSOR"}, 18009},
-		{"adgroups/get", nil, []string{"filtering", `[{"field":"last_modified_time","operator":"GREATER","values":[1795140000]}]`}, 18002},
-		{"adgroups/get", nil, []string{"filtering", `[{"field":"last_modified_time","operator":"GREATER","values":["17951"]}]`}, 18002},
-		{"adgroups/get", nil, []string{"filtering", `[{"field":"last_modified_time","operator":"CONTAINS","values":["1795140000"]}]`}, 18009},
+		{"adgroups/get", nil,
+			[]string{"filtering", `[{"field":"last_modified_time","operator":"GREATER","values":[1795140000]}]`}, 18002},
+		{"adgroups/get", nil,
+			[]string{"filtering", `[{"field":"last_modified_time","operator":"GREATER","values":["17951"]}]`}, 18002},
+		{"adgroups/get", nil,
+			[]string{"filtering", `[{"field":"last_modified_time","operator":"CONTAINS","values":["1795140000"]}]`}, 18009},
 		{"adgroups/get", nil, []string{"filtering", `[{"field":"campaign_id","operator":"EQUALS","values":["1"]}]`}, 18009},
 		{"adgroups/get", nil, []string{"filtering", `[{"field":"adgroup_id","operator":"IN","values":[]}]`}, 18012},
 		{"adgroups/get", nil, []string{"filtering", `[{"field":"is_deleted","operator":"EQUALS","values":["true"]}]`}, 33109},
@@ -173,8 +177,10 @@ func TestTencent_CursorReachesEveryRowOnce(t *testing.T) {
 	require.Equal(t, want, got)
 	require.Equal(t, (len(want)+6)/7, calls)
 
-	first := data(t, s.tencentCall(a, "adgroups/get", "pagination_mode", "PAGINATION_MODE_CURSOR"))["cursor_page_info"].(fields)
-	w := s.tencentCall(a, "adgroups/get", "pagination_mode", "PAGINATION_MODE_CURSOR", "page_size", "9", "cursor", first["next_cursor"].(string))
+	first := data(t, s.tencentCall(a, "adgroups/get", "pagination_mode",
+		"PAGINATION_MODE_CURSOR"))["cursor_page_info"].(fields)
+	w := s.tencentCall(a, "adgroups/get", "pagination_mode", "PAGINATION_MODE_CURSOR", "page_size", "9", "cursor",
+		first["next_cursor"].(string))
 	require.Equal(t, 18009, code(t, w), "a cursor goes with its query")
 }
 
@@ -243,7 +249,8 @@ func TestTencent_FiltersAdgroups(t *testing.T) {
 	} {
 		f := `[{"field":"last_modified_time","operator":"` + operator + `","values":["` + stamp + `"]}]`
 		require.Equal(t, want(func(o world.Object) bool { return live(o) && fits(o.Modified) }), ids(f), operator)
-		require.Equal(t, want(func(o world.Object) bool { return !live(o) && fits(o.Modified) }), ids(f, "is_deleted", "true"), operator)
+		require.Equal(t, want(func(o world.Object) bool { return !live(o) && fits(o.Modified) }),
+			ids(f, "is_deleted", "true"), operator)
 	}
 	require.Equal(t, want(func(o world.Object) bool { return live(o) && o.Status == world.StatusActive }),
 		ids(`[{"field":"configured_status","operator":"EQUALS","values":["AD_STATUS_NORMAL"]}]`))
@@ -258,9 +265,10 @@ func TestTencent_ReportsGroupAndSort(t *testing.T) {
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)
 	rows := func(group string, more ...string) []any {
-		return data(t, s.tencentCall(a, "daily_reports/get", append([]string{"level", "REPORT_LEVEL_ADGROUP", "group_by", group,
-			"fields", `["date","adgroup_id","adgroup_name","site_set","cost","account_id"]`, "page_size", "2000",
-			"date_range", `{"start_date":"2026-11-05","end_date":"2026-11-15"}`}, more...)...))["list"].([]any)
+		return data(t, s.tencentCall(a, "daily_reports/get",
+			append([]string{"level", "REPORT_LEVEL_ADGROUP", "group_by", group,
+				"fields", `["date","adgroup_id","adgroup_name","site_set","cost","account_id"]`, "page_size", "2000",
+				"date_range", `{"start_date":"2026-11-05","end_date":"2026-11-15"}`}, more...)...))["list"].([]any)
 	}
 	spend := func(list []any) (sum int64) {
 		for _, r := range list {
@@ -276,16 +284,19 @@ func TestTencent_ReportsGroupAndSort(t *testing.T) {
 	for _, group := range []string{`["date"]`, `["adgroup_id"]`, `["site_set"]`, `["date","adgroup_id","site_set"]`} {
 		require.Equal(t, spend(whole), spend(rows(group)), group)
 	}
-	sorted := rows(`["date","adgroup_id"]`, "order_by", `[{"sort_field":"date","sort_type":"DESCENDING"},{"sort_field":"adgroup_id","sort_type":"ASCENDING"}]`)
+	sorted := rows(`["date","adgroup_id"]`, "order_by",
+		`[{"sort_field":"date","sort_type":"DESCENDING"},{"sort_field":"adgroup_id","sort_type":"ASCENDING"}]`)
 	require.Len(t, sorted, len(whole))
 	require.True(t, slices.IsSortedFunc(sorted, func(x, y any) int {
 		if c := strings.Compare(y.(fields)["date"].(string), x.(fields)["date"].(string)); c != 0 {
 			return c
 		}
-		return strings.Compare(x.(fields)["adgroup_id"].(json.Number).String(), y.(fields)["adgroup_id"].(json.Number).String())
+		return strings.Compare(x.(fields)["adgroup_id"].(json.Number).String(),
+			y.(fields)["adgroup_id"].(json.Number).String())
 	}))
 	id := whole[0].(fields)["adgroup_id"].(json.Number).String()
-	for _, r := range rows(`["date","adgroup_id"]`, "filtering", `[{"field":"adgroup_id","operator":"IN","values":["`+id+`"]}]`) {
+	for _, r := range rows(`["date","adgroup_id"]`, "filtering", `[{"field":"adgroup_id","operator":"IN","values":["`+id+
+		`"]}]`) {
 		require.Equal(t, json.Number(id), r.(fields)["adgroup_id"])
 		require.NotEmpty(t, r.(fields)["adgroup_name"])
 		require.Equal(t, json.Number(idText(a.ID)), r.(fields)["account_id"])

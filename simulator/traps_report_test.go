@@ -17,7 +17,8 @@ import (
 	"adsync/simulator/world"
 )
 
-// costs asks Tencent for a report of the large account at a level and adds up the spend in fen by the row's day or hour.
+// costs asks Tencent for a report of the large account at a level and adds up the spend in fen by the row's day or
+// hour.
 func (s *sim) costs(level, from, to string, hourly bool) map[string]int64 {
 	s.t.Helper()
 	path, moment := "daily_reports/get", "date"
@@ -28,7 +29,8 @@ func (s *sim) costs(level, from, to string, hourly bool) map[string]int64 {
 	if level == "ADGROUP" {
 		keys = append(keys, "adgroup_id")
 	}
-	d := data(s.t, s.tencentCall(s.account("tencent", 0), path, "level", "REPORT_LEVEL_"+level, "group_by", jsonText(keys), "fields", jsonText(append(keys, "cost")),
+	d := data(s.t, s.tencentCall(s.account("tencent", 0), path, "level", "REPORT_LEVEL_"+level, "group_by", jsonText(keys),
+		"fields", jsonText(append(keys, "cost")),
 		"date_range", jsonText(map[string]string{"start_date": from, "end_date": to}), "page_size", "2000"))
 	sums := map[string]int64{}
 	for _, row := range d["list"].([]any) {
@@ -78,8 +80,10 @@ func TestTraps_OfTheMorning(t *testing.T) {
 func TestTraps_OfReportsHoldForAllPages(t *testing.T) {
 	t.Parallel()
 	total := func(s *sim, page string) json.Number {
-		d := data(t, s.oceanCall(s.account("oceanengine", 0), "v3.0/report/custom/get/", "dimensions", `["stat_time_day","cdp_promotion_id"]`, "metrics", `["stat_cost"]`,
-			"filters", "[]", "start_time", yesterday+" 00:00:00", "end_time", today+" 23:59:59", "order_by", `[{"field":"stat_time_day","type":"ASC"}]`,
+		d := data(t, s.oceanCall(s.account("oceanengine", 0), "v3.0/report/custom/get/", "dimensions",
+			`["stat_time_day","cdp_promotion_id"]`, "metrics", `["stat_cost"]`,
+			"filters", "[]", "start_time", yesterday+" 00:00:00", "end_time", today+" 23:59:59", "order_by",
+			`[{"field":"stat_time_day","type":"ASC"}]`,
 			"page", page, "page_size", "10"))
 		return d["page_info"].(map[string]any)["total_number"].(json.Number)
 	}
@@ -95,7 +99,8 @@ func TestTraps_OfReportsHoldForAllPages(t *testing.T) {
 	require.WithinDuration(t, s.sim.Clock.Now(), misled[0].At, time.Hour)
 	misled[0].At = time.Time{}
 	require.Equal(t, []fault.Misled{{
-		Trap: "yesterday_empty", Media: "oceanengine", Account: idText(s.account("oceanengine", 0).ID), Kind: "report_daily", Level: "ad", From: yesterday, To: yesterday,
+		Trap: "yesterday_empty", Media: "oceanengine", Account: idText(s.account("oceanengine", 0).ID), Kind: "report_daily",
+		Level: "ad", From: yesterday, To: yesterday,
 	}}, misled, "no answer shows it")
 }
 
@@ -161,8 +166,10 @@ func TestTraps_ZerosAreNotToldAndAreInNoTruth(t *testing.T) {
 		require.Greater(t, s.trap("zero_untold").Met, met, media)
 	}
 	a := s.account("oceanengine", 0)
-	body := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day","cdp_promotion_id"]`, "metrics", jsonText(wireNames("oceanengine")),
-		"filters", "[]", "start_time", today+" 00:00:00", "end_time", today+" 23:59:59", "order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "page_size", "100").Body.String()
+	body := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day","cdp_promotion_id"]`, "metrics",
+		jsonText(wireNames("oceanengine")),
+		"filters", "[]", "start_time", today+" 00:00:00", "end_time", today+" 23:59:59", "order_by",
+		`[{"field":"stat_time_day","type":"ASC"}]`, "page_size", "100").Body.String()
 	for _, way := range []string{`":null`, `":""`} {
 		require.Positive(t, strings.Count(body, way), way)
 	}
@@ -197,7 +204,8 @@ func TestTraps_OfTheEndsOfDays(t *testing.T) {
 	s.set("day_ended")
 	a := s.account("tencent", 0)
 	rows := func(from, to string) {
-		s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "fields", `["date","cost"]`,
+		s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "fields",
+			`["date","cost"]`,
 			"date_range", jsonText(map[string]string{"start_date": from, "end_date": to}))
 	}
 	rows("2026-11-13", "2026-11-13")
@@ -225,7 +233,8 @@ func TestTraps_OfDaysOf25Hours(t *testing.T) {
 	for index := range 40 {
 		a := s.account("tencent", index)
 		for _, day := range []string{"2026-10-31", "2026-11-01", "2026-11-02"} {
-			s.tencentCall(a, "hourly_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["hour"]`, "fields", `["hour","cost"]`,
+			s.tencentCall(a, "hourly_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["hour"]`, "fields",
+				`["hour","cost"]`,
 				"date_range", jsonText(map[string]string{"start_date": day, "end_date": day}))
 		}
 	}

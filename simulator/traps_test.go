@@ -50,7 +50,8 @@ func (s *sim) trap(name string) trap.Trap {
 // page asks for a page of the promotions of a large account, which has several.
 func (s *sim) promotionPage(page string) (ids []string, total string) {
 	s.t.Helper()
-	d := data(s.t, s.oceanCall(s.account("oceanengine", 0), "v3.0/promotion/list/", "page", page, "page_size", "20", "fields", `["promotion_id"]`))
+	d := data(s.t, s.oceanCall(s.account("oceanengine", 0), "v3.0/promotion/list/", "page", page, "page_size", "20",
+		"fields", `["promotion_id"]`))
 	for _, row := range d["list"].([]any) {
 		ids = append(ids, row.(map[string]any)["promotion_id"].(json.Number).String())
 	}
@@ -77,7 +78,8 @@ func TestTraps_AreToldByNameAndSwitched(t *testing.T) {
 	require.False(t, s.trap("page_empty").On)
 	require.Equal(t, http.StatusOK, s.control(http.MethodPost, "traps", fields{"on": false}).Code)
 	require.False(t, s.trap("page_short").On)
-	for _, order := range []any{fields{"name": "page_short"}, fields{"name": "pit", "on": true}, fields{"on": true, "of": "x"}} {
+	for _, order := range []any{fields{"name": "page_short"}, fields{"name": "pit", "on": true},
+		fields{"on": true, "of": "x"}} {
 		require.Equal(t, http.StatusBadRequest, s.control(http.MethodPost, "traps", order).Code)
 	}
 	require.True(t, newSim(t, Config{Traps: true}).trap("page_short").On)
@@ -157,7 +159,8 @@ func TestTraps_EmptyPagesByCursorLeadOn(t *testing.T) {
 	s := standing(t, "page_empty")
 	a := s.account("tencent", 0)
 	ask := func(cursor string) (rows int, next string) {
-		d := data(t, s.tencentCall(a, "adgroups/get", "pagination_mode", "PAGINATION_MODE_CURSOR", "page_size", "100", "cursor", cursor))
+		d := data(t, s.tencentCall(a, "adgroups/get", "pagination_mode", "PAGINATION_MODE_CURSOR", "page_size", "100",
+			"cursor", cursor))
 		return len(d["list"].([]any)), d["cursor_page_info"].(map[string]any)["next_cursor"].(string)
 	}
 	rows, next := ask("")
@@ -251,7 +254,8 @@ func TestTraps_ShutAnEndpointForAWhileOfTheWorld(t *testing.T) {
 	s = flowing(t, "reports_shut", 12, 0)
 	a = s.account("tencent", 0)
 	ask := func() int {
-		return code(t, s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "fields", `["date","cost"]`,
+		return code(t, s.tencentCall(a, "daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`,
+			"fields", `["date","cost"]`,
 			"date_range", `{"start_date":"2026-11-15","end_date":"2026-11-15"}`))
 	}
 	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get")), "lists are no reports")

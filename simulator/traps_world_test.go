@@ -18,7 +18,8 @@ import (
 func (s *sim) promotions() (list []fields) {
 	s.t.Helper()
 	for page := 1; ; page++ {
-		d := data(s.t, s.oceanCall(s.account("oceanengine", 0), "v3.0/promotion/list/", "page", fmt.Sprint(page), "page_size", "20",
+		d := data(s.t, s.oceanCall(s.account("oceanengine", 0), "v3.0/promotion/list/", "page", fmt.Sprint(page), "page_size",
+			"20",
 			"filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`))
 		rows := d["list"].([]any)
 		if len(rows) == 0 {
@@ -38,7 +39,8 @@ func TestTraps_OfNames(t *testing.T) {
 	require.True(t, slices.ContainsFunc(listed, isEmoji))
 	require.Positive(t, s.trap("emoji_name").Met)
 	truth := s.truthLines("media", "oceanengine", "kind", "promotion", "account", idText(s.account("oceanengine", 0).ID))
-	require.True(t, slices.ContainsFunc(truth, func(line string) bool { return strings.Contains(line, "🎮") }), "the truth has the same names")
+	require.True(t, slices.ContainsFunc(truth, func(line string) bool { return strings.Contains(line, "🎮") }),
+		"the truth has the same names")
 
 	s = standing(t, "name_reused")
 	byName := map[string][]fields{}
@@ -62,7 +64,8 @@ func TestTraps_OfNames(t *testing.T) {
 func TestTraps_OfWordsAndFields(t *testing.T) {
 	t.Parallel()
 	s := standing(t, "unknown_word")
-	require.True(t, slices.ContainsFunc(s.promotions(), func(x fields) bool { return x["opt_status"] == "ENABLE_BY_TRIAL_RUN" }))
+	require.True(t, slices.ContainsFunc(s.promotions(),
+		func(x fields) bool { return x["opt_status"] == "ENABLE_BY_TRIAL_RUN" }))
 	w := s.tencentCall(s.account("tencent", 0), "adgroups/get", "page_size", "100")
 	require.Contains(t, w.Body.String(), "ADGROUP_STATUS_TRIAL_RUN")
 	require.Positive(t, s.trap("unknown_word").Met)
@@ -91,7 +94,8 @@ func TestTraps_OfWordsAndFields(t *testing.T) {
 			}
 		}
 	}
-	require.Positive(t, min(zero, absent, told), "of some videos the material is not told: %d are 0, %d absent, %d told", zero, absent, told)
+	require.Positive(t, min(zero, absent, told), "of some videos the material is not told: %d are 0, %d absent, %d told",
+		zero, absent, told)
 }
 
 func TestTraps_NumbersComeAsTheSameTexts(t *testing.T) {
@@ -114,7 +118,8 @@ func (s *sim) info(accounts ...int) string {
 	for _, i := range accounts {
 		ids = append(ids, s.account("oceanengine", i).ID)
 	}
-	w := s.do(s.oceanRequest(s.token(s.account("oceanengine", 0)), "2/advertiser/info/", query("advertiser_ids", jsonText(ids))))
+	w := s.do(s.oceanRequest(s.token(s.account("oceanengine", 0)), "2/advertiser/info/",
+		query("advertiser_ids", jsonText(ids))))
 	return fmt.Sprint(decoded(s.t, w)["code"])
 }
 
@@ -124,7 +129,8 @@ func TestTraps_OneForbiddenAccountFailsACallAboutMany(t *testing.T) {
 	require.Equal(t, "0", s.info(1), "an account by itself is no trap")
 	require.Equal(t, "40002", s.info(0, 1))
 	require.Equal(t, "0", s.info(0, 1))
-	s.order("accounts", fields{"media": "oceanengine", "account": idText(s.account("oceanengine", 1).ID), "state": "revoked"})
+	s.order("accounts", fields{"media": "oceanengine", "account": idText(s.account("oceanengine", 1).ID),
+		"state": "revoked"})
 	require.Equal(t, "40002", s.info(1))
 	require.EqualValues(t, 1, s.trap("forbidden_id").Met)
 	require.Equal(t, "40002", s.info(0, 1))
@@ -174,14 +180,17 @@ var trapsOfOne = map[string]string{
 	"forbidden_id": "oceanengine", // Tencent has no call about many accounts.
 }
 
-// All traps are met in any world, whatever its seed, and by the clients of each platform: what an order has set springs where it fits.
+// All traps are met in any world, whatever its seed, and by the clients of each platform: what an order has set
+// springs where it fits.
 func TestTraps_AreAllMetInAnyWorld(t *testing.T) {
 	t.Parallel()
 	for seed := range int64(2) {
 		for _, media := range clients {
-			s := newSim(t, Config{Accounts: 40, Seed: 100 + seed, Start: time.Date(2026, 11, 15, 0, 2, 0, 0, world.Zone)}).unlimited()
+			s := newSim(t, Config{Accounts: 40, Seed: 100 + seed,
+				Start: time.Date(2026, 11, 15, 0, 2, 0, 0, world.Zone)}).unlimited()
 			s.set("")
-			for _, step := range []time.Duration{6 * time.Minute, 6 * time.Minute, 2 * time.Hour, 2 * time.Hour, 2 * time.Hour} { // What shuts an endpoint does so for 5 minutes.
+			// What shuts an endpoint does so for 5 minutes.
+			for _, step := range []time.Duration{6 * time.Minute, 6 * time.Minute, 2 * time.Hour, 2 * time.Hour, 2 * time.Hour} {
 				s.useEverything(media)
 				require.NoError(t, s.sim.Clock.Set(s.sim.Clock.Now().Add(step)))
 			}
@@ -247,7 +256,8 @@ func (s *sim) listEverything(media string) {
 			if media == "tencent" {
 				return isGood(s.tencentCall(a, "adgroups/get", "page", page, "page_size", "100").Body.Bytes())
 			}
-			return isGood(s.oceanCall(a, "v3.0/promotion/list/", "page", page, "page_size", "20", "filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`).Body.Bytes())
+			return isGood(s.oceanCall(a, "v3.0/promotion/list/", "page", page, "page_size", "20", "filtering",
+				`{"status_first":"PROMOTION_STATUS_ALL"}`).Body.Bytes())
 		}
 		for page := range 10 {
 			for range 3 { // The first refresh of a token is cut off.
@@ -276,8 +286,10 @@ func (s *sim) useTencent(a *world.Account, ask func(call func(page string) bool)
 				moment := map[bool]string{true: "hour", false: "date"}[path == "hourly_reports/get"]
 				keys := []string{moment, "adgroup_id"}[:map[string]int{"ADVERTISER": 1, "ADGROUP": 2}[level]]
 				ask(func(page string) bool {
-					return isGood(s.tencentCall(a, path, "level", "REPORT_LEVEL_"+level, "group_by", jsonText(keys), "fields", jsonText(append(keys, wireNames("tencent")...)),
-						"date_range", jsonText(map[string]string{"start_date": from, "end_date": from}), "page", page, "page_size", "20").Body.Bytes())
+					return isGood(s.tencentCall(a, path, "level", "REPORT_LEVEL_"+level, "group_by", jsonText(keys), "fields",
+						jsonText(append(keys, wireNames("tencent")...)),
+						"date_range", jsonText(map[string]string{"start_date": from, "end_date": from}), "page", page, "page_size",
+						"20").Body.Bytes())
 				})
 			}
 		}
@@ -286,7 +298,8 @@ func (s *sim) useTencent(a *world.Account, ask func(call func(page string) bool)
 
 func (s *sim) useOceanEngine(a *world.Account, ask func(call func(page string) bool), days ...string) {
 	ask(func(page string) bool {
-		return isGood(s.oceanCall(a, "v3.0/promotion/list/", "page", page, "page_size", "20", "filtering", `{"status_first":"PROMOTION_STATUS_ALL"}`).Body.Bytes())
+		return isGood(s.oceanCall(a, "v3.0/promotion/list/", "page", page, "page_size", "20", "filtering",
+			`{"status_first":"PROMOTION_STATUS_ALL"}`).Body.Bytes())
 	})
 	for _, path := range []string{"2/file/image/get/", "2/file/video/get/", "v3.0/project/list/"} {
 		ask(func(page string) bool { return isGood(s.oceanCall(a, path, "page", page).Body.Bytes()) })
@@ -295,8 +308,10 @@ func (s *sim) useOceanEngine(a *world.Account, ask func(call func(page string) b
 		for _, dimensions := range [][]string{{moment}, {moment, "cdp_promotion_id"}} {
 			for _, d := range days {
 				ask(func(page string) bool {
-					return isGood(s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", jsonText(dimensions), "metrics", jsonText(wireNames("oceanengine")), "filters", "[]",
-						"order_by", `[{"field":"`+moment+`","type":"ASC"}]`, "start_time", d+" 00:00:00", "end_time", d+" 23:59:59", "page", page, "page_size", "20").Body.Bytes())
+					return isGood(s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", jsonText(dimensions), "metrics",
+						jsonText(wireNames("oceanengine")), "filters", "[]",
+						"order_by", `[{"field":"`+moment+`","type":"ASC"}]`, "start_time", d+" 00:00:00", "end_time", d+" 23:59:59",
+						"page", page, "page_size", "20").Body.Bytes())
 				})
 			}
 		}

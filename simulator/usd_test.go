@@ -166,7 +166,8 @@ func TestUSD_MoneyFollowsTheAccountsDays(t *testing.T) {
 		days := s.truth().FundDays(a, first, first+20)
 		require.Len(t, days, 9, "those up to yesterday")
 		for _, d := range days {
-			require.Equal(t, costs[d.Day][world.Cost], d.Paid.Total(), "%s: what was paid is what the report says", world.FormatDay(d.Day))
+			require.Equal(t, costs[d.Day][world.Cost], d.Paid.Total(), "%s: what was paid is what the report says",
+				world.FormatDay(d.Day))
 		}
 		toldAt := a.Calendar.Start(day(2026, 11, 3)) + world.FundsToldAfter
 		require.Equal(t, day(2026, 11, 1), a.Calendar.LastTold(toldAt-1))

@@ -49,7 +49,8 @@ func TestWorld_SkewIsTheSameForAnySeed(t *testing.T) {
 					require.GreaterOrEqual(t, a.Slots, 50)
 				}
 			}
-			require.Equal(t, map[world.Class]int{world.ClassLarge: 5, world.ClassMedium: 25, world.ClassSmall: 100, world.ClassQuiet: 45, world.ClassEmpty: 25}, seen)
+			require.Equal(t, map[world.Class]int{world.ClassLarge: 5, world.ClassMedium: 25, world.ClassSmall: 100,
+				world.ClassQuiet: 45, world.ClassEmpty: 25}, seen)
 		}
 	}
 }
@@ -140,7 +141,8 @@ func TestWorld_StartsLargeInNoTime(t *testing.T) {
 
 // moments draws a moment of the world's middle years.
 func moments() *rapid.Generator[int64] {
-	return rapid.Int64Range(world.FirstMoment.Unix()+100*world.DayLength, time.Date(2030, 1, 1, 0, 0, 0, 0, world.Zone).Unix())
+	return rapid.Int64Range(world.FirstMoment.Unix()+100*world.DayLength,
+		time.Date(2030, 1, 1, 0, 0, 0, 0, world.Zone).Unix())
 }
 
 func testWorld() *world.World {

@@ -35,7 +35,8 @@ func TestClient_AsksAndOrders(t *testing.T) {
 	err = c.Send(t.Context(), http.MethodDelete, "faults/none", nil, nil)
 	require.EqualError(t, err, "the simulator answers DELETE "+server.URL+"/_sim/faults/none with 404 Not Found")
 	require.ErrorContains(t, c.Post(t.Context(), "clock", map[string]any{"frozn": true}), "400 Bad Request")
-	require.ErrorContains(t, c.Get(t.Context(), "clock", new(int)), "read the simulator's answer to GET "+server.URL+"/_sim/clock")
+	require.ErrorContains(t, c.Get(t.Context(), "clock", new(int)), "read the simulator's answer to GET "+server.URL+
+		"/_sim/clock")
 	err = control.Client{Address: "http://127.0.0.1:1"}.Get(t.Context(), "clock", nil)
 	require.ErrorContains(t, err, "ask the simulator: ")
 }

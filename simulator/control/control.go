@@ -92,7 +92,8 @@ func (c *control) keep(w http.ResponseWriter, status int, answer any) {
 	writeJSON(w, status, answer)
 }
 
-// readOrder decodes the body of an order, in which nothing may be unknown, given twice or null: a mistyped selector would match all.
+// readOrder decodes the body of an order, in which nothing may be unknown, given twice or null: a mistyped selector
+// would match all.
 func readOrder(w http.ResponseWriter, r *http.Request, v any) bool {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, platform.BodyMax))
 	if err == nil {
@@ -109,7 +110,8 @@ func (c *control) serveIndex(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{
 		"seed": c.sim.World.Seed, "accounts": c.sim.World.Accounts, "media": c.sim.World.Names(),
 		"calls": []string{
-			"GET credentials", "POST codes", "GET|POST clock", "GET ledger", "GET truth", "POST truth/correct", "GET|POST accounts", "POST edits", "GET|POST limits",
+			"GET credentials", "POST codes", "GET|POST clock", "GET ledger", "GET truth", "POST truth/correct",
+			"GET|POST accounts", "POST edits", "GET|POST limits",
 			"GET|POST traps", "GET traps/misled", "GET|POST|DELETE faults",
 		},
 	})
@@ -147,7 +149,8 @@ func (c *control) serveCredentials(w http.ResponseWriter, _ *http.Request) {
 	for _, p := range c.sim.World.Specs {
 		x := &Credentials{BasePath: p.BasePath, AuthorisePath: p.Prefix + p.AuthorisePath, Apps: []AppCredentials{}}
 		for n := range c.sim.World.Apps(p) {
-			x.Apps = append(x.Apps, AppCredentials{AppID: strconv.FormatInt(c.sim.World.AppID(p, n), 10), Secret: c.sim.World.AppSecret(p, n)})
+			x.Apps = append(x.Apps, AppCredentials{AppID: strconv.FormatInt(c.sim.World.AppID(p, n), 10),
+				Secret: c.sim.World.AppSecret(p, n)})
 		}
 		all[p.Name] = x
 	}
@@ -191,7 +194,8 @@ func (c *control) orderCode(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *control) serveClock(w http.ResponseWriter, _ *http.Request) {
-	writeJSON(w, http.StatusOK, map[string]any{"now": c.sim.Clock.Now(), "speed": c.sim.Clock.Speed(), "frozen": c.sim.Clock.Frozen()})
+	writeJSON(w, http.StatusOK, map[string]any{"now": c.sim.Clock.Now(), "speed": c.sim.Clock.Speed(),
+		"frozen": c.sim.Clock.Frozen()})
 }
 
 func (c *control) orderClock(w http.ResponseWriter, r *http.Request) {
@@ -253,7 +257,8 @@ func parseLedgerQuery(r *http.Request) (q ledger.Query, err error) {
 	if err := givenOnce(v); err != nil {
 		return q, err
 	}
-	q = ledger.Query{Media: v.Get("media"), App: v.Get("app"), Endpoint: platform.EndpointName(v.Get("endpoint")), Account: v.Get("account")}
+	q = ledger.Query{Media: v.Get("media"), App: v.Get("app"), Endpoint: platform.EndpointName(v.Get("endpoint")),
+		Account: v.Get("account")}
 	if q.From, err = parseSecond(v.Get("from")); err != nil {
 		return q, fmt.Errorf("from: %w", err)
 	}

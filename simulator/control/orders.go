@@ -22,7 +22,8 @@ func (c *control) orderCorrection(w http.ResponseWriter, r *http.Request) {
 	defer c.ordering.Unlock()
 	now := c.sim.Clock.Now().Unix()
 	if order.At = cmp.Or(order.At, now); order.At < now {
-		WriteProblem(w, http.StatusBadRequest, fmt.Sprintf("at is in Unix seconds, now (%d) or later, not %d: what was published was published", now, order.At))
+		WriteProblem(w, http.StatusBadRequest,
+			fmt.Sprintf("at is in Unix seconds, now (%d) or later, not %d: what was published was published", now, order.At))
 		return
 	}
 	if err := c.sim.World.Correct(order); err != nil {
@@ -32,8 +33,8 @@ func (c *control) orderCorrection(w http.ResponseWriter, r *http.Request) {
 	c.keep(w, http.StatusOK, order)
 }
 
-// orderLife freezes or opens an account, takes a login's permission for it away, or wakes a sleeping one: from now on the
-// ads that it has run.
+// orderLife freezes or opens an account, takes a login's permission for it away, or wakes a sleeping one: from now on
+// the ads that it has run.
 func (c *control) orderLife(w http.ResponseWriter, r *http.Request) {
 	var order struct {
 		Media   string `json:"media"`
@@ -73,7 +74,9 @@ func (c *control) orderEdit(w http.ResponseWriter, r *http.Request) {
 	now := c.sim.Clock.Now().Unix()
 	order.At = cmp.Or(order.At, now)
 	if order.Shown = cmp.Or(order.Shown, order.At); order.Shown < max(order.At, now) {
-		WriteProblem(w, http.StatusBadRequest, fmt.Sprintf("shown is in Unix seconds, not before at (%d) nor now (%d), not %d: what was shown was shown", order.At, now, order.Shown))
+		WriteProblem(w, http.StatusBadRequest,
+			fmt.Sprintf("shown is in Unix seconds, not before at (%d) nor now (%d), not %d: what was shown was shown", order.At,
+				now, order.Shown))
 		return
 	}
 	if err := c.sim.World.Edit(order); err != nil {
@@ -182,7 +185,8 @@ func (c *control) orderFault(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := fault.Fault{
-		Kind: order.Kind, Media: order.Media, Endpoint: platform.EndpointName(order.Endpoint), Account: order.Account, MS: order.MS,
+		Kind: order.Kind, Media: order.Media, Endpoint: platform.EndpointName(order.Endpoint), Account: order.Account,
+		MS:     order.MS,
 		Status: order.Status, Count: order.Count, Once: order.Once, ForSeconds: order.ForSeconds, Token: order.Token,
 	}
 	if f.IsOfField() {
@@ -192,8 +196,11 @@ func (c *control) orderFault(w http.ResponseWriter, r *http.Request) {
 		WriteProblem(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	if f.Kind != fault.Alter && order.What+order.Of+order.Level+order.Granularity+order.Day+order.Object != "" || f.Kind != fault.Alter && !f.IsOfField() && order.Field != "" {
-		WriteProblem(w, http.StatusBadRequest, "what, of, level, granularity, day, hour and object are for kind alter only, field for alter, retire_field and add_field")
+	if f.Kind != fault.Alter && order.What+order.Of+order.Level+order.Granularity+order.Day+order.Object != "" ||
+		f.Kind != fault.Alter && !f.IsOfField() && order.Field != "" {
+		WriteProblem(w, http.StatusBadRequest,
+			"what, of, level, granularity, day, hour and object are for kind alter only, field for alter, retire_field and "+
+				"add_field")
 		return
 	}
 	c.ordering.Lock()

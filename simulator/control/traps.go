@@ -8,10 +8,11 @@ import (
 	"adsync/simulator/world"
 )
 
-// trapList are the traps that this world has now: of days of 23 or 25 hours it has none but in spring and autumn, and too much for
-// one query a giant alone has.
+// trapList are the traps that this world has now: of days of 23 or 25 hours it has none but in spring and autumn, and
+// too much for one query a giant alone has.
 func (c *control) trapList() []trap.Trap {
-	missing := map[string]bool{trap.Catalogue[trap.OddDay].Name: !c.sim.World.HasOddDays(world.DayOf(c.sim.Clock.Now().Unix()))}
+	missing := map[string]bool{trap.Catalogue[trap.OddDay].Name: !c.sim.World.HasOddDays(
+		world.DayOf(c.sim.Clock.Now().Unix()))}
 	for _, id := range []trap.ID{trap.BeyondPages, trap.RowsOverCap} {
 		missing[trap.Catalogue[id].Name] = !slices.ContainsFunc(c.sim.World.Specs, func(p *world.Spec) bool {
 			most, has := p.GiantTraps[id]

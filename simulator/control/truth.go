@@ -72,7 +72,10 @@ func (c *control) parseTruth(q url.Values) (t truthQuery, err error) {
 			return t, fmt.Errorf("%s has no projects", t.p.Name)
 		}
 	default:
-		return t, fmt.Errorf("kind is report_daily, report_hourly, account, project, %s, creative, image, video, balance or fund_daily for %s, not %q", t.p.ObjectKind, t.p.Name, t.kind)
+		return t,
+			fmt.Errorf(
+				"kind is report_daily, report_hourly, account, project, %s, creative, image, video, balance or fund_daily for "+
+					"%s, not %q", t.p.ObjectKind, t.p.Name, t.kind)
 	}
 	t.currency = q.Get("currency")
 	if t.at, err = parseAt(q.Get("at")); err != nil {
@@ -127,7 +130,8 @@ func (c *control) serveTruth(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := bufio.NewWriterSize(w, 64<<10)
 	// One moment for the whole answer, although it takes a while.
-	v := world.View{Now: cmp.Or(t.at, c.sim.Clock.Now().Unix()), Corrections: c.sim.World.Corrections, Scratch: new([]world.Row)}
+	v := world.View{Now: cmp.Or(t.at, c.sim.Clock.Now().Unix()), Corrections: c.sim.World.Corrections,
+		Scratch: new([]world.Row)}
 	first, last := 0, c.sim.World.Count(t.p)
 	if t.account != nil {
 		first, last = t.account.Index, t.account.Index+1
@@ -179,7 +183,8 @@ func (t *truthQuery) writeAccount(out *bufio.Writer, line *[]byte, v *world.View
 		for _, x := range a.Projects(v.Now) {
 			write(jsonLine((*line)[:0], truthObject{
 				Account: strconv.FormatInt(a.ID, 10), Object: strconv.FormatInt(x.ID, 10), Name: x.Name, Status: x.Status.String(),
-				Budget: x.Budget * world.MicrosPerFen, Created: x.Created, Modified: x.Modified, Deleted: x.Status == world.StatusDeleted,
+				Budget: x.Budget * world.MicrosPerFen, Created: x.Created, Modified: x.Modified,
+				Deleted: x.Status == world.StatusDeleted,
 			}))
 		}
 	case "creative":
@@ -278,13 +283,15 @@ type truthObject struct {
 
 func objectLine(b []byte, a *world.Account, o *world.Object) []byte {
 	return jsonLine(b, truthObject{
-		Account: strconv.FormatInt(a.ID, 10), Object: strconv.FormatInt(o.ID, 10), Name: o.Name, Parent: world.ObjectText(o.Project),
+		Account: strconv.FormatInt(a.ID, 10), Object: strconv.FormatInt(o.ID, 10), Name: o.Name,
+		Parent: world.ObjectText(o.Project),
 		Status: o.Status.String(), Budget: o.Budget * world.MicrosPerFen, Bid: o.Bid * world.MicrosPerFen,
 		Created: o.Created, Modified: o.Modified, Deleted: o.Status == world.StatusDeleted,
 	})
 }
 
-// TruthCreative is a line of the creatives. Unlisted ones were deleted and are shown by no list of the platform any more.
+// TruthCreative is a line of the creatives. Unlisted ones were deleted and are shown by no list of the platform any
+// more.
 type TruthCreative struct {
 	Account  string     `json:"account"`
 	Object   string     `json:"object"`
@@ -308,7 +315,8 @@ type truthUse struct {
 
 func truthCreativeOf(a *world.Account, c *world.ListedCreative) TruthCreative {
 	x := TruthCreative{
-		Account: strconv.FormatInt(a.ID, 10), Object: a.Platform.CreativeObject(&c.Creative), Name: c.Name, Parent: world.ObjectText(c.Ad.ID),
+		Account: strconv.FormatInt(a.ID, 10), Object: a.Platform.CreativeObject(&c.Creative), Name: c.Name,
+		Parent: world.ObjectText(c.Ad.ID),
 		Status: c.Status.String(), Created: c.Created, Modified: c.Modified, Deleted: c.Status == world.StatusDeleted,
 		Kind: world.AssetImage.String(),
 	}
@@ -377,7 +385,8 @@ func fundDayLines(a *world.Account, d *world.FundDay) [][]byte {
 		for _, f := range []struct {
 			name  string
 			value world.Funds
-		}{{"deposit", d.Deposit}, {"paid", d.Paid}, {"transfer_in", d.TransferIn}, {"transfer_out", d.TransferOut}, {"balance", d.Balance}} {
+		}{{"deposit", d.Deposit}, {"paid", d.Paid}, {"transfer_in", d.TransferIn}, {"transfer_out", d.TransferOut},
+			{"balance", d.Balance}} {
 			b = fundField(b, f.name, kind.Of(f.value))
 		}
 		lines = append(lines, append(b, '}'))

@@ -54,9 +54,10 @@ type Alteration struct {
 	Object      string `json:"object,omitempty"`
 	Field       string `json:"field,omitempty"`
 
-	Was          string      `json:"was,omitempty"`           // the value, when it was ordered, in the unit of the truth
-	Served       string      `json:"served,omitempty"`        // what was served from then on
-	Delta        int64       `json:"delta,omitempty"`         // of numbers, in the unit of the truth: added to what is true at any time
+	Was    string `json:"was,omitempty"`    // the value, when it was ordered, in the unit of the truth
+	Served string `json:"served,omitempty"` // what was served from then on
+	// of numbers, in the unit of the truth: added to what is true at any time
+	Delta        int64       `json:"delta,omitempty"`
 	OtherObject  string      `json:"other_object,omitempty"`  // the id a duplicate goes by
 	OtherAccount string      `json:"other_account,omitempty"` // whose rows are served, and who gets this account's
 	Rows         []AlterKey  `json:"rows,omitempty"`          // which rows are missing, for a page
@@ -236,7 +237,8 @@ func (x *Alteration) alterObjects(list []world.Object) []world.Object {
 	at := x.compiled.object
 	switch {
 	case x.What == AlterPage:
-		return slices.DeleteFunc(list, func(o world.Object) bool { return x.compiled.gone[rowKey{hour: world.NoHour, object: o.ID}] })
+		return slices.DeleteFunc(list,
+			func(o world.Object) bool { return x.compiled.gone[rowKey{hour: world.NoHour, object: o.ID}] })
 	case x.Effect == EffectMissing:
 		return slices.DeleteFunc(list, func(o world.Object) bool { return o.ID == at })
 	case x.Effect == effectDuplicated:

@@ -62,10 +62,12 @@ func (c *chooser) plan() error {
 		return fmt.Errorf("granularity is daily or hourly, not %q", x.Granularity)
 	}
 	isConfigField := slices.Contains(configFields, x.Field)
-	if x.Field != "" && !isConfigField && !slices.ContainsFunc(c.p.Metrics, func(m world.Metric) bool { return m.String() == x.Field }) {
+	if x.Field != "" && !isConfigField && !slices.ContainsFunc(c.p.Metrics,
+		func(m world.Metric) bool { return m.String() == x.Field }) {
 		return fmt.Errorf("field %q is neither a metric of %s nor one of %v", x.Field, x.Media, configFields)
 	}
-	aboutReports := x.Level != "" || x.Granularity != "" || x.Day != "" || x.Hour != nil || (x.Field != "" && !isConfigField)
+	aboutReports := x.Level != "" || x.Granularity != "" || x.Day != "" || x.Hour != nil ||
+		(x.Field != "" && !isConfigField)
 	switch x.What {
 	case AlterValue, AlterRow, AlterPage:
 		switch {
@@ -84,8 +86,11 @@ func (c *chooser) plan() error {
 	default:
 		return fmt.Errorf("what is value, row, page, account, day, hour or deletion, not %q", x.What)
 	}
-	if (x.Of == OfConfig && aboutReports) || (x.Of == OfReport && isConfigField) || (x.Of != OfConfig && x.Of != OfReport) {
-		return fmt.Errorf("the selectors contradict each other: configuration has no level, granularity, day, hour or metric, and reports have no %v", configFields)
+	if (x.Of == OfConfig && aboutReports) || (x.Of == OfReport && isConfigField) ||
+		(x.Of != OfConfig && x.Of != OfReport) {
+		return fmt.Errorf(
+			"the selectors contradict each other: configuration has no level, granularity, day, hour or metric, and reports "+
+				"have no %v", configFields)
 	}
 	return nil
 }

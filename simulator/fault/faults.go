@@ -47,7 +47,8 @@ type Fault struct {
 	Alteration *Alteration `json:"alteration,omitempty"`
 
 	Until time.Time `json:"until,omitzero"` // when ForSeconds end
-	Met   int64     `json:"met"`            // how many calls it spoiled: answers with nothing to spoil are not counted, nor are alterations
+	// how many calls it spoiled: answers with nothing to spoil are not counted, nor are alterations
+	Met int64 `json:"met"`
 }
 
 // Check completes an order for a fault, and returns what is wrong with it.
@@ -82,7 +83,9 @@ func (f *Fault) Check(known func(media string) bool) error {
 		}
 	case Hang, HalfBody, LostRow, WrongSum, WrongRow, OverLimit, Alter, RetireField, AddField:
 	default:
-		return fmt.Errorf("kind is latency, status, hang, half_body, lost_row, wrong_sum, wrong_row, over_limit, token_death, retire_field, add_field or alter, not %q", f.Kind)
+		return fmt.Errorf(
+			"kind is latency, status, hang, half_body, lost_row, wrong_sum, wrong_row, over_limit, token_death, retire_field, "+
+				"add_field or alter, not %q", f.Kind)
 	}
 	if f.Once && !f.spoilsCalls() {
 		return fmt.Errorf("once is for faults that spoil calls, not for %s", f.Kind)
@@ -152,7 +155,8 @@ func (f *Active) matches(media, endpoint, account string) bool {
 }
 
 func (f *Active) selects(media, endpoint, account string) bool {
-	return (f.Media == "" || f.Media == media) && (f.Endpoint == "" || f.Endpoint == endpoint) && (f.Account == "" || f.Account == account)
+	return (f.Media == "" || f.Media == media) && (f.Endpoint == "" || f.Endpoint == endpoint) &&
+		(f.Account == "" || f.Account == account)
 }
 
 // Faults holds the ordered ones.
@@ -348,7 +352,8 @@ func wrongSum(c *platform.Call) bool {
 	})
 }
 
-// wrongRow makes the counts of an answer's first row one less than they are, where the answer tells sums that its rows add up to.
+// wrongRow makes the counts of an answer's first row one less than they are, where the answer tells sums that its
+// rows add up to.
 func wrongRow(c *platform.Call) bool {
 	if c.Spec.IsSum != nil && !c.Spec.IsSum(c.Query) {
 		return false
@@ -356,7 +361,8 @@ func wrongRow(c *platform.Call) bool {
 	return rewrite(c, func(data map[string]json.RawMessage) bool {
 		var rows []map[string]json.RawMessage
 		var figures map[string]string
-		if data["total_metrics"] == nil || json.Unmarshal(data["rows"], &rows) != nil || len(rows) == 0 || json.Unmarshal(rows[0]["metrics"], &figures) != nil {
+		if data["total_metrics"] == nil || json.Unmarshal(data["rows"], &rows) != nil || len(rows) == 0 ||
+			json.Unmarshal(rows[0]["metrics"], &figures) != nil {
 			return false
 		}
 		changed := false

@@ -31,7 +31,8 @@ func (s *Faults) Field(c *platform.Call, name string) platform.FieldChange {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	for _, f := range slices.Backward(s.list) {
-		if f.IsOfField() && f.Field == name && f.selects(c.Spec.Name, c.Endpoint, c.Query.Get(c.Spec.AccountParam)) && f.claim(c) {
+		if f.IsOfField() && f.Field == name && f.selects(c.Spec.Name, c.Endpoint, c.Query.Get(c.Spec.AccountParam)) &&
+			f.claim(c) {
 			return map[string]platform.FieldChange{RetireField: platform.FieldRetired, AddField: platform.FieldAdded}[f.Kind]
 		}
 	}

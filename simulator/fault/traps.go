@@ -10,8 +10,8 @@ import (
 )
 
 // Traps decides which calls meet a trap, and counts. A query meets one trap a day at most, so that who asks again is
-// answered rightly. The seed decides which queries do. A trap that is set by an order springs at the first call that it fits
-// beside that, so that all are met in any world.
+// answered rightly. The seed decides which queries do. A trap that is set by an order springs at the first call that
+// it fits beside that, so that all are met in any world.
 type Traps struct {
 	*trap.Switches
 	key world.Key
@@ -32,7 +32,8 @@ type strike struct {
 
 // NewTraps returns the traps of a world that are on by their switches.
 func NewTraps(seed int64, s *trap.Switches) *Traps {
-	return &Traps{Switches: s, key: world.Key(seed).Sub(1 << 42), struck: map[world.Key]strike{}, shut: map[shutKey]closing{}}
+	return &Traps{Switches: s, key: world.Key(seed).Sub(1 << 42), struck: map[world.Key]strike{},
+		shut: map[shutKey]closing{}}
 }
 
 // Turn sets a trap by an order or takes it away, or all for "". It tells whether there is such a one.

@@ -20,8 +20,8 @@ func (t *Traps) BeforeAnswer(c *platform.Call) (taken bool) {
 	isRefresh := strings.Contains(c.Endpoint, "refresh_token") || c.Query.Get("grant_type") == "refresh_token"
 	if isRefresh && t.Springs(c, trap.RefreshCut) {
 		c.Cut = platform.CutAll
-		// Where the refresh token stays, the answer alone is lost. Elsewhere it is the request: nobody could go on with a pair whose
-		// one answer is lost.
+		// Where the refresh token stays, the answer alone is lost. Elsewhere it is the request: nobody could go on with a
+		// pair whose one answer is lost.
 		return c.Query.Get("grant_type") != "refresh_token"
 	}
 	if a, ok := c.Sim.World.LookupText(c.Spec, c.Query.Get(c.Spec.AccountParam)); ok && t.Springs(c, trap.TokenEnded) {
@@ -42,7 +42,8 @@ func (t *Traps) AfterAnswer(c *platform.Call) {
 	switch {
 	case t.Springs(c, trap.AnswerHTML):
 		c.Header.Set("Content-Type", "text/html")
-		c.Body = append(c.Body[:0], "<!DOCTYPE html><html><body><h1>服务升级中</h1><p>Please come back later.</p></body></html>\n"...)
+		c.Body = append(c.Body[:0],
+			"<!DOCTYPE html><html><body><h1>服务升级中</h1><p>Please come back later.</p></body></html>\n"...)
 	case t.Springs(c, trap.AnswerUnknownCode):
 		c.Code = UnknownCode
 		c.Body = append(c.Body[:0], `{"code":77777,"message":"This service is being moved.","data":null}`...)
@@ -99,7 +100,8 @@ func (t *Traps) close(c *platform.Call, x closing) limit.Refusal {
 	return x.left(c)
 }
 
-// shutFor tells why an endpoint is shut to a call's app. It is not while the world's clock stands still, or it would be for ever.
+// shutFor tells why an endpoint is shut to a call's app. It is not while the world's clock stands still, or it would
+// be for ever.
 func (t *Traps) shutFor(c *platform.Call) (limit.Refusal, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -80,7 +80,8 @@ func (t *Traps) Rows(c *platform.Call, a *world.Account, s world.Scope) []world.
 }
 
 // hours springs the traps of the last hour that is over.
-func (t *Traps) hours(c *platform.Call, a *world.Account, rows []world.Row, at func(int64, world.Scope) []world.Row, s world.Scope) (_ []world.Row, changed bool) {
+func (t *Traps) hours(c *platform.Call, a *world.Account, rows []world.Row, at func(int64, world.Scope) []world.Row,
+	s world.Scope) (_ []world.Row, changed bool) {
 	today := a.Calendar.DayOf(c.Now)
 	hours := a.Calendar.Hours(today)
 	now := slices.IndexFunc(hours, func(h world.Hour) bool { return c.Now-a.Calendar.Start(today) < h.To })
@@ -133,8 +134,9 @@ func (t *Traps) misleads(c *platform.Call, id trap.ID, a *world.Account, s world
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.misled = append(t.misled, Misled{
-		Trap: trap.Catalogue[id].Name, Media: c.Spec.Name, Account: strconv.FormatInt(a.ID, 10), Kind: kind, Level: s.Level.String(),
-		From: world.FormatDay(s.From), To: world.FormatDay(s.To), At: time.Unix(c.Now, 0).UTC(),
+		Trap: trap.Catalogue[id].Name, Media: c.Spec.Name, Account: strconv.FormatInt(a.ID, 10), Kind: kind,
+		Level: s.Level.String(),
+		From:  world.FormatDay(s.From), To: world.FormatDay(s.To), At: time.Unix(c.Now, 0).UTC(),
 	})
 	if len(t.misled) > misledMax {
 		t.misled = slices.Delete(t.misled, 0, misledMax/10)

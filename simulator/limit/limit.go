@@ -14,8 +14,8 @@ const (
 	ScopeRows    = "rows"    // not calls but the rows that an app's calls match, for each kind of rows
 )
 
-// Rule allows a number of calls in any period of real time, for each endpoint and each app or account. Of rows, which a call matches before it
-// can be refused, too many shut the kind for a while.
+// Rule allows a number of calls in any period of real time, for each endpoint and each app or account. Of rows, which
+// a call matches before it can be refused, too many shut the kind for a while.
 type Rule struct {
 	Media    string `json:"media"`
 	Endpoint string `json:"endpoint"` // "*" is every endpoint without a rule of its own for this scope and period
@@ -62,8 +62,8 @@ type Refusal struct {
 // Limits enforces the rules as exact sliding windows: a call is refused if and only if the period before it already
 // holds as many accepted calls as are allowed. Refused calls do not count.
 //
-// Time is the real, monotonic clock, whatever the world's clock does: callers are paced in real time. Penalties are as much shorter as
-// the world is faster when they begin.
+// Time is the real, monotonic clock, whatever the world's clock does: callers are paced in real time. Penalties are
+// as much shorter as the world is faster when they begin.
 type Limits struct {
 	Now  func() time.Duration
 	Pace func() float64 // seconds of the world in a real one
@@ -394,8 +394,8 @@ func (l *Limits) Open(media, kind, app string) (Refusal, bool) {
 	return Refusal{Rule: rules[0], Penalty: true, RetryIn: m.shut - now}, false
 }
 
-// Match counts the rows that a call has matched. More in a period than are allowed shut the kind for what is left of the period, and for a period
-// more for each time that the rows hold what is allowed.
+// Match counts the rows that a call has matched. More in a period than are allowed shut the kind for what is left of
+// the period, and for a period more for each time that the rows hold what is allowed.
 func (l *Limits) Match(media, kind, app string, rows int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

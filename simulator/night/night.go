@@ -16,15 +16,16 @@ const (
 	Tokens      Moment = 260 * time.Minute // tokens end before their time
 	Opening     Moment = 320 * time.Minute // what was closed is open again
 	OldAnswers  Moment = 390 * time.Minute // answers come late, or not at all
-	Morning     Moment = 520 * time.Minute // whatever was ordered of the platforms before is over; yesterday is pulled again
+	// whatever was ordered of the platforms before is over; yesterday is pulled again
+	Morning     Moment = 520 * time.Minute
 	Reconciling Moment = 540 * time.Minute // yesterday is reconciled
 )
 
 // Platform is a platform's part in the night.
 type Platform struct {
 	Media string
-	// HourlyReports is the endpoint that answers the reports by which accounts are kept fresh, DailyReports the one that answers the
-	// figures of days.
+	// HourlyReports is the endpoint that answers the reports by which accounts are kept fresh, DailyReports the one that
+	// answers the figures of days.
 	HourlyReports, DailyReports string
 	// Ads is adsync's table of the platform's ads, and Modified its column with the time of an ad's last edit.
 	Ads, Modified string
@@ -36,19 +37,22 @@ type Platform struct {
 type Event struct {
 	At   Moment
 	Kind Kind
-	// Name, What and Order are of a Fault: its name, what becomes of it, and the order as the control API reads it, without the platform.
+	// Name, What and Order are of a Fault: its name, what becomes of it, and the order as the control API reads it,
+	// without the platform.
 	Name, What string
 	Order      map[string]any
 	// Field is the figure of a MetricRetired.
 	Field string
-	// Gone is the query of CreativesDropped that counts the rows marked as deleted. Its one parameter is our id of the account.
+	// Gone is the query of CreativesDropped that counts the rows marked as deleted. Its one parameter is our id of the
+	// account.
 	Gone string
 }
 
 // Kind is what happens in an event.
 type Kind int
 
-// The kinds of events. A frozen, opened or revoked account is another one than the platform's first account, which the other kinds are about.
+// The kinds of events. A frozen, opened or revoked account is another one than the platform's first account, which
+// the other kinds are about.
 const (
 	Fault              Kind = iota // the simulator makes trouble automatically, a number of times
 	AccountFrozen                  // an account is closed for a while

@@ -7,8 +7,8 @@ import (
 	"adsync/simulator/world"
 )
 
-// How a login has authorised its accounts: each one, or a container that holds them. Small worlds have one login of each platform, which
-// authorises its accounts; of the logins of larger ones, four of five authorise a container.
+// How a login has authorised its accounts: each one, or a container that holds them. Small worlds have one login of
+// each platform, which authorises its accounts; of the logins of larger ones, four of five authorise a container.
 const (
 	holdsNothing    = iota
 	holdsEnterprise // a newer workbench with a team, and a team of that
@@ -103,7 +103,8 @@ func (o *oceanEngine) advertisers(c *platform.Call, l *world.Login) *platform.Fa
 }
 
 // containerOf finds which of a login's containers of a kind a call is about.
-func containerOf(c *platform.Call, l *world.Login, kind int, parameter string, most int64) (n int64, _ *platform.Failure) {
+func containerOf(c *platform.Call, l *world.Login, kind int, parameter string, most int64) (n int64,
+	_ *platform.Failure) {
 	id := c.Query.Get(parameter)
 	for n := range most + 1 {
 		if holds(l) == kind && id == world.ObjectText(container(l, n)) {
@@ -114,7 +115,8 @@ func containerOf(c *platform.Call, l *world.Login, kind int, parameter string, m
 }
 
 // attached are the accounts that a list of a container has: valid ones of the source that is asked for.
-func (o *oceanEngine) attached(c *platform.Call, l *world.Login, n, parts int, source string) ([]oceanListed, *platform.Failure) {
+func (o *oceanEngine) attached(c *platform.Call, l *world.Login, n, parts int, source string) ([]oceanListed,
+	*platform.Failure) {
 	if n == 0 && source == "LOCAL" {
 		return []oceanListed{{container(l, localAccount), "本地推", "LOCAL", true}}, nil
 	}
@@ -128,7 +130,8 @@ func (o *oceanEngine) attached(c *platform.Call, l *world.Login, n, parts int, s
 }
 
 // writeAttached writes a page of a container's accounts.
-func (o *oceanEngine) writeAttached(c *platform.Call, rows string, list []oceanListed, write func(w *platform.Writer, x oceanListed)) *platform.Failure {
+func (o *oceanEngine) writeAttached(c *platform.Call, rows string, list []oceanListed,
+	write func(w *platform.Writer, x oceanListed)) *platform.Failure {
 	page, err := integer(c, "page", 1, 99_999)
 	if err != nil {
 		return err
@@ -212,7 +215,8 @@ func (o *oceanEngine) teams(c *platform.Call, l *world.Login) *platform.Failure 
 	return nil
 }
 
-// agent lists an agency's clients, ids alone: by number, or by a cursor that is left out at first (document 1696710516003852).
+// agent lists an agency's clients, ids alone: by number, or by a cursor that is left out at first (document
+// 1696710516003852).
 func (o *oceanEngine) agent(c *platform.Call, l *world.Login) *platform.Failure {
 	n, err := containerOf(c, l, holdsAgent, "advertiser_id", childAgent)
 	if err != nil {

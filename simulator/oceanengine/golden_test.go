@@ -14,10 +14,13 @@ import (
 
 func oceanSampleFund() (*world.Account, world.FundNow, world.FundDay) {
 	a := &world.Account{Platform: &world.Spec{Name: "sample"}, ID: 25_610, Index: 3}
-	n := world.FundNow{Balance: world.Funds{Cash: 120_005, Grant: 3050}, PaidToday: world.Funds{Cash: 98, Grant: 2}, Locked: 100}
+	n := world.FundNow{Balance: world.Funds{Cash: 120_005, Grant: 3050}, PaidToday: world.Funds{Cash: 98, Grant: 2},
+		Locked: 100}
 	d := world.FundDay{
-		Day: world.DayOf(time.Date(2026, 11, 15, 12, 34, 56, 0, world.Zone).Unix()), Deposit: world.Funds{Cash: 100_000, Grant: 5}, Paid: world.Funds{Cash: 50_000, Grant: 70},
-		TransferIn: world.Funds{Cash: 1_100_000}, TransferOut: world.Funds{Cash: 55_050}, Balance: world.Funds{Cash: 300_000, Grant: 1},
+		Day:     world.DayOf(time.Date(2026, 11, 15, 12, 34, 56, 0, world.Zone).Unix()),
+		Deposit: world.Funds{Cash: 100_000, Grant: 5}, Paid: world.Funds{Cash: 50_000, Grant: 70},
+		TransferIn: world.Funds{Cash: 1_100_000}, TransferOut: world.Funds{Cash: 55_050},
+		Balance: world.Funds{Cash: 300_000, Grant: 1},
 	}
 	return a, n, d
 }
@@ -27,17 +30,20 @@ func TestGolden_OceanEngineReportIsInYuanAsStrings(t *testing.T) {
 	f := world.Figures{}
 	f[world.Cost], f[world.Impressions], f[world.Clicks], f[world.PayAmountD1] = 1234, 1000, 7, 5
 	q := &oceanQuery{}
-	for _, name := range []string{"stat_cost", "show_cnt", "ctr", "cpc_platform", "active_pay", "attribution_game_in_app_ltv_1day"} {
+	for _, name := range []string{"stat_cost", "show_cnt", "ctr", "cpc_platform", "active_pay",
+		"attribution_game_in_app_ltv_1day"} {
 		q.metrics = append(q.metrics, oceanMetricByName[name])
 	}
 	w := &platform.Writer{}
 	writeMetrics(w, "metrics", q, &f)
 	sameWire(t, `"metrics":{"stat_cost":"12.34","show_cnt":"1000","ctr":"0.70","cpc_platform":"1.76","active_pay":"0",`+
 		`"attribution_game_in_app_ltv_1day":"0.05"}`, string(w.Bytes))
-	r := &world.Row{Day: world.DayOf(time.Date(2022, 8, 2, 5, 0, 0, 0, world.Zone).Unix()), Hour: 14, Object: 7_300_000_000_000_000_001, Ad: &world.Ad{Project: 7200}}
+	r := &world.Row{Day: world.DayOf(time.Date(2022, 8, 2, 5, 0, 0, 0, world.Zone).Unix()), Hour: 14,
+		Object: 7_300_000_000_000_000_001, Ad: &world.Ad{Project: 7200}}
 	values := map[string]string{}
 	for _, d := range oceanDimensions {
-		if d.name != "cdp_promotion_name" && d.name != "cdp_project_name" && d.compare(r, &world.Row{Ad: &world.Ad{}}) != 0 { // all rows are alike in the others
+		// all rows are alike in the others
+		if d.name != "cdp_promotion_name" && d.name != "cdp_project_name" && d.compare(r, &world.Row{Ad: &world.Ad{}}) != 0 {
 			values[d.name] = d.value(q, r)
 		}
 	}
@@ -51,12 +57,14 @@ func TestGolden_PromotionIsInYuanAsNumbers(t *testing.T) {
 	t.Parallel()
 	modified := time.Date(2026, 11, 20, 10, 0, 0, 0, world.Zone).Unix()
 	x := promotion{&world.Account{ID: 1_700_000_000_000_001}, modified, &world.Object{
-		Ad: world.Ad{ID: 7_300_000_000_000_000_001, Project: 7_200_000_000_000_000_001}, Name: "p1", Budget: 30_050, Bid: 3005, Modified: modified,
+		Ad: world.Ad{ID: 7_300_000_000_000_000_001, Project: 7_200_000_000_000_000_001}, Name: "p1", Budget: 30_050,
+		Bid: 3005, Modified: modified,
 	}}
 	w := &platform.Writer{}
 	w.Open('{')
 	for _, f := range []string{
-		"promotion_id", "promotion_name", "project_id", "advertiser_id", "status_first", "opt_status", "budget", "budget_mode",
+		"promotion_id", "promotion_name", "project_id", "advertiser_id", "status_first", "opt_status", "budget",
+		"budget_mode",
 		"promotion_modify_time", "cpa_bid",
 	} {
 		w.Key(f)
@@ -74,9 +82,11 @@ func TestGolden_MaterialsHaveTheirIDsAndStates(t *testing.T) {
 	w := &platform.Writer{}
 	w.Open('{')
 	w.TextField("image_id", "web/i1")
-	writeMaterial(w, &world.ListedCreative{Creative: world.Creative{Material: 7_010_000_000_000_000_001}, Status: world.StatusPaused})
+	writeMaterial(w, &world.ListedCreative{Creative: world.Creative{Material: 7_010_000_000_000_000_001},
+		Status: world.StatusPaused})
 	w.Close('}')
-	sameWire(t, `{"image_id":"web/i1","material_id":7010000000000000001,"material_opt_status":"DISABLE","material_status":"MATERIAL_STATUS_DISABLE"}`, string(w.Bytes))
+	sameWire(t,
+		`{"image_id":"web/i1","material_id":7010000000000000001,"material_opt_status":"DISABLE","material_status":"MATERIAL_STATUS_DISABLE"}`, string(w.Bytes))
 }
 
 func TestGolden_OceanEngineFundsAreInYuanAsNumbers(t *testing.T) {
@@ -84,13 +94,16 @@ func TestGolden_OceanEngineFundsAreInYuanAsNumbers(t *testing.T) {
 	a, n, d := oceanSampleFund()
 	w := &platform.Writer{}
 	writeOceanFund(w, a, n, false)
-	sameWire(t, `{"advertiser_id":25610,"name":"`+a.Name()+`","email":"","balance":1230.55,"valid_balance":1229.55,"cash":1200.05,"valid_cash":1199.05,`+
+	sameWire(t, `{"advertiser_id":25610,"name":"`+a.Name()+
+		`","email":"","balance":1230.55,"valid_balance":1229.55,"cash":1200.05,"valid_cash":1199.05,`+
 		`"grant":30.5,"valid_grant":30.5}`, string(w.Bytes))
 	w = &platform.Writer{}
 	writeOceanFundDay(w, a, d)
-	sameWire(t, `{"advertiser_id":25610,"date":"2026-11-15","balance":3000.01,"grant_balance":0.01,"non_grant_balance":3000,"cash_cost":500,"cost":500.7,`+
-		`"frozen":0,"income":1000.05,"reward_cost":0.7,"shared_wallet_cost":0,"company_wallet_cost":0,"transfer_in":11000,"transfer_out":550.5,`+
-		`"realtime_coupon_cost":0,"deduction_cost":0,"compensation_reward_cost":0,"return_goods_reward_cost":0}`, string(w.Bytes))
+	sameWire(t,
+		`{"advertiser_id":25610,"date":"2026-11-15","balance":3000.01,"grant_balance":0.01,"non_grant_balance":3000,"cash_cost":500,"cost":500.7,`+
+			`"frozen":0,"income":1000.05,"reward_cost":0.7,"shared_wallet_cost":0,"company_wallet_cost":0,"transfer_in":11000,"transfer_out":550.5,`+
+			`"realtime_coupon_cost":0,"deduction_cost":0,"compensation_reward_cost":0,"return_goods_reward_cost":0}`,
+		string(w.Bytes))
 }
 
 // sameWire compares digit by digit: read as JSON, numbers of 19 digits would be rounded before they are compared.

@@ -87,11 +87,15 @@ func oceanSpan(start, end string) (x oceanWindow, _ *platform.Failure) {
 	}
 	from, err := time.ParseInLocation(oceanTime, start, world.Zone)
 	if err != nil {
-		return x, platform.Failf(40000, "filtering: a start and an end of the modification are given together, like 2026-11-15 00:00:00")
+		return x,
+			platform.Failf(40000,
+				"filtering: a start and an end of the modification are given together, like 2026-11-15 00:00:00")
 	}
 	to, err := time.ParseInLocation(oceanTime, end, world.Zone)
 	if err != nil {
-		return x, platform.Failf(40000, "filtering: a start and an end of the modification are given together, like 2026-11-15 23:59:59")
+		return x,
+			platform.Failf(40000,
+				"filtering: a start and an end of the modification are given together, like 2026-11-15 23:59:59")
 	}
 	if to.Before(from) || to.Sub(from) > 30*24*time.Hour {
 		return x, platform.Failf(40000, "filtering: the modification's span is up to 30 days")
@@ -111,7 +115,8 @@ func oceanDay(text string) (x oceanWindow, _ *platform.Failure) {
 }
 
 // oceanWindows reads the conditions on times that lists share.
-func oceanWindows(start, end, modified, created string) (byModified [2]oceanWindow, byCreated oceanWindow, err *platform.Failure) {
+func oceanWindows(start, end, modified, created string) (byModified [2]oceanWindow, byCreated oceanWindow,
+	err *platform.Failure) {
 	if byModified[0], err = oceanSpan(start, end); err != nil {
 		return byModified, byCreated, err
 	}
@@ -171,7 +176,8 @@ func (f *promotionConditions) filter(list []world.Object) ([]world.Object, *plat
 		return nil, nil
 	}
 	for _, x := range [][2]string{
-		{f.DeliveryMode, "MANUAL"}, {f.HasCarry, "FALSE"}, {f.BlueFlow, "OFF"}, {f.StarDelivery, "NOT_STAR_DELIVERY"}, {f.StarAuto, "OFF"},
+		{f.DeliveryMode, "MANUAL"}, {f.HasCarry, "FALSE"}, {f.BlueFlow, "OFF"}, {f.StarDelivery, "NOT_STAR_DELIVERY"},
+		{f.StarAuto, "OFF"},
 	} {
 		if x[0] != "" && x[0] != x[1] {
 			return nil, nil
@@ -189,15 +195,19 @@ func (f *promotionConditions) filter(list []world.Object) ([]world.Object, *plat
 
 var promotionOrder = []string{
 	"promotion_id", "promotion_name", "project_id", "advertiser_id", "promotion_create_time", "promotion_modify_time",
-	"status_first", "status_second", "opt_status", "learning_phase", "budget", "budget_mode", "bid", "cpa_bid", "deep_cpabid",
+	"status_first", "status_second", "opt_status", "learning_phase", "budget", "budget_mode", "bid", "cpa_bid",
+	"deep_cpabid",
 	"roi_goal", "schedule_time", "promotion_materials", "native_setting", "source",
 }
 
 // oceanPromotionUnset are fields of the documents that no promotion of this world has (document 1741028841006095).
 var oceanPromotionUnset = []string{
-	"if_newcustomerdelivery", "aigc_dynamic_creative_switch", "status", "star_task_id", "star_task_version", "star_auto_material_addition_switch",
-	"star_auto_delivery_switch", "has_carry_material", "blue_flow_package", "blue_flow_suggestion", "promotion_related_product", "is_comment_disable",
-	"ad_download_status", "materials_type", "first_roi_goal", "union_bid_ratio", "union_bid", "union_cpa_bid", "union_deep_cpa_bid",
+	"if_newcustomerdelivery", "aigc_dynamic_creative_switch", "status", "star_task_id", "star_task_version",
+	"star_auto_material_addition_switch",
+	"star_auto_delivery_switch", "has_carry_material", "blue_flow_package", "blue_flow_suggestion",
+	"promotion_related_product", "is_comment_disable",
+	"ad_download_status", "materials_type", "first_roi_goal", "union_bid_ratio", "union_bid", "union_cpa_bid",
+	"union_deep_cpa_bid",
 	"union_roi_goal", "shop_multi_roi_goals", "7d_retention", "creative_auto_generate_switch", "config_id", "brand_info",
 }
 
@@ -294,7 +304,8 @@ func (o *oceanEngine) promotions(c *platform.Call, l *world.Login) *platform.Fai
 	return nil
 }
 
-func (o *oceanEngine) tellPromotions(c *platform.Call, a *world.Account, list []world.Object, p promotionPage, fields []string, page, size, count int) {
+func (o *oceanEngine) tellPromotions(c *platform.Call, a *world.Account, list []world.Object, p promotionPage,
+	fields []string, page, size, count int) {
 	asText := c.Sim.Traps.Holds(c, trap.NumbersAsText)
 	w := o.begin(c)
 	w.Open('{')
@@ -332,7 +343,8 @@ type promotionPage struct {
 	byCursor bool
 }
 
-func promotionPageOf(c *platform.Call, list []world.Object, byIDs bool, page, size, count int) (p promotionPage, _ *platform.Failure) {
+func promotionPageOf(c *platform.Call, list []world.Object, byIDs bool, page, size, count int) (p promotionPage,
+	_ *platform.Failure) {
 	p.byCursor = c.Query.Get("cursor") != "" || c.Query.Get("count") != ""
 	switch {
 	case p.byCursor && byIDs:

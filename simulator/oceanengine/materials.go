@@ -14,7 +14,8 @@ import (
 // oceanMaterialStatuses are the words for a material's status (document 1741028841006095).
 var oceanMaterialStatuses = [...]string{"MATERIAL_STATUS_OK", "MATERIAL_STATUS_DISABLE", "MATERIAL_STATUS_DELETE"}
 
-// The kinds of materials, which the documents call image_mode (document 1741028841006095). Titles are a kind in reports alone.
+// The kinds of materials, which the documents call image_mode (document 1741028841006095). Titles are a kind in
+// reports alone.
 const (
 	oceanModeVideo         = "CREATIVE_IMAGE_MODE_VIDEO"
 	oceanModeVideoVertical = "CREATIVE_IMAGE_MODE_VIDEO_VERTICAL"
@@ -42,7 +43,8 @@ func oceanMode(kind world.AssetKind, shape [2]int64) string {
 
 // oceanTitle is the title of an ad as a material: it is shown with each of the ad's videos and images.
 func oceanTitle(x *world.Ad) *world.Creative {
-	return &world.Creative{Ad: x, Material: 7_030_000_000_000_000_000 + x.Number*1_000_003, Mode: oceanModeTitle, IsTitle: true}
+	return &world.Creative{Ad: x, Material: 7_030_000_000_000_000_000 + x.Number*1_000_003, Mode: oceanModeTitle,
+		IsTitle: true}
 }
 
 // oceanTitles are the rows of the ads' titles: all figures of an ad are its title's too.
@@ -55,8 +57,9 @@ func oceanTitles(rows []world.Row) []world.Row {
 	return titles
 }
 
-// writeMaterials tells what the promotion shows. A material that was taken out of it is not told any more. Images of one kind stand
-// together in an item, and what is told of a material stands with each image (document 1741028841006095).
+// writeMaterials tells what the promotion shows. A material that was taken out of it is not told any more. Images of
+// one kind stand together in an item, and what is told of a material stands with each image (document
+// 1741028841006095).
 func (x promotion) writeMaterials(w *platform.Writer) {
 	var videos, images []world.ListedCreative
 	x.EachCreative(x.account, x.now, func(c world.Creative) {
@@ -140,10 +143,12 @@ func oceanMaterial(kind world.AssetKind, number int64) int64 {
 	return [...]int64{7_010_000_000_000_000_000, 7_020_000_000_000_000_000}[kind] + number*1_000_003
 }
 
-var oceanImageOrder = []string{"id", "material_id", "size", "width", "height", "url", "format", "signature", "create_time", "filename", "aigc"}
+var oceanImageOrder = []string{"id", "material_id", "size", "width", "height", "url", "format", "signature",
+	"create_time", "filename", "aigc"}
 
 var oceanVideoOrder = []string{
-	"id", "material_id", "size", "width", "height", "url", "poster_url", "format", "signature", "duration", "bit_rate", "source",
+	"id", "material_id", "size", "width", "height", "url", "poster_url", "format", "signature", "duration", "bit_rate",
+	"source",
 	"create_time", "filename", "labels", "video_cover_id",
 }
 
@@ -222,11 +227,14 @@ func (f *oceanAssetConditions) filter(kind world.AssetKind, list []world.Asset) 
 		return nil, err
 	}
 	return slices.DeleteFunc(list, func(x world.Asset) bool {
-		return (len(ids) > 0 && !slices.Contains(ids, x.ID)) || (len(f.MaterialIDs) > 0 && !slices.Contains(f.MaterialIDs, x.Material)) ||
+		return (len(ids) > 0 && !slices.Contains(ids, x.ID)) ||
+			(len(f.MaterialIDs) > 0 && !slices.Contains(f.MaterialIDs, x.Material)) ||
 			(len(f.Signatures) > 0 && !slices.Contains(f.Signatures, x.Signature)) ||
 			x.Created < from.from || (to.to != 0 && x.Created > to.to) ||
-			(f.Width != 0 && x.Width != f.Width) || (f.Height != 0 && x.Height != f.Height) || len(f.Labels)+len(f.Authors) > 0 ||
-			(len(f.Ratio) > 0 && !slices.ContainsFunc(f.Ratio, func(r float64) bool { return math.Abs(float64(x.Width)/float64(x.Height)-r) <= 0.05 })) ||
+			(f.Width != 0 && x.Width != f.Width) || (f.Height != 0 && x.Height != f.Height) || len(f.Labels)+
+			len(f.Authors) > 0 ||
+			(len(f.Ratio) > 0 && !slices.ContainsFunc(f.Ratio,
+				func(r float64) bool { return math.Abs(float64(x.Width)/float64(x.Height)-r) <= 0.05 })) ||
 			(len(f.Source) > 0 && !slices.Contains(f.Source, oceanSource))
 	}), nil
 }
@@ -239,7 +247,8 @@ func (o *oceanEngine) videos(c *platform.Call, l *world.Login) *platform.Failure
 }
 
 // assets lists a kind of the account's library. Which pages it gives out is not documented beyond the usual size of 20.
-func (o *oceanEngine) assets(c *platform.Call, l *world.Login, kind world.AssetKind, fields []string) *platform.Failure {
+func (o *oceanEngine) assets(c *platform.Call, l *world.Login, kind world.AssetKind,
+	fields []string) *platform.Failure {
 	a, err := o.advertiser(c, l)
 	if err != nil {
 		return err
@@ -285,8 +294,8 @@ func (o *oceanEngine) assets(c *platform.Call, l *world.Login, kind world.AssetK
 	return nil
 }
 
-// writeVideoMaterial writes the material of a promotion's video, which the platform does not tell of some: it is 0 or absent
-// (document 1741028841006095). The library tells it.
+// writeVideoMaterial writes the material of a promotion's video, which the platform does not tell of some: it is 0 or
+// absent (document 1741028841006095). The library tells it.
 func (x promotion) writeVideoMaterial(w *platform.Writer, material int64) {
 	how := world.Key(material).Sub(95).Below(6)
 	if how > 1 || !x.Traps.IsOn(trap.NullValue) {

@@ -12,11 +12,12 @@ const reports = "v3.0/report/custom/get"
 // Night implements platform.Platform.
 func (o *oceanEngine) Night() night.Platform {
 	return night.Platform{
-		Media: o.about.Name, HourlyReports: reports, DailyReports: reports, Ads: "oceanengine_promotion", Modified: "promotion_modify_time",
+		Media: o.about.Name, HourlyReports: reports, DailyReports: reports, Ads: "oceanengine_promotion",
+		Modified: "promotion_modify_time",
 		Events: []night.Event{
 			{At: night.FirstHour, Kind: night.AccountRevoked},
-			// Rows are not what the platform's own sums count, in the first answer to every query. The look-back pulls the days before once: of today,
-			// the next pull would correct what a pull without sums lets through.
+			// Rows are not what the platform's own sums count, in the first answer to every query. The look-back pulls the
+			// days before once: of today, the next pull would correct what a pull without sums lets through.
 			{
 				At: night.LookBack, Name: "row out of step", What: "its platform's own sums tell: pulled again",
 				Order: map[string]any{"kind": "wrong_row", "endpoint": reports, "once": true},
@@ -24,15 +25,16 @@ func (o *oceanEngine) Night() night.Platform {
 			{At: night.LateFigures, Kind: night.YesterdayCorrected},
 			{
 				At: night.LateFigures, Kind: night.CreativesDropped,
-				Gone: "SELECT COUNT(*) FROM oceanengine_promotion_material m JOIN oceanengine_promotion p ON p.account_id = m.account_id" +
+				Gone: "SELECT COUNT(*) FROM oceanengine_promotion_material m JOIN oceanengine_promotion p ON p.account_id = " +
+					"m.account_id" +
 					" AND p.object_id = m.promotion_id WHERE m.account_id = ? AND p.deleted_at IS NULL AND m.deleted_at IS NOT NULL",
 			},
 			{
 				At: night.OldAnswers, Name: "server error", What: "tried again",
 				Order: map[string]any{"kind": "status", "status": http.StatusServiceUnavailable, "endpoint": reports, "count": 4},
 			},
-			// Nothing else may have the old days summed up again afterwards, or nobody would see that the rebinding did not: no account of this
-			// platform is opened, and what is pulled weekly has been.
+			// Nothing else may have the old days summed up again afterwards, or nobody would see that the rebinding did not:
+			// no account of this platform is opened, and what is pulled weekly has been.
 			{At: night.Reconciling, Kind: night.AccountRebound},
 		},
 	}

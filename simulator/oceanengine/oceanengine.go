@@ -63,7 +63,8 @@ func New() platform.Platform {
 		AccountName: func(a *world.Account) string { return a.Name() },
 		User:        func(_ *world.World, l *world.Login) (int64, string) { return userBase + int64(l.Index), l.Name() },
 		Metrics: []world.Metric{
-			world.Cost, world.Impressions, world.Clicks, world.Downloads, world.Installs, world.Activations, world.Registrations, world.Conversions, world.DeepConversions,
+			world.Cost, world.Impressions, world.Clicks, world.Downloads, world.Installs, world.Activations, world.Registrations,
+			world.Conversions, world.DeepConversions,
 			world.FirstPays, world.Pays, world.PayAmountD1, world.PayAmountD3, world.PayAmountD7, world.NextDayRetained,
 		},
 		// Advertisers have 16 digits, promotions and projects 19 and no common ones, to the last of the largest world.
@@ -107,7 +108,8 @@ func New() platform.Platform {
 		"v3.0/report/custom/config/get/": {http.MethodGet, false, o.reportConfig},
 	}
 	for _, retired := range []string{"advertiser", "campaign", "ad", "creative"} {
-		o.routes["2/report/"+retired+"/get/"] = oceanRoute{http.MethodGet, true, func(*platform.Call, *world.Login) *platform.Failure { return platform.Failf(40105, "") }}
+		o.routes["2/report/"+retired+"/get/"] = oceanRoute{http.MethodGet, true,
+			func(*platform.Call, *world.Login) *platform.Failure { return platform.Failf(40105, "") }}
 	}
 	return o
 }
@@ -163,7 +165,8 @@ func head(c *platform.Call) {
 // requestID is unique and tells the world's time.
 func (o *oceanEngine) requestID(c *platform.Call) string {
 	n := o.requests.Add(1)
-	return time.Unix(c.Now, 0).In(world.Zone).Format("20060102150405") + fmt.Sprintf("%018X", uint64(world.Key(c.Sim.World.Seed).Sub(n))>>8)
+	return time.Unix(c.Now, 0).In(world.Zone).Format("20060102150405") +
+		fmt.Sprintf("%018X", uint64(world.Key(c.Sim.World.Seed).Sub(n))>>8)
 }
 
 func (o *oceanEngine) fail(c *platform.Call, err *platform.Failure) {

@@ -78,24 +78,32 @@ func (f *projectConditions) filter(list []world.Project) ([]world.Project, *plat
 }
 
 var projectOrder = []string{
-	"project_id", "advertiser_id", "name", "landing_type", "app_promotion_type", "marketing_goal", "ad_type", "delivery_mode",
+	"project_id", "advertiser_id", "name", "landing_type", "app_promotion_type", "marketing_goal", "ad_type",
+	"delivery_mode",
 	"delivery_type", "opt_status", "status_first", "status_second", "project_create_time", "project_modify_time",
 	"delivery_setting", "audience",
 }
 
 // oceanProjectUnset are fields of the documents that no project of this world has (document 1740937147595776).
 var oceanProjectUnset = []string{
-	"status", "aigc_dynamic_creative_switch", "star_task_id", "star_auto_material_addition_switch", "star_auto_delivery_switch", "pricing",
-	"package_name", "app_name", "feed_delivery_search", "search_bid_ratio", "audience_extend", "keywords", "blue_flow_package", "related_product",
-	"dpa_categories", "dpa_product_target", "dpa_adtype", "delivery_product", "delivery_medium", "multi_delivery_medium", "download_url",
-	"download_type", "download_mode", "launch_type", "promotion_type", "open_url", "ulink_url", "subscribe_url", "asset_type", "multi_asset_type",
-	"micro_promotion_type", "quick_app_id", "micro_app_instance_id", "optimize_goal", "landing_page_stay_time", "delivery_range",
-	"search_continue_delivery", "track_url_setting", "open_url_type", "open_url_field", "open_url_params", "budget_group_id",
+	"status", "aigc_dynamic_creative_switch", "star_task_id", "star_auto_material_addition_switch",
+	"star_auto_delivery_switch", "pricing",
+	"package_name", "app_name", "feed_delivery_search", "search_bid_ratio", "audience_extend", "keywords",
+	"blue_flow_package", "related_product",
+	"dpa_categories", "dpa_product_target", "dpa_adtype", "delivery_product", "delivery_medium", "multi_delivery_medium",
+	"download_url",
+	"download_type", "download_mode", "launch_type", "promotion_type", "open_url", "ulink_url", "subscribe_url",
+	"asset_type", "multi_asset_type",
+	"micro_promotion_type", "quick_app_id", "micro_app_instance_id", "optimize_goal", "landing_page_stay_time",
+	"delivery_range",
+	"search_continue_delivery", "track_url_setting", "open_url_type", "open_url_field", "open_url_params",
+	"budget_group_id",
 	"if_newcustomerdelivery", "rta_id",
 }
 
 // oceanAges is how the platform calls ages, by the first year of them.
-var oceanAges = map[int64]string{18: "AGE_BETWEEN_18_23", 24: "AGE_BETWEEN_24_30", 31: "AGE_BETWEEN_31_40", 41: "AGE_BETWEEN_41_49"}
+var oceanAges = map[int64]string{18: "AGE_BETWEEN_18_23", 24: "AGE_BETWEEN_24_30", 31: "AGE_BETWEEN_31_40",
+	41: "AGE_BETWEEN_41_49"}
 
 // oceanGenders is how it calls whom an ad is shown to.
 var oceanGenders = map[string]string{"MALE": "GENDER_MALE", "FEMALE": "GENDER_FEMALE", "": "NONE"}

@@ -31,7 +31,8 @@ func oceanCount(name, about string, m world.Metric) oceanMetric {
 
 // oceanCost is what one of a metric costs.
 func oceanCost(name, about string, of world.Metric, times int64) oceanMetric {
-	return oceanMetric{name, about, 'y', func(f *world.Figures) int64 { return platform.Each(f[world.Cost]*times, f[of]) }, nil}
+	return oceanMetric{name, about, 'y', func(f *world.Figures) int64 { return platform.Each(f[world.Cost]*times, f[of]) },
+		nil}
 }
 
 // oceanShare is a part of another metric: as a rate in percent, as a return in times.
@@ -49,21 +50,25 @@ const (
 )
 
 var oceanMetrics = []oceanMetric{
-	oceanCount("stat_cost", "消耗", world.Cost), oceanCount("show_cnt", "展示数", world.Impressions), oceanCount("click_cnt", "点击数", world.Clicks),
-	oceanShare("ctr", "点击率", world.Clicks, world.Impressions, inPercent), oceanCost("cpm_platform", "平均千次展现费用", world.Impressions, 1000),
+	oceanCount("stat_cost", "消耗", world.Cost), oceanCount("show_cnt", "展示数", world.Impressions),
+	oceanCount("click_cnt", "点击数", world.Clicks),
+	oceanShare("ctr", "点击率", world.Clicks, world.Impressions, inPercent),
+	oceanCost("cpm_platform", "平均千次展现费用", world.Impressions, 1000),
 	oceanCost("cpc_platform", "平均点击单价", world.Clicks, 1),
 	oceanCount("convert_cnt", "转化数", world.Conversions), oceanCost("conversion_cost", "平均转化成本", world.Conversions, 1),
 	oceanShare("conversion_rate", "转化率", world.Conversions, world.Clicks, inPercent),
 	oceanCount("attribution_convert_cnt", "转化数(计费时间)", world.Conversions),
 	oceanCost("attribution_convert_cost", "转化成本(计费时间)", world.Conversions, 1),
 	oceanShare("attribution_conversion_rate", "转化率(计费时间)", world.Conversions, world.Clicks, inPercent),
-	oceanCount("deep_convert_cnt", "深度转化数", world.DeepConversions), oceanCost("deep_convert_cost", "深度转化成本", world.DeepConversions, 1),
+	oceanCount("deep_convert_cnt", "深度转化数", world.DeepConversions),
+	oceanCost("deep_convert_cost", "深度转化成本", world.DeepConversions, 1),
 	oceanShare("deep_convert_rate", "深度转化率", world.DeepConversions, world.Conversions, inPercent),
 	oceanCount("click_start_cnt", "下载开始数", world.Downloads), oceanCount("download_finish_cnt", "下载完成数", world.Downloads),
 	oceanCount("install_finish_cnt", "安装完成数", world.Installs),
 	oceanCount("active", "激活数", world.Activations), oceanCost("active_cost", "激活成本", world.Activations, 1),
 	oceanShare("active_rate", "激活率", world.Activations, world.Clicks, inPercent),
-	oceanCount("active_register", "注册数", world.Registrations), oceanCost("active_register_cost", "注册成本", world.Registrations, 1),
+	oceanCount("active_register", "注册数", world.Registrations),
+	oceanCost("active_register_cost", "注册成本", world.Registrations, 1),
 	oceanShare("active_register_rate", "注册率", world.Registrations, world.Activations, inPercent),
 	oceanNothing("game_addiction", "关键行为数", 'n'), oceanNothing("game_addiction_cost", "关键行为成本", 'y'),
 	oceanCount("attribution_next_day_open_cnt", "次留数", world.NextDayRetained),
@@ -87,9 +92,12 @@ var oceanMetrics = []oceanMetric{
 	oceanShare("attribution_game_in_app_roi_7days", "激活后六日付费ROI", world.PayAmountD7, world.Cost, inTimes),
 	oceanNothing("in_app_order", "APP内下单数", 'n'), oceanNothing("in_app_order_gmv", "APP内下单金额", 'y'),
 	oceanNothing("in_app_order_roi", "APP内下单ROI", 'y'),
-	oceanCost("click_start_cost", "下载开始成本", world.Downloads, 1), oceanShare("click_start_rate", "下载开始率", world.Downloads, world.Clicks, inPercent),
-	oceanCost("download_finish_cost", "下载完成成本", world.Downloads, 1), oceanShare("download_finish_rate", "下载完成率", world.Downloads, world.Downloads, inPercent),
-	oceanCost("install_finish_cost", "安装完成成本", world.Installs, 1), oceanShare("install_finish_rate", "安装完成率", world.Installs, world.Downloads, inPercent),
+	oceanCost("click_start_cost", "下载开始成本", world.Downloads, 1),
+	oceanShare("click_start_rate", "下载开始率", world.Downloads, world.Clicks, inPercent),
+	oceanCost("download_finish_cost", "下载完成成本", world.Downloads, 1),
+	oceanShare("download_finish_rate", "下载完成率", world.Downloads, world.Downloads, inPercent),
+	oceanCost("install_finish_cost", "安装完成成本", world.Installs, 1),
+	oceanShare("install_finish_rate", "安装完成率", world.Installs, world.Downloads, inPercent),
 	oceanNothing("game_addiction_rate", "关键行为率", 'y'),
 	oceanCost("attribution_next_day_open_cost", "次留成本", world.NextDayRetained, 1),
 	oceanShare("active_pay_rate", "首次付费率", world.FirstPays, world.Activations, inPercent),
@@ -135,7 +143,8 @@ type oceanDimension struct {
 
 // oceanAlike is a dimension in which all rows of this world are alike.
 func oceanAlike(name, about, value string) oceanDimension {
-	return oceanDimension{name, about, func(*platform.Grouping) {}, func(*world.Row, *world.Row) int { return 0 }, func(*oceanQuery, *world.Row) string { return value }, false}
+	return oceanDimension{name, about, func(*platform.Grouping) {}, func(*world.Row, *world.Row) int { return 0 },
+		func(*oceanQuery, *world.Row) string { return value }, false}
 }
 
 var oceanDimensions = []oceanDimension{
@@ -163,7 +172,8 @@ var oceanDimensions = []oceanDimension{
 	oceanAlike("landing_type", "推广目的", "APP"), oceanAlike("external_action", "优化目标", "AD_CONVERT_TYPE_ACTIVE"),
 	oceanAlike("deep_external_action", "深度优化目标", "AD_CONVERT_TYPE_PAY"), oceanAlike("pricing", "出价方式", "PRICING_OCPM"),
 	oceanAlike("delivery_mode", "投放模式", "MANUAL"), oceanAlike("platform", "平台", "ANDROID"),
-	oceanAlike("app_code", "首选媒体", oceanOther), oceanAlike("package_name", "应用包名", oceanOther), oceanAlike("gender", "性别", oceanOther),
+	oceanAlike("app_code", "首选媒体", oceanOther), oceanAlike("package_name", "应用包名", oceanOther),
+	oceanAlike("gender", "性别", oceanOther),
 	oceanAlike("age", "年龄", oceanOther), oceanAlike("ac", "网络", oceanOther), oceanAlike("province_name", "省份", oceanOther),
 	oceanAlike("city_name", "城市", oceanOther),
 }
@@ -175,21 +185,25 @@ const oceanOther = "其他"
 var oceanMaterialDimensions = []oceanDimension{
 	{"material_id", "素材ID", func(g *platform.Grouping) { g.Material = true }, byMaterial,
 		func(_ *oceanQuery, r *world.Row) string { return world.ObjectText(r.Creative.Material) }, false},
-	{"image_mode", "素材类型", func(g *platform.Grouping) { g.Mode = true }, func(a, b *world.Row) int { return cmp.Compare(a.Creative.Mode, b.Creative.Mode) },
+	{"image_mode", "素材类型", func(g *platform.Grouping) { g.Mode = true },
+		func(a, b *world.Row) int { return cmp.Compare(a.Creative.Mode, b.Creative.Mode) },
 		func(_ *oceanQuery, r *world.Row) string { return r.Creative.Mode }, false},
 }
 
-// MATERIAL_DATA is about each material of a promotion, its title among them: what is asked for without a condition on image_mode counts
-// for each kind again.
+// MATERIAL_DATA is about each material of a promotion, its title among them: what is asked for without a condition on
+// image_mode counts for each kind again.
 const (
 	oceanBasicData    = "BASIC_DATA"
 	oceanMaterialData = "MATERIAL_DATA"
 )
 
-// oceanTopics are the platform's topics (documents 1741387668314126 and 1755261744248832). This world has figures of the first two.
+// oceanTopics are the platform's topics (documents 1741387668314126 and 1755261744248832). This world has figures of
+// the first two.
 var oceanTopics = []string{
-	oceanBasicData, oceanMaterialData, "QUERY_DATA", "BIDWORD_DATA", "PRODUCT_DATA", "ONE_KEY_BOOST_DATA", "DMP_DATA", "VIDEO_DUARATION_DATA",
-	"MATERIAL_BOOST_DATA", "STD_BASIC_DATA", "STD_MATERIAL_DATA", "STD_QUERY_DATA", "STD_BIDWORD_DATA", "STD_DMP_DATA", "STD_PRODUCT_DATA",
+	oceanBasicData, oceanMaterialData, "QUERY_DATA", "BIDWORD_DATA", "PRODUCT_DATA", "ONE_KEY_BOOST_DATA", "DMP_DATA",
+	"VIDEO_DUARATION_DATA",
+	"MATERIAL_BOOST_DATA", "STD_BASIC_DATA", "STD_MATERIAL_DATA", "STD_QUERY_DATA", "STD_BIDWORD_DATA", "STD_DMP_DATA",
+	"STD_PRODUCT_DATA",
 }
 
 func oceanDimensionsOf(topic string) []oceanDimension {
@@ -258,7 +272,8 @@ func (o *oceanEngine) report(c *platform.Call, l *world.Login) *platform.Failure
 	if q.scope.Level == world.LevelCreative {
 		rows = append(rows, oceanTitles(rows)...)
 	}
-	// A condition on a dimension is about what is added up, whether the dimension was chosen or not, one on a metric about the sums.
+	// A condition on a dimension is about what is added up, whether the dimension was chosen or not, one on a metric
+	// about the sums.
 	rows = q.filtered(rows, func(f *oceanFilter) bool { return f.dimension != nil })
 	rows = q.filtered(q.by.Apply(rows, q.scope.Level), func(f *oceanFilter) bool { return f.metric != nil })
 	list := platform.Sorted(rows, q.orders)

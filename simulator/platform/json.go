@@ -147,7 +147,8 @@ func PageOf(page, size, n int) (from, to int) {
 	return from, min(from+size, n)
 }
 
-// AdName writes the name of an ad. One that was cut ends with two bytes of the three that its last character has, as from a database that counts bytes.
+// AdName writes the name of an ad. One that was cut ends with two bytes of the three that its last character has, as
+// from a database that counts bytes.
 func (w *Writer) AdName(name string) {
 	at := len(w.Bytes)
 	w.Text(name)

@@ -7,8 +7,8 @@ import (
 	"adsync/simulator/world"
 )
 
-// PageOf is the bounds of a page by number in a list of n, and says of how many rows in all the answer tells. A trap moves one
-// or the other, as rows that come and go while a client reads the pages do.
+// PageOf is the bounds of a page by number in a list of n, and says of how many rows in all the answer tells. A trap
+// moves one or the other, as rows that come and go while a client reads the pages do.
 func (c *Call) PageOf(page, size, n int) (from, to, total int) {
 	from, to = PageOf(page, size, n)
 	t := c.Sim.Traps
@@ -45,7 +45,8 @@ func (c *Call) Told(w *Writer, a *world.Account, traits []trap.ID) {
 	for _, id := range traits {
 		c.Sim.Switches.Meet(id)
 	}
-	// Some accounts have it in all their rows, as one does that is among the first of a platform to be given something new.
+	// Some accounts have it in all their rows, as one does that is among the first of a platform to be given something
+	// new.
 	if c.Sim.Switches.IsOn(trap.ExtraField) && (a.Index == 0 || a.Key.Sub(75).Chance(20)) {
 		w.Key("trial_run_spec")
 		w.Raw(`{"since":2026,"steps":[1,2.5,null],"name":"试运行"}`)

@@ -36,7 +36,8 @@ var tencentAssetConditions = [][]assetCondition{
 	world.AssetVideo: append(tencentCommonConditions("media"),
 		assetCondition{field: "media_id", operators: []string{"EQUALS", "IN"}, text: assetID},
 		assetCondition{field: "video_id", operators: tencentContains, text: assetID},
-		assetCondition{field: "video_duration_millisecond", operators: tencentRange, number: func(x *world.Asset) int64 { return x.Milliseconds }}),
+		assetCondition{field: "video_duration_millisecond", operators: tencentRange,
+			number: func(x *world.Asset) int64 { return x.Milliseconds }}),
 }
 
 func tencentCommonConditions(word string) []assetCondition {
@@ -66,7 +67,8 @@ func tencentCommonConditions(word string) []assetCondition {
 }
 
 // assetFilters reads the conditions of a list of assets.
-func (t *tencent) assetFilters(c *platform.Call, kind world.AssetKind) (fits []func(x *world.Asset) bool, _ *platform.Failure) {
+func (t *tencent) assetFilters(c *platform.Call, kind world.AssetKind) (fits []func(x *world.Asset) bool,
+	_ *platform.Failure) {
 	known := map[string]assetCondition{}
 	operators := map[string][]string{}
 	for _, condition := range tencentAssetConditions[kind] {
@@ -94,7 +96,10 @@ func (t *tencent) assetFilters(c *platform.Call, kind world.AssetKind) (fits []f
 		if slices.Contains(tencentMomentFields, f.Field) && len(f.Values[0]) != 10 {
 			return nil, platform.Failf(18002, "filtering: %s is ten digits of seconds", f.Field)
 		}
-		fits = append(fits, func(x *world.Asset) bool { return compares(f.Operator, cmp.Compare(condition.number(x), limit)) })
+		fits = append(fits, func(x *world.Asset) bool {
+			return compares(f.Operator,
+				cmp.Compare(condition.number(x), limit))
+		})
 	}
 	return append(fits, func(x *world.Asset) bool { return x.Created >= oldest }), nil
 }

@@ -11,7 +11,8 @@ import (
 const tencentAssetBack = 183 * world.DayLength
 
 var tencentImageOrder = []string{
-	"image_id", "width", "height", "file_size", "type", "signature", "description", "preview_url", "source_type", "created_time",
+	"image_id", "width", "height", "file_size", "type", "signature", "description", "preview_url", "source_type",
+	"created_time",
 	"last_modified_time", "status",
 }
 
@@ -19,18 +20,23 @@ var tencentImageOrder = []string{
 // not set.
 var (
 	tencentImageUnset = []string{
-		"source_signature", "image_usage", "product_catalog_id", "product_outer_id", "source_reference_id", "owner_account_id",
+		"source_signature", "image_usage", "product_catalog_id", "product_outer_id", "source_reference_id",
+		"owner_account_id",
 		"sample_aspect_ratio", "similarity_status", "aigc_flag",
 	}
 	tencentVideoUnset = []string{
-		"video_fps", "video_codec", "video_bit_rate", "audio_codec", "audio_bit_rate", "video_profile_name", "audio_sample_rate",
-		"max_keyframe_interval", "min_keyframe_interval", "sample_aspect_ratio", "audio_profile_name", "scan_type", "audio_duration_millisecond",
-		"source_type", "product_outer_id", "source_reference_id", "owner_account_id", "similarity_status", "aigc_flag", "cover_id",
+		"video_fps", "video_codec", "video_bit_rate", "audio_codec", "audio_bit_rate", "video_profile_name",
+		"audio_sample_rate",
+		"max_keyframe_interval", "min_keyframe_interval", "sample_aspect_ratio", "audio_profile_name", "scan_type",
+		"audio_duration_millisecond",
+		"source_type", "product_outer_id", "source_reference_id", "owner_account_id", "similarity_status", "aigc_flag",
+		"cover_id",
 	}
 )
 
 var tencentVideoOrder = []string{
-	"video_id", "width", "height", "video_frames", "file_size", "type", "signature", "description", "system_status", "preview_url",
+	"video_id", "width", "height", "video_frames", "file_size", "type", "signature", "description", "system_status",
+	"preview_url",
 	"key_frame_image_url", "image_duration_millisecond", "created_time", "last_modified_time", "status",
 }
 
@@ -66,7 +72,8 @@ func (t *tencent) videos(c *platform.Call, l *world.Login) *platform.Failure {
 }
 
 // assets lists a kind of the account's library. Without a condition on the time of creation, the last half year.
-func (t *tencent) assets(c *platform.Call, l *world.Login, kind world.AssetKind, order, unset []string) *platform.Failure {
+func (t *tencent) assets(c *platform.Call, l *world.Login, kind world.AssetKind, order,
+	unset []string) *platform.Failure {
 	a, err := t.account(c, l)
 	if err != nil {
 		return err

@@ -18,10 +18,14 @@ var tencentFigures string
 // tencentDimensions are fields of a report that this world has nothing of, with their empty value: texts and numbers
 // are those of ReportStruct in the platform's SDK (TencentAd/marketing-api-go-sdk, pkg/model/v3).
 var tencentDimensions = map[string]string{
-	"component_id": "0", "component_name": `""`, "component_type": `""`, "image_id": `""`, "image_ids": `""`, "video_id": `""`, "video_ids": `""`,
-	"channel_id": `""`, "buying_type": `""`, "bidword_id": "0", "bidword": `""`, "queryword": `""`, "match_type": "0", "device": "0",
-	"marketing_target_type": `""`, "marketing_target_type_id": "0", "marketing_asset_id": "0", "marketing_asset_name": `""`,
-	"project_id": "0", "project_name": `""`, "product_catalog_id": `""`, "product_series_id": `""`, "product_outer_id": `""`,
+	"component_id": "0", "component_name": `""`, "component_type": `""`, "image_id": `""`, "image_ids": `""`,
+	"video_id": `""`, "video_ids": `""`,
+	"channel_id": `""`, "buying_type": `""`, "bidword_id": "0", "bidword": `""`, "queryword": `""`, "match_type": "0",
+	"device":                "0",
+	"marketing_target_type": `""`, "marketing_target_type_id": "0", "marketing_asset_id": "0",
+	"marketing_asset_name": `""`,
+	"project_id":           "0", "project_name": `""`, "product_catalog_id": `""`, "product_series_id": `""`,
+	"product_outer_id":           `""`,
 	"creative_template_group_id": "0",
 }
 

@@ -11,7 +11,8 @@ import (
 // are named. The page of dynamic_creatives/get has no account_id among them.
 var creativeOrder = []string{
 	"dynamic_creative_id", "dynamic_creative_name", "adgroup_id", "creative_template_id", "delivery_mode",
-	"dynamic_creative_type", "creative_components", "configured_status", "creative_set_approval_status", "impression_tracking_url",
+	"dynamic_creative_type", "creative_components", "configured_status", "creative_set_approval_status",
+	"impression_tracking_url",
 	"click_tracking_url", "created_time", "last_modified_time", "is_deleted",
 }
 
@@ -46,7 +47,10 @@ var creativeFields = map[string]platform.Write[dynamicCreative]{
 	"click_tracking_url":           platform.Fixed[dynamicCreative](`""`),
 	"created_time":                 func(w *platform.Writer, x dynamicCreative) { w.Number(x.Created) },
 	"last_modified_time":           func(w *platform.Writer, x dynamicCreative) { w.Number(x.Modified) },
-	"is_deleted":                   func(w *platform.Writer, x dynamicCreative) { w.Flag(x.Status == world.StatusDeleted) },
+	"is_deleted": func(w *platform.Writer,
+		x dynamicCreative) {
+		w.Flag(x.Status == world.StatusDeleted)
+	},
 }
 
 // componentsMax bounds the components of a creative: its id and theirs are of one number.
@@ -112,9 +116,11 @@ var creativeLister = tencentLister{
 	id: "dynamic_creative_id", name: "dynamic_creative_name", parent: "adgroup_id", filtersMax: 10,
 	operators: map[string][]string{
 		"dynamic_creative_id": {"EQUALS", "IN"}, "dynamic_creative_name": {"EQUALS"}, "created_time": tencentMoments,
-		"last_modified_time": tencentMoments, "adgroup_id": {"EQUALS", "IN"}, "configured_status": {"EQUALS"}, "is_deleted": {"EQUALS"},
-		"adgroup.campaign_type": {"EQUALS"}, "source": {"EQUALS", "IN"}, "component_id": {"EQUALS"}, "smart_delivery_template_dc_id": {"EQUALS"},
-		"data_model_version": {"EQUALS"},
+		"last_modified_time": tencentMoments, "adgroup_id": {"EQUALS", "IN"}, "configured_status": {"EQUALS"},
+		"is_deleted":            {"EQUALS"},
+		"adgroup.campaign_type": {"EQUALS"}, "source": {"EQUALS", "IN"}, "component_id": {"EQUALS"},
+		"smart_delivery_template_dc_id": {"EQUALS"},
+		"data_model_version":            {"EQUALS"},
 	},
 }
 
@@ -123,7 +129,10 @@ func (t *tencent) creatives(c *platform.Call, l *world.Login) *platform.Failure 
 	if err != nil {
 		return err
 	}
-	fields, err := readFields(c, func(f string) bool { return creativeFields[f] != nil || slices.Contains(creativeUnset, f) })
+	fields, err := readFields(c, func(f string) bool {
+		return creativeFields[f] != nil ||
+			slices.Contains(creativeUnset, f)
+	})
 	if err != nil {
 		return err
 	}
@@ -135,19 +144,20 @@ func (t *tencent) creatives(c *platform.Call, l *world.Login) *platform.Failure 
 		return err
 	}
 	list := creativesThatFit(&a, c.Now, filters)
-	return tencentPage(t, c, a.CreativeFloor(), list, func(o *world.Creative) int64 { return o.ID }, func(w *platform.Writer, o *world.Creative) {
-		x := o.At(c.Now)
-		for _, f := range fields {
-			if write := creativeFields[f]; write != nil {
-				w.Key(f)
-				write(w, dynamicCreative{&a, &x})
+	return tencentPage(t, c, a.CreativeFloor(), list, func(o *world.Creative) int64 { return o.ID },
+		func(w *platform.Writer, o *world.Creative) {
+			x := o.At(c.Now)
+			for _, f := range fields {
+				if write := creativeFields[f]; write != nil {
+					w.Key(f)
+					write(w, dynamicCreative{&a, &x})
+				}
 			}
-		}
-	})
+		})
 }
 
-// creativesThatFit lists creatives in the order of their ids. An account may have 50,000 and a page shows 100: the state of
-// one is made only where a condition is about it, and for the page.
+// creativesThatFit lists creatives in the order of their ids. An account may have 50,000 and a page shows 100: the
+// state of one is made only where a condition is about it, and for the page.
 func creativesThatFit(a *world.Account, now int64, filters []listFilter) (list []world.Creative) {
 	a.Ads(now, true, func(x world.Ad) {
 		x.EachCreative(a, now, func(c world.Creative) {

@@ -32,7 +32,8 @@ type client struct {
 
 func newClient(t *testing.T) *client {
 	t.Helper()
-	sim, err := simulator.New(simulator.Config{Accounts: 80, Seed: 7, Start: time.Date(2026, 11, 15, 4, 34, 56, 0, time.UTC), Frozen: true})
+	sim, err := simulator.New(simulator.Config{Accounts: 80, Seed: 7,
+		Start: time.Date(2026, 11, 15, 4, 34, 56, 0, time.UTC), Frozen: true})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, sim.Close()) })
 	c := &client{t: t, sim: sim}
@@ -49,7 +50,8 @@ func newClient(t *testing.T) *client {
 	require.NoError(t, err)
 	c.do(http.MethodPost, "/_sim/limits", order)
 	var truth struct{ Company string }
-	line, _, _ := bytes.Cut(c.do(http.MethodGet, "/_sim/truth?media=tencent&kind=account&account="+c.account, nil), []byte("\n"))
+	line, _, _ := bytes.Cut(c.do(http.MethodGet, "/_sim/truth?media=tencent&kind=account&account="+c.account, nil),
+		[]byte("\n"))
 	require.NoError(t, json.Unmarshal(line, &truth))
 	c.company = truth.Company
 	return c
@@ -69,7 +71,8 @@ var nonces atomic.Int64
 func (c *client) ask(path string, pairs ...string) (code int, data fields) {
 	c.t.Helper()
 	q := url.Values{
-		"access_token": {c.token}, "timestamp": {strconv.FormatInt(c.sim.Clock().Now().Unix(), 10)}, "nonce": {fmt.Sprintf("n%d", nonces.Add(1))},
+		"access_token": {c.token}, "timestamp": {strconv.FormatInt(c.sim.Clock().Now().Unix(), 10)},
+		"nonce":      {fmt.Sprintf("n%d", nonces.Add(1))},
 		"account_id": {c.account},
 	}
 	for i := 0; i < len(pairs); i += 2 {
@@ -114,8 +117,10 @@ func TestTencentDocuments_FieldsOfListsAreThoseOfTheirPages(t *testing.T) {
 		require.Len(t, c.list(path)[0], len(rows[0].(fields)), "what is not set is left out, asked for or not")
 	}
 	known := slices.Concat(tencent.FieldsOfAccounts, []string{"account_id", "corporation_name", "system_status"})
-	rows := c.list("advertiser/get", "fields", jsonText(t, known), "pagination_mode", "PAGINATION_MODE_NORMAL", "page", "1", "page_size", "5")
-	require.Equal(t, fields{"account_id": json.Number(c.account), "corporation_name": c.company, "system_status": "CUSTOMER_STATUS_NORMAL"}, rows[0])
+	rows := c.list("advertiser/get", "fields", jsonText(t, known), "pagination_mode", "PAGINATION_MODE_NORMAL", "page",
+		"1", "page_size", "5")
+	require.Equal(t, fields{"account_id": json.Number(c.account), "corporation_name": c.company,
+		"system_status": "CUSTOMER_STATUS_NORMAL"}, rows[0])
 }
 
 func TestTencentDocuments_AllColumnsOfReportsAreKnown(t *testing.T) {
@@ -146,6 +151,7 @@ func TestTencentDocuments_AllColumnsOfReportsAreKnown(t *testing.T) {
 		row := ask(path, group, []string{"cost", "component_id", "component_type", "video_id", "match_type", "project_name"})
 		require.NotEqual(t, json.Number("0"), row["cost"])
 		delete(row, "cost")
-		require.Equal(t, fields{"component_id": json.Number("0"), "component_type": "", "video_id": "", "match_type": json.Number("0"), "project_name": ""}, row)
+		require.Equal(t, fields{"component_id": json.Number("0"), "component_type": "", "video_id": "",
+			"match_type": json.Number("0"), "project_name": ""}, row)
 	}
 }

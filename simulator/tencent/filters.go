@@ -18,8 +18,9 @@ var tencentMoments = []string{"EQUALS", "LESS", "LESS_EQUALS", "GREATER", "GREAT
 var adgroupLister = tencentLister{
 	id: "adgroup_id", name: "adgroup_name", filtersMax: 255,
 	operators: map[string][]string{
-		"adgroup_id": {"EQUALS", "IN"}, "adgroup_name": {"EQUALS", "CONTAINS"}, "created_time": tencentMoments, "last_modified_time": tencentMoments,
-		"configured_status": {"EQUALS"}, "is_deleted": {"EQUALS"}, "material_package_id": tencentMoments,
+		"adgroup_id": {"EQUALS", "IN"}, "adgroup_name": {"EQUALS", "CONTAINS"}, "created_time": tencentMoments,
+		"last_modified_time": tencentMoments,
+		"configured_status":  {"EQUALS"}, "is_deleted": {"EQUALS"}, "material_package_id": tencentMoments,
 		"joint_budget_rule_id": {"EQUALS", "IN"}, "auto_derived_creative_enabled": {"EQUALS"}, "rta_target_id": {"EQUALS"},
 		"smart_delivery_platform": {"EQUALS", "IN", "LESS", "GREATER_EQUALS"},
 	},
@@ -86,7 +87,8 @@ func (t *tencent) listFilters(c *platform.Call, of tencentLister) (all []listFil
 		all = append(all, one)
 	}
 	// The cheapest one first: whether it is deleted is known without its state.
-	return slices.Insert(all, 0, listFilter{holds: func(x *tencentListed) bool { return (x.status == world.StatusDeleted) == deleted }}), nil
+	return slices.Insert(all, 0,
+		listFilter{holds: func(x *tencentListed) bool { return (x.status == world.StatusDeleted) == deleted }}), nil
 }
 
 func (t *tencent) listFilter(of tencentLister, f tencentFilter) (one listFilter, _ *platform.Failure) {
@@ -123,9 +125,13 @@ func (t *tencent) listFilter(of tencentLister, f tencentFilter) (one listFilter,
 			return one, platform.Failf(18002, "filtering: %s is ten digits of seconds", f.Field)
 		}
 		if f.Field == "created_time" {
-			return listFilter{holds: func(x *tencentListed) bool { return compares(f.Operator, cmp.Compare(x.created, moment)) }}, nil
+			return listFilter{holds: func(x *tencentListed) bool {
+				return compares(f.Operator,
+					cmp.Compare(x.created, moment))
+			}}, nil
 		}
-		return listFilter{true, func(x *tencentListed) bool { return compares(f.Operator, cmp.Compare(x.modified, moment)) }}, nil
+		return listFilter{true, func(x *tencentListed) bool { return compares(f.Operator, cmp.Compare(x.modified, moment)) }},
+			nil
 	case "configured_status":
 		switch value {
 		case "AD_STATUS_NORMAL":

@@ -5,8 +5,9 @@ import (
 	"adsync/simulator/world"
 )
 
-// tencentFunds are the fund types of an account. The platform opens those of cash, of gifts and of shared income for each, and the one of bank
-// transfers with the first transfer (developers.e.qq.com/docs/accounts/fund). Nothing of this world earns a shared income.
+// tencentFunds are the fund types of an account. The platform opens those of cash, of gifts and of shared income for
+// each, and the one of bank transfers with the first transfer (developers.e.qq.com/docs/accounts/fund). Nothing of
+// this world earns a shared income.
 func tencentFunds(a *world.Account) []world.FundKind {
 	kinds := []world.FundKind{
 		{Name: "FUND_TYPE_CASH", Of: func(f world.Funds) int64 { return f.Cash }},

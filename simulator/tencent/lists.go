@@ -27,8 +27,10 @@ var (
 		"operators":          platform.Fixed[*world.Account]("[]"),
 	}
 	tencentAccountUnset = []string{
-		"registration_type", "corporation_licence", "certification_image_id", "certification_image", "individual_qualification", "area_code",
-		"customized_industry", "introduction_url", "corporate_brand_name", "reject_message", "is_adx", "business_alias", "contact_person",
+		"registration_type", "corporation_licence", "certification_image_id", "certification_image",
+		"individual_qualification", "area_code",
+		"customized_industry", "introduction_url", "corporate_brand_name", "reject_message", "is_adx", "business_alias",
+		"contact_person",
 		"contact_person_email", "contact_person_telephone", "contact_person_mobile", "websites",
 	}
 )
@@ -41,7 +43,8 @@ type accountPage struct {
 }
 
 // accountPage reads the paging. Page and size are required where the page of the list says so.
-func (t *tencent) accountPage(c *platform.Call, pageRequired bool, pagesMax int) (p accountPage, err *platform.Failure) {
+func (t *tencent) accountPage(c *platform.Call, pageRequired bool, pagesMax int) (p accountPage,
+	err *platform.Failure) {
 	mode, err := oneOf(c, tencentPageModeKey, tencentByPage, tencentByCursor)
 	if err != nil {
 		return p, err
@@ -73,12 +76,14 @@ func (t *tencent) accountPage(c *platform.Call, pageRequired bool, pagesMax int)
 }
 
 // accountList answers with a page of the login's accounts.
-func (t *tencent) accountList(c *platform.Call, list []world.Account, p accountPage, item func(w *platform.Writer, a *world.Account)) {
+func (t *tencent) accountList(c *platform.Call, list []world.Account, p accountPage,
+	item func(w *platform.Writer, a *world.Account)) {
 	var from, to, total int
 	next := p.cursor
 	if p.byCursor {
 		// The cursor is the last account that was told.
-		from, _ = slices.BinarySearchFunc(list, p.cursor+1, func(a world.Account, id int64) int { return cmp.Compare(a.ID, id) })
+		from, _ = slices.BinarySearchFunc(list, p.cursor+1,
+			func(a world.Account, id int64) int { return cmp.Compare(a.ID, id) })
 		to = min(from+p.size, len(list))
 		switch {
 		case to > from && c.SkipsPage(from, len(list), p.cursor, list[from].ID-1):
@@ -120,7 +125,10 @@ func (t *tencent) accountsOf(c *platform.Call, l *world.Login) []world.Account {
 }
 
 func (t *tencent) advertisers(c *platform.Call, l *world.Login) *platform.Failure {
-	fields, err := readFields(c, func(f string) bool { return tencentAccountFields[f] != nil || slices.Contains(tencentAccountUnset, f) })
+	fields, err := readFields(c, func(f string) bool {
+		return tencentAccountFields[f] != nil ||
+			slices.Contains(tencentAccountUnset, f)
+	})
 	if err != nil {
 		return err
 	}
@@ -194,23 +202,35 @@ func (t *tencent) relations(c *platform.Call, l *world.Login) *platform.Failure 
 // named. The page of adgroups/get has no account_id among them.
 var adgroupOrder = []string{
 	"adgroup_id", "adgroup_name", "configured_status", "system_status", "created_time", "last_modified_time",
-	"is_deleted", "marketing_goal", "marketing_carrier_type", "marketing_target_type", "begin_date", "end_date", "time_series",
+	"is_deleted", "marketing_goal", "marketing_carrier_type", "marketing_target_type", "begin_date", "end_date",
+	"time_series",
 	"bid_amount", "bid_mode", "optimization_goal", "daily_budget", "site_set", "deep_conversion_spec", "targeting",
 }
 
 // adgroupUnset are the other fields of the page: they can be asked for, and an answer leaves out what is not set.
 var adgroupUnset = []string{
-	"targeting_translation", "marketing_sub_goal", "marketing_carrier_detail", "marketing_target_detail", "marketing_target_id",
-	"first_day_begin_time", "automatic_site_enabled", "scene_spec", "user_action_sets", "conversion_id", "deep_conversion_behavior_bid",
-	"deep_conversion_worth_rate", "deep_conversion_worth_advanced_rate", "deep_conversion_behavior_advanced_bid", "auto_acquisition_enabled",
-	"auto_acquisition_budget", "smart_bid_type", "smart_cost_cap", "auto_derived_creative_enabled", "auto_derived_creative_preference",
-	"search_expand_targeting_switch", "auto_derived_landing_page_switch", "data_model_version", "bid_scene", "marketing_target_ext",
-	"deep_optimization_type", "flow_optimization_enabled", "marketing_target_attachment", "negative_word_cnt", "search_expansion_switch",
-	"marketing_asset_id", "promoted_asset_type", "material_package_id", "marketing_asset_outer_spec", "poi_list", "marketing_scene",
-	"exploration_strategy", "priority_site_set", "ecom_pkam_switch", "forward_link_assist", "conversion_name", "auto_acquisition_status",
-	"cost_constraint_scene", "custom_cost_cap", "mpa_spec", "short_play_pay_type", "sell_strategy_id", "og_completion_type", "dca_spec",
-	"aoi_optimization_strategy", "cost_guarantee_status", "cost_guarantee_money", "additional_product_spec", "enable_breakthrough_siteset",
-	"live_recommend_strategy_enabled", "custom_cost_roi_cap", "enable_steady_exploration", "adx_realtime_type", "smart_targeting_status",
+	"targeting_translation", "marketing_sub_goal", "marketing_carrier_detail", "marketing_target_detail",
+	"marketing_target_id",
+	"first_day_begin_time", "automatic_site_enabled", "scene_spec", "user_action_sets", "conversion_id",
+	"deep_conversion_behavior_bid",
+	"deep_conversion_worth_rate", "deep_conversion_worth_advanced_rate", "deep_conversion_behavior_advanced_bid",
+	"auto_acquisition_enabled",
+	"auto_acquisition_budget", "smart_bid_type", "smart_cost_cap", "auto_derived_creative_enabled",
+	"auto_derived_creative_preference",
+	"search_expand_targeting_switch", "auto_derived_landing_page_switch", "data_model_version", "bid_scene",
+	"marketing_target_ext",
+	"deep_optimization_type", "flow_optimization_enabled", "marketing_target_attachment", "negative_word_cnt",
+	"search_expansion_switch",
+	"marketing_asset_id", "promoted_asset_type", "material_package_id", "marketing_asset_outer_spec", "poi_list",
+	"marketing_scene",
+	"exploration_strategy", "priority_site_set", "ecom_pkam_switch", "forward_link_assist", "conversion_name",
+	"auto_acquisition_status",
+	"cost_constraint_scene", "custom_cost_cap", "mpa_spec", "short_play_pay_type", "sell_strategy_id",
+	"og_completion_type", "dca_spec",
+	"aoi_optimization_strategy", "cost_guarantee_status", "cost_guarantee_money", "additional_product_spec",
+	"enable_breakthrough_siteset",
+	"live_recommend_strategy_enabled", "custom_cost_roi_cap", "enable_steady_exploration", "adx_realtime_type",
+	"smart_targeting_status",
 }
 
 // tencentTarget is what all ads of this world are for.
@@ -287,7 +307,10 @@ func (t *tencent) adgroups(c *platform.Call, l *world.Login) *platform.Failure {
 	if err != nil {
 		return err
 	}
-	fields, err := readFields(c, func(f string) bool { return adgroupFields[f] != nil || slices.Contains(adgroupUnset, f) })
+	fields, err := readFields(c, func(f string) bool {
+		return adgroupFields[f] != nil ||
+			slices.Contains(adgroupUnset, f)
+	})
 	if err != nil {
 		return err
 	}
@@ -303,22 +326,25 @@ func (t *tencent) adgroups(c *platform.Call, l *world.Login) *platform.Failure {
 		return slices.ContainsFunc(filters, func(f listFilter) bool { return !f.fits(&x) })
 	})
 	asText := c.Sim.Traps.Holds(c, trap.NumbersAsText)
-	return tencentPage(t, c, 0, list, func(o *world.Object) int64 { return o.ID }, func(w *platform.Writer, o *world.Object) {
-		for _, f := range fields {
-			if write := adgroupFields[f]; write != nil {
-				w.Key(f)
-				w.Value(asText && c.IsNumber(f), func() { write(w, adgroup{o}) })
+	return tencentPage(t, c, 0, list, func(o *world.Object) int64 { return o.ID },
+		func(w *platform.Writer, o *world.Object) {
+			for _, f := range fields {
+				if write := adgroupFields[f]; write != nil {
+					w.Key(f)
+					w.Value(asText && c.IsNumber(f), func() { write(w, adgroup{o}) })
+				}
 			}
-		}
-		c.Told(w, &a, o.Traits)
-	})
+			c.Told(w, &a, o.Traits)
+		})
 }
 
 // tencentListMax is how many objects can be paged through by number; beyond, the cursor is needed.
 const tencentListMax = 10_000
 
-// tencentPage answers with a page of a list of objects, by number or by cursor, which counts from a floor below all ids.
-func tencentPage[T any](t *tencent, c *platform.Call, floor int64, list []T, id func(*T) int64, write func(w *platform.Writer, x *T)) *platform.Failure {
+// tencentPage answers with a page of a list of objects, by number or by cursor, which counts from a floor below all
+// ids.
+func tencentPage[T any](t *tencent, c *platform.Call, floor int64, list []T, id func(*T) int64,
+	write func(w *platform.Writer, x *T)) *platform.Failure {
 	page, err := integer(c, "page", 1, 100)
 	if err != nil {
 		return err
@@ -338,7 +364,8 @@ func tencentPage[T any](t *tencent, c *platform.Call, floor int64, list []T, id 
 		if err != nil {
 			return err
 		}
-		from, _ = slices.BinarySearchFunc(list, last+1, func(x T, after int64) int { return cmp.Compare(id(&x)-floor, after) })
+		from, _ = slices.BinarySearchFunc(list, last+1,
+			func(x T, after int64) int { return cmp.Compare(id(&x)-floor, after) })
 		if from == 0 && len(list) > tencentListMax {
 			c.Sim.Switches.Meet(trap.BeyondPages)
 		}
@@ -378,8 +405,8 @@ func tencentPage[T any](t *tencent, c *platform.Call, floor int64, list []T, id 
 	return nil
 }
 
-// A cursor is at most ten bytes: the last object told, in eight, and a check of the other parameters, which must stay the
-// same along the way.
+// A cursor is at most ten bytes: the last object told, in eight, and a check of the other parameters, which must stay
+// the same along the way.
 func (t *tencent) readCursor(c *platform.Call) (last int64, _ *platform.Failure) {
 	text := c.Query.Get("cursor")
 	if text == "" {

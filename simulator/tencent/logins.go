@@ -13,10 +13,11 @@ import (
 type tencentRole string
 
 const (
-	tencentOrganisation tencentRole = "BUSINESS_MANAGER"        // organization_account_relation/get lists its accounts
-	tencentAgency       tencentRole = "AGENCY"                  // advertiser/get lists its customers
-	tencentAgencies     tencentRole = "ORGANIZATION_AGENCY_MDM" // agency/get lists its agencies, and advertiser/get the customers of one
-	tencentAdvertiser   tencentRole = "ADVERTISER"              // advertiser/get shows the account itself
+	tencentOrganisation tencentRole = "BUSINESS_MANAGER" // organization_account_relation/get lists its accounts
+	tencentAgency       tencentRole = "AGENCY"           // advertiser/get lists its customers
+	// agency/get lists its agencies, and advertiser/get the customers of one
+	tencentAgencies   tencentRole = "ORGANIZATION_AGENCY_MDM"
+	tencentAdvertiser tencentRole = "ADVERTISER" // advertiser/get shows the account itself
 )
 
 // agenciesOfCompany is how many agencies a company of agencies has.
@@ -106,7 +107,8 @@ func (t *tencent) agencies(c *platform.Call, l *world.Login) *platform.Failure {
 	if err != nil {
 		return err
 	}
-	for name, missing := range map[string]bool{"fields": fields == nil, "page": c.Query.Get("page") == "", "page_size": c.Query.Get("page_size") == ""} {
+	for name, missing := range map[string]bool{"fields": fields == nil, "page": c.Query.Get("page") == "",
+		"page_size": c.Query.Get("page_size") == ""} {
 		if missing {
 			return platform.Failf(18001, "%s", name)
 		}

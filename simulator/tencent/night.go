@@ -16,7 +16,8 @@ const hourlyReports, dailyReports = "hourly_reports/get", "daily_reports/get"
 // Night implements platform.Platform.
 func (t *tencent) Night() night.Platform {
 	return night.Platform{
-		Media: t.about.Name, HourlyReports: hourlyReports, DailyReports: dailyReports, Ads: "tencent_adgroup", Modified: "last_modified_time",
+		Media: t.about.Name, HourlyReports: hourlyReports, DailyReports: dailyReports, Ads: "tencent_adgroup",
+		Modified: "last_modified_time",
 		Events: []night.Event{
 			{At: night.Midnight, Kind: night.AccountFrozen},
 			{
@@ -24,8 +25,9 @@ func (t *tencent) Night() night.Platform {
 				Order: map[string]any{"kind": "half_body", "endpoint": hourlyReports, "count": 3},
 			},
 			{At: night.LookBack, Kind: night.EmptyYesterday},
-			// Rows move while pages are read, of every query once. The look-back is the last pull of yesterday's hours until the morning, and the
-			// first of those of creatives. The platform tells no sums of its own: all that shows it is the total.
+			// Rows move while pages are read, of every query once. The look-back is the last pull of yesterday's hours until
+			// the morning, and the first of those of creatives. The platform tells no sums of its own: all that shows it is
+			// the total.
 			{
 				At: night.LookBack, Name: "last row lost", What: "the total tells: pulled again",
 				Order: map[string]any{"kind": "lost_row", "endpoint": hourlyReports, "once": true},
@@ -47,5 +49,6 @@ func (t *tencent) CheapCall(ctx context.Context, address, token string) (*http.R
 		"access_token": {token}, "timestamp": {strconv.FormatInt(time.Now().Unix(), 10)}, "nonce": {rand.Text()},
 		tencentPageModeKey: {tencentByPage}, "page": {"1"}, "page_size": {"1"},
 	}
-	return http.NewRequestWithContext(ctx, http.MethodGet, address+t.about.BasePath+"/organization_account_relation/get?"+query.Encode(), nil)
+	return http.NewRequestWithContext(ctx, http.MethodGet, address+t.about.BasePath+"/organization_account_relation/get?"+
+		query.Encode(), nil)
 }

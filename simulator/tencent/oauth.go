@@ -77,7 +77,8 @@ func (t *tencent) exchange(c *platform.Call, app int) *platform.Failure {
 			return platform.Failf(18001, "%s", name)
 		}
 	}
-	l, got, state, err := c.Sim.Vault.Exchanged(t.about, app, c.Query.Get("authorization_code"), c.Query.Get("redirect_uri"), c.Now)
+	l, got, state, err := c.Sim.Vault.Exchanged(t.about, app, c.Query.Get("authorization_code"),
+		c.Query.Get("redirect_uri"), c.Now)
 	switch {
 	case err != nil:
 		c.Sim.Logger.Error("cannot save a token", "err", err)

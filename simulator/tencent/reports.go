@@ -32,13 +32,16 @@ func tencentEach(of world.Metric, times int64) tencentField {
 
 func tencentRatio(a, b world.Metric) tencentField {
 	of := func(f *world.Figures) float64 { return platform.Ratio(f[a], f[b]) }
-	return tencentField{write: func(w *platform.Writer, r *world.Row) { w.Float(of(&r.Figures)) }, compare: platform.ByRatio(of)}
+	return tencentField{write: func(w *platform.Writer, r *world.Row) { w.Float(of(&r.Figures)) },
+		compare: platform.ByRatio(of)}
 }
 
 // tencentFields are the fields that this world has something for.
 var tencentFields = map[string]tencentField{
-	"date":         {write: func(w *platform.Writer, r *world.Row) { w.Text(world.FormatDay(r.Day)) }, compare: platform.ByDay},
-	"hour":         {write: func(w *platform.Writer, r *world.Row) { w.Number(int64(max(r.Hour, 0))) }, compare: platform.ByHour},
+	"date": {write: func(w *platform.Writer, r *world.Row) { w.Text(world.FormatDay(r.Day)) },
+		compare: platform.ByDay},
+	"hour": {write: func(w *platform.Writer, r *world.Row) { w.Number(int64(max(r.Hour, 0))) },
+		compare: platform.ByHour},
 	"account_id":   {compare: func(_, _ *world.Row) int { return 0 }}, // written by the call, which knows it
 	"adgroup_id":   {write: func(w *platform.Writer, r *world.Row) { w.Number(r.AdID()) }, compare: platform.ByAd},
 	"adgroup_name": {compare: platform.ByAd}, // so are these
@@ -58,19 +61,28 @@ var tencentFields = map[string]tencentField{
 		w.Text(r.Ad.Site())
 	}, compare: func(_, _ *world.Row) int { return 0 }},
 
-	"cost": tencentMetric(world.Cost), "view_count": tencentMetric(world.Impressions), "valid_click_count": tencentMetric(world.Clicks),
-	"download_count": tencentMetric(world.Downloads), "install_count": tencentMetric(world.Installs), "activated_count": tencentMetric(world.Activations),
-	"reg_pv": tencentMetric(world.Registrations), "reg_dedup_pv": tencentMetric(world.Registrations),
+	"cost": tencentMetric(world.Cost), "view_count": tencentMetric(world.Impressions),
+	"valid_click_count": tencentMetric(world.Clicks),
+	"download_count":    tencentMetric(world.Downloads), "install_count": tencentMetric(world.Installs),
+	"activated_count": tencentMetric(world.Activations),
+	"reg_pv":          tencentMetric(world.Registrations), "reg_dedup_pv": tencentMetric(world.Registrations),
 	"conversions_count": tencentMetric(world.Conversions), "deep_conversions_count": tencentMetric(world.DeepConversions),
-	"first_pay_count": tencentMetric(world.FirstPays), "purchase_pv": tencentMetric(world.Pays), "purchase_amount": tencentMetric(world.PayAmount),
-	"first_day_pay_amount": tencentMetric(world.PayAmountD1), "payment_amount_activated_d3": tencentMetric(world.PayAmountD3),
-	"payment_amount_activated_d7": tencentMetric(world.PayAmountD7), "retention_count": tencentMetric(world.NextDayRetained),
+	"first_pay_count": tencentMetric(world.FirstPays), "purchase_pv": tencentMetric(world.Pays),
+	"purchase_amount":             tencentMetric(world.PayAmount),
+	"first_day_pay_amount":        tencentMetric(world.PayAmountD1),
+	"payment_amount_activated_d3": tencentMetric(world.PayAmountD3),
+	"payment_amount_activated_d7": tencentMetric(world.PayAmountD7),
+	"retention_count":             tencentMetric(world.NextDayRetained),
 
-	"ctr": tencentRatio(world.Clicks, world.Impressions), "conversions_rate": tencentRatio(world.Conversions, world.Clicks),
-	"deep_conversions_rate": tencentRatio(world.DeepConversions, world.Clicks), "retention_rate": tencentRatio(world.NextDayRetained, world.Activations),
-	"purchase_roi": tencentRatio(world.PayAmount, world.Cost), "roi_activated_d1": tencentRatio(world.PayAmountD1, world.Cost),
-	"roi_activated_d3": tencentRatio(world.PayAmountD3, world.Cost), "roi_activated_d7": tencentRatio(world.PayAmountD7, world.Cost),
-	"cpc": tencentEach(world.Clicks, 1), "thousand_display_price": tencentEach(world.Impressions, 1000),
+	"ctr":                   tencentRatio(world.Clicks, world.Impressions),
+	"conversions_rate":      tencentRatio(world.Conversions, world.Clicks),
+	"deep_conversions_rate": tencentRatio(world.DeepConversions, world.Clicks),
+	"retention_rate":        tencentRatio(world.NextDayRetained, world.Activations),
+	"purchase_roi":          tencentRatio(world.PayAmount, world.Cost),
+	"roi_activated_d1":      tencentRatio(world.PayAmountD1, world.Cost),
+	"roi_activated_d3":      tencentRatio(world.PayAmountD3, world.Cost),
+	"roi_activated_d7":      tencentRatio(world.PayAmountD7, world.Cost),
+	"cpc":                   tencentEach(world.Clicks, 1), "thousand_display_price": tencentEach(world.Impressions, 1000),
 	"conversions_cost": tencentEach(world.Conversions, 1), "deep_conversions_cost": tencentEach(world.DeepConversions, 1),
 	"activated_cost": tencentEach(world.Activations, 1), "reg_cost": tencentEach(world.Registrations, 1),
 	"purchase_cost": tencentEach(world.Pays, 1), "first_pay_cost": tencentEach(world.FirstPays, 1),
@@ -95,18 +107,22 @@ var tencentGroups = map[string]map[bool][]string{
 	tencentLevelAccount: {false: {"date"}, true: {"hour"}},
 	tencentLevelAdgroup: {false: {"date", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id"}},
 
-	tencentLevelCreative: {false: {"date", "adgroup_id", "dynamic_creative_id", "site_set"}, true: {"hour", "adgroup_id", "dynamic_creative_id"}},
+	tencentLevelCreative: {false: {"date", "adgroup_id", "dynamic_creative_id", "site_set"},
+		true: {"hour", "adgroup_id", "dynamic_creative_id"}},
 
 	// Nothing of this world is of these levels: they have no rows.
-	"REPORT_LEVEL_CHANNEL":         {false: {"date", "channel_id", "site_set"}, true: {"hour", "adgroup_id", "channel_id"}},
-	"REPORT_LEVEL_BIDWORD":         {false: {"date", "bidword_id", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id", "bidword_id"}},
+	"REPORT_LEVEL_CHANNEL": {false: {"date", "channel_id", "site_set"},
+		true: {"hour", "adgroup_id", "channel_id"}},
+	"REPORT_LEVEL_BIDWORD": {false: {"date", "bidword_id", "adgroup_id", "site_set"},
+		true: {"hour", "adgroup_id", "bidword_id"}},
 	"REPORT_LEVEL_QUERYWORD":       {false: {"date", "bidword_id", "queryword", "site_set"}},
 	"REPORT_LEVEL_MARKETING_ASSET": {false: {"date", "marketing_target_type", "marketing_asset_id", "site_set"}},
 	"REPORT_LEVEL_PRODUCT_CATALOG": {
 		false: {"date", "product_catalog_id", "product_series_id", "product_outer_id", "adgroup_id", "site_set"},
 	},
-	"REPORT_LEVEL_PROJECT":                   {false: {"date", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id"}},
-	"REPORT_LEVEL_PROJECT_CREATIVE":          {false: {"date", "adgroup_id", "dynamic_creative_id", "site_set"}, true: {"hour", "adgroup_id", "dynamic_creative_id"}},
+	"REPORT_LEVEL_PROJECT": {false: {"date", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id"}},
+	"REPORT_LEVEL_PROJECT_CREATIVE": {false: {"date", "adgroup_id", "dynamic_creative_id", "site_set"},
+		true: {"hour", "adgroup_id", "dynamic_creative_id"}},
 	"REPORT_LEVEL_PRODUCT_CREATIVE_TEMPLATE": {false: {"date", "creative_template_group_id", "adgroup_id", "site_set"}},
 	"REPORT_LEVEL_VIDEO_HIGHLIGHT":           {false: {"date", "adgroup_id"}, true: {"hour", "adgroup_id"}},
 	"REPORT_LEVEL_WECHAT_SHOP_PRODUCT":       {false: {"date", "adgroup_id"}},
@@ -116,9 +132,12 @@ var tencentGroups = map[string]map[bool][]string{
 // tencentReportFilters are the conditions of reports, by the hour and daily, from the tables of their pages. The page
 // of daily reports gives md5 no operators: it has those of the other texts.
 var tencentReportFilters = map[bool]map[string][]string{
-	true: tencentIn("adgroup_id", "dynamic_creative_id", "component_id", "component_type", "bidword_id", "channel_id", "image_id", "video_id"),
-	false: tencentIn("adgroup_id", "dynamic_creative_id", "component_id", "component_type", "bidword_id", "channel_id", "image_id", "video_id",
-		"marketing_target_type", "marketing_asset_id", "md5", "product_catalog_id", "product_series_id", "product_outer_id", "creative_template_group_id"),
+	true: tencentIn("adgroup_id", "dynamic_creative_id", "component_id", "component_type", "bidword_id", "channel_id",
+		"image_id", "video_id"),
+	false: tencentIn("adgroup_id", "dynamic_creative_id", "component_id", "component_type", "bidword_id", "channel_id",
+		"image_id", "video_id",
+		"marketing_target_type", "marketing_asset_id", "md5", "product_catalog_id", "product_series_id", "product_outer_id",
+		"creative_template_group_id"),
 }
 
 // tencentByDelivery is the one condition of daily reports that is not of the operators EQUALS and IN.

@@ -93,8 +93,10 @@ func New() platform.Platform {
 			return id, tencentRoleOf(l).name(id)
 		},
 		Metrics: []world.Metric{
-			world.Cost, world.Impressions, world.Clicks, world.Downloads, world.Installs, world.Activations, world.Registrations, world.Conversions, world.DeepConversions,
-			world.FirstPays, world.Pays, world.PayAmount, world.PayAmountD1, world.PayAmountD3, world.PayAmountD7, world.NextDayRetained,
+			world.Cost, world.Impressions, world.Clicks, world.Downloads, world.Installs, world.Activations, world.Registrations,
+			world.Conversions, world.DeepConversions,
+			world.FirstPays, world.Pays, world.PayAmount, world.PayAmountD1, world.PayAmountD3, world.PayAmountD7,
+			world.NextDayRetained,
 		},
 		// Accounts have 8 digits and ad groups 11, to the last of the largest world.
 		AccountBase: 20_000_000, AccountStep: 67,

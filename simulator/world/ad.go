@@ -278,5 +278,6 @@ func (x *Ad) budgetOf(version int64) int64 {
 
 // Site is where the ad is shown, on platforms that tell.
 func (x *Ad) Site() string {
-	return pick(x.key.Sub(40), []string{"SITE_SET_MOMENTS", "SITE_SET_WECHAT", "SITE_SET_CHANNELS", "SITE_SET_MOBILE_UNION"})
+	return pick(x.key.Sub(40), []string{"SITE_SET_MOMENTS", "SITE_SET_WECHAT", "SITE_SET_CHANNELS",
+		"SITE_SET_MOBILE_UNION"})
 }

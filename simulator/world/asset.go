@@ -87,7 +87,8 @@ func (l library) assetKey(n int64) Key { return l.key.Sub(uint64(100_000 + n)) }
 func (l library) asset(n int64) Asset {
 	k := l.assetKey(n)
 	number, p := l.number(n), l.account.Platform
-	x := Asset{Kind: l.kind, ID: p.AssetID(l.kind, number, k), Created: l.uploaded(n), Modified: l.uploaded(n), Signature: signature(k)}
+	x := Asset{Kind: l.kind, ID: p.AssetID(l.kind, number, k), Created: l.uploaded(n), Modified: l.uploaded(n),
+		Signature: signature(k)}
 	if l.account.traps.IsOn(trap.UndatedFile) && (n == 0 || k.Sub(97).Chance(4)) {
 		x.Created = 0
 	}

@@ -7,8 +7,8 @@ import (
 	_ "time/tzdata" // the zones must be known where the machine has no database of them
 )
 
-// Days are counted from 1970-01-01 and moments are Unix seconds. The platforms themselves live in China's time, which has had no
-// summer time since 1991: a day is always 24 hours. Accounts keep their days by their own calendars.
+// Days are counted from 1970-01-01 and moments are Unix seconds. The platforms themselves live in China's time, which
+// has had no summer time since 1991: a day is always 24 hours. Accounts keep their days by their own calendars.
 const (
 	zoneOffset = 8 * 3600
 	HourLength = 3600

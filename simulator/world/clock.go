@@ -95,8 +95,8 @@ func (c *Clock) Speed() float64 {
 	return c.speed
 }
 
-// Pace is how many seconds of the world something lasts that takes one in real time: that of real time where the clock stands still or
-// is slower, or what only time ends might never end.
+// Pace is how many seconds of the world something lasts that takes one in real time: that of real time where the
+// clock stands still or is slower, or what only time ends might never end.
 func (c *Clock) Pace() float64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -33,7 +33,8 @@ func (x *Ad) creativeCount() int {
 
 func (x *Ad) creative(a *Account, n int) Creative {
 	k := x.key.Sub(uint64(2000 + n))
-	c := Creative{key: k, Ad: x, N: n, ID: a.Platform.CreativeBase + x.Number*creativesMax + int64(n), Created: x.Created, Deleted: x.Deleted}
+	c := Creative{key: k, Ad: x, N: n, ID: a.Platform.CreativeBase + x.Number*creativesMax + int64(n), Created: x.Created,
+		Deleted: x.Deleted}
 	if n > 1 && x.creatives == 0 {
 		c.Created += (x.Deleted - x.Created) * k.Sub(1).between(2, 60) / 100
 	}
@@ -43,7 +44,8 @@ func (x *Ad) creative(a *Account, n int) Creative {
 	c.played = c.Deleted
 	for i := range a.edits {
 		if e := &a.edits[i]; e.drops(&c) {
-			// It is done with its day, whose figures are shared out already. One that would have been deleted on that day anyway had no part in it.
+			// It is done with its day, whose figures are shared out already. One that would have been deleted on that day
+			// anyway had no part in it.
 			c.Deleted, c.played = e.At, min(c.Deleted, a.Calendar.Start(a.Calendar.DayOf(e.At)+1))
 		}
 	}
@@ -164,8 +166,8 @@ func (c *Creative) videoNumber(videos library) int64 {
 	return (c.Ad.key.Sub(62).Below(1<<40) + int64(c.N)) % videos.count(c.Ad.Created)
 }
 
-// partOf is the file that the creative is where creatives are parts of their ad: its video, or its image. The parts of an ad are
-// different files, and a file is a part of several ads.
+// partOf is the file that the creative is where creatives are parts of their ad: its video, or its image. The parts
+// of an ad are different files, and a file is a part of several ads.
 func (c *Creative) partOf(a *Account) (kind AssetKind, number int64) {
 	if c.IsVideo() {
 		return AssetVideo, c.videoNumber(a.library(AssetVideo))
@@ -211,8 +213,8 @@ func (x *Ad) players(a *Account, day int) []player {
 	return list
 }
 
-// share splits the ad's figures of an hour over the players, exactly: what a player gets of any figure follows from where
-// its impressions begin and end among all, so that one without impressions gets nothing.
+// share splits the ad's figures of an hour over the players, exactly: what a player gets of any figure follows from
+// where its impressions begin and end among all, so that one without impressions gets nothing.
 func share(list []player, f *Figures, turn Key, price int64) {
 	var total int64
 	for i := range list {

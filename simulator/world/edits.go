@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// AdEdit is an ordered change of an account's ads. When it was made is one thing, and from when on it is shown another: platforms show
-// some changes later than the time that they tell of them.
+// AdEdit is an ordered change of an account's ads. When it was made is one thing, and from when on it is shown
+// another: platforms show some changes later than the time that they tell of them.
 type AdEdit struct {
 	Media   string `json:"media"`
 	Account string `json:"account"`
@@ -59,7 +59,8 @@ func (x *AdEdit) drops(c *Creative) bool {
 	return x.DropCreatives && c.N > 0 && x.isOf(c.Ad.ID) && c.Created < x.At && x.At < c.Deleted
 }
 
-// apply brings an ad as it is shown at a moment to the bid that was ordered. A deleted one keeps what it was shown with.
+// apply brings an ad as it is shown at a moment to the bid that was ordered. A deleted one keeps what it was shown
+// with.
 func (x *AdEdit) apply(o *Object, now int64) {
 	if x.Percent == 0 || x.Shown > now || x.Shown >= o.Deleted || o.Created > x.At || !x.isOf(o.ID) {
 		return

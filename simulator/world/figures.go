@@ -61,8 +61,9 @@ func (f *Figures) minus(g *Figures) (d Figures) {
 // publishEvery is how often figures of the present day move, in seconds of the world.
 const publishEvery = 180
 
-// When figures of a past day still change: at lateHour of the days after it. For lateStages days all of them may, for a week what
-// users pay in their first days grows as those come, and up to cohortStages days users come late who had seen an ad on that day.
+// When figures of a past day still change: at lateHour of the days after it. For lateStages days all of them may, for
+// a week what users pay in their first days grows as those come, and up to cohortStages days users come late who had
+// seen an ad on that day.
 const (
 	lateStages   = 3
 	weekStages   = 7

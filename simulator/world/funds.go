@@ -1,15 +1,15 @@
 package world
 
-// The money of accounts. As of the figures, nothing of it is kept: what an account has at a moment follows from the week
-// that the moment is in.
+// The money of accounts. As of the figures, nothing of it is kept: what an account has at a moment follows from the
+// week that the moment is in.
 //
-// A week begins on Monday at 00:00 with a sweep: what was left goes back to the company's wallet, and a fixed sum of the
-// account comes in from there. Then a grant is given and cash is paid in, as much as the ads will cost up to the end of
-// Thursday, rounded up; what Friday to Sunday cost is paid in on Thursday during working hours, by some accounts of Tencent's through a
-// bank. Ads are paid from the grant first, then from cash, and from what a bank has transferred last (developers.e.qq.com/docs/accounts/fund).
-// So the balance is what came in minus what the ads have cost, to the fen, and never
-// below zero. Since what came in is settled by what the ads cost without the corrections of later nights, it does not move with
-// those; an order to correct the truth upwards raises it.
+// A week begins on Monday at 00:00 with a sweep: what was left goes back to the company's wallet, and a fixed sum of
+// the account comes in from there. Then a grant is given and cash is paid in, as much as the ads will cost up to the
+// end of Thursday, rounded up; what Friday to Sunday cost is paid in on Thursday during working hours, by some
+// accounts of Tencent's through a bank. Ads are paid from the grant first, then from cash, and from what a bank has
+// transferred last (developers.e.qq.com/docs/accounts/fund). So the balance is what came in minus what the ads have
+// cost, to the fen, and never below zero. Since what came in is settled by what the ads cost without the corrections
+// of later nights, it does not move with those; an order to correct the truth upwards raises it.
 //
 // Accounts that run no ads have a sum of cash that never moves, and those without any ads have never had money.
 
@@ -27,7 +27,8 @@ func (f Funds) Minus(g Funds) Funds {
 	return Funds{f.Cash - g.Cash, f.Bank - g.Bank, f.Grant - g.Grant}
 }
 
-// FundKind is a kind of money by the name that the truth or a platform gives it, and what of an account's money is of it.
+// FundKind is a kind of money by the name that the truth or a platform gives it, and what of an account's money is of
+// it.
 type FundKind struct {
 	Name string
 	Of   func(Funds) int64
@@ -65,7 +66,8 @@ func (c *Calendar) LastTold(now int64) int { return c.DayOf(now-FundsToldAfter) 
 // hasMoney tells whether the account ever had any.
 func (a *Account) hasMoney() bool { return a.Class != ClassEmpty }
 
-// UsesBank tells whether the account pays in by bank transfer too: a third of Tencent's do, and the first one, so that any world has one.
+// UsesBank tells whether the account pays in by bank transfer too: a third of Tencent's do, and the first one, so
+// that any world has one.
 func (a *Account) UsesBank() bool {
 	return a.Platform.Name == "tencent" && a.RunsAds() && (a.Index == 0 || a.Key.Sub(62).Chance(33))
 }
@@ -151,7 +153,8 @@ func (w *fundWeek) deposited(i int, second int64) (f Funds) {
 	return f
 }
 
-// balance is what there is on a day of the week at a second, when the ads have cost an amount since the week's beginning.
+// balance is what there is on a day of the week at a second, when the ads have cost an amount since the week's
+// beginning.
 func (w *fundWeek) balance(i int, second, spent int64) Funds {
 	f := Funds{Cash: w.float}
 	for d := range i {

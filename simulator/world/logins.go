@@ -95,7 +95,8 @@ func NewVault(w *World, now int64) *Vault {
 	for _, p := range w.Specs {
 		v.survives[p.Name] = p.oldAccessSurvives
 		for i := 0; i*AccountsPerLogin < w.Count(p); i++ {
-			l := &Login{world: w, Platform: p, Index: i, First: i * AccountsPerLogin, Last: min((i+1)*AccountsPerLogin, w.Count(p))}
+			l := &Login{world: w, Platform: p, Index: i, First: i * AccountsPerLogin,
+				Last: min((i+1)*AccountsPerLogin, w.Count(p))}
 			l.Media, l.Login = p.Name, i
 			l.renew(w.Seed, now, true)
 			v.Logins = append(v.Logins, l)

@@ -200,7 +200,8 @@ func (v *View) creativeRows(rows []Row, a *Account, s Scope, day int, ads []*Ad)
 				p := &x.players[n]
 				x.days[n].Add(&p.figures)
 				if s.Hourly && p.figures[Impressions] > 0 {
-					rows = append(rows, Row{Day: day, Hour: hour.Name, Object: p.creative.ID, Ad: x.ad, Creative: p.creative, Figures: p.figures})
+					rows = append(rows, Row{Day: day, Hour: hour.Name, Object: p.creative.ID, Ad: x.ad, Creative: p.creative,
+						Figures: p.figures})
 				}
 			}
 		}

@@ -4,8 +4,8 @@ import (
 	"adsync/simulator/fault/trap"
 )
 
-// Silence says which metrics an account's platform does not tell when they are zero. What is not told of a row is not in the truth
-// either, where 0 is what the platform has said.
+// Silence says which metrics an account's platform does not tell when they are zero. What is not told of a row is not
+// in the truth either, where 0 is what the platform has said.
 type Silence struct {
 	about  [metricCount]bool
 	Dashes bool // the text - is one of the ways
@@ -13,7 +13,8 @@ type Silence struct {
 	Dashed int  // of them, those that were a dash
 }
 
-// Silence is another one for each account, and most have none. The first of a platform has one, so that any world has it.
+// Silence is another one for each account, and most have none. The first of a platform has one, so that any world has
+// it.
 func (a *Account) Silence() (s Silence) {
 	untold := a.traps.IsOn(trap.ZeroUntold)
 	s.Dashes = a.traps.IsOn(trap.DashValue)

@@ -16,14 +16,17 @@ type Spec struct {
 	Hosts    []string // the real service's hosts: a request that names one needs no prefix
 
 	AccountParam string // the query parameter that names the account
-	JSONBody     bool   // parameters come in a JSON body: each of its fields counts as one of the query's, its value as text or as JSON
-	ObjectKind   string // the kind of its lowest configuration level in the truth
-	HasProjects  bool
+	// parameters come in a JSON body: each of its fields counts as one of the query's, its value as text or as JSON
+	JSONBody    bool
+	ObjectKind  string // the kind of its lowest configuration level in the truth
+	HasProjects bool
 	// CreativesAreParts says that creatives are no objects of their own but told with their ad, by what they show.
 	CreativesAreParts bool
-	AccountName       func(*Account) string                            // what it shows as an account's name
-	User              func(w *World, l *Login) (id int64, name string) // what it tells of a login's user, once that has agreed
-	Metrics           []Metric                                         // what its reports can say, in the order of the truth
+	AccountName       func(*Account) string // what it shows as an account's name
+	// what it tells of a login's user, once that has agreed
+	User func(w *World, l *Login) (id int64, name string)
+	// what its reports can say, in the order of the truth
+	Metrics []Metric
 
 	AccountBase, AccountStep int64 // account i has an id in [base+i*step, base+(i+1)*step)
 	ObjectBase, ObjectStep   int64 // so has each ad, by its number

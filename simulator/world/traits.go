@@ -6,8 +6,8 @@ import (
 	"adsync/simulator/fault/trap"
 )
 
-// adTraps are those that lie in the world's ads: how many of a hundred are one, and which of its keys says so. What the truth
-// tells of such an ad is what is served.
+// adTraps are those that lie in the world's ads: how many of a hundred are one, and which of its keys says so. What
+// the truth tells of such an ad is what is served.
 var adTraps = map[trap.ID]struct {
 	child   uint64
 	percent int64

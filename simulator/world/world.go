@@ -20,7 +20,8 @@ const AccountsMax = 1_000_000
 const fewAccounts = 5
 
 // World is everything that never changes: which accounts and ads exist when, a pure function of the seed. Making an
-// account or an ad costs a few multiplications and nothing of them is kept. What was ordered of accounts stands beside it.
+// account or an ad costs a few multiplications and nothing of them is kept. What was ordered of accounts stands
+// beside it.
 type World struct {
 	Seed        int64
 	Accounts    int
@@ -79,8 +80,8 @@ const running = 26
 // ActiveMax is how many that are of 100.
 const ActiveMax = running * 100 / 40
 
-// thin puts to sleep what is more than the wanted share of running accounts, at the same distances over all their kinds. Every block
-// keeps its large one.
+// thin puts to sleep what is more than the wanted share of running accounts, at the same distances over all their
+// kinds. Every block keeps its large one.
 func (w *World) thin(place int) Class {
 	if keep := max((w.Active*len(classes)+50)/100, 1); w.Active > 0 && place < running && place*keep%running >= keep {
 		return ClassQuiet
@@ -154,8 +155,8 @@ func (w *World) Account(p *Spec, index int) Account {
 }
 
 // class shuffles each block with an affine map, whose factor has no divisor in common with the length of the block.
-// The first account of a platform is always large, or of medium size in a world of few: the smallest one has something to show, and
-// takes no minutes to pull.
+// The first account of a platform is always large, or of medium size in a world of few: the smallest one has
+// something to show, and takes no minutes to pull.
 func (w *World) class(p *Spec, index int) Class {
 	if index == 0 && w.Count(p) < fewAccounts {
 		return ClassMedium
@@ -212,7 +213,8 @@ func (a Account) Company() string {
 
 // Name is what the account is called where the platform names accounts.
 func (a Account) Name() string {
-	return pick(a.Key.Sub(6), []string{"梦幻三国", "Idle Heroes", "口袋农场", "Sky Racer", "王者远征", "消消小镇", "Dragon Isle", "山海奇谈"}) +
+	return pick(a.Key.Sub(6), []string{"梦幻三国", "Idle Heroes", "口袋农场", "Sky Racer", "王者远征", "消消小镇", "Dragon Isle",
+		"山海奇谈"}) +
 		"-" + pick(a.Key.Sub(7), []string{"安卓", "iOS", "小游戏", "PC"}) + "-" + strconv.Itoa(a.Index+1)
 }
 

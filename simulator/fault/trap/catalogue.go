@@ -71,14 +71,16 @@ var Catalogue = [Count]trap{
 		survived: "app over its limit: waited, no attempt spent", Often: oftenCostly,
 	},
 	BeyondPages: {
-		Name: "beyond_pages", what: "an account has more creatives than can be paged through by number", survived: "creatives beyond the last page: read by cursor",
+		Name: "beyond_pages", what: "an account has more creatives than can be paged through by number",
+		survived: "creatives beyond the last page: read by cursor",
 	},
 	CohortGrows: {
 		Name: "cohort_grows", what: "the payments of a day's cohort still grow when the day is more than a week old",
 		survived: "grown cohort: taken over by the weekly pull",
 	},
 	DashValue: {
-		Name: "dash_value", what: "a figure that is zero is the text -", survived: "a dash in the place of a figure: NULL, not 0",
+		Name: "dash_value", what: "a figure that is zero is the text -",
+		survived: "a dash in the place of a figure: NULL, not 0",
 	},
 	DayEnded: {
 		Name: "day_ended", what: "the last rows of a day are told only after its midnight, beside the first ones of the next",
@@ -123,7 +125,8 @@ var Catalogue = [Count]trap{
 		survived: "levels apart: pulled again later", flows: true, Often: oftenUsual,
 	},
 	NameCut: {
-		Name: "name_cut", what: "a name ends inside a character of several bytes", survived: "name cut inside a character: repaired, the row kept",
+		Name: "name_cut", what: "a name ends inside a character of several bytes",
+		survived: "name cut inside a character: repaired, the row kept",
 	},
 	NameReused: {
 		Name: "name_reused", what: "a new ad has the name of one that was deleted", survived: "name reused: told apart by id",
@@ -147,20 +150,23 @@ var Catalogue = [Count]trap{
 		Often: oftenUsual,
 	},
 	PageRowLost: {
-		Name: "page_row_lost", what: "a row vanishes between two pages, and all move up", survived: "page shifted: pulled again",
-		Often: oftenUsual,
+		Name: "page_row_lost", what: "a row vanishes between two pages, and all move up",
+		survived: "page shifted: pulled again",
+		Often:    oftenUsual,
 	},
 	PageRowTwice: {
-		Name: "page_row_twice", what: "a row is on two pages, since all moved down", survived: "row on two pages: pulled again",
-		Often: oftenUsual,
+		Name: "page_row_twice", what: "a row is on two pages, since all moved down",
+		survived: "row on two pages: pulled again",
+		Often:    oftenUsual,
 	},
 	PageShort: {
 		Name: "page_short", what: "a page that is not the last is short of a row", survived: "short page: pulled again",
 		Often: oftenUsual,
 	},
 	PageTotalMoved: {
-		Name: "page_total_moved", what: "the total changes between pages", survived: "total changed between pages: pulled again",
-		Often: oftenUsual,
+		Name: "page_total_moved", what: "the total changes between pages",
+		survived: "total changed between pages: pulled again",
+		Often:    oftenUsual,
 	},
 	PlatformBusy: {
 		Name: "platform_busy", what: "the platform is over its own limit, for all apps alike",
@@ -171,14 +177,17 @@ var Catalogue = [Count]trap{
 		Often: 10_000,
 	},
 	Renamed: {
-		Name: "renamed", what: "an ad has another name than it began with", survived: "renamed: the old name is kept with its dates",
+		Name: "renamed", what: "an ad has another name than it began with",
+		survived: "renamed: the old name is kept with its dates",
 	},
 	ReportsShut: {
-		Name: "reports_shut", what: "a level's reports are shut for 20 seconds of the world, since queries matched too many rows",
+		Name:     "reports_shut",
+		what:     "a level's reports are shut for 20 seconds of the world, since queries matched too many rows",
 		survived: "reports shut: waited", flows: true, Often: oftenCostly,
 	},
 	RowsOverCap: {
-		Name: "rows_over_cap", what: "a report of a day has more rows than the platform gives out for one query", survived: "too many rows for a query: asked in parts",
+		Name: "rows_over_cap", what: "a report of a day has more rows than the platform gives out for one query",
+		survived: "too many rows for a query: asked in parts",
 	},
 	StatusUnstamped: {
 		Name: "status_unstamped", what: "a status changes and the time of modification does not",
@@ -193,7 +202,8 @@ var Catalogue = [Count]trap{
 		survived: "two edits in a second: the window overlaps",
 	},
 	UndatedFile: {
-		Name: "undated_file", what: "the time of creation of an image or a video is that of 1970", survived: "undated file: listed all the same",
+		Name: "undated_file", what: "the time of creation of an image or a video is that of 1970",
+		survived: "undated file: listed all the same",
 	},
 	UnknownWord: {
 		Name: "unknown_word", what: "a status is a word that no document has", survived: "unknown word: kept as it is",
@@ -207,6 +217,7 @@ var Catalogue = [Count]trap{
 		survived: "partial yesterday: pulled again after 08:00", flows: true, Often: 300,
 	},
 	ZeroUntold: {
-		Name: "zero_untold", what: "a figure that is zero is null, absent or an empty text", survived: "zero untold: NULL, not 0",
+		Name: "zero_untold", what: "a figure that is zero is null, absent or an empty text",
+		survived: "zero untold: NULL, not 0",
 	},
 }
