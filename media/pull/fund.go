@@ -15,12 +15,12 @@ import (
 	"adsync/media"
 )
 
-// partNow is the one part of a pull of balances.
+// partNow is the only part of a pull of balances.
 const partNow = "now"
 
 // flowParams are the params of a task that pulls the daily cash flow.
 type flowParams struct {
-	// Days is how many days are pulled, up to the last one that is told; 0 means 1.
+	// Days is how many days are pulled, up to the last one that the platform has published; 0 means 1.
 	Days int `json:"days"`
 }
 
@@ -42,7 +42,7 @@ func (p *puller) balanceHandler(balance media.Balance) media.Handler {
 		Check:  func(raw json.RawMessage) error { return media.CheckParams(raw, &struct{}{}) },
 		Parts: func(plan media.Plan) ([]string, error) {
 			if plan.From != "" {
-				return nil, errors.New("from: a balance is that of now: leave from and to out")
+				return nil, errors.New("from: a balance is always the current one: leave from and to out")
 			}
 			return []string{partNow}, nil
 		},
@@ -63,7 +63,7 @@ func (p *puller) flowHandler(flow media.FundDaily) media.Handler {
 			return params, err
 		}
 		if params.Days < 0 || params.Days > flow.LookBack {
-			return params, fmt.Errorf("params.days: %d is refused: want 1 to %d, the platform keeps no more", params.Days,
+			return params, fmt.Errorf("params.days: %d is refused: want 1 to %d, which is all that the platform keeps", params.Days,
 				flow.LookBack)
 		}
 		return params, nil
@@ -96,15 +96,15 @@ func (p *puller) flowHandler(flow media.FundDaily) media.Handler {
 	}
 }
 
-// flowParts cuts the days of a plan into parts of as many days as one query may span. The newest day is the last one
-// that was told at the planned moment, in the account's zone.
+// flowParts cuts the days of a plan into parts of up to MaxDays days, the most that one query may span. The newest
+// day is the last one that the platform had published at the planned moment, in the account's zone.
 func flowParts(plan media.Plan, params flowParams, flow media.FundDaily) ([]string, error) {
 	last := day.Of(plan.PlannedAt.Add(-flow.ToldAfter), plan.Zone).Add(-1)
 	from, to := last.Add(1-max(params.Days, 1)), last
 	if plan.From != "" {
 		from, to = plan.From, plan.To
 		if to > last {
-			return nil, fmt.Errorf("to: %s is refused: want a day up to %s, the last one whose cash flow is told", to, last)
+			return nil, fmt.Errorf("to: %s is refused: want a day up to %s, the last one whose cash flow is published", to, last)
 		}
 		if oldest := day.Of(plan.PlannedAt, plan.Zone).Add(-flow.LookBack); from < oldest {
 			return nil, fmt.Errorf("from: %s is refused: want %s or later, the platform keeps %d days", from, oldest,
@@ -122,7 +122,7 @@ func flowParts(plan media.Plan, params flowParams, flow media.FundDaily) ([]stri
 	return parts, nil
 }
 
-// runFunds pulls what a platform tells of an account's money on some days.
+// runFunds pulls and writes an account's balances or cash flow of some days.
 func (p *puller) runFunds(ctx context.Context, work media.Work, report string, days []day.Day, table rawtable.Table,
 	page func(ctx context.Context, api media.API, token string) (media.Page, error),
 ) (media.Result, error) {

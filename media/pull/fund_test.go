@@ -33,7 +33,7 @@ func moneyPage(total int, next string, rows ...media.Row) pageAnswer {
 	return pageAnswer{page: media.Page{Rows: rows, Total: total, Next: next}}
 }
 
-// amounts reads a public table: column by fund.
+// amounts returns a column of a public table, by fund.
 func (b *bundle) amounts(t *testing.T, table, column string) map[string]int64 {
 	t.Helper()
 	var lines []struct {
@@ -59,7 +59,7 @@ func TestBalance_AddsUpFundTypesOfOneKind(t *testing.T) {
 	require.Equal(t, 2, result.Calls)
 	require.Equal(t, map[string]int64{"cash": 50_000, "grant": 30_000, "total": 80_000},
 		b.amounts(t, "account_balance", "balance"))
-	require.Empty(t, b.amounts(t, "account_balance", "valid_balance"), "what is not told is NULL")
+	require.Empty(t, b.amounts(t, "account_balance", "valid_balance"), "an unreported figure is NULL")
 	var raw int
 	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM fake_fund").Row().Scan(&raw))
 	require.Equal(t, 3, raw)
@@ -83,10 +83,10 @@ func TestBalance_EmptyAnswerAfterABalanceIsSuspectAndPulledAgain(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, media.Transient, failed.Class)
 	require.Equal(t, map[string]int64{"cash": 1, "total": 1}, b.amounts(t, "account_balance", "balance"))
-	require.Contains(t, b.log.String(), "suspect pull")
+	require.Contains(t, b.log.String(), "suspect answer")
 }
 
-func TestFundDaily_PagesAndWritesTheDaysItAskedFor(t *testing.T) {
+func TestFundDaily_PagesAndWritesTheRequestedDays(t *testing.T) {
 	t.Parallel()
 	d1, d2 := day.Day("2026-11-19"), day.Day("2026-11-20")
 	b := setup(t,
@@ -109,11 +109,11 @@ func TestFundDaily_PagesAndWritesTheDaysItAskedFor(t *testing.T) {
 
 	b = setup(t, moneyPage(1, "", moneyRow("2026-11-18", "CASH", fund.Cash, fund.Paid, 10_000)))
 	_, err = b.run(t, "fake.fund_daily", "2026-11-19", "")
-	require.ErrorContains(t, err, "not asked for")
+	require.ErrorContains(t, err, "not requested")
 	require.Empty(t, b.amounts(t, "fund_daily", "paid"))
 }
 
-func TestFundDaily_PlansTheDaysThatAreTold(t *testing.T) {
+func TestFundDaily_PlansThePublishedDays(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	h, _ := b.handlers.Get("fake.fund_daily")
@@ -126,14 +126,14 @@ func TestFundDaily_PlansTheDaysThatAreTold(t *testing.T) {
 		want    []string
 		wantErr string
 	}{
-		{name: "at eight yesterday is told", plan: media.Plan{PlannedAt: eight}, want: []string{"2026-11-20"}},
+		{name: "at eight yesterday is published", plan: media.Plan{PlannedAt: eight}, want: []string{"2026-11-20"}},
 		{name: "before eight it is not", plan: media.Plan{PlannedAt: eight.Add(-time.Second)}, want: []string{"2026-11-19"}},
 		{name: "days are cut by what one query may span",
 			plan: media.Plan{PlannedAt: eight, Params: json.RawMessage(`{"days":7}`)},
 			want: []string{"2026-11-14..2026-11-16", "2026-11-17..2026-11-19", "2026-11-20"}},
 		{name: "an order's days", plan: media.Plan{PlannedAt: eight, From: "2026-11-01", To: "2026-11-02"},
 			want: []string{"2026-11-01..2026-11-02"}},
-		{name: "the last day that is told", plan: media.Plan{PlannedAt: eight, From: "2026-11-20", To: "2026-11-20"},
+		{name: "the last published day", plan: media.Plan{PlannedAt: eight, From: "2026-11-20", To: "2026-11-20"},
 			want: []string{"2026-11-20"}},
 		{name: "today", plan: media.Plan{PlannedAt: eight, From: "2026-11-20", To: "2026-11-21"},
 			wantErr: "to: 2026-11-21 is refused: want a day up to 2026-11-20"},
@@ -173,5 +173,5 @@ func TestFundHandlers_CheckParams(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{partNow}, parts)
 	_, err = balance.Parts(media.Plan{PlannedAt: time.Now(), Zone: time.UTC, From: "2026-11-20", To: "2026-11-20"})
-	require.ErrorContains(t, err, "from: a balance is that of now")
+	require.ErrorContains(t, err, "from: a balance is always the current one")
 }

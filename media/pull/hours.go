@@ -10,7 +10,7 @@ import (
 	"adsync/media"
 )
 
-// movingHoursMax is how many hours a pull of the last ones may ask for.
+// movingHoursMax is the highest value of moving_hours.
 const movingHoursMax = 24
 
 func (params reportParams) checkHours(report media.Report) error {
@@ -22,19 +22,19 @@ func (params reportParams) checkHours(report media.Report) error {
 			movingHoursMax)
 	case !report.HasHours:
 		return fmt.Errorf(
-			"params.moving_hours: %d is refused: the platform's %s cannot be asked for some hours of a day: leave it out", hours,
+			"params.moving_hours: %d is refused: the platform's %s only has whole days: leave it out", hours,
 			report.Name)
 	case params.Days > 1:
 		return fmt.Errorf(
-			"params.moving_hours: %d is refused beside params.days %d: want days 1, the hours of other days do not move", hours,
+			"params.moving_hours: %d is refused with params.days %d: want days 1, the hours of other days do not move", hours,
 			params.Days)
 	}
 	return nil
 }
 
-// movingParts are the last hours at the planned moment, in the account's zone: the hours of the present day, and
-// before them, just after midnight, those of the day before. The hours are those that went by: where the clock was
-// put back there are more than their names tell.
+// movingParts returns the parts for the last hours at the planned moment, in the account's zone: the hours of the
+// present day and, just after midnight, also the last hours of the day before. It counts elapsed hours: where the
+// clock was put back, two of them have the same name.
 func movingParts(plan media.Plan, hours int) []string {
 	first := plan.PlannedAt.Add(-time.Duration(hours-1) * time.Hour).In(plan.Zone)
 	today := day.Of(plan.PlannedAt, plan.Zone)
@@ -45,10 +45,10 @@ func movingParts(plan media.Plan, hours int) []string {
 	return parts
 }
 
-// hoursMark stands between the day and the hour of a part such as "2026-11-21@15": the day from 15:00 on.
+// hoursMark separates the day and the hour of a part such as "2026-11-21@15", which is the day from 15:00 on.
 const hoursMark = "@"
 
-// formatHours names a day from an hour on; from hour 0 on it is the whole day.
+// formatHours returns the part of a day from an hour on. From hour 0 on it is the whole day.
 func formatHours(d day.Day, from int) string {
 	if from == 0 {
 		return d.String()
@@ -56,14 +56,15 @@ func formatHours(d day.Day, from int) string {
 	return d.String() + hoursMark + strconv.Itoa(from)
 }
 
-// parsePart reads the days of a report's part, and of a day's last hours the first of them; 0 is whole days.
+// parsePart returns the days of a report's part. fromHour is the first hour where the part is the last hours of a
+// day, and 0 for whole days.
 func parsePart(part string) (from, to day.Day, fromHour int, err error) {
 	days, hour, isHours := strings.Cut(part, hoursMark)
 	if from, to, err = parseDays(days); err != nil || !isHours {
 		return from, to, 0, err
 	}
 	if fromHour, err = strconv.Atoi(hour); err != nil || fromHour < 1 || fromHour > 23 || from != to {
-		return "", "", 0, &media.Error{Class: media.Bug, Message: fmt.Sprintf("part %q is not a day and an hour of it", part),
+		return "", "", 0, &media.Error{Class: media.Bug, Message: fmt.Sprintf("part %q is not a day and one of its hours", part),
 			Err: err}
 	}
 	return from, to, fromHour, nil

@@ -22,7 +22,7 @@ import (
 var hourlyTable = rawtable.Table{Name: "fake_report_hourly", Shape: rawtable.HourlyRows,
 	Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
 
-// hourlyPlatform can be asked for some hours of a day of accounts, not of campaigns.
+// hourlyPlatform can report some hours of a day for accounts, but not for campaigns.
 type hourlyPlatform struct{ fakePlatform }
 
 func (h *hourlyPlatform) Reports() []media.Report {
@@ -69,7 +69,7 @@ func (b *bundle) hours(t *testing.T) map[int]int64 {
 
 const moving = `{"level":"account","days":1,"moving_hours":3}`
 
-func TestMovingHours_PullTheLastHoursOfADayThatIsKnown(t *testing.T) {
+func TestMovingHours_PullTheLastHoursOfAKnownDay(t *testing.T) {
 	t.Parallel()
 	b := setupHours(t,
 		reportPage(4, "", hourRow(0, 10_000), hourRow(12, 20_000), hourRow(13, 30_000), hourRow(14, 40_000)),
@@ -81,7 +81,7 @@ func TestMovingHours_PullTheLastHoursOfADayThatIsKnown(t *testing.T) {
 	require.Equal(t, []string{"2026-11-21..2026-11-21 from 0", "2026-11-21..2026-11-21 from 13"}, b.platform.asked,
 		"what was never pulled is pulled whole")
 	require.Equal(t, map[int]int64{0: 10_000, 12: 20_000, 13: 35_000, 14: 40_000, 15: 50_000}, b.hours(t),
-		"hour 14 is for a whole pull to take away, and hour 0 was not asked for")
+		"only a whole pull deletes hour 14, and hour 0 was not requested")
 }
 
 func TestMovingHours_WriteNothingWhenPagesDisagree(t *testing.T) {
@@ -93,7 +93,7 @@ func TestMovingHours_WriteNothingWhenPagesDisagree(t *testing.T) {
 	require.ErrorIs(t, err, errNotWhole)
 	require.Len(t, b.platform.asked, 1+restartsMax)
 	require.Equal(t, map[int]int64{13: 10_000}, b.hours(t))
-	require.Equal(t, []results.CoverageState{results.Complete}, b.states(t), "the day is what its last whole pull saw")
+	require.Equal(t, []results.CoverageState{results.Complete}, b.states(t), "the day keeps the state of its last whole pull")
 }
 
 func TestMovingHours_PlanHoursOfTheAccountsDays(t *testing.T) {
@@ -119,18 +119,18 @@ func TestMovingHours_PlanHoursOfTheAccountsDays(t *testing.T) {
 		from, to day.Day
 		want     []string
 	}{
-		{name: "the hour under way and the two before it", at: at(china, "2026-11-21 15:59"), zone: china,
+		{name: "the current hour and the two before it", at: at(china, "2026-11-21 15:59"), zone: china,
 			want: []string{"2026-11-21@13"}},
-		{name: "at three the first hour is none of them", at: at(china, "2026-11-21 03:00"), zone: china,
+		{name: "at three the day's first hour is not among them", at: at(china, "2026-11-21 03:00"), zone: china,
 			want: []string{"2026-11-21@1"}},
-		{name: "before three the whole day is", at: at(china, "2026-11-21 02:58"), zone: china, want: []string{"2026-11-21"}},
+		{name: "before three it is the whole day", at: at(china, "2026-11-21 02:58"), zone: china, want: []string{"2026-11-21"}},
 		{name: "after midnight the last hours of yesterday move too", at: at(china, "2026-11-21 01:10"), zone: china,
 			want: []string{"2026-11-20@23", "2026-11-21"}},
 		{name: "at midnight two of them", at: at(china, "2026-11-21 00:00"), zone: china,
 			want: []string{"2026-11-20@22", "2026-11-21"}},
-		{name: "one hour is the one under way", at: at(china, "2026-11-21 00:00"), zone: china,
+		{name: "one hour is the current one", at: at(china, "2026-11-21 00:00"), zone: china,
 			params: `{"level":"account","moving_hours":1}`, want: []string{"2026-11-21"}},
-		{name: "a day round", at: at(china, "2026-11-21 22:30"), zone: china, params: `{"level":"account","moving_hours":24}`,
+		{name: "a whole day back", at: at(china, "2026-11-21 22:30"), zone: china, params: `{"level":"account","moving_hours":24}`,
 			want: []string{"2026-11-20@23", "2026-11-21"}},
 		{name: "an order's days are whole", at: at(china, "2026-11-21 15:59"), zone: china, from: "2026-11-20",
 			to: "2026-11-21", want: []string{"2026-11-20..2026-11-21"}},
@@ -160,7 +160,7 @@ func TestMovingHours_PlanHoursOfTheAccountsDays(t *testing.T) {
 	}
 }
 
-func TestMovingHours_RefuseWhatTheyCannotBe(t *testing.T) {
+func TestMovingHours_RefuseInvalidParams(t *testing.T) {
 	t.Parallel()
 	b := setupHours(t)
 	h, _ := b.handlers.Get("fake.report_hourly")
@@ -169,10 +169,10 @@ func TestMovingHours_RefuseWhatTheyCannotBe(t *testing.T) {
 		`{"level":"account","moving_hours":24}`: "",
 		`{"level":"account","moving_hours":25}`: "params.moving_hours: 25 is refused: want 1 to 24",
 		`{"level":"account","moving_hours":-1}`: "params.moving_hours: -1 is refused: want 1 to 24",
-		`{"level":"account","days":2,"moving_hours":3}`: "params.moving_hours: 3 is refused beside params.days 2: want " +
+		`{"level":"account","days":2,"moving_hours":3}`: "params.moving_hours: 3 is refused with params.days 2: want " +
 			"days 1",
 		`{"level":"campaign","moving_hours":3}`: "params.moving_hours: 3 is refused: the platform's " +
-			"report_hourly cannot be asked for some hours of a day",
+			"report_hourly only has whole days",
 		`{"level":"account","moving_hours":"all of them"}`: "params",
 	} {
 		if err := h.Check(json.RawMessage(params)); want == "" {

@@ -49,7 +49,7 @@ func (p *puller) listHandler(list media.List) media.Handler {
 		},
 		Parts: func(plan media.Plan) ([]string, error) {
 			if plan.From != "" {
-				return nil, errors.New("from: a configuration pull has no days: leave from and to out")
+				return nil, errors.New("from: a pull of configuration has no days: leave from and to out")
 			}
 			params, err := parseListParams(plan.Params)
 			return []string{params.Mode}, err
@@ -86,7 +86,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		query := media.ListQuery{Variant: variant, Since: since, Until: clock.Later(p.Clock.Now(), since.Add(windowOverlap))}
 		got, err := fetch(ctx, 0, func(ctx context.Context, token string) (media.Page, error) {
 			page, err := list.Page(ctx, api, query, token)
-			ahead(page.Rows, p.latest()) // The page may have waited for its limits.
+			ahead(page.Rows, p.latest()) // latest is read after the call, which may have waited for its limits.
 			return page, err
 		})
 		if err != nil {
@@ -100,7 +100,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	}
 	write.Rows, write.Unusable = objectRows(all.rows), gather(scope.Days, atEpoch(all.rows), atEpoch(all.lost), all.apart)
 	if twice := duplicate(write.Rows); twice != "" && write.Note == "" {
-		write.Note = "object " + twice + " moved between the lists while they were read"
+		write.Note = "object " + twice + " moved between the lists during the pull"
 	}
 	write.Note = cmp.Or(write.Note, lostNote(write.Unusable))
 	write.Claim, write.Latest = *claim, p.latest()
@@ -127,12 +127,13 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 	return result, nil
 }
 
-// latest is the last moment that a platform can name now, whose clock may be ahead of ours. What it dates later moves
-// no mark, and a mark there is not believed: changes until then would go unseen.
+// latest is the latest time of a modification that is plausible now: a platform's clock may be ahead of ours. A later
+// modification does not move the high-water mark, and a later mark is ignored: pulls would miss all changes until
+// then.
 func (p *puller) latest() time.Time { return p.Clock.Now().Add(windowOverlap) }
 
-// assetsOf returns the raw tables of the assets that a list has to do with, by their kind: all of them for a list of
-// creatives, its own for a list of assets, and then the list of creatives that shows them.
+// assetsOf returns the raw tables of the assets that a list refers to, by kind: for a list of creatives all of them,
+// for a list of assets its own. For a list of assets mappedBy is the list of the creatives that show them.
 func (p *puller) assetsOf(list media.List) (tables map[string]string, mappedBy string) {
 	isAsset := func(l media.List) bool { return l.Level == rawtable.AssetImage || l.Level == rawtable.AssetVideo }
 	tables = map[string]string{}
@@ -147,7 +148,7 @@ func (p *puller) assetsOf(list media.List) (tables map[string]string, mappedBy s
 	return tables, mappedBy
 }
 
-// atEpoch gives rows of a list the day that lists have.
+// atEpoch sets the day of a list's rows to day.Epoch, the day of all lists.
 func atEpoch(rows []media.Row) []media.Row {
 	for i := range rows {
 		rows[i].Day = day.Epoch
@@ -166,7 +167,7 @@ func objectRows(rows []media.Row) []results.ObjectRow {
 	return out
 }
 
-// duplicate returns an object that stands in the rows twice, or "".
+// duplicate returns an object that is in the rows twice, or "".
 func duplicate(rows []results.ObjectRow) string {
 	ids := make([]string, len(rows))
 	for i, r := range rows {

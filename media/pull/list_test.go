@@ -12,7 +12,7 @@ import (
 	"adsync/base/store/results"
 )
 
-// waitingClock is the clock of a process that has waited.
+// waitingClock is a clock whose time has moved on by a wait.
 type waitingClock struct {
 	clock.System
 	platform *fakePlatform
@@ -20,7 +20,7 @@ type waitingClock struct {
 
 func (c waitingClock) Now() time.Time { return c.System.Now().Add(c.platform.waited) }
 
-// never is a page that disagrees with itself, as often as a pull asks for it.
+// never returns pages that disagree with their total, for all tries of a pull.
 func never(total int, rows ...string) []pageAnswer {
 	page := pageAnswer{}
 	for _, id := range rows {
@@ -46,8 +46,8 @@ func (b *bundle) alive(t *testing.T) (ids []string, coverage results.Coverage) {
 	return ids, rows[0]
 }
 
-// A list is one whole, whichever of the queries that make it up never agrees with itself.
-func TestList_OfWhichAVariantNeverAgreesIsPartialAndDeletesNothing(t *testing.T) {
+// One query without agreement makes the whole list partial.
+func TestList_AVariantThatNeverAgreesMakesItPartialAndDeletesNothing(t *testing.T) {
 	t.Parallel()
 	one, two := objectRow("1", "one", 10, false), objectRow("2", "two", 10, false)
 	good := func(ids ...string) []pageAnswer {
@@ -56,7 +56,7 @@ func TestList_OfWhichAVariantNeverAgreesIsPartialAndDeletesNothing(t *testing.T)
 	}
 	for _, c := range []struct {
 		name  string
-		pages [][]pageAnswer // of the variants, in their order
+		pages [][]pageAnswer // by variant, in their order
 		kept  []string
 	}{
 		{"the first", [][]pageAnswer{never(5, "1"), good("9")}, []string{"1", "2", "9"}},
@@ -82,7 +82,7 @@ func TestList_OfWhichAVariantNeverAgreesIsPartialAndDeletesNothing(t *testing.T)
 			_, err = b.run(t, "fake.adgroup", modeFull, "")
 			require.ErrorIs(t, err, errNotWhole, "it is pulled again")
 			alive, coverage := b.alive(t)
-			require.Equal(t, c.kept, alive, "what came is kept, and nothing is deleted")
+			require.Equal(t, c.kept, alive, "received rows are kept, and nothing is deleted")
 			require.Equal(t, results.Partial, coverage.State)
 			require.NotEmpty(t, coverage.Note)
 			require.Equal(t, whole, coverage.CompleteVersion)
@@ -97,8 +97,8 @@ func TestList_OfWhichAVariantNeverAgreesIsPartialAndDeletesNothing(t *testing.T)
 	}
 }
 
-// The mark up to which changes are known does not move by a pull that may lack some of them.
-func TestList_ChangesThatNeverAgreeAreAskedForAgain(t *testing.T) {
+// A pull that may lack changes does not move the high-water mark.
+func TestList_ChangesThatNeverAgreeArePulledAgain(t *testing.T) {
 	t.Parallel()
 	for variant := range 2 {
 		t.Run(fmt.Sprint("variant ", variant), func(t *testing.T) {

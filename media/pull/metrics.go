@@ -20,8 +20,8 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	}
 	return &metrics{
 		rows:     counter("adsync_pull_rows_total", "Rows of results that pulls inserted, changed or deleted."),
-		partial:  counter("adsync_pull_partial_total", "Pulls whose pages disagreed to the end."),
-		suspect:  counter("adsync_pull_suspect_days_total", "Days of which a pull would have taken away too much."),
+		partial:  counter("adsync_pull_partial_total", "Pulls that were not whole after all tries."),
+		suspect:  counter("adsync_pull_suspect_days_total", "Days whose answer was not believed, as it would have removed too much."),
 		unusable: media.NewUnusable(r),
 	}
 }

@@ -17,18 +17,18 @@ import (
 	"adsync/media"
 )
 
-// inTurn answers the pages in turn, and the last of them again and again. asked counts the calls.
+// inTurn returns the pages in turn and then repeats the last one. asked counts the calls.
 func inTurn(asked *int, pages ...media.Page) pageFunc {
 	return func(context.Context, string) (media.Page, error) {
 		page := pages[min(*asked, len(pages)-1)]
 		if *asked++; *asked > 500 {
-			return media.Page{}, errors.New("asked without an end")
+			return media.Page{}, errors.New("too many calls")
 		}
 		return page, nil
 	}
 }
 
-// rowsNamed are rows of the objects.
+// rowsNamed returns a row for each object.
 func rowsNamed(ids ...string) (rows []media.Row) {
 	for _, id := range ids {
 		rows = append(rows, media.Row{Object: id})
@@ -51,7 +51,7 @@ func TestFetch_IsWholeIfAllPagesAgree(t *testing.T) {
 		note  string
 	}{
 		{name: "empty pages between others", pages: gaps, rows: emptyMax + 5},
-		{name: "a total of objects, of which some have several rows", rows: 4, pages: []media.Page{
+		{name: "a total of objects, some with several rows", rows: 4, pages: []media.Page{
 			{Total: 3, Next: "2", Counted: []string{"a", "b"}, Rows: rowsNamed("a1", "a2", "b1")},
 			{Total: 3, Counted: []string{"c"}, Rows: rowsNamed("c1")},
 		}},
@@ -69,7 +69,7 @@ func TestFetch_IsWholeIfAllPagesAgree(t *testing.T) {
 			t.Parallel()
 			var got fetched
 			asked := 0
-			for range restartsMax { // Each try is answered alike.
+			for range restartsMax { // Each try gets the same answer.
 				var err error
 				asked = 0
 				got, err = fetchOnce(t.Context(), 0, inTurn(&asked, c.pages...), true)
@@ -81,7 +81,7 @@ func TestFetch_IsWholeIfAllPagesAgree(t *testing.T) {
 	}
 }
 
-// What never agrees is kept as far as it came: the last try reads to the end, the others only as far as it takes.
+// The last try reads to the end, and its rows are kept. The other tries stop at the first disagreement.
 func TestFetch_TheLastTryReadsAllPages(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -102,30 +102,30 @@ func TestFetch_TheLastTryReadsAllPages(t *testing.T) {
 	require.Equal(t, 2*(restartsMax-1)+3, asked)
 }
 
-func TestFetch_EndsWhenPagesLeadInCircles(t *testing.T) {
+func TestFetch_FailsWhenPagesLeadBack(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	_, err := fetch(t.Context(), 0, func(context.Context, string) (media.Page, error) {
 		if asked++; asked > 50 {
-			return media.Page{}, errors.New("asked without an end")
+			return media.Page{}, errors.New("too many calls")
 		}
 		return media.Page{Total: 1000, Next: []string{"b", "a"}[asked%2], Rows: rowsNamed(fmt.Sprint(asked))}, nil
 	})
-	require.ErrorContains(t, err, "the platform's paging goes in circles")
+	require.ErrorContains(t, err, "the platform's pages lead back to one that was read")
 	require.Equal(t, 3, asked)
 }
 
-func TestFenced_WhatBecomesOfTheSubtask(t *testing.T) {
+func TestFenced_ReturnsTheOutcomeOfTheSubtask(t *testing.T) {
 	t.Parallel()
 	other := errors.New("the disk is full")
 	require.ErrorIs(t, fenced(other), other)
-	require.NoError(t, fenced(&results.FencedError{Complete: true, Own: true}), "another delivery has done its work")
+	require.NoError(t, fenced(&results.FencedError{Complete: true, Own: true}), "another delivery has done the work")
 	require.ErrorIs(t, fenced(&results.FencedError{Complete: true}), media.ErrSuperseded)
 	require.ErrorIs(t, fenced(&results.FencedError{}), errFencedOpen)
 	require.ErrorIs(t, fenced(&results.FencedError{Own: true}), errFencedOpen, "its days are not whole")
 }
 
-// pullOf is a pull of a report's part in a run.
+// pullOf pulls a report's part in a run.
 func (b *bundle) pullOf(t *testing.T, run int64, part, params string) error {
 	t.Helper()
 	h, ok := b.handlers.Get("fake.report_daily")
@@ -135,7 +135,7 @@ func (b *bundle) pullOf(t *testing.T, run int64, part, params string) error {
 	return err
 }
 
-// later waits until the database's time is another: versions go by it, and SQLite tells milliseconds.
+// later waits until the database's time has changed: versions follow it, and SQLite's time has milliseconds.
 func (b *bundle) later(t *testing.T) {
 	t.Helper()
 	began, err := b.store.Data.Now(t.Context())
@@ -151,7 +151,7 @@ func TestReport_ADayThatAnotherPullHoldsIsPulledAgain(t *testing.T) {
 	const d1, d2 = day.Day("2026-11-20"), day.Day("2026-11-21")
 	for _, c := range []struct {
 		name  string
-		other []pageAnswer // of the newer pull of the second day
+		other []pageAnswer // for the newer pull of the second day
 		open  bool
 	}{
 		{"that is not whole yet", []pageAnswer{reportPage(5, "", reportRow(d2, 10_000)),
@@ -199,7 +199,8 @@ func TestFundDaily_ADayThatAnotherPullHoldsIsPulledAgain(t *testing.T) {
 		"of the first day")
 }
 
-// inParts fetches a day of more rows than the platform gives out, of two parents that a query takes one by one.
+// inParts fetches a day with more rows than the platform returns for one query. It has two parents, and a query takes
+// one.
 func inParts(t *testing.T, total int, parents media.Page, parts map[string]func(try int) (media.Page, error)) (fetched,
 	error) {
 	t.Helper()
@@ -257,7 +258,7 @@ func TestSplit_EveryPartMustAgree(t *testing.T) {
 		},
 		{name: "the first does at its second try", parents: both, b: always(1, "b1"), rows: all,
 			a: func(try int) (media.Page, error) {
-				if try <= restartsMax { // All that one fetch of the part makes.
+				if try <= restartsMax { // All tries of one fetch of the part.
 					return media.Page{Total: 3, Rows: rowsNamed("a1")}, nil
 				}
 				return media.Page{Total: 3, Rows: rowsNamed("a1", "a2", "a3")}, nil
@@ -281,9 +282,8 @@ func TestSplit_EveryPartMustAgree(t *testing.T) {
 	}
 }
 
-// Objects that are too many for one query are asked for by halves: what one half cannot be asked for is no row of the
-// day.
-func TestSplit_AFailureOfAHalfIsOneOfTheDay(t *testing.T) {
+// Objects that are too many for one query are requested by halves. If one half fails, the day fails.
+func TestSplit_AFailedHalfFailsTheDay(t *testing.T) {
 	t.Parallel()
 	for failing := range 2 {
 		p := partsOf{seen: map[rowKey]bool{}, report: media.Report{RowsMax: 1,
@@ -315,7 +315,7 @@ func TestSplit_EachDayOfSeveralIsJudgedAlone(t *testing.T) {
 	require.ErrorContains(t, err, "the parts of the day have 12 rows, and the whole 13", "the first day is pulled again")
 	require.Equal(t, []results.CoverageState{results.Partial, results.Complete}, b.states(t))
 
-	// Others pull some of the days while this pull asks for the first one.
+	// Other pulls take some of the days while this pull requests the first one.
 	for _, c := range []struct {
 		name   string
 		others []string

@@ -1,5 +1,5 @@
-// Package pull turns a platform's lists and reports into handlers: it plans parts, fetches pages, judges whether a
-// pull is whole, and writes raw and public rows under the coverage fence.
+// Package pull turns a platform's lists and reports into handlers. They plan parts, fetch pages, judge whether a pull
+// is whole, and write raw and public rows under the coverage fence.
 package pull
 
 import (
@@ -36,19 +36,19 @@ type Accounts interface {
 	Account(ctx context.Context, id int64) (media.Account, error)
 }
 
-// Fields chooses the fields that a report is asked for.
+// Fields chooses the fields that a report's queries request.
 type Fields interface {
-	// Ask calls do with the query completed by the report's extra fields and by those to go without, and with the report
-	// by which do is to ask. It calls do again, for the whole query anew, without a field that the platform refuses. It
-	// returns what the last call of do returned.
+	// Ask calls do with the report to query, and with the query completed by the report's extra fields and by the fields
+	// to omit. When the platform refuses a field, Ask calls do again without it, from the first page. It returns what
+	// the last call of do returned.
 	Ask(ctx context.Context, report media.Report, query media.ReportQuery,
 		do func(media.Report, media.ReportQuery) error) error
-	// Try asks for a field that was added and that no report is asked for yet, if it is time to try one. It is called at
-	// the end of a pull that has gone well, with the pull's API.
+	// Try requests one added field that no query requests yet, if a trial is due. It is called at the end of a
+	// successful pull, with the pull's API.
 	Try(ctx context.Context, api media.API)
 }
 
-// Store is what the handlers need of *store.Store.
+// Store is the part of *store.Store that the handlers use.
 type Store interface {
 	BeginPull(ctx context.Context, scope results.Scope, pullID string, runID int64) (claim results.Claim, highWater int64,
 		err error)
@@ -57,39 +57,38 @@ type Store interface {
 	WriteObjects(ctx context.Context, w results.ObjectWrite) (int, error)
 }
 
-// Deps are what the handlers work with.
+// Deps holds what the handlers use.
 type Deps struct {
 	Store    Store
 	Accounts Accounts
 	Caller   Caller
-	// Fields chooses what reports are asked for; nil leaves it at what the platform's package says.
+	// Fields chooses the fields of reports. With nil, queries request those of the platform's package.
 	Fields     Fields
 	Clock      clock.Clock
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
 
-// restartsMax is how often a pull begins again when its pages disagree: rows move while a platform is being paged.
+// restartsMax is how many times a query is read while its pages disagree: rows move while the pages are read.
 const restartsMax = 3
 
-// emptyMax is how many pages without rows may follow one another: some platforms cut pages before they leave out what
-// was not asked for.
+// emptyMax is how many pages without rows may follow one another: some platforms filter after they cut pages.
 const emptyMax = 20
 
 // windowOverlap is how far a pull of changes reaches back before the newest modification seen: platforms show a
-// change some minutes after its time stamp.
+// change some minutes after its timestamp.
 const windowOverlap = 10 * time.Minute
 
 type puller struct {
 	Deps
 	platform media.Platform
 	metrics  *metrics
-	causes   *telemetry.CauseLog   // of what a platform does to all accounts at a time
-	whole    []results.ReportLevel // the reports and levels that hold all of an account's spend
+	causes   *telemetry.CauseLog   // logs a problem of all of a platform's accounts once
+	whole    []results.ReportLevel // reports and levels that hold all of an account's spend
 }
 
-// Handlers returns a platform's handlers: one per list, one per report name with its levels as the param "level", and
-// those of the accounts' money.
+// Handlers returns a platform's handlers: one per list, one per report name (its levels are values of the param
+// "level"), one for balances and one for the daily cash flow.
 func Handlers(platform media.Platform, deps Deps) []media.Handler {
 	p := &puller{
 		Deps: deps, platform: platform, metrics: newMetrics(deps.Registerer), causes: telemetry.NewCauseLog(deps.Logger),
@@ -115,23 +114,23 @@ func Handlers(platform media.Platform, deps Deps) []media.Handler {
 	return append(handlers, p.fundHandlers(platform.Funds())...)
 }
 
-// fetched is what came of paging through one query.
+// fetched is what the pages of one query brought.
 type fetched struct {
 	rows  []media.Row
-	lost  []media.Row  // those that cannot be used: they count
-	apart []wire.Fault // what cannot be used and stands in no row
-	note  string       // why the pull is not whole; "" when it is, but for what cannot be used
+	lost  []media.Row  // rows that cannot be used; the platform's total includes them
+	apart []wire.Fault // unusable values that belong to no row
+	note  string       // why the pull is not whole; "" when it is, apart from unusable values
 }
 
-// came is how many rows there are.
+// came is the number of rows, usable or not.
 func (f *fetched) came() int { return len(f.rows) + len(f.lost) }
 
-// pageFunc fetches a page by its name.
+// pageFunc fetches a page by its token; "" is the first page.
 type pageFunc func(ctx context.Context, token string) (media.Page, error)
 
-// fetch pages through a query until its pages agree: the same total on every page, distinct keys, as many as the
-// total, and figures that add up to the platform's own sums where it tells them. It begins again at the first page
-// that does not agree. After a few restarts it returns what came, with the reason in note. It gives up with
+// fetch reads the pages of a query until they agree: every page has the same total, keys are distinct and as many as
+// the total, and figures add up to the platform's own sums where it reports them. It restarts at the first page that
+// does not agree. After restartsMax tries it returns what the last one brought, with the reason in note. It returns
 // *overCapError when there are more rows than rowsMax; 0 is any number.
 func fetch(ctx context.Context, rowsMax int, page pageFunc) (fetched, error) {
 	var f fetched
@@ -157,7 +156,8 @@ func keyOf(row media.Row) rowKey { return rowKey{day: row.Day, hour: row.Hour, o
 
 func (k rowKey) String() string { return fmt.Sprintf("%s %02d %s", k.day, k.hour, k.object) }
 
-// fetchOnce reads the pages of a query up to the first that does not agree with those before it, or all of them.
+// fetchOnce reads the pages of a query up to the first one that does not agree with those before it. With all it
+// reads every page.
 func fetchOnce(ctx context.Context, rowsMax int, page pageFunc, all bool) (fetched, error) {
 	f := paging{total: -1, byRows: true, seen: map[rowKey]bool{}, tokens: map[string]bool{}, counted: map[string]bool{}}
 	for token := ""; f.note == "" || all; {
@@ -186,16 +186,16 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc, all bool) (fetch
 type paging struct {
 	fetched
 	seen    map[rowKey]bool
-	tokens  map[string]bool // of the pages read
-	total   int             // as the pages say; -1 before the first
-	sums    *metric.Values  // the platform's own, of all pages
-	empty   int             // pages in a row that hold nothing
-	byRows  bool            // whether the total is that of the rows
-	counted map[string]bool // else: the objects that it is of
-	unnamed int             // and how many of them came without an id
+	tokens  map[string]bool // tokens of the pages read
+	total   int             // as the pages report it; -1 before the first
+	sums    *metric.Values  // the platform's own sums over all pages
+	empty   int             // consecutive pages that hold nothing
+	byRows  bool            // whether the total counts rows
+	counted map[string]bool // otherwise: the objects that it counts
+	unnamed int             // objects that came without an id
 }
 
-// compare notes what a page says of the whole query that differs from what the pages before it said.
+// compare sets the note when a page's total or sums differ from those of the pages before it.
 func (f *paging) compare(p media.Page) {
 	if f.total == -1 {
 		f.total = p.Total
@@ -213,7 +213,7 @@ func (f *paging) compare(p media.Page) {
 	}
 }
 
-// take keeps a page's rows and counts its objects.
+// take adds a page's rows and counts its objects.
 func (f *paging) take(p media.Page) {
 	f.apart = append(f.apart, p.Faults...)
 	for _, row := range p.Rows {
@@ -242,21 +242,21 @@ func (f *paging) take(p media.Page) {
 	}
 }
 
-// turn refuses to go to the page after p when the paging does not end.
+// turn returns an error when paging would not end after p.
 func (f *paging) turn(p media.Page) error {
 	if f.empty++; len(p.Rows) > 0 || len(p.Counted) > 0 {
 		f.empty = 0
 	} else if f.empty > emptyMax {
-		return &media.Error{Class: media.Transient, Message: "the platform's pages are empty, and lead to more"}
+		return &media.Error{Class: media.Transient, Message: "the platform's pages are empty and have no end"}
 	}
 	if f.tokens[p.Next] {
-		return &media.Error{Class: media.Transient, Message: "the platform's paging goes in circles"}
+		return &media.Error{Class: media.Transient, Message: "the platform's pages lead back to one that was read"}
 	}
 	f.tokens[p.Next] = true
 	return nil
 }
 
-// judge notes whether what came is less or more than the platform's total and sums, unless a note stands already.
+// judge sets the note when the rows do not match the platform's total and sums. It keeps an earlier note.
 func (f *paging) judge() {
 	came := f.came()
 	if !f.byRows {
@@ -270,9 +270,9 @@ func (f *paging) judge() {
 	}
 }
 
-// begin claims a scope for a pull, which makes its calls with the context returned: with the first that may go out
-// the claim has its version. Before it the version is that of now, and the calls may wait for their grants for
-// minutes. highWater is the scope's.
+// begin claims a scope for a pull, which must make its calls with the returned context: the claim gets its final
+// version when the first call is granted. Until then it has the version of this moment; calls may wait minutes for
+// their grants. highWater is the scope's.
 func (p *puller) begin(ctx context.Context, scope results.Scope, work media.Work) (calls context.Context,
 	claim *results.Claim, highWater int64, err error) {
 	c, highWater, err := p.Store.BeginPull(ctx, scope, newPullID(), work.RunID)
@@ -282,21 +282,21 @@ func (p *puller) begin(ctx context.Context, scope results.Scope, work media.Work
 	return ratelimit.WithGranted(ctx, sync.OnceFunc(c.Asks)), &c, highWater, nil
 }
 
-// newPullID names one try of a pull, for the fence.
+// newPullID returns the id of one try of a pull, for the fence.
 func newPullID() string { return uuid.NewString() }
 
-// errFencedOpen sends a pull back whose days another pull has claimed but not yet made whole: that one may still fail.
+// errFencedOpen defers a pull whose days another pull has claimed but not yet completed: that one may still fail.
 var errFencedOpen = &media.DeferError{After: 5 * time.Second, Reason: "another pull of the same scope is under way"}
 
-// fenced turns a fence's refusal into what becomes of the subtask: superseded when a newer pull is whole, else
-// deferred, or nobody might pull.
+// fenced turns a fence's refusal into the outcome of the subtask. The subtask is superseded when a newer pull is
+// whole. Otherwise it is deferred, as the newer pull may fail.
 func fenced(err error) error {
 	refusal, ok := results.IsFenced(err)
 	switch {
 	case !ok:
 		return err
 	case refusal.Complete && refusal.Own:
-		return nil // another delivery of this subtask has done its work
+		return nil // another delivery of this subtask has done the work
 	case refusal.Complete:
 		return fmt.Errorf("%w: %w", media.ErrSuperseded, err)
 	default:
@@ -312,14 +312,14 @@ func (p *puller) account(ctx context.Context, id int64) (media.Account, error) {
 	}
 	if account.Media != p.platform.Name() {
 		return media.Account{}, &media.Error{Class: media.Bug,
-			Message: fmt.Sprintf("account %d is of %s, the handler of %s", id, account.Media, p.platform.Name())}
+			Message: fmt.Sprintf("account %d belongs to %s, this handler to %s", id, account.Media, p.platform.Name())}
 	}
 	return account, nil
 }
 
 var errNotWhole = errors.New("the pull was not whole")
 
-// notWhole is the error of a pull whose rows were kept though its pages disagreed: it is pulled again.
+// notWhole is the error of a pull that was not whole and is to be retried. Its rows may have been written.
 func notWhole(note string) error {
 	return &media.Error{Class: media.Transient, Message: note, Err: errNotWhole}
 }

@@ -36,13 +36,13 @@ var (
 		Columns: []rawtable.Column{{Name: "adgroup_name", Kind: rawtable.Text}}}
 )
 
-// fakePlatform answers the pages it was given, in turn; the last answer repeats.
+// fakePlatform returns the given pages in turn and then repeats the last one.
 type fakePlatform struct {
-	grant func(context.Context) // what a call for a page waits for
+	grant func(context.Context) // called before each page is returned
 	pages []pageAnswer
-	asked []string // what was asked for, in words
+	asked []string // the queries, as text
 	lists []media.ListQuery
-	// waits is what each page of a list waits for its limits, and waited what they have.
+	// waits is how long each page of a list waits for its limits; waited is the total so far.
 	waits, waited time.Duration
 }
 
@@ -194,7 +194,7 @@ func reportRow(d day.Day, cost int64) media.Row {
 	return r
 }
 
-// summing adds the platform's own sum of the cost.
+// summing sets the platform's own sum of the cost.
 func (a pageAnswer) summing(cost int64) pageAnswer {
 	a.page.Sums = &metric.Values{}
 	a.page.Sums.Set(metric.Index("cost"), cost)
@@ -213,8 +213,7 @@ func TestReport_PullsAllPagesOfItsDays(t *testing.T) {
 	require.Equal(t, []string{`2026-11-20..2026-11-21 page ""`, `2026-11-20..2026-11-21 page "2"`}, b.platform.asked)
 }
 
-// Subtasks wait for their grants for minutes: figures are as new as the call that brought them, whenever the subtask
-// began.
+// Subtasks may wait minutes for their grants: figures are as new as the call that brought them, not as the subtask.
 func TestReport_IsAsNewAsItsFirstCall(t *testing.T) {
 	t.Parallel()
 	d := day.Day("2026-11-21")
@@ -222,7 +221,7 @@ func TestReport_IsAsNewAsItsFirstCall(t *testing.T) {
 	var other int64
 	b.platform.grant = func(ctx context.Context) {
 		b.platform.grant = nil
-		_, err := b.run(t, "fake.report_daily", string(d), levelAccount) // begins, asks and writes while the first one waits
+		_, err := b.run(t, "fake.report_daily", string(d), levelAccount) // begins, calls and writes while the first one waits
 		require.NoError(t, err)
 		require.NoError(t, b.store.Data.Writer(ctx).Raw("SELECT claimed_version FROM coverage").Row().Scan(&other))
 		require.Eventually(t, func() bool {
@@ -235,13 +234,13 @@ func TestReport_IsAsNewAsItsFirstCall(t *testing.T) {
 	}
 	_, err := b.run(t, "fake.report_daily", string(d), levelAccount)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int64{string(d): 20_000}, b.costs(t), "what was asked for last")
+	require.Equal(t, map[string]int64{string(d): 20_000}, b.costs(t), "the figures of the later call")
 	var version int64
 	require.NoError(t, b.store.Data.Writer(t.Context()).Raw("SELECT claimed_version FROM coverage").Row().Scan(&version))
 	now, err := b.store.Data.Now(t.Context())
 	require.NoError(t, err)
 	require.Greater(t, version, other)
-	require.Less(t, version, now.Add(time.Millisecond).UnixMicro(), "the database tells milliseconds")
+	require.Less(t, version, now.Add(time.Millisecond).UnixMicro(), "the database's time has milliseconds")
 }
 
 func TestReport_BeginsAgainWithoutAFieldThatIsRetiredBetweenPages(t *testing.T) {
@@ -272,10 +271,10 @@ func TestReport_StartsAgainWhenPagesDisagree(t *testing.T) {
 	for name, first := range map[string][]pageAnswer{
 		"the total changes between pages": {reportPage(2, "2", reportRow(d, 1)),
 			reportPage(3, "", reportRow(d.Add(-1), 1))},
-		"a row comes twice":                   {reportPage(2, "2", reportRow(d, 1)), reportPage(2, "", reportRow(d, 1))},
-		"fewer rows come than the total says": {reportPage(5, "", reportRow(d, 1))},
-		"the rows are less than their sum":    {reportPage(1, "", reportRow(d, 10_000)).summing(30_000)},
-		"the rows are more than their sum":    {reportPage(1, "", reportRow(d, 50_000)).summing(30_000)},
+		"a row comes twice":                {reportPage(2, "2", reportRow(d, 1)), reportPage(2, "", reportRow(d, 1))},
+		"fewer rows come than the total":   {reportPage(5, "", reportRow(d, 1))},
+		"the rows are less than their sum": {reportPage(1, "", reportRow(d, 10_000)).summing(30_000)},
+		"the rows are more than their sum": {reportPage(1, "", reportRow(d, 50_000)).summing(30_000)},
 		"the sum changes between pages": {
 			reportPage(2, "2", reportRow(d, 10_000)).summing(20_000),
 			reportPage(2, "", reportRow(d.Add(-1), 20_000)).summing(30_000),
@@ -304,7 +303,7 @@ func TestReport_ReadsNoFurtherThanTheFirstPageThatMoved(t *testing.T) {
 	require.Equal(t, []string{from + `""`, from + `""`, from + `"2"`}, b.platform.asked)
 }
 
-func TestReport_ReadsOnOverAnEmptyPage(t *testing.T) {
+func TestReport_ContinuesAfterAnEmptyPage(t *testing.T) {
 	t.Parallel()
 	d := day.Day("2026-11-21")
 	b := setup(t, reportPage(2, "2"), reportPage(2, "3", reportRow(d, 10_000)), reportPage(2, "4"),
@@ -319,7 +318,7 @@ func TestReport_ReadsOnOverAnEmptyPage(t *testing.T) {
 	}
 	b = setup(t, endless...)
 	_, err = b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
-	require.ErrorContains(t, err, "the platform's pages are empty, and lead to more")
+	require.ErrorContains(t, err, "the platform's pages are empty and have no end")
 	require.Len(t, b.platform.asked, emptyMax+1)
 }
 
@@ -362,7 +361,7 @@ func TestPull_AConfirmedAnswerIsBelieved(t *testing.T) {
 	require.NoError(t, run(b, "fake.report_daily"))
 	require.Len(t, b.costs(t), 1)
 	require.NoError(t, run(b, "fake.report_daily"))
-	require.Empty(t, b.costs(t), "what the platform took back is gone")
+	require.Empty(t, b.costs(t), "the figures that the platform withdrew are deleted")
 
 	work.Part, work.Params = modeFull, nil
 	b = setup(t, objectPage(objectRow("1", "one", 10, false)), objectPage())
@@ -375,7 +374,7 @@ func TestPull_AConfirmedAnswerIsBelieved(t *testing.T) {
 	require.Equal(t, 1, deleted)
 }
 
-// A platform that answers "success, no rows" does so to every account, and one that is well again says nothing of
+// A platform that answers "success, no rows" does so for every account. One good answer proves nothing about the
 // others.
 func TestReport_SuspectAnswersAreOneLineOfTheLog(t *testing.T) {
 	t.Parallel()
@@ -395,16 +394,16 @@ func TestReport_SuspectAnswersAreOneLineOfTheLog(t *testing.T) {
 		}
 		require.ErrorContains(t, err, "suspect")
 	}
-	require.Equal(t, 1, strings.Count(b.log.String(), "suspect pull"), b.log.String())
-	require.Contains(t, b.log.String(), "2026-11-21", "it names the days of the first")
+	require.Equal(t, 1, strings.Count(b.log.String(), "suspect answer"), b.log.String())
+	require.Contains(t, b.log.String(), "2026-11-21", "it names the days of the first account")
 }
 
-func TestReport_RefusesADayThatWasNotAskedFor(t *testing.T) {
+func TestReport_RefusesADayThatWasNotRequested(t *testing.T) {
 	t.Parallel()
 	for _, other := range []day.Day{"2026-11-19", "2026-11-22"} {
 		b := setup(t, reportPage(1, "", reportRow(other, 10_000)))
 		_, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
-		require.ErrorContains(t, err, "not asked for")
+		require.ErrorContains(t, err, "not requested")
 		require.Empty(t, b.costs(t))
 	}
 }
@@ -508,7 +507,7 @@ func TestList_ChangesReachBackBeforeTheNewestModification(t *testing.T) {
 		`deleted since 9400 page ""`}, b.platform.asked)
 }
 
-func TestList_AsksForChangesOfAPlatformWhoseClockIsAhead(t *testing.T) {
+func TestList_RequestsChangesOfAPlatformWhoseClockIsAhead(t *testing.T) {
 	t.Parallel()
 	ahead := time.Now().Add(windowOverlap - time.Minute).Truncate(time.Second)
 	b := setup(t, objectPage(objectRow("1", "one", ahead.Unix(), false)), objectPage(), objectPage(), objectPage())
@@ -519,7 +518,7 @@ func TestList_AsksForChangesOfAPlatformWhoseClockIsAhead(t *testing.T) {
 	for _, q := range b.platform.lists {
 		require.True(t, q.Since.Before(q.Until), "from %s to %s", q.Since, q.Until)
 	}
-	require.False(t, b.platform.lists[3].Until.Before(ahead), "what it changed last is within")
+	require.False(t, b.platform.lists[3].Until.Before(ahead), "its last change is within the query")
 }
 
 func TestList_ObjectThatMovesBetweenListsMakesThePullPartial(t *testing.T) {

@@ -21,10 +21,12 @@ type reportParams struct {
 	Level string `json:"level"`
 	// Days is how many days are pulled, the planned day included; 0 means 1.
 	Days int `json:"days"`
-	// Skip leaves out as many of the newest of them: {"days": 30, "skip": 7} are the days that a look-back of 7 leaves.
+	// Skip is how many of the newest days are left out: {"days": 30, "skip": 7} pulls the days that {"days": 7} does
+	// not.
 	Skip int `json:"skip"`
-	// MovingHours asks only for the last hours at the planned moment, the one under way included, and at the beginning
-	// of a day for the last of the day before; 0 asks for whole days. Orders that name days are of whole days.
+	// MovingHours is how many of the last hours at the planned moment are pulled, the current hour included. At the
+	// beginning of a day these include the last hours of the day before. 0 means whole days. Orders that name days pull
+	// whole days.
 	MovingHours int `json:"moving_hours"`
 }
 
@@ -68,7 +70,7 @@ func parseReportParams(raw json.RawMessage, levels []media.Report) (reportParams
 			continue
 		}
 		if params.Days < 0 || params.Days > r.LookBack+1 {
-			return params, r, fmt.Errorf("params.days: %d is refused: want 1 to %d, the platform keeps no more", params.Days,
+			return params, r, fmt.Errorf("params.days: %d is refused: want 1 to %d, which is all that the platform keeps", params.Days,
 				r.LookBack+1)
 		}
 		if days := max(params.Days, 1); params.Skip < 0 || params.Skip >= days {
@@ -80,8 +82,8 @@ func parseReportParams(raw json.RawMessage, levels []media.Report) (reportParams
 		strings.Join(known, ", "))
 }
 
-// reportParts cuts the days of a plan into parts of as many days as one query may span. The days are those of the
-// planned moment in the account's zone, so that a late subtask still pulls the planned day.
+// reportParts cuts the days of a plan into parts of up to MaxDays days, the most that one query may span. The days
+// are those of the planned moment in the account's zone, so that a late subtask still pulls the planned day.
 func reportParts(plan media.Plan, params reportParams, report media.Report) ([]string, error) {
 	if params.MovingHours > 0 && plan.From == "" {
 		return movingParts(plan, params.MovingHours), nil
@@ -171,7 +173,7 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 	return media.Result{Rows: result.Written + result.Deleted, Calls: api.Calls()}, err
 }
 
-// asked calls do with the fields to ask for, and with the report to ask for them by.
+// asked calls do with the report to query and with the query completed by the fields to request.
 func (p *puller) asked(ctx context.Context, report media.Report, query media.ReportQuery,
 	do func(media.Report, media.ReportQuery) error) error {
 	if p.Fields == nil {
@@ -183,7 +185,7 @@ func (p *puller) asked(ctx context.Context, report media.Report, query media.Rep
 func (p *puller) writeReport(ctx context.Context, account media.Account, report media.Report, claim results.Claim,
 	got fetched, confirmed bool) (results.ReportResult, error) {
 	if claim.FromHour > 0 && got.note != "" {
-		// What came of some hours would stand in a day that coverage calls whole.
+		// A few hours that are not whole must not be written into a day that coverage calls whole.
 		p.metrics.partial.WithLabelValues(account.Media, report.Name).Inc()
 		return results.ReportResult{}, notWhole(got.note)
 	}
@@ -191,7 +193,7 @@ func (p *puller) writeReport(ctx context.Context, account media.Account, report 
 	rows := make([]results.ReportRow, 0, len(got.rows))
 	for _, r := range got.rows {
 		if r.Hour < claim.FromHour {
-			continue // A platform may answer more than it was asked for.
+			continue // A platform may return more than was requested.
 		}
 		rows = append(rows, results.ReportRow{Day: r.Day, Object: r.Object, Hour: r.Hour, Raw: r.Raw, JSON: string(r.JSON),
 			Metrics: r.Metrics})

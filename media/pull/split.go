@@ -13,21 +13,22 @@ import (
 	"adsync/media/wire"
 )
 
-// rowsHeld is how many rows one pull of a day holds in memory. Beyond it the day is refused.
+// rowsHeld is how many rows one pull of a day may hold in memory. A day with more is refused.
 const rowsHeld = 200_000
 
-// rowsMax is how many rows a query may have.
+// rowsMax returns how many rows a query of the report may have.
 func rowsMax(report media.Report) int { return cmp.Or(report.RowsMax, rowsHeld) }
 
-// overCapError says that a query has more rows than the platform gives out for one.
+// overCapError reports a query that has more rows than the platform returns for one.
 type overCapError struct{ total, rowsMax int }
 
 func (e *overCapError) Error() string {
-	return fmt.Sprintf("the query has %s, of which the platform gives out %d", plural.Count(e.total, "row", "rows"),
+	return fmt.Sprintf("the query has %s, and the platform returns %d of them", plural.Count(e.total, "row", "rows"),
 		e.rowsMax)
 }
 
-// refused is the error of a day that cannot be cut any further: it is dead at once, and nothing of it is written.
+// refused returns the error of a day that cannot be split any further. The subtask is dead at once, and nothing of
+// the day is written.
 func refused(report media.Report, q media.ReportQuery, why string) error {
 	return &media.Error{
 		Class: media.Invalid, Err: media.ErrRowCap,
@@ -35,9 +36,9 @@ func refused(report media.Report, q media.ReportQuery, why string) error {
 	}
 }
 
-// splitDays pulls the days of a claim one by one, and writes each before it asks for the next: together they have
-// more rows than the platform gives out for one query, or it has no hours of some of them. A day without hours costs
-// the others nothing.
+// splitDays pulls the days of a claim one by one and writes each before it requests the next. It is used where the
+// days together have more rows than the platform returns for one query, or where the platform has no hours for some
+// of them. A day without hours does not hinder the others.
 func (p *puller) splitDays(ctx context.Context, api media.API, account media.Account, report media.Report,
 	claim results.Claim, confirmed bool) (rows int, err error) {
 	superseded := 0
@@ -75,7 +76,8 @@ func (p *puller) splitDays(ctx context.Context, api media.API, account media.Acc
 	return rows, failed
 }
 
-// fetchDay fetches the query of one day, in parts where it has more rows than the platform gives out for one.
+// fetchDay fetches the query of one day. It fetches parts where the day has more rows than the platform returns for
+// one query.
 func fetchDay(ctx context.Context, api media.API, report media.Report, q media.ReportQuery) (fetched, error) {
 	got, err := fetch(ctx, rowsMax(report), pagesOf(api, report, q))
 	over, isOver := errors.AsType[*overCapError](err)
@@ -101,21 +103,21 @@ func pagesOf(api media.API, report media.Report, q media.ReportQuery) pageFunc {
 	return func(ctx context.Context, token string) (media.Page, error) {
 		page, err := report.Page(ctx, api, q, token)
 		if err == nil && report.HasSums && page.Sums == nil && len(page.Rows) > 0 {
-			return page, &media.Error{Class: media.Transient, Message: "the answer lacks the platform's own sums of its rows"}
+			return page, &media.Error{Class: media.Transient, Message: "the answer lacks the platform's own sums of the rows"}
 		}
 		return page, err
 	}
 }
 
-// fetchParts fetches a day in parts. It is whole if every part is and they have as many rows as the whole day is said
-// to have, before or after; over then tells the newer number.
+// fetchParts fetches a day in parts. The day is whole if every part is, and if they have as many rows together as the
+// platform reports for the day, before or after the parts were read. over is updated to the newer number.
 func fetchParts(ctx context.Context, api media.API, report media.Report, q media.ReportQuery,
 	over *overCapError) (fetched, error) {
 	split, err := fetch(ctx, report.RowsMax, func(ctx context.Context, token string) (media.Page, error) {
 		return report.Split.Page(ctx, api, q, token)
 	})
 	if tooMany, ok := errors.AsType[*overCapError](err); ok {
-		return fetched{}, refused(report, q, "what it is narrowed by has itself too many rows: "+tooMany.Error())
+		return fetched{}, refused(report, q, "the list of objects to narrow it by has too many rows itself: "+tooMany.Error())
 	}
 	if err != nil {
 		return fetched{}, err
@@ -125,7 +127,7 @@ func fetchParts(ctx context.Context, api media.API, report media.Report, q media
 	}
 	parts := partsOf{api: api, report: report, query: q, seen: map[rowKey]bool{}}
 	parts.apart = keyFaults(split)
-	// A little fewer than would fit if all objects had as many rows.
+	// A quarter fewer than would fit if all objects had equally many rows.
 	size := min(max(len(split.rows)*cmp.Or(report.Split.Rows, report.RowsMax)/max(over.total, 1)*3/4, 1),
 		report.Split.Most)
 	for start := 0; start < len(split.rows); start += size {
@@ -136,7 +138,7 @@ func fetchParts(ctx context.Context, api media.API, report media.Report, q media
 	if parts.note != "" || parts.came() == over.total {
 		return parts.fetched, nil
 	}
-	// Rows may have come while the parts were read.
+	// Rows may have been added while the parts were read.
 	whole, err := report.Page(ctx, api, q, "")
 	if err != nil {
 		return fetched{}, err
@@ -145,14 +147,15 @@ func fetchParts(ctx context.Context, api media.API, report media.Report, q media
 		parts.note = fmt.Sprintf("the parts of the day have %s, and the whole %d", plural.Count(parts.came(), "row", "rows"),
 			over.total)
 		if keys := keyFaults(split); len(keys) > 0 {
-			parts.note += fmt.Sprintf("; what the day is narrowed by lacks an object: its field %s %s", keys[0].Field,
+			parts.note += fmt.Sprintf("; the list of objects to narrow by lacks one: its field %s %s", keys[0].Field,
 				keys[0].Why)
 		}
 	}
 	return parts.fetched, nil
 }
 
-// keyFaults are the keys that cannot be used among what a day is narrowed by: the rows of those objects are in no part.
+// keyFaults returns the unusable keys among the objects that a day is narrowed by. The rows of those objects are in
+// no part.
 func keyFaults(split fetched) (keys []wire.Fault) {
 	add := func(faults []wire.Fault) {
 		for _, f := range faults {
@@ -177,7 +180,7 @@ type partsOf struct {
 	seen   map[rowKey]bool
 }
 
-// fetch adds the rows of some objects, by halves where they are too many.
+// fetch adds the rows of some objects. It splits the objects in halves where they have too many rows.
 func (p *partsOf) fetch(ctx context.Context, objects []media.Row) error {
 	q := p.query
 	q.Within = make([]string, len(objects))

@@ -26,23 +26,23 @@ import (
 )
 
 const (
-	cappedAt   = 10 // rows that the platform gives out for one query
+	cappedAt   = 10 // rows that the platform returns for one query
 	cappedPage = 3
 	cappedMost = 4 // objects that a query takes
 )
 
-// cappedPlatform reports on children, each of a parent, and gives out some of a query's rows alone.
+// cappedPlatform reports on children, each of a parent, and returns only the first rows of a query.
 type cappedPlatform struct {
 	fakePlatform
-	// children of each parent, by day.
+	// children is the number of children of each parent, by day.
 	children map[day.Day]map[string]int
 	hidden   string // a parent that no list names
 	noSplit  bool
 	asked    []string
 	onPart   func()  // called before each query of a part
 	unnamed  string  // a parent whose id cannot be used
-	wants    string  // a field that every query must ask for
-	gone     day.Day // the last day of which the platform has no hours any more
+	wants    string  // a field that every query must request
+	gone     day.Day // the last day without hours
 }
 
 func (c *cappedPlatform) Reports() []media.Report {
@@ -54,7 +54,7 @@ func (c *cappedPlatform) Reports() []media.Report {
 	return []media.Report{r}
 }
 
-// answer gives out a page of the rows, and refuses what is beyond the cap.
+// answer returns a page of the rows, or an error for a page beyond the cap.
 func answer(rows []media.Row, page string) (media.Page, error) {
 	number, _ := strconv.Atoi(page)
 	from, to := min(number*cappedPage, len(rows)), min((number+1)*cappedPage, len(rows))
@@ -83,7 +83,7 @@ func (c *cappedPlatform) page(_ context.Context, _ media.API, q media.ReportQuer
 		return media.Page{}, errors.New("too many values")
 	}
 	if c.wants != "" && !slices.Contains(q.Extra, c.wants) {
-		return media.Page{}, errors.New("a field is not asked for")
+		return media.Page{}, errors.New("a field is not requested")
 	}
 	return answer(c.rows(q), page)
 }
@@ -138,7 +138,7 @@ func setupCapped(t *testing.T, platform *cappedPlatform) *bundle {
 	})...)}
 }
 
-// written counts the rows of each day.
+// written returns the number of rows by day.
 func (b *bundle) written(t *testing.T) map[day.Day]int {
 	t.Helper()
 	counts := map[day.Day]int{}
@@ -200,7 +200,7 @@ func TestSplit_DaysAreCutBeforeObjects(t *testing.T) {
 	require.Equal(t, "2026-11-21..2026-11-21 0", c.asked[len(c.asked)-1])
 }
 
-// Days that still have their hours are not lost with one that has none any more, and that one is refused.
+// A day without hours is refused, and the days that still have their hours are pulled.
 func TestSplit_ADayWithoutHoursCostsTheOthersNothing(t *testing.T) {
 	t.Parallel()
 	c := &cappedPlatform{children: map[day.Day]map[string]int{"2026-11-19": even(1, 3), "2026-11-20": even(2, 2),
@@ -210,7 +210,7 @@ func TestSplit_ADayWithoutHoursCostsTheOthersNothing(t *testing.T) {
 	require.ErrorIs(t, err, media.ErrNoHours)
 	failed, ok := errors.AsType[*media.Error](err)
 	require.True(t, ok)
-	require.Equal(t, media.Invalid, failed.Class, "another try brings nothing else")
+	require.Equal(t, media.Invalid, failed.Class, "a retry would fail too")
 	require.Equal(t, map[day.Day]int{"2026-11-20": 4, "2026-11-21": 1}, b.written(t))
 	require.Equal(t, []results.CoverageState{results.Complete, results.Complete}, b.states(t),
 		"nothing is known of the others")
@@ -230,7 +230,7 @@ func TestSplit_EveryQueryAsksForTheSameFields(t *testing.T) {
 	require.Equal(t, map[day.Day]int{"2026-11-19": 6, "2026-11-20": 36}, b.written(t))
 }
 
-func TestSplit_WhatCannotBeCutIsRefusedLoudly(t *testing.T) {
+func TestSplit_RefusesADayThatCannotBeSplit(t *testing.T) {
 	t.Parallel()
 	const d = "2026-11-20"
 	for name, c := range map[string]*cappedPlatform{
@@ -246,7 +246,7 @@ func TestSplit_WhatCannotBeCutIsRefusedLoudly(t *testing.T) {
 			require.True(t, ok, "%v", err)
 			require.Equal(t, media.Invalid, failed.Class)
 			require.ErrorIs(t, err, media.ErrRowCap)
-			require.Empty(t, b.written(t), "no part stands for the whole")
+			require.Empty(t, b.written(t), "no part is written as the whole")
 			require.Empty(t, b.states(t))
 		})
 	}
@@ -271,29 +271,29 @@ func TestSplit_RowsThatNoPartHasMakeThePullPartial(t *testing.T) {
 	_, err := b.run(t, "fake.report_daily", d, levelCreative)
 	require.ErrorContains(t, err, "the parts of the day have 32 rows, and the whole 36")
 	require.Equal(t, []results.CoverageState{results.Partial}, b.states(t))
-	require.Equal(t, map[day.Day]int{d: 32}, b.written(t), "what came is kept")
+	require.Equal(t, map[day.Day]int{d: 32}, b.written(t), "received rows are kept")
 }
 
-// The note names what is to be looked at: the key, and not only the numbers that do not agree.
+// The note names the unusable key, which is the cause, and not only the numbers that do not agree.
 func TestSplit_AnObjectWithoutAUsableIDIsNamed(t *testing.T) {
 	t.Parallel()
 	const d = "2026-11-20"
 	b := setupCapped(t, &cappedPlatform{children: map[day.Day]map[string]int{d: even(9, 4)}, unnamed: "p03"})
 	_, err := b.run(t, "fake.report_daily", d, levelCreative)
 	require.ErrorContains(t, err,
-		"the parts of the day have 32 rows, and the whole 36; what the day is narrowed by lacks an object: its field "+
+		"the parts of the day have 32 rows, and the whole 36; the list of objects to narrow by lacks one: its field "+
 			"adgroup_id is broken")
 	require.Equal(t, []results.CoverageState{results.Partial}, b.states(t))
-	require.Equal(t, map[day.Day]int{d: 32}, b.written(t), "what came is kept")
+	require.Equal(t, map[day.Day]int{d: 32}, b.written(t), "received rows are kept")
 	require.Equal(t, map[string]int{d + " key of adgroup_id": 1}, b.unusable(t))
 	require.Contains(t, b.coverage(t, d)[0].Note, "key of adgroup_id")
 }
 
-func TestSplit_RowsThatComeMeanwhileAreNoDisagreement(t *testing.T) {
+func TestSplit_RowsAddedMeanwhileAreNoDisagreement(t *testing.T) {
 	t.Parallel()
 	const d = "2026-11-20"
 	c := &cappedPlatform{children: map[day.Day]map[string]int{d: even(9, 4)}}
-	c.onPart = func() { c.children[d]["p08"] = 5 } // of the last part, before it is read
+	c.onPart = func() { c.children[d]["p08"] = 5 } // p08 is in the last part, which is not read yet
 	b := setupCapped(t, c)
 	_, err := b.run(t, "fake.report_daily", d, levelCreative)
 	require.NoError(t, err)

@@ -7,12 +7,12 @@ import (
 	"adsync/media"
 )
 
-// roundedTo is what platforms round money to, in millionths: a hundredth of the currency.
+// roundedTo is the unit that platforms round money to, in millionths: a hundredth of the currency.
 const roundedTo = 10_000
 
-// difference says where the rows of a query do not add up to the platform's own sums of them; "" when they do. Money is
-// rounded in every row and in the sum, by up to half a hundredth: as much may be lacking for each.
-// A metric of which a row's figure cannot be used is left out.
+// difference describes the first metric whose rows do not add up to the platform's own sum; "" when all do. Money is
+// rounded in every row and in the sum by up to half a hundredth, and so much difference is allowed for each. A metric
+// with an unusable figure in any row is left out.
 func difference(rows []media.Row, sums *metric.Values) string {
 	var own metric.Values
 	unusable := map[string]bool{}

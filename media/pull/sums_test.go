@@ -34,10 +34,10 @@ func TestReport_SumsAreOfAllPages(t *testing.T) {
 		reportPage(2, "", reportRow("2026-11-21", 30_000)).summing(40_000))
 	_, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 	require.NoError(t, err)
-	require.Len(t, b.platform.asked, 2, "no page was asked for twice")
+	require.Len(t, b.platform.asked, 2, "no page was requested twice")
 }
 
-func TestPagesOf_WantsTheSumsThatAReportIsSaidToHave(t *testing.T) {
+func TestPagesOf_RequiresTheSumsOfAReportThatHasSums(t *testing.T) {
 	t.Parallel()
 	ask := func(hasSums bool, answer pageAnswer) error {
 		report := media.Report{HasSums: hasSums, Page: func(context.Context, media.API, media.ReportQuery,
@@ -50,11 +50,11 @@ func TestPagesOf_WantsTheSumsThatAReportIsSaidToHave(t *testing.T) {
 	one := reportPage(1, "", reportRow("2026-11-21", 10_000))
 	require.NoError(t, ask(false, one))
 	require.NoError(t, ask(true, one.summing(10_000)))
-	require.NoError(t, ask(true, reportPage(0, "")), "nothing has no sum")
+	require.NoError(t, ask(true, reportPage(0, "")), "an empty page needs no sums")
 	require.ErrorContains(t, ask(true, one), "lacks the platform's own sums")
 }
 
-func TestDifference_ForgivesTheRoundingOfMoneyAlone(t *testing.T) {
+func TestDifference_AllowsForRoundingOfMoneyOnly(t *testing.T) {
 	t.Parallel()
 	costs, clicks := metric.Index("cost"), metric.Index("clicks")
 	rows := func(cost, click int64, n int) []media.Row {
@@ -82,17 +82,17 @@ func TestDifference_ForgivesTheRoundingOfMoneyAlone(t *testing.T) {
 		{name: "no rows", rows: nil, sums: sums(0, 0)},
 		{name: "three rows of 1.4 cents are 4", rows: rows(10_000, 2, 3), sums: sums(40_000, 6)},
 		{name: "two rows of 1.5 cents are 3", rows: rows(20_000, 2, 2), sums: sums(30_000, 4)},
-		{name: "as little as rounding takes", rows: rows(20_000, 2, 3), sums: sums(80_000, 6)},
-		{name: "as much as rounding takes", rows: rows(20_000, 2, 3), sums: sums(40_000, 6)},
+		{name: "the lowest sum within rounding", rows: rows(20_000, 2, 3), sums: sums(80_000, 6)},
+		{name: "the highest sum within rounding", rows: rows(20_000, 2, 3), sums: sums(40_000, 6)},
 		{name: "a little less", rows: rows(20_000, 2, 3), sums: sums(80_001, 6),
 			want: "the rows add up to 60000 of cost, the platform's own sum is 80001"},
 		{name: "a little more", rows: rows(20_000, 2, 3), sums: sums(39_999, 6),
 			want: "the rows add up to 60000 of cost, the platform's own sum is 39999"},
-		{name: "more than rounding takes", rows: rows(10_000, 2, 3), sums: sums(60_000, 6),
+		{name: "more than rounding allows", rows: rows(10_000, 2, 3), sums: sums(60_000, 6),
 			want: "the rows add up to 30000 of cost, the platform's own sum is 60000"},
 		{name: "a count is exact", rows: rows(20_000, 2, 3), sums: sums(60_000, 7),
 			want: "the rows add up to 6 of clicks, the platform's own sum is 7"},
-		{name: "a metric of which no sum is told", rows: rows(20_000, 2, 3), sums: &metric.Values{}},
+		{name: "a metric without a sum", rows: rows(20_000, 2, 3), sums: &metric.Values{}},
 		{name: "a metric that no row has", rows: make([]media.Row, 1), sums: sums(0, 5),
 			want: "the rows add up to 0 of clicks, the platform's own sum is 5"},
 	} {

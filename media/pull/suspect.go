@@ -15,34 +15,33 @@ import (
 
 // An answer about a day is suspect when it lacks what the tables already hold of that day: its own rows, or money
 // that another level, the other granularity or the cash flow has. Platforms answer "success, no rows" in the early
-// morning, also to the first question.
+// morning, also to the first query of a day.
 
 const (
-	// lostShareMax is the share of a day's cost that rows which an answer lacks may have had before it is suspect.
+	// lostShareMax is the share of a day's cost that the rows missing from an answer may have had before the answer is
+	// suspect.
 	lostShareMax = 0.05
-	// otherShareMax is how much less than other figures of the day an answer may have: platforms give back up to a
-	// fifteenth for invalid clicks, and levels are pulled one after another. Less than that is left to the comparison
-	// of settled days.
+	// otherShareMax is the share by which an answer may be below other figures of the day: platforms refund up to a
+	// fifteenth for invalid clicks, and levels are pulled one after another. The comparison of settled days handles
+	// smaller differences.
 	otherShareMax = 0.10
-	// freshShareMax is that share during the first hours after the day's end: levels are published at different
-	// delays.
+	// freshShareMax is that share for freshFor after the day's end: levels are published at different delays.
 	freshShareMax = 0.5
 	freshFor      = 2 * time.Hour
 	// believedFrom is the hour of the next day from which a repeated answer may be believed, by the account's clock.
 	believedFrom = 12
 )
 
-// rule is what an account's answers are judged by at a moment. Its functions read nothing: the store calls them under
-// the fence.
+// rule judges an account's answers at one moment. Its functions read no tables: the store calls them under the fence.
 type rule struct {
-	// now is the business time of the answers. Days that are not over in zone are not compared: their figures move
-	// all the time.
+	// now is the business time of the answers. Days that are not over in zone are not compared: their figures still
+	// change.
 	now  time.Time
 	zone *time.Location
 }
 
-// judgeReport returns how the store judges an account's answers of a report. An answer of a report that does not hold
-// all of the account's spend is compared with its own rows alone.
+// judgeReport returns the rule for an account's answers of a report. An answer of a report that does not hold all of
+// the account's spend is compared with its own rows only.
 func (p *puller) judgeReport(account media.Account, report media.Report) results.Judging {
 	r := &rule{now: p.Clock.Now(), zone: account.Zone}
 	if report.Overlaps {
@@ -51,13 +50,14 @@ func (p *puller) judgeReport(account media.Account, report media.Report) results
 	return results.Judging{Judge: r.report, With: p.whole, Compares: r.compares}
 }
 
-// judgeFlow returns how the store judges an account's cash flow.
+// judgeFlow returns the rule for an account's cash flow.
 func (p *puller) judgeFlow(account media.Account) results.Judging {
 	r := &rule{now: p.Clock.Now(), zone: account.Zone}
 	return results.Judging{Judge: r.flow, With: p.whole, Compares: r.compares}
 }
 
-// lacksAllRows returns why money that came without a row is suspect, where rows of its day are held.
+// lacksAllRows returns why balances or cash flow without a row are suspect; "" if they are not. held is the number of
+// rows that the tables hold.
 func lacksAllRows(came, held int) (suspect string) {
 	if came > 0 || held == 0 {
 		return ""
@@ -65,7 +65,7 @@ func lacksAllRows(came, held int) (suspect string) {
 	return "the platform's answer lacks all " + plural.Count(held, "row", "rows")
 }
 
-// lacksAllObjects returns why a full list is suspect that is empty though there are live objects.
+// lacksAllObjects returns why an empty full list is suspect while the table has live objects; "" if it is not.
 func lacksAllObjects(came, live int) (suspect string) {
 	if came > 0 || live == 0 {
 		return ""
@@ -73,10 +73,10 @@ func lacksAllObjects(came, live int) (suspect string) {
 	return "the platform's list is empty though there are live objects"
 }
 
-// runTimes are the lowest ids of runs that were made after moments of the day after.
+// runTimes holds the lowest ids of runs that were made after three moments of the next day.
 type runTimes struct{ ended, settling, noon int64 }
 
-// over reports whether a day is over, and which share of its cost an answer may lack now.
+// over reports whether a day is over, and returns the share of its cost that an answer may lack now.
 func (r *rule) over(d day.Day) (is bool, share float64, at runTimes) {
 	next := d.Add(1)
 	ended := next.Start(r.zone)
@@ -89,43 +89,43 @@ func (r *rule) over(d day.Day) (is bool, share float64, at runTimes) {
 	return true, otherShareMax, at
 }
 
-// short reports whether a cost lacks more than a share of another one.
+// short reports whether a cost is below another one by more than a share of it.
 func short(cost, of int64, share float64) bool {
 	return of > cost && metric.All[metric.Cost].Differ(cost, of) && float64(of-cost) > share*float64(of)
 }
 
-// lacksRows reports whether the answer lacks too much of its own rows.
+// lacksRows reports whether the answer lacks too many of its own earlier rows.
 func lacksRows(a *results.Answer) bool {
 	return a.Stored > 0 && (a.Rows == 0 || float64(a.LostCost) > lostShareMax*float64(a.Stored))
 }
 
-// isNews reports whether the answer may contradict figures that agreed before it. Most answers about past days say
+// isNews reports whether the answer may contradict figures that agreed before it. Most answers about past days repeat
 // what is known.
 func isNews(a *results.Answer) bool {
 	return a.Before.CompleteVersion == 0 || a.Before.State != results.Complete || lacksRows(a) ||
 		metric.All[metric.Cost].Differ(a.Cost, a.Stored)
 }
 
-// answeredTwice reports whether an answer was given in two runs, the last of them made after noon of the next day.
+// answeredTwice reports whether two runs got the same answer, the later one after noon of the next day.
 func answeredTwice(cost int64, c *results.Coverage, last int64, at runTimes) bool {
 	return c.Answered(cost) && c.AnswerRun > 0 && c.AnswerRun != last && last >= at.noon
 }
 
-// compares reports whether an answer is compared with other figures: of a day that is over, where it is news.
+// compares reports whether an answer is compared with other figures: its day is over and it is news.
 func (r *rule) compares(a *results.Answer) bool {
 	over, _, _ := r.over(a.Day)
 	return over && isNews(a)
 }
 
-// report decides whether an answer of a report is believed. others are the figures of the same day elsewhere, none
-// when the day is not over or the answer is no news.
+// report decides whether an answer of a report is believed. others are the figures of other reports and levels for
+// the same day; there are none when the day is not over or the answer is no news.
 func (r *rule) report(a *results.Answer, others []results.Figure) results.Verdict {
 	_, share, at := r.over(a.Day)
 	lacking := slices.IndexFunc(others, func(f results.Figure) bool { return short(a.Cost, f.Cost, share) })
 	var reason string
 	switch {
 	case lacksRows(a):
-		reason = fmt.Sprintf("the platform's answer lacks %d of the rows that there were, with %s of %s %s",
+		reason = fmt.Sprintf("the platform's answer lacks %d of the earlier rows, with %s of %s %s",
 			a.LostRows, money(a.LostCost), a.Currency, money(a.Stored))
 	case lacking >= 0:
 		f := others[lacking]
@@ -149,7 +149,7 @@ func (r *rule) report(a *results.Answer, others []results.Figure) results.Verdic
 	if !repeated {
 		return v
 	}
-	// The platform stands by its answer: what says otherwise, and was pulled before, is pulled again.
+	// The platform repeats its answer: figures that contradict it and were pulled before are pulled again.
 	for _, f := range others {
 		c := &f.Coverage
 		if c.State == results.Complete && c.RunID < a.Before.AnswerRun && short(a.Cost, f.Cost, share) {
@@ -159,8 +159,8 @@ func (r *rule) report(a *results.Answer, others []results.Figure) results.Verdic
 	return v
 }
 
-// doubts returns the figures that lack too much of an answer that is believed, of those that were pulled after the
-// day's end.
+// doubts returns the figures that lack too much compared with a believed answer. Figures that were pulled before the
+// day's end are left out.
 func doubts(a *results.Answer, others []results.Figure, share float64, at runTimes) []results.Doubt {
 	var found []results.Doubt
 	for _, f := range others {
@@ -179,9 +179,9 @@ func doubts(a *results.Answer, others []results.Figure, share float64, at runTim
 	return found
 }
 
-// flow decides whether a day's cash flow is believed: a day without a row that had spend is suspect, and money that
-// was spent contradicts figures that have little or none of it. A day without a row is repeated by no other level: it
-// is believed when the platform says it again after noon of the next day.
+// flow decides whether a day's cash flow is believed. A day without a row that had spend is suspect, and spent money
+// contradicts figures that have little or none of it. No other level repeats a day without a row: it is believed when
+// the platform repeats it after noon of the next day.
 func (r *rule) flow(a *results.Answer, others []results.Figure) results.Verdict {
 	_, _, at := r.over(a.Day)
 	if a.Rows > 0 {

@@ -21,7 +21,7 @@ import (
 	"adsync/media"
 )
 
-// Accounts that stop spending are many on the first day of a month. Nothing contradicts them.
+// Many accounts stop spending on the first day of a month. No other figures contradict them.
 func TestJudge_AccountsThatStopSpendingAreNotSuspect(t *testing.T) {
 	t.Parallel()
 	levels := []results.ReportLevel{
@@ -58,11 +58,11 @@ func TestRule_WhatAnAnswerMayLack(t *testing.T) {
 		{name: "nothing", answer: results.Answer{Cost: 100, Rows: 2, Stored: 100}},
 		{name: "no rows, as before", answer: results.Answer{}},
 		{name: "all rows", answer: results.Answer{Stored: 100, LostCost: 100, LostRows: 3},
-			suspect: "lacks 3 of the rows that there were, with 100.00 of CNY 100.00"},
+			suspect: "lacks 3 of the earlier rows, with 100.00 of CNY 100.00"},
 		{name: "rows that had 5 % of the cost", answer: results.Answer{Cost: 95, Rows: 1, Stored: 100, LostCost: 5,
 			LostRows: 1}},
 		{name: "rows that had 6 % of the cost", answer: results.Answer{Cost: 94, Rows: 1, Stored: 100, LostCost: 6,
-			LostRows: 1}, suspect: "lacks 1 of the rows"},
+			LostRows: 1}, suspect: "lacks 1 of the earlier rows"},
 		{name: "less in the same rows", answer: results.Answer{Cost: 10, Rows: 1, Stored: 100}},
 		{name: "10 % of another level", after: 2 * time.Hour, answer: results.Answer{Cost: 90, Rows: 1}, other: 100},
 		{name: "11 % of another level", after: 2 * time.Hour, answer: results.Answer{Cost: 89, Rows: 1}, other: 100,
@@ -127,10 +127,10 @@ func TestRule_AnEmptyAnswer(t *testing.T) {
 	require.NotEmpty(t, lacksAllObjects(0, 3))
 }
 
-// today is the day that is judged.
+// today is the day to judge.
 const today = day.Day("2026-11-21")
 
-// judged is a store whose answers are compared with all reports and levels.
+// judged is a store that compares answers with all reports and levels.
 type judged struct {
 	*testing.T
 	*store.Store
@@ -147,14 +147,14 @@ func newJudged(t *testing.T) *judged {
 	return &judged{T: t, Store: s, zone: zone}
 }
 
-// at is a time of the day after the one that is judged.
+// at returns a time of the day after today.
 func (j *judged) at(clock string) time.Time {
 	at, err := time.ParseInLocation("2006-01-02 15:04", today.Add(1).String()+" "+clock, j.zone)
 	require.NoError(j, err)
 	return at
 }
 
-// puller judges at a time, by all reports and levels.
+// puller returns a puller that judges at a time and compares with all reports and levels.
 func (j *judged) puller(now time.Time) *puller {
 	p := &puller{Deps: Deps{Clock: clock.NewScaled(now, 1, true)}}
 	for _, report := range []string{"report_daily", "report_hourly"} {
@@ -173,7 +173,7 @@ func (j *judged) claim(account int64, of results.ReportLevel, now time.Time, day
 	return claim
 }
 
-// write is what an answer of some yuan, in one row, or in none when it is 0, comes to.
+// write returns the write of an answer with one row of some yuan, or without a row for 0.
 func (j *judged) write(account int64, of results.ReportLevel, now time.Time, yuan int64) results.ReportWrite {
 	w := results.ReportWrite{
 		Claim: j.claim(account, of, now, today), Raw: dailyTable, Currency: "CNY", Zone: j.zone.String(), Whole: true,
@@ -191,7 +191,7 @@ func (j *judged) write(account int64, of results.ReportLevel, now time.Time, yua
 	return w
 }
 
-// words reads "daily adgroup" as a report and level.
+// words parses "daily adgroup" into a report and level.
 func words(of string) results.ReportLevel {
 	report, level, _ := strings.Cut(of, " ")
 	return results.ReportLevel{Report: "report_" + report, Level: level}
@@ -221,7 +221,7 @@ func (j *judged) flow(clock string, yuan int64) results.ReportResult {
 	return result
 }
 
-// coverage is the day's as "daily account": state.
+// states returns the day's coverage states by "daily account".
 func (j *judged) states() map[string]string {
 	all, err := j.ReadCoverage(j.Context(), 7, today, today)
 	require.NoError(j, err)
@@ -250,15 +250,15 @@ func TestWriteReport_AFirstAnswerIsJudgedByWhatIsStoredOfTheDay(t *testing.T) {
 		yuan           int64
 		suspect, after string
 	}{
-		{name: "no rows beside hours that were spent", stored: "hourly account", has: 452_388, answers: "daily account",
+		{name: "no rows, but hours with spend", stored: "hourly account", has: 452_388, answers: "daily account",
 			clock: "05:00", suspect: "report_hourly by account of the same day has 452388.00"},
-		{name: "no rows of hours beside a day that was spent", stored: "daily account", has: 100, answers: "hourly account",
+		{name: "no rows of hours, but a day with spend", stored: "daily account", has: 100, answers: "hourly account",
 			clock: "05:00", suspect: "report_daily by account"},
-		{name: "no ad groups beside an account that spent", stored: "daily account", has: 100, answers: "daily adgroup",
+		{name: "no ad groups, but an account with spend", stored: "daily account", has: 100, answers: "daily adgroup",
 			clock: "05:00", suspect: "report_daily by account"},
-		{name: "an account without spend beside ad groups that spent", stored: "daily adgroup", has: 100,
+		{name: "an account without spend, but ad groups with spend", stored: "daily adgroup", has: 100,
 			answers: "daily account", clock: "09:00", suspect: "report_daily by adgroup"},
-		{name: "hours of ad groups are missing beside days of campaigns", stored: "daily campaign", has: 100,
+		{name: "no hours of ad groups, but days of campaigns", stored: "daily campaign", has: 100,
 			answers: "hourly adgroup", clock: "09:00", suspect: "report_daily by campaign"},
 		{name: "too few", stored: "hourly account", has: 452_388, answers: "daily account", clock: "05:00", yuan: 372_749,
 			suspect: "has CNY 372749.00, and report_hourly"},
@@ -284,7 +284,7 @@ func TestWriteReport_AFirstAnswerIsJudgedByWhatIsStoredOfTheDay(t *testing.T) {
 			require.Equal(t, []day.Day{today}, result.Suspect)
 			require.Contains(t, result.Why, c.suspect)
 			require.Equal(t, map[string]string{c.stored: "complete", c.answers: "suspect"}, j.states(),
-				"what was there is not in doubt")
+				"the stored figures are not in doubt")
 			require.Equal(t, c.has, j.cost(c.stored))
 			require.Empty(t, j.pull(c.answers, "12:30", c.has).Suspect, "the whole answer is believed")
 			require.Equal(t, map[string]string{c.stored: "complete", c.answers: "complete"}, j.states())
@@ -301,7 +301,7 @@ func TestWriteReport_AFirstAnswerIsJudgedByTheCashFlow(t *testing.T) {
 	require.Empty(t, j.pull("daily campaign", "09:00", 100).Suspect)
 }
 
-// Which of two answers that contradict each other comes first does not matter.
+// The order of two answers that contradict each other does not matter.
 func TestWriteReport_AnAnswerContradictsAnEarlierOne(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)
@@ -318,7 +318,7 @@ func TestWriteReport_AnAnswerContradictsAnEarlierOne(t *testing.T) {
 			"SELECT note FROM coverage WHERE report = 'report_daily' AND level = 'account'").Row().Scan(&note))
 	require.Equal(t, "the last answer has CNY 0.00, and report_hourly by account of the same day has 100.00", note)
 	require.Empty(t, j.pull("daily account", "08:10", 100).Suspect)
-	require.Empty(t, j.pull("hourly account", "08:20", 100).Doubts, "what is suspect already is not marked again")
+	require.Empty(t, j.pull("hourly account", "08:20", 100).Doubts, "figures that are suspect already are not marked again")
 
 	j = newJudged(t)
 	require.Empty(t, j.pull("daily account", "09:00", 0).Suspect)
@@ -328,8 +328,8 @@ func TestWriteReport_AnAnswerContradictsAnEarlierOne(t *testing.T) {
 		"fund_daily account": "complete"}, j.states())
 }
 
-// What was pulled before the day was over lacks the rest of the day: it is a hole, and no contradiction.
-func TestWriteReport_WhatWasPulledDuringTheDayIsNoContradiction(t *testing.T) {
+// Figures that were pulled before the day was over lack the rest of the day: that is a hole, not a contradiction.
+func TestWriteReport_FiguresPulledDuringTheDayAreNoContradiction(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)
 	evening := j.at("00:00").Add(-4 * time.Hour)
@@ -345,7 +345,7 @@ func TestWriteReport_WhatWasPulledDuringTheDayIsNoContradiction(t *testing.T) {
 	require.Equal(t, map[string]string{"daily account": "complete", "hourly account": "complete"}, j.states())
 }
 
-// A day that was truly cancelled does not stay suspect.
+// A day whose spend the platform really withdrew does not stay suspect.
 func TestWriteReport_WhatTwoLevelsRepeatAfterNoonIsBelieved(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)
@@ -358,7 +358,7 @@ func TestWriteReport_WhatTwoLevelsRepeatAfterNoonIsBelieved(t *testing.T) {
 	}
 	suspect("daily account", "09:00", "it lacks its own rows")
 	suspect("daily account", "11:50", "repeated, but before noon")
-	suspect("hourly account", "11:50", "another says so too, but before noon")
+	suspect("hourly account", "11:50", "repeated by another level, but before noon")
 	suspect("daily account", "12:10", "repeated after noon, but the hours are not")
 	require.EqualValues(t, 100, j.cost("daily account"))
 	require.Empty(t, j.pull("hourly account", "12:20", 0).Suspect, "both repeat it")
@@ -366,13 +366,14 @@ func TestWriteReport_WhatTwoLevelsRepeatAfterNoonIsBelieved(t *testing.T) {
 	require.Empty(t, j.pull("daily adgroup", "13:20", 0).Suspect, "two others repeat it")
 	require.Zero(t, j.cost("daily account")+j.cost("hourly account")+j.cost("daily adgroup"))
 
-	require.Empty(t, j.pull("daily account", "14:00", 100).Suspect, "the platform gives it back")
+	require.Empty(t, j.pull("daily account", "14:00", 100).Suspect, "the platform restores it")
 	require.Equal(t, "complete", j.states()["hourly account"],
-		"its zero was believed: what contradicts it now is only one level")
-	require.NotEmpty(t, j.pull("daily account", "15:00", 0).Suspect, "and what takes it away again is judged anew")
+		"its zero was believed, and only one level contradicts it now")
+	require.NotEmpty(t, j.pull("daily account", "15:00", 0).Suspect, "a later zero is judged from the start")
 }
 
-// A level that nobody repeats does not make a day whole: the one that stands by its answer has the others pulled again.
+// One level's answer that no other level repeats is not believed. When it is repeated, the other levels are pulled
+// again.
 func TestWriteReport_ARepeatedAnswerHasOthersPulledAgain(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)
@@ -383,7 +384,7 @@ func TestWriteReport_ARepeatedAnswerHasOthersPulledAgain(t *testing.T) {
 	require.NotEmpty(t, result.Suspect)
 	require.Len(t, result.Doubts, 1)
 	require.Equal(t, map[string]string{"daily account": "suspect", "hourly account": "suspect"}, j.states())
-	require.Empty(t, j.pull("hourly account", "13:10", 100).Suspect, "it says the same")
+	require.Empty(t, j.pull("hourly account", "13:10", 100).Suspect, "it repeats its answer")
 	require.Empty(t, j.pull("daily account", "14:10", 50).Doubts, "it was pulled since")
 	require.Equal(t, map[string]string{"daily account": "suspect", "hourly account": "complete"}, j.states())
 }
@@ -400,13 +401,13 @@ func TestWriteReport_AConfirmedAnswerStaysBelieved(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, result.Suspect)
 	require.Zero(t, j.cost("daily account"))
-	require.Empty(t, j.pull("daily account", "10:00", 0).Suspect, "what was confirmed, the platform says again")
-	require.Empty(t, j.pull("hourly account", "10:10", 101).Doubts, "what was confirmed is not doubted")
+	require.Empty(t, j.pull("daily account", "10:00", 0).Suspect, "the platform repeats the confirmed answer")
+	require.Empty(t, j.pull("hourly account", "10:10", 101).Doubts, "a confirmed answer is not doubted")
 	require.Equal(t, map[string]string{"daily account": "complete", "hourly account": "complete"}, j.states())
 	require.NotEmpty(t, j.pull("daily account", "10:20", 20).Suspect, "another answer was not confirmed")
 }
 
-// Two pulls of one run, moments apart, are not two: a platform's trouble lasts longer.
+// Two pulls of one run, moments apart, count as one: a platform's failure lasts longer.
 func TestWriteReport_TriesOfOneRunAreNotRepeats(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)
@@ -428,12 +429,12 @@ func TestWriteFunds_ADayWithoutCashFlowThatHadSpendIsSuspect(t *testing.T) {
 	require.Contains(t, j.flow("09:00", 0).Why, "no cash flow, and report_daily by account of the same day has CNY 100.00")
 	require.Equal(t, map[string]string{"daily account": "complete", "fund_daily account": "suspect"}, j.states())
 	require.Empty(t, j.flow("12:30", 0).Suspect,
-		"the platform says it again after noon: the account is paid for elsewhere")
+		"the platform repeats it after noon: the account is paid from elsewhere")
 	require.Equal(t, "complete", j.states()["fund_daily account"])
 	require.Empty(t, j.flow("13:30", 0).Suspect)
 }
 
-// Accounts that stop spending are many on the first day of a month. Nothing contradicts them.
+// Many accounts stop spending on the first day of a month. No other figures contradict them.
 func TestWriteReport_AccountsThatStopSpendingAreNotSuspect(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)
@@ -447,7 +448,7 @@ func TestWriteReport_AccountsThatStopSpendingAreNotSuspect(t *testing.T) {
 					require.Empty(t, result.Suspect)
 					require.Empty(t, result.Doubts)
 				})
-				require.LessOrEqual(t, statements, 8, "beside the claim: the lock, two reads, two of the evidence, coverage")
+				require.LessOrEqual(t, statements, 8, "without the claim: the lock, two reads, two of the evidence, coverage")
 			}
 		}
 	}
@@ -456,7 +457,7 @@ func TestWriteReport_AccountsThatStopSpendingAreNotSuspect(t *testing.T) {
 	require.Equal(t, []string{"complete"}, states)
 }
 
-// What past days cost beyond the present one: nothing when the figures are known, two statements when they are news.
+// Past days cost as many statements as the present day when the figures are known, and two more when they are news.
 func TestWriteReport_StatementsOfComparing(t *testing.T) {
 	t.Parallel()
 	j := newJudged(t)

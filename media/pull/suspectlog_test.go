@@ -19,7 +19,7 @@ import (
 	"adsync/media"
 )
 
-// bothPlatform has days and hours of accounts, and a level that need not hold all of their spend.
+// bothPlatform has daily and hourly reports of accounts, and a level that need not hold all of their spend.
 type bothPlatform struct{ fakePlatform }
 
 func (b *bothPlatform) Reports() []media.Report {
@@ -33,7 +33,7 @@ func (b *bothPlatform) Reports() []media.Report {
 	}
 }
 
-// setupBoth has an account's morning of 2026-11-22.
+// setupBoth starts in the morning of 2026-11-22 in the account's zone.
 func setupBoth(t *testing.T, log *bytes.Buffer, pages ...pageAnswer) *bundle {
 	t.Helper()
 	s := storetest.New(t)
@@ -90,10 +90,10 @@ func TestReport_WhatAnAnswerContradictsIsLogged(t *testing.T) {
 	}
 	require.Equal(t, map[string]string{"report_daily account 2026-11-21": "suspect",
 		"report_hourly account 2026-11-21": "complete"}, b.coverageStates(t))
-	require.Equal(t, 1, strings.Count(log.String(), "an answer contradicts an earlier one"), log.String())
+	require.Equal(t, 1, strings.Count(log.String(), "answer contradicts an earlier one"), log.String())
 }
 
-// A material may be counted with several promotions, or be none of what was shown.
+// A material may be counted with several promotions or with none.
 func TestReport_ALevelThatOverlapsNeitherContradictsNorIsContradicted(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -18,17 +18,17 @@ import (
 	"adsync/media/wire"
 )
 
-// objectMax is how long an object's id may be.
+// objectMax is the greatest length of an object's id.
 const objectMax = 64
 
-// fit makes a row one that the tables take, whatever the platform's package has made of it: texts are valid UTF-8 and
-// no longer than their column. A row whose id does not fit is lost.
+// fit makes a row fit the tables, whatever the platform's package put in it: texts become valid UTF-8, no longer than
+// their column. A row whose id does not fit is lost.
 func fit(row *media.Row) {
 	if !row.Lost && (len(row.Object) > objectMax ||
 		strings.ContainsFunc(row.Object, func(c rune) bool { return c > unicode.MaxASCII })) {
 		row.Lost = true
 		row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "id", Kind: wire.KeyFault,
-			Why: fmt.Sprintf("%.40q… is no id of up to %d letters and digits", row.Object, objectMax)})
+			Why: fmt.Sprintf("%.40q… is not an id of up to %d letters and digits", row.Object, objectMax)})
 	}
 	if !utf8.Valid(row.JSON) {
 		row.JSON = bytes.ToValidUTF8(row.JSON, []byte("\uFFFD"))
@@ -57,8 +57,8 @@ func fitText(text string) string {
 	return wire.Cut(text)
 }
 
-// gather counts what of a pull's rows cannot be used, by day, field and kind. days are those that were asked for; of
-// a list it is day.Epoch.
+// gather counts the unusable values of a pull by day, field and kind. days are the requested days; for a list that is
+// day.Epoch.
 func gather(days []day.Day, rows, lost []media.Row, apart []wire.Fault) []results.Unusable {
 	type place struct {
 		day   day.Day
@@ -69,7 +69,7 @@ func gather(days []day.Day, rows, lost []media.Row, apart []wire.Fault) []result
 	var all []results.Unusable
 	add := func(d day.Day, faults []wire.Fault) {
 		if !slices.Contains(days, d) {
-			d = "" // Nobody knows of which day it is.
+			d = "" // Its day is unknown.
 		}
 		for _, f := range faults {
 			p := place{day: d, field: f.Field, kind: f.Kind}
@@ -92,7 +92,7 @@ func gather(days []day.Day, rows, lost []media.Row, apart []wire.Fault) []result
 	return all
 }
 
-// lostNote says in a list's note that rows were lost; "" when none was.
+// lostNote returns the note for rows that were lost; "" when none were.
 func lostNote(all []results.Unusable) string {
 	note, costs := results.UnusableNote(all)
 	if !costs {
@@ -101,20 +101,21 @@ func lostNote(all []results.Unusable) string {
 	return note
 }
 
-// keepDays counts rows of days that were not asked for among those that cannot be used.
+// keepDays moves rows of days that were not requested to the lost rows.
 func (f *fetched) keepDays(days []day.Day) {
 	f.rows = slices.DeleteFunc(slices.Clone(f.rows), func(row media.Row) bool {
 		if slices.Contains(days, row.Day) {
 			return false
 		}
 		row.Faults = append(slices.Clip(row.Faults), wire.Fault{Field: "day", Kind: wire.KeyFault,
-			Why: fmt.Sprintf("%s was not asked for", row.Day)})
+			Why: fmt.Sprintf("%s was not requested", row.Day)})
 		f.lost = append(f.lost, row)
 		return true
 	})
 }
 
-// ahead names a modification that lies after the platform's present: it is kept as data, and moves no mark.
+// ahead adds a fault to each row whose modification is after latest. The time is kept as data and does not move the
+// high-water mark.
 func ahead(rows []media.Row, latest time.Time) {
 	for i := range rows {
 		if m := rows[i].Modified; m.After(latest) {
@@ -125,13 +126,13 @@ func ahead(rows []media.Row, latest time.Time) {
 	}
 }
 
-// reportUnusable counts the values of a pull that cannot be used, and logs them by cause.
+// reportUnusable counts a pull's unusable values and logs them by cause.
 func (p *puller) reportUnusable(account media.Account, report, level string, all []results.Unusable) {
 	for _, u := range all {
 		p.metrics.unusable.Add(account.Media, report, u.Field, u.Kind, u.Number)
-		// One place for all fields: they may be of any number. Fields are causes there.
+		// One key for all fields, whose number has no limit; each field is a cause under it.
 		p.causes.Report(slog.LevelWarn, "unusable/"+account.Media+"/"+report,
-			"values of the platform's rows cannot be used; coverage names the fields",
+			"values of the platform's rows cannot be used",
 			fmt.Errorf("%s is unusable, as %s", u.Field, u.Kind), "media", account.Media, "account_id", account.ID, "report",
 			report, "level", level,
 			"field", u.Field, "kind", string(u.Kind), "number", u.Number, "why", u.Why)

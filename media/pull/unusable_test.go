@@ -17,7 +17,7 @@ import (
 	"adsync/media/wire"
 )
 
-// coverage is what is known of the days from one on, up to 2026-11-21.
+// coverage returns the coverage of the days from one on, up to 2026-11-21.
 func (b *bundle) coverage(t *testing.T, from day.Day) []results.Coverage {
 	t.Helper()
 	rows, err := b.store.ReadCoverage(context.Background(), 7, from, "2026-11-21")
@@ -25,7 +25,7 @@ func (b *bundle) coverage(t *testing.T, from day.Day) []results.Coverage {
 	return rows
 }
 
-// unusable is what unusable_value holds, "<day> <kind> of <field>" and how many.
+// unusable returns the numbers in unusable_value by "<day> <kind> of <field>".
 func (b *bundle) unusable(t *testing.T) map[string]int {
 	t.Helper()
 	var rows []struct {
@@ -74,7 +74,7 @@ func TestReport_AnUnusableFigureMakesItsDayPartialAndNoOther(t *testing.T) {
 
 	_, err = b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 	require.NoError(t, err)
-	require.Empty(t, b.unusable(t), "the next pull could use all")
+	require.Empty(t, b.unusable(t), "the next pull could use all values")
 	require.Equal(t, results.Complete, b.coverage(t, "2026-11-21")[0].State)
 	require.Zero(t, b.coverage(t, "2026-11-21")[0].Unusable)
 }
@@ -96,9 +96,9 @@ func TestReport_ARowWithoutAUsableKeyIsLostAndNothingIsDeleted(t *testing.T) {
 	for name, lost := range map[string]media.Row{
 		"a key that cannot be used":       faulty(reportRow("2026-11-21", 5), "date", wire.KeyFault),
 		"no day":                          faulty(reportRow("", 5), "date", wire.KeyFault),
-		"a day that was not asked for":    reportRow("2099-01-01", 5),
-		"a day before those asked for":    reportRow("2026-11-19", 5),
-		"a day that is none in any table": reportRow("x", 5),
+		"a day that was not requested":    reportRow("2099-01-01", 5),
+		"a day before the requested ones": reportRow("2026-11-19", 5),
+		"a text that is not a day":        reportRow("x", 5),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,7 +121,7 @@ func TestReport_SumsHoldForTheFiguresThatCanBeUsed(t *testing.T) {
 	b := setup(t, reportPage(2, "", reportRow("2026-11-20", 10_000), unset).summing(30_000))
 	_, err := b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
 	require.ErrorContains(t, err, "unusable values")
-	require.Len(t, b.platform.asked, 1, "pulled at once as well as it can be")
+	require.Len(t, b.platform.asked, 1, "not pulled again: a retry would not help")
 	lost := faulty(reportRow("2026-11-21", 20_000), "date", wire.KeyFault)
 	b = setup(t, reportPage(2, "", reportRow("2026-11-20", 10_000), lost).summing(30_000))
 	_, err = b.run(t, "fake.report_daily", "2026-11-20..2026-11-21", levelAccount)
@@ -156,7 +156,7 @@ func TestList_AnUnusableAttributeCostsNothingAndAKeyMarksNothingDeleted(t *testi
 			&deleted))
 	require.Zero(t, deleted)
 	require.Equal(t, map[string]int{"1970-01-01 key of adgroup_id": 1, "1970-01-01 attribute of bid_amount": 1},
-		b.unusable(t), "a list that is not whole adds to what is known")
+		b.unusable(t), "a list that is not whole adds to the known values")
 }
 
 func TestList_AModificationInTheFutureMovesNoMark(t *testing.T) {
@@ -171,18 +171,18 @@ func TestList_AModificationInTheFutureMovesNoMark(t *testing.T) {
 	require.Contains(t, coverage[0].Note, "1 × future of modified")
 	require.Contains(t, b.log.String(), "2100-01-01")
 
-	// A mark that an earlier release let into the future is lowered by the next pull, which asks for all.
+	// The next pull lowers a mark that an earlier release moved into the future, and requests all objects.
 	exec := b.store.Data.Writer(t.Context()).Exec("UPDATE coverage SET high_water = ?", future.Unix())
 	require.NoError(t, exec.Error)
 	b.platform.lists = nil
 	_, err = b.run(t, "fake.adgroup", "changes", `{"mode":"changes"}`)
 	require.NoError(t, err)
-	require.True(t, b.platform.lists[0].Since.IsZero(), "nobody knows what has changed since")
+	require.True(t, b.platform.lists[0].Since.IsZero(), "what has changed since is unknown")
 	require.Equal(t, past.Unix(), b.coverage(t, "2026-11-21")[0].HighWater)
 }
 
-// What was modified while a list waited for its limits is not in the future.
-func TestList_AModificationOfWhileTheListWaitedIsATrueOne(t *testing.T) {
+// A modification while a list waited for its limits is not in the future.
+func TestList_AModificationDuringTheWaitIsNotInTheFuture(t *testing.T) {
 	t.Parallel()
 	modified := time.Now().Add(40 * time.Minute).Truncate(time.Second)
 	b := setup(t, reportPage(1, "", object("1", modified)), reportPage(0, ""))
@@ -205,8 +205,8 @@ func TestList_AMarkInTheFutureIsLoweredAlsoWhereNoRowHasATime(t *testing.T) {
 	require.Zero(t, b.coverage(t, "2026-11-21")[0].HighWater)
 }
 
-// What a platform's package makes of a row is not trusted to fit the tables.
-func TestList_TextsThatAPackageDoesNotFitAreFitted(t *testing.T) {
+// A row of a platform's package may not fit the tables.
+func TestList_FitsTextsOfAPackageToTheTables(t *testing.T) {
 	t.Parallel()
 	now := time.Now().Add(-time.Hour)
 	cutInside := media.Row{Object: "1", Name: "广\xe5\xb9", Modified: now, Raw: []any{"广\xe5\xb9"},
