@@ -1,4 +1,4 @@
-// Package account brings the accounts that the platforms list into the tables.
+// Package account writes the accounts that the platforms list, and decides which of them are active, parked or new.
 package account
 
 import (
@@ -24,24 +24,25 @@ type Caller interface {
 	ForLogin(tokenID int64) media.CountingAPI
 }
 
-// Options are what the handler works with.
+// Options holds what the handler uses.
 type Options struct {
 	Platform media.Platform
 	Caller   Caller
 	Store    *store.Store
 	Logger   *slog.Logger
-	// Registerer takes the metric of values that cannot be used; nil counts none.
+	// Registerer takes the metric of unusable values; with nil there is no metric.
 	Registerer prometheus.Registerer
 }
 
-// Listed is what a list of accounts has found.
+// Listed is the result of a list of accounts.
 type Listed struct {
 	Rows int
-	// LeftOut are accounts that the platform lists and that cannot be pulled, by the reason.
+	// LeftOut holds the listed accounts that cannot be pulled, by reason.
 	LeftOut map[string][]string
 }
 
-// Note says which accounts are left out, and why, or that there are none at all; "" when all is well.
+// Note names the accounts that are left out, with the reason, or reports that the list is empty. It returns "" if
+// neither is so.
 func (l Listed) Note() string {
 	if l.Rows == 0 && len(l.LeftOut) == 0 {
 		return "the platform lists no account of this login"
@@ -63,9 +64,9 @@ func (l Listed) Note() string {
 	return strings.Join(parts, "; ")
 }
 
-// Handler returns "<media>.account_list": it writes the accounts that each login reaches to media_account and the
-// platform's rows to its account table. New accounts come in as active, and bound unless the login's new accounts
-// wait for a choice; names follow the platform; nothing is deleted. An account that a login no longer reaches goes to
+// Handler returns "<media>.account_list". It writes the accounts that each login reaches to media_account, and the
+// platform's rows to its account table. New accounts are active, and bound unless the login's new accounts wait for a
+// choice. Names follow the platform, and nothing is deleted. An account that a login no longer reaches moves to
 // another login that does.
 func Handler(o Options) media.Handler {
 	return media.Handler{
@@ -83,11 +84,11 @@ func Handler(o Options) media.Handler {
 	}
 }
 
-// List brings the accounts that a login reaches into the tables. It logs what its note says.
+// List writes the accounts that a login reaches, and logs the note of the result.
 func (o Options) List(ctx context.Context, api media.API, tokenID int64) (Listed, error) {
 	listed, err := o.list(ctx, api, tokenID)
 	if note := listed.Note(); err == nil && note != "" {
-		o.Logger.Warn("a login's accounts are not all taken", "media", o.Platform.Name(), "login_id", tokenID, "accounts",
+		o.Logger.Warn("accounts of a login are left out", "media", o.Platform.Name(), "login_id", tokenID, "accounts",
 			note)
 	}
 	if err != nil {
@@ -96,7 +97,7 @@ func (o Options) List(ctx context.Context, api media.API, tokenID int64) (Listed
 	return listed, err
 }
 
-// list writes page by page: what a later page's failure leaves out comes with the next run.
+// list writes page by page. If a later page fails, the next run writes the rest.
 func (o Options) list(ctx context.Context, api media.API, tokenID int64) (listed Listed, err error) {
 	began, err := o.Store.Config.Now(ctx)
 	if err != nil {
@@ -106,7 +107,7 @@ func (o Options) list(ctx context.Context, api media.API, tokenID int64) (listed
 	if err != nil {
 		return listed, err
 	}
-	// Read before the first request: of two lists of the same accounts the one that began later wins.
+	// Read before the first request: of two lists of the same accounts, the one that began later holds.
 	now, err := o.Store.Data.Now(ctx)
 	if err != nil {
 		return listed, fmt.Errorf("read the database's time: %w", err)
@@ -135,7 +136,7 @@ func (o Options) list(ctx context.Context, api media.API, tokenID int64) (listed
 		return nil
 	})
 	if err == nil && lost != nil {
-		// The account that was lost may be any of those that the list seems to lack: none is taken for gone.
+		// The lost account may be any of those that the list seems to lack: none is treated as gone.
 		err = &media.Error{Class: media.Transient, Message: lost.Error()}
 	}
 	if err != nil {
@@ -145,8 +146,7 @@ func (o Options) list(ctx context.Context, api media.API, tokenID int64) (listed
 	return listed, err
 }
 
-// count counts the values of an account that cannot be used, as pulls do, and says what has lost it; nil if nothing
-// has.
+// count counts an account's unusable values, as pulls do. It returns the fault that loses the account, or nil.
 func (o Options) count(a *media.FoundAccount) (lost error) {
 	for _, f := range a.Faults {
 		if o.Registerer != nil {

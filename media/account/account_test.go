@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestListed_NotesWhatIsLeftOutByItsReason(t *testing.T) {
+func TestListed_NotesAccountsLeftOutByReason(t *testing.T) {
 	t.Parallel()
 	require.Empty(t, Listed{Rows: 3}.Note())
 	require.Equal(t, "the platform lists no account of this login", Listed{}.Note())

@@ -17,13 +17,13 @@ import (
 	"adsync/media"
 )
 
-// Why an account has its tier, as media_account.tier_reason says it.
+// The reasons in media_account.tier_reason for an account's tier.
 const (
 	reasonFigures = "figures"  // it had spend or impressions
 	reasonChanges = "changes"  // ads were created or changed
 	reasonNew     = "new"      // it was never pulled
-	reasonBack    = "returned" // what made it invalid is over
-	reasonQuiet   = "quiet"    // nothing of all that, on days that are known
+	reasonBack    = "returned" // its login or its parking no longer makes it invalid
+	reasonQuiet   = "quiet"    // none of these, on days that are known
 	reasonLogin   = "login"    // its login is dead
 	reasonParked  = "parked"   // it has been parked for too long
 	reasonProbe   = "probe"    // a probe found figures of today
@@ -38,24 +38,24 @@ const (
 const (
 	activityDaysMax = 60
 	activityBatch   = 200
-	// clockError is how far a platform's clock may be ahead of ours.
+	// clockError is the greatest lead of a platform's clock over ours.
 	clockError = 10 * time.Minute
 	// settleTime is how long a tier that was just raised is kept: until then its figures may not have been pulled yet.
 	settleTime = 2 * time.Hour
 )
 
-// ActivityOptions are what the activity check works with.
+// ActivityOptions holds what the activity check uses.
 type ActivityOptions struct {
 	Platform media.Platform
 	Store    *store.Store
 	Clock    clock.Clock
 	Logger   *slog.Logger
-	// Batch is how many accounts are judged at a time; 0 means a good number. It changes nothing of the outcome.
+	// Batch is how many accounts are judged at a time; 0 means the default. The outcome does not depend on it.
 	Batch int
 }
 
 type activityParams struct {
-	// Days is how many days count, the present one of the account included.
+	// Days is how many days count, the account's present day included.
 	Days int `json:"days"`
 	// InvalidAfterDays is how long an account may be parked before it is invalid.
 	InvalidAfterDays int `json:"invalid_after_days"`
@@ -75,8 +75,8 @@ func parseActivity(raw json.RawMessage) (activityParams, error) {
 	return p, nil
 }
 
-// ActivityHandler returns "<media>.activity": it gives each account of the platform the tier that its last days call
-// for. What an operator set stays. It reads the tables alone and calls nobody.
+// ActivityHandler returns "<media>.activity". It sets each account's tier by the account's last days. A tier that an
+// operator set stays. It only reads the tables and makes no API call.
 func ActivityHandler(o ActivityOptions) media.Handler {
 	return media.Handler{
 		Name:   o.Platform.Name() + ".activity",
@@ -97,7 +97,7 @@ func ActivityHandler(o ActivityOptions) media.Handler {
 	}
 }
 
-// oncePart plans the one part of work that belongs to no account and has no days.
+// oncePart returns a plan of one part, for work that belongs to no account and has no days.
 func oncePart(name string) func(media.Plan) ([]string, error) {
 	return func(plan media.Plan) ([]string, error) {
 		if plan.From != "" {
@@ -145,7 +145,7 @@ func (o ActivityOptions) checkBatch(ctx context.Context, accounts []settings.Tie
 	for _, a := range accounts {
 		w, err := windowOf(a.Timezone, now, params.Days)
 		if err != nil {
-			o.Logger.Warn("an account keeps its tier: its time zone cannot be used", "media", o.Platform.Name(), "account_id",
+			o.Logger.Warn("account keeps its tier: its time zone is invalid", "media", o.Platform.Name(), "account_id",
 				a.ID, "err", err)
 			continue
 		}
@@ -178,10 +178,10 @@ func (o ActivityOptions) checkBatch(ctx context.Context, accounts []settings.Tie
 	return o.Store.SetTiers(ctx, changes, now)
 }
 
-// window is the days of an account that count, ascending, the present one last.
+// window holds the days of an account that count, ascending, the present one last.
 type window struct {
 	days  []day.Day
-	start time.Time // of the first
+	start time.Time // of the first day
 }
 
 func windowOf(zone string, now time.Time, days int) (window, error) {
@@ -194,8 +194,8 @@ func windowOf(zone string, now time.Time, days int) (window, error) {
 	return window{days: day.Between(first, today), start: first.Start(loc)}, nil
 }
 
-// judge returns the tier that an account should have, and why. An account is inactive only if its days are known to
-// have been quiet: after an outage of ours, not knowing must not look like silence.
+// judge returns the tier that an account should have, and the reason. An account is inactive only if its days are
+// known to have been quiet: days that were not pulled, as in an outage of ours, do not count as quiet.
 func judge(a settings.TierAccount, facts results.Activity, w window, now time.Time, params activityParams) (tier,
 	reason string) {
 	invalidAfter := time.Duration(params.InvalidAfterDays) * 24 * time.Hour
@@ -205,7 +205,7 @@ func judge(a settings.TierAccount, facts results.Activity, w window, now time.Ti
 	case a.Parked != "" && !a.ParkedSince.IsZero() && now.Sub(a.ParkedSince) >= invalidAfter:
 		return settings.TierInvalid, reasonParked
 	case a.Parked != "":
-		return a.Tier, "" // The probe looks after it.
+		return a.Tier, "" // The probe changes it.
 	case facts.Figures != "" && facts.Figures >= w.days[0]:
 		return settings.TierActive, reasonFigures
 	case !facts.Changed.IsZero() && !facts.Changed.Before(w.start):
@@ -217,7 +217,7 @@ func judge(a settings.TierAccount, facts results.Activity, w window, now time.Ti
 	case a.Tier == settings.TierActive && now.Sub(a.Since) < settleTime:
 		return a.Tier, ""
 	}
-	// The present day of an account that is pulled by night only is not known before that.
+	// The present day does not count: an account that is pulled only at night has no figures of it yet.
 	for _, d := range w.days[:len(w.days)-1] {
 		if !facts.Whole[d] {
 			return a.Tier, ""

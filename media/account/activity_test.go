@@ -17,7 +17,7 @@ import (
 	"adsync/media/mediatest/invented"
 )
 
-func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
+func TestActivity_SetsTheTierByTheLastDays(t *testing.T) {
 	t.Parallel()
 	changed := func(l *life, id int64, at time.Time, field, before string) {
 		l.exec(l.store.Data,
@@ -33,7 +33,7 @@ func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 	}
 	weekAgo := time.Date(2026, 11, 14, 16, 0, 0, 0, time.UTC) // the first moment that counts, in China
 	for name, c := range map[string]struct {
-		is   string // before; active if empty
+		is   string // the tier before; active if empty
 		with func(l *life, id int64)
 		want string
 		why  string
@@ -73,7 +73,7 @@ func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 			l.whole(id, "report_daily", "account", week()...)
 		}, "inactive", "quiet"},
 		"that was never pulled": {"inactive", func(*life, int64) {}, "active", "new"},
-		"whose present day alone is open": {"", func(l *life,
+		"whose present day only is open": {"", func(l *life,
 			id int64) {
 			l.whole(id, "report_daily", "account", week()[:6]...)
 		}, "inactive", "quiet"},
@@ -88,11 +88,11 @@ func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 			l.figures(id, "2026-11-21", 1, 1)
 			l.exec(l.store.Config, "UPDATE media_token SET state = 'reauthorise'")
 		}, "invalid", "login"},
-		"whose login is there again": {"invalid", func(l *life,
+		"whose login works again": {"invalid", func(l *life,
 			id int64) {
 			l.whole(id, "report_daily", "account", week()...)
 		}, "active", "returned"},
-		"parked of late": {"", func(l *life, id int64) {
+		"parked recently": {"", func(l *life, id int64) {
 			l.whole(id, "report_daily", "account", week()...)
 			l.exec(l.store.Config, "UPDATE media_account SET parked = 'x', parked_since = ?", sqldb.At(now.AddDate(0, 0, -29)))
 		}, "active", ""},
@@ -111,11 +111,11 @@ func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 			l.whole(id, "report_daily", "account", week()...)
 			l.exec(l.store.Config, "UPDATE media_account SET tier_since = ?", sqldb.At(now.Add(-2*time.Hour)))
 		}, "inactive", "quiet"},
-		"that an operator has set": {"inactive", func(l *life, id int64) {
+		"with a tier set by an operator": {"inactive", func(l *life, id int64) {
 			l.figures(id, "2026-11-21", 1, 1)
 			l.exec(l.store.Config, "UPDATE media_account SET tier_by = 'manual'")
 		}, "inactive", ""},
-		"in a zone that nobody knows": {"inactive", func(l *life, id int64) {
+		"in an unknown zone": {"inactive", func(l *life, id int64) {
 			l.figures(id, "2026-11-21", 1, 1)
 			l.exec(l.store.Config, "UPDATE media_account SET timezone = 'Mars/Olympus'")
 		}, "inactive", ""},
@@ -132,8 +132,8 @@ func TestActivity_GivesTheTierThatTheLastDaysCallFor(t *testing.T) {
 			tier, why := l.tier(id)
 			require.Equal(t, c.want, tier)
 			require.Equal(t, c.why, why)
-			require.Equal(t, c.why != "", changed == 1, "the rows of the result are the tiers that changed")
-			require.Zero(t, l.activity(0), "a second check finds nothing to do")
+			require.Equal(t, c.why != "", changed == 1, "the result's rows count the changed tiers")
+			require.Zero(t, l.activity(0), "a second check changes nothing")
 		})
 	}
 }
@@ -155,7 +155,7 @@ func TestActivity_CountsDaysInTheAccountsZone(t *testing.T) {
 	require.Equal(t, settings.TierActive, tier)
 }
 
-func TestActivity_TheCutOfTheBatchesDoesNotShow(t *testing.T) {
+func TestActivity_TheOutcomeDoesNotDependOnBatches(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
 	dead := l.addLogin("dead")
@@ -216,7 +216,7 @@ func TestActivity_TheCutOfTheBatchesDoesNotShow(t *testing.T) {
 	})
 }
 
-func TestActivity_RefusesParamsItCannotUse(t *testing.T) {
+func TestActivity_RefusesInvalidParams(t *testing.T) {
 	t.Parallel()
 	h := account.ActivityHandler(account.ActivityOptions{Platform: invented.New(), Logger: slog.New(slog.DiscardHandler)})
 	for params, want := range map[string]string{
@@ -229,7 +229,7 @@ func TestActivity_RefusesParamsItCannotUse(t *testing.T) {
 	}
 }
 
-func TestSetTiers_RespectsWhatAnOperatorDidMeanwhile(t *testing.T) {
+func TestSetTiers_KeepsAnOperatorsConcurrentChange(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
 	taken, moved, kept := l.account("1", china), l.account("2", china), l.account("3", china)

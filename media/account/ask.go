@@ -22,12 +22,12 @@ type Calls interface {
 	ForLogin(tokenID int64) media.CountingAPI
 }
 
-// asker asks a platform whether accounts have figures today, as cheaply as it allows.
+// asker finds out whether accounts have figures today, with as few calls as the platform allows.
 type asker struct {
 	calls  Calls
-	prober media.Prober // nil: by the report
+	prober media.Prober // nil: the report is used
 	report media.Report
-	// besides are the figures of the report that say nothing of whether an account spends.
+	// besides holds the figures of the report that do not show whether an account spends.
 	besides []string
 	made    atomic.Int64
 }
@@ -54,7 +54,7 @@ func newAsker(platform media.Platform, calls Calls) (*asker, error) {
 	return a, nil
 }
 
-// most is how many accounts one call takes.
+// most returns how many accounts one call takes.
 func (a *asker) most() int {
 	if a.prober == nil {
 		return 1
@@ -62,15 +62,15 @@ func (a *asker) most() int {
 	return max(a.prober.ProbeMax(), 1)
 }
 
-// answer is what came of asking about one account.
+// answer is the result for one account.
 type answer struct {
 	spending bool
 	err      error
 }
 
-// ask returns an answer for each account. The accounts are of one login and no more than one call takes. A call that
-// the platform refuses whole is made again for its halves, so that one account that cannot be asked about fails
-// alone. An error is one that is not about the accounts: a limit, or the login.
+// ask returns an answer for each account. The accounts belong to one login and fit into one call. When the platform
+// refuses a call as a whole, ask repeats it for each half, so that one bad account fails alone. An error concerns no
+// single account: it is a limit, or the login.
 func (a *asker) ask(ctx context.Context, accounts []media.Account, now time.Time) (map[int64]answer, error) {
 	spending, err := a.call(ctx, accounts, now)
 	e, _ := errors.AsType[*media.Error](err)
@@ -115,7 +115,7 @@ func (a *asker) call(ctx context.Context, accounts []media.Account, now time.Tim
 	query := media.ReportQuery{From: today, To: today, Without: a.besides}
 	page, err := a.report.Page(ctx, api, query, "")
 	if e, ok := errors.AsType[*media.Error](err); ok && e.Field != "" && !a.report.Needs(e.Field) {
-		// The platform has retired it. The next pull notes that; spend tells enough.
+		// The platform has retired the field. The next pull records that, and spend is enough here.
 		query.Without = append(slices.Clip(query.Without), e.Field)
 		page, err = a.report.Page(ctx, api, query, "")
 	}
@@ -126,10 +126,10 @@ func (a *asker) call(ctx context.Context, accounts []media.Account, now time.Tim
 	return map[int64]bool{account.ID: slices.ContainsFunc(page.Rows, spends)}, nil
 }
 
-// wakingMetrics are those of which an account that is awake has some.
+// wakingMetrics are the metrics that show an account to be awake.
 var wakingMetrics = []string{"cost", "impressions"}
 
-// spends tells whether a row has spend or impressions.
+// spends reports whether a row has spend or impressions.
 func spends(r media.Row) bool {
 	return slices.ContainsFunc(wakingMetrics, func(name string) bool {
 		value, ok := r.Metrics.Get(metric.Index(name))
@@ -137,7 +137,7 @@ func spends(r media.Row) bool {
 	})
 }
 
-// asked is an account as the platform's package wants it.
+// asked returns an account in the form that the platform's package takes.
 func asked(a settings.Account) (media.Account, error) {
 	zone, err := schedule.Zone(a.Timezone)
 	if err != nil {

@@ -20,17 +20,17 @@ import (
 	"adsync/media"
 )
 
-// InitialiseDaysDefault is how many days of a newly bound account's past are pulled.
+// InitialiseDaysDefault is how many past days of a newly bound account are pulled.
 const InitialiseDaysDefault = 30
 
 const (
 	initialiseDaysMax = 365
-	// initialiseBatch is how many accounts are looked at, and ordered, together; initialiseMax how many may be under way.
+	// initialiseBatch is how many accounts are read and ordered together; initialiseMax is how many may be under way.
 	initialiseBatch = 250
 	initialiseMax   = 1000
 )
 
-// InitialiseOptions are what the initialisation works with.
+// InitialiseOptions holds what the initialisation uses.
 type InitialiseOptions struct {
 	Platform media.Platform
 	Store    *store.Store
@@ -54,19 +54,19 @@ func parseInitialise(raw json.RawMessage) (initialiseParams, error) {
 	return p, nil
 }
 
-// InitialiseName is what the handler of a platform is called that pulls the past of new accounts.
+// InitialiseName returns the name of the platform's handler that pulls the past of new accounts.
 func InitialiseName(platform string) string { return platform + ".initialise" }
 
-// InitialiseDays is how many days before the present one a task with these params pulls.
+// InitialiseDays returns how many days before the present one a task with these params pulls.
 func InitialiseDays(params json.RawMessage) (int, error) {
 	p, err := parseInitialise(params)
 	return p.Days, err
 }
 
-// InitialiseHandler returns "<media>.initialise": it orders runs that pull the whole configuration and the last days
-// of accounts that are new, once their present day was pulled, and notes when those runs have ended. The orders are
-// of the tasks that pull the same otherwise, so a report without an enabled task is not asked for. It may be cut off
-// anywhere: what it orders follows from what it has noted, and is ordered once.
+// InitialiseHandler returns "<media>.initialise". Once the present day of a new account has been pulled, it orders
+// runs that pull the account's whole configuration and its last days, and it records when those runs have ended. The
+// orders use the tasks that regularly pull the same lists and reports, so a report without an enabled task is not
+// pulled. It may be interrupted anywhere: the orders follow from what it has recorded, and each is written once.
 func InitialiseHandler(o InitialiseOptions) media.Handler {
 	return media.Handler{
 		Name:   InitialiseName(o.Platform.Name()),
@@ -94,16 +94,16 @@ type initialising struct {
 	days  int
 	now   time.Time
 	tasks []pastTask
-	// present is what an account's present day consists of.
+	// present holds the reports and levels that make up an account's present day.
 	present []results.ReportLevel
-	moved   int // accounts that were begun or ended
+	moved   int // accounts that were started or finished
 }
 
-// pastTask is a task that can pull something of an account's past.
+// pastTask is a task that can pull a part of an account's past.
 type pastTask struct {
 	id   int64
 	name string
-	days int // how many days back, 0 for configuration, which has none
+	days int // how many days back; 0 for configuration, which has no days
 }
 
 func (i *initialising) run(ctx context.Context) error {
@@ -122,11 +122,11 @@ func (i *initialising) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return i.goOn(ctx, underWay)
+	return i.resume(ctx, underWay)
 }
 
-// readTasks chooses, of each list and report, the task whose runs are ordered: of several the one in the least
-// important lane, lest a month of the past hold up the present.
+// readTasks chooses the task to order for each list and report. Of several it takes the one in the least important
+// lane, so that a month of the past does not delay the present.
 func (i *initialising) readTasks(ctx context.Context) error {
 	rows, err := i.Store.TaskRows(ctx)
 	if err != nil {
@@ -169,7 +169,7 @@ func (i *initialising) readTasks(ctx context.Context) error {
 	return nil
 }
 
-// begin gives a moment to new accounts whose present day was pulled, up to so many.
+// begin records the start for new accounts whose present day was pulled, for at most so many accounts.
 func (i *initialising) begin(ctx context.Context, most int) error {
 	for after := int64(0); most > 0; {
 		accounts, err := i.Store.NewAccounts(ctx, i.Platform.Name(), after, initialiseBatch)
@@ -186,7 +186,7 @@ func (i *initialising) begin(ctx context.Context, most int) error {
 				return err
 			}
 			i.moved += len(ready)
-			i.Logger.Info("the past of new accounts is pulled", "media", i.Platform.Name(), "accounts", len(ready), "days",
+			i.Logger.Info("started to pull the past of new accounts", "media", i.Platform.Name(), "accounts", len(ready), "days",
 				i.days)
 		}
 		most -= len(ready)
@@ -198,13 +198,13 @@ func (i *initialising) begin(ctx context.Context, most int) error {
 	return nil
 }
 
-// ready returns the accounts whose present day was pulled whole, in all that tasks pull of it.
+// ready returns the accounts whose present day was pulled whole, in all reports and levels that tasks pull.
 func (i *initialising) ready(ctx context.Context, accounts []settings.NewAccount) ([]int64, error) {
 	byDay := map[day.Day][]int64{}
 	for _, a := range accounts {
 		zone, err := schedule.Zone(a.Timezone)
 		if err != nil {
-			i.Logger.Warn("an account is not initialised: its time zone cannot be used", "media", i.Platform.Name(),
+			i.Logger.Warn("account is not initialised: its time zone is invalid", "media", i.Platform.Name(),
 				"account_id", a.ID, "err", err)
 			continue
 		}
@@ -227,9 +227,9 @@ func (i *initialising) ready(ctx context.Context, accounts []settings.NewAccount
 	return ready, nil
 }
 
-// goOn orders what accounts under way lack orders for, and ends those whose runs have ended. Accounts of one moment
-// and zone are ordered together.
-func (i *initialising) goOn(ctx context.Context, accounts []settings.NewAccount) error {
+// resume writes the missing orders of accounts under way, and finishes the accounts whose runs have ended. Accounts
+// with the same start and zone are ordered together.
+func (i *initialising) resume(ctx context.Context, accounts []settings.NewAccount) error {
 	type kind struct {
 		at   time.Time
 		zone string
@@ -255,14 +255,14 @@ func (i *initialising) goOn(ctx context.Context, accounts []settings.NewAccount)
 			return err
 		}
 		i.moved += len(groups[k])
-		i.Logger.Info("the past of new accounts was pulled", "media", i.Platform.Name(), "accounts", len(groups[k]), "since",
+		i.Logger.Info("pulled the past of new accounts", "media", i.Platform.Name(), "accounts", len(groups[k]), "since",
 			k.at)
 	}
 	return nil
 }
 
-// order writes the orders of accounts of one moment and zone, where they are not written yet, and tells whether their
-// runs have ended, however they did: what is missing then shows in coverage.
+// order writes the missing orders of accounts with the same start and zone. It reports whether their runs have ended,
+// in any state: coverage shows what is missing then.
 func (i *initialising) order(ctx context.Context, at time.Time, zoneName string, ids []int64) (ended bool, err error) {
 	zone, err := schedule.Zone(zoneName)
 	if err != nil {
@@ -293,8 +293,8 @@ func (i *initialising) order(ctx context.Context, at time.Time, zoneName string,
 	return len(runs) == len(runIDs) && !slices.ContainsFunc(runs, func(r ledger.Run) bool { return r.State.Open() }), nil
 }
 
-// pastRunID is the id of the run that pulls with a task what accounts of a moment and zone lack: always the same, so
-// that it is ordered once. Its time is the moment's, as with every run.
+// pastRunID returns the id of the run that pulls the past with a task, for accounts with the same start and zone. It
+// is always the same id, so that the run is ordered once. As with every run, the id holds its time.
 func pastRunID(at time.Time, zone string, taskID int64) int64 {
 	h := fnv.New32a()
 	fmt.Fprintf(h, "%s/%d", zone, taskID)

@@ -15,7 +15,7 @@ import (
 	"adsync/media/mediatest/invented"
 )
 
-// seed writes tasks as an installation has them, one of them switched off.
+// seed writes the tasks of an installation, one of them disabled.
 func (l *life) seed() {
 	l.t.Helper()
 	task := func(name, handler, lane, scope, params string) settings.NewTask {
@@ -42,13 +42,13 @@ func (l *life) initialise(params string) int {
 	}), params)
 }
 
-// order is an order as a test looks at it.
+// order holds the fields of an order that tests compare.
 type order struct {
 	From, To day.Day
 	Accounts []int64
 }
 
-// orders are all that were written, by zone's first day and task.
+// orders returns all orders, by task.
 func (l *life) orders() map[string][]order {
 	l.t.Helper()
 	open, err := l.store.OpenOrders(l.t.Context(), 100)
@@ -71,7 +71,7 @@ func (l *life) orders() map[string][]order {
 	return all
 }
 
-// present says that all of an account's present day was pulled.
+// present records that an account's present day was pulled whole.
 func (l *life) present(id int64, d day.Day) {
 	l.t.Helper()
 	for _, report := range []string{"report_daily", "report_hourly"} {
@@ -79,7 +79,7 @@ func (l *life) present(id int64, d day.Day) {
 	}
 }
 
-// end makes the runs of all orders, ended as a state.
+// end writes a run in a state for each order.
 func (l *life) end(state string) {
 	l.t.Helper()
 	open, err := l.store.OpenOrders(l.t.Context(), 100)
@@ -101,7 +101,7 @@ func (l *life) initialised(id int64) bool {
 	return !at.IsZero()
 }
 
-func TestInitialise_OrdersThePastOnceThePresentDayIsThere(t *testing.T) {
+func TestInitialise_OrdersThePastOnceThePresentDayIsPulled(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
 	l.seed()
@@ -111,7 +111,7 @@ func TestInitialise_OrdersThePastOnceThePresentDayIsThere(t *testing.T) {
 	l.present(frozen, "2026-11-21")
 	l.whole(id, "report_daily", "account", "2026-11-21")
 	l.present(other, "2026-11-20")
-	require.Zero(t, l.initialise(""), "hours of one are missing, of the other there is yesterday alone")
+	require.Zero(t, l.initialise(""), "one account lacks hours, the other has only yesterday")
 	require.Empty(t, l.orders())
 
 	l.whole(id, "report_hourly", "account", "2026-11-21")
@@ -120,7 +120,7 @@ func TestInitialise_OrdersThePastOnceThePresentDayIsThere(t *testing.T) {
 	want := map[string][]order{"full": {{Accounts: []int64{id}}}, "look_back": month, "hours": month, "mature": month}
 	require.Equal(t, want, l.orders(), "the whole configuration, and thirty days of what the enabled tasks pull")
 
-	// Days later the same orders stand, and nothing is ordered twice.
+	// Days later the orders are the same, and nothing is ordered twice.
 	l.at = l.at.Add(50 * time.Hour)
 	require.Zero(t, l.initialise(""))
 	require.Equal(t, want, l.orders())
@@ -132,7 +132,7 @@ func TestInitialise_OrdersThePastOnceThePresentDayIsThere(t *testing.T) {
 	l.exec(l.store.Data, "UPDATE run SET state = 'succeeded'")
 	l.exec(l.store.Data,
 		"UPDATE run SET state = 'partial' WHERE id = (SELECT low FROM (SELECT MIN(id) AS low FROM run) AS x)")
-	require.Equal(t, 1, l.initialise(""), "what is missing after that is a hole like any other")
+	require.Equal(t, 1, l.initialise(""), "missing days are ordinary holes from now on")
 	require.True(t, l.initialised(id))
 	require.False(t, l.initialised(other))
 	require.False(t, l.initialised(frozen))
@@ -140,33 +140,33 @@ func TestInitialise_OrdersThePastOnceThePresentDayIsThere(t *testing.T) {
 	require.Equal(t, want, l.orders())
 }
 
-func TestInitialise_GoesOnWhereItWasCutOff(t *testing.T) {
+func TestInitialise_ResumesAfterAnInterruption(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
 	l.seed()
 	east, west := l.account("1", "Pacific/Auckland"), l.account("2", "America/Los_Angeles")
-	// The moment was noted, and then the process died. In Auckland it was the 22nd.
+	// The process died after it recorded the start. In Auckland it was the 22nd.
 	at := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
 	require.NoError(t, l.store.StartInitialising(t.Context(), []int64{east, west}, at))
-	require.NoError(t, l.store.StartInitialising(t.Context(), []int64{east}, at.Add(time.Hour)), "the first moment stays")
+	require.NoError(t, l.store.StartInitialising(t.Context(), []int64{east}, at.Add(time.Hour)), "the first start stays")
 	l.at = at.Add(30 * time.Hour)
 	require.Zero(t, l.initialise(`{"days":3}`))
 	got := l.orders()
 	require.ElementsMatch(t, []order{
 		{From: "2026-11-19", To: "2026-11-21", Accounts: []int64{east}},
 		{From: "2026-11-18", To: "2026-11-20", Accounts: []int64{west}},
-	}, got["look_back"], "each zone's days before that moment")
+	}, got["look_back"], "each zone's days before the start")
 	require.Len(t, got["full"], 2)
 	l.end("failed")
 	require.Equal(t, 2, l.initialise(`{"days":5}`))
-	require.Equal(t, got, l.orders(), "other days ask for nothing of accounts that are under way")
+	require.Equal(t, got, l.orders(), "other params order nothing for accounts under way")
 }
 
 func TestInitialise_LeavesOldAccountsAlone(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
 	l.seed()
-	// As it stands after the migration, or in a row that was written by hand.
+	// A row as it is after the migration, or as written by hand.
 	l.exec(l.store.Config, "INSERT INTO media_account (id, media, external_id, token_id) VALUES (7, 'tulip', '7', ?)",
 		l.login)
 	l.present(7, "2026-11-21")
@@ -176,15 +176,15 @@ func TestInitialise_LeavesOldAccountsAlone(t *testing.T) {
 	id := l.account("1", china)
 	accounts, err := l.store.FillAccounts(t.Context(), "tulip", 0, 9)
 	require.NoError(t, err)
-	require.Len(t, accounts, 1, "what a new account lacks comes with its initialisation and not as holes")
+	require.Len(t, accounts, 1, "missing days of a new account are not holes during its initialisation")
 	l.exec(l.store.Config, "UPDATE media_account SET created_at = ? WHERE id = ?", sqldb.At(time.Now().Add(-49*time.Hour)),
 		id)
 	accounts, err = l.store.FillAccounts(t.Context(), "tulip", 0, 9)
 	require.NoError(t, err)
-	require.Len(t, accounts, 2, "but not for ever")
+	require.Len(t, accounts, 2, "but only for a limited time")
 }
 
-func TestInitialise_RefusesParamsItCannotUse(t *testing.T) {
+func TestInitialise_RefusesInvalidParams(t *testing.T) {
 	t.Parallel()
 	h := account.InitialiseHandler(account.InitialiseOptions{Platform: invented.New()})
 	require.EqualError(t, h.Check(json.RawMessage(`{"days":0}`)), "params.days: 0 is refused: want 1 to 365")

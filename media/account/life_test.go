@@ -51,7 +51,7 @@ func (l *life) addLogin(name string) int64 {
 	return id
 }
 
-// clock stands still where the test has put it.
+// clock returns a stopped clock at the test's time.
 func (l *life) clock() clock.Clock { return clock.NewScaled(l.at, 1, true) }
 
 func (l *life) exec(db *sqldb.DB, query string, args ...any) {
@@ -77,7 +77,7 @@ func (l *life) figures(id int64, d day.Day, cost, impressions any) {
 		sqldb.At(now))
 }
 
-// whole says in coverage that the days of an account's figures were pulled whole.
+// whole records in coverage that days of an account's figures were pulled whole.
 func (l *life) whole(id int64, report, level string, days ...day.Day) {
 	l.t.Helper()
 	for _, d := range days {
@@ -88,7 +88,7 @@ func (l *life) whole(id int64, report, level string, days ...day.Day) {
 	}
 }
 
-// tier is what media_account says of an account.
+// tier returns an account's tier and tier_reason.
 func (l *life) tier(id int64) (tier, reason string) {
 	l.t.Helper()
 	err := l.store.Config.Writer(context.Background()).Raw("SELECT tier, tier_reason FROM media_account WHERE id = ?",
@@ -120,7 +120,7 @@ func (l *life) run(h media.Handler, params string) int {
 	return result.Rows
 }
 
-// week is the seven days that count, the present one last.
+// week returns the seven days that count, the present one last.
 func week() []day.Day { return day.Between("2026-11-15", "2026-11-21") }
 
 func numbered(n int) string { return fmt.Sprintf("2000%04d", n) }

@@ -15,7 +15,7 @@ import (
 	"adsync/media"
 )
 
-// LifeOptions are what the probe, and what parks accounts, work with.
+// LifeOptions holds what the probe and the parking of accounts use.
 type LifeOptions struct {
 	Platform   media.Platform
 	Store      *store.Store
@@ -38,7 +38,7 @@ func newLifeMetrics(r prometheus.Registerer) *lifeMetrics {
 	}
 	return &lifeMetrics{
 		parked: counter("adsync_account_parked_total",
-			"Accounts that were parked, by what their platform said: frozen, revoked, or login for one that waits for a person.",
+			"Accounts that were parked, by reason: frozen, revoked, or login when the login waits for a person.",
 			"media", "reason"),
 		returned: counter("adsync_account_returned_total", "Parked accounts that can be pulled again.", "media"),
 		woken: counter("adsync_account_woken_total",
@@ -47,11 +47,11 @@ func newLifeMetrics(r prometheus.Registerer) *lifeMetrics {
 	}
 }
 
-// Parks wraps a handler of an account's pulls: when one ends with an error that says that the account itself is
-// closed to us, the account is parked with the platform's words. Since the same words may speak of an endpoint alone,
-// the account's figures are asked for first; only if they cannot be had either is it parked. The subtask waits until
-// the account is taken back, as does one of an account that is parked already. Where the figures cannot be asked for
-// now, it is tried again. Otherwise, and where nobody wants the account any more, the error stays what it is.
+// Parks wraps a handler of an account's pulls. When a pull ends with an error that may mean that the account itself
+// is closed to us, Parks requests the account's figures: the same error may concern a single endpoint. If the figures
+// are refused too, it parks the account with the platform's words. The subtask then waits until the account is
+// unparked, as do subtasks of an account that is parked already. If the figures cannot be requested now, the subtask
+// is retried. In all other cases, and where the account is no longer bound, the error is returned unchanged.
 func (o LifeOptions) Parks(h media.Handler) media.Handler {
 	if h.Target != media.Accounts {
 		return h
@@ -74,18 +74,18 @@ func (o LifeOptions) Parks(h media.Handler) media.Handler {
 	return h
 }
 
-// notAsked is the error of a subtask of which nobody can say now whether its account is closed or its endpoint alone:
-// it waits for what the question waits for, and is tried again otherwise.
+// notAsked returns the error of a subtask for which it could not be found out whether its account or only an endpoint
+// is closed. The subtask waits as long as why waits, and otherwise is retried.
 func notAsked(refused *media.Error, why error) error {
 	if d, ok := errors.AsType[*media.DeferError](why); ok {
 		return d
 	}
 	return &media.Error{Class: media.Transient, Code: refused.Code, Message: refused.Message,
-		Err: fmt.Errorf("it could not be asked whether the account itself is closed: %w", why)}
+		Err: fmt.Errorf("cannot find out whether the account itself is closed: %w", why)}
 }
 
-// parkIfClosed parks an account whose figures are closed to us too, and returns what it is parked for; "" of one that
-// is not parked, or that nobody wants.
+// parkIfClosed parks an account whose figures are closed to us too, and returns the reason. It returns "" if the
+// account is not parked or not bound.
 func (o LifeOptions) parkIfClosed(ctx context.Context, id int64, metrics *lifeMetrics) (reason string, calls int,
 	err error) {
 	row, err := o.Store.Account(ctx, id)
@@ -117,7 +117,7 @@ func (o LifeOptions) parkIfClosed(ctx context.Context, id int64, metrics *lifeMe
 	return parkedText(why, got), calls, o.park(ctx, row, why, got, now, metrics)
 }
 
-// closed is why an account is closed to us, if that is what an error says.
+// closed returns the parking that an error calls for, or "".
 func closed(err error) media.Parking {
 	if e, ok := errors.AsType[*media.Error](err); ok {
 		return e.Parks
@@ -125,7 +125,7 @@ func closed(err error) media.Parking {
 	return ""
 }
 
-// parkedText is what media_account.parked says: the reason, and the platform's own words.
+// parkedText returns the text of media_account.parked: the reason and the platform's own words.
 func parkedText(reason media.Parking, err error) string {
 	if e, ok := errors.AsType[*media.Error](err); ok {
 		return string(reason) + ": " + e.Error()
@@ -140,7 +140,7 @@ func (o LifeOptions) park(ctx context.Context, a settings.Account, reason media.
 		return err
 	}
 	metrics.parked.WithLabelValues(o.Platform.Name(), string(reason)).Inc()
-	o.Logger.Warn("an account is parked: nothing of it is pulled until a probe can", "media", o.Platform.Name(),
+	o.Logger.Warn("account parked: not pulled until a probe succeeds", "media", o.Platform.Name(),
 		"account_id", a.ID,
 		"account", a.ExternalID, "reason", string(reason), "err", cause, "next_probe", now.Add(settings.ParkGap(1)))
 	return nil

@@ -19,21 +19,21 @@ import (
 	"adsync/media"
 )
 
-// ProbeCallsDefault is how many calls one run of the probe makes at the most: with a run every ten minutes, a
-// twentieth of the smallest limit that the platforms give an app.
+// ProbeCallsDefault is how many calls one run of the probe makes at most: with a run every ten minutes, a twentieth
+// of the smallest limit that a platform gives an app.
 const ProbeCallsDefault = 300
 
 const (
 	probeCallsMax = 100_000
-	// probesAtOnce is how many calls are under way side by side.
+	// probesAtOnce is how many calls run at the same time.
 	probesAtOnce = 8
-	// probeReserve is the time before its deadline in which a run begins no call any more.
+	// probeReserve is the time before its deadline in which a run starts no more calls.
 	probeReserve = 15 * time.Second
 	loginsBatch  = 500
 )
 
 type probeParams struct {
-	// Calls is how many calls one run makes at the most.
+	// Calls is how many calls one run makes at most.
 	Calls int `json:"calls"`
 }
 
@@ -48,10 +48,10 @@ func parseProbe(raw json.RawMessage) (probeParams, error) {
 	return p, nil
 }
 
-// ProbeHandler returns "<media>.probe": it asks the platform whether inactive accounts have figures today, and makes
-// those active that have. It asks again about parked accounts whose time has come. A run makes a limited number of
-// calls and goes on where the one before stopped. First it parks the accounts of logins that wait for a person, and
-// takes back those whose login works.
+// ProbeHandler returns "<media>.probe". It requests today's figures of inactive accounts and makes those active that
+// have some. It also requests figures of parked accounts that are due. A run makes a limited number of calls and
+// continues where the run before stopped. First it parks the accounts of logins that wait for a person, and unparks
+// the accounts whose login works again.
 func (o LifeOptions) ProbeHandler() media.Handler {
 	metrics, causes := newLifeMetrics(o.Registerer), telemetry.NewCauseLog(o.Logger)
 	return media.Handler{
@@ -90,18 +90,18 @@ type probe struct {
 	now     time.Time
 
 	mu       sync.Mutex
-	changed  int // accounts that were parked, taken back or made active
+	changed  int // accounts that were parked, unparked or made active
 	answered int
-	failed   error // the first error of an account that tells nothing of it
+	failed   error // the first error that does not show an account's state
 	deferred *media.DeferError
-	skip     map[int64]bool // logins that cannot be called with now
+	skip     map[int64]bool // logins that cannot be used now
 }
 
 func (p *probe) run(ctx context.Context, calls int) error {
 	if err := p.logins(ctx); err != nil {
 		return err
 	}
-	// Parked accounts get half of the calls at the most: were there very many, no other would be asked about.
+	// Parked accounts get at most half of the calls: otherwise very many of them would take all.
 	due, err := p.Store.ParkedDue(ctx, p.Platform.Name(), p.now, max(calls/2, 1))
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func (p *probe) run(ctx context.Context, calls int) error {
 	group.SetLimit(probesAtOnce)
 	for _, batch := range p.batches(accounts) {
 		if left, bounded := clock.Left(ctx); working.Err() != nil || (bounded && left < probeReserve) {
-			break // The next run begins with those that were asked about longest ago.
+			break // The next run starts with the accounts whose last probe is oldest.
 		}
 		group.Go(func() error { return p.batch(working, batch) })
 	}
@@ -134,7 +134,7 @@ func (p *probe) run(ctx context.Context, calls int) error {
 	return p.failed
 }
 
-// logins parks the accounts of dead logins, and takes back those whose login works again.
+// logins parks the accounts of dead logins, and unparks those whose login works again.
 func (p *probe) logins(ctx context.Context) error {
 	n, err := p.Store.ParkDeadLogins(ctx, p.Platform.Name(), p.now)
 	if err != nil {
@@ -158,14 +158,14 @@ func (p *probe) logins(ctx context.Context) error {
 	}
 }
 
-// batches cuts accounts into what one call takes: of one login, and parked ones apart, since they may spoil the call
-// of others.
+// batches cuts accounts into batches for one call each: of one login, and with parked accounts apart, since they may
+// fail the call of others.
 func (p *probe) batches(accounts []settings.ProbeAccount) [][]settings.ProbeAccount {
 	type kind struct {
 		login  int64
 		parked bool
 	}
-	open := map[kind]int{} // where the batch is that is not full
+	open := map[kind]int{} // the index of the batch that is not full
 	var batches [][]settings.ProbeAccount
 	for _, a := range accounts {
 		k := kind{a.TokenID, a.Parked != ""}
@@ -180,8 +180,8 @@ func (p *probe) batches(accounts []settings.ProbeAccount) [][]settings.ProbeAcco
 	return batches
 }
 
-// batch asks about accounts of one login. Its error ends the run. A login that cannot be called with now, since its
-// tokens are being refreshed, a limit of its is used up or it is dead, is left to the next run, and others go on.
+// batch probes accounts of one login. Its error ends the run. A login that cannot be used now is left to the next
+// run, and the other logins continue: its tokens are being refreshed, one of its limits is used up, or it is dead.
 func (p *probe) batch(ctx context.Context, accounts []settings.ProbeAccount) error {
 	if p.skips(accounts[0].TokenID) {
 		return nil
@@ -224,7 +224,7 @@ func (p *probe) batch(ctx context.Context, accounts []settings.ProbeAccount) err
 	return nil
 }
 
-// settle acts on what is known of an account now.
+// settle applies a probe's answer to an account.
 func (p *probe) settle(ctx context.Context, a settings.ProbeAccount, got answer) error {
 	reason := closed(got.err)
 	switch {
@@ -235,7 +235,7 @@ func (p *probe) settle(ctx context.Context, a settings.ProbeAccount, got answer)
 		return p.park(ctx, a.Account, reason, got.err, p.now, p.metrics)
 	case got.err != nil:
 		p.fail(a, got.err)
-		return p.Store.NoteProbe(ctx, a.ID, p.now) // Or the same ones would be the first of each run.
+		return p.Store.NoteProbe(ctx, a.ID, p.now) // Otherwise each run would start with the same accounts.
 	}
 	p.mu.Lock()
 	p.answered++
@@ -257,7 +257,7 @@ func (p *probe) settle(ctx context.Context, a settings.ProbeAccount, got answer)
 	return p.Store.NoteProbe(ctx, a.ID, p.now)
 }
 
-// unpark takes an account back.
+// unpark makes an account pulled again.
 func (p *probe) unpark(ctx context.Context, a settings.ProbeAccount) error {
 	done, err := p.Store.Unpark(ctx, a, reasonBack, p.now)
 	if err != nil || !done {
@@ -265,7 +265,7 @@ func (p *probe) unpark(ctx context.Context, a settings.ProbeAccount) error {
 	}
 	p.count(1)
 	p.metrics.returned.WithLabelValues(p.Platform.Name()).Inc()
-	p.Logger.Info("a parked account is pulled again", "media", p.Platform.Name(), "account_id", a.ID, "account",
+	p.Logger.Info("account unparked", "media", p.Platform.Name(), "account_id", a.ID, "account",
 		a.ExternalID, "was", a.Parked, "parked_since", a.ParkedSince)
 	return nil
 }
@@ -276,7 +276,7 @@ func (p *probe) skips(login int64) bool {
 	return p.skip[login]
 }
 
-// leave leaves a login to the next run.
+// leave skips a login until the next run.
 func (p *probe) leave(login int64, d *media.DeferError) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -292,7 +292,7 @@ func (p *probe) count(n int) {
 	p.changed += n
 }
 
-// fail notes an error that tells nothing of the account itself.
+// fail records an error that does not show the account's state.
 func (p *probe) fail(a settings.ProbeAccount, err error) {
 	p.causes.Report(slog.LevelWarn, "probe", "accounts cannot be probed", telemetry.OneCause(err), "media",
 		p.Platform.Name(), "account_id", a.ID)

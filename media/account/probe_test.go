@@ -21,14 +21,14 @@ import (
 	"adsync/media/wire"
 )
 
-// cloud is a platform's accounts as it answers for them, by its own ids.
+// cloud holds a platform's answers for its accounts, by its own ids.
 type cloud struct {
 	mu       sync.Mutex
 	spending map[string]bool
 	errs     map[string]error
-	asked    []string // accounts of all calls, in their order
+	asked    []string // the accounts of all calls, in order
 	calls    int
-	fields   []string // of the last call
+	fields   []string // the fields of the last call
 	retired  string   // a field that the platform refuses
 }
 
@@ -64,7 +64,7 @@ func (c *cloud) askFields(fields []string) error {
 	return nil
 }
 
-// take returns what was asked since the last time.
+// take returns the accounts and calls since the last take.
 func (c *cloud) take() (asked []string, calls int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,7 +74,7 @@ func (c *cloud) take() (asked []string, calls int) {
 	return asked, calls
 }
 
-// api counts the calls that are made with it.
+// api counts its calls.
 type api struct {
 	media.API
 	account media.Account
@@ -149,7 +149,7 @@ func (l *life) probe(p media.Platform, c *cloud, params string) int {
 	return l.run(l.options(p, c).ProbeHandler(), params)
 }
 
-// sleeping makes accounts that are inactive, by their order.
+// sleeping creates n inactive accounts.
 func (l *life) sleeping(n int) (ids []int64) {
 	l.t.Helper()
 	for i := range n {
@@ -159,7 +159,7 @@ func (l *life) sleeping(n int) (ids []int64) {
 	return ids
 }
 
-// parked is how an account is parked.
+// parked returns the columns of an account's parking.
 func (l *life) parked(id int64) (why string, since, until time.Time) {
 	l.t.Helper()
 	var a, b sqldb.Time
@@ -184,19 +184,19 @@ func TestProbe_WakesAccountsWithFiguresOfToday(t *testing.T) {
 	require.Equal(t, "probe", why)
 	asked, calls := c.take()
 	require.Equal(t, []string{numbered(0), numbered(1), numbered(2)}, asked,
-		"an account that a person made inactive is left alone")
+		"an account that a person made inactive stays inactive")
 	require.Equal(t, 3, calls)
 	for _, id := range ids {
 		l.whole(id, "report_daily", "account", week()...)
 	}
-	require.Zero(t, l.activity(0), "the check that follows knows of no figures yet, and leaves it active")
+	require.Zero(t, l.activity(0), "the next check has no figures yet and leaves it active")
 }
 
-func TestProbe_AFewCallsARunComeRoundToAll(t *testing.T) {
+func TestProbe_AFewCallsARunReachAllAccounts(t *testing.T) {
 	t.Parallel()
 	l, c := newLife(t), newCloud()
 	l.sleeping(5)
-	c.errs[numbered(0)] = errBusy // One that cannot be asked about holds up no other.
+	c.errs[numbered(0)] = errBusy // An account whose probe fails delays no other.
 	var runs [][]string
 	for range 9 {
 		l.at = l.at.Add(10 * time.Minute)
@@ -228,14 +228,14 @@ func TestProbe_OneForbiddenAccountDoesNotFailTheCallOfMany(t *testing.T) {
 	_, calls := c.take()
 	require.Equal(t, 3+4, calls, "three calls for ten accounts, and four to find the one among four")
 
-	// The next time it is not asked about, and the rest costs a quarter.
+	// The next run does not probe it, and the rest takes a quarter of the calls.
 	l.probe(wholesale{platform{cloud: c}}, c, "")
 	asked, calls := c.take()
 	require.Len(t, asked, 7)
 	require.Equal(t, 2, calls)
 }
 
-func TestProbe_AsksAboutParkedAccountsWithGrowingGaps(t *testing.T) {
+func TestProbe_ProbesParkedAccountsWithGrowingGaps(t *testing.T) {
 	t.Parallel()
 	l, c := newLife(t), newCloud()
 	id := l.account(numbered(0), china)
@@ -268,7 +268,7 @@ func TestProbe_AsksAboutParkedAccountsWithGrowingGaps(t *testing.T) {
 	require.Equal(t, "frozen: invalid error 32211: inactive", why)
 	require.Equal(t, began, since)
 
-	// It can be asked about again, and spends.
+	// Its figures are available again, and it spends.
 	delete(c.errs, numbered(0))
 	c.spending[numbered(0)] = true
 	l.exec(l.store.Config, "UPDATE media_account SET tier = 'invalid' WHERE id = ?", id)
@@ -286,7 +286,7 @@ func TestProbe_AsksAboutParkedAccountsWithGrowingGaps(t *testing.T) {
 	require.Equal(t, "active", tier)
 	require.Equal(t, "returned", reason)
 	why, _, _ = l.parked(byHand)
-	require.Equal(t, "a dispute", why, "what a person parked, a person takes back")
+	require.Equal(t, "a dispute", why, "only a person unparks what a person parked")
 }
 
 func TestProbe_DeadLoginsParkTheirAccountsUntilTheyWork(t *testing.T) {
@@ -300,7 +300,7 @@ func TestProbe_DeadLoginsParkTheirAccountsUntilTheyWork(t *testing.T) {
 	l.at = l.at.Add(time.Hour)
 	require.Equal(t, 1, l.probe(platform{cloud: c}, c, ""))
 	_, calls := c.take()
-	require.Zero(t, calls, "nobody is asked with a login that is dead")
+	require.Zero(t, calls, "no call is made with a dead login")
 	why, since, _ := l.parked(id)
 	require.Equal(t, settings.ParkedLogin, why)
 	require.Equal(t, l.at, since)
@@ -310,7 +310,7 @@ func TestProbe_DeadLoginsParkTheirAccountsUntilTheyWork(t *testing.T) {
 
 	l.exec(l.store.Config, "UPDATE media_token SET state = 'ok'")
 	l.at = l.at.Add(time.Hour)
-	require.Equal(t, 2, l.probe(platform{cloud: c}, c, ""), "the other one has thawed meanwhile")
+	require.Equal(t, 2, l.probe(platform{cloud: c}, c, ""), "the other account is no longer frozen")
 	for _, id := range []int64{id, frozen} {
 		why, _, _ = l.parked(id)
 		require.Empty(t, why)
@@ -319,7 +319,7 @@ func TestProbe_DeadLoginsParkTheirAccountsUntilTheyWork(t *testing.T) {
 	}
 }
 
-func TestProbe_WhatIsNotTheAccountsFaultParksNobody(t *testing.T) {
+func TestProbe_ErrorsOfALoginOrLimitParkNoAccount(t *testing.T) {
 	t.Parallel()
 	l, c := newLife(t), newCloud()
 	ids := l.sleeping(3)
@@ -328,13 +328,13 @@ func TestProbe_WhatIsNotTheAccountsFaultParksNobody(t *testing.T) {
 	c.errs[numbered(0)] = &media.Error{Class: media.Auth, Message: "the token is dead"}
 	c.errs[numbered(1)] = &media.Error{Class: media.Bug, Message: "bad parameter"}
 	c.spending[numbered(2)] = true
-	require.Equal(t, 1, l.probe(platform{cloud: c}, c, ""), "another login goes on")
+	require.Equal(t, 1, l.probe(platform{cloud: c}, c, ""), "another login continues")
 	for _, id := range ids {
 		why, _, _ := l.parked(id)
 		require.Empty(t, why)
 	}
 
-	// When nobody can be asked for a limit, the subtask waits for it, at no attempt.
+	// When a limit stops all calls, the subtask waits for it, at no attempt.
 	for i := range 2 {
 		c.errs[numbered(i)] = &media.DeferError{After: time.Minute, Reason: "over the limit"}
 	}
@@ -344,11 +344,11 @@ func TestProbe_WhatIsNotTheAccountsFaultParksNobody(t *testing.T) {
 	require.True(t, ok, "%v", err)
 	require.Equal(t, time.Minute, limit.After)
 
-	// One login at its limit leaves the others to be asked.
+	// One login at its limit does not stop the others.
 	l.exec(l.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id = ?", ids[2])
 	require.Equal(t, 1, l.probe(platform{cloud: c}, c, ""))
 
-	// An error of all is the run's.
+	// An error of all accounts ends the run.
 	l.exec(l.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id = ?", ids[2])
 	for i := range 3 {
 		c.errs[numbered(i)] = errBusy
@@ -357,7 +357,7 @@ func TestProbe_WhatIsNotTheAccountsFaultParksNobody(t *testing.T) {
 	require.ErrorIs(t, err, errBusy)
 }
 
-func TestParks_OnlyWhereTheFiguresAreClosedToo(t *testing.T) {
+func TestParks_OnlyIfTheFiguresAreClosedToo(t *testing.T) {
 	t.Parallel()
 	limited := &media.DeferError{After: time.Minute, Reason: "the limit is used up"}
 	asItWas := func(t *testing.T, pull, err error) {
@@ -372,26 +372,26 @@ func TestParks_OnlyWhereTheFiguresAreClosedToo(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		pull   error // how the pull ends
-		figure error // how the question for figures ends
-		calls  int   // for that question
+		figure error // how the request for figures ends
+		calls  int   // calls of that request
 		want   string
 		ends   func(t *testing.T, pull, err error)
 	}{
 		"a frozen account":                {errFrozen, errFrozen, 1, "frozen: invalid error 32211: inactive", waits},
 		"a revoked one":                   {errRevoked, errRevoked, 1, "revoked: invalid error 12201: not allowed", waits},
 		"an endpoint that is not granted": {errRevoked, nil, 1, "", asItWas},
-		"figures that cannot be asked now": {errRevoked, errBusy, 1, "", func(t *testing.T, _, err error) {
+		"figures that cannot be requested now": {errRevoked, errBusy, 1, "", func(t *testing.T, _, err error) {
 			t.Helper()
 			e, ok := errors.AsType[*media.Error](err)
 			require.True(t, ok, "%v", err)
-			require.Equal(t, media.Transient, e.Class, "it is tried again: a closed account's subtask must not be dead")
+			require.Equal(t, media.Transient, e.Class, "it is retried: a closed account's subtask must not be dead")
 			require.ErrorIs(t, err, errBusy)
 		}},
 		"figures that wait for their limit": {errRevoked, limited, 1, "", func(t *testing.T, _, err error) {
 			t.Helper()
 			require.Equal(t, error(limited), err)
 		}},
-		"an error that says nothing of it":  {errBusy, errRevoked, 0, "", asItWas},
+		"an error of another kind":          {errBusy, errRevoked, 0, "", asItWas},
 		"a pull that went well":             {nil, errRevoked, 0, "", asItWas},
 		"a pull that waits for its account": {&media.DeferError{After: time.Second}, errRevoked, 0, "", asItWas},
 	} {
@@ -420,12 +420,12 @@ func TestParks_OnlyWhereTheFiguresAreClosedToo(t *testing.T) {
 			require.Empty(t, left, "fan-outs leave it out")
 			require.Equal(t, now, since)
 			require.Equal(t, now.Add(10*time.Minute), until)
-			// The other pulls of the account that were under way cost nothing more.
+			// Other pulls of the account that are under way make no further call.
 			cloud.take()
 			result, err = h.Run(t.Context(), work)
 			require.Equal(t, 2, result.Calls)
 			waits(t, nil, err)
-			// Of an account that nobody wants any more nothing waits.
+			// No subtask waits for an account that is no longer bound.
 			l.exec(l.store.Config, "UPDATE media_account SET bound = 0")
 			_, err = h.Run(t.Context(), work)
 			require.Equal(t, c.pull, err)
@@ -433,7 +433,7 @@ func TestParks_OnlyWhereTheFiguresAreClosedToo(t *testing.T) {
 	}
 }
 
-func TestProbe_AsksForWhatTellsThatAnAccountIsAwake(t *testing.T) {
+func TestProbe_RequestsTheFieldsThatShowAnAwakeAccount(t *testing.T) {
 	t.Parallel()
 	for retired, want := range map[string][]string{"": {"cost", "views"}, "signups": {"cost", "views"},
 		"views": {"cost"}} {

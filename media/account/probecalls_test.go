@@ -9,8 +9,8 @@ import (
 	"adsync/base/store/settings"
 )
 
-// The fewest calls that a run may make still bring parked accounts back, and in the order in which they are due.
-func TestProbe_OneCallARunBringsParkedAccountsBack(t *testing.T) {
+// Runs of one call each still unpark accounts, in the order in which they are due.
+func TestProbe_OneCallARunUnparksAccounts(t *testing.T) {
 	t.Parallel()
 	l, c := newLife(t), newCloud()
 	var ids []int64
@@ -36,8 +36,7 @@ func TestProbe_OneCallARunBringsParkedAccountsBack(t *testing.T) {
 	}
 }
 
-// Parked accounts are asked about with calls of their own, which may fail, and all calls of a run are within its
-// number.
+// Parked accounts are probed with their own calls, which may fail. All calls of a run count towards its limit.
 func TestProbe_ParkedAccountsAreApartAndWithinTheCalls(t *testing.T) {
 	t.Parallel()
 	l, c := newLife(t), newCloud()
@@ -60,10 +59,10 @@ func TestProbe_ParkedAccountsAreApartAndWithinTheCalls(t *testing.T) {
 	require.Empty(t, why)
 }
 
-func TestProbe_BringsBackAllAccountsOfALoginThatWorksAgain(t *testing.T) {
+func TestProbe_UnparksAllAccountsOfALoginThatWorksAgain(t *testing.T) {
 	t.Parallel()
 	l, c := newLife(t), newCloud()
-	const n = 503 // More than one statement reads.
+	const n = 503 // More than one statement reads at once.
 	for i := range n {
 		l.account(numbered(i), china)
 	}
