@@ -22,8 +22,8 @@ import (
 	"adsync/media"
 )
 
-// issuer is a platform that knows which refresh token is good. It gives out a new one with each refresh, as some
-// platforms do, or keeps the one it has, as others do.
+// issuer is a platform that accepts only its current refresh token. With each refresh it issues a new one, as some
+// platforms do, or keeps the old one, as others do.
 type issuer struct {
 	rotates bool
 
@@ -48,7 +48,7 @@ func (i *issuer) answer(refresh string) (media.Tokens, error) {
 	return tokens, nil
 }
 
-// newIssued is a world whose platform is an issuer.
+// newIssued returns a world whose platform is an issuer.
 func newIssued(t *testing.T, rotates bool) (*world, *issuer) {
 	t.Helper()
 	w := newWorld(t, time.Hour)
@@ -69,7 +69,7 @@ func eachIssuer(t *testing.T, test func(t *testing.T, w *world, i *issuer)) {
 	}
 }
 
-// die has a process begin a refresh in which step ends it: nothing of it runs any more.
+// die starts a refresh in a process that step ends: none of its code runs afterwards.
 func (w *world) die(t *testing.T, step func(refresh string)) {
 	t.Helper()
 	k := w.keeper(t)
@@ -84,13 +84,13 @@ func (w *world) die(t *testing.T, step func(refresh string)) {
 	k.flying.Wait()
 	select {
 	case <-f.done:
-		require.Fail(t, "the process lived on", "%v", f.err)
+		require.Fail(t, "the process did not end", "%v", f.err)
 	default:
 	}
 	w.platform.answer = before
 }
 
-// lapse lets the open intent end.
+// lapse makes the open intent expire.
 func (w *world) lapse(t *testing.T) {
 	t.Helper()
 	require.NoError(t,
@@ -98,7 +98,7 @@ func (w *world) lapse(t *testing.T) {
 			"UPDATE media_token SET intent_until = '2000-01-01 00:00:00.000' WHERE id = ?", w.id).Error)
 }
 
-// renewAll has ten subtasks of each keeper want a token at the same time, and gives what each got.
+// renewAll renews a token in ten subtasks of each keeper at the same time, and returns all results.
 func (w *world) renewAll(ctx context.Context, keepers ...*Keeper) (logins []Login, errs []error) {
 	logins, errs = make([]Login, 10*len(keepers)), make([]error, 10*len(keepers))
 	var all sync.WaitGroup
@@ -111,7 +111,7 @@ func (w *world) renewAll(ctx context.Context, keepers ...*Keeper) (logins []Logi
 
 func (w *world) errorLines() int { return strings.Count(w.log.String(), "level=ERROR") }
 
-func TestCrash_BeforeTheCallCostsATimeOfWaiting(t *testing.T) {
+func TestCrash_BeforeTheCallDelaysTheRefresh(t *testing.T) {
 	t.Parallel()
 	eachIssuer(t, func(t *testing.T, w *world, _ *issuer) {
 		t.Helper()
@@ -125,12 +125,12 @@ func TestCrash_BeforeTheCallCostsATimeOfWaiting(t *testing.T) {
 		for _, err := range errs {
 			requireDeferred(t, err)
 		}
-		require.Zero(t, w.platform.refreshes.Load(), "nobody calls while the dead one may still be calling")
+		require.Zero(t, w.platform.refreshes.Load(), "no call is made while the dead process may still be calling")
 
-		// All of them: a look that began before the intent ends may give up after it.
+		// All of them: one that began to wait before the intent ended may stop after it.
 		_, errs = w.renewAll(t.Context(), living...)
 		for _, err := range errs {
-			require.Greater(t, requireDeferred(t, err), 10*time.Second, "they do not look all the time")
+			require.Greater(t, requireDeferred(t, err), 10*time.Second, "they do not poll all the time")
 		}
 
 		w.lapse(t)
@@ -166,10 +166,10 @@ func TestCrash_AfterTheAnswerParksOnlyWhereThePairDied(t *testing.T) {
 		w.lapse(t)
 
 		logins, errs := w.renewAll(t.Context(), living...)
-		require.EqualValues(t, 2, w.platform.refreshes.Load(), "the dead one's call, and one of thirty who want the token")
+		require.EqualValues(t, 2, w.platform.refreshes.Load(), "the dead process's call, and one for thirty subtasks")
 		for _, k := range living {
 			login, err := k.Login(t.Context(), other)
-			require.NoError(t, err, "other logins go on")
+			require.NoError(t, err, "other logins continue")
 			require.Equal(t, "access-of-another", login.Access.Reveal())
 		}
 		if !i.rotates {
@@ -189,8 +189,8 @@ func TestCrash_AfterTheAnswerParksOnlyWhereThePairDied(t *testing.T) {
 			}
 		}
 		_, err = w.keeper(t).Login(t.Context(), w.id)
-		requireParked(t, err) // Redis does not hand out the dead token either.
-		require.EqualValues(t, 2, w.platform.refreshes.Load(), "nobody hammers the platform")
+		requireParked(t, err) // Redis does not return the dead token either.
+		require.EqualValues(t, 2, w.platform.refreshes.Load(), "the platform is not called again")
 		require.Equal(t, 1, w.errorLines(), "one alert: %s", w.log.String())
 		refusals := 0.0
 		for _, k := range living {
@@ -203,7 +203,7 @@ func TestCrash_AfterTheAnswerParksOnlyWhereThePairDied(t *testing.T) {
 		for _, k := range append(living, late) {
 			k.logins[w.id].heldUntil = time.Now()
 			login, err := k.Login(t.Context(), w.id)
-			require.NoError(t, err, "authorised again, it goes on by itself")
+			require.NoError(t, err, "authorised again, it continues without an operator")
 			require.Equal(t, "access-9", login.Access.Reveal())
 			require.Zero(t, testutil.ToFloat64(k.metrics.parked.WithLabelValues("fake")))
 		}
@@ -217,7 +217,7 @@ func TestCrash_AfterTheStoreCostsNothing(t *testing.T) {
 		t.Helper()
 		w.redis, w.keys = redistest.New(t)
 		living := []*Keeper{w.keeper(t), w.keeper(t)}
-		_, err := living[0].Login(t.Context(), w.id) // Redis has the old token.
+		_, err := living[0].Login(t.Context(), w.id) // Redis still has the old token.
 		require.NoError(t, err)
 		w.die(t, func(refresh string) {
 			tokens, err := i.answer(refresh)
@@ -232,12 +232,12 @@ func TestCrash_AfterTheStoreCostsNothing(t *testing.T) {
 			require.NoError(t, errs[n])
 			require.Equal(t, "access-2", logins[n].Access.Reveal())
 		}
-		require.EqualValues(t, 1, w.platform.refreshes.Load(), "the dead one's call is the only one")
+		require.EqualValues(t, 1, w.platform.refreshes.Load(), "the dead process's call is the only one")
 		require.Zero(t, w.errorLines())
 	})
 }
 
-func TestPause_BeforeTheCallGivesTheIntentUp(t *testing.T) {
+func TestPause_BeforeTheCallReleasesTheIntent(t *testing.T) {
 	t.Parallel()
 	w, _ := newIssued(t, true)
 	claimed, err := w.store.ClaimRefresh(t.Context(), w.id, 1, "paused", intentLasts)
@@ -246,10 +246,10 @@ func TestPause_BeforeTheCallGivesTheIntentUp(t *testing.T) {
 	k := w.keeper(t)
 	_, err = k.refresh(t.Context(), w.row(t), intent{holder: "paused", since: clock.Mark().Add(-2 * intentMargin)})
 	requireDeferred(t, err)
-	require.Zero(t, w.platform.refreshes.Load(), "another may be using the refresh token by now")
+	require.Zero(t, w.platform.refreshes.Load(), "another process may be using the refresh token by now")
 }
 
-func TestPause_AfterTheAnswerMendsWhatTheSuccessorParked(t *testing.T) {
+func TestPause_AfterTheAnswerUnparksWhatTheSuccessorParked(t *testing.T) {
 	t.Parallel()
 	w, i := newIssued(t, true)
 	answered, goOn := make(chan struct{}), make(chan struct{})
@@ -274,7 +274,7 @@ func TestPause_AfterTheAnswerMendsWhatTheSuccessorParked(t *testing.T) {
 
 	close(goOn)
 	require.NoError(t, <-done)
-	require.Equal(t, settings.TokenOK, w.row(t).State, "the pair that it held was the good one")
+	require.Equal(t, settings.TokenOK, w.row(t).State, "the paused process held the valid pair")
 	successor.logins[w.id].heldUntil = time.Now()
 	login, err := successor.Login(t.Context(), w.id)
 	require.NoError(t, err)
@@ -282,7 +282,7 @@ func TestPause_AfterTheAnswerMendsWhatTheSuccessorParked(t *testing.T) {
 	require.EqualValues(t, 2, w.platform.refreshes.Load())
 }
 
-func TestPause_AnAnswerOutlivesTheTimeOfItsFlight(t *testing.T) {
+func TestPause_AnAnswerIsStoredAfterItsFlightTimedOut(t *testing.T) {
 	t.Parallel()
 	w, i := newIssued(t, true)
 	claimed, err := w.store.ClaimRefresh(t.Context(), w.id, 1, "slow", intentLasts)
@@ -307,11 +307,11 @@ func TestStop_LeavesAnAnswerSomeTime(t *testing.T) {
 	defer cancel()
 	k.Hold()
 	k.Hold()
-	require.NoError(t, ctx.Err(), "a stop does not break off a call at once")
+	require.NoError(t, ctx.Err(), "a stop does not cancel a call at once")
 	require.True(t, k.isClosed())
 }
 
-func TestRefused_ACommitThatWasNotSeenStillAlertsOnce(t *testing.T) {
+func TestRefused_AnUnseenCommitStillAlertsOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	if w.store.Config.Dialect() != sqldb.SQLiteDialect {
@@ -320,7 +320,7 @@ func TestRefused_ACommitThatWasNotSeenStillAlertsOnce(t *testing.T) {
 	w.platform.answer = func(int32, string) (media.Tokens, error) {
 		return media.Tokens{}, &media.Error{Class: media.Auth, Message: "dead"}
 	}
-	// FAIL reports an error and keeps what the statement has done.
+	// FAIL returns an error and keeps the statement's changes.
 	require.NoError(t, w.store.Config.Writer(t.Context()).Exec(
 		"CREATE TRIGGER unseen AFTER UPDATE OF state ON media_token WHEN NEW.state = 'reauthorise' BEGIN SELECT "+
 			"RAISE(FAIL, 'connection lost'); END").Error)
@@ -332,10 +332,10 @@ func TestRefused_ACommitThatWasNotSeenStillAlertsOnce(t *testing.T) {
 	require.InDelta(t, 1, testutil.ToFloat64(k.metrics.refreshes.WithLabelValues("fake", "refused")), 0)
 }
 
-func TestRedis_OneThatHangsIsAskedOnce(t *testing.T) {
+func TestRedis_AHangingOneIsCalledOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // Its kernel takes connections; nobody ever answers.
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // The kernel accepts connections, and no answer ever comes.
 	require.NoError(t, err)
 	defer listener.Close()
 	cfg := redis.DefaultConfig()
@@ -346,12 +346,12 @@ func TestRedis_OneThatHangsIsAskedOnce(t *testing.T) {
 	w.keys = redis.NewKeys("test")
 	k := w.keeper(t)
 	for range 20 {
-		k.logins = map[int64]*entry{} // A login that this process has not met.
+		k.logins = map[int64]*entry{} // This process has not used the login yet.
 		_, err := k.Login(t.Context(), w.id)
 		require.NoError(t, err)
 	}
 	require.Less(t, testutil.ToFloat64(k.metrics.redisErrors.WithLabelValues("fake")), 10.0,
-		"it costs its time-out now and then, not twice a login")
+		"it costs its timeout once in a while, not twice a login")
 }
 
 func TestFailed_ManyLoginsOfOnePlatformMakeOneLine(t *testing.T) {

@@ -1,8 +1,9 @@
-// Package token keeps the tokens of logins: it hands out access tokens, and refreshes them so that of all processes one
-// asks the platform, and no pair that a platform gave out is lost.
+// Package token keeps the tokens of logins. It returns access tokens and refreshes them. One process at a time
+// refreshes a login, and no pair of tokens that a platform issued is lost.
 //
-// The table media_token is the truth, sealed; Redis holds the newest sealed access token of each login, so that a
-// process that meets a login, or finds its token replaced, needs no query; memory holds what this process uses.
+// The table media_token is the truth; its tokens are sealed. Redis holds the newest sealed access token of each
+// login, so that a process that uses a login for the first time, or whose token was replaced, needs no query. Memory
+// holds the tokens that this process uses.
 package token
 
 import (
@@ -26,48 +27,50 @@ import (
 	"adsync/media"
 )
 
-// Times of a refresh. An intent must outlive everything that its holder may still do: if another process took it for
-// dead, two of them would use up one refresh token.
+// Times of a refresh. An intent must outlast everything that its holder may still do: if another process took the
+// holder for dead, both would use the same refresh token.
 const (
-	// answerTimeout is how long the platform's answer is waited for. It is long: where a platform kills the old pair with
-	// the call, an answer that nobody waits for any more is a login that a person must authorise again, and a platform
-	// that is slow for an hour would cost all of them.
+	// answerTimeout is how long a refresh waits for the platform's answer. It is long: some platforms kill the old pair
+	// with the call, and a lost answer means that a person must authorise the login again. With a short time, a platform
+	// that is slow for an hour would cost all logins.
 	answerTimeout = 30 * time.Second
-	// stopPatience is what a stop leaves of that; it is below a consumer's drain, beside which it passes.
+	// stopPatience is how much of that is left after a stop. It is shorter than a consumer's drain, which runs at the
+	// same time.
 	stopPatience = 8 * time.Second
-	// intentMargin is what the holder may take before it asks. If more has passed it was paused, or the database was, and
-	// it no longer asks: another may hold the intent by the time that the platform answers.
+	// intentMargin is how much time the holder may take before it calls. If more has passed, the holder or the database
+	// was paused. It then makes no call: another process may hold the intent by the time that the platform answers.
 	intentMargin = 10 * time.Second
-	// storeTime is what putting the new pair into the table takes at the most, unless the database is away.
+	// storeTime is how long storing the new pair takes at most, unless the database is away.
 	storeTime   = 20 * time.Second
 	intentLasts = intentMargin + answerTimeout + storeTime
-	// tableTimeout bounds one statement after the platform has answered, and tableTries how often it is tried: an answer
-	// is worth more than the time of the flight that asked for it. A new pair is tried for as long as the process lives.
+	// tableTimeout bounds one statement after the platform has answered, and tableTries is how often it is tried. Both
+	// may exceed the time of the flight, as the answer must not be lost. Storing a new pair is tried as long as the
+	// process lives.
 	tableTimeout = 10 * time.Second
 	tableTries   = 5
 )
 
 const (
-	// renewBefore is how long before its end an access token is no longer used: it must not end on its way.
+	// renewBefore is how long before its end an access token is no longer used: it must not expire during a call.
 	renewBefore = time.Minute
-	// lifeMin is the shortest life of a new access token that is believed: with a shorter one, or none told, every call
-	// would refresh it. If it does end sooner the platform's refusal tells.
+	// lifeMin replaces a shorter or missing life of a new access token: otherwise every call would refresh it. If the
+	// token does end sooner, the platform refuses it, and it is refreshed then.
 	lifeMin = 10 * time.Minute
-	// intentPoll is how often, and intentPatience how long, a call waits for a refresh of another process before its
-	// subtask gives its place to others.
+	// intentPoll is how often a call looks for the result of another process's refresh, and intentPatience how long,
+	// before its subtask releases its slot.
 	intentPoll     = 200 * time.Millisecond
 	intentPatience = 3 * time.Second
 	// refusedHold is how long the calls of a login rest after the platform has refused its newest token, and how long a
-	// parked login is believed parked: platforms block callers that keep trying wrong tokens.
+	// parked login is held as parked without a query. Platforms block callers that keep trying wrong tokens.
 	refusedHold = time.Minute
-	// parkedWait is how long the subtasks of a parked login wait before they look again. A login may have thousands of
-	// accounts: more often would keep the consumers busy with nothing.
+	// parkedWait is how long the subtasks of a parked login wait before they check it again. A login may have thousands
+	// of accounts: more frequent checks would keep the consumers busy.
 	parkedWait = 2 * time.Minute
 	// pauseMax caps the growing pauses between refreshes that fail.
 	pauseMax = 5 * time.Minute
 )
 
-// Login is what a call is made with. Its secrets must not be kept: the next call asks again.
+// Login holds what a call needs. Its secrets must not be kept: each call gets its login from the Keeper.
 type Login struct {
 	ID         int64
 	App        media.App // the secret is set only while refreshing
@@ -76,32 +79,32 @@ type Login struct {
 	Generation int64
 }
 
-// Options are what a Keeper works with.
+// Options holds what a Keeper uses.
 type Options struct {
 	Platform  media.Platform
 	Transport media.Transport
 	Store     *store.Store
 	Box       *secret.Box
 	Clock     clock.Clock
-	// Redis may be nil: then every login costs each process a query.
+	// Redis may be nil: then each process needs a query for every login.
 	Redis goredis.UniversalClient
 	Keys  redis.Keys
-	// PauseMax caps the pause that the answer to a refresh may ask for; 0 means media.PauseMaxDefault.
+	// PauseMax caps the pause that the answer to a refresh may demand; 0 means media.PauseMaxDefault.
 	PauseMax   time.Duration
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
 
-// Keeper keeps the tokens of one platform's logins. Its methods may be called at the same time.
+// Keeper keeps the tokens of one platform's logins. It is safe for concurrent use.
 type Keeper struct {
 	Options
 	metrics *metrics
-	causes  *telemetry.CauseLog // of failures that a platform or a database makes all logins share
+	causes  *telemetry.CauseLog // logs a failure that all logins share once
 
-	// redisTimeout bounds what Redis may cost a call: without it there is the table. Once it has cost that it is left
-	// alone for redisRest, since after a loss of Redis every login is looked for anew.
+	// redisTimeout is how long a call waits for Redis before it reads the table. After a timeout Redis is not used for
+	// redisRest: when Redis is lost, every login has to be looked up.
 	redisTimeout time.Duration
-	redisAway    atomic.Int64 // until when Redis is left alone, by clock.Mark in nanoseconds
+	redisAway    atomic.Int64 // until when Redis is not used, by clock.Mark in nanoseconds
 
 	mu      sync.Mutex
 	closed  bool
@@ -111,17 +114,17 @@ type Keeper struct {
 	logins  map[int64]*entry
 }
 
-// entry is what this process knows of a login.
+// entry holds what this process knows of a login.
 type entry struct {
 	login Login
-	// Until then, on this process's clock, calls fail: with refused, or with parked when a person must act.
+	// heldUntil is until when, by this process's clock, calls fail: with refused, or with parked when a person must act.
 	heldUntil time.Time
 	refused   *media.Error
 	parked    *parkedError
 }
 
-// parkedError says that only a person can help a login. Its subtasks wait, at no attempt: when the login is authorised
-// again they go on by themselves.
+// parkedError reports a login that a person must authorise again. Its subtasks wait, at no attempt, and continue
+// automatically after that.
 type parkedError struct {
 	login  int64
 	reason string
@@ -131,19 +134,19 @@ func (e *parkedError) Error() string {
 	return fmt.Sprintf("login %d must be authorised again: %s", e.login, e.reason)
 }
 
-// Unwrap tells the consumer to wait.
+// Unwrap returns a *media.DeferError, which makes the consumer wait.
 func (e *parkedError) Unwrap() error {
 	return &media.DeferError{After: parkedWait, Reason: e.Error()}
 }
 
-// flight is a renewal under way in this process.
+// flight is a renewal that runs in this process.
 type flight struct {
 	done  chan struct{}
 	login Login
 	err   error
 }
 
-// New returns a Keeper. It starts nothing.
+// New returns a Keeper. It starts no goroutine.
 func New(o Options) *Keeper {
 	return &Keeper{
 		Options: o, metrics: newMetrics(o.Registerer), causes: telemetry.NewCauseLog(o.Logger),
@@ -151,8 +154,8 @@ func New(o Options) *Keeper {
 	}
 }
 
-// Hold lets no refresh begin any more, and those under way have stopPatience left for the platform's answer. A stop
-// calls it first, so that they end beside the drain.
+// Hold prevents new refreshes. Those under way have stopPatience left for the platform's answer. A stop calls it
+// first, so that they end during the drain.
 func (k *Keeper) Hold() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -162,22 +165,22 @@ func (k *Keeper) Hold() {
 	}
 }
 
-// Close lets no refresh begin any more and waits for those under way: a pair of tokens on its way from the platform to
-// the table must arrive. That is stopPatience at the most, and longer only while the database does not take the pair.
-// It may be called more than once.
+// Close prevents new refreshes and waits for those under way: a pair of tokens on its way from the platform to the
+// table must arrive. It waits at most stopPatience, and longer only while the database does not store the pair. It
+// may be called more than once.
 func (k *Keeper) Close() {
 	k.Hold()
 	k.flying.Wait()
 }
 
-// Login returns a login's present token. It waits while this process refreshes it, and refreshes it when it is about
-// to end. The error holds an *media.DeferError when the subtask must wait: another process is refreshing the token, the
-// refresh failed and rests, or the login is parked until a person authorises it again. It is an *media.Error of class
-// Auth while calls rest because the platform refused the newest token.
+// Login returns a login with its current token. It waits while this process refreshes the token, and refreshes it
+// when it is about to end. The error wraps a *media.DeferError when the subtask must wait: another process is
+// refreshing the token, the refresh failed and rests, or the login is parked until a person authorises it again. It
+// is a *media.Error of class Auth while calls rest because the platform refused the newest token.
 func (k *Keeper) Login(ctx context.Context, id int64) (Login, error) {
 	login, flying, err := k.known(id)
 	if flying != nil {
-		// What came of the refresh shows in what is known afterwards; if it failed, the old token may still do.
+		// The next look shows the result of the refresh. If it failed, the old token may still be valid.
 		if _, err := k.await(ctx, flying); ctx.Err() != nil {
 			return Login{}, err
 		}
@@ -193,15 +196,15 @@ func (k *Keeper) Login(ctx context.Context, id int64) (Login, error) {
 		return login, nil
 	}
 	next, err := k.Renew(ctx, id, login.Generation, nil)
-	// It may have ended while the refresh was under way.
+	// The token may have ended during the refresh.
 	if _, parked := errors.AsType[*parkedError](err); err != nil && !parked && k.Clock.Now().Before(login.Expires) {
 		return login, nil
 	}
 	return next, err
 }
 
-// known returns what this process knows of a login: a refresh under way, a token, or why calls must rest. The zero
-// Login means that it knows nothing.
+// known returns what this process knows of a login: a refresh under way, a token, or the reason why calls must rest.
+// The zero Login means that it knows nothing.
 func (k *Keeper) known(id int64) (Login, *flight, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -233,8 +236,8 @@ func (e *entry) hold() error {
 	return nil
 }
 
-// Renew returns another token than the one of a generation that the platform has refused, with the words of why, or
-// that is about to end, when why is nil. Any number of calls at the same time make one refresh.
+// Renew replaces the token of a generation and returns the new one. why is the platform's refusal of the old token,
+// or nil if that is only about to end. Any number of concurrent calls share one refresh.
 func (k *Keeper) Renew(ctx context.Context, id, generation int64, why *media.Error) (Login, error) {
 	for {
 		login, f, err := k.known(id)
@@ -252,14 +255,14 @@ func (k *Keeper) Renew(ctx context.Context, id, generation int64, why *media.Err
 			}
 		}
 		login, err = k.await(ctx, f)
-		// A flight that began before the refused token was new brings that one.
+		// A flight that began before the refused token was stored returns that token.
 		if own || err != nil || login.Generation != generation {
 			return login, err
 		}
 	}
 }
 
-// launch begins a renewal, or joins the one that has just begun. It returns nil after Close.
+// launch starts a renewal or joins the one under way. It returns nil after Hold and Close.
 func (k *Keeper) launch(ctx context.Context, id, generation int64, why *media.Error) (f *flight, own bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -288,7 +291,7 @@ func (k *Keeper) await(ctx context.Context, f *flight) (Login, error) {
 	}
 }
 
-// fly runs a renewal. Its context is not the caller's: a refresh that has begun is finished, whoever goes away.
+// fly runs a renewal. The caller's end does not cancel it: a refresh that has started is completed.
 func (k *Keeper) fly(ctx context.Context, f *flight, id, generation int64, why *media.Error) {
 	defer k.flying.Done()
 	ctx, cancel := context.WithTimeout(ctx, intentLasts)
@@ -300,8 +303,8 @@ func (k *Keeper) fly(ctx context.Context, f *flight, id, generation int64, why *
 	close(f.done)
 }
 
-// Refused tells that the platform does not take a login's token though it is the newest: calls of the login rest for a
-// while. A newer token ends the rest.
+// Refused records that the platform refuses a login's newest token: the login's calls rest for refusedHold. A newer
+// token ends the rest.
 func (k *Keeper) Refused(id, generation int64, err *media.Error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -310,7 +313,7 @@ func (k *Keeper) Refused(id, generation int64, err *media.Error) {
 	}
 }
 
-// remember takes over what is newer than what this process knows.
+// remember keeps a login that is newer than the one this process knows.
 func (k *Keeper) remember(login Login) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -319,26 +322,26 @@ func (k *Keeper) remember(login Login) {
 	}
 }
 
-// replace takes over what the table says, also when it is older: a database that was set up anew counts from 1.
+// replace keeps the login of the table, even if it is older: generations of a newly created database start at 1.
 func (k *Keeper) replace(login Login) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.set(login.ID, &entry{login: login})
 }
 
-// park remembers for a while that a login waits for a person, and takes its dead token away from the processes that
-// have not met it yet.
+// park holds a login as parked for refusedHold, and removes its dead token from Redis, for processes that have not
+// used the login yet.
 func (k *Keeper) park(ctx context.Context, id int64, reason string) *parkedError {
 	err := &parkedError{login: id, reason: reason}
 	k.unshare(ctx, id)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	// Generation 0: after the rest the login is looked up anew.
+	// Generation 0: after the rest the login is looked up again.
 	k.set(id, &entry{parked: err, heldUntil: clock.Mark().Add(refusedHold)})
 	return err
 }
 
-// set is the one place where entries are put, so that the gauge tells what they say.
+// set is the only place that stores entries, so that the gauge matches them.
 func (k *Keeper) set(id int64, e *entry) {
 	if was := k.logins[id]; was != nil && was.parked != nil {
 		k.metrics.parked.WithLabelValues(k.Platform.Name()).Dec()
@@ -349,7 +352,7 @@ func (k *Keeper) set(id int64, e *entry) {
 	k.logins[id] = e
 }
 
-// Reload takes a login from the table, whatever this process knows of it: it has just been authorised.
+// Reload reads a login from the table, for one that has just been authorised. It replaces what this process knows.
 func (k *Keeper) Reload(ctx context.Context, id int64) error {
 	login, _, err := k.read(ctx, id)
 	if err != nil {
@@ -365,7 +368,7 @@ func (k *Keeper) App(ctx context.Context, id string) (media.App, error) {
 	return OpenApp(ctx, k.Store, k.Box, k.Platform.Name(), id)
 }
 
-// load finds a login's token in Redis, else in the table.
+// load returns a login's token from Redis, or otherwise from the table.
 func (k *Keeper) load(ctx context.Context, id int64) (Login, error) {
 	if login, ok := k.shared(ctx, id); ok {
 		k.remember(login)
@@ -379,7 +382,7 @@ func (k *Keeper) load(ctx context.Context, id int64) (Login, error) {
 	return login, nil
 }
 
-// read takes a login from the table. A login that waits for a person is an error.
+// read returns a login from the table. A login that waits for a person is a *parkedError.
 func (k *Keeper) read(ctx context.Context, id int64) (Login, settings.Token, error) {
 	row, err := k.Store.Token(ctx, id)
 	if err != nil {
@@ -387,7 +390,7 @@ func (k *Keeper) read(ctx context.Context, id int64) (Login, settings.Token, err
 	}
 	if row.Media != k.Platform.Name() {
 		return Login{}, row, &media.Error{Class: media.Bug,
-			Message: fmt.Sprintf("login %d is of %s, not of %s", id, row.Media, k.Platform.Name())}
+			Message: fmt.Sprintf("login %d belongs to %s, not to %s", id, row.Media, k.Platform.Name())}
 	}
 	if row.State != settings.TokenOK {
 		return Login{}, row, k.park(ctx, id, row.StateReason)

@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// platform is a platform whose refreshes are counted and answered by the test.
+// platform counts refreshes and answers them with a function of the test.
 type platform struct {
 	media.Platform
 	refreshes atomic.Int32
@@ -47,7 +47,7 @@ func (p *platform) Refresh(_ context.Context, _ media.Transport, app media.App, 
 	return p.answer(p.refreshes.Add(1), refresh)
 }
 
-// rotate answers like a platform whose refresh kills the old pair.
+// rotate returns a new pair, as a platform does whose refresh kills the old pair.
 func rotate(n int32, refresh string) (media.Tokens, error) {
 	if refresh != fmt.Sprintf("refresh-%d", n) {
 		return media.Tokens{}, &media.Error{Class: media.Auth, Code: "40107", Message: "used before: " + refresh}
@@ -62,7 +62,7 @@ func pair(n int32) media.Tokens {
 	}
 }
 
-// world is a table with one login, and what keepers on it share.
+// world is a table with one login and what the keepers share.
 type world struct {
 	platform *platform
 	store    *store.Store
@@ -112,14 +112,14 @@ func (w *world) authorise(t *testing.T, n int32, life time.Duration) {
 	require.NoError(t, err)
 }
 
-// keeper is another process.
+// keeper returns the keeper of another process.
 func (w *world) keeper(t *testing.T) *Keeper {
 	t.Helper()
 	k := New(Options{
 		Platform: w.platform, Store: w.store, Box: w.box, Clock: clock.System{}, Redis: w.redis, Keys: w.keys,
 		Logger: slog.New(slog.NewTextHandler(w.log, nil)), Registerer: prometheus.NewRegistry(),
 	})
-	k.redisTimeout = time.Minute // A machine that has much to do is no Redis that is away.
+	k.redisTimeout = time.Minute // A busy machine must not look like a Redis that is away.
 	t.Cleanup(k.Close)
 	return k
 }
@@ -131,7 +131,7 @@ func (w *world) row(t *testing.T) settings.Token {
 	return row
 }
 
-// requireDeferred checks that an error defers, and returns for how long.
+// requireDeferred checks that an error defers, and returns the time.
 func requireDeferred(t *testing.T, err error) time.Duration {
 	t.Helper()
 	deferred, ok := errors.AsType[*media.DeferError](err)
@@ -156,7 +156,7 @@ func requireAuth(t *testing.T, err error) time.Duration {
 	return e.RetryAfter
 }
 
-func TestLogin_GivesTheTokenOfTheTable(t *testing.T) {
+func TestLogin_ReturnsTheTokenOfTheTable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	login, err := w.keeper(t).Login(t.Context(), w.id)
@@ -170,7 +170,7 @@ func TestLogin_GivesTheTokenOfTheTable(t *testing.T) {
 	require.NotContains(t, row.Access+row.Refresh, "refresh-1")
 }
 
-func TestRenew_OneOfManyProcessesAsksThePlatform(t *testing.T) {
+func TestRenew_OneOfManyProcessesCallsThePlatform(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	keepers := []*Keeper{w.keeper(t), w.keeper(t), w.keeper(t)}
@@ -199,7 +199,7 @@ func TestRenew_OneOfManyProcessesAsksThePlatform(t *testing.T) {
 	require.Greater(t, time.Until(row.AccessExpires), 23*time.Hour)
 }
 
-func TestRenew_KeepsTheRefreshTokenThatTheAnswerLacks(t *testing.T) {
+func TestRenew_KeepsTheRefreshTokenIfTheAnswerHasNone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	w.platform.answer = func(n int32, refresh string) (media.Tokens, error) {
@@ -219,7 +219,7 @@ func TestRenew_KeepsTheRefreshTokenThatTheAnswerLacks(t *testing.T) {
 	require.Equal(t, before.RefreshExpires, w.row(t).RefreshExpires)
 }
 
-func TestLogin_RefreshesWhatIsAboutToEnd(t *testing.T) {
+func TestLogin_RefreshesATokenThatIsAboutToEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, renewBefore/2)
 	login, err := w.keeper(t).Login(t.Context(), w.id)
@@ -227,7 +227,7 @@ func TestLogin_RefreshesWhatIsAboutToEnd(t *testing.T) {
 	require.Equal(t, "access-2", login.Access.Reveal())
 }
 
-func TestLogin_DoesNotRefreshAgainAndAgainWhenNoLifeIsTold(t *testing.T) {
+func TestLogin_RefreshesOnceIfTheAnswerHasNoLife(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 0)
 	w.platform.answer = func(n int32, _ string) (media.Tokens, error) {
@@ -241,7 +241,7 @@ func TestLogin_DoesNotRefreshAgainAndAgainWhenNoLifeIsTold(t *testing.T) {
 	require.EqualValues(t, 1, w.platform.refreshes.Load())
 }
 
-func TestLogin_UsesWhatIsLeftWhenARefreshFails(t *testing.T) {
+func TestLogin_UsesTheOldTokenWhenARefreshFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, renewBefore/2)
 	w.platform.answer = func(int32, string) (media.Tokens, error) {
@@ -270,7 +270,7 @@ func TestRenew_ParksALoginWhoseRefreshTokenIsRefused(t *testing.T) {
 		requireParked(t, err)
 		require.NotContains(t, err.Error(), "refresh-1")
 	}
-	require.EqualValues(t, 1, w.platform.refreshes.Load(), "nobody hammers the platform")
+	require.EqualValues(t, 1, w.platform.refreshes.Load(), "the platform is not called again")
 	require.Equal(t, settings.TokenReauthorise, w.row(t).State)
 	require.NotContains(t, w.row(t).StateReason, "refresh-1")
 	require.Equal(t, 1, strings.Count(w.log.String(), "level=ERROR"), w.log.String())
@@ -282,7 +282,7 @@ func TestRenew_ParksALoginWhoseRefreshTokenIsRefused(t *testing.T) {
 	requireParked(t, err)
 	first.logins[w.id].heldUntil = time.Now()
 	login, err := first.Login(t.Context(), w.id)
-	require.NoError(t, err, "a minute later the new authorisation is seen")
+	require.NoError(t, err, "a minute later the new authorisation is used")
 	require.Equal(t, "access-5", login.Access.Reveal())
 }
 
@@ -296,12 +296,12 @@ func TestRenew_ParksALoginWithoutARefreshTokenWithThePlatformsWords(t *testing.T
 	login, err := k.Login(t.Context(), w.id)
 	require.NoError(t, err)
 	require.Equal(t, "access-9", login.Access.Reveal())
-	require.NoError(t, k.refreshWithin(t.Context(), w.id, WithinDefault), "nobody knows when it ends")
+	require.NoError(t, k.refreshWithin(t.Context(), w.id, WithinDefault), "its end is unknown")
 
 	why := &media.Error{Class: media.Auth, Expired: true, Code: "11002", Message: "the access token is invalid"}
 	_, err = k.Renew(t.Context(), w.id, login.Generation, why)
 	requireParked(t, err)
-	require.Zero(t, w.platform.refreshes.Load(), "there is nothing to ask with")
+	require.Zero(t, w.platform.refreshes.Load(), "there is no refresh token to call with")
 	row := w.row(t)
 	require.Equal(t, settings.TokenReauthorise, row.State)
 	require.Equal(t, "auth error 11002: the access token is invalid", row.StateReason)
@@ -315,10 +315,10 @@ func TestRenew_ParksALoginWithoutARefreshTokenWithThePlatformsWords(t *testing.T
 	require.Equal(t, "access-10", login.Access.Reveal())
 }
 
-func TestRenew_TriesAgainAfterACrash(t *testing.T) {
+func TestRenew_RetriesAfterACrash(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
-	// The process died before it asked, and its intent has lapsed.
+	// The process died before its call, and its intent has expired.
 	claimed, err := w.store.ClaimRefresh(t.Context(), w.id, 1, "dead", -time.Second)
 	require.NoError(t, err)
 	require.True(t, claimed)
@@ -394,7 +394,7 @@ func TestClose_WaitsForARefreshWhoseCallerIsGone(t *testing.T) {
 	requireDeferred(t, err)
 }
 
-func TestRenew_WaitsForATableThatTakesNoWrites(t *testing.T) {
+func TestRenew_WaitsForATableThatRefusesWrites(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	if w.store.Config.Dialect() != sqldb.SQLiteDialect {
@@ -413,7 +413,7 @@ func TestRenew_WaitsForATableThatTakesNoWrites(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(w.log.String(), "cannot be stored") }, 10*time.Second,
 		5*time.Millisecond)
 	login, known := k.shared(t.Context(), w.id)
-	require.False(t, known && login.Generation > 1, "nobody uses a pair that is not in the table")
+	require.False(t, known && login.Generation > 1, "a pair that is not in the table is not used")
 	k.mu.Lock()
 	require.LessOrEqual(t, k.logins[w.id].login.Generation, int64(1))
 	k.mu.Unlock()
@@ -424,7 +424,7 @@ func TestRenew_WaitsForATableThatTakesNoWrites(t *testing.T) {
 	require.Equal(t, 1, strings.Count(w.log.String(), "cannot be stored"), "one line, not one a try")
 }
 
-func TestRedis_SparesTheQueryAndIsNotMissed(t *testing.T) {
+func TestRedis_SavesTheQueryAndIsOptional(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	w.redis, w.keys = redistest.New(t)
@@ -451,12 +451,12 @@ func TestRedis_SparesTheQueryAndIsNotMissed(t *testing.T) {
 	require.Positive(t, testutil.ToFloat64(k.metrics.redisErrors.WithLabelValues("fake")))
 }
 
-func TestRenew_BelievesATableThatCountsFromTheBeginning(t *testing.T) {
+func TestRenew_TakesALowerGenerationFromTheTable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	w.redis, w.keys = redistest.New(t)
 	k := w.keeper(t)
-	// Redis remembers a login of an earlier database.
+	// Redis still holds a login of an earlier database.
 	k.share(t.Context(), Login{ID: w.id, App: media.App{ID: "17"}, Access: secret.NewText("of-old"),
 		Expires: time.Now().Add(time.Hour), Generation: 40})
 	login, err := k.Login(t.Context(), w.id)
@@ -468,13 +468,13 @@ func TestRenew_BelievesATableThatCountsFromTheBeginning(t *testing.T) {
 	require.Zero(t, w.platform.refreshes.Load())
 	login, err = w.keeper(t).Login(t.Context(), w.id)
 	require.NoError(t, err)
-	require.Equal(t, "access-1", login.Access.Reveal(), "Redis has learned it")
+	require.Equal(t, "access-1", login.Access.Reveal(), "Redis holds it now")
 	login, err = k.Login(t.Context(), w.id)
 	require.NoError(t, err)
 	require.Equal(t, "access-1", login.Access.Reveal(), "memory too")
 }
 
-func TestRefused_LetsTheLoginRestUntilANewerToken(t *testing.T) {
+func TestRefused_HoldsTheLoginUntilANewerToken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	k := w.keeper(t)
@@ -482,7 +482,7 @@ func TestRefused_LetsTheLoginRestUntilANewerToken(t *testing.T) {
 	require.NoError(t, err)
 	k.Refused(w.id, 7, &media.Error{Class: media.Auth})
 	_, err = k.Login(t.Context(), w.id)
-	require.NoError(t, err, "another generation's refusal says nothing")
+	require.NoError(t, err, "a refusal of another generation does not count")
 	k.Refused(w.id, 1, &media.Error{Class: media.Auth, Message: "revoked"})
 	_, err = k.Login(t.Context(), w.id)
 	require.Positive(t, requireAuth(t, err))
@@ -498,5 +498,5 @@ func TestLogin_NamesALoginOfAnotherMedia(t *testing.T) {
 	w := newWorld(t, time.Hour)
 	require.NoError(t, w.store.Config.Writer(t.Context()).Exec("UPDATE media_token SET media = 'other'").Error)
 	_, err := w.keeper(t).Login(t.Context(), w.id)
-	require.ErrorContains(t, err, "is of other, not of fake")
+	require.ErrorContains(t, err, "belongs to other, not to fake")
 }

@@ -12,7 +12,7 @@ import (
 	"adsync/media"
 )
 
-// PutApp writes a developer app of a platform, its secret sealed, and enables it.
+// PutApp writes a platform's developer app with its secret sealed, and enables it.
 func PutApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id string, appSecret secret.Text) error {
 	if err := usable("secret", appSecret, secretMax); err != nil {
 		return fmt.Errorf("put app %s of %s: %w", id, mediaName, err)
@@ -24,8 +24,8 @@ func PutApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id 
 	return s.PutApp(ctx, settings.App{Media: mediaName, ID: id, Secret: sealed, Enabled: true})
 }
 
-// OpenApp returns an app with its secret. An app that is not there is sql.ErrNoRows; one that is disabled is an error
-// too.
+// OpenApp returns an app with its secret. The error wraps sql.ErrNoRows for an app that does not exist. A disabled
+// app is an error too.
 func OpenApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id string) (media.App, error) {
 	app, err := s.App(ctx, mediaName, id)
 	if err != nil {
@@ -42,10 +42,10 @@ func OpenApp(ctx context.Context, s *store.Store, box *secret.Box, mediaName, id
 	return media.App{ID: id, Secret: secret.NewText(plain)}, nil
 }
 
-// PutLogin writes a login that has just been authorised, its tokens sealed, and returns its id. Of the row it takes
-// Media, AppID, Login, Name, Choose and the two times. A login that is there already goes on with the new tokens,
-// also when it was parked. Without a refresh token the login is parked, with the platform's words, when its access
-// token is refused. What cannot be kept is an error of which IsUnusable says so.
+// PutLogin writes a login that has just been authorised, with its tokens sealed, and returns its id. It uses Media,
+// AppID, Login, Name, Choose and the two times of row. An existing login gets the new tokens, and is no longer
+// parked. A login without a refresh token is parked, with the platform's words, when its access token is refused.
+// IsUnusable reports whether the error means that the tokens or the login cannot be kept.
 func PutLogin(ctx context.Context, s *store.Store, box *secret.Box, row settings.Token, access,
 	refresh secret.Text) (int64, error) {
 	err := usablePair(access, refresh)
@@ -66,14 +66,14 @@ func PutLogin(ctx context.Context, s *store.Store, box *secret.Box, row settings
 	})
 }
 
-// EndUntold is when a token ends whose end nobody has told us: the platform's refusal will.
-var EndUntold = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+// EndUnknown is the end of a token whose end is unknown: the platform will refuse the token when it has ended.
+var EndUnknown = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// PutAccess writes a login of which an access token is all that is known, as a person copies one from a platform's
-// console: no app, no refresh token, no time at which it ends. Its calls count as those of an app of the login's name.
+// PutAccess writes a login that has only an access token, copied by a person from a platform's console: it has no
+// app, no refresh token and no known end. Its calls count as those of an app with the login's name.
 func PutAccess(ctx context.Context, s *store.Store, box *secret.Box, mediaName, login string,
 	access secret.Text) (int64, error) {
-	row := settings.Token{Media: mediaName, AppID: login, Login: login, AccessExpires: EndUntold,
-		RefreshExpires: EndUntold}
+	row := settings.Token{Media: mediaName, AppID: login, Login: login, AccessExpires: EndUnknown,
+		RefreshExpires: EndUnknown}
 	return PutLogin(ctx, s, box, row, access, secret.Text{})
 }

@@ -15,7 +15,7 @@ import (
 	"adsync/media"
 )
 
-// later is a clock that may be put ahead.
+// later is a clock that a test can advance.
 type later struct {
 	clock.System
 	ahead atomic.Int64
@@ -28,9 +28,9 @@ func TestLogin_SendsNoTokenThatHasEnded(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		life time.Duration
-		busy func(l *later) // while the platform is asked
+		busy func(l *later) // called during the refresh
 	}{
-		{"before it is asked for", -time.Second, func(*later) {}},
+		{"before the call", -time.Second, func(*later) {}},
 		{"at this moment", 0, func(*later) {}},
 		{"while the refresh is under way", renewBefore / 2, func(l *later) { l.ahead.Store(int64(renewBefore)) }},
 	} {
@@ -41,7 +41,7 @@ func TestLogin_SendsNoTokenThatHasEnded(t *testing.T) {
 				c.busy(l)
 				return media.Tokens{}, &media.Error{Class: media.Transient, Message: "busy"}
 			}
-			k := w.keeper(t) // Without Redis.
+			k := w.keeper(t) // It has no Redis.
 			k.Clock = l
 			for range 2 {
 				login, err := k.Login(t.Context(), w.id)
@@ -53,7 +53,7 @@ func TestLogin_SendsNoTokenThatHasEnded(t *testing.T) {
 	}
 }
 
-// waiting is a context that tells when somebody waits for its end.
+// waiting is a context that signals when a caller waits for its end.
 type waiting struct {
 	context.Context
 	begun chan struct{}
@@ -65,8 +65,8 @@ func (w *waiting) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
-// A refresh that was under way when a token was refused may bring that very token: it is refreshed again.
-func TestRenew_OfATokenThatTheRefreshUnderWayBroughtAsksAgain(t *testing.T) {
+// A refresh that was under way when a token was refused may return that same token: then it is refreshed again.
+func TestRenew_RefreshesATokenThatTheRefreshUnderWayReturned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	k := w.keeper(t)
@@ -94,9 +94,8 @@ func TestRenew_OfATokenThatTheRefreshUnderWayBroughtAsksAgain(t *testing.T) {
 	require.EqualValues(t, 1, w.platform.refreshes.Load())
 }
 
-// A login that was authorised anew in a database that was set up anew counts from the beginning, and is used at once
-// all the same.
-func TestReload_TakesWhatTheTableSaysWhateverIsKnown(t *testing.T) {
+// A login that was authorised again in a newly created database has generation 1, and is used at once.
+func TestReload_ReplacesWhatTheProcessKnows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	w.redis, w.keys = redistest.New(t)
@@ -112,16 +111,16 @@ func TestReload_TakesWhatTheTableSaysWhateverIsKnown(t *testing.T) {
 	require.Equal(t, "access-1", login.Access.Reveal())
 	login, err = w.keeper(t).Login(t.Context(), w.id)
 	require.NoError(t, err)
-	require.Equal(t, "access-1", login.Access.Reveal(), "other processes take it from Redis")
+	require.Equal(t, "access-1", login.Access.Reveal(), "other processes read it from Redis")
 
 	k.Refused(w.id, 1, &media.Error{Class: media.Auth})
 	require.NoError(t, k.Reload(t.Context(), w.id))
 	_, err = k.Login(t.Context(), w.id)
-	require.NoError(t, err, "a person has acted: the rest is over")
+	require.NoError(t, err, "a person has acted, so the rest is over")
 }
 
-// A login that is parked while its access token still has a moment to live is not used for that moment.
-func TestLogin_OfOneThatIsParkedIsNotWhatIsLeftOfItsToken(t *testing.T) {
+// A parked login is not used, even while its access token is still valid.
+func TestLogin_AParkedOneDoesNotUseItsOldToken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, renewBefore/2)
 	w.platform.answer = func(int32, string) (media.Tokens, error) {
@@ -135,7 +134,7 @@ func TestLogin_OfOneThatIsParkedIsNotWhatIsLeftOfItsToken(t *testing.T) {
 	}
 }
 
-// What a refused token's login rests for is not ended by the same token, from wherever it is read again.
+// Reading the refused token again, from any source, does not end the rest.
 func TestRefused_TheSameTokenDoesNotEndTheRest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
@@ -153,7 +152,7 @@ func TestLogin_AnOlderTokenDoesNotTakeThePlaceOfANewerOne(t *testing.T) {
 	t.Parallel()
 	k := newWorld(t, time.Hour).keeper(t)
 	k.remember(Login{ID: 9, Generation: 2, Access: secret.NewText("new")})
-	k.remember(Login{ID: 9, Generation: 1, Access: secret.NewText("old")}) // As Redis may tell.
+	k.remember(Login{ID: 9, Generation: 1, Access: secret.NewText("old")}) // Redis may return it.
 	login, _, err := k.known(9)
 	require.NoError(t, err)
 	require.Equal(t, "new", login.Access.Reveal())

@@ -16,7 +16,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return &metrics{
 		refreshes: media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "adsync_token_refreshes_total",
-			Help: "Refreshes of tokens: renewed, failed (tried again later), refused and unusable (a person must authorise " +
+			Help: "Refreshes of tokens: renewed, failed (retried later), refused and unusable (a person must authorise " +
 				"the login again).",
 		}, []string{"media", "outcome"})),
 		redisErrors: media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -24,7 +24,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}, []string{"media"})),
 		parked: media.Register(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "adsync_token_parked_logins",
-			Help: "Logins that this process knows to wait for a person: the platform refused their refresh token.",
+			Help: "Logins known to this process that wait for a person: the platform refused their refresh token.",
 		}, []string{"media"})),
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"adsync/media"
 )
 
-// renew brings another token than that of a generation: the one that somebody else has fetched, or a new one.
+// renew returns a token newer than that of a generation: one that another process has stored, or a new one.
 func (k *Keeper) renew(ctx context.Context, id, generation int64, why *media.Error) (Login, error) {
 	if login, ok := k.shared(ctx, id); ok && login.Generation > generation {
 		k.remember(login)
@@ -54,8 +54,8 @@ func (k *Keeper) renew(ctx context.Context, id, generation int64, why *media.Err
 			return Login{}, &media.DeferError{After: left,
 				Reason: fmt.Sprintf("the refresh of login %d rests after a failed try", id)}
 		case clock.Mark().After(patience):
-			// The other process may be done long before its intent ends. If it is dead, a login of thousands of accounts
-			// must not have all their subtasks look every two seconds until then.
+			// The other process may finish long before its intent ends. If it is dead, the subtasks of thousands of accounts
+			// must not check every two seconds until then.
 			return Login{}, &media.DeferError{After: max(left/3, 2*time.Second),
 				Reason: fmt.Sprintf("another process is refreshing the token of login %d", id)}
 		}
@@ -65,7 +65,8 @@ func (k *Keeper) renew(ctx context.Context, id, generation int64, why *media.Err
 	}
 }
 
-// unrenewable is the end of a login that has no refresh token: what the platform said of its access token.
+// unrenewable returns the reason for parking a login without a refresh token: the platform's refusal of its access
+// token, or that the token ends.
 func unrenewable(why *media.Error) *media.Error {
 	if why == nil {
 		return &media.Error{Class: media.Auth, Message: "its access token ends, and it has no refresh token"}
@@ -75,22 +76,21 @@ func unrenewable(why *media.Error) *media.Error {
 	return &end
 }
 
-// intent is this process's right to refresh a login.
+// intent is this process's exclusive right to refresh a login.
 type intent struct {
 	holder string
-	since  time.Time // a mark from before it was claimed
+	since  time.Time // a mark taken before the claim
 }
 
-// errLate says that too much of an intent's time had passed before the platform was asked.
-var errLate = errors.New("the process or the database was paused before the platform was asked")
+// errLate reports that too much of an intent's time had passed before the call.
+var errLate = errors.New("the process or the database was paused before the call to the platform")
 
-// refresh asks the platform for new tokens, as the holder of the intent. Whatever happened to an earlier holder, the
-// refresh token in the table is tried: if that one had used it up, the platform refuses it now, and the login is
-// parked.
+// refresh requests new tokens as the holder of the intent. It always tries the refresh token of the table. If an
+// earlier holder had used that token up, the platform refuses it now, and the login is parked.
 func (k *Keeper) refresh(ctx context.Context, row settings.Token, own intent) (Login, error) {
 	asked := k.Clock.Now()
 	tokens, err := k.ask(ctx, row, own)
-	// The answer must not be lost because the flight took long.
+	// The answer must not be lost if the flight takes long.
 	ctx = context.WithoutCancel(ctx)
 	if err != nil {
 		return Login{}, k.failed(ctx, row, own.holder, err)
@@ -111,7 +111,7 @@ func (k *Keeper) refresh(ctx context.Context, row settings.Token, own intent) (L
 	}
 	failpoint.Hit("token.stored")
 	if !stored {
-		// Another holder was faster, and its pair is in the table.
+		// Another holder has stored a newer pair.
 		login, _, err := k.read(ctx, row.ID)
 		return login, err
 	}
@@ -121,7 +121,7 @@ func (k *Keeper) refresh(ctx context.Context, row settings.Token, own intent) (L
 	return next, nil
 }
 
-// ask sends the refresh. Its error is free of secrets.
+// ask sends the refresh. Its error holds no secrets.
 func (k *Keeper) ask(ctx context.Context, row settings.Token, own intent) (media.Tokens, error) {
 	refresh, err := k.Box.Open(row.Refresh, refreshPlace(row.ID))
 	if err != nil {
@@ -154,7 +154,7 @@ func (k *Keeper) ask(ctx context.Context, row settings.Token, own intent) (media
 	return tokens, err
 }
 
-// patience is how long an answer is waited for.
+// patience returns a context that bounds the wait for an answer.
 func (k *Keeper) patience(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	go func() {
@@ -181,12 +181,12 @@ func (k *Keeper) isClosed() bool {
 	}
 }
 
-// keepPauseMax is the longest pause between tries to store a new pair: while it is in no table, the login stands still.
+// keepPauseMax is the longest pause between tries to store a new pair: until it is stored, the login makes no calls.
 const keepPauseMax = time.Second
 
-// keep writes the new pair to the table before anybody uses it, and reports whether it did: not when a newer one is
-// there. The pair exists nowhere else, so a database that is away is waited for, for as long as this process lives;
-// one that refuses the pair is not, since it would refuse it again.
+// keep writes the new pair to the table before it is used, and reports whether it did; it does not when the table has
+// a newer one. The pair exists nowhere else, so keep retries as long as this process lives while the database is
+// away. It returns an error when the database refuses the pair, since a retry would be refused too.
 func (k *Keeper) keep(ctx context.Context, row settings.Token, login Login, tokens media.Tokens, asked time.Time) (bool,
 	error) {
 	next := settings.Token{AccessExpires: login.Expires}
@@ -207,7 +207,7 @@ func (k *Keeper) keep(ctx context.Context, row settings.Token, login Login, toke
 		stored, err := k.store(ctx, row, next)
 		if err == nil {
 			if failing {
-				k.Logger.Info("the new tokens are stored", "media", row.Media, "login_id", row.ID)
+				k.Logger.Info("new tokens stored", "media", row.Media, "login_id", row.ID)
 			}
 			return stored, nil
 		}
@@ -215,7 +215,7 @@ func (k *Keeper) keep(ctx context.Context, row settings.Token, login Login, toke
 			return false, err
 		}
 		if !failing {
-			k.Logger.Error("new tokens cannot be stored, trying for as long as the process lives", "media", row.Media,
+			k.Logger.Error("new tokens cannot be stored, retrying", "media", row.Media,
 				"login_id", row.ID, "err", err)
 		}
 		failing = true
@@ -226,19 +226,18 @@ func (k *Keeper) keep(ctx context.Context, row settings.Token, login Login, toke
 func (k *Keeper) store(ctx context.Context, row settings.Token, next settings.Token) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
 	defer cancel()
-	// After a try whose commit was not seen it finds the pair there and says false, which is as well.
+	// After a try whose commit was not seen it finds the pair in the table and returns false, which is right too.
 	return k.Store.StoreTokens(ctx, row.ID, row.Generation, next)
 }
 
-// lifeMax is the longest life of a token that is believed. No platform's is as long, and dates far beyond do not fit
-// the tables.
+// lifeMax caps the life of a token. No platform's is as long, and dates far in the future do not fit the tables.
 const lifeMax = 10 * 365 * 24 * time.Hour
 
-// Life is what of a token's life, as a platform tells it, is believed.
-func Life(told time.Duration) time.Duration { return min(max(told, 0), lifeMax) }
+// Life limits a token's life, as a platform reports it, to 0 up to lifeMax.
+func Life(reported time.Duration) time.Duration { return min(max(reported, 0), lifeMax) }
 
-// failed decides what a failed refresh means: a refused refresh token parks the login, with one alert; anything else
-// lets it rest, longer with each try. Those who wait for the token wait on, at no attempt.
+// failed handles a failed refresh. A refused refresh token parks the login, with one alert. After any other error the
+// refresh rests, longer with each try, and waiting subtasks continue to wait, at no attempt.
 func (k *Keeper) failed(ctx context.Context, row settings.Token, holder string, err error) error {
 	e, ok := errors.AsType[*media.Error](err)
 	if ok && e.Class == media.Auth {
@@ -252,8 +251,8 @@ func (k *Keeper) failed(ctx context.Context, row settings.Token, holder string, 
 	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
 	defer cancel()
 	if err := k.Store.PostponeRefresh(ctx, row.ID, holder, pause, err.Error()); err != nil {
-		// The intent then ends by itself.
-		k.causes.Report(slog.LevelWarn, "postpone", "the intent of a failed refresh stays open", err, "media", row.Media,
+		// The intent expires.
+		k.causes.Report(slog.LevelWarn, "postpone", "cannot release the intent of a failed refresh", err, "media", row.Media,
 			"login_id", row.ID)
 	}
 	k.causes.Report(slog.LevelWarn, "refresh", "token refresh failed", err,
@@ -261,7 +260,7 @@ func (k *Keeper) failed(ctx context.Context, row settings.Token, holder string, 
 	return &media.DeferError{After: pause, Reason: fmt.Sprintf("the refresh of login %d failed: %s", row.ID, err)}
 }
 
-// refused parks a login whose refresh token the platform does not take.
+// refused parks a login whose refresh token the platform refuses.
 func (k *Keeper) refused(ctx context.Context, row settings.Token, holder string, e *media.Error) error {
 	return k.parkFor(ctx, row, holder, e, "refused", func(attrs ...any) {
 		if row.Refresh == "" {
@@ -272,7 +271,7 @@ func (k *Keeper) refused(ctx context.Context, row settings.Token, holder string,
 	})
 }
 
-// unkept parks a login whose new tokens cannot be kept: the platform has killed the old pair, or would give such
+// unkept parks a login whose new tokens cannot be kept: the platform has killed the old pair, or would issue such
 // tokens again.
 func (k *Keeper) unkept(ctx context.Context, row settings.Token, holder string, why error) error {
 	e := &media.Error{Class: media.Auth, Message: "the platform renewed its tokens, and they cannot be kept: " +
@@ -282,23 +281,23 @@ func (k *Keeper) unkept(ctx context.Context, row settings.Token, holder string, 
 	})
 }
 
-// parkFor parks a login, counts the outcome of its refresh, and has it logged.
+// parkFor parks a login, counts the outcome of its refresh, and calls log if this call parked it.
 func (k *Keeper) parkFor(ctx context.Context, row settings.Token, holder string, e *media.Error, outcome string,
 	log func(attrs ...any)) error {
 	parked, err := k.parkRow(ctx, row, holder, e.Error())
 	if err != nil {
-		// The intent ends by itself, and the platform is asked once more then.
-		k.causes.Report(slog.LevelError, "park", "a login that needs a person cannot be parked", err, "media", row.Media,
+		// The intent expires, and then the platform is called again.
+		k.causes.Report(slog.LevelError, "park", "cannot park a login that needs a person", err, "media", row.Media,
 			"login_id", row.ID)
 		return &media.DeferError{After: intentLasts, Reason: fmt.Sprintf("login %d: %s", row.ID, e)}
 	}
 	if !parked {
-		// A newer pair came meanwhile: from a person, or from a holder that was thought dead.
+		// A newer pair was stored meanwhile: by a person, or by a holder that seemed dead.
 		return &media.DeferError{After: time.Second, Reason: fmt.Sprintf("login %d has just been changed", row.ID)}
 	}
 	if err := k.route(ctx, row.ID); err != nil {
-		// The next token_refresh of another login that reaches them does it.
-		k.causes.Report(slog.LevelWarn, "route", "the accounts of a parked login stay with it for now", err, "media",
+		// The next token_refresh of another login that reaches the accounts moves them.
+		k.causes.Report(slog.LevelWarn, "route", "cannot move the accounts of a parked login", err, "media",
 			row.Media, "login_id", row.ID)
 	}
 	k.metrics.refreshes.WithLabelValues(row.Media, outcome).Inc()
@@ -306,15 +305,15 @@ func (k *Keeper) parkFor(ctx context.Context, row settings.Token, holder string,
 	return k.park(ctx, row.ID, e.Error())
 }
 
-// route has the accounts of a parked login pulled with other logins that reach them.
+// route moves the accounts of a parked login to other logins that reach them.
 func (k *Keeper) route(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
 	defer cancel()
 	return k.Store.RouteLogin(ctx, id)
 }
 
-// parkRow marks the row. A try whose commit was not seen may have done it: then the row says so, and only the holder
-// can have written that.
+// parkRow marks the row. If an earlier try committed without being seen, the row already has the mark, which only the
+// holder can have written.
 func (k *Keeper) parkRow(ctx context.Context, row settings.Token, holder, reason string) (parked bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tableTimeout)
 	defer cancel()

@@ -22,15 +22,14 @@ func TestRenew_RestsAfterAFailure(t *testing.T) {
 	}
 	_, err := w.keeper(t).Renew(t.Context(), w.id, 1, nil)
 	require.ErrorContains(t, err, "busy")
-	require.Equal(t, time.Minute, requireDeferred(t, err), "those who waited for it wait on, at no attempt")
+	require.Equal(t, time.Minute, requireDeferred(t, err), "waiting subtasks continue to wait, at no attempt")
 	_, err = w.keeper(t).Renew(t.Context(), w.id, 1, nil)
 	require.Greater(t, requireDeferred(t, err), 30*time.Second)
 	require.EqualValues(t, 1, w.platform.refreshes.Load())
 	require.Equal(t, settings.TokenOK, w.row(t).State)
 }
 
-// Each try that fails doubles the pause before the next, up to five minutes; a platform may ask for more, up to the
-// cap of pauses.
+// Each failed try doubles the pause before the next, up to five minutes. A platform may demand more, up to the cap.
 func TestRenew_RestsLongerAfterEachFailure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
@@ -53,7 +52,7 @@ func TestRenew_RestsLongerAfterEachFailure(t *testing.T) {
 	require.Equal(t, 10*time.Minute, fail())
 }
 
-// The accounts of a login that is parked are pulled with another one that reaches them.
+// The accounts of a parked login are pulled with another login that reaches them.
 func TestRenew_AParkedLoginLeavesItsAccountsToAnother(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
@@ -62,7 +61,7 @@ func TestRenew_AParkedLoginLeavesItsAccountsToAnother(t *testing.T) {
 	}
 	other, err := PutLogin(t.Context(), w.store, w.box,
 		settings.Token{Media: "fake", AppID: "17", Login: "somebody else", AccessExpires: time.Now().Add(time.Hour),
-			RefreshExpires: EndUntold},
+			RefreshExpires: EndUnknown},
 		secret.NewText("access-of-another"), secret.Text{})
 	require.NoError(t, err)
 	var ids map[string]int64
@@ -72,7 +71,7 @@ func TestRenew_AParkedLoginLeavesItsAccountsToAnother(t *testing.T) {
 		require.NoError(t, err)
 	}
 	k := w.keeper(t)
-	for range 2 { // A second look at a login that is parked does not count it again.
+	for range 2 { // A second look at a parked login does not count it again.
 		_, err = k.Renew(t.Context(), w.id, 1, nil)
 		requireParked(t, err)
 		k.logins[w.id].heldUntil = time.Now()
@@ -101,8 +100,8 @@ func TestRenew_StoresHowLongTheNewPairLives(t *testing.T) {
 	}
 }
 
-// What cannot be kept, or called with, is not tried again: the platform would give it again, or has killed the old
-// pair.
+// New tokens that cannot be kept or sent are not requested again: the platform would issue such tokens again, or has
+// killed the old pair.
 func TestRenew_ParksALoginWhoseNewTokensCannotBeKept(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("secret", lengthMax)
@@ -140,7 +139,7 @@ func TestRenew_ParksALoginWhoseNewTokensCannotBeKept(t *testing.T) {
 	}
 }
 
-// A pair that a database refuses is not one that waits for a database that is away.
+// A pair that the database refuses does not wait as it would for a database that is away.
 func TestRenew_ParksALoginWhoseNewTokensTheDatabaseRefuses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)

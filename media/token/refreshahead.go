@@ -12,8 +12,8 @@ import (
 	"adsync/media"
 )
 
-// WithinDefault is how long before its end an access token is refreshed by the task: long enough that a platform's bad
-// half day leaves every login usable.
+// WithinDefault is how long before its end the task refreshes an access token: long enough that every login stays
+// usable when a platform fails for half a day.
 const WithinDefault = 12 * time.Hour
 
 type refreshParams struct {
@@ -36,9 +36,9 @@ func parseWithin(raw json.RawMessage) (time.Duration, error) {
 	return within, nil
 }
 
-// Handler returns "<media>.token_refresh": it refreshes the logins whose access token ends soon. A login that waits
-// for a person is left alone: it was alerted when it was parked. Accounts that belong to a login that works, and are
-// pulled with another, come back to it.
+// Handler returns "<media>.token_refresh". It refreshes the logins whose access token ends soon. It skips a login
+// that waits for a person, which was alerted when it was parked. Accounts whose chosen login works, and that are
+// pulled with another one, return to the chosen login.
 func (k *Keeper) Handler() media.Handler {
 	return media.Handler{
 		Name:   k.Platform.Name() + ".token_refresh",
@@ -65,7 +65,7 @@ func (k *Keeper) Handler() media.Handler {
 }
 
 func (k *Keeper) refreshWithin(ctx context.Context, id int64, within time.Duration) error {
-	// The table and not this process's memory: another process may have refreshed it an hour ago.
+	// It reads the table, not memory: another process may have refreshed the token an hour ago.
 	login, _, err := k.read(ctx, id)
 	if _, parked := errors.AsType[*parkedError](err); parked {
 		return nil
@@ -78,7 +78,7 @@ func (k *Keeper) refreshWithin(ctx context.Context, id int64, within time.Durati
 	}
 	_, err = k.Renew(ctx, id, login.Generation, nil)
 	if parked, ok := errors.AsType[*parkedError](err); ok {
-		// This subtask has nothing to wait for: it stays as the record of what happened.
+		// This subtask does not wait: it ends as a record of the failure.
 		return &media.Error{Class: media.Invalid, Message: parked.Error()}
 	}
 	return err
@@ -91,7 +91,7 @@ func LoginOf(part string) (int64, error) {
 	text, ok := strings.CutPrefix(part, loginPart)
 	id, err := strconv.ParseInt(text, 10, 64)
 	if !ok || err != nil {
-		return 0, &media.Error{Class: media.Bug, Message: fmt.Sprintf("part %q names no login", part)}
+		return 0, &media.Error{Class: media.Bug, Message: fmt.Sprintf("part %q does not name a login", part)}
 	}
 	return id, nil
 }

@@ -17,7 +17,7 @@ func (w *world) work(params string) media.Work {
 	return media.Work{Key: task.Key{RunID: 1, Part: fmt.Sprintf("login:%d", w.id)}, Params: json.RawMessage(params)}
 }
 
-func TestHandler_RefreshesWhatEndsSoon(t *testing.T) {
+func TestHandler_RefreshesTokensThatEndSoon(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 8*time.Hour)
 	h := w.keeper(t).Handler()
@@ -28,13 +28,13 @@ func TestHandler_RefreshesWhatEndsSoon(t *testing.T) {
 	require.Zero(t, w.platform.refreshes.Load())
 	_, err = h.Run(t.Context(), w.work(""))
 	require.NoError(t, err)
-	require.EqualValues(t, 1, w.platform.refreshes.Load(), "12 hours unless told otherwise")
+	require.EqualValues(t, 1, w.platform.refreshes.Load(), "12 hours by default")
 	_, err = h.Run(t.Context(), w.work(""))
 	require.NoError(t, err)
-	require.EqualValues(t, 1, w.platform.refreshes.Load(), "the new one has a day to live")
+	require.EqualValues(t, 1, w.platform.refreshes.Load(), "the new token lasts a day")
 }
 
-func TestHandler_LeavesAParkedLoginAlone(t *testing.T) {
+func TestHandler_SkipsAParkedLogin(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	w.platform.answer = func(int32, string) (media.Tokens, error) {
@@ -45,7 +45,7 @@ func TestHandler_LeavesAParkedLoginAlone(t *testing.T) {
 	_, err := h.Run(t.Context(), w.work(""))
 	e, ok := errors.AsType[*media.Error](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, media.Invalid, e.Class, "the subtask that found out stays as the record of it")
+	require.Equal(t, media.Invalid, e.Class, "the subtask that found it stays as a record")
 	_, err = h.Run(t.Context(), w.work(""))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, w.platform.refreshes.Load())

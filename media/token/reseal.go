@@ -9,7 +9,7 @@ import (
 	"adsync/base/store"
 )
 
-// SealedBy counts the sealed texts of the tables by the names of the keys that they were sealed with.
+// SealedBy counts the sealed texts of the tables by the name of their key.
 func SealedBy(ctx context.Context, s *store.Store) (map[string]int, error) {
 	apps, err := s.Apps(ctx)
 	if err != nil {
@@ -33,10 +33,9 @@ func SealedBy(ctx context.Context, s *store.Store) (map[string]int, error) {
 	return counts, nil
 }
 
-// Reseal seals anew whatever the tables hold that was not sealed with the first key of the box, and returns how many
-// texts that were. It may run beside everything else, and again: a pair that is refreshed meanwhile is left alone,
-// for it is sealed with the first key already. What does not open, with whichever key, is left as it is, and is part
-// of the error; the others are sealed all the same.
+// Reseal seals all texts of the tables that are not sealed with the first key of the box, and returns their number.
+// It may run at any time and repeatedly: it leaves a pair that is refreshed meanwhile, which is already sealed with
+// the first key. A text that no key opens stays as it is and is part of the error; the other texts are resealed.
 func Reseal(ctx context.Context, s *store.Store, box *secret.Box) (resealed int, err error) {
 	apps, err := s.Apps(ctx)
 	if err != nil {
@@ -77,15 +76,15 @@ func Reseal(ctx context.Context, s *store.Store, box *secret.Box) (resealed int,
 	return resealed, errors.Join(errs...)
 }
 
-// resealing counts what it seals anew.
+// resealing counts the resealed texts.
 type resealing struct {
 	box     *secret.Box
 	first   string
-	changed int // of the row under way
+	changed int // in the current row
 }
 
-// text returns the text sealed with the first key, or as it is if that is so already. It returns an error for a text
-// that does not open.
+// text returns the text sealed with the first key, or unchanged if it is already. It returns an error for a text that
+// does not open.
 func (r *resealing) text(sealed, place string) (string, error) {
 	if sealed == "" {
 		return sealed, nil

@@ -13,7 +13,7 @@ import (
 	"adsync/base/secret"
 )
 
-// A key is replaced under running processes, with a refresh in the middle: nobody is stopped, and the old key is not
+// A key is replaced while processes run, with a refresh in the middle. No process stops, and the old key is not
 // needed in the end.
 func TestReseal_RotatesAKeyWhileTokensAreUsed(t *testing.T) {
 	t.Parallel()
@@ -48,7 +48,7 @@ func TestReseal_RotatesAKeyWhileTokensAreUsed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, map[string]int{"old": 4}, sealedBy())
 
-	// The command that reseals has read the rows, and then a process refreshes the pair.
+	// A process refreshes the pair after Reseal has read the rows.
 	write(newKey, oldKey)
 	before, err := w.store.SealedTokens(t.Context())
 	require.NoError(t, err)
@@ -56,11 +56,11 @@ func TestReseal_RotatesAKeyWhileTokensAreUsed(t *testing.T) {
 	require.NoError(t, err)
 	did, err := w.store.ResealTokens(t.Context(), before[0], before[0].Access, before[0].Refresh)
 	require.NoError(t, err)
-	require.False(t, did, "an old pair must not come back over a new one")
+	require.False(t, did, "an old pair must not replace a new one")
 
 	resealed, err := Reseal(t.Context(), w.store, open())
 	require.NoError(t, err)
-	require.Contains(t, []int{2, 4}, resealed, "two if the process had looked at its keys when it refreshed")
+	require.Contains(t, []int{2, 4}, resealed, "two if the process had read the new key before it refreshed")
 	require.Equal(t, map[string]int{"new": 4}, sealedBy())
 	again, err := Reseal(t.Context(), w.store, open())
 	require.NoError(t, err)
@@ -75,10 +75,10 @@ func TestReseal_RotatesAKeyWhileTokensAreUsed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "app-secret", app.Secret.Reveal())
 	_, err = running.Renew(t.Context(), w.id, login.Generation, nil)
-	require.NoError(t, err, "the process that was there all the time goes on")
+	require.NoError(t, err, "the process that ran all the time continues")
 }
 
-func TestReseal_LeavesWhatItCannotOpen(t *testing.T) {
+func TestReseal_LeavesTextsThatDoNotOpen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, time.Hour)
 	lost := w.row(t)
@@ -90,13 +90,13 @@ func TestReseal_LeavesWhatItCannotOpen(t *testing.T) {
 	require.NoError(t, err)
 
 	resealed, err := Reseal(t.Context(), w.store, box)
-	require.Equal(t, 1, resealed, "the others go on")
+	require.Equal(t, 1, resealed, "the other texts are resealed")
 	require.ErrorContains(t, err, `the secret of app 17 of fake: no key "k1" is configured`)
 	require.ErrorContains(t, err, fmt.Sprintf(`the tokens of login %d: no key "k1" is configured`, w.id))
 	require.Equal(t, lost, w.row(t))
 }
 
-func TestReseal_LeavesAPairOfWhichItCannotOpenOne(t *testing.T) {
+func TestReseal_LeavesAPairIfOneOfItDoesNotOpen(t *testing.T) {
 	t.Parallel()
 	for column, place := range map[string]func(int64) string{"access_token": accessPlace, "refresh_token": refreshPlace} {
 		t.Run(column+" opens", func(t *testing.T) {

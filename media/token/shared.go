@@ -14,12 +14,12 @@ import (
 	"adsync/media"
 )
 
-// The places that sealed texts are bound to: one that is copied to another row does not open there.
+// The places to which sealed texts are bound: a text that is copied to another row does not open there.
 func accessPlace(id int64) string          { return fmt.Sprintf("media_token/%d/access", id) }
 func refreshPlace(id int64) string         { return fmt.Sprintf("media_token/%d/refresh", id) }
 func appPlace(mediaName, id string) string { return "media_app/" + mediaName + "/" + id }
 
-// sharedToken is what Redis holds of a login: enough to call with, sealed as in the table.
+// sharedToken is a login as Redis holds it: all that a call needs, sealed as in the table.
 type sharedToken struct {
 	AppID      string    `json:"app_id"`
 	Access     string    `json:"access"`
@@ -32,7 +32,8 @@ const (
 	redisRest    = 2 * time.Second
 )
 
-// askRedis does a command, unless Redis did not answer a moment ago, and reports whether it was answered.
+// askRedis runs a command and reports whether Redis answered. It skips the command if Redis has just failed to
+// answer.
 func (k *Keeper) askRedis(ctx context.Context, do func(ctx context.Context) error) bool {
 	if k.Redis == nil || clock.Mark().UnixNano() < k.redisAway.Load() {
 		return false
@@ -50,15 +51,15 @@ func (k *Keeper) askRedis(ctx context.Context, do func(ctx context.Context) erro
 	return false
 }
 
-// sharedLasts is how long Redis remembers a login that nobody refreshes.
+// sharedLasts is how long Redis keeps a login that is not refreshed.
 const sharedLasts = 24 * time.Hour
 
 func (k *Keeper) redisKey(id int64) string {
 	return k.Keys.Of(k.Platform.Name(), "token", fmt.Sprint(id))
 }
 
-// shared returns the login that another process has put into Redis. It may be an old one: two processes write without
-// an order. The platform then refuses it, and the table has the newest.
+// shared returns the login that another process has put into Redis. It may be an old one, as processes write in no
+// fixed order. Then the platform refuses it, and the table has the newest.
 func (k *Keeper) shared(ctx context.Context, id int64) (Login, bool) {
 	var data []byte
 	found := k.askRedis(ctx, func(ctx context.Context) (err error) {
@@ -96,7 +97,8 @@ func (k *Keeper) share(ctx context.Context, login Login) {
 	})
 }
 
-// unshare takes a parked login's token out of Redis: else each process that meets the login would try it.
+// unshare removes a parked login's token from Redis: otherwise each process that starts to use the login would try
+// it.
 func (k *Keeper) unshare(ctx context.Context, id int64) {
 	k.askRedis(ctx, func(ctx context.Context) error { return k.Redis.Del(ctx, k.redisKey(id)).Err() })
 }

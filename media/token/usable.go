@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// lengthMax is the longest token that is kept, in bytes. Platforms give out tokens of some dozens to a few thousand;
-	// one of this length fits its column sealed, with a key of the longest name.
+	// lengthMax is the longest token that is kept, in bytes. Platforms issue tokens of some dozens to a few thousand
+	// bytes. A token of this length, sealed with a key of the longest name, fits its column.
 	lengthMax = 32 << 10
 	// secretMax is the longest secret of an app, for the same reason.
 	secretMax = 512
@@ -21,15 +21,16 @@ const (
 	loginMax = 128
 )
 
-// UnusableError is what cannot be kept or called with, whoever tries and how often. It holds no secrets.
+// UnusableError reports a value that cannot be kept or sent in a call, and for which a retry fails too. It holds no
+// secrets.
 type UnusableError struct {
 	Reason string // such as "the access token has 70000 bytes: want at most 32768"
 }
 
 func (e *UnusableError) Error() string { return e.Reason }
 
-// usablePair returns an *UnusableError for a pair of tokens that cannot be kept or called with. No refresh token is
-// as good as any.
+// usablePair returns an *UnusableError for a pair of tokens that cannot be kept or sent. An empty refresh token is
+// allowed.
 func usablePair(access, refresh secret.Text) error {
 	return errors.Join(usable("access token", access, lengthMax), usable("refresh token", refresh, lengthMax))
 }
@@ -45,7 +46,7 @@ func usable(what string, value secret.Text, most int) error {
 	return nil
 }
 
-// IsUnusable reports whether an error says that a value cannot be kept: another try would meet it again.
+// IsUnusable reports whether an error means that a value cannot be kept. A retry would fail too.
 func IsUnusable(err error) bool {
 	_, unusable := errors.AsType[*UnusableError](err)
 	return unusable || sqldb.IsUnfit(err)
