@@ -16,20 +16,20 @@ import (
 	"adsync/media/wire"
 )
 
-// Filled is what Backfill did to one report of one day.
+// Filled is the result of Backfill for one report of one day.
 type Filled struct {
 	Report string
 	Day    day.Day
 	results.ColumnFilled
 }
 
-// Backfill fills the columns of a figure, which the platform's package names, from the JSON of the rows that were
-// pulled before it did: of all accounts and levels, day by day from the first to the last, as Store.FillColumn does.
-// done is told of each report of each day when it is done. It may be cut off and begun again: what is filled stays as
-// it is.
+// Backfill fills the columns of a figure of the platform's package from the JSON of rows that were pulled before the
+// package had the figure. It does so for all accounts and levels, day by day from the first to the last, with
+// Store.FillColumn, and calls done after each report of each day. It may be interrupted and restarted: filled values
+// stay as they are.
 func Backfill(ctx context.Context, s *store.Store, platform media.Platform, name string, from, to day.Day,
 	done func(Filled)) error {
-	fills := map[string]map[string]results.ColumnFill{} // by report and level
+	fills := map[string]map[string]results.ColumnFill{} // by report, then level
 	var reports, known []string
 	for _, r := range platform.Reports() {
 		known = append(known, r.Figures.Fields()...)
@@ -83,7 +83,7 @@ func fillDay(ctx context.Context, s *store.Store, fills map[string]results.Colum
 	return filled, nil
 }
 
-// fillOf says how a figure of a report is read; false if it has no such figure.
+// fillOf returns how a figure of a report is read, and false if the report has no such figure.
 func fillOf(r media.Report, name string) (results.ColumnFill, bool) {
 	at := slices.IndexFunc(r.Figures, func(f wire.Figure) bool { return f.Field == name })
 	if at < 0 {
@@ -95,14 +95,14 @@ func fillOf(r media.Report, name string) (results.ColumnFill, bool) {
 		Report: r.Name, Hourly: r.Hourly, Raw: r.Table, Column: figure.Columns()[0].Name, Metric: figure[0].Metric,
 		Read: func(text string) (kept, value int64, ok bool, err error) {
 			if !strings.Contains(text, name) {
-				return 0, 0, false, nil // most rows of before it was asked for
+				return 0, 0, false, nil // most rows from before it was requested
 			}
 			fields, err := r.Values(json.RawMessage(text))
 			if err != nil {
 				return 0, 0, false, fmt.Errorf("read its JSON: %w", err)
 			}
 			raw, metrics, bad := figure.Read(fields)
-			if len(bad) > 0 { // It stays unset, as in a pull.
+			if len(bad) > 0 { // An unusable value stays unset, as in a pull.
 				return 0, 0, false, fmt.Errorf("%w: %s", results.ErrUnusableValue, bad[0].Why)
 			}
 			kept, _ = raw[0].(int64)

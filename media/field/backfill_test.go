@@ -20,7 +20,7 @@ import (
 	"adsync/media/mediatest/invented"
 )
 
-// pulled is a store whose rows were pulled by a program that did not know a figure: it stands in their JSON alone.
+// pulled is a store with rows of a program that did not know a figure: the figure is only in their JSON.
 type pulled struct {
 	*store.Store
 	t        *testing.T
@@ -34,7 +34,7 @@ func newPulled(t *testing.T, p media.Platform) pulled {
 	return s
 }
 
-// write writes the rows of an account, whose JSON is by object; the hour is the row's place.
+// write writes the rows of an account. A row's hour is its index.
 func (s pulled) write(account int64, report, level string, d day.Day, rows ...results.ReportRow) {
 	s.t.Helper()
 	var table rawtable.Table
@@ -63,7 +63,7 @@ func (s pulled) write(account int64, report, level string, d day.Day, rows ...re
 	require.NoError(s.t, err)
 }
 
-// backfill fills the days from one on up to the last that was pulled.
+// backfill fills the days from one on to the last pulled day.
 func (s pulled) backfill(name string, from day.Day) (filled []string) {
 	s.t.Helper()
 	const to = day.Day("2026-11-20")
@@ -74,7 +74,7 @@ func (s pulled) backfill(name string, from day.Day) (filled []string) {
 	return filled
 }
 
-// column is a column of all rows, "-" for NULL, by table, day, account, level, object and hour.
+// column returns a column of all rows, "-" for NULL, ordered by table, day, account, level, object and hour.
 func (s pulled) column(table, column string) (values []string) {
 	s.t.Helper()
 	rows, err := s.Data.Writer(s.t.Context()).Raw("SELECT account_id, level, object_id, " + column + " FROM " + table +
@@ -96,7 +96,7 @@ func (s pulled) column(table, column string) (values []string) {
 	return values
 }
 
-func TestBackfill_FillsWhatIsNull(t *testing.T) {
+func TestBackfill_FillsOnlyNULL(t *testing.T) {
 	t.Parallel()
 	s := newPulled(t, invented.New())
 	const d = day.Day("2026-11-20")
@@ -125,17 +125,17 @@ func TestBackfill_FillsWhatIsNull(t *testing.T) {
 		"2 account : -",
 	}
 	require.ElementsMatch(t, want, s.column("report_daily", "registrations"),
-		"what the JSON lacks stays NULL, what is there stays, and so do other days")
+		"values that the JSON lacks stay NULL; existing values and other days stay")
 	require.ElementsMatch(t, want, s.column("tulip_report_daily", "signups"))
 	require.Equal(t, []string{"1 adgroup 41: 3", "1 adgroup 41: 3"}, s.column("report_hourly", "registrations"))
 	var updated int
 	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT COUNT(*) FROM report_daily WHERE updated_at > ?",
 		sqldb.At(past)).Row().Scan(&updated))
-	require.Equal(t, 3, updated, "a warehouse loads what was filled, and no more")
+	require.Equal(t, 3, updated, "a warehouse loads only the filled rows")
 
 	days, err := s.DirtyDays(t.Context(), invented.Tulip, time.Now().AddDate(1, 0, 0).UnixMicro(), 100)
 	require.NoError(t, err)
-	require.Len(t, days, 1, "of the account whose figure changed, no other")
+	require.Len(t, days, 1, "only for the account whose figure changed")
 	require.Equal(t, d, days[0].Day)
 	_, err = s.RebuildSummary(t.Context(), days[0])
 	require.NoError(t, err)
@@ -151,7 +151,7 @@ func TestBackfill_FillsWhatIsNull(t *testing.T) {
 	require.Empty(t, days)
 }
 
-func TestBackfill_GoesThroughMoreRowsThanABatch(t *testing.T) {
+func TestBackfill_FillsMoreRowsThanABatch(t *testing.T) {
 	t.Parallel()
 	s := newPulled(t, invented.New())
 	const d = day.Day("2026-11-20")
@@ -168,7 +168,7 @@ func TestBackfill_GoesThroughMoreRowsThanABatch(t *testing.T) {
 	}
 }
 
-func TestBackfill_BringsMoneyToItsUnits(t *testing.T) {
+func TestBackfill_ConvertsMoneyToItsUnit(t *testing.T) {
 	t.Parallel()
 	s := newPulled(t, invented.NewOrchid())
 	const d = day.Day("2026-11-20")
@@ -179,11 +179,11 @@ func TestBackfill_BringsMoneyToItsUnits(t *testing.T) {
 	require.Equal(t, []string{"1 campaign 7: 12300000"}, s.column("report_daily", "pay_amount_d1"))
 }
 
-func TestBackfill_RefusesWhatHasNoColumnAndPassesWhatCannotBeUsed(t *testing.T) {
+func TestBackfill_RefusesAFigureWithoutAColumnAndSkipsUnusableValues(t *testing.T) {
 	t.Parallel()
 	s := newPulled(t, invented.New())
 	err := field.Backfill(t.Context(), s.Store, s.platform, "orders", "2026-11-20", "2026-11-20",
-		func(field.Filled) { t.Error("nothing is done") })
+		func(field.Filled) { t.Error("nothing must be filled") })
 	require.ErrorContains(t, err, `field "orders" is refused: want a figure of the package of tulip: one of activations, `)
 
 	s.write(1, "report_daily", "account", "2026-11-20", results.ReportRow{JSON: `{"signups":"twelve"}`})
@@ -194,5 +194,5 @@ func TestBackfill_RefusesWhatHasNoColumnAndPassesWhatCannotBeUsed(t *testing.T) 
 	require.NoError(t, err)
 	require.Equal(t, 1, unusable)
 	require.Equal(t, []string{"1 account : -", "2 account : 12"}, s.column("report_daily", "registrations"),
-		"one value costs no other")
+		"an unusable value affects no other")
 }

@@ -1,6 +1,6 @@
-// Package field keeps which fields the reports of a platform are asked for: those of the platform's package, and what
-// the rows of report_field say against it. A field that is added is tried with one call before pulls ask for it. A
-// field that the platform refuses is retired there, and the report goes on without it.
+// Package field decides which fields a platform's reports request: those of the platform's package, changed by the
+// rows of report_field. An added field is tried with one call before pulls request it. A field that the platform
+// refuses is retired in report_field, and pulls continue without it.
 package field
 
 import (
@@ -22,41 +22,40 @@ import (
 )
 
 const (
-	// rowsMaxAge is how long the rows are believed: an edit holds within this time.
+	// rowsMaxAge is how long the rows are used before they are read again: an edit takes effect within this time.
 	rowsMaxAge = 30 * time.Second
-	// readPause is how long after a failed reading the next one comes.
+	// readPause is the pause after a failed read.
 	readPause = 5 * time.Second
 )
 
-// Options are what a Keeper works with.
+// Options holds what a Keeper uses.
 type Options struct {
 	Platform media.Platform
 	Store    *store.Store
-	// Clock is that of business days.
+	// Clock is the clock of business days.
 	Clock  clock.Clock
 	Logger *slog.Logger
 }
 
-// Keeper knows the fields of one platform's reports. It is safe for concurrent use.
+// Keeper holds the fields of one platform's reports. It is safe for concurrent use.
 type Keeper struct {
 	Options
 	causes *telemetry.CauseLog
 
 	mu   sync.Mutex
 	rows []settings.ReportField
-	next time.Time // when the rows are read again; zero before the first reading
+	next time.Time // when the rows are read again; zero before the first read
 	have bool
 }
 
-// New returns a keeper that has read nothing yet.
+// New returns a keeper that has not read the rows yet.
 func New(o Options) *Keeper {
 	return &Keeper{Options: o, causes: telemetry.NewCauseLog(o.Logger)}
 }
 
-// Ask implements pull.Fields. A field is retired only if the platform answers the same query without it, or does not
-// refuse that as wrong: a refusal that names a field may mean something else. A pull that fails on its way after
-// that, at a later page for whatever reason, has learned what it has learned. Fields that the report needs are never
-// left out.
+// Ask implements pull.Fields. A refusal that names a field may have another reason. So a field is retired only if the
+// same query without it is answered, or fails for a reason other than a wrong query. A failure at a later page does
+// not undo that. Fields that the report needs are never left out.
 func (k *Keeper) Ask(ctx context.Context, report media.Report, query media.ReportQuery,
 	do func(media.Report, media.ReportQuery) error) error {
 	rows, err := k.current(ctx)
@@ -64,7 +63,7 @@ func (k *Keeper) Ask(ctx context.Context, report media.Report, query media.Repor
 		return err
 	}
 	query.Extra, query.Without = chosen(rows, report)
-	noting, answered := report, false // whether any page of the present query was answered
+	noting, answered := report, false // whether any page of the current query was answered
 	noting.Page = func(ctx context.Context, api media.API, query media.ReportQuery, token string) (media.Page, error) {
 		page, err := report.Page(ctx, api, query, token)
 		answered = answered || err == nil
@@ -90,18 +89,18 @@ func (k *Keeper) Ask(ctx context.Context, report media.Report, query media.Repor
 	return err
 }
 
-// isWrong reports whether an error says that the query itself is wrong, and not that it has too many rows, that its
-// days have no hours, or that the account is closed.
+// isWrong reports whether an error means that the query itself is wrong. Too many rows, days without hours and a
+// closed account do not count.
 func isWrong(err error) bool {
 	e, ok := errors.AsType[*media.Error](err)
 	return ok && (e.Class == media.Invalid || e.Class == media.Bug) && e.Parks == "" && !errors.Is(err, media.ErrRowCap) &&
 		!errors.Is(err, media.ErrNoHours)
 }
 
-// noteTime is how long what was learned of a field may take to be written, also when the pull's own time is over.
+// noteTime bounds the write of a retired field, which happens even if the pull's own time is over.
 const noteTime = 5 * time.Second
 
-// retire notes that the platform refuses a field. If this fails, the next pull asks for it again.
+// retire records that the platform refuses a field. If the write fails, the next pull requests the field again.
 func (k *Keeper) retire(ctx context.Context, report media.Report, refusal *media.Error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 	defer cancel()
@@ -112,25 +111,25 @@ func (k *Keeper) retire(ctx context.Context, report media.Report, refusal *media
 	})
 	if err != nil {
 		k.causes.Report(slog.LevelWarn, "retire",
-			"cannot note that the platform has retired a field: every pull asks for it in vain", err,
+			"cannot record that the platform retired a field", err,
 			"media", platform, "field", refusal.Field)
 		return
 	}
 	k.forget()
 	if first {
-		k.Logger.Error("the platform has retired a field: the report goes on without it, and its column stays empty",
+		k.Logger.Error("the platform has retired a field",
 			"media", platform, "report", report.Name, "level", report.Level, "field", refusal.Field, "err", refusal)
 	}
 }
 
-// forget has the rows read again before they are used.
+// forget makes the next use read the rows again.
 func (k *Keeper) forget() {
 	k.mu.Lock()
 	k.next = time.Time{}
 	k.mu.Unlock()
 }
 
-// current returns the rows, at most rowsMaxAge old. While they cannot be read the last ones hold.
+// current returns the rows, at most rowsMaxAge old. While they cannot be read it returns the last ones.
 func (k *Keeper) current(ctx context.Context) ([]settings.ReportField, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -143,14 +142,14 @@ func (k *Keeper) current(ctx context.Context) ([]settings.ReportField, error) {
 			return nil, err
 		}
 		k.next = clock.Mark().Add(readPause)
-		k.causes.Report(slog.LevelWarn, "read", "cannot read report_field: the fields stay as they are", err)
+		k.causes.Report(slog.LevelWarn, "read", "cannot read report_field", err)
 		return k.rows, nil
 	}
 	k.causes.Clear("read")
 	k.have, k.next, k.rows = true, clock.Mark().Add(rowsMaxAge), k.rows[:0:0]
 	for _, r := range rows {
 		if err := Check(k.Platform, r); err != nil {
-			k.causes.Report(slog.LevelError, "rows", "a row of report_field cannot be used", err, "media", r.Media)
+			k.causes.Report(slog.LevelError, "rows", "row of report_field is invalid", err, "media", r.Media)
 			continue
 		}
 		k.rows = append(k.rows, r)
@@ -158,7 +157,7 @@ func (k *Keeper) current(ctx context.Context) ([]settings.ReportField, error) {
 	return k.rows, nil
 }
 
-// chosen returns what rows say of a report's fields.
+// chosen returns the fields that rows add to a report and those that they remove.
 func chosen(rows []settings.ReportField, report media.Report) (extra, without []string) {
 	own := report.Figures.Fields()
 	for _, r := range holding(rows, report) {
@@ -174,8 +173,8 @@ func chosen(rows []settings.ReportField, report media.Report) (extra, without []
 	return extra, without
 }
 
-// holding returns the row that holds for each field in a report: of several the most particular one, and of those the
-// one that names the report.
+// holding returns the row that applies to each field of a report. Of several it is the most specific one, and of
+// those the one that names the report.
 func holding(rows []settings.ReportField, report media.Report) []settings.ReportField {
 	var best []settings.ReportField
 	for _, r := range rows {
@@ -207,17 +206,17 @@ func particular(r settings.ReportField) (n int) {
 	return n
 }
 
-// wellFormed are names that no platform would want escaped.
+// wellFormed matches names that need no escaping on any platform.
 var wellFormed = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.]{0,95}$`)
 
-// RowError says which column of a row of report_field is wrong, and what is wanted.
+// RowError names the wrong column of a row of report_field, and what is allowed.
 type RowError struct{ Column, Value, Want string }
 
 func (e *RowError) Error() string {
 	return fmt.Sprintf("%s %q is refused: want %s", e.Column, e.Value, e.Want)
 }
 
-// Check tells what is wrong with a row of report_field, as *RowError.
+// Check returns a *RowError for an invalid row of report_field.
 func Check(platform media.Platform, r settings.ReportField) error {
 	if !wellFormed.MatchString(r.Field) {
 		return &RowError{"field", r.Field, "the platform's name of a field: letters, digits, _ and ., up to 96"}
@@ -231,7 +230,7 @@ func Check(platform media.Platform, r settings.ReportField) error {
 		if r.Report == "" || r.Report == report.Name {
 			levels = append(levels, report.Level)
 			if (r.Level == "" || r.Level == report.Level) && report.Needs(r.Field) {
-				want := "a field that " + report.Name + " can do without: rows are kept apart by it, or it is what was spent"
+				want := "a field that " + report.Name + " can do without: this one is a key of its rows or the spend"
 				return &RowError{"field", r.Field, want}
 			}
 		}

@@ -39,7 +39,7 @@ func setup(t *testing.T, s *store.Store) *bench {
 	return b
 }
 
-// put writes a row. A field that it asks for needs no trial.
+// put writes a row. A field with state asked needs no trial.
 func (b *bench) put(report, level, name string, state settings.FieldState) {
 	b.t.Helper()
 	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto",
@@ -58,7 +58,7 @@ func report(t *testing.T, name, level string) media.Report {
 	return media.Report{}
 }
 
-// asked returns what a report is asked for beside, and without.
+// asked returns a report's extra fields and the fields that it leaves out.
 func (b *bench) asked(name, level string) (extra, without []string) {
 	b.t.Helper()
 	err := b.keeper.Ask(b.t.Context(), report(b.t, name, level), media.ReportQuery{},
@@ -70,12 +70,12 @@ func (b *bench) asked(name, level string) (extra, without []string) {
 	return extra, without
 }
 
-// platform is a platform that refuses fields, and answers what it was asked for without them.
+// platform refuses some fields, and answers queries without them.
 type platform struct {
 	refuses []string
 	asked   [][]string
-	then    error // what comes when it refuses nothing
-	pages   int   // how many are answered before that
+	then    error // the error of a query without refused fields
+	pages   int   // how many pages are answered before that
 }
 
 func (p *platform) do(r media.Report, q media.ReportQuery) error {
@@ -94,7 +94,7 @@ func (p *platform) do(r media.Report, q media.ReportQuery) error {
 	return p.then
 }
 
-func TestAsk_TheMostParticularRowHolds(t *testing.T) {
+func TestAsk_TheMostSpecificRowApplies(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
 	b.put("", "", "orders", settings.FieldAsked)
@@ -119,7 +119,7 @@ func TestAsk_TheMostParticularRowHolds(t *testing.T) {
 	}
 }
 
-func TestAsk_RetiresWhatThePlatformDoesWithout(t *testing.T) {
+func TestAsk_RetiresARefusedField(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
 	b.put("", "", "orders", settings.FieldAsked)
@@ -131,7 +131,7 @@ func TestAsk_RetiresWhatThePlatformDoesWithout(t *testing.T) {
 
 	p.asked = nil
 	require.NoError(t, b.keeper.Ask(t.Context(), daily, media.ReportQuery{}, p.do))
-	require.Equal(t, [][]string{{"cost", "views"}}, p.asked, "it is not asked for in vain again")
+	require.Equal(t, [][]string{{"cost", "views"}}, p.asked, "the field is not requested again")
 	require.Equal(t, 2, strings.Count(b.log.String(), "level=ERROR"), b.log.String())
 	require.Contains(t, b.log.String(),
 		`report=report_daily level=adgroup field=signups err="bug error 4009: unknown field signups"`)
@@ -141,7 +141,7 @@ func TestAsk_RetiresWhatThePlatformDoesWithout(t *testing.T) {
 	require.Equal(t, []string{"report_daily", "adgroup", "retired", "bug error 4009: unknown field signups"},
 		[]string{rows[2].Report, rows[2].Level, string(rows[2].State), rows[2].Reason})
 
-	// Another process that has read the rows before meets the same, and says nothing.
+	// Another process that has read the rows before gets the same refusal and logs nothing.
 	other := setup(t, b.store)
 	other.put("", "", "signups", settings.FieldAsked)
 	other.asked("report_daily", "adgroup")
@@ -178,7 +178,7 @@ func TestAsk_RetiresNothingWhenTheRestIsRefusedToo(t *testing.T) {
 	}
 }
 
-// A pull that fails on its way has learned which fields there are not: the next one does not ask for them.
+// A pull that fails after a refusal has retired the field: the next pull does not request it.
 func TestAsk_RemembersRefusalsOfAPullThatFails(t *testing.T) {
 	t.Parallel()
 	for name, then := range map[string]error{
@@ -200,7 +200,7 @@ func TestAsk_RemembersRefusalsOfAPullThatFails(t *testing.T) {
 				func(r media.Report, q media.ReportQuery) error {
 					err := p.do(r, q)
 					if errors.Is(err, then) {
-						cancel() // What was learned is noted also when the pull may do no more.
+						cancel() // A refusal is recorded even if the pull's context has ended.
 					}
 					return err
 				})
@@ -212,7 +212,7 @@ func TestAsk_RemembersRefusalsOfAPullThatFails(t *testing.T) {
 	}
 }
 
-// Of a query that is refused at a later page the first was answered: what it goes without is no reason for that.
+// If the first page of a query was answered, the fields that it leaves out did not cause the refusal of a later page.
 func TestAsk_RemembersRefusalsOfAPullWhoseLaterPageIsRefused(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
@@ -236,7 +236,7 @@ func TestAsk_ReadsTheRowsHalfAMinuteLater(t *testing.T) {
 		b.put("", "", "orders", settings.FieldAsked)
 		time.Sleep(29 * time.Second)
 		extra, _ = b.asked("report_daily", "account")
-		require.Empty(t, extra, "no query for each subtask")
+		require.Empty(t, extra, "the rows are not read for each subtask")
 		time.Sleep(time.Second)
 		extra, _ = b.asked("report_daily", "account")
 		require.Equal(t, []string{"orders"}, extra)
@@ -247,12 +247,12 @@ func TestAsk_ReadsTheRowsHalfAMinuteLater(t *testing.T) {
 		rename("report_field", "away")
 		time.Sleep(time.Minute)
 		extra, _ = b.asked("report_daily", "account")
-		require.Equal(t, []string{"orders"}, extra, "what was read last holds while the table cannot be read")
+		require.Equal(t, []string{"orders"}, extra, "the last rows apply while the table cannot be read")
 		require.Contains(t, b.log.String(), "cannot read report_field")
 		fresh := setup(t, b.store)
 		err := fresh.keeper.Ask(t.Context(), report(t, "report_daily", "account"), media.ReportQuery{},
 			func(media.Report, media.ReportQuery) error { return errors.New("asked") })
-		require.ErrorContains(t, err, "report_field", "without any rows nobody knows what to ask for")
+		require.ErrorContains(t, err, "report_field", "without any rows the fields are unknown")
 		rename("away", "report_field")
 		b.put("", "", "orders", settings.FieldOff)
 		time.Sleep(5 * time.Second)
@@ -261,7 +261,7 @@ func TestAsk_ReadsTheRowsHalfAMinuteLater(t *testing.T) {
 	})
 }
 
-func TestAsk_NamesRowsThatCannotBeUsed(t *testing.T) {
+func TestAsk_LogsInvalidRows(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
 	for _, row := range []string{

@@ -14,16 +14,17 @@ import (
 )
 
 const (
-	// trialTime is how long a trial may take: it comes at the end of a pull and holds its place in the pool.
+	// trialTime bounds a trial, which runs at the end of a pull and keeps the pull's slot.
 	trialTime = 30 * time.Second
-	// trialClaim is how long a trial keeps other processes off the field. It is longer than a trial and the note of it.
+	// trialClaim is how long other processes do not try the field. It is longer than a trial and the write of its
+	// result.
 	trialClaim = 2 * time.Minute
-	// trialRest is how long after a trial that decided nothing the next one comes.
+	// trialRest is the pause after a trial without a decision.
 	trialRest = time.Minute
 )
 
-// Rows returns the rows to write for one that somebody puts: a field that a report asks for already stays asked for,
-// and one that it does not ask for is tried first. have are the platform's rows.
+// Rows returns the rows to write when an operator puts a row. A field that a report requests already stays requested,
+// and any other is tried first. have holds the platform's rows.
 func Rows(platform media.Platform, have []settings.ReportField, put settings.ReportField) (row settings.ReportField,
 	more []settings.ReportField) {
 	if put.State != settings.FieldAsked {
@@ -49,10 +50,10 @@ func Rows(platform media.Platform, have []settings.ReportField, put settings.Rep
 	return put, more
 }
 
-// Try implements pull.Fields: if a field is to be tried, and no process tries it, one call of the account asks for
-// it. A row that covers several reports is tried in one after the other, and refused by the first call that is. One
-// that passes in the first is accepted, and refused in those of the others that refuse it. What fails for another
-// reason decides nothing: the next pull after a rest tries again.
+// Try implements pull.Fields. If a field waits for its trial, and no other process tries it, Try requests it in one
+// call for the account. A row that covers several reports is tried in each. If the first report refuses the field,
+// the row is refused. Otherwise it is accepted, and refused only for those of the other reports that refuse it. A
+// failure for another reason decides nothing: a later pull tries again, after trialRest.
 func (k *Keeper) Try(ctx context.Context, api media.API) {
 	row, rows, ok := k.claim(ctx)
 	if !ok {
@@ -64,13 +65,13 @@ func (k *Keeper) Try(ctx context.Context, api media.API) {
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), noteTime)
 	defer cancel()
 	if err := k.settle(ctx, row, verdict); err != nil {
-		k.causes.Report(slog.LevelWarn, "trial", "cannot note what the trial of a field has shown: it is tried again", err,
+		k.causes.Report(slog.LevelWarn, "trial", "cannot record the result of a field's trial", err,
 			"media", row.Media, "field", row.Field)
 	}
 	k.forget()
 }
 
-// claim returns a field that this process is to try, with all rows.
+// claim returns a row whose field this process is to try, and all rows.
 func (k *Keeper) claim(ctx context.Context) (row settings.ReportField, rows []settings.ReportField, ok bool) {
 	rows, err := k.current(ctx)
 	if err != nil {
@@ -83,17 +84,17 @@ func (k *Keeper) claim(ctx context.Context) (row settings.ReportField, rows []se
 	k.forget()
 	ok, err = k.Store.ClaimFieldTrial(ctx, rows[at], trialClaim)
 	if err != nil && ctx.Err() == nil {
-		k.causes.Report(slog.LevelWarn, "claim", "cannot begin the trial of a field: the next pull tries it", err, "media",
+		k.causes.Report(slog.LevelWarn, "claim", "cannot begin the trial of a field", err, "media",
 			rows[at].Media, "field", rows[at].Field)
 	}
 	return rows[at], rows, ok && err == nil
 }
 
-// verdict is what the trial of a row has shown.
+// verdict is the result of a row's trial.
 type verdict struct {
 	accepted bool
-	refused  []settings.ReportField // the row, or those of single reports where it was accepted in others
-	note     string                 // why nothing is decided
+	refused  []settings.ReportField // the row, or rows of single reports if others accepted the field
+	note     string                 // why there is no decision
 }
 
 func (k *Keeper) settle(ctx context.Context, row settings.ReportField, v verdict) error {
@@ -103,13 +104,13 @@ func (k *Keeper) settle(ctx context.Context, row settings.ReportField, v verdict
 			return err
 		}
 		if first {
-			k.Logger.Warn("the platform refuses a field that was added: no report asks for it",
+			k.Logger.Warn("the platform refuses an added field",
 				"media", row.Media, "report", refused.Report, "level", refused.Level, "field", row.Field, "reason", refused.Reason)
 		}
 	}
 	switch {
 	case v.accepted:
-		k.Logger.Info("the platform accepts a field that was added: reports ask for it", "media", row.Media, "report",
+		k.Logger.Info("the platform accepts an added field", "media", row.Media, "report",
 			row.Report, "level", row.Level, "field", row.Field)
 		return k.Store.AcceptReportField(ctx, row)
 	case len(v.refused) == 0:
@@ -118,10 +119,10 @@ func (k *Keeper) settle(ctx context.Context, row settings.ReportField, v verdict
 	return nil
 }
 
-// trial asks for a field in each of the reports that its row holds for.
+// trial requests a field in each of the reports that its row applies to.
 func (k *Keeper) trial(ctx context.Context, api media.API, rows []settings.ReportField,
 	row settings.ReportField) (v verdict) {
-	note := "no report is asked for it"
+	note := "no report requests it"
 	for _, report := range k.Platform.Reports() {
 		if !slices.ContainsFunc(holding(rows, report), func(r settings.ReportField) bool {
 			return r.Field == row.Field && r.Report == row.Report && r.Level == row.Level
@@ -152,19 +153,19 @@ func (k *Keeper) trial(ctx context.Context, api media.API, rows []settings.Repor
 	return v
 }
 
-// result is what a report says of a field.
+// result is the outcome of a trial in one report.
 type result int
 
 const (
 	undecided     result = iota
-	passes               // the report has it, or takes no offence
-	refuses              // the report does not know it
-	cannotBeAsked        // the report is refused without it as well
+	passes               // the report has the field, or ignores it
+	refuses              // the report does not know the field
+	cannotBeAsked        // the report is refused without the field too
 )
 
-// tryIn asks for a field of today's report in the way in which a pull would, and as a pull does it leaves out others
-// that are refused by name. What is refused without a name is asked again without the field, since only that shows
-// whether the field is why.
+// tryIn requests a field in today's report as a pull would. As a pull does, it leaves out other fields that are
+// refused by name. After a refusal without a name it repeats the query without the field: only that shows whether the
+// field is the reason.
 func (k *Keeper) tryIn(ctx context.Context, api media.API, rows []settings.ReportField, report media.Report,
 	name string) (result, error) {
 	today := day.Of(k.Clock.Now(), api.Account().Zone)

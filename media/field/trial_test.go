@@ -20,16 +20,16 @@ import (
 	"adsync/media/mediatest/invented"
 )
 
-// reports is a platform's API that answers reports without any rows, and counts how often each is asked for a field.
+// reports is a platform's API that answers every report without rows, and counts how often each requests a field.
 type reports struct {
 	media.API
 
 	field string
-	// answer is what a report answers, by whether it is asked for the field; nil is success.
+	// answer returns a report's error, with or without the field; nil is success.
 	answer func(report string, with bool) error
 
 	mu   sync.Mutex
-	with []string // the reports that were asked for the field
+	with []string // the reports that requested the field
 }
 
 func (r *reports) Account() media.Account {
@@ -60,19 +60,19 @@ func (r *reports) Get(ctx context.Context, endpoint string, query url.Values) (j
 		nil
 }
 
-// times returns how often any report was asked for the field.
+// times returns how often any report requested the field.
 func (r *reports) times() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.with)
 }
 
-// unknown is a platform's refusal of a field, with its name.
+// unknown returns a platform's refusal that names a field.
 func unknown(name string) error {
 	return &media.Error{Class: media.Bug, Code: "4009", Message: "An unknown field is requested. " + name}
 }
 
-// add puts a row as the API does.
+// add puts a row in the way of the API.
 func (b *bench) add(report, level, name string) {
 	b.t.Helper()
 	have, err := b.store.ReportFields(b.t.Context(), invented.Tulip)
@@ -82,7 +82,7 @@ func (b *bench) add(report, level, name string) {
 	require.NoError(b.t, b.store.PutReportField(b.t.Context(), "otto", row, more...))
 }
 
-// states are the rows of a field as "report/level: state".
+// states returns the rows of a field as "report/level: state".
 func (b *bench) states(name string) (states []string) {
 	b.t.Helper()
 	rows, err := b.store.ReportFields(b.t.Context(), invented.Tulip)
@@ -107,7 +107,7 @@ func (b *bench) row(name string) settings.ReportField {
 	return rows[slices.IndexFunc(rows, func(r settings.ReportField) bool { return r.Field == name })]
 }
 
-// A name that there is not costs one call of one account, however many pulls there are in however many processes.
+// A field that does not exist costs one call, however many pulls and processes run.
 func TestTry_AnInventedNameCostsOneCall(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
@@ -121,7 +121,7 @@ func TestTry_AnInventedNameCostsOneCall(t *testing.T) {
 	processes := []*bench{b, setup(t, b.store), setup(t, b.store)}
 	for _, process := range processes {
 		extra, _ := process.asked("report_hourly", "account")
-		require.Empty(t, extra, "no pull asks for it")
+		require.Empty(t, extra, "no pull requests it")
 	}
 	var pulls sync.WaitGroup
 	for _, process := range processes {
@@ -144,7 +144,7 @@ func TestTry_AnInventedNameCostsOneCall(t *testing.T) {
 	}
 	require.Equal(t, 1, api.times())
 
-	// Put again it is tried again.
+	// A field that is put again is tried again.
 	b.add("", "", "invented")
 	later := setup(t, b.store)
 	api.answer = nil
@@ -154,7 +154,7 @@ func TestTry_AnInventedNameCostsOneCall(t *testing.T) {
 	require.Equal(t, []string{"invented"}, extra)
 }
 
-func TestTry_EachReportOfTheRowIsAskedOnce(t *testing.T) {
+func TestTry_EachReportOfTheRowIsTriedOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
 	b.put("report_daily", "creative", "orders", settings.FieldOff)
@@ -180,8 +180,8 @@ func TestTry_EachReportOfTheRowIsAskedOnce(t *testing.T) {
 	require.Equal(t, 1+3, api.times())
 }
 
-// What passes decides nothing: the field is tried again, after a rest, and is not refused.
-func TestTry_WhatPassesIsNoRefusal(t *testing.T) {
+// A passing failure decides nothing: the field is tried again after a rest.
+func TestTry_APassingFailureIsNoRefusal(t *testing.T) {
 	t.Parallel()
 	always := func(err error) func(string, bool) error { return func(string, bool) error { return err } }
 	for name, answer := range map[string]func(string, bool) error{
@@ -190,7 +190,7 @@ func TestTry_WhatPassesIsNoRefusal(t *testing.T) {
 		"a token that ended": always(&media.Error{Class: media.Auth, Code: "11000", Message: "token"}),
 		"an account that was closed": always(&media.Error{Class: media.Invalid, Code: "11009", Message: "closed",
 			Parks: media.Frozen}),
-		"a report that nobody may ask": always(&media.Error{Class: media.Bug, Code: "11002", Message: "no permission"}),
+		"a report without permission": always(&media.Error{Class: media.Bug, Code: "11002", Message: "no permission"}),
 		"a field that is needed": func(_ string, with bool) error {
 			if with {
 				return unknown("cost")
@@ -228,8 +228,8 @@ func TestTry_WhatPassesIsNoRefusal(t *testing.T) {
 	}
 }
 
-// A refusal that names no field is one of the field if the same query without it is not refused.
-func TestTry_ARefusalWithoutANameIsAskedAgainWithoutTheField(t *testing.T) {
+// A refusal that names no field refuses the tried field if the same query without it is answered.
+func TestTry_AfterARefusalWithoutANameTheQueryIsRepeatedWithoutTheField(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
 	b.add("", "", "orders")
@@ -245,8 +245,8 @@ func TestTry_ARefusalWithoutANameIsAskedAgainWithoutTheField(t *testing.T) {
 	require.Contains(t, b.row("orders").Reason, "illegal parameters")
 }
 
-// Another field that the platform has taken away, and that no pull has met yet, keeps no field from being tried.
-func TestTry_OtherFieldsThatAreGoneAreLeftOut(t *testing.T) {
+// A field that the platform has removed, and that no pull has noticed yet, does not prevent the trial of another.
+func TestTry_LeavesOutOtherRetiredFields(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
 	b.add("report_daily", "account", "orders")
@@ -263,8 +263,8 @@ func TestTry_OtherFieldsThatAreGoneAreLeftOut(t *testing.T) {
 	require.Equal(t, []string{"report_daily/account: asked"}, b.states("orders"))
 }
 
-// A process that dies in the middle of a trial, or is told to stop, costs the field nothing but time.
-func TestTry_IsTakenUpAgainAfterAProcessHasDied(t *testing.T) {
+// A process that dies or stops in the middle of a trial only delays the trial.
+func TestTry_IsRepeatedAfterAProcessHasDied(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
 	b.add("", "", "orders")
@@ -288,7 +288,7 @@ func TestTry_IsTakenUpAgainAfterAProcessHasDied(t *testing.T) {
 	require.Equal(t, []string{"/: asked"}, b.states("orders"))
 }
 
-// passTrial has the time pass for which a field is not tried.
+// passTrial ends the time in which no process tries the field.
 func (b *bench) passTrial(name string) {
 	b.t.Helper()
 	require.False(b.t, b.row(name).TrialDue)
@@ -298,8 +298,8 @@ func (b *bench) passTrial(name string) {
 	require.True(b.t, b.row(name).TrialDue)
 }
 
-// What somebody has dropped while it was tried stays away.
-func TestTry_WhatWasDroppedMeanwhileStaysAway(t *testing.T) {
+// A row that was deleted during its trial stays deleted.
+func TestTry_ARowDeletedMeanwhileStaysDeleted(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"accepted": nil, "refused": unknown("orders")} {
 		t.Run(name, func(t *testing.T) {
@@ -315,8 +315,8 @@ func TestTry_WhatWasDroppedMeanwhileStaysAway(t *testing.T) {
 	}
 }
 
-// Putting a field that is asked for takes it from no pull; where it was not asked for it is tried.
-func TestRows_KeepWhatIsAskedFor(t *testing.T) {
+// Putting a field that is requested already removes it from no pull. Where it was not requested it is tried.
+func TestRows_KeepRequestedFields(t *testing.T) {
 	t.Parallel()
 	b := setup(t, storetest.New(t))
 	b.put("report_daily", "adgroup", "signups", settings.FieldRetired)

@@ -102,10 +102,10 @@ func TestFields_RefuseWhatCannotBe(t *testing.T) {
 			{Field: "media", Detail: `"myspace" is refused: want tulip or orchid`},
 		}},
 		"a key": {`{"media": "tulip", "field": "id", "state": "off"}`, []httpapi.FieldError{
-			{Field: "field", Detail: `"id" is refused: want a field that report_daily can do without: rows are kept apart by it, or it is what was spent`},
+			{Field: "field", Detail: `"id" is refused: want a field that report_daily can do without: this one is a key of its rows or the spend`},
 		}},
 		"what was spent": {`{"media": "orchid", "field": "spend", "report": "report_hourly", "state": "off"}`, []httpapi.FieldError{
-			{Field: "field", Detail: `"spend" is refused: want a field that report_hourly can do without: rows are kept apart by it, or it is what was spent`},
+			{Field: "field", Detail: `"spend" is refused: want a field that report_hourly can do without: this one is a key of its rows or the spend`},
 		}},
 		"a level of another platform": {`{"media": "tulip", "field": "x", "level": "campaign", "state": "asked"}`, []httpapi.FieldError{
 			{Field: "level", Detail: `"campaign" is refused: want one of account, adgroup, creative, or none for all`},

@@ -92,7 +92,7 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		require.NoError(t, b.pull())
 		fields, _, _ = b.row()
 		require.NotContains(t, fields, "brand_new", "a pull that has gone well tries it")
-		require.Contains(t, b.log.String(), "the platform accepts a field that was added")
+		require.Contains(t, b.log.String(), "the platform accepts an added field")
 		require.NoError(t, b.pull())
 		fields, _, _ = b.row()
 		value, err := json.Marshal(fields["brand_new"])
@@ -109,7 +109,7 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		require.Equal(t, clicks, again)
 		require.Contains(t, fields, "brand_new")
 		require.Equal(t, 1, bytes.Count(b.log.Bytes(), []byte("the platform has retired a field")), b.log.String())
-		require.Equal(t, 1, bytes.Count(b.log.Bytes(), []byte("the platform refuses a field that was added")), b.log.String())
+		require.Equal(t, 1, bytes.Count(b.log.Bytes(), []byte("the platform refuses an added field")), b.log.String())
 		rows, err := b.Store.ReportFields(t.Context(), platform.Name())
 		require.NoError(t, err)
 		states := map[string]settings.FieldState{}
