@@ -11,23 +11,23 @@ import (
 	"adsync/media/wire"
 )
 
-// Codes is a platform's error table: for each code in its envelopes, what an Error of it looks like. Code and Message
-// are filled in from the answer. A code that is not in the table is Transient: it is tried again, as often as the task
-// allows, and its text stands in the error.
+// Codes is a platform's error table: a template of the Error for each code in its envelopes. Code and Message are
+// taken from the answer. A code that is not in the table is Transient, so it is retried as often as the task allows;
+// its text is in the error.
 type Codes map[int64]Error
 
-// detailsMax is up to which length in bytes an envelope's "errors" are kept. They are not cut: half a secret could
-// not be found in them.
+// detailsMax is the greatest length in bytes at which an envelope's "errors" are kept. Longer ones are dropped and
+// not cut: a secret that is cut in half could not be found and redacted.
 const detailsMax = 500
 
 // Decode reads the envelope {"code": 0, "message": "", "data": …} that several platforms share. It returns the data,
-// nil when there is none, or an *Error from the table, with the envelope's "errors" in its text, which name the
-// parameters that are wrong; from the status when the body is no such envelope.
+// or nil if there is none. For another code it returns an *Error from the table; its text includes the envelope's
+// "errors", which name the wrong parameters. If the body is not such an envelope, the *Error is made from the status.
 func (c Codes) Decode(status int, header http.Header, body []byte) (json.RawMessage, error) {
 	var envelope map[string]json.RawMessage
 	err := json.Unmarshal(body, &envelope)
 	var code wire.Int
-	_ = code.UnmarshalJSON(envelope["code"]) // One that cannot be used is none.
+	_ = code.UnmarshalJSON(envelope["code"]) // An unusable code counts as missing.
 	message := wire.String(envelope["message"])
 	if err != nil || !code.Set || status >= 500 {
 		return nil, HTTPError(status, header, notEnvelope(err, message))
@@ -65,7 +65,7 @@ func notEnvelope(err error, message string) string {
 		return message
 	}
 	if err != nil {
-		// The body itself may be a page of any length, and may repeat what was sent.
+		// The body is not quoted: it may be a page of any length, and may repeat the request.
 		return "the answer is not in the platform's format"
 	}
 	return "the answer has no code"

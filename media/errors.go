@@ -14,27 +14,27 @@ import (
 	"adsync/base/task"
 )
 
-// Class says what is to be done about an error of a platform. Each platform package maps its codes to classes in
-// one table.
+// Class determines how an error of a platform is handled. Each platform package maps its codes to classes in one
+// table.
 type Class string
 
 // The classes.
 const (
-	Transient Class = "transient" // try again with backoff
+	Transient Class = "transient" // retry with backoff
 	Quota     Class = "quota"     // a call limit was hit: wait for it; costs no attempt
 	Auth      Class = "auth"      // the token is not accepted
 	Invalid   Class = "invalid"   // the request can never succeed: dead at once
-	Bug       Class = "bug"       // our own mistake: dead at once, and loud
+	Bug       Class = "bug"       // our own mistake: dead at once, with an alert
 )
 
-// Parking says that an error is about the account and not about the call: until a person or the platform mends it,
-// nothing of the account can be pulled, and asking only costs calls.
+// Parking marks an error that concerns the account and not the call: until a person or the platform fixes it, the
+// account cannot be pulled, and each try wastes calls.
 type Parking string
 
 // The reasons.
 const (
 	Frozen  Parking = "frozen"  // the platform has closed the account
-	Revoked Parking = "revoked" // the login has no permission for the account any more
+	Revoked Parking = "revoked" // the login no longer has permission for the account
 )
 
 // Error is a failed API call.
@@ -42,19 +42,18 @@ type Error struct {
 	Class   Class
 	Code    string // the platform's own code, "" for transport errors
 	Message string // the platform's own words; never holds a token
-	// RetryAfter is how long the platform wants us to wait, zero when it did not say.
+	// RetryAfter is the wait that the platform demands; zero if the answer has none.
 	RetryAfter time.Duration
-	// Scope says whose limit an error of class Quota is about: those calls pause for RetryAfter.
+	// Scope is the scope of the limit in an error of class Quota: calls of that scope pause for RetryAfter.
 	Scope grant.Scope
-	// Expired says that an access token has ended its life: refreshing it and calling again is worth one try.
+	// Expired means that the access token has expired: refresh it and repeat the call once.
 	Expired bool
-	// Again says that the answer itself has mended the cause (our clock, a nonce): calling again at once is worth one try.
+	// Again means that the answer itself has removed the cause (our clock, a nonce): repeat the call once, immediately.
 	Again bool
-	// Parks says that the account itself seems to be closed to us; "" says nothing of it. Some platforms answer the same
-	// when only an endpoint is: the account is parked if its figures cannot be asked for either.
+	// Parks is set if the account itself seems to be closed to us. Some platforms answer in the same way when only an
+	// endpoint is closed: the account is parked only if its figures are refused too.
 	Parks Parking
-	// Field is the field of the request that the platform does not know, or not any more, when that is what the error
-	// says.
+	// Field is the requested field that the platform does not know or no longer knows, if the error names one.
 	Field string
 	Err   error // the transport error below, if any
 }
@@ -75,7 +74,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Redact takes secrets out of the error's text, wherever a platform echoed one, as it is or as it stands in an address.
+// Redact removes secrets from the error's text where a platform echoed one, in plain form or URL-encoded.
 func (e *Error) Redact(secrets ...secret.Text) {
 	for _, s := range secrets {
 		if !s.IsZero() {
@@ -85,16 +84,16 @@ func (e *Error) Redact(secrets ...secret.Text) {
 	}
 }
 
-// ErrNoHours is below an Error of class Invalid when the platform answers with whole days where hours were asked for:
-// it keeps hours for some days only. A query of several days is asked again day by day.
+// ErrNoHours is wrapped by an Error of class Invalid when the platform returns whole days although hours were
+// requested: it keeps hours for some days only. A query of several days is repeated day by day.
 var ErrNoHours = errors.New("the platform no longer has the hours of the day")
 
-// ErrRowCap is below an Error of class Invalid when a day has more rows than the platform gives out for one query, and
-// cannot be cut any further.
-var ErrRowCap = errors.New("more rows than the platform gives out for one query")
+// ErrRowCap is wrapped by an Error of class Invalid when a day has more rows than the platform returns for one query
+// and cannot be split any further.
+var ErrRowCap = errors.New("more rows than the platform returns for one query")
 
-// HTTPError judges an answer that is not in the platform's own format: a proxy's page, a broken body, an empty one. Any
-// such answer may be better in a while; the header may have a Retry-After.
+// HTTPError returns the error for an answer that is not in the platform's own format: a proxy's page, a broken or an
+// empty body. A retry may succeed; the header may have a Retry-After.
 func HTTPError(status int, header http.Header, message string) *Error {
 	e := &Error{Class: Transient, Code: "http " + strconv.Itoa(status), Message: message, RetryAfter: RetryAfter(header)}
 	if status == http.StatusTooManyRequests {
@@ -103,29 +102,29 @@ func HTTPError(status int, header http.Header, message string) *Error {
 	return e
 }
 
-// Broken is the error of an answer whose payload does not read as what was asked for.
+// Broken returns the error for an answer whose payload cannot be decoded.
 func Broken(endpoint string, err error) *Error {
 	return &Error{Class: Transient, Message: "unreadable answer of " + endpoint, Err: err}
 }
 
-// parkedLook is when a subtask looks again whether its account is still parked. The leader makes it due as soon as
-// the account is taken back; this is for whatever might go wrong with that.
+// parkedLook is when a subtask checks again whether its account is still parked. The leader makes it due as soon as
+// the account is unparked; this is the fallback.
 const parkedLook = 24 * time.Hour
 
-// WaitForParked sends a subtask back to wait until its account, which is parked for a reason, is taken back.
+// WaitForParked makes a subtask wait until its account is unparked. reason is why the account is parked.
 func WaitForParked(accountID int64, reason string) *DeferError {
 	return &DeferError{After: parkedLook, Reason: "its account is parked, " + reason, WaitsFor: task.ParkedRef(accountID)}
 }
 
-// ErrSuperseded ends a subtask whose work a newer pull of the same scope has already done.
+// ErrSuperseded ends a subtask whose scope a newer pull has already completed.
 var ErrSuperseded = errors.New("a newer pull of the same scope is complete")
 
-// DeferError sends a subtask back to wait, at no attempt: its quota window is full, its token is being refreshed, or
-// another pull holds its scope.
+// DeferError makes a subtask wait, at no attempt: its quota window is full, its token is being refreshed, or another
+// pull holds its scope.
 type DeferError struct {
 	After  time.Duration
 	Reason string
-	// WaitsFor names what ends the wait before its time is over, as task.ParkedRef does; "" is nothing.
+	// WaitsFor names an event that ends the wait early, such as task.ParkedRef; "" for none.
 	WaitsFor string
 }
 

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Fields returns which figures a query asks for, of which own are the report's: those and the extra ones, but for
-// those that it goes without.
+// Fields returns the fields that a query requests: the report's own and the extra ones, without those in Without.
 func (q ReportQuery) Fields(own []string) []string {
 	var names []string
 	for _, name := range slices.Concat(own, q.Extra) {
@@ -18,10 +17,10 @@ func (q ReportQuery) Fields(own []string) []string {
 	return names
 }
 
-// neededMetric is what the engine itself decides by: whether an answer is suspect, and whether an account is awake.
+// neededMetric is the metric that decides whether an answer is suspect and whether an account is awake.
 const neededMetric = "cost"
 
-// Needs tells whether a report cannot do without a field: its rows are kept apart by it, or it is what was spent.
+// Needs reports whether a report cannot omit a field: it is a key of the rows, or the spend.
 func (r Report) Needs(field string) bool {
 	for _, f := range r.Figures {
 		if f.Field == field {
@@ -31,9 +30,9 @@ func (r Report) Needs(field string) bool {
 	return slices.Contains(r.Keys, field)
 }
 
-// NameField sets Field in an Error of one of the codes, which a platform answers when a request asks for a field that
-// it does not know: to that one of the fields which the error's text names, the first of several. A text that names
-// most of them tells which there are, and not which is wrong.
+// NameField sets Field in an Error of one of the codes, with which a platform refuses a request for an unknown field.
+// Field becomes the first of the fields that the error's text names. A text that names most of the fields lists the
+// known ones, and sets nothing.
 func NameField(err error, fields []string, codes ...string) error {
 	e, ok := errors.AsType[*Error](err)
 	if !ok || !slices.Contains(codes, e.Code) {

@@ -35,11 +35,11 @@ func TestNameField_FindsTheOneThatTheTextNames(t *testing.T) {
 		"quoted": {"12009", `An unknown field is requested. "reg_pv" (request 1f)`, "reg_pv"},
 		"in a list of the details": {"12009", `bad [{"common_param_exception_spec":{"error_fields":["view_count"]}}]`,
 			"view_count"},
-		"two of four":                 {"12009", "reg_dedup_pv and reg_pv are unknown", "reg_pv"},
-		"part of another name":        {"12009", "reg_pv_2, my-cost2 and xview_count are unknown", ""},
-		"not one that was asked for":  {"12009", "clue_count is unknown", ""},
-		"what there is, and not what": {"12009", "want one of cost, reg_pv, view_count", ""},
-		"another error":               {"11017", "reg_pv", ""},
+		"two of four":                   {"12009", "reg_dedup_pv and reg_pv are unknown", "reg_pv"},
+		"part of another name":          {"12009", "reg_pv_2, my-cost2 and xview_count are unknown", ""},
+		"not a requested one":           {"12009", "clue_count is unknown", ""},
+		"the known ones, not the wrong": {"12009", "want one of cost, reg_pv, view_count", ""},
+		"another error":                 {"11017", "reg_pv", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"adsync/base/task"
 )
 
-// Target says what a handler's runs fan out over.
+// Target is what a handler's runs fan out over.
 type Target int
 
 // The targets.
@@ -29,27 +29,27 @@ const (
 type Handler struct {
 	Name   string // "<media>.<what>", for example "acme.report_hourly"
 	Target Target
-	// Check refuses params that the handler cannot use, with an error that names the field; nil accepts only empty
+	// Check returns an error that names the field for params that the handler cannot use. A nil Check accepts only empty
 	// params. It is called when a task is loaded.
 	Check func(params json.RawMessage) error
-	// Parts plans the parts of one account (or of the run, for Once), in order, without duplicates. It is a pure
-	// function: planned again after a crash it gives the same parts. Not called for Logins.
+	// Parts returns the parts of one account (or of the run, for Once), in order, without duplicates. It is a pure
+	// function: after a crash it returns the same parts again. It is not called for Logins.
 	Parts func(Plan) ([]string, error)
-	// Run does one subtask. It may be called more than once for the same subtask, also at the same time in two
-	// processes, and must have the effect of one call. The context carries the subtask's deadline. Errors decide what
-	// follows: see Error, ErrSuperseded and *DeferError; any other error is transient.
+	// Run executes one subtask. It may be called more than once for the same subtask, even at the same time in two
+	// processes, and must have the effect of one call. The context carries the subtask's deadline. The error determines
+	// the outcome: see Error, ErrSuperseded and *DeferError; any other error is transient.
 	Run func(ctx context.Context, work Work) (Result, error)
 }
 
-// Plan is what parts are planned from.
+// Plan is the input of Handler.Parts.
 type Plan struct {
 	PlannedAt time.Time      // the tick's or the order's moment, UTC
 	Zone      *time.Location // the account's zone; the task's for Once
 	Params    json.RawMessage
-	From, To  day.Day // the days that an order asked for; empty when the task's own rule holds
+	From, To  day.Day // the days of an order; empty when the task's own rule applies
 }
 
-// Work is one subtask to do.
+// Work is one subtask to execute.
 type Work struct {
 	task.Key
 	TaskName  string
@@ -57,20 +57,20 @@ type Work struct {
 	Attempt   int // failures so far
 	PlannedAt time.Time
 	Params    json.RawMessage
-	// Confirmed says that a person has looked at what the platform answers: it is believed, however much it takes away.
+	// Confirmed means that a person has checked the platform's answer: it is believed, however much it removes.
 	Confirmed bool
 }
 
-// Result is what a subtask did, for its log row.
+// Result is the result of a subtask, for its log row.
 type Result struct {
 	Rows  int // rows written
-	Calls int // API calls spent; also set beside an error
+	Calls int // API calls made; also set with an error
 }
 
 // Registry finds handlers by name.
 type Registry struct{ handlers map[string]Handler }
 
-// NewRegistry returns a registry of the given handlers. Two of one name are a mistake of the program and panic.
+// NewRegistry returns a registry of the given handlers. It panics if two have the same name.
 func NewRegistry(handlers ...Handler) *Registry {
 	r := &Registry{handlers: map[string]Handler{}}
 	for _, h := range handlers {
@@ -91,8 +91,8 @@ func (r *Registry) Get(name string) (Handler, bool) {
 // Names returns all names, sorted.
 func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.handlers)) }
 
-// CheckParams decodes params into p (a pointer to a struct) and refuses what strictjson refuses; empty params leave p
-// alone.
+// CheckParams decodes params into p, a pointer to a struct, as strictly as strictjson. Empty params leave p
+// unchanged.
 func CheckParams(params json.RawMessage, p any) error {
 	if len(bytes.TrimSpace(params)) == 0 {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Register registers a collector and returns it, or the one that another platform has registered before: all platforms
-// count in the same metrics, told apart by the label "media".
+// Register registers a collector and returns it, or returns the one that another platform has registered: all
+// platforms share the metrics, which have the label "media".
 func Register[C prometheus.Collector](r prometheus.Registerer, c C) C {
 	err := r.Register(c)
 	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {

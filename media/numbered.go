@@ -12,23 +12,22 @@ import (
 	"adsync/media/wire"
 )
 
-// Numbered reads lists and reports whose pages are asked for by number, in the envelopes that several platforms
-// share: the rows, and the number of all. Platforms serve each page from what they have at that moment, so rows that
-// come and go move all that follow: a page that cannot be the one of its number among the total says so in
-// Page.Moved.
+// Numbered reads lists and reports whose pages are requested by number, in the envelopes that several platforms
+// share: the rows and their total. Platforms compute each page at the time of its request, so rows that are added or
+// removed shift all rows after them. A page that does not match its number and the total has a reason in Page.Moved.
 type Numbered struct {
 	Endpoint string
-	Size     int    // rows of a full page, as many as are asked for
-	Reach    int    // how many rows there are pages for; 0 is all
+	Size     int    // rows of a full page
+	Reach    int    // how many rows can be reached by pages; 0 is all
 	Rows     string // the field that holds the rows; "" is "list"
-	Total    string // the field that holds the number of all; "" is total_number in page_info
-	// Beside reads what an answer says of all rows of a query, beside those of its page; nil reads nothing.
-	Beside func(page *Page, answer map[string]json.RawMessage)
+	Total    string // the field that holds the total; "" is total_number in page_info
+	// Summary reads the values of an answer that concern all rows of a query; nil if there are none.
+	Summary func(page *Page, answer map[string]json.RawMessage)
 }
 
-// Page fetches a page: the first for "", else the one that is named by its number, as Next of the one before. read
-// adds a row of the platform's to the page, also one that cannot be used. Errors are the API's, *Error of class
-// Transient for an answer that does not read, and of class Bug for a page that no Next has named.
+// Page fetches a page: the first for "", otherwise the one whose number was Next of the page before. read adds a row
+// of the platform to the page, even an unusable one. Errors are the API's, *Error of class Transient for an
+// unreadable answer, and of class Bug for an invalid page token.
 func (n Numbered) Page(ctx context.Context, api API, page string, query url.Values,
 	read func(*Page, json.RawMessage)) (Page, error) {
 	return n.page(page, read, func(number int) (json.RawMessage, error) {
@@ -38,7 +37,7 @@ func (n Numbered) Page(ctx context.Context, api API, page string, query url.Valu
 	})
 }
 
-// PostPage is Page for platforms that want the query as a JSON body: see PostReader.
+// PostPage is Page for platforms that take the query as a JSON body: see PostReader.
 func (n Numbered) PostPage(ctx context.Context, api API, page string, body map[string]any,
 	read func(*Page, json.RawMessage)) (Page, error) {
 	return n.page(page, read, func(number int) (json.RawMessage, error) {
@@ -53,7 +52,7 @@ func (n Numbered) page(page string, read func(*Page, json.RawMessage),
 	if page != "" {
 		var err error
 		if number, err = strconv.Atoi(page); err != nil || number < 1 {
-			return Page{}, &Error{Class: Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
+			return Page{}, &Error{Class: Bug, Message: "page " + strconv.Quote(page) + " is not a page number"}
 		}
 	}
 	data, err := ask(number)
@@ -96,13 +95,13 @@ func (n Numbered) read(data json.RawMessage, read func(*Page, json.RawMessage)) 
 	for _, raw := range rows {
 		read(&page, raw)
 	}
-	if n.Beside != nil {
-		n.Beside(&page, answer)
+	if n.Summary != nil {
+		n.Summary(&page, answer)
 	}
 	return page, nil
 }
 
-// total is how many the platform says there are over all pages.
+// total returns the platform's number of rows over all pages.
 func (n Numbered) total(answer map[string]json.RawMessage) (int, error) {
 	if n.Total != "" {
 		var total wire.Int
@@ -128,7 +127,7 @@ func (n Numbered) total(answer map[string]json.RawMessage) (int, error) {
 	return int(info.Total.Value), nil
 }
 
-// counted is how many there are on the page of what Total counts.
+// counted returns how many of the things that Total counts are on the page.
 func (p Page) counted() int {
 	if p.Counted != nil {
 		return len(p.Counted)
@@ -136,12 +135,12 @@ func (p Page) counted() int {
 	return len(p.Rows)
 }
 
-// EachRow is for lists of which each row of the platform's is one of ours.
+// EachRow returns a reader for lists where each row of the platform becomes one row.
 func EachRow(read func(*wire.Row) Row) func(*Page, json.RawMessage) {
 	return func(page *Page, raw json.RawMessage) { page.Rows = append(page.Rows, OpenRow(raw, read)) }
 }
 
-// OpenRow reads a row. What of it cannot be used stands in the row's Faults.
+// OpenRow reads a row. Its Faults hold the unusable values.
 func OpenRow(raw json.RawMessage, read func(*wire.Row) Row) Row {
 	from := wire.Open(raw)
 	row := read(from)

@@ -15,7 +15,7 @@ import (
 	"adsync/media/wire"
 )
 
-// pager answers each page by its number.
+// pager returns each page by its number.
 type pager struct {
 	answers map[string]string
 	asked   []string
@@ -47,7 +47,7 @@ func numberedAnswer(total int, rows ...string) string {
 		strings.Join(quoted, ","), total)
 }
 
-func TestNumbered_NamesPagesByTheirNumbers(t *testing.T) {
+func TestNumbered_PageTokensAreNumbers(t *testing.T) {
 	t.Parallel()
 	pages := media.Numbered{Endpoint: "ads/get", Size: 2}
 	api := &pager{answers: map[string]string{"1": numberedAnswer(3, "a", "b"), "2": numberedAnswer(3, "c")}}
@@ -67,7 +67,7 @@ func TestNumbered_NamesPagesByTheirNumbers(t *testing.T) {
 	}
 }
 
-func TestNumbered_PostsItsQueryToPlatformsThatWantThat(t *testing.T) {
+func TestNumbered_PostsTheQueryAsJSON(t *testing.T) {
 	t.Parallel()
 	pages := media.Numbered{Endpoint: "ads/list", Size: 2, Rows: "details", Total: "total_count"}
 	api := &pager{answers: map[string]string{"1": `{"total_count":3,"details":["a","b"]}`,
@@ -86,7 +86,7 @@ func TestNumbered_PostsItsQueryToPlatformsThatWantThat(t *testing.T) {
 	}
 }
 
-func TestNumbered_SaysWhenAPageCannotBeTheOneOfItsNumber(t *testing.T) {
+func TestNumbered_ReportsAPageThatDoesNotMatchItsNumber(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
@@ -98,7 +98,7 @@ func TestNumbered_SaysWhenAPageCannotBeTheOneOfItsNumber(t *testing.T) {
 	}{
 		{name: "full", number: "2", answer: numberedAnswer(5, "c", "d"), next: "3"},
 		{name: "the last", number: "3", answer: numberedAnswer(5, "e")},
-		{name: "beyond the last, of a list that has become shorter", number: "3", answer: numberedAnswer(4)},
+		{name: "beyond the last, in a list that became shorter", number: "3", answer: numberedAnswer(4)},
 		{name: "nothing at all", number: "1", answer: numberedAnswer(0)},
 		{name: "short, and not the last", number: "1", answer: numberedAnswer(5, "a"),
 			moved: "page 1 has 1 rows, and 2 are due of a total of 5", next: "2"},
@@ -108,7 +108,7 @@ func TestNumbered_SaysWhenAPageCannotBeTheOneOfItsNumber(t *testing.T) {
 			moved: "page 3 has 0 rows, and 1 are due of a total of 5"},
 		{name: "more than the total", number: "1", answer: numberedAnswer(1, "a", "b"),
 			moved: "page 1 has 2 rows, and 1 are due of a total of 1"},
-		{name: "the last that can be asked for", pages: media.Numbered{Reach: 4}, number: "2",
+		{name: "the last that can be reached", pages: media.Numbered{Reach: 4}, number: "2",
 			answer: numberedAnswer(9, "c", "d")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -125,7 +125,7 @@ func TestNumbered_SaysWhenAPageCannotBeTheOneOfItsNumber(t *testing.T) {
 
 func TestNumbered_CountsWhatTheTotalCounts(t *testing.T) {
 	t.Parallel()
-	// Each row of the platform's becomes two of ours.
+	// Each row of the platform becomes two rows.
 	parts := func(page *media.Page, raw json.RawMessage) {
 		page.Counted = append(page.Counted, string(raw))
 		page.Rows = append(page.Rows, media.Row{Object: string(raw) + ":1"}, media.Row{Object: string(raw) + ":2"})
@@ -138,7 +138,7 @@ func TestNumbered_CountsWhatTheTotalCounts(t *testing.T) {
 	require.Equal(t, "2", page.Next)
 }
 
-func TestNumbered_RefusesWhatDoesNotRead(t *testing.T) {
+func TestNumbered_RefusesUnreadableAnswers(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{
 		``, `null`, `[]`, `{}`, `{"list":["a"]}`, `{"list":{},"page_info":{"total_number":1}}`, `{"list":[],"page_info":[]}`,

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Prober is a platform that tells of many accounts in one call whether they have figures today. Of one that is no
-// Prober the account level's daily report is asked for, an account a call.
+// Prober is a platform that reports in one call which of many accounts have figures today. For other platforms the
+// probe reads the daily report at account level, with one call per account.
 type Prober interface {
-	// ProbeMax is how many accounts one call may ask about.
+	// ProbeMax returns how many accounts one call may cover.
 	ProbeMax() int
-	// Probe asks about accounts of one login and returns, by our ids, which of them have spend or impressions on the day
-	// that it is for them at the moment now. The API is the login's. When the platform refuses the whole call for one of
-	// the accounts, the error is of class Invalid or Bug; the caller then asks about fewer.
+	// Probe returns, by our ids, which accounts of one login have spend or impressions today. Today is the day at now in
+	// each account's zone. The API is the login's. When the platform refuses the whole call because of one account, the
+	// error is of class Invalid or Bug; the caller then repeats it with fewer accounts.
 	Probe(ctx context.Context, api API, accounts []Account, now time.Time) (spending map[int64]bool, err error)
 }

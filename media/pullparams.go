@@ -2,8 +2,8 @@ package media
 
 import "encoding/json"
 
-// PullParams are the params of the tasks that pull lists, reports and money, for those who read cron_task and are not
-// the handler.
+// PullParams are the params of the tasks that pull lists, reports and money, for readers of cron_task other than the
+// handler.
 type PullParams struct {
 	Mode        string `json:"mode"`
 	Level       string `json:"level"`

@@ -10,13 +10,13 @@ import (
 	"adsync/base/clock"
 )
 
-// PauseMaxDefault is the longest pause that an answer may ask for unless media.pause_max says otherwise. A limit is
-// counted by the minute, the hour or the day; what asks for more is a broken proxy, or is asked again.
+// PauseMaxDefault is the default of media.pause_max, the longest pause that an answer may demand. Limits are counted
+// by the minute, the hour or the day: a longer pause comes from a broken proxy, or is demanded again.
 const PauseMaxDefault = time.Hour
 
-// RetryAfter returns how long the header Retry-After of an answer asks callers to wait, as seconds or as one of the
-// three forms of an HTTP date; 0 when there is none that can be read. A date counts from the answer's own Date, which
-// client.Transport sees to, else from this process's clock. The time is not bounded: whoever pauses does that.
+// RetryAfter returns the wait in an answer's header Retry-After, which is a number of seconds or an HTTP date in one
+// of its three forms; 0 without a readable one. A date counts from the answer's own Date, which client.Transport adds
+// if it is missing, or otherwise from this process's clock. The time is not bounded: the caller bounds it.
 func RetryAfter(header http.Header) time.Duration {
 	text := strings.TrimSpace(header.Get("Retry-After"))
 	if wait, ok := Seconds(text); ok {
@@ -33,8 +33,8 @@ func RetryAfter(header http.Header) time.Duration {
 	return max(0, at.Sub(now))
 }
 
-// Seconds reads a whole number of seconds, as headers have them; a number beyond what a Duration holds is the longest
-// one.
+// Seconds parses a whole number of seconds, as in headers. A number too large for a Duration returns the longest
+// Duration.
 func Seconds(text string) (time.Duration, bool) {
 	if text == "" || strings.Trim(text, "0123456789") != "" {
 		return 0, false

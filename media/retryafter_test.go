@@ -31,14 +31,13 @@ func TestRetryAfter_ReadsSecondsAndDates(t *testing.T) {
 	} {
 		require.Equal(t, test.want, media.RetryAfter(http.Header{"Retry-After": {test.text}, "Date": {date}}), name)
 	}
-	// Without a Date of the answer it is this process's clock.
+	// Without a Date in the answer this process's clock is used.
 	in := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
 	require.InDelta(t, time.Hour.Seconds(), media.RetryAfter(http.Header{"Retry-After": {in}}).Seconds(), 60)
 }
 
-// A limit that is answered with 429 and an envelope waits for as long as the header says, also where the code is not
-// known.
-func TestCodes_ReadRetryAfterBesideAnEnvelope(t *testing.T) {
+// A 429 with an envelope waits as long as the header demands, even if the code is unknown.
+func TestCodes_ReadRetryAfterWithAnEnvelope(t *testing.T) {
 	t.Parallel()
 	codes := media.Codes{7: {Class: media.Quota, RetryAfter: time.Second}}
 	for body, want := range map[string]media.Class{`{"code":7}`: media.Quota, `{"code":8}`: media.Quota} {

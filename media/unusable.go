@@ -8,10 +8,10 @@ import (
 	"adsync/media/wire"
 )
 
-// Unusable counts values of platforms' rows that cannot be used.
+// Unusable counts the unusable values of platforms' rows.
 type Unusable struct{ values *prometheus.CounterVec }
 
-// NewUnusable registers the metric, or takes the one that is there.
+// NewUnusable registers the metric, or uses the registered one.
 func NewUnusable(r prometheus.Registerer) Unusable {
 	return Unusable{Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "adsync_pull_unusable_values_total",
@@ -20,7 +20,7 @@ func NewUnusable(r prometheus.Registerer) Unusable {
 	}, []string{"media", "report", "field", "kind"}))}
 }
 
-// fieldName is what a field's name looks like that may be a label. Others are a platform's own, and may be any.
+// fieldName matches field names that may be labels. A platform may send any others.
 var fieldName = regexp.MustCompile(`^[A-Za-z0-9_.]{1,64}$`)
 
 // Add counts values of a field of a report or list.

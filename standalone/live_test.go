@@ -128,7 +128,7 @@ func (h *liveHost) handler(sim http.Handler) http.Handler {
 		h.mu.Unlock()
 		if change == nil {
 			sim.ServeHTTP(w, r)
-			if teller, ok := engine.Platform(h.media).(media.QuotaTeller); ok && teller.QuotaLeft(w.Header()) != "" {
+			if teller, ok := engine.Platform(h.media).(media.QuotaReporter); ok && teller.QuotaLeft(w.Header()) != "" {
 				h.mu.Lock()
 				h.quotaLeft = true
 				h.mu.Unlock()

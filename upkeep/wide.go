@@ -110,7 +110,7 @@ func objectTables(platform media.Platform) []summaries.ObjectTable {
 	for _, l := range platform.Lists() {
 		if slices.Contains(summaries.ObjectLevels, l.Level) {
 			tables = append(tables, summaries.ObjectTable{Level: l.Level, Table: l.Table.Name, Parent: l.Parent,
-				IDTellsParent: l.IDTellsParent})
+				IDHasParent: l.IDHasParent})
 		}
 	}
 	return tables

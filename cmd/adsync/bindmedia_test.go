@@ -182,7 +182,7 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 
 			// No secret is seen: not in what people are shown, the log, or the tables.
 			log := p.rest(t)
-			require.Contains(t, log, "a login was authorised")
+			require.Contains(t, log, "login authorised")
 			text := map[string]string{"pages": page + again + none + denied, "log": log}
 			text["commands"] = strings.ReplaceAll(seen.String(), address, "")
 			for _, variable := range environ {

@@ -26,8 +26,8 @@ import (
 	"adsync/media/token"
 )
 
-// redialsMax is how often what only reads and got no answer is sent again at once, and redialPause about how long
-// after. More would hold the subtask's place in the pool for what the retries of the subtask do better.
+// redialsMax is how often a reading request without an answer is sent again, each time after about redialPause. More
+// would hold the subtask's slot, and the subtask's own retries come later and serve better.
 const (
 	redialsMax  = 2
 	redialPause = 100 * time.Millisecond
@@ -46,7 +46,7 @@ var _ media.CountingAPI = (*api)(nil)
 // Account implements media.API.
 func (a *api) Account() media.Account { return a.account }
 
-// Calls implements media.CountingAPI. Every request that was sent counts, as it does for the platform.
+// Calls implements media.CountingAPI. It counts every request that was sent, as the platform does.
 func (a *api) Calls() int { return int(a.calls.Load()) }
 
 // Get implements media.API.
@@ -69,11 +69,11 @@ type request struct {
 	endpoint string
 	query    url.Values
 	body     []byte
-	app      secret.Text // the app's own secret, where the body has it
+	app      secret.Text // the app's secret, if the body holds it
 }
 
-// call sends a request, and again where its answer says that this is worth a try: once with a newer token, once when
-// the answer has mended the cause, and what only reads twice when there was no answer at all.
+// call sends a request and repeats it where that may help: once with a newer token, once when the answer has removed
+// the cause, and up to redialsMax times when a reading request got no answer.
 func (a *api) call(ctx context.Context, r request) (json.RawMessage, error) {
 	login, err := a.client.Tokens.Login(ctx, a.tokenID)
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *api) call(ctx context.Context, r request) (json.RawMessage, error) {
 	}
 }
 
-// reads reports whether a request changes nothing at the platform, so that it may be sent twice.
+// reads reports whether a request changes nothing at the platform, so that it may be repeated.
 func (a *api) reads(r request) bool {
 	if r.method == http.MethodGet {
 		return true
@@ -122,37 +122,37 @@ func (a *api) reads(r request) bool {
 	return ok && reader.Reads(r.endpoint)
 }
 
-// unanswered reports whether a request met a broken connection and may do better on a new one. A call that took all its
-// time has no error below and is not worth the same again, and an answer that is too large stays so.
+// unanswered reports whether a request failed with its connection and may succeed on a new one. A call that timed out
+// wraps no error and is not repeated, and an answer that is too large stays too large.
 func unanswered(e *media.Error) bool {
 	return e.Class == media.Transient && e.Err != nil && e.Code == "" && !errors.Is(e.Err, errTooLarge)
 }
 
-// limited is the call as the limits see it.
+// limited returns the call in the form that the limits take.
 func (a *api) limited(r request, login token.Login) grant.Call {
 	call := grant.Call{Media: a.client.Platform.Name(), Endpoint: r.endpoint, App: login.App.ID,
 		Account: a.account.ExternalID}
-	if teller, ok := a.client.Platform.(media.RowsTeller); ok {
+	if teller, ok := a.client.Platform.(media.RowLimiter); ok {
 		call.Rows = teller.Rows(r.endpoint, r.query)
 	}
 	return call
 }
 
-// grantTries is how many grants a request may fail to be written in before it is sent without one that ends. So a
-// connection that takes long to make does not keep it from ever being sent.
+// grantTries is how many grants may end before a request is written. After that the request is sent without a bound,
+// so that a connection that is always slow to open does not prevent it forever.
 const grantTries = 3
 
-// errGrantEnded says that a request was not written by the end of its grant, and was not sent.
+// errGrantEnded reports that a request was not written by the end of its grant and was not sent.
 var errGrantEnded = errors.New("the request was not written by the end of its grant")
 
-// WasOvertaken reports whether a request failed with err because its grant ended before it was written: nothing of it
-// reached the platform, also where the HTTP client says that it was written, which it does before it sends the last
-// of it.
+// WasOvertaken reports whether a request failed with err because its grant ended before it was written. Nothing of it
+// reached the platform, even if the HTTP client reported it as written: the client does so before it sends the last
+// bytes.
 func WasOvertaken(ctx context.Context, err error) bool {
 	return errors.Is(context.Cause(ctx), errGrantEnded) || errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// once waits for the limits and sends the request one time.
+// once waits for the limits and sends the request once.
 func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawMessage, error) {
 	call := a.limited(r, login)
 	r, err := a.withApp(ctx, r, login)
@@ -182,7 +182,7 @@ func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawM
 		took := clock.Since(began)
 		a.client.metrics.observe(call.Media, r.endpoint, err, took)
 		a.client.slowness.observe(r.endpoint, a.account.ID, took)
-		if teller, ok := a.client.Platform.(media.RowsTeller); ok && err == nil && call.Rows != "" {
+		if teller, ok := a.client.Platform.(media.RowLimiter); ok && err == nil && call.Rows != "" {
 			if rows, told := teller.Matched(data); told {
 				a.client.Waiter.Settle(call, grant, rows)
 			}
@@ -191,7 +191,7 @@ func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawM
 	}
 }
 
-// withApp is a request with the app's own secret in it, where the platform wants that.
+// withApp returns the request with the app's secret added, if the platform requires it.
 func (a *api) withApp(ctx context.Context, r request, login token.Login) (request, error) {
 	signer, ok := a.client.Platform.(media.AppSigner)
 	if !ok || !signer.AppSigned(r.endpoint) {
@@ -206,8 +206,8 @@ func (a *api) withApp(ctx context.Context, r request, login token.Login) (reques
 	return r, err
 }
 
-// writtenBy has a request fail if it is not written by a moment, or by none if that is zero: no connection is waited
-// for any longer, and the one that it has refuses what comes later. What follows the writing is not bounded.
+// writtenBy makes a request fail if it is not written by until; a zero until sets no bound. After until the request
+// waits for no connection, and its connection refuses writes. The time after the write is not bounded.
 func writtenBy(ctx context.Context, until time.Time) (bounded context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var timer *time.Timer
@@ -218,16 +218,16 @@ func writtenBy(ctx context.Context, until time.Time) (bounded context.Context, s
 	trace := &httptrace.ClientTrace{
 		GotConn: func(got httptrace.GotConnInfo) {
 			conn = got.Conn
-			_ = conn.SetWriteDeadline(until) // Of a connection that is broken the writing tells.
+			_ = conn.SetWriteDeadline(until) // On a broken connection the write fails.
 			if timer != nil {
 				timer.Stop()
 			}
 		},
-		// Not when it was written, which is told before the last of it is.
+		// Not in WroteRequest, which is called before the last bytes are written.
 		GotFirstResponseByte: func() { _ = conn.SetWriteDeadline(time.Time{}) },
 	}
 	if timer != nil {
-		// A request whose connection turns out to be closed is written anew on another one.
+		// A request whose connection turns out to be closed is written again on another one.
 		trace.GetConn = func(string) { timer.Reset(max(0, clock.Until(until))) }
 	}
 	return httptrace.WithClientTrace(ctx, trace), func() {
@@ -250,7 +250,7 @@ func (a *api) send(ctx context.Context, r request, login token.Login, until time
 	}
 	req, err := http.NewRequestWithContext(sendCtx, r.method, address, body)
 	if err != nil {
-		return nil, &media.Error{Class: media.Bug, Message: fmt.Sprintf("%q is no address", address)}
+		return nil, &media.Error{Class: media.Bug, Message: fmt.Sprintf("%q is not a URL", address)}
 	}
 	req.URL.RawQuery = r.query.Encode()
 	if r.body != nil {
@@ -270,9 +270,9 @@ func (a *api) send(ctx context.Context, r request, login token.Login, until time
 	case err != nil:
 		return nil, err
 	}
-	if teller, ok := a.client.Platform.(media.UsageTeller); ok {
+	if teller, ok := a.client.Platform.(media.UsageReporter); ok {
 		if err := a.client.Waiter.Used(ctx, a.limited(r, login), grant.ScopeApp, teller.Usage(header)); err != nil {
-			a.client.Logger.Warn("that a limit is used up is known to this process only", "media", a.client.Platform.Name(),
+			a.client.Logger.Warn("cannot share the usage of a limit with other processes", "media", a.client.Platform.Name(),
 				"endpoint", r.endpoint, "err", err)
 		}
 	}

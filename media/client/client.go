@@ -1,5 +1,5 @@
-// Package client calls the platforms: it waits for the limits that cover a call, signs it with the login's token,
-// sends it, reads the answer by the platform's error table, and acts on what the answer asks for.
+// Package client calls the platforms. It waits for the limits that cover a call, signs the call with the login's
+// token, sends it, reads the answer by the platform's error table, and handles pauses and expired tokens.
 package client
 
 import (
@@ -20,19 +20,19 @@ import (
 // TimeoutDefault is how long one call may take, from sending to the last byte of the answer.
 const TimeoutDefault = 30 * time.Second
 
-// Waiter waits for the limits. *ratelimit.Waiter is one.
+// Waiter waits for the limits. *ratelimit.Waiter implements it.
 type Waiter interface {
 	// Wait returns when the call may be made, or a *ratelimit.WaitError when that would be after the context's deadline.
 	Wait(ctx context.Context, call grant.Call) (ratelimit.Grant, error)
-	// Settle tells it how many rows a call has matched.
+	// Settle reports how many rows a call has matched.
 	Settle(call grant.Call, grant ratelimit.Grant, rows int)
-	// Pause lets no process make such calls for so long.
+	// Pause makes all processes wait for d before they make such calls.
 	Pause(ctx context.Context, call grant.Call, scope grant.Scope, d time.Duration) error
-	// Used tells it how far the platform says that limits are used.
+	// Used reports how far limits are used, from the platform's answers.
 	Used(ctx context.Context, call grant.Call, scope grant.Scope, usage []ratelimit.Usage) error
 }
 
-// Tokens keeps the tokens of logins. *token.Keeper is one.
+// Tokens keeps the tokens of logins. *token.Keeper implements it.
 type Tokens interface {
 	Login(ctx context.Context, id int64) (token.Login, error)
 	Renew(ctx context.Context, id, generation int64, why *media.Error) (token.Login, error)
@@ -41,7 +41,7 @@ type Tokens interface {
 	App(ctx context.Context, id string) (media.App, error)
 }
 
-// Options are what a Client works with.
+// Options holds what a Client uses.
 type Options struct {
 	Platform  media.Platform
 	Transport *Transport
@@ -49,13 +49,13 @@ type Options struct {
 	Tokens    Tokens
 	// Timeout is how long one call may take; 0 means TimeoutDefault.
 	Timeout time.Duration
-	// PauseMax caps the pauses that answers to calls ask for; 0 means media.PauseMaxDefault.
+	// PauseMax caps the pauses that answers demand; 0 means media.PauseMaxDefault.
 	PauseMax   time.Duration
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
 
-// Client calls one platform. Its methods may be called at the same time.
+// Client calls one platform. It is safe for concurrent use.
 type Client struct {
 	Options
 	metrics  *metrics
@@ -83,10 +83,10 @@ func (c *Client) ForLogin(tokenID int64) media.CountingAPI {
 	return &api{client: c, tokenID: tokenID}
 }
 
-// capped is a pause, or PauseMax where that is shorter.
+// capped returns the pause, at most PauseMax.
 func (c *Client) capped(pause time.Duration) time.Duration { return min(pause, c.PauseMax) }
 
-// pause tells all processes of a limit that the platform says is used up, and returns what sends the subtask to wait.
+// pause pauses the calls of a used-up limit in all processes, and returns the error that makes the subtask wait.
 func (c *Client) pause(ctx context.Context, call grant.Call, e *media.Error) *media.DeferError {
 	const pauseMin = time.Second
 	after := c.capped(max(e.RetryAfter, pauseMin))
@@ -95,13 +95,13 @@ func (c *Client) pause(ctx context.Context, call grant.Call, e *media.Error) *me
 		scope = grant.ScopeApp
 	}
 	if err := c.Waiter.Pause(ctx, call, scope, after); err != nil {
-		c.Logger.Warn("a pause is known to this process only", "media", call.Media, "endpoint", call.Endpoint, "err", err)
+		c.Logger.Warn("cannot share a pause with other processes", "media", call.Media, "endpoint", call.Endpoint, "err", err)
 	}
 	return &media.DeferError{After: after, Reason: e.Error()}
 }
 
-// wait waits for the limits, and leaves the call some of the time up to the deadline: a grant that comes too late for
-// the answer would be a call wasted and an attempt charged.
+// wait waits for the limits, and reserves some of the time up to the deadline for the call: a grant that leaves no
+// time for the answer would waste a call and an attempt.
 func (c *Client) wait(ctx context.Context, call grant.Call) (ratelimit.Grant, error) {
 	waitCtx := ctx
 	if left, ok := clock.Left(ctx); ok {

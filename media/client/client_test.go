@@ -34,12 +34,12 @@ import (
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m,
-		// A connection on its way back into the pool when the test ended.
+		// A connection that was returning to the pool when the test ended.
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 
-// platform answers with what stands in its table; the token is in the query, as the worst case for errors.
+// platform decodes answers with its error table. The token is in the query, the worst case for leaks in errors.
 type platform struct{ media.Platform }
 
 var codes = media.Codes{
@@ -73,7 +73,7 @@ func (platform) Usage(header http.Header) []ratelimit.Usage {
 	return []ratelimit.Usage{{Period: time.Minute, Left: left}}
 }
 
-// tokens gives out access-1, access-2 and so on.
+// tokens returns access-1, access-2 and so on.
 type tokens struct {
 	mu      sync.Mutex
 	login   token.Login
@@ -151,7 +151,7 @@ type setup struct {
 	requests *atomic.Int32
 }
 
-// connect makes a client of a server that calls answer with the number of the request, from 1.
+// connect returns a client of a server that calls answer with the number of the request, from 1.
 func connect(t *testing.T, answer func(n int32, w http.ResponseWriter, r *http.Request),
 	more ...func(*client.Options)) setup {
 	t.Helper()
@@ -189,7 +189,7 @@ func answerCode(code int) func(int32, http.ResponseWriter, *http.Request) {
 
 func ok(w http.ResponseWriter) { _, _ = io.WriteString(w, `{"code":0,"data":{"x":1}}`) }
 
-// requireType checks that an error is of a type, and returns it as that.
+// requireType checks an error's type and returns the typed error.
 func requireType[T error](t *testing.T, err error) T {
 	t.Helper()
 	e, is := errors.AsType[T](err)
@@ -224,7 +224,7 @@ func TestGet_SendsTheSignedRequestAndReturnsTheData(t *testing.T) {
 			http.Error(w, "unexpected "+r.URL.String(), http.StatusTeapot)
 			return
 		}
-		// Packed answers are unpacked.
+		// Compressed answers are decompressed.
 		w.Header().Set("Content-Encoding", "gzip")
 		z := gzip.NewWriter(w)
 		_, _ = z.Write([]byte(`{"code":0,"data":{"x":1}}`))
@@ -259,7 +259,7 @@ func TestPost_SendsJSON(t *testing.T) {
 	require.Equal(t, media.Bug, requireType[*media.Error](t, err).Class)
 }
 
-func TestGet_PausesWhatThePlatformSaysIsUsedUp(t *testing.T) {
+func TestGet_PausesCallsOfAUsedUpLimit(t *testing.T) {
 	t.Parallel()
 	call := grant.Call{Media: "fake", Endpoint: "x", App: "17", Account: "9001"}
 	for name, test := range map[string]struct {
@@ -295,8 +295,8 @@ func TestGet_PausesWhatThePlatformSaysIsUsedUp(t *testing.T) {
 	}
 }
 
-// What an answer tells of a limit is passed on, also that of a refusal.
-func TestGet_TellsHowFarLimitsAreUsed(t *testing.T) {
+// The usage of limits is passed on from every answer, refusals included.
+func TestGet_ReportsHowFarLimitsAreUsed(t *testing.T) {
 	t.Parallel()
 	s := connect(t, func(n int32, w http.ResponseWriter, _ *http.Request) {
 		if n < 3 {
@@ -320,12 +320,12 @@ func TestGet_CapsThePauseOfAPlatformThatCannotAnswer(t *testing.T) {
 			e := requireType[*media.Error](t, err)
 			require.Equal(t, media.Transient, e.Class)
 			require.Equal(t, want, e.RetryAfter)
-			require.Empty(t, s.waiter.pauses, "others' calls may go on")
+			require.Empty(t, s.waiter.pauses, "calls of others may continue")
 		})
 	}
 }
 
-func TestGet_DefersWhatWouldWaitBeyondItsDeadline(t *testing.T) {
+func TestGet_DefersACallThatWouldWaitBeyondItsDeadline(t *testing.T) {
 	t.Parallel()
 	s := connect(t, answerCode(0))
 	s.waiter.err = fmt.Errorf("wait: %w", &ratelimit.WaitError{After: 40 * time.Second})
@@ -336,7 +336,7 @@ func TestGet_DefersWhatWouldWaitBeyondItsDeadline(t *testing.T) {
 	require.Zero(t, s.requests.Load())
 	s.waiter.err = fmt.Errorf("wait: %w", &ratelimit.WaitError{})
 	_, err = s.client.For(account).Get(ctx, "x", nil)
-	require.Equal(t, time.Second, requireType[*media.DeferError](t, err).After, "for how long is not known")
+	require.Equal(t, time.Second, requireType[*media.DeferError](t, err).After, "the length of the wait is unknown")
 	require.LessOrEqual(t, s.waiter.left, 45*time.Second, "some time is left for the call itself")
 	require.Greater(t, s.waiter.left, 30*time.Second)
 }
@@ -364,7 +364,7 @@ func TestGet_RenewsAnExpiredTokenOnce(t *testing.T) {
 	require.Equal(t, 1, s.tokens.renews)
 	require.Equal(t, 1, s.tokens.refused)
 	require.EqualValues(t, 2, s.requests.Load())
-	require.NotContains(t, err.Error(), "access-2", "the platform's words held it")
+	require.NotContains(t, err.Error(), "access-2", "the platform's text contained it")
 
 	s = connect(t, answerCode(3))
 	_, err = s.client.For(account).Get(t.Context(), "x", nil)
@@ -373,8 +373,8 @@ func TestGet_RenewsAnExpiredTokenOnce(t *testing.T) {
 	require.Equal(t, 1, s.tokens.refused)
 }
 
-// An answer without a Date counts its Retry-After from what the platform's clock showed before, and not from ours,
-// which is years from it here.
+// The Retry-After of an answer without a Date counts from the platform's clock as earlier answers showed it, not from
+// ours, which is years apart here.
 func TestGet_ADateToRetryAfterCountsFromThePlatformsClock(t *testing.T) {
 	t.Parallel()
 	theirs := time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -384,7 +384,7 @@ func TestGet_ADateToRetryAfterCountsFromThePlatformsClock(t *testing.T) {
 			ok(w)
 			return
 		}
-		w.Header()["Date"] = nil // The server sends none then.
+		w.Header()["Date"] = nil // Then the server sends none.
 		w.Header().Set("Retry-After", theirs.Add(10*time.Minute).Format(http.TimeFormat))
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
@@ -395,7 +395,7 @@ func TestGet_ADateToRetryAfterCountsFromThePlatformsClock(t *testing.T) {
 	require.InDelta(t, 10*time.Minute, requireType[*media.Error](t, err).RetryAfter, float64(time.Minute))
 }
 
-func TestGet_CallsNobodyWithoutAToken(t *testing.T) {
+func TestGet_MakesNoCallWithoutAToken(t *testing.T) {
 	t.Parallel()
 	s := connect(t, answerCode(0))
 	s.tokens.err = &media.DeferError{After: time.Second}
@@ -406,7 +406,7 @@ func TestGet_CallsNobodyWithoutAToken(t *testing.T) {
 
 func TestGet_LearnsThePlatformsTimeAndCallsAgain(t *testing.T) {
 	t.Parallel()
-	// Ahead of our clock and behind it.
+	// One ahead of our clock and one behind it.
 	for _, theirs := range []time.Time{time.Date(2031, 1, 2, 3, 4, 5, 0, time.UTC),
 		time.Date(2021, 1, 2, 3, 4, 5, 0, time.UTC)} {
 		s := connect(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
@@ -466,10 +466,10 @@ func TestGet_RedialsWhenThereIsNoAnswer(t *testing.T) {
 	api = s.client.For(account)
 	_, err = api.Post(t.Context(), "x", 1)
 	require.Equal(t, media.Transient, requireType[*media.Error](t, err).Class)
-	require.Equal(t, 1, api.Calls(), "a POST may have been done")
+	require.Equal(t, 1, api.Calls(), "a POST may have been executed")
 }
 
-// poster is a platform that is read by POSTs, one of which carries the app's secret.
+// poster is a platform that is read by POST; one endpoint takes the app's secret.
 type poster struct{ platform }
 
 func (poster) Reads(endpoint string) bool     { return endpoint != "write" }
@@ -478,7 +478,7 @@ func (poster) SignApp(body []byte, app media.App, access string) ([]byte, error)
 	return fmt.Appendf(nil, `[%s,%q,%q,%q]`, body, app.ID, app.Secret.Reveal(), access), nil
 }
 
-func TestPost_IsSentAgainWhereItOnlyReads(t *testing.T) {
+func TestPost_IsRepeatedIfItOnlyReads(t *testing.T) {
 	t.Parallel()
 	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { hangUp(w) },
 		func(o *client.Options) { o.Platform = poster{} })
@@ -490,16 +490,16 @@ func TestPost_IsSentAgainWhereItOnlyReads(t *testing.T) {
 	}
 }
 
-func TestPost_CarriesTheAppWhereThePlatformWantsIt(t *testing.T) {
+func TestPost_CarriesTheAppIfThePlatformRequiresIt(t *testing.T) {
 	t.Parallel()
 	s := connect(t, func(_ int32, w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, `{"code":5,"message":%q}`, body)
 	}, func(o *client.Options) { o.Platform = poster{} })
 	_, err := s.client.ForLogin(1).Post(t.Context(), "accounts", 7)
-	require.ErrorContains(t, err, `[7,"17","<secret>","<secret>"]`, "and no error shows it")
+	require.ErrorContains(t, err, `[7,"17","<secret>","<secret>"]`, "no error shows the secret")
 	_, err = s.client.ForLogin(1).Post(t.Context(), "list", 7)
-	require.ErrorContains(t, err, "5: 7", "others do not have it")
+	require.ErrorContains(t, err, "5: 7", "other endpoints do not get it")
 }
 
 func TestGet_DoesNotRepeatWhatTheServerAnswered(t *testing.T) {
@@ -538,7 +538,7 @@ func TestGet_EndsACallThatHangs(t *testing.T) {
 	require.Equal(t, media.Transient, e.Class)
 	require.Contains(t, e.Message, "no answer within 1s")
 	require.EqualValues(t, 1, s.requests.Load())
-	require.NotErrorIs(t, err, context.DeadlineExceeded, "the subtask's own deadline is another matter")
+	require.NotErrorIs(t, err, context.DeadlineExceeded, "it must differ from the subtask's own deadline")
 
 	s = connect(t, hang)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -592,7 +592,7 @@ func (noWait) Used(context.Context, grant.Call, grant.Scope, []ratelimit.Usage) 
 	return nil
 }
 
-// A request that is not written by the end of its grant would come to the platform at a moment that is not its own.
+// A request that is written after the end of its grant would reach the platform outside of its granted time.
 func TestGet_IsNotSentAfterTheEndOfItsGrant(t *testing.T) {
 	t.Parallel()
 	held := make(chan struct{})
@@ -619,7 +619,7 @@ func TestGet_IsNotSentAfterTheEndOfItsGrant(t *testing.T) {
 	api := s.client.For(account)
 	_, err := api.Get(t.Context(), "x", nil)
 	require.NoError(t, err)
-	require.Len(t, s.waiter.waited, 2, "another grant is waited for")
+	require.Len(t, s.waiter.waited, 2, "it waited for another grant")
 	require.EqualValues(t, 1, s.requests.Load())
 	require.Equal(t, 1, api.Calls())
 
@@ -639,10 +639,10 @@ func TestGet_IsNotSentAfterTheEndOfItsGrant(t *testing.T) {
 	require.Len(t, s.waiter.waited, 1)
 }
 
-// heldConn is a connection to which a process without CPU writes late.
+// heldConn is a connection to which a process without CPU time writes late.
 type heldConn struct {
 	net.Conn
-	until *atomic.Pointer[time.Time] // before which nothing is written; nil is at once
+	until *atomic.Pointer[time.Time] // writes wait until then; nil is no wait
 }
 
 func (c heldConn) Write(b []byte) (int, error) {
@@ -652,7 +652,7 @@ func (c heldConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// That a request has a connection does not say that it is written.
+// A request may have a connection and still not be written.
 func TestGet_IsNotWrittenAfterTheEndOfItsGrant(t *testing.T) {
 	t.Parallel()
 	var hold atomic.Pointer[time.Time]
@@ -680,14 +680,14 @@ func TestGet_IsNotWrittenAfterTheEndOfItsGrant(t *testing.T) {
 		}
 		_, err := api.Get(t.Context(), "x", nil)
 		require.NoError(t, err, connection)
-		require.Len(t, s.waiter.waited, 2, "another grant is waited for: %s", connection)
+		require.Len(t, s.waiter.waited, 2, "it waited for another grant: %s", connection)
 		require.EqualValues(t, 1, s.requests.Load(), connection)
 	}
 	require.Equal(t, 2, api.Calls())
 }
 
-// A platform to which grants always end too early is called all the same: the delay is that of all calls.
-func TestGet_IsSentThoughItsGrantsAlwaysEnd(t *testing.T) {
+// A platform whose grants always end too early is still called: all its calls have the same delay.
+func TestGet_IsSentEvenIfGrantsAlwaysEnd(t *testing.T) {
 	t.Parallel()
 	var grants atomic.Int32
 	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { ok(w) }, func(o *client.Options) {
@@ -712,19 +712,19 @@ func TestGet_IsSentThoughItsGrantsAlwaysEnd(t *testing.T) {
 	require.EqualValues(t, 1, s.requests.Load())
 }
 
-// rowsTeller is a platform that limits rows.
-type rowsTeller struct{ platform }
+// rowLimiter is a platform that limits rows.
+type rowLimiter struct{ platform }
 
-func (rowsTeller) Rows(endpoint string, _ url.Values) string {
+func (rowLimiter) Rows(endpoint string, _ url.Values) string {
 	return map[string]string{"report": "ads"}[endpoint]
 }
 
-func (rowsTeller) Matched(payload json.RawMessage) (int, bool) { return len(payload), true }
+func (rowLimiter) Matched(payload json.RawMessage) (int, bool) { return len(payload), true }
 
-func TestGet_TellsHowManyRowsItHasMatched(t *testing.T) {
+func TestGet_ReportsHowManyRowsItHasMatched(t *testing.T) {
 	t.Parallel()
 	s := connect(t, func(_ int32, w http.ResponseWriter, _ *http.Request) { ok(w) },
-		func(o *client.Options) { o.Platform = rowsTeller{} })
+		func(o *client.Options) { o.Platform = rowLimiter{} })
 	data, err := s.client.For(account).Get(t.Context(), "report", nil)
 	require.NoError(t, err)
 	require.Equal(t, "ads", s.waiter.waited[0].Rows)

@@ -19,15 +19,15 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return &metrics{
 		calls: media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "adsync_media_calls_total",
-			Help: "Calls sent to platforms, by their answer: ok, an error class, or none for a caller that went away.",
+			Help: "Calls sent to platforms, by result: ok, an error class, or none if the caller was cancelled.",
 		}, []string{"media", "endpoint", "answer"})),
 		seconds: media.Register(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "adsync_media_call_seconds", Help: "Time of a call from sending to the end of its answer.",
+			Name: "adsync_media_call_seconds", Help: "Time of a call from its start to the end of the answer.",
 			Buckets: []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30},
 		}, []string{"media", "endpoint"})),
 		late: media.Register(r, prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "adsync_media_unwritten_total",
-			Help: "Requests that were not sent since they could not be written by the end of their grant.",
+			Help: "Requests that were not sent, as they were not written by the end of their grant.",
 		}, []string{"media"})),
 	}
 }

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// SlowAfter is from how long on a call is slow; the alert on endpoints has the same.
+	// SlowAfter is the time from which a call is slow; the alert on endpoints uses the same time.
 	SlowAfter = 8 * time.Second
-	// slowWindow is for how long calls are remembered, and twice as long at the most.
+	// slowWindow is how long calls are kept at least; they are kept at most twice as long.
 	slowWindow = time.Minute
-	// slowPart is how small a part of an endpoint's calls may be slow and nobody is told: one in so many.
+	// slowPart is the share of slow calls above which an endpoint is reported: one in slowPart.
 	slowPart = 20
-	// slowAccounts is how many accounts are remembered whose calls were slow.
+	// slowAccounts is how many accounts with slow calls are kept.
 	slowAccounts = 200
 )
 
-// slowness remembers the calls of a minute or two, for people: which endpoints are slow, and for whom.
+// slowness records the calls of the last one to two minutes: which endpoints are slow, and for which accounts.
 type slowness struct {
 	media string
 
@@ -32,14 +32,14 @@ type slowness struct {
 
 type slowCalls struct {
 	calls, slow int
-	took        time.Duration // of the slow ones
+	took        time.Duration // of the slow calls
 	accounts    []string      // ids
 }
 
 func (s *slowness) observe(endpoint string, accountID int64, took time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.turn()
+	s.rotate()
 	of := s.now[endpoint]
 	if of == nil {
 		of = &slowCalls{}
@@ -57,8 +57,8 @@ func (s *slowness) observe(endpoint string, accountID int64, took time.Duration)
 	}
 }
 
-// turn begins a new window when this one is over.
-func (s *slowness) turn() {
+// rotate starts a new window when this one is over.
+func (s *slowness) rotate() {
 	switch age := clock.Since(s.since); {
 	case s.now == nil || age > 2*slowWindow:
 		s.before, s.now = nil, map[string]*slowCalls{}
@@ -70,12 +70,12 @@ func (s *slowness) turn() {
 	s.since = clock.Mark()
 }
 
-// Slow returns the endpoints of which more than one call in twenty was slow of late.
+// Slow returns the endpoints with more than one slow call in twenty in the last one to two minutes.
 func (c *Client) Slow() []roster.Slow {
 	s := &c.slowness
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.turn()
+	s.rotate()
 	all := map[string]slowCalls{}
 	for _, window := range []map[string]*slowCalls{s.before, s.now} {
 		for endpoint, calls := range window {

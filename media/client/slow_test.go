@@ -11,7 +11,7 @@ import (
 	"adsync/media/client"
 )
 
-func TestSlow_TellsWhatWasSlowOfLateAndForWhom(t *testing.T) {
+func TestSlow_ReturnsRecentSlowEndpointsAndTheirAccounts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var s client.Slowness
@@ -41,6 +41,6 @@ func TestSlow_TellsWhatWasSlowOfLateAndForWhom(t *testing.T) {
 		require.Len(t, s.Slow(), 1, "3 of 62 are less than one in twenty")
 
 		time.Sleep(5 * time.Minute)
-		require.Empty(t, s.Slow(), "it was long ago")
+		require.Empty(t, s.Slow(), "the slow calls are too old")
 	})
 }

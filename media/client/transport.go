@@ -14,12 +14,12 @@ import (
 	"adsync/media"
 )
 
-// bodyMaxDefault is the most that an answer may hold, unpacked.
+// bodyMaxDefault is the largest size of an answer in bytes, decompressed.
 const bodyMaxDefault = 64 << 20
 
-// NewHTTP returns an HTTP client made for calling few hosts very often. It does not follow redirects: the next host
-// would learn the token from the address. It speaks HTTP/1.1 alone: a request that has a connection for itself can be
-// kept from being written too late.
+// NewHTTP returns an HTTP client for very many calls to few hosts. It does not follow redirects: the next host would
+// get the token in the address. It uses only HTTP/1.1: a request with its own connection can be stopped from being
+// written too late.
 func NewHTTP() *http.Client {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -44,13 +44,14 @@ type Transport struct {
 	bodyMax int64
 
 	mu sync.Mutex
-	// The platform's clock showed seen at the moment at of ours.
+	// The platform's clock showed seen when ours showed at.
 	seen, at time.Time
 }
 
 var _ media.Transport = (*Transport)(nil)
 
-// NewTransport returns a Transport for a platform. An empty baseURL is the platform's own; a nil client is NewHTTP's.
+// NewTransport returns a Transport for a platform. An empty baseURL means the platform's own; a nil client means
+// NewHTTP().
 func NewTransport(platform media.Platform, baseURL string, client *http.Client) *Transport {
 	if baseURL == "" {
 		baseURL = platform.BaseURL()
@@ -65,7 +66,7 @@ func NewTransport(platform media.Platform, baseURL string, client *http.Client) 
 // BaseURL implements media.Transport.
 func (t *Transport) BaseURL() string { return t.baseURL }
 
-// Now implements media.Transport: the platform's time as its last answers told it, and ours before the first.
+// Now implements media.Transport: it returns the platform's time by its last answers, or ours before the first.
 func (t *Transport) Now() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,12 +75,12 @@ func (t *Transport) Now() time.Time {
 
 func (t *Transport) now() time.Time { return t.seen.Add(clock.Since(t.at)).UTC() }
 
-// driftMax is how far the platform's clock may be from what we believe before we believe anew. The header tells whole
-// seconds, of some moment while the answer was under way.
+// driftMax is how far the header's time may be from Now before Now is corrected. The header has whole seconds, of
+// some time during the call.
 const driftMax = 3 * time.Second
 
-// learn takes the platform's time from an answer. One that tells none gets that of its arrival, as RFC 9110 (6.6.1)
-// says: what counts from it, such as a Retry-After, counts from the platform's clock.
+// learn reads the platform's time from an answer. An answer without a Date gets the time of its arrival as its Date,
+// by RFC 9110 (6.6.1): a Retry-After then counts from the platform's clock.
 func (t *Transport) learn(header http.Header) {
 	told, err := http.ParseTime(header.Get("Date"))
 	t.mu.Lock()
@@ -93,7 +94,7 @@ func (t *Transport) learn(header http.Header) {
 	}
 }
 
-// errTooLarge says that an answer is larger than what we read.
+// errTooLarge reports an answer that is larger than the limit.
 var errTooLarge = errors.New("the answer is larger than we read")
 
 // Do implements media.Transport. Its errors are the context's, *media.Error of class Transient without the request's

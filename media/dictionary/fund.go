@@ -32,7 +32,7 @@ func (p *printer) funds(platforms []media.Platform) {
 		}
 		p.print("| %s | `%s`, `%s` | %d days back | %02.0f:00 on the next day |\n",
 			platform.Name(), funds.Balance.Table.Name, funds.Daily.Table.Name, funds.Daily.LookBack,
-			funds.Daily.ToldAfter.Hours())
+			funds.Daily.PublishedAfter.Hours())
 	}
 	p.print("\n| fund | meaning | platform's fund types |\n|---|---|---|\n")
 	for _, k := range fund.Kinds {

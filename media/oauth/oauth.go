@@ -1,10 +1,10 @@
-// Package oauth has people authorise our apps for their logins, and brings the logins and what they reach into the
+// Package oauth lets people authorise our apps for their logins, and writes the logins and their accounts to the
 // tables.
 //
-// The table oauth_state holds what was asked for: a state is random, kept as a hash, good for one callback of its
-// media and app within ten minutes. The code that comes with it is exchanged once; the pair of tokens that it is
-// worth exists nowhere else until it is in media_token, and is lost if the process dies before that: whoever comes
-// back with the same address is told so.
+// The table oauth_state holds the requests. A state is random, kept as a hash, and valid for one callback of its
+// media and app within ten minutes. The code of the callback is exchanged once. The resulting pair of tokens exists
+// nowhere else until it is in media_token, and is lost if the process dies before that. A person who then opens the
+// same address again gets a message about it.
 package oauth
 
 import (
@@ -31,29 +31,29 @@ import (
 )
 
 const (
-	// answerTimeout is how long the platform's answer to an exchange is waited for.
+	// answerTimeout is how long an exchange waits for the platform's answer.
 	answerTimeout = 10 * time.Second
-	// storePatience is how long a new pair is tried to be stored. Nobody else has it.
+	// storePatience is how long storing a new pair is retried. The pair exists nowhere else.
 	storePatience = time.Minute
-	// listTimeout is how long the login's accounts are listed for while a person waits; the rest comes with the task.
+	// listTimeout is how long the login's accounts are listed while a person waits; the task lists the rest.
 	listTimeout = 12 * time.Second
-	// deadAfter is when an exchange that has not ended must have died with its process.
+	// deadAfter is the age at which an exchange without an end must have died with its process.
 	deadAfter = answerTimeout + storePatience + listTimeout
-	// refreshLifeDefault is the life of a refresh token of which the platform tells none: what platforms document.
+	// refreshLifeDefault is the life of a refresh token if the answer has none. Platforms document this life.
 	refreshLifeDefault = 30 * 24 * time.Hour
 	// closePatience is how long a stop waits for exchanges under way.
 	closePatience = answerTimeout
 )
 
-// Keeper is told of logins that were authorised. *token.Keeper is one.
+// Keeper reloads logins that were authorised. *token.Keeper implements it.
 type Keeper interface {
 	Reload(ctx context.Context, id int64) error
 }
 
-// Options are what a Flow works with.
+// Options holds what a Flow uses.
 type Options struct {
 	Platform media.Authoriser
-	// Page is where people agree; empty means the platform's own.
+	// Page is the address of the page where people agree; empty means the platform's own.
 	Page      string
 	Transport media.Transport
 	Caller    account.Caller
@@ -64,7 +64,7 @@ type Options struct {
 	Logger    *slog.Logger
 }
 
-// Flow authorises logins of one platform. Its methods may be called at the same time.
+// Flow authorises logins of one platform. It is safe for concurrent use.
 type Flow struct {
 	Options
 
@@ -73,7 +73,7 @@ type Flow struct {
 	flying sync.WaitGroup
 }
 
-// New returns a Flow. It contacts nobody.
+// New returns a Flow. It makes no calls.
 func New(o Options) *Flow {
 	if o.Page == "" {
 		o.Page = o.Platform.AuthorisePage()
@@ -81,45 +81,46 @@ func New(o Options) *Flow {
 	return &Flow{Options: o}
 }
 
-// Request is an authorisation that was asked for.
+// Request is a requested authorisation.
 type Request struct {
 	URL   string // to open in a browser; it holds the state
 	State secret.Text
 }
 
-// Kind says why a callback brought nothing.
+// Kind is the reason why a callback was refused.
 type Kind string
 
 // The kinds.
 const (
-	Unknown  Kind = "unknown"  // nobody asked with this state
-	Old      Kind = "old"      // it was asked for too long ago
-	Used     Kind = "used"     // the state or the code has come before
-	Refused  Kind = "refused"  // the platform did not give tokens for the code
-	Stopping Kind = "stopping" // this process is stopping; the state is as good as before
+	Unknown  Kind = "unknown"  // no request has this state
+	Old      Kind = "old"      // the request is too old
+	Used     Kind = "used"     // the state or the code has been used before
+	Refused  Kind = "refused"  // the platform did not return tokens for the code
+	Stopping Kind = "stopping" // this process is stopping; the state stays valid
 )
 
-// Refusal says why a callback brought nothing, in words for the person who waits. It holds no secrets.
-type Refusal struct { //nolint:errname // It is an answer as much as an error.
+// Refusal is the reason why a callback was refused, with a text for the person who waits. It holds no secrets.
+type Refusal struct { //nolint:errname // It is an answer too, and not only an error.
 	Kind Kind
 	Text string
 }
 
 func (r *Refusal) Error() string { return r.Text }
 
-// Outcome is what a callback brought.
+// Outcome is the result of a callback.
 type Outcome struct {
 	AppID   string
 	LoginID int64
 	Login   string
 	Name    string
-	// Accounts are those that the login reaches, as far as they were listed.
+	// Accounts are the accounts that the login reaches, as far as they were listed.
 	Accounts []settings.LoginAccount
-	// Note says what is not done yet, and which accounts are left out; empty when all is done.
+	// Note describes what is not done yet, and which accounts are left out; empty when all is done.
 	Note string
 }
 
-// CheckRedirectURI refuses an address that no callback can come to, or that a code should not travel to.
+// CheckRedirectURI returns an error for an address that cannot receive a callback, or to which no code should be
+// sent.
 func CheckRedirectURI(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Fragment != "" || u.User != nil || (u.Scheme != "https" && u.Scheme != "http") ||
@@ -136,7 +137,7 @@ func CheckRedirectURI(address string) error {
 	return nil
 }
 
-// Begin asks for an authorisation of an app that is in the tables.
+// Begin requests an authorisation for an app of the tables.
 func (f *Flow) Begin(ctx context.Context, appID, redirectURI, askedBy string) (Request, error) {
 	if err := CheckRedirectURI(redirectURI); err != nil {
 		return Request{}, err
@@ -163,11 +164,11 @@ func (f *Flow) app(ctx context.Context, appID string) (media.App, error) {
 	return app, err
 }
 
-// CodeParameter is the callback's query parameter that holds the code.
+// CodeParameter returns the callback's query parameter that holds the code.
 func (f *Flow) CodeParameter() string { return f.Platform.CodeParameter() }
 
-// Close lets no exchange begin any more, and waits for those under way: a pair of tokens on its way from the platform
-// to the table must arrive.
+// Close prevents new exchanges and waits for those under way: a pair of tokens on its way from the platform to the
+// table must arrive.
 func (f *Flow) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -182,7 +183,7 @@ func (f *Flow) Close() {
 	select {
 	case <-done:
 	case <-timer.C:
-		f.Logger.Error("a new login is lost: its tokens could not be stored before the process ends", "media",
+		f.Logger.Error("new login lost: tokens not stored before the process ended", "media",
 			f.Platform.Name())
 	}
 }
@@ -197,8 +198,8 @@ func (f *Flow) begin() bool {
 	return true
 }
 
-// Complete exchanges the code of a callback, stores the login and lists its accounts. Once it has begun it goes on,
-// whoever goes away. An error is a *Refusal, or a trouble of ours that leaves the state as it was.
+// Complete exchanges the code of a callback, stores the login and lists its accounts. Once it has started, the end of
+// ctx does not stop it. An error is a *Refusal, or a failure of ours that leaves the state unchanged.
 func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, error) {
 	if !f.begin() {
 		return Outcome{}, &Refusal{Stopping, "This process is stopping. Open the same address again in a moment."}
@@ -210,7 +211,7 @@ func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, 
 	case errors.Is(err, settings.ErrNoOAuthState):
 		return Outcome{},
 			&Refusal{Unknown,
-				"Nobody here has asked for this authorisation. Ask for one with adsync bind, and open the address that it prints."}
+				"This authorisation was not requested here. Request one with adsync bind, and open the address that it prints."}
 	case err != nil:
 		return Outcome{}, err
 	case row.Step != settings.OAuthWaiting:
@@ -223,7 +224,7 @@ func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, 
 	} else if used {
 		return Outcome{},
 			&Refusal{Used,
-				"This code has come before, with another request. A code works once: authorise again, from a new address."}
+				"This code was used before, with another request. A code works once: authorise again, from a new address."}
 	}
 	app, err := f.app(ctx, row.AppID)
 	if err != nil {
@@ -234,7 +235,7 @@ func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, 
 		return Outcome{}, err
 	}
 	if !mine {
-		// Somebody was faster, or the time has just run out.
+		// Another callback was faster, or the time has just run out.
 		if row, err = f.Store.OAuthState(ctx, row.Media, state); err != nil {
 			return Outcome{}, err
 		}
@@ -248,11 +249,11 @@ func (f *Flow) Complete(ctx context.Context, state, code secret.Text) (Outcome, 
 
 func tooOld() error {
 	return &Refusal{Old,
-		fmt.Sprintf("This was asked for more than %d minutes ago. Ask again with adsync bind, and open the new address.",
+		fmt.Sprintf("This request is more than %d minutes old. Request again with adsync bind, and open the new address.",
 			int(settings.OAuthStateLasts.Minutes()))}
 }
 
-// spent says what has become of a request whose callback has come before.
+// spent returns the state of a request whose callback has come before.
 func spent(row settings.OAuthState) *Refusal {
 	const once = "This address has been used: it works once."
 	switch {
@@ -274,13 +275,13 @@ func spent(row settings.OAuthState) *Refusal {
 	}
 }
 
-// exchange does what a claimed state is for.
+// exchange exchanges the code of a claimed state, stores the login and lists its accounts.
 func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settings.OAuthState, app media.App) (Outcome,
 	error) {
 	asked := f.Clock.Now()
 	a, err := f.ask(ctx, code, row, app)
 	if err != nil {
-		f.Logger.Warn("an authorisation failed", "media", row.Media, "app", row.AppID, "asked_by", row.AskedBy, "err", err)
+		f.Logger.Warn("authorisation failed", "media", row.Media, "app", row.AppID, "asked_by", row.AskedBy, "err", err)
 		row.Step, row.Note = settings.OAuthFailed, words(err)
 		f.note(ctx, state, row)
 		return Outcome{}, &Refusal{Refused, row.Note}
@@ -294,15 +295,15 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settin
 	}
 	id, err := f.keep(ctx, login, a.Tokens)
 	if token.IsUnusable(err) {
-		f.Logger.Error("the tokens of a new login cannot be kept", "media", row.Media, "app", row.AppID, "err", err)
-		row.Step, row.Note = settings.OAuthFailed, "what the platform gave cannot be kept, and the code is spent: "+
+		f.Logger.Error("tokens of a new login cannot be kept", "media", row.Media, "app", row.AppID, "err", err)
+		row.Step, row.Note = settings.OAuthFailed, "the platform's answer cannot be kept, and the code is spent: "+
 			err.Error()
 		f.note(ctx, state, row)
-		return Outcome{}, &Refusal{Refused, "What the platform gave cannot be kept, and the code is spent: " + err.Error() +
+		return Outcome{}, &Refusal{Refused, "The platform's answer cannot be kept, and the code is spent: " + err.Error() +
 			". Authorising again helps only if the platform then gives something else."}
 	}
 	if err != nil {
-		f.Logger.Error("the tokens of a new login are lost: they could not be stored", "media", row.Media, "app", row.AppID,
+		f.Logger.Error("tokens of a new login could not be stored and are lost", "media", row.Media, "app", row.AppID,
 			"err", err)
 		row.Step, row.Note = settings.OAuthFailed,
 			"the tokens could not be stored and are lost, and the code is spent: authorise again"
@@ -312,7 +313,7 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settin
 				"The tokens could not be stored and are lost, and the code is spent. When the database is back, authorise again, " +
 					"from a new address."}
 	}
-	f.Logger.Info("a login was authorised", "media", row.Media, "app", row.AppID, "login_id", id, "login", a.Login,
+	f.Logger.Info("login authorised", "media", row.Media, "app", row.AppID, "login_id", id, "login", a.Login,
 		"asked_by", row.AskedBy)
 	row.Step, row.TokenID = settings.OAuthStored, id
 	f.note(ctx, state, row)
@@ -321,7 +322,7 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settin
 	listed, err := f.list(ctx, id)
 	out.Note = listed.Note()
 	if err != nil {
-		f.Logger.Warn("the accounts of a new login were not all listed", "media", row.Media, "login_id", id, "err", err)
+		f.Logger.Warn("accounts of a new login not fully listed", "media", row.Media, "login_id", id, "err", err)
 		out.Note = fmt.Sprintf("Its accounts were not all listed; the task %s.account_list lists them.", row.Media)
 	}
 	if out.Accounts, err = f.Store.LoginAccounts(ctx, id); err != nil {
@@ -332,7 +333,7 @@ func (f *Flow) exchange(ctx context.Context, state, code secret.Text, row settin
 	return out, nil
 }
 
-// audit notes who has had a login authorised. The tokens are stored by now: that this fails must not make anybody
+// audit records who had a login authorised. The tokens are stored by now: a failure here must not make a person
 // authorise again.
 func (f *Flow) audit(ctx context.Context, row settings.OAuthState, login string) {
 	after, err := json.Marshal(map[string]string{"media": row.Media, "app_id": row.AppID, "login": login})
@@ -341,12 +342,12 @@ func (f *Flow) audit(ctx context.Context, row settings.OAuthState, login string)
 			Object: fmt.Sprintf("login/%d", row.TokenID), After: string(after)})
 	}
 	if err != nil {
-		f.Logger.Error("the audit log lacks that a login was authorised", "media", row.Media, "app", row.AppID, "login_id",
+		f.Logger.Error("cannot write an authorised login to the audit log", "media", row.Media, "app", row.AppID, "login_id",
 			row.TokenID, "asked_by", row.AskedBy, "err", err)
 	}
 }
 
-// ask exchanges the code. Its error is free of secrets.
+// ask exchanges the code. Its error holds no secrets.
 func (f *Flow) ask(ctx context.Context, code secret.Text, row settings.OAuthState, app media.App) (media.Authorisation,
 	error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
@@ -364,7 +365,7 @@ func (f *Flow) ask(ctx context.Context, code secret.Text, row settings.OAuthStat
 	return a, err
 }
 
-// words are an error of the platform's for people.
+// words returns the text of a platform's error for people.
 func words(err error) string {
 	e, ok := errors.AsType[*media.Error](err)
 	switch {
@@ -377,8 +378,8 @@ func words(err error) string {
 	}
 }
 
-// keep stores the login. The pair exists nowhere else, so a database that is away is waited for; one that refuses the
-// login is not.
+// keep stores the login. The pair exists nowhere else, so keep retries while the database is away. It does not retry
+// when the database refuses the login.
 func (f *Flow) keep(ctx context.Context, login settings.Token, tokens media.Tokens) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, storePatience)
 	defer cancel()
@@ -406,9 +407,9 @@ func (f *Flow) list(ctx context.Context, id int64) (account.Listed, error) {
 	return options.List(ctx, f.Caller.ForLogin(id), id)
 }
 
-// note tells those who wait for the callback elsewhere. What is in media_token counts; this is for people.
+// note writes the outcome for people who wait elsewhere for the callback. The truth is in media_token.
 func (f *Flow) note(ctx context.Context, state secret.Text, row settings.OAuthState) {
 	if err := f.Store.NoteOAuthState(ctx, state, row); err != nil {
-		f.Logger.Warn("what became of an authorisation is not noted", "media", row.Media, "step", row.Step, "err", err)
+		f.Logger.Warn("cannot record the outcome of an authorisation", "media", row.Media, "step", row.Step, "err", err)
 	}
 }

@@ -60,7 +60,7 @@ func (Platform) Funds() media.Funds {
 			Table: rawtable.Table{Name: "oceanengine_fund_daily", Shape: rawtable.DailyFundRows,
 				Columns: flowAmounts.Columns()},
 			Amounts: flowAmounts,
-			MaxDays: 30, LookBack: 365, ToldAfter: 8 * time.Hour,
+			MaxDays: 30, LookBack: 365, PublishedAfter: 8 * time.Hour,
 			Page: fetchFlow,
 		},
 	}

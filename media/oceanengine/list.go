@@ -14,5 +14,5 @@ const (
 )
 
 func noSuchPage(page string) error {
-	return &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
+	return &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is not a page number"}
 }

@@ -52,7 +52,7 @@ func (Platform) Lists() []media.List {
 			Shown:    rawtable.Shown{Column: "status_first", Value: "PROMOTION_STATUS_ENABLE"}, Page: promotions.page},
 		{Name: "project", Level: "campaign", Table: projectTable, Variants: []string{live, deleted},
 			Unlogged: []string{"project_modify_time"}, Page: projects},
-		{Name: "promotion_material", Level: "creative", Table: materialTable, Parent: "promotion_id", IDTellsParent: true,
+		{Name: "promotion_material", Level: "creative", Table: materialTable, Parent: "promotion_id", IDHasParent: true,
 			MapsAssets: true, Page: materials.page},
 		{Name: "image", Level: rawtable.AssetImage, Table: imageTable, Unlogged: []string{"url"}, Page: images.page},
 		{Name: "video", Level: rawtable.AssetVideo, Table: videoTable, Unlogged: []string{"url", "poster_url"},

@@ -142,7 +142,7 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 	}
 	pages := media.Numbered{Endpoint: reportEndpoint, Size: reportPage, Rows: "rows"}
 	if r.hasSums() {
-		pages.Beside = r.readSums
+		pages.Summary = r.readSums
 	}
 	out, err := pages.Page(ctx, api, page, url.Values{
 		"advertiser_id": {api.Account().ExternalID},

@@ -13,8 +13,8 @@ import (
 )
 
 var (
-	_ media.Totaler     = Platform{}
-	_ media.QuotaTeller = Platform{}
+	_ media.Totaler       = Platform{}
+	_ media.QuotaReporter = Platform{}
 )
 
 // Total implements media.Totaler: every page of the report of an account's days holds the sum of all of them,
@@ -55,7 +55,7 @@ func (l *listener) Get(ctx context.Context, endpoint string, query url.Values) (
 	return data, err
 }
 
-// QuotaLeft implements media.QuotaTeller. The page of limits (document 1696710758159360) has the headers in answers
+// QuotaLeft implements media.QuotaReporter. The page of limits (document 1696710758159360) has the headers in answers
 // that a limit refused, and does not say whether others carry them.
 func (Platform) QuotaLeft(header http.Header) string {
 	left, of := header.Get("X-RateLimit-Remaining"), header.Get("X-RateLimit-Limit")

@@ -99,7 +99,7 @@ func (p *puller) flowHandler(flow media.FundDaily) media.Handler {
 // flowParts cuts the days of a plan into parts of up to MaxDays days, the most that one query may span. The newest
 // day is the last one that the platform had published at the planned moment, in the account's zone.
 func flowParts(plan media.Plan, params flowParams, flow media.FundDaily) ([]string, error) {
-	last := day.Of(plan.PlannedAt.Add(-flow.ToldAfter), plan.Zone).Add(-1)
+	last := day.Of(plan.PlannedAt.Add(-flow.PublishedAfter), plan.Zone).Add(-1)
 	from, to := last.Add(1-max(params.Days, 1)), last
 	if plan.From != "" {
 		from, to = plan.From, plan.To

@@ -106,7 +106,7 @@ func (f *fakePlatform) Funds() media.Funds {
 			return page.Rows, err
 		}},
 		Daily: media.FundDaily{
-			MaxDays: 3, LookBack: 30, ToldAfter: 8 * time.Hour, Table: fundDailyTable,
+			MaxDays: 3, LookBack: 30, PublishedAfter: 8 * time.Hour, Table: fundDailyTable,
 			Page: func(ctx context.Context, _ media.API, q media.ReportQuery, page string) (media.Page, error) {
 				if f.grant != nil {
 					f.grant(ctx)

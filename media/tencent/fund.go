@@ -73,7 +73,7 @@ func (Platform) Funds() media.Funds {
 		Daily: media.FundDaily{
 			Table:   rawtable.Table{Name: "tencent_fund_daily", Shape: rawtable.DailyFundRows, Columns: flowAmounts.Columns()},
 			Amounts: flowAmounts,
-			MaxDays: 10, LookBack: 730, ToldAfter: 8 * time.Hour,
+			MaxDays: 10, LookBack: 730, PublishedAfter: 8 * time.Hour,
 			Page: fetchFlow,
 		},
 	}

@@ -81,7 +81,7 @@ func splitPage(page string) (seen int, cursor string, err error) {
 	}
 	count, cursor, _ := strings.Cut(page, ":")
 	if seen, err = strconv.Atoi(count); err != nil || cursor == "" {
-		return 0, "", &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is none that was given out"}
+		return 0, "", &media.Error{Class: media.Bug, Message: "page " + strconv.Quote(page) + " is not a page number"}
 	}
 	return seen, cursor, nil
 }

@@ -15,12 +15,12 @@ import (
 )
 
 var (
-	_ media.QuotaTeller = Platform{}
-	_ media.UsageTeller = Platform{}
-	_ media.RowsTeller  = Platform{}
+	_ media.QuotaReporter = Platform{}
+	_ media.UsageReporter = Platform{}
+	_ media.RowLimiter    = Platform{}
 )
 
-// QuotaLeft implements media.QuotaTeller. The header holds what is left to the app at the endpoint of the day and of
+// QuotaLeft implements media.QuotaReporter. The header holds what is left to the app at the endpoint of the day and of
 // the minute: "50%,50%" (page "How to receive answers", 如何接收应答).
 func (Platform) QuotaLeft(header http.Header) string {
 	left := header.Get("X-RateLimit-Remaining")
@@ -34,7 +34,7 @@ func (Platform) QuotaLeft(header http.Header) string {
 	return strings.TrimSpace(day) + " of the day, " + strings.TrimSpace(minute) + " of the minute"
 }
 
-// Usage implements media.UsageTeller, from the same header.
+// Usage implements media.UsageReporter, from the same header.
 func (Platform) Usage(header http.Header) []ratelimit.Usage {
 	day, minute, _ := strings.Cut(header.Get("X-RateLimit-Remaining"), ",")
 	var all []ratelimit.Usage
@@ -50,7 +50,7 @@ func (Platform) Usage(header http.Header) []ratelimit.Usage {
 	return all
 }
 
-// Rows implements media.RowsTeller: of reports the level. The page "Insight into advertising data" (广告数据洞察) has each
+// Rows implements media.RowLimiter: of reports the level. The page "Insight into advertising data" (广告数据洞察) has each
 // level frozen where the calls of ten seconds match more than 40,000 rows of it. Whether that is of an app or of an
 // account it does not say.
 func (Platform) Rows(endpoint string, query url.Values) string {
@@ -60,7 +60,7 @@ func (Platform) Rows(endpoint string, query url.Values) string {
 	return query.Get("level")
 }
 
-// Matched implements media.RowsTeller. Each page of a report tells of all its rows.
+// Matched implements media.RowLimiter. Each page of a report tells of all its rows.
 func (Platform) Matched(payload json.RawMessage) (rows int, told bool) {
 	const name = `"page_info"`
 	// It stands once, beside the list, which need not be read for it: within a text the quotes would be escaped.

@@ -66,7 +66,7 @@ func (b *callBook) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err == nil || written.Load() && !client.WasOvertaken(req.Context(), err) {
 		b.note(endpoint, 1, "")
 	}
-	if teller, ok := b.platform.(media.QuotaTeller); ok && err == nil {
+	if teller, ok := b.platform.(media.QuotaReporter); ok && err == nil {
 		b.note(endpoint, 0, teller.QuotaLeft(resp.Header))
 	}
 	return resp, err

@@ -167,7 +167,7 @@ func TestOAuth_ACodeBecomesALoginWithItsAccounts(t *testing.T) {
 		other, err := a.Begin(t.Context(), server.App.ID, callback, "otto")
 		require.NoError(t, err)
 		a.secrets = append(a.secrets, other.State.Reveal())
-		a.refused(oauth.Used, "This code has come before, with another request", other.State, code)
+		a.refused(oauth.Used, "This code was used before, with another request", other.State, code)
 
 		login, err := a.Keeper.Login(t.Context(), found.LoginID)
 		require.NoError(t, err)
@@ -179,7 +179,7 @@ func TestOAuth_ACodeBecomesALoginWithItsAccounts(t *testing.T) {
 			require.NotContains(t, tables, s)
 			require.NotContains(t, a.log.String(), s)
 		}
-		require.Contains(t, a.log.String(), "a login was authorised")
+		require.Contains(t, a.log.String(), "login authorised")
 	})
 }
 
@@ -279,7 +279,7 @@ func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
 			require.NoError(t, err)
 			return request.State
 		}
-		a.refused(oauth.Unknown, "Nobody here has asked for this authorisation", secret.NewText("x"), secret.NewText("c"))
+		a.refused(oauth.Unknown, "This authorisation was not requested here", secret.NewText("x"), secret.NewText("c"))
 
 		state := begin()
 		a.refused(oauth.Refused, "authorise again, ", state, secret.NewText("nonsense"))

@@ -21,8 +21,8 @@ type ObjectTable struct {
 	Level  string // campaign, adgroup or creative
 	Table  string // the raw table
 	Parent string // its column with the id of the object above: of a creative the ad group, of an ad group the campaign
-	// IDTellsParent says that an id begins with the id of the object above, followed by a colon.
-	IDTellsParent bool
+	// IDHasParent says that an id begins with the id of the object above, followed by a colon.
+	IDHasParent bool
 }
 
 // wideAccount is what the rows of all days of an account have in common.
@@ -77,7 +77,7 @@ func (s WideRows) wideAccount(ctx context.Context, tables []ObjectTable, account
 			if t.Parent == "" {
 				continue
 			}
-			a.byID[t.Level] = t.IDTellsParent
+			a.byID[t.Level] = t.IDHasParent
 			err := sqldb.EachText(tx.Raw("SELECT '', object_id, COALESCE("+t.Parent+", '') FROM "+t.Table+" WHERE account_id = ?", accountID),
 				func(_, object, parent string) { a.parents[wideKey{t.Level, object}] = parent })
 			if err != nil {

@@ -18,7 +18,7 @@ var (
 	rawAds       = rawtable.Table{Name: "test_ad", Shape: rawtable.Objects, Columns: []rawtable.Column{{Name: "campaign_id", Kind: rawtable.Text}}}
 	rawCreatives = rawtable.Table{Name: "test_creative", Shape: rawtable.Objects, Columns: []rawtable.Column{{Name: "ad_id", Kind: rawtable.Text}}}
 	wideTables   = []summaries.ObjectTable{
-		{Level: "campaign", Table: "test_campaign"}, {Level: "adgroup", Table: "test_ad", Parent: "campaign_id"}, {Level: "creative", Table: "test_creative", Parent: "ad_id", IDTellsParent: true},
+		{Level: "campaign", Table: "test_campaign"}, {Level: "adgroup", Table: "test_ad", Parent: "campaign_id"}, {Level: "creative", Table: "test_creative", Parent: "ad_id", IDHasParent: true},
 	}
 )
 

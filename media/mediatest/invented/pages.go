@@ -188,7 +188,7 @@ func (p Platform) Funds() media.Funds {
 		},
 		Daily: media.FundDaily{
 			Table: p.table("fund_daily", rawtable.DailyFundRows, flowAmounts.Columns()...), Amounts: flowAmounts,
-			MaxDays: days, LookBack: lookBack, ToldAfter: 8 * time.Hour, Page: fetchFlow,
+			MaxDays: days, LookBack: lookBack, PublishedAfter: 8 * time.Hour, Page: fetchFlow,
 		},
 	}
 }
