@@ -1,5 +1,5 @@
-// Package dictionary writes the page that tells analysts what each column of the result tables holds, and where each
-// platform has it from.
+// Package dictionary writes the page that describes for analysts what each column of the result tables holds, and
+// from which field of each platform it comes.
 package dictionary
 
 import (
@@ -17,7 +17,7 @@ import (
 func Write(w io.Writer, platforms []media.Platform) error {
 	p := &printer{w: w}
 	p.print(head)
-	p.print("## Reports\n\nWhat is pulled, and how far back each platform can be asked.\n\n")
+	p.print("## Reports\n\nThe pulled reports, and how far back each platform keeps them.\n\n")
 	p.print("| platform | level | hours | raw table | look-back |\n|---|---|---|---|---|\n")
 	for _, platform := range platforms {
 		for _, r := range platform.Reports() {
@@ -54,19 +54,19 @@ const head = `# Data dictionary
 
 The figures of ` + "`report_daily`, `report_hourly`, `summary_daily` and `summary_hourly`" +
 	`. All of them are counters that can be added up over
-accounts, objects and days; rates are computed when they are read. NULL says that the platform has no such figure, or that its answer
-lacked it; 0 is what the platform said.
+accounts, objects and days; rates are computed when they are read. NULL means that the platform has no such figure, or that its answer
+lacked it; 0 is a figure of the platform.
 
 A row's ` + "`day`" + ` (and ` + "`hour`" + `) is the account's own, in ` + "`day_zone`" +
 	`. Money is in millionths of the row's ` + "`currency`" + `. Never add up several levels of
 one account: each holds all of its spend; the views ` + "`report_daily_account`" + ` and so on hold one level each.
 
-*counted* says to which day a platform counts what came of an ad. Figures of one metric that are counted differently cannot be compared
-between platforms. *whole* says from which morning on a figure no longer grows by what users do; platforms correct figures later, too.
+*counted* is the day to which a platform counts the results of an ad. Figures of one metric that are counted differently cannot be compared
+between platforms. *whole* is the morning from which on users' actions no longer increase a figure; platforms still correct figures later.
 
 `
 
-// figuresOf returns the fields that a platform's reports bring to a metric, each once.
+// figuresOf returns the fields of a platform's reports for a metric, each once.
 func figuresOf(platform media.Platform, name string) wire.Figures {
 	var all wire.Figures
 	for _, r := range platform.Reports() {
@@ -79,8 +79,8 @@ func figuresOf(platform media.Platform, name string) wire.Figures {
 	return all
 }
 
-// whole tells when a figure no longer grows. A day is whole on the morning after it: until 08:00 in the account's zone
-// platforms may answer with a part of it, or nothing.
+// whole returns when a figure no longer grows. A day is whole on the morning after it: until 08:00 in the account's
+// zone platforms may return a part of it, or nothing.
 func whole(f wire.Figure) string {
 	if f.Grows == 0 {
 		return "the next day, 08:00"
@@ -97,7 +97,7 @@ func money(u metric.Unit) string {
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// printer keeps the first error of many writes.
+// printer writes text and keeps the first error.
 type printer struct {
 	w   io.Writer
 	err error

@@ -12,19 +12,19 @@ const fundHead = `
 ## The money of accounts
 
 ` + "`account_balance`" + ` holds what each account has, ` + "`fund_daily`" +
-	` what came in and went out on each of the account's past days, in
+	` the cash flow of each of the account's past days, in
 ` + "`day_zone`" + `; both have a row for each kind of money, their ` + "`fund`" +
-	`, and are in millionths of the row's ` + "`currency`" + `. NULL says that the platform does not
-tell it, 0 is what it said. Never add up ` + "`total`" +
-	` and the other kinds: it holds them. A balance is as old as its account's row of ` + "`coverage`" + `
-(report ` + "`balance`" + `) says; ` + "`updated_at`" + ` moves only when it changes.
+	`, and are in millionths of the row's ` + "`currency`" + `. NULL means that the platform does not
+report it, 0 is a figure of the platform. Never add up ` + "`total`" +
+	` and the other kinds: it includes them. The time of a balance is in its account's row of ` + "`coverage`" + `
+(report ` + "`balance`" + `); ` + "`updated_at`" + ` moves only when it changes.
 
 `
 
-// funds writes what the tables of money hold.
+// funds writes the section about the tables of money.
 func (p *printer) funds(platforms []media.Platform) {
 	p.print(fundHead)
-	p.print("| platform | raw tables | daily cash flow | a day is told |\n|---|---|---|---|\n")
+	p.print("| platform | raw tables | daily cash flow | a day is published |\n|---|---|---|---|\n")
 	for _, platform := range platforms {
 		funds := platform.Funds()
 		if funds.Balance.Fetch == nil && funds.Daily.Page == nil {
@@ -44,7 +44,7 @@ func (p *printer) funds(platforms []media.Platform) {
 	p.columns(platforms, fund.DailyFields, func(f media.Funds) wire.Amounts { return f.Daily.Amounts })
 }
 
-// typesOf tells which fund types of the platforms are of a kind.
+// typesOf returns the platforms' fund types of a kind, as text.
 func typesOf(platforms []media.Platform, kind fund.Kind) string {
 	var all []string
 	for _, platform := range platforms {
@@ -65,7 +65,7 @@ func typesOf(platforms []media.Platform, kind fund.Kind) string {
 	return strings.Join(all, "; ")
 }
 
-// columns writes where each platform has the columns of a table from.
+// columns writes the platforms' fields for the columns of a table.
 func (p *printer) columns(platforms []media.Platform, fields []fund.Field, of func(media.Funds) wire.Amounts) {
 	p.print("\n| column | meaning | platform | field | unit there | of fund |\n|---|---|---|---|---|---|\n")
 	for _, f := range fields {
@@ -75,7 +75,7 @@ func (p *printer) columns(platforms []media.Platform, fields []fund.Field, of fu
 	}
 }
 
-// amounts writes where a platform has a column from.
+// amounts writes a platform's fields for a column.
 func (p *printer) amounts(platform string, f fund.Field, amounts wire.Amounts) {
 	found := false
 	for _, a := range amounts {

@@ -21,7 +21,7 @@ import (
 	"adsync/media/client"
 )
 
-// anyCall makes some call for an account.
+// anyCall makes a call for an account.
 func (h *harness) anyCall(ctx context.Context, api media.API) error {
 	report := h.platform.Reports()[0]
 	_, err := report.Page(ctx, api, media.ReportQuery{From: h.server.Today, To: h.server.Today}, "")
@@ -96,7 +96,7 @@ func testCut(t *testing.T, h *harness) {
 	require.Equal(t, media.Transient, classOf(err), "%v", err)
 }
 
-// testSecrets calls a server that answers in every bad way, echoing what it was sent.
+// testSecrets calls a server that fails in every way and echoes the request.
 func testSecrets(t *testing.T, h *harness) {
 	t.Helper()
 	secrets := map[string]string{
@@ -141,7 +141,7 @@ func testSecrets(t *testing.T, h *harness) {
 		for what, err := range errs {
 			require.Error(t, err, "%s: %s", name, what)
 			if e, ok := errors.AsType[*media.Error](err); ok && what == "refresh" {
-				// As the keeper of tokens does with every error of a refresh.
+				// The keeper of tokens does this with every error of a refresh.
 				e.Redact(h.server.App.Secret, h.server.Refresh)
 			}
 			text := fmt.Sprintf("%v %+v %#v", err, err, err)
@@ -172,7 +172,7 @@ func testFormats(t *testing.T, h *harness) {
 	_, err = h.platform.Decode(http.StatusTooManyRequests, http.Header{}, []byte("slow down"))
 	require.Equal(t, media.Quota, classOf(err))
 
-	// A good envelope around something else than was asked for.
+	// A valid envelope around wrong data.
 	for _, data := range []string{"null", "[]", "{}", `{"list":{}}`} {
 		h.server.BaseURL = answering(t, `{"code":0,"message":"OK","data":`+data+`}`)
 		h.connect(t, client.NewHTTP())
@@ -195,7 +195,7 @@ func testFormats(t *testing.T, h *harness) {
 	}
 }
 
-// testEmptyRows answers rows that have nothing: each of them counts, and is lost.
+// testEmptyRows returns rows without fields: each of them is counted and lost.
 func testEmptyRows(t *testing.T, h *harness) {
 	t.Helper()
 	const data = `{"list":[{}],"rows":[{}],"details":[{}],"total_count":1,"page_info":{"total_number":1},"cursor_page_info":{"total_number":1}}`
@@ -238,7 +238,7 @@ func addFields(body []byte) []byte {
 	return []byte(strings.ReplaceAll(strings.ReplaceAll(string(body), "{}", `{"`+addedField+`":1}`), "{\"", more+"\""))
 }
 
-// altering is an HTTP client that alters the body of every answer.
+// altering returns an HTTP client that alters the body of every answer.
 func altering(alter func(body []byte) []byte) *http.Client {
 	inner := client.NewHTTP()
 	inner.Timeout = time.Minute

@@ -12,19 +12,20 @@ import (
 	"adsync/media"
 )
 
-// Flow is the cash flow of a day as it truly is, a row for each kind of money that the platform tells of.
+// Flow is the true cash flow of a day, with a row for each kind of money that the platform reports.
 type Flow struct {
 	Day   day.Day
 	Funds []fund.Row
 }
 
-// fundAccounts are the accounts whose money is compared: it is small, and those without ads are of interest.
+// fundAccounts returns the accounts whose money is compared. There is little data, so accounts without ads are
+// included.
 func (h *harness) fundAccounts() []string {
 	all := h.server.Accounts
 	return append(slices.Clone(h.tested()), all[max(len(all)-accountsTested, accountsTested):]...)
 }
 
-// gathered brings the rows of a fund type each to what the tables hold of a day.
+// gathered adds up rows by fund type to the rows that the tables hold for a day.
 func gathered(rows []media.Row) []fund.Row {
 	var told []fund.Row
 	for _, r := range rows {
@@ -66,7 +67,7 @@ func (h *harness) flow(t *testing.T, account string, from, to day.Day) ([]media.
 func testBalances(t *testing.T, h *harness) {
 	t.Helper()
 	if h.platform.Funds().Balance.Fetch == nil {
-		t.Skip("the platform tells no balances")
+		t.Skip("the platform reports no balances")
 	}
 	nonzero := 0
 	for _, account := range h.fundAccounts() {
@@ -85,7 +86,7 @@ func testFlows(t *testing.T, h *harness) {
 	t.Helper()
 	daily := h.platform.Funds().Daily
 	if daily.Page == nil {
-		t.Skip("the platform tells no daily cash flow")
+		t.Skip("the platform reports no daily cash flow")
 	}
 	spent := 0
 	for _, account := range h.fundAccounts() {
@@ -125,8 +126,8 @@ func dailyAccountReport(platform media.Platform) (media.Report, bool) {
 	return reports[i], true
 }
 
-// requirePaidIsCost holds two endpoints of a platform against each other, which may be in other units: what was paid
-// on a day is what its report says.
+// requirePaidIsCost compares two endpoints of a platform, which may use different units: the amount paid on a day
+// equals the cost in its report.
 func (h *harness) requirePaidIsCost(t *testing.T, report media.Report) {
 	t.Helper()
 	account, d := h.tested()[0], h.server.Today.Add(-2)
@@ -140,5 +141,5 @@ func (h *harness) requirePaidIsCost(t *testing.T, report media.Report) {
 		require.Equal(t, metricsOf(reported[0])["cost"], row.Values[fund.Paid].Micros)
 		return
 	}
-	require.Fail(t, "no total was told")
+	require.Fail(t, "no total was reported")
 }

@@ -1,6 +1,6 @@
-// Package mediatest holds what every platform's package must prove against a server that speaks the platform's wire
-// format: that units, ids, days and hours are right, that paging brings the whole, that errors are classified, and
-// that no secret shows in them.
+// Package mediatest is the conformance suite of the platforms' packages. It runs against a server that speaks the
+// platform's wire format and checks that units, ids, days and hours are right, that paging returns all rows, that
+// errors are classified, and that they show no secret.
 package mediatest
 
 import (
@@ -27,38 +27,38 @@ import (
 	"adsync/media/token"
 )
 
-// Server is a server that speaks a platform's wire format, and what it knows to be true.
+// Server is a server that speaks a platform's wire format, with the truth about its data.
 type Server struct {
 	BaseURL string
 	App     media.App
 	Access  secret.Text
 	Refresh secret.Text
-	// Accounts are what the login reaches, the largest first. The first must need several pages of a list.
+	// Accounts are the accounts that the login reaches, the largest first. The first must need several pages of a list.
 	Accounts []string
 	Zone     *time.Location
 	Today    day.Day
 
-	// Objects returns the objects of an account's list, deleted ones too.
+	// Objects returns the objects of an account's list, including deleted ones.
 	Objects func(t *testing.T, list, account string) []Object
 	// Rows returns the rows of an account's report.
 	Rows func(t *testing.T, report, level, account string, from, to day.Day) []Row
 
-	// Balance returns what an account has, as account_balance must hold it.
+	// Balance returns an account's balance, as account_balance must hold it.
 	Balance func(t *testing.T, account string) []fund.Row
-	// Flow returns the cash flow of an account's told days, as fund_daily must hold it.
+	// Flow returns the cash flow of an account's published days, as fund_daily must hold it.
 	Flow func(t *testing.T, account string, from, to day.Day) []Flow
 
-	// Expire ends the life of the access token.
+	// Expire makes the access token expire.
 	Expire func(t *testing.T)
-	// OverLimit makes the next call be refused for a limit.
+	// OverLimit makes the server refuse the next call for a limit.
 	OverLimit func(t *testing.T)
-	// Fail makes the next calls be answered with HTTP 503.
+	// Fail makes the server answer the next calls with HTTP 503.
 	Fail func(t *testing.T, calls int)
-	// Cut makes the next calls break off in the middle of the answer.
+	// Cut makes the server cut off the next answers in the middle.
 	Cut func(t *testing.T, calls int)
 }
 
-// Object is a configuration object as it truly is.
+// Object is the truth about a configuration object.
 type Object struct {
 	ID       string
 	Name     string
@@ -66,7 +66,7 @@ type Object struct {
 	Deleted  bool
 }
 
-// Row is a report's row as it truly is. Metrics has what the platform reports, in millionths where it is money.
+// Row is the truth about a report's row. Metrics holds the platform's figures, money in millionths.
 type Row struct {
 	Day     day.Day
 	Hour    int
@@ -74,28 +74,28 @@ type Row struct {
 	Metrics map[string]int64
 }
 
-// accountsTested is how many accounts are compared in full: the largest, and others of all sizes.
+// accountsTested is how many accounts are compared in full: the largest and others of all sizes.
 const accountsTested = 6
 
 // Run tests a platform against a fresh server for each test.
 func Run(t *testing.T, platform media.Platform, newServer func(t *testing.T) *Server) {
 	t.Helper()
 	tests := map[string]func(t *testing.T, h *harness){
-		"the accounts of a login are all found":               testAccounts,
+		"all accounts of a login are found":                   testAccounts,
 		"lists equal the truth, over all their pages":         testLists,
 		"a list of changes has what changed":                  testChanges,
 		"reports equal the truth, over all their pages":       testReports,
-		"a report begins at an hour where it can":             testHours,
+		"a report begins at an hour if it has hours":          testHours,
 		"balances equal the truth":                            testBalances,
 		"daily cash flows equal the truth":                    testFlows,
-		"fields that nobody knows change nothing":             testUnknownFields,
-		"a value that cannot be used costs its row at most":   testUnusable,
-		"rows that have nothing are lost, and count":          testEmptyRows,
+		"unknown fields change nothing":                       testUnknownFields,
+		"an unusable value affects at most its row":           testUnusable,
+		"rows without fields are counted and lost":            testEmptyRows,
 		"an expired token is refreshed and the call repeated": testExpired,
 		"a refused refresh token is of class auth":            testRefreshRefused,
 		"an over-limit answer pauses and costs no attempt":    testOverLimit,
 		"a failing server is transient":                       testFailing,
-		"an answer cut off is tried again":                    testCut,
+		"a call whose answer is cut off is retried":           testCut,
 		"no error shows a secret":                             testSecrets,
 		"answers in another format are transient":             testFormats,
 	}
@@ -107,7 +107,7 @@ func Run(t *testing.T, platform media.Platform, newServer func(t *testing.T) *Se
 	}
 }
 
-// harness is a client without limits on a server.
+// harness is a client of a server, without limits.
 type harness struct {
 	platform  media.Platform
 	server    *Server
@@ -141,7 +141,8 @@ func (h *harness) api(account string) media.CountingAPI {
 		Zone: h.server.Zone, Currency: "CNY"})
 }
 
-// pages fetches all pages and checks what every platform owes: one total, distinct keys, as many rows as the total.
+// pages fetches all pages and checks what holds on every platform: one total, distinct keys, as many rows as the
+// total.
 func pages(t *testing.T, page func(token string) (media.Page, error)) (rows []media.Row, count int) {
 	t.Helper()
 	total, counted := -1, 0
@@ -151,10 +152,10 @@ func pages(t *testing.T, page func(token string) (media.Page, error)) (rows []me
 		p, err := page(token)
 		require.NoError(t, err)
 		if total >= 0 {
-			require.Equal(t, total, p.Total, "every page tells the same total")
+			require.Equal(t, total, p.Total, "every page has the same total")
 		}
 		if count > 0 {
-			require.Equal(t, sums, p.Sums, "every page tells the same sums")
+			require.Equal(t, sums, p.Sums, "every page has the same sums")
 		}
 		total, sums = p.Total, p.Sums
 		for _, row := range p.Rows {
@@ -170,7 +171,7 @@ func pages(t *testing.T, page func(token string) (media.Page, error)) (rows []me
 		if p.Next == "" {
 			break
 		}
-		require.NotEqual(t, token, p.Next, "paging goes in circles")
+		require.NotEqual(t, token, p.Next, "paging must not lead back to a page")
 		token = p.Next
 	}
 	require.Equal(t, total, counted, "as many rows as the total")
@@ -178,7 +179,7 @@ func pages(t *testing.T, page func(token string) (media.Page, error)) (rows []me
 	return rows, count + 1
 }
 
-// requireSums wants the platform's own sums to be those of all the rows.
+// requireSums checks that the platform's own sums equal those of all rows.
 func requireSums(t *testing.T, sums *metric.Values, rows []media.Row) {
 	t.Helper()
 	if sums == nil {
@@ -234,7 +235,7 @@ func (h *harness) tested() []string {
 	return h.server.Accounts[:min(accountsTested, len(h.server.Accounts))]
 }
 
-// metricsOf names a row's metrics, for comparing.
+// metricsOf returns a row's metrics by name.
 func metricsOf(row media.Row) map[string]int64 {
 	named := map[string]int64{}
 	for i, m := range metric.All {
@@ -245,7 +246,7 @@ func metricsOf(row media.Row) map[string]int64 {
 	return named
 }
 
-// tokens refreshes as a keeper does, without a table.
+// tokens refreshes tokens as a keeper does, without a table.
 type tokens struct {
 	h       *harness
 	login   token.Login
@@ -273,7 +274,7 @@ func (k *tokens) Refused(int64, int64, *media.Error) { k.refused.Add(1) }
 
 func (k *tokens) App(context.Context, string) (media.App, error) { return k.h.server.App, nil }
 
-// waiter grants at once and remembers the pauses.
+// waiter grants at once and records the pauses.
 type waiter struct{ pauses []grant.Call }
 
 func (*waiter) Wait(context.Context, grant.Call) (g ratelimit.Grant, err error) { return g, nil }
@@ -289,7 +290,7 @@ func (*waiter) Used(context.Context, grant.Call, grant.Scope, []ratelimit.Usage)
 	return nil
 }
 
-// sortRows puts rows in the order of day, hour and object.
+// sortRows sorts rows by day, hour and object.
 func sortRows(rows []Row) {
 	slices.SortFunc(rows, func(a, b Row) int {
 		switch {

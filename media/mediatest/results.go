@@ -39,7 +39,7 @@ func testLists(t *testing.T, h *harness) {
 	for _, list := range h.platform.Lists() {
 		if list.Parent != "" {
 			require.Contains(t, list.Table.Columns, rawtable.Column{Name: list.Parent, Kind: rawtable.Text},
-				"%s names the object above", list.Name)
+				"%s names its parent", list.Name)
 		}
 		for _, account := range h.tested() {
 			rows, count := h.list(t, list, account, time.Time{})
@@ -56,7 +56,7 @@ func testLists(t *testing.T, h *harness) {
 	require.True(t, several, "a list took several pages")
 }
 
-// requireIDs wants the ids that an object is known by to stand in the platform's row digit for digit.
+// requireIDs checks that an object's ids are in the platform's row with all their digits.
 func requireIDs(t *testing.T, row media.Row) {
 	t.Helper()
 	for id := range strings.SplitSeq(row.Object, ":") {
@@ -93,10 +93,10 @@ func testReports(t *testing.T, h *harness) {
 	t.Helper()
 	several, nonzero := false, 0
 	for _, report := range h.platform.Reports() {
-		// The past days of a query, and today in one of its own.
+		// The past days in one query, and today in its own.
 		span := min(report.MaxDays, 7)
 		if report.Hourly {
-			span = min(span, 2) // the rows of a large account are thousands a day
+			span = min(span, 2) // a large account has thousands of rows a day
 		}
 		yesterday := h.server.Today.Add(-1)
 		for _, account := range h.tested() {
@@ -124,7 +124,7 @@ func testReports(t *testing.T, h *harness) {
 	t.Logf("a report took several pages: %v", several)
 }
 
-// testHours asks for yesterday from an hour on, whose rows are those of the whole day.
+// testHours requests yesterday from an hour on. The rows must equal those of the whole day.
 func testHours(t *testing.T, h *harness) {
 	t.Helper()
 	yesterday := h.server.Today.Add(-1)
@@ -146,7 +146,8 @@ func testHours(t *testing.T, h *harness) {
 	}
 }
 
-// requireValues wants a row's figures to be found again in its JSON, and its keys to be those that the report names.
+// requireValues checks that a row's figures can be read from its JSON, and that its keys are those that the report
+// names.
 func requireValues(t *testing.T, report media.Report, row media.Row) {
 	t.Helper()
 	fields, err := report.Values(row.JSON)

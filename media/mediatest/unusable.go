@@ -13,23 +13,23 @@ import (
 	"adsync/media"
 )
 
-// badValues are what a broken row may hold where any other value belongs, as JSON.
+// badValues are JSON values that a broken row may have in any field.
 var badValues = []string{
 	"\"广\xe5\xb9\"",              // a text cut inside a character
 	`{"x":[1]}`,                  // another type
 	"-1e30",                      // a number beyond all columns
 	`"-"`,                        // a word for no value
-	`"0000-00-00 25:00:00"`,      // a text that is no number and no time
+	`"0000-00-00 25:00:00"`,      // a text that is neither a number nor a time
 	"1795000000000",              // milliseconds as seconds
 	`"a\u0000b"`, "true", "null", // others
 	`"a\ud83d"`, // half of an escaped character
 }
 
-// badEach is how many of them each value is broken by.
+// badEach is how many of them replace each value.
 const badEach = 3
 
-// testUnusable breaks each value of the first row of each list and report in turn. The other rows must stay as they
-// are, and the row itself, or that it is lost, must be told.
+// testUnusable breaks each value of the first row of each list and report in turn. The other rows must stay
+// unchanged, and the row itself must be returned or reported as lost.
 func testUnusable(t *testing.T, h *harness) {
 	t.Helper()
 	account, broken := h.tested()[0], 0
@@ -72,20 +72,20 @@ func testUnusable(t *testing.T, h *harness) {
 	require.Greater(t, broken, 100)
 }
 
-// requireOthers wants a page to have all rows of another, and the row that was broken, or to tell that it is lost.
+// requireOthers checks that a page has all rows of another, and the broken row, which may be lost.
 func requireOthers(t *testing.T, what string, others, got media.Page) {
 	t.Helper()
 	for _, row := range others.Rows {
 		require.True(t, slices.ContainsFunc(got.Rows, func(r media.Row) bool {
 			return r.Object == row.Object && r.Day == row.Day && r.Hour == row.Hour && !r.Lost &&
 				string(r.JSON) == string(row.JSON)
-		}), "%s costs the row %s", what, row.JSON)
+		}), "%s loses the row %s", what, row.JSON)
 	}
 	for _, row := range got.Rows {
 		require.True(t, utf8.Valid(row.JSON), what)
 		require.False(t, row.Lost && len(row.Faults) == 0, what)
 	}
-	require.GreaterOrEqual(t, counted(got), counted(others)+1, "%s: the row counts", what)
+	require.GreaterOrEqual(t, counted(got), counted(others)+1, "%s: the row is counted", what)
 }
 
 func counted(p media.Page) int {
@@ -98,9 +98,9 @@ func counted(p media.Page) int {
 // alteration breaks one value of the first row of each answer, or removes the row.
 type alteration struct {
 	value  string
-	field  int // which of the row's values, in order
+	field  int // the index of the row's value to break
 	remove bool
-	name   string // of the value that was broken; "" when the row has no such value
+	name   string // the name of the broken value; "" when the row has no such value
 }
 
 func (a *alteration) alter(body []byte) []byte {
@@ -139,13 +139,13 @@ func rowsIn(body []byte) (rows []json.RawMessage) {
 	return nil
 }
 
-// value is a value of an object that is no object itself: where it stands.
+// value is the position of a value that is not an object.
 type value struct {
 	name       string
 	start, end int
 }
 
-// valuesIn finds the values of an object, and of the objects in it.
+// valuesIn returns the values of an object and of the objects in it.
 func valuesIn(object []byte, within string) (values []value) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {

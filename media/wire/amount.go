@@ -8,18 +8,18 @@ import (
 	"adsync/base/rawtable"
 )
 
-// Amount is an amount that a platform tells of an account's money: its field on the wire, and what it becomes.
-// Several of a row that become the same are added up.
+// Amount is an amount in a platform's row about an account's money: its field on the wire, and its column. Amounts of
+// a row with the same kind and column are added up.
 type Amount struct {
 	Field string
-	// Kind is the money that it is of; "" says that the row tells it, by its fund type.
+	// Kind is the kind of money; "" means that the row's fund type determines it.
 	Kind fund.Kind
-	// Is is the column that it becomes; fund.Untold is kept in the raw table alone.
+	// Is is its column; fund.Untold is kept only in the raw table.
 	Is   fund.Field
 	Unit Unit // Fen or Yuan
 }
 
-// Amounts are what a platform's row about money holds, in the order of the raw table's columns.
+// Amounts are the amounts in a platform's row about money, in the order of the raw table's columns.
 type Amounts []Amount
 
 // Columns returns the raw table's columns: all are kept in fen.
@@ -31,8 +31,8 @@ func (as Amounts) Columns() []rawtable.Column {
 	return columns
 }
 
-// Read brings a platform's row to the raw columns' values and to what it says of each kind of money. own is the kind
-// of the row's fund type, for the amounts that name none. What the row lacks, and what cannot be used, stays unset.
+// Read returns the values of the raw columns and the amounts by kind of money. own is the kind of the row's fund
+// type, for amounts without a kind. Missing and unusable amounts stay unset.
 func (as Amounts) Read(row map[string]json.RawMessage, own fund.Kind) (raw []any, funds []fund.Row, bad []Fault) {
 	type place struct {
 		kind fund.Kind

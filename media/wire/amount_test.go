@@ -11,7 +11,7 @@ import (
 	"adsync/media/wire"
 )
 
-func TestAmounts_BringEveryUnitToMillionthsAndKeepFen(t *testing.T) {
+func TestAmounts_ConvertEveryUnitToMillionthsAndKeepFen(t *testing.T) {
 	t.Parallel()
 	amounts := wire.Amounts{
 		{Field: "balance", Kind: fund.Total, Is: fund.Balance, Unit: wire.Yuan},
@@ -31,7 +31,7 @@ func TestAmounts_BringEveryUnitToMillionthsAndKeepFen(t *testing.T) {
 	grant.Values[fund.Paid] = fund.Of(30_000)
 	require.Equal(t, []fund.Row{total, cash, grant}, funds)
 
-	// What becomes the same is added up, and is not told when a part of it is not.
+	// Amounts of the same kind and column are added up; the sum is unset when one of them is.
 	rebates := wire.Amounts{
 		{Field: "direct", Kind: fund.Grant, Is: fund.Balance, Unit: wire.Yuan},
 		{Field: "contract", Kind: fund.Grant, Is: fund.Balance, Unit: wire.Yuan},

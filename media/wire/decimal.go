@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Decimal is a number kept as the digits that came: from a JSON number or a string holding one.
+// Decimal is a number from a JSON number or a string, kept with its exact digits.
 type Decimal struct {
 	negative bool
 	digits   string // without leading zeros; "" is zero
@@ -16,7 +16,7 @@ type Decimal struct {
 	set      bool
 }
 
-// Bounds that no figure of a report reaches: what lies beyond is a broken answer and not worth the arithmetic.
+// Bounds that no figure of a report reaches: a number beyond them means a broken answer.
 const (
 	decimalMax  = 64
 	exponentMax = 40
@@ -41,7 +41,7 @@ func ParseDecimal(text string) (Decimal, error) {
 	if text == "" {
 		return Decimal{}, nil
 	}
-	refused := func() (Decimal, error) { return Decimal{}, fmt.Errorf("%.40q is no number", text) }
+	refused := func() (Decimal, error) { return Decimal{}, fmt.Errorf("%.40q is not a number", text) }
 	if len(text) > decimalMax {
 		return refused()
 	}
@@ -67,11 +67,11 @@ func ParseDecimal(text string) (Decimal, error) {
 	return d, nil
 }
 
-// IsSet reports whether there was a number.
+// IsSet reports whether the value was a number.
 func (d Decimal) IsSet() bool { return d.set }
 
-// Scaled returns the value × 10^places as an integer, rounded half away from zero where digits are left over. It fails
-// when the integer would not fit.
+// Scaled returns the value × 10^places as an integer, rounded half away from zero. It returns an error if the integer
+// does not fit.
 func (d Decimal) Scaled(places int) (int64, error) {
 	shift := d.exponent + places
 	digits := d.digits

@@ -1,6 +1,6 @@
-// Package wire reads the numbers, ids and amounts of platforms' answers exactly: nothing passes through a float. What
-// is null, absent, "", "-" or "--" is not set, on all platforms alike. A value that cannot be used is not set either,
-// and a Fault names it: it never costs the rows around it.
+// Package wire reads the numbers, ids and amounts of platforms' answers exactly, without floats. On all platforms a
+// value that is absent, null, "", "-" or "--" is not set. An unusable value is not set either, and a Fault names it.
+// It never affects other rows.
 package wire
 
 import (
@@ -13,10 +13,10 @@ import (
 	"adsync/base/rawtable"
 )
 
-// errEmpty stands for null and for what rawtable.IsNoValue.
+// errEmpty is returned for null and for texts for which rawtable.IsNoValue is true.
 var errEmpty = errors.New("empty")
 
-// literal returns the text of a JSON number or string; errEmpty for null and what rawtable.IsNoValue.
+// literal returns the text of a JSON number or string; errEmpty if isUnset.
 func literal(data []byte) (string, error) {
 	data = bytes.TrimSpace(data)
 	switch {
@@ -37,13 +37,13 @@ func literal(data []byte) (string, error) {
 	return "", fmt.Errorf("%.40q is neither a number nor a string", data)
 }
 
-// isUnset reports whether there is no value: null, or what rawtable.IsNoValue.
+// isUnset reports whether the value is null or a text for which rawtable.IsNoValue is true.
 func isUnset(data []byte) bool {
 	_, err := literal(data)
 	return errors.Is(err, errEmpty)
 }
 
-// List is a list of an answer; nil where it is not set.
+// List is a list of an answer; nil if it is not set.
 type List []json.RawMessage
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -55,7 +55,7 @@ func (l *List) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*[]json.RawMessage)(l))
 }
 
-// Cut returns the text cut to the 255 characters that a column of rawtable.Text takes.
+// Cut returns the first 255 characters of a text, as many as a column of rawtable.Text takes.
 func Cut(s string) string {
 	const limit = 255
 	if len(s) <= limit || utf8.RuneCountInString(s) <= limit {
@@ -71,7 +71,7 @@ func Cut(s string) string {
 	return s
 }
 
-// Text returns a text column's value: nil for what rawtable.IsNoValue, else the text cut to what the column takes.
+// Text returns a text column's value: nil if rawtable.IsNoValue, otherwise the text after Cut.
 func Text(s string) any {
 	if rawtable.IsNoValue(s) {
 		return nil

@@ -9,17 +9,17 @@ import (
 	"adsync/base/rawtable"
 )
 
-// Unit says what a platform's figure counts.
+// Unit is the unit of a platform's figure.
 type Unit int
 
-// The units. Money is in the account's currency: a fen is a hundredth, a yuan the whole of it.
+// The units. Money is in the account's currency: a fen is a hundredth of it, a yuan is one unit.
 const (
 	Count Unit = iota
 	Fen
 	Yuan
 )
 
-// places is by how many decimal places a value of the unit is moved to become hundredths, and to become millionths.
+// places returns the decimal places by which a value of the unit is shifted to hundredths and to millionths.
 func (u Unit) places() (hundredths, millionths int) {
 	if u == Yuan {
 		return 2, 6
@@ -27,40 +27,40 @@ func (u Unit) places() (hundredths, millionths int) {
 	return 0, 4
 }
 
-// String is the unit's name.
+// String returns the unit's name.
 func (u Unit) String() string { return [...]string{"count", "fen", "yuan"}[u] }
 
-// Basis says to which day or hour a platform counts what came of an ad.
+// Basis is the day or hour to which a platform counts the results of an ad.
 type Basis int
 
 // The bases.
 const (
 	ByAd         Basis = iota // when the ad was shown, or paid for
-	ByEvent                   // when it happened
-	ByActivation              // when the user had first started the app
-	Untold                    // the platform does not say
+	ByEvent                   // when the result happened
+	ByActivation              // when the user first started the app
+	Undocumented              // the platform does not document it
 )
 
-// String tells the basis in words.
+// String returns the basis as text.
 func (b Basis) String() string {
-	return [...]string{"when the ad was shown", "when it happened", "when the app was first started", "not told"}[b]
+	return [...]string{"when the ad was shown", "when it happened", "when the app was first started", "not documented"}[b]
 }
 
-// Figure is one figure of a platform's reports: its field on the wire, and the metric that it becomes.
+// Figure is one figure of a platform's reports: its field on the wire, and its metric.
 type Figure struct {
 	Field  string
 	Metric string
 	Unit   Unit
 	Basis  Basis
-	// Grows is for how many days beyond the row's own the figure still grows by what users do; 0 of one that is whole when
-	// the day is. Platforms correct figures later all the same.
+	// Grows is for how many days after the row's own day users' actions still increase the figure; 0 if it is complete
+	// with the day. Platforms correct figures later in any case.
 	Grows int
-	// Inexact says that the platform does not tell the figure exactly, so that its rows need not add up to the sum it
-	// tells of them.
+	// Inexact means that the platform does not report the figure exactly, so that its rows need not add up to the
+	// reported sum.
 	Inexact bool
 }
 
-// column is the figure's column in the raw table: money carries its unit in the name, and is kept in fen.
+// column returns the figure's column in the raw table. Money is kept in fen, which is in the column's name.
 func (f Figure) column() string {
 	if f.Unit == Count {
 		return f.Field
@@ -71,7 +71,7 @@ func (f Figure) column() string {
 // Figures are the figures of a platform's reports, in the order of the raw table's columns.
 type Figures []Figure
 
-// Fields returns the names on the wire.
+// Fields returns the fields' names on the wire.
 func (fs Figures) Fields() []string {
 	names := make([]string, len(fs))
 	for i, f := range fs {
@@ -89,8 +89,7 @@ func (fs Figures) Columns() []rawtable.Column {
 	return columns
 }
 
-// Read brings a row's figures to the raw columns' values and to metrics. What the row lacks, and what cannot be used,
-// stays unset.
+// Read returns the values of the raw columns and the metrics of a row. Missing and unusable figures stay unset.
 func (fs Figures) Read(row map[string]json.RawMessage) (raw []any, values metric.Values, bad []Fault) {
 	raw = make([]any, len(fs))
 	for i, f := range fs {
@@ -107,15 +106,15 @@ func (fs Figures) Read(row map[string]json.RawMessage) (raw []any, values metric
 	return raw, values, bad
 }
 
-// Sums reads the metrics of the sums that a platform tells of all rows: those that the rows must add up to.
+// Sums returns the metrics of a platform's own sums to which the rows must add up.
 func (fs Figures) Sums(sums map[string]json.RawMessage) (metric.Values, []Fault) {
 	exact := slices.DeleteFunc(slices.Clone(fs), func(f Figure) bool { return f.Inexact })
 	_, values, bad := exact.Read(sums)
 	return values, bad
 }
 
-// figureMax is what no figure of a row reaches, in millionths of a currency or in things counted: what lies beyond is
-// a broken answer. A few hundred of them still add up to less than a column holds.
+// figureMax is a bound that no figure of a row reaches, in millionths of a currency or as a count: a greater figure
+// means a broken answer. A column still holds the sum of a few hundred such figures.
 const figureMax = 1e16
 
 func (f Figure) read(data json.RawMessage) (value, kept int64, set bool, err error) {
@@ -124,7 +123,7 @@ func (f Figure) read(data json.RawMessage) (value, kept int64, set bool, err err
 		return 0, 0, false, err
 	}
 	if value, kept, err = f.scale(d); err == nil && (value > figureMax || value < -figureMax) {
-		err = fmt.Errorf("%d is more than any figure", value)
+		err = fmt.Errorf("%d is greater than any figure", value)
 	}
 	return value, kept, err == nil, err
 }

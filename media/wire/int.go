@@ -1,6 +1,6 @@
 package wire
 
-// Int is a whole number, from a JSON number or a string holding one.
+// Int is a whole number, from a JSON number or a string.
 type Int struct {
 	Value int64
 	Set   bool

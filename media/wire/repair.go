@@ -8,9 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// repaired returns JSON text with U+FFFD in the place of what is not valid UTF-8, and of escapes that are half of a
-// character, such as "\ud83d" without its other half: decoders replace those without a word, and databases' JSON
-// functions refuse them.
+// repaired returns JSON text with U+FFFD in place of invalid UTF-8 and of escapes that are half of a character, such
+// as "\ud83d" without its other half: decoders replace those silently, and databases' JSON functions refuse them.
 func repaired(raw []byte) (out []byte, changed bool) {
 	if !utf8.Valid(raw) {
 		raw, changed = bytes.ToValidUTF8(raw, []byte("\uFFFD")), true
@@ -26,7 +25,7 @@ func repaired(raw []byte) (out []byte, changed bool) {
 		first := surrogate(raw[i:])
 		switch {
 		case first == 0:
-			i += 2 // Another escape: what follows a backslash is none.
+			i += 2 // Skip another escape, so that an escaped backslash does not start one.
 		case utf16.DecodeRune(first, surrogate(raw[min(i+escape, len(raw)):])) != utf8.RuneError:
 			i += 2 * escape
 		default:
@@ -41,7 +40,7 @@ func repaired(raw []byte) (out []byte, changed bool) {
 	return raw, changed
 }
 
-// surrogate returns the half of a character that JSON text begins with as an escape; 0 when it does not.
+// surrogate returns the half of a character that is escaped at the start of JSON text; 0 if there is none.
 func surrogate(raw []byte) rune {
 	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
 		return 0

@@ -14,8 +14,8 @@ import (
 	"adsync/base/rawtable"
 )
 
-// Row reads the fields of one row of a platform's answer. A value that cannot be used never fails the row: its field
-// is left unset, and Faults names it. Only a key that cannot be used loses the row.
+// Row reads the fields of one row of a platform's answer. An unusable value never fails the row: its field is left
+// unset, and Faults names it. Only an unusable key loses the row.
 type Row struct {
 	raw    json.RawMessage
 	fields map[string]json.RawMessage
@@ -23,14 +23,13 @@ type Row struct {
 	found  *faults
 }
 
-// faults is what a row shares with the objects within it.
+// faults is shared by a row and the objects within it.
 type faults struct {
 	list []Fault
 	lost bool
 }
 
-// Open reads a row. Text that is not valid UTF-8, or holds half of an escaped character, is repaired: U+FFFD takes
-// the place of what cannot be read.
+// Open reads a row. It repairs text that is not valid UTF-8 or that holds half of an escaped character, with U+FFFD.
 func Open(raw json.RawMessage) *Row {
 	r := &Row{raw: raw, found: &faults{}}
 	r.repair()
@@ -40,7 +39,7 @@ func Open(raw json.RawMessage) *Row {
 	return r
 }
 
-// repair makes the row valid text and names the fields whose text was not.
+// repair makes the row valid text and adds a fault for each field whose text was not.
 func (r *Row) repair() {
 	whole, changed := repaired(r.raw)
 	if !changed {
@@ -57,16 +56,16 @@ func (r *Row) repair() {
 	r.raw = whole
 }
 
-// JSON returns the whole row as it came, repaired.
+// JSON returns the whole row as the platform sent it, repaired.
 func (r *Row) JSON() json.RawMessage { return r.raw }
 
 // Fields returns the row's fields by name.
 func (r *Row) Fields() map[string]json.RawMessage { return r.fields }
 
-// Faults returns what could not be used so far.
+// Faults returns the unusable values found so far.
 func (r *Row) Faults() []Fault { return r.found.list }
 
-// Lost reports whether a key could not be used: it is not known what the row is about.
+// Lost reports whether a key is unusable, so that the row's object is unknown.
 func (r *Row) Lost() bool { return r.found.lost }
 
 // Add adds faults that another reader found in the row.
@@ -81,14 +80,14 @@ func (r *Row) lose(field, why string) {
 	r.found.lost = true
 }
 
-// Lose says that a key cannot be used, for a caller that reads it in its own way.
+// Lose adds a fault for a key, for callers that read the key themselves.
 func (r *Row) Lose(field string, err error) {
 	if !r.Lost() {
 		r.lose(field, err.Error())
 	}
 }
 
-// Key returns the id that the row is known by.
+// Key returns the row's id.
 func (r *Row) Key(field string) string { return string(keyOf[ID](r, field)) }
 
 // KeyNumber is Key for an id that is always a number.
@@ -116,7 +115,7 @@ func keyOf[T ~string, P interface {
 	return id
 }
 
-// KeyInt returns a number from least to most that the row is known by, such as its hour.
+// KeyInt returns a key that is a number from least to most, such as an hour.
 func (r *Row) KeyInt(field string, least, most int64) int {
 	var n Int
 	if err := n.UnmarshalJSON(r.fields[field]); err != nil {
@@ -130,7 +129,7 @@ func (r *Row) KeyInt(field string, least, most int64) int {
 	return int(n.Value)
 }
 
-// KeyText returns a text that the row is known by.
+// KeyText returns a key that is a text.
 func (r *Row) KeyText(field string) string {
 	text, err := textOf(r.fields[field])
 	if err != nil {
@@ -139,7 +138,7 @@ func (r *Row) KeyText(field string) string {
 	return text
 }
 
-// KeyDay returns the day that the row is of.
+// KeyDay returns the row's day.
 func (r *Row) KeyDay(field string) day.Day {
 	text, err := textOf(r.fields[field])
 	if err == nil {
@@ -152,7 +151,7 @@ func (r *Row) KeyDay(field string) day.Day {
 	return ""
 }
 
-// KeyUnix returns the moment of a number of seconds that the row is known by; the zero time when it is not set.
+// KeyUnix returns a key that is a time in Unix seconds; the zero time when it is not set.
 func (r *Row) KeyUnix(field string) time.Time {
 	var n Int
 	err := n.UnmarshalJSON(r.fields[field])
@@ -200,8 +199,8 @@ func (r *Row) Scaled(field string, places int) any {
 	return value
 }
 
-// Text returns a text; "" when it is not set, as which names count too that are a word for no value. NUL, which some
-// databases take for the end of a text, becomes U+FFFD.
+// Text returns a text; "" when it is not set, or is a word for no value. NUL becomes U+FFFD, as some databases treat
+// NUL as the end of a text.
 func (r *Row) Text(field string) string {
 	text, err := textOf(r.fields[field])
 	if err != nil {
@@ -218,7 +217,7 @@ func (r *Row) Text(field string) string {
 	return text
 }
 
-// Exact returns a text that means nothing once it is repaired or cut, such as a signature: it is not set then.
+// Exact returns a text that must not be changed, such as a signature; "" if it would have to be repaired or cut.
 func (r *Row) Exact(field string) string {
 	text := r.Text(field)
 	why := ""
@@ -226,7 +225,7 @@ func (r *Row) Exact(field string) string {
 	case Cut(text) != text:
 		why = "is longer than its column"
 	case strings.ContainsRune(text, utf8.RuneError):
-		why = "is repaired, and means nothing then"
+		why = "would have to be repaired"
 	default:
 		return text
 	}
@@ -236,7 +235,7 @@ func (r *Row) Exact(field string) string {
 	return ""
 }
 
-// String returns a JSON text, or the digits of a number; "" for anything else, and for what is not set.
+// String returns a JSON text, or the digits of a number; "" for any other value, and for one that is not set.
 func String(raw json.RawMessage) string {
 	text, err := literal(raw)
 	if err != nil {
@@ -258,13 +257,13 @@ func textOf(raw json.RawMessage) (string, error) {
 	return text, err
 }
 
-// Bool returns a truth value, also one that is 1 or 0 or a text; false when it is not set.
+// Bool returns a truth value, which may also be 1, 0 or a text; false when it is not set.
 func (r *Row) Bool(field string) bool {
 	value := r.Truth(field)
 	return value != nil && *value
 }
 
-// Truth is Bool, and nil when it is not set.
+// Truth is Bool, but returns nil when the value is not set.
 func (r *Row) Truth(field string) *bool {
 	value, err := truthOf(r.fields[field])
 	if err != nil {
@@ -273,8 +272,8 @@ func (r *Row) Truth(field string) *bool {
 	return value
 }
 
-// Flag reads what a platform calls a flag, such as whether a list has more pages. What is set and not false is true:
-// a list is not cut short for a value that cannot be read.
+// Flag reads a platform's flag, such as whether a list has more pages. Any value that is set and not false is true,
+// so that an unreadable value does not cut a list short.
 func Flag(raw json.RawMessage) bool {
 	value, err := truthOf(raw)
 	return err != nil || value != nil && *value
@@ -296,7 +295,7 @@ func truthOf(raw json.RawMessage) (*bool, error) {
 	return &value, nil
 }
 
-// Unix returns the moment of a number of seconds; the zero time when it is 0 or not set.
+// Unix returns a time from Unix seconds; the zero time when the number is 0 or not set.
 func (r *Row) Unix(field string) time.Time {
 	n := r.Int(field)
 	if !n.Set || n.Value == 0 {
@@ -305,7 +304,7 @@ func (r *Row) Unix(field string) time.Time {
 	return r.usable(field, time.Unix(n.Value, 0).UTC(), n.Value)
 }
 
-// Time returns the moment of a text that parse reads; the zero time when it is not set.
+// Time returns a time that parse reads from a text; the zero time when it is not set.
 func (r *Row) Time(field string, parse func(text string) (time.Time, error)) time.Time {
 	text := r.Text(field)
 	if rawtable.IsNoValue(text) {
@@ -322,8 +321,8 @@ func (r *Row) Time(field string, parse func(text string) (time.Time, error)) tim
 	return r.usable(field, t.UTC(), text)
 }
 
-// The moments that a platform's object can have, and that every database takes. Milliseconds read as seconds lie
-// beyond.
+// The bounds of a time of a platform's object, which every database stores. Milliseconds that are read as seconds are
+// beyond them.
 var (
 	timeMin = time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)
 	timeMax = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
@@ -337,8 +336,7 @@ func (r *Row) usable(field string, t time.Time, told any) time.Time {
 	return t
 }
 
-// secondsMax is the longest time that a number of seconds is taken for: ten years. It stands for more, which a
-// Duration may not hold.
+// secondsMax caps a number of seconds at ten years, as a Duration may not hold more.
 const secondsMax = 10 * 365 * 24 * 60 * 60
 
 // Seconds returns a number of seconds as a duration, between 0 and ten years; 0 when it is not set.
@@ -346,7 +344,7 @@ func (r *Row) Seconds(field string) time.Duration {
 	return time.Duration(min(max(r.Int(field).Value, 0), secondsMax)) * time.Second
 }
 
-// In returns an object within the row; one without fields when it is not set.
+// In returns an object within the row; an object without fields when it is not set.
 func (r *Row) In(field string) *Row {
 	inner := &Row{raw: r.fields[field], within: r.within + field + ".", found: r.found}
 	if isUnset(inner.raw) {

@@ -20,7 +20,7 @@ func kinds(faults []wire.Fault) map[string]wire.FaultKind {
 	return all
 }
 
-func TestRow_LeavesUnsetWhatCannotBeUsedAndNamesIt(t *testing.T) {
+func TestRow_LeavesUnusableValuesUnsetAndNamesThem(t *testing.T) {
 	t.Parallel()
 	r := wire.Open(
 		[]byte(`{"id":7,"name":5,"bid":"many","big":1e19,"budget":"x","created":1795000000000,"old":-5,"deleted":"yes",
@@ -49,7 +49,7 @@ func TestRow_LeavesUnsetWhatCannotBeUsedAndNamesIt(t *testing.T) {
 		"setting.budget", "flat", "list", "other", "nul"} {
 		want[field] = wire.AttributeFault
 	}
-	delete(want, "year") // The year 1 is Go's own word for no time.
+	delete(want, "year") // Year 1 is Go's zero time.
 	require.Equal(t, want, kinds(r.Faults()))
 }
 
@@ -76,7 +76,7 @@ func TestRow_WordsForNoValueAreNoFaults(t *testing.T) {
 	}
 }
 
-func TestText_IsNullWhereThereIsNoValue(t *testing.T) {
+func TestText_IsNullWithoutAValue(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "-", "--"} {
 		require.Nil(t, wire.Text(text), text)
@@ -84,7 +84,7 @@ func TestText_IsNullWhereThereIsNoValue(t *testing.T) {
 	require.Equal(t, "---", wire.Text("---"))
 }
 
-func TestRow_TruthIsReadAsNumberAndTextToo(t *testing.T) {
+func TestRow_TruthMayBeANumberOrText(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]bool{`true`: true, `"true"`: true, `"TRUE"`: true, `1`: true, `"1"`: true,
 		`false`: false, `"False"`: false, `0`: false, `"0"`: false} {
@@ -100,15 +100,15 @@ func TestRow_TruthIsReadAsNumberAndTextToo(t *testing.T) {
 	}
 }
 
-func TestRow_AKeyThatCannotBeUsedLosesTheRow(t *testing.T) {
+func TestRow_AnUnusableKeyLosesTheRow(t *testing.T) {
 	t.Parallel()
 	for name, read := range map[string]func(r *wire.Row){
 		"an id that is not set":       func(r *wire.Row) { r.Key("none") },
-		"an id that is no id":         func(r *wire.Row) { r.Key("bad") },
-		"a text that is no id":        func(r *wire.Row) { r.TextKey("object") },
+		"an invalid id":               func(r *wire.Row) { r.Key("bad") },
+		"an object as id":             func(r *wire.Row) { r.TextKey("object") },
 		"an hour beyond the day":      func(r *wire.Row) { r.KeyInt("hour", 0, 23) },
 		"an hour that is not set":     func(r *wire.Row) { r.KeyInt("none", 0, 23) },
-		"a day that there is not":     func(r *wire.Row) { r.KeyDay("day") },
+		"a day that does not exist":   func(r *wire.Row) { r.KeyDay("day") },
 		"a day of another type":       func(r *wire.Row) { r.KeyDay("object") },
 		"milliseconds as seconds":     func(r *wire.Row) { r.KeyUnix("ms") },
 		"a text of another JSON type": func(r *wire.Row) { r.KeyText("object") },
@@ -143,8 +143,7 @@ func TestRow_RepairsTextThatIsCutInsideACharacter(t *testing.T) {
 	require.False(t, r.Lost())
 }
 
-// Half of an escaped character is replaced by every decoder: the fault is named, and the row's JSON is one that
-// databases take.
+// Every decoder replaces half of an escaped character: the fault is recorded, and databases accept the repaired JSON.
 func TestRow_RepairsEscapesOfHalfACharacter(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -172,8 +171,8 @@ func TestRow_RepairsEscapesOfHalfACharacter(t *testing.T) {
 	}
 }
 
-// A signature that is repaired or cut is that of no file.
-func TestRow_AnExactTextIsUnsetWhereItCannotBeUsedAsItCame(t *testing.T) {
+// A repaired or cut signature matches no file.
+func TestRow_AnExactTextIsUnsetIfItWouldBeChanged(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{`"9f86"`: "9f86", `"签"`: "签"} {
 		r := wire.Open([]byte(`{"s":` + text + `}`))
@@ -199,7 +198,7 @@ func TestRow_SecondsAreADurationInAnyCase(t *testing.T) {
 	}
 }
 
-func TestFigures_AFigureThatCannotBeUsedIsUnsetAndNamed(t *testing.T) {
+func TestFigures_AnUnusableFigureIsUnsetAndNamed(t *testing.T) {
 	t.Parallel()
 	figures := wire.Figures{{Field: "cost", Metric: "cost", Unit: wire.Yuan}, {Field: "clicks", Metric: "clicks"}}
 	for _, bad := range []string{`"many"`, `1e30`, `{}`, `true`, `"1,000"`, `9223372036854775807`, `20000000000`,

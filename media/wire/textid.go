@@ -1,7 +1,6 @@
 package wire
 
-// TextID is an id that may be any text of printable ASCII, such as a path: "web.business.image/2026"; "" when it is
-// not set.
+// TextID is an id of printable ASCII characters, such as a path: "web.business.image/2026"; "" when it is not set.
 type TextID string
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -42,7 +42,7 @@ func TestDecimal_ScalesExactly(t *testing.T) {
 	}
 }
 
-func TestDecimal_RefusesWhatIsNoNumberOrTooLarge(t *testing.T) {
+func TestDecimal_RefusesTextAndTooLargeNumbers(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`"abc"`, `"1,000"`, `"."`, `".5"`, `"1e"`, `"1e999999999"`, `"１２"`, `true`, `[1]`, `{}`,
 		`"1.2.3"`, `"NaN"`, `" 1"`, `"+1"`} {
@@ -111,7 +111,7 @@ func TestID_KeepsEveryDigit(t *testing.T) {
 	}
 }
 
-func TestFigures_LeaveUnsetWhatTheRowLacks(t *testing.T) {
+func TestFigures_LeaveMissingFiguresUnset(t *testing.T) {
 	t.Parallel()
 	figures := wire.Figures{
 		{Field: "cost", Metric: "cost", Unit: wire.Fen}, {Field: "pay", Metric: "pay_amount", Unit: wire.Yuan},

@@ -1,10 +1,10 @@
-// Package invented holds two platforms that do not exist, for tests of what works with any platform. Tests that use
-// them hold whatever platforms adsync has, and stay the same when one is added or taken out.
+// Package invented has two platforms that do not exist, for tests of code that works with any platform. Such tests do
+// not depend on adsync's platforms, and stay the same when one is added or removed.
 //
-// Tulip, which most tests use, counts money in hundredths, lists ad groups, creatives, images and videos, and cuts a
-// report that has too many rows into those of its ad groups. Orchid counts money in the currency itself, nests its
-// figures, and has campaigns above the ad groups. Both have the raw tables of a real platform, which
-// sqldb.EnsureRawTables makes, and read rows of the shapes that package wire reads.
+// Most tests use Tulip. It counts money in hundredths, lists ad groups, creatives, images and videos, and splits a
+// report with too many rows by ad group. Orchid counts money in whole units of the currency, nests its figures, and
+// has campaigns above the ad groups. Both have raw tables as a real platform has, which sqldb.EnsureRawTables
+// creates, and read their rows with package wire.
 package invented
 
 import (
@@ -20,13 +20,13 @@ import (
 	"adsync/media/wire"
 )
 
-// The media names. Orchid's sorts before, and Tulip's after that of adsync's own tasks.
+// The media names. Orchid's sorts before the name of adsync's own tasks, and Tulip's after it.
 const (
 	Tulip  = "tulip"
 	Orchid = "orchid"
 )
 
-// Platform is Tulip, or Orchid. The zero Platform is Tulip, so that a test's platform can embed it.
+// Platform is Tulip or Orchid. The zero Platform is Tulip, so that a test's platform can embed it.
 type Platform struct{ orchid bool }
 
 var (
@@ -51,7 +51,7 @@ func (p Platform) Name() string {
 	return Tulip
 }
 
-// BaseURL implements media.Platform. Nobody answers there.
+// BaseURL implements media.Platform. No server has this address.
 func (p Platform) BaseURL() string { return "https://api." + p.Name() + ".example/v1" }
 
 // Limits implements media.Platform.
@@ -67,7 +67,7 @@ func (Platform) Sign(req *http.Request, accessToken string, _ time.Time) {
 	req.Header.Set("Authorization", "Bearer "+accessToken)
 }
 
-// codes are the platforms' errors, one of each kind.
+// codes is the platforms' error table, with one code of each kind.
 var codes = media.Codes{
 	unknownField: {Class: media.Bug},
 	41:           {Class: media.Auth, Expired: true},
@@ -79,7 +79,7 @@ var codes = media.Codes{
 	50:           {Class: media.Transient},
 }
 
-// unknownField is the code of a report that was asked for a field that there is not.
+// unknownField is the code for a request of an unknown field.
 const unknownField = 4009
 
 // Decode implements media.Platform.
@@ -87,7 +87,7 @@ func (Platform) Decode(status int, header http.Header, body []byte) (json.RawMes
 	return codes.Decode(status, header, body)
 }
 
-// table is one of the platform's raw tables.
+// table returns one of the platform's raw tables.
 func (p Platform) table(name string, shape rawtable.Shape, columns ...rawtable.Column) rawtable.Table {
 	return rawtable.Table{Name: p.Name() + "_" + name, Shape: shape, Columns: columns}
 }

@@ -16,7 +16,7 @@ import (
 	"adsync/media/mediatest/invented"
 )
 
-// answers is an API that answers every call of an endpoint alike.
+// answers is an API with one answer per endpoint.
 type answers map[string]string
 
 func (answers) Account() media.Account { return media.Account{ID: 7, ExternalID: "9001"} }
@@ -30,7 +30,7 @@ func (answers) Post(context.Context, string, any) (json.RawMessage, error) {
 	return nil, &media.Error{Class: media.Bug}
 }
 
-func TestPlatforms_ReadWhatTheyPullIntoTheirTables(t *testing.T) {
+func TestPlatforms_ReadTheirRowsIntoTheirTables(t *testing.T) {
 	t.Parallel()
 	figures := `"cost":1230,"views":5,"figures":{"spend":"12.30","shows":5}`
 	object := `{"id":"41","name":"One","adgroup_id":"40","modified_at":1795226400}`

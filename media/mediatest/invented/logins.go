@@ -39,7 +39,7 @@ func (p Platform) Refresh(ctx context.Context, transport media.Transport, app me
 	return tokens, err
 }
 
-// ask asks for tokens, with the app's own secret.
+// ask requests tokens, with the app's secret.
 func (p Platform) ask(ctx context.Context, transport media.Transport, app media.App, form url.Values) (media.Tokens,
 	*wire.Row, error) {
 	form.Set("app", app.ID)
@@ -48,7 +48,7 @@ func (p Platform) ask(ctx context.Context, transport media.Transport, app media.
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, transport.BaseURL()+"/token",
 		strings.NewReader(form.Encode()))
 	if err != nil {
-		return media.Tokens{}, answer, &media.Error{Class: media.Bug, Message: "the base URL is no URL"}
+		return media.Tokens{}, answer, &media.Error{Class: media.Bug, Message: "the base URL is invalid"}
 	}
 	status, header, body, err := transport.Do(req)
 	if err != nil {
@@ -74,7 +74,7 @@ func (p Platform) AccountTable() rawtable.Table {
 	return p.table("account", rawtable.AccountRows, rawtable.Column{Name: "company", Kind: rawtable.Text})
 }
 
-// Accounts implements media.Platform: all of them come in one answer.
+// Accounts implements media.Platform. One answer has all accounts.
 func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield func([]media.FoundAccount) error) error {
 	const endpoint = "accounts"
 	data, err := api.Get(ctx, endpoint, nil)

@@ -13,7 +13,8 @@ import (
 	"adsync/media/wire"
 )
 
-// pageSize is the most that a page of any endpoint holds, and cap what Tulip gives out of a report for one query.
+// pageSize is how many rows a page of any endpoint holds, and cap how many rows of a report Tulip returns for one
+// query.
 const (
 	pageSize = 1_000
 	rowsMax  = 10_000
@@ -38,7 +39,7 @@ var orchidFigures = wire.Figures{
 	{Field: "spend", Metric: "cost", Unit: wire.Yuan},
 	{Field: "shows", Metric: "impressions"},
 	{Field: "clicks", Metric: "clicks"},
-	{Field: "signups", Metric: "registrations", Basis: wire.Untold},
+	{Field: "signups", Metric: "registrations", Basis: wire.Undocumented},
 	{Field: "paid_1d", Metric: "pay_amount_d1", Unit: wire.Yuan, Basis: wire.ByActivation},
 	{Field: "paid_7d", Metric: "pay_amount_d7", Unit: wire.Yuan, Basis: wire.ByActivation, Grows: 7, Inexact: true},
 }
@@ -74,7 +75,7 @@ func (p Platform) Reports() []media.Report {
 	return reports
 }
 
-// described sets what the report's name and level decide.
+// described sets the fields of the report that follow from its name and level.
 func (r report) described(of media.Report) media.Report {
 	of.Name, of.Level, of.Hourly, of.Keys, of.Figures, of.Values, of.Page = r.name, r.level, r.hourly, r.keys(),
 		r.figures(), r.values, r.page
@@ -96,7 +97,7 @@ func (r report) figures() wire.Figures {
 	return tulipFigures
 }
 
-// keys are the fields that rows are kept apart by.
+// keys returns the key fields of the rows.
 func (r report) keys() []string {
 	keys := []string{"date"}
 	if r.hourly {
@@ -108,7 +109,7 @@ func (r report) keys() []string {
 	return keys
 }
 
-// values are the fields of a row's figures, which stand next to its keys. Orchid's stand in an object.
+// values returns the fields of a row's figures. They are next to its keys; Orchid's are in an object.
 func (r report) values(raw json.RawMessage) (fields map[string]json.RawMessage, err error) {
 	if !r.orchid {
 		err = json.Unmarshal(raw, &fields)
@@ -170,7 +171,7 @@ var (
 	flowAmounts    = wire.Amounts{
 		{Field: "deposit", Is: fund.Deposit, Unit: wire.Fen},
 		{Field: "paid", Is: fund.Paid, Unit: wire.Fen},
-		{Field: "balance", Is: fund.Balance, Unit: wire.Fen}, // at the day's end
+		{Field: "balance", Is: fund.Balance, Unit: wire.Fen}, // at the end of the day
 	}
 	fundTypes = media.FundTypes{{Word: "cash", Kind: fund.Cash}, {Word: "credit", Kind: fund.Credit}}
 )
