@@ -19,14 +19,14 @@ const (
 	infoEndpoint     = "2/advertiser/info/"
 )
 
-// infoMost is how many accounts a call may ask about.
+// infoMost is how many accounts one call for details takes.
 const infoMost = 100
 
-// forbiddenMost is how many forbidden accounts a listing looks for. A login with more of them lacks the permission
+// forbiddenMost is how many forbidden accounts a listing searches for. A login with more of them lacks the permission
 // itself.
 const forbiddenMost = 50
 
-// errNoID says that a row lacks what it is known by.
+// errNoID reports a row without an id.
 var errNoID = errors.New("a row has no id")
 
 // AccountTable implements media.Platform.
@@ -34,15 +34,15 @@ func (Platform) AccountTable() rawtable.Table {
 	return rawtable.Table{Name: "oceanengine_account", Shape: rawtable.AccountRows, Columns: []rawtable.Column{
 		{Name: "advertiser_name", Kind: rawtable.Text},
 		{Name: "account_role", Kind: rawtable.Text},
-		// Of the details, which are NULL of an account that its login may not see.
+		// From the details, which are NULL for an account that its login may not see.
 		{Name: "company", Kind: rawtable.Text},
 		{Name: "account_status", Kind: rawtable.Text},
 	}}
 }
 
-// Accounts implements media.Platform: the advertisers that authorised us directly and those of the containers that
-// did, with the details of each hundred. Accounts that the login has lost are left out, as is what carries no ads;
-// some that a list still has are forbidden all the same.
+// Accounts implements media.Platform. It lists the advertisers that authorised us directly and those of the
+// containers that did, with details that it requests for 100 accounts at a time. It leaves out accounts that the
+// login has lost and accounts that carry no ads. Some accounts of a list may be forbidden.
 func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield func([]media.FoundAccount) error) error {
 	data, err := api.Get(ctx, accountsEndpoint, url.Values{})
 	if err != nil {
@@ -71,8 +71,8 @@ func (Platform) Accounts(ctx context.Context, api media.API, _ string, yield fun
 	return expansion{api: api, take: take, leave: yield, seen: map[wire.ID]bool{}}.all(ctx, authorised)
 }
 
-// listedAccount is an account of a list, and what its details say. The list of what was authorised marks
-// advertiser_id, advertiser_name and account_role as ones that go.
+// listedAccount is an account of a list, with its details. The list of authorised accounts marks advertiser_id,
+// advertiser_name and account_role as deprecated.
 type listedAccount struct {
 	AccountID      wire.ID
 	AdvertiserID   wire.ID
@@ -80,20 +80,20 @@ type listedAccount struct {
 	AdvertiserName string
 	AccountType    string
 	AccountRole    string
-	AdvertiserType string // of workbenches' lists
+	AdvertiserType string // in workbenches' lists
 	IsValid        *bool
 
 	raw    json.RawMessage
 	faults []wire.Fault
-	lost   bool            // its id cannot be used
-	detail json.RawMessage // nil when they are not told
+	lost   bool            // its id is unusable
+	detail json.RawMessage // nil without details
 }
 
 func (a *listedAccount) id() wire.ID  { return cmp.Or(a.AccountID, a.AdvertiserID) }
 func (a *listedAccount) name() string { return cmp.Or(a.AccountName, a.AdvertiserName) }
 func (a *listedAccount) role() string { return cmp.Or(a.AccountType, a.AccountRole, a.AdvertiserType) }
 
-// isLost tells an account that the login no longer manages (document 1696710506574848).
+// isLost reports whether the login no longer manages the account (document 1696710506574848).
 func (a *listedAccount) isLost() bool { return a.IsValid != nil && !*a.IsValid }
 
 func readAccounts(data json.RawMessage) ([]listedAccount, error) {
@@ -120,7 +120,7 @@ func readListed(rows []json.RawMessage) []listedAccount {
 		switch id := a.id(); {
 		case id == "":
 			r.Lose("account_id", errNoID)
-		case !id.IsNumber(): // Calls take it as one.
+		case !id.IsNumber(): // Calls need a number.
 			r.Lose("account_id", fmt.Errorf("%.40q is not a number", string(id)))
 		}
 		a.raw, a.faults, a.lost = r.JSON(), r.Faults(), r.Lost()
@@ -129,7 +129,7 @@ func readListed(rows []json.RawMessage) []listedAccount {
 	return listed
 }
 
-// found is the account with its details, which its row_json has as "info".
+// found returns the account with its details, which are "info" in its row_json.
 func (a *listedAccount) found() media.FoundAccount {
 	f := media.FoundAccount{
 		ExternalID: string(a.id()), Name: wire.Cut(a.name()), Timezone: zoneName, Currency: currency,
@@ -139,7 +139,7 @@ func (a *listedAccount) found() media.FoundAccount {
 		return f
 	}
 	info, whole := wire.Open(a.detail), wire.Open(a.raw).Fields()
-	if a.name() == "" { // An agency's list has ids alone.
+	if a.name() == "" { // An agency's list has only ids.
 		name := info.Text("name")
 		f.Name, f.Raw[0] = wire.Cut(name), wire.Text(name)
 	}
@@ -155,14 +155,14 @@ func (a *listedAccount) found() media.FoundAccount {
 	return f
 }
 
-// details asks for the details of a login's accounts.
+// details requests the details of a login's accounts.
 type details struct {
 	api       media.API
-	forbidden int // accounts that are, so far
+	forbidden int // forbidden accounts so far
 }
 
-// ask gives the accounts their details. One account that is forbidden fails the call for all of them (document
-// 1696710508983311), which is then asked in halves.
+// ask sets the details of the accounts. One forbidden account fails the call for all of them (document
+// 1696710508983311); then the call is repeated for each half.
 func (d *details) ask(ctx context.Context, accounts []listedAccount) error {
 	if len(accounts) == 0 || d.forbidden >= forbiddenMost {
 		return nil
@@ -199,8 +199,8 @@ func (d *details) ask(ctx context.Context, accounts []listedAccount) error {
 	return nil
 }
 
-// readDetails puts the rows of an answer to their accounts. Without a list of them the accounts keep what the list of
-// accounts says.
+// readDetails assigns the rows of an answer to their accounts. Without a readable list the accounts stay as they are
+// in the list of accounts.
 func readDetails(data json.RawMessage, accounts []listedAccount) {
 	var rows []json.RawMessage
 	if err := json.Unmarshal(data, &rows); err != nil {
@@ -208,7 +208,7 @@ func readDetails(data json.RawMessage, accounts []listedAccount) {
 			wire.Fault{Field: "info", Kind: wire.AttributeFault, Why: "is not a list"})
 	}
 	for _, raw := range rows {
-		id := wire.Open(raw).ID("id") // One that cannot be used is nobody's: the account keeps what the list says.
+		id := wire.Open(raw).ID("id") // A row with an unusable id matches no account, which then stays as it is in the list.
 		for i := range accounts {
 			if !accounts[i].lost && accounts[i].id() == id {
 				accounts[i].detail = raw

@@ -22,8 +22,8 @@ const (
 	videosEndpoint = "2/file/video/get/"
 )
 
-// filesPage is what is commonly taken as the most that a page of files holds: the platform tells only that 20 are
-// usual.
+// filesPage is how many files a page is commonly assumed to hold at most: the platform documents only a usual size of
+// 20.
 const filesPage = 100
 
 var imageTable = rawtable.Table{Name: "oceanengine_image", Shape: rawtable.Objects, Columns: fileColumns()}
@@ -33,7 +33,7 @@ var videoTable = rawtable.Table{Name: "oceanengine_video", Shape: rawtable.Objec
 
 func fileColumns() []rawtable.Column {
 	return []rawtable.Column{
-		{Name: "material_id", Kind: rawtable.Text}, // a text, as ids are in the other tables
+		{Name: "material_id", Kind: rawtable.Text}, // a text, like ids in the other tables
 		{Name: "filename", Kind: rawtable.Text},
 		{Name: "width", Kind: rawtable.Int},
 		{Name: "height", Kind: rawtable.Int},
@@ -43,8 +43,8 @@ func fileColumns() []rawtable.Column {
 	}
 }
 
-// fileList is a kind of an account's library. Files have no time of modification, and can be asked for by their days of
-// upload: a list of changes is one of uploads.
+// fileList is one kind of file in an account's library. Files have no time of modification, but can be selected by
+// the day of upload: a list of changes is a list of uploads.
 type fileList struct {
 	endpoint string
 	isVideo  bool
@@ -62,8 +62,8 @@ func (l fileList) kind() string {
 	return rawtable.AssetImage
 }
 
-// materialsOf returns the ids that reports know files by, as far as the library has them: a file is one material
-// (documents 1696710601820172 and 1696710601254912).
+// materialsOf returns the material ids of files, which reports use, as far as the library has them: a file is one
+// material (documents 1696710601820172 and 1696710601254912).
 func (l fileList) materialsOf(ctx context.Context, api media.API, files []string) (map[string]wire.ID, error) {
 	slices.Sort(files)
 	known := map[string]wire.ID{}
@@ -91,12 +91,12 @@ func (l fileList) materialsOf(ctx context.Context, api media.API, files []string
 	return known, nil
 }
 
-// filesReach is how many files of a query there may be pages for. The documents do not say it of files; of other
-// lists they say 10,000.
+// filesReach is how many files of a query are assumed to have pages. The documents give no limit for files; for other
+// lists they give 10,000.
 const filesReach = 10_000
 
-// page fetches a page by its number. Beyond filesReach it goes by stretches of days of upload, carrying the total
-// along: "days:<total>:<first day>:<days>:<page>".
+// page fetches a page by its number. If there are more than filesReach files, it reads stretches of days of upload,
+// and keeps the total in the token: "days:<total>:<first day>:<days>:<page>".
 func (l fileList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
 	if rest, ok := strings.CutPrefix(page, "days:"); ok {
 		s, err := readStretch(rest)
@@ -131,20 +131,19 @@ func (l fileList) numbered(ctx context.Context, api media.API, filter map[string
 // firstUpload is a day before which the platform had no files.
 const firstUpload day.Day = "2013-01-01"
 
-// The ends of all days. The first and the last stretch of a library reach to them, for what the platform dates oddly:
-// the document has start_time and end_time used together only.
+// The bounds of all days. The first and the last stretch of a library extend to them, to cover implausible dates of
+// the platform: by the document start_time and end_time must be used together.
 const (
 	dayMin = "1970-01-01"
 	dayMax = "9999-12-31"
 )
 
-// stretchDays is how many days a stretch has at most: in most accounts fewer than filesReach files are uploaded in
-// them.
+// stretchDays is how many days a stretch has at most: most accounts upload fewer than filesReach files in that time.
 const stretchDays = 512
 
-// stretch is where the reading of files by their days of upload stands.
+// stretch is a position in the reading of files by day of upload.
 type stretch struct {
-	total int // of all files
+	total int // the number of all files
 	from  day.Day
 	days  int
 	page  string
@@ -170,8 +169,8 @@ func (s stretch) String() string {
 	return fmt.Sprintf("days:%d:%s:%d:%s", s.total, s.from, s.days, s.page)
 }
 
-// byDays fetches a page of a stretch, which gets shorter until there are pages for all of it; days without files are
-// passed over.
+// byDays fetches a page of a stretch. It shortens the stretch until all of its files have pages, and skips days
+// without files.
 func (l fileList) byDays(ctx context.Context, api media.API, q media.ListQuery, s stretch) (media.Page, error) {
 	until := day.Of(q.Until, china)
 	for {

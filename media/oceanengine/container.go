@@ -14,8 +14,8 @@ import (
 	"adsync/media/wire"
 )
 
-// What lists the accounts of a container. 2/majordomo/advertiser/select/ and v3.0/customer_center/account/list/ list
-// what older workbenches hold too, and are not asked.
+// The endpoints that list the accounts of a container. 2/majordomo/advertiser/select/ and
+// v3.0/customer_center/account/list/ also list the accounts of older workbenches, and are not used.
 const (
 	workbenchEndpoint  = "2/customer_center/advertiser/list/"
 	enterpriseEndpoint = "2/ebp/advertiser/list/"
@@ -26,19 +26,19 @@ const (
 
 const (
 	containerPage = 100
-	// containerReach is how many accounts of a container there are pages for.
+	// containerReach is how many accounts of a container have pages.
 	containerReach = 10_000
 )
 
-// The kinds of accounts that can authorise an app (document 1696710506574848). An advertiser carries ads; its lists
-// call it a normal one. The other kinds here hold advertisers.
+// The kinds of accounts that can authorise an app (document 1696710506574848). An advertiser carries ads; the lists
+// of containers call it AD_NORMAL. The other kinds here contain advertisers.
 var (
 	advertisers = []string{"", "ADVERTISER", "AD", "AD_NORMAL", "NORMAL_AD", "NORMAL"}
 	workbenches = []string{"CUSTOMER_ADMIN", "CUSTOMER_OPERATOR"}
 	agents      = []string{"AGENT", "CHILD_AGENT"}
 )
 
-// enterprisePrefix begins the kinds of the newer workbenches: _ADMIN, _OPERATOR, _CUSTOM.
+// enterprisePrefix is the prefix of the kinds of the newer workbenches: _ADMIN, _OPERATOR, _CUSTOM.
 const enterprisePrefix = "PLATFORM_ROLE_ENTERPRISE_BP_"
 
 // expansion finds the advertisers that a login reaches.
@@ -46,10 +46,10 @@ type expansion struct {
 	api   media.API
 	take  func([]listedAccount) error
 	leave func([]media.FoundAccount) error
-	seen  map[wire.ID]bool // what was found, since containers share accounts
+	seen  map[wire.ID]bool // the accounts found so far, since containers share accounts
 }
 
-// all expands what a login has authorised.
+// all expands the accounts that a login has authorised.
 func (x expansion) all(ctx context.Context, authorised []listedAccount) error {
 	var containers []listedAccount
 	var direct []listedAccount
@@ -71,8 +71,8 @@ func (x expansion) all(ctx context.Context, authorised []listedAccount) error {
 	return nil
 }
 
-// add takes the advertisers of a list, each once, and leaves the rest of it. in says what the list is of, if it is a
-// container.
+// add adds the advertisers of a list, each once, and leaves out the other accounts. in names the list's container, if
+// any, for the reason.
 func (x expansion) add(listed []listedAccount, in string) error {
 	var taken []listedAccount
 	for _, a := range listed {
@@ -89,7 +89,7 @@ func (x expansion) add(listed []listedAccount, in string) error {
 		case a.isLost():
 			err = x.leaveOut(a.id(), "the login no longer manages it, is_valid is false"+in)
 		case !slices.Contains(advertisers, a.role()):
-			err = x.leaveOut(a.id(), "an account of type "+a.role()+" is no advertiser"+in)
+			err = x.leaveOut(a.id(), "an account of type "+a.role()+" is not an advertiser"+in)
 		default:
 			taken = append(taken, a)
 		}
@@ -104,7 +104,8 @@ func (x expansion) leaveOut(id wire.ID, why string) error {
 	return x.leave([]media.FoundAccount{{ExternalID: string(id), LeftOut: why}})
 }
 
-// expand takes the advertisers of a container. One that the platform refuses to list is left out, with its reason.
+// expand adds the advertisers of a container. A container that the platform refuses to list is left out, with the
+// reason.
 func (x expansion) expand(ctx context.Context, c listedAccount) error {
 	role := c.role()
 	var err error
@@ -117,8 +118,8 @@ func (x expansion) expand(ctx context.Context, c listedAccount) error {
 	case slices.Contains(agents, role):
 		err = x.agent(ctx, c)
 	default:
-		// Stars, shops, brand and local services: what they hold is no advertiser of this platform's marketing API.
-		return x.leaveOut(c.id(), "an account of type "+role+" is no advertiser")
+		// Stars, shops, brand and local services: their accounts are not advertisers of this platform's marketing API.
+		return x.leaveOut(c.id(), "an account of type "+role+" is not an advertiser")
 	}
 	if e, ok := errors.AsType[*media.Error](err); ok && (e.Class == media.Invalid || e.Class == media.Bug) {
 		return x.leaveOut(c.id(), "the platform refuses to list the accounts of this "+role+": "+e.Message)
@@ -126,7 +127,7 @@ func (x expansion) expand(ctx context.Context, c listedAccount) error {
 	return err
 }
 
-// pages takes the accounts of a list by number.
+// pages adds the accounts of a list with numbered pages.
 func (x expansion) pages(ctx context.Context, endpoint, rows string, query url.Values, of listedAccount) error {
 	numbered := media.Numbered{Endpoint: endpoint, Size: containerPage, Reach: containerReach, Rows: rows}
 	var raws []json.RawMessage
@@ -159,7 +160,7 @@ func (x expansion) pages(ctx context.Context, endpoint, rows string, query url.V
 	return nil
 }
 
-// distinct is how many accounts a list has.
+// distinct returns the number of different accounts in a list.
 func distinct(listed []listedAccount) int {
 	ids, lost := map[wire.ID]bool{}, 0
 	for _, a := range listed {
@@ -172,12 +173,12 @@ func distinct(listed []listedAccount) int {
 	return len(ids) + lost
 }
 
-// moved is the error of a list whose accounts came or went while its pages were read: it may lack some.
+// moved returns the error of a list whose accounts changed while its pages were read: it may lack some.
 func moved(endpoint string) error {
-	return &media.Error{Class: media.Transient, Message: endpoint + ": accounts came or went while the pages were read"}
+	return &media.Error{Class: media.Transient, Message: endpoint + ": accounts were added or removed while the pages were read"}
 }
 
-// teams takes the accounts of a newer workbench and of its teams: a list has those that are attached to it directly
+// teams adds the accounts of a newer workbench and of its teams: each list has only the accounts attached directly
 // (documents 1829550825614739 and 1829551362400384).
 func (x expansion) teams(ctx context.Context, c listedAccount) error {
 	data, err := x.api.Get(ctx, teamsEndpoint, url.Values{"enterprise_organization_id": {string(c.id())}})
@@ -198,8 +199,7 @@ func (x expansion) teams(ctx context.Context, c listedAccount) error {
 	return x.below(root, list)
 }
 
-// below lists the accounts of the teams below a workbench or a team, each with those below it. What cannot be read of
-// them is reported as lost.
+// below lists the accounts of all teams below a workbench or a team. Unreadable teams are reported as lost.
 func (x expansion) below(of *wire.Row, list func(id string) error) error {
 	teams, err := x.listIn(of, "sub_team")
 	if err != nil {
@@ -223,7 +223,7 @@ func (x expansion) below(of *wire.Row, list func(id string) error) error {
 	return nil
 }
 
-// open reads an answer about a container.
+// open reads the answer for a container.
 func (x expansion) open(data json.RawMessage) (*wire.Row, error) {
 	answer := wire.Open(data)
 	if answer.Lost() && len(data) > 0 && string(data) != "null" {
@@ -232,7 +232,7 @@ func (x expansion) open(data json.RawMessage) (*wire.Row, error) {
 	return answer, nil
 }
 
-// listIn returns a list of a container's answer. One that cannot be read is reported as lost.
+// listIn returns a list of a container's answer. An unreadable list is reported as lost.
 func (x expansion) listIn(of *wire.Row, field string) ([]json.RawMessage, error) {
 	before := len(of.Faults())
 	list := of.List(field)
@@ -242,13 +242,13 @@ func (x expansion) listIn(of *wire.Row, field string) ([]json.RawMessage, error)
 	return list, nil
 }
 
-// lose reports that accounts are lost since a key of a container cannot be used: no account is taken for gone then.
+// lose reports that accounts are lost because a key of a container is unusable: then no account is treated as gone.
 func (x expansion) lose(row json.RawMessage, field, why string) error {
 	return x.leave([]media.FoundAccount{{Lost: true, JSON: row,
 		Faults: []wire.Fault{{Field: field, Kind: wire.KeyFault, Why: why}}}})
 }
 
-// agent takes the advertisers of an agency, and of the agencies below it (document 1696710516003852).
+// agent adds the advertisers of an agency and of the agencies below it (document 1696710516003852).
 func (x expansion) agent(ctx context.Context, c listedAccount) error {
 	ids := []wire.ID{c.id()}
 	if c.role() == "AGENT" {
@@ -267,7 +267,7 @@ func (x expansion) agent(ctx context.Context, c listedAccount) error {
 }
 
 func (x expansion) childAgents(ctx context.Context, agent wire.ID) (ids []wire.ID, err error) {
-	// The answer tells no total: a page that is not full is the last.
+	// The answer has no total: a page that is not full is the last.
 	for page := 1; ; page++ {
 		data, err := x.api.Get(ctx, childAgentEndpoint, url.Values{
 			"advertiser_id": {string(agent)}, "page": {strconv.Itoa(page)}, "page_size": {strconv.Itoa(containerPage)},
@@ -296,12 +296,12 @@ func (x expansion) childAgents(ctx context.Context, agent wire.ID) (ids []wire.I
 	}
 }
 
-// clients takes the advertisers of one agency: by cursor, which reaches beyond 10,000 of them.
+// clients adds the advertisers of one agency. It pages by cursor, which has no limit of 10,000.
 func (x expansion) clients(ctx context.Context, id wire.ID, c listedAccount) error {
 	var listed []listedAccount
 	for cursor := ""; ; {
 		query := url.Values{"advertiser_id": {string(id)}, "count": {strconv.Itoa(containerPage)}}
-		if cursor != "" { // It is left out in the first call.
+		if cursor != "" { // The first call has none.
 			query.Set("cursor", cursor)
 		}
 		data, err := x.api.Get(ctx, agentEndpoint, query)
@@ -338,7 +338,7 @@ func (x expansion) clients(ctx context.Context, id wire.ID, c listedAccount) err
 	}
 }
 
-// readIDs reads a list of ids alone.
+// readIDs reads a list that has only ids.
 func readIDs(ids []json.RawMessage) []listedAccount {
 	rows := make([]json.RawMessage, len(ids))
 	for i, id := range ids {

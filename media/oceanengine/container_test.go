@@ -14,7 +14,7 @@ import (
 	"adsync/media/wire"
 )
 
-// findAccounts lists what a login reaches: taken accounts by id with their names, left ones by id with the reason.
+// findAccounts lists the accounts of a login: the names of those taken and the reasons of those left out, by id.
 func findAccounts(t *testing.T, s *server) (taken, left map[string]string) {
 	t.Helper()
 	taken, left = map[string]string{}, map[string]string{}
@@ -33,7 +33,7 @@ func findAccounts(t *testing.T, s *server) (taken, left map[string]string) {
 	return taken, left
 }
 
-// authorised answers the list of what a login has authorised, and details with names for all.
+// authorised returns a server with a list of authorised accounts, and with a name in the details of each.
 func authorised(list string, more func(endpoint string, query url.Values) string) *server {
 	return &server{answer: func(endpoint string, query url.Values) string {
 		switch endpoint {
@@ -50,7 +50,7 @@ func authorised(list string, more func(endpoint string, query url.Values) string
 	}}
 }
 
-func TestAccounts_SaysWhatIsLeftOut(t *testing.T) {
+func TestAccounts_NamesAccountsThatAreLeftOut(t *testing.T) {
 	t.Parallel()
 	s := authorised(`{"advertiser_id":1,"advertiser_name":"甲","account_role":"ADVERTISER","is_valid":true},
 		{"account_id":2,"account_name":"乙","account_type":"ADVERTISER","advertiser_id":9,"account_role":"AGENT"},
@@ -60,11 +60,11 @@ func TestAccounts_SaysWhatIsLeftOut(t *testing.T) {
 		{"account_id":6,"account_type":"PLATFORM_ROLE_SHOP_ACCOUNT"}`, nil)
 	taken, left := findAccounts(t, s)
 	require.Equal(t, map[string]string{"1": "甲", "2": "乙"}, taken,
-		"account_id and account_type win over what is deprecated")
+		"account_id and account_type take precedence over the deprecated fields")
 	require.Equal(t, map[string]string{
 		"3": "the login no longer manages it, is_valid is false", "4": "the login no longer manages it, is_valid is false",
-		"5": "an account of type PLATFORM_ROLE_STAR is no advertiser",
-		"6": "an account of type PLATFORM_ROLE_SHOP_ACCOUNT is no advertiser",
+		"5": "an account of type PLATFORM_ROLE_STAR is not an advertiser",
+		"6": "an account of type PLATFORM_ROLE_SHOP_ACCOUNT is not an advertiser",
 	}, left)
 	lost := &server{answer: func(endpoint string, _ url.Values) string {
 		if endpoint == infoEndpoint {
@@ -80,11 +80,11 @@ func TestAccounts_SaysWhatIsLeftOut(t *testing.T) {
 	}))
 }
 
-// badIDs are no ids of accounts, as JSON.
+// badIDs are invalid account ids, as JSON.
 var badIDs = []string{`"AB12"`, `"007"`, `"12:3"`, `"a b"`, `"1e3"`, `-5`, `1.5`, `0`, `""`, `"-"`, `null`, `{}`, `[]`,
 	`true`}
 
-// listFaults lists what a login reaches, and returns the ids of the accounts found and what was lost.
+// listFaults lists the accounts of a login. It returns the ids found and the faults of lost accounts.
 func listFaults(t *testing.T, s *server) (found []string, lost []wire.Fault) {
 	t.Helper()
 	require.NoError(t, New().Accounts(t.Context(), s, "", func(page []media.FoundAccount) error {
@@ -103,7 +103,7 @@ func listFaults(t *testing.T, s *server) (found []string, lost []wire.Fault) {
 	return found, slices.DeleteFunc(lost, func(f wire.Fault) bool { return f.Kind != wire.KeyFault })
 }
 
-func TestAccounts_AnUnusableIDCostsItsAccountAlone(t *testing.T) {
+func TestAccounts_AnUnusableIDLosesOnlyItsAccount(t *testing.T) {
 	t.Parallel()
 	for _, id := range badIDs {
 		s := authorised(`{"account_id":1,"account_name":"a"},{"account_id":`+id+
@@ -116,14 +116,14 @@ func TestAccounts_AnUnusableIDCostsItsAccountAlone(t *testing.T) {
 	}
 }
 
-// The keys of containers, and of what holds accounts in them, are many: one that cannot be used costs what it names
-// alone, and is reported as lost.
-func TestAccounts_AnUnusableKeyOfAContainerCostsNoOther(t *testing.T) {
+// Containers, teams and agencies have many keys: an unusable one loses only the accounts below it, and is reported as
+// lost.
+func TestAccounts_AnUnusableKeyOfAContainerAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	for _, id := range badIDs {
 		agency := authorised(`{"account_id":90,"account_type":"AGENT"}`, func(endpoint string, query url.Values) string {
 			of := query.Get("advertiser_id")
-			require.Contains(t, []string{"90", "91", "92"}, of, "no other id is asked about")
+			require.Contains(t, []string{"90", "91", "92"}, of, "no other id is requested")
 			if endpoint == childAgentEndpoint {
 				return data(`{"child_agent_ids":[91,`+id+`,92]}`)("", nil)
 			}
@@ -140,7 +140,7 @@ func TestAccounts_AnUnusableKeyOfAContainerCostsNoOther(t *testing.T) {
 					return data(`{"sub_team":[{"team_id":`+id+`,"sub_team":[{"team_id":82}]},{"team_id":83}]}`)("", nil)
 				}
 				of := query.Get("enterprise_organization_id")
-				require.Contains(t, []string{"80", "82", "83"}, of, "no other id is asked about")
+				require.Contains(t, []string{"80", "82", "83"}, of, "no other id is requested")
 				return data(`{"account_list":[{"account_id":`+of+`1},{"account_id":`+id+`}],"page_info":{"total_number":2}}`)("",
 					nil)
 			})
@@ -150,12 +150,12 @@ func TestAccounts_AnUnusableKeyOfAContainerCostsNoOther(t *testing.T) {
 	}
 }
 
-func TestAccounts_AContainersAnswerThatCannotBeReadIsReportedAsLost(t *testing.T) {
+func TestAccounts_AnUnreadableAnswerForAContainerIsReportedAsLost(t *testing.T) {
 	t.Parallel()
 	const agent, customers = `{"child_agent_ids":[]}`,
 		`{"list":[1],"account_source":"AD","cursor_page_info":{"has_more":false}}`
 	for _, c := range []struct {
-		role, first, second string // the answers about what is below the container, and of its accounts
+		role, first, second string // the answers for the containers below the container, and for its accounts
 		found               []string
 		lost                int
 	}{
@@ -191,8 +191,8 @@ func TestAccounts_AContainersAnswerThatCannotBeReadIsReportedAsLost(t *testing.T
 	}
 }
 
-// The details of accounts are no more than that.
-func TestAccounts_DetailsThatCannotBeReadAreLeftUnset(t *testing.T) {
+// Accounts are found without their details too.
+func TestAccounts_UnreadableDetailsAreLeftUnset(t *testing.T) {
 	t.Parallel()
 	for _, details := range []string{`{}`, `"-"`, `7`, `[7]`, `[{"id":{}}]`, `[{"id":1,"company":{},"status":5}]`} {
 		s := &server{answer: func(endpoint string, _ url.Values) string {
@@ -233,7 +233,7 @@ func TestAccounts_ExpandsWorkbenches(t *testing.T) {
 		taken, left := findAccounts(t, s)
 		require.Len(t, taken, 101)
 		require.Equal(t, "n101", taken["101"])
-		require.Equal(t, map[string]string{"102": "an account of type LOCAL is no advertiser of its " + role}, left)
+		require.Equal(t, map[string]string{"102": "an account of type LOCAL is not an advertiser of its " + role}, left)
 	}
 }
 
@@ -257,7 +257,7 @@ func TestAccounts_ExpandsNewerWorkbenchesAndTheirTeams(t *testing.T) {
 	taken, left := findAccounts(t, s)
 	require.Equal(t, map[string]string{"1": "direct", "2": "of a team"}, taken)
 	require.Equal(t,
-		map[string]string{"3": "an account of type DOU_PLUS is no advertiser of its PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"}, left)
+		map[string]string{"3": "an account of type DOU_PLUS is not an advertiser of its PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"}, left)
 }
 
 func TestAccounts_ExpandsAgenciesByCursor(t *testing.T) {
@@ -270,7 +270,7 @@ func TestAccounts_ExpandsAgenciesByCursor(t *testing.T) {
 			case id == "98":
 				return `{"code":40002,"message":"no permission","request_id":"r"}`
 			case endpoint == childAgentEndpoint:
-				require.Equal(t, "90", id, "an agency below another has none below it")
+				require.Equal(t, "90", id, "a sub-agency has no agencies below it")
 				return data(`{"child_agent_ids":[91]}`)("", nil)
 			case id == "91":
 				return data(`{"list":[7],"account_source":"STAR","cursor_page_info":{"has_more":0,"cursor":1}}`)("", nil)
@@ -289,15 +289,15 @@ func TestAccounts_ExpandsAgenciesByCursor(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"1001": "info 1001", "1002": "info 1002", "1003": "info 1003", "1004": "info 1004", "1005": "info 1005",
 		"1006": "info 1006",
-	}, taken, "the list has ids alone, and the details the names")
+	}, taken, "the list has only ids; the names are in the details")
 	require.Equal(t, map[string]string{
-		"7":  "an account of type STAR is no advertiser of its AGENT",
+		"7":  "an account of type STAR is not an advertiser of its AGENT",
 		"98": "the platform refuses to list the accounts of this AGENT: no permission (request r)",
 	}, left)
 }
 
-// What is not known for now must not look like an empty container.
-func TestAccounts_OfAContainerThatCannotBeListedNowAreAskedForAgain(t *testing.T) {
+// A container that cannot be listed now must not look empty.
+func TestAccounts_AContainerThatCannotBeListedNowIsRetried(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"CUSTOMER_ADMIN", "PLATFORM_ROLE_ENTERPRISE_BP_OPERATOR", "CHILD_AGENT", "AGENT"} {
 		s := authorised(`{"account_id":90,"account_type":"`+role+`"}`,
@@ -306,7 +306,7 @@ func TestAccounts_OfAContainerThatCannotBeListedNowAreAskedForAgain(t *testing.T
 	}
 }
 
-func TestAccounts_OfAContainerWhosePagesDoNotAgreeAreAskedForAgain(t *testing.T) {
+func TestAccounts_AContainerWhosePagesDisagreeIsRetried(t *testing.T) {
 	t.Parallel()
 	page := func(total int, ids ...int) string {
 		var rows []string

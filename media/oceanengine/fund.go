@@ -17,11 +17,12 @@ const (
 	flowEndpoint = "2/advertiser/fund/daily_stat/"
 )
 
-// flowPage is how many rows are asked for; the platform does not say how many a page may hold.
+// flowPage is how many rows a call requests; the platform does not document how many a page may hold.
 const flowPage = 100
 
-// One row tells all money of an account, in yuan. What wallets hold that several accounts share is none of an account's
-// own: it stays in the row as it came. The newer v3.0/account/fund/get/ is in fen; this one has the daily flow's unit.
+// One row has all money of an account, in yuan. Money in wallets that several accounts share is not the account's
+// own: it is only kept in the row's JSON. The newer v3.0/account/fund/get/ is in fen; this endpoint has the same unit
+// as the daily flow.
 var (
 	balanceAmounts = wire.Amounts{
 		{Field: "balance", Kind: fund.Total, Is: fund.Balance, Unit: wire.Yuan},
@@ -31,14 +32,14 @@ var (
 		{Field: "grant", Kind: fund.Grant, Is: fund.Balance, Unit: wire.Yuan},
 		{Field: "valid_grant", Kind: fund.Grant, Is: fund.ValidBalance, Unit: wire.Yuan},
 	}
-	// Of the kinds of money the daily flow tells what was spent, and what there is at the day's end (document
+	// For each kind of money the daily flow has the spend and the balance at the end of the day (document
 	// 1696710526682112).
 	flowAmounts = wire.Amounts{
 		{Field: "income", Kind: fund.Total, Is: fund.Deposit, Unit: wire.Yuan},
 		{Field: "cost", Kind: fund.Total, Is: fund.Paid, Unit: wire.Yuan},
 		{Field: "transfer_in", Kind: fund.Total, Is: fund.TransferIn, Unit: wire.Yuan},
 		{Field: "transfer_out", Kind: fund.Total, Is: fund.TransferOut, Unit: wire.Yuan},
-		{Field: "balance", Kind: fund.Total, Is: fund.Balance, Unit: wire.Yuan}, // at the day's end
+		{Field: "balance", Kind: fund.Total, Is: fund.Balance, Unit: wire.Yuan}, // at the end of the day
 		{Field: "cash_cost", Kind: fund.Cash, Is: fund.Paid, Unit: wire.Yuan},
 		{Field: "reward_cost", Kind: fund.Grant, Is: fund.Paid, Unit: wire.Yuan},
 		{Field: "frozen", Unit: wire.Yuan},
@@ -47,8 +48,9 @@ var (
 	}
 )
 
-// Funds implements media.Platform. A day's flow is out at about 08:00 on the next day, or later (the platform's own
-// words); how many days a query may span and how far back it reaches it does not say: both are our own choice.
+// Funds implements media.Platform. A day's flow is published "at about 08:00 on the next day, or later" (the
+// platform's words). The platform does not document how many days a query may span or how far back it reaches: both
+// are our own choice.
 func (Platform) Funds() media.Funds {
 	return media.Funds{
 		Balance: media.Balance{
@@ -80,7 +82,7 @@ func fetchFund(ctx context.Context, api media.API) ([]media.Row, error) {
 
 func readFund(r *wire.Row) (row media.Row) {
 	if _, ok := r.Fields()["balance"]; !ok {
-		r.Lose("balance", errors.New("is not there"))
+		r.Lose("balance", errors.New("is missing"))
 	}
 	var bad []wire.Fault
 	row.Raw, row.Funds, bad = balanceAmounts.Read(r.Fields(), "")

@@ -20,14 +20,14 @@ func TestFund_ReadsTheWireFormat(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, url.Values{"advertiser_id": {"1700000000000001"}}, s.queries[0])
 	require.Len(t, rows, 1)
-	require.Empty(t, rows[0].Object, "one row tells all")
+	require.Empty(t, rows[0].Object, "one row has all money")
 	require.Equal(t, []any{int64(123_055), int64(122_955), int64(120_005), nil, int64(3_050), nil}, rows[0].Raw)
 	require.Contains(t, string(rows[0].JSON), "wallet_total_balance_valid")
 	total, cash, grant := fund.Row{Kind: fund.Total}, fund.Row{Kind: fund.Cash}, fund.Row{Kind: fund.Grant}
 	total.Values[fund.Balance], total.Values[fund.ValidBalance] = fund.Of(1_230_550_000), fund.Of(1_229_550_000)
 	cash.Values[fund.Balance], grant.Values[fund.Balance] = fund.Of(1_200_050_000), fund.Of(30_500_000)
 	require.Equal(t, []fund.Row{total, cash, grant}, rows[0].Funds,
-		"what is missing is not 0, and a wallet of several accounts is nobody's own")
+		"a missing amount is not 0, and shared wallets are left out")
 	for _, broken := range []string{`null`, `{}`, `[]`, `{"cash":1}`} {
 		_, err = New().Funds().Balance.Fetch(t.Context(), &server{answer: data(broken)})
 		requireClass(t, media.Transient, err)
@@ -62,7 +62,7 @@ func TestFundDaily_ReadsTheWireFormat(t *testing.T) {
 	total.Values[fund.TransferOut], total.Values[fund.Balance] = fund.Of(550_500_000), fund.Of(3_000_010_000)
 	cash.Values[fund.Paid], grant.Values[fund.Paid] = fund.Of(500_000_000), fund.Of(700_000)
 	cash.Values[fund.Balance], grant.Values[fund.Balance] = fund.Of(3_000_000_000), fund.Of(10_000)
-	require.Equal(t, []fund.Row{total, cash, grant}, row.Funds, "what is missing is not 0")
+	require.Equal(t, []fund.Row{total, cash, grant}, row.Funds, "a missing amount is not 0")
 
 	page, err = flow.Page(t.Context(), s, media.ReportQuery{From: "2026-11-10", To: "2026-11-15"}, "2")
 	require.NoError(t, err)

@@ -88,7 +88,7 @@ func TestMaterials_ArePartsOfTheirPromotions(t *testing.T) {
 		s.queries[0].Get("fields"))
 	require.Equal(t, 3, page.Total)
 	require.Equal(t, []string{"7300000000000000001", "7300000000000000002", "7300000000000000003"}, page.Counted,
-		"the total is that of promotions")
+		"the total counts promotions")
 	var ids []string
 	for _, row := range page.Rows {
 		ids = append(ids, row.Object)
@@ -99,7 +99,7 @@ func TestMaterials_ArePartsOfTheirPromotions(t *testing.T) {
 		"7300000000000000001:7020000000000000001", "7300000000000000001:7400000000000000002",
 		"7300000000000000001:7400000000000000003",
 		"7300000000000000002:7020000000000000001",
-	}, ids, "titles are left out, and what stands in a promotion twice is there once")
+	}, ids, "titles are left out, and a repeated material is listed once")
 	first, last := page.Rows[0], page.Rows[3]
 	require.Equal(t, []rawtable.AssetUse{{Kind: "video", ID: "v1"}, {Kind: "image", ID: "c/1"}}, first.Assets)
 	require.Equal(t, []rawtable.AssetUse{{Kind: "image", ID: "i1"}}, page.Rows[1].Assets)
@@ -114,12 +114,12 @@ func TestMaterials_ArePartsOfTheirPromotions(t *testing.T) {
 	require.JSONEq(t,
 		`{"promotion_id":"7300000000000000001","material_kind":"video","image_mode":"V","video_id":"v1","video_cover_id":"c/1",
 		"material_id":7020000000000000001,"material_status":"MATERIAL_STATUS_OK"}`, string(first.JSON))
-	require.Contains(t, string(first.JSON), "7020000000000000001", "digit for digit")
+	require.Contains(t, string(first.JSON), "7020000000000000001", "with all digits")
 	require.False(t, first.Deleted)
-	require.True(t, last.Deleted, "as its promotion is")
+	require.True(t, last.Deleted, "its promotion is deleted")
 }
 
-// A video's material_id may be absent or 0: the library knows it by the video's own id.
+// A video's material_id may be absent or 0: then the library finds it by the video's own id.
 func TestMaterials_WithoutAnIDAreFoundInTheLibrary(t *testing.T) {
 	t.Parallel()
 	asked := map[string]string{}
@@ -152,8 +152,8 @@ func TestMaterials_WithoutAnIDAreFoundInTheLibrary(t *testing.T) {
 	}, ids)
 }
 
-// Titles are materials of MATERIAL_DATA too, and have the figures of the same impressions again.
-func TestReport_AsksForTheMaterialsThatAreShown(t *testing.T) {
+// Titles are materials of MATERIAL_DATA too, and repeat the figures of the same impressions.
+func TestReport_SelectsTheMaterialsThatAreShown(t *testing.T) {
 	t.Parallel()
 	const told = `{"code":0,"data":{"list":[
 		{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day","sort_able":true},{"field":"cdp_promotion_id","sort_able":false}]},
@@ -161,7 +161,7 @@ func TestReport_AsksForTheMaterialsThatAreShown(t *testing.T) {
 			{"field":"image_mode","filter_able":true,"filter_config":{"type":1,"operator":7,"range_value":[
 				{"label":"横版视频","value":"5"},{"label":"标题","value":"9"},{"label":"大图横图","value":"3"},{"label":"落地页","value":"8"}]}}]}]}}`
 	for name, c := range map[string]struct{ topics, level, filters, order string }{
-		"nothing is told": {"", "creative", asJSON([]condition{documented().shown}),
+		"no answer about topics": {"", "creative", asJSON([]condition{documented().shown}),
 			`[{"field":"stat_cost","type":"DESC"}]`},
 		"materials by the platform's own words": {told, "creative",
 			`[{"field":"image_mode","type":1,"operator":7,"values":["5","3"]}]`,
@@ -180,8 +180,8 @@ func TestReport_AsksForTheMaterialsThatAreShown(t *testing.T) {
 		topic{sortable: map[string]bool{}}.sorting([]string{"material_id"}, []string{"stat_cost"}))
 }
 
-// What a passing trouble hides is asked for again, and what was told is not asked for again.
-func TestTopics_AreAskedForOnce(t *testing.T) {
+// The topics are requested again after a passing failure, but not after an answer.
+func TestTopics_AreRequestedOnce(t *testing.T) {
 	t.Parallel()
 	calls, answer := 0, `{"code":50000}`
 	api := &countingTopics{server: server{}, calls: &calls, answer: &answer}
@@ -197,9 +197,9 @@ func TestTopics_AreAskedForOnce(t *testing.T) {
 	require.Equal(t, 2, calls)
 }
 
-// A refusal about one account says nothing of the topics, and one about the topics takes nothing away that was told
-// before.
-func TestTopics_KeepWhatWasToldOverARefusal(t *testing.T) {
+// A refusal that concerns one account proves nothing about the topics. A refusal that concerns the topics does not
+// change what an earlier answer said.
+func TestTopics_KeepTheLastAnswerAfterARefusal(t *testing.T) {
 	t.Parallel()
 	calls, answer := 0, `{"code":40002,"message":"no permission"}`
 	api := &countingTopics{server: server{}, calls: &calls, answer: &answer}
@@ -217,11 +217,11 @@ func TestTopics_KeepWhatWasToldOverARefusal(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, map[string]bool{"stat_time_day": true}, known.sortable)
 	}
-	require.Equal(t, 3, calls, "who is refused rests")
+	require.Equal(t, 3, calls, "no request for a while after a refusal")
 }
 
-// One odd value must not fail the reports of all accounts: it costs its dimension at most.
-func TestTopics_AnUnusableValueCostsItsDimensionAtMost(t *testing.T) {
+// One odd value must not fail the reports of all accounts: it loses at most its dimension.
+func TestTopics_AnUnusableValueLosesAtMostItsDimension(t *testing.T) {
 	t.Parallel()
 	const day, mode = `{"field":"stat_time_day","sort_able":true}`,
 		`{"field":"image_mode","filter_config":{"type":2,"operator":7,"range_value":[{"label":"视频","value":"5"}]}}`
@@ -263,8 +263,8 @@ func TestTopics_AnUnusableValueCostsItsDimensionAtMost(t *testing.T) {
 	}
 }
 
-// An answer that cannot be read is like a refusal: what was told before holds, else what is documented.
-func TestTopics_AnUnreadableAnswerTakesNothingAway(t *testing.T) {
+// An unreadable answer has the effect of a refusal: the last answer applies, or otherwise the documented values.
+func TestTopics_AnUnreadableAnswerChangesNothing(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []string{
 		`null`, `[]`, `"-"`, `5`, `{}`, `{"list":"x"}`, `{"list":{}}`, `{"list":[]}`, `{"list":[7]}`,
@@ -355,7 +355,7 @@ func TestFiles_ReadTheWireFormat(t *testing.T) {
 	require.JSONEq(t, `{}`, s.queries[1].Get("filtering"))
 }
 
-// There are no pages beyond 10,000 files: they are read by their days of upload.
+// Files beyond the 10,000th have no pages: they are read by day of upload.
 func TestFiles_BeyondTheLastPageAreReadByTheirDays(t *testing.T) {
 	t.Parallel()
 	uploads := map[day.Day]int{"1970-01-01": 1, "2100-01-01": 1, "2014-05-01": 1, "2026-11-01": 9_950, "2026-11-02": 150,
@@ -379,7 +379,7 @@ func TestFiles_BeyondTheLastPageAreReadByTheirDays(t *testing.T) {
 		}
 		page, err := strconv.Atoi(query.Get("page"))
 		require.NoError(t, err)
-		require.LessOrEqual(t, page*filesPage, filesReach, "there is no such page")
+		require.LessOrEqual(t, page*filesPage, filesReach, "this page does not exist")
 		first, last := min((page-1)*filesPage, len(ids)), min(page*filesPage, len(ids))
 		return data(fmt.Sprintf(`{"list":[%s],"page_info":{"total_number":%d}}`, strings.Join(ids[first:last], ","),
 			len(ids)))("", nil)
@@ -390,7 +390,7 @@ func TestFiles_BeyondTheLastPageAreReadByTheirDays(t *testing.T) {
 	for token := ""; ; {
 		page, err := list.Page(t.Context(), s, q, token)
 		require.NoError(t, err)
-		require.Equal(t, total, page.Total, "each page tells how many there are in all")
+		require.Equal(t, total, page.Total, "each page has the total")
 		require.Empty(t, page.Moved)
 		for _, row := range page.Rows {
 			require.False(t, seen[row.Object], row.Object)
@@ -408,8 +408,8 @@ func TestFiles_BeyondTheLastPageAreReadByTheirDays(t *testing.T) {
 	}
 }
 
-// Hours of days that are long gone may come as whole days: they must not be taken for the hour 0, nor fail as an
-// answer that nobody can read.
+// Hours of old days may be returned as whole days: these must not be taken for hour 0, and must not fail as an
+// unreadable answer.
 func TestReport_RefusesWholeDaysForHours(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(
@@ -421,8 +421,8 @@ func TestReport_RefusesWholeDaysForHours(t *testing.T) {
 	require.ErrorIs(t, err, media.ErrNoHours)
 }
 
-// One row without its hour is a row without a usable key.
-func TestReport_ALonelyWholeDayAmongHoursIsLostByItself(t *testing.T) {
+// A single row without its hour is a row without a usable key.
+func TestReport_AWholeDayAmongHoursLosesOnlyItsRow(t *testing.T) {
 	t.Parallel()
 	row := func(hour string) string {
 		return `{"dimensions":{"stat_time_hour":"` + hour + `"},"metrics":{"stat_cost":"1.00"}}`
@@ -438,9 +438,9 @@ func TestReport_ALonelyWholeDayAmongHoursIsLostByItself(t *testing.T) {
 	require.Equal(t, 15, page.Rows[2].Hour)
 }
 
-// What is odd about an attribute of a promotion, an item or a material costs the attribute; what no material can be
-// read from loses them all.
-func TestMaterials_AnUnusableAttributeCostsNoMaterial(t *testing.T) {
+// An odd attribute of a promotion, an item or a material loses only the attribute; a value from which no material can
+// be read loses them all.
+func TestMaterials_AnUnusableAttributeLosesNoMaterial(t *testing.T) {
 	t.Parallel()
 	const image = `{"image_id":"i1","material_id":5}`
 	for _, c := range []struct {
@@ -476,7 +476,7 @@ func TestMaterials_AnUnusableAttributeCostsNoMaterial(t *testing.T) {
 	}
 }
 
-// Flags, cursors and numbers of pages come in other JSON types too.
+// Flags, cursors and page numbers may have other JSON types.
 func TestPromotions_ByCursorTakeFlagsAndCursorsOfAnyType(t *testing.T) {
 	t.Parallel()
 	for info, next := range map[string]string{

@@ -6,8 +6,8 @@ import (
 	"adsync/media"
 )
 
-// The two queries that make the whole of a list that shows what was deleted only when asked for it. Live ones come
-// first: an object that is deleted between the two is then in both, the other way round it would be in none.
+// The two queries that make up a list that shows deleted objects only on request. Live objects come first: an object
+// that is deleted between the two queries is then in both. In the other order it would be in neither.
 const (
 	live    = "live"
 	deleted = "deleted"

@@ -13,27 +13,26 @@ import (
 	"adsync/media/wire"
 )
 
-// The platform has no creatives of their own in generation v3.0: a promotion has lists of materials, and reports are by
-// promotion and material. A material may be in many promotions. So what the tables call a creative is a material in a
-// promotion, and its id is "<promotion_id>:<material_id>": figures add up to the promotion's, and a material's over all
-// promotions are those of the ids that end in it.
-//
-// Of the lists only videos and images are read: titles and links have figures of the same impressions again.
+// Generation v3.0 of the platform has no creatives: a promotion has lists of materials, and reports are by promotion
+// and material. A material may be in many promotions. So a creative in the tables is a material in a promotion, and
+// its id is "<promotion_id>:<material_id>". Its figures add up to the promotion's, and a material's figures over all
+// promotions are those of the ids that end in the material's id. Only the lists of videos and images are read: titles
+// and links repeat the figures of the same impressions.
 func creativeID(promotion string, material wire.ID) string {
 	return promotion + ":" + string(material)
 }
 
 var materialTable = rawtable.Table{Name: "oceanengine_promotion_material", Shape: rawtable.Objects,
 	Columns: []rawtable.Column{
-		{Name: "promotion_id", Kind: rawtable.Text}, // a text, as ids are in the other tables
+		{Name: "promotion_id", Kind: rawtable.Text}, // a text, like ids in the other tables
 		{Name: "material_id", Kind: rawtable.Text},
 		{Name: "material_kind", Kind: rawtable.Text}, // video or image
 		{Name: "material_status", Kind: rawtable.Text},
 	}}
 
-// materials reads the promotions' materials. A promotion's list shows what it holds now: what was taken out of it is
-// deleted when a full pull no longer finds it. Whether its time of modification moves with its materials is not told,
-// so that a pull of changes may miss what the nightly full one finds.
+// materials reads the promotions' materials. A promotion's list has its current materials: a removed material is
+// marked deleted when a full pull no longer finds it. The platform does not document whether a promotion's time of
+// modification changes with its materials. So a pull of changes may miss what the nightly full pull finds.
 var materials = promotionList{
 	fields: []string{"promotion_id", "status_first", "promotion_modify_time", "promotion_materials"},
 	add:    readMaterials,
@@ -41,7 +40,7 @@ var materials = promotionList{
 }
 
 // readMaterials reads the videos, and the images of each item: an item of image_material_list is some images of one
-// kind, and what is told of a material, its id among it, stands with each image (document 1741028841006095).
+// kind, and the fields of a material, such as its id, are in each image (document 1741028841006095).
 func readMaterials(page *media.Page, raw json.RawMessage) {
 	p := wire.Open(raw)
 	promotion := p.Key("promotion_id")
@@ -66,7 +65,7 @@ func readMaterials(page *media.Page, raw json.RawMessage) {
 		p.Add(item.Faults())
 	}
 	if unreadable {
-		// Materials that nobody can read must not be taken for deleted.
+		// Unreadable materials must not be treated as deleted.
 		p.Lose("promotion_materials", errors.New("cannot be read"))
 	}
 	page.Faults = append(page.Faults, p.Faults()...)
@@ -82,14 +81,14 @@ func readMaterials(page *media.Page, raw json.RawMessage) {
 	}
 }
 
-// heldMaterials are materials of one kind, and images of one mode, that a promotion holds.
+// heldMaterials holds a promotion's materials of one kind and, for images, one mode.
 type heldMaterials struct {
 	kind, mode string
 	rows       []json.RawMessage
 }
 
-// readMaterial reads a video, or an image of an item of a mode. Its object is "" if the platform does not say its id:
-// of videos it is absent or 0 at times.
+// readMaterial reads a video, or an image of an item of a mode. Its object is "" without an id: a video's id is
+// sometimes absent or 0.
 func readMaterial(m *wire.Row, promotion, kind, mode string) media.Row {
 	material := m.ID("material_id")
 	row := media.Row{
@@ -114,7 +113,7 @@ func readMaterial(m *wire.Row, promotion, kind, mode string) media.Row {
 	return row
 }
 
-// placed is the platform's row, with what it says by where it stands.
+// placed returns the platform's row with fields added for its place in the answer.
 func placed(m *wire.Row, where map[string]string) json.RawMessage {
 	whole := maps.Clone(m.Fields())
 	if whole == nil {
@@ -127,13 +126,13 @@ func placed(m *wire.Row, where map[string]string) json.RawMessage {
 	}
 	text, err := json.Marshal(whole)
 	if err != nil {
-		return nil // It has been read already.
+		return nil // The row has been read already.
 	}
 	return text
 }
 
-// nameMaterials finds the ids of the materials that the list does not say, and leaves each material of a promotion on
-// the page once: nothing forbids that a promotion holds a material twice.
+// nameMaterials looks up the ids that are missing in the list, and removes repeated materials from the page: a
+// promotion may have a material twice.
 func nameMaterials(ctx context.Context, api media.API, page *media.Page) error {
 	for _, l := range []fileList{videos, images} {
 		var files []string
@@ -172,7 +171,7 @@ func nameMaterials(ctx context.Context, api media.API, page *media.Page) error {
 	return nil
 }
 
-// The places of some of materialTable's columns.
+// The indexes of some of materialTable's columns.
 const (
 	materialPromotion = iota
 	materialID

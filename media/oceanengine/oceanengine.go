@@ -1,12 +1,12 @@
-// Package oceanengine speaks the Marketing API of Ocean Engine (巨量引擎), generation v3.0 and what it shares with 2.
+// Package oceanengine implements the Marketing API of Ocean Engine (巨量引擎): v3.0, and the endpoints of 2 that it uses.
 //
-// What is peculiar about it: the token stands in a header; ids have up to 19 digits; money is yuan, as JSON floats in
-// lists and as texts in reports; times are texts without a zone, read as China's; a refresh kills the old pair of
-// tokens at once.
+// Its peculiarities: the token is in a header; ids have up to 19 digits; money is in yuan, as JSON floats in lists
+// and as texts in reports; times are texts without a zone, in China's time; a refresh kills the old pair of tokens at
+// once.
 //
-// The levels are those of generation v3.0: a project is a campaign, a promotion an ad group. There are no creatives:
-// a promotion holds materials, and the report of topic MATERIAL_DATA tells figures by promotion and material. What
-// the tables call a creative is such a pair (see creativeID).
+// The levels are those of v3.0: a project is a campaign, a promotion an ad group. There are no creatives: a promotion
+// has materials, and the report of topic MATERIAL_DATA has figures by promotion and material. A creative in the
+// tables is such a pair (see creativeID).
 package oceanengine
 
 import (
@@ -22,13 +22,13 @@ import (
 // Name is the media name of Ocean Engine.
 const Name = "oceanengine"
 
-// What holds for all accounts of the platform.
+// The currency and zone of all accounts of the platform.
 const (
 	zoneName = "Asia/Shanghai"
 	currency = "CNY"
 )
 
-// china is the zone that all times of the platform are read in. It has had no summer time since the platform exists.
+// china is the zone of all times of the platform. It has had no summer time since the platform exists.
 var china = time.FixedZone("UTC+8", 8*60*60)
 
 const timeLayout = "2006-01-02 15:04:05"
@@ -47,9 +47,9 @@ func (Platform) Name() string { return Name }
 // BaseURL implements media.Platform.
 func (Platform) BaseURL() string { return "https://api.oceanengine.com/open_api" }
 
-// Limits implements media.Platform. The platform counts per endpoint in sliding seconds: an app's calls by a number
-// that it tells on the app's console page, an advertiser's by one that it does not tell. These are for an app of the
-// lowest level, and rows replace them.
+// Limits implements media.Platform. The platform counts per endpoint in sliding seconds. It shows the limit of an app
+// on the app's console page, and does not publish the limit of an advertiser. These limits are for an app of the
+// lowest level, and rows of rate_limit replace them.
 func (Platform) Limits() []grant.Rule {
 	return []grant.Rule{
 		{Media: Name, Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Second, Limit: 20},
@@ -61,7 +61,7 @@ func (Platform) Limits() []grant.Rule {
 func (Platform) Sign(req *http.Request, accessToken string, _ time.Time) {
 	req.Header.Set("Access-Token", accessToken)
 	if strings.HasSuffix(req.URL.Path, "/"+accountsEndpoint) {
-		// The one endpoint that reads it from the query.
+		// The only endpoint that reads the token from the query.
 		q := req.URL.Query()
 		q.Set("access_token", accessToken)
 		req.URL.RawQuery = q.Encode()
@@ -74,7 +74,7 @@ func (Platform) Decode(status int, header http.Header, body []byte) (json.RawMes
 	return data, withPenalty(err, header)
 }
 
-// asJSON is a parameter that is not a string: the platform wants its JSON text in the query.
+// asJSON returns the JSON text of a parameter that is not a string, as the platform requires it in the query.
 func asJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -83,7 +83,7 @@ func asJSON(v any) string {
 	return string(b)
 }
 
-// readTime reads a time of the platform; the zero time when there is none.
+// readTime parses a time of the platform; the zero time for an empty text.
 func readTime(text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -30,7 +30,7 @@ import (
 type server struct {
 	answer  func(endpoint string, query url.Values) string
 	queries []url.Values
-	topics  string // what it says of topics; "" refuses to say it
+	topics  string // the answer about topics; "" refuses it
 }
 
 func (s *server) Get(_ context.Context, endpoint string, query url.Values) (json.RawMessage, error) {
@@ -42,7 +42,7 @@ func (s *server) Get(_ context.Context, endpoint string, query url.Values) (json
 }
 
 func (*server) Post(context.Context, string, any) (json.RawMessage, error) {
-	return nil, errors.New("nothing is posted")
+	return nil, errors.New("this platform has no POST")
 }
 
 func (*server) Account() media.Account { return media.Account{ExternalID: "1700000000000001"} }
@@ -62,7 +62,7 @@ func requireClass(t *testing.T, class media.Class, err error) time.Duration {
 	return e.RetryAfter
 }
 
-// requireLost wants a page whose one row is lost, and named.
+// requireLost checks that a page's only row is lost, with a fault.
 func requireLost(t *testing.T, page media.Page, err error) {
 	t.Helper()
 	require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestSign_PutsTheTokenIntoTheHeader(t *testing.T) {
 	require.Equal(t, "tk", req.Header.Get("Access-Token"))
 	require.Empty(t, req.URL.RawQuery)
 	require.Equal(t, "access_token=tk", sign(accountsEndpoint).URL.RawQuery,
-		"the one endpoint that reads it from the query")
+		"the only endpoint that reads it from the query")
 }
 
 func TestDecode_ClassifiesTheCodes(t *testing.T) {
@@ -108,7 +108,7 @@ func TestDecode_ClassifiesTheCodes(t *testing.T) {
 	}
 }
 
-func TestDecode_ObeysThePenaltyHeader(t *testing.T) {
+func TestDecode_UsesThePenaltyHeader(t *testing.T) {
 	t.Parallel()
 	after := func(value string) time.Duration {
 		_, err := New().Decode(http.StatusOK, http.Header{"X-Ratelimit-Retryin": {value},
@@ -118,7 +118,7 @@ func TestDecode_ObeysThePenaltyHeader(t *testing.T) {
 	require.Equal(t, 5*time.Minute, after("300"))
 	require.Equal(t, 2*time.Second, after("1"))
 	require.Equal(t, 2*time.Second, after("soon"))
-	require.Equal(t, 99_999_999*time.Second, after("99999999"), "who pauses bounds it, by media.pause_max")
+	require.Equal(t, 99_999_999*time.Second, after("99999999"), "the caller caps it by media.pause_max")
 	_, err := New().Decode(http.StatusOK, http.Header{"X-Ratelimit-Retryin": {"300"}}, []byte(`{"code":50000}`))
 	require.Zero(t, requireClass(t, media.Transient, err))
 }
@@ -160,7 +160,7 @@ func TestPromotions_ReadsTheWireFormat(t *testing.T) {
 		second.Raw)
 }
 
-func TestPromotions_AsksForEverythingWhenTheWindowIsTooLong(t *testing.T) {
+func TestPromotions_RequestsAllWhenTheWindowIsTooLong(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
 	for since, want := range map[time.Duration]bool{30 * 24 * time.Hour: false, 29 * 24 * time.Hour: true,
@@ -172,7 +172,7 @@ func TestPromotions_AsksForEverythingWhenTheWindowIsTooLong(t *testing.T) {
 		promotionFilter(media.ListQuery{Until: now}))
 }
 
-// manyPromotions answers as a platform with n promotions, by page and by cursor.
+// manyPromotions returns the answers of a platform with n promotions, by page and by cursor.
 func manyPromotions(n int) func(string, url.Values) string {
 	return func(_ string, q url.Values) string {
 		number := func(name string) int { v, _ := strconv.Atoi(q.Get(name)); return v }
@@ -277,7 +277,7 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 	require.Equal(t, int64(1234), row.Raw[0])
 	var sums metric.Values
 	sums.Set(metric.Index("cost"), 56_780_000)
-	require.Equal(t, &sums, page.Sums, "the sum of all pages; amounts of later days are blurred")
+	require.Equal(t, &sums, page.Sums, "the sums of all pages; amounts of later days are inexact")
 	require.Equal(t, "stat_cost_fen", New().Reports()[0].Table.Columns[0].Name)
 }
 
@@ -297,10 +297,10 @@ func TestReports_OfMaterialsHaveNoSums(t *testing.T) {
 	require.Equal(t, "stat_cost", page.Faults[0].Field)
 	require.Equal(t, wire.FigureFault, page.Faults[0].Kind)
 	_, told := page.Sums.Get(metric.Index("impressions"))
-	require.True(t, told, "the other sums hold")
+	require.True(t, told, "the other sums are set")
 }
 
-func TestReport_AsksForTheMetricsOfTheQuery(t *testing.T) {
+func TestReport_RequestsTheMetricsOfTheQuery(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(
 		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01"},"metrics":{"stat_cost":"12.34","in_app_order":"7"}}],
@@ -354,7 +354,7 @@ func TestHourlyReport_ReadsDayAndHour(t *testing.T) {
 	}
 }
 
-// Rows whose figures nobody can read leave their day partial: NULL is not 0.
+// Rows with unreadable figures make their day partial: NULL is not 0.
 func TestReport_WithoutAnObjectOfFiguresIsNotWhole(t *testing.T) {
 	t.Parallel()
 	for _, metrics := range []string{`"metrics":[],`, `"metrics":"-",`, `"metrics":"",`, `"metrics":"x",`, `"metrics":5,`,
@@ -399,7 +399,7 @@ func (tr *transport) Do(req *http.Request) (status int, header http.Header, body
 func (*transport) BaseURL() string { return "https://api.oceanengine.com/open_api" }
 func (*transport) Now() time.Time  { return time.Now() }
 
-func TestRefresh_BringsANewPair(t *testing.T) {
+func TestRefresh_ReturnsANewPair(t *testing.T) {
 	t.Parallel()
 	app := media.App{ID: "1234567890123456789", Secret: secret.NewText("s")}
 	tr := &transport{body: `{"code":0,"message":"OK","data":{"access_token":"a2","refresh_token":"r2","expires_in":86400,"refresh_token_expires_in":2592000},"request_id":"x"}`}
@@ -451,10 +451,10 @@ func FuzzReaders(f *testing.F) {
 	})
 }
 
-// Whose permission is gone must not take the details of all others with it.
-func TestAccounts_OneThatIsForbiddenCostsTheOthersNothing(t *testing.T) {
+// An account without permission must not remove the details of all others.
+func TestAccounts_AForbiddenOneDoesNotAffectTheOthers(t *testing.T) {
 	t.Parallel()
-	const accounts, calls = 250, 3 // without anything forbidden
+	const accounts, calls = 250, 3 // calls without a forbidden account
 	for name, forbidden := range map[string][]int{
 		"none": nil, "one": {37}, "the first and the last": {1, accounts}, "neighbours": {99, 100, 101, 102}, "all": nil,
 	} {
@@ -472,7 +472,7 @@ func TestAccounts_OneThatIsForbiddenCostsTheOthersNothing(t *testing.T) {
 				}
 				var ids []int
 				require.NoError(t, json.Unmarshal([]byte(query.Get("advertiser_ids")), &ids))
-				require.LessOrEqual(t, len(ids), 100, "the platform takes no more")
+				require.LessOrEqual(t, len(ids), 100, "the platform takes at most 100")
 				for _, id := range ids {
 					if isForbidden(id) {
 						return `{"code":40002,"message":"No permission","request_id":"r1"}`
@@ -485,7 +485,7 @@ func TestAccounts_OneThatIsForbiddenCostsTheOthersNothing(t *testing.T) {
 			require.NoError(t, New().Accounts(t.Context(), s, "", func(page []media.FoundAccount) error {
 				for _, a := range page {
 					id++
-					require.Equal(t, strconv.Itoa(id), a.ExternalID, "all are found, in their order")
+					require.Equal(t, strconv.Itoa(id), a.ExternalID, "all are found, in order")
 					want := []any{"a", "ADVERTISER", fmt.Sprintf("company %d", id), "STATUS_ENABLE"}
 					if isForbidden(id) {
 						want[2], want[3] = nil, nil
@@ -500,7 +500,7 @@ func TestAccounts_OneThatIsForbiddenCostsTheOthersNothing(t *testing.T) {
 			case "none":
 				require.Len(t, s.queries, 1+calls)
 			case "all":
-				require.Less(t, len(s.queries), 120, "a login that may see nothing is not asked about each account")
+				require.Less(t, len(s.queries), 120, "a login without permission does not cause a call per account")
 			default:
 				require.LessOrEqual(t, len(s.queries), 1+calls+2*8*len(forbidden))
 			}

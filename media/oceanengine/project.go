@@ -12,7 +12,7 @@ import (
 
 const projectsEndpoint = "v3.0/project/list/"
 
-// projectsPage is the most that a page of projects holds.
+// projectsPage is how many projects a page holds at most.
 const projectsPage = 100
 
 const projectDeleted = "PROJECT_STATUS_DELETE"
@@ -35,7 +35,8 @@ var projectFields = []string{
 	"project_modify_time",
 }
 
-// projects fetches a page. What was deleted is listed when its status is asked for, else everything but that.
+// projects fetches a page. A query for the status of deleted projects lists only them, and any other query lists all
+// others.
 func projects(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
 	filter := map[string]string{}
 	if q.Variant == deleted {

@@ -16,20 +16,20 @@ import (
 
 const promotionsEndpoint = "v3.0/promotion/list/"
 
-// The platform gives out 20 promotions a page, and by page number none beyond the 10,000th.
+// The platform returns 20 promotions a page, and by page number none beyond the 10,000th.
 const (
 	promotionsPage = 20
 	promotionsCap  = 10_000
 )
 
-// modifyWindow is the longest span of modification times that can be asked for.
+// modifyWindow is the longest span of modification times that a query can select.
 const modifyWindow = 30 * 24 * time.Hour
 
 const statusDeleted = "PROMOTION_STATUS_DELETED"
 
 var promotionTable = rawtable.Table{Name: "oceanengine_promotion", Shape: rawtable.Objects, Columns: []rawtable.Column{
 	{Name: "promotion_name", Kind: rawtable.Text},
-	{Name: "project_id", Kind: rawtable.Text}, // a text, as ids are in the other tables
+	{Name: "project_id", Kind: rawtable.Text}, // a text, like ids in the other tables
 	{Name: "status_first", Kind: rawtable.Text},
 	{Name: "opt_status", Kind: rawtable.Text},
 	{Name: "budget_fen", Kind: rawtable.Int}, // yuan on the wire
@@ -44,7 +44,7 @@ var promotionFields = []string{
 	"cpa_bid", "promotion_create_time", "promotion_modify_time",
 }
 
-// Lists implements media.Platform. One query has all promotions: status ALL includes what was deleted.
+// Lists implements media.Platform. One query has all promotions: status ALL includes deleted ones.
 func (Platform) Lists() []media.List {
 	return []media.List{
 		{Name: "promotion", Level: "adgroup", Table: promotionTable, Parent: "project_id",
@@ -62,18 +62,18 @@ func (Platform) Lists() []media.List {
 
 var promotions = promotionList{fields: promotionFields, add: media.EachRow(readPromotion)}
 
-// promotionList reads something of each promotion.
+// promotionList reads rows from each promotion.
 type promotionList struct {
 	fields []string
-	// add adds what a promotion becomes to a page.
+	// add adds the rows of a promotion to a page.
 	add func(page *media.Page, promotion json.RawMessage)
-	// finish completes the rows of a page with what the list lacks; nil does nothing.
+	// finish adds values that the list lacks to the rows of a page; nil if there are none.
 	finish func(ctx context.Context, api media.API, page *media.Page) error
 }
 
-// page fetches a page. Pages by number tell the total, which shows whether a pull is whole; pages by cursor do not,
-// but have no end. So pages go by number where they reach, and else by cursor, carrying the total along:
-// "page:<number>" or "cursor:<total>:<cursor>".
+// page fetches a page. Pages by number have the total, which shows whether a pull is whole, but end at the 10,000th
+// row. Pages by cursor have neither. So page uses numbers as far as they reach, and a cursor otherwise, and keeps the
+// total in the token: "page:<number>" or "cursor:<total>:<cursor>".
 func (l promotionList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
 	out, err := l.fetch(ctx, api, q, page)
 	if err == nil && l.finish != nil {
@@ -142,16 +142,16 @@ func (l promotionList) query(api media.API, q media.ListQuery) url.Values {
 	}
 }
 
-// promotionFilter asks for what was modified within the query's window, or for everything when the window is longer
-// than the platform takes.
+// promotionFilter selects promotions modified within the query's window, or all when the window is longer than the
+// platform allows.
 func promotionFilter(q media.ListQuery) map[string]string {
 	return withWindow(map[string]string{"status_first": "PROMOTION_STATUS_ALL"}, q, "promotion_modify_start_time",
 		"promotion_modify_end_time")
 }
 
-// withWindow adds a query's window to a filter, unless it is longer than the platform takes.
+// withWindow adds a query's window to a filter, unless it is longer than the platform allows.
 func withWindow(filter map[string]string, q media.ListQuery, start, end string) map[string]string {
-	// A minute stays unused: the two ends are cut to seconds.
+	// The margin of a minute covers that the two ends are cut to seconds.
 	if !q.Since.IsZero() && q.Until.Sub(q.Since) < modifyWindow-time.Minute {
 		filter[start] = q.Since.In(china).Format(timeLayout)
 		filter[end] = q.Until.In(china).Format(timeLayout)
@@ -159,7 +159,7 @@ func withWindow(filter map[string]string, q media.ListQuery, start, end string) 
 	return filter
 }
 
-// read reads a page by cursor. The cursor is not said to be an offset or an id: it goes back as it came.
+// read reads a page by cursor. The cursor's meaning is not documented: it is sent back unchanged.
 func (l promotionList) read(data json.RawMessage) (page media.Page, next string, err error) {
 	var answer struct {
 		List   wire.List       `json:"list"`

@@ -18,10 +18,10 @@ import (
 
 const reportEndpoint = "v3.0/report/custom/get/"
 
-// reportPage is the most that a page of a report holds.
+// reportPage is how many rows a page of a report holds at most.
 const reportPage = 100
 
-// The dimensions: their values name a row.
+// The dimensions: their values are the keys of a row.
 const (
 	dimensionDay       = "stat_time_day"  // "2026-11-21"
 	dimensionHour      = "stat_time_hour" // "2026-11-21 14:00 - 14:59"
@@ -30,16 +30,16 @@ const (
 	dimensionMaterial  = "material_id"
 )
 
-// The topics of the custom report: materials have one of their own.
+// The topics of the custom report: materials have a separate one.
 const (
 	topicBasic    = "BASIC_DATA"
 	topicMaterial = "MATERIAL_DATA"
 )
 
-// figures are asked for at every level. convert_cnt counts conversions when they happen; those that begin with
-// attribution_ go by the moment of activation, and what is paid from the second day on is told a day late (the
-// platform's comments on its metrics). From the second day on amounts are blurred as well, so that their rows add up
-// to nothing exact.
+// figures are requested at every level. By the platform's comments on its metrics, convert_cnt counts conversions
+// when they happen, those that begin with attribution_ count by the time of activation, and payments from the second
+// day on are published a day late. From the second day on amounts are also inexact, so that their rows do not add up
+// exactly.
 var figures = wire.Figures{
 	{Field: "stat_cost", Metric: "cost", Unit: wire.Yuan},
 	{Field: "show_cnt", Metric: "impressions"},
@@ -69,14 +69,14 @@ var (
 type report struct {
 	hourly  bool
 	topic   string
-	objects []string // the dimensions whose values, joined by colons, are a row's object; none at account level
-	topics  *topics  // nil takes what the documents say
+	objects []string // the dimensions of a row's object, whose values are joined by colons; none at account level
+	topics  *topics  // nil uses the documented values
 }
 
-// hasSums tells whether the rows add up to total_metrics. Of materials the platform does not say it.
+// hasSums reports whether the rows add up to total_metrics. For materials the platform does not document it.
 func (r report) hasSums() bool { return r.topic == topicBasic }
 
-// overlaps tells whether a row may hold what another one holds too.
+// overlaps reports whether two rows may count the same figures.
 func (r report) overlaps() bool { return r.topic == topicMaterial }
 
 var (
@@ -86,8 +86,8 @@ var (
 	byMaterial  = report{topic: topicMaterial, objects: []string{dimensionPromotion, dimensionMaterial}}
 )
 
-// Reports implements media.Platform. The platform publishes neither how many days a query may span nor how far back
-// it reaches: a month of days and a week of hours are what its users were told, and the reach is our own choice.
+// Reports implements media.Platform. The platform documents neither how many days a query may span nor how far back
+// it reaches. Its users were told a month of days and a week of hours; the reach is our own choice.
 func (p Platform) Reports() []media.Report {
 	daily := func(level string, r report) media.Report {
 		r.topics = p.topics
@@ -136,7 +136,7 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 		return media.Page{}, err
 	}
 	metrics := q.Fields(figures.Fields())
-	filters := []condition{} // required, also when empty
+	filters := []condition{} // required, even when empty
 	if r.topic == topicMaterial {
 		filters = append(filters, about.shown)
 	}
@@ -154,19 +154,19 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 		"end_time":      {q.To.String() + " 23:59:59"},
 		"order_by":      {asJSON(about.sorting(r.dimensions(), metrics))},
 	}, media.EachRow(r.readRow))
-	// A single row about a day is one without a usable key.
+	// A whole day among hours is a row without a usable key.
 	if len(out.Rows) > 0 && !slices.ContainsFunc(out.Rows, func(row media.Row) bool { return !isWholeDay(row) }) {
 		return media.Page{}, &media.Error{
 			Class: media.Invalid, Err: media.ErrNoHours,
 			Message: fmt.Sprintf(
-				"the platform answers with whole days where hours of %s to %s were asked for: it keeps hours for about eight days",
+				"the platform returned whole days for hours of %s to %s: it keeps hours for about eight days",
 				q.From, q.To),
 		}
 	}
 	return out, media.NameField(err, metrics, unknownMetric)
 }
 
-// readSums reads the platform's own sums, which stand beside the rows of each page.
+// readSums reads the platform's own sums, which are next to the rows of each page.
 func (r report) readSums(page *media.Page, answer map[string]json.RawMessage) {
 	told := answer["total_metrics"]
 	if len(told) == 0 || string(told) == "null" {
@@ -192,7 +192,7 @@ func (r report) readRow(from *wire.Row) (row media.Row) {
 	return row
 }
 
-// figuresIn returns the object that holds a row's figures. Without it none of them is known, and the day is not whole.
+// figuresIn returns the object with a row's figures. Without it all figures are unknown, and the day is not whole.
 func figuresIn(row *wire.Row) map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(row.Fields()["metrics"], &fields); err != nil || fields == nil {
@@ -201,7 +201,7 @@ func figuresIn(row *wire.Row) map[string]json.RawMessage {
 	return fields
 }
 
-// values are the metrics of a row.
+// values returns the metrics of a row.
 func values(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	var row struct {
 		Metrics map[string]json.RawMessage `json:"metrics"`
@@ -210,16 +210,16 @@ func values(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	return row.Metrics, err
 }
 
-// errWholeDay says that a row of a report by the hour is about a whole day. Users report that hours older than about
-// eight days come so; the documents do not say it.
-var errWholeDay = errors.New("the row is about a whole day and not an hour")
+// errWholeDay reports a row of an hourly report that is for a whole day. Users report this for hours older than about
+// eight days; it is not documented.
+var errWholeDay = errors.New("the row is for a whole day and not for an hour")
 
-// isWholeDay reports whether a row was lost since it is about a whole day.
+// isWholeDay reports whether a row was lost because it is for a whole day.
 func isWholeDay(row media.Row) bool {
 	return row.Lost && slices.ContainsFunc(row.Faults, func(f wire.Fault) bool { return f.Why == errWholeDay.Error() })
 }
 
-// readTime reads the day, and the hour of "2026-11-21 14:00 - 14:59".
+// readTime reads the day, and the hour from "2026-11-21 14:00 - 14:59".
 func (r report) readTime(dimensions *wire.Row) (d day.Day, hour int) {
 	dimension := r.dimensions()[0]
 	text := dimensions.KeyText(dimension)

@@ -17,18 +17,17 @@ import (
 
 const topicsEndpoint = "v3.0/report/custom/config/get/"
 
-// What the platform says of its topics is asked for once in topicsKept, and after topicsRest where it refuses to say
-// it or its answer lacks a topic.
+// The platform's description of its topics is requested once per topicsKept, and again after topicsRest if it is
+// refused or lacks a topic.
 const (
 	topicsKept = 24 * time.Hour
 	topicsRest = 10 * time.Minute
 )
 
-// topics knows what the platform says of the custom report's topics (document 1755261744248832): by which dimensions
-// rows can be put in order, and how a report of materials is restricted to some kinds. It is the same for all
-// accounts.
+// topics holds the platform's description of the custom report's topics (document 1755261744248832): the dimensions
+// to sort by, and how a report of materials is restricted to some kinds. It is the same for all accounts.
 type topics struct {
-	turn  chan struct{} // holds one while somebody asks or reads
+	turn  chan struct{} // holds one item while a caller requests or reads the topics
 	told  map[string]topic
 	asked time.Time
 	kept  time.Duration // since then
@@ -36,9 +35,9 @@ type topics struct {
 
 func newTopics() *topics { return &topics{turn: make(chan struct{}, 1), told: map[string]topic{}} }
 
-// topic is what holds of a topic.
+// topic is the description of one topic.
 type topic struct {
-	// sortable are the dimensions that the platform says rows can be put in order by.
+	// sortable are the dimensions that the platform sorts by.
 	sortable map[string]bool
 	shown    condition
 }
@@ -53,13 +52,13 @@ type condition struct {
 
 const (
 	dimensionMode = "image_mode"
-	fixedValues   = 1  // the type of a condition on one of a few values
-	anyOf         = 10 // the operator for several of them
+	fixedValues   = 1  // the type of a condition with fixed values
+	anyOf         = 10 // the operator for several values
 )
 
-// documented is what holds where the platform does not say more: the kinds of videos and images of its documents
-// (1741028841006095). Among the materials of a promotion are titles too (MATERIAL_IMAGE_MODE_TITLE), whose figures
-// are those of the same impressions again.
+// documented returns the description that applies without an answer of the platform: the kinds of videos and images
+// of its documents (1741028841006095). The materials of a promotion also include titles (MATERIAL_IMAGE_MODE_TITLE),
+// which repeat the figures of the same impressions.
 func documented() topic {
 	return topic{shown: condition{Field: dimensionMode, Type: fixedValues, Operator: anyOf, Values: []string{
 		"CREATIVE_IMAGE_MODE_VIDEO", "CREATIVE_IMAGE_MODE_VIDEO_VERTICAL", "CREATIVE_IMAGE_MODE_UNION_SPLASH_VIDEO",
@@ -69,9 +68,9 @@ func documented() topic {
 	}}}
 }
 
-// sorting is the order to ask for: the dimensions that rows can be put in order by, so that pages hold together. The
-// platform demands some order, refuses a dimension that it does not sort by, and takes any metric: the documents' own
-// examples name stat_cost.
+// sorting returns the order of a query: the sortable dimensions, so that rows do not move between pages. The platform
+// requires an order, refuses a dimension that it does not sort by, and accepts any metric: the documents' own
+// examples use stat_cost.
 func (t topic) sorting(dimensions, metrics []string) (by []order) {
 	for _, d := range dimensions {
 		if t.sortable[d] {
@@ -84,8 +83,8 @@ func (t topic) sorting(dimensions, metrics []string) (by []order) {
 	return by
 }
 
-// about returns what holds of a topic. Where the platform refuses to say it, or its answer cannot be read, that is
-// what it said before, else what is documented.
+// about returns the description of a topic. If the platform refuses it or its answer is unreadable, about returns the
+// last description, or otherwise the documented one.
 func (t *topics) about(ctx context.Context, api media.API, name string) (topic, error) {
 	if t == nil {
 		return documented(), nil
@@ -99,7 +98,7 @@ func (t *topics) about(ctx context.Context, api media.API, name string) (topic, 
 	if clock.Since(t.asked) >= t.kept {
 		told, err := askTopics(ctx, api)
 		e, isRefusal := errors.AsType[*media.Error](err)
-		// What is wrong with this account alone says nothing of the topics.
+		// An error of this account proves nothing about the topics.
 		isRefusal = isRefusal && (e.Class == media.Invalid || e.Class == media.Bug) && e.Parks == ""
 		switch {
 		case err != nil && !isRefusal:
@@ -117,7 +116,7 @@ func (t *topics) about(ctx context.Context, api media.API, name string) (topic, 
 	return documented(), nil
 }
 
-// topicsAsked are the topics that reports are of.
+// topicsAsked are the topics of the reports.
 var topicsAsked = []string{topicBasic, topicMaterial}
 
 func askTopics(ctx context.Context, api media.API) (map[string]topic, error) {
@@ -131,7 +130,7 @@ func askTopics(ctx context.Context, api media.API) (map[string]topic, error) {
 	return readTopics(data), nil
 }
 
-// readTopics reads what can be read of an answer: a topic without a dimension that can be is left out.
+// readTopics reads the topics of an answer, and leaves out a topic without a readable dimension.
 func readTopics(data json.RawMessage) map[string]topic {
 	told := map[string]topic{}
 	for _, raw := range wire.Open(data).List("list") {
@@ -155,8 +154,8 @@ func readTopics(data json.RawMessage) map[string]topic {
 	return told
 }
 
-// restrict makes a condition on the kinds of materials one on those that are shown, in the platform's own words for
-// them. filter is how it takes conditions on a dimension.
+// restrict sets a condition to the kinds of materials that are shown, with the platform's own names. filter describes
+// the conditions that a dimension accepts.
 func restrict(c *condition, filter *wire.Row) {
 	var values []string
 	for _, raw := range filter.List("range_value") {
@@ -173,14 +172,14 @@ func restrict(c *condition, filter *wire.Row) {
 	if of := filter.Int("type"); of.Set {
 		c.Type = of.Value
 	}
-	// One that takes a single value cannot name several kinds.
+	// An operator that takes a single value cannot name several kinds.
 	if operator := filter.Int("operator"); operator.Set && (operator.Value != 1 || len(values) == 1) {
 		c.Operator = operator.Value
 	}
 }
 
-// isShown tells kinds of materials of which an impression shows one, videos and images above all, from texts that are
-// shown with them.
+// isShown reports whether an impression shows one material of this kind, mainly a video or an image. Texts are shown
+// in addition to it.
 func isShown(kind string) bool {
 	has := func(word string) bool { return strings.Contains(strings.ToUpper(kind), word) }
 	return !slices.ContainsFunc([]string{"标题", "文案", "摘要", "卖点", "TITLE", "TEXT"}, has) &&

@@ -17,7 +17,7 @@ var (
 	_ media.QuotaReporter = Platform{}
 )
 
-// Total implements media.Totaler: every page of the report of an account's days holds the sum of all of them,
+// Total implements media.Totaler. Every page of the daily report of an account has the sums of all days,
 // total_metrics.
 func (Platform) Total(ctx context.Context, api media.API, q media.ReportQuery) (metric.Values, error) {
 	asked := &listener{API: api}
@@ -29,7 +29,7 @@ func (Platform) Total(ctx context.Context, api media.API, q media.ReportQuery) (
 	}
 	err := json.Unmarshal(asked.heard, &answer)
 	if err == nil && answer.Total == nil {
-		err = errors.New("it has no total_metrics")
+		err = errors.New("total_metrics is missing")
 	}
 	if err != nil {
 		return metric.Values{}, media.Broken(reportEndpoint, err)
@@ -37,7 +37,7 @@ func (Platform) Total(ctx context.Context, api media.API, q media.ReportQuery) (
 	_, total, bad := figures.Read(answer.Total)
 	if len(bad) > 0 {
 		return metric.Values{}, media.Broken(reportEndpoint,
-			fmt.Errorf("the sum of %s cannot be used: %s", bad[0].Field, bad[0].Why))
+			fmt.Errorf("the sum of %s is unusable: %s", bad[0].Field, bad[0].Why))
 	}
 	return total, nil
 }
@@ -55,8 +55,8 @@ func (l *listener) Get(ctx context.Context, endpoint string, query url.Values) (
 	return data, err
 }
 
-// QuotaLeft implements media.QuotaReporter. The page of limits (document 1696710758159360) has the headers in answers
-// that a limit refused, and does not say whether others carry them.
+// QuotaLeft implements media.QuotaReporter. By the page of limits (document 1696710758159360) answers that a limit
+// refused have these headers. The page does not say whether other answers have them.
 func (Platform) QuotaLeft(header http.Header) string {
 	left, of := header.Get("X-RateLimit-Remaining"), header.Get("X-RateLimit-Limit")
 	if left == "" || of == "" {

@@ -20,7 +20,7 @@ const (
 	agenciesEndpoint    = "agency/get"
 )
 
-// accountsPage is the most that a page of accounts holds.
+// accountsPage is how many accounts a page holds at most.
 const accountsPage = 100
 
 // wechatOnly is why an account is left out: the interfaces of v3.0 are for accounts of Tencent's own delivery.
@@ -33,15 +33,15 @@ func (Platform) AccountTable() rawtable.Table {
 	}}
 }
 
-// Accounts implements media.Platform: the accounts below the organisation that authorised us. A login that is no
-// organisation has none: it is an agency, whose customers advertiser/get lists; an advertiser, which advertiser/get
-// lists by its own id; or the company of several agencies, whose customers are listed by each agency. Which of them a
-// login is, nothing but the answers says for sure.
+// Accounts implements media.Platform. It lists the accounts below the organisation that authorised us. Any other
+// login has none there: it is an agency, whose customers advertiser/get lists; an advertiser, which advertiser/get
+// lists by its own id; or the company of several agencies, whose customers are listed for each agency. Only the
+// answers show which of these a login is.
 func (Platform) Accounts(ctx context.Context, api media.API, login string,
 	yield func([]media.FoundAccount) error) error {
 	l := accountLister{ctx: ctx, api: api, yield: yield}
 	first := l.list(relationsEndpoint, url.Values{})
-	if l.found || !tellsNothing(first) {
+	if l.found || !isInconclusive(first) {
 		return first
 	}
 	customers := url.Values{"fields": {asJSON([]string{"account_id", "corporation_name", "mdm_name", "system_status",
@@ -57,7 +57,7 @@ func (Platform) Accounts(ctx context.Context, api media.API, login string,
 	answered := first == nil
 	for _, try := range tries {
 		err := try()
-		if l.found || !tellsNothing(err) {
+		if l.found || !isInconclusive(err) {
 			return err
 		}
 		answered = answered || err == nil
@@ -68,8 +68,8 @@ func (Platform) Accounts(ctx context.Context, api media.API, login string,
 	return first
 }
 
-// tellsNothing reports whether an answer leaves open what a login is: it lists no account, or refuses the question.
-func tellsNothing(err error) bool {
+// isInconclusive reports whether an answer does not show what a login is: it lists no account, or is a refusal.
+func isInconclusive(err error) bool {
 	e, ok := errors.AsType[*media.Error](err)
 	return err == nil || ok && (e.Class == media.Invalid || e.Class == media.Bug)
 }
@@ -107,7 +107,7 @@ func (l *accountLister) list(endpoint string, query url.Values) error {
 		if err := l.yield(found); err != nil {
 			return err
 		}
-		// The same cursor again would never end.
+		// A repeated cursor would loop forever.
 		if next == "" || next == cursor {
 			return nil
 		}
@@ -115,7 +115,7 @@ func (l *accountLister) list(endpoint string, query url.Values) error {
 	}
 }
 
-// ofAgencies lists the customers of all agencies of a company. The platform gives out the first 1,000 agencies.
+// ofAgencies lists the customers of all agencies of a company. The platform lists only the first 1,000 agencies.
 func (l *accountLister) ofAgencies(customers url.Values) error {
 	var agencies []string
 	for page := 1; ; page++ {
@@ -148,7 +148,7 @@ func (l *accountLister) ofAgencies(customers url.Values) error {
 	return nil
 }
 
-// readAgencies reads the ids of a page of agencies. One whose id cannot be used is lost, and its customers with it.
+// readAgencies reads the ids of a page of agencies. An agency with an unusable id is lost, with its customers.
 func readAgencies(data json.RawMessage, page int) (ids []string, lost []media.FoundAccount, more bool, err error) {
 	var answer struct {
 		List wire.List       `json:"list"`

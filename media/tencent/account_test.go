@@ -46,7 +46,7 @@ func TestAccounts_FollowsTheCursor(t *testing.T) {
 			}))
 }
 
-func TestAccounts_AnUnusableIDCostsItsAccountAlone(t *testing.T) {
+func TestAccounts_AnUnusableIDLosesOnlyItsAccount(t *testing.T) {
 	t.Parallel()
 	for _, id := range badIDs {
 		s := &server{answer: data(`{"list":[{"account_id":1},{"account_id":` + id +
@@ -59,7 +59,7 @@ func TestAccounts_AnUnusableIDCostsItsAccountAlone(t *testing.T) {
 	}
 }
 
-// Flags and cursors come in other JSON types too: a list is not cut short for one.
+// Flags and cursors may have other JSON types, which must not cut a list short.
 func TestAccounts_TakeFlagsAndCursorsOfAnyType(t *testing.T) {
 	t.Parallel()
 	for info, next := range map[string]string{
@@ -86,7 +86,7 @@ func TestAccounts_TakeFlagsAndCursorsOfAnyType(t *testing.T) {
 	}
 }
 
-func TestAccounts_AnAgencyWithoutAUsableIDCostsNoOther(t *testing.T) {
+func TestAccounts_AnAgencyWithoutAUsableIDAffectsNoOther(t *testing.T) {
 	t.Parallel()
 	for _, id := range badIDs {
 		for _, info := range []string{`{"page":1,"total_page":1}`, `{"page":"1","total_page":"1"}`,
@@ -100,7 +100,7 @@ func TestAccounts_AnAgencyWithoutAUsableIDCostsNoOther(t *testing.T) {
 					return data(`{"list":[{"account_id":31},{"account_id":`+id+`},7,{"account_id":"32"}],"page_info":`+info+`}`)("",
 						nil)
 				case endpoint == advertisersEndpoint && q.Has("agency_id"):
-					require.Contains(t, []string{"31", "32"}, q.Get("agency_id"), "no other id is asked about")
+					require.Contains(t, []string{"31", "32"}, q.Get("agency_id"), "no other id is requested")
 					return data(`{"list":[{"account_id":`+q.Get("agency_id")+`1}],"cursor_page_info":{"has_more":false}}`)("", nil)
 				}
 				return refusal(18001, "agency_id")
@@ -122,16 +122,16 @@ func TestAccounts_AnAgencyWithoutAUsableIDCostsNoOther(t *testing.T) {
 	}
 }
 
-// badIDs are no ids of accounts, as JSON.
+// badIDs are invalid account ids, as JSON.
 var badIDs = []string{`"AB12"`, `"007"`, `"12:3"`, `"a b"`, `"1e3"`, `-5`, `1.5`, `0`, `""`, `"-"`, `null`, `{}`, `[]`,
 	`true`}
 
-// refusal is an answer with a code.
+// refusal returns an answer with an error code.
 func refusal(code int, message string) string {
 	return fmt.Sprintf(`{"code":%d,"message":%q,"message_cn":"","code_type":"BusinessException"}`, code, message)
 }
 
-func TestAccounts_FindsThoseOfLoginsThatAreNoOrganisation(t *testing.T) {
+func TestAccounts_FindsAccountsOfLoginsOtherThanOrganisations(t *testing.T) {
 	t.Parallel()
 	rows := func(ids ...string) string {
 		list := make([]string, len(ids))
@@ -210,13 +210,13 @@ func TestAccounts_FindsThoseOfLoginsThatAreNoOrganisation(t *testing.T) {
 	none := func([]media.FoundAccount) error { return nil }
 	first := &server{answer: func(endpoint string, _ url.Values) string { return refusal(12201, endpoint) }}
 	require.ErrorContains(t, New().Accounts(t.Context(), first, "7", none), relationsEndpoint,
-		"where all is refused, the first refusal counts")
+		"if all calls are refused, the first refusal is returned")
 	busy := &server{answer: func(string, url.Values) string { return refusal(30021, "") }}
 	requireClass(t, media.Transient, New().Accounts(t.Context(), busy, "7", none))
-	require.Len(t, busy.queries, 1, "what fails is asked again later, and is no answer")
+	require.Len(t, busy.queries, 1, "a failure is retried later, and proves nothing")
 }
 
-func TestAccounts_LeavesOutWhatV3DoesNotServe(t *testing.T) {
+func TestAccounts_LeavesOutAccountsThatV3DoesNotServe(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(
 		`{"list":[{"account_id":1,"is_bid":true,"is_mp":true},{"account_id":2,"is_bid":false,"is_mp":true},{"account_id":3}],

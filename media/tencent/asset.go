@@ -12,12 +12,12 @@ const (
 	videosEndpoint = "videos/get"
 )
 
-// beforeAll is a time of creation that all assets are younger than which have one: without a condition on it the
-// platform lists the last half year. Times have ten digits.
+// beforeAll is a time of creation before that of every asset that has one: without a condition on it the platform
+// lists the last half year. Times have ten digits.
 const beforeAll int64 = 1_000_000_000
 
-// The two queries that make the whole library. Undated assets have no time of creation, or one of 1970: the condition
-// that has the platform list more than the last half year leaves them out.
+// The two queries that make up the library. Undated assets have no time of creation, or one in 1970: the condition
+// that makes the platform list more than the last half year leaves them out.
 const (
 	dated   = "dated"
 	undated = "undated"
@@ -42,12 +42,13 @@ func assetColumns() []rawtable.Column {
 	}
 }
 
-// assetList is a kind of an account's library. Addresses of previews are left out: they are other ones at each call.
+// assetList is one kind of asset in an account's library. Addresses of previews are left out: they change with each
+// call.
 type assetList struct {
 	endpoint string
 	id       string // the field of the id
 	fields   []string
-	more     func(a *wire.Row) []any // the columns that the kind has beside the common ones
+	more     func(a *wire.Row) []any // the columns of this kind in addition to the common ones
 }
 
 var assetListFields = []string{"width", "height", "file_size", "type", "signature", "description", "created_time",

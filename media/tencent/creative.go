@@ -20,7 +20,7 @@ const creativesEndpoint = "dynamic_creatives/get"
 var creativeTable = rawtable.Table{Name: "tencent_dynamic_creative", Shape: rawtable.Objects,
 	Columns: []rawtable.Column{
 		{Name: "dynamic_creative_name", Kind: rawtable.Text},
-		{Name: "adgroup_id", Kind: rawtable.Text}, // a text, as ids are in the other tables
+		{Name: "adgroup_id", Kind: rawtable.Text}, // a text, like ids in the other tables
 		{Name: "configured_status", Kind: rawtable.Text},
 		{Name: "creative_set_approval_status", Kind: rawtable.Text},
 		{Name: "created_time", Kind: rawtable.Instant},
@@ -47,23 +47,23 @@ func readCreative(c *wire.Row) media.Row {
 	}
 }
 
-// assetFields are those that hold the id of an asset, wherever in a creative's components they stand, from the page of
-// dynamic_creatives/get. Ids are texts there; what is no id under such a name, as the list "video", is looked into. A
-// video's cover is an image. The images of brands, gifts and cards stand beside what is shown and are not among them,
-// nor is the file that an image was cut from (original_image_id).
+// assetFields are the fields that hold the id of an asset, at any depth of a creative's components, by the page of
+// dynamic_creatives/get. Ids are texts there. A value of such a field that is not an id, as the list "video", is
+// searched. A video's cover is an image. The images of brands, gifts and cards are not shown as the creative and are
+// left out, as is the file that an image was cut from (original_image_id).
 var assetFields = map[string]string{
 	"image_id": rawtable.AssetImage, "cover_id": rawtable.AssetImage,
-	"image": rawtable.AssetImage, "image2": rawtable.AssetImage, // of element_story
+	"image": rawtable.AssetImage, "image2": rawtable.AssetImage, // in element_story
 	"video_id":     rawtable.AssetVideo,
-	"short_video1": rawtable.AssetVideo, "short_video2": rawtable.AssetVideo, // of short_video
-	"video": rawtable.AssetVideo, "video2": rawtable.AssetVideo, "video3": rawtable.AssetVideo, // of app_promotion_video
+	"short_video1": rawtable.AssetVideo, "short_video2": rawtable.AssetVideo, // in short_video
+	"video": rawtable.AssetVideo, "video2": rawtable.AssetVideo, "video3": rawtable.AssetVideo, // in app_promotion_video
 }
 
-// shown finds the images and videos among a creative's components; nil when it was not told of any component, or of
-// none that can be read. all says that the id of each could be used. A component that the advertiser has taken out
-// stays in the list, as a deleted one.
+// shown returns the images and videos among a creative's components; nil when the row has no readable component. all
+// is true if every id could be used. A component that the advertiser has removed stays in the list, marked as
+// deleted.
 func shown(c *wire.Row) (uses []rawtable.AssetUse, all bool) {
-	// Ids among the components keep all their digits.
+	// Ids in the components keep all their digits.
 	decoder := json.NewDecoder(bytes.NewReader(c.Fields()["creative_components"]))
 	decoder.UseNumber()
 	var components any
@@ -87,7 +87,7 @@ func shown(c *wire.Row) (uses []rawtable.AssetUse, all bool) {
 	return append([]rawtable.AssetUse{}, slices.SortedFunc(maps.Keys(found), compareUses)...), len(c.Faults()) == before
 }
 
-// findAssets adds the images and videos in a value of a creative's components to those that were found.
+// findAssets adds the images and videos in a value of a creative's components to found.
 func findAssets(c *wire.Row, within any, found map[rawtable.AssetUse]bool) {
 	switch within := within.(type) {
 	case []any:
@@ -118,7 +118,7 @@ func findAssets(c *wire.Row, within any, found map[rawtable.AssetUse]bool) {
 	}
 }
 
-// isTrue reads a truth value, also one that is a number or a text.
+// isTrue reads a truth value, which may also be a number or a text.
 func isTrue(value any) bool {
 	text, err := json.Marshal(value)
 	return err == nil && wire.Flag(text)
@@ -128,7 +128,7 @@ func unusable(c *wire.Row, field, why string) {
 	c.Add([]wire.Fault{{Field: field, Kind: wire.AttributeFault, Why: why}})
 }
 
-// assetID reads the id of an asset; "" when it is not set or cannot be used.
+// assetID returns the id of an asset; "" when it is not set or unusable.
 func assetID(c *wire.Row, field string, value any) string {
 	text, err := json.Marshal(value)
 	var id wire.TextID

@@ -7,12 +7,12 @@ import (
 	"adsync/media"
 )
 
-// codes says what is to be done about each of the platform's return codes. Unless another source is named, a code
-// comes from the platform's page "Return codes" (返回码) of v3.0, which also tells what a caller should do.
+// codes is the platform's error table. Unless another source is named, a code comes from the platform's page "Return
+// codes" (返回码) of v3.0, which also documents what a caller should do.
 var codes = func() media.Codes {
 	table := media.Codes{
-		// Tokens. A token that another process has just replaced is "invalid" and not "expired", so both are worth a look
-		// for a newer one.
+		// Tokens. A token that another process has just replaced is "invalid" and not "expired", so both codes trigger a
+		// search for a newer one.
 		11000: {Class: media.Auth, Expired: true}, // access token expired
 		11002: {Class: media.Auth, Expired: true}, // access token invalid
 		11004: {Class: media.Auth, Expired: true}, // access token malformed
@@ -39,24 +39,24 @@ var codes = func() media.Codes {
 		12204: {Class: media.Invalid, Parks: media.Revoked}, // account or organisation not allowed for this token
 		32211: {Class: media.Invalid, Parks: media.Frozen},  // advertiser inactive
 
-		// Limits, all of an app at an endpoint. The page "How to send requests" (如何发起请求) says to stop for five minutes
-		// after the one per minute.
+		// Limits, each of an app at an endpoint. After the limit per minute the page "How to send requests" (如何发起请求)
+		// demands a stop of five minutes.
 		11008: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: time.Minute},
 		11016: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: time.Second},     // per second
 		11017: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: 5 * time.Minute}, // per minute
-		// per day; an hour, lest a wrong answer cost a day
+		// per day; only an hour, so that a wrong answer does not cost a day
 		11018: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: time.Hour},
 		11019: {Class: media.Quota, Scope: grant.ScopeApp, RetryAfter: time.Minute},
 
-		// Requests that mend themselves.
+		// Requests that succeed when they are repeated.
 		12100: {Class: media.Transient, Again: true}, // nonce used before
-		12101: {Class: media.Transient, Again: true}, // timestamp more than 300 s off: the answer tells the right time
+		12101: {Class: media.Transient, Again: true}, // timestamp more than 300 s off: the answer has the right time
 
 		// Requests that are wrong.
 		12000: {Class: media.Bug}, // access_token, timestamp or nonce missing
 		12003: {Class: media.Bug}, // bad JSON
 		12007: {Class: media.Bug}, // unknown URL or method
-		12008: {Class: media.Bug}, // fields is no array
+		12008: {Class: media.Bug}, // fields is not an array
 		12009: {Class: media.Bug}, // unknown field
 		18001: {Class: media.Bug}, // parameter missing
 		18002: {Class: media.Bug}, // parameter of the wrong type
@@ -70,10 +70,10 @@ var codes = func() media.Codes {
 		// The platform itself.
 		10000: {Class: media.Transient},                          // busy; from the return codes of v1.1
 		10001: {Class: media.Transient},                          // maintenance; from the return codes of v1.1
-		12700: {Class: media.Transient},                          // somebody else is changing the object
+		12700: {Class: media.Transient},                          // another caller is changing the object
 		51001: {Class: media.Transient, RetryAfter: time.Minute}, // reports cannot be served now
 	}
-	// System exceptions: network, time-outs, a part of the platform that is down. The page "How to handle errors of the
+	// System exceptions: network, timeouts, a part of the platform that is down. The page "How to handle errors of the
 	// delivery interface" (投放接口错误处理指引) gives the range.
 	for code := int64(30000); code <= 30099; code++ {
 		table[code] = media.Error{Class: media.Transient}
@@ -81,7 +81,7 @@ var codes = func() media.Codes {
 	return table
 }()
 
-// unknownField are the codes of a request for a field that there is not. The page "Return codes" has the first for
-// it; the second is that of any value outside of a known set, which is what the documents call the fields of a
-// report.
+// unknownField holds the codes for a request of an unknown field. The page "Return codes" has the first one for it.
+// The second one is for any value outside a known set, and the documents describe the fields of a report as such a
+// set.
 var unknownField = []string{"12009", "18009"}

@@ -19,34 +19,34 @@ const (
 	flowEndpoint  = "daily_balance_report/get"
 )
 
-// flowZone is the zone of the platform's days, which its moments are read in.
+// flowZone is the zone of the platform's days and times.
 var flowZone = time.FixedZone("UTC+8", 8*60*60)
 
-// flowPage is the most that a page of the daily cash flow holds.
+// flowPage is how many rows a page of the daily cash flow holds at most.
 const flowPage = 100
 
-// The amounts of each fund type. The platform locks some of a balance for what it may still charge, and does not say
-// whether the balance holds that: what can be spent is not derived from it.
+// The amounts of each fund type. The platform locks some of a balance for charges that may follow, and does not
+// document whether the balance includes the locked part: so the spendable amount is not derived from it.
 var (
 	balanceAmounts = wire.Amounts{
 		{Field: "balance", Is: fund.Balance, Unit: wire.Fen},
 		{Field: "bill_deposit_amount", Unit: wire.Fen}, // locked
-		{Field: "realtime_cost", Unit: wire.Fen},       // of today
+		{Field: "realtime_cost", Unit: wire.Fen},       // today's
 	}
 	flowAmounts = wire.Amounts{
 		{Field: "deposit", Is: fund.Deposit, Unit: wire.Fen},
 		{Field: "paid", Is: fund.Paid, Unit: wire.Fen},
 		{Field: "trans_in", Is: fund.TransferIn, Unit: wire.Fen},
 		{Field: "trans_out", Is: fund.TransferOut, Unit: wire.Fen},
-		{Field: "balance", Is: fund.Balance, Unit: wire.Fen}, // at the day's end
+		{Field: "balance", Is: fund.Balance, Unit: wire.Fen}, // at the end of the day
 		{Field: "credit_modify", Unit: wire.Fen},
 	}
 )
 
-// fundTypes sorts the platform's fund types, the 44 of the enum AccountTypeMap in its SDK
-// (TencentAd/marketing-api-go-sdk, pkg/model/v3); its samples show older names (GENERAL_CASH, BANK). A bank transfer is
-// cash. What is neither paid in, given nor lent is of another kind: shared income, quotas, virtual and unsupported
-// money, and funds whose names do not say what they are.
+// fundTypes maps the platform's fund types to kinds: the 44 of the enum AccountTypeMap in its SDK
+// (TencentAd/marketing-api-go-sdk, pkg/model/v3). Its samples have older names (GENERAL_CASH, BANK). A bank transfer
+// is cash. Money that is neither paid in, granted nor lent is of kind other: shared income, quotas, virtual and
+// unsupported money, and funds whose names do not show what they are.
 var fundTypes = media.FundTypes{
 	{Word: "CREDIT", Kind: fund.Credit},
 	{Word: "DEBT", Kind: fund.Credit},
@@ -59,8 +59,8 @@ var fundTypes = media.FundTypes{
 	{Word: "BANK", Kind: fund.Cash},
 }
 
-// Funds implements media.Platform. The platform tells neither when a day is out nor whether the present day has a
-// row: that it is out at 08:00 on the next day, as its reports are, is our own choice. It keeps two years.
+// Funds implements media.Platform. The platform does not document when a day is published or whether the present day
+// has a row: 08:00 on the next day, as for its reports, is our own choice. It keeps two years.
 func (Platform) Funds() media.Funds {
 	return media.Funds{
 		Types: fundTypes,
@@ -112,7 +112,7 @@ func readFunds(data json.RawMessage) ([]media.Row, error) {
 	return rows, nil
 }
 
-// readFund reads a row about one fund type.
+// readFund reads the row of one fund type.
 func readFund(r *wire.Row, amounts wire.Amounts) media.Row {
 	row := media.Row{Object: r.Key("fund_type")}
 	var bad []wire.Fault
@@ -130,14 +130,14 @@ func fetchFlow(ctx context.Context, api media.API, q media.ReportQuery, page str
 
 func readFlow(r *wire.Row, q media.ReportQuery) media.Row {
 	row := readFund(r, flowAmounts)
-	// The platform's description has a time in each row, its sample has none.
+	// By the platform's description each row has a time; its sample has none.
 	switch moment := r.KeyUnix("time"); {
 	case !moment.IsZero():
 		row.Day = day.Of(moment, flowZone)
 	case q.From == q.To:
 		row.Day = q.From
 	case !r.Lost():
-		r.Lose("time", errors.New("is not set, and several days were asked for"))
+		r.Lose("time", errors.New("is not set, and several days were requested"))
 	}
 	return row
 }

@@ -13,7 +13,7 @@ import (
 
 func TestFunds_ReadTheWireFormat(t *testing.T) {
 	t.Parallel()
-	// The platform's own sample, with a type of today and a field that is not there.
+	// The platform's own sample, with a current fund type and an unknown field.
 	s := &server{answer: data(`{"list":[
 		{"fund_type":"GENERAL_CASH","balance":120000,"bill_deposit_amount":100,"fund_status":"FUND_STATUS_NORMAL","realtime_cost":100},
 		{"fund_type":"FUND_TYPE_SPECIAL_GIFT","balance":"50","fund_status":"","effect_funds":[{"amount":50}]},
@@ -26,11 +26,11 @@ func TestFunds_ReadTheWireFormat(t *testing.T) {
 	require.Equal(t, []any{int64(120_000), int64(100), int64(100), "FUND_STATUS_NORMAL"}, rows[0].Raw)
 	require.Len(t, New().Funds().Balance.Table.Columns, 4)
 	require.Equal(t, fund.Of(1_200_000_000), rows[0].Funds[0].Values[fund.Balance], "fen are hundredths")
-	require.False(t, rows[0].Funds[0].Values[fund.ValidBalance].Set, "the platform does not tell what can be spent")
+	require.False(t, rows[0].Funds[0].Values[fund.ValidBalance].Set, "the platform does not report the spendable amount")
 	require.Equal(t, fund.Grant, rows[1].Funds[0].Kind)
 	require.Equal(t, []any{int64(50), nil, nil, nil}, rows[1].Raw)
 	require.Contains(t, string(rows[1].JSON), "effect_funds")
-	require.Equal(t, []fund.Row{{Kind: fund.Credit}}, rows[2].Funds, "a balance that is not told is none, and not 0")
+	require.Equal(t, []fund.Row{{Kind: fund.Credit}}, rows[2].Funds, "an unreported balance is unset, and not 0")
 
 	rows, err = New().Funds().Balance.Fetch(t.Context(), &server{answer: data(`{"list":[]}`)})
 	require.NoError(t, err)
@@ -42,13 +42,13 @@ func TestFunds_ReadTheWireFormat(t *testing.T) {
 	rows, err = New().Funds().Balance.Fetch(t.Context(),
 		&server{answer: data(`{"list":[{"balance":1},{"fund_type":"A","balance":1.5e30}]}`)})
 	require.NoError(t, err)
-	require.True(t, rows[0].Lost, "nobody knows of which money it is")
+	require.True(t, rows[0].Lost, "its fund type is unknown")
 	require.False(t, rows[1].Lost)
 	require.Equal(t, "balance", rows[1].Faults[0].Field)
 	require.Nil(t, rows[1].Raw[0])
 }
 
-func TestFunds_EveryTypeIsOfOneKind(t *testing.T) {
+func TestFunds_EveryTypeHasOneKind(t *testing.T) {
 	t.Parallel()
 	kinds := map[fund.Kind][]string{
 		fund.Cash: {"CASH", "BANK", "MP_CASH", "MP_BANK", "JD_WIRELESS_CASH", "CASH_COST"},
@@ -92,7 +92,7 @@ func TestFundDaily_ReadsTheWireFormat(t *testing.T) {
 	t.Parallel()
 	flow := New().Funds().Daily
 	require.Equal(t, 10, flow.MaxDays)
-	// The platform's own sample has no time: it is of the one day that was asked for.
+	// The platform's own sample has no time: its day is the requested one.
 	sample := `{"account_id":25610,"fund_type":"FUND_TYPE_CASH","deposit":100000,"paid":50000,"trans_in":1100000,"trans_out":55000,
 		"credit_modify":400000,"balance":300000,"preauth_balance":11}`
 	s := &server{answer: data(`{"list":[` + sample +
@@ -119,13 +119,13 @@ func TestFundDaily_ReadsTheWireFormat(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, page.Next)
 
-	// A time is a moment of the day in China: 2026-11-14 16:00 UTC is the 15th there.
+	// A time belongs to the day in China: 2026-11-14 16:00 UTC is the 15th there.
 	s = &server{answer: data(
 		`{"list":[{"fund_type":"FUND_TYPE_GIFT","time":1794672000,"paid":null}],"page_info":{"total_number":1}}`)}
 	page, err = flow.Page(t.Context(), s, media.ReportQuery{From: "2026-11-10", To: "2026-11-15"}, "")
 	require.NoError(t, err)
 	require.Equal(t, day.Day("2026-11-15"), page.Rows[0].Day)
-	require.Equal(t, []fund.Row{{Kind: fund.Grant}}, page.Rows[0].Funds, "what is not told is not 0")
+	require.Equal(t, []fund.Row{{Kind: fund.Grant}}, page.Rows[0].Funds, "an unreported amount is not 0")
 	require.Equal(t, []any{nil, nil, nil, nil, nil, nil}, page.Rows[0].Raw)
 
 	for _, broken := range []string{`{"list":[{}],"page_info":{"total_number":1}}`,

@@ -63,7 +63,7 @@ func TestReport_OfCreativesKeepsTheirAdGroup(t *testing.T) {
 		require.Equal(t, `["`+moment+`","adgroup_id","dynamic_creative_id"]`, sent.Get("group_by"))
 		require.Equal(t, `[{"sort_field":"`+moment+
 			`","sort_type":"ASCENDING"},{"sort_field":"dynamic_creative_id","sort_type":"ASCENDING"}]`, sent.Get("order_by"),
-			"two fields at the most, and the object is one of them")
+			"at most two fields, and the object is one of them")
 		require.Equal(t, "5000000000001", page.Rows[0].Object)
 	}
 	page, err := findReport(t, "report_daily", "creative").Page(t.Context(),
@@ -90,13 +90,13 @@ func TestReport_IsNarrowedToAdGroups(t *testing.T) {
 	require.Nil(t, findReport(t, "report_daily", "adgroup").Split)
 }
 
-func TestCreatives_TellWhatTheyShow(t *testing.T) {
+func TestCreatives_NameTheAssetsTheyShow(t *testing.T) {
 	t.Parallel()
 	for components, want := range map[string][]rawtable.AssetUse{
 		`{"video":[{"component_id":5,"value":{"video_id":9007199254740993,"cover_id":"77"}}],"title":[{"value":{"content":"image_id"}}]}`: {{Kind: "image", ID: "77"}, {Kind: "video", ID: "9007199254740993"}},
 		`{"image_list":[{"value":{"list":[{"image_id":"2"},{"image_id":"1"},{"image_id":"2"}]}}]}`:                                        {{Kind: "image", ID: "1"}, {Kind: "image", ID: "2"}},
 		`{"image":[{"value":{"image_id":""}}],"video":[{"value":{"video_id":0,"cover_id":null}}]}`:                                        {},
-		// A component that was taken out stays in the list.
+		// A removed component stays in the list.
 		`{"image":[{"value":{"image_id":"1"},"is_deleted":false},{"value":{"image_id":"2"},"is_deleted":true}]}`: {{Kind: "image", ID: "1"}},
 		`{"short_video":[{"value":{"short_video1":"5","short_video2":"6"}}]}`:                                    {{Kind: "video", ID: "5"}, {Kind: "video", ID: "6"}},
 		`{"app_promotion_video":[{"value":{"video":"7","video2":"8","video3":""}}]}`:                             {{Kind: "video", ID: "7"}, {Kind: "video", ID: "8"}},
@@ -120,8 +120,8 @@ func TestCreatives_TellWhatTheyShow(t *testing.T) {
 	}
 }
 
-// What nobody can read says nothing of what a creative shows: nothing is taken for removed.
-func TestCreatives_WhoseComponentsCannotBeUsedRemoveNothing(t *testing.T) {
+// Unreadable components do not show what a creative shows: no asset is treated as removed.
+func TestCreatives_WithUnusableComponentsRemoveNothing(t *testing.T) {
 	t.Parallel()
 	for components, want := range map[string][]rawtable.AssetUse{
 		`"x"`: nil, `7`: nil, `true`: nil, `1e999`: nil,
@@ -154,7 +154,7 @@ func TestAssets_ReadTheWireFormatOfAllTimes(t *testing.T) {
 		require.NoError(t, err)
 		require.JSONEq(t, `[{"field":"created_time","operator":"GREATER_EQUALS","values":["1000000000"]}]`,
 			s.queries[len(s.queries)-1].Get("filtering"),
-			"else the platform lists the last half year")
+			"otherwise the platform lists the last half year")
 		require.Equal(t, "2", page.Next)
 		require.Equal(t, id, page.Rows[0].Object)
 		require.Equal(t, "图", page.Rows[0].Name)

@@ -12,24 +12,24 @@ import (
 	"adsync/media/wire"
 )
 
-// listPage is the most that a page of a list holds.
+// listPage is how many objects a page of a list holds at most.
 const listPage = 100
 
-// The two queries that make the whole. Live ones come first: an object that is deleted between the two is then in
-// both, the other way round it would be in none.
+// The two queries that make up a list. Live objects come first: an object that is deleted between the two queries is
+// then in both. In the other order it would be in neither.
 const (
 	live    = "live"
 	deleted = "deleted"
 )
 
-// filter is one condition of a query. Values are texts, whatever the field is.
+// filter is one condition of a query. Values are texts for every field.
 type filter struct {
 	Field    string   `json:"field"`
 	Operator string   `json:"operator"`
 	Values   []string `json:"values"`
 }
 
-// cursorList is a list of objects that have a modification time and are deleted one day. It pages by cursor: numbered
+// cursorList is a list of objects that have a modification time and may be deleted. It pages by cursor: numbered
 // pages end at 10,000 rows.
 type cursorList struct {
 	endpoint string
@@ -37,7 +37,7 @@ type cursorList struct {
 	read     func(*wire.Row) media.Row
 }
 
-// page fetches a page, which is named "<rows so far>:<cursor>".
+// page fetches a page. Its token is "<rows so far>:<cursor>".
 func (l cursorList) page(ctx context.Context, api media.API, q media.ListQuery, page string) (media.Page, error) {
 	seen, cursor, err := splitPage(page)
 	if err != nil {
@@ -66,8 +66,8 @@ func (l cursorList) page(ctx context.Context, api media.API, q media.ListQuery, 
 	if err != nil {
 		return media.Page{}, media.Broken(l.endpoint, err)
 	}
-	// The pages of adgroups/get and dynamic_creatives/get say that an empty cursor ends the list. One beside the last
-	// rows would only lead to an empty page; an empty page before them has a cursor that leads on.
+	// By the pages of adgroups/get and dynamic_creatives/get an empty cursor ends the list. A cursor with the last rows
+	// would only lead to an empty page. An empty page before them has a cursor to the next page.
 	seen += len(out.Rows)
 	if next != "" && seen < out.Total {
 		out.Next = strconv.Itoa(seen) + ":" + next

@@ -21,8 +21,8 @@ func (Platform) AuthorisePage() string { return "https://developers.e.qq.com/oau
 // Console implements media.Consoler.
 func (Platform) Console() string { return "https://developers.e.qq.com" }
 
-// AuthoriseURL implements media.Authoriser. Without a scope it is all that the app has; the page "OAuth 2.0" (如何授权认证)
-// wants a redirect_uri without a port.
+// AuthoriseURL implements media.Authoriser. Without a scope it requests all that the app has. The page "OAuth 2.0"
+// (如何授权认证) requires a redirect_uri without a port.
 func (Platform) AuthoriseURL(page string, ask media.Ask) string {
 	return page + "?" + url.Values{
 		"client_id":    {ask.AppID},
@@ -34,7 +34,7 @@ func (Platform) AuthoriseURL(page string, ask media.Ask) string {
 // CodeParameter implements media.Authoriser.
 func (Platform) CodeParameter() string { return "authorization_code" }
 
-// exchangeFixes say what is to be done about the codes that an exchange meets.
+// exchangeFixes holds the remedies for the error codes of an exchange.
 var exchangeFixes = map[string]string{
 	"11007": "the app's id or secret is not the platform's: write the app again",
 	"11009": "authorise again, a code lasts for 5 minutes",
@@ -42,8 +42,8 @@ var exchangeFixes = map[string]string{
 	"11013": "authorise again, a code works once",
 }
 
-// Exchange implements media.Authoriser. The login is the account that the authorisation is for: an organisation's in
-// most cases, which reaches all accounts below it.
+// Exchange implements media.Authoriser. The login is the authorised account: in most cases an organisation, which
+// reaches all accounts below it.
 func (p Platform) Exchange(ctx context.Context, transport media.Transport, app media.App, code secret.Text,
 	redirectURI string) (media.Authorisation, error) {
 	data, err := p.askTokens(ctx, transport, app, url.Values{
@@ -65,16 +65,16 @@ func readAuthorisation(data json.RawMessage) (media.Authorisation, error) {
 	info := wire.Open(data).In("authorizer_info")
 	login := cmp.Or(string(info.ID("account_id")), string(info.ID("account_uin")), info.Text("wechat_account_id"))
 	if login == "" || tokens.Refresh.IsZero() {
-		// The decoder's words may hold a piece of the answer, and that is tokens.
+		// The decoder's error is dropped, as it may contain a part of the answer, which holds tokens.
 		return media.Authorisation{}, &media.Error{Class: media.Invalid,
-			Message: "the answer to an exchange does not say whose tokens they are, or holds no pair: authorise again"}
+			Message: "the answer to an exchange does not name the login, or holds no pair of tokens: authorise again"}
 	}
 	role := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(info.Text("account_role_type"), "ACCOUNT_ROLE_TYPE_"),
 		"_", " "))
 	return media.Authorisation{Tokens: tokens, Login: login, Name: strings.TrimSpace(role + " " + login)}, nil
 }
 
-// Refresh implements media.Platform. The refresh token stays the same and its life begins anew; it is not in the
+// Refresh implements media.Platform. The refresh token stays the same and its life starts again; it is not in the
 // answer.
 func (p Platform) Refresh(ctx context.Context, transport media.Transport, app media.App,
 	refreshToken string) (media.Tokens, error) {
@@ -86,16 +86,16 @@ func (p Platform) Refresh(ctx context.Context, transport media.Transport, app me
 	return readTokens(data)
 }
 
-// askTokens calls the endpoint that gives out tokens, with the app's own secret.
+// askTokens calls the endpoint for tokens, with the app's secret.
 func (p Platform) askTokens(ctx context.Context, transport media.Transport, app media.App,
 	query url.Values) (json.RawMessage, error) {
 	query.Set("client_id", app.ID)
 	query.Set("client_secret", app.Secret.Reveal())
-	// Authorisation lives beside the versions of the API.
+	// The path of the authorisation has no API version.
 	address := strings.TrimSuffix(transport.BaseURL(), "/v3.0") + "/oauth/token?" + query.Encode()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		return nil, &media.Error{Class: media.Bug, Message: "the base URL is no URL"}
+		return nil, &media.Error{Class: media.Bug, Message: "the base URL is invalid"}
 	}
 	status, header, body, err := transport.Do(req)
 	if err != nil {

@@ -20,8 +20,8 @@ var (
 	_ media.RowLimiter    = Platform{}
 )
 
-// QuotaLeft implements media.QuotaReporter. The header holds what is left to the app at the endpoint of the day and of
-// the minute: "50%,50%" (page "How to receive answers", 如何接收应答).
+// QuotaLeft implements media.QuotaReporter. The header holds the app's remaining calls at the endpoint, for the day
+// and for the minute: "50%,50%" (page "How to receive answers", 如何接收应答).
 func (Platform) QuotaLeft(header http.Header) string {
 	left := header.Get("X-RateLimit-Remaining")
 	if left == "" {
@@ -50,9 +50,9 @@ func (Platform) Usage(header http.Header) []ratelimit.Usage {
 	return all
 }
 
-// Rows implements media.RowLimiter: of reports the level. The page "Insight into advertising data" (广告数据洞察) has each
-// level frozen where the calls of ten seconds match more than 40,000 rows of it. Whether that is of an app or of an
-// account it does not say.
+// Rows implements media.RowLimiter. For reports it returns the level. By the page "Insight into advertising data"
+// (广告数据洞察) a level is frozen when the calls of ten seconds match more than 40,000 of its rows. The page does not say
+// whether that holds per app or per account.
 func (Platform) Rows(endpoint string, query url.Values) string {
 	if endpoint != dailyEndpoint && endpoint != hourlyEndpoint {
 		return ""
@@ -60,10 +60,10 @@ func (Platform) Rows(endpoint string, query url.Values) string {
 	return query.Get("level")
 }
 
-// Matched implements media.RowLimiter. Each page of a report tells of all its rows.
-func (Platform) Matched(payload json.RawMessage) (rows int, told bool) {
+// Matched implements media.RowLimiter. Each page of a report has the number of all its rows.
+func (Platform) Matched(payload json.RawMessage) (rows int, ok bool) {
 	const name = `"page_info"`
-	// It stands once, beside the list, which need not be read for it: within a text the quotes would be escaped.
+	// It occurs once, next to the list, so the list need not be decoded: within a text its quotes would be escaped.
 	i := bytes.LastIndex(payload, []byte(name))
 	if i < 0 {
 		return 0, false

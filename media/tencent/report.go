@@ -18,14 +18,14 @@ const (
 	hourlyEndpoint = "hourly_reports/get"
 )
 
-// The platform gives out 2,000 rows a page, and none beyond the 10,000th of a query. A condition takes 100 values.
+// The platform returns 2,000 rows a page, and none beyond the 10,000th of a query. A condition takes 100 values.
 const (
 	reportPage = 2_000
 	reportCap  = 10_000
 	valuesMax  = 100
 )
 
-// figures are asked for at every level. Those of payments are by the moment of the ad's request (time_line).
+// figures are requested at every level. Those of payments are counted by the time of the ad's request (time_line).
 var figures = wire.Figures{
 	{Field: "cost", Metric: "cost", Unit: wire.Fen},
 	{Field: "view_count", Metric: "impressions"},
@@ -53,8 +53,8 @@ var (
 // report is one report at one level.
 type report struct {
 	endpoint string
-	level    string   // in the platform's words
-	objects  []string // the fields that name a row's object, the highest first; none at account level
+	level    string   // the platform's name of the level
+	objects  []string // the id fields of a row's object, the highest first; none at account level
 	hourly   bool
 }
 
@@ -65,8 +65,8 @@ var (
 
 // Reports implements media.Platform.
 func (Platform) Reports() []media.Report {
-	// A query may span any number of days, but its rows are capped: with a week, only an account of more than 1,400 busy
-	// ad groups meets the cap.
+	// A query may span any number of days, but its rows are capped: with a week, only an account with more than 1,400
+	// busy ad groups reaches the cap.
 	daily := func(level string, maxDays int, split *media.Split, r report) media.Report {
 		return media.Report{
 			Name: "report_daily", Level: level, MaxDays: maxDays, LookBack: 365, Table: dailyTable, Keys: r.keys(),
@@ -82,10 +82,10 @@ func (Platform) Reports() []media.Report {
 		}
 	}
 	adgroups := report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADGROUP", objects: byAdgroup}
-	// Ad groups that have rows on a day are those that creatives and hours of the day belong to. A day of more than
-	// 10,000 busy ad groups cannot be narrowed: nothing lists them. A part is of about a page: the platform counts the
-	// rows that the queries of ten seconds match, over 40,000 of a level freeze it, and each page of a query is one that
-	// matches all.
+	// Creatives and hours of a day belong to the ad groups that have rows on it. A day with more than 10,000 busy ad
+	// groups cannot be narrowed: no query lists them all. A part has about one page: the platform freezes a level when
+	// the queries of ten seconds match more than 40,000 of its rows, and each page of a query counts all rows of the
+	// query.
 	byAdgroups := &media.Split{Page: adgroups.page, Most: valuesMax, Rows: reportPage}
 	return []media.Report{
 		daily("account", 30, nil, report{endpoint: dailyEndpoint, level: "REPORT_LEVEL_ADVERTISER"}),
@@ -100,7 +100,7 @@ func (Platform) Reports() []media.Report {
 	}
 }
 
-// moment is the field that tells when.
+// moment returns the field of a row's time.
 func (r report) moment() string {
 	if r.hourly {
 		return "hour"
@@ -108,7 +108,7 @@ func (r report) moment() string {
 	return "date"
 }
 
-// object is the field of a row's object; "" at account level.
+// object returns the field of a row's object; "" at account level.
 func (r report) object() string {
 	if len(r.objects) == 0 {
 		return ""
@@ -116,11 +116,10 @@ func (r report) object() string {
 	return r.objects[len(r.objects)-1]
 }
 
-// keys are the fields that rows are kept apart by. The ad group of a creative is one of them, or its value would mean
-// nothing.
+// keys returns the key fields of the rows. The ad group of a creative is one of them, so that it is always requested.
 func (r report) keys() []string { return append([]string{r.moment()}, r.objects...) }
 
-// sorting is by when and which: the platform takes two fields.
+// sorting is by time and object: the platform takes two fields.
 func (r report) sorting() []order {
 	sorting := []order{{SortField: r.moment(), SortType: "ASCENDING"}}
 	if object := r.object(); object != "" {
@@ -156,15 +155,15 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 	read := media.EachRow(func(row *wire.Row) media.Row { return r.readRow(row, q) })
 	out, err := pages.Page(ctx, api, page, query, read)
 	if refusesOrder(err) {
-		// The documents do not say what rows can be sorted by. Without an order rows may move between pages, which is
-		// found out.
+		// The documents do not list the fields to sort by. Without an order rows may move between pages, and the pull
+		// detects that.
 		query.Del("order_by")
 		out, err = pages.Page(ctx, api, page, query, read)
 	}
 	return out, media.NameField(err, fields, unknownField...)
 }
 
-// refusesOrder reports whether a call was refused for what its rows were to be sorted by.
+// refusesOrder reports whether a call was refused because of its order.
 func refusesOrder(err error) bool {
 	e, ok := errors.AsType[*media.Error](err)
 	return ok && e.Class == media.Bug && (strings.Contains(e.Message, "order_by") ||
@@ -174,7 +173,7 @@ func refusesOrder(err error) bool {
 func (r report) readRow(from *wire.Row, q media.ReportQuery) media.Row {
 	row := media.Row{Day: q.From}
 	if r.hourly {
-		// Hourly rows need not carry the date: one day was asked for.
+		// Hourly rows need not have the date: the query is for one day.
 		row.Hour = from.KeyInt("hour", 0, 23)
 	} else {
 		row.Day = from.KeyDay("date")
@@ -188,7 +187,7 @@ func (r report) readRow(from *wire.Row, q media.ReportQuery) media.Row {
 	return row
 }
 
-// values are the fields of a row: its figures stand beside its keys.
+// values returns the fields of a row, which hold its figures next to its keys.
 func values(raw json.RawMessage) (fields map[string]json.RawMessage, err error) {
 	err = json.Unmarshal(raw, &fields)
 	return fields, err

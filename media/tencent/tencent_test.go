@@ -34,7 +34,7 @@ func (s *server) Get(_ context.Context, endpoint string, query url.Values) (json
 }
 
 func (*server) Post(context.Context, string, any) (json.RawMessage, error) {
-	return nil, errors.New("nothing is posted")
+	return nil, errors.New("this platform has no POST")
 }
 
 func (*server) Account() media.Account { return media.Account{ExternalID: "25610"} }
@@ -50,7 +50,7 @@ func requireClass(t *testing.T, class media.Class, err error) {
 	require.Equal(t, class, e.Class, "%v", err)
 }
 
-// requireLost wants a page whose one row is lost, and named.
+// requireLost checks that a page's only row is lost, with a fault.
 func requireLost(t *testing.T, page media.Page, err error) {
 	t.Helper()
 	require.NoError(t, err)
@@ -59,7 +59,7 @@ func requireLost(t *testing.T, page media.Page, err error) {
 	require.NotEmpty(t, page.Rows[0].Faults)
 }
 
-func TestSign_AddsWhatEveryCallNeeds(t *testing.T) {
+func TestSign_AddsTokenTimeAndNonce(t *testing.T) {
 	t.Parallel()
 	nonces := map[string]bool{}
 	for range 100 {
@@ -140,7 +140,7 @@ func TestAdgroups_ReadsTheWireFormat(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "true", s.queries[1].Get("is_deleted"))
 	require.Empty(t, s.queries[1].Get("filtering"))
-	require.True(t, page.Rows[0].Deleted, "what the list of deleted ones has is deleted")
+	require.True(t, page.Rows[0].Deleted, "objects in the list of deleted ones are deleted")
 }
 
 func TestAdgroups_FollowsTheCursorToTheEnd(t *testing.T) {
@@ -167,7 +167,7 @@ func TestAdgroups_FollowsTheCursorToTheEnd(t *testing.T) {
 	requireClass(t, media.Bug, err)
 }
 
-// row builds the answer to a report with the given rows and total.
+// reportAnswer returns the answer of a report with the given rows and total.
 func reportAnswer(total int, rows string) func(string, url.Values) string {
 	return data(fmt.Sprintf(`{"list":[%s],"page_info":{"page":1,"page_size":2000,"total_number":%d,"total_page":1}}`, rows,
 		total))
@@ -243,7 +243,7 @@ func TestHourlyReport_TakesTheDayFromTheQuery(t *testing.T) {
 	}
 }
 
-func TestReport_AsksForTheFieldsOfTheQuery(t *testing.T) {
+func TestReport_RequestsTheFieldsOfTheQuery(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: reportAnswer(1,
 		`{"date":"2026-11-01","cost":29866,"view_count":5809,"order_amount":{"any":["thing"]}}`)}
@@ -262,7 +262,7 @@ func TestReport_AsksForTheFieldsOfTheQuery(t *testing.T) {
 	require.False(t, set, "NULL, and not 0")
 }
 
-func TestReport_TellsWhichFieldIsUnknown(t *testing.T) {
+func TestReport_NamesTheUnknownField(t *testing.T) {
 	t.Parallel()
 	report := findReport(t, "report_daily", "account")
 	q := media.ReportQuery{From: "2026-11-01", To: "2026-11-07"}
@@ -302,7 +302,7 @@ func TestReport_PagesUpToTheCap(t *testing.T) {
 	}
 }
 
-func TestReports_AskWithoutAnOrderThatIsRefused(t *testing.T) {
+func TestReports_RepeatWithoutARefusedOrder(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: func(_ string, q url.Values) string {
 		if q.Has("order_by") {

@@ -10,20 +10,20 @@ import (
 	"adsync/media"
 )
 
-// numberedCap is how many rows are asked for by the numbers of pages. The page of images/get and videos/get allows
-// 99,999 pages of 100, and all other lists of the platform end at 10,000 rows: a larger library is read in windows of
-// the time of creation, which no limit can cut.
+// numberedCap is how many rows are read by page number. The page of images/get and videos/get allows 99,999 pages of
+// 100, but all other lists of the platform end at 10,000 rows: so a larger library is read in windows of the time of
+// creation, which such a limit cannot cut off.
 const numberedCap = 10_000
 
-// clockAhead is how far the platform's clock may be ahead of ours.
+// clockAhead is the greatest lead of the platform's clock over ours.
 const clockAhead = 24 * time.Hour
 
-// window is a part of a library: what was made from a second to another, both included, up to the last one. The
-// window that ends there is open: it has what the platform dates later.
+// window is a part of a library: the files made between two seconds, both included. The window that ends at last is
+// open: it also has the files that the platform dates later.
 type window struct {
 	from, to, last int64
-	number         int // of the page
-	total          int // of the whole library
+	number         int // the page's number
+	total          int // files in the whole library
 }
 
 func (w window) token() string {
@@ -35,7 +35,7 @@ func readWindow(token string) (w window, ok bool) {
 	return w, err == nil && n == 5
 }
 
-// page fetches a page of the window, and makes the window smaller where it has too many rows. Its Next leads to the
+// page fetches a page of the window, and shrinks the window if it has too many rows. After its last page Next is the
 // next window, which is twice as long.
 func (w window) page(ctx context.Context, ask func(ctx context.Context, page string, made ...filter) (media.Page,
 	error)) (media.Page, error) {
@@ -54,7 +54,7 @@ func (w window) page(ctx context.Context, ask func(ctx context.Context, page str
 		if w.number == 1 && out.Total > numberedCap {
 			if w.from == w.to {
 				return media.Page{}, &media.Error{Class: media.Invalid,
-					Message: fmt.Sprintf("%d files were made in one second: the platform gives out %d", out.Total, numberedCap)}
+					Message: fmt.Sprintf("%d files were made in one second: the platform returns %d", out.Total, numberedCap)}
 			}
 			w.to = w.from + (w.to-w.from)/2
 			continue
@@ -89,7 +89,7 @@ func (l assetList) page(ctx context.Context, api media.API, q media.ListQuery, p
 	}
 	if q.Variant == undated {
 		if !q.Since.IsZero() {
-			// There are hardly any: the full list of the night has them, and no pull of changes pays a call for them.
+			// There are very few undated files: the full list at night has them, and pulls of changes spend no call on them.
 			return media.Page{}, nil
 		}
 		return ask(ctx, page, filter{Field: "created_time", Operator: "LESS",

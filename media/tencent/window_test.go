@@ -16,12 +16,12 @@ import (
 
 func TestAssets_OfALargeLibraryAreReadInWindows(t *testing.T) {
 	t.Parallel()
-	// 25,000 files, most of them of one day, of a platform that gives out 10,000 by number.
+	// 25,000 files, most of them made on one day, on a platform that returns 10,000 by number.
 	made := make([]int64, 25_000)
 	for i := range made {
 		made[i] = 1_790_000_000 + int64(i)*3
 	}
-	made[0], made[1], made[2] = 1_000_000_001, 1_600_000_000, 4_102_444_800 // The last is of the year 2100.
+	made[0], made[1], made[2] = 1_000_000_001, 1_600_000_000, 4_102_444_800 // The last time is in the year 2100.
 	s := &server{answer: func(_ string, q url.Values) string {
 		var filters []filter
 		require.NoError(t, json.Unmarshal([]byte(q.Get("filtering")), &filters))
@@ -49,7 +49,7 @@ func TestAssets_OfALargeLibraryAreReadInWindows(t *testing.T) {
 	for page := ""; ; {
 		out, err := videos.page(t.Context(), s, media.ListQuery{Until: time.Unix(1_790_080_000, 0)}, page)
 		require.NoError(t, err)
-		require.Equal(t, len(made), out.Total, "each page says how many there are of all")
+		require.Equal(t, len(made), out.Total, "each page has the total")
 		require.Empty(t, out.Moved)
 		for _, row := range out.Rows {
 			require.False(t, seen[row.Object], row.Object)
@@ -60,7 +60,7 @@ func TestAssets_OfALargeLibraryAreReadInWindows(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, len(made))
-	require.Less(t, len(s.queries), 330, "250 pages, and some questions to find the windows")
+	require.Less(t, len(s.queries), 330, "250 pages, and some calls to find the windows")
 	one := &server{answer: data(`{"list":[],"page_info":{"total_number":10001}}`)}
 	_, err := videos.page(t.Context(), one, media.ListQuery{Until: time.Unix(1_790_080_000, 0)}, "")
 	requireClass(t, media.Invalid, err)
@@ -73,7 +73,7 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// The platform lists files without a time of creation, or of 1970, under no condition that asks for younger ones.
+// No condition on the time of creation lists files without one or with one in 1970.
 func TestAssets_WithoutATimeOfCreationAreListed(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: func(_ string, q url.Values) string {
@@ -106,7 +106,7 @@ func TestAssets_WithoutATimeOfCreationAreListed(t *testing.T) {
 		out, err := list.Page(t.Context(), s, media.ListQuery{Variant: undated, Since: time.Unix(1_790_000_000, 0)}, "")
 		require.NoError(t, err)
 		require.Empty(t, out)
-		require.Len(t, s.queries, asked, "pulls of changes pay no call for them")
+		require.Len(t, s.queries, asked, "pulls of changes spend no call on them")
 		return
 	}
 }

@@ -1,4 +1,4 @@
-// Package simulated_test has the tests of the platform's package against its simulated platform.
+// Package simulated_test tests the platform's package against its simulated platform.
 package simulated_test
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whom an ad is shown to stands in the rows, and a change of it among the changes.
-func TestAudience_IsPulledAndItsChangesAreTold(t *testing.T) {
+// The rows have an ad's audience, and its changes are logged.
+func TestAudience_IsPulledAndItsChangesAreLogged(t *testing.T) {
 	t.Parallel()
 	x := simclient.NewPuller(t, oceanengine.New(), simulator.Config{Accounts: simclient.OfEach(5), Seed: 1})
 	pull := func() { x.Pull(t, "project", 1, "full", `{"mode":"full"}`) }
@@ -25,7 +25,7 @@ func TestAudience_IsPulledAndItsChangesAreTold(t *testing.T) {
 	require.Positive(t, rows)
 	require.Equal(t, rows, aimed)
 
-	// In this world something is aimed anew within the next day.
+	// In this world an audience changes within the next day.
 	x.World.Order(t, "clock", map[string]any{"now": x.Server.Today.Add(1).Start(simclient.Zone).Add(14 * time.Hour)})
 	pull()
 	changes, err := x.Store.ConfigChanges(t.Context(), results.ChangeFilter{AccountID: 1, Field: "audience"},

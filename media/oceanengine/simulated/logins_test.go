@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A login that authorised a workbench or an agency reaches the advertisers below it, and what is no advertiser is
-// named.
+// A login that authorised a workbench or an agency reaches the advertisers below it. Other accounts are left out by
+// name.
 func TestAccounts_ALoginsContainersAreExpanded(t *testing.T) {
 	t.Parallel()
 	platform := oceanengine.New()
@@ -38,7 +38,7 @@ func TestAccounts_ALoginsContainersAreExpanded(t *testing.T) {
 		of := *server
 		of.Access, of.Refresh = secret.NewText(l.Access), secret.NewText(l.Refresh)
 		p := simclient.Start(t, platform, &of)
-		require.NoError(t, p.Rules.Set([]grant.Rule{})) // the world has none either
+		require.NoError(t, p.Rules.Set([]grant.Rule{})) // the world has no limits either
 		o := account.Options{Platform: platform, Caller: p.Client, Store: p.Store, Logger: slog.New(slog.DiscardHandler)}
 		listed, err := o.List(t.Context(), p.Client.ForLogin(p.Login), p.Login)
 		require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestAccounts_ALoginsContainersAreExpanded(t *testing.T) {
 				&found).Error)
 		require.ElementsMatch(t, l.Accounts, found)
 		if i == 4 {
-			require.Contains(t, listed.Note(), "an account of type PLATFORM_ROLE_STAR is no advertiser")
+			require.Contains(t, listed.Note(), "an account of type PLATFORM_ROLE_STAR is not an advertiser")
 		} else {
 			require.Empty(t, listed.Note())
 		}

@@ -81,14 +81,14 @@ func TestReports_RowsThatDoNotAddUpToThePlatformsSumAreNotBelieved(t *testing.T)
 	p.world.Order(t, "faults", lie)
 	result, err = p.pull()
 	require.NoError(t, err)
-	require.Equal(t, 2*calls, result.Calls, "it was pulled again")
+	require.Equal(t, 2*calls, result.Calls, "it is pulled again")
 	require.Equal(t, map[results.CoverageState]int{results.Complete: 6}, p.states())
 
 	lie["count"] = 3 * calls
 	p.world.Order(t, "faults", lie)
 	_, err = p.pull()
 	require.ErrorContains(t, err, "the platform's own sum is")
-	require.Equal(t, map[results.CoverageState]int{results.Partial: 6}, p.states(), "it is never called complete")
+	require.Equal(t, map[results.CoverageState]int{results.Partial: 6}, p.states(), "it is never complete")
 
 	_, err = p.pull()
 	require.NoError(t, err)

@@ -18,14 +18,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// An account with more creatives a day than the platform gives out for one query is pulled whole.
+// An account with more creatives a day than the platform returns for one query is pulled whole.
 func TestReports_AGiantsDaysArePulledWhole(t *testing.T) {
 	t.Parallel()
 	platform := tencent.New()
 	server := simclient.ServeWorld(simulator.Config{Accounts: simclient.OfEach(2), Seed: 7, Giant: 20_000},
 		platform.Name())(t)
 	p := simclient.Start(t, platform, server)
-	require.NoError(t, p.Rules.Set([]grant.Rule{})) // the world has none either
+	require.NoError(t, p.Rules.Set([]grant.Rule{})) // the world has no limits either
 	giant := simclient.OneAccount{ID: 1, Media: platform.Name(), ExternalID: server.Accounts[0], TokenID: p.Login,
 		Zone: simclient.Zone, Currency: "CNY"}
 	handlers := media.NewRegistry(pull.Handlers(platform, pull.Deps{

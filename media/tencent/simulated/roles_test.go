@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// signed calls a platform with a token, and nothing of a real process but its signature.
+// signed makes signed calls to a platform with a token, without any other part of a real process.
 type signed struct {
 	media.API
 	platform    media.Platform
@@ -43,8 +43,7 @@ func (s signed) Get(ctx context.Context, endpoint string, query url.Values) (jso
 	return s.platform.Decode(resp.StatusCode, resp.Header, body)
 }
 
-// A world of 401 accounts has a login of an organisation, one of an agency, one of a company of agencies and one of an
-// advertiser.
+// A world with 401 accounts has four logins: an organisation, an agency, a company of agencies and an advertiser.
 func TestAccounts_AreListedForEveryKindOfLogin(t *testing.T) {
 	t.Parallel()
 	platform := tencent.New()
@@ -64,7 +63,7 @@ func TestAccounts_AreListedForEveryKindOfLogin(t *testing.T) {
 			} `json:"logins"`
 		} `json:"apps"`
 	}
-	resp, err := server.Client().Get(server.URL + "/_sim/credentials") //nolint:noctx // It is our own.
+	resp, err := server.Client().Get(server.URL + "/_sim/credentials") //nolint:noctx // The server is our own.
 	require.NoError(t, err)
 	require.NoError(t, errors.Join(json.NewDecoder(resp.Body).Decode(&all), resp.Body.Close()))
 	var names []string
