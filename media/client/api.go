@@ -132,8 +132,8 @@ func unanswered(e *media.Error) bool {
 func (a *api) limited(r request, login token.Login) grant.Call {
 	call := grant.Call{Media: a.client.Platform.Name(), Endpoint: r.endpoint, App: login.App.ID,
 		Account: a.account.ExternalID}
-	if teller, ok := a.client.Platform.(media.RowLimiter); ok {
-		call.Rows = teller.Rows(r.endpoint, r.query)
+	if limiter, ok := a.client.Platform.(media.RowLimiter); ok {
+		call.Rows = limiter.Rows(r.endpoint, r.query)
 	}
 	return call
 }
@@ -182,8 +182,8 @@ func (a *api) once(ctx context.Context, r request, login token.Login) (json.RawM
 		took := clock.Since(began)
 		a.client.metrics.observe(call.Media, r.endpoint, err, took)
 		a.client.slowness.observe(r.endpoint, a.account.ID, took)
-		if teller, ok := a.client.Platform.(media.RowLimiter); ok && err == nil && call.Rows != "" {
-			if rows, told := teller.Matched(data); told {
+		if limiter, ok := a.client.Platform.(media.RowLimiter); ok && err == nil && call.Rows != "" {
+			if rows, ok := limiter.Matched(data); ok {
 				a.client.Waiter.Settle(call, grant, rows)
 			}
 		}
@@ -270,8 +270,8 @@ func (a *api) send(ctx context.Context, r request, login token.Login, until time
 	case err != nil:
 		return nil, err
 	}
-	if teller, ok := a.client.Platform.(media.UsageReporter); ok {
-		if err := a.client.Waiter.Used(ctx, a.limited(r, login), grant.ScopeApp, teller.Usage(header)); err != nil {
+	if reporter, ok := a.client.Platform.(media.UsageReporter); ok {
+		if err := a.client.Waiter.Used(ctx, a.limited(r, login), grant.ScopeApp, reporter.Usage(header)); err != nil {
 			a.client.Logger.Warn("cannot share the usage of a limit with other processes", "media", a.client.Platform.Name(),
 				"endpoint", r.endpoint, "err", err)
 		}

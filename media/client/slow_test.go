@@ -30,9 +30,9 @@ func TestSlow_ReturnsRecentSlowEndpointsAndTheirAccounts(t *testing.T) {
 
 		time.Sleep(61 * time.Second)
 		s.Observe("funds/get", 9, client.SlowAfter)
-		for _, told := range s.Slow() {
-			if told.Endpoint == "funds/get" {
-				require.Equal(t, []string{"8", "9"}, told.Accounts, "the minute before counts too")
+		for _, slow := range s.Slow() {
+			if slow.Endpoint == "funds/get" {
+				require.Equal(t, []string{"8", "9"}, slow.Accounts, "the minute before counts too")
 			}
 		}
 		for range 40 {

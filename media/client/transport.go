@@ -82,15 +82,15 @@ const driftMax = 3 * time.Second
 // learn reads the platform's time from an answer. An answer without a Date gets the time of its arrival as its Date,
 // by RFC 9110 (6.6.1): a Retry-After then counts from the platform's clock.
 func (t *Transport) learn(header http.Header) {
-	told, err := http.ParseTime(header.Get("Date"))
+	theirs, err := http.ParseTime(header.Get("Date"))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {
 		header.Set("Date", t.now().Format(http.TimeFormat))
 		return
 	}
-	if drift := told.Sub(t.now()); drift > driftMax || drift < -driftMax {
-		t.seen, t.at = told, clock.Mark()
+	if drift := theirs.Sub(t.now()); drift > driftMax || drift < -driftMax {
+		t.seen, t.at = theirs, clock.Mark()
 	}
 }
 

@@ -27,11 +27,11 @@ func (h *harness) fundAccounts() []string {
 
 // gathered adds up rows by fund type to the rows that the tables hold for a day.
 func gathered(rows []media.Row) []fund.Row {
-	var told []fund.Row
+	var all []fund.Row
 	for _, r := range rows {
-		told = append(told, r.Funds...)
+		all = append(all, r.Funds...)
 	}
-	return fund.Gather(told)
+	return fund.Gather(all)
 }
 
 func (h *harness) balance(t *testing.T, account string) []media.Row {

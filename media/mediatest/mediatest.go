@@ -190,7 +190,7 @@ func requireSums(t *testing.T, sums *metric.Values, rows []media.Row) {
 		own.Add(&rows[i].Metrics)
 	}
 	for i, m := range metric.All {
-		if want, told := sums.Get(i); told {
+		if want, ok := sums.Get(i); ok {
 			got, _ := own.Get(i)
 			require.Equal(t, want, got, "the sum of %s", m.Name)
 		}

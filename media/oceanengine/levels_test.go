@@ -155,7 +155,7 @@ func TestMaterials_WithoutAnIDAreFoundInTheLibrary(t *testing.T) {
 // Titles are materials of MATERIAL_DATA too, and repeat the figures of the same impressions.
 func TestReport_SelectsTheMaterialsThatAreShown(t *testing.T) {
 	t.Parallel()
-	const told = `{"code":0,"data":{"list":[
+	const answered = `{"code":0,"data":{"list":[
 		{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day","sort_able":true},{"field":"cdp_promotion_id","sort_able":false}]},
 		{"data_topic":"MATERIAL_DATA","dimensions":[{"field":"stat_time_day","sort_able":true},{"field":"cdp_promotion_id","sort_able":true},{"field":"material_id","sort_able":false},
 			{"field":"image_mode","filter_able":true,"filter_config":{"type":1,"operator":7,"range_value":[
@@ -163,10 +163,10 @@ func TestReport_SelectsTheMaterialsThatAreShown(t *testing.T) {
 	for name, c := range map[string]struct{ topics, level, filters, order string }{
 		"no answer about topics": {"", "creative", asJSON([]condition{documented().shown}),
 			`[{"field":"stat_cost","type":"DESC"}]`},
-		"materials by the platform's own words": {told, "creative",
+		"materials by the platform's own words": {answered, "creative",
 			`[{"field":"image_mode","type":1,"operator":7,"values":["5","3"]}]`,
 			`[{"field":"stat_time_day","type":"ASC"},{"field":"cdp_promotion_id","type":"ASC"}]`},
-		"promotions without a condition": {told, "adgroup", `[]`, `[{"field":"stat_time_day","type":"ASC"}]`},
+		"promotions without a condition": {answered, "adgroup", `[]`, `[{"field":"stat_time_day","type":"ASC"}]`},
 	} {
 		s := &server{answer: data(`{"rows":[],"total_metrics":{},"page_info":{"total_number":0}}`), topics: c.topics}
 		_, err := findReport(t, "report_daily", c.level).Page(t.Context(), s,
@@ -281,7 +281,7 @@ func TestTopics_AnUnreadableAnswerChangesNothing(t *testing.T) {
 			require.Equal(t, documented(), known, answer)
 		}
 		require.Equal(t, 1, calls, "%s: it rests", answer)
-		p.told[topicBasic] = topic{sortable: map[string]bool{"stat_time_day": true}}
+		p.last[topicBasic] = topic{sortable: map[string]bool{"stat_time_day": true}}
 		p.asked = p.asked.Add(-topicsRest)
 		known, err := p.about(t.Context(), api, topicBasic)
 		require.NoError(t, err, answer)

@@ -296,8 +296,8 @@ func TestReports_OfMaterialsHaveNoSums(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "stat_cost", page.Faults[0].Field)
 	require.Equal(t, wire.FigureFault, page.Faults[0].Kind)
-	_, told := page.Sums.Get(metric.Index("impressions"))
-	require.True(t, told, "the other sums are set")
+	_, ok := page.Sums.Get(metric.Index("impressions"))
+	require.True(t, ok, "the other sums are set")
 }
 
 func TestReport_RequestsTheMetricsOfTheQuery(t *testing.T) {

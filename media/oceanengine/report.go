@@ -168,11 +168,11 @@ func (r report) page(ctx context.Context, api media.API, q media.ReportQuery, pa
 
 // readSums reads the platform's own sums, which are next to the rows of each page.
 func (r report) readSums(page *media.Page, answer map[string]json.RawMessage) {
-	told := answer["total_metrics"]
-	if len(told) == 0 || string(told) == "null" {
+	raw := answer["total_metrics"]
+	if len(raw) == 0 || string(raw) == "null" {
 		return
 	}
-	row := wire.Open(told)
+	row := wire.Open(raw)
 	sums, bad := figures.Sums(row.Fields())
 	page.Sums, page.Faults = &sums, append(page.Faults, append(row.Faults(), bad...)...)
 }
@@ -185,9 +185,9 @@ func (r report) readRow(from *wire.Row) (row media.Row) {
 		ids[i] = dimensions.Key(dimension)
 	}
 	row.Object = strings.Join(ids, ":")
-	told := figuresIn(from)
+	fields := figuresIn(from)
 	var bad []wire.Fault
-	row.Raw, row.Metrics, bad = figures.Read(told)
+	row.Raw, row.Metrics, bad = figures.Read(fields)
 	from.Add(bad)
 	return row
 }

@@ -27,13 +27,13 @@ const (
 // topics holds the platform's description of the custom report's topics (document 1755261744248832): the dimensions
 // to sort by, and how a report of materials is restricted to some kinds. It is the same for all accounts.
 type topics struct {
-	turn  chan struct{} // holds one item while a caller requests or reads the topics
-	told  map[string]topic
+	lock  chan struct{} // holds one item while a caller requests or reads the topics
+	last  map[string]topic
 	asked time.Time
 	kept  time.Duration // since then
 }
 
-func newTopics() *topics { return &topics{turn: make(chan struct{}, 1), told: map[string]topic{}} }
+func newTopics() *topics { return &topics{lock: make(chan struct{}, 1), last: map[string]topic{}} }
 
 // topic is the description of one topic.
 type topic struct {
@@ -90,27 +90,27 @@ func (t *topics) about(ctx context.Context, api media.API, name string) (topic, 
 		return documented(), nil
 	}
 	select {
-	case t.turn <- struct{}{}:
-		defer func() { <-t.turn }()
+	case t.lock <- struct{}{}:
+		defer func() { <-t.lock }()
 	case <-ctx.Done():
 		return topic{}, ctx.Err()
 	}
 	if clock.Since(t.asked) >= t.kept {
-		told, err := askTopics(ctx, api)
+		read, err := askTopics(ctx, api)
 		e, isRefusal := errors.AsType[*media.Error](err)
 		// An error of this account proves nothing about the topics.
 		isRefusal = isRefusal && (e.Class == media.Invalid || e.Class == media.Bug) && e.Parks == ""
 		switch {
 		case err != nil && !isRefusal:
 			return topic{}, err
-		case len(told) < len(topicsAsked):
+		case len(read) < len(topicsAsked):
 			t.asked, t.kept = clock.Mark(), topicsRest
 		default:
 			t.asked, t.kept = clock.Mark(), topicsKept
 		}
-		maps.Copy(t.told, told)
+		maps.Copy(t.last, read)
 	}
-	if known, ok := t.told[name]; ok {
+	if known, ok := t.last[name]; ok {
 		return known, nil
 	}
 	return documented(), nil
@@ -132,7 +132,7 @@ func askTopics(ctx context.Context, api media.API) (map[string]topic, error) {
 
 // readTopics reads the topics of an answer, and leaves out a topic without a readable dimension.
 func readTopics(data json.RawMessage) map[string]topic {
-	told := map[string]topic{}
+	read := map[string]topic{}
 	for _, raw := range wire.Open(data).List("list") {
 		r, known := wire.Open(raw), documented()
 		known.sortable = map[string]bool{}
@@ -148,10 +148,10 @@ func readTopics(data json.RawMessage) map[string]topic {
 			}
 		}
 		if name := r.Text("data_topic"); slices.Contains(topicsAsked, name) && len(known.sortable) > 0 {
-			told[name] = known
+			read[name] = known
 		}
 	}
-	return told
+	return read
 }
 
 // restrict sets a condition to the kinds of materials that are shown, with the platform's own names. filter describes

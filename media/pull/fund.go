@@ -63,7 +63,8 @@ func (p *puller) flowHandler(flow media.FundDaily) media.Handler {
 			return params, err
 		}
 		if params.Days < 0 || params.Days > flow.LookBack {
-			return params, fmt.Errorf("params.days: %d is refused: want 1 to %d, which is all that the platform keeps", params.Days,
+			return params, fmt.Errorf("params.days: %d is refused: want 1 to %d, which is all that the platform keeps",
+				params.Days,
 				flow.LookBack)
 		}
 		return params, nil
@@ -152,13 +153,13 @@ func (p *puller) writeFunds(ctx context.Context, account media.Account, claim re
 		Whole: got.note == "", Note: got.note, Confirmed: confirmed, JudgeRows: lacksAllRows, Judging: p.judgeFlow(account),
 	}
 	got.keepDays(claim.Days)
-	told := map[day.Day][]fund.Row{}
+	byDay := map[day.Day][]fund.Row{}
 	for _, r := range got.rows {
 		write.Rows = append(write.Rows, results.FundRow{Day: r.Day, FundType: r.Object, Raw: r.Raw, JSON: string(r.JSON)})
-		told[r.Day] = append(told[r.Day], r.Funds...)
+		byDay[r.Day] = append(byDay[r.Day], r.Funds...)
 	}
 	for _, d := range claim.Days {
-		for _, row := range fund.Gather(told[d]) {
+		for _, row := range fund.Gather(byDay[d]) {
 			write.Sums = append(write.Sums, results.FundSum{Day: d, Row: row})
 		}
 	}

@@ -86,7 +86,7 @@ func (p *puller) runList(ctx context.Context, work media.Work, list media.List) 
 		query := media.ListQuery{Variant: variant, Since: since, Until: clock.Later(p.Clock.Now(), since.Add(windowOverlap))}
 		got, err := fetch(ctx, 0, func(ctx context.Context, token string) (media.Page, error) {
 			page, err := list.Page(ctx, api, query, token)
-			ahead(page.Rows, p.latest()) // latest is read after the call, which may have waited for its limits.
+			addFutureFaults(page.Rows, p.latest()) // latest is read after the call, which may have waited for its limits.
 			return page, err
 		})
 		if err != nil {

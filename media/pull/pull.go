@@ -122,8 +122,8 @@ type fetched struct {
 	note  string       // why the pull is not whole; "" when it is, apart from unusable values
 }
 
-// came is the number of rows, usable or not.
-func (f *fetched) came() int { return len(f.rows) + len(f.lost) }
+// count is the number of rows, usable or not.
+func (f *fetched) count() int { return len(f.rows) + len(f.lost) }
 
 // pageFunc fetches a page by its token; "" is the first page.
 type pageFunc func(ctx context.Context, token string) (media.Page, error)
@@ -173,7 +173,7 @@ func fetchOnce(ctx context.Context, rowsMax int, page pageFunc, all bool) (fetch
 		if p.Next == "" {
 			break
 		}
-		if err := f.turn(p); err != nil {
+		if err := f.checkNext(p); err != nil {
 			return fetched{}, err
 		}
 		token = p.Next
@@ -242,8 +242,8 @@ func (f *paging) take(p media.Page) {
 	}
 }
 
-// turn returns an error when paging would not end after p.
-func (f *paging) turn(p media.Page) error {
+// checkNext returns an error when paging would not end after p.
+func (f *paging) checkNext(p media.Page) error {
 	if f.empty++; len(p.Rows) > 0 || len(p.Counted) > 0 {
 		f.empty = 0
 	} else if f.empty > emptyMax {
@@ -258,7 +258,7 @@ func (f *paging) turn(p media.Page) error {
 
 // judge sets the note when the rows do not match the platform's total and sums. It keeps an earlier note.
 func (f *paging) judge() {
-	came := f.came()
+	came := f.count()
 	if !f.byRows {
 		came = len(f.counted) + f.unnamed
 	}

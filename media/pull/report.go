@@ -70,7 +70,8 @@ func parseReportParams(raw json.RawMessage, levels []media.Report) (reportParams
 			continue
 		}
 		if params.Days < 0 || params.Days > r.LookBack+1 {
-			return params, r, fmt.Errorf("params.days: %d is refused: want 1 to %d, which is all that the platform keeps", params.Days,
+			return params, r, fmt.Errorf("params.days: %d is refused: want 1 to %d, which is all that the platform keeps",
+				params.Days,
 				r.LookBack+1)
 		}
 		if days := max(params.Days, 1); params.Skip < 0 || params.Skip >= days {
@@ -149,7 +150,7 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 	}
 	api := p.Caller.For(account)
 	var got fetched
-	err = p.asked(ctx, report, media.ReportQuery{From: from, To: to, FromHour: claim.FromHour},
+	err = p.withFields(ctx, report, media.ReportQuery{From: from, To: to, FromHour: claim.FromHour},
 		func(report media.Report, query media.ReportQuery) (err error) {
 			if from == to {
 				got, err = fetchDay(ctx, api, report, query)
@@ -173,8 +174,8 @@ func (p *puller) runReport(ctx context.Context, work media.Work, report media.Re
 	return media.Result{Rows: result.Written + result.Deleted, Calls: api.Calls()}, err
 }
 
-// asked calls do with the report to query and with the query completed by the fields to request.
-func (p *puller) asked(ctx context.Context, report media.Report, query media.ReportQuery,
+// withFields calls do with the report to query and with the query completed by the fields to request.
+func (p *puller) withFields(ctx context.Context, report media.Report, query media.ReportQuery,
 	do func(media.Report, media.ReportQuery) error) error {
 	if p.Fields == nil {
 		return do(report, query)

@@ -45,7 +45,7 @@ func (p *puller) splitDays(ctx context.Context, api media.API, account media.Acc
 	var failed error
 	for _, d := range claim.Days {
 		var got fetched
-		err := p.asked(ctx, report, media.ReportQuery{From: d, To: d},
+		err := p.withFields(ctx, report, media.ReportQuery{From: d, To: d},
 			func(report media.Report, query media.ReportQuery) (err error) {
 				got, err = fetchDay(ctx, api, report, query)
 				return err
@@ -135,7 +135,7 @@ func fetchParts(ctx context.Context, api media.API, report media.Report, q media
 			return fetched{}, err
 		}
 	}
-	if parts.note != "" || parts.came() == over.total {
+	if parts.note != "" || parts.count() == over.total {
 		return parts.fetched, nil
 	}
 	// Rows may have been added while the parts were read.
@@ -143,8 +143,8 @@ func fetchParts(ctx context.Context, api media.API, report media.Report, q media
 	if err != nil {
 		return fetched{}, err
 	}
-	if over.total = whole.Total; parts.came() != over.total {
-		parts.note = fmt.Sprintf("the parts of the day have %s, and the whole %d", plural.Count(parts.came(), "row", "rows"),
+	if over.total = whole.Total; parts.count() != over.total {
+		parts.note = fmt.Sprintf("the parts of the day have %s, and the whole %d", plural.Count(parts.count(), "row", "rows"),
 			over.total)
 		if keys := keyFaults(split); len(keys) > 0 {
 			parts.note += fmt.Sprintf("; the list of objects to narrow by lacks one: its field %s %s", keys[0].Field,

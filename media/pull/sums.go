@@ -23,8 +23,8 @@ func difference(rows []media.Row, sums *metric.Values) string {
 		}
 	}
 	for i, m := range metric.All {
-		want, told := sums.Get(i)
-		if !told || unusable[m.Name] {
+		want, ok := sums.Get(i)
+		if !ok || unusable[m.Name] {
 			continue
 		}
 		var rounded int64

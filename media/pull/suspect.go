@@ -89,8 +89,8 @@ func (r *rule) over(d day.Day) (is bool, share float64, at runTimes) {
 	return true, otherShareMax, at
 }
 
-// short reports whether a cost is below another one by more than a share of it.
-func short(cost, of int64, share float64) bool {
+// below reports whether a cost is below another one by more than a share of it.
+func below(cost, of int64, share float64) bool {
 	return of > cost && metric.All[metric.Cost].Differ(cost, of) && float64(of-cost) > share*float64(of)
 }
 
@@ -121,7 +121,7 @@ func (r *rule) compares(a *results.Answer) bool {
 // the same day; there are none when the day is not over or the answer is no news.
 func (r *rule) report(a *results.Answer, others []results.Figure) results.Verdict {
 	_, share, at := r.over(a.Day)
-	lacking := slices.IndexFunc(others, func(f results.Figure) bool { return short(a.Cost, f.Cost, share) })
+	lacking := slices.IndexFunc(others, func(f results.Figure) bool { return below(a.Cost, f.Cost, share) })
 	var reason string
 	switch {
 	case lacksRows(a):
@@ -152,7 +152,7 @@ func (r *rule) report(a *results.Answer, others []results.Figure) results.Verdic
 	// The platform repeats its answer: figures that contradict it and were pulled before are pulled again.
 	for _, f := range others {
 		c := &f.Coverage
-		if c.State == results.Complete && c.RunID < a.Before.AnswerRun && short(a.Cost, f.Cost, share) {
+		if c.State == results.Complete && c.RunID < a.Before.AnswerRun && below(a.Cost, f.Cost, share) {
 			v.Doubts = append(v.Doubts, doubt(a, f))
 		}
 	}
@@ -172,7 +172,7 @@ func doubts(a *results.Answer, others []results.Figure, share float64, at runTim
 		if c.RunID < at.settling {
 			may = freshShareMax
 		}
-		if short(f.Cost, a.Cost, may) {
+		if below(f.Cost, a.Cost, may) {
 			found = append(found, doubt(a, f))
 		}
 	}
@@ -188,7 +188,7 @@ func (r *rule) flow(a *results.Answer, others []results.Figure) results.Verdict 
 		return results.Verdict{Doubts: doubts(a, others, freshShareMax, at)}
 	}
 	for _, f := range others {
-		if !short(0, f.Cost, otherShareMax) {
+		if !below(0, f.Cost, otherShareMax) {
 			continue
 		}
 		if a.Before.Believed(0) || answeredTwice(0, &a.Before, a.RunID, at) {

@@ -114,9 +114,9 @@ func (f *fetched) keepDays(days []day.Day) {
 	})
 }
 
-// ahead adds a fault to each row whose modification is after latest. The time is kept as data and does not move the
-// high-water mark.
-func ahead(rows []media.Row, latest time.Time) {
+// addFutureFaults adds a fault to each row whose modification is after latest. The time is kept as data and does not
+// move the high-water mark.
+func addFutureFaults(rows []media.Row, latest time.Time) {
 	for i := range rows {
 		if m := rows[i].Modified; m.After(latest) {
 			rows[i].Faults = append(slices.Clip(rows[i].Faults), wire.Fault{

@@ -70,15 +70,15 @@ func shown(c *wire.Row) (uses []rawtable.AssetUse, all bool) {
 	if decoder.Decode(&components) != nil || components == nil {
 		return nil, true
 	}
-	switch told := components.(type) {
+	switch value := components.(type) {
 	case map[string]any, []any:
 	case string:
-		if !rawtable.IsNoValue(told) {
+		if !rawtable.IsNoValue(value) {
 			unusable(c, "creative_components", "is a text")
 		}
 		return nil, true
 	default:
-		unusable(c, "creative_components", fmt.Sprintf("%.40q is neither an object nor a list", fmt.Sprint(told)))
+		unusable(c, "creative_components", fmt.Sprintf("%.40q is neither an object nor a list", fmt.Sprint(value)))
 		return nil, true
 	}
 	before := len(c.Faults())

@@ -38,13 +38,13 @@ func (Platform) QuotaLeft(header http.Header) string {
 func (Platform) Usage(header http.Header) []ratelimit.Usage {
 	day, minute, _ := strings.Cut(header.Get("X-RateLimit-Remaining"), ",")
 	var all []ratelimit.Usage
-	for _, told := range []struct {
+	for _, part := range []struct {
 		period time.Duration
 		text   string
 	}{{24 * time.Hour, day}, {time.Minute, minute}} {
-		percent, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(told.text), "%"), 64)
+		percent, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(part.text), "%"), 64)
 		if err == nil && percent >= 0 && percent <= 100 {
-			all = append(all, ratelimit.Usage{Period: told.period, Left: percent / 100})
+			all = append(all, ratelimit.Usage{Period: part.period, Left: percent / 100})
 		}
 	}
 	return all

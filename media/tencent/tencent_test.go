@@ -408,8 +408,8 @@ func TestMatched_IsReadFromThePagesOfReports(t *testing.T) {
 		`{"page_info"`:                               -1,
 		``:                                           -1,
 	} {
-		rows, told := Platform{}.Matched(json.RawMessage(payload))
-		require.Equal(t, want >= 0, told, payload)
+		rows, ok := Platform{}.Matched(json.RawMessage(payload))
+		require.Equal(t, want >= 0, ok, payload)
 		require.Equal(t, max(0, want), rows, payload)
 	}
 }

@@ -84,12 +84,12 @@ func TestRenew_AParkedLoginLeavesItsAccountsToAnother(t *testing.T) {
 
 func TestRenew_StoresHowLongTheNewPairLives(t *testing.T) {
 	t.Parallel()
-	for told, want := range map[time.Duration]time.Duration{20 * time.Minute: 20 * time.Minute,
+	for life, want := range map[time.Duration]time.Duration{20 * time.Minute: 20 * time.Minute,
 		90 * 24 * time.Hour: 90 * 24 * time.Hour, 1 << 62: lifeMax} {
 		w := newWorld(t, time.Hour)
 		w.platform.answer = func(n int32, _ string) (media.Tokens, error) {
 			tokens := pair(n + 1)
-			tokens.AccessExpires, tokens.RefreshExpires = told, told
+			tokens.AccessExpires, tokens.RefreshExpires = life, life
 			return tokens, nil
 		}
 		_, err := w.keeper(t).Renew(t.Context(), w.id, 1, nil)

@@ -328,9 +328,9 @@ var (
 	timeMax = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 )
 
-func (r *Row) usable(field string, t time.Time, told any) time.Time {
+func (r *Row) usable(field string, t time.Time, value any) time.Time {
 	if t.Before(timeMin) || t.After(timeMax) {
-		r.fault(field, AttributeFault, fmt.Sprintf("%.40v is not a time from 1970 to 9999", told))
+		r.fault(field, AttributeFault, fmt.Sprintf("%.40v is not a time from 1970 to 9999", value))
 		return time.Time{}
 	}
 	return t
