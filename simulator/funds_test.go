@@ -66,7 +66,7 @@ func TestFunds_NowAgreesWithTheEndOfTheDay(t *testing.T) {
 	moved, granted, swept := 0, 0, 0
 	for day := world.DayOf(noon.Unix()) - 30; day < world.DayOf(noon.Unix()); day++ {
 		midnight := &world.View{Now: world.DayStart(day + 1), Corrections: world.NewCorrections()}
-		told := (&world.View{Now: midnight.Now + world.FundsToldAfter, Corrections: world.NewCorrections()}).FundDays(&a, day,
+		told := (&world.View{Now: midnight.Now + world.FundsPublishedAfter, Corrections: world.NewCorrections()}).FundDays(&a, day,
 			day)
 		require.Len(t, told, 1)
 		end := midnight.FundNow(&a)
@@ -98,7 +98,7 @@ func TestFunds_DepositsDoNotMoveWithTheCorrectionsOfLaterNights(t *testing.T) {
 		a := drawAccount(t, w)
 		day := world.DayOf(moments().Draw(t, "now"))
 		at := func(days int) []world.FundDay {
-			return (&world.View{Now: world.DayStart(day+1+days) + world.FundsToldAfter,
+			return (&world.View{Now: world.DayStart(day+1+days) + world.FundsPublishedAfter,
 				Corrections: world.NewCorrections()}).FundDays(&a, day-8, day)
 		}
 		require.Equal(t, at(0), at(rapid.IntRange(1, 300).Draw(t, "days")), "what was told once stays")

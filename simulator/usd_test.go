@@ -169,8 +169,8 @@ func TestUSD_MoneyFollowsTheAccountsDays(t *testing.T) {
 			require.Equal(t, costs[d.Day][world.Cost], d.Paid.Total(), "%s: what was paid is what the report says",
 				world.FormatDay(d.Day))
 		}
-		toldAt := a.Calendar.Start(day(2026, 11, 3)) + world.FundsToldAfter
-		require.Equal(t, day(2026, 11, 1), a.Calendar.LastTold(toldAt-1))
-		require.Equal(t, day(2026, 11, 2), a.Calendar.LastTold(toldAt))
+		toldAt := a.Calendar.Start(day(2026, 11, 3)) + world.FundsPublishedAfter
+		require.Equal(t, day(2026, 11, 1), a.Calendar.LastPublished(toldAt-1))
+		require.Equal(t, day(2026, 11, 2), a.Calendar.LastPublished(toldAt))
 	}
 }

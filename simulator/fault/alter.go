@@ -8,14 +8,14 @@ import (
 	"adsync/simulator/world"
 )
 
-// What an alteration can touch.
+// The kinds of alterations.
 const (
 	AlterValue    = "value"    // one metric or property of one row differs
-	AlterRow      = "row"      // one row is missing, or is there again under another id
+	AlterRow      = "row"      // one row is missing, or repeated under another id
 	AlterPage     = "page"     // up to 100 neighbouring rows of a list or report are missing
 	AlterAccount  = "account"  // all report rows of an account at a level are missing, or another account's
 	AlterDay      = "day"      // all report rows of an account, level and day are missing
-	AlterHour     = "hour"     // the same for an hour
+	AlterHour     = "hour"     // all report rows of an account, level and hour are missing
 	AlterDeletion = "deletion" // a live object is served as deleted, or a deleted one as live
 )
 
@@ -29,7 +29,7 @@ const (
 	effectLive       = "served as live"
 )
 
-// What rows an alteration is about.
+// The kinds of rows that an alteration concerns.
 const (
 	OfReport = "report"
 	OfConfig = "config"
@@ -37,8 +37,9 @@ const (
 
 const pageRows = 100
 
-// Alteration says exactly what is served differently from the truth. It changes nothing in the truth, and everything
-// served agrees with it: totals, page counts, sums. It does not move with time: what it names stays altered.
+// Alteration describes exactly what is served differently from the truth. The truth does not change, and all served
+// data are consistent with the alteration: totals, page counts, sums. It does not depend on time: the named rows stay
+// altered.
 type Alteration struct {
 	What   string `json:"what"`
 	Seed   uint64 `json:"seed"`
@@ -47,25 +48,25 @@ type Alteration struct {
 
 	Media       string `json:"media,omitempty"`
 	Account     string `json:"account,omitempty"`
-	Level       string `json:"level,omitempty"`       // of reports: account or ad
-	Granularity string `json:"granularity,omitempty"` // of reports: daily or hourly; both when empty
+	Level       string `json:"level,omitempty"`       // for reports: account or ad
+	Granularity string `json:"granularity,omitempty"` // for reports: daily or hourly; both when empty
 	Day         string `json:"day,omitempty"`
 	Hour        *int   `json:"hour,omitempty"`
 	Object      string `json:"object,omitempty"`
 	Field       string `json:"field,omitempty"`
 
-	Was    string `json:"was,omitempty"`    // the value, when it was ordered, in the unit of the truth
-	Served string `json:"served,omitempty"` // what was served from then on
-	// of numbers, in the unit of the truth: added to what is true at any time
+	Was    string `json:"was,omitempty"`    // the true value at the time of the order, in the unit of the truth
+	Served string `json:"served,omitempty"` // the value served from then on
+	// for numbers, in the unit of the truth: added to the true value at any time
 	Delta        int64       `json:"delta,omitempty"`
-	OtherObject  string      `json:"other_object,omitempty"`  // the id a duplicate goes by
-	OtherAccount string      `json:"other_account,omitempty"` // whose rows are served, and who gets this account's
-	Rows         []AlterKey  `json:"rows,omitempty"`          // which rows are missing, for a page
-	RowCount     int         `json:"row_count,omitempty"`     // how many rows it touched when it was ordered
+	OtherObject  string      `json:"other_object,omitempty"`  // the id of a duplicate
+	OtherAccount string      `json:"other_account,omitempty"` // the account whose rows are swapped with this account's
+	Rows         []AlterKey  `json:"rows,omitempty"`          // the missing rows, for a page
+	RowCount     int         `json:"row_count,omitempty"`     // how many rows it concerned at the time of the order
 	compiled     compiledKey // of the fields above, for speed
 }
 
-// AlterKey names one row.
+// AlterKey identifies one row.
 type AlterKey struct {
 	Day    string `json:"day,omitempty"`
 	Hour   *int   `json:"hour,omitempty"`
@@ -85,7 +86,7 @@ type compiledKey struct {
 	partner world.Account
 }
 
-// alterations finds what is altered of an account; it is built anew when one is ordered or taken back.
+// alterations finds the alterations of an account; it is rebuilt when one is ordered or removed.
 type alterations struct {
 	byAccount map[world.AccountKey][]*Alteration
 }
@@ -145,13 +146,13 @@ func (k AlterKey) key() rowKey {
 	return r
 }
 
-// concerns tells whether an alteration is about the rows of a scope.
+// concerns reports whether an alteration concerns the rows of a scope.
 func (x *Alteration) concerns(s world.Scope) bool {
 	return x.Of == OfReport && x.Level == s.Level.String() &&
 		(x.Granularity == "" || (x.Granularity == "hourly") == s.Hourly)
 }
 
-// rows makes an account's report rows as they are served.
+// Rows returns an account's report rows as served.
 func (t *alterations) Rows(v *world.View, a *world.Account, s world.Scope) []world.Row {
 	list := t.byAccount[a.MapKey()]
 	source := a
@@ -198,7 +199,7 @@ func (x *Alteration) alterRows(rows []world.Row) []world.Row {
 	}
 }
 
-// hides tells whether a row is missing.
+// hides reports whether a row is missing.
 func (x *Alteration) hides(k rowKey) bool {
 	at := x.compiled.rowKey
 	switch x.What {
@@ -222,7 +223,7 @@ func CompareRows(a, b world.Row) int {
 	return cmp.Or(cmp.Compare(a.Day, b.Day), cmp.Compare(a.Hour, b.Hour), cmp.Compare(a.Object, b.Object))
 }
 
-// objects makes an account's configuration as it is served.
+// Objects returns an account's configuration as served.
 func (t *alterations) Objects(v *world.View, a *world.Account) []world.Object {
 	list := v.TrueObjects(a)
 	for _, x := range t.byAccount[a.MapKey()] {

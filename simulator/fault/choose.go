@@ -9,7 +9,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// The days of which rows are chosen for an alteration.
+// The days from which rows are chosen for an alteration.
 const (
 	dailyDays  = 7 // with today
 	hourlyDays = 2
@@ -17,16 +17,16 @@ const (
 
 var configFields = []string{"name", "budget", "bid", "status"}
 
-// chooser completes an order for an alteration: what was not said is drawn, by the order's seed, from what exists.
+// chooser completes an order for an alteration: empty selectors are drawn, by the order's seed, from existing rows.
 type chooser struct {
 	world *world.World
-	view  world.View // of the truth
+	view  world.View // the truth
 	rng   *rand.Rand
 	x     *Alteration
 	p     *world.Spec
 }
 
-// ChooseAlteration completes x so that it names something that exists now and that is served differently from then on.
+// ChooseAlteration completes x so that it names rows that exist now and are served differently from then on.
 func ChooseAlteration(w *world.World, truth world.View, x *Alteration) error {
 	c := &chooser{world: w, view: truth, rng: rand.New(rand.NewPCG(x.Seed, 0x5eed)), x: x}
 	if err := c.plan(); err != nil {
@@ -38,7 +38,7 @@ func ChooseAlteration(w *world.World, truth world.View, x *Alteration) error {
 	return c.chooseReport()
 }
 
-// plan settles the selectors that are not about rows.
+// plan completes the selectors that do not concern rows.
 func (c *chooser) plan() error {
 	x := c.x
 	if x.Media == "" {
@@ -53,13 +53,13 @@ func (c *chooser) plan() error {
 		}
 	}
 	if x.Hour != nil && (*x.Hour < 0 || *x.Hour > 23) {
-		return fmt.Errorf("hour is 0 to 23, not %d", *x.Hour)
+		return fmt.Errorf("hour must be 0 to 23, not %d", *x.Hour)
 	}
 	if !slices.Contains([]string{"", "account", "ad"}, x.Level) {
-		return fmt.Errorf("level is account or ad, not %q", x.Level)
+		return fmt.Errorf("level must be account or ad, not %q", x.Level)
 	}
 	if !slices.Contains([]string{"", "daily", "hourly"}, x.Granularity) {
-		return fmt.Errorf("granularity is daily or hourly, not %q", x.Granularity)
+		return fmt.Errorf("granularity must be daily or hourly, not %q", x.Granularity)
 	}
 	isConfigField := slices.Contains(configFields, x.Field)
 	if x.Field != "" && !isConfigField && !slices.ContainsFunc(c.p.Metrics,
@@ -84,7 +84,7 @@ func (c *chooser) plan() error {
 	case AlterDeletion:
 		x.Of = OfConfig
 	default:
-		return fmt.Errorf("what is value, row, page, account, day, hour or deletion, not %q", x.What)
+		return fmt.Errorf("what must be value, row, page, account, day, hour or deletion, not %q", x.What)
 	}
 	if (x.Of == OfConfig && aboutReports) || (x.Of == OfReport && isConfigField) ||
 		(x.Of != OfConfig && x.Of != OfReport) {
@@ -95,8 +95,8 @@ func (c *chooser) plan() error {
 	return nil
 }
 
-// eachAccount calls try with the chosen account, or with all accounts of the platform from a drawn one on, until it
-// is satisfied.
+// eachAccount calls try with the chosen account, or with all accounts of the platform from a drawn one on, until try
+// returns true.
 func (c *chooser) eachAccount(try func(a *world.Account) bool) error {
 	if c.x.Account != "" {
 		a, ok := c.world.LookupText(c.p, c.x.Account)
@@ -138,7 +138,7 @@ func (c *chooser) chooseReport() error {
 		x.Granularity = draw(c.rng, []string{"daily", "hourly"})
 	}
 	if x.What == AlterPage {
-		// A page is best cut from where there are several.
+		// A page is best cut from an account with several.
 		if c.eachAccount(func(a *world.Account) bool { return c.cutIfMore(a, pageRows) }) == nil {
 			return nil
 		}
@@ -146,7 +146,7 @@ func (c *chooser) chooseReport() error {
 	return c.eachAccount(func(a *world.Account) bool { return c.cutIfMore(a, 0) })
 }
 
-// cutIfMore completes the order with rows of an account if it has more than some.
+// cutIfMore completes the order with rows of an account if the account has more than some.
 func (c *chooser) cutIfMore(a *world.Account, some int) bool {
 	rows := c.rowsOf(a)
 	if len(rows) > some {
@@ -175,7 +175,7 @@ func (c *chooser) rowsOf(a *world.Account) []world.Row {
 	})
 }
 
-// cut completes the order with rows of an account, of which there is at least one.
+// cut completes the order with rows of an account; rows has at least one.
 func (c *chooser) cut(a *world.Account, rows []world.Row) {
 	x := c.x
 	r := draw(c.rng, rows)
@@ -200,7 +200,7 @@ func (c *chooser) cut(a *world.Account, rows []world.Row) {
 		}
 	case AlterPage:
 		if r.Hour != world.NoHour {
-			// An hourly report is asked for by the day.
+			// Hourly reports are requested by day.
 			rows = slices.DeleteFunc(rows, func(o world.Row) bool { return o.Day != r.Day })
 		}
 		pages := (len(rows) + pageRows - 1) / pageRows
@@ -275,7 +275,7 @@ func (c *chooser) chooseConfig() error {
 		case x.What == AlterDeletion:
 			return (o.Status == world.StatusDeleted) == (wanted == world.StatusDeleted)
 		default:
-			// Clients that never saw a deleted object need not have it, so altering one would show nothing.
+			// Clients that never saw a deleted object need not have it, so an alteration of it would have no effect.
 			return o.Status != world.StatusDeleted
 		}
 	}
@@ -344,7 +344,7 @@ func (c *chooser) changeProperty(o *world.Object) {
 	}
 }
 
-// ghostID is an id in the slot of an ad that no ad will ever have: that of the last generation.
+// ghostID returns an id in the slot of an ad that no ad will ever have: that of the last generation.
 func ghostID(a *world.Account, x *world.Ad) int64 {
 	number := x.Number - x.Number%world.GenerationsMax + world.GenerationsMax - 1
 	return a.Platform.ObjectBase + number*a.Platform.ObjectStep

@@ -15,19 +15,19 @@ import (
 
 // Kinds of faults.
 const (
-	Latency    = "latency"     // the answer comes MS later
+	Latency    = "latency"     // the answer is delayed by MS
 	Status     = "status"      // an HTTP status 500..599 and no envelope
-	Hang       = "hang"        // no answer until the caller gives up, the fault ends, or MS have passed
+	Hang       = "hang"        // no answer until the caller stops waiting, the fault ends, or MS have passed
 	HalfBody   = "half_body"   // half of the answer, then the connection is cut
-	LostRow    = "lost_row"    // a list lacks its last row, which its total counts: it moved while pages were read
-	WrongSum   = "wrong_sum"   // a report's own sums count one more than its rows add up to
-	WrongRow   = "wrong_row"   // a report's first row counts one less than its own sums say
+	LostRow    = "lost_row"    // a list lacks its last row, which its total counts, as if rows moved while pages were read
+	WrongSum   = "wrong_sum"   // the counts in a report's own sums are one more than the sum of its rows
+	WrongRow   = "wrong_row"   // the counts in a report's first row are one less than its own sums require
 	OverLimit  = "over_limit"  // the platform's answer to a call over the limit
-	TokenDeath = "token_death" // tokens end before their time, once, when it is ordered
-	Alter      = "alter"       // one thing served differs from the truth, until the fault is taken back
+	TokenDeath = "token_death" // tokens end early, once, at the time of the order
+	Alter      = "alter"       // served data differ from the truth until the fault is removed
 )
 
-// Fault is an ordered misbehaviour. Empty selectors match all calls.
+// Fault is an order to disturb calls. Empty selectors match all calls.
 type Fault struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
@@ -38,20 +38,20 @@ type Fault struct {
 
 	MS         int64   `json:"ms,omitempty"`
 	Status     int     `json:"status,omitempty"`
-	Count      int64   `json:"count,omitempty"`       // how many calls it spoils; 0 is no bound
-	Once       bool    `json:"once,omitempty"`        // it spoils no query twice: who asks again is answered rightly
-	ForSeconds float64 `json:"for_seconds,omitempty"` // of real time; 0 is no bound
-	Token      string  `json:"token,omitempty"`       // of token_death: access (default) or pair
-	Field      string  `json:"field,omitempty"`       // of retire_field and add_field, as the platform names it
+	Count      int64   `json:"count,omitempty"`       // how many calls it disturbs; 0 is no bound
+	Once       bool    `json:"once,omitempty"`        // it disturbs no query twice: a repeated query gets the right answer
+	ForSeconds float64 `json:"for_seconds,omitempty"` // seconds of real time; 0 is no bound
+	Token      string  `json:"token,omitempty"`       // for token_death: access (default) or pair
+	Field      string  `json:"field,omitempty"`       // for retire_field and add_field: the platform's name of the field
 
 	Alteration *Alteration `json:"alteration,omitempty"`
 
-	Until time.Time `json:"until,omitzero"` // when ForSeconds end
-	// how many calls it spoiled: answers with nothing to spoil are not counted, nor are alterations
+	Until time.Time `json:"until,omitzero"` // the end of ForSeconds
+	// how many calls it disturbed; answers with nothing to change are not counted, nor are alterations
 	Met int64 `json:"met"`
 }
 
-// Check completes an order for a fault, and returns what is wrong with it.
+// Check completes an order for a fault, and returns an error if the order is invalid.
 func (f *Fault) Check(known func(media string) bool) error {
 	if f.Media != "" && !known(f.Media) {
 		return fmt.Errorf("media %q is unknown", f.Media)
@@ -69,14 +69,14 @@ func (f *Fault) Check(known func(media string) bool) error {
 			f.Status = 500
 		}
 		if f.Status < 500 || f.Status > 599 {
-			return fmt.Errorf("status is 500 to 599, not %d", f.Status)
+			return fmt.Errorf("status must be 500 to 599, not %d", f.Status)
 		}
 	case TokenDeath:
 		if f.Token == "" {
 			f.Token = "access"
 		}
 		if f.Token != "access" && f.Token != "pair" {
-			return fmt.Errorf("token is access or pair, not %q", f.Token)
+			return fmt.Errorf("token must be access or pair, not %q", f.Token)
 		}
 		if f.Media == "" {
 			return fmt.Errorf("token_death needs media")
@@ -84,28 +84,28 @@ func (f *Fault) Check(known func(media string) bool) error {
 	case Hang, HalfBody, LostRow, WrongSum, WrongRow, OverLimit, Alter, RetireField, AddField:
 	default:
 		return fmt.Errorf(
-			"kind is latency, status, hang, half_body, lost_row, wrong_sum, wrong_row, over_limit, token_death, retire_field, "+
+			"kind must be latency, status, hang, half_body, lost_row, wrong_sum, wrong_row, over_limit, token_death, retire_field, "+
 				"add_field or alter, not %q", f.Kind)
 	}
 	if f.Once && !f.spoilsCalls() {
-		return fmt.Errorf("once is for faults that spoil calls, not for %s", f.Kind)
+		return fmt.Errorf("once is for faults that disturb single calls, not for %s", f.Kind)
 	}
 	return f.checkField()
 }
 
-// spoilsCalls tells the kinds that each strike a call by itself.
+// spoilsCalls reports whether the kind disturbs single calls.
 func (f *Fault) spoilsCalls() bool {
 	return f.Kind != Alter && f.Kind != TokenDeath && !f.IsOfField()
 }
 
-// Active is a fault that waits for calls.
+// Active is a fault that is in force.
 type Active struct {
 	Fault
 	met   atomic.Int64
-	ended chan struct{} // closed when the fault is taken back, to release calls that hang
+	ended chan struct{} // closed when the fault is removed, to release calls that hang
 
 	mu      sync.Mutex
-	spoiled map[world.Key]bool // queries, of one that spoils none twice
+	spoiled map[world.Key]bool // disturbed queries, for faults with Once
 }
 
 func (f *Active) snapshot() Fault {
@@ -114,7 +114,7 @@ func (f *Active) snapshot() Fault {
 	return x
 }
 
-// claim takes a call for the fault, unless it has had its count, its time or the call's query.
+// claim reserves a call for the fault, unless its count, its time or the call's query is used up.
 func (f *Active) claim(c *platform.Call) bool {
 	if !f.Until.IsZero() && !time.Now().Before(f.Until) {
 		return false
@@ -129,7 +129,7 @@ func (f *Active) claim(c *platform.Call) bool {
 	return true
 }
 
-// first notes a call's query, and tells whether it is new.
+// first records a call's query and reports whether it is new.
 func (f *Active) first(c *platform.Call) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,7 +140,7 @@ func (f *Active) first(c *platform.Call) bool {
 	return true
 }
 
-// release gives a call back that was claimed and is not spoiled.
+// release returns a claimed call that was not disturbed.
 func (f *Active) release(c *platform.Call) {
 	f.met.Add(-1)
 	if f.Once {
@@ -159,9 +159,9 @@ func (f *Active) selects(media, endpoint, account string) bool {
 		(f.Account == "" || f.Account == account)
 }
 
-// Faults holds the ordered ones.
+// Faults holds the ordered faults.
 type Faults struct {
-	any     atomic.Bool     // whether a call can meet one at all: it spares calls the lock
+	any     atomic.Bool     // whether any fault is in force, so that calls need no lock otherwise
 	closing <-chan struct{} // closed when the simulator ends, to release calls that hang
 	served  atomic.Pointer[alterations]
 
@@ -170,10 +170,10 @@ type Faults struct {
 	list []*Active
 }
 
-// NewFaults returns no faults. Calls that hang are released when closing is closed.
+// NewFaults returns an empty Faults. Calls that hang are released when closing is closed.
 func NewFaults(closing <-chan struct{}) *Faults { return &Faults{closing: closing} }
 
-// Add makes an ordered fault hold, and returns it with its id and end.
+// Add puts a fault in force, and returns it with its id and end.
 func (s *Faults) Add(f Fault) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,7 +194,7 @@ func newActiveFault(f Fault) *Active {
 	return x
 }
 
-// Remove takes back the fault with an id, or all for "".
+// Remove removes the fault with an id, or all for "".
 func (s *Faults) Remove(id string) (removed int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -212,7 +212,7 @@ func (s *Faults) Remove(id string) (removed int) {
 	return removed
 }
 
-// All returns the ordered faults with how many calls each has spoiled.
+// All returns the faults with the number of calls that each has disturbed.
 func (s *Faults) All() []Fault {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -234,7 +234,7 @@ func (s *Faults) alterations() (list []*Alteration) {
 	return list
 }
 
-// Restore takes over kept faults. The next one has an id after next.
+// Restore puts kept faults in force. The next new one gets an id after next.
 func (s *Faults) Restore(kept []Fault, next int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -252,7 +252,7 @@ func (s *Faults) LastID() int {
 	return s.next
 }
 
-// Claimed are the faults that a call has met, one of a kind at most.
+// Claimed returns the faults that a call meets, at most one of each kind.
 func (s *Faults) Claimed(c *platform.Call) map[string]*Active {
 	if !s.any.Load() {
 		return nil
@@ -273,7 +273,7 @@ func (s *Faults) Claimed(c *platform.Call) map[string]*Active {
 	return met
 }
 
-// Wait lets a call of a fault wait for its time, the fault's end, the caller's patience or the simulator's end.
+// Wait makes a call wait until d has passed, or until the fault, the caller or the simulator ends.
 func (s *Faults) Wait(c *platform.Call, f *Active, d time.Duration) {
 	var timeout <-chan time.Time
 	if d > 0 {
@@ -289,7 +289,7 @@ func (s *Faults) Wait(c *platform.Call, f *Active, d time.Duration) {
 	}
 }
 
-// Disturb applies what comes before or in the place of the platform's answer; it tells whether the answer is made.
+// Disturb applies the faults that delay or replace the platform's answer, and reports whether one has answered.
 func (s *Faults) Disturb(c *platform.Call, met map[string]*Active) (answered bool) {
 	if f := met[Hang]; f != nil {
 		s.Wait(c, f, time.Duration(f.MS)*time.Millisecond)
@@ -305,13 +305,13 @@ func (s *Faults) Disturb(c *platform.Call, met map[string]*Active) (answered boo
 	return false
 }
 
-// spoilers are the faults that change what stands in an answer; they tell whether there was something to change.
+// spoilers holds the faults that change an answer. Each returns whether there was something to change.
 var spoilers = []struct {
 	kind   string
 	change func(*platform.Call) bool
 }{{LostRow, loseRow}, {WrongSum, wrongSum}, {WrongRow, wrongRow}}
 
-// Spoil changes the answer as the faults say that were met. One that finds nothing to change waits for another call.
+// Spoil applies the met faults to the answer. A fault that finds nothing to change waits for another call.
 func Spoil(c *platform.Call, met map[string]*Active) {
 	for _, s := range spoilers {
 		if f := met[s.kind]; f != nil && !s.change(c) {
@@ -320,13 +320,13 @@ func Spoil(c *platform.Call, met map[string]*Active) {
 	}
 }
 
-// loseRow takes the last row out of an answer's list.
+// loseRow removes the last row of an answer's list.
 func loseRow(c *platform.Call) bool {
 	return rewrite(c, func(data map[string]json.RawMessage) bool {
 		for _, name := range []string{"list", "rows"} {
 			var rows []json.RawMessage
 			if json.Unmarshal(data[name], &rows) == nil && len(rows) > 0 {
-				data[name], _ = json.Marshal(rows[:len(rows)-1]) // What was read can be written again.
+				data[name], _ = json.Marshal(rows[:len(rows)-1]) // Decoded JSON can be encoded again.
 				return true
 			}
 		}
@@ -334,7 +334,7 @@ func loseRow(c *platform.Call) bool {
 	})
 }
 
-// wrongSum makes the counts of an answer's own sums one more than they are; money stays.
+// wrongSum adds one to the counts in an answer's own sums; money stays.
 func wrongSum(c *platform.Call) bool {
 	return rewrite(c, func(data map[string]json.RawMessage) bool {
 		var sums map[string]string
@@ -352,8 +352,7 @@ func wrongSum(c *platform.Call) bool {
 	})
 }
 
-// wrongRow makes the counts of an answer's first row one less than they are, where the answer tells sums that its
-// rows add up to.
+// wrongRow subtracts one from the counts in an answer's first row, if the answer has sums to which its rows add up.
 func wrongRow(c *platform.Call) bool {
 	if c.Spec.IsSum != nil && !c.Spec.IsSum(c.Query) {
 		return false
@@ -371,13 +370,13 @@ func wrongRow(c *platform.Call) bool {
 				figures[name], changed = strconv.Itoa(n-1), true
 			}
 		}
-		rows[0]["metrics"], _ = json.Marshal(figures) // What was read can be written again.
+		rows[0]["metrics"], _ = json.Marshal(figures) // Decoded JSON can be encoded again.
 		data["rows"], _ = json.Marshal(rows)
 		return changed
 	})
 }
 
-// rewrite changes the data of an answer, and tells whether change says that it did.
+// rewrite changes the data of an answer, and returns the result of change.
 func rewrite(c *platform.Call, change func(data map[string]json.RawMessage) bool) bool {
 	var answer, data map[string]json.RawMessage
 	if json.Unmarshal(c.Body, &answer) != nil || json.Unmarshal(answer["data"], &data) != nil || !change(data) {
@@ -389,10 +388,10 @@ func rewrite(c *platform.Call, change func(data map[string]json.RawMessage) bool
 	return true
 }
 
-// Recompile makes the ordered alterations hold for calls from now on.
+// Recompile applies the ordered alterations to calls from now on.
 func (s *Faults) Recompile(w *world.World) { s.served.Store(compileAlterations(w, s.alterations())) }
 
-// Altered is what is served otherwise than the truth; nil if nothing is.
+// Altered returns the alterations of served data; nil if there are none.
 func (s *Faults) Altered() world.Altering {
 	if x := s.served.Load(); x != nil {
 		return x

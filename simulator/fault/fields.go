@@ -7,13 +7,13 @@ import (
 	"adsync/simulator/platform"
 )
 
-// Kinds of faults that change which fields the reports of a platform know.
+// Kinds of faults that change the fields of a platform's reports.
 const (
-	RetireField = "retire_field" // one field no more: calls that ask for it are refused
-	AddField    = "add_field"    // one more, whose values are those of clicks
+	RetireField = "retire_field" // a field is removed: calls that request it are refused
+	AddField    = "add_field"    // a field is added, with the values of clicks
 )
 
-// IsOfField tells the kinds that name a field.
+// IsOfField reports whether the kind concerns a field.
 func (f *Fault) IsOfField() bool { return f.Kind == RetireField || f.Kind == AddField }
 
 func (f *Fault) checkField() error {
@@ -23,7 +23,7 @@ func (f *Fault) checkField() error {
 	return nil
 }
 
-// Field returns what the newest fault makes of a report's field that a call asks for.
+// Field returns the change that the newest fault makes to a report's field that a call requests.
 func (s *Faults) Field(c *platform.Call, name string) platform.FieldChange {
 	if !s.any.Load() {
 		return platform.FieldAsEver

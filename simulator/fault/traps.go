@@ -9,34 +9,34 @@ import (
 	"adsync/simulator/world"
 )
 
-// Traps decides which calls meet a trap, and counts. A query meets one trap a day at most, so that who asks again is
-// answered rightly. The seed decides which queries do. A trap that is set by an order springs at the first call that
-// it fits beside that, so that all are met in any world.
+// Traps decides which calls meet a trap, and counts them. A query meets at most one trap a day, so that a repeated
+// query gets the right answer. The seed decides which queries do. A trap that is set by an order also springs at the
+// first call that it fits, so that each trap can be met in any world.
 type Traps struct {
 	*trap.Switches
 	key world.Key
 
 	mu     sync.Mutex
-	due    [trap.Count]bool // it has not sprung since it was ordered
-	day    int              // of the world
+	due    [trap.Count]bool // it has not sprung since the order
+	day    int              // day of the world
 	struck map[world.Key]strike
 	shut   map[shutKey]closing
 	misled []Misled
 }
 
-// strike is what a query has met today.
+// strike is the trap that a query has met today.
 type strike struct {
 	id    trap.ID
-	holds bool // also for the pages that follow the first
+	holds bool // whether it applies to the pages after the first too
 }
 
-// NewTraps returns the traps of a world that are on by their switches.
+// NewTraps returns the traps of a world; the switches determine which are on.
 func NewTraps(seed int64, s *trap.Switches) *Traps {
 	return &Traps{Switches: s, key: world.Key(seed).Sub(1 << 42), struck: map[world.Key]strike{},
 		shut: map[shutKey]closing{}}
 }
 
-// Turn sets a trap by an order or takes it away, or all for "". It tells whether there is such a one.
+// Turn switches a trap on or off by an order, or all for "". known reports whether the trap exists.
 func (t *Traps) Turn(name string, on bool) (known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -47,7 +47,7 @@ func (t *Traps) Turn(name string, on bool) (known bool) {
 	return known
 }
 
-// Springs tells whether a call meets a trap that fits it.
+// Springs reports whether a call meets a trap that fits it.
 func (t *Traps) Springs(c *platform.Call, id trap.ID) bool {
 	if c.Trapped || !t.IsOn(id) {
 		return false
@@ -76,7 +76,7 @@ func (t *Traps) Springs(c *platform.Call, id trap.ID) bool {
 	return true
 }
 
-// Holds is Springs for what a whole query meets, from its first page to its last.
+// Holds is Springs for a trap that applies to a whole query, from its first page to its last.
 func (t *Traps) Holds(c *platform.Call, id trap.ID) bool {
 	if !t.IsOn(id) {
 		return false

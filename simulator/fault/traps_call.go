@@ -9,10 +9,10 @@ import (
 	"adsync/simulator/platform"
 )
 
-// UnknownCode is an error code that neither platform's documents have.
+// UnknownCode is an error code that no platform documents.
 const UnknownCode = 77_777
 
-// BeforeAnswer springs what happens before a platform looks at a call. It tells whether that took the answer's place.
+// BeforeAnswer applies traps before a platform handles a call. taken reports whether one has replaced the answer.
 func (t *Traps) BeforeAnswer(c *platform.Call) (taken bool) {
 	if !t.IsAny() {
 		return false
@@ -20,8 +20,8 @@ func (t *Traps) BeforeAnswer(c *platform.Call) (taken bool) {
 	isRefresh := strings.Contains(c.Endpoint, "refresh_token") || c.Query.Get("grant_type") == "refresh_token"
 	if isRefresh && t.Springs(c, trap.RefreshCut) {
 		c.Cut = platform.CutAll
-		// Where the refresh token stays, the answer alone is lost. Elsewhere it is the request: nobody could go on with a
-		// pair whose one answer is lost.
+		// If the refresh token stays the same, only the answer is lost. Otherwise the request is lost: no client could
+		// continue after it lost the only answer with a new pair.
 		return c.Query.Get("grant_type") != "refresh_token"
 	}
 	if a, ok := c.Sim.World.LookupText(c.Spec, c.Query.Get(c.Spec.AccountParam)); ok && t.Springs(c, trap.TokenEnded) {
@@ -34,7 +34,7 @@ func (t *Traps) BeforeAnswer(c *platform.Call) (taken bool) {
 	return false
 }
 
-// AfterAnswer springs what comes in the place of a good answer about an account.
+// AfterAnswer applies traps that replace a good answer about an account.
 func (t *Traps) AfterAnswer(c *platform.Call) {
 	if !t.IsAny() || c.Account == "" || c.Code != 0 || c.Cut != platform.CutNothing {
 		return
@@ -52,22 +52,22 @@ func (t *Traps) AfterAnswer(c *platform.Call) {
 	}
 }
 
-// shutKey is what is shut: an endpoint to an app.
+// shutKey identifies an endpoint that is shut for an app.
 type shutKey struct{ media, endpoint, app string }
 
-// closing is why, and until when on the world's clock.
+// closing is the reason, and the end on the world's clock.
 type closing struct {
 	limit.Refusal
-	until int64 // in seconds
+	until int64 // in Unix seconds
 }
 
-// How long a trap shuts an endpoint, in seconds of the world.
+// How long traps shut an endpoint, in seconds of the world.
 const (
 	shutPenalty = 300
 	shutReports = 20
 )
 
-// Refuses is why a trap refuses a call as over a limit.
+// Refuses reports whether a trap refuses a call as over a limit, with the refusal.
 func (t *Traps) Refuses(c *platform.Call) (limit.Refusal, bool) {
 	if !t.IsAny() || c.Account == "" {
 		return limit.Refusal{}, false
@@ -100,8 +100,8 @@ func (t *Traps) close(c *platform.Call, x closing) limit.Refusal {
 	return x.left(c)
 }
 
-// shutFor tells why an endpoint is shut to a call's app. It is not while the world's clock stands still, or it would
-// be for ever.
+// shutFor returns why an endpoint is shut for a call's app. No endpoint is shut while the world's clock is frozen, as
+// it would never open.
 func (t *Traps) shutFor(c *platform.Call) (limit.Refusal, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,7 +114,7 @@ func (t *Traps) shutFor(c *platform.Call) (limit.Refusal, bool) {
 	return x.left(c), shut
 }
 
-// left says until when, in real time, in which clients wait.
+// left returns the refusal with the remaining time in real time, in which clients wait.
 func (x closing) left(c *platform.Call) limit.Refusal {
 	r := x.Refusal
 	r.RetryIn = time.Duration(float64(x.until-c.Now) / c.Sim.Clock.Speed() * float64(time.Second))

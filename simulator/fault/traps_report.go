@@ -11,22 +11,22 @@ import (
 )
 
 const (
-	// morningEnds is the second of a day at which yesterday is told in full.
+	// morningEnds is the second of a day from which yesterday is complete.
 	morningEnds = 8 * world.HourLength
 
-	// justBegun is the second of a day up to which the one before has only just ended.
+	// justBegun is the second of a day up to which the day before counts as just ended.
 	justBegun = 20 * 60
 
-	// By how much figures lag, in seconds.
+	// The lag of figures, in seconds.
 	lagOlder  = 90 * 60
 	lagLevels = 20 * 60
 
-	// partialUntil is the second of the day at which a partial yesterday ends, and lateQuarter that of an hour.
+	// partialUntil is the second at which a partial yesterday ends, and lateQuarter the second of a late hour.
 	partialUntil = 15 * world.HourLength
 	lateQuarter  = 45 * 60
 )
 
-// Rows are those of a report as a call is told them, in the order of day, hour, object.
+// Rows returns the rows of a report for a call, in order of day, hour and object.
 func (t *Traps) Rows(c *platform.Call, a *world.Account, s world.Scope) []world.Row {
 	c.View.Fell, c.View.Grew = false, false
 	rows := c.View.Rows(a, s)
@@ -79,7 +79,7 @@ func (t *Traps) Rows(c *platform.Call, a *world.Account, s world.Scope) []world.
 	return rows
 }
 
-// hours springs the traps of the last hour that is over.
+// hours applies the traps of the last completed hour.
 func (t *Traps) hours(c *platform.Call, a *world.Account, rows []world.Row, at func(int64, world.Scope) []world.Row,
 	s world.Scope) (_ []world.Row, changed bool) {
 	today := a.Calendar.DayOf(c.Now)
@@ -107,22 +107,22 @@ func (t *Traps) hours(c *platform.Call, a *world.Account, rows []world.Row, at f
 	return rows, false
 }
 
-// Misled is a query that was answered otherwise than the truth, in a way that no answer shows.
+// Misled is a query with a wrong answer that the client cannot recognise.
 type Misled struct {
 	Trap    string    `json:"trap"`
 	Media   string    `json:"media"`
 	Account string    `json:"account"`
-	Kind    string    `json:"kind"`  // as the truth calls it: report_daily or report_hourly
-	Level   string    `json:"level"` // likewise; that of ads also for reports by project
+	Kind    string    `json:"kind"`  // the report in the truth: report_daily or report_hourly
+	Level   string    `json:"level"` // the level in the truth; ads also for reports by project
 	From    string    `json:"from"`  // days, both included
 	To      string    `json:"to"`
 	At      time.Time `json:"at"` // the world's time of its first page
 }
 
-// misledMax bounds what is remembered of them.
+// misledMax bounds the recorded ones.
 const misledMax = 10_000
 
-// misleads is holds for a trap of an account's figures, and notes whose they are.
+// misleads is Holds for a trap of an account's figures, and records the query.
 func (t *Traps) misleads(c *platform.Call, id trap.ID, a *world.Account, s world.Scope) bool {
 	if !t.Holds(c, id) {
 		return false
@@ -144,7 +144,7 @@ func (t *Traps) misleads(c *platform.Call, id trap.ID, a *world.Account, s world
 	return true
 }
 
-// instead puts other rows in the place of some that stand together. Rows are not changed: they are the view's.
+// instead replaces neighbouring rows by others. It does not change rows in place: they belong to the view.
 func instead(rows []world.Row, gone func(world.Row) bool, others []world.Row) []world.Row {
 	from := slices.IndexFunc(rows, gone)
 	to := from
@@ -154,7 +154,7 @@ func instead(rows []world.Row, gone func(world.Row) bool, others []world.Row) []
 	return slices.Concat(rows[:from], others, rows[to:])
 }
 
-// Misleadings lists the latest queries whose figures were not as they were published, the oldest first.
+// Misleadings lists the latest queries with wrong figures, the oldest first.
 func (t *Traps) Misleadings() []Misled {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"adsync/simulator/platform"
 )
 
-// figureOf is a figure of a report's rows; "" for answers that are none.
+// figureOf returns the field of a figure in a report's rows; "" for other answers.
 func figureOf(c *platform.Call) string {
 	if !strings.Contains(c.Endpoint, "report") {
 		return ""
@@ -16,7 +16,7 @@ func figureOf(c *platform.Call) string {
 	return c.Spec.FigureField
 }
 
-// keyOf is what a row of an answer is known by; "" for answers whose rows have no key.
+// keyOf returns the key field of an answer's rows; "" if they have no key.
 func keyOf(c *platform.Call) string {
 	if strings.Contains(c.Endpoint, "report") {
 		for _, name := range c.Spec.DayFields {
@@ -29,7 +29,7 @@ func keyOf(c *platform.Call) string {
 	return c.Spec.KeyFields[c.Endpoint]
 }
 
-// spoils springs a trap that puts another value in the place of the first that a field has in an answer's rows.
+// spoils applies a trap that replaces the first value of a field in an answer's rows.
 func (t *Traps) spoils(c *platform.Call, id trap.ID, field, value string) bool {
 	if field == "" || !t.IsOn(id) {
 		return false
@@ -44,7 +44,7 @@ func (t *Traps) spoils(c *platform.Call, id trap.ID, field, value string) bool {
 		return false
 	}
 	from := rows + at + len(name)
-	length := bytes.IndexAny(c.Body[from:], ",}") // No such value has one of them in it.
+	length := bytes.IndexAny(c.Body[from:], ",}") // No such value contains one of them.
 	if length < 0 || !t.Springs(c, id) {
 		return false
 	}

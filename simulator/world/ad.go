@@ -6,9 +6,9 @@ import (
 	"adsync/simulator/fault/trap"
 )
 
-// An account runs a fixed number of ads side by side, in slots. Each slot holds one ad after the other: the ad of
-// generation g is made, edited, paused and resumed, and deleted before the next one is made. All moments follow from
-// the slot's period and phase by arithmetic, so the state of an ad at any time is found without playing its history.
+// An account runs a fixed number of ads at the same time, in slots. Each slot holds one ad after the other: the ad of
+// generation g is created, edited, paused and resumed, and deleted before the next one is created. All times are
+// computed from the slot's period and phase, so the state of an ad at any time needs no replay of its history.
 const (
 	GenerationsMax = 128 // a period of at least 30 days from 2025 up to 2035 has fewer
 	slotsMax       = 256
@@ -22,17 +22,17 @@ type Ad struct {
 	class    Class
 	Number   int64 // unique in its platform's account
 	ID       int64
-	Project  int64 // 0 where the platform has no projects
+	Project  int64 // 0 if the platform has no projects
 	Created  int64
-	Deleted  int64 // may lie in the future
-	woken    int64 // of its account
-	// creatives is how many it has in a giant account; 0 leaves it to the ad.
+	Deleted  int64 // may be in the future
+	woken    int64 // Account.Woken
+	// creatives is how many creatives it has in a giant account; 0 means that the ad's key determines it.
 	creatives int
 	Traps     *trap.Switches
-	inherits  string // the name that it begins with, of one that was deleted; "" is one of its own
+	inherits  string // the name of a deleted ad that it starts with; "" is a name of its own
 }
 
-// Status is an ad's or a creative's.
+// Status is the status of an ad or a creative.
 type Status uint8
 
 // The states of ads and creatives.
@@ -44,26 +44,26 @@ const (
 
 func (s Status) String() string { return [...]string{"active", "paused", "deleted"}[s] }
 
-// Object is an ad as the platform's configuration shows it at a moment. Money is in fen.
+// Object is an ad in the platform's configuration at a moment. Money is in fen.
 type Object struct {
 	Ad
 	Name     string
-	Status   Status // of the advertiser's own doing, or deleted
-	Budget   int64  // a day; 0 is unlimited
+	Status   Status // set by the advertiser, or deleted
+	Budget   int64  // per day; 0 is unlimited
 	Bid      int64
 	Aim      Key // its audience
 	Modified int64
-	Traits   []trap.ID // the traps that it is one of
+	Traits   []trap.ID // the traps that the ad sets
 }
 
-// Audience is whom an ad is shown to.
+// Audience is the audience of an ad.
 type Audience struct {
 	From, To int64  // years of age
 	Gender   string // MALE, FEMALE, or "" for all
 	Regions  []int64
 }
 
-// Audience is whom an ad or project of the key is shown to.
+// Audience returns the audience of an ad or project with this key.
 func (k Key) Audience() Audience {
 	ages := pick(k.Sub(1), [][2]int64{{18, 23}, {24, 30}, {31, 40}, {41, 49}})
 	a := Audience{From: ages[0], To: ages[1], Gender: pick(k.Sub(2), []string{"MALE", "FEMALE", ""})}
@@ -75,20 +75,20 @@ func (k Key) Audience() Audience {
 	return a
 }
 
-// series is the succession of ads in a slot.
+// series is the sequence of ads in a slot.
 type series struct {
 	account *Account
 	key     Key
 	slot    int
 	period  int64
-	start   int64 // of generation 0, before FirstMoment
+	start   int64 // the start of generation 0, before FirstMoment
 }
 
 func (a *Account) series(slot int) series {
 	k := a.Key.Sub(100 + uint64(slot))
 	period := k.Sub(1).between(400*DayLength, 1200*DayLength)
 	if k.Sub(2).Chance(20) {
-		// A fifth of the slots tries something new every month or two, so that each day sees ads come and go.
+		// A fifth of the slots replaces its ad every month or two, so that ads are created and deleted on each day.
 		period = k.Sub(1).between(30*DayLength, 75*DayLength)
 	}
 	return series{account: a, key: k, slot: slot, period: period, start: FirstMoment.Unix() - k.Sub(3).Below(period)}
@@ -98,7 +98,7 @@ func (s series) created(generation int) int64 {
 	return s.start + int64(generation)*s.period + s.key.Sub(uint64(1000+generation)).Below(s.period/50)
 }
 
-// last is the newest generation made by a moment, or -1.
+// last returns the newest generation that was created by a moment, or -1.
 func (s series) last(moment int64) int {
 	g := int(floorDiv(moment-s.start, s.period))
 	if g >= 0 && s.created(g) > moment {
@@ -131,7 +131,7 @@ func (s series) ad(generation int) Ad {
 	return x
 }
 
-// Ads calls yield with every ad made by now, in the order of their ids, deleted ones too if wanted.
+// Ads calls yield with every ad created by now, in order of id; withDeleted includes deleted ads.
 func (a *Account) Ads(now int64, withDeleted bool, yield func(Ad)) {
 	for slot := range a.Slots {
 		s := a.series(slot)
@@ -148,7 +148,7 @@ func (a *Account) Ads(now int64, withDeleted bool, yield func(Ad)) {
 	}
 }
 
-// adsOn calls yield with every ad that lived on a day, in the order of their ids.
+// adsOn calls yield with every ad that existed on a day, in order of id.
 func (a *Account) adsOn(day int, yield func(Ad)) {
 	start := a.Calendar.Start(day)
 	for slot := range a.Slots {
@@ -161,17 +161,17 @@ func (a *Account) adsOn(day int, yield func(Ad)) {
 	}
 }
 
-// Edit is the rhythm in which one property of an ad changes.
+// Edit is the period and phase of the changes of one property of an ad.
 type Edit struct{ period, phase int64 }
 
-// Edits is the rhythm in which a property of the ad is changed, daysMin to daysMax apart.
+// Edits returns the Edit of a property of the ad, whose changes are daysMin to daysMax days apart.
 func (x *Ad) Edits(child uint64, daysMin, daysMax int64) Edit {
 	k := x.key.Sub(child)
 	period := k.Sub(1).between(daysMin*DayLength, daysMax*DayLength)
 	return Edit{period: period, phase: k.Sub(2).Below(period)}
 }
 
-// Version counts the changes since the ad was made and says when the last one was.
+// Version returns the number of changes since the ad was created, and the time of the last one.
 func (e Edit) Version(created, moment int64) (n, changed int64) {
 	n = (moment - created + e.phase) / e.period
 	if n == 0 {
@@ -180,7 +180,7 @@ func (e Edit) Version(created, moment int64) (n, changed int64) {
 	return n, created + n*e.period - e.phase
 }
 
-// pauses is the rhythm in which an ad runs and rests. It runs when it is made.
+// pauses returns the cycle in which an ad runs and is paused, and for how long it runs. A new ad runs.
 func (x *Ad) pauses() (cycle Edit, on int64) {
 	switch k := x.key.Sub(10); {
 	case x.class == ClassQuiet:
@@ -195,7 +195,7 @@ func (x *Ad) pauses() (cycle Edit, on int64) {
 	}
 }
 
-// StatusAt is the advertiser's own switch at a moment after the ad was made, and when it was last turned.
+// StatusAt returns the status set by the advertiser at a moment after the ad was created, and when it last changed.
 func (x *Ad) StatusAt(moment int64) (s Status, changed int64) {
 	if x.class == ClassQuiet && x.woken != 0 && moment >= x.woken {
 		return StatusActive, max(x.woken, x.Created)
@@ -213,19 +213,20 @@ func (x *Ad) StatusAt(moment int64) (s Status, changed int64) {
 	}
 }
 
-// At is the ad's configuration at a moment after it was made. A deleted ad keeps the values of its last second.
+// At returns the ad's configuration at a moment after it was created. A deleted ad keeps the values of its last
+// second.
 func (x *Ad) At(now int64) Object {
 	o := Object{Ad: *x}
 	moment := min(now, x.Deleted-1)
 	var changed [4]int64
 	var n int64
 	n, changed[0] = x.Edits(20, 15, 90).Version(x.Created, moment)
-	o.Name, o.Aim = x.nameOf(n), x.key.Sub(23).Sub(uint64(n)) // who gives a new name shows it to others too
+	o.Name, o.Aim = x.nameOf(n), x.key.Sub(23).Sub(uint64(n)) // a rename changes the audience too
 	n, changed[1] = x.Edits(21, 4, 40).Version(x.Created, moment)
 	o.Budget = x.budgetOf(n)
 	n, changed[2] = x.Edits(22, 2, 20).Version(x.Created, moment)
 	if x.Falls(trap.TwoEdits) {
-		// The bid is changed in the second of the budget, and shows one later.
+		// The bid changes in the same second as the budget, and is visible one second later.
 		n, changed[2] = x.Edits(21, 4, 40).Version(x.Created, max(moment-1, x.Created))
 	}
 	o.Bid = x.key.Sub(22).Sub(uint64(10+n)).between(150, 8999)
@@ -267,7 +268,7 @@ func (x *Ad) nameOf(version int64) string {
 	return string(b)
 }
 
-// budgetOf is in steps of half a yuan from 300 yuan, the least that the platforms take; a quarter is unlimited.
+// budgetOf returns a budget in steps of half a yuan from 300 yuan, the platforms' minimum. A quarter is unlimited.
 func (x *Ad) budgetOf(version int64) int64 {
 	k := x.key.Sub(21).Sub(uint64(10 + version))
 	if k.Chance(25) {
@@ -276,7 +277,7 @@ func (x *Ad) budgetOf(version int64) int64 {
 	return 30_000 + 50*k.Sub(1).Below(20_000)
 }
 
-// Site is where the ad is shown, on platforms that tell.
+// Site returns where the ad is shown, for platforms that report it.
 func (x *Ad) Site() string {
 	return pick(x.key.Sub(40), []string{"SITE_SET_MOMENTS", "SITE_SET_WECHAT", "SITE_SET_CHANNELS",
 		"SITE_SET_MOBILE_UNION"})

@@ -8,7 +8,7 @@ import (
 	"adsync/simulator/fault/trap"
 )
 
-// AssetKind is what an asset of an account's library is.
+// AssetKind is the kind of an asset in an account's library.
 type AssetKind uint8
 
 // The kinds of assets.
@@ -19,16 +19,16 @@ const (
 
 func (k AssetKind) String() string { return [...]string{"image", "video"}[k] }
 
-// assetsMax bounds an account's assets of a kind: some hundreds to begin with, and one each few days up to 2035.
+// assetsMax bounds an account's assets of a kind: some hundreds at the start, and one every few days up to 2035.
 const assetsMax = 1 << 13
 
-// library is an account's images or videos: a stock from before the world, and uploads ever since.
+// library is an account's images or videos: a stock from before the world's start, and uploads since then.
 type library struct {
 	account *Account
 	kind    AssetKind
 	key     Key
 	stock   int64
-	period  int64 // of an upload
+	period  int64 // seconds between uploads
 }
 
 func (a *Account) library(kind AssetKind) library {
@@ -42,12 +42,12 @@ func (a *Account) library(kind AssetKind) library {
 
 func (l library) uploaded(n int64) int64 {
 	if n < l.stock {
-		return FirstMoment.Unix() - 1400*DayLength + 100*DayLength*n/l.stock // before the oldest ad of the world
+		return FirstMoment.Unix() - 1400*DayLength + 100*DayLength*n/l.stock // before the world's oldest ad
 	}
 	return FirstMoment.Unix() + (n-l.stock)*l.period + l.key.Sub(uint64(100+n)).Below(l.period)
 }
 
-// count is how many assets were uploaded by a moment, and never less than the stock.
+// count returns how many assets were uploaded by a moment, at least the stock.
 func (l library) count(moment int64) int64 {
 	since := moment - FirstMoment.Unix()
 	if since < 0 {
@@ -60,24 +60,24 @@ func (l library) count(moment int64) int64 {
 	return n
 }
 
-// number tells an asset from all others of the platform.
+// number returns the number of an asset, which is unique on the platform.
 func (l library) number(n int64) int64 { return int64(l.account.Index)*assetsMax + n }
 
 // Asset is an image or a video.
 type Asset struct {
 	Kind          AssetKind
 	ID            string
-	Material      int64 // the number that reports know it by, where they do
+	Material      int64 // its number in reports, on platforms that have one
 	Name          string
 	Width, Height int64
 	Size          int64 // in bytes
-	Milliseconds  int64 // of a video
+	Milliseconds  int64 // length of a video
 	Signature     string
-	Created       int64 // 0 of some, which the platform does not date
+	Created       int64 // 0 for some assets, which the platform does not date
 	Modified      int64
 }
 
-// shape is an asset's width and height.
+// shape returns an asset's width and height.
 func (l library) shape(n int64) [2]int64 {
 	return pick(l.assetKey(n).Sub(1), [][2]int64{{1280, 720}, {720, 1280}, {1080, 1920}, {800, 800}})
 }
@@ -106,7 +106,7 @@ func (l library) asset(n int64) Asset {
 	return x
 }
 
-// signature stands for the md5 of an asset's content.
+// signature returns a text in place of the md5 of an asset's content.
 func signature(k Key) string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], uint64(k.Sub(10)))
@@ -114,7 +114,7 @@ func signature(k Key) string {
 	return hex.EncodeToString(b[:])
 }
 
-// Assets lists an account's images or videos in the order of their upload, which is that of their numbers.
+// Assets lists an account's images or videos in order of upload, which is the order of their numbers.
 func (a *Account) Assets(kind AssetKind, now int64) []Asset {
 	l := a.library(kind)
 	list := make([]Asset, 0, l.count(now))

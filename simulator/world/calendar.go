@@ -7,8 +7,8 @@ import (
 	_ "time/tzdata" // the zones must be known where the machine has no database of them
 )
 
-// Days are counted from 1970-01-01 and moments are Unix seconds. The platforms themselves live in China's time, which
-// has had no summer time since 1991: a day is always 24 hours. Accounts keep their days by their own calendars.
+// Days are counted from 1970-01-01 and moments are Unix seconds. The platforms themselves use China's time, which has
+// had no summer time since 1991: a day always has 24 hours. Accounts have days by their own calendars.
 const (
 	zoneOffset = 8 * 3600
 	HourLength = 3600
@@ -16,16 +16,16 @@ const (
 )
 
 var (
-	// Zone is China's time, in which the platforms live.
+	// Zone is China's time, which the platforms use.
 	Zone = time.FixedZone("Asia/Shanghai", zoneOffset)
 
-	// FirstMoment is where the world begins: ids of ads are numbered from here on.
+	// FirstMoment is the start of the world: ids of ads are numbered from here on.
 	FirstMoment = time.Date(2025, 1, 1, 0, 0, 0, 0, Zone)
-	// LastMoment is where the world, and the numbers for ids, end.
+	// LastMoment is the end of the world and of the numbers for ids.
 	LastMoment = time.Date(2035, 1, 1, 0, 0, 0, 0, Zone)
 )
 
-// DayLayout is how days are written.
+// DayLayout is the format of days.
 const DayLayout = "2006-01-02"
 
 func floorDiv(a, b int64) int64 {
@@ -36,21 +36,21 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// DayOf is the day that a moment is in, in China's time.
+// DayOf returns the day of a moment in China's time.
 func DayOf(moment int64) int { return int(floorDiv(moment+zoneOffset, DayLength)) }
 
-// DayStart is when a day begins, in China's time.
+// DayStart returns the start of a day in China's time.
 func DayStart(day int) int64 { return int64(day)*DayLength - zoneOffset }
 
-// FormatDay writes a day.
+// FormatDay returns a day in DayLayout.
 func FormatDay(day int) string { return string(AppendDay(nil, day)) }
 
-// AppendDay appends a day as it is written.
+// AppendDay appends a day in DayLayout.
 func AppendDay(b []byte, day int) []byte {
 	return time.Unix(int64(day)*DayLength, 0).UTC().AppendFormat(b, DayLayout)
 }
 
-// ParseDay reads a day.
+// ParseDay parses a day in DayLayout.
 func ParseDay(text string) (int, error) {
 	t, err := time.Parse(DayLayout, text)
 	if err != nil {
@@ -59,20 +59,20 @@ func ParseDay(text string) (int, error) {
 	return int(floorDiv(t.Unix(), DayLength)), nil
 }
 
-// Calendar is where an account keeps its days, and what it pays with. The methods of nil are those of China's.
+// Calendar is the time zone and currency of an account. A nil Calendar is China's.
 type Calendar struct {
 	zone     string // its IANA name
 	currency string
 	location *time.Location
 	first    int     // the day of starts[0]
-	starts   []int64 // when days begin, of all that the world has and some around them
+	starts   []int64 // the start of each day of the world, and of some days before and after
 }
 
-// Pacific is the calendar of accounts in USD: its days are of 23 hours once a year, and of 25 once.
+// Pacific returns the calendar of accounts in USD. One day a year has 23 hours, and one has 25.
 var Pacific = sync.OnceValue(func() *Calendar {
 	location, err := time.LoadLocation("America/Los_Angeles")
 	if err != nil {
-		panic(err) // the database of zones is part of the program
+		panic(err) // the program embeds the zone database
 	}
 	const margin = 400
 	c := &Calendar{zone: location.String(), currency: "USD", location: location, first: DayOf(FirstMoment.Unix()) - margin}
@@ -87,7 +87,7 @@ func (c *Calendar) midnight(day int) int64 {
 	return time.Date(year, month, date, 0, 0, 0, 0, c.location).Unix()
 }
 
-// ZoneName is the IANA name of the time zone.
+// ZoneName returns the IANA name of the time zone.
 func (c *Calendar) ZoneName() string {
 	if c == nil {
 		return Zone.String()
@@ -95,7 +95,7 @@ func (c *Calendar) ZoneName() string {
 	return c.zone
 }
 
-// CurrencyCode is the currency of accounts that keep their days so.
+// CurrencyCode returns the currency of accounts with this calendar.
 func (c *Calendar) CurrencyCode() string {
 	if c == nil {
 		return "CNY"
@@ -103,7 +103,7 @@ func (c *Calendar) CurrencyCode() string {
 	return c.currency
 }
 
-// DayOf is the day that a moment is in.
+// DayOf returns the day of a moment.
 func (c *Calendar) DayOf(moment int64) int {
 	if c == nil {
 		return DayOf(moment)
@@ -112,7 +112,7 @@ func (c *Calendar) DayOf(moment int64) int {
 	return int(floorDiv(time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Unix(), DayLength))
 }
 
-// Start is when a day begins.
+// Start returns the start of a day.
 func (c *Calendar) Start(day int) int64 {
 	if c == nil {
 		return DayStart(day)
@@ -123,7 +123,7 @@ func (c *Calendar) Start(day int) int64 {
 	return c.midnight(day)
 }
 
-// Length is how many seconds a day has.
+// Length returns the number of seconds in a day.
 func (c *Calendar) Length(day int) int64 {
 	if c == nil {
 		return DayLength
@@ -131,7 +131,7 @@ func (c *Calendar) Length(day int) int64 {
 	return c.Start(day+1) - c.Start(day)
 }
 
-// Hour is an hour of a day as clocks name it: from and to are seconds since midnight.
+// Hour is an hour of a day by its name on the clock: from and to are seconds since midnight.
 type Hour struct {
 	Name     int
 	From, To int64
@@ -144,7 +144,8 @@ var usualHours = func() (hours []Hour) {
 	return hours
 }()
 
-// Hours are those of a day: where the clock is put forward one is missing, where it is put back one lasts two hours.
+// Hours returns the hours of a day. When the clock is put forward one is missing, when it is put back one lasts two
+// hours.
 func (c *Calendar) Hours(day int) []Hour {
 	length := c.Length(day)
 	if length == DayLength {

@@ -9,12 +9,12 @@ import (
 	"adsync/base/clock"
 )
 
-// Clock tells the world's time, which may be frozen, set, or run faster than real time. It is safe for
-// concurrent use, and the Now of a frozen clock never moves.
+// Clock is the world's clock, which may be frozen, set, or run faster than real time. It is safe for concurrent use,
+// and the Now of a frozen clock never changes.
 type Clock struct {
 	mu     sync.RWMutex
 	base   time.Time // the world's time at real
-	real   time.Time // a reading of the real clock; its monotonic part measures what passed since
+	real   time.Time // a reading of the real clock; its monotonic part measures the time since
 	speed  float64
 	frozen bool
 	OnSet  func() error // saves the state after a change
@@ -22,7 +22,7 @@ type Clock struct {
 
 var _ clock.Clock = (*Clock)(nil)
 
-// ClockState is how the clock is kept over a restart.
+// ClockState is the clock's state that is kept over a restart.
 type ClockState struct {
 	World  time.Time `json:"world"`
 	Real   time.Time `json:"real"`
@@ -30,13 +30,13 @@ type ClockState struct {
 	Frozen bool      `json:"frozen"`
 }
 
-// NewClock starts a clock. One that is frozen from the start shows exactly its start.
+// NewClock starts a clock. A clock that is frozen from the start shows exactly start.
 func NewClock(start time.Time, speed float64, frozen bool) *Clock {
 	return &Clock{base: start, real: time.Now(), speed: speed, frozen: frozen, OnSet: func() error { return nil }}
 }
 
-// RestoreClock goes on with a kept clock. At the speed of real time the world went on while the program was down;
-// a faster world resumes where it was, since a night off would else be months.
+// RestoreClock restores a kept clock. At the speed of real time the clock includes the time while the program was
+// down. A faster clock continues where it stopped, as a night's pause would otherwise become months.
 func RestoreClock(kept ClockState) *Clock {
 	now := time.Now()
 	world := kept.World
@@ -51,7 +51,7 @@ func RestoreClock(kept ClockState) *Clock {
 	return &Clock{base: world, real: now, speed: kept.Speed, frozen: kept.Frozen, OnSet: func() error { return nil }}
 }
 
-// Now is the world's time in UTC, cut to milliseconds.
+// Now returns the world's time in UTC, truncated to milliseconds.
 func (c *Clock) Now() time.Time {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -63,14 +63,14 @@ func (c *Clock) now() time.Time {
 		return c.base
 	}
 	now := c.base.Add(time.Duration(float64(time.Since(c.real)) * c.speed))
-	// The world ends where its ids end; a clock that ran into the end stands there.
+	// The world ends where its ids end, and its clock stops there.
 	if now.After(LastMoment) {
 		return LastMoment
 	}
 	return now
 }
 
-// Until is how long to wait, in real time, until the clock shows t: practically for ever when it is frozen before t.
+// Until returns the real time until the clock shows t, practically infinite if it is frozen before t.
 func (c *Clock) Until(t time.Time) time.Duration {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -88,15 +88,15 @@ func (c *Clock) Until(t time.Time) time.Duration {
 	return time.Duration(wait)
 }
 
-// Speed is how many seconds of the world pass in one real second, whether or not the clock is frozen.
+// Speed returns how many seconds of the world pass in one real second, whether or not the clock is frozen.
 func (c *Clock) Speed() float64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.speed
 }
 
-// Pace is how many seconds of the world something lasts that takes one in real time: that of real time where the
-// clock stands still or is slower, or what only time ends might never end.
+// Pace returns how many seconds of the world pass in one real second, for waits that only time ends. It is at least
+// 1, even if the clock is frozen or slower, so that every wait ends.
 func (c *Clock) Pace() float64 {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -106,25 +106,25 @@ func (c *Clock) Pace() float64 {
 	return max(c.speed, 1)
 }
 
-// Frozen tells whether the clock stands still.
+// Frozen reports whether the clock is frozen.
 func (c *Clock) Frozen() bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.frozen
 }
 
-// Freeze stops the clock; doing so twice changes nothing. The error, here and below, is that the change could not
-// be saved: it holds in this process all the same.
+// Freeze stops the clock; freezing it twice changes nothing. An error, here and in the methods below, means that the
+// change could not be saved; it still holds in this process.
 func (c *Clock) Freeze() error {
 	return c.change(func(now time.Time) { c.rebase(now); c.frozen = true })
 }
 
-// Resume lets a frozen clock run on from where it stands.
+// Resume lets a frozen clock continue from its current time.
 func (c *Clock) Resume() error {
 	return c.change(func(now time.Time) { c.rebase(now); c.frozen = false })
 }
 
-// Set moves the clock to t, frozen or not. The world exists from 2025 up to 2035.
+// Set sets the clock to t, frozen or not. The world exists from 2025 up to 2035.
 func (c *Clock) Set(t time.Time) error {
 	if err := CheckMoment(t); err != nil {
 		return err
@@ -132,7 +132,7 @@ func (c *Clock) Set(t time.Time) error {
 	return c.change(func(time.Time) { c.rebase(t) })
 }
 
-// SetSpeed makes the world's seconds pass x times as fast as real ones, from now on.
+// SetSpeed sets the speed to x seconds of the world in one real second, from now on.
 func (c *Clock) SetSpeed(x float64) error {
 	if err := CheckSpeed(x); err != nil {
 		return err
@@ -149,7 +149,7 @@ func (c *Clock) change(apply func(now time.Time)) error {
 
 func (c *Clock) rebase(t time.Time) { c.base, c.real = t, time.Now() }
 
-// State is what a restart needs of the clock.
+// State returns the state to keep over a restart.
 func (c *Clock) State() ClockState {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -167,8 +167,8 @@ func CheckMoment(t time.Time) error {
 
 // CheckSpeed returns an error for a speed that the clock cannot have.
 func CheckSpeed(x float64) error {
-	if !(x > 0 && x <= 100_000) { // also refuses NaN
-		return fmt.Errorf("the speed of the clock is above 0 and at most 100000, not %v", x)
+	if !(x > 0 && x <= 100_000) { // the negation also refuses NaN
+		return fmt.Errorf("the speed of the clock must be above 0 and at most 100000, not %v", x)
 	}
 	return nil
 }

@@ -2,28 +2,28 @@ package world
 
 import "strconv"
 
-// creativesMax bounds the creatives of an ad; only those of a giant account come near it.
+// creativesMax bounds the creatives of an ad; only ads of a giant account have nearly as many.
 const creativesMax = 512
 
-// Creative is one of an ad's creatives: a video with its cover, or a group of images. It is made with its ad or later,
-// and deleted with it or before. The first one lives and runs for as long as its ad.
+// Creative is one of an ad's creatives: a video with its cover, or a group of images. It is created with its ad or
+// later, and deleted with it or before. The first one exists and runs as long as its ad.
 type Creative struct {
 	key     Key
 	Ad      *Ad
-	N       int // of the ad's
+	N       int // its number in the ad
 	ID      int64
 	Created int64
-	Deleted int64 // may lie in the future
-	played  int64 // until when it shares in figures
-	// Material is what reports know it by where creatives are parts of their ad, else 0.
+	Deleted int64 // may be in the future
+	played  int64 // until when it has figures
+	// Material is its id in reports where creatives are parts of their ad, otherwise 0.
 	Material int64
-	// Mode is the platform's word for what kind of material it is, where creatives are parts of their ad.
+	// Mode is the platform's name for its kind of material, where creatives are parts of their ad.
 	Mode string
-	// IsTitle says that it is no creative but the title of its ad, which such platforms report on too.
+	// IsTitle means that it is not a creative but the title of its ad, on which such platforms report too.
 	IsTitle bool
 }
 
-// creativeCount is how many creatives an ad has had in the end.
+// creativeCount returns how many creatives an ad has over its whole life.
 func (x *Ad) creativeCount() int {
 	if x.creatives > 0 {
 		return x.creatives
@@ -44,8 +44,8 @@ func (x *Ad) creative(a *Account, n int) Creative {
 	c.played = c.Deleted
 	for i := range a.edits {
 		if e := &a.edits[i]; e.drops(&c) {
-			// It is done with its day, whose figures are shared out already. One that would have been deleted on that day
-			// anyway had no part in it.
+			// It keeps its figures of that day, which are distributed already. A creative whose own deletion falls on that day
+			// has none.
 			c.Deleted, c.played = e.At, min(c.Deleted, a.Calendar.Start(a.Calendar.DayOf(e.At)+1))
 		}
 	}
@@ -57,7 +57,7 @@ func (x *Ad) creative(a *Account, n int) Creative {
 	return c
 }
 
-// EachCreative calls yield with the ad's creatives made by now, in the order of their ids, deleted ones too.
+// EachCreative calls yield with the ad's creatives created by now, in order of id, including deleted ones.
 func (x *Ad) EachCreative(a *Account, now int64, yield func(Creative)) {
 	for n := range x.creativeCount() {
 		if c := x.creative(a, n); c.Created <= now {
@@ -66,7 +66,7 @@ func (x *Ad) EachCreative(a *Account, now int64, yield func(Creative)) {
 	}
 }
 
-// IsVideo tells a video from a group of images.
+// IsVideo reports whether it is a video and not a group of images.
 func (c *Creative) IsVideo() bool { return c.key.Sub(4).Chance(60) }
 
 func (c *Creative) edits(child uint64, daysMin, daysMax int64) Edit {
@@ -75,8 +75,8 @@ func (c *Creative) edits(child uint64, daysMin, daysMax int64) Edit {
 	return Edit{period: period, phase: k.Sub(2).Below(period)}
 }
 
-// StatusAt is the advertiser's own switch at a moment after the creative was made. A third of the creatives rest now
-// and then; the first one of an ad never does, nor those of a giant.
+// statusAt returns the status set by the advertiser at a moment after the creative was created. A third of the
+// creatives are paused from time to time; the first one of an ad never is, nor are those of a giant.
 func (c *Creative) statusAt(moment int64) (s Status, changed int64) {
 	if c.N == 0 || c.Ad.creatives > 0 || !c.key.Sub(5).Chance(33) {
 		return StatusActive, c.Created
@@ -91,25 +91,26 @@ func (c *Creative) statusAt(moment int64) (s Status, changed int64) {
 	return StatusActive, resumed
 }
 
-// ListedCreative is a creative as the configuration shows it at a moment.
+// ListedCreative is a creative in the configuration at a moment.
 type ListedCreative struct {
 	Creative
 	Name     string
 	Status   Status
 	Modified int64
-	Swaps    int64 // of covers and images so far
+	Swaps    int64 // changes of covers and images so far
 }
 
-// Assets are the video and then its cover, or the images.
+// Assets returns the video and its cover, or the images.
 func (c *ListedCreative) Assets(a *Account) []Asset { return c.AssetsOf(a, c.Swaps) }
 
-// IsUnlisted tells whether the creative was deleted while its ad lived on, which a platform that has no creatives of
-// their own shows by showing it no more.
+// IsUnlisted reports whether the creative was deleted while its ad still exists. A platform without separate
+// creatives then no longer lists it.
 func (c *ListedCreative) IsUnlisted() bool {
 	return c.Status == StatusDeleted && c.Deleted < c.Ad.Deleted
 }
 
-// At is the creative's configuration at a moment after it was made. A deleted one keeps the values of its last second.
+// At returns the configuration at a moment after the creative was created. A deleted one keeps the values of its last
+// second.
 func (c *Creative) At(now int64) ListedCreative {
 	x := ListedCreative{Creative: *c}
 	moment := max(min(now, c.Deleted-1), c.Created)
@@ -140,11 +141,11 @@ func (c *Creative) nameOf(version int64) string {
 	return string(b)
 }
 
-// AssetsOf is what the creative shows: of the account's library, as it was when the ad was made. The creatives of an ad
-// show different videos. A video stays, while covers and images are swapped.
+// AssetsOf returns the assets that the creative shows, from the account's library at the time when the ad was
+// created. The creatives of an ad show different videos. A video stays; covers and images change.
 func (c *Creative) AssetsOf(a *Account, version int64) []Asset {
 	if a.Platform.CreativesAreParts && !c.IsVideo() {
-		// Another image would be another material, and so another part.
+		// Another image would be another material, and thus another part.
 		kind, number := c.partOf(a)
 		return []Asset{a.library(kind).asset(number)}
 	}
@@ -166,8 +167,8 @@ func (c *Creative) videoNumber(videos library) int64 {
 	return (c.Ad.key.Sub(62).Below(1<<40) + int64(c.N)) % videos.count(c.Ad.Created)
 }
 
-// partOf is the file that the creative is where creatives are parts of their ad: its video, or its image. The parts
-// of an ad are different files, and a file is a part of several ads.
+// partOf returns the file of the creative where creatives are parts of their ad: its video or its image. The parts of
+// an ad are different files, and a file is a part of several ads.
 func (c *Creative) partOf(a *Account) (kind AssetKind, number int64) {
 	if c.IsVideo() {
 		return AssetVideo, c.videoNumber(a.library(AssetVideo))
@@ -175,12 +176,12 @@ func (c *Creative) partOf(a *Account) (kind AssetKind, number int64) {
 	return AssetImage, (c.Ad.key.Sub(61).Below(1<<40) + int64(c.N)) % a.library(AssetImage).count(c.Ad.Created)
 }
 
-// CreativeFloor is below the ids of all of an account's creatives, near enough for short cursors.
+// CreativeFloor returns a number below the ids of all of an account's creatives, close enough for short cursors.
 func (a *Account) CreativeFloor() int64 {
 	return a.Platform.CreativeBase + int64(a.Index)*slotsMax*GenerationsMax*creativesMax - 1
 }
 
-// Creatives lists an account's creatives as its configuration shows them, deleted ones too, in the order of their ids.
+// Creatives lists the creatives in an account's configuration, including deleted ones, in order of id.
 func (a *Account) Creatives(now int64) []ListedCreative {
 	var list []ListedCreative
 	a.Ads(now, true, func(x Ad) {
@@ -189,15 +190,15 @@ func (a *Account) Creatives(now int64) []ListedCreative {
 	return list
 }
 
-// player is a creative that shares in the figures of an ad on a day.
+// player is a creative that has a share of an ad's figures on a day.
 type player struct {
 	creative *Creative
 	weight   int64
 	figures  Figures
 }
 
-// players are the creatives that share in the ad's figures of a day: those that lived and ran when the day, or their
-// ad, began, and were there to the end of it. The first one always is.
+// players returns the creatives that share an ad's figures of a day: those that ran when the day, or their ad, began,
+// and existed to the end of it. The first one always does.
 func (x *Ad) players(a *Account, day int) []player {
 	from, to := max(x.calendar.Start(day), x.Created), min(x.calendar.Start(day+1), x.Deleted)
 	list := make([]player, 0, 4)
@@ -213,8 +214,8 @@ func (x *Ad) players(a *Account, day int) []player {
 	return list
 }
 
-// share splits the ad's figures of an hour over the players, exactly: what a player gets of any figure follows from
-// where its impressions begin and end among all, so that one without impressions gets nothing.
+// share splits the ad's figures of an hour among the players, exactly. A player's part of each figure follows from
+// where its impressions begin and end among all impressions, so that a player without impressions gets nothing.
 func share(list []player, f *Figures, turn Key, price int64) {
 	var total int64
 	for i := range list {
@@ -222,7 +223,7 @@ func share(list []player, f *Figures, turn Key, price int64) {
 		list[i].figures = Figures{}
 	}
 	all := f[Impressions]
-	// Whoever is last has what the roundings leave, so the order is another one each hour.
+	// The last player gets the rest from rounding, so the order changes each hour.
 	first := int(turn.Below(int64(len(list))))
 	var weight, from int64
 	for i := range list {
@@ -235,7 +236,7 @@ func share(list []player, f *Figures, turn Key, price int64) {
 		for m, n := range f {
 			unit := int64(1)
 			if Metric(m) == PayAmount || Metric(m) == PayAmountD1 || Metric(m) == PayAmountD3 || Metric(m) == PayAmountD7 {
-				unit = max(price, 1) // payments are whole ones
+				unit = max(price, 1) // payments are not split
 			}
 			n /= unit
 			x.figures[m] = (n*to/all - n*from/all) * unit

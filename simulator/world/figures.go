@@ -24,7 +24,7 @@ const (
 	metricCount
 )
 
-// MetricNames are the names of the figures in the truth.
+// MetricNames holds the names of the figures in the truth.
 var MetricNames = [metricCount]string{
 	"cost", "impressions", "clicks", "downloads", "installs", "activations", "registrations", "conversions",
 	"deep_conversions", "first_pays", "pays", "pay_amount", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7",
@@ -33,12 +33,12 @@ var MetricNames = [metricCount]string{
 
 func (m Metric) String() string { return MetricNames[m] }
 
-// IsMoney tells amounts, which figures hold in fen, from counts.
+// IsMoney reports whether a figure is an amount in fen and not a count.
 func (m Metric) IsMoney() bool {
 	return m == Cost || m == PayAmount || m == PayAmountD1 || m == PayAmountD3 || m == PayAmountD7
 }
 
-// MicrosPerFen turns the figures' unit of money into the truth's.
+// MicrosPerFen converts the figures' unit of money to the truth's.
 const MicrosPerFen = 10_000
 
 // Figures are the metrics of one row, money in fen.
@@ -58,12 +58,12 @@ func (f *Figures) minus(g *Figures) (d Figures) {
 	return d
 }
 
-// publishEvery is how often figures of the present day move, in seconds of the world.
+// publishEvery is how often figures of the present day change, in seconds of the world.
 const publishEvery = 180
 
-// When figures of a past day still change: at lateHour of the days after it. For lateStages days all of them may, for
-// a week what users pay in their first days grows as those come, and up to cohortStages days users come late who had
-// seen an ad on that day.
+// Figures of a past day change at lateHour of the days after it. All of them may change for lateStages days. The
+// payments of users' first days grow for a week, as those days pass. For up to cohortStages days, users who saw an ad
+// on that day arrive late.
 const (
 	lateStages   = 3
 	weekStages   = 7
@@ -71,7 +71,7 @@ const (
 	lateHour     = 2 * HourLength
 )
 
-// lateStage counts the nights on which figures of a day have changed.
+// lateStage returns the number of nights on which figures of a day have changed.
 func (c *Calendar) lateStage(day int, now int64) int {
 	since := now - c.Start(day+1) - lateHour
 	if since < 0 {
@@ -80,18 +80,18 @@ func (c *Calendar) lateStage(day int, now int64) int {
 	return int(min(since/DayLength+1, cohortStages))
 }
 
-// PublishedSecond is up to which second of a day figures are out: 0 for a day that has not begun, its length for one
-// that is over.
+// PublishedSecond returns the second of a day up to which figures are published: 0 for a day that has not begun, its
+// length for one that is over.
 func (c *Calendar) PublishedSecond(day int, now int64) int64 {
 	second := now - c.Start(day)
 	return max(0, min(second-second%publishEvery, c.Length(day)))
 }
 
-// weights are the shapes of a day: how many of 2^weightBits impressions came before each hour.
+// weights are the curves of a day: how many of 2^weightBits impressions come before each hour.
 const weightBits = 20
 
 var shapes = func() (list [16][25]int64) {
-	// Mobile players are awake from 7 to 1 with peaks at noon and in the evening.
+	// Mobile players are active from 7 to 1, with peaks at noon and in the evening.
 	usual := [24]int64{30, 14, 6, 3, 2, 3, 8, 20, 32, 36, 40, 46, 58, 52, 44, 42, 44, 50, 60, 72, 84, 90, 76, 52}
 	for n := range list {
 		k := Key(n).Sub(77)
@@ -100,7 +100,7 @@ var shapes = func() (list [16][25]int64) {
 		for h := range hours {
 			hours[h] = usual[h] * k.Sub(uint64(h)).between(60, 140)
 			if n%3 == 0 && h >= 1 && h <= 6 {
-				hours[h] = 0 // these ads rest at night, whatever their status says
+				hours[h] = 0 // these ads have no impressions at night, whatever their status is
 			}
 			sum += hours[h]
 		}
@@ -117,28 +117,28 @@ var shapes = func() (list [16][25]int64) {
 // A rate is figures per impression, times 2^rateBits.
 const rateBits = 24
 
-// adDay makes the figures of an ad on a day.
+// adDay computes the figures of an ad on a day.
 //
-// What is computed are sums since midnight: the impressions up to a second follow from the day's shape, and every
-// other figure is a whole-number function of the impressions so far. An hour is the difference of two such sums. So
-// hours add up to their day exactly, and an hour without impressions has no other figures either.
+// It computes sums since midnight: the impressions up to a second follow from the day's curve, and every other figure
+// is a whole-number function of the impressions so far. An hour is the difference of two such sums. So hours add up
+// to their day exactly, and an hour without impressions has no other figures either.
 type adDay struct {
 	full     int64 // impressions if the ad ran all day
 	shape    *[25]int64
-	hours    []Hour  // of a day that is not of 24 hours, else nil
-	spans    [4]span // when it ran
+	hours    []Hour  // for a day without 24 hours, otherwise nil
+	spans    [4]span // when the ad ran
 	spanN    int
 	rate     Figures
-	price    int64 // of a payment, in fen
+	price    int64 // the price of a payment, in fen
 	shares   cohortShares
-	grown    cohortShares // beyond what they were when the day was a week old
-	fell     bool         // spend was given back
-	corrects []int64      // ordered corrections that touch the day, in percent to add
+	grown    cohortShares // growth since the day was a week old
+	fell     bool         // spend was refunded
+	corrects []int64      // ordered corrections of the day, in percent to add
 }
 
 type span struct{ from, to int64 }
 
-// cohortShares are how much of their payments, per mille, users make within 1, 3 and 7 days of coming.
+// cohortShares is the part of their payments, per mille, that users make within 1, 3 and 7 days of arrival.
 type cohortShares [3]int64
 
 func (x *Ad) day(day int, now int64, corrects []CorrectedDays) adDay {
@@ -159,7 +159,7 @@ func (x *Ad) day(day int, now int64, corrects []CorrectedDays) adDay {
 		}
 	})
 	k := x.key.Sub(uint64(10_000 + day))
-	// One day in fourteen an ad gets nothing, for want of budget or luck.
+	// One day in fourteen an ad has no impressions.
 	if d.spanN == 0 || k.Below(14) == 0 {
 		d.spanN = 0
 		return d
@@ -204,8 +204,8 @@ func (x *Ad) running(from, to int64, yield func(from, to int64)) {
 	}
 }
 
-// setRates sets what an impression brings. The further from the impression, the later a figure is known: stage counts
-// the late corrections so far.
+// setRates sets the figures per impression. Figures far from the impression are known later: stage is the number of
+// late corrections so far.
 func (d *adDay) setRates(x *Ad, k Key, stage int) {
 	const one = 1 << rateBits
 	quality := x.key.Sub(51)
@@ -216,7 +216,7 @@ func (d *adDay) setRates(x *Ad, k Key, stage int) {
 	r[Impressions] = one
 	r[Cost] = one * quality.between(120, 650) / 100 // fen
 	if stage > 0 && k.Sub(20).Chance(25) {
-		r[Cost] -= part(r[Cost], 21, 1, 15) // clicks found invalid are given back
+		r[Cost] -= part(r[Cost], 21, 1, 15) // invalid clicks are refunded
 		d.fell = true
 	}
 	late := int64(1000)
@@ -234,11 +234,11 @@ func (d *adDay) setRates(x *Ad, k Key, stage int) {
 	r[FirstPays] = part(r[Activations], 8, 50, 150)
 	r[DeepConversions] = part(r[FirstPays], 9, 800, 1000)
 	r[Pays] = part(r[FirstPays], 10, 1500, 2600)
-	if stage >= 2 { // who came back on the next day is counted when that day is over
+	if stage >= 2 { // users who return on the next day are counted when that day is over
 		r[NextDayRetained] = part(r[Activations], 11, 220, 480)
 	}
 	d.price = pick(quality.Sub(2), []int64{600, 1200, 3000, 6800, 9801, 12_833})
-	// Amounts of the first days grow as the days come, and then as late users do.
+	// Amounts of the first days grow as the days pass, and then as late users arrive.
 	first := k.Sub(12).between(300, 500)
 	late3, late7 := 45*int64(min(stage, 2)), 45*int64(min(stage, weekStages))
 	d.shares = cohortShares{first, first + late3, first + late7}
@@ -247,7 +247,7 @@ func (d *adDay) setRates(x *Ad, k Key, stage int) {
 	}
 }
 
-// weight is how much of the full day the ad has had up to a second of it, of 2^weightBits.
+// weight returns the part of the full day that the ad has run up to a second, of 2^weightBits.
 func (d *adDay) weight(second int64) (sum int64) {
 	for _, s := range d.spans[:d.spanN] {
 		if s.from >= second {
@@ -269,7 +269,7 @@ func (d *adDay) curve(second int64) int64 {
 	return d.shape[h] + (d.shape[h+1]-d.shape[h])*(second%HourLength)/HourLength
 }
 
-// unusualCurve leaves out what the hour that is missing would have had, and spreads over two hours what one of two has.
+// unusualCurve omits the part of a missing hour, and spreads the part of a repeated hour over two hours.
 func (d *adDay) unusualCurve(second int64) (sum int64) {
 	for _, h := range d.hours {
 		if second <= h.From {
@@ -280,7 +280,7 @@ func (d *adDay) unusualCurve(second int64) (sum int64) {
 	return sum
 }
 
-// until is the figures from midnight up to a second.
+// until returns the figures from midnight up to a second.
 func (d *adDay) until(second int64) (f Figures) {
 	if d.spanN == 0 {
 		return f
@@ -302,7 +302,7 @@ func (d *adDay) until(second int64) (f Figures) {
 	return f
 }
 
-// grew tells whether amounts of a day are more than they were when it was a week old.
+// grew reports whether amounts of a day have grown since the day was a week old.
 func (d *adDay) grew(f *Figures) bool {
 	return f[PayAmountD7] > f[Pays]*d.shares[2]/1000*d.price
 }

@@ -1,34 +1,35 @@
 package world
 
-// The money of accounts. As of the figures, nothing of it is kept: what an account has at a moment follows from the
-// week that the moment is in.
+// The money of accounts. As with figures, none of it is stored: an account's balance at a moment follows from the
+// week of the moment.
 //
-// A week begins on Monday at 00:00 with a sweep: what was left goes back to the company's wallet, and a fixed sum of
-// the account comes in from there. Then a grant is given and cash is paid in, as much as the ads will cost up to the
-// end of Thursday, rounded up; what Friday to Sunday cost is paid in on Thursday during working hours, by some
-// accounts of Tencent's through a bank. Ads are paid from the grant first, then from cash, and from what a bank has
-// transferred last (developers.e.qq.com/docs/accounts/fund). So the balance is what came in minus what the ads have
-// cost, to the fen, and never below zero. Since what came in is settled by what the ads cost without the corrections
-// of later nights, it does not move with those; an order to correct the truth upwards raises it.
+// A week begins on Monday at 00:00 with a sweep: the remaining money returns to the company's wallet, and a fixed sum
+// of the account comes in from there. Then a grant is given and cash is paid in for the ads' cost up to the end of
+// Thursday, rounded up. The cost of Friday to Sunday is paid in on Thursday during working hours, by some accounts
+// through a bank. Ads are paid from the grant first, then from cash, and from bank transfers last
+// (developers.e.qq.com/docs/accounts/fund). So the balance is the deposits minus the ads' cost, to the fen, and never
+// below zero. Deposits are based on the ads' cost without the corrections of later nights, so those do not change
+// them; an order to correct the truth upwards raises them.
 //
-// Accounts that run no ads have a sum of cash that never moves, and those without any ads have never had money.
+// Accounts that run no ads have a sum of cash that never changes, and those without any ads have never had money.
 
-// Funds is the amount of each kind of money, in fen. What came through a bank is cash too, and Tencent keeps it apart.
+// Funds is the amount of each kind of money, in fen. Bank transfers are cash too, and some platforms report them
+// separately.
 type Funds struct{ Cash, Bank, Grant int64 }
 
-// Total is all money together.
+// Total returns the sum of all kinds.
 func (f Funds) Total() int64 { return f.Cash + f.Bank + f.Grant }
 
-// Plus adds money, kind by kind.
+// Plus returns the sum by kind.
 func (f Funds) Plus(g Funds) Funds { return Funds{f.Cash + g.Cash, f.Bank + g.Bank, f.Grant + g.Grant} }
 
-// Minus takes money away, kind by kind.
+// Minus returns the difference by kind.
 func (f Funds) Minus(g Funds) Funds {
 	return Funds{f.Cash - g.Cash, f.Bank - g.Bank, f.Grant - g.Grant}
 }
 
-// FundKind is a kind of money by the name that the truth or a platform gives it, and what of an account's money is of
-// it.
+// FundKind is a kind of money with its name in the truth or on a platform, and with the function that returns its
+// amount.
 type FundKind struct {
 	Name string
 	Of   func(Funds) int64
@@ -38,46 +39,46 @@ type FundKind struct {
 type FundDay struct {
 	Day                                    int
 	Deposit, Paid, TransferIn, TransferOut Funds
-	Balance                                Funds // at the day's end
+	Balance                                Funds // at the end of the day
 }
 
-// FundNow is what an account has now.
+// FundNow is an account's current money.
 type FundNow struct {
 	Balance   Funds
 	PaidToday Funds
-	Locked    int64 // of the cash: kept for what the platform may still charge
+	Locked    int64 // part of the cash: reserved for charges that may follow
 }
 
 const (
 	weekLength = 7
-	// depositStep is what amounts are rounded up to: a hundred yuan.
+	// depositStep is the unit to which amounts are rounded up: a hundred yuan.
 	depositStep = 100 * 100
-	// FundsToldAfter is how long after its end a day's cash flow is told: at 08:00.
-	FundsToldAfter = 8 * HourLength
-	thursday       = 3 // days after the week's first
+	// FundsPublishedAfter is how long after its end a day's cash flow is published: at 08:00.
+	FundsPublishedAfter = 8 * HourLength
+	thursday            = 3 // days after the first of the week
 )
 
-// WeekOf is the first day of a day's week, a Monday.
+// WeekOf returns the first day of a day's week, a Monday.
 func WeekOf(day int) int { return day - (day+3)%weekLength }
 
-// LastTold is the newest day whose cash flow is told.
-func (c *Calendar) LastTold(now int64) int { return c.DayOf(now-FundsToldAfter) - 1 }
+// LastPublished returns the newest day whose cash flow is published.
+func (c *Calendar) LastPublished(now int64) int { return c.DayOf(now-FundsPublishedAfter) - 1 }
 
-// hasMoney tells whether the account ever had any.
+// hasMoney reports whether the account ever had money.
 func (a *Account) hasMoney() bool { return a.Class != ClassEmpty }
 
-// UsesBank tells whether the account pays in by bank transfer too: a third of Tencent's do, and the first one, so
-// that any world has one.
+// UsesBank reports whether the account also pays in by bank transfer. On some platforms a third of the accounts do,
+// and always the first one, so that each world has one.
 func (a *Account) UsesBank() bool {
 	return a.Platform.Name == "tencent" && a.RunsAds() && (a.Index == 0 || a.Key.Sub(62).Chance(33))
 }
 
-// float is the sum that is always there at a week's beginning.
+// float returns the fixed sum at the start of each week.
 func (a *Account) float() int64 { return depositStep * a.Key.Sub(60).between(1, 20) }
 
 func roundUp(amount, step int64) int64 { return (amount + step - 1) / step * step }
 
-// spent is what an account's ads cost on a day up to a second of it, as it is known at a moment.
+// spent returns the ads' cost on a day up to a second, as known at a moment.
 func (a *Account) spent(day int, second, known int64, corrects []CorrectedDays) (sum int64) {
 	if second == 0 || day < DayOf(FirstMoment.Unix()) {
 		return 0
@@ -95,13 +96,13 @@ type fundWeek struct {
 	first       int
 	float       int64
 	grant       int64
-	early, late int64                 // cash paid in at the week's beginning, and on Thursday
-	lateAt      int64                 // the second of Thursday
-	byBank      bool                  // what is paid in on Thursday comes through a bank
-	before      [weekLength + 1]int64 // what the ads have cost up to each day's beginning; nothing on days to come
+	early, late int64                 // cash paid in at the start of the week, and on Thursday
+	lateAt      int64                 // the second on Thursday
+	byBank      bool                  // the deposit on Thursday is a bank transfer
+	before      [weekLength + 1]int64 // the ads' cost up to the start of each day; none on future days
 }
 
-// week makes the money of the account in the week that begins on a day, as it is known now.
+// week computes the money of the account in the week that begins on a day, as known now.
 func (v *View) week(a *Account, first int) fundWeek {
 	w := fundWeek{first: first, float: a.float(), byBank: a.UsesBank()}
 	k := a.Key.Sub(61).Sub(uint64(first))
@@ -109,7 +110,7 @@ func (v *View) week(a *Account, first int) fundWeek {
 	for i := range weekLength {
 		day := first + i
 		corrects := v.Corrections.of(a, day, v.Now)
-		// What a day costs at its end, before the corrections of later nights.
+		// The cost of a day at its end, before the corrections of later nights.
 		start, length := a.Calendar.Start(day), a.Calendar.Length(day)
 		plan := a.spent(day, length, start, nil)
 		if len(corrects) > 0 {
@@ -127,7 +128,7 @@ func (v *View) week(a *Account, first int) fundWeek {
 	return w
 }
 
-// paid splits what the ads have cost since the week's beginning.
+// paid splits the ads' cost since the start of the week by kind of money.
 func (w *fundWeek) paid(spent int64) Funds {
 	f := Funds{Grant: min(spent, w.grant)}
 	f.Cash = spent - f.Grant
@@ -138,7 +139,7 @@ func (w *fundWeek) paid(spent int64) Funds {
 	return f
 }
 
-// deposited is what was paid in on a day of the week up to a second.
+// deposited returns the deposits on a day of the week up to a second.
 func (w *fundWeek) deposited(i int, second int64) (f Funds) {
 	if i == 0 {
 		f = Funds{Cash: w.early, Grant: w.grant}
@@ -153,8 +154,8 @@ func (w *fundWeek) deposited(i int, second int64) (f Funds) {
 	return f
 }
 
-// balance is what there is on a day of the week at a second, when the ads have cost an amount since the week's
-// beginning.
+// balance returns the money on a day of the week at a second, when the ads have cost spent since the start of the
+// week.
 func (w *fundWeek) balance(i int, second, spent int64) Funds {
 	f := Funds{Cash: w.float}
 	for d := range i {
@@ -163,13 +164,13 @@ func (w *fundWeek) balance(i int, second, spent int64) Funds {
 	return f.Plus(w.deposited(i, second)).Minus(w.paid(spent))
 }
 
-// left is what there is at the end of the week.
+// left returns the money at the end of the week.
 func (w *fundWeek) left() Funds { return w.balance(weekLength-1, DayLength, w.before[weekLength]) }
 
-// RunsAds tells whether the account's money moves.
+// RunsAds reports whether the account runs ads, so that its money changes.
 func (a *Account) RunsAds() bool { return a.Class != ClassEmpty && a.Class != ClassQuiet }
 
-// FundNow is what an account has at the view's moment.
+// FundNow returns an account's money at the view's moment.
 func (v *View) FundNow(a *Account) FundNow {
 	switch {
 	case !a.hasMoney():
@@ -184,13 +185,13 @@ func (v *View) FundNow(a *Account) FundNow {
 		Balance:   w.balance(i, v.Now-a.Calendar.Start(day), w.before[i+1]),
 		PaidToday: w.paid(w.before[i+1]).Minus(w.paid(w.before[i])),
 	}
-	n.Locked = n.Balance.Cash / 50 // what was not charged yet: a fiftieth, in whole fen
+	n.Locked = n.Balance.Cash / 50 // not charged yet: a fiftieth, in whole fen
 	return n
 }
 
-// FundDays is the cash flow of the days that are told, from and to included, in their order.
+// FundDays returns the cash flow of the published days, from and to included, in order.
 func (v *View) FundDays(a *Account, from, to int) (days []FundDay) {
-	from, to = max(from, DayOf(FirstMoment.Unix())), min(to, a.Calendar.LastTold(v.Now))
+	from, to = max(from, DayOf(FirstMoment.Unix())), min(to, a.Calendar.LastPublished(v.Now))
 	if !a.hasMoney() {
 		return nil
 	}
@@ -215,7 +216,7 @@ func (v *View) FundDays(a *Account, from, to int) (days []FundDay) {
 				past = v.week(a, w.first-weekLength)
 			}
 			d.TransferIn.Cash = w.float
-			if w.first > DayOf(FirstMoment.Unix()) { // the world's first week has none before it
+			if w.first > DayOf(FirstMoment.Unix()) { // the first week of the world has no week before it
 				d.TransferOut = past.left()
 			}
 		}
@@ -224,7 +225,7 @@ func (v *View) FundDays(a *Account, from, to int) (days []FundDay) {
 	return days
 }
 
-// TruthKinds are the kinds of money that the truth has of an account.
+// TruthKinds returns an account's kinds of money in the truth.
 func (a *Account) TruthKinds() []FundKind {
 	kinds := []FundKind{{"cash", func(f Funds) int64 { return f.Cash }}, {"grant", func(f Funds) int64 { return f.Grant }}}
 	if a.UsesBank() {

@@ -8,31 +8,31 @@ import (
 	"sync"
 )
 
-// The states that an account can be ordered into. All are open at first.
+// The states that an order can set. All accounts are open at first.
 const (
 	lifeOpen    = "open"
 	LifeFrozen  = "frozen"  // the platform has closed it
-	LifeRevoked = "revoked" // its login has no permission for it any more
+	LifeRevoked = "revoked" // its login no longer has permission for it
 )
 
-// Life is what was ordered to become of an account.
+// Life holds the orders about an account's state.
 type Life struct {
 	Media   string `json:"media"`
 	Account string `json:"account"`
 	State   string `json:"state,omitempty"`
-	Woken   int64  `json:"woken,omitempty"` // Unix seconds of the world since when its ads run; 0 is never
+	Woken   int64  `json:"woken,omitempty"` // Unix seconds of the world from which its ads run; 0 is never
 }
 
-// Lives holds what was ordered of accounts. They are few.
+// Lives holds the orders about accounts' states. There are few.
 type Lives struct {
 	mu        sync.RWMutex
 	byAccount map[AccountKey]Life
 }
 
-// NewLives returns what was ordered of accounts: nothing.
+// NewLives returns an empty Lives.
 func NewLives() *Lives { return &Lives{byAccount: map[AccountKey]Life{}} }
 
-// Of returns what was ordered of an account.
+// Of returns the orders about an account.
 func (l *Lives) Of(k AccountKey) Life {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -48,7 +48,7 @@ func (l *Lives) put(k AccountKey, x Life) {
 	l.byAccount[k] = x
 }
 
-// All lists them in the order of their platforms and accounts.
+// All lists the orders by platform and account.
 func (l *Lives) All() []Life {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -65,10 +65,10 @@ func (l *Lives) All() []Life {
 	return list
 }
 
-// sleeps is for accounts that have ads and run none of them.
+// sleeps reports whether the account has ads and runs none of them.
 func (a *Account) sleeps() bool { return a.Class == ClassQuiet && a.Woken == 0 }
 
-// Closed is the state of an account that answers nothing, or "".
+// Closed returns the state of an account whose calls are refused, or "".
 func (w *World) Closed(a *Account) string {
 	if state := w.Lives.Of(a.MapKey()).State; state != lifeOpen {
 		return state
@@ -76,14 +76,14 @@ func (w *World) Closed(a *Account) string {
 	return ""
 }
 
-// Live makes an order hold, beside what was ordered of the account before, and returns what holds.
+// Live adds an order to the earlier orders about the account, and returns all of them.
 func (w *World) Live(x Life) (Life, error) {
 	a, err := w.Named(x.Media, x.Account)
 	if err != nil {
 		return x, err
 	}
 	if states := []string{"", lifeOpen, LifeFrozen, LifeRevoked}; !slices.Contains(states, x.State) {
-		return x, fmt.Errorf("state is one of %v, not %q", states[1:], x.State)
+		return x, fmt.Errorf("state must be one of %v, not %q", states[1:], x.State)
 	}
 	if x.State == "" && x.Woken == 0 {
 		return x, errors.New("nothing is ordered: give state or wake")
@@ -96,7 +96,7 @@ func (w *World) Live(x Life) (Life, error) {
 		x.State = before.State
 	}
 	if before.Woken != 0 {
-		x.Woken = before.Woken // It is awake already.
+		x.Woken = before.Woken // It is awake already: the first time stays.
 	}
 	w.Lives.put(a.MapKey(), x)
 	return x, nil

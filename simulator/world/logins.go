@@ -16,7 +16,7 @@ const (
 	AccountsPerLogin = 100
 )
 
-// Login is a user of a platform who authorised an app: its tokens reach exactly its accounts.
+// Login is a user of a platform that authorised an app. Its tokens reach exactly its accounts.
 type Login struct {
 	world       *World
 	Platform    *Spec
@@ -25,43 +25,43 @@ type Login struct {
 	Tokens
 }
 
-// Tokens is the part of a login that changes and is kept over a restart.
+// Tokens is the part of a login that changes, and is kept over a restart.
 type Tokens struct {
 	Media          string `json:"media"`
 	Login          int    `json:"login"`
-	Generation     int    `json:"generation"` // of all tokens ever given out, so that none comes twice
+	Generation     int    `json:"generation"` // counts all issued tokens, so that none repeats
 	Access         string `json:"access"`
 	Refresh        string `json:"refresh"`
 	AccessExpires  int64  `json:"access_expires"`
 	RefreshExpires int64  `json:"refresh_expires"`
-	OldAccess      string `json:"old_access,omitempty"` // usable until OldExpires where the platform leaves it alive
+	OldAccess      string `json:"old_access,omitempty"` // valid until OldExpires if the platform keeps it valid
 	OldExpires     int64  `json:"old_expires,omitempty"`
-	Code           string `json:"code,omitempty"` // an authorisation code not yet exchanged
+	Code           string `json:"code,omitempty"` // an authorisation code that is not exchanged yet
 	CodeExpires    int64  `json:"code_expires,omitempty"`
-	CodeRedirect   string `json:"code_redirect,omitempty"` // the redirect_uri that it was given out for; empty for any
+	CodeRedirect   string `json:"code_redirect,omitempty"` // the redirect_uri that it was issued for; empty for any
 	UsedCode       string `json:"used_code,omitempty"`
 }
 
 // Reaches reports whether the tokens reach an account of the platform.
 func (l *Login) Reaches(index int) bool { return l.First <= index && index < l.Last }
 
-// Name is how orders name the login.
+// Name returns the login's name in orders.
 func (l *Login) Name() string { return fmt.Sprintf("%s-login-%d", l.Platform.Name, l.Index+1) }
 
-// App is the place of the app that the login authorised, among those of its platform.
+// App returns the index of the authorised app among the apps of the platform.
 func (l *Login) App() int { return l.Index / l.world.loginsPerApp() }
 
-// AppID and AppSecret are those of a platform's n-th app.
+// AppID returns the id of a platform's n-th app.
 func (w *World) AppID(p *Spec, n int) int64 {
 	return p.AppBase + int64(n)*1009 + Key(w.Seed).Sub(p.Number).Sub(1<<41).Sub(uint64(n)).Below(1009)
 }
 
-// AppSecret is the secret of a platform's n-th app.
+// AppSecret returns the secret of a platform's n-th app.
 func (w *World) AppSecret(p *Spec, n int) string {
 	return digest("secret", w.Seed, p.Name, n, 0)[:32]
 }
 
-// Apps is how many apps a platform has.
+// Apps returns how many apps a platform has.
 func (w *World) Apps(p *Spec) int { return (w.Count(p) + w.accountsPerApp() - 1) / w.accountsPerApp() }
 
 func (w *World) accountsPerApp() int { return cmp.Or(w.AppAccounts, AppAccountsDefault) }
@@ -76,17 +76,17 @@ func digest(what string, seed int64, media string, n, generation int) string {
 // Vault holds all logins and finds them by their tokens.
 type Vault struct {
 	world *World
-	Save  func() error // writes the state; a token change that cannot be saved does not happen
+	Save  func() error // writes the state; a change that cannot be saved is undone
 
 	mu       sync.RWMutex
 	Logins   []*Login
 	byAccess map[string]*Login
 	byCode   map[string]*Login
 	refresh  map[string]*Login
-	survives map[string]bool // switches of old access tokens, by media
+	survives map[string]bool // whether old access tokens stay valid, by media
 }
 
-// NewVault returns all logins of a world with their first tokens, given out now.
+// NewVault returns all logins of a world with their first tokens, issued now.
 func NewVault(w *World, now int64) *Vault {
 	v := &Vault{
 		world: w, Save: func() error { return nil }, byAccess: map[string]*Login{}, byCode: map[string]*Login{},
@@ -106,7 +106,7 @@ func NewVault(w *World, now int64) *Vault {
 	return v
 }
 
-// renew gives a login a new access token and, if rotate, a new refresh token.
+// renew issues a new access token for a login and, if rotate, a new refresh token.
 func (l *Login) renew(seed, now int64, rotate bool) {
 	l.Generation++
 	l.Access = digest("access", seed, l.Platform.Name, l.Index, l.Generation)[:32]
@@ -139,10 +139,10 @@ func (v *Vault) unlink(l *Login) {
 	delete(v.byCode, l.UsedCode)
 }
 
-// TokenState is what a token is worth.
+// TokenState is the validity of a token.
 type TokenState int
 
-// What a token is worth.
+// The validities.
 const (
 	TokenGood TokenState = iota
 	TokenExpired
@@ -151,7 +151,7 @@ const (
 	tokenUnknown
 )
 
-// Access looks a platform's access token up.
+// Access looks up a platform's access token.
 func (v *Vault) Access(p *Spec, token string, now int64) (*Login, TokenState) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -165,8 +165,8 @@ func (v *Vault) Access(p *Spec, token string, now int64) (*Login, TokenState) {
 	return l, TokenGood
 }
 
-// change finds a login and applies a change to it in one step, and saves it before anybody is told; if it cannot be
-// saved it is undone. Of two changes with the same old token the later finds it replaced.
+// change finds a login and applies a change to it atomically. It saves the change before it returns, and undoes it if
+// it cannot be saved. Of two changes with the same old token, the later one finds the token replaced.
 func (v *Vault) change(find func() (*Login, TokenState), apply func(*Login)) (*Login, Tokens, TokenState, error) {
 	v.mu.Lock()
 	l, found := find()
@@ -183,7 +183,7 @@ func (v *Vault) change(find func() (*Login, TokenState), apply func(*Login)) (*L
 	if err := v.Save(); err != nil {
 		v.mu.Lock()
 		defer v.mu.Unlock()
-		if l.Tokens == after { // else a later change holds, which saved or undid itself
+		if l.Tokens == after { // otherwise a later change holds, which was saved or undone too
 			v.unlink(l)
 			l.Tokens = before
 			v.link(l)
@@ -198,8 +198,8 @@ func (v *Vault) set(l *Login, apply func(*Login)) (Tokens, error) {
 	return after, err
 }
 
-// Refreshed exchanges a refresh token for a new access token and, if rotate, a new refresh token too. What was
-// replaced is dead at once, but for an access token that the platform leaves alive.
+// Refreshed exchanges a refresh token for a new access token and, if rotate, a new refresh token too. Replaced tokens
+// are dead at once, except for an access token that the platform keeps valid.
 func (v *Vault) Refreshed(p *Spec, app int, token string, now int64, rotate bool) (Tokens, TokenState, error) {
 	find := func() (*Login, TokenState) {
 		l, ok := v.refresh[token]
@@ -221,10 +221,10 @@ func (v *Vault) Refreshed(p *Spec, app int, token string, now int64, rotate bool
 	return after, state, err
 }
 
-// AnyRedirect stands for a redirect_uri where the platform does not ask for it again.
+// AnyRedirect is the redirect_uri for platforms that do not require it in the exchange.
 const AnyRedirect = ""
 
-// Exchanged gives the tokens for an authorisation code, which works once.
+// Exchanged exchanges an authorisation code, which works once, for tokens.
 func (v *Vault) Exchanged(p *Spec, app int, code, redirect string, now int64) (*Login, Tokens, TokenState, error) {
 	find := func() (*Login, TokenState) {
 		l, ok := v.byCode[code]
@@ -246,7 +246,7 @@ func (v *Vault) Exchanged(p *Spec, app int, code, redirect string, now int64) (*
 	})
 }
 
-// Authorise makes a code for a redirect_uri, any if it is empty, as the login's consent in a browser would.
+// Authorise issues a code for a redirect_uri, or for any if it is empty, as the login's consent in a browser would.
 func (v *Vault) Authorise(l *Login, redirect string, now int64) (string, error) {
 	after, err := v.set(l, func(l *Login) {
 		l.Generation++
@@ -256,8 +256,8 @@ func (v *Vault) Authorise(l *Login, redirect string, now int64) (string, error) 
 	return after.Code, err
 }
 
-// Kill ends tokens before their time: an expired access token can be refreshed; a pair that is replaced by one nobody
-// was told needs a new authorisation.
+// Kill ends tokens early. It expires the access token, which can be refreshed, or replaces the pair by an unknown
+// one, so that the login needs a new authorisation.
 func (v *Vault) Kill(l *Login, pair bool, now int64) error {
 	_, err := v.set(l, func(l *Login) {
 		if pair {
@@ -270,7 +270,7 @@ func (v *Vault) Kill(l *Login, pair bool, now int64) error {
 	return err
 }
 
-// Find lists logins of a platform: the one that reaches an account, or all for an empty account.
+// Find lists the logins of a platform: the one that reaches an account, or all of them for a nil account.
 func (v *Vault) Find(p *Spec, a *Account) (list []*Login) {
 	for _, l := range v.Logins {
 		if l.Platform == p && (a == nil || l.Reaches(a.Index)) {
@@ -280,7 +280,7 @@ func (v *Vault) Find(p *Spec, a *Account) (list []*Login) {
 	return list
 }
 
-// All copies the tokens of all logins, in their order.
+// All returns a copy of the tokens of all logins, in order.
 func (v *Vault) All() []Tokens {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -291,11 +291,11 @@ func (v *Vault) All() []Tokens {
 	return list
 }
 
-// Restore takes over kept tokens.
+// Restore sets kept tokens.
 func (v *Vault) Restore(kept []Tokens) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	// They were written in the order of the logins, which follows from the world.
+	// They are in the order of the logins, which the world determines.
 	for i, t := range kept {
 		if i < len(v.Logins) && v.Logins[i].Media == t.Media && v.Logins[i].Login == t.Login {
 			v.unlink(v.Logins[i])
@@ -305,14 +305,14 @@ func (v *Vault) Restore(kept []Tokens) {
 	}
 }
 
-// OldAccessSurvives reports whether a refresh leaves the older access token usable.
+// OldAccessSurvives reports whether a refresh keeps the older access token valid.
 func (v *Vault) OldAccessSurvives(media string) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.survives[media]
 }
 
-// SetOldAccessSurvives sets whether a refresh leaves the older access token usable.
+// SetOldAccessSurvives sets whether a refresh keeps the older access token valid.
 func (v *Vault) SetOldAccessSurvives(media string, on bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -332,7 +332,7 @@ func (w *World) AppByID(p *Spec, id string) (int, bool) {
 	return app, true
 }
 
-// LoginsOf is how many logins an app has.
+// LoginsOf returns how many logins an app has.
 func (w *World) LoginsOf(p *Spec, app int) int {
 	all := (w.Count(p) + AccountsPerLogin - 1) / AccountsPerLogin
 	return min(all-app*w.loginsPerApp(), w.loginsPerApp())

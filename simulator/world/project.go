@@ -19,7 +19,7 @@ func (a *Account) projectID(n int) int64 {
 	return p.ProjectBase + number*p.ObjectStep + a.Key.Sub(uint64(300+n)).Below(p.ObjectStep)
 }
 
-// Projects lists the account's, in the order of their ids. They are all older than the world's first day.
+// Projects lists the account's projects in order of id. All are older than the world's first day.
 func (a *Account) Projects(now int64) []Project {
 	list := make([]Project, 0, (a.Slots+adsPerProject-1)/adsPerProject)
 	for n := 0; n*adsPerProject < a.Slots; n++ {

@@ -5,10 +5,10 @@ import (
 	"strconv"
 )
 
-// Level is what a report's rows are about.
+// Level is the level of a report's rows.
 type Level uint8
 
-// What rows of reports are about.
+// The levels.
 const (
 	LevelAccount Level = iota
 	LevelAd
@@ -17,7 +17,7 @@ const (
 
 func (l Level) String() string { return [...]string{"account", "ad", "creative"}[l] }
 
-// NoHour is the hour of a row that is about a whole day.
+// NoHour is the hour of a row for a whole day.
 const NoHour = -1
 
 // Row is one row of a report in its finest form: a day or an hour of an account or an ad.
@@ -25,13 +25,13 @@ type Row struct {
 	Day    int
 	Hour   int   // NoHour in daily reports
 	Object int64 // 0 at account level
-	Ad     *Ad   // nil at account level; the ad that the row was made of even if object says another
+	Ad     *Ad   // nil at account level; the ad that the row was computed from, even if Object differs
 	// Creative is set at its level only.
 	Creative *Creative
 	Figures
 }
 
-// AdID is the ad that the row is about, or whose creative it is about; 0 at account level.
+// AdID returns the id of the row's ad, or of the ad of its creative; 0 at account level.
 func (r *Row) AdID() int64 {
 	if r.Creative != nil {
 		return r.Ad.ID
@@ -39,30 +39,30 @@ func (r *Row) AdID() int64 {
 	return r.Object
 }
 
-// Scope is which rows are asked for.
+// Scope selects rows.
 type Scope struct {
 	Level    Level
 	Hourly   bool
 	From, To int // days, both included
 }
 
-// Altering serves an account's rows and objects otherwise than the truth has them.
+// Altering serves an account's rows and objects with differences from the truth.
 type Altering interface {
 	Rows(v *View, a *Account, s Scope) []Row
 	Objects(v *View, a *Account) []Object
 }
 
-// View is the world at a moment: the truth, or what is served of it.
+// View is the world at a moment: the truth, or the data as served.
 type View struct {
 	Now         int64
 	Corrections *Corrections
 	Alterations Altering // nil in the truth
-	Scratch     *[]Row   // memory for the rows of one question; they end with the next one. nil makes new memory
-	Fell        bool     // rows were made of a past day whose spend has fallen
-	Grew        bool     // and of one whose amounts have grown since it was a week old
+	Scratch     *[]Row   // memory for the rows of one query, valid until the next one; nil allocates
+	Fell        bool     // rows include a past day whose spend has fallen
+	Grew        bool     // rows include a day whose amounts have grown since it was a week old
 }
 
-// Rows makes an account's rows in the order of day, hour, object. Rows without impressions do not exist.
+// Rows returns an account's rows in order of day, hour and object. There are no rows without impressions.
 func (v *View) Rows(a *Account, s Scope) []Row {
 	if v.Alterations != nil {
 		return v.Alterations.Rows(v, a, s)
@@ -70,12 +70,12 @@ func (v *View) Rows(a *Account, s Scope) []Row {
 	return v.TrueRows(a, s)
 }
 
-// TrueRows makes an account's rows as the truth has them.
+// TrueRows returns an account's rows in the truth.
 func (v *View) TrueRows(a *Account, s Scope) (rows []Row) {
 	if a.Class == ClassEmpty || a.sleeps() {
 		return nil
 	}
-	// Days to come have no figures, and neither have days before the world.
+	// Future days have no figures, and neither have days before the world.
 	s.From, s.To = max(s.From, DayOf(FirstMoment.Unix())), min(s.To, a.Calendar.DayOf(v.Now))
 	if v.Scratch != nil {
 		rows = (*v.Scratch)[:0]
@@ -164,7 +164,7 @@ func (v *View) hourRows(rows []Row, a *Account, s Scope, day int, ads []*Ad) []R
 	return rows
 }
 
-// creativeRows splits the ads' hours over their creatives; a creative's day is the sum of its hours.
+// creativeRows splits the ads' hours among their creatives; a creative's day is the sum of its hours.
 func (v *View) creativeRows(rows []Row, a *Account, s Scope, day int, ads []*Ad) []Row {
 	corrects := v.Corrections.of(a, day, v.Now)
 	end := a.Calendar.PublishedSecond(day, v.Now)
@@ -173,7 +173,7 @@ func (v *View) creativeRows(rows []Row, a *Account, s Scope, day int, ads []*Ad)
 		ad      *Ad
 		last    Figures
 		players []player
-		days    []Figures // of the players
+		days    []Figures // figures of the players
 	}
 	var list []running
 	for _, x := range ads {
@@ -220,7 +220,7 @@ func (v *View) creativeRows(rows []Row, a *Account, s Scope, day int, ads []*Ad)
 	return rows
 }
 
-// Objects lists an account's ads as its configuration shows them, deleted ones too, in the order of their ids.
+// Objects lists the ads in an account's configuration, including deleted ones, in order of id.
 func (v *View) Objects(a *Account) []Object {
 	if v.Alterations != nil {
 		return v.Alterations.Objects(v, a)
@@ -228,7 +228,7 @@ func (v *View) Objects(a *Account) []Object {
 	return v.TrueObjects(a)
 }
 
-// TrueObjects makes an account's configuration as the truth has it.
+// TrueObjects returns an account's configuration in the truth.
 func (v *View) TrueObjects(a *Account) []Object {
 	list := make([]Object, 0, 3*a.Slots)
 	a.Ads(v.Now, true, func(x Ad) {
@@ -241,7 +241,7 @@ func (v *View) TrueObjects(a *Account) []Object {
 	return list
 }
 
-// ObjectText is an id as text; "" for none.
+// ObjectText returns an id as text; "" for 0.
 func ObjectText(id int64) string {
 	if id == 0 {
 		return ""

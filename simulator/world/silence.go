@@ -4,17 +4,17 @@ import (
 	"adsync/simulator/fault/trap"
 )
 
-// Silence says which metrics an account's platform does not tell when they are zero. What is not told of a row is not
-// in the truth either, where 0 is what the platform has said.
+// Silence holds the metrics that an account's platform omits when they are zero. Omitted figures of a row are not in
+// the truth either, where 0 is a reported figure.
 type Silence struct {
 	about  [metricCount]bool
-	Dashes bool // the text - is one of the ways
+	Dashes bool // the text - is one way to omit a figure
 	Left   int  // how many figures were left out
-	Dashed int  // of them, those that were a dash
+	Dashed int  // of them, how many were a dash
 }
 
-// Silence is another one for each account, and most have none. The first of a platform has one, so that any world has
-// it.
+// Silence returns the account's Silence. It differs by account, and most accounts have none. The first account of a
+// platform has one, so that each world has it.
 func (a *Account) Silence() (s Silence) {
 	untold := a.traps.IsOn(trap.ZeroUntold)
 	s.Dashes = a.traps.IsOn(trap.DashValue)
@@ -27,5 +27,5 @@ func (a *Account) Silence() (s Silence) {
 	return s
 }
 
-// Hides tells whether a figure of a row is not told.
+// Hides reports whether a figure of a row is omitted.
 func (s *Silence) Hides(m Metric, f *Figures) bool { return f[m] == 0 && s.about[m] }

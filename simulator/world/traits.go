@@ -6,8 +6,8 @@ import (
 	"adsync/simulator/fault/trap"
 )
 
-// adTraps are those that lie in the world's ads: how many of a hundred are one, and which of its keys says so. What
-// the truth tells of such an ad is what is served.
+// adTraps are the traps in the world's ads: how many of a hundred ads have one, and which of an ad's keys decides it.
+// For such an ad the truth equals the served data.
 var adTraps = map[trap.ID]struct {
 	child   uint64
 	percent int64
@@ -20,12 +20,12 @@ var adTraps = map[trap.ID]struct {
 	trap.UnknownWord:     {74, 6},
 }
 
-// Falls tells whether the ad is one of those that a trap lies in.
+// Falls reports whether the ad has a trap.
 func (x *Ad) Falls(id trap.ID) bool {
 	return x.Traps.IsOn(id) && x.key.Sub(adTraps[id].child).Chance(adTraps[id].percent)
 }
 
-// traits lists the traps that a client meets who is told of an ad.
+// traits lists the traps that a client meets in an ad.
 func (x *Ad) traits(o *Object, moment int64) (list []trap.ID) {
 	if !x.Traps.IsAny() {
 		return nil

@@ -7,28 +7,28 @@ import (
 	"adsync/simulator/fault/trap"
 )
 
-// A giant is an account of more creatives than a platform reports on in one answer.
+// A giant is an account with more creatives than a platform reports on in one answer.
 const (
 	giantSlots = 250
 	GiantMax   = giantSlots * creativesMax * 3 / 4
 )
 
-// AccountsMax keeps all ids within the digits that the platforms use.
+// AccountsMax keeps all ids within the platforms' number of digits.
 const AccountsMax = 1_000_000
 
-// fewAccounts are too few of a platform for a large one among them.
+// fewAccounts is a number of accounts too small for a large one among them.
 const fewAccounts = 5
 
-// World is everything that never changes: which accounts and ads exist when, a pure function of the seed. Making an
-// account or an ad costs a few multiplications and nothing of them is kept. What was ordered of accounts stands
-// beside it.
+// World is the part that never changes: which accounts and ads exist at which time, as a pure function of the seed.
+// Computing an account or an ad takes a few multiplications, and none is stored. Orders about accounts are stored
+// separately.
 type World struct {
 	Seed        int64
 	Accounts    int
-	Usd         int // one account in so many is in USD and keeps its days in Los Angeles; 0 is none
-	Active      int // so many of 100 accounts have ads that run; 0 is all that are dealt some
+	Usd         int // one account in so many is in USD with its days in Los Angeles; 0 is none
+	Active      int // so many of 100 accounts run ads; 0 is the share given by classes
 	AppAccounts int // so many accounts of a platform share an app; 0 is AppAccountsDefault
-	Giant       int // how many creatives the first account of each platform runs; 0 is as many as any large one
+	Giant       int // how many creatives the first account of each platform runs; 0 is as many as a large account
 	Specs       []*Spec
 	Lives       *Lives
 	Edits       *AdEdits
@@ -36,7 +36,7 @@ type World struct {
 	Traps       *trap.Switches
 }
 
-// Count is how many accounts a platform has.
+// Count returns how many accounts a platform has.
 func (w *World) Count(p *Spec) int {
 	n := len(w.Specs)
 	for i, s := range w.Specs {
@@ -47,19 +47,19 @@ func (w *World) Count(p *Spec) int {
 	return 0
 }
 
-// Class is what kind of customer an account is.
+// Class is the size of an account.
 type Class uint8
 
 // The classes of accounts.
 const (
 	ClassEmpty  Class = iota // has no ads
-	ClassQuiet               // has ads, all of them paused for good
+	ClassQuiet               // has ads, all permanently paused
 	ClassSmall               // 1 to 5 ads at a time
 	ClassMedium              // 8 to 40
 	ClassLarge               // 50 to 160
 )
 
-// classes deals the kinds to each block of 40 accounts, so that any seed has the same skew: 35 % silent, one large.
+// classes is the class of each account in a block of 40, so that each seed has the same skew: 35 % silent, one large.
 var classes = func() (deal [40]Class) {
 	at := 0
 	for _, part := range []struct {
@@ -74,14 +74,14 @@ var classes = func() (deal [40]Class) {
 	return deal
 }()
 
-// running is how many of a block of classes have ads that run: the first of them.
+// running is how many classes of a block run ads: the first ones.
 const running = 26
 
-// ActiveMax is how many that are of 100.
+// ActiveMax is running per 100 accounts.
 const ActiveMax = running * 100 / 40
 
-// thin puts to sleep what is more than the wanted share of running accounts, at the same distances over all their
-// kinds. Every block keeps its large one.
+// thin makes accounts above the wanted share of running accounts sleep, evenly over their classes. Each block keeps
+// its large account.
 func (w *World) thin(place int) Class {
 	if keep := max((w.Active*len(classes)+50)/100, 1); w.Active > 0 && place < running && place*keep%running >= keep {
 		return ClassQuiet
@@ -98,18 +98,18 @@ type Account struct {
 	// Calendar is nil for an account in CNY and China's time.
 	Calendar *Calendar
 	Class    Class
-	Slots    int   // how many ads it runs side by side
-	Woken    int64 // since when a sleeping account runs its ads; 0 is never
+	Slots    int   // how many ads it runs at the same time
+	Woken    int64 // from when a sleeping account runs its ads; 0 is never
 	edits    []AdEdit
 	// creativesEach is how many creatives each ad of a giant has.
 	creativesEach int
 	traps         *trap.Switches
 }
 
-// oddDaysKnown is how far back clients look for figures.
+// oddDaysKnown is how many days back clients pull figures.
 const oddDaysKnown = 30
 
-// HasOddDays tells whether an account's days up to one have 23 or 25 hours.
+// HasOddDays reports whether one of the days up to last has 23 or 25 hours for some accounts.
 func (w *World) HasOddDays(last int) bool {
 	if w.Usd == 0 || w.Usd > w.Accounts {
 		return false
@@ -122,7 +122,7 @@ func (w *World) HasOddDays(last int) bool {
 	return false
 }
 
-// Account makes a platform's account of an index.
+// Account returns a platform's account by its index.
 func (w *World) Account(p *Spec, index int) Account {
 	k := Key(w.Seed).Sub(p.Number).Sub(uint64(index))
 	a := Account{Platform: p, Index: index, Key: k, Class: w.class(p, index), traps: w.Traps}
@@ -149,14 +149,14 @@ func (w *World) Account(p *Spec, index int) Account {
 	}
 	if index == 0 && w.Giant > 0 {
 		a.Slots = giantSlots
-		a.creativesEach = min((w.Giant*4/3+giantSlots-1)/giantSlots, creativesMax) // of four slots, one rests between two ads
+		a.creativesEach = min((w.Giant*4/3+giantSlots-1)/giantSlots, creativesMax) // one of four slots is between two ads
 	}
 	return a
 }
 
-// class shuffles each block with an affine map, whose factor has no divisor in common with the length of the block.
-// The first account of a platform is always large, or of medium size in a world of few: the smallest one has
-// something to show, and takes no minutes to pull.
+// class shuffles each block with an affine map, whose factor is coprime to the length of the block. The first account
+// of a platform is always large, or medium in a world with few accounts, so that the smallest world has figures and
+// is pulled quickly.
 func (w *World) class(p *Spec, index int) Class {
 	if index == 0 && w.Count(p) < fewAccounts {
 		return ClassMedium
@@ -191,11 +191,11 @@ func (w *World) LookupText(p *Spec, id string) (Account, bool) {
 	return w.Lookup(p, n)
 }
 
-// Named returns the account that an order names, or an error for whoever ordered.
+// Named returns the account that an order names, or an error for the sender of the order.
 func (w *World) Named(media, id string) (Account, error) {
 	p := w.Spec(media)
 	if p == nil {
-		return Account{}, fmt.Errorf("media is one of %v, not %q", w.Names(), media)
+		return Account{}, fmt.Errorf("media must be one of %v, not %q", w.Names(), media)
 	}
 	a, ok := w.LookupText(p, id)
 	if !ok {
@@ -204,21 +204,21 @@ func (w *World) Named(media, id string) (Account, error) {
 	return a, nil
 }
 
-// Company is who owns the account; several accounts may share one.
+// Company returns the owner of the account; several accounts may share one.
 func (a Account) Company() string {
 	return pick(a.Key.Sub(3), []string{"上海", "北京", "深圳市", "广州", "成都", "杭州", "厦门"}) +
 		pick(a.Key.Sub(4), []string{"星尘", "云帆", "青柠", "九州", "极光", "赤兔", "墨白", "千寻", "天枢", "小鹿", "蓝鲸", "山海"}) +
 		pick(a.Key.Sub(5), []string{"网络科技", "互动娱乐", "信息技术", "游戏", "文化传媒"}) + "有限公司"
 }
 
-// Name is what the account is called where the platform names accounts.
+// Name returns the account's name, on platforms with names.
 func (a Account) Name() string {
 	return pick(a.Key.Sub(6), []string{"梦幻三国", "Idle Heroes", "口袋农场", "Sky Racer", "王者远征", "消消小镇", "Dragon Isle",
 		"山海奇谈"}) +
 		"-" + pick(a.Key.Sub(7), []string{"安卓", "iOS", "小游戏", "PC"}) + "-" + strconv.Itoa(a.Index+1)
 }
 
-// Spec finds a platform by its name, or nil.
+// Spec returns a platform by its name, or nil.
 func (w *World) Spec(name string) *Spec {
 	for _, p := range w.Specs {
 		if p.Name == name {
@@ -228,7 +228,7 @@ func (w *World) Spec(name string) *Spec {
 	return nil
 }
 
-// Names are the platforms' names.
+// Names returns the platforms' names.
 func (w *World) Names() (list []string) {
 	for _, p := range w.Specs {
 		list = append(list, p.Name)

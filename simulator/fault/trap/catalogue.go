@@ -49,25 +49,25 @@ const (
 
 const (
 	oftenUsual  = 30
-	oftenCostly = 5 // what makes a client wait
+	oftenCostly = 5 // for traps that make a client wait
 )
 
 // Catalogue describes the traps.
 var Catalogue = [Count]trap{
 	AccountOverLimit: {
-		Name: "account_over_limit", what: "an account is over a limit that nobody told of",
+		Name: "account_over_limit", what: "an account is over an undocumented limit",
 		survived: "account over its limit: waited, no attempt spent", flows: true, Often: oftenCostly,
 	},
 	AnswerHTML: {
-		Name: "answer_html", what: "HTTP 200 with a page of HTML in the place of an answer",
-		survived: "a page in the place of an answer: asked again", Often: oftenUsual,
+		Name: "answer_html", what: "HTTP 200 with a page of HTML instead of an answer",
+		survived: "a page instead of an answer: retried", Often: oftenUsual,
 	},
 	AnswerUnknownCode: {
 		Name: "answer_unknown_code", what: "an error code that no table has",
-		survived: "unknown error code: asked again", Often: oftenUsual,
+		survived: "unknown error code: retried", Often: oftenUsual,
 	},
 	AppOverLimit: {
-		Name: "app_over_limit", what: "the app is over its limit of a second, though it kept to it",
+		Name: "app_over_limit", what: "the app is refused for its limit per second, although it kept within it",
 		survived: "app over its limit: waited, no attempt spent", Often: oftenCostly,
 	},
 	BeyondPages: {
@@ -76,14 +76,14 @@ var Catalogue = [Count]trap{
 	},
 	CohortGrows: {
 		Name: "cohort_grows", what: "the payments of a day's cohort still grow when the day is more than a week old",
-		survived: "grown cohort: taken over by the weekly pull",
+		survived: "grown cohort: updated by the weekly pull",
 	},
 	DashValue: {
 		Name: "dash_value", what: "a figure that is zero is the text -",
-		survived: "a dash in the place of a figure: NULL, not 0",
+		survived: "a dash instead of a figure: NULL, not 0",
 	},
 	DayEnded: {
-		Name: "day_ended", what: "the last rows of a day are told only after its midnight, beside the first ones of the next",
+		Name: "day_ended", what: "the last rows of a day are published only after its midnight, with the first ones of the next",
 		survived: "day ended between two pulls: its last rows pulled after it",
 	},
 	EmojiName: {
@@ -97,15 +97,15 @@ var Catalogue = [Count]trap{
 		Name: "extra_field", what: "rows have a field that no document has", survived: "unknown field: kept in the JSON",
 	},
 	FigureUnreadable: {
-		Name: "figure_unreadable", what: "a figure of a report's row is a text that is no number",
-		survived: "figure that is no number: the other rows kept, pulled again", Often: oftenUsual,
+		Name: "figure_unreadable", what: "a figure of a report's row is a text and not a number",
+		survived: "figure that is not a number: the other rows kept, pulled again", Often: oftenUsual,
 	},
 	FiguresFall: {
-		Name: "figures_fall", what: "the spend of a past day falls, since invalid clicks are given back",
-		survived: "fallen figures: taken over",
+		Name: "figures_fall", what: "the spend of a past day falls, as invalid clicks are refunded",
+		survived: "fallen figures: updated",
 	},
 	ForbiddenID: {
-		Name: "forbidden_id", what: "one forbidden account fails a call about a hundred",
+		Name: "forbidden_id", what: "one forbidden account fails a call for a hundred",
 		survived: "forbidden account in a call of many: the others asked without it", Often: oftenUsual,
 	},
 	HourLate: {
@@ -113,7 +113,7 @@ var Catalogue = [Count]trap{
 		survived: "hour final late: pulled again later", flows: true, Often: oftenUsual,
 	},
 	HourMissing: {
-		Name: "hour_missing", what: "an hour is not told though the one after it is",
+		Name: "hour_missing", what: "an hour is missing although the one after it is published",
 		survived: "missing hour: pulled again", flows: true, Often: oftenUsual,
 	},
 	KeyEmpty: {
@@ -121,7 +121,7 @@ var Catalogue = [Count]trap{
 		survived: "row without its key: the other rows kept, pulled again", Often: oftenUsual,
 	},
 	LevelsApart: {
-		Name: "levels_apart", what: "ads and creatives are told 20 minutes later than their account",
+		Name: "levels_apart", what: "ads and creatives are published 20 minutes later than their account",
 		survived: "levels apart: pulled again later", flows: true, Often: oftenUsual,
 	},
 	NameCut: {
@@ -142,11 +142,11 @@ var Catalogue = [Count]trap{
 		Name: "odd_day", what: "a day has 23 or 25 hours", survived: "day of 23 or 25 hours: each hour in its place",
 	},
 	OlderFigures: {
-		Name: "older_figures", what: "a later call answers the figures of 90 minutes ago",
-		survived: "older figures: put right by the next pull", flows: true, Often: oftenUsual,
+		Name: "older_figures", what: "a later call returns the figures of 90 minutes ago",
+		survived: "older figures: corrected by the next pull", flows: true, Often: oftenUsual,
 	},
 	PageEmpty: {
-		Name: "page_empty", what: "a page is empty though there are more", survived: "empty page: read on, or pulled again",
+		Name: "page_empty", what: "a page is empty although more follow", survived: "empty page: paging continued, or pulled again",
 		Often: oftenUsual,
 	},
 	PageRowLost: {
@@ -173,7 +173,7 @@ var Catalogue = [Count]trap{
 		survived: "platform busy: waited", Often: oftenCostly,
 	},
 	RefreshCut: {
-		Name: "refresh_cut", what: "a refresh of a token gets no answer", survived: "refresh cut off: tried again",
+		Name: "refresh_cut", what: "a refresh of a token gets no answer", survived: "refresh cut off: retried",
 		Often: 10_000,
 	},
 	Renamed: {
@@ -186,30 +186,30 @@ var Catalogue = [Count]trap{
 		survived: "reports shut: waited", flows: true, Often: oftenCostly,
 	},
 	RowsOverCap: {
-		Name: "rows_over_cap", what: "a report of a day has more rows than the platform gives out for one query",
-		survived: "too many rows for a query: asked in parts",
+		Name: "rows_over_cap", what: "a report of a day has more rows than the platform returns for one query",
+		survived: "too many rows for a query: pulled in parts",
 	},
 	StatusUnstamped: {
 		Name: "status_unstamped", what: "a status changes and the time of modification does not",
 		survived: "unstamped status: found by the full pull",
 	},
 	TokenEnded: {
-		Name: "token_ended", what: "an access token ends before its time, in the middle of a run",
-		survived: "token ended: refreshed, asked again", Often: 1,
+		Name: "token_ended", what: "an access token ends early, in the middle of a run",
+		survived: "token ended: refreshed, retried", Often: 1,
 	},
 	TwoEdits: {
 		Name: "two_edits", what: "two changes have the same second, and the second one shows later",
 		survived: "two edits in a second: the window overlaps",
 	},
 	UndatedFile: {
-		Name: "undated_file", what: "the time of creation of an image or a video is that of 1970",
-		survived: "undated file: listed all the same",
+		Name: "undated_file", what: "the time of creation of an image or a video is in 1970",
+		survived: "undated file: still listed",
 	},
 	UnknownWord: {
 		Name: "unknown_word", what: "a status is a word that no document has", survived: "unknown word: kept as it is",
 	},
 	YesterdayEmpty: {
-		Name: "yesterday_empty", what: "before 08:00, yesterday is a success without rows",
+		Name: "yesterday_empty", what: "before 08:00, yesterday's report is a success without rows",
 		survived: "empty yesterday refused: pulled again", flows: true, Often: 300,
 	},
 	YesterdayPartial: {
@@ -218,6 +218,6 @@ var Catalogue = [Count]trap{
 	},
 	ZeroUntold: {
 		Name: "zero_untold", what: "a figure that is zero is null, absent or an empty text",
-		survived: "zero untold: NULL, not 0",
+		survived: "omitted zero: NULL, not 0",
 	},
 }

@@ -1,3 +1,3 @@
-// Package trap is the catalogue of the ways in which real platforms mislead clients that take their answers as they
-// come. Switches holds which of them are on, and counts how often each was met.
+// Package trap is the catalogue of traps: the ways in which real platforms mislead clients that trust their answers.
+// Switches holds which traps are on, and counts how often each was met.
 package trap

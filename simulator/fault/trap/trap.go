@@ -6,28 +6,27 @@ import (
 	"sync/atomic"
 )
 
-// trap is a way in which real platforms mislead who takes their answers as they come. The truth is never one.
+// trap is a way in which real platforms mislead clients that trust their answers. The truth never has traps.
 type trap struct {
 	Name     string
 	what     string
-	survived string // what a client that is not misled does, in the words of its screen
-	// flows is for what passes only as time goes on: it rests while the world's clock stands still, since nothing would
-	// ever come later.
+	survived string // what a client that is not misled does, as its screen shows it
+	// flows marks traps that only time ends: they are off while the world's clock is frozen, as they would never end.
 	flows bool
-	Often int64 // how many of 10,000 queries meet it on a day
+	Often int64 // how many of 10,000 queries meet it per day
 }
 
-// ID is a trap, as a place in the catalogue.
+// ID identifies a trap by its index in the catalogue.
 type ID int
 
-// CutCharacter stands in the truth where a name was cut inside a character: what is left of it cannot be read.
+// CutCharacter is in the truth where a name was cut inside a character, whose rest is unreadable.
 const CutCharacter = "\uFFFD"
 
-// Switches holds which traps are on, and counts how often each was met. A nil one has none.
+// Switches holds which traps are on, and counts how often each was met. A nil Switches has no traps.
 type Switches struct {
-	Frozen func() bool // whether the world's clock stands still
+	Frozen func() bool // reports whether the world's clock is frozen
 
-	Any atomic.Bool // whether one is on at all: it spares calls the rest
+	Any atomic.Bool // whether any trap is on, so that calls can skip the rest
 	on  [Count]atomic.Bool
 	met [Count]atomic.Int64
 }
@@ -42,7 +41,7 @@ func NewSwitches(on bool, frozen func() bool) *Switches {
 	return t
 }
 
-// Turn switches a trap on or off, or all for "". It returns those that it switched: none if the name is unknown.
+// Turn switches a trap on or off, or all for "". It returns the switched traps, none if the name is unknown.
 func (t *Switches) Turn(name string, on bool) (turned []ID) {
 	some := false
 	for id := range Count {
@@ -56,7 +55,7 @@ func (t *Switches) Turn(name string, on bool) (turned []ID) {
 	return turned
 }
 
-// IsAny reports whether a trap is on at all.
+// IsAny reports whether any trap is on.
 func (t *Switches) IsAny() bool { return t != nil && t.Any.Load() }
 
 // IsOn reports whether a trap can be met now.
@@ -64,18 +63,18 @@ func (t *Switches) IsOn(id ID) bool {
 	return t.IsAny() && t.on[id].Load() && (!Catalogue[id].flows || !t.Frozen())
 }
 
-// Meet counts a trap that was met, if it is on.
+// Meet counts a met trap, if it is on.
 func (t *Switches) Meet(id ID) {
 	if t.IsOn(id) {
 		t.met[id].Add(1)
 	}
 }
 
-// Trap is a trap as the control API tells it.
+// Trap is a trap in the control API.
 type Trap struct {
 	Name     string `json:"name"`
 	What     string `json:"what"`
-	Met      int64  `json:"met"` // since the simulator started
+	Met      int64  `json:"met"` // count since the simulator started
 	Survived string `json:"survived"`
 	On       bool   `json:"on"`
 }
