@@ -51,7 +51,7 @@ func TestBind_WritesTheSimulatedAccountsOnce(t *testing.T) {
 
 	r = adsync(environ, "bind", "--simulator", address)
 	require.Equal(t, 1, r.code)
-	require.Contains(t, r.stderr, "bind the accounts of "+address+": ask the simulator: ")
+	require.Contains(t, r.stderr, "bind the accounts of "+address+": call the simulator: ")
 }
 
 // Whoever binds an account has the tables, and no need of the keys that seal its login's token.

@@ -9,22 +9,22 @@ import (
 	"net/http"
 )
 
-// Client asks and orders things of a simulator through its control API.
+// Client is a client of a simulator's control API.
 type Client struct {
 	Address string // such as http://127.0.0.1:9090
 }
 
-// Get reads the answer of a path below /_sim/ into a value.
+// Get decodes the answer of a path below /_sim/ into a value.
 func (c Client) Get(ctx context.Context, path string, into any) error {
 	return c.Send(ctx, http.MethodGet, path, nil, into)
 }
 
-// Post gives an order, whose answer does not matter.
+// Post sends an order and ignores the answer.
 func (c Client) Post(ctx context.Context, path string, order any) error {
 	return c.Send(ctx, http.MethodPost, path, order, nil)
 }
 
-// Send gives an order, none if it is nil, and reads the answer, unless into is nil.
+// Send sends a request with an order, if it is not nil, and decodes the answer into into, if that is not nil.
 func (c Client) Send(ctx context.Context, method, path string, order, into any) error {
 	var body io.Reader = http.NoBody
 	if order != nil {
@@ -41,11 +41,11 @@ func (c Client) Send(ctx context.Context, method, path string, order, into any) 
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("ask the simulator: %w", err)
+		return fmt.Errorf("call the simulator: %w", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("the simulator answers %s %s with %s", method, url, resp.Status)
+		return fmt.Errorf("the simulator answered %s %s with %s", method, url, resp.Status)
 	}
 	if into == nil {
 		return nil

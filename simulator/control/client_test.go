@@ -12,7 +12,7 @@ import (
 	"adsync/simulator/control"
 )
 
-func TestClient_AsksAndOrders(t *testing.T) {
+func TestClient_ReadsAndOrders(t *testing.T) {
 	t.Parallel()
 	sim, err := simulator.New(simulator.Config{Accounts: 2, Seed: 1, Frozen: true})
 	require.NoError(t, err)
@@ -33,10 +33,10 @@ func TestClient_AsksAndOrders(t *testing.T) {
 	require.False(t, sim.Clock().Frozen())
 
 	err = c.Send(t.Context(), http.MethodDelete, "faults/none", nil, nil)
-	require.EqualError(t, err, "the simulator answers DELETE "+server.URL+"/_sim/faults/none with 404 Not Found")
+	require.EqualError(t, err, "the simulator answered DELETE "+server.URL+"/_sim/faults/none with 404 Not Found")
 	require.ErrorContains(t, c.Post(t.Context(), "clock", map[string]any{"frozn": true}), "400 Bad Request")
 	require.ErrorContains(t, c.Get(t.Context(), "clock", new(int)), "read the simulator's answer to GET "+server.URL+
 		"/_sim/clock")
 	err = control.Client{Address: "http://127.0.0.1:1"}.Get(t.Context(), "clock", nil)
-	require.ErrorContains(t, err, "ask the simulator: ")
+	require.ErrorContains(t, err, "call the simulator: ")
 }

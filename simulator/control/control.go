@@ -25,18 +25,18 @@ import (
 // Prefix is the path of the control API.
 const Prefix = "/_sim/"
 
-// control is the control API, by which tests and people read and steer the world.
+// control is the control API, with which tests and people read and change the world.
 type control struct {
 	sim    *platform.Simulation
 	ledger *ledger.Ledger
 	faults *fault.Faults
 	traps  *fault.Traps
-	save   func() error // writes what was ordered
+	save   func() error // saves the orders
 
-	ordering sync.Mutex // serialises orders, so that what is saved is what holds
+	ordering sync.Mutex // serialises orders, so that the saved state is the current one
 }
 
-// New returns the control API of a simulation. save writes what was ordered.
+// New returns the control API of a simulation. save saves the orders.
 func New(s *platform.Simulation, l *ledger.Ledger, f *fault.Faults, t *fault.Traps, save func() error) http.Handler {
 	c := &control{sim: s, ledger: l, faults: f, traps: t, save: save}
 	return c.routes()
@@ -75,7 +75,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	w.WriteHeader(status)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(v) // a caller that went away is no concern of ours
+	_ = e.Encode(v) // an error means that the caller has gone
 }
 
 // WriteProblem answers with an error.
@@ -83,7 +83,7 @@ func WriteProblem(w http.ResponseWriter, status int, detail string) {
 	writeJSON(w, status, map[string]string{"error": detail})
 }
 
-// keep saves what was ordered, and answers with what holds.
+// keep saves the orders, and answers with the current state.
 func (c *control) keep(w http.ResponseWriter, status int, answer any) {
 	if err := c.save(); err != nil {
 		WriteProblem(w, http.StatusInternalServerError, err.Error())
@@ -92,8 +92,8 @@ func (c *control) keep(w http.ResponseWriter, status int, answer any) {
 	writeJSON(w, status, answer)
 }
 
-// readOrder decodes the body of an order, in which nothing may be unknown, given twice or null: a mistyped selector
-// would match all.
+// readOrder decodes the body of an order. Unknown fields, repeated fields and null are refused, as a mistyped
+// selector would match all calls.
 func readOrder(w http.ResponseWriter, r *http.Request, v any) bool {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, platform.BodyMax))
 	if err == nil {
@@ -117,24 +117,24 @@ func (c *control) serveIndex(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// Credentials are what a client of a platform is configured with.
+// Credentials holds what a client of a platform is configured with.
 type Credentials struct {
 	BasePath      string           `json:"base_url_path"`
 	AuthorisePath string           `json:"authorise_url_path"`
 	Apps          []AppCredentials `json:"apps"`
 }
 
-// AppCredentials are a developer's app and those who authorised it.
+// AppCredentials holds a developer's app and the logins that authorised it.
 type AppCredentials struct {
 	AppID  string             `json:"app_id"`
 	Secret string             `json:"secret"`
 	Logins []LoginCredentials `json:"logins"`
 }
 
-// LoginCredentials are the tokens of a user and the accounts they reach. Times are the world's.
+// LoginCredentials holds the tokens of a user and the accounts that they reach. Times are the world's.
 type LoginCredentials struct {
-	Login string `json:"login"` // how orders name it
-	// UserID and UserName are what a client of the platform learns of it when it is authorised.
+	Login string `json:"login"` // its name in orders
+	// UserID and UserName are what a client of the platform gets when the login is authorised.
 	UserID           string    `json:"user_id"`
 	UserName         string    `json:"user_name"`
 	AccessToken      string    `json:"access_token"`
@@ -170,7 +170,7 @@ func (c *control) serveCredentials(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, all)
 }
 
-// orderCode makes an authorisation code, as a login's consent in a browser would.
+// orderCode issues an authorisation code, as a login's consent in a browser would.
 func (c *control) orderCode(w http.ResponseWriter, r *http.Request) {
 	var order struct {
 		Media string `json:"media"`
@@ -207,7 +207,7 @@ func (c *control) orderClock(w http.ResponseWriter, r *http.Request) {
 	if !readOrder(w, r, &order) {
 		return
 	}
-	// All is checked before anything is changed.
+	// The whole order is checked before anything changes.
 	var err error
 	if order.Now != nil {
 		err = world.CheckMoment(*order.Now)
@@ -268,7 +268,7 @@ func parseLedgerQuery(r *http.Request) (q ledger.Query, err error) {
 	if text := v.Get("answer"); text != "" {
 		code, err := strconv.Atoi(text)
 		if err != nil {
-			return q, fmt.Errorf("answer is a number, not %q", text)
+			return q, fmt.Errorf("answer must be a number, not %q", text)
 		}
 		q.Answer = &code
 	}
@@ -279,17 +279,17 @@ func parseLedgerQuery(r *http.Request) (q ledger.Query, err error) {
 			case "second", "media", "app", "endpoint", "account", "answer":
 				q.Group[name] = true
 			default:
-				return q, fmt.Errorf("group is of second, media, app, endpoint, account, answer, not %q", name)
+				return q, fmt.Errorf("group must be second, media, app, endpoint, account or answer, not %q", name)
 			}
 		}
 	}
 	if q.NeedsAccounts() && (q.Group["second"] || q.From != 0 || q.To != 0) {
-		return q, errors.New("accounts are counted without the time: leave out from, to and second, or account")
+		return q, errors.New("counts by account have no time: leave out from, to and second, or account")
 	}
 	return q, nil
 }
 
-// givenOnce refuses a parameter that is given twice, of which one would count.
+// givenOnce returns an error for a parameter that is given twice, as one value would be ignored.
 func givenOnce(query url.Values) error {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		if n := len(query[name]); n > 1 {

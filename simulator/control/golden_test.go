@@ -9,7 +9,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// The samples here are written out as the documents show them. They pin each unit.
+// The samples here are copied from the documents. They check each unit.
 
 func truthSampleFigures() (f world.Figures) {
 	f[world.Cost], f[world.Impressions], f[world.Clicks], f[world.Activations] = 29_866, 5809, 66, 6 // 298.66 yuan
@@ -68,7 +68,7 @@ func TestGolden_TruthOfFundsIsInMicros(t *testing.T) {
 		`{"account":"25610","fund":"grant","day":"2026-11-15","deposit":50000,"paid":700000,"transfer_in":0,"transfer_out":0,"balance":10000}`, string(lines[1]))
 }
 
-// sameWire compares digit by digit: read as JSON, numbers of 19 digits would be rounded before they are compared.
+// sameWire compares all digits: a JSON decoder would round numbers of 19 digits before the comparison.
 func sameWire(t *testing.T, want, got string) {
 	t.Helper()
 	require.Equal(t, want, got)

@@ -23,7 +23,7 @@ func (c *control) orderCorrection(w http.ResponseWriter, r *http.Request) {
 	now := c.sim.Clock.Now().Unix()
 	if order.At = cmp.Or(order.At, now); order.At < now {
 		WriteProblem(w, http.StatusBadRequest,
-			fmt.Sprintf("at is in Unix seconds, now (%d) or later, not %d: what was published was published", now, order.At))
+			fmt.Sprintf("at must be in Unix seconds, now (%d) or later, not %d: published figures do not change", now, order.At))
 		return
 	}
 	if err := c.sim.World.Correct(order); err != nil {
@@ -33,8 +33,8 @@ func (c *control) orderCorrection(w http.ResponseWriter, r *http.Request) {
 	c.keep(w, http.StatusOK, order)
 }
 
-// orderLife freezes or opens an account, takes a login's permission for it away, or wakes a sleeping one: from now on
-// the ads that it has run.
+// orderLife freezes or opens an account, revokes its login's permission, or wakes a sleeping account, whose ads run
+// from now on.
 func (c *control) orderLife(w http.ResponseWriter, r *http.Request) {
 	var order struct {
 		Media   string `json:"media"`
@@ -63,7 +63,7 @@ func (c *control) serveLives(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"accounts": c.sim.World.Lives.All()})
 }
 
-// orderEdit changes an account's ads, from now on or from a coming moment on.
+// orderEdit changes an account's ads, from now or from a later moment on.
 func (c *control) orderEdit(w http.ResponseWriter, r *http.Request) {
 	var order world.AdEdit
 	if !readOrder(w, r, &order) {
@@ -75,7 +75,7 @@ func (c *control) orderEdit(w http.ResponseWriter, r *http.Request) {
 	order.At = cmp.Or(order.At, now)
 	if order.Shown = cmp.Or(order.Shown, order.At); order.Shown < max(order.At, now) {
 		WriteProblem(w, http.StatusBadRequest,
-			fmt.Sprintf("shown is in Unix seconds, not before at (%d) nor now (%d), not %d: what was shown was shown", order.At,
+			fmt.Sprintf("shown must be in Unix seconds, not before at (%d) nor now (%d), not %d: visible changes stay", order.At,
 				now, order.Shown))
 		return
 	}
@@ -86,11 +86,12 @@ func (c *control) orderEdit(w http.ResponseWriter, r *http.Request) {
 	c.keep(w, http.StatusOK, order)
 }
 
-// limitView is what the limits call shows: the rules, and the switches of what platforms may or may not do.
+// limitView is the answer of the limits call: the rules, and the switches of optional behaviour of platforms.
 type limitView struct {
 	limit.Settings
 	OldAccessSurvives map[string]bool `json:"old_access_survives"`
-	// HoursKept is for how many days platforms that forget hours tell them; older ones come as whole days. 0 is for ever.
+	// HoursKept is for how many days platforms that drop old hours serve them; older hours become whole days. 0 is no
+	// limit.
 	HoursKept int64 `json:"hours_kept_days"`
 }
 
@@ -118,7 +119,7 @@ func (c *control) orderLimits(w http.ResponseWriter, r *http.Request) {
 		}
 		err := order.Rules[i].Check()
 		if err == nil && c.sim.World.Spec(rule.Media) == nil {
-			err = fmt.Errorf("media is one of %v, not %q", c.sim.World.Names(), rule.Media)
+			err = fmt.Errorf("media must be one of %v, not %q", c.sim.World.Names(), rule.Media)
 		}
 		if err != nil {
 			WriteProblem(w, http.StatusBadRequest, fmt.Sprintf("rule %d: %v", i+1, err))
@@ -127,12 +128,12 @@ func (c *control) orderLimits(w http.ResponseWriter, r *http.Request) {
 	}
 	for media := range order.OldAccessSurvives {
 		if c.sim.World.Spec(media) == nil {
-			WriteProblem(w, http.StatusBadRequest, fmt.Sprintf("media is one of %v, not %q", c.sim.World.Names(), media))
+			WriteProblem(w, http.StatusBadRequest, fmt.Sprintf("media must be one of %v, not %q", c.sim.World.Names(), media))
 			return
 		}
 	}
 	if order.HoursKept != nil && *order.HoursKept < 0 {
-		WriteProblem(w, http.StatusBadRequest, "hours_kept_days is 0 or more")
+		WriteProblem(w, http.StatusBadRequest, "hours_kept_days must be 0 or more")
 		return
 	}
 	c.ordering.Lock()
@@ -155,7 +156,7 @@ func (c *control) serveFaults(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"faults": c.faults.All()})
 }
 
-// faultOrder is how a fault is ordered: the fields of an alteration stand beside the others.
+// faultOrder is the order of a fault: the fields of an alteration are next to the others.
 type faultOrder struct {
 	Kind       string  `json:"kind"`
 	Media      string  `json:"media"`
@@ -190,7 +191,7 @@ func (c *control) orderFault(w http.ResponseWriter, r *http.Request) {
 		Status: order.Status, Count: order.Count, Once: order.Once, ForSeconds: order.ForSeconds, Token: order.Token,
 	}
 	if f.IsOfField() {
-		f.Field = order.Field // that of an alteration stands in it
+		f.Field = order.Field // an alteration has its own Field
 	}
 	if err := f.Check(func(media string) bool { return c.sim.World.Spec(media) != nil }); err != nil {
 		WriteProblem(w, http.StatusBadRequest, err.Error())
@@ -248,14 +249,14 @@ func (c *control) killTokens(f fault.Fault) error {
 	return nil
 }
 
-// cancelFaults takes back one fault, or all.
+// cancelFaults removes one fault, or all.
 func (c *control) cancelFaults(w http.ResponseWriter, r *http.Request) {
 	c.ordering.Lock()
 	defer c.ordering.Unlock()
 	id := strings.TrimSpace(r.PathValue("id"))
 	removed := c.faults.Remove(id)
 	if id != "" && removed == 0 {
-		WriteProblem(w, http.StatusNotFound, fmt.Sprintf("there is no fault %q", id))
+		WriteProblem(w, http.StatusNotFound, fmt.Sprintf("no fault has id %q", id))
 		return
 	}
 	c.faults.Recompile(c.sim.World)

@@ -8,8 +8,8 @@ import (
 	"adsync/simulator/world"
 )
 
-// trapList are the traps that this world has now: of days of 23 or 25 hours it has none but in spring and autumn, and
-// too much for one query a giant alone has.
+// trapList returns the traps that this world can have now. Days of 23 or 25 hours exist only in spring and autumn,
+// and only a giant has too many rows for one query.
 func (c *control) trapList() []trap.Trap {
 	missing := map[string]bool{trap.Catalogue[trap.OddDay].Name: !c.sim.World.HasOddDays(
 		world.DayOf(c.sim.Clock.Now().Unix()))}
@@ -26,7 +26,7 @@ func (c *control) serveTraps(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, c.trapList())
 }
 
-// orderTraps sets a trap or takes it away, or all of them if none is named.
+// orderTraps switches a trap on or off, or all of them if none is named.
 func (c *control) orderTraps(w http.ResponseWriter, r *http.Request) {
 	var order struct {
 		Name string `json:"name"`
@@ -40,13 +40,13 @@ func (c *control) orderTraps(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !c.traps.Turn(order.Name, *order.On) {
-		WriteProblem(w, http.StatusBadRequest, "there is no trap \""+order.Name+"\": GET /_sim/traps lists them")
+		WriteProblem(w, http.StatusBadRequest, "no trap has the name \""+order.Name+"\": GET /_sim/traps lists them")
 		return
 	}
 	c.serveTraps(w, r)
 }
 
-// serveMisled lists the latest queries whose figures are not as they were published, the oldest first.
+// serveMisled lists the latest queries with wrong figures, the oldest first.
 func (c *control) serveMisled(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, c.traps.Misleadings())
 }

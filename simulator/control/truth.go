@@ -14,25 +14,25 @@ import (
 	"adsync/simulator/world"
 )
 
-// truthQuery says which part of the truth is asked for.
+// truthQuery selects a part of the truth.
 type truthQuery struct {
 	p        *world.Spec
 	kind     string
 	scope    world.Scope
 	account  *world.Account // nil is all
 	currency string         // "" is all
-	at       int64          // the world's second as of which it is asked for; 0 is now
-	// byProject adds up the ads of a project.
+	at       int64          // the world's second of the requested truth; 0 is now
+	// byProject requests the sums over the ads of each project.
 	byProject bool
 }
 
-// The truth's kinds about the accounts' money.
+// The kinds of the truth for the accounts' money.
 const (
 	kindBalance   = "balance"
 	kindFundDaily = "fund_daily"
 )
 
-// truthSpanMax bounds a question, which holds a handler for as long as it takes.
+// truthSpanMax bounds the days of a query, which occupies a handler until it ends.
 const truthSpanMax = 400
 
 func (c *control) parseTruth(q url.Values) (t truthQuery, err error) {
@@ -40,7 +40,7 @@ func (c *control) parseTruth(q url.Values) (t truthQuery, err error) {
 		return t, err
 	}
 	if t.p = c.sim.World.Spec(q.Get("media")); t.p == nil {
-		return t, fmt.Errorf("media is one of %v, not %q", c.sim.World.Names(), q.Get("media"))
+		return t, fmt.Errorf("media must be one of %v, not %q", c.sim.World.Names(), q.Get("media"))
 	}
 	t.kind = q.Get("kind")
 	switch t.kind {
@@ -57,7 +57,7 @@ func (c *control) parseTruth(q url.Values) (t truthQuery, err error) {
 				return t, fmt.Errorf("%s has no projects", t.p.Name)
 			}
 		default:
-			return t, fmt.Errorf("level is account, project, ad or creative, not %q", q.Get("level"))
+			return t, fmt.Errorf("level must be account, project, ad or creative, not %q", q.Get("level"))
 		}
 		if err := t.parseDays(q); err != nil {
 			return t, err
@@ -74,7 +74,7 @@ func (c *control) parseTruth(q url.Values) (t truthQuery, err error) {
 	default:
 		return t,
 			fmt.Errorf(
-				"kind is report_daily, report_hourly, account, project, %s, creative, image, video, balance or fund_daily for "+
+				"kind must be report_daily, report_hourly, account, project, %s, creative, image, video, balance or fund_daily for "+
 					"%s, not %q", t.p.ObjectKind, t.p.Name, t.kind)
 	}
 	t.currency = q.Get("currency")
@@ -99,12 +99,12 @@ func (t *truthQuery) parseDays(q url.Values) (err error) {
 		return fmt.Errorf("to: %w", err)
 	}
 	if t.scope.To < t.scope.From || t.scope.To-t.scope.From >= truthSpanMax {
-		return fmt.Errorf("from to to is 1 to %d days", truthSpanMax)
+		return fmt.Errorf("from and to must span 1 to %d days", truthSpanMax)
 	}
 	return nil
 }
 
-// parseAt reads a moment of the world, in seconds; "" is 0.
+// parseAt returns a moment of the world in Unix seconds; 0 for "".
 func parseAt(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
@@ -119,8 +119,8 @@ func parseAt(text string) (int64, error) {
 	return at.Unix(), world.CheckMoment(at)
 }
 
-// serveTruth streams rows as lines of JSON, account by account, and ends with a line that counts them: an answer
-// without it was cut off.
+// serveTruth streams rows as lines of JSON, account by account, and ends with a line that has their number: an answer
+// without that line was cut off.
 func (c *control) serveTruth(w http.ResponseWriter, r *http.Request) {
 	t, err := c.parseTruth(r.URL.Query())
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *control) serveTruth(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	out := bufio.NewWriterSize(w, 64<<10)
-	// One moment for the whole answer, although it takes a while.
+	// One moment for the whole answer, which takes a while.
 	v := world.View{Now: cmp.Or(t.at, c.sim.Clock.Now().Unix()), Corrections: c.sim.World.Corrections,
 		Scratch: new([]world.Row)}
 	first, last := 0, c.sim.World.Count(t.p)
@@ -149,13 +149,13 @@ func (c *control) serveTruth(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	fmt.Fprintf(out, "{\"count\":%d}\n", count)
-	_ = out.Flush() // a caller that went away is no concern of ours
+	_ = out.Flush() // an error means that the caller has gone
 }
 
 func (t *truthQuery) writeAccount(out *bufio.Writer, line *[]byte, v *world.View, a *world.Account) (n int, err error) {
 	write := func(b []byte) {
 		b = append(b, '\n')
-		*line = b // its memory serves the next one
+		*line = b // the next line reuses its memory
 		if err == nil {
 			_, err = out.Write(b)
 		}
@@ -215,7 +215,7 @@ func (t *truthQuery) writeAccount(out *bufio.Writer, line *[]byte, v *world.View
 	return n, err
 }
 
-// rowLine leaves out what the platform never tells of the row.
+// rowLine appends a row's line, without the figures that the platform omits.
 func (t *truthQuery) rowLine(b []byte, a *world.Account, r *world.Row, untold *world.Silence) []byte {
 	b = append(b, `{"account":"`...)
 	b = strconv.AppendInt(b, a.ID, 10)
@@ -290,8 +290,7 @@ func objectLine(b []byte, a *world.Account, o *world.Object) []byte {
 	})
 }
 
-// TruthCreative is a line of the creatives. Unlisted ones were deleted and are shown by no list of the platform any
-// more.
+// TruthCreative is a line of the creatives. Unlisted ones were deleted and are no longer in any list of the platform.
 type TruthCreative struct {
 	Account  string     `json:"account"`
 	Object   string     `json:"object"`
@@ -355,13 +354,13 @@ func truthAssetOf(a *world.Account, x *world.Asset) TruthAsset {
 
 func jsonLine(b []byte, v any) []byte {
 	raw, err := json.Marshal(v)
-	if err != nil { // strings and numbers always marshal
+	if err != nil { // strings and numbers can always be encoded
 		return b
 	}
 	return append(b, raw...)
 }
 
-// fundNowLines are the truth's lines about what an account has now, a line of each kind.
+// fundNowLines returns the truth's lines for an account's current money, one per kind.
 func fundNowLines(a *world.Account, n *world.FundNow) [][]byte {
 	var lines [][]byte
 	valid := n.Balance.Minus(world.Funds{Cash: n.Locked})
@@ -375,7 +374,7 @@ func fundNowLines(a *world.Account, n *world.FundNow) [][]byte {
 	return lines
 }
 
-// fundDayLines are the truth's lines about a day's cash flow, a line of each kind.
+// fundDayLines returns the truth's lines for a day's cash flow, one per kind.
 func fundDayLines(a *world.Account, d *world.FundDay) [][]byte {
 	var lines [][]byte
 	for _, kind := range a.TruthKinds() {

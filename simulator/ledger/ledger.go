@@ -11,17 +11,17 @@ import (
 	"sync"
 )
 
-// Outcome is what became of a call beside its answer's code.
+// Outcome is the outcome of a call in addition to its answer's code.
 type Outcome uint8
 
 // The outcomes of a call.
 const (
 	Answered Outcome = iota
 	Refused          // by a limit
-	Injected         // an ordered fault took the answer's place or spoiled it
+	Injected         // an ordered fault replaced or changed the answer
 )
 
-// Cell is what the ledger counts apart within a second.
+// Cell is the key of the ledger's counts within a second.
 type Cell struct {
 	Media    string  `json:"m"`
 	App      string  `json:"a"`
@@ -41,23 +41,23 @@ type accountCell struct {
 }
 
 const (
-	// ledgerDetailMax bounds the seconds kept apart; the oldest are folded into the hour they lie in.
+	// ledgerDetailMax bounds the counts by second; the oldest are folded into their hour.
 	ledgerDetailMax = 200_000
 	foldedSecond    = 3600
 )
 
-// Ledger counts every call by second of real time, app, endpoint and answer, and by account without the time: what is
-// kept is bounded by the kinds of calls and the number of accounts, not by the number of calls.
+// Ledger counts every call by second of real time, app, endpoint and answer, and by account without the time. Its
+// size is bounded by the kinds of calls and the number of accounts, not by the number of calls.
 type Ledger struct {
 	mu       sync.Mutex
 	seconds  map[secondCell]int64
 	accounts map[accountCell]int64
-	// What is not on disk yet, in the same form; nil when nothing is kept on disk.
+	// Counts that are not on disk yet, in the same form; nil when nothing is kept on disk.
 	newSeconds  map[secondCell]int64
 	newAccounts map[accountCell]int64
 }
 
-// New returns an empty ledger. kept says that it also holds what is not on disk yet.
+// New returns an empty ledger. With kept it also tracks the counts that are not on disk yet.
 func New(kept bool) *Ledger {
 	l := &Ledger{seconds: map[secondCell]int64{}, accounts: map[accountCell]int64{}}
 	if kept {
@@ -145,7 +145,7 @@ func (q *Query) matches(c *Cell) bool {
 		(q.Endpoint == "" || q.Endpoint == c.Endpoint) && (q.Answer == nil || *q.Answer == c.Code)
 }
 
-// NeedsAccounts reports whether a question is answered by the counts of accounts, which have no time.
+// NeedsAccounts reports whether the query needs the counts by account, which have no time.
 func (q *Query) NeedsAccounts() bool { return q.Account != "" || q.Group["account"] }
 
 type groupKey struct {
@@ -154,7 +154,7 @@ type groupKey struct {
 	code                          int
 }
 
-// Query adds up the calls that a question selects, and groups them if it has groups.
+// Query adds up the selected calls, and groups them if the query has groups.
 func (l *Ledger) Query(q Query) (total Counts, groups []Group) {
 	sums := map[groupKey]*Counts{}
 	count := func(second int64, account string, c *Cell, n int64) {
@@ -222,7 +222,7 @@ func (l *Ledger) Query(q Query) (total Counts, groups []Group) {
 	return total, groups
 }
 
-// ledgerLine is a line of the ledger's file: a number of calls of a second, or of an account.
+// ledgerLine is a line of the ledger's file: the number of calls of a second or of an account.
 type ledgerLine struct {
 	Second  int64  `json:"s,omitempty"`
 	Account string `json:"k,omitempty"`
@@ -230,14 +230,14 @@ type ledgerLine struct {
 	Count int64 `json:"n"`
 }
 
-// Load adds up a kept ledger. A last line without an end was cut off, and is dropped.
+// Load adds a kept ledger. A last line without a line end was cut off, and is dropped.
 func (l *Ledger) Load(r *bufio.Reader) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
 		raw, err := r.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return nil // what has no end of line was cut off
+			return nil // a line without an end was cut off
 		}
 		if err != nil {
 			return err
@@ -254,7 +254,7 @@ func (l *Ledger) Load(r *bufio.Reader) error {
 	}
 }
 
-// TakeAll is everything, what was counted since the last time with it.
+// TakeAll returns all counts, including those since the last call.
 func (l *Ledger) TakeAll() []byte {
 	l.mu.Lock()
 	seconds, accounts := maps.Clone(l.seconds), maps.Clone(l.accounts)
@@ -263,7 +263,7 @@ func (l *Ledger) TakeAll() []byte {
 	return ledgerLines(seconds, accounts)
 }
 
-// TakeNew is what was counted since the last time.
+// TakeNew returns the counts since the last call.
 func (l *Ledger) TakeNew() []byte {
 	l.mu.Lock()
 	seconds, accounts := l.newSeconds, l.newAccounts
@@ -275,7 +275,7 @@ func (l *Ledger) TakeNew() []byte {
 func ledgerLines(seconds map[secondCell]int64, accounts map[accountCell]int64) (lines []byte) {
 	add := func(line ledgerLine) {
 		raw, err := json.Marshal(line)
-		if err == nil { // strings and numbers always marshal
+		if err == nil { // strings and numbers can always be encoded
 			lines = append(append(lines, raw...), '\n')
 		}
 	}

@@ -16,5 +16,5 @@ func TestLedger_FoldsOldSecondsAndLosesNoCall(t *testing.T) {
 	total, _ := l.Query(Query{})
 	require.EqualValues(t, ledgerDetailMax+1000, total.Calls)
 	total, _ = l.Query(Query{From: 1_000_000 + ledgerDetailMax, To: 1_000_000 + ledgerDetailMax + 10})
-	require.EqualValues(t, 10, total.Calls, "the latest are still apart")
+	require.EqualValues(t, 10, total.Calls, "the latest are still by second")
 }

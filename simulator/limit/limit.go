@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Scopes of a limit: what it counts apart.
+// Scopes of a limit: what it counts.
 const (
 	ScopeApp     = "app"     // a developer's app, for each endpoint
 	ScopeAccount = "account" // an advertiser account, for each endpoint
-	ScopeRows    = "rows"    // not calls but the rows that an app's calls match, for each kind of rows
+	ScopeRows    = "rows"    // the rows that an app's calls match, for each kind of rows
 )
 
-// Rule allows a number of calls in any period of real time, for each endpoint and each app or account. Of rows, which
-// a call matches before it can be refused, too many shut the kind for a while.
+// Rule allows a number of calls in any period of real time, for each endpoint and each app or account. With ScopeRows
+// too many matched rows shut the kind for a while, since a call matches rows before it can be refused.
 type Rule struct {
 	Media    string `json:"media"`
-	Endpoint string `json:"endpoint"` // "*" is every endpoint without a rule of its own for this scope and period
+	Endpoint string `json:"endpoint"` // "*" is every endpoint without its own rule for this scope and period
 	Scope    string `json:"scope"`
 	Seconds  int    `json:"period_seconds"`
 	Limit    int    `json:"limit"` // 0 allows any number
@@ -28,19 +28,19 @@ const (
 	limitMax  = 1_000_000
 	periodMax = 24 * 3600
 
-	// PenaltyLength is how long a platform stays shut after an overrun, if penalties are switched on: of the world's time.
+	// PenaltyLength is how long, in the world's time, a platform stays shut after an overrun if penalties are on.
 	PenaltyLength = 5 * time.Minute
 )
 
-// Check returns what is wrong with a rule.
+// Check returns an error for an invalid rule.
 func (r Rule) Check() error {
 	switch {
 	case r.Scope != ScopeApp && r.Scope != ScopeAccount && r.Scope != ScopeRows:
-		return fmt.Errorf("scope is %q, %q or %q, not %q", ScopeApp, ScopeAccount, ScopeRows, r.Scope)
+		return fmt.Errorf("scope must be %q, %q or %q, not %q", ScopeApp, ScopeAccount, ScopeRows, r.Scope)
 	case r.Seconds < 1 || r.Seconds > periodMax:
-		return fmt.Errorf("period_seconds is 1 to %d, not %d", periodMax, r.Seconds)
+		return fmt.Errorf("period_seconds must be 1 to %d, not %d", periodMax, r.Seconds)
 	case r.Scope != ScopeRows && r.Limit > limitMax || r.Limit < 0:
-		return fmt.Errorf("limit is 0 (none) to %d, not %d", limitMax, r.Limit)
+		return fmt.Errorf("limit must be 0 (none) to %d, not %d", limitMax, r.Limit)
 	case r.Endpoint == "":
 		return fmt.Errorf(`endpoint is missing: name one, or "*" for all`)
 	}
@@ -51,19 +51,19 @@ func (r Rule) sameSlot(o Rule) bool {
 	return r.Media == o.Media && r.Endpoint == o.Endpoint && r.Scope == o.Scope && r.Seconds == o.Seconds
 }
 
-// Refusal is why a call was refused and what the platform knows about it.
+// Refusal describes why a call was refused.
 type Refusal struct {
 	Rule    Rule
-	Penalty bool          // the platform is shut, not the window full
-	Busy    bool          // the platform refuses everybody
+	Penalty bool          // the platform is shut; the window is not full
+	Busy    bool          // the platform refuses all callers
 	RetryIn time.Duration // until a call can succeed again
 }
 
 // Limits enforces the rules as exact sliding windows: a call is refused if and only if the period before it already
-// holds as many accepted calls as are allowed. Refused calls do not count.
+// has the allowed number of accepted calls. Refused calls do not count.
 //
-// Time is the real, monotonic clock, whatever the world's clock does: callers are paced in real time. Penalties are
-// as much shorter as the world is faster when they begin.
+// Time is the real, monotonic clock and not the world's: callers are paced in real time. Penalties are shorter by the
+// speed of the world at their start.
 type Limits struct {
 	Now  func() time.Duration
 	Pace func() float64 // seconds of the world in a real one
@@ -72,7 +72,7 @@ type Limits struct {
 	rules     []Rule
 	revision  int
 	penalties bool
-	Tolerant  map[string]bool // media that shut an endpoint not at the first call over a limit but after many
+	Tolerant  map[string]bool // media that shut an endpoint after many calls over a limit, not after the first one
 	Gates     map[gateKey]*gate
 	sweepAt   int
 	matched   map[gateKey]*matched
@@ -84,7 +84,7 @@ type gateKey struct {
 
 // gate holds the windows of one app or account at one endpoint.
 type gate struct {
-	users atomic.Int32 // calls that hold a pointer to it: such a gate is not forgotten
+	users atomic.Int32 // calls that hold a pointer to it: such a gate is not removed
 
 	mu       sync.Mutex
 	revision int
@@ -94,7 +94,7 @@ type gate struct {
 	attempts *window       // with penalties on: all calls of a minute, too many of which shut the endpoint
 }
 
-// window remembers the moments of the last calls, as many as are allowed, in a ring.
+// window is a ring of the times of the last calls, as many as are allowed.
 type window struct {
 	rule   Rule
 	period time.Duration
@@ -107,7 +107,7 @@ func newWindow(rule Rule, size int) *window {
 	return &window{rule: rule, period: time.Duration(rule.Seconds) * time.Second, ring: make([]time.Duration, size)}
 }
 
-// wait is how long until the window has room; zero when it has.
+// wait returns the time until the window has room; zero when it has.
 func (w *window) wait(now time.Duration) time.Duration {
 	if !w.full {
 		return 0
@@ -133,7 +133,7 @@ func (w *window) used(now time.Duration) (n int) {
 	return n
 }
 
-// moments lists what the ring holds, oldest first.
+// moments lists the times in the ring, oldest first.
 func (w *window) moments() []time.Duration {
 	if !w.full {
 		return w.ring[:w.next]
@@ -150,11 +150,11 @@ func New() *Limits {
 	}
 }
 
-// penalty is how long one lasts that begins now.
+// penalty returns the length of a penalty that begins now.
 func (l *Limits) penalty() time.Duration { return time.Duration(float64(PenaltyLength) / l.Pace()) }
 
-// Take counts a call, or refuses it. The account's limits are asked first and a call they refuse does not count
-// against the app's, as Ocean Engine documents; account may be empty.
+// Take counts a call, or refuses it. It checks the account's limits first, and a call that they refuse does not count
+// against the app's limits, as one platform documents. account may be empty.
 func (l *Limits) Take(media, endpoint, app, account string) (Refusal, bool) {
 	// Both gates are found before either is locked: finding one locks the table, which may lock a gate.
 	appGate := l.gate(gateKey{media, endpoint, ScopeApp, app})
@@ -212,7 +212,7 @@ func (g *gate) record(now time.Duration) {
 	}
 }
 
-// rule is the one to blame in a penalty: that of the longest period.
+// rule returns the rule to name in a penalty: the one with the longest period.
 func (g *gate) rule() (r Rule) {
 	for _, w := range g.windows {
 		if w.rule.Seconds > r.Seconds {
@@ -243,7 +243,7 @@ func (l *Limits) gate(k gateKey) *gate {
 	return g
 }
 
-// set gives a gate its rules; a window that had the same period keeps the calls it remembers.
+// set sets the rules of a gate; a window with the same period as before keeps its calls.
 func (g *gate) set(rules []Rule, penalties, tolerant bool) {
 	old := g.windows
 	g.windows, g.attempts, g.strict = nil, nil, penalties && !tolerant
@@ -259,7 +259,7 @@ func (g *gate) set(rules []Rule, penalties, tolerant bool) {
 		}
 		g.windows = append(g.windows, w)
 		if penalties && tolerant && r.Seconds == 1 {
-			// A hundred times the calls of a second, within a minute, shut the endpoint.
+			// A hundred times the calls of a second, made within a minute, shut the endpoint.
 			g.attempts = newWindow(Rule{Seconds: 60, Limit: r.Limit * 100}, r.Limit*100)
 		}
 	}
@@ -268,7 +268,8 @@ func (g *gate) set(rules []Rule, penalties, tolerant bool) {
 	}
 }
 
-// matching finds the rules of a gate: for each period the one that names its endpoint, else the one for all.
+// matching returns the rules of a gate: for each period the one that names its endpoint, or otherwise the one for
+// all.
 func (l *Limits) matching(k gateKey) (rules []Rule) {
 	periods := map[int]int{}
 	for _, r := range l.rules {
@@ -293,7 +294,7 @@ func (l *Limits) matching(k gateKey) (rules []Rule) {
 	return active
 }
 
-// sweep forgets gates whose windows are empty, so that memory follows the accounts called lately.
+// sweep removes gates with empty windows, so that memory depends on the recently called accounts only.
 func (l *Limits) sweep() {
 	now := l.Now()
 	for k, g := range l.Gates {
@@ -312,7 +313,7 @@ func (l *Limits) sweep() {
 	l.sweepAt = max(20_000, 2*len(l.Gates))
 }
 
-// Left is how much of the longest window of an app at an endpoint is unused, in percent.
+// Left returns the unused part of an app's longest window at an endpoint, in percent.
 func (l *Limits) Left(media, endpoint, app string) int {
 	g := l.gate(gateKey{media, endpoint, ScopeApp, app})
 	defer g.users.Add(-1)
@@ -327,7 +328,7 @@ func (l *Limits) Left(media, endpoint, app string) int {
 	return 100
 }
 
-// Settings are what the control API shows and sets, and what is kept over a restart.
+// Settings holds what the control API shows and sets, and what is kept over a restart.
 type Settings struct {
 	Rules     []Rule `json:"rules"`
 	Penalties bool   `json:"penalties"`
@@ -340,7 +341,7 @@ func (l *Limits) Settings() Settings {
 	return Settings{Rules: append([]Rule{}, l.rules...), Penalties: l.penalties}
 }
 
-// Change adds rules, each in the place of the one with its media, endpoint, scope and period.
+// Change adds rules. Each replaces the rule with the same media, endpoint, scope and period.
 func (l *Limits) Change(rules []Rule, penalties *bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -361,7 +362,7 @@ func (l *Limits) Change(rules []Rule, penalties *bool) {
 	l.revision++
 }
 
-// Shortest is a platform's app rule of the shortest period, which a made-up refusal is blamed on.
+// Shortest returns a platform's app rule with the shortest period, to name in an invented refusal.
 func (l *Limits) Shortest(media string) Rule {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -374,14 +375,14 @@ func (l *Limits) Shortest(media string) Rule {
 	return best
 }
 
-// matched are the rows of a kind that an app's calls have matched of late.
+// matched holds the rows of a kind that an app's recent calls have matched.
 type matched struct {
 	at   []time.Duration
 	rows []int
 	shut time.Duration // until when the kind is shut
 }
 
-// Open tells whether an app may ask for a kind of rows.
+// Open reports whether an app may request a kind of rows, with the refusal if not.
 func (l *Limits) Open(media, kind, app string) (Refusal, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -394,8 +395,8 @@ func (l *Limits) Open(media, kind, app string) (Refusal, bool) {
 	return Refusal{Rule: rules[0], Penalty: true, RetryIn: m.shut - now}, false
 }
 
-// Match counts the rows that a call has matched. More in a period than are allowed shut the kind for what is left of
-// the period, and for a period more for each time that the rows hold what is allowed.
+// Match counts the rows that a call has matched. More rows in a period than allowed shut the kind for the rest of the
+// period, and for one more period for each time that the rows contain the allowed number.
 func (l *Limits) Match(media, kind, app string, rows int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -2,21 +2,21 @@ package night
 
 import "time"
 
-// Moment is a moment of the night, from midnight on.
+// Moment is a time of the night, counted from midnight.
 type Moment = time.Duration
 
-// The moments of the night at which something happens.
+// The moments of the night's events.
 const (
 	Evening     Moment = -20 * time.Minute // everything is pulled for the first time
 	Midnight    Moment = 0
 	FirstHour   Moment = 30 * time.Minute  // the new day's first figures
 	LookBack    Moment = 100 * time.Minute // the days before are pulled again
-	LateFigures Moment = 130 * time.Minute // conversions come in late
+	LateFigures Moment = 130 * time.Minute // late conversions are published
 	Lists       Moment = 210 * time.Minute // all lists are pulled from the start
-	Tokens      Moment = 260 * time.Minute // tokens end before their time
-	Opening     Moment = 320 * time.Minute // what was closed is open again
-	OldAnswers  Moment = 390 * time.Minute // answers come late, or not at all
-	// whatever was ordered of the platforms before is over; yesterday is pulled again
+	Tokens      Moment = 260 * time.Minute // tokens end early
+	Opening     Moment = 320 * time.Minute // closed accounts are open again
+	OldAnswers  Moment = 390 * time.Minute // answers are late or missing
+	// all earlier orders to the platforms are over; yesterday is pulled again
 	Morning     Moment = 520 * time.Minute
 	Reconciling Moment = 540 * time.Minute // yesterday is reconciled
 )
@@ -24,44 +24,44 @@ const (
 // Platform is a platform's part in the night.
 type Platform struct {
 	Media string
-	// HourlyReports is the endpoint that answers the reports by which accounts are kept fresh, DailyReports the one that
-	// answers the figures of days.
+	// HourlyReports is the endpoint of the reports that keep accounts fresh, DailyReports the endpoint of the reports of
+	// days.
 	HourlyReports, DailyReports string
 	// Ads is adsync's table of the platform's ads, and Modified its column with the time of an ad's last edit.
 	Ads, Modified string
-	// Events happen to this platform alone. Those of one moment happen in this order.
+	// Events happen only on this platform. Those of one moment happen in this order.
 	Events []Event
 }
 
-// Event is something that happens to a platform.
+// Event is an event on a platform.
 type Event struct {
 	At   Moment
 	Kind Kind
-	// Name, What and Order are of a Fault: its name, what becomes of it, and the order as the control API reads it,
-	// without the platform.
+	// Name, What and Order belong to a Fault: its name, its effect on adsync, and the order for the control API, without
+	// the platform.
 	Name, What string
 	Order      map[string]any
-	// Field is the figure of a MetricRetired.
+	// Field is the figure of MetricRetired.
 	Field string
-	// Gone is the query of CreativesDropped that counts the rows marked as deleted. Its one parameter is our id of the
+	// Gone is the query of CreativesDropped that counts the rows marked as deleted. Its only parameter is our id of the
 	// account.
 	Gone string
 }
 
-// Kind is what happens in an event.
+// Kind is the kind of an event.
 type Kind int
 
-// The kinds of events. A frozen, opened or revoked account is another one than the platform's first account, which
-// the other kinds are about.
+// The kinds of events. A frozen, opened or revoked account is not the platform's first account, which the other kinds
+// concern.
 const (
-	Fault              Kind = iota // the simulator makes trouble automatically, a number of times
+	Fault              Kind = iota // the simulator disturbs a number of calls
 	AccountFrozen                  // an account is closed for a while
-	AccountOpened                  // the end of what AccountFrozen began
-	AccountRevoked                 // a login loses its permission for an account, and gets none again
+	AccountOpened                  // the account of AccountFrozen is opened again
+	AccountRevoked                 // a login loses its permission for an account permanently
 	EmptyYesterday                 // success, no rows, for a day that has figures
 	YesterdayCorrected             // a correction of yesterday's figures is published
-	CreativesDropped               // creatives are taken out of all ads, and no list has them or a time of it
+	CreativesDropped               // creatives are removed from all ads, and no list has them or the time of their removal
 	MetricRetired                  // reports no longer know a figure
-	DayLost                        // our own tables lose a day, with what they know of it
+	DayLost                        // our own tables lose a day, with its coverage
 	AccountRebound                 // an operator finds that an account was bound to the wrong game
 )

@@ -317,7 +317,7 @@ func (o *oceanEngine) tellPromotions(c *platform.Call, a *world.Account, list []
 			w.Key(f)
 			w.Value(asText && c.IsNumber(f), func() { promotionFields[f](&w, x) })
 		}
-		c.Told(&w, a, x.Traits)
+		c.CountTraits(&w, a, x.Traits)
 		w.Close('}')
 	}
 	w.Close(']')

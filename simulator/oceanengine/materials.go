@@ -278,7 +278,7 @@ func (o *oceanEngine) assets(c *platform.Call, l *world.Login, kind world.AssetK
 	w.OpenArray("list")
 	for i := range list[from:to] {
 		w.Open('{')
-		c.ToldFile(&list[from+i])
+		c.CountFile(&list[from+i])
 		for _, f := range fields {
 			if !c.LeavesOut(&w, f, &list[from+i]) {
 				w.Key(f)

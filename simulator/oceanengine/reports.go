@@ -289,7 +289,7 @@ func (o *oceanEngine) report(c *platform.Call, l *world.Login) *platform.Failure
 		}
 		w.Close('}')
 		writeMetrics(&w, "metrics", q, &r.Figures)
-		c.Told(&w, &q.account, nil)
+		c.CountTraits(&w, &q.account, nil)
 		w.Close('}')
 	}
 	w.Close(']')

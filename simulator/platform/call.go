@@ -14,7 +14,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// Call is one request to a platform on its way to an answer.
+// Call is one request to a platform, with its answer.
 type Call struct {
 	Sim      *Simulation
 	Platform Platform
@@ -22,19 +22,19 @@ type Call struct {
 	Request  *http.Request
 	Path     string // after the platform's prefix
 	Query    url.Values
-	Now      int64 // the world's time in seconds, read once so that an answer agrees with itself
+	Now      int64 // the world's time in seconds, read once so that the answer is consistent
 	View     world.View
 
-	// What the ledger counts by, filled in as it becomes known.
+	// The keys of the ledger's counts, set as they become known.
 	Endpoint string
 	App      string
 	Account  string
 	Code     int
 	Outcome  ledger.Outcome
 
-	OverLimit bool      // an ordered fault wants it refused
-	asked     world.Key // the name of its query, once somebody asked for it
-	Trapped   bool      // it has met a trap
+	OverLimit bool      // an ordered fault requires a refusal
+	asked     world.Key // QueryKey's result, once it has been called
+	Trapped   bool      // the call has met a trap
 
 	Status int
 	Header http.Header
@@ -42,10 +42,10 @@ type Call struct {
 	Cut    CutKind
 }
 
-// CutKind is how much of an answer is sent.
+// CutKind is the part of an answer that is not sent.
 type CutKind uint8
 
-// How much of an answer is not sent.
+// The kinds of cuts.
 const (
 	CutNothing CutKind = iota
 	CutHalf
@@ -53,14 +53,14 @@ const (
 )
 
 const (
-	// EndpointUnknown stands for all paths that are no endpoint, so that callers cannot fill the ledger with names.
+	// EndpointUnknown is the endpoint of all unknown paths, so that callers cannot fill the ledger with names.
 	EndpointUnknown = "unknown"
 
 	// CodeCut is the ledger's answer code of a call whose connection was cut.
 	CodeCut = -1
 )
 
-// ReadBody takes the fields of a JSON body for parameters. A body that is none leaves them missing.
+// ReadBody reads the fields of a JSON body as parameters. A body that is not JSON sets none.
 func (c *Call) ReadBody() {
 	var fields map[string]json.RawMessage
 	if json.NewDecoder(c.Request.Body).Decode(&fields) != nil {
@@ -75,23 +75,23 @@ func (c *Call) ReadBody() {
 	}
 }
 
-// Send writes the answer. The Date is the world's: clients learn a platform's time from it.
+// Send writes the answer. The Date header has the world's time, from which clients get a platform's time.
 func (c *Call) Send(w http.ResponseWriter) {
 	h := c.Header
 	h.Set("Date", time.Unix(c.Now, 0).UTC().Format(http.TimeFormat))
 	switch c.Cut {
 	case CutAll:
-		// The server closes the connection without a word.
+		// The server closes the connection without an answer.
 		panic(http.ErrAbortHandler)
 	case CutHalf:
-		// Less than was announced: the server closes the connection after it.
+		// The body is shorter than Content-Length: the server closes the connection after it.
 		h.Set("Content-Length", strconv.Itoa(len(c.Body)))
 		w.WriteHeader(c.Status)
 		_, _ = w.Write(c.Body[:len(c.Body)/2])
 	default:
 		h.Set("Content-Length", strconv.Itoa(len(c.Body)))
 		w.WriteHeader(c.Status)
-		_, _ = w.Write(c.Body) // a caller that went away is no concern of ours
+		_, _ = w.Write(c.Body) // an error means that the caller has gone
 	}
 }
 
@@ -115,7 +115,7 @@ func (c *Call) Limited() bool {
 	return !ok
 }
 
-// QueryKey names a call's query, which is the same for all its pages and whenever it is asked.
+// QueryKey returns a key of the call's query, which is the same for all its pages and at any time.
 func (c *Call) QueryKey() world.Key {
 	if c.asked != 0 {
 		return c.asked
@@ -140,14 +140,14 @@ func (c *Call) QueryKey() world.Key {
 	return k
 }
 
-// IsFirstPage reports whether a call asks for the first page of its query.
+// IsFirstPage reports whether a call requests the first page of its query.
 func (c *Call) IsFirstPage() bool {
 	first := func(name, usual string) bool { text := c.Query.Get(name); return text == "" || text == usual }
 	return first("page", "1") && first("cursor", "0")
 }
 
-// Rows are those of a report as the call is told them, in the order of day, hour, object.
+// Rows returns the rows of a report for the call, in order of day, hour and object.
 func (c *Call) Rows(a *world.Account, s world.Scope) []world.Row { return c.Sim.Traps.Rows(c, a, s) }
 
-// BodyMax bounds what a caller may send.
+// BodyMax is the largest request body in bytes.
 const BodyMax = 1 << 20

@@ -13,7 +13,8 @@ import (
 // HexDigits are the digits of hexadecimal numbers.
 const HexDigits = "0123456789abcdef"
 
-// AppendJSONString writes a string as JSON without making HTML of it, as the platforms do: Chinese stays readable.
+// AppendJSONString appends a string as JSON without HTML escapes, as the platforms do, so that Chinese stays
+// readable.
 func AppendJSONString(b []byte, s string) []byte {
 	b = append(b, '"')
 	for _, r := range s {
@@ -29,7 +30,7 @@ func AppendJSONString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// Writer writes an answer without reflection; commas are its business.
+// Writer writes an answer without reflection, and adds the commas.
 type Writer struct {
 	Bytes []byte
 	comma bool
@@ -77,7 +78,7 @@ func (w *Writer) Text(s string) { w.Sep(); w.Bytes = AppendJSONString(w.Bytes, s
 // Number writes a whole number.
 func (w *Writer) Number(n int64) { w.Sep(); w.Bytes = strconv.AppendInt(w.Bytes, n, 10) }
 
-// Raw writes JSON as it is.
+// Raw writes JSON unchanged.
 func (w *Writer) Raw(json string) { w.Sep(); w.Bytes = append(w.Bytes, json...) }
 
 // Flag writes true or false.
@@ -97,7 +98,7 @@ func AppendRounded(b []byte, f float64) []byte {
 	return strconv.AppendFloat(b, float64(int64(f*10_000+0.5))/10_000, 'f', -1, 64)
 }
 
-// appendHundredths writes fen as yuan with no digit too many: 30050 is 300.5, 30000 is 300.
+// appendHundredths appends fen as yuan with as few digits as possible: 30050 is 300.5, 30000 is 300.
 func appendHundredths(b []byte, n int64) []byte {
 	b = strconv.AppendInt(b, n/100, 10)
 	if rest := n % 100; rest != 0 {
@@ -109,14 +110,14 @@ func appendHundredths(b []byte, n int64) []byte {
 	return b
 }
 
-// AppendFixed2 writes fen as yuan with two digits: 30050 is 300.50.
+// AppendFixed2 appends fen as yuan with two digits: 30050 is 300.50.
 func AppendFixed2(b []byte, n int64) []byte {
 	b = strconv.AppendInt(b, n/100, 10)
 	rest := n % 100
 	return append(b, '.', byte('0'+rest/10), byte('0'+rest%10))
 }
 
-// Value writes what follows a key, as a text of it if it should be one.
+// Value writes the value after a key, as a text if asText is set.
 func (w *Writer) Value(asText bool, write func()) {
 	at := len(w.Bytes)
 	write()
@@ -131,7 +132,7 @@ func (w *Writer) TextField(k, v string) { w.Key(k); w.Text(v) }
 // NumberField writes a key and a whole number.
 func (w *Writer) NumberField(k string, v int64) { w.Key(k); w.Number(v) }
 
-// PageInfo writes the numbers of an answer in pages, which both platforms call the same.
+// PageInfo writes the page numbers of an answer, whose fields have the same names on all platforms.
 func (w *Writer) PageInfo(page, size, total int) {
 	w.OpenObject("page_info")
 	w.NumberField("page", int64(page))
@@ -141,14 +142,14 @@ func (w *Writer) PageInfo(page, size, total int) {
 	w.Close('}')
 }
 
-// PageOf is the bounds of a page in a list of n.
+// PageOf returns the bounds of a page in a list of n.
 func PageOf(page, size, n int) (from, to int) {
 	from = min((page-1)*size, n)
 	return from, min(from+size, n)
 }
 
-// AdName writes the name of an ad. One that was cut ends with two bytes of the three that its last character has, as
-// from a database that counts bytes.
+// AdName writes the name of an ad. A cut name ends with two of the three bytes of its last character, as in a
+// database that counts bytes.
 func (w *Writer) AdName(name string) {
 	at := len(w.Bytes)
 	w.Text(name)
@@ -157,8 +158,8 @@ func (w *Writer) AdName(name string) {
 	}
 }
 
-// Write turns a field's value of x into JSON.
+// Write writes a field of x as JSON.
 type Write[T any] func(w *Writer, x T)
 
-// Fixed writes the same JSON for every x.
+// Fixed returns a Write with the same JSON for every x.
 func Fixed[T any](json string) Write[T] { return func(w *Writer, _ T) { w.Raw(json) } }

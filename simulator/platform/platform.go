@@ -14,65 +14,65 @@ import (
 	"adsync/simulator/world"
 )
 
-// Platform is one advertising platform on the wire. Another one is one more package with this interface, and its line
+// Platform is the wire format of one advertising platform. A new platform is a package with this interface and a line
 // in the list of platforms.
 type Platform interface {
 	Spec() *world.Spec
-	// Endpoint is the name of a path's endpoint for limits, faults and the ledger, or EndpointUnknown.
+	// Endpoint returns the name of a path's endpoint for limits, faults and the ledger, or EndpointUnknown.
 	Endpoint(path string) string
-	// Serve answers a call: it checks the token, takes the limits and fills in the answer.
+	// Serve answers a call: it checks the token, counts the call against the limits and sets the answer.
 	Serve(c *Call)
-	// OverLimit fills in the answer to a call that a limit refuses.
+	// OverLimit sets the answer of a call that a limit refuses.
 	OverLimit(c *Call, refusal limit.Refusal)
-	// Night is the platform's part in the night that a demo plays.
+	// Night returns the platform's part in the night that a demo plays.
 	Night() night.Platform
-	// CheapCall is a call with a login's access token that is cheap to answer, to a simulator at an address such as
-	// "http://127.0.0.1:8090". It is for those who try limits.
+	// CheapCall returns a call with a login's access token that is cheap to answer, to a simulator at an address such as
+	// "http://127.0.0.1:8090". It is for tests of limits.
 	CheapCall(ctx context.Context, address, token string) (*http.Request, error)
 }
 
-// Simulation is what calls are answered from.
+// Simulation holds what calls are answered from.
 type Simulation struct {
 	Logger    *slog.Logger
 	World     *world.World
 	Clock     *world.Clock
 	Vault     *world.Vault
 	Limits    *limit.Limits
-	HoursKept atomic.Int64 // days for which platforms that forget hours tell them; 0 is for ever
+	HoursKept atomic.Int64 // for how many days platforms that drop old hours serve them; 0 is no limit
 	Switches  *trap.Switches
 	Traps     trapper
 	Faults    fieldChanger
 }
 
-// trapper springs the traps that calls meet.
+// trapper applies the traps that calls meet.
 type trapper interface {
 	// Springs reports whether a call meets a trap that fits it.
 	Springs(c *Call, id trap.ID) bool
-	// Holds is Springs for what a whole query meets, from its first page to its last.
+	// Holds is Springs for a trap that applies to a whole query, from its first page to its last.
 	Holds(c *Call, id trap.ID) bool
 	// Refuses returns why a trap refuses a call as over a limit, if one does.
 	Refuses(c *Call) (limit.Refusal, bool)
-	// Rows returns the rows of a report as a call is told them, in the order of day, hour, object.
+	// Rows returns the rows of a report for a call, in order of day, hour and object.
 	Rows(c *Call, a *world.Account, s world.Scope) []world.Row
 }
 
-// FieldChange is what a fault made of a field of a platform's reports.
+// FieldChange is the change of a fault to a field of a platform's reports.
 type FieldChange uint8
 
-// What becomes of a field.
+// The changes.
 const (
 	FieldAsEver  FieldChange = iota
-	FieldRetired             // calls that ask for it are refused
-	FieldAdded               // it is a new one, whose values are those of clicks
+	FieldRetired             // calls that request it are refused
+	FieldAdded               // it is new and has the values of clicks
 )
 
-// fieldChanger changes which fields the reports of a platform know.
+// fieldChanger changes the fields of a platform's reports.
 type fieldChanger interface {
-	// Field returns what became of a field that a call asks for.
+	// Field returns the change of a field that a call requests.
 	Field(c *Call, name string) FieldChange
 }
 
-// Failure is a platform's answer that something is wrong with a call.
+// Failure is a platform's error answer.
 type Failure struct {
 	Code   int
 	Detail string
@@ -83,5 +83,5 @@ func Failf(code int, format string, args ...any) *Failure {
 	return &Failure{code, fmt.Sprintf(format, args...)}
 }
 
-// EndpointName is a path as limits, faults and the ledger name it: without slashes at its ends.
+// EndpointName returns a path in the form of limits, faults and the ledger: without slashes at its ends.
 func EndpointName(path string) string { return strings.Trim(path, "/") }

@@ -7,7 +7,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// Grouping is by what the rows of a report are kept apart. An hour is one of its day: hour implies day.
+// Grouping is the key of a report's rows. An hour belongs to its day: hour implies day.
 type Grouping struct {
 	Day, Hour, Object, Ad, Material, Mode, Project, Site bool
 }
@@ -22,10 +22,10 @@ type groupedBy struct {
 	site      string
 }
 
-// Apply adds up the rows that fall together. What is not grouped by means nothing in the result.
+// Apply adds up rows with the same key. Fields outside of the grouping have no meaning in the result.
 func (g Grouping) Apply(rows []world.Row, l world.Level) []world.Row {
 	if g.Day && (g.Object || l == world.LevelAccount) {
-		return rows // they are apart already: no report by the hour is grouped by the day alone
+		return rows // the keys are distinct already: no hourly report is grouped by day only
 	}
 	at := make(map[groupedBy]int, len(rows))
 	result := make([]world.Row, 0, len(rows))
@@ -75,14 +75,14 @@ func Sum(rows []world.Row) (total world.Figures) {
 	return total
 }
 
-// Order is one thing that rows are sorted by.
+// Order is one criterion for sorting rows.
 type Order struct {
 	Compare func(a, b *world.Row) int
 	Desc    bool
 }
 
-// Sorted lists the rows by all of the orders, and leaves what they do not tell apart as it was. Rows are large: what
-// moves is pointers to them, and nothing does if the order is the one that rows are made in.
+// Sorted returns pointers to the rows, sorted stably by all of the orders. Rows are large, so only pointers move, and
+// none if the rows are in this order already.
 func Sorted(rows []world.Row, by []Order) []*world.Row {
 	list := make([]*world.Row, len(rows))
 	for i := range rows {
@@ -114,7 +114,7 @@ func ByHour(a, b *world.Row) int { return cmp.Compare(a.Hour, b.Hour) }
 // ByAd orders rows by their ad.
 func ByAd(a, b *world.Row) int { return cmp.Compare(a.AdID(), b.AdID()) }
 
-// ByObject orders rows by what they are about.
+// ByObject orders rows by their object.
 func ByObject(a, b *world.Row) int { return cmp.Compare(a.Object, b.Object) }
 
 // ByMetric orders rows by a figure.
@@ -122,12 +122,12 @@ func ByMetric(m world.Metric) func(a, b *world.Row) int {
 	return func(a, b *world.Row) int { return cmp.Compare(a.Figures[m], b.Figures[m]) }
 }
 
-// ByRatio orders rows by what is calculated from their figures.
+// ByRatio orders rows by a ratio of their figures.
 func ByRatio(of func(*world.Figures) float64) func(a, b *world.Row) int {
 	return func(a, b *world.Row) int { return cmp.Compare(of(&a.Figures), of(&b.Figures)) }
 }
 
-// Ratio is a/b, and 0 where there is nothing to divide by, as the platforms show it.
+// Ratio returns a/b, or 0 if b is 0, as the platforms show it.
 func Ratio(a, b int64) float64 {
 	if b == 0 {
 		return 0
@@ -135,7 +135,7 @@ func Ratio(a, b int64) float64 {
 	return float64(a) / float64(b)
 }
 
-// Each is what one of b costs, in whole fen, rounded.
+// Each returns the cost of one of b, rounded to whole fen.
 func Each(a, b int64) int64 {
 	if b == 0 {
 		return 0

@@ -7,8 +7,8 @@ import (
 	"adsync/simulator/world"
 )
 
-// PageOf is the bounds of a page by number in a list of n, and says of how many rows in all the answer tells. A trap
-// moves one or the other, as rows that come and go while a client reads the pages do.
+// PageOf returns the bounds of a numbered page in a list of n, and the total for the answer. A trap changes one of
+// them, as if rows were added or removed while a client reads the pages.
 func (c *Call) PageOf(page, size, n int) (from, to, total int) {
 	from, to = PageOf(page, size, n)
 	t := c.Sim.Traps
@@ -31,22 +31,21 @@ func (c *Call) PageOf(page, size, n int) (from, to, total int) {
 	return from, to, n
 }
 
-// SkipsPage tells whether a page by cursor is empty though there is more: cursor is the place before its first row, and
-// given the one that was asked for.
+// SkipsPage reports whether a page by cursor is empty although more rows follow: cursor is the position before its
+// first row, and given the requested one.
 func (c *Call) SkipsPage(from, n int, given, cursor int64) bool {
 	return from < n && cursor != given && c.Sim.Traps.Springs(c, trap.PageEmpty)
 }
 
-// Told counts the traps of a row that is written, and adds the field that nobody knows.
-func (c *Call) Told(w *Writer, a *world.Account, traits []trap.ID) {
+// CountTraits counts the traps of a written row, and adds the unknown field.
+func (c *Call) CountTraits(w *Writer, a *world.Account, traits []trap.ID) {
 	if c.Sim == nil || !c.Sim.Switches.Any.Load() {
 		return
 	}
 	for _, id := range traits {
 		c.Sim.Switches.Meet(id)
 	}
-	// Some accounts have it in all their rows, as one does that is among the first of a platform to be given something
-	// new.
+	// Some accounts have the field in all their rows, like accounts that get a platform's new feature first.
 	if c.Sim.Switches.IsOn(trap.ExtraField) && (a.Index == 0 || a.Key.Sub(75).Chance(20)) {
 		w.Key("trial_run_spec")
 		w.Raw(`{"since":2026,"steps":[1,2.5,null],"name":"试运行"}`)
@@ -54,17 +53,17 @@ func (c *Call) Told(w *Writer, a *world.Account, traits []trap.ID) {
 	}
 }
 
-// ToldFile counts the trap of a file that is served.
-func (c *Call) ToldFile(x *world.Asset) {
+// CountFile counts the trap of a served file.
+func (c *Call) CountFile(x *world.Asset) {
 	if x.Created == 0 {
 		c.Sim.Switches.Meet(trap.UndatedFile)
 	}
 }
 
-// IsNumber reports whether a field may come as a text, as numbers do now and then.
+// IsNumber reports whether a field is a number that may be served as a text.
 func (c *Call) IsNumber(field string) bool { return slices.Contains(c.Spec.NumberFields, field) }
 
-// LeavesOut writes nothing of some files' length: null, an empty text, or no such field at all.
+// LeavesOut omits the length of some files: it writes null, an empty text, or no field.
 func (c *Call) LeavesOut(w *Writer, field string, x *world.Asset) bool {
 	if !slices.Contains(c.Spec.LengthFields, field) || x.Kind != world.AssetVideo || !c.Sim.Switches.IsOn(trap.NullValue) {
 		return false
@@ -81,7 +80,7 @@ func (c *Call) LeavesOut(w *Writer, field string, x *world.Asset) bool {
 	return true
 }
 
-// LeavesOut writes nothing of a figure that is not told: null, an empty text, no such field at all, or a dash, in turn.
+// LeavesOut writes an omitted figure: in turn null, an empty text, no field, or a dash.
 func LeavesOut(s *world.Silence, w *Writer, field string, m world.Metric, f *world.Figures) bool {
 	if !s.Hides(m, f) {
 		return false
@@ -101,7 +100,7 @@ func LeavesOut(s *world.Silence, w *Writer, field string, m world.Metric, f *wor
 	return true
 }
 
-// CountSilence counts an answer in which something was left out.
+// CountSilence counts an answer with omitted figures.
 func (c *Call) CountSilence(s *world.Silence) {
 	if s.Left > 0 {
 		c.Sim.Switches.Meet(trap.ZeroUntold)

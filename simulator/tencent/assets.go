@@ -105,7 +105,7 @@ func (t *tencent) assets(c *platform.Call, l *world.Login, kind world.AssetKind,
 	w.OpenArray("list")
 	for i := range list[from:to] {
 		w.Open('{')
-		c.ToldFile(&list[from+i])
+		c.CountFile(&list[from+i])
 		for _, f := range fields {
 			if write := tencentAssetFields[f]; write != nil && slices.Contains(order, f) && !c.LeavesOut(&w, f, &list[from+i]) {
 				w.Key(f)

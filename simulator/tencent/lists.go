@@ -334,7 +334,7 @@ func (t *tencent) adgroups(c *platform.Call, l *world.Login) *platform.Failure {
 					w.Value(asText && c.IsNumber(f), func() { write(w, adgroup{o}) })
 				}
 			}
-			c.Told(w, &a, o.Traits)
+			c.CountTraits(w, &a, o.Traits)
 		})
 }
 

@@ -231,7 +231,7 @@ func (t *tencent) writeRow(c *platform.Call, w *platform.Writer, q *tencentQuery
 			w.Text("")
 		}
 	}
-	c.Told(w, &q.account, nil)
+	c.CountTraits(w, &q.account, nil)
 	w.Close('}')
 }
 
