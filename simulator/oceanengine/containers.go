@@ -7,14 +7,14 @@ import (
 	"adsync/simulator/world"
 )
 
-// How a login has authorised its accounts: each one, or a container that holds them. Small worlds have one login of
-// each platform, which authorises its accounts; of the logins of larger ones, four of five authorise a container.
+// How a login has authorised its accounts: each account, or a container that holds them. A small world has one login
+// of each platform, which authorises its accounts. In larger worlds four of five logins authorise a container.
 const (
 	holdsNothing    = iota
-	holdsEnterprise // a newer workbench with a team, and a team of that
+	holdsEnterprise // a newer workbench with a team that has a team
 	holdsAgent      // an agency with another below it
 	holdsWorkbench
-	holdsStars // accounts, beside one that is no advertiser
+	holdsStars // accounts, and one that is not an advertiser
 )
 
 func holds(l *world.Login) int { return l.Index % 5 }
@@ -27,13 +27,13 @@ const (
 	childAgentList  = "2/agent/child_agent/select/"
 )
 
-// containerBase is below the ids of containers and of what else is no advertiser.
+// containerBase is below the ids of containers and of other accounts that are not advertisers.
 const containerBase = 1_690_000_000_000_000
 
-// container is the n-th one of a login: the first is what it has authorised, the others are below that.
+// container returns the id of a login's n-th container: the first is authorised, the others are below it.
 func container(l *world.Login, n int64) int64 { return containerBase + int64(l.Index)*1000 + n }
 
-// The places of what is below a login's container.
+// The numbers of the containers below a login's container.
 const (
 	firstTeam, secondTeam = 1, 2
 	childAgent            = 1
@@ -49,7 +49,7 @@ type oceanListed struct {
 	isValid bool
 }
 
-// accounts are the n-th of several parts of a login's accounts.
+// accounts returns the n-th of several parts of a login's accounts.
 func (o *oceanEngine) accounts(c *platform.Call, l *world.Login, n, parts int) (list []oceanListed) {
 	size := l.Last - l.First
 	for i := l.First + size*n/parts; i < l.First+size*(n+1)/parts; i++ {
@@ -59,7 +59,7 @@ func (o *oceanEngine) accounts(c *platform.Call, l *world.Login, n, parts int) (
 	return list
 }
 
-// authorised is what a login has authorised, in the platform's words (document 1696710506574848).
+// authorised returns the accounts that a login has authorised, with the platform's names (document 1696710506574848).
 func (o *oceanEngine) authorised(c *platform.Call, l *world.Login) []oceanListed {
 	authorised := func(kind string) []oceanListed { return []oceanListed{{container(l, 0), l.Name(), kind, true}} }
 	switch holds(l) {
@@ -75,7 +75,7 @@ func (o *oceanEngine) authorised(c *platform.Call, l *world.Login) []oceanListed
 	return o.accounts(c, l, 0, 1)
 }
 
-// advertisers lists what a token's login has authorised. One that the login has lost is told as not valid.
+// advertisers lists the accounts that a token's login has authorised. A lost account is listed as not valid.
 func (o *oceanEngine) advertisers(c *platform.Call, l *world.Login) *platform.Failure {
 	w := o.begin(c)
 	w.Open('{')
@@ -102,7 +102,7 @@ func (o *oceanEngine) advertisers(c *platform.Call, l *world.Login) *platform.Fa
 	return nil
 }
 
-// containerOf finds which of a login's containers of a kind a call is about.
+// containerOf returns which of a login's containers of a kind a call names.
 func containerOf(c *platform.Call, l *world.Login, kind int, parameter string, most int64) (n int64,
 	_ *platform.Failure) {
 	id := c.Query.Get(parameter)
@@ -114,7 +114,7 @@ func containerOf(c *platform.Call, l *world.Login, kind int, parameter string, m
 	return 0, platform.Failf(40002, "%s %q", parameter, id)
 }
 
-// attached are the accounts that a list of a container has: valid ones of the source that is asked for.
+// attached returns the accounts in a list of a container: the valid ones of the requested source.
 func (o *oceanEngine) attached(c *platform.Call, l *world.Login, n, parts int, source string) ([]oceanListed,
 	*platform.Failure) {
 	if n == 0 && source == "LOCAL" {
@@ -174,7 +174,8 @@ func (o *oceanEngine) workbench(c *platform.Call, l *world.Login) *platform.Fail
 	})
 }
 
-// enterprise lists what is attached to a newer workbench, or to one of its teams, directly (document 1829550825614739).
+// enterprise lists the accounts attached directly to a newer workbench or to one of its teams (document
+// 1829550825614739).
 func (o *oceanEngine) enterprise(c *platform.Call, l *world.Login) *platform.Failure {
 	n, err := containerOf(c, l, holdsEnterprise, "enterprise_organization_id", secondTeam)
 	if err != nil {
@@ -191,7 +192,7 @@ func (o *oceanEngine) enterprise(c *platform.Call, l *world.Login) *platform.Fai
 	})
 }
 
-// teams tells the tree of a newer workbench (document 1829551362400384).
+// teams returns the tree of a newer workbench (document 1829551362400384).
 func (o *oceanEngine) teams(c *platform.Call, l *world.Login) *platform.Failure {
 	if _, err := containerOf(c, l, holdsEnterprise, "enterprise_organization_id", 0); err != nil {
 		return err
@@ -215,7 +216,7 @@ func (o *oceanEngine) teams(c *platform.Call, l *world.Login) *platform.Failure 
 	return nil
 }
 
-// agent lists an agency's clients, ids alone: by number, or by a cursor that is left out at first (document
+// agent lists the ids of an agency's clients: by number, or by a cursor that the first call omits (document
 // 1696710516003852).
 func (o *oceanEngine) agent(c *platform.Call, l *world.Login) *platform.Failure {
 	n, err := containerOf(c, l, holdsAgent, "advertiser_id", childAgent)

@@ -33,7 +33,7 @@ type oceanFilter struct {
 
 	dimension *oceanDimension
 	metric    *oceanMetric
-	numbers   []int64 // of a metric's values, in the unit of the metric
+	numbers   []int64 // for a metric: the values in its unit
 }
 
 func reportFilters(c *platform.Call, q *oceanQuery, dimensions []oceanDimension) *platform.Failure {
@@ -52,7 +52,7 @@ func reportFilters(c *platform.Call, q *oceanQuery, dimensions []oceanDimension)
 	return nil
 }
 
-// resolve finds what a condition is about: any dimension or metric of the topic, chosen or not.
+// resolve finds the dimension or metric of a condition: any of the topic, requested or not.
 func (f *oceanFilter) resolve(c *platform.Call, q *oceanQuery, dimensions []oceanDimension) *platform.Failure {
 	if i := slices.IndexFunc(dimensions, func(d oceanDimension) bool { return d.name == f.Field }); i >= 0 {
 		f.dimension = &dimensions[i]
@@ -69,9 +69,9 @@ func (f *oceanFilter) resolve(c *platform.Call, q *oceanQuery, dimensions []ocea
 	}
 	switch {
 	case f.dimension == nil && f.metric == nil:
-		return platform.Failf(40000, "filters: %q is no dimension or metric of the topic", f.Field)
+		return platform.Failf(40000, "filters: %q is not a dimension or metric of the topic", f.Field)
 	case f.dimension != nil && f.Field == "stat_time_hour" && !q.by.Hour:
-		return platform.Failf(40000, "filters: stat_time_hour is of reports by the hour")
+		return platform.Failf(40000, "filters: stat_time_hour is only for hourly reports")
 	case f.Type < 1 || f.Type > 3:
 		return platform.Failf(40000, "filters: type %d", f.Type)
 	case !slices.Contains(allowed, f.Operator):
@@ -85,7 +85,7 @@ func (f *oceanFilter) resolve(c *platform.Call, q *oceanQuery, dimensions []ocea
 	for _, text := range f.Values {
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return platform.Failf(40000, "filters: %q is no number", text)
+			return platform.Failf(40000, "filters: %q is not a number", text)
 		}
 		if f.metric.kind == 'y' {
 			n *= 100
@@ -130,7 +130,7 @@ func (f *oceanFilter) fits(q *oceanQuery, r *world.Row) bool {
 	}
 }
 
-// reportConfig lists the dimensions and metrics of custom reports, all of which go together here.
+// reportConfig lists the dimensions and metrics of custom reports. All combinations are allowed here.
 func (o *oceanEngine) reportConfig(c *platform.Call, l *world.Login) *platform.Failure {
 	if _, err := o.advertiser(c, l); err != nil {
 		return err
@@ -184,7 +184,7 @@ func writeTopic(w *platform.Writer, topic string) {
 	w.Close('}')
 }
 
-// oceanModes are the kinds of materials that conditions name.
+// oceanModes holds the kinds of materials that conditions name.
 var oceanModes = [][2]string{
 	{"横版视频", oceanModeVideo}, {"竖版视频", oceanModeVideoVertical}, {"小图", oceanModeSmall}, {"大图横图", oceanModeLarge},
 	{"大图竖图", oceanModeLargeVertical}, {"标题", oceanModeTitle},
@@ -226,7 +226,7 @@ func writeDimension(w *platform.Writer, d *oceanDimension) {
 	w.Close('}')
 }
 
-// oceanMetricOf finds a metric of a report that a call asks for; nil if there is none.
+// oceanMetricOf returns a metric of a report that a call requests; nil if it does not exist.
 func oceanMetricOf(c *platform.Call, name string) *oceanMetric {
 	switch c.Sim.Faults.Field(c, name) {
 	case platform.FieldRetired:

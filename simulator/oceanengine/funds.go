@@ -8,10 +8,10 @@ import (
 	"adsync/simulator/world"
 )
 
-// oceanFundSpan is how many days one question for the cash flow may ask for; the platform does not say.
+// oceanFundSpan is how many days one query for the cash flow may span; the platform does not document it.
 const oceanFundSpan = 366
 
-// fund answers 2/advertiser/fund/get/: one object that tells all money, in yuan as numbers.
+// fund answers 2/advertiser/fund/get/: one object with all money, in yuan as numbers.
 func (o *oceanEngine) fund(c *platform.Call, l *world.Login) *platform.Failure {
 	a, err := o.advertiser(c, l)
 	if err != nil {
@@ -41,7 +41,7 @@ func writeOceanFund(w *platform.Writer, a *world.Account, n world.FundNow, isSpl
 	yuan("valid_cash", n.Balance.Cash-n.Locked)
 	yuan("grant", n.Balance.Grant)
 	yuan("valid_grant", n.Balance.Grant)
-	if isSplit { // what grants are for (document 1696710526192652)
+	if isSplit { // the purposes of grants (document 1696710526192652)
 		yuan("default_grant", 0)
 		yuan("common_grant", n.Balance.Grant)
 		yuan("search_grant", 0)
@@ -50,13 +50,13 @@ func writeOceanFund(w *platform.Writer, a *world.Account, n world.FundNow, isSpl
 	w.Close('}')
 }
 
-// FundDays answers 2/advertiser/fund/daily_stat/: a row for each told day, in yuan as numbers.
+// fundDays answers 2/advertiser/fund/daily_stat/: a row for each published day, in yuan as numbers.
 func (o *oceanEngine) fundDays(c *platform.Call, l *world.Login) *platform.Failure {
 	a, err := o.advertiser(c, l)
 	if err != nil {
 		return err
 	}
-	// Without them it is this year up to today (document 1696710526682112).
+	// The default is this year up to today (document 1696710526682112).
 	today := time.Unix(c.Now, 0).In(world.Zone)
 	from, wrong := world.ParseDay(cmp.Or(c.Query.Get("start_date"), today.Format("2006")+"-01-01"))
 	to, wrongEnd := world.ParseDay(cmp.Or(c.Query.Get("end_date"), today.Format(world.DayLayout)))

@@ -10,7 +10,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// The samples here are written out as the documents show them. They pin each unit.
+// The samples here are copied from the documents. They check each unit.
 
 func oceanSampleFund() (*world.Account, world.FundNow, world.FundDay) {
 	a := &world.Account{Platform: &world.Spec{Name: "sample"}, ID: 25_610, Index: 3}
@@ -42,7 +42,7 @@ func TestGolden_OceanEngineReportIsInYuanAsStrings(t *testing.T) {
 		Object: 7_300_000_000_000_000_001, Ad: &world.Ad{Project: 7200}}
 	values := map[string]string{}
 	for _, d := range oceanDimensions {
-		// all rows are alike in the others
+		// all rows are equal in the others
 		if d.name != "cdp_promotion_name" && d.name != "cdp_project_name" && d.compare(r, &world.Row{Ad: &world.Ad{}}) != 0 {
 			values[d.name] = d.value(q, r)
 		}
@@ -76,7 +76,7 @@ func TestGolden_PromotionIsInYuanAsNumbers(t *testing.T) {
 		`"budget_mode":"BUDGET_MODE_DAY","promotion_modify_time":"2026-11-20 10:00:00","cpa_bid":30.05}`, string(w.Bytes))
 }
 
-// Document 1741028841006095: what is told of a material stands with the video, or with each image of an item.
+// Document 1741028841006095: the fields of a material are in the video, or in each image of an item.
 func TestGolden_MaterialsHaveTheirIDsAndStates(t *testing.T) {
 	t.Parallel()
 	w := &platform.Writer{}
@@ -106,7 +106,7 @@ func TestGolden_OceanEngineFundsAreInYuanAsNumbers(t *testing.T) {
 		string(w.Bytes))
 }
 
-// sameWire compares digit by digit: read as JSON, numbers of 19 digits would be rounded before they are compared.
+// sameWire compares all digits: a JSON decoder would round numbers of 19 digits before the comparison.
 func sameWire(t *testing.T, want, got string) {
 	t.Helper()
 	require.Equal(t, want, got)

@@ -31,7 +31,7 @@ var oceanInfoFields = map[string]platform.Write[*world.Account]{
 
 func oceanMoment(moment int64) string { return time.Unix(moment, 0).In(world.Zone).Format(oceanTime) }
 
-// advertiserInfo tells about up to 100 accounts; one that is forbidden fails the whole call.
+// advertiserInfo returns the details of up to 100 accounts; a forbidden one fails the whole call.
 func (o *oceanEngine) advertiserInfo(c *platform.Call, l *world.Login) *platform.Failure {
 	var ids []int64
 	found, err := decode(c, "advertiser_ids", &ids)
@@ -74,7 +74,7 @@ func (o *oceanEngine) advertiserInfo(c *platform.Call, l *world.Login) *platform
 	return nil
 }
 
-// oceanWindow is a condition on when something was made or modified: a day, or both ends of up to 30 days.
+// oceanWindow is a condition on a time of creation or modification: a day, or both ends of up to 30 days.
 type oceanWindow struct{ from, to int64 } // Unix seconds, both included; zero is no condition
 
 func (x oceanWindow) holds(moment int64) bool {
@@ -127,7 +127,7 @@ func oceanWindows(start, end, modified, created string) (byModified [2]oceanWind
 	return byModified, byCreated, err
 }
 
-// promotionConditions are what a list of promotions can be filtered by.
+// promotionConditions are the conditions of a list of promotions.
 type promotionConditions struct {
 	IDs           []int64  `json:"ids"`
 	Name          string   `json:"name"`
@@ -171,7 +171,7 @@ func (f *promotionConditions) filter(list []world.Object) ([]world.Object, *plat
 	if err != nil {
 		return nil, err
 	}
-	// What these name, no promotion of this world has.
+	// No promotion of this world has these.
 	if (f.StatusSecond != "" && f.StatusSecond != "DISABLED") || f.LearningPhase != nil || f.RejectReason != "" {
 		return nil, nil
 	}
@@ -264,7 +264,7 @@ func oceanBudgetMode(fen int64) string {
 	return "BUDGET_MODE_DAY"
 }
 
-// oceanListMax is how many rows can be paged through by number; beyond, the cursor is needed.
+// oceanListMax is how many rows numbered pages reach; the others need the cursor.
 const oceanListMax = 10_000
 
 func (o *oceanEngine) promotions(c *platform.Call, l *world.Login) *platform.Failure {
@@ -335,10 +335,10 @@ func (o *oceanEngine) tellPromotions(c *platform.Call, a *world.Account, list []
 	o.end(c, &w)
 }
 
-// promotionPage is a page of a list of promotions, by number or by cursor.
+// promotionPage is the paging of a list of promotions, by number or by cursor.
 type promotionPage struct {
 	from, to int
-	total    int   // of a page by number
+	total    int   // for a page by number
 	next     int64 // the cursor of the page after one by cursor
 	byCursor bool
 }
@@ -350,7 +350,7 @@ func promotionPageOf(c *platform.Call, list []world.Object, byIDs bool, page, si
 	case p.byCursor && byIDs:
 		return p, platform.Failf(40000, "the cursor does not go with filtering.ids")
 	case p.byCursor:
-		// The cursor is the last promotion that was told, which clients must not rely on.
+		// The cursor is the last listed promotion. Clients must not rely on that.
 		var last int64
 		if _, err := decode(c, "cursor", &last); err != nil {
 			return p, err

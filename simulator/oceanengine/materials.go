@@ -11,11 +11,11 @@ import (
 	"adsync/simulator/world"
 )
 
-// oceanMaterialStatuses are the words for a material's status (document 1741028841006095).
+// oceanMaterialStatuses holds the names of a material's status (document 1741028841006095).
 var oceanMaterialStatuses = [...]string{"MATERIAL_STATUS_OK", "MATERIAL_STATUS_DISABLE", "MATERIAL_STATUS_DELETE"}
 
-// The kinds of materials, which the documents call image_mode (document 1741028841006095). Titles are a kind in
-// reports alone.
+// The kinds of materials, which the documents call image_mode (document 1741028841006095). Titles are a kind only in
+// reports.
 const (
 	oceanModeVideo         = "CREATIVE_IMAGE_MODE_VIDEO"
 	oceanModeVideoVertical = "CREATIVE_IMAGE_MODE_VIDEO_VERTICAL"
@@ -25,7 +25,7 @@ const (
 	oceanModeTitle         = "MATERIAL_IMAGE_MODE_TITLE"
 )
 
-// oceanMode is the kind of a file of a shape.
+// oceanMode returns the kind of a file of a shape.
 func oceanMode(kind world.AssetKind, shape [2]int64) string {
 	isWide, isSquare := shape[0] > shape[1], shape[0] == shape[1]
 	switch {
@@ -41,13 +41,13 @@ func oceanMode(kind world.AssetKind, shape [2]int64) string {
 	return oceanModeLargeVertical
 }
 
-// oceanTitle is the title of an ad as a material: it is shown with each of the ad's videos and images.
+// oceanTitle returns the title of an ad as a material: it is shown with each of the ad's videos and images.
 func oceanTitle(x *world.Ad) *world.Creative {
 	return &world.Creative{Ad: x, Material: 7_030_000_000_000_000_000 + x.Number*1_000_003, Mode: oceanModeTitle,
 		IsTitle: true}
 }
 
-// oceanTitles are the rows of the ads' titles: all figures of an ad are its title's too.
+// oceanTitles returns the rows of the ads' titles: a title has all figures of its ad.
 func oceanTitles(rows []world.Row) []world.Row {
 	titles := platform.Grouping{Day: true, Hour: true, Ad: true}.Apply(rows, world.LevelCreative)
 	for i := range titles {
@@ -57,9 +57,8 @@ func oceanTitles(rows []world.Row) []world.Row {
 	return titles
 }
 
-// writeMaterials tells what the promotion shows. A material that was taken out of it is not told any more. Images of
-// one kind stand together in an item, and what is told of a material stands with each image (document
-// 1741028841006095).
+// writeMaterials writes the materials that the promotion shows, without removed ones. Images of one kind are in one
+// item, and the fields of a material are in each image (document 1741028841006095).
 func (x promotion) writeMaterials(w *platform.Writer) {
 	var videos, images []world.ListedCreative
 	x.EachCreative(x.account, x.now, func(c world.Creative) {
@@ -121,7 +120,7 @@ func (x promotion) writeImages(w *platform.Writer, mode string, images []world.L
 	w.Close('}')
 }
 
-// writeMaterial writes what is told of a material wherever it stands.
+// writeMaterial writes the fields of a material that do not depend on its place.
 func writeMaterial(w *platform.Writer, c *world.ListedCreative) {
 	w.NumberField("material_id", c.Material)
 	writeMaterialState(w, c)
@@ -152,10 +151,10 @@ var oceanVideoOrder = []string{
 	"create_time", "filename", "labels", "video_cover_id",
 }
 
-// oceanSource is where files came from: they were uploaded by hand.
+// oceanSource is the source of all files: uploads by hand.
 const oceanSource = "AD_SITE"
 
-// oceanNoURL stands where an address would: accounts of this world belong to others than the app's developer.
+// oceanNoURL replaces addresses: accounts of this world do not belong to the app's developer.
 const oceanNoURL = `"素材所属主体与开发者主体不一致无法获取URL"`
 
 var oceanAssetFields = map[string]platform.Write[*world.Asset]{
@@ -181,7 +180,7 @@ var oceanAssetFields = map[string]platform.Write[*world.Asset]{
 	"video_cover_id": platform.Fixed[*world.Asset](`""`),
 }
 
-// oceanAssetConditions are what a list of images or videos can be filtered by.
+// oceanAssetConditions are the conditions of a list of images or videos.
 type oceanAssetConditions struct {
 	ImageIDs    []string `json:"image_ids"`
 	VideoIDs    []string `json:"video_ids"`
@@ -191,7 +190,7 @@ type oceanAssetConditions struct {
 	End         string   `json:"end_time"`
 	Width       int64    `json:"width"`
 	Height      int64    `json:"height"`
-	// What these name no file of this world has, but for its source.
+	// No file of this world has these, except for its source.
 	Ratio   []float64 `json:"ratio"`
 	Labels  []string  `json:"labels"`
 	Source  []string  `json:"source"`
@@ -204,7 +203,7 @@ func (f *oceanAssetConditions) filter(kind world.AssetKind, list []world.Asset) 
 		ids, others = others, ids
 	}
 	if others != nil {
-		return nil, platform.Failf(40000, "filtering: these ids are not of a %s", kind)
+		return nil, platform.Failf(40000, "filtering: these ids do not belong to a %s", kind)
 	}
 	given := 0
 	for _, n := range []int{len(ids), len(f.MaterialIDs), len(f.Signatures)} {
@@ -246,7 +245,7 @@ func (o *oceanEngine) videos(c *platform.Call, l *world.Login) *platform.Failure
 	return o.assets(c, l, world.AssetVideo, oceanVideoOrder)
 }
 
-// assets lists a kind of the account's library. Which pages it gives out is not documented beyond the usual size of 20.
+// assets lists one kind of the account's assets. The documents give no limits for pages, only the usual size of 20.
 func (o *oceanEngine) assets(c *platform.Call, l *world.Login, kind world.AssetKind,
 	fields []string) *platform.Failure {
 	a, err := o.advertiser(c, l)
@@ -294,8 +293,8 @@ func (o *oceanEngine) assets(c *platform.Call, l *world.Login, kind world.AssetK
 	return nil
 }
 
-// writeVideoMaterial writes the material of a promotion's video, which the platform does not tell of some: it is 0 or
-// absent (document 1741028841006095). The library tells it.
+// writeVideoMaterial writes the material id of a promotion's video. For some videos it is 0 or absent (document
+// 1741028841006095); the library has it.
 func (x promotion) writeVideoMaterial(w *platform.Writer, material int64) {
 	how := world.Key(material).Sub(95).Below(6)
 	if how > 1 || !x.Traps.IsOn(trap.NullValue) {

@@ -16,10 +16,10 @@ func (o *oceanEngine) Night() night.Platform {
 		Modified: "promotion_modify_time",
 		Events: []night.Event{
 			{At: night.FirstHour, Kind: night.AccountRevoked},
-			// Rows are not what the platform's own sums count, in the first answer to every query. The look-back pulls the
-			// days before once: of today, the next pull would correct what a pull without sums lets through.
+			// Rows differ from the platform's own sums in the first answer to every query. The look-back pulls the days before
+			// once: for today, the next pull would correct what a pull without sums misses.
 			{
-				At: night.LookBack, Name: "row out of step", What: "its platform's own sums tell: pulled again",
+				At: night.LookBack, Name: "row out of step", What: "the platform's own sums show it: pulled again",
 				Order: map[string]any{"kind": "wrong_row", "endpoint": reports, "once": true},
 			},
 			{At: night.LateFigures, Kind: night.YesterdayCorrected},
@@ -33,8 +33,8 @@ func (o *oceanEngine) Night() night.Platform {
 				At: night.OldAnswers, Name: "server error", What: "tried again",
 				Order: map[string]any{"kind": "status", "status": http.StatusServiceUnavailable, "endpoint": reports, "count": 4},
 			},
-			// Nothing else may have the old days summed up again afterwards, or nobody would see that the rebinding did not:
-			// no account of this platform is opened, and what is pulled weekly has been.
+			// Nothing else may sum up the old days again afterwards, as that would hide a rebinding that does not: no account
+			// of this platform is opened, and the weekly pulls are done.
 			{At: night.Reconciling, Kind: night.AccountRebound},
 		},
 	}

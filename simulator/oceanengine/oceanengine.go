@@ -27,7 +27,7 @@ type oceanEngine struct {
 
 type oceanRoute struct {
 	method string
-	open   bool // carries no token in the header
+	open   bool // needs no token in the header
 	serve  func(c *platform.Call, l *world.Login) *platform.Failure
 }
 
@@ -36,7 +36,7 @@ const (
 	oceanTime   = "2006-01-02 15:04:05"
 )
 
-// oceanMessages are the texts of the codes that this platform can answer with.
+// oceanMessages holds the texts of this platform's codes.
 var oceanMessages = map[int]string{
 	40000: "Parameter error.",
 	40002: "No permission to operate.",
@@ -67,7 +67,7 @@ func New() platform.Platform {
 			world.Conversions, world.DeepConversions,
 			world.FirstPays, world.Pays, world.PayAmountD1, world.PayAmountD3, world.PayAmountD7, world.NextDayRetained,
 		},
-		// Advertisers have 16 digits, promotions and projects 19 and no common ones, to the last of the largest world.
+		// Advertisers have 16 digits, promotions and projects 19, and their ids never overlap, even in the largest world.
 		AccountBase: 1_700_000_000_000_000, AccountStep: 100_000_007,
 		ObjectBase: 7_300_000_000_000_000_000, ObjectStep: 100_000_007, ProjectBase: 7_200_000_000_000_000_000,
 		AppBase: 1_780_000_000_000_000, CreativeBase: 7_400_000_000_000_000_000,
@@ -162,7 +162,7 @@ func head(c *platform.Call) {
 	c.Header.Set("Content-Type", "application/json; charset=utf-8")
 }
 
-// requestID is unique and tells the world's time.
+// requestID returns a unique id that contains the world's time.
 func (o *oceanEngine) requestID(c *platform.Call) string {
 	n := o.requests.Add(1)
 	return time.Unix(c.Now, 0).In(world.Zone).Format("20060102150405") +
@@ -201,7 +201,7 @@ func (o *oceanEngine) OverLimit(c *platform.Call, r limit.Refusal) {
 	o.fail(c, platform.Failf(40110, ""))
 }
 
-// begin opens the envelope of a good answer, up to data, whose value is to be written.
+// begin writes the start of a success envelope, up to the value of data.
 func (o *oceanEngine) begin(c *platform.Call) platform.Writer {
 	return platform.Writer{Bytes: append(c.Body[:0], `{"code":0,"message":"OK","data":`...)}
 }
@@ -235,8 +235,7 @@ func (o *oceanEngine) authenticate(c *platform.Call) (*world.Login, *platform.Fa
 	return l, nil
 }
 
-// oceanApp is how a developer's app introduces itself in the body of the token calls. An id that is a string is
-// refused.
+// oceanApp is the app's id and secret in the body of the token calls. An id that is a string is refused.
 type oceanApp struct {
 	AppID        *int64 `json:"app_id"`
 	Secret       string `json:"secret"`
@@ -247,7 +246,7 @@ type oceanApp struct {
 
 func (o *oceanEngine) app(c *platform.Call) (body oceanApp, app int, _ *platform.Failure) {
 	if err := json.NewDecoder(c.Request.Body).Decode(&body); err != nil {
-		return body, 0, platform.Failf(40000, "the body is not as it should be: %v", err)
+		return body, 0, platform.Failf(40000, "the body is invalid: %v", err)
 	}
 	if body.AppID == nil || body.Secret == "" {
 		return body, 0, platform.Failf(40000, "app_id or secret is missing")
@@ -270,14 +269,14 @@ func writeTokens(c *platform.Call, w *platform.Writer, t world.Tokens) {
 	w.NumberField("refresh_token_expires_in", t.RefreshExpires-c.Now)
 }
 
-// refresh gives a new pair; the old one is dead at once.
+// refresh issues a new pair; the old one is dead at once.
 func (o *oceanEngine) refresh(c *platform.Call, _ *world.Login) *platform.Failure {
 	body, app, wrong := o.app(c)
 	if wrong != nil {
 		return wrong
 	}
 	if body.RefreshToken == "" || (body.GrantType != "" && body.GrantType != "refresh_token") {
-		return platform.Failf(40000, "refresh_token is missing or grant_type is another")
+		return platform.Failf(40000, "refresh_token is missing or grant_type is wrong")
 	}
 	if c.Limited() {
 		return nil
@@ -306,7 +305,7 @@ func (o *oceanEngine) exchange(c *platform.Call, _ *world.Login) *platform.Failu
 		return wrong
 	}
 	if body.AuthCode == "" || (body.GrantType != "" && body.GrantType != "auth_code") {
-		return platform.Failf(40000, "auth_code is missing or grant_type is another")
+		return platform.Failf(40000, "auth_code is missing or grant_type is wrong")
 	}
 	if c.Limited() {
 		return nil
@@ -332,7 +331,7 @@ func (o *oceanEngine) exchange(c *platform.Call, _ *world.Login) *platform.Failu
 	return nil
 }
 
-// userInfo tells whose token it is.
+// userInfo returns the user of the token.
 func (o *oceanEngine) userInfo(c *platform.Call, l *world.Login) *platform.Failure {
 	id, name := o.about.User(c.Sim.World, l)
 	w := o.begin(c)
@@ -348,11 +347,11 @@ func (o *oceanEngine) userInfo(c *platform.Call, l *world.Login) *platform.Failu
 // userBase is the first user's id.
 const userBase = 3_000_000_000_000_001
 
-// advertiser is the account that a call names and its login reaches.
+// advertiser returns the account that a call names, if its login reaches it.
 func (o *oceanEngine) advertiser(c *platform.Call, l *world.Login) (world.Account, *platform.Failure) {
 	id, err := strconv.ParseInt(c.Query.Get("advertiser_id"), 10, 64)
 	if err != nil {
-		return world.Account{}, platform.Failf(40000, "advertiser_id is missing or no number")
+		return world.Account{}, platform.Failf(40000, "advertiser_id is missing or not a number")
 	}
 	a, ok := c.Sim.World.Lookup(o.about, id)
 	if !ok || !l.Reaches(a.Index) || c.Sim.World.Closed(&a) != "" {
@@ -361,7 +360,7 @@ func (o *oceanEngine) advertiser(c *platform.Call, l *world.Login) (world.Accoun
 	return a, nil
 }
 
-// integer reads a number from 1 to hi; one that is missing is usual.
+// integer reads a number from 1 to hi; usual if it is missing.
 func integer(c *platform.Call, name string, usual, hi int) (int, *platform.Failure) {
 	text := c.Query.Get(name)
 	if text == "" {
@@ -369,12 +368,12 @@ func integer(c *platform.Call, name string, usual, hi int) (int, *platform.Failu
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > hi {
-		return 0, platform.Failf(40000, "%s is a number from 1 to %d", name, hi)
+		return 0, platform.Failf(40000, "%s must be a number from 1 to %d", name, hi)
 	}
 	return n, nil
 }
 
-// decode reads a parameter that is JSON text; keys it does not know and values of another type are refused.
+// decode reads a parameter that is JSON text. Unknown keys and values of another type are refused.
 func decode(c *platform.Call, name string, v any) (found bool, _ *platform.Failure) {
 	text := c.Query.Get(name)
 	if text == "" {
@@ -383,12 +382,12 @@ func decode(c *platform.Call, name string, v any) (found bool, _ *platform.Failu
 	d := json.NewDecoder(bytes.NewReader([]byte(text)))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil || d.More() {
-		return false, platform.Failf(40000, "%s is not as it should be: %v", name, err)
+		return false, platform.Failf(40000, "%s is invalid: %v", name, err)
 	}
 	return true, nil
 }
 
-// fields reads which fields are wanted; all are, if none are named. unset are known too, and nothing has them.
+// readFields returns the requested fields, or all if none are named. unset holds known fields that have no values.
 func readFields(c *platform.Call, all []string, unset ...string) ([]string, *platform.Failure) {
 	var list []string
 	found, err := decode(c, "fields", &list)

@@ -8,7 +8,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// projectConditions are what a list of projects can be filtered by.
+// projectConditions are the conditions of a list of projects.
 type projectConditions struct {
 	IDs              []int64 `json:"ids"`
 	Name             string  `json:"name"`
@@ -54,7 +54,7 @@ func (f *projectConditions) filter(list []world.Project) ([]world.Project, *plat
 	if err != nil {
 		return nil, err
 	}
-	// All projects of this world are alike in these.
+	// All projects of this world are equal in these.
 	for _, x := range [][2]string{
 		{f.DeliveryMode, "MANUAL"}, {f.DeliveryType, "NORMAL"}, {f.LandingType, "APP"}, {f.AppPromotionType, "DOWNLOAD"},
 		{f.MarketingGoal, "VIDEO_AND_IMAGE"}, {f.AdType, "ALL"}, {f.Pricing, "PRICING_OCPM"}, {f.Platform, "ANDROID"},
@@ -101,11 +101,11 @@ var oceanProjectUnset = []string{
 	"if_newcustomerdelivery", "rta_id",
 }
 
-// oceanAges is how the platform calls ages, by the first year of them.
+// oceanAges holds the platform's names of age ranges by their first year.
 var oceanAges = map[int64]string{18: "AGE_BETWEEN_18_23", 24: "AGE_BETWEEN_24_30", 31: "AGE_BETWEEN_31_40",
 	41: "AGE_BETWEEN_41_49"}
 
-// oceanGenders is how it calls whom an ad is shown to.
+// oceanGenders holds the platform's names of genders.
 var oceanGenders = map[string]string{"MALE": "GENDER_MALE", "FEMALE": "GENDER_FEMALE", "": "NONE"}
 
 type listedProject struct {

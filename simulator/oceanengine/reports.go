@@ -12,13 +12,13 @@ import (
 )
 
 // oceanMetric is a metric of custom reports. All values are strings: money in yuan and rates in percent, both with
-// two digits after the point, and counts.
+// two decimal places, and counts.
 type oceanMetric struct {
 	name  string
 	about string
 	kind  byte // 'n' count, 'y' yuan or percent in hundredths
 	value func(f *world.Figures) int64
-	of    *world.Metric // nil of what is made of several
+	of    *world.Metric // nil for metrics computed from several
 }
 
 func oceanCount(name, about string, m world.Metric) oceanMetric {
@@ -29,13 +29,13 @@ func oceanCount(name, about string, m world.Metric) oceanMetric {
 	return oceanMetric{name, about, kind, func(f *world.Figures) int64 { return f[m] }, &m}
 }
 
-// oceanCost is what one of a metric costs.
+// oceanCost returns the metric for the cost of one of a metric.
 func oceanCost(name, about string, of world.Metric, times int64) oceanMetric {
 	return oceanMetric{name, about, 'y', func(f *world.Figures) int64 { return platform.Each(f[world.Cost]*times, f[of]) },
 		nil}
 }
 
-// oceanShare is a part of another metric: as a rate in percent, as a return in times.
+// oceanShare returns the metric for a ratio of two metrics: as a rate in percent, or as a return in times.
 func oceanShare(name, about string, a, b world.Metric, times int64) oceanMetric {
 	return oceanMetric{name, about, 'y', func(f *world.Figures) int64 { return platform.Each(f[a]*times, f[b]) }, nil}
 }
@@ -131,17 +131,17 @@ func (m *oceanMetric) append(b []byte, f *world.Figures) []byte {
 	return strconv.AppendInt(b, m.value(f), 10)
 }
 
-// oceanDimension is what rows are kept apart by.
+// oceanDimension is a dimension, part of the key of rows.
 type oceanDimension struct {
 	name, about string
 	group       func(g *platform.Grouping)
 	compare     func(a, b *world.Row) int
 	value       func(q *oceanQuery, r *world.Row) string
-	// isSortable says that rows can be put in order by it. Which ones can the documents leave to sort_able.
+	// isSortable means that rows can be sorted by it. The documents do not list these dimensions: sort_able marks them.
 	isSortable bool
 }
 
-// oceanAlike is a dimension in which all rows of this world are alike.
+// oceanAlike returns a dimension with the same value in all rows of this world.
 func oceanAlike(name, about, value string) oceanDimension {
 	return oceanDimension{name, about, func(*platform.Grouping) {}, func(*world.Row, *world.Row) int { return 0 },
 		func(*oceanQuery, *world.Row) string { return value }, false}
@@ -157,7 +157,7 @@ var oceanDimensions = []oceanDimension{
 		return platform.ByHour(a, b)
 	}, func(_ *oceanQuery, r *world.Row) string {
 		if r.Hour == world.NoHour {
-			return world.FormatDay(r.Day) // the platform keeps the hours of the last days alone
+			return world.FormatDay(r.Day) // the platform keeps hours only for the last days
 		}
 		return fmt.Sprintf("%s %02d:00 - %02d:59", world.FormatDay(r.Day), r.Hour, r.Hour)
 	}, true},
@@ -178,10 +178,10 @@ var oceanDimensions = []oceanDimension{
 	oceanAlike("city_name", "城市", oceanOther),
 }
 
-// oceanOther is how the platform calls what it did not recognise of who has seen an ad.
+// oceanOther is the platform's name for viewers of an unknown kind.
 const oceanOther = "其他"
 
-// oceanMaterialDimensions are dimensions of MATERIAL_DATA alone.
+// oceanMaterialDimensions are the dimensions of MATERIAL_DATA only.
 var oceanMaterialDimensions = []oceanDimension{
 	{"material_id", "素材ID", func(g *platform.Grouping) { g.Material = true }, byMaterial,
 		func(_ *oceanQuery, r *world.Row) string { return world.ObjectText(r.Creative.Material) }, false},
@@ -190,14 +190,14 @@ var oceanMaterialDimensions = []oceanDimension{
 		func(_ *oceanQuery, r *world.Row) string { return r.Creative.Mode }, false},
 }
 
-// MATERIAL_DATA is about each material of a promotion, its title among them: what is asked for without a condition on
-// image_mode counts for each kind again.
+// MATERIAL_DATA has each material of a promotion, including its title: a report without a condition on image_mode
+// counts figures once for each kind.
 const (
 	oceanBasicData    = "BASIC_DATA"
 	oceanMaterialData = "MATERIAL_DATA"
 )
 
-// oceanTopics are the platform's topics (documents 1741387668314126 and 1755261744248832). This world has figures of
+// oceanTopics are the platform's topics (documents 1741387668314126 and 1755261744248832). This world has figures for
 // the first two.
 var oceanTopics = []string{
 	oceanBasicData, oceanMaterialData, "QUERY_DATA", "BIDWORD_DATA", "PRODUCT_DATA", "ONE_KEY_BOOST_DATA", "DMP_DATA",
@@ -219,7 +219,7 @@ func byProject(a, b *world.Row) int {
 	return cmp.Compare(a.Ad.Project, b.Ad.Project)
 }
 
-// oceanSpanMax is how many days one report may ask for.
+// oceanSpanMax is how many days one report may span.
 const oceanSpanMax = 30
 
 // oceanQuery is a report's parameters.
@@ -229,7 +229,7 @@ type oceanQuery struct {
 	account    world.Account
 	projects   []world.Project
 	scope      world.Scope
-	firstHour  int // of the first day, and lastHour of the last
+	firstHour  int // hour of the first day; lastHour is of the last day
 	lastHour   int
 	by         platform.Grouping
 	dimensions []*oceanDimension
@@ -272,8 +272,8 @@ func (o *oceanEngine) report(c *platform.Call, l *world.Login) *platform.Failure
 	if q.scope.Level == world.LevelCreative {
 		rows = append(rows, oceanTitles(rows)...)
 	}
-	// A condition on a dimension is about what is added up, whether the dimension was chosen or not, one on a metric
-	// about the sums.
+	// A condition on a dimension applies to the rows before they are added up, even if the dimension is not requested. A
+	// condition on a metric applies to the sums.
 	rows = q.filtered(rows, func(f *oceanFilter) bool { return f.dimension != nil })
 	rows = q.filtered(q.by.Apply(rows, q.scope.Level), func(f *oceanFilter) bool { return f.metric != nil })
 	list := platform.Sorted(rows, q.orders)
@@ -302,7 +302,7 @@ func (o *oceanEngine) report(c *platform.Call, l *world.Login) *platform.Failure
 	return nil
 }
 
-// withoutOldHours makes whole days of the hours up to a day.
+// withoutOldHours replaces the hours up to a day by whole days.
 func withoutOldHours(rows []world.Row, last int) []world.Row {
 	if !slices.ContainsFunc(rows, func(r world.Row) bool { return r.Day <= last }) {
 		return rows
@@ -315,7 +315,7 @@ func withoutOldHours(rows []world.Row, last int) []world.Row {
 	return platform.Grouping{Day: true, Hour: true, Ad: true, Material: true}.Apply(rows, world.LevelCreative)
 }
 
-// filtered drops the rows that one of the query's conditions of a kind does not fit.
+// filtered removes the rows that do not fit the query's conditions of a kind.
 func (q *oceanQuery) filtered(rows []world.Row, isOfKind func(*oceanFilter) bool) []world.Row {
 	for i := range q.filters {
 		if f := &q.filters[i]; isOfKind(f) {
@@ -379,7 +379,7 @@ func (o *oceanEngine) reportQuery(c *platform.Call, l *world.Login, q *oceanQuer
 	if err = reportFilters(c, q, dimensions); err != nil {
 		return err
 	}
-	// What is told apart by, or has conditions on it, must be apart before it is added up.
+	// Rows are kept apart by requested dimensions and by those with conditions until they are added up.
 	fine := q.by
 	for i := range q.filters {
 		if d := q.filters[i].dimension; d != nil {
@@ -418,7 +418,7 @@ func reportTimes(c *platform.Call, q *oceanQuery) *platform.Failure {
 	case to.Before(from):
 		return platform.Failf(40000, "end_time is before start_time")
 	case q.scope.To-q.scope.From >= oceanSpanMax:
-		return platform.Failf(40000, "a report is of at most %d days", oceanSpanMax)
+		return platform.Failf(40000, "a report has at most %d days", oceanSpanMax)
 	}
 	return nil
 }

@@ -9,12 +9,12 @@ import (
 	"adsync/simulator/world"
 )
 
-// assetCondition is what a list of assets can be narrowed by.
+// assetCondition is a condition of a list of assets.
 type assetCondition struct {
 	field     string
 	operators []string
-	text      func(x *world.Asset) string // what it compares; nil where this world has nothing
-	number    func(x *world.Asset) int64  // instead of text, of what is compared by its size
+	text      func(x *world.Asset) string // the compared text; nil if this world has none
+	number    func(x *world.Asset) int64  // instead of text, for comparisons by size
 }
 
 func assetID(x *world.Asset) string                 { return x.ID }
@@ -28,8 +28,8 @@ var (
 	tencentRange    = []string{"GREATER_EQUALS", "LESS_EQUALS"}
 )
 
-// tencentAssetConditions are those of the pages of images/get and videos/get, which have their operators from the same
-// tables: an image's id is found by IN, a video's by CONTAINS and its media_id by IN.
+// tencentAssetConditions are the conditions of the pages of images/get and videos/get. Their operators are in the
+// tables of these pages: an image's id is found by IN, a video's by CONTAINS and its media_id by IN.
 var tencentAssetConditions = [][]assetCondition{
 	world.AssetImage: append(tencentCommonConditions("image"),
 		assetCondition{field: "image_id", operators: []string{"EQUALS", "CONTAINS", "IN"}, text: assetID}),

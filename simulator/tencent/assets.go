@@ -7,7 +7,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// tencentAssetBack is how far back a list of assets reaches that is not asked for a time of creation.
+// tencentAssetBack is how far back a list of assets reaches without a condition on the time of creation.
 const tencentAssetBack = 183 * world.DayLength
 
 var tencentImageOrder = []string{
@@ -16,8 +16,7 @@ var tencentImageOrder = []string{
 	"last_modified_time", "status",
 }
 
-// tencentImageUnset and tencentVideoUnset are the other fields of the platform's pages: an answer leaves out what is
-// not set.
+// tencentImageUnset and tencentVideoUnset are the other fields of the platform's pages: an answer omits unset fields.
 var (
 	tencentImageUnset = []string{
 		"source_signature", "image_usage", "product_catalog_id", "product_outer_id", "source_reference_id",
@@ -54,7 +53,7 @@ var tencentAssetFields = map[string]platform.Write[*world.Asset]{
 	"status":             platform.Fixed[*world.Asset](`"ADSTATUS_NORMAL"`),
 	"source_type":        platform.Fixed[*world.Asset](`"SOURCE_TYPE_LOCAL"`),
 	// The enums ImageType and MediaType of the platform's SDK (TencentAd/marketing-api-go-sdk, pkg/model/v3): the
-	// samples of the documents have older words.
+	// samples of the documents have older values.
 	"type": func(w *platform.Writer, x *world.Asset) {
 		w.Text([...]string{"IMAGE_TYPE_JPG", "MEDIA_TYPE_MP4"}[x.Kind])
 	},
@@ -71,7 +70,8 @@ func (t *tencent) videos(c *platform.Call, l *world.Login) *platform.Failure {
 	return t.assets(c, l, world.AssetVideo, tencentVideoOrder, tencentVideoUnset)
 }
 
-// assets lists a kind of the account's library. Without a condition on the time of creation, the last half year.
+// assets lists one kind of the account's assets. Without a condition on the time of creation it lists the last half
+// year.
 func (t *tencent) assets(c *platform.Call, l *world.Login, kind world.AssetKind, order,
 	unset []string) *platform.Failure {
 	a, err := t.account(c, l)

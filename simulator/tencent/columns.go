@@ -10,13 +10,13 @@ import (
 	"adsync/simulator/world"
 )
 
-// tencentFigures are the platform's figures of reports, most of which this world has nothing of: those are zero.
+// tencentFigures are the platform's figures of reports. Most of them do not exist in this world and are zero.
 //
 //go:embed columns.txt
 var tencentFigures string
 
-// tencentDimensions are fields of a report that this world has nothing of, with their empty value: texts and numbers
-// are those of ReportStruct in the platform's SDK (TencentAd/marketing-api-go-sdk, pkg/model/v3).
+// tencentDimensions are fields of a report that do not exist in this world, with their empty value: a text or a
+// number as in ReportStruct in the platform's SDK (TencentAd/marketing-api-go-sdk, pkg/model/v3).
 var tencentDimensions = map[string]string{
 	"component_id": "0", "component_name": `""`, "component_type": `""`, "image_id": `""`, "image_ids": `""`,
 	"video_id": `""`, "video_ids": `""`,
@@ -33,7 +33,7 @@ func tencentEmpty(json string) tencentField {
 	return tencentField{write: platform.Fixed[*world.Row](json), compare: func(_, _ *world.Row) int { return 0 }}
 }
 
-// tencentColumns are all fields that a report can be asked for and sorted by.
+// tencentColumns returns all fields that a report can have and be sorted by.
 var tencentColumns = sync.OnceValue(func() map[string]tencentField {
 	all := map[string]tencentField{}
 	for line := range strings.Lines(tencentFigures) {

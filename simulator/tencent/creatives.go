@@ -7,8 +7,8 @@ import (
 	"adsync/simulator/world"
 )
 
-// creativeOrder are the fields of a dynamic creative that this world has, in the order in which they are told when none
-// are named. The page of dynamic_creatives/get has no account_id among them.
+// creativeOrder holds the fields of a dynamic creative that this world has, in the order of an answer to a query that
+// names none. The page of dynamic_creatives/get has no account_id.
 var creativeOrder = []string{
 	"dynamic_creative_id", "dynamic_creative_name", "adgroup_id", "creative_template_id", "delivery_mode",
 	"dynamic_creative_type", "creative_components", "configured_status", "creative_set_approval_status",
@@ -16,7 +16,7 @@ var creativeOrder = []string{
 	"click_tracking_url", "created_time", "last_modified_time", "is_deleted",
 }
 
-// creativeUnset are the other fields of the page: they can be asked for, and an answer leaves out what is not set.
+// creativeUnset holds the other fields of the page: they can be requested, and an answer omits unset fields.
 var creativeUnset = []string{
 	"program_creative_info", "page_track_url", "marketing_asset_verification", "source", "asset_inconsistent_status",
 	"source_dynamic_creative_id", "creative_insight", "duplicate_component_id_list",
@@ -53,11 +53,11 @@ var creativeFields = map[string]platform.Write[dynamicCreative]{
 	},
 }
 
-// componentsMax bounds the components of a creative: its id and theirs are of one number.
+// componentsMax bounds the components of a creative: their ids are computed from the creative's id.
 const componentsMax = 10
 
-// component is a component of a creative, with an id of its own. Those that the advertiser has taken out stay, as
-// deleted ones.
+// component writes a component of a creative, with its own id. A component that the advertiser has removed stays,
+// marked as deleted.
 func (x dynamicCreative) component(w *platform.Writer, n int64, isDeleted bool, value func()) {
 	w.Open('{')
 	w.NumberField("component_id", x.ID*componentsMax+n)
@@ -69,10 +69,9 @@ func (x dynamicCreative) component(w *platform.Writer, n int64, isDeleted bool, 
 	w.Close('}')
 }
 
-// writeComponents tells what the creative shows: a video with its cover, an image, or a list of images. A creative that
-// was given others still tells what it showed before. Ids of images and videos are texts here, while videos/get has
-// numbers: the struct VideoComponent of the platform's SDK (TencentAd/marketing-api-go-sdk, pkg/model/v3) cannot read a
-// number.
+// writeComponents writes what the creative shows: a video with its cover, an image, or a list of images. After a
+// change it still has the earlier ones. Ids of images and videos are texts here, while videos/get has numbers: the
+// struct VideoComponent of the platform's SDK (TencentAd/marketing-api-go-sdk, pkg/model/v3) cannot read a number.
 func (x dynamicCreative) writeComponents(w *platform.Writer) {
 	w.Open('{')
 	w.OpenArray("title")
@@ -110,8 +109,8 @@ func (x dynamicCreative) writeShown(w *platform.Writer, assets []world.Asset) {
 	}
 }
 
-// creativeLister has the conditions that a list of dynamic creatives takes, from the tables of the page of
-// dynamic_creatives/get, which names no operators for the last two.
+// creativeLister has the conditions of a list of dynamic creatives, from the tables of the page of
+// dynamic_creatives/get, which has no operators for the last two.
 var creativeLister = tencentLister{
 	id: "dynamic_creative_id", name: "dynamic_creative_name", parent: "adgroup_id", filtersMax: 10,
 	operators: map[string][]string{
@@ -156,8 +155,8 @@ func (t *tencent) creatives(c *platform.Call, l *world.Login) *platform.Failure 
 		})
 }
 
-// creativesThatFit lists creatives in the order of their ids. An account may have 50,000 and a page shows 100: the
-// state of one is made only where a condition is about it, and for the page.
+// creativesThatFit lists creatives in order of id. An account may have 50,000 and a page shows 100: a creative's
+// state is computed only for conditions on it, and for the page.
 func creativesThatFit(a *world.Account, now int64, filters []listFilter) (list []world.Creative) {
 	a.Ads(now, true, func(x world.Ad) {
 		x.EachCreative(a, now, func(c world.Creative) {

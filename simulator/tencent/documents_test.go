@@ -67,7 +67,7 @@ func (c *client) do(method, path string, body []byte) []byte {
 
 var nonces atomic.Int64
 
-// ask returns the code and the data of an answer.
+// ask makes a call and returns the code and the data of the answer.
 func (c *client) ask(path string, pairs ...string) (code int, data fields) {
 	c.t.Helper()
 	q := url.Values{
@@ -88,7 +88,7 @@ func (c *client) ask(path string, pairs ...string) (code int, data fields) {
 	return answer.Code, answer.Data
 }
 
-// list returns the rows of a good answer.
+// list makes a call and returns the rows of the answer, which must succeed.
 func (c *client) list(path string, pairs ...string) []any {
 	c.t.Helper()
 	code, data := c.ask(path, pairs...)
@@ -114,7 +114,7 @@ func TestTencentDocuments_FieldsOfListsAreThoseOfTheirPages(t *testing.T) {
 		rows := c.list(path, "fields", jsonText(t, known))
 		require.NotEmpty(t, rows)
 		require.NotContains(t, rows[0], "account_id")
-		require.Len(t, c.list(path)[0], len(rows[0].(fields)), "what is not set is left out, asked for or not")
+		require.Len(t, c.list(path)[0], len(rows[0].(fields)), "unset fields are omitted, requested or not")
 	}
 	known := slices.Concat(tencent.FieldsOfAccounts, []string{"account_id", "corporation_name", "system_status"})
 	rows := c.list("advertiser/get", "fields", jsonText(t, known), "pagination_mode", "PAGINATION_MODE_NORMAL", "page",

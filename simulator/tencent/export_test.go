@@ -2,7 +2,7 @@ package tencent
 
 import "slices"
 
-// What the tests of the wire need of the platform's own lists.
+// The platform's lists that the tests of the wire format need.
 var (
 	FieldsOfLists = map[string][]string{
 		"adgroups/get":          slices.Concat(adgroupOrder, adgroupUnset),
@@ -14,5 +14,5 @@ var (
 	ReportColumns    = tencentFigures
 )
 
-// HasFigures reports whether the world has something for a column of a report.
+// HasFigures reports whether the world has figures for a column of a report.
 func HasFigures(column string) bool { _, has := tencentFields[column]; return has }

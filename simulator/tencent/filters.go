@@ -13,8 +13,8 @@ import (
 // tencentMoments are the operators of conditions on times.
 var tencentMoments = []string{"EQUALS", "LESS", "LESS_EQUALS", "GREATER", "GREATER_EQUALS"}
 
-// adgroupLister has the conditions that a list of ad groups takes, from the tables of the page of adgroups/get. It
-// names no operators for rta_target_id, and is_deleted is of the page "Return codes" (返回码), at 33109.
+// adgroupLister has the conditions of a list of ad groups, from the tables of the page of adgroups/get. That page has
+// no operators for rta_target_id; is_deleted is from the page "Return codes" (返回码), at 33109.
 var adgroupLister = tencentLister{
 	id: "adgroup_id", name: "adgroup_name", filtersMax: 255,
 	operators: map[string][]string{
@@ -26,25 +26,25 @@ var adgroupLister = tencentLister{
 	},
 }
 
-// tencentListed is what the conditions of lists are about.
+// tencentListed is an object to which the conditions of lists apply.
 type tencentListed struct {
 	id, parent        int64
 	name              string
 	status            world.Status
 	created, modified int64
-	state             func(*tencentListed) // fills in the name, the status and the modification; nil where they are there
+	state             func(*tencentListed) // sets the name, the status and the modification; nil if they are set
 }
 
-// tencentLister names the fields by which a list knows its objects and those above them.
+// tencentLister names the id fields of a list's objects and of their parents.
 type tencentLister struct {
 	id, name, parent string
 	operators        map[string][]string
 	filtersMax       int
 }
 
-// listFilter tells which objects a list holds.
+// listFilter is one condition on the objects of a list.
 type listFilter struct {
-	ofState bool // it asks for what state fills in
+	ofState bool // it needs the fields that state sets
 	holds   func(x *tencentListed) bool
 }
 
@@ -86,7 +86,7 @@ func (t *tencent) listFilters(c *platform.Call, of tencentLister) (all []listFil
 		}
 		all = append(all, one)
 	}
-	// The cheapest one first: whether it is deleted is known without its state.
+	// The cheapest one first: is_deleted needs no state.
 	return slices.Insert(all, 0,
 		listFilter{holds: func(x *tencentListed) bool { return (x.status == world.StatusDeleted) == deleted }}), nil
 }
@@ -112,7 +112,7 @@ func (t *tencent) listFilter(of tencentLister, f tencentFilter) (one listFilter,
 		if err != nil {
 			return one, platform.Failf(18002, "filtering: %s", f.Field)
 		}
-		// The title and what is shown: what was shown before is deleted.
+		// The title and the current assets; earlier ones are deleted.
 		return listFilter{holds: func(x *tencentListed) bool { return id/componentsMax == x.id && id%componentsMax < 2 }}, nil
 	case of.name:
 		if f.Operator == "CONTAINS" {
@@ -141,7 +141,7 @@ func (t *tencent) listFilter(of tencentLister, f tencentFilter) (one listFilter,
 		}
 		return one, platform.Failf(18009, "filtering: configured_status %q", value)
 	default:
-		// What the others name, no object of this world has.
+		// No object of this world has what the other conditions name.
 		return listFilter{holds: func(*tencentListed) bool { return false }}, nil
 	}
 }
@@ -158,7 +158,7 @@ func matches(f tencentFilter, value string) bool {
 	}
 }
 
-// compares tells whether the result of a comparison fits an operator.
+// compares reports whether the result of a comparison fits an operator.
 func compares(operator string, c int) bool {
 	switch operator {
 	case "EQUALS":

@@ -5,9 +5,9 @@ import (
 	"adsync/simulator/world"
 )
 
-// tencentFunds are the fund types of an account. The platform opens those of cash, of gifts and of shared income for
-// each, and the one of bank transfers with the first transfer (developers.e.qq.com/docs/accounts/fund). Nothing of
-// this world earns a shared income.
+// tencentFunds returns the fund types of an account. The platform opens those for cash, gifts and shared income for
+// each account, and the one for bank transfers with the first transfer (developers.e.qq.com/docs/accounts/fund). This
+// world has no shared income.
 func tencentFunds(a *world.Account) []world.FundKind {
 	kinds := []world.FundKind{
 		{Name: "FUND_TYPE_CASH", Of: func(f world.Funds) int64 { return f.Cash }},
@@ -65,7 +65,8 @@ type tencentFlow struct {
 	world.FundDay
 }
 
-// dailyBalances answers daily_balance_report/get: a row for each told day and fund type, in fen, newest days last.
+// dailyBalances answers daily_balance_report/get: a row for each published day and fund type, in fen, newest days
+// last.
 func (t *tencent) dailyBalances(c *platform.Call, l *world.Login) *platform.Failure {
 	a, err := t.account(c, l)
 	if err != nil {

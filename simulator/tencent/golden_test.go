@@ -11,7 +11,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// The samples here are written out as the documents show them. They pin each unit.
+// The samples here are copied from the documents. They check each unit.
 
 func tencentSampleFigures() (f world.Figures) {
 	f[world.Cost], f[world.Impressions], f[world.Clicks], f[world.Activations] = 29_866, 5809, 66, 6 // 298.66 yuan
@@ -81,7 +81,7 @@ func TestGolden_TencentFundsAreInFen(t *testing.T) {
 			`"acct_out_pay_share":50000,"share_out_pay":0}`, string(w.Bytes))
 }
 
-func TestTencentDocuments_CreativeSaysWhatItShowsInTexts(t *testing.T) {
+func TestTencentDocuments_CreativeNamesItsAssetsInTexts(t *testing.T) {
 	t.Parallel()
 	w := &world.World{Seed: 7, Accounts: 40, Specs: []*world.Spec{New().Spec()}}
 	sample := w.Account(w.Specs[0], 0)
@@ -115,7 +115,7 @@ func TestTencentDocuments_CreativeSaysWhatItShowsInTexts(t *testing.T) {
 		`"},"is_deleted":true}]}`, got)
 }
 
-// sameWire compares digit by digit: read as JSON, numbers of 19 digits would be rounded before they are compared.
+// sameWire compares all digits: a JSON decoder would round numbers of 19 digits before the comparison.
 func sameWire(t *testing.T, want, got string) {
 	t.Helper()
 	require.Equal(t, want, got)

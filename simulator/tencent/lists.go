@@ -11,8 +11,8 @@ import (
 	"adsync/simulator/world"
 )
 
-// tencentAccountFields are those of advertiser/get. Of what the platform lists beside them (tencentAccountUnset) the
-// accounts of this world have nothing, and an answer leaves out what is not set.
+// tencentAccountFields are the fields of advertiser/get. The accounts of this world have no values for the platform's
+// other fields (tencentAccountUnset), and an answer omits unset fields.
 var (
 	tencentAccountFields = map[string]platform.Write[*world.Account]{
 		"account_id":         func(w *platform.Writer, a *world.Account) { w.Number(a.ID) },
@@ -35,14 +35,14 @@ var (
 	}
 )
 
-// accountPage reads the paging of a list of accounts, whose cursor is a number.
+// accountPage is the paging of a list of accounts, whose cursor is a number.
 type accountPage struct {
 	byCursor   bool
 	page, size int
 	cursor     int64
 }
 
-// accountPage reads the paging. Page and size are required where the page of the list says so.
+// accountPage reads the paging. Page and size are required where the documents require them.
 func (t *tencent) accountPage(c *platform.Call, pageRequired bool, pagesMax int) (p accountPage,
 	err *platform.Failure) {
 	mode, err := oneOf(c, tencentPageModeKey, tencentByPage, tencentByCursor)
@@ -81,7 +81,7 @@ func (t *tencent) accountList(c *platform.Call, list []world.Account, p accountP
 	var from, to, total int
 	next := p.cursor
 	if p.byCursor {
-		// The cursor is the last account that was told.
+		// The cursor is the last account that was listed.
 		from, _ = slices.BinarySearchFunc(list, p.cursor+1,
 			func(a world.Account, id int64) int { return cmp.Compare(a.ID, id) })
 		to = min(from+p.size, len(list))
@@ -163,8 +163,7 @@ func (t *tencent) advertisers(c *platform.Call, l *world.Login) *platform.Failur
 
 func (t *tencent) relations(c *platform.Call, l *world.Login) *platform.Failure {
 	if tencentRoleOf(l) != tencentOrganisation {
-		// The documents have no code for it. This is what a login is told that names an organisation which is not its
-		// own.
+		// The documents have no code for it. This code answers a login that names an organisation other than its own.
 		return platform.Failf(12203, "the login is of no organisation")
 	}
 	p, err := t.accountPage(c, false, 100)
@@ -198,8 +197,8 @@ func (t *tencent) relations(c *platform.Call, l *world.Login) *platform.Failure 
 	return nil
 }
 
-// adgroupOrder are the fields of an ad group that this world has, in the order in which they are told when none are
-// named. The page of adgroups/get has no account_id among them.
+// adgroupOrder holds the fields of an ad group that this world has, in the order of an answer to a query that names
+// none. The page of adgroups/get has no account_id.
 var adgroupOrder = []string{
 	"adgroup_id", "adgroup_name", "configured_status", "system_status", "created_time", "last_modified_time",
 	"is_deleted", "marketing_goal", "marketing_carrier_type", "marketing_target_type", "begin_date", "end_date",
@@ -207,7 +206,7 @@ var adgroupOrder = []string{
 	"bid_amount", "bid_mode", "optimization_goal", "daily_budget", "site_set", "deep_conversion_spec", "targeting",
 }
 
-// adgroupUnset are the other fields of the page: they can be asked for, and an answer leaves out what is not set.
+// adgroupUnset holds the other fields of the page: they can be requested, and an answer omits unset fields.
 var adgroupUnset = []string{
 	"targeting_translation", "marketing_sub_goal", "marketing_carrier_detail", "marketing_target_detail",
 	"marketing_target_id",
@@ -233,7 +232,7 @@ var adgroupUnset = []string{
 	"smart_targeting_status",
 }
 
-// tencentTarget is what all ads of this world are for.
+// tencentTarget is the marketing target of all ads of this world.
 const tencentTarget = "MARKETING_TARGET_TYPE_APP_ANDROID"
 
 type adgroup struct{ *world.Object }
@@ -338,11 +337,11 @@ func (t *tencent) adgroups(c *platform.Call, l *world.Login) *platform.Failure {
 		})
 }
 
-// tencentListMax is how many objects can be paged through by number; beyond, the cursor is needed.
+// tencentListMax is how many objects numbered pages reach; the others need the cursor.
 const tencentListMax = 10_000
 
-// tencentPage answers with a page of a list of objects, by number or by cursor, which counts from a floor below all
-// ids.
+// tencentPage answers with a page of a list of objects, by number or by cursor. The cursor counts from a floor below
+// all ids.
 func tencentPage[T any](t *tencent, c *platform.Call, floor int64, list []T, id func(*T) int64,
 	write func(w *platform.Writer, x *T)) *platform.Failure {
 	page, err := integer(c, "page", 1, 100)
@@ -405,8 +404,8 @@ func tencentPage[T any](t *tencent, c *platform.Call, floor int64, list []T, id 
 	return nil
 }
 
-// A cursor is at most ten bytes: the last object told, in eight, and a check of the other parameters, which must stay
-// the same along the way.
+// A cursor has at most ten bytes: eight for the last listed object, and a checksum of the other parameters, which
+// must not change between pages.
 func (t *tencent) readCursor(c *platform.Call) (last int64, _ *platform.Failure) {
 	text := c.Query.Get("cursor")
 	if text == "" {
@@ -415,7 +414,7 @@ func (t *tencent) readCursor(c *platform.Call) (last int64, _ *platform.Failure)
 	id, found := strings.CutSuffix(text, cursorCheck(c))
 	last, err := strconv.ParseInt(id, 36, 64)
 	if !found || err != nil {
-		return 0, platform.Failf(18009, "cursor: it is of another query")
+		return 0, platform.Failf(18009, "cursor: it belongs to another query")
 	}
 	return last, nil
 }

@@ -9,7 +9,8 @@ import (
 	"adsync/simulator/world"
 )
 
-// tencentRole is what a login is, which decides how its accounts can be listed: the last part of an account_role_type.
+// tencentRole is the role of a login, which decides how its accounts are listed: the last part of an
+// account_role_type.
 type tencentRole string
 
 const (
@@ -23,8 +24,8 @@ const (
 // agenciesOfCompany is how many agencies a company of agencies has.
 const agenciesOfCompany = 2
 
-// tencentRoleOf is a login's role. One that reaches a single account is that of an advertiser, and of others each third
-// is an agency's and each fourth that of a company of agencies.
+// tencentRoleOf returns a login's role. A login with a single account is an advertiser. Of the others each third is
+// an agency and each fourth a company of agencies.
 func tencentRoleOf(l *world.Login) tencentRole {
 	switch {
 	case l.Last-l.First == 1:
@@ -37,7 +38,7 @@ func tencentRoleOf(l *world.Login) tencentRole {
 	return tencentOrganisation
 }
 
-// name is what people call a login of the role.
+// name returns the display name of a login with the role.
 func (r tencentRole) name(id int64) string {
 	return strings.ToLower(strings.ReplaceAll(string(r), "_", " ")) + " " + strconv.FormatInt(id, 10)
 }
@@ -48,10 +49,10 @@ const (
 	agencyLogins = 6_000_000
 )
 
-// agencyID is the id of an agency of a company.
+// agencyID returns the id of an agency of a company.
 func agencyID(l *world.Login, n int) int64 { return agencyBase + int64(l.Index*agenciesOfCompany+n) }
 
-// agencyNamed finds the agency of a company that a call names.
+// agencyNamed returns the agency of a company that a call names.
 func (t *tencent) agencyNamed(c *platform.Call, l *world.Login, name string) (int, *platform.Failure) {
 	id, err := strconv.ParseInt(c.Query.Get(name), 10, 64)
 	if err != nil {
@@ -64,8 +65,8 @@ func (t *tencent) agencyNamed(c *platform.Call, l *world.Login, name string) (in
 	return n, nil
 }
 
-// reached lists the accounts that advertiser/get shows a login. The page says that an advertiser must name its account,
-// and a company of agencies one of them, which others need not.
+// reached lists the accounts that advertiser/get shows to a login. By the page an advertiser must name its account,
+// and a company of agencies one agency; other logins need no parameter.
 func (t *tencent) reached(c *platform.Call, l *world.Login) ([]world.Account, *platform.Failure) {
 	role := tencentRoleOf(l)
 	switch {
@@ -91,7 +92,7 @@ func (t *tencent) reached(c *platform.Call, l *world.Login) ([]world.Account, *p
 	return list, nil
 }
 
-// tencentAgencyFields are those of agency/get.
+// tencentAgencyFields are the fields of agency/get.
 var tencentAgencyFields = map[string]platform.Write[int64]{
 	"account_id":       func(w *platform.Writer, id int64) { w.Number(id) },
 	"corporation_name": func(w *platform.Writer, id int64) { w.Text("Agency " + strconv.FormatInt(id, 10)) },

@@ -25,11 +25,11 @@ func (t *tencent) Night() night.Platform {
 				Order: map[string]any{"kind": "half_body", "endpoint": hourlyReports, "count": 3},
 			},
 			{At: night.LookBack, Kind: night.EmptyYesterday},
-			// Rows move while pages are read, of every query once. The look-back is the last pull of yesterday's hours until
-			// the morning, and the first of those of creatives. The platform tells no sums of its own: all that shows it is
-			// the total.
+			// Rows move while pages are read, once for every query. The look-back is the last pull of yesterday's hours until
+			// the morning, and the first pull of those of creatives. The platform has no sums of its own: only the total shows
+			// the loss.
 			{
-				At: night.LookBack, Name: "last row lost", What: "the total tells: pulled again",
+				At: night.LookBack, Name: "last row lost", What: "the total shows it: pulled again",
 				Order: map[string]any{"kind": "lost_row", "endpoint": hourlyReports, "once": true},
 			},
 			{

@@ -7,7 +7,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// oauth serves the token calls, which carry the app's own secret instead of a token.
+// oauth serves the token calls, which carry the app's secret instead of a token.
 func (t *tencent) oauth(c *platform.Call) {
 	if err := t.oauthAnswer(c); err != nil {
 		t.fail(c, err)
@@ -43,8 +43,8 @@ func (t *tencent) oauthAnswer(c *platform.Call) *platform.Failure {
 	}
 }
 
-// refresh gives a new access token. The plain call leaves the refresh token and pushes its end forward, and says
-// nothing of it; rotate replaces it too.
+// refresh issues a new access token. The plain call keeps the refresh token, extends its life and does not return it;
+// rotate replaces it too.
 func (t *tencent) refresh(c *platform.Call, app int, rotate bool) *platform.Failure {
 	token := c.Query.Get("refresh_token")
 	if token == "" {
@@ -88,7 +88,7 @@ func (t *tencent) exchange(c *platform.Call, app int) *platform.Failure {
 	case state == world.TokenUsed:
 		return platform.Failf(11013, "")
 	case state == world.TokenElsewhere:
-		return platform.Failf(18009, "redirect_uri is another than at the authorisation")
+		return platform.Failf(18009, "redirect_uri differs from that of the authorisation")
 	case state != world.TokenGood:
 		return platform.Failf(11011, "")
 	}

@@ -10,18 +10,18 @@ import (
 	"adsync/simulator/world"
 )
 
-// tencentField is a column of a report: how it is written, and how rows are sorted by it.
+// tencentField is a column of a report, with its output and sort order.
 type tencentField struct {
-	write   platform.Write[*world.Row] // nil for what the call must know
+	write   platform.Write[*world.Row] // nil for columns that need the call
 	compare func(a, b *world.Row) int
-	metric  *world.Metric // nil if it is none
+	metric  *world.Metric // nil if it is not a metric
 }
 
 func tencentMetric(m world.Metric) tencentField {
 	return tencentField{func(w *platform.Writer, r *world.Row) { w.Number(r.Figures[m]) }, platform.ByMetric(m), &m}
 }
 
-// tencentEach is what one of a metric costs, in whole fen.
+// tencentEach returns the column for the cost of one of a metric, in whole fen.
 func tencentEach(of world.Metric, times int64) tencentField {
 	price := func(f *world.Figures) int64 { return platform.Each(f[world.Cost]*times, f[of]) }
 	return tencentField{
@@ -36,13 +36,13 @@ func tencentRatio(a, b world.Metric) tencentField {
 		compare: platform.ByRatio(of)}
 }
 
-// tencentFields are the fields that this world has something for.
+// tencentFields holds the fields that exist in this world.
 var tencentFields = map[string]tencentField{
 	"date": {write: func(w *platform.Writer, r *world.Row) { w.Text(world.FormatDay(r.Day)) },
 		compare: platform.ByDay},
 	"hour": {write: func(w *platform.Writer, r *world.Row) { w.Number(int64(max(r.Hour, 0))) },
 		compare: platform.ByHour},
-	"account_id":   {compare: func(_, _ *world.Row) int { return 0 }}, // written by the call, which knows it
+	"account_id":   {compare: func(_, _ *world.Row) int { return 0 }}, // written by the call, which has the account
 	"adgroup_id":   {write: func(w *platform.Writer, r *world.Row) { w.Number(r.AdID()) }, compare: platform.ByAd},
 	"adgroup_name": {compare: platform.ByAd}, // so are these
 	"dynamic_creative_id": {write: func(w *platform.Writer, r *world.Row) {
@@ -99,10 +99,10 @@ const (
 	tencentLevelCreative = "REPORT_LEVEL_DYNAMIC_CREATIVE"
 )
 
-// tencentGroups are what each level can be grouped by, daily and hourly; nil where there is no such report. They are
-// those of the page "Insight into advertising data" (广告数据洞察), and of "Rules of aggregation" (聚合规则) for projects and
-// templates. Those of the levels without rules are the day, the hour and the ad group. Levels of components, images and
-// videos are not served: this world has no figures of theirs.
+// tencentGroups holds the fields to group each level by, daily and hourly; nil if the report does not exist. They are
+// from the page "Insight into advertising data" (广告数据洞察), and for projects and templates from "Rules of aggregation"
+// (聚合规则). Levels without rules have the day, the hour and the ad group. Levels of components, images and videos are
+// not served: this world has no figures for them.
 var tencentGroups = map[string]map[bool][]string{
 	tencentLevelAccount: {false: {"date"}, true: {"hour"}},
 	tencentLevelAdgroup: {false: {"date", "adgroup_id", "site_set"}, true: {"hour", "adgroup_id"}},
@@ -110,7 +110,7 @@ var tencentGroups = map[string]map[bool][]string{
 	tencentLevelCreative: {false: {"date", "adgroup_id", "dynamic_creative_id", "site_set"},
 		true: {"hour", "adgroup_id", "dynamic_creative_id"}},
 
-	// Nothing of this world is of these levels: they have no rows.
+	// This world has nothing at these levels: they have no rows.
 	"REPORT_LEVEL_CHANNEL": {false: {"date", "channel_id", "site_set"},
 		true: {"hour", "adgroup_id", "channel_id"}},
 	"REPORT_LEVEL_BIDWORD": {false: {"date", "bidword_id", "adgroup_id", "site_set"},
@@ -129,8 +129,8 @@ var tencentGroups = map[string]map[bool][]string{
 	"REPORT_LEVEL_PLAYLET":                   {false: {"date", "adgroup_id"}},
 }
 
-// tencentReportFilters are the conditions of reports, by the hour and daily, from the tables of their pages. The page
-// of daily reports gives md5 no operators: it has those of the other texts.
+// tencentReportFilters holds the conditions of hourly and daily reports, from the tables of their pages. The page of
+// daily reports has no operators for md5, which gets those of the other texts.
 var tencentReportFilters = map[bool]map[string][]string{
 	true: tencentIn("adgroup_id", "dynamic_creative_id", "component_id", "component_type", "bidword_id", "channel_id",
 		"image_id", "video_id"),
@@ -140,7 +140,7 @@ var tencentReportFilters = map[bool]map[string][]string{
 		"creative_template_group_id"),
 }
 
-// tencentByDelivery is the one condition of daily reports that is not of the operators EQUALS and IN.
+// tencentByDelivery is the only condition of daily reports with operators other than EQUALS and IN.
 const tencentByDelivery = "smart_delivery_platform"
 
 func tencentIn(names ...string) map[string][]string {
@@ -167,13 +167,13 @@ type tencentQuery struct {
 	scope   world.Scope
 	by      platform.Grouping
 	fields  []string
-	columns []tencentField // of the fields
+	columns []tencentField // the columns of the fields
 	untold  world.Silence
 	filters []tencentFilter
 	orders  []platform.Order
 	page    int
 	size    int
-	empty   bool // this world has nothing of the level
+	empty   bool // this world has nothing at the level
 }
 
 func (t *tencent) report(c *platform.Call, l *world.Login, hourly bool) *platform.Failure {
@@ -235,9 +235,8 @@ func (t *tencent) writeRow(c *platform.Call, w *platform.Writer, q *tencentQuery
 	w.Close('}')
 }
 
-// fits reports whether the conditions hold for a row, which is that of an object where one of them is about an object.
-// Of what conditions name beside ad groups and creatives, no row has anything but the target that all ads of this world
-// have.
+// fits reports whether the conditions hold for a row. For a condition on an object it is the object's row. Apart from
+// ad groups and creatives, the only value that rows have for conditions is the target of all ads of this world.
 func (q *tencentQuery) fits(r *world.Row) bool {
 	for _, f := range q.filters {
 		value := ""
@@ -256,8 +255,8 @@ func (q *tencentQuery) fits(r *world.Row) bool {
 	return true
 }
 
-// narrow makes the rows of an account's report those of its objects where conditions are about them, before they are
-// added up.
+// narrow replaces the rows of an account's report by those of its objects if conditions concern objects, before the
+// rows are added up.
 func (q *tencentQuery) narrow() {
 	for _, f := range q.filters {
 		switch f.Field {
@@ -337,7 +336,7 @@ func (t *tencent) reportQuery(c *platform.Call, l *world.Login, hourly bool) (q 
 	return q, nil
 }
 
-// dateRange reads the days: up to 90 of the last 365, or one of the last 90 by the hour.
+// dateRange reads the days: up to 90 of the last 365, or one of the last 90 for hourly reports.
 func dateRange(c *platform.Call, a *world.Account, s *world.Scope) *platform.Failure {
 	if s.Hourly {
 		return readDays(c, a, s, 1, tencentHourlyBack)
@@ -345,7 +344,7 @@ func dateRange(c *platform.Call, a *world.Account, s *world.Scope) *platform.Fai
 	return readDays(c, a, s, tencentDailySpan, tencentDailyBack)
 }
 
-// days reads the days of an account's report: so many at the most, and so far back.
+// readDays reads the days of an account's report: at most span days, and at most back days ago.
 func readDays(c *platform.Call, a *world.Account, s *world.Scope, span, back int) *platform.Failure {
 	var days struct {
 		Start string `json:"start_date"`
@@ -434,7 +433,7 @@ func orderBy(c *platform.Call) (orders []platform.Order, err *platform.Failure) 
 	return orders, nil
 }
 
-// tencentFieldOf finds a field of a report that a call asks for.
+// tencentFieldOf returns a field of a report that a call requests.
 func tencentFieldOf(c *platform.Call, name string) (tencentField, bool) {
 	switch c.Sim.Faults.Field(c, name) {
 	case platform.FieldRetired:

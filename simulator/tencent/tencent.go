@@ -40,7 +40,7 @@ const (
 	tencentByCursor    = "PAGINATION_MODE_CURSOR"
 )
 
-// tencentMessages are the texts of the codes that this platform can answer with.
+// tencentMessages holds the texts of this platform's codes.
 var tencentMessages = map[int]string{
 	11000: "The access token has expired.",
 	11002: "The access token is invalid.",
@@ -98,7 +98,7 @@ func New() platform.Platform {
 			world.FirstPays, world.Pays, world.PayAmount, world.PayAmountD1, world.PayAmountD3, world.PayAmountD7,
 			world.NextDayRetained,
 		},
-		// Accounts have 8 digits and ad groups 11, to the last of the largest world.
+		// Accounts have 8 digits and ad groups 11, even in the largest world.
 		AccountBase: 20_000_000, AccountStep: 67,
 		ObjectBase: 10_000_000_000, ObjectStep: 5,
 		AppBase: 1_110_000_000, CreativeBase: 1_000_000_000_000,
@@ -115,7 +115,8 @@ func New() platform.Platform {
 		Limits: []limit.Rule{
 			{Media: "tencent", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 1, Limit: 100},
 			{Media: "tencent", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 60, Limit: 3000},
-			// The real platform allows 40,000, and less calls too: a world's day may be played in minutes.
+			// The real platform allows 40,000, and fewer calls too. Here it is more, as a world's day may be played in
+			// minutes.
 			{Media: "tencent", Endpoint: "*", Scope: limit.ScopeRows, Seconds: 10, Limit: 400_000},
 		},
 	}}
@@ -172,7 +173,7 @@ func (t *tencent) Serve(c *platform.Call) {
 	}
 }
 
-// head sets what every answer carries.
+// head sets the headers of every answer.
 func (t *tencent) head(c *platform.Call) {
 	k := world.Key(c.Sim.World.Seed).Sub(t.traces.Add(1)).Sub(uint64(c.Now))
 	c.Header.Set("Content-Type", "application/json;charset=utf-8")
@@ -206,7 +207,7 @@ func (t *tencent) OverLimit(c *platform.Call, r limit.Refusal) {
 	case r.Busy:
 		code = 30021
 	case r.Rule.Scope == limit.ScopeAccount, r.Rule.Scope == limit.ScopeRows:
-		code = 11019 // Of rows the platform does not tell its code.
+		code = 11019 // The platform does not document the code for rows.
 	case r.Rule.Seconds <= 1:
 		code = 11016
 	case r.Rule.Seconds <= 60:
@@ -215,7 +216,7 @@ func (t *tencent) OverLimit(c *platform.Call, r limit.Refusal) {
 	t.fail(c, platform.Failf(code, ""))
 }
 
-// begin opens the envelope of a good answer, up to the inside of data.
+// begin writes the start of a success envelope, up to the inside of data.
 func begin(c *platform.Call) platform.Writer {
 	w := platform.Writer{Bytes: append(c.Body[:0], `{"code":0,"message":"","message_cn":"","data":{`...)}
 	return w
@@ -226,8 +227,8 @@ func end(c *platform.Call, w *platform.Writer) {
 	c.Body = w.Bytes
 }
 
-// authenticate checks the parameters that every call has, in the order in which the platform can know them, and says
-// whose call it is.
+// authenticate checks the parameters of every call, in the order in which the platform can check them, and returns
+// the call's login.
 func (t *tencent) authenticate(c *platform.Call) (*world.Login, *platform.Failure) {
 	for _, name := range []string{"access_token", "timestamp", "nonce"} {
 		if !c.Query.Has(name) {
@@ -256,7 +257,7 @@ func (t *tencent) authenticate(c *platform.Call) (*world.Login, *platform.Failur
 	if err != nil {
 		return nil, platform.Failf(18002, "timestamp")
 	}
-	// A client that signs with the real time passes too, wherever the world's clock is: the platform's own SDK does.
+	// A client that signs with the real time passes too, as the platform's own SDK does.
 	if !near(sent, c.Now) && !near(sent, time.Now().Unix()) {
 		return nil, platform.Failf(12101, "the server's is %d", c.Now)
 	}
@@ -278,10 +279,10 @@ func (t *tencent) authenticate(c *platform.Call) (*world.Login, *platform.Failur
 
 func near(sent, now int64) bool { return sent-now <= tencentClockSkew && now-sent <= tencentClockSkew }
 
-// noncesMax bounds how many nonces are remembered: the latest half a million at least, a million at most.
+// noncesMax bounds the kept nonces: at least the latest half a million, at most a million.
 const noncesMax = 500_000
 
-// nonceStore remembers which nonces were used, by their hash.
+// nonceStore keeps the used nonces by their hash.
 type nonceStore struct {
 	mu         sync.Mutex
 	fresh, old map[uint64]struct{}
@@ -308,7 +309,7 @@ func (s *nonceStore) use(nonce string) bool {
 	return true
 }
 
-// account is the one that a call names and its login reaches.
+// account returns the account that a call names, if its login reaches it.
 func (t *tencent) account(c *platform.Call, l *world.Login) (world.Account, *platform.Failure) {
 	text := c.Query.Get("account_id")
 	if text == "" {
@@ -331,7 +332,7 @@ func (t *tencent) account(c *platform.Call, l *world.Login) (world.Account, *pla
 	return a, nil
 }
 
-// integer reads a number from 1 to hi; one that is missing is usual.
+// integer reads a number from 1 to hi; usual if it is missing.
 func integer(c *platform.Call, name string, usual, hi int) (int, *platform.Failure) {
 	text := c.Query.Get(name)
 	if text == "" {
@@ -351,7 +352,7 @@ func integer(c *platform.Call, name string, usual, hi int) (int, *platform.Failu
 	return n, nil
 }
 
-// oneOf reads a word of a list; one that is missing is "".
+// oneOf reads a word of a list; "" if it is missing.
 func oneOf(c *platform.Call, name string, list ...string) (string, *platform.Failure) {
 	text := c.Query.Get(name)
 	if text != "" && !slices.Contains(list, text) {
@@ -360,7 +361,8 @@ func oneOf(c *platform.Call, name string, list ...string) (string, *platform.Fai
 	return text, nil
 }
 
-// decode reads a parameter that is JSON text. It is strict: a number is no string. found is false if it is missing.
+// decode reads a parameter that is JSON text. It is strict: a number is not a string. found is false if it is
+// missing.
 func decode(c *platform.Call, name string, v any) (found bool, e *platform.Failure) {
 	text := c.Query.Get(name)
 	if text == "" {
@@ -376,7 +378,7 @@ func decode(c *platform.Call, name string, v any) (found bool, e *platform.Failu
 	return true, nil
 }
 
-// fields reads which fields are wanted; nil if none are named.
+// readFields returns the requested fields; nil if none are named.
 func readFields(c *platform.Call, known func(string) bool) ([]string, *platform.Failure) {
 	var list []string
 	found, err := decode(c, "fields", &list)
@@ -400,14 +402,14 @@ func readFields(c *platform.Call, known func(string) bool) ([]string, *platform.
 	return list, nil
 }
 
-// tencentFilter is a condition of a list or report. Its values are strings whatever they mean.
+// tencentFilter is a condition of a list or report. Its values are always strings.
 type tencentFilter struct {
 	Field    string   `json:"field"`
 	Operator string   `json:"operator"`
 	Values   []string `json:"values"`
 }
 
-// filters reads conditions, of which each field has its operators.
+// readFilters reads conditions. Each field has its own operators.
 func readFilters(c *platform.Call, most int, operators map[string][]string) ([]tencentFilter, *platform.Failure) {
 	var list []tencentFilter
 	found, err := decode(c, "filtering", &list)
