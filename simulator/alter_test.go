@@ -26,7 +26,7 @@ func (s *sim) alter(order fields) (id string, x fault.Alteration) {
 	return f.ID, *f.Alteration
 }
 
-// differs counts the rows of each table that a client sees different from the truth, of all accounts or some.
+// differs returns, by table, how many rows that a client gets differ from the truth, for all accounts or some.
 func (s *sim) differs(media string, accounts ...*world.Account) map[string]int {
 	found := map[string]int{}
 	for _, x := range sets(media) {
@@ -43,7 +43,7 @@ func (s *sim) accountOf(media, id string) *world.Account {
 	return &a
 }
 
-// touched is the table that an alteration speaks of.
+// touched returns the tables that an alteration concerns.
 func touched(x fault.Alteration) []string {
 	if x.Of == fault.OfConfig {
 		return []string{map[string]string{"tencent": "adgroup ", "oceanengine": "promotion "}[x.Media]}
@@ -54,7 +54,7 @@ func touched(x fault.Alteration) []string {
 	return []string{"report_" + x.Granularity + " " + x.Level}
 }
 
-func TestAlter_EveryOrderIsSeenWhereItSaysAndNowhereElse(t *testing.T) {
+func TestAlter_EachOrderChangesOnlyWhatItNames(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: ofEach(8)}).unlimited()
 	effects := map[string]int{}
@@ -64,7 +64,7 @@ func TestAlter_EveryOrderIsSeenWhereItSaysAndNowhereElse(t *testing.T) {
 		what := kinds[seed%len(kinds)]
 		order := fields{"what": what, "seed": seed, "media": clients[seed/len(kinds)%len(clients)]}
 		if seed >= 14 && (what == fault.AlterValue || what == fault.AlterRow || what == fault.AlterPage) {
-			// By chance alone some effects are rare.
+			// Some effects are rare at random.
 			if order["of"] = fault.OfConfig; seed/8%2 == 0 {
 				order["of"], order["level"] = fault.OfReport, "ad"
 			}
@@ -75,7 +75,7 @@ func TestAlter_EveryOrderIsSeenWhereItSaysAndNowhereElse(t *testing.T) {
 			accounts = append(accounts, s.accountOf(x.Media, x.OtherAccount))
 		}
 		if seed%20 == 0 {
-			accounts = nil // looking at all of them takes its time
+			accounts = nil // all accounts take too long
 		}
 		found := s.differs(x.Media, accounts...)
 		tables := touched(x)
@@ -102,11 +102,11 @@ func TestAlter_EveryOrderIsSeenWhereItSaysAndNowhereElse(t *testing.T) {
 		require.Positive(t, effects[want], "%s: %v", want, effects)
 	}
 	for _, media := range clients {
-		require.Empty(t, s.differs(media), "taken back, all is as it was")
+		require.Empty(t, s.differs(media), "nothing differs after the removal")
 	}
 }
 
-func TestAlter_SaysExactlyWhatDiffers(t *testing.T) {
+func TestAlter_NamesExactlyWhatDiffers(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	_, x := s.alter(fields{"what": "value", "seed": 17, "media": "tencent", "level": "ad", "granularity": "daily",
@@ -125,7 +125,7 @@ func TestAlter_SaysExactlyWhatDiffers(t *testing.T) {
 	require.Equal(t, strings.Replace(want, `"bid":`+x.Was, `"bid":`+x.Served, 1), s.pull("oceanengine", config)[k])
 }
 
-func TestAlter_SelectorsAreObeyed(t *testing.T) {
+func TestAlter_AppliesItsSelectors(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: 12}).unlimited()
 	a := s.account("oceanengine", 0)
@@ -152,7 +152,7 @@ func TestAlter_SameSeedChoosesTheSame(t *testing.T) {
 	}
 }
 
-func TestAlter_RefusesWhatCannotBe(t *testing.T) {
+func TestAlter_RefusesImpossibleOrders(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
 	quiet := s.find("tencent", world.ClassQuiet)

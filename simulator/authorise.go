@@ -8,7 +8,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// authorisePage is what a person sees who has several logins to agree with.
+// authorisePage is the page on which a person chooses one of several logins.
 var authorisePage = template.Must(template.New("authorise").Parse(`<!doctype html>
 <meta charset="utf-8"><title>{{.Media}}, simulated</title>
 <h1>{{.Media}}, simulated</h1>
@@ -27,9 +27,8 @@ type authoriseLogin struct {
 	Accounts int
 }
 
-// serveAuthorise is the page where a login agrees, for whoever opens it: an app's only login agrees at once, of
-// several one is chosen on the page or by the parameter login, which is ours. It sends the browser on with a code and
-// the state.
+// serveAuthorise is the consent page. An app's only login agrees at once. Of several, one is chosen on the page, or
+// by our own parameter login. It redirects the browser with a code and the state.
 func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *world.Spec) {
 	q := r.URL.Query()
 	view := authoriseView{Media: p.Name, App: q.Get(p.AppParam)}
@@ -44,10 +43,10 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *wo
 		refuse("This page takes GET.")
 		return
 	case !known:
-		refuse("There is no such app: look at " + p.AppParam + ".")
+		refuse("Unknown app: check " + p.AppParam + ".")
 		return
 	case err != nil || !target.IsAbs() || target.Host == "":
-		refuse("redirect_uri is no address.")
+		refuse("redirect_uri is not a URL.")
 		return
 	}
 	var chosen *world.Login
@@ -61,7 +60,7 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *wo
 		with := r.URL.Query()
 		with.Set("login", l.Name())
 		view.Logins = append(view.Logins, authoriseLogin{Name: l.Name(), Address: template.URL("?" + with.Encode()),
-			Accounts: l.Last - l.First}) //nolint:gosec // It is encoded.
+			Accounts: l.Last - l.First}) //nolint:gosec // The target is encoded.
 		if chosen == nil && q.Get("login") == "" && s.sim.World.LoginsOf(p, app) == 1 {
 			chosen = l
 		}
@@ -81,13 +80,13 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *wo
 	back.Set("state", q.Get("state"))
 	target.RawQuery = back.Encode()
 	http.Redirect(w, r, target.String(),
-		http.StatusFound) //nolint:gosec // The platforms send a browser to where the app said, and so must this.
+		http.StatusFound) //nolint:gosec // The platforms redirect to the address of the app, and so must this.
 }
 
 func (s *Simulator) showAuthorise(w http.ResponseWriter, status int, view authoriseView) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
 	if err := authorisePage.Execute(w, view); err != nil {
-		s.sim.Logger.Debug("a page was not sent whole", "err", err)
+		s.sim.Logger.Debug("page not sent completely", "err", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// agree opens the page and returns where it sends the browser.
+// agree opens the page and returns the target of its redirect.
 func (s *sim) agree(path string, pairs ...string) *url.URL {
 	w := s.do(httptest.NewRequest(http.MethodGet, path+"?"+query(pairs...).Encode(), nil))
 	require.Equal(s.t, http.StatusFound, w.Code, w.Body.String())
@@ -28,7 +28,7 @@ func TestAuthorise_SendsTheBrowserBackWithACodeOfOneUse(t *testing.T) {
 	ask := func() string {
 		target := s.agree("/tencent/oauth/authorize", "client_id", app.AppID, "redirect_uri", back, "state", "s t")
 		require.Equal(t, "x.example", target.Host)
-		require.Equal(t, "b", target.Query().Get("a"), "what the address had stays")
+		require.Equal(t, "b", target.Query().Get("a"), "parameters of the address stay")
 		require.Equal(t, "s t", target.Query().Get("state"))
 		return target.Query().Get("authorization_code")
 	}
@@ -37,7 +37,7 @@ func TestAuthorise_SendsTheBrowserBackWithACodeOfOneUse(t *testing.T) {
 	}
 	c := ask()
 	require.Equal(t, 18009, code(t, exchange(c, "https://x.example/other")), "another redirect_uri")
-	require.NotEmpty(t, data(t, exchange(c, back))["access_token"], "which does not spend the code")
+	require.NotEmpty(t, data(t, exchange(c, back))["access_token"], "the refusal did not spend the code")
 	require.Equal(t, 11013, code(t, exchange(c, back)))
 	late := ask()
 	require.NoError(t, s.Clock().Set(noon.Add(5*time.Minute)))
@@ -50,11 +50,11 @@ func TestAuthorise_SendsTheBrowserBackWithACodeOfOneUse(t *testing.T) {
 	who := data(t, s.do(s.oceanRequest(d["access_token"].(string), "2/user/info/", query())))
 	require.Equal(t, "oceanengine-login-1", who["display_name"])
 	require.Equal(t, json.Number(s.credentials("oceanengine").Logins[0].UserID), who["id"],
-		"credentials name a login as its authorisation does")
+		"credentials have the same login as its authorisation")
 	require.NotEmpty(t, who["id"])
 }
 
-func TestAuthorise_AsksWhichLogin(t *testing.T) {
+func TestAuthorise_LetsAPersonChooseTheLogin(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: 500}).unlimited()
 	app := s.credentials("tencent")
@@ -68,10 +68,10 @@ func TestAuthorise_AsksWhichLogin(t *testing.T) {
 		target.Query().Get("authorization_code"), "redirect_uri", "https://x.example/cb"))
 	require.NotEmpty(t, d["access_token"])
 	require.Equal(t, json.Number(app.Logins[1].UserID), d["authorizer_info"].(map[string]any)["account_id"],
-		"credentials name a login as its authorisation does")
+		"credentials have the same login as its authorisation")
 	for problem, pairs := range map[string][]string{
-		"There is no such app":        {"client_id", "1", "redirect_uri", "https://x.example/cb"},
-		"redirect_uri is no address.": {"client_id", app.AppID, "redirect_uri", "/cb"},
+		"Unknown app":                {"client_id", "1", "redirect_uri", "https://x.example/cb"},
+		"redirect_uri is not a URL.": {"client_id", app.AppID, "redirect_uri", "/cb"},
 	} {
 		w := s.do(httptest.NewRequest(http.MethodGet, "/tencent/oauth/authorize?"+query(pairs...).Encode(), nil))
 		require.Equal(t, http.StatusBadRequest, w.Code)

@@ -8,12 +8,12 @@ import (
 	"adsync/simulator/world"
 )
 
-// nobody takes answers and forgets them.
-type nobody struct{ header http.Header }
+// discard is a ResponseWriter that discards answers.
+type discard struct{ header http.Header }
 
-func (n *nobody) Header() http.Header         { return n.header }
-func (n *nobody) Write(b []byte) (int, error) { return len(b), nil }
-func (n *nobody) WriteHeader(int)             {}
+func (n *discard) Header() http.Header         { return n.header }
+func (n *discard) Write(b []byte) (int, error) { return len(b), nil }
+func (n *discard) WriteHeader(int)             {}
 
 // benchmarkCalls serves calls to all accounts of a platform in turn.
 func benchmarkCalls(b *testing.B, media string, request func(s *sim, a *world.Account, n int) *http.Request) {
@@ -23,7 +23,7 @@ func benchmarkCalls(b *testing.B, media string, request func(s *sim, a *world.Ac
 	for i := range accounts {
 		accounts[i] = s.account(media, i)
 	}
-	w := &nobody{http.Header{}}
+	w := &discard{http.Header{}}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -70,11 +70,11 @@ func BenchmarkTencentCreatives(b *testing.B) {
 	})
 }
 
-// A page of an account of 50,000 creatives.
+// One page of an account with 50,000 creatives.
 func BenchmarkTencentCreativesOfAGiant(b *testing.B) {
 	s := newSim(b, Config{Accounts: 2, Giant: 50_000}).unlimited()
 	a := s.account("tencent", 0)
-	w := &nobody{http.Header{}}
+	w := &discard{http.Header{}}
 	b.ReportAllocs()
 	for b.Loop() {
 		s.ServeHTTP(w, s.tencentRequest(s.token(a), "dynamic_creatives/get",
@@ -107,7 +107,7 @@ func BenchmarkOceanEnginePromotions(b *testing.B) {
 
 func BenchmarkTruth(b *testing.B) {
 	s := newSim(b, Config{Accounts: 2000})
-	w := &nobody{http.Header{}}
+	w := &discard{http.Header{}}
 	r, err := http.NewRequest(http.MethodGet,
 		"/_sim/truth?media=tencent&kind=report_hourly&level=ad&from=2026-11-14&to=2026-11-14", nil)
 	if err != nil {

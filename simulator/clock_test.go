@@ -16,7 +16,7 @@ func TestClock_RunsFreezesAndIsSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := world.NewClock(noon, 60, false)
 		require.Equal(t, noon.UTC(), c.Now())
-		time.Sleep(2 * time.Second) // of the bubble's own time
+		time.Sleep(2 * time.Second) // time of the synctest bubble
 		require.Equal(t, noon.Add(2*time.Minute).UTC(), c.Now())
 		require.Equal(t, 10*time.Second, c.Until(noon.Add(12*time.Minute)))
 		require.NoError(t, c.Freeze())
@@ -44,7 +44,7 @@ func TestClock_RunsFreezesAndIsSet(t *testing.T) {
 	})
 }
 
-func TestClock_GoesOnAfterARestart(t *testing.T) {
+func TestClock_ContinuesAfterARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		kept := world.NewClock(noon, 1, false).State()
@@ -54,8 +54,8 @@ func TestClock_GoesOnAfterARestart(t *testing.T) {
 		frozen := still.State()
 		time.Sleep(3 * time.Hour)
 		require.Equal(t, noon.Add(3*time.Hour).UTC(), world.RestoreClock(kept).Now(),
-			"the world did not wait for the program")
-		require.Equal(t, noon.UTC(), world.RestoreClock(fast).Now(), "a faster one did")
+			"the clock includes the time without the program")
+		require.Equal(t, noon.UTC(), world.RestoreClock(fast).Now(), "a faster clock does not")
 		require.Equal(t, noon.UTC(), world.RestoreClock(frozen).Now())
 		require.True(t, world.RestoreClock(frozen).Frozen())
 	})

@@ -33,7 +33,7 @@ func TestControl_ClockIsReadAndSet(t *testing.T) {
 	require.Equal(t, 404, s.do(httptest.NewRequest(http.MethodGet, "/elsewhere", nil)).Code)
 }
 
-func TestControl_PagesOfOtherSitesSteerNothing(t *testing.T) {
+func TestControl_RefusesPagesOfOtherSites(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
 	ask := func(method, path, header, value string) int {
@@ -51,7 +51,7 @@ func TestControl_PagesOfOtherSitesSteerNothing(t *testing.T) {
 		require.Equal(t, 403, ask(http.MethodPost, "/oceanengine/open_api/oauth2/refresh_token/", header, value))
 	}
 
-	// A page whose own name resolves to this machine is of the same site: its name gives it away.
+	// A page whose host name resolves to this machine has the same site: only the host name differs.
 	server := httptest.NewServer(s.Handler())
 	defer server.Close()
 	for _, path := range []string{"/_sim/credentials", "/_sim/clock"} {
@@ -86,7 +86,7 @@ func TestControl_CorrectionsChangeTheTruthOfTheirDaysOnly(t *testing.T) {
 		}
 	}
 	require.Greater(t, changed, 50)
-	require.Equal(t, after, s.pull("oceanengine", daily), "it is served")
+	require.Equal(t, after, s.pull("oceanengine", daily), "the correction is served")
 	for _, x := range sets("oceanengine") {
 		require.Zero(t, s.pull("oceanengine", x).differences(s.truthOf("oceanengine", x)))
 	}
@@ -100,7 +100,7 @@ func TestControl_CorrectionsChangeTheTruthOfTheirDaysOnly(t *testing.T) {
 	}
 }
 
-func TestControl_CorrectionOfAnAdTakesItsRowsAway(t *testing.T) {
+func TestControl_ACorrectionOfAnAdRemovesItsRows(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)
@@ -126,8 +126,8 @@ func TestControl_CorrectionOfAnAdTakesItsRowsAway(t *testing.T) {
 	require.Equal(t, 400, s.control(http.MethodPost, "truth/correct", order).Code)
 }
 
-// What a client pulled at some moment is judged by what was out then, whatever came later.
-func TestControl_TruthIsToldAsItWasPublishedAtAMoment(t *testing.T) {
+// The figures that a client pulled are compared with those published at that moment, not with later ones.
+func TestControl_ReturnsTheTruthPublishedAtAMoment(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
 	a := s.account("tencent", 0)
@@ -140,7 +140,7 @@ func TestControl_TruthIsToldAsItWasPublishedAtAMoment(t *testing.T) {
 		rows []string
 	}
 	var told []published
-	// the last is after late figures came in
+	// the last one is after late figures were published
 	for _, at := range []time.Time{noon, noon.Add(time.Hour), noon.Add(14 * time.Hour)} {
 		s.order("clock", fields{"now": at})
 		told = append(told, published{at, ask("")})
@@ -160,7 +160,7 @@ func TestControl_TruthIsToldAsItWasPublishedAtAMoment(t *testing.T) {
 	now := s.sim.Clock.Now()
 	order := fields{"media": "tencent", "account": idText(a.ID), "from": "2026-11-14", "to": "2026-11-14", "percent": 7,
 		"at": now.Unix() - 1}
-	require.Equal(t, 400, s.control(http.MethodPost, "truth/correct", order).Code, "what was published was published")
+	require.Equal(t, 400, s.control(http.MethodPost, "truth/correct", order).Code, "published figures do not change")
 	order["at"] = now.Unix() + 10
 	s.order("truth/correct", order)
 	before := ask("")
@@ -169,7 +169,7 @@ func TestControl_TruthIsToldAsItWasPublishedAtAMoment(t *testing.T) {
 	require.NotEqual(t, before, ask(""))
 }
 
-func TestControl_TruthRefusesBadQuestions(t *testing.T) {
+func TestControl_TruthRefusesInvalidQueries(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
 	for _, bad := range []string{
@@ -199,16 +199,16 @@ func TestControl_LimitsRefuseBadRules(t *testing.T) {
 		require.Equal(t, 400, s.control(http.MethodPost, "limits", fields{"rules": []fields{good, rule}}).Code, "%v", bad)
 	}
 	require.Equal(t, 400, s.control(http.MethodPost, "limits", fields{"old_access_survives": fields{"x": true}}).Code)
-	require.Equal(t, s.spec("tencent").Limits, s.sim.Limits.Settings().Rules[:3], "none of them holds")
+	require.Equal(t, s.spec("tencent").Limits, s.sim.Limits.Settings().Rules[:3], "none of the rules is in force")
 }
 
-// What a curl command of the documentation consists of.
+// The parts of a curl command in the documentation.
 var (
 	curlWord = regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`)
 	variable = regexp.MustCompile(`\$[A-Z_]+`)
 )
 
-// parseCurl makes the request that a curl command of the documentation would send.
+// parseCurl returns the request that a curl command of the documentation would send.
 func parseCurl(t *testing.T, line string, values map[string]string) *http.Request {
 	t.Helper()
 	line = variable.ReplaceAllStringFunc(line, func(name string) string {
@@ -235,7 +235,7 @@ func parseCurl(t *testing.T, line string, values map[string]string) *http.Reques
 			require.True(t, ok)
 			header.Set(k, v)
 		default:
-			require.Empty(t, target, "%q is not understood in %s", word, line)
+			require.Empty(t, target, "unknown word %q in %s", word, line)
 			target = word
 		}
 	}
@@ -262,7 +262,7 @@ func TestDocs_EveryExampleWorks(t *testing.T) {
 	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
 	app := s.credentials("tencent")
 	for _, sample := range []string{app.AppID, idText(ten.ID), app.Logins[0].AccountIDs[1], idText(oce.ID)} {
-		if !strings.Contains(string(raw), sample) { // require.Contains would print the whole page
+		if !strings.Contains(string(raw), sample) { // require.Contains would print the whole page on a failure
 			t.Fatalf("%s of this world is not the sample", sample)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// rowsAt is an account's true rows at a level, added up by ad, day and hour.
+// rowsAt returns an account's true rows at a level, added up by ad, day and hour.
 func rowsAt(v *world.View, a *world.Account, s world.Scope) map[string]world.Figures {
 	sums := map[string]world.Figures{}
 	for _, r := range v.TrueRows(a, s) {
@@ -78,7 +78,7 @@ func TestCreative_RowsHaveImpressionsAndNothingIsNegative(t *testing.T) {
 	require.Greater(t, several, 1000, "figures are split")
 }
 
-func TestCreative_LivesWithItsAdAndShowsItsOwnLibrary(t *testing.T) {
+func TestCreative_ExistsWithinItsAdAndShowsItsAccountsLibrary(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
 	now := s.sim.Clock.Now().Unix()
@@ -103,7 +103,7 @@ func TestCreative_LivesWithItsAdAndShowsItsOwnLibrary(t *testing.T) {
 			assets := c.Assets(a)
 			met[fmt.Sprint(assets[0].Kind, " ", len(assets))]++
 			for _, x := range assets {
-				require.LessOrEqual(t, x.Created, c.Ad.Created, "it was there when the ad was made")
+				require.LessOrEqual(t, x.Created, c.Ad.Created, "the asset is older than the ad")
 				require.Len(t, x.Signature, 32)
 			}
 			if perAd[c.Ad.ID] == nil {
@@ -123,7 +123,7 @@ func TestCreative_LivesWithItsAdAndShowsItsOwnLibrary(t *testing.T) {
 	}
 }
 
-// truthOfCreatives reads the creatives' truth of an account, those that are unlisted left out.
+// truthOfCreatives returns the truth of an account's creatives, without unlisted ones.
 func (s *sim) truthOfCreatives(media string, a *world.Account) map[string]string {
 	all := map[string]string{}
 	for _, line := range s.truthLines("media", media, "kind", "creative", "account", idText(a.ID)) {
@@ -173,7 +173,7 @@ func TestWire_TencentCreativesAreTheTruth(t *testing.T) {
 	}
 }
 
-// tencentAssets finds what a creative shows among its components.
+// tencentAssets returns the assets in a creative's components.
 func tencentAssets(components fields) (list []string) {
 	value := func(of any) fields { return of.([]any)[0].(fields)["value"].(fields) }
 	if of, ok := components["video"]; ok {
@@ -216,7 +216,7 @@ func TestWire_OceanEngineMaterialsAreTheTruth(t *testing.T) {
 			}
 			for _, m := range materials["image_material_list"].([]any) {
 				require.ElementsMatch(t, []string{"image_mode", "images"}, slices.Collect(maps.Keys(m.(fields))),
-					"the rest stands with each image")
+					"the other fields are in each image")
 				images := m.(fields)["images"].([]any)
 				most = max(most, len(images))
 				for _, x := range images {
@@ -289,7 +289,7 @@ func TestWire_ReportsOfProjectsAndMaterialsAreTheTruth(t *testing.T) {
 	w := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day","material_id"]`, "metrics",
 		`["stat_cost"]`, "filters", "[]",
 		"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-14", "end_time", "2026-11-14")
-	require.Equal(t, 40000, code(t, w), "materials are no dimension of the basic data")
+	require.Equal(t, 40000, code(t, w), "BASIC_DATA has no dimension for materials")
 	for dimension, want := range map[string]int{"stat_time_day": 0, "stat_time_week": 40000, "stat_time_month": 40000} {
 		w := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["`+dimension+`"]`, "metrics", `["stat_cost"]`,
 			"filters", "[]",
@@ -318,7 +318,7 @@ func TestWire_MaterialReportsCountAPromotionForEachKindOfMaterial(t *testing.T) 
 	is := func(operator int) string {
 		return fmt.Sprintf(`[{"field":"image_mode","type":1,"operator":%d,"values":["MATERIAL_IMAGE_MODE_TITLE"]}]`, operator)
 	}
-	require.Equal(t, 2*basic, total(ask("MATERIAL_DATA", `["stat_time_day"]`, "[]")), "titles count again")
+	require.Equal(t, 2*basic, total(ask("MATERIAL_DATA", `["stat_time_day"]`, "[]")), "titles repeat the figures")
 	require.Equal(t, basic, total(ask("MATERIAL_DATA", `["stat_time_day"]`, is(1))), "each impression shows one title")
 	require.Equal(t, basic, total(ask("MATERIAL_DATA", `["cdp_promotion_id"]`, is(6))), "and one video or image")
 	modes := map[string]bool{}
@@ -384,7 +384,7 @@ func TestWire_AssetsAreTheTruth(t *testing.T) {
 		}
 		require.Equal(t, want,
 			count("filtering", `[{"field":"created_time","operator":"GREATER_EQUALS","values":["1000000000"]}]`))
-		require.Less(t, count(), want, "without a time of creation it is the last half year")
+		require.Less(t, count(), want, "without a condition it is the last half year")
 		require.Positive(t, count())
 
 		o := s.find("oceanengine", world.ClassMedium)
@@ -405,7 +405,7 @@ func TestWire_AssetsAreTheTruth(t *testing.T) {
 	}
 }
 
-func TestGiant_HasMoreRowsADayThanTencentGivesOut(t *testing.T) {
+func TestGiant_HasMoreRowsADayThanTencentReturns(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: 4, Giant: 12_500}).unlimited()
 	a := s.account("tencent", 0)

@@ -1,10 +1,10 @@
-// Package simulator is a world of advertising accounts behind the platforms' own APIs: a client made for a platform
-// works against it with nothing changed but the host. It keeps the truth about its figures and a ledger of all
-// calls, so that a test can ask whether a client's tables are right and whether it overspent its quota.
+// Package simulator is a world of advertising accounts behind the platforms' own APIs: a client of a platform only
+// needs another host. It has the truth about its figures and a ledger of all calls, so that a test can check whether
+// a client's tables are right and whether it exceeded its quota.
 //
-// This package is the server: the list of platforms (platforms.go), the way of a call (server.go), the page where a
-// login authorises an app (authorise.go) and what survives a restart (persist.go). The rest is in packages of their
-// own:
+// This package is the server: the list of platforms (platforms.go), the handling of a call (server.go), the page
+// where a login authorises an app (authorise.go) and the state that survives a restart (persist.go). The rest is in
+// other packages:
 //
 //   - world: what exists and what it earned: accounts, ads, figures, money, logins and their tokens, the clock.
 //   - platform: what a platform implements, and what it is given: the call, the writer of JSON, the grouping of
@@ -19,6 +19,6 @@
 //
 // Imports run one way: simulator → control, fault, the platforms → platform → world, ledger → limit, night, trap.
 //
-// Two clocks are at work: the world's, which decides what exists, figures and the ends of tokens; and real time,
-// which limits and faults count in, since clients are paced in it.
+// There are two clocks: the world's clock determines objects, figures and the ends of tokens. Limits and faults use
+// real time, in which clients are paced.
 package simulator

@@ -14,7 +14,7 @@ import (
 	"adsync/simulator/world"
 )
 
-func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
+func TestEdit_IsVisibleLaterThanItsTimeOfModification(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{DataDir: t.TempDir()}).unlimited()
 	a := s.find("tencent", world.ClassLarge)
@@ -25,7 +25,7 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 	}
 	order := fields{"media": "tencent", "account": idText(a.ID), "percent": 10, "at": told, "shown": shown.Unix()}
 	s.order("edits", order)
-	// Who asks for changes since then finds what is shown.
+	// A query for changes since then finds the visible edit.
 	since := func() (ids []int64) {
 		raw, err := json.Marshal(data(t, s.tencentCall(a, "adgroups/get", "page_size", "100", "filtering",
 			`[{"field":"last_modified_time","operator":"EQUALS","values":["`+strconv.FormatInt(told, 10)+`"]}]`))["list"])
@@ -41,7 +41,7 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 	}
 	a = s.account("tencent", a.Index)
 	for _, o := range s.truth().Objects(a) {
-		require.Equal(t, before[o.ID].Bid, o.Bid, "it is not shown yet")
+		require.Equal(t, before[o.ID].Bid, o.Bid, "the edit is not visible yet")
 		require.Equal(t, before[o.ID].Modified, o.Modified)
 	}
 	require.Empty(t, since())
@@ -50,7 +50,7 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 	edited := 0
 	for _, o := range s.truth().Objects(a) {
 		if o.Deleted <= shown.Unix() {
-			require.Equal(t, before[o.ID].Bid, o.Bid, "a deleted one keeps what it had")
+			require.Equal(t, before[o.ID].Bid, o.Bid, "a deleted ad keeps its bid")
 			continue
 		}
 		edited++
@@ -60,13 +60,13 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 	require.Greater(t, edited, 10)
 	require.Len(t, since(), min(edited, 100))
 
-	// One ad alone, at once.
+	// A single ad, at once.
 	one := since()[0]
 	s.order("edits", fields{"media": "tencent", "account": idText(a.ID), "object": idText(one), "percent": 50})
 	require.NotContains(t, since(), one)
 	require.Len(t, since(), min(edited, 101)-1)
 
-	// Creatives are taken out of their ads, and share in the figures of their last day to its end.
+	// Creatives are removed from their ads, and have figures to the end of their last day.
 	taken := shown.Add(time.Hour)
 	s.order("clock", fields{"now": taken})
 	creativesAt := func(at time.Time) (live int, players map[int]bool) {
@@ -94,7 +94,7 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 		}
 	}
 	few, sameDay := creativesAt(taken)
-	require.Equal(t, ads, few, "one is left of each")
+	require.Equal(t, ads, few, "each ad keeps one")
 	require.Greater(t, many, few+10)
 	require.Greater(t, len(before1), 1)
 	require.Equal(t, before1, sameDay)
@@ -117,13 +117,13 @@ func TestEdit_IsShownLaterThanItIsToldToHaveBeenMade(t *testing.T) {
 	require.NoError(t, s.Close())
 	again, err := New(Config{Accounts: ofEach(40), Seed: 7, Start: noon, Frozen: true, DataDir: s.disk.dir})
 	require.NoError(t, err)
-	require.Equal(t, kept, again.sim.World.Edits.All(), "it lasts over a restart")
+	require.Equal(t, kept, again.sim.World.Edits.All(), "it survives a restart")
 	require.NoError(t, again.Close())
 }
 
-// What was told of a day's hours does not change when creatives are taken out of their ads within it: one that would
-// have been deleted later on that day had no part in it, and has none then.
-func TestEdits_CreativesThatAreTakenOutChangeNoFiguresOfTheirDay(t *testing.T) {
+// The published hours of a day do not change when creatives are removed during the day: a creative that would have
+// been deleted later on that day has no figures of the day, before and after.
+func TestEdits_RemovedCreativesChangeNoFiguresOfTheirDay(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: ofEach(200)})
 	told := func(a *world.Account) map[string]world.Figures {

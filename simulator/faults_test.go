@@ -15,7 +15,7 @@ import (
 	"adsync/simulator/world"
 )
 
-func TestFaults_TakeThePlaceOfAnswersAndEnd(t *testing.T) {
+func TestFaults_ReplaceAnswersAndEnd(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
@@ -26,7 +26,7 @@ func TestFaults_TakeThePlaceOfAnswersAndEnd(t *testing.T) {
 		require.Equal(t, 502, w.Code)
 		require.NotContains(t, w.Body.String(), `"code"`)
 	}
-	require.Equal(t, 0, code(t, s.tencentCall(ten, "adgroups/get")), "it had its count")
+	require.Equal(t, 0, code(t, s.tencentCall(ten, "adgroups/get")), "its count is used up")
 	require.EqualValues(t, 2, s.askLedger("answer", "502").Totals.Inject)
 	require.EqualValues(t, 2, s.faults.All()[0].Met)
 	require.Equal(t, 200, s.control(http.MethodDelete, "faults/"+id, nil).Code)
@@ -35,7 +35,7 @@ func TestFaults_TakeThePlaceOfAnswersAndEnd(t *testing.T) {
 	s.order("faults", fields{"kind": "over_limit", "account": idText(oce.ID)})
 	require.Equal(t, 40110, code(t, s.oceanCall(oce, "v3.0/promotion/list/")))
 	require.Equal(t, 0, code(t, s.oceanCall(s.account("oceanengine", 1), "v3.0/promotion/list/")),
-		"another account is spared")
+		"another account is not affected")
 	require.Equal(t, 0, code(t, s.tencentCall(ten, "adgroups/get")))
 	require.EqualValues(t, 1, s.askLedger("account", idText(oce.ID), "answer", "40110").Totals.Inject)
 	s.order("faults", fields{"kind": "over_limit", "media": "tencent"})
@@ -95,7 +95,7 @@ func TestFaults_CutConnections(t *testing.T) {
 	hang(ctx, 1)
 	giveUp()
 	require.ErrorIs(t, <-ended, context.Canceled)
-	hang(t.Context(), 2) // one that hangs is released when the fault is taken back
+	hang(t.Context(), 2) // removing the fault releases a call that hangs
 	require.Equal(t, 200, s.control(http.MethodDelete, "faults/"+id, nil).Code)
 	require.Error(t, <-ended, "the connection is cut without an answer")
 	require.Eventually(t, func() bool { return s.askLedger("answer", "-1").Totals.Inject == 3 }, time.Minute,
@@ -119,8 +119,8 @@ func TestFaults_LatencyDelaysAndCloseReleases(t *testing.T) {
 	require.Equal(t, 0, code(t, <-done))
 }
 
-// A platform counts a call when it comes: one that is answered late, or whose caller has gone, was made all the same.
-func TestFaults_LatencyCountsACallWhenItComes(t *testing.T) {
+// A platform counts a call on arrival, even if it is answered late or its caller has gone.
+func TestFaults_LatencyCountsACallOnArrival(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: 8}).unlimited()
 	s.spec("tencent")
@@ -150,9 +150,9 @@ func TestFaults_TokenDeath(t *testing.T) {
 	}
 	s.order("faults", fields{"kind": "token_death", "media": "tencent", "account": idText(a.ID)})
 	require.Equal(t, 11000, use(a, old.AccessToken))
-	require.Equal(t, 0, use(b, s.token(b)), "another login is spared")
+	require.Equal(t, 0, use(b, s.token(b)), "another login is not affected")
 	d := data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", old.RefreshToken))
-	require.Equal(t, 0, use(a, d["access_token"].(string)), "a refresh heals it")
+	require.Equal(t, 0, use(a, d["access_token"].(string)), "a refresh fixes it")
 
 	oce := s.credentials("oceanengine").Logins[0]
 	s.order("faults", fields{"kind": "token_death", "media": "oceanengine", "token": "pair"})
@@ -162,7 +162,7 @@ func TestFaults_TokenDeath(t *testing.T) {
 	data(t, s.oceanOAuth("access_token", fields{"auth_code": c}))
 }
 
-func TestFaults_RefuseOrdersThatMakeNoSense(t *testing.T) {
+func TestFaults_RefuseInvalidOrders(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
 	for name, order := range map[string]any{
@@ -230,7 +230,7 @@ func TestFaults_LostRow(t *testing.T) {
 	}
 }
 
-func TestFaults_WhatFindsNothingToSpoilWaits(t *testing.T) {
+func TestFaults_WaitForAnAnswerThatTheyCanChange(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: 40}).unlimited()
 	a := s.account("tencent", 0)
@@ -245,17 +245,17 @@ func TestFaults_WhatFindsNothingToSpoilWaits(t *testing.T) {
 	all := rows("2026-11-08", "2026-11-14")
 	require.Positive(t, all)
 	s.order("faults", fields{"kind": "lost_row", "media": "tencent", "once": true})
-	require.Zero(t, rows("2027-01-01", "2027-01-02"), "days to come have no rows")
+	require.Zero(t, rows("2027-01-01", "2027-01-02"), "future days have no rows")
 	require.NotZero(t, code(t, s.tencentCall(a, "daily_reports/get")))
 	require.Zero(t, met())
 
 	require.Equal(t, all-1, rows("2026-11-08", "2026-11-14"))
-	require.Equal(t, all, rows("2026-11-08", "2026-11-14"), "who asks again is answered rightly")
+	require.Equal(t, all, rows("2026-11-08", "2026-11-14"), "a repeated query gets the right answer")
 	require.Equal(t, all-2, rows("2026-11-08", "2026-11-13"), "another query")
 	require.EqualValues(t, 2, met())
 }
 
-// oceanWeek is a week's report of an account, with its sums.
+// oceanWeek returns a week's report of an account, with its sums.
 func (s *sim) oceanWeek(t *testing.T, a *world.Account) fields {
 	t.Helper()
 	return data(t, s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", `["stat_time_day"]`, "metrics",
@@ -301,7 +301,7 @@ func TestFaults_WrongRowLeavesTheSums(t *testing.T) {
 	require.Equal(t, before, ask())
 }
 
-func TestFaults_FieldsOfReportsComeAndGo(t *testing.T) {
+func TestFaults_AddAndRetireFieldsOfReports(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: 40}).unlimited()
 	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
@@ -332,7 +332,7 @@ func TestFaults_FieldsOfReportsComeAndGo(t *testing.T) {
 	require.Equal(t, 12009, code(t, w))
 	require.Contains(t, w.Body.String(), "reg_pv")
 	require.Equal(t, 0, code(t, tencentAsk(ten, "cost")))
-	require.Equal(t, 0, code(t, tencentAsk(s.account("tencent", 1), "cost", "reg_pv")), "of another account")
+	require.Equal(t, 0, code(t, tencentAsk(s.account("tencent", 1), "cost", "reg_pv")), "for another account")
 	require.EqualValues(t, 1, s.faults.All()[2].Met)
 	id := s.order("faults", fields{"kind": "retire_field", "media": "oceanengine", "field": "active"})["id"].(string)
 	require.Equal(t, 40000, code(t, oceanAsk("stat_cost", "active")))

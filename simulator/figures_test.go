@@ -92,10 +92,10 @@ func TestFigures_GrowThroughTheDay(t *testing.T) {
 		}
 		last = f
 	}
-	require.Greater(t, grew, 100, "spend moves nearly every ten minutes")
+	require.Greater(t, grew, 100, "spend changes in almost every ten minutes")
 }
 
-func TestFigures_MoveEveryThreeMinutes(t *testing.T) {
+func TestFigures_ChangeEveryThreeMinutes(t *testing.T) {
 	t.Parallel()
 	var china *world.Calendar
 	require.EqualValues(t, 0, china.PublishedSecond(10, world.DayStart(10)+179))
@@ -115,19 +115,19 @@ func TestFigures_PastDaysAreCorrectedForThreeNightsAndCohortsGrowForThirty(t *te
 	}
 	previous := at(1, 0)
 	for night := 1; night <= 3; night++ {
-		require.Equal(t, previous, at(night, 2*world.HourLength-1), "before 02:00 of night %d nothing moves", night)
+		require.Equal(t, previous, at(night, 2*world.HourLength-1), "nothing changes before 02:00 of night %d", night)
 		next := at(night, 2*world.HourLength)
 		require.NotEqual(t, previous, next, "night %d", night)
 		require.GreaterOrEqual(t, next[world.Conversions], previous[world.Conversions], "conversions arrive late")
 		previous = next
 	}
 	for night := 4; night <= 30; night++ {
-		require.Equal(t, previous, at(night, 2*world.HourLength-1), "before 02:00 of night %d nothing moves", night)
+		require.Equal(t, previous, at(night, 2*world.HourLength-1), "nothing changes before 02:00 of night %d", night)
 		next := at(night, 2*world.HourLength)
 		require.Greater(t, next[world.PayAmountD7], previous[world.PayAmountD7], "night %d", night)
 		if night <= 7 {
 			require.Equal(t, previous[world.PayAmountD3], next[world.PayAmountD3],
-				"what is paid in three days is known, but for late users")
+				"payments within three days are complete, except for late users")
 		} else {
 			require.GreaterOrEqual(t, next[world.PayAmountD3], previous[world.PayAmountD3])
 		}
@@ -135,7 +135,7 @@ func TestFigures_PastDaysAreCorrectedForThreeNightsAndCohortsGrowForThirty(t *te
 		require.Equal(t, previous, next, "all other figures are settled")
 	}
 	require.Greater(t, previous[world.PayAmountD3], at(7, 2*world.HourLength)[world.PayAmountD3])
-	require.Equal(t, previous, at(300, 0), "then all of it is settled")
+	require.Equal(t, previous, at(300, 0), "then all figures are settled")
 	require.Equal(t, at(1, 0)[world.Impressions], previous[world.Impressions])
 	require.Zero(t, at(1, 0)[world.NextDayRetained])
 	require.Positive(t, previous[world.NextDayRetained])
@@ -156,7 +156,7 @@ func TestFigures_SilentAccountsHaveNone(t *testing.T) {
 	}
 }
 
-func TestFigures_OfDaysBeforeTheWorldAndToComeAreNone(t *testing.T) {
+func TestFigures_AreMissingBeforeTheWorldAndInTheFuture(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
 	a := s.account("tencent", 0)

@@ -21,7 +21,7 @@ func drawCorrections(t *rapid.T, a *world.Account, day int) *world.Corrections {
 	return c
 }
 
-func TestFunds_BalanceIsWhatCameInMinusWhatTheAdsCost(t *testing.T) {
+func TestFunds_BalanceIsDepositsMinusCost(t *testing.T) {
 	t.Parallel()
 	w := testWorld()
 	rapid.Check(t, func(t *rapid.T) {
@@ -32,7 +32,7 @@ func TestFunds_BalanceIsWhatCameInMinusWhatTheAdsCost(t *testing.T) {
 		costs := totals(v.Rows(&a, world.Scope{From: day - 12, To: day}))
 		days := v.FundDays(&a, day-12, day)
 		for i, d := range days {
-			require.Equal(t, costs[d.Day][world.Cost], d.Paid.Total(), "day %s: what was paid is what the report says",
+			require.Equal(t, costs[d.Day][world.Cost], d.Paid.Total(), "day %s: the amount paid is the cost in the report",
 				world.FormatDay(d.Day))
 			for _, f := range []world.Funds{d.Deposit, d.Paid, d.TransferIn, d.TransferOut, d.Balance} {
 				require.GreaterOrEqual(t, f.Cash, int64(0))
@@ -52,7 +52,7 @@ func TestFunds_BalanceIsWhatCameInMinusWhatTheAdsCost(t *testing.T) {
 		require.GreaterOrEqual(t, n.Balance.Cash, n.Locked)
 		require.GreaterOrEqual(t, n.Balance.Grant, int64(0))
 		require.GreaterOrEqual(t, n.Balance.Bank, int64(0))
-		require.Equal(t, costs[day][world.Cost], n.PaidToday.Total(), "what was paid today is what the report says")
+		require.Equal(t, costs[day][world.Cost], n.PaidToday.Total(), "the amount paid today is the cost in the report")
 		if a.RunsAds() {
 			require.Positive(t, n.Balance.Cash+n.Balance.Bank)
 		}
@@ -66,12 +66,13 @@ func TestFunds_NowAgreesWithTheEndOfTheDay(t *testing.T) {
 	moved, granted, swept := 0, 0, 0
 	for day := world.DayOf(noon.Unix()) - 30; day < world.DayOf(noon.Unix()); day++ {
 		midnight := &world.View{Now: world.DayStart(day + 1), Corrections: world.NewCorrections()}
-		told := (&world.View{Now: midnight.Now + world.FundsPublishedAfter, Corrections: world.NewCorrections()}).FundDays(&a, day,
+		told := (&world.View{Now: midnight.Now + world.FundsPublishedAfter, Corrections: world.NewCorrections()}).FundDays(&a,
+			day,
 			day)
 		require.Len(t, told, 1)
 		end := midnight.FundNow(&a)
-		if world.WeekOf(day+1) != day+1 { // what is left is swept on Mondays
-			// Spend for invalid clicks is given back at 02:00.
+		if world.WeekOf(day+1) != day+1 { // the rest is swept on Mondays
+			// Spend for invalid clicks is refunded at 02:00.
 			spent := totals(midnight.Rows(&a, world.Scope{From: day, To: day}))[day][world.Cost]
 			require.Equal(t, told[0].Balance.Total()+told[0].Paid.Total(), end.Balance.Total()+spent, world.FormatDay(day))
 		}
@@ -80,7 +81,7 @@ func TestFunds_NowAgreesWithTheEndOfTheDay(t *testing.T) {
 		}
 		if told[0].Paid.Grant > 0 {
 			granted++
-			require.Zero(t, end.Balance.Grant*told[0].Paid.Cash, "cash is touched when the grant is used up")
+			require.Zero(t, end.Balance.Grant*told[0].Paid.Cash, "cash is used only when the grant is used up")
 		}
 		if told[0].TransferOut.Total() > 0 {
 			swept++
@@ -91,7 +92,7 @@ func TestFunds_NowAgreesWithTheEndOfTheDay(t *testing.T) {
 	require.GreaterOrEqual(t, swept, 4, "each Monday")
 }
 
-func TestFunds_DepositsDoNotMoveWithTheCorrectionsOfLaterNights(t *testing.T) {
+func TestFunds_CorrectionsOfLaterNightsDoNotChangeDeposits(t *testing.T) {
 	t.Parallel()
 	w := testWorld()
 	rapid.Check(t, func(t *rapid.T) {
@@ -101,11 +102,11 @@ func TestFunds_DepositsDoNotMoveWithTheCorrectionsOfLaterNights(t *testing.T) {
 			return (&world.View{Now: world.DayStart(day+1+days) + world.FundsPublishedAfter,
 				Corrections: world.NewCorrections()}).FundDays(&a, day-8, day)
 		}
-		require.Equal(t, at(0), at(rapid.IntRange(1, 300).Draw(t, "days")), "what was told once stays")
+		require.Equal(t, at(0), at(rapid.IntRange(1, 300).Draw(t, "days")), "published amounts do not change")
 	})
 }
 
-func TestFunds_ADayIsToldAtEightOnTheNext(t *testing.T) {
+func TestFunds_ADayIsPublishedAtEightOnTheNext(t *testing.T) {
 	t.Parallel()
 	w := testWorld()
 	a := w.Account(w.Specs[len(w.Specs)-1], 0)
@@ -139,7 +140,7 @@ func TestFunds_AnswersAgreeWithTheTruth(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	s.spec("tencent")
-	// The figures served differ from the truth, and the money does not.
+	// The served figures differ from the truth, but the money does not.
 	s.order("faults", fields{"kind": "alter", "what": "value", "seed": 1, "media": "tencent", "level": "account",
 		"granularity": "daily", "field": "cost"})
 	for i := range s.sim.World.Count(s.spec("tencent")) {
@@ -189,7 +190,7 @@ func TestFunds_AnswersAgreeWithTheTruth(t *testing.T) {
 	}
 }
 
-func TestFunds_RefuseWhatThePlatformsRefuse(t *testing.T) {
+func TestFunds_RefuseInvalidQueriesAsThePlatformsDo(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)
@@ -214,7 +215,7 @@ func TestFunds_RefuseWhatThePlatformsRefuse(t *testing.T) {
 		require.Equal(t, 40000, code(t, s.oceanCall(o, "2/advertiser/fund/daily_stat/", query...)), "%v", query)
 	}
 	first := data(t, s.oceanCall(o, "2/advertiser/fund/daily_stat/"))
-	require.Equal(t, "2026-01-01", first["list"].([]any)[0].(fields)["date"], "without days it is this year")
+	require.Equal(t, "2026-01-01", first["list"].([]any)[0].(fields)["date"], "the default is this year")
 	require.Equal(t, json.Number("10"), first["page_info"].(fields)["page_size"])
 	require.Contains(t, data(t, s.oceanCall(o, "2/advertiser/fund/get/", "grant_type_split", "ON")), "common_grant")
 	require.Equal(t, 40000, code(t, s.oceanCall(o, "2/advertiser/fund/get/", "grant_type_split", "YES")))

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The samples here are written out as the platforms' documents show them. They pin each unit: fen as integers, yuan as
-// numbers and as strings, ids of 19 digits as numbers and as strings, times as seconds and as China's wall time.
+// The samples here are copied from the platforms' documents. They check each unit: fen as integers, yuan as numbers
+// and as strings, ids of 19 digits as numbers and as strings, times as seconds and as China's wall time.
 
 func TestGolden_ErrorEnvelopes(t *testing.T) {
 	t.Parallel()

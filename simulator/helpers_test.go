@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// noon is a Sunday, well into the world.
+// noon is about noon on a Sunday, two years after the start of the world.
 var noon = time.Date(2026, 11, 15, 12, 34, 56, 0, world.Zone)
 
 // sim is a simulator with clients of some platforms.
@@ -35,10 +35,10 @@ type sim struct {
 	t testing.TB
 }
 
-// ofEach is how many accounts a world has that has so many of each platform.
+// ofEach returns the number of accounts of a world with n of each platform.
 func ofEach(n int) int { return n * len(platforms()) }
 
-// clients are those of the listed platforms that the tests have a client of.
+// clients holds the listed platforms for which the tests have a client.
 var clients = slices.DeleteFunc([]string{"tencent", "oceanengine"}, func(media string) bool {
 	return !slices.ContainsFunc(platforms(), func(p platform.Platform) bool { return p.Spec().Name == media })
 })
@@ -60,7 +60,7 @@ func newSim(t testing.TB, cfg Config) *sim {
 	return &sim{s, t}
 }
 
-// unlimited lifts all limits.
+// unlimited removes all limits.
 func (s *sim) unlimited() *sim {
 	for _, p := range s.sim.World.Specs {
 		for _, r := range p.Limits {
@@ -71,23 +71,23 @@ func (s *sim) unlimited() *sim {
 	return s
 }
 
-// spec is a platform's. A test of a platform that is not in the list of platforms is skipped.
+// spec returns a platform's Spec. It skips the test if the platform is not in the list of platforms.
 func (s *sim) spec(media string) *world.Spec {
 	s.t.Helper()
 	p := s.sim.World.Spec(media)
 	if p == nil {
-		s.t.Skip("there is no platform " + media)
+		s.t.Skip("unknown platform " + media)
 	}
 	return p
 }
 
-// account is a platform's account of an index.
+// account returns a platform's account by index.
 func (s *sim) account(media string, index int) *world.Account {
 	a := s.sim.World.Account(s.spec(media), index)
 	return &a
 }
 
-// find is the first account of a class.
+// find returns the first account of a class.
 func (s *sim) find(media string, c world.Class) *world.Account {
 	for i := range s.sim.World.Count(s.spec(media)) {
 		if a := s.account(media, i); a.Class == c {
@@ -122,7 +122,7 @@ func idText(id int64) string { return strconv.FormatInt(id, 10) }
 
 var nonces atomic.Int64
 
-// query makes parameters of pairs.
+// query returns parameters from pairs.
 func query(pairs ...string) url.Values {
 	q := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -131,7 +131,7 @@ func query(pairs ...string) url.Values {
 	return q
 }
 
-// tencentRequest is a call with the parameters that every call has.
+// tencentRequest returns a call with the parameters that every call has.
 func (s *sim) tencentRequest(token, path string, q url.Values) *http.Request {
 	s.spec("tencent")
 	all := query("access_token", token, "timestamp", idText(s.sim.Clock.Now().Unix()), "nonce",
@@ -140,7 +140,7 @@ func (s *sim) tencentRequest(token, path string, q url.Values) *http.Request {
 	return httptest.NewRequest(http.MethodGet, "/tencent/v3.0/"+path+"?"+all.Encode(), nil)
 }
 
-// tencentCall is the same for an account, with its login's token.
+// tencentCall makes a call for an account, with its login's token.
 func (s *sim) tencentCall(a *world.Account, path string, pairs ...string) *httptest.ResponseRecorder {
 	q := query(pairs...)
 	q.Set("account_id", idText(a.ID))
@@ -160,7 +160,7 @@ func (s *sim) oceanCall(a *world.Account, path string, pairs ...string) *httptes
 	return s.do(s.oceanRequest(s.token(a), path, q))
 }
 
-// decoded reads an answer without losing digits.
+// decoded decodes an answer without losing digits.
 func decoded(t testing.TB, w *httptest.ResponseRecorder) map[string]any {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(w.Body.Bytes()))
@@ -177,7 +177,7 @@ func code(t testing.TB, w *httptest.ResponseRecorder) int {
 	return int(n)
 }
 
-// data is the data of a good answer.
+// data returns the data of an answer, which must succeed.
 func data(t testing.TB, w *httptest.ResponseRecorder) map[string]any {
 	t.Helper()
 	v := decoded(t, w)
@@ -197,7 +197,7 @@ func (s *sim) control(method, path string, body any) *httptest.ResponseRecorder 
 	return s.do(httptest.NewRequest(method, "/_sim/"+path, bytes.NewReader(raw)))
 }
 
-// order posts to the control API and wants it to be accepted.
+// order posts to the control API, which must accept it.
 func (s *sim) order(path string, body any) map[string]any {
 	s.t.Helper()
 	w := s.control(http.MethodPost, path, body)
@@ -207,7 +207,7 @@ func (s *sim) order(path string, body any) map[string]any {
 
 type fields = map[string]any
 
-// truthLines reads a part of the truth over the control API.
+// truthLines returns a part of the truth from the control API.
 func (s *sim) truthLines(pairs ...string) []string {
 	s.t.Helper()
 	w := s.do(httptest.NewRequest(http.MethodGet, "/_sim/truth?"+query(pairs...).Encode(), nil))
@@ -218,7 +218,7 @@ func (s *sim) truthLines(pairs ...string) []string {
 	return lines[:len(lines)-1]
 }
 
-// trapList are the traps as the control API tells them.
+// trapList returns the traps from the control API.
 func (s *sim) trapList() (list []trap.Trap) {
 	s.t.Helper()
 	w := s.control(http.MethodGet, "traps", nil)

@@ -24,7 +24,7 @@ func (s *sim) askLedger(pairs ...string) (a ledgerAnswer) {
 	return a
 }
 
-func TestLedger_CountsEveryCallByWhatIsKnownOfIt(t *testing.T) {
+func TestLedger_CountsEveryCallByItsKnownKeys(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	one, two, oce := s.account("tencent", 0), s.account("tencent", 1), s.account("oceanengine", 0)

@@ -14,7 +14,7 @@ import (
 	"adsync/simulator/limit"
 )
 
-// timedLimits is limits whose time a test moves.
+// timedLimits returns limits with a clock that the test advances.
 func timedLimits(rules ...limit.Rule) (*limit.Limits, *time.Duration) {
 	l := limit.New()
 	now := new(time.Duration)
@@ -23,7 +23,7 @@ func timedLimits(rules ...limit.Rule) (*limit.Limits, *time.Duration) {
 	return l, now
 }
 
-func TestLimits_RefuseExactlyWhatASlidingWindowRefuses(t *testing.T) {
+func TestLimits_AreExactSlidingWindows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		second, minute, account := rapid.IntRange(1, 5).Draw(t, "second"), rapid.IntRange(1, 20).Draw(t, "minute"),
@@ -68,7 +68,7 @@ func TestLimits_RefuseExactlyWhatASlidingWindowRefuses(t *testing.T) {
 	})
 }
 
-func TestLimits_AppsAndEndpointsCountApart(t *testing.T) {
+func TestLimits_AppsAndEndpointsCountSeparately(t *testing.T) {
 	t.Parallel()
 	l, _ := timedLimits(
 		limit.Rule{Media: "m", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 1, Limit: 1},
@@ -91,7 +91,7 @@ func TestLimits_AppsAndEndpointsCountApart(t *testing.T) {
 	require.False(t, take("double", "a"))
 }
 
-func TestLimits_AChangeKeepsWhatWasCounted(t *testing.T) {
+func TestLimits_AChangeKeepsTheCounts(t *testing.T) {
 	t.Parallel()
 	rule := limit.Rule{Media: "m", Endpoint: "*", Scope: limit.ScopeApp, Seconds: 60, Limit: 3}
 	l, now := timedLimits(rule)
@@ -104,13 +104,13 @@ func TestLimits_AChangeKeepsWhatWasCounted(t *testing.T) {
 	l.Change([]limit.Rule{rule}, nil)
 	*now = 61*time.Second - 1
 	_, ok := l.Take("m", "e", "a", "")
-	require.False(t, ok, "two of the last minute are left")
+	require.False(t, ok, "two calls of the last minute remain")
 	*now = 61 * time.Second
 	_, ok = l.Take("m", "e", "a", "")
 	require.True(t, ok)
 }
 
-func TestLimits_IdleOnesAreForgotten(t *testing.T) {
+func TestLimits_IdleOnesAreRemoved(t *testing.T) {
 	t.Parallel()
 	l, now := timedLimits(limit.Rule{Media: "m", Endpoint: "*", Scope: limit.ScopeAccount, Seconds: 1, Limit: 10})
 	for i := range 100_000 {
@@ -154,16 +154,15 @@ func TestLimits_PenaltiesShutTheEndpoint(t *testing.T) {
 	require.Equal(t, 99, refused)
 	*later += 2 * time.Second
 	r, ok = tolerant.Take("oceanengine", "e", "a", "")
-	require.False(t, ok, "a hundred attempts of the last minute shut it")
+	require.False(t, ok, "a hundred attempts in the last minute shut it")
 	require.True(t, r.Penalty)
 	*later += limit.PenaltyLength
 	_, ok = tolerant.Take("oceanengine", "e", "a", "")
 	require.True(t, ok)
 }
 
-// A penalty is five minutes of the world: a night that is sixty times as fast as real time would else be over before
-// it.
-func TestLimits_PenaltiesGoByTheWorldsClock(t *testing.T) {
+// A penalty lasts five minutes of the world: otherwise a night at sixty times real time would end before the penalty.
+func TestLimits_PenaltiesUseTheWorldsClock(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		speed  float64
@@ -240,7 +239,7 @@ func TestLimits_HoldUnderManyCallersAtOnce(t *testing.T) {
 					counts[i]++
 				}
 				if i == 0 {
-					l.Change(nil, nil) // rules may be read anew at any time
+					l.Change(nil, nil) // rules may change at any time
 				}
 			}
 		})
@@ -274,5 +273,5 @@ func TestLimits_TooManyRowsShutTheirKind(t *testing.T) {
 	*now = 31 * time.Second
 	require.Zero(t, open("ads", "1"))
 	l.Match("m", "ads", "1", 100)
-	require.Zero(t, open("ads", "1"), "what was matched before is forgotten")
+	require.Zero(t, open("ads", "1"), "earlier rows no longer count")
 }

@@ -18,7 +18,7 @@ func TestLife_AWokenAccountSpendsFromNowOn(t *testing.T) {
 		today := world.DayOf(noon.Unix())
 		s.order("accounts", fields{"media": media, "account": idText(a.ID), "wake": true})
 		a = s.account(media, a.Index)
-		require.Empty(t, s.truth().Rows(a, world.Scope{From: today - 10, To: today}), "what was is as it was")
+		require.Empty(t, s.truth().Rows(a, world.Scope{From: today - 10, To: today}), "past days do not change")
 
 		require.NoError(t, s.sim.Clock.Set(noon.Add(20*time.Minute)))
 		rows := s.truth().Rows(a, world.Scope{From: today - 10, To: today})
@@ -31,7 +31,7 @@ func TestLife_AWokenAccountSpendsFromNowOn(t *testing.T) {
 				require.GreaterOrEqual(t, o.Modified, noon.Unix(), "the platform shows that the ads were changed")
 			}
 		}
-		// A second order changes nothing: it is awake.
+		// A second order changes nothing: the account is awake.
 		require.Equal(t, noon.Unix(), s.sim.World.Lives.Of(a.MapKey()).Woken)
 		s.order("accounts", fields{"media": media, "account": idText(a.ID), "wake": true})
 		require.Equal(t, noon.Unix(), s.sim.World.Lives.Of(a.MapKey()).Woken)
@@ -39,12 +39,12 @@ func TestLife_AWokenAccountSpendsFromNowOn(t *testing.T) {
 		require.NoError(t, s.Close())
 		again, err := New(Config{Accounts: ofEach(40), Seed: 7, Start: noon, Frozen: true, DataDir: s.disk.dir})
 		require.NoError(t, err)
-		require.Equal(t, s.sim.World.Lives.All(), again.sim.World.Lives.All(), "it lasts over a restart")
+		require.Equal(t, s.sim.World.Lives.All(), again.sim.World.Lives.All(), "it survives a restart")
 		require.NoError(t, again.Close())
 	}
 }
 
-// sleeper is an account that, once it is woken, has figures on the day of noon.
+// sleeper returns a sleeping account that has figures on the day of noon once it is woken.
 func (s *sim) sleeper(media string) *world.Account {
 	for i := range s.sim.World.Count(s.spec(media)) {
 		a := s.account(media, i)
@@ -62,7 +62,7 @@ func (s *sim) sleeper(media string) *world.Account {
 	return nil
 }
 
-func TestLife_AClosedAccountIsRefusedAndComesBack(t *testing.T) {
+func TestLife_AClosedAccountIsRefusedUntilItIsOpened(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	tencent, ocean := s.account("tencent", 0), s.account("oceanengine", 0)
@@ -78,11 +78,11 @@ func TestLife_AClosedAccountIsRefusedAndComesBack(t *testing.T) {
 		a, b := list()
 		require.Equal(t, c.tencent, a, c.state)
 		require.Equal(t, c.ocean, b, c.state)
-		require.Zero(t, code(t, s.tencentCall(s.account("tencent", 1), "adgroups/get")), "its neighbour goes on")
+		require.Zero(t, code(t, s.tencentCall(s.account("tencent", 1), "adgroups/get")), "another account is not affected")
 	}
 }
 
-func TestLife_RefusesOrdersThatMeanNothing(t *testing.T) {
+func TestLife_RefusesInvalidOrders(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
 	busy := idText(s.account("tencent", 0).ID)

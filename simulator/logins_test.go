@@ -55,15 +55,15 @@ func TestLogins_TencentRefreshKeepsTheRefreshToken(t *testing.T) {
 	require.Equal(t, json.Number("86400"), d["access_token_expires_in"])
 	require.Equal(t, json.Number("2592000"), d["refresh_token_expires_in"])
 	require.Equal(t, 0, use(d["access_token"].(string)))
-	require.Equal(t, 11002, use(old.AccessToken), "the old one is dead")
+	require.Equal(t, 11002, use(old.AccessToken), "the old token is dead")
 	fresh := s.credentials("tencent").Logins[0]
 	require.Equal(t, old.RefreshToken, fresh.RefreshToken)
-	require.Equal(t, old.RefreshExpiresAt.Add(time.Hour), fresh.RefreshExpiresAt, "its end is pushed forward")
+	require.Equal(t, old.RefreshExpiresAt.Add(time.Hour), fresh.RefreshExpiresAt, "its life is extended")
 
 	s.order("limits", fields{"old_access_survives": fields{"tencent": true}})
 	d2 := data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", old.RefreshToken))
 	require.Equal(t, 0, use(d2["access_token"].(string)))
-	require.Equal(t, 0, use(d["access_token"].(string)), "now the old one lives on")
+	require.Equal(t, 0, use(d["access_token"].(string)), "now the old token stays valid")
 
 	d3 := data(t, s.tencentOAuth("refresh_token", "refresh_token", old.RefreshToken))
 	require.NotEqual(t, old.RefreshToken, d3["refresh_token"])
@@ -90,7 +90,7 @@ func TestLogins_OceanEngineRefreshRotates(t *testing.T) {
 	require.NotEqual(t, d["refresh_token"], again["refresh_token"])
 }
 
-func TestLogins_TokensEndWithTheWorldsTime(t *testing.T) {
+func TestLogins_TokensEndByTheWorldsClock(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
@@ -112,7 +112,7 @@ func TestLogins_TokensEndWithTheWorldsTime(t *testing.T) {
 		fields{"refresh_token": s.credentials("oceanengine").Logins[0].RefreshToken})))
 }
 
-func TestLogins_CodesWorkOnceAndNotForLong(t *testing.T) {
+func TestLogins_CodesWorkOnceAndExpire(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	consent := func(media string) string {
@@ -142,7 +142,7 @@ func TestLogins_CodesWorkOnceAndNotForLong(t *testing.T) {
 		fields{"media": "tencent", "login": "x"}).Code)
 }
 
-func TestLogins_AppsMustIntroduceThemselves(t *testing.T) {
+func TestLogins_AppsMustSendTheirCredentials(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	refresh := s.credentials("tencent").Logins[0].RefreshToken
@@ -180,7 +180,7 @@ func TestLogins_AppsMustIntroduceThemselves(t *testing.T) {
 	}
 }
 
-func TestLogins_OfTwoRefreshesAtOnceOneWins(t *testing.T) {
+func TestLogins_OneOfTwoConcurrentRefreshesSucceeds(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	p := s.spec("oceanengine")
@@ -201,7 +201,7 @@ func TestLogins_OfTwoRefreshesAtOnceOneWins(t *testing.T) {
 	require.Equal(t, 1, n)
 }
 
-func TestLogins_AChangeThatCannotBeSavedDoesNotHappen(t *testing.T) {
+func TestLogins_AChangeThatCannotBeSavedIsUndone(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	before := s.credentials("oceanengine").Logins[0]
@@ -214,7 +214,7 @@ func TestLogins_AChangeThatCannotBeSavedDoesNotHappen(t *testing.T) {
 	data(t, s.oceanOAuth("refresh_token", fields{"refresh_token": before.RefreshToken}))
 }
 
-func TestLogins_AnAppIsSharedByAsManyAccountsAsAreWanted(t *testing.T) {
+func TestLogins_TheConfiguredNumberOfAccountsSharesAnApp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	apps := func(s *sim) []control.AppCredentials {
@@ -223,13 +223,13 @@ func TestLogins_AnAppIsSharedByAsManyAccountsAsAreWanted(t *testing.T) {
 		s.spec("tencent")
 		return all["tencent"].Apps
 	}
-	require.Len(t, apps(newSim(t, Config{Accounts: ofEach(8000)})), 8, "an app per thousand accounts of a platform")
+	require.Len(t, apps(newSim(t, Config{Accounts: ofEach(8000)})), 8, "one app per thousand accounts of a platform")
 
 	s := newSim(t, Config{Accounts: ofEach(8000), AppAccounts: 8000, DataDir: dir})
 	one := apps(s)
 	require.Len(t, one, 1)
 	require.Len(t, one[0].Logins, 80)
-	// The first account and the last one, of other logins, share what the app may call.
+	// The first and the last account, of different logins, share the app's limit.
 	s.order("limits",
 		fields{"rules": []fields{{"media": "tencent", "endpoint": "*", "scope": "app", "period_seconds": 1000, "limit": 1}}})
 	require.Equal(t, 0, code(t, s.tencentCall(s.account("tencent", 0), "adgroups/get")))

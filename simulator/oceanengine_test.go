@@ -31,7 +31,7 @@ func TestOceanEngine_ChecksTheToken(t *testing.T) {
 	inQuery := query("advertiser_id", idText(a.ID), "access_token", s.token(a))
 	require.Equal(t, 40104, code(t, s.do(s.oceanRequest("", list, inQuery))), "the token belongs in the header")
 	require.Equal(t, 40104, code(t, s.do(s.oceanRequest(s.token(a), "oauth2/advertiser/get/", nil))),
-		"but here in the query")
+		"here it belongs in the query")
 	w := s.do(s.oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a))))
 	require.Len(t, data(t, w)["list"], 100)
 }
@@ -46,7 +46,7 @@ func TestOceanEngine_RefusesBadParameters(t *testing.T) {
 	for _, c := range []struct {
 		path string
 		base url.Values
-		set  []string // a name and its value; "-" leaves it out
+		set  []string // a name and its value; "-" omits it
 		want int
 	}{
 		{"v3.0/promotion/list/", nil, []string{"page_size", "21"}, 40000},
@@ -172,7 +172,7 @@ func TestOceanEngine_PromotionsByPageAndFilter(t *testing.T) {
 		ids(fields{"ids": []json.Number{json.Number(want(live)[0]), json.Number(want(live)[1])}}))
 	require.Empty(t, ids(fields{"status_first": "PROMOTION_STATUS_FROZEN"}))
 	both := data(t, s.oceanCall(a, "v3.0/promotion/list/", "page", "1", "page_size", "20", "cursor", "0", "count", "3"))
-	require.NotContains(t, both, "page_info", "the cursor wins")
+	require.NotContains(t, both, "page_info", "the cursor takes precedence")
 	require.Len(t, both["list"], 3)
 }
 
@@ -197,7 +197,7 @@ func TestOceanEngine_ProjectsHoldThePromotions(t *testing.T) {
 		`{"status_first":"PROJECT_STATUS_DELETE"}`))["list"])
 }
 
-// Words that the platform's documents do not have are found nowhere in what the lists tell.
+// The lists contain no values that are missing in the platform's documents.
 func TestOceanEngine_WordsAreThePlatformsOwn(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
@@ -280,7 +280,7 @@ func TestOceanEngine_LoginsAuthoriseContainersOfTheirAccounts(t *testing.T) {
 	require.Equal(t, []string{"100 ADVERTISER", "1 PLATFORM_ROLE_ENTERPRISE_BP_ADMIN", "1 AGENT", "1 CUSTOMER_ADMIN",
 		"101 ADVERTISER"}, kinds)
 
-	// Each expands to its hundred accounts, and to nothing for another login.
+	// Each expands to its hundred accounts, and to none for another login.
 	in := func(login, n int) string { return idText(1_690_000_000_000_000 + int64(login)*1000 + int64(n)) }
 	count := func(login int, path, rows string, pairs ...string) int {
 		return len(data(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", login*100)), path,
@@ -323,7 +323,7 @@ func TestOceanEngine_ARevokedAccountIsNoLongerValid(t *testing.T) {
 	}
 }
 
-func TestOceanEngine_OldHoursMayComeAsDays(t *testing.T) {
+func TestOceanEngine_OldHoursMayBeServedAsDays(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.find("oceanengine", world.ClassMedium)
@@ -424,7 +424,7 @@ func TestOceanEngine_ConfigNamesWhatReportsTake(t *testing.T) {
 	require.Subset(t, names("metrics"), wireNames("oceanengine"))
 }
 
-func TestOceanEngine_IsFoundByItsHostsToo(t *testing.T) {
+func TestOceanEngine_IsServedUnderItsHostsToo(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("oceanengine", 0)

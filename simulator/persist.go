@@ -17,13 +17,13 @@ import (
 
 // Files of a data directory.
 const (
-	stateFile  = "state.json"    // everything that orders and refreshes change; replaced whole
-	ledgerFile = "ledger.ndjson" // counts of calls, appended; written anew when opened
+	stateFile  = "state.json"    // all state that orders and refreshes change; replaced as a whole
+	ledgerFile = "ledger.ndjson" // counts of calls, appended; rewritten when opened
 
 	stateVersion = 1
 )
 
-// state is what survives a restart, but for the ledger.
+// state is the state that survives a restart, apart from the ledger.
 type state struct {
 	Version     int                `json:"version"`
 	Seed        int64              `json:"seed"`
@@ -47,13 +47,13 @@ type state struct {
 type disk struct {
 	dir string
 
-	mu         sync.Mutex // one save after the other: the last one written holds the latest of everything
+	mu         sync.Mutex // serialises saves, so that the last one has the latest state
 	ledger     *os.File
 	ledgerSize int64
-	ledgerMax  int64 // beyond, the ledger is written anew
+	ledgerMax  int64 // above this size the ledger is rewritten
 }
 
-// open reads the world kept in a directory, or keeps a new one there.
+// open reads the world in a directory, or creates a new one there.
 func (s *Simulator) open(cfg Config) error {
 	if err := os.MkdirAll(cfg.DataDir, 0o700); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (s *Simulator) restore(kept state) error {
 	}
 	for _, x := range kept.Lives {
 		if _, err := s.sim.World.Live(x); err != nil {
-			return fmt.Errorf("restore what was ordered of account %s: %w", x.Account, err)
+			return fmt.Errorf("restore the orders of account %s: %w", x.Account, err)
 		}
 	}
 	for _, x := range kept.Edits {
@@ -122,7 +122,7 @@ func (s *Simulator) restore(kept state) error {
 	return nil
 }
 
-// save writes the whole state; when it returns, a crash finds it.
+// save writes the whole state. It is durable when save returns.
 func (s *Simulator) save() error {
 	if s.disk == nil {
 		return nil
@@ -159,7 +159,7 @@ func (d *disk) close() error {
 	return d.ledger.Close()
 }
 
-// replaceFile puts new content in the place of a file so that a crash leaves either the old or the new.
+// replaceFile replaces a file's content so that a crash leaves either the old or the new content.
 func replaceFile(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
@@ -173,7 +173,7 @@ func replaceFile(path string, content []byte) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	// The rename itself is durable only when the directory is.
+	// The rename is durable only after the directory is synced.
 	dir, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func replaceFile(path string, content []byte) error {
 	return dir.Sync()
 }
 
-// readLedger adds up a kept ledger and writes it anew. A last line that a crash cut off is dropped.
+// readLedger adds up a kept ledger and rewrites it. A last line that a crash cut off is dropped.
 func (s *Simulator) readLedger(d *disk) error {
 	path := d.path(ledgerFile)
 	if f, err := os.Open(path); err == nil {
@@ -196,11 +196,11 @@ func (s *Simulator) readLedger(d *disk) error {
 	return s.compactLedger(d)
 }
 
-// ledgerGrowth is how far the ledger's file may grow before it is written anew: by this much, and to four times what
-// it was then.
+// ledgerGrowth is how much the ledger's file may grow before it is rewritten: it must also be four times as large as
+// after the last rewrite.
 const ledgerGrowth = 64 << 20
 
-// compactLedger writes the ledger anew, one line for each count.
+// compactLedger rewrites the ledger, with one line for each count.
 func (s *Simulator) compactLedger(d *disk) error {
 	lines := s.ledger.TakeAll()
 	if err := replaceFile(d.path(ledgerFile), lines); err != nil {
@@ -218,7 +218,7 @@ func (s *Simulator) compactLedger(d *disk) error {
 	return nil
 }
 
-// flushLedger appends what was counted since the last time.
+// flushLedger appends the counts since the last flush.
 func (s *Simulator) flushLedger() error {
 	s.disk.mu.Lock()
 	defer s.disk.mu.Unlock()

@@ -41,7 +41,7 @@ func TestPersist_AllSurvivesARestart(t *testing.T) {
 	}
 	before := snapshot(one)
 	require.NoError(t, first.Close())
-	require.NoError(t, first.Close(), "twice does no harm")
+	require.NoError(t, first.Close(), "a second Close does nothing")
 
 	cfg.Start, cfg.Frozen = noon.AddDate(1, 0, 0), false // a kept world has its own clock
 	second, err := New(cfg)
@@ -62,7 +62,7 @@ func TestPersist_AllSurvivesARestart(t *testing.T) {
 	}
 }
 
-// ledgerCounts is the ledger's content in an order.
+// ledgerCounts returns the ledger's content in a fixed order.
 func ledgerCounts(l *ledger.Ledger) any {
 	_, groups := l.Query(ledger.Query{Group: map[string]bool{"second": true, "media": true, "app": true, "endpoint": true,
 		"answer": true}})
@@ -79,7 +79,7 @@ func TestPersist_ATokenChangeIsOnDiskBeforeItIsAnswered(t *testing.T) {
 	one := &sim{first, t}
 	d := data(t,
 		one.oceanOAuth("refresh_token", fields{"refresh_token": one.credentials("oceanengine").Logins[0].RefreshToken}))
-	// The other opens what a crash at this moment would leave.
+	// The other simulator opens the files that a crash at this moment would leave.
 	crashed := t.TempDir()
 	raw, err := os.ReadFile(filepath.Join(cfg.DataDir, stateFile))
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestPersist_ACutLedgerLineIsDropped(t *testing.T) {
 	require.NoError(t, second.Close())
 }
 
-func TestPersist_ALongLedgerIsWrittenAnew(t *testing.T) {
+func TestPersist_ALongLedgerIsRewritten(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Accounts: 8, Start: noon, Frozen: true, DataDir: t.TempDir()}
 	first, err := New(cfg)
@@ -142,7 +142,7 @@ func TestPersist_ALongLedgerIsWrittenAnew(t *testing.T) {
 	require.NoError(t, second.Close())
 }
 
-func TestPersist_RefusesWhatItCannotRead(t *testing.T) {
+func TestPersist_RefusesUnreadableState(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, stateFile)

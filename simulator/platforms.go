@@ -6,7 +6,8 @@ import (
 	"adsync/simulator/tencent"
 )
 
-// platforms lists all, a line each. Accounts are dealt to them in turn, so their order is part of the world.
+// platforms lists all platforms, a line each. Accounts are assigned to them in turn, so their order is part of the
+// world.
 func platforms() []platform.Platform {
 	return []platform.Platform{
 		tencent.New(),

@@ -16,10 +16,10 @@ import (
 	"adsync/simulator/world"
 )
 
-// The client here knows the wire formats from the platforms' documents and shares no code with the simulator, so that
-// a mistake about a unit cannot hide in both.
+// The client here is written from the platforms' documents and shares no code with the simulator, so that both do not
+// have the same mistake about a unit.
 
-// wireMetrics are the platforms' names of the truth's metrics. Amounts are marked by a leading $.
+// wireMetrics holds the platforms' names of the truth's metrics. Amounts are marked by a leading $.
 var wireMetrics = map[string]map[string]string{
 	"tencent": {
 		"cost": "$cost", "impressions": "view_count", "clicks": "valid_click_count", "downloads": "download_count",
@@ -54,7 +54,7 @@ func jsonText(v any) string {
 	return string(raw)
 }
 
-// table is rows by their key; all of a row but its key is text, so that rows compare.
+// table holds rows by key. The rest of a row is text, so that rows can be compared.
 type table map[string]string
 
 func (x table) add(t testing.TB, k, row string) {
@@ -65,7 +65,7 @@ func (x table) add(t testing.TB, k, row string) {
 	x[k] = row
 }
 
-// differences counts the rows of which one side has another or none.
+// differences returns how many rows differ or are only on one side.
 func (x table) differences(y table) (n int) {
 	for k, row := range x {
 		if y[k] != row {
@@ -80,12 +80,12 @@ func (x table) differences(y table) (n int) {
 	return n
 }
 
-// yuan reads an amount in yuan as micro-units, exactly.
+// yuan converts an amount in yuan to micro-units, exactly.
 func yuan(t testing.TB, text string) int64 {
 	t.Helper()
 	r, ok := new(big.Rat).SetString(text)
 	if !ok || !r.Mul(r, big.NewRat(1_000_000, 1)).IsInt() {
-		t.Fatalf("%q is no amount", text)
+		t.Fatalf("%q is not an amount", text)
 	}
 	return r.Num().Int64()
 }
@@ -99,7 +99,7 @@ func fen(t testing.TB, n any) int64 {
 	return v * 10_000
 }
 
-// metricsText is what a row tells: a figure that is null, absent or an empty text is not told.
+// metricsText returns a row's figures, without those that are null, absent or an empty text.
 func metricsText(t testing.TB, media string, row fields) string {
 	t.Helper()
 	all := map[string]int64{}
@@ -138,7 +138,7 @@ func metricsText(t testing.TB, media string, row fields) string {
 	return jsonText(all)
 }
 
-// truthTable reads the same from the truth.
+// truthTable returns the table of the truth.
 func (s *sim) truthTable(kind string, pairs ...string) table {
 	rows := table{}
 	for _, line := range s.truthLines(append([]string{"kind", kind}, pairs...)...) {
@@ -163,7 +163,7 @@ func (s *sim) truthTable(kind string, pairs ...string) table {
 	return rows
 }
 
-// pages calls get for page after page until the last, and wants them to agree about the total.
+// pages calls get for each page until the last, and checks that all have the same total.
 func pages(t testing.TB, size int, get func(page int) (rows []any, info fields)) (all []any) {
 	t.Helper()
 	for page := 1; ; page++ {
@@ -351,14 +351,14 @@ func (s *sim) pullPromotions(into table, a *world.Account) {
 	}
 }
 
-// set is one of the tables that a client keeps of a platform.
+// set is one of the tables of a platform that a client keeps.
 type set struct {
 	kind, level string
 	hourly      bool
 	from, to    string
 }
 
-// sets are the tables that alterations are chosen from at noon.
+// sets returns the tables from which alterations are chosen at noon.
 func sets(media string) []set {
 	object := map[string]string{"tencent": "adgroup", "oceanengine": "promotion"}[media]
 	return []set{

@@ -28,8 +28,8 @@ var (
 // bodyTimeout is how long a request's body may take to arrive.
 const bodyTimeout = 5 * time.Second
 
-// timedBody is a body that must arrive within bodyTimeout, read or not: a caller must not keep a connection with a
-// body that does not come.
+// timedBody is a body that must arrive within bodyTimeout, read or not: a caller must not occupy a connection with a
+// body that does not arrive.
 type timedBody struct {
 	io.ReadCloser
 
@@ -56,7 +56,7 @@ func (b timedBody) Read(p []byte) (int, error) {
 // ServeHTTP answers platforms' calls and the control API.
 func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	timeBody(w, r)
-	// A page of another site that is open in a browser here must not steer the world; programs send neither Origin nor
+	// A page of another site in a browser on this machine must not change the world; programs send neither Origin nor
 	// Sec-Fetch-Site.
 	if s.sites.Check(r) != nil {
 		control.WriteProblem(w, http.StatusForbidden, "a page of another site sent this request")
@@ -73,7 +73,7 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, control.Prefix) {
 		if localhost.Rebound(r) {
 			control.WriteProblem(w, http.StatusForbidden,
-				"control calls to this machine are answered under the names localhost and 127.0.0.1 alone")
+				"control calls to this machine are answered only for the names localhost and 127.0.0.1")
 			return
 		}
 		s.control.ServeHTTP(w, r)
@@ -82,8 +82,8 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	control.WriteProblem(w, http.StatusNotFound, "no platform and no control call has this path; see /_sim/ for a list")
 }
 
-// Platform returns a handler of one platform alone, which serves it as its real host does, without the prefix, whatever
-// host a request names; nil if there is no such platform.
+// Platform returns a handler that serves one platform as its real host does, without the prefix and for any host
+// name; nil if the platform is unknown.
 func (s *Simulator) Platform(name string) http.Handler {
 	for _, p := range s.platforms {
 		if about := p.Spec(); about.Name == name {
@@ -100,8 +100,7 @@ func (s *Simulator) Platform(name string) http.Handler {
 	return nil
 }
 
-// Platforms returns the platforms' names, each with the path that a client of it is configured with, after the host,
-// where Platform serves it.
+// Platforms returns, by platform name, the path of a client's base URL under which the handler of Platform serves it.
 func Platforms() map[string]string {
 	paths := map[string]string{}
 	for _, p := range platforms() {
@@ -120,10 +119,10 @@ func Nights() []night.Platform {
 	return nights
 }
 
-// First returns the first platform of the list, for a program that needs any one.
+// First returns the first platform of the list, for programs that need any platform.
 func First() platform.Platform { return platforms()[0] }
 
-// route finds the platform by the host that the request names, else by its path's prefix.
+// route finds the platform by the request's host, or otherwise by its path's prefix.
 func (s *Simulator) route(r *http.Request) (platform.Platform, string) {
 	host := r.Host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -177,13 +176,13 @@ func (s *Simulator) serve(w http.ResponseWriter, r *http.Request, p platform.Pla
 	}
 	fault.Spoil(c, met)
 	if f := met[fault.Latency]; f != nil {
-		// Limits have counted the call when it came, however late its answer is and whoever still waits for it.
+		// Limits have counted the call on arrival, even if its answer is late or its caller has gone.
 		s.faults.Wait(c, f, time.Duration(f.MS)*time.Millisecond)
 	}
 	if c.Cut != platform.CutNothing {
 		c.Code = platform.CodeCut
 	}
-	// Counted before it is sent: who has an answer finds the call in the ledger.
+	// Counted before the answer is sent: a caller with an answer finds the call in the ledger.
 	s.ledger.Record(time.Now().Unix(), c.Account, ledger.Cell{Media: c.Spec.Name, App: c.App, Endpoint: c.Endpoint,
 		Code: c.Code, Outcome: c.Outcome})
 	c.Send(w)

@@ -31,7 +31,7 @@ func (p *onePipe) Close() error { close(p.closed); return nil }
 
 func (p *onePipe) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)} }
 
-func TestServe_ABodyThatDoesNotComeIsNotWaitedForLong(t *testing.T) {
+func TestServe_ClosesAConnectionWhoseBodyDoesNotArrive(t *testing.T) {
 	t.Parallel()
 	for name, request := range map[string]string{
 		"an order": "POST /_sim/clock HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{",

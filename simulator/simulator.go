@@ -20,27 +20,27 @@ import (
 // AppAccountsDefault is how many accounts of a platform share an app.
 const AppAccountsDefault = world.AppAccountsDefault
 
-// Config says which world to simulate.
+// Config describes the world to simulate.
 type Config struct {
 	Accounts int       // of all platforms together, 1 to 1,000,000
 	Seed     int64     // the same seed, number of accounts and clock give the same world
 	Speed    float64   // seconds of the world in a real second; 0 keeps that of DataDir's world, or is 1
 	DataDir  string    // where the state survives a restart; "" keeps it in memory only
 	Start    time.Time // the clock of a new world, from 2025 up to 2035; zero is now. A kept world has its own clock
-	// Giant makes the first account of each platform one of about so many creatives at a time, up to 96,000; 0 makes it
-	// an ordinary one.
+	// Giant is about how many creatives the first account of each platform runs at a time, up to 96,000; 0 makes it an
+	// ordinary account.
 	Giant int
-	// USD puts one account in so many into USD and America/Los_Angeles, of each platform; 0 puts none, and a kept world
-	// has its own share.
+	// USD makes one account in so many of each platform use USD and America/Los_Angeles; 0 is none. A kept world has its
+	// own share.
 	USD int
-	// Active is how many of 100 accounts have ads that run, 1 to 65; 0 is 65. A kept world has its own share.
+	// Active is how many of 100 accounts run ads, 1 to 65; 0 is 65. A kept world has its own share.
 	Active int
-	// AppAccounts is how many accounts of a platform share an app, and its limits: a multiple of 100. 0 is
+	// AppAccounts is how many accounts of a platform share an app and its limits: a multiple of 100; 0 is
 	// AppAccountsDefault. A kept world has its own number.
 	AppAccounts int
 
 	Frozen bool         // stops the clock at once; false leaves a kept clock as it was
-	Traps  bool         // the world springs the traps of real platforms; GET /_sim/traps counts them
+	Traps  bool         // the world has the traps of real platforms; GET /_sim/traps counts them
 	Logger *slog.Logger // nil is silent
 }
 
@@ -63,8 +63,8 @@ type Simulator struct {
 
 var _ http.Handler = (*Simulator)(nil)
 
-// New opens the world kept in cfg.DataDir, or makes a new one there. It refuses a directory that keeps a world of
-// another seed or size.
+// New opens the world in cfg.DataDir, or creates a new one there. It refuses a directory with a world of another seed
+// or size.
 func New(cfg Config) (*Simulator, error) {
 	if err := checkConfig(&cfg); err != nil {
 		return nil, err
@@ -118,13 +118,13 @@ func checkConfig(cfg *Config) error {
 		return fmt.Errorf("a giant has up to %d creatives, not %d", world.GiantMax, cfg.Giant)
 	}
 	if cfg.USD < 0 {
-		return fmt.Errorf("one account in so many is in USD, or none: it cannot be %d", cfg.USD)
+		return fmt.Errorf("one account in so many is in USD, or none for 0: it cannot be %d", cfg.USD)
 	}
 	if cfg.Active < 0 || cfg.Active > world.ActiveMax {
-		return fmt.Errorf("of 100 accounts up to %d have ads that run, not %d", world.ActiveMax, cfg.Active)
+		return fmt.Errorf("up to %d of 100 accounts run ads, not %d", world.ActiveMax, cfg.Active)
 	}
 	if cfg.AppAccounts < 0 || cfg.AppAccounts%world.AccountsPerLogin != 0 {
-		return fmt.Errorf("an app is shared by a multiple of %d accounts, not by %d", world.AccountsPerLogin, cfg.AppAccounts)
+		return fmt.Errorf("the accounts of an app must be a multiple of %d, not %d", world.AccountsPerLogin, cfg.AppAccounts)
 	}
 	if cfg.Speed != 0 {
 		if err := world.CheckSpeed(cfg.Speed); err != nil {
@@ -154,15 +154,14 @@ func (s *Simulator) startClock(cfg Config) error {
 	return nil
 }
 
-// Handler serves everything: the platforms under their prefixes and by their real hosts, and the control API under
-// /_sim/.
+// Handler serves the platforms, under their prefixes and their real hosts, and the control API under /_sim/.
 func (s *Simulator) Handler() http.Handler { return s }
 
-// Clock is the world's, to read, freeze and set.
+// Clock returns the world's clock, to read, freeze and set.
 func (s *Simulator) Clock() *world.Clock { return s.sim.Clock }
 
-// Close saves the state and releases calls that hang. Calls after it are still answered, but what they change may be
-// lost. It may be called twice.
+// Close saves the state and releases calls that hang. Later calls are still answered, but their changes may be lost.
+// It may be called twice.
 func (s *Simulator) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.closing)
@@ -174,7 +173,7 @@ func (s *Simulator) Close() error {
 	return s.closeErr
 }
 
-// flushEvery is how much of the ledger a crash can lose.
+// flushEvery is the time between flushes of the ledger, and so what a crash can lose.
 const flushEvery = 2 * time.Second
 
 func (s *Simulator) flushRegularly() {
@@ -189,7 +188,7 @@ func (s *Simulator) flushRegularly() {
 		if err := s.flushLedger(); err != nil {
 			s.sim.Logger.Error("cannot keep the simulator's ledger", "err", err)
 		}
-		// The place of a faster clock is not known from the real time that passed: it resumes where it was saved.
+		// A faster clock cannot be restored from the elapsed real time: it continues from where it was saved.
 		if !s.sim.Clock.Frozen() && s.sim.Clock.Speed() != 1 {
 			if err := s.save(); err != nil {
 				s.sim.Logger.Error("cannot keep the simulator's clock", "err", err)

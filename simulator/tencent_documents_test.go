@@ -13,9 +13,9 @@ import (
 	"adsync/simulator/world"
 )
 
-// What the platform's documents and its own SDK (TencentAd/marketing-api-go-sdk) say of Tencent's answers.
+// Tests of Tencent's answers by the platform's documents and its own SDK (TencentAd/marketing-api-go-sdk).
 
-func TestTencentDocuments_FilesAreOfTheEnumsOfTheSDK(t *testing.T) {
+func TestTencentDocuments_FilesUseTheEnumsOfTheSDK(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)
@@ -42,16 +42,17 @@ func TestTencentDocuments_CreativesAreFoundByTheirComponents(t *testing.T) {
 		jsonText(image.Status == world.StatusDeleted)))
 }
 
-// tencentWords are words of the page of enums (枚举值), and of the enums ImageType, MediaType, AdStatus,
-// MediaSystemStatus, MediaStatusType, ImageSourceType, FundStatus, AccountTypeMap, CustomerSystemStatus, DeliveryMode,
-// DynamicCreativeType and CreativeSetApprovalStatus of the SDK.
+// tencentWords holds values of the page of enums (枚举值), and of the enums ImageType, MediaType, AdStatus,
+// MediaSystemStatus, MediaStatusType, ImageSourceType, FundStatus, AccountTypeMap, CustomerSystemStatus,
+// DeliveryMode, DynamicCreativeType and CreativeSetApprovalStatus of the SDK.
 var tencentWords = strings.Fields(
 	`AD_STATUS_NORMAL AD_STATUS_SUSPEND ADGROUP_STATUS_ACTIVE ADGROUP_STATUS_SUSPEND ADGROUP_STATUS_DELETED
 	MARKETING_GOAL_USER_GROWTH MARKETING_CARRIER_TYPE_APP_ANDROID MARKETING_TARGET_TYPE_APP_ANDROID BID_MODE_OCPM OPTIMIZATIONGOAL_APP_ACTIVATE
 	SITE_SET_MOMENTS SITE_SET_WECHAT SITE_SET_CHANNELS SITE_SET_MOBILE_UNION MALE FEMALE LIVE_IN DELIVERY_MODE_COMPONENT DYNAMIC_CREATIVE_TYPE_PROGRAM
 	CREATIVE_SET_APPROVAL_STATUS_NORMAL IMAGE_TYPE_JPG MEDIA_TYPE_MP4 MEDIA_STATUS_VALID ADSTATUS_NORMAL SOURCE_TYPE_LOCAL FUND_TYPE_CASH FUND_TYPE_GIFT FUND_TYPE_SHARED FUND_TYPE_BANK FUND_STATUS_NORMAL FUND_STATUS_NOT_ENOUGH CUSTOMER_STATUS_NORMAL`)
 
-// words finds the values of an answer that are words of an enum: capitals alone. Texts that people write are left out.
+// words yields the values of an answer that look like values of an enum: only capitals. Texts that people write are
+// skipped.
 func words(value any, yield func(string)) {
 	switch value := value.(type) {
 	case []any:
@@ -72,7 +73,7 @@ func words(value any, yield func(string)) {
 	}
 }
 
-func TestTencentDocuments_EveryWordOfAnEnumIsThePlatforms(t *testing.T) {
+func TestTencentDocuments_EveryEnumValueIsDocumented(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	met := map[string]bool{}
@@ -105,7 +106,7 @@ func condition(field, operator string, values ...string) string {
 	return jsonText([]fields{{"field": field, "operator": operator, "values": values}})
 }
 
-// ids asks a list with a condition.
+// ids returns the ids of a list with a condition.
 func (s *sim) ids(a *world.Account, path, id, filtering string, more ...string) []string {
 	s.t.Helper()
 	list := []string{}
@@ -245,7 +246,7 @@ func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T
 	account := rows("daily_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["date"]`, "filtering",
 		condition("adgroup_id", "IN", id))
 	require.Len(t, account, 1)
-	require.Equal(t, one["cost"], account[0].(fields)["cost"], "a condition narrows what is added up")
+	require.Equal(t, one["cost"], account[0].(fields)["cost"], "a condition selects the rows that are added up")
 	hours := rows("hourly_reports/get", "level", "REPORT_LEVEL_ADVERTISER", "group_by", `["hour"]`, "filtering",
 		condition("adgroup_id", "IN", id))
 	require.Equal(t, cost(all[:1]), cost(hours))
@@ -295,22 +296,22 @@ func TestTencentDocuments_AccountsAreFoundByAPartOfTheirCompany(t *testing.T) {
 	require.Equal(t, 18003, code(t, s.do(s.tencentRequest(s.token(a), "organization_account_relation/get", q))))
 }
 
-func TestTencent_TakesTheRealTimeTooWhereverTheWorldsClockIs(t *testing.T) {
+func TestTencent_AcceptsTheRealTimeForAnyWorldTime(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)
 	now := time.Now().Unix()
 	require.Greater(t, max(now-s.sim.Clock.Now().Unix(), s.sim.Clock.Now().Unix()-now), int64(300),
-		"the world is elsewhere")
+		"the world has another time")
 	for stamp, want := range map[int64]int{now: 0, now - 250: 0, now - 400: 12101, s.sim.Clock.Now().Unix(): 0} {
 		require.Equal(t, want, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(stamp))), stamp-now)
 	}
 	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(now), "nonce", "real-1")))
 	require.Equal(t, 12100, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(now), "nonce", "real-1")),
-		"a nonce is new for both")
+		"a nonce must be new for both clocks")
 }
 
-func TestTencentLogins_AreListedByWhatTheyAre(t *testing.T) {
+func TestTencentLogins_ListAccountsByTheirRole(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: ofEach(401)}).unlimited()
 	ask := func(login int, path string, pairs ...string) fields {

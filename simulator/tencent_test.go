@@ -15,7 +15,7 @@ import (
 	"adsync/simulator/world"
 )
 
-func TestTencent_ChecksWhatEveryCallCarries(t *testing.T) {
+func TestTencent_ChecksTheCommonParameters(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: ofEach(200)}).unlimited()
 	a := s.account("tencent", 0)
@@ -26,20 +26,20 @@ func TestTencent_ChecksWhatEveryCallCarries(t *testing.T) {
 		change func(q url.Values)
 		want   int
 	}{
-		"all is well":              {func(url.Values) {}, 0},
+		"valid parameters":         {func(url.Values) {}, 0},
 		"no token":                 {func(q url.Values) { q.Del("access_token") }, 12000},
 		"no timestamp":             {func(q url.Values) { q.Del("timestamp") }, 12000},
 		"no nonce":                 {func(q url.Values) { q.Del("nonce") }, 12000},
 		"an empty token":           {func(q url.Values) { q.Set("access_token", "") }, 11005},
 		"a token of another shape": {func(q url.Values) { q.Set("access_token", "abc") }, 11004},
-		"a token nobody has":       {func(q url.Values) { q.Set("access_token", strings.Repeat("0", 32)) }, 11002},
+		"an unknown token":         {func(q url.Values) { q.Set("access_token", strings.Repeat("0", 32)) }, 11002},
 		"a clock 300 s ahead":      {func(q url.Values) { q.Set("timestamp", idText(now+300)) }, 0},
 		"a clock 301 s ahead":      {func(q url.Values) { q.Set("timestamp", idText(now+301)) }, 12101},
 		"a clock 301 s behind":     {func(q url.Values) { q.Set("timestamp", idText(now-301)) }, 12101},
 		"a timestamp of words":     {func(q url.Values) { q.Set("timestamp", "now") }, 18002},
 		"a nonce of 33":            {func(q url.Values) { q.Set("nonce", strings.Repeat("x", 33)) }, 18003},
-		"somebody else's account":  {func(q url.Values) { q.Set("account_id", idText(stranger.ID)) }, 12201},
-		"an account nobody has":    {func(q url.Values) { q.Set("account_id", "123") }, 12201},
+		"another login's account":  {func(q url.Values) { q.Set("account_id", idText(stranger.ID)) }, 12201},
+		"an unknown account":       {func(q url.Values) { q.Set("account_id", "123") }, 12201},
 		"no account":               {func(q url.Values) { q.Del("account_id") }, 18001},
 		"an account of words":      {func(q url.Values) { q.Set("account_id", `"1"`) }, 18002},
 		"a token of another medium": {func(q url.Values) { q.Set("access_token", s.token(s.account("oceanengine", 0))) },
@@ -67,7 +67,7 @@ func TestTencent_RefusesBadParameters(t *testing.T) {
 	for _, c := range []struct {
 		path string
 		base url.Values
-		set  []string // a name and its value; "-" leaves it out
+		set  []string // a name and its value; "-" omits it
 		want int
 	}{
 		{"adgroups/get", nil, []string{"page", "101"}, 18003},
@@ -132,7 +132,7 @@ func TestTencent_RefusesBadParameters(t *testing.T) {
 	require.Equal(t, 12007, code(t, s.do(r)))
 }
 
-// walk follows the cursor of a list to its end.
+// walk reads a list by cursor to its end.
 func (s *sim) walk(a *world.Account, path string, pairs ...string) (rows []any, calls int) {
 	for cursor := ""; ; calls++ {
 		q := append([]string{"pagination_mode", "PAGINATION_MODE_CURSOR"}, pairs...)
@@ -171,7 +171,7 @@ func TestTencent_CursorReachesEveryRowOnce(t *testing.T) {
 	}
 	var got []string
 	for _, r := range rows {
-		require.Len(t, r, 1, "only the fields that are asked for")
+		require.Len(t, r, 1, "only the requested fields")
 		got = append(got, r.(fields)["adgroup_id"].(json.Number).String())
 	}
 	require.Equal(t, want, got)
@@ -181,7 +181,7 @@ func TestTencent_CursorReachesEveryRowOnce(t *testing.T) {
 		"PAGINATION_MODE_CURSOR"))["cursor_page_info"].(fields)
 	w := s.tencentCall(a, "adgroups/get", "pagination_mode", "PAGINATION_MODE_CURSOR", "page_size", "9", "cursor",
 		first["next_cursor"].(string))
-	require.Equal(t, 18009, code(t, w), "a cursor goes with its query")
+	require.Equal(t, 18009, code(t, w), "a cursor belongs to its query")
 }
 
 func TestTencent_AccountListsReachExactlyTheLoginsAccounts(t *testing.T) {
@@ -303,7 +303,7 @@ func TestTencent_ReportsGroupAndSort(t *testing.T) {
 	}
 }
 
-func TestTencent_IsFoundByItsHostToo(t *testing.T) {
+func TestTencent_IsServedUnderItsHostToo(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.account("tencent", 0)

@@ -17,8 +17,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// costs asks Tencent for a report of the large account at a level and adds up the spend in fen by the row's day or
-// hour.
+// costs gets Tencent's report of the large account at a level and adds up the spend in fen by the row's day or hour.
 func (s *sim) costs(level, from, to string, hourly bool) map[string]int64 {
 	s.t.Helper()
 	path, moment := "daily_reports/get", "date"
@@ -56,7 +55,7 @@ func TestTraps_OfTheMorning(t *testing.T) {
 	s := flowing(t, "yesterday_empty", 3, 1)
 	require.NotContains(t, s.costs("ADVERTISER", yesterday, today, false), yesterday)
 	whole := s.costs("ADVERTISER", yesterday, today, false)
-	require.Positive(t, whole[yesterday], "who asks again is answered rightly")
+	require.Positive(t, whole[yesterday], "a repeated query gets the right answer")
 	require.Positive(t, whole[today])
 
 	s = flowing(t, "yesterday_partial", 3, 1)
@@ -72,12 +71,12 @@ func TestTraps_OfTheMorning(t *testing.T) {
 
 		s = flowing(t, trap, 3, 1)
 		require.NoError(t, s.sim.Clock.Freeze())
-		require.Equal(t, whole, s.costs("ADVERTISER", yesterday, today, false), "while the clock stands, nothing comes later")
+		require.Equal(t, whole, s.costs("ADVERTISER", yesterday, today, false), "the trap is off while the clock is frozen")
 	}
 }
 
-// A trap that a query meets with its first page holds to its last, or its pages would disagree.
-func TestTraps_OfReportsHoldForAllPages(t *testing.T) {
+// A trap that a query meets on its first page applies up to its last one: otherwise its pages would disagree.
+func TestTraps_OfReportsApplyToAllPages(t *testing.T) {
 	t.Parallel()
 	total := func(s *sim, page string) json.Number {
 		d := data(t, s.oceanCall(s.account("oceanengine", 0), "v3.0/report/custom/get/", "dimensions",
@@ -101,7 +100,7 @@ func TestTraps_OfReportsHoldForAllPages(t *testing.T) {
 	require.Equal(t, []fault.Misled{{
 		Trap: "yesterday_empty", Media: "oceanengine", Account: idText(s.account("oceanengine", 0).ID), Kind: "report_daily",
 		Level: "ad", From: yesterday, To: yesterday,
-	}}, misled, "no answer shows it")
+	}}, misled, "it is recorded as misled")
 }
 
 func TestTraps_OfToday(t *testing.T) {
@@ -113,7 +112,7 @@ func TestTraps_OfToday(t *testing.T) {
 	require.Less(t, older, now)
 
 	s = flowing(t, "levels_apart", 12, 1)
-	require.Equal(t, now, s.costs("ADVERTISER", today, today, false)[today], "accounts are told first")
+	require.Equal(t, now, s.costs("ADVERTISER", today, today, false)[today], "accounts are published first")
 	require.Less(t, s.costs("ADGROUP", today, today, false)[today], now)
 	require.Equal(t, now, s.costs("ADGROUP", today, today, false)[today], "ads add up to their account again")
 	require.EqualValues(t, 1, s.trap("levels_apart").Met)
@@ -135,12 +134,12 @@ func TestTraps_OfHours(t *testing.T) {
 		require.Positive(t, hours["11"])
 		require.Less(t, hours["11"], whole["11"])
 		hours["11"] = whole["11"]
-		require.Equal(t, whole, hours, "the others are as they are")
+		require.Equal(t, whole, hours, "the other hours are unchanged")
 		require.Equal(t, whole, s.costs(level, today, today, true))
 	}
 }
 
-func TestTraps_ZerosAreNotToldAndAreInNoTruth(t *testing.T) {
+func TestTraps_OmittedZerosAreNotInTheTruth(t *testing.T) {
 	t.Parallel()
 	whole := newSim(t, Config{}).unlimited()
 	s := standing(t, "zero_untold")
@@ -160,7 +159,7 @@ func TestTraps_ZerosAreNotToldAndAreInNoTruth(t *testing.T) {
 				require.NoError(t, json.Unmarshal([]byte(row), &full))
 				require.NoError(t, json.Unmarshal([]byte(got[key]), &told))
 				maps.DeleteFunc(full, func(name string, value int64) bool { _, ok := told[name]; return value == 0 && !ok })
-				require.Equal(t, full, told, "what is not zero is told: %s", key)
+				require.Equal(t, full, told, "figures other than zero are served: %s", key)
 			}
 		}
 		require.Greater(t, s.trap("zero_untold").Met, met, media)
@@ -177,7 +176,7 @@ func TestTraps_ZerosAreNotToldAndAreInNoTruth(t *testing.T) {
 	for _, name := range wireNames("oceanengine") {
 		fewest = min(fewest, strings.Count(body, `"`+name+`":`))
 	}
-	require.Less(t, fewest, strings.Count(body, `"show_cnt":`), "some rows do not have it at all")
+	require.Less(t, fewest, strings.Count(body, `"show_cnt":`), "some rows lack the field")
 }
 
 func TestTraps_GrownCohortsAreCounted(t *testing.T) {
@@ -193,7 +192,7 @@ func TestTraps_FallenFiguresAreCounted(t *testing.T) {
 	t.Parallel()
 	s := standing(t, "figures_fall")
 	s.costs("ADGROUP", today, today, false)
-	require.Zero(t, s.trap("figures_fall").Met, "nothing is given back of today yet")
+	require.Zero(t, s.trap("figures_fall").Met, "today has no refunds yet")
 	s.costs("ADGROUP", "2026-11-10", "2026-11-12", false)
 	require.EqualValues(t, 1, s.trap("figures_fall").Met)
 }
@@ -218,7 +217,7 @@ func TestTraps_OfTheEndsOfDays(t *testing.T) {
 	require.EqualValues(t, 1, s.trap("day_ended").Met, "it has ended long ago")
 }
 
-// Los Angeles puts its clocks back on 2026-11-01.
+// Los Angeles puts clocks back on 2026-11-01.
 func TestTraps_OfDaysOf25Hours(t *testing.T) {
 	t.Parallel()
 	listed := func(s *sim) bool {

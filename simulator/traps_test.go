@@ -16,7 +16,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// flowing is a world whose clock goes on from a moment of 2026-11-15, in which one trap is set.
+// flowing returns a world with one trap whose clock runs from a moment of 2026-11-15.
 func flowing(t *testing.T, trap string, hour, minute int) *sim {
 	t.Helper()
 	s := newSim(t, Config{Start: time.Date(2026, 11, 15, hour, minute, 0, 0, world.Zone)}).unlimited()
@@ -24,7 +24,7 @@ func flowing(t *testing.T, trap string, hour, minute int) *sim {
 	return s
 }
 
-// standing is one whose clock stands still at noon.
+// standing returns a world with one trap whose clock is frozen at noon.
 func standing(t *testing.T, trap string) *sim {
 	t.Helper()
 	s := newSim(t, Config{}).unlimited()
@@ -47,7 +47,7 @@ func (s *sim) trap(name string) trap.Trap {
 	return list[at]
 }
 
-// page asks for a page of the promotions of a large account, which has several.
+// promotionPage returns a page of the promotions of a large account, which has several pages.
 func (s *sim) promotionPage(page string) (ids []string, total string) {
 	s.t.Helper()
 	d := data(s.t, s.oceanCall(s.account("oceanengine", 0), "v3.0/promotion/list/", "page", page, "page_size", "20",
@@ -58,7 +58,7 @@ func (s *sim) promotionPage(page string) (ids []string, total string) {
 	return ids, d["page_info"].(map[string]any)["total_number"].(json.Number).String()
 }
 
-func TestTraps_AreToldByNameAndSwitched(t *testing.T) {
+func TestTraps_AreListedByNameAndSwitched(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
 	var list []trap.Trap
@@ -70,8 +70,8 @@ func TestTraps_AreToldByNameAndSwitched(t *testing.T) {
 		require.NotEmpty(t, x.Name)
 		require.NotEmpty(t, x.What, x.Name)
 		require.NotEmpty(t, x.Survived, x.Name)
-		require.False(t, x.On, "none is set unless it is ordered: %s", x.Name)
-		require.True(t, i == 0 || list[i-1].Name != x.Name, "%s is there twice", x.Name)
+		require.False(t, x.On, "a trap is off unless it is ordered: %s", x.Name)
+		require.True(t, i == 0 || list[i-1].Name != x.Name, "%s is listed twice", x.Name)
 	}
 	s.set("page_short")
 	require.True(t, s.trap("page_short").On)
@@ -85,7 +85,7 @@ func TestTraps_AreToldByNameAndSwitched(t *testing.T) {
 	require.True(t, newSim(t, Config{Traps: true}).trap("page_short").On)
 }
 
-// In a world that has traps from the start the seed alone decides, and few queries meet one.
+// In a world with traps from the start only the seed decides, and few queries meet one.
 func TestTraps_AreRareAndSeeded(t *testing.T) {
 	t.Parallel()
 	met := func(seed int64) (accounts []int) {
@@ -144,7 +144,7 @@ func TestTraps_MovePagesOfAListOnce(t *testing.T) {
 			require.EqualValues(t, 1, s.trap(name).Met)
 			for page, want := range map[string][]string{"1": first, "2": second} {
 				ids, said := s.promotionPage(page)
-				require.Equal(t, want, ids, "who asks again is answered rightly")
+				require.Equal(t, want, ids, "a repeated query gets the right answer")
 				require.Equal(t, total, said)
 			}
 			require.EqualValues(t, 1, s.trap(name).Met)
@@ -153,8 +153,8 @@ func TestTraps_MovePagesOfAListOnce(t *testing.T) {
 	}
 }
 
-// An empty page by cursor leads on: to the rows that it left out, by another cursor than the one that led to it.
-func TestTraps_EmptyPagesByCursorLeadOn(t *testing.T) {
+// An empty page by cursor leads to the rows that it omitted, with another cursor than its own.
+func TestTraps_EmptyPagesByCursorHaveANext(t *testing.T) {
 	t.Parallel()
 	s := standing(t, "page_empty")
 	a := s.account("tencent", 0)
@@ -186,7 +186,7 @@ func TestTraps_EmptyPagesByCursorLeadOn(t *testing.T) {
 	require.EqualValues(t, 1, s.trap("page_empty").Met)
 }
 
-func TestTraps_SpoilAnswersOnce(t *testing.T) {
+func TestTraps_DisturbAQueryOnce(t *testing.T) {
 	t.Parallel()
 	for name, spoilt := range map[string]func(t *testing.T, w *httptest.ResponseRecorder, media string){
 		"answer_html": func(t *testing.T, w *httptest.ResponseRecorder, _ string) {
@@ -239,9 +239,9 @@ func TestTraps_ShutAnEndpointForAWhileOfTheWorld(t *testing.T) {
 	require.NoError(t, s.sim.Clock.SetSpeed(100))
 	w := s.oceanCall(a, "v3.0/promotion/list/")
 	require.Equal(t, 40110, code(t, w))
-	require.Equal(t, "4", w.Header().Get("X-RateLimit-RetryIn"), "five minutes of a world that is 100 times as fast")
-	require.Equal(t, 40110, code(t, s.oceanCall(b, "v3.0/promotion/list/")), "it is shut to the app")
-	require.Equal(t, 0, code(t, s.oceanCall(a, "v3.0/project/list/")), "other endpoints go on")
+	require.Equal(t, "4", w.Header().Get("X-RateLimit-RetryIn"), "five minutes of a world at 100 times real time")
+	require.Equal(t, 40110, code(t, s.oceanCall(b, "v3.0/promotion/list/")), "it is shut for the app")
+	require.Equal(t, 0, code(t, s.oceanCall(a, "v3.0/project/list/")), "other endpoints are open")
 	require.NoError(t, s.sim.Clock.Set(s.sim.Clock.Now().Add(5*time.Minute)))
 	require.Equal(t, 0, code(t, s.oceanCall(a, "v3.0/promotion/list/")))
 
@@ -249,7 +249,7 @@ func TestTraps_ShutAnEndpointForAWhileOfTheWorld(t *testing.T) {
 	a = s.account("tencent", 0)
 	require.Equal(t, 11017, code(t, s.tencentCall(a, "adgroups/get")))
 	require.NoError(t, s.sim.Clock.Freeze())
-	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get")), "a clock that stands still would never open it")
+	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get")), "a frozen clock would never open it")
 
 	s = flowing(t, "reports_shut", 12, 0)
 	a = s.account("tencent", 0)
@@ -258,7 +258,7 @@ func TestTraps_ShutAnEndpointForAWhileOfTheWorld(t *testing.T) {
 			"fields", `["date","cost"]`,
 			"date_range", `{"start_date":"2026-11-15","end_date":"2026-11-15"}`))
 	}
-	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get")), "lists are no reports")
+	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get")), "lists are not reports")
 	require.Equal(t, 51001, ask())
 	require.Equal(t, 51001, ask())
 	require.NoError(t, s.sim.Clock.Set(s.sim.Clock.Now().Add(20*time.Second)))
@@ -273,7 +273,7 @@ func TestTraps_EndTokensAndCutRefreshes(t *testing.T) {
 	require.Equal(t, 11000, code(t, s.tencentCall(a, "adgroups/get")))
 	login := s.credentials("tencent").Logins[0]
 	data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", login.RefreshToken))
-	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get")), "a refresh heals it")
+	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get")), "a refresh fixes it")
 
 	s = standing(t, "refresh_cut")
 	login = s.credentials("tencent").Logins[0]
@@ -281,7 +281,7 @@ func TestTraps_EndTokensAndCutRefreshes(t *testing.T) {
 	require.PanicsWithError(t, http.ErrAbortHandler.Error(), func() {
 		s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", login.RefreshToken)
 	})
-	require.NotEqual(t, before, s.sim.Vault.All()[0].Access, "the answer alone was lost")
+	require.NotEqual(t, before, s.sim.Vault.All()[0].Access, "only the answer was lost")
 	data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", login.RefreshToken))
 	require.EqualValues(t, 1, s.trap("refresh_cut").Met)
 }

@@ -14,7 +14,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// promotions lists all promotions of the large account, deleted ones too.
+// promotions lists all promotions of the large account, including deleted ones.
 func (s *sim) promotions() (list []fields) {
 	s.t.Helper()
 	for page := 1; ; page++ {
@@ -49,7 +49,7 @@ func TestTraps_OfNames(t *testing.T) {
 		name := x["promotion_name"].(string)
 		if byName[name] = append(byName[name], x); len(byName[name]) == 2 {
 			twice++
-			require.Equal(t, "PROMOTION_STATUS_DELETED", byName[name][0]["status_first"], "the one before is gone")
+			require.Equal(t, "PROMOTION_STATUS_DELETED", byName[name][0]["status_first"], "the earlier ad is deleted")
 			require.NotEqual(t, byName[name][0]["promotion_id"], x["promotion_id"])
 		}
 	}
@@ -79,7 +79,7 @@ func TestTraps_OfWordsAndFields(t *testing.T) {
 	body := s.oceanCall(s.account("oceanengine", 0), "2/file/video/get/", "page_size", "100").Body.String()
 	require.Contains(t, body, `"duration":null`)
 	require.Contains(t, body, `"duration":""`)
-	require.Less(t, strings.Count(body, `"duration"`), strings.Count(body, `"signature"`), "some have none at all")
+	require.Less(t, strings.Count(body, `"duration"`), strings.Count(body, `"signature"`), "some lack the field")
 	require.Positive(t, s.trap("null_value").Met)
 	zero, absent, told := 0, 0, 0
 	for _, x := range s.promotions() {
@@ -94,11 +94,11 @@ func TestTraps_OfWordsAndFields(t *testing.T) {
 			}
 		}
 	}
-	require.Positive(t, min(zero, absent, told), "of some videos the material is not told: %d are 0, %d absent, %d told",
+	require.Positive(t, min(zero, absent, told), "some videos lack the material: %d are 0, %d absent, %d served",
 		zero, absent, told)
 }
 
-func TestTraps_NumbersComeAsTheSameTexts(t *testing.T) {
+func TestTraps_NumbersAsTextsHaveTheSameValues(t *testing.T) {
 	t.Parallel()
 	s := standing(t, "numbers_as_text")
 	asText, asNumbers := s.promotions(), s.promotions()
@@ -112,7 +112,7 @@ func TestTraps_NumbersComeAsTheSameTexts(t *testing.T) {
 	require.EqualValues(t, 1, s.trap("numbers_as_text").Met)
 }
 
-// info asks for the details of accounts and returns the answer's code.
+// info requests the details of accounts and returns the answer's code.
 func (s *sim) info(accounts ...int) string {
 	var ids []int64
 	for _, i := range accounts {
@@ -123,10 +123,10 @@ func (s *sim) info(accounts ...int) string {
 	return fmt.Sprint(decoded(s.t, w)["code"])
 }
 
-func TestTraps_OneForbiddenAccountFailsACallAboutMany(t *testing.T) {
+func TestTraps_OneForbiddenAccountFailsACallForMany(t *testing.T) {
 	t.Parallel()
 	s := standing(t, "forbidden_id")
-	require.Equal(t, "0", s.info(1), "an account by itself is no trap")
+	require.Equal(t, "0", s.info(1), "a single account meets no trap")
 	require.Equal(t, "40002", s.info(0, 1))
 	require.Equal(t, "0", s.info(0, 1))
 	s.order("accounts", fields{"media": "oceanengine", "account": idText(s.account("oceanengine", 1).ID),
@@ -175,26 +175,26 @@ func TestTraps_OfModificationTimes(t *testing.T) {
 	require.Positive(t, s.trap("two_edits").Met)
 }
 
-// trapsOfOne are the traps that one platform alone can have.
+// trapsOfOne holds the traps that only one platform can have.
 var trapsOfOne = map[string]string{
-	"forbidden_id": "oceanengine", // Tencent has no call about many accounts.
+	"forbidden_id": "oceanengine", // Tencent has no call for many accounts.
 }
 
-// All traps are met in any world, whatever its seed, and by the clients of each platform: what an order has set
-// springs where it fits.
-func TestTraps_AreAllMetInAnyWorld(t *testing.T) {
+// All traps can be met in any world, with any seed, by the clients of each platform: an ordered trap springs at the
+// first call that it fits.
+func TestTraps_CanAllBeMetInAnyWorld(t *testing.T) {
 	t.Parallel()
 	for seed := range int64(2) {
 		for _, media := range clients {
 			s := newSim(t, Config{Accounts: 40, Seed: 100 + seed,
 				Start: time.Date(2026, 11, 15, 0, 2, 0, 0, world.Zone)}).unlimited()
 			s.set("")
-			// What shuts an endpoint does so for 5 minutes.
+			// A trap shuts an endpoint for 5 minutes.
 			for _, step := range []time.Duration{6 * time.Minute, 6 * time.Minute, 2 * time.Hour, 2 * time.Hour, 2 * time.Hour} {
 				s.useEverything(media)
 				require.NoError(t, s.sim.Clock.Set(s.sim.Clock.Now().Add(step)))
 			}
-			// Few ads have what is rare, and not at every hour.
+			// Few ads have rare traps, and not at every hour.
 			for range 8 {
 				s.listEverything(media)
 				if len(s.unmet(media)) == 0 {
@@ -212,7 +212,7 @@ func TestTraps_AreAllMetInAnyWorld(t *testing.T) {
 	}
 }
 
-// unmet are the traps that the clients of a platform have not met.
+// unmet returns the traps that the clients of a platform have not met.
 func (s *sim) unmet(media string) (names []string) {
 	for _, x := range s.trapList() {
 		if of := trapsOfOne[x.Name]; x.Met == 0 && (of == "" || of == media) {
@@ -222,7 +222,7 @@ func (s *sim) unmet(media string) (names []string) {
 	return names
 }
 
-// useEverything asks for all there is of a platform's accounts, as a client would that asks again when it is refused.
+// useEverything pulls all lists and reports of a platform's accounts, as a client that retries after refusals.
 func (s *sim) useEverything(media string) {
 	day := world.FormatDay(world.DayOf(s.sim.Clock.Now().Unix()))
 	before := world.FormatDay(world.DayOf(s.sim.Clock.Now().Unix()) - 1)
@@ -248,7 +248,7 @@ func (s *sim) useEverything(media string) {
 	}
 }
 
-// listEverything lists the ads of all accounts of a platform: few of them have what is rare.
+// listEverything lists the ads of all accounts of a platform: few of them have rare traps.
 func (s *sim) listEverything(media string) {
 	for i := range 20 {
 		a := s.account(media, i)
@@ -323,7 +323,7 @@ func isGood(body []byte) bool {
 	return json.Unmarshal(body, &answer) == nil && answer.Code != nil && *answer.Code == 0
 }
 
-// refresh renews the tokens of both platforms; a refresh that is cut off ends in a panic, as a server's handler would.
+// refresh renews the tokens of all platforms. A refresh that is cut off panics, as a server's handler would.
 func (s *sim) refresh() {
 	for _, login := range s.credentials("tencent").Logins {
 		func() {

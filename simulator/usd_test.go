@@ -18,12 +18,12 @@ var losAngeles = func() *time.Location {
 	return location
 }()
 
-// day counts the days of a date, as calendars do.
+// day returns the number of a date in the form of calendars.
 func day(year int, month time.Month, date int) int {
 	return int(time.Date(year, month, date, 0, 0, 0, 0, time.UTC).Unix() / world.DayLength)
 }
 
-func TestCalendar_DaysBeginAtMidnightAndHaveAsManyHoursAsTheyHave(t *testing.T) {
+func TestCalendar_DaysBeginAtMidnightAndHaveTheirHours(t *testing.T) {
 	t.Parallel()
 	c := world.Pacific()
 	for name, x := range map[string]struct {
@@ -32,7 +32,7 @@ func TestCalendar_DaysBeginAtMidnightAndHaveAsManyHoursAsTheyHave(t *testing.T) 
 		names []int
 	}{
 		"an ordinary day":      {day(2026, 11, 14), 24, []int{0, 1, 2, 3, 4}},
-		"one hour is left out": {day(2026, 3, 8), 23, []int{0, 1, 3, 4, 5}},
+		"one hour is skipped":  {day(2026, 3, 8), 23, []int{0, 1, 3, 4, 5}},
 		"one hour comes twice": {day(2026, 11, 1), 25, []int{0, 1, 2, 3, 4}},
 		"before the world":     {day(1999, 4, 4), 23, []int{0, 1, 3, 4, 5}},
 	} {
@@ -57,7 +57,7 @@ func TestCalendar_DaysBeginAtMidnightAndHaveAsManyHoursAsTheyHave(t *testing.T) 
 	require.Len(t, (*world.Calendar)(nil).Hours(20_000), 24)
 }
 
-func TestUSD_OneAccountInSoMany(t *testing.T) {
+func TestUSD_UsesTheConfiguredShareOfAccounts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := newSim(t, Config{Accounts: ofEach(40), USD: 10, DataDir: dir})
@@ -79,12 +79,12 @@ func TestUSD_OneAccountInSoMany(t *testing.T) {
 	require.NoError(t, s.Close())
 	again := newSim(t, Config{Accounts: ofEach(40), DataDir: dir})
 	require.Equal(t, "USD", again.account("tencent", 9).Calendar.CurrencyCode(), "a kept world has its own share")
-	require.Nil(t, newSim(t, Config{}).account("tencent", 9).Calendar, "nobody asked for any")
+	require.Nil(t, newSim(t, Config{}).account("tencent", 9).Calendar, "the default is none")
 	_, err := New(Config{Accounts: 2, USD: -1})
 	require.ErrorContains(t, err, "-1")
 }
 
-// abroad is a world of which every account is in USD, at a moment of Los Angeles.
+// abroad returns a world at a moment of Los Angeles whose accounts are all in USD.
 func abroad(t *testing.T, text string) *sim {
 	t.Helper()
 	now, err := time.ParseInLocation(time.DateTime, text, losAngeles)
@@ -164,9 +164,9 @@ func TestUSD_MoneyFollowsTheAccountsDays(t *testing.T) {
 		first := day(2026, 10, 25)
 		costs := totals(s.truth().Rows(a, world.Scope{From: first, To: first + 8}))
 		days := s.truth().FundDays(a, first, first+20)
-		require.Len(t, days, 9, "those up to yesterday")
+		require.Len(t, days, 9, "the days up to yesterday")
 		for _, d := range days {
-			require.Equal(t, costs[d.Day][world.Cost], d.Paid.Total(), "%s: what was paid is what the report says",
+			require.Equal(t, costs[d.Day][world.Cost], d.Paid.Total(), "%s: the amount paid is the cost in the report",
 				world.FormatDay(d.Day))
 		}
 		toldAt := a.Calendar.Start(day(2026, 11, 3)) + world.FundsPublishedAfter

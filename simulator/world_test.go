@@ -55,7 +55,7 @@ func TestWorld_SkewIsTheSameForAnySeed(t *testing.T) {
 	}
 }
 
-func TestWorld_SoManyOfAHundredAreActive(t *testing.T) {
+func TestWorld_UsesTheConfiguredShareOfActiveAccounts(t *testing.T) {
 	t.Parallel()
 	for active, want := range map[int]map[world.Class]int{
 		0:  {world.ClassLarge: 5, world.ClassMedium: 25, world.ClassSmall: 100, world.ClassQuiet: 45, world.ClassEmpty: 25},
@@ -85,7 +85,7 @@ func TestWorld_KeepsItsShareOfActiveAccounts(t *testing.T) {
 	require.ErrorContains(t, err, "66")
 }
 
-func TestWorld_IDsAreOfTheirPlatformsShapeAndFoundAgain(t *testing.T) {
+func TestWorld_IDsHaveTheirPlatformsFormAndAreFound(t *testing.T) {
 	t.Parallel()
 	w := &world.World{Seed: 3, Accounts: world.AccountsMax, Specs: specs()}
 	digits := map[string][2]int{"tencent": {8, 11}, "oceanengine": {16, 19}}
@@ -117,7 +117,7 @@ func TestWorld_IDsAreOfTheirPlatformsShapeAndFoundAgain(t *testing.T) {
 	}
 }
 
-func TestWorld_StartsLargeInNoTime(t *testing.T) {
+func TestWorld_StartsALargeWorldQuickly(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{Accounts: ofEach(20_000)})
 	var all map[string]control.Credentials
@@ -139,7 +139,7 @@ func TestWorld_StartsLargeInNoTime(t *testing.T) {
 	}
 }
 
-// moments draws a moment of the world's middle years.
+// moments generates moments in the world's middle years.
 func moments() *rapid.Generator[int64] {
 	return rapid.Int64Range(world.FirstMoment.Unix()+100*world.DayLength,
 		time.Date(2030, 1, 1, 0, 0, 0, 0, world.Zone).Unix())
@@ -154,7 +154,7 @@ func drawAccount(t *rapid.T, w *world.World) world.Account {
 	return w.Account(p, rapid.IntRange(0, w.Count(p)-1).Draw(t, "account"))
 }
 
-// shown is what an object's modification time speaks of.
+// shown returns the properties that an object's modification time covers.
 func shown(o world.Object) string { return fmt.Sprint(o.Name, o.Budget, o.Bid, o.Status) }
 
 func TestAd_ModificationTimeIsWhenItLastChanged(t *testing.T) {
@@ -179,7 +179,7 @@ func TestAd_ModificationTimeIsWhenItLastChanged(t *testing.T) {
 	})
 }
 
-func TestAd_LifeShowsAllKindsOfEditsWithinADay(t *testing.T) {
+func TestAd_HasAllKindsOfEditsWithinADay(t *testing.T) {
 	t.Parallel()
 	w := testWorld()
 	start := world.DayStart(world.DayOf(noon.Unix()))
@@ -220,7 +220,7 @@ func TestAd_LifeShowsAllKindsOfEditsWithinADay(t *testing.T) {
 	}
 }
 
-// specs are those of the platforms that there are.
+// specs returns the Specs of all platforms.
 func specs() (list []*world.Spec) {
 	for _, p := range platforms() {
 		list = append(list, p.Spec())

@@ -32,7 +32,7 @@ var skipped = []struct{ test, because string }{
 	{"TestMigrateUp_GoesOnWhereOneEndedBetweenAChangeAndItsNote",
 		"its errors for what is there already have codes of their own"},
 	{"TestMigrateUp_GivesTheComingDaysTheirPartitions", "it has no partitions"},
-	{"TestRenew_OneOfManyProcessesAsksThePlatform", "times the wait for a lock"},
+	{"TestRenew_OneOfManyProcessesCallsThePlatform", "times the wait for a lock"},
 	{"TestRenew_ParksALoginWhoseNewTokensTheDatabaseRefuses",
 		"it alters a table while another connection holds a lock, and waits for that here"},
 	{"TestApplyOutcomes_LooksRowsUpByKey", "the plan of EXPLAIN is of another form"},
@@ -43,7 +43,7 @@ var skipped = []struct{ test, because string }{
 	{"TestTombstones_AWarehouseFollowsWithAnOverlap",
 		"a DELETE with a subquery about the row fails here; these are a warehouse's statements"},
 	{"TestPutAccounts_ManyAtOnceFromTwoLogins", "an UPDATE with a subquery fails here when others have changed its rows"},
-	{"TestBackfill_FillsWhatIsNull",
+	{"TestBackfill_FillsOnlyNULL",
 		"of an index that is read by ranges and equal values in turn it forgets the latter, and sums up all levels"},
 	// Its time for a statement grows with the square of the rows; the same statements run with fewer rows in others.
 	{"TestTicks_ThousandsAtOnce", "too many rows"},
