@@ -26,7 +26,7 @@ func TestRetryAfter_ReadsSecondsAndDates(t *testing.T) {
 		"a date of C":                  {"Sat Nov 21 10:31:30 2026", 90 * time.Second},
 		"a date that is over":          {"Sat, 21 Nov 2026 10:29:00 GMT", 0},
 		"a negative number":            {"-5", 0},
-		"a fraction, which is no form": {"1.5", 0},
+		"a fraction, which is invalid": {"1.5", 0},
 		"words":                        {"soon", 0},
 	} {
 		require.Equal(t, test.want, media.RetryAfter(http.Header{"Retry-After": {test.text}, "Date": {date}}), name)

@@ -82,7 +82,7 @@ func TestAlter_EachOrderChangesOnlyWhatItNames(t *testing.T) {
 		for _, table := range tables {
 			require.Positive(t, found[table], "%s is not seen: %s", table, jsonText(x))
 		}
-		require.Len(t, found, len(tables), "%v beside %s", found, jsonText(x))
+		require.Len(t, found, len(tables), "%v for %s", found, jsonText(x))
 		if x.Effect == fault.EffectChanged || what == fault.AlterDeletion || what == fault.AlterRow {
 			require.Equal(t, 1, found[tables[0]], jsonText(x))
 		}

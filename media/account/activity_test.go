@@ -62,11 +62,11 @@ func TestActivity_SetsTheTierByTheLastDays(t *testing.T) {
 			changed(l, id, now, "new_field", "")
 			l.whole(id, "report_daily", "account", week()...)
 		}, "inactive", "quiet"},
-		"whose ads say they will be modified": {"", func(l *life, id int64) {
+		"whose ads have a future modification": {"", func(l *life, id int64) {
 			modified(l, id, time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
 			l.whole(id, "report_daily", "account", week()...)
 		}, "inactive", "quiet"},
-		"whose ads say they were modified": {"inactive", func(l *life, id int64) { modified(l, id, weekAgo) }, "active",
+		"whose ads have a recent modification": {"inactive", func(l *life, id int64) { modified(l, id, weekAgo) }, "active",
 			"changes"},
 		"modified long ago": {"", func(l *life, id int64) {
 			modified(l, id, weekAgo.Add(-time.Second))

@@ -120,7 +120,7 @@ func testSecrets(t *testing.T, h *harness) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	for name, address := range map[string]string{
-		"nobody listens":  gone.URL,
+		"a closed port":   gone.URL,
 		"a page":          echo(func(w http.ResponseWriter, sent string) { fmt.Fprintf(w, "<html>%s</html>", sent) }),
 		"a broken body":   echo(func(w http.ResponseWriter, sent string) { fmt.Fprintf(w, `{"code":0,"data":%q`, sent) }),
 		"an unknown code": echo(code(987654)),

@@ -374,7 +374,7 @@ func words(err error) string {
 	case e.Code == "":
 		return e.Message
 	default:
-		return fmt.Sprintf("The platform says %s: %s", e.Code, e.Message)
+		return fmt.Sprintf("The platform returned %s: %s", e.Code, e.Message)
 	}
 }
 

@@ -156,7 +156,7 @@ func TestLogin_AnOlderTokenDoesNotTakeThePlaceOfANewerOne(t *testing.T) {
 	login, _, err := k.known(9)
 	require.NoError(t, err)
 	require.Equal(t, "new", login.Access.Reveal())
-	k.replace(Login{ID: 9, Generation: 1, Access: secret.NewText("of a table that was set up anew")})
+	k.replace(Login{ID: 9, Generation: 1, Access: secret.NewText("of a newly created table")})
 	login, _, err = k.known(9)
 	require.NoError(t, err)
 	require.EqualValues(t, 1, login.Generation)

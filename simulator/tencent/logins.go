@@ -102,7 +102,7 @@ var tencentAgencyFields = map[string]platform.Write[int64]{
 	"memo":             platform.Fixed[int64](`""`),
 }
 
-// agencies answers agency/get: an agency names itself, a company of agencies one of its own or none.
+// agencies answers agency/get: an agency names itself, a company of agencies one of its agencies or none.
 func (t *tencent) agencies(c *platform.Call, l *world.Login) *platform.Failure {
 	fields, err := readFields(c, func(f string) bool { return tencentAgencyFields[f] != nil })
 	if err != nil {

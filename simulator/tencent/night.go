@@ -26,7 +26,7 @@ func (t *tencent) Night() night.Platform {
 			},
 			{At: night.LookBack, Kind: night.EmptyYesterday},
 			// Rows move while pages are read, once for every query. The look-back is the last pull of yesterday's hours until
-			// the morning, and the first pull of those of creatives. The platform has no sums of its own: only the total shows
+			// the morning, and the first pull of those of creatives. The platform has no own sums: only the total shows
 			// the loss.
 			{
 				At: night.LookBack, Name: "last row lost", What: "the total shows it: pulled again",

@@ -29,7 +29,7 @@ type Ad struct {
 	// creatives is how many creatives it has in a giant account; 0 means that the ad's key determines it.
 	creatives int
 	Traps     *trap.Switches
-	inherits  string // the name of a deleted ad that it starts with; "" is a name of its own
+	inherits  string // the name of a deleted ad that it starts with; "" is a new name
 }
 
 // Status is the status of an ad or a creative.

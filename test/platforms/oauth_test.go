@@ -283,7 +283,7 @@ func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
 
 		state := begin()
 		a.refused(oauth.Refused, "authorise again, ", state, secret.NewText("nonsense"))
-		a.refused(oauth.Used, "It failed: The platform says", state, secret.NewText("nonsense"))
+		a.refused(oauth.Used, "It failed: The platform returned", state, secret.NewText("nonsense"))
 
 		// A code that is too old for the platform.
 		state, code := a.agree()
