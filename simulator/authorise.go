@@ -12,7 +12,8 @@ import (
 var authorisePage = template.Must(template.New("authorise").Parse(`<!doctype html>
 <meta charset="utf-8"><title>{{.Media}}, simulated</title>
 <h1>{{.Media}}, simulated</h1>
-{{if .Problem}}<p>{{.Problem}}</p>{{else}}<p>The app {{.App}} asks for the accounts of one of your logins. Who are you?</p>
+{{if .Problem}}<p>{{.Problem}}</p>{{else}}
+<p>The app {{.App}} requests the accounts of one of your logins. Which one agrees?</p>
 <ul>{{range .Logins}}<li><a href="{{.Address}}">{{.Name}}</a> ({{.Accounts}} accounts)</li>{{end}}</ul>{{end}}
 `))
 

@@ -244,7 +244,8 @@ func TestWire_ReportsOfProjectsAndMaterialsAreTheTruth(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	a := s.find("oceanengine", world.ClassMedium)
-	shown := `[{"field":"image_mode","type":1,"operator":10,"values":["CREATIVE_IMAGE_MODE_VIDEO","CREATIVE_IMAGE_MODE_VIDEO_VERTICAL",` +
+	shown := `[{"field":"image_mode","type":1,"operator":10,"values":["CREATIVE_IMAGE_MODE_VIDEO",` +
+		`"CREATIVE_IMAGE_MODE_VIDEO_VERTICAL",` +
 		`"CREATIVE_IMAGE_MODE_SMALL","CREATIVE_IMAGE_MODE_LARGE","CREATIVE_IMAGE_MODE_LARGE_VERTICAL"]}]`
 	for level, dimensions := range map[string][]string{"project": {"cdp_project_id"},
 		"creative": {"cdp_promotion_id", "material_id"}} {

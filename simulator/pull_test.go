@@ -297,7 +297,8 @@ func (s *sim) pullAdgroups(into table, a *world.Account) {
 			d := data(s.t, s.tencentCall(a, "adgroups/get", "is_deleted", fmt.Sprint(deleted), "page", fmt.Sprint(page),
 				"page_size", "100",
 				"fields",
-				`["adgroup_id","adgroup_name","configured_status","created_time","last_modified_time","is_deleted","daily_budget","bid_amount"]`))
+				`["adgroup_id","adgroup_name","configured_status","created_time","last_modified_time","is_deleted","daily_budget",`+
+					`"bid_amount"]`))
 			return d["list"].([]any), d["page_info"].(fields)
 		})
 		for _, x := range list {
@@ -309,7 +310,8 @@ func (s *sim) pullAdgroups(into table, a *world.Account) {
 			}
 			object := r["adgroup_id"].(json.Number).String()
 			into.add(s.t, fmt.Sprintf("%d/%s", a.ID, object), fmt.Sprintf(
-				`{"account":"%d","object":"%s","name":%s,"parent":"","status":"%s","daily_budget":%d,"bid":%d,"created":%s,"modified":%s,"deleted":%t}`,
+				`{"account":"%d","object":"%s","name":%s,"parent":"","status":"%s","daily_budget":%d,"bid":%d,"created":%s,`+
+					`"modified":%s,"deleted":%t}`,
 				a.ID, object, jsonText(r["adgroup_name"]), status, fen(s.t, r["daily_budget"]), fen(s.t, r["bid_amount"]),
 				r["created_time"],
 				r["last_modified_time"], deleted))
@@ -338,7 +340,8 @@ func (s *sim) pullPromotions(into table, a *world.Account) {
 			budget := yuan(s.t, r["budget"].(json.Number).String())
 			require.Equal(s.t, budget == 0, r["budget_mode"] == "BUDGET_MODE_INFINITE")
 			into.add(s.t, fmt.Sprintf("%d/%s", a.ID, object), fmt.Sprintf(
-				`{"account":"%d","object":"%s","name":%s,"parent":"%s","status":"%s","daily_budget":%d,"bid":%d,"created":%d,"modified":%d,"deleted":%t}`,
+				`{"account":"%d","object":"%s","name":%s,"parent":"%s","status":"%s","daily_budget":%d,"bid":%d,"created":%d,`+
+					`"modified":%d,"deleted":%t}`,
 				a.ID, object, jsonText(r["promotion_name"]), r["project_id"], status, budget,
 				yuan(s.t, r["cpa_bid"].(json.Number).String()),
 				chinaTime(s.t, r["promotion_create_time"]), chinaTime(s.t, r["promotion_modify_time"]), status == "deleted"))

@@ -54,15 +54,19 @@ const head = `# Data dictionary
 
 The figures of ` + "`report_daily`, `report_hourly`, `summary_daily` and `summary_hourly`" +
 	`. All of them are counters that can be added up over
-accounts, objects and days; rates are computed when they are read. NULL means that the platform has no such figure, or that its answer
+accounts, objects and days; rates are computed when they are read. NULL means that the platform has no such figure,` +
+	` or ` +
+	`that its answer
 lacked it; 0 is a figure of the platform.
 
 A row's ` + "`day`" + ` (and ` + "`hour`" + `) is the account's own, in ` + "`day_zone`" +
 	`. Money is in millionths of the row's ` + "`currency`" + `. Never add up several levels of
 one account: each holds all of its spend; the views ` + "`report_daily_account`" + ` and so on hold one level each.
 
-*counted* is the day to which a platform counts the results of an ad. Figures of one metric that are counted differently cannot be compared
-between platforms. *whole* is the morning from which on users' actions no longer increase a figure; platforms still correct figures later.
+*counted* is the day to which a platform counts the results of an ad. Figures of one metric that are counted ` +
+	`differently cannot be compared
+between platforms. *whole* is the morning from which on users' actions no longer increase a figure; platforms still ` +
+	`correct figures later.
 
 `
 

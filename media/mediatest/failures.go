@@ -198,7 +198,8 @@ func testFormats(t *testing.T, h *harness) {
 // testEmptyRows returns rows without fields: each of them is counted and lost.
 func testEmptyRows(t *testing.T, h *harness) {
 	t.Helper()
-	const data = `{"list":[{}],"rows":[{}],"details":[{}],"total_count":1,"page_info":{"total_number":1},"cursor_page_info":{"total_number":1}}`
+	const data = `{"list":[{}],"rows":[{}],"details":[{}],"total_count":1,"page_info":{"total_number":1},` +
+		`"cursor_page_info":{"total_number":1}}`
 	h.server.BaseURL = answering(t, `{"code":0,"message":"OK","data":`+data+`}`)
 	h.connect(t, client.NewHTTP())
 	check := func(what string, page media.Page, err error) {

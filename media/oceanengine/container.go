@@ -175,7 +175,8 @@ func distinct(listed []listedAccount) int {
 
 // moved returns the error of a list whose accounts changed while its pages were read: it may lack some.
 func moved(endpoint string) error {
-	return &media.Error{Class: media.Transient, Message: endpoint + ": accounts were added or removed while the pages were read"}
+	return &media.Error{Class: media.Transient, Message: endpoint +
+		": accounts were added or removed while the pages were read"}
 }
 
 // teams adds the accounts of a newer workbench and of its teams: each list has only the accounts attached directly

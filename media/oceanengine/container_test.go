@@ -240,7 +240,8 @@ func TestAccounts_ExpandsWorkbenches(t *testing.T) {
 func TestAccounts_ExpandsNewerWorkbenchesAndTheirTeams(t *testing.T) {
 	t.Parallel()
 	s := authorised(
-		`{"account_id":1,"account_type":"ADVERTISER","account_name":"direct"},{"account_id":80,"account_type":"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"}`,
+		`{"account_id":1,"account_type":"ADVERTISER","account_name":"direct"},{"account_id":80,`+
+			`"account_type":"PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"}`,
 		func(endpoint string, query url.Values) string {
 			id := query.Get("enterprise_organization_id")
 			if endpoint == teamsEndpoint {
@@ -250,20 +251,23 @@ func TestAccounts_ExpandsNewerWorkbenchesAndTheirTeams(t *testing.T) {
 			require.Equal(t, enterpriseEndpoint, endpoint)
 			require.Equal(t, "AD", query.Get("account_source"))
 			rows := map[string]string{"80": `{"account_id":1,"account_type":"AD_NORMAL","account_name":"again"}`,
-				"82": `{"account_id":2,"account_type":"AD_NORMAL","account_name":"of a team"},{"account_id":3,"account_type":"DOU_PLUS"}`}[id]
+				"82": `{"account_id":2,"account_type":"AD_NORMAL","account_name":"of a team"},{"account_id":3,` +
+					`"account_type":"DOU_PLUS"}`}[id]
 			total := strings.Count(rows, "account_id")
 			return data(fmt.Sprintf(`{"account_list":[%s],"page_info":{"total_number":%d}}`, rows, total))("", nil)
 		})
 	taken, left := findAccounts(t, s)
 	require.Equal(t, map[string]string{"1": "direct", "2": "of a team"}, taken)
 	require.Equal(t,
-		map[string]string{"3": "an account of type DOU_PLUS is not an advertiser of its PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"}, left)
+		map[string]string{"3": "an account of type DOU_PLUS is not an advertiser of its PLATFORM_ROLE_ENTERPRISE_BP_ADMIN"},
+		left)
 }
 
 func TestAccounts_ExpandsAgenciesByCursor(t *testing.T) {
 	t.Parallel()
 	s := authorised(
-		`{"account_id":90,"account_type":"AGENT"},{"account_id":95,"account_type":"CHILD_AGENT"},{"account_id":98,"account_type":"AGENT"}`,
+		`{"account_id":90,"account_type":"AGENT"},{"account_id":95,"account_type":"CHILD_AGENT"},{"account_id":98,`+
+			`"account_type":"AGENT"}`,
 		func(endpoint string, query url.Values) string {
 			id := query.Get("advertiser_id")
 			switch {

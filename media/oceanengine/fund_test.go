@@ -14,7 +14,8 @@ import (
 func TestFund_ReadsTheWireFormat(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(
-		`{"advertiser_id":1700000000000001,"name":"a","balance":1230.55,"valid_balance":1.22955e3,"cash":1200.05,"valid_cash":null,
+		`{"advertiser_id":1700000000000001,"name":"a","balance":1230.55,"valid_balance":1.22955e3,"cash":1200.05,` +
+			`"valid_cash":null,
 		"grant":30.5,"return_goods_abs":7,"wallet_id":"12","wallet_total_balance_valid":"99.5"}`)}
 	rows, err := New().Funds().Balance.Fetch(t.Context(), s)
 	require.NoError(t, err)
@@ -42,8 +43,10 @@ func TestFundDaily_ReadsTheWireFormat(t *testing.T) {
 	t.Parallel()
 	flow := New().Funds().Daily
 	s := &server{answer: data(
-		`{"list":[{"advertiser_id":1700000000000001,"date":"2026-11-15","balance":3000.01,"cash_cost":500,"cost":500.7,"frozen":0,
-		"income":1000.05,"reward_cost":0.7,"grant_balance":0.01,"non_grant_balance":3000,"shared_wallet_cost":3,"transfer_out":550.5}],"page_info":{"page":1,"page_size":100,"total_number":150,"total_page":2}}`)}
+		`{"list":[{"advertiser_id":1700000000000001,"date":"2026-11-15","balance":3000.01,"cash_cost":500,"cost":500.7,` +
+			`"frozen":0,
+		"income":1000.05,"reward_cost":0.7,"grant_balance":0.01,"non_grant_balance":3000,"shared_wallet_cost":3,` +
+			`"transfer_out":550.5}],"page_info":{"page":1,"page_size":100,"total_number":150,"total_page":2}}`)}
 	page, err := flow.Page(t.Context(), s, media.ReportQuery{From: "2026-11-10", To: "2026-11-15"}, "")
 	require.NoError(t, err)
 	require.Equal(t, url.Values{

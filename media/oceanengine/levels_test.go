@@ -32,7 +32,8 @@ func findList(t *testing.T, name string) media.List {
 	return media.List{}
 }
 
-const projectRow = `{"project_id":7200000000000000001,"advertiser_id":1700000000000001,"name":"项目","landing_type":"APP","status_first":"PROJECT_STATUS_ENABLE",
+const projectRow = `{"project_id":7200000000000000001,"advertiser_id":1700000000000001,"name":"项目",` +
+	`"landing_type":"APP","status_first":"PROJECT_STATUS_ENABLE",
 	"opt_status":"ENABLE","delivery_setting":{"budget_mode":"BUDGET_MODE_DAY","budget":300.5},
 	"project_create_time":"2026-11-19 23:00:00","project_modify_time":"2026-11-20 10:00:00"}`
 
@@ -71,13 +72,18 @@ func TestProjects_ReadTheWireFormatLiveAndDeleted(t *testing.T) {
 func TestMaterials_ArePartsOfTheirPromotions(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(`{"list":[
-		{"promotion_id":7300000000000000001,"status_first":"PROMOTION_STATUS_ENABLE","promotion_modify_time":"2026-11-20 10:00:00","promotion_materials":{
-			"video_material_list":[{"image_mode":"V","video_id":"v1","video_cover_id":"c/1","material_id":7020000000000000001,"material_status":"MATERIAL_STATUS_OK"},
+		{"promotion_id":7300000000000000001,"status_first":"PROMOTION_STATUS_ENABLE","promotion_modify_time":"2026-11-20 ` +
+		`10:00:00","promotion_materials":{
+			"video_material_list":[{"image_mode":"V","video_id":"v1","video_cover_id":"c/1","material_id":7020000000000000001,` +
+		`"material_status":"MATERIAL_STATUS_OK"},
 				{"video_id":"v1","material_id":7020000000000000001}],
-			"image_material_list":[{"image_mode":"S","images":[{"image_id":"i1","material_id":"7400000000000000002","material_opt_status":"ENABLE","material_status":"MATERIAL_STATUS_AUDIT"},
-				{"image_id":"i2","material_id":7400000000000000003,"material_opt_status":"DISABLE","material_status":"MATERIAL_STATUS_DISABLE"}]}],
+			"image_material_list":[{"image_mode":"S","images":[{"image_id":"i1","material_id":"7400000000000000002",` +
+		`"material_opt_status":"ENABLE","material_status":"MATERIAL_STATUS_AUDIT"},
+				{"image_id":"i2","material_id":7400000000000000003,"material_opt_status":"DISABLE",` +
+		`"material_status":"MATERIAL_STATUS_DISABLE"}]}],
 			"title_material_list":[{"title":"t","material_id":1}]}},
-		{"promotion_id":7300000000000000002,"status_first":"PROMOTION_STATUS_DELETED","promotion_materials":{"video_material_list":[{"video_id":"v1","material_id":7020000000000000001}]}},
+		{"promotion_id":7300000000000000002,"status_first":"PROMOTION_STATUS_DELETED",` +
+		`"promotion_materials":{"video_material_list":[{"video_id":"v1","material_id":7020000000000000001}]}},
 		{"promotion_id":7300000000000000003,"status_first":"PROMOTION_STATUS_ENABLE"}],
 		"page_info":{"page":1,"page_size":20,"total_number":3,"total_page":1}}`)}
 	list := findList(t, "promotion_material")
@@ -107,12 +113,14 @@ func TestMaterials_ArePartsOfTheirPromotions(t *testing.T) {
 	require.Equal(t, []any{"7300000000000000001", "7400000000000000003", "image", "MATERIAL_STATUS_DISABLE"},
 		page.Rows[2].Raw)
 	require.JSONEq(t,
-		`{"promotion_id":"7300000000000000001","material_kind":"image","image_mode":"S","image_id":"i2","material_id":7400000000000000003,
+		`{"promotion_id":"7300000000000000001","material_kind":"image","image_mode":"S","image_id":"i2",`+
+			`"material_id":7400000000000000003,
 		"material_opt_status":"DISABLE","material_status":"MATERIAL_STATUS_DISABLE"}`, string(page.Rows[2].JSON))
 	require.Equal(t, []any{"7300000000000000001", "7020000000000000001", "video", "MATERIAL_STATUS_OK"}, first.Raw)
 	require.Equal(t, time.Date(2026, 11, 20, 2, 0, 0, 0, time.UTC), first.Modified)
 	require.JSONEq(t,
-		`{"promotion_id":"7300000000000000001","material_kind":"video","image_mode":"V","video_id":"v1","video_cover_id":"c/1",
+		`{"promotion_id":"7300000000000000001","material_kind":"video","image_mode":"V","video_id":"v1",`+
+			`"video_cover_id":"c/1",
 		"material_id":7020000000000000001,"material_status":"MATERIAL_STATUS_OK"}`, string(first.JSON))
 	require.Contains(t, string(first.JSON), "7020000000000000001", "with all digits")
 	require.False(t, first.Deleted)
@@ -128,13 +136,15 @@ func TestMaterials_WithoutAnIDAreFoundInTheLibrary(t *testing.T) {
 		case videosEndpoint:
 			asked[endpoint] = query.Get("filtering")
 			return data(
-				`{"list":[{"id":"v1","material_id":7020000000000000001},{"id":"v2","material_id":"7020000000000000002"}],"page_info":{"total_number":2}}`)("", nil)
+				`{"list":[{"id":"v1","material_id":7020000000000000001},{"id":"v2","material_id":"7020000000000000002"}],`+
+					`"page_info":{"total_number":2}}`)("", nil)
 		case imagesEndpoint:
 			asked[endpoint] = query.Get("filtering")
 			return data(`{"list":[{"id":"web/i1","material_id":7010000000000000001}],"page_info":{"total_number":1}}`)("", nil)
 		}
 		return data(`{"list":[{"promotion_id":7300000000000000001,"promotion_materials":{
-			"video_material_list":[{"video_id":"v2","material_id":0},{"video_id":"v1"},{"video_id":"v1","material_id":7020000000000000001}],
+			"video_material_list":[{"video_id":"v2","material_id":0},{"video_id":"v1"},{"video_id":"v1",`+
+			`"material_id":7020000000000000001}],
 			"image_material_list":[{"images":[{"image_id":"web/i1"}]}]}}],"page_info":{"total_number":1}}`)("", nil)
 	}}
 	page, err := findList(t, "promotion_material").Page(t.Context(), s, media.ListQuery{}, "")
@@ -156,10 +166,13 @@ func TestMaterials_WithoutAnIDAreFoundInTheLibrary(t *testing.T) {
 func TestReport_SelectsTheMaterialsThatAreShown(t *testing.T) {
 	t.Parallel()
 	const answered = `{"code":0,"data":{"list":[
-		{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day","sort_able":true},{"field":"cdp_promotion_id","sort_able":false}]},
-		{"data_topic":"MATERIAL_DATA","dimensions":[{"field":"stat_time_day","sort_able":true},{"field":"cdp_promotion_id","sort_able":true},{"field":"material_id","sort_able":false},
+		{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day","sort_able":true},{"field":"cdp_promotion_id",` +
+		`"sort_able":false}]},
+		{"data_topic":"MATERIAL_DATA","dimensions":[{"field":"stat_time_day","sort_able":true},{"field":"cdp_promotion_id",` +
+		`"sort_able":true},{"field":"material_id","sort_able":false},
 			{"field":"image_mode","filter_able":true,"filter_config":{"type":1,"operator":7,"range_value":[
-				{"label":"横版视频","value":"5"},{"label":"标题","value":"9"},{"label":"大图横图","value":"3"},{"label":"落地页","value":"8"}]}}]}]}}`
+				{"label":"横版视频","value":"5"},{"label":"标题","value":"9"},{"label":"大图横图","value":"3"},{"label":"落地页",` +
+		`"value":"8"}]}}]}]}}`
 	for name, c := range map[string]struct{ topics, level, filters, order string }{
 		"no answer about topics": {"", "creative", asJSON([]condition{documented().shown}),
 			`[{"field":"stat_cost","type":"DESC"}]`},
@@ -188,7 +201,8 @@ func TestTopics_AreRequestedOnce(t *testing.T) {
 	p := newTopics()
 	_, err := p.about(t.Context(), api, topicBasic)
 	requireClass(t, media.Transient, err)
-	answer = `{"code":0,"data":{"list":[{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day","sort_able":true}]}]}}`
+	answer = `{"code":0,"data":{"list":[{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day",` +
+		`"sort_able":true}]}]}}`
 	for range 3 {
 		known, err := p.about(t.Context(), api, topicBasic)
 		require.NoError(t, err)
@@ -207,7 +221,8 @@ func TestTopics_KeepTheLastAnswerAfterARefusal(t *testing.T) {
 	_, err := p.about(t.Context(), api, topicBasic)
 	requireClass(t, media.Invalid, err)
 
-	answer = `{"code":0,"data":{"list":[{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day","sort_able":true}]}]}}`
+	answer = `{"code":0,"data":{"list":[{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day",` +
+		`"sort_able":true}]}]}}`
 	_, err = p.about(t.Context(), api, topicBasic)
 	require.NoError(t, err)
 	p.asked = p.asked.Add(-topicsKept)
@@ -249,7 +264,8 @@ func TestTopics_AnUnusableValueLosesAtMostItsDimension(t *testing.T) {
 		filter(
 			`{"type":"x","operator":7,"range_value":[{"label":"视频","value":"5"}]}`): {sorted, typed(fixedValues, "5")},
 		filter(
-			`{"type":"2","operator":"7","range_value":[{"label":"视频","value":5},{"label":"图","value":{}},{"label":{},"value":"VIDEO"},"x",5]}`): {sorted, typed(2, "5", "VIDEO")},
+			`{"type":"2","operator":"7","range_value":[{"label":"视频","value":5},{"label":"图","value":{}},{"label":{},` +
+				`"value":"VIDEO"},"x",5]}`): {sorted, typed(2, "5", "VIDEO")},
 		filter(
 			`{"type":2,"operator":7,"range_value":[{"label":3,"value":"IMAGE"},{"label":"视频","value":"-"}]}`): {sorted,
 			typed(2, "IMAGE")},
@@ -305,7 +321,8 @@ func (c *countingTopics) Get(ctx context.Context, endpoint string, query url.Val
 func TestReport_NamesMaterialsByTheirPromotion(t *testing.T) {
 	t.Parallel()
 	answer := data(
-		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_project_id":"7200","cdp_promotion_id":"7300","material_id":"7020"},
+		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_project_id":"7200","cdp_promotion_id":"7300",` +
+			`"material_id":"7020"},
 		"metrics":{"stat_cost":"1.00"}}],"page_info":{"total_number":1}}`)
 	for level, want := range map[string]struct{ topic, dimensions, object string }{
 		"campaign": {"BASIC_DATA", `["stat_time_day","cdp_project_id"]`, "7200"},
@@ -323,7 +340,8 @@ func TestReport_NamesMaterialsByTheirPromotion(t *testing.T) {
 		require.Equal(t, day.Day("2026-11-01"), page.Rows[0].Day)
 	}
 	page, err := findReport(t, "report_daily", "creative").Page(t.Context(), &server{answer: data(
-		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"7300"},"metrics":{}}],"page_info":{"total_number":1}}`)},
+		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"7300"},"metrics":{}}],` +
+			`"page_info":{"total_number":1}}`)},
 		media.ReportQuery{From: "2026-11-01", To: "2026-11-01"}, "")
 	requireLost(t, page, err)
 }
@@ -331,8 +349,10 @@ func TestReport_NamesMaterialsByTheirPromotion(t *testing.T) {
 func TestFiles_ReadTheWireFormat(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(
-		`{"list":[{"id":"v0203","material_id":7020000000000000001,"size":1048576,"width":720,"height":1280,"url":"某句话","format":"mp4",
-		"signature":"9f86d081884c7d659a2feaa0c55ad015","duration":12.34,"create_time":"2026-11-19 23:00:00","filename":"视频.mp4"}],
+		`{"list":[{"id":"v0203","material_id":7020000000000000001,"size":1048576,"width":720,"height":1280,"url":"某句话",` +
+			`"format":"mp4",
+		"signature":"9f86d081884c7d659a2feaa0c55ad015","duration":12.34,"create_time":"2026-11-19 23:00:00",` +
+			`"filename":"视频.mp4"}],
 		"page_info":{"page":1,"page_size":100,"total_number":101,"total_page":2}}`)}
 	list := findList(t, "video")
 	require.Equal(t, rawtable.AssetVideo, list.Level)

@@ -123,8 +123,10 @@ func TestDecode_UsesThePenaltyHeader(t *testing.T) {
 	require.Zero(t, requireClass(t, media.Transient, err))
 }
 
-const promotionRow = `{"promotion_id":7300000000000000001,"promotion_name":"p1","project_id":7200000000000000001,"advertiser_id":1700000000000001,
-	"status_first":"PROMOTION_STATUS_ENABLE","opt_status":"ENABLE","budget":300.5,"budget_mode":"BUDGET_MODE_DAY","cpa_bid":0.29,
+const promotionRow = `{"promotion_id":7300000000000000001,"promotion_name":"p1","project_id":7200000000000000001,` +
+	`"advertiser_id":1700000000000001,
+	"status_first":"PROMOTION_STATUS_ENABLE","opt_status":"ENABLE","budget":300.5,"budget_mode":"BUDGET_MODE_DAY",` +
+	`"cpa_bid":0.29,
 	"promotion_create_time":"2026-11-19 23:00:00","promotion_modify_time":"2026-11-20 10:00:00","new":[{}]}`
 
 func TestPromotions_ReadsTheWireFormat(t *testing.T) {
@@ -139,8 +141,10 @@ func TestPromotions_ReadsTheWireFormat(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, url.Values{
 		"advertiser_id": {"1700000000000001"},
-		"filtering":     {`{"promotion_modify_end_time":"2026-11-20 23:59:59","promotion_modify_start_time":"2026-11-19 23:59:59","status_first":"PROMOTION_STATUS_ALL"}`},
-		"fields": {`["promotion_id","promotion_name","project_id","advertiser_id","status_first","opt_status","budget","budget_mode","cpa_bid",` +
+		"filtering": {`{"promotion_modify_end_time":"2026-11-20 23:59:59","promotion_modify_start_time":"2026-11-19 ` +
+			`23:59:59","status_first":"PROMOTION_STATUS_ALL"}`},
+		"fields": {`["promotion_id","promotion_name","project_id","advertiser_id","status_first","opt_status","budget",` +
+			`"budget_mode","cpa_bid",` +
 			`"promotion_create_time","promotion_modify_time"]`},
 		"page":      {"1"},
 		"page_size": {"20"},
@@ -240,9 +244,12 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(
 		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","cdp_promotion_id":"7300000000000000001"},
-		"metrics":{"stat_cost":"12.34","show_cnt":"1000","attribution_game_in_app_ltv_1day":"0.10","convert_cnt":"3","active":""}}],
-		"total_metrics":{"stat_cost":"56.78","active":"","attribution_game_in_app_ltv_3days":"9.00"},"page_info":{"page":1,"page_size":100,"total_number":101,"total_page":2}}`),
-		topics: `{"code":0,"data":{"list":[{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day","sort_able":true},{"field":"cdp_promotion_id","sort_able":true}]}]}}`}
+		"metrics":{"stat_cost":"12.34","show_cnt":"1000","attribution_game_in_app_ltv_1day":"0.10","convert_cnt":"3",` +
+			`"active":""}}],
+		"total_metrics":{"stat_cost":"56.78","active":"","attribution_game_in_app_ltv_3days":"9.00"},"page_info":{"page":1,` +
+			`"page_size":100,"total_number":101,"total_page":2}}`),
+		topics: `{"code":0,"data":{"list":[{"data_topic":"BASIC_DATA","dimensions":[{"field":"stat_time_day",` +
+			`"sort_able":true},{"field":"cdp_promotion_id","sort_able":true}]}]}}`}
 	page, err := findReport(t, "report_daily", "adgroup").Page(t.Context(), s,
 		media.ReportQuery{From: "2026-11-01", To: "2026-11-07"}, "")
 	require.NoError(t, err)
@@ -250,8 +257,10 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 		"advertiser_id": {"1700000000000001"},
 		"data_topic":    {"BASIC_DATA"},
 		"dimensions":    {`["stat_time_day","cdp_promotion_id"]`},
-		"metrics": {`["stat_cost","show_cnt","click_cnt","download_finish_cnt","install_finish_cnt","active","active_register","convert_cnt",` +
-			`"deep_convert_cnt","active_pay","game_pay_count","attribution_game_in_app_ltv_1day","attribution_game_in_app_ltv_3days",` +
+		"metrics": {`["stat_cost","show_cnt","click_cnt","download_finish_cnt","install_finish_cnt","active",` +
+			`"active_register","convert_cnt",` +
+			`"deep_convert_cnt","active_pay","game_pay_count","attribution_game_in_app_ltv_1day",` +
+			`"attribution_game_in_app_ltv_3days",` +
 			`"attribution_game_in_app_ltv_7days","attribution_next_day_open_cnt"]`},
 		"filters":    {"[]"},
 		"start_time": {"2026-11-01 00:00:00"},
@@ -402,11 +411,14 @@ func (*transport) Now() time.Time  { return time.Now() }
 func TestRefresh_ReturnsANewPair(t *testing.T) {
 	t.Parallel()
 	app := media.App{ID: "1234567890123456789", Secret: secret.NewText("s")}
-	tr := &transport{body: `{"code":0,"message":"OK","data":{"access_token":"a2","refresh_token":"r2","expires_in":86400,"refresh_token_expires_in":2592000},"request_id":"x"}`}
+	tr := &transport{body: `{"code":0,"message":"OK","data":{"access_token":"a2","refresh_token":"r2",` +
+		`"expires_in":86400,` +
+		`"refresh_token_expires_in":2592000},"request_id":"x"}`}
 	tokens, err := New().Refresh(t.Context(), tr, app, "r")
 	require.NoError(t, err)
 	require.Equal(t,
-		`POST https://api.oceanengine.com/open_api/oauth2/refresh_token/ {"app_id":1234567890123456789,"refresh_token":"r","secret":"s"}`, tr.sent)
+		`POST https://api.oceanengine.com/open_api/oauth2/refresh_token/ {"app_id":1234567890123456789,"refresh_token":"r",`+
+			`"secret":"s"}`, tr.sent)
 	require.Equal(t, "a2", tokens.Access.Reveal())
 	require.Equal(t, "r2", tokens.Refresh.Reveal())
 	require.Equal(t, 24*time.Hour, tokens.AccessExpires)
@@ -426,7 +438,8 @@ func TestRefresh_ReturnsANewPair(t *testing.T) {
 func FuzzReaders(f *testing.F) {
 	for _, s := range []string{
 		`{"list":[` + promotionRow + `],"page_info":{"total_number":1},"cursor_info":{"has_more":true,"cursor":20}}`,
-		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","stat_time_hour":"2026-11-01 14:00 - 14:59","cdp_promotion_id":"1"},"metrics":{"stat_cost":"1.2"}}],"page_info":{"total_number":1}}`,
+		`{"rows":[{"dimensions":{"stat_time_day":"2026-11-01","stat_time_hour":"2026-11-01 14:00 - 14:59",` +
+			`"cdp_promotion_id":"1"},"metrics":{"stat_cost":"1.2"}}],"page_info":{"total_number":1}}`,
 		`{"rows":[null]}`, `{"list":[{"budget":1e30}]}`, `[]`,
 	} {
 		f.Add([]byte(s))

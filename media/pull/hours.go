@@ -64,8 +64,9 @@ func parsePart(part string) (from, to day.Day, fromHour int, err error) {
 		return from, to, 0, err
 	}
 	if fromHour, err = strconv.Atoi(hour); err != nil || fromHour < 1 || fromHour > 23 || from != to {
-		return "", "", 0, &media.Error{Class: media.Bug, Message: fmt.Sprintf("part %q is not a day and one of its hours", part),
-			Err: err}
+		return "", "", 0, &media.Error{Class: media.Bug,
+			Message: fmt.Sprintf("part %q is not a day and one of its hours", part),
+			Err:     err}
 	}
 	return from, to, fromHour, nil
 }

@@ -93,7 +93,8 @@ func TestMovingHours_WriteNothingWhenPagesDisagree(t *testing.T) {
 	require.ErrorIs(t, err, errNotWhole)
 	require.Len(t, b.platform.asked, 1+restartsMax)
 	require.Equal(t, map[int]int64{13: 10_000}, b.hours(t))
-	require.Equal(t, []results.CoverageState{results.Complete}, b.states(t), "the day keeps the state of its last whole pull")
+	require.Equal(t, []results.CoverageState{results.Complete}, b.states(t),
+		"the day keeps the state of its last whole pull")
 }
 
 func TestMovingHours_PlanHoursOfTheAccountsDays(t *testing.T) {
@@ -123,14 +124,16 @@ func TestMovingHours_PlanHoursOfTheAccountsDays(t *testing.T) {
 			want: []string{"2026-11-21@13"}},
 		{name: "at three the day's first hour is not among them", at: at(china, "2026-11-21 03:00"), zone: china,
 			want: []string{"2026-11-21@1"}},
-		{name: "before three it is the whole day", at: at(china, "2026-11-21 02:58"), zone: china, want: []string{"2026-11-21"}},
+		{name: "before three it is the whole day", at: at(china, "2026-11-21 02:58"), zone: china,
+			want: []string{"2026-11-21"}},
 		{name: "after midnight the last hours of yesterday move too", at: at(china, "2026-11-21 01:10"), zone: china,
 			want: []string{"2026-11-20@23", "2026-11-21"}},
 		{name: "at midnight two of them", at: at(china, "2026-11-21 00:00"), zone: china,
 			want: []string{"2026-11-20@22", "2026-11-21"}},
 		{name: "one hour is the current one", at: at(china, "2026-11-21 00:00"), zone: china,
 			params: `{"level":"account","moving_hours":1}`, want: []string{"2026-11-21"}},
-		{name: "a whole day back", at: at(china, "2026-11-21 22:30"), zone: china, params: `{"level":"account","moving_hours":24}`,
+		{name: "a whole day back", at: at(china, "2026-11-21 22:30"), zone: china, params: `{"level":"account",` +
+			`"moving_hours":24}`,
 			want: []string{"2026-11-20@23", "2026-11-21"}},
 		{name: "an order's days are whole", at: at(china, "2026-11-21 15:59"), zone: china, from: "2026-11-20",
 			to: "2026-11-21", want: []string{"2026-11-20..2026-11-21"}},

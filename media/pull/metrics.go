@@ -19,9 +19,10 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			[]string{"media", "report"}))
 	}
 	return &metrics{
-		rows:     counter("adsync_pull_rows_total", "Rows of results that pulls inserted, changed or deleted."),
-		partial:  counter("adsync_pull_partial_total", "Pulls that were not whole after all tries."),
-		suspect:  counter("adsync_pull_suspect_days_total", "Days whose answer was not believed, as it would have removed too much."),
+		rows:    counter("adsync_pull_rows_total", "Rows of results that pulls inserted, changed or deleted."),
+		partial: counter("adsync_pull_partial_total", "Pulls that were not whole after all tries."),
+		suspect: counter("adsync_pull_suspect_days_total",
+			"Days whose answer was not believed, as it would have removed too much."),
 		unusable: media.NewUnusable(r),
 	}
 }

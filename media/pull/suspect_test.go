@@ -318,7 +318,8 @@ func TestWriteReport_AnAnswerContradictsAnEarlierOne(t *testing.T) {
 			"SELECT note FROM coverage WHERE report = 'report_daily' AND level = 'account'").Row().Scan(&note))
 	require.Equal(t, "the last answer has CNY 0.00, and report_hourly by account of the same day has 100.00", note)
 	require.Empty(t, j.pull("daily account", "08:10", 100).Suspect)
-	require.Empty(t, j.pull("hourly account", "08:20", 100).Doubts, "figures that are suspect already are not marked again")
+	require.Empty(t, j.pull("hourly account", "08:20", 100).Doubts,
+		"figures that are suspect already are not marked again")
 
 	j = newJudged(t)
 	require.Empty(t, j.pull("daily account", "09:00", 0).Suspect)

@@ -18,10 +18,12 @@ func TestAccounts_FollowsTheCursor(t *testing.T) {
 	s := &server{answer: func(_ string, q url.Values) string {
 		if q.Get("cursor") == "" {
 			return data(
-				`{"list":[{"account_id":25610,"corporation_name":"某公司","is_bid":true}],"cursor_page_info":{"total_number":2,"has_more":true,"cursor":25610}}`)("", nil)
+				`{"list":[{"account_id":25610,"corporation_name":"某公司","is_bid":true}],"cursor_page_info":{"total_number":2,`+
+					`"has_more":true,"cursor":25610}}`)("", nil)
 		}
 		return data(
-			`{"list":[{"account_id":25611,"corporation_name":""}],"cursor_page_info":{"total_number":2,"has_more":false,"cursor":25611}}`)("", nil)
+			`{"list":[{"account_id":25611,"corporation_name":""}],"cursor_page_info":{"total_number":2,"has_more":false,`+
+				`"cursor":25611}}`)("", nil)
 	}}
 	var found []media.FoundAccount
 	require.NoError(t, New().Accounts(t.Context(), s, "", func(page []media.FoundAccount) error {

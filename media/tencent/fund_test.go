@@ -15,7 +15,8 @@ func TestFunds_ReadTheWireFormat(t *testing.T) {
 	t.Parallel()
 	// The platform's own sample, with a current fund type and an unknown field.
 	s := &server{answer: data(`{"list":[
-		{"fund_type":"GENERAL_CASH","balance":120000,"bill_deposit_amount":100,"fund_status":"FUND_STATUS_NORMAL","realtime_cost":100},
+		{"fund_type":"GENERAL_CASH","balance":120000,"bill_deposit_amount":100,"fund_status":"FUND_STATUS_NORMAL",` +
+		`"realtime_cost":100},
 		{"fund_type":"FUND_TYPE_SPECIAL_GIFT","balance":"50","fund_status":"","effect_funds":[{"amount":50}]},
 		{"fund_type":"FUND_TYPE_CREDIT_ROLL","balance":null,"bill_deposit_amount":0}]}`)}
 	rows, err := New().Funds().Balance.Fetch(t.Context(), s)
@@ -93,7 +94,8 @@ func TestFundDaily_ReadsTheWireFormat(t *testing.T) {
 	flow := New().Funds().Daily
 	require.Equal(t, 10, flow.MaxDays)
 	// The platform's own sample has no time: its day is the requested one.
-	sample := `{"account_id":25610,"fund_type":"FUND_TYPE_CASH","deposit":100000,"paid":50000,"trans_in":1100000,"trans_out":55000,
+	sample := `{"account_id":25610,"fund_type":"FUND_TYPE_CASH","deposit":100000,"paid":50000,"trans_in":1100000,` +
+		`"trans_out":55000,
 		"credit_modify":400000,"balance":300000,"preauth_balance":11}`
 	s := &server{answer: data(`{"list":[` + sample +
 		`],"page_info":{"page":1,"page_size":10,"total_number":101,"total_page":2}}`)}

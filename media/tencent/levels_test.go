@@ -28,7 +28,8 @@ func TestCreatives_ReadTheWireFormat(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(
 		`{"list":[{"dynamic_creative_id":5000000000001,"dynamic_creative_name":"创意","adgroup_id":41000000001,
-		"configured_status":"AD_STATUS_SUSPEND","creative_set_approval_status":"CREATIVE_SET_APPROVAL_STATUS_PENDING","created_time":1795000000,
+		"configured_status":"AD_STATUS_SUSPEND","creative_set_approval_status":"CREATIVE_SET_APPROVAL_STATUS_PENDING",` +
+			`"created_time":1795000000,
 		"last_modified_time":1795150000,"is_deleted":false,"creative_components":{"title":[{"value":{"content":"t"}}]}}],
 		"cursor_page_info":{"page_size":100,"total_number":1,"next_cursor":"","previous_cursor":""}}`)}
 	list := findList(t, "dynamic_creative")
@@ -93,19 +94,29 @@ func TestReport_IsNarrowedToAdGroups(t *testing.T) {
 func TestCreatives_NameTheAssetsTheyShow(t *testing.T) {
 	t.Parallel()
 	for components, want := range map[string][]rawtable.AssetUse{
-		`{"video":[{"component_id":5,"value":{"video_id":9007199254740993,"cover_id":"77"}}],"title":[{"value":{"content":"image_id"}}]}`: {{Kind: "image", ID: "77"}, {Kind: "video", ID: "9007199254740993"}},
-		`{"image_list":[{"value":{"list":[{"image_id":"2"},{"image_id":"1"},{"image_id":"2"}]}}]}`:                                        {{Kind: "image", ID: "1"}, {Kind: "image", ID: "2"}},
-		`{"image":[{"value":{"image_id":""}}],"video":[{"value":{"video_id":0,"cover_id":null}}]}`:                                        {},
+		`{"video":[{"component_id":5,"value":{"video_id":9007199254740993,"cover_id":"77"}}],` +
+			`"title":[{"value":{"content":"image_id"}}]}`: {{Kind: "image", ID: "77"}, {Kind: "video", ID: "9007199254740993"}},
+		`{"image_list":[{"value":{"list":[{"image_id":"2"},{"image_id":"1"},` +
+			`{"image_id":"2"}]}}]}`: {{Kind: "image", ID: "1"}, {Kind: "image", ID: "2"}},
+		`{"image":[{"value":{"image_id":""}}],"video":[{"value":{"video_id":0,` +
+			`"cover_id":null}}]}`: {},
 		// A removed component stays in the list.
-		`{"image":[{"value":{"image_id":"1"},"is_deleted":false},{"value":{"image_id":"2"},"is_deleted":true}]}`: {{Kind: "image", ID: "1"}},
-		`{"short_video":[{"value":{"short_video1":"5","short_video2":"6"}}]}`:                                    {{Kind: "video", ID: "5"}, {Kind: "video", ID: "6"}},
-		`{"app_promotion_video":[{"value":{"video":"7","video2":"8","video3":""}}]}`:                             {{Kind: "video", ID: "7"}, {Kind: "video", ID: "8"}},
-		`{"element_story":[{"value":{"list":[{"image":"3","image2":"4"}]}}]}`:                                    {{Kind: "image", ID: "3"}, {Kind: "image", ID: "4"}},
-		`{"video_showcase":[{"value":{"video":{"video_id":"9","cover_id":"10"}}}],"image_showcase":[{"value":{"image":{"image_id":"11","original_image_id":"12"}}}]}`: {
+		`{"image":[{"value":{"image_id":"1"},"is_deleted":false},{"value":{"image_id":"2"},` +
+			`"is_deleted":true}]}`: {{Kind: "image", ID: "1"}},
+		`{"short_video":[{"value":{"short_video1":"5",` +
+			`"short_video2":"6"}}]}`: {{Kind: "video", ID: "5"}, {Kind: "video", ID: "6"}},
+		`{"app_promotion_video":[{"value":{"video":"7","video2":"8",` +
+			`"video3":""}}]}`: {{Kind: "video", ID: "7"}, {Kind: "video", ID: "8"}},
+		`{"element_story":[{"value":{"list":[{"image":"3",` +
+			`"image2":"4"}]}}]}`: {{Kind: "image", ID: "3"}, {Kind: "image", ID: "4"}},
+		`{"video_showcase":[{"value":{"video":{"video_id":"9","cover_id":"10"}}}],` +
+			`"image_showcase":[{"value":{"image":{"image_id":"11","original_image_id":"12"}}}]}`: {
 			{Kind: "image", ID: "10"}, {Kind: "image", ID: "11"}, {Kind: "video", ID: "9"},
 		},
-		`{"brand":[{"value":{"brand_image_id":"13"}}],"floating_zone":[{"value":{"floating_zone_image_id":"14"}}]}`:                                        {},
-		`{"image":[{"value":{"image_id":"1"},"is_deleted":1},{"value":{"image_id":"2"},"is_deleted":"true"},{"value":{"image_id":"3"},"is_deleted":"0"}]}`: {{Kind: "image", ID: "3"}},
+		`{"brand":[{"value":{"brand_image_id":"13"}}],` +
+			`"floating_zone":[{"value":{"floating_zone_image_id":"14"}}]}`: {},
+		`{"image":[{"value":{"image_id":"1"},"is_deleted":1},{"value":{"image_id":"2"},"is_deleted":"true"},` +
+			`{"value":{"image_id":"3"},"is_deleted":"0"}]}`: {{Kind: "image", ID: "3"}},
 		`{"image":[{"value":{"image_id":"-"}}]}`: {},
 		`{}`:                                     {},
 		`[]`:                                     {},
@@ -146,8 +157,10 @@ func TestAssets_ReadTheWireFormatOfAllTimes(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(
 		`{"list":[{"image_id":"60000000001","video_id":80000000001,"width":720,"height":1280,"file_size":1048576,
-		"signature":"9f86d081884c7d659a2feaa0c55ad015","description":"图","created_time":1795000000,"last_modified_time":1795150000,
-		"status":"ADSTATUS_NORMAL","system_status":"MEDIA_STATUS_VALID","image_duration_millisecond":12340}],"page_info":{"total_number":101}}`)}
+		"signature":"9f86d081884c7d659a2feaa0c55ad015","description":"图","created_time":1795000000,` +
+			`"last_modified_time":1795150000,
+		"status":"ADSTATUS_NORMAL","system_status":"MEDIA_STATUS_VALID","image_duration_millisecond":12340}],` +
+			`"page_info":{"total_number":101}}`)}
 	for name, id := range map[string]string{"image": "60000000001", "video": "80000000001"} {
 		list := findList(t, name)
 		page, err := list.Page(t.Context(), s, media.ListQuery{}, "")

@@ -94,7 +94,8 @@ func TestDecode_ClassifiesTheReturnCodes(t *testing.T) {
 		51001: {Class: media.Transient, RetryAfter: time.Minute},
 	} {
 		body := fmt.Sprintf(
-			`{"code":%d,"message":"words","message_cn":"话","code_type":"BusinessException","trace_id":"4084e32111062db0bfdaa89f0301dce5"}`, code)
+			`{"code":%d,"message":"words","message_cn":"话","code_type":"BusinessException",`+
+				`"trace_id":"4084e32111062db0bfdaa89f0301dce5"}`, code)
 		_, err := New().Decode(http.StatusOK, http.Header{}, []byte(body))
 		want.Code, want.Message = strconv.Itoa(code), "words (request 4084e32111062db0bfdaa89f0301dce5)"
 		e, ok := errors.AsType[*media.Error](err)
@@ -106,17 +107,21 @@ func TestDecode_ClassifiesTheReturnCodes(t *testing.T) {
 func TestAdgroups_ReadsTheWireFormat(t *testing.T) {
 	t.Parallel()
 	s := &server{answer: data(`{"list":[
-		{"adgroup_id":41000000001,"adgroup_name":"广告 😀","configured_status":"AD_STATUS_NORMAL","system_status":"ADGROUP_STATUS_ACTIVE",
-		 "daily_budget":30050,"bid_amount":1234,"created_time":1795000000,"last_modified_time":1795150000,"is_deleted":false,"new":{"x":1}},
+		{"adgroup_id":41000000001,"adgroup_name":"广告 😀","configured_status":"AD_STATUS_NORMAL",` +
+		`"system_status":"ADGROUP_STATUS_ACTIVE",
+		 "daily_budget":30050,"bid_amount":1234,"created_time":1795000000,"last_modified_time":1795150000,` +
+		`"is_deleted":false,` +
+		`"new":{"x":1}},
 		{"adgroup_id":"41000000002","adgroup_name":null,"daily_budget":"","last_modified_time":0}],
 		"cursor_page_info":{"page_size":100,"total_number":2,"next_cursor":"","previous_cursor":""}}`)}
 	list := New().Lists()[0]
 	page, err := list.Page(t.Context(), s, media.ListQuery{Variant: live, Since: time.Unix(1795140000, 500)}, "")
 	require.NoError(t, err)
 	require.Equal(t, url.Values{
-		"account_id":      {"25610"},
-		"filtering":       {`[{"field":"last_modified_time","operator":"GREATER_EQUALS","values":["1795140000"]}]`},
-		"fields":          {`["adgroup_id","adgroup_name","configured_status","system_status","daily_budget","bid_amount","created_time","last_modified_time","is_deleted","targeting"]`},
+		"account_id": {"25610"},
+		"filtering":  {`[{"field":"last_modified_time","operator":"GREATER_EQUALS","values":["1795140000"]}]`},
+		"fields": {`["adgroup_id","adgroup_name","configured_status","system_status","daily_budget","bid_amount",` +
+			`"created_time","last_modified_time","is_deleted","targeting"]`},
 		"is_deleted":      {"false"},
 		"pagination_mode": {"PAGINATION_MODE_CURSOR"},
 		"page_size":       {"100"},
@@ -197,8 +202,10 @@ func TestDailyReport_ReadsTheWireFormat(t *testing.T) {
 		"level":      {"REPORT_LEVEL_ADGROUP"},
 		"date_range": {`{"end_date":"2026-11-07","start_date":"2026-11-01"}`},
 		"group_by":   {`["date","adgroup_id"]`},
-		"fields": {`["date","adgroup_id","cost","view_count","valid_click_count","download_count","install_count","activated_count","reg_pv",` +
-			`"conversions_count","deep_conversions_count","first_pay_count","purchase_pv","purchase_amount","first_day_pay_amount",` +
+		"fields": {`["date","adgroup_id","cost","view_count","valid_click_count","download_count","install_count",` +
+			`"activated_count","reg_pv",` +
+			`"conversions_count","deep_conversions_count","first_pay_count","purchase_pv","purchase_amount",` +
+			`"first_day_pay_amount",` +
 			`"payment_amount_activated_d3","payment_amount_activated_d7","retention_count"]`},
 		"order_by":  {`[{"sort_field":"date","sort_type":"ASCENDING"},{"sort_field":"adgroup_id","sort_type":"ASCENDING"}]`},
 		"time_line": {"REQUEST_TIME"},
@@ -336,7 +343,8 @@ func (*transport) Now() time.Time  { return time.Now() }
 func TestRefresh_KeepsTheRefreshToken(t *testing.T) {
 	t.Parallel()
 	app := media.App{ID: "17", Secret: secret.NewText("s&cret")}
-	tr := &transport{body: `{"code":0,"data":{"access_token":"new","access_token_expires_in":86400,"refresh_token_expires_in":2592000}}`}
+	tr := &transport{body: `{"code":0,"data":{"access_token":"new","access_token_expires_in":86400,` +
+		`"refresh_token_expires_in":2592000}}`}
 	tokens, err := New().Refresh(t.Context(), tr, app, "re fresh")
 	require.NoError(t, err)
 	require.Equal(t, "new", tokens.Access.Reveal())
@@ -359,7 +367,8 @@ func TestRefresh_KeepsTheRefreshToken(t *testing.T) {
 
 func FuzzReaders(f *testing.F) {
 	for _, s := range []string{
-		`{"list":[{"adgroup_id":1,"date":"2026-11-01","hour":3,"cost":1,"account_id":5}],"page_info":{"total_number":1},"cursor_page_info":{"total_number":1,"next_cursor":"a","has_more":true,"cursor":1}}`,
+		`{"list":[{"adgroup_id":1,"date":"2026-11-01","hour":3,"cost":1,"account_id":5}],"page_info":{"total_number":1},` +
+			`"cursor_page_info":{"total_number":1,"next_cursor":"a","has_more":true,"cursor":1}}`,
 		`{"list":[null],"page_info":{"total_number":"1"}}`, `{"list":[{"cost":1e400}]}`, `[]`, `{"access_token":"x"}`,
 	} {
 		f.Add([]byte(s))
@@ -398,7 +407,8 @@ func TestMatched_IsReadFromThePagesOfReports(t *testing.T) {
 		url.Values{"level": {"REPORT_LEVEL_ADGROUP"}}))
 	require.Empty(t, Platform{}.Rows("adgroups/get", url.Values{"level": {"REPORT_LEVEL_ADGROUP"}}))
 	for payload, want := range map[string]int{
-		`{"list":[{"x":"\"page_info\": {\"total_number\": 9}"}], "page_info" : {"page":1,"page_size":10,"total_number":123,"total_page":13}}`: 123,
+		`{"list":[{"x":"\"page_info\": {\"total_number\": 9}"}], "page_info" : {"page":1,"page_size":10,"total_number":123,` +
+			`"total_page":13}}`: 123,
 		`{"page_info":{"total_number":0},"list":[]}`: 0,
 		`{"page_info":{"total_number":"123"}}`:       123,
 		`{"list":[]}`:                                -1,

@@ -402,7 +402,8 @@ func TestRenew_WaitsForATableThatRefusesWrites(t *testing.T) {
 	}
 	require.NoError(t,
 		w.store.Config.Writer(t.Context()).Exec(
-			"CREATE TRIGGER stuck BEFORE UPDATE OF access_token ON media_token BEGIN SELECT RAISE(FAIL, 'disk full'); END").Error)
+			"CREATE TRIGGER stuck BEFORE UPDATE OF access_token ON media_token "+
+				"BEGIN SELECT RAISE(FAIL, 'disk full'); END").Error)
 	w.redis, w.keys = redistest.New(t)
 	k := w.keeper(t)
 	renewed := make(chan error)

@@ -24,7 +24,8 @@ func TestRow_LeavesUnusableValuesUnsetAndNamesThem(t *testing.T) {
 	t.Parallel()
 	r := wire.Open(
 		[]byte(`{"id":7,"name":5,"bid":"many","big":1e19,"budget":"x","created":1795000000000,"old":-5,"deleted":"yes",
-		"at":"0000-00-00 00:00:00","year":"0001-01-01 00:00:00","setting":{"budget":[]},"flat":"no object","list":{},"other":1.5,"nul":"a\u0000b"}`))
+		"at":"0000-00-00 00:00:00","year":"0001-01-01 00:00:00","setting":{"budget":[]},"flat":"no object","list":{},` +
+			`"other":1.5,"nul":"a\u0000b"}`))
 	parse := func(text string) (time.Time, error) { return time.ParseInLocation(time.DateTime, text, time.UTC) }
 	require.Equal(t, "7", r.Key("id"))
 	require.Empty(t, r.Text("name"))

@@ -43,11 +43,14 @@ func TestGolden_TruthIsInMicros(t *testing.T) {
 	line := q.rowLine(nil, &world.Account{Platform: p, ID: 20_000_001},
 		&world.Row{Day: day, Hour: 13, Object: 41_000_001, Figures: truthSampleFigures()}, &world.Silence{})
 	sameWire(t,
-		`{"account":"20000001","day":"2026-11-15","hour":13,"object":"41000001","metrics":{"cost":298660000,"impressions":5809,`+
-			`"clicks":66,"downloads":0,"installs":0,"activations":6,"registrations":0,"conversions":0,"deep_conversions":0,"first_pays":0,"pays":0,`+
+		`{"account":"20000001","day":"2026-11-15","hour":13,"object":"41000001","metrics":{"cost":298660000,`+
+			`"impressions":5809,`+
+			`"clicks":66,"downloads":0,"installs":0,"activations":6,"registrations":0,"conversions":0,"deep_conversions":0,`+
+			`"first_pays":0,"pays":0,`+
 			`"pay_amount":0,"pay_amount_d1":0,"pay_amount_d3":0,"pay_amount_d7":0,"next_day_retained":0}}`, string(line))
 	sameWire(t,
-		`{"account":"5","object":"6","name":"a","parent":"","status":"paused","daily_budget":300500000,"bid":30050000,"created":1,"modified":2,"deleted":false}`,
+		`{"account":"5","object":"6","name":"a","parent":"","status":"paused","daily_budget":300500000,"bid":30050000,`+
+			`"created":1,"modified":2,"deleted":false}`,
 		string(objectLine(nil, &world.Account{ID: 5}, &world.Object{Ad: world.Ad{ID: 6, Created: 1}, Name: "a",
 			Status: world.StatusPaused, Budget: 30_050, Bid: 3005, Modified: 2})))
 }
@@ -62,10 +65,14 @@ func TestGolden_TruthOfFundsIsInMicros(t *testing.T) {
 		string(lines[1]))
 	lines = fundDayLines(a, &d)
 	sameWire(t,
-		`{"account":"25610","fund":"cash","day":"2026-11-15","deposit":1000000000,"paid":500000000,"transfer_in":11000000000,`+
+		`{"account":"25610","fund":"cash","day":"2026-11-15","deposit":1000000000,"paid":500000000,`+
+			`"transfer_in":11000000000,`+
+			``+
 			`"transfer_out":550500000,"balance":3000000000}`, string(lines[0]))
 	sameWire(t,
-		`{"account":"25610","fund":"grant","day":"2026-11-15","deposit":50000,"paid":700000,"transfer_in":0,"transfer_out":0,"balance":10000}`, string(lines[1]))
+		`{"account":"25610","fund":"grant","day":"2026-11-15","deposit":50000,"paid":700000,"transfer_in":0,`+
+			`"transfer_out":0,`+
+			`"balance":10000}`, string(lines[1]))
 }
 
 // sameWire compares all digits: a JSON decoder would round numbers of 19 digits before the comparison.

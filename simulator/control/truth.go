@@ -74,7 +74,8 @@ func (c *control) parseTruth(q url.Values) (t truthQuery, err error) {
 	default:
 		return t,
 			fmt.Errorf(
-				"kind must be report_daily, report_hourly, account, project, %s, creative, image, video, balance or fund_daily for "+
+				"kind must be report_daily, report_hourly, account, project, %s, creative, image, video, balance or fund_daily "+
+					"for "+
 					"%s, not %q", t.p.ObjectKind, t.p.Name, t.kind)
 	}
 	t.currency = q.Get("currency")

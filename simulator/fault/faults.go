@@ -84,7 +84,8 @@ func (f *Fault) Check(known func(media string) bool) error {
 	case Hang, HalfBody, LostRow, WrongSum, WrongRow, OverLimit, Alter, RetireField, AddField:
 	default:
 		return fmt.Errorf(
-			"kind must be latency, status, hang, half_body, lost_row, wrong_sum, wrong_row, over_limit, token_death, retire_field, "+
+			"kind must be latency, status, hang, half_body, lost_row, wrong_sum, wrong_row, over_limit, token_death, "+
+				"retire_field, "+
 				"add_field or alter, not %q", f.Kind)
 	}
 	if f.Once && !f.spoilsCalls() {

@@ -86,7 +86,8 @@ func TestGolden_MaterialsHaveTheirIDsAndStates(t *testing.T) {
 		Status: world.StatusPaused})
 	w.Close('}')
 	sameWire(t,
-		`{"image_id":"web/i1","material_id":7010000000000000001,"material_opt_status":"DISABLE","material_status":"MATERIAL_STATUS_DISABLE"}`, string(w.Bytes))
+		`{"image_id":"web/i1","material_id":7010000000000000001,"material_opt_status":"DISABLE",`+
+			`"material_status":"MATERIAL_STATUS_DISABLE"}`, string(w.Bytes))
 }
 
 func TestGolden_OceanEngineFundsAreInYuanAsNumbers(t *testing.T) {
@@ -100,8 +101,10 @@ func TestGolden_OceanEngineFundsAreInYuanAsNumbers(t *testing.T) {
 	w = &platform.Writer{}
 	writeOceanFundDay(w, a, d)
 	sameWire(t,
-		`{"advertiser_id":25610,"date":"2026-11-15","balance":3000.01,"grant_balance":0.01,"non_grant_balance":3000,"cash_cost":500,"cost":500.7,`+
-			`"frozen":0,"income":1000.05,"reward_cost":0.7,"shared_wallet_cost":0,"company_wallet_cost":0,"transfer_in":11000,"transfer_out":550.5,`+
+		`{"advertiser_id":25610,"date":"2026-11-15","balance":3000.01,"grant_balance":0.01,"non_grant_balance":3000,`+
+			`"cash_cost":500,"cost":500.7,`+
+			`"frozen":0,"income":1000.05,"reward_cost":0.7,"shared_wallet_cost":0,"company_wallet_cost":0,"transfer_in":11000,`+
+			`"transfer_out":550.5,`+
 			`"realtime_coupon_cost":0,"deduction_cost":0,"compensation_reward_cost":0,"return_goods_reward_cost":0}`,
 		string(w.Bytes))
 }

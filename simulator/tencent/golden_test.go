@@ -45,7 +45,8 @@ func TestGolden_TencentReportRowIsInFen(t *testing.T) {
 	(&tencent{}).writeRow(&platform.Call{}, w, q, &world.Row{Day: day, Hour: world.NoHour, Object: 41_000_001,
 		Figures: tencentSampleFigures()})
 	sameWire(t,
-		`{"date":"2026-11-01","adgroup_id":41000001,"cost":29866,"view_count":5809,"valid_click_count":66,"activated_count":6,`+
+		`{"date":"2026-11-01","adgroup_id":41000001,"cost":29866,"view_count":5809,"valid_click_count":66,`+
+			`"activated_count":6,`+
 			`"ctr":0.0114,"cpc":453,"thousand_display_price":5141}`, string(w.Bytes))
 }
 
@@ -71,13 +72,17 @@ func TestGolden_TencentFundsAreInFen(t *testing.T) {
 	w := &platform.Writer{}
 	writeTencentFund(w, "FUND_TYPE_CASH", n.Balance.Cash, n.Locked, n.PaidToday.Cash)
 	sameWire(t,
-		`{"fund_type":"FUND_TYPE_CASH","balance":120005,"bill_deposit_amount":100,"fund_status":"FUND_STATUS_NORMAL","realtime_cost":98}`, string(w.Bytes))
+		`{"fund_type":"FUND_TYPE_CASH","balance":120005,"bill_deposit_amount":100,"fund_status":"FUND_STATUS_NORMAL",`+
+			`"realtime_cost":98}`, string(w.Bytes))
 	w = &platform.Writer{}
 	writeTencentFlow(w, tencentFlow{account: 25_610, kind: "FUND_TYPE_CASH",
 		of: func(f world.Funds) int64 { return f.Cash }, FundDay: d})
 	sameWire(t,
-		`{"account_id":25610,"fund_type":"FUND_TYPE_CASH","time":1794672000,"deposit":100000,"paid":50000,"trans_in":1100000,"trans_out":55050,`+
-			`"credit_modify":0,"balance":300000,"preauth_balance":0,"preauth_out_pay":0,"preauth_in_refund":0,"acct_out_pay":50000,`+
+		`{"account_id":25610,"fund_type":"FUND_TYPE_CASH","time":1794672000,"deposit":100000,"paid":50000,`+
+			`"trans_in":1100000,`+
+			`"trans_out":55050,`+
+			`"credit_modify":0,"balance":300000,"preauth_balance":0,"preauth_out_pay":0,"preauth_in_refund":0,`+
+			`"acct_out_pay":50000,`+
 			`"acct_out_pay_share":50000,"share_out_pay":0}`, string(w.Bytes))
 }
 

@@ -83,7 +83,8 @@ var Catalogue = [Count]trap{
 		survived: "a dash instead of a figure: NULL, not 0",
 	},
 	DayEnded: {
-		Name: "day_ended", what: "the last rows of a day are published only after its midnight, with the first ones of the next",
+		Name:     "day_ended",
+		what:     "the last rows of a day are published only after its midnight, with the first ones of the next",
 		survived: "day ended between two pulls: its last rows pulled after it",
 	},
 	EmojiName: {
@@ -146,8 +147,9 @@ var Catalogue = [Count]trap{
 		survived: "older figures: corrected by the next pull", flows: true, Often: oftenUsual,
 	},
 	PageEmpty: {
-		Name: "page_empty", what: "a page is empty although more follow", survived: "empty page: paging continued, or pulled again",
-		Often: oftenUsual,
+		Name: "page_empty", what: "a page is empty although more follow",
+		survived: "empty page: paging continued, or pulled again",
+		Often:    oftenUsual,
 	},
 	PageRowLost: {
 		Name: "page_row_lost", what: "a row vanishes between two pages, and all move up",
