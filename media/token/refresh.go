@@ -264,7 +264,7 @@ func (k *Keeper) failed(ctx context.Context, row settings.Token, holder string, 
 func (k *Keeper) refused(ctx context.Context, row settings.Token, holder string, e *media.Error) error {
 	return k.parkFor(ctx, row, holder, e, "refused", func(attrs ...any) {
 		if row.Refresh == "" {
-			k.Logger.Error("login must be given a new access token: it has no refresh token to get one with", attrs...)
+			k.Logger.Error("login needs a new access token: it has no refresh token", attrs...)
 		} else {
 			k.Logger.Error("login must be authorised again: the platform refused its refresh token", attrs...)
 		}
