@@ -60,8 +60,8 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *wo
 		}
 		with := r.URL.Query()
 		with.Set("login", l.Name())
-		view.Logins = append(view.Logins, authoriseLogin{Name: l.Name(), Address: template.URL("?" + with.Encode()),
-			Accounts: l.Last - l.First}) //nolint:gosec // The target is encoded.
+		address := template.URL("?" + with.Encode()) //nolint:gosec // The query is encoded.
+		view.Logins = append(view.Logins, authoriseLogin{Name: l.Name(), Address: address, Accounts: l.Last - l.First})
 		if chosen == nil && q.Get("login") == "" && s.sim.World.LoginsOf(p, app) == 1 {
 			chosen = l
 		}
@@ -80,8 +80,8 @@ func (s *Simulator) serveAuthorise(w http.ResponseWriter, r *http.Request, p *wo
 	back.Set(p.CodeParam, code)
 	back.Set("state", q.Get("state"))
 	target.RawQuery = back.Encode()
-	http.Redirect(w, r, target.String(),
-		http.StatusFound) //nolint:gosec // The platforms redirect to the address of the app, and so must this.
+	//nolint:gosec // The platforms redirect to the address of the app, and so must this.
+	http.Redirect(w, r, target.String(), http.StatusFound)
 }
 
 func (s *Simulator) showAuthorise(w http.ResponseWriter, status int, view authoriseView) {

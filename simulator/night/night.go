@@ -16,8 +16,7 @@ const (
 	Tokens      Moment = 260 * time.Minute // tokens end early
 	Opening     Moment = 320 * time.Minute // closed accounts are open again
 	OldAnswers  Moment = 390 * time.Minute // answers are late or missing
-	// all earlier orders to the platforms are over; yesterday is pulled again
-	Morning     Moment = 520 * time.Minute
+	Morning     Moment = 520 * time.Minute // all earlier orders are over; yesterday is pulled again
 	Reconciling Moment = 540 * time.Minute // yesterday is reconciled
 )
 

@@ -16,7 +16,7 @@ type tencentRole string
 const (
 	tencentOrganisation tencentRole = "BUSINESS_MANAGER" // organization_account_relation/get lists its accounts
 	tencentAgency       tencentRole = "AGENCY"           // advertiser/get lists its customers
-	// agency/get lists its agencies, and advertiser/get the customers of one
+	// agency/get lists its agencies, and advertiser/get the customers of one.
 	tencentAgencies   tencentRole = "ORGANIZATION_AGENCY_MDM"
 	tencentAdvertiser tencentRole = "ADVERTISER" // advertiser/get shows the account itself
 )
