@@ -87,7 +87,7 @@ var (
 )
 
 // Reports implements media.Platform. The platform documents neither how many days a query may span nor how far back
-// it reaches. Its users were told a month of days and a week of hours; the reach is our own choice.
+// it reaches. By its answers to users a query spans a month of days or a week of hours; the reach is our own choice.
 func (p Platform) Reports() []media.Report {
 	daily := func(level string, r report) media.Report {
 		r.topics = p.topics
