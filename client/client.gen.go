@@ -231,12 +231,12 @@ type CancelList struct {
 
 // CancelRequest defines model for CancelRequest.
 type CancelRequest struct {
-	Reason string `json:"reason"`
-	By     string `json:"by,omitempty,omitzero"`
-	Kind   string `json:"kind"`
+	Kind string `json:"kind"`
 
 	// Target A run's id, a task's name, an account as media/id, or a media's name.
 	Target string `json:"target"`
+	Reason string `json:"reason"`
+	By     string `json:"by,omitempty,omitzero"`
 }
 
 // Change defines model for Change.
@@ -359,8 +359,10 @@ type DeadList struct {
 
 // DeadRequest A filter, or scope for every dead subtask.
 type DeadRequest struct {
-	Task    string    `json:"task,omitempty,omitzero"`
-	Media   string    `json:"media,omitempty,omitzero"`
+	Task  string `json:"task,omitempty,omitzero"`
+	Media string `json:"media,omitempty,omitzero"`
+
+	// Account The platform's id.
 	Account string    `json:"account,omitempty,omitzero"`
 	Run     ID        `json:"run,omitempty,omitzero"`
 	Print   string    `json:"print,omitempty,omitzero"`
@@ -455,28 +457,30 @@ type DropTask struct {
 // EditTaskRequest What is left out stays.
 type EditTaskRequest struct {
 	// Revision The one that was read: an edit of a task that somebody else has changed since is refused.
-	Revision             int64            `json:"revision"`
-	Enabled              *bool            `json:"enabled,omitempty"`
-	Media                *string          `json:"media,omitempty"`
-	Handler              *string          `json:"handler,omitempty"`
-	Params               *json.RawMessage `json:"params,omitempty"`
-	Cron                 *string          `json:"cron,omitempty"`
-	Timezone             *string          `json:"timezone,omitempty"`
-	Lane                 *string          `json:"lane,omitempty"`
-	Scope                *string          `json:"scope,omitempty"`
-	TimeoutSeconds       *int64           `json:"timeout_seconds,omitempty,omitzero"`
-	TTLSeconds           *int64           `json:"ttl_seconds,omitempty,omitzero"`
-	RetryMax             *int64           `json:"retry_max,omitempty,omitzero"`
-	RetryBaseSeconds     *int64           `json:"retry_base_seconds,omitempty,omitzero"`
-	Overlap              *string          `json:"overlap,omitempty"`
-	CatchUp              *string          `json:"catch_up,omitempty"`
-	CatchUpWindowSeconds *int64           `json:"catch_up_window_seconds,omitempty,omitzero"`
-	CatchUpOrder         *string          `json:"catch_up_order,omitempty"`
-	CatchUpSpreadSeconds *int64           `json:"catch_up_spread_seconds,omitempty,omitzero"`
-	Concurrency          *string          `json:"concurrency,omitempty"`
-	ExclusiveMaxSeconds  *int64           `json:"exclusive_max_seconds,omitempty,omitzero"`
-	FanOutRate           *int64           `json:"fan_out_rate,omitempty,omitzero"`
-	After                []string         `json:"after,omitempty,omitzero"`
+	Revision int64   `json:"revision"`
+	Enabled  *bool   `json:"enabled,omitempty"`
+	Media    *string `json:"media,omitempty"`
+	Handler  *string `json:"handler,omitempty"`
+
+	// Params null = none
+	Params               json.RawMessage `json:"params,omitempty,omitzero"`
+	Cron                 *string         `json:"cron,omitempty"`
+	Timezone             *string         `json:"timezone,omitempty"`
+	Lane                 *string         `json:"lane,omitempty"`
+	Scope                *string         `json:"scope,omitempty"`
+	TimeoutSeconds       *int64          `json:"timeout_seconds,omitempty,omitzero"`
+	TTLSeconds           *int64          `json:"ttl_seconds,omitempty,omitzero"`
+	RetryMax             *int64          `json:"retry_max,omitempty,omitzero"`
+	RetryBaseSeconds     *int64          `json:"retry_base_seconds,omitempty,omitzero"`
+	Overlap              *string         `json:"overlap,omitempty"`
+	CatchUp              *string         `json:"catch_up,omitempty"`
+	CatchUpWindowSeconds *int64          `json:"catch_up_window_seconds,omitempty,omitzero"`
+	CatchUpOrder         *string         `json:"catch_up_order,omitempty"`
+	CatchUpSpreadSeconds *int64          `json:"catch_up_spread_seconds,omitempty,omitzero"`
+	Concurrency          *string         `json:"concurrency,omitempty"`
+	ExclusiveMaxSeconds  *int64          `json:"exclusive_max_seconds,omitempty,omitzero"`
+	FanOutRate           *int64          `json:"fan_out_rate,omitempty,omitzero"`
+	After                *[]string       `json:"after,omitempty"`
 }
 
 // EndPauseRequest A media, or scope for all of them.
@@ -542,7 +546,7 @@ type FieldRequest struct {
 	Level  string `json:"level,omitempty,omitzero"`
 	State  string `json:"state"`
 	Reason string `json:"reason,omitempty,omitzero"`
-	By     string `json:"by"`
+	By     string `json:"by,omitempty,omitzero"`
 }
 
 // FillRequest A media, or scope for all of them.
@@ -732,28 +736,30 @@ type Money struct {
 
 // NewTaskRequest What is left out is as the column has it by itself.
 type NewTaskRequest struct {
-	Name                 string           `json:"name"`
-	Enabled              *bool            `json:"enabled,omitempty"`
-	Media                string           `json:"media"`
-	Handler              string           `json:"handler"`
-	Params               *json.RawMessage `json:"params,omitempty"`
-	Cron                 string           `json:"cron"`
-	Timezone             *string          `json:"timezone,omitempty"`
-	Lane                 *string          `json:"lane,omitempty"`
-	Scope                *string          `json:"scope,omitempty"`
-	TimeoutSeconds       *int64           `json:"timeout_seconds,omitempty,omitzero"`
-	TTLSeconds           *int64           `json:"ttl_seconds,omitempty,omitzero"`
-	RetryMax             *int64           `json:"retry_max,omitempty,omitzero"`
-	RetryBaseSeconds     *int64           `json:"retry_base_seconds,omitempty,omitzero"`
-	Overlap              *string          `json:"overlap,omitempty"`
-	CatchUp              *string          `json:"catch_up,omitempty"`
-	CatchUpWindowSeconds *int64           `json:"catch_up_window_seconds,omitempty,omitzero"`
-	CatchUpOrder         *string          `json:"catch_up_order,omitempty"`
-	CatchUpSpreadSeconds *int64           `json:"catch_up_spread_seconds,omitempty,omitzero"`
-	Concurrency          *string          `json:"concurrency,omitempty"`
-	ExclusiveMaxSeconds  *int64           `json:"exclusive_max_seconds,omitempty,omitzero"`
-	FanOutRate           *int64           `json:"fan_out_rate,omitempty,omitzero"`
-	After                []string         `json:"after,omitempty,omitzero"`
+	Name    string `json:"name"`
+	Enabled *bool  `json:"enabled,omitempty"`
+	Media   string `json:"media,omitempty,omitzero"`
+	Handler string `json:"handler,omitempty,omitzero"`
+
+	// Params null = none
+	Params               json.RawMessage `json:"params,omitempty,omitzero"`
+	Cron                 string          `json:"cron,omitempty,omitzero"`
+	Timezone             *string         `json:"timezone,omitempty"`
+	Lane                 *string         `json:"lane,omitempty"`
+	Scope                *string         `json:"scope,omitempty"`
+	TimeoutSeconds       *int64          `json:"timeout_seconds,omitempty,omitzero"`
+	TTLSeconds           *int64          `json:"ttl_seconds,omitempty,omitzero"`
+	RetryMax             *int64          `json:"retry_max,omitempty,omitzero"`
+	RetryBaseSeconds     *int64          `json:"retry_base_seconds,omitempty,omitzero"`
+	Overlap              *string         `json:"overlap,omitempty"`
+	CatchUp              *string         `json:"catch_up,omitempty"`
+	CatchUpWindowSeconds *int64          `json:"catch_up_window_seconds,omitempty,omitzero"`
+	CatchUpOrder         *string         `json:"catch_up_order,omitempty"`
+	CatchUpSpreadSeconds *int64          `json:"catch_up_spread_seconds,omitempty,omitzero"`
+	Concurrency          *string         `json:"concurrency,omitempty"`
+	ExclusiveMaxSeconds  *int64          `json:"exclusive_max_seconds,omitempty,omitzero"`
+	FanOutRate           *int64          `json:"fan_out_rate,omitempty,omitzero"`
+	After                *[]string       `json:"after,omitempty"`
 }
 
 // Order defines model for Order.
@@ -847,16 +853,19 @@ type PauseOverview struct {
 	Scope    string    `json:"scope"`
 	Subject  string    `json:"subject,omitempty,omitzero"`
 	Until    time.Time `json:"until"`
+
+	// Times How often calls there were paused, as far back as is known.
+	Times Count `json:"times"`
 }
 
 // PauseRequest defines model for PauseRequest.
 type PauseRequest struct {
-	Reason string `json:"reason"`
-	By     string `json:"by,omitempty,omitzero"`
-	Kind   string `json:"kind"`
+	Kind string `json:"kind"`
 
 	// Target A run's id, a task's name, an account as media/id, or a media's name.
 	Target     string    `json:"target"`
+	Reason     string    `json:"reason"`
+	By         string    `json:"by,omitempty,omitzero"`
 	ForSeconds *int64    `json:"for_seconds,omitempty"`
 	Until      time.Time `json:"until,omitempty,omitzero"`
 }
@@ -884,7 +893,7 @@ type PendingRun struct {
 type Problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
-	Status int64  `json:"status"`
+	Status int    `json:"status"`
 
 	// Detail What happened this time, and how to put it right.
 	Detail string `json:"detail"`
@@ -917,8 +926,10 @@ type Redrive struct {
 
 // RedriveRequest defines model for RedriveRequest.
 type RedriveRequest struct {
-	Task    string    `json:"task,omitempty,omitzero"`
-	Media   string    `json:"media,omitempty,omitzero"`
+	Task  string `json:"task,omitempty,omitzero"`
+	Media string `json:"media,omitempty,omitzero"`
+
+	// Account The platform's id.
 	Account string    `json:"account,omitempty,omitzero"`
 	Run     ID        `json:"run,omitempty,omitzero"`
 	Print   string    `json:"print,omitempty,omitzero"`
@@ -933,7 +944,7 @@ type RedriveRequest struct {
 	All    bool `json:"all,omitempty,omitzero"`
 	DryRun bool `json:"dry_run,omitempty,omitzero"`
 
-	// Rate subtasks a second
+	// Rate Subtasks a second; 0 is the rate of the task.
 	Rate int64 `json:"rate,omitempty,omitzero"`
 }
 
@@ -964,7 +975,7 @@ type Reload struct {
 
 // RerunRequest defines model for RerunRequest.
 type RerunRequest struct {
-	// Rate subtasks a second
+	// Rate Subtasks a second; 0 is the rate of the task.
 	Rate   int64 `json:"rate,omitempty,omitzero"`
 	DryRun bool  `json:"dry_run,omitempty,omitzero"`
 }
@@ -1327,6 +1338,9 @@ type WholeTask struct {
 // After defines model for After.
 type After = string
 
+// AfterID defines model for AfterID.
+type AfterID = ID
+
 // DeadAccount defines model for DeadAccount.
 type DeadAccount = string
 
@@ -1391,8 +1405,10 @@ type ListAccountsParams struct {
 	LoginState string `form:"login_state,omitempty" json:"login_state,omitempty,omitzero"`
 
 	// Game The game that it belongs to today.
-	Game  string   `form:"game,omitempty" json:"game,omitempty,omitzero"`
-	After ID       `form:"after,omitempty" json:"after,omitempty,omitzero"`
+	Game string `form:"game,omitempty" json:"game,omitempty,omitzero"`
+
+	// After The next of the page before.
+	After AfterID  `form:"after,omitempty" json:"after,omitempty,omitzero"`
 	Limit Limit500 `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
@@ -1441,18 +1457,22 @@ type ListAuditParams struct {
 	Actor string `form:"actor,omitempty" json:"actor,omitempty,omitzero"`
 
 	// Object What was changed, such as cron_task/a.name.
-	Object string   `form:"object,omitempty" json:"object,omitempty,omitzero"`
-	Since  Since    `form:"since,omitempty" json:"since,omitempty,omitzero"`
-	Until  Until    `form:"until,omitempty" json:"until,omitempty,omitzero"`
-	After  ID       `form:"after,omitempty" json:"after,omitempty,omitzero"`
-	Limit  Limit500 `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+	Object string `form:"object,omitempty" json:"object,omitempty,omitzero"`
+	Since  Since  `form:"since,omitempty" json:"since,omitempty,omitzero"`
+	Until  Until  `form:"until,omitempty" json:"until,omitempty,omitzero"`
+
+	// After The next of the page before.
+	After AfterID  `form:"after,omitempty" json:"after,omitempty,omitzero"`
+	Limit Limit500 `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
 // ListCancelsParams defines parameters for ListCancels.
 type ListCancelsParams struct {
 	State StopStateFilter `form:"state,omitempty" json:"state,omitempty,omitzero"`
-	After ID              `form:"after,omitempty" json:"after,omitempty,omitzero"`
-	Limit Limit500        `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// After The next of the page before.
+	After AfterID  `form:"after,omitempty" json:"after,omitempty,omitzero"`
+	Limit Limit500 `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
 // ListHolesParams defines parameters for ListHoles.
@@ -1561,14 +1581,16 @@ type ListLimitsParams struct {
 // ListPausesParams defines parameters for ListPauses.
 type ListPausesParams struct {
 	State StopStateFilter `form:"state,omitempty" json:"state,omitempty,omitzero"`
-	After ID              `form:"after,omitempty" json:"after,omitempty,omitzero"`
-	Limit Limit500        `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// After The next of the page before.
+	After AfterID  `form:"after,omitempty" json:"after,omitempty,omitzero"`
+	Limit Limit500 `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
 // LiftPauseParams defines parameters for LiftPause.
 type LiftPauseParams struct {
-	// By Who lifts it.
-	By string `form:"by" json:"by"`
+	// By Who lifts it: the name of the token, which may be left out. Without tokens it is needed.
+	By string `form:"by,omitempty" json:"by,omitempty,omitzero"`
 }
 
 // ListDifferencesParams defines parameters for ListDifferences.
@@ -1596,8 +1618,10 @@ type ListRunsParams struct {
 
 	// Until Only runs made before.
 	Until time.Time `form:"until,omitempty" json:"until,omitempty,omitzero"`
-	After ID        `form:"after,omitempty" json:"after,omitempty,omitzero"`
-	Limit Limit500  `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+
+	// After The next of the page before.
+	After AfterID  `form:"after,omitempty" json:"after,omitempty,omitzero"`
+	Limit Limit500 `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
 }
 
 // ListRunSubtasksParams defines parameters for ListRunSubtasks.

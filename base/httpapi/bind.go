@@ -1,29 +1,23 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 	"mime"
 	"net/http"
-	"reflect"
-	"strings"
 
 	"github.com/gin-gonic/gin"
 
+	"adsync/base/openapi"
 	"adsync/base/strictjson"
 )
 
-// Validator is a request body that checks its own values.
-type Validator interface {
-	// Validate returns all that is wrong, or nothing.
-	Validate() []FieldError
-}
-
-// Bind decodes the JSON body into the struct that into points to, and validates it if it is a Validator. Its error
-// is a *Problem: for a body that is not JSON or too large, for what strictjson refuses, and for parameters in the address: "dry_run" in the
-// address must not be ignored.
-func Bind(c *gin.Context, into any) error {
+// Bind decodes the JSON body into the struct that into points to, and checks it by the schema. Its error is a *Problem:
+// for a body that is not JSON or too large, for what strictjson or the schema refuses, and for parameters in the
+// address, since a "dry_run" there must not be ignored.
+func Bind(c *gin.Context, schema *openapi.Schema, into any) error {
 	if c.Request.URL.RawQuery != "" {
 		return NewProblem(http.StatusBadRequest, "This route takes no parameters in its address: send them as fields of the body.")
 	}
@@ -31,49 +25,30 @@ func Bind(c *gin.Context, into any) error {
 		return NewProblem(http.StatusUnsupportedMediaType, "Send the body as Content-Type: application/json.")
 	}
 	body, err := io.ReadAll(c.Request.Body)
-	if err == nil {
-		err = strictjson.Unmarshal(body, into)
-	}
 	if err != nil {
 		return bodyProblem(err)
 	}
-	if fields := emptied(body, reflect.TypeOf(into).Elem()); len(fields) > 0 {
-		return Invalid(fields...)
+	decoded := strictjson.Unmarshal(body, into)
+	if _, refused := errors.AsType[*strictjson.Error](decoded); refused {
+		return bodyProblem(decoded)
 	}
-	if v, ok := into.(Validator); ok {
-		if fields := v.Validate(); len(fields) > 0 {
-			return Invalid(fields...)
-		}
+	var object map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.UseNumber()
+	if err := decoder.Decode(&object); err != nil {
+		return bodyProblem(err)
+	}
+	if faults := schema.Faults(object); len(faults) > 0 {
+		return Invalid(faults...)
+	}
+	if decoded != nil {
+		return bodyProblem(decoded)
 	}
 	return nil
 }
 
-// emptied refuses texts and lists of a body that may be left out and are given with nothing in them: what chooses nothing on its way to us
-// must not come to choose everything.
-func emptied(body []byte, of reflect.Type) (errs []FieldError) {
-	var given map[string]json.RawMessage
-	if of.Kind() != reflect.Struct || json.Unmarshal(body, &given) != nil {
-		return nil
-	}
-	for _, field := range reflect.VisibleFields(of) {
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		text := string(given[name])
-		if !strings.Contains(options, "omitempty") {
-			continue
-		}
-		isEmpty := field.Type.Kind() == reflect.Slice && strings.Trim(text, "[] \t\r\n") == ""
-		if field.Type.Kind() == reflect.String {
-			var value string
-			isEmpty = json.Unmarshal(given[name], &value) == nil && strings.TrimSpace(value) == ""
-		}
-		if isEmpty && text != "" {
-			errs = append(errs, FieldError{Field: name, Detail: "is empty: want a value, or leave it out"})
-		}
-	}
-	return errs
-}
-
-// NoBody refuses a body where the route takes none: a "dry_run" in it must not be ignored. An empty object is as good as no body.
+// NoBody refuses a body where the route takes none: a "dry_run" in it must not be ignored. An empty object is as good
+// as no body.
 func NoBody(c *gin.Context) error {
 	body, err := io.ReadAll(c.Request.Body)
 	if err == nil && len(body) > 0 {

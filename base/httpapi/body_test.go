@@ -118,7 +118,7 @@ func TestBody_ToTheListenerOfMetricsIsNotWaitedForLong(t *testing.T) {
 // longWork reads a body and then works for longer than a body may take.
 func longWork(c *gin.Context) error {
 	var body order
-	if err := Bind(c, &body); err != nil {
+	if err := Bind(c, orderSchema, &body); err != nil {
 		return err
 	}
 	select {

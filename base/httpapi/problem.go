@@ -10,23 +10,16 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+
+	"adsync/client"
 )
 
-// Problem is an answer that says what went wrong, in the form of RFC 9457. A handler returns one as its error.
-type Problem struct { //nolint:errname // The RFC calls it so.
-	Type     string       `json:"type"`             // "about:blank" when the status says it all
-	Title    string       `json:"title"`            // the same for all problems of the type
-	Status   int          `json:"status"`           // the HTTP status
-	Detail   string       `json:"detail,omitempty"` // what happened this time, and how to put it right
-	Instance string       `json:"instance"`         // urn:adsync:request:<id>, by which the log can be searched
-	Errors   []FieldError `json:"errors,omitempty"` // what is wrong with which part of the request
-}
-
-// FieldError says what is wrong with one field or parameter of a request.
-type FieldError struct {
-	Field  string `json:"field"` // such as "days.from"
-	Detail string `json:"detail"`
-}
+type (
+	// Problem is an answer that says what went wrong, in the form of RFC 9457. A handler returns one as its error.
+	Problem = client.Problem //nolint:errname // The RFC calls it so.
+	// FieldError says what is wrong with one field or parameter of a request.
+	FieldError = client.FieldError
+)
 
 // NewProblem makes a problem of the general type. The detail is a sentence for the caller.
 func NewProblem(status int, format string, args ...any) *Problem {
@@ -39,8 +32,6 @@ func Invalid(fields ...FieldError) *Problem {
 	p.Errors = fields
 	return p
 }
-
-func (p *Problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.Title, p.Detail) }
 
 // UnavailableError is a handler's error for which a server is to blame that the request needs, and not the request. It is answered
 // with 503, and callers try again.

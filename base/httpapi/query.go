@@ -7,145 +7,149 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
-	"adsync/base/day"
+	"adsync/base/openapi"
 	"adsync/base/strictjson"
 )
 
-// Query reads the parameters of a request and collects what is wrong with them.
-type Query struct {
-	Refusals
-	url.Values
-}
-
-// parameterMax is how many characters a parameter may have: more than any name, piece of a text or page's token has.
-const parameterMax = 512
-
-// QueryOf refuses a body, and parameters that the route does not know or that cannot be meant: a filter with a slip of the pen must
-// not list everything, nor one that a script has left empty.
-func QueryOf(c *gin.Context, known ...string) (*Query, error) {
+// ReadQuery reads the parameters of a request into the struct that into points to, whose fields have form tags, and
+// checks them by their descriptions. What is left out has its default. It refuses a body, and parameters that the route
+// does not know or that cannot be meant: a filter with a slip of the pen must not list everything, nor one that a
+// script has left empty.
+func ReadQuery(c *gin.Context, parameters []openapi.Parameter, into any) error {
 	if err := NoBody(c); err != nil {
-		return nil, err
+		return err
 	}
 	values, err := url.ParseQuery(c.Request.URL.RawQuery)
 	if err != nil {
-		return nil, NewProblem(http.StatusBadRequest, "The query of the address cannot be read: %s. Write %%25 for a percent sign, and %%3B for a semicolon.", err)
+		return NewProblem(http.StatusBadRequest, "The query of the address cannot be read: %s. Write %%25 for a percent sign, and %%3B for a semicolon.", err)
 	}
-	q := &Query{Values: values}
-	for _, name := range slices.Sorted(maps.Keys(q.Values)) {
-		switch all := q.Values[name]; {
+	if err := checkNames(values, parameters); err != nil {
+		return err
+	}
+	var errs Refusals
+	for i := range parameters {
+		p := &parameters[i]
+		text := values.Get(p.Name)
+		given := values.Has(p.Name) && (text != "" || p.Name != "after") // Before the first page there is nothing.
+		if fault := p.Fault(text, given); fault != "" {
+			errs.Refuse(p.Name, "%s", fault)
+			continue
+		}
+		if !given {
+			text = p.Schema.Fallback()
+		}
+		if text != "" {
+			put(parameterField(reflect.ValueOf(into).Elem(), p.Name), text)
+		}
+	}
+	return errs.Err()
+}
+
+// checkNames refuses parameters that are not described, given twice or no text.
+func checkNames(values url.Values, parameters []openapi.Parameter) error {
+	var errs Refusals
+	known := make([]string, len(parameters))
+	for i := range parameters {
+		known[i] = parameters[i].Name
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch all := values[name]; {
 		case !slices.Contains(known, name):
 			want := "this route takes no parameters"
 			if len(known) > 0 {
 				want = "there is no such parameter: want " + strings.Join(known, ", ")
 			}
-			q.Refuse(strings.ToValidUTF8(name, "\ufffd"), "%s", want)
+			errs.Refuse(strings.ToValidUTF8(name, "\ufffd"), "%s", want)
 		case len(all) > 1:
-			q.Refuse(name, "is given %d times: want it once", len(all))
+			errs.Refuse(name, "is given %d times: want it once", len(all))
 		case !utf8.ValidString(all[0]):
-			q.Refuse(name, "is no text: want UTF-8")
-		case all[0] == "" && name != "after": // Before the first page there is nothing.
-			q.Refuse(name, "is empty: want a value, or leave it out")
-		case utf8.RuneCountInString(all[0]) > parameterMax:
-			q.Refuse(name, "is too long: want up to %d characters", parameterMax)
+			errs.Refuse(name, "is no text: want UTF-8")
 		}
 	}
-	return q, q.Err()
+	return errs.Err()
 }
 
-// Day reads a day that has begun somewhere by now, or begins next; the fallback stands when there is none.
-func (q *Query) Day(name string, now time.Time, fallback day.Day) day.Day {
-	text := q.Get(name)
-	if text == "" {
-		return fallback
+// TakesQuery reports whether ReadQuery can read parameters into a type: a struct with a field for each, and with no
+// others.
+func TakesQuery(of reflect.Type, parameters []openapi.Parameter) bool {
+	for i := range parameters {
+		if !parameterField(reflect.Zero(of), parameters[i].Name).IsValid() {
+			return false
+		}
 	}
-	d, err := day.Given(text, now)
-	if err != nil {
-		q.Refuse(name, "%q is refused: %s", text, err)
-		return fallback
-	}
-	return d
+	return of.NumField() == len(parameters)
 }
 
-// Time reads a moment; the fallback stands when there is none.
-func (q *Query) Time(name string, fallback time.Time) time.Time {
-	text := q.Get(name)
-	if text == "" {
-		return fallback
+// parameterField returns the field of a struct whose form tag has the name of a parameter; the zero Value if there is
+// none.
+func parameterField(of reflect.Value, name string) reflect.Value {
+	for field, value := range of.Fields() {
+		if tagged, _, _ := strings.Cut(field.Tag.Get("form"), ","); tagged == name {
+			return value
+		}
 	}
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil || !IsMoment(at.UnixMilli()) {
-		q.Refuse(name, "%q is refused: want a time such as 2026-11-21T10:30:00Z", text)
-		return fallback
-	}
-	return at.UTC().Truncate(time.Millisecond)
+	return reflect.Value{}
 }
 
-// IsMoment tells whether milliseconds are a time that a database can hold, and that is not zero.
-func IsMoment(milliseconds int64) bool {
-	return milliseconds > 0 && milliseconds < time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()
+// put sets a field of parameters to a text that was checked.
+func put(field reflect.Value, text string) {
+	switch field.Kind() {
+	case reflect.Int64:
+		n, _ := strconv.ParseInt(text, 10, 64)
+		field.SetInt(n)
+	case reflect.Slice:
+		for part := range strings.SplitSeq(text, ",") {
+			item := reflect.New(field.Type().Elem()).Elem()
+			put(item, part)
+			field.Set(reflect.Append(field, item))
+		}
+	case reflect.Struct:
+		at, _ := openapi.ParseTime(text)
+		field.Set(reflect.ValueOf(at))
+	default:
+		field.SetString(text)
+	}
 }
 
-// OneOf reads one of some words; "" when there is none.
-func (q *Query) OneOf(name string, words []string) string {
-	word := q.Get(name)
-	if word != "" && !slices.Contains(words, word) {
-		q.Refuse(name, "%q is refused: want one of %s", word, strings.Join(words, ", "))
+// PageAfter reads the token of a page from the parameter after; nil for the first page. whole reports whether what was
+// read can be a place.
+func PageAfter[T any](after string, whole func(T) bool) (*T, error) {
+	if after == "" {
+		return nil, nil
 	}
-	return word
-}
-
-// Limit reads how many of something are asked for.
-func (q *Query) Limit(fallback, most int) int {
-	text := q.Get("limit")
-	if text == "" {
-		return fallback
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		q.Refuse("limit", "%q is refused: want 1 to %d", text, most)
-		return fallback
-	}
-	return n
-}
-
-// PageAfter reads the token of a page from the parameter after, and tells whether there is a good one; whole tells whether
-// what was read can be one.
-func PageAfter[T any](q *Query, whole func(T) bool) (place T, ok bool) {
-	text := q.Get("after")
-	if text == "" {
-		return place, false
-	}
-	raw, err := base64.RawURLEncoding.DecodeString(text)
+	place := new(T)
+	raw, err := base64.RawURLEncoding.DecodeString(after)
 	if err == nil {
-		err = strictjson.Unmarshal(raw, &place)
+		err = strictjson.Unmarshal(raw, place)
 	}
-	if err != nil || !whole(place) {
-		q.Refuse("after", "%q is refused: want the value of next in the page before", text)
-		return place, false
+	if err != nil || !whole(*place) {
+		return nil, refusedAfter(after)
 	}
-	return place, true
+	return place, nil
 }
 
 // IDAfter reads the id with which the page before ended; 0 for the first page.
-func (q *Query) IDAfter() int64 {
-	text := q.Get("after")
-	if text == "" {
-		return 0
+func IDAfter(after string) (int64, error) {
+	if after == "" {
+		return 0, nil
 	}
-	id, err := ParseID(text)
+	id, err := ParseID(after)
 	if err != nil {
-		q.Refuse("after", "%q is refused: want the value of next in the page before", text)
-		return 0
+		return 0, refusedAfter(after)
 	}
-	return id
+	return id, nil
+}
+
+func refusedAfter(after string) error {
+	return Refused("after", "%q is refused: want the value of next in the page before", after)
 }
 
 // PageByID is PageOf for rows whose ids tell their places.
@@ -156,8 +160,8 @@ func PageByID[R any](rows []R, limit int, id func(*R) int64) (page []R, next str
 	return rows[:limit], strconv.FormatInt(id(&rows[limit-1]), 10)
 }
 
-// PageOf cuts rows, of which one more than the limit was asked for, to a page, and returns the token of the next one: "" when
-// there is none. place is what the token holds of the last row of the page.
+// PageOf cuts rows, of which one more than the limit was asked for, to a page, and returns the token of the next one:
+// "" when there is none. place is what the token holds of the last row of the page.
 func PageOf[R, P any](rows []R, limit int, place func(last R) P) (page []R, next string) {
 	if len(rows) <= limit {
 		return rows, ""

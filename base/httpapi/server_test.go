@@ -19,6 +19,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"github.com/stretchr/testify/require"
 
+	"adsync/base/openapi"
 	"adsync/base/secret"
 	"adsync/base/telemetry"
 )
@@ -81,7 +82,7 @@ func setup(t *testing.T, change ...func(*Config)) *bundle {
 		}},
 		Route{"POST", "/api/run", Operator, func(c *gin.Context) error {
 			var body order
-			if err := Bind(c, &body); err != nil {
+			if err := Bind(c, orderSchema, &body); err != nil {
 				return err
 			}
 			c.JSON(http.StatusOK, body)
@@ -196,20 +197,31 @@ func TestServer_LogsUnforeseenErrorsAndPanicsUnderTheRequestID(t *testing.T) {
 
 // order is a body with fields of several types.
 type order struct {
-	Task string   `json:"task"`
-	Days []string `json:"days"`
-	Rate float64  `json:"rate"`
+	Task string    `json:"task"`
+	Days []string  `json:"days"`
+	Rate float64   `json:"rate"`
+	At   time.Time `json:"at"`
 	Who  struct {
 		Account int64 `json:"account"`
 	} `json:"who"`
 }
 
-func (o *order) Validate() []FieldError {
-	if o.Task == "" {
-		return []FieldError{{Field: "task", Detail: "want the name of a task"}}
+// orderSchema is the description of an order.
+var orderSchema = func() *openapi.Schema {
+	all, err := openapi.Operations([]byte(`
+paths:
+  /api/run:
+    post:
+      requestBody:
+        content:
+          application/json:
+            schema: {type: object, required: [task], properties: {task: {type: string, minLength: 1, x-want: the name of a task}, at: {type: string, format: date-time}}}
+`))
+	if err != nil {
+		panic(err)
 	}
-	return nil
-}
+	return all[0].Body
+}()
 
 func TestBind_NamesTheFieldThatIsWrong(t *testing.T) {
 	t.Parallel()
@@ -219,17 +231,20 @@ func TestBind_NamesTheFieldThatIsWrong(t *testing.T) {
 		name, body string
 		want       FieldError
 	}{
-		{"an unknown field", `{"tsak": "t"}`, FieldError{"tsak", "there is no such field: want days, rate, task, who"}},
-		{"a field in another case", `{"Task": "t"}`, FieldError{"Task", `there is no such field: want "task", in this case`}},
-		{"a field twice", `{"task": "t", "days": ["2026-11-21"], "days": []}`, FieldError{"days", "is given twice: want it once"}},
-		{"a field twice further down", `{"task": "t", "who": {"account": 7, "account": 8}}`, FieldError{"who.account", "is given twice: want it once"}},
-		{"null in the place of a list", `{"task": "t", "days": null}`, FieldError{"days", "is null: want a list, or leave the field out"}},
-		{"null in a list", `{"task": "t", "days": ["2026-11-21", null]}`, FieldError{"days[1]", "is null: want a string"}},
-		{"a text for a number", `{"who": {"account": "7"}}`, FieldError{"who.account", "want a number, got string"}},
-		{"a number for a list", `{"days": 7}`, FieldError{"days", "want a list, got number"}},
-		{"a list for an object", `{"who": []}`, FieldError{"who", "want an object, got array"}},
-		{"a number for a text", `{"task": 7}`, FieldError{"task", "want a string, got number"}},
-		{"what the body's own check refuses", `{"task": ""}`, FieldError{"task", "want the name of a task"}},
+		{"an unknown field", `{"tsak": "t"}`, FieldError{Field: "tsak", Detail: "there is no such field: want at, days, rate, task, who"}},
+		{"a field in another case", `{"Task": "t"}`, FieldError{Field: "Task", Detail: `there is no such field: want "task", in this case`}},
+		{"a field twice", `{"task": "t", "days": ["2026-11-21"], "days": []}`, FieldError{Field: "days", Detail: "is given twice: want it once"}},
+		{"a field twice further down", `{"task": "t", "who": {"account": 7, "account": 8}}`, FieldError{Field: "who.account", Detail: "is given twice: want it once"}},
+		{"null in the place of a list", `{"task": "t", "days": null}`, FieldError{Field: "days", Detail: "is null: want a list, or leave the field out"}},
+		{"null in a list", `{"task": "t", "days": ["2026-11-21", null]}`, FieldError{Field: "days[1]", Detail: "is null: want a string"}},
+		{"a text for a number", `{"who": {"account": "7"}}`, FieldError{Field: "who.account", Detail: "want a number, got string"}},
+		{"a number for a list", `{"days": 7}`, FieldError{Field: "days", Detail: "want a list, got number"}},
+		{"a list for an object", `{"who": []}`, FieldError{Field: "who", Detail: "want an object, got array"}},
+		{"a number for a text", `{"task": 7}`, FieldError{Field: "task", Detail: "want a string, got number"}},
+		{"what the description refuses", `{"task": ""}`, FieldError{Field: "task", Detail: "is missing: want the name of a task"}},
+		{"a field that the description wants", `{"rate": 1}`, FieldError{Field: "task", Detail: "is missing: want the name of a task"}},
+		{"a text for a time", `{"task": "t", "at": "soon"}`, FieldError{Field: "at", Detail: `"soon" is refused: want a time such as 2026-11-21T10:30:00Z`}},
+		{"a number for a time", `{"task": "t", "at": 7}`, FieldError{Field: "at", Detail: "is of a wrong type: want a string"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"adsync/base/httpapi"
+	"adsync/base/openapi"
 	"adsync/base/schedule"
 	"adsync/base/store/settings"
 	"adsync/base/task"
@@ -89,41 +90,42 @@ func (f accountFinder) inPath(c *gin.Context) (media.Platform, settings.Account,
 	return nil, settings.Account{}, httpapi.NewProblem(http.StatusNotFound, "There is no media %q: want %s.", name, f.platforms.names())
 }
 
-// accountAnswer returns the answer to a query about an account.
-type accountAnswer func(c *gin.Context, q *httpapi.Query, platform media.Platform, account settings.Account) (any, error)
-
-// read is a route that shows something of the account that its path names.
-func (f accountFinder) read(path string, answer accountAnswer, parameters ...string) httpapi.Route {
-	return httpapi.Route{Method: http.MethodGet, Path: "/api/v1/accounts/:media/:external_id" + path, Role: httpapi.Viewer, Handler: func(c *gin.Context) error {
-		platform, account, err := f.inPath(c)
-		if err != nil {
-			return err
+// ofAccount answers requests about the account that their path names. P has their parameters.
+func ofAccount[P any](
+	f accountFinder, answer func(c *gin.Context, params *P, platform media.Platform, account settings.Account) (any, error),
+) handler {
+	return func(op *openapi.Operation) httpapi.HandlerFunc {
+		mustTake[P](op)
+		return func(c *gin.Context) error {
+			platform, account, err := f.inPath(c)
+			if err != nil {
+				return err
+			}
+			params := new(P)
+			if err := httpapi.ReadQuery(c, op.Query, params); err != nil {
+				return err
+			}
+			return write(c)(answer(c, params, platform, account))
 		}
-		q, err := httpapi.QueryOf(c, parameters...)
-		if err != nil {
-			return err
-		}
-		return write(c)(answer(c, q, platform, account))
-	}}
+	}
 }
 
-// subtask reads the key of a subtask, or refuses what of it cannot be used; of says in words what it is.
-func (f accountFinder) subtask(ctx context.Context, q *httpapi.Query, run, account, of string) (key task.Key, err error) {
+// subtask finds out the key of a subtask, or refuses what of it cannot be used; of says in words what it is.
+func (f accountFinder) subtask(ctx context.Context, run, account, part, of string) (key task.Key, err error) {
+	var errs httpapi.Refusals
+	key.Part = part
 	if key.RunID, err = httpapi.ParseID(run); err != nil {
-		q.Refuse("run", "%q is refused: want the run_id of %s", run, of)
+		errs.Refuse("run", "%q is refused: want the run_id of %s", run, of)
 	}
-	if key.AccountID, err = f.ofSubtask(ctx, q, account); err != nil {
+	if key.AccountID, err = f.ofSubtask(ctx, &errs, account); err != nil {
 		return key, err
 	}
-	if key.Part = q.Get("part"); key.Part == "" {
-		q.Refuse("part", "is missing: want the part of %s", of)
-	}
-	return key, q.Err()
+	return key, errs.Err()
 }
 
 // ofSubtask finds the account of a subtask, or refuses account_id. Lists of subtasks print our ids, so these go before the platform's;
 // "0" is work of no account.
-func (f accountFinder) ofSubtask(ctx context.Context, q *httpapi.Query, name string) (int64, error) {
+func (f accountFinder) ofSubtask(ctx context.Context, errs *httpapi.Refusals, name string) (int64, error) {
 	id, notOurs := strconv.ParseInt(name, 10, 64)
 	if notOurs == nil {
 		known, err := f.AccountsByID(ctx, []int64{id})
@@ -136,7 +138,7 @@ func (f accountFinder) ofSubtask(ctx context.Context, q *httpapi.Query, name str
 	case ok:
 		return account.ID, err
 	case notOurs != nil && err == nil:
-		q.Refuse("account_id", "%q is refused: want the account_id of a subtask, or its account, such as %s", name, f.example())
+		errs.Refuse("account_id", "%q is refused: want the account_id of a subtask, or its account, such as %s", name, f.example())
 	}
 	return id, err
 }

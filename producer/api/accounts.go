@@ -18,18 +18,8 @@ import (
 	"adsync/media"
 )
 
-const (
-	accountsPerPage    = 50
-	accountsPerPageMax = 500
-	// accountDays is how many days of coverage the list of accounts sums up.
-	accountDays = 7
-)
-
-var (
-	accountStates = []string{string(overview.AccountPulled), string(overview.AccountParked), string(overview.AccountUnbound)}
-	accountTiers  = []string{settings.TierActive, settings.TierInactive, settings.TierInvalid}
-	loginStates   = []string{settings.TokenOK, settings.TokenReauthorise, overview.LoginNone}
-)
+// accountDays is how many days of coverage the list of accounts sums up.
+const accountDays = 7
 
 // accountStore is what these routes need of the store.
 type accountStore interface {
@@ -47,22 +37,21 @@ type accountRoutes struct {
 	clock     clock.Clock
 }
 
-func (a *accountRoutes) listAccounts(c *gin.Context, q *httpapi.Query) (any, error) {
+func (a *accountRoutes) listAccounts(c *gin.Context, params *client.ListAccountsParams) (any, error) {
 	// A day has begun somewhere, and lasts elsewhere: which of them it is for an account its zone says.
 	today := day.Of(a.clock.Now(), time.UTC)
 	filter := overview.AccountFilter{
-		Media: q.Get("media"), Tier: q.OneOf("tier", accountTiers), State: overview.AccountState(q.OneOf("state", accountStates)),
-		LoginState: q.OneOf("login_state", loginStates), Game: q.Get("game"), From: today.Add(-1), To: today.Add(1),
+		Media: params.Media, Tier: string(params.Tier), State: overview.AccountState(params.State),
+		LoginState: params.LoginState, Game: params.Game, From: today.Add(-1), To: today.Add(1),
 	}
-	after := q.IDAfter()
-	limit := q.Limit(accountsPerPage, accountsPerPageMax)
-	if err := q.Err(); err != nil {
+	after, err := httpapi.IDAfter(params.After)
+	if err != nil {
 		return nil, err
 	}
 	if _, err := a.platforms.named(filter.Media); err != nil {
 		return nil, err
 	}
-	rows, end, err := a.store.ListAccounts(c.Request.Context(), filter, after, limit)
+	rows, end, err := a.store.ListAccounts(c.Request.Context(), filter, after, int(params.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +137,7 @@ func shortOf(rows []results.Coverage, from, to day.Day) client.CoverageSummary {
 	return short
 }
 
-func (a *accountRoutes) getAccount(c *gin.Context, _ *httpapi.Query, _ media.Platform, account settings.Account) (any, error) {
+func (a *accountRoutes) getAccount(c *gin.Context, _ *none, _ media.Platform, account settings.Account) (any, error) {
 	logins, err := a.store.AccountLogins(c.Request.Context(), account.ID)
 	if err != nil {
 		return nil, err

@@ -1,13 +1,12 @@
 // Package api holds the operators' routes under /api/v1: tasks, orders by hand, runs, and the coverage of an account.
 //
 // Every producer serves them, also one that does not lead: reads come from the tables, and an order is a row whose run
-// the leader makes. Beside them is the callback of authorisations, /oauth/:media/callback. docs/api.md describes the routes for those who call them,
-// docs/openapi.yaml for programs.
+// the leader makes. Beside them is the callback of authorisations, /oauth/:media/callback. docs/api.md describes the
+// routes for those who call them, docs/openapi.yaml for programs.
 package api
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -18,7 +17,6 @@ import (
 	"adsync/base/sqldb"
 	"adsync/base/store"
 	"adsync/base/store/settings"
-	"adsync/base/task"
 	"adsync/media"
 	"adsync/media/oauth"
 	"adsync/producer"
@@ -97,7 +95,8 @@ type Deps struct {
 	Why func(ctx context.Context, account settings.Account) (overview.Why, error)
 }
 
-// Routes returns the routes, to be registered on a server. Each subject is in the file of its name.
+// Routes returns the routes, to be registered on a server. docs/openapi.yaml says which there are, who may call them
+// and what they take; here each operation has its handler. Each subject is in the file of its name.
 func Routes(d Deps) []httpapi.Route {
 	platforms, tasks, runs, audit := platformList(d.Platforms), taskList{d.Producer}, runFinder{d.Store}, auditor{d.Store}
 	accounts := accountFinder{d.Store, platforms}
@@ -116,102 +115,57 @@ func Routes(d Deps) []httpapi.Route {
 	aboutFields := &fieldRoutes{d.Store, platforms}
 	aboutLimits := &limitRoutes{d.Store, d.Limits, platforms, d.Producer, audit, d.Now}
 	aboutLogLevel := &logLevelRoutes{d.LogLevels, audit, d.Now}
-	routes := []httpapi.Route{
-		read("/api/v1/overview", (&overviewRoutes{d.Overview}).getOverview),
-		{Method: http.MethodGet, Path: "/api/v1/openapi.yaml", Role: httpapi.Viewer, Handler: getOpenAPI},
-		read("/api/v1/tasks", aboutTasks.listTasks),
-		read("/api/v1/tasks/:name", aboutTasks.getTask),
-		sent(http.MethodPost, "/api/v1/tasks", httpapi.Admin, aboutTasks.addTask),
-		sent(http.MethodPatch, "/api/v1/tasks/:name", httpapi.Admin, aboutTasks.editTask),
-		asked(http.MethodPost, "/api/v1/tasks/:name/enable", httpapi.Operator, aboutTasks.switchTask("task.enable", true)),
-		asked(http.MethodPost, "/api/v1/tasks/:name/disable", httpapi.Operator, aboutTasks.switchTask("task.disable", false)),
-		asked(http.MethodPost, "/api/v1/tasks/reload", httpapi.Operator, aboutTasks.reloadTasks),
-		{Method: http.MethodPost, Path: "/api/v1/tasks/:name/run", Role: httpapi.Operator, Handler: aboutOrders.orderRun},
-		read("/api/v1/runs", aboutRuns.listRuns, "task", "media", "state", "since", "until", "after", "limit"),
-		read("/api/v1/runs/:id", aboutRuns.getRun),
-		read("/api/v1/runs/:id/subtasks", aboutSubtasks.listRunSubtasks, "state", "text", "after", "limit"),
-		{Method: http.MethodPost, Path: "/api/v1/runs/:id/cancel", Role: httpapi.Operator, Handler: aboutStops.cancelRun},
-		sent(http.MethodPost, "/api/v1/runs/:id/rerun", httpapi.Operator, aboutRedrives.rerunFailed),
-		read("/api/v1/cancels", aboutStops.listStops(task.Cancel, "cancels"), "state", "after", "limit"),
-		sent(http.MethodPost, "/api/v1/cancels", httpapi.Operator, aboutStops.orderCancel),
-		read("/api/v1/pauses", aboutStops.listStops(task.Pause, "pauses"), "state", "after", "limit"),
-		sent(http.MethodPost, "/api/v1/pauses", httpapi.Operator, aboutStops.orderPause),
-		asked(http.MethodDelete, "/api/v1/pauses/:id", httpapi.Operator, aboutStops.liftPause, "by"),
-		{Method: http.MethodGet, Path: "/oauth/:media/callback", Role: httpapi.Anyone, Handler: (&oauthRoutes{d.Flows}).oauthCallback},
-		read("/api/v1/due", aboutSubtasks.listDue, "media", "lane", "state", "text", "after", "limit"),
-		read("/api/v1/consumers", (&consumerRoutes{d.Consumers}).listConsumers),
-		read("/api/v1/accounts", aboutAccounts.listAccounts, "media", "tier", "state", "login_state", "game", "after", "limit"),
-		accounts.read("/subtasks", aboutSubtasks.listAccountSubtasks, "state", "text", "since", "until", "after", "limit"),
-		accounts.read("", aboutAccounts.getAccount),
-		accounts.read("/coverage", (&coverageRoutes{d.Store, accounts, d.Clock}).getCoverage, "from", "to"),
-		read("/api/v1/coverage/untrusted", (&untrustedRoutes{d.Store, platforms, d.Clock}).listUntrusted,
-			"media", "game", "from", "to", "after", "limit"),
-		read("/api/v1/coverage/holes", aboutHoles.listHoles, "media"),
-		sent(http.MethodPost, "/api/v1/coverage/fill", httpapi.Operator, aboutHoles.fillHoles),
-		read("/api/v1/reconciliation", aboutDifferences.listDifferences, "media", "state", "day", "after", "limit"),
-		read("/api/v1/subtasks/:run/:account_id", aboutSubtasks.getSubtask, "part"),
-		read("/api/v1/subtasks/:run/:account_id/wait", aboutWaits.explainWait, "part"),
-		accounts.read("/why", (&whyRoutes{d.Why}).explainAccount),
-		accounts.read("/wait", aboutWaits.explainAccountWaits, "task"),
-		read("/api/v1/limits", aboutLimits.listLimits, "media"),
-		sent(http.MethodPost, "/api/v1/limits/end-pause", httpapi.Operator, aboutLimits.endLimitPauses),
-		read("/api/v1/log-level", aboutLogLevel.getLogLevel),
-		sent(http.MethodPut, "/api/v1/log-level", httpapi.Admin, aboutLogLevel.putLogLevel),
-		asked(http.MethodDelete, "/api/v1/log-level", httpapi.Admin, aboutLogLevel.endLogLevel),
-		read("/api/v1/fields", aboutFields.listFields, "media", "state"),
-		sent(http.MethodPut, "/api/v1/fields", httpapi.Admin, aboutFields.putField),
-		accounts.read("/changes", (&changeRoutes{d.Store, accounts, d.Clock}).listChanges, "from", "to", "level", "object", "field", "after", "limit"),
-		read("/api/v1/dead", aboutDead.listDead, append([]string{"after", "limit"}, deadParameters...)...),
-		read("/api/v1/dead/groups", aboutDead.groupDead, append([]string{"limit"}, deadParameters...)...),
-		read("/api/v1/dead/subtask", aboutDead.getDead, "run", "account_id", "part"),
-		sent(http.MethodPost, "/api/v1/dead/redrive", httpapi.Operator, aboutRedrives.redriveDead),
-		sent(http.MethodPost, "/api/v1/dead/drop", httpapi.Operator, aboutRedrives.dropDead),
-		read("/api/v1/audit", (&auditRoutes{d.Store}).listAudit, "actor", "object", "since", "until", "after", "limit"),
-	}
-	for i, r := range routes {
-		routes[i].Handler = blaming(r.Handler)
-	}
-	return routes
-}
-
-// answerFunc returns the answer to a query.
-type answerFunc func(c *gin.Context, q *httpapi.Query) (any, error)
-
-// read is a route that shows something, with the parameters that it may have.
-func read(path string, answer answerFunc, parameters ...string) httpapi.Route {
-	return asked(http.MethodGet, path, httpapi.Viewer, answer, parameters...)
-}
-
-// asked is a route without a body.
-func asked(method, path string, role httpapi.Role, answer answerFunc, parameters ...string) httpapi.Route {
-	return httpapi.Route{Method: method, Path: path, Role: role, Handler: func(c *gin.Context) error {
-		q, err := httpapi.QueryOf(c, parameters...)
-		if err != nil {
-			return err
-		}
-		return write(c)(answer(c, q))
-	}}
-}
-
-// sent is a route with a body.
-func sent[T any](method, path string, role httpapi.Role, answer func(c *gin.Context, request *T) (any, error)) httpapi.Route {
-	return httpapi.Route{Method: method, Path: path, Role: role, Handler: func(c *gin.Context) error {
-		request := new(T)
-		if err := httpapi.Bind(c, request); err != nil {
-			return err
-		}
-		return write(c)(answer(c, request))
-	}}
-}
-
-// write writes an answer, with the status that the context has.
-func write(c *gin.Context) func(answer any, err error) error {
-	return func(answer any, err error) error {
-		if err == nil {
-			c.JSON(c.Writer.Status(), answer)
-		}
-		return err
-	}
+	return routesOf(map[string]handler{
+		"addTask":             sent(aboutTasks.addTask),
+		"cancelRun":           sent(aboutStops.cancelRun),
+		"disableTask":         plain(aboutTasks.switchTask("task.disable", false)),
+		"dropDead":            sent(aboutRedrives.dropDead),
+		"editTask":            sent(aboutTasks.editTask),
+		"enableTask":          plain(aboutTasks.switchTask("task.enable", true)),
+		"endLimitPauses":      sent(aboutLimits.endLimitPauses),
+		"endLogLevel":         plain(aboutLogLevel.endLogLevel),
+		"explainAccount":      ofAccount(accounts, (&whyRoutes{d.Why}).explainAccount),
+		"explainAccountWaits": ofAccount(accounts, aboutWaits.explainAccountWaits),
+		"explainWait":         asked(aboutWaits.explainWait),
+		"fillHoles":           sent(aboutHoles.fillHoles),
+		"getAccount":          ofAccount(accounts, aboutAccounts.getAccount),
+		"getCoverage":         ofAccount(accounts, (&coverageRoutes{d.Store, accounts, d.Clock}).getCoverage),
+		"getDead":             asked(aboutDead.getDead),
+		"getLogLevel":         plain(aboutLogLevel.getLogLevel),
+		"getOpenAPI":          raw(getOpenAPI),
+		"getOverview":         plain((&overviewRoutes{d.Overview}).getOverview),
+		"getRun":              plain(aboutRuns.getRun),
+		"getSubtask":          asked(aboutSubtasks.getSubtask),
+		"getTask":             plain(aboutTasks.getTask),
+		"groupDead":           asked(aboutDead.groupDead),
+		"liftPause":           asked(aboutStops.liftPause),
+		"listAccounts":        asked(aboutAccounts.listAccounts),
+		"listAccountSubtasks": ofAccount(accounts, aboutSubtasks.listAccountSubtasks),
+		"listAudit":           asked((&auditRoutes{d.Store}).listAudit),
+		"listCancels":         asked(aboutStops.listCancels),
+		"listChanges":         ofAccount(accounts, (&changeRoutes{d.Store, accounts, d.Clock}).listChanges),
+		"listConsumers":       plain((&consumerRoutes{d.Consumers}).listConsumers),
+		"listDead":            asked(aboutDead.listDead),
+		"listDifferences":     asked(aboutDifferences.listDifferences),
+		"listDue":             asked(aboutSubtasks.listDue),
+		"listFields":          asked(aboutFields.listFields),
+		"listHoles":           asked(aboutHoles.listHoles),
+		"listLimits":          asked(aboutLimits.listLimits),
+		"listPauses":          asked(aboutStops.listPauses),
+		"listRuns":            asked(aboutRuns.listRuns),
+		"listRunSubtasks":     asked(aboutSubtasks.listRunSubtasks),
+		"listTasks":           plain(aboutTasks.listTasks),
+		"listUntrusted":       asked((&untrustedRoutes{d.Store, platforms, d.Clock}).listUntrusted),
+		"oauthCallback":       raw((&oauthRoutes{d.Flows}).oauthCallback),
+		"orderCancel":         sent(aboutStops.orderCancel),
+		"orderPause":          sent(aboutStops.orderPause),
+		"orderRun":            aboutOrders.orderRun,
+		"putField":            sent(aboutFields.putField),
+		"putLogLevel":         sent(aboutLogLevel.putLogLevel),
+		"redriveDead":         sent(aboutRedrives.redriveDead),
+		"reloadTasks":         plain(aboutTasks.reloadTasks),
+		"rerunFailed":         sent(aboutRedrives.rerunFailed),
+	})
 }
 
 // blaming makes a handler's error of a database that cannot do its work now an *httpapi.UnavailableError.

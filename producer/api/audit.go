@@ -3,18 +3,12 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
 	"adsync/base/httpapi"
 	"adsync/base/store/settings"
 	"adsync/client"
-)
-
-const (
-	auditPerPage    = 50
-	auditPerPageMax = 500
 )
 
 // auditStore is what these routes need of the store.
@@ -25,16 +19,16 @@ type auditStore interface {
 // auditRoutes are the audit log.
 type auditRoutes struct{ store auditStore }
 
-func (a *auditRoutes) listAudit(c *gin.Context, q *httpapi.Query) (any, error) {
-	filter := settings.AuditFilter{
-		Actor: q.Get("actor"), Object: q.Get("object"), Since: q.Time("since", time.Time{}), Until: q.Time("until", time.Time{}),
-	}
-	filter.Before = q.IDAfter()
-	page := q.Limit(auditPerPage, auditPerPageMax)
-	if err := q.Err(); err != nil {
+func (a *auditRoutes) listAudit(c *gin.Context, params *client.ListAuditParams) (any, error) {
+	before, err := httpapi.IDAfter(params.After)
+	if err != nil {
 		return nil, err
 	}
-	filter.Limit = page + 1 // One more tells whether there is a next page.
+	page := int(params.Limit)
+	filter := settings.AuditFilter{
+		Actor: params.Actor, Object: params.Object, Since: params.Since, Until: params.Until,
+		Before: before, Limit: page + 1, // One more shows whether there is a next page.
+	}
 	entries, err := a.store.ListAudit(c.Request.Context(), filter)
 	if err != nil {
 		return nil, err

@@ -15,11 +15,6 @@ import (
 	"adsync/media"
 )
 
-const (
-	changesPerPage    = 100
-	changesPerPageMax = 1000
-)
-
 // changesPage is the token of a page: where the one before ended.
 type changesPage struct {
 	Version int64  `json:"version"`
@@ -44,27 +39,34 @@ type changeRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *changeRoutes) listChanges(c *gin.Context, q *httpapi.Query, _ media.Platform, account settings.Account) (any, error) {
+func (a *changeRoutes) listChanges(
+	c *gin.Context, params *client.ListChangesParams, _ media.Platform, account settings.Account,
+) (any, error) {
 	zone := zoneOf(account)
-	from, to := days(q, a.clock.Now(), zone)
-	filter := results.ChangeFilter{
-		AccountID: account.ID, Level: q.Get("level"), Object: q.Get("object"), Field: q.Get("field"),
-	}
-	var place results.ConfigChange
-	if p, ok := httpapi.PageAfter(q, func(p changesPage) bool { return p.Version != 0 && isASCII(p.Level) && isASCII(p.Object) }); ok {
-		place = results.ConfigChange{Version: p.Version, Level: p.Level, Object: p.Object, Field: p.Field}
-	}
-	for _, name := range []string{"level", "object"} { // So are the columns: MySQL refuses to compare them with anything else.
-		if !isASCII(q.Get(name)) {
-			q.Refuse(name, "%q is refused: want ASCII", q.Get(name))
+	var errs httpapi.Refusals
+	from, to := days(&errs, params.From, params.To, a.clock.Now(), zone, coverageDays)
+	// So are the columns: MySQL refuses to compare them with anything else.
+	for _, p := range [][2]string{{"level", params.Level}, {"object", params.Object}} {
+		if !isASCII(p[1]) {
+			errs.Refuse(p[0], "%q is refused: want ASCII", p[1])
 		}
 	}
-	limit := q.Limit(changesPerPage, changesPerPageMax)
-	if err := q.Err(); err != nil {
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
+	var place results.ConfigChange
+	isPlace := func(p changesPage) bool { return p.Version != 0 && isASCII(p.Level) && isASCII(p.Object) }
+	switch p, err := httpapi.PageAfter(params.After, isPlace); {
+	case err != nil:
+		return nil, err
+	case p != nil:
+		place = results.ConfigChange{Version: p.Version, Level: p.Level, Object: p.Object, Field: p.Field}
+	}
+	limit := int(params.Limit)
+	filter := results.ChangeFilter{AccountID: account.ID, Level: params.Level, Object: params.Object, Field: params.Field}
 	filter.From, filter.To = from.Start(zone), to.Add(1).Start(zone)
-	rows, err := a.store.ConfigChanges(c.Request.Context(), filter, place, limit+1) // One more tells whether there is a next page.
+	// One more shows whether there is a next page.
+	rows, err := a.store.ConfigChanges(c.Request.Context(), filter, place, limit+1)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type consumerRoutes struct {
 	consumers Consumers
 }
 
-func (a *consumerRoutes) listConsumers(c *gin.Context, _ *httpapi.Query) (any, error) {
+func (a *consumerRoutes) listConsumers(c *gin.Context) (any, error) {
 	living, err := a.consumers.List(c.Request.Context())
 	if err != nil {
 		return nil, httpapi.NewProblem(http.StatusServiceUnavailable, "Redis does not tell which consumers live: %v.", err)

@@ -39,11 +39,14 @@ type coverageRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *coverageRoutes) getCoverage(c *gin.Context, q *httpapi.Query, platform media.Platform, account settings.Account) (any, error) {
+func (a *coverageRoutes) getCoverage(
+	c *gin.Context, params *client.GetCoverageParams, platform media.Platform, account settings.Account,
+) (any, error) {
 	now, zone := a.clock.Now(), zoneOf(account)
 	today := day.Of(now, zone)
-	from, to := days(q, now, zone)
-	if err := q.Err(); err != nil {
+	var errs httpapi.Refusals
+	from, to := days(&errs, params.From, params.To, now, zone, coverageDays)
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
 	rows, err := a.store.ReadCoverage(c.Request.Context(), account.ID, from, to)
@@ -111,22 +114,30 @@ func whyNoHole(reach upkeep.Reach, account settings.Account, d day.Day, now time
 	return ""
 }
 
-// days reads from and to: the last week up to the day of now in a zone when they are not there.
-func days(q *httpapi.Query, now time.Time, zone *time.Location) (from, to day.Day) {
-	return daysUpTo(q, now, zone, coverageDays)
-}
-
-// daysUpTo is days with another number of days.
-func daysUpTo(q *httpapi.Query, now time.Time, zone *time.Location, n int) (from, to day.Day) {
-	to = q.Day("to", now, day.Of(now, zone))
-	from = q.Day("from", now, to.Add(1-n))
+// days reads from and to: the last n days up to that of now in a zone when they are not there.
+func days(errs *httpapi.Refusals, givenFrom, givenTo string, now time.Time, zone *time.Location, n int) (from, to day.Day) {
+	to = givenDay(errs, "to", givenTo, now, day.Of(now, zone))
+	from = givenDay(errs, "from", givenFrom, now, to.Add(1-n))
 	switch {
 	case from > to:
-		q.Refuse("from", "%s is refused: want a day up to %s", from, to)
+		errs.Refuse("from", "%s is refused: want a day up to %s", from, to)
 	case from < to.Add(1-coverageDaysMax):
-		q.Refuse("from", "%s is refused: want %s or later, at most %d days at a time", from, to.Add(1-coverageDaysMax), coverageDaysMax)
+		errs.Refuse("from", "%s is refused: want %s or later, at most %d days at a time", from, to.Add(1-coverageDaysMax), coverageDaysMax)
 	}
 	return from, to
+}
+
+// givenDay reads a day that has begun somewhere by now, or begins next; the fallback stands when there is none.
+func givenDay(errs *httpapi.Refusals, name, text string, now time.Time, fallback day.Day) day.Day {
+	if text == "" {
+		return fallback
+	}
+	d, err := day.Given(text, now)
+	if err != nil {
+		errs.Refuse(name, "%q is refused: %s", text, err)
+		return fallback
+	}
+	return d
 }
 
 // describeCoverage lists what is known of each day, and as never pulled the given days of the platform's reports and

@@ -185,7 +185,7 @@ func TestCoverage_RefusesWhatIsNotThere(t *testing.T) {
 		path string
 		want []fieldError
 	}{
-		{"?from=yesterday", []fieldError{{Field: "from", Detail: `"yesterday" is refused: want a day from 2010-01-01 to `}}},
+		{"?from=yesterday", []fieldError{{Field: "from", Detail: `"yesterday" is refused: want a day such as 2026-11-21`}}},
 		{"?from=0000-01-01", []fieldError{{Field: "from", Detail: `"0000-01-01" is refused: want a day from 2010-01-01 to `}}},
 		{"?to=2026-11-23", []fieldError{{Field: "to", Detail: `"2026-11-23" is refused: want a day from 2010-01-01 to `}}}, // It has begun nowhere, nor will tomorrow.
 		{"?to=2999-01-01", []fieldError{{Field: "to", Detail: `"2999-01-01" is refused: want a day from 2010-01-01 to `}}},

@@ -10,6 +10,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/httpapi"
+	"adsync/base/openapi"
 	"adsync/base/sqldb"
 	"adsync/base/store/dead"
 	"adsync/base/store/ledger"
@@ -17,11 +18,6 @@ import (
 	"adsync/base/task"
 	"adsync/client"
 	"adsync/producer/overview"
-)
-
-const (
-	deadPerPage    = 50
-	deadPerPageMax = 500
 )
 
 func (a *deadRoutes) describeDead(ctx context.Context, rows []dead.DeadSubtask) ([]client.DeadSubtask, error) {
@@ -81,21 +77,24 @@ type deadRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *deadRoutes) listDead(c *gin.Context, q *httpapi.Query) (any, error) {
+func (a *deadRoutes) listDead(c *gin.Context, params *client.ListDeadParams) (any, error) {
 	ctx := c.Request.Context()
-	filter, err := a.filters.resolve(ctx, deadFilterOf(q), q.Refuse)
+	filter, err := a.filters.resolve(ctx, deadFilter{
+		Task: params.Task, Media: params.Media, Account: params.Account, Run: params.Run, Print: params.Print,
+		Class: params.Class, Text: params.Text, Since: params.Since, Until: params.Until,
+	})
 	if err != nil {
 		return nil, err
 	}
 	var place dead.DeadPlace
-	if p, ok := httpapi.PageAfter(q, func(p deadPage) bool { return httpapi.IsMoment(p.At) }); ok {
+	switch p, err := httpapi.PageAfter(params.After, func(p deadPage) bool { return openapi.IsMoment(p.At) }); {
+	case err != nil:
+		return nil, err
+	case p != nil:
 		place = dead.DeadPlace{At: time.UnixMilli(p.At), Key: task.Key{RunID: p.Run, AccountID: p.Account, Part: p.Part}}
 	}
-	limit := q.Limit(deadPerPage, deadPerPageMax)
-	if err := q.Err(); err != nil {
-		return nil, err
-	}
-	rows, end, err := a.store.ListDead(ctx, filter, place, limit+1) // One more tells whether there is a next page.
+	limit := int(params.Limit)
+	rows, end, err := a.store.ListDead(ctx, filter, place, limit+1) // One more shows whether there is a next page.
 	if err != nil {
 		return nil, err
 	}
@@ -112,16 +111,16 @@ func (a *deadRoutes) listDead(c *gin.Context, q *httpapi.Query) (any, error) {
 	return client.DeadList{Dead: shown, Next: next}, nil
 }
 
-func (a *deadRoutes) groupDead(c *gin.Context, q *httpapi.Query) (any, error) {
+func (a *deadRoutes) groupDead(c *gin.Context, params *client.GroupDeadParams) (any, error) {
 	ctx := c.Request.Context()
-	filter, err := a.filters.resolve(ctx, deadFilterOf(q), q.Refuse)
+	filter, err := a.filters.resolve(ctx, deadFilter{
+		Task: params.Task, Media: params.Media, Account: params.Account, Run: params.Run, Print: params.Print,
+		Class: params.Class, Text: params.Text, Since: params.Since, Until: params.Until,
+	})
 	if err != nil {
 		return nil, err
 	}
-	limit := q.Limit(deadPerPage, deadPerPageMax)
-	if err := q.Err(); err != nil {
-		return nil, err
-	}
+	limit := int(params.Limit)
 	groups, total, err := a.store.DeadGroups(ctx, filter, limit+1)
 	if err != nil {
 		return nil, err
@@ -169,8 +168,8 @@ func (a *deadRoutes) nameOfTask(ctx context.Context, id int64) (string, error) {
 	return a.tasks.nameOf(id, ofRun), err
 }
 
-func (a *deadRoutes) getDead(c *gin.Context, q *httpapi.Query) (any, error) {
-	key, err := a.accounts.subtask(c.Request.Context(), q, q.Get("run"), q.Get("account_id"), "a dead subtask")
+func (a *deadRoutes) getDead(c *gin.Context, params *client.GetDeadParams) (any, error) {
+	key, err := a.accounts.subtask(c.Request.Context(), params.Run, params.AccountID, params.Part, "a dead subtask")
 	if err != nil {
 		return nil, err
 	}

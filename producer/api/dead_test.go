@@ -312,7 +312,7 @@ func TestDead_RefusesWhatItCannotUse(t *testing.T) {
 		{http.MethodGet, "/api/v1/dead?limit=501", "", "limit", `"501" is refused: want 1 to 500`},
 		{http.MethodGet, "/api/v1/dead?after=x", "", "after", `"x" is refused: want the value of next in the page before`},
 		{http.MethodGet, "/api/v1/dead/groups?after=x", "", "after", "there is no such parameter: want limit, task, media, account, run, print, class, text, since, until"},
-		{http.MethodGet, "/api/v1/dead/subtask?account_id=0&part=x", "", "run", `"" is refused: want the run_id of a dead subtask`},
+		{http.MethodGet, "/api/v1/dead/subtask?account_id=0&part=x", "", "run", "is missing: want the run_id of a dead subtask"},
 		{http.MethodGet, "/api/v1/dead/subtask?run=1&account_id=0", "", "part", "is missing: want the part of a dead subtask"},
 		{http.MethodPost, drop, `{}`, "scope", `is missing: want a filter, or "scope": "all" for every dead subtask`},
 		{http.MethodPost, drop, `{"until": "2026-11-21T10:30:00Z"}`, "scope", `is missing: want a filter, or "scope": "all" for every dead subtask`},

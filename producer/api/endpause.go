@@ -19,30 +19,22 @@ import (
 // restsShown is how many logins whose refresh rests are listed and ended at once.
 const restsShown = 1000
 
-// endPauseRequest is the body of an order to end pauses that platforms have asked for. What is left out chooses all.
-type endPauseRequest struct {
-	Media    string `json:"media,omitempty"`
-	Endpoint string `json:"endpoint,omitempty"`
-	Subject  string `json:"subject,omitempty"` // an app's, an account's or a login's id, as the list has it, or "media/id"
-	Scope    string `json:"scope,omitempty"`   // "all" = of all platforms, in the place of media
-	DryRun   bool   `json:"dry_run,omitempty"`
-}
-
-// Validate implements httpapi.Validator.
-func (r *endPauseRequest) Validate() []httpapi.FieldError {
+// chooseMedia takes the media of a request from its subject where that names it, and refuses a request that chooses
+// nothing, or two things.
+func chooseMedia(r *client.EndPauseRequest) error {
 	if of, id := settings.SplitName(r.Subject); of != "" {
 		if r.Scope != "" || r.Media != "" && r.Media != of {
-			var errs httpapi.Refusals
-			errs.Refuse("subject", "%q is refused: want one of the media that is chosen, or its id alone", r.Subject)
-			return errs
+			return httpapi.Refused("subject", "%q is refused: want one of the media that is chosen, or its id alone", r.Subject)
 		}
 		r.Media, r.Subject = of, id
 	}
-	return checkScope(r.Scope, r.Media != "", "media", "all platforms")
+	var errs httpapi.Refusals
+	checkScope(&errs, r.Scope, r.Media != "", "media", "all platforms")
+	return errs.Err()
 }
 
 // takes reports whether the order is about a point.
-func (r *endPauseRequest) takes(endpoint, subject string) bool {
+func takes(r *client.EndPauseRequest, endpoint, subject string) bool {
 	return (r.Endpoint == "" || r.Endpoint == endpoint) && (r.Subject == "" || r.Subject == subject)
 }
 
@@ -69,7 +61,7 @@ type chosenPauses struct {
 }
 
 // choosePauses finds what an order takes.
-func (a *limitRoutes) choosePauses(ctx context.Context, request *endPauseRequest, platforms []media.Platform) (*chosenPauses, error) {
+func (a *limitRoutes) choosePauses(ctx context.Context, request *client.EndPauseRequest, platforms []media.Platform) (*chosenPauses, error) {
 	chosen := &chosenPauses{points: []client.PausedPoint{}, states: []task.State{task.Deferred}}
 	whole := request.Endpoint == "" && request.Subject == ""
 	if whole {
@@ -83,7 +75,7 @@ func (a *limitRoutes) choosePauses(ctx context.Context, request *endPauseRequest
 				return nil, pausesAreAway(err)
 			}
 			for _, s := range paused {
-				if !s.Until.IsZero() && request.takes(s.Endpoint, s.Subject) {
+				if !s.Until.IsZero() && takes(request, s.Endpoint, s.Subject) {
 					chosen.pauses, chosen.points = append(chosen.pauses, s), append(chosen.points, pauseOf(s))
 				}
 			}
@@ -93,7 +85,7 @@ func (a *limitRoutes) choosePauses(ctx context.Context, request *endPauseRequest
 			return nil, err
 		}
 		for i := range resting {
-			if point := restOf(&resting[i]); request.takes(point.Endpoint, point.Subject) {
+			if point := restOf(&resting[i]); takes(request, point.Endpoint, point.Subject) {
 				chosen.rests, chosen.points = append(chosen.rests, resting[i]), append(chosen.points, point)
 			}
 		}
@@ -104,9 +96,13 @@ func (a *limitRoutes) choosePauses(ctx context.Context, request *endPauseRequest
 	return chosen, nil
 }
 
-// endLimitPauses ends pauses and rests that the answers of platforms have ordered; those of operators are lifted by their id. What waits for
-// one of these waits for its moment, and knows of no end before: all that waits for a moment comes due, and waits again where it has to.
-func (a *limitRoutes) endLimitPauses(c *gin.Context, request *endPauseRequest) (any, error) {
+// endLimitPauses ends pauses and rests that the answers of platforms have ordered; those of operators are lifted by
+// their id. What waits for one of these waits for its moment, and knows of no end before: all that waits for a moment
+// comes due, and waits again where it has to.
+func (a *limitRoutes) endLimitPauses(c *gin.Context, request *client.EndPauseRequest) (any, error) {
+	if err := chooseMedia(request); err != nil {
+		return nil, err
+	}
 	platforms, err := a.platforms.named(request.Media)
 	if err != nil {
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -18,49 +17,8 @@ import (
 	"adsync/media/field"
 )
 
-// fieldReasonMax is how long a reason may be, in characters, as the column takes it.
-const fieldReasonMax = 512
-
-// fieldNameMax is how long the name of a field, and of what it is of, may be.
-const fieldNameMax = 96
-
-// fieldRequest is the body of a change.
-type fieldRequest struct {
-	Media  string `json:"media"`
-	Field  string `json:"field"`
-	Report string `json:"report,omitempty"`
-	Level  string `json:"level,omitempty"`
-	State  string `json:"state"`
-	Reason string `json:"reason"`
-	By     string `json:"by"`
-}
-
-// Validate implements httpapi.Validator.
-func (r *fieldRequest) Validate() []httpapi.FieldError {
-	var errs httpapi.Refusals
-	if r.Media == "" {
-		errs.Refuse("media", "is missing: want the name of a platform")
-	}
-	if r.State != string(settings.FieldAsked) && r.State != string(settings.FieldOff) {
-		errs.Refuse("state", "%q is refused: want %s or %s; the platform alone retires and refuses a field", r.State, settings.FieldAsked, settings.FieldOff)
-	}
-	for _, f := range [][2]string{{"media", r.Media}, {"field", r.Field}, {"report", r.Report}, {"level", r.Level}} {
-		if n := utf8.RuneCountInString(f[1]); n > fieldNameMax {
-			errs.Refuse(f[0], "has %d characters: want up to %d", n, fieldNameMax)
-		}
-	}
-	r.Reason = strings.TrimSpace(r.Reason)
-	if n := utf8.RuneCountInString(r.Reason); n > fieldReasonMax {
-		errs.Refuse("reason", "has %d characters: want up to %d", n, fieldReasonMax)
-	}
-	return errs
-}
-
 // fieldTrying is the state of a field that is asked for and that its platform has not accepted yet: pulls do not ask for it.
 const fieldTrying = "trying"
-
-// fieldStates are the states that are shown.
-var fieldStates = []string{string(settings.FieldAsked), fieldTrying, string(settings.FieldOff), string(settings.FieldRetired), string(settings.FieldRefused)}
 
 func fieldStateOf(r settings.ReportField) string {
 	if r.Trying() {
@@ -81,13 +39,8 @@ type fieldRoutes struct {
 	platforms platformList
 }
 
-func (a *fieldRoutes) listFields(c *gin.Context, q *httpapi.Query) (any, error) {
-	state := q.Get("state")
-	if state != "" && !slices.Contains(fieldStates, state) {
-		q.Refuse("state", "%q is refused: want one of %s, or leave it out for all", state, strings.Join(fieldStates, ", "))
-		return nil, q.Err()
-	}
-	platforms, err := a.platforms.named(q.Get("media"))
+func (a *fieldRoutes) listFields(c *gin.Context, params *client.ListFieldsParams) (any, error) {
+	platforms, err := a.platforms.named(params.Media)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +51,7 @@ func (a *fieldRoutes) listFields(c *gin.Context, q *httpapi.Query) (any, error) 
 			return nil, err
 		}
 		for _, f := range all {
-			if state == "" || f.State == state {
+			if params.State == "" || f.State == params.State {
 				shown = append(shown, f)
 			}
 		}
@@ -144,7 +97,7 @@ func metricsOf(p media.Platform) map[string]string {
 	return metrics
 }
 
-func (a *fieldRoutes) putField(c *gin.Context, request *fieldRequest) (any, error) {
+func (a *fieldRoutes) putField(c *gin.Context, request *client.FieldRequest) (any, error) {
 	by, err := signedBy(c, request.By)
 	if err != nil {
 		return nil, err
@@ -155,7 +108,7 @@ func (a *fieldRoutes) putField(c *gin.Context, request *fieldRequest) (any, erro
 	}
 	row := settings.ReportField{
 		Media: request.Media, Report: request.Report, Level: request.Level, Field: request.Field,
-		State: settings.FieldState(request.State), Reason: request.Reason, ChangedBy: by,
+		State: settings.FieldState(request.State), Reason: strings.TrimSpace(request.Reason), ChangedBy: by,
 	}
 	if e, bad := errors.AsType[*field.RowError](field.Check(platforms[0], row)); bad {
 		return nil, httpapi.Refused(e.Column, "%q is refused: want %s", e.Value, e.Want)

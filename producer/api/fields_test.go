@@ -95,8 +95,9 @@ func TestFields_RefuseWhatCannotBe(t *testing.T) {
 		want []httpapi.FieldError
 	}{
 		"nothing": {`{}`, []httpapi.FieldError{
-			{Field: "media", Detail: "is missing: want the name of a platform"},
-			{Field: "state", Detail: `"" is refused: want asked or off; the platform alone retires and refuses a field`},
+			{Field: "media", Detail: "is missing: want the name of a platform, in lower case letters"},
+			{Field: "field", Detail: "is missing: want the platform's name of a field"},
+			{Field: "state", Detail: "is missing: want asked or off; the platform alone retires and refuses a field"},
 		}},
 		"an unknown platform": {`{"media": "myspace", "field": "x", "state": "off"}`, []httpapi.FieldError{
 			{Field: "media", Detail: `"myspace" is refused: want tulip or orchid`},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -16,30 +17,6 @@ import (
 	"adsync/media"
 	"adsync/upkeep"
 )
-
-const fillSubtasksMax = 100_000
-
-// fillRequest is the body of an order to fill holes.
-type fillRequest struct {
-	Media       string `json:"media,omitempty"`
-	Scope       string `json:"scope,omitempty"` // "all" = all platforms, in the place of media
-	MaxSubtasks int    `json:"max_subtasks,omitempty"`
-}
-
-// Validate implements httpapi.Validator.
-func (r *fillRequest) Validate() []httpapi.FieldError {
-	errs := checkScope(r.Scope, r.Media != "", "media", "all platforms")
-	if errs != nil {
-		return errs
-	}
-	if r.MaxSubtasks < 0 || r.MaxSubtasks > fillSubtasksMax {
-		errs.Refuse("max_subtasks", "%d is refused: want 1 to %d, or none for %d", r.MaxSubtasks, fillSubtasksMax, upkeep.FillMaxDefault)
-	}
-	if r.MaxSubtasks == 0 {
-		r.MaxSubtasks = upkeep.FillMaxDefault
-	}
-	return errs
-}
 
 // holeStore is what these routes need of the store.
 type holeStore interface {
@@ -58,8 +35,8 @@ type holeRoutes struct {
 }
 
 // listHoles tells what coverage lacks: the dry run of fillHoles.
-func (a *holeRoutes) listHoles(c *gin.Context, q *httpapi.Query) (any, error) {
-	platforms, err := a.platforms.named(q.Get("media"))
+func (a *holeRoutes) listHoles(c *gin.Context, params *client.ListHolesParams) (any, error) {
+	platforms, err := a.platforms.named(params.Media)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +45,13 @@ func (a *holeRoutes) listHoles(c *gin.Context, q *httpapi.Query) (any, error) {
 }
 
 // fillHoles orders runs for what coverage lacks.
-func (a *holeRoutes) fillHoles(c *gin.Context, request *fillRequest) (any, error) {
+func (a *holeRoutes) fillHoles(c *gin.Context, request *client.FillRequest) (any, error) {
+	var errs httpapi.Refusals
+	checkScope(&errs, request.Scope, request.Media != "", "media", "all platforms")
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	request.MaxSubtasks = cmp.Or(request.MaxSubtasks, upkeep.FillMaxDefault)
 	platforms, err := a.platforms.named(request.Media)
 	if err != nil {
 		return nil, err
@@ -76,7 +59,7 @@ func (a *holeRoutes) fillHoles(c *gin.Context, request *fillRequest) (any, error
 	var answer *client.Holes
 	deed := func(ctx context.Context, changes func() error) (any, error) {
 		// Also when one platform's holes cannot be told: the others' are ordered.
-		answer, err = a.fill(ctx, platforms, upkeep.FillOptions{MaxSubtasks: request.MaxSubtasks, By: httpapi.CallerOf(c).Name, Order: true, Ordering: changes})
+		answer, err = a.fill(ctx, platforms, upkeep.FillOptions{MaxSubtasks: int(request.MaxSubtasks), By: httpapi.CallerOf(c).Name, Order: true, Ordering: changes})
 		if answer.Ordered > 0 {
 			a.producer.Wake()
 		}

@@ -43,11 +43,8 @@ type limitRoutes struct {
 	now       databaseClock
 }
 
-func (a *limitRoutes) listLimits(c *gin.Context, q *httpapi.Query) (any, error) {
-	if err := q.Err(); err != nil {
-		return nil, err
-	}
-	platforms, err := a.platforms.named(q.Get("media"))
+func (a *limitRoutes) listLimits(c *gin.Context, params *client.ListLimitsParams) (any, error) {
+	platforms, err := a.platforms.named(params.Media)
 	if err != nil {
 		return nil, err
 	}

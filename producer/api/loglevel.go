@@ -9,7 +9,6 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/base/loglevel"
-	"adsync/base/telemetry"
 	"adsync/client"
 )
 
@@ -22,35 +21,7 @@ type LogLevels interface {
 
 var _ LogLevels = (*loglevel.Orders)(nil)
 
-const (
-	logLevelDefault = 15 * time.Minute
-	logLevelMax     = 24 * time.Hour
-)
-
-// logLevelRequest asks for another level for a time.
-type logLevelRequest struct {
-	Level      string `json:"level"`
-	Role       string `json:"role,omitempty"`
-	Node       string `json:"node,omitempty"`
-	ForSeconds *int64 `json:"for_seconds,omitempty"`
-}
-
-// Validate implements httpapi.Validator.
-func (r *logLevelRequest) Validate() []httpapi.FieldError {
-	var errs httpapi.Refusals
-	if _, err := telemetry.ParseLevel(r.Level); err != nil {
-		errs.Refuse("level", "%q is refused: want debug, info, warn or error", r.Level)
-	}
-	switch r.Role {
-	case "", "producer", "consumer", "all":
-	default:
-		errs.Refuse("role", "%q is refused: want producer, consumer, or all for processes that are both; without it every process is meant", r.Role)
-	}
-	if n := r.ForSeconds; n != nil && (*n < 1 || *n > int64(logLevelMax/time.Second)) {
-		errs.Refuse("for_seconds", "%d is refused: want 1 to %d; without it %d", *n, int64(logLevelMax/time.Second), int64(logLevelDefault/time.Second))
-	}
-	return errs
-}
+const logLevelDefault = 15 * time.Minute
 
 // logLevelRoutes are what processes log.
 type logLevelRoutes struct {
@@ -72,7 +43,7 @@ func (a *logLevelRoutes) logLevelOf(ctx context.Context, order loglevel.Order, l
 	return j, nil
 }
 
-func (a *logLevelRoutes) getLogLevel(c *gin.Context, _ *httpapi.Query) (any, error) {
+func (a *logLevelRoutes) getLogLevel(c *gin.Context) (any, error) {
 	order, left, err := a.levels.Current(c.Request.Context())
 	if err != nil {
 		return nil, withoutRedis(err)
@@ -80,7 +51,7 @@ func (a *logLevelRoutes) getLogLevel(c *gin.Context, _ *httpapi.Query) (any, err
 	return a.logLevelOf(c.Request.Context(), order, left)
 }
 
-func (a *logLevelRoutes) putLogLevel(c *gin.Context, request *logLevelRequest) (any, error) {
+func (a *logLevelRoutes) putLogLevel(c *gin.Context, request *client.LogLevelRequest) (any, error) {
 	lasts := logLevelDefault
 	if request.ForSeconds != nil {
 		lasts = time.Duration(*request.ForSeconds) * time.Second
@@ -97,7 +68,7 @@ func (a *logLevelRoutes) putLogLevel(c *gin.Context, request *logLevelRequest) (
 	return a.logLevelOf(c.Request.Context(), order, lasts)
 }
 
-func (a *logLevelRoutes) endLogLevel(c *gin.Context, _ *httpapi.Query) (any, error) {
+func (a *logLevelRoutes) endLogLevel(c *gin.Context) (any, error) {
 	if err := a.auditedLogLevel(c, "log_level.end", nil, a.levels.End); err != nil {
 		return nil, err
 	}

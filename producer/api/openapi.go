@@ -10,7 +10,7 @@ import (
 )
 
 func getOpenAPI(c *gin.Context) error {
-	if _, err := httpapi.QueryOf(c); err != nil {
+	if err := httpapi.ReadQuery(c, nil, &none{}); err != nil {
 		return err
 	}
 	c.Data(http.StatusOK, "application/yaml", docs.OpenAPI)

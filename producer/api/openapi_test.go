@@ -180,65 +180,8 @@ func TestOpenAPI_IsValid(t *testing.T) {
 	for _, f := range faults {
 		t.Errorf("%s: %s", f.Message, f.Reason)
 	}
-}
-
-// A route that is not described, and a description of what is no route, are the same mistake.
-func TestOpenAPI_HasEveryRoute(t *testing.T) {
-	t.Parallel()
-	d, err := described()
-	require.NoError(t, err)
-	described := map[string]operation{}
 	for _, op := range d.operations() {
-		described[op.String()] = op
-	}
-	for _, r := range api.Routes(api.Deps{}) {
-		name := describedRoute(r.Method, r.Path)
-		op, ok := described[name]
-		delete(described, name)
-		if !ok {
-			t.Errorf("docs/openapi.yaml lacks %s: add under paths the path %q with the method %q, an operationId, x-role: %s, its parameters, its answer of success with a schema, and\n"+
-				"        default: {$ref: \"#/components/responses/Problem\"}", name, strings.TrimPrefix(name, r.Method+" "), strings.ToLower(r.Method), r.Role)
-			continue
-		}
-		role := ""
-		if node := op.Extensions.GetOrZero("x-role"); node != nil {
-			role = node.Value
-		}
-		require.Equal(t, string(r.Role), role, "x-role of %s", name)
-		require.NotEmpty(t, op.OperationId, name)
-		require.NotEmpty(t, op.Summary, name)
-	}
-	for name := range described {
-		t.Errorf("docs/openapi.yaml describes %s, which is no route: take it out, or register it in api.Routes", name)
-	}
-}
-
-// Each route tells, when it refuses a parameter, which ones it takes.
-func TestOpenAPI_HasEveryParameter(t *testing.T) {
-	t.Parallel()
-	b := setup(t, daily())
-	b.account("tulip", "9001", "active", "Asia/Shanghai", "")
-	d, err := described()
-	require.NoError(t, err)
-	for _, op := range d.operations() {
-		if op.RequestBody != nil || op.OperationId == "oauthCallback" {
-			continue // They take none.
-		}
-		path := strings.NewReplacer("{media}", "tulip", "{external_id}", "9001", "{name}", dailyName, "{id}", "77", "{run}", "77", "{account_id}", "1").Replace(op.path)
-		var described []string
-		for _, p := range op.parameters {
-			if p.In == "query" {
-				described = append(described, p.Name)
-			}
-		}
-		faults := b.refused(op.method, path+"?no_such_parameter=1", "")
-		require.Len(t, faults, 1, op)
-		_, list, _ := strings.Cut(faults[0].Detail, "there is no such parameter: want ")
-		var taken []string
-		if list != "" {
-			taken = strings.Split(list, ", ")
-		}
-		require.ElementsMatch(t, taken, described, "the query parameters of %s: those that its handler takes, and those of docs/openapi.yaml", op)
+		require.NotEmpty(t, op.Summary, op)
 	}
 }
 

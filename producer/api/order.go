@@ -15,6 +15,7 @@ import (
 	"adsync/base/clock"
 	"adsync/base/day"
 	"adsync/base/httpapi"
+	"adsync/base/openapi"
 	"adsync/base/schedule"
 	"adsync/base/store/dead"
 	"adsync/base/store/ledger"
@@ -25,57 +26,29 @@ import (
 	"adsync/producer"
 )
 
-const (
-	// orderAccountsMax bounds the text that every reader of the run's row carries. More accounts than this are a scope.
-	orderAccountsMax = 10_000
-	// externalIDMax is how long a platform's id of an account can be, as the column takes it.
-	externalIDMax = 64
-	// accountErrorsMax is how many accounts of one order are named as refused.
-	accountErrorsMax = 20
-)
+// accountErrorsMax is how many accounts of one order are named as refused.
+const accountErrorsMax = 20
 
 // aheadOfUTC is how far the earliest time zone is ahead.
 const aheadOfUTC = 14 * time.Hour
 
-// orderRequest is the body of an order.
-type orderRequest struct {
-	Accounts []string `json:"accounts,omitempty"` // the platform's ids
-	Scope    string   `json:"scope,omitempty"`    // "all" = the task's whole scope, in the place of accounts
-	From     string   `json:"from,omitempty"`
-	To       string   `json:"to,omitempty"`
-	Confirm  bool     `json:"confirm,omitempty"` // a person has looked: what the platform answers is believed
-	Spare    bool     `json:"spare,omitempty"`   // its calls have only what nothing else wants of the limits
-	DryRun   bool     `json:"dry_run,omitempty"` // nothing is ordered
-}
-
-// checkScope refuses an order that is narrowed down by nothing unless it says so: a filter that was lost on the way must not
-// become everything.
-func checkScope(scope string, narrowed bool, by, whole string) (errs httpapi.Refusals) {
+// checkScope refuses an order that is narrowed down by nothing unless its scope is "all": a filter that was lost on the
+// way must not become everything.
+func checkScope(errs *httpapi.Refusals, scope string, narrowed bool, by, whole string) {
 	switch {
-	case scope != "" && scope != task.ScopeAll:
-		errs.Refuse("scope", "%q is refused: want %q for %s, or %s", scope, task.ScopeAll, whole, by)
 	case scope != "" && narrowed:
 		errs.Refuse("scope", "does not go with %s: leave one of the two out", by)
 	case scope == "" && !narrowed:
 		errs.Refuse("scope", "is missing: want %s, or \"scope\": %q for %s", by, task.ScopeAll, whole)
 	}
-	return errs
 }
 
-// Validate implements httpapi.Validator.
-func (r *orderRequest) Validate() []httpapi.FieldError {
-	errs := checkScope(r.Scope, len(r.Accounts) > 0, "accounts", "the task's whole scope")
-	if len(r.Accounts) > orderAccountsMax {
-		errs.Refuse("accounts", "%d are too many: want up to %d, or \"scope\": \"all\" for the task's whole scope", len(r.Accounts), orderAccountsMax)
-	}
+// checkOrderFields refuses fields of an order that do not go together.
+func checkOrderFields(r *client.OrderRequest) error {
+	var errs httpapi.Refusals
+	checkScope(&errs, r.Scope, len(r.Accounts) > 0, "accounts", "the task's whole scope")
 	if r.Confirm && len(r.Accounts) == 0 {
 		errs.Refuse("confirm", "needs accounts: name those whose answers are to be believed")
-	}
-	for _, id := range r.Accounts {
-		if len(id) > externalIDMax {
-			errs.Refuse("accounts", "%q… is too long: want the platform's ids", strings.ToValidUTF8(id[:externalIDMax], ""))
-			break
-		}
 	}
 	valid := true
 	for _, d := range []struct{ field, value string }{{"from", r.From}, {"to", r.To}} {
@@ -93,7 +66,7 @@ func (r *orderRequest) Validate() []httpapi.FieldError {
 	case valid && r.From > r.To:
 		errs.Refuse("from", "%s is refused: want a day up to %s, the value of to", r.From, r.To)
 	}
-	return errs
+	return errs.Err()
 }
 
 // orderWork is what an order comes to.
@@ -121,15 +94,25 @@ type orderRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *orderRoutes) orderRun(c *gin.Context) error {
-	t, err := a.tasks.inPath(c)
-	if err != nil {
-		return err
+func (a *orderRoutes) orderRun(op *openapi.Operation) httpapi.HandlerFunc {
+	return func(c *gin.Context) error {
+		t, err := a.tasks.inPath(c)
+		if err != nil {
+			return err
+		}
+		var request client.OrderRequest
+		if err := httpapi.Bind(c, op.Body, &request); err != nil {
+			return err
+		}
+		if err := checkOrderFields(&request); err != nil {
+			return err
+		}
+		return a.takeOrder(c, t, &request)
 	}
-	var request orderRequest
-	if err := httpapi.Bind(c, &request); err != nil {
-		return err
-	}
+}
+
+// takeOrder writes an order of a task, or answers what it would come to.
+func (a *orderRoutes) takeOrder(c *gin.Context, t producer.Task, request *client.OrderRequest) error {
 	// One order, one set of accounts: whoever names an account twice means it once.
 	slices.Sort(request.Accounts)
 	request.Accounts = slices.Compact(request.Accounts)
@@ -161,7 +144,7 @@ func (a *orderRoutes) orderRun(c *gin.Context) error {
 	return nil
 }
 
-func (a *orderRoutes) answerDryRun(c *gin.Context, t producer.Task, request orderRequest, work orderWork) error {
+func (a *orderRoutes) answerDryRun(c *gin.Context, t producer.Task, request *client.OrderRequest, work orderWork) error {
 	pace, err := a.store.TaskPace(c.Request.Context(), t.ID)
 	if err != nil {
 		return err
@@ -175,7 +158,7 @@ func (a *orderRoutes) answerDryRun(c *gin.Context, t producer.Task, request orde
 }
 
 // checkOrder plans the order as the leader will, so that what cannot work is refused before anything is written.
-func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request orderRequest, order task.Order, now time.Time) (work orderWork, err error) {
+func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request *client.OrderRequest, order task.Order, now time.Time) (work orderWork, err error) {
 	if !t.Usable {
 		p := httpapi.NewProblem(http.StatusConflict,
 			"The row of task %s cannot be used, and no good value of it is known here: put right what errors names, then have the tasks reloaded.", t.Name)
@@ -261,9 +244,9 @@ func (a *orderRoutes) checkAccounts(ctx context.Context, t producer.Task, handle
 	return work, err
 }
 
-// countParts has the handler plan the order in each zone, of which each has a number of accounts, and returns how many subtasks that
-// makes; the first zone that it refuses refuses the order. Zones of a scope that cannot be used are left to the run, which names
-// their accounts, unless there are no others.
+// countParts has the handler plan the order in each zone, of which each has a number of accounts, and returns how many
+// subtasks that makes; the first zone that it refuses refuses the order. Zones of a scope that cannot be used are left
+// to the run, which names their accounts, unless there are no others.
 func countParts(handler media.Handler, plan media.Plan, zones map[string]int64) (subtasks int64, err error) {
 	var unusable error
 	planned := false

@@ -135,7 +135,7 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 		{"to without from", dailyRun, `{"scope": "all", "to": "2026-11-18"}`, []fieldError{{Field: "from", Detail: "is missing: from and to go together; for one day give it twice"}}},
 		{"days in the wrong order", dailyRun, `{"scope": "all", "from": "2026-11-20", "to": "2026-11-18"}`, []fieldError{{Field: "from", Detail: "2026-11-20 is refused: want a day up to 2026-11-18, the value of to"}}},
 		{"what are no days", dailyRun, `{"scope": "all", "from": "20261118", "to": "yesterday"}`, []fieldError{
-			{Field: "from", Detail: `"20261118" is refused: want a day from 2010-01-01 to `}, {Field: "to", Detail: `"yesterday" is refused: want a day from 2010-01-01 to `},
+			{Field: "from", Detail: `"20261118" is refused: want a day such as 2026-11-21`}, {Field: "to", Detail: `"yesterday" is refused: want a day such as 2026-11-21`},
 		}},
 		{"a day that is to come", dailyRun, `{"accounts": ["9001"], "from": "2026-11-20", "to": "2030-01-01"}`,
 			[]fieldError{{Field: "to", Detail: "2030-01-01 is refused: want a day up to "}}},

@@ -5,7 +5,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"adsync/base/httpapi"
 	"adsync/producer/overview"
 )
 
@@ -15,6 +14,6 @@ type overviewRoutes struct {
 }
 
 // getOverview tells what the first page shows. It is answered with what is known also while a database is away: troubles says so.
-func (a *overviewRoutes) getOverview(c *gin.Context, _ *httpapi.Query) (any, error) {
+func (a *overviewRoutes) getOverview(c *gin.Context) (any, error) {
 	return a.read(c.Request.Context()), nil
 }

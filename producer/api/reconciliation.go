@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/gin-gonic/gin"
@@ -14,11 +13,8 @@ import (
 	"adsync/client"
 )
 
-const (
-	differencesPerPage    = 100
-	differencesPerPageMax = 1000
-	anyState              = "all"
-)
+// anyState asks for differences of every state.
+const anyState = "all"
 
 // differencePage is the token of a page: where the one before ended.
 type differencePage struct {
@@ -41,30 +37,33 @@ type differenceRoutes struct {
 	clock     clock.Clock
 }
 
-func (a *differenceRoutes) listDifferences(c *gin.Context, q *httpapi.Query) (any, error) {
-	filter := results.DifferenceFilter{Media: q.Get("media"), State: cmp.Or(q.Get("state"), results.DifferenceOpen), Day: q.Day("day", a.clock.Now(), "")}
-	switch filter.State {
-	case results.DifferenceOpen, results.DifferenceMended:
-	case anyState:
-		filter.State = ""
-	default:
-		q.Refuse("state", "%q is refused: want %s, %s or %s", filter.State, results.DifferenceOpen, results.DifferenceMended, anyState)
-	}
-	var place results.Difference
-	if p, ok := httpapi.PageAfter(q, func(p differencePage) bool {
-		_, err := day.Parse(string(p.Day))
-		return p.AccountID != 0 && err == nil
-	}); ok {
-		place = results.Difference{AccountID: p.AccountID, Day: p.Day, Level: p.Level, Metric: p.Metric}
-	}
-	limit := q.Limit(differencesPerPage, differencesPerPageMax)
-	if err := q.Err(); err != nil {
+func (a *differenceRoutes) listDifferences(c *gin.Context, params *client.ListDifferencesParams) (any, error) {
+	var errs httpapi.Refusals
+	on := givenDay(&errs, "day", params.Day, a.clock.Now(), "")
+	filter := results.DifferenceFilter{Media: params.Media, State: params.State, Day: on}
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
+	if filter.State == anyState {
+		filter.State = ""
+	}
+	p, err := httpapi.PageAfter(params.After, func(p differencePage) bool {
+		_, err := day.Parse(string(p.Day))
+		return p.AccountID != 0 && err == nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var place results.Difference
+	if p != nil {
+		place = results.Difference{AccountID: p.AccountID, Day: p.Day, Level: p.Level, Metric: p.Metric}
+	}
+	limit := int(params.Limit)
 	if _, err := a.platforms.named(filter.Media); err != nil {
 		return nil, err
 	}
-	rows, err := a.store.Differences(c.Request.Context(), filter, place, limit+1) // One more tells whether there is a next page.
+	// One more shows whether there is a next page.
+	rows, err := a.store.Differences(c.Request.Context(), filter, place, limit+1)
 	if err != nil {
 		return nil, err
 	}

@@ -59,6 +59,6 @@ func TestReconciliation_IsListedAPageAtATime(t *testing.T) {
 	require.NotEmpty(t, list("?day=2026-11-19").Differences[1].ConfirmedAt)
 	require.Empty(t, list("?media=orchid").Differences)
 
-	require.Equal(t, []fieldError{{Field: "state", Detail: `"bad" is refused: want open, mended or all`}}, b.refused(http.MethodGet, "/api/v1/reconciliation?state=bad", ""))
+	require.Equal(t, []fieldError{{Field: "state", Detail: `"bad" is refused: want one of open, mended, all`}}, b.refused(http.MethodGet, "/api/v1/reconciliation?state=bad", ""))
 	require.Equal(t, []fieldError{{Field: "media", Detail: `"x" is refused: want tulip or orchid`}}, b.refused(http.MethodGet, "/api/v1/reconciliation?media=x", ""))
 }

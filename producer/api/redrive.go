@@ -1,8 +1,8 @@
 package api
 
 import (
+	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -18,11 +18,8 @@ import (
 	"adsync/producer/overview"
 )
 
-const (
-	redriveRateMax = 1_000_000 // as of cron_task.fan_out_rate
-	// dropMax is how many dead subtasks one request drops: it is to be answered in time.
-	dropMax = 20_000
-)
+// dropMax is how many dead subtasks one request drops: it is to be answered in time.
+const dropMax = 20_000
 
 // redriveStore is what these routes need of the store.
 type redriveStore interface {
@@ -46,17 +43,8 @@ type redriveRoutes struct {
 	now      databaseClock
 }
 
-// rerunRequest is the body of a rerun of what failed in a run.
-type rerunRequest struct {
-	Rate   int  `json:"rate,omitempty"`
-	DryRun bool `json:"dry_run,omitempty"`
-}
-
-// Validate implements httpapi.Validator.
-func (r *rerunRequest) Validate() []httpapi.FieldError { return checkRate(r.Rate) }
-
 // rerunFailed is a redrive of the dead subtasks of one run.
-func (a *redriveRoutes) rerunFailed(c *gin.Context, request *rerunRequest) (any, error) {
+func (a *redriveRoutes) rerunFailed(c *gin.Context, request *client.RerunRequest) (any, error) {
 	ctx := c.Request.Context()
 	id, err := httpapi.ParseID(c.Param("id"))
 	if err != nil {
@@ -74,9 +62,7 @@ func (a *redriveRoutes) rerunFailed(c *gin.Context, request *rerunRequest) (any,
 	if free == 0 {
 		return nil, a.nothingFailed(ctx, id, redriving)
 	}
-	of := &redriveRequest{Rate: request.Rate}
-	of.Run, of.DryRun = formatID(id), request.DryRun
-	return a.redriveDead(c, of)
+	return a.redriveDead(c, &client.RedriveRequest{Run: formatID(id), Rate: request.Rate, DryRun: request.DryRun})
 }
 
 // nothingFailed tells why there is nothing of a run to take up.
@@ -100,9 +86,15 @@ func (a *redriveRoutes) nothingFailed(ctx context.Context, id, redriving int64) 
 }
 
 // redriveDead has dead subtasks taken up again.
-func (a *redriveRoutes) redriveDead(c *gin.Context, request *redriveRequest) (any, error) {
+func (a *redriveRoutes) redriveDead(c *gin.Context, request *client.RedriveRequest) (any, error) {
 	ctx := c.Request.Context()
-	filter, counts, err := a.chooseDead(ctx, &request.deadRequest)
+	if request.All && request.Scope == "" {
+		request.Scope = task.ScopeAll
+	}
+	filter, counts, err := a.chooseDead(ctx, request.Scope, deadFilter{
+		Task: request.Task, Media: request.Media, Account: request.Account, Run: request.Run, Print: request.Print,
+		Class: request.Class, Text: request.Text, Since: request.Since, Until: request.Until,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -140,14 +132,17 @@ func (a *redriveRoutes) redriveDead(c *gin.Context, request *redriveRequest) (an
 	return plan, nil
 }
 
-// chooseDead resolves a request's filter, with an end in time so that what is done is what was counted, and counts what
-// it chooses.
-func (a *redriveRoutes) chooseDead(ctx context.Context, request *deadRequest) (task.DeadFilter, []dead.DeadCount, error) {
-	var q httpapi.Refusals
-	filter, err := a.filters.resolve(ctx, request.deadFilter, q.Refuse)
-	if err == nil {
-		err = q.Err()
+// chooseDead resolves a request's scope and filter, with an end in time so that what is done is what was counted, and
+// counts what they choose.
+func (a *redriveRoutes) chooseDead(ctx context.Context, scope string, of deadFilter) (
+	task.DeadFilter, []dead.DeadCount, error,
+) {
+	var errs httpapi.Refusals
+	checkScope(&errs, scope, of.chooses(), "a filter", "every dead subtask")
+	if err := errs.Err(); err != nil {
+		return task.DeadFilter{}, nil, err
 	}
+	filter, err := a.filters.resolve(ctx, of)
 	if err != nil {
 		return filter, nil, err
 	}
@@ -161,7 +156,7 @@ func (a *redriveRoutes) chooseDead(ctx context.Context, request *deadRequest) (t
 }
 
 // planRedrive works out the runs of a redrive, and the orders that have them made.
-func (a *redriveRoutes) planRedrive(ctx context.Context, request *redriveRequest, filter task.DeadFilter, counts []dead.DeadCount) (*client.Redrive, []ledger.RunOrder, error) {
+func (a *redriveRoutes) planRedrive(ctx context.Context, request *client.RedriveRequest, filter task.DeadFilter, counts []dead.DeadCount) (*client.Redrive, []ledger.RunOrder, error) {
 	plan := &client.Redrive{DryRun: request.DryRun, Until: filter.Until, EstimatedCalls: new(int64), EstimatedSeconds: new(int64), Tasks: []client.RedriveTask{}}
 	now := a.clock.Now()
 	var orders []ledger.RunOrder
@@ -181,12 +176,9 @@ func (a *redriveRoutes) planRedrive(ctx context.Context, request *redriveRequest
 		if err != nil {
 			return nil, nil, err
 		}
-		rate := request.Rate
-		if rate == 0 {
-			rate = t.FanOutRate
-		}
-		j.EstimatedCalls, j.EstimatedSeconds = estimate(n.Free, rate, pace)
-		order := &task.Redrive{Filter: filter, Rate: request.Rate}
+		rate := int(request.Rate)
+		j.EstimatedCalls, j.EstimatedSeconds = estimate(n.Free, cmp.Or(rate, t.FanOutRate), pace)
+		order := &task.Redrive{Filter: filter, Rate: rate}
 		order.Filter.TaskID = n.TaskID
 		if n.OldestRun == n.NewestRun {
 			order.Origin = n.OldestRun
@@ -203,7 +195,8 @@ func (a *redriveRoutes) planRedrive(ctx context.Context, request *redriveRequest
 	return plan, orders, err
 }
 
-// countHealed counts the dead subtasks that orders take up and that have healed, of those that died last, and reports whether there are more.
+// countHealed counts the dead subtasks that orders take up and that have healed, of those that died last, and reports
+// whether there are more.
 func (a *redriveRoutes) countHealed(ctx context.Context, filter task.DeadFilter, orders []ledger.RunOrder) (n int64, more bool, err error) {
 	rows, end, err := a.store.ListDead(ctx, filter, dead.DeadPlace{}, overview.DeadLooked+1)
 	if err != nil {
@@ -230,9 +223,15 @@ func addRedrive(p *client.Redrive, j client.RedriveTask) {
 	p.EstimatedCalls, p.EstimatedSeconds = sum(p.EstimatedCalls, j.EstimatedCalls), longer(p.EstimatedSeconds, j.EstimatedSeconds)
 }
 
-func (a *redriveRoutes) dropDead(c *gin.Context, request *deadRequest) (any, error) {
+func (a *redriveRoutes) dropDead(c *gin.Context, request *client.DeadRequest) (any, error) {
 	ctx := c.Request.Context()
-	filter, counts, err := a.chooseDead(ctx, request)
+	if request.All && request.Scope == "" {
+		request.Scope = task.ScopeAll
+	}
+	filter, counts, err := a.chooseDead(ctx, request.Scope, deadFilter{
+		Task: request.Task, Media: request.Media, Account: request.Account, Run: request.Run, Print: request.Print,
+		Class: request.Class, Text: request.Text, Since: request.Since, Until: request.Until,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -254,38 +253,4 @@ func (a *redriveRoutes) dropDead(c *gin.Context, request *deadRequest) (any, err
 		}
 	}
 	return answer, nil
-}
-
-// deadRequest is the body of a redrive or a drop.
-type deadRequest struct {
-	deadFilter
-	Scope  string `json:"scope,omitempty"` // "all" = every dead subtask, in the place of a filter
-	All    bool   `json:"all,omitempty"`   // what scope was before there was one
-	DryRun bool   `json:"dry_run,omitempty"`
-}
-
-// Validate implements httpapi.Validator.
-func (r *deadRequest) Validate() []httpapi.FieldError {
-	if r.All && r.Scope == "" {
-		r.Scope = task.ScopeAll
-	}
-	return checkScope(r.Scope, r.chooses(), "a filter", "every dead subtask")
-}
-
-// redriveRequest is the body of a redrive.
-type redriveRequest struct {
-	deadRequest
-	Rate int `json:"rate,omitempty"` // subtasks a second
-}
-
-// Validate implements httpapi.Validator.
-func (r *redriveRequest) Validate() []httpapi.FieldError {
-	return append(r.deadRequest.Validate(), checkRate(r.Rate)...)
-}
-
-func checkRate(rate int) []httpapi.FieldError {
-	if rate < 0 || rate > redriveRateMax {
-		return []httpapi.FieldError{{Field: "rate", Detail: fmt.Sprintf("%d is refused: want 1 to %d subtasks a second, or 0 for what the task says", rate, redriveRateMax)}}
-	}
-	return nil
 }

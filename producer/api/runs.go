@@ -18,17 +18,8 @@ import (
 	"adsync/media"
 )
 
-const (
-	runsPerPage    = 50
-	runsPerPageMax = 500
-	// estimateMax is how far ahead an end is still worth telling.
-	estimateMax = 30 * 24 * time.Hour
-)
-
-var runStates = []string{
-	string(task.RunFanningOut), string(task.RunRunning), string(task.RunSucceeded), string(task.RunPartial),
-	string(task.RunFailed), string(task.RunCancelled), string(task.RunSkipped), string(task.RunExpired),
-}
+// estimateMax is how far ahead an end is still worth telling.
+const estimateMax = 30 * 24 * time.Hour
 
 func describeRun(r *ledger.Run) client.Run {
 	j := client.Run{
@@ -60,34 +51,32 @@ type runRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *runRoutes) listRuns(c *gin.Context, q *httpapi.Query) (any, error) {
-	filter := ledger.RunSearch{TaskName: q.Get("task"), Media: q.OneOf("media", mediasOf(a.registry))}
-	if q.Has("state") {
-		for state := range strings.SplitSeq(q.Get("state"), ",") {
-			if !slices.Contains(runStates, state) {
-				q.Refuse("state", "%q is refused: want one of %s, or several with commas between them", state, strings.Join(runStates, ", "))
-			}
-			filter.States = append(filter.States, task.RunState(state))
-		}
+func (a *runRoutes) listRuns(c *gin.Context, params *client.ListRunsParams) (any, error) {
+	if medias := mediasOf(a.registry); params.Media != "" && !slices.Contains(medias, params.Media) {
+		return nil, httpapi.Refused("media", "%q is refused: want one of %s", params.Media, strings.Join(medias, ", "))
 	}
-	if since := q.Time("since", time.Time{}); !since.IsZero() {
-		filter.From = task.FirstRunIDAt(since)
-	}
-	filter.Before = q.IDAfter()
-	if until := q.Time("until", time.Time{}); !until.IsZero() {
-		before := task.FirstRunIDAt(until)
-		if before <= filter.From {
-			q.Refuse("until", "%s is refused: want a time after that of since", until.Format(time.RFC3339))
-		}
-		if filter.Before == 0 || before < filter.Before {
-			filter.Before = before
-		}
-	}
-	page := q.Limit(runsPerPage, runsPerPageMax)
-	if err := q.Err(); err != nil {
+	before, err := httpapi.IDAfter(params.After)
+	if err != nil {
 		return nil, err
 	}
-	filter.Limit = page + 1 // One more tells whether there is a next page.
+	page := int(params.Limit)
+	// One more shows whether there is a next page.
+	filter := ledger.RunSearch{TaskName: params.Task, Media: params.Media, Before: before, Limit: page + 1}
+	for _, state := range params.State {
+		filter.States = append(filter.States, task.RunState(state))
+	}
+	if !params.Since.IsZero() {
+		filter.From = task.FirstRunIDAt(params.Since)
+	}
+	if !params.Until.IsZero() {
+		until := task.FirstRunIDAt(params.Until)
+		if until <= filter.From {
+			return nil, httpapi.Refused("until", "%s is refused: want a time after that of since", params.Until.Format(time.RFC3339))
+		}
+		if before == 0 || until < before {
+			filter.Before = until
+		}
+	}
 	runs, err := a.store.SearchRuns(c.Request.Context(), filter)
 	if err != nil {
 		return nil, err
@@ -100,7 +89,7 @@ func (a *runRoutes) listRuns(c *gin.Context, q *httpapi.Query) (any, error) {
 	return client.RunList{Runs: shown, Next: next}, nil
 }
 
-func (a *runRoutes) getRun(c *gin.Context, _ *httpapi.Query) (any, error) {
+func (a *runRoutes) getRun(c *gin.Context) (any, error) {
 	ctx := c.Request.Context()
 	id, err := httpapi.ParseID(c.Param("id"))
 	if err != nil {

@@ -137,8 +137,8 @@ func TestRuns_RefuseParametersThatCannotBeMeant(t *testing.T) {
 		want  []fieldError
 	}{
 		{"?stat=failed", []fieldError{{Field: "stat", Detail: "there is no such parameter: want task, media, state, since, until, after, limit"}}},
-		{"?state=failed,done&after=x&limit=0&media=myspace&since=soon", []fieldError{
-			{Field: "media", Detail: `"myspace" is refused: want one of system, tulip`},
+		{"?media=myspace", []fieldError{{Field: "media", Detail: `"myspace" is refused: want one of system, tulip`}}},
+		{"?state=failed,done&after=x&limit=0&since=soon", []fieldError{
 			{Field: "state", Detail: `"done" is refused: want one of fanning_out, running, succeeded, partial, failed, cancelled, skipped, expired, or several with commas between them`},
 			{Field: "since", Detail: `"soon" is refused: want a time such as 2026-11-21T10:30:00Z`},
 			{Field: "after", Detail: `"x" is refused: want the value of next in the page before`},
@@ -146,9 +146,9 @@ func TestRuns_RefuseParametersThatCannotBeMeant(t *testing.T) {
 		}},
 		{"?task=%FF", []fieldError{{Field: "task", Detail: "is no text: want UTF-8"}}},
 		{"?task=&state=&limit=", []fieldError{
-			{Field: "limit", Detail: "is empty: want a value, or leave it out"},
-			{Field: "state", Detail: "is empty: want a value, or leave it out"},
 			{Field: "task", Detail: "is empty: want a value, or leave it out"},
+			{Field: "state", Detail: "is empty: want a value, or leave it out"},
+			{Field: "limit", Detail: "is empty: want a value, or leave it out"},
 		}},
 		{"?task=a&task=b", []fieldError{{Field: "task", Detail: "is given 2 times: want it once"}}},
 		{"?since=2026-11-21T10:30:00Z&until=2026-11-21T10:30:00Z", []fieldError{{Field: "until", Detail: "2026-11-21T10:30:00Z is refused: want a time after that of since"}}},

@@ -3,12 +3,10 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/gin-gonic/gin"
 
@@ -21,36 +19,8 @@ import (
 	"adsync/media"
 )
 
-const (
-	stopsPerPage    = 50
-	stopsPerPageMax = 500
-	// pauseMax is how long a pause with an end may be. One that is to last longer has none, and is lifted.
-	pauseMax = 366 * 24 * time.Hour
-	// What the columns take, in characters.
-	reasonMax = 255
-	targetMax = 191
-	nameMax   = 96
-)
-
-var stopKinds = []string{string(task.StopRun), string(task.StopTask), string(task.StopAccount), string(task.StopMedia)}
-
-// signature is what every order that stops work must say: others will ask why their work stands still.
-type signature struct {
-	Reason string `json:"reason"`
-	By     string `json:"by"` // see signedBy
-}
-
-// Validate implements httpapi.Validator.
-func (s *signature) Validate() []httpapi.FieldError {
-	s.Reason = strings.TrimSpace(s.Reason)
-	switch n := utf8.RuneCountInString(s.Reason); {
-	case n == 0:
-		return []httpapi.FieldError{{Field: "reason", Detail: "is missing: say why the work is to stop"}}
-	case n > reasonMax:
-		return []httpapi.FieldError{{Field: "reason", Detail: fmt.Sprintf("has %d characters: want up to %d", n, reasonMax)}}
-	}
-	return nil
-}
+// pauseMax is how long a pause with an end may be. One that is to last longer has none, and is lifted.
+const pauseMax = 366 * 24 * time.Hour
 
 // signedBy returns who gives an order: the holder of the token, in whose name nobody else can sign. Where no token is needed nobody is known,
 // and the order itself must say who gives it.
@@ -58,79 +28,32 @@ func signedBy(c *gin.Context, by string) (string, error) {
 	by = strings.TrimSpace(by)
 	refuse := func(format string, args ...any) (string, error) { return "", httpapi.Refused("by", format, args...) }
 	caller := httpapi.CallerOf(c)
-	switch n := utf8.RuneCountInString(by); {
+	switch {
 	case !caller.Unknown && by != "" && by != caller.Name:
 		return refuse("is another name than that of the token, %q: leave it out", caller.Name)
 	case !caller.Unknown:
 		return caller.Name, nil
-	case n == 0:
+	case by == "":
 		return refuse("is missing: say who orders it")
-	case n > nameMax:
-		return refuse("has %d characters: want up to %d", n, nameMax)
 	}
 	return by, nil
 }
 
-// cancelRequest is the body of a cancel.
-type cancelRequest struct {
-	Kind   string `json:"kind"`
-	Target string `json:"target"`
-	signature
-}
-
-// Validate implements httpapi.Validator.
-func (r *cancelRequest) Validate() []httpapi.FieldError {
-	var errs httpapi.Refusals
-	if !slices.Contains(stopKinds, r.Kind) {
-		errs.Refuse("kind", "%q is refused: want one of %s", r.Kind, strings.Join(stopKinds, ", "))
-	}
-	if n := utf8.RuneCountInString(r.Target); n > targetMax {
-		errs.Refuse("target", "has %d characters: want up to %d", n, targetMax)
-	}
-	if r.Target == "" {
-		errs.Refuse("target", "is missing: want a run's id, a task's name, an account as media/id, or a media's name")
-	}
-	return append(errs, r.signature.Validate()...)
-}
-
-// pauseRequest is the body of a pause. With neither end it lasts until it is lifted.
-type pauseRequest struct {
-	cancelRequest
-	ForSeconds *int64 `json:"for_seconds,omitempty"`
-	Until      string `json:"until,omitempty"` // RFC 3339
-}
-
-// Validate implements httpapi.Validator.
-func (r *pauseRequest) Validate() []httpapi.FieldError {
-	errs := httpapi.Refusals(r.cancelRequest.Validate())
-	if _, err := time.Parse(time.RFC3339Nano, r.Until); r.Until != "" && err != nil {
-		errs.Refuse("until", "%q is refused: want a time such as 2026-11-21T10:30:00Z", r.Until)
-	}
-	if r.ForSeconds == nil {
-		return errs
-	}
-	if r.Until != "" {
-		errs.Refuse("until", "for_seconds is given too: want one of the two, or neither for a pause until it is lifted")
-	}
-	if longest := int64(pauseMax.Seconds()); *r.ForSeconds < 1 || *r.ForSeconds > longest {
-		errs.Refuse("for_seconds", "%d is refused: want 1 to %d, or neither for_seconds nor until for a pause until it is lifted", *r.ForSeconds, longest)
-	}
-	return errs
-}
-
-// end returns when the pause ends; zero = when it is lifted.
-func (r *pauseRequest) end(now time.Time) (time.Time, error) {
-	if r.ForSeconds != nil {
+// pauseEnd returns when a pause ends; zero = when it is lifted.
+func pauseEnd(r *client.PauseRequest, now time.Time) (time.Time, error) {
+	switch {
+	case r.ForSeconds != nil && !r.Until.IsZero():
+		return time.Time{}, httpapi.Refused("until",
+			"for_seconds is given too: want one of the two, or neither for a pause until it is lifted")
+	case r.ForSeconds != nil:
 		return now.Add(time.Duration(*r.ForSeconds) * time.Second), nil
-	}
-	if r.Until == "" {
+	case r.Until.IsZero():
 		return time.Time{}, nil
+	case !r.Until.After(now) || r.Until.After(now.Add(pauseMax)):
+		return time.Time{}, httpapi.Refused("until", "%s is refused: want a time after %s, the present, and within a year",
+			r.Until.Format(time.RFC3339Nano), now.Format(time.RFC3339))
 	}
-	until, err := time.Parse(time.RFC3339Nano, r.Until)
-	if err != nil || !until.After(now) || until.After(now.Add(pauseMax)) {
-		return time.Time{}, httpapi.Refused("until", "%s is refused: want a time after %s, the present, and within a year", r.Until, now.Format(time.RFC3339))
-	}
-	return until.UTC().Truncate(time.Millisecond), nil
+	return r.Until.UTC().Truncate(time.Millisecond), nil
 }
 
 func describeStop(s *task.Stop, now time.Time) client.Stop {
@@ -167,44 +90,46 @@ type stopRoutes struct {
 	now      databaseClock
 }
 
-func (a *stopRoutes) orderPause(c *gin.Context, request *pauseRequest) (any, error) {
+func (a *stopRoutes) orderPause(c *gin.Context, request *client.PauseRequest) (any, error) {
 	now, err := a.now(c.Request.Context())
 	if err != nil {
 		return nil, err
 	}
-	until, err := request.end(now)
+	until, err := pauseEnd(request, now)
 	if err != nil {
 		return nil, err
 	}
-	return a.orderStop(c, task.Stop{Verb: task.Pause, Until: until, OrderedAt: now}, &request.cancelRequest)
+	return a.orderStop(c, task.Stop{
+		Verb: task.Pause, Kind: task.StopKind(request.Kind), Until: until, OrderedAt: now, Reason: request.Reason, By: request.By,
+	}, request.Target)
 }
 
-func (a *stopRoutes) cancelRun(c *gin.Context) error {
-	request := cancelRequest{Kind: string(task.StopRun), Target: c.Param("id")}
-	if err := httpapi.Bind(c, &request.signature); err != nil {
-		return err
-	}
-	return write(c)(a.orderCancel(c, &request))
+func (a *stopRoutes) cancelRun(c *gin.Context, request *client.Signature) (any, error) {
+	return a.orderCancel(c, &client.CancelRequest{
+		Kind: string(task.StopRun), Target: c.Param("id"), Reason: request.Reason, By: request.By,
+	})
 }
 
-func (a *stopRoutes) orderCancel(c *gin.Context, request *cancelRequest) (any, error) {
+func (a *stopRoutes) orderCancel(c *gin.Context, request *client.CancelRequest) (any, error) {
 	now, err := a.now(c.Request.Context())
 	if err != nil {
 		return nil, err
 	}
-	return a.orderStop(c, task.Stop{Verb: task.Cancel, OrderedAt: now}, request)
+	return a.orderStop(c, task.Stop{
+		Verb: task.Cancel, Kind: task.StopKind(request.Kind), OrderedAt: now, Reason: request.Reason, By: request.By,
+	}, request.Target)
 }
 
 // orderStop writes an order. Its times are the database's, as consumers compare them; its id is by the clock that names
 // runs, for a cancel takes the runs before it.
-func (a *stopRoutes) orderStop(c *gin.Context, stop task.Stop, request *cancelRequest) (any, error) {
+func (a *stopRoutes) orderStop(c *gin.Context, stop task.Stop, target string) (any, error) {
 	ctx := c.Request.Context()
-	by, err := signedBy(c, request.By)
+	by, err := signedBy(c, stop.By)
 	if err != nil {
 		return nil, err
 	}
-	stop.ID, stop.Kind, stop.Reason, stop.By = task.NewRunID(a.clock.Now()), task.StopKind(request.Kind), request.Reason, by
-	if err := a.findTarget(ctx, &stop, request.Target); err != nil {
+	stop.ID, stop.Reason, stop.By = task.NewRunID(a.clock.Now()), strings.TrimSpace(stop.Reason), by
+	if err := a.findTarget(ctx, &stop, target); err != nil {
 		return nil, err
 	}
 	answer := describeStop(&stop, stop.OrderedAt)
@@ -252,43 +177,44 @@ func (a *stopRoutes) findTarget(ctx context.Context, stop *task.Stop, target str
 	}
 }
 
-// listStops lists the orders of a verb under a name.
-func (a *stopRoutes) listStops(verb task.StopVerb, name string) answerFunc {
-	return func(c *gin.Context, q *httpapi.Query) (any, error) {
-		filter := ledger.StopFilter{Verb: verb}
-		switch state := q.Get("state"); state {
-		case "":
-		case "active":
-			filter.Active = true
-		default:
-			q.Refuse("state", "%q is refused: want active, or leave it out for all", state)
-		}
-		filter.Before = q.IDAfter()
-		page := q.Limit(stopsPerPage, stopsPerPageMax)
-		if err := q.Err(); err != nil {
-			return nil, err
-		}
-		ctx := c.Request.Context()
-		now, err := a.now(ctx)
-		if err != nil {
-			return nil, err
-		}
-		filter.Limit = page + 1 // One more tells whether there is a next page.
-		list, err := a.store.ListStops(ctx, filter)
-		if err != nil {
-			return nil, err
-		}
-		list, next := httpapi.PageByID(list, page, func(s *task.Stop) int64 { return s.ID })
-		shown := make([]client.Stop, len(list))
-		for i := range list {
-			shown[i] = describeStop(&list[i], now)
-		}
-		return gin.H{name: shown, "next": next}, nil
-	}
+func (a *stopRoutes) listCancels(c *gin.Context, params *client.ListCancelsParams) (any, error) {
+	shown, next, err := a.listStops(c, task.Cancel, params.State, params.After, int(params.Limit))
+	return client.CancelList{Cancels: shown, Next: next}, err
 }
 
-func (a *stopRoutes) liftPause(c *gin.Context, q *httpapi.Query) (any, error) {
-	by, err := signedBy(c, q.Get("by"))
+func (a *stopRoutes) listPauses(c *gin.Context, params *client.ListPausesParams) (any, error) {
+	shown, next, err := a.listStops(c, task.Pause, params.State, params.After, int(params.Limit))
+	return client.PauseList{Pauses: shown, Next: next}, err
+}
+
+// listStops lists a page of the orders of a verb: all of them, or those in force if there is a state.
+func (a *stopRoutes) listStops(c *gin.Context, verb task.StopVerb, state, after string, page int) (
+	shown []client.Stop, next string, err error,
+) {
+	// One more shows whether there is a next page.
+	filter := ledger.StopFilter{Verb: verb, Active: state != "", Limit: page + 1}
+	if filter.Before, err = httpapi.IDAfter(after); err != nil {
+		return nil, "", err
+	}
+	ctx := c.Request.Context()
+	now, err := a.now(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	list, err := a.store.ListStops(ctx, filter)
+	if err != nil {
+		return nil, "", err
+	}
+	list, next = httpapi.PageByID(list, page, func(s *task.Stop) int64 { return s.ID })
+	shown = make([]client.Stop, len(list))
+	for i := range list {
+		shown[i] = describeStop(&list[i], now)
+	}
+	return shown, next, nil
+}
+
+func (a *stopRoutes) liftPause(c *gin.Context, params *client.LiftPauseParams) (any, error) {
+	by, err := signedBy(c, params.By)
 	if err != nil {
 		return nil, err
 	}

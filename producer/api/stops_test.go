@@ -121,15 +121,17 @@ func TestStops_RefuseWhatCannotBeUsed(t *testing.T) {
 		want             []httpapi.FieldError
 	}{
 		{"nothing", "/api/v1/cancels", `{}`, []httpapi.FieldError{
-			{Field: "kind", Detail: `"" is refused: want one of run, task, account, media`},
+			{Field: "kind", Detail: "is missing: want one of run, task, account, media"},
 			{Field: "target", Detail: "is missing: want a run's id, a task's name, an account as media/id, or a media's name"},
-			{Field: "reason", Detail: "is missing: say why the work is to stop"},
+			{Field: "reason", Detail: "is missing: want the reason why the work is to stop"},
 		}},
 		{"a run without a name", "/api/v1/runs/12/cancel", `{"reason": "  "}`, []httpapi.FieldError{
-			{Field: "reason", Detail: "is missing: say why the work is to stop"},
+			{Field: "reason", Detail: "is missing: want the reason why the work is to stop"},
 		}},
-		{"two ends", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "for_seconds": 0, "until": "2126-01-01T00:00:00Z"}`, []httpapi.FieldError{
+		{"two ends", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "for_seconds": 5, "until": "2126-01-01T00:00:00Z"}`, []httpapi.FieldError{
 			{Field: "until", Detail: "for_seconds is given too: want one of the two, or neither for a pause until it is lifted"},
+		}},
+		{"no length of time", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "for_seconds": 0}`, []httpapi.FieldError{
 			{Field: "for_seconds", Detail: "0 is refused: want 1 to 31622400, or neither for_seconds nor until for a pause until it is lifted"},
 		}},
 		{"no time", "/api/v1/pauses", `{"kind": "media", "target": "tulip", "reason": "r", "until": "tomorrow"}`, []httpapi.FieldError{

@@ -13,6 +13,7 @@ import (
 
 	"adsync/base/clock"
 	"adsync/base/httpapi"
+	"adsync/base/openapi"
 	"adsync/base/sqldb"
 	"adsync/base/store/ledger"
 	"adsync/base/store/settings"
@@ -21,20 +22,8 @@ import (
 	"adsync/media"
 )
 
-const (
-	subtasksPerPage    = 50
-	subtasksPerPageMax = 500
-	// subtasksSince is how far back the subtasks of an account are listed when nothing else is asked for.
-	subtasksSince = 24 * time.Hour
-)
-
-var (
-	subtaskStates = []string{
-		string(task.Waiting), string(task.Retrying), string(task.Deferred), string(task.Succeeded), string(task.Failed),
-		string(task.Expired), string(task.Cancelled), string(task.Superseded),
-	}
-	waitingStates = []string{string(task.Retrying), string(task.Deferred)}
-)
+// subtasksSince is how far back the subtasks of an account are listed when nothing else is asked for.
+const subtasksSince = 24 * time.Hour
 
 // The tokens of pages: where the one before ended.
 type (
@@ -53,10 +42,6 @@ type (
 		Part    string `json:"part"`
 	}
 )
-
-func subtaskFilterOf(q *httpapi.Query) ledger.SubtaskFilter {
-	return ledger.SubtaskFilter{State: task.State(q.OneOf("state", subtaskStates)), Text: q.Get("text")}
-}
 
 // subtaskStore is what these routes need of the store.
 type subtaskStore interface {
@@ -78,19 +63,21 @@ type subtaskRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *subtaskRoutes) listRunSubtasks(c *gin.Context, q *httpapi.Query) (any, error) {
-	filter := subtaskFilterOf(q)
-	place, _ := httpapi.PageAfter(q, func(p runSubtasksPage) bool { return p.Account >= 0 })
-	limit := q.Limit(subtasksPerPage, subtasksPerPageMax)
-	if err := q.Err(); err != nil {
+func (a *subtaskRoutes) listRunSubtasks(c *gin.Context, params *client.ListRunSubtasksParams) (any, error) {
+	var place ledger.AccountPart
+	switch p, err := httpapi.PageAfter(params.After, func(p runSubtasksPage) bool { return p.Account >= 0 }); {
+	case err != nil:
 		return nil, err
+	case p != nil:
+		place = ledger.AccountPart{AccountID: p.Account, Part: p.Part}
 	}
 	ctx := c.Request.Context()
 	run, err := a.runs.named(ctx, c.Param("id"))
 	if err != nil {
 		return nil, err
 	}
-	rows, end, err := a.store.RunSubtasks(ctx, run.ID, filter, ledger.AccountPart{AccountID: place.Account, Part: place.Part}, limit)
+	filter := ledger.SubtaskFilter{State: task.State(params.State), Text: params.Text}
+	rows, end, err := a.store.RunSubtasks(ctx, run.ID, filter, place, int(params.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -110,9 +97,9 @@ func (a *subtaskRoutes) listRunSubtasks(c *gin.Context, q *httpapi.Query) (any, 
 }
 
 // getSubtask shows one subtask, with the error of each delivery that failed.
-func (a *subtaskRoutes) getSubtask(c *gin.Context, q *httpapi.Query) (any, error) {
+func (a *subtaskRoutes) getSubtask(c *gin.Context, params *client.GetSubtaskParams) (any, error) {
 	ctx := c.Request.Context()
-	key, err := a.accounts.subtask(ctx, q, c.Param("run"), c.Param("account_id"), "a subtask")
+	key, err := a.accounts.subtask(ctx, c.Param("run"), c.Param("account_id"), params.Part, "a subtask")
 	if err != nil {
 		return nil, err
 	}
@@ -153,25 +140,31 @@ func noSubtask() error {
 		"There is no such subtask, or its day's log was dropped: the list of runs has those that are known.")
 }
 
-func (a *subtaskRoutes) listAccountSubtasks(c *gin.Context, q *httpapi.Query, _ media.Platform, account settings.Account) (any, error) {
-	filter := subtaskFilterOf(q)
-	end := q.Time("until", time.Time{}) // Without it, whatever there is: another process's clock may be a moment ahead.
-	until := end
+func (a *subtaskRoutes) listAccountSubtasks(
+	c *gin.Context, params *client.ListAccountSubtasksParams, _ media.Platform, account settings.Account,
+) (any, error) {
+	until := params.Until // Without it, whatever there is: another process's clock may be a moment ahead.
 	if until.IsZero() {
 		until = a.clock.Now()
 	}
-	since := q.Time("since", until.Add(-subtasksSince))
-	if since.After(until) {
-		q.Refuse("since", "%s is refused: want a time up to that of until, %s", since.Format(time.RFC3339), until.Format(time.RFC3339))
+	since := params.Since
+	if since.IsZero() {
+		since = until.Add(-subtasksSince)
 	}
-	place, _ := httpapi.PageAfter(q, func(p accountSubtasksPage) bool { return p.Run > 0 })
-	limit := q.Limit(subtasksPerPage, subtasksPerPageMax)
-	if err := q.Err(); err != nil {
+	if since.After(until) {
+		return nil, httpapi.Refused("since", "%s is refused: want a time up to that of until, %s",
+			since.Format(time.RFC3339), until.Format(time.RFC3339))
+	}
+	after := task.Key{AccountID: account.ID}
+	switch p, err := httpapi.PageAfter(params.After, func(p accountSubtasksPage) bool { return p.Run > 0 }); {
+	case err != nil:
 		return nil, err
+	case p != nil:
+		after.RunID, after.Part = p.Run, p.Part
 	}
 	ctx := c.Request.Context()
-	after := task.Key{RunID: place.Run, AccountID: account.ID, Part: place.Part}
-	rows, last, err := a.store.AccountSubtasks(ctx, account, filter, since, end, after, limit)
+	filter := ledger.SubtaskFilter{State: task.State(params.State), Text: params.Text}
+	rows, last, err := a.store.AccountSubtasks(ctx, account, filter, since, params.Until, after, int(params.Limit))
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +184,7 @@ func (a *subtaskRoutes) describeSubtasks(ctx context.Context, rows []ledger.Acco
 	var waiting []task.Key
 	for i := range rows {
 		ids[i] = rows[i].AccountID
-		if slices.Contains(waitingStates, string(rows[i].State)) {
+		if rows[i].State == task.Retrying || rows[i].State == task.Deferred {
 			waiting = append(waiting, rows[i].Key)
 		}
 	}
@@ -218,20 +211,20 @@ func (a *subtaskRoutes) describeSubtasks(ctx context.Context, rows []ledger.Acco
 	return all, nil
 }
 
-func (a *subtaskRoutes) listDue(c *gin.Context, q *httpapi.Query) (any, error) {
+func (a *subtaskRoutes) listDue(c *gin.Context, params *client.ListDueParams) (any, error) {
 	filter := ledger.WaitingFilter{
-		Media: q.Get("media"), Lane: q.Get("lane"), State: task.State(q.OneOf("state", waitingStates)), Text: q.Get("text"),
+		Media: params.Media, Lane: params.Lane, State: task.State(params.State), Text: params.Text,
 	}
 	var place ledger.WaitingPlace
-	if p, ok := httpapi.PageAfter(q, func(p waitingPage) bool { return httpapi.IsMoment(p.At) }); ok {
-		place = ledger.WaitingPlace{DueAt: time.UnixMilli(p.At), Key: task.Key{RunID: p.Run, AccountID: p.Account, Part: p.Part}}
-	}
-	limit := q.Limit(subtasksPerPage, subtasksPerPageMax)
-	if err := q.Err(); err != nil {
+	switch p, err := httpapi.PageAfter(params.After, func(p waitingPage) bool { return openapi.IsMoment(p.At) }); {
+	case err != nil:
 		return nil, err
+	case p != nil:
+		key := task.Key{RunID: p.Run, AccountID: p.Account, Part: p.Part}
+		place = ledger.WaitingPlace{DueAt: time.UnixMilli(p.At), Key: key}
 	}
 	ctx := c.Request.Context()
-	rows, end, err := a.store.WaitingSubtasks(ctx, filter, place, limit)
+	rows, end, err := a.store.WaitingSubtasks(ctx, filter, place, int(params.Limit))
 	if err != nil {
 		return nil, err
 	}

@@ -16,36 +16,12 @@ import (
 	"adsync/base/httpapi"
 	"adsync/base/sqldb"
 	"adsync/base/store/settings"
+	"adsync/client"
 	"adsync/producer"
 )
 
-// taskRequest is what a task is to be. What is left out is as the column has it by itself, or of an edit as it was.
-type taskRequest struct {
-	Enabled        *bool           `json:"enabled"`
-	Media          *string         `json:"media"`
-	Handler        *string         `json:"handler"`
-	Params         json.RawMessage `json:"params"` // null = none
-	Cron           *string         `json:"cron"`
-	Timezone       *string         `json:"timezone"`
-	Lane           *string         `json:"lane"`
-	Scope          *string         `json:"scope"`
-	TimeoutSeconds *int64          `json:"timeout_seconds"`
-	TTLSeconds     *int64          `json:"ttl_seconds"`
-	RetryMax       *int64          `json:"retry_max"`
-	RetryBase      *int64          `json:"retry_base_seconds"`
-	Overlap        *string         `json:"overlap"`
-	CatchUp        *string         `json:"catch_up"`
-	CatchUpWindow  *int64          `json:"catch_up_window_seconds"`
-	CatchUpOrder   *string         `json:"catch_up_order"`
-	CatchUpSpread  *int64          `json:"catch_up_spread_seconds"`
-	Concurrency    *string         `json:"concurrency"`
-	ExclusiveMax   *int64          `json:"exclusive_max_seconds"`
-	FanOutRate     *int64          `json:"fan_out_rate"`
-	After          *[]string       `json:"after"`
-}
-
-// put writes what the request says into a row.
-func (r *taskRequest) put(row *settings.TaskRow) {
+// putTask writes what a request has into a row.
+func putTask(r *client.EditTaskRequest, row *settings.TaskRow) {
 	for _, f := range []struct {
 		from *string
 		into *string
@@ -72,10 +48,10 @@ func (r *taskRequest) put(row *settings.TaskRow) {
 		{r.TimeoutSeconds, &row.Timeout},
 		{r.TTLSeconds, &row.TTL},
 		{r.RetryMax, &row.RetryMax},
-		{r.RetryBase, &row.RetryBase},
-		{r.CatchUpWindow, &row.CatchUpWindow},
-		{r.CatchUpSpread, &row.CatchUpSpread},
-		{r.ExclusiveMax, &row.ExclusiveMax},
+		{r.RetryBaseSeconds, &row.RetryBase},
+		{r.CatchUpWindowSeconds, &row.CatchUpWindow},
+		{r.CatchUpSpreadSeconds, &row.CatchUpSpread},
+		{r.ExclusiveMaxSeconds, &row.ExclusiveMax},
 		{r.FanOutRate, &row.FanOutRate},
 	} {
 		if f.from != nil {
@@ -120,43 +96,23 @@ func enabledText(enabled bool) string {
 	return "0"
 }
 
-// taskLengths are what the columns take whose values may be longer and still be good.
-var taskLengths = []struct {
-	field string
-	text  func(*settings.TaskRow) string
-	most  int
-}{
-	{"cron", func(r *settings.TaskRow) string { return r.Cron }, 128},
-	{"timezone", func(r *settings.TaskRow) string { return r.Timezone }, 64},
-	{"scope", func(r *settings.TaskRow) string { return r.Scope }, 64},
-	{"after", func(r *settings.TaskRow) string { return r.After }, 512},
-	{"params", func(r *settings.TaskRow) string { return r.Params }, 16_000}, // in characters; TEXT counts bytes
-}
+// What the columns take, in characters. TEXT counts bytes.
+const (
+	afterMax  = 512
+	paramsMax = 16_000
+)
 
-// newTaskRequest is the body of a new task.
-type newTaskRequest struct {
-	Name string `json:"name"`
-	taskRequest
-}
-
-// editTaskRequest is the body of an edit: what it leaves out stays.
-type editTaskRequest struct {
-	Revision *int64 `json:"revision"` // the one that was read
-	taskRequest
-}
-
-// Validate implements httpapi.Validator.
-func (r *editTaskRequest) Validate() []httpapi.FieldError {
-	if r.Revision == nil {
-		return []httpapi.FieldError{{Field: "revision", Detail: "is missing: want the revision with which the task was read, so that nobody else's change is undone unseen"}}
-	}
-	return nil
-}
-
-func (a *taskRoutes) addTask(c *gin.Context, request *newTaskRequest) (any, error) {
+func (a *taskRoutes) addTask(c *gin.Context, r *client.NewTaskRequest) (any, error) {
 	row := settings.NewTaskRow()
-	row.Name = request.Name
-	request.put(&row)
+	row.Name = r.Name
+	putTask(&client.EditTaskRequest{
+		Enabled: r.Enabled, Media: &r.Media, Handler: &r.Handler, Params: r.Params, Cron: &r.Cron, Timezone: r.Timezone,
+		Lane: r.Lane, Scope: r.Scope, TimeoutSeconds: r.TimeoutSeconds, TTLSeconds: r.TTLSeconds,
+		RetryMax: r.RetryMax, RetryBaseSeconds: r.RetryBaseSeconds, Overlap: r.Overlap,
+		CatchUp: r.CatchUp, CatchUpWindowSeconds: r.CatchUpWindowSeconds, CatchUpOrder: r.CatchUpOrder,
+		CatchUpSpreadSeconds: r.CatchUpSpreadSeconds, Concurrency: r.Concurrency,
+		ExclusiveMaxSeconds: r.ExclusiveMaxSeconds, FanOutRate: r.FanOutRate, After: r.After,
+	}, &row)
 	ctx := c.Request.Context()
 	err := a.store.AddTask(ctx, a.editor(c, "task.create"), row, func(table settings.TaskTable) error { return a.checkTask(ctx, &row, table) })
 	if errors.Is(err, settings.ErrTaskExists) {
@@ -169,20 +125,20 @@ func (a *taskRoutes) addTask(c *gin.Context, request *newTaskRequest) (any, erro
 	return a.answerTask(c, http.StatusCreated, row.Name)
 }
 
-func (a *taskRoutes) editTask(c *gin.Context, request *editTaskRequest) (any, error) {
+func (a *taskRoutes) editTask(c *gin.Context, request *client.EditTaskRequest) (any, error) {
 	return a.changeTask(c, "task.edit", func(row settings.TaskRow) (settings.TaskRow, error) {
-		if row.Revision != strconv.FormatInt(*request.Revision, 10) {
+		if row.Revision != strconv.FormatInt(request.Revision, 10) {
 			return row, httpapi.NewProblem(http.StatusConflict,
-				"The task %q has the revision %s by now, not %d: somebody else has changed it. Read it again, and decide anew.", row.Name, row.Revision, *request.Revision)
+				"The task %q has the revision %s by now, not %d: somebody else has changed it. Read it again, and decide anew.", row.Name, row.Revision, request.Revision)
 		}
-		request.put(&row)
+		putTask(request, &row)
 		return row, nil
 	})
 }
 
 // switchTask switches a task on or off. It needs no revision: whatever else was changed, the task is to be on, or off.
-func (a *taskRoutes) switchTask(action string, enabled bool) answerFunc {
-	return func(c *gin.Context, _ *httpapi.Query) (any, error) {
+func (a *taskRoutes) switchTask(action string, enabled bool) func(c *gin.Context) (any, error) {
+	return func(c *gin.Context) (any, error) {
 		return a.changeTask(c, action, func(row settings.TaskRow) (settings.TaskRow, error) {
 			row.Enabled = enabledText(enabled)
 			return row, nil
@@ -230,10 +186,11 @@ func (a *taskRoutes) editor(c *gin.Context, action string) settings.Editor {
 // checkTask refuses a row that could not be used, as those who load the table would.
 func (a *taskRoutes) checkTask(ctx context.Context, row *settings.TaskRow, table settings.TaskTable) error {
 	var errs httpapi.Refusals
-	for _, l := range taskLengths {
-		if n := utf8.RuneCountInString(l.text(row)); n > l.most {
-			errs.Refuse(l.field, "has %d characters: want up to %d", n, l.most)
-		}
+	if n := utf8.RuneCountInString(row.After); n > afterMax {
+		errs.Refuse("after", "has %d characters: want up to %d", n, afterMax)
+	}
+	if n := utf8.RuneCountInString(row.Params); n > paramsMax {
+		errs.Refuse("params", "has %d characters: want up to %d", n, paramsMax)
 	}
 	wrong, err := a.producer.CheckTask(ctx, row.ID, table.Rows, table.Lanes)
 	if err != nil {

@@ -51,7 +51,7 @@ type taskRoutes struct {
 	clock    clock.Clock
 }
 
-func (a *taskRoutes) listTasks(c *gin.Context, _ *httpapi.Query) (any, error) {
+func (a *taskRoutes) listTasks(c *gin.Context) (any, error) {
 	tasks := a.producer.Tasks()
 	slices.SortFunc(tasks, func(x, y producer.Task) int { return strings.Compare(x.Name, y.Name) })
 	shown, err := a.show(c.Request.Context(), tasks)
@@ -65,7 +65,7 @@ func (a *taskRoutes) listTasks(c *gin.Context, _ *httpapi.Query) (any, error) {
 	return gin.H{"tasks": all}, nil
 }
 
-func (a *taskRoutes) getTask(c *gin.Context, _ *httpapi.Query) (any, error) {
+func (a *taskRoutes) getTask(c *gin.Context) (any, error) {
 	t, err := a.tasks.inPath(c)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func describe(t producer.Task, now time.Time) client.Task {
 	return j
 }
 
-func (a *taskRoutes) reloadTasks(c *gin.Context, _ *httpapi.Query) (any, error) {
+func (a *taskRoutes) reloadTasks(c *gin.Context) (any, error) {
 	// Whoever reloads has mostly edited by SQL a moment ago: the log need not wait for the leader to look.
 	if _, err := a.store.NoteEdits(c.Request.Context(), 0); err != nil {
 		return nil, err

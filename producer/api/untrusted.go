@@ -18,9 +18,7 @@ import (
 )
 
 const (
-	untrustedDays       = 30
-	untrustedPerPage    = 100
-	untrustedPerPageMax = 1000
+	untrustedDays = 30
 	// untrustedAccounts is how many accounts one page looks at.
 	untrustedAccounts = 1000
 )
@@ -70,15 +68,22 @@ type untrustedDay struct {
 	shown client.UntrustedDay
 }
 
-func (a *untrustedRoutes) listUntrusted(c *gin.Context, q *httpapi.Query) (any, error) {
+func (a *untrustedRoutes) listUntrusted(c *gin.Context, params *client.ListUntrustedParams) (any, error) {
 	ctx, now := c.Request.Context(), a.clock.Now()
-	from, to := daysUpTo(q, now, time.UTC, untrustedDays)
-	filter := overview.AccountFilter{Media: q.Get("media"), Game: q.Get("game"), From: from, To: to}
-	place, _ := httpapi.PageAfter(q, func(p untrustedPage) bool { return p.Account > 0 })
-	limit := q.Limit(untrustedPerPage, untrustedPerPageMax)
-	if err := q.Err(); err != nil {
+	var errs httpapi.Refusals
+	from, to := days(&errs, params.From, params.To, now, time.UTC, untrustedDays)
+	if err := errs.Err(); err != nil {
 		return nil, err
 	}
+	var place untrustedPage
+	switch p, err := httpapi.PageAfter(params.After, func(p untrustedPage) bool { return p.Account > 0 }); {
+	case err != nil:
+		return nil, err
+	case p != nil:
+		place = *p
+	}
+	filter := overview.AccountFilter{Media: params.Media, Game: params.Game, From: from, To: to}
+	limit := int(params.Limit)
 	platforms, err := a.platforms.named(filter.Media)
 	if err != nil {
 		return nil, err

@@ -44,9 +44,9 @@ type waitRoutes struct {
 	limits   Limits
 }
 
-func (a *waitRoutes) explainWait(c *gin.Context, q *httpapi.Query) (any, error) {
+func (a *waitRoutes) explainWait(c *gin.Context, params *client.ExplainWaitParams) (any, error) {
 	ctx := c.Request.Context()
-	key, err := a.accounts.subtask(ctx, q, c.Param("run"), c.Param("account_id"), "a subtask")
+	key, err := a.accounts.subtask(ctx, c.Param("run"), c.Param("account_id"), params.Part, "a subtask")
 	if err != nil {
 		return nil, err
 	}
@@ -70,10 +70,10 @@ func (a *waitRoutes) explainWait(c *gin.Context, q *httpapi.Query) (any, error) 
 
 // explainAccountWaits explains what the open subtasks of an account wait for, those of the newest run first.
 func (a *waitRoutes) explainAccountWaits(
-	c *gin.Context, q *httpapi.Query, _ media.Platform, account settings.Account,
+	c *gin.Context, params *client.ExplainAccountWaitsParams, _ media.Platform, account settings.Account,
 ) (any, error) {
 	ctx := c.Request.Context()
-	name := q.Get("task")
+	name := params.Task
 	if _, known := a.tasks.named(name); name != "" && !known {
 		return nil, httpapi.Refused("task", "%q is refused: want the name of a task, as the list of tasks has it", name)
 	}

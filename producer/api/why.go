@@ -5,7 +5,6 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"adsync/base/httpapi"
 	"adsync/base/store/settings"
 	"adsync/client"
 	"adsync/media"
@@ -19,7 +18,7 @@ type whyRoutes struct {
 
 // explainAccount shows in one line whether an account is late, and why.
 func (a *whyRoutes) explainAccount(
-	c *gin.Context, _ *httpapi.Query, _ media.Platform, account settings.Account,
+	c *gin.Context, _ *none, _ media.Platform, account settings.Account,
 ) (any, error) {
 	why, err := a.why(c.Request.Context(), account)
 	if err != nil {
