@@ -68,7 +68,7 @@ func (c *cancels) cancelSubtasks(ctx context.Context, stop task.Stop) (done bool
 	if err != nil {
 		return false, err
 	}
-	runs, err := c.store.RunsTaken(ctx, stop)
+	runs, err := c.store.RunsToCancel(ctx, stop)
 	if err != nil {
 		return false, err
 	}
@@ -89,7 +89,7 @@ func (c *cancels) cancelSubtasks(ctx context.Context, stop task.Stop) (done bool
 	return done && lingered && orders == 0, err
 }
 
-func (c *cancels) cancelRun(ctx context.Context, stop task.Stop, run ledger.StoppedRun) error {
+func (c *cancels) cancelRun(ctx context.Context, stop task.Stop, run ledger.RunToCancel) error {
 	for after := (task.Key{RunID: run.ID}); ; {
 		open, err := c.store.OpenSubtasksOf(ctx, run.ID, after, cancelAtOnce)
 		if err != nil || len(open) == 0 {
@@ -104,7 +104,7 @@ func (c *cancels) cancelRun(ctx context.Context, stop task.Stop, run ledger.Stop
 
 // cancelAccount ends the account's subtasks in all runs. A run that is still being fanned out may get to the account
 // later.
-func (c *cancels) cancelAccount(ctx context.Context, stop task.Stop, runs []ledger.StoppedRun) (done bool, err error) {
+func (c *cancels) cancelAccount(ctx context.Context, stop task.Stop, runs []ledger.RunToCancel) (done bool, err error) {
 	done = true
 	for len(runs) > 0 {
 		table := ledger.LogTable(runs[0].ID)

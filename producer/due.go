@@ -56,7 +56,7 @@ type dueWork struct {
 type dueStore interface {
 	DueSubtasks(ctx context.Context, now, lost time.Time, limit int) ([]ledger.Due, error)
 	DueOf(ctx context.Context, keys []task.Key) (map[task.Key]ledger.Due, error)
-	RaiseDue(ctx context.Context, l lease.Lease, due []ledger.Due, now time.Time) ([]ledger.Due, error)
+	NextDeliveries(ctx context.Context, l lease.Lease, due []ledger.Due, now time.Time) ([]ledger.Due, error)
 	RecordSent(ctx context.Context, sent []ledger.SentDue) error
 	DropDue(ctx context.Context, l lease.Lease, due []ledger.Due) error
 	Runs(ctx context.Context, ids []int64) ([]ledger.Run, error)
@@ -185,7 +185,7 @@ func (w *dueWork) sendDue(ctx context.Context, due []ledger.Due, now time.Time) 
 	for _, d := range due {
 		waited[d.Key] = d.State
 	}
-	raised, err := w.store.RaiseDue(work, w.lease, due, now)
+	raised, err := w.store.NextDeliveries(work, w.lease, due, now)
 	if err != nil || len(raised) == 0 {
 		return err
 	}

@@ -43,7 +43,7 @@ type fanOuts struct {
 
 // fanOutStore is what fan-outs read and write.
 type fanOutStore interface {
-	FanningOutRuns(ctx context.Context, choice ledger.FanOuts, limit int) ([]ledger.Run, error)
+	FanningOutRuns(ctx context.Context, choice ledger.FanOutFilter, limit int) ([]ledger.Run, error)
 	NextTick(ctx context.Context, taskID int64, paused []int64) ([]ledger.Run, error)
 	Run(ctx context.Context, id int64) (ledger.Run, error)
 

@@ -36,8 +36,8 @@ func (s *stopList) ofRun(run *ledger.Run) *task.Stop {
 
 // unpaused chooses the runs that no pause holds up now. What is cancelled is left to startFanOuts: it is over in a
 // moment.
-func (s *stopList) unpaused() ledger.FanOuts {
-	var f ledger.FanOuts
+func (s *stopList) unpaused() ledger.FanOutFilter {
+	var f ledger.FanOutFilter
 	now := s.waiting.Now()
 	for _, stop := range s.list().All() {
 		if stop.Verb != task.Pause || !stop.InForce(now) {

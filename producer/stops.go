@@ -69,7 +69,7 @@ type stopStore interface {
 
 // stopEnder ends an order, and lists the runs that it takes.
 type stopEnder interface {
-	RunsTaken(ctx context.Context, stop task.Stop) ([]ledger.StoppedRun, error)
+	RunsToCancel(ctx context.Context, stop task.Stop) ([]ledger.RunToCancel, error)
 	EndStop(ctx context.Context, l lease.Lease, id int64, now time.Time) error
 }
 
@@ -241,7 +241,7 @@ func (s *stopOrders) cancelRuns(ctx context.Context, stop task.Stop) error {
 	if stop.Kind == task.StopAccount {
 		return nil
 	}
-	runs, err := s.store.RunsTaken(ctx, stop)
+	runs, err := s.store.RunsToCancel(ctx, stop)
 	if err != nil {
 		return err
 	}

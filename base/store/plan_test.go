@@ -357,11 +357,14 @@ func plans(s *store.Store, open int64) []plan {
 	})
 	add("whether subtasks are left", func(ctx context.Context) error { _, err := s.HasSubtasks(ctx, open, 100); return err })
 	add("states of subtasks", func(ctx context.Context) error { _, err := s.SubtaskStates(ctx, []task.Key{key}); return err })
-	add("fan-outs", func(ctx context.Context) error { _, err := s.FanningOutRuns(ctx, ledger.FanOuts{}, 16); return err })
+	add("fan-outs", func(ctx context.Context) error {
+		_, err := s.FanningOutRuns(ctx, ledger.FanOutFilter{}, 16)
+		return err
+	})
 	add("counts of runs in a state", func(ctx context.Context) error { _, err := s.CountRunsInState(ctx, task.RunRunning); return err })
 	for _, kind := range []task.Stop{{Kind: task.StopTask, Target: "7"}, {Kind: task.StopMedia, Target: big.Media}, {Kind: task.StopAccount, Target: "7"}} {
 		kind.ID = open
-		add("runs that a cancel takes, "+string(kind.Kind), func(ctx context.Context) error { _, err := s.RunsTaken(ctx, kind); return err })
+		add("runs that a cancel takes, "+string(kind.Kind), func(ctx context.Context) error { _, err := s.RunsToCancel(ctx, kind); return err })
 	}
 
 	// Orders.

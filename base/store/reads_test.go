@@ -60,7 +60,7 @@ func TestReads_DoNotGrowWithWhatIsNotAskedFor(t *testing.T) {
 
 	_, err := s.ApplyOutcomes(ctx, outcomes)
 	require.NoError(t, err)
-	raised, err := s.RaiseDue(ctx, l, dueOf(t, s, now), now)
+	raised, err := s.NextDeliveries(ctx, l, dueOf(t, s, now), now)
 	require.NoError(t, err)
 	require.Len(t, raised, many)
 	sent := make([]ledger.SentDue, len(raised))

@@ -119,7 +119,7 @@ func TestGuardedWrites_AreRefusedAfterATakeover(t *testing.T) {
 		},
 		"order": func() error { return s.TakeOrder(ctx, old, 5, "") },
 		"due": func() error {
-			_, err := s.RaiseDue(ctx, old, []ledger.Due{{Key: task.Key{RunID: run.ID, AccountID: 1, Part: "p"}, State: "sent", Delivery: 1}}, now)
+			_, err := s.NextDeliveries(ctx, old, []ledger.Due{{Key: task.Key{RunID: run.ID, AccountID: 1, Part: "p"}, State: "sent", Delivery: 1}}, now)
 			return err
 		},
 		"bindings": func() error { return s.ApplyBindings(ctx, old, []summaries.BindingChange{{AccountID: 1}}) },

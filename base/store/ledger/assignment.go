@@ -11,42 +11,44 @@ import (
 	"adsync/base/sqldb"
 )
 
-// Start is the beginning of work on one partition that a member of a group was given.
+// Start is the beginning of a group member's work on one partition.
 type Start struct {
 	Topic     string
 	Partition int
 	Committed int64 // the group's offset; -1 when it has none
-	Reach     int64 // nobody who started at Committed, and finished nothing, has read this offset or a later one
+	Reach     int64 // no member that started at Committed and finished nothing has read this offset or a later one
 }
 
-// Assignment is what is known of the starts of one partition.
+// Assignment is what is recorded about the starts of one partition.
 type Assignment struct {
 	Topic     string
 	Partition int
 	Committed int64
-	Starts    int // at this offset, this one included, those aside that ended in order
+	Starts    int // at this offset, this one included, without those that ended in order
 	// CarefulUntil is the offset below which messages must go one by one; 0 when they need not.
 	CarefulUntil int64
-	// The message that was started last while they went one by one, and how often it was without an end.
+	// SuspectOffset is the message that was started last while they went one by one, and SuspectStarts how often it
+	// started without an end.
 	SuspectOffset int64
 	SuspectStarts int
 }
 
-// startedAgain is what is known after one more start; startsMax is how many may go without progress before care is taken.
-func (a Assignment) startedAgain(s Start, startsMax int) Assignment {
-	// Of a row that is new this makes what it is already. Starts says nothing of that: RecordStops takes the last one back.
+// withStart returns the assignment after one more start. More than startsMax starts without progress set
+// CarefulUntil.
+func (a Assignment) withStart(s Start, startsMax int) Assignment {
+	// A new row passes both conditions unchanged. Starts is no sign of a new row: RecordStops takes the last start back.
 	if s.Committed < a.Committed {
-		a = Assignment{SuspectOffset: -1} // The log was made anew: nothing that is known of its offsets holds.
+		a = Assignment{SuspectOffset: -1} // The log was recreated: what is recorded about its offsets is void.
 	}
-	if max(a.Committed, 0) != max(s.Committed, 0) { // The first commit of all is no progress.
+	if max(a.Committed, 0) != max(s.Committed, 0) { // The very first commit is no progress.
 		a.Starts = 0
 	}
 	a.Topic, a.Partition, a.Committed = s.Topic, s.Partition, s.Committed
 	a.Starts++
 	from := max(s.Committed, 0)
 	if a.Starts > startsMax {
-		// A member may have got further than Reach if it finished messages and died before it committed them. If that
-		// is where it dies, the next one takes care further on.
+		// A member may have read past Reach if it finished messages and died before it committed them. If it dies there,
+		// the next member takes care further on.
 		a.CarefulUntil = max(a.CarefulUntil, from+int64(a.Starts-startsMax)*(s.Reach-from))
 	}
 	if a.CarefulUntil <= from {
@@ -65,9 +67,9 @@ var (
 	}}
 )
 
-// RecordStarts notes that holder begins to work on partitions of a group, and returns those of them whose messages must
-// go one by one: they were started more than startsMax times at one offset without being handed back in order. Holder
-// names this start among all others.
+// RecordStarts records that holder begins to work on partitions of a group. It returns the partitions whose messages
+// must go one by one: those that were started more than startsMax times at one offset without an orderly end. Holder
+// is unique to this start.
 func (s Subtasks) RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []Start) ([]Assignment, error) {
 	if len(starts) == 0 {
 		return nil, nil
@@ -85,7 +87,7 @@ func (s Subtasks) RecordStarts(ctx context.Context, group, holder string, starts
 			if !ok {
 				a.SuspectOffset = -1
 			}
-			a = a.startedAgain(start, startsMax)
+			a = a.withStart(start, startsMax)
 			if a.CarefulUntil > 0 {
 				careful = append(careful, a)
 			}
@@ -104,7 +106,7 @@ type partitionOf struct {
 	id    int
 }
 
-// assignments reads what is known of partitions, and keeps it from changing until the transaction ends.
+// assignments returns the recorded assignments of partitions, and locks their rows until the transaction ends.
 func (s Subtasks) assignments(tx *gorm.DB, group string, starts []Start) (map[partitionOf]Assignment, error) {
 	known := map[partitionOf]Assignment{}
 	for some := range slices.Chunk(starts, s.Data.RowsPerStatement(len(assignmentKey))) {
@@ -138,12 +140,12 @@ type Stop struct {
 	Topic     string
 	Partition int
 	Committed int64 // as it was at its Start
-	CutOff    int64 // the offset of the message that was under way and that RecordSuspect noted; -1 when none was
+	CutOff    int64 // the offset of the message under way that RecordSuspect recorded; -1 if none
 }
 
-// RecordStops notes that holder has handed partitions back in order: its start, and that of what was cut off, count
-// no more. That also holds when another holder has started them meanwhile, as after an eviction, unless that one found
-// that their offset has moved: then the start is forgotten already.
+// RecordStops records that holder stopped work on partitions in order: its start, and that of the message that was
+// cut off, no longer count. This also holds when another holder has started them meanwhile, as after an eviction,
+// unless that holder found a moved offset: then the start is no longer counted anyway.
 func (s Subtasks) RecordStops(ctx context.Context, group, holder string, stops []Stop) error {
 	if len(stops) == 0 {
 		return nil
@@ -154,7 +156,7 @@ func (s Subtasks) RecordStops(ctx context.Context, group, holder string, stops [
 	}
 	const (
 		own = "t.holder = o.holder"
-		// The other's own start stays. The first commit of all is no progress.
+		// The start of the other holder stays counted. The very first commit is no progress.
 		counted = "(t.starts > 1 AND (t.committed = o.committed OR t.committed <= 0 AND o.committed <= 0))"
 		noted   = "(t.suspect_offset = o.cut_off AND t.suspect_starts > 0)"
 	)
@@ -183,9 +185,9 @@ func (s Subtasks) RecordStops(ctx context.Context, group, holder string, stops [
 	return nil
 }
 
-// RecordSuspect notes that holder is about to work on the message at offset while no other of its partition is worked
-// on, and returns how often that was noted of it without an end, this time included; 0 when another holder has started
-// the partition meanwhile.
+// RecordSuspect records that holder is about to work on the message at offset while no other message of its partition
+// is worked on. It returns how often that was recorded without an end, this time included; 0 when another holder has
+// started the partition meanwhile.
 func (s Subtasks) RecordSuspect(ctx context.Context, group, holder, topic string, partition int, offset int64) (starts int, err error) {
 	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
 		starts = 0

@@ -7,9 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A message that ends its process each time is found after few deaths, whatever else the log holds, and no other message
-// is taken for one, as long as nothing else ends processes.
-func TestAssignment_FindsWhatEndsItsProcess(t *testing.T) {
+// A message that ends its process each time is found after few deaths, whatever else the log holds. As long as
+// nothing else ends processes, no other message is suspected.
+func TestAssignment_FindsTheMessageThatEndsItsProcess(t *testing.T) {
 	t.Parallel()
 	const span, startsMax, deathsMax = 8, 3, 2
 	rapid.Check(t, func(t *rapid.T) {
@@ -22,7 +22,7 @@ func TestAssignment_FindsWhatEndsItsProcess(t *testing.T) {
 			committed = -1
 			done      = make([]bool, len(log))
 			deaths    = 0
-			moves     = 0 // starts that found that the one before had got on
+			moves     = 0 // starts that found progress by the one before
 		)
 		next := func() int {
 			for i, d := range done {
@@ -34,14 +34,14 @@ func TestAssignment_FindsWhatEndsItsProcess(t *testing.T) {
 		}
 		for starts := 0; next() < len(log); starts++ {
 			if starts > 500 {
-				t.Fatalf("%d starts, and offset %d is not passed: %+v", starts, next(), a)
+				t.Fatalf("after %d starts offset %d is still not passed: %+v", starts, next(), a)
 			}
 			if a.Starts > 0 && a.Committed != int64(committed) {
 				moves++
 			}
-			a = a.startedAgain(Start{Committed: int64(committed), Reach: int64(max(committed, 0) + span)}, startsMax)
+			a = a.withStart(Start{Committed: int64(committed), Reach: int64(max(committed, 0) + span)}, startsMax)
 			died := false
-			// What runs together: in a careful span one message, else any number of the next ones, in any order.
+			// The messages that run together: one in a careful span, otherwise any number of the next ones, in any order.
 			for !died && next() < len(log) {
 				if from := next(); int64(from) < a.CarefulUntil {
 					if a.SuspectOffset == int64(from) {
@@ -52,7 +52,7 @@ func TestAssignment_FindsWhatEndsItsProcess(t *testing.T) {
 					switch {
 					case a.SuspectStarts > deathsMax:
 						if !log[from] {
-							t.Fatalf("offset %d is dead though it ends no process", from)
+							t.Fatalf("offset %d is dead although it ends no process", from)
 						}
 						done[from] = true
 					case log[from]:
@@ -77,7 +77,7 @@ func TestAssignment_FindsWhatEndsItsProcess(t *testing.T) {
 					committed = max(committed, next())
 				}
 				if !died && rapid.IntRange(0, 5).Draw(t, "rebalance") == 0 {
-					a.Starts-- // Handed back in order.
+					a.Starts-- // An orderly end.
 					break
 				}
 			}
@@ -91,37 +91,37 @@ func TestAssignment_FindsWhatEndsItsProcess(t *testing.T) {
 				killers++
 			}
 		}
-		// Each killer costs few deaths, and so does each time that a member got on; one that gets far and commits nothing
-		// costs one for each span that it got.
+		// Each killer costs few deaths, and so does each member that made progress. A member that read far and committed
+		// nothing costs one death for each span that it read.
 		far := len(log)/span + 1
 		require.LessOrEqual(t, deaths, killers*(startsMax+deathsMax+far)+moves*startsMax)
 	})
 }
 
-func TestAssignment_ALogMadeAnewForgetsAll(t *testing.T) {
+func TestAssignment_IsResetWhenTheLogIsRecreated(t *testing.T) {
 	t.Parallel()
 	a := Assignment{Committed: 500, Starts: 7, CarefulUntil: 1500, SuspectOffset: 700, SuspectStarts: 2}
-	a = a.startedAgain(Start{Topic: "t", Partition: 3, Committed: 20, Reach: 1044}, 3)
+	a = a.withStart(Start{Topic: "t", Partition: 3, Committed: 20, Reach: 1044}, 3)
 	require.Equal(t, Assignment{Topic: "t", Partition: 3, Committed: 20, Starts: 1, SuspectOffset: -1}, a)
 }
 
-func TestAssignment_ALogMadeAnewForgetsAllAlsoAfterAnOrderlyEnd(t *testing.T) {
+func TestAssignment_IsResetWhenTheLogIsRecreatedAfterAnOrderlyEnd(t *testing.T) {
 	t.Parallel()
 	a := Assignment{Committed: 500, CarefulUntil: 1500, SuspectOffset: 700, SuspectStarts: 2} // RecordStops took its start back.
-	a = a.startedAgain(Start{Topic: "t", Partition: 3, Committed: 20, Reach: 1044}, 3)
+	a = a.withStart(Start{Topic: "t", Partition: 3, Committed: 20, Reach: 1044}, 3)
 	require.Equal(t, Assignment{Topic: "t", Partition: 3, Committed: 20, Starts: 1, SuspectOffset: -1}, a)
 }
 
-func TestAssignment_CareOutlivesProgress(t *testing.T) {
+func TestAssignment_StaysCarefulAfterProgress(t *testing.T) {
 	t.Parallel()
 	a := Assignment{Committed: 10, Starts: 3, SuspectOffset: -1}
-	a = a.startedAgain(Start{Committed: 10, Reach: 1034}, 3)
+	a = a.withStart(Start{Committed: 10, Reach: 1034}, 3)
 	require.EqualValues(t, 1034, a.CarefulUntil)
 	a.SuspectOffset, a.SuspectStarts = 600, 1
-	a = a.startedAgain(Start{Committed: 400, Reach: 1424}, 3)
-	require.EqualValues(t, 1034, a.CarefulUntil, "what was read by those that died is not passed yet")
+	a = a.withStart(Start{Committed: 400, Reach: 1424}, 3)
+	require.EqualValues(t, 1034, a.CarefulUntil, "the offsets that the dead members had read are not passed yet")
 	require.Equal(t, []int{1, 1}, []int{a.Starts, a.SuspectStarts})
-	a = a.startedAgain(Start{Committed: 1034, Reach: 2058}, 3)
+	a = a.withStart(Start{Committed: 1034, Reach: 2058}, 3)
 	require.Zero(t, a.CarefulUntil)
 	require.EqualValues(t, -1, a.SuspectOffset)
 }

@@ -12,7 +12,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-func TestRecordStarts_CountsThoseThatDidNotEndInOrder(t *testing.T) {
+func TestRecordStarts_CountsStartsWithoutAnOrderlyEnd(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	n := 0
@@ -20,7 +20,7 @@ func TestRecordStarts_CountsThoseThatDidNotEndInOrder(t *testing.T) {
 		n++
 		careful, err := s.RecordStarts(t.Context(), "g", fmt.Sprint("holder ", n), 3, []ledger.Start{
 			{Topic: "jobs", Partition: 2, Committed: committed, Reach: committed + 100},
-			{Topic: "jobs", Partition: 10, Committed: int64(n), Reach: int64(n) + 100}, // gets on each time
+			{Topic: "jobs", Partition: 10, Committed: int64(n), Reach: int64(n) + 100}, // makes progress each time
 		})
 		require.NoError(t, err)
 		return careful
@@ -50,18 +50,18 @@ func TestRecordStarts_CountsThoseThatDidNotEndInOrder(t *testing.T) {
 	require.Equal(t, 2, suspect(41), "it was started before and never finished")
 	stop(n, 41, 41)
 	require.Len(t, start(41), 1)
-	require.Equal(t, 2, suspect(41), "that it was cut off says nothing about it")
+	require.Equal(t, 2, suspect(41), "being cut off is not counted against it")
 	require.Len(t, start(41), 1)
 	require.Equal(t, 3, suspect(41))
-	require.Empty(t, start(140), "all that was read by those that died is passed")
+	require.Empty(t, start(140), "all offsets that the dead members had read are passed")
 
 	starts, err := s.RecordSuspect(t.Context(), "g", "holder 1", "jobs", 2, 140)
 	require.NoError(t, err)
-	require.Zero(t, starts, "one that lost its partition notes nothing")
+	require.Zero(t, starts, "a holder that lost its partition records nothing")
 }
 
-// A member that was evicted lives on, and hands back when another has its partitions already: that is no death.
-func TestRecordStops_CountsThoseThatComeLate(t *testing.T) {
+// An evicted member lives on, and stops in order after another has started its partitions: that is no death.
+func TestRecordStops_CountsLateOnes(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	start := func(holder string, committed int64) {

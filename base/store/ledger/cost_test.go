@@ -12,10 +12,11 @@ import (
 	"adsync/base/task"
 )
 
-// What a batch of subtasks costs the database, in statements: what holds on any machine. Nearly all of them are as here, sent once and well.
+// The cost of a batch of subtasks in statements, which is the same on any machine. Nearly all subtasks are like
+// these: sent once and succeeded.
 func TestSubtasks_StatementsOfABatch(t *testing.T) {
 	t.Parallel()
-	const n = 50 // On SQLite too this is one statement's worth.
+	const n = 50 // One statement's worth, on SQLite too.
 	s, l, run, now := fanningOut(t)
 	var parts []ledger.AccountPart
 	var keys []task.Key
@@ -47,8 +48,9 @@ func TestSubtasks_StatementsOfABatch(t *testing.T) {
 	}), "the outcomes: the rows, what is queued behind, the run's counts, the run's end")
 }
 
-// A message may come again when its subtask was put off already: the outcome takes it out of what waits, and counts once.
-func TestApplyOutcomes_OfWhatWasPutOffAmongOthers(t *testing.T) {
+// A message may come again when its subtask was put off already: the outcome deletes its row of subtask_due, and is
+// counted once.
+func TestApplyOutcomes_OfPutOffSubtasksAmongOthers(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	r := storetest.NewRun(t, s, storetest.Moment, storetest.Keys(3)...)
@@ -62,15 +64,15 @@ func TestApplyOutcomes_OfWhatWasPutOffAmongOthers(t *testing.T) {
 	require.NoError(t, db.Raw("SELECT COUNT(*) FROM subtask_due").Row().Scan(&due))
 	require.Zero(t, due)
 	require.NoError(t, db.Raw("SELECT SUM(api_calls) FROM "+ledger.LogTable(r.ID)).Row().Scan(&calls))
-	require.Equal(t, 2*4, calls, "of each try once")
+	require.Equal(t, 2*4, calls, "each try's calls are added once")
 	run, err := s.Run(t.Context(), r.ID)
 	require.NoError(t, err)
 	require.Equal(t, task.RunSucceeded, run.State)
 	require.EqualValues(t, 3, run.Succeeded)
 }
 
-// The look tells of those that are as they were made by saying nothing; what it says of the others is all there is to say.
-func TestSubtaskStates_TellsEachApart(t *testing.T) {
+// SubtaskStates returns the exact status of rows in their first state and of all others.
+func TestSubtaskStates_ReturnsTheStatusOfEach(t *testing.T) {
 	t.Parallel()
 	withAllLists(t, func(t *testing.T, s *store.Store) {
 		t.Helper()

@@ -20,8 +20,8 @@ import (
 	"adsync/base/task"
 )
 
-// cutter is a way to a server on which one answer can get lost: that to the next statement that begins with a text. The
-// server has done the statement then, and the connection is cut.
+// cutter is a proxy to a server that can lose one answer: that to the next statement that begins with a given text.
+// The server has then executed the statement, and the connection is cut.
 type cutter struct {
 	upstream string
 	text     atomic.Pointer[string]
@@ -85,7 +85,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
-// throughCutter returns a second store on the databases of one that is there.
+// throughCutter returns a second store on the databases of an existing one.
 func throughCutter(t *testing.T) (*store.Store, *cutter) {
 	t.Helper()
 	if os.Getenv(storetest.ServerEnv) == "" {
@@ -105,7 +105,7 @@ func throughCutter(t *testing.T) (*store.Store, *cutter) {
 	return s, c
 }
 
-// The real thing: the server commits, and the answer does not arrive.
+// On a real server: it commits, and the answer does not arrive.
 func TestWrites_WhenTheAnswerToACommitIsLost(t *testing.T) {
 	t.Parallel()
 	s, c := throughCutter(t)
@@ -113,7 +113,7 @@ func TestWrites_WhenTheAnswerToACommitIsLost(t *testing.T) {
 	c.cut("COMMIT")
 	_, err := s.ApplyOutcomes(t.Context(), []ledger.Outcome{r.Outcome(1, 1, task.Succeeded), r.Outcome(2, 1, task.Failed), r.Outcome(3, 1, task.Deferred)})
 	require.NoError(t, err)
-	require.EqualValues(t, 1, c.cuts.Load(), "the cut did not strike")
+	require.EqualValues(t, 1, c.cuts.Load(), "the answer was not cut off")
 	requireCountsEqualRows(t, r)
 	require.EqualValues(t, 1, countsOf(t, r).Succeeded)
 
@@ -138,8 +138,8 @@ func TestWrites_WhenTheAnswerToACommitIsLost(t *testing.T) {
 			due, err := s.DueSubtasks(t.Context(), storetest.Moment, storetest.Moment, 10)
 			require.NoError(t, err)
 			require.Len(t, due, 1)
-			raised, err := s.RaiseDue(t.Context(), l, due, storetest.Moment)
-			require.Len(t, raised, 1, "it was raised, though the answer was lost")
+			raised, err := s.NextDeliveries(t.Context(), l, due, storetest.Moment)
+			require.Len(t, raised, 1, "it got its next delivery although the answer was lost")
 			return err
 		}},
 	} {
@@ -155,9 +155,9 @@ func TestWrites_WhenTheAnswerToACommitIsLost(t *testing.T) {
 	require.EqualValues(t, 7, got.Cursor)
 }
 
-// A server that was made read-only, as the old writer is at a failover: the connection is given up, and the next one may
+// A server that was made read-only, like the old writer at a failover: the connection is closed, and the next one may
 // reach the new writer.
-func TestWrites_WhileTheServerOnlyTakesReads(t *testing.T) {
+func TestWrites_WhileTheServerIsReadOnly(t *testing.T) {
 	t.Parallel()
 	s, _ := throughCutter(t)
 	r := storetest.NewRun(t, s, storetest.Moment, storetest.Keys(1)...)

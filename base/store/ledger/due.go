@@ -19,26 +19,26 @@ import (
 	"adsync/base/task"
 )
 
-// dueSent is the state of a row of subtask_due whose subtask was sent again: the row stays until the outcome, and says
-// where the message is.
+// dueSent is the state of a row of subtask_due whose subtask was sent again. The row stays until the outcome and
+// holds the message's place in the log.
 const dueSent = "sent"
 
-// noPlace is the topic of a row whose subtask was sent again and of whose message nobody has said where it is. No topic can
-// be called so, and each that there can be sorts after it; what waits has the topic "". Not "?", which libraries take for
-// the place of a value.
+// noPlace is the topic of a row whose subtask was sent again while the message's place is not recorded. No topic can
+// have this name, and each possible name sorts after it. A waiting row has the topic "". It is not "?", which
+// libraries take for a value's placeholder.
 const noPlace = "!"
 
 // Due is a row of subtask_due: a subtask that waits for a retry or for quota, or that was sent again after it.
 type Due struct {
 	task.Key
 	State    task.State // Retrying, Deferred, or "sent"
-	DueAt    time.Time  // when it is to be sent; of what was sent, when that was
+	DueAt    time.Time  // when it is to be sent, or was sent
 	Delivery int
 	Attempt  int
 }
 
 // DueSubtasks returns subtasks that are to be sent now, by key: those that wait until now or earlier, and those that
-// were sent before lost without their place in the log being known. A zero lost leaves the latter out.
+// were sent before lost and whose place in the log is not recorded. A zero lost leaves the latter out.
 func (s Subtasks) DueSubtasks(ctx context.Context, now, lost time.Time, limit int) ([]Due, error) {
 	var all []Due
 	for _, state := range []task.State{task.Retrying, task.Deferred} {
@@ -49,7 +49,7 @@ func (s Subtasks) DueSubtasks(ctx context.Context, now, lost time.Time, limit in
 		all = append(all, due...)
 	}
 	if !lost.IsZero() {
-		// By the place: by the state it would be a look at all that is under way.
+		// By the place: by the state it would read everything that is under way.
 		due, err := readDue(ctx, s.Databases, dueByPlace(s.Data)+" WHERE topic = ? AND state = ? AND due_at <= ? ORDER BY due_at LIMIT ?", noPlace, dueSent, sqldb.At(lost), limit)
 		if err != nil {
 			return nil, err
@@ -65,7 +65,7 @@ func SortDue(due []Due) {
 	slices.SortFunc(due, func(a, b Due) int { return compareKeys(a.Key, b.Key) })
 }
 
-// dueByPlace follows subtask_due in a statement that is to use the index of places.
+// dueByPlace follows subtask_due in a statement that must use the index of places.
 func dueByPlace(d *sqldb.DB) string { return d.Dialect().ForceIndex("subtask_due", "place") }
 
 // readDue reads rows of subtask_due; tail is what follows its name.
@@ -97,7 +97,7 @@ func scanDue(rows *sql.Rows) ([]Due, error) {
 	return all, rows.Err()
 }
 
-// RowsOfKeys are keys as the rows of a list.
+// RowsOfKeys returns keys as the rows of a list.
 func RowsOfKeys(keys []task.Key) [][]any {
 	rows := make([][]any, len(keys))
 	for i, k := range keys {
@@ -106,7 +106,7 @@ func RowsOfKeys(keys []task.Key) [][]any {
 	return rows
 }
 
-// DueOf returns the rows of subtask_due that there are for the given keys, as the writer holds them.
+// DueOf returns the rows of subtask_due for the given keys, if any, as the writer holds them.
 func (s Subtasks) DueOf(ctx context.Context, keys []task.Key) (map[task.Key]Due, error) {
 	found := make(map[task.Key]Due, len(keys))
 	for some := range slices.Chunk(keys, s.Data.RowsPerStatement(len(SubtaskKey))) {
@@ -126,7 +126,8 @@ func (s Subtasks) DueOf(ctx context.Context, keys []task.Key) (map[task.Key]Due,
 	return found, nil
 }
 
-// WaitOf returns why a subtask waits that is to be sent again, and when that will be; nothing for one that is not.
+// WaitOf returns why a subtask waits to be sent again, and when it will be sent; zero values for one that does not
+// wait.
 func (s Subtasks) WaitOf(ctx context.Context, k task.Key) (reason string, due time.Time, err error) {
 	var at sqldb.Time
 	err = s.Data.Writer(ctx).Raw("SELECT reason, due_at FROM subtask_due WHERE run_id = ? AND account_id = ? AND part = ? AND state <> ?",
@@ -140,8 +141,8 @@ func (s Subtasks) WaitOf(ctx context.Context, k task.Key) (reason string, due ti
 	return reason, at.Time, nil
 }
 
-// DropDue deletes rows of subtask_due that nothing can be done for, as long as each still says what was read. It returns
-// lease.ErrStaleLease when the lease does not hold.
+// DropDue deletes rows of subtask_due that nothing can be done for, as long as each is still as it was read. It
+// returns lease.ErrStaleLease when the lease does not hold.
 func (s Subtasks) DropDue(ctx context.Context, l lease.Lease, due []Due) error {
 	due = slices.Clone(due)
 	SortDue(due)
@@ -161,18 +162,20 @@ func (s Subtasks) DropDue(ctx context.Context, l lease.Lease, due []Due) error {
 	return nil
 }
 
-// RaiseDue makes due subtasks ready to be sent: each that is still as its row of subtask_due said gets its next delivery
-// and waits for that. It returns those, with the new delivery, by key. What has changed meanwhile is left alone, and a row
-// whose subtask has ended or is gone is deleted. It returns lease.ErrStaleLease when the lease does not hold. After another
-// error some may have been raised: their rows say that they were sent, to no place, and DueSubtasks finds them by that.
-func (s Subtasks) RaiseDue(ctx context.Context, l lease.Lease, due []Due, now time.Time) ([]Due, error) {
+// NextDeliveries prepares due subtasks to be sent: each whose row is still as its row of subtask_due gets its next
+// delivery number and waits for that delivery. It returns those with the new number, by key. Rows that have changed
+// meanwhile are left alone, and a row whose subtask has ended or is gone is deleted. It returns lease.ErrStaleLease
+// when the lease does not hold. After another error some may have their next number: their rows are "sent" without a
+// place, by which DueSubtasks finds them.
+func (s Subtasks) NextDeliveries(ctx context.Context, l lease.Lease, due []Due, now time.Time) ([]Due, error) {
 	due = slices.Clone(due)
 	SortDue(due)
-	var raised []Due
-	// One mark for all tries: what a try raised that was committed unseen is found again by it, and is to be sent.
+	var advanced []Due
+	// One mark for all tries: it finds the rows of a try that was committed although its answer was lost. They are to be
+	// sent too.
 	batch := strconv.FormatUint(rand.Uint64(), 36)
 	err := leader.IdempotentTx(ctx, s.Data, l, func(tx *gorm.DB) error {
-		raised = nil
+		advanced = nil
 		for rest := due; len(rest) > 0; {
 			table, n := LogTable(rest[0].RunID), 1
 			for n < len(rest) && n < s.Data.RowsPerStatement(6) && sameLogTable(rest[n].RunID, rest[0].RunID) {
@@ -180,21 +183,21 @@ func (s Subtasks) RaiseDue(ctx context.Context, l lease.Lease, due []Due, now ti
 			}
 			some := rest[:n]
 			rest = rest[n:]
-			changed, err := s.raiseSome(tx, table, batch, some, now)
+			changed, err := s.nextDeliveriesIn(tx, table, batch, some, now)
 			if err != nil {
 				return err
 			}
-			raised = append(raised, changed...)
+			advanced = append(advanced, changed...)
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("raise %d due subtasks: %w", len(due), err)
+		return nil, fmt.Errorf("number the next deliveries of %d due subtasks: %w", len(due), err)
 	}
-	return raised, nil
+	return advanced, nil
 }
 
-func (s Subtasks) raiseSome(tx *gorm.DB, table, batch string, due []Due, now time.Time) ([]Due, error) {
+func (s Subtasks) nextDeliveriesIn(tx *gorm.DB, table, batch string, due []Due, now time.Time) ([]Due, error) {
 	rows := make([][]any, len(due))
 	for i, d := range due {
 		expected := d.State
@@ -248,7 +251,7 @@ func (s Subtasks) raiseSome(tx *gorm.DB, table, batch string, due []Due, now tim
 	return changed, sqldb.DeleteByKeys(s.Data, tx, "subtask_due", SubtaskKey, gone)
 }
 
-// readMarked reads what the rows say now, and which of them carry the mark.
+// readMarked reads the present status of the rows into status, and which of them carry the mark into marked.
 func (s Subtasks) readMarked(tx *gorm.DB, table, batch string, due []Due, status map[task.Key]SubtaskStatus, marked map[task.Key]bool) error {
 	from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey, keyValues(s.Data, len(due), func(i int) task.Key { return due[i].Key }))
 	query := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt, t.batch FROM "+from, args...)
@@ -265,7 +268,7 @@ func (s Subtasks) readMarked(tx *gorm.DB, table, batch string, due []Due, status
 	})
 }
 
-// SentDue is where the message of a subtask that was sent again is in the log.
+// SentDue is the place in the log of the message of a subtask that was sent again.
 type SentDue struct {
 	task.Key
 	Delivery  int
@@ -274,7 +277,7 @@ type SentDue struct {
 	Offset    int64
 }
 
-// RecordSent keeps where messages are. A row that has gone, or was raised again, is left alone: its delivery is another.
+// RecordSent records the places of messages. A row that is gone, or has its next delivery, is left alone.
 func (s Subtasks) RecordSent(ctx context.Context, sent []SentDue) error {
 	if len(sent) == 0 {
 		return nil
@@ -302,7 +305,7 @@ func (s Subtasks) RecordSent(ctx context.Context, sent []SentDue) error {
 	return nil
 }
 
-// CountDue returns how many subtasks wait, by the state of their row: "retrying", "deferred" and "sent".
+// CountDue returns how many rows subtask_due has, by state: "retrying", "deferred" and "sent".
 func (s Subtasks) CountDue(ctx context.Context) (map[string]int64, error) {
 	rows, err := s.Data.Writer(ctx).Raw("SELECT state, COUNT(*) FROM subtask_due GROUP BY state").Rows()
 	if err != nil {

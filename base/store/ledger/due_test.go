@@ -16,7 +16,7 @@ import (
 	"adsync/base/task"
 )
 
-// waiting makes subtasks 1..n of a run, and lets them wait for a retry until now.
+// waiting makes subtasks 1..n of a run that wait for a retry until now.
 func waiting(t *testing.T, n int64) (*store.Store, lease.Lease, ledger.Run, time.Time) {
 	t.Helper()
 	ctx := context.Background()
@@ -61,7 +61,7 @@ func TestDue_WaitsUntilItsTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, [2]int64{1, 1}, [2]int64{retrying, deferred})
 
-	raised, err := s.RaiseDue(ctx, l, first, now)
+	raised, err := s.NextDeliveries(ctx, l, first, now)
 	require.NoError(t, err)
 	require.Equal(t, []ledger.Due{{Key: key(run, 1), State: "sent", DueAt: now, Delivery: 2, Attempt: 1}}, raised)
 	states, err := s.SubtaskStates(ctx, []task.Key{key(run, 1)})
@@ -69,19 +69,19 @@ func TestDue_WaitsUntilItsTime(t *testing.T) {
 	require.Equal(t, ledger.SubtaskStatus{State: task.Waiting, Delivery: 2, Attempt: 1}, states[key(run, 1)])
 	require.Empty(t, dueNow(t, s, now, now.Add(-time.Second)), "it is under way")
 
-	// Nobody said where the message is: it is sent once more, as another delivery.
+	// The place of its message was never recorded: it is sent again as the next delivery.
 	lost := dueNow(t, s, now, now)
 	require.Len(t, lost, 1)
-	raised, err = s.RaiseDue(ctx, l, lost, now)
+	raised, err = s.NextDeliveries(ctx, l, lost, now)
 	require.NoError(t, err)
 	require.Equal(t, 3, raised[0].Delivery)
 
 	require.NoError(t, s.RecordSent(ctx, []ledger.SentDue{{Key: key(run, 1), Delivery: 2, Topic: "t", Partition: 1, Offset: 5}}))
-	require.Len(t, dueNow(t, s, now, now), 1, "the place of an older delivery is of no use")
+	require.Len(t, dueNow(t, s, now, now), 1, "the place of an older delivery is ignored")
 	require.NoError(t, s.RecordSent(ctx, []ledger.SentDue{{Key: key(run, 1), Delivery: 3, Topic: "t", Partition: 1, Offset: 6}}))
 	require.Empty(t, dueNow(t, s, now, now))
 
-	// The outcome of the delivery that is on its way takes the row away; one of an older delivery does nothing.
+	// The outcome of the delivery under way deletes the row. That of an older delivery changes nothing.
 	stale, err := s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: key(run, 1), Delivery: 2, State: task.Succeeded, EndedAt: now}})
 	require.NoError(t, err)
 	require.Equal(t, 1, stale)
@@ -93,43 +93,43 @@ func TestDue_WaitsUntilItsTime(t *testing.T) {
 	require.Equal(t, map[string]int64{"retrying": 0, "deferred": 1, "sent": 0}, counts)
 }
 
-func TestRaiseDue_LeavesAloneWhatChangedMeanwhile(t *testing.T) {
+func TestNextDeliveries_LeaveChangedRowsAlone(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := waiting(t, 3)
 	due := dueNow(t, s, now, time.Time{})
 	require.Len(t, due, 3)
-	// The first was raised by somebody else, the second ended behind the row's back.
-	_, err := s.RaiseDue(ctx, l, due[:1], now)
+	// The first got its next delivery from another call; the second ended without a change of its row of subtask_due.
+	_, err := s.NextDeliveries(ctx, l, due[:1], now)
 	require.NoError(t, err)
 	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE "+ledger.LogTable(run.ID)+" SET state = 'cancelled' WHERE account_id = 2").Error)
 
-	raised, err := s.RaiseDue(ctx, l, due, now)
+	raised, err := s.NextDeliveries(ctx, l, due, now)
 	require.NoError(t, err)
 	require.Len(t, raised, 1)
 	require.EqualValues(t, 3, raised[0].AccountID)
 	states, err := s.SubtaskStates(ctx, []task.Key{key(run, 1), key(run, 2), key(run, 3)})
 	require.NoError(t, err)
-	require.Equal(t, 2, states[key(run, 1)].Delivery, "not raised twice")
+	require.Equal(t, 2, states[key(run, 1)].Delivery, "its delivery rose once")
 	require.Equal(t, task.Cancelled, states[key(run, 2)].State)
 	counts, err := s.CountDue(ctx)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int64{"retrying": 0, "deferred": 0, "sent": 2}, counts, "the row of what ended is gone")
+	require.Equal(t, map[string]int64{"retrying": 0, "deferred": 0, "sent": 2}, counts, "the row of the ended subtask is gone")
 }
 
-func TestRaiseDue_OfADayThatWasDropped(t *testing.T) {
+func TestNextDeliveries_OfADroppedDay(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := waiting(t, 2)
 	due := dueNow(t, s, now, time.Time{})
 	require.NoError(t, s.DropLogTable(ctx, task.LogDay(run.ID)))
-	raised, err := s.RaiseDue(ctx, l, due, now)
+	raised, err := s.NextDeliveries(ctx, l, due, now)
 	require.NoError(t, err)
 	require.Empty(t, raised)
 	require.Empty(t, dueNow(t, s, now, time.Time{}))
 }
 
-func TestDueSubtasks_ThoseThatAreDueFirstComeFirst(t *testing.T) {
+func TestDueSubtasks_ReturnsTheEarliestFirst(t *testing.T) {
 	t.Parallel()
 	s, l, _, now := waiting(t, 3)
 	db := s.Data.Writer(t.Context())
@@ -153,22 +153,22 @@ func TestDueSubtasks_ThoseThatAreDueFirstComeFirst(t *testing.T) {
 
 	due, err := s.DueSubtasks(t.Context(), now, time.Time{}, 3)
 	require.NoError(t, err)
-	_, err = s.RaiseDue(t.Context(), l, due, now)
+	_, err = s.NextDeliveries(t.Context(), l, due, now)
 	require.NoError(t, err)
 	for account, ago := range map[int64]time.Duration{1: 2 * time.Second, 2: time.Second, 3: 3 * time.Second} {
 		require.NoError(t, db.Exec("UPDATE subtask_due SET due_at = ? WHERE account_id = ?", sqldb.At(now.Add(-ago)), account).Error)
 	}
-	require.Equal(t, []int64{3, 1, 2}, order(now), "of those whose place nobody has said too")
+	require.Equal(t, []int64{3, 1, 2}, order(now), "also of those whose place is not recorded")
 }
 
-func TestWaitOf_TellsOfWhatWaitsAlone(t *testing.T) {
+func TestWaitOf_IsOnlyForWaitingSubtasks(t *testing.T) {
 	t.Parallel()
 	s, l, run, now := waiting(t, 3)
 	_, err := s.ApplyOutcomes(t.Context(), []ledger.Outcome{{Key: key(run, 2), Delivery: 1, State: task.Deferred, DueAt: now.Add(time.Hour), EndedAt: now, Reason: "its quota"}})
 	require.NoError(t, err)
 	due, err := s.DueOf(t.Context(), []task.Key{key(run, 3)})
 	require.NoError(t, err)
-	_, err = s.RaiseDue(t.Context(), l, []ledger.Due{due[key(run, 3)]}, now)
+	_, err = s.NextDeliveries(t.Context(), l, []ledger.Due{due[key(run, 3)]}, now)
 	require.NoError(t, err)
 	for account, want := range map[int64]time.Time{1: now, 2: now.Add(time.Hour), 3: {}, 4: {}} {
 		_, at, err := s.WaitOf(t.Context(), key(run, account))
@@ -188,11 +188,11 @@ func TestDropDue_OfAnOlderDeliveryLeavesTheRow(t *testing.T) {
 	require.Len(t, dueNow(t, s, now, time.Time{}), 1)
 }
 
-func TestRaiseDue_WhatIsSentWaitsForNothing(t *testing.T) {
+func TestNextDeliveries_ClearWhatTheyWaitedFor(t *testing.T) {
 	t.Parallel()
 	s, l, _, now := waiting(t, 2)
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_due SET waits_for = 'pause:7'").Error)
-	raised, err := s.RaiseDue(t.Context(), l, dueNow(t, s, now, time.Time{}), now)
+	raised, err := s.NextDeliveries(t.Context(), l, dueNow(t, s, now, time.Time{}), now)
 	require.NoError(t, err)
 	require.Len(t, raised, 2)
 	require.Zero(t, storetest.RowsIn(t, s, "subtask_due WHERE waits_for <> ''"))

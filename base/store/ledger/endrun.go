@@ -16,7 +16,7 @@ import (
 // endColumns are the columns of run that count the subtasks of each end state.
 var endColumns = [5]task.State{task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded}
 
-// countOutcomes adds ended subtasks to their runs' counts and ends the runs of which they were the last.
+// countOutcomes adds ended subtasks to their runs' counts and ends the runs whose last subtasks they were.
 func (s Outcomes) countOutcomes(tx *gorm.DB, changed []Outcome) error {
 	var runs []int64
 	var counts [][5]int // of each run, by endColumns
@@ -56,12 +56,12 @@ func (s Outcomes) countOutcomes(tx *gorm.DB, changed []Outcome) error {
 	return endRuns(tx, runs, last)
 }
 
-// endRuns ends those of the runs that are fanned out and have all their subtasks counted. Both the outcome that comes
-// last and the end of a fan-out must call it, each in the transaction that changed the counts or the total: either
-// may be the one that completes the run.
+// endRuns ends those of the runs that are fanned out and have all their subtasks counted. Both the last outcome and
+// the end of a fan-out must call it, each in the transaction that changed the counts or the total: either may
+// complete the run.
 //
-// It is a statement of its own: one that adds to the counts and compares them as well would mean the counts before it
-// on one database and after it on the other.
+// It is a separate statement: one that both adds to the counts and compares them would compare the old counts on one
+// database and the new ones on another.
 func endRuns(tx *gorm.DB, runs []int64, at time.Time) error {
 	res := tx.Exec(`UPDATE run SET state = CASE
     WHEN cancel_id <> 0 THEN 'cancelled'
@@ -80,9 +80,9 @@ WHERE id IN ? AND state = 'running' AND total IS NOT NULL
 	return endCancelled(tx, runs, at)
 }
 
-// endCancelled has those of the runs that have just ended, at the given moment, end as cancelled which an active cancel
-// takes. The leader marks them too, but consumers obey the same order by themselves: they may end a run before the leader
-// has read it, or while nobody leads.
+// endCancelled changes runs that have just ended, at the given moment, to cancelled if an active cancel covers them.
+// The leader marks such runs too, but consumers apply the order on their own: they may end a run before the leader
+// has read the order, or while there is no leader.
 func endCancelled(tx *gorm.DB, runs []int64, at time.Time) error {
 	cancels, err := ReadStops(tx, "WHERE state = ? AND verb = ? ORDER BY id", StopActive, string(task.Cancel))
 	if err != nil || len(cancels) == 0 { // as nearly always
@@ -96,11 +96,11 @@ func endCancelled(tx *gorm.DB, runs []int64, at time.Time) error {
 	err = tx.Raw("SELECT id, task_id, media FROM run WHERE id IN ? AND ended_at = ? AND state <> ? ORDER BY id",
 		runs, sqldb.At(at), string(task.RunCancelled)).Scan(&ended).Error
 	if err != nil {
-		return fmt.Errorf("read the runs that have ended: %w", err)
+		return fmt.Errorf("read which runs have ended: %w", err)
 	}
 	stops := task.NewStops(cancels)
 	for _, run := range ended {
-		// Without an account: the cancel of one takes no run as a whole.
+		// Without an account: the cancel of an account covers no run as a whole.
 		stop := stops.Find(task.Subject{RunID: run.ID, TaskID: run.TaskID, Media: run.Media}, at)
 		if stop == nil {
 			continue
@@ -114,7 +114,8 @@ func endCancelled(tx *gorm.DB, runs []int64, at time.Time) error {
 	return nil
 }
 
-// checkFinished returns ErrRunChanged unless it was an earlier try, committed unseen, that ended the run's fan-out.
+// checkFinished returns ErrRunChanged unless an earlier try ended the run's fan-out and the answer to its commit was
+// lost.
 func checkFinished(tx *gorm.DB, runID, total int64, now time.Time) error {
 	var have sql.NullInt64
 	var at sqldb.Time

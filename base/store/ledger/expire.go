@@ -13,16 +13,16 @@ import (
 // expireBatch is how many subtasks are expired in one transaction.
 const expireBatch = 500
 
-// ExpireLogDay ends what is still open of the runs whose subtasks lie in a UTC day's log table, so that the table can
-// be dropped: open subtasks become expired and are counted, and runs end. It returns how many subtasks it expired and
-// may be repeated after an error.
+// ExpireLogDay ends the open subtasks and runs of a UTC day's log table, so that the table can be dropped: open
+// subtasks become expired and are counted, and their runs end. It returns how many subtasks it expired, and may be
+// repeated after an error.
 func (s Outcomes) ExpireLogDay(ctx context.Context, d day.Day) (int, error) {
 	first, last := task.FirstRunID(d), task.FirstRunID(d.Add(1))-1
 	now, err := s.Data.Now(ctx)
 	if err != nil {
 		return 0, err
 	}
-	// Only a run that is open has open subtasks: the table itself has no index that would find them.
+	// Only open runs have open subtasks. The table itself has no index to find them.
 	var runs []int64
 	err = s.Data.Writer(ctx).Raw("SELECT id FROM run WHERE id BETWEEN ? AND ? AND state IN (?, ?) ORDER BY id",
 		first, last, task.RunFanningOut, task.RunRunning).Scan(&runs).Error
@@ -37,7 +37,7 @@ func (s Outcomes) ExpireLogDay(ctx context.Context, d day.Day) (int, error) {
 			return expired, err
 		}
 	}
-	// A run whose fan-out never ended has no total to be ended by.
+	// A run whose fan-out never ended has no total, so that outcomes cannot end it.
 	err = s.Data.Writer(ctx).Exec("UPDATE run SET state = ?, ended_at = ?, error_text = 'its log table is past its retention'"+
 		" WHERE id BETWEEN ? AND ? AND state IN (?, ?)", task.RunExpired, sqldb.At(now), first, last, task.RunFanningOut, task.RunRunning).Error
 	if err != nil {
@@ -46,7 +46,7 @@ func (s Outcomes) ExpireLogDay(ctx context.Context, d day.Day) (int, error) {
 	return expired, nil
 }
 
-// expireRun ends what is open of a run, and returns how many subtasks that were.
+// expireRun ends the open subtasks of a run, and returns how many it ended.
 func (s Outcomes) expireRun(ctx context.Context, runID int64, now time.Time) (int, error) {
 	expired := 0
 	for after := (task.Key{RunID: runID, AccountID: -1}); ; {

@@ -14,7 +14,7 @@ import (
 	"adsync/base/task"
 )
 
-func TestExpireLogDay_EndsWhatIsOpenAndCountsIt(t *testing.T) {
+func TestExpireLogDay_EndsAndCountsOpenSubtasks(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.New(t)
@@ -54,7 +54,7 @@ func TestExpireLogDay_EndsWhatIsOpenAndCountsIt(t *testing.T) {
 	require.NotContains(t, days, day.Day("2026-11-21"))
 }
 
-func TestExpireLogDay_EndsMoreSubtasksThanOneTransactionDoes(t *testing.T) {
+func TestExpireLogDay_NeedsMoreThanOneTransaction(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	keys := storetest.Keys(500 + 3)
@@ -65,5 +65,5 @@ func TestExpireLogDay_EndsMoreSubtasksThanOneTransactionDoes(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, len(keys), expired)
 	require.Equal(t, 1, storetest.RowsIn(t, s, fmt.Sprintf("run WHERE id = %d AND state <> 'running' AND expired = %d", r.ID, len(keys))))
-	require.Equal(t, 1, storetest.RowsIn(t, s, "run WHERE state = 'running'"), "the first run of the day after goes on")
+	require.Equal(t, 1, storetest.RowsIn(t, s, "run WHERE state = 'running'"), "the first run of the next day is still running")
 }

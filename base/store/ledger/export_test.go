@@ -7,13 +7,13 @@ import (
 	"adsync/base/task"
 )
 
-// Statement is one with what its placeholders stand for.
+// Statement is a statement with the values of its placeholders.
 type Statement struct {
 	Query string
 	Args  []any
 }
 
-// OutcomeSQL returns the statements by which outcomes reach the rows of a run's subtasks, by what they do.
+// OutcomeSQL returns the statements by which outcomes change the rows of a run's subtasks, by their purpose.
 func OutcomeSQL(d *sqldb.DB, runID int64, of []task.Key) map[string]Statement {
 	var keys [][]any
 	outcomes := make([]Outcome, len(of))
@@ -33,11 +33,11 @@ func OutcomeSQL(d *sqldb.DB, runID int64, of []task.Key) map[string]Statement {
 	}
 }
 
-// QueuedSQL returns the statement that finds what is queued behind n subtasks.
+// QueuedSQL returns the statement that finds the subtasks queued behind n subtasks.
 func QueuedSQL(d *sqldb.DB, n int) string { return queuedSQL(d, n) }
 
 // FanOutSQLs returns the statements that find runs to fan out, by what they find.
-func FanOutSQLs(f FanOuts, taskID int64, limit int) map[string]Statement {
+func FanOutSQLs(f FanOutFilter, taskID int64, limit int) map[string]Statement {
 	all := map[string]Statement{}
 	for name, q := range map[string]*runQuery{"ticks": f.ticks(limit), "orders": f.orders(limit), "next": nextTick(taskID, f.PausedRuns)} {
 		all[name] = Statement{"SELECT " + runColumns + " FROM run " + strings.Join(q.text, " "), q.args}

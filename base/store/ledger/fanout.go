@@ -28,15 +28,15 @@ type FanOutAccount struct {
 	Timezone string
 }
 
-// FanOutAccounts returns the accounts of a media's tiers (none = all tiers) with an id above after, by id. Parked
-// accounts and those that are not bound are left out. It reads the writer: a replica may lack the newest.
+// FanOutAccounts returns the accounts of a media's tiers (none = all tiers) with an id above after, by id. It leaves
+// out parked and unbound accounts. It reads the writer, since a replica may lack the newest accounts.
 func (s RunRows) FanOutAccounts(ctx context.Context, media string, tiers []string, after int64, limit int) ([]FanOutAccount, error) {
 	const columns, where, page = "SELECT id, timezone FROM media_account", " WHERE media = ? AND parked = '' AND bound = 1 AND id > ?", " ORDER BY id LIMIT ?"
 	if len(tiers) == 0 {
 		return s.fanOutAccounts(ctx, columns+where+page, media, after, limit)
 	}
-	// Each by itself: only of one tier the index has the ids in order. Servers take it for all of the tier if they may choose, and pass the accounts up to
-	// after anew for each page.
+	// One statement for each tier: only within one tier does the index have the ids in order. Left to choose, servers
+	// use it for the whole tier and skip the accounts up to after on each page.
 	var all []FanOutAccount
 	for _, tier := range tiers {
 		some, err := s.fanOutAccounts(ctx, columns+s.Config.Dialect().ForceIndex("media_account", "fan_out")+where+" AND tier = ?"+page, media, after, tier, limit)
@@ -46,7 +46,7 @@ func (s RunRows) FanOutAccounts(ctx context.Context, media string, tiers []strin
 		all = append(all, some...)
 	}
 	slices.SortFunc(all, func(a, b FanOutAccount) int { return cmp.Compare(a.ID, b.ID) })
-	all = slices.Compact(all) // Of a tier that is named twice.
+	all = slices.Compact(all) // A tier may be named twice.
 	return all[:min(limit, len(all))], nil
 }
 
@@ -76,7 +76,7 @@ func (s RunRows) FanOutLogins(ctx context.Context, media string, after int64, li
 	return ids, nil
 }
 
-// CountUsableLogins returns how many logins a fan-out over a media's logins takes.
+// CountUsableLogins returns how many logins a fan-out over a media's logins includes.
 func (s RunRows) CountUsableLogins(ctx context.Context, media string) (n int64, err error) {
 	err = s.Config.Writer(ctx).Raw("SELECT COUNT(*) FROM media_token WHERE media = ? AND state = ?", media, settings.TokenOK).Row().Scan(&n)
 	if err != nil {
@@ -97,9 +97,9 @@ type AccountRange struct{ After, Through int64 }
 // PartMax is how long a part may be, in bytes.
 const PartMax = 96
 
-// AddSubtasks writes the rows of new subtasks: waiting, first delivery. Rows that are there already are left alone, so it
-// may be repeated after an error; all tells whether there were none. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged
-// when the run is not fanning out any more: its subtasks have been counted, or will not be.
+// AddSubtasks writes the rows of new subtasks: waiting, first delivery. Existing rows are left alone, so it may be
+// repeated after an error; all reports whether no row existed. It returns lease.ErrStaleLease when the lease does not
+// hold, and ErrRunChanged when the run is no longer fanning out.
 func (s RunRows) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, parts []AccountPart, now time.Time) (all bool, err error) {
 	columns := []string{"run_id", "account_id", "part", "state", "delivery", "attempt", "created_at", "error_text"}
 	guard := leader.InsertGuard{
@@ -116,7 +116,7 @@ func (s RunRows) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, pa
 		v.Set("delivery", 1)
 		v.Set("attempt", 0)
 		v.Set("created_at", sqldb.At(now))
-		v.Set("error_text", room(s.Data))
+		v.Set("error_text", padding(s.Data))
 		return v
 	})
 	if err != nil {
@@ -125,7 +125,7 @@ func (s RunRows) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, pa
 	return all, nil
 }
 
-// HasSubtasks tells whether a run has subtasks of accounts above one.
+// HasSubtasks reports whether a run has subtasks of accounts with an id above after.
 func (s RunRows) HasSubtasks(ctx context.Context, runID, after int64) (bool, error) {
 	any, err := sqldb.Exists(s.Data.Writer(ctx), "SELECT 1 FROM "+LogTable(runID)+" WHERE run_id = ? AND account_id > ? LIMIT 1", runID, after)
 	if err != nil {
@@ -134,19 +134,19 @@ func (s RunRows) HasSubtasks(ctx context.Context, runID, after int64) (bool, err
 	return any, nil
 }
 
-// outcomeRoom is about what a row grows by with its first outcome: the times, the node and the batch.
-var outcomeRoom = strings.Repeat(" ", 56)
+// outcomePadding is about as long as what a row's first outcome adds: the times, the node and the batch.
+var outcomePadding = strings.Repeat(" ", 56)
 
-// room is what a new row has for its error's text: blanks, in whose place its outcome comes. Without them InnoDB, which fills its pages, splits each of them
-// when the outcomes come, and what remains is half empty.
-func room(d *sqldb.DB) string {
+// padding returns the blanks that a new row holds as its error's text until its outcome replaces them. Without them
+// InnoDB, which fills its pages, splits each page when the outcomes come and leaves both halves half empty.
+func padding(d *sqldb.DB) string {
 	if d.Dialect() == sqldb.SQLiteDialect {
 		return ""
 	}
-	return outcomeRoom
+	return outcomePadding
 }
 
-// checkFanningOut returns ErrRunChanged when the run is not fanning out; lock keeps the row as it is.
+// checkFanningOut returns ErrRunChanged when the run is not fanning out. With lock it locks the run's row.
 func checkFanningOut(tx *gorm.DB, runID int64, lock string) error {
 	open, err := sqldb.Exists(tx, "SELECT 1 FROM run WHERE id = ? AND state = ?"+lock, runID, string(task.RunFanningOut))
 	if err == nil && !open {
@@ -155,8 +155,8 @@ func checkFanningOut(tx *gorm.DB, runID int64, lock string) error {
 	return err
 }
 
-// UnsentSubtasks returns the subtasks of a range that still wait for their first delivery to be done, by key. All of
-// them are to be sent (again): also those that a leader left behind whose accounts are no longer in the scope.
+// UnsentSubtasks returns the subtasks of a range that still wait for their first delivery, by key. All of them are to
+// be sent (again), also those that an earlier leader made and whose accounts are no longer in the scope.
 func (s RunRows) UnsentSubtasks(ctx context.Context, runID int64, in AccountRange) ([]AccountPart, error) {
 	parts, err := AccountParts(ctx, s.Databases, "SELECT account_id, part FROM "+LogTable(runID)+
 		" WHERE run_id = ? AND account_id > ? AND account_id <= ? AND state = ? AND delivery = 1 ORDER BY account_id, part",
@@ -185,13 +185,13 @@ func (s RunRows) OlderOpenRuns(ctx context.Context, taskID, runID int64) ([]int6
 	return ids, nil
 }
 
-// ErrRunChanged says that a run is no longer where its fan-out left it.
-var ErrRunChanged = errors.New("the run has been changed by another")
+// ErrRunChanged is returned when a run is no longer as its fan-out left it.
+var ErrRunChanged = errors.New("the run was changed by another process")
 
-// AdvanceCursor moves a run's cursor on, once the messages up to it are written. note is kept as the run's error text
-// if it has none yet. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the run is no
-// longer fanning out, or its cursor no longer stands at from. After another error the cursor may have moved all the same:
-// read the run again before going on.
+// AdvanceCursor moves a run's cursor, once the messages up to it are written. It stores note as the run's error text
+// if the run has none yet. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the
+// run is no longer fanning out or its cursor is not at from. After another error the cursor may have moved: the
+// caller must read the run again.
 func (s RunRows) AdvanceCursor(ctx context.Context, l lease.Lease, runID, from, to int64, offsets Offsets, note string) error {
 	text, err := json.Marshal(offsets)
 	if err != nil {
@@ -212,7 +212,7 @@ func (s RunRows) AdvanceCursor(ctx context.Context, l lease.Lease, runID, from, 
 	return nil
 }
 
-// checkCursor tells why an update of a cursor changed no row; that the row says the same already is no error.
+// checkCursor returns why an update of a cursor changed no row; nil if the row already has that cursor.
 func (s RunRows) checkCursor(ctx context.Context, l lease.Lease, runID, cursor int64) error {
 	if err := leader.CheckLease(ctx, s.Data, l); err != nil {
 		return err
@@ -227,16 +227,16 @@ func (s RunRows) checkCursor(ctx context.Context, l lease.Lease, runID, cursor i
 	return nil
 }
 
-// FinishFanOut ends a fan-out: it counts the run's subtasks, once and for all, and lets the run go on as running, or end
-// when they have all ended already. A run without any ends as empty says, unless it is cancelled. No subtask may be added
-// afterwards. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the run is no longer
-// fanning out: after an error that may be this call's own doing.
+// FinishFanOut ends a fan-out: it counts the run's subtasks, once, and sets the run to running, or ends it when all
+// of them have ended already. A run without subtasks gets the state empty, unless it is cancelled. No subtask may be
+// added afterwards. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the run is no
+// longer fanning out. After another error, ErrRunChanged may be the effect of the earlier call.
 func (s RunRows) FinishFanOut(ctx context.Context, l lease.Lease, runID int64, empty task.RunState, note string, now time.Time) error {
 	tries := 0
 	err := leader.IdempotentTx(ctx, s.Data, l, func(tx *gorm.DB) error {
 		tries++
-		// The run's row before the count: an INSERT of subtasks that somebody gave up waiting for may still be under way, and
-		// holds that row until it is committed. One that comes later finds the run changed.
+		// It locks the run's row before it counts: an INSERT of subtasks that its caller no longer waits for may still run,
+		// and holds that row until it commits. A later INSERT finds the run changed.
 		var held []int64
 		if err := tx.Raw("SELECT id FROM run WHERE id = ?"+s.Data.Dialect().ForUpdate(), runID).Scan(&held).Error; err != nil {
 			return err
@@ -271,7 +271,7 @@ func (s RunRows) FinishFanOut(ctx context.Context, l lease.Lease, runID int64, e
 	return nil
 }
 
-// LoginPart is the part of a login's subtask.
+// LoginPart returns the part of a login's subtask.
 func LoginPart(tokenID int64) string { return loginPrefix + strconv.FormatInt(tokenID, 10) }
 
 const loginPrefix = "login:"
@@ -283,7 +283,7 @@ func LoginOf(part string) (int64, bool) {
 	return id, ok && err == nil
 }
 
-// SubtasksWaiting returns how many of a run's subtasks wait for a retry and for quota.
+// SubtasksWaiting returns how many of a run's subtasks are retrying and how many are deferred.
 func (s RunRows) SubtasksWaiting(ctx context.Context, runID int64) (retrying, deferred int64, err error) {
 	var a, b sql.NullInt64
 	err = s.Data.Writer(ctx).Raw("SELECT SUM(CASE WHEN state = 'retrying' THEN 1 ELSE 0 END), SUM(CASE WHEN state = 'deferred' THEN 1 ELSE 0 END)"+

@@ -50,7 +50,7 @@ func TestFanOutAccounts_OfTheScopeByKey(t *testing.T) {
 	require.Empty(t, ids(s.FanOutAccountsOf(ctx, "tulip", nil)))
 }
 
-func TestSubtasks_ASecondTimeChangesNothing(t *testing.T) {
+func TestAddSubtasks_TwiceChangesNothing(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
@@ -68,13 +68,13 @@ func TestSubtasks_ASecondTimeChangesNothing(t *testing.T) {
 
 	unsent, err := s.UnsentSubtasks(ctx, run.ID, ledger.AccountRange{After: 0, Through: 600})
 	require.NoError(t, err)
-	require.Equal(t, parts[2:], unsent, "what has ended or was sent again is not sent by the fan-out")
+	require.Equal(t, parts[2:], unsent, "the fan-out does not send subtasks that ended or were sent again")
 	unsent, err = s.UnsentSubtasks(ctx, run.ID, ledger.AccountRange{After: 100, Through: 110})
 	require.NoError(t, err)
 	require.Equal(t, parts[100:110], unsent)
 
 	open, err := s.OpenSubtasks(ctx, []int64{run.ID, 1 << 40}, ledger.AccountRange{After: 0, Through: 3})
-	require.NoError(t, err, "a run whose day has no table any more has nothing open")
+	require.NoError(t, err, "a run whose day's table is gone has no open subtasks")
 	require.Equal(t, map[ledger.AccountPart][]ledger.OpenSubtask{
 		parts[1]: {{Key: task.Key{RunID: run.ID, AccountID: 2, Part: "2026-11-20"}, Delivery: 1, Attempt: 1}},
 		parts[2]: {{Key: task.Key{RunID: run.ID, AccountID: 3, Part: "2026-11-20"}, Delivery: 1}},
@@ -93,7 +93,7 @@ func TestSubtasks_ASecondTimeChangesNothing(t *testing.T) {
 	}
 }
 
-func TestCursor_MovesFromWhereItStands(t *testing.T) {
+func TestAdvanceCursor_MovesOnlyFromItsPlace(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
@@ -122,7 +122,7 @@ func TestCursor_MovesFromWhereItStands(t *testing.T) {
 	require.Zero(t, storetest.Int(t, s, "SELECT COUNT(*) FROM "+ledger.LogTable(run.ID)))
 }
 
-func TestFinishFanOut_EndsTheRunThatIsDone(t *testing.T) {
+func TestFinishFanOut_EndsACompleteRun(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	for _, tt := range []struct {
@@ -163,7 +163,7 @@ func TestFinishFanOut_EndsTheRunThatIsDone(t *testing.T) {
 	}
 }
 
-// Whichever of the last outcome and the end of the fan-out comes last, the run ends.
+// Whichever comes last, the last outcome or the end of the fan-out, the run ends.
 func TestFinishFanOut_AgainstTheLastOutcome(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -191,16 +191,17 @@ func TestFinishFanOut_AgainstTheLastOutcome(t *testing.T) {
 	}
 }
 
-// An INSERT of subtasks that its leader gave up waiting for may be committed any time before the run's row is locked: what
-// it adds is counted.
-func TestFinishFanOut_CountsWhatCameBeforeTheRunWasLocked(t *testing.T) {
+// An INSERT of subtasks that its leader no longer waits for may commit at any time before the run's row is locked:
+// its rows are counted.
+func TestFinishFanOut_CountsRowsFromBeforeItsLock(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
 	require.NoError(t, storetest.AddSubtasks(ctx, s, l, run.ID, []ledger.AccountPart{{AccountID: 1, Part: "p"}}, now))
 	held := true
 	require.NoError(t, s.Data.Writer(ctx).Callback().Row().Before("gorm:row").Register("held insert", func(tx *gorm.DB) {
-		// Once the transaction has begun, before it locks the run. It is done inside, as SQLite has one writer.
+		// After the transaction has begun and before it locks the run. The insert runs in the same transaction, since
+		// SQLite has one writer.
 		if _, inTx := tx.Statement.ConnPool.(gorm.TxCommitter); !inTx || !held {
 			return
 		}
@@ -258,8 +259,8 @@ func TestLoginPart(t *testing.T) {
 	}
 }
 
-// Rows that came some other way are read back, and all of them are counted as they are.
-func TestAddSubtasks_TellsWhetherAllWereNew(t *testing.T) {
+// Rows that were written in another way are read back, and all of them are counted as they are.
+func TestAddSubtasks_ReportsWhetherAllWereNew(t *testing.T) {
 	t.Parallel()
 	s, l, run, now := fanningOut(t)
 	part := func(account int64) ledger.AccountPart { return ledger.AccountPart{AccountID: account, Part: "d"} }

@@ -19,11 +19,11 @@ import (
 	"adsync/base/task"
 )
 
-// stubborn are more cuts than the store tries again by itself.
+// stubborn is one cut more often than the store retries.
 func stubborn(k sqldbtest.Cut) []sqldbtest.Cut { return []sqldbtest.Cut{k, k, k, k} }
 
-// Each write of the engine through each kind of cut: once, which the store mends by itself, and so often that its caller
-// has to come again. In both cases the tables say what they would say without the cut.
+// Each write of the engine through each kind of cut: once, which the store's retry covers, and so often that the
+// caller must repeat the call. In both cases the tables end as they would without the cut.
 func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
 	part := ledger.AccountPart{AccountID: 5, Part: "p"}
@@ -63,11 +63,11 @@ func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 			return f.s.AddQueuedSubtasks(ctx, f.l, &f.run, []ledger.QueuedPart{{AccountPart: part, Behind: f.older.ID}}, storetest.Moment)
 		}, func(t *testing.T, f fixture) {
 			t.Helper()
-			require.Equal(t, 1, storetest.Int(t, f.s, "SELECT COUNT(*) FROM subtask_due WHERE account_id = 5 AND due_at = ?", sqldb.At(storetest.Moment)), "nothing is open before it: it is due")
+			require.Equal(t, 1, storetest.Int(t, f.s, "SELECT COUNT(*) FROM subtask_due WHERE account_id = 5 AND due_at = ?", sqldb.At(storetest.Moment)), "nothing older is open: it is due")
 			require.Equal(t, 4, storetest.Int(t, f.s, "SELECT COUNT(*) FROM "+ledger.LogTable(f.run.ID)+" WHERE run_id = ?", f.run.ID))
 		}},
 		{"AdvanceCursor", func(ctx context.Context, f fixture) error {
-			run, err := f.s.Run(ctx, f.run.ID) // as a fan-out that is continued does
+			run, err := f.s.Run(ctx, f.run.ID) // like a fan-out that continues
 			if err != nil || run.Cursor == 7 {
 				return err
 			}
@@ -93,17 +93,17 @@ func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 			require.Equal(t, task.RunRunning, run.State)
 			require.EqualValues(t, 3, *run.Total)
 		}},
-		{"RaiseDue", func(ctx context.Context, f fixture) error {
+		{"NextDeliveries", func(ctx context.Context, f fixture) error {
 			due, err := f.s.DueSubtasks(ctx, storetest.Moment, storetest.Moment, 10)
 			if err != nil {
 				return err
 			}
-			_, err = f.s.RaiseDue(ctx, f.l, due, storetest.Moment)
+			_, err = f.s.NextDeliveries(ctx, f.l, due, storetest.Moment)
 			return err
 		}, func(t *testing.T, f fixture) {
 			t.Helper()
 			due := dueNow(t, f.s, storetest.Moment, storetest.Moment)
-			require.Len(t, due, 3, "sent, at a place that nobody knows: a message for each is certain to come")
+			require.Len(t, due, 3, "sent without a recorded place: each will get a message")
 			for _, d := range due {
 				states, err := f.s.SubtaskStates(t.Context(), []task.Key{d.Key})
 				require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 		}},
 	} {
 		for name, plan := range map[string][]sqldbtest.Cut{
-			"undone": {sqldbtest.Lost}, "committed unseen": {sqldbtest.Unseen}, "undone again and again": stubborn(sqldbtest.Lost), "committed unseen, then nothing": append([]sqldbtest.Cut{sqldbtest.Unseen}, stubborn(sqldbtest.Lost)[1:]...),
+			"rolled back": {sqldbtest.Lost}, "answer lost": {sqldbtest.Unseen}, "rolled back repeatedly": stubborn(sqldbtest.Lost), "answer lost, then rolled back": append([]sqldbtest.Cut{sqldbtest.Unseen}, stubborn(sqldbtest.Lost)[1:]...),
 		} {
 			t.Run(tt.name+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -124,34 +124,35 @@ func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 				c.Set(plan...)
 				err := tt.write(t.Context(), f)
 				if len(plan) == 1 {
-					require.NoError(t, err, "the store tries again by itself")
+					require.NoError(t, err, "the store retries")
 				} else {
 					require.ErrorIs(t, err, mysql.ErrInvalidConn)
-					require.NoError(t, tt.write(t.Context(), f), "the caller comes again")
+					require.NoError(t, tt.write(t.Context(), f), "the caller repeats the call")
 				}
-				require.Equal(t, len(plan), c.Met, "the fault did not strike")
+				require.Equal(t, len(plan), c.Met, "not every fault occurred")
 				tt.check(t, f)
 			})
 		}
 	}
 }
 
-// What was raised by a try that was committed unseen is returned, or it would wait for its message needlessly.
-func TestRaiseDue_KnowsWhatItRaisedUnseen(t *testing.T) {
+// The next deliveries of a try that was committed with a lost answer are returned too. Otherwise they would wait for
+// their messages longer than needed.
+func TestNextDeliveries_IncludesThoseOfALostAnswer(t *testing.T) {
 	t.Parallel()
 	s, l, run, now := waiting(t, 2)
 	due := dueNow(t, s, now, now)
 	c := sqldbtest.CutWrites(s.Data)
 	c.Set(sqldbtest.Unseen)
-	raised, err := s.RaiseDue(t.Context(), l, due, now)
+	raised, err := s.NextDeliveries(t.Context(), l, due, now)
 	require.NoError(t, err)
 	require.Equal(t, 1, c.Met)
 	require.Equal(t, []task.Key{key(run, 1), key(run, 2)}, keys(raised))
 	require.Equal(t, 2, raised[0].Delivery)
 }
 
-// Rows, outcomes and the end of the fan-out in any order, with any cuts between: the run ends with its last subtask, and
-// its counts are the rows'.
+// Rows, outcomes and the end of the fan-out in any order, with any cuts between: the run ends with its last subtask,
+// and its counts equal the rows.
 func TestRunCounts_AnyOrderAndCuts(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
@@ -166,11 +167,11 @@ func TestRunCounts_AnyOrderAndCuts(t *testing.T) {
 		n := rapid.Int64Range(0, 5).Draw(t, "subtasks")
 		kinds := rapid.SliceOfN(rapid.SampledFrom([]sqldbtest.Cut{sqldbtest.Passes, sqldbtest.Passes, sqldbtest.Passes, sqldbtest.Lost, sqldbtest.Unseen}), 0, 30)
 		c.Set(kinds.Draw(t, "cuts")...)
-		again := func(do func() error) { // like every caller: until it is done
+		again := func(do func() error) { // like every caller, until it succeeds
 			for do() != nil {
 			}
 		}
-		var order []int64 // an account is made or answered; 0 ends the fan-out
+		var order []int64 // each account twice, for its row and its outcome; 0 ends the fan-out
 		for id := range n {
 			order = append(order, id+1, id+1, id+1)
 		}
@@ -221,7 +222,7 @@ func TestRunCounts_AnyOrderAndCuts(t *testing.T) {
 			return
 		}
 		requireCountsEqualRows(t, r)
-		for id := range n { // what is still open ends
+		for id := range n { // end the subtasks that are still open
 			storetest.Apply(t, s, ledger.Outcome{Key: key(run, id+1), Delivery: 1, State: task.Expired, EndedAt: storetest.Moment})
 		}
 		requireCountsEqualRows(t, r)
@@ -229,7 +230,7 @@ func TestRunCounts_AnyOrderAndCuts(t *testing.T) {
 	})
 }
 
-// The same with everybody at work at the same time.
+// The same with all parts working concurrently.
 func TestRunCounts_Concurrently(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
@@ -294,12 +295,12 @@ func TestRunCounts_Concurrently(t *testing.T) {
 	}
 	done := make(chan struct{})
 	pumped := make(chan error)
-	go func() { // the pump
+	go func() { // sends what is due
 		var errs error
 		for {
 			due, err := s.DueSubtasks(ctx, storetest.Moment, storetest.Moment.AddDate(0, 0, -1), 50)
 			errs = errors.Join(errs, err)
-			_, err = s.RaiseDue(ctx, l, due, storetest.Moment)
+			_, err = s.NextDeliveries(ctx, l, due, storetest.Moment)
 			errs = errors.Join(errs, err)
 			select {
 			case <-done:
@@ -319,5 +320,5 @@ func TestRunCounts_Concurrently(t *testing.T) {
 		require.EqualValues(t, n, got.Succeeded)
 		require.EqualValues(t, n, *got.Total)
 	}
-	require.Zero(t, storetest.Int(t, s, "SELECT COUNT(*) FROM subtask_due"), "nobody waits for ever")
+	require.Zero(t, storetest.Int(t, s, "SELECT COUNT(*) FROM subtask_due"), "no subtask waits forever")
 }

@@ -10,11 +10,11 @@ import (
 	"adsync/base/task"
 )
 
-// LogTable returns the table that holds the rows of a run's subtasks: that of the UTC day in the run's id, whatever
-// the clock says now.
+// LogTable returns the table that holds a run's subtasks: that of the UTC day in the run's id, whatever the clock
+// shows.
 func LogTable(runID int64) string { return logTableOf(task.LogDay(runID)) }
 
-// sameLogTable tells whether the rows of two runs are in one table.
+// sameLogTable reports whether the rows of two runs are in one table.
 func sameLogTable(a, b int64) bool { return a == b || task.LogDay(a) == task.LogDay(b) }
 
 func logTableOf(d day.Day) string {
@@ -23,7 +23,7 @@ func logTableOf(d day.Day) string {
 
 func digitsOf(d day.Day) string { return strings.ReplaceAll(d.String(), "-", "") }
 
-// EnsureLogTable makes the log table of a UTC day, and that of its failures, if they are not there.
+// EnsureLogTable creates the log table of a UTC day, and that of its failures, if they do not exist.
 func (s RunRows) EnsureLogTable(ctx context.Context, d day.Day) error {
 	suffix := " WITHOUT ROWID"
 	integer, instant := "INTEGER", "DATETIME"
@@ -32,7 +32,7 @@ func (s RunRows) EnsureLogTable(ctx context.Context, d day.Day) error {
 		suffix = " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin"
 		integer, instant = "BIGINT", "DATETIME(3)"
 	}
-	// No index on state: nothing counts or searches a day's rows by state but the one count that ends a fan-out.
+	// No index on state: only the count that ends a fan-out reads a day's rows by state.
 	log := ` (
   run_id ` + integer + ` NOT NULL,
   account_id ` + integer + ` NOT NULL,
@@ -99,9 +99,9 @@ func (s RunRows) LogDays(ctx context.Context) ([]day.Day, error) {
 	return days, nil
 }
 
-// DropLogTable drops a day's log table and that of its failures whole. Dead subtasks live elsewhere and stay.
+// DropLogTable drops a day's log table and that of its failures. Dead subtasks are in subtask_dead and stay.
 func (s RunRows) DropLogTable(ctx context.Context, d day.Day) error {
-	// The log goes last: by it the day is found again after an error.
+	// The log goes last: after an error the day is found by it.
 	for _, table := range []string{failureTableOf(d), logTableOf(d)} {
 		if err := s.Data.Writer(ctx).Exec("DROP TABLE IF EXISTS " + table).Error; err != nil {
 			return fmt.Errorf("drop %s: %w", table, err)

@@ -16,13 +16,13 @@ import (
 	"adsync/base/task"
 )
 
-// RunOrder is a run that was ordered by hand. Any process may write one; the leader alone makes its run.
+// RunOrder is a run that was ordered by hand. Any process may write one; only the leader makes its run.
 type RunOrder struct {
 	RunID     int64 // the id that the run will have: task.NewRunID
 	TaskID    int64
 	Request   task.Order
 	OrderedAt time.Time // becomes the run's planned time
-	// Malformed is set when the row's request, which anybody may write, cannot be read.
+	// Malformed is set when the row's request cannot be read: other programs may write rows too.
 	Malformed error
 }
 
@@ -75,7 +75,7 @@ func (s Ticks) OpenOrders(ctx context.Context, limit int) ([]RunOrder, error) {
 	return all, nil
 }
 
-// TakeOrder marks an order whose run is made, or says why it has none but a failed one.
+// TakeOrder marks an order as taken: its run is made, or errorText is the reason why there is none but a failed one.
 func (s Ticks) TakeOrder(ctx context.Context, l lease.Lease, runID int64, errorText string) error {
 	set := []leader.Assignment{leader.Assign("taken", "1"), leader.Assign("error_text", "?", sqldb.Cut(errorText, runErrorMax))}
 	n, err := leader.UpdateGuarded(ctx, s.Data, l, "manual_order", set, "manual_order.run_id = ? AND manual_order.taken = 0", runID)
@@ -83,12 +83,12 @@ func (s Ticks) TakeOrder(ctx context.Context, l lease.Lease, runID int64, errorT
 		err = leader.CheckLease(ctx, s.Data, l)
 	}
 	if err != nil {
-		return fmt.Errorf("take the order of run %d: %w", runID, err)
+		return fmt.Errorf("mark the order of run %d as taken: %w", runID, err)
 	}
 	return nil
 }
 
-// Order returns the order of a run that is not made yet, or ErrNotFound.
+// Order returns the task of an order by its run's id, or ErrNotFound.
 func (s Ticks) Order(ctx context.Context, runID int64) (taskID int64, err error) {
 	var ids []int64
 	if err := s.Data.Writer(ctx).Raw("SELECT task_id FROM manual_order WHERE run_id = ?", runID).Scan(&ids).Error; err != nil {
@@ -100,7 +100,7 @@ func (s Ticks) Order(ctx context.Context, runID int64) (taskID int64, err error)
 	return ids[0], nil
 }
 
-// AddOrderOnce is AddOrder for an order whose id follows from what it is for: one that is there stays as it is.
+// AddOrderOnce writes an order whose id follows from its purpose. An existing order stays as it is.
 func (s Ticks) AddOrderOnce(ctx context.Context, o RunOrder) error {
 	return o.insert(s.Data.Writer(ctx), s.Data.Dialect().InsertIgnore())
 }

@@ -31,7 +31,7 @@ func TestOrders_AreTakenOnce(t *testing.T) {
 	require.ErrorContains(t, open[1].Malformed, "cannot be read")
 
 	require.NoError(t, s.TakeOrder(ctx, l, 5, ""))
-	require.NoError(t, s.TakeOrder(ctx, l, 5, ""), "twice is no harm")
+	require.NoError(t, s.TakeOrder(ctx, l, 5, ""), "it may be repeated")
 	require.NoError(t, s.TakeOrder(ctx, l, 6, "nonsense"))
 	open, err = s.OpenOrders(ctx, 10)
 	require.NoError(t, err)

@@ -23,7 +23,7 @@ import (
 	"adsync/base/task"
 )
 
-// Outcome is what one delivery of a subtask came to.
+// Outcome is the result of one delivery of a subtask.
 type Outcome struct {
 	task.Key
 	Media    string
@@ -35,7 +35,7 @@ type Outcome struct {
 	State      task.State
 	DueAt      time.Time
 	Reason     string // why it waits
-	WaitsFor   string // what a Deferred one waits for beside its time, such as task.PauseRef; who ends that makes it due
+	WaitsFor   string // what else a Deferred one waits for, such as task.PauseRef; the end of that makes it due
 	ErrorClass string
 	ErrorText  string // cut to ErrorTextMax characters
 	Node       string // who worked on it
@@ -49,22 +49,22 @@ type Outcome struct {
 const ErrorTextMax = 1024
 
 // ApplyOutcomes writes outcomes to the subtasks' rows and adds them to the counts of their runs, in one transaction:
-// what is counted is exactly what the rows say, whatever is delivered twice, late or in another order.
+// the counts always equal the rows, whatever is delivered twice, late or in another order.
 //
-// An outcome changes its row only if the row is still open and holds the outcome's delivery; stale counts those that
-// changed nothing, because they are older than the row, because it has ended, or because it is gone with its day's
-// table. The order of outcomes does not matter; of two for the same delivery one counts.
+// An outcome changes its row only if the row is still open and holds the outcome's delivery. stale counts the
+// outcomes that changed nothing, because their row is newer, has ended, or is gone with its day's table. The order of
+// outcomes does not matter; of two for the same delivery one counts.
 //
 // A subtask that was queued behind one that ends here becomes due in the same transaction.
 //
-// After an error nothing is known: the transaction may have been committed unseen. Applying the same outcomes again
-// is right in either case: what they have changed already they find stale.
+// After an error the result is not known: the transaction may have been committed. The same outcomes may be applied
+// again in either case: those that changed their rows already are stale.
 func (s Outcomes) ApplyOutcomes(ctx context.Context, outcomes []Outcome) (stale int, err error) {
 	return s.applyOutcomes(ctx, outcomes, s.Data.IdempotentTx)
 }
 
-// ApplyLeaderOutcomes does the same for outcomes that the leader decides on, as long as the lease holds. It returns
-// lease.ErrStaleLease when it does not.
+// ApplyLeaderOutcomes applies outcomes that the leader decides on, like ApplyOutcomes, as long as the lease holds. It
+// returns lease.ErrStaleLease when the lease does not hold.
 func (s Outcomes) ApplyLeaderOutcomes(ctx context.Context, l lease.Lease, outcomes []Outcome) (stale int, err error) {
 	return s.applyOutcomes(ctx, outcomes, func(ctx context.Context, fn func(tx *gorm.DB) error) error {
 		return leader.IdempotentTx(ctx, s.Data, l, fn)
@@ -79,9 +79,9 @@ func (s Outcomes) applyOutcomes(ctx context.Context, outcomes []Outcome, inTx fu
 	var done changed
 	err = inTx(ctx, func(tx *gorm.DB) error {
 		var err error
-		// Locks are taken in one order by everyone: the leader's row, subtasks by key, then what hangs on them, then runs
-		// by id. The run's row comes last since every consumer wants it: it is held for two statements and the commit, and
-		// a little longer by the outcome that ends the run.
+		// All transactions take their locks in one order: the leader's row, subtasks by key, the rows that belong to them,
+		// then runs by id. The run's row comes last because every consumer needs it: it is locked for two statements and
+		// the commit, and a little longer by the outcome that ends the run.
 		if done, err = changeSubtasks(s.Databases, tx, sorted); err != nil || len(done.outcomes) == 0 {
 			return err
 		}
@@ -106,7 +106,7 @@ func (s Outcomes) applyOutcomes(ctx context.Context, outcomes []Outcome, inTx fu
 }
 
 // prepareOutcomes returns the outcomes by key, one for each delivery, with texts that fit their columns: a text that
-// the database refuses would hold up every outcome beside it.
+// the database refuses would block the whole batch.
 func prepareOutcomes(outcomes []Outcome) ([]Outcome, error) {
 	sorted := slices.Clone(outcomes)
 	slices.SortStableFunc(sorted, func(a, b Outcome) int {
@@ -118,11 +118,11 @@ func prepareOutcomes(outcomes []Outcome) ([]Outcome, error) {
 		switch o.State {
 		case task.Retrying, task.Deferred:
 			if o.DueAt.IsZero() {
-				return nil, fmt.Errorf("outcome %s of %v has no due time", o.State, o.Key)
+				return nil, fmt.Errorf("outcome %s of %v: DueAt is not set", o.State, o.Key)
 			}
 		case task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded:
 		default:
-			return nil, fmt.Errorf("%q of %v is no outcome", o.State, o.Key)
+			return nil, fmt.Errorf("outcome of %[2]v: state %[1]q is no outcome", o.State, o.Key)
 		}
 		o.Media, o.Lane, o.Node = sqldb.Cut(o.Media, 32), sqldb.Cut(o.Lane, 32), sqldb.Cut(o.Node, 64)
 		o.Reason, o.WaitsFor = sqldb.Cut(o.Reason, 255), sqldb.Cut(o.WaitsFor, 64)
@@ -138,16 +138,17 @@ func compareKeys(a, b task.Key) int {
 // openStates is the set of task.State.Open as SQL.
 const openStates = "('waiting', 'retrying', 'deferred')"
 
-// changed is what a batch of outcomes has changed.
+// changed is the effect of a batch of outcomes.
 type changed struct {
 	outcomes []Outcome
-	// fresh is that all of the rows were as they had been made: none was ever put off, so nothing of them is in subtask_due.
+	// fresh is set when all rows were as they had been made: none was ever put off, so none has a row in subtask_due.
 	fresh bool
 }
 
-// changeSubtasks updates the rows that are open and hold their outcome's delivery, and returns the outcomes of those.
+// changeSubtasks updates the rows that are open and hold their outcome's delivery, and returns their outcomes.
 func changeSubtasks(s *sqldb.Databases, tx *gorm.DB, sorted []Outcome) (changed, error) {
-	// A new mark for each try: the rows of a try that was undone, or committed unseen, must not look like this one's.
+	// A new mark for each try: the rows of a try that was rolled back, or committed with a lost answer, must not carry
+	// this try's mark.
 	batch := strconv.FormatUint(rand.Uint64(), 36)
 	most := s.Data.RowsPerStatement(outcomeColumns)
 	all := changed{fresh: true}
@@ -160,13 +161,14 @@ func changeSubtasks(s *sqldb.Databases, tx *gorm.DB, sorted []Outcome) (changed,
 		part := sorted[:n]
 		sorted = sorted[n:]
 		if err := (Outcomes{Databases: s}).changeSome(tx, table, batch, part, &all); err != nil && !MissingTable(err) {
-			return changed{}, err // Of a table that is missing the day was dropped, and with it the rows that could still change.
+			return changed{}, err // A missing table's day was dropped with all its rows: nothing is left to change.
 		}
 	}
 	return all, nil
 }
 
-// changeSome updates rows of one table. Nearly always all of them wait for the outcome, and one statement tells.
+// changeSome updates rows of one table. Nearly always all of them wait for the outcome, and the first statement's
+// count proves that it changed them all.
 func (s Outcomes) changeSome(tx *gorm.DB, table, batch string, outcomes []Outcome, all *changed) error {
 	n, err := s.updateSubtasks(tx, subtaskUpdate(table, "t.state = 'waiting'"), batch, outcomes)
 	if err != nil {
@@ -178,7 +180,7 @@ func (s Outcomes) changeSome(tx *gorm.DB, table, batch string, outcomes []Outcom
 		return nil
 	}
 	all.fresh = false
-	// A message may come again when its row was put off already. Those that have just been marked are done with.
+	// A message may come again when its row was put off already. The rows with this try's mark are done.
 	if _, err := s.updateSubtasks(tx, subtaskUpdate(table, "t.state IN "+openStates+" AND t.batch <> o.batch"), batch, outcomes); err != nil {
 		return err
 	}
@@ -203,7 +205,7 @@ func (s Outcomes) updateSubtasks(tx *gorm.DB, u sqldb.ValueUpdate, batch string,
 	return n, nil
 }
 
-// outcomeValues are the values of outcomes, for subtaskUpdate.
+// outcomeValues returns the values of outcomes, for subtaskUpdate.
 func outcomeValues(d *sqldb.DB, batch string, of []Outcome) *sqldb.Values {
 	v := d.NewValues(len(of), SubtaskKey...)
 	v.Ints("run_id", func(i int) int64 { return of[i].RunID })
@@ -231,10 +233,10 @@ func outcomeValues(d *sqldb.DB, batch string, of []Outcome) *sqldb.Values {
 // outcomeColumns is how many columns outcomeValues has.
 const outcomeColumns = 14
 
-// outcomeBytes is about how many bytes an outcome takes in a statement beside its longest texts.
+// outcomeBytes is about how many bytes an outcome takes in a statement without its part and its error's text.
 const outcomeBytes = 300
 
-// subtaskUpdate updates rows that hold their outcome's delivery and are as a condition says.
+// subtaskUpdate updates rows that hold their outcome's delivery and meet the condition where.
 func subtaskUpdate(table, where string) sqldb.ValueUpdate {
 	return sqldb.ValueUpdate{
 		Table: table,
@@ -249,8 +251,8 @@ func subtaskUpdate(table, where string) sqldb.ValueUpdate {
 	}
 }
 
-// markedSubtasks returns the delivery of each of the outcomes' rows that carries the mark. What the update reports as
-// affected cannot tell which rows they were.
+// markedSubtasks returns the delivery of each of the outcomes' rows that carries the mark. The update's count of
+// affected rows cannot show which rows they were.
 func (s Outcomes) markedSubtasks(tx *gorm.DB, table, batch string, outcomes []Outcome) (map[task.Key]int, error) {
 	from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey, keyValues(s.Data, len(outcomes), func(i int) task.Key { return outcomes[i].Key }))
 	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.delivery FROM "+from+" WHERE t.batch = ?", append(args, batch)...).Rows()
@@ -276,13 +278,13 @@ var (
 	dueTable   = sqldb.Table{Name: "subtask_due", Key: SubtaskKey, Columns: []string{
 		"state", "media", "lane", "due_at", "delivery", "attempt", "reason", "topic", "topic_partition", "topic_offset", "waits_for",
 	}}
-	// DeadTable is what outcomes write of a subtask that died.
+	// DeadTable has the columns that an outcome writes for a dead subtask.
 	DeadTable = sqldb.Table{Name: "subtask_dead", Key: SubtaskKey, Columns: []string{
 		"task_id", "media", "attempt", "error_class", "error_print", "error_text", "dead_at",
 	}}
 )
 
-// changeDue makes subtask_due say the same as the rows: one row for each subtask that waits, none for one that ended.
+// changeDue brings subtask_due in line with the rows: one row for each subtask that waits, none for one that ended.
 func changeDue(s *sqldb.Databases, tx *gorm.DB, done changed) error {
 	var due, ended [][]any
 	for _, o := range done.outcomes {
@@ -303,7 +305,7 @@ func changeDue(s *sqldb.Databases, tx *gorm.DB, done changed) error {
 	return sqldb.DeleteByKeys(s.Data, tx, dueTable.Name, SubtaskKey, ended)
 }
 
-// keyValues is a list of n subtasks' keys.
+// keyValues returns n subtasks' keys as the values of a statement.
 func keyValues(d *sqldb.DB, n int, key func(i int) task.Key) *sqldb.Values {
 	v := d.NewValues(n, SubtaskKey...)
 	v.Ints("run_id", func(i int) int64 { return key(i).RunID })
@@ -312,7 +314,7 @@ func keyValues(d *sqldb.DB, n int, key func(i int) task.Key) *sqldb.Values {
 	return v
 }
 
-// noErrorPrint stands for an error without a text, so that every group of dead subtasks has a name to ask for.
+// noErrorPrint stands for an error without a text, so that every group of dead subtasks has a name.
 const noErrorPrint = "(no text)"
 
 func (s Outcomes) insertDead(tx *gorm.DB, changed []Outcome) error {
@@ -328,15 +330,15 @@ func (s Outcomes) insertDead(tx *gorm.DB, changed []Outcome) error {
 	return s.Data.Upsert(tx, DeadTable, dead)
 }
 
-// SubtaskStatus is what a subtask's row says of its progress.
+// SubtaskStatus is the progress of a subtask as its row records it.
 type SubtaskStatus struct {
 	State    task.State
 	Delivery int // the newest send
 	Attempt  int // failures so far
 }
 
-// SubtaskStates returns the status of subtasks as the writer holds them. A subtask without a row, also for want of
-// its day's table, is not in the answer.
+// SubtaskStates returns the status of subtasks as the writer holds them. A subtask without a row, or whose day's
+// table is gone, is not in the result.
 func (s Outcomes) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.Key]SubtaskStatus, error) {
 	byTable := map[string][]task.Key{}
 	table := ""
@@ -358,7 +360,7 @@ func (s Outcomes) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.
 	return found, nil
 }
 
-// readStates reads the states of n subtasks of a day, with a lock where one is given.
+// readStates reads the states of n subtasks of a day. lock, if not empty, is the statement's locking clause.
 func readStates(db *gorm.DB, d *sqldb.DB, table, lock string, n int, key func(i int) task.Key, into map[task.Key]SubtaskStatus) error {
 	from, args := sqldb.LookUpKeys(d, table, SubtaskKey, keyValues(d, n, key))
 	query := db.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt FROM "+from+lock, args...)
@@ -371,7 +373,7 @@ func readStates(db *gorm.DB, d *sqldb.DB, table, lock string, n int, key func(i 
 	})
 }
 
-// MissingTable reports whether a statement failed because its table is not there. The transaction goes on.
+// MissingTable reports whether a statement failed because its table does not exist. The transaction remains usable.
 func MissingTable(err error) bool {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return e.Number == 1146

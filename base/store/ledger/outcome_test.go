@@ -41,7 +41,7 @@ func statusOf(t require.TestingT, r storetest.Run, account int64) ledger.Subtask
 	return found[k]
 }
 
-// resend does what the producer does when a subtask is due: it raises the delivery, and says so.
+// resend does what the producer does when a subtask is due: it raises the delivery in both tables.
 func resend(t require.TestingT, r storetest.Run, account int64) {
 	db := r.Store.Data.Writer(context.Background())
 	require.NoError(t, db.Exec("UPDATE "+ledger.LogTable(r.ID)+" SET state = 'waiting', delivery = delivery + 1 WHERE run_id = ? AND account_id = ? AND state IN ('retrying', 'deferred')", r.ID, account).Error)
@@ -79,7 +79,7 @@ func TestApplyOutcomes_EndsARunWithItsLastSubtask(t *testing.T) {
 	}
 }
 
-func TestApplyOutcomes_LeavesARunThatStillFansOutOpen(t *testing.T) {
+func TestApplyOutcomes_LeavesARunOpenWhileItFansOut(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	r := storetest.NewRun(t, s, storetest.Moment, storetest.Keys(2)...)
@@ -89,7 +89,7 @@ func TestApplyOutcomes_LeavesARunThatStillFansOutOpen(t *testing.T) {
 	require.EqualValues(t, 2, countsOf(t, r).Succeeded)
 }
 
-func TestApplyOutcomes_LeavesARunThatHasEndedAsItIs(t *testing.T) {
+func TestApplyOutcomes_LeavesTheStateOfAnEndedRun(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	r := storetest.NewRun(t, s, storetest.Moment, storetest.Keys(1)...)
@@ -104,7 +104,7 @@ func TestApplyOutcomes_CountsEachSubtaskOnce(t *testing.T) {
 	s := storetest.New(t)
 	r := storetest.NewRun(t, s, storetest.Moment, storetest.Keys(3)...)
 
-	require.Equal(t, 1, storetest.Apply(t, s, r.Outcome(1, 1, task.Succeeded), r.Outcome(1, 1, task.Failed)), "of two for one delivery, one counts")
+	require.Equal(t, 1, storetest.Apply(t, s, r.Outcome(1, 1, task.Succeeded), r.Outcome(1, 1, task.Failed)), "two for one delivery count once")
 	require.Equal(t, 1, storetest.Apply(t, s, r.Outcome(1, 1, task.Succeeded)), "the row has ended")
 	require.Equal(t, 1, storetest.Apply(t, s, r.Outcome(2, 9, task.Succeeded)), "the row holds another delivery")
 	require.Equal(t, 1, storetest.Apply(t, s, r.Outcome(99, 1, task.Succeeded)), "there is no such row")
@@ -155,7 +155,7 @@ func TestApplyOutcomes_KeepsWaitingSubtasksInSubtaskDue(t *testing.T) {
 	require.Equal(t, "retrying", due[0].State)
 	require.Equal(t, []int{2, 2}, []int{due[0].Delivery, due[0].Attempt})
 	require.Equal(t, storetest.Moment.Add(time.Hour), due[0].DueAt.Time)
-	require.Equal(t, []int64{-1, -1}, []int64{due[0].TopicPartition, due[0].TopicOffset}, "the place of the last send is gone with it")
+	require.Equal(t, []int64{-1, -1}, []int64{due[0].TopicPartition, due[0].TopicOffset}, "the place of the last message is cleared")
 	require.Empty(t, due[0].Topic)
 }
 
@@ -209,7 +209,7 @@ func TestApplyOutcomes_KeepsDeadSubtasks(t *testing.T) {
 	require.Equal(t, storetest.Moment.Add(time.Second), dead.DeadAt.Time)
 }
 
-func TestApplyOutcomes_RefusesWhatIsNoOutcome(t *testing.T) {
+func TestApplyOutcomes_RefusesInvalidOutcomes(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	r := storetest.NewRun(t, s, storetest.Moment, storetest.Keys(1)...)
@@ -218,11 +218,11 @@ func TestApplyOutcomes_RefusesWhatIsNoOutcome(t *testing.T) {
 	noDue := r.Outcome(1, 1, task.Deferred)
 	noDue.DueAt = time.Time{}
 	_, err = s.ApplyOutcomes(t.Context(), []ledger.Outcome{noDue})
-	require.ErrorContains(t, err, "has no due time")
+	require.ErrorContains(t, err, "DueAt is not set")
 	require.Zero(t, storetest.Apply(t, s))
 }
 
-func TestApplyOutcomes_OfSeveralDaysAndRunsGoToTheirOwnTables(t *testing.T) {
+func TestApplyOutcomes_OfSeveralDaysGoToTheirTables(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	yesterday := storetest.NewRun(t, s, storetest.Moment.AddDate(0, 0, -1), storetest.Keys(700)...)
@@ -246,11 +246,11 @@ func TestApplyOutcomes_OfSeveralDaysAndRunsGoToTheirOwnTables(t *testing.T) {
 		{RunID: today.ID, AccountID: 1, Part: "d"}, {RunID: dropped.ID, AccountID: 1, Part: "d"}, {RunID: yesterday.ID, AccountID: 700, Part: "d"},
 	})
 	require.NoError(t, err)
-	require.Len(t, found, 2, "a subtask without a table is simply not there")
+	require.Len(t, found, 2, "a subtask without a table is not in the result")
 	require.Equal(t, task.Succeeded, found[task.Key{RunID: yesterday.ID, AccountID: 700, Part: "d"}].State)
 }
 
-// Batches that overlap, run at the same time and come more than once: the counts are the rows' all the same.
+// Batches that overlap, run concurrently and are repeated: the counts still equal the rows.
 func TestApplyOutcomes_ConcurrentBatchesCountExactly(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
@@ -306,13 +306,13 @@ WHERE t.run_id = ?`, r.ID).Scan(&rows).Error)
 		states[row.AccountID] = row.State
 		switch row.State {
 		case task.Retrying, task.Deferred:
-			require.Equal(t, string(row.State), row.Due, "what waits is due")
+			require.Equal(t, string(row.State), row.Due, "a waiting subtask has a row of subtask_due")
 		case task.Waiting:
 			require.Contains(t, []string{"", "sent"}, row.Due)
 		default:
-			require.Empty(t, row.Due, "what has ended is not due")
+			require.Empty(t, row.Due, "an ended subtask has none")
 		}
-		require.Equal(t, row.State == task.Failed, row.Dead == 1, "what has failed is dead")
+		require.Equal(t, row.State == task.Failed, row.Dead == 1, "exactly the failed subtasks are dead")
 		switch row.State {
 		case task.Succeeded:
 			ended.Succeeded++
@@ -330,11 +330,11 @@ WHERE t.run_id = ?`, r.ID).Scan(&rows).Error)
 	open := ended.Succeeded+ended.Failed+ended.Expired+ended.Cancelled+ended.Superseded < *c.Total
 	require.Equal(t, open, c.State.Open(), "a run is open as long as one of its subtasks is: %+v", c)
 	ended.State, ended.Total, ended.EndedAt = c.State, c.Total, c.EndedAt
-	require.Equal(t, ended, c, "the run's counts are the rows'")
+	require.Equal(t, ended, c, "the run's counts equal the rows")
 	return states
 }
 
-// Whatever is delivered, answered and sent again in whatever order: the counts are the rows' after every step.
+// Deliveries, outcomes and sends in any order: the counts equal the rows after every step.
 func TestApplyOutcomes_AnyInterleaving(t *testing.T) {
 	t.Parallel()
 	withAllLists(t, anyInterleaving)
@@ -354,7 +354,7 @@ func anyInterleaving(t *testing.T, s *store.Store) {
 				batch = append(batch, r.Outcome(rapid.Int64Range(1, n).Draw(t, "account"), rapid.IntRange(1, 3).Draw(t, "delivery"), rapid.SampledFrom(states).Draw(t, "state")))
 			}
 			times := 1
-			if rapid.Bool().Draw(t, "committed unseen") {
+			if rapid.Bool().Draw(t, "answer lost") {
 				times = 2
 			}
 			for range times {
@@ -377,8 +377,8 @@ func anyInterleaving(t *testing.T, s *store.Store) {
 	})
 }
 
-// A full scan of a table would make every outcome cost more as the day goes on, and would wait for rows that others
-// have locked, also and above all while the table is small.
+// A full scan would make every outcome cost more as the day's table grows, and would wait for rows that others have
+// locked, most of all while the table is small.
 func TestApplyOutcomes_LooksRowsUpByKey(t *testing.T) {
 	t.Parallel()
 	withAllLists(t, func(t *testing.T, s *store.Store) {

@@ -6,19 +6,22 @@ import (
 	"slices"
 )
 
-// OpenSubtasks returns what of a range is open in any of the runs, by account and part; each list is by run.
+// OpenSubtasks returns the open subtasks of a range in any of the runs, by account and part; each list is sorted by
+// run.
 func (s Queue) OpenSubtasks(ctx context.Context, runIDs []int64, in AccountRange) (map[AccountPart][]OpenSubtask, error) {
 	return s.openIn(ctx, runIDs, "account_id > ? AND account_id <= ?", in.After, in.Through)
 }
 
 const (
-	// sparse is from how many ids on for each account it is better to look each of them up than to read them all.
+	// sparse is from how many ids per account it is faster to look up each account than to read the whole range.
 	sparse = 4
-	// lookUpsMax is how many a statement does: of many more a server would read its table whole.
+	// lookUpsMax is how many accounts times runs a statement looks up: for many more a server would read its table
+	// whole.
 	lookUpsMax = 2000
 )
 
-// OpenSubtasksOfAccounts returns the same of some accounts, given by id; where they lie close together, of those between them too.
+// OpenSubtasksOfAccounts is OpenSubtasks for some accounts, given by id. Where their ids lie close together it
+// returns the subtasks of the accounts between them too.
 func (s Queue) OpenSubtasksOfAccounts(ctx context.Context, runIDs, accountIDs []int64) (map[AccountPart][]OpenSubtask, error) {
 	if len(runIDs) == 0 || len(accountIDs) == 0 {
 		return nil, nil
@@ -38,7 +41,7 @@ func (s Queue) OpenSubtasksOfAccounts(ctx context.Context, runIDs, accountIDs []
 	return open, nil
 }
 
-// openIn returns what is open in any of the runs, of accounts that a condition chooses.
+// openIn returns the open subtasks in any of the runs, of the accounts that a condition chooses.
 func (s Queue) openIn(ctx context.Context, runIDs []int64, accounts string, args ...any) (map[AccountPart][]OpenSubtask, error) {
 	open := map[AccountPart][]OpenSubtask{}
 	runIDs = slices.Sorted(slices.Values(runIDs))

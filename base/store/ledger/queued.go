@@ -20,19 +20,20 @@ import (
 	"adsync/base/task"
 )
 
-// A queued subtask waits for the end of the one of the same account and part in an older run of its task. It is deferred
-// from its beginning, and its row of subtask_due names the older run in waits_for. Whoever ends the older subtask makes
-// that row due in the same transaction; then the leader sends it, as delivery 2: the first is the fan-out's own.
+// A queued subtask waits for the end of the one of the same account and part in an older run of its task. It is
+// deferred from its beginning, and its row of subtask_due names the older run in waits_for. The transaction that ends
+// the older subtask makes that row due. The leader then sends it as delivery 2: delivery 1 is the fan-out's.
 
 const queuedBehind = "run:"
 
-// QueuedBehind is what a subtask waits for that is queued behind the one of the same account and part in a run.
+// QueuedBehind returns the value of waits_for for a subtask that is queued behind the one of the same account and
+// part in a run.
 func QueuedBehind(runID int64) string { return queuedBehind + strconv.FormatInt(runID, 10) }
 
-// Never is the due time of what only something else than time makes due.
+// Never is the due time of subtasks that only an event makes due, not time.
 var Never = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// QueuedSubtasks returns which accounts and parts of a range are queued in any of the runs.
+// QueuedSubtasks returns the accounts and parts of a range that are queued in any of the runs.
 func (s Queue) QueuedSubtasks(ctx context.Context, runIDs []int64, in AccountRange) (map[AccountPart]bool, error) {
 	queued := map[AccountPart]bool{}
 	if len(runIDs) == 0 {
@@ -55,10 +56,10 @@ type QueuedPart struct {
 	Behind int64
 }
 
-// AddQueuedSubtasks writes the rows of new subtasks that are queued, each with its row of subtask_due. Rows that are
-// there already are left alone, also when they wait no longer. Those whose older subtask has ended meanwhile are due at
-// once, else nobody would ever make them so. It may be repeated after an error. It returns lease.ErrStaleLease when the
-// lease does not hold, and ErrRunChanged when the run is not fanning out any more.
+// AddQueuedSubtasks writes the rows of new queued subtasks, each with its row of subtask_due. Existing rows are left
+// alone, also those that no longer wait. Those whose older subtask has ended meanwhile become due at once, since no
+// later outcome would make them due. It may be repeated after an error. It returns lease.ErrStaleLease when the lease
+// does not hold, and ErrRunChanged when the run is no longer fanning out.
 func (s Queue) AddQueuedSubtasks(ctx context.Context, l lease.Lease, run *Run, parts []QueuedPart, now time.Time) error {
 	if len(parts) == 0 {
 		return nil
@@ -75,7 +76,7 @@ func (s Queue) AddQueuedSubtasks(ctx context.Context, l lease.Lease, run *Run, p
 		return fmt.Errorf("queue %s of run %d: %w", plural.Count(len(parts), "subtask", "subtasks"), run.ID, err)
 	}
 	for some := range slices.Chunk(parts, s.Data.RowsPerStatement(10)) {
-		// One transaction for both rows: a subtask that is deferred and not in subtask_due would wait for ever.
+		// One transaction for both rows: a subtask that is deferred and not in subtask_due would wait forever.
 		err := leader.IdempotentTx(ctx, s.Data, l, func(tx *gorm.DB) error { return s.addQueued(tx, run, some, due, now) })
 		if err == nil {
 			err = s.releaseEnded(ctx, run.ID, some, now)
@@ -87,8 +88,8 @@ func (s Queue) AddQueuedSubtasks(ctx context.Context, l lease.Lease, run *Run, p
 	return nil
 }
 
-// markQueuedBehind says of runs that subtasks may be queued behind theirs, before any are: whoever ends a subtask looks for those that are queued behind it only
-// then. They are of runs that nobody who ends the older one knows, on whatever shards.
+// markQueuedBehind marks runs behind whose subtasks others may be queued, before any are. Only for marked runs does
+// the end of a subtask look for queued ones: their runs are unknown to it and may be on any shard.
 func (s Queue) markQueuedBehind(ctx context.Context, l lease.Lease, parts []QueuedPart) error {
 	var behind []int64
 	for _, p := range parts {
@@ -99,7 +100,7 @@ func (s Queue) markQueuedBehind(ctx context.Context, l lease.Lease, parts []Queu
 	slices.Sort(behind)
 	_, err := leader.UpdateGuarded(ctx, s.Data, l, "run", []leader.Assignment{leader.Assign("queued_behind", "1")}, "run.id IN ? AND run.queued_behind = 0", behind)
 	if err != nil {
-		return fmt.Errorf("mark the runs before it: %w", err)
+		return fmt.Errorf("mark the runs that they wait for: %w", err)
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func (s Queue) addQueued(tx *gorm.DB, run *Run, parts []QueuedPart, due, now tim
 	if err != nil {
 		return err
 	}
-	// A row that was there before has its row of subtask_due, if it needs one: that one is left alone too.
+	// An existing row has its row of subtask_due already, if it needs one. That one is left alone too.
 	from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey, keyValues(s.Data, len(parts), func(i int) task.Key {
 		return task.Key{RunID: run.ID, AccountID: parts[i].AccountID, Part: parts[i].Part}
 	}))
@@ -157,8 +158,8 @@ func (s Queue) rowsOf(tx *gorm.DB, query string, args ...any) (map[task.Key]bool
 	return found, rows.Err()
 }
 
-// releaseEnded makes those due whose older subtask is not open any more. The read locks: an outcome that looked for
-// queued subtasks before these were there, and is not committed yet, is waited for.
+// releaseEnded makes those due whose older subtask is no longer open. The read locks, so that it waits for an outcome
+// that looked for queued subtasks before these existed and has not committed yet.
 func (s Queue) releaseEnded(ctx context.Context, runID int64, parts []QueuedPart, now time.Time) error {
 	byTable := map[string][]QueuedPart{}
 	for _, p := range parts {
@@ -200,8 +201,8 @@ type queuedKey struct {
 	behind int64
 }
 
-// releaseQueued makes the subtasks due that are queued behind those that have ended. It reads their keys first and then
-// changes them by key, in the order in which everyone takes them.
+// releaseQueued makes due the subtasks that are queued behind those that have ended. It first reads their keys and
+// then changes them by key, in the common order of locks.
 func releaseQueued(s *sqldb.Databases, tx *gorm.DB, changed []Outcome) error {
 	var runs []int64
 	for _, o := range changed { // by run
@@ -237,7 +238,7 @@ func releaseQueued(s *sqldb.Databases, tx *gorm.DB, changed []Outcome) error {
 	return Queue{Databases: s}.makeDue(tx, queued, now)
 }
 
-// anyQueued tells whether anything may be queued behind runs: nearly always nothing is.
+// anyQueued reports whether any subtask may be queued behind the runs: nearly always none is.
 func (s Queue) anyQueued(tx *gorm.DB, runs []int64) (bool, error) {
 	if len(runs) == 0 {
 		return false, nil
@@ -269,7 +270,7 @@ func (s Queue) queuedKeys(tx *gorm.DB, query string, args ...any) ([]queuedKey, 
 	})
 }
 
-// makeDue makes queued subtasks due that wait for what is said.
+// makeDue makes queued subtasks due that still wait for the run behind.
 func (s Queue) makeDue(tx *gorm.DB, queued []queuedKey, now time.Time) error {
 	slices.SortFunc(queued, func(a, b queuedKey) int { return compareKeys(a.Key, b.Key) })
 	for some := range slices.Chunk(queued, s.Data.RowsPerStatement(5)) {
@@ -291,17 +292,17 @@ func (s Queue) makeDue(tx *gorm.DB, queued []queuedKey, now time.Time) error {
 	return nil
 }
 
-// ReleaseQueued makes queued subtasks due whose older subtask is not open any more, and returns how many. There should
-// be none: it finds those of a fan-out that died just after it had queued them.
+// ReleaseQueued makes queued subtasks due whose older subtask is no longer open, and returns how many. It finds those
+// of a fan-out that died just after it had queued them; otherwise there are none.
 func (s Queue) ReleaseQueued(ctx context.Context, now time.Time) (int, error) {
 	released := 0
 	for behind := queuedBehind; ; {
 		var next []string
-		// One seek of the index for each older run: DISTINCT would read all that wait.
+		// One seek of the index for each older run: DISTINCT would read all waiting rows.
 		err := s.Data.Writer(ctx).Raw("SELECT waits_for FROM subtask_due WHERE waits_for > ? AND waits_for < ? ORDER BY waits_for LIMIT 1",
 			behind, queuedBehind+"~").Scan(&next).Error
 		if err != nil {
-			return released, fmt.Errorf("read what subtasks are queued behind: %w", err)
+			return released, fmt.Errorf("read the runs that subtasks are queued behind: %w", err)
 		}
 		if len(next) == 0 {
 			return released, nil

@@ -15,7 +15,7 @@ import (
 	"adsync/base/task"
 )
 
-// queue is two runs of a task that are fanning out: the older one has the accounts 1 to n open.
+// queue has two runs of a task that are fanning out. The older one has the accounts 1 to n open.
 type queue struct {
 	t            *testing.T
 	s            *store.Store
@@ -70,13 +70,13 @@ func TestQueued_IsDueWhenTheOlderOneEnds(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, 7)
 	q.add(6, 5, 4, 3, 2, 1)
-	q.add(1, 2) // again: a batch that is repeated changes nothing
+	q.add(1, 2) // a repeated batch changes nothing
 	queued, err := q.s.QueuedSubtasks(t.Context(), []int64{q.older.ID, q.newer.ID}, ledger.AccountRange{After: 1, Through: 3})
 	require.NoError(t, err)
 	require.Equal(t, map[ledger.AccountPart]bool{{AccountID: 2, Part: "p"}: true, {AccountID: 3, Part: "p"}: true}, queued)
 	unsent, err := q.s.UnsentSubtasks(t.Context(), q.newer.ID, ledger.AccountRange{After: 0, Through: 9})
 	require.NoError(t, err)
-	require.Empty(t, unsent, "nothing of it is sent by the fan-out")
+	require.Empty(t, unsent, "the fan-out sends none of them")
 
 	require.Zero(t, storetest.Apply(t, q.s, q.outcome(1, task.Retrying), q.outcome(2, task.Deferred)))
 	require.Empty(t, q.due(), "an older one that only waits is still open")
@@ -85,14 +85,14 @@ func TestQueued_IsDueWhenTheOlderOneEnds(t *testing.T) {
 		require.Zero(t, storetest.Apply(t, q.s, q.outcome(int64(3+i), state)))
 	}
 	require.Equal(t, []int64{3, 4, 5, 6}, q.due(), "whatever its end")
-	require.Zero(t, storetest.Apply(t, q.s, q.outcome(7, task.Succeeded)), "nothing waits for this one")
+	require.Zero(t, storetest.Apply(t, q.s, q.outcome(7, task.Succeeded)), "no subtask waits for this one")
 
-	raised, err := q.s.RaiseDue(t.Context(), q.l, dueNow(t, q.s, q.now, time.Time{}), q.now)
+	raised, err := q.s.NextDeliveries(t.Context(), q.l, dueNow(t, q.s, q.now, time.Time{}), q.now)
 	require.NoError(t, err)
 	require.Len(t, raised, 4)
 	require.Equal(t, 2, raised[0].Delivery)
 	q.add(3)
-	require.Empty(t, q.due(), "what has been sent is not queued again")
+	require.Empty(t, q.due(), "a sent subtask is not queued again")
 }
 
 func TestQueued_WaitsNoLongerThanItsTimeToLive(t *testing.T) {
@@ -113,12 +113,12 @@ func keys(due []ledger.Due) []task.Key {
 	return all
 }
 
-func TestQueued_BehindWhatHasEndedIsDueAtOnce(t *testing.T) {
+func TestQueued_BehindAnEndedSubtaskIsDueAtOnce(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, 3)
 	require.Zero(t, storetest.Apply(t, q.s, q.outcome(1, task.Succeeded)))
 	q.add(1, 2, 8)
-	require.Equal(t, []int64{1, 8}, q.due(), "the older one of 8 is not there at all")
+	require.Equal(t, []int64{1, 8}, q.due(), "8 has no older subtask")
 
 	// And behind a run whose day was dropped.
 	gone := q.parts(3)
@@ -127,8 +127,7 @@ func TestQueued_BehindWhatHasEndedIsDueAtOnce(t *testing.T) {
 	require.Equal(t, []int64{1, 3, 8}, q.due())
 }
 
-// An outcome that has looked for queued subtasks, and is not committed yet when one is queued, must not leave it
-// waiting for ever.
+// An outcome may look for queued subtasks and commit only after one was queued. That one must not wait forever.
 func TestQueued_WhileTheOlderOneIsEnding(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, 1)
@@ -148,11 +147,11 @@ func TestQueued_WhileTheOlderOneIsEnding(t *testing.T) {
 	require.Equal(t, []int64{1}, q.due())
 }
 
-func TestReleaseQueued_FindsWhatNobodyMadeDue(t *testing.T) {
+func TestReleaseQueued_FindsSubtasksThatNoOutcomeReleased(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, 3)
 	q.add(1, 2, 3)
-	// Their predecessors end behind everyone's back.
+	// Their older subtasks end by direct changes of the rows.
 	require.NoError(t, q.s.Data.Writer(t.Context()).Exec("UPDATE "+ledger.LogTable(q.older.ID)+" SET state = 'expired' WHERE account_id = 1").Error)
 	require.NoError(t, q.s.Data.Writer(t.Context()).Exec("DELETE FROM "+ledger.LogTable(q.older.ID)+" WHERE account_id = 2").Error)
 	dropped := q.parts(9)
@@ -187,7 +186,7 @@ func TestApplyLeaderOutcomes_NeedTheLead(t *testing.T) {
 	}, states)
 }
 
-// The look for queued subtasks is made with every batch of outcomes: it must not read all that waits.
+// Every batch of outcomes looks for queued subtasks: it must not read all waiting rows.
 func TestQueued_IsLookedUpByIndex(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, 1)

@@ -11,7 +11,7 @@ import (
 	"adsync/base/sqldb"
 )
 
-// reachedKept is how long a process is remembered that no longer reaches Redis.
+// reachedKept is how long a process that no longer reaches Redis is kept.
 const reachedKept = time.Hour
 
 var _ ratelimit.Witness = Witness{}
@@ -33,11 +33,11 @@ func (s Witness) Reached(ctx context.Context, process string, media []string) er
 	return nil
 }
 
-// Look implements ratelimit.Witness. It forgets processes that have not reached Redis for an hour.
+// Look implements ratelimit.Witness. It deletes processes that have not reached Redis for an hour.
 func (s Witness) Look(ctx context.Context) (ratelimit.Sight, error) {
 	sight, err := s.look(ctx)
 	if err != nil {
-		return ratelimit.Sight{}, fmt.Errorf("look who reaches Redis: %w", err)
+		return ratelimit.Sight{}, fmt.Errorf("read which processes reach Redis: %w", err)
 	}
 	return sight, nil
 }

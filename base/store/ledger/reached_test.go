@@ -15,11 +15,11 @@ func TestReached_IsSeenByAllForEachMedia(t *testing.T) {
 	s := storetest.New(t)
 	sight, err := s.Look(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, sight.Reached, "nobody ever did")
+	require.Empty(t, sight.Reached, "no process has reached it yet")
 	require.NoError(t, s.Reached(t.Context(), "a", []string{"tulip", "orchid"}))
 	require.NoError(t, s.Reached(t.Context(), "b", []string{"tulip"}))
-	require.NoError(t, s.Reached(t.Context(), "b", []string{"tulip"}), "it is recorded again and again")
-	// A process of the release before records no media.
+	require.NoError(t, s.Reached(t.Context(), "b", []string{"tulip"}), "it is recorded repeatedly")
+	// A process of the previous release records no media.
 	now, err := s.Data.Now(t.Context())
 	require.NoError(t, err)
 	at := func(ago time.Duration) string { return now.Add(-ago).Format("2006-01-02 15:04:05.000") }
@@ -36,7 +36,7 @@ func TestReached_IsSeenByAllForEachMedia(t *testing.T) {
 		r.Ago = 0
 		ago[r] = d
 	}
-	require.Len(t, ago, 4, "one that reached Redis an hour ago is forgotten")
+	require.Len(t, ago, 4, "one that reached Redis over an hour ago is deleted")
 	require.InDelta(t, 30*time.Minute, ago[ratelimit.Reach{Process: "old"}], float64(time.Minute))
 	for _, r := range []ratelimit.Reach{{Process: "a", Media: "tulip"}, {Process: "a", Media: "orchid"}, {Process: "b", Media: "tulip"}} {
 		require.Contains(t, ago, r)
@@ -55,7 +55,7 @@ func TestMove_OneOfManyChangesTheServer(t *testing.T) {
 		{"tulip", "", "b", "a", false}, // another was first
 		{"orchid", "", "b", "b", true},
 		{"tulip", "a", "b", "b", true},
-		{"tulip", "a", "b", "b", false}, // another was first, and did the same
+		{"tulip", "a", "b", "b", false}, // another was first with the same change
 		{"tulip", "a", "c", "b", false},
 		{"tulip", "b", "a", "a", true}, // and back
 	} {

@@ -15,7 +15,7 @@ import (
 	"adsync/base/task"
 )
 
-// RestingLogin is a login whose refresh rests after tries that failed: until then nobody asks the platform for new tokens.
+// RestingLogin is a login whose refresh rests after failed tries: until then no process requests new tokens for it.
 type RestingLogin struct {
 	settings.Login
 
@@ -26,7 +26,7 @@ type RestingLogin struct {
 	Accounts      int64 // bound ones that are pulled with it
 }
 
-// RestingLogins returns the logins of a media, or of all where that is empty, whose refresh rests now, by id.
+// RestingLogins returns the logins of a media whose refresh rests now, by id; of all platforms if media is empty.
 func (s Subtasks) RestingLogins(ctx context.Context, media string, limit int) ([]RestingLogin, error) {
 	query := "SELECT t.id, t.media, t.app_id, t.login, COALESCE(l.name, ''), t.state, t.intent_until, t.intent_tries, t.rest_reason, t.access_expires_at," +
 		" (SELECT COUNT(*) FROM media_account a WHERE a.token_id = t.id AND a.bound = 1)" +
@@ -48,7 +48,7 @@ func (s Subtasks) RestingLogins(ctx context.Context, media string, limit int) ([
 	return all, nil
 }
 
-// resting is the condition of a row t of media_token whose refresh rests; its argument is TokenOK.
+// resting returns the condition of a row t of media_token whose refresh rests; its argument is TokenOK.
 func resting(d *sqldb.DB) string {
 	return "t.state = ? AND t.intent_holder = '' AND t.intent_until > " + d.Dialect().Now()
 }
@@ -64,20 +64,21 @@ func (s Subtasks) EndRest(ctx context.Context, tokenID int64) error {
 	return nil
 }
 
-// waitingForTime follows subtask_due: the subtasks of a media in some states that wait for a moment after now, and for nothing else.
+// waitingForTime follows subtask_due: the subtasks of a media in some states that wait only for a moment after now.
 const waitingForTime = "WHERE state IN ? AND due_at > ? AND media = ? AND waits_for = ''"
 
-// CountWaits returns how many subtasks of a media in one of the states wait for a moment, and for nothing else.
+// CountWaits returns how many subtasks of a media in one of the states wait only for a moment.
 func (s Subtasks) CountWaits(ctx context.Context, media string, states []task.State, now time.Time) (n int, err error) {
 	err = s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM subtask_due "+waitingForTime, states, sqldb.At(now), media).Row().Scan(&n)
 	if err != nil {
-		return 0, fmt.Errorf("count what waits of %s: %w", media, err)
+		return 0, fmt.Errorf("count the waiting subtasks of %s: %w", media, err)
 	}
 	return n, nil
 }
 
-// EndWaits makes subtasks of a media due now that are in one of the states and wait for a moment, and for nothing else. It returns how many
-// there were. It needs no lease: whoever does it twice does the same. What begins to wait meanwhile may stay.
+// EndWaits makes due now the subtasks of a media that are in one of the states and wait only for a moment. It returns
+// how many it changed. It needs no lease, since repeating it has the same effect. Subtasks that begin to wait
+// meanwhile may stay.
 func (s Subtasks) EndWaits(ctx context.Context, media string, states []task.State, now time.Time) (ended int, err error) {
 	all, err := s.CountWaits(ctx, media, states, now)
 	for err == nil && ended < all {

@@ -17,15 +17,15 @@ import (
 	"adsync/base/task"
 )
 
-// Round is a tick of a task that starts after others: it answers ended runs of each of them.
+// Round is a tick of a task that starts after others. It answers ended runs of each of them.
 type Round struct {
 	Tick
-	Answers map[int64][]int64 // the runs, by the task that they are of
+	Answers map[int64][]int64 // the answered runs, by their task
 }
 
-// AddRound writes a round's tick and what it answers, all or nothing: a run is answered once by a task. It returns
-// lease.ErrStaleLease when the lease does not hold. After another error the round may be there all the same, if the
-// commit's answer was lost; it must then not be written again but looked for.
+// AddRound writes a round's tick and the runs that it answers, all or nothing: a task answers a run once. It returns
+// lease.ErrStaleLease when the lease does not hold. After another error the round may exist, if the commit's answer
+// was lost: the caller must look for it before it writes the round again.
 func (s Ticks) AddRound(ctx context.Context, l lease.Lease, r Round) error {
 	var rows [][]any
 	for predecessor, runs := range r.Answers {
@@ -56,15 +56,15 @@ func (s Ticks) AddRound(ctx context.Context, l lease.Lease, r Round) error {
 	return nil
 }
 
-// A run of a tick that ended well and that a successor has not answered.
+// They select a tick's runs that ended with results and that a successor has not answered.
 const (
 	unansweredFrom  = " FROM run r WHERE r.task_id = ? AND r.id >= ? AND r.kind = '" + RunOfTick + "' AND r.state IN "
 	unansweredUntil = " AND NOT EXISTS (SELECT 1 FROM tick_answer a WHERE a.task_id = ? AND a.run_id = r.id) ORDER BY r.id LIMIT ?"
 	endedWell       = "('succeeded', 'partial')"
 )
 
-// AnyUnanswered tells whether a task has a run as Unanswered returns them. Only runs with an id of at least from are looked
-// at; below next none will ever have to be, unless its run is made after this.
+// AnyUnanswered reports whether a task has a run that Unanswered would return. It reads only runs with an id of at least
+// from. Later calls may start from next: no lower run will have to be answered, unless it is made after this call.
 func (s Ticks) AnyUnanswered(ctx context.Context, successor, predecessor, from int64) (found bool, next int64, err error) {
 	var newest int64
 	err = s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(id), 0) FROM run WHERE task_id = ?", predecessor).Row().Scan(&newest)
@@ -75,7 +75,7 @@ func (s Ticks) AnyUnanswered(ctx context.Context, successor, predecessor, from i
 	if newest < from {
 		return false, next, nil
 	}
-	// The lowest that may still have to be answered: the open ones are among them.
+	// The lowest run that may still have to be answered; open runs are among them.
 	var id int64
 	var state task.RunState
 	err = s.Data.Writer(ctx).Raw("SELECT r.id, r.state"+unansweredFrom+"('fanning_out', 'running', 'succeeded', 'partial')"+unansweredUntil,
@@ -92,8 +92,8 @@ func (s Ticks) AnyUnanswered(ctx context.Context, successor, predecessor, from i
 	return len(ended) > 0, id, err
 }
 
-// Unanswered returns the runs of a task's ticks that ended well (succeeded or partial) and that a successor has not
-// answered, with an id of at least from, by id, no more than limit.
+// Unanswered returns the runs of a task's ticks that ended as succeeded or partial and that a successor has not
+// answered, with an id of at least from, by id, up to limit.
 func (s Ticks) Unanswered(ctx context.Context, successor, predecessor, from int64, limit int) ([]int64, error) {
 	var runs []int64
 	err := s.Data.Writer(ctx).Raw("SELECT r.id"+unansweredFrom+endedWell+unansweredUntil, predecessor, from, successor, limit).Scan(&runs).Error
@@ -103,12 +103,12 @@ func (s Ticks) Unanswered(ctx context.Context, successor, predecessor, from int6
 	return runs, nil
 }
 
-// TasksWithOpenTicks returns those of the given tasks that have a tick whose run has not ended, or whose newest tick has
+// TasksWithOpenTicks returns which of the given tasks have a tick whose run has not ended, or whose newest tick has
 // no run yet.
 func (s Ticks) TasksWithOpenTicks(ctx context.Context, taskIDs []int64) (map[int64]bool, error) {
 	open := map[int64]bool{}
 	var found []int64
-	// All open runs, by their state: those of a task by its id would be all that it ever had.
+	// All open runs by their state: by task id it would read every run that the tasks ever had.
 	err := s.Data.Writer(ctx).Raw("SELECT DISTINCT task_id FROM run WHERE state IN (?, ?) AND kind = ?",
 		task.RunFanningOut, task.RunRunning, RunOfTick).Scan(&found).Error
 	if err != nil {
@@ -135,8 +135,8 @@ func (s Ticks) TasksWithOpenTicks(ctx context.Context, taskIDs []int64) (map[int
 	return open, nil
 }
 
-// pendingTickSQL finds those of n tasks whose newest tick has no run. The newest is the first by key from the end: for
-// MAX, MySQL would read all ticks of each task.
+// pendingTickSQL selects those of n tasks whose newest tick has no run. It reads the newest tick by key from the end:
+// for MAX, MySQL would read all ticks of each task.
 func pendingTickSQL(d *sqldb.DB, n int) string {
 	return "SELECT o.task_id FROM " + sqldb.ValueList(d, []string{"task_id"}, n) + " AS o JOIN tick k ON k.task_id = o.task_id" +
 		" AND k.planned_at = (SELECT n.planned_at FROM tick n WHERE n.task_id = o.task_id ORDER BY n.planned_at DESC LIMIT 1)" +

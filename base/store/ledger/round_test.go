@@ -56,7 +56,7 @@ func TestRounds_AnswerEachRunOnce(t *testing.T) {
 	again.PlannedAt, again.RunID = now.Add(time.Second), 201
 	require.Error(t, s.AddRound(ctx, l, again))
 	again.PlannedAt, again.Answers = now, map[int64][]int64{7: {103}}
-	require.Error(t, s.AddRound(ctx, l, again), "nor is a moment taken twice")
+	require.Error(t, s.AddRound(ctx, l, again), "a moment has one tick")
 	unanswered(0, nil, 103)
 
 	open, err := s.TasksWithOpenTicks(ctx, []int64{7, 8, 9})

@@ -32,7 +32,7 @@ type Run struct {
 	Timezone     string        // the task's
 	Kind         string        // RunOfTick or RunOfOrder
 	PlannedAt    time.Time
-	OriginRunID  int64 // the run whose dead subtasks it takes up, if they are of one; else 0
+	OriginRunID  int64 // the run whose dead subtasks it redrives, if they are of one run; otherwise 0
 	State        task.RunState
 	Epoch        int64 // of the leader that made it
 	Cursor       int64 // the fan-out has passed all ids up to this one
@@ -49,12 +49,12 @@ type Run struct {
 	EndedAt      time.Time
 }
 
-// Ended is how many of the run's subtasks have ended.
+// Ended returns how many of the run's subtasks have ended.
 func (r *Run) Ended() int64 {
 	return r.Succeeded + r.Failed + r.Expired + r.Cancelled + r.Superseded
 }
 
-// Deadline is when what has not been done is no longer useful; zero when the run has none.
+// Deadline returns when the run's open subtasks expire; zero if they do not.
 func (r *Run) Deadline() time.Time {
 	if r.Settings.TTL <= 0 {
 		return time.Time{}
@@ -72,8 +72,8 @@ func (o Offsets) Raise(partition int, offset int64) {
 	}
 }
 
-// frozen is the text of run.settings.
-type frozen struct {
+// settingsText is the text of run.settings.
+type settingsText struct {
 	task.Settings
 	Timezone string `json:"timezone"`
 }
@@ -81,8 +81,8 @@ type frozen struct {
 const runColumns = `id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, origin_run_id, state, epoch, fan_out_cursor, offsets,
   total, succeeded, failed, expired, cancelled, superseded, error_text, created_at, fanned_out_at, ended_at`
 
-// AddRuns writes new runs. A run whose id is there already is left alone. It returns lease.ErrStaleLease when the lease
-// does not hold.
+// AddRuns writes new runs. A run whose id exists is left alone. It returns lease.ErrStaleLease when the lease does
+// not hold.
 func (s RunRows) AddRuns(ctx context.Context, l lease.Lease, runs []Run) error {
 	columns := []string{
 		"id", "task_id", "task_name", "media", "handler", "lane", "task_revision", "settings", "kind", "planned_at",
@@ -90,7 +90,7 @@ func (s RunRows) AddRuns(ctx context.Context, l lease.Lease, runs []Run) error {
 	}
 	rows := make([][]any, len(runs))
 	for i, r := range runs {
-		settings, err := json.Marshal(frozen{Settings: r.Settings, Timezone: r.Timezone})
+		settings, err := json.Marshal(settingsText{Settings: r.Settings, Timezone: r.Timezone})
 		if err != nil {
 			return fmt.Errorf("settings of run %d: %w", r.ID, err)
 		}
@@ -121,7 +121,7 @@ func (s RunRows) Run(ctx context.Context, id int64) (Run, error) {
 	return runs[0], nil
 }
 
-// Runs returns the runs of the given ids that are there, by id.
+// Runs returns the runs with the given ids that exist, by id.
 func (s RunRows) Runs(ctx context.Context, ids []int64) ([]Run, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -129,7 +129,7 @@ func (s RunRows) Runs(ctx context.Context, ids []int64) ([]Run, error) {
 	return ReadRuns(ctx, s.Databases, "WHERE id IN ? ORDER BY id", ids)
 }
 
-// ReadRuns reads the runs of what stands behind FROM run.
+// ReadRuns reads runs; tail follows "FROM run".
 func ReadRuns(ctx context.Context, s *sqldb.Databases, tail string, args ...any) ([]Run, error) {
 	query := s.Data.Writer(ctx).Raw("SELECT "+runColumns+" FROM run "+tail, args...)
 	all, err := sqldb.Rows(query, func(rows *sql.Rows, r *Run) (err error) {
@@ -142,7 +142,7 @@ func ReadRuns(ctx context.Context, s *sqldb.Databases, tail string, args ...any)
 	return all, nil
 }
 
-// scanRun reads runColumns, and what follows them into more.
+// scanRun reads runColumns into a Run, and the columns after them into more.
 func scanRun(rows *sql.Rows, more ...any) (Run, error) {
 	var r Run
 	var settings string
@@ -158,7 +158,7 @@ func scanRun(rows *sql.Rows, more ...any) (Run, error) {
 	if err != nil {
 		return Run{}, err
 	}
-	var f frozen
+	var f settingsText
 	if err := json.Unmarshal([]byte(settings), &f); err != nil {
 		return Run{}, fmt.Errorf("settings of run %d: %w", r.ID, err)
 	}

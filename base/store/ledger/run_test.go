@@ -29,7 +29,7 @@ func TestRuns_ComeBackAsTheyWere(t *testing.T) {
 	failed.State, failed.ErrorText, failed.EndedAt, failed.Total = task.RunFailed, strings.Repeat("世", 600), now, &zero
 	require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{plain, ordered, failed}))
 
-	// A run that is there is left alone.
+	// An existing run is left alone.
 	changed := plain
 	changed.TaskName = "other"
 	require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{changed}))

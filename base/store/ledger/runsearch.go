@@ -9,7 +9,7 @@ import (
 	"adsync/base/task"
 )
 
-// RunSearch chooses runs for a list; what is zero chooses all.
+// RunSearch chooses runs for a list; zero fields choose all.
 type RunSearch struct {
 	TaskName string
 	Media    string
@@ -22,7 +22,7 @@ type RunSearch struct {
 // SearchRuns returns runs, the newest first.
 func (s RunRows) SearchRuns(ctx context.Context, f RunSearch) ([]Run, error) {
 	if !utf8.ValidString(f.TaskName) || !utf8.ValidString(f.Media) {
-		return nil, nil // None has such a name, and some servers refuse to look it up.
+		return nil, nil // No run has such a name, and some servers refuse to look it up.
 	}
 	where, args := []string{"1 = 1"}, []any{}
 	for _, c := range []struct {

@@ -17,7 +17,7 @@ import (
 	"adsync/base/task"
 )
 
-// The states of an order that stops work.
+// The states of a stop order.
 const (
 	StopActive = "active"
 	StopEnded  = "ended"
@@ -25,8 +25,8 @@ const (
 
 const stopColumns = "id, verb, kind, target, target_name, reason, ordered_by, ordered_at, until_at, ended_at, ended_by"
 
-// AddStop writes an order that stops work. Any process may write one: consumers obey it within seconds, and the leader
-// carries it out.
+// AddStop writes an order that pauses or cancels work. Any process may write one: consumers apply it within seconds,
+// and the leader completes it.
 func (s StopOrders) AddStop(ctx context.Context, stop task.Stop) error {
 	err := s.Data.Writer(ctx).Exec("INSERT INTO stop_order (id, verb, kind, target, target_name, reason, ordered_by, ordered_at, until_at, state)"+
 		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", stop.ID, string(stop.Verb), string(stop.Kind), stop.Target, sqldb.Cut(stop.TargetName, 191),
@@ -37,13 +37,13 @@ func (s StopOrders) AddStop(ctx context.Context, stop task.Stop) error {
 	return nil
 }
 
-// ActiveStops returns the orders that are to be obeyed, by id. A pause whose time has just run out may still be among
-// them: ask task.Stop.InForce.
+// ActiveStops returns the active orders, by id. A pause that has just run out may still be among them: see
+// task.Stop.InForce.
 func (s StopOrders) ActiveStops(ctx context.Context) ([]task.Stop, error) {
 	return s.stops(ctx, "WHERE state = ? ORDER BY id", StopActive)
 }
 
-// StopFilter chooses orders for a list; what is zero chooses all.
+// StopFilter chooses orders for a list; zero fields choose all.
 type StopFilter struct {
 	Verb   task.StopVerb
 	Active bool
@@ -79,7 +79,7 @@ func (s StopOrders) stops(ctx context.Context, tail string, args ...any) ([]task
 	return ReadStops(s.Data.Writer(ctx), tail, args...)
 }
 
-// ReadStops reads the orders of what stands behind FROM stop_order.
+// ReadStops reads stop orders; tail follows "FROM stop_order".
 func ReadStops(db *gorm.DB, tail string, args ...any) ([]task.Stop, error) {
 	query := db.Raw("SELECT "+stopColumns+" FROM stop_order "+tail, args...)
 	all, err := sqldb.Rows(query, func(rows *sql.Rows, o *task.Stop) error {
@@ -94,8 +94,8 @@ func ReadStops(db *gorm.DB, tail string, args ...any) ([]task.Stop, error) {
 	return all, nil
 }
 
-// LiftPause ends a pause before its time, and tells whether it was still active. What waits for it is made due by the
-// leader.
+// LiftPause ends a pause before its time, and reports whether it was still active. The leader then makes due the
+// subtasks that wait for it.
 func (s StopOrders) LiftPause(ctx context.Context, id int64, by string, now time.Time) (bool, error) {
 	res := s.Data.Writer(ctx).Exec("UPDATE stop_order SET state = ?, ended_at = ?, ended_by = ? WHERE id = ? AND verb = ? AND state = ?",
 		StopEnded, sqldb.At(now), sqldb.Cut(by, 96), id, string(task.Pause), StopActive)
@@ -105,7 +105,7 @@ func (s StopOrders) LiftPause(ctx context.Context, id int64, by string, now time
 	return res.RowsAffected > 0, nil
 }
 
-// EndStop notes that a pause has run out or that a cancel is carried out; one that was ended before is left alone. It
+// EndStop records that a pause has run out or that a cancel is complete; an order that has ended is left alone. It
 // returns lease.ErrStaleLease when the lease does not hold.
 func (s StopOrders) EndStop(ctx context.Context, l lease.Lease, id int64, now time.Time) error {
 	set := []leader.Assignment{leader.Assign("state", "?", StopEnded), leader.Assign("ended_at", "?", sqldb.At(now))}
@@ -119,16 +119,17 @@ func (s StopOrders) EndStop(ctx context.Context, l lease.Lease, id int64, now ti
 	return nil
 }
 
-// StoppedRun is an open run that a cancel takes.
-type StoppedRun struct {
+// RunToCancel is an open run that a cancel covers.
+type RunToCancel struct {
 	ID       int64
 	TaskID   int64
 	State    task.RunState
 	CancelID int64 // the order that cancelled it; 0 = none yet
 }
 
-// RunsTaken returns the open runs that a cancel takes, by id: for an account, all that may have subtasks of it.
-func (s StopOrders) RunsTaken(ctx context.Context, stop task.Stop) ([]StoppedRun, error) {
+// RunsToCancel returns the open runs that a cancel covers, by id; for an account, all runs that may have subtasks of
+// it.
+func (s StopOrders) RunsToCancel(ctx context.Context, stop task.Stop) ([]RunToCancel, error) {
 	query := "SELECT id, task_id, state, cancel_id FROM run WHERE state IN ?"
 	args := []any{[]string{string(task.RunFanningOut), string(task.RunRunning)}}
 	switch stop.Kind {
@@ -141,17 +142,17 @@ func (s StopOrders) RunsTaken(ctx context.Context, stop task.Stop) ([]StoppedRun
 	case task.StopAccount:
 		query, args = query+" AND id <= ?", append(args, stop.Through())
 	default:
-		return nil, fmt.Errorf("stop order %d: %q is no kind of thing that can be stopped", stop.ID, stop.Kind)
+		return nil, fmt.Errorf("stop order %d: kind %q is not run, task, media or account", stop.ID, stop.Kind)
 	}
-	var runs []StoppedRun
+	var runs []RunToCancel
 	if err := s.Data.Writer(ctx).Raw(query+" ORDER BY id", args...).Scan(&runs).Error; err != nil {
-		return nil, fmt.Errorf("read the runs that stop order %d takes: %w", stop.ID, err)
+		return nil, fmt.Errorf("read the runs that stop order %d covers: %w", stop.ID, err)
 	}
 	return runs, nil
 }
 
-// MarkCancelled marks open runs as cancelled by an order: they end as such once their subtasks have. note is kept as
-// their error text if they have none yet. It returns lease.ErrStaleLease when the lease does not hold.
+// MarkCancelled marks open runs as cancelled by an order: they end as cancelled once their subtasks have ended. It
+// stores note as their error text if they have none yet. It returns lease.ErrStaleLease when the lease does not hold.
 func (s StopOrders) MarkCancelled(ctx context.Context, l lease.Lease, stopID int64, runIDs []int64, note string) error {
 	if len(runIDs) == 0 {
 		return nil
@@ -171,7 +172,7 @@ func (s StopOrders) MarkCancelled(ctx context.Context, l lease.Lease, stopID int
 	return nil
 }
 
-// OpenOrdersUntil returns how many orders up to a run id have no run yet.
+// OpenOrdersUntil returns how many orders with a run id up to this one have no run yet.
 func (s StopOrders) OpenOrdersUntil(ctx context.Context, runID int64) (int64, error) {
 	var n int64
 	if err := s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM manual_order WHERE taken = 0 AND run_id <= ?", runID).Row().Scan(&n); err != nil {
@@ -207,7 +208,7 @@ func (s StopOrders) OpenSubtasksOfAccount(ctx context.Context, runIDs []int64, a
 func openSubtasks(ctx context.Context, s *sqldb.Databases, table, where string, args ...any) ([]OpenSubtask, error) {
 	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, delivery, attempt FROM "+table+" WHERE "+where, args...).Rows()
 	if MissingTable(err) {
-		return nil, nil // Its fan-out never began, or the day was dropped.
+		return nil, nil // The fan-out never began, or the day was dropped.
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read open subtasks of %s: %w", table, err)
@@ -242,10 +243,10 @@ func (s StopOrders) AccountsWaitedFor(ctx context.Context) ([]int64, error) {
 	return ids, nil
 }
 
-// waitedFor returns what of a kind subtasks wait for.
+// waitedFor returns the ids of one kind that subtasks wait for.
 func (s StopOrders) waitedFor(ctx context.Context, prefix string, idOf func(ref string) (int64, bool)) ([]int64, error) {
 	var ids []int64
-	// One seek of the index for each: DISTINCT would read all that wait.
+	// One seek of the index for each: DISTINCT would read all waiting rows.
 	for after := prefix; ; {
 		var refs []string
 		err := s.Data.Writer(ctx).Raw("SELECT waits_for FROM subtask_due WHERE waits_for > ? AND waits_for < ? ORDER BY waits_for LIMIT 1",
@@ -263,9 +264,9 @@ func (s StopOrders) waitedFor(ctx context.Context, prefix string, idOf func(ref 
 	}
 }
 
-// Release makes up to limit of the subtasks that wait for something, as task.PauseRef or task.ParkedRef names it, due at a moment, and returns their keys.
-// None is due later than it was: one whose time to live is over before then is due at its end. It needs no lease: whoever does it
-// twice, or late, does the same.
+// Release makes due up to limit of the subtasks that wait for ref (task.PauseRef, task.ParkedRef), and returns them.
+// They become due at the given moment, or earlier if their time to live ends before it. It needs no lease, since
+// repeating it has the same effect.
 func (s StopOrders) Release(ctx context.Context, ref string, due time.Time, limit int) ([]Due, error) {
 	list, err := readDue(ctx, s.Databases, "WHERE waits_for = ? ORDER BY account_id, part LIMIT ?", ref, min(limit, s.Data.RowsPerStatement(5)))
 	if err != nil || len(list) == 0 {

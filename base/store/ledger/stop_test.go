@@ -62,7 +62,7 @@ func TestStops_AreReadAsTheyWereOrdered(t *testing.T) {
 	require.False(t, lifted, "it ends once")
 	lifted, err = s.LiftPause(ctx, cancel.ID, "vera", storetest.Moment)
 	require.NoError(t, err)
-	require.False(t, lifted, "a cancel cannot be taken back")
+	require.False(t, lifted, "a cancel cannot be undone")
 	require.NoError(t, s.EndStop(ctx, l, cancel.ID, storetest.Moment.Add(time.Minute)))
 	require.NoError(t, s.EndStop(ctx, l, cancel.ID, storetest.Moment.Add(time.Hour)))
 	open.EndedAt, open.EndedBy = storetest.Moment.Add(time.Minute), "vera"
@@ -91,7 +91,7 @@ func TestStops_AreReadAsTheyWereOrdered(t *testing.T) {
 	require.ErrorIs(t, s.EndStop(ctx, l, pause.ID, storetest.Moment), lease.ErrStaleLease)
 }
 
-func TestRunsTaken_AreThoseThatWereThere(t *testing.T) {
+func TestRunsToCancel_AreOlderThanTheOrder(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.New(t)
@@ -112,7 +112,7 @@ func TestRunsTaken_AreThoseThatWereThere(t *testing.T) {
 		{task.StopRun, strconv.FormatInt(older.ID, 10), []int64{older.ID}},
 		{task.StopRun, strconv.FormatInt(ended.ID, 10), nil},
 	} {
-		runs, err := s.RunsTaken(ctx, newStop(task.Cancel, tt.kind, tt.target))
+		runs, err := s.RunsToCancel(ctx, newStop(task.Cancel, tt.kind, tt.target))
 		require.NoError(t, err)
 		var ids []int64
 		for _, r := range runs {
@@ -122,16 +122,16 @@ func TestRunsTaken_AreThoseThatWereThere(t *testing.T) {
 		}
 		require.Equal(t, tt.want, ids, "%s %s", tt.kind, tt.target)
 	}
-	_, err := s.RunsTaken(ctx, newStop(task.Cancel, "planet", "1"))
+	_, err := s.RunsToCancel(ctx, newStop(task.Cancel, "planet", "1"))
 	require.ErrorContains(t, err, `"planet"`)
 
 	require.NoError(t, s.MarkCancelled(ctx, l, 99, []int64{ended.ID, older.ID}, "cancelled by otto: a test"))
 	require.NoError(t, s.MarkCancelled(ctx, l, 100, []int64{older.ID}, "again"), "the first mark stays")
-	runs, err := s.RunsTaken(ctx, newStop(task.Cancel, task.StopTask, "7"))
+	runs, err := s.RunsToCancel(ctx, newStop(task.Cancel, task.StopTask, "7"))
 	require.NoError(t, err)
 	require.EqualValues(t, 99, runs[0].CancelID)
 	storetest.Apply(t, s, older.Outcome(1, 1, task.Succeeded), newer.Outcome(1, 1, task.Succeeded))
-	require.Equal(t, task.RunCancelled, countsOf(t, older).State, "whatever its last subtask came to")
+	require.Equal(t, task.RunCancelled, countsOf(t, older).State, "whatever the outcome of its last subtask")
 	require.Equal(t, task.RunSucceeded, countsOf(t, newer).State)
 	require.Equal(t, task.RunSucceeded, countsOf(t, ended).State, "an end is final")
 	run, err := s.Run(ctx, older.ID)
@@ -141,7 +141,7 @@ func TestRunsTaken_AreThoseThatWereThere(t *testing.T) {
 	require.ErrorIs(t, s.MarkCancelled(ctx, l, 1, []int64{newer.ID}, ""), lease.ErrStaleLease)
 }
 
-// The leader may not have marked the run yet: whoever ends it looks at the cancels.
+// The leader may not have marked the run yet: the transaction that ends it reads the cancels.
 func TestRuns_EndAsCancelledBeforeTheLeaderMarksThem(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -159,7 +159,7 @@ func TestRuns_EndAsCancelledBeforeTheLeaderMarksThem(t *testing.T) {
 		{"the cancel of an account", task.Cancel, task.StopAccount, "1", false, task.RunPartial},
 		{"the cancel of another task", task.Cancel, task.StopTask, "8", false, task.RunPartial},
 		{"a pause", task.Pause, task.StopTask, "7", false, task.RunPartial},
-		{"a cancel that is carried out", task.Cancel, task.StopTask, "7", true, task.RunPartial},
+		{"a cancel that is complete", task.Cancel, task.StopTask, "7", true, task.RunPartial},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -208,7 +208,7 @@ func TestApplyLeaderOutcomes_NeedsTheLease(t *testing.T) {
 	require.Equal(t, task.Waiting, statusOf(t, r, 1).State)
 	stale, err := s.ApplyLeaderOutcomes(ctx, l, []ledger.Outcome{r.Outcome(1, 1, task.Cancelled), r.Outcome(2, 9, task.Cancelled)})
 	require.NoError(t, err)
-	require.Equal(t, 1, stale, "another delivery is another's")
+	require.Equal(t, 1, stale, "the row holds another delivery")
 	requireCountsEqualRows(t, r)
 }
 
@@ -237,7 +237,7 @@ func TestOpenSubtasksOf_ReadsByKey(t *testing.T) {
 	require.Empty(t, open)
 }
 
-func TestRelease_MakesDueWhatWaitsForThePause(t *testing.T) {
+func TestRelease_MakesDueTheSubtasksOfAPause(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.New(t)
@@ -273,7 +273,7 @@ func TestRelease_MakesDueWhatWaitsForThePause(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []int64{40}, ids)
 
-	// What is sent, tried again or ended waits for no pause any more.
+	// A subtask that is sent, retried or ended no longer waits for a pause.
 	wait(1, task.PauseRef(5))
 	storetest.Apply(t, s, r.Outcome(1, 1, task.Retrying), r.Outcome(2, 1, task.Cancelled))
 	ids, err = s.PausesWaitedFor(ctx)

@@ -13,7 +13,7 @@ import (
 	"adsync/base/task"
 )
 
-// runsPerLookUp is how many runs one statement looks at.
+// runsPerLookUp is how many runs one statement reads.
 const runsPerLookUp = 100
 
 // Subtask is a row of a day's log.
@@ -22,7 +22,7 @@ type Subtask struct {
 	SubtaskLog
 }
 
-// SubtaskFilter chooses subtasks for a list; what is zero chooses all.
+// SubtaskFilter chooses subtasks for a list; zero fields choose all.
 type SubtaskFilter struct {
 	State task.State
 	Text  string // a piece of the error's text
@@ -40,7 +40,7 @@ func (f SubtaskFilter) where(d sqldb.Dialect) (where string, args []any) {
 
 const logColumns = "state, delivery, attempt, node, created_at, started_at, ended_at, error_class, error_text, rows_written, api_calls"
 
-// logRow takes the values of logColumns.
+// logRow scans the values of logColumns.
 type logRow struct {
 	SubtaskLog
 	created, started, ended sqldb.Time
@@ -57,8 +57,8 @@ func (r *logRow) log() SubtaskLog {
 	return r.SubtaskLog
 }
 
-// RunSubtasks returns subtasks of a run by account and part, those after a place. next is where the page after begins, nil when there is none; a run
-// whose day's table was dropped has no subtasks.
+// RunSubtasks returns a page of a run's subtasks after a place, by account and part. next is the place after which
+// the next page begins; nil if there is none. A run whose day's table was dropped has no subtasks.
 func (s Subtasks) RunSubtasks(ctx context.Context, runID int64, f SubtaskFilter, after AccountPart, limit int) (page []Subtask, next *AccountPart, err error) {
 	where := "run_id = ? AND account_id >= ? AND (account_id > ? OR part > ?)"
 	args := []any{runID, after.AccountID, after.AccountID, after.Part}
@@ -82,7 +82,7 @@ func (s Subtasks) RunSubtasks(ctx context.Context, runID int64, f SubtaskFilter,
 	return page, next, nil
 }
 
-// reachOfRun returns the last row of a run that a page looks at; nil when that is all of them.
+// reachOfRun returns the last row of a run that a page reads; nil if that is all rows.
 func (s Subtasks) reachOfRun(ctx context.Context, runID int64, where string, args []any) (*AccountPart, error) {
 	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id, part FROM "+LogTable(runID)+" WHERE "+where+" ORDER BY run_id, account_id, part LIMIT 1 OFFSET ?",
 		append(slices.Clone(args), s.Reach.Rows-1)...).Rows()
@@ -101,7 +101,7 @@ func (s Subtasks) reachOfRun(ctx context.Context, runID int64, where string, arg
 	return &last, err
 }
 
-// ReadSubtasks reads rows of a day's log, none when there is no such table; where is what follows WHERE.
+// ReadSubtasks reads rows of a day's log; where follows WHERE. It returns none if the table does not exist.
 func ReadSubtasks(ctx context.Context, s *sqldb.Databases, table, where string, args ...any) ([]Subtask, error) {
 	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, "+logColumns+" FROM "+table+" WHERE "+where, args...).Rows()
 	if MissingTable(err) {
@@ -124,22 +124,24 @@ func ReadSubtasks(ctx context.Context, s *sqldb.Databases, table, where string, 
 	return all, rows.Err()
 }
 
-// AccountSubtask is a subtask of an account, with what its run tells.
+// AccountSubtask is a subtask of an account, with its run's task name and planned time.
 type AccountSubtask struct {
 	Subtask
 	TaskName  string
 	PlannedAt time.Time
 }
 
-// AccountSubtasks returns an account's subtasks of runs that were made in [since, until), or since then if until is zero, those of the newest run first,
-// and those after a place. next is where the page after begins, nil when there is none: a page looks at so many runs and no more.
+// AccountSubtasks returns a page of an account's subtasks after a place, those of the newest run first. The runs were
+// made in [since, until), or at any time since then if until is zero. next is the place after which the next page
+// begins; nil if there is none. A page reads Reach.Runs runs at most, so it may be short or empty although next is
+// set.
 func (s Subtasks) AccountSubtasks(ctx context.Context, a settings.Account, f SubtaskFilter, since, until time.Time, after task.Key, limit int) (page []AccountSubtask, next *task.Key, err error) {
 	end := int64(math.MaxInt64)
 	if !until.IsZero() {
 		end = task.FirstRunIDAt(until)
 	}
 	switch {
-	case after.Part != "": // The run that the place is in, too.
+	case after.Part != "": // Include the run that the place is in.
 		end = min(end, after.RunID+1)
 	case after.RunID != 0:
 		end = min(end, after.RunID)
@@ -166,8 +168,8 @@ func (s Subtasks) AccountSubtasks(ctx context.Context, a settings.Account, f Sub
 	return page, more, nil
 }
 
-// runsOf returns the runs of a media with ids in [from, end), the newest first. It looks at Reach.Runs of all runs; more is behind the last of them
-// when there are others.
+// runsOf returns the runs of a media with ids in [from, end), the newest first. It reads the newest Reach.Runs runs
+// of all platforms; more is the place of the last of them if there are others.
 func (s Subtasks) runsOf(ctx context.Context, media string, from, end int64) (runs []Run, more *task.Key, err error) {
 	rows, err := s.Data.Writer(ctx).Raw("SELECT id, media, task_name, planned_at FROM run WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?", from, end, s.Reach.Runs).Rows()
 	if err != nil {
@@ -192,7 +194,7 @@ func (s Subtasks) runsOf(ctx context.Context, media string, from, end int64) (ru
 	return runs, more, rows.Err()
 }
 
-// subtasksInRuns looks an account up in runs of one day, which are given the newest first.
+// subtasksInRuns returns an account's subtasks in runs of one day, which are given the newest first.
 func (s Subtasks) subtasksInRuns(ctx context.Context, runs []Run, accountID int64, f SubtaskFilter, after task.Key, limit int) ([]AccountSubtask, error) {
 	ids := make([]int64, len(runs))
 	for i := range runs {
@@ -215,7 +217,7 @@ func (s Subtasks) subtasksInRuns(ctx context.Context, runs []Run, accountID int6
 	return found, nil
 }
 
-// WaitingSubtask is a row of subtask_due of a subtask that is to be sent again.
+// WaitingSubtask is a row of subtask_due whose subtask is to be sent again.
 type WaitingSubtask struct {
 	Due
 	Media    string
@@ -224,7 +226,7 @@ type WaitingSubtask struct {
 	WaitsFor string // "run:ID", "pause:ID", "account:ID", or nothing but its time
 }
 
-// WaitingFilter chooses from those; what is zero chooses all.
+// WaitingFilter chooses waiting subtasks; zero fields choose all.
 type WaitingFilter struct {
 	State task.State // Retrying or Deferred
 	Media string
@@ -232,7 +234,7 @@ type WaitingFilter struct {
 	Text  string // a piece of the reason
 }
 
-// WaitingPlace is where a page of them ended.
+// WaitingPlace is where a page of waiting subtasks ended.
 type WaitingPlace struct {
 	DueAt time.Time
 	task.Key
@@ -245,8 +247,8 @@ func (p WaitingPlace) compare(o WaitingPlace) int {
 	return compareKeys(p.Key, o.Key)
 }
 
-// WaitingSubtasks returns the subtasks that wait to be sent again, those that are due first, those after a place. next is where the page after begins,
-// nil when there is none.
+// WaitingSubtasks returns a page of the subtasks that wait to be sent again, after a place, by due time. next is the
+// place after which the next page begins; nil if there is none.
 func (s Subtasks) WaitingSubtasks(ctx context.Context, f WaitingFilter, after WaitingPlace, limit int) (page []WaitingSubtask, next *WaitingPlace, err error) {
 	states := []task.State{task.Retrying, task.Deferred}
 	if f.State != "" {
@@ -264,7 +266,7 @@ func (s Subtasks) WaitingSubtasks(ctx context.Context, f WaitingFilter, after Wa
 	}
 	place := func(w WaitingSubtask) WaitingPlace { return WaitingPlace{DueAt: w.DueAt, Key: w.Key} }
 	slices.SortFunc(page, func(a, b WaitingSubtask) int { return place(a).compare(place(b)) })
-	// Behind the nearer of the two reaches there may be rows of the other state that were not looked at.
+	// Beyond the nearer of the two reaches, rows of the other state may not have been read.
 	if next != nil {
 		page = slices.DeleteFunc(page, func(w WaitingSubtask) bool { return place(w).compare(*next) > 0 })
 	}
@@ -276,7 +278,7 @@ func (s Subtasks) WaitingSubtasks(ctx context.Context, f WaitingFilter, after Wa
 	return page, next, nil
 }
 
-// waitingIn returns those of one state; reach is the last row that was looked at, nil when those are all.
+// waitingIn returns the waiting subtasks of one state; reach is the last row that was read, nil if all were.
 func (s Subtasks) waitingIn(ctx context.Context, state task.State, f WaitingFilter, after WaitingPlace, limit int) (page []WaitingSubtask, reach *WaitingPlace, err error) {
 	const order = " ORDER BY state, due_at, run_id, account_id, part LIMIT "
 	from := " FROM subtask_due" + s.Data.Dialect().ForceIndex("subtask_due", "due")
@@ -340,8 +342,8 @@ func (s Subtasks) readPlace(ctx context.Context, into *WaitingPlace, query strin
 	return true, err
 }
 
-// RunProgress returns a run and how many of its subtasks wait for a retry, or for something else than their turn. It reads both at one moment: the
-// outcomes that change them are written in one transaction. It returns ErrNotFound when there is no such run.
+// RunProgress returns a run and how many of its subtasks are retrying and deferred. One statement reads both, since
+// the outcomes that change them are written in one transaction. It returns ErrNotFound if the run does not exist.
 func (s Subtasks) RunProgress(ctx context.Context, id int64) (run Run, retrying, deferred int64, err error) {
 	rows, err := s.Data.Writer(ctx).Raw("SELECT "+runColumns+", (SELECT COUNT(*) FROM subtask_due d WHERE d.run_id = run.id AND d.run_id = ? AND d.state = ?),"+
 		" (SELECT COUNT(*) FROM subtask_due d WHERE d.run_id = run.id AND d.run_id = ? AND d.state = ?) FROM run WHERE id = ?",
@@ -362,7 +364,7 @@ func (s Subtasks) RunProgress(ctx context.Context, id int64) (run Run, retrying,
 	return run, retrying, deferred, nil
 }
 
-// SubtaskLog is what a day's log tells of a subtask.
+// SubtaskLog is the log of a subtask in its day's table.
 type SubtaskLog struct {
 	State      task.State
 	Delivery   int

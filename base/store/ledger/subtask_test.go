@@ -15,8 +15,8 @@ import (
 	"adsync/base/task"
 )
 
-// logOf makes runs of tulip, an hour apart, each with three subtasks: of account 1 that has succeeded, of account 2 that is retrying, and of
-// account 3 that has failed.
+// logOf makes runs of tulip, an hour apart, each with three subtasks: account 1 has succeeded, account 2 is retrying,
+// account 3 has failed.
 func logOf(t *testing.T, s *store.Store, first time.Time, runs int) []ledger.Run {
 	t.Helper()
 	ctx := t.Context()
@@ -69,7 +69,7 @@ func TestRunSubtasks_PagesEachOnce(t *testing.T) {
 	}
 	require.Equal(t, []int64{3}, list(ledger.SubtaskFilter{State: task.Failed}, 1))
 	require.Equal(t, []int64{2}, list(ledger.SubtaskFilter{Text: "50% of"}, 1))
-	require.Empty(t, list(ledger.SubtaskFilter{Text: "50_ of"}, 1), "no letter has a meaning of its own")
+	require.Empty(t, list(ledger.SubtaskFilter{Text: "50_ of"}, 1), "no letter is a wildcard")
 	require.Empty(t, list(ledger.SubtaskFilter{State: task.Failed, Text: "50%"}, 1))
 
 	page, _, err := s.RunSubtasks(t.Context(), run.ID, ledger.SubtaskFilter{State: task.Failed}, ledger.AccountPart{}, 1)
@@ -82,8 +82,8 @@ func TestRunSubtasks_PagesEachOnce(t *testing.T) {
 	require.Empty(t, list(ledger.SubtaskFilter{}, 1))
 }
 
-// A page that looks for little in much ends before it has looked at all of it, and the pages together find it.
-func TestLists_EndAPageWhereTheyHaveLookedEnough(t *testing.T) {
+// A page that finds little ends before it has read all rows, and the pages together find all.
+func TestLists_EndAPageAfterEnoughRows(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	s.Reach.Rows, s.Reach.Runs = 2, 3
@@ -123,7 +123,7 @@ func TestLists_EndAPageWhereTheyHaveLookedEnough(t *testing.T) {
 	require.Equal(t, []int{1}, hours)
 	require.Equal(t, 3, pages, "three runs a page")
 	hours, _ = found(ledger.SubtaskFilter{}, first.Add(time.Hour), first.Add(3*time.Hour), 50)
-	require.Equal(t, []int{2, 1}, hours, "the end is not in it")
+	require.Equal(t, []int{2, 1}, hours, "the end is excluded")
 	account.Media = "orchid"
 	hours, _ = found(ledger.SubtaskFilter{}, first, time.Time{}, 50)
 	require.Empty(t, hours, "runs of another media have none of its accounts")
@@ -149,7 +149,7 @@ func TestLists_EndAPageWhereTheyHaveLookedEnough(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2, 3, 4, 5, 6}, due)
 }
 
-// Two states are two walks along the index, whose rows come in one order.
+// Two states are two reads of the index, merged into one order.
 func TestWaitingSubtasks_MergesTheStates(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
@@ -186,7 +186,7 @@ func TestWaitingSubtasks_MergesTheStates(t *testing.T) {
 	}
 }
 
-func TestRunProgress_CountsWhatWaits(t *testing.T) {
+func TestRunProgress_CountsWaitingSubtasks(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	run := logOf(t, s, time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC), 2)[0]

@@ -17,7 +17,7 @@ import (
 	"adsync/base/task"
 )
 
-// RunningRun is what the sweep needs of a run that is fanned out and has not ended.
+// RunningRun is the part of a running run that the sweep needs.
 type RunningRun struct {
 	ID        int64
 	TaskName  string
@@ -27,7 +27,7 @@ type RunningRun struct {
 	CreatedAt time.Time
 }
 
-// RunningRuns returns the runs with an id above after whose fan-out has ended and that go on, by id.
+// RunningRuns returns the running runs with an id above after, by id. Their fan-outs have ended.
 func (s Subtasks) RunningRuns(ctx context.Context, after int64, limit int) ([]RunningRun, error) {
 	query := s.Data.Writer(ctx).Raw("SELECT id, task_name, media, lane, offsets, created_at FROM run"+
 		" WHERE state = ? AND id > ? ORDER BY id LIMIT ?", string(task.RunRunning), after, limit)
@@ -53,7 +53,7 @@ func (s Subtasks) RunningRuns(ctx context.Context, after int64, limit int) ([]Ru
 	return all, nil
 }
 
-// LostSubtask is a subtask that waits for a message that nobody will read any more.
+// LostSubtask is a subtask that waits for a message that no consumer will read again.
 type LostSubtask struct {
 	task.Key
 	Media    string
@@ -61,8 +61,8 @@ type LostSubtask struct {
 	Delivery int // the one that was lost
 }
 
-// FirstDeliveries returns the subtasks of a run beyond after that wait for their first delivery to be done, by key.
-// It walks the run's rows: call it when the log says that there should be none.
+// FirstDeliveries returns the subtasks of a run beyond after that wait for their first delivery, by key. It reads the
+// run's rows: call it only when the log shows that there should be none.
 func (s Subtasks) FirstDeliveries(ctx context.Context, run RunningRun, after AccountPart, limit int) ([]LostSubtask, error) {
 	// Not (account_id, part) > (?, ?), which MySQL answers by reading the run from its beginning.
 	parts, err := AccountParts(ctx, s.Databases, "SELECT account_id, part FROM "+LogTable(run.ID)+
@@ -81,16 +81,16 @@ func (s Subtasks) FirstDeliveries(ctx context.Context, run RunningRun, after Acc
 	return lost, nil
 }
 
-// SentRange is where in a partition the messages are that were sent again and have no outcome yet.
+// SentRange is the range of a partition that holds messages that were sent again and have no outcome yet.
 type SentRange struct {
-	Lane      LaneName // whose topic it is
+	Lane      LaneName // the topic's
 	Topic     string
 	Partition int
 	Lowest    int64
 	Highest   int64
 }
 
-// SentRanges returns the range of each partition that has such messages.
+// SentRanges returns the range of each partition with such messages.
 func (s Subtasks) SentRanges(ctx context.Context) ([]SentRange, error) {
 	rows, err := s.Data.Writer(ctx).Raw("SELECT topic, topic_partition, MIN(topic_offset), MAX(topic_offset) FROM subtask_due" +
 		" WHERE topic > '" + noPlace + "' GROUP BY topic, topic_partition ORDER BY topic, topic_partition").Rows()
@@ -112,9 +112,10 @@ func (s Subtasks) SentRanges(ctx context.Context) ([]SentRange, error) {
 	return s.withLanes(ctx, all)
 }
 
-// withLanes fills in whose topics they are: that of any of the runs whose messages are there. A topic of no run is left out.
+// withLanes sets each range's lane, read from any run that has messages there. Ranges whose topic has no run are left
+// out.
 func (s Subtasks) withLanes(ctx context.Context, ranges []SentRange) ([]SentRange, error) {
-	join := " STRAIGHT_JOIN " // Or MySQL reads the runs first, and looks for messages of each.
+	join := " STRAIGHT_JOIN " // With JOIN, MySQL reads the runs first and looks for messages of each.
 	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		join = " CROSS JOIN "
 	}
@@ -127,7 +128,7 @@ func (s Subtasks) withLanes(ctx context.Context, ranges []SentRange) ([]SentRang
 		err := s.Data.Writer(ctx).Raw("SELECT r.media, r.lane FROM subtask_due d"+join+"run r ON r.id = d.run_id WHERE d.topic = ? LIMIT 1", r.Topic).Row().
 			Scan(&name.Media, &name.Lane)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
-			return nil, fmt.Errorf("read whose topic %s is: %w", r.Topic, err)
+			return nil, fmt.Errorf("read the lane of topic %s: %w", r.Topic, err)
 		}
 		lanes[r.Topic] = name
 	}
@@ -137,9 +138,9 @@ func (s Subtasks) withLanes(ctx context.Context, ranges []SentRange) ([]SentRang
 	return slices.DeleteFunc(ranges, func(r SentRange) bool { return r.Lane == LaneName{} }), nil
 }
 
-// SentWithin returns subtasks that were sent again before a moment, to a place within the range.
+// SentWithin returns subtasks whose messages lie in the range and were sent again before a moment.
 func (s Subtasks) SentWithin(ctx context.Context, r SentRange, before time.Time, limit int) ([]LostSubtask, error) {
-	// By the place, or MySQL goes over all that was sent and has no outcome yet.
+	// By the place: otherwise MySQL reads every message that was sent again and has no outcome yet.
 	query := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, media, lane, delivery FROM subtask_due"+dueByPlace(s.Data)+
 		" WHERE topic = ? AND topic_partition = ? AND topic_offset BETWEEN ? AND ? AND state = ? AND due_at < ? ORDER BY topic_offset LIMIT ?",
 		r.Topic, r.Partition, r.Lowest, r.Highest, dueSent, sqldb.At(before), limit)
@@ -154,8 +155,8 @@ func (s Subtasks) SentWithin(ctx context.Context, r SentRange, before time.Time,
 
 const lostReason = "its message was lost"
 
-// DeferLost makes lost subtasks due now, at no attempt, so that their next delivery is sent. A subtask that does not wait
-// for the lost delivery any more is left alone; what is returned is what was changed. It returns lease.ErrStaleLease
+// DeferLost makes lost subtasks due now, without charging an attempt, so that their next delivery is sent. Subtasks
+// that no longer wait for the lost delivery are left alone. It returns those that it changed, or lease.ErrStaleLease
 // when the lease does not hold.
 func (s Subtasks) DeferLost(ctx context.Context, l lease.Lease, lost []LostSubtask, now time.Time) ([]Due, error) {
 	lost = slices.Clone(lost)
@@ -182,8 +183,9 @@ func (s Subtasks) DeferLost(ctx context.Context, l lease.Lease, lost []LostSubta
 	return due, nil
 }
 
-// lockWaiting returns those of the subtasks, as outcomes, that wait for the lost delivery still. Their rows are locked:
-// an outcome compares no more than that a row is open, and one that waits for its retry keeps the delivery it failed in.
+// lockWaiting returns, as outcomes, those of the subtasks that still wait for the lost delivery. It locks their rows:
+// an outcome only checks that a row is open, and a row that waits for its retry keeps the delivery in which it
+// failed.
 func (s Subtasks) lockWaiting(tx *gorm.DB, lost []LostSubtask, now time.Time) ([]Outcome, error) {
 	var waiting []Outcome
 	most := s.Data.RowsPerStatement(len(SubtaskKey))

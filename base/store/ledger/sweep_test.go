@@ -14,7 +14,7 @@ import (
 	"adsync/base/task"
 )
 
-func TestRunningRuns_AreThoseThatAreFannedOutAndGoOn(t *testing.T) {
+func TestRunningRuns_AreFannedOutAndOpen(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
@@ -76,7 +76,7 @@ func TestFirstDeliveries_AreReadInPages(t *testing.T) {
 	require.Empty(t, lost)
 }
 
-func TestDeferLost_ChangesOnlyWhatStillWaitsForTheLostDelivery(t *testing.T) {
+func TestDeferLost_ChangesOnlySubtasksThatWaitForTheLostDelivery(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
@@ -88,14 +88,14 @@ func TestDeferLost_ChangesOnlyWhatStillWaitsForTheLostDelivery(t *testing.T) {
 	}
 	require.NoError(t, storetest.AddSubtasks(ctx, s, l, run.ID, parts, now))
 	later := now.Add(time.Hour)
-	// While the sweep looked: 1 ended, 2 failed and waits for its retry, 3 was sent again.
+	// During the sweep 1 ended, 2 failed and waits for its retry, and 3 was sent again.
 	_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{
 		{Key: key(run, 1), Delivery: 1, State: task.Succeeded, EndedAt: now},
 		{Key: key(run, 2), Delivery: 1, Attempt: 4, State: task.Retrying, DueAt: later, EndedAt: now},
 		{Key: key(run, 3), Delivery: 1, Attempt: 2, State: task.Retrying, DueAt: now, EndedAt: now},
 	})
 	require.NoError(t, err)
-	_, err = s.RaiseDue(ctx, l, dueNow(t, s, now, time.Time{}), now)
+	_, err = s.NextDeliveries(ctx, l, dueNow(t, s, now, time.Time{}), now)
 	require.NoError(t, err)
 
 	due, err := s.DeferLost(ctx, l, lost, now)
@@ -125,14 +125,14 @@ func TestDeferLost_ChangesOnlyWhatStillWaitsForTheLostDelivery(t *testing.T) {
 	require.Empty(t, due)
 }
 
-func TestSentRanges_TellWhereLaterDeliveriesAre(t *testing.T) {
+func TestSentRanges_HoldTheLaterDeliveries(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := waiting(t, 5)
 	ranges, err := s.SentRanges(ctx)
 	require.NoError(t, err)
 	require.Empty(t, ranges)
-	raised, err := s.RaiseDue(ctx, l, dueNow(t, s, now, time.Time{}), now)
+	raised, err := s.NextDeliveries(ctx, l, dueNow(t, s, now, time.Time{}), now)
 	require.NoError(t, err)
 	require.Len(t, raised, 5)
 	var sent []ledger.SentDue
@@ -162,12 +162,12 @@ func TestSentRanges_TellWhereLaterDeliveriesAre(t *testing.T) {
 	require.Equal(t, []int64{3, 1, 4}, within(0, 100, after, 10))
 	require.Equal(t, []int64{3, 1}, within(7, 11, after, 10))
 	require.Equal(t, []int64{3}, within(7, 11, after, 1))
-	require.Empty(t, within(0, 100, now, 10), "sent too lately")
+	require.Empty(t, within(0, 100, now, 10), "sent too recently")
 
 	due, err := s.DeferLost(ctx, l, []ledger.LostSubtask{{Key: key(run, 3), Media: "tulip", Lane: "normal", Delivery: 2}}, now)
 	require.NoError(t, err)
 	require.Equal(t, 1, due[0].Attempt, "the failures before are kept")
-	require.Equal(t, []int64{1, 4}, within(0, 100, after, 10), "what waits again has no place")
+	require.Equal(t, []int64{1, 4}, within(0, 100, after, 10), "a waiting subtask has no place")
 }
 
 func TestDueOf_AndDropDue(t *testing.T) {
@@ -186,7 +186,7 @@ func TestDueOf_AndDropDue(t *testing.T) {
 	require.ErrorIs(t, s.DropDue(ctx, lease.Lease{Epoch: l.Epoch + 1, Holder: l.Holder}, due), lease.ErrStaleLease)
 	require.NoError(t, s.DropDue(ctx, l, due))
 	left := dueNow(t, s, now, time.Time{})
-	require.Len(t, left, 1, "what says another thing by now stays")
+	require.Len(t, left, 1, "a row that has changed stays")
 	require.Equal(t, key(run, 1), left[0].Key)
 }
 
@@ -194,14 +194,14 @@ func TestFirstDeliveries_AreNoLaterOnes(t *testing.T) {
 	t.Parallel()
 	s, l, run, now := waiting(t, 2)
 	due := dueNow(t, s, now, time.Time{})
-	_, err := s.RaiseDue(t.Context(), l, due[:1], now)
+	_, err := s.NextDeliveries(t.Context(), l, due[:1], now)
 	require.NoError(t, err)
 	lost, err := s.FirstDeliveries(t.Context(), running(run), ledger.AccountPart{AccountID: -1}, 10)
 	require.NoError(t, err)
 	require.Empty(t, lost, "one is at its second delivery, and one waits for it")
 }
 
-func TestRunningRuns_ComeByTheirIds(t *testing.T) {
+func TestRunningRuns_AreSortedByID(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	var want, got []int64
@@ -220,7 +220,7 @@ func TestRunningRuns_ComeByTheirIds(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// The day of one of them was dropped, and the others are of other days.
+// One run's day was dropped, and the others are of other days.
 func TestDeferLost_OfSeveralDays(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)

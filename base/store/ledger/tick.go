@@ -15,7 +15,7 @@ import (
 	"adsync/base/store/leader"
 )
 
-// Tick is one planned moment of a task, and the run that it became.
+// Tick is one planned moment of a task, and its run.
 type Tick struct {
 	TaskID    int64
 	PlannedAt time.Time
@@ -23,8 +23,8 @@ type Tick struct {
 	MadeAt    time.Time
 }
 
-// AddTicks writes ticks into the ledger. A moment that is there already keeps its run. It returns lease.ErrStaleLease
-// when the lease does not hold.
+// AddTicks writes ticks. A moment that exists keeps its run. It returns lease.ErrStaleLease when the lease does not
+// hold.
 func (s Ticks) AddTicks(ctx context.Context, l lease.Lease, ticks []Tick) error {
 	rows := make([][]any, len(ticks))
 	for i, t := range ticks {
@@ -37,20 +37,20 @@ func (s Ticks) AddTicks(ctx context.Context, l lease.Lease, ticks []Tick) error 
 	return nil
 }
 
-// TicksWithoutRun returns the ticks whose run was never made, the oldest first. Only those whose run's id is at least
-// from are looked at.
+// TicksWithoutRun returns the ticks whose run was never made, the oldest first. It reads only ticks whose run's id is
+// at least from.
 func (s Ticks) TicksWithoutRun(ctx context.Context, from int64, limit int) ([]Tick, error) {
 	return s.ticks(ctx, "SELECT t.task_id, t.planned_at, t.run_id, t.made_at FROM tick t LEFT JOIN run r ON r.id = t.run_id"+
 		" WHERE t.run_id >= ? AND r.id IS NULL ORDER BY t.run_id LIMIT ?", from, limit)
 }
 
-// TicksBetween returns the ticks of a task that are planned after a moment and not after another one, by that moment.
+// TicksBetween returns the ticks of a task that are planned after one moment and up to another, by planned time.
 func (s Ticks) TicksBetween(ctx context.Context, taskID int64, after, through time.Time) ([]Tick, error) {
 	return s.ticks(ctx, "SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at > ? AND planned_at <= ? ORDER BY planned_at",
 		taskID, sqldb.At(after), sqldb.At(through))
 }
 
-// LastTickThrough returns the newest tick of a task that is not planned after a moment; false if there is none.
+// LastTickThrough returns the newest tick of a task that is planned up to a moment; false if there is none.
 func (s Ticks) LastTickThrough(ctx context.Context, taskID int64, through time.Time) (Tick, bool, error) {
 	ticks, err := s.ticks(ctx, "SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at <= ? ORDER BY planned_at DESC LIMIT 1",
 		taskID, sqldb.At(through))
@@ -60,14 +60,15 @@ func (s Ticks) LastTickThrough(ctx context.Context, taskID int64, through time.T
 	return ticks[0], true, nil
 }
 
-// TicksMadeAfter returns the ticks of a task that are planned after a moment and were made after another one, by the time
-// they were made.
+// TicksMadeAfter returns the ticks of a task that are planned after one moment and were made after another, by the
+// time at which they were made.
 func (s Ticks) TicksMadeAfter(ctx context.Context, taskID int64, planned, made time.Time) ([]Tick, error) {
 	return s.ticks(ctx, "SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at > ? AND made_at > ? ORDER BY made_at",
 		taskID, sqldb.At(planned), sqldb.At(made))
 }
 
-// PlannedAfter returns, for each of the given tasks, the planned moments of its ticks after a moment of its own, in order.
+// PlannedAfter returns, for each of the given tasks, the planned moments of its ticks after the task's moment, in
+// order.
 func (s Ticks) PlannedAfter(ctx context.Context, after map[int64]time.Time) (map[int64][]time.Time, error) {
 	all := make(map[int64][]time.Time, len(after))
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(after)), leader.GuardedRows) {
@@ -83,7 +84,7 @@ func (s Ticks) PlannedAfter(ctx context.Context, after map[int64]time.Time) (map
 }
 
 func (s Ticks) plannedAfter(ctx context.Context, n int, args []any, into map[int64][]time.Time) error {
-	// A range of the key for each task. A join with the list of tasks would read all ticks that they ever had.
+	// A range of the key for each task: a join with the list of tasks would read every tick that they ever had.
 	one := "task_id >= ? AND task_id <= ? AND planned_at > ?"
 	query := s.Data.Writer(ctx).Raw("SELECT task_id, planned_at FROM tick WHERE "+strings.TrimSuffix(strings.Repeat(one+" OR ", n), " OR ")+" ORDER BY task_id, planned_at", args...)
 	return sqldb.EachRow(query, func(rows *sql.Rows) error {

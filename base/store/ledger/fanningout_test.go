@@ -55,22 +55,22 @@ func TestFanningOutRuns_TheOldestTickOfEachTaskAndAllOrders(t *testing.T) {
 		tickOf(5), tickOf(5), // 12, 13
 	)
 	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE run SET state = ? WHERE id = 12", string(task.RunRunning)).Error)
-	idsOf := func(f ledger.FanOuts, limit int) []int64 {
+	idsOf := func(f ledger.FanOutFilter, limit int) []int64 {
 		runs, err := s.FanningOutRuns(ctx, f, limit)
 		require.NoError(t, err)
 		return runIDs(runs)
 	}
-	require.Equal(t, []int64{1, 4, 5, 6, 8, 10, 11, 13}, idsOf(ledger.FanOuts{}, 10))
-	require.Equal(t, []int64{1, 4, 5, 6}, idsOf(ledger.FanOuts{}, 2), "two of each kind")
+	require.Equal(t, []int64{1, 4, 5, 6, 8, 10, 11, 13}, idsOf(ledger.FanOutFilter{}, 10))
+	require.Equal(t, []int64{1, 4, 5, 6}, idsOf(ledger.FanOutFilter{}, 2), "two of each kind")
 
 	slow := []ledger.LaneName{{Media: "acme", Lane: "slow"}, {Media: "none", Lane: "none"}}
-	require.Equal(t, []int64{1, 4, 5, 6, 11, 13}, idsOf(ledger.FanOuts{Lanes: slow}, 10), "9 waits for 8, whatever lane it is in")
-	require.Equal(t, []int64{8, 10}, idsOf(ledger.FanOuts{Lanes: slow, OnlyLanes: true}, 10))
-	require.Empty(t, idsOf(ledger.FanOuts{OnlyLanes: true}, 10))
+	require.Equal(t, []int64{1, 4, 5, 6, 11, 13}, idsOf(ledger.FanOutFilter{Lanes: slow}, 10), "9 waits for 8, whatever lane it is in")
+	require.Equal(t, []int64{8, 10}, idsOf(ledger.FanOutFilter{Lanes: slow, OnlyLanes: true}, 10))
+	require.Empty(t, idsOf(ledger.FanOutFilter{OnlyLanes: true}, 10))
 
-	require.Equal(t, []int64{2, 4, 6, 8, 10, 11, 13}, idsOf(ledger.FanOuts{PausedRuns: []int64{1, 5}}, 10), "a run that is paused lets others pass")
-	require.Equal(t, []int64{1, 8, 10, 11, 13}, idsOf(ledger.FanOuts{PausedTasks: []int64{2}}, 10))
-	require.Equal(t, []int64{1, 4, 5, 6, 11, 13}, idsOf(ledger.FanOuts{PausedMedias: []string{"acme"}, Lanes: []ledger.LaneName{{Media: "none", Lane: "none"}}}, 10))
+	require.Equal(t, []int64{2, 4, 6, 8, 10, 11, 13}, idsOf(ledger.FanOutFilter{PausedRuns: []int64{1, 5}}, 10), "a paused run does not block others")
+	require.Equal(t, []int64{1, 8, 10, 11, 13}, idsOf(ledger.FanOutFilter{PausedTasks: []int64{2}}, 10))
+	require.Equal(t, []int64{1, 4, 5, 6, 11, 13}, idsOf(ledger.FanOutFilter{PausedMedias: []string{"acme"}, Lanes: []ledger.LaneName{{Media: "none", Lane: "none"}}}, 10))
 
 	next := func(taskID int64, paused ...int64) []int64 {
 		runs, err := s.NextTick(ctx, taskID, paused)
@@ -80,15 +80,16 @@ func TestFanningOutRuns_TheOldestTickOfEachTaskAndAllOrders(t *testing.T) {
 	require.Equal(t, []int64{4}, next(2))
 	require.Equal(t, []int64{7}, next(2, 4))
 	require.Equal(t, []int64{13}, next(5))
-	require.Empty(t, next(4), "an order is no tick")
+	require.Empty(t, next(4), "an order is not a tick")
 }
 
-// The queue is read each second, and its next tick after each: what waits behind the first of a task must cost nothing.
+// The queue is read each second, and the next tick after each: the ticks that wait behind the first of a task must
+// cost nothing.
 func TestFanningOutRuns_AreFoundByIndex(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	var runs []ledger.Run
-	for n := range int64(4000) { // of which a tenth is open
+	for n := range int64(4000) { // a tenth of them open
 		run := tickOf(n%4 + 1)
 		if n%50 == 7 {
 			run.Kind = ledger.RunOfOrder
@@ -99,7 +100,7 @@ func TestFanningOutRuns_AreFoundByIndex(t *testing.T) {
 		runs = append(runs, run)
 	}
 	addRuns(t, s, runs...)
-	for pauses, f := range map[string]ledger.FanOuts{
+	for pauses, f := range map[string]ledger.FanOutFilter{
 		"with pauses":    {PausedRuns: []int64{3700}, PausedTasks: []int64{8}, PausedMedias: []string{"none"}},
 		"without pauses": {},
 	} {

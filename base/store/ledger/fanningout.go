@@ -13,21 +13,21 @@ import (
 // LaneName names a lane of a media platform.
 type LaneName struct{ Media, Lane string }
 
-// FanOuts chooses among the runs that are being fanned out.
-type FanOuts struct {
-	// Lanes are left out; if OnlyLanes is set, all others are.
+// FanOutFilter chooses among the runs that are being fanned out.
+type FanOutFilter struct {
+	// Lanes are left out; with OnlyLanes, all others are.
 	Lanes     []LaneName
 	OnlyLanes bool
-	// What is paused is left out. A run that is paused by itself holds up no other of its task.
+	// Paused work is left out. A run that is itself paused blocks no other run of its task.
 	PausedRuns   []int64
 	PausedTasks  []int64
 	PausedMedias []string
 }
 
-// FanningOutRuns returns runs that are being fanned out, by id: of each task the oldest tick, for the later ones wait for
-// it, and all orders; of ticks and of orders the oldest, up to limit of each. However many ticks of a task wait, they take
-// nobody's place.
-func (s RunRows) FanningOutRuns(ctx context.Context, f FanOuts, limit int) ([]Run, error) {
+// FanningOutRuns returns runs that are being fanned out, by id. Of each task it takes the oldest tick, for which the
+// later ones wait, and all orders. It returns the oldest of both, up to limit ticks and limit orders. However many
+// ticks of one task wait, they take only one place.
+func (s RunRows) FanningOutRuns(ctx context.Context, f FanOutFilter, limit int) ([]Run, error) {
 	if f.OnlyLanes && len(f.Lanes) == 0 {
 		return nil, nil
 	}
@@ -44,8 +44,8 @@ func (s RunRows) FanningOutRuns(ctx context.Context, f FanOuts, limit int) ([]Ru
 	return runs, nil
 }
 
-// heads returns the oldest tick of each task that is not paused by itself.
-func (s RunRows) heads(ctx context.Context, f FanOuts, limit int) ([]Run, error) {
+// heads returns the oldest tick of each task that is not itself paused.
+func (s RunRows) heads(ctx context.Context, f FanOutFilter, limit int) ([]Run, error) {
 	runs, err := f.ticks(limit).read(ctx, s.Databases)
 	if err != nil || len(f.PausedRuns) == 0 {
 		return runs, err
@@ -63,8 +63,7 @@ func (s RunRows) heads(ctx context.Context, f FanOuts, limit int) ([]Run, error)
 	return heads, nil
 }
 
-// NextTick returns the oldest tick of a task that is being fanned out and is not among those that are paused; it may be
-// that there is none.
+// NextTick returns the oldest tick of a task that is being fanned out and is not among the paused runs, if any.
 func (s RunRows) NextTick(ctx context.Context, taskID int64, paused []int64) ([]Run, error) {
 	return nextTick(taskID, paused).read(ctx, s.Databases)
 }
@@ -79,10 +78,10 @@ func nextTick(taskID int64, paused []int64) *runQuery {
 	return &q
 }
 
-// ticks are the heads of the tasks' queues: one step in the index for each task, whatever waits behind. That rests on the
-// form of the inner SELECT, with the index's columns in GROUP BY and no other conditions. What is left out is left out
-// afterwards, so that a tick of a lane that rests still holds up those behind it.
-func (f FanOuts) ticks(limit int) *runQuery {
+// ticks selects the heads of the tasks' queues in one step of the index for each task, however long its queue. That
+// depends on the form of the inner SELECT: the index's columns in GROUP BY and no other conditions. The filter is
+// applied afterwards, so that a tick of a resting lane still blocks those behind it.
+func (f FanOutFilter) ticks(limit int) *runQuery {
 	var q runQuery
 	q.add("JOIN (SELECT MIN(id) AS head_id FROM run WHERE state = ? AND kind = ? GROUP BY state, kind, task_id) heads ON head_id = id WHERE 1 = 1",
 		string(task.RunFanningOut), RunOfTick)
@@ -91,20 +90,20 @@ func (f FanOuts) ticks(limit int) *runQuery {
 	return &q
 }
 
-func (f FanOuts) orders(limit int) *runQuery {
+func (f FanOutFilter) orders(limit int) *runQuery {
 	var q runQuery
 	q.add("WHERE state = ? AND kind = ?", string(task.RunFanningOut), RunOfOrder)
 	if len(f.PausedRuns) > 0 {
 		q.add("AND id NOT IN ?", f.PausedRuns)
 	}
 	f.filter(&q)
-	// By a sum, and so by a sort of the few: by id alone MariaDB reads all runs there are in that order.
+	// The sum forces a sort of the few rows: by id alone MariaDB reads all runs in that order.
 	q.add("ORDER BY id + 0 LIMIT ?", limit)
 	return &q
 }
 
-// filter leaves out by task, media and lane.
-func (f FanOuts) filter(q *runQuery) {
+// filter leaves out the paused tasks and platforms, and the lanes.
+func (f FanOutFilter) filter(q *runQuery) {
 	if len(f.PausedTasks) > 0 {
 		q.add("AND task_id NOT IN ?", f.PausedTasks)
 	}
@@ -126,7 +125,7 @@ func (f FanOuts) filter(q *runQuery) {
 	q.add("AND "+not+"("+strings.Join(each, " OR ")+")", args...)
 }
 
-// runQuery is what stands behind the columns of a SELECT of runs.
+// runQuery is the part of a SELECT of runs after "FROM run".
 type runQuery struct {
 	text []string
 	args []any
