@@ -19,7 +19,7 @@ type sqlEdits struct {
 
 // sqlEditStore notes edits.
 type sqlEditStore interface {
-	NoteEdits(ctx context.Context, after int64) (next int64, err error)
+	RecordSQLEdits(ctx context.Context, after int64) (next int64, err error)
 }
 
 // Run looks until ctx ends.
@@ -33,7 +33,7 @@ func (e *sqlEdits) note(ctx context.Context) error {
 		return nil
 	}
 	begun := clock.Mark()
-	next, err := e.store.NoteEdits(ctx, e.next)
+	next, err := e.store.RecordSQLEdits(ctx, e.next)
 	if err != nil {
 		return err
 	}

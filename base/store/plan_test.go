@@ -591,7 +591,7 @@ func plans(s *store.Store, open int64) []plan {
 		add("accounts, a later page "+name, func(ctx context.Context) error { _, _, err := s.ListAccounts(ctx, f, 3000, 50); return err })
 	}
 	add("parked accounts", func(ctx context.Context) error { _, err := s.ParkedDue(ctx, big.Media, noon, 100); return err }, "of the accounts, which are some ten thousands")
-	add("sleeping accounts", func(ctx context.Context) error { _, err := s.Sleeping(ctx, big.Media, 100); return err })
+	add("sleeping accounts", func(ctx context.Context) error { _, err := s.InactiveAccounts(ctx, big.Media, 100); return err })
 	add("new accounts", func(ctx context.Context) error { _, err := s.NewAccounts(ctx, big.Media, 100, 100); return err })
 	slices.SortStableFunc(all, func(a, b plan) int { return strings.Compare(a.name, b.name) })
 	return all

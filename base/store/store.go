@@ -1,6 +1,8 @@
-// Package store puts the subjects of the two databases together: config, which operators edit, and data, which the engine writes.
+// Package store joins the packages of the two databases: config, which operators edit, and data, which the engine
+// writes.
 //
-// All SQL of adsync is in the packages below it and in base/sqldb, a function per statement, for MySQL, MariaDB and SQLite alike.
+// All SQL of adsync is in the packages below it and in base/sqldb, a function per statement, for MySQL, MariaDB and
+// SQLite.
 package store
 
 import (
@@ -18,7 +20,7 @@ import (
 	"adsync/base/store/summaries"
 )
 
-// Store is all that adsync keeps in its two databases. Who uses a part of it declares an interface of that part.
+// Store reads and writes both databases. Its users declare interfaces of the parts that they need.
 type Store struct {
 	*sqldb.Databases
 	settings.Tasks
@@ -26,7 +28,7 @@ type Store struct {
 	settings.LoginKeys
 	settings.Limits
 	settings.Fields
-	settings.Trail
+	settings.AuditLog
 	settings.Sessions
 	ledger.RunRows
 	ledger.Ticks
@@ -51,8 +53,7 @@ type Store struct {
 	overview.Glances
 }
 
-// Open connects to both databases and checks that they answer. It neither creates nor migrates anything but
-// SQLite's files.
+// Open connects to both databases and checks that they answer. It creates SQLite's files, and migrates nothing.
 func Open(ctx context.Context, cfg sqldb.Config, log *slog.Logger) (*Store, error) {
 	db, err := sqldb.Open(ctx, cfg, log)
 	if err != nil {
@@ -61,8 +62,8 @@ func Open(ctx context.Context, cfg sqldb.Config, log *slog.Logger) (*Store, erro
 	return of(db), nil
 }
 
-// New is Open without the check: it opens SQLite's files and contacts no server, so that one that is away is no error
-// yet.
+// New is Open without the check: it creates SQLite's files and contacts no server, so that an unreachable server is
+// no error yet.
 func New(ctx context.Context, cfg sqldb.Config, log *slog.Logger) (*Store, error) {
 	db, err := sqldb.New(ctx, cfg, log)
 	if err != nil {
@@ -79,7 +80,7 @@ func of(db *sqldb.Databases) *Store {
 		LoginKeys:      settings.LoginKeys{Databases: db},
 		Limits:         settings.Limits{Databases: db},
 		Fields:         settings.Fields{Databases: db},
-		Trail:          settings.Trail{Databases: db},
+		AuditLog:       settings.AuditLog{Databases: db},
 		Sessions:       settings.Sessions{Databases: db},
 		RunRows:        ledger.RunRows{Databases: db},
 		Ticks:          ledger.Ticks{Databases: db},
@@ -105,5 +106,5 @@ func of(db *sqldb.Databases) *Store {
 	}
 }
 
-// Leadership is the row that decides who leads, by the time of the data database.
+// Leadership returns the row that decides which process leads, by the data database's time.
 func (s *Store) Leadership() leader.Leadership { return leader.LeadershipOf(s.Data) }

@@ -399,7 +399,7 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 			t.Parallel()
 			state := secret.NewText(name)
 			require.NoError(t, s.PutOAuthState(t.Context(), state, settings.OAuthState{Media: onePlatform, AppID: name, RedirectURI: "https://adsync.example.com", AskedBy: "otto"}))
-			require.NoError(t, s.NoteOAuthState(t.Context(), state, settings.OAuthState{Media: onePlatform, Step: c.step, TokenID: 7, Note: c.note}))
+			require.NoError(t, s.UpdateOAuthState(t.Context(), state, settings.OAuthState{Media: onePlatform, Step: c.step, TokenID: 7, Note: c.note}))
 			now := time.Now()
 			err := s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?, used_at = ? WHERE app_id = ?", sqldb.At(now.Add(c.left)), sqldb.At(now.Add(-c.used)), name).Error
 			require.NoError(t, err)

@@ -142,7 +142,7 @@ func (o Options) list(ctx context.Context, api media.API, tokenID int64) (listed
 	if err != nil {
 		return listed, err
 	}
-	_, err = o.Store.MissAccounts(ctx, tokenID, began)
+	_, err = o.Store.MarkGone(ctx, tokenID, began)
 	return listed, err
 }
 

@@ -108,7 +108,7 @@ func (p *probe) run(ctx context.Context, calls int) error {
 	}
 	accounts := slices.Clone(due)
 	if left := calls - len(due); left > 0 {
-		sleeping, err := p.Store.Sleeping(ctx, p.Platform.Name(), left*p.asker.most())
+		sleeping, err := p.Store.InactiveAccounts(ctx, p.Platform.Name(), left*p.asker.most())
 		if err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (p *probe) logins(ctx context.Context) error {
 	p.count(n)
 	p.metrics.parked.WithLabelValues(p.Platform.Name(), "login").Add(float64(n))
 	for {
-		back, err := p.Store.LoginsBack(ctx, p.Platform.Name(), loginsBatch)
+		back, err := p.Store.ParkedForUsableLogin(ctx, p.Platform.Name(), loginsBatch)
 		if err != nil {
 			return err
 		}
@@ -235,7 +235,7 @@ func (p *probe) settle(ctx context.Context, a settings.ProbeAccount, got answer)
 		return p.park(ctx, a.Account, reason, got.err, p.now, p.metrics)
 	case got.err != nil:
 		p.fail(a, got.err)
-		return p.Store.NoteProbe(ctx, a.ID, p.now) // Otherwise each run would start with the same accounts.
+		return p.Store.RecordProbe(ctx, a.ID, p.now) // Otherwise each run would start with the same accounts.
 	}
 	p.mu.Lock()
 	p.answered++
@@ -254,7 +254,7 @@ func (p *probe) settle(ctx context.Context, a settings.ProbeAccount, got answer)
 		p.count(n)
 		p.metrics.woken.WithLabelValues(p.Platform.Name()).Add(float64(n))
 	}
-	return p.Store.NoteProbe(ctx, a.ID, p.now)
+	return p.Store.RecordProbe(ctx, a.ID, p.now)
 }
 
 // unpark makes an account pulled again.

@@ -114,7 +114,7 @@ func (k *Keeper) settle(ctx context.Context, row settings.ReportField, v verdict
 			row.Report, "level", row.Level, "field", row.Field)
 		return k.Store.AcceptReportField(ctx, row)
 	case len(v.refused) == 0:
-		return k.Store.RestFieldTrial(ctx, row, trialRest, v.note)
+		return k.Store.PostponeFieldTrial(ctx, row, trialRest, v.note)
 	}
 	return nil
 }

@@ -409,7 +409,7 @@ func (f *Flow) list(ctx context.Context, id int64) (account.Listed, error) {
 
 // note writes the outcome for people who wait elsewhere for the callback. The truth is in media_token.
 func (f *Flow) note(ctx context.Context, state secret.Text, row settings.OAuthState) {
-	if err := f.Store.NoteOAuthState(ctx, state, row); err != nil {
+	if err := f.Store.UpdateOAuthState(ctx, state, row); err != nil {
 		f.Logger.Warn("cannot record the outcome of an authorisation", "media", row.Media, "step", row.Step, "err", err)
 	}
 }

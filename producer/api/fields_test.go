@@ -136,7 +136,7 @@ func TestFields_ATrialIsShown(t *testing.T) {
 	claimed, err := b.store.ClaimFieldTrial(t.Context(), row, time.Minute)
 	require.NoError(t, err)
 	require.True(t, claimed)
-	require.NoError(t, b.store.RestFieldTrial(t.Context(), row, time.Minute, "no answer within 30s"))
+	require.NoError(t, b.store.PostponeFieldTrial(t.Context(), row, time.Minute, "no answer within 30s"))
 	require.Equal(t, "no answer within 30s", b.fields("?state=trying")[0].Note)
 
 	row.Reason = "12009: unknown field orders"

@@ -37,7 +37,7 @@ const statePending = "pending"
 type taskStore interface {
 	LastTicks(ctx context.Context, taskID int64, limit int) ([]ledger.Tick, error)
 	Runs(ctx context.Context, ids []int64) ([]ledger.Run, error)
-	NoteEdits(ctx context.Context, after int64) (next int64, err error)
+	RecordSQLEdits(ctx context.Context, after int64) (next int64, err error)
 	OrderReload(ctx context.Context, actor string) error
 	AddTask(ctx context.Context, e settings.Editor, row settings.TaskRow, check func(settings.TaskTable) error) error
 	EditTask(ctx context.Context, e settings.Editor, name string, change func(settings.TaskRow) (settings.TaskRow, error), check func(settings.TaskTable) error) error
@@ -152,7 +152,7 @@ func describe(t producer.Task, now time.Time) client.Task {
 
 func (a *taskRoutes) reloadTasks(c *gin.Context) (any, error) {
 	// Whoever reloads has mostly edited by SQL a moment ago: the log need not wait for the leader to look.
-	if _, err := a.store.NoteEdits(c.Request.Context(), 0); err != nil {
+	if _, err := a.store.RecordSQLEdits(c.Request.Context(), 0); err != nil {
 		return nil, err
 	}
 	// The other producers, the leader among them, reload too.

@@ -36,7 +36,7 @@ func TestSubtasks_StatementsOfABatch(t *testing.T) {
 		states, err := s.SubtaskStates(t.Context(), keys)
 		require.NoError(t, err)
 		require.Len(t, states, n)
-	}), "the look before the work")
+	}), "the check before the work")
 	var outcomes []ledger.Outcome
 	for i, k := range keys {
 		outcomes = append(outcomes, ledger.Outcome{Key: k, Delivery: 1, State: task.Succeeded, StartedAt: storetest.Moment, EndedAt: storetest.Moment, Rows: i})

@@ -22,12 +22,12 @@ type Account struct {
 	Media      string
 	ExternalID string // the platform's id
 	Name       string
-	TokenID    int64 // the login that it is pulled with
+	TokenID    int64 // the login with which it is pulled
 	Tier       string
 	Timezone   string
 	Currency   string
 	Parked     string // why it is not pulled; empty when it is
-	Bound      bool   // false: it is known, and nothing of it is pulled until somebody binds it
+	Bound      bool   // false: it is not pulled until an operator binds it
 }
 
 // TableName implements schema.Tabler.
@@ -36,12 +36,12 @@ func (Account) TableName() string { return "media_account" }
 // BeforeUpdate is called by gorm.
 func (Account) BeforeUpdate(tx *gorm.DB) error { return sqldb.Touch(tx) }
 
-// AccountColumnsOf are the columns of media_account under an alias.
+// AccountColumnsOf returns the columns of media_account under an alias.
 func AccountColumnsOf(alias string) string {
 	return strings.ReplaceAll("#.id, #.media, #.external_id, #.name, #.token_id, #.tier, #.timezone, #.currency, #.parked, #.bound", "#", alias)
 }
 
-// Account returns an account; sql.ErrNoRows when there is none.
+// Account returns an account, or sql.ErrNoRows.
 func (s Accounts) Account(ctx context.Context, id int64) (Account, error) {
 	var a Account
 	if err := sqldb.One(s.Config.Writer(ctx).Where("id = ?", id), &a); err != nil {
@@ -53,9 +53,9 @@ func (s Accounts) Account(ctx context.Context, id int64) (Account, error) {
 // accountBatch is how many accounts one statement looks up or inserts.
 const accountBatch = 500
 
-// PutAccounts writes the accounts that a login reaches and returns our ids by the platform's. New ones come in with what
-// is given, and bound unless the login's new accounts wait for a choice; of those that are there only the name changes:
-// tiers, zones and what an operator wrote stay. Which login each is pulled with follows the rule of bestLogin. Nothing is
+// PutAccounts writes the accounts that a login reaches and returns our ids by the platform's ids. New accounts are
+// inserted as given, and bound unless the login's new accounts wait for a choice. Of existing accounts only the name
+// changes: tiers, zones and operators' settings stay. bestLogin decides with which login each is pulled. Nothing is
 // deleted.
 func (s Accounts) PutAccounts(ctx context.Context, media string, tokenID int64, found []Account) (map[string]int64, error) {
 	found = slices.Clone(found)
@@ -85,7 +85,7 @@ func (s Accounts) putAccounts(tx *gorm.DB, media string, tokenID int64, batch []
 	if err != nil {
 		return err
 	}
-	// Only what is missing is inserted: an upsert would burn an id for every row at each pull.
+	// Only missing accounts are inserted: an upsert would use up an id for every row at each pull.
 	var args []any
 	for i := range batch {
 		a := &batch[i]
@@ -109,7 +109,7 @@ func (s Accounts) putAccounts(tx *gorm.DB, media string, tokenID int64, batch []
 	for _, a := range batch {
 		have, ok := known[a.ExternalID]
 		if !ok {
-			return fmt.Errorf("account %s is not there after its insert", a.ExternalID)
+			return fmt.Errorf("account %s is missing after its insert", a.ExternalID)
 		}
 		ids[a.ExternalID] = have.ID
 		if a.Name != "" && have.Name != a.Name {
@@ -119,7 +119,7 @@ func (s Accounts) putAccounts(tx *gorm.DB, media string, tokenID int64, batch []
 		}
 		found = append(found, have)
 	}
-	return seeAccounts(s.Config, tx, tokenID, found)
+	return recordReach(s.Config, tx, tokenID, found)
 }
 
 // AccountRow is a row of a platform's account table.
@@ -129,8 +129,8 @@ type AccountRow struct {
 	JSON      string
 }
 
-// PutAccountRows writes rows of a platform's account table at a version. A row that the table has at a higher one stays
-// as it is. An account whose row is another now may have another name: its days are marked for wide_daily.
+// PutAccountRows writes rows of a platform's account table at a version. Rows with a higher version stay as they are.
+// An account whose row has changed may have another name: its days are marked for wide_daily.
 func (s Accounts) PutAccountRows(ctx context.Context, media string, table rawtable.Table, version int64, rows []AccountRow) error {
 	for batch := range slices.Chunk(rows, accountBatch) {
 		err := s.Data.Tx(ctx, func(tx *gorm.DB) error { return s.putAccountRows(tx, media, table, version, batch) })

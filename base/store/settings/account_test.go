@@ -42,7 +42,7 @@ func TestPutAccounts_AddsRenamesAndKeepsTheRest(t *testing.T) {
 	require.Equal(t, strings.Repeat("长", 255), got.Name)
 	require.Equal(t, "inactive", got.Tier, "what an operator set stays")
 	require.Equal(t, "UTC", got.Timezone)
-	require.Equal(t, login, got.TokenID, "the login that found it first can still be used")
+	require.Equal(t, login, got.TokenID, "the login that found it first is still usable")
 
 	_, err = s.Account(t.Context(), 999)
 	require.ErrorIs(t, err, sql.ErrNoRows)

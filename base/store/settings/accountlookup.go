@@ -12,8 +12,8 @@ import (
 	"adsync/base/plural"
 )
 
-// FindAccounts returns the accounts of a media by the platform's ids, as the writer holds them. Ids that are not known
-// are left out.
+// FindAccounts returns the accounts of a media by the platform's ids, as the writer holds them. Unknown ids are left
+// out.
 func (s Accounts) FindAccounts(ctx context.Context, media string, externalIDs []string) (map[string]Account, error) {
 	found := make(map[string]Account, len(externalIDs))
 	// The column is ascii: MySQL refuses to compare it with anything else.
@@ -30,7 +30,8 @@ func (s Accounts) FindAccounts(ctx context.Context, media string, externalIDs []
 	return found, nil
 }
 
-// SplitName returns the platform and the platform's id in an account's name: MEDIA/ID, or the id alone, of which the platform is "".
+// SplitName returns the platform and the platform's id in an account's name MEDIA/ID; for an id alone the platform is
+// "".
 func SplitName(name string) (media, id string) {
 	if media, id, full := strings.Cut(name, "/"); full && media != "" {
 		return media, id
@@ -38,21 +39,21 @@ func SplitName(name string) (media, id string) {
 	return "", name
 }
 
-// NamedAccounts returns the accounts that people name, by the names that they gave: the platform's id, MEDIA/ID with it, or our own id.
-// media is the platform that is meant, or "" where the names alone say it: an id that several platforms have is then left out, as are
-// names of no account. The platform's id goes before ours.
+// NamedAccounts returns accounts by the names that people use: the platform's id, MEDIA/ID, or our own id. The
+// result's keys are the given names. media restricts them to one platform; "" searches all, and leaves out an id that
+// several platforms have. Unknown names are left out. The platform's id takes precedence over ours.
 func (s Accounts) NamedAccounts(ctx context.Context, media string, names []string) (map[string]Account, error) {
-	medias := []string{media}
+	platforms := []string{media}
 	if media == "" {
-		medias = nil
-		if err := s.Config.Writer(ctx).Model(&Account{}).Distinct().Order("media").Pluck("media", &medias).Error; err != nil {
+		platforms = nil
+		if err := s.Config.Writer(ctx).Model(&Account{}).Distinct().Order("media").Pluck("media", &platforms).Error; err != nil {
 			return nil, fmt.Errorf("read the platforms that have accounts: %w", err)
 		}
 	}
 	byMedia := map[string][]string{} // ids that may be the platform's
 	for _, name := range names {
 		of, id := SplitName(name)
-		for _, m := range medias {
+		for _, m := range platforms {
 			if of == "" || of == m {
 				byMedia[m] = append(byMedia[m], id)
 			}
@@ -70,7 +71,7 @@ func (s Accounts) NamedAccounts(ctx context.Context, media string, names []strin
 	for _, name := range names {
 		of, id := SplitName(name)
 		var hits []Account
-		for _, m := range medias {
+		for _, m := range platforms {
 			if account, ok := known[m][id]; ok && (of == "" || of == m) {
 				hits = append(hits, account)
 			}
@@ -97,8 +98,8 @@ func (s Accounts) NamedAccounts(ctx context.Context, media string, names []strin
 	return found, nil
 }
 
-// ScopeZones returns the time zones of the accounts that a fan-out over a media's tiers (none = all tiers) takes, and how many accounts
-// each has.
+// ScopeZones returns the time zones of the accounts that a fan-out over a media's tiers (none = all tiers) includes,
+// and how many accounts each has.
 func (s Accounts) ScopeZones(ctx context.Context, media string, tiers []string) (map[string]int64, error) {
 	query := s.Config.Writer(ctx).Model(&Account{}).Where("media = ? AND parked = '' AND bound = 1", media)
 	if len(tiers) > 0 {
@@ -118,7 +119,8 @@ func (s Accounts) ScopeZones(ctx context.Context, media string, tiers []string) 
 	return zones, nil
 }
 
-// AccountsByID returns the accounts of our ids, as the writer holds them: what is reconciled is decided by it. Ids that are not known are left out.
+// AccountsByID returns the accounts of our ids, as the writer holds them, since reconciliation decides by the result.
+// Unknown ids are left out.
 func (s Accounts) AccountsByID(ctx context.Context, ids []int64) (map[int64]Account, error) {
 	found := make(map[int64]Account, len(ids))
 	for batch := range slices.Chunk(ids, accountBatch) {
@@ -133,7 +135,7 @@ func (s Accounts) AccountsByID(ctx context.Context, ids []int64) (map[int64]Acco
 	return found, nil
 }
 
-// AccountRef is what work on an account needs of it: which it is, and how it is reached and read.
+// AccountRef is the part of an account that work on it needs: its ids, login, zone and currency.
 type AccountRef struct {
 	ID         int64  `json:"id"`
 	Media      string `json:"media"`
@@ -141,21 +143,22 @@ type AccountRef struct {
 	TokenID    int64  `json:"token_id"`
 	Timezone   string `json:"timezone"`
 	Currency   string `json:"currency"`
-	// Closed is the word for why a platform has closed the account to us, as media.Parking has them; "" of one that is not bound, or parked for something else.
+	// Closed is the word of media.Parking for why the platform has closed the account to us; "" if it is open, not
+	// bound, or parked for another reason.
 	Closed string `json:"closed,omitempty"`
 }
 
-// Ref returns what work needs of an account.
+// Ref returns the account's AccountRef.
 func (a *Account) Ref() AccountRef {
 	ref := AccountRef{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Timezone: a.Timezone, Currency: a.Currency}
-	// Of a login's accounts another login may take care, and what a person has parked may finish.
-	if word, _, said := strings.Cut(a.Parked, ": "); said && a.Bound && (word == parkedFrozen || word == parkedRevoked) {
+	// An account parked for its login may be pulled with another login, and work on one that a person parked may finish.
+	if word, _, found := strings.Cut(a.Parked, ": "); found && a.Bound && (word == parkedFrozen || word == parkedRevoked) {
 		ref.Closed = word
 	}
 	return ref
 }
 
-// AccountRefs returns what work needs of all accounts, by id, as they are at one moment.
+// AccountRefs returns the AccountRef of every account, by id, as of one moment.
 func (s Accounts) AccountRefs(ctx context.Context) ([]AccountRef, error) {
 	rows, err := s.Config.Writer(ctx).Model(&Account{}).Order("id").
 		Select("id", "media", "external_id", "token_id", "timezone", "currency", "parked", "bound").Rows()
@@ -164,7 +167,7 @@ func (s Accounts) AccountRefs(ctx context.Context) ([]AccountRef, error) {
 	}
 	defer rows.Close()
 	var all []AccountRef
-	for rows.Next() { // One by one: a second slice would hold millions of accounts twice.
+	for rows.Next() { // One by one, without a second slice of millions of accounts.
 		var a Account
 		err := rows.Scan(&a.ID, &a.Media, &a.ExternalID, &a.TokenID, &a.Timezone, &a.Currency, &a.Parked, &a.Bound)
 		if err != nil {

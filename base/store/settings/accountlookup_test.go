@@ -15,7 +15,7 @@ func TestFindAccounts(t *testing.T) {
 	s := storetest.New(t)
 	var found []settings.Account
 	var ids []string
-	for i := range 1201 { // more than one statement takes
+	for i := range 1201 { // more than fit into one statement
 		id := strconv.Itoa(7000 + i)
 		found, ids = append(found, settings.Account{ExternalID: id, Timezone: "Asia/Shanghai", Currency: "CNY"}), append(ids, id)
 	}
@@ -83,7 +83,7 @@ func TestNamedAccounts_TakesEachFormOfAName(t *testing.T) {
 	}
 }
 
-func TestScopeZones_AreThoseOfTheAccountsThatAFanOutTakes(t *testing.T) {
+func TestScopeZones_AreThoseOfAFanOutsAccounts(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	for _, a := range []struct{ media, id, tier, zone, parked string }{
@@ -108,7 +108,7 @@ func TestScopeZones_AreThoseOfTheAccountsThatAFanOutTakes(t *testing.T) {
 	require.Empty(t, zones("invalid"))
 }
 
-func TestSplitName_TakesThePlatformOffTheName(t *testing.T) {
+func TestSplitName_SeparatesThePlatform(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][2]string{
 		"tulip/20000082": {"tulip", "20000082"},

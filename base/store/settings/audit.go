@@ -10,25 +10,25 @@ import (
 	"adsync/base/sqldb"
 )
 
-// Objects of audit entries that are about no row.
+// Objects of audit entries that belong to no row.
 const (
-	AuditTasks    = "cron_task" // the tasks as a whole; those of one are AuditTasks + "/" + its name
-	AuditCoverage = "coverage"  // days that were ordered since coverage lacks them
+	AuditTasks    = "cron_task" // all tasks; one task is AuditTasks + "/" + its name
+	AuditCoverage = "coverage"  // days that were ordered because coverage lacks them
 )
 
 // AuditSQL is the actor of edits that were made by SQL.
 const AuditSQL = "sql"
 
-// Audit is one thing that somebody did.
+// Audit is an entry of audit_log: one action of one actor.
 type Audit struct {
 	ID     int64
 	At     time.Time `gorm:"->;serializer:time"` // when the database wrote it
 	Actor  string    // the caller's name
 	Action string    // "tasks.reload", "task.run"
-	Object string    // what it was done to
-	Before string    `gorm:"column:before_value;serializer:optional"` // what it was, as JSON; empty if there was nothing
-	After  string    `gorm:"column:after_value;serializer:optional"`  // what became of it, as JSON; may be empty
-	Error  string    // why it was not done after all
+	Object string    // what was changed
+	Before string    `gorm:"column:before_value;serializer:optional"` // the old value as JSON; empty if there was none
+	After  string    `gorm:"column:after_value;serializer:optional"`  // the new value as JSON; may be empty
+	Error  string    // why the action failed
 }
 
 // TableName implements schema.Tabler.
@@ -41,15 +41,16 @@ func (a *Audit) BeforeCreate(*gorm.DB) error {
 }
 
 // AddAudit writes an audit entry and returns its id.
-func (s Trail) AddAudit(ctx context.Context, a Audit) (int64, error) {
+func (s AuditLog)  AddAudit(ctx context.Context, a Audit) (int64, error) {
 	if err := s.Config.Writer(ctx).Create(&a).Error; err != nil {
 		return 0, fmt.Errorf("write audit %s of %s: %w", a.Action, a.Object, err)
 	}
 	return a.ID, nil
 }
 
-// EndAudit completes an entry that was written before the deed: what became of it, unless that is empty, and why it failed.
-func (s Trail) EndAudit(ctx context.Context, id int64, after, failure string) error {
+// EndAudit completes an entry that was written before its action: with after, unless that is empty, and with the
+// failure, if any.
+func (s AuditLog)  EndAudit(ctx context.Context, id int64, after, failure string) error {
 	end := map[string]any{"error": sqldb.Cut(failure, 512)}
 	if after != "" {
 		end["after_value"] = after
@@ -60,17 +61,17 @@ func (s Trail) EndAudit(ctx context.Context, id int64, after, failure string) er
 	return nil
 }
 
-// AuditFilter chooses audit entries; what is empty chooses all.
+// AuditFilter chooses audit entries; empty fields choose all.
 type AuditFilter struct {
 	Actor        string
-	Object       string // itself, and what is below it: "cron_task" takes "cron_task/acme.adgroup" too
+	Object       string // with all below it: "cron_task" includes "cron_task/acme.adgroup"
 	Since, Until time.Time
 	Before       int64 // only entries with a lower id
 	Limit        int
 }
 
 // ListAudit returns audit entries, the newest first.
-func (s Trail) ListAudit(ctx context.Context, f AuditFilter) ([]Audit, error) {
+func (s AuditLog)  ListAudit(ctx context.Context, f AuditFilter) ([]Audit, error) {
 	query := s.Config.Reader(ctx).Order("id DESC").Limit(f.Limit)
 	if f.Actor != "" {
 		query = query.Where("actor = ?", f.Actor)
@@ -94,8 +95,8 @@ func (s Trail) ListAudit(ctx context.Context, f AuditFilter) ([]Audit, error) {
 	return all, nil
 }
 
-// OrderReload has all producers read cron_task again within a few seconds, and notes who wanted it.
-func (s Trail) OrderReload(ctx context.Context, actor string) error {
+// OrderReload makes all producers read cron_task again within a few seconds, and records the actor.
+func (s AuditLog)  OrderReload(ctx context.Context, actor string) error {
 	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		if err := raiseVersion(tx, AuditTasks); err != nil {
 			return err
@@ -109,7 +110,7 @@ func (s Trail) OrderReload(ctx context.Context, actor string) error {
 }
 
 // TasksVersion returns a number that rises with each change of cron_task that is in audit_log, and with each OrderReload.
-func (s Trail) TasksVersion(ctx context.Context) (int64, error) {
+func (s AuditLog)  TasksVersion(ctx context.Context) (int64, error) {
 	var version int64
 	err := auditedTable(s.Config.Writer(ctx), AuditTasks).Select("version").Row().Scan(&version)
 	if err != nil {

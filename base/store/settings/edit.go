@@ -16,21 +16,21 @@ import (
 	"adsync/base/sqldb"
 )
 
-// ownedTable is a table of the config database whose rows operators own. audit_row has each of its rows as audit_log last
-// told of it, so that an edit by SQL shows as a difference between the two.
+// ownedTable is a table of the config database whose rows operators own. audit_row holds each row as audit_log last
+// recorded it, so that an edit by SQL shows as a difference.
 type ownedTable struct {
 	name    string
 	from    string   // after FROM; the name when empty
-	key     []string // the columns that tell a row from others for ever
+	key     []string // the columns that identify a row permanently
 	label   []string // the columns that name a row in audit_log
-	columns []string // what is an edit
-	part    string   // the column that an edit of some rows chooses them by; none = edits look at all rows
-	// quiet is of a table of accounts, which may be millions: rows come in by themselves, only their changes are told, and they are
-	// looked at some at a time.
+	columns []string // the columns whose changes are edits
+	part    string   // the column by which an edit chooses its rows; none = edits read all rows
+	// quiet is for a table of accounts, of which there may be millions: new rows come from pulls and are not logged,
+	// only their changes are, and the table is read in pieces.
 	quiet bool
 }
 
-// ownedTables are in the order in which they are looked at.
+// ownedTables are in the order in which they are checked.
 var ownedTables = []*ownedTable{
 	{
 		name: AuditTasks, key: []string{"id"}, label: []string{"name"}, columns: taskColumns,
@@ -56,7 +56,7 @@ var ownedTables = []*ownedTable{
 		columns: []string{"a.media", "a.external_id", fromDay, "SUBSTR(CAST(to_day AS CHAR), 1, 10) AS to_day", "game", "os"},
 	},
 	{
-		// What lists, probes and checks of activity write themselves is none of it.
+		// Columns that account lists, probes and activity checks write are left out.
 		name: "media_account", part: "id", key: []string{"id"}, label: []string{"media", "external_id"}, quiet: true,
 		columns: []string{
 			"media", "external_id", "bound", "currency", "timezone", "CASE WHEN tier_by = '" + TierAuto + "' THEN '" + TierAuto + "' ELSE tier END AS tier",
@@ -65,10 +65,10 @@ var ownedTables = []*ownedTable{
 	},
 }
 
-// fromDay is a day as the same text in both dialects.
+// fromDay selects the day as the same text in both dialects.
 const fromDay = "SUBSTR(CAST(from_day AS CHAR), 1, 10) AS from_day"
 
-// columnName is what a column of ownedTable is called.
+// columnName returns the name of a column of ownedTable in the result.
 func columnName(column string) string {
 	if i := strings.LastIndex(column, " AS "); i >= 0 {
 		return column[i+len(" AS "):]
@@ -80,7 +80,7 @@ func owned(table string) *ownedTable {
 	return ownedTables[slices.IndexFunc(ownedTables, func(t *ownedTable) bool { return t.name == table })]
 }
 
-// ownedRow is a row as it stands.
+// ownedRow is a row as it is now.
 type ownedRow struct {
 	object string
 	values []ownedValue
@@ -91,7 +91,7 @@ type ownedValue struct {
 	json   json.RawMessage
 }
 
-// valuesText writes values as a JSON object, in the order of the columns.
+// valuesText returns values as a JSON object, in the order of the columns.
 func valuesText(values []ownedValue) string {
 	var b strings.Builder
 	for _, v := range values {
@@ -100,7 +100,7 @@ func valuesText(values []ownedValue) string {
 	return "{" + strings.TrimPrefix(b.String(), ",") + "}"
 }
 
-// read returns rows by their keys: all of them, or those of some parts. lock keeps them as they are until the transaction ends.
+// read returns rows by their keys: all of them, or those of some parts. lock is a locking clause, which may be empty.
 func (t *ownedTable) read(tx *gorm.DB, parts []int64, lock string) (map[string]ownedRow, error) {
 	query := "SELECT " + strings.Join(slices.Concat(t.key, t.label, t.columns), ", ") + " FROM "
 	if t.from != "" {
@@ -150,12 +150,12 @@ func keyOf(text []sql.NullString) string {
 	return strings.Join(all, "/")
 }
 
-// nameOf leaves out of a key what is empty.
+// nameOf removes the empty parts of a key.
 func nameOf(key string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(key, "/"), func(part string) bool { return part == "" }), "/")
 }
 
-// jsonOf writes a column's value: a number where the column holds numbers and this is one.
+// jsonOf returns a column's value as JSON: a number where the column holds numbers and the text is one.
 func jsonOf(text sql.NullString, kind string) json.RawMessage {
 	if !text.Valid {
 		return json.RawMessage("null")
@@ -166,22 +166,22 @@ func jsonOf(text sql.NullString, kind string) json.RawMessage {
 			return n
 		}
 	}
-	out, _ := json.Marshal(text.String) // A text can always be written.
+	out, _ := json.Marshal(text.String) // A string always marshals.
 	return out
 }
 
-// partsMax is for how many parts one statement each is less work than one that reads all.
+// partsMax is up to how many parts one statement each is less work than one statement that reads all.
 const partsMax = 50
 
-// partOf returns the part with which a key begins.
+// partOf returns the part at the beginning of a key.
 func partOf(key string) int64 {
 	part, _, _ := strings.Cut(key, "/")
-	id, _ := strconv.ParseInt(part, 10, 64) // Of a table with parts it is always one.
+	id, _ := strconv.ParseInt(part, 10, 64) // In a table with parts it is always a number.
 	return id
 }
 
-// seen returns the rows as audit_log last told of them: all, or those of some parts, with which their keys begin.
-func (t *ownedTable) seen(tx *gorm.DB, parts []int64) (map[string]string, error) {
+// recorded returns the rows as audit_log last recorded them: all, or those of some parts, which begin their keys.
+func (t *ownedTable) recorded(tx *gorm.DB, parts []int64) (map[string]string, error) {
 	all := map[string]string{}
 	add := func(key, value, _ string) { all[key] = value }
 	const query = "SELECT row_key, value, '' FROM audit_row WHERE table_name = ? AND "
@@ -209,16 +209,16 @@ func (t *ownedTable) seen(tx *gorm.DB, parts []int64) (map[string]string, error)
 	return all, nil
 }
 
-// rowChange is what became of one row.
+// rowChange is the change of one row.
 type rowChange struct {
 	key, object   string
 	verb          string // insert, update, delete
-	before, after string // of an update only the columns that changed
-	now           string // the whole row; "" when it is gone
-	silent        bool   // the log has nothing to tell of it
+	before, after string // for an update, only the columns that changed
+	now           string // the whole row; "" when it was deleted
+	silent        bool   // it is not logged
 }
 
-// changes compares rows with what they were before, by key.
+// changes compares rows with their recorded values, and returns the changes by key.
 func (t *ownedTable) changes(before map[string]string, now map[string]ownedRow) ([]rowChange, error) {
 	var all []rowChange
 	for key, row := range now {
@@ -236,20 +236,20 @@ func (t *ownedTable) changes(before map[string]string, now map[string]ownedRow) 
 		if change.before, change.after, err = changedValues(was, row.values); err != nil {
 			return nil, err
 		}
-		change.silent = change.after == "" // The table has got a column, or has lost one.
+		change.silent = change.after == "" // A migration added or removed a column.
 		all = append(all, change)
 	}
 	for key, was := range before {
 		if _, there := now[key]; !there {
-			all = append(all, rowChange{key: key, object: t.name + "/" + t.nameOfGone(key, was), verb: "delete", before: was})
+			all = append(all, rowChange{key: key, object: t.name + "/" + t.nameOfDeleted(key, was), verb: "delete", before: was})
 		}
 	}
 	slices.SortFunc(all, func(a, b rowChange) int { return strings.Compare(a.key, b.key) })
 	return all, nil
 }
 
-// nameOfGone names a row that is there no more: by those of its columns that name it, or else by its key.
-func (t *ownedTable) nameOfGone(key, was string) string {
+// nameOfDeleted names a deleted row: by its label columns, or by its key if those are not recorded.
+func (t *ownedTable) nameOfDeleted(key, was string) string {
 	var values map[string]any
 	if json.Unmarshal([]byte(was), &values) != nil {
 		return nameOf(key)
@@ -265,7 +265,7 @@ func (t *ownedTable) nameOfGone(key, was string) string {
 	return strings.Join(names, "/")
 }
 
-// changedValues returns the columns that are another now, as they were and as they are.
+// changedValues returns the columns whose values changed, with their old and new values.
 func changedValues(was string, now []ownedValue) (before, after string, err error) {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(was), &values); err != nil {
@@ -283,7 +283,7 @@ func changedValues(was string, now []ownedValue) (before, after string, err erro
 	return valuesText(from), valuesText(to), nil
 }
 
-// write tells of changes in audit_log, unless they are silent, and has audit_row say the same.
+// write records changes in audit_log, unless they are silent, and brings audit_row in line.
 func (t *ownedTable) write(d *sqldb.DB, tx *gorm.DB, changes []rowChange, entry func(c rowChange) Audit) error {
 	var rows [][]any
 	var gone []string
@@ -315,31 +315,32 @@ func (t *ownedTable) write(d *sqldb.DB, tx *gorm.DB, changes []rowChange, entry 
 	return raiseVersion(tx, t.name)
 }
 
-// auditedTable is the row of audit_row that stands for a whole table.
+// auditedTable selects the row of audit_row that stands for a whole table.
 func auditedTable(tx *gorm.DB, table string) *gorm.DB {
 	return tx.Table("audit_row").Where("table_name = ? AND row_key = ''", table)
 }
 
-// raiseVersion has all producers see that a table has changed.
+// raiseVersion raises the table's version, by which all producers notice a change.
 func raiseVersion(tx *gorm.DB, table string) error {
 	return auditedTable(tx, table).Update("version", gorm.Expr("version + 1")).Error
 }
 
-// hold has whoever else edits the table, or looks for edits, wait until the transaction ends. known tells whether the rows as they
-// were are known: before that an edit by SQL cannot be told from what has always been so.
-func (t *ownedTable) hold(tx *gorm.DB) (known bool, err error) {
+// lockTable locks the table against other edits and searches for edits until the transaction ends. known reports
+// whether the rows have ever been recorded: before that, an edit by SQL cannot be distinguished from the initial
+// state.
+func (t *ownedTable) lockTable(tx *gorm.DB) (known bool, err error) {
 	var value sql.NullString
 	err = auditedTable(tx, t.name).Clauses(sqldb.ForUpdate).Select("value").Row().Scan(&value)
 	return value.Valid, err
 }
 
-// Editor is who changes rows that operators own, and what the change is called: "task.edit".
+// Editor is the actor of a change of rows that operators own, and the name of the action: "task.edit".
 type Editor struct{ Actor, Action string }
 
-// Edit carries out a change of rows of a table that operators own: of all of it, or of some parts. For each row that the change
-// makes, changes or takes away, the same transaction writes into audit_log what it was and what it is; before that it notes,
-// as by "sql", what was edited by SQL and nobody has noted yet. A change that does nothing leaves no trace.
-// It may be done twice, as may change; editOnce is for one that must not.
+// Edit runs a change of rows of a table that operators own: of the whole table, or of some parts. For each row that
+// the change inserts, updates or deletes, the same transaction writes its old and new values into audit_log. Before
+// that it records, as by "sql", earlier edits by SQL that are not recorded yet. A change without effect leaves no
+// entry. The transaction may be repeated, and change with it; editOnce is for changes that must not be.
 func Edit(ctx context.Context, s *sqldb.Databases, e Editor, table string, parts []int64, change func(tx *gorm.DB) error) error {
 	return s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error { return owned(table).edit(s.Config, tx, e, parts, change) })
 }
@@ -349,16 +350,16 @@ func editOnce(ctx context.Context, s *sqldb.Databases, e Editor, table string, c
 }
 
 func (t *ownedTable) edit(d *sqldb.DB, tx *gorm.DB, e Editor, parts []int64, change func(tx *gorm.DB) error) error {
-	known, err := t.hold(tx)
+	known, err := t.lockTable(tx)
 	if err != nil {
 		return err
 	}
-	if !known && !t.quiet { // All of it, or what is not among the parts would be taken for new later.
-		if err := t.begin(d, tx); err != nil {
+	if !known && !t.quiet { // All rows: otherwise those outside the parts would later count as new.
+		if err := t.recordInitial(d, tx); err != nil {
 			return err
 		}
 	}
-	rows, err := t.note(d, tx, parts, d.Dialect().ForUpdate(), true)
+	rows, err := t.recordEdits(d, tx, parts, d.Dialect().ForUpdate(), true)
 	if err != nil {
 		return err
 	}
@@ -380,9 +381,9 @@ func (t *ownedTable) edit(d *sqldb.DB, tx *gorm.DB, e Editor, parts []int64, cha
 	return t.write(d, tx, changes, func(rowChange) Audit { return Audit{Actor: e.Actor, Action: e.Action} })
 }
 
-// begin remembers the rows as they are, without a word in audit_log.
-func (t *ownedTable) begin(d *sqldb.DB, tx *gorm.DB) error {
-	if _, err := t.note(d, tx, nil, "", false); err != nil {
+// recordInitial records the rows as they are, without entries in audit_log.
+func (t *ownedTable) recordInitial(d *sqldb.DB, tx *gorm.DB) error {
+	if _, err := t.recordEdits(d, tx, nil, "", false); err != nil {
 		return err
 	}
 	return auditedTable(tx, t.name).Update("value", "known").Error

@@ -18,7 +18,7 @@ import (
 	"adsync/base/store/summaries"
 )
 
-// editBench is a store whose rows are known: what is edited from now on shows.
+// editBench is a store whose rows are recorded, so that later edits are found.
 type editBench struct {
 	*store.Store
 	t *testing.T
@@ -32,7 +32,7 @@ func newEditBench(t *testing.T) *editBench {
 	b.sql("INSERT INTO rate_limit (media, endpoint, scope, period_ms, calls) VALUES ('tulip', 'adgroups/get', 'app', 60000, 600)")
 	b.sql("INSERT INTO media_account (media, external_id, token_id) VALUES ('tulip', '9001', 1), ('tulip', '9002', 1)")
 	b.note()
-	require.Empty(t, b.log(), "what has always been so is nobody's edit")
+	require.Empty(t, b.log(), "the initial rows are not an edit")
 	return b
 }
 
@@ -41,7 +41,7 @@ func (b *editBench) sql(statement string, args ...any) {
 	require.NoError(b.t, b.Config.Writer(b.t.Context()).Exec(statement, args...).Error)
 }
 
-// log has the entries, the oldest first.
+// log returns the entries, the oldest first.
 func (b *editBench) log() []string {
 	b.t.Helper()
 	all, err := b.ListAudit(b.t.Context(), settings.AuditFilter{Limit: 1000})
@@ -54,7 +54,7 @@ func (b *editBench) log() []string {
 	return lines
 }
 
-// news are the entries that note makes beside those that were there.
+// news returns the entries that note adds.
 func (b *editBench) news(note func()) []string {
 	b.t.Helper()
 	before := len(b.log())
@@ -64,11 +64,11 @@ func (b *editBench) news(note func()) []string {
 
 func (b *editBench) note() {
 	b.t.Helper()
-	_, err := b.NoteEdits(b.t.Context(), 0)
+	_, err := b.RecordSQLEdits(b.t.Context(), 0)
 	require.NoError(b.t, err)
 }
 
-func TestNoteEdits_TellsWhatWasEditedBySQL(t *testing.T) {
+func TestRecordSQLEdits_RecordsEachEdit(t *testing.T) {
 	t.Parallel()
 	const whole = `{"pool_size":5,"partitions":0,"backlog_max":0,"late_seconds":0,"importance":7}`
 	tests := []struct {
@@ -76,13 +76,13 @@ func TestNoteEdits_TellsWhatWasEditedBySQL(t *testing.T) {
 		want       []string
 	}{
 		{"a task's cron", "UPDATE cron_task SET cron = '7 * * * *', revision = 2", []string{`sql row.update cron_task/one {"cron":"5 * * * *","revision":1} {"cron":"7 * * * *","revision":2}`}},
-		{"params that are gone", "UPDATE cron_task SET params = NULL", []string{`sql row.update cron_task/one {"params":"{\"a\":1}"} {"params":null}`}},
+		{"removed params", "UPDATE cron_task SET params = NULL", []string{`sql row.update cron_task/one {"params":"{\"a\":1}"} {"params":null}`}},
 		{"a task's name", "UPDATE cron_task SET name = 'two'", []string{`sql row.update cron_task/two {"name":"one"} {"name":"two"}`}},
 		{"a new lane", "INSERT INTO lane (media, name, pool_size, importance) VALUES ('tulip', 'fast', 5, 7)", []string{`sql row.insert lane/tulip/fast  ` + whole}},
 		{"two lanes at once", "UPDATE lane SET pool_size = 9 WHERE name <> 'offline'",
 			[]string{`sql row.update lane/*/important {"pool_size":64} {"pool_size":9}`, `sql row.update lane/*/normal {"pool_size":32} {"pool_size":9}`}},
 		{"a limit", "UPDATE rate_limit SET calls = 300, share = 0.5", []string{`sql row.update rate_limit/tulip/adgroups/get/app {"calls":600,"share":0.95} {"calls":300,"share":0.5}`}},
-		{"a game that is gone", "DELETE FROM game", []string{`sql row.delete game/unassigned {"name":"accounts without a binding"} `}},
+		{"a deleted game", "DELETE FROM game", []string{`sql row.delete game/unassigned {"name":"accounts without a binding"} `}},
 		{"a field", "INSERT INTO report_field (media, field, state, changed_by) VALUES ('tulip', 'f', 'off', 'otto')",
 			[]string{`sql row.insert report_field/tulip/f  {"state":"off","reason":"","changed_by":"otto"}`}},
 		{"a binding", "INSERT INTO account_binding (account_id, from_day, game, os) SELECT id, '2026-11-01', 'chess', 'ios' FROM media_account WHERE external_id = '9001'",
@@ -93,9 +93,9 @@ func TestNoteEdits_TellsWhatWasEditedBySQL(t *testing.T) {
 			[]string{`sql row.update media_account/tulip/9002 {"tier":"auto"} {"tier":"inactive"}`}},
 		{"an account that a person parks", "UPDATE media_account SET parked = 'not ours' WHERE external_id = '9002'",
 			[]string{`sql row.update media_account/tulip/9002 {"parked":""} {"parked":"not ours"}`}},
-		{"what the program does with accounts is no edit", "UPDATE media_account SET tier = 'inactive', parked = 'frozen: x', parked_until = '2026-11-21 10:00:00', token_id = 5", nil},
-		{"an account that comes in is no edit", "INSERT INTO media_account (media, external_id, token_id) VALUES ('tulip', '9003', 1)", nil},
-		{"a row that is touched and stays as it is", "UPDATE lane SET updated_at = '2030-01-01 00:00:00'", nil},
+		{"the program's own changes of accounts are not edits", "UPDATE media_account SET tier = 'inactive', parked = 'frozen: x', parked_until = '2026-11-21 10:00:00', token_id = 5", nil},
+		{"a new account is not an edit", "INSERT INTO media_account (media, external_id, token_id) VALUES ('tulip', '9003', 1)", nil},
+		{"a row that is touched without a change", "UPDATE lane SET updated_at = '2030-01-01 00:00:00'", nil},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestNoteEdits_TellsWhatWasEditedBySQL(t *testing.T) {
 	}
 }
 
-func TestNoteEdits_OfManyProcessesTellEachEditOnce(t *testing.T) {
+func TestRecordSQLEdits_OfManyProcessesRecordEachOnce(t *testing.T) {
 	t.Parallel()
 	b := newEditBench(t)
 	for i := range 5 {
@@ -117,7 +117,7 @@ func TestNoteEdits_OfManyProcessesTellEachEditOnce(t *testing.T) {
 		var all errgroup.Group
 		for range 4 {
 			all.Go(func() error {
-				_, err := b.NoteEdits(context.WithoutCancel(t.Context()), 0)
+				_, err := b.RecordSQLEdits(context.WithoutCancel(t.Context()), 0)
 				return err
 			})
 		}
@@ -126,7 +126,7 @@ func TestNoteEdits_OfManyProcessesTellEachEditOnce(t *testing.T) {
 	require.Len(t, b.log(), 5*(1+3))
 }
 
-func TestEdit_IsToldWithItsActorAndNotAgainAsSQL(t *testing.T) {
+func TestEdit_IsRecordedOnceWithItsActor(t *testing.T) {
 	t.Parallel()
 	b := newEditBench(t)
 	ctx := t.Context()
@@ -140,9 +140,9 @@ func TestEdit_IsToldWithItsActorAndNotAgainAsSQL(t *testing.T) {
 	require.Equal(t, []string{`ada task.edit cron_task/one {"timeout_seconds":300,"revision":1} {"timeout_seconds":60,"revision":2}`},
 		b.news(func() { require.NoError(t, edit(func(row *settings.TaskRow) { row.Timeout = "60" })) }))
 	require.Empty(t, b.news(b.note))
-	require.Empty(t, b.news(func() { require.NoError(t, edit(func(*settings.TaskRow) {})) }), "what changes nothing leaves no trace")
+	require.Empty(t, b.news(func() { require.NoError(t, edit(func(*settings.TaskRow) {})) }), "a change without effect leaves no entry")
 
-	// An edit by SQL that nobody has noted yet is told first.
+	// An edit by SQL that is not recorded yet comes first.
 	b.sql("UPDATE cron_task SET cron = '7 * * * *', retry_max = 1")
 	require.Equal(t, []string{
 		`sql row.update cron_task/one {"cron":"5 * * * *","retry_max":5} {"cron":"7 * * * *","retry_max":1}`,
@@ -180,7 +180,7 @@ func TestEdit_IsToldWithItsActorAndNotAgainAsSQL(t *testing.T) {
 		`vera account.rebind account_binding/tulip/9001/2026-11-01  {"media":"tulip","external_id":"9001","from_day":"2026-11-01","to_day":"9999-12-31","game":"go","os":"ios"}`,
 	}, b.news(func() {
 		require.NoError(t, b.PutReportField(ctx, "otto", settings.ReportField{Media: "tulip", Field: "f", State: settings.FieldOff, ChangedBy: "o"}))
-		for range 2 { // The second pull that meets it has nothing to tell.
+		for range 2 { // The second pull that meets it records nothing.
 			_, err := b.RetireReportField(ctx, settings.ReportField{Media: "tulip", Report: "report_daily", Field: "g", Reason: "gone", ChangedBy: "adsync"})
 			require.NoError(t, err)
 		}
@@ -195,8 +195,8 @@ func TestEdit_IsToldWithItsActorAndNotAgainAsSQL(t *testing.T) {
 	require.Empty(t, b.news(b.note))
 }
 
-// An editor and those who look for edits meet at the same rows: each change is told once, by who made it.
-func TestEdit_BesideThoseWhoLookForEdits(t *testing.T) {
+// An editor and processes that check for edits work on the same rows: each change is recorded once, with its actor.
+func TestEdit_WhileOthersCheckForEdits(t *testing.T) {
 	t.Parallel()
 	b := newEditBench(t)
 	ctx := context.WithoutCancel(t.Context())
@@ -204,7 +204,7 @@ func TestEdit_BesideThoseWhoLookForEdits(t *testing.T) {
 	for range 2 {
 		all.Go(func() error {
 			for range 20 {
-				if _, err := b.NoteEdits(ctx, 0); err != nil {
+				if _, err := b.RecordSQLEdits(ctx, 0); err != nil {
 					return err
 				}
 			}
@@ -215,7 +215,7 @@ func TestEdit_BesideThoseWhoLookForEdits(t *testing.T) {
 		all.Go(func() error {
 			for n := range 10 {
 				err := b.EditTask(ctx, settings.Editor{Actor: "ada", Action: "task.edit"}, "one", func(row settings.TaskRow) (settings.TaskRow, error) {
-					row.Cron = strings.Repeat("5,", 1+i+2*n) + "5 * * * *" // Never as it was before: that would be no change.
+					row.Cron = strings.Repeat("5,", 1+i+2*n) + "5 * * * *" // Each time a new value, so that each is a change.
 					return row, nil
 				}, func(settings.TaskTable) error { return nil })
 				if err != nil {
@@ -230,7 +230,7 @@ func TestEdit_BesideThoseWhoLookForEdits(t *testing.T) {
 	require.Len(t, log, 20)
 	for i, line := range log {
 		require.True(t, strings.HasPrefix(line, "ada "), line)
-		if i > 0 { // What one leaves is what the next one finds.
+		if i > 0 { // Each entry's old value is the new value of the entry before.
 			_, before, _ := strings.Cut(line, "cron_task/one ")
 			before, _, _ = strings.Cut(before, "} {")
 			require.True(t, strings.HasSuffix(log[i-1], before+"}"), "%s\n%s", log[i-1], line)
@@ -238,21 +238,21 @@ func TestEdit_BesideThoseWhoLookForEdits(t *testing.T) {
 	}
 }
 
-func TestNoteEdits_OfAccountsGoesOnWhereTheLastLookEnded(t *testing.T) {
+func TestRecordSQLEdits_ContinuesAfterTheLastAccount(t *testing.T) {
 	t.Parallel()
 	b := newEditBench(t)
 	accounts, err := b.FindAccounts(t.Context(), "tulip", []string{"9001", "9002"})
 	require.NoError(t, err)
 	b.sql("UPDATE media_account SET currency = 'USD'")
 	require.Equal(t, []string{`sql row.update media_account/tulip/9002 {"currency":"CNY"} {"currency":"USD"}`}, b.news(func() {
-		next, err := b.NoteEdits(t.Context(), accounts["9001"].ID)
+		next, err := b.RecordSQLEdits(t.Context(), accounts["9001"].ID)
 		require.NoError(t, err)
-		require.Zero(t, next, "the next look begins anew")
+		require.Zero(t, next, "the next call starts at the beginning")
 	}))
-	require.Len(t, b.news(b.note), 1, "and finds the other one")
+	require.Len(t, b.news(b.note), 1, "it finds the other one")
 }
 
-// A column that a table gets later is no edit of all its rows, and the columns that are watched are all that operators have.
+// A column that is added later is not an edit of all rows, and all columns that operators own are watched.
 func TestOwnedTables_WatchAllThatOperatorsOwn(t *testing.T) {
 	t.Parallel()
 	b := newEditBench(t)
@@ -267,7 +267,7 @@ func TestOwnedTables_WatchAllThatOperatorsOwn(t *testing.T) {
 	}
 	for table, known := range unwatched {
 		columns := b.columns(table)
-		require.ElementsMatch(t, columns, slices.Concat(settings.Watched(table), known), "%s: a new column is to be watched", table)
+		require.ElementsMatch(t, columns, slices.Concat(settings.Watched(table), known), "%s: a new column must be in its ownedTable", table)
 	}
 }
 

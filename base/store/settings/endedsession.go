@@ -8,11 +8,12 @@ import (
 	"adsync/base/sqldb"
 )
 
-// endedSessionSlack is how much longer the row of an ended session is kept than the session lasts: the clocks of processes differ.
+// endedSessionSlack is how much longer than its session the row of an ended session is kept, since the clocks of
+// processes differ.
 const endedSessionSlack = time.Hour
 
-// EndSession records that a browser's session, which would last until a moment, has ended for all processes. Rows of sessions that are over
-// anyway are deleted.
+// EndSession records that a browser's session, which would last until the given moment, has ended for all processes.
+// It deletes rows of sessions that have expired.
 func (s Sessions) EndSession(ctx context.Context, id string, until time.Time) error {
 	now, err := s.Config.Now(ctx)
 	if err != nil {

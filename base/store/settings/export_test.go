@@ -2,7 +2,7 @@ package settings
 
 import "slices"
 
-// Watched returns the columns of a table that operators own whose changes audit_log tells, with those that name its rows.
+// Watched returns the columns of an owned table whose changes audit_log records, with those that identify its rows.
 func Watched(table string) []string {
 	t := owned(table)
 	all := slices.Clone(t.columns)

@@ -14,8 +14,8 @@ import (
 	"adsync/base/store/leader"
 )
 
-// GoodTaskRows returns, by task id, the rows of cron_task as they were when they could last be used. What is stored in a
-// form that this program cannot read is left out.
+// GoodTaskRows returns, by task id, the rows of cron_task as they were when they were last usable. Rows stored in a
+// form that this program cannot read are left out.
 func (s Tasks) GoodTaskRows(ctx context.Context) (map[int64]TaskRow, error) {
 	var stored []struct {
 		TaskID  int64
@@ -34,8 +34,8 @@ func (s Tasks) GoodTaskRows(ctx context.Context) (map[int64]TaskRow, error) {
 	return all, nil
 }
 
-// PutGoodTaskRows stores rows that can be used, and forgets those of tasks that are gone. It returns lease.ErrStaleLease
-// when the lease does not hold.
+// PutGoodTaskRows stores usable rows, and deletes those of the tasks in gone. It returns lease.ErrStaleLease when the
+// lease does not hold.
 func (s Tasks) PutGoodTaskRows(ctx context.Context, l lease.Lease, good []TaskRow, gone []int64, now time.Time) error {
 	if len(good)+len(gone) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func (s Tasks) PutGoodTaskRows(ctx context.Context, l lease.Lease, good []TaskRo
 		if err != nil {
 			return fmt.Errorf("store the row of task %s: %w", row.Name, err)
 		}
-		revision, _ := strconv.ParseInt(row.Revision, 10, 64) // A good row's is a number.
+		revision, _ := strconv.ParseInt(row.Revision, 10, 64) // A usable row's revision is a number.
 		rows[i] = []any{row.ID, revision, string(text), sqldb.At(now)}
 	}
 	keys := make([][]any, len(gone))

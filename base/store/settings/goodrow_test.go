@@ -12,7 +12,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-func TestGoodTaskRows_AreKeptAndForgotten(t *testing.T) {
+func TestGoodTaskRows_AreStoredAndDeleted(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	ctx := context.Background()

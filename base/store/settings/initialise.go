@@ -12,23 +12,24 @@ import (
 	"adsync/base/sqldb"
 )
 
-// NewAccount is an account whose past was not pulled yet.
+// NewAccount is an account whose past has not been pulled yet.
 type NewAccount struct {
 	ID       int64
 	Timezone string
-	// At is the moment whose orders are to pull it; zero as long as none is chosen.
+	// At is the moment whose orders pull its past; zero until one is chosen.
 	At time.Time `gorm:"column:initialise_at;serializer:time"`
 }
 
-// NewAccounts returns accounts of a media that have no moment of initialisation yet, with an id above after, by id. Those that
-// cannot be pulled now are left out: their turn comes when they can.
+// NewAccounts returns accounts of a media that have no moment of initialisation yet, with an id above after, by id.
+// Accounts that cannot be pulled now are left out until they can be.
 func (s Accounts) NewAccounts(ctx context.Context, media string, after int64, limit int) ([]NewAccount, error) {
 	return newAccounts(s.Config.Writer(ctx).Order("id").Limit(limit), media,
 		"initialise_at IS NULL AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
 			" AND EXISTS (SELECT 1 FROM media_token t WHERE t.id = media_account.token_id AND t.state = ?)", TierInvalid, after, TokenOK)
 }
 
-// Initialising returns the accounts of a media that have a moment of initialisation and are not done, by moment and id.
+// Initialising returns the accounts of a media that have a moment of initialisation and are not initialised, by
+// moment and id.
 func (s Accounts) Initialising(ctx context.Context, media string) ([]NewAccount, error) {
 	return newAccounts(s.Config.Writer(ctx).Order("initialise_at, id"), media, "initialise_at IS NOT NULL")
 }
@@ -42,8 +43,8 @@ func newAccounts(query *gorm.DB, media, where string, args ...any) ([]NewAccount
 	return all, nil
 }
 
-// StartInitialising gives accounts their moment of initialisation, in one statement: whoever reads one of them with that moment
-// reads all. Those that have a moment keep it.
+// StartInitialising gives accounts their moment of initialisation in one statement, so that a reader sees either all
+// accounts of that moment or none. Those that have a moment keep it.
 func (s Accounts) StartInitialising(ctx context.Context, ids []int64, at time.Time) error {
 	err := s.Config.Writer(ctx).Model(&Account{}).Where("id IN ? AND initialise_at IS NULL AND initialised_at IS NULL", ids).
 		Update("initialise_at", sqldb.At(at)).Error
@@ -53,7 +54,7 @@ func (s Accounts) StartInitialising(ctx context.Context, ids []int64, at time.Ti
 	return nil
 }
 
-// SetInitialised says that the past of accounts was pulled, or need not be. What was said before stays.
+// SetInitialised records that the past of accounts was pulled, or need not be. Earlier records stay.
 func (s Accounts) SetInitialised(ctx context.Context, ids []int64, now time.Time) error {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)

@@ -18,7 +18,7 @@ type LimitRow struct {
 	Enabled bool
 }
 
-// RateLimits reads all rows of rate_limit, unchecked: grant.Rules refuses the bad ones by name.
+// RateLimits returns all rows of rate_limit, unchecked: grant.Rules refuses the bad ones by name.
 func (s Limits) RateLimits(ctx context.Context) ([]LimitRow, error) {
 	var rows []struct {
 		LimitRow
@@ -37,7 +37,7 @@ func (s Limits) RateLimits(ctx context.Context) ([]LimitRow, error) {
 	return all, nil
 }
 
-// AddRateLimit writes a limit, or replaces the one of the same media, endpoint, scope, period and unit.
+// AddRateLimit writes a limit, or replaces the one with the same media, endpoint, scope, period and unit.
 func (s Limits) AddRateLimit(ctx context.Context, r grant.Rule) error {
 	share := r.Share
 	if share == 0 {
@@ -61,7 +61,7 @@ func (s Limits) AddRateLimit(ctx context.Context, r grant.Rule) error {
 	return nil
 }
 
-// LearnedLimits reads what was learned of limits that are not known.
+// LearnedLimits returns what was learned about unknown limits.
 func (s Limits) LearnedLimits(ctx context.Context) ([]grant.Learned, error) {
 	var rows []struct {
 		grant.Learned
@@ -80,7 +80,8 @@ func (s Limits) LearnedLimits(ctx context.Context) ([]grant.Learned, error) {
 	return all, nil
 }
 
-// LearnLimit remembers what was learned of a limit, if nobody has remembered anything of it since before. It tells whether nobody had.
+// LearnLimit stores what was learned about a limit, unless another process has stored something since before, and
+// reports whether it did.
 func (s Limits) LearnLimit(ctx context.Context, before, after grant.Learned) (bool, error) {
 	args := []any{
 		after.Limit, sqldb.At(after.At), after.Refused, sqldb.At(after.RefusedAt),
@@ -93,7 +94,7 @@ func (s Limits) LearnLimit(ctx context.Context, before, after grant.Learned) (bo
 	}
 	done := s.Config.Writer(ctx).Exec(statement, args...)
 	if done.Error != nil {
-		return false, fmt.Errorf("remember a limit of %s: %w", after.Media, done.Error)
+		return false, fmt.Errorf("store a learned limit of %s: %w", after.Media, done.Error)
 	}
 	return done.RowsAffected == 1, nil
 }

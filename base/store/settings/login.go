@@ -12,26 +12,26 @@ import (
 	"adsync/base/sqldb"
 )
 
-// Login is what is known of a login but for its tokens.
+// Login is a login without its tokens.
 type Login struct {
 	ID          int64
 	Media       string
 	AppID       string
-	Login       string // the platform's id of it
-	Name        string // as people know it; may be empty
+	Login       string // the platform's id
+	Name        string // for people; may be empty
 	State       string
 	StateReason string
-	// Choose says that accounts which the login is found to reach are not pulled until somebody binds them.
+	// Choose is set if newly found accounts of the login are not pulled until an operator binds them.
 	Choose bool
 }
 
-// What a Login is read from, where t is media_token.
+// The tables and columns of a Login, where t is media_token.
 const (
 	loginNames   = "LEFT JOIN media_login n ON n.token_id = t.id"
 	loginColumns = "t.id, t.media, t.app_id, t.login, COALESCE(n.name, '') AS name, t.state, t.state_reason, COALESCE(n.choose, 0) AS choose"
 )
 
-// Logins returns a media's logins, by id; of one app alone unless that is empty.
+// Logins returns a media's logins, by id; only those of one app unless appID is empty.
 func (s LoginKeys) Logins(ctx context.Context, media, appID string) ([]Login, error) {
 	query := s.Config.Writer(ctx).Table("media_token t").Joins(loginNames).Where("t.media = ?", media)
 	if appID != "" {
@@ -44,7 +44,8 @@ func (s LoginKeys) Logins(ctx context.Context, media, appID string) ([]Login, er
 	return logins, nil
 }
 
-// nameLogin notes what a login is called, and that its new accounts wait for a choice. What a note says of that stays.
+// nameLogin sets a login's name. With choose, a login without a row gets one whose new accounts wait for a choice; an
+// existing setting stays.
 func nameLogin(d *sqldb.DB, tx *gorm.DB, tokenID int64, name string, choose bool) error {
 	if name == "" && !choose {
 		return nil
@@ -57,16 +58,16 @@ func nameLogin(d *sqldb.DB, tx *gorm.DB, tokenID int64, name string, choose bool
 	return tx.Table("media_login").Where("token_id = ?", tokenID).Update("name", name).Error
 }
 
-// SetChoose says whether accounts that a login is found to reach from now on wait for a choice.
+// SetChoose sets whether accounts that a login is found to reach from now on wait for a choice.
 func (s LoginKeys) SetChoose(ctx context.Context, tokenID int64, choose bool) error {
 	err := s.Config.Upsert(s.Config.Writer(ctx), sqldb.Table{Name: "media_login", Key: []string{"token_id"}, Columns: []string{"choose"}}, [][]any{{tokenID, choose}})
 	if err != nil {
-		return fmt.Errorf("set what becomes of new accounts of login %d: %w", tokenID, err)
+		return fmt.Errorf("set whether new accounts of login %d wait for a choice: %w", tokenID, err)
 	}
 	return nil
 }
 
-// bindsNewAccounts reports whether accounts that a login is found to reach are bound at once.
+// bindsNewAccounts reports whether newly found accounts of a login are bound at once.
 func bindsNewAccounts(tx *gorm.DB, tokenID int64) (bool, error) {
 	var waiting int64
 	err := tx.Table("media_login").Where("token_id = ? AND choose = 1", tokenID).Count(&waiting).Error
@@ -76,7 +77,7 @@ func bindsNewAccounts(tx *gorm.DB, tokenID int64) (bool, error) {
 // LoginAccount is an account that a login reaches.
 type LoginAccount struct {
 	Account
-	// Games tells whether the account has a binding on any day.
+	// Games reports whether the account has a binding on any day.
 	Games bool
 }
 
@@ -95,9 +96,9 @@ func (s LoginKeys) LoginAccounts(ctx context.Context, tokenID int64) ([]LoginAcc
 // AccountLogin is a login that reaches an account.
 type AccountLogin struct {
 	Login
-	Chosen bool      // the one to pull with while it can be used
+	Chosen bool      // the preferred one while it is usable
 	Gone   bool      // its last whole list lacks the account
-	InUse  bool      // the one that it is pulled with
+	InUse  bool      // the one with which it is pulled
 	SeenAt time.Time `gorm:"serializer:time"`
 }
 
@@ -114,14 +115,14 @@ func (s LoginKeys) AccountLogins(ctx context.Context, accountID int64) ([]Accoun
 	return all, nil
 }
 
-// ChooseLogin makes a login the one that an account is pulled with while it can be used. It must be one that reaches the
+// ChooseLogin makes a login the one with which an account is pulled while it is usable. The login must reach the
 // account.
 func (s LoginKeys) ChooseLogin(ctx context.Context, accountID, tokenID int64) error {
 	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		var reaches int64
 		err := tx.Table("account_login").Where("account_id = ? AND token_id = ?", accountID, tokenID).Count(&reaches).Error
 		if err == nil && reaches == 0 {
-			err = fmt.Errorf("login %d does not reach it", tokenID)
+			err = fmt.Errorf("login %d does not reach the account", tokenID)
 		}
 		if err != nil {
 			return err
@@ -139,9 +140,10 @@ func (s LoginKeys) ChooseLogin(ctx context.Context, accountID, tokenID int64) er
 	return nil
 }
 
-// MissAccounts notes that a whole list of a login that began at a moment of the config database's time lacks what was not
-// seen since: those accounts go to other logins that reach them, where there are any. It returns how many there are.
-func (s LoginKeys) MissAccounts(ctx context.Context, tokenID int64, began time.Time) (int, error) {
+// MarkGone records that a complete list of a login, begun at a moment of the config database's time, lacks the
+// accounts not seen since. Those accounts move to other logins that reach them, if any. It returns how many accounts
+// the list lacks.
+func (s LoginKeys) MarkGone(ctx context.Context, tokenID int64, began time.Time) (int, error) {
 	missed := 0
 	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		var ids []int64
@@ -158,12 +160,12 @@ func (s LoginKeys) MissAccounts(ctx context.Context, tokenID int64, began time.T
 		return route(s.Config, tx, ids)
 	})
 	if err != nil {
-		return 0, fmt.Errorf("note what the list of login %d lacks: %w", tokenID, err)
+		return 0, fmt.Errorf("record which accounts the list of login %d lacks: %w", tokenID, err)
 	}
 	return missed, nil
 }
 
-// BindAccounts has accounts pulled, or not pulled any more. actor is who does so.
+// BindAccounts binds accounts, or unbinds them: unbound accounts are not pulled.
 func (s LoginKeys) BindAccounts(ctx context.Context, actor string, ids []int64, bound bool) error {
 	e := Editor{Actor: actor, Action: "account.unbind"}
 	if bound {
@@ -180,8 +182,9 @@ func (s LoginKeys) BindAccounts(ctx context.Context, actor string, ids []int64, 
 	return nil
 }
 
-// seeAccounts notes that a login reaches accounts. The login that an account came in with is its chosen one.
-func seeAccounts(d *sqldb.DB, tx *gorm.DB, tokenID int64, accounts []Account) error {
+// recordReach records that a login reaches accounts. The login with which an account was found first is its chosen
+// one.
+func recordReach(d *sqldb.DB, tx *gorm.DB, tokenID int64, accounts []Account) error {
 	now, err := d.NowTx(tx)
 	if err != nil {
 		return err
@@ -214,12 +217,12 @@ func seeAccounts(d *sqldb.DB, tx *gorm.DB, tokenID int64, accounts []Account) er
 	return route(d, tx, ids)
 }
 
-// RouteLogin has all accounts that a login reaches pulled with the right login, after its state has changed. Of two changes
-// at once, the one that is routed later sees both.
+// RouteLogin chooses the login again for all accounts that a login reaches, after its state has changed. Of two
+// changes at once, the later routing sees both.
 func (s LoginKeys) RouteLogin(ctx context.Context, tokenID int64) error {
 	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error { return routeLogin(s.Config, tx, tokenID) })
 	if err != nil {
-		return fmt.Errorf("find the right login for the accounts of login %d: %w", tokenID, err)
+		return fmt.Errorf("choose the logins for the accounts of login %d: %w", tokenID, err)
 	}
 	return nil
 }
@@ -233,7 +236,7 @@ func routeLogin(d *sqldb.DB, tx *gorm.DB, tokenID int64) error {
 	return route(d, tx, ids)
 }
 
-// reach is a login that reaches an account, as bestLogin judges it.
+// reach is a login that reaches an account, as bestLogin compares it.
 type reach struct {
 	AccountID, InUse, TokenID int64
 	Chosen, Gone              bool
@@ -242,8 +245,8 @@ type reach struct {
 
 func (r reach) usable() bool { return !r.Gone && r.State == TokenOK }
 
-// route has accounts pulled with the logins that bestLogin names. The rows that this rests on stay locked until the
-// transaction ends: of two changes at once, the later one sees the earlier.
+// route sets the logins of accounts by bestLogin. The rows that it reads stay locked until the transaction ends: of
+// two changes at once, the later one sees the earlier.
 func route(d *sqldb.DB, tx *gorm.DB, accountIDs []int64) error {
 	for batch := range slices.Chunk(accountIDs, accountBatch) {
 		var all []reach
@@ -253,7 +256,7 @@ func route(d *sqldb.DB, tx *gorm.DB, accountIDs []int64) error {
 		if err != nil {
 			return err
 		}
-		moves := map[int64][]int64{} // accounts by the login that they go to
+		moves := map[int64][]int64{} // accounts by their new login
 		for len(all) > 0 {
 			n := 1
 			for n < len(all) && all[n].AccountID == all[0].AccountID {
@@ -273,8 +276,9 @@ func route(d *sqldb.DB, tx *gorm.DB, accountIDs []int64) error {
 	return nil
 }
 
-// bestLogin says which of the logins that reach an account it is pulled with: the chosen one while it can be used, else
-// the one in use while that can be, else the oldest that can be. If none can be it stays where it is. There must be one.
+// bestLogin returns with which of the logins that reach an account it is pulled: the chosen one if usable, otherwise
+// the one in use if usable, otherwise the oldest usable one. If none is usable it keeps the one in use. logins is not
+// empty.
 func bestLogin(logins []reach) int64 {
 	inUse := logins[0].InUse
 	best := int64(0)

@@ -41,7 +41,7 @@ func parkLogin(t *testing.T, s *store.Store, id int64) {
 	require.NoError(t, s.RouteLogin(t.Context(), id))
 }
 
-// The login that an account is pulled with: the chosen one while it can be used, else another that can.
+// The login with which an account is pulled: the chosen one while it is usable, otherwise another usable one.
 func TestAccountLogins_FallBackAndReturn(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
@@ -50,7 +50,7 @@ func TestAccountLogins_FallBackAndReturn(t *testing.T) {
 	ids, err := s.PutAccounts(t.Context(), "tulip", one, found)
 	require.NoError(t, err)
 	for _, login := range []int64{two, three} {
-		again, err := s.PutAccounts(t.Context(), "tulip", login, found[:1]) // The second is out of their reach.
+		again, err := s.PutAccounts(t.Context(), "tulip", login, found[:1]) // They do not reach the second account.
 		require.NoError(t, err)
 		require.Equal(t, ids["1"], again["1"])
 	}
@@ -72,26 +72,26 @@ func TestAccountLogins_FallBackAndReturn(t *testing.T) {
 
 	parkLogin(t, s, one)
 	require.Equal(t, two, inUse("1"))
-	require.Equal(t, one, inUse("2"), "nobody else reaches it")
+	require.Equal(t, one, inUse("2"), "no other login reaches it")
 	parkLogin(t, s, two)
 	require.Equal(t, three, inUse("1"))
 	putLoginNamed(t, s, "two")
-	require.Equal(t, three, inUse("1"), "one that works is left alone")
+	require.Equal(t, three, inUse("1"), "a usable login is kept")
 	parkLogin(t, s, three)
 	require.Equal(t, two, inUse("1"))
 	putLoginNamed(t, s, "one")
 	require.Equal(t, one, inUse("1"), "back to the chosen one")
 
-	// The chosen login loses the account, and gets it back.
+	// The chosen login no longer reaches the account, and later does again.
 	began, err := s.Config.Now(t.Context())
 	require.NoError(t, err)
-	missed, err := s.MissAccounts(t.Context(), one, began.Add(-time.Hour))
+	missed, err := s.MarkGone(t.Context(), one, began.Add(-time.Hour))
 	require.NoError(t, err)
 	require.Zero(t, missed)
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE account_login SET seen_at = ? WHERE token_id = ?", sqldb.At(began.Add(-time.Minute)), one).Error)
 	_, err = s.PutAccounts(t.Context(), "tulip", one, found[1:])
 	require.NoError(t, err)
-	missed, err = s.MissAccounts(t.Context(), one, began)
+	missed, err = s.MarkGone(t.Context(), one, began)
 	require.NoError(t, err)
 	require.Equal(t, 1, missed)
 	require.Equal(t, two, inUse("1"))
@@ -102,7 +102,7 @@ func TestAccountLogins_FallBackAndReturn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, one, inUse("1"))
 
-	// An operator's hand.
+	// An operator changes the state.
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_token SET state = ? WHERE id = ?", settings.TokenReauthorise, one).Error)
 	require.NoError(t, s.RouteLogin(t.Context(), one))
 	require.Equal(t, two, inUse("1"))
@@ -115,7 +115,7 @@ func TestChooseLogin_HoldsUntilAnotherIsChosen(t *testing.T) {
 	found := []settings.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}}
 	ids, err := s.PutAccounts(t.Context(), "tulip", one, found)
 	require.NoError(t, err)
-	require.ErrorContains(t, s.ChooseLogin(t.Context(), ids["1"], two), fmt.Sprintf("login %d does not reach it", two))
+	require.ErrorContains(t, s.ChooseLogin(t.Context(), ids["1"], two), fmt.Sprintf("login %d does not reach the account", two))
 	_, err = s.PutAccounts(t.Context(), "tulip", two, found)
 	require.NoError(t, err)
 	require.NoError(t, s.ChooseLogin(t.Context(), ids["1"], two))
@@ -134,7 +134,7 @@ func TestBound_AccountsWaitForAChoice(t *testing.T) {
 	s := storetest.New(t)
 	login := putLoginNamed(t, s, "one", "Otto")
 	require.Equal(t, login, putLoginNamed(t, s, "one", "Otto the First"))
-	require.Equal(t, login, putLoginNamed(t, s, "one"), "a name that is not told stays")
+	require.Equal(t, login, putLoginNamed(t, s, "one"), "an empty name leaves the present one")
 	logins, err := s.Logins(t.Context(), "tulip", "17")
 	require.NoError(t, err)
 	require.Equal(t, []settings.Login{{ID: login, Media: "tulip", AppID: "17", Login: "one", Name: "Otto the First", State: settings.TokenOK, Choose: true}}, logins)
@@ -143,7 +143,7 @@ func TestBound_AccountsWaitForAChoice(t *testing.T) {
 	logins, err = s.Logins(t.Context(), "tulip", "")
 	require.NoError(t, err)
 	require.Len(t, logins, 2)
-	require.False(t, logins[1].Choose, "a login that is known goes on as it did")
+	require.False(t, logins[1].Choose, "a known login keeps its setting")
 	none, err := s.Logins(t.Context(), "tulip", "18")
 	require.NoError(t, err)
 	require.Empty(t, none)
@@ -216,7 +216,7 @@ func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, used)
 
-	require.NoError(t, s.NoteOAuthState(t.Context(), state, settings.OAuthState{Media: "tulip", Step: settings.OAuthDone, TokenID: 7, Accounts: 3, Note: "n"}))
+	require.NoError(t, s.UpdateOAuthState(t.Context(), state, settings.OAuthState{Media: "tulip", Step: settings.OAuthDone, TokenID: 7, Accounts: 3, Note: "n"}))
 	got, err = s.OAuthState(t.Context(), "tulip", state)
 	require.NoError(t, err)
 	require.Equal(t, []any{settings.OAuthDone, int64(7), 3, "n"}, []any{got.Step, got.TokenID, got.Accounts, got.Note})
@@ -231,7 +231,7 @@ func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
 	expire(8 * 24 * time.Hour)
 	require.NoError(t, s.PutOAuthState(t.Context(), secret.NewText("new"), row))
 	_, err = s.OAuthState(t.Context(), "tulip", old)
-	require.ErrorIs(t, err, settings.ErrNoOAuthState, "it is gone")
+	require.ErrorIs(t, err, settings.ErrNoOAuthState, "it was deleted")
 	var dump string
 	require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT state_hash FROM oauth_state").Row().Scan(&dump))
 	require.NotContains(t, dump, "new")

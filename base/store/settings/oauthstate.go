@@ -14,22 +14,22 @@ import (
 	"adsync/base/sqldb"
 )
 
-// OAuthStep is how far the authorisation that was asked for has come.
+// OAuthStep is the progress of a requested authorisation.
 type OAuthStep string
 
 // The steps.
 const (
 	OAuthWaiting    OAuthStep = "waiting"    // for the callback
-	OAuthExchanging OAuthStep = "exchanging" // the code is spent, or about to be
-	OAuthStored     OAuthStep = "stored"     // the login is in the tables, its accounts are being listed
+	OAuthExchanging OAuthStep = "exchanging" // the code is used, or about to be
+	OAuthStored     OAuthStep = "stored"     // the login is stored, its accounts are being listed
 	OAuthDone       OAuthStep = "done"
 	OAuthFailed     OAuthStep = "failed"
 )
 
 const (
-	// OAuthStateLasts is how long a callback is waited for.
+	// OAuthStateLasts is how long a request accepts its callback.
 	OAuthStateLasts = 10 * time.Minute
-	// oauthStateKept is how long the rows stay, to tell later callers what became of them.
+	// oauthStateKept is how long the rows are kept, so that later callers see the result.
 	oauthStateKept = 7 * 24 * time.Hour
 )
 
@@ -40,7 +40,7 @@ type OAuthState struct {
 	RedirectURI string
 	AskedBy     string
 	Step        OAuthStep
-	// Left is how long its callback is still waited for; zero or less when that is over.
+	// Left is how long the request still accepts its callback; zero or less when that is over.
 	Left time.Duration
 	// UsedFor is how long ago its callback came, while Step is not waiting.
 	UsedFor  time.Duration
@@ -49,17 +49,17 @@ type OAuthState struct {
 	Note     string
 }
 
-// ErrNoOAuthState says that nobody has asked for an authorisation with such a state.
-var ErrNoOAuthState = errors.New("there is no such state")
+// ErrNoOAuthState is returned when no authorisation was requested with a state.
+var ErrNoOAuthState = errors.New("no authorisation was requested with this state")
 
-// fingerprint stands for a secret in a table.
+// fingerprint returns a hash that stands for a secret in a table.
 func fingerprint(s secret.Text) string {
 	sum := sha256.Sum256([]byte(s.Reveal()))
 	return hex.EncodeToString(sum[:])
 }
 
-// PutOAuthState keeps a new request. Of the row it takes Media, AppID, RedirectURI and AskedBy. Requests that ended long ago
-// go.
+// PutOAuthState stores a new request, with Media, AppID, RedirectURI and AskedBy of row. It deletes requests that
+// ended long ago.
 func (s LoginKeys) PutOAuthState(ctx context.Context, state secret.Text, row OAuthState) error {
 	d := s.Config.Dialect()
 	err := s.Config.Tx(ctx, func(tx *gorm.DB) error {
@@ -75,12 +75,12 @@ func (s LoginKeys) PutOAuthState(ctx context.Context, state secret.Text, row OAu
 			fingerprint(state), row.Media, row.AppID, row.RedirectURI, sqldb.Cut(row.AskedBy, 96), string(OAuthWaiting)).Error
 	})
 	if err != nil {
-		return fmt.Errorf("keep the state of an authorisation of %s: %w", row.Media, err)
+		return fmt.Errorf("store the state of an authorisation of %s: %w", row.Media, err)
 	}
 	return nil
 }
 
-// OAuthState returns what has become of a request of a media; ErrNoOAuthState when there is none.
+// OAuthState returns the state of a media's request, or ErrNoOAuthState.
 func (s LoginKeys) OAuthState(ctx context.Context, media string, state secret.Text) (OAuthState, error) {
 	var rows []struct {
 		AppID, RedirectURI, AskedBy, Step, Note string
@@ -107,8 +107,8 @@ func (s LoginKeys) OAuthState(ctx context.Context, media string, state secret.Te
 	return row, nil
 }
 
-// ClaimOAuthState takes the one callback that a request is good for, and reports whether this call has it: not when it was
-// taken before, is too old, or is of another media. One statement decides.
+// ClaimOAuthState claims the one callback that a request accepts, and reports whether this call succeeded: not if the
+// request is claimed already, too old, or of another media. It is one statement.
 func (s LoginKeys) ClaimOAuthState(ctx context.Context, media string, state, code secret.Text) (bool, error) {
 	d := s.Config.Dialect()
 	res := s.Config.Writer(ctx).Exec("UPDATE oauth_state SET step = ?, code_hash = ?, used_at = "+d.Now()+
@@ -126,17 +126,17 @@ func (s LoginKeys) OAuthCodeUsed(ctx context.Context, media string, state, code 
 	err := s.Config.Writer(ctx).Table("oauth_state").
 		Where("code_hash = ? AND media = ? AND state_hash <> ?", fingerprint(code), media, fingerprint(state)).Count(&n).Error
 	if err != nil {
-		return false, fmt.Errorf("look for a code of %s: %w", media, err)
+		return false, fmt.Errorf("check a code of %s: %w", media, err)
 	}
 	return n > 0, nil
 }
 
-// NoteOAuthState writes how far a request has come. Of the row it takes Media, Step, TokenID, Accounts and Note.
-func (s LoginKeys) NoteOAuthState(ctx context.Context, state secret.Text, row OAuthState) error {
+// UpdateOAuthState stores the progress of a request: Media, Step, TokenID, Accounts and Note of row.
+func (s LoginKeys) UpdateOAuthState(ctx context.Context, state secret.Text, row OAuthState) error {
 	err := s.Config.Writer(ctx).Table("oauth_state").Where("state_hash = ? AND media = ?", fingerprint(state), row.Media).
 		Updates(map[string]any{"step": row.Step, "token_id": row.TokenID, "accounts": row.Accounts, "note": sqldb.Cut(row.Note, 512)}).Error
 	if err != nil {
-		return fmt.Errorf("note the state of an authorisation of %s: %w", row.Media, err)
+		return fmt.Errorf("update the state of an authorisation of %s: %w", row.Media, err)
 	}
 	return nil
 }

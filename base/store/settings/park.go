@@ -10,10 +10,11 @@ import (
 	"adsync/base/sqldb"
 )
 
-// ParkedLogin is why the accounts of a login are parked that only a person can mend.
+// ParkedLogin is the reason of accounts that are parked because a person must authorise their login again.
 const ParkedLogin = "login: it waits for a person to authorise it again"
 
-// The words with which media_account.parked begins where a platform has closed the account to us; media.Parking has the same.
+// media_account.parked begins with one of these words where a platform has closed the account to us; media.Parking
+// has the same words.
 const (
 	parkedFrozen  = "frozen"
 	parkedRevoked = "revoked"
@@ -25,7 +26,7 @@ const (
 	ParkGapMax = 24 * time.Hour
 )
 
-// ParkGap is how long after its n-th try, counted from 1, a parked account is left alone.
+// ParkGap returns how long a parked account waits after its n-th try, counted from 1.
 func ParkGap(n int) time.Duration {
 	gap := ParkGapMin
 	for ; n > 1 && gap < ParkGapMax; n-- {
@@ -34,8 +35,8 @@ func ParkGap(n int) time.Duration {
 	return min(gap, ParkGapMax)
 }
 
-// ParkAccount parks an account from the moment now, and reports whether this call did it: not when it is parked already,
-// for whatever reason. Fan-outs leave it out from then on; a probe looks at it after the first gap.
+// ParkAccount parks an account from the moment now, and reports whether this call did so: not if it is parked already
+// for any reason. Fan-outs leave it out from then on, and it is probed after the first gap.
 func (s Accounts) ParkAccount(ctx context.Context, id int64, reason string, now time.Time) (bool, error) {
 	res := s.Config.Writer(ctx).Model(&Account{}).Where("id = ? AND parked = ''", id).Updates(map[string]any{
 		"parked": sqldb.Cut(reason, 512), "parked_since": sqldb.At(now), "parked_until": sqldb.At(now.Add(ParkGap(1))), "parked_tries": 1, "unparked_at": nil,
@@ -46,7 +47,8 @@ func (s Accounts) ParkAccount(ctx context.Context, id int64, reason string, now 
 	return res.RowsAffected == 1, nil
 }
 
-// StillParked returns those of some accounts that are parked. One that is not bound any more is not among them: it never comes back.
+// StillParked returns which of the accounts are parked. Unbound accounts are not among them, since those never come
+// back.
 func (s Accounts) StillParked(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	parked := make(map[int64]bool, len(ids))
 	for some := range slices.Chunk(ids, accountBatch) {
@@ -61,28 +63,29 @@ func (s Accounts) StillParked(ctx context.Context, ids []int64) (map[int64]bool,
 	return parked, nil
 }
 
-// ProbeAccount is an account that a probe looks at.
+// ProbeAccount is an account to be probed.
 type ProbeAccount struct {
 	Account
 	ParkedSince time.Time `gorm:"serializer:time"`
 	ParkedTries int
 }
 
-// ParkedDue returns parked accounts of a media whose time to be probed has come, the longest due first. Those that a
-// person has parked have no such time, and those whose login is dead cannot be asked about.
+// ParkedDue returns parked accounts of a media whose probe is due, the longest due first. Accounts that a person has
+// parked have no probe, and those whose login is dead cannot be probed.
 func (s Accounts) ParkedDue(ctx context.Context, media string, now time.Time, limit int) ([]ProbeAccount, error) {
 	return s.probeAccounts(ctx, media, limit, "a.parked_until, a.id", "a.parked <> '' AND a.parked_until <= ? AND t.state = ?", sqldb.At(now), TokenOK)
 }
 
-// Sleeping returns inactive accounts of a media, those first whose last probe is the longest ago. An account that an
-// operator has made inactive is meant to be left alone.
-func (s Accounts) Sleeping(ctx context.Context, media string, limit int) ([]ProbeAccount, error) {
+// InactiveAccounts returns inactive accounts of a media, those with the oldest probe first. Accounts that an operator
+// has made inactive are left out.
+func (s Accounts) InactiveAccounts(ctx context.Context, media string, limit int) ([]ProbeAccount, error) {
 	return s.probeAccounts(ctx, media, limit, "a.probed_at, a.id", "a.parked = '' AND a.tier = ? AND a.tier_by = ? AND t.state = ?",
 		TierInactive, TierAuto, TokenOK)
 }
 
-// LoginsBack returns accounts of a media that were parked for their login, and whose login can be used again.
-func (s Accounts) LoginsBack(ctx context.Context, media string, limit int) ([]ProbeAccount, error) {
+// ParkedForUsableLogin returns accounts of a media that are parked for their login although the login is usable
+// again.
+func (s Accounts) ParkedForUsableLogin(ctx context.Context, media string, limit int) ([]ProbeAccount, error) {
 	return s.probeAccounts(ctx, media, limit, "a.id", "a.parked = ? AND t.state = ?", ParkedLogin, TokenOK)
 }
 
@@ -96,17 +99,17 @@ func (s Accounts) probeAccounts(ctx context.Context, media string, limit int, or
 	return all, nil
 }
 
-// NoteProbe says that an account was probed at the moment now, whatever came of it.
-func (s Accounts) NoteProbe(ctx context.Context, id int64, now time.Time) error {
+// RecordProbe records that an account was probed at the moment now, whatever the result.
+func (s Accounts) RecordProbe(ctx context.Context, id int64, now time.Time) error {
 	err := s.Config.Writer(ctx).Model(&Account{}).Where("id = ?", id).Update("probed_at", sqldb.At(now)).Error
 	if err != nil {
-		return fmt.Errorf("note the probe of account %d: %w", id, err)
+		return fmt.Errorf("record the probe of account %d: %w", id, err)
 	}
 	return nil
 }
 
-// PostponeProbe leaves a parked account whose probe failed alone for its next gap, with the reason as it is now. Nothing
-// changes if another probe has done so meanwhile.
+// PostponeProbe sets the next gap of a parked account whose probe failed, with the present reason. It changes nothing
+// if another probe has done so meanwhile.
 func (s Accounts) PostponeProbe(ctx context.Context, a ProbeAccount, reason string, now time.Time) error {
 	tries := a.ParkedTries + 1
 	err := s.Config.Writer(ctx).Model(&Account{}).Where("id = ? AND parked = ? AND parked_tries = ?", a.ID, a.Parked, a.ParkedTries).
@@ -119,11 +122,12 @@ func (s Accounts) PostponeProbe(ctx context.Context, a ProbeAccount, reason stri
 	return nil
 }
 
-// Unpark lets an account be pulled again from the moment now, and reports whether this call did it: not when it is parked for
-// another reason, or not at all. parked_since stays, with unparked_at beside it: between the two nothing was pulled. An
-// account that was invalid for it is active again.
+// Unpark ends the parking of an account at the moment now, and reports whether this call did so: not if it is parked
+// for another reason, or not at all. parked_since stays, next to unparked_at: between the two nothing was pulled. An
+// account whose tier became invalid automatically is active again.
 func (s Accounts) Unpark(ctx context.Context, a ProbeAccount, reason string, now time.Time) (bool, error) {
-	// It is SQL because the tier comes last: MySQL reads what stands before it as it was.
+	// It is SQL by hand because the tier must come last: MySQL evaluates the assignments in order, and those before it
+	// need the old tier.
 	raise := "CASE WHEN tier = ? AND tier_by = ? THEN ? ELSE "
 	res := s.Config.Writer(ctx).Exec("UPDATE media_account SET parked = '', parked_until = NULL, parked_tries = 0, unparked_at = ?,"+
 		" tier_reason = "+raise+"tier_reason END, tier_since = "+raise+"tier_since END, tier = "+raise+"tier END, updated_at = "+s.Config.Dialect().Now()+
@@ -139,7 +143,8 @@ func (s Accounts) Unpark(ctx context.Context, a ProbeAccount, reason string, now
 func (s Accounts) ParkDeadLogins(ctx context.Context, media string, now time.Time) (int, error) {
 	parked := 0
 	for {
-		// Read first, and without locks: a statement that did both would hold the rows of logins that are being refreshed.
+		// The read comes first and without locks: one statement for both would lock the rows of logins that are being
+		// refreshed.
 		var ids []int64
 		err := s.Config.Writer(ctx).Table("media_account a").Joins("JOIN media_token t ON t.id = a.token_id").
 			Where("a.media = ? AND a.parked = '' AND a.bound = 1 AND t.state <> ?", media, TokenOK).

@@ -11,18 +11,18 @@ import (
 	"adsync/base/sqldb"
 )
 
-// FieldState says whether a field of a report is asked for.
+// FieldState is whether pulls request a field of a report.
 type FieldState string
 
 // The states.
 const (
 	FieldAsked   FieldState = "asked"
-	FieldOff     FieldState = "off"     // nobody wants it
-	FieldRetired FieldState = "retired" // the platform took it away
+	FieldOff     FieldState = "off"     // an operator switched it off
+	FieldRetired FieldState = "retired" // the platform removed it
 	FieldRefused FieldState = "refused" // the platform refused it when it was tried
 )
 
-// ReportField is a row of report_field: what is asked for, or not, against what the platform's package says.
+// ReportField is a row of report_field: a field that is requested, or not, in difference from the platform's package.
 type ReportField struct {
 	Media     string
 	Report    string // "report_daily"; "" is every report
@@ -33,20 +33,21 @@ type ReportField struct {
 	ChangedBy string
 	RetiredAt sqldb.Time // zero when the platform did not retire it
 	UpdatedAt sqldb.Time
-	// Accepted says that pulls may ask for a field that is asked for: until the platform has accepted it, it is only tried.
+	// Accepted is set once the platform has accepted the field in a trial. Before that, pulls do not request it.
 	Accepted bool
-	// TrialDue says that nobody is trying the field, and that nobody has a short time ago. TrialNote is why the last trial decided nothing.
+	// TrialDue is set if no process is trying the field or has tried it a short time ago. TrialNote is why the last
+	// trial was inconclusive.
 	TrialDue  bool
 	TrialNote string
 }
 
-// Trying says that the field is to be tried before pulls ask for it.
+// Trying reports whether the field must be tried before pulls request it.
 func (f ReportField) Trying() bool { return f.State == FieldAsked && !f.Accepted }
 
 // fieldTrying chooses the rows of fields that are to be tried.
 const fieldTrying = "state = 'asked' AND accepted_at IS NULL"
 
-// ReportFields reads the rows of a media, or of all for "", unchecked, by media, field, report and level.
+// ReportFields returns the rows of a media, or all for "", unchecked, by media, field, report and level.
 func (s Fields) ReportFields(ctx context.Context, media string) ([]ReportField, error) {
 	var rows []ReportField
 	err := s.Config.Writer(ctx).Select("media, report, level, field, state, reason, changed_by, retired_at, updated_at, trial_note,"+
@@ -58,8 +59,7 @@ func (s Fields) ReportFields(ctx context.Context, media string) ([]ReportField, 
 	return rows, nil
 }
 
-// PutReportField writes a row in the place of all those of the field whose reports and levels it covers, and with it more rows that it
-// covers. actor is who does so.
+// PutReportField replaces all rows of the field whose reports and levels f covers by f and more, which f covers too.
 func (s Fields) PutReportField(ctx context.Context, actor string, f ReportField, more ...ReportField) error {
 	covered := ReportField{Media: f.Media, Field: f.Field, Report: f.Report, Level: f.Level} // An empty Report or Level is no condition.
 	rows := append([]ReportField{f}, more...)
@@ -91,8 +91,8 @@ func (s Fields) PutReportField(ctx context.Context, actor string, f ReportField,
 	return nil
 }
 
-// sameFields reports whether the rows of a field are already as they are to be, whoever has written them. A field that is being tried is not:
-// writing it again tries it again.
+// sameFields reports whether the rows of a field are already as wanted, whoever has written them. A field to be tried
+// never is: writing it again starts another trial.
 func sameFields(have, want []ReportField) bool {
 	return len(have) == len(want) && !slices.ContainsFunc(want, func(w ReportField) bool {
 		return w.Trying() || !slices.ContainsFunc(have, func(h ReportField) bool {
@@ -101,10 +101,10 @@ func sameFields(have, want []ReportField) bool {
 	})
 }
 
-// RetireReportField notes that the platform refuses a field of one report and level, and tells whether this is the first to say so. A
-// row that somebody has switched off stays as it is.
+// RetireReportField records that the platform refuses a field of one report and level, and reports whether this call
+// was the first. A row that an operator has switched off stays as it is.
 func (s Fields) RetireReportField(ctx context.Context, f ReportField) (first bool, err error) {
-	// Mostly many pulls meet the refusal at once, and all but the first have nothing to note.
+	// Usually many pulls meet the refusal at once, and all but the first have nothing to record.
 	var done int64
 	err = s.Config.Writer(ctx).Model(&ReportField{}).Where("media = ? AND report = ? AND level = ? AND field = ? AND state <> ?",
 		f.Media, f.Report, f.Level, f.Field, FieldAsked).Count(&done).Error
@@ -118,17 +118,17 @@ func (s Fields) RetireReportField(ctx context.Context, f ReportField) (first boo
 	return first, nil
 }
 
-// RefuseReportField notes that the platform refused a field when it was tried, in the reports and levels of the row, and returns whether
-// the row still asked for it or was not there.
+// RefuseReportField records that the platform refused a field in a trial, in the reports and levels of the row. It
+// reports whether the row still requested the field or did not exist.
 func (s Fields) RefuseReportField(ctx context.Context, f ReportField) (first bool, err error) {
 	f.State = FieldRefused
 	if first, err = s.stopField(ctx, "field.refuse", f); err != nil {
-		return false, fmt.Errorf("note the refusal of the field %s of %s: %w", f.Field, f.Media, err)
+		return false, fmt.Errorf("record the refusal of the field %s of %s: %w", f.Field, f.Media, err)
 	}
 	return first, nil
 }
 
-// stopField brings a row that asks for a field, or none, to the state of f.
+// stopField sets a row that requests a field to the state of f, or inserts it.
 func (s Fields) stopField(ctx context.Context, action string, f ReportField) (first bool, err error) {
 	now, retired, reason, by := s.Config.Dialect().Now(), "NULL", sqldb.Cut(f.Reason, 512), sqldb.Cut(f.ChangedBy, 96)
 	if f.State == FieldRetired {
@@ -148,26 +148,27 @@ func (s Fields) stopField(ctx context.Context, action string, f ReportField) (fi
 	return first && err == nil, err
 }
 
-// ClaimFieldTrial has no other process try a field for a while, and returns whether this one may: the field is still to be tried, and no
-// other tries it or has tried it a short time ago. The claim of a process that dies ends with that while.
+// ClaimFieldTrial reserves the trial of a field for this process for a while, and reports whether it did: only if the
+// field is still to be tried and no process tries it or has tried it a short time ago. The claim of a process that
+// dies expires.
 func (s Fields) ClaimFieldTrial(ctx context.Context, f ReportField, lasts time.Duration) (bool, error) {
 	n, err := s.changeTrial(ctx, f, "trial_at = "+s.Config.Dialect().NowPlus(lasts), " AND (trial_at IS NULL OR trial_at <= "+s.Config.Dialect().Now()+")")
 	return n > 0, err
 }
 
-// RestFieldTrial notes why a trial has decided nothing, and has the next one come after a rest.
-func (s Fields) RestFieldTrial(ctx context.Context, f ReportField, rest time.Duration, note string) error {
+// PostponeFieldTrial records why a trial was inconclusive, and delays the next one by rest.
+func (s Fields) PostponeFieldTrial(ctx context.Context, f ReportField, rest time.Duration, note string) error {
 	_, err := s.changeTrial(ctx, f, "trial_note = ?, trial_at = "+s.Config.Dialect().NowPlus(rest), "", sqldb.Cut(note, 512))
 	return err
 }
 
-// AcceptReportField has pulls ask for a field that was tried.
+// AcceptReportField makes pulls request a field that was tried.
 func (s Fields) AcceptReportField(ctx context.Context, f ReportField) error {
 	_, err := s.changeTrial(ctx, f, "trial_note = '', accepted_at = "+s.Config.Dialect().Now(), "")
 	return err
 }
 
-// changeTrial changes what is known of the trial of a field that is still to be tried, which is no edit.
+// changeTrial changes the trial of a field that is still to be tried. It is not an edit.
 func (s Fields) changeTrial(ctx context.Context, f ReportField, set, where string, args ...any) (int64, error) {
 	changed := s.Config.Writer(ctx).Exec("UPDATE report_field SET updated_at = updated_at, "+set+
 		" WHERE media = ? AND report = ? AND level = ? AND field = ? AND "+fieldTrying+where, append(args, f.Media, f.Report, f.Level, f.Field)...)

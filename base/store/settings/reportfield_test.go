@@ -11,7 +11,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-// fieldStates are the rows of a media as "report/level: state".
+// fieldStates returns the rows of a media as "report/level: state".
 func fieldStates(t *testing.T, s *store.Store, media string) []string {
 	t.Helper()
 	rows, err := s.ReportFields(t.Context(), media)
@@ -40,9 +40,9 @@ func TestRetireReportField_IsFirstOnce(t *testing.T) {
 	put("report_daily", "account", "c", settings.FieldOff)
 	require.True(t, retire("report_daily", "a"))
 	require.False(t, retire("report_daily", "a"), "another consumer has met it")
-	require.True(t, retire("report_hourly", "b"), "one that was asked for")
+	require.True(t, retire("report_hourly", "b"), "a requested field")
 	require.False(t, retire("report_hourly", "b"))
-	require.False(t, retire("report_daily", "c"), "one that nobody wants")
+	require.False(t, retire("report_daily", "c"), "a field that is switched off")
 	require.Equal(t, []string{
 		"a report_daily/account: retired", "b report_hourly/account: retired", "c report_daily/account: off",
 	}, fieldStates(t, s, "m"))
@@ -51,7 +51,7 @@ func TestRetireReportField_IsFirstOnce(t *testing.T) {
 	require.Equal(t, []string{"40000 unknown", "adsync"}, []string{rows[1].Reason, rows[1].ChangedBy})
 }
 
-func TestPutReportField_OfWhatIsThereAlreadyChangesNothing(t *testing.T) {
+func TestPutReportField_OfTheSameRowsChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	audits := func() (n int) {
@@ -78,7 +78,7 @@ func TestPutReportField_OfWhatIsThereAlreadyChangesNothing(t *testing.T) {
 	require.Equal(t, before+1, audits(), "it is tried again")
 }
 
-func TestPutReportField_TakesThePlaceOfWhatItCovers(t *testing.T) {
+func TestPutReportField_ReplacesTheRowsThatItCovers(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		report, level string
@@ -107,8 +107,8 @@ func TestPutReportField_TakesThePlaceOfWhatItCovers(t *testing.T) {
 	}
 }
 
-// What pulls asked for before fields were tried goes on being asked for.
-func TestMigrateUp_FieldsThatAreAskedForAreAccepted(t *testing.T) {
+// Fields that pulls requested before trials existed are still requested.
+func TestMigrateUp_AcceptsRequestedFields(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	db := s.Config.Writer(t.Context())
@@ -121,16 +121,16 @@ func TestMigrateUp_FieldsThatAreAskedForAreAccepted(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []bool{true, false}, []bool{rows[0].Accepted, rows[1].Accepted})
 	require.False(t, rows[0].Trying())
-	require.Equal(t, "2026-11-20 10:00:00", rows[0].UpdatedAt.UTC().Format(time.DateTime), "that is no change of the row")
+	require.Equal(t, "2026-11-20 10:00:00", rows[0].UpdatedAt.UTC().Format(time.DateTime), "the row's time of change stays")
 
 	require.NoError(t, db.Exec("INSERT INTO report_field (media, field, state) VALUES ('m', 'c', 'asked')").Error)
 	rows, err = s.ReportFields(t.Context(), "m")
 	require.NoError(t, err)
-	require.Equal(t, []bool{true, true}, []bool{rows[2].Trying(), rows[2].TrialDue}, "a row of SQL is tried")
+	require.Equal(t, []bool{true, true}, []bool{rows[2].Trying(), rows[2].TrialDue}, "a row written by SQL is tried")
 }
 
-// Of all processes one tries a field at a time, and a claim ends.
-func TestClaimFieldTrial_IsHadByOne(t *testing.T) {
+// One process tries a field at a time, and a claim expires.
+func TestClaimFieldTrial_HasOneHolder(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	f := settings.ReportField{Media: "m", Field: "a", State: settings.FieldAsked}
@@ -144,7 +144,7 @@ func TestClaimFieldTrial_IsHadByOne(t *testing.T) {
 	require.True(t, claim(-time.Second))
 	require.True(t, claim(time.Minute), "the first has ended")
 	require.False(t, claim(time.Minute))
-	require.NoError(t, s.RestFieldTrial(t.Context(), f, -time.Second, "no answer"))
+	require.NoError(t, s.PostponeFieldTrial(t.Context(), f, -time.Second, "no answer"))
 	require.True(t, claim(time.Minute))
 	require.NoError(t, s.AcceptReportField(t.Context(), f))
 	require.False(t, claim(time.Minute), "it is accepted")
@@ -154,5 +154,5 @@ func TestClaimFieldTrial_IsHadByOne(t *testing.T) {
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE report_field SET state = 'asked' WHERE field = 'a'").Error)
 	rows, err := s.ReportFields(t.Context(), "m")
 	require.NoError(t, err)
-	require.True(t, rows[0].Trying(), "what was retired is tried again, by SQL too")
+	require.True(t, rows[0].Trying(), "a retired field is tried again, also after an edit by SQL")
 }

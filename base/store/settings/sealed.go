@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Apps returns all developer apps, also those that are disabled.
+// Apps returns all developer apps, including disabled ones.
 func (s LoginKeys) Apps(ctx context.Context) ([]App, error) {
 	var apps []App
 	if err := s.Config.Writer(ctx).Order("media, app_id").Find(&apps).Error; err != nil {
@@ -14,7 +14,7 @@ func (s LoginKeys) Apps(ctx context.Context) ([]App, error) {
 	return apps, nil
 }
 
-// SealedTokens returns the sealed tokens of all logins: of the rows only ID, Generation, Access and Refresh.
+// SealedTokens returns the sealed tokens of all logins, with only ID, Generation, Access and Refresh set.
 func (s LoginKeys) SealedTokens(ctx context.Context) ([]Token, error) {
 	var tokens []Token
 	if err := s.Config.Writer(ctx).Select("id, generation, access_token, refresh_token").Order("id").Find(&tokens).Error; err != nil {
@@ -23,7 +23,8 @@ func (s LoginKeys) SealedTokens(ctx context.Context) ([]Token, error) {
 	return tokens, nil
 }
 
-// ResealApp puts the same secret of an app in its place, sealed anew, and reports whether it did: not when somebody has changed it meanwhile.
+// ResealApp replaces an app's secret by the same secret sealed again, and reports whether it did: not if the secret
+// was changed meanwhile.
 func (s LoginKeys) ResealApp(ctx context.Context, app App, sealed string) (bool, error) {
 	res := s.Config.Writer(ctx).Model(&app).Where("secret = ?", app.Secret).Update("secret", sealed)
 	if res.Error != nil {
@@ -32,8 +33,8 @@ func (s LoginKeys) ResealApp(ctx context.Context, app App, sealed string) (bool,
 	return res.RowsAffected == 1, nil
 }
 
-// ResealTokens puts the same tokens of a login in their places, sealed anew, and reports whether it did: not when a newer pair has come meanwhile. The
-// generation stays, for the tokens do.
+// ResealTokens replaces a login's tokens by the same tokens sealed again, and reports whether it did: not if a newer
+// pair came meanwhile. The generation stays, since the tokens do.
 func (s LoginKeys) ResealTokens(ctx context.Context, t Token, access, refresh string) (bool, error) {
 	res := s.Config.Writer(ctx).Model(&Token{}).
 		Where("id = ? AND generation = ? AND access_token = ? AND refresh_token = ?", t.ID, t.Generation, t.Access, t.Refresh).

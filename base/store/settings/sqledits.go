@@ -10,29 +10,30 @@ import (
 	"adsync/base/sqldb"
 )
 
-// NoteEdits writes into audit_log, as by "sql", what was edited by SQL in the rows that operators own since it was last noted. Any
-// number of processes may do so at once: each edit is noted once. Edits of one row between two looks are one. Of accounts it looks at
-// those above after, as many as noteAtOnce, and returns what to go on after: 0 when it has come to the end.
-func (s Trail) NoteEdits(ctx context.Context, after int64) (next int64, err error) {
+// RecordSQLEdits writes into audit_log, as by "sql", the edits by SQL of rows that operators own since the last call.
+// Any number of processes may call it at once: each edit is recorded once. Several edits of one row between two calls
+// are one. It checks up to editCheckAccounts accounts above after, and returns the id after which the next call
+// continues: 0 at the end.
+func (s AuditLog) RecordSQLEdits(ctx context.Context, after int64) (next int64, err error) {
 	for _, t := range ownedTables {
 		if t.quiet {
-			next, err = s.noteParts(ctx, t, after)
+			next, err = s.recordPartEdits(ctx, t, after)
 		} else {
-			err = s.noteEdits(ctx, t)
+			err = s.recordTableEdits(ctx, t)
 		}
 		if err != nil {
-			return after, fmt.Errorf("note edits of %s: %w", t.name, err)
+			return after, fmt.Errorf("record edits of %s: %w", t.name, err)
 		}
 	}
 	return next, nil
 }
 
-// noteAtOnce is how many accounts one look takes: a minute's, where there are no more.
-const noteAtOnce = 20_000
+// editCheckAccounts is how many accounts one call checks; calls come once a minute.
+const editCheckAccounts = 20_000
 
-func (s Trail) noteParts(ctx context.Context, t *ownedTable, after int64) (next int64, err error) {
+func (s AuditLog) recordPartEdits(ctx context.Context, t *ownedTable, after int64) (next int64, err error) {
 	db := s.Config.Writer(ctx)
-	for range noteAtOnce / accountBatch {
+	for range editCheckAccounts / accountBatch {
 		var parts []int64
 		err := db.Raw("SELECT "+t.part+" FROM "+t.name+" WHERE "+t.part+" > ? ORDER BY "+t.part+" LIMIT ?", after, accountBatch).Scan(&parts).Error
 		if err != nil || len(parts) == 0 {
@@ -42,10 +43,10 @@ func (s Trail) noteParts(ctx context.Context, t *ownedTable, after int64) (next 
 			return after, err
 		} else if edited {
 			err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
-				if _, err := t.hold(tx); err != nil {
+				if _, err := t.lockTable(tx); err != nil {
 					return err
 				}
-				_, err := t.note(s.Config, tx, parts, "", true)
+				_, err := t.recordEdits(s.Config, tx, parts, "", true)
 				return err
 			})
 			if err != nil {
@@ -57,13 +58,13 @@ func (s Trail) noteParts(ctx context.Context, t *ownedTable, after int64) (next 
 	return after, nil
 }
 
-// edited tells, without a lock, whether there seems to be something to note.
+// edited reports, without a lock, whether there seem to be edits to record.
 func (t *ownedTable) edited(db *gorm.DB, parts []int64) (bool, error) {
 	now, err := t.read(db, parts, "")
 	if err != nil {
 		return false, err
 	}
-	before, err := t.seen(db, parts)
+	before, err := t.recorded(db, parts)
 	if err != nil {
 		return false, err
 	}
@@ -71,8 +72,8 @@ func (t *ownedTable) edited(db *gorm.DB, parts []int64) (bool, error) {
 	return len(changes) > 0, err
 }
 
-func (s Trail) noteEdits(ctx context.Context, t *ownedTable) error {
-	// Without a lock first: mostly there is nothing to note.
+func (s AuditLog) recordTableEdits(ctx context.Context, t *ownedTable) error {
+	// Without a lock first: usually there is nothing to record.
 	db := s.Config.Writer(ctx)
 	var known sql.NullString
 	if err := auditedTable(db, t.name).Select("value").Row().Scan(&known); err != nil {
@@ -84,25 +85,25 @@ func (s Trail) noteEdits(ctx context.Context, t *ownedTable) error {
 		}
 	}
 	return s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		known, err := t.hold(tx)
+		known, err := t.lockTable(tx)
 		if err != nil {
 			return err
 		}
 		if !known {
-			return t.begin(s.Config, tx)
+			return t.recordInitial(s.Config, tx)
 		}
-		_, err = t.note(s.Config, tx, nil, "", true)
+		_, err = t.recordEdits(s.Config, tx, nil, "", true)
 		return err
 	})
 }
 
-// note tells of edits by SQL, and returns the rows as they are now. The table is held.
-func (t *ownedTable) note(d *sqldb.DB, tx *gorm.DB, parts []int64, lock string, known bool) (map[string]ownedRow, error) {
+// recordEdits records edits by SQL, and returns the rows as they are now. The caller holds the lock of the table.
+func (t *ownedTable) recordEdits(d *sqldb.DB, tx *gorm.DB, parts []int64, lock string, known bool) (map[string]ownedRow, error) {
 	now, err := t.read(tx, parts, lock)
 	if err != nil {
 		return nil, err
 	}
-	before, err := t.seen(tx, parts)
+	before, err := t.recorded(tx, parts)
 	if err != nil {
 		return nil, err
 	}

@@ -12,8 +12,8 @@ import (
 	"adsync/base/store/leader"
 )
 
-// TaskRow is a row of cron_task as it stands in the table, which anybody may edit. Everything but the id is text: a
-// number that is none in one row must not keep the others from being read.
+// TaskRow is a row of cron_task as it is in the table, which any client may edit. Everything but the id is text: an
+// invalid number in one row must not keep the others from being read.
 type TaskRow struct {
 	ID            int64
 	Name          string
@@ -44,7 +44,7 @@ type TaskRow struct {
 // TableName implements schema.Tabler.
 func (TaskRow) TableName() string { return "cron_task" }
 
-// taskColumns are those of a TaskRow but for the id, in the order of its fields.
+// taskColumns are the columns of a TaskRow without the id, in the order of its fields.
 var taskColumns = []string{
 	"name", "media", "handler", "cron", "timezone", "lane", "scope", "params", "timeout_seconds", "ttl_seconds",
 	"retry_max", "retry_base_seconds", "overlap", "catch_up", "catch_up_window_seconds",
@@ -68,10 +68,10 @@ func taskRows(db *gorm.DB) ([]TaskRow, error) {
 type TaskSchedule struct {
 	TaskID int64
 	Hash   string    // of its cron, zone and enabled
-	Since  time.Time `gorm:"serializer:time"` // when they became what they are
+	Since  time.Time `gorm:"serializer:time"` // when they last changed
 }
 
-// TaskSchedules returns the schedules of all tasks by task id.
+// TaskSchedules returns all tasks' schedules by task id.
 func (s Tasks) TaskSchedules(ctx context.Context) (map[int64]TaskSchedule, error) {
 	var schedules []TaskSchedule
 	if err := s.Data.Writer(ctx).Find(&schedules).Error; err != nil {
@@ -84,8 +84,8 @@ func (s Tasks) TaskSchedules(ctx context.Context) (map[int64]TaskSchedule, error
 	return all, nil
 }
 
-// PutTaskSchedules writes schedules. It returns lease.ErrStaleLease when the lease does not hold. Nothing is written then,
-// nor after any other error.
+// PutTaskSchedules writes schedules. It returns lease.ErrStaleLease when the lease does not hold. After any error
+// nothing is written.
 func (s Tasks) PutTaskSchedules(ctx context.Context, l lease.Lease, schedules []TaskSchedule) error {
 	if len(schedules) == 0 {
 		return nil

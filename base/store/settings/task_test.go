@@ -44,7 +44,7 @@ func TestTaskSchedules_AreReplacedTogether(t *testing.T) {
 	later := first.Add(time.Hour)
 	require.NoError(t, s.PutTaskSchedules(ctx, l, []settings.TaskSchedule{{TaskID: 1, Hash: "x", Since: first}, {TaskID: 2, Hash: "y", Since: first}}))
 	want := map[int64]settings.TaskSchedule{
-		1: {TaskID: 1, Hash: "x", Since: later}, // a gap was settled
+		1: {TaskID: 1, Hash: "x", Since: later}, // missed ticks were settled
 		2: {TaskID: 2, Hash: "z", Since: later}, // an edit
 	}
 	stale := lease.Lease{Epoch: l.Epoch - 1, Holder: l.Holder}

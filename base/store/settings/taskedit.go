@@ -12,10 +12,10 @@ import (
 	"adsync/base/sqldb"
 )
 
-// ErrTaskExists says that a task of the name is there already.
-var ErrTaskExists = errors.New("there is a task of this name")
+// ErrTaskExists is returned when a task of the name exists.
+var ErrTaskExists = errors.New("a task of this name exists")
 
-// NewTaskRow returns a row with what the columns hold where nothing is said.
+// NewTaskRow returns a row with the columns' defaults.
 func NewTaskRow() TaskRow {
 	return TaskRow{
 		Timezone: "UTC", Lane: LaneNormal, Scope: "active", Timeout: "300", TTL: "0", RetryMax: "5", RetryBase: "10", Overlap: "skip", CatchUp: "latest",
@@ -24,14 +24,14 @@ func NewTaskRow() TaskRow {
 	}
 }
 
-// TaskTable is what a task is judged by.
+// TaskTable is the tables by which a task is checked.
 type TaskTable struct {
 	Rows  []TaskRow // by id
 	Lanes []Lane
 }
 
-// AddTask writes a new row of cron_task, unless check, which is told of all rows and the new one among them, refuses it. It returns
-// ErrTaskExists when the name is taken.
+// AddTask writes a new row of cron_task, unless check, which gets all rows including the new one, refuses it. It
+// returns ErrTaskExists when the name is taken.
 func (s Tasks) AddTask(ctx context.Context, e Editor, row TaskRow, check func(TaskTable) error) error {
 	err := editOnce(ctx, s.Databases, e, AuditTasks, func(tx *gorm.DB) error {
 		table, err := taskTable(tx)
@@ -45,7 +45,7 @@ func (s Tasks) AddTask(ctx context.Context, e Editor, row TaskRow, check func(Ta
 		if err := check(table); err != nil {
 			return err
 		}
-		added := row // It gets an id, which is wrong for the next try.
+		added := row // Create sets its id, which is wrong for the next try.
 		return tx.Create(&added).Error
 	})
 	if err != nil {
@@ -54,8 +54,8 @@ func (s Tasks) AddTask(ctx context.Context, e Editor, row TaskRow, check func(Ta
 	return nil
 }
 
-// EditTask changes the row of a task: change is told of the row and of all rows, and returns what the row is to be; check, as for AddTask,
-// may refuse that. The revision rises by one. It returns ErrNotFound when there is no such task.
+// EditTask changes the row of a task. change gets the present row and returns the new one; check, as for AddTask, may
+// refuse that. The revision rises by one. It returns ErrNotFound when there is no such task.
 func (s Tasks) EditTask(ctx context.Context, e Editor, name string, change func(TaskRow) (TaskRow, error), check func(TaskTable) error) error {
 	err := editOnce(ctx, s.Databases, e, AuditTasks, func(tx *gorm.DB) error {
 		table, err := taskTable(tx)
@@ -70,7 +70,7 @@ func (s Tasks) EditTask(ctx context.Context, e Editor, name string, change func(
 		if err != nil || row == table.Rows[i] {
 			return err
 		}
-		revision, _ := strconv.ParseInt(table.Rows[i].Revision, 10, 64) // One that is no number begins anew.
+		revision, _ := strconv.ParseInt(table.Rows[i].Revision, 10, 64) // A revision that is not a number restarts at 1.
 		row.Revision = strconv.FormatInt(revision+1, 10)
 		table.Rows[i] = row
 		if err := check(table); err != nil {

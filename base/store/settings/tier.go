@@ -13,27 +13,27 @@ import (
 
 // The tiers of an account.
 const (
-	TierActive   = "active"   // that of a newly found account: everything is pulled
-	TierInactive = "inactive" // nothing happens in it: only what runs by night looks at it, and the probe
-	TierInvalid  = "invalid"  // it cannot be pulled: only the activity check looks at it
+	TierActive   = "active"   // a new account's tier: everything is pulled
+	TierInactive = "inactive" // nothing happens in it: only nightly tasks pull it, and the probe
+	TierInvalid  = "invalid"  // it cannot be pulled: only the activity check reads it
 )
 
-// Who set an account's tier. What an operator set stays until the operator hands it back.
+// What set an account's tier. An operator's choice stays until the operator returns it to auto.
 const (
 	TierAuto   = "auto"
 	TierManual = "manual"
 )
 
-// TierAccount is what the config database knows of an account's activity.
+// TierAccount is the part of an account that its tier depends on.
 type TierAccount struct {
 	ID          int64
 	Tier        string
 	By          string    `gorm:"column:tier_by"`                    // TierAuto or TierManual
-	Since       time.Time `gorm:"column:tier_since;serializer:time"` // when the tier became what it is; zero when nothing ever changed it
+	Since       time.Time `gorm:"column:tier_since;serializer:time"` // when the tier last changed; zero if it never did
 	Timezone    string
 	Parked      string
 	ParkedSince time.Time `gorm:"serializer:time"`
-	LoginState  string    // of the login that it is pulled with; "" when there is none
+	LoginState  string    // of its login; "" if it has none
 }
 
 // TierAccounts returns the bound accounts of a media with an id above after, by id, as the writer holds them.
@@ -48,15 +48,15 @@ func (s Accounts) TierAccounts(ctx context.Context, media string, after int64, l
 	return all, nil
 }
 
-// TierChange is a tier that an account is to have.
+// TierChange is a change of an account's tier.
 type TierChange struct {
 	ID       int64
 	From, To string
 	Reason   string
 }
 
-// SetTiers gives accounts their new tiers, from the moment now, and returns how many took them: not those whose tier is
-// no longer From, nor those that an operator has set.
+// SetTiers sets accounts' new tiers from the moment now, and returns how many it changed: not those whose tier is no
+// longer From, nor those that an operator has set.
 func (s Accounts) SetTiers(ctx context.Context, changes []TierChange, now time.Time) (int, error) {
 	type kind struct{ from, to, reason string }
 	byKind := map[kind][]int64{}
@@ -68,7 +68,7 @@ func (s Accounts) SetTiers(ctx context.Context, changes []TierChange, now time.T
 		}
 		byKind[k] = append(byKind[k], c.ID)
 	}
-	// One order for all who set tiers at the same time.
+	// One order for all processes that set tiers at the same time.
 	slices.SortFunc(kinds, func(a, b kind) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.reason, b.reason))
 	})
@@ -87,7 +87,8 @@ func (s Accounts) SetTiers(ctx context.Context, changes []TierChange, now time.T
 	return set, nil
 }
 
-// AccountFigures is the report and level that tell whether an account spends: the cheapest that every platform has.
+// AccountFigures and AccountLevel are the report and level that show whether an account spends: the cheapest that
+// every platform has.
 const (
 	AccountFigures = "report_daily"
 	AccountLevel   = "account"

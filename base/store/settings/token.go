@@ -15,7 +15,7 @@ import (
 // The states of a login.
 const (
 	TokenOK          = "ok"
-	TokenReauthorise = "reauthorise" // the platform refused its refresh token: only a person can mend that
+	TokenReauthorise = "reauthorise" // the platform refused its refresh token: a person must authorise it again
 )
 
 // App is a row of media_app: a developer app of a platform.
@@ -47,7 +47,7 @@ func (s LoginKeys) PutApp(ctx context.Context, app App) error {
 	return nil
 }
 
-// App returns an app; sql.ErrNoRows when there is none.
+// App returns an app, or sql.ErrNoRows.
 func (s LoginKeys) App(ctx context.Context, media, id string) (App, error) {
 	var app App
 	if err := sqldb.One(s.Config.Writer(ctx).Where("media = ? AND app_id = ?", media, id), &app); err != nil {
@@ -56,7 +56,7 @@ func (s LoginKeys) App(ctx context.Context, media, id string) (App, error) {
 	return app, nil
 }
 
-// Token is a row of media_token: what a login may call a platform with.
+// Token is a row of media_token: the tokens of a login.
 type Token struct {
 	ID             int64
 	Media          string
@@ -68,15 +68,15 @@ type Token struct {
 	RefreshExpires time.Time `gorm:"column:refresh_expires_at;serializer:time"`
 	// Generation rises with each new pair of tokens.
 	Generation int64
-	// IntentHolder and IntentUntil tell who is about to refresh, and until when nobody else may; IntentTries counts the
+	// IntentHolder is about to refresh the tokens, and no other process may until IntentUntil. IntentTries counts the
 	// tries since the last new pair.
 	IntentHolder string
 	IntentUntil  time.Time `gorm:"serializer:time"`
 	IntentTries  int
 	State        string
 	StateReason  string
-	// Name and Choose are for PutLogin alone: what people call the login, and whether the accounts of a new one wait for a
-	// choice.
+	// Name and Choose are only for PutLogin: the login's name for people, and whether the accounts of a new login wait
+	// for a choice.
 	Name   string `gorm:"-"`
 	Choose bool   `gorm:"-"`
 }
@@ -87,7 +87,7 @@ func (Token) TableName() string { return "media_token" }
 // BeforeUpdate is called by gorm.
 func (Token) BeforeUpdate(tx *gorm.DB) error { return sqldb.Touch(tx) }
 
-// Token returns a login's row; sql.ErrNoRows when there is none.
+// Token returns a login's row, or sql.ErrNoRows.
 func (s LoginKeys) Token(ctx context.Context, id int64) (Token, error) {
 	var t Token
 	if err := sqldb.One(s.Config.Writer(ctx).Where("id = ?", id), &t); err != nil {
@@ -96,15 +96,15 @@ func (s LoginKeys) Token(ctx context.Context, id int64) (Token, error) {
 	return t, nil
 }
 
-// SealFunc seals a login's pair of tokens for its row, whose id the sealed texts are bound to.
+// SealFunc seals a login's pair of tokens for its row. The sealed texts are bound to the row's id.
 type SealFunc func(id int64) (access, refresh string, err error)
 
-// PutLogin writes the tokens of a login that has just been authorised, and returns its id. A login that is there
-// already takes them as its next generation, is in state ok again, and gets the accounts back for which it is the chosen
-// one.
+// PutLogin writes the tokens of a login that has just been authorised, and returns its id. An existing login takes
+// them as its next generation and is in state ok again, and the accounts for which it is the chosen one are pulled
+// with it again.
 func (s LoginKeys) PutLogin(ctx context.Context, t Token, seal SealFunc) (int64, error) {
 	if t.AccessExpires.IsZero() || t.RefreshExpires.IsZero() {
-		return 0, fmt.Errorf("put login %s of %s: the times at which its tokens end are missing", t.Login, t.Media)
+		return 0, fmt.Errorf("put login %s of %s: AccessExpires and RefreshExpires must be set", t.Login, t.Media)
 	}
 	var id int64
 	err := s.Config.Tx(ctx, func(tx *gorm.DB) error {
@@ -115,7 +115,7 @@ func (s LoginKeys) PutLogin(ctx context.Context, t Token, seal SealFunc) (int64,
 		err := row().Scan(&id)
 		isNew := errors.Is(err, sql.ErrNoRows)
 		if isNew {
-			// The id is needed before the tokens can be sealed, so the row comes first, at a generation that nobody sees.
+			// Sealing the tokens needs the id, so the row comes first, at a generation that no reader sees.
 			err = tx.Exec(s.Config.Dialect().InsertIgnore()+"media_token (media, app_id, login, access_token, refresh_token,"+
 				" access_expires_at, refresh_expires_at, generation) VALUES (?, ?, ?, '', '', ?, ?, 0)",
 				t.Media, t.AppID, t.Login, sqldb.At(t.AccessExpires), sqldb.At(t.RefreshExpires)).Error
@@ -145,7 +145,7 @@ func (s LoginKeys) PutLogin(ctx context.Context, t Token, seal SealFunc) (int64,
 	return id, nil
 }
 
-// nextGeneration is what a row becomes that takes the tokens of t.
+// nextGeneration returns the new values of a row that takes the tokens of t.
 func nextGeneration(t Token) map[string]any {
 	return map[string]any{
 		"access_token": t.Access, "refresh_token": t.Refresh, "generation": gorm.Expr("generation + 1"),
@@ -155,8 +155,8 @@ func nextGeneration(t Token) map[string]any {
 }
 
 // ClaimRefresh declares holder's intent to refresh the tokens of a generation, for so long by the database's time. It
-// reports whether holder has it: not when the generation has passed, the login is not ok, or another intent is open.
-// One statement decides, so that of any number of processes one wins.
+// reports whether it succeeded: not if the generation has passed, the login is not ok, or another intent is open. It
+// is one statement, so that of any number of processes one wins.
 func (s LoginKeys) ClaimRefresh(ctx context.Context, id, generation int64, holder string, lasts time.Duration) (bool, error) {
 	d := s.Config.Dialect()
 	res := s.Config.Writer(ctx).Model(&Token{}).
@@ -170,7 +170,7 @@ func (s LoginKeys) ClaimRefresh(ctx context.Context, id, generation int64, holde
 	return res.RowsAffected == 1, nil
 }
 
-// IntentLeft returns how long a login's open intent still has, by the database's time; zero or less when none is open.
+// IntentLeft returns how much of a login's open intent is left by the database's time; zero or less if none is open.
 func (s LoginKeys) IntentLeft(ctx context.Context, t Token) (time.Duration, error) {
 	if t.IntentUntil.IsZero() {
 		return 0, nil
@@ -182,9 +182,9 @@ func (s LoginKeys) IntentLeft(ctx context.Context, t Token) (time.Duration, erro
 	return t.IntentUntil.Sub(now), nil
 }
 
-// StoreTokens makes next the generation after the given one and reports whether it did. An empty next.Refresh and a
-// zero next.RefreshExpires leave what is there. Who holds the intent does not matter: the pair that a platform has
-// just given out is worth more than the opinion of a holder whose try was refused because of it.
+// StoreTokens stores next as the generation after the given one and reports whether it did. An empty next.Refresh and
+// a zero next.RefreshExpires leave the present values. It does not matter who holds the intent: a pair that a
+// platform has just issued is worth more than the state of a holder whose try was refused because of it.
 func (s LoginKeys) StoreTokens(ctx context.Context, id, generation int64, next Token) (bool, error) {
 	set := nextGeneration(next)
 	if next.Refresh == "" {
@@ -200,7 +200,8 @@ func (s LoginKeys) StoreTokens(ctx context.Context, id, generation int64, next T
 	return res.RowsAffected == 1, nil
 }
 
-// PostponeRefresh turns holder's intent, whose try is known to have failed for a reason, into a rest: nobody may try for so long.
+// PostponeRefresh replaces holder's intent, whose try failed for the given reason, by a pause: no process may try
+// until it ends.
 func (s LoginKeys) PostponeRefresh(ctx context.Context, id int64, holder string, pause time.Duration, reason string) error {
 	err := s.Config.Writer(ctx).Model(&Token{}).Where("id = ? AND intent_holder = ?", id, holder).Updates(map[string]any{
 		"intent_holder": "", "intent_until": gorm.Expr(s.Config.Dialect().NowPlus(pause)), "rest_reason": sqldb.Cut(reason, 512),
@@ -211,8 +212,8 @@ func (s LoginKeys) PostponeRefresh(ctx context.Context, id int64, holder string,
 	return nil
 }
 
-// ParkLogin marks a login whose refresh token the platform refused to holder, and reports whether this call did it:
-// not when a newer pair or another holder has come. RouteLogin then finds other logins for its accounts.
+// ParkLogin marks a login whose refresh token the platform refused to holder, and reports whether this call did so:
+// not if a newer pair or another holder has come. RouteLogin then chooses other logins for its accounts.
 func (s LoginKeys) ParkLogin(ctx context.Context, id, generation int64, holder, reason string) (bool, error) {
 	res := s.Config.Writer(ctx).Model(&Token{}).Where("id = ? AND generation = ? AND intent_holder = ?", id, generation, holder).
 		Updates(map[string]any{

@@ -78,7 +78,7 @@ func TestPutLogin_LeavesNothingWhenSealingFails(t *testing.T) {
 	broken := errors.New("no key")
 	row := settings.Token{Media: "tulip", AppID: "17", Login: "l"}
 	_, err := s.PutLogin(t.Context(), row, sealed("a", "r"))
-	require.ErrorContains(t, err, "tokens end")
+	require.ErrorContains(t, err, "must be set")
 	row.AccessExpires, row.RefreshExpires = time.Now(), time.Now()
 	_, err = s.PutLogin(t.Context(), row, func(int64) (string, string, error) { return "", "", broken })
 	require.ErrorIs(t, err, broken)
@@ -134,7 +134,7 @@ func TestClaimRefresh_NeedsTheGenerationAndNoOpenIntent(t *testing.T) {
 	require.Equal(t, 3, row.IntentTries)
 }
 
-func TestStoreTokens_TakesAPairOfTheGenerationWhoeverHoldsTheIntent(t *testing.T) {
+func TestStoreTokens_StoresThePairWhoeverHoldsTheIntent(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	id := putLogin(t, s)
@@ -147,15 +147,15 @@ func TestStoreTokens_TakesAPairOfTheGenerationWhoeverHoldsTheIntent(t *testing.T
 	claim("next")
 	parked, err := s.ParkLogin(t.Context(), id, 1, "slow", "refused")
 	require.NoError(t, err)
-	require.False(t, parked, "its intent is not slow's any more")
+	require.False(t, parked, "slow no longer holds the intent")
 	parked, err = s.ParkLogin(t.Context(), id, 1, "next", "refused")
 	require.NoError(t, err)
 	require.True(t, parked)
 	claimed, err := s.ClaimRefresh(t.Context(), id, 1, "third", time.Minute)
 	require.NoError(t, err)
-	require.False(t, claimed, "the login waits for a person")
+	require.False(t, claimed, "a person must authorise the login")
 
-	// The slow one has had an answer after all.
+	// The slow holder's answer arrives after all.
 	expires := time.Date(2026, 11, 22, 8, 0, 0, 0, time.UTC)
 	stored, err := s.StoreTokens(t.Context(), id, 1, settings.Token{Access: "a2", AccessExpires: expires})
 	require.NoError(t, err)
