@@ -309,10 +309,10 @@ func TestFill_TriesAgainWithGrowingGaps(t *testing.T) {
 	}
 	require.Equal(t, []time.Duration{0, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 16 * time.Hour,
 		24 * time.Hour}, gaps)
-	n, err := f.store.ForgetHoles(t.Context(), last)
+	n, err := f.store.DeleteOldHoles(t.Context(), last)
 	require.NoError(t, err)
 	require.Zero(t, n)
-	n, err = f.store.ForgetHoles(t.Context(), last.Add(time.Millisecond))
+	n, err = f.store.DeleteOldHoles(t.Context(), last.Add(time.Millisecond))
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
 	require.Equal(t, 1, f.look(t)[0].Holes, "and counts as new")

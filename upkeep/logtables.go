@@ -64,8 +64,8 @@ type tableStore interface {
 	LogDays(ctx context.Context) ([]day.Day, error)
 	ExpireLogDay(ctx context.Context, d day.Day) (int, error)
 	DropLogTable(ctx context.Context, d day.Day) error
-	ForgetHoles(ctx context.Context, before time.Time) (int, error)
-	ForgetDifferences(ctx context.Context, before time.Time) (int, error)
+	DeleteOldHoles(ctx context.Context, before time.Time) (int, error)
+	DeleteOldDifferences(ctx context.Context, before time.Time) (int, error)
 	PurgeTombstones(ctx context.Context, kept time.Duration) (int, error)
 }
 
@@ -98,10 +98,10 @@ func keepTables(ctx context.Context, deps Deps, params tablesParams) error {
 		}
 		deps.Logger.Info("dropped a log table past its retention", "day", d, "expired", expired)
 	}
-	if _, err := deps.Store.ForgetHoles(ctx, deps.Clock.Now().Add(-holesKept)); err != nil {
+	if _, err := deps.Store.DeleteOldHoles(ctx, deps.Clock.Now().Add(-holesKept)); err != nil {
 		return err
 	}
-	if _, err := deps.Store.ForgetDifferences(ctx, deps.Clock.Now().Add(-differencesKept)); err != nil {
+	if _, err := deps.Store.DeleteOldDifferences(ctx, deps.Clock.Now().Add(-differencesKept)); err != nil {
 		return err
 	}
 	_, err = deps.Store.PurgeTombstones(ctx, results.TombstonesKept)

@@ -95,7 +95,7 @@ type reconcileStore interface {
 	OpenDifferenceAccounts(ctx context.Context, media string, d day.Day, after int64, limit int) ([]int64, error)
 	AccountsByID(ctx context.Context, ids []int64) (map[int64]settings.Account, error)
 	LevelSums(ctx context.Context, d day.Day, accountIDs []int64) (map[results.LevelOf]results.LevelSum, error)
-	NoteComparison(ctx context.Context, c results.Comparison) ([]results.LevelOf, error)
+	RecordComparison(ctx context.Context, c results.Comparison) ([]results.LevelOf, error)
 	OrderAgain(ctx context.Context, d day.Day, level string, accountIDs []int64, orders []ledger.RunOrder) ([]int64, error)
 }
 
@@ -279,7 +279,7 @@ func (r *reconciler) compare(ctx context.Context, g *alikeAccounts, d day.Day) e
 		}
 	}
 	r.found += len(c.Found)
-	again, err := r.Store.NoteComparison(ctx, c)
+	again, err := r.Store.RecordComparison(ctx, c)
 	if err != nil {
 		return err
 	}

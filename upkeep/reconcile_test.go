@@ -175,7 +175,7 @@ func TestReconcile_PullsAgainOnceAndTellsWhatStays(t *testing.T) {
 	require.Equal(t, 1, f.reconcile(t, ""))
 	require.Empty(t, confirmed())
 	require.Len(t, f.ordered(t), 4)
-	n, err := f.store.ForgetDifferences(t.Context(), f.now)
+	n, err := f.store.DeleteOldDifferences(t.Context(), f.now)
 	require.NoError(t, err)
 	require.Equal(t, 1, n, "the one that was corrected before")
 }

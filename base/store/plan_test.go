@@ -445,7 +445,7 @@ func plans(s *store.Store, open int64) []plan {
 		return err
 	})
 	add("holes to forget", func(ctx context.Context) error {
-		_, err := s.ForgetHoles(ctx, planDay.Add(-5).Start(time.UTC))
+		_, err := s.DeleteOldHoles(ctx, planDay.Add(-5).Start(time.UTC))
 		return err
 	})
 	lists("tombstones to purge", func(ctx context.Context) (int, error) {
@@ -553,7 +553,7 @@ func plans(s *store.Store, open int64) []plan {
 	})
 	add("differences, counts", func(ctx context.Context) error { _, err := s.CountConfirmedDifferences(ctx); return err })
 	add("differences to forget", func(ctx context.Context) error {
-		_, err := s.ForgetDifferences(ctx, planDay.Add(-1).Start(time.UTC))
+		_, err := s.DeleteOldDifferences(ctx, planDay.Add(-1).Start(time.UTC))
 		return err
 	})
 

@@ -279,7 +279,7 @@ func (p *puller) begin(ctx context.Context, scope results.Scope, work media.Work
 	if err != nil {
 		return nil, nil, 0, err
 	}
-	return ratelimit.WithGranted(ctx, sync.OnceFunc(c.Asks)), &c, highWater, nil
+	return ratelimit.WithGranted(ctx, sync.OnceFunc(c.RaiseVersion)), &c, highWater, nil
 }
 
 // newPullID returns the id of one try of a pull, for the fence.

@@ -14,20 +14,22 @@ import (
 	"adsync/base/store/settings"
 )
 
-// Activity is what the data database knows of an account's activity.
+// Activity is an account's activity as the data database has it.
 type Activity struct {
-	// Figures is the newest of the days asked for on which the account had spend or impressions; "" if none.
+	// Figures is the newest of the given days on which the account had spend or impressions; "" if none.
 	Figures day.Day
-	// Whole are those of the days whose account figures were pulled whole.
+	// Whole has the days whose account figures were pulled whole.
 	Whole map[day.Day]bool
-	// Pulled says that some day's account figures were pulled whole, whenever.
+	// Pulled is set if any day's account figures were ever pulled whole.
 	Pulled bool
-	// Changed is when its configuration last changed, by the platform's time or by when a pull saw it; zero if never.
+	// Changed is when its configuration last changed, by the platform's time or by the pull that found it; zero if
+	// never.
 	Changed time.Time
 }
 
-// Activities returns what is known of the accounts' activity: on the given days, and of changes from since to until: later ones are a platform's mistake. lists are the
-// names of the media's configuration levels as coverage knows them. Each account is judged from its own rows alone.
+// Activities returns the accounts' activity: figures of the given days, and changes from since to until. Later
+// changes are a platform's mistake. lists are the names of the media's configuration levels in coverage. Each account
+// is judged by its own rows only.
 func (s Results) Activities(ctx context.Context, ids []int64, days []day.Day, since, until time.Time, lists []string) (map[int64]*Activity, error) {
 	found := make(map[int64]*Activity, len(ids))
 	for _, id := range ids {
@@ -62,7 +64,7 @@ func (s Results) readWhole(ctx context.Context, ids []int64, days []day.Day, int
 	})
 }
 
-// eachAccountDay calls yield with the rows of a query, each of which is an account and a day.
+// eachAccountDay calls yield with each row of a query that selects accounts and days.
 func eachAccountDay(query *gorm.DB, yield func(id int64, d day.Day)) error {
 	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var id int64
@@ -75,7 +77,7 @@ func eachAccountDay(query *gorm.DB, yield func(id int64, d day.Day)) error {
 	})
 }
 
-// readEverPulled looks at all days of those accounts that have none of the days asked for: they are few.
+// readEverPulled reads all days of the few accounts that have none of the given days.
 func (s Results) readEverPulled(ctx context.Context, into map[int64]*Activity) error {
 	var ids []int64
 	for id, a := range into {
@@ -108,8 +110,8 @@ func (s Results) readModified(ctx context.Context, ids []int64, until time.Time,
 	return err
 }
 
-// readChanged takes changes that moved no modification time. A field that comes new to all objects at once is the platform's
-// doing, or ours, and no sign of life.
+// readChanged reads changes that moved no modification time. A field that appears in all objects at once comes from
+// the platform or from us, and is no activity.
 func (s Results) readChanged(ctx context.Context, ids []int64, since time.Time, into map[int64]*Activity) error {
 	var newest []struct{ AccountID, Version int64 }
 	err := s.Data.Writer(ctx).Raw("SELECT account_id, MAX(version) AS version FROM config_change WHERE account_id IN ? AND version >= ?"+

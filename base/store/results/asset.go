@@ -19,26 +19,27 @@ var assetTable = sqldb.Table{
 
 // assetRow is a row of creative_asset.
 type assetRow struct {
-	signature                  string
-	firstSeen, lastSeen, taken sqldb.Time
+	signature                    string
+	firstSeen, lastSeen, removed sqldb.Time
 }
 
-// mapAssets brings creative_asset to what the pull's creatives show. What one no longer shows stays, with the moment of the pull
-// that found it gone. Then signatures are brought to those of the assets' own tables, where the pull has changed one of the two.
+// mapAssets brings creative_asset in line with the assets of the pull's creatives. An asset that a creative no longer
+// shows stays, with the moment of the pull that found it removed. Then it copies signatures from the assets' own
+// tables, where the pull has changed creatives or assets.
 func mapAssets(d *sqldb.DB, tx *gorm.DB, w ObjectWrite, now time.Time, have map[string]*existingObject) error {
-	var news []*ObjectRow
+	var mapped []*ObjectRow
 	for i := range w.Rows {
-		if row := &w.Rows[i]; w.MapsAssets && row.Assets != nil && w.isNews(row, have[row.Object]) {
-			news = append(news, row)
+		if row := &w.Rows[i]; w.MapsAssets && row.Assets != nil && w.mustWrite(row, have[row.Object]) {
+			mapped = append(mapped, row)
 		}
 	}
-	if len(news) > 0 {
+	if len(mapped) > 0 {
 		uses, err := readAssets(tx, w.AccountID)
 		if err != nil {
 			return err
 		}
 		var rows [][]any
-		for _, row := range news {
+		for _, row := range mapped {
 			rows = append(rows, w.assetRows(now, row, uses[row.Object])...)
 		}
 		if err := d.Upsert(tx, assetTable, rows); err != nil {
@@ -46,43 +47,47 @@ func mapAssets(d *sqldb.DB, tx *gorm.DB, w ObjectWrite, now time.Time, have map[
 		}
 	}
 	if w.MappedBy != "" {
-		// Neither of two pulls at a time sees what the other writes: that of the creatives waits for this one, or is waited for.
+		// Two pulls at once do not see each other's writes: the lock makes this one and that of the creatives wait for each
+		// other.
 		creatives := Scope{AccountID: w.AccountID, Media: w.Media, Report: w.MappedBy, Level: "creative", Days: w.Days}
 		if _, _, err := readScope(d, tx, creatives, false); err != nil {
 			return err
 		}
 	}
-	changed := w.signed(have)
+	outdated := w.signaturesOf(have)
 	for _, kind := range slices.Sorted(maps.Keys(w.AssetTables)) {
-		if err := signAssets(d, tx, w.AccountID, kind, w.AssetTables[kind], changed); err != nil {
+		if err := updateSignatures(d, tx, w.AccountID, kind, w.AssetTables[kind], outdated); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// signWhole is how many changed rows have the signatures of the whole account compared, which then costs less than to look for each.
-const signWhole = 5000
+// signatureIDsMax is above how many changed rows the signatures of the whole account are compared, which then costs
+// less than looking each up.
+const signatureIDsMax = 5000
 
-// toSign are the rows of creative_asset whose signatures may have changed: those whose column is one of ids, or all of the account.
-type toSign struct {
+// signatureRows are the rows of creative_asset whose signatures may have changed: those whose column is one of ids,
+// or all of the account.
+type signatureRows struct {
 	column string
 	ids    []string
 	all    bool
 }
 
-// signed returns whose signatures a write may have changed: those of what its changed creatives show, or of its changed assets.
-func (w *ObjectWrite) signed(have map[string]*existingObject) toSign {
-	of := toSign{column: "creative_id", all: w.Full}
+// signaturesOf returns the rows whose signatures a write may have changed: those of its changed creatives' assets, or
+// of its changed assets.
+func (w *ObjectWrite) signaturesOf(have map[string]*existingObject) signatureRows {
+	of := signatureRows{column: "creative_id", all: w.Full}
 	if w.MappedBy != "" {
 		of.column = "asset_id"
 	}
 	for i := range w.Rows {
-		if row := &w.Rows[i]; !of.all && w.isNews(row, have[row.Object]) {
+		if row := &w.Rows[i]; !of.all && w.mustWrite(row, have[row.Object]) {
 			of.ids = append(of.ids, row.Object)
 		}
 	}
-	of.all = of.all || len(of.ids) > signWhole
+	of.all = of.all || len(of.ids) > signatureIDsMax
 	return of
 }
 
@@ -97,7 +102,7 @@ func readAssets(tx *gorm.DB, accountID int64) (map[string]map[rawtable.AssetUse]
 		var creative string
 		var use rawtable.AssetUse
 		var r assetRow
-		if err := rows.Scan(&creative, &use.Kind, &use.ID, &r.signature, &r.firstSeen, &r.lastSeen, &r.taken); err != nil {
+		if err := rows.Scan(&creative, &use.Kind, &use.ID, &r.signature, &r.firstSeen, &r.lastSeen, &r.removed); err != nil {
 			return nil, fmt.Errorf("read creative_asset: %w", err)
 		}
 		if uses[creative] == nil {
@@ -108,34 +113,35 @@ func readAssets(tx *gorm.DB, accountID int64) (map[string]map[rawtable.AssetUse]
 	return uses, sqldb.FirstError(rows.Err(), rows.Close())
 }
 
-// assetRows returns the rows of a creative that are to be written.
+// assetRows returns the rows of a creative that must be written.
 func (w *ObjectWrite) assetRows(now time.Time, row *ObjectRow, had map[rawtable.AssetUse]assetRow) (rows [][]any) {
 	write := func(use rawtable.AssetUse, r assetRow) {
-		rows = append(rows, []any{w.AccountID, row.Object, use.Kind, use.ID, w.Media, r.signature, r.firstSeen, r.lastSeen, r.taken, w.Version})
+		rows = append(rows, []any{w.AccountID, row.Object, use.Kind, use.ID, w.Media, r.signature, r.firstSeen, r.lastSeen, r.removed, w.Version})
 	}
 	for _, use := range row.Assets {
 		r, known := had[use]
 		if !known {
 			r.firstSeen = sqldb.At(now)
 		}
-		r.lastSeen, r.taken = sqldb.At(now), sqldb.Time{}
+		r.lastSeen, r.removed = sqldb.At(now), sqldb.Time{}
 		write(use, r)
 	}
 	for use, r := range had {
-		if r.taken.IsZero() && !row.MoreAssets && !slices.Contains(row.Assets, use) {
-			r.taken = sqldb.At(now)
+		if r.removed.IsZero() && !row.MoreAssets && !slices.Contains(row.Assets, use) {
+			r.removed = sqldb.At(now)
 			write(use, r)
 		}
 	}
 	return rows
 }
 
-// signAssets brings signatures to those of a raw table of assets, also where it has none any more: one that could not be used is unset there.
-func signAssets(d *sqldb.DB, tx *gorm.DB, accountID int64, kind, table string, rows toSign) error {
+// updateSignatures copies signatures from a raw table of assets, also where the asset has none any more: a signature
+// that could not be used is unset there.
+func updateSignatures(d *sqldb.DB, tx *gorm.DB, accountID int64, kind, table string, rows signatureRows) error {
 	of := " FROM " + table + " t WHERE t.account_id = creative_asset.account_id AND t.object_id = creative_asset.asset_id"
 	by := ""
 	if !rows.all && rows.column == "asset_id" {
-		by = d.Dialect().ForceIndex("creative_asset", "asset") // SQLite would read all of the account.
+		by = d.Dialect().ForceIndex("creative_asset", "asset") // Otherwise SQLite reads the whole account.
 	}
 	update := "UPDATE creative_asset" + by + " SET signature = (SELECT COALESCE(t.signature, '')" + of + ") WHERE account_id = ? AND kind = ?"
 	differs := " AND EXISTS (SELECT 1" + of + " AND COALESCE(t.signature, '') <> creative_asset.signature)"
@@ -149,7 +155,7 @@ func signAssets(d *sqldb.DB, tx *gorm.DB, accountID int64, kind, table string, r
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("sign creative_asset by %s: %w", table, err)
+		return fmt.Errorf("copy signatures of %s to creative_asset: %w", table, err)
 	}
 	return nil
 }

@@ -14,8 +14,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-// BenchmarkWriteObjects_OfALargeLibrary writes 1,000 images of an account that has 100,000, each of which a creative shows; and brings the
-// signatures of what creatives show to those of the library alone, which is a part of that.
+// BenchmarkWriteObjects_OfALargeLibrary writes 1,000 images of an account with 100,000, each shown by a creative.
 func BenchmarkWriteObjects_OfALargeLibrary(b *testing.B) {
 	const library, page = 100_000, 1000
 	s := storetest.New(b)

@@ -52,7 +52,7 @@ func creative(id, json string, images ...string) results.ObjectRow {
 	return row
 }
 
-// uses tells the map: "creative image signature", with a minus before what is no longer shown.
+// uses returns the map as "creative image signature", with a minus before what is no longer shown.
 func uses(t *testing.T, s *store.Store) (list []string) {
 	t.Helper()
 	rows, err := s.Data.Writer(t.Context()).Raw("SELECT creative_id, asset_id, signature, first_seen_at, last_seen_at, removed_at FROM creative_asset" +
@@ -87,7 +87,7 @@ func write(t *testing.T, s *store.Store, w results.ObjectWrite) {
 	require.NoError(t, err)
 }
 
-func TestAssets_KeepWhatCreativesShowedAndWhen(t *testing.T) {
+func TestAssets_KeepWhatCreativesHaveShown(t *testing.T) {
 	t.Parallel()
 	s := assetStore(t)
 	write(t, s, creativesOf(t, s, true, creative("1", "{}", "a", "b"), creative("2", "{}", "b")))
@@ -97,26 +97,26 @@ func TestAssets_KeepWhatCreativesShowedAndWhen(t *testing.T) {
 	require.Equal(t, []string{"1 a md5 of a", "1 b md5 of b", "2 b md5 of b"}, uses(t, s))
 
 	write(t, s, creativesOf(t, s, false, creative("1", `{"new":1}`, "b", "c")))
-	require.Equal(t, []string{"-1 a md5 of a", "1 b md5 of b", "1 c md5 of c", "2 b md5 of b"}, uses(t, s), "what is new is signed at once")
+	require.Equal(t, []string{"-1 a md5 of a", "1 b md5 of b", "1 c md5 of c", "2 b md5 of b"}, uses(t, s), "a new asset has its signature at once")
 
 	write(t, s, creativesOf(t, s, true, creative("1", `{"new":2}`, "a")))
-	require.Equal(t, []string{"1 a md5 of a", "-1 b md5 of b", "-1 c md5 of c", "2 b md5 of b"}, uses(t, s), "what came back is shown; a deleted creative showed what it did")
+	require.Equal(t, []string{"1 a md5 of a", "-1 b md5 of b", "-1 c md5 of c", "2 b md5 of b"}, uses(t, s), "an asset that came back is shown; a deleted creative keeps its assets")
 
 	untold := creative("1", `{"new":3}`)
 	untold.Assets = nil
 	write(t, s, creativesOf(t, s, true, untold))
-	require.Equal(t, []string{"1 a md5 of a", "-1 b md5 of b", "-1 c md5 of c", "2 b md5 of b"}, uses(t, s), "a row that does not say changes nothing")
+	require.Equal(t, []string{"1 a md5 of a", "-1 b md5 of b", "-1 c md5 of c", "2 b md5 of b"}, uses(t, s), "a row without known assets changes nothing")
 	write(t, s, creativesOf(t, s, true, creative("1", `{"new":4}`)))
-	require.Equal(t, "-1 a md5 of a", uses(t, s)[0], "one that says none does")
+	require.Equal(t, "-1 a md5 of a", uses(t, s)[0], "a row with no assets removes them")
 	write(t, s, creativesOf(t, s, true, creative("1", `{"new":5}`, "a", "b")))
 	lacks := creative("1", `{"new":6}`, "c")
 	lacks.MoreAssets = true
 	write(t, s, creativesOf(t, s, true, lacks))
-	require.Equal(t, []string{"1 a md5 of a", "1 b md5 of b", "1 c md5 of c"}, uses(t, s)[:3], "one that may show more removes nothing")
+	require.Equal(t, []string{"1 a md5 of a", "1 b md5 of b", "1 c md5 of c"}, uses(t, s)[:3], "a row whose assets may be incomplete removes nothing")
 }
 
 // A signature that could not be used, or was stored before it counted as unusable, does not stay.
-func TestAssets_AreSignedAsTheirOwnTableSays(t *testing.T) {
+func TestAssets_TakeTheSignaturesOfTheirTable(t *testing.T) {
 	t.Parallel()
 	s := assetStore(t)
 	write(t, s, creativesOf(t, s, true, creative("1", "{}", "a", "b")))
@@ -132,7 +132,7 @@ func TestAssets_AreSignedAsTheirOwnTableSays(t *testing.T) {
 }
 
 // A pull of changes compares the signatures of what it changed, and no others.
-func TestAssets_AreSignedByPullsOfChanges(t *testing.T) {
+func TestAssets_TakeSignaturesFromPullsOfChanges(t *testing.T) {
 	t.Parallel()
 	s := assetStore(t)
 	write(t, s, creativesOf(t, s, true, creative("1", "{}", "a", "b")))
@@ -170,7 +170,7 @@ func TestAssets_AreCompleteWhenCreativesAndImagesArePulledAtOnce(t *testing.T) {
 	}
 }
 
-func TestAssets_StandBesideTheFiguresOfTheirCreatives(t *testing.T) {
+func TestAssets_AreListedWithTheFiguresOfTheirCreatives(t *testing.T) {
 	t.Parallel()
 	s := assetStore(t)
 	write(t, s, creativesOf(t, s, true, creative("1", "{}", "a", "b"), creative("2", "{}", "b")))

@@ -15,23 +15,23 @@ import (
 	"adsync/base/sqldb"
 )
 
-// What happens to an object as a whole is told as a field of it, which no platform's field can be called.
+// A change of a whole object is recorded as a field of it. No platform's field can have these names.
 const (
 	FieldCreated = "@created" // the value after is the object's name
 	FieldDeleted = "@deleted" // false or true
 )
 
-// changeValueMax bounds a value in characters: what is longer is cut.
+// changeValueMax is how many characters of a value are kept.
 const changeValueMax = 4000
 
-// ConfigChange is a field of a configuration object that was other than at the pull before.
+// ConfigChange is a change of one field of a configuration object since the pull before.
 type ConfigChange struct {
 	Version int64     // of the pull
-	SeenAt  time.Time // when it was written: between the pull before and this the change was made
+	SeenAt  time.Time // when it was written; the change was made after the pull before
 	Level   string
 	Object  string
-	Field   string // a field of the platform's row, or FieldCreated or FieldDeleted
-	// Before and After are the platform's JSON, cut where it is long; "" where the field was not there.
+	Field   string // a field of the platform's row, FieldCreated or FieldDeleted
+	// Before and After are the platform's JSON, cut where it is long; "" where the field did not exist.
 	Before, After string
 }
 
@@ -43,8 +43,8 @@ var changeTable = sqldb.Table{
 	Columns: []string{"before_value", "after_value", "seen_at"},
 }
 
-// fieldChanges returns what the pull saw to be other than what is known, as rows of config_change. Objects that come with
-// the first pull of a level are no news.
+// fieldChanges returns the differences between the pull and the stored objects, as rows of config_change. The objects
+// of a level's first pull are not changes.
 func (w *ObjectWrite) fieldChanges(now time.Time, have map[string]*existingObject, first bool) [][]any {
 	var rows [][]any
 	add := func(object, field, before, after string) {
@@ -78,7 +78,7 @@ func (w *ObjectWrite) changeRow(now time.Time, object, field, before, after stri
 	return []any{w.AccountID, w.Version, w.Level, object, sqldb.Cut(field, fieldMax), sqldb.Cut(before, changeValueMax), sqldb.Cut(after, changeValueMax), sqldb.At(now)}
 }
 
-// differences returns the fields of two JSON objects that do not hold the same, with their values before and after.
+// differences returns the fields of two JSON objects whose values differ, with their values before and after.
 func differences(before, after string) map[string][2]string {
 	var a, b map[string]json.RawMessage
 	if json.Unmarshal([]byte(before), &a) != nil || json.Unmarshal([]byte(after), &b) != nil {
@@ -98,8 +98,8 @@ func differences(before, after string) map[string][2]string {
 	return different
 }
 
-// sameJSON tells whether two values are the same but for the order of their keys and white space. A number is the same as the
-// text of it: platforms send one or the other, from one call to the next.
+// sameJSON reports whether two values are equal but for the order of their keys and white space. A number equals its
+// text, since platforms send either, from one call to the next.
 func sameJSON(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -138,7 +138,7 @@ func sameValue(a, b any) bool {
 	return a == b
 }
 
-// shortest is a number without the zeros at its end that say nothing: 300.50 is 300.5.
+// shortest returns a number without insignificant zeros at its end: 300.5 for 300.50.
 func shortest(number string) string {
 	if !strings.Contains(number, ".") || strings.ContainsAny(number, "eE") {
 		return number
@@ -146,7 +146,7 @@ func shortest(number string) string {
 	return strings.TrimSuffix(strings.TrimRight(number, "0"), ".")
 }
 
-// ChangeFilter chooses among the changes of an account. Empty fields choose all.
+// ChangeFilter chooses among the changes of an account; empty fields choose all.
 type ChangeFilter struct {
 	AccountID int64
 	From, To  time.Time // pulled from, and before
@@ -155,8 +155,8 @@ type ChangeFilter struct {
 	Field     string
 }
 
-// ConfigChanges returns changes, those of the newest pull first; those of one pull by level, object and field, the highest first.
-// after is the last one of the page before; its zero is the first page.
+// ConfigChanges returns changes, those of the newest pull first; those of one pull by level, object and field in
+// descending order. after is the last one of the page before; its zero value is the first page.
 func (s Results) ConfigChanges(ctx context.Context, f ChangeFilter, after ConfigChange, limit int) ([]ConfigChange, error) {
 	where, args := "account_id = ?", []any{f.AccountID}
 	and := func(condition string, values ...any) {
@@ -175,7 +175,7 @@ func (s Results) ConfigChanges(ctx context.Context, f ChangeFilter, after Config
 		}
 	}
 	if after.Version != 0 {
-		and("version <= ?", after.Version) // the range that the key is read in
+		and("version <= ?", after.Version) // bounds the range of the key that is read
 		and("(version, level, object_id, field) < (?, ?, ?, ?)", after.Version, after.Level, after.Object, after.Field)
 	}
 	query := s.Data.Reader(ctx).Raw("SELECT version, seen_at, level, object_id, field, before_value, after_value FROM config_change WHERE "+where+

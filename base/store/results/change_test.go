@@ -12,7 +12,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-// pullObjects writes a list as a pull of it does.
+// pullObjects writes a list like a pull does.
 func pullObjects(t *testing.T, s *store.Store, full bool, rows ...results.ObjectRow) {
 	t.Helper()
 	claim, _ := beginObjects(t, s)
@@ -22,7 +22,7 @@ func pullObjects(t *testing.T, s *store.Store, full bool, rows ...results.Object
 	require.NoError(t, err)
 }
 
-// changes returns what config_change tells, the oldest first, without its times.
+// changes returns the rows of config_change, the oldest first, without their times.
 func changes(t *testing.T, s *store.Store, f results.ChangeFilter) []results.ConfigChange {
 	t.Helper()
 	f.AccountID = 7
@@ -43,18 +43,18 @@ func rowOf(id, name, json string) results.ObjectRow {
 	return row
 }
 
-func TestConfigChanges_TellWhatPullsSaw(t *testing.T) {
+func TestConfigChanges_RecordWhatPullsSaw(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
 	one := rowOf("1", "one", `{"name": "one", "budget": 5, "area": {"a": 1, "b": [1, 2]}, "modified": 1}`)
 	pullObjects(t, s, true, one)
-	require.Empty(t, changes(t, s, results.ChangeFilter{}), "what comes with the first pull is no news")
+	require.Empty(t, changes(t, s, results.ChangeFilter{}), "the objects of the first pull are not changes")
 	pullObjects(t, s, true, one)
 	require.Empty(t, changes(t, s, results.ChangeFilter{}), "nothing has changed")
 	pullObjects(t, s, false, rowOf("1", "one", `{"modified": 9, "area": {"b": [1, 2], "a": 1}, "name": "one", "budget": 5}`))
-	require.Empty(t, changes(t, s, results.ChangeFilter{}), "the order of keys says nothing, and of the modification nobody asks")
+	require.Empty(t, changes(t, s, results.ChangeFilter{}), "neither the order of keys nor the modification time is a change")
 	pullObjects(t, s, false, rowOf("1", "one", `{"modified": 9, "area": {"b": ["1", 2.0], "a": "1"}, "name": "one", "budget": "5.00"}`))
-	require.Empty(t, changes(t, s, results.ChangeFilter{}), "a number and the text of it are the same")
+	require.Empty(t, changes(t, s, results.ChangeFilter{}), "a number equals its text")
 	pullObjects(t, s, false, rowOf("1", "one", `{"modified": 9, "area": {"b": [1, 2], "a": 1}, "name": "one", "budget": 5}`))
 	require.Empty(t, changes(t, s, results.ChangeFilter{}))
 
@@ -83,7 +83,7 @@ func TestConfigChanges_TellWhatPullsSaw(t *testing.T) {
 	require.Len(t, changes(t, s, results.ChangeFilter{From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)}), 8)
 }
 
-func TestConfigChanges_PagesHaveEachOnce(t *testing.T) {
+func TestConfigChanges_PagesReturnEachOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
 	pullObjects(t, s, true)

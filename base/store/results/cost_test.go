@@ -11,7 +11,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-// What a pull of a report's day costs the database, in statements beside those that begin and end its transaction.
+// The cost of a pull of a report's day in statements, without those that begin and end its transaction.
 func TestWriteReport_StatementsOfAPull(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
@@ -30,7 +30,7 @@ func TestWriteReport_StatementsOfAPull(t *testing.T) {
 	require.Equal(t, 8, pull(first), "the lock, two reads, two deletes, the tombstones of one, the mark, coverage")
 }
 
-// Most rows of most pulls have not changed: what they cost is to be read, and adsync makes nothing of them.
+// Most rows of most pulls have not changed: they are read, and nothing is allocated for them.
 func TestWriteReport_AllocationsOfAnUnchangedRow(t *testing.T) {
 	s := storetest.NewResults(t)
 	pull := func(rows []results.ReportRow) float64 {
@@ -47,5 +47,5 @@ func TestWriteReport_AllocationsOfAnUnchangedRow(t *testing.T) {
 	}
 	few := pull(rows[:100])
 	more := (pull(rows) - few) / 900
-	require.LessOrEqual(t, more, 57.0, "54 are those of SQLite's driver, which makes times of the days; with a copy of each row it was 61")
+	require.LessOrEqual(t, more, 57.0, "SQLite's driver takes 54, as it parses days into times; with a copy of each row it was 61")
 }

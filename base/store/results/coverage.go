@@ -11,14 +11,14 @@ import (
 	"adsync/base/sqldb"
 )
 
-// CoverageState says how far the tables of a scope can be trusted.
+// CoverageState is how far the tables of a scope can be trusted.
 type CoverageState string
 
 // The states of a scope; a scope without a row was never pulled.
 const (
 	Complete CoverageState = "complete"
 	Partial  CoverageState = "partial" // pages disagreed: rows are kept, none was deleted
-	Suspect  CoverageState = "suspect" // the platform's answer would have taken too much away
+	Suspect  CoverageState = "suspect" // the platform's answer would have removed too much
 )
 
 // Scope is what one fence covers: the days of one account, report and level. Configuration has the one day day.Epoch.
@@ -28,12 +28,12 @@ type Scope struct {
 	Report    string
 	Level     string
 	Days      []day.Day // ascending
-	// FromHour narrows the scope to the hours of its only day from this one on; 0 is whole days. Rows are added and changed within
-	// it, none is deleted, and what coverage says of the day stays, but for when it was pulled last and how many rows it has.
+	// FromHour narrows the scope to the hours of its only day from this one on; 0 is whole days. Rows within it are
+	// added and changed, none is deleted. The day's coverage stays as it is, except for PulledAt and RowCount.
 	FromHour int
 }
 
-// Coverage is what is known of one day of a scope.
+// Coverage is a row of coverage: the state of one day of a scope.
 type Coverage struct {
 	AccountID       int64         `gorm:"column:account_id"`
 	Report          string        `gorm:"column:report"`
@@ -45,20 +45,20 @@ type Coverage struct {
 	PulledAt        sqldb.Time    `gorm:"column:pulled_at"`
 	RunID           int64         `gorm:"column:run_id"`
 	RowCount        int64         `gorm:"column:row_count"`
-	HighWater       int64         `gorm:"column:high_water"` // configuration: newest modification seen, unix seconds
+	HighWater       int64         `gorm:"column:high_water"` // configuration: newest modification seen, in Unix seconds
 	Dirty           *int64        `gorm:"column:dirty"`      // version that the summaries have not read yet
 	State           CoverageState `gorm:"column:state"`
 	Note            string        `gorm:"column:note"`
-	// AnswerCost is the cost that the platform last answered for the whole day, also when it was not believed. AnswerRun is the first of
-	// the runs since which it has said the same, 0 when there was none.
+	// AnswerCost is the cost that the platform last answered for the whole day, also when it was not believed. AnswerRun
+	// is the first of the consecutive runs with that answer; 0 if there is none.
 	AnswerCost *int64 `gorm:"column:answer_cost"`
 	AnswerRun  int64  `gorm:"column:answer_run"`
-	// BelievedCost is AnswerCost where it was taken although something contradicts it: confirmed, or repeated.
+	// BelievedCost is AnswerCost where it was accepted although something contradicts it: it was confirmed, or repeated.
 	BelievedCost *int64 `gorm:"column:believed_cost"`
 	Unusable     int64  `gorm:"column:unusable"` // values that the last pull could not use
 }
 
-// dayOutcome is what a pull found out about one day of its scope.
+// dayOutcome is what a pull found about one day of its scope.
 type dayOutcome struct {
 	day       day.Day
 	whole     bool // the pull was whole and covered the whole day: complete_version rises
@@ -68,16 +68,16 @@ type dayOutcome struct {
 	highWater int64
 	dirty     bool // figures changed: the summaries must read the day again
 	changed   bool // rows of the results were written or deleted
-	hours     bool // the pull was of some hours: what is said of the day stays
-	opens     bool // also of some hours: the day is not whole any more
-	adds      bool // the pull covered a part of the scope: what is known of the rest stays
+	hours     bool // the pull was of some hours: the day's state stays
+	opens     bool // the day is no longer whole, also after a pull of some hours
+	adds      bool // the pull covered a part of the scope: the rest stays
 	lowers    bool // high_water is written also where it is 0
 
 	unusable    []Unusable
-	unusableNow int64 // of the whole scope
-	recount     bool  // which is another number than before
+	unusableNow int64 // number of unusable values in the whole scope
+	recount     bool  // unusableNow has changed
 
-	answered              bool // the platform told the cost of the whole day
+	answered              bool // the platform answered for the whole day
 	answerCost, answerRun int64
 	believed              *int64
 }
@@ -87,7 +87,7 @@ func writeCoverage(tx *gorm.DB, c Claim, now time.Time, days []dayOutcome) error
 		sets := "claimed_version = ?, claimed_by = ?, pulled_at = ?, row_count = ?"
 		args := []any{c.Version, c.PullID, sqldb.At(now), o.rows}
 		if !o.hours {
-			// The run tells when the whole day was pulled: a day is settled by a run that was made after it had settled.
+			// The run is that of the last pull of the whole day: a day is settled by a run that was made after it had settled.
 			sets += ", run_id = ?, state = ?, note = ?"
 			args = append(args, c.RunID, o.state, sqldb.Cut(o.note, NoteMax))
 		} else if o.opens {
@@ -123,8 +123,8 @@ func writeCoverage(tx *gorm.DB, c Claim, now time.Time, days []dayOutcome) error
 	return nil
 }
 
-// ReadCoverage lists the coverage of an account's days, by report, level and day. from and to are included; rows of
-// configuration come with day.Epoch and are always listed.
+// ReadCoverage returns the coverage of an account's days from from to to, both included, by report, level and day.
+// Rows of configuration have day.Epoch and are always included.
 func (s Results) ReadCoverage(ctx context.Context, accountID int64, from, to day.Day) ([]Coverage, error) {
 	var rows []Coverage
 	err := s.Data.Reader(ctx).Raw("SELECT * FROM coverage WHERE account_id = ? AND (day BETWEEN ? AND ? OR day = ?) ORDER BY report, level, day",
@@ -135,7 +135,7 @@ func (s Results) ReadCoverage(ctx context.Context, accountID int64, from, to day
 	return rows, nil
 }
 
-// ReportLevel names a report at a level, as coverage does.
+// ReportLevel is a report at a level, as coverage names them.
 type ReportLevel struct{ Report, Level string }
 
 // WholeReports returns which reports of a day were pulled whole, by account.

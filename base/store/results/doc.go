@@ -1,18 +1,19 @@
-// Package results writes what pulls bring, in the data database: coverage, the platforms' raw tables, report_daily and report_hourly,
-// report_tombstone, fund_daily and account_balance, object_name, config_change, creative_asset, unusable_value; and what is looked for in
-// them: hole and reconciliation.
+// Package results writes the results of pulls, in the data database: coverage, the platforms' raw tables,
+// report_daily and report_hourly, report_tombstone, fund_daily and account_balance, object_name, config_change,
+// creative_asset, unusable_value. It also keeps what checks of them find: hole and reconciliation.
 //
-// Transactions. A pull's write is one transaction. It locks the scope's coverage rows first, in the order of days (the fence), then reads and
-// changes raw and public rows by key, then coverage, and marks wide_day last.
+// Transactions. A pull's write is one transaction. It first locks the scope's coverage rows, in the order of days
+// (the fence), then reads and changes raw and public rows by key, then coverage, and marks wide_day last.
 //
-// Promises. A pull that was claimed earlier changes nothing of a day that a later one has claimed. Rows that did not change are left
-// alone. Rows are deleted only after a whole pull whose answer is believed, and by primary key; each deletion of a public row leaves a
-// tombstone. What is believed is the caller's rule: Judging and JudgeRows run under the fence. All writes may be repeated.
+// Promises. A pull that claimed a day earlier changes nothing of it once a later pull has claimed it. Rows that did
+// not change are left alone. Rows are deleted only after a whole pull whose answer is believed, and by primary key;
+// each deletion of a public row leaves a tombstone. The caller's rule decides what is believed: Judging and JudgeRows
+// run under the fence. All writes may be repeated.
 package results
 
 import "adsync/base/sqldb"
 
-// Results writes what pulls bring, under the fence of coverage.
+// Results writes the results of pulls, under the fence of coverage.
 type Results struct{ *sqldb.Databases }
 
 // MissingDays finds the days that coverage lacks.
@@ -21,7 +22,7 @@ type MissingDays struct{ *sqldb.Databases }
 // Reconciliation compares the levels of reports with each other.
 type Reconciliation struct{ *sqldb.Databases }
 
-// Healing finds dead subtasks whose days have become whole.
+// Healing finds dead subtasks whose days have become whole since.
 type Healing struct{ *sqldb.Databases }
 
 // Backfill fills new columns of public tables from raw rows.

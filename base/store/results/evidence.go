@@ -17,8 +17,9 @@ import (
 // cashFlow is the report and level of the accounts' cash flow.
 var cashFlow = ReportLevel{Report: "fund_daily", Level: "account"}
 
-// readEvidence returns what the tables hold of days of an account at each report and level of With, and in the cash flow, by day. It
-// locks their coverage for the transaction, so that of two pulls that contradict each other the later one finds the earlier.
+// readEvidence returns the stored figures of days of an account, by day: those of each report and level of with, and
+// of the cash flow. It locks their coverage for the transaction, so that of two pulls that contradict each other the
+// later one sees the earlier.
 func readEvidence(d *sqldb.DB, tx *gorm.DB, accountID int64, days []day.Day, with []ReportLevel) (map[day.Day][]Figure, error) {
 	var reports, levels []string
 	for _, r := range with {
@@ -59,7 +60,7 @@ func readEvidence(d *sqldb.DB, tx *gorm.DB, accountID int64, days []day.Day, wit
 		}
 	}
 	for _, all := range evidence {
-		// What holds most is named first.
+		// The largest cost is named first.
 		slices.SortFunc(all, func(a, b Figure) int {
 			if a.Cost != b.Cost {
 				return int(min(max(b.Cost-a.Cost, -1), 1))
@@ -77,7 +78,7 @@ type costSum struct {
 	Cost   int64
 }
 
-// costSums adds up the cost of days of an account by report and level, and what its cash flow says was spent.
+// costSums adds up the cost of days of an account by report and level, and the spend in its cash flow.
 func costSums(tx *gorm.DB, accountID int64, days []day.Day, reports, levels []string) ([]costSum, error) {
 	var parts []string
 	var args []any
@@ -92,24 +93,24 @@ func costSums(tx *gorm.DB, accountID int64, days []day.Day, reports, levels []st
 	return sums, tx.Raw(strings.Join(parts, " UNION ALL "), args...).Scan(&sums).Error
 }
 
-// markDoubts makes days suspect that an answer contradicts. Whole pulls of them that come meanwhile decide for themselves.
+// markDoubts makes days suspect that an answer contradicts. Whole pulls that come meanwhile set their own state.
 func markDoubts(tx *gorm.DB, accountID int64, doubts []Doubt) error {
 	for _, x := range doubts {
 		err := tx.Exec("UPDATE coverage SET state = ?, note = ? WHERE account_id = ? AND report = ? AND level = ? AND day = ? AND state = ?",
 			Suspect, x.Note, accountID, x.Report, x.Level, x.Day, Complete).Error
 		if err != nil {
-			return fmt.Errorf("mark what an answer contradicts: %w", err)
+			return fmt.Errorf("mark the days that an answer contradicts: %w", err)
 		}
 	}
 	return nil
 }
 
-// judgeReport has what a whole pull says of each day judged, and writes the verdicts into its outcomes.
-func judgeReport(d *sqldb.DB, tx *gorm.DB, w *ReportWrite, before []Coverage, there *thereBefore, stale map[day.Day]*staleRows, outcomes []dayOutcome, result *ReportResult) error {
+// judgeReport judges a whole pull's answer for each day, and writes the verdicts into its outcomes.
+func judgeReport(d *sqldb.DB, tx *gorm.DB, w *ReportWrite, before []Coverage, stored *storedRows, stale map[day.Day]*staleRows, outcomes []dayOutcome, result *ReportResult) error {
 	if !w.Whole || w.FromHour > 0 {
 		return nil
 	}
-	answers := w.answers(before, there, stale)
+	answers := w.answers(before, stored, stale)
 	evidence, err := evidenceFor(d, tx, w.AccountID, &w.Judging, answers, w.Confirmed)
 	if err != nil {
 		return err
@@ -117,10 +118,10 @@ func judgeReport(d *sqldb.DB, tx *gorm.DB, w *ReportWrite, before []Coverage, th
 	for i := range answers {
 		a, o := &answers[i], &outcomes[i]
 		if o.opens {
-			continue // It lacks figures or rows, and says nothing of the day's cost.
+			continue // It lacks figures or rows, so that its cost is not the day's.
 		}
 		v := w.Judging.judge(a, evidence[a.Day], w.Confirmed)
-		o.take(a, v)
+		o.apply(a, v)
 		if v.Suspect != "" {
 			result.Suspect = append(result.Suspect, a.Day)
 			result.Why = cmp.Or(result.Why, v.Suspect)
@@ -130,22 +131,22 @@ func judgeReport(d *sqldb.DB, tx *gorm.DB, w *ReportWrite, before []Coverage, th
 	return markDoubts(tx, w.AccountID, result.Doubts)
 }
 
-// answers gathers what a pull says of each day. before is the coverage of these days.
-func (w *ReportWrite) answers(before []Coverage, there *thereBefore, stale map[day.Day]*staleRows) []Answer {
+// answers returns a pull's answer for each day. before is the coverage of these days.
+func (w *ReportWrite) answers(before []Coverage, stored *storedRows, stale map[day.Day]*staleRows) []Answer {
 	answers := make([]Answer, len(w.Days))
 	byDay := make(map[day.Day]*Answer, len(w.Days))
 	for i, on := range w.Days {
-		answers[i] = Answer{ReportLevel: ReportLevel{Report: w.Report, Level: w.Level}, Day: on, RunID: w.RunID, Currency: w.Currency, Stored: there.costs[on], Before: before[i]}
+		answers[i] = Answer{ReportLevel: ReportLevel{Report: w.Report, Level: w.Level}, Day: on, RunID: w.RunID, Currency: w.Currency, Stored: stored.costs[on], Before: before[i]}
 		if s := stale[on]; s != nil {
 			answers[i].LostCost, answers[i].LostRows = s.cost, len(s.keys)
 		}
 		byDay[on] = &answers[i]
 	}
-	twice := len(there.rows) < len(w.Rows)
+	twice := len(stored.rows) < len(w.Rows)
 	for i := range w.Rows {
 		row := &w.Rows[i]
 		a := byDay[row.Day]
-		if a == nil || twice && there.rows[row.key(w.Hourly)] != i {
+		if a == nil || twice && stored.rows[row.key(w.Hourly)] != i {
 			continue
 		}
 		cost, _ := row.Metrics.Get(metric.Cost)
@@ -154,7 +155,8 @@ func (w *ReportWrite) answers(before []Coverage, there *thereBefore, stale map[d
 	return answers
 }
 
-// evidenceFor reads what answers are compared with, of the days that are compared: nothing where a person confirmed them.
+// evidenceFor reads the figures with which answers are compared, for the days that are compared; none if a person
+// confirmed the answers.
 func evidenceFor(d *sqldb.DB, tx *gorm.DB, accountID int64, j *Judging, answers []Answer, confirmed bool) (map[day.Day][]Figure, error) {
 	if confirmed || j.Compares == nil || len(j.With) == 0 {
 		return nil, nil
@@ -175,8 +177,8 @@ func evidenceFor(d *sqldb.DB, tx *gorm.DB, accountID int64, j *Judging, answers 
 	return evidence, err
 }
 
-// take notes a verdict about an answer.
-func (o *dayOutcome) take(a *Answer, v Verdict) {
+// apply writes the verdict on an answer into the day's outcome.
+func (o *dayOutcome) apply(a *Answer, v Verdict) {
 	o.answered, o.answerCost, o.answerRun = true, a.Cost, a.RunID
 	if a.Before.Answered(a.Cost) && a.Before.AnswerRun > 0 {
 		o.answerCost, o.answerRun = *a.Before.AnswerCost, a.Before.AnswerRun
@@ -189,7 +191,7 @@ func (o *dayOutcome) take(a *Answer, v Verdict) {
 	}
 }
 
-// judgeFunds has the cash flow of each day judged, and writes the verdicts into its outcomes.
+// judgeFunds judges the cash flow of each day, and writes the verdicts into its outcomes.
 func judgeFunds(d *sqldb.DB, tx *gorm.DB, w *FundWrite, before []Coverage, have fundTables, outcomes []dayOutcome, result *ReportResult) error {
 	if !w.daily() || !w.Whole {
 		return nil
@@ -220,7 +222,7 @@ func judgeFunds(d *sqldb.DB, tx *gorm.DB, w *FundWrite, before []Coverage, have 
 	for i := range answers {
 		a := &answers[i]
 		v := w.Judging.judge(a, evidence[a.Day], w.Confirmed)
-		of[i].take(a, v)
+		of[i].apply(a, v)
 		if v.Suspect != "" {
 			result.Suspect = append(result.Suspect, a.Day)
 			result.Why = cmp.Or(result.Why, v.Suspect)

@@ -18,33 +18,34 @@ import (
 type Claim struct {
 	Scope
 	Version int64  // of every row that the pull writes
-	PullID  string // who pulls, unique for each try
+	PullID  string // unique for each try
 	RunID   int64
-	read    time.Time // when Version was so, by the process's own clock
-	known   bool      // coverage has rows of all days
+	read    time.Time // when Version was read, by the process's clock
+	known   bool      // coverage has rows for all days
 }
 
-// Asks says that the pull's first request goes out now: Version rises by the time since BeginPull, so that the time for which
-// the request waited for its grant does not make the figures look older than they are, nor a pull that asked later lose to
-// one that asked earlier. Call it at most once, before the request.
-func (c *Claim) Asks() { c.Version += clock.Since(c.read).Microseconds() }
+// RaiseVersion adds the time since BeginPull to Version. Call it at most once, when the pull's first request goes
+// out. Without it the time for which the request waited for its grant would make the figures look older than they
+// are, and a pull that asked later could lose to one that asked earlier.
+func (c *Claim) RaiseVersion() { c.Version += clock.Since(c.read).Microseconds() }
 
-// FencedError says that other pulls have claimed all days of the scope since: nothing was written. Complete tells
-// whether a newer pull of each day is already whole.
+// FencedError is returned when other pulls have claimed all days of the scope since: nothing was written. Complete
+// reports whether a newer pull of each day is already whole.
 type FencedError struct {
 	Complete bool
-	// Own tells whether the newer pulls are all of the same run: other deliveries of the same subtask.
+	// Own reports whether all newer pulls are of the same run: other deliveries of the same subtask.
 	Own bool
 }
 
 func (e *FencedError) Error() string { return "another pull has claimed the scope" }
 
-// IsFenced reports whether err is a fence's refusal.
+// IsFenced returns the *FencedError in err, if any.
 func IsFenced(err error) (*FencedError, bool) { return errors.AsType[*FencedError](err) }
 
-// BeginPull gives a pull its version: database time in microseconds, and above every claim of the scope. Call it
-// before the pull's first request, and Asks when that goes out. It writes nothing; highWater is the scope's, 0 when it was never pulled. Hours are of use
-// to a day that is known: the claim to some of a day that was never pulled whole is one to the whole day.
+// BeginPull returns a pull's claim. Its version is the database's time in microseconds, and above every claim of the
+// scope. Call it before the pull's first request, and RaiseVersion when that goes out. It writes nothing. highWater
+// is the scope's, 0 when it was never pulled. A claim to some hours of a day that was never pulled whole becomes one
+// to the whole day.
 func (s Results) BeginPull(ctx context.Context, scope Scope, pullID string, runID int64) (claim Claim, highWater int64, err error) {
 	var now sqldb.Time
 	var known struct{ Claimed, HighWater, Whole, Rows int64 }
@@ -62,18 +63,18 @@ func (s Results) BeginPull(ctx context.Context, scope Scope, pullID string, runI
 	return Claim{Scope: scope, Version: version, PullID: pullID, RunID: runID, read: read, known: known.Rows == int64(len(scope.Days))}, known.HighWater, nil
 }
 
-// lockedScope is a scope whose coverage rows the transaction holds.
+// lockedScope is a scope whose coverage rows the transaction has locked.
 type lockedScope struct {
-	Claim                     // with the days that are this pull's to write
+	Claim                     // its days are those that this pull may write
 	before         []Coverage // of those days
-	fenced         []day.Day  // days that another pull has claimed since: theirs are the newer figures
+	fenced         []day.Day  // days that another pull has claimed since, whose figures are newer
 	fencedComplete bool       // a newer pull of each fenced day is already whole
-	fencedOwn      bool       // and all of them are of this pull's run
+	fencedOwn      bool       // all of the newer pulls are of this pull's run
 }
 
-// readScope reads the scope's coverage rows and keeps them locked for the transaction; rows that are not there are made, first if they are not
-// known to be there: two transactions that look for one and the same missing row would both wait for the other. now is the database's time,
-// when it was asked for the rows.
+// readScope reads the scope's coverage rows and locks them for the transaction. Missing rows are inserted, first
+// unless known: two transactions that look for the same missing row would wait for each other. now is the database's
+// time of the read.
 func readScope(d *sqldb.DB, tx *gorm.DB, c Scope, known bool) (rows []Coverage, now time.Time, err error) {
 	if !known {
 		if err := makeScope(d, tx, c); err != nil {
@@ -110,8 +111,9 @@ func makeScope(d *sqldb.DB, tx *gorm.DB, c Scope) error {
 	return nil
 }
 
-// lockScope takes the scope's coverage rows for the transaction and tells which days are still this pull's: those that no higher version, and
-// not the same one of another pull, has claimed. It returns *FencedError when there is no such day.
+// lockScope locks the scope's coverage rows for the transaction and returns which days this pull may still write:
+// those that no higher version has claimed, nor another pull with the same version. It returns *FencedError if there
+// is no such day.
 func lockScope(d *sqldb.DB, tx *gorm.DB, c Claim) (locked lockedScope, now time.Time, err error) {
 	locked = lockedScope{Claim: c, fencedComplete: true, fencedOwn: true}
 	rows, now, err := readScope(d, tx, c.Scope, c.known)
@@ -135,8 +137,9 @@ func lockScope(d *sqldb.DB, tx *gorm.DB, c Claim) (locked lockedScope, now time.
 	return locked, now, nil
 }
 
-// writeScope runs write in a transaction that holds the scope's fence, and writes what it says of each day into coverage, with the claim.
-// locked has the days that are still the pull's, and write answers for each of them. write may run more than once.
+// writeScope runs write in a transaction that holds the scope's fence, and writes the returned outcomes into
+// coverage, with the claim. locked has the days that the pull may still write, and write returns an outcome for each
+// of them. write may run more than once.
 func (s Results) writeScope(ctx context.Context, c Claim, write func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error)) error {
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		locked, now, err := lockScope(s.Data, tx, c)
@@ -148,7 +151,7 @@ func (s Results) writeScope(ctx context.Context, c Claim, write func(tx *gorm.DB
 			return err
 		}
 		if len(outcomes) != len(locked.Days) {
-			return fmt.Errorf("%s were written of %d that are claimed", plural.Count(len(outcomes), "day", "days"), len(locked.Days))
+			return fmt.Errorf("%s written, %d claimed", plural.Count(len(outcomes), "day", "days"), len(locked.Days))
 		}
 		if err := writeUnusable(s.Data, tx, locked.Claim, now, locked.before, outcomes); err != nil {
 			return err

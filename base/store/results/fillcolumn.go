@@ -14,30 +14,30 @@ import (
 	"adsync/base/store/settings"
 )
 
-// fillBatch is how many rows one transaction of FillColumn looks at.
+// fillBatch is how many rows one transaction of FillColumn reads.
 const fillBatch = 500
 
-// ColumnFill says how a column of a report's raw table, and the one of the public table that it feeds, are filled from the JSON of
-// the raw rows.
+// ColumnFill is how a column of a report's raw table, and the column of the public table that it feeds, are filled
+// from the JSON of the raw rows.
 type ColumnFill struct {
 	Report string // as coverage names it
 	Hourly bool
 	Raw    rawtable.Table
 	Column string // of the raw table
 	Metric string // the column of the public table
-	// Read returns what a row's JSON holds for both, and whether it holds anything. An error that wraps ErrUnusableValue leaves the
-	// row as it is; any other ends the fill.
+	// Read returns a row's values for both, and whether its JSON has them. An error that wraps ErrUnusableValue leaves
+	// the row as it is; any other ends the fill.
 	Read func(json string) (raw, value int64, ok bool, err error)
 }
 
-// ErrUnusableValue is in the error of a value that its row's JSON holds and that cannot be used.
+// ErrUnusableValue is wrapped by the error for a value in a row's JSON that cannot be used.
 var ErrUnusableValue = errors.New("unusable value")
 
 // ColumnFilled counts rows whose column was NULL.
 type ColumnFilled struct {
-	Rows     int   // that are filled now
-	Unusable int   // that stay NULL, because the value in their JSON cannot be used
-	Example  error // names the first of the unusable ones; nil if there are none
+	Rows     int   // now filled
+	Unusable int   // still NULL, because the value in their JSON cannot be used
+	Example  error // the first unusable one; nil if there is none
 }
 
 // Add adds the rows of another day, account or batch.
@@ -49,7 +49,7 @@ func (c *ColumnFilled) Add(more ColumnFilled) {
 	}
 }
 
-// RawLevels returns what a raw table of days or hours has rows of on a day: accounts and levels, in this order.
+// RawLevels returns the accounts and levels with rows in a raw table of days or hours on a day, by account and level.
 func (s Backfill) RawLevels(ctx context.Context, t rawtable.Table, d day.Day) ([]LevelOf, error) {
 	var levels []LevelOf
 	err := s.Data.Writer(ctx).Raw("SELECT DISTINCT account_id, level FROM "+t.Name+" WHERE day = ? ORDER BY account_id, level", d).Scan(&levels).Error
@@ -59,9 +59,10 @@ func (s Backfill) RawLevels(ctx context.Context, t rawtable.Table, d day.Day) ([
 	return levels, nil
 }
 
-// FillColumn fills the columns in the rows of one account, level and day in which they are NULL, a few hundred at a time, and
-// returns how many rows it filled, and of how many the value cannot be used. The summaries of a day that changed are marked to be made anew. Each batch holds the scope's fence: no
-// pull writes these rows meanwhile, and what it reads is what its rows were made from. It may be repeated, and cut off anywhere.
+// FillColumn fills both columns where they are NULL in the rows of one account, level and day, in batches of a few
+// hundred. It returns how many rows it filled, and how many have a value that cannot be used. It marks a changed day
+// for the summaries. Each batch holds the scope's fence, so that no pull writes these rows meanwhile. It may be
+// repeated, and interrupted anywhere.
 func (s Backfill) FillColumn(ctx context.Context, f ColumnFill, of LevelOf, d day.Day) (ColumnFilled, error) {
 	var filled ColumnFilled
 	for place := (reportKey{day: d, hour: -1}); ; {
@@ -96,7 +97,7 @@ func (s Backfill) FillColumn(ctx context.Context, f ColumnFill, of LevelOf, d da
 	}
 }
 
-// lockDirty takes the fence of a scope for the transaction, and returns the mark that it has, or 0.
+// lockDirty locks the fence of a scope for the transaction, and returns its dirty mark, or 0.
 func lockDirty(d *sqldb.DB, tx *gorm.DB, f ColumnFill, of LevelOf, on day.Day) (int64, error) {
 	var marks []int64
 	err := tx.Raw("SELECT COALESCE(dirty, 0) FROM coverage WHERE account_id = ? AND report = ? AND level = ? AND day = ?"+d.Dialect().ForUpdate(),
@@ -113,7 +114,7 @@ type fillRow struct {
 	json string
 }
 
-// readFill reads the next rows behind a place that lack the column.
+// readFill reads the next rows after a place that lack the column.
 func readFill(tx *gorm.DB, f ColumnFill, of LevelOf, after reportKey) ([]fillRow, error) {
 	hour, order := "0", "object_id"
 	if f.Hourly {
@@ -137,8 +138,8 @@ func readFill(tx *gorm.DB, f ColumnFill, of LevelOf, after reportKey) ([]fillRow
 	return rows, found.Err()
 }
 
-// fillRows writes both columns of those rows whose JSON has the value, in a statement for each value that there is: counts of
-// hours and creatives are a handful of small numbers.
+// fillRows writes both columns of the rows whose JSON has the value, in one statement for each distinct value: counts
+// of hours and creatives are a handful of small numbers.
 func fillRows(d *sqldb.DB, tx *gorm.DB, f ColumnFill, of LevelOf, rows []fillRow) (ColumnFilled, error) {
 	type both struct{ raw, value int64 }
 	var order []both
@@ -176,7 +177,7 @@ func fillRows(d *sqldb.DB, tx *gorm.DB, f ColumnFill, of LevelOf, rows []fillRow
 	return n, nil
 }
 
-// fillTuples sets a column of the rows with the keys in which it is NULL.
+// fillTuples sets a column where it is NULL in the rows with the keys.
 func fillTuples(d *sqldb.DB, tx *gorm.DB, table string, key []string, keys [][]any, set, column string, value int64) error {
 	for step := d.RowsPerStatement(len(key)); len(keys) > 0; {
 		batch := keys[:min(step, len(keys))]

@@ -19,36 +19,38 @@ import (
 // FundRow is one of a platform's rows about an account's money.
 type FundRow struct {
 	Day      day.Day // of the cash flow; day.Epoch of a balance
-	FundType string  // in the platform's words; "" when one row tells all
+	FundType string  // in the platform's words; "" when there is one row for all
 	Raw      []any   // values of the raw table's typed columns
 	JSON     string
 }
 
-// FundSum is what all rows of a day say of one kind of money.
+// FundSum is the sum of all rows of a day for one kind of money.
 type FundSum struct {
 	Day day.Day
 	fund.Row
 }
 
-// FundWrite is what a platform tells of an account's money: its balances now, or the cash flow of the claim's days.
+// FundWrite is a pull of an account's money: its balances now, or the cash flow of the claim's days.
 type FundWrite struct {
-	Claim                // of a balance its only day is day.Epoch
+	Claim                // a balance's only day is day.Epoch
 	Raw   rawtable.Table // FundRows writes account_balance, DailyFundRows fund_daily
-	// Currency is that of all amounts, Zone that of the days.
+	// Currency is the currency of all amounts, Zone the zone of the days.
 	Currency string
 	Zone     string
 	Rows     []FundRow
 	Sums     []FundSum
-	// Whole says that the pages agreed. Otherwise the raw rows are kept, the public ones stay as they were, since a sum that lacks a
-	// part is wrong, and coverage says partial.
+	// Whole is set if the pages agreed. Otherwise the raw rows are kept, the public ones stay as they were, since a sum
+	// that lacks a part is wrong, and coverage is partial.
 	Whole bool
 	Note  string
-	// Confirmed says that an answer without rows is believed.
+	// Confirmed is set if an answer without rows is believed.
 	Confirmed bool
-	// JudgeRows decides by the rows of each day whether they are believed, Judging by the cost of those days of a cash flow that are.
+	// JudgeRows decides by the rows of each day whether they are believed, and Judging by the cost of a believed day of
+	// a cash flow.
 	JudgeRows JudgeRows
 	Judging   Judging
-	// Unusable are values of the rows that could not be used. Of a day that lacks rows for them the public ones stay as they were.
+	// Unusable are values of the rows that could not be used. The public rows of a day that lacks rows for that reason
+	// stay as they were.
 	Unusable []Unusable
 }
 
@@ -74,17 +76,17 @@ func (w *FundWrite) table() sqldb.Table {
 	return t
 }
 
-// lacksRows reports whether a row of a day was lost, so that sums of it would lack a part.
+// lacksRows reports whether a row of a day was lost, so that its sums would lack a part.
 func (w *FundWrite) lacksRows(d day.Day) bool {
 	return slices.ContainsFunc(UnusableOf(w.Unusable, d), func(u Unusable) bool { return u.Kind == rawtable.KeyFault })
 }
 
-// same reports whether the public table would hold the same amounts.
+// same reports whether the amounts of the public table's fields are equal.
 func (w *FundWrite) same(a, b fund.Values) bool {
 	return !slices.ContainsFunc(w.fields(), func(f fund.Field) bool { return a[f] != b[f] })
 }
 
-// fundKey is a row of a raw table by its fund type, or of a public one by its fund.
+// fundKey identifies a row of a raw table by its fund type, or of a public one by its fund.
 type fundKey struct {
 	day  day.Day
 	name string
@@ -97,23 +99,23 @@ func (w *FundWrite) keyArgs(k fundKey) []any {
 	return []any{w.AccountID, k.name}
 }
 
-// fundTables is what both tables hold of a scope.
+// fundTables is the stored rows of a scope in both tables.
 type fundTables struct {
 	raw    map[fundKey]rawFund
 	public map[fundKey]fund.Values
-	// before says that the cash flow of the day before the scope is known.
+	// before is set if there is a cash flow of the day before the scope.
 	before bool
 }
 
-// rawFund is what a raw table has of a row.
+// rawFund is a stored row of a raw table.
 type rawFund struct {
 	json  string
 	unset int // how many of its typed columns are NULL
 }
 
-// says tells whether the table's row is as a pull's would be. A column that the table got after the row was written is NULL in it,
-// under the same JSON.
-func (f rawFund) says(r *FundRow) bool {
+// equals reports whether the stored row is as a pull's would be. A column that was added to the table after the row
+// was written is NULL in it although the JSON is equal.
+func (f rawFund) equals(r *FundRow) bool {
 	unset := 0
 	for _, v := range r.Raw {
 		if v == nil {
@@ -123,12 +125,12 @@ func (f rawFund) says(r *FundRow) bool {
 	return f.json == r.JSON && f.unset == unset
 }
 
-// WriteFunds makes the raw and the public rows of an account's money what the pull saw, in one transaction under the
-// scope's fence. Rows that did not change are left alone, and rows that a whole pull no longer has are deleted. A day
-// of a whole pull is suspect when its answer is not believed: nothing of it is deleted, unless the answer was confirmed. The newest
-// days of a cash flow that have no row, though the day before them has, are partial: platforms tell days late. Days that
-// another pull has claimed since BeginPull are left out; when that is all of them, nothing is written and the error is
-// *FencedError. It may be repeated after an error.
+// WriteFunds brings the raw and the public rows of an account's money in line with the pull, in one transaction under
+// the scope's fence. Rows that did not change are left alone, and rows that a whole pull lacks are deleted. A day of
+// a whole pull is suspect when its answer is not believed: nothing of it is deleted, unless the answer was confirmed.
+// The newest days of a cash flow without a row are partial if the day before them has one, since platforms publish
+// days late. Days that another pull has claimed since BeginPull are left out; if none is left, nothing is written and
+// the error is *FencedError. It may be repeated after an error.
 func (s Results) WriteFunds(ctx context.Context, w FundWrite) (ReportResult, error) {
 	var result ReportResult
 	err := s.writeScope(ctx, w.Claim, func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error) {
@@ -162,7 +164,7 @@ func (s Results) WriteFunds(ctx context.Context, w FundWrite) (ReportResult, err
 	return result, nil
 }
 
-// readFunds reads what the tables hold of the scope.
+// readFunds reads the stored rows of the scope.
 func readFunds(tx *gorm.DB, w *FundWrite) (fundTables, error) {
 	have := fundTables{raw: map[fundKey]rawFund{}, public: map[fundKey]fund.Values{}}
 	dayColumn, where, args := "'"+day.Epoch.String()+"'", " WHERE account_id = ?", []any{w.AccountID}
@@ -227,7 +229,7 @@ func readFunds(tx *gorm.DB, w *FundWrite) (fundTables, error) {
 	return have, rows.Err()
 }
 
-// judge says of each day what coverage is to say.
+// judge returns the outcome of each day.
 func (w *FundWrite) judge(have fundTables, result *ReportResult) ([]dayOutcome, error) {
 	counts := map[day.Day]int{}
 	for _, r := range w.Rows {
@@ -250,17 +252,17 @@ func (w *FundWrite) judge(have fundTables, result *ReportResult) ([]dayOutcome, 
 			result.Why = cmp.Or(result.Why, why)
 			result.Suspect = append(result.Suspect, d)
 		}
-		o.mark(w.Unusable)
+		o.markUnusable(w.Unusable)
 		outcomes[i] = o
 	}
 	if w.daily() && w.Whole && !w.Confirmed {
-		untold(outcomes, have.before)
+		markLateDays(outcomes, have.before)
 	}
 	return outcomes, nil
 }
 
-// untold marks the newest days without rows as partial, where the day before them has some.
-func untold(outcomes []dayOutcome, before bool) {
+// markLateDays marks the newest days without rows as partial, if the day before them has some.
+func markLateDays(outcomes []dayOutcome, before bool) {
 	last := -1
 	for i := range outcomes {
 		if outcomes[i].rows > 0 {
@@ -272,7 +274,7 @@ func untold(outcomes []dayOutcome, before bool) {
 	}
 	for i := last + 1; i < len(outcomes); i++ {
 		if o := &outcomes[i]; o.state == Complete {
-			o.state, o.whole, o.note = Partial, false, "the platform tells no row of this day yet"
+			o.state, o.whole, o.note = Partial, false, "the platform has no row of this day yet"
 		}
 	}
 }
@@ -282,7 +284,7 @@ func writeFundRows(d *sqldb.DB, tx *gorm.DB, w *FundWrite, now time.Time, have f
 	for i := range w.Rows {
 		r := &w.Rows[i]
 		k := fundKey{day: r.Day, name: r.FundType}
-		if row, ok := have.raw[k]; slices.Contains(result.Fenced, r.Day) || ok && row.says(r) {
+		if row, ok := have.raw[k]; slices.Contains(result.Fenced, r.Day) || ok && row.equals(r) {
 			continue
 		}
 		raw = append(raw, append(append(w.keyArgs(k), r.Raw...), r.JSON, w.Version))
@@ -311,7 +313,7 @@ func writeFundRows(d *sqldb.DB, tx *gorm.DB, w *FundWrite, now time.Time, have f
 	return d.Upsert(tx, w.table(), public)
 }
 
-// deleteStaleFunds deletes what the tables have and a whole pull has not, of the days that are not suspect.
+// deleteStaleFunds deletes the stored rows that a whole pull lacks, of the days that are not suspect.
 func deleteStaleFunds(d *sqldb.DB, tx *gorm.DB, w *FundWrite, now time.Time, have fundTables, result *ReportResult) error {
 	for _, r := range w.Rows {
 		delete(have.raw, fundKey{day: r.Day, name: r.FundType})

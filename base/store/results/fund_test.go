@@ -24,7 +24,7 @@ var (
 func fundStore(t *testing.T) *store.Store {
 	t.Helper()
 	s := storetest.New(t)
-	for range 2 { // a second time changes nothing
+	for range 2 { // the second call changes nothing
 		require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{rawFund, rawFundDaily}))
 	}
 	return s
@@ -38,7 +38,7 @@ func beginFunds(t *testing.T, s *store.Store, report, pullID string, days ...day
 	return claim
 }
 
-// money is what one row of a test says: of cash, so much of a field.
+// money is one row of a test: so many micros of one field, in cash.
 type money struct {
 	day    day.Day
 	kind   fund.Kind
@@ -108,7 +108,7 @@ func rawCount(t *testing.T, s *store.Store, table string) int {
 	return n
 }
 
-func TestWriteFunds_BalanceIsWhatCameLast(t *testing.T) {
+func TestWriteFunds_BalanceIsThatOfTheLastPull(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := fundStore(t)
@@ -128,17 +128,18 @@ func TestWriteFunds_BalanceIsWhatCameLast(t *testing.T) {
 	require.Equal(t, "test", lines[0].Media)
 	require.Equal(t, second.Version, lines[0].Version)
 	require.Zero(t, *lines[1].Balance, "nothing left is 0")
-	require.Nil(t, lines[1].ValidBalance, "what the platform does not tell is NULL, not 0")
-	require.Equal(t, first.Version, lines[1].Version, "an unchanged row is not rewritten, though the platform's row says more")
+	require.Nil(t, lines[1].ValidBalance, "an amount that the platform does not report is NULL, not 0")
+	require.Equal(t, first.Version, lines[1].Version, "an unchanged row is not rewritten, although the platform's row has more fields")
 	require.Equal(t, 2, rawCount(t, s, "test_fund"))
-	require.Equal(t, []string{"account_balance 1970-01-01 7 credit"}, fundTombstones(t, s), "a warehouse can read what is gone")
+	require.Equal(t, []string{"account_balance 1970-01-01 7 credit"}, fundTombstones(t, s), "a warehouse can read the deletion")
 	c := storetest.CoverageOf(t, s)[day.Epoch]
 	require.Equal(t, results.Complete, c.State)
 	require.Equal(t, second.Version, c.CompleteVersion)
 	require.EqualValues(t, 2, c.RowCount)
 }
 
-// A release that reads more of the platform's rows fills its new columns at the next pull, though the platform says the same.
+// A release that reads more of the platform's rows fills its new columns at the next pull, although the platform's
+// answer is the same.
 func TestWriteFunds_ANewColumnIsFilledUnderTheSameAnswer(t *testing.T) {
 	t.Parallel()
 	s := fundStore(t)
@@ -159,19 +160,19 @@ func TestWriteFunds_ANewColumnIsFilledUnderTheSameAnswer(t *testing.T) {
 		require.Equal(t, int64(100), grant)
 		versions = append(versions, version)
 	}
-	require.Equal(t, versions[0], versions[1], "what says the same is not written again")
+	require.Equal(t, versions[0], versions[1], "an equal row is not written again")
 }
 
-func TestWriteFunds_AnswerWithoutRowsIsSuspectIfThereWereSome(t *testing.T) {
+func TestWriteFunds_AnEmptyAnswerIsSuspectWhereThereAreRows(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := fundStore(t)
 	empty := func(id string) results.FundWrite { return fundsOf(beginFunds(t, s, "balance", id, day.Epoch), rawFund) }
 	_, err := s.WriteFunds(ctx, empty("none yet"))
 	require.NoError(t, err)
-	require.Equal(t, results.Complete, storetest.CoverageOf(t, s)[day.Epoch].State, "an account that never had any is known to have none")
+	require.Equal(t, results.Complete, storetest.CoverageOf(t, s)[day.Epoch].State, "an account that never had rows is complete without any")
 
-	// A balance of 0 is one, too.
+	// A balance of 0 is a row too.
 	claim := beginFunds(t, s, "balance", "a", day.Epoch)
 	_, err = s.WriteFunds(ctx, fundsOf(claim, rawFund, balanceOf(fund.Cash, 0, `{}`)))
 	require.NoError(t, err)
@@ -182,7 +183,7 @@ func TestWriteFunds_AnswerWithoutRowsIsSuspectIfThereWereSome(t *testing.T) {
 	require.Equal(t, 1, rawCount(t, s, "test_fund"))
 	c := storetest.CoverageOf(t, s)[day.Epoch]
 	require.Equal(t, results.Suspect, c.State)
-	require.Equal(t, claim.Version, c.CompleteVersion, "what is known is as old as the last whole pull")
+	require.Equal(t, claim.Version, c.CompleteVersion, "the version is that of the last whole pull")
 
 	confirmed := empty("c")
 	confirmed.Confirmed = true
@@ -194,7 +195,7 @@ func TestWriteFunds_AnswerWithoutRowsIsSuspectIfThereWereSome(t *testing.T) {
 	require.Equal(t, results.Complete, storetest.CoverageOf(t, s)[day.Epoch].State)
 }
 
-func TestWriteFunds_DaysThatAreNotToldYetArePartial(t *testing.T) {
+func TestWriteFunds_DaysThatAreNotPublishedYetArePartial(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := fundStore(t)
@@ -208,17 +209,17 @@ func TestWriteFunds_DaysThatAreNotToldYetArePartial(t *testing.T) {
 	}
 	_, err := s.WriteFunds(ctx, fundsOf(beginFunds(t, s, "fund_daily", "a", d1, d2, d3, d4), rawFundDaily, paidOn(d1, 1_000_000, `{}`), paidOn(d3, 3_000_000, `{}`)))
 	require.NoError(t, err)
-	require.Equal(t, []results.CoverageState{results.Complete, results.Complete, results.Complete, results.Partial}, states(), "a day before one that is told is empty")
+	require.Equal(t, []results.CoverageState{results.Complete, results.Complete, results.Complete, results.Partial}, states(), "a day before one with rows is empty")
 	require.Zero(t, storetest.CoverageOf(t, s)[d4].CompleteVersion)
 
-	// The day before the pull's own is known to have rows.
+	// The day before those of the pull has rows.
 	_, err = s.WriteFunds(ctx, fundsOf(beginFunds(t, s, "fund_daily", "b", d4), rawFundDaily))
 	require.NoError(t, err)
 	require.Equal(t, results.Partial, storetest.CoverageOf(t, s)[d4].State)
 
 	result, err := s.WriteFunds(ctx, fundsOf(beginFunds(t, s, "fund_daily", "c", d1, d2, d3, d4), rawFundDaily, paidOn(d1, 1_000_000, `{}`), paidOn(d4, 4_000_000, `{}`)))
 	require.NoError(t, err)
-	require.Equal(t, []day.Day{d3}, result.Suspect, "what was told once does not vanish")
+	require.Equal(t, []day.Day{d3}, result.Suspect, "a day that had rows is not emptied")
 	require.Equal(t, 1, result.Written)
 	require.Equal(t, []results.CoverageState{results.Complete, results.Complete, results.Suspect, results.Complete}, states())
 	lines := fundLines(t, s, "fund_daily", "day")
@@ -227,7 +228,7 @@ func TestWriteFunds_DaysThatAreNotToldYetArePartial(t *testing.T) {
 	require.Nil(t, lines[2].Deposit)
 	require.Equal(t, 3, rawCount(t, s, "test_fund_daily"))
 
-	// An account of which nothing is told has no flow.
+	// An account without any rows has no cash flow.
 	other := beginFunds(t, s, "fund_daily", "d", d1, d2)
 	other.AccountID = 8
 	_, err = s.WriteFunds(ctx, fundsOf(other, rawFundDaily))
@@ -237,7 +238,7 @@ func TestWriteFunds_DaysThatAreNotToldYetArePartial(t *testing.T) {
 	require.Equal(t, results.Complete, rows[1].State)
 }
 
-func TestWriteFunds_AnOlderPullPutsNothingOverANewerOnes(t *testing.T) {
+func TestWriteFunds_AnOlderPullOverwritesNoNewerOne(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := fundStore(t)
@@ -252,7 +253,7 @@ func TestWriteFunds_AnOlderPullPutsNothingOverANewerOnes(t *testing.T) {
 	require.True(t, refusal.Complete)
 	require.EqualValues(t, 2, *fundLines(t, s, "account_balance", "fund")[0].Balance)
 
-	// Of a flow the other days are written.
+	// The other days of a cash flow are written.
 	d1, d2 := today.Add(-2), today.Add(-1)
 	older = beginFunds(t, s, "fund_daily", "older", d1, d2)
 	newer = beginFunds(t, s, "fund_daily", "newer", d2)
@@ -267,7 +268,7 @@ func TestWriteFunds_AnOlderPullPutsNothingOverANewerOnes(t *testing.T) {
 	require.EqualValues(t, 20_000, *lines[1].Paid)
 }
 
-func TestWriteFunds_PartialPullLeavesTheSumsAsTheyWere(t *testing.T) {
+func TestWriteFunds_APartialPullLeavesTheSums(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := fundStore(t)

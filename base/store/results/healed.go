@@ -17,21 +17,22 @@ import (
 	"adsync/base/task"
 )
 
-// A dead subtask is healed when what it was to pull was pulled whole after it died: coverage calls all its days of its account, report and level
-// complete. It then needs nobody.
+// A dead subtask is healed when what it was to pull was pulled whole after it died: coverage has all its days of its
+// account, report and level as complete. It then needs no action.
 
 // healedPage is how many accounts' coverage one statement reads.
 const healedPage = 200
 
-// deadScope is what a dead subtask was to pull: days of a report and level, or a list or balance (day.Epoch; its level is "", any).
+// deadScope is what a dead subtask was to pull: days of a report and level, or a list or balance (day.Epoch, with the
+// level "" for any).
 type deadScope struct {
 	ReportLevel
 	days []day.Day
-	// changes is set for a pull of changes: any whole answer heals it, not only one about everything.
+	// changes is set for a pull of changes: any complete answer heals it, not only a full one.
 	changes bool
 }
 
-// deadScopeOf reads what a subtask was to pull from its task's handler and params. It is zero for work that coverage does not know.
+// deadScopeOf returns what a subtask was to pull, by its task's handler and params; zero for work without coverage.
 func deadScopeOf(d *dead.DeadSubtask, t *settings.TaskRow) deadScope {
 	report, ok := strings.CutPrefix(t.Handler, d.Media+".")
 	if !ok || d.AccountID == 0 {
@@ -60,8 +61,8 @@ func deadScopeOf(d *dead.DeadSubtask, t *settings.TaskRow) deadScope {
 	return deadScope{ReportLevel: ReportLevel{Report: report, Level: params.Level}, days: day.Between(from, to)}
 }
 
-// Healed returns which of some dead subtasks are healed. What a task pulls is read from its row as it is now: those of tasks that are gone are not
-// healed.
+// Healed returns which of some dead subtasks are healed. It reads what a task pulls from its present row: the
+// subtasks of deleted tasks are not healed.
 func (s Healing) Healed(ctx context.Context, died []dead.DeadSubtask) (map[task.Key]bool, error) {
 	healed := map[task.Key]bool{}
 	if len(died) == 0 {
@@ -106,7 +107,7 @@ func (s Healing) Healed(ctx context.Context, died []dead.DeadSubtask) (map[task.
 	return healed, nil
 }
 
-// wholeAt is when a day was last pulled, and whole.
+// wholeAt is when a day was last pulled, and the version of its last whole pull.
 type wholeAt struct {
 	pulled  time.Time
 	version int64
@@ -140,8 +141,8 @@ func (s Healing) wholeSince(ctx context.Context, of ReportLevel, died []dead.Dea
 	return whole, nil
 }
 
-// DropHealed deletes the dead subtasks that died before a moment and are healed, of up to limit of those after a key. It returns how many it deleted,
-// how many it looked at, and the key of the last of these.
+// DropHealed deletes healed subtasks that died before a moment, among up to limit of those after a key. It returns
+// how many it deleted, how many it read, and the key of the last of these.
 func (s Healing) DropHealed(ctx context.Context, before time.Time, after task.Key, limit int) (dropped int64, looked int, last task.Key, err error) {
 	died, err := s.deadAfter(ctx, before, after, min(limit, dead.DeadBatch))
 	if err != nil || len(died) == 0 {
@@ -167,9 +168,9 @@ func (s Healing) DropHealed(ctx context.Context, before time.Time, after task.Ke
 	return dropped, len(died), died[len(died)-1].Key, nil
 }
 
-// deadAfter returns dead subtasks that died up to a moment and that no run is taking up, by key, those after one.
+// deadAfter returns dead subtasks that died up to a moment and that no run redrives, by key, those after one.
 func (s Healing) deadAfter(ctx context.Context, before time.Time, after task.Key, limit int) ([]dead.DeadSubtask, error) {
-	// Runs that began later hold none of them: the rest of the table is not read.
+	// Later runs hold none of them, so the rest of the table is not read.
 	return dead.ReadDead(s.Data.Writer(ctx).Raw("SELECT "+dead.DeadColumns+dead.DeadFrom+"WHERE d.dead_at <= ? AND d.redrive_run_id = 0 AND d.run_id < ? AND d.run_id >= ?"+
 		" AND (d.run_id > ? OR d.account_id > ? OR (d.account_id = ? AND d.part > ?)) ORDER BY d.run_id, d.account_id, d.part LIMIT ?",
 		sqldb.At(before), task.FirstRunIDAt(before.Add(clockError)), after.RunID, after.RunID, after.AccountID, after.AccountID, after.Part, limit))

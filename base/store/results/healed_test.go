@@ -14,7 +14,7 @@ import (
 	"adsync/base/task"
 )
 
-func TestDead_IsHealedWhenAllItWasToPullIsWholeSince(t *testing.T) {
+func TestHealed_WhenItsWholeScopeWasPulledSince(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	data, config := s.Data.Writer(t.Context()), s.Config.Writer(t.Context())
@@ -55,15 +55,15 @@ func TestDead_IsHealedWhenAllItWasToPullIsWholeSince(t *testing.T) {
 		{"whole before it died", 2, "2026-11-19", 1, false},
 		{"suspect", 3, "2026-11-19", 1, false},
 		{"another level is whole", 4, "2026-11-19", 1, false},
-		{"one of its days lacks", 5, "2026-11-19..2026-11-20", 1, false},
+		{"one of its days is missing", 5, "2026-11-19..2026-11-20", 1, false},
 		{"a whole list", 6, "full", 2, true},
 		{"another account's list", 7, "full", 2, false},
 		{"changes that were pulled since", 8, "changes", 2, true},
-		{"a list of which only changes were pulled since", 8, "full", 2, false},
+		{"a list whose changes alone were pulled since", 8, "full", 2, false},
 		{"changes that were pulled before it died alone", 9, "changes", 2, false},
 		{"cash flow", 7, "2026-11-19", 3, true},
 		{"work of no account", 0, "prune", 4, false},
-		{"a task that is gone", 1, "2026-11-19", 99, false},
+		{"a deleted task", 1, "2026-11-19", 99, false},
 	} {
 		k := task.Key{RunID: int64(i + 1), AccountID: c.account, Part: c.part}
 		require.NoError(t, data.Exec("INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)"+
@@ -85,7 +85,7 @@ func TestDead_IsHealedWhenAllItWasToPullIsWholeSince(t *testing.T) {
 
 	gone, err := s.Pruner(time.Minute).Healed(t.Context(), diedAt.Add(-time.Second))
 	require.NoError(t, err)
-	require.Zero(t, gone, "they died after that")
+	require.Zero(t, gone, "they died later")
 	gone, err = s.Pruner(time.Minute).Healed(t.Context(), diedAt)
 	require.NoError(t, err)
 	require.EqualValues(t, len(want), gone)

@@ -20,7 +20,7 @@ import (
 	"adsync/base/task"
 )
 
-// FillAccount is what the search for holes needs of an account.
+// FillAccount is the part of an account that the search for holes needs.
 type FillAccount struct {
 	ID       int64
 	Timezone string
@@ -30,11 +30,11 @@ type FillAccount struct {
 // initialiseWait is how long after it was bound an account's past is left to its initialisation.
 const initialiseWait = 48 * time.Hour
 
-// FillAccounts returns the accounts of a media with an id above after, by id, without those that are parked or not bound
-// and those of the tier invalid: nothing is pulled of them. Nor are those there that were bound a moment ago and whose past comes with their
+// FillAccounts returns the accounts of a media with an id above after, by id. It leaves out those that are parked,
+// unbound or of the tier invalid, since they are not pulled, and newly bound ones whose past comes with their
 // initialisation.
 func (s MissingDays) FillAccounts(ctx context.Context, media string, after int64, limit int) ([]FillAccount, error) {
-	// By the index of a media's tiers, each page would sort all of the media.
+	// With the index of a media's tiers, each page would sort the whole media.
 	table := "media_account" + s.Config.Dialect().ForceIndex("media_account", "PRIMARY")
 	rows, err := s.Config.Current(ctx).Raw("SELECT id, timezone, tier FROM "+table+" WHERE media = ? AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
 		" AND (initialised_at IS NOT NULL OR created_at < "+s.Config.Dialect().NowPlus(-initialiseWait)+") ORDER BY id LIMIT ?",
@@ -65,12 +65,12 @@ func (s MissingDays) FillAccounts(ctx context.Context, media string, after int64
 // CalendarDay is a day that a scope should have.
 type CalendarDay struct {
 	Day day.Day
-	// Since is the lowest id of a run whose pull came when the day had settled: see task.FirstRunIDAt.
+	// Since is the lowest id of a run that was made after the day had settled: see task.FirstRunIDAt.
 	Since int64
 }
 
-// Calendar is the days of a report and level that accounts of one zone should have: without gaps, ascending, at least one. A
-// day is whole when its last pull was, and was of a run that was made after the day had settled.
+// Calendar is the days of a report and level that accounts of one zone should have: without gaps, ascending, at least
+// one. A day is whole when its last pull was, and was of a run that was made after the day had settled.
 type Calendar struct {
 	Report, Level string
 	Days          []CalendarDay
@@ -79,13 +79,14 @@ type Calendar struct {
 func (c Calendar) from() day.Day { return c.Days[0].Day }
 func (c Calendar) to() day.Day   { return c.Days[len(c.Days)-1].Day }
 
-// AccountsWithHoles returns those of the accounts, given by id, that lack days of a calendar, by id. The database counts, and names those that lack none:
-// it would have to keep a table beside it to name the others, of some of which it has no row.
+// AccountsWithHoles returns which of the accounts, given by id, lack days of a calendar, by id. The database counts
+// the days and returns the accounts that lack none: to return the others, some of which have no rows, it would need a
+// second table.
 func (s MissingDays) AccountsWithHoles(ctx context.Context, accountIDs []int64, c Calendar) ([]int64, error) {
 	if len(accountIDs) == 0 {
 		return nil, nil
 	}
-	// Mostly all days were pulled since the last of them has settled: that is told by one comparison.
+	// Usually all days were pulled after the last of them had settled, which one comparison shows.
 	settled, days := make([]string, len(c.Days)), make([]any, 1, 2+2*len(c.Days))
 	for i, d := range c.Days {
 		settled[i] = "day = ? AND run_id >= ?"
@@ -93,8 +94,8 @@ func (s MissingDays) AccountsWithHoles(ctx context.Context, accountIDs []int64, 
 	}
 	days[0] = c.Days[len(c.Days)-1].Since
 	args := slices.Concat([]any{c.Report, c.Level, c.from(), c.to()}, days, []any{len(c.Days)})
-	// A join with a list would read all days that there are of an account: servers bound the days of a list of constants alone. Thousands of placeholders
-	// would take as long as the question.
+	// A join with a list would read all days of an account: servers bound the days only for a list of constants.
+	// Thousands of placeholders would take as long as the query.
 	rows, err := s.Data.Current(ctx).Raw("SELECT account_id FROM coverage"+s.Data.Dialect().ForceIndex("coverage", "PRIMARY")+" WHERE account_id IN ("+listOf(accountIDs)+")"+
 		" AND report = ? AND level = ? AND day BETWEEN ? AND ? AND state = 'complete' AND (run_id >= ? OR "+strings.Join(settled, " OR ")+")"+
 		" GROUP BY account_id HAVING COUNT(*) = ? ORDER BY account_id", args...).Rows()
@@ -103,7 +104,7 @@ func (s MissingDays) AccountsWithHoles(ctx context.Context, accountIDs []int64, 
 	}
 	defer rows.Close()
 	var holes []int64
-	rest := accountIDs // those behind the last that is whole
+	rest := accountIDs // those after the last whole account
 	for rows.Next() {
 		var whole int64
 		if err := rows.Scan(&whole); err != nil {
@@ -121,7 +122,7 @@ func (s MissingDays) AccountsWithHoles(ctx context.Context, accountIDs []int64, 
 	return append(holes, rest...), nil
 }
 
-// listOf writes numbers down, separated by commas.
+// listOf returns numbers as text, separated by commas.
 func listOf(numbers []int64) string {
 	text := make([]byte, 0, 8*len(numbers))
 	for i, n := range numbers {
@@ -137,9 +138,9 @@ func listOf(numbers []int64) string {
 type Hole struct {
 	AccountID int64
 	Day       day.Day
-	// State is that of the last pull: "" when there was none, Complete when it came before the day had settled.
+	// State is the state of the last pull: "" if there was none, Complete if it came before the day had settled.
 	State CoverageState
-	// What was ordered for it before; zero if nothing was.
+	// The last order for it; zero if there was none.
 	OrderedAt time.Time
 	RunID     int64
 	Tries     int
@@ -150,8 +151,8 @@ type accountDay struct {
 	day     day.Day
 }
 
-// Holes returns the days of a calendar that accounts lack, by account and day. It reads all days of the calendar of all the
-// accounts: give it a few hundred.
+// Holes returns the days of a calendar that accounts lack, by account and day. It reads all days of the calendar of
+// all the accounts, so pass a few hundred at most.
 func (s MissingDays) Holes(ctx context.Context, accountIDs []int64, c Calendar) ([]Hole, error) {
 	if len(accountIDs) == 0 {
 		return nil, nil
@@ -183,7 +184,7 @@ func (s MissingDays) Holes(ctx context.Context, accountIDs []int64, c Calendar) 
 	return holes, nil
 }
 
-// knownDay is what coverage says of an account's day.
+// knownDay is the coverage of an account's day.
 type knownDay struct {
 	state CoverageState // "" when it has no row
 	whole bool
@@ -223,7 +224,8 @@ func (s MissingDays) known(ctx context.Context, accountIDs []int64, c Calendar) 
 	return known, sqldb.FirstError(rows.Err(), rows.Close())
 }
 
-// readHoles reads what was ordered of a scope's days; lock, if any, holds it for the transaction.
+// readHoles reads the orders for a scope's days. With lock, a locking clause, it locks their rows for the
+// transaction.
 func readHoles(tx *gorm.DB, accountIDs []int64, report, level string, from, to day.Day, lock string) (map[accountDay]Hole, error) {
 	var rows []struct {
 		AccountID int64      `gorm:"column:account_id"`
@@ -235,7 +237,7 @@ func readHoles(tx *gorm.DB, accountIDs []int64, report, level string, from, to d
 	err := tx.Raw("SELECT account_id, day, ordered_at, run_id, tries FROM hole WHERE account_id IN ? AND report = ? AND level = ? AND day BETWEEN ? AND ?"+
 		" ORDER BY account_id, day"+lock, accountIDs, report, level, from, to).Scan(&rows).Error
 	if err != nil {
-		return nil, fmt.Errorf("read the holes of %s by %s that were ordered: %w", report, level, err)
+		return nil, fmt.Errorf("read the ordered holes of %s by %s: %w", report, level, err)
 	}
 	holes := make(map[accountDay]Hole, len(rows))
 	for _, r := range rows {
@@ -251,9 +253,9 @@ type HoleOrder struct {
 	Holes           []Hole // as they were read
 }
 
-// OrderHoles writes an order and notes its holes in one transaction. Accounts of which somebody has ordered a hole since it
-// was read are left out: a hole is never ordered twice. It returns the accounts that were ordered; when there are none, nothing
-// is written.
+// OrderHoles writes an order and records its holes in one transaction. Accounts with a hole that another call has
+// ordered since it was read are left out, so that no hole is ordered twice. It returns the ordered accounts; if there
+// are none, nothing is written.
 func (s MissingDays) OrderHoles(ctx context.Context, o HoleOrder) ([]int64, error) {
 	if len(o.Holes) == 0 {
 		return nil, nil
@@ -289,8 +291,8 @@ func (s MissingDays) OrderHoles(ctx context.Context, o HoleOrder) ([]int64, erro
 	return ordered, nil
 }
 
-// lockHoles holds the rows of an order's holes and returns all its accounts, by id, and those of which a hole is not as it was
-// read.
+// lockHoles locks the rows of an order's holes. It returns all its accounts, by id, and as taken those with a hole
+// that has changed since it was read.
 func lockHoles(d *sqldb.DB, tx *gorm.DB, o HoleOrder) (taken map[int64]bool, ids []int64, err error) {
 	rows := make([][]any, len(o.Holes))
 	from, to := o.Holes[0].Day, o.Holes[0].Day
@@ -301,7 +303,7 @@ func lockHoles(d *sqldb.DB, tx *gorm.DB, o HoleOrder) (taken map[int64]bool, ids
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	// A row that is not there cannot be held.
+	// A row that does not exist cannot be locked.
 	rows = sqldb.SortByKey(rows, 4)
 	for batch := range slices.Chunk(rows, d.RowsPerStatement(5)) {
 		err := tx.Exec(d.Dialect().InsertIgnore()+"hole (account_id, report, level, day, ordered_at) VALUES "+sqldb.Tuples(len(batch), 5), sqldb.Flatten(batch, 5)...).Error
@@ -322,12 +324,12 @@ func lockHoles(d *sqldb.DB, tx *gorm.DB, o HoleOrder) (taken map[int64]bool, ids
 	return taken, ids, nil
 }
 
-// holesPerDelete is how many rows are forgotten at a time.
+// holesPerDelete is how many rows are deleted at a time.
 const holesPerDelete = 1000
 
-// ForgetHoles forgets what was ordered before a moment and returns how many rows went. A hole that comes up again then counts
-// as a new one.
-func (s MissingDays) ForgetHoles(ctx context.Context, before time.Time) (int, error) {
+// DeleteOldHoles deletes orders from before a moment and returns how many rows it deleted. A hole that appears again
+// then counts as a new one.
+func (s MissingDays) DeleteOldHoles(ctx context.Context, before time.Time) (int, error) {
 	key := []string{"account_id", "report", "level", "day"}
 	gone := 0
 	for {
@@ -338,7 +340,7 @@ func (s MissingDays) ForgetHoles(ctx context.Context, before time.Time) (int, er
 		}
 		err := s.Data.Writer(ctx).Raw("SELECT account_id, report, level, day FROM hole WHERE ordered_at < ? ORDER BY ordered_at LIMIT ?", sqldb.At(before), holesPerDelete).Scan(&rows).Error
 		if err != nil {
-			return gone, fmt.Errorf("forget holes: %w", err)
+			return gone, fmt.Errorf("delete old holes: %w", err)
 		}
 		if len(rows) == 0 {
 			return gone, nil
@@ -352,13 +354,13 @@ func (s MissingDays) ForgetHoles(ctx context.Context, before time.Time) (int, er
 			return s.Data.DeleteByTuples(tx, "hole", key, keys, "ordered_at < ?", sqldb.At(before))
 		})
 		if err != nil {
-			return gone, fmt.Errorf("forget holes: %w", err)
+			return gone, fmt.Errorf("delete old holes: %w", err)
 		}
 		gone += len(rows)
 	}
 }
 
-// WaitingOrders returns who ordered the runs that were ordered and are not made yet, by the runs' ids.
+// WaitingOrders returns who ordered the runs that are not made yet, by the runs' ids.
 func (s MissingDays) WaitingOrders(ctx context.Context) (map[int64]string, error) {
 	var rows []struct {
 		RunID     int64
@@ -374,7 +376,7 @@ func (s MissingDays) WaitingOrders(ctx context.Context) (map[int64]string, error
 	return by, nil
 }
 
-// OpenRuns returns the runs of tasks that have not ended, by id, the newest of them if they are more than limit.
+// OpenRuns returns the open runs of tasks, by id: the newest if there are more than limit.
 func (s MissingDays) OpenRuns(ctx context.Context, taskIDs []int64, limit int) ([]ledger.Run, error) {
 	if len(taskIDs) == 0 {
 		return nil, nil

@@ -16,7 +16,7 @@ import (
 	"adsync/base/task"
 )
 
-func TestOrderHoles_OrdersNothingThatSomebodyHasOrderedSince(t *testing.T) {
+func TestOrderHoles_OrdersNoHoleTwice(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := storetest.New(t)
@@ -46,7 +46,7 @@ func TestOrderHoles_OrdersNothingThatSomebodyHasOrderedSince(t *testing.T) {
 	accounts, first := order(now, all)
 	require.Equal(t, []int64{1, 3}, accounts, "a day of 2 was ordered after it was read")
 	accounts, _ = order(now.Add(time.Minute), all)
-	require.Empty(t, accounts, "nor are the others a second time")
+	require.Empty(t, accounts, "the others are not ordered twice either")
 
 	orders, err := s.OpenOrders(ctx, 10)
 	require.NoError(t, err)
@@ -54,17 +54,17 @@ func TestOrderHoles_OrdersNothingThatSomebodyHasOrderedSince(t *testing.T) {
 	again := read(1)
 	require.Equal(t, results.Hole{AccountID: 1, Day: "2026-11-19", OrderedAt: now, RunID: first, Tries: 1}, again[0])
 	accounts, _ = order(now.Add(time.Hour), again)
-	require.Equal(t, []int64{1}, accounts, "what was read anew can be ordered anew")
+	require.Equal(t, []int64{1}, accounts, "holes that are read again can be ordered again")
 	require.Equal(t, 2, read(1)[0].Tries)
 }
 
-// The database counts what Holes reads: both must know the same accounts.
-func TestAccountsWithHoles_AreThoseOfWhichHolesKnowsOne(t *testing.T) {
+// The database counts, and Holes reads: both must find the same accounts.
+func TestAccountsWithHoles_AgreesWithHoles(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := storetest.New(t)
 	const accounts = 40
-	dice := rand.New(rand.NewPCG(1, 2)) // The same each time.
+	dice := rand.New(rand.NewPCG(1, 2)) // The same sequence each time.
 	calendar := results.Calendar{Report: "report_daily", Level: "account"}
 	for i, d := range day.Between("2026-11-18", "2026-11-20") {
 		calendar.Days = append(calendar.Days, results.CalendarDay{Day: d, Since: int64(100 * (i + 1))})
@@ -73,7 +73,7 @@ func TestAccountsWithHoles_AreThoseOfWhichHolesKnowsOne(t *testing.T) {
 	for id := int64(1); id <= accounts; id++ {
 		ids = append(ids, id)
 		for i, d := range calendar.Days {
-			// Most are whole; some are not, were pulled too early, of another report, or never.
+			// Most are whole; some are partial, were pulled too early, are of another report, or were never pulled.
 			run, state, report := d.Since+int64(dice.IntN(2)), "complete", "report_daily"
 			switch dice.IntN(12) {
 			case 0:
@@ -142,7 +142,7 @@ func TestAccountsWithHoles_ADayIsWholeFromTheFirstRunAfterItHadSettled(t *testin
 	require.Equal(t, []string{"3 2026-11-19", "4 2026-11-20", "5 2026-11-20", "6 2026-11-19", "7 2026-11-19", "7 2026-11-20"}, found)
 }
 
-func TestFillAccounts_AreThoseOfWhichSomethingIsPulled(t *testing.T) {
+func TestFillAccounts_AreThoseThatArePulled(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	now, err := s.Config.Now(t.Context())
@@ -181,7 +181,7 @@ func TestFillAccounts_AreThoseOfWhichSomethingIsPulled(t *testing.T) {
 	}
 }
 
-func TestForgetHoles_OfMoreThanOneStatementAndNoneThatIsYounger(t *testing.T) {
+func TestDeleteOldHoles_InSeveralStatementsAndNoYoungerOnes(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	before := time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
@@ -193,7 +193,7 @@ func TestForgetHoles_OfMoreThanOneStatementAndNoneThatIsYounger(t *testing.T) {
 		}
 		return []any{i, "report_daily", "account", today, sqldb.At(at), 1, 1}
 	})
-	gone, err := s.ForgetHoles(t.Context(), before)
+	gone, err := s.DeleteOldHoles(t.Context(), before)
 	require.NoError(t, err)
 	require.Equal(t, old, gone)
 	require.Equal(t, 1, storetest.RowsIn(t, s, "hole"))

@@ -61,7 +61,7 @@ func (s hoursOfDay) costs() map[int]int64 {
 	return costs
 }
 
-func TestWriteReport_SomeHoursAreNoWholeDay(t *testing.T) {
+func TestWriteReport_SomeHoursAreNotAWholeDay(t *testing.T) {
 	t.Parallel()
 	s := newHours(t)
 	_, err := s.write(s.begin(0, 1), map[int]int64{0: 1, 8: 2, 9: 3, 10: 4})
@@ -78,11 +78,11 @@ func TestWriteReport_SomeHoursAreNoWholeDay(t *testing.T) {
 	require.Equal(t, 2, result.Written)
 	require.Zero(t, result.Deleted)
 	require.Empty(t, result.Suspect)
-	require.Equal(t, map[int]int64{0: 1, 8: 2, 9: 5, 10: 4, 11: 6}, s.costs(), "hour 10 is for a pull of the whole day to take away")
+	require.Equal(t, map[int]int64{0: 1, 8: 2, 9: 5, 10: 4, 11: 6}, s.costs(), "only a pull of the whole day deletes hour 10")
 
 	after := storetest.CoverageOf(t, s.Store)[today]
 	require.Equal(t, claim.Version, after.ClaimedVersion)
-	require.Equal(t, before.CompleteVersion, after.CompleteVersion, "nobody has seen the whole day since")
+	require.Equal(t, before.CompleteVersion, after.CompleteVersion, "no pull has had the whole day since")
 	require.EqualValues(t, 1, after.RunID, "the run of the last whole pull")
 	require.Equal(t, results.Complete, after.State)
 	require.Equal(t, "said of the day", after.Note)
@@ -93,7 +93,7 @@ func TestWriteReport_SomeHoursAreNoWholeDay(t *testing.T) {
 	_, err = s.write(late, map[int]int64{9: 4})
 	fenced, ok := results.IsFenced(err)
 	require.True(t, ok, "an older pull of the day would put older figures over those hours: %v", err)
-	require.False(t, fenced.Complete, "and is to be made again, for nobody else has pulled the day")
+	require.False(t, fenced.Complete, "it must be repeated, since no other pull has the day")
 
 	whole := s.begin(0, 4)
 	w := results.ReportWrite{Claim: whole, Raw: rawHours, Hourly: true, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, Confirmed: true}
@@ -101,11 +101,11 @@ func TestWriteReport_SomeHoursAreNoWholeDay(t *testing.T) {
 	result, err = s.WriteReport(t.Context(), w)
 	require.NoError(t, err)
 	require.Equal(t, 4, result.Deleted)
-	require.Equal(t, map[int]int64{0: 7}, s.costs(), "the rows of such pulls are the day's like others")
+	require.Equal(t, map[int]int64{0: 7}, s.costs(), "a pull of the whole day deletes their rows like any other")
 	require.Equal(t, whole.Version, storetest.CoverageOf(t, s.Store)[today].CompleteVersion)
 }
 
-func TestBeginPull_HoursOfADayThatWasNeverWholeAreTheDay(t *testing.T) {
+func TestBeginPull_OfHoursTakesTheDayIfItWasNeverWhole(t *testing.T) {
 	t.Parallel()
 	s := newHours(t)
 	first := s.begin(20, 1)
@@ -115,7 +115,7 @@ func TestBeginPull_HoursOfADayThatWasNeverWholeAreTheDay(t *testing.T) {
 	_, err := s.WriteReport(t.Context(), w)
 	require.NoError(t, err)
 	require.Equal(t, results.Partial, storetest.CoverageOf(t, s.Store)[today].State)
-	require.Zero(t, s.begin(20, 2).FromHour, "it is still not known")
+	require.Zero(t, s.begin(20, 2).FromHour, "the day is still not whole")
 
 	_, err = s.write(s.begin(20, 3), map[int]int64{3: 1})
 	require.NoError(t, err)

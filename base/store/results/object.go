@@ -19,48 +19,49 @@ import (
 type ObjectRow struct {
 	Object   string
 	Name     string
-	Modified time.Time // zero when the platform does not say
+	Modified time.Time // zero if the platform does not report it
 	Deleted  bool
 	Raw      []any
 	JSON     string
-	Assets   []rawtable.AssetUse // what a creative shows; nil when that is not known
-	// MoreAssets says that Assets may lack some: none is taken for removed.
+	Assets   []rawtable.AssetUse // of a creative; nil if they are not known
+	// MoreAssets is set if Assets may be incomplete: then no asset counts as removed.
 	MoreAssets bool
 }
 
-// ObjectWrite is a pulled configuration level, or what of it changed.
+// ObjectWrite is a pulled configuration level, or its changes.
 type ObjectWrite struct {
 	Claim // its only day is day.Epoch
 	Raw   rawtable.Table
 	Rows  []ObjectRow
-	// Full says that the pull asked for everything and was whole: what it lacks is marked deleted.
+	// Full is set if the pull requested everything and was whole: objects that it lacks are marked deleted.
 	Full bool
-	// Partial says that the pages disagreed: the rows are kept and coverage says so.
+	// Partial is set if the pages disagreed: the rows are kept and coverage is partial.
 	Partial bool
 	Note    string
-	// JudgeRows decides by its rows whether a full list is believed where the tables hold live objects. Confirmed says that it is.
+	// JudgeRows decides by the number of rows whether a full list is believed where there are live objects. Confirmed
+	// overrides it.
 	JudgeRows JudgeRows
 	Confirmed bool
-	// Unlogged are fields of the platform's row whose change is none of the object: they are left out of config_change.
+	// Unlogged are fields of the platform's row whose changes are not the object's: config_change leaves them out.
 	Unlogged []string
-	// MapsAssets says that the rows are creatives, whose assets go into creative_asset.
+	// MapsAssets is set if the rows are creatives, whose assets go into creative_asset.
 	MapsAssets bool
-	// AssetTables are the raw tables of assets by their kind, for their signatures: all of them with creatives, with a list of
-	// assets its own. So whichever is pulled later completes the map.
+	// AssetTables are the raw tables of assets by their kind, for their signatures: all of them with creatives, only its
+	// own with a list of assets. So whichever is pulled later completes the map.
 	AssetTables map[string]string
 	// MappedBy is the list of creatives that a list of assets completes.
 	MappedBy string
-	// Latest is the latest modification that is believed: later ones move no mark.
+	// Latest is the latest modification that is believed: later ones do not move the mark of changes.
 	Latest time.Time
 	// Unusable are values of the rows that could not be used.
 	Unusable []Unusable
 }
 
-// WriteObjects brings a configuration table to what the pull saw, in one transaction under the scope's fence. Rows
-// are never deleted: deleted_at is set once and cleared if the object comes back. A new name is added to object_name, and
-// what is other than before to config_change.
-// It returns the number of rows written, or *FencedError; and *SuspectError, with nothing deleted and coverage saying so,
-// when a full pull is not believed and nobody has confirmed it.
+// WriteObjects brings a configuration table in line with the pull, in one transaction under the scope's fence. Rows
+// are never deleted: deleted_at is set once, and cleared if the object comes back. New names are added to
+// object_name, and changes to config_change. It returns the number of rows written, or *FencedError. It returns
+// *SuspectError when a full pull is not believed and was not confirmed: then nothing was deleted, and coverage is
+// suspect.
 func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 	written, suspect := 0, ""
 	err := s.writeScope(ctx, w.Claim, func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error) {
@@ -99,26 +100,26 @@ func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 		if err := mapAssets(s.Data, tx, w, now, have); err != nil {
 			return nil, err
 		}
-		if len(names) > 0 || w.hasNews(have) {
+		if len(names) > 0 || w.hasNewObjects(have) {
 			if err := widemark.Days(s.Data, tx, w.Media, w.AccountID, []day.Day{day.Epoch}, now.UnixMicro()); err != nil {
 				return nil, err
 			}
 		}
 		o := dayOutcome{day: day.Epoch, whole: w.Full, state: Complete, note: w.Note, rows: int64(len(w.Rows)), highWater: highWater}
 		if before := locked.before; !w.Full {
-			// A pull of changes adds to what is known: the state and the number of rows are those of the last full pull.
+			// A pull of changes leaves the state and the number of rows of the last full pull.
 			o.state, o.rows, o.note = before[0].State, before[0].RowCount, before[0].Note
 			o.adds = true
 			if before[0].HighWater <= w.Latest.Unix() {
 				o.highWater = max(highWater, before[0].HighWater)
 			}
 		}
-		// A mark that lies in the future would have all changes until then go unseen.
+		// With a mark in the future, all changes until then would be missed.
 		o.lowers = locked.before[0].HighWater > w.Latest.Unix()
 		if w.Partial {
 			o.state, o.note, o.highWater, o.lowers = Partial, w.Note, 0, false
 		}
-		o.mark(w.Unusable)
+		o.markUnusable(w.Unusable)
 		if suspect != "" {
 			o.state, o.whole, o.note = Suspect, false, suspect
 		}
@@ -133,17 +134,17 @@ func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 	return written, nil
 }
 
-// clockError is how far a platform's clock may be ahead of the database's, for a caller that does not say.
+// clockError is how far a platform's clock may be ahead of the database's, where the caller sets no Latest.
 const clockError = 10 * time.Minute
 
-// SuspectError says that a platform's empty answer was not believed.
+// SuspectError is returned when a platform's empty answer was not believed.
 type SuspectError struct {
 	Report    string
 	AccountID int64
 }
 
 func (e *SuspectError) Error() string {
-	return fmt.Sprintf("the list %s of account %d came back empty though there are live objects: nothing was deleted", e.Report, e.AccountID)
+	return fmt.Sprintf("the list %s of account %d came back empty although it has live objects: nothing was deleted", e.Report, e.AccountID)
 }
 
 type existingObject struct {
@@ -182,7 +183,7 @@ func readObjects(tx *gorm.DB, w ObjectWrite) (map[string]*existingObject, error)
 	if err := sqldb.FirstError(rows.Err(), rows.Close()); err != nil {
 		return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
 	}
-	// The newest name of each object: names are few, and read whole.
+	// The newest name of each object. Names are few, and all are read.
 	rows, err = tx.Raw("SELECT object_id, name, since FROM object_name WHERE account_id = ? AND level = ? ORDER BY object_id, since", w.AccountID, w.Level).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read object_name: %w", err)
@@ -215,12 +216,12 @@ func (w *ObjectWrite) changes(now time.Time, have map[string]*existingObject) (r
 		if isNamed := row.Name != "" || e != nil; isNamed && (e == nil || e.name != row.Name) { // not every level has names
 			since := sqldb.At(now)
 			if e != nil && !since.After(e.named.Time) {
-				since = sqldb.At(e.named.Add(time.Millisecond)) // two names seen in one moment are still two
+				since = sqldb.At(e.named.Add(time.Millisecond)) // two names seen at one moment have two rows
 			}
 			names = append(names, []any{w.AccountID, w.Level, row.Object, since, row.Name})
 		}
-		if !w.isNews(row, e) {
-			continue // last_seen_at moves with full pulls only, so that pulls of changes write only changes
+		if !w.mustWrite(row, e) {
+			continue // Only full pulls move last_seen_at, so that pulls of changes write only changes.
 		}
 		deletedAt := sqldb.Time{}
 		if row.Deleted {
@@ -235,13 +236,13 @@ func (w *ObjectWrite) changes(now time.Time, have map[string]*existingObject) (r
 	return rows, names, highWater
 }
 
-// hasNews tells whether the pull saw an object for the first time.
-func (w *ObjectWrite) hasNews(have map[string]*existingObject) bool {
+// hasNewObjects reports whether the pull saw an object for the first time.
+func (w *ObjectWrite) hasNewObjects(have map[string]*existingObject) bool {
 	return slices.ContainsFunc(w.Rows, func(r ObjectRow) bool { return have[r.Object] == nil })
 }
 
-// isNews tells whether a row is written: by a full pull all are.
-func (w *ObjectWrite) isNews(row *ObjectRow, e *existingObject) bool {
+// mustWrite reports whether a row must be written: a full pull writes all.
+func (w *ObjectWrite) mustWrite(row *ObjectRow, e *existingObject) bool {
 	return w.Full || e == nil || e.json != row.JSON || row.Deleted == e.deleted.IsZero()
 }
 

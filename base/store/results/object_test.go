@@ -15,7 +15,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-// writeObjects writes a pull of configuration: objects by id, with the second of their last change; full says that it was asked for everything.
+// writeObjects writes a pull of configuration objects; full is a pull that requested everything.
 func writeObjects(t *testing.T, s *store.Store, full bool, rows ...results.ObjectRow) (written int) {
 	t.Helper()
 	scope := results.Scope{AccountID: 7, Media: "test", Report: storetest.RawObject.Name, Level: "adgroup", Days: []day.Day{day.Epoch}}
@@ -59,15 +59,15 @@ func TestWriteObjects_NoMarkLiesInTheFuture(t *testing.T) {
 	writeObjects(t, s, true, objectAt("1", 10_000, false), objectAt("2", year2100, false))
 	require.EqualValues(t, 10_000, mark())
 	writeObjects(t, s, false, objectAt("2", year2100, false))
-	require.EqualValues(t, 10_000, mark(), "nor does one of a pull of changes move it")
+	require.EqualValues(t, 10_000, mark(), "a pull of changes does not move it there either")
 	for _, full := range []bool{false, true} {
 		require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE coverage SET high_water = ?", year2100).Error)
 		writeObjects(t, s, full, objectAt("1", 11_000, false))
-		require.EqualValues(t, 11_000, mark(), "one that lies there is lowered")
+		require.EqualValues(t, 11_000, mark(), "a mark in the future is lowered")
 	}
 }
 
-func TestWriteObjects_WhatIsDeletedIsDeletedOnce(t *testing.T) {
+func TestWriteObjects_MarksADeletedObjectOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
 	deleted := func() (at sqldb.Time, version int64) {
@@ -78,18 +78,18 @@ func TestWriteObjects_WhatIsDeletedIsDeletedOnce(t *testing.T) {
 	require.Equal(t, 2, writeObjects(t, s, true, objectAt("2", 1, false)))
 	at, version := deleted()
 	require.False(t, at.IsZero())
-	require.Equal(t, 1, writeObjects(t, s, true, objectAt("2", 1, false)), "it is gone already")
+	require.Equal(t, 1, writeObjects(t, s, true, objectAt("2", 1, false)), "it is marked already")
 	again, same := deleted()
 	require.Equal(t, at, again)
 	require.Equal(t, version, same)
 
-	// The platform lists it as deleted: since the moment at which that was first seen.
+	// The platform lists it as deleted: deleted_at is when that was first seen.
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE "+storetest.RawObject.Name+" SET deleted_at = ? WHERE object_id = '1'", sqldb.At(storetest.Moment)).Error)
 	writeObjects(t, s, true, objectAt("1", 2, true), objectAt("2", 1, false))
 	again, _ = deleted()
 	require.Equal(t, storetest.Moment, again.Time)
 	writeObjects(t, s, false, objectAt("2", 3, true))
-	writeObjects(t, s, true) // No live object is missed: an empty list is believed.
+	writeObjects(t, s, true) // There is no live object: an empty list is believed.
 }
 
 func TestWriteObjects_DeletesMoreThanOneStatementDoes(t *testing.T) {
@@ -121,7 +121,7 @@ func beginObjects(t *testing.T, s *store.Store) (results.Claim, int64) {
 	return claim, highWater
 }
 
-func TestWriteObjects_MarksWhatIsGoneAndKeepsOldNames(t *testing.T) {
+func TestWriteObjects_MarksMissingObjectsAndKeepsOldNames(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.NewResults(t)
@@ -159,7 +159,7 @@ func TestWriteObjects_MarksWhatIsGoneAndKeepsOldNames(t *testing.T) {
 	_, err = s.WriteObjects(ctx, objectsOf(claim, false, object("2", "two", 400)))
 	require.NoError(t, err)
 	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT object_id, adgroup_name, deleted_at FROM test_adgroup ORDER BY object_id").Scan(&rows).Error)
-	require.True(t, rows[1].DeletedAt.IsZero(), "an object that comes back is not deleted any more")
+	require.True(t, rows[1].DeletedAt.IsZero(), "an object that comes back is no longer deleted")
 }
 
 func TestWriteObjects_DoesNotBelieveAnEmptyList(t *testing.T) {
@@ -168,7 +168,7 @@ func TestWriteObjects_DoesNotBelieveAnEmptyList(t *testing.T) {
 	s := storetest.NewResults(t)
 	claim, _ := beginObjects(t, s)
 	_, err := s.WriteObjects(ctx, objectsOf(claim, true))
-	require.NoError(t, err, "an account without objects is nothing special")
+	require.NoError(t, err, "an account may have no objects")
 	claim, _ = beginObjects(t, s)
 	_, err = s.WriteObjects(ctx, objectsOf(claim, true, object("1", "one", 100)))
 	require.NoError(t, err)

@@ -17,11 +17,11 @@ import (
 	"adsync/base/store/ledger"
 )
 
-// LevelSum is what one level of report_daily has of an account and day.
+// LevelSum is the sums of one level of report_daily for an account and day.
 type LevelSum struct {
-	RunID  int64 // of the last pull, if that was whole; else 0
+	RunID  int64 // of the last pull if that was whole, otherwise 0
 	Rows   int64
-	Values metric.Values // the sums; not set is what no row has
+	Values metric.Values // the sums; unset where no row has a value
 }
 
 // LevelOf names one level of an account.
@@ -30,8 +30,9 @@ type LevelOf struct {
 	Level     string
 }
 
-// LevelSums adds up the levels of report_daily of accounts on one day, and says which run last pulled each: both as of one
-// moment. It returns what any of the two knows of. Give it a few hundred accounts.
+// LevelSums adds up the levels of report_daily of accounts on one day, and returns them with the run that last pulled
+// each, both as of one moment. The result has every level that has sums or coverage. Pass a few hundred accounts at
+// most.
 func (s Reconciliation) LevelSums(ctx context.Context, d day.Day, accountIDs []int64) (map[LevelOf]LevelSum, error) {
 	sums := map[LevelOf]LevelSum{}
 	if len(accountIDs) == 0 {
@@ -83,7 +84,7 @@ const (
 	DifferenceMended = "mended"
 )
 
-// Difference is a row of reconciliation: a figure of an account that is not the sum of a level below.
+// Difference is a row of reconciliation: a figure of an account that differs from the sum of a level below.
 type Difference struct {
 	AccountID        int64      `gorm:"column:account_id"`
 	Day              day.Day    `gorm:"column:day"`
@@ -94,8 +95,8 @@ type Difference struct {
 	SumValue         int64      `gorm:"column:sum_value"`
 	FirstSeenAt      sqldb.Time `gorm:"column:first_seen_at"`
 	LastSeenAt       sqldb.Time `gorm:"column:last_seen_at"`
-	PulledAgainRunID int64      `gorm:"column:pulled_again_run_id"` // 0 while none was ordered
-	ConfirmedAt      sqldb.Time `gorm:"column:confirmed_at"`        // seen after both levels were pulled again
+	PulledAgainRunID int64      `gorm:"column:pulled_again_run_id"` // 0 until one is ordered
+	ConfirmedAt      sqldb.Time `gorm:"column:confirmed_at"`        // when it was seen after both levels were pulled again
 	State            string     `gorm:"column:state"`
 }
 
@@ -111,7 +112,7 @@ func (d *Difference) row() []any {
 	}
 }
 
-// Comparison is what a look at one day of some accounts found.
+// Comparison is the result of comparing the levels of some accounts on one day.
 type Comparison struct {
 	Media string
 	Day   day.Day
@@ -122,10 +123,10 @@ type Comparison struct {
 	Found []Difference
 }
 
-// NoteComparison writes what a comparison found: what differs is open, what differed before and was compared is mended. It
-// returns the levels of accounts that are open and were not ordered to be pulled again, by account. What is there already is left
-// as it is, but for what the comparison says: it may be repeated.
-func (s Reconciliation) NoteComparison(ctx context.Context, c Comparison) ([]LevelOf, error) {
+// RecordComparison stores the result of a comparison: differences are open, and earlier differences that were
+// compared and no longer differ are mended. It returns the open levels of accounts for which no pull was ordered yet,
+// by account. It may be repeated.
+func (s Reconciliation) RecordComparison(ctx context.Context, c Comparison) ([]LevelOf, error) {
 	if len(c.Compared) == 0 {
 		return nil, nil
 	}
@@ -157,13 +158,13 @@ func (s Reconciliation) NoteComparison(ctx context.Context, c Comparison) ([]Lev
 		return s.Data.Upsert(tx, differenceTable, values)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("note the differences of %s on %s: %w", c.Media, c.Day, err)
+		return nil, fmt.Errorf("record the differences of %s on %s: %w", c.Media, c.Day, err)
 	}
 	slices.SortFunc(unordered, func(a, b LevelOf) int { return int(min(max(a.AccountID-b.AccountID, -1), 1)) })
 	return unordered, nil
 }
 
-// merge returns the rows that a comparison changes, as they are then.
+// merge returns the rows that a comparison changes, with their new values.
 func (c Comparison) merge(have []Difference) []Difference {
 	type key struct {
 		LevelOf
@@ -196,9 +197,9 @@ func (c Comparison) merge(have []Difference) []Difference {
 	return changed
 }
 
-// OrderAgain writes orders for accounts whose level differs on a day, and notes the first of their runs, which has the lowest id,
-// in one transaction. Accounts for which somebody has ordered since are left out. It returns those that were ordered; the accounts
-// of the orders are set by it.
+// OrderAgain writes orders for accounts whose level differs on a day, and stores the first of their runs, which has
+// the lowest id, in one transaction. Accounts with an earlier order are left out. It returns the ordered accounts,
+// which it also sets in the orders.
 func (s Reconciliation) OrderAgain(ctx context.Context, d day.Day, level string, accountIDs []int64, orders []ledger.RunOrder) ([]int64, error) {
 	var ordered []int64
 	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
@@ -227,7 +228,7 @@ func (s Reconciliation) OrderAgain(ctx context.Context, d day.Day, level string,
 	return ordered, nil
 }
 
-// DifferenceFilter chooses rows of reconciliation; what is zero chooses all.
+// DifferenceFilter chooses rows of reconciliation; zero fields choose all.
 type DifferenceFilter struct {
 	Media     string
 	State     string
@@ -235,7 +236,7 @@ type DifferenceFilter struct {
 	Day       day.Day
 }
 
-// Differences returns rows of reconciliation by account, day, level and metric, those after a key.
+// Differences returns rows of reconciliation after a key, by account, day, level and metric.
 func (s Reconciliation) Differences(ctx context.Context, f DifferenceFilter, after Difference, limit int) ([]Difference, error) {
 	where, args := []string{"account_id >= ? AND (account_id > ? OR day > ? OR (day = ? AND (level > ? OR (level = ? AND metric > ?))))"},
 		[]any{after.AccountID, after.AccountID, after.Day, after.Day, after.Level, after.Level, after.Metric}
@@ -248,7 +249,7 @@ func (s Reconciliation) Differences(ctx context.Context, f DifferenceFilter, aft
 	}
 	order := ""
 	if f.State != "" {
-		// Not as state = ?: MariaDB would look up by the state alone, and read up to the page from the first.
+		// Not state = ?: MariaDB would look up by the state alone, and read from its first row up to the page.
 		where, args, order = append(where, "state >= ? AND state <= ?"), append(args, f.State, f.State), "state, "
 	}
 	if f.AccountID != 0 {
@@ -286,7 +287,8 @@ func (s Reconciliation) OpenDifferenceAccounts(ctx context.Context, media string
 	return ids, nil
 }
 
-// CountConfirmedDifferences counts, by media, the open differences that stayed when both levels were pulled again.
+// CountConfirmedDifferences returns, by media, how many open differences remained after both levels were pulled
+// again.
 func (s Reconciliation) CountConfirmedDifferences(ctx context.Context) (map[string]int64, error) {
 	var rows []struct {
 		Media string
@@ -303,14 +305,14 @@ func (s Reconciliation) CountConfirmedDifferences(ctx context.Context) (map[stri
 	return counts, nil
 }
 
-// ForgetDifferences forgets what was last seen before a moment, and returns how many rows went.
-func (s Reconciliation) ForgetDifferences(ctx context.Context, before time.Time) (int, error) {
+// DeleteOldDifferences deletes differences that were last seen before a moment, and returns how many rows it deleted.
+func (s Reconciliation) DeleteOldDifferences(ctx context.Context, before time.Time) (int, error) {
 	gone := 0
 	for {
 		var rows []Difference
 		err := s.Data.Writer(ctx).Raw("SELECT * FROM reconciliation WHERE last_seen_at < ? ORDER BY last_seen_at LIMIT ?", sqldb.At(before), holesPerDelete).Scan(&rows).Error
 		if err != nil {
-			return gone, fmt.Errorf("forget differences: %w", err)
+			return gone, fmt.Errorf("delete old differences: %w", err)
 		}
 		if len(rows) == 0 {
 			return gone, nil
@@ -324,7 +326,7 @@ func (s Reconciliation) ForgetDifferences(ctx context.Context, before time.Time)
 			return s.Data.DeleteByTuples(tx, differenceTable.Name, differenceTable.Key, keys, "last_seen_at < ?", sqldb.At(before))
 		})
 		if err != nil {
-			return gone, fmt.Errorf("forget differences: %w", err)
+			return gone, fmt.Errorf("delete old differences: %w", err)
 		}
 		gone += len(rows)
 	}

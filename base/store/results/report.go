@@ -27,7 +27,7 @@ type ReportRow struct {
 	Metrics metric.Values
 }
 
-// ReportWrite is a pulled report: all rows of the claim's scope. One of some hours must be whole within them.
+// ReportWrite is a pulled report: all rows of the claim's scope. A pull of some hours must be whole within them.
 type ReportWrite struct {
 	Claim
 	Raw      rawtable.Table
@@ -35,33 +35,34 @@ type ReportWrite struct {
 	Currency string
 	Zone     string
 	Rows     []ReportRow
-	// Whole says that the pages agreed. Otherwise the rows are kept, nothing is deleted, and coverage says partial.
+	// Whole is set if the pages agreed. Otherwise the rows are kept, nothing is deleted, and coverage is partial.
 	Whole bool
 	Note  string
-	// Confirmed says that what is missing is gone, however much it held.
+	// Confirmed is set if missing rows are to be deleted, however much they held.
 	Confirmed bool
 	// Judging decides which days are believed.
 	Judging Judging
-	// DirtySummary marks days whose rows changed for the summaries to read again.
+	// DirtySummary marks days whose rows changed for the summaries.
 	DirtySummary bool
-	// Unusable are values of the rows that could not be used. A day that lacks figures or rows for them is partial.
+	// Unusable are values of the rows that could not be used. A day that lacks figures or rows for that reason is
+	// partial.
 	Unusable []Unusable
 }
 
-// ReportResult is what WriteReport did.
+// ReportResult is the effect of WriteReport.
 type ReportResult struct {
 	Written int       // rows inserted or changed
-	Deleted int       // rows the platform no longer has
+	Deleted int       // rows that the platform no longer has
 	Suspect []day.Day // days where nothing was deleted because the answer lacks too much
-	Why     string    // of the first of Suspect
+	Why     string    // why the first of Suspect is suspect
 	Doubts  []Doubt   // other figures of these days that the answer contradicts
-	// Fenced are days that were left to the pulls that have claimed them since; FencedComplete tells whether those are
-	// whole already.
+	// Fenced are days that were left to other pulls, which have claimed them since; FencedComplete reports whether those
+	// pulls are whole already.
 	Fenced         []day.Day
 	FencedComplete bool
 }
 
-// ReportTable is report_daily, or report_hourly.
+// ReportTable returns report_daily or report_hourly.
 func ReportTable(hourly bool) sqldb.Table {
 	t := sqldb.Table{Name: "report_daily", Key: []string{"day", "account_id", "level", "object_id"}}
 	if hourly {
@@ -86,7 +87,7 @@ func (r *ReportRow) key(hourly bool) reportKey {
 	return k
 }
 
-// args appends the key for an SQL statement.
+// args appends the key's values to the arguments of a statement.
 func (k reportKey) args(args []any, accountID int64, level string, hourly bool) []any {
 	args = append(args, string(k.day), accountID, level, k.object)
 	if hourly {
@@ -95,18 +96,18 @@ func (k reportKey) args(args []any, accountID int64, level string, hourly bool) 
 	return args
 }
 
-// WriteReport makes the raw and the public rows of a scope what the pull saw, in one transaction under the scope's
-// fence: rows that did not change are left alone, rows that a whole pull no longer has are deleted by primary key.
-// Days that another pull has claimed since BeginPull are left out; when that is all of them, it writes nothing and
-// returns *FencedError. It may be repeated after an error: rows that were written unseen are found unchanged, and are not
-// counted as written again.
+// WriteReport brings the raw and the public rows of a scope in line with the pull, in one transaction under the
+// scope's fence: rows that did not change are left alone, and rows that a whole pull lacks are deleted by primary
+// key. Days that another pull has claimed since BeginPull are left out; if none is left, it writes nothing and
+// returns *FencedError. It may be repeated after an error: rows that an earlier try has committed are unchanged, and
+// are not counted as written again.
 func (s Results) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, error) {
 	var result ReportResult
 	err := s.writeScope(ctx, w.Claim, func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error) {
 		result = ReportResult{Fenced: locked.fenced, FencedComplete: locked.fencedComplete}
 		w := w
 		w.Claim = locked.Claim
-		there, err := readReport(tx, w)
+		stored, err := readReport(tx, w)
 		if err != nil {
 			return nil, err
 		}
@@ -118,18 +119,18 @@ func (s Results) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, 
 				outcomes[i].state = Partial
 			}
 			outcomes[i].adds = w.FromHour > 0
-			outcomes[i].mark(w.Unusable)
+			outcomes[i].markUnusable(w.Unusable)
 			days[d] = &outcomes[i]
 		}
-		stale := there.stale(&w)
-		if err := judgeReport(s.Data, tx, &w, locked.before, &there, stale, outcomes, &result); err != nil {
+		stale := stored.stale(&w)
+		if err := judgeReport(s.Data, tx, &w, locked.before, &stored, stale, outcomes, &result); err != nil {
 			return nil, err
 		}
-		if err := writeReportRows(s.Data, tx, w, now, there, days, &result); err != nil {
+		if err := writeReportRows(s.Data, tx, w, now, stored, days, &result); err != nil {
 			return nil, err
 		}
 		if w.FromHour > 0 {
-			for k := range there.gone {
+			for k := range stored.gone {
 				days[k.day].rows++
 			}
 			return outcomes, nil
@@ -161,65 +162,66 @@ func markReport(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, outcomes
 	return widemark.Days(d, tx, w.Media, w.AccountID, days, now.UnixMicro())
 }
 
-// thereBefore is what the tables have of a scope, beside a pull of it.
-type thereBefore struct {
-	rows  map[reportKey]int     // the pull's rows: where in its list; of those with one key the last
-	same  []bool                // by the pull's list: the raw table's row says the same
-	shown []bool                // by the pull's list: the public table has the row
-	gone  map[reportKey]goneRow // rows that the pull has not
-	costs map[day.Day]int64     // of the public rows
+// storedRows is the stored rows of a scope, compared with a pull of it.
+type storedRows struct {
+	rows  map[reportKey]int        // the index of each key in the pull's list; the last one of a repeated key
+	same  []bool                   // by the pull's list: the raw table's row is equal
+	shown []bool                   // by the pull's list: the public table has the row
+	gone  map[reportKey]missingRow // rows that the pull lacks
+	costs map[day.Day]int64        // of the public rows
 }
 
-// goneRow is a row that a pull has not.
-type goneRow struct {
+// missingRow is a stored row that a pull lacks.
+type missingRow struct {
 	cost   int64
 	public bool // the public table has it
 }
 
-// readReport reads what there is of a pull's scope. It makes nothing of rows that the pull has too: there are thousands of them.
-func readReport(tx *gorm.DB, w ReportWrite) (thereBefore, error) {
-	there := thereBefore{
+// readReport reads the stored rows of a pull's scope. It allocates nothing for rows that the pull has too, of which
+// there are thousands.
+func readReport(tx *gorm.DB, w ReportWrite) (storedRows, error) {
+	stored := storedRows{
 		rows: make(map[reportKey]int, len(w.Rows)), same: make([]bool, len(w.Rows)), shown: make([]bool, len(w.Rows)),
-		gone: map[reportKey]goneRow{}, costs: map[day.Day]int64{},
+		gone: map[reportKey]missingRow{}, costs: map[day.Day]int64{},
 	}
 	for i := range w.Rows {
-		there.rows[w.Rows[i].key(w.Hourly)] = i
+		stored.rows[w.Rows[i].key(w.Hourly)] = i
 	}
 	err := eachReportRow(tx, w, w.Raw.Name, "row_json", func(k scannedKey, json []byte) error {
-		if i, pulled := there.at(k); pulled {
-			there.same[i] = string(json) == w.Rows[i].JSON
+		if i, pulled := stored.at(k); pulled {
+			stored.same[i] = string(json) == w.Rows[i].JSON
 		} else {
-			there.gone[k.reportKey()] = goneRow{}
+			stored.gone[k.reportKey()] = missingRow{}
 		}
 		return nil
 	})
 	if err != nil {
-		return there, err
+		return stored, err
 	}
-	return there, eachReportRow(tx, w, ReportTable(w.Hourly).Name, "COALESCE(cost, 0)", func(k scannedKey, text []byte) error {
+	return stored, eachReportRow(tx, w, ReportTable(w.Hourly).Name, "COALESCE(cost, 0)", func(k scannedKey, text []byte) error {
 		cost, err := strconv.ParseInt(string(text), 10, 64)
 		if err != nil {
 			return err
 		}
-		if i, pulled := there.at(k); pulled {
-			there.shown[i] = true
-			there.costs[w.Rows[i].Day] += cost
+		if i, pulled := stored.at(k); pulled {
+			stored.shown[i] = true
+			stored.costs[w.Rows[i].Day] += cost
 			return nil
 		}
 		key := k.reportKey()
-		there.gone[key] = goneRow{cost: cost, public: true}
-		there.costs[key.day] += cost
+		stored.gone[key] = missingRow{cost: cost, public: true}
+		stored.costs[key.day] += cost
 		return nil
 	})
 }
 
-// at finds a row in the pull's list. A key that is made in a map's brackets is not copied.
-func (t *thereBefore) at(k scannedKey) (i int, pulled bool) {
+// at returns the index of a row in the pull's list. A key that is built in a map's brackets is not copied.
+func (t *storedRows) at(k scannedKey) (i int, pulled bool) {
 	i, pulled = t.rows[reportKey{day: day.Day(k.day), object: string(k.object), hour: k.hour}]
 	return i, pulled
 }
 
-// scannedKey is a key as it is read, good until the next row is.
+// scannedKey is a key as it was scanned. It is valid until the next row is.
 type scannedKey struct {
 	day, object []byte
 	hour        int
@@ -256,9 +258,9 @@ func eachReportRow(tx *gorm.DB, w ReportWrite, table, column string, row func(k 
 	})
 }
 
-func writeReportRows(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, there thereBefore, days map[day.Day]*dayOutcome, result *ReportResult) error {
+func writeReportRows(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, stored storedRows, days map[day.Day]*dayOutcome, result *ReportResult) error {
 	rawTable, publicTable := sqldb.UpsertOf(w.Raw), ReportTable(w.Hourly)
-	updated, err := sqldb.At(now).Value() // Once: each row has it.
+	updated, err := sqldb.At(now).Value() // Once for all rows.
 	if err != nil {
 		return err
 	}
@@ -273,11 +275,11 @@ func writeReportRows(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, the
 			return fmt.Errorf("the pull of %s has a row of %s, outside its days", w.Report, row.Day)
 		}
 		k := row.key(w.Hourly)
-		if there.rows[k] != i {
-			continue // The pull has it once more.
+		if stored.rows[k] != i {
+			continue // The pull returned the row twice.
 		}
 		o.rows++
-		if there.same[i] && there.shown[i] {
+		if stored.same[i] && stored.shown[i] {
 			continue
 		}
 		raw.add(func(args []any) []any {
@@ -296,7 +298,7 @@ func writeReportRows(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, the
 	return d.Upsert(tx, publicTable, public.rows)
 }
 
-// tableRows gathers rows for a table, many of them in one piece of memory.
+// tableRows collects rows for a table, many of them in one piece of memory.
 type tableRows struct {
 	width int
 	rows  [][]any
@@ -308,7 +310,7 @@ const rowsPerPiece = 128
 
 func rowsOf(t sqldb.Table) *tableRows { return &tableRows{width: len(t.Key) + len(t.Columns)} }
 
-// add adds the row whose values fill appends.
+// add adds a row: fill appends its values.
 func (t *tableRows) add(fill func([]any) []any) {
 	if cap(t.free) < t.width {
 		t.free = make([]any, 0, rowsPerPiece*t.width)
@@ -317,15 +319,15 @@ func (t *tableRows) add(fill func([]any) []any) {
 	t.rows, t.free = append(t.rows, slices.Clip(row)), row[len(row):]
 }
 
-// staleRows are rows of a day that the tables have and a pull has not.
+// staleRows are stored rows of a day that a pull lacks.
 type staleRows struct {
 	cost   int64
 	keys   [][]any
-	public [][]any // those of them that the public table has
+	public [][]any // those that the public table has
 }
 
 // stale returns the rows that a whole pull of whole days lacks, by day.
-func (t *thereBefore) stale(w *ReportWrite) map[day.Day]*staleRows {
+func (t *storedRows) stale(w *ReportWrite) map[day.Day]*staleRows {
 	if !w.Whole || w.FromHour > 0 {
 		return nil
 	}
@@ -345,7 +347,7 @@ func (t *thereBefore) stale(w *ReportWrite) map[day.Day]*staleRows {
 	return stale
 }
 
-// deleteStaleReport deletes what the tables have and a whole pull has not, of the days whose answer is believed.
+// deleteStaleReport deletes the stored rows that a whole pull lacks, of the days whose answer is believed.
 func deleteStaleReport(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, stale map[day.Day]*staleRows, days map[day.Day]*dayOutcome, result *ReportResult) error {
 	var keys, public [][]any
 	for _, day := range w.Days {

@@ -105,7 +105,7 @@ func TestWriteReport_FenceStopsThePullThatBeganEarlier(t *testing.T) {
 	fenced, ok := results.IsFenced(err)
 	require.True(t, ok, "got %v", err)
 	require.True(t, fenced.Complete)
-	require.EqualValues(t, 2_000_000, *publicRows(t, s)[0].Cost, "the older figures did not win")
+	require.EqualValues(t, 2_000_000, *publicRows(t, s)[0].Cost, "the older figures were not written")
 
 	twin := newer
 	twin.PullID = "twin"
@@ -116,7 +116,7 @@ func TestWriteReport_FenceStopsThePullThatBeganEarlier(t *testing.T) {
 	require.NoError(t, err, "a pull may write again under its own claim")
 }
 
-func TestWriteReport_WritesTheDaysThatNobodyElseHasClaimed(t *testing.T) {
+func TestWriteReport_WritesTheDaysThatNoOtherPullHasClaimed(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.NewResults(t)
@@ -144,8 +144,8 @@ func TestWriteReport_RefusesRowsOutsideItsDays(t *testing.T) {
 	require.Empty(t, storetest.CoverageOf(t, s), "nothing of the transaction stays")
 }
 
-// A platform that gives a row on two pages, with figures that rose in between, has it once: as it came last.
-func TestWriteReport_ARowThatComesTwiceIsTheLast(t *testing.T) {
+// A platform may return a row on two pages, with figures that rose in between: the last one is stored, once.
+func TestWriteReport_StoresTheLastOfARepeatedRow(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
 	rows := []results.ReportRow{storetest.CostRow(today, "1", 1_000_000, `{"v":1}`), storetest.CostRow(today, "2", 5_000_000, `{"v":1}`), storetest.CostRow(today, "1", 2_000_000, `{"v":2}`)}
@@ -159,12 +159,13 @@ func TestWriteReport_ARowThatComesTwiceIsTheLast(t *testing.T) {
 
 	result, err = s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "b", today), rows...))
 	require.NoError(t, err)
-	require.Zero(t, result.Written, "the same again changes nothing")
+	require.Zero(t, result.Written, "the same answer changes nothing")
 	require.Equal(t, first, publicRows(t, s))
 }
 
-// What the tables lack of an unchanged row comes back, and what only one of them has of a row that is gone goes.
-func TestWriteReport_MendsRowsThatOneTableLacks(t *testing.T) {
+// A missing half of an unchanged row is written again, and a row that only one table has is deleted with the pull's
+// missing rows.
+func TestWriteReport_CorrectsRowsThatOneTableLacks(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
 	db := s.Data.Writer(t.Context())
@@ -186,7 +187,7 @@ func TestWriteReport_MendsRowsThatOneTableLacks(t *testing.T) {
 	}
 }
 
-func TestWriteReport_AnotherDeliveryOfTheSameRunIsToldApart(t *testing.T) {
+func TestWriteReport_ReportsAnotherDeliveryOfTheSameRun(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.NewResults(t)
@@ -207,8 +208,8 @@ func TestWriteReport_AnotherDeliveryOfTheSameRunIsToldApart(t *testing.T) {
 	require.False(t, fenced.Own)
 }
 
-// All days of a pull are held by newer ones: it gave way only if each of them is whole.
-func TestWriteReport_GivesWayOnlyToPullsThatAreAllWhole(t *testing.T) {
+// Newer pulls have claimed all days of a pull: its work is done only if each of them is whole.
+func TestWriteReport_IsDoneOnlyIfAllNewerPullsAreWhole(t *testing.T) {
 	t.Parallel()
 	d1, d2 := today.Add(-1), today
 	for name, whole := range map[string][2]bool{"all are": {true, true}, "the first is not": {false, true}, "the last is not": {true, false}} {

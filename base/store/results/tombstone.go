@@ -14,14 +14,15 @@ import (
 	"adsync/base/sqldb"
 )
 
-// TombstonesKept is how long the deletion of a row of results can be read from report_tombstone.
+// TombstonesKept is how long report_tombstone keeps the deletion of a row of results.
 const TombstonesKept = 7 * 24 * time.Hour
 
-// tombstonesPerDelete is how many tombstones one statement takes away.
+// tombstonesPerDelete is how many tombstones one statement deletes.
 const tombstonesPerDelete = 1000
 
-// DeletePublic deletes rows of a public table or a summary that are older than a version, and notes in the same transaction
-// that they are gone. The caller holds the fence of the rows, which have been read in the transaction: all of them are older.
+// DeletePublic deletes rows of a public table or a summary that are older than a version, and records their deletion
+// in the same transaction. The caller holds the fence of the rows and has read them in the transaction: all of them
+// are older.
 func DeletePublic(d *sqldb.DB, tx *gorm.DB, table sqldb.Table, keys [][]any, version int64, now time.Time) error {
 	if len(keys) == 0 {
 		return nil
@@ -31,7 +32,7 @@ func DeletePublic(d *sqldb.DB, tx *gorm.DB, table sqldb.Table, keys [][]any, ver
 	}
 	columns := append(append([]string{"table_name"}, table.Key...), "version", "deleted_at")
 	if !slices.Contains(table.Key, "day") {
-		columns = append(columns, "day") // what has no days is told of by day.Epoch
+		columns = append(columns, "day") // tables without days record day.Epoch
 	}
 	for batch := range slices.Chunk(keys, d.RowsPerStatement(len(columns))) {
 		args := make([]any, 0, len(batch)*len(columns))
@@ -43,13 +44,14 @@ func DeletePublic(d *sqldb.DB, tx *gorm.DB, table sqldb.Table, keys [][]any, ver
 		}
 		err := tx.Exec("INSERT INTO report_tombstone ("+strings.Join(columns, ", ")+") VALUES "+sqldb.Tuples(len(batch), len(columns)), args...).Error
 		if err != nil {
-			return fmt.Errorf("note the deletion of %s of %s: %w", plural.Count(len(batch), "row", "rows"), table.Name, err)
+			return fmt.Errorf("record the deletion of %s of %s: %w", plural.Count(len(batch), "row", "rows"), table.Name, err)
 		}
 	}
 	return nil
 }
 
-// PurgeTombstones takes away the tombstones of deletions that are longer ago, by the database's clock, and returns how many went.
+// PurgeTombstones deletes the tombstones of deletions that are longer ago than kept, by the database's clock, and
+// returns how many it deleted.
 func (s Results) PurgeTombstones(ctx context.Context, kept time.Duration) (int, error) {
 	now, err := s.Data.Now(ctx)
 	if err != nil {

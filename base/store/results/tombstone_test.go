@@ -18,7 +18,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-func TestTombstones_TellWhatAPullDeleted(t *testing.T) {
+func TestTombstones_RecordWhatAPullDeleted(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := storetest.NewResults(t)
@@ -54,7 +54,7 @@ func TestTombstones_TellWhatAPullDeleted(t *testing.T) {
 	require.Empty(t, storetest.Tombstones(t, s))
 }
 
-// warehouse loads report_daily with the statements of the page for those who keep one.
+// warehouse loads report_daily with the statements of docs/warehouse.md.
 type warehouse struct {
 	sql     map[string]string
 	store   *store.Store
@@ -78,7 +78,7 @@ func (w *warehouse) exec(t require.TestingT, sql string) {
 	require.NoError(t, w.store.Data.Writer(context.Background()).Exec(sql).Error, sql)
 }
 
-// load makes a first load whole, and others of what changed.
+// load loads everything the first time, and changes after that.
 func (w *warehouse) load(t require.TestingT) {
 	now, err := w.store.Data.Now(context.Background())
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func (w *warehouse) load(t require.TestingT) {
 	w.loaded = sqldb.At(now)
 }
 
-// rowsOf are the rows of a table, as far as a pull decides them.
+// rowsOf returns the rows of a table without the columns that a pull does not decide.
 func rowsOf(t require.TestingT, s *store.Store, table string) []string {
 	var rows []string
 	err := s.Data.Writer(context.Background()).Raw("SELECT CONCAT(day, ' ', account_id, ' ', object_id, ' ', COALESCE(cost, 'null'), ' ', version) FROM " + table + " ORDER BY day, account_id, level, object_id").Scan(&rows).Error
@@ -109,8 +109,8 @@ func rowsOf(t require.TestingT, s *store.Store, table string) []string {
 	return rows
 }
 
-// A warehouse that loads what changed, while rows are written, deleted and written again, and while transactions show themselves
-// later than they are stamped, ends with the same rows.
+// A warehouse that loads changes ends with the same rows, while rows are written, deleted and written again, and
+// transactions become visible later than their times.
 func TestTombstones_AWarehouseFollowsWithAnOverlap(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
@@ -139,7 +139,7 @@ func TestTombstones_AWarehouseFollowsWithAnOverlap(t *testing.T) {
 			}
 			_, err := s.WriteReport(ctx, write)
 			require.NoError(rt, err)
-			// It began a while ago, before loads that did not see it.
+			// It began some time ago, before loads that did not see it.
 			now, err := s.Data.Now(ctx)
 			require.NoError(rt, err)
 			stamp := sqldb.At(now.Add(-time.Duration(rapid.Int64Range(0, int64(overlap-time.Minute)).Draw(rt, "late"))))

@@ -12,7 +12,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-func TestUnattributed_IsWhatBelongsToNoObject(t *testing.T) {
+func TestUnattributed_IsTheRestWithoutAnObject(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := storetest.NewResults(t)
@@ -58,7 +58,7 @@ func TestUnattributed_IsWhatBelongsToNoObject(t *testing.T) {
 	some, all := want, want
 	some.Cost, some.Clicks = n(10), n(6)
 	all.Level, all.Cost, all.Clicks, all.Installs = "creative", n(100), n(10), n(3)
-	require.Equal(t, []unattributed{some, all}, got, "a level that was not pulled whole has none, nor has one without its account; what one side lacks is NULL")
+	require.Equal(t, []unattributed{some, all}, got, "levels that were not pulled whole, and those without account figures, have none; what one side lacks is NULL")
 }
 
 func TestUnattributed_HasEveryMetricAndReadsByDay(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 	"adsync/base/sqldb"
 )
 
-// costs reports whether a day that has them is not whole.
+// costs reports whether a day with such values is not whole.
 func (u Unusable) costs() bool { return u.Kind == rawtable.FigureFault || u.Kind == rawtable.KeyFault }
 
-// UnusableOf chooses those that a day has.
+// UnusableOf returns the values of a day.
 func UnusableOf(all []Unusable, d day.Day) []Unusable {
 	var of []Unusable
 	for _, u := range all {
@@ -29,7 +29,8 @@ func UnusableOf(all []Unusable, d day.Day) []Unusable {
 	return of
 }
 
-// UnusableNote says in a line what cannot be used, the costliest first, and whether that leaves the day not whole; "" when there is nothing.
+// UnusableNote lists in one line the values that cannot be used, the costliest first, and reports whether they leave
+// the day not whole; "" if there are none.
 func UnusableNote(of []Unusable) (note string, costs bool) {
 	if len(of) == 0 {
 		return "", false
@@ -50,8 +51,8 @@ func UnusableNote(of []Unusable) (note string, costs bool) {
 // NoteMax is the width of coverage.note, in characters.
 const NoteMax = 255
 
-// mark notes in a day's outcome what of its rows cannot be used. Where that costs figures or rows the day is not whole.
-func (o *dayOutcome) mark(all []Unusable) {
+// markUnusable adds a day's unusable values to its outcome. If they cost figures or rows the day is not whole.
+func (o *dayOutcome) markUnusable(all []Unusable) {
 	o.unusable = UnusableOf(all, o.day)
 	note, costs := UnusableNote(o.unusable)
 	if costs {
@@ -67,7 +68,7 @@ var unusableTable = sqldb.Table{
 	Columns: []string{"media", "number", "why", "seen_at"},
 }
 
-// writeUnusable brings unusable_value to what a pull found. A pull of a part of its scope adds to what is known.
+// writeUnusable brings unusable_value in line with the pull. A pull of a part of its scope adds to the present rows.
 func writeUnusable(d *sqldb.DB, tx *gorm.DB, c Claim, now time.Time, before []Coverage, days []dayOutcome) error {
 	had := map[day.Day]int64{}
 	for _, b := range before {
@@ -109,7 +110,8 @@ type UnusableValue struct {
 	Why    string // what is wrong with one of them
 }
 
-// UnusableValues lists what the last pulls of an account's days could not use, both included, and of its lists, whose day is day.Epoch.
+// UnusableValues returns the values that the last pulls of an account's days from from to to, both included, could
+// not use, and those of its lists, whose day is day.Epoch.
 func (s Results) UnusableValues(ctx context.Context, accountID int64, from, to day.Day) ([]UnusableValue, error) {
 	var values []UnusableValue
 	err := s.Data.Reader(ctx).Raw("SELECT report, level, day, field, kind, number, why FROM unusable_value WHERE account_id = ? AND (day BETWEEN ? AND ? OR day = ?)"+
@@ -120,12 +122,12 @@ func (s Results) UnusableValues(ctx context.Context, accountID int64, from, to d
 	return values, nil
 }
 
-// PartnerReport is what the partner's rows are called among the reports whose values cannot be used.
+// PartnerReport is the partner's rows as a report of unusable values.
 const PartnerReport = "partner_daily"
 
-// Unusable are the values of one field of a pull's rows that cannot be used.
+// Unusable is the values of one field of a pull's rows that cannot be used.
 type Unusable struct {
-	Day    day.Day // "" when it is not known of which day of the scope they are
+	Day    day.Day // "" if their day of the scope is not known
 	Field  string
 	Kind   rawtable.FaultKind
 	Number int
