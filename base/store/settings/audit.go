@@ -41,7 +41,7 @@ func (a *Audit) BeforeCreate(*gorm.DB) error {
 }
 
 // AddAudit writes an audit entry and returns its id.
-func (s AuditLog)  AddAudit(ctx context.Context, a Audit) (int64, error) {
+func (s AuditLog) AddAudit(ctx context.Context, a Audit) (int64, error) {
 	if err := s.Config.Writer(ctx).Create(&a).Error; err != nil {
 		return 0, fmt.Errorf("write audit %s of %s: %w", a.Action, a.Object, err)
 	}
@@ -50,7 +50,7 @@ func (s AuditLog)  AddAudit(ctx context.Context, a Audit) (int64, error) {
 
 // EndAudit completes an entry that was written before its action: with after, unless that is empty, and with the
 // failure, if any.
-func (s AuditLog)  EndAudit(ctx context.Context, id int64, after, failure string) error {
+func (s AuditLog) EndAudit(ctx context.Context, id int64, after, failure string) error {
 	end := map[string]any{"error": sqldb.Cut(failure, 512)}
 	if after != "" {
 		end["after_value"] = after
@@ -71,7 +71,7 @@ type AuditFilter struct {
 }
 
 // ListAudit returns audit entries, the newest first.
-func (s AuditLog)  ListAudit(ctx context.Context, f AuditFilter) ([]Audit, error) {
+func (s AuditLog) ListAudit(ctx context.Context, f AuditFilter) ([]Audit, error) {
 	query := s.Config.Reader(ctx).Order("id DESC").Limit(f.Limit)
 	if f.Actor != "" {
 		query = query.Where("actor = ?", f.Actor)
@@ -96,7 +96,7 @@ func (s AuditLog)  ListAudit(ctx context.Context, f AuditFilter) ([]Audit, error
 }
 
 // OrderReload makes all producers read cron_task again within a few seconds, and records the actor.
-func (s AuditLog)  OrderReload(ctx context.Context, actor string) error {
+func (s AuditLog) OrderReload(ctx context.Context, actor string) error {
 	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		if err := raiseVersion(tx, AuditTasks); err != nil {
 			return err
@@ -110,7 +110,7 @@ func (s AuditLog)  OrderReload(ctx context.Context, actor string) error {
 }
 
 // TasksVersion returns a number that rises with each change of cron_task that is in audit_log, and with each OrderReload.
-func (s AuditLog)  TasksVersion(ctx context.Context) (int64, error) {
+func (s AuditLog) TasksVersion(ctx context.Context) (int64, error) {
 	var version int64
 	err := auditedTable(s.Config.Writer(ctx), AuditTasks).Select("version").Row().Scan(&version)
 	if err != nil {
