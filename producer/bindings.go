@@ -56,7 +56,7 @@ func (b *bindings) keepBindings(ctx context.Context) error {
 	if !slices.Equal(wrong, b.wrong) {
 		for _, row := range wrong {
 			b.logger.Warn("a row of account_binding cannot be used", "account_id", row.AccountID, "game", row.Game, "err",
-				row.Impossible())
+				row.DaysFault())
 		}
 		b.wrong = wrong
 	}
@@ -90,7 +90,7 @@ func bindingChanges(wanted, applied []summaries.Binding) (changes []summaries.Bi
 		var w, a []summaries.Binding
 		w, wanted = ofAccount(wanted, id)
 		a, applied = ofAccount(applied, id)
-		bad := slices.DeleteFunc(slices.Clone(w), func(b summaries.Binding) bool { return b.Impossible() == "" })
+		bad := slices.DeleteFunc(slices.Clone(w), func(b summaries.Binding) bool { return b.DaysFault() == "" })
 		if len(bad) > 0 {
 			wrong = append(wrong, bad...)
 			continue

@@ -51,9 +51,9 @@ type partnerStore interface {
 	PutPartnerRows(ctx context.Context, load summaries.PartnerLoad, batch summaries.PartnerBatch,
 		accounts map[string]map[string]settings.Account,
 		cursor summaries.PartnerCursor) (summaries.PartnerResult, error)
-	PutPartnerStrays(ctx context.Context, load summaries.PartnerLoad, strays []summaries.PartnerFault) error
+	PutUnreadablePartnerRows(ctx context.Context, load summaries.PartnerLoad, unreadable []summaries.PartnerFault) error
 	UnknownPartnerAccounts(ctx context.Context) ([]summaries.PartnerAccount, error)
-	AdoptPartnerRows(ctx context.Context, load summaries.PartnerLoad, account settings.Account) (int, error)
+	AssignPartnerRows(ctx context.Context, load summaries.PartnerLoad, account settings.Account) (int, error)
 	FindAccounts(ctx context.Context, media string, externalIDs []string) (map[string]settings.Account, error)
 }
 
@@ -78,7 +78,7 @@ func (l *loader) run(ctx context.Context) error {
 		return err
 	}
 	// A cursor in the future would skip all changes until then.
-	for at := l.load.Cursor.Kept(settled); ; {
+	for at := l.load.Cursor.NotBeyond(settled); ; {
 		batch, next, err := l.Partner.Changed(ctx, at, partnerBatch)
 		if err != nil {
 			return err
@@ -86,17 +86,17 @@ func (l *loader) run(ctx context.Context) error {
 		if len(batch.Rows) == 0 {
 			break
 		}
-		if err := l.put(ctx, batch, next.Kept(settled)); err != nil {
+		if err := l.put(ctx, batch, next.NotBeyond(settled)); err != nil {
 			return err
 		}
 		at = next
 	}
-	strays, err := l.Partner.Strays(ctx)
+	unreadable, err := l.Partner.UnreadableRows(ctx)
 	if err != nil {
 		return err
 	}
-	l.report(strays)
-	if err := l.Store.PutPartnerStrays(ctx, l.load, strays); err != nil {
+	l.report(unreadable)
+	if err := l.Store.PutUnreadablePartnerRows(ctx, l.load, unreadable); err != nil {
 		return err
 	}
 	return l.adopt(ctx)
@@ -155,7 +155,7 @@ func (l *loader) adopt(ctx context.Context) error {
 			return err
 		}
 		for _, account := range found {
-			n, err := l.Store.AdoptPartnerRows(ctx, l.load, account)
+			n, err := l.Store.AssignPartnerRows(ctx, l.load, account)
 			if err != nil {
 				return err
 			}

@@ -44,7 +44,7 @@ type wideStore interface {
 	RebuildWide(ctx context.Context, tables []summaries.ObjectTable, accountID int64, days []summaries.WideDay) (int,
 		error)
 	WideConfigurations(ctx context.Context, media string, upTo int64, limit int) ([]summaries.WideDay, error)
-	SpreadWide(ctx context.Context, configuration summaries.WideDay, since day.Day) error
+	MarkWideDays(ctx context.Context, configuration summaries.WideDay, since day.Day) error
 }
 
 // rebuildWide rebuilds a platform's rows of the wide table for every mark that existed when it began, as
@@ -91,7 +91,7 @@ func spreadConfigurations(ctx context.Context, deps Deps, platform media.Platfor
 			return err
 		}
 		for _, c := range changed {
-			if err := deps.Store.SpreadWide(ctx, c, since); err != nil {
+			if err := deps.Store.MarkWideDays(ctx, c, since); err != nil {
 				return err
 			}
 		}

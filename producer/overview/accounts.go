@@ -80,7 +80,7 @@ func (l *accountItems) attendImpossible(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(byMedia)) {
 		first := byMedia[name][0]
 		a := Attention{Kind: "impossible_binding", Severity: Warn, Media: name, Title: "Bindings name impossible days", AtLeast: len(wrong) == groupLooked, MoneyOf: "a day of these accounts",
-			Cause:   sentence("a row of account_binding is not used: " + (&summaries.Binding{From: first.From, To: first.To}).Impossible()),
+			Cause:   sentence("a row of account_binding is not used: " + (&summaries.Binding{From: first.From, To: first.To}).DaysFault()),
 			Remedy:  "Correct the row's days, or delete it. Until then the games of these accounts stay as they were.",
 			Command: "adsync accounts show " + name + "/" + exampleID}
 		for _, w := range byMedia[name] {

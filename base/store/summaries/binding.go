@@ -16,7 +16,8 @@ import (
 	"adsync/base/store/widemark"
 )
 
-// Binding says to which game and os an account belongs on some days, both included. It is a row of account_binding or binding_applied.
+// Binding is the game and os of an account on some days, both included. It is a row of account_binding or
+// binding_applied.
 type Binding struct {
 	AccountID int64
 	From      day.Day `gorm:"column:from_day"`
@@ -30,18 +31,18 @@ func (Binding) TableName() string { return "account_binding" }
 // Bindings returns the bindings that operators wrote, by account and first day. They may overlap.
 func (s GameBindings) Bindings(ctx context.Context) ([]Binding, error) {
 	all, err := ReadBindings(s.Config.Writer(ctx))
-	for i := range all { // To a server 'chess' and 'chess ' are one key, and the sum of one would be put over that of the other.
+	for i := range all { // For a server 'chess' and 'chess ' are one key: one's sum would overwrite the other's.
 		all[i].Game, all[i].OS = strings.TrimRight(all[i].Game, " "), strings.TrimRight(all[i].OS, " ")
 	}
 	return all, err
 }
 
-// AppliedBindings returns the bindings that summaries are built with, by account and first day. They never overlap.
+// AppliedBindings returns the bindings with which summaries are built, by account and first day. They never overlap.
 func (s GameBindings) AppliedBindings(ctx context.Context) ([]Binding, error) {
 	return ReadBindings(s.Data.Writer(ctx).Table("binding_applied"))
 }
 
-// ReadBindings reads the rows that a query chooses, in the order of the primary key.
+// ReadBindings returns the rows that a query chooses, in the order of the primary key.
 func ReadBindings(query *gorm.DB) (all []Binding, err error) {
 	if err := query.Order("account_id, from_day").Find(&all).Error; err != nil {
 		return nil, fmt.Errorf("read bindings: %w", err)
@@ -49,17 +50,18 @@ func ReadBindings(query *gorm.DB) (all []Binding, err error) {
 	return all, nil
 }
 
-// BindingChange is what is to be done about one account's applied bindings.
+// BindingChange is a change of one account's applied bindings.
 type BindingChange struct {
 	AccountID int64
-	Bindings  []Binding // all that hold from now on; they must not overlap
-	Touched   []Binding // the days whose game or os is another now; Game and OS are not read
+	Bindings  []Binding // all that apply from now on; they must not overlap
+	Touched   []Binding // the days whose game or os changes; Game and OS are not read
 }
 
 // ApplyBindings replaces the applied bindings of accounts and marks the touched days for a new summary, in one
 // transaction. It returns lease.ErrStaleLease when the lease does not hold.
 func (s GameBindings) ApplyBindings(ctx context.Context, l lease.Lease, changes []BindingChange) error {
-	// A day that a report makes known meanwhile has to wait: a rebuild could else give it to the game from before, and nothing marks it any more.
+	// Rows of coverage for new days must wait: otherwise a rebuild could count such a day for the previous game, and
+	// nothing would mark it again.
 	err := leader.TxThatKeepsRowsOut(ctx, s.Data, l, func(tx *gorm.DB) error {
 		now, err := s.Data.NowTx(tx)
 		if err != nil {
@@ -75,10 +77,10 @@ func (s GameBindings) ApplyBindings(ctx context.Context, l lease.Lease, changes 
 			}
 		}
 		slices.Sort(ids)
-		// Coverage first: pulls lock it for their whole transaction, and wait for nothing of ours.
+		// Coverage first: pulls lock it for their whole transaction, and wait for none of our locks.
 		for _, c := range changes {
 			for _, t := range c.Touched {
-				// The mark must become another one: a rebuild under way clears only the mark that it has read.
+				// The mark must change: a rebuild under way clears only the mark that it has read.
 				err := tx.Exec("UPDATE coverage SET dirty = CASE WHEN dirty >= ? THEN dirty + 1 ELSE ? END"+
 					" WHERE account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND day <= ?", mark, mark, c.AccountID, t.From, t.To).Error
 				if err != nil {
@@ -101,7 +103,7 @@ func (s GameBindings) ApplyBindings(ctx context.Context, l lease.Lease, changes 
 			return err
 		}
 		for _, c := range changes {
-			// A day that a report makes known meanwhile is not there to be marked: the account's own mark reaches it later.
+			// Days that a report adds meanwhile cannot be marked here: the account's own mark reaches them later.
 			if err := widemark.Span(tx, c.AccountID, day.Epoch, day.Epoch, mark); err != nil {
 				return err
 			}

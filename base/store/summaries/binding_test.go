@@ -25,7 +25,7 @@ func TestApplyBindings_MarksTheTouchedDays(t *testing.T) {
 	ctx := context.Background()
 	s := storetest.New(t)
 	l := storetest.Lead(t, s, "a")
-	const far = int64(9_000_000_000_000_000) // a mark that is already higher than the database's time
+	const far = int64(9_000_000_000_000_000) // a mark that is higher than the database's time
 	for _, day := range []string{"2026-11-01", "2026-11-02", "2026-11-03"} {
 		for _, level := range []string{"account", "adgroup"} {
 			require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, dirty) VALUES (1, 'report_daily', ?, ?, 'tulip', ?)",
@@ -48,7 +48,7 @@ func TestApplyBindings_MarksTheTouchedDays(t *testing.T) {
 			require.NotNil(t, r.Dirty)
 			require.InDelta(t, now.UnixMicro(), *r.Dirty, 60e6)
 		case r.Level == "account" && r.Day == "2026-11-03":
-			require.Equal(t, far+1, *r.Dirty, "the mark became another one")
+			require.Equal(t, far+1, *r.Dirty, "the mark changed")
 		case r.Day == "2026-11-03":
 			require.Equal(t, far, *r.Dirty)
 		default:
@@ -62,7 +62,7 @@ func TestApplyBindings_MarksTheTouchedDays(t *testing.T) {
 	require.Empty(t, got)
 }
 
-func TestApplyBindings_ADayThatBecomesKnownMeanwhileWaits(t *testing.T) {
+func TestApplyBindings_NewDaysOfCoverageWait(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
 	if os.Getenv(storetest.ServerEnv) == "" {
@@ -78,8 +78,8 @@ func TestApplyBindings_ADayThatBecomesKnownMeanwhileWaits(t *testing.T) {
 		if !strings.HasPrefix(query, "SELECT report, media, day FROM coverage") || !marking.CompareAndSwap(false, true) {
 			return
 		}
-		// The account's known days are marked, and the new binding is not committed yet.
-		if makesCoverageKnown(t, s) {
+		// The account's present days are marked, and the new binding is not committed yet.
+		if insertsCoverage(t, s) {
 			pull()
 			storetest.RebuildSummaries(t, s)
 		}
@@ -91,8 +91,8 @@ func TestApplyBindings_ADayThatBecomesKnownMeanwhileWaits(t *testing.T) {
 	require.Equal(t, []string{"go"}, slices.Collect(maps.Keys(storetest.SummaryVersions(t, s))))
 }
 
-// makesCoverageKnown puts today among the days of account 7, unless it has to wait for somebody.
-func makesCoverageKnown(t *testing.T, s *store.Store) bool {
+// insertsCoverage adds today to the days of account 7, and reports false if it has to wait for a lock.
+func insertsCoverage(t *testing.T, s *store.Store) bool {
 	t.Helper()
 	pool, err := s.Data.Writer(t.Context()).DB()
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ func makesCoverageKnown(t *testing.T, s *store.Store) bool {
 	return err == nil
 }
 
-func TestBindings_BlanksAtTheEndAreNoOtherGame(t *testing.T) {
+func TestBindings_IgnoreBlanksAtTheEndOfAGame(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := storetest.NewResults(t)
@@ -133,8 +133,9 @@ func TestBindings_BlanksAtTheEndAreNoOtherGame(t *testing.T) {
 	require.Equal(t, 1, storetest.RowsIn(t, s, "summary_daily WHERE game = 'chess' AND cost = 15000000"))
 }
 
-// A binding holds on its first day and on its last, whoever asks: the whole rebuild and the small one, the wide table, and those who look.
-func TestBindings_HoldFromTheirFirstDayToTheirLast(t *testing.T) {
+// A binding applies on its first day and on its last, for every reader: the full rebuild and that of a few games, the
+// wide table, and the lists.
+func TestBindings_ApplyFromTheirFirstDayToTheirLast(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := wideStore(t)
@@ -171,7 +172,7 @@ func TestBindings_HoldFromTheirFirstDayToTheirLast(t *testing.T) {
 	rebuild(t, s)
 	requireGames(1_000_000)
 
-	// New figures of a few accounts: their games are added up apart from the others.
+	// New figures of a few accounts: only their games are added up.
 	write("b", 2_000_000)
 	marked, err := s.DirtyDays(ctx, "test", 1<<62, 100)
 	require.NoError(t, err)

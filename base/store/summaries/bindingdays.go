@@ -13,15 +13,16 @@ import (
 	"adsync/base/store/settings"
 )
 
-// LastDay stands for no end of a binding, and FirstBoundDay for its beginning before all figures.
+// LastDay is the last day of a binding without an end, and FirstBoundDay the first day of one that covers all
+// figures.
 const (
 	LastDay       day.Day = "9999-12-31"
 	FirstBoundDay day.Day = "2000-01-01"
 )
 
-// Impossible returns what is wrong with the days of a binding that somebody wrote by SQL, or "". Such a binding would move more than
-// anybody means.
-func (b Binding) Impossible() string {
+// DaysFault returns what is wrong with the days of a binding that was written by SQL, or "". Such a binding would
+// move more days than anyone intends.
+func (b Binding) DaysFault() string {
 	from, err := day.Parse(b.From.String())
 	if err != nil || (from < day.Earliest && from != FirstBoundDay) {
 		return fmt.Sprintf("from_day is %s: want %s or later, or %s for all days", b.From, day.Earliest, FirstBoundDay)
@@ -32,9 +33,9 @@ func (b Binding) Impossible() string {
 	return ""
 }
 
-// WithoutOverlaps gives each day to the binding that begins last among those that cover it: a move is written as one
-// more row, a correction as a row with an end, after which the older one holds again. Rows that end before they begin
-// cover nothing. All are of one account, by first day.
+// WithoutOverlaps assigns each day to the binding that begins last among those that cover it: a move is written as
+// one more row, and a correction as a row with an end, after which the older one applies again. Rows that end before
+// they begin cover nothing. All are of one account, by first day.
 func WithoutOverlaps(bindings []Binding) []Binding {
 	var out []Binding
 	for _, span := range spans(bindings) {
@@ -52,7 +53,7 @@ func WithoutOverlaps(bindings []Binding) []Binding {
 	return out
 }
 
-// BindingDifferences returns the spans of days on which a and b bind otherwise.
+// BindingDifferences returns the spans of days whose binding differs between a and b.
 func BindingDifferences(a, b []Binding) []Binding {
 	var out []Binding
 	for _, span := range spans(slices.Concat(a, b)) {
@@ -65,7 +66,7 @@ func BindingDifferences(a, b []Binding) []Binding {
 	return out
 }
 
-// spans cuts the days that the bindings cover into spans on which the set of bindings does not change.
+// spans divides the days that the bindings cover into spans on which the set of bindings does not change.
 func spans(bindings []Binding) []Binding {
 	var cuts []day.Day // each begins a span
 	for _, b := range bindings {
@@ -104,8 +105,8 @@ func BindingOn(bindings []Binding, d day.Day) (Binding, bool) {
 	return found, ok
 }
 
-// rebound returns bindings without overlaps that say what want says on its days, and what have says on all others. A want
-// without a game leaves its days unbound.
+// rebound returns have with the days of want replaced by want, without overlaps. A want without a game leaves its
+// days unbound.
 func rebound(have []Binding, want Binding) []Binding {
 	var out []Binding
 	for _, b := range WithoutOverlaps(have) {
@@ -132,12 +133,12 @@ func (s GameBindings) AccountBindings(ctx context.Context, accountID int64) ([]B
 	return WithoutOverlaps(bindings), nil
 }
 
-// Rebind changes to what an account belongs: choose is told what its bindings are, which do not overlap, and says what is
-// to hold on which days; days that it leaves without a game are unbound. It returns the bindings before and after. The
-// leader brings them to the summaries at its next reload. actor is who does so.
+// Rebind changes an account's bindings. choose gets the present bindings, which do not overlap, and returns the new
+// one for some days; without a game those days become unbound. Rebind returns the bindings before and after. The
+// leader applies them to the summaries at its next reload.
 func (s GameBindings) Rebind(ctx context.Context, actor string, accountID int64, choose func(have []Binding) (Binding, error)) (before, after []Binding, err error) {
 	err = settings.Edit(ctx, s.Databases, settings.Editor{Actor: actor, Action: "account.rebind"}, "account_binding", []int64{accountID}, func(tx *gorm.DB) error {
-		// Of two people at once one waits for the other.
+		// Of two changes at once the second waits.
 		err := sqldb.One(tx.Clauses(sqldb.ForUpdate).Select("id").Where("id = ?", accountID), &settings.Account{})
 		if err != nil {
 			return err
@@ -153,7 +154,7 @@ func (s GameBindings) Rebind(ctx context.Context, actor string, accountID int64,
 		}
 		want.AccountID = accountID
 		if want.To < want.From {
-			return fmt.Errorf("the days from %s to %s are none", want.From, want.To)
+			return fmt.Errorf("there are no days from %s to %s", want.From, want.To)
 		}
 		after = rebound(rows, want)
 		if slices.Equal(rows, after) {

@@ -30,17 +30,17 @@ func TestWithoutOverlaps(t *testing.T) {
 			[]summaries.Binding{bind("2026-01-01", "2026-05-31", "a"), bind("2026-06-01", summaries.LastDay, "b")},
 		},
 		{
-			"after a correction the older row holds again",
+			"after a correction the older row applies again",
 			[]summaries.Binding{bind("2026-01-01", summaries.LastDay, "a"), bind("2026-06-01", "2026-06-03", "b")},
 			[]summaries.Binding{bind("2026-01-01", "2026-05-31", "a"), bind("2026-06-01", "2026-06-03", "b"), bind("2026-06-04", summaries.LastDay, "a")},
 		},
 		{
-			"what says the same is one",
+			"equal neighbours are one",
 			[]summaries.Binding{bind("2026-01-01", "2026-01-31", "a"), bind("2026-02-01", summaries.LastDay, "a")},
 			[]summaries.Binding{bind("2026-01-01", summaries.LastDay, "a")},
 		},
 		{"one that ends before it begins", []summaries.Binding{bind("2026-02-01", "2026-01-01", "a")}, nil},
-		{"a hole stays a hole", []summaries.Binding{bind("2026-01-01", "2026-01-02", "a"), bind("2026-01-04", "2026-01-05", "a")}, []summaries.Binding{bind("2026-01-01", "2026-01-02", "a"), bind("2026-01-04", "2026-01-05", "a")}},
+		{"a gap stays a gap", []summaries.Binding{bind("2026-01-01", "2026-01-02", "a"), bind("2026-01-04", "2026-01-05", "a")}, []summaries.Binding{bind("2026-01-01", "2026-01-02", "a"), bind("2026-01-04", "2026-01-05", "a")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -49,7 +49,7 @@ func TestWithoutOverlaps(t *testing.T) {
 	}
 }
 
-// Whatever the rows say, after a change its days say what was asked for and all others what they said before.
+// Whatever the rows are, a change sets exactly its days and leaves all others.
 func TestRebind_ChangesExactlyItsDays(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
@@ -105,7 +105,7 @@ func TestRebind_ChangesExactlyItsDays(t *testing.T) {
 	})
 }
 
-func TestRebind_RefusesNoDaysAndNoAccount(t *testing.T) {
+func TestRebind_RefusesAnEmptySpanAndAnUnknownAccount(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	backwards := func([]summaries.Binding) (summaries.Binding, error) {
@@ -113,7 +113,7 @@ func TestRebind_RefusesNoDaysAndNoAccount(t *testing.T) {
 	}
 	storetest.AddAccount(t, s, 7, "active", "")
 	_, _, err := s.Rebind(t.Context(), "otto", 7, backwards)
-	require.ErrorContains(t, err, "the days from 2026-01-02 to 2026-01-01 are none")
+	require.ErrorContains(t, err, "there are no days from 2026-01-02 to 2026-01-01")
 	_, _, err = s.Rebind(t.Context(), "otto", 999, backwards)
 	require.ErrorIs(t, err, sql.ErrNoRows)
 }

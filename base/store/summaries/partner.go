@@ -22,13 +22,14 @@ import (
 // partnerN is the number of a partner's figures.
 const partnerN = 7
 
-// PartnerFigures are the partner's figures, as columns of its table and of partner_daily. In wide_daily they begin with "partner_".
+// PartnerFigures are the partner's figures, as columns of its table and of partner_daily. In wide_daily they have the
+// prefix "partner_".
 var PartnerFigures = [partnerN]string{
 	"new_users", "returning_users", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7", "pay_amount_d14", "pay_amount_d30",
 }
 
-// PartnerValues are a partner's figures in the order of PartnerFigures; NULL is what it does not tell. Money is in millionths of
-// the account's currency.
+// PartnerValues are a partner's figures in the order of PartnerFigures; NULL is a figure that the partner does not
+// have. Money is in millionths of the account's currency.
 type PartnerValues [partnerN]sql.NullInt64
 
 func (v *PartnerValues) add(o PartnerValues) {
@@ -56,27 +57,27 @@ func (v *PartnerValues) dest(dest []any) []any {
 // PartnerRow is a row of the partner's table.
 type PartnerRow struct {
 	ID      int64
-	Deleted bool // the row is none any more
+	Deleted bool // the row was deleted
 	Day     day.Day
 	Game    string
 	OS      string
 	Media   string
 	Account string // the platform's id of the account
-	Level   string // account, campaign, adgroup or creative: whose figures they are
+	Level   string // of the figures: account, campaign, adgroup or creative
 	Object  string // the platform's id of the object; "" at account level
 	Values  PartnerValues
 }
 
 // The notes of rows of partner_daily that count for less than they name.
 const (
-	PartnerNoAccount = "account unknown" // for nothing, until the account comes to be known
-	PartnerNoObject  = "no such object"  // for their account alone
+	PartnerNoAccount = "account unknown" // counts for nothing until the account is known
+	PartnerNoObject  = "no such object"  // counts only for the account
 )
 
-// partnerEntry is a row of partner_daily without its stamps.
+// partnerEntry is a row of partner_daily without updated_at and version.
 type partnerEntry struct {
 	PartnerRow
-	accountID int64 // 0 is not known
+	accountID int64 // 0 if not known
 	note      string
 }
 
@@ -84,7 +85,8 @@ var partnerColumns = slices.Concat([]string{"day", "game", "os", "media", "exter
 
 var partnerTable = sqldb.Table{Name: "partner_daily", Key: []string{"partner_id"}, Columns: append(slices.Clone(partnerColumns), "updated_at", "version")}
 
-// entry says what of a row is kept. account is ours; the zero Account stands for one that is not known.
+// entry returns the row of partner_daily for a partner's row. account is ours; the zero Account stands for an unknown
+// one.
 func (r PartnerRow) entry(account settings.Account) partnerEntry {
 	e := partnerEntry{PartnerRow: r, accountID: account.ID}
 	switch {
@@ -96,23 +98,24 @@ func (r PartnerRow) entry(account settings.Account) partnerEntry {
 	return e
 }
 
-// PartnerCursor is a place in the partner's table, whose rows are in the order of the moment of their last change and their id.
+// PartnerCursor is a place in the partner's table, whose rows are ordered by the moment of their last change and
+// their id.
 type PartnerCursor struct {
 	ChangedAt string // as the partner's database writes it, in UTC
 	ID        int64
 }
 
-// PartnerLoad is the right to copy the partner's rows. One that begins later takes it away.
+// PartnerLoad is the right to copy the partner's rows. It ends when a later load begins.
 type PartnerLoad struct {
 	Source  string
 	Cursor  PartnerCursor // everything up to here is copied
 	version int64
 }
 
-// ErrPartnerOvertaken says that another load has begun since: nothing was written.
+// ErrPartnerOvertaken is returned when another load has begun since: nothing was written.
 var ErrPartnerOvertaken = errors.New("another load of the partner's rows has begun")
 
-// BeginPartnerLoad takes the right to copy the partner's rows of a source, and says where to go on.
+// BeginPartnerLoad begins a load of a source's rows, and returns it with the cursor at which to continue.
 func (s PartnerCopy) BeginPartnerLoad(ctx context.Context, source string) (PartnerLoad, error) {
 	load := PartnerLoad{Source: source}
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
@@ -135,14 +138,14 @@ func (s PartnerCopy) BeginPartnerLoad(ctx context.Context, source string) (Partn
 	return load, nil
 }
 
-// readPartnerCursor reads the cursor and keeps it locked for the transaction.
+// readPartnerCursor reads the cursor and locks it for the transaction.
 func readPartnerCursor(d *sqldb.DB, tx *gorm.DB, load *PartnerLoad) error {
 	return tx.Raw("SELECT changed_at, last_id, version FROM partner_cursor WHERE source = ?"+d.Dialect().ForUpdate(), load.Source).Row().
 		Scan(&load.Cursor.ChangedAt, &load.Cursor.ID, &load.version)
 }
 
-// holdPartnerLoad keeps other loads out until the end of the transaction and returns its time, or ErrPartnerOvertaken.
-func holdPartnerLoad(d *sqldb.DB, tx *gorm.DB, load PartnerLoad) (time.Time, error) {
+// lockPartnerLoad blocks other loads until the end of the transaction and returns its time, or ErrPartnerOvertaken.
+func lockPartnerLoad(d *sqldb.DB, tx *gorm.DB, load PartnerLoad) (time.Time, error) {
 	held := PartnerLoad{Source: load.Source}
 	if err := readPartnerCursor(d, tx, &held); err != nil {
 		return time.Time{}, err
@@ -153,17 +156,17 @@ func holdPartnerLoad(d *sqldb.DB, tx *gorm.DB, load PartnerLoad) (time.Time, err
 	return d.NowTx(tx)
 }
 
-// PartnerResult is what of a batch of the partner's rows changed partner_daily.
+// PartnerResult is how many rows of partner_daily a batch changed.
 type PartnerResult struct{ Written, Deleted int }
 
-// PutPartnerRows copies rows of the partner's table, of which accounts has those that are known by media and the platform's id,
-// notes what of them could not be used, marks the days that they touch for wide_daily, and moves the load's cursor, in one transaction. Rows that did
-// not change are left alone. It returns ErrPartnerOvertaken when another load has begun.
+// PutPartnerRows copies a batch of the partner's rows in one transaction: it records their unusable values, marks
+// their days for wide_daily, and moves the load's cursor. accounts has the known accounts by media and the platform's
+// id. Rows that did not change are left alone. It returns ErrPartnerOvertaken when another load has begun.
 func (s PartnerCopy) PutPartnerRows(ctx context.Context, load PartnerLoad, batch PartnerBatch, accounts map[string]map[string]settings.Account, cursor PartnerCursor) (PartnerResult, error) {
 	var result PartnerResult
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		result = PartnerResult{}
-		now, err := holdPartnerLoad(s.Data, tx, load)
+		now, err := lockPartnerLoad(s.Data, tx, load)
 		if err != nil {
 			return err
 		}
@@ -232,7 +235,7 @@ func (e *partnerEntry) args() []any {
 	return append(e.Values.args(args), e.note)
 }
 
-// partnerEntries reads rows of partner_daily by their ids, and the highest version among them.
+// partnerEntries returns rows of partner_daily by their ids, and the highest version among them.
 func partnerEntries(tx *gorm.DB, ids []int64) (map[int64]partnerEntry, int64, error) {
 	entries := map[int64]partnerEntry{}
 	newest := int64(0)
@@ -261,7 +264,7 @@ func partnerEntries(tx *gorm.DB, ids []int64) (map[int64]partnerEntry, int64, er
 	return entries, newest, nil
 }
 
-// touchedDays are days of accounts, by media and account.
+// touchedDays is days of accounts, by media and account.
 type touchedDays map[string]map[int64][]day.Day
 
 func (t touchedDays) add(media string, accountID int64, on day.Day) {

@@ -27,7 +27,7 @@ func partnerRow(id int64, on day.Day) summaries.PartnerRow {
 
 var partnerAccounts = map[string]map[string]settings.Account{"test": {"900": {ID: 7, Media: "test", ExternalID: "900"}}}
 
-// putPartner copies rows in a load of their own.
+// putPartner copies rows in a separate load.
 func putPartner(t *testing.T, s *store.Store, rows ...summaries.PartnerRow) summaries.PartnerResult {
 	t.Helper()
 	load, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
@@ -54,7 +54,7 @@ func partnerLines(t *testing.T, s *store.Store) []partnerLine {
 	return lines
 }
 
-// wideMarks are the marked days of a test's media, without their marks.
+// wideMarks returns the marked days of a test's media, without their marks.
 func wideMarks(t *testing.T, s *store.Store) []day.Day {
 	t.Helper()
 	marks, err := s.WideDays(t.Context(), "test", 1<<62, 100)
@@ -67,13 +67,13 @@ func wideMarks(t *testing.T, s *store.Store) []day.Day {
 	return days
 }
 
-// forgetMarks has all marks cleared, as rebuilds would.
-func forgetMarks(t *testing.T, s *store.Store) {
+// clearWideMarks clears all marks, like rebuilds do.
+func clearWideMarks(t *testing.T, s *store.Store) {
 	t.Helper()
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE wide_day SET dirty = NULL").Error)
 }
 
-func TestPutPartnerRows_CopiesWhatChangedAndMarksItsDays(t *testing.T) {
+func TestPutPartnerRows_CopiesChangesAndMarksTheirDays(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	stranger := partnerRow(3, today)
@@ -85,22 +85,22 @@ func TestPutPartnerRows_CopiesWhatChangedAndMarksItsDays(t *testing.T) {
 	require.Len(t, before, 4)
 	require.EqualValues(t, 7, *before[0].AccountID)
 	require.EqualValues(t, 5, *before[0].NewUsers)
-	require.Nil(t, before[0].D7, "what the partner does not tell is NULL")
+	require.Nil(t, before[0].D7, "a figure that the partner does not have is NULL")
 	require.Nil(t, before[2].AccountID)
 	require.Equal(t, []string{"", "", summaries.PartnerNoAccount, summaries.PartnerNoObject}, []string{before[0].Note, before[1].Note, before[2].Note, before[3].Note})
 	require.Equal(t, []day.Day{today.Add(-1), today}, wideMarks(t, s))
 
-	forgetMarks(t, s)
+	clearWideMarks(t, s)
 	require.Zero(t, putPartner(t, s, partnerRow(1, today.Add(-1)), partnerRow(2, today)))
-	require.Equal(t, before, partnerLines(t, s), "a row that is as it was is left alone")
+	require.Equal(t, before, partnerLines(t, s), "an unchanged row is left alone")
 	require.Empty(t, wideMarks(t, s))
 
 	moved := partnerRow(2, today.Add(-3))
 	require.Equal(t, summaries.PartnerResult{Written: 1}, putPartner(t, s, moved))
-	require.Equal(t, []day.Day{today.Add(-3), today}, wideMarks(t, s), "the day that it was on, too")
+	require.Equal(t, []day.Day{today.Add(-3), today}, wideMarks(t, s), "its former day is marked too")
 	require.Greater(t, partnerLines(t, s)[1].Version, before[1].Version)
 
-	forgetMarks(t, s)
+	clearWideMarks(t, s)
 	gone := partnerRow(1, today.Add(-1))
 	gone.Deleted = true
 	require.Equal(t, summaries.PartnerResult{Deleted: 1}, putPartner(t, s, gone))
@@ -113,7 +113,7 @@ func TestPutPartnerRows_CopiesWhatChangedAndMarksItsDays(t *testing.T) {
 	require.Zero(t, putPartner(t, s, gone), "it is deleted once")
 }
 
-func TestPutPartnerRows_OfALoadThatWasOvertakenWriteNothing(t *testing.T) {
+func TestPutPartnerRows_OfAnOvertakenLoadWriteNothing(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	first, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
@@ -124,10 +124,10 @@ func TestPutPartnerRows_OfALoadThatWasOvertakenWriteNothing(t *testing.T) {
 	require.NoError(t, err)
 	second, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
 	require.NoError(t, err)
-	require.Equal(t, at, second.Cursor, "it goes on where the one before was")
+	require.Equal(t, at, second.Cursor, "it continues where the one before ended")
 	_, err = s.PutPartnerRows(t.Context(), first, summaries.PartnerBatch{Rows: []summaries.PartnerRow{partnerRow(2, today)}}, partnerAccounts, summaries.PartnerCursor{})
 	require.ErrorIs(t, err, summaries.ErrPartnerOvertaken)
-	_, err = s.AdoptPartnerRows(t.Context(), first, partnerAccounts["test"]["900"])
+	_, err = s.AssignPartnerRows(t.Context(), first, partnerAccounts["test"]["900"])
 	require.ErrorIs(t, err, summaries.ErrPartnerOvertaken)
 	require.Len(t, partnerLines(t, s), 1)
 	other, err := s.BeginPartnerLoad(t.Context(), "another_table")
@@ -135,7 +135,7 @@ func TestPutPartnerRows_OfALoadThatWasOvertakenWriteNothing(t *testing.T) {
 	require.Zero(t, other.Cursor, "each table has its own")
 }
 
-func TestAdoptPartnerRows_WhenTheAccountComesToBeKnown(t *testing.T) {
+func TestAssignPartnerRows_WhenTheAccountBecomesKnown(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	stranger := partnerRow(1, today)
@@ -150,7 +150,7 @@ func TestAdoptPartnerRows_WhenTheAccountComesToBeKnown(t *testing.T) {
 
 	load, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
 	require.NoError(t, err)
-	n, err := s.AdoptPartnerRows(t.Context(), load, settings.Account{ID: 7, Media: "test", ExternalID: "901"})
+	n, err := s.AssignPartnerRows(t.Context(), load, settings.Account{ID: 7, Media: "test", ExternalID: "901"})
 	require.NoError(t, err)
 	require.Equal(t, 2, n)
 	after := partnerLines(t, s)
@@ -163,7 +163,7 @@ func TestAdoptPartnerRows_WhenTheAccountComesToBeKnown(t *testing.T) {
 	require.Empty(t, unknown)
 }
 
-// partnerDatabase makes a partner's database and returns its settings and a way to write to it.
+// partnerDatabase creates a partner's database and returns its settings and a connection that may write.
 func partnerDatabase(t *testing.T) (summaries.PartnerConfig, *sql.DB) {
 	t.Helper()
 	cfg := summaries.DefaultPartnerConfig()
@@ -212,8 +212,8 @@ func TestPartnerSource_ReadsByMomentAndID(t *testing.T) {
 	}
 	require.Equal(t, []int64{9, 3, 4, 5, 1}, ids)
 	require.Equal(t, summaries.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.501", ID: 1}, at)
-	require.Equal(t, at, at.Kept("2026-11-21 10:00:00.502"))
-	require.Equal(t, summaries.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.400"}, at.Kept("2026-11-21 10:00:00.400"), "what was changed since may come to sight later")
+	require.Equal(t, at, at.NotBeyond("2026-11-21 10:00:00.502"))
+	require.Equal(t, summaries.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.400"}, at.NotBeyond("2026-11-21 10:00:00.400"), "later changes may become visible later")
 
 	settled, err := p.Settled(t.Context())
 	require.NoError(t, err)
@@ -241,7 +241,7 @@ func TestOpenPartner_TouchesNothing(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
-func TestPartnerConfig_RefusesWhatCannotBe(t *testing.T) {
+func TestPartnerConfig_RefusesInvalidValues(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, summaries.DefaultPartnerConfig().Validate())
 	err := summaries.PartnerConfig{Driver: "oracle", Table: "a; b", Overlap: -1}.Validate()

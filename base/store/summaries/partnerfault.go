@@ -24,7 +24,7 @@ func partnerFaultArgs(faults []PartnerFault, now time.Time) [][]any {
 	return rows
 }
 
-// putPartnerFaults brings partner_unusable to what of a batch's rows cannot be used.
+// putPartnerFaults replaces the rows of partner_unusable for a batch's rows.
 func putPartnerFaults(d *sqldb.DB, tx *gorm.DB, batch PartnerBatch, now time.Time) error {
 	ids := make([]int64, len(batch.Rows))
 	for i, r := range batch.Rows {
@@ -38,10 +38,10 @@ func putPartnerFaults(d *sqldb.DB, tx *gorm.DB, batch PartnerBatch, now time.Tim
 	return d.Upsert(tx, partnerUnusableTable, partnerFaultArgs(batch.Faults, now))
 }
 
-// PutPartnerStrays notes the rows that no load can read, in the place of those noted before.
-func (s PartnerCopy) PutPartnerStrays(ctx context.Context, load PartnerLoad, strays []PartnerFault) error {
+// PutUnreadablePartnerRows records the rows that no load can read, in place of those recorded before.
+func (s PartnerCopy) PutUnreadablePartnerRows(ctx context.Context, load PartnerLoad, strays []PartnerFault) error {
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		now, err := holdPartnerLoad(s.Data, tx, load)
+		now, err := lockPartnerLoad(s.Data, tx, load)
 		if err != nil {
 			return err
 		}
@@ -51,7 +51,7 @@ func (s PartnerCopy) PutPartnerStrays(ctx context.Context, load PartnerLoad, str
 		return s.Data.Upsert(tx, partnerUnusableTable, partnerFaultArgs(strays, now))
 	})
 	if err != nil {
-		return fmt.Errorf("note the partner's rows that cannot be read: %w", err)
+		return fmt.Errorf("record the partner's rows that cannot be read: %w", err)
 	}
 	return nil
 }

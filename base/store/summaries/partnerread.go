@@ -17,17 +17,17 @@ import (
 	"adsync/base/sqldb"
 )
 
-// PartnerBatch are rows that were read from the partner's table.
+// PartnerBatch is rows that were read from the partner's table.
 type PartnerBatch struct {
-	Rows []PartnerRow // those that cannot be kept are Deleted: what they were before holds no longer
-	// Faults are the values that could not be used, of the rows by their ids.
+	Rows []PartnerRow // rows that cannot be kept are Deleted: their earlier values are void
+	// Faults are the values that could not be used, by the ids of their rows.
 	Faults []PartnerFault
 }
 
-// PartnerFault is a value of the partner's table that cannot be used. An attribute is left unset or repaired, a figure is NULL, and a row whose key cannot
-// be used is not kept.
+// PartnerFault is a value of the partner's table that cannot be used. An attribute is left unset or repaired, a
+// figure is NULL, and a row whose key cannot be used is not kept.
 type PartnerFault struct {
-	ID    int64 // of the row; 0 for rows that have none, or no moment, and so are never read
+	ID    int64 // of the row; 0 for rows without a usable id or moment, which are never read
 	Media string
 	Field string
 	Kind  rawtable.FaultKind
@@ -35,17 +35,20 @@ type PartnerFault struct {
 	Why   string // what is wrong with one of them
 }
 
-// partnerTexts are the texts of a row, in the order in which they are read, and how many characters the columns take.
+// partnerTexts are the texts of a row, in the order in which they are read, with the widths of their columns in
+// characters.
 var partnerTexts = [...]struct {
 	name string
 	most int
-	key  bool // printable ASCII, which the row is known by
+	key  bool // a part of the row's key: printable ASCII
 }{{"game", 64, false}, {"os", 16, false}, {"media", 32, true}, {"account", 64, true}, {"level", 16, true}, {"object_id", 64, true}}
 
-// partnerFigureMax is what no figure of a row reaches. Some hundreds of them still add up to less than a column holds.
+// partnerFigureMax is above every real figure. Some hundreds of such figures still add up to less than a column
+// holds.
 const partnerFigureMax = 1e16
 
-// readPartnerRow reads the values of a row as the database gives them, and adds what cannot be used to the batch's faults.
+// readPartnerRow parses the values of a row as the database returns them, and adds unusable ones to the batch's
+// faults.
 func (b *PartnerBatch) readPartnerRow(id int64, values []any) {
 	r := PartnerRow{ID: id}
 	var faults []PartnerFault
@@ -77,7 +80,7 @@ func (b *PartnerBatch) readPartnerRow(id int64, values []any) {
 	for i, name := range PartnerFigures {
 		value, err := partnerInt(figures[i])
 		if err == nil && (value.Int64 > partnerFigureMax || value.Int64 < -partnerFigureMax) {
-			err = fmt.Errorf("%d is more than any figure", value.Int64)
+			err = fmt.Errorf("%d is outside ±1e16", value.Int64)
 		}
 		if err != nil {
 			add(name, rawtable.FigureFault, err)
@@ -94,15 +97,15 @@ func (b *PartnerBatch) readPartnerRow(id int64, values []any) {
 	b.Rows, b.Faults = append(b.Rows, r), append(b.Faults, faults...)
 }
 
-// shown is a value in an error: a few of its letters, valid UTF-8.
-func shown(value any) string {
+// quoted returns a value for an error: its first characters, as valid UTF-8.
+func quoted(value any) string {
 	if raw, ok := value.([]byte); ok {
 		value = string(raw)
 	}
 	return fmt.Sprintf("%.40q", fmt.Sprint(value))
 }
 
-// asString is a value that a database gives as a text.
+// asString returns a value that the database returned as text.
 func asString(value any) (text string, ok bool) {
 	switch v := value.(type) {
 	case string:
@@ -113,9 +116,9 @@ func asString(value any) (text string, ok bool) {
 	return "", false
 }
 
-// partnerInt reads a whole number; NULL and the words for no value are not set.
+// partnerInt parses a whole number; NULL and the words for no value are not set.
 func partnerInt(value any) (n sql.NullInt64, err error) {
-	refused := fmt.Errorf("%s is not a whole number", shown(value))
+	refused := fmt.Errorf("%s is not a whole number", quoted(value))
 	whole := func(f float64) (sql.NullInt64, error) {
 		if f != math.Trunc(f) || math.Abs(f) >= 1<<53 { // NaN is not equal to itself.
 			return sql.NullInt64{}, refused
@@ -149,7 +152,7 @@ func partnerInt(value any) (n sql.NullInt64, err error) {
 	if text = strings.TrimSpace(text); rawtable.IsNoValue(text) {
 		return sql.NullInt64{}, nil
 	}
-	digits, fraction, _ := strings.Cut(text, ".") // A DECIMAL has its places.
+	digits, fraction, _ := strings.Cut(text, ".") // A DECIMAL has decimal places.
 	if n.Int64, err = strconv.ParseInt(digits, 10, 64); err != nil || strings.Trim(fraction, "0") != "" {
 		return sql.NullInt64{}, refused
 	}
@@ -157,16 +160,16 @@ func partnerInt(value any) (n sql.NullInt64, err error) {
 	return n, nil
 }
 
-// partnerDay reads a day, or the day of a moment.
+// partnerDay parses a day, or the day of a moment.
 func partnerDay(value any) (day.Day, error) {
 	text, ok := asString(value)
 	switch moment, isTime := value.(time.Time); {
 	case isTime:
 		text = moment.Format(time.DateOnly)
 	case value == nil:
-		return "", errors.New("is not set: it is not known of which day the row is")
+		return "", errors.New("is not set: the row's day is not known")
 	case !ok:
-		return "", fmt.Errorf("%s is not a day", shown(value))
+		return "", fmt.Errorf("%s is not a day", quoted(value))
 	}
 	head := text
 	if len(text) > len(time.DateOnly) && (text[len(time.DateOnly)] == ' ' || text[len(time.DateOnly)] == 'T') {
@@ -174,19 +177,20 @@ func partnerDay(value any) (day.Day, error) {
 	}
 	d, err := day.GivenAhead(head, clock.System{}.Now())
 	if err != nil {
-		return "", fmt.Errorf("%s is refused: %w", shown(text), err)
+		return "", fmt.Errorf("%s is refused: %w", quoted(text), err)
 	}
 	return d, nil
 }
 
-// partnerText reads a text of at most so many characters, and repairs one that does not fit. A key is not repaired: it would be another's.
+// partnerText parses a text of up to most characters, and repairs one that does not fit. A key is not repaired, since
+// it would be another's.
 func partnerText(value any, most int, key bool) (string, error) {
 	text, ok := asString(value)
 	if !ok {
 		if value == nil {
 			return "", nil
 		}
-		text = fmt.Sprint(value) // A number, or a truth value.
+		text = fmt.Sprint(value) // A number or a boolean.
 	}
 	var err error
 	switch {
@@ -197,7 +201,7 @@ func partnerText(value any, most int, key bool) (string, error) {
 	case utf8.RuneCountInString(text) > most:
 		err = fmt.Errorf("has more than %d characters", most)
 	case key && strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' }):
-		err = fmt.Errorf("%s is no word of letters, digits and signs", shown(text))
+		err = fmt.Errorf("%s is not printable ASCII without spaces", quoted(text))
 	}
 	if err != nil && !key {
 		text = sqldb.Cut(strings.ReplaceAll(text, "\x00", "\uFFFD"), most)

@@ -14,12 +14,12 @@ import (
 	"adsync/base/store/summaries"
 )
 
-// looseTable is a partner's table of columns that take anything, as a view's do. Both dialects take it.
+// looseTable is a partner's table whose columns take any value, like those of a view, in both dialects.
 const looseTable = `CREATE TABLE business (id BIGINT NULL, updated_at DATETIME NULL, deleted VARCHAR(100), day VARCHAR(100), game VARCHAR(100), os VARCHAR(100),
 	media VARCHAR(100), account VARCHAR(100), level VARCHAR(100), object_id VARCHAR(100), new_users VARCHAR(100), returning_users DECIMAL(30, 3),
 	pay_amount_d1 DOUBLE, pay_amount_d3 VARBINARY(100), pay_amount_d7 VARCHAR(100), pay_amount_d14 VARCHAR(100), pay_amount_d30 VARCHAR(100))`
 
-// setupLoose returns a store, and a source that reads the table business beside its data.
+// setupLoose returns a store, and a source that reads the table business in the same database.
 func setupLoose(t *testing.T) (*store.Store, *summaries.PartnerSource) {
 	t.Helper()
 	return setupPartner(t, looseTable)
@@ -57,12 +57,13 @@ func loadLoose(t *testing.T, s *store.Store, p *summaries.PartnerSource) {
 	require.NoError(t, err)
 	_, err = s.PutPartnerRows(t.Context(), load, batch, partnerAccounts, summaries.PartnerCursor{})
 	require.NoError(t, err)
-	strays, err := p.Strays(t.Context())
+	unreadable, err := p.UnreadableRows(t.Context())
 	require.NoError(t, err)
-	require.NoError(t, s.PutPartnerStrays(t.Context(), load, strays))
+	require.NoError(t, s.PutUnreadablePartnerRows(t.Context(), load, unreadable))
 }
 
-// unusablePartner is what partner_unusable has of rows, by field and kind, and how many rows partner_daily has.
+// unusablePartner returns the faults in partner_unusable by row, as fields and kinds, and how many rows partner_daily
+// has.
 func unusablePartner(t *testing.T, s *store.Store) (faults map[int64]string, kept int) {
 	t.Helper()
 	var rows []struct {
@@ -80,8 +81,8 @@ func unusablePartner(t *testing.T, s *store.Store) (faults map[int64]string, kep
 	return faults, kept
 }
 
-// One value of the partner's that cannot be used, or one day that is not set, cost the whole load.
-func TestPartner_AValueThatCannotBeUsedCostsItself(t *testing.T) {
+// One unusable value, or one day that was not set, once failed the whole load.
+func TestPartner_AnUnusableValueCostsOnlyItself(t *testing.T) {
 	t.Parallel()
 	const emoji = "🎮"
 	for _, c := range []struct {
@@ -112,10 +113,10 @@ func TestPartner_AValueThatCannotBeUsedCostsItself(t *testing.T) {
 		{name: "a day of the year 10000", other: map[string]any{"day": "10000-01-01"}, faults: "day key;"},
 		{name: "a day with its time", other: map[string]any{"day": "2026-11-21 00:00:00"}, row: map[string]any{"new_users": int64(5)}},
 		{name: "an account that no platform can have", other: map[string]any{"account": emoji}, faults: "account key;"},
-		{name: "an object with a space behind it, which the wide table takes for another's", other: map[string]any{"object_id": "c1 "}, faults: "object_id key;"},
+		{name: "an object with a space at its end, which the wide table would confuse with another", other: map[string]any{"object_id": "c1 "}, faults: "object_id key;"},
 		{name: "an object longer than its column", other: map[string]any{"object_id": strings.Repeat("9", 65)}, faults: "object_id key;"},
 		{name: "an object in letters beyond ASCII", other: map[string]any{"object_id": "创意"}, faults: "object_id key;"},
-		{name: "a word that says neither deleted nor not", other: map[string]any{"deleted": "perhaps"}, faults: "deleted key;"},
+		{name: "a word that is neither true nor false", other: map[string]any{"deleted": "perhaps"}, faults: "deleted key;"},
 		{name: "a row that is deleted, whatever else it holds", other: map[string]any{"deleted": "1", "day": nil, "new_users": "many"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -142,7 +143,7 @@ func TestPartner_AValueThatCannotBeUsedCostsItself(t *testing.T) {
 	}
 }
 
-func TestPartner_WhatIsCorrectedIsUnusableNoLonger(t *testing.T) {
+func TestPartner_ACorrectedValueIsNoLongerUnusable(t *testing.T) {
 	t.Parallel()
 	s, p := setupLoose(t)
 	putLoose(t, s, 1, "2026-11-21 10:00:00.000", map[string]any{"new_users": "many", "pay_amount_d7": "much"})
@@ -175,8 +176,9 @@ func TestPartner_WhatIsCorrectedIsUnusableNoLonger(t *testing.T) {
 	require.Equal(t, 1, kept)
 }
 
-// An id or a moment that no cursor can hold, as a view or SQLite may have, ended every load, or was read for ever.
-func TestPartner_RowsWithoutAPlaceInTheOrderAreCountedAndNeverRead(t *testing.T) {
+// An id or a moment that no cursor can hold, as a view or SQLite may have, once failed every load, or was read
+// forever.
+func TestPartner_RowsWithoutAPlaceAreCountedAndNeverRead(t *testing.T) {
 	t.Parallel()
 	s, p := setupPartner(t, strings.Replace(looseTable, "id BIGINT NULL, updated_at DATETIME NULL", "id VARCHAR(64), updated_at VARBINARY(64)", 1))
 	if s.Data.Dialect() == sqldb.SQLiteDialect {
@@ -204,7 +206,7 @@ func TestPartner_RowsWithoutAPlaceInTheOrderAreCountedAndNeverRead(t *testing.T)
 	batch, _, err = p.Changed(t.Context(), next, 1000)
 	require.NoError(t, err)
 	require.Empty(t, batch.Rows)
-	strays, err := p.Strays(t.Context())
+	unreadable, err := p.UnreadableRows(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []int64{4, 3}, []int64{strays[0].Rows, strays[1].Rows})
+	require.Equal(t, []int64{4, 3}, []int64{unreadable[0].Rows, unreadable[1].Rows})
 }

@@ -18,7 +18,7 @@ import (
 	"adsync/base/sqldb"
 )
 
-// PartnerConfig says where the business's own figures are read. Without a DSN none are.
+// PartnerConfig is the database with the business's own figures. Without a DSN nothing is copied.
 type PartnerConfig struct {
 	Driver  string        `koanf:"driver" doc:"mysql (also for MariaDB) or sqlite."`
 	DSN     secret.Text   `koanf:"dsn" doc:"The database with the business's own figures, which is only read. mysql: user:password@tcp(host:3306)/name; sqlite: a file path. Empty: nothing is copied."`
@@ -26,10 +26,10 @@ type PartnerConfig struct {
 	Overlap time.Duration `koanf:"overlap" doc:"How far before the last load each load begins to read: longer than any transaction takes that writes there."`
 }
 
-// partnerOverlapDefault is that of the results' own warehouse loads.
+// partnerOverlapDefault is the overlap that docs/warehouse.md uses too.
 const partnerOverlapDefault = 15 * time.Minute
 
-// DefaultPartnerConfig names no database.
+// DefaultPartnerConfig returns settings without a database.
 func DefaultPartnerConfig() PartnerConfig {
 	return PartnerConfig{Driver: sqldb.MySQL, Table: "partner_daily", Overlap: partnerOverlapDefault}
 }
@@ -64,7 +64,7 @@ type PartnerSource struct {
 	overlap time.Duration
 }
 
-// OpenPartner opens the partner's database, and contacts nobody yet. It returns nil when none is named.
+// OpenPartner opens the partner's database without contacting it. It returns nil when none is configured.
 func OpenPartner(cfg PartnerConfig) (*PartnerSource, error) {
 	if cfg.DSN.IsZero() {
 		return nil, nil
@@ -101,11 +101,11 @@ func (p *PartnerSource) Close() error {
 	return p.pool.Close()
 }
 
-// Name is what loads of this source are known by.
+// Name returns the name by which loads of this source are stored.
 func (p *PartnerSource) Name() string { return p.table }
 
-// Settled returns the moment, by the partner's clock, up to which every row is in sight: what was changed since may be stamped
-// earlier than it is committed, and must be read again.
+// Settled returns the moment, by the partner's clock, up to which every row is visible. A later change may be
+// committed after its stamp, and must be read again.
 func (p *PartnerSource) Settled(ctx context.Context) (string, error) {
 	var now sqldb.Time
 	if err := p.pool.QueryRowContext(ctx, "SELECT "+p.dialect.Now()).Scan(&now); err != nil {
@@ -114,10 +114,10 @@ func (p *PartnerSource) Settled(ctx context.Context) (string, error) {
 	return now.Add(-p.overlap).UTC().Format(sqldb.TimeLayout), nil
 }
 
-// partnerIDMax is the largest id that rows are read by.
+// partnerIDMax is the largest id of rows that are read.
 const partnerIDMax = "9223372036854775807"
 
-// Changed returns up to limit rows behind a cursor, in its order, and the cursor behind the last of them.
+// Changed returns up to limit rows after a cursor, in its order, and the cursor of the last of them.
 func (p *PartnerSource) Changed(ctx context.Context, after PartnerCursor, limit int) (PartnerBatch, PartnerCursor, error) {
 	batch, next, err := p.changed(ctx, after, limit)
 	if err != nil {
@@ -127,8 +127,8 @@ func (p *PartnerSource) Changed(ctx context.Context, after PartnerCursor, limit 
 }
 
 func (p *PartnerSource) changed(ctx context.Context, after PartnerCursor, limit int) (batch PartnerBatch, next PartnerCursor, err error) {
-	// The moment is read and compared as it is written, with all its digits, and the day as it is written: no driver reads it, whose error would cost
-	// all rows.
+	// The moment is read and compared as text with all its digits, and the day as text: no driver parses them, whose
+	// error would cost all rows.
 	from, next := "1970-01-01 00:00:00.000", after
 	if after.ChangedAt != "" {
 		from = after.ChangedAt
@@ -159,7 +159,7 @@ func (p *PartnerSource) changed(ctx context.Context, after PartnerCursor, limit 
 	return batch, next, rows.Err()
 }
 
-// text is a column as the database writes it.
+// text returns the expression for a column's text as the database writes it.
 func (p *PartnerSource) text(column string) string {
 	if p.dialect == sqldb.SQLiteDialect {
 		return "CAST(" + column + " AS TEXT)"
@@ -167,8 +167,8 @@ func (p *PartnerSource) text(column string) string {
 	return "CAST(" + column + " AS CHAR)"
 }
 
-// isID is whether a row has an id that a cursor can hold. A view may have another type, and SQLite takes any value in any column: one such row must not cost
-// all others.
+// isID returns the condition that a row has an id that a cursor can hold. A view may have another type, and SQLite
+// takes any value in any column: one such row must not cost all others.
 func (p *PartnerSource) isID() string {
 	if p.dialect == sqldb.SQLiteDialect {
 		return "typeof(id) = 'integer'"
@@ -176,7 +176,8 @@ func (p *PartnerSource) isID() string {
 	return "(CAST(id AS CHAR) REGEXP '^-?[0-9]{1,19}$' AND id <= " + partnerIDMax + ")"
 }
 
-// isMoment is whether a row has a moment that a cursor can hold. In SQLite bytes come after all texts, and would be read for ever.
+// isMoment returns the condition that a row has a moment that a cursor can hold. In SQLite bytes sort after all
+// texts, and would be read forever.
 func (p *PartnerSource) isMoment() string {
 	if p.dialect == sqldb.SQLiteDialect {
 		return "(typeof(updated_at) = 'text' AND length(updated_at) BETWEEN 10 AND 32 AND updated_at NOT GLOB '*[^ -~]*')"
@@ -184,8 +185,9 @@ func (p *PartnerSource) isMoment() string {
 	return "CAST(updated_at AS CHAR) REGEXP '^[ -~]{10,32}$'"
 }
 
-// Strays counts the rows that no load can read, since they have no place in the order of the moment and the id.
-func (p *PartnerSource) Strays(ctx context.Context) ([]PartnerFault, error) {
+// UnreadableRows counts the rows that no load can read, because they have no place in the order of the moment and the
+// id.
+func (p *PartnerSource) UnreadableRows(ctx context.Context) ([]PartnerFault, error) {
 	count := func(where string) string {
 		return "(SELECT COUNT(*) FROM " + p.table + " WHERE NOT COALESCE(" + where + ", 0))"
 	}
@@ -200,15 +202,16 @@ func (p *PartnerSource) Strays(ctx context.Context) ([]PartnerFault, error) {
 	return slices.DeleteFunc(faults, func(f PartnerFault) bool { return f.Rows == 0 }), nil
 }
 
-// Kept returns the cursor to keep when everything up to one was copied: it does not go beyond the settled moment.
-func (c PartnerCursor) Kept(settled string) PartnerCursor {
+// NotBeyond returns the cursor to store when everything up to c was copied: c, or the settled moment if c lies beyond
+// it.
+func (c PartnerCursor) NotBeyond(settled string) PartnerCursor {
 	if c.ChangedAt < settled {
 		return c
 	}
 	return PartnerCursor{ChangedAt: settled}
 }
 
-// CheckUp looks whether the partner's table can be read.
+// CheckUp reports whether the partner's table can be read.
 func (p *PartnerSource) CheckUp(ctx context.Context) []checkup.Finding {
 	report := &checkup.Report{Server: "partner's database"}
 	if !sqldb.Reached(report, p.pool.PingContext(ctx)) {

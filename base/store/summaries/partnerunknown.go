@@ -17,8 +17,8 @@ type PartnerAccount struct {
 	Rows    int    `gorm:"column:n"`
 }
 
-// UnknownPartnerAccounts lists the accounts that rows of partner_daily name and that were not known when the rows came, with the
-// number of their rows.
+// UnknownPartnerAccounts returns the accounts that rows of partner_daily name and that were not known when the rows
+// came, with the number of their rows.
 func (s PartnerCopy) UnknownPartnerAccounts(ctx context.Context) ([]PartnerAccount, error) {
 	var accounts []PartnerAccount
 	err := s.Data.Writer(ctx).Raw("SELECT media, external_id, COUNT(*) AS n FROM partner_daily WHERE account_id IS NULL GROUP BY media, external_id ORDER BY media, external_id").Scan(&accounts).Error
@@ -28,12 +28,12 @@ func (s PartnerCopy) UnknownPartnerAccounts(ctx context.Context) ([]PartnerAccou
 	return accounts, nil
 }
 
-// AdoptPartnerRows gives the partner's rows of an account that was not known to the account, marks their days for wide_daily, and
-// returns how many there were. It returns ErrPartnerOvertaken when another load has begun.
-func (s PartnerCopy) AdoptPartnerRows(ctx context.Context, load PartnerLoad, account settings.Account) (int, error) {
+// AssignPartnerRows assigns the partner's rows of a formerly unknown account to the account, marks their days for
+// wide_daily, and returns how many rows it changed. It returns ErrPartnerOvertaken when another load has begun.
+func (s PartnerCopy) AssignPartnerRows(ctx context.Context, load PartnerLoad, account settings.Account) (int, error) {
 	adopted := 0
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
-		now, err := holdPartnerLoad(s.Data, tx, load)
+		now, err := lockPartnerLoad(s.Data, tx, load)
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (s PartnerCopy) AdoptPartnerRows(ctx context.Context, load PartnerLoad, acc
 		return touched.mark(s.Data, tx, now.UnixMicro())
 	})
 	if err != nil {
-		return 0, fmt.Errorf("give the partner's rows of account %s to account %d: %w", account.ExternalID, account.ID, err)
+		return 0, fmt.Errorf("assign the partner's rows of account %s to account %d: %w", account.ExternalID, account.ID, err)
 	}
 	return adopted, nil
 }

@@ -21,7 +21,7 @@ import (
 	"adsync/base/store/results"
 )
 
-// DirtyDay is a day of a media whose summary does not show the newest figures.
+// DirtyDay is a day of a media whose summary lacks the newest figures.
 type DirtyDay struct {
 	Media  string
 	Hourly bool
@@ -34,11 +34,11 @@ type mark struct {
 	dirty     int64
 }
 
-// ReportName is the name of the table that a summary adds up.
+// ReportName returns the name of the table that a summary adds up.
 func ReportName(hourly bool) string { return results.ReportTable(hourly).Name }
 
-// DirtyDays lists up to limit marks of a media that are not newer than a version, oldest first, gathered by table and
-// day.
+// DirtyDays returns up to limit marks of a media that are not newer than a version, oldest first, grouped by table
+// and day.
 func (s Summing) DirtyDays(ctx context.Context, media string, upTo int64, limit int) ([]DirtyDay, error) {
 	var rows []struct {
 		AccountID int64   `gorm:"column:account_id"`
@@ -70,7 +70,7 @@ func (s Summing) DirtyDays(ctx context.Context, media string, upTo int64, limit 
 	return days, nil
 }
 
-// SummaryTable is summary_daily, or summary_hourly.
+// SummaryTable returns summary_daily or summary_hourly.
 func SummaryTable(hourly bool) sqldb.Table {
 	t := sqldb.Table{Name: "summary_daily", Key: []string{"day", "game", "media", "os", "currency", "day_zone"}}
 	if hourly {
@@ -92,28 +92,32 @@ type summaryKey struct {
 const marksPerStatement = 500
 
 const (
-	// summaryPage is how many accounts a rebuild holds at a time.
+	// summaryPage is how many accounts a rebuild reads at a time.
 	summaryPage = 20_000
-	// summedTogether is how many of them one statement adds up: as many groups as the server holds in memory, whatever games they are of.
+	// summedTogether is how many of them one statement adds up: as many groups as the server holds in memory, whatever
+	// their games.
 	summedTogether = 500
-	// summedAtOnce is how many such statements run at a time: each takes a core of the server, or waits for the disk where the day is not in memory.
+	// summedAtOnce is how many such statements run at a time: each takes a core of the server, or waits for the disk if
+	// the day is not in memory.
 	summedAtOnce = 8
 )
 
-// fewAccounts is up to how many marked accounts only the games that they belong to are added up anew.
+// fewAccounts is up to how many marked accounts only their games are added up again.
 const fewAccounts = 100
 
-// Unassigned is the game of the accounts that have none.
+// Unassigned is the game of accounts without a binding.
 const Unassigned = "unassigned"
 
-// RebuildSummary makes the summary of one media and day anew from the account level of the public table, under a
-// fence of its own, deletes what the summary no longer has, and clears the marks that still hold the value read. It
-// returns the rows written, which are those that have changed; a rebuild that was overtaken by a later one writes nothing and returns 0. Where the figures of a few accounts have
-// changed, and no binding, it makes the rows of their games only.
+// RebuildSummary rebuilds the summary of one media and day from the account level of the public table, under its own
+// fence. It deletes the summary's outdated rows, and clears the marks that still hold the value read. It returns how
+// many rows it wrote, which are those that changed; a rebuild that was overtaken by a later one writes nothing and
+// returns 0. Where only the figures of a few accounts have changed, and no binding, it rebuilds the rows of their
+// games only.
 //
-// Marks are read before the figures: a change that commits in between is in these, or its mark has a higher value and stays.
+// Marks are read before the figures: a change that commits in between is in the figures, or its mark has a higher
+// value and stays.
 func (s Summing) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
-	// Before the version: of two rebuilds the later one is to have seen each binding whose mark the other one clears.
+	// Before the version: of two rebuilds the later one must have seen each binding whose mark the other clears.
 	rebound, err := s.rebound(ctx, d)
 	if err != nil {
 		return 0, err
@@ -146,7 +150,7 @@ func (s Summing) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
 		if err != nil || overtaken {
 			return err
 		}
-		// Read now, since it is noted before rows go: the sums may lack them.
+		// Read only now: a day is recorded as pruned before its rows go, so that the sums may lack them.
 		if pruned, err := isPruned(tx, []string{ReportName(d.Hourly), SummaryTable(d.Hourly).Name}, d.Day); err != nil || pruned {
 			return sqldb.FirstError(err, clearMarks(s.Data, tx, d))
 		}
@@ -196,7 +200,7 @@ func (s Summing) beginSummary(ctx context.Context, d DirtyDay) (int64, error) {
 	return max(now.UnixMicro(), known+1), nil
 }
 
-// lockSummary takes the fence for the transaction; it reports a rebuild that began later and has written already.
+// lockSummary locks the fence for the transaction. overtaken reports that a later rebuild has written already.
 func lockSummary(d *sqldb.DB, tx *gorm.DB, day DirtyDay, version int64) (overtaken bool, err error) {
 	name := SummaryTable(day.Hourly).Name
 	err = tx.Exec(d.Dialect().InsertIgnore()+"summary_fence (summary, media, day, version) VALUES (?, ?, ?, 0)", name, day.Media, day.Day).Error
@@ -215,8 +219,8 @@ func lockSummary(d *sqldb.DB, tx *gorm.DB, day DirtyDay, version int64) (overtak
 	return false, err
 }
 
-// rebound returns the mark that bindings of the day's accounts have changed, 0 if there is none. Then rows of games that have lost an account must be made anew
-// too, and nothing tells which these are.
+// rebound returns the day's mark of changed bindings, 0 if there is none. With a mark, the rows of games that have
+// lost an account must be rebuilt too, and it is not known which these are.
 func (s Summing) rebound(ctx context.Context, d DirtyDay) (int64, error) {
 	var mark int64
 	err := s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(mark), 0) FROM summary_rebound WHERE report = ? AND media = ? AND day = ?", ReportName(d.Hourly), d.Media, d.Day).Row().Scan(&mark)
@@ -226,8 +230,8 @@ func (s Summing) rebound(ctx context.Context, d DirtyDay) (int64, error) {
 	return mark, nil
 }
 
-// markRebound marks those of an account's days from from to to that reports have made known: games have lost or gained the account on them. It comes after
-// the marks of coverage, as in a rebuild.
+// markRebound marks those of an account's days from from to to that have coverage: games have lost or gained the
+// account on them. It comes after the marks of coverage, as in a rebuild.
 func markRebound(d *sqldb.DB, tx *gorm.DB, accountID int64, from, to day.Day, mark int64) error {
 	var days []struct {
 		Report, Media string
@@ -254,8 +258,8 @@ func markRebound(d *sqldb.DB, tx *gorm.DB, accountID int64, from, to day.Day, ma
 	return nil
 }
 
-// fewGames returns the games of a day's marked accounts, or nil where they are too many to be added up apart from the others, or are not bound to any, or
-// were bound by a leader that does not know of summary_rebound.
+// fewGames returns the games of a day's marked accounts. It returns nil if the accounts are too many to be added up
+// separately, if any is not bound, or if a leader that does not know summary_rebound bound them.
 func fewGames(tx *gorm.DB, day DirtyDay) ([]string, error) {
 	if len(day.marks) == 0 || len(day.marks) > fewAccounts {
 		return nil, nil
@@ -286,13 +290,13 @@ func fewGames(tx *gorm.DB, day DirtyDay) ([]string, error) {
 	return slices.Compact(games), nil
 }
 
-// boundAccount is an account with the game that its figures of a day count for.
+// boundAccount is an account with the game for which its figures of a day count.
 type boundAccount struct {
 	ID       int64
 	Game, OS string
 }
 
-// sumGames adds up the account level of one day of those games alone.
+// sumGames adds up the account level of one day of some games.
 func sumGames(ctx context.Context, d *sqldb.DB, tx *gorm.DB, day DirtyDay, games []string) (map[summaryKey]*metric.Values, error) {
 	var accounts []boundAccount
 	err := tx.Raw("SELECT account_id AS id, game, os FROM binding_applied WHERE game IN ? AND from_day <= ? AND to_day >= ?", games, day.Day, day.Day).Scan(&accounts).Error
@@ -304,8 +308,8 @@ func sumGames(ctx context.Context, d *sqldb.DB, tx *gorm.DB, day DirtyDay, games
 }
 
 // sumAccounts adds up the account level of one day by game, os, currency and zone (and hour), a page of accounts at a
-// time. An account without a binding on that day counts for the game 'unassigned'. All that is read of an account is read by one statement, its binding by
-// another: there is no snapshot, so that statements can run at a time.
+// time. An account without a binding on that day counts for the game 'unassigned'. One statement reads all figures of
+// an account, and another one its binding: there is no snapshot, so that statements can run in parallel.
 func sumAccounts(ctx context.Context, d *sqldb.DB, day DirtyDay) (map[summaryKey]*metric.Values, error) {
 	name := ReportName(day.Hourly)
 	public := name + " r" + d.Dialect().ForceIndex(name, "level_account")
@@ -327,8 +331,9 @@ func sumAccounts(ctx context.Context, d *sqldb.DB, day DirtyDay) (map[summaryKey
 	}
 }
 
-// addSums adds up a day's rows of accounts, which are found by key. The database adds: a sum is NULL where no row has the figure, as in metric.Values. Accounts of a
-// game come together, with a number in its place, so that what a statement holds is little and its rows are few. So many statements run at a time: 1 in a transaction.
+// addSums adds up a day's rows of accounts, which are found by key. The database adds: a sum is NULL where no row has
+// the figure, as in metric.Values. Accounts of a game come together, and a number stands for the game, so that a
+// statement is small and has few rows. atOnce statements run at a time: 1 in a transaction.
 func addSums(ctx context.Context, d *sqldb.DB, db *gorm.DB, atOnce int, day DirtyDay, accounts []boundAccount, sums map[summaryKey]*metric.Values) error {
 	slices.SortFunc(accounts, func(a, b boundAccount) int {
 		return cmp.Or(cmp.Compare(a.Game, b.Game), cmp.Compare(a.OS, b.OS), cmp.Compare(a.ID, b.ID))
@@ -337,7 +342,7 @@ func addSums(ctx context.Context, d *sqldb.DB, db *gorm.DB, atOnce int, day Dirt
 	group.SetLimit(atOnce)
 	var adding sync.Mutex
 	for some := range slices.Chunk(accounts, summedTogether) {
-		of := make([]int64, len(some)) // the place of the first account of the same game and os
+		of := make([]int64, len(some)) // the index of the first account of the same game and os
 		for i := range some {
 			if of[i] = int64(i); i > 0 && some[i-1].Game == some[i].Game && some[i-1].OS == some[i].OS {
 				of[i] = of[i-1]
@@ -357,7 +362,8 @@ func addSums(ctx context.Context, d *sqldb.DB, db *gorm.DB, atOnce int, day Dirt
 	return group.Wait()
 }
 
-// sum has the database add up rows of accounts, and gives each sum to add; of is the place of an account that stands for all of its game and os.
+// sum adds up rows of accounts in the database, and passes each sum to add. of is the index of the account that
+// stands for its game and os.
 func sum(d *sqldb.DB, db *gorm.DB, day DirtyDay, accounts []boundAccount, of []int64, add func(summaryKey, *metric.Values)) error {
 	v := d.NewValues(len(accounts), "account_id", "game")
 	v.Ints("account_id", func(row int) int64 { return accounts[row].ID })
@@ -403,7 +409,8 @@ func summaryRows(d DirtyDay, sums map[summaryKey]*metric.Values, now time.Time, 
 	return rows, nil
 }
 
-// dropUnchanged takes out of the sums, of some games or of all, what the summary shows already, and returns the keys of what it no longer has.
+// dropUnchanged removes from the sums, of some games or of all, those that the summary has already, and returns the
+// keys of rows that the summary must lose.
 func dropUnchanged(tx *gorm.DB, table sqldb.Table, day DirtyDay, games []string, sums map[summaryKey]*metric.Values) (gone [][]any, err error) {
 	hour := "0"
 	if day.Hourly {
@@ -441,7 +448,7 @@ func dropUnchanged(tx *gorm.DB, table sqldb.Table, day DirtyDay, games []string,
 func clearMarks(d *sqldb.DB, tx *gorm.DB, day DirtyDay) error {
 	marks := slices.SortedFunc(slices.Values(day.marks), func(a, b mark) int { return cmp.Compare(a.accountID, b.accountID) })
 	for batch := range slices.Chunk(marks, marksPerStatement) {
-		// The list of accounts is what the index serves; the pairs are not a part of the key.
+		// The index serves the list of accounts; the pairs are not a part of the key.
 		var accounts []int64
 		var pairs []any
 		for _, m := range batch {
@@ -458,11 +465,11 @@ func clearMarks(d *sqldb.DB, tx *gorm.DB, day DirtyDay) error {
 	return nil
 }
 
-// isPruned tells whether rows of a day may have been pruned from any of some tables.
+// isPruned reports whether rows of a day may have been pruned from any of some tables.
 func isPruned(tx *gorm.DB, tables []string, on day.Day) (bool, error) {
 	pruned, err := sqldb.Exists(tx, "SELECT 1 FROM pruned WHERE table_name IN ? AND before_day > ? LIMIT 1", tables, on)
 	if err != nil {
-		return false, fmt.Errorf("read what is pruned of %s: %w", strings.Join(tables, " and "), err)
+		return false, fmt.Errorf("read which days of %s are pruned: %w", strings.Join(tables, " and "), err)
 	}
 	return pruned, nil
 }

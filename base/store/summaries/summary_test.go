@@ -26,14 +26,14 @@ import (
 
 const today = day.Day("2026-11-21")
 
-// The database adds up, and metric.Values says what a sum is: a figure that no row has is none, and not 0.
+// The database adds up by the rule of metric.Values: a figure that no row has is NULL, not 0.
 func TestRebuildSummary_HasTheSumsOfMetricValues(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := storetest.New(t)
 	db := s.Data.Writer(ctx)
 	require.NoError(t, s.EnsurePartitions(ctx, today, today))
-	dice := rand.New(rand.NewPCG(1, 2)) // The same each time.
+	dice := rand.New(rand.NewPCG(1, 2)) // The same sequence each time.
 	want := map[string]*metric.Values{}
 	const accounts = 1300 // More than one statement adds up.
 	columns := "day, account_id, level, object_id, hour, media, currency, day_zone, version, updated_at, " + strings.Join(metric.Names(), ", ")
@@ -47,7 +47,7 @@ func TestRebuildSummary_HasTheSumsOfMetricValues(t *testing.T) {
 		for hour := range 2 {
 			currency := []string{"CNY", "USD"}[dice.IntN(2)]
 			var v metric.Values
-			for m := range metric.N { // Of each game some figures come from no account, or from few.
+			for m := range metric.N { // In each game no account, or few, have some of the figures.
 				if m%7 != id%7 && dice.IntN(m+2) < 2 {
 					v.Set(m, dice.Int64N(2e15)-1e15)
 				}
@@ -96,7 +96,7 @@ func TestRebuildSummary_HasTheSumsOfMetricValues(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-func TestRebuildSummary_AddsUpNeitherCurrenciesNorDaysOfTwoZones(t *testing.T) {
+func TestRebuildSummary_KeepsCurrenciesAndZonesApart(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	raw := rawtable.Table{Name: "test_report_hourly", Shape: rawtable.HourlyRows, Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
@@ -170,12 +170,12 @@ func TestRebuildSummary_FollowsMarksAndBindings(t *testing.T) {
 	require.Equal(t, map[string]int64{"chess": 15_000_000, "unassigned": 9_000_000}, summary())
 	require.Nil(t, storetest.CoverageOf(t, s)[today].Dirty, "the marks that were read are cleared")
 
-	// A change of binding marks the day; the sum of the old game goes away with its last account.
+	// A change of binding marks the day; the old game's sum is deleted with its last account.
 	storetest.BindTo(t, s, "go", 7, 8)
 	rebuild()
 	require.Equal(t, map[string]int64{"go": 15_000_000, "unassigned": 9_000_000}, summary())
 
-	// Figures of one account have its game made anew, and no other.
+	// New figures of one account rebuild only its game.
 	storetest.BindTo(t, s, "chess", 8)
 	rebuild()
 	before := storetest.SummaryVersions(t, s)
@@ -193,14 +193,14 @@ func TestRebuildSummary_FollowsMarksAndBindings(t *testing.T) {
 	require.Zero(t, rebound, "the marks that were read are cleared")
 }
 
-func TestRebuildSummary_AfterALeaderOfTheReleaseBefore(t *testing.T) {
+func TestRebuildSummary_AfterALeaderOfThePreviousRelease(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
 	storetest.BindTo(t, s, "chess", 7)
 	_, err := s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "a", today), storetest.CostRow(today, "", 7_000_000, `{}`)))
 	require.NoError(t, err)
 	storetest.RebuildSummaries(t, s)
-	// In an upgrade consumers come before producers. The old leader marks coverage, and knows nothing of summary_rebound.
+	// In an upgrade consumers come before producers. The old leader marks coverage, and does not write summary_rebound.
 	for _, statement := range []string{
 		"UPDATE coverage SET dirty = claimed_version + 1 WHERE account_id = 7",
 		"DELETE FROM binding_applied WHERE account_id = 7",
@@ -241,7 +241,7 @@ func TestRebuildSummary_OvertakenByOneThatMissedABinding(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, days, 1)
 
-	// While one rebuild is at its beginning another one adds up; then the account moves, and the first one goes on and ends before the other.
+	// While one rebuild begins another adds up. Then the account moves, and the first rebuild ends before the other.
 	summed, goOn, other := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	var began, adding atomic.Bool
 	sqldbtest.BeforeRows(s.Data, func(query string) {
@@ -255,7 +255,7 @@ func TestRebuildSummary_OvertakenByOneThatMissedABinding(t *testing.T) {
 			<-summed
 			storetest.BindTo(t, s, "go", 7)
 		case strings.Contains(query, "JOIN report_daily AS t") && adding.CompareAndSwap(false, true):
-			close(summed) // The snapshot is open since the bindings were read.
+			close(summed) // The bindings were read, so the snapshot is open.
 			<-goOn
 		}
 	})
@@ -268,7 +268,7 @@ func TestRebuildSummary_OvertakenByOneThatMissedABinding(t *testing.T) {
 	require.Equal(t, []string{"go"}, slices.Collect(maps.Keys(storetest.SummaryVersions(t, s))))
 }
 
-// waitForLater returns when the database's time is another one: SQLite's has milliseconds.
+// waitForLater returns when the database's time has advanced: SQLite's has milliseconds.
 func waitForLater(t *testing.T, s *store.Store) {
 	t.Helper()
 	began, err := s.Data.Now(t.Context())
@@ -279,7 +279,7 @@ func waitForLater(t *testing.T, s *store.Store) {
 	}
 }
 
-func TestTombstones_TellWhatARebuildDeleted(t *testing.T) {
+func TestTombstones_RecordWhatARebuildDeleted(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := storetest.NewResults(t)

@@ -16,7 +16,7 @@ import (
 	"adsync/base/store/settings"
 )
 
-// ObjectTable says where the objects of a level tell what they belong to.
+// ObjectTable is the table in which the objects of a level name their parents.
 type ObjectTable struct {
 	Level  string // campaign, adgroup or creative
 	Table  string // the raw table
@@ -25,23 +25,24 @@ type ObjectTable struct {
 	IDHasParent bool
 }
 
-// wideAccount is what the rows of all days of an account have in common.
+// wideAccount is the common part of the rows of all days of an account.
 type wideAccount struct {
 	settings.Account
 	names   map[wideKey]string // of objects
-	parents map[wideKey]string // ids of the objects above
-	byID    map[string]bool    // levels whose ids tell the object above
+	parents map[wideKey]string // ids of parents
+	byID    map[string]bool    // levels whose ids begin with the parent's
 }
 
 // wideKey is a row of wide_daily within an account and a day, and an object.
 type wideKey struct{ level, object string }
 
-// RebuildWide makes the rows of wide_daily anew for marked days of one account, from the public table, the partner's rows and the
-// configuration, and clears the marks that are still those that were read. Rows that did not change are left alone, rows that
-// have gone are deleted. Each day is written in a transaction of its own, under its fence; one that was overtaken by a later rebuild is
-// left to that. It returns the rows written and deleted.
+// RebuildWide rebuilds the rows of wide_daily for marked days of one account, from the public table, the partner's
+// rows and the configuration, and clears the marks that still hold the value read. Rows that did not change are left
+// alone, and outdated rows are deleted. Each day is written in a separate transaction, under its fence; a day that a
+// later rebuild has written already is left alone. It returns how many rows it wrote and deleted.
 //
-// The marks were read before anything else is: a change that commits in between is seen, or its mark is a higher one and stays.
+// The marks are read before everything else: a change that commits in between is seen, or its mark is higher and
+// stays.
 func (s WideRows) RebuildWide(ctx context.Context, tables []ObjectTable, accountID int64, days []WideDay) (int, error) {
 	a, err := s.wideAccount(ctx, tables, accountID)
 	if err != nil {
@@ -58,11 +59,11 @@ func (s WideRows) RebuildWide(ctx context.Context, tables []ObjectTable, account
 	return written, nil
 }
 
-// wideAccount reads an account's configuration. One that is not known is no error: reports of it may be.
+// wideAccount reads an account's configuration. An unknown account is no error, since it may have reports.
 func (s WideRows) wideAccount(ctx context.Context, tables []ObjectTable, accountID int64) (*wideAccount, error) {
 	a := &wideAccount{names: map[wideKey]string{}, parents: map[wideKey]string{}, byID: map[string]bool{}}
 	var err error
-	// The writer's: a replica may not have the name yet whose mark is cleared.
+	// From the writer: a replica may lack the name whose mark is cleared.
 	if a.Account, err = (settings.Accounts{Databases: s.Databases}).Account(ctx, accountID); err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
@@ -112,7 +113,7 @@ func (s WideRows) rebuildWideDay(ctx context.Context, a *wideAccount, d WideDay)
 		var have int64
 		err := tx.Raw("SELECT version FROM wide_day WHERE account_id = ? AND day = ?"+s.Data.Dialect().ForUpdate(), a.ID, d.Day).Row().Scan(&have)
 		if err != nil || have >= version {
-			return err // Overtaken: the later rebuild saw what this one did, and more.
+			return err // Overtaken: the later rebuild saw everything that this one saw.
 		}
 		now, err := s.Data.NowTx(tx)
 		if err != nil {
@@ -127,7 +128,7 @@ func (s WideRows) rebuildWideDay(ctx context.Context, a *wideAccount, d WideDay)
 	return written, err
 }
 
-// writeWide brings the rows of an account's day to what they are to be and returns how many it wrote and deleted.
+// writeWide brings the rows of an account's day in line with want and returns how many it wrote and deleted.
 func writeWide(d *sqldb.DB, tx *gorm.DB, accountID int64, on day.Day, want map[wideKey]*wideRow, now time.Time, version int64) (int, error) {
 	var gone, rows [][]any
 	same := map[wideKey]bool{}

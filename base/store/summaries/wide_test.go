@@ -33,7 +33,7 @@ func wideStore(t *testing.T) *store.Store {
 	return s
 }
 
-// putObject writes an object as a pull of changes sees it.
+// putObject writes an object like a pull of changes.
 func putObject(t *testing.T, s *store.Store, table rawtable.Table, level, id, name, parent string) {
 	t.Helper()
 	scope := results.Scope{AccountID: 7, Media: "test", Report: table.Name, Level: level, Days: []day.Day{day.Epoch}}
@@ -81,7 +81,7 @@ type wideLine struct {
 	Version        int64   `gorm:"column:version"`
 }
 
-// wideLines are the rows of wide_daily by level and object.
+// wideLines returns the rows of wide_daily by level and object.
 func wideLines(t *testing.T, s *store.Store) map[string]wideLine {
 	t.Helper()
 	var lines []wideLine
@@ -93,13 +93,13 @@ func wideLines(t *testing.T, s *store.Store) map[string]wideLine {
 	return byObject
 }
 
-// rebuild works off all marks, those of the configuration first, and returns how many rows changed.
+// rebuild processes all marks, those of the configuration first, and returns how many rows changed.
 func rebuild(t *testing.T, s *store.Store) int {
 	t.Helper()
 	configurations, err := s.WideConfigurations(t.Context(), "test", 1<<62, 100)
 	require.NoError(t, err)
 	for _, c := range configurations {
-		require.NoError(t, s.SpreadWide(t.Context(), c, today.Add(-31)))
+		require.NoError(t, s.MarkWideDays(t.Context(), c, today.Add(-31)))
 	}
 	days, err := s.WideDays(t.Context(), "test", 1<<62, 100)
 	require.NoError(t, err)
@@ -145,18 +145,18 @@ func TestRebuildWide_JoinsReportsPartnerAndConfiguration(t *testing.T) {
 	require.Equal(t, "k1", *ad.CampaignID)
 	require.EqualValues(t, 10, *rows[on+" campaign k1"].NewUsers)
 	other := rows[on+" adgroup a2"]
-	require.Nil(t, other.NewUsers, "the partner tells nothing of it")
+	require.Nil(t, other.NewUsers, "the partner has no figures of it")
 	require.Nil(t, other.CampaignID)
-	require.Nil(t, other.AdgroupName, "the configuration does not know it")
+	require.Nil(t, other.AdgroupName, "it is not in the configuration")
 	require.Equal(t, "a2", *other.AdgroupID)
 	require.EqualValues(t, 5, *rows[on+" creative c9"].NewUsers)
 	require.Nil(t, rows[on+" creative c9"].AdgroupID)
 	part := rows[on+" creative a1:m7"]
 	require.Equal(t, []*string{new("a1"), new("Ad one"), new("k1"), nil}, []*string{part.AdgroupID, part.AdgroupName, part.CampaignID, part.CreativeName},
-		"no list tells of it, but its id what it is part of")
+		"it is in no list, but its id names its parent")
 }
 
-func TestRebuildWide_WritesWhatChangedAndDeletesWhatIsGone(t *testing.T) {
+func TestRebuildWide_WritesChangesAndDeletesOutdatedRows(t *testing.T) {
 	t.Parallel()
 	s := wideStore(t)
 	putReport(t, s, "account", today, map[string]int64{"": 9})
@@ -175,7 +175,7 @@ func TestRebuildWide_WritesWhatChangedAndDeletesWhatIsGone(t *testing.T) {
 	require.Greater(t, after[today.String()+" adgroup a1"].Version, before[today.String()+" adgroup a1"].Version)
 	require.Contains(t, storetest.Tombstones(t, s), "wide_daily 2026-11-21 - 7 adgroup a2 - - -")
 	putReport(t, s, "adgroup", today, map[string]int64{"a1": 6})
-	require.Empty(t, wideMarks(t, s), "a pull that found nothing new marks nothing")
+	require.Empty(t, wideMarks(t, s), "a pull without changes marks nothing")
 }
 
 func TestRebuildWide_AMarkThatCameMeanwhileStays(t *testing.T) {
@@ -194,7 +194,7 @@ func TestRebuildWide_AMarkThatCameMeanwhileStays(t *testing.T) {
 	require.Greater(t, again[0].Mark, read[0].Mark)
 	none, err := s.WideDays(t.Context(), "test", read[0].Mark, 100)
 	require.NoError(t, err)
-	require.Empty(t, none, "a mark above what is asked for is left to the next")
+	require.Empty(t, none, "a mark above the limit is left to the next call")
 }
 
 func TestWide_FollowsTheConfiguration(t *testing.T) {
@@ -212,7 +212,7 @@ func TestWide_FollowsTheConfiguration(t *testing.T) {
 	require.Nil(t, name(today, "c2"))
 
 	putObject(t, s, rawCreatives, "creative", "c1", "Creative one", "a1")
-	require.Zero(t, rebuild(t, s), "an object that is as it was marks nothing")
+	require.Zero(t, rebuild(t, s), "an unchanged object marks nothing")
 	putObject(t, s, rawCreatives, "creative", "c1", "Renamed", "a1")
 	require.Equal(t, 2, rebuild(t, s), "of the last 31 days")
 	require.Equal(t, "Renamed", *name(today, "c1"))
@@ -220,7 +220,7 @@ func TestWide_FollowsTheConfiguration(t *testing.T) {
 	require.Equal(t, "Creative one", *name(long, "c1"))
 
 	putObject(t, s, rawCreatives, "creative", "c2", "", "a1")
-	require.Equal(t, 2, rebuild(t, s), "an object that comes to be known, without a name")
+	require.Equal(t, 2, rebuild(t, s), "a new object, without a name")
 	require.Equal(t, "a1", *wideLines(t, s)[today.String()+" creative c2"].AdgroupID)
 
 	accounts := rawtable.Table{Name: "test_account", Shape: rawtable.AccountRows}

@@ -10,23 +10,24 @@ import (
 	"adsync/base/store/widemark"
 )
 
-// ObjectLevels are the levels below the account, the lowest first: each belongs to the next.
+// ObjectLevels are the levels below the account, the lowest first: each level's parent is the next.
 var ObjectLevels = []string{"creative", "adgroup", "campaign"}
 
-// WideDay is a day of an account whose rows of wide_daily do not show the newest of what they are built from. day.Epoch stands
-// for its configuration.
+// WideDay is a day of an account whose rows of wide_daily lack the newest changes. day.Epoch stands for its
+// configuration.
 type WideDay struct {
 	AccountID int64   `gorm:"column:account_id"`
 	Day       day.Day `gorm:"column:day"`
 	Mark      int64   `gorm:"column:dirty"`
 }
 
-// WideDays lists up to limit marked days of a media whose mark is not above upTo, the oldest marks first.
+// WideDays returns up to limit marked days of a media whose mark is not above upTo, the oldest marks first.
 func (s WideRows) WideDays(ctx context.Context, media string, upTo int64, limit int) ([]WideDay, error) {
 	return s.wideDays(ctx, "day > ?", media, upTo, limit)
 }
 
-// WideConfigurations lists up to limit accounts of a media whose configuration changed, likewise: their Day is day.Epoch.
+// WideConfigurations returns up to limit accounts of a media whose configuration changed, like WideDays: their Day is
+// day.Epoch.
 func (s WideRows) WideConfigurations(ctx context.Context, media string, upTo int64, limit int) ([]WideDay, error) {
 	return s.wideDays(ctx, "day = ?", media, upTo, limit)
 }
@@ -41,9 +42,10 @@ func (s WideRows) wideDays(ctx context.Context, which, media string, upTo int64,
 	return days, nil
 }
 
-// SpreadWide hands the mark of an account's configuration on to its days from since on, and clears it if it is still the one that
-// was read. The change of configuration is seen by then: a day that comes to be known later is built with it.
-func (s WideRows) SpreadWide(ctx context.Context, configuration WideDay, since day.Day) error {
+// MarkWideDays moves the mark of an account's configuration to its days from since on, and clears it if it still
+// holds the value read. By then the change of configuration is visible, so that a day that is added later is built
+// with it.
+func (s WideRows) MarkWideDays(ctx context.Context, configuration WideDay, since day.Day) error {
 	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
 		now, err := s.Data.NowTx(tx)
 		if err != nil {

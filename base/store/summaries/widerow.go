@@ -14,7 +14,7 @@ import (
 	"adsync/base/store/settings"
 )
 
-// The texts of a row of wide_daily; "" is NULL, but for the first three.
+// The texts of a row of wide_daily; "" is NULL, except for the first three.
 const (
 	wideMedia = iota
 	wideGame
@@ -53,7 +53,8 @@ func prefixed(prefix string, names []string) []string {
 	return out
 }
 
-// wideRow is a row of wide_daily without its key and its stamps. Two of them are equal if nothing is to be written.
+// wideRow is a row of wide_daily without its key, updated_at and version. A row that equals the stored one is not
+// written.
 type wideRow struct {
 	texts   [wideTexts]string
 	figures metric.Values
@@ -94,8 +95,8 @@ func eachWide(query *gorm.DB, each func(wideKey, *wideRow)) error {
 	})
 }
 
-// readWideSources returns the rows that an account's day should have: one for each object that the platform or the partner has
-// figures of. A partner's row counts for its object and all that are above it, as far as the configuration tells them.
+// readWideSources returns the rows that an account's day should have: one for each object with figures of the
+// platform or the partner. A partner's row counts for its object and all known parents.
 func readWideSources(tx *gorm.DB, a *wideAccount, on day.Day) (map[wideKey]*wideRow, error) {
 	game, system := "unassigned", "unknown"
 	err := sqldb.EachText(tx.Raw("SELECT game, os, '' FROM binding_applied WHERE account_id = ? AND from_day <= ? AND to_day >= ? ORDER BY from_day", a.ID, on, on),
@@ -143,7 +144,7 @@ func readWideReport(tx *gorm.DB, a *wideAccount, on day.Day, at func(wideKey, st
 	})
 }
 
-// eachPartnerValue reads what the partner tells of an account's day: whose figures they are, and which.
+// eachPartnerValue calls each with the partner's rows of an account's day: the object and its figures.
 func eachPartnerValue(tx *gorm.DB, accountID int64, on day.Day, each func(wideKey, PartnerValues)) error {
 	query := tx.Raw("SELECT level, object_id, note, "+strings.Join(PartnerFigures[:], ", ")+" FROM partner_daily WHERE account_id = ? AND day = ?", accountID, on)
 	return sqldb.EachRow(query, func(rows *sql.Rows) error {
@@ -161,7 +162,7 @@ func eachPartnerValue(tx *gorm.DB, accountID int64, on day.Day, each func(wideKe
 	})
 }
 
-// row returns an object's row with all that the configuration tells.
+// row returns an object's row with everything from the configuration.
 func (a *wideAccount) row(k wideKey) *wideRow {
 	row := &wideRow{}
 	row.texts[wideExternal], row.texts[wideName] = a.ExternalID, a.Name
@@ -179,7 +180,7 @@ func (a *wideAccount) row(k wideKey) *wideRow {
 	return row
 }
 
-// parent returns the id of the object above, or "" when nothing tells it.
+// parent returns the id of an object's parent, or "" if it is not known.
 func (a *wideAccount) parent(k wideKey) string {
 	id, known := a.parents[k]
 	if !known && a.byID[k.level] {
@@ -190,7 +191,7 @@ func (a *wideAccount) parent(k wideKey) string {
 	return id
 }
 
-// above returns an object, those that it belongs to, as far as they are known, and the account.
+// above returns an object, its known parents, and the account.
 func (a *wideAccount) above(k wideKey) []wideKey {
 	var keys []wideKey
 	for i := slices.Index(ObjectLevels, k.level); i >= 0 && i < len(ObjectLevels) && k.object != ""; i++ {
