@@ -14,8 +14,8 @@ import (
 	"adsync/base/task"
 )
 
-// What is done a piece at a time must go on after the first piece, and begin where that ended: a page may end between two parts of an account.
-// The lists are those of ledger and of dead, walked in one way: that is why the test is in the package above both.
+// Work in pieces must continue after the first piece, where that ended: a page may end between two parts of an
+// account. The lists are those of ledger and dead and use one method, so the test is in the package above both.
 func TestPages_MayEndBetweenThePartsOfAnAccount(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -40,7 +40,7 @@ func TestPages_MayEndBetweenThePartsOfAnAccount(t *testing.T) {
 
 	type page struct {
 		keys []task.Key
-		more func() page // nil when there is no other
+		more func() page // nil if there is none
 	}
 	var first func(after ledger.AccountPart, limit int) page
 	first = func(after ledger.AccountPart, limit int) (p page) {
@@ -123,24 +123,24 @@ func TestPages_MayEndBetweenThePartsOfAnAccount(t *testing.T) {
 		}
 		return p
 	}
-	for name, walk := range map[string]struct {
+	for name, list := range map[string]struct {
 		run   int64
 		begin func(limit int) page
 	}{
-		"first deliveries":        {open.ID, func(limit int) page { return first(ledger.AccountPart{AccountID: -1}, limit) }},
-		"open subtasks":           {open.ID, func(limit int) page { return stopped(task.Key{AccountID: -1}, limit) }},
-		"subtasks of a run":       {open.ID, func(limit int) page { return ofRun(ledger.AccountPart{}, limit) }},
-		"subtasks of accounts":    {open.ID, func(limit int) page { return ofAccount(1, task.Key{}, limit) }},
-		"subtasks that wait":      {waiting.ID, func(limit int) page { return wait(ledger.WaitingPlace{}, limit) }},
-		"dead subtasks":           {failed, func(limit int) page { return dying(dead.DeadPlace{}, limit) }},
-		"what a redrive takes up": {failed, func(limit int) page { return marked(0, limit) }},
+		"first deliveries":       {open.ID, func(limit int) page { return first(ledger.AccountPart{AccountID: -1}, limit) }},
+		"open subtasks":          {open.ID, func(limit int) page { return stopped(task.Key{AccountID: -1}, limit) }},
+		"subtasks of a run":      {open.ID, func(limit int) page { return ofRun(ledger.AccountPart{}, limit) }},
+		"subtasks of accounts":   {open.ID, func(limit int) page { return ofAccount(1, task.Key{}, limit) }},
+		"subtasks that wait":     {waiting.ID, func(limit int) page { return wait(ledger.WaitingPlace{}, limit) }},
+		"dead subtasks":          {failed, func(limit int) page { return dying(dead.DeadPlace{}, limit) }},
+		"the parts of a redrive": {failed, func(limit int) page { return marked(0, limit) }},
 	} {
 		want := make([]task.Key, len(keys))
 		for i, k := range keys {
-			want[i] = task.Key{RunID: walk.run, AccountID: k.AccountID, Part: k.Part}
+			want[i] = task.Key{RunID: list.run, AccountID: k.AccountID, Part: k.Part}
 		}
 		for limit := 1; limit <= len(keys)+1; limit++ {
-			p := walk.begin(limit)
+			p := list.begin(limit)
 			got := p.keys
 			for pages := 0; p.more != nil; pages++ {
 				require.Less(t, pages, 2*len(keys), "%s by %d", name, limit)

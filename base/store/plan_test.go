@@ -27,24 +27,27 @@ import (
 )
 
 const (
-	// planRows is about how many rows each table has whose plans are looked at: enough that the optimizer, not the smallness of a table, decides.
+	// planRows is about how many rows each table has whose plans are checked: enough that the optimizer decides as for
+	// larger tables.
 	planRows = 200_000
-	// smallRead is how many rows a step of a plan may read all of.
+	// smallRead is how many rows a step of a plan may read without an index.
 	smallRead = 2500
-	// readMax is how many rows all statements of a reading may read: a page of accounts looks at planReach of them, in five tables.
+	// readMax is how many rows all statements of a reading may read: a page of accounts reads planReach of them, in five
+	// tables.
 	readMax = 5500
 )
 
-// plan is a reading of the store that is done again and again, or that somebody waits for.
+// plan is a read of the store that is repeated often, or for which a person waits.
 type plan struct {
 	name string
 	do   func(ctx context.Context) error
-	// whole says why it may read much; "" says that it must not.
+	// whole is why it may read much; "" if it must not.
 	whole string
 }
 
-// Nothing of any subject that lists, searches or looks for work may read a whole table, or sort one. The optimizer decides anew with each table's size: these are large
-// enough for what it decides on larger ones. Since it does not know how far a walk along an index will go, the rows that were read are counted too.
+// No list, search or poll of any subject may read a whole table, or sort one. The optimizer decides by each table's
+// size: these are large enough that it decides as for larger ones. As it cannot predict how far a read along an index
+// goes, the rows that were read are counted too.
 func TestPlans_ReadNoWholeTable(t *testing.T) { //nolint:tparallel // They share one connection, whose rows are counted.
 	t.Parallel()
 	s, reads, open := planStore(t)
@@ -69,7 +72,7 @@ func TestPlans_ReadNoWholeTable(t *testing.T) { //nolint:tparallel // They share
 			if p.whole == "" {
 				require.Empty(t, bad, "%s", strings.Join(bad, "\n"))
 			} else {
-				require.NotEmpty(t, bad, "it is no exception any more: %s", p.whole)
+				require.NotEmpty(t, bad, "it is no longer an exception: %s", p.whole)
 			}
 		})
 	}
@@ -91,8 +94,7 @@ func (s step) sortsMuch() bool {
 
 var explained = regexp.MustCompile(`^(SELECT|UPDATE|DELETE|INSERT)`)
 
-// explainSteps returns the plan of a statement; of one that has placeholders in the place of values there is none to be had, and of one that adds rows
-// nothing is to be seen.
+// explainSteps returns the plan of a statement; none if it has placeholders in place of values, or inserts rows.
 func explainSteps(t *testing.T, ran sqldbtest.Ran) []step {
 	t.Helper()
 	statement := ran.Text
@@ -143,12 +145,13 @@ const planTask = 990_007
 
 var planRaw = rawtable.Table{Name: "tulip_plan", Shape: rawtable.DailyRows}
 
-// planReach is how many rows a page of a list looks at.
+// planReach is how many rows a page of a list reads.
 const planReach = 1000
 
 var planLog = big.Log{Day: planDay, Rows: planRows, RunSize: 400, Open: 4}
 
-// planStore returns a store with many rows in its tables, what counts the rows that something reads, and a run that is open.
+// planStore returns a store with many rows in its tables, a counter of the rows that something reads, and an open
+// run.
 func planStore(t *testing.T) (s *store.Store, reads func(do func()) int, open int64) {
 	t.Helper()
 	s, reads, cfg := counting(t)
@@ -185,7 +188,7 @@ func planStore(t *testing.T) (s *store.Store, reads func(do func()) int, open in
 	require.NoError(t, tables.Summaries(ctx, planDay, planDay))
 	require.NoError(t, tables.Analyze(ctx))
 	require.NoError(t, s.Config.Writer(ctx).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (?, 'plan', '"+big.Media+"', '"+big.Media+".report_daily', '* * * * *', '{}')", planTask).Error)
-	// What a page looks at that no index chooses is much less than there is.
+	// A page without an index reads much less than the whole table.
 	s.Reach.Rows, s.Reach.Runs = planReach, planReach/5
 	return s, reads, planLog.RunID(planLog.Runs() - 1)
 }
@@ -206,7 +209,7 @@ func plans(s *store.Store, open int64) []plan {
 		add(name, func(ctx context.Context) error {
 			n, err := do(ctx)
 			if err == nil && n == 0 {
-				err = fmt.Errorf("%s found nothing, so that its plan shows nothing", name)
+				err = fmt.Errorf("%s found nothing, so that its plan proves nothing", name)
 			}
 			return err
 		}, whole...)
@@ -218,8 +221,8 @@ func plans(s *store.Store, open int64) []plan {
 		"all": {}, "of a task": {TaskName: "task.7"}, "of a state": {States: failed}, "of a task and a state": {TaskName: "task.7", States: failed},
 		"of a platform and states since a time": {Media: big.Media, States: []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired}, From: open - 100},
 		"between two times":                     {From: planLog.RunID(3), Before: planLog.RunID(60)}, "of a task between two times": {TaskName: "task.7", From: planLog.RunID(3), Before: planLog.RunID(60)},
-		"a later page": {Before: open - 1}, "a later page of a task": {TaskName: "task.7", Before: open}, "of a task that there is not": {TaskName: "nobody"},
-		"of a state that few have": {States: []task.RunState{task.RunRunning}}, "of a task and a state that none has": {TaskName: "task.7", States: []task.RunState{task.RunExpired}},
+		"a later page": {Before: open - 1}, "a later page of a task": {TaskName: "task.7", Before: open}, "of an unknown task": {TaskName: "nobody"},
+		"of a rare state": {States: []task.RunState{task.RunRunning}}, "of a task and a state without runs": {TaskName: "task.7", States: []task.RunState{task.RunExpired}},
 	} {
 		f.Limit = 51
 		add("runs, "+name, func(ctx context.Context) error { _, err := s.SearchRuns(ctx, f); return err })
@@ -453,7 +456,7 @@ func plans(s *store.Store, open int64) []plan {
 		if err != nil {
 			return 0, err
 		}
-		// There is one for each second before planDay. The oldest thousand go, whatever day it is today.
+		// There is one for each second before planDay. The oldest thousand go, whatever the present day.
 		oldest := planDay.Start(time.UTC).Add(-planRows / 4 * time.Second)
 		return s.PurgeTombstones(ctx, now.Sub(oldest.Add(1000*time.Second)))
 	})
@@ -478,7 +481,7 @@ func plans(s *store.Store, open int64) []plan {
 					return err
 				}
 				if i == 1 && result.Deleted != lacks {
-					return fmt.Errorf("%d rows went, want %d", result.Deleted, lacks)
+					return fmt.Errorf("%d rows were deleted, want %d", result.Deleted, lacks)
 				}
 			}
 			return nil
@@ -500,7 +503,7 @@ func plans(s *store.Store, open int64) []plan {
 			return 0, err
 		}
 		_, err = s.RebuildSummary(ctx, dirty[0])
-		return 1, err // It may show all that there is already.
+		return 1, err // The summary may be up to date already.
 	})
 	lists("the wide rows of an account's day", func(ctx context.Context) (int, error) {
 		_, err := s.RebuildWide(ctx, nil, 7, []summaries.WideDay{{AccountID: 7, Day: planDay, Mark: 1}})
@@ -575,7 +578,7 @@ func plans(s *store.Store, open int64) []plan {
 	add("accounts of a fan-out of all", func(ctx context.Context) error { _, err := s.FanOutAccounts(ctx, big.Media, nil, 100, 500); return err })
 	add("accounts of a fill", func(ctx context.Context) error { _, err := s.FillAccounts(ctx, big.Media, 100, 500); return err })
 	add("accounts by tier", func(ctx context.Context) error { _, err := s.TierAccounts(ctx, big.Media, 100, 500); return err })
-	// What a page of dead subtasks is shown with, and accounts that are bound, parked or asked about.
+	// The accounts of a page of dead subtasks, and accounts that are bound, parked or probed.
 	add("bindings of an account", func(ctx context.Context) error { _, err := s.AccountBindings(ctx, 7); return err })
 	add("logins of an account", func(ctx context.Context) error { _, err := s.AccountLogins(ctx, 7); return err })
 	add("coverage of accounts in short", func(ctx context.Context) error {

@@ -17,9 +17,9 @@ import (
 
 // These tests read the rows of several subjects, and share their counter with the plans of all subjects in plan_test.go.
 
-// What the leader asks again and again must not cost the more, the more there is that it does not ask for. A server tells
-// how many rows a session has read; of SQLite nothing tells.
-func TestReads_DoNotGrowWithWhatIsNotAskedFor(t *testing.T) {
+// The cost of the leader's repeated reads must not grow with rows that they do not select. A server reports how many
+// rows a session has read; SQLite does not.
+func TestReads_DoNotGrowWithUnselectedRows(t *testing.T) {
 	t.Parallel()
 	s, reads, _ := counting(t)
 	ctx := t.Context()
@@ -82,9 +82,9 @@ func dueOf(t *testing.T, s *store.Store, now time.Time) []ledger.Due {
 	return due
 }
 
-// A fan-out reads the accounts of a tier page by page. Where nearly all accounts are of one media and one tier a server that may choose reads all of them
-// for each page.
-func TestReads_OfAFanOutPassEachAccountOnce(t *testing.T) {
+// A fan-out reads the accounts of a tier page by page. Where nearly all accounts are of one media and one tier, a
+// server that may choose its index reads all of them for each page.
+func TestReads_OfAFanOutReadEachAccountOnce(t *testing.T) {
 	t.Parallel()
 	s, reads, _ := counting(t)
 	const many = 20_000
@@ -111,12 +111,13 @@ func TestReads_OfAFanOutPassEachAccountOnce(t *testing.T) {
 	}
 }
 
-// counting returns a store with a single connection to each of its databases, and what tells how many rows something has read there.
+// counting returns a store with a single connection to each of its databases, and a function that counts the rows
+// that another function reads there.
 func counting(t *testing.T) (*store.Store, func(do func()) int, sqldb.Config) {
 	t.Helper()
 	cfg := storetest.Config(t)
 	if cfg.Data.Driver == sqldb.SQLite {
-		t.Skip("SQLite does not tell how many rows it reads")
+		t.Skip("SQLite does not report how many rows it reads")
 	}
 	require.NoError(t, storetest.Open(t, cfg).MigrateUp(t.Context()))
 	cfg.Data.MaxOpenConns, cfg.Config.MaxOpenConns = 1, 1
@@ -128,14 +129,14 @@ func counting(t *testing.T) (*store.Store, func(do func()) int, sqldb.Config) {
 		do()
 		return total() - before - base
 	}
-	base = reads(func() {}) // what it costs to ask
+	base = reads(func() {}) // the rows of the count itself
 	return s, reads, cfg
 }
 
 // rowsRead is how many rows the only connection to a database has read.
 func rowsRead(t *testing.T, db *sqldb.DB) int {
 	t.Helper()
-	// An entry of an index that a condition on the index leaves out is read too, but is told apart.
+	// Index entries that a condition on the index excludes are read too, but are counted separately.
 	rows, err := db.Writer(t.Context()).Raw("SHOW SESSION STATUS WHERE variable_name LIKE 'Handler_read_%' OR variable_name LIKE 'Handler_icp_%'").Rows()
 	require.NoError(t, err)
 	defer rows.Close()

@@ -159,7 +159,7 @@ func (l *look) readTables(ctx context.Context) error {
 		if l.o.At, err = g.Now(); err != nil {
 			return err
 		}
-		if l.holder, l.leads, err = g.Leads(); err != nil {
+		if l.holder, l.leads, err = g.Leader(); err != nil {
 			return err
 		}
 		if l.stops, err = g.Stops(groupLooked); err != nil {

@@ -14,8 +14,8 @@ type runList struct {
 
 	platforms []string
 	glance    interface {
-		RunsIn(state task.RunState, from int64, limit int) ([]overview.RunLook, error)
-		NewestRuns(limit int) ([]overview.RunLook, error)
+		RunsIn(state task.RunState, from int64, limit int) ([]overview.ListedRun, error)
+		NewestRuns(limit int) ([]overview.ListedRun, error)
 	}
 }
 
@@ -47,7 +47,7 @@ func (l *runList) readRuns() error {
 	return nil
 }
 
-func (l *runList) runOf(r *overview.RunLook) Run {
+func (l *runList) runOf(r *overview.ListedRun) Run {
 	run := Run{ID: r.ID, Task: r.Task, Media: r.Media, State: r.State, Total: r.Total, Ended: r.Ended, Failed: r.Failed, Error: r.Error, CreatedAt: r.CreatedAt, EndedAt: r.EndedAt}
 	end := r.EndedAt
 	if end.IsZero() {

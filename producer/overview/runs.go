@@ -20,7 +20,7 @@ type runItems struct {
 	*facts
 
 	glance interface {
-		RunsIn(state task.RunState, from int64, limit int) ([]overview.RunLook, error)
+		RunsIn(state task.RunState, from int64, limit int) ([]overview.ListedRun, error)
 	}
 }
 
@@ -28,7 +28,7 @@ type runItems struct {
 func (l *runItems) attendFailed(context.Context) error {
 	since := l.o.Business.Add(-failedSince).UTC().Truncate(time.Second) // As the command has it, so that it lists these.
 	from := task.FirstRunIDAt(since)
-	byMedia := map[string][]overview.RunLook{}
+	byMedia := map[string][]overview.ListedRun{}
 	for _, state := range []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired} {
 		runs, err := l.glance.RunsIn(state, from, endedMost)
 		if err != nil {
@@ -40,7 +40,7 @@ func (l *runItems) attendFailed(context.Context) error {
 	}
 	for _, media := range slices.Sorted(maps.Keys(byMedia)) {
 		runs := byMedia[media]
-		slices.SortFunc(runs, func(a, b overview.RunLook) int { return cmp.Compare(b.ID, a.ID) })
+		slices.SortFunc(runs, func(a, b overview.ListedRun) int { return cmp.Compare(b.ID, a.ID) })
 		var failed, expired, cancelled int64
 		said := ""
 		byTask := map[string]int{}
@@ -65,7 +65,7 @@ func (l *runItems) attendFailed(context.Context) error {
 }
 
 // lookAtRuns is how somebody sees just these runs of a platform, of which so many subtasks failed for good.
-func lookAtRuns(runs []overview.RunLook, failed int64, since time.Time) (remedy, command string) {
+func lookAtRuns(runs []overview.ListedRun, failed int64, since time.Time) (remedy, command string) {
 	id := strconv.FormatInt(runs[0].ID, 10)
 	switch {
 	case len(runs) == 1 && failed > 0:

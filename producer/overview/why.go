@@ -131,7 +131,7 @@ func (w *whyLate) fresh(ctx context.Context) (bool, error) {
 		if w.at, err = g.Now(); err != nil {
 			return err
 		}
-		if _, w.leads, err = g.Leads(); err != nil {
+		if _, w.leads, err = g.Leader(); err != nil {
 			return err
 		}
 		if w.stops, err = g.Stops(groupLooked); err != nil {

@@ -19,29 +19,29 @@ import (
 // AuditDead is the object of audit entries about dead subtasks.
 const AuditDead = "subtask_dead"
 
-// DeadSubtask is a row of subtask_dead: a subtask that failed for good. It stays, whatever becomes of its day's log,
-// until it is dropped or taken up again.
+// DeadSubtask is a row of subtask_dead: a subtask that failed for good. It stays, even when its day's log is dropped,
+// until it is dropped or redriven.
 type DeadSubtask struct {
 	task.Key
 	TaskID     int64
-	TaskName   string // that of its run; "" when the run is gone
+	TaskName   string // its run's; "" if the run is gone
 	Media      string
 	Attempt    int // failures
 	ErrorClass string
 	ErrorPrint string
 	ErrorText  string
 	DeadAt     time.Time
-	RedriveRun int64 // the run that is taking it up; 0 while none does
+	RedriveRun int64 // the run that redrives it; 0 if none does
 }
 
 // DeadColumns are the columns of DeadSubtask, with d for subtask_dead and r for run.
 const DeadColumns = `d.run_id, d.account_id, d.part, d.task_id, COALESCE(r.task_name, ''), d.media, d.attempt,
   d.error_class, d.error_print, d.error_text, d.dead_at, d.redrive_run_id`
 
-// DeadFrom is where DeadColumns are read from.
+// DeadFrom is the FROM clause of DeadColumns.
 const DeadFrom = " FROM subtask_dead d LEFT JOIN run r ON r.id = d.run_id "
 
-// ReadDead returns what a query of DeadColumns finds.
+// ReadDead returns the rows of a query of DeadColumns.
 func ReadDead(query *gorm.DB) ([]DeadSubtask, error) {
 	all, err := sqldb.Rows(query, func(rows *sql.Rows, d *DeadSubtask) error {
 		var at sqldb.Time
@@ -56,7 +56,7 @@ func ReadDead(query *gorm.DB) ([]DeadSubtask, error) {
 	return all, nil
 }
 
-// deadWhere is a filter as a condition on d.
+// deadWhere returns a filter as a condition on d.
 func deadWhere(d *sqldb.DB, f task.DeadFilter) (where string, args []any) {
 	var all []string
 	add := func(condition string, arg any) { all, args = append(all, condition), append(args, arg) }
@@ -102,7 +102,7 @@ type DeadPlace struct {
 // deadIndexes are the filters that an index of subtask_dead serves together with the time, the narrowest first.
 var deadIndexes = []struct {
 	index, column string
-	take          func(f *task.DeadFilter) (value any, set bool) // takes the value out of the filter
+	take          func(f *task.DeadFilter) (value any, set bool) // clears the filter's value and returns it
 }{
 	{"account", "d.account_id", func(f *task.DeadFilter) (any, bool) { return takeOut(&f.AccountID) }},
 	{"print", "d.error_print", func(f *task.DeadFilter) (any, bool) { return takeOut(&f.Print) }},
@@ -118,19 +118,20 @@ func takeOut[T comparable](v *T) (value any, set bool) {
 	return was, was != none
 }
 
-// deadWalk says how a list of dead subtasks walks along one of the table's indexes, so that a page is found by its place: the index, the condition that it
-// serves, what else must hold, and the order. Not as column = ?: MariaDB would look up by what is equal alone, and walk to the page from the newest.
-type deadWalk struct {
+// deadScan is how a list of dead subtasks reads one of the table's indexes, so that a page is found by its place: the
+// index, the condition that it serves, the remaining conditions, and the order. The condition is not column = ?:
+// MariaDB would look up by the equal column alone, and read from the newest row up to the page.
+type deadScan struct {
 	from, where, order string
 	args               []any
-	rest               string // "" where all that is walked past is chosen
+	rest               string // "" if the filter chooses every row that is read
 	restArgs           []any
 }
 
-func walkDead(d *sqldb.DB, f task.DeadFilter) deadWalk {
+func scanDead(d *sqldb.DB, f task.DeadFilter) deadScan {
 	const newest = "d.dead_at DESC, d.run_id DESC, d.account_id DESC, d.part DESC"
-	w := deadWalk{from: "subtask_dead d", where: "1 = 1", order: newest}
-	if f.RunID != 0 { // By the primary key: a run has few.
+	w := deadScan{from: "subtask_dead d", where: "1 = 1", order: newest}
+	if f.RunID != 0 { // By the primary key: a run has few dead subtasks.
 		w.where, w.args = deadWhere(d, f)
 		return w
 	}
@@ -152,31 +153,32 @@ func walkDead(d *sqldb.DB, f task.DeadFilter) deadWalk {
 	return w
 }
 
-// beyond has the walk begin after a place.
-func (w *deadWalk) beyond(p DeadPlace) {
+// after makes the scan begin after a place.
+func (w *deadScan) after(p DeadPlace) {
 	at, k := sqldb.At(p.At), p.Key
 	w.where += ` AND d.dead_at <= ? AND (d.dead_at < ? OR d.run_id < ?
   OR (d.run_id = ? AND (d.account_id < ? OR (d.account_id = ? AND d.part < ?))))`
 	w.args = append(w.args, at, at, k.RunID, k.RunID, k.AccountID, k.AccountID, k.Part)
 }
 
-// upTo has it end at a place, with what is there.
-func (w *deadWalk) upTo(p DeadPlace) {
+// upTo makes the scan end at a place, which it includes.
+func (w *deadScan) upTo(p DeadPlace) {
 	at, k := sqldb.At(p.At), p.Key
 	w.where += ` AND d.dead_at >= ? AND (d.dead_at > ? OR d.run_id > ?
   OR (d.run_id = ? AND (d.account_id > ? OR (d.account_id = ? AND d.part >= ?))))`
 	w.args = append(w.args, at, at, k.RunID, k.RunID, k.AccountID, k.AccountID, k.Part)
 }
 
-// ListDead returns dead subtasks, those that died last first; a place that is not zero begins after it. Where no index tells which are chosen, it looks at
-// Reach.Dead of them: if that left it with fewer than limit, it returns the place where it ended, after which there may be more. Otherwise that is zero.
+// ListDead returns dead subtasks after a place (zero for the first page), those that died last first. Where an index
+// serves only a part of the filter, it reads Reach.Dead rows at most: if it then found fewer than limit, end is the
+// place where it stopped, after which there may be more. Otherwise end is zero.
 func (s DeadSubtasks) ListDead(ctx context.Context, f task.DeadFilter, after DeadPlace, limit int) (all []DeadSubtask, end DeadPlace, err error) {
-	w := walkDead(s.Data, f)
+	w := scanDead(s.Data, f)
 	if !after.At.IsZero() {
-		w.beyond(after)
+		w.after(after)
 	}
 	if w.rest != "" {
-		if end, err = s.endOfLook(ctx, w); err != nil {
+		if end, err = s.lastRead(ctx, w); err != nil {
 			return nil, DeadPlace{}, err
 		}
 		if !end.At.IsZero() {
@@ -192,8 +194,9 @@ func (s DeadSubtasks) ListDead(ctx context.Context, f task.DeadFilter, after Dea
 	return all, end, err
 }
 
-// endOfLook returns the place of the last one that a page looks at; zero when it looks at all that are left. The index alone tells.
-func (s DeadSubtasks) endOfLook(ctx context.Context, w deadWalk) (DeadPlace, error) {
+// lastRead returns the place of the last row that a page reads; zero if it reads all that are left. It reads only the
+// index.
+func (s DeadSubtasks) lastRead(ctx context.Context, w deadScan) (DeadPlace, error) {
 	var at sqldb.Time
 	var p DeadPlace
 	err := s.Data.Writer(ctx).Raw("SELECT d.dead_at, d.run_id, d.account_id, d.part FROM "+w.from+" WHERE "+w.where+" ORDER BY "+w.order+" LIMIT 1 OFFSET ?",
@@ -208,26 +211,26 @@ func (s DeadSubtasks) endOfLook(ctx context.Context, w deadWalk) (DeadPlace, err
 	return p, nil
 }
 
-// DeadTask returns the task of which subtasks are dead and that is called so, by the run of the one that died last; the
-// newest, if several are; 0 if none is. It counts nothing: of each task it looks at one row.
+// DeadTask returns the id of a task with dead subtasks by its name, as of the run of its newest dead subtask. Of
+// several such tasks it returns the one with the highest id, 0 if there is none. It reads one row of each task.
 func (s DeadSubtasks) DeadTask(ctx context.Context, name string) (int64, error) {
 	var id int64
 	err := s.Data.Writer(ctx).Raw(`SELECT t.task_id FROM (SELECT DISTINCT task_id FROM subtask_dead) t
 JOIN run r ON r.id = (SELECT d.run_id FROM subtask_dead d WHERE d.task_id = t.task_id ORDER BY d.dead_at DESC, d.run_id DESC LIMIT 1)
 WHERE r.task_name = ? ORDER BY t.task_id DESC LIMIT 1`, name).Row().Scan(&id)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, fmt.Errorf("look for the dead subtasks of a task called %q: %w", name, err)
+		return 0, fmt.Errorf("find the task named %q of dead subtasks: %w", name, err)
 	}
 	return id, nil
 }
 
-// DeadTaskName is what a task was called when the one of its dead subtasks that died last was made; "" when that run is gone.
+// DeadTaskName returns a task's name as of the run of its newest dead subtask; "" if that run is gone.
 func (s DeadSubtasks) DeadTaskName(ctx context.Context, taskID int64) (string, error) {
 	var names []string
 	err := s.Data.Writer(ctx).Raw("SELECT COALESCE(r.task_name, '') FROM (SELECT run_id FROM subtask_dead WHERE task_id = ? ORDER BY dead_at DESC LIMIT 1) d LEFT JOIN run r ON r.id = d.run_id",
 		taskID).Scan(&names).Error
 	if err != nil {
-		return "", fmt.Errorf("read what task %d was called: %w", taskID, err)
+		return "", fmt.Errorf("read the name of task %d: %w", taskID, err)
 	}
 	return strings.Join(names, ""), nil
 }
@@ -260,8 +263,8 @@ func (s DeadSubtasks) SubtaskLog(ctx context.Context, k task.Key) (ledger.Subtas
 // DeadBatch is how many dead subtasks are changed in one transaction.
 const DeadBatch = 250
 
-// DropDead deletes up to limit of the dead subtasks that a filter chooses and no run is taking up, and returns how many
-// it deleted. What it deletes is gone.
+// DropDead deletes up to limit of the dead subtasks that a filter chooses and that no run redrives, and returns how
+// many. They cannot be restored.
 func (s DeadSubtasks) DropDead(ctx context.Context, f task.DeadFilter, limit int) (int64, error) {
 	var dropped int64
 	for after := (task.Key{}); limit > 0; {
@@ -284,11 +287,11 @@ func (s DeadSubtasks) DropDead(ctx context.Context, f task.DeadFilter, limit int
 	return dropped, nil
 }
 
-// freeDead returns the next dead subtasks, but for those of one run, that a filter chooses and no run is taking up, by
-// key.
+// freeDead returns the next dead subtasks that a filter chooses and that no run redrives, without those of the run
+// butRun, by key.
 func (s DeadSubtasks) freeDead(ctx context.Context, f task.DeadFilter, butRun int64, after task.Key, limit int) ([]task.Key, error) {
 	where, args := deadWhere(s.Data, f)
-	// Not as a comparison of rows: MySQL reads the whole table for that.
+	// Not a comparison of rows, for which MySQL reads the whole table.
 	args = append(args, butRun, after.RunID, after.RunID, after.AccountID, after.AccountID, after.Part, limit)
 	query := s.Data.Writer(ctx).Raw("SELECT d.run_id, d.account_id, d.part FROM subtask_dead d WHERE "+where+
 		` AND d.redrive_run_id = 0 AND d.run_id <> ? AND d.run_id >= ? AND (d.run_id > ? OR d.account_id > ? OR (d.account_id = ? AND d.part > ?))

@@ -36,14 +36,14 @@ func TestDead_IsFoundByEachFilter(t *testing.T) {
 		{"account", task.DeadFilter{AccountID: 2}, 2},
 		{"run", task.DeadFilter{RunID: first}, 3},
 		{"print", task.DeadFilter{Print: "account ? is closed"}, 1},
-		{"a piece of a print is none", task.DeadFilter{Print: "account"}, 0},
+		{"a part of a print is not a print", task.DeadFilter{Print: "account"}, 0},
 		{"class", task.DeadFilter{Class: "invalid"}, 1},
 		{"a piece of the text", task.DeadFilter{Text: "0% a_"}, 3},
-		{"a piece of the text without special letters", task.DeadFilter{Text: "0%b"}, 0},
+		{"a piece of the text has no wildcards", task.DeadFilter{Text: "0%b"}, 0},
 		{"since", task.DeadFilter{Since: storetest.Moment.Add(time.Second)}, 3},
 		{"until", task.DeadFilter{Until: storetest.Moment.Add(time.Second)}, 2},
 		{"several", task.DeadFilter{AccountID: 2, Class: "invalid", RunID: second}, 1},
-		{"several that no one meets", task.DeadFilter{AccountID: 3, Class: "invalid"}, 0},
+		{"several that no row meets", task.DeadFilter{AccountID: 3, Class: "invalid"}, 0},
 	} {
 		require.Len(t, storetest.ListDead(t, s, test.filter), test.want, test.name)
 		counts, err := s.CountDead(ctx, test.filter)
@@ -101,7 +101,7 @@ func TestDead_IsFoundByEachFilter(t *testing.T) {
 	require.ErrorIs(t, err, sqldb.ErrNotFound)
 }
 
-// manyParts are subtasks of seven accounts, one of which has five.
+// manyParts returns subtasks of seven accounts, one of which has five.
 func manyParts() []task.Key {
 	keys := storetest.Keys(7)
 	for i := range 4 {
@@ -110,8 +110,8 @@ func manyParts() []task.Key {
 	return keys
 }
 
-// A page that no index serves looks at some of them and ends there: those who ask on come to each once.
-func TestDead_PagesOfASearchHaveEachRowOnce(t *testing.T) {
+// A page that no index serves reads some rows and ends there: all pages together return each row once.
+func TestListDead_PagesOfASearchReturnEachRowOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	keys := manyParts()
@@ -151,8 +151,8 @@ func TestDead_PagesOfASearchHaveEachRowOnce(t *testing.T) {
 	}
 }
 
-// What a text chooses is added up here, all else by the database.
-func TestDead_GroupsOfATextAreThoseOfAll(t *testing.T) {
+// Groups by text are added up here, all others by the database.
+func TestDeadGroups_OfATextEqualThoseOfTheDatabase(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	storetest.Died(t, s, 7, storetest.Moment, "timeout after 30 s", storetest.Keys(5)...)
@@ -171,7 +171,7 @@ func TestDead_GroupsOfATextAreThoseOfAll(t *testing.T) {
 	require.Equal(t, []string{"invalid", "transient"}, got[0].Classes)
 }
 
-func TestDead_PagesHaveEachRowOnce(t *testing.T) {
+func TestListDead_PagesReturnEachRowOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	keys := manyParts()
@@ -182,7 +182,7 @@ func TestDead_PagesHaveEachRowOnce(t *testing.T) {
 
 	whole := storetest.ListDead(t, s, task.DeadFilter{})
 	require.Len(t, whole, 22)
-	require.True(t, slices.IsSortedFunc(whole, func(a, b dead.DeadSubtask) int { return b.DeadAt.Compare(a.DeadAt) }), "the last first")
+	require.True(t, slices.IsSortedFunc(whole, func(a, b dead.DeadSubtask) int { return b.DeadAt.Compare(a.DeadAt) }), "the newest first")
 	for limit := 1; limit <= 5; limit++ {
 		var all []dead.DeadSubtask
 		for place := (dead.DeadPlace{}); ; {
@@ -215,7 +215,7 @@ func TestDeadTask_IsFoundByTheNameOfItsNewestRun(t *testing.T) {
 	}
 }
 
-func TestDropDead_LeavesWhatIsBeingTakenUp(t *testing.T) {
+func TestDropDead_LeavesRowsOfARedrive(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	ctx := t.Context()
@@ -237,7 +237,7 @@ func TestDropDead_LeavesWhatIsBeingTakenUp(t *testing.T) {
 	}
 }
 
-// made makes subtasks of a run that takes dead ones up.
+// made makes a run's subtasks that redrive dead ones.
 func made(t *testing.T, s *store.Store, l lease.Lease, runID int64, parts []ledger.AccountPart) {
 	t.Helper()
 	require.NoError(t, s.AddRuns(t.Context(), l, []ledger.Run{storetest.SomeRun(runID, storetest.Moment)}))
@@ -261,9 +261,9 @@ func TestRedrive_MarksReadsAndSettles(t *testing.T) {
 
 	runID := task.NewRunID(storetest.Moment.Add(time.Hour))
 	require.NoError(t, s.MarkDead(ctx, l, task.DeadFilter{TaskID: 7, Text: "a"}, runID))
-	require.NoError(t, s.MarkDead(ctx, l, task.DeadFilter{TaskID: 7}, runID), "a step done again, and further")
+	require.NoError(t, s.MarkDead(ctx, l, task.DeadFilter{TaskID: 7}, runID), "a step that is repeated and completed")
 	later := task.NewRunID(storetest.Moment.Add(2 * time.Hour))
-	require.NoError(t, s.MarkDead(ctx, l, task.DeadFilter{}, later), "takes what the first has left")
+	require.NoError(t, s.MarkDead(ctx, l, task.DeadFilter{}, later), "it marks those that the first left")
 	redrives, err := s.Redrives(ctx)
 	require.NoError(t, err)
 	require.Equal(t, []int64{runID, later}, redrives)
@@ -289,7 +289,7 @@ func TestRedrive_MarksReadsAndSettles(t *testing.T) {
 		require.Len(t, slices.CompactFunc(all, func(a, b ledger.AccountPart) bool { return a == b }), 540)
 	}
 
-	// Two of its accounts were not made; of the others some ended in each way, and some not at all.
+	// Two of its accounts were not made. Of the others some ended in each way, and some not at all.
 	parts, _, _, err := s.MarkedParts(ctx, runID, 2, 5000)
 	require.NoError(t, err)
 	made(t, s, l, runID, parts)
@@ -314,13 +314,13 @@ func TestRedrive_MarksReadsAndSettles(t *testing.T) {
 	left := map[int64]int{}
 	for _, d := range storetest.ListDead(t, s, task.DeadFilter{TaskID: 7}) {
 		require.Zero(t, d.RedriveRun)
-		require.Equal(t, d.AccountID == 9, d.RunID == runID, "what died in the run itself is not its own to settle")
+		require.Equal(t, d.AccountID == 9, d.RunID == runID, "a run does not settle its own failures")
 		left[d.AccountID]++
 	}
 	require.Equal(t, map[int64]int{1: 2, 2: 2, 7: 2, 8: 2, 9: 1, 11: 2, 12: 2}, left)
 	require.Len(t, storetest.ListDead(t, s, task.DeadFilter{TaskID: 8}), 3)
 
-	// A leader of another time changes nothing.
+	// An earlier leader changes nothing.
 	storetest.Lead(t, s, "b")
 	require.ErrorIs(t, s.SettleRedrive(ctx, l, later), lease.ErrStaleLease)
 	require.ErrorIs(t, s.MarkDead(ctx, l, task.DeadFilter{}, runID), lease.ErrStaleLease)
@@ -338,7 +338,7 @@ func TestTaskPace_IsThatOfTheLargestOfTheNewestRuns(t *testing.T) {
 	storetest.Died(t, s, 7, storetest.Moment, "a", storetest.Keys(3)...)
 	pace, err = s.TaskPace(ctx, 7)
 	require.NoError(t, err)
-	require.Equal(t, dead.Pace{Calls: -1}, pace, "failures tell nothing")
+	require.Equal(t, dead.Pace{Calls: -1}, pace, "failures show no pace")
 
 	r := storetest.NewRun(t, s, storetest.Moment, storetest.Keys(10)...)
 	for account := range int64(10) {
@@ -359,7 +359,7 @@ func TestTaskPace_IsThatOfTheLargestOfTheNewestRuns(t *testing.T) {
 	require.Equal(t, dead.Pace{PerSecond: 2, Calls: -1}, pace)
 }
 
-func TestDead_TheExampleAndTheNameAreOfTheOneThatDiedLast(t *testing.T) {
+func TestDeadGroups_TakeExampleAndNameFromTheNewest(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	for i, name := range []string{"the old name", "the new name"} {
@@ -387,7 +387,7 @@ func TestDead_MoreThanOneTransactionChanges(t *testing.T) {
 	require.Equal(t, len(keys), storetest.RowsIn(t, s, fmt.Sprintf("subtask_dead WHERE redrive_run_id = %d", taken.ID)))
 	dropped, err := s.DropDead(ctx, task.DeadFilter{}, 10_000)
 	require.NoError(t, err)
-	require.Zero(t, dropped, "a run is taking them up")
+	require.Zero(t, dropped, "a run redrives them")
 
 	outcomes := make([]ledger.Outcome, len(keys))
 	for i, k := range keys {
@@ -396,19 +396,19 @@ func TestDead_MoreThanOneTransactionChanges(t *testing.T) {
 	storetest.Apply(t, s, outcomes...)
 	require.NoError(t, s.SettleRedrive(ctx, l, taken.ID))
 	free := len(keys) / 3
-	require.Equal(t, free, storetest.RowsIn(t, s, "subtask_dead"), "what was done, or gave way to a newer one, is gone")
+	require.Equal(t, free, storetest.RowsIn(t, s, "subtask_dead"), "those that were done or superseded are deleted")
 	require.Zero(t, storetest.RowsIn(t, s, "subtask_dead WHERE redrive_run_id <> 0"))
 
 	more := storetest.Died(t, s, 7, storetest.Moment.Add(2*time.Hour), "it failed", keys...)
 	dropped, err = s.DropDead(ctx, task.DeadFilter{RunID: more}, 251)
 	require.NoError(t, err)
-	require.EqualValues(t, 251, dropped, "as many as were asked for, and no more")
+	require.EqualValues(t, 251, dropped, "as many as the limit")
 	dropped, err = s.DropDead(ctx, task.DeadFilter{}, 10_000)
 	require.NoError(t, err)
 	require.EqualValues(t, len(keys)-251+free, dropped)
 }
 
-func TestRedrives_AreAllRunsThatTakeUp(t *testing.T) {
+func TestRedrives_AreAllRunsWithMarkedSubtasks(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	storetest.Died(t, s, 7, storetest.Moment, "it failed", storetest.Keys(6)...)

@@ -19,7 +19,7 @@ import (
 type DeadGroup struct {
 	Print     string
 	Count     int64
-	Redriving int64 // of Count, those that a run is taking up
+	Redriving int64 // those of Count that a run redrives
 	First     time.Time
 	Last      time.Time
 	Example   string // the text of one of the errors
@@ -27,10 +27,10 @@ type DeadGroup struct {
 	TaskIDs   []int64
 }
 
-// DeadTotal is how many dead subtasks a filter chooses, and how many of them a run is taking up.
+// DeadTotal is how many dead subtasks a filter chooses, and how many of them a run redrives.
 type DeadTotal struct{ All, Redriving int64 }
 
-// DeadGroups returns the dead subtasks by error print, the most frequent first, and how many there are in all groups.
+// DeadGroups returns the dead subtasks by error print, the most frequent first, and the total of all groups.
 func (s DeadSubtasks) DeadGroups(ctx context.Context, f task.DeadFilter, limit int) (groups []DeadGroup, total DeadTotal, err error) {
 	where, args := deadWhere(s.Data, f)
 	index := ""
@@ -38,14 +38,14 @@ func (s DeadSubtasks) DeadGroups(ctx context.Context, f task.DeadFilter, limit i
 	grouped := " GROUP BY d.error_print, d.error_class, d.task_id"
 	switch {
 	case f.Text != "":
-		// One by one, in the order in which they lie: each must be looked at, by print they lie all over the table, and groups by the thousand cost the
-		// server more than it costs to send the rows.
+		// Row by row, in the table's order: each row must be read, by print they are scattered over the table, and
+		// thousands of groups cost the server more than sending the rows.
 		columns, grouped = "1, CASE WHEN d.redrive_run_id > 0 THEN 1 ELSE 0 END, CAST(d.dead_at AS CHAR), NULL", ""
 		if f.Print == "" && s.Data.Dialect() != sqldb.SQLiteDialect {
 			index = " IGNORE INDEX (print, tally)"
 		}
 	case f.AccountID == 0 && f.RunID == 0 && f.TaskID == 0:
-		index = s.Data.Dialect().ForceIndex("subtask_dead", "tally") // It has all that is asked for, in this order.
+		index = s.Data.Dialect().ForceIndex("subtask_dead", "tally") // It has all columns of the query, in this order.
 		grouped += " ORDER BY d.error_print, d.error_class, d.task_id"
 	}
 	rows, err := s.Data.Writer(ctx).Raw("SELECT d.error_print, d.error_class, d.task_id, "+columns+" FROM subtask_dead d"+index+" WHERE "+where+grouped, args...).Rows()
@@ -54,7 +54,7 @@ func (s DeadSubtasks) DeadGroups(ctx context.Context, f task.DeadFilter, limit i
 	}
 	defer rows.Close()
 	byPrint := map[string]*deadGroup{}
-	var errorPrint, errorClass, first, last sql.RawBytes // There may be hundreds of thousands: nothing is made of a row that is like others.
+	var errorPrint, errorClass, first, last sql.RawBytes // There may be hundreds of thousands: repeated values are not allocated.
 	var class string
 	var id, count, redriving int64
 	for rows.Next() {
@@ -89,13 +89,13 @@ func (s DeadSubtasks) DeadGroups(ctx context.Context, f task.DeadFilter, limit i
 	return groups, total, s.fillExamples(ctx, f, groups)
 }
 
-// deadGroup is a group as it is gathered, with its times as texts, which are in the order of the times.
+// deadGroup is a group under construction, with its times as texts, which sort like the times.
 type deadGroup struct {
 	DeadGroup
 	first, last []byte
 }
 
-// add adds a part of the group; a last of nil is as first.
+// add adds a part of the group. If last is nil, it equals first.
 func (g *deadGroup) add(count, redriving int64, first, last []byte) {
 	g.Count, g.Redriving = g.Count+count, g.Redriving+redriving
 	if last == nil {
@@ -109,7 +109,7 @@ func (g *deadGroup) add(count, redriving int64, first, last []byte) {
 	}
 }
 
-// times reads the texts.
+// times parses the texts.
 func (g *deadGroup) times() error {
 	var first, last sqldb.Time
 	if err := sqldb.FirstError(first.Scan(g.first), last.Scan(g.last)); err != nil {
@@ -122,7 +122,7 @@ func (g *deadGroup) times() error {
 // examplesPerStatement is how many groups' examples one statement reads.
 const examplesPerStatement = 50
 
-// fillExamples adds the text of the one of each group that died last.
+// fillExamples sets each group's example to the text of the subtask that died last.
 func (s DeadSubtasks) fillExamples(ctx context.Context, f task.DeadFilter, groups []DeadGroup) error {
 	byPrint := make(map[string]*DeadGroup, len(groups))
 	for i := range groups {
@@ -170,8 +170,8 @@ func scanTexts(rows *sql.Rows, each func(a, b string)) error {
 // DeadCount is how many dead subtasks of a task a filter chooses.
 type DeadCount struct {
 	TaskID    int64
-	TaskName  string // that of the newest of their runs; "" when it is gone
-	Free      int64  // those that no run is taking up
+	TaskName  string // that of the newest of their runs; "" if that is gone
+	Free      int64  // those that no run redrives
 	Redriving int64
 	OldestRun int64 // of the free ones
 	NewestRun int64

@@ -1,10 +1,11 @@
-// Package dead finds the subtasks that died, counts them by cause, has them done anew and drops them. Its table is subtask_dead, whose rows outlive the run
-// and the day's log.
+// Package dead finds the subtasks that died, counts them by cause, redrives and drops them. Its table is
+// subtask_dead, whose rows outlive the run and the day's log.
 //
-// Transactions. A redrive takes rows up, and takes them away when they were done, under the leader's row. A drop deletes by key, in the order of keys, and only
-// rows that no run takes up.
+// Transactions. A redrive marks rows, and deletes those that were done, under the leader's row. A drop deletes by
+// key, in the order of keys, and only rows that no run redrives.
 //
-// Promises. A list walks along an index and looks at a bounded number of rows for a page: a page may be short and yet have a next one.
+// Promises. A list reads an index and a bounded number of rows for a page: a page may be short and still have a next
+// one.
 package dead
 
 import "adsync/base/sqldb"

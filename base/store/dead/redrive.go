@@ -17,14 +17,14 @@ import (
 	"adsync/base/task"
 )
 
-// A redrive is an order whose run takes up dead subtasks. The run's fan-out first marks the dead subtasks that the
-// order chooses (MarkDead), then makes their subtasks anew (MarkedParts). When the run has ended, those whose subtask was
-// done leave subtask_dead and the others are free again (SettleRedrive): to be made anew is not to be done, for the run may
-// be cancelled or expire. Each step can be repeated, and a mark of a run that has ended is only a step that is still to be
-// done: a crash anywhere neither loses nor doubles a subtask.
+// A redrive is an order whose run executes dead subtasks again. The run's fan-out first marks the dead subtasks that
+// the order chooses (MarkDead), then makes new subtasks for them (MarkedParts). When the run has ended, SettleRedrive
+// deletes the dead subtasks whose new subtask was done and frees the others: the run may be cancelled or expire
+// before it has done all. Each step can be repeated, and a mark of a run that has ended only means that its last step
+// is pending: a crash at any point neither loses nor doubles a subtask.
 
-// MarkDead marks the dead subtasks that a filter chooses and no run is taking up as those of a run. It must not be
-// called once the run's fan-out has passed an account: what it marked there would not be made. It returns
+// MarkDead marks for a run the dead subtasks that a filter chooses and that no run redrives. It must not be called
+// once the run's fan-out has passed an account, since subtasks marked there would not be made. It returns
 // lease.ErrStaleLease when the lease does not hold.
 func (s DeadSubtasks) MarkDead(ctx context.Context, l lease.Lease, f task.DeadFilter, runID int64) error {
 	u := sqldb.ValueUpdate{
@@ -32,7 +32,7 @@ func (s DeadSubtasks) MarkDead(ctx context.Context, l lease.Lease, f task.DeadFi
 		Set: [][2]string{{"redrive_run_id", "o.mark"}}, Where: "t.redrive_run_id = 0",
 	}
 	for after := (task.Key{}); ; {
-		// What failed in the run itself is not for it to take up.
+		// A run does not redrive its own failures.
 		keys, err := s.freeDead(ctx, f, runID, after, min(DeadBatch, s.Data.RowsPerStatement(len(u.Columns))))
 		if err != nil || len(keys) == 0 {
 			return err
@@ -49,8 +49,9 @@ func (s DeadSubtasks) MarkDead(ctx context.Context, l lease.Lease, f task.DeadFi
 	}
 }
 
-// MarkedParts returns what a run takes up of the accounts above after: each account and part once, by account and part,
-// and accounts whole. About limit of them, and all when last. through is the last account of them.
+// MarkedParts returns the dead subtasks that a run redrives, of the accounts above after: each account and part once,
+// by account and part. It returns all parts of an account together, about limit in total, and all remaining ones with
+// last. through is the last account of them.
 func (s DeadSubtasks) MarkedParts(ctx context.Context, runID, after int64, limit int) (parts []ledger.AccountPart, through int64, last bool, err error) {
 	const query = "SELECT DISTINCT account_id, part FROM subtask_dead WHERE redrive_run_id = ? AND account_id "
 	parts, err = ledger.AccountParts(ctx, s.Databases, query+"> ? ORDER BY account_id, part LIMIT ?", runID, after, limit+1)
@@ -63,7 +64,7 @@ func (s DeadSubtasks) MarkedParts(ctx context.Context, runID, after int64, limit
 		}
 		return parts, through, true, nil
 	}
-	cut := parts[limit].AccountID // of which there may be more
+	cut := parts[limit].AccountID // may have more parts
 	if parts[0].AccountID == cut {
 		parts, err = ledger.AccountParts(ctx, s.Databases, query+"= ? ORDER BY account_id, part", runID, cut)
 		if err != nil {
@@ -75,15 +76,15 @@ func (s DeadSubtasks) MarkedParts(ctx context.Context, runID, after int64, limit
 	return parts, parts[len(parts)-1].AccountID, false, nil
 }
 
-// Redrives returns the runs that dead subtasks are marked for, by id.
+// Redrives returns the runs for which dead subtasks are marked, by id.
 func (s DeadSubtasks) Redrives(ctx context.Context) ([]int64, error) {
 	var ids []int64
-	// One seek of the index for each run: DISTINCT would read all that are marked.
+	// One seek of the index for each run: DISTINCT would read all marked rows.
 	for after := int64(0); ; {
 		var next []int64
 		err := s.Data.Writer(ctx).Raw("SELECT redrive_run_id FROM subtask_dead WHERE redrive_run_id > ? ORDER BY redrive_run_id LIMIT 1", after).Scan(&next).Error
 		if err != nil {
-			return nil, fmt.Errorf("read the runs that take up dead subtasks: %w", err)
+			return nil, fmt.Errorf("read the runs that redrive dead subtasks: %w", err)
 		}
 		if len(next) == 0 {
 			return ids, nil
@@ -93,8 +94,8 @@ func (s DeadSubtasks) Redrives(ctx context.Context) ([]int64, error) {
 	}
 }
 
-// SettleRedrive is for a run that has ended, in whatever way, or is gone: dead subtasks whose subtask in it succeeded,
-// failed (and so is dead in its own right) or gave way to a newer one go, and the others are free again. It returns
+// SettleRedrive completes the redrive of a run that has ended in any way, or is gone. It deletes the dead subtasks
+// whose new subtask succeeded, failed (and so has its own row) or was superseded, and frees the others. It returns
 // lease.ErrStaleLease when the lease does not hold.
 func (s DeadSubtasks) SettleRedrive(ctx context.Context, l lease.Lease, runID int64) error {
 	u := sqldb.ValueUpdate{
@@ -125,14 +126,14 @@ func (s DeadSubtasks) SettleRedrive(ctx context.Context, l lease.Lease, runID in
 	}
 }
 
-// marked returns dead subtasks that are marked for a run: those whose subtask in the run was done, and the others.
+// marked returns dead subtasks that are marked for a run: those whose new subtask was done, and the others.
 func (s DeadSubtasks) marked(ctx context.Context, runID int64, limit int) (done, others []task.Key, err error) {
 	const dead = "SELECT d.run_id, d.account_id, d.part, "
 	rows, err := s.Data.Writer(ctx).Raw(dead+"CASE WHEN t.state IN (?, ?, ?) THEN 1 ELSE 0 END FROM subtask_dead d LEFT JOIN "+ledger.LogTable(runID)+
 		" t ON t.run_id = ? AND t.account_id = d.account_id AND t.part = d.part WHERE d.redrive_run_id = ? ORDER BY d.run_id, d.account_id, d.part LIMIT ?",
 		string(task.Succeeded), string(task.Failed), string(task.Superseded), runID, runID, limit).Rows()
 	if ledger.MissingTable(err) {
-		// Nothing tells any more what was done: better taken up twice than lost.
+		// What was done is no longer recorded: it is better to redrive twice than to lose a subtask.
 		rows, err = s.Data.Writer(ctx).Raw(dead+"0 FROM subtask_dead d WHERE d.redrive_run_id = ? ORDER BY d.run_id, d.account_id, d.part LIMIT ?", runID, limit).Rows()
 	}
 	if err != nil {
@@ -154,7 +155,7 @@ func (s DeadSubtasks) marked(ctx context.Context, runID int64, limit int) (done,
 	return done, others, rows.Err()
 }
 
-// Pace is what a task's subtasks took of late.
+// Pace is how fast a task's subtasks were in a recent run.
 type Pace struct {
 	PerSecond float64 // subtasks that ended; 0 = unknown
 	Calls     float64 // API calls of one that succeeded; negative = unknown
@@ -165,8 +166,8 @@ const (
 	paceSubtasks = 1000
 )
 
-// TaskPace tells the pace of a task from the largest of its newest runs: a small one says more of its first second than
-// of its pace.
+// TaskPace returns the pace of a task from the largest of its newest runs: a small one shows more of its first second
+// than of its pace.
 func (s DeadSubtasks) TaskPace(ctx context.Context, taskID int64) (Pace, error) {
 	pace := Pace{Calls: -1}
 	var id, succeeded int64

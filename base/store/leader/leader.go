@@ -16,12 +16,12 @@ import (
 	"adsync/base/sqldb"
 )
 
-// Leadership is the row that decides who leads.
+// Leadership is the row that decides which process leads.
 type Leadership struct{ db *sqldb.DB }
 
 var _ lease.Table = Leadership{}
 
-// LeadershipOf returns the row that decides who leads, by the time of the data database.
+// LeadershipOf returns the Leadership of the data database, whose time it uses.
 func LeadershipOf(data *sqldb.DB) Leadership { return Leadership{db: data} }
 
 // Campaign implements lease.Table.
@@ -45,7 +45,8 @@ func (t Leadership) Campaign(ctx context.Context, holder string, ttl time.Durati
 	return l, 0, nil
 }
 
-// Renew implements lease.Table. A term that has run out but that nobody has ended goes on: nobody wrote meanwhile.
+// Renew implements lease.Table. A term that has run out and that no other term has followed continues, since no other
+// leader wrote meanwhile.
 func (t Leadership) Renew(ctx context.Context, l lease.Lease, ttl time.Duration) error {
 	res := t.db.Writer(ctx).Exec("UPDATE leader SET expires_at = "+t.db.Dialect().NowPlus(ttl)+
 		" WHERE id = 1 AND epoch = ? AND holder = ?", l.Epoch, l.Holder)
@@ -68,12 +69,12 @@ func (t Leadership) Resign(ctx context.Context, l lease.Lease) error {
 	return nil
 }
 
-// CheckLease returns lease.ErrStaleLease when the lease is not the one of the row.
+// CheckLease returns lease.ErrStaleLease when the lease is not the row's.
 func CheckLease(ctx context.Context, d *sqldb.DB, l lease.Lease) error {
 	return lockLease(d.Writer(ctx), l, "")
 }
 
-// lockLease does the same within a transaction, and with Share() keeps the row as it is until the transaction ends.
+// lockLease is CheckLease in a transaction. With Share() it locks the row until the transaction ends.
 func lockLease(tx *gorm.DB, l lease.Lease, lock string) error {
 	var one int
 	err := tx.Raw("SELECT 1 FROM leader WHERE id = 1 AND epoch = ? AND holder = ?"+lock, l.Epoch, l.Holder).Row().Scan(&one)
@@ -86,22 +87,23 @@ func lockLease(tx *gorm.DB, l lease.Lease, lock string) error {
 	return nil
 }
 
-// Tx runs fn in a transaction that first locks the leader's row, so that no other term can begin before it is
-// committed. Whatever one statement can do is done with InsertGuarded and UpdateGuarded instead: a leader that is paused
-// inside a transaction keeps the row.
+// Tx runs fn in a transaction that first locks the leader's row, so that no other term can begin before it commits.
+// Work that fits one statement uses InsertGuarded and UpdateGuarded instead: a leader that is paused in a transaction
+// keeps the row locked.
 func Tx(ctx context.Context, d *sqldb.DB, l lease.Lease, fn func(tx *gorm.DB) error) error {
 	return d.Tx(ctx, underLease(d, l, fn))
 }
 
-// TxThatKeepsRowsOut does the same, and nobody can put rows among those that fn reads or changes until it is committed.
-func TxThatKeepsRowsOut(ctx context.Context, d *sqldb.DB, l lease.Lease, fn func(tx *gorm.DB) error) error {
-	if d.Dialect() == sqldb.SQLiteDialect { // It has one writer.
+// SerializableTx is Tx at the isolation level SERIALIZABLE: no other transaction can insert rows among those that fn
+// reads or changes until it commits.
+func SerializableTx(ctx context.Context, d *sqldb.DB, l lease.Lease, fn func(tx *gorm.DB) error) error {
+	if d.Dialect() == sqldb.SQLiteDialect { // SQLite has one writer.
 		return Tx(ctx, d, l, fn)
 	}
 	return d.TxOf(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable}, underLease(d, l, fn))
 }
 
-// IdempotentTx does the same with IdempotentTx.
+// IdempotentTx is Tx for an fn that may be repeated after a commit whose answer was lost, see sqldb.DB.IdempotentTx.
 func IdempotentTx(ctx context.Context, d *sqldb.DB, l lease.Lease, fn func(tx *gorm.DB) error) error {
 	return d.IdempotentTx(ctx, underLease(d, l, fn))
 }
@@ -116,14 +118,14 @@ func underLease(d *sqldb.DB, l lease.Lease, fn func(tx *gorm.DB) error) func(tx 
 	}
 }
 
-// GuardedRows is how many rows one guarded INSERT takes: the rows may be a chain of SELECTs, which parsers do not
-// like to be long. With more it is hardly faster.
+// GuardedRows is how many rows one guarded INSERT takes: the rows may be a chain of SELECTs, and parsers dislike long
+// chains. With more rows it is hardly faster.
 const GuardedRows = 500
 
-// InsertGuarded inserts the rows whose key is not there yet, as long as the lease holds: each statement reads the
-// leader's row with a lock, or else another term could begin between its check and its commit. It returns
-// lease.ErrStaleLease when the lease does not hold. It may be repeated after an error, whatever was written of it.
-// Values must fit their columns, for IGNORE cuts what does not.
+// InsertGuarded inserts the rows whose key does not exist, as long as the lease holds: each statement reads the
+// leader's row with a lock, so that no other term can begin between its check and its commit. It returns
+// lease.ErrStaleLease when the lease does not hold. It may be repeated after an error, whatever it has written.
+// Values must fit their columns, since IGNORE cuts those that do not.
 func InsertGuarded(ctx context.Context, d *sqldb.DB, l lease.Lease, table string, columns []string, rows [][]any) error {
 	for len(rows) > 0 {
 		n, err := d.Fitting(table, 1, rows, len(rows))
@@ -141,16 +143,16 @@ func InsertGuarded(ctx context.Context, d *sqldb.DB, l lease.Lease, table string
 	return nil
 }
 
-// InsertGuard is a further condition on an INSERT beside the lease, on rows that stay locked until it is committed.
+// InsertGuard is a condition on an INSERT in addition to the lease, on rows that stay locked until it commits.
 type InsertGuard struct {
 	From  string // tables to join, each with a comma before it
 	Where string // begins with AND
 	Args  []any
-	// check tells why nothing was inserted though the lease holds; nil if only since the rows were there already.
+	// Check returns why nothing was inserted although the lease holds; nil if the rows existed already.
 	Check func() error
 }
 
-// InsertIf inserts n rows, of which list gives some, and tells whether none of them was there already.
+// InsertIf inserts n rows, which list returns in batches, and reports whether none of them existed.
 func InsertIf(ctx context.Context, d *sqldb.DB, l lease.Lease, guard InsertGuard, table string, columns []string, n int, list func(from, to int) *sqldb.Values) (all bool, err error) {
 	most := min(GuardedRows, d.RowsPerStatement(len(columns)))
 	all = true
@@ -170,7 +172,7 @@ func InsertIf(ctx context.Context, d *sqldb.DB, l lease.Lease, guard InsertGuard
 			continue
 		}
 		all = false
-		// Rows that were there already and a guard that does not hold look alike.
+		// Existing rows and a guard that does not hold have the same effect.
 		if err := CheckLease(ctx, d, l); err != nil {
 			return false, err
 		}
@@ -197,13 +199,13 @@ type Assignment struct {
 	args   []any
 }
 
-// Assign assigns an expression, with what its placeholders stand for.
+// Assign returns an Assignment of an expression, with the values of its placeholders.
 func Assign(column, expression string, args ...any) Assignment {
 	return Assignment{column: column, value: expression, args: args}
 }
 
 // UpdateGuarded updates rows of a table as long as the lease holds, in one statement that locks the leader's row, and
-// returns how many rows it changed. Nothing changed may mean that the lease does not hold: ask CheckLease.
+// returns how many rows it changed. If it changed none, the lease may not hold: see CheckLease.
 func UpdateGuarded(ctx context.Context, d *sqldb.DB, l lease.Lease, table string, set []Assignment, where string, whereArgs ...any) (int64, error) {
 	var setArgs []any
 	for _, a := range set {
@@ -233,7 +235,7 @@ func updateGuardedSQL(d *sqldb.DB, table string, set []Assignment, where string)
 		return "UPDATE " + table + " SET " + sqldb.Assignments("", sets) + " WHERE " + where +
 			" AND EXISTS (SELECT 1 FROM leader WHERE leader.id = 1 AND leader.epoch = ? AND leader.holder = ?)"
 	}
-	// A join locks what it reads; a subquery would not.
+	// A join locks the rows that it reads; a subquery would not.
 	return "UPDATE " + table + " JOIN leader ON leader.id = 1 AND leader.epoch = ? AND leader.holder = ? SET " +
 		sqldb.Assignments(table+".", sets) + " WHERE " + where
 }

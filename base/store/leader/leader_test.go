@@ -46,7 +46,7 @@ func TestLeadership_OneTermAtATime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, lease.Lease{Epoch: 2, Holder: "a"}, again, "a holder that lost its answer begins a new term")
 	require.ErrorIs(t, rows.Renew(ctx, a, term), lease.ErrStaleLease)
-	require.NoError(t, rows.Resign(ctx, a), "an old term ends nothing")
+	require.NoError(t, rows.Resign(ctx, a), "resigning an old term has no effect")
 
 	require.NoError(t, rows.Resign(ctx, again))
 	require.ErrorIs(t, rows.Renew(ctx, again, term), lease.ErrStaleLease)
@@ -55,13 +55,13 @@ func TestLeadership_OneTermAtATime(t *testing.T) {
 	require.Equal(t, lease.Lease{Epoch: 3, Holder: "b"}, b)
 }
 
-func TestLeadership_ATermThatRanOutIsFree(t *testing.T) {
+func TestLeadership_AnExpiredTermCanBeTaken(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.New(t)
 	a, _, err := s.Leadership().Campaign(ctx, "a", -time.Second)
 	require.NoError(t, err)
-	require.NoError(t, s.Leadership().Renew(ctx, a, -time.Second), "nobody has ended it: it goes on")
+	require.NoError(t, s.Leadership().Renew(ctx, a, -time.Second), "no other term has followed: it continues")
 	b, _, err := s.Leadership().Campaign(ctx, "b", term)
 	require.NoError(t, err)
 	require.EqualValues(t, 2, b.Epoch)
@@ -106,9 +106,9 @@ func TestGuardedWrites_AreRefusedAfterATakeover(t *testing.T) {
 
 	tick := ledger.Tick{TaskID: 1, PlannedAt: now, RunID: run.ID, MadeAt: now}
 	for name, write := range map[string]func() error{
-		"tick":                func() error { return s.AddTicks(ctx, old, []ledger.Tick{tick}) },
-		"run":                 func() error { return s.AddRuns(ctx, old, []ledger.Run{storetest.SomeRun(run.ID+1, now)}) },
-		"a run that is there": func() error { return s.AddRuns(ctx, old, []ledger.Run{run}) },
+		"tick":            func() error { return s.AddTicks(ctx, old, []ledger.Tick{tick}) },
+		"run":             func() error { return s.AddRuns(ctx, old, []ledger.Run{storetest.SomeRun(run.ID+1, now)}) },
+		"an existing run": func() error { return s.AddRuns(ctx, old, []ledger.Run{run}) },
 		"subtasks": func() error {
 			return storetest.AddSubtasks(ctx, s, old, run.ID, []ledger.AccountPart{{AccountID: 2, Part: "p"}}, now)
 		},
@@ -141,7 +141,7 @@ func TestGuardedWrites_AreRefusedAfterATakeover(t *testing.T) {
 // rollback keeps a failed test from leaving locks behind; after a commit it does nothing.
 func rollback(tx *sql.Tx) { _ = tx.Rollback() }
 
-// onServer skips what only several writers at a time can show.
+// onServer skips tests that need several writers at a time.
 func onServer(t *testing.T, s *store.Store) {
 	t.Helper()
 	if s.Data.Dialect() == sqldb.SQLiteDialect {
@@ -150,7 +150,7 @@ func onServer(t *testing.T, s *store.Store) {
 }
 
 // Without a lock on the leader's row a takeover could commit between a guarded statement's check and its commit.
-func TestGuardedWrites_HoldOffATakeoverUntilTheyAreCommitted(t *testing.T) {
+func TestGuardedWrites_BlockATakeoverUntilTheyCommit(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	onServer(t, s)
@@ -193,7 +193,7 @@ func TestGuardedWrites_HoldOffATakeoverUntilTheyAreCommitted(t *testing.T) {
 
 		require.NoError(t, writer.Rollback())
 		_, err = rival.ExecContext(ctx, takeover)
-		require.NoError(t, err, "and goes through afterwards")
+		require.NoError(t, err, "it succeeds afterwards")
 		_, err = rival.ExecContext(ctx, "SET SESSION innodb_lock_wait_timeout = DEFAULT")
 		require.NoError(t, err)
 		require.NoError(t, rival.Close())
@@ -201,7 +201,7 @@ func TestGuardedWrites_HoldOffATakeoverUntilTheyAreCommitted(t *testing.T) {
 	}
 }
 
-// A guarded statement that meets a takeover under way waits for it, and then sees it.
+// A guarded statement during a takeover waits for it, and then sees it.
 func TestGuardedWrites_WaitForATakeoverUnderWay(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)

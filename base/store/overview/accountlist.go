@@ -16,10 +16,10 @@ import (
 	"adsync/base/store/summaries"
 )
 
-// AccountState says whether an account is pulled.
+// AccountState is whether an account is pulled.
 type AccountState string
 
-// The states of an account. One that is not bound is so whether it is parked or not.
+// The states of an account. An unbound one is AccountUnbound whether it is parked or not.
 const (
 	AccountPulled  AccountState = "pulled"
 	AccountParked  AccountState = "parked"
@@ -29,107 +29,109 @@ const (
 // LoginNone is the state of the login of an account that has none.
 const LoginNone = "none"
 
-// AccountFilter chooses accounts for a list; what is zero chooses all.
+// AccountFilter chooses accounts for a list; zero fields choose all.
 type AccountFilter struct {
 	Media      string
 	Tier       string
 	State      AccountState
-	LoginState string // of the login that it is pulled with: TokenOK, TokenReauthorise, LoginNone
-	// Game chooses those that are bound to it on one of the days From to To, Unassigned those of which no binding covers all of these days.
+	LoginState string // of its login: TokenOK, TokenReauthorise, LoginNone
+	// Game chooses the accounts that are bound to it on one of the days From to To; Unassigned those without a binding
+	// that covers all of these days.
 	Game     string
 	From, To day.Day
 }
 
-// Unassigned stands for the game of accounts that belong to none.
+// Unassigned is the game of accounts without a binding.
 const Unassigned = summaries.Unassigned
 
-// ListedAccount is an account with what the config database knows of the login that it is pulled with, and to what it belongs.
+// ListedAccount is an account with its login and its bindings, from the config database.
 type ListedAccount struct {
 	settings.Account
-	Login          string // the platform's id of it
+	Login          string // the platform's id
 	LoginName      string
-	LoginState     string // LoginNone when there is none
+	LoginState     string // LoginNone if it has none
 	LoginReason    string
 	AccessExpires  time.Time           `gorm:"column:access_expires_at;serializer:time"`
 	RefreshExpires time.Time           `gorm:"column:refresh_expires_at;serializer:time"`
 	Bindings       []summaries.Binding `gorm:"-"` // by first day; they do not overlap
 }
 
-// accountWalk is how a list of accounts goes along an index, and what it asks of each that it comes by.
-type accountWalk struct {
+// accountScan is how a list of accounts reads an index, and how it filters the accounts that it reads.
+type accountScan struct {
 	from, id   string
-	along      string // the condition on what the index has
-	alongArgs  []any
-	asked      string
-	askedArgs  []any
-	unanswered bool // no index finds what is asked
+	keyRange   string // the condition that the index serves
+	rangeArgs  []any
+	filters    string // the other conditions
+	filterArgs []any
+	filtered   bool // filters is not empty
 }
 
-func (w *accountWalk) ask(condition string, args ...any) {
-	w.asked, w.askedArgs, w.unanswered = w.asked+" AND "+condition, append(w.askedArgs, args...), true
+func (w *accountScan) filter(condition string, args ...any) {
+	w.filters, w.filterArgs, w.filtered = w.filters+" AND "+condition, append(w.filterArgs, args...), true
 }
 
-// accountWalk walks by our id, along the accounts of a game, those of a media and tier, or all of them.
-func walkAccounts(d *sqldb.DB, f AccountFilter, after int64) accountWalk {
-	w := accountWalk{id: "a.id"}
+// scanAccounts returns a scan by our id, of the accounts of a game, those of a media and tier, or all of them.
+func scanAccounts(d *sqldb.DB, f AccountFilter, after int64) accountScan {
+	w := accountScan{id: "a.id"}
 	media, tier := f.Media, f.Tier
 	switch {
 	case f.Game != "" && f.Game != Unassigned:
 		w.id = "b.account_id"
 		w.from = " FROM account_binding b" + d.Dialect().ForceIndex("account_binding", "game") + " JOIN media_account a ON a.id = b.account_id"
-		w.along, w.alongArgs = " WHERE b.game = ? AND b.account_id > ?", []any{f.Game, after}
-		w.ask("b.from_day <= ? AND b.to_day >= ?", f.To, f.From)
+		w.keyRange, w.rangeArgs = " WHERE b.game = ? AND b.account_id > ?", []any{f.Game, after}
+		w.filter("b.from_day <= ? AND b.to_day >= ?", f.To, f.From)
 	case media != "" && tier != "":
 		w.from = " FROM media_account a" + d.Dialect().ForceIndex("media_account", "fan_out")
-		w.along, w.alongArgs = " WHERE a.media = ? AND a.tier = ? AND a.id > ?", []any{media, tier, after}
+		w.keyRange, w.rangeArgs = " WHERE a.media = ? AND a.tier = ? AND a.id > ?", []any{media, tier, after}
 		media, tier = "", ""
 	default:
 		w.from = " FROM media_account a" + d.Dialect().ForceIndex("media_account", "PRIMARY")
-		w.along, w.alongArgs = " WHERE a.id > ?", []any{after}
+		w.keyRange, w.rangeArgs = " WHERE a.id > ?", []any{after}
 	}
 	if media != "" {
-		w.ask("a.media = ?", media)
+		w.filter("a.media = ?", media)
 	}
 	if tier != "" {
-		w.ask("a.tier = ?", tier)
+		w.filter("a.tier = ?", tier)
 	}
 	switch f.State {
 	case AccountPulled:
-		w.ask("a.bound = 1 AND a.parked = ''")
+		w.filter("a.bound = 1 AND a.parked = ''")
 	case AccountParked:
-		w.ask("a.bound = 1 AND a.parked <> ''")
+		w.filter("a.bound = 1 AND a.parked <> ''")
 	case AccountUnbound:
-		w.ask("a.bound = 0")
+		w.filter("a.bound = 0")
 	}
 	if f.LoginState != "" {
-		w.ask("COALESCE(t.state, '"+LoginNone+"') = ?", f.LoginState)
+		w.filter("COALESCE(t.state, '"+LoginNone+"') = ?", f.LoginState)
 	}
 	if f.Game == Unassigned {
-		// No NOT EXISTS, for which MariaDB reads all bindings first.
+		// Not NOT EXISTS, for which MariaDB reads all bindings first.
 		w.from += " LEFT JOIN account_binding b" + d.Dialect().ForceIndex("account_binding", "PRIMARY") + " ON b.account_id = a.id AND b.from_day <= ? AND b.to_day >= ?"
-		w.alongArgs = append([]any{f.From, f.To}, w.alongArgs...)
-		w.ask("b.account_id IS NULL")
+		w.rangeArgs = append([]any{f.From, f.To}, w.rangeArgs...)
+		w.filter("b.account_id IS NULL")
 	}
 	return w
 }
 
-// ListAccounts returns accounts by our id, those with ids above after. next is the id after which the next page begins, 0 when there is none.
+// ListAccounts returns a page of accounts with our ids above after, by id. next is the id after which the next page
+// begins, 0 if there is none.
 func (s Lists) ListAccounts(ctx context.Context, f AccountFilter, after int64, limit int) (page []ListedAccount, next int64, err error) {
-	w := walkAccounts(s.Config, f, after)
-	if w.unanswered {
-		err := s.Config.Current(ctx).Raw("SELECT "+w.id+w.from+w.along+" ORDER BY "+w.id+" LIMIT 1 OFFSET ?", append(slices.Clone(w.alongArgs), s.Reach.Rows-1)...).Row().Scan(&next)
+	w := scanAccounts(s.Config, f, after)
+	if w.filtered {
+		err := s.Config.Current(ctx).Raw("SELECT "+w.id+w.from+w.keyRange+" ORDER BY "+w.id+" LIMIT 1 OFFSET ?", append(slices.Clone(w.rangeArgs), s.Reach.Rows-1)...).Row().Scan(&next)
 		switch {
 		case err == nil:
-			w.along, w.alongArgs = w.along+" AND "+w.id+" <= ?", append(w.alongArgs, next)
+			w.keyRange, w.rangeArgs = w.keyRange+" AND "+w.id+" <= ?", append(w.rangeArgs, next)
 		case !errors.Is(err, sql.ErrNoRows):
 			return nil, 0, fmt.Errorf("list accounts: %w", err)
 		}
 	}
-	// It is SQL because each filter names the index that it walks.
+	// It is SQL by hand because each filter names the index that it reads.
 	err = s.Config.Current(ctx).Raw("SELECT "+settings.AccountColumnsOf("a")+", COALESCE(t.login, '') AS login, COALESCE(n.name, '') AS login_name,"+
 		" COALESCE(t.state, '"+LoginNone+"') AS login_state, COALESCE(t.state_reason, '') AS login_reason, t.access_expires_at, t.refresh_expires_at"+w.from+
-		" LEFT JOIN media_token t ON t.id = a.token_id LEFT JOIN media_login n ON n.token_id = a.token_id"+w.along+w.asked+
-		" ORDER BY "+w.id+" LIMIT ?", append(append(w.alongArgs, w.askedArgs...), limit+1)...).Scan(&page).Error
+		" LEFT JOIN media_token t ON t.id = a.token_id LEFT JOIN media_login n ON n.token_id = a.token_id"+w.keyRange+w.filters+
+		" ORDER BY "+w.id+" LIMIT ?", append(append(w.rangeArgs, w.filterArgs...), limit+1)...).Scan(&page).Error
 	if err != nil {
 		return nil, 0, fmt.Errorf("list accounts: %w", err)
 	}
@@ -142,7 +144,7 @@ func (s Lists) ListAccounts(ctx context.Context, f AccountFilter, after int64, l
 	return page, next, s.addBindings(ctx, page)
 }
 
-// addBindings adds to accounts what they belong to.
+// addBindings sets the accounts' bindings.
 func (s Lists) addBindings(ctx context.Context, page []ListedAccount) error {
 	if len(page) == 0 {
 		return nil
@@ -165,7 +167,8 @@ func (s Lists) addBindings(ctx context.Context, page []ListedAccount) error {
 	return nil
 }
 
-// FiguresCoverage returns what is known of the figures of accounts, on each of some days, as TierAccounts judges by them: those of AccountFigures.
+// FiguresCoverage returns the coverage of accounts' AccountFigures on each of some days. TierAccounts judges accounts
+// by the same report and level.
 func (s Lists) FiguresCoverage(ctx context.Context, ids []int64, days []day.Day) (map[int64][]results.Coverage, error) {
 	if len(ids) == 0 {
 		return nil, nil

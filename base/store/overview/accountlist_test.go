@@ -66,7 +66,7 @@ func TestListAccounts_FindsThemByEachFilter(t *testing.T) {
 		{"of a game", overview.AccountFilter{Game: "chess"}, []int64{1, 5, 6}},
 		{"of a game and media", overview.AccountFilter{Game: "chess", Media: "orchid"}, []int64{6}},
 		{"of no game, or of several within the days", overview.AccountFilter{Game: overview.Unassigned}, []int64{1, 2, 4}},
-		{"of a game that there is not", overview.AccountFilter{Game: "poker"}, nil},
+		{"of an unknown game", overview.AccountFilter{Game: "poker"}, nil},
 		{"of a media, tier and state", overview.AccountFilter{Media: "tulip", Tier: "active", State: overview.AccountParked}, []int64{2}},
 	} {
 		c.filter.From, c.filter.To = "2026-11-20", "2026-11-22"
@@ -82,7 +82,7 @@ func TestListAccounts_FindsThemByEachFilter(t *testing.T) {
 	require.Equal(t, []summaries.Binding{{AccountID: 2, From: "2026-01-01", To: "2026-11-01", Game: "chess", OS: "ios"}}, page[0].Bindings)
 }
 
-func TestFiguresCoverage_TellsTheAccountsOwnDaysAlone(t *testing.T) {
+func TestFiguresCoverage_IsOfTheAccountLevelOnly(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	db := s.Data.Writer(t.Context())

@@ -10,12 +10,12 @@ import (
 	"adsync/base/store/settings"
 )
 
-// AccountCount is how many accounts of a media stand alike.
+// AccountCount is how many accounts of a media have the same tier and state.
 type AccountCount struct {
 	Media  string `gorm:"column:media"`
 	Tier   string `gorm:"column:tier"`
 	Bound  bool   `gorm:"column:bound"`
-	Parked bool   `gorm:"column:parked"` // they, or their login
+	Parked bool   `gorm:"column:parked"` // the accounts, or their login
 	N      int64  `gorm:"column:n"`
 }
 
@@ -37,11 +37,11 @@ type ParkedCount struct {
 	Media  string
 	Reason string
 	N      int64
-	Since  time.Time // the first of them; zero where nobody noted it
-	Next   time.Time // when the next of them is probed; zero for those that only a person brings back
+	Since  time.Time // of the first of them; zero if it was not recorded
+	Next   time.Time // when the next of them is probed; zero if only a person can unpark them
 }
 
-// CountParked counts the parked accounts by their reasons, those that most accounts have first.
+// CountParked counts the parked accounts by their reasons, the most frequent first.
 func (s Glances) CountParked(ctx context.Context, limit int) ([]ParkedCount, error) {
 	query := s.Config.Current(ctx).Raw("SELECT media, parked, COUNT(*), MIN(parked_since), MIN(parked_until) FROM media_account"+
 		" WHERE parked <> '' AND bound = 1 GROUP BY media, parked ORDER BY COUNT(*) DESC, media, parked LIMIT ?", limit)
@@ -57,12 +57,12 @@ func (s Glances) CountParked(ctx context.Context, limit int) ([]ParkedCount, err
 	return all, nil
 }
 
-// ParkedAccounts returns the ids of some of the accounts that are parked for one reason.
+// ParkedAccounts returns the ids of up to limit accounts that are parked for one reason.
 func (s Glances) ParkedAccounts(ctx context.Context, media, reason string, limit int) ([]int64, error) {
 	return s.accountIDs(ctx, "media = ? AND parked = ? AND bound = 1 ORDER BY id LIMIT ?", media, reason, limit)
 }
 
-// AccountsOfLogin returns the ids of some of the bound accounts that are pulled with a login.
+// AccountsOfLogin returns the ids of up to limit bound accounts that are pulled with a login.
 func (s Glances) AccountsOfLogin(ctx context.Context, tokenID int64, limit int) ([]int64, error) {
 	return s.accountIDs(ctx, "token_id = ? AND bound = 1 ORDER BY id LIMIT ?", tokenID, limit)
 }
@@ -81,11 +81,11 @@ type PulledAccount struct {
 	ExternalID string     `gorm:"column:external_id"`
 	AppID      string     `gorm:"column:app_id"` // of its login
 	Timezone   string     `gorm:"column:timezone"`
-	Changed    sqldb.Time `gorm:"column:updated_at"` // when its row last changed: at the latest when it was bound
+	Changed    sqldb.Time `gorm:"column:updated_at"` // when its row last changed, which is not before it was bound
 }
 
-// PulledAccounts returns accounts of a media with an id above after that are pulled all the time, by id: bound, active, not parked, with a
-// login that can be used.
+// PulledAccounts returns accounts of a media with an id above after that are pulled all the time, by id: bound,
+// active, not parked, with a usable login.
 func (s Glances) PulledAccounts(ctx context.Context, media string, after int64, limit int) ([]PulledAccount, error) {
 	var accounts []PulledAccount
 	err := s.Config.Current(ctx).Raw("SELECT a.id, a.external_id, t.app_id, a.timezone, a.updated_at FROM media_account a JOIN media_token t ON t.id = a.token_id"+
@@ -97,7 +97,7 @@ func (s Glances) PulledAccounts(ctx context.Context, media string, after int64, 
 	return accounts, nil
 }
 
-// LoginEnd is a login that cannot be used, or whose refresh token dies soon.
+// LoginEnd is a login that is unusable, or whose refresh token expires soon.
 type LoginEnd struct {
 	settings.Login
 
@@ -106,7 +106,7 @@ type LoginEnd struct {
 	Accounts       int64     // bound ones that are pulled with it
 }
 
-// LoginEnds returns the logins that cannot be used and those whose refresh token dies before a moment, by id.
+// LoginEnds returns the logins that are unusable and those whose refresh token expires before a moment, by id.
 func (s Glances) LoginEnds(ctx context.Context, before time.Time, limit int) ([]LoginEnd, error) {
 	query := s.Config.Current(ctx).Raw("SELECT t.id, t.media, t.app_id, t.login, COALESCE(l.name, ''), t.state, t.state_reason, t.refresh_expires_at, t.updated_at,"+
 		" (SELECT COUNT(*) FROM media_account a WHERE a.token_id = t.id AND a.bound = 1)"+
@@ -119,7 +119,7 @@ func (s Glances) LoginEnds(ctx context.Context, before time.Time, limit int) ([]
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read logins that end: %w", err)
+		return nil, fmt.Errorf("read the logins that end: %w", err)
 	}
 	return all, nil
 }

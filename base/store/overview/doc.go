@@ -1,5 +1,5 @@
-// Package overview reads, for people and metrics, across the tables of all subjects: lists of accounts, what the first page shows, and the metrics of
-// the business. It writes nothing and locks nothing. Glance reads in one snapshot.
+// Package overview reads across the tables of all subjects, for people and metrics: lists of accounts, the first
+// page, and the metrics of the business. It writes nothing and locks nothing. Glance reads in one snapshot.
 package overview
 
 import "adsync/base/sqldb"
@@ -10,5 +10,5 @@ type Lists struct{ *sqldb.Databases }
 // Watching reads the metrics of the business.
 type Watching struct{ *sqldb.Databases }
 
-// Glances reads what the first page shows.
+// Glances reads the contents of the first page.
 type Glances struct{ *sqldb.Databases }

@@ -27,29 +27,31 @@ type UnknownGame struct {
 	Game      string `gorm:"column:game"`
 }
 
-// UnknownGames returns bindings of bound accounts to games that nobody knows, of those that hold on a day or later, by account.
+// UnknownGames returns bindings of bound accounts to games that are not in the table game, if they apply on a day or
+// later, by account.
 func (s Glances) UnknownGames(ctx context.Context, from day.Day, limit int) ([]UnknownGame, error) {
 	var all []UnknownGame
 	err := s.Config.Current(ctx).Raw("SELECT b.account_id, a.media, b.game FROM account_binding b JOIN media_account a ON a.id = b.account_id AND a.bound = 1"+
 		" WHERE b.to_day >= ? AND b.game <> ? AND NOT EXISTS (SELECT 1 FROM game g WHERE g.code = b.game) ORDER BY b.account_id LIMIT ?", from, summaries.Unassigned, limit).Scan(&all).Error
 	if err != nil {
-		return nil, fmt.Errorf("read which games nobody knows: %w", err)
+		return nil, fmt.Errorf("read the bindings to unknown games: %w", err)
 	}
 	return all, nil
 }
 
-// ImpossibleBindings returns the rows of account_binding of bound accounts that Binding.Impossible refuses, by account.
+// ImpossibleBindings returns the rows of account_binding of bound accounts that Binding.DaysFault refuses, by
+// account.
 func (s Glances) ImpossibleBindings(ctx context.Context, limit int) ([]ImpossibleBinding, error) {
 	var all []ImpossibleBinding
 	err := s.Config.Current(ctx).Raw("SELECT b.account_id, a.media, b.from_day, b.to_day FROM account_binding b JOIN media_account a ON a.id = b.account_id AND a.bound = 1"+
 		" WHERE (b.from_day < ? AND b.from_day <> ?) OR b.to_day < ? ORDER BY b.account_id, b.from_day LIMIT ?", day.Earliest, summaries.FirstBoundDay, day.Earliest, limit).Scan(&all).Error
 	if err != nil {
-		return nil, fmt.Errorf("read which bindings are impossible: %w", err)
+		return nil, fmt.Errorf("read the impossible bindings: %w", err)
 	}
 	return all, nil
 }
 
-// ImpossibleBinding is a binding whose days no platform has.
+// ImpossibleBinding is a binding with impossible days.
 type ImpossibleBinding struct {
 	AccountID int64   `gorm:"column:account_id"`
 	Media     string  `gorm:"column:media"`
@@ -57,7 +59,7 @@ type ImpossibleBinding struct {
 	To        day.Day `gorm:"column:to_day"`
 }
 
-// Glance reads the data database for those who look at the whole: everything as of one moment, and of nothing more than is asked for.
+// Glance reads the data database for an overview, all as of one moment.
 type Glance struct {
 	db *sqldb.DB
 	tx *gorm.DB
@@ -68,7 +70,7 @@ func (s Glances) Glance(ctx context.Context, look func(g *Glance) error) error {
 	return s.Data.Snapshot(ctx, func(tx *gorm.DB) error { return look(&Glance{db: s.Data, tx: tx}) })
 }
 
-// Now is the time of the database.
+// Now returns the database's time.
 func (g *Glance) Now() (time.Time, error) {
 	var now sqldb.Time
 	if err := g.tx.Raw("SELECT " + g.db.Dialect().Now()).Row().Scan(&now); err != nil {
@@ -77,8 +79,8 @@ func (g *Glance) Now() (time.Time, error) {
 	return now.Time, nil
 }
 
-// Leads tells who holds the lead, and whether that has not run out.
-func (g *Glance) Leads() (holder string, alive bool, err error) {
+// Leader returns the leader's name, and whether its lease has not run out.
+func (g *Glance) Leader() (holder string, alive bool, err error) {
 	rows, err := g.tx.Raw("SELECT holder, CASE WHEN expires_at > " + g.db.Dialect().Now() + " THEN 1 ELSE 0 END FROM leader WHERE id = 1").Rows()
 	if err != nil {
 		return "", false, fmt.Errorf("read who leads: %w", err)
@@ -92,7 +94,7 @@ func (g *Glance) Leads() (holder string, alive bool, err error) {
 	return holder, alive && holder != "", rows.Err()
 }
 
-// Spend is what was spent in an hour, or on a day, as the summaries say.
+// Spend is the spend of an hour or a day, from the summaries.
 type Spend struct {
 	Media      string  `gorm:"column:media"`
 	Day        day.Day `gorm:"column:day"`
@@ -100,7 +102,7 @@ type Spend struct {
 	Currency   string  `gorm:"column:currency"`
 	Hour       int     `gorm:"column:hour"`
 	Cost       int64   `gorm:"column:cost"`
-	Unassigned int64   `gorm:"column:unassigned"` // of Cost, of accounts that belong to no game
+	Unassigned int64   `gorm:"column:unassigned"` // the part of Cost of accounts without a game
 }
 
 // HourlySpend adds up the hours of days, over all games.
@@ -108,7 +110,7 @@ func (g *Glance) HourlySpend(from, to day.Day) ([]Spend, error) {
 	return g.spend("summary_hourly", "hour", from, to)
 }
 
-// DailySpend adds up days, over all games: the accounts' own totals of their days, as platforms tell them.
+// DailySpend adds up days, over all games: the accounts' own totals of their days, as platforms report them.
 func (g *Glance) DailySpend(from, to day.Day) ([]Spend, error) {
 	return g.spend("summary_daily", "0", from, to)
 }
@@ -124,7 +126,7 @@ func (g *Glance) spend(table, hour string, from, to day.Day) ([]Spend, error) {
 	return all, nil
 }
 
-// Pulled is how a day of an account's own figures stands.
+// Pulled is when a day of an account's own figures was last pulled.
 type Pulled struct {
 	AccountID int64      `gorm:"column:account_id"`
 	Report    string     `gorm:"column:report"`
@@ -143,8 +145,8 @@ type DoubtfulDay struct {
 	Note      string                `gorm:"column:note"`
 }
 
-// Doubtful returns what of a media has a state, Suspect or Partial, whatever its age, the newest days first. An index has the states: it reads
-// no other rows.
+// Doubtful returns the days and lists of a media in a state, Suspect or Partial, whatever their age, the newest days
+// first. The index of states has them: it reads no other rows.
 func (g *Glance) Doubtful(media string, state results.CoverageState, limit int) ([]DoubtfulDay, error) {
 	var all []DoubtfulDay
 	err := g.tx.Raw("SELECT account_id, report, level, day, pulled_at, state, note FROM coverage"+g.db.Dialect().ForceIndex("coverage", "state")+
@@ -155,7 +157,7 @@ func (g *Glance) Doubtful(media string, state results.CoverageState, limit int) 
 	return all, nil
 }
 
-// Pulled returns what coverage knows of days of accounts' own reports, daily and hourly. Give it some hundred accounts.
+// Pulled returns the coverage of days of accounts' own reports, daily and hourly. Pass some hundred accounts at most.
 func (g *Glance) Pulled(accountIDs []int64, days []day.Day) ([]Pulled, error) {
 	var all []Pulled
 	err := g.tx.Raw("SELECT account_id, report, day, pulled_at FROM coverage"+
@@ -166,7 +168,7 @@ func (g *Glance) Pulled(accountIDs []int64, days []day.Day) ([]Pulled, error) {
 	return all, nil
 }
 
-// Unsummed is a day of an account whose figures the summaries do not show yet.
+// Unsummed is a day of an account whose figures the summaries lack.
 type Unsummed struct {
 	AccountID int64   `gorm:"column:account_id"`
 	Report    string  `gorm:"column:report"`
@@ -174,7 +176,7 @@ type Unsummed struct {
 	Since     int64   `gorm:"column:dirty"` // as a version: microseconds of the database's time
 }
 
-// Unsummed returns days of a media that have been waiting for the summaries since a moment or longer, the oldest first.
+// Unsummed returns days of a media that have waited for the summaries since a moment or longer, the oldest first.
 func (g *Glance) Unsummed(media string, since time.Time, limit int) ([]Unsummed, error) {
 	var all []Unsummed
 	err := g.tx.Raw("SELECT account_id, report, day, dirty FROM coverage WHERE media = ? AND dirty <= ? AND level = 'account'"+
@@ -185,15 +187,15 @@ func (g *Glance) Unsummed(media string, since time.Time, limit int) ([]Unsummed,
 	return all, nil
 }
 
-// RunLook is a run as a list shows it.
-type RunLook struct {
+// ListedRun is a run as a list shows it.
+type ListedRun struct {
 	ID        int64
 	Task      string
 	Media     string
 	Lane      string
 	Kind      string
 	State     task.RunState
-	Total     int64 // -1 while it is fanned out
+	Total     int64 // -1 until its fan-out has ended
 	Succeeded int64
 	Failed    int64
 	Expired   int64
@@ -205,19 +207,19 @@ type RunLook struct {
 }
 
 // RunsIn returns runs in a state with an id of from or above, the newest first.
-func (g *Glance) RunsIn(state task.RunState, from int64, limit int) ([]RunLook, error) {
+func (g *Glance) RunsIn(state task.RunState, from int64, limit int) ([]ListedRun, error) {
 	return g.runs("WHERE state = ? AND id >= ? ORDER BY id DESC LIMIT ?", state, from, limit)
 }
 
 // NewestRuns returns the runs that were made last, the newest first.
-func (g *Glance) NewestRuns(limit int) ([]RunLook, error) {
+func (g *Glance) NewestRuns(limit int) ([]ListedRun, error) {
 	return g.runs("ORDER BY id DESC LIMIT ?", limit)
 }
 
-func (g *Glance) runs(tail string, args ...any) ([]RunLook, error) {
+func (g *Glance) runs(tail string, args ...any) ([]ListedRun, error) {
 	query := g.tx.Raw("SELECT id, task_name, media, lane, kind, state, COALESCE(total, -1), succeeded, failed, expired, cancelled, succeeded + failed + expired + cancelled + superseded,"+
 		" error_text, created_at, ended_at FROM run "+tail, args...)
-	all, err := sqldb.Rows(query, func(rows *sql.Rows, r *RunLook) error {
+	all, err := sqldb.Rows(query, func(rows *sql.Rows, r *ListedRun) error {
 		var created, ended sqldb.Time
 		err := rows.Scan(&r.ID, &r.Task, &r.Media, &r.Lane, &r.Kind, &r.State, &r.Total, &r.Succeeded, &r.Failed, &r.Expired, &r.Cancelled, &r.Ended, &r.Error, &created, &ended)
 		r.CreatedAt, r.EndedAt = created.Time, ended.Time
@@ -229,7 +231,7 @@ func (g *Glance) runs(tail string, args ...any) ([]RunLook, error) {
 	return all, nil
 }
 
-// Waiting is a subtask that waits to be tried again.
+// Waiting is a subtask that waits to be sent again.
 type Waiting struct {
 	AccountID int64
 	Media     string
@@ -237,7 +239,7 @@ type Waiting struct {
 	Due       time.Time
 }
 
-// Waiting returns subtasks in a state, retrying or deferred, those first that are due first.
+// Waiting returns subtasks in a state, retrying or deferred, by due time.
 func (g *Glance) Waiting(state task.State, limit int) ([]Waiting, error) {
 	query := g.tx.Raw("SELECT account_id, media, reason, due_at FROM subtask_due WHERE state = ? ORDER BY due_at LIMIT ?", state, limit)
 	all, err := sqldb.Rows(query, func(rows *sql.Rows, w *Waiting) error {
@@ -247,12 +249,12 @@ func (g *Glance) Waiting(state task.State, limit int) ([]Waiting, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read what waits: %w", err)
+		return nil, fmt.Errorf("read the waiting subtasks: %w", err)
 	}
 	return all, nil
 }
 
-// NewestDead returns the subtasks that died last, without those that a run takes up; of their task the id alone is told.
+// NewestDead returns the subtasks that died last, without those that a run redrives, and without their tasks' names.
 func (g *Glance) NewestDead(limit int) ([]dead.DeadSubtask, error) {
 	index := " FORCE INDEX (died)"
 	if g.db.Dialect() == sqldb.SQLiteDialect {
@@ -263,8 +265,7 @@ func (g *Glance) NewestDead(limit int) ([]dead.DeadSubtask, error) {
 	return slices.DeleteFunc(all, func(d dead.DeadSubtask) bool { return d.RedriveRun != 0 }), err
 }
 
-// Confirmed returns figures of accounts that are not the sums of a level below and stayed so when both were pulled again, of the first
-// open ones.
+// Confirmed returns, of the first open differences, those that remained after both levels were pulled again.
 func (g *Glance) Confirmed(limit int) ([]results.Difference, error) {
 	var all []results.Difference
 	err := g.tx.Raw("SELECT * FROM (SELECT * FROM reconciliation WHERE state = ? ORDER BY account_id, day, level, metric LIMIT ?) d WHERE confirmed_at IS NOT NULL",
@@ -275,7 +276,7 @@ func (g *Glance) Confirmed(limit int) ([]results.Difference, error) {
 	return all, nil
 }
 
-// Stops returns the orders that are to be obeyed, by id.
+// Stops returns the active stop orders, by id.
 func (g *Glance) Stops(limit int) ([]task.Stop, error) {
 	return ledger.ReadStops(g.tx, "WHERE state = ? ORDER BY id LIMIT ?", ledger.StopActive, limit)
 }
@@ -288,7 +289,7 @@ type DayCost struct {
 	Cost      int64   `gorm:"column:cost"`
 }
 
-// DayCosts returns what accounts spent on days, by account and day. Give it some hundred accounts and a week.
+// DayCosts returns what accounts spent on days, by account and day. Pass some hundred accounts and a week at most.
 func (g *Glance) DayCosts(accountIDs []int64, days []day.Day) ([]DayCost, error) {
 	var all []DayCost
 	err := g.tx.Raw("SELECT account_id, day, currency, COALESCE(cost, 0) AS cost FROM report_daily WHERE day IN ? AND account_id IN ? AND level = 'account' ORDER BY account_id, day",
@@ -299,7 +300,7 @@ func (g *Glance) DayCosts(accountIDs []int64, days []day.Day) ([]DayCost, error)
 	return all, nil
 }
 
-// Unassigned returns those of the accounts that belong to no game on a day.
+// Unassigned returns which of the accounts belong to no game on a day.
 func (g *Glance) Unassigned(accountIDs []int64, d day.Day) ([]int64, error) {
 	var with []int64
 	err := g.tx.Raw("SELECT account_id FROM binding_applied WHERE account_id IN ? AND from_day <= ? AND to_day >= ?", accountIDs, d, d).Scan(&with).Error
@@ -335,8 +336,8 @@ type UnusableField struct {
 // unusableOrder has the costliest kinds first, and then those with the most values.
 const unusableOrder = " ORDER BY CASE kind WHEN ? THEN 0 WHEN ? THEN 1 WHEN ? THEN 2 ELSE 3 END, number DESC, media, report, field LIMIT ?"
 
-// Unusable lists the fields whose values could not be used by the last pull of their scope, the costliest kinds first and then by number; then
-// those of the partner's rows.
+// Unusable returns the fields whose values the last pull of their scope could not use, the costliest kinds first and
+// then by number; then those of the partner's rows.
 func (g *Glance) Unusable(limit int) ([]UnusableField, error) {
 	var all []UnusableField
 	for _, from := range []string{

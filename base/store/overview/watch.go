@@ -14,20 +14,20 @@ import (
 	"adsync/base/store/settings"
 )
 
-// What metrics are told from. Rows of accounts are read a page of accounts at a time, each by its key.
+// The sources of metrics. Rows of accounts are read a page of accounts at a time, each by its key.
 
-// WatchAccount is what is told of an account beside its figures.
+// WatchAccount is an account as metrics need it, without its figures.
 type WatchAccount struct {
 	ID         int64
 	Tier       string
 	Timezone   string
 	Currency   string
-	Parked     string // why nothing of it is pulled; "" = it is
-	LoginState string // of the login that it is pulled with; "" when there is none
+	Parked     string // why it is not pulled; "" if it is
+	LoginState string // of its login; "" if it has none
 }
 
-// WatchAccounts returns the bound accounts of a media with an id above after, by id, without those of the tier invalid: but those that are invalid since
-// their login waits for a person are among them.
+// WatchAccounts returns the bound accounts of a media with an id above after, by id. It leaves out those of the tier
+// invalid, except those that are invalid because a person must authorise their login again.
 func (s Watching) WatchAccounts(ctx context.Context, media string, after int64, limit int) ([]WatchAccount, error) {
 	var accounts []WatchAccount
 	err := s.Config.Current(ctx).Raw("SELECT a.id, a.tier, a.timezone, a.currency, a.parked, COALESCE(t.state, '') AS login_state"+
@@ -48,7 +48,7 @@ type PulledDay struct {
 	Complete  int64                 `gorm:"column:complete_version"`
 }
 
-// WholeAt is when the day was last pulled whole, zero if it never was.
+// WholeAt returns when the day was last pulled whole, zero if it never was.
 func (p PulledDay) WholeAt() time.Time {
 	if p.Complete == 0 {
 		return time.Time{}
@@ -56,7 +56,8 @@ func (p PulledDay) WholeAt() time.Time {
 	return time.UnixMicro(p.Complete).UTC()
 }
 
-// GoodAt is when a pull was last believed, be it of the day's last hours: of a day that is not whole it is when it last was.
+// GoodAt returns when a pull was last believed, also one of the day's last hours. For a day that is not whole it is
+// when it last was.
 func (p PulledDay) GoodAt() time.Time {
 	if p.State == results.Complete {
 		return p.PulledAt.Time
@@ -64,7 +65,7 @@ func (p PulledDay) GoodAt() time.Time {
 	return p.WholeAt()
 }
 
-// PulledDays returns what is known of some days of accounts. Days that nobody has pulled are not among them.
+// PulledDays returns the coverage of some days of accounts. Days that were never pulled are not among them.
 func (s Watching) PulledDays(ctx context.Context, accountIDs []int64, report, level string, days []day.Day) ([]PulledDay, error) {
 	var pulled []PulledDay
 	err := s.Data.Current(ctx).Raw("SELECT account_id, day, state, pulled_at, complete_version FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day IN ? AND pulled_at IS NOT NULL",
@@ -94,7 +95,8 @@ func (s Watching) DailySpend(ctx context.Context, accountIDs []int64, days []day
 	return spent, nil
 }
 
-// HoursSpend returns what accounts spent on some days in the hours from up to, without, to. Accounts that spent nothing are not among them.
+// HoursSpend returns what accounts spent on some days in the hours from from up to but not including to. Accounts
+// without spend are not among them.
 func (s Watching) HoursSpend(ctx context.Context, accountIDs []int64, days []day.Day, from, to int) ([]AccountSpend, error) {
 	var spent []AccountSpend
 	err := s.Data.Current(ctx).Raw("SELECT account_id, day, MAX(currency) AS currency, CAST(SUM(cost) AS SIGNED) AS cost FROM report_hourly"+
@@ -112,7 +114,7 @@ type AccountMoney struct {
 	Balance   int64
 }
 
-// Balances returns what accounts can spend, of those whose platform tells it.
+// Balances returns what accounts can spend, if their platform reports it.
 func (s Watching) Balances(ctx context.Context, accountIDs []int64) ([]AccountMoney, error) {
 	var money []AccountMoney
 	err := s.Data.Current(ctx).Raw("SELECT account_id, currency, COALESCE(valid_balance, balance) AS balance FROM account_balance"+
@@ -123,7 +125,7 @@ func (s Watching) Balances(ctx context.Context, accountIDs []int64) ([]AccountMo
 	return money, nil
 }
 
-// Showing returns those of the accounts that have objects which are shown.
+// Showing returns which of the accounts have objects that are shown.
 func (s Watching) Showing(ctx context.Context, table rawtable.Table, shown rawtable.Shown, accountIDs []int64) ([]int64, error) {
 	if len(accountIDs) == 0 || !hasColumn(table, shown.Column) {
 		return nil, nil
@@ -145,10 +147,10 @@ func hasColumn(table rawtable.Table, name string) bool {
 	return false
 }
 
-// SpendRow is the spend of a game on a media in one currency, in millionths of it, by the hours of two days in one time zone.
+// SpendRow is the spend of a game on a media in one currency, in millionths of it, on two days in one time zone.
 type SpendRow struct {
 	Game, Media, Currency string
-	Today, TodayHours     int64 // TodayHours and YesterdayHours are of the hours before one
+	Today, TodayHours     int64 // TodayHours and YesterdayHours are the hours before a given one
 	Yesterday             int64
 	YesterdayHours        int64
 }
@@ -162,7 +164,8 @@ func (s Watching) SpendZones(ctx context.Context, days []day.Day) ([]string, err
 	return zones, nil
 }
 
-// Spend returns the spend of a day and of the one before it, in one time zone, those hours of each that are before one apart.
+// Spend returns the spend of a day and of the one before it, in one time zone, and that of the hours of each before
+// the given one.
 func (s Watching) Spend(ctx context.Context, today day.Day, hour int, zone string) ([]SpendRow, error) {
 	var rows []SpendRow
 	sum := func(name, when string) string {
@@ -179,7 +182,8 @@ func (s Watching) Spend(ctx context.Context, today day.Day, hour int, zone strin
 	return rows, nil
 }
 
-// OldestDirty is when the oldest change of a media's figures was written that the summaries do not show; zero if there is none.
+// OldestDirty returns when the oldest change of a media's figures was written that the summaries lack; zero if there
+// is none.
 func (s Watching) OldestDirty(ctx context.Context, media string) (time.Time, error) {
 	var marks []int64
 	err := s.Data.Current(ctx).Raw("SELECT dirty FROM coverage WHERE media = ? AND dirty > 0 ORDER BY dirty LIMIT 1", media).Scan(&marks).Error
@@ -196,10 +200,10 @@ func (s Watching) OldestDirty(ctx context.Context, media string) (time.Time, err
 type WatchLogin struct {
 	Media, State   string
 	RefreshExpires sqldb.Time `gorm:"column:refresh_expires_at"`
-	Used           bool       // a bound account is pulled with it, and not with another that reaches it
+	Used           bool       // a bound account is pulled with it
 }
 
-// WatchLogins returns all logins through which a bound account is reached.
+// WatchLogins returns all logins that reach a bound account.
 func (s Watching) WatchLogins(ctx context.Context) ([]WatchLogin, error) {
 	var logins []WatchLogin
 	err := s.Config.Current(ctx).Raw("SELECT t.media, t.state, t.refresh_expires_at, EXISTS (SELECT 1 FROM media_account u WHERE u.token_id = t.id AND u.bound = 1) AS used FROM media_token t WHERE EXISTS" +

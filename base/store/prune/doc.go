@@ -1,8 +1,9 @@
-// Package prune takes away what is older than it is kept: partitions where there are some, else rows by key, a batch a transaction. It notes in the table
-// pruned up to which day rows are gone before they go, and rebuilds look there: a summary is never made of days of which a part is gone.
+// Package prune deletes rows that are past their retention: whole partitions where there are some, otherwise rows by
+// key, a batch per transaction. Before rows go it records in the table pruned up to which day they go. Rebuilds read
+// that: no summary is made of days that have lost a part of their rows.
 package prune
 
 import "adsync/base/sqldb"
 
-// Pruning deletes what is older than it is kept.
+// Pruning deletes rows that are past their retention.
 type Pruning struct{ *sqldb.Databases }

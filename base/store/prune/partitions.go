@@ -53,7 +53,7 @@ func partitionsBefore(ctx context.Context, d *sqldb.DB, table string, before day
 	return slices.DeleteFunc(names, func(name string) bool { return name == sqldb.LaterPartition || !strings.HasPrefix(name, "p") }), nil
 }
 
-// dropPartition drops a partition unless somebody uses its table for longer than dropWait.
+// dropPartition drops a partition unless its table is in use for longer than dropWait.
 func dropPartition(ctx context.Context, d *sqldb.DB, table, name string) (ok bool, err error) {
 	pool, err := d.SQL()
 	if err != nil {
@@ -85,5 +85,5 @@ func dropPartition(ctx context.Context, d *sqldb.DB, table, name string) (ok boo
 	return true, set(before)
 }
 
-// lockWaitTimeout is the server's code for a lock that did not come in time.
+// lockWaitTimeout is the server's error number for a lock that was not granted in time.
 const lockWaitTimeout = 1205

@@ -20,38 +20,39 @@ import (
 	"adsync/base/task"
 )
 
-// Pruning takes away what is past its retention, in pieces that nobody has to wait for: rows by key, with a rest after each piece as long as the piece
-// took, and whole partitions, which are given up for now when somebody uses their table. It is no change of results: it marks nothing, and leaves no tombstones.
+// Pruning deletes in pieces for which no other transaction has to wait: rows by key, with a rest after each piece as
+// long as the piece took, and whole partitions, which are left for later when their table is in use. It is not a
+// change of results: it marks nothing, and leaves no tombstones.
 
 const (
-	// prunePiece is how many rows one statement takes away.
+	// prunePiece is how many rows one statement deletes.
 	prunePiece = 1000
-	// pruneRestMin is how long a rest is at least.
+	// pruneRestMin is the shortest rest.
 	pruneRestMin = 5 * time.Millisecond
-	// pruneAccounts is how many accounts' days one statement takes away.
+	// pruneAccounts is how many accounts' days one statement deletes.
 	pruneAccounts = 50
-	// dropWait is how long the drop of a partition waits for those who use its table. What comes after it waits with it.
+	// dropWait is how long the drop of a partition waits for the users of its table. Later statements wait with it.
 	dropWait = time.Second
-	// dropRest is how long the rest after it is at least. A transaction that has read the table and comes to write it while a drop waits is given up as a deadlock: its
-	// next tries are to find a moment without one.
+	// dropRest is the shortest rest after a drop. A transaction that has read the table and wants to write it while a
+	// drop waits is rolled back as a deadlock: its next tries must find a moment without one.
 	dropRest = 250 * time.Millisecond
 )
 
-// Pruner takes away rows until its time is over.
+// Pruner deletes rows until its time is over.
 type Pruner struct {
 	s     *sqldb.Databases
 	until time.Time // by this process's clock
 }
 
-// Pruner returns one that works for some time, and ends with the piece that it is at then.
+// Pruner returns a Pruner that works for some time, and ends with the piece at hand.
 func (s Pruning) Pruner(budget time.Duration) *Pruner {
 	return &Pruner{s: s.Databases, until: clock.Mark().Add(budget)}
 }
 
-// Over tells whether its time is over: what was not done is left to the next.
+// Over reports whether its time is over: the rest is left to the next Pruner.
 func (p *Pruner) Over() bool { return clock.Since(p.until) >= 0 }
 
-// pieces has piece take away rows until it takes none or the time is over, and returns how many.
+// pieces calls piece until it deletes no rows or the time is over, and returns how many rows it deleted.
 func (p *Pruner) pieces(ctx context.Context, piece func() (int64, error)) (gone int64, err error) {
 	for !p.Over() {
 		began := clock.Mark()
@@ -67,7 +68,7 @@ func (p *Pruner) pieces(ctx context.Context, piece func() (int64, error)) (gone 
 	return gone, nil
 }
 
-// Days takes away the rows of days before one from a table whose primary key begins with the day, the oldest first.
+// Days deletes the rows of days before one from a table whose primary key begins with the day, the oldest first.
 func (p *Pruner) Days(ctx context.Context, table string, key []string, before day.Day) (int64, error) {
 	gone, err := p.pieces(ctx, func() (int64, error) { return pruneFirst(ctx, p.s.Data, table, key, "day < ?", before) })
 	if err != nil {
@@ -76,15 +77,15 @@ func (p *Pruner) Days(ctx context.Context, table string, key []string, before da
 	return gone, nil
 }
 
-// pruneFirst takes away a piece of the rows that a condition on the beginning of the key chooses, in its order.
+// pruneFirst deletes a piece of the rows that a condition on the beginning of the key chooses, in the key's order.
 func pruneFirst(ctx context.Context, d *sqldb.DB, table string, key []string, where string, args ...any) (int64, error) {
 	order := strings.Join(key, ", ")
-	if d.Dialect() == sqldb.SQLiteDialect { // It has no DELETE with a limit.
+	if d.Dialect() == sqldb.SQLiteDialect { // SQLite has no DELETE with a limit.
 		where = "(" + order + ") IN (SELECT " + order + " FROM " + table + " WHERE " + where + " ORDER BY " + order + " LIMIT ?)"
 		res := d.Writer(ctx).Exec("DELETE FROM "+table+" WHERE "+where, append(args, prunePiece)...)
 		return res.RowsAffected, res.Error
 	}
-	// The keys are read without locks: a DELETE with a range would wait for the first row behind it, which is in use.
+	// The keys are read without locks: a DELETE with a range would wait for the first row after it, which is in use.
 	keys, err := readKeys(d.Writer(ctx).Raw("SELECT "+order+" FROM "+table+" WHERE "+where+" ORDER BY "+order+" LIMIT ?", append(args, prunePiece)...), len(key))
 	if err != nil || len(keys) == 0 {
 		return 0, err
@@ -128,9 +129,10 @@ func readKeys(query *gorm.DB, width int) (keys [][]any, err error) {
 	return keys, rows.Err()
 }
 
-// Public takes away the days before one of a report: its rows, of the daily one those of wide_daily too, and what coverage knows of them, so that nothing is made
-// anew of what is no more whole. It tells how many partitions went (on SQLite, which has none, rows), and false when something is left to the next: its time is
-// over, somebody uses a table, or a summary does not show a day's newest figures yet. That this report is pruned up to there is noted before anything goes.
+// Public deletes the days before one of a report: its rows, for the daily one also those of wide_daily, and their
+// coverage, so that nothing is rebuilt from incomplete days. It returns how many partitions it dropped (on SQLite,
+// rows), and done = false when something is left to the next call: its time is over, a table is in use, or a summary
+// lacks a day's newest figures. Before anything goes it records up to which day the report is pruned.
 func (p *Pruner) Public(ctx context.Context, hourly bool, before day.Day) (gone int64, done bool, err error) {
 	tables := []sqldb.Table{results.ReportTable(hourly)}
 	if !hourly {
@@ -140,11 +142,11 @@ func (p *Pruner) Public(ctx context.Context, hourly bool, before day.Day) (gone 
 	if err != nil || !old {
 		return 0, err == nil, err
 	}
-	// Once that is noted, no summary of these days follows its marks any more.
+	// Once that is recorded, the summaries of these days no longer follow their marks.
 	if dirty, err := anyDirty(ctx, p.s.Data, summaries.ReportName(hourly), before); err != nil || dirty {
 		return 0, false, err
 	}
-	if err := (Pruning{Databases: p.s}).NotePruned(ctx, summaries.ReportName(hourly), before); err != nil {
+	if err := (Pruning{Databases: p.s}).RecordPruned(ctx, summaries.ReportName(hourly), before); err != nil {
 		return 0, false, err
 	}
 	if done, err := p.marks(ctx, summaries.ReportName(hourly), before); err != nil || !done {
@@ -160,7 +162,7 @@ func (p *Pruner) Public(ctx context.Context, hourly bool, before day.Day) (gone 
 	return gone, true, nil
 }
 
-// anyDirty tells whether a summary does not show yet what a day of a report before one has.
+// anyDirty reports whether a summary lacks figures of a report's day before one.
 func anyDirty(ctx context.Context, d *sqldb.DB, report string, before day.Day) (bool, error) {
 	var media []string
 	if err := d.Writer(ctx).Raw("SELECT DISTINCT media FROM coverage").Scan(&media).Error; err != nil {
@@ -176,7 +178,7 @@ func anyDirty(ctx context.Context, d *sqldb.DB, report string, before day.Day) (
 	return false, nil
 }
 
-// hasOld tells whether a table has partitions, or on SQLite rows, of days before one alone.
+// hasOld reports whether a table has partitions (on SQLite, rows) that hold only days before one.
 func hasOld(ctx context.Context, d *sqldb.DB, tables []sqldb.Table, before day.Day) (bool, error) {
 	for _, table := range tables {
 		if d.Dialect() == sqldb.SQLiteDialect {
@@ -194,22 +196,22 @@ func hasOld(ctx context.Context, d *sqldb.DB, tables []sqldb.Table, before day.D
 	return false, nil
 }
 
-// NotePruned notes that a public table or a summary may lack rows of days before one. Summaries of such days stay as they are from then on: what a later pull brings of
-// them is not the whole.
-func (s Pruning) NotePruned(ctx context.Context, table string, before day.Day) error {
-	// It only rises, also when retention is made longer again: what is gone is gone.
+// RecordPruned records that a public table or a summary may lack rows of days before one. From then on summaries of
+// such days stay as they are: figures that a later pull writes there are incomplete.
+func (s Pruning) RecordPruned(ctx context.Context, table string, before day.Day) error {
+	// It only rises, also when retention is made longer again: deleted rows do not come back.
 	update := " ON DUPLICATE KEY UPDATE before_day = GREATEST(before_day, VALUES(before_day))"
 	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		update = " ON CONFLICT (table_name) DO UPDATE SET before_day = MAX(before_day, excluded.before_day)"
 	}
 	if err := s.Data.Writer(ctx).Exec("INSERT INTO pruned (table_name, before_day) VALUES (?, ?)"+update, table, before).Error; err != nil {
-		return fmt.Errorf("note what is pruned of %s: %w", table, err)
+		return fmt.Errorf("record which days of %s are pruned: %w", table, err)
 	}
 	return nil
 }
 
-// marks takes away what coverage knows of days of a report before one, so that nothing marks them any more; of the daily one also their marks for wide_daily. It walks
-// the accounts by key.
+// marks deletes the coverage of days of a report before one, so that nothing marks them again; for the daily one also
+// their marks for wide_daily. It reads the accounts by key.
 func (p *Pruner) marks(ctx context.Context, report string, before day.Day) (done bool, err error) {
 	levels := append([]string{settings.AccountLevel}, summaries.ObjectLevels...)
 	db := p.s.Data
@@ -248,7 +250,7 @@ func (p *Pruner) marks(ctx context.Context, report string, before day.Day) (done
 	}
 }
 
-// Dead takes away dead subtasks that died before a moment and that no run is taking up.
+// Dead deletes dead subtasks that died before a moment and that no run redrives.
 func (p *Pruner) Dead(ctx context.Context, before time.Time) (int64, error) {
 	gone, err := p.pieces(ctx, func() (int64, error) {
 		return dead.DeadSubtasks{Databases: p.s}.DropDead(ctx, task.DeadFilter{Until: before}, prunePiece)
@@ -259,7 +261,7 @@ func (p *Pruner) Dead(ctx context.Context, before time.Time) (int64, error) {
 	return gone, nil
 }
 
-// Healed takes away dead subtasks that died before a moment and whose days were pulled whole since.
+// Healed deletes dead subtasks that died before a moment and whose days were pulled whole since.
 func (p *Pruner) Healed(ctx context.Context, before time.Time) (gone int64, err error) {
 	var after task.Key
 	_, err = p.pieces(ctx, func() (int64, error) {
@@ -273,7 +275,7 @@ func (p *Pruner) Healed(ctx context.Context, before time.Time) (gone int64, err 
 	return gone, nil
 }
 
-// Changes takes away changes of configuration that were seen before a moment, account by account.
+// Changes deletes changes of configuration that were seen before a moment, account by account.
 func (p *Pruner) Changes(ctx context.Context, before time.Time) (gone int64, err error) {
 	db := p.s.Data
 	after := int64(0)
@@ -296,7 +298,7 @@ func (p *Pruner) Changes(ctx context.Context, before time.Time) (gone int64, err
 	return gone, nil
 }
 
-// Audit takes away audit entries that are older than a moment: they were written in the order of their ids.
+// Audit deletes audit entries that are older than a moment. They were written in the order of their ids.
 func (p *Pruner) Audit(ctx context.Context, before time.Time) (int64, error) {
 	db := p.s.Config
 	gone, err := p.pieces(ctx, func() (int64, error) {
@@ -327,7 +329,7 @@ func (p *Pruner) Audit(ctx context.Context, before time.Time) (int64, error) {
 	return gone, nil
 }
 
-// StopOrders takes away orders that stopped work and ended before a moment.
+// StopOrders deletes stop orders that ended before a moment.
 func (p *Pruner) StopOrders(ctx context.Context, before time.Time) (int64, error) {
 	gone, err := p.pieces(ctx, func() (int64, error) {
 		return pruneFirst(ctx, p.s.Data, "stop_order", []string{"id"}, "id < ? AND state = ? AND ended_at < ?", task.FirstRunIDAt(before), ledger.StopEnded, sqldb.At(before))
@@ -338,11 +340,11 @@ func (p *Pruner) StopOrders(ctx context.Context, before time.Time) (int64, error
 	return gone, nil
 }
 
-// Summaries takes away the rows of both summaries of days before one. That they are pruned up to there is noted before anything goes: a rebuild for a few accounts
-// would else bring the rows of their games back alone.
+// Summaries deletes the rows of both summaries of days before one. It first records up to which day they are pruned:
+// otherwise a rebuild for a few accounts would restore only the rows of their games.
 func (p *Pruner) Summaries(ctx context.Context, before day.Day) (int64, error) {
 	for _, hourly := range []bool{false, true} {
-		if err := (Pruning{Databases: p.s}).NotePruned(ctx, summaries.SummaryTable(hourly).Name, before); err != nil {
+		if err := (Pruning{Databases: p.s}).RecordPruned(ctx, summaries.SummaryTable(hourly).Name, before); err != nil {
 			return 0, err
 		}
 	}

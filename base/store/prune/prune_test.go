@@ -22,7 +22,7 @@ const (
 	lately  = day.Day("2090-11-21")
 )
 
-// prunable returns a store with figures of a day long ago and of today, whose summaries are made.
+// prunable returns a store with figures and summaries of a day long ago and of today.
 func prunable(t *testing.T) *store.Store {
 	t.Helper()
 	s := storetest.NewResults(t)
@@ -56,7 +56,7 @@ VALUES (?, 7, 't', 'acme', 'h', 'normal', 1, '{}', 'tick', ?, 'succeeded', 1, ?)
 	require.NoError(t, err)
 	require.Equal(t, 1, storetest.RowsIn(t, s, "run"))
 	require.Equal(t, 1, storetest.RowsIn(t, s, fmt.Sprintf("run WHERE id = %d", first)))
-	require.Equal(t, 1, storetest.RowsIn(t, s, fmt.Sprintf("manual_order WHERE run_id = %d", first-2)), "an order that nobody has taken is still to be done")
+	require.Equal(t, 1, storetest.RowsIn(t, s, fmt.Sprintf("manual_order WHERE run_id = %d", first-2)), "an order that is not taken must still be done")
 	require.Equal(t, 2, storetest.RowsIn(t, s, "manual_order"))
 
 	for i, at := range []time.Time{before.Add(-time.Millisecond), before} {
@@ -76,12 +76,12 @@ VALUES (?, 7, 't', 'acme', 'h', 'normal', 1, '{}', 'tick', ?, 'succeeded', 1, ?)
 	require.EqualValues(t, 1, gone)
 	gone, err = s.Pruner(time.Minute).StopOrders(ctx, before)
 	require.NoError(t, err)
-	require.EqualValues(t, 1, gone, "what is in force stays, and what ended at the moment")
+	require.EqualValues(t, 1, gone, "active orders stay, and those that ended at the moment")
 	require.Equal(t, 2, storetest.RowsIn(t, s, "stop_order WHERE state = 'active'"))
 }
 
-// The first day that is kept is a day as any other: what is pulled of it reaches its summary.
-func TestPrune_TheFirstDayThatIsKeptStillHasItsSummary(t *testing.T) {
+// The first kept day is like any other: later pulls reach its summary.
+func TestPrune_TheFirstKeptDayStillHasItsSummary(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := prunable(t)
@@ -102,8 +102,8 @@ func TestPrune_TheFirstDayThatIsKeptStillHasItsSummary(t *testing.T) {
 	write("b", lately, 6_000_000)
 	require.Equal(t, 1, storetest.RowsIn(t, s, "summary_daily WHERE cost = 6000000"))
 
-	// Retention is made longer again: what is gone is gone, and no part of it stands for the whole.
-	require.NoError(t, s.NotePruned(ctx, "report_daily", lately.Add(-100)))
+	// Retention is made longer again: deleted rows do not come back, and a part of a day does not become its summary.
+	require.NoError(t, s.RecordPruned(ctx, "report_daily", lately.Add(-100)))
 	write("c", lately.Add(-1), 7_000_000)
 	require.Equal(t, 1, storetest.RowsIn(t, s, "summary_daily"))
 }
@@ -131,7 +131,7 @@ func TestPrune_OfHourlyDaysWaitsForTheirOwnSummaries(t *testing.T) {
 	require.True(t, done)
 }
 
-func TestPrune_GoesOnAfterItsFirstPiece(t *testing.T) {
+func TestPrune_ContinuesAfterItsFirstPiece(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := prunable(t)
@@ -146,7 +146,7 @@ func TestPrune_GoesOnAfterItsFirstPiece(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, many+1, gone)
 
-	// Accounts are walked through some at a time.
+	// Accounts are read some at a time.
 	const accounts = 103
 	storetest.AddRows(t, s.Data, "config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at)", accounts, func(i int) []any {
 		return []any{i + 1, 5, "adgroup", "x", "f", "", "", sqldb.At(storetest.Moment)}
@@ -162,7 +162,7 @@ func TestPrune_GoesOnAfterItsFirstPiece(t *testing.T) {
 	require.Zero(t, storetest.RowsIn(t, s, "coverage WHERE day = '"+string(longAgo)+"'"))
 	require.Zero(t, storetest.RowsIn(t, s, "wide_day WHERE day = '"+string(longAgo)+"'"))
 
-	// Runs that stay are not met again, and those behind them go.
+	// Runs that stay are read once, and those after them go.
 	storetest.AddRows(t, s.Data, "run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, created_at)", many, func(i int) []any {
 		state := "succeeded"
 		if i == 3 || i == 1001 {
@@ -191,11 +191,11 @@ func TestPrune_OfPublicDaysIsNoChange(t *testing.T) {
 	require.Zero(t, storetest.RowsIn(t, s, "wide_day WHERE day = '"+string(longAgo)+"'"))
 	require.Equal(t, wide, storetest.RowsIn(t, s, "wide_day WHERE dirty IS NOT NULL AND day = '"+string(lately)+"'"))
 	require.Zero(t, storetest.RowsIn(t, s, "report_tombstone"), "a warehouse keeps what it has")
-	require.Zero(t, storetest.RebuildSummaries(t, s), "nothing is marked")
+	require.Zero(t, storetest.RebuildSummaries(t, s), "no day is marked")
 	require.Equal(t, before, storetest.SummaryVersions(t, s))
 	require.Equal(t, 2, storetest.RowsIn(t, s, "summary_daily"), "the summary of the day stays")
 
-	// What is pulled of it later comes into the tables, and is not taken for the whole of the day.
+	// A later pull of the day is written into the tables, and does not become the day's summary.
 	row := storetest.CostRow(longAgo, "", 1, `{"later":1}`)
 	_, err = s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "b", longAgo), row))
 	require.NoError(t, err)
@@ -210,7 +210,7 @@ func TestPrune_OfPublicDaysIsNoChange(t *testing.T) {
 	gone, done, err = s.Pruner(time.Minute).Public(ctx, false, lately.Add(-30))
 	require.NoError(t, err)
 	require.True(t, done)
-	_ = gone // On MariaDB the later row lies in the next day's partition, and goes with that.
+	_ = gone // On MariaDB the later row is in the next day's partition, and goes with that.
 }
 
 func TestPrune_OfPublicDaysWaitsForTheirSummaries(t *testing.T) {
@@ -229,7 +229,7 @@ func TestPrune_OfPublicDaysWaitsForTheirSummaries(t *testing.T) {
 	require.True(t, done)
 }
 
-func TestPrune_OfSummariesIsNotUndoneInPart(t *testing.T) {
+func TestPrune_OfSummariesIsNotPartlyUndone(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := prunable(t)
@@ -241,7 +241,7 @@ func TestPrune_OfSummariesIsNotUndoneInPart(t *testing.T) {
 	_, err = s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "b", longAgo), storetest.CostRow(longAgo, "", 6_000_000, `{"later":1}`)))
 	require.NoError(t, err)
 	require.Equal(t, 1, storetest.RebuildSummaries(t, s))
-	require.Zero(t, storetest.RebuildSummaries(t, s), "nor does its mark stay")
+	require.Zero(t, storetest.RebuildSummaries(t, s), "its mark is cleared too")
 	require.Zero(t, storetest.RowsIn(t, s, "summary_daily WHERE day = '"+string(longAgo)+"'"))
 	require.Equal(t, 1, storetest.RowsIn(t, s, "summary_daily WHERE day = '"+string(lately)+"' AND game = 'chess'"))
 }
@@ -257,7 +257,7 @@ func TestPrune_OfRawDaysLeavesThePublicOnes(t *testing.T) {
 	require.Equal(t, 2, storetest.RowsIn(t, s, "report_daily"))
 	require.Zero(t, storetest.RebuildSummaries(t, s))
 
-	// A later pull brings the raw row back beside the public one, which stays one.
+	// A later pull restores the raw row next to the public one, of which there is still one.
 	result, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "b", longAgo), storetest.CostRow(longAgo, "", 5_000_000, `{}`)))
 	require.NoError(t, err)
 	require.Empty(t, result.Suspect)
@@ -266,7 +266,7 @@ func TestPrune_OfRawDaysLeavesThePublicOnes(t *testing.T) {
 	require.Zero(t, storetest.RowsIn(t, s, "report_tombstone"))
 }
 
-func TestPrune_EndsWithThePieceWhenItsTimeIsOver(t *testing.T) {
+func TestPrune_EndsWithItsPieceWhenItsTimeIsOver(t *testing.T) {
 	t.Parallel()
 	s := prunable(t)
 	gone, err := s.Pruner(0).Days(t.Context(), storetest.RawReport.Name, storetest.RawReport.Key(), lately)
@@ -275,8 +275,9 @@ func TestPrune_EndsWithThePieceWhenItsTimeIsOver(t *testing.T) {
 	require.Equal(t, 2, storetest.RowsIn(t, s, storetest.RawReport.Name))
 }
 
-// Whoever reads for long keeps a partition from being dropped. The drop does not wait for him, or all that come after it would.
-func TestPrune_WaitsForNobodyAndHoldsUpNobody(t *testing.T) {
+// A long read keeps a partition from being dropped. The drop does not wait for it, as all later statements would wait
+// too.
+func TestPrune_NeitherWaitsNorBlocks(t *testing.T) {
 	t.Parallel()
 	s := prunable(t)
 	if s.Data.Dialect() == sqldb.SQLiteDialect {
@@ -306,7 +307,7 @@ func TestPrune_WaitsForNobodyAndHoldsUpNobody(t *testing.T) {
 	go func() {
 		_, done, err := s.Pruner(time.Minute).Public(context.WithoutCancel(ctx), false, lately.Add(-30))
 		if err == nil && done {
-			err = context.Canceled // It cannot have been done.
+			err = context.Canceled // The partition cannot have been dropped.
 		}
 		pruned <- err
 	}()
@@ -320,7 +321,7 @@ func TestPrune_WaitsForNobodyAndHoldsUpNobody(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, done)
 
-	// Rows go by key: those of today may be held meanwhile, and written.
+	// Rows are deleted by key: those of today may be locked and written meanwhile.
 	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
 		if err := tx.Exec("SELECT 1 FROM " + storetest.RawReport.Name + " WHERE day = '" + string(lately) + "' FOR UPDATE").Error; err != nil {
 			return err
@@ -332,7 +333,7 @@ func TestPrune_WaitsForNobodyAndHoldsUpNobody(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestPrune_OfRunsLeavesWhatIsOfUse(t *testing.T) {
+func TestPrune_OfRunsLeavesThoseInUse(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := storetest.New(t)
@@ -362,9 +363,9 @@ func TestPrune_OfRunsLeavesWhatIsOfUse(t *testing.T) {
 	require.EqualValues(t, 5, gone, "two runs, an order, an answer and a tick")
 	var runs, ticks []int64
 	require.NoError(t, db.Raw("SELECT id FROM run ORDER BY id").Scan(&runs).Error)
-	require.Equal(t, []int64{open.ID, dead, young.ID}, runs, "what goes on, what somebody may redrive, and what is young")
+	require.Equal(t, []int64{open.ID, dead, young.ID}, runs, "open runs, those with dead subtasks, and recent ones stay")
 	require.NoError(t, db.Raw("SELECT run_id FROM tick ORDER BY run_id").Scan(&ticks).Error)
-	require.Equal(t, []int64{open.ID, dead, last.ID, young.ID}, ticks, "the newest of a task stays")
+	require.Equal(t, []int64{open.ID, dead, last.ID, young.ID}, ticks, "the newest tick of a task stays")
 	require.Equal(t, 1, storetest.RowsIn(t, s, "tick_answer"))
 	require.Zero(t, storetest.RowsIn(t, s, "manual_order"))
 

@@ -11,12 +11,12 @@ import (
 	"adsync/base/task"
 )
 
-// Runs takes away runs that were made before a moment and have ended, but for those of which subtasks are dead, then what ticks and orders they were of.
-// The newest tick of each task stays.
+// Runs deletes ended runs that were made before a moment, except those with dead subtasks, then their ticks and
+// orders. The newest tick of each task stays.
 func (p *Pruner) Runs(ctx context.Context, before time.Time) (int64, error) {
 	through := task.FirstRunIDAt(before)
 	db := p.s.Data
-	// Ids are walked through: what stays must not be met again.
+	// It moves on by id, so that rows that stay are read once.
 	gone, err := p.walkRuns(ctx, "run", "id", through, false, "state NOT IN ('fanning_out', 'running') AND NOT EXISTS (SELECT 1 FROM subtask_dead d WHERE d.run_id = run.id)")
 	if err != nil {
 		return gone, err
@@ -39,7 +39,8 @@ func (p *Pruner) Runs(ctx context.Context, before time.Time) (int64, error) {
 	return gone + n, err
 }
 
-// walkRuns takes away rows of a table whose run's id is below one, in the order of the ids; ofGone takes only those of runs that are gone.
+// walkRuns deletes rows of a table whose run's id is below one, in the order of the ids; with ofGone only those whose
+// run is gone.
 func (p *Pruner) walkRuns(ctx context.Context, table, id string, through int64, ofGone bool, where string, args ...any) (gone int64, err error) {
 	db := p.s.Data
 	after := int64(0)
@@ -51,7 +52,7 @@ func (p *Pruner) walkRuns(ctx context.Context, table, id string, through int64, 
 		}
 		after = ids[len(ids)-1]
 		read := int64(len(ids))
-		if ofGone { // Read apart: runs may lie on other servers.
+		if ofGone { // A separate read: runs may be on other servers.
 			var there []int64
 			if err := db.Writer(ctx).Raw("SELECT id FROM run WHERE id IN ?", ids).Scan(&there).Error; err != nil {
 				return 0, err
@@ -73,7 +74,7 @@ func (p *Pruner) walkRuns(ctx context.Context, table, id string, through int64, 
 	return gone, nil
 }
 
-// pruneAnswers takes away which runs ticks have answered, of runs that are gone: nobody asks for those any more.
+// pruneAnswers deletes the answered runs of ticks whose runs are gone, as these are not read again.
 func (p *Pruner) pruneAnswers(ctx context.Context, through int64) (gone int64, err error) {
 	db := p.s.Data
 	var tasks []int64
@@ -100,7 +101,8 @@ func newestTicks(db *gorm.DB) ([]int64, error) {
 	return append(ids, 0), nil
 }
 
-// CatchUpWindowMax returns the longest window in which a task's missed moments are made: ticks must be known for as long.
+// CatchUpWindowMax returns the longest window in which a task's missed moments are made: ticks must be kept for as
+// long.
 func (s Pruning) CatchUpWindowMax(ctx context.Context) (time.Duration, error) {
 	var seconds int64
 	if err := s.Config.Writer(ctx).Raw("SELECT COALESCE(MAX(catch_up_window_seconds), 0) FROM cron_task").Row().Scan(&seconds); err != nil {

@@ -211,7 +211,7 @@ func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
 
 	used, err := s.OAuthCodeUsed(t.Context(), "tulip", state, code)
 	require.NoError(t, err)
-	require.False(t, used, "by itself")
+	require.False(t, used, "only with its own request")
 	used, err = s.OAuthCodeUsed(t.Context(), "tulip", secret.NewText("another"), code)
 	require.NoError(t, err)
 	require.True(t, used)

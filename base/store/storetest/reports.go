@@ -34,7 +34,7 @@ func NewResults(t testing.TB) *store.Store {
 	s := New(t)
 	tables := []rawtable.Table{RawReport, RawObject}
 	require.NoError(t, s.EnsureRawTables(context.Background(), tables))
-	require.NoError(t, s.EnsureRawTables(context.Background(), tables), "a second time changes nothing")
+	require.NoError(t, s.EnsureRawTables(context.Background(), tables), "the second call changes nothing")
 	return s
 }
 
@@ -87,7 +87,7 @@ func CoverageOf(t testing.TB, s *store.Store) map[day.Day]results.Coverage {
 	return byDay
 }
 
-// Tombstones returns the deletions of report_tombstone, in words: the columns in order, with a dash for NULL.
+// Tombstones returns the deletions of report_tombstone as text: the columns in order, with a dash for NULL.
 func Tombstones(t testing.TB, s *store.Store) []string {
 	t.Helper()
 	var rows []struct {
@@ -107,22 +107,22 @@ func Tombstones(t testing.TB, s *store.Store) []string {
 	var words []string
 	for _, r := range rows {
 		words = append(words, strings.Join([]string{
-			r.TableName, r.Day.String(), said(r.Hour), said(r.AccountID), said(r.Level), said(r.ObjectID), said(r.Game),
-			said(r.Media), said(r.OS),
+			r.TableName, r.Day.String(), orDash(r.Hour), orDash(r.AccountID), orDash(r.Level), orDash(r.ObjectID), orDash(r.Game),
+			orDash(r.Media), orDash(r.OS),
 		}, " "))
 	}
 	return words
 }
 
-// said is a value, or a dash for none.
-func said[T any](v *T) string {
+// orDash returns a value as text, or a dash for none.
+func orDash[T any](v *T) string {
 	if v == nil {
 		return "-"
 	}
 	return fmt.Sprint(*v)
 }
 
-// BindTo moves accounts to a game, as the leader does it.
+// BindTo moves accounts to a game, like the leader.
 func BindTo(t testing.TB, s *store.Store, game string, accounts ...int64) {
 	t.Helper()
 	var changes []summaries.BindingChange

@@ -17,7 +17,7 @@ func Int(t require.TestingT, s *store.Store, query string, args ...any) (n int) 
 	return n
 }
 
-// RowsIn returns how many rows a table of the data database has; from may go on with a WHERE.
+// RowsIn returns how many rows a table of the data database has; from may include a WHERE.
 func RowsIn(t require.TestingT, s *store.Store, from string) int {
 	return Int(t, s, "SELECT COUNT(*) FROM "+from)
 }

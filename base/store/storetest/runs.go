@@ -18,7 +18,7 @@ import (
 // Moment is when the outcomes of Run.Outcome begin, and when most runs of tests are planned.
 var Moment = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
-// Lead makes the holder the leader, whoever led before.
+// Lead makes the holder the leader, whatever the leader before.
 func Lead(t testing.TB, s *store.Store, holder string) lease.Lease {
 	t.Helper()
 	ctx := context.Background()
@@ -109,7 +109,7 @@ func (r Run) Outcome(account int64, delivery int, state task.State) ledger.Outco
 	return o
 }
 
-// Apply writes outcomes, and returns how many of them came too late.
+// Apply writes outcomes, and returns how many were stale.
 func Apply(t require.TestingT, s *store.Store, outcomes ...ledger.Outcome) (stale int) {
 	stale, err := s.ApplyOutcomes(context.Background(), outcomes)
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-// Package storetest gives tests a migrated store of their own.
+// Package storetest gives each test a separate migrated store.
 package storetest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	_ "github.com/go-sql-driver/mysql" // opens the server that tests make their databases on
+	_ "github.com/go-sql-driver/mysql" // opens the server on which tests create their databases
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/secret"
@@ -25,7 +25,8 @@ import (
 // Without it New opens SQLite.
 const ServerEnv = "ADSYNC_TEST_MYSQL"
 
-// New returns a migrated, empty store that goes away with the test: on the server that ServerEnv names, else SQLite.
+// New returns a migrated, empty store that is removed with the test: on the server that ServerEnv names, otherwise on
+// SQLite.
 func New(t testing.TB) *store.Store {
 	t.Helper()
 	if os.Getenv(ServerEnv) != "" {
@@ -40,7 +41,8 @@ func New(t testing.TB) *store.Store {
 	return Open(t, cfg)
 }
 
-// migrated returns the files of a migrated config and data database. They are made once a process: it takes far longer than a copy.
+// migrated returns the files of a migrated config and data database. They are made once a process, since that takes
+// far longer than a copy.
 var migrated = sync.OnceValues(func() (files [2][]byte, err error) {
 	dir, err := os.MkdirTemp("", "adsync-storetest-")
 	if err != nil {
@@ -52,7 +54,7 @@ var migrated = sync.OnceValues(func() (files [2][]byte, err error) {
 	if err != nil {
 		return files, err
 	}
-	// What is in the logs beside the files is in these once all connections are closed.
+	// Closing all connections moves the contents of the logs into the files.
 	if err := errors.Join(s.MigrateUp(context.Background()), s.Close()); err != nil {
 		return files, err
 	}
@@ -64,7 +66,8 @@ var migrated = sync.OnceValues(func() (files [2][]byte, err error) {
 	return files, nil
 })
 
-// NewSQLite is New on SQLite in any case: for bubbles of testing/synctest, where a server's answers would come at no time.
+// NewSQLite is New on SQLite in any case: for bubbles of testing/synctest, whose time does not wait for a server's
+// answers.
 func NewSQLite(t testing.TB) *store.Store {
 	t.Helper()
 	return open(t, sqlite(t.TempDir()))
@@ -86,7 +89,7 @@ func Open(t testing.TB, cfg sqldb.Config) *store.Store {
 	return s
 }
 
-// Config returns the configuration of two fresh, empty databases that go away with the test.
+// Config returns the configuration of two new, empty databases that are removed with the test.
 func Config(t testing.TB) sqldb.Config {
 	t.Helper()
 	server := os.Getenv(ServerEnv)

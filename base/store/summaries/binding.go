@@ -62,7 +62,7 @@ type BindingChange struct {
 func (s GameBindings) ApplyBindings(ctx context.Context, l lease.Lease, changes []BindingChange) error {
 	// Rows of coverage for new days must wait: otherwise a rebuild could count such a day for the previous game, and
 	// nothing would mark it again.
-	err := leader.TxThatKeepsRowsOut(ctx, s.Data, l, func(tx *gorm.DB) error {
+	err := leader.SerializableTx(ctx, s.Data, l, func(tx *gorm.DB) error {
 		now, err := s.Data.NowTx(tx)
 		if err != nil {
 			return err

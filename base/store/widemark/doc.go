@@ -1,5 +1,6 @@
-// Package widemark marks the days whose rows of wide_daily are to be built anew.
+// Package widemark marks the days whose rows of wide_daily must be rebuilt.
 //
-// Its table is wide_day. A mark is written in the transaction that changes what the wide table is built from, and last there, with the days
-// ascending: rebuilds hold these rows and wait for nothing else. A mark only rises, so that a rebuild clears no mark that it has not read.
+// Its table is wide_day. A mark is written last in the transaction that changes the sources of the wide table, with
+// the days ascending: rebuilds lock these rows and wait for no other lock. A mark only rises, so that a rebuild
+// clears no mark that it has not read.
 package widemark

@@ -10,14 +10,15 @@ import (
 	"adsync/base/sqldb"
 )
 
-// Days marks days of an account for a new wide table, in the transaction that changes what it is built from: figures,
-// the partner's, or (day.Epoch) the configuration. It comes last there, with the days ascending: rebuilds hold these rows and
-// wait for nothing else. at is the database's time in microseconds; a mark is above all that the day has had.
+// Days marks days of an account for wide_daily, in the transaction that changes their figures, the partner's figures,
+// or (day.Epoch) the configuration. It must come last there, with the days ascending: rebuilds lock these rows and
+// wait for no other lock. at is the database's time in microseconds; a new mark is above all earlier marks of its
+// day.
 func Days(d *sqldb.DB, tx *gorm.DB, media string, accountID int64, days []day.Day, at int64) error {
 	if len(days) == 0 {
 		return nil
 	}
-	// dirty first: MySQL assigns from left to right, and both are to be reckoned from the old mark.
+	// dirty first: MySQL assigns from left to right, and both are computed from the old mark.
 	update := " ON DUPLICATE KEY UPDATE dirty = GREATEST(mark + 1, VALUES(mark)), mark = GREATEST(mark + 1, VALUES(mark))"
 	if d.Dialect() == sqldb.SQLiteDialect {
 		update = " ON CONFLICT (account_id, day) DO UPDATE SET dirty = MAX(mark + 1, excluded.mark), mark = MAX(mark + 1, excluded.mark)"
@@ -35,7 +36,7 @@ func Days(d *sqldb.DB, tx *gorm.DB, media string, accountID int64, days []day.Da
 	return nil
 }
 
-// Span marks those of an account's days from from to to that wide_daily has rows of, or is to have.
+// Span marks those of an account's days from from to to that have a row of wide_day.
 func Span(tx *gorm.DB, accountID int64, from, to day.Day, at int64) error {
 	// dirty first, as in Days.
 	err := tx.Exec("UPDATE wide_day SET dirty = CASE WHEN mark >= ? THEN mark + 1 ELSE ? END, mark = CASE WHEN mark >= ? THEN mark + 1 ELSE ? END"+
