@@ -29,7 +29,8 @@ func TestPages_MayEndBetweenThePartsOfAnAccount(t *testing.T) {
 	open := storetest.NewRun(t, s, storetest.Moment, keys...)
 	failed := storetest.Died(t, s, 7, storetest.Moment.Add(time.Hour), "it failed", keys...)
 	const redrive = 99
-	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE subtask_dead SET dead_at = ?, redrive_run_id = ?", sqldb.At(storetest.Moment), redrive).Error)
+	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE subtask_dead SET dead_at = ?, redrive_run_id = ?",
+		sqldb.At(storetest.Moment), redrive).Error)
 	waiting := storetest.NewRun(t, s, storetest.Moment.Add(2*time.Hour), keys...)
 	outcomes := make([]ledger.Outcome, len(keys))
 	for i, k := range keys {
@@ -76,7 +77,8 @@ func TestPages_MayEndBetweenThePartsOfAnAccount(t *testing.T) {
 	}
 	var ofAccount func(account int64, after task.Key, limit int) page
 	ofAccount = func(account int64, after task.Key, limit int) (p page) {
-		found, next, err := s.AccountSubtasks(ctx, settings.Account{ID: account, Media: "acme"}, ledger.SubtaskFilter{}, storetest.Moment.Add(-time.Hour), storetest.Moment.Add(time.Minute), after, limit)
+		found, next, err := s.AccountSubtasks(ctx, settings.Account{ID: account, Media: "acme"}, ledger.SubtaskFilter{},
+			storetest.Moment.Add(-time.Hour), storetest.Moment.Add(time.Minute), after, limit)
 		require.NoError(t, err)
 		for i := range found {
 			p.keys = append(p.keys, found[i].Key)

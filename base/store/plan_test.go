@@ -89,7 +89,8 @@ func (s step) wholeTable() bool {
 }
 
 func (s step) sortsMuch() bool {
-	return s.Rows > smallRead && (strings.Contains(s.Extra, "Using filesort") || strings.Contains(s.Extra, "Using temporary"))
+	return s.Rows > smallRead && (strings.Contains(s.Extra, "Using filesort") ||
+		strings.Contains(s.Extra, "Using temporary"))
 }
 
 var explained = regexp.MustCompile(`^(SELECT|UPDATE|DELETE|INSERT)`)
@@ -98,7 +99,8 @@ var explained = regexp.MustCompile(`^(SELECT|UPDATE|DELETE|INSERT)`)
 func explainSteps(t *testing.T, ran sqldbtest.Ran) []step {
 	t.Helper()
 	statement := ran.Text
-	if !explained.MatchString(statement) || strings.Contains(statement, "?") || strings.HasPrefix(statement, "INSERT") && !strings.Contains(statement, "SELECT") {
+	if !explained.MatchString(statement) || strings.Contains(statement, "?") || strings.HasPrefix(statement, "INSERT") &&
+		!strings.Contains(statement, "SELECT") {
 		return nil
 	}
 	rows, err := ran.DB.Writer(t.Context()).Raw("EXPLAIN " + statement).Rows()
@@ -173,8 +175,10 @@ func planStore(t *testing.T) (s *store.Store, reads func(do func()) int, open in
 	months.Rows, months.RunSize, months.Day = planRows, 1, planDay.Add(-2)
 	require.NoError(t, s.EnsureLogTable(ctx, months.Day))
 	require.NoError(t, tables.Log(ctx, months))
-	_, err = tables.DB.ExecContext(ctx, "INSERT INTO subtask_dead SELECT d.run_id, d.account_id, CONCAT('more ', s.seq), d.task_id, d.media, d.attempt, d.error_class, d.error_print, d.error_text,"+
-		" d.dead_at, d.redrive_run_id FROM subtask_dead d JOIN seq_1_to_99 s")
+	_, err = tables.DB.ExecContext(ctx,
+		"INSERT INTO subtask_dead SELECT d.run_id, d.account_id, CONCAT('more ', s.seq), d.task_id, d.media, d.attempt,"+
+			" d.error_class, d.error_print, d.error_text,"+
+			" d.dead_at, d.redrive_run_id FROM subtask_dead d JOIN seq_1_to_99 s")
 	require.NoError(t, err)
 	require.NoError(t, tables.Skew(ctx, planAccounts, planRows/4))
 	for _, d := range []day.Day{planDay, planDay.Add(-1)} {
@@ -187,7 +191,9 @@ func planStore(t *testing.T) (s *store.Store, reads func(do func()) int, open in
 	require.NoError(t, tables.Rest(ctx, planAccounts, planRows/4, planDay))
 	require.NoError(t, tables.Summaries(ctx, planDay, planDay))
 	require.NoError(t, tables.Analyze(ctx))
-	require.NoError(t, s.Config.Writer(ctx).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (?, 'plan', '"+big.Media+"', '"+big.Media+".report_daily', '* * * * *', '{}')", planTask).Error)
+	require.NoError(t,
+		s.Config.Writer(ctx).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (?, 'plan', '"+
+			big.Media+"', '"+big.Media+".report_daily', '* * * * *', '{}')", planTask).Error)
 	// A page without an index reads much less than the whole table.
 	s.Reach.Rows, s.Reach.Runs = planReach, planReach/5
 	return s, reads, planLog.RunID(planLog.Runs() - 1)
@@ -218,11 +224,16 @@ func plans(s *store.Store, open int64) []plan {
 	// Runs, as GET /api/v1/runs lists them.
 	failed := []task.RunState{task.RunFailed}
 	for name, f := range map[string]ledger.RunSearch{
-		"all": {}, "of a task": {TaskName: "task.7"}, "of a state": {States: failed}, "of a task and a state": {TaskName: "task.7", States: failed},
-		"of a platform and states since a time": {Media: big.Media, States: []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired}, From: open - 100},
-		"between two times":                     {From: planLog.RunID(3), Before: planLog.RunID(60)}, "of a task between two times": {TaskName: "task.7", From: planLog.RunID(3), Before: planLog.RunID(60)},
-		"a later page": {Before: open - 1}, "a later page of a task": {TaskName: "task.7", Before: open}, "of an unknown task": {TaskName: "nobody"},
-		"of a rare state": {States: []task.RunState{task.RunRunning}}, "of a task and a state without runs": {TaskName: "task.7", States: []task.RunState{task.RunExpired}},
+		"all": {}, "of a task": {TaskName: "task.7"}, "of a state": {States: failed},
+		"of a task and a state": {TaskName: "task.7", States: failed},
+		"of a platform and states since a time": {Media: big.Media,
+			States: []task.RunState{task.RunFailed, task.RunPartial, task.RunExpired}, From: open - 100},
+		"between two times":           {From: planLog.RunID(3), Before: planLog.RunID(60)},
+		"of a task between two times": {TaskName: "task.7", From: planLog.RunID(3), Before: planLog.RunID(60)},
+		"a later page":                {Before: open - 1}, "a later page of a task": {TaskName: "task.7", Before: open},
+		"of an unknown task":                 {TaskName: "nobody"},
+		"of a rare state":                    {States: []task.RunState{task.RunRunning}},
+		"of a task and a state without runs": {TaskName: "task.7", States: []task.RunState{task.RunExpired}},
 	} {
 		f.Limit = 51
 		add("runs, "+name, func(ctx context.Context) error { _, err := s.SearchRuns(ctx, f); return err })
@@ -233,10 +244,15 @@ func plans(s *store.Store, open int64) []plan {
 	add("an order", func(ctx context.Context) error { _, err := s.Order(ctx, 77); return err })
 	add("the pace of a task", func(ctx context.Context) error { _, err := s.TaskPace(ctx, 7); return err })
 
-	add("a run and what waits of it", func(ctx context.Context) error { _, _, _, err := s.RunProgress(ctx, open); return err })
+	add("a run and what waits of it", func(ctx context.Context) error {
+		_, _, _, err := s.RunProgress(ctx, open)
+		return err
+	})
 
-	// Subtasks, as GET /api/v1/runs/{id}/subtasks, /api/v1/accounts/{media}/{external_id}/subtasks and /api/v1/due list them.
-	for name, f := range map[string]ledger.SubtaskFilter{"all": {}, "of a state": {State: task.Failed}, "of a text": {Text: "code 7:"}, "of a state that none has": {State: task.Cancelled}} {
+	// Subtasks, as GET /api/v1/runs/{id}/subtasks, /api/v1/accounts/{media}/{external_id}/subtasks and /api/v1/due list
+	// them.
+	for name, f := range map[string]ledger.SubtaskFilter{"all": {}, "of a state": {State: task.Failed},
+		"of a text": {Text: "code 7:"}, "of a state that none has": {State: task.Cancelled}} {
 		add("subtasks of a run, "+name, func(ctx context.Context) error {
 			_, _, err := s.RunSubtasks(ctx, planLog.RunID(3), f, ledger.AccountPart{}, 50)
 			return err
@@ -246,16 +262,19 @@ func plans(s *store.Store, open int64) []plan {
 			return err
 		})
 		add("subtasks of an account, "+name, func(ctx context.Context) error {
-			_, _, err := s.AccountSubtasks(ctx, settings.Account{ID: 7, Media: big.Media}, f, planDay.Start(time.UTC), time.Time{}, task.Key{}, 50)
+			_, _, err := s.AccountSubtasks(ctx, settings.Account{ID: 7, Media: big.Media}, f, planDay.Start(time.UTC),
+				time.Time{}, task.Key{}, 50)
 			return err
 		})
 		add("subtasks of an account, a later page "+name, func(ctx context.Context) error {
-			_, _, err := s.AccountSubtasks(ctx, settings.Account{ID: 7, Media: big.Media}, f, planDay.Start(time.UTC), noon, task.Key{RunID: planLog.RunID(30), Part: string(planDay)}, 50)
+			_, _, err := s.AccountSubtasks(ctx, settings.Account{ID: 7, Media: big.Media}, f, planDay.Start(time.UTC), noon,
+				task.Key{RunID: planLog.RunID(30), Part: string(planDay)}, 50)
 			return err
 		})
 	}
 	for name, f := range map[string]ledger.WaitingFilter{
-		"all": {}, "of a state": {State: task.Deferred}, "of a media": {Media: big.Media}, "of a lane": {Lane: "normal"}, "of a text": {Text: "code 7:"}, "of a text that none has": {Text: "no"},
+		"all": {}, "of a state": {State: task.Deferred}, "of a media": {Media: big.Media}, "of a lane": {Lane: "normal"},
+		"of a text": {Text: "code 7:"}, "of a text that none has": {Text: "no"},
 	} {
 		add("subtasks that wait, "+name, func(ctx context.Context) error {
 			_, _, err := s.WaitingSubtasks(ctx, f, ledger.WaitingPlace{}, 50)
@@ -270,31 +289,48 @@ func plans(s *store.Store, open int64) []plan {
 	// Dead subtasks.
 	page := dead.DeadPlace{At: noon, Key: key}
 	for name, f := range map[string]task.DeadFilter{
-		"all": {}, "of a task": {TaskID: 7}, "of a media": {Media: big.Media}, "of an account": {AccountID: 7}, "of a run": {RunID: planLog.RunID(3)},
-		"of a print": {Print: "code 7: account ? is refused"}, "since": {Since: noon}, "until": {Until: noon}, "of a task and a media": {TaskID: 7, Media: big.Media},
-		"of a class": {Class: "bug"}, "of a text": {Text: "code 7:"}, "of a task and a text": {TaskID: 7, Text: "code 7:"},
+		"all": {}, "of a task": {TaskID: 7}, "of a media": {Media: big.Media}, "of an account": {AccountID: 7},
+		"of a run":   {RunID: planLog.RunID(3)},
+		"of a print": {Print: "code 7: account ? is refused"}, "since": {Since: noon}, "until": {Until: noon},
+		"of a task and a media": {TaskID: 7, Media: big.Media},
+		"of a class":            {Class: "bug"}, "of a text": {Text: "code 7:"},
+		"of a task and a text": {TaskID: 7, Text: "code 7:"},
 	} {
 		whole := ""
 		if name == "of a text" {
 			whole = "a piece of a text is in no index: it reads the newest ones until it has a page"
 		}
 		if strings.Contains(name, " and a ") {
-			whole = "of two filters an index serves one: it counts in the index how far it may look, and reads the newest ones until it has a page"
+			whole = "of two filters an index serves one: it counts in the index how far it may look," +
+				" and reads the newest ones until it has a page"
 		}
-		add("dead, "+name, func(ctx context.Context) error { _, _, err := s.ListDead(ctx, f, dead.DeadPlace{}, 51); return err }, whole)
-		add("dead, a later page "+name, func(ctx context.Context) error { _, _, err := s.ListDead(ctx, f, page, 51); return err }, whole)
+		add("dead, "+name, func(ctx context.Context) error {
+			_, _, err := s.ListDead(ctx, f, dead.DeadPlace{}, 51)
+			return err
+		}, whole)
+		add("dead, a later page "+name, func(ctx context.Context) error {
+			_, _, err := s.ListDead(ctx, f, page, 51)
+			return err
+		}, whole)
 	}
 	add("dead, the groups of a task", func(ctx context.Context) error {
 		_, _, err := s.DeadGroups(ctx, task.DeadFilter{TaskID: 7}, 51)
 		return err
 	}, groupsSort)
-	add("dead, the groups of all", func(ctx context.Context) error { _, _, err := s.DeadGroups(ctx, task.DeadFilter{}, 51); return err }, "it counts all of them, by an index that has all it needs in this order")
+	add("dead, the groups of all", func(ctx context.Context) error {
+		_, _, err := s.DeadGroups(ctx, task.DeadFilter{}, 51)
+		return err
+	}, "it counts all of them, by an index that has all it needs in this order")
 	add("dead, counts of a print", func(ctx context.Context) error {
 		_, err := s.CountDead(ctx, task.DeadFilter{Print: "code 7: account ? is refused"})
 		return err
 	})
-	add("dead, counts of all", func(ctx context.Context) error { _, err := s.CountDead(ctx, task.DeadFilter{}); return err }, "it counts all of them, by an index that has all it needs")
-	add("dead, counts by media", func(ctx context.Context) error { _, err := s.CountDeadByMedia(ctx); return err }, "it counts all of them, by an index that has all it needs")
+	add("dead, counts of all", func(ctx context.Context) error {
+		_, err := s.CountDead(ctx, task.DeadFilter{})
+		return err
+	}, "it counts all of them, by an index that has all it needs")
+	add("dead, counts by media", func(ctx context.Context) error { _, err := s.CountDeadByMedia(ctx); return err },
+		"it counts all of them, by an index that has all it needs")
 	add("a dead subtask", func(ctx context.Context) error {
 		_, err := s.DeadSubtask(ctx, task.Key{RunID: planLog.RunID(3), AccountID: 7, Part: string(planDay)})
 		return err
@@ -302,8 +338,14 @@ func plans(s *store.Store, open int64) []plan {
 	add("the log of a subtask", func(ctx context.Context) error { _, err := s.SubtaskLog(ctx, key); return err })
 	add("the failures of a subtask", func(ctx context.Context) error { _, err := s.Failures(ctx, key); return err })
 	add("a dead task by name", func(ctx context.Context) error { _, err := s.DeadTask(ctx, "task.7"); return err })
-	add("runs that dead subtasks are marked for", func(ctx context.Context) error { _, err := s.Redrives(ctx); return err })
-	add("dead subtasks of a redrive", func(ctx context.Context) error { _, _, _, err := s.MarkedParts(ctx, 77, 100, 100); return err })
+	add("runs that dead subtasks are marked for", func(ctx context.Context) error {
+		_, err := s.Redrives(ctx)
+		return err
+	})
+	add("dead subtasks of a redrive", func(ctx context.Context) error {
+		_, _, _, err := s.MarkedParts(ctx, 77, 100, 100)
+		return err
+	})
 
 	// Work that waits.
 	lists("due", func(ctx context.Context) (int, error) {
@@ -318,7 +360,8 @@ func plans(s *store.Store, open int64) []plan {
 		return len(all), err
 	})
 	add("what was sent again within a range", func(ctx context.Context) error {
-		_, err := s.SentWithin(ctx, ledger.SentRange{Topic: "adsync." + big.Media + ".normal", Partition: 1, Lowest: 1, Highest: 500}, noon, 100)
+		_, err := s.SentWithin(ctx, ledger.SentRange{Topic: "adsync." + big.Media + ".normal", Partition: 1, Lowest: 1,
+			Highest: 500}, noon, 100)
 		return err
 	})
 	lists("running runs", func(ctx context.Context) (int, error) {
@@ -352,22 +395,39 @@ func plans(s *store.Store, open int64) []plan {
 		return err
 	})
 	add("pauses waited for", func(ctx context.Context) error { _, err := s.PausesWaitedFor(ctx); return err })
-	add("what a pause held", func(ctx context.Context) error { _, err := s.Release(ctx, task.PauseRef(77), noon, 100); return err })
-	add("what is queued behind what ended", func(ctx context.Context) error { _, err := s.ReleaseQueued(ctx, noon); return err })
+	add("what a pause held", func(ctx context.Context) error {
+		_, err := s.Release(ctx, task.PauseRef(77), noon, 100)
+		return err
+	})
+	add("what is queued behind what ended", func(ctx context.Context) error {
+		_, err := s.ReleaseQueued(ctx, noon)
+		return err
+	})
 	add("unsent subtasks", func(ctx context.Context) error {
 		_, err := s.UnsentSubtasks(ctx, open, ledger.AccountRange{After: 5, Through: 50})
 		return err
 	})
-	add("whether subtasks are left", func(ctx context.Context) error { _, err := s.HasSubtasks(ctx, open, 100); return err })
-	add("states of subtasks", func(ctx context.Context) error { _, err := s.SubtaskStates(ctx, []task.Key{key}); return err })
+	add("whether subtasks are left", func(ctx context.Context) error {
+		_, err := s.HasSubtasks(ctx, open, 100)
+		return err
+	})
+	add("states of subtasks", func(ctx context.Context) error {
+		_, err := s.SubtaskStates(ctx, []task.Key{key})
+		return err
+	})
 	add("fan-outs", func(ctx context.Context) error {
 		_, err := s.FanningOutRuns(ctx, ledger.FanOutFilter{}, 16)
 		return err
 	})
-	add("counts of runs in a state", func(ctx context.Context) error { _, err := s.CountRunsInState(ctx, task.RunRunning); return err })
-	for _, kind := range []task.Stop{{Kind: task.StopTask, Target: "7"}, {Kind: task.StopMedia, Target: big.Media}, {Kind: task.StopAccount, Target: "7"}} {
+	add("counts of runs in a state", func(ctx context.Context) error {
+		_, err := s.CountRunsInState(ctx, task.RunRunning)
+		return err
+	})
+	for _, kind := range []task.Stop{{Kind: task.StopTask, Target: "7"}, {Kind: task.StopMedia, Target: big.Media},
+		{Kind: task.StopAccount, Target: "7"}} {
 		kind.ID = open
-		add("runs that a cancel takes, "+string(kind.Kind), func(ctx context.Context) error { _, err := s.RunsToCancel(ctx, kind); return err })
+		add("runs that a cancel takes, "+string(kind.Kind),
+			func(ctx context.Context) error { _, err := s.RunsToCancel(ctx, kind); return err })
 	}
 
 	// Orders.
@@ -397,7 +457,10 @@ func plans(s *store.Store, open int64) []plan {
 		_, err := s.TicksBetween(ctx, 7, noon, noon.Add(time.Hour))
 		return err
 	})
-	add("the last tick through", func(ctx context.Context) error { _, _, err := s.LastTickThrough(ctx, 7, noon); return err })
+	add("the last tick through", func(ctx context.Context) error {
+		_, _, err := s.LastTickThrough(ctx, 7, noon)
+		return err
+	})
 	add("the last ticks", func(ctx context.Context) error { _, err := s.LastTicks(ctx, 7, 10); return err })
 	add("ticks made after", func(ctx context.Context) error {
 		_, err := s.TicksMadeAfter(ctx, 7, noon.Add(11*time.Hour), noon)
@@ -408,8 +471,14 @@ func plans(s *store.Store, open int64) []plan {
 		return err
 	})
 	add("tasks with open ticks", func(ctx context.Context) error { _, err := s.TasksWithOpenTicks(ctx, ids); return err })
-	add("unanswered runs", func(ctx context.Context) error { _, err := s.Unanswered(ctx, 8, 7, planLog.RunID(0), 10); return err })
-	add("any unanswered run", func(ctx context.Context) error { _, _, err := s.AnyUnanswered(ctx, 8, 7, planLog.RunID(0)); return err })
+	add("unanswered runs", func(ctx context.Context) error {
+		_, err := s.Unanswered(ctx, 8, 7, planLog.RunID(0), 10)
+		return err
+	})
+	add("any unanswered run", func(ctx context.Context) error {
+		_, _, err := s.AnyUnanswered(ctx, 8, 7, planLog.RunID(0))
+		return err
+	})
 
 	// Coverage, and what is made from it.
 	for _, state := range []results.CoverageState{results.Partial, results.Suspect} {
@@ -420,7 +489,8 @@ func plans(s *store.Store, open int64) []plan {
 	lists("which dead subtasks are healed", func(ctx context.Context) (int, error) {
 		var died []dead.DeadSubtask
 		for id := range int64(500) {
-			died = append(died, dead.DeadSubtask{Key: task.Key{RunID: 1, AccountID: 1 + id*7, Part: string(planDay.Add(-4))}, Media: big.Media, TaskID: planTask, DeadAt: time.UnixMicro(1)})
+			died = append(died, dead.DeadSubtask{Key: task.Key{RunID: 1, AccountID: 1 + id*7, Part: string(planDay.Add(-4))},
+				Media: big.Media, TaskID: planTask, DeadAt: time.UnixMicro(1)})
 		}
 		healed, err := s.Healed(ctx, died)
 		return len(healed), err
@@ -437,7 +507,10 @@ func plans(s *store.Store, open int64) []plan {
 		all, err := s.ReadCoverage(ctx, 7, planDay.Add(-6), planDay)
 		return len(all), err
 	})
-	add("accounts with holes", func(ctx context.Context) error { _, err := s.AccountsWithHoles(ctx, ids, week); return err })
+	add("accounts with holes", func(ctx context.Context) error {
+		_, err := s.AccountsWithHoles(ctx, ids, week)
+		return err
+	})
 	add("holes", func(ctx context.Context) error { _, err := s.Holes(ctx, ids, week); return err })
 	add("untrusted days of accounts", func(ctx context.Context) error {
 		_, err := s.UntrustedCoverage(ctx, big.Media, ids, planDay.Add(-6), planDay)
@@ -461,13 +534,15 @@ func plans(s *store.Store, open int64) []plan {
 		return s.PurgeTombstones(ctx, now.Sub(oldest.Add(1000*time.Second)))
 	})
 	add("the beginning of a pull", func(ctx context.Context) error {
-		_, _, err := s.BeginPull(ctx, results.Scope{AccountID: 7, Report: "report_daily", Level: "account", Days: []day.Day{planDay}}, "x", 1)
+		_, _, err := s.BeginPull(ctx, results.Scope{AccountID: 7, Report: "report_daily", Level: "account",
+			Days: []day.Day{planDay}}, "x", 1)
 		return err
 	})
 	for lacks, word := range map[int]string{1: "a row that a pull lacks", 2: "rows that a pull lacks"} {
 		add(word, func(ctx context.Context) error {
 			for i, n := range []int{3, 3 - lacks} {
-				scope := results.Scope{AccountID: planAccounts + int64(lacks), Media: big.Media, Report: "report_daily", Level: "campaign", Days: []day.Day{planDay}}
+				scope := results.Scope{AccountID: planAccounts + int64(lacks), Media: big.Media, Report: "report_daily",
+					Level: "campaign", Days: []day.Day{planDay}}
 				claim, _, err := s.BeginPull(ctx, scope, fmt.Sprint("pull ", i), 1)
 				if err != nil {
 					return err
@@ -516,14 +591,19 @@ func plans(s *store.Store, open int64) []plan {
 	})
 	add("sums of levels", func(ctx context.Context) error { _, err := s.LevelSums(ctx, planDay, ids); return err })
 	add("activities", func(ctx context.Context) error {
-		_, err := s.Activities(ctx, ids, day.Between(planDay.Add(-6), planDay), noon, noon.AddDate(1, 0, 0), []string{"adgroup"})
+		_, err := s.Activities(ctx, ids, day.Between(planDay.Add(-6), planDay), noon, noon.AddDate(1, 0, 0),
+			[]string{"adgroup"})
 		return err
 	})
-	add("reports that are whole", func(ctx context.Context) error { _, err := s.WholeReports(ctx, ids, planDay); return err })
+	add("reports that are whole", func(ctx context.Context) error {
+		_, err := s.WholeReports(ctx, ids, planDay)
+		return err
+	})
 
 	// Changes and differences.
 	for name, f := range map[string]results.ChangeFilter{
-		"all": {}, "of days": {From: noon.Add(-24 * time.Hour), To: noon}, "of a level": {Level: "adgroup"}, "of an object": {Object: "77"}, "of a field": {Field: "daily_budget"},
+		"all": {}, "of days": {From: noon.Add(-24 * time.Hour), To: noon}, "of a level": {Level: "adgroup"},
+		"of an object": {Object: "77"}, "of a field": {Field: "daily_budget"},
 	} {
 		f.AccountID = 7
 		add("changes, "+name, func(ctx context.Context) error {
@@ -531,13 +611,16 @@ func plans(s *store.Store, open int64) []plan {
 			return err
 		})
 		add("changes, a later page "+name, func(ctx context.Context) error {
-			_, err := s.ConfigChanges(ctx, f, results.ConfigChange{Version: noon.UnixMicro(), Level: "adgroup", Object: "1", Field: "x"}, 101)
+			_, err := s.ConfigChanges(ctx, f, results.ConfigChange{Version: noon.UnixMicro(), Level: "adgroup", Object: "1",
+				Field: "x"}, 101)
 			return err
 		})
 	}
 	for name, f := range map[string]results.DifferenceFilter{
-		"all": {}, "of a media": {Media: big.Media}, "open": {State: results.DifferenceOpen}, "open of a media": {Media: big.Media, State: results.DifferenceOpen},
-		"mended of a media": {Media: big.Media, State: results.DifferenceMended}, "of an account": {AccountID: 7}, "of a day": {Day: planDay}, "open of a day": {Day: planDay, State: results.DifferenceOpen},
+		"all": {}, "of a media": {Media: big.Media}, "open": {State: results.DifferenceOpen},
+		"open of a media":   {Media: big.Media, State: results.DifferenceOpen},
+		"mended of a media": {Media: big.Media, State: results.DifferenceMended}, "of an account": {AccountID: 7},
+		"of a day": {Day: planDay}, "open of a day": {Day: planDay, State: results.DifferenceOpen},
 		"open of a media and a day": {Media: big.Media, Day: planDay, State: results.DifferenceOpen},
 	} {
 		add("differences, "+name, func(ctx context.Context) error {
@@ -545,11 +628,15 @@ func plans(s *store.Store, open int64) []plan {
 			return err
 		})
 		add("differences, a later page "+name, func(ctx context.Context) error {
-			_, err := s.Differences(ctx, f, results.Difference{AccountID: 1000, Day: planDay, Level: "adgroup", Metric: "m7"}, 101)
+			_, err := s.Differences(ctx, f, results.Difference{AccountID: 1000, Day: planDay, Level: "adgroup", Metric: "m7"},
+				101)
 			return err
 		})
 	}
-	add("days of differences", func(ctx context.Context) error { _, err := s.OpenDifferenceDays(ctx, big.Media); return err })
+	add("days of differences", func(ctx context.Context) error {
+		_, err := s.OpenDifferenceDays(ctx, big.Media)
+		return err
+	})
 	add("accounts of differences", func(ctx context.Context) error {
 		_, err := s.OpenDifferenceAccounts(ctx, big.Media, planDay, 5, 100)
 		return err
@@ -575,9 +662,18 @@ func plans(s *store.Store, open int64) []plan {
 		_, err := s.FanOutAccounts(ctx, big.Media, []string{"active", "inactive"}, 100, 500)
 		return err
 	})
-	add("accounts of a fan-out of all", func(ctx context.Context) error { _, err := s.FanOutAccounts(ctx, big.Media, nil, 100, 500); return err })
-	add("accounts of a fill", func(ctx context.Context) error { _, err := s.FillAccounts(ctx, big.Media, 100, 500); return err })
-	add("accounts by tier", func(ctx context.Context) error { _, err := s.TierAccounts(ctx, big.Media, 100, 500); return err })
+	add("accounts of a fan-out of all", func(ctx context.Context) error {
+		_, err := s.FanOutAccounts(ctx, big.Media, nil, 100, 500)
+		return err
+	})
+	add("accounts of a fill", func(ctx context.Context) error {
+		_, err := s.FillAccounts(ctx, big.Media, 100, 500)
+		return err
+	})
+	add("accounts by tier", func(ctx context.Context) error {
+		_, err := s.TierAccounts(ctx, big.Media, 100, 500)
+		return err
+	})
 	// The accounts of a page of dead subtasks, and accounts that are bound, parked or probed.
 	add("bindings of an account", func(ctx context.Context) error { _, err := s.AccountBindings(ctx, 7); return err })
 	add("logins of an account", func(ctx context.Context) error { _, err := s.AccountLogins(ctx, 7); return err })
@@ -586,15 +682,25 @@ func plans(s *store.Store, open int64) []plan {
 		return err
 	})
 	for name, f := range map[string]overview.AccountFilter{
-		"all": {}, "of a media": {Media: big.Media}, "of a media and tier": {Media: big.Media, Tier: "active"}, "of a game": {Game: "game7"}, "that are parked": {State: overview.AccountParked},
+		"all": {}, "of a media": {Media: big.Media}, "of a media and tier": {Media: big.Media, Tier: "active"},
+		"of a game": {Game: "game7"}, "that are parked": {State: overview.AccountParked},
 		"of a login": {LoginState: settings.TokenReauthorise}, "of no game": {Game: overview.Unassigned},
 	} {
 		f.From, f.To = planDay.Add(-1), planDay.Add(1)
 		add("accounts, "+name, func(ctx context.Context) error { _, _, err := s.ListAccounts(ctx, f, 0, 50); return err })
-		add("accounts, a later page "+name, func(ctx context.Context) error { _, _, err := s.ListAccounts(ctx, f, 3000, 50); return err })
+		add("accounts, a later page "+name, func(ctx context.Context) error {
+			_, _, err := s.ListAccounts(ctx, f, 3000, 50)
+			return err
+		})
 	}
-	add("parked accounts", func(ctx context.Context) error { _, err := s.ParkedDue(ctx, big.Media, noon, 100); return err }, "of the accounts, which are some ten thousands")
-	add("sleeping accounts", func(ctx context.Context) error { _, err := s.InactiveAccounts(ctx, big.Media, 100); return err })
+	add("parked accounts", func(ctx context.Context) error {
+		_, err := s.ParkedDue(ctx, big.Media, noon, 100)
+		return err
+	}, "of the accounts, which are some ten thousands")
+	add("sleeping accounts", func(ctx context.Context) error {
+		_, err := s.InactiveAccounts(ctx, big.Media, 100)
+		return err
+	})
 	add("new accounts", func(ctx context.Context) error { _, err := s.NewAccounts(ctx, big.Media, 100, 100); return err })
 	slices.SortStableFunc(all, func(a, b plan) int { return strings.Compare(a.name, b.name) })
 	return all

@@ -15,7 +15,8 @@ import (
 	"adsync/base/task"
 )
 
-// These tests read the rows of several subjects, and share their counter with the plans of all subjects in plan_test.go.
+// These tests read the rows of several subjects, and share their counter with the plans of all subjects in
+// plan_test.go.
 
 // The cost of the leader's repeated reads must not grow with rows that they do not select. A server reports how many
 // rows a session has read; SQLite does not.
@@ -34,8 +35,10 @@ func TestReads_DoNotGrowWithUnselectedRows(t *testing.T) {
 	var ticks []ledger.Tick
 	for i := range int64(many) {
 		parts = append(parts, ledger.AccountPart{AccountID: i + 1, Part: "p"})
-		outcomes = append(outcomes, ledger.Outcome{Key: task.Key{RunID: run.ID, AccountID: i + 1, Part: "p"}, Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now})
-		ticks = append(ticks, ledger.Tick{TaskID: 5, PlannedAt: now.Add(time.Duration(i) * time.Minute), RunID: i + 1, MadeAt: now})
+		outcomes = append(outcomes, ledger.Outcome{Key: task.Key{RunID: run.ID, AccountID: i + 1, Part: "p"}, Delivery: 1,
+			Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now})
+		ticks = append(ticks, ledger.Tick{TaskID: 5, PlannedAt: now.Add(time.Duration(i) * time.Minute), RunID: i + 1,
+			MadeAt: now})
 	}
 	require.NoError(t, storetest.AddSubtasks(ctx, s, l, run.ID, parts, now))
 	require.NoError(t, s.AddTicks(ctx, l, ticks))
@@ -90,7 +93,9 @@ func TestReads_OfAFanOutReadEachAccountOnce(t *testing.T) {
 	const many = 20_000
 	db := s.Config.Writer(t.Context())
 	for _, statement := range []string{
-		fmt.Sprintf("INSERT INTO media_account (id, media, external_id, token_id, bound) SELECT seq, 'tulip', seq, 0, 1 FROM seq_1_to_%d", many),
+		fmt.Sprintf(
+			"INSERT INTO media_account (id, media, external_id, token_id, bound) SELECT seq, 'tulip', seq, 0, 1"+
+				" FROM seq_1_to_%d", many),
 		"ANALYZE TABLE media_account",
 	} {
 		require.NoError(t, db.Exec(statement).Error)
@@ -137,7 +142,8 @@ func counting(t *testing.T) (*store.Store, func(do func()) int, sqldb.Config) {
 func rowsRead(t *testing.T, db *sqldb.DB) int {
 	t.Helper()
 	// Index entries that a condition on the index excludes are read too, but are counted separately.
-	rows, err := db.Writer(t.Context()).Raw("SHOW SESSION STATUS WHERE variable_name LIKE 'Handler_read_%' OR variable_name LIKE 'Handler_icp_%'").Rows()
+	rows, err := db.Writer(t.Context()).Raw(
+		"SHOW SESSION STATUS WHERE variable_name LIKE 'Handler_read_%' OR variable_name LIKE 'Handler_icp_%'").Rows()
 	require.NoError(t, err)
 	defer rows.Close()
 	sum := 0

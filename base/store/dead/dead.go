@@ -138,7 +138,8 @@ func scanDead(d *sqldb.DB, f task.DeadFilter) deadScan {
 	index := "died"
 	for _, i := range deadIndexes {
 		if value, set := i.take(&f); set {
-			index, w.where, w.order, w.args = i.index, i.column+" >= ? AND "+i.column+" <= ?", i.column+" DESC, "+newest, []any{value, value}
+			index, w.where, w.order, w.args = i.index, i.column+" >= ? AND "+i.column+" <= ?", i.column+" DESC, "+newest,
+				[]any{value, value}
 			break
 		}
 	}
@@ -172,7 +173,9 @@ func (w *deadScan) upTo(p DeadPlace) {
 // ListDead returns dead subtasks after a place (zero for the first page), those that died last first. Where an index
 // serves only a part of the filter, it reads Reach.Dead rows at most: if it then found fewer than limit, end is the
 // place where it stopped, after which there may be more. Otherwise end is zero.
-func (s DeadSubtasks) ListDead(ctx context.Context, f task.DeadFilter, after DeadPlace, limit int) (all []DeadSubtask, end DeadPlace, err error) {
+func (s DeadSubtasks) ListDead(
+	ctx context.Context, f task.DeadFilter, after DeadPlace, limit int,
+) (all []DeadSubtask, end DeadPlace, err error) {
 	w := scanDead(s.Data, f)
 	if !after.At.IsZero() {
 		w.after(after)
@@ -186,7 +189,8 @@ func (s DeadSubtasks) ListDead(ctx context.Context, f task.DeadFilter, after Dea
 		}
 		w.where, w.args = w.where+" AND "+w.rest, append(w.args, w.restArgs...)
 	}
-	all, err = ReadDead(s.Data.Writer(ctx).Raw("SELECT "+DeadColumns+" FROM "+w.from+" LEFT JOIN run r ON r.id = d.run_id WHERE "+w.where+
+	all, err = ReadDead(s.Data.Writer(ctx).Raw("SELECT "+DeadColumns+" FROM "+w.from+
+		" LEFT JOIN run r ON r.id = d.run_id WHERE "+w.where+
 		" ORDER BY "+w.order+" LIMIT ?", append(w.args, limit)...))
 	if err != nil || len(all) >= limit {
 		end = DeadPlace{}
@@ -199,7 +203,8 @@ func (s DeadSubtasks) ListDead(ctx context.Context, f task.DeadFilter, after Dea
 func (s DeadSubtasks) lastRead(ctx context.Context, w deadScan) (DeadPlace, error) {
 	var at sqldb.Time
 	var p DeadPlace
-	err := s.Data.Writer(ctx).Raw("SELECT d.dead_at, d.run_id, d.account_id, d.part FROM "+w.from+" WHERE "+w.where+" ORDER BY "+w.order+" LIMIT 1 OFFSET ?",
+	err := s.Data.Writer(ctx).Raw("SELECT d.dead_at, d.run_id, d.account_id, d.part FROM "+w.from+" WHERE "+w.where+
+		" ORDER BY "+w.order+" LIMIT 1 OFFSET ?",
 		append(slices.Clip(w.args), s.Reach.Dead-1)...).Row().Scan(&at, &p.Key.RunID, &p.Key.AccountID, &p.Key.Part)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, nil
@@ -216,7 +221,8 @@ func (s DeadSubtasks) lastRead(ctx context.Context, w deadScan) (DeadPlace, erro
 func (s DeadSubtasks) DeadTask(ctx context.Context, name string) (int64, error) {
 	var id int64
 	err := s.Data.Writer(ctx).Raw(`SELECT t.task_id FROM (SELECT DISTINCT task_id FROM subtask_dead) t
-JOIN run r ON r.id = (SELECT d.run_id FROM subtask_dead d WHERE d.task_id = t.task_id ORDER BY d.dead_at DESC, d.run_id DESC LIMIT 1)
+JOIN run r ON r.id = (SELECT d.run_id FROM subtask_dead d WHERE d.task_id = t.task_id
+  ORDER BY d.dead_at DESC, d.run_id DESC LIMIT 1)
 WHERE r.task_name = ? ORDER BY t.task_id DESC LIMIT 1`, name).Row().Scan(&id)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return 0, fmt.Errorf("find the task named %q of dead subtasks: %w", name, err)
@@ -227,7 +233,9 @@ WHERE r.task_name = ? ORDER BY t.task_id DESC LIMIT 1`, name).Row().Scan(&id)
 // DeadTaskName returns a task's name as of the run of its newest dead subtask; "" if that run is gone.
 func (s DeadSubtasks) DeadTaskName(ctx context.Context, taskID int64) (string, error) {
 	var names []string
-	err := s.Data.Writer(ctx).Raw("SELECT COALESCE(r.task_name, '') FROM (SELECT run_id FROM subtask_dead WHERE task_id = ? ORDER BY dead_at DESC LIMIT 1) d LEFT JOIN run r ON r.id = d.run_id",
+	err := s.Data.Writer(ctx).Raw(
+		"SELECT COALESCE(r.task_name, '') FROM (SELECT run_id FROM subtask_dead WHERE task_id = ?"+
+			" ORDER BY dead_at DESC LIMIT 1) d LEFT JOIN run r ON r.id = d.run_id",
 		taskID).Scan(&names).Error
 	if err != nil {
 		return "", fmt.Errorf("read the name of task %d: %w", taskID, err)
@@ -237,7 +245,8 @@ func (s DeadSubtasks) DeadTaskName(ctx context.Context, taskID int64) (string, e
 
 // DeadSubtask returns one dead subtask, or ErrNotFound.
 func (s DeadSubtasks) DeadSubtask(ctx context.Context, k task.Key) (DeadSubtask, error) {
-	found, err := ReadDead(s.Data.Writer(ctx).Raw("SELECT "+DeadColumns+DeadFrom+"WHERE d.run_id = ? AND d.account_id = ? AND d.part = ?",
+	found, err := ReadDead(s.Data.Writer(ctx).Raw("SELECT "+DeadColumns+DeadFrom+
+		"WHERE d.run_id = ? AND d.account_id = ? AND d.part = ?",
 		k.RunID, k.AccountID, k.Part))
 	if err == nil && len(found) == 0 {
 		err = sqldb.ErrNotFound
@@ -250,7 +259,8 @@ func (s DeadSubtasks) DeadSubtask(ctx context.Context, k task.Key) (DeadSubtask,
 
 // SubtaskLog returns a subtask's row, or ErrNotFound, also when its day's table was dropped.
 func (s DeadSubtasks) SubtaskLog(ctx context.Context, k task.Key) (ledger.SubtaskLog, error) {
-	found, err := ledger.ReadSubtasks(ctx, s.Databases, ledger.LogTable(k.RunID), "run_id = ? AND account_id = ? AND part = ?", k.RunID, k.AccountID, k.Part)
+	found, err := ledger.ReadSubtasks(ctx, s.Databases, ledger.LogTable(k.RunID),
+		"run_id = ? AND account_id = ? AND part = ?", k.RunID, k.AccountID, k.Part)
 	if err != nil {
 		return ledger.SubtaskLog{}, fmt.Errorf("read the log of subtask %v: %w", k, err)
 	}
@@ -289,12 +299,14 @@ func (s DeadSubtasks) DropDead(ctx context.Context, f task.DeadFilter, limit int
 
 // freeDead returns the next dead subtasks that a filter chooses and that no run redrives, without those of the run
 // butRun, by key.
-func (s DeadSubtasks) freeDead(ctx context.Context, f task.DeadFilter, butRun int64, after task.Key, limit int) ([]task.Key, error) {
+func (s DeadSubtasks) freeDead(ctx context.Context, f task.DeadFilter, butRun int64, after task.Key,
+	limit int) ([]task.Key, error) {
 	where, args := deadWhere(s.Data, f)
 	// Not a comparison of rows, for which MySQL reads the whole table.
 	args = append(args, butRun, after.RunID, after.RunID, after.AccountID, after.AccountID, after.Part, limit)
 	query := s.Data.Writer(ctx).Raw("SELECT d.run_id, d.account_id, d.part FROM subtask_dead d WHERE "+where+
-		` AND d.redrive_run_id = 0 AND d.run_id <> ? AND d.run_id >= ? AND (d.run_id > ? OR d.account_id > ? OR (d.account_id = ? AND d.part > ?))
+		` AND d.redrive_run_id = 0 AND d.run_id <> ? AND d.run_id >= ?
+  AND (d.run_id > ? OR d.account_id > ? OR (d.account_id = ? AND d.part > ?))
 ORDER BY d.run_id, d.account_id, d.part LIMIT ?`, args...)
 	keys, err := sqldb.Rows(query, func(rows *sql.Rows, k *task.Key) error {
 		return rows.Scan(&k.RunID, &k.AccountID, &k.Part)

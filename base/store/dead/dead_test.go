@@ -23,7 +23,8 @@ func TestDead_IsFoundByEachFilter(t *testing.T) {
 	s := storetest.New(t)
 	ctx := t.Context()
 	first := storetest.Died(t, s, 7, storetest.Moment, "timeout after 30 s of 100% a_b", storetest.Keys(3)...)
-	second := storetest.Died(t, s, 8, storetest.Moment.Add(time.Minute), "account 5 is closed", task.Key{AccountID: 2, Part: "x"})
+	second := storetest.Died(t, s, 8, storetest.Moment.Add(time.Minute), "account 5 is closed",
+		task.Key{AccountID: 2, Part: "x"})
 
 	for _, test := range []struct {
 		name   string
@@ -76,7 +77,8 @@ func TestDead_IsFoundByEachFilter(t *testing.T) {
 			Example: "timeout after 30 s of 100% a_b", Classes: []string{"transient"}, TaskIDs: []int64{7},
 		},
 		{
-			Print: "account ? is closed", Count: 1, First: storetest.Moment.Add(time.Minute), Last: storetest.Moment.Add(time.Minute),
+			Print: "account ? is closed", Count: 1, First: storetest.Moment.Add(time.Minute),
+			Last:    storetest.Moment.Add(time.Minute),
 			Example: "account 5 is closed", Classes: []string{"invalid"}, TaskIDs: []int64{8},
 		},
 	}, groups)
@@ -88,7 +90,8 @@ func TestDead_IsFoundByEachFilter(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, dead.DeadSubtask{
 		Key: task.Key{RunID: second, AccountID: 2, Part: "x"}, TaskID: 8, TaskName: "report", Media: "other", Attempt: 1,
-		ErrorClass: "invalid", ErrorPrint: "account ? is closed", ErrorText: "account 5 is closed", DeadAt: storetest.Moment.Add(time.Minute),
+		ErrorClass: "invalid", ErrorPrint: "account ? is closed", ErrorText: "account 5 is closed",
+		DeadAt: storetest.Moment.Add(time.Minute),
 	}, one)
 	log, err := s.SubtaskLog(ctx, one.Key)
 	require.NoError(t, err)
@@ -118,9 +121,11 @@ func TestListDead_PagesOfASearchReturnEachRowOnce(t *testing.T) {
 	storetest.Died(t, s, 7, storetest.Moment, "the code is é", keys...)
 	storetest.Died(t, s, 7, storetest.Moment, "the code is É", keys...) // at the same times
 	storetest.Died(t, s, 8, storetest.Moment, "the code is é", keys...)
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET dead_at = ? WHERE account_id = 3", sqldb.At(storetest.Moment)).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET dead_at = ? WHERE account_id = 3",
+		sqldb.At(storetest.Moment)).Error)
 	for _, f := range []task.DeadFilter{
-		{Text: "is é"}, {Text: "É"}, {Text: "nobody"}, {Text: "code"}, {TaskID: 7, Text: "é"}, {AccountID: 3, Text: "É"}, {Media: "acme", Class: "transient"},
+		{Text: "is é"}, {Text: "É"}, {Text: "nobody"}, {Text: "code"}, {TaskID: 7, Text: "é"}, {AccountID: 3, Text: "É"},
+		{Media: "acme", Class: "transient"},
 		{Text: "é", Since: storetest.Moment.Add(time.Second), Until: storetest.Moment.Add(3 * time.Second)},
 	} {
 		s.Reach.Dead = 1000
@@ -178,11 +183,13 @@ func TestListDead_PagesReturnEachRowOnce(t *testing.T) {
 	storetest.Died(t, s, 7, storetest.Moment, "a", keys...)
 	storetest.Died(t, s, 7, storetest.Moment, "b", keys...) // at the same times
 	// And many at one time.
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET dead_at = ? WHERE account_id = 3", sqldb.At(storetest.Moment)).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET dead_at = ? WHERE account_id = 3",
+		sqldb.At(storetest.Moment)).Error)
 
 	whole := storetest.ListDead(t, s, task.DeadFilter{})
 	require.Len(t, whole, 22)
-	require.True(t, slices.IsSortedFunc(whole, func(a, b dead.DeadSubtask) int { return b.DeadAt.Compare(a.DeadAt) }), "the newest first")
+	require.True(t, slices.IsSortedFunc(whole, func(a, b dead.DeadSubtask) int { return b.DeadAt.Compare(a.DeadAt) }),
+		"the newest first")
 	for limit := 1; limit <= 5; limit++ {
 		var all []dead.DeadSubtask
 		for place := (dead.DeadPlace{}); ; {
@@ -269,7 +276,8 @@ func TestRedrive_MarksReadsAndSettles(t *testing.T) {
 	require.Equal(t, []int64{runID, later}, redrives)
 	counts, err := s.CountDead(ctx, task.DeadFilter{})
 	require.NoError(t, err)
-	require.Equal(t, []int64{1050, 0, 3, 0}, []int64{counts[0].Redriving, counts[0].Free, counts[1].Redriving, counts[1].Free})
+	require.Equal(t, []int64{1050, 0, 3, 0}, []int64{counts[0].Redriving, counts[0].Free, counts[1].Redriving,
+		counts[1].Free})
 
 	for _, limit := range []int{7, 20, 400, 5000} {
 		var all []ledger.AccountPart
@@ -293,7 +301,8 @@ func TestRedrive_MarksReadsAndSettles(t *testing.T) {
 	parts, _, _, err := s.MarkedParts(ctx, runID, 2, 5000)
 	require.NoError(t, err)
 	made(t, s, l, runID, parts)
-	ends := map[int64]task.State{7: task.Expired, 8: task.Cancelled, 9: task.Failed, 10: task.Superseded, 11: task.Retrying}
+	ends := map[int64]task.State{7: task.Expired, 8: task.Cancelled, 9: task.Failed, 10: task.Superseded,
+		11: task.Retrying}
 	var outcomes []ledger.Outcome
 	for _, p := range parts {
 		o := ledger.Outcome{
@@ -363,7 +372,8 @@ func TestDeadGroups_TakeExampleAndNameFromTheNewest(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	for i, name := range []string{"the old name", "the new name"} {
-		run := storetest.Died(t, s, 7, storetest.Moment.Add(time.Duration(i)*time.Hour), fmt.Sprintf("account %d has failed", 100+i), storetest.Keys(2)...)
+		run := storetest.Died(t, s, 7, storetest.Moment.Add(time.Duration(i)*time.Hour),
+			fmt.Sprintf("account %d has failed", 100+i), storetest.Keys(2)...)
 		require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET task_name = ? WHERE id = ?", name, run).Error)
 	}
 	groups, _, err := s.DeadGroups(t.Context(), task.DeadFilter{}, 10)
@@ -412,9 +422,11 @@ func TestRedrives_AreAllRunsWithMarkedSubtasks(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	storetest.Died(t, s, 7, storetest.Moment, "it failed", storetest.Keys(6)...)
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET redrive_run_id = account_id / 2 * 10").Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET redrive_run_id = account_id / 2 * 10").Error)
 	if s.Data.Dialect() != sqldb.SQLiteDialect {
-		require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET redrive_run_id = account_id DIV 2 * 10").Error)
+		require.NoError(t,
+			s.Data.Writer(t.Context()).Exec("UPDATE subtask_dead SET redrive_run_id = account_id DIV 2 * 10").Error)
 	}
 	runs, err := s.Redrives(t.Context())
 	require.NoError(t, err)

@@ -31,10 +31,13 @@ type DeadGroup struct {
 type DeadTotal struct{ All, Redriving int64 }
 
 // DeadGroups returns the dead subtasks by error print, the most frequent first, and the total of all groups.
-func (s DeadSubtasks) DeadGroups(ctx context.Context, f task.DeadFilter, limit int) (groups []DeadGroup, total DeadTotal, err error) {
+func (s DeadSubtasks) DeadGroups(
+	ctx context.Context, f task.DeadFilter, limit int,
+) (groups []DeadGroup, total DeadTotal, err error) {
 	where, args := deadWhere(s.Data, f)
 	index := ""
-	columns := "COUNT(*), SUM(CASE WHEN d.redrive_run_id > 0 THEN 1 ELSE 0 END), CAST(MIN(d.dead_at) AS CHAR), CAST(MAX(d.dead_at) AS CHAR)"
+	columns := "COUNT(*), SUM(CASE WHEN d.redrive_run_id > 0 THEN 1 ELSE 0 END), CAST(MIN(d.dead_at) AS CHAR)," +
+		" CAST(MAX(d.dead_at) AS CHAR)"
 	grouped := " GROUP BY d.error_print, d.error_class, d.task_id"
 	switch {
 	case f.Text != "":
@@ -48,13 +51,15 @@ func (s DeadSubtasks) DeadGroups(ctx context.Context, f task.DeadFilter, limit i
 		index = s.Data.Dialect().ForceIndex("subtask_dead", "tally") // It has all columns of the query, in this order.
 		grouped += " ORDER BY d.error_print, d.error_class, d.task_id"
 	}
-	rows, err := s.Data.Writer(ctx).Raw("SELECT d.error_print, d.error_class, d.task_id, "+columns+" FROM subtask_dead d"+index+" WHERE "+where+grouped, args...).Rows()
+	rows, err := s.Data.Writer(ctx).Raw("SELECT d.error_print, d.error_class, d.task_id, "+columns+" FROM subtask_dead d"+
+		index+" WHERE "+where+grouped, args...).Rows()
 	if err != nil {
 		return nil, total, fmt.Errorf("group dead subtasks: %w", err)
 	}
 	defer rows.Close()
 	byPrint := map[string]*deadGroup{}
-	var errorPrint, errorClass, first, last sql.RawBytes // There may be hundreds of thousands: repeated values are not allocated.
+	// There may be hundreds of thousands: repeated values are not allocated.
+	var errorPrint, errorClass, first, last sql.RawBytes
 	var class string
 	var id, count, redriving int64
 	for rows.Next() {
@@ -80,7 +85,9 @@ func (s DeadSubtasks) DeadGroups(ctx context.Context, f task.DeadFilter, limit i
 		}
 		groups = append(groups, g.DeadGroup)
 	}
-	slices.SortFunc(groups, func(a, b DeadGroup) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Print, b.Print)) })
+	slices.SortFunc(groups, func(a, b DeadGroup) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Print, b.Print))
+	})
 	groups = groups[:min(limit, len(groups))]
 	for i := range groups {
 		slices.Sort(groups[i].Classes)
@@ -135,7 +142,8 @@ func (s DeadSubtasks) fillExamples(ctx context.Context, f task.DeadFilter, group
 			one := f
 			one.Print = some[i].Print
 			where, args := deadWhere(s.Data, one)
-			selects = append(selects, "SELECT * FROM (SELECT d.error_print, d.error_text FROM subtask_dead d WHERE "+where+" AND d.dead_at = ? LIMIT 1) g"+strconv.Itoa(i))
+			selects = append(selects, "SELECT * FROM (SELECT d.error_print, d.error_text FROM subtask_dead d WHERE "+where+
+				" AND d.dead_at = ? LIMIT 1) g"+strconv.Itoa(i))
 			all = append(append(all, args...), sqldb.At(some[i].Last))
 		}
 		rows, err := s.Data.Writer(ctx).Raw(strings.Join(selects, " UNION ALL "), all...).Rows()
@@ -180,11 +188,14 @@ type DeadCount struct {
 // CountDead returns how many dead subtasks a filter chooses, by task id.
 func (s DeadSubtasks) CountDead(ctx context.Context, f task.DeadFilter) ([]DeadCount, error) {
 	where, args := deadWhere(s.Data, f)
-	query := s.Data.Writer(ctx).Raw(`SELECT c.task_id, COALESCE(r.task_name, ''), c.free, c.redriving, c.oldest, c.newest FROM (
-SELECT d.task_id, SUM(CASE WHEN d.redrive_run_id = 0 THEN 1 ELSE 0 END) AS free, SUM(CASE WHEN d.redrive_run_id = 0 THEN 0 ELSE 1 END) AS redriving,
+	query := s.Data.Writer(ctx).Raw(
+		`SELECT c.task_id, COALESCE(r.task_name, ''), c.free, c.redriving, c.oldest, c.newest FROM (
+SELECT d.task_id, SUM(CASE WHEN d.redrive_run_id = 0 THEN 1 ELSE 0 END) AS free,
+  SUM(CASE WHEN d.redrive_run_id = 0 THEN 0 ELSE 1 END) AS redriving,
   COALESCE(MIN(CASE WHEN d.redrive_run_id = 0 THEN d.run_id END), 0) AS oldest,
   COALESCE(MAX(CASE WHEN d.redrive_run_id = 0 THEN d.run_id END), 0) AS newest, MAX(d.run_id) AS named
-FROM subtask_dead d WHERE `+where+` GROUP BY d.task_id) c LEFT JOIN run r ON r.id = c.named ORDER BY c.task_id`, args...)
+FROM subtask_dead d WHERE `+where+` GROUP BY d.task_id) c LEFT JOIN run r ON r.id = c.named ORDER BY c.task_id`,
+		args...)
 	all, err := sqldb.Rows(query, func(rows *sql.Rows, c *DeadCount) error {
 		return rows.Scan(&c.TaskID, &c.TaskName, &c.Free, &c.Redriving, &c.OldestRun, &c.NewestRun)
 	})

@@ -52,9 +52,12 @@ func (s DeadSubtasks) MarkDead(ctx context.Context, l lease.Lease, f task.DeadFi
 // MarkedParts returns the dead subtasks that a run redrives, of the accounts above after: each account and part once,
 // by account and part. It returns all parts of an account together, about limit in total, and all remaining ones with
 // last. through is the last account of them.
-func (s DeadSubtasks) MarkedParts(ctx context.Context, runID, after int64, limit int) (parts []ledger.AccountPart, through int64, last bool, err error) {
+func (s DeadSubtasks) MarkedParts(
+	ctx context.Context, runID, after int64, limit int,
+) (parts []ledger.AccountPart, through int64, last bool, err error) {
 	const query = "SELECT DISTINCT account_id, part FROM subtask_dead WHERE redrive_run_id = ? AND account_id "
-	parts, err = ledger.AccountParts(ctx, s.Databases, query+"> ? ORDER BY account_id, part LIMIT ?", runID, after, limit+1)
+	parts, err = ledger.AccountParts(ctx, s.Databases, query+"> ? ORDER BY account_id, part LIMIT ?", runID, after,
+		limit+1)
 	if err != nil {
 		return nil, 0, false, fmt.Errorf("read the dead subtasks of run %d: %w", runID, err)
 	}
@@ -82,7 +85,9 @@ func (s DeadSubtasks) Redrives(ctx context.Context) ([]int64, error) {
 	// One seek of the index for each run: DISTINCT would read all marked rows.
 	for after := int64(0); ; {
 		var next []int64
-		err := s.Data.Writer(ctx).Raw("SELECT redrive_run_id FROM subtask_dead WHERE redrive_run_id > ? ORDER BY redrive_run_id LIMIT 1", after).Scan(&next).Error
+		err := s.Data.Writer(ctx).Raw(
+			"SELECT redrive_run_id FROM subtask_dead WHERE redrive_run_id > ? ORDER BY redrive_run_id LIMIT 1",
+			after).Scan(&next).Error
 		if err != nil {
 			return nil, fmt.Errorf("read the runs that redrive dead subtasks: %w", err)
 		}
@@ -129,12 +134,16 @@ func (s DeadSubtasks) SettleRedrive(ctx context.Context, l lease.Lease, runID in
 // marked returns dead subtasks that are marked for a run: those whose new subtask was done, and the others.
 func (s DeadSubtasks) marked(ctx context.Context, runID int64, limit int) (done, others []task.Key, err error) {
 	const dead = "SELECT d.run_id, d.account_id, d.part, "
-	rows, err := s.Data.Writer(ctx).Raw(dead+"CASE WHEN t.state IN (?, ?, ?) THEN 1 ELSE 0 END FROM subtask_dead d LEFT JOIN "+ledger.LogTable(runID)+
-		" t ON t.run_id = ? AND t.account_id = d.account_id AND t.part = d.part WHERE d.redrive_run_id = ? ORDER BY d.run_id, d.account_id, d.part LIMIT ?",
+	rows, err := s.Data.Writer(ctx).Raw(dead+
+		"CASE WHEN t.state IN (?, ?, ?) THEN 1 ELSE 0 END FROM subtask_dead d LEFT JOIN "+ledger.LogTable(runID)+
+		" t ON t.run_id = ? AND t.account_id = d.account_id AND t.part = d.part WHERE d.redrive_run_id = ?"+
+		" ORDER BY d.run_id, d.account_id, d.part LIMIT ?",
 		string(task.Succeeded), string(task.Failed), string(task.Superseded), runID, runID, limit).Rows()
 	if ledger.MissingTable(err) {
 		// What was done is no longer recorded: it is better to redrive twice than to lose a subtask.
-		rows, err = s.Data.Writer(ctx).Raw(dead+"0 FROM subtask_dead d WHERE d.redrive_run_id = ? ORDER BY d.run_id, d.account_id, d.part LIMIT ?", runID, limit).Rows()
+		rows, err = s.Data.Writer(ctx).Raw(dead+
+			"0 FROM subtask_dead d WHERE d.redrive_run_id = ? ORDER BY d.run_id, d.account_id, d.part LIMIT ?",
+			runID, limit).Rows()
 	}
 	if err != nil {
 		return nil, nil, err
@@ -187,7 +196,8 @@ WHERE r.succeeded > 0 AND r.ended_at IS NOT NULL ORDER BY r.succeeded DESC, r.id
 	}
 	var calls sql.NullFloat64
 	err = s.Data.Writer(ctx).Raw("SELECT AVG(t.api_calls) FROM (SELECT state, api_calls FROM "+ledger.LogTable(id)+
-		" WHERE run_id = ? ORDER BY run_id, account_id, part LIMIT ?) t WHERE t.state = ?", id, paceSubtasks, string(task.Succeeded)).Row().Scan(&calls)
+		" WHERE run_id = ? ORDER BY run_id, account_id, part LIMIT ?) t WHERE t.state = ?", id, paceSubtasks,
+		string(task.Succeeded)).Row().Scan(&calls)
 	if err != nil && !ledger.MissingTable(err) {
 		return pace, fmt.Errorf("read the calls of task %d: %w", taskID, err)
 	}

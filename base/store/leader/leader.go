@@ -25,7 +25,9 @@ var _ lease.Table = Leadership{}
 func LeadershipOf(data *sqldb.DB) Leadership { return Leadership{db: data} }
 
 // Campaign implements lease.Table.
-func (t Leadership) Campaign(ctx context.Context, holder string, ttl time.Duration) (lease.Lease, time.Duration, error) {
+func (t Leadership) Campaign(
+	ctx context.Context, holder string, ttl time.Duration,
+) (lease.Lease, time.Duration, error) {
 	d := t.db.Dialect()
 	won := t.db.Writer(ctx).Exec("UPDATE leader SET epoch = epoch + 1, holder = ?, expires_at = "+d.NowPlus(ttl)+
 		" WHERE id = 1 AND (expires_at <= "+d.Now()+" OR holder = ?)", holder, holder)
@@ -77,7 +79,8 @@ func CheckLease(ctx context.Context, d *sqldb.DB, l lease.Lease) error {
 // lockLease is CheckLease in a transaction. With Share() it locks the row until the transaction ends.
 func lockLease(tx *gorm.DB, l lease.Lease, lock string) error {
 	var one int
-	err := tx.Raw("SELECT 1 FROM leader WHERE id = 1 AND epoch = ? AND holder = ?"+lock, l.Epoch, l.Holder).Row().Scan(&one)
+	err := tx.Raw("SELECT 1 FROM leader WHERE id = 1 AND epoch = ? AND holder = ?"+lock, l.Epoch,
+		l.Holder).Row().Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
 		return lease.ErrStaleLease
 	}
@@ -126,15 +129,17 @@ const GuardedRows = 500
 // leader's row with a lock, so that no other term can begin between its check and its commit. It returns
 // lease.ErrStaleLease when the lease does not hold. It may be repeated after an error, whatever it has written.
 // Values must fit their columns, since IGNORE cuts those that do not.
-func InsertGuarded(ctx context.Context, d *sqldb.DB, l lease.Lease, table string, columns []string, rows [][]any) error {
+func InsertGuarded(ctx context.Context, d *sqldb.DB, l lease.Lease, table string, columns []string,
+	rows [][]any) error {
 	for len(rows) > 0 {
 		n, err := d.Fitting(table, 1, rows, len(rows))
 		if err != nil {
 			return fmt.Errorf("insert into %s: %w", table, err)
 		}
-		_, err = InsertIf(ctx, d, l, InsertGuard{Check: func() error { return nil }}, table, columns, n, func(from, to int) *sqldb.Values {
-			return d.ValuesOf(columns, nil, rows[from:to])
-		})
+		_, err = InsertIf(ctx, d, l, InsertGuard{Check: func() error { return nil }}, table, columns, n,
+			func(from, to int) *sqldb.Values {
+				return d.ValuesOf(columns, nil, rows[from:to])
+			})
 		if err != nil {
 			return err
 		}
@@ -153,7 +158,8 @@ type InsertGuard struct {
 }
 
 // InsertIf inserts n rows, which list returns in batches, and reports whether none of them existed.
-func InsertIf(ctx context.Context, d *sqldb.DB, l lease.Lease, guard InsertGuard, table string, columns []string, n int, list func(from, to int) *sqldb.Values) (all bool, err error) {
+func InsertIf(ctx context.Context, d *sqldb.DB, l lease.Lease, guard InsertGuard, table string, columns []string, n int,
+	list func(from, to int) *sqldb.Values) (all bool, err error) {
 	most := min(GuardedRows, d.RowsPerStatement(len(columns)))
 	all = true
 	for from := 0; from < n; from += most {
@@ -183,10 +189,12 @@ func InsertIf(ctx context.Context, d *sqldb.DB, l lease.Lease, guard InsertGuard
 	return all, nil
 }
 
-func insertGuardedSQL(d *sqldb.DB, l lease.Lease, table string, columns []string, v *sqldb.Values, guard InsertGuard) (sql string, args []any) {
+func insertGuardedSQL(d *sqldb.DB, l lease.Lease, table string, columns []string, v *sqldb.Values,
+	guard InsertGuard) (sql string, args []any) {
 	row, args := v.In("o." + strings.Join(columns, ", o."))
 	list, listArgs := d.List(v)
-	sql = d.Dialect().InsertIgnore() + table + " (" + strings.Join(columns, ", ") + ") SELECT " + row + " FROM " + list + " AS o, leader l" + guard.From +
+	sql = d.Dialect().InsertIgnore() + table + " (" + strings.Join(columns, ", ") + ") SELECT " + row + " FROM " + list +
+		" AS o, leader l" + guard.From +
 		" WHERE l.id = 1 AND l.epoch = ? AND l.holder = ?" + guard.Where + d.Dialect().Share()
 	return sql, slices.Concat(args, listArgs, []any{l.Epoch, l.Holder}, guard.Args)
 }
@@ -206,7 +214,8 @@ func Assign(column, expression string, args ...any) Assignment {
 
 // UpdateGuarded updates rows of a table as long as the lease holds, in one statement that locks the leader's row, and
 // returns how many rows it changed. If it changed none, the lease may not hold: see CheckLease.
-func UpdateGuarded(ctx context.Context, d *sqldb.DB, l lease.Lease, table string, set []Assignment, where string, whereArgs ...any) (int64, error) {
+func UpdateGuarded(ctx context.Context, d *sqldb.DB, l lease.Lease, table string, set []Assignment, where string,
+	whereArgs ...any) (int64, error) {
 	var setArgs []any
 	for _, a := range set {
 		setArgs = append(setArgs, a.args...)

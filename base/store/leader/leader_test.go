@@ -101,7 +101,8 @@ func TestGuardedWrites_AreRefusedAfterATakeover(t *testing.T) {
 	require.NoError(t, s.AddRuns(ctx, old, []ledger.Run{run}))
 	parts := []ledger.AccountPart{{AccountID: 1, Part: "p"}}
 	require.NoError(t, storetest.AddSubtasks(ctx, s, old, run.ID, parts, now))
-	require.NoError(t, s.AddOrder(ctx, ledger.RunOrder{RunID: 5, TaskID: 1, Request: task.Order{Scope: task.ScopeAll}, OrderedAt: now}))
+	require.NoError(t, s.AddOrder(ctx, ledger.RunOrder{RunID: 5, TaskID: 1, Request: task.Order{Scope: task.ScopeAll},
+		OrderedAt: now}))
 	storetest.Lead(t, s, "new")
 
 	tick := ledger.Tick{TaskID: 1, PlannedAt: now, RunID: run.ID, MadeAt: now}
@@ -119,7 +120,8 @@ func TestGuardedWrites_AreRefusedAfterATakeover(t *testing.T) {
 		},
 		"order": func() error { return s.TakeOrder(ctx, old, 5, "") },
 		"due": func() error {
-			_, err := s.NextDeliveries(ctx, old, []ledger.Due{{Key: task.Key{RunID: run.ID, AccountID: 1, Part: "p"}, State: "sent", Delivery: 1}}, now)
+			_, err := s.NextDeliveries(ctx, old, []ledger.Due{{Key: task.Key{RunID: run.ID, AccountID: 1, Part: "p"},
+				State: "sent", Delivery: 1}}, now)
 			return err
 		},
 		"bindings": func() error { return s.ApplyBindings(ctx, old, []summaries.BindingChange{{AccountID: 1}}) },
@@ -236,8 +238,9 @@ func TestGuardedWrites_WaitForATakeoverUnderWay(t *testing.T) {
 	}
 	require.Eventually(t, func() bool {
 		var waiting int
-		err := pool.QueryRow("SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND command = 'Query'" +
-			" AND info LIKE '%leader%' AND id <> CONNECTION_ID()").Scan(&waiting)
+		err := pool.QueryRow(
+			"SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND command = 'Query'" +
+				" AND info LIKE '%leader%' AND id <> CONNECTION_ID()").Scan(&waiting)
 		return err == nil && waiting == len(writes)
 	}, 20*time.Second, 10*time.Millisecond, "all of them wait")
 	require.NoError(t, rival.Commit())

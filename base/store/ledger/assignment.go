@@ -70,7 +70,9 @@ var (
 // RecordStarts records that holder begins to work on partitions of a group. It returns the partitions whose messages
 // must go one by one: those that were started more than startsMax times at one offset without an orderly end. Holder
 // is unique to this start.
-func (s Subtasks) RecordStarts(ctx context.Context, group, holder string, startsMax int, starts []Start) ([]Assignment, error) {
+func (s Subtasks) RecordStarts(
+	ctx context.Context, group, holder string, startsMax int, starts []Start,
+) ([]Assignment, error) {
 	if len(starts) == 0 {
 		return nil, nil
 	}
@@ -91,7 +93,8 @@ func (s Subtasks) RecordStarts(ctx context.Context, group, holder string, starts
 			if a.CarefulUntil > 0 {
 				careful = append(careful, a)
 			}
-			rows[i] = []any{group, a.Topic, a.Partition, holder, a.Committed, a.Starts, a.CarefulUntil, a.SuspectOffset, a.SuspectStarts}
+			rows[i] = []any{group, a.Topic, a.Partition, holder, a.Committed, a.Starts, a.CarefulUntil, a.SuspectOffset,
+				a.SuspectStarts}
 		}
 		return s.Data.Upsert(tx, assignmentTable, rows)
 	})
@@ -115,7 +118,8 @@ func (s Subtasks) assignments(tx *gorm.DB, group string, starts []Start) (map[pa
 			keys[i] = []any{group, start.Topic, start.Partition}
 		}
 		keys = sqldb.SortByKey(keys, len(assignmentKey))
-		sql := "SELECT t.topic, t.topic_partition, t.committed, t.starts, t.careful_until, t.suspect_offset, t.suspect_starts FROM " +
+		sql := "SELECT t.topic, t.topic_partition, t.committed, t.starts, t.careful_until, t.suspect_offset," +
+			" t.suspect_starts FROM " +
 			sqldb.LookUp(s.Data, "assignment", assignmentKey, len(keys)) + s.Data.Dialect().ForUpdate()
 		if err := readAssignments(tx, sql, sqldb.Flatten(keys, len(assignmentKey)), known); err != nil {
 			return nil, err
@@ -127,7 +131,8 @@ func (s Subtasks) assignments(tx *gorm.DB, group string, starts []Start) (map[pa
 func readAssignments(tx *gorm.DB, query string, args []any, known map[partitionOf]Assignment) error {
 	return sqldb.EachRow(tx.Raw(query, args...), func(rows *sql.Rows) error {
 		var a Assignment
-		if err := rows.Scan(&a.Topic, &a.Partition, &a.Committed, &a.Starts, &a.CarefulUntil, &a.SuspectOffset, &a.SuspectStarts); err != nil {
+		if err := rows.Scan(&a.Topic, &a.Partition, &a.Committed, &a.Starts, &a.CarefulUntil, &a.SuspectOffset,
+			&a.SuspectStarts); err != nil {
 			return err
 		}
 		known[partitionOf{a.Topic, a.Partition}] = a
@@ -188,12 +193,16 @@ func (s Subtasks) RecordStops(ctx context.Context, group, holder string, stops [
 // RecordSuspect records that holder is about to work on the message at offset while no other message of its partition
 // is worked on. It returns how often that was recorded without an end, this time included; 0 when another holder has
 // started the partition meanwhile.
-func (s Subtasks) RecordSuspect(ctx context.Context, group, holder, topic string, partition int, offset int64) (starts int, err error) {
+func (s Subtasks) RecordSuspect(ctx context.Context, group, holder, topic string, partition int,
+	offset int64) (starts int, err error) {
 	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
 		starts = 0
 		// No column is read after it was set: MySQL would read the new value, SQLite the old one.
-		err := tx.Exec(`UPDATE assignment SET suspect_starts = CASE WHEN suspect_offset = ? THEN suspect_starts + 1 ELSE 1 END, suspect_offset = ?
- WHERE group_name = ? AND topic = ? AND topic_partition = ? AND holder = ?`, offset, offset, group, topic, partition, holder).Error
+		err := tx.Exec(
+			`UPDATE assignment SET suspect_starts = CASE WHEN suspect_offset = ? THEN suspect_starts + 1 ELSE 1 END,
+  suspect_offset = ?
+ WHERE group_name = ? AND topic = ? AND topic_partition = ? AND holder = ?`, offset, offset, group,
+			topic, partition, holder).Error
 		if err != nil {
 			return err
 		}

@@ -107,7 +107,8 @@ func TestAssignment_IsResetWhenTheLogIsRecreated(t *testing.T) {
 
 func TestAssignment_IsResetWhenTheLogIsRecreatedAfterAnOrderlyEnd(t *testing.T) {
 	t.Parallel()
-	a := Assignment{Committed: 500, CarefulUntil: 1500, SuspectOffset: 700, SuspectStarts: 2} // RecordStops took its start back.
+	// RecordStops took its start back.
+	a := Assignment{Committed: 500, CarefulUntil: 1500, SuspectOffset: 700, SuspectStarts: 2}
 	a = a.withStart(Start{Topic: "t", Partition: 3, Committed: 20, Reach: 1044}, 3)
 	require.Equal(t, Assignment{Topic: "t", Partition: 3, Committed: 20, Starts: 1, SuspectOffset: -1}, a)
 }

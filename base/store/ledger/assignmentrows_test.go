@@ -27,7 +27,8 @@ func TestRecordStarts_CountsStartsWithoutAnOrderlyEnd(t *testing.T) {
 	}
 	stop := func(holder int, committed, cutOff int64) {
 		require.NoError(t, s.RecordStops(t.Context(), "g", fmt.Sprint("holder ", holder), []ledger.Stop{
-			{Topic: "jobs", Partition: 10, Committed: int64(holder), CutOff: -1}, {Topic: "jobs", Partition: 2, Committed: committed, CutOff: cutOff},
+			{Topic: "jobs", Partition: 10, Committed: int64(holder), CutOff: -1},
+			{Topic: "jobs", Partition: 2, Committed: committed, CutOff: cutOff},
 		}))
 	}
 	suspect := func(offset int64) int {
@@ -41,7 +42,8 @@ func TestRecordStarts_CountsStartsWithoutAnOrderlyEnd(t *testing.T) {
 	stop(3, 40, -1)
 	require.Empty(t, start(40), "one of the three ended in order")
 	careful := start(40)
-	require.Equal(t, []ledger.Assignment{{Topic: "jobs", Partition: 2, Committed: 40, Starts: 4, CarefulUntil: 140, SuspectOffset: -1}}, careful)
+	require.Equal(t, []ledger.Assignment{{Topic: "jobs", Partition: 2, Committed: 40, Starts: 4, CarefulUntil: 140,
+		SuspectOffset: -1}}, careful)
 
 	require.Equal(t, 1, suspect(40))
 	require.Equal(t, 1, suspect(41), "another message is another suspect")
@@ -66,12 +68,14 @@ func TestRecordStops_CountsLateOnes(t *testing.T) {
 	s := storetest.New(t)
 	start := func(holder string, committed int64) {
 		t.Helper()
-		_, err := s.RecordStarts(t.Context(), "g", holder, 3, []ledger.Start{{Topic: "jobs", Partition: 2, Committed: committed, Reach: committed + 100}})
+		_, err := s.RecordStarts(t.Context(), "g", holder, 3,
+			[]ledger.Start{{Topic: "jobs", Partition: 2, Committed: committed, Reach: committed + 100}})
 		require.NoError(t, err)
 	}
 	stop := func(holder string, committed, cutOff int64) {
 		t.Helper()
-		require.NoError(t, s.RecordStops(t.Context(), "g", holder, []ledger.Stop{{Topic: "jobs", Partition: 2, Committed: committed, CutOff: cutOff}}))
+		require.NoError(t, s.RecordStops(t.Context(), "g", holder,
+			[]ledger.Stop{{Topic: "jobs", Partition: 2, Committed: committed, CutOff: cutOff}}))
 	}
 	suspect := func(holder string, offset int64) {
 		t.Helper()
@@ -87,7 +91,9 @@ func TestRecordStops_CountsLateOnes(t *testing.T) {
 	has := func(want row, msg string) {
 		t.Helper()
 		var got row
-		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT holder, starts, suspect_offset, suspect_starts FROM assignment").Scan(&got).Error)
+		require.NoError(t,
+			s.Data.Writer(t.Context()).Raw("SELECT holder, starts, suspect_offset, suspect_starts FROM assignment").Scan(
+				&got).Error)
 		require.Equal(t, want, got, msg)
 	}
 	start("a", -1)
@@ -148,7 +154,8 @@ func TestRecordStarts_ManyMembersAtOnce(t *testing.T) {
 	}
 	members.Wait()
 	var sum struct{ Rows, Starts int }
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT COUNT(*) AS `rows`, SUM(starts) AS starts FROM assignment").Scan(&sum).Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Raw("SELECT COUNT(*) AS `rows`, SUM(starts) AS starts FROM assignment").Scan(&sum).Error)
 	require.Equal(t, struct{ Rows, Starts int }{300, 0}, sum)
 	careful, err := s.RecordStarts(t.Context(), "g", "nobody", 3, nil)
 	require.NoError(t, err)

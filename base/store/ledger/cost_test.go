@@ -39,7 +39,8 @@ func TestSubtasks_StatementsOfABatch(t *testing.T) {
 	}), "the check before the work")
 	var outcomes []ledger.Outcome
 	for i, k := range keys {
-		outcomes = append(outcomes, ledger.Outcome{Key: k, Delivery: 1, State: task.Succeeded, StartedAt: storetest.Moment, EndedAt: storetest.Moment, Rows: i})
+		outcomes = append(outcomes, ledger.Outcome{Key: k, Delivery: 1, State: task.Succeeded, StartedAt: storetest.Moment,
+			EndedAt: storetest.Moment, Rows: i})
 	}
 	require.Equal(t, 4, sqldbtest.Statements(s.Data, func() {
 		stale, err := s.ApplyOutcomes(t.Context(), outcomes)
@@ -56,7 +57,8 @@ func TestApplyOutcomes_OfPutOffSubtasksAmongOthers(t *testing.T) {
 	r := storetest.NewRun(t, s, storetest.Moment, storetest.Keys(3)...)
 	_, err := s.ApplyOutcomes(t.Context(), []ledger.Outcome{r.Outcome(2, 1, task.Deferred)})
 	require.NoError(t, err)
-	stale, err := s.ApplyOutcomes(t.Context(), []ledger.Outcome{r.Outcome(1, 1, task.Succeeded), r.Outcome(2, 1, task.Succeeded), r.Outcome(3, 1, task.Succeeded)})
+	stale, err := s.ApplyOutcomes(t.Context(), []ledger.Outcome{r.Outcome(1, 1, task.Succeeded),
+		r.Outcome(2, 1, task.Succeeded), r.Outcome(3, 1, task.Succeeded)})
 	require.NoError(t, err)
 	require.Zero(t, stale)
 	var due, calls int

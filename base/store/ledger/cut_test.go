@@ -111,7 +111,8 @@ func TestWrites_WhenTheAnswerToACommitIsLost(t *testing.T) {
 	s, c := throughCutter(t)
 	r := storetest.NewRun(t, s, storetest.Moment, storetest.Keys(3)...)
 	c.cut("COMMIT")
-	_, err := s.ApplyOutcomes(t.Context(), []ledger.Outcome{r.Outcome(1, 1, task.Succeeded), r.Outcome(2, 1, task.Failed), r.Outcome(3, 1, task.Deferred)})
+	_, err := s.ApplyOutcomes(t.Context(), []ledger.Outcome{r.Outcome(1, 1, task.Succeeded), r.Outcome(2, 1, task.Failed),
+		r.Outcome(3, 1, task.Deferred)})
 	require.NoError(t, err)
 	require.EqualValues(t, 1, c.cuts.Load(), "the answer was not cut off")
 	requireCountsEqualRows(t, r)
@@ -125,10 +126,12 @@ func TestWrites_WhenTheAnswerToACommitIsLost(t *testing.T) {
 	}{
 		{"INSERT IGNORE INTO run", func() error { return s.AddRuns(t.Context(), l, []ledger.Run{run}) }},
 		{"INSERT IGNORE INTO task_log", func() error {
-			return storetest.AddSubtasks(t.Context(), s, l, run.ID, []ledger.AccountPart{{AccountID: 1, Part: "p"}, {AccountID: 2, Part: "p"}}, storetest.Moment)
+			return storetest.AddSubtasks(t.Context(), s, l, run.ID,
+				[]ledger.AccountPart{{AccountID: 1, Part: "p"}, {AccountID: 2, Part: "p"}}, storetest.Moment)
 		}},
 		{"COMMIT", func() error {
-			return s.AddQueuedSubtasks(t.Context(), l, &run, []ledger.QueuedPart{{AccountPart: ledger.AccountPart{AccountID: 3, Part: "p"}, Behind: r.ID}}, storetest.Moment)
+			return s.AddQueuedSubtasks(t.Context(), l, &run,
+				[]ledger.QueuedPart{{AccountPart: ledger.AccountPart{AccountID: 3, Part: "p"}, Behind: r.ID}}, storetest.Moment)
 		}},
 		{"UPDATE run JOIN leader", func() error {
 			return s.AdvanceCursor(t.Context(), l, run.ID, 0, 7, ledger.Offsets{1: 5}, "")

@@ -42,7 +42,8 @@ type Due struct {
 func (s Subtasks) DueSubtasks(ctx context.Context, now, lost time.Time, limit int) ([]Due, error) {
 	var all []Due
 	for _, state := range []task.State{task.Retrying, task.Deferred} {
-		due, err := readDue(ctx, s.Databases, "WHERE state = ? AND due_at <= ? ORDER BY due_at LIMIT ?", string(state), sqldb.At(now), limit)
+		due, err := readDue(ctx, s.Databases, "WHERE state = ? AND due_at <= ? ORDER BY due_at LIMIT ?", string(state),
+			sqldb.At(now), limit)
 		if err != nil {
 			return nil, err
 		}
@@ -50,7 +51,8 @@ func (s Subtasks) DueSubtasks(ctx context.Context, now, lost time.Time, limit in
 	}
 	if !lost.IsZero() {
 		// By the place: by the state it would read everything that is under way.
-		due, err := readDue(ctx, s.Databases, dueByPlace(s.Data)+" WHERE topic = ? AND state = ? AND due_at <= ? ORDER BY due_at LIMIT ?", noPlace, dueSent, sqldb.At(lost), limit)
+		due, err := readDue(ctx, s.Databases, dueByPlace(s.Data)+
+			" WHERE topic = ? AND state = ? AND due_at <= ? ORDER BY due_at LIMIT ?", noPlace, dueSent, sqldb.At(lost), limit)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +72,8 @@ func dueByPlace(d *sqldb.DB) string { return d.Dialect().ForceIndex("subtask_due
 
 // readDue reads rows of subtask_due; tail is what follows its name.
 func readDue(ctx context.Context, s *sqldb.Databases, tail string, args ...any) ([]Due, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, state, due_at, delivery, attempt FROM subtask_due "+tail, args...).Rows()
+	rows, err := s.Data.Writer(ctx).Raw(
+		"SELECT run_id, account_id, part, state, due_at, delivery, attempt FROM subtask_due "+tail, args...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read due subtasks: %w", err)
 	}
@@ -110,8 +113,10 @@ func RowsOfKeys(keys []task.Key) [][]any {
 func (s Subtasks) DueOf(ctx context.Context, keys []task.Key) (map[task.Key]Due, error) {
 	found := make(map[task.Key]Due, len(keys))
 	for some := range slices.Chunk(keys, s.Data.RowsPerStatement(len(SubtaskKey))) {
-		from, args := sqldb.LookUpKeys(s.Data, dueTable.Name, SubtaskKey, keyValues(s.Data, len(some), func(i int) task.Key { return some[i] }))
-		rows, err := s.Data.Writer(ctx).Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.due_at, t.delivery, t.attempt FROM "+from, args...).Rows()
+		from, args := sqldb.LookUpKeys(s.Data, dueTable.Name, SubtaskKey,
+			keyValues(s.Data, len(some), func(i int) task.Key { return some[i] }))
+		rows, err := s.Data.Writer(ctx).Raw(
+			"SELECT t.run_id, t.account_id, t.part, t.state, t.due_at, t.delivery, t.attempt FROM "+from, args...).Rows()
 		if err != nil {
 			return nil, fmt.Errorf("look up %d due subtasks: %w", len(keys), err)
 		}
@@ -130,7 +135,8 @@ func (s Subtasks) DueOf(ctx context.Context, keys []task.Key) (map[task.Key]Due,
 // wait.
 func (s Subtasks) WaitOf(ctx context.Context, k task.Key) (reason string, due time.Time, err error) {
 	var at sqldb.Time
-	err = s.Data.Writer(ctx).Raw("SELECT reason, due_at FROM subtask_due WHERE run_id = ? AND account_id = ? AND part = ? AND state <> ?",
+	err = s.Data.Writer(ctx).Raw(
+		"SELECT reason, due_at FROM subtask_due WHERE run_id = ? AND account_id = ? AND part = ? AND state <> ?",
 		k.RunID, k.AccountID, k.Part, dueSent).Row().Scan(&reason, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", time.Time{}, nil
@@ -148,7 +154,8 @@ func (s Subtasks) DropDue(ctx context.Context, l lease.Lease, due []Due) error {
 	SortDue(due)
 	err := leader.Tx(ctx, s.Data, l, func(tx *gorm.DB) error {
 		for _, d := range due { // They are few: a run is not deleted before its subtasks.
-			err := tx.Exec("DELETE FROM subtask_due WHERE run_id = ? AND account_id = ? AND part = ? AND state = ? AND delivery = ?",
+			err := tx.Exec(
+				"DELETE FROM subtask_due WHERE run_id = ? AND account_id = ? AND part = ? AND state = ? AND delivery = ?",
 				d.RunID, d.AccountID, d.Part, string(d.State), d.Delivery).Error
 			if err != nil {
 				return err
@@ -242,7 +249,8 @@ func (s Subtasks) nextDeliveriesIn(tx *gorm.DB, table, batch string, due []Due, 
 			Table:   "subtask_due",
 			Key:     SubtaskKey,
 			Columns: []string{"run_id", "account_id", "part", "delivery", "due_at"},
-			Set:     [][2]string{{"state", "'" + dueSent + "'"}, {"delivery", "o.delivery"}, {"due_at", "o.due_at"}, {"waits_for", "''"}, {"topic", "'" + noPlace + "'"}, {"topic_partition", "-1"}, {"topic_offset", "-1"}},
+			Set: [][2]string{{"state", "'" + dueSent + "'"}, {"delivery", "o.delivery"}, {"due_at", "o.due_at"},
+				{"waits_for", "''"}, {"topic", "'" + noPlace + "'"}, {"topic_partition", "-1"}, {"topic_offset", "-1"}},
 		}, sent)
 		if err != nil {
 			return nil, err
@@ -252,8 +260,10 @@ func (s Subtasks) nextDeliveriesIn(tx *gorm.DB, table, batch string, due []Due, 
 }
 
 // readMarked reads the present status of the rows into status, and which of them carry the mark into marked.
-func (s Subtasks) readMarked(tx *gorm.DB, table, batch string, due []Due, status map[task.Key]SubtaskStatus, marked map[task.Key]bool) error {
-	from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey, keyValues(s.Data, len(due), func(i int) task.Key { return due[i].Key }))
+func (s Subtasks) readMarked(tx *gorm.DB, table, batch string, due []Due, status map[task.Key]SubtaskStatus,
+	marked map[task.Key]bool) error {
+	from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey,
+		keyValues(s.Data, len(due), func(i int) task.Key { return due[i].Key }))
 	query := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt, t.batch FROM "+from, args...)
 	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var k task.Key
@@ -294,8 +304,9 @@ func (s Subtasks) RecordSent(ctx context.Context, sent []SentDue) error {
 				Table:   "subtask_due",
 				Key:     SubtaskKey,
 				Columns: []string{"run_id", "account_id", "part", "delivery", "topic", "topic_partition", "topic_offset"},
-				Set:     [][2]string{{"topic", "o.topic"}, {"topic_partition", "o.topic_partition"}, {"topic_offset", "o.topic_offset"}},
-				Where:   "t.state = '" + dueSent + "' AND t.delivery = o.delivery",
+				Set: [][2]string{{"topic", "o.topic"}, {"topic_partition", "o.topic_partition"},
+					{"topic_offset", "o.topic_offset"}},
+				Where: "t.state = '" + dueSent + "' AND t.delivery = o.delivery",
 			}, rows)
 		})
 		if err != nil {

@@ -25,7 +25,8 @@ func waiting(t *testing.T, n int64) (*store.Store, lease.Lease, ledger.Run, time
 	var outcomes []ledger.Outcome
 	for id := range n {
 		parts = append(parts, ledger.AccountPart{AccountID: id + 1, Part: "p"})
-		outcomes = append(outcomes, ledger.Outcome{Key: key(run, id+1), Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now})
+		outcomes = append(outcomes, ledger.Outcome{Key: key(run, id+1), Delivery: 1, Attempt: 1, State: task.Retrying,
+			DueAt: now, EndedAt: now})
 	}
 	require.NoError(t, storetest.AddSubtasks(ctx, s, l, run.ID, parts, now))
 	_, err := s.ApplyOutcomes(ctx, outcomes)
@@ -48,7 +49,8 @@ func TestDue_WaitsUntilItsTime(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := waiting(t, 2)
-	_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: key(run, 2), Delivery: 1, Attempt: 1, State: task.Deferred, DueAt: now.Add(time.Minute), EndedAt: now}})
+	_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: key(run, 2), Delivery: 1, Attempt: 1, State: task.Deferred,
+		DueAt: now.Add(time.Minute), EndedAt: now}})
 	require.NoError(t, err)
 	require.Empty(t, dueNow(t, s, now.Add(-time.Millisecond), time.Time{}))
 	first := dueNow(t, s, now, time.Time{})
@@ -76,16 +78,20 @@ func TestDue_WaitsUntilItsTime(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, raised[0].Delivery)
 
-	require.NoError(t, s.RecordSent(ctx, []ledger.SentDue{{Key: key(run, 1), Delivery: 2, Topic: "t", Partition: 1, Offset: 5}}))
+	require.NoError(t,
+		s.RecordSent(ctx, []ledger.SentDue{{Key: key(run, 1), Delivery: 2, Topic: "t", Partition: 1, Offset: 5}}))
 	require.Len(t, dueNow(t, s, now, now), 1, "the place of an older delivery is ignored")
-	require.NoError(t, s.RecordSent(ctx, []ledger.SentDue{{Key: key(run, 1), Delivery: 3, Topic: "t", Partition: 1, Offset: 6}}))
+	require.NoError(t,
+		s.RecordSent(ctx, []ledger.SentDue{{Key: key(run, 1), Delivery: 3, Topic: "t", Partition: 1, Offset: 6}}))
 	require.Empty(t, dueNow(t, s, now, now))
 
 	// The outcome of the delivery under way deletes the row. That of an older delivery changes nothing.
-	stale, err := s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: key(run, 1), Delivery: 2, State: task.Succeeded, EndedAt: now}})
+	stale, err := s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: key(run, 1), Delivery: 2, State: task.Succeeded,
+		EndedAt: now}})
 	require.NoError(t, err)
 	require.Equal(t, 1, stale)
-	stale, err = s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: key(run, 1), Delivery: 3, State: task.Succeeded, EndedAt: now}})
+	stale, err = s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: key(run, 1), Delivery: 3, State: task.Succeeded,
+		EndedAt: now}})
 	require.NoError(t, err)
 	require.Zero(t, stale)
 	counts, err = s.CountDue(ctx)
@@ -102,7 +108,8 @@ func TestNextDeliveries_LeaveChangedRowsAlone(t *testing.T) {
 	// The first got its next delivery from another call; the second ended without a change of its row of subtask_due.
 	_, err := s.NextDeliveries(ctx, l, due[:1], now)
 	require.NoError(t, err)
-	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE "+ledger.LogTable(run.ID)+" SET state = 'cancelled' WHERE account_id = 2").Error)
+	require.NoError(t, s.Data.Writer(ctx).Exec("UPDATE "+ledger.LogTable(run.ID)+
+		" SET state = 'cancelled' WHERE account_id = 2").Error)
 
 	raised, err := s.NextDeliveries(ctx, l, due, now)
 	require.NoError(t, err)
@@ -114,7 +121,8 @@ func TestNextDeliveries_LeaveChangedRowsAlone(t *testing.T) {
 	require.Equal(t, task.Cancelled, states[key(run, 2)].State)
 	counts, err := s.CountDue(ctx)
 	require.NoError(t, err)
-	require.Equal(t, map[string]int64{"retrying": 0, "deferred": 0, "sent": 2}, counts, "the row of the ended subtask is gone")
+	require.Equal(t, map[string]int64{"retrying": 0, "deferred": 0, "sent": 2}, counts,
+		"the row of the ended subtask is gone")
 }
 
 func TestNextDeliveries_OfADroppedDay(t *testing.T) {
@@ -134,7 +142,8 @@ func TestDueSubtasks_ReturnsTheEarliestFirst(t *testing.T) {
 	s, l, _, now := waiting(t, 3)
 	db := s.Data.Writer(t.Context())
 	for account, ago := range map[int64]time.Duration{1: time.Second, 2: 3 * time.Second, 3: 2 * time.Second} {
-		require.NoError(t, db.Exec("UPDATE subtask_due SET due_at = ? WHERE account_id = ?", sqldb.At(now.Add(-ago)), account).Error)
+		require.NoError(t, db.Exec("UPDATE subtask_due SET due_at = ? WHERE account_id = ?", sqldb.At(now.Add(-ago)),
+			account).Error)
 	}
 	order := func(lost time.Time) (accounts []int64) {
 		for limit := 1; limit <= 3; limit++ {
@@ -156,7 +165,8 @@ func TestDueSubtasks_ReturnsTheEarliestFirst(t *testing.T) {
 	_, err = s.NextDeliveries(t.Context(), l, due, now)
 	require.NoError(t, err)
 	for account, ago := range map[int64]time.Duration{1: 2 * time.Second, 2: time.Second, 3: 3 * time.Second} {
-		require.NoError(t, db.Exec("UPDATE subtask_due SET due_at = ? WHERE account_id = ?", sqldb.At(now.Add(-ago)), account).Error)
+		require.NoError(t, db.Exec("UPDATE subtask_due SET due_at = ? WHERE account_id = ?", sqldb.At(now.Add(-ago)),
+			account).Error)
 	}
 	require.Equal(t, []int64{3, 1, 2}, order(now), "also of those whose place is not recorded")
 }
@@ -164,7 +174,8 @@ func TestDueSubtasks_ReturnsTheEarliestFirst(t *testing.T) {
 func TestWaitOf_IsOnlyForWaitingSubtasks(t *testing.T) {
 	t.Parallel()
 	s, l, run, now := waiting(t, 3)
-	_, err := s.ApplyOutcomes(t.Context(), []ledger.Outcome{{Key: key(run, 2), Delivery: 1, State: task.Deferred, DueAt: now.Add(time.Hour), EndedAt: now, Reason: "its quota"}})
+	_, err := s.ApplyOutcomes(t.Context(), []ledger.Outcome{{Key: key(run, 2), Delivery: 1, State: task.Deferred,
+		DueAt: now.Add(time.Hour), EndedAt: now, Reason: "its quota"}})
 	require.NoError(t, err)
 	due, err := s.DueOf(t.Context(), []task.Key{key(run, 3)})
 	require.NoError(t, err)

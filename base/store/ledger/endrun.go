@@ -105,7 +105,9 @@ func endCancelled(tx *gorm.DB, runs []int64, at time.Time) error {
 		if stop == nil {
 			continue
 		}
-		err := tx.Exec("UPDATE run SET state = ?, cancel_id = CASE WHEN cancel_id = 0 THEN ? ELSE cancel_id END, error_text = CASE WHEN error_text = '' THEN ? ELSE error_text END WHERE id = ?",
+		err := tx.Exec(
+			"UPDATE run SET state = ?, cancel_id = CASE WHEN cancel_id = 0 THEN ? ELSE cancel_id END,"+
+				" error_text = CASE WHEN error_text = '' THEN ? ELSE error_text END WHERE id = ?",
 			string(task.RunCancelled), stop.ID, sqldb.Cut(stop.Text(), runErrorMax), run.ID).Error
 		if err != nil {
 			return fmt.Errorf("end run %d as cancelled: %w", run.ID, err)

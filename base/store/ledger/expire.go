@@ -38,8 +38,10 @@ func (s Outcomes) ExpireLogDay(ctx context.Context, d day.Day) (int, error) {
 		}
 	}
 	// A run whose fan-out never ended has no total, so that outcomes cannot end it.
-	err = s.Data.Writer(ctx).Exec("UPDATE run SET state = ?, ended_at = ?, error_text = 'its log table is past its retention'"+
-		" WHERE id BETWEEN ? AND ? AND state IN (?, ?)", task.RunExpired, sqldb.At(now), first, last, task.RunFanningOut, task.RunRunning).Error
+	err = s.Data.Writer(ctx).Exec(
+		"UPDATE run SET state = ?, ended_at = ?, error_text = 'its log table is past its retention'"+
+			" WHERE id BETWEEN ? AND ? AND state IN (?, ?)", task.RunExpired, sqldb.At(now), first, last, task.RunFanningOut,
+		task.RunRunning).Error
 	if err != nil {
 		return expired, fmt.Errorf("expire the runs of %s: %w", d, err)
 	}

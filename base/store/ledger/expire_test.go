@@ -23,12 +23,19 @@ func TestExpireLogDay_EndsAndCountsOpenSubtasks(t *testing.T) {
 	exec := func(sql string, args ...any) {
 		require.NoError(t, s.Data.Writer(ctx).Exec(sql, args...).Error)
 	}
-	exec("INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, total, succeeded, created_at)"+
-		" VALUES (?, 1, 't', 'test', 'test.x', 'normal', 1, '{}', 'tick', '2026-11-21', 'running', 1, 3, 1, '2026-11-21')", run)
+	exec(
+		"INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state,"+
+			" epoch, total, succeeded, created_at)"+
+			" VALUES (?, 1, 't', 'test', 'test.x', 'normal', 1, '{}', 'tick', '2026-11-21', 'running', 1, 3, 1, '2026-11-21')",
+		run)
 	for i, state := range []task.State{task.Succeeded, task.Waiting, task.Retrying} {
-		exec("INSERT INTO "+ledger.LogTable(run)+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, 'p', ?, 1, 0, '2026-11-21')", run, i+1, state)
+		exec("INSERT INTO "+ledger.LogTable(run)+
+			" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, ?, 'p', ?, 1, 0, '2026-11-21')", run,
+			i+1, state)
 	}
-	exec("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt) VALUES (?, 3, 'p', 'retrying', 'test', 'normal', '2026-11-21', 1, 0)", run)
+	exec(
+		"INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt)"+
+			" VALUES (?, 3, 'p', 'retrying', 'test', 'normal', '2026-11-21', 1, 0)", run)
 
 	expired, err := s.ExpireLogDay(ctx, day.Day("2026-11-21"))
 	require.NoError(t, err)
@@ -39,7 +46,10 @@ func TestExpireLogDay_EndsAndCountsOpenSubtasks(t *testing.T) {
 		Expired   int           `gorm:"column:expired"`
 		Due       int           `gorm:"column:due"`
 	}
-	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT state, succeeded, expired, (SELECT COUNT(*) FROM subtask_due) AS due FROM run WHERE id = ?", run).Scan(&got).Error)
+	require.NoError(t,
+		s.Data.Writer(ctx).Raw(
+			"SELECT state, succeeded, expired, (SELECT COUNT(*) FROM subtask_due) AS due FROM run WHERE id = ?",
+			run).Scan(&got).Error)
 	require.False(t, got.State.Open())
 	require.Equal(t, 2, got.Expired)
 	require.Equal(t, 1, got.Succeeded)
@@ -60,10 +70,13 @@ func TestExpireLogDay_NeedsMoreThanOneTransaction(t *testing.T) {
 	keys := storetest.Keys(500 + 3)
 	r := storetest.NewRun(t, s, storetest.Moment, keys...)
 	next := storetest.NewRun(t, s, storetest.Moment.AddDate(0, 0, 1).Truncate(24*time.Hour), storetest.Keys(1)...)
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET id = ? WHERE id = ?", task.FirstRunID(task.LogDay(next.ID)), next.ID).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET id = ? WHERE id = ?",
+		task.FirstRunID(task.LogDay(next.ID)), next.ID).Error)
 	expired, err := s.ExpireLogDay(t.Context(), task.LogDay(r.ID))
 	require.NoError(t, err)
 	require.Equal(t, len(keys), expired)
-	require.Equal(t, 1, storetest.RowsIn(t, s, fmt.Sprintf("run WHERE id = %d AND state <> 'running' AND expired = %d", r.ID, len(keys))))
-	require.Equal(t, 1, storetest.RowsIn(t, s, "run WHERE state = 'running'"), "the first run of the next day is still running")
+	require.Equal(t, 1, storetest.RowsIn(t, s, fmt.Sprintf("run WHERE id = %d AND state <> 'running' AND expired = %d",
+		r.ID, len(keys))))
+	require.Equal(t, 1, storetest.RowsIn(t, s, "run WHERE state = 'running'"),
+		"the first run of the next day is still running")
 }

@@ -24,8 +24,10 @@ func OutcomeSQL(d *sqldb.DB, runID int64, of []task.Key) map[string]Statement {
 	}
 	var update, read, gone Statement
 	gone.Query, gone.Args = sqldb.DeleteSQL(d, dueTable.Name, SubtaskKey, keys)
-	update.Query, update.Args = sqldb.UpdateSQL(d, subtaskUpdate(LogTable(runID), "t.state = 'waiting'"), outcomeValues(d, "x", outcomes))
-	read.Query, read.Args = sqldb.LookUpKeys(d, LogTable(runID), SubtaskKey, keyValues(d, len(of), func(i int) task.Key { return outcomes[i].Key }))
+	update.Query, update.Args = sqldb.UpdateSQL(d, subtaskUpdate(LogTable(runID), "t.state = 'waiting'"),
+		outcomeValues(d, "x", outcomes))
+	read.Query, read.Args = sqldb.LookUpKeys(d, LogTable(runID), SubtaskKey,
+		keyValues(d, len(of), func(i int) task.Key { return outcomes[i].Key }))
 	read.Query = "SELECT t.delivery FROM " + read.Query + " WHERE t.batch = 'x'"
 	return map[string]Statement{
 		"update the subtasks": update, "read the changed ones": read,
@@ -39,7 +41,8 @@ func QueuedSQL(d *sqldb.DB, n int) string { return queuedSQL(d, n) }
 // FanOutSQLs returns the statements that find runs to fan out, by what they find.
 func FanOutSQLs(f FanOutFilter, taskID int64, limit int) map[string]Statement {
 	all := map[string]Statement{}
-	for name, q := range map[string]*runQuery{"ticks": f.ticks(limit), "orders": f.orders(limit), "next": nextTick(taskID, f.PausedRuns)} {
+	for name, q := range map[string]*runQuery{"ticks": f.ticks(limit), "orders": f.orders(limit),
+		"next": nextTick(taskID, f.PausedRuns)} {
 		all[name] = Statement{"SELECT " + runColumns + " FROM run " + strings.Join(q.text, " "), q.args}
 	}
 	return all

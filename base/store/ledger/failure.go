@@ -78,8 +78,9 @@ func insertFailures(s *sqldb.Databases, tx *gorm.DB, outcomes []Outcome) error {
 // when its day's table was dropped.
 func (s Subtasks) Failures(ctx context.Context, k task.Key) ([]Failure, error) {
 	var all []Failure
-	err := s.Data.Writer(ctx).Raw("SELECT delivery, attempt, state, node, started_at, ended_at, error_class, error_text, calls"+
-		" FROM "+failureTable(k.RunID)+" WHERE run_id = ? AND account_id = ? AND part = ? ORDER BY delivery DESC LIMIT ?",
+	err := s.Data.Writer(ctx).Raw(
+		"SELECT delivery, attempt, state, node, started_at, ended_at, error_class, error_text, calls"+
+			" FROM "+failureTable(k.RunID)+" WHERE run_id = ? AND account_id = ? AND part = ? ORDER BY delivery DESC LIMIT ?",
 		k.RunID, k.AccountID, k.Part, failuresRead).Scan(&all).Error
 	if err != nil && !MissingTable(err) {
 		return nil, fmt.Errorf("read the failures of subtask %v: %w", k, err)

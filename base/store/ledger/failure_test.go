@@ -23,7 +23,8 @@ func TestFailures_KeepTheErrorOfEachDelivery(t *testing.T) {
 		return o
 	}
 	first := failed(1, 1, 1, task.Retrying, "transient", "timeout")
-	require.Zero(t, storetest.Apply(t, s, first, r.Outcome(2, 1, task.Succeeded), failed(3, 1, 0, task.Deferred, "", "its account is at work")))
+	require.Zero(t, storetest.Apply(t, s, first, r.Outcome(2, 1, task.Succeeded),
+		failed(3, 1, 0, task.Deferred, "", "its account is at work")))
 	storetest.Apply(t, s, first) // It came twice.
 	resend(t, r, 1)
 	require.Zero(t, storetest.Apply(t, s, failed(1, 2, 1, task.Deferred, "quota", "too many calls")))
@@ -34,12 +35,14 @@ func TestFailures_KeepTheErrorOfEachDelivery(t *testing.T) {
 	require.NoError(t, err)
 	of := func(delivery, attempt int, state task.State, class, text string) ledger.Failure {
 		return ledger.Failure{
-			Delivery: delivery, Attempt: attempt, State: state, Node: "n1", StartedAt: sqldb.At(storetest.Moment), EndedAt: sqldb.At(storetest.Moment.Add(time.Second)),
+			Delivery: delivery, Attempt: attempt, State: state, Node: "n1", StartedAt: sqldb.At(storetest.Moment),
+			EndedAt:    sqldb.At(storetest.Moment.Add(time.Second)),
 			ErrorClass: class, ErrorText: text, Calls: 2,
 		}
 	}
 	require.Equal(t, []ledger.Failure{
-		of(3, 2, task.Failed, "invalid", "code 7"), of(2, 1, task.Deferred, "quota", "too many calls"), of(1, 1, task.Retrying, "transient", "timeout"),
+		of(3, 2, task.Failed, "invalid", "code 7"), of(2, 1, task.Deferred, "quota", "too many calls"),
+		of(1, 1, task.Retrying, "transient", "timeout"),
 	}, all, "the newest first")
 	for _, account := range []int64{2, 3} {
 		all, err = s.Failures(t.Context(), key(account))
@@ -48,7 +51,8 @@ func TestFailures_KeepTheErrorOfEachDelivery(t *testing.T) {
 	}
 }
 
-// What is written of failures must not hold up outcomes: a day that an older release made has no table of them, and they go with the day's log.
+// What is written of failures must not hold up outcomes: a day that an older release made has no table of them, and
+// they go with the day's log.
 func TestFailures_AreAsOldAsTheirDaysLog(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
@@ -61,7 +65,8 @@ func TestFailures_AreAsOldAsTheirDaysLog(t *testing.T) {
 	}
 	older := storetest.NewRun(t, s, storetest.Moment.Add(-24*time.Hour), storetest.Keys(1)...)
 	day := task.LogDay(older.ID)
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("DROP TABLE "+sqldb.FailureTablePrefix+ledger.LogTable(older.ID)[len(sqldb.LogTablePrefix):]).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("DROP TABLE "+sqldb.FailureTablePrefix+
+		ledger.LogTable(older.ID)[len(sqldb.LogTablePrefix):]).Error)
 	require.Zero(t, storetest.Apply(t, s, append(outcomes, older.Outcome(1, 1, task.Failed))...))
 	require.EqualValues(t, 1, countsOf(t, older).Failed)
 	kept := func(r storetest.Run) int {

@@ -83,7 +83,9 @@ func nextTick(taskID int64, paused []int64) *runQuery {
 // applied afterwards, so that a tick of a resting lane still blocks those behind it.
 func (f FanOutFilter) ticks(limit int) *runQuery {
 	var q runQuery
-	q.add("JOIN (SELECT MIN(id) AS head_id FROM run WHERE state = ? AND kind = ? GROUP BY state, kind, task_id) heads ON head_id = id WHERE 1 = 1",
+	q.add(
+		"JOIN (SELECT MIN(id) AS head_id FROM run WHERE state = ? AND kind = ? GROUP BY state, kind, task_id) heads"+
+			" ON head_id = id WHERE 1 = 1",
 		string(task.RunFanningOut), RunOfTick)
 	f.filter(&q)
 	q.add("ORDER BY id LIMIT ?", limit)

@@ -64,13 +64,16 @@ func TestFanningOutRuns_TheOldestTickOfEachTaskAndAllOrders(t *testing.T) {
 	require.Equal(t, []int64{1, 4, 5, 6}, idsOf(ledger.FanOutFilter{}, 2), "two of each kind")
 
 	slow := []ledger.LaneName{{Media: "acme", Lane: "slow"}, {Media: "none", Lane: "none"}}
-	require.Equal(t, []int64{1, 4, 5, 6, 11, 13}, idsOf(ledger.FanOutFilter{Lanes: slow}, 10), "9 waits for 8, whatever lane it is in")
+	require.Equal(t, []int64{1, 4, 5, 6, 11, 13}, idsOf(ledger.FanOutFilter{Lanes: slow}, 10),
+		"9 waits for 8, whatever lane it is in")
 	require.Equal(t, []int64{8, 10}, idsOf(ledger.FanOutFilter{Lanes: slow, OnlyLanes: true}, 10))
 	require.Empty(t, idsOf(ledger.FanOutFilter{OnlyLanes: true}, 10))
 
-	require.Equal(t, []int64{2, 4, 6, 8, 10, 11, 13}, idsOf(ledger.FanOutFilter{PausedRuns: []int64{1, 5}}, 10), "a paused run does not block others")
+	require.Equal(t, []int64{2, 4, 6, 8, 10, 11, 13}, idsOf(ledger.FanOutFilter{PausedRuns: []int64{1, 5}}, 10),
+		"a paused run does not block others")
 	require.Equal(t, []int64{1, 8, 10, 11, 13}, idsOf(ledger.FanOutFilter{PausedTasks: []int64{2}}, 10))
-	require.Equal(t, []int64{1, 4, 5, 6, 11, 13}, idsOf(ledger.FanOutFilter{PausedMedias: []string{"acme"}, Lanes: []ledger.LaneName{{Media: "none", Lane: "none"}}}, 10))
+	require.Equal(t, []int64{1, 4, 5, 6, 11, 13}, idsOf(ledger.FanOutFilter{PausedMedias: []string{"acme"},
+		Lanes: []ledger.LaneName{{Media: "none", Lane: "none"}}}, 10))
 
 	next := func(taskID int64, paused ...int64) []int64 {
 		runs, err := s.NextTick(ctx, taskID, paused)

@@ -30,8 +30,10 @@ type FanOutAccount struct {
 
 // FanOutAccounts returns the accounts of a media's tiers (none = all tiers) with an id above after, by id. It leaves
 // out parked and unbound accounts. It reads the writer, since a replica may lack the newest accounts.
-func (s RunRows) FanOutAccounts(ctx context.Context, media string, tiers []string, after int64, limit int) ([]FanOutAccount, error) {
-	const columns, where, page = "SELECT id, timezone FROM media_account", " WHERE media = ? AND parked = '' AND bound = 1 AND id > ?", " ORDER BY id LIMIT ?"
+func (s RunRows) FanOutAccounts(ctx context.Context, media string, tiers []string, after int64,
+	limit int) ([]FanOutAccount, error) {
+	const columns, where, page = "SELECT id, timezone FROM media_account",
+		" WHERE media = ? AND parked = '' AND bound = 1 AND id > ?", " ORDER BY id LIMIT ?"
 	if len(tiers) == 0 {
 		return s.fanOutAccounts(ctx, columns+where+page, media, after, limit)
 	}
@@ -39,7 +41,8 @@ func (s RunRows) FanOutAccounts(ctx context.Context, media string, tiers []strin
 	// use it for the whole tier and skip the accounts up to after on each page.
 	var all []FanOutAccount
 	for _, tier := range tiers {
-		some, err := s.fanOutAccounts(ctx, columns+s.Config.Dialect().ForceIndex("media_account", "fan_out")+where+" AND tier = ?"+page, media, after, tier, limit)
+		some, err := s.fanOutAccounts(ctx, columns+s.Config.Dialect().ForceIndex("media_account", "fan_out")+where+
+			" AND tier = ?"+page, media, after, tier, limit)
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +58,9 @@ func (s RunRows) FanOutAccountsOf(ctx context.Context, media string, ids []int64
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return s.fanOutAccounts(ctx, "SELECT id, timezone FROM media_account WHERE media = ? AND parked = '' AND bound = 1 AND id IN ? ORDER BY id", media, ids)
+	return s.fanOutAccounts(ctx,
+		"SELECT id, timezone FROM media_account WHERE media = ? AND parked = '' AND bound = 1 AND id IN ? ORDER BY id",
+		media, ids)
 }
 
 func (s RunRows) fanOutAccounts(ctx context.Context, query string, args ...any) ([]FanOutAccount, error) {
@@ -69,7 +74,9 @@ func (s RunRows) fanOutAccounts(ctx context.Context, query string, args ...any) 
 // FanOutLogins returns the ids of a media's working logins above after, by id.
 func (s RunRows) FanOutLogins(ctx context.Context, media string, after int64, limit int) ([]int64, error) {
 	var ids []int64
-	err := s.Config.Writer(ctx).Raw("SELECT id FROM media_token WHERE media = ? AND state = ? AND id > ? ORDER BY id LIMIT ?", media, settings.TokenOK, after, limit).Scan(&ids).Error
+	err := s.Config.Writer(ctx).Raw(
+		"SELECT id FROM media_token WHERE media = ? AND state = ? AND id > ? ORDER BY id LIMIT ?", media, settings.TokenOK,
+		after, limit).Scan(&ids).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the logins of a fan-out: %w", err)
 	}
@@ -78,7 +85,8 @@ func (s RunRows) FanOutLogins(ctx context.Context, media string, after int64, li
 
 // CountUsableLogins returns how many logins a fan-out over a media's logins includes.
 func (s RunRows) CountUsableLogins(ctx context.Context, media string) (n int64, err error) {
-	err = s.Config.Writer(ctx).Raw("SELECT COUNT(*) FROM media_token WHERE media = ? AND state = ?", media, settings.TokenOK).Row().Scan(&n)
+	err = s.Config.Writer(ctx).Raw("SELECT COUNT(*) FROM media_token WHERE media = ? AND state = ?", media,
+		settings.TokenOK).Row().Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count the logins of %s: %w", media, err)
 	}
@@ -100,25 +108,27 @@ const PartMax = 96
 // AddSubtasks writes the rows of new subtasks: waiting, first delivery. Existing rows are left alone, so it may be
 // repeated after an error; all reports whether no row existed. It returns lease.ErrStaleLease when the lease does not
 // hold, and ErrRunChanged when the run is no longer fanning out.
-func (s RunRows) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, parts []AccountPart, now time.Time) (all bool, err error) {
+func (s RunRows) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, parts []AccountPart,
+	now time.Time) (all bool, err error) {
 	columns := []string{"run_id", "account_id", "part", "state", "delivery", "attempt", "created_at", "error_text"}
 	guard := leader.InsertGuard{
 		From: ", run r", Where: " AND r.id = ? AND r.state = ?", Args: []any{runID, string(task.RunFanningOut)},
 		Check: func() error { return checkFanningOut(s.Data.Writer(ctx), runID, "") },
 	}
-	all, err = leader.InsertIf(ctx, s.Data, l, guard, LogTable(runID), columns, len(parts), func(from, to int) *sqldb.Values {
-		some := parts[from:to]
-		v := s.Data.NewValues(len(some))
-		v.Set("run_id", runID)
-		v.Ints("account_id", func(i int) int64 { return some[i].AccountID })
-		v.Texts("part", func(i int) string { return some[i].Part })
-		v.Set("state", string(task.Waiting))
-		v.Set("delivery", 1)
-		v.Set("attempt", 0)
-		v.Set("created_at", sqldb.At(now))
-		v.Set("error_text", padding(s.Data))
-		return v
-	})
+	all, err = leader.InsertIf(ctx, s.Data, l, guard, LogTable(runID), columns, len(parts),
+		func(from, to int) *sqldb.Values {
+			some := parts[from:to]
+			v := s.Data.NewValues(len(some))
+			v.Set("run_id", runID)
+			v.Ints("account_id", func(i int) int64 { return some[i].AccountID })
+			v.Texts("part", func(i int) string { return some[i].Part })
+			v.Set("state", string(task.Waiting))
+			v.Set("delivery", 1)
+			v.Set("attempt", 0)
+			v.Set("created_at", sqldb.At(now))
+			v.Set("error_text", padding(s.Data))
+			return v
+		})
 	if err != nil {
 		return false, fmt.Errorf("add %s of run %d: %w", plural.Count(len(parts), "subtask", "subtasks"), runID, err)
 	}
@@ -127,7 +137,8 @@ func (s RunRows) AddSubtasks(ctx context.Context, l lease.Lease, runID int64, pa
 
 // HasSubtasks reports whether a run has subtasks of accounts with an id above after.
 func (s RunRows) HasSubtasks(ctx context.Context, runID, after int64) (bool, error) {
-	any, err := sqldb.Exists(s.Data.Writer(ctx), "SELECT 1 FROM "+LogTable(runID)+" WHERE run_id = ? AND account_id > ? LIMIT 1", runID, after)
+	any, err := sqldb.Exists(s.Data.Writer(ctx), "SELECT 1 FROM "+LogTable(runID)+
+		" WHERE run_id = ? AND account_id > ? LIMIT 1", runID, after)
 	if err != nil {
 		return false, fmt.Errorf("look for subtasks of run %d: %w", runID, err)
 	}
@@ -192,7 +203,8 @@ var ErrRunChanged = errors.New("the run was changed by another process")
 // if the run has none yet. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the
 // run is no longer fanning out or its cursor is not at from. After another error the cursor may have moved: the
 // caller must read the run again.
-func (s RunRows) AdvanceCursor(ctx context.Context, l lease.Lease, runID, from, to int64, offsets Offsets, note string) error {
+func (s RunRows) AdvanceCursor(ctx context.Context, l lease.Lease, runID, from, to int64, offsets Offsets,
+	note string) error {
 	text, err := json.Marshal(offsets)
 	if err != nil {
 		return fmt.Errorf("offsets of run %d: %w", runID, err)
@@ -200,9 +212,11 @@ func (s RunRows) AdvanceCursor(ctx context.Context, l lease.Lease, runID, from, 
 	set := []leader.Assignment{
 		leader.Assign("fan_out_cursor", "?", to),
 		leader.Assign("offsets", "?", string(text)),
-		leader.Assign("error_text", "CASE WHEN run.error_text = '' THEN ? ELSE run.error_text END", sqldb.Cut(note, runErrorMax)),
+		leader.Assign("error_text", "CASE WHEN run.error_text = '' THEN ? ELSE run.error_text END",
+			sqldb.Cut(note, runErrorMax)),
 	}
-	n, err := leader.UpdateGuarded(ctx, s.Data, l, "run", set, "run.id = ? AND run.state = ? AND run.fan_out_cursor = ?", runID, string(task.RunFanningOut), from)
+	n, err := leader.UpdateGuarded(ctx, s.Data, l, "run", set, "run.id = ? AND run.state = ? AND run.fan_out_cursor = ?",
+		runID, string(task.RunFanningOut), from)
 	if err == nil && n == 0 {
 		err = s.checkCursor(ctx, l, runID, to)
 	}
@@ -231,14 +245,16 @@ func (s RunRows) checkCursor(ctx context.Context, l lease.Lease, runID, cursor i
 // of them have ended already. A run without subtasks gets the state empty, unless it is cancelled. No subtask may be
 // added afterwards. It returns lease.ErrStaleLease when the lease does not hold, and ErrRunChanged when the run is no
 // longer fanning out. After another error, ErrRunChanged may be the effect of the earlier call.
-func (s RunRows) FinishFanOut(ctx context.Context, l lease.Lease, runID int64, empty task.RunState, note string, now time.Time) error {
+func (s RunRows) FinishFanOut(ctx context.Context, l lease.Lease, runID int64, empty task.RunState, note string,
+	now time.Time) error {
 	tries := 0
 	err := leader.IdempotentTx(ctx, s.Data, l, func(tx *gorm.DB) error {
 		tries++
 		// It locks the run's row before it counts: an INSERT of subtasks that its caller no longer waits for may still run,
 		// and holds that row until it commits. A later INSERT finds the run changed.
 		var held []int64
-		if err := tx.Raw("SELECT id FROM run WHERE id = ?"+s.Data.Dialect().ForUpdate(), runID).Scan(&held).Error; err != nil {
+		if err := tx.Raw("SELECT id FROM run WHERE id = ?"+s.Data.Dialect().ForUpdate(),
+			runID).Scan(&held).Error; err != nil {
 			return err
 		}
 		var total int64
@@ -249,8 +265,11 @@ func (s RunRows) FinishFanOut(ctx context.Context, l lease.Lease, runID int64, e
 		if total == 0 {
 			state, ended = empty, sqldb.At(now)
 		}
-		res := tx.Exec("UPDATE run SET total = ?, state = ?, fanned_out_at = ?, ended_at = ?, error_text = CASE WHEN error_text = '' THEN ? ELSE error_text END"+
-			" WHERE id = ? AND state = ?", total, string(state), sqldb.At(now), ended, sqldb.Cut(note, runErrorMax), runID, string(task.RunFanningOut))
+		res := tx.Exec(
+			"UPDATE run SET total = ?, state = ?, fanned_out_at = ?, ended_at = ?,"+
+				" error_text = CASE WHEN error_text = '' THEN ? ELSE error_text END"+
+				" WHERE id = ? AND state = ?", total, string(state), sqldb.At(now), ended, sqldb.Cut(note, runErrorMax), runID,
+			string(task.RunFanningOut))
 		if res.Error != nil {
 			return res.Error
 		}
@@ -286,8 +305,9 @@ func LoginOf(part string) (int64, bool) {
 // SubtasksWaiting returns how many of a run's subtasks are retrying and how many are deferred.
 func (s RunRows) SubtasksWaiting(ctx context.Context, runID int64) (retrying, deferred int64, err error) {
 	var a, b sql.NullInt64
-	err = s.Data.Writer(ctx).Raw("SELECT SUM(CASE WHEN state = 'retrying' THEN 1 ELSE 0 END), SUM(CASE WHEN state = 'deferred' THEN 1 ELSE 0 END)"+
-		" FROM subtask_due WHERE run_id = ?", runID).Row().Scan(&a, &b)
+	err = s.Data.Writer(ctx).Raw(
+		"SELECT SUM(CASE WHEN state = 'retrying' THEN 1 ELSE 0 END), SUM(CASE WHEN state = 'deferred' THEN 1 ELSE 0 END)"+
+			" FROM subtask_due WHERE run_id = ?", runID).Row().Scan(&a, &b)
 	if err != nil {
 		return 0, 0, fmt.Errorf("count the waiting subtasks of run %d: %w", runID, err)
 	}

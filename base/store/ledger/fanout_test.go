@@ -61,7 +61,8 @@ func TestAddSubtasks_TwiceChangesNothing(t *testing.T) {
 	require.NoError(t, storetest.AddSubtasks(ctx, s, l, run.ID, parts[:300], now))
 	_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{
 		{Key: task.Key{RunID: run.ID, AccountID: 1, Part: "2026-11-20"}, Delivery: 1, State: task.Succeeded, EndedAt: now},
-		{Key: task.Key{RunID: run.ID, AccountID: 2, Part: "2026-11-20"}, Delivery: 1, Attempt: 1, State: task.Retrying, DueAt: now, EndedAt: now},
+		{Key: task.Key{RunID: run.ID, AccountID: 2, Part: "2026-11-20"}, Delivery: 1, Attempt: 1, State: task.Retrying,
+			DueAt: now, EndedAt: now},
 	})
 	require.NoError(t, err)
 	require.NoError(t, storetest.AddSubtasks(ctx, s, l, run.ID, parts, now))
@@ -117,8 +118,10 @@ func TestAdvanceCursor_MovesOnlyFromItsPlace(t *testing.T) {
 	require.ErrorIs(t, s.AdvanceCursor(ctx, l, run.ID, 100, 200, offsets, ""), ledger.ErrRunChanged)
 	require.ErrorIs(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now), ledger.ErrRunChanged)
 	late := ledger.AccountPart{AccountID: 9, Part: "p"}
-	require.ErrorIs(t, storetest.AddSubtasks(ctx, s, l, run.ID, []ledger.AccountPart{late}, now), ledger.ErrRunChanged, "it would never be counted")
-	require.ErrorIs(t, s.AddQueuedSubtasks(ctx, l, &run, []ledger.QueuedPart{{AccountPart: late, Behind: run.ID - 1}}, now), ledger.ErrRunChanged)
+	require.ErrorIs(t, storetest.AddSubtasks(ctx, s, l, run.ID, []ledger.AccountPart{late}, now), ledger.ErrRunChanged,
+		"it would never be counted")
+	require.ErrorIs(t, s.AddQueuedSubtasks(ctx, l, &run, []ledger.QueuedPart{{AccountPart: late, Behind: run.ID - 1}},
+		now), ledger.ErrRunChanged)
 	require.Zero(t, storetest.Int(t, s, "SELECT COUNT(*) FROM "+ledger.LogTable(run.ID)))
 }
 
@@ -146,7 +149,8 @@ func TestFinishFanOut_EndsACompleteRun(t *testing.T) {
 				p := ledger.AccountPart{AccountID: int64(i + 1), Part: "p"}
 				parts = append(parts, p)
 				if i < len(tt.states) {
-					outcomes = append(outcomes, ledger.Outcome{Key: task.Key{RunID: run.ID, AccountID: p.AccountID, Part: "p"}, Delivery: 1, State: tt.states[i], EndedAt: now})
+					outcomes = append(outcomes, ledger.Outcome{Key: task.Key{RunID: run.ID, AccountID: p.AccountID, Part: "p"},
+						Delivery: 1, State: tt.states[i], EndedAt: now})
 				}
 			}
 			require.NoError(t, storetest.AddSubtasks(ctx, s, l, run.ID, parts, now))
@@ -174,11 +178,13 @@ func TestFinishFanOut_AgainstTheLastOutcome(t *testing.T) {
 	for range 20 {
 		run := storetest.SomeRun(task.NewRunID(now), now)
 		require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{run}))
-		require.NoError(t, storetest.AddSubtasks(ctx, s, l, run.ID, []ledger.AccountPart{{AccountID: 1, Part: "a"}, {AccountID: 1, Part: "b"}}, now))
+		require.NoError(t, storetest.AddSubtasks(ctx, s, l, run.ID,
+			[]ledger.AccountPart{{AccountID: 1, Part: "a"}, {AccountID: 1, Part: "b"}}, now))
 		var wg sync.WaitGroup
 		for _, part := range []string{"a", "b"} {
 			wg.Go(func() {
-				_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: task.Key{RunID: run.ID, AccountID: 1, Part: part}, Delivery: 1, State: task.Succeeded, EndedAt: now}})
+				_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: task.Key{RunID: run.ID, AccountID: 1, Part: part},
+					Delivery: 1, State: task.Succeeded, EndedAt: now}})
 				require.NoError(t, err)
 			})
 		}
@@ -207,7 +213,8 @@ func TestFinishFanOut_CountsRowsFromBeforeItsLock(t *testing.T) {
 		}
 		held = false
 		_, err := tx.Statement.ConnPool.ExecContext(ctx, "INSERT INTO "+ledger.LogTable(run.ID)+
-			" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, 2, 'p', 'waiting', 1, 0, ?)", run.ID, sqldb.At(now))
+			" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES (?, 2, 'p', 'waiting', 1, 0, ?)", run.ID,
+			sqldb.At(now))
 		require.NoError(t, err)
 	}))
 	require.NoError(t, s.FinishFanOut(ctx, l, run.ID, task.RunSkipped, "", now))
@@ -239,7 +246,8 @@ func TestOlderOpenRuns(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s, l, run, now := fanningOut(t)
-	older, other, ended, newer := storetest.SomeRun(run.ID-2, now), storetest.SomeRun(run.ID-3, now), storetest.SomeRun(run.ID-4, now), storetest.SomeRun(run.ID+1, now)
+	older, other, ended, newer := storetest.SomeRun(run.ID-2, now), storetest.SomeRun(run.ID-3, now),
+		storetest.SomeRun(run.ID-4, now), storetest.SomeRun(run.ID+1, now)
 	older.State, other.TaskID, ended.State = task.RunRunning, 99, task.RunSucceeded
 	require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{older, other, ended, newer}))
 	ids, err := s.OlderOpenRuns(ctx, run.TaskID, run.ID)

@@ -51,20 +51,25 @@ func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 			require.Equal(t, [2]int64{1, 1}, [2]int64{run.Succeeded, run.Failed})
 			require.Equal(t, 1, storetest.Int(t, f.s, "SELECT COUNT(*) FROM subtask_dead"))
 			require.Equal(t, 1, storetest.Int(t, f.s, "SELECT COUNT(*) FROM subtask_due"))
-			require.Equal(t, 3, storetest.Int(t, f.s, "SELECT api_calls FROM "+ledger.LogTable(f.run.ID)+" WHERE run_id = ? AND account_id = 1", f.run.ID))
+			require.Equal(t, 3, storetest.Int(t, f.s, "SELECT api_calls FROM "+ledger.LogTable(f.run.ID)+
+				" WHERE run_id = ? AND account_id = 1", f.run.ID))
 		}},
 		{"AddSubtasks", func(ctx context.Context, f fixture) error {
 			return storetest.AddSubtasks(ctx, f.s, f.l, f.run.ID, []ledger.AccountPart{part}, storetest.Moment)
 		}, func(t *testing.T, f fixture) {
 			t.Helper()
-			require.Equal(t, 4, storetest.Int(t, f.s, "SELECT COUNT(*) FROM "+ledger.LogTable(f.run.ID)+" WHERE run_id = ?", f.run.ID))
+			require.Equal(t, 4, storetest.Int(t, f.s, "SELECT COUNT(*) FROM "+ledger.LogTable(f.run.ID)+" WHERE run_id = ?",
+				f.run.ID))
 		}},
 		{"AddQueuedSubtasks", func(ctx context.Context, f fixture) error {
-			return f.s.AddQueuedSubtasks(ctx, f.l, &f.run, []ledger.QueuedPart{{AccountPart: part, Behind: f.older.ID}}, storetest.Moment)
+			return f.s.AddQueuedSubtasks(ctx, f.l, &f.run, []ledger.QueuedPart{{AccountPart: part, Behind: f.older.ID}},
+				storetest.Moment)
 		}, func(t *testing.T, f fixture) {
 			t.Helper()
-			require.Equal(t, 1, storetest.Int(t, f.s, "SELECT COUNT(*) FROM subtask_due WHERE account_id = 5 AND due_at = ?", sqldb.At(storetest.Moment)), "nothing older is open: it is due")
-			require.Equal(t, 4, storetest.Int(t, f.s, "SELECT COUNT(*) FROM "+ledger.LogTable(f.run.ID)+" WHERE run_id = ?", f.run.ID))
+			require.Equal(t, 1, storetest.Int(t, f.s, "SELECT COUNT(*) FROM subtask_due WHERE account_id = 5 AND due_at = ?",
+				sqldb.At(storetest.Moment)), "nothing older is open: it is due")
+			require.Equal(t, 4, storetest.Int(t, f.s, "SELECT COUNT(*) FROM "+ledger.LogTable(f.run.ID)+" WHERE run_id = ?",
+				f.run.ID))
 		}},
 		{"AdvanceCursor", func(ctx context.Context, f fixture) error {
 			run, err := f.s.Run(ctx, f.run.ID) // like a fan-out that continues
@@ -112,7 +117,9 @@ func TestWrites_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 		}},
 	} {
 		for name, plan := range map[string][]sqldbtest.Cut{
-			"rolled back": {sqldbtest.Lost}, "answer lost": {sqldbtest.Unseen}, "rolled back repeatedly": stubborn(sqldbtest.Lost), "answer lost, then rolled back": append([]sqldbtest.Cut{sqldbtest.Unseen}, stubborn(sqldbtest.Lost)[1:]...),
+			"rolled back": {sqldbtest.Lost}, "answer lost": {sqldbtest.Unseen},
+			"rolled back repeatedly":        stubborn(sqldbtest.Lost),
+			"answer lost, then rolled back": append([]sqldbtest.Cut{sqldbtest.Unseen}, stubborn(sqldbtest.Lost)[1:]...),
 		} {
 			t.Run(tt.name+" "+name, func(t *testing.T) {
 				t.Parallel()
@@ -162,10 +169,12 @@ func TestRunCounts_AnyOrderAndCuts(t *testing.T) {
 	ctx := context.Background()
 	rapid.Check(t, func(t *rapid.T) {
 		c.Set()
-		older, run := storetest.SomeRun(task.NewRunID(storetest.Moment), storetest.Moment), storetest.SomeRun(task.NewRunID(storetest.Moment)+1<<21, storetest.Moment)
+		older, run := storetest.SomeRun(task.NewRunID(storetest.Moment), storetest.Moment),
+			storetest.SomeRun(task.NewRunID(storetest.Moment)+1<<21, storetest.Moment)
 		require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{older, run}))
 		n := rapid.Int64Range(0, 5).Draw(t, "subtasks")
-		kinds := rapid.SliceOfN(rapid.SampledFrom([]sqldbtest.Cut{sqldbtest.Passes, sqldbtest.Passes, sqldbtest.Passes, sqldbtest.Lost, sqldbtest.Unseen}), 0, 30)
+		kinds := rapid.SliceOfN(rapid.SampledFrom([]sqldbtest.Cut{sqldbtest.Passes, sqldbtest.Passes, sqldbtest.Passes,
+			sqldbtest.Lost, sqldbtest.Unseen}), 0, 30)
 		c.Set(kinds.Draw(t, "cuts")...)
 		again := func(do func() error) { // like every caller, until it succeeds
 			for do() != nil {
@@ -195,14 +204,17 @@ func TestRunCounts_AnyOrderAndCuts(t *testing.T) {
 			made[id]++
 			switch part := (ledger.AccountPart{AccountID: id, Part: "p"}); {
 			case made[id] > 1:
-				state := rapid.SampledFrom([]task.State{task.Succeeded, task.Failed, task.Expired, task.Superseded, task.Cancelled, task.Retrying}).Draw(t, "state")
+				state := rapid.SampledFrom([]task.State{task.Succeeded, task.Failed, task.Expired, task.Superseded, task.Cancelled,
+					task.Retrying}).Draw(t, "state")
 				again(func() error {
-					_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: key(run, id), Delivery: 1, State: state, EndedAt: storetest.Moment, DueAt: storetest.Moment}})
+					_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{{Key: key(run, id), Delivery: 1, State: state,
+						EndedAt: storetest.Moment, DueAt: storetest.Moment}})
 					return err
 				})
 			case rapid.Bool().Draw(t, "queued"):
 				again(func() error {
-					return s.AddQueuedSubtasks(ctx, l, &run, []ledger.QueuedPart{{AccountPart: part, Behind: older.ID}}, storetest.Moment)
+					return s.AddQueuedSubtasks(ctx, l, &run, []ledger.QueuedPart{{AccountPart: part, Behind: older.ID}},
+						storetest.Moment)
 				})
 			default:
 				again(func() error {
@@ -223,7 +235,8 @@ func TestRunCounts_AnyOrderAndCuts(t *testing.T) {
 		}
 		requireCountsEqualRows(t, r)
 		for id := range n { // end the subtasks that are still open
-			storetest.Apply(t, s, ledger.Outcome{Key: key(run, id+1), Delivery: 1, State: task.Expired, EndedAt: storetest.Moment})
+			storetest.Apply(t, s, ledger.Outcome{Key: key(run, id+1), Delivery: 1, State: task.Expired,
+				EndedAt: storetest.Moment})
 		}
 		requireCountsEqualRows(t, r)
 		require.False(t, countsOf(t, r).State.Open())
@@ -237,7 +250,8 @@ func TestRunCounts_Concurrently(t *testing.T) {
 	l := storetest.Lead(t, s, "a")
 	ctx := context.Background()
 	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(task.NewRunID(storetest.Moment))))
-	older, run := storetest.SomeRun(task.NewRunID(storetest.Moment), storetest.Moment), storetest.SomeRun(task.NewRunID(storetest.Moment)+1<<21, storetest.Moment)
+	older, run := storetest.SomeRun(task.NewRunID(storetest.Moment), storetest.Moment),
+		storetest.SomeRun(task.NewRunID(storetest.Moment)+1<<21, storetest.Moment)
 	require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{older, run}))
 	const n = 240
 	var all []ledger.AccountPart
@@ -270,7 +284,8 @@ func TestRunCounts_Concurrently(t *testing.T) {
 			for len(open) > 0 {
 				var batch []ledger.Outcome
 				for k := range open {
-					if batch = append(batch, ledger.Outcome{Key: k, State: task.Succeeded, EndedAt: storetest.Moment}); len(batch) == 30 {
+					if batch = append(batch, ledger.Outcome{Key: k, State: task.Succeeded,
+						EndedAt: storetest.Moment}); len(batch) == 30 {
 						break
 					}
 				}

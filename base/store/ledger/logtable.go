@@ -77,7 +77,8 @@ func (s RunRows) EnsureLogTable(ctx context.Context, d day.Day) error {
 
 // LogDays returns the UTC days that have a log table, oldest first.
 func (s RunRows) LogDays(ctx context.Context) ([]day.Day, error) {
-	query := "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name LIKE 'task\\_log\\_%' ORDER BY table_name"
+	query := "SELECT table_name FROM information_schema.tables" +
+		" WHERE table_schema = DATABASE() AND table_name LIKE 'task\\_log\\_%' ORDER BY table_name"
 	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'task!_log!_%' ESCAPE '!' ORDER BY name"
 	}

@@ -54,7 +54,9 @@ func (o RunOrder) insert(tx *gorm.DB, verb string) error {
 
 // OpenOrders returns the oldest orders that no leader has taken.
 func (s Ticks) OpenOrders(ctx context.Context, limit int) ([]RunOrder, error) {
-	query := s.Data.Writer(ctx).Raw("SELECT run_id, task_id, request, ordered_by, ordered_at FROM manual_order WHERE taken = 0 ORDER BY run_id LIMIT ?", limit)
+	query := s.Data.Writer(ctx).Raw(
+		"SELECT run_id, task_id, request, ordered_by, ordered_at FROM manual_order WHERE taken = 0 ORDER BY run_id LIMIT ?",
+		limit)
 	all, err := sqldb.Rows(query, func(rows *sql.Rows, o *RunOrder) error {
 		var request, by string
 		var at sqldb.Time
@@ -77,8 +79,10 @@ func (s Ticks) OpenOrders(ctx context.Context, limit int) ([]RunOrder, error) {
 
 // TakeOrder marks an order as taken: its run is made, or errorText is the reason why there is none but a failed one.
 func (s Ticks) TakeOrder(ctx context.Context, l lease.Lease, runID int64, errorText string) error {
-	set := []leader.Assignment{leader.Assign("taken", "1"), leader.Assign("error_text", "?", sqldb.Cut(errorText, runErrorMax))}
-	n, err := leader.UpdateGuarded(ctx, s.Data, l, "manual_order", set, "manual_order.run_id = ? AND manual_order.taken = 0", runID)
+	set := []leader.Assignment{leader.Assign("taken", "1"),
+		leader.Assign("error_text", "?", sqldb.Cut(errorText, runErrorMax))}
+	n, err := leader.UpdateGuarded(ctx, s.Data, l, "manual_order", set,
+		"manual_order.run_id = ? AND manual_order.taken = 0", runID)
 	if err == nil && n == 0 {
 		err = leader.CheckLease(ctx, s.Data, l)
 	}
@@ -91,7 +95,8 @@ func (s Ticks) TakeOrder(ctx context.Context, l lease.Lease, runID int64, errorT
 // Order returns the task of an order by its run's id, or ErrNotFound.
 func (s Ticks) Order(ctx context.Context, runID int64) (taskID int64, err error) {
 	var ids []int64
-	if err := s.Data.Writer(ctx).Raw("SELECT task_id FROM manual_order WHERE run_id = ?", runID).Scan(&ids).Error; err != nil {
+	if err := s.Data.Writer(ctx).Raw("SELECT task_id FROM manual_order WHERE run_id = ?",
+		runID).Scan(&ids).Error; err != nil {
 		return 0, fmt.Errorf("read the order of run %d: %w", runID, err)
 	}
 	if len(ids) == 0 {

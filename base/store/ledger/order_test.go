@@ -19,10 +19,14 @@ func TestOrders_AreTakenOnce(t *testing.T) {
 	s := storetest.New(t)
 	l := storetest.Lead(t, s, "a")
 	now := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
-	order := ledger.RunOrder{RunID: 5, TaskID: 7, Request: task.Order{Accounts: []int64{1}, From: "2026-11-01", To: "2026-11-02", By: "otto"}, OrderedAt: now}
+	order := ledger.RunOrder{RunID: 5, TaskID: 7, Request: task.Order{Accounts: []int64{1}, From: "2026-11-01",
+		To: "2026-11-02", By: "otto"}, OrderedAt: now}
 	require.NoError(t, s.AddOrder(ctx, order))
 	require.Error(t, s.AddOrder(ctx, order), "an id is used once")
-	require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at) VALUES (6, 7, 'please', 'by hand', '2026-11-21 00:00:00')").Error)
+	require.NoError(t,
+		s.Data.Writer(ctx).Exec(
+			"INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at)"+
+				" VALUES (6, 7, 'please', 'by hand', '2026-11-21 00:00:00')").Error)
 
 	open, err := s.OpenOrders(ctx, 10)
 	require.NoError(t, err)

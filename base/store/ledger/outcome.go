@@ -71,7 +71,8 @@ func (s Outcomes) ApplyLeaderOutcomes(ctx context.Context, l lease.Lease, outcom
 	})
 }
 
-func (s Outcomes) applyOutcomes(ctx context.Context, outcomes []Outcome, inTx func(context.Context, func(tx *gorm.DB) error) error) (stale int, err error) {
+func (s Outcomes) applyOutcomes(ctx context.Context, outcomes []Outcome,
+	inTx func(context.Context, func(tx *gorm.DB) error) error) (stale int, err error) {
 	sorted, err := prepareOutcomes(outcomes)
 	if err != nil || len(sorted) == 0 {
 		return 0, err
@@ -154,7 +155,8 @@ func changeSubtasks(s *sqldb.Databases, tx *gorm.DB, sorted []Outcome) (changed,
 	all := changed{fresh: true}
 	for len(sorted) > 0 {
 		table := LogTable(sorted[0].RunID)
-		n, fit := 1, s.Data.FittingOf(min(most, len(sorted)), func(i int) int { return outcomeBytes + len(sorted[i].Part) + len(sorted[i].ErrorText) })
+		n, fit := 1, s.Data.FittingOf(min(most, len(sorted)),
+			func(i int) int { return outcomeBytes + len(sorted[i].Part) + len(sorted[i].ErrorText) })
 		for n < fit && sameLogTable(sorted[n].RunID, sorted[0].RunID) {
 			n++
 		}
@@ -181,7 +183,8 @@ func (s Outcomes) changeSome(tx *gorm.DB, table, batch string, outcomes []Outcom
 	}
 	all.fresh = false
 	// A message may come again when its row was put off already. The rows with this try's mark are done.
-	if _, err := s.updateSubtasks(tx, subtaskUpdate(table, "t.state IN "+openStates+" AND t.batch <> o.batch"), batch, outcomes); err != nil {
+	if _, err := s.updateSubtasks(tx, subtaskUpdate(table, "t.state IN "+openStates+" AND t.batch <> o.batch"), batch,
+		outcomes); err != nil {
 		return err
 	}
 	marked, err := s.markedSubtasks(tx, table, batch, outcomes)
@@ -254,8 +257,10 @@ func subtaskUpdate(table, where string) sqldb.ValueUpdate {
 // markedSubtasks returns the delivery of each of the outcomes' rows that carries the mark. The update's count of
 // affected rows cannot show which rows they were.
 func (s Outcomes) markedSubtasks(tx *gorm.DB, table, batch string, outcomes []Outcome) (map[task.Key]int, error) {
-	from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey, keyValues(s.Data, len(outcomes), func(i int) task.Key { return outcomes[i].Key }))
-	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.delivery FROM "+from+" WHERE t.batch = ?", append(args, batch)...).Rows()
+	from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey,
+		keyValues(s.Data, len(outcomes), func(i int) task.Key { return outcomes[i].Key }))
+	rows, err := tx.Raw("SELECT t.run_id, t.account_id, t.part, t.delivery FROM "+from+" WHERE t.batch = ?",
+		append(args, batch)...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read the subtasks changed in %s: %w", table, err)
 	}
@@ -276,7 +281,8 @@ var (
 	// SubtaskKey is the key of the tables that have a row per subtask.
 	SubtaskKey = []string{"run_id", "account_id", "part"}
 	dueTable   = sqldb.Table{Name: "subtask_due", Key: SubtaskKey, Columns: []string{
-		"state", "media", "lane", "due_at", "delivery", "attempt", "reason", "topic", "topic_partition", "topic_offset", "waits_for",
+		"state", "media", "lane", "due_at", "delivery", "attempt", "reason", "topic", "topic_partition", "topic_offset",
+		"waits_for",
 	}}
 	// DeadTable has the columns that an outcome writes for a dead subtask.
 	DeadTable = sqldb.Table{Name: "subtask_dead", Key: SubtaskKey, Columns: []string{
@@ -323,7 +329,8 @@ func (s Outcomes) insertDead(tx *gorm.DB, changed []Outcome) error {
 		if o.State == task.Failed {
 			dead = append(dead, []any{
 				o.RunID, o.AccountID, o.Part,
-				o.TaskID, o.Media, o.Attempt, o.ErrorClass, cmp.Or(sqldb.ErrorPrint(o.ErrorText), noErrorPrint), o.ErrorText, sqldb.At(o.EndedAt),
+				o.TaskID, o.Media, o.Attempt, o.ErrorClass, cmp.Or(sqldb.ErrorPrint(o.ErrorText), noErrorPrint), o.ErrorText,
+				sqldb.At(o.EndedAt),
 			})
 		}
 	}
@@ -361,7 +368,8 @@ func (s Outcomes) SubtaskStates(ctx context.Context, keys []task.Key) (map[task.
 }
 
 // readStates reads the states of n subtasks of a day. lock, if not empty, is the statement's locking clause.
-func readStates(db *gorm.DB, d *sqldb.DB, table, lock string, n int, key func(i int) task.Key, into map[task.Key]SubtaskStatus) error {
+func readStates(db *gorm.DB, d *sqldb.DB, table, lock string, n int, key func(i int) task.Key,
+	into map[task.Key]SubtaskStatus) error {
 	from, args := sqldb.LookUpKeys(d, table, SubtaskKey, keyValues(d, n, key))
 	query := db.Raw("SELECT t.run_id, t.account_id, t.part, t.state, t.delivery, t.attempt FROM "+from+lock, args...)
 	return sqldb.EachRow(query, func(rows *sql.Rows) error {

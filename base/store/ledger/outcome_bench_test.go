@@ -11,7 +11,8 @@ import (
 	"adsync/base/task"
 )
 
-// BenchmarkApplyOutcomes is a batch of 500 outcomes, each with its own times, on a run whose rows wait for them. On a MariaDB:
+// BenchmarkApplyOutcomes is a batch of 500 outcomes, each with its own times, on a run whose rows wait for them. On a
+// MariaDB:
 //
 //	go run ./test/services --memory --only mariadb -- go test -run '^$' -bench ApplyOutcomes -benchtime 100x ./base/store
 func BenchmarkApplyOutcomes(b *testing.B) {

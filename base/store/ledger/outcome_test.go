@@ -30,7 +30,8 @@ type runCounts struct {
 func countsOf(t require.TestingT, r storetest.Run) runCounts {
 	var c runCounts
 	require.NoError(t, r.Store.Data.Writer(context.Background()).
-		Raw("SELECT state, total, succeeded, failed, expired, cancelled, superseded, ended_at FROM run WHERE id = ?", r.ID).Scan(&c).Error)
+		Raw("SELECT state, total, succeeded, failed, expired, cancelled, superseded, ended_at FROM run WHERE id = ?",
+			r.ID).Scan(&c).Error)
 	return c
 }
 
@@ -44,8 +45,12 @@ func statusOf(t require.TestingT, r storetest.Run, account int64) ledger.Subtask
 // resend does what the producer does when a subtask is due: it raises the delivery in both tables.
 func resend(t require.TestingT, r storetest.Run, account int64) {
 	db := r.Store.Data.Writer(context.Background())
-	require.NoError(t, db.Exec("UPDATE "+ledger.LogTable(r.ID)+" SET state = 'waiting', delivery = delivery + 1 WHERE run_id = ? AND account_id = ? AND state IN ('retrying', 'deferred')", r.ID, account).Error)
-	require.NoError(t, db.Exec("UPDATE subtask_due SET state = 'sent', delivery = delivery + 1 WHERE run_id = ? AND account_id = ?", r.ID, account).Error)
+	require.NoError(t, db.Exec("UPDATE "+ledger.LogTable(r.ID)+
+		" SET state = 'waiting', delivery = delivery + 1 WHERE run_id = ? AND account_id = ?"+
+		" AND state IN ('retrying', 'deferred')", r.ID, account).Error)
+	require.NoError(t,
+		db.Exec("UPDATE subtask_due SET state = 'sent', delivery = delivery + 1 WHERE run_id = ? AND account_id = ?",
+			r.ID, account).Error)
 }
 
 func TestApplyOutcomes_EndsARunWithItsLastSubtask(t *testing.T) {
@@ -83,7 +88,8 @@ func TestApplyOutcomes_LeavesARunOpenWhileItFansOut(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	r := storetest.NewRun(t, s, storetest.Moment, storetest.Keys(2)...)
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET state = 'fanning_out', total = NULL WHERE id = ?", r.ID).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE run SET state = 'fanning_out', total = NULL WHERE id = ?",
+		r.ID).Error)
 	require.Zero(t, storetest.Apply(t, s, r.Outcome(1, 1, task.Succeeded), r.Outcome(2, 1, task.Succeeded)))
 	require.Equal(t, task.RunFanningOut, countsOf(t, r).State)
 	require.EqualValues(t, 2, countsOf(t, r).Succeeded)
@@ -104,7 +110,8 @@ func TestApplyOutcomes_CountsEachSubtaskOnce(t *testing.T) {
 	s := storetest.New(t)
 	r := storetest.NewRun(t, s, storetest.Moment, storetest.Keys(3)...)
 
-	require.Equal(t, 1, storetest.Apply(t, s, r.Outcome(1, 1, task.Succeeded), r.Outcome(1, 1, task.Failed)), "two for one delivery count once")
+	require.Equal(t, 1, storetest.Apply(t, s, r.Outcome(1, 1, task.Succeeded), r.Outcome(1, 1, task.Failed)),
+		"two for one delivery count once")
 	require.Equal(t, 1, storetest.Apply(t, s, r.Outcome(1, 1, task.Succeeded)), "the row has ended")
 	require.Equal(t, 1, storetest.Apply(t, s, r.Outcome(2, 9, task.Succeeded)), "the row holds another delivery")
 	require.Equal(t, 1, storetest.Apply(t, s, r.Outcome(99, 1, task.Succeeded)), "there is no such row")
@@ -113,7 +120,8 @@ func TestApplyOutcomes_CountsEachSubtaskOnce(t *testing.T) {
 
 	require.Zero(t, storetest.Apply(t, s, r.Outcome(2, 1, task.Retrying)))
 	resend(t, r, 2)
-	require.Equal(t, 1, storetest.Apply(t, s, r.Outcome(2, 2, task.Succeeded), r.Outcome(2, 1, task.Failed)), "the late outcome of the first delivery changes nothing")
+	require.Equal(t, 1, storetest.Apply(t, s, r.Outcome(2, 2, task.Succeeded), r.Outcome(2, 1, task.Failed)),
+		"the late outcome of the first delivery changes nothing")
 	require.EqualValues(t, 2, countsOf(t, r).Succeeded)
 	require.Zero(t, storetest.Int(t, s, "SELECT COUNT(*) FROM subtask_dead"))
 	require.Zero(t, storetest.Int(t, s, "SELECT COUNT(*) FROM subtask_due"))
@@ -143,11 +151,14 @@ func TestApplyOutcomes_KeepsWaitingSubtasksInSubtaskDue(t *testing.T) {
 	require.Equal(t, "retrying", due[0].State)
 	require.Equal(t, []int{1, 1}, []int{due[0].Delivery, due[0].Attempt})
 	require.Equal(t, storetest.Moment.Add(time.Minute), due[0].DueAt.Time)
-	require.Equal(t, []string{"deferred", "acme", "normal", "quota of app per minute"}, []string{due[1].State, due[1].Media, due[1].Lane, due[1].Reason})
+	require.Equal(t, []string{"deferred", "acme", "normal", "quota of app per minute"},
+		[]string{due[1].State, due[1].Media, due[1].Lane, due[1].Reason})
 	require.Equal(t, ledger.SubtaskStatus{State: task.Retrying, Delivery: 1, Attempt: 1}, statusOf(t, r, 1))
 
 	resend(t, r, 1)
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_due SET topic = 'x', topic_partition = 3, topic_offset = 77 WHERE account_id = 1").Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Exec(
+			"UPDATE subtask_due SET topic = 'x', topic_partition = 3, topic_offset = 77 WHERE account_id = 1").Error)
 	again := r.Outcome(1, 2, task.Retrying)
 	again.Attempt, again.DueAt = 2, storetest.Moment.Add(time.Hour)
 	require.Zero(t, storetest.Apply(t, s, again))
@@ -155,7 +166,8 @@ func TestApplyOutcomes_KeepsWaitingSubtasksInSubtaskDue(t *testing.T) {
 	require.Equal(t, "retrying", due[0].State)
 	require.Equal(t, []int{2, 2}, []int{due[0].Delivery, due[0].Attempt})
 	require.Equal(t, storetest.Moment.Add(time.Hour), due[0].DueAt.Time)
-	require.Equal(t, []int64{-1, -1}, []int64{due[0].TopicPartition, due[0].TopicOffset}, "the place of the last message is cleared")
+	require.Equal(t, []int64{-1, -1}, []int64{due[0].TopicPartition, due[0].TopicOffset},
+		"the place of the last message is cleared")
 	require.Empty(t, due[0].Topic)
 }
 
@@ -185,7 +197,8 @@ func TestApplyOutcomes_WritesTheRow(t *testing.T) {
 	require.Zero(t, storetest.Apply(t, s, r.Outcome(1, 2, task.Succeeded)))
 	got = read()
 	require.Equal(t, []string{"succeeded", "", ""}, []string{got.State, got.ErrorClass, got.ErrorText})
-	require.Equal(t, []time.Time{storetest.Moment, storetest.Moment.Add(time.Second)}, []time.Time{got.StartedAt.Time, got.EndedAt.Time})
+	require.Equal(t, []time.Time{storetest.Moment, storetest.Moment.Add(time.Second)},
+		[]time.Time{got.StartedAt.Time, got.EndedAt.Time})
 	require.Equal(t, 4, got.Calls, "calls add up over the tries")
 	require.Equal(t, 3, got.RowsWritten)
 }
@@ -203,7 +216,8 @@ func TestApplyOutcomes_KeepsDeadSubtasks(t *testing.T) {
 		Attempt                                  int
 		DeadAt                                   sqldb.Time
 	}
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT * FROM subtask_dead WHERE run_id = ?", r.ID).Scan(&dead).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT * FROM subtask_dead WHERE run_id = ?",
+		r.ID).Scan(&dead).Error)
 	require.Equal(t, "account ? is ?\uFFFD", dead.ErrorPrint)
 	require.Equal(t, []int64{2, 7}, []int64{dead.AccountID, dead.TaskID})
 	require.Equal(t, storetest.Moment.Add(time.Second), dead.DeadAt.Time)
@@ -234,7 +248,8 @@ func TestApplyOutcomes_OfSeveralDaysGoToTheirTables(t *testing.T) {
 	for _, k := range storetest.Keys(700) {
 		all = append(all, yesterday.Outcome(k.AccountID, 1, task.Succeeded))
 	}
-	all = append(all, today.Outcome(1, 1, task.Failed), dropped.Outcome(1, 1, task.Succeeded), today.Outcome(2, 1, task.Succeeded))
+	all = append(all, today.Outcome(1, 1, task.Failed), dropped.Outcome(1, 1, task.Succeeded),
+		today.Outcome(2, 1, task.Succeeded))
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	require.Equal(t, 1, storetest.Apply(t, s, all...), "the row of a dropped day is gone")
 	require.EqualValues(t, 700, countsOf(t, yesterday).Succeeded)
@@ -243,7 +258,8 @@ func TestApplyOutcomes_OfSeveralDaysGoToTheirTables(t *testing.T) {
 	require.Equal(t, task.RunRunning, countsOf(t, today).State)
 
 	found, err := s.SubtaskStates(t.Context(), []task.Key{
-		{RunID: today.ID, AccountID: 1, Part: "d"}, {RunID: dropped.ID, AccountID: 1, Part: "d"}, {RunID: yesterday.ID, AccountID: 700, Part: "d"},
+		{RunID: today.ID, AccountID: 1, Part: "d"}, {RunID: dropped.ID, AccountID: 1, Part: "d"},
+		{RunID: yesterday.ID, AccountID: 700, Part: "d"},
 	})
 	require.NoError(t, err)
 	require.Len(t, found, 2, "a subtask without a table is not in the result")
@@ -255,7 +271,8 @@ func TestApplyOutcomes_ConcurrentBatchesCountExactly(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	const subtasksPerRun = 120
-	runs := []storetest.Run{storetest.NewRun(t, s, storetest.Moment, storetest.Keys(subtasksPerRun)...), storetest.NewRun(t, s, storetest.Moment, storetest.Keys(subtasksPerRun)...)}
+	runs := []storetest.Run{storetest.NewRun(t, s, storetest.Moment, storetest.Keys(subtasksPerRun)...),
+		storetest.NewRun(t, s, storetest.Moment, storetest.Keys(subtasksPerRun)...)}
 	states := []task.State{task.Succeeded, task.Failed, task.Expired, task.Superseded, task.Cancelled}
 	var wg sync.WaitGroup
 	errs := make(chan error, 8)
@@ -295,7 +312,9 @@ func requireCountsEqualRows(t require.TestingT, r storetest.Run) map[int64]task.
 		Due       string
 		Dead      int
 	}
-	require.NoError(t, r.Store.Data.Writer(context.Background()).Raw(`SELECT t.account_id, t.state, COALESCE(d.state, '') AS due, x.run_id IS NOT NULL AS dead
+	require.NoError(t,
+		r.Store.Data.Writer(context.Background()).Raw(
+			`SELECT t.account_id, t.state, COALESCE(d.state, '') AS due, x.run_id IS NOT NULL AS dead
 FROM `+ledger.LogTable(r.ID)+` t
 LEFT JOIN subtask_due d ON d.run_id = t.run_id AND d.account_id = t.account_id AND d.part = t.part
 LEFT JOIN subtask_dead x ON x.run_id = t.run_id AND x.account_id = t.account_id AND x.part = t.part
@@ -342,16 +361,19 @@ func TestApplyOutcomes_AnyInterleaving(t *testing.T) {
 
 func anyInterleaving(t *testing.T, s *store.Store) {
 	t.Helper()
-	states := []task.State{task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded, task.Retrying, task.Deferred}
+	states := []task.State{task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded, task.Retrying,
+		task.Deferred}
 	rapid.Check(t, func(t *rapid.T) {
 		const n = 3
-		runs := []storetest.Run{storetest.NewRun(t, s, storetest.Moment, storetest.Keys(n)...), storetest.NewRun(t, s, storetest.Moment.Add(24*time.Hour), storetest.Keys(n)...)}
+		runs := []storetest.Run{storetest.NewRun(t, s, storetest.Moment, storetest.Keys(n)...),
+			storetest.NewRun(t, s, storetest.Moment.Add(24*time.Hour), storetest.Keys(n)...)}
 		final := map[task.Key]task.State{}
 		for step := range rapid.IntRange(1, 6).Draw(t, "steps") {
 			var batch []ledger.Outcome
 			for range rapid.IntRange(1, 6).Draw(t, fmt.Sprintf("size %d", step)) {
 				r := runs[rapid.IntRange(0, 1).Draw(t, "run")]
-				batch = append(batch, r.Outcome(rapid.Int64Range(1, n).Draw(t, "account"), rapid.IntRange(1, 3).Draw(t, "delivery"), rapid.SampledFrom(states).Draw(t, "state")))
+				batch = append(batch, r.Outcome(rapid.Int64Range(1, n).Draw(t, "account"), rapid.IntRange(1, 3).Draw(t, "delivery"),
+					rapid.SampledFrom(states).Draw(t, "state")))
 			}
 			times := 1
 			if rapid.Bool().Draw(t, "answer lost") {
@@ -392,7 +414,8 @@ func TestApplyOutcomes_LooksRowsUpByKey(t *testing.T) {
 			}
 			require.Regexp(t, `(?m)^\S+ \S+ t eq_ref PRIMARY PRIMARY`, plan, name)
 			if name != "read the changed ones" {
-				require.Regexp(t, `^\S+ \S+ one_row const PRIMARY .*\n\S+ \S+ (o|<derived\d+>) ALL .*\n\S+ \S+ t eq_ref `, plan, name)
+				require.Regexp(t, `^\S+ \S+ one_row const PRIMARY .*\n\S+ \S+ (o|<derived\d+>) ALL .*\n\S+ \S+ t eq_ref `,
+					plan, name)
 			}
 		}
 	})

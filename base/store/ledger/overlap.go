@@ -8,7 +8,9 @@ import (
 
 // OpenSubtasks returns the open subtasks of a range in any of the runs, by account and part; each list is sorted by
 // run.
-func (s Queue) OpenSubtasks(ctx context.Context, runIDs []int64, in AccountRange) (map[AccountPart][]OpenSubtask, error) {
+func (s Queue) OpenSubtasks(
+	ctx context.Context, runIDs []int64, in AccountRange,
+) (map[AccountPart][]OpenSubtask, error) {
 	return s.openIn(ctx, runIDs, "account_id > ? AND account_id <= ?", in.After, in.Through)
 }
 
@@ -22,7 +24,9 @@ const (
 
 // OpenSubtasksOfAccounts is OpenSubtasks for some accounts, given by id. Where their ids lie close together it
 // returns the subtasks of the accounts between them too.
-func (s Queue) OpenSubtasksOfAccounts(ctx context.Context, runIDs, accountIDs []int64) (map[AccountPart][]OpenSubtask, error) {
+func (s Queue) OpenSubtasksOfAccounts(
+	ctx context.Context, runIDs, accountIDs []int64,
+) (map[AccountPart][]OpenSubtask, error) {
 	if len(runIDs) == 0 || len(accountIDs) == 0 {
 		return nil, nil
 	}
@@ -42,7 +46,9 @@ func (s Queue) OpenSubtasksOfAccounts(ctx context.Context, runIDs, accountIDs []
 }
 
 // openIn returns the open subtasks in any of the runs, of the accounts that a condition chooses.
-func (s Queue) openIn(ctx context.Context, runIDs []int64, accounts string, args ...any) (map[AccountPart][]OpenSubtask, error) {
+func (s Queue) openIn(
+	ctx context.Context, runIDs []int64, accounts string, args ...any,
+) (map[AccountPart][]OpenSubtask, error) {
 	open := map[AccountPart][]OpenSubtask{}
 	runIDs = slices.Sorted(slices.Values(runIDs))
 	for len(runIDs) > 0 {
@@ -50,7 +56,8 @@ func (s Queue) openIn(ctx context.Context, runIDs []int64, accounts string, args
 		for n < len(runIDs) && sameLogTable(runIDs[n], runIDs[0]) {
 			n++
 		}
-		list, err := openSubtasks(ctx, s.Databases, table, "run_id IN ? AND "+accounts+" AND state IN "+openStates+" ORDER BY run_id", append([]any{runIDs[:n]}, args...)...)
+		list, err := openSubtasks(ctx, s.Databases, table, "run_id IN ? AND "+accounts+" AND state IN "+openStates+
+			" ORDER BY run_id", append([]any{runIDs[:n]}, args...)...)
 		if err != nil {
 			return nil, err
 		}

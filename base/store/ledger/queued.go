@@ -40,7 +40,8 @@ func (s Queue) QueuedSubtasks(ctx context.Context, runIDs []int64, in AccountRan
 		return queued, nil
 	}
 	parts, err := AccountParts(ctx, s.Databases, "SELECT account_id, part FROM subtask_due"+
-		" WHERE run_id IN ? AND account_id > ? AND account_id <= ? AND waits_for LIKE '"+queuedBehind+"%'", runIDs, in.After, in.Through)
+		" WHERE run_id IN ? AND account_id > ? AND account_id <= ? AND waits_for LIKE '"+queuedBehind+"%'",
+		runIDs, in.After, in.Through)
 	if err != nil {
 		return nil, fmt.Errorf("read the queued subtasks of %s: %w", plural.Count(len(runIDs), "run", "runs"), err)
 	}
@@ -60,7 +61,8 @@ type QueuedPart struct {
 // alone, also those that no longer wait. Those whose older subtask has ended meanwhile become due at once, since no
 // later outcome would make them due. It may be repeated after an error. It returns lease.ErrStaleLease when the lease
 // does not hold, and ErrRunChanged when the run is no longer fanning out.
-func (s Queue) AddQueuedSubtasks(ctx context.Context, l lease.Lease, run *Run, parts []QueuedPart, now time.Time) error {
+func (s Queue) AddQueuedSubtasks(ctx context.Context, l lease.Lease, run *Run, parts []QueuedPart,
+	now time.Time) error {
 	if len(parts) == 0 {
 		return nil
 	}
@@ -98,7 +100,8 @@ func (s Queue) markQueuedBehind(ctx context.Context, l lease.Lease, parts []Queu
 		}
 	}
 	slices.Sort(behind)
-	_, err := leader.UpdateGuarded(ctx, s.Data, l, "run", []leader.Assignment{leader.Assign("queued_behind", "1")}, "run.id IN ? AND run.queued_behind = 0", behind)
+	_, err := leader.UpdateGuarded(ctx, s.Data, l, "run", []leader.Assignment{leader.Assign("queued_behind", "1")},
+		"run.id IN ? AND run.queued_behind = 0", behind)
 	if err != nil {
 		return fmt.Errorf("mark the runs that they wait for: %w", err)
 	}
@@ -114,7 +117,8 @@ func (s Queue) addQueued(tx *gorm.DB, run *Run, parts []QueuedPart, due, now tim
 	if err := checkFanningOut(tx, run.ID, s.Data.Dialect().Share()); err != nil {
 		return err
 	}
-	err := tx.Exec(s.Data.Dialect().InsertIgnore()+table+" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES "+
+	err := tx.Exec(s.Data.Dialect().InsertIgnore()+table+
+		" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES "+
 		sqldb.Tuples(len(parts), 7), rows...).Error
 	if err != nil {
 		return err
@@ -123,7 +127,8 @@ func (s Queue) addQueued(tx *gorm.DB, run *Run, parts []QueuedPart, due, now tim
 	from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey, keyValues(s.Data, len(parts), func(i int) task.Key {
 		return task.Key{RunID: run.ID, AccountID: parts[i].AccountID, Part: parts[i].Part}
 	}))
-	fresh, err := s.rowsOf(tx, "SELECT t.run_id, t.account_id, t.part FROM "+from+" WHERE t.state = 'deferred' AND t.delivery = 1", args...)
+	fresh, err := s.rowsOf(tx, "SELECT t.run_id, t.account_id, t.part FROM "+from+
+		" WHERE t.state = 'deferred' AND t.delivery = 1", args...)
 	if err != nil || len(fresh) == 0 {
 		return err
 	}
@@ -134,10 +139,12 @@ func (s Queue) addQueued(tx *gorm.DB, run *Run, parts []QueuedPart, due, now tim
 			continue
 		}
 		n++
-		dueRows = append(dueRows, run.ID, p.AccountID, p.Part, string(task.Deferred), run.Media, run.Settings.Lane, sqldb.At(due), 1, 0,
+		dueRows = append(dueRows, run.ID, p.AccountID, p.Part, string(task.Deferred), run.Media, run.Settings.Lane,
+			sqldb.At(due), 1, 0,
 			"the one before it is open", QueuedBehind(p.Behind))
 	}
-	return tx.Exec(s.Data.Dialect().InsertIgnore()+"subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, reason, waits_for) VALUES "+
+	return tx.Exec(s.Data.Dialect().InsertIgnore()+
+		"subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, reason, waits_for) VALUES "+
 		sqldb.Tuples(n, 11), dueRows...).Error
 }
 
@@ -168,7 +175,8 @@ func (s Queue) releaseEnded(ctx context.Context, runID int64, parts []QueuedPart
 	var ended []queuedKey
 	for table, some := range byTable {
 		slices.SortFunc(some, func(a, b QueuedPart) int {
-			return compareKeys(task.Key{RunID: a.Behind, AccountID: a.AccountID, Part: a.Part}, task.Key{RunID: b.Behind, AccountID: b.AccountID, Part: b.Part})
+			return compareKeys(task.Key{RunID: a.Behind, AccountID: a.AccountID, Part: a.Part},
+				task.Key{RunID: b.Behind, AccountID: b.AccountID, Part: b.Part})
 		})
 		from, args := sqldb.LookUpKeys(s.Data, table, SubtaskKey, keyValues(s.Data, len(some), func(i int) task.Key {
 			return task.Key{RunID: some[i].Behind, AccountID: some[i].AccountID, Part: some[i].Part}
@@ -185,7 +193,8 @@ func (s Queue) releaseEnded(ctx context.Context, runID int64, parts []QueuedPart
 		}
 		for _, p := range some {
 			if !open[task.Key{RunID: p.Behind, AccountID: p.AccountID, Part: p.Part}] {
-				ended = append(ended, queuedKey{Key: task.Key{RunID: runID, AccountID: p.AccountID, Part: p.Part}, behind: p.Behind})
+				ended = append(ended, queuedKey{Key: task.Key{RunID: runID, AccountID: p.AccountID, Part: p.Part},
+					behind: p.Behind})
 			}
 		}
 	}
@@ -223,7 +232,8 @@ func releaseQueued(s *sqldb.Databases, tx *gorm.DB, changed []Outcome) error {
 	}
 	var queued []queuedKey
 	for some := range slices.Chunk(ended, s.Data.RowsPerStatement(len(queuedIndex))) {
-		found, err := Queue{Databases: s}.queuedKeys(tx, queuedSQL(s.Data, len(some)), sqldb.Flatten(some, len(queuedIndex))...)
+		found, err := Queue{Databases: s}.queuedKeys(tx, queuedSQL(s.Data, len(some)),
+			sqldb.Flatten(some, len(queuedIndex))...)
 		if err != nil {
 			return fmt.Errorf("read what is queued behind %s: %w", plural.Count(len(some), "subtask", "subtasks"), err)
 		}
@@ -299,7 +309,8 @@ func (s Queue) ReleaseQueued(ctx context.Context, now time.Time) (int, error) {
 	for behind := queuedBehind; ; {
 		var next []string
 		// One seek of the index for each older run: DISTINCT would read all waiting rows.
-		err := s.Data.Writer(ctx).Raw("SELECT waits_for FROM subtask_due WHERE waits_for > ? AND waits_for < ? ORDER BY waits_for LIMIT 1",
+		err := s.Data.Writer(ctx).Raw(
+			"SELECT waits_for FROM subtask_due WHERE waits_for > ? AND waits_for < ? ORDER BY waits_for LIMIT 1",
 			behind, queuedBehind+"~").Scan(&next).Error
 		if err != nil {
 			return released, fmt.Errorf("read the runs that subtasks are queued behind: %w", err)
@@ -322,7 +333,8 @@ func (s Queue) releaseBehind(ctx context.Context, behind string, now time.Time) 
 		return 0, err
 	}
 	all := "SELECT d.run_id, d.account_id, d.part, d.waits_for FROM subtask_due d"
-	ended, err := s.queuedKeys(s.Data.Writer(ctx), all+" LEFT JOIN "+LogTable(runID)+" t ON t.run_id = ? AND t.account_id = d.account_id AND t.part = d.part"+
+	ended, err := s.queuedKeys(s.Data.Writer(ctx), all+" LEFT JOIN "+LogTable(runID)+
+		" t ON t.run_id = ? AND t.account_id = d.account_id AND t.part = d.part"+
 		" WHERE d.waits_for = ? AND (t.state IS NULL OR t.state NOT IN "+openStates+")", runID, behind)
 	if MissingTable(err) {
 		ended, err = s.queuedKeys(s.Data.Writer(ctx), all+" WHERE d.waits_for = ?", behind)

@@ -41,7 +41,8 @@ func newQueue(t *testing.T, n int64) *queue {
 func (q *queue) parts(accounts ...int64) []ledger.QueuedPart {
 	var parts []ledger.QueuedPart
 	for _, id := range accounts {
-		parts = append(parts, ledger.QueuedPart{AccountPart: ledger.AccountPart{AccountID: id, Part: "p"}, Behind: q.older.ID})
+		parts = append(parts, ledger.QueuedPart{AccountPart: ledger.AccountPart{AccountID: id, Part: "p"},
+			Behind: q.older.ID})
 	}
 	return parts
 }
@@ -52,7 +53,8 @@ func (q *queue) add(accounts ...int64) {
 }
 
 func (q *queue) outcome(account int64, state task.State) ledger.Outcome {
-	return ledger.Outcome{Key: key(q.older, account), Delivery: 1, State: state, DueAt: q.now.Add(time.Hour), EndedAt: q.now}
+	return ledger.Outcome{Key: key(q.older, account), Delivery: 1, State: state, DueAt: q.now.Add(time.Hour),
+		EndedAt: q.now}
 }
 
 // due returns the accounts of the newer run that are to be sent now.
@@ -71,7 +73,8 @@ func TestQueued_IsDueWhenTheOlderOneEnds(t *testing.T) {
 	q := newQueue(t, 7)
 	q.add(6, 5, 4, 3, 2, 1)
 	q.add(1, 2) // a repeated batch changes nothing
-	queued, err := q.s.QueuedSubtasks(t.Context(), []int64{q.older.ID, q.newer.ID}, ledger.AccountRange{After: 1, Through: 3})
+	queued, err := q.s.QueuedSubtasks(t.Context(), []int64{q.older.ID, q.newer.ID},
+		ledger.AccountRange{After: 1, Through: 3})
 	require.NoError(t, err)
 	require.Equal(t, map[ledger.AccountPart]bool{{AccountID: 2, Part: "p"}: true, {AccountID: 3, Part: "p"}: true}, queued)
 	unsent, err := q.s.UnsentSubtasks(t.Context(), q.newer.ID, ledger.AccountRange{After: 0, Through: 9})
@@ -136,12 +139,15 @@ func TestQueued_WhileTheOlderOneIsEnding(t *testing.T) {
 	}
 	ctx := context.Background()
 	tx := q.s.Data.Writer(ctx).Begin()
-	require.NoError(t, tx.Exec("UPDATE "+ledger.LogTable(q.older.ID)+" SET state = 'succeeded' WHERE run_id = ? AND account_id = 1", q.older.ID).Error)
-	require.Zero(t, storetest.Int(t, q.s, "SELECT COUNT(*) FROM subtask_due WHERE waits_for = ?", ledger.QueuedBehind(q.older.ID)))
+	require.NoError(t, tx.Exec("UPDATE "+ledger.LogTable(q.older.ID)+
+		" SET state = 'succeeded' WHERE run_id = ? AND account_id = 1", q.older.ID).Error)
+	require.Zero(t, storetest.Int(t, q.s, "SELECT COUNT(*) FROM subtask_due WHERE waits_for = ?",
+		ledger.QueuedBehind(q.older.ID)))
 
 	added := make(chan error, 1)
 	go func() { added <- q.s.AddQueuedSubtasks(ctx, q.l, &q.newer, q.parts(1), q.now) }()
-	require.Eventually(t, func() bool { return storetest.Int(t, q.s, "SELECT COUNT(*) FROM subtask_due") == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return storetest.Int(t, q.s, "SELECT COUNT(*) FROM subtask_due") == 1 },
+		10*time.Second, time.Millisecond)
 	require.NoError(t, tx.Commit().Error)
 	require.NoError(t, <-added)
 	require.Equal(t, []int64{1}, q.due())
@@ -152,12 +158,17 @@ func TestReleaseQueued_FindsSubtasksThatNoOutcomeReleased(t *testing.T) {
 	q := newQueue(t, 3)
 	q.add(1, 2, 3)
 	// Their older subtasks end by direct changes of the rows.
-	require.NoError(t, q.s.Data.Writer(t.Context()).Exec("UPDATE "+ledger.LogTable(q.older.ID)+" SET state = 'expired' WHERE account_id = 1").Error)
-	require.NoError(t, q.s.Data.Writer(t.Context()).Exec("DELETE FROM "+ledger.LogTable(q.older.ID)+" WHERE account_id = 2").Error)
+	require.NoError(t, q.s.Data.Writer(t.Context()).Exec("UPDATE "+ledger.LogTable(q.older.ID)+
+		" SET state = 'expired' WHERE account_id = 1").Error)
+	require.NoError(t, q.s.Data.Writer(t.Context()).Exec("DELETE FROM "+ledger.LogTable(q.older.ID)+
+		" WHERE account_id = 2").Error)
 	dropped := q.parts(9)
 	dropped[0].Behind = task.NewRunID(q.now.AddDate(0, 0, -30))
 	require.NoError(t, q.s.AddQueuedSubtasks(t.Context(), q.l, &q.newer, dropped, q.now))
-	require.NoError(t, q.s.Data.Writer(t.Context()).Exec("UPDATE subtask_due SET due_at = '9999-01-01 00:00:00.000', waits_for = ? WHERE account_id = 9", ledger.QueuedBehind(dropped[0].Behind)).Error)
+	require.NoError(t,
+		q.s.Data.Writer(t.Context()).Exec(
+			"UPDATE subtask_due SET due_at = '9999-01-01 00:00:00.000', waits_for = ? WHERE account_id = 9",
+			ledger.QueuedBehind(dropped[0].Behind)).Error)
 	require.Empty(t, q.due())
 
 	n, err := q.s.ReleaseQueued(t.Context(), q.now)
@@ -204,13 +215,17 @@ func TestReleaseQueued_OfAllRunsThatSubtasksAreQueuedBehind(t *testing.T) {
 	s := storetest.New(t)
 	var older []storetest.Run
 	for i := range 3 {
-		older = append(older, storetest.NewRun(t, s, storetest.Moment.Add(time.Duration(i)*time.Minute), storetest.Keys(1)...))
+		older = append(older, storetest.NewRun(t, s, storetest.Moment.Add(time.Duration(i)*time.Minute),
+			storetest.Keys(1)...))
 		storetest.Apply(t, s, older[i].Outcome(1, 1, task.Succeeded))
 	}
 	queue := storetest.NewRun(t, s, storetest.Moment.Add(time.Hour), storetest.Keys(4)...)
 	for i, account := range []int64{1, 2, 3} {
-		require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, reason, waits_for) VALUES (?, ?, 'd', 'deferred', 'acme', 'normal', ?, 1, 0, '', ?)",
-			queue.ID, account, sqldb.At(ledger.Never), ledger.QueuedBehind(older[i].ID)).Error)
+		require.NoError(t,
+			s.Data.Writer(ctx).Exec(
+				"INSERT INTO subtask_due (run_id, account_id, part, state, media, lane, due_at, delivery, attempt, reason,"+
+					" waits_for) VALUES (?, ?, 'd', 'deferred', 'acme', 'normal', ?, 1, 0, '', ?)",
+				queue.ID, account, sqldb.At(ledger.Never), ledger.QueuedBehind(older[i].ID)).Error)
 	}
 	released, err := s.ReleaseQueued(ctx, storetest.Moment)
 	require.NoError(t, err)

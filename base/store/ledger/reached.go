@@ -69,7 +69,8 @@ func (s Witness) look(ctx context.Context) (ratelimit.Sight, error) {
 		return sight, err
 	}
 	if old {
-		if err := s.Data.Writer(ctx).Exec("DELETE FROM redis_reached WHERE seen_at < ?", sqldb.At(now.Add(-reachedKept))).Error; err != nil {
+		if err := s.Data.Writer(ctx).Exec("DELETE FROM redis_reached WHERE seen_at < ?",
+			sqldb.At(now.Add(-reachedKept))).Error; err != nil {
 			return sight, err
 		}
 	}
@@ -92,9 +93,11 @@ func (s Witness) Move(ctx context.Context, media, from, to string) (server strin
 	db := s.Data.Writer(ctx)
 	var write *gorm.DB
 	if from == "" {
-		write = db.Exec(s.Data.Dialect().InsertIgnore()+"redis_server (media, run_id, since) VALUES (?, ?, ?)", media, to, sqldb.At(now))
+		write = db.Exec(s.Data.Dialect().InsertIgnore()+"redis_server (media, run_id, since) VALUES (?, ?, ?)", media, to,
+			sqldb.At(now))
 	} else {
-		write = db.Exec("UPDATE redis_server SET run_id = ?, since = ? WHERE media = ? AND run_id = ?", to, sqldb.At(now), media, from)
+		write = db.Exec("UPDATE redis_server SET run_id = ?, since = ? WHERE media = ? AND run_id = ?", to, sqldb.At(now),
+			media, from)
 	}
 	if write.Error != nil {
 		return "", false, fmt.Errorf("record the Redis server of %s: %w", media, write.Error)

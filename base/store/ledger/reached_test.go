@@ -24,8 +24,10 @@ func TestReached_IsSeenByAllForEachMedia(t *testing.T) {
 	require.NoError(t, err)
 	at := func(ago time.Duration) string { return now.Add(-ago).Format("2006-01-02 15:04:05.000") }
 	db := s.Data.Writer(t.Context())
-	require.NoError(t, db.Exec("INSERT INTO redis_reached (process, seen_at) VALUES (?, ?)", "old", at(30*time.Minute)).Error)
-	require.NoError(t, db.Exec("INSERT INTO redis_reached (process, seen_at) VALUES (?, ?)", "gone", at(61*time.Minute)).Error)
+	require.NoError(t, db.Exec("INSERT INTO redis_reached (process, seen_at) VALUES (?, ?)", "old",
+		at(30*time.Minute)).Error)
+	require.NoError(t, db.Exec("INSERT INTO redis_reached (process, seen_at) VALUES (?, ?)", "gone",
+		at(61*time.Minute)).Error)
 	_, err = s.Look(t.Context())
 	require.NoError(t, err)
 	sight, err = s.Look(t.Context())
@@ -38,7 +40,8 @@ func TestReached_IsSeenByAllForEachMedia(t *testing.T) {
 	}
 	require.Len(t, ago, 4, "one that reached Redis over an hour ago is deleted")
 	require.InDelta(t, 30*time.Minute, ago[ratelimit.Reach{Process: "old"}], float64(time.Minute))
-	for _, r := range []ratelimit.Reach{{Process: "a", Media: "tulip"}, {Process: "a", Media: "orchid"}, {Process: "b", Media: "tulip"}} {
+	for _, r := range []ratelimit.Reach{{Process: "a", Media: "tulip"}, {Process: "a", Media: "orchid"},
+		{Process: "b", Media: "tulip"}} {
 		require.Contains(t, ago, r)
 		require.Less(t, ago[r], time.Minute)
 	}

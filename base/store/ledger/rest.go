@@ -28,7 +28,8 @@ type RestingLogin struct {
 
 // RestingLogins returns the logins of a media whose refresh rests now, by id; of all platforms if media is empty.
 func (s Subtasks) RestingLogins(ctx context.Context, media string, limit int) ([]RestingLogin, error) {
-	query := "SELECT t.id, t.media, t.app_id, t.login, COALESCE(l.name, ''), t.state, t.intent_until, t.intent_tries, t.rest_reason, t.access_expires_at," +
+	query := "SELECT t.id, t.media, t.app_id, t.login, COALESCE(l.name, ''), t.state, t.intent_until, t.intent_tries," +
+		" t.rest_reason, t.access_expires_at," +
 		" (SELECT COUNT(*) FROM media_account a WHERE a.token_id = t.id AND a.bound = 1)" +
 		" FROM media_token t LEFT JOIN media_login l ON l.token_id = t.id WHERE " + resting(s.Config)
 	args := []any{settings.TokenOK}
@@ -38,7 +39,8 @@ func (s Subtasks) RestingLogins(ctx context.Context, media string, limit int) ([
 	found := s.Config.Current(ctx).Raw(query+" ORDER BY t.id LIMIT ?", append(args, limit)...)
 	all, err := sqldb.Rows(found, func(rows *sql.Rows, l *RestingLogin) error {
 		var until, expires sqldb.Time
-		err := rows.Scan(&l.ID, &l.Media, &l.AppID, &l.Login.Login, &l.Name, &l.State, &until, &l.Tries, &l.Reason, &expires, &l.Accounts)
+		err := rows.Scan(&l.ID, &l.Media, &l.AppID, &l.Login.Login, &l.Name, &l.State, &until, &l.Tries, &l.Reason, &expires,
+			&l.Accounts)
 		l.Until, l.AccessExpires = until.Time, expires.Time
 		return err
 	})
@@ -69,7 +71,8 @@ const waitingForTime = "WHERE state IN ? AND due_at > ? AND media = ? AND waits_
 
 // CountWaits returns how many subtasks of a media in one of the states wait only for a moment.
 func (s Subtasks) CountWaits(ctx context.Context, media string, states []task.State, now time.Time) (n int, err error) {
-	err = s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM subtask_due "+waitingForTime, states, sqldb.At(now), media).Row().Scan(&n)
+	err = s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM subtask_due "+waitingForTime, states, sqldb.At(now),
+		media).Row().Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("count the waiting subtasks of %s: %w", media, err)
 	}
@@ -79,10 +82,13 @@ func (s Subtasks) CountWaits(ctx context.Context, media string, states []task.St
 // EndWaits makes due now the subtasks of a media that are in one of the states and wait only for a moment. It returns
 // how many it changed. It needs no lease, since repeating it has the same effect. Subtasks that begin to wait
 // meanwhile may stay.
-func (s Subtasks) EndWaits(ctx context.Context, media string, states []task.State, now time.Time) (ended int, err error) {
+func (s Subtasks) EndWaits(
+	ctx context.Context, media string, states []task.State, now time.Time,
+) (ended int, err error) {
 	all, err := s.CountWaits(ctx, media, states, now)
 	for err == nil && ended < all {
-		list, err := readDue(ctx, s.Databases, waitingForTime+" ORDER BY due_at LIMIT ?", states, sqldb.At(now), media, s.Data.RowsPerStatement(5))
+		list, err := readDue(ctx, s.Databases, waitingForTime+" ORDER BY due_at LIMIT ?", states, sqldb.At(now), media,
+			s.Data.RowsPerStatement(5))
 		if err != nil || len(list) == 0 {
 			return ended, err
 		}

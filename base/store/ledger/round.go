@@ -35,7 +35,8 @@ func (s Ticks) AddRound(ctx context.Context, l lease.Lease, r Round) error {
 	}
 	rows = sqldb.SortByKey(rows, 2)
 	err := leader.Tx(ctx, s.Data, l, func(tx *gorm.DB) error {
-		err := tx.Exec("INSERT INTO tick (task_id, planned_at, run_id, made_at) VALUES (?, ?, ?, ?)", r.TaskID, sqldb.At(r.PlannedAt), r.RunID, sqldb.At(r.MadeAt)).Error
+		err := tx.Exec("INSERT INTO tick (task_id, planned_at, run_id, made_at) VALUES (?, ?, ?, ?)", r.TaskID,
+			sqldb.At(r.PlannedAt), r.RunID, sqldb.At(r.MadeAt)).Error
 		if err != nil {
 			return err
 		}
@@ -43,7 +44,8 @@ func (s Ticks) AddRound(ctx context.Context, l lease.Lease, r Round) error {
 		for rest := rows; len(rest) > 0; {
 			batch := rest[:min(len(rest), s.Data.RowsPerStatement(columns))]
 			rest = rest[len(batch):]
-			err := tx.Exec("INSERT INTO tick_answer (task_id, run_id, predecessor_task_id, planned_at) VALUES "+sqldb.Tuples(len(batch), columns), sqldb.Flatten(batch, columns)...).Error
+			err := tx.Exec("INSERT INTO tick_answer (task_id, run_id, predecessor_task_id, planned_at) VALUES "+
+				sqldb.Tuples(len(batch), columns), sqldb.Flatten(batch, columns)...).Error
 			if err != nil {
 				return err
 			}
@@ -59,13 +61,17 @@ func (s Ticks) AddRound(ctx context.Context, l lease.Lease, r Round) error {
 // They select a tick's runs that ended with results and that a successor has not answered.
 const (
 	unansweredFrom  = " FROM run r WHERE r.task_id = ? AND r.id >= ? AND r.kind = '" + RunOfTick + "' AND r.state IN "
-	unansweredUntil = " AND NOT EXISTS (SELECT 1 FROM tick_answer a WHERE a.task_id = ? AND a.run_id = r.id) ORDER BY r.id LIMIT ?"
-	endedWell       = "('succeeded', 'partial')"
+	unansweredUntil = " AND NOT EXISTS (SELECT 1 FROM tick_answer a WHERE a.task_id = ? AND a.run_id = r.id)" +
+		" ORDER BY r.id LIMIT ?"
+	endedWell = "('succeeded', 'partial')"
 )
 
-// AnyUnanswered reports whether a task has a run that Unanswered would return. It reads only runs with an id of at least
-// from. Later calls may start from next: no lower run will have to be answered, unless it is made after this call.
-func (s Ticks) AnyUnanswered(ctx context.Context, successor, predecessor, from int64) (found bool, next int64, err error) {
+// AnyUnanswered reports whether a task has a run that Unanswered would return. It reads only runs with an id of at
+// least from. Later calls may start from next: no lower run will have to be answered, unless it is made after this
+// call.
+func (s Ticks) AnyUnanswered(
+	ctx context.Context, successor, predecessor, from int64,
+) (found bool, next int64, err error) {
 	var newest int64
 	err = s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(id), 0) FROM run WHERE task_id = ?", predecessor).Row().Scan(&newest)
 	if err != nil {
@@ -78,7 +84,8 @@ func (s Ticks) AnyUnanswered(ctx context.Context, successor, predecessor, from i
 	// The lowest run that may still have to be answered; open runs are among them.
 	var id int64
 	var state task.RunState
-	err = s.Data.Writer(ctx).Raw("SELECT r.id, r.state"+unansweredFrom+"('fanning_out', 'running', 'succeeded', 'partial')"+unansweredUntil,
+	err = s.Data.Writer(ctx).Raw("SELECT r.id, r.state"+unansweredFrom+
+		"('fanning_out', 'running', 'succeeded', 'partial')"+unansweredUntil,
 		predecessor, from, successor, 1).Row().Scan(&id, &state)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -96,7 +103,8 @@ func (s Ticks) AnyUnanswered(ctx context.Context, successor, predecessor, from i
 // answered, with an id of at least from, by id, up to limit.
 func (s Ticks) Unanswered(ctx context.Context, successor, predecessor, from int64, limit int) ([]int64, error) {
 	var runs []int64
-	err := s.Data.Writer(ctx).Raw("SELECT r.id"+unansweredFrom+endedWell+unansweredUntil, predecessor, from, successor, limit).Scan(&runs).Error
+	err := s.Data.Writer(ctx).Raw("SELECT r.id"+unansweredFrom+endedWell+unansweredUntil, predecessor, from, successor,
+		limit).Scan(&runs).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the runs of task %d: %w", predecessor, err)
 	}
@@ -138,7 +146,9 @@ func (s Ticks) TasksWithOpenTicks(ctx context.Context, taskIDs []int64) (map[int
 // pendingTickSQL selects those of n tasks whose newest tick has no run. It reads the newest tick by key from the end:
 // for MAX, MySQL would read all ticks of each task.
 func pendingTickSQL(d *sqldb.DB, n int) string {
-	return "SELECT o.task_id FROM " + sqldb.ValueList(d, []string{"task_id"}, n) + " AS o JOIN tick k ON k.task_id = o.task_id" +
-		" AND k.planned_at = (SELECT n.planned_at FROM tick n WHERE n.task_id = o.task_id ORDER BY n.planned_at DESC LIMIT 1)" +
+	return "SELECT o.task_id FROM " + sqldb.ValueList(d, []string{"task_id"}, n) +
+		" AS o JOIN tick k ON k.task_id = o.task_id" +
+		" AND k.planned_at = (SELECT n.planned_at FROM tick n WHERE n.task_id = o.task_id" +
+		" ORDER BY n.planned_at DESC LIMIT 1)" +
 		" WHERE NOT EXISTS (SELECT 1 FROM run r WHERE r.id = k.run_id)"
 }

@@ -42,7 +42,8 @@ func TestRounds_AnswerEachRunOnce(t *testing.T) {
 	unanswered(0, []int64{100, 102}, 100)
 	unanswered(101, []int64{102}, 102)
 	unanswered(200, nil, 200)
-	round := ledger.Round{Tick: ledger.Tick{TaskID: 8, PlannedAt: now, RunID: 200, MadeAt: now}, Answers: map[int64][]int64{7: {100, 102}}}
+	round := ledger.Round{Tick: ledger.Tick{TaskID: 8, PlannedAt: now, RunID: 200, MadeAt: now},
+		Answers: map[int64][]int64{7: {100, 102}}}
 	require.NoError(t, s.AddRound(ctx, l, round))
 	unanswered(0, nil, 103)
 	ids, err := s.Unanswered(ctx, 9, 7, 0, 10)

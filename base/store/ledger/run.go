@@ -78,7 +78,8 @@ type settingsText struct {
 	Timezone string `json:"timezone"`
 }
 
-const runColumns = `id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, origin_run_id, state, epoch, fan_out_cursor, offsets,
+const runColumns = `id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at,
+  origin_run_id, state, epoch, fan_out_cursor, offsets,
   total, succeeded, failed, expired, cancelled, superseded, error_text, created_at, fanned_out_at, ended_at`
 
 // AddRuns writes new runs. A run whose id exists is left alone. It returns lease.ErrStaleLease when the lease does
@@ -96,8 +97,10 @@ func (s RunRows) AddRuns(ctx context.Context, l lease.Lease, runs []Run) error {
 		}
 		origin := sql.NullInt64{Int64: r.OriginRunID, Valid: r.OriginRunID != 0}
 		rows[i] = []any{
-			r.ID, r.TaskID, r.TaskName, r.Media, r.Handler, r.Settings.Lane, r.TaskRevision, string(settings), r.Kind, sqldb.At(r.PlannedAt),
-			origin, string(r.State), l.Epoch, r.Total, sqldb.Cut(r.ErrorText, runErrorMax), sqldb.At(r.CreatedAt), sqldb.At(r.EndedAt), 0,
+			r.ID, r.TaskID, r.TaskName, r.Media, r.Handler, r.Settings.Lane, r.TaskRevision, string(settings), r.Kind,
+			sqldb.At(r.PlannedAt),
+			origin, string(r.State), l.Epoch, r.Total, sqldb.Cut(r.ErrorText, runErrorMax), sqldb.At(r.CreatedAt),
+			sqldb.At(r.EndedAt), 0,
 		}
 	}
 	if err := leader.InsertGuarded(ctx, s.Data, l, "run", columns, rows); err != nil {
@@ -152,7 +155,8 @@ func scanRun(rows *sql.Rows, more ...any) (Run, error) {
 	var origin sql.NullInt64
 	err := rows.Scan(append([]any{
 		&r.ID, &r.TaskID, &r.TaskName, &r.Media, &r.Handler, &lane, &r.TaskRevision, &settings, &r.Kind, &planned,
-		&origin, &r.State, &r.Epoch, &r.Cursor, &offsets, &r.Total, &r.Succeeded, &r.Failed, &r.Expired, &r.Cancelled, &r.Superseded,
+		&origin, &r.State, &r.Epoch, &r.Cursor, &offsets, &r.Total, &r.Succeeded, &r.Failed, &r.Expired, &r.Cancelled,
+		&r.Superseded,
 		&r.ErrorText, &created, &fannedOut, &ended,
 	}, more...)...)
 	if err != nil {
@@ -178,7 +182,8 @@ func scanRun(rows *sql.Rows, more ...any) (Run, error) {
 // CountRunsInState returns how many runs are in a state.
 func (s RunRows) CountRunsInState(ctx context.Context, state task.RunState) (int64, error) {
 	var n int64
-	if err := s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM run WHERE state = ?", string(state)).Row().Scan(&n); err != nil {
+	if err := s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM run WHERE state = ?",
+		string(state)).Row().Scan(&n); err != nil {
 		return 0, fmt.Errorf("count runs that are %s: %w", state, err)
 	}
 	return n, nil

@@ -55,7 +55,8 @@ func TestRuns_ComeBackAsTheyWere(t *testing.T) {
 		{ledger.RunSearch{Limit: 2}, []int64{3, 2}},
 		{ledger.RunSearch{Limit: 2, Before: 2}, []int64{1}},
 		{ledger.RunSearch{Limit: 9, States: []task.RunState{task.RunFailed}, TaskName: "daily"}, []int64{3}},
-		{ledger.RunSearch{Limit: 9, States: []task.RunState{task.RunFailed, plain.State}, Media: plain.Media, From: 2}, []int64{3, 2}},
+		{ledger.RunSearch{Limit: 9, States: []task.RunState{task.RunFailed, plain.State}, Media: plain.Media, From: 2},
+			[]int64{3, 2}},
 		{ledger.RunSearch{Limit: 9, Media: "myspace"}, nil},
 		{ledger.RunSearch{Limit: 9, Media: "\xff"}, nil},
 	} {

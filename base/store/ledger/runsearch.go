@@ -41,5 +41,6 @@ func (s RunRows) SearchRuns(ctx context.Context, f RunSearch) ([]Run, error) {
 			where, args = append(where, c.sql), append(args, c.value)
 		}
 	}
-	return ReadRuns(ctx, s.Databases, "WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?", append(args, f.Limit)...)
+	return ReadRuns(ctx, s.Databases, "WHERE "+strings.Join(where, " AND ")+" ORDER BY id DESC LIMIT ?",
+		append(args, f.Limit)...)
 }

@@ -28,8 +28,10 @@ const stopColumns = "id, verb, kind, target, target_name, reason, ordered_by, or
 // AddStop writes an order that pauses or cancels work. Any process may write one: consumers apply it within seconds,
 // and the leader completes it.
 func (s StopOrders) AddStop(ctx context.Context, stop task.Stop) error {
-	err := s.Data.Writer(ctx).Exec("INSERT INTO stop_order (id, verb, kind, target, target_name, reason, ordered_by, ordered_at, until_at, state)"+
-		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", stop.ID, string(stop.Verb), string(stop.Kind), stop.Target, sqldb.Cut(stop.TargetName, 191),
+	err := s.Data.Writer(ctx).Exec(
+		"INSERT INTO stop_order (id, verb, kind, target, target_name, reason, ordered_by, ordered_at, until_at, state)"+
+			" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", stop.ID, string(stop.Verb), string(stop.Kind), stop.Target,
+		sqldb.Cut(stop.TargetName, 191),
 		sqldb.Cut(stop.Reason, 255), sqldb.Cut(stop.By, 96), sqldb.At(stop.OrderedAt), sqldb.At(stop.Until), StopActive).Error
 	if err != nil {
 		return fmt.Errorf("order the %s of %s %s: %w", stop.Verb, stop.Kind, stop.TargetName, err)
@@ -84,7 +86,8 @@ func ReadStops(db *gorm.DB, tail string, args ...any) ([]task.Stop, error) {
 	query := db.Raw("SELECT "+stopColumns+" FROM stop_order "+tail, args...)
 	all, err := sqldb.Rows(query, func(rows *sql.Rows, o *task.Stop) error {
 		var ordered, until, ended sqldb.Time
-		err := rows.Scan(&o.ID, &o.Verb, &o.Kind, &o.Target, &o.TargetName, &o.Reason, &o.By, &ordered, &until, &ended, &o.EndedBy)
+		err := rows.Scan(&o.ID, &o.Verb, &o.Kind, &o.Target, &o.TargetName, &o.Reason, &o.By, &ordered, &until, &ended,
+			&o.EndedBy)
 		o.OrderedAt, o.Until, o.EndedAt = ordered.Time, until.Time, ended.Time
 		return err
 	})
@@ -97,7 +100,8 @@ func ReadStops(db *gorm.DB, tail string, args ...any) ([]task.Stop, error) {
 // LiftPause ends a pause before its time, and reports whether it was still active. The leader then makes due the
 // subtasks that wait for it.
 func (s StopOrders) LiftPause(ctx context.Context, id int64, by string, now time.Time) (bool, error) {
-	res := s.Data.Writer(ctx).Exec("UPDATE stop_order SET state = ?, ended_at = ?, ended_by = ? WHERE id = ? AND verb = ? AND state = ?",
+	res := s.Data.Writer(ctx).Exec(
+		"UPDATE stop_order SET state = ?, ended_at = ?, ended_by = ? WHERE id = ? AND verb = ? AND state = ?",
 		StopEnded, sqldb.At(now), sqldb.Cut(by, 96), id, string(task.Pause), StopActive)
 	if res.Error != nil {
 		return false, fmt.Errorf("lift pause %d: %w", id, res.Error)
@@ -109,7 +113,8 @@ func (s StopOrders) LiftPause(ctx context.Context, id int64, by string, now time
 // returns lease.ErrStaleLease when the lease does not hold.
 func (s StopOrders) EndStop(ctx context.Context, l lease.Lease, id int64, now time.Time) error {
 	set := []leader.Assignment{leader.Assign("state", "?", StopEnded), leader.Assign("ended_at", "?", sqldb.At(now))}
-	n, err := leader.UpdateGuarded(ctx, s.Data, l, "stop_order", set, "stop_order.id = ? AND stop_order.state = ?", id, StopActive)
+	n, err := leader.UpdateGuarded(ctx, s.Data, l, "stop_order", set, "stop_order.id = ? AND stop_order.state = ?",
+		id, StopActive)
 	if err == nil && n == 0 {
 		err = leader.CheckLease(ctx, s.Data, l)
 	}
@@ -159,7 +164,8 @@ func (s StopOrders) MarkCancelled(ctx context.Context, l lease.Lease, stopID int
 	}
 	set := []leader.Assignment{
 		leader.Assign("cancel_id", "?", stopID),
-		leader.Assign("error_text", "CASE WHEN run.error_text = '' THEN ? ELSE run.error_text END", sqldb.Cut(note, runErrorMax)),
+		leader.Assign("error_text", "CASE WHEN run.error_text = '' THEN ? ELSE run.error_text END",
+			sqldb.Cut(note, runErrorMax)),
 	}
 	n, err := leader.UpdateGuarded(ctx, s.Data, l, "run", set, "run.id IN ? AND run.cancel_id = 0 AND run.state IN ?",
 		runIDs, []string{string(task.RunFanningOut), string(task.RunRunning)})
@@ -175,7 +181,8 @@ func (s StopOrders) MarkCancelled(ctx context.Context, l lease.Lease, stopID int
 // OpenOrdersUntil returns how many orders with a run id up to this one have no run yet.
 func (s StopOrders) OpenOrdersUntil(ctx context.Context, runID int64) (int64, error) {
 	var n int64
-	if err := s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM manual_order WHERE taken = 0 AND run_id <= ?", runID).Row().Scan(&n); err != nil {
+	if err := s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM manual_order WHERE taken = 0 AND run_id <= ?",
+		runID).Row().Scan(&n); err != nil {
 		return 0, fmt.Errorf("count the orders until %d: %w", runID, err)
 	}
 	return n, nil
@@ -192,7 +199,8 @@ type OpenSubtask struct {
 func (s StopOrders) OpenSubtasksOf(ctx context.Context, runID int64, after task.Key, limit int) ([]OpenSubtask, error) {
 	// Not (account_id, part) > (?, ?), which MySQL answers by reading the run from its beginning.
 	return openSubtasks(ctx, s.Databases, LogTable(runID),
-		"run_id = ? AND account_id >= ? AND (account_id > ? OR part > ?) AND state IN "+openStates+" ORDER BY run_id, account_id, part LIMIT ?",
+		"run_id = ? AND account_id >= ? AND (account_id > ? OR part > ?) AND state IN "+openStates+
+			" ORDER BY run_id, account_id, part LIMIT ?",
 		runID, after.AccountID, after.AccountID, after.Part, limit)
 }
 
@@ -206,7 +214,8 @@ func (s StopOrders) OpenSubtasksOfAccount(ctx context.Context, runIDs []int64, a
 }
 
 func openSubtasks(ctx context.Context, s *sqldb.Databases, table, where string, args ...any) ([]OpenSubtask, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, delivery, attempt FROM "+table+" WHERE "+where, args...).Rows()
+	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, delivery, attempt FROM "+table+" WHERE "+where,
+		args...).Rows()
 	if MissingTable(err) {
 		return nil, nil // The fan-out never began, or the day was dropped.
 	}
@@ -244,12 +253,15 @@ func (s StopOrders) AccountsWaitedFor(ctx context.Context) ([]int64, error) {
 }
 
 // waitedFor returns the ids of one kind that subtasks wait for.
-func (s StopOrders) waitedFor(ctx context.Context, prefix string, idOf func(ref string) (int64, bool)) ([]int64, error) {
+func (s StopOrders) waitedFor(
+	ctx context.Context, prefix string, idOf func(ref string) (int64, bool),
+) ([]int64, error) {
 	var ids []int64
 	// One seek of the index for each: DISTINCT would read all waiting rows.
 	for after := prefix; ; {
 		var refs []string
-		err := s.Data.Writer(ctx).Raw("SELECT waits_for FROM subtask_due WHERE waits_for > ? AND waits_for < ? ORDER BY waits_for LIMIT 1",
+		err := s.Data.Writer(ctx).Raw(
+			"SELECT waits_for FROM subtask_due WHERE waits_for > ? AND waits_for < ? ORDER BY waits_for LIMIT 1",
 			after, prefix+"~").Scan(&refs).Error
 		if err != nil {
 			return nil, err
@@ -268,7 +280,8 @@ func (s StopOrders) waitedFor(ctx context.Context, prefix string, idOf func(ref 
 // They become due at the given moment, or earlier if their time to live ends before it. It needs no lease, since
 // repeating it has the same effect.
 func (s StopOrders) Release(ctx context.Context, ref string, due time.Time, limit int) ([]Due, error) {
-	list, err := readDue(ctx, s.Databases, "WHERE waits_for = ? ORDER BY account_id, part LIMIT ?", ref, min(limit, s.Data.RowsPerStatement(5)))
+	list, err := readDue(ctx, s.Databases, "WHERE waits_for = ? ORDER BY account_id, part LIMIT ?", ref,
+		min(limit, s.Data.RowsPerStatement(5)))
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}

@@ -96,7 +96,8 @@ func TestRunsToCancel_AreOlderThanTheOrder(t *testing.T) {
 	ctx := context.Background()
 	s := storetest.New(t)
 	l := leading(t, s)
-	older, newer := storetest.NewRun(t, s, storetest.Moment.Add(-time.Minute), storetest.Keys(1)...), storetest.NewRun(t, s, storetest.Moment.Add(time.Minute), storetest.Keys(1)...)
+	older, newer := storetest.NewRun(t, s, storetest.Moment.Add(-time.Minute), storetest.Keys(1)...),
+		storetest.NewRun(t, s, storetest.Moment.Add(time.Minute), storetest.Keys(1)...)
 	ended := storetest.NewRun(t, s, storetest.Moment.Add(-time.Hour), storetest.Keys(1)...)
 	storetest.Apply(t, s, ended.Outcome(1, 1, task.Succeeded))
 	for _, tt := range []struct {
@@ -180,7 +181,8 @@ func TestRuns_EndAsCancelledBeforeTheLeaderMarksThem(t *testing.T) {
 			}
 			storetest.Apply(t, s, r.Outcome(2, 1, task.Cancelled))
 			require.Equal(t, task.RunRunning, countsOf(t, r).State)
-			storetest.Apply(t, s, r.Outcome(3, 1, task.Cancelled), younger.Outcome(1, 1, task.Succeeded), younger.Outcome(2, 1, task.Failed))
+			storetest.Apply(t, s, r.Outcome(3, 1, task.Cancelled), younger.Outcome(1, 1, task.Succeeded),
+				younger.Outcome(2, 1, task.Failed))
 			require.Equal(t, tt.want, countsOf(t, r).State)
 			require.EqualValues(t, 2, countsOf(t, r).Cancelled)
 			require.Equal(t, task.RunPartial, countsOf(t, younger).State, "it was made after the order")
@@ -203,10 +205,12 @@ func TestApplyLeaderOutcomes_NeedsTheLease(t *testing.T) {
 	s := storetest.New(t)
 	l := leading(t, s)
 	r := storetest.NewRun(t, s, storetest.Moment, storetest.Keys(2)...)
-	_, err := s.ApplyLeaderOutcomes(ctx, lease.Lease{Epoch: l.Epoch, Holder: "another"}, []ledger.Outcome{r.Outcome(1, 1, task.Cancelled)})
+	_, err := s.ApplyLeaderOutcomes(ctx, lease.Lease{Epoch: l.Epoch, Holder: "another"},
+		[]ledger.Outcome{r.Outcome(1, 1, task.Cancelled)})
 	require.ErrorIs(t, err, lease.ErrStaleLease)
 	require.Equal(t, task.Waiting, statusOf(t, r, 1).State)
-	stale, err := s.ApplyLeaderOutcomes(ctx, l, []ledger.Outcome{r.Outcome(1, 1, task.Cancelled), r.Outcome(2, 9, task.Cancelled)})
+	stale, err := s.ApplyLeaderOutcomes(ctx, l, []ledger.Outcome{r.Outcome(1, 1, task.Cancelled),
+		r.Outcome(2, 9, task.Cancelled)})
 	require.NoError(t, err)
 	require.Equal(t, 1, stale, "the row holds another delivery")
 	requireCountsEqualRows(t, r)
@@ -224,7 +228,8 @@ func TestOpenSubtasksOf_ReadsByKey(t *testing.T) {
 	}
 	open, err := s.OpenSubtasksOf(ctx, r.ID, task.Key{}, 3)
 	require.NoError(t, err)
-	require.Equal(t, []ledger.OpenSubtask{{Key: key(2, "d"), Delivery: 1}, {Key: key(2, "e"), Delivery: 1}, {Key: key(3, "d"), Delivery: 1, Attempt: 1}}, open)
+	require.Equal(t, []ledger.OpenSubtask{{Key: key(2, "d"), Delivery: 1}, {Key: key(2, "e"), Delivery: 1},
+		{Key: key(3, "d"), Delivery: 1, Attempt: 1}}, open)
 	open, err = s.OpenSubtasksOf(ctx, r.ID, open[2].Key, 3)
 	require.NoError(t, err)
 	require.Equal(t, []ledger.OpenSubtask{{Key: key(4, "d"), Delivery: 2}}, open)

@@ -38,7 +38,8 @@ func (f SubtaskFilter) where(d sqldb.Dialect) (where string, args []any) {
 	return where, args
 }
 
-const logColumns = "state, delivery, attempt, node, created_at, started_at, ended_at, error_class, error_text, rows_written, api_calls"
+const logColumns = "state, delivery, attempt, node, created_at, started_at, ended_at, error_class, error_text," +
+	" rows_written, api_calls"
 
 // logRow scans the values of logColumns.
 type logRow struct {
@@ -48,7 +49,8 @@ type logRow struct {
 
 func (r *logRow) fields() []any {
 	return []any{
-		&r.State, &r.Delivery, &r.Attempt, &r.Node, &r.created, &r.started, &r.ended, &r.ErrorClass, &r.ErrorText, &r.Rows, &r.Calls,
+		&r.State, &r.Delivery, &r.Attempt, &r.Node, &r.created, &r.started, &r.ended, &r.ErrorClass, &r.ErrorText, &r.Rows,
+		&r.Calls,
 	}
 }
 
@@ -59,7 +61,8 @@ func (r *logRow) log() SubtaskLog {
 
 // RunSubtasks returns a page of a run's subtasks after a place, by account and part. next is the place after which
 // the next page begins; nil if there is none. A run whose day's table was dropped has no subtasks.
-func (s Subtasks) RunSubtasks(ctx context.Context, runID int64, f SubtaskFilter, after AccountPart, limit int) (page []Subtask, next *AccountPart, err error) {
+func (s Subtasks) RunSubtasks(ctx context.Context, runID int64, f SubtaskFilter, after AccountPart,
+	limit int) (page []Subtask, next *AccountPart, err error) {
 	where := "run_id = ? AND account_id >= ? AND (account_id > ? OR part > ?)"
 	args := []any{runID, after.AccountID, after.AccountID, after.Part}
 	chosen, values := f.where(s.Data.Dialect())
@@ -68,10 +71,12 @@ func (s Subtasks) RunSubtasks(ctx context.Context, runID int64, f SubtaskFilter,
 			return nil, nil, err
 		}
 		if next != nil {
-			where, args = where+" AND account_id <= ? AND (account_id < ? OR part <= ?)", append(args, next.AccountID, next.AccountID, next.Part)
+			where, args = where+" AND account_id <= ? AND (account_id < ? OR part <= ?)",
+				append(args, next.AccountID, next.AccountID, next.Part)
 		}
 	}
-	page, err = ReadSubtasks(ctx, s.Databases, LogTable(runID), where+chosen+" ORDER BY run_id, account_id, part LIMIT ?", append(append(args, values...), limit+1)...)
+	page, err = ReadSubtasks(ctx, s.Databases, LogTable(runID), where+chosen+" ORDER BY run_id, account_id, part LIMIT ?",
+		append(append(args, values...), limit+1)...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("list the subtasks of run %d: %w", runID, err)
 	}
@@ -84,7 +89,8 @@ func (s Subtasks) RunSubtasks(ctx context.Context, runID int64, f SubtaskFilter,
 
 // reachOfRun returns the last row of a run that a page reads; nil if that is all rows.
 func (s Subtasks) reachOfRun(ctx context.Context, runID int64, where string, args []any) (*AccountPart, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id, part FROM "+LogTable(runID)+" WHERE "+where+" ORDER BY run_id, account_id, part LIMIT 1 OFFSET ?",
+	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id, part FROM "+LogTable(runID)+" WHERE "+where+
+		" ORDER BY run_id, account_id, part LIMIT 1 OFFSET ?",
 		append(slices.Clone(args), s.Reach.Rows-1)...).Rows()
 	if MissingTable(err) {
 		return nil, nil
@@ -103,7 +109,8 @@ func (s Subtasks) reachOfRun(ctx context.Context, runID int64, where string, arg
 
 // ReadSubtasks reads rows of a day's log; where follows WHERE. It returns none if the table does not exist.
 func ReadSubtasks(ctx context.Context, s *sqldb.Databases, table, where string, args ...any) ([]Subtask, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, "+logColumns+" FROM "+table+" WHERE "+where, args...).Rows()
+	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, "+logColumns+" FROM "+table+" WHERE "+where,
+		args...).Rows()
 	if MissingTable(err) {
 		return nil, nil
 	}
@@ -135,7 +142,8 @@ type AccountSubtask struct {
 // made in [since, until), or at any time since then if until is zero. next is the place after which the next page
 // begins; nil if there is none. A page reads Reach.Runs runs at most, so it may be short or empty although next is
 // set.
-func (s Subtasks) AccountSubtasks(ctx context.Context, a settings.Account, f SubtaskFilter, since, until time.Time, after task.Key, limit int) (page []AccountSubtask, next *task.Key, err error) {
+func (s Subtasks) AccountSubtasks(ctx context.Context, a settings.Account, f SubtaskFilter, since, until time.Time,
+	after task.Key, limit int) (page []AccountSubtask, next *task.Key, err error) {
 	end := int64(math.MaxInt64)
 	if !until.IsZero() {
 		end = task.FirstRunIDAt(until)
@@ -171,7 +179,9 @@ func (s Subtasks) AccountSubtasks(ctx context.Context, a settings.Account, f Sub
 // runsOf returns the runs of a media with ids in [from, end), the newest first. It reads the newest Reach.Runs runs
 // of all platforms; more is the place of the last of them if there are others.
 func (s Subtasks) runsOf(ctx context.Context, media string, from, end int64) (runs []Run, more *task.Key, err error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT id, media, task_name, planned_at FROM run WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?", from, end, s.Reach.Runs).Rows()
+	rows, err := s.Data.Writer(ctx).Raw(
+		"SELECT id, media, task_name, planned_at FROM run WHERE id >= ? AND id < ? ORDER BY id DESC LIMIT ?", from, end,
+		s.Reach.Runs).Rows()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -195,7 +205,8 @@ func (s Subtasks) runsOf(ctx context.Context, media string, from, end int64) (ru
 }
 
 // subtasksInRuns returns an account's subtasks in runs of one day, which are given the newest first.
-func (s Subtasks) subtasksInRuns(ctx context.Context, runs []Run, accountID int64, f SubtaskFilter, after task.Key, limit int) ([]AccountSubtask, error) {
+func (s Subtasks) subtasksInRuns(ctx context.Context, runs []Run, accountID int64, f SubtaskFilter, after task.Key,
+	limit int) ([]AccountSubtask, error) {
 	ids := make([]int64, len(runs))
 	for i := range runs {
 		ids[i] = runs[i].ID
@@ -205,7 +216,8 @@ func (s Subtasks) subtasksInRuns(ctx context.Context, runs []Run, accountID int6
 		where, args = where+" AND (run_id < ? OR part < ?)", append(args, after.RunID, after.Part)
 	}
 	chosen, values := f.where(s.Data.Dialect())
-	rows, err := ReadSubtasks(ctx, s.Databases, LogTable(ids[0]), where+chosen+" ORDER BY run_id DESC, account_id DESC, part DESC LIMIT ?", append(append(args, values...), limit)...)
+	rows, err := ReadSubtasks(ctx, s.Databases, LogTable(ids[0]), where+chosen+
+		" ORDER BY run_id DESC, account_id DESC, part DESC LIMIT ?", append(append(args, values...), limit)...)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +261,8 @@ func (p WaitingPlace) compare(o WaitingPlace) int {
 
 // WaitingSubtasks returns a page of the subtasks that wait to be sent again, after a place, by due time. next is the
 // place after which the next page begins; nil if there is none.
-func (s Subtasks) WaitingSubtasks(ctx context.Context, f WaitingFilter, after WaitingPlace, limit int) (page []WaitingSubtask, next *WaitingPlace, err error) {
+func (s Subtasks) WaitingSubtasks(ctx context.Context, f WaitingFilter, after WaitingPlace,
+	limit int) (page []WaitingSubtask, next *WaitingPlace, err error) {
 	states := []task.State{task.Retrying, task.Deferred}
 	if f.State != "" {
 		states = []task.State{f.State}
@@ -279,37 +292,43 @@ func (s Subtasks) WaitingSubtasks(ctx context.Context, f WaitingFilter, after Wa
 }
 
 // waitingIn returns the waiting subtasks of one state; reach is the last row that was read, nil if all were.
-func (s Subtasks) waitingIn(ctx context.Context, state task.State, f WaitingFilter, after WaitingPlace, limit int) (page []WaitingSubtask, reach *WaitingPlace, err error) {
+func (s Subtasks) waitingIn(ctx context.Context, state task.State, f WaitingFilter, after WaitingPlace,
+	limit int) (page []WaitingSubtask, reach *WaitingPlace, err error) {
 	const order = " ORDER BY state, due_at, run_id, account_id, part LIMIT "
 	from := " FROM subtask_due" + s.Data.Dialect().ForceIndex("subtask_due", "due")
 	where, args := " WHERE state = ?", []any{string(state)}
 	if !after.DueAt.IsZero() {
 		at, k := sqldb.At(after.DueAt), after.Key
-		where += " AND due_at >= ? AND (due_at > ? OR run_id > ? OR (run_id = ? AND (account_id > ? OR (account_id = ? AND part > ?))))"
+		where += " AND due_at >= ? AND (due_at > ? OR run_id > ? OR (run_id = ? AND (account_id > ? OR (account_id = ?" +
+			" AND part > ?))))"
 		args = append(args, at, at, k.RunID, k.RunID, k.AccountID, k.AccountID, k.Part)
 	}
 	var chosen []string
 	var values []any
-	for _, c := range []struct{ condition, value string }{{"media = ?", f.Media}, {"lane = ?", f.Lane}, {s.Data.Dialect().Contains("reason"), f.Text}} {
+	for _, c := range []struct{ condition, value string }{{"media = ?", f.Media}, {"lane = ?", f.Lane},
+		{s.Data.Dialect().Contains("reason"), f.Text}} {
 		if c.value != "" {
 			chosen, values = append(chosen, " AND "+c.condition), append(values, c.value)
 		}
 	}
 	if len(chosen) > 0 {
 		var last WaitingPlace
-		found, err := s.readPlace(ctx, &last, "SELECT due_at, run_id, account_id, part"+from+where+order+"1 OFFSET ?", append(slices.Clone(args), s.Reach.Rows-1)...)
+		found, err := s.readPlace(ctx, &last, "SELECT due_at, run_id, account_id, part"+from+where+order+"1 OFFSET ?",
+			append(slices.Clone(args), s.Reach.Rows-1)...)
 		if err != nil {
 			return nil, nil, err
 		}
 		if found {
 			reach = &last
 			at, k := sqldb.At(last.DueAt), last.Key
-			where += " AND due_at <= ? AND (due_at < ? OR run_id < ? OR (run_id = ? AND (account_id < ? OR (account_id = ? AND part <= ?))))"
+			where += " AND due_at <= ? AND (due_at < ? OR run_id < ? OR (run_id = ? AND (account_id < ? OR (account_id = ?" +
+				" AND part <= ?))))"
 			args = append(args, at, at, k.RunID, k.RunID, k.AccountID, k.AccountID, k.Part)
 		}
 	}
-	rows, err := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, state, due_at, delivery, attempt, media, lane, reason, waits_for"+
-		from+where+strings.Join(chosen, "")+order+"?", append(append(args, values...), limit)...).Rows()
+	rows, err := s.Data.Writer(ctx).Raw(
+		"SELECT run_id, account_id, part, state, due_at, delivery, attempt, media, lane, reason, waits_for"+
+			from+where+strings.Join(chosen, "")+order+"?", append(append(args, values...), limit)...).Rows()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -317,7 +336,8 @@ func (s Subtasks) waitingIn(ctx context.Context, state task.State, f WaitingFilt
 	for rows.Next() {
 		var w WaitingSubtask
 		var at sqldb.Time
-		err := rows.Scan(&w.RunID, &w.AccountID, &w.Part, &w.State, &at, &w.Delivery, &w.Attempt, &w.Media, &w.Lane, &w.Reason, &w.WaitsFor)
+		err := rows.Scan(&w.RunID, &w.AccountID, &w.Part, &w.State, &at, &w.Delivery, &w.Attempt, &w.Media, &w.Lane,
+			&w.Reason, &w.WaitsFor)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -327,7 +347,9 @@ func (s Subtasks) waitingIn(ctx context.Context, state task.State, f WaitingFilt
 	return page, reach, rows.Err()
 }
 
-func (s Subtasks) readPlace(ctx context.Context, into *WaitingPlace, query string, args ...any) (found bool, err error) {
+func (s Subtasks) readPlace(
+	ctx context.Context, into *WaitingPlace, query string, args ...any,
+) (found bool, err error) {
 	rows, err := s.Data.Writer(ctx).Raw(query, args...).Rows()
 	if err != nil {
 		return false, err
@@ -345,8 +367,10 @@ func (s Subtasks) readPlace(ctx context.Context, into *WaitingPlace, query strin
 // RunProgress returns a run and how many of its subtasks are retrying and deferred. One statement reads both, since
 // the outcomes that change them are written in one transaction. It returns ErrNotFound if the run does not exist.
 func (s Subtasks) RunProgress(ctx context.Context, id int64) (run Run, retrying, deferred int64, err error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT "+runColumns+", (SELECT COUNT(*) FROM subtask_due d WHERE d.run_id = run.id AND d.run_id = ? AND d.state = ?),"+
-		" (SELECT COUNT(*) FROM subtask_due d WHERE d.run_id = run.id AND d.run_id = ? AND d.state = ?) FROM run WHERE id = ?",
+	rows, err := s.Data.Writer(ctx).Raw("SELECT "+runColumns+
+		", (SELECT COUNT(*) FROM subtask_due d WHERE d.run_id = run.id AND d.run_id = ? AND d.state = ?),"+
+		" (SELECT COUNT(*) FROM subtask_due d WHERE d.run_id = run.id AND d.run_id = ? AND d.state = ?) FROM run"+
+		" WHERE id = ?",
 		id, string(task.Retrying), id, string(task.Deferred), id).Rows()
 	if err != nil {
 		return Run{}, 0, 0, fmt.Errorf("read run %d: %w", id, err)

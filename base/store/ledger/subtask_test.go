@@ -28,15 +28,18 @@ func logOf(t *testing.T, s *store.Store, first time.Time, runs int) []ledger.Run
 		run.Media = "tulip"
 		require.NoError(t, s.AddRuns(ctx, l, []ledger.Run{run}))
 		require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(run.ID)))
-		require.NoError(t, storetest.AddSubtasks(ctx, s, l, run.ID, []ledger.AccountPart{{AccountID: 1, Part: "p"}, {AccountID: 2, Part: "p"}, {AccountID: 3, Part: "p"}}, at))
+		require.NoError(t, storetest.AddSubtasks(ctx, s, l, run.ID,
+			[]ledger.AccountPart{{AccountID: 1, Part: "p"}, {AccountID: 2, Part: "p"}, {AccountID: 3, Part: "p"}}, at))
 		outcome := func(account int64, state task.State, text string) ledger.Outcome {
 			return ledger.Outcome{
-				Key: task.Key{RunID: run.ID, AccountID: account, Part: "p"}, Delivery: 1, Attempt: 1, State: state, Media: "tulip", Lane: "normal",
+				Key: task.Key{RunID: run.ID, AccountID: account, Part: "p"}, Delivery: 1, Attempt: 1, State: state, Media: "tulip",
+				Lane:  "normal",
 				DueAt: at.Add(time.Minute), EndedAt: at, ErrorClass: "transient", ErrorText: text, Reason: text,
 			}
 		}
 		_, err := s.ApplyOutcomes(ctx, []ledger.Outcome{
-			outcome(1, task.Succeeded, ""), outcome(2, task.Retrying, "the 50% of it"), outcome(3, task.Failed, fmt.Sprintf("code %d", i)),
+			outcome(1, task.Succeeded, ""), outcome(2, task.Retrying, "the 50% of it"),
+			outcome(3, task.Failed, fmt.Sprintf("code %d", i)),
 		})
 		require.NoError(t, err)
 		all = append(all, run)
@@ -89,7 +92,8 @@ func TestLists_EndAPageAfterEnoughRows(t *testing.T) {
 	s.Reach.Rows, s.Reach.Runs = 2, 3
 	first := time.Date(2026, 11, 21, 20, 0, 0, 0, time.UTC)
 	runs := logOf(t, s, first, 7) // into the next day
-	page, next, err := s.RunSubtasks(t.Context(), runs[0].ID, ledger.SubtaskFilter{State: task.Failed}, ledger.AccountPart{}, 5)
+	page, next, err := s.RunSubtasks(t.Context(), runs[0].ID, ledger.SubtaskFilter{State: task.Failed},
+		ledger.AccountPart{}, 5)
 	require.NoError(t, err)
 	require.Empty(t, page)
 	require.Equal(t, &ledger.AccountPart{AccountID: 2, Part: "p"}, next)
@@ -158,7 +162,9 @@ func TestWaitingSubtasks_MergesTheStates(t *testing.T) {
 	runs := logOf(t, s, first, 9)
 	db := s.Data.Writer(t.Context())
 	for _, i := range []int{1, 4, 5, 6, 7} {
-		require.NoError(t, db.Exec("UPDATE subtask_due SET state = 'deferred', lane = 'slow', waits_for = 'pause:7' WHERE run_id = ?", runs[i].ID).Error)
+		require.NoError(t,
+			db.Exec("UPDATE subtask_due SET state = 'deferred', lane = 'slow', waits_for = 'pause:7' WHERE run_id = ?",
+				runs[i].ID).Error)
 	}
 	require.NoError(t, db.Exec("UPDATE subtask_due SET state = 'sent' WHERE run_id = ?", runs[8].ID).Error)
 	list := func(f ledger.WaitingFilter, limit int) (hours []int) {

@@ -63,10 +63,13 @@ type LostSubtask struct {
 
 // FirstDeliveries returns the subtasks of a run beyond after that wait for their first delivery, by key. It reads the
 // run's rows: call it only when the log shows that there should be none.
-func (s Subtasks) FirstDeliveries(ctx context.Context, run RunningRun, after AccountPart, limit int) ([]LostSubtask, error) {
+func (s Subtasks) FirstDeliveries(
+	ctx context.Context, run RunningRun, after AccountPart, limit int,
+) ([]LostSubtask, error) {
 	// Not (account_id, part) > (?, ?), which MySQL answers by reading the run from its beginning.
 	parts, err := AccountParts(ctx, s.Databases, "SELECT account_id, part FROM "+LogTable(run.ID)+
-		" WHERE run_id = ? AND account_id >= ? AND (account_id > ? OR part > ?) AND state = ? AND delivery = 1 ORDER BY account_id, part LIMIT ?",
+		" WHERE run_id = ? AND account_id >= ? AND (account_id > ? OR part > ?) AND state = ? AND delivery = 1"+
+		" ORDER BY account_id, part LIMIT ?",
 		run.ID, after.AccountID, after.AccountID, after.Part, string(task.Waiting), limit)
 	if MissingTable(err) {
 		return nil, nil // The day was dropped, and what was open in it expired.
@@ -76,7 +79,8 @@ func (s Subtasks) FirstDeliveries(ctx context.Context, run RunningRun, after Acc
 	}
 	lost := make([]LostSubtask, len(parts))
 	for i, p := range parts {
-		lost[i] = LostSubtask{Key: task.Key{RunID: run.ID, AccountID: p.AccountID, Part: p.Part}, Media: run.Media, Lane: run.Lane, Delivery: 1}
+		lost[i] = LostSubtask{Key: task.Key{RunID: run.ID, AccountID: p.AccountID, Part: p.Part}, Media: run.Media,
+			Lane: run.Lane, Delivery: 1}
 	}
 	return lost, nil
 }
@@ -92,8 +96,9 @@ type SentRange struct {
 
 // SentRanges returns the range of each partition with such messages.
 func (s Subtasks) SentRanges(ctx context.Context) ([]SentRange, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT topic, topic_partition, MIN(topic_offset), MAX(topic_offset) FROM subtask_due" +
-		" WHERE topic > '" + noPlace + "' GROUP BY topic, topic_partition ORDER BY topic, topic_partition").Rows()
+	rows, err := s.Data.Writer(ctx).Raw(
+		"SELECT topic, topic_partition, MIN(topic_offset), MAX(topic_offset) FROM subtask_due" +
+			" WHERE topic > '" + noPlace + "' GROUP BY topic, topic_partition ORDER BY topic, topic_partition").Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read where messages were sent again: %w", err)
 	}
@@ -125,7 +130,8 @@ func (s Subtasks) withLanes(ctx context.Context, ranges []SentRange) ([]SentRang
 			continue
 		}
 		var name LaneName
-		err := s.Data.Writer(ctx).Raw("SELECT r.media, r.lane FROM subtask_due d"+join+"run r ON r.id = d.run_id WHERE d.topic = ? LIMIT 1", r.Topic).Row().
+		err := s.Data.Writer(ctx).Raw("SELECT r.media, r.lane FROM subtask_due d"+join+
+			"run r ON r.id = d.run_id WHERE d.topic = ? LIMIT 1", r.Topic).Row().
 			Scan(&name.Media, &name.Lane)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return nil, fmt.Errorf("read the lane of topic %s: %w", r.Topic, err)
@@ -141,8 +147,10 @@ func (s Subtasks) withLanes(ctx context.Context, ranges []SentRange) ([]SentRang
 // SentWithin returns subtasks whose messages lie in the range and were sent again before a moment.
 func (s Subtasks) SentWithin(ctx context.Context, r SentRange, before time.Time, limit int) ([]LostSubtask, error) {
 	// By the place: otherwise MySQL reads every message that was sent again and has no outcome yet.
-	query := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, media, lane, delivery FROM subtask_due"+dueByPlace(s.Data)+
-		" WHERE topic = ? AND topic_partition = ? AND topic_offset BETWEEN ? AND ? AND state = ? AND due_at < ? ORDER BY topic_offset LIMIT ?",
+	query := s.Data.Writer(ctx).Raw("SELECT run_id, account_id, part, media, lane, delivery FROM subtask_due"+
+		dueByPlace(s.Data)+
+		" WHERE topic = ? AND topic_partition = ? AND topic_offset BETWEEN ? AND ? AND state = ? AND due_at < ?"+
+		" ORDER BY topic_offset LIMIT ?",
 		r.Topic, r.Partition, r.Lowest, r.Highest, dueSent, sqldb.At(before), limit)
 	all, err := sqldb.Rows(query, func(rows *sql.Rows, l *LostSubtask) error {
 		return rows.Scan(&l.RunID, &l.AccountID, &l.Part, &l.Media, &l.Lane, &l.Delivery)
@@ -197,7 +205,8 @@ func (s Subtasks) lockWaiting(tx *gorm.DB, lost []LostSubtask, now time.Time) ([
 		some := lost[:n]
 		lost = lost[n:]
 		status := map[task.Key]SubtaskStatus{}
-		err := readStates(tx, s.Data, table, s.Data.Dialect().ForUpdate(), len(some), func(i int) task.Key { return some[i].Key }, status)
+		err := readStates(tx, s.Data, table, s.Data.Dialect().ForUpdate(), len(some),
+			func(i int) task.Key { return some[i].Key }, status)
 		if MissingTable(err) {
 			continue
 		}

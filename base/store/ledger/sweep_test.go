@@ -28,7 +28,8 @@ func TestRunningRuns_AreFannedOutAndOpen(t *testing.T) {
 	runs, err = s.RunningRuns(ctx, 0, 10)
 	require.NoError(t, err)
 	require.Equal(t, []ledger.RunningRun{{
-		ID: run.ID, TaskName: run.TaskName, Media: run.Media, Lane: run.Settings.Lane, Offsets: ledger.Offsets{0: 7, 3: 9}, CreatedAt: run.CreatedAt,
+		ID: run.ID, TaskName: run.TaskName, Media: run.Media, Lane: run.Settings.Lane, Offsets: ledger.Offsets{0: 7, 3: 9},
+		CreatedAt: run.CreatedAt,
 	}}, runs)
 	runs, err = s.RunningRuns(ctx, run.ID, 10)
 	require.NoError(t, err)
@@ -140,13 +141,15 @@ func TestSentRanges_HoldTheLaterDeliveries(t *testing.T) {
 		partition int
 		offset    int64
 	}{{0, 10}, {1, 5}, {0, 7}, {0, 12}} {
-		sent = append(sent, ledger.SentDue{Key: raised[i].Key, Delivery: 2, Topic: "t", Partition: at.partition, Offset: at.offset})
+		sent = append(sent, ledger.SentDue{Key: raised[i].Key, Delivery: 2, Topic: "t", Partition: at.partition,
+			Offset: at.offset})
 	}
 	require.NoError(t, s.RecordSent(ctx, sent))
 	ranges, err = s.SentRanges(ctx)
 	require.NoError(t, err)
 	lane := ledger.LaneName{Media: run.Media, Lane: run.Settings.Lane}
-	require.Equal(t, []ledger.SentRange{{Lane: lane, Topic: "t", Lowest: 7, Highest: 12}, {Lane: lane, Topic: "t", Partition: 1, Lowest: 5, Highest: 5}}, ranges)
+	require.Equal(t, []ledger.SentRange{{Lane: lane, Topic: "t", Lowest: 7, Highest: 12},
+		{Lane: lane, Topic: "t", Partition: 1, Lowest: 5, Highest: 5}}, ranges)
 
 	within := func(from, to int64, before time.Time, limit int) []int64 {
 		lost, err := s.SentWithin(ctx, ledger.SentRange{Topic: "t", Lowest: from, Highest: to}, before, limit)
@@ -164,7 +167,8 @@ func TestSentRanges_HoldTheLaterDeliveries(t *testing.T) {
 	require.Equal(t, []int64{3}, within(7, 11, after, 1))
 	require.Empty(t, within(0, 100, now, 10), "sent too recently")
 
-	due, err := s.DeferLost(ctx, l, []ledger.LostSubtask{{Key: key(run, 3), Media: "tulip", Lane: "normal", Delivery: 2}}, now)
+	due, err := s.DeferLost(ctx, l, []ledger.LostSubtask{{Key: key(run, 3), Media: "tulip", Lane: "normal", Delivery: 2}},
+		now)
 	require.NoError(t, err)
 	require.Equal(t, 1, due[0].Attempt, "the failures before are kept")
 	require.Equal(t, []int64{1, 4}, within(0, 100, after, 10), "a waiting subtask has no place")
@@ -176,7 +180,8 @@ func TestDueOf_AndDropDue(t *testing.T) {
 	s, l, run, now := waiting(t, 3)
 	found, err := s.DueOf(ctx, []task.Key{key(run, 2), key(run, 99), key(run, 2)})
 	require.NoError(t, err)
-	require.Equal(t, map[task.Key]ledger.Due{key(run, 2): {Key: key(run, 2), State: task.Retrying, DueAt: now, Delivery: 1, Attempt: 1}}, found)
+	require.Equal(t, map[task.Key]ledger.Due{key(run, 2): {Key: key(run, 2), State: task.Retrying, DueAt: now, Delivery: 1,
+		Attempt: 1}}, found)
 	found, err = s.DueOf(ctx, nil)
 	require.NoError(t, err)
 	require.Empty(t, found)
@@ -206,7 +211,8 @@ func TestRunningRuns_AreSortedByID(t *testing.T) {
 	s := storetest.New(t)
 	var want, got []int64
 	for i := range 3 {
-		want = append(want, storetest.NewRun(t, s, storetest.Moment.Add(time.Duration(i)*time.Minute), storetest.Keys(1)...).ID)
+		want = append(want, storetest.NewRun(t, s, storetest.Moment.Add(time.Duration(i)*time.Minute),
+			storetest.Keys(1)...).ID)
 	}
 	for after := int64(0); ; {
 		page, err := s.RunningRuns(t.Context(), after, 1)
@@ -240,8 +246,14 @@ func TestDeferLost_OfSeveralDays(t *testing.T) {
 func TestSentRanges_OfNoRunAreLeftOut(t *testing.T) {
 	t.Parallel()
 	s, _, _, _ := waiting(t, 2)
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_due SET state = 'sent', topic = 't', topic_partition = 0, topic_offset = 5 WHERE account_id = 1").Error)
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE subtask_due SET state = 'sent', topic = 'u', topic_partition = 0, topic_offset = 5, run_id = 1 WHERE account_id = 2").Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Exec(
+			"UPDATE subtask_due SET state = 'sent', topic = 't', topic_partition = 0, topic_offset = 5"+
+				" WHERE account_id = 1").Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Exec(
+			"UPDATE subtask_due SET state = 'sent', topic = 'u', topic_partition = 0, topic_offset = 5, run_id = 1"+
+				" WHERE account_id = 2").Error)
 	ranges, err := s.SentRanges(t.Context())
 	require.NoError(t, err)
 	require.Len(t, ranges, 1)

@@ -40,19 +40,24 @@ func (s Ticks) AddTicks(ctx context.Context, l lease.Lease, ticks []Tick) error 
 // TicksWithoutRun returns the ticks whose run was never made, the oldest first. It reads only ticks whose run's id is
 // at least from.
 func (s Ticks) TicksWithoutRun(ctx context.Context, from int64, limit int) ([]Tick, error) {
-	return s.ticks(ctx, "SELECT t.task_id, t.planned_at, t.run_id, t.made_at FROM tick t LEFT JOIN run r ON r.id = t.run_id"+
-		" WHERE t.run_id >= ? AND r.id IS NULL ORDER BY t.run_id LIMIT ?", from, limit)
+	return s.ticks(ctx,
+		"SELECT t.task_id, t.planned_at, t.run_id, t.made_at FROM tick t LEFT JOIN run r ON r.id = t.run_id"+
+			" WHERE t.run_id >= ? AND r.id IS NULL ORDER BY t.run_id LIMIT ?", from, limit)
 }
 
 // TicksBetween returns the ticks of a task that are planned after one moment and up to another, by planned time.
 func (s Ticks) TicksBetween(ctx context.Context, taskID int64, after, through time.Time) ([]Tick, error) {
-	return s.ticks(ctx, "SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at > ? AND planned_at <= ? ORDER BY planned_at",
+	return s.ticks(ctx,
+		"SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at > ? AND planned_at <= ?"+
+			" ORDER BY planned_at",
 		taskID, sqldb.At(after), sqldb.At(through))
 }
 
 // LastTickThrough returns the newest tick of a task that is planned up to a moment; false if there is none.
 func (s Ticks) LastTickThrough(ctx context.Context, taskID int64, through time.Time) (Tick, bool, error) {
-	ticks, err := s.ticks(ctx, "SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at <= ? ORDER BY planned_at DESC LIMIT 1",
+	ticks, err := s.ticks(ctx,
+		"SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at <= ?"+
+			" ORDER BY planned_at DESC LIMIT 1",
 		taskID, sqldb.At(through))
 	if err != nil || len(ticks) == 0 {
 		return Tick{}, false, err
@@ -63,7 +68,9 @@ func (s Ticks) LastTickThrough(ctx context.Context, taskID int64, through time.T
 // TicksMadeAfter returns the ticks of a task that are planned after one moment and were made after another, by the
 // time at which they were made.
 func (s Ticks) TicksMadeAfter(ctx context.Context, taskID int64, planned, made time.Time) ([]Tick, error) {
-	return s.ticks(ctx, "SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at > ? AND made_at > ? ORDER BY made_at",
+	return s.ticks(ctx,
+		"SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? AND planned_at > ? AND made_at > ?"+
+			" ORDER BY made_at",
 		taskID, sqldb.At(planned), sqldb.At(made))
 }
 
@@ -86,7 +93,8 @@ func (s Ticks) PlannedAfter(ctx context.Context, after map[int64]time.Time) (map
 func (s Ticks) plannedAfter(ctx context.Context, n int, args []any, into map[int64][]time.Time) error {
 	// A range of the key for each task: a join with the list of tasks would read every tick that they ever had.
 	one := "task_id >= ? AND task_id <= ? AND planned_at > ?"
-	query := s.Data.Writer(ctx).Raw("SELECT task_id, planned_at FROM tick WHERE "+strings.TrimSuffix(strings.Repeat(one+" OR ", n), " OR ")+" ORDER BY task_id, planned_at", args...)
+	query := s.Data.Writer(ctx).Raw("SELECT task_id, planned_at FROM tick WHERE "+
+		strings.TrimSuffix(strings.Repeat(one+" OR ", n), " OR ")+" ORDER BY task_id, planned_at", args...)
 	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var id int64
 		var planned sqldb.Time
@@ -100,7 +108,9 @@ func (s Ticks) plannedAfter(ctx context.Context, n int, args []any, into map[int
 
 // LastTicks returns the newest ticks of a task, the newest first.
 func (s Ticks) LastTicks(ctx context.Context, taskID int64, limit int) ([]Tick, error) {
-	return s.ticks(ctx, "SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? ORDER BY planned_at DESC LIMIT ?", taskID, limit)
+	return s.ticks(ctx,
+		"SELECT task_id, planned_at, run_id, made_at FROM tick WHERE task_id = ? ORDER BY planned_at DESC LIMIT ?",
+		taskID, limit)
 }
 
 func (s Ticks) ticks(ctx context.Context, query string, args ...any) ([]Tick, error) {

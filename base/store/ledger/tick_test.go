@@ -75,7 +75,8 @@ func TestTicks_ReadInEveryWay(t *testing.T) {
 	at := func(minute int) time.Time { return time.Date(2026, 11, 21, 9, minute, 0, 0, time.UTC) }
 	var ticks []ledger.Tick
 	for minute := range 4 {
-		ticks = append(ticks, ledger.Tick{TaskID: 7, PlannedAt: at(minute), RunID: int64(minute) + 1, MadeAt: at(30 - minute)})
+		ticks = append(ticks, ledger.Tick{TaskID: 7, PlannedAt: at(minute), RunID: int64(minute) + 1,
+			MadeAt: at(30 - minute)})
 	}
 	ticks = append(ticks, ledger.Tick{TaskID: 8, PlannedAt: at(2), RunID: 9, MadeAt: at(2)})
 	require.NoError(t, s.AddTicks(ctx, l, ticks))

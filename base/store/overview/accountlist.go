@@ -77,7 +77,8 @@ func scanAccounts(d *sqldb.DB, f AccountFilter, after int64) accountScan {
 	switch {
 	case f.Game != "" && f.Game != Unassigned:
 		w.id = "b.account_id"
-		w.from = " FROM account_binding b" + d.Dialect().ForceIndex("account_binding", "game") + " JOIN media_account a ON a.id = b.account_id"
+		w.from = " FROM account_binding b" + d.Dialect().ForceIndex("account_binding", "game") +
+			" JOIN media_account a ON a.id = b.account_id"
 		w.keyRange, w.rangeArgs = " WHERE b.game = ? AND b.account_id > ?", []any{f.Game, after}
 		w.filter("b.from_day <= ? AND b.to_day >= ?", f.To, f.From)
 	case media != "" && tier != "":
@@ -107,7 +108,8 @@ func scanAccounts(d *sqldb.DB, f AccountFilter, after int64) accountScan {
 	}
 	if f.Game == Unassigned {
 		// Not NOT EXISTS, for which MariaDB reads all bindings first.
-		w.from += " LEFT JOIN account_binding b" + d.Dialect().ForceIndex("account_binding", "PRIMARY") + " ON b.account_id = a.id AND b.from_day <= ? AND b.to_day >= ?"
+		w.from += " LEFT JOIN account_binding b" + d.Dialect().ForceIndex("account_binding", "PRIMARY") +
+			" ON b.account_id = a.id AND b.from_day <= ? AND b.to_day >= ?"
 		w.rangeArgs = append([]any{f.From, f.To}, w.rangeArgs...)
 		w.filter("b.account_id IS NULL")
 	}
@@ -116,10 +118,13 @@ func scanAccounts(d *sqldb.DB, f AccountFilter, after int64) accountScan {
 
 // ListAccounts returns a page of accounts with our ids above after, by id. next is the id after which the next page
 // begins, 0 if there is none.
-func (s Lists) ListAccounts(ctx context.Context, f AccountFilter, after int64, limit int) (page []ListedAccount, next int64, err error) {
+func (s Lists) ListAccounts(
+	ctx context.Context, f AccountFilter, after int64, limit int,
+) (page []ListedAccount, next int64, err error) {
 	w := scanAccounts(s.Config, f, after)
 	if w.filtered {
-		err := s.Config.Current(ctx).Raw("SELECT "+w.id+w.from+w.keyRange+" ORDER BY "+w.id+" LIMIT 1 OFFSET ?", append(slices.Clone(w.rangeArgs), s.Reach.Rows-1)...).Row().Scan(&next)
+		err := s.Config.Current(ctx).Raw("SELECT "+w.id+w.from+w.keyRange+" ORDER BY "+w.id+" LIMIT 1 OFFSET ?",
+			append(slices.Clone(w.rangeArgs), s.Reach.Rows-1)...).Row().Scan(&next)
 		switch {
 		case err == nil:
 			w.keyRange, w.rangeArgs = w.keyRange+" AND "+w.id+" <= ?", append(w.rangeArgs, next)
@@ -128,9 +133,12 @@ func (s Lists) ListAccounts(ctx context.Context, f AccountFilter, after int64, l
 		}
 	}
 	// It is SQL by hand because each filter names the index that it reads.
-	err = s.Config.Current(ctx).Raw("SELECT "+settings.AccountColumnsOf("a")+", COALESCE(t.login, '') AS login, COALESCE(n.name, '') AS login_name,"+
-		" COALESCE(t.state, '"+LoginNone+"') AS login_state, COALESCE(t.state_reason, '') AS login_reason, t.access_expires_at, t.refresh_expires_at"+w.from+
-		" LEFT JOIN media_token t ON t.id = a.token_id LEFT JOIN media_login n ON n.token_id = a.token_id"+w.keyRange+w.filters+
+	err = s.Config.Current(ctx).Raw("SELECT "+settings.AccountColumnsOf("a")+
+		", COALESCE(t.login, '') AS login, COALESCE(n.name, '') AS login_name,"+
+		" COALESCE(t.state, '"+LoginNone+
+		"') AS login_state, COALESCE(t.state_reason, '') AS login_reason, t.access_expires_at, t.refresh_expires_at"+w.from+
+		" LEFT JOIN media_token t ON t.id = a.token_id LEFT JOIN media_login n ON n.token_id = a.token_id"+w.keyRange+
+		w.filters+
 		" ORDER BY "+w.id+" LIMIT ?", append(append(w.rangeArgs, w.filterArgs...), limit+1)...).Scan(&page).Error
 	if err != nil {
 		return nil, 0, fmt.Errorf("list accounts: %w", err)
@@ -174,8 +182,10 @@ func (s Lists) FiguresCoverage(ctx context.Context, ids []int64, days []day.Day)
 		return nil, nil
 	}
 	var rows []results.Coverage
-	err := s.Data.Current(ctx).Raw("SELECT account_id, report, level, day, state, pulled_at, complete_version FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day IN ?"+
-		" ORDER BY account_id, day", ids, settings.AccountFigures, settings.AccountLevel, days).Scan(&rows).Error
+	err := s.Data.Current(ctx).Raw(
+		"SELECT account_id, report, level, day, state, pulled_at, complete_version FROM coverage"+
+			" WHERE account_id IN ? AND report = ? AND level = ? AND day IN ?"+
+			" ORDER BY account_id, day", ids, settings.AccountFigures, settings.AccountLevel, days).Scan(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the coverage of %s: %w", plural.Count(len(ids), "account", "accounts"), err)
 	}

@@ -31,8 +31,11 @@ type UnknownGame struct {
 // later, by account.
 func (s Glances) UnknownGames(ctx context.Context, from day.Day, limit int) ([]UnknownGame, error) {
 	var all []UnknownGame
-	err := s.Config.Current(ctx).Raw("SELECT b.account_id, a.media, b.game FROM account_binding b JOIN media_account a ON a.id = b.account_id AND a.bound = 1"+
-		" WHERE b.to_day >= ? AND b.game <> ? AND NOT EXISTS (SELECT 1 FROM game g WHERE g.code = b.game) ORDER BY b.account_id LIMIT ?", from, summaries.Unassigned, limit).Scan(&all).Error
+	err := s.Config.Current(ctx).Raw(
+		"SELECT b.account_id, a.media, b.game FROM account_binding b JOIN media_account a"+
+			" ON a.id = b.account_id AND a.bound = 1"+
+			" WHERE b.to_day >= ? AND b.game <> ? AND NOT EXISTS (SELECT 1 FROM game g WHERE g.code = b.game)"+
+			" ORDER BY b.account_id LIMIT ?", from, summaries.Unassigned, limit).Scan(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the bindings to unknown games: %w", err)
 	}
@@ -43,8 +46,12 @@ func (s Glances) UnknownGames(ctx context.Context, from day.Day, limit int) ([]U
 // account.
 func (s Glances) ImpossibleBindings(ctx context.Context, limit int) ([]ImpossibleBinding, error) {
 	var all []ImpossibleBinding
-	err := s.Config.Current(ctx).Raw("SELECT b.account_id, a.media, b.from_day, b.to_day FROM account_binding b JOIN media_account a ON a.id = b.account_id AND a.bound = 1"+
-		" WHERE (b.from_day < ? AND b.from_day <> ?) OR b.to_day < ? ORDER BY b.account_id, b.from_day LIMIT ?", day.Earliest, summaries.FirstBoundDay, day.Earliest, limit).Scan(&all).Error
+	err := s.Config.Current(ctx).Raw(
+		"SELECT b.account_id, a.media, b.from_day, b.to_day FROM account_binding b JOIN media_account a"+
+			" ON a.id = b.account_id AND a.bound = 1"+
+			" WHERE (b.from_day < ? AND b.from_day <> ?) OR b.to_day < ? ORDER BY b.account_id, b.from_day LIMIT ?",
+		day.Earliest,
+		summaries.FirstBoundDay, day.Earliest, limit).Scan(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the impossible bindings: %w", err)
 	}
@@ -81,7 +88,8 @@ func (g *Glance) Now() (time.Time, error) {
 
 // Leader returns the leader's name, and whether its lease has not run out.
 func (g *Glance) Leader() (holder string, alive bool, err error) {
-	rows, err := g.tx.Raw("SELECT holder, CASE WHEN expires_at > " + g.db.Dialect().Now() + " THEN 1 ELSE 0 END FROM leader WHERE id = 1").Rows()
+	rows, err := g.tx.Raw("SELECT holder, CASE WHEN expires_at > " + g.db.Dialect().Now() +
+		" THEN 1 ELSE 0 END FROM leader WHERE id = 1").Rows()
 	if err != nil {
 		return "", false, fmt.Errorf("read who leads: %w", err)
 	}
@@ -117,9 +125,13 @@ func (g *Glance) DailySpend(from, to day.Day) ([]Spend, error) {
 
 func (g *Glance) spend(table, hour string, from, to day.Day) ([]Spend, error) {
 	var all []Spend
-	err := g.tx.Raw("SELECT media, day, day_zone, currency, hour, CAST(COALESCE(SUM(cost), 0) AS SIGNED) AS cost, CAST(COALESCE(SUM(unassigned), 0) AS SIGNED) AS unassigned FROM"+
-		" (SELECT media, day, day_zone, currency, "+hour+" AS hour, cost, CASE WHEN game = ? THEN cost ELSE 0 END AS unassigned FROM "+table+" WHERE day BETWEEN ? AND ?) s"+
-		" GROUP BY media, day, day_zone, currency, hour ORDER BY media, day, day_zone, currency, hour", summaries.Unassigned, from, to).Scan(&all).Error
+	err := g.tx.Raw(
+		"SELECT media, day, day_zone, currency, hour, CAST(COALESCE(SUM(cost), 0) AS SIGNED) AS cost,"+
+			" CAST(COALESCE(SUM(unassigned), 0) AS SIGNED) AS unassigned FROM"+
+			" (SELECT media, day, day_zone, currency, "+hour+
+			" AS hour, cost, CASE WHEN game = ? THEN cost ELSE 0 END AS unassigned FROM "+table+" WHERE day BETWEEN ? AND ?) s"+
+			" GROUP BY media, day, day_zone, currency, hour ORDER BY media, day, day_zone, currency, hour", summaries.Unassigned,
+		from, to).Scan(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("add up %s: %w", table, err)
 	}
@@ -134,7 +146,8 @@ type Pulled struct {
 	PulledAt  sqldb.Time `gorm:"column:pulled_at"`
 }
 
-// DoubtfulDay is a day of a report, or a list (its day is day.Epoch), whose last answer was not whole or was not believed.
+// DoubtfulDay is a day of a report, or a list (its day is day.Epoch), whose last answer was not whole or was not
+// believed.
 type DoubtfulDay struct {
 	AccountID int64                 `gorm:"column:account_id"`
 	Report    string                `gorm:"column:report"`
@@ -149,7 +162,8 @@ type DoubtfulDay struct {
 // first. The index of states has them: it reads no other rows.
 func (g *Glance) Doubtful(media string, state results.CoverageState, limit int) ([]DoubtfulDay, error) {
 	var all []DoubtfulDay
-	err := g.tx.Raw("SELECT account_id, report, level, day, pulled_at, state, note FROM coverage"+g.db.Dialect().ForceIndex("coverage", "state")+
+	err := g.tx.Raw("SELECT account_id, report, level, day, pulled_at, state, note FROM coverage"+
+		g.db.Dialect().ForceIndex("coverage", "state")+
 		" WHERE state = ? AND media = ? ORDER BY day DESC LIMIT ?", state, media, limit).Scan(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the %s days of %s: %w", state, media, err)
@@ -161,7 +175,8 @@ func (g *Glance) Doubtful(media string, state results.CoverageState, limit int) 
 func (g *Glance) Pulled(accountIDs []int64, days []day.Day) ([]Pulled, error) {
 	var all []Pulled
 	err := g.tx.Raw("SELECT account_id, report, day, pulled_at FROM coverage"+
-		" WHERE account_id IN ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day IN ?", accountIDs, days).Scan(&all).Error
+		" WHERE account_id IN ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day IN ?",
+		accountIDs, days).Scan(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the coverage of %s: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
 	}
@@ -179,8 +194,10 @@ type Unsummed struct {
 // Unsummed returns days of a media that have waited for the summaries since a moment or longer, the oldest first.
 func (g *Glance) Unsummed(media string, since time.Time, limit int) ([]Unsummed, error) {
 	var all []Unsummed
-	err := g.tx.Raw("SELECT account_id, report, day, dirty FROM coverage WHERE media = ? AND dirty <= ? AND level = 'account'"+
-		" AND report IN ('report_daily', 'report_hourly') ORDER BY dirty LIMIT ?", media, since.UnixMicro(), limit).Scan(&all).Error
+	err := g.tx.Raw(
+		"SELECT account_id, report, day, dirty FROM coverage WHERE media = ? AND dirty <= ? AND level = 'account'"+
+			" AND report IN ('report_daily', 'report_hourly') ORDER BY dirty LIMIT ?", media, since.UnixMicro(),
+		limit).Scan(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read what the summaries of %s lack: %w", media, err)
 	}
@@ -217,11 +234,14 @@ func (g *Glance) NewestRuns(limit int) ([]ListedRun, error) {
 }
 
 func (g *Glance) runs(tail string, args ...any) ([]ListedRun, error) {
-	query := g.tx.Raw("SELECT id, task_name, media, lane, kind, state, COALESCE(total, -1), succeeded, failed, expired, cancelled, succeeded + failed + expired + cancelled + superseded,"+
-		" error_text, created_at, ended_at FROM run "+tail, args...)
+	query := g.tx.Raw(
+		"SELECT id, task_name, media, lane, kind, state, COALESCE(total, -1), succeeded, failed, expired, cancelled,"+
+			" succeeded + failed + expired + cancelled + superseded,"+
+			" error_text, created_at, ended_at FROM run "+tail, args...)
 	all, err := sqldb.Rows(query, func(rows *sql.Rows, r *ListedRun) error {
 		var created, ended sqldb.Time
-		err := rows.Scan(&r.ID, &r.Task, &r.Media, &r.Lane, &r.Kind, &r.State, &r.Total, &r.Succeeded, &r.Failed, &r.Expired, &r.Cancelled, &r.Ended, &r.Error, &created, &ended)
+		err := rows.Scan(&r.ID, &r.Task, &r.Media, &r.Lane, &r.Kind, &r.State, &r.Total, &r.Succeeded, &r.Failed, &r.Expired,
+			&r.Cancelled, &r.Ended, &r.Error, &created, &ended)
 		r.CreatedAt, r.EndedAt = created.Time, ended.Time
 		return err
 	})
@@ -241,7 +261,8 @@ type Waiting struct {
 
 // Waiting returns subtasks in a state, retrying or deferred, by due time.
 func (g *Glance) Waiting(state task.State, limit int) ([]Waiting, error) {
-	query := g.tx.Raw("SELECT account_id, media, reason, due_at FROM subtask_due WHERE state = ? ORDER BY due_at LIMIT ?", state, limit)
+	query := g.tx.Raw("SELECT account_id, media, reason, due_at FROM subtask_due WHERE state = ? ORDER BY due_at LIMIT ?",
+		state, limit)
 	all, err := sqldb.Rows(query, func(rows *sql.Rows, w *Waiting) error {
 		var due sqldb.Time
 		err := rows.Scan(&w.AccountID, &w.Media, &w.Reason, &due)
@@ -260,15 +281,20 @@ func (g *Glance) NewestDead(limit int) ([]dead.DeadSubtask, error) {
 	if g.db.Dialect() == sqldb.SQLiteDialect {
 		index = " INDEXED BY subtask_dead_died"
 	}
-	all, err := dead.ReadDead(g.tx.Raw("SELECT d.run_id, d.account_id, d.part, d.task_id, '', d.media, d.attempt, d.error_class, d.error_print, d.error_text, d.dead_at, d.redrive_run_id"+
-		" FROM subtask_dead d"+index+" ORDER BY d.dead_at DESC LIMIT ?", limit))
+	all, err := dead.ReadDead(
+		g.tx.Raw(
+			"SELECT d.run_id, d.account_id, d.part, d.task_id, '', d.media, d.attempt, d.error_class, d.error_print,"+
+				" d.error_text, d.dead_at, d.redrive_run_id"+
+				" FROM subtask_dead d"+index+" ORDER BY d.dead_at DESC LIMIT ?", limit))
 	return slices.DeleteFunc(all, func(d dead.DeadSubtask) bool { return d.RedriveRun != 0 }), err
 }
 
 // Confirmed returns, of the first open differences, those that remained after both levels were pulled again.
 func (g *Glance) Confirmed(limit int) ([]results.Difference, error) {
 	var all []results.Difference
-	err := g.tx.Raw("SELECT * FROM (SELECT * FROM reconciliation WHERE state = ? ORDER BY account_id, day, level, metric LIMIT ?) d WHERE confirmed_at IS NOT NULL",
+	err := g.tx.Raw(
+		"SELECT * FROM (SELECT * FROM reconciliation WHERE state = ? ORDER BY account_id, day, level, metric LIMIT ?) d"+
+			" WHERE confirmed_at IS NOT NULL",
 		results.DifferenceOpen, limit).Scan(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read differences: %w", err)
@@ -292,7 +318,9 @@ type DayCost struct {
 // DayCosts returns what accounts spent on days, by account and day. Pass some hundred accounts and a week at most.
 func (g *Glance) DayCosts(accountIDs []int64, days []day.Day) ([]DayCost, error) {
 	var all []DayCost
-	err := g.tx.Raw("SELECT account_id, day, currency, COALESCE(cost, 0) AS cost FROM report_daily WHERE day IN ? AND account_id IN ? AND level = 'account' ORDER BY account_id, day",
+	err := g.tx.Raw(
+		"SELECT account_id, day, currency, COALESCE(cost, 0) AS cost FROM report_daily"+
+			" WHERE day IN ? AND account_id IN ? AND level = 'account' ORDER BY account_id, day",
 		days, accountIDs).Scan(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read what %s spent: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
@@ -303,7 +331,8 @@ func (g *Glance) DayCosts(accountIDs []int64, days []day.Day) ([]DayCost, error)
 // Unassigned returns which of the accounts belong to no game on a day.
 func (g *Glance) Unassigned(accountIDs []int64, d day.Day) ([]int64, error) {
 	var with []int64
-	err := g.tx.Raw("SELECT account_id FROM binding_applied WHERE account_id IN ? AND from_day <= ? AND to_day >= ?", accountIDs, d, d).Scan(&with).Error
+	err := g.tx.Raw("SELECT account_id FROM binding_applied WHERE account_id IN ? AND from_day <= ? AND to_day >= ?",
+		accountIDs, d, d).Scan(&with).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the games of %s: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
 	}
@@ -334,20 +363,24 @@ type UnusableField struct {
 }
 
 // unusableOrder has the costliest kinds first, and then those with the most values.
-const unusableOrder = " ORDER BY CASE kind WHEN ? THEN 0 WHEN ? THEN 1 WHEN ? THEN 2 ELSE 3 END, number DESC, media, report, field LIMIT ?"
+const unusableOrder = " ORDER BY CASE kind WHEN ? THEN 0 WHEN ? THEN 1 WHEN ? THEN 2 ELSE 3 END, number DESC, media," +
+	" report, field LIMIT ?"
 
 // Unusable returns the fields whose values the last pull of their scope could not use, the costliest kinds first and
 // then by number; then those of the partner's rows.
 func (g *Glance) Unusable(limit int) ([]UnusableField, error) {
 	var all []UnusableField
 	for _, from := range []string{
-		"SELECT media, report, field, kind, CAST(SUM(number) AS SIGNED) AS number, COUNT(DISTINCT account_id) AS accounts, MIN(account_id) AS account_id," +
+		"SELECT media, report, field, kind, CAST(SUM(number) AS SIGNED) AS number, COUNT(DISTINCT account_id) AS accounts," +
+			" MIN(account_id) AS account_id," +
 			" MIN(why) AS why, MIN(seen_at) AS since FROM unusable_value GROUP BY media, report, field, kind",
-		"SELECT media, '" + results.PartnerReport + "' AS report, field, kind, CAST(SUM(row_count) AS SIGNED) AS number, 0 AS accounts, 0 AS account_id," +
+		"SELECT media, '" + results.PartnerReport +
+			"' AS report, field, kind, CAST(SUM(row_count) AS SIGNED) AS number, 0 AS accounts, 0 AS account_id," +
 			" MIN(why) AS why, MIN(seen_at) AS since FROM partner_unusable GROUP BY media, field, kind",
 	} {
 		var fields []UnusableField
-		if err := g.tx.Raw(from+unusableOrder, rawtable.KeyFault, rawtable.FigureFault, rawtable.FutureFault, limit).Scan(&fields).Error; err != nil {
+		if err := g.tx.Raw(from+unusableOrder, rawtable.KeyFault, rawtable.FigureFault, rawtable.FutureFault,
+			limit).Scan(&fields).Error; err != nil {
 			return nil, fmt.Errorf("read the unusable values: %w", err)
 		}
 		all = append(all, fields...)

@@ -30,8 +30,10 @@ type WatchAccount struct {
 // invalid, except those that are invalid because a person must authorise their login again.
 func (s Watching) WatchAccounts(ctx context.Context, media string, after int64, limit int) ([]WatchAccount, error) {
 	var accounts []WatchAccount
-	err := s.Config.Current(ctx).Raw("SELECT a.id, a.tier, a.timezone, a.currency, a.parked, COALESCE(t.state, '') AS login_state"+
-		" FROM media_account a LEFT JOIN media_token t ON t.id = a.token_id WHERE a.media = ? AND a.bound = 1 AND (a.tier <> ? OR a.tier_reason = 'login') AND a.id > ? ORDER BY a.id LIMIT ?",
+	err := s.Config.Current(ctx).Raw(
+		"SELECT a.id, a.tier, a.timezone, a.currency, a.parked, COALESCE(t.state, '') AS login_state"+
+			" FROM media_account a LEFT JOIN media_token t ON t.id = a.token_id"+
+			" WHERE a.media = ? AND a.bound = 1 AND (a.tier <> ? OR a.tier_reason = 'login') AND a.id > ? ORDER BY a.id LIMIT ?",
 		media, settings.TierInvalid, after, limit).Scan(&accounts).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the accounts of %s: %w", media, err)
@@ -66,9 +68,12 @@ func (p PulledDay) GoodAt() time.Time {
 }
 
 // PulledDays returns the coverage of some days of accounts. Days that were never pulled are not among them.
-func (s Watching) PulledDays(ctx context.Context, accountIDs []int64, report, level string, days []day.Day) ([]PulledDay, error) {
+func (s Watching) PulledDays(ctx context.Context, accountIDs []int64, report, level string,
+	days []day.Day) ([]PulledDay, error) {
 	var pulled []PulledDay
-	err := s.Data.Current(ctx).Raw("SELECT account_id, day, state, pulled_at, complete_version FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day IN ? AND pulled_at IS NOT NULL",
+	err := s.Data.Current(ctx).Raw(
+		"SELECT account_id, day, state, pulled_at, complete_version FROM coverage"+
+			" WHERE account_id IN ? AND report = ? AND level = ? AND day IN ? AND pulled_at IS NOT NULL",
 		accountIDs, report, level, days).Scan(&pulled).Error
 	if err != nil {
 		return nil, fmt.Errorf("read when %s by %s was pulled: %w", report, level, err)
@@ -87,7 +92,9 @@ type AccountSpend struct {
 // DailySpend returns what accounts spent on some days.
 func (s Watching) DailySpend(ctx context.Context, accountIDs []int64, days []day.Day) ([]AccountSpend, error) {
 	var spent []AccountSpend
-	err := s.Data.Current(ctx).Raw("SELECT account_id, day, currency, cost FROM report_daily WHERE day IN ? AND account_id IN ? AND level = ? AND cost > 0",
+	err := s.Data.Current(ctx).Raw(
+		"SELECT account_id, day, currency, cost FROM report_daily"+
+			" WHERE day IN ? AND account_id IN ? AND level = ? AND cost > 0",
 		days, accountIDs, settings.AccountLevel).Scan(&spent).Error
 	if err != nil {
 		return nil, fmt.Errorf("read what %s spent: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
@@ -97,12 +104,17 @@ func (s Watching) DailySpend(ctx context.Context, accountIDs []int64, days []day
 
 // HoursSpend returns what accounts spent on some days in the hours from from up to but not including to. Accounts
 // without spend are not among them.
-func (s Watching) HoursSpend(ctx context.Context, accountIDs []int64, days []day.Day, from, to int) ([]AccountSpend, error) {
+func (s Watching) HoursSpend(
+	ctx context.Context, accountIDs []int64, days []day.Day, from, to int,
+) ([]AccountSpend, error) {
 	var spent []AccountSpend
-	err := s.Data.Current(ctx).Raw("SELECT account_id, day, MAX(currency) AS currency, CAST(SUM(cost) AS SIGNED) AS cost FROM report_hourly"+
-		" WHERE day IN ? AND account_id IN ? AND level = ? AND hour >= ? AND hour < ? AND cost > 0 GROUP BY account_id, day", days, accountIDs, settings.AccountLevel, from, to).Scan(&spent).Error
+	err := s.Data.Current(ctx).Raw(
+		"SELECT account_id, day, MAX(currency) AS currency, CAST(SUM(cost) AS SIGNED) AS cost FROM report_hourly"+
+			" WHERE day IN ? AND account_id IN ? AND level = ? AND hour >= ? AND hour < ? AND cost > 0 GROUP BY account_id, day",
+		days, accountIDs, settings.AccountLevel, from, to).Scan(&spent).Error
 	if err != nil {
-		return nil, fmt.Errorf("read what %s spent in some hours: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
+		return nil, fmt.Errorf("read what %s spent in some hours: %w", plural.Count(len(accountIDs), "account", "accounts"),
+			err)
 	}
 	return spent, nil
 }
@@ -117,8 +129,10 @@ type AccountMoney struct {
 // Balances returns what accounts can spend, if their platform reports it.
 func (s Watching) Balances(ctx context.Context, accountIDs []int64) ([]AccountMoney, error) {
 	var money []AccountMoney
-	err := s.Data.Current(ctx).Raw("SELECT account_id, currency, COALESCE(valid_balance, balance) AS balance FROM account_balance"+
-		" WHERE account_id IN ? AND fund = 'total' AND COALESCE(valid_balance, balance) IS NOT NULL", accountIDs).Scan(&money).Error
+	err := s.Data.Current(ctx).Raw(
+		"SELECT account_id, currency, COALESCE(valid_balance, balance) AS balance FROM account_balance"+
+			" WHERE account_id IN ? AND fund = 'total' AND COALESCE(valid_balance, balance) IS NOT NULL",
+		accountIDs).Scan(&money).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the balances of %s: %w", plural.Count(len(accountIDs), "account", "accounts"), err)
 	}
@@ -126,12 +140,15 @@ func (s Watching) Balances(ctx context.Context, accountIDs []int64) ([]AccountMo
 }
 
 // Showing returns which of the accounts have objects that are shown.
-func (s Watching) Showing(ctx context.Context, table rawtable.Table, shown rawtable.Shown, accountIDs []int64) ([]int64, error) {
+func (s Watching) Showing(
+	ctx context.Context, table rawtable.Table, shown rawtable.Shown, accountIDs []int64,
+) ([]int64, error) {
 	if len(accountIDs) == 0 || !hasColumn(table, shown.Column) {
 		return nil, nil
 	}
 	var ids []int64
-	err := s.Data.Current(ctx).Raw("SELECT DISTINCT account_id FROM "+table.Name+" WHERE account_id IN ? AND deleted_at IS NULL AND "+shown.Column+" = ?", accountIDs, shown.Value).Scan(&ids).Error
+	err := s.Data.Current(ctx).Raw("SELECT DISTINCT account_id FROM "+table.Name+
+		" WHERE account_id IN ? AND deleted_at IS NULL AND "+shown.Column+" = ?", accountIDs, shown.Value).Scan(&ids).Error
 	if err != nil {
 		return nil, fmt.Errorf("read which accounts show %s: %w", strings.TrimPrefix(table.Name, "_"), err)
 	}
@@ -158,7 +175,8 @@ type SpendRow struct {
 // SpendZones returns the time zones in which the summaries have rows of some days.
 func (s Watching) SpendZones(ctx context.Context, days []day.Day) ([]string, error) {
 	var zones []string
-	if err := s.Data.Current(ctx).Raw("SELECT DISTINCT day_zone FROM summary_hourly WHERE day IN ?", days).Scan(&zones).Error; err != nil {
+	if err := s.Data.Current(ctx).Raw("SELECT DISTINCT day_zone FROM summary_hourly WHERE day IN ?",
+		days).Scan(&zones).Error; err != nil {
 		return nil, fmt.Errorf("read the zones of summary_hourly: %w", err)
 	}
 	return zones, nil
@@ -172,7 +190,8 @@ func (s Watching) Spend(ctx context.Context, today day.Day, hour int, zone strin
 		return ", CAST(COALESCE(SUM(CASE WHEN " + when + " THEN cost END), 0) AS SIGNED) AS " + name
 	}
 	yesterday := today.Add(-1)
-	err := s.Data.Current(ctx).Raw("SELECT game, media, currency"+sum("today", "day = ?")+sum("today_hours", "day = ? AND hour < ?")+
+	err := s.Data.Current(ctx).Raw("SELECT game, media, currency"+sum("today", "day = ?")+
+		sum("today_hours", "day = ? AND hour < ?")+
 		sum("yesterday", "day = ?")+sum("yesterday_hours", "day = ? AND hour < ?")+
 		" FROM summary_hourly WHERE day IN (?, ?) AND day_zone = ? GROUP BY game, media, currency",
 		today, today, hour, yesterday, yesterday, hour, today, yesterday, zone).Scan(&rows).Error
@@ -186,7 +205,8 @@ func (s Watching) Spend(ctx context.Context, today day.Day, hour int, zone strin
 // is none.
 func (s Watching) OldestDirty(ctx context.Context, media string) (time.Time, error) {
 	var marks []int64
-	err := s.Data.Current(ctx).Raw("SELECT dirty FROM coverage WHERE media = ? AND dirty > 0 ORDER BY dirty LIMIT 1", media).Scan(&marks).Error
+	err := s.Data.Current(ctx).Raw("SELECT dirty FROM coverage WHERE media = ? AND dirty > 0 ORDER BY dirty LIMIT 1",
+		media).Scan(&marks).Error
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read the oldest change of %s: %w", media, err)
 	}
@@ -206,8 +226,11 @@ type WatchLogin struct {
 // WatchLogins returns all logins that reach a bound account.
 func (s Watching) WatchLogins(ctx context.Context) ([]WatchLogin, error) {
 	var logins []WatchLogin
-	err := s.Config.Current(ctx).Raw("SELECT t.media, t.state, t.refresh_expires_at, EXISTS (SELECT 1 FROM media_account u WHERE u.token_id = t.id AND u.bound = 1) AS used FROM media_token t WHERE EXISTS" +
-		" (SELECT 1 FROM account_login l JOIN media_account a ON a.id = l.account_id WHERE l.token_id = t.id AND l.gone = 0 AND a.bound = 1)").Scan(&logins).Error
+	err := s.Config.Current(ctx).Raw(
+		"SELECT t.media, t.state, t.refresh_expires_at, EXISTS (SELECT 1 FROM media_account u" +
+			" WHERE u.token_id = t.id AND u.bound = 1) AS used FROM media_token t WHERE EXISTS" +
+			" (SELECT 1 FROM account_login l JOIN media_account a ON a.id = l.account_id" +
+			" WHERE l.token_id = t.id AND l.gone = 0 AND a.bound = 1)").Scan(&logins).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the logins: %w", err)
 	}

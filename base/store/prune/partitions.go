@@ -15,7 +15,9 @@ import (
 )
 
 // partitions drops the partitions of a table whose days are all before one.
-func (p *Pruner) partitions(ctx context.Context, table sqldb.Table, before day.Day) (dropped int64, done bool, err error) {
+func (p *Pruner) partitions(
+	ctx context.Context, table sqldb.Table, before day.Day,
+) (dropped int64, done bool, err error) {
 	if p.s.Data.Dialect() == sqldb.SQLiteDialect {
 		n, err := p.Days(ctx, table.Name, table.Key, before)
 		return n, !p.Over(), err
@@ -45,12 +47,17 @@ func (p *Pruner) partitions(ctx context.Context, table sqldb.Table, before day.D
 func partitionsBefore(ctx context.Context, d *sqldb.DB, table string, before day.Day) ([]string, error) {
 	var names []string
 	// A partition is named after its last day.
-	err := d.Writer(ctx).Raw("SELECT partition_name FROM information_schema.partitions WHERE table_schema = DATABASE() AND table_name = ? AND partition_name < ?"+
-		" ORDER BY partition_ordinal_position", table, "p"+strings.ReplaceAll(before.String(), "-", "")).Scan(&names).Error
+	err := d.Writer(ctx).Raw(
+		"SELECT partition_name FROM information_schema.partitions"+
+			" WHERE table_schema = DATABASE() AND table_name = ? AND partition_name < ?"+
+			" ORDER BY partition_ordinal_position", table, "p"+strings.ReplaceAll(before.String(), "-", "")).Scan(&names).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the partitions of %s: %w", table, err)
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return name == sqldb.LaterPartition || !strings.HasPrefix(name, "p") }), nil
+	return slices.DeleteFunc(names, func(name string) bool {
+		return name == sqldb.LaterPartition ||
+			!strings.HasPrefix(name, "p")
+	}), nil
 }
 
 // dropPartition drops a partition unless its table is in use for longer than dropWait.

@@ -78,21 +78,26 @@ func (p *Pruner) Days(ctx context.Context, table string, key []string, before da
 }
 
 // pruneFirst deletes a piece of the rows that a condition on the beginning of the key chooses, in the key's order.
-func pruneFirst(ctx context.Context, d *sqldb.DB, table string, key []string, where string, args ...any) (int64, error) {
+func pruneFirst(
+	ctx context.Context, d *sqldb.DB, table string, key []string, where string, args ...any,
+) (int64, error) {
 	order := strings.Join(key, ", ")
 	if d.Dialect() == sqldb.SQLiteDialect { // SQLite has no DELETE with a limit.
-		where = "(" + order + ") IN (SELECT " + order + " FROM " + table + " WHERE " + where + " ORDER BY " + order + " LIMIT ?)"
+		where = "(" + order + ") IN (SELECT " + order + " FROM " + table + " WHERE " + where + " ORDER BY " + order +
+			" LIMIT ?)"
 		res := d.Writer(ctx).Exec("DELETE FROM "+table+" WHERE "+where, append(args, prunePiece)...)
 		return res.RowsAffected, res.Error
 	}
 	// The keys are read without locks: a DELETE with a range would wait for the first row after it, which is in use.
-	keys, err := readKeys(d.Writer(ctx).Raw("SELECT "+order+" FROM "+table+" WHERE "+where+" ORDER BY "+order+" LIMIT ?", append(args, prunePiece)...), len(key))
+	keys, err := readKeys(d.Writer(ctx).Raw("SELECT "+order+" FROM "+table+" WHERE "+where+" ORDER BY "+order+" LIMIT ?",
+		append(args, prunePiece)...), len(key))
 	if err != nil || len(keys) == 0 {
 		return 0, err
 	}
 	err = d.Tx(ctx, func(tx *gorm.DB) error {
 		for batch := range slices.Chunk(keys, d.RowsPerStatement(len(key))) {
-			if err := tx.Exec("DELETE t FROM "+table+" t"+d.Dialect().ForceIndex(table, "PRIMARY")+" WHERE "+d.InTuples(key, len(batch)), sqldb.Flatten(batch, len(key))...).Error; err != nil {
+			if err := tx.Exec("DELETE t FROM "+table+" t"+d.Dialect().ForceIndex(table, "PRIMARY")+" WHERE "+
+				d.InTuples(key, len(batch)), sqldb.Flatten(batch, len(key))...).Error; err != nil {
 				return err
 			}
 		}
@@ -169,7 +174,8 @@ func anyDirty(ctx context.Context, d *sqldb.DB, report string, before day.Day) (
 		return false, fmt.Errorf("read the media of coverage: %w", err)
 	}
 	for _, m := range media { // By the index of marks.
-		dirty, err := sqldb.Exists(d.Writer(ctx), "SELECT 1 FROM coverage WHERE media = ? AND dirty > 0 AND report = ? AND level = ? AND day > ? AND day < ? LIMIT 1",
+		dirty, err := sqldb.Exists(d.Writer(ctx),
+			"SELECT 1 FROM coverage WHERE media = ? AND dirty > 0 AND report = ? AND level = ? AND day > ? AND day < ? LIMIT 1",
 			m, report, settings.AccountLevel, day.Epoch, before)
 		if dirty || err != nil {
 			return dirty, err
@@ -204,7 +210,8 @@ func (s Pruning) RecordPruned(ctx context.Context, table string, before day.Day)
 	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		update = " ON CONFLICT (table_name) DO UPDATE SET before_day = MAX(before_day, excluded.before_day)"
 	}
-	if err := s.Data.Writer(ctx).Exec("INSERT INTO pruned (table_name, before_day) VALUES (?, ?)"+update, table, before).Error; err != nil {
+	if err := s.Data.Writer(ctx).Exec("INSERT INTO pruned (table_name, before_day) VALUES (?, ?)"+update, table,
+		before).Error; err != nil {
 		return fmt.Errorf("record which days of %s are pruned: %w", table, err)
 	}
 	return nil
@@ -217,7 +224,8 @@ func (p *Pruner) marks(ctx context.Context, report string, before day.Day) (done
 	db := p.s.Data
 	for after := int64(0); ; {
 		var ids []int64
-		err := db.Writer(ctx).Raw("SELECT DISTINCT account_id FROM coverage WHERE account_id > ? ORDER BY account_id LIMIT ?", after, pruneAccounts).Scan(&ids).Error
+		err := db.Writer(ctx).Raw("SELECT DISTINCT account_id FROM coverage WHERE account_id > ? ORDER BY account_id LIMIT ?",
+			after, pruneAccounts).Scan(&ids).Error
 		if err != nil {
 			return false, fmt.Errorf("prune coverage: %w", err)
 		}
@@ -230,7 +238,8 @@ func (p *Pruner) marks(ctx context.Context, report string, before day.Day) (done
 		began := clock.Mark()
 		err = db.Tx(ctx, func(tx *gorm.DB) error {
 			for _, table := range []string{"unusable_value", "coverage"} {
-				res := tx.Exec("DELETE FROM "+table+" WHERE account_id IN ? AND report = ? AND level IN ? AND day > ? AND day < ?", ids, report, levels, day.Epoch, before)
+				res := tx.Exec("DELETE FROM "+table+" WHERE account_id IN ? AND report = ? AND level IN ? AND day > ? AND day < ?",
+					ids, report, levels, day.Epoch, before)
 				if res.Error != nil {
 					return res.Error
 				}
@@ -281,7 +290,9 @@ func (p *Pruner) Changes(ctx context.Context, before time.Time) (gone int64, err
 	after := int64(0)
 	_, err = p.pieces(ctx, func() (int64, error) {
 		var ids []int64
-		err := db.Writer(ctx).Raw("SELECT DISTINCT account_id FROM config_change WHERE account_id > ? ORDER BY account_id LIMIT ?", after, pruneAccounts).Scan(&ids).Error
+		err := db.Writer(ctx).Raw(
+			"SELECT DISTINCT account_id FROM config_change WHERE account_id > ? ORDER BY account_id LIMIT ?", after,
+			pruneAccounts).Scan(&ids).Error
 		if err != nil || len(ids) == 0 {
 			return 0, err
 		}
@@ -332,7 +343,8 @@ func (p *Pruner) Audit(ctx context.Context, before time.Time) (int64, error) {
 // StopOrders deletes stop orders that ended before a moment.
 func (p *Pruner) StopOrders(ctx context.Context, before time.Time) (int64, error) {
 	gone, err := p.pieces(ctx, func() (int64, error) {
-		return pruneFirst(ctx, p.s.Data, "stop_order", []string{"id"}, "id < ? AND state = ? AND ended_at < ?", task.FirstRunIDAt(before), ledger.StopEnded, sqldb.At(before))
+		return pruneFirst(ctx, p.s.Data, "stop_order", []string{"id"}, "id < ? AND state = ? AND ended_at < ?",
+			task.FirstRunIDAt(before), ledger.StopEnded, sqldb.At(before))
 	})
 	if err != nil {
 		return gone, fmt.Errorf("prune stop_order: %w", err)

@@ -29,7 +29,8 @@ func prunable(t *testing.T) *store.Store {
 	require.NoError(t, s.EnsurePartitions(t.Context(), longAgo, longAgo.Add(1)))
 	require.NoError(t, s.EnsurePartitions(t.Context(), lately, lately.Add(1)))
 	for _, on := range []day.Day{longAgo, lately} {
-		_, err := s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "a", on), storetest.CostRow(on, "", 5_000_000, `{}`)))
+		_, err := s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "a", on),
+			storetest.CostRow(on, "", 5_000_000, `{}`)))
 		require.NoError(t, err)
 	}
 	storetest.RebuildSummaries(t, s)
@@ -43,28 +44,44 @@ func TestPrune_ARowOnTheBoundaryStays(t *testing.T) {
 	before := storetest.Moment.Truncate(time.Second)
 	first := task.FirstRunIDAt(before)
 	for _, id := range []int64{first - 1, first} {
-		require.NoError(t, s.Data.Writer(ctx).Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, created_at)
-VALUES (?, 7, 't', 'acme', 'h', 'normal', 1, '{}', 'tick', ?, 'succeeded', 1, ?)`, id, sqldb.At(before), sqldb.At(before)).Error)
+		require.NoError(t,
+			s.Data.Writer(ctx).Exec(
+				`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at,
+  state, epoch, created_at)
+VALUES (?, 7, 't', 'acme', 'h', 'normal', 1, '{}', 'tick', ?, 'succeeded', 1, ?)`, id, sqldb.At(before),
+				sqldb.At(before)).Error)
 	}
 	for i, c := range []struct {
 		run   int64
 		taken int
 	}{{first - 1, 1}, {first - 2, 0}, {first, 1}} {
-		require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at, taken) VALUES (?, 7, '{}', 'otto', ?, ?)", c.run, sqldb.At(before), c.taken).Error, i)
+		require.NoError(t,
+			s.Data.Writer(ctx).Exec(
+				"INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at, taken)"+
+					" VALUES (?, 7, '{}', 'otto', ?, ?)", c.run, sqldb.At(before), c.taken).Error, i)
 	}
 	_, err := s.Pruner(time.Minute).Runs(ctx, before)
 	require.NoError(t, err)
 	require.Equal(t, 1, storetest.RowsIn(t, s, "run"))
 	require.Equal(t, 1, storetest.RowsIn(t, s, fmt.Sprintf("run WHERE id = %d", first)))
-	require.Equal(t, 1, storetest.RowsIn(t, s, fmt.Sprintf("manual_order WHERE run_id = %d", first-2)), "an order that is not taken must still be done")
+	require.Equal(t, 1, storetest.RowsIn(t, s, fmt.Sprintf("manual_order WHERE run_id = %d", first-2)),
+		"an order that is not taken must still be done")
 	require.Equal(t, 2, storetest.RowsIn(t, s, "manual_order"))
 
 	for i, at := range []time.Time{before.Add(-time.Millisecond), before} {
-		require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at) VALUES (1, ?, 'adgroup', 'x', 'f', '', '', ?)", at.UnixMicro(), sqldb.At(at)).Error)
-		require.NoError(t, s.Config.Writer(ctx).Exec("INSERT INTO audit_log (at, actor, action, object) VALUES (?, 'otto', 'a', 'o')", sqldb.At(at)).Error)
+		require.NoError(t,
+			s.Data.Writer(ctx).Exec(
+				"INSERT INTO config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at)"+
+					" VALUES (1, ?, 'adgroup', 'x', 'f', '', '', ?)", at.UnixMicro(), sqldb.At(at)).Error)
+		require.NoError(t,
+			s.Config.Writer(ctx).Exec("INSERT INTO audit_log (at, actor, action, object) VALUES (?, 'otto', 'a', 'o')",
+				sqldb.At(at)).Error)
 		for k, state := range []string{"ended", "active"} {
-			require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO stop_order (id, verb, kind, target, target_name, reason, ordered_by, ordered_at, state, ended_at) VALUES (?, 'pause', 'media', 'acme', 'acme', '', 'otto', ?, ?, ?)",
-				first-10+int64(2*i+k), sqldb.At(before.Add(-time.Hour)), state, sqldb.At(at)).Error)
+			require.NoError(t,
+				s.Data.Writer(ctx).Exec(
+					"INSERT INTO stop_order (id, verb, kind, target, target_name, reason, ordered_by, ordered_at, state, ended_at)"+
+						" VALUES (?, 'pause', 'media', 'acme', 'acme', '', 'otto', ?, ?, ?)",
+					first-10+int64(2*i+k), sqldb.At(before.Add(-time.Hour)), state, sqldb.At(at)).Error)
 		}
 	}
 	gone, err := s.Pruner(time.Minute).Changes(ctx, before)
@@ -95,7 +112,8 @@ func TestPrune_TheFirstKeptDayStillHasItsSummary(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, storetest.RowsIn(t, s, "summary_daily"))
 	write := func(pull string, d day.Day, cost int64) {
-		_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, pull, d), storetest.CostRow(d, "", cost, `{"pull":"`+pull+`"}`)))
+		_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, pull, d),
+			storetest.CostRow(d, "", cost, `{"pull":"`+pull+`"}`)))
 		require.NoError(t, err)
 		require.Equal(t, 1, storetest.RebuildSummaries(t, s))
 	}
@@ -115,12 +133,16 @@ func TestPrune_OfHourlyDaysWaitsForTheirOwnSummaries(t *testing.T) {
 	for _, table := range []string{"report_hourly", "report_daily"} {
 		hour := map[string]string{"report_hourly": ", hour", "report_daily": ""}[table]
 		if table == "report_hourly" {
-			require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO report_hourly (day, account_id, level, object_id"+hour+", media, currency, day_zone, version, updated_at) VALUES (?, 7, 'account', '', 3, 'test', 'CNY', 'Asia/Shanghai', 1, ?)",
+			require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO report_hourly (day, account_id, level, object_id"+hour+
+				", media, currency, day_zone, version, updated_at)"+
+				" VALUES (?, 7, 'account', '', 3, 'test', 'CNY', 'Asia/Shanghai', 1, ?)",
 				longAgo, sqldb.At(storetest.Moment)).Error)
 		}
 		require.NoError(t, s.Data.Writer(ctx).Exec("DELETE FROM coverage WHERE report = ?", table).Error)
-		require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, dirty) VALUES (7, ?, 'account', ?, 'test', ?)",
-			table, longAgo, map[string]any{"report_hourly": 5, "report_daily": nil}[table]).Error)
+		require.NoError(t,
+			s.Data.Writer(ctx).Exec(
+				"INSERT INTO coverage (account_id, report, level, day, media, dirty) VALUES (7, ?, 'account', ?, 'test', ?)",
+				table, longAgo, map[string]any{"report_hourly": 5, "report_daily": nil}[table]).Error)
 	}
 	_, done, err := s.Pruner(time.Minute).Public(ctx, true, lately.Add(-30))
 	require.NoError(t, err)
@@ -136,26 +158,32 @@ func TestPrune_ContinuesAfterItsFirstPiece(t *testing.T) {
 	ctx := t.Context()
 	s := prunable(t)
 	const many = 1003
-	storetest.AddRows(t, s.Config, "audit_log (at, actor, action, object)", many, func(int) []any { return []any{sqldb.At(storetest.Moment), "otto", "a", "o"} })
+	storetest.AddRows(t, s.Config, "audit_log (at, actor, action, object)", many,
+		func(int) []any { return []any{sqldb.At(storetest.Moment), "otto", "a", "o"} })
 	gone, err := s.Pruner(time.Minute).Audit(ctx, storetest.Moment.Add(time.Hour))
 	require.NoError(t, err)
 	require.EqualValues(t, many, gone)
 
-	storetest.AddRows(t, s.Data, storetest.RawReport.Name+" (day, account_id, level, object_id, row_json, version)", many, func(i int) []any { return []any{longAgo.Add(1), i, "account", "", "{}", 1} })
+	storetest.AddRows(t, s.Data, storetest.RawReport.Name+" (day, account_id, level, object_id, row_json, version)", many,
+		func(i int) []any { return []any{longAgo.Add(1), i, "account", "", "{}", 1} })
 	gone, err = s.Pruner(time.Minute).Days(ctx, storetest.RawReport.Name, storetest.RawReport.Key(), lately)
 	require.NoError(t, err)
 	require.EqualValues(t, many+1, gone)
 
 	// Accounts are read some at a time.
 	const accounts = 103
-	storetest.AddRows(t, s.Data, "config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at)", accounts, func(i int) []any {
-		return []any{i + 1, 5, "adgroup", "x", "f", "", "", sqldb.At(storetest.Moment)}
-	})
+	storetest.AddRows(t, s.Data,
+		"config_change (account_id, version, level, object_id, field, before_value, after_value, seen_at)", accounts,
+		func(i int) []any {
+			return []any{i + 1, 5, "adgroup", "x", "f", "", "", sqldb.At(storetest.Moment)}
+		})
 	gone, err = s.Pruner(time.Minute).Changes(ctx, storetest.Moment)
 	require.NoError(t, err)
 	require.EqualValues(t, accounts, gone)
-	storetest.AddRows(t, s.Data, "coverage (account_id, report, level, day, media)", accounts, func(i int) []any { return []any{100 + i, "report_daily", "creative", longAgo, "test"} })
-	storetest.AddRows(t, s.Data, "wide_day (account_id, day, media, mark)", accounts, func(i int) []any { return []any{100 + i, longAgo, "test", 1} })
+	storetest.AddRows(t, s.Data, "coverage (account_id, report, level, day, media)", accounts,
+		func(i int) []any { return []any{100 + i, "report_daily", "creative", longAgo, "test"} })
+	storetest.AddRows(t, s.Data, "wide_day (account_id, day, media, mark)", accounts,
+		func(i int) []any { return []any{100 + i, longAgo, "test", 1} })
 	_, done, err := s.Pruner(time.Minute).Public(ctx, false, lately)
 	require.NoError(t, err)
 	require.True(t, done)
@@ -163,13 +191,16 @@ func TestPrune_ContinuesAfterItsFirstPiece(t *testing.T) {
 	require.Zero(t, storetest.RowsIn(t, s, "wide_day WHERE day = '"+string(longAgo)+"'"))
 
 	// Runs that stay are read once, and those after them go.
-	storetest.AddRows(t, s.Data, "run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch, created_at)", many, func(i int) []any {
-		state := "succeeded"
-		if i == 3 || i == 1001 {
-			state = "running"
-		}
-		return []any{i + 1, 7, "t", "acme", "h", "normal", 1, "{}", "tick", sqldb.At(storetest.Moment), state, 1, sqldb.At(storetest.Moment)}
-	})
+	storetest.AddRows(t, s.Data,
+		"run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind, planned_at, state, epoch,"+
+			" created_at)", many, func(i int) []any {
+			state := "succeeded"
+			if i == 3 || i == 1001 {
+				state = "running"
+			}
+			return []any{i + 1, 7, "t", "acme", "h", "normal", 1, "{}", "tick", sqldb.At(storetest.Moment), state, 1,
+				sqldb.At(storetest.Moment)}
+		})
 	gone, err = s.Pruner(time.Minute).Runs(ctx, storetest.Moment)
 	require.NoError(t, err)
 	require.EqualValues(t, many-2, gone)
@@ -205,7 +236,8 @@ func TestPrune_OfPublicDaysIsNoChange(t *testing.T) {
 	require.Equal(t, 1, storetest.RowsIn(t, s, "summary_daily WHERE day = '"+string(longAgo)+"' AND cost = 5000000"))
 	storetest.BindTo(t, s, "chess", 7)
 	storetest.RebuildSummaries(t, s)
-	require.Equal(t, 1, storetest.RowsIn(t, s, "summary_daily WHERE day = '"+string(longAgo)+"' AND cost = 5000000 AND game = 'unassigned'"), "nor does a binding reach it")
+	require.Equal(t, 1, storetest.RowsIn(t, s, "summary_daily WHERE day = '"+string(longAgo)+
+		"' AND cost = 5000000 AND game = 'unassigned'"), "nor does a binding reach it")
 
 	gone, done, err = s.Pruner(time.Minute).Public(ctx, false, lately.Add(-30))
 	require.NoError(t, err)
@@ -216,7 +248,8 @@ func TestPrune_OfPublicDaysIsNoChange(t *testing.T) {
 func TestPrune_OfPublicDaysWaitsForTheirSummaries(t *testing.T) {
 	t.Parallel()
 	s := prunable(t)
-	_, err := s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "b", longAgo), storetest.CostRow(longAgo, "", 6_000_000, `{"later":1}`)))
+	_, err := s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "b", longAgo),
+		storetest.CostRow(longAgo, "", 6_000_000, `{"later":1}`)))
 	require.NoError(t, err)
 	gone, done, err := s.Pruner(time.Minute).Public(t.Context(), false, lately.Add(-30))
 	require.NoError(t, err)
@@ -238,7 +271,8 @@ func TestPrune_OfSummariesIsNotPartlyUndone(t *testing.T) {
 	require.EqualValues(t, 1, gone)
 	storetest.BindTo(t, s, "chess", 7)
 	storetest.RebuildSummaries(t, s)
-	_, err = s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "b", longAgo), storetest.CostRow(longAgo, "", 6_000_000, `{"later":1}`)))
+	_, err = s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "b", longAgo),
+		storetest.CostRow(longAgo, "", 6_000_000, `{"later":1}`)))
 	require.NoError(t, err)
 	require.Equal(t, 1, storetest.RebuildSummaries(t, s))
 	require.Zero(t, storetest.RebuildSummaries(t, s), "its mark is cleared too")
@@ -258,7 +292,8 @@ func TestPrune_OfRawDaysLeavesThePublicOnes(t *testing.T) {
 	require.Zero(t, storetest.RebuildSummaries(t, s))
 
 	// A later pull restores the raw row next to the public one, of which there is still one.
-	result, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "b", longAgo), storetest.CostRow(longAgo, "", 5_000_000, `{}`)))
+	result, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "b", longAgo),
+		storetest.CostRow(longAgo, "", 5_000_000, `{}`)))
 	require.NoError(t, err)
 	require.Empty(t, result.Suspect)
 	require.Equal(t, 2, storetest.RowsIn(t, s, storetest.RawReport.Name))
@@ -289,7 +324,8 @@ func TestPrune_NeitherWaitsNorBlocks(t *testing.T) {
 		return tx.Raw("SELECT COUNT(*) FROM report_daily").Row().Scan(&n)
 	}
 	write := func(cost int64) {
-		_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "w", lately), storetest.CostRow(lately, "", cost, `{"w":1}`)))
+		_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "w", lately),
+			storetest.CostRow(lately, "", cost, `{"w":1}`)))
 		require.NoError(t, err, "a write waits no longer than for a lock")
 	}
 	reading, read := make(chan struct{}), make(chan struct{})
@@ -314,7 +350,8 @@ func TestPrune_NeitherWaitsNorBlocks(t *testing.T) {
 	write(6_000_000)
 	require.NoError(t, <-pruned)
 	write(7_000_000)
-	require.Equal(t, 1, storetest.RowsIn(t, s, "report_daily WHERE day = '"+string(longAgo)+"'"), "it is left to the next pass")
+	require.Equal(t, 1, storetest.RowsIn(t, s, "report_daily WHERE day = '"+string(longAgo)+"'"),
+		"it is left to the next pass")
 	close(read)
 	require.NoError(t, <-ended)
 	_, done, err := s.Pruner(time.Minute).Public(ctx, false, lately.Add(-30))
@@ -323,7 +360,8 @@ func TestPrune_NeitherWaitsNorBlocks(t *testing.T) {
 
 	// Rows are deleted by key: those of today may be locked and written meanwhile.
 	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
-		if err := tx.Exec("SELECT 1 FROM " + storetest.RawReport.Name + " WHERE day = '" + string(lately) + "' FOR UPDATE").Error; err != nil {
+		if err := tx.Exec("SELECT 1 FROM " + storetest.RawReport.Name + " WHERE day = '" + string(lately) +
+			"' FOR UPDATE").Error; err != nil {
 			return err
 		}
 		gone, err := s.Pruner(time.Minute).Days(ctx, storetest.RawReport.Name, storetest.RawReport.Key(), lately)
@@ -340,7 +378,8 @@ func TestPrune_OfRunsLeavesThoseInUse(t *testing.T) {
 	db := s.Data.Writer(ctx)
 	old := storetest.Moment.AddDate(0, 0, -200)
 	tick := func(taskID int64, at time.Time, runID int64) {
-		require.NoError(t, db.Exec("INSERT INTO tick (task_id, planned_at, run_id, made_at) VALUES (?, ?, ?, ?)", taskID, sqldb.At(at), runID, sqldb.At(at)).Error)
+		require.NoError(t, db.Exec("INSERT INTO tick (task_id, planned_at, run_id, made_at) VALUES (?, ?, ?, ?)", taskID,
+			sqldb.At(at), runID, sqldb.At(at)).Error)
 	}
 	ended := storetest.NewRun(t, s, old, storetest.Keys(1)...)
 	storetest.Apply(t, s, ended.Outcome(1, 1, task.Succeeded))
@@ -355,8 +394,14 @@ func TestPrune_OfRunsLeavesThoseInUse(t *testing.T) {
 	young := storetest.NewRun(t, s, storetest.Moment, storetest.Keys(1)...)
 	storetest.Apply(t, s, young.Outcome(1, 1, task.Succeeded))
 	tick(7, storetest.Moment, young.ID)
-	require.NoError(t, db.Exec("INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at, taken) VALUES (?, 7, '{}', 'otto', ?, 1)", ended.ID, sqldb.At(old)).Error)
-	require.NoError(t, db.Exec("INSERT INTO tick_answer (task_id, run_id, predecessor_task_id, planned_at) VALUES (8, ?, 7, ?), (8, ?, 7, ?)", ended.ID, sqldb.At(old), young.ID, sqldb.At(storetest.Moment)).Error)
+	require.NoError(t,
+		db.Exec(
+			"INSERT INTO manual_order (run_id, task_id, request, ordered_by, ordered_at, taken)"+
+				" VALUES (?, 7, '{}', 'otto', ?, 1)", ended.ID, sqldb.At(old)).Error)
+	require.NoError(t,
+		db.Exec(
+			"INSERT INTO tick_answer (task_id, run_id, predecessor_task_id, planned_at) VALUES (8, ?, 7, ?), (8, ?, 7, ?)",
+			ended.ID, sqldb.At(old), young.ID, sqldb.At(storetest.Moment)).Error)
 
 	gone, err := s.Pruner(time.Minute).Runs(ctx, storetest.Moment.AddDate(0, 0, -90))
 	require.NoError(t, err)

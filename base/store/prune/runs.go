@@ -17,7 +17,8 @@ func (p *Pruner) Runs(ctx context.Context, before time.Time) (int64, error) {
 	through := task.FirstRunIDAt(before)
 	db := p.s.Data
 	// It moves on by id, so that rows that stay are read once.
-	gone, err := p.walkRuns(ctx, "run", "id", through, false, "state NOT IN ('fanning_out', 'running') AND NOT EXISTS (SELECT 1 FROM subtask_dead d WHERE d.run_id = run.id)")
+	gone, err := p.walkRuns(ctx, "run", "id", through, false,
+		"state NOT IN ('fanning_out', 'running') AND NOT EXISTS (SELECT 1 FROM subtask_dead d WHERE d.run_id = run.id)")
 	if err != nil {
 		return gone, err
 	}
@@ -41,12 +42,14 @@ func (p *Pruner) Runs(ctx context.Context, before time.Time) (int64, error) {
 
 // walkRuns deletes rows of a table whose run's id is below one, in the order of the ids; with ofGone only those whose
 // run is gone.
-func (p *Pruner) walkRuns(ctx context.Context, table, id string, through int64, ofGone bool, where string, args ...any) (gone int64, err error) {
+func (p *Pruner) walkRuns(ctx context.Context, table, id string, through int64, ofGone bool, where string,
+	args ...any) (gone int64, err error) {
 	db := p.s.Data
 	after := int64(0)
 	_, err = p.pieces(ctx, func() (int64, error) {
 		var ids []int64
-		err := db.Writer(ctx).Raw("SELECT "+id+" FROM "+table+" WHERE "+id+" > ? AND "+id+" < ? ORDER BY "+id+" LIMIT ?", after, through, prunePiece).Scan(&ids).Error
+		err := db.Writer(ctx).Raw("SELECT "+id+" FROM "+table+" WHERE "+id+" > ? AND "+id+" < ? ORDER BY "+id+" LIMIT ?",
+			after, through, prunePiece).Scan(&ids).Error
 		if err != nil || len(ids) == 0 {
 			return 0, err
 		}
@@ -94,7 +97,9 @@ func (p *Pruner) pruneAnswers(ctx context.Context, through int64) (gone int64, e
 // newestTicks returns the runs of the newest tick of each task; 0 is among them.
 func newestTicks(db *gorm.DB) ([]int64, error) {
 	var ids []int64
-	err := db.Raw("SELECT t.run_id FROM (SELECT task_id, MAX(planned_at) AS planned_at FROM tick GROUP BY task_id) n JOIN tick t ON t.task_id = n.task_id AND t.planned_at = n.planned_at").Scan(&ids).Error
+	err := db.Raw(
+		"SELECT t.run_id FROM (SELECT task_id, MAX(planned_at) AS planned_at FROM tick GROUP BY task_id) n JOIN tick t" +
+			" ON t.task_id = n.task_id AND t.planned_at = n.planned_at").Scan(&ids).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the newest ticks: %w", err)
 	}
@@ -105,7 +110,8 @@ func newestTicks(db *gorm.DB) ([]int64, error) {
 // long.
 func (s Pruning) CatchUpWindowMax(ctx context.Context) (time.Duration, error) {
 	var seconds int64
-	if err := s.Config.Writer(ctx).Raw("SELECT COALESCE(MAX(catch_up_window_seconds), 0) FROM cron_task").Row().Scan(&seconds); err != nil {
+	if err := s.Config.Writer(ctx).Raw("SELECT COALESCE(MAX(catch_up_window_seconds), 0) FROM cron_task").Row().Scan(
+		&seconds); err != nil {
 		return 0, fmt.Errorf("read the tasks' windows: %w", err)
 	}
 	return time.Duration(seconds) * time.Second, nil

@@ -30,7 +30,8 @@ type Activity struct {
 // Activities returns the accounts' activity: figures of the given days, and changes from since to until. Later
 // changes are a platform's mistake. lists are the names of the media's configuration levels in coverage. Each account
 // is judged by its own rows only.
-func (s Results) Activities(ctx context.Context, ids []int64, days []day.Day, since, until time.Time, lists []string) (map[int64]*Activity, error) {
+func (s Results) Activities(ctx context.Context, ids []int64, days []day.Day, since, until time.Time,
+	lists []string) (map[int64]*Activity, error) {
 	found := make(map[int64]*Activity, len(ids))
 	for _, id := range ids {
 		found[id] = &Activity{Whole: map[day.Day]bool{}}
@@ -53,15 +54,21 @@ func (s Results) Activities(ctx context.Context, ids []int64, days []day.Day, si
 }
 
 func (s Results) readFigures(ctx context.Context, ids []int64, days []day.Day, into map[int64]*Activity) error {
-	return eachAccountDay(s.Data.Writer(ctx).Raw("SELECT account_id, MAX(day) FROM report_daily WHERE day IN ? AND account_id IN ? AND level = ?"+
-		" AND (cost > 0 OR impressions > 0) GROUP BY account_id", days, ids, settings.AccountLevel), func(id int64, d day.Day) { into[id].Figures = d })
+	return eachAccountDay(
+		s.Data.Writer(ctx).Raw(
+			"SELECT account_id, MAX(day) FROM report_daily WHERE day IN ? AND account_id IN ? AND level = ?"+
+				" AND (cost > 0 OR impressions > 0) GROUP BY account_id", days, ids, settings.AccountLevel),
+		func(id int64, d day.Day) { into[id].Figures = d })
 }
 
 func (s Results) readWhole(ctx context.Context, ids []int64, days []day.Day, into map[int64]*Activity) error {
-	return eachAccountDay(s.Data.Writer(ctx).Raw("SELECT account_id, day FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day IN ?"+
-		" AND complete_version > 0 AND state = ?", ids, settings.AccountFigures, settings.AccountLevel, days, Complete), func(id int64, d day.Day) {
-		into[id].Whole[d], into[id].Pulled = true, true
-	})
+	return eachAccountDay(
+		s.Data.Writer(ctx).Raw(
+			"SELECT account_id, day FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day IN ?"+
+				" AND complete_version > 0 AND state = ?", ids, settings.AccountFigures, settings.AccountLevel, days, Complete),
+		func(id int64, d day.Day) {
+			into[id].Whole[d], into[id].Pulled = true, true
+		})
 }
 
 // eachAccountDay calls yield with each row of a query that selects accounts and days.
@@ -89,7 +96,9 @@ func (s Results) readEverPulled(ctx context.Context, into map[int64]*Activity) e
 		return nil
 	}
 	var pulled []int64
-	err := s.Data.Writer(ctx).Raw("SELECT DISTINCT account_id FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND complete_version > 0",
+	err := s.Data.Writer(ctx).Raw(
+		"SELECT DISTINCT account_id FROM coverage WHERE account_id IN ? AND report = ? AND level = ?"+
+			" AND complete_version > 0",
 		ids, settings.AccountFigures, settings.AccountLevel).Scan(&pulled).Error
 	for _, id := range pulled {
 		into[id].Pulled = true
@@ -97,13 +106,16 @@ func (s Results) readEverPulled(ctx context.Context, into map[int64]*Activity) e
 	return err
 }
 
-func (s Results) readModified(ctx context.Context, ids []int64, until time.Time, lists []string, into map[int64]*Activity) error {
+func (s Results) readModified(ctx context.Context, ids []int64, until time.Time, lists []string,
+	into map[int64]*Activity) error {
 	if len(lists) == 0 {
 		return nil
 	}
 	var newest []struct{ AccountID, Seconds int64 }
-	err := s.Data.Writer(ctx).Raw("SELECT account_id, MAX(high_water) AS seconds FROM coverage WHERE account_id IN ? AND report IN ? AND day = ? AND high_water > 0 AND high_water <= ?"+
-		" GROUP BY account_id", ids, lists, day.Epoch, until.Unix()).Scan(&newest).Error
+	err := s.Data.Writer(ctx).Raw(
+		"SELECT account_id, MAX(high_water) AS seconds FROM coverage"+
+			" WHERE account_id IN ? AND report IN ? AND day = ? AND high_water > 0 AND high_water <= ?"+
+			" GROUP BY account_id", ids, lists, day.Epoch, until.Unix()).Scan(&newest).Error
 	for _, n := range newest {
 		into[n.AccountID].Changed = time.Unix(n.Seconds, 0).UTC()
 	}
@@ -114,8 +126,10 @@ func (s Results) readModified(ctx context.Context, ids []int64, until time.Time,
 // the platform or from us, and is no activity.
 func (s Results) readChanged(ctx context.Context, ids []int64, since time.Time, into map[int64]*Activity) error {
 	var newest []struct{ AccountID, Version int64 }
-	err := s.Data.Writer(ctx).Raw("SELECT account_id, MAX(version) AS version FROM config_change WHERE account_id IN ? AND version >= ?"+
-		" AND (field = ? OR before_value <> '') GROUP BY account_id", ids, since.UnixMicro(), FieldCreated).Scan(&newest).Error
+	err := s.Data.Writer(ctx).Raw(
+		"SELECT account_id, MAX(version) AS version FROM config_change WHERE account_id IN ? AND version >= ?"+
+			" AND (field = ? OR before_value <> '') GROUP BY account_id", ids, since.UnixMicro(),
+		FieldCreated).Scan(&newest).Error
 	for _, n := range newest {
 		if at := time.UnixMicro(n.Version).UTC(); at.After(into[n.AccountID].Changed) {
 			into[n.AccountID].Changed = at

@@ -92,7 +92,9 @@ func (w *ObjectWrite) signaturesOf(have map[string]*existingObject) signatureRow
 }
 
 func readAssets(tx *gorm.DB, accountID int64) (map[string]map[rawtable.AssetUse]assetRow, error) {
-	rows, err := tx.Raw("SELECT creative_id, kind, asset_id, signature, first_seen_at, last_seen_at, removed_at FROM creative_asset WHERE account_id = ?", accountID).Rows()
+	rows, err := tx.Raw(
+		"SELECT creative_id, kind, asset_id, signature, first_seen_at, last_seen_at, removed_at FROM creative_asset"+
+			" WHERE account_id = ?", accountID).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read creative_asset: %w", err)
 	}
@@ -116,7 +118,8 @@ func readAssets(tx *gorm.DB, accountID int64) (map[string]map[rawtable.AssetUse]
 // assetRows returns the rows of a creative that must be written.
 func (w *ObjectWrite) assetRows(now time.Time, row *ObjectRow, had map[rawtable.AssetUse]assetRow) (rows [][]any) {
 	write := func(use rawtable.AssetUse, r assetRow) {
-		rows = append(rows, []any{w.AccountID, row.Object, use.Kind, use.ID, w.Media, r.signature, r.firstSeen, r.lastSeen, r.removed, w.Version})
+		rows = append(rows, []any{w.AccountID, row.Object, use.Kind, use.ID, w.Media, r.signature, r.firstSeen, r.lastSeen,
+			r.removed, w.Version})
 	}
 	for _, use := range row.Assets {
 		r, known := had[use]
@@ -143,7 +146,8 @@ func updateSignatures(d *sqldb.DB, tx *gorm.DB, accountID int64, kind, table str
 	if !rows.all && rows.column == "asset_id" {
 		by = d.Dialect().ForceIndex("creative_asset", "asset") // Otherwise SQLite reads the whole account.
 	}
-	update := "UPDATE creative_asset" + by + " SET signature = (SELECT COALESCE(t.signature, '')" + of + ") WHERE account_id = ? AND kind = ?"
+	update := "UPDATE creative_asset" + by + " SET signature = (SELECT COALESCE(t.signature, '')" + of +
+		") WHERE account_id = ? AND kind = ?"
 	differs := " AND EXISTS (SELECT 1" + of + " AND COALESCE(t.signature, '') <> creative_asset.signature)"
 	var err error
 	if rows.all {

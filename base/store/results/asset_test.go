@@ -17,25 +17,29 @@ import (
 	"adsync/base/store/storetest"
 )
 
-var rawImage = rawtable.Table{Name: "test_image", Shape: rawtable.Objects, Columns: []rawtable.Column{{Name: "signature", Kind: rawtable.Text}}}
+var rawImage = rawtable.Table{Name: "test_image", Shape: rawtable.Objects,
+	Columns: []rawtable.Column{{Name: "signature", Kind: rawtable.Text}}}
 
 var bothKinds = map[string]string{rawtable.AssetImage: rawImage.Name}
 
 func listClaim(t *testing.T, s *store.Store, list, level string) results.Claim {
 	t.Helper()
-	claim, _, err := s.BeginPull(t.Context(), results.Scope{AccountID: 7, Media: "test", Report: list, Level: level, Days: []day.Day{day.Epoch}}, list+time.Now().String(), 1)
+	claim, _, err := s.BeginPull(t.Context(), results.Scope{AccountID: 7, Media: "test", Report: list, Level: level,
+		Days: []day.Day{day.Epoch}}, list+time.Now().String(), 1)
 	require.NoError(t, err)
 	return claim
 }
 
 func creativesOf(t *testing.T, s *store.Store, full bool, rows ...results.ObjectRow) results.ObjectWrite {
 	t.Helper()
-	return results.ObjectWrite{Claim: listClaim(t, s, "creative", "creative"), Raw: storetest.RawObject, Full: full, Rows: rows, MapsAssets: true, AssetTables: bothKinds}
+	return results.ObjectWrite{Claim: listClaim(t, s, "creative", "creative"), Raw: storetest.RawObject, Full: full,
+		Rows: rows, MapsAssets: true, AssetTables: bothKinds}
 }
 
 func imagesOf(t *testing.T, s *store.Store, ids ...string) results.ObjectWrite {
 	t.Helper()
-	w := results.ObjectWrite{Claim: listClaim(t, s, "image", "image"), Raw: rawImage, Full: true, AssetTables: bothKinds, MappedBy: "creative"}
+	w := results.ObjectWrite{Claim: listClaim(t, s, "image", "image"), Raw: rawImage, Full: true, AssetTables: bothKinds,
+		MappedBy: "creative"}
 	for _, id := range ids {
 		w.Rows = append(w.Rows, results.ObjectRow{Object: id, Raw: []any{"md5 of " + id}, JSON: "{}"})
 	}
@@ -55,8 +59,9 @@ func creative(id, json string, images ...string) results.ObjectRow {
 // uses returns the map as "creative image signature", with a minus before what is no longer shown.
 func uses(t *testing.T, s *store.Store) (list []string) {
 	t.Helper()
-	rows, err := s.Data.Writer(t.Context()).Raw("SELECT creative_id, asset_id, signature, first_seen_at, last_seen_at, removed_at FROM creative_asset" +
-		" WHERE account_id = 7 AND kind = 'image' AND media = 'test' ORDER BY creative_id, asset_id").Rows()
+	rows, err := s.Data.Writer(t.Context()).Raw(
+		"SELECT creative_id, asset_id, signature, first_seen_at, last_seen_at, removed_at FROM creative_asset" +
+			" WHERE account_id = 7 AND kind = 'image' AND media = 'test' ORDER BY creative_id, asset_id").Rows()
 	require.NoError(t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -97,22 +102,26 @@ func TestAssets_KeepWhatCreativesHaveShown(t *testing.T) {
 	require.Equal(t, []string{"1 a md5 of a", "1 b md5 of b", "2 b md5 of b"}, uses(t, s))
 
 	write(t, s, creativesOf(t, s, false, creative("1", `{"new":1}`, "b", "c")))
-	require.Equal(t, []string{"-1 a md5 of a", "1 b md5 of b", "1 c md5 of c", "2 b md5 of b"}, uses(t, s), "a new asset has its signature at once")
+	require.Equal(t, []string{"-1 a md5 of a", "1 b md5 of b", "1 c md5 of c", "2 b md5 of b"}, uses(t, s),
+		"a new asset has its signature at once")
 
 	write(t, s, creativesOf(t, s, true, creative("1", `{"new":2}`, "a")))
-	require.Equal(t, []string{"1 a md5 of a", "-1 b md5 of b", "-1 c md5 of c", "2 b md5 of b"}, uses(t, s), "an asset that came back is shown; a deleted creative keeps its assets")
+	require.Equal(t, []string{"1 a md5 of a", "-1 b md5 of b", "-1 c md5 of c", "2 b md5 of b"}, uses(t, s),
+		"an asset that came back is shown; a deleted creative keeps its assets")
 
 	untold := creative("1", `{"new":3}`)
 	untold.Assets = nil
 	write(t, s, creativesOf(t, s, true, untold))
-	require.Equal(t, []string{"1 a md5 of a", "-1 b md5 of b", "-1 c md5 of c", "2 b md5 of b"}, uses(t, s), "a row without known assets changes nothing")
+	require.Equal(t, []string{"1 a md5 of a", "-1 b md5 of b", "-1 c md5 of c", "2 b md5 of b"}, uses(t, s),
+		"a row without known assets changes nothing")
 	write(t, s, creativesOf(t, s, true, creative("1", `{"new":4}`)))
 	require.Equal(t, "-1 a md5 of a", uses(t, s)[0], "a row with no assets removes them")
 	write(t, s, creativesOf(t, s, true, creative("1", `{"new":5}`, "a", "b")))
 	lacks := creative("1", `{"new":6}`, "c")
 	lacks.MoreAssets = true
 	write(t, s, creativesOf(t, s, true, lacks))
-	require.Equal(t, []string{"1 a md5 of a", "1 b md5 of b", "1 c md5 of c"}, uses(t, s)[:3], "a row whose assets may be incomplete removes nothing")
+	require.Equal(t, []string{"1 a md5 of a", "1 b md5 of b", "1 c md5 of c"}, uses(t, s)[:3],
+		"a row whose assets may be incomplete removes nothing")
 }
 
 // A signature that could not be used, or was stored before it counted as unusable, does not stay.
@@ -123,7 +132,8 @@ func TestAssets_TakeTheSignaturesOfTheirTable(t *testing.T) {
 	for _, c := range []struct {
 		signature any
 		want      string
-	}{{"-", "-"}, {"md5 \uFFFD", "md5 \uFFFD"}, {"md5 of a", "md5 of a"}, {"MD5 of a", "MD5 of a"}, {nil, ""}, {"md5 of a", "md5 of a"}} {
+	}{{"-", "-"}, {"md5 \uFFFD", "md5 \uFFFD"}, {"md5 of a", "md5 of a"}, {"MD5 of a", "MD5 of a"}, {nil, ""},
+		{"md5 of a", "md5 of a"}} {
 		w := imagesOf(t, s, "a", "b")
 		w.Rows[0].Raw, w.Rows[0].JSON = []any{c.signature}, fmt.Sprintf(`{"signature":%q}`, c.want)
 		write(t, s, w)
@@ -137,7 +147,8 @@ func TestAssets_TakeSignaturesFromPullsOfChanges(t *testing.T) {
 	s := assetStore(t)
 	write(t, s, creativesOf(t, s, true, creative("1", "{}", "a", "b")))
 	write(t, s, imagesOf(t, s, "a", "b"))
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE creative_asset SET signature = 'untouched' WHERE asset_id = 'b'").Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Exec("UPDATE creative_asset SET signature = 'untouched' WHERE asset_id = 'b'").Error)
 
 	changes := imagesOf(t, s, "a", "c")
 	changes.Full = false
@@ -158,7 +169,8 @@ func TestAssets_AreCompleteWhenCreativesAndImagesArePulledAtOnce(t *testing.T) {
 	for i := range 10 {
 		image := fmt.Sprintf("image-%d", i)
 		var all errgroup.Group
-		creatives, images := creativesOf(t, s, false, creative(fmt.Sprint("creative-", i), "{}", image)), imagesOf(t, s, image)
+		creatives, images := creativesOf(t, s, false, creative(fmt.Sprint("creative-", i), "{}", image)),
+			imagesOf(t, s, image)
 		for _, w := range []results.ObjectWrite{creatives, images} {
 			all.Go(func() error {
 				_, err := s.WriteObjects(t.Context(), w)
@@ -175,7 +187,8 @@ func TestAssets_AreListedWithTheFiguresOfTheirCreatives(t *testing.T) {
 	s := assetStore(t)
 	write(t, s, creativesOf(t, s, true, creative("1", "{}", "a", "b"), creative("2", "{}", "b")))
 	const d = day.Day("2026-11-20")
-	claim, _, err := s.BeginPull(t.Context(), results.Scope{AccountID: 7, Media: "test", Report: "report_daily", Level: "creative", Days: []day.Day{d}}, "p", 1)
+	claim, _, err := s.BeginPull(t.Context(), results.Scope{AccountID: 7, Media: "test", Report: "report_daily",
+		Level: "creative", Days: []day.Day{d}}, "p", 1)
 	require.NoError(t, err)
 	var rows []results.ReportRow
 	for id, cost := range map[string]int64{"1": 100, "2": 20} {
@@ -183,13 +196,16 @@ func TestAssets_AreListedWithTheFiguresOfTheirCreatives(t *testing.T) {
 		m.Set(metric.Index("cost"), cost)
 		rows = append(rows, results.ReportRow{Day: d, Object: id, Raw: []any{cost}, JSON: "{}", Metrics: m})
 	}
-	_, err = s.WriteReport(t.Context(), results.ReportWrite{Claim: claim, Raw: storetest.RawReport, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true})
+	_, err = s.WriteReport(t.Context(), results.ReportWrite{Claim: claim, Raw: storetest.RawReport, Currency: "CNY",
+		Zone: "Asia/Shanghai", Rows: rows, Whole: true})
 	require.NoError(t, err)
 	var got []struct {
 		AssetID string
 		Assets  int
 		Cost    int64
 	}
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT asset_id, assets, cost FROM report_daily_creative_asset ORDER BY creative_id, asset_id").Scan(&got).Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Raw(
+			"SELECT asset_id, assets, cost FROM report_daily_creative_asset ORDER BY creative_id, asset_id").Scan(&got).Error)
 	require.Equal(t, fmt.Sprint([]any{"{a 2 100}", "{b 2 100}", "{b 1 20}"}), fmt.Sprint(got))
 }

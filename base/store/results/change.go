@@ -75,7 +75,8 @@ func (w *ObjectWrite) fieldChanges(now time.Time, have map[string]*existingObjec
 }
 
 func (w *ObjectWrite) changeRow(now time.Time, object, field, before, after string) []any {
-	return []any{w.AccountID, w.Version, w.Level, object, sqldb.Cut(field, fieldMax), sqldb.Cut(before, changeValueMax), sqldb.Cut(after, changeValueMax), sqldb.At(now)}
+	return []any{w.AccountID, w.Version, w.Level, object, sqldb.Cut(field, fieldMax), sqldb.Cut(before, changeValueMax),
+		sqldb.Cut(after, changeValueMax), sqldb.At(now)}
 }
 
 // differences returns the fields of two JSON objects whose values differ, with their values before and after.
@@ -157,7 +158,9 @@ type ChangeFilter struct {
 
 // ConfigChanges returns changes, those of the newest pull first; those of one pull by level, object and field in
 // descending order. after is the last one of the page before; its zero value is the first page.
-func (s Results) ConfigChanges(ctx context.Context, f ChangeFilter, after ConfigChange, limit int) ([]ConfigChange, error) {
+func (s Results) ConfigChanges(
+	ctx context.Context, f ChangeFilter, after ConfigChange, limit int,
+) ([]ConfigChange, error) {
 	where, args := "account_id = ?", []any{f.AccountID}
 	and := func(condition string, values ...any) {
 		where += " AND " + condition
@@ -178,8 +181,9 @@ func (s Results) ConfigChanges(ctx context.Context, f ChangeFilter, after Config
 		and("version <= ?", after.Version) // bounds the range of the key that is read
 		and("(version, level, object_id, field) < (?, ?, ?, ?)", after.Version, after.Level, after.Object, after.Field)
 	}
-	query := s.Data.Reader(ctx).Raw("SELECT version, seen_at, level, object_id, field, before_value, after_value FROM config_change WHERE "+where+
-		" ORDER BY version DESC, level DESC, object_id DESC, field DESC LIMIT ?", append(args, limit)...)
+	query := s.Data.Reader(ctx).Raw(
+		"SELECT version, seen_at, level, object_id, field, before_value, after_value FROM config_change WHERE "+where+
+			" ORDER BY version DESC, level DESC, object_id DESC, field DESC LIMIT ?", append(args, limit)...)
 	all, err := sqldb.Rows(query, func(rows *sql.Rows, c *ConfigChange) error {
 		var seen sqldb.Time
 		err := rows.Scan(&c.Version, &seen, &c.Level, &c.Object, &c.Field, &c.Before, &c.After)

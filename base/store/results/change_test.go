@@ -51,16 +51,23 @@ func TestConfigChanges_RecordWhatPullsSaw(t *testing.T) {
 	require.Empty(t, changes(t, s, results.ChangeFilter{}), "the objects of the first pull are not changes")
 	pullObjects(t, s, true, one)
 	require.Empty(t, changes(t, s, results.ChangeFilter{}), "nothing has changed")
-	pullObjects(t, s, false, rowOf("1", "one", `{"modified": 9, "area": {"b": [1, 2], "a": 1}, "name": "one", "budget": 5}`))
-	require.Empty(t, changes(t, s, results.ChangeFilter{}), "neither the order of keys nor the modification time is a change")
-	pullObjects(t, s, false, rowOf("1", "one", `{"modified": 9, "area": {"b": ["1", 2.0], "a": "1"}, "name": "one", "budget": "5.00"}`))
+	pullObjects(t, s, false,
+		rowOf("1", "one", `{"modified": 9, "area": {"b": [1, 2], "a": 1}, "name": "one", "budget": 5}`))
+	require.Empty(t, changes(t, s, results.ChangeFilter{}),
+		"neither the order of keys nor the modification time is a change")
+	pullObjects(t, s, false,
+		rowOf("1", "one", `{"modified": 9, "area": {"b": ["1", 2.0], "a": "1"}, "name": "one", "budget": "5.00"}`))
 	require.Empty(t, changes(t, s, results.ChangeFilter{}), "a number equals its text")
-	pullObjects(t, s, false, rowOf("1", "one", `{"modified": 9, "area": {"b": [1, 2], "a": 1}, "name": "one", "budget": 5}`))
+	pullObjects(t, s, false,
+		rowOf("1", "one", `{"modified": 9, "area": {"b": [1, 2], "a": 1}, "name": "one", "budget": 5}`))
 	require.Empty(t, changes(t, s, results.ChangeFilter{}))
 
-	pullObjects(t, s, false, rowOf("1", "uno", `{"name": "uno", "bid": 19007199254740993, "area": {"a": 1, "b": [2]}, "modified": 2}`), rowOf("2", "two", `{"name": "two"}`))
+	pullObjects(t, s, false,
+		rowOf("1", "uno", `{"name": "uno", "bid": 19007199254740993, "area": {"a": 1, "b": [2]}, "modified": 2}`),
+		rowOf("2", "two", `{"name": "two"}`))
 	pullObjects(t, s, true, rowOf("2", "two", `{"name": "two"}`))
-	pullObjects(t, s, false, rowOf("1", "uno", `{"name": "uno", "bid": 19007199254740994, "area": {"a": 1, "b": [2]}, "modified": 3}`))
+	pullObjects(t, s, false,
+		rowOf("1", "uno", `{"name": "uno", "bid": 19007199254740994, "area": {"a": 1, "b": [2]}, "modified": 3}`))
 	change := func(object, field, before, after string) results.ConfigChange {
 		return results.ConfigChange{Level: "adgroup", Object: object, Field: field, Before: before, After: after}
 	}

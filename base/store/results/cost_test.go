@@ -22,8 +22,10 @@ func TestWriteReport_StatementsOfAPull(t *testing.T) {
 			require.NoError(t, err)
 		})
 	}
-	first, second := storetest.CostRow(today, "1", 100_000_000, `{"v":1}`), storetest.CostRow(today, "2", 1_000_000, `{"v":1}`)
-	require.Equal(t, 8, pull(first, second), "coverage is made and locked, two reads, two upserts, the mark for wide_daily, coverage")
+	first, second := storetest.CostRow(today, "1", 100_000_000, `{"v":1}`),
+		storetest.CostRow(today, "2", 1_000_000, `{"v":1}`)
+	require.Equal(t, 8, pull(first, second),
+		"coverage is made and locked, two reads, two upserts, the mark for wide_daily, coverage")
 	require.Equal(t, 4, pull(first, second), "nothing has changed: the lock, two reads, coverage")
 	second.JSON = `{"v":2}`
 	require.Equal(t, 7, pull(first, second), "the lock, two reads, two upserts, the mark, coverage")
@@ -47,5 +49,6 @@ func TestWriteReport_AllocationsOfAnUnchangedRow(t *testing.T) {
 	}
 	few := pull(rows[:100])
 	more := (pull(rows) - few) / 900
-	require.LessOrEqual(t, more, 57.0, "SQLite's driver takes 54, as it parses days into times; with a copy of each row it was 61")
+	require.LessOrEqual(t, more, 57.0,
+		"SQLite's driver takes 54, as it parses days into times; with a copy of each row it was 61")
 }

@@ -115,7 +115,8 @@ func writeCoverage(tx *gorm.DB, c Claim, now time.Time, days []dayOutcome) error
 			args = append(args, c.Version)
 		}
 		args = append(args, c.AccountID, c.Report, c.Level, o.day)
-		err := tx.Exec("UPDATE coverage SET "+sets+" WHERE account_id = ? AND report = ? AND level = ? AND day = ?", args...).Error
+		err := tx.Exec("UPDATE coverage SET "+sets+" WHERE account_id = ? AND report = ? AND level = ? AND day = ?",
+			args...).Error
 		if err != nil {
 			return fmt.Errorf("write coverage: %w", err)
 		}
@@ -127,7 +128,8 @@ func writeCoverage(tx *gorm.DB, c Claim, now time.Time, days []dayOutcome) error
 // Rows of configuration have day.Epoch and are always included.
 func (s Results) ReadCoverage(ctx context.Context, accountID int64, from, to day.Day) ([]Coverage, error) {
 	var rows []Coverage
-	err := s.Data.Reader(ctx).Raw("SELECT * FROM coverage WHERE account_id = ? AND (day BETWEEN ? AND ? OR day = ?) ORDER BY report, level, day",
+	err := s.Data.Reader(ctx).Raw(
+		"SELECT * FROM coverage WHERE account_id = ? AND (day BETWEEN ? AND ? OR day = ?) ORDER BY report, level, day",
 		accountID, from, to, day.Epoch).Scan(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read coverage of account %d: %w", accountID, err)
@@ -140,7 +142,9 @@ type ReportLevel struct{ Report, Level string }
 
 // WholeReports returns which reports of a day were pulled whole, by account.
 func (s Results) WholeReports(ctx context.Context, ids []int64, d day.Day) (map[int64]map[ReportLevel]bool, error) {
-	rows, err := s.Data.Writer(ctx).Raw("SELECT account_id, report, level FROM coverage WHERE account_id IN ? AND day = ? AND complete_version > 0", ids, d).Rows()
+	rows, err := s.Data.Writer(ctx).Raw(
+		"SELECT account_id, report, level FROM coverage WHERE account_id IN ? AND day = ? AND complete_version > 0",
+		ids, d).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read what was pulled of %s: %w", d, err)
 	}

@@ -20,13 +20,17 @@ var cashFlow = ReportLevel{Report: "fund_daily", Level: "account"}
 // readEvidence returns the stored figures of days of an account, by day: those of each report and level of with, and
 // of the cash flow. It locks their coverage for the transaction, so that of two pulls that contradict each other the
 // later one sees the earlier.
-func readEvidence(d *sqldb.DB, tx *gorm.DB, accountID int64, days []day.Day, with []ReportLevel) (map[day.Day][]Figure, error) {
+func readEvidence(
+	d *sqldb.DB, tx *gorm.DB, accountID int64, days []day.Day, with []ReportLevel,
+) (map[day.Day][]Figure, error) {
 	var reports, levels []string
 	for _, r := range with {
 		reports, levels = sqldb.AppendNew(reports, r.Report), sqldb.AppendNew(levels, r.Level)
 	}
 	var known []Coverage
-	err := tx.Raw("SELECT * FROM coverage WHERE account_id = ? AND report IN ? AND level IN ? AND day IN ? ORDER BY report, level, day"+d.Dialect().ForUpdate(),
+	err := tx.Raw(
+		"SELECT * FROM coverage WHERE account_id = ? AND report IN ? AND level IN ? AND day IN ? ORDER BY report, level, day"+
+			d.Dialect().ForUpdate(),
 		accountID, reports, levels, days).Scan(&known).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the coverage of other levels: %w", err)
@@ -83,11 +87,14 @@ func costSums(tx *gorm.DB, accountID int64, days []day.Day, reports, levels []st
 	var parts []string
 	var args []any
 	for _, report := range reports {
-		parts = append(parts, "SELECT '"+report+"' AS report, level, day, CAST(COALESCE(SUM(cost), 0) AS SIGNED) AS cost FROM "+ReportTable(report == "report_hourly").Name+
+		parts = append(parts, "SELECT '"+report+
+			"' AS report, level, day, CAST(COALESCE(SUM(cost), 0) AS SIGNED) AS cost FROM "+
+			ReportTable(report == "report_hourly").Name+
 			" WHERE day IN ? AND account_id = ? AND level IN ? GROUP BY day, level")
 		args = append(args, days, accountID, levels)
 	}
-	parts = append(parts, "SELECT '"+cashFlow.Report+"', '"+cashFlow.Level+"', day, COALESCE(paid, 0) FROM fund_daily WHERE day IN ? AND account_id = ? AND fund = ?")
+	parts = append(parts, "SELECT '"+cashFlow.Report+"', '"+cashFlow.Level+
+		"', day, COALESCE(paid, 0) FROM fund_daily WHERE day IN ? AND account_id = ? AND fund = ?")
 	args = append(args, days, accountID, string(fund.Total))
 	var sums []costSum
 	return sums, tx.Raw(strings.Join(parts, " UNION ALL "), args...).Scan(&sums).Error
@@ -96,7 +103,9 @@ func costSums(tx *gorm.DB, accountID int64, days []day.Day, reports, levels []st
 // markDoubts makes days suspect that an answer contradicts. Whole pulls that come meanwhile set their own state.
 func markDoubts(tx *gorm.DB, accountID int64, doubts []Doubt) error {
 	for _, x := range doubts {
-		err := tx.Exec("UPDATE coverage SET state = ?, note = ? WHERE account_id = ? AND report = ? AND level = ? AND day = ? AND state = ?",
+		err := tx.Exec(
+			"UPDATE coverage SET state = ?, note = ? WHERE account_id = ? AND report = ? AND level = ? AND day = ?"+
+				" AND state = ?",
 			Suspect, x.Note, accountID, x.Report, x.Level, x.Day, Complete).Error
 		if err != nil {
 			return fmt.Errorf("mark the days that an answer contradicts: %w", err)
@@ -106,7 +115,8 @@ func markDoubts(tx *gorm.DB, accountID int64, doubts []Doubt) error {
 }
 
 // judgeReport judges a whole pull's answer for each day, and writes the verdicts into its outcomes.
-func judgeReport(d *sqldb.DB, tx *gorm.DB, w *ReportWrite, before []Coverage, stored *storedRows, stale map[day.Day]*staleRows, outcomes []dayOutcome, result *ReportResult) error {
+func judgeReport(d *sqldb.DB, tx *gorm.DB, w *ReportWrite, before []Coverage, stored *storedRows,
+	stale map[day.Day]*staleRows, outcomes []dayOutcome, result *ReportResult) error {
 	if !w.Whole || w.FromHour > 0 {
 		return nil
 	}
@@ -136,7 +146,8 @@ func (w *ReportWrite) answers(before []Coverage, stored *storedRows, stale map[d
 	answers := make([]Answer, len(w.Days))
 	byDay := make(map[day.Day]*Answer, len(w.Days))
 	for i, on := range w.Days {
-		answers[i] = Answer{ReportLevel: ReportLevel{Report: w.Report, Level: w.Level}, Day: on, RunID: w.RunID, Currency: w.Currency, Stored: stored.costs[on], Before: before[i]}
+		answers[i] = Answer{ReportLevel: ReportLevel{Report: w.Report, Level: w.Level}, Day: on, RunID: w.RunID,
+			Currency: w.Currency, Stored: stored.costs[on], Before: before[i]}
 		if s := stale[on]; s != nil {
 			answers[i].LostCost, answers[i].LostRows = s.cost, len(s.keys)
 		}
@@ -157,7 +168,8 @@ func (w *ReportWrite) answers(before []Coverage, stored *storedRows, stale map[d
 
 // evidenceFor reads the figures with which answers are compared, for the days that are compared; none if a person
 // confirmed the answers.
-func evidenceFor(d *sqldb.DB, tx *gorm.DB, accountID int64, j *Judging, answers []Answer, confirmed bool) (map[day.Day][]Figure, error) {
+func evidenceFor(d *sqldb.DB, tx *gorm.DB, accountID int64, j *Judging, answers []Answer,
+	confirmed bool) (map[day.Day][]Figure, error) {
 	if confirmed || j.Compares == nil || len(j.With) == 0 {
 		return nil, nil
 	}
@@ -192,7 +204,8 @@ func (o *dayOutcome) apply(a *Answer, v Verdict) {
 }
 
 // judgeFunds judges the cash flow of each day, and writes the verdicts into its outcomes.
-func judgeFunds(d *sqldb.DB, tx *gorm.DB, w *FundWrite, before []Coverage, have fundTables, outcomes []dayOutcome, result *ReportResult) error {
+func judgeFunds(d *sqldb.DB, tx *gorm.DB, w *FundWrite, before []Coverage, have fundTables, outcomes []dayOutcome,
+	result *ReportResult) error {
 	if !w.daily() || !w.Whole {
 		return nil
 	}

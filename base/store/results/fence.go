@@ -46,12 +46,17 @@ func IsFenced(err error) (*FencedError, bool) { return errors.AsType[*FencedErro
 // scope. Call it before the pull's first request, and RaiseVersion when that goes out. It writes nothing. highWater
 // is the scope's, 0 when it was never pulled. A claim to some hours of a day that was never pulled whole becomes one
 // to the whole day.
-func (s Results) BeginPull(ctx context.Context, scope Scope, pullID string, runID int64) (claim Claim, highWater int64, err error) {
+func (s Results) BeginPull(
+	ctx context.Context, scope Scope, pullID string, runID int64,
+) (claim Claim, highWater int64, err error) {
 	var now sqldb.Time
 	var known struct{ Claimed, HighWater, Whole, Rows int64 }
-	err = s.Data.Writer(ctx).Raw("SELECT "+s.Data.Dialect().Now()+", COALESCE(MAX(claimed_version), 0), COALESCE(MAX(high_water), 0),"+
-		" COUNT(CASE WHEN complete_version > 0 THEN 1 END), COUNT(*) FROM coverage WHERE account_id = ? AND report = ? AND level = ? AND day IN ?",
-		scope.AccountID, scope.Report, scope.Level, scope.Days).Row().Scan(&now, &known.Claimed, &known.HighWater, &known.Whole, &known.Rows)
+	err = s.Data.Writer(ctx).Raw("SELECT "+s.Data.Dialect().Now()+
+		", COALESCE(MAX(claimed_version), 0), COALESCE(MAX(high_water), 0),"+
+		" COUNT(CASE WHEN complete_version > 0 THEN 1 END), COUNT(*) FROM coverage"+
+		" WHERE account_id = ? AND report = ? AND level = ? AND day IN ?",
+		scope.AccountID, scope.Report, scope.Level, scope.Days).Row().Scan(&now, &known.Claimed, &known.HighWater,
+		&known.Whole, &known.Rows)
 	if err != nil {
 		return Claim{}, 0, fmt.Errorf("begin pull: %w", err)
 	}
@@ -60,7 +65,8 @@ func (s Results) BeginPull(ctx context.Context, scope Scope, pullID string, runI
 		scope.FromHour = 0
 	}
 	version := max(now.UnixMicro(), known.Claimed+1)
-	return Claim{Scope: scope, Version: version, PullID: pullID, RunID: runID, read: read, known: known.Rows == int64(len(scope.Days))}, known.HighWater, nil
+	return Claim{Scope: scope, Version: version, PullID: pullID, RunID: runID, read: read,
+		known: known.Rows == int64(len(scope.Days))}, known.HighWater, nil
 }
 
 // lockedScope is a scope whose coverage rows the transaction has locked.
@@ -85,7 +91,8 @@ func readScope(d *sqldb.DB, tx *gorm.DB, c Scope, known bool) (rows []Coverage, 
 		Coverage
 		ReadAt sqldb.Time `gorm:"column:read_at"`
 	}
-	err = tx.Raw("SELECT coverage.*, "+d.Dialect().Now()+" AS read_at FROM coverage WHERE account_id = ? AND report = ? AND level = ? AND day IN ? ORDER BY day"+
+	err = tx.Raw("SELECT coverage.*, "+d.Dialect().Now()+
+		" AS read_at FROM coverage WHERE account_id = ? AND report = ? AND level = ? AND day IN ? ORDER BY day"+
 		d.Dialect().ForUpdate(), c.AccountID, c.Report, c.Level, c.Days).Scan(&found).Error
 	if err != nil {
 		return nil, time.Time{}, fmt.Errorf("lock coverage: %w", err)
@@ -104,7 +111,8 @@ func makeScope(d *sqldb.DB, tx *gorm.DB, c Scope) error {
 	for _, day := range c.Days {
 		args = append(args, c.AccountID, c.Report, c.Level, day, c.Media)
 	}
-	err := tx.Exec(d.Dialect().InsertIgnore()+"coverage (account_id, report, level, day, media) VALUES "+sqldb.Tuples(len(c.Days), 5), args...).Error
+	err := tx.Exec(d.Dialect().InsertIgnore()+"coverage (account_id, report, level, day, media) VALUES "+
+		sqldb.Tuples(len(c.Days), 5), args...).Error
 	if err != nil {
 		return fmt.Errorf("lock coverage: %w", err)
 	}
@@ -140,7 +148,8 @@ func lockScope(d *sqldb.DB, tx *gorm.DB, c Claim) (locked lockedScope, now time.
 // writeScope runs write in a transaction that holds the scope's fence, and writes the returned outcomes into
 // coverage, with the claim. locked has the days that the pull may still write, and write returns an outcome for each
 // of them. write may run more than once.
-func (s Results) writeScope(ctx context.Context, c Claim, write func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error)) error {
+func (s Results) writeScope(ctx context.Context, c Claim,
+	write func(tx *gorm.DB, now time.Time, locked lockedScope) ([]dayOutcome, error)) error {
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		locked, now, err := lockScope(s.Data, tx, c)
 		if err != nil {

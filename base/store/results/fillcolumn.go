@@ -52,7 +52,8 @@ func (c *ColumnFilled) Add(more ColumnFilled) {
 // RawLevels returns the accounts and levels with rows in a raw table of days or hours on a day, by account and level.
 func (s Backfill) RawLevels(ctx context.Context, t rawtable.Table, d day.Day) ([]LevelOf, error) {
 	var levels []LevelOf
-	err := s.Data.Writer(ctx).Raw("SELECT DISTINCT account_id, level FROM "+t.Name+" WHERE day = ? ORDER BY account_id, level", d).Scan(&levels).Error
+	err := s.Data.Writer(ctx).Raw("SELECT DISTINCT account_id, level FROM "+t.Name+
+		" WHERE day = ? ORDER BY account_id, level", d).Scan(&levels).Error
 	if err != nil {
 		return nil, fmt.Errorf("read which accounts %s has on %s: %w", t.Name, d, err)
 	}
@@ -87,7 +88,8 @@ func (s Backfill) FillColumn(ctx context.Context, f ColumnFill, of LevelOf, d da
 				max(now.UnixMicro(), dirty+1), of.AccountID, f.Report, of.Level, d).Error
 		})
 		if err != nil {
-			return filled, fmt.Errorf("fill %s of %s for account %d at level %s on %s: %w", f.Column, f.Raw.Name, of.AccountID, of.Level, d, err)
+			return filled, fmt.Errorf("fill %s of %s for account %d at level %s on %s: %w", f.Column, f.Raw.Name, of.AccountID,
+				of.Level, d, err)
 		}
 		filled.Add(n)
 		if len(rows) < fillBatch {
@@ -100,7 +102,8 @@ func (s Backfill) FillColumn(ctx context.Context, f ColumnFill, of LevelOf, d da
 // lockDirty locks the fence of a scope for the transaction, and returns its dirty mark, or 0.
 func lockDirty(d *sqldb.DB, tx *gorm.DB, f ColumnFill, of LevelOf, on day.Day) (int64, error) {
 	var marks []int64
-	err := tx.Raw("SELECT COALESCE(dirty, 0) FROM coverage WHERE account_id = ? AND report = ? AND level = ? AND day = ?"+d.Dialect().ForUpdate(),
+	err := tx.Raw("SELECT COALESCE(dirty, 0) FROM coverage WHERE account_id = ? AND report = ? AND level = ? AND day = ?"+
+		d.Dialect().ForUpdate(),
 		of.AccountID, f.Report, of.Level, on).Scan(&marks).Error
 	if err != nil || len(marks) == 0 {
 		return 0, err
@@ -120,7 +123,8 @@ func readFill(tx *gorm.DB, f ColumnFill, of LevelOf, after reportKey) ([]fillRow
 	if f.Hourly {
 		hour, order = "hour", "object_id, hour"
 	}
-	found, err := tx.Raw("SELECT object_id, "+hour+", row_json FROM "+f.Raw.Name+" WHERE day = ? AND account_id = ? AND level = ?"+
+	found, err := tx.Raw("SELECT object_id, "+hour+", row_json FROM "+f.Raw.Name+
+		" WHERE day = ? AND account_id = ? AND level = ?"+
 		" AND object_id >= ? AND (object_id > ? OR "+hour+" > ?) AND "+f.Column+" IS NULL ORDER BY "+order+" LIMIT ?",
 		after.day, of.AccountID, of.Level, after.object, after.object, after.hour, fillBatch).Rows()
 	if err != nil {
@@ -148,7 +152,8 @@ func fillRows(d *sqldb.DB, tx *gorm.DB, f ColumnFill, of LevelOf, rows []fillRow
 	for _, r := range rows {
 		raw, value, ok, err := f.Read(r.json)
 		if errors.Is(err, ErrUnusableValue) {
-			n.Add(ColumnFilled{Unusable: 1, Example: fmt.Errorf("account %d, level %s, object %q, hour %d: %w", of.AccountID, of.Level, r.object, r.hour, err)})
+			n.Add(ColumnFilled{Unusable: 1, Example: fmt.Errorf("account %d, level %s, object %q, hour %d: %w", of.AccountID,
+				of.Level, r.object, r.hour, err)})
 			continue
 		}
 		if err != nil {
@@ -168,7 +173,8 @@ func fillRows(d *sqldb.DB, tx *gorm.DB, f ColumnFill, of LevelOf, rows []fillRow
 	for _, b := range order {
 		err := fillTuples(d, tx, f.Raw.Name, f.Raw.Key(), keys[b], f.Column+" = ?", f.Column, b.raw)
 		if err == nil {
-			err = fillTuples(d, tx, public.Name, public.Key, keys[b], f.Metric+" = ?, updated_at = "+d.Dialect().Now(), f.Metric, b.value)
+			err = fillTuples(d, tx, public.Name, public.Key, keys[b], f.Metric+" = ?, updated_at = "+d.Dialect().Now(),
+				f.Metric, b.value)
 		}
 		if err != nil {
 			return n, err
@@ -178,13 +184,15 @@ func fillRows(d *sqldb.DB, tx *gorm.DB, f ColumnFill, of LevelOf, rows []fillRow
 }
 
 // fillTuples sets a column where it is NULL in the rows with the keys.
-func fillTuples(d *sqldb.DB, tx *gorm.DB, table string, key []string, keys [][]any, set, column string, value int64) error {
+func fillTuples(d *sqldb.DB, tx *gorm.DB, table string, key []string, keys [][]any, set, column string,
+	value int64) error {
 	for step := d.RowsPerStatement(len(key)); len(keys) > 0; {
 		batch := keys[:min(step, len(keys))]
 		keys = keys[len(batch):]
 		shards, shardArgs := sqldb.OnShards(d, table, key, batch)
 		args := slices.Concat([]any{value}, sqldb.Flatten(batch, len(key)), shardArgs)
-		if err := tx.Exec("UPDATE "+table+" SET "+set+" WHERE "+d.InTuples(key, len(batch))+" AND "+column+" IS NULL"+shards, args...).Error; err != nil {
+		if err := tx.Exec("UPDATE "+table+" SET "+set+" WHERE "+d.InTuples(key, len(batch))+" AND "+column+" IS NULL"+shards,
+			args...).Error; err != nil {
 			return err
 		}
 	}

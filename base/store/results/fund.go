@@ -67,7 +67,8 @@ func (w *FundWrite) fields() []fund.Field {
 func (w *FundWrite) table() sqldb.Table {
 	t := sqldb.Table{Name: "account_balance", Key: []string{"account_id", "fund"}, Columns: []string{"media", "currency"}}
 	if w.daily() {
-		t = sqldb.Table{Name: "fund_daily", Key: []string{"day", "account_id", "fund"}, Columns: []string{"media", "currency", "day_zone"}}
+		t = sqldb.Table{Name: "fund_daily", Key: []string{"day", "account_id", "fund"},
+			Columns: []string{"media", "currency", "day_zone"}}
 	}
 	for _, f := range w.fields() {
 		t.Columns = append(t.Columns, f.Column())
@@ -176,7 +177,8 @@ func readFunds(tx *gorm.DB, w *FundWrite) (fundTables, error) {
 	for _, c := range w.Raw.Columns {
 		unset = append(unset, "("+c.Name+" IS NULL)")
 	}
-	rows, err := tx.Raw("SELECT "+dayColumn+", fund_type, row_json, "+strings.Join(unset, " + ")+" FROM "+w.Raw.Name+where, args...).Rows()
+	rows, err := tx.Raw("SELECT "+dayColumn+", fund_type, row_json, "+strings.Join(unset, " + ")+" FROM "+w.Raw.Name+where,
+		args...).Rows()
 	if err != nil {
 		return have, fmt.Errorf("read %s: %w", w.Raw.Name, err)
 	}
@@ -294,7 +296,8 @@ func writeFundRows(d *sqldb.DB, tx *gorm.DB, w *FundWrite, now time.Time, have f
 	}
 	for _, s := range w.Sums {
 		k := fundKey{day: s.Day, name: string(s.Kind)}
-		if values, ok := have.public[k]; slices.Contains(result.Fenced, s.Day) || w.lacksRows(s.Day) || ok && w.same(values, s.Values) {
+		if values, ok := have.public[k]; slices.Contains(result.Fenced, s.Day) || w.lacksRows(s.Day) || ok &&
+			w.same(values, s.Values) {
 			continue
 		}
 		row := append(w.keyArgs(k), w.Media, w.Currency)
@@ -314,7 +317,8 @@ func writeFundRows(d *sqldb.DB, tx *gorm.DB, w *FundWrite, now time.Time, have f
 }
 
 // deleteStaleFunds deletes the stored rows that a whole pull lacks, of the days that are not suspect.
-func deleteStaleFunds(d *sqldb.DB, tx *gorm.DB, w *FundWrite, now time.Time, have fundTables, result *ReportResult) error {
+func deleteStaleFunds(d *sqldb.DB, tx *gorm.DB, w *FundWrite, now time.Time, have fundTables,
+	result *ReportResult) error {
 	for _, r := range w.Rows {
 		delete(have.raw, fundKey{day: r.Day, name: r.FundType})
 	}

@@ -17,8 +17,10 @@ import (
 )
 
 var (
-	rawFund      = rawtable.Table{Name: "test_fund", Shape: rawtable.FundRows, Columns: []rawtable.Column{{Name: "balance_fen", Kind: rawtable.Int}}}
-	rawFundDaily = rawtable.Table{Name: "test_fund_daily", Shape: rawtable.DailyFundRows, Columns: []rawtable.Column{{Name: "paid_fen", Kind: rawtable.Int}}}
+	rawFund = rawtable.Table{Name: "test_fund", Shape: rawtable.FundRows,
+		Columns: []rawtable.Column{{Name: "balance_fen", Kind: rawtable.Int}}}
+	rawFundDaily = rawtable.Table{Name: "test_fund_daily", Shape: rawtable.DailyFundRows,
+		Columns: []rawtable.Column{{Name: "paid_fen", Kind: rawtable.Int}}}
 )
 
 func fundStore(t *testing.T) *store.Store {
@@ -48,9 +50,11 @@ type money struct {
 }
 
 func fundsOf(claim results.Claim, raw rawtable.Table, all ...money) results.FundWrite {
-	w := results.FundWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, JudgeRows: storetest.NotEmpty}
+	w := results.FundWrite{Claim: claim, Raw: raw, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true,
+		JudgeRows: storetest.NotEmpty}
 	for _, m := range all {
-		w.Rows = append(w.Rows, results.FundRow{Day: m.day, FundType: "TYPE_" + string(m.kind), Raw: []any{m.micros / 10_000}, JSON: m.json})
+		w.Rows = append(w.Rows, results.FundRow{Day: m.day, FundType: "TYPE_" + string(m.kind), Raw: []any{m.micros / 10_000},
+			JSON: m.json})
 		sum := results.FundSum{Day: m.day, Row: fund.Row{Kind: m.kind}}
 		sum.Values[m.field] = fund.Of(m.micros)
 		w.Sums = append(w.Sums, sum)
@@ -81,7 +85,8 @@ type fundLine struct {
 func fundLines(t *testing.T, s *store.Store, table, order string) []fundLine {
 	t.Helper()
 	var lines []fundLine
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT * FROM "+table+" WHERE account_id = 7 ORDER BY "+order).Scan(&lines).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT * FROM "+table+" WHERE account_id = 7 ORDER BY "+
+		order).Scan(&lines).Error)
 	return lines
 }
 
@@ -93,7 +98,9 @@ func fundTombstones(t *testing.T, s *store.Store) []string {
 		AccountID int64   `gorm:"column:account_id"`
 		Fund      string  `gorm:"column:fund"`
 	}
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT table_name, day, account_id, fund FROM report_tombstone ORDER BY id").Scan(&rows).Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Raw("SELECT table_name, day, account_id, fund FROM report_tombstone ORDER BY id").Scan(
+			&rows).Error)
 	var words []string
 	for _, r := range rows {
 		words = append(words, fmt.Sprintf("%s %s %d %s", r.TableName, r.Day, r.AccountID, r.Fund))
@@ -113,12 +120,14 @@ func TestWriteFunds_BalanceIsThatOfTheLastPull(t *testing.T) {
 	ctx := context.Background()
 	s := fundStore(t)
 	first := beginFunds(t, s, "balance", "a", day.Epoch)
-	result, err := s.WriteFunds(ctx, fundsOf(first, rawFund, balanceOf(fund.Cash, 50_000_000, `{"v":1}`), balanceOf(fund.Grant, 0, `{"v":1}`), balanceOf(fund.Credit, 1_000_000, `{}`)))
+	result, err := s.WriteFunds(ctx, fundsOf(first, rawFund, balanceOf(fund.Cash, 50_000_000, `{"v":1}`),
+		balanceOf(fund.Grant, 0, `{"v":1}`), balanceOf(fund.Credit, 1_000_000, `{}`)))
 	require.NoError(t, err)
 	require.Equal(t, 3, result.Written)
 
 	second := beginFunds(t, s, "balance", "b", day.Epoch)
-	result, err = s.WriteFunds(ctx, fundsOf(second, rawFund, balanceOf(fund.Cash, 40_000_000, `{"v":2}`), balanceOf(fund.Grant, 0, `{"v":2}`)))
+	result, err = s.WriteFunds(ctx, fundsOf(second, rawFund, balanceOf(fund.Cash, 40_000_000, `{"v":2}`),
+		balanceOf(fund.Grant, 0, `{"v":2}`)))
 	require.NoError(t, err)
 	require.Equal(t, results.ReportResult{Written: 1, Deleted: 1, FencedComplete: true}, result)
 	lines := fundLines(t, s, "account_balance", "fund")
@@ -129,9 +138,11 @@ func TestWriteFunds_BalanceIsThatOfTheLastPull(t *testing.T) {
 	require.Equal(t, second.Version, lines[0].Version)
 	require.Zero(t, *lines[1].Balance, "nothing left is 0")
 	require.Nil(t, lines[1].ValidBalance, "an amount that the platform does not report is NULL, not 0")
-	require.Equal(t, first.Version, lines[1].Version, "an unchanged row is not rewritten, although the platform's row has more fields")
+	require.Equal(t, first.Version, lines[1].Version,
+		"an unchanged row is not rewritten, although the platform's row has more fields")
 	require.Equal(t, 2, rawCount(t, s, "test_fund"))
-	require.Equal(t, []string{"account_balance 1970-01-01 7 credit"}, fundTombstones(t, s), "a warehouse can read the deletion")
+	require.Equal(t, []string{"account_balance 1970-01-01 7 credit"}, fundTombstones(t, s),
+		"a warehouse can read the deletion")
 	c := storetest.CoverageOf(t, s)[day.Epoch]
 	require.Equal(t, results.Complete, c.State)
 	require.Equal(t, second.Version, c.CompleteVersion)
@@ -156,7 +167,8 @@ func TestWriteFunds_ANewColumnIsFilledUnderTheSameAnswer(t *testing.T) {
 		_, err := s.WriteFunds(t.Context(), w)
 		require.NoError(t, err)
 		var grant, version int64
-		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT grant_fen, version FROM test_fund_daily").Row().Scan(&grant, &version))
+		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT grant_fen, version FROM test_fund_daily").Row().Scan(&grant,
+			&version))
 		require.Equal(t, int64(100), grant)
 		versions = append(versions, version)
 	}
@@ -170,7 +182,8 @@ func TestWriteFunds_AnEmptyAnswerIsSuspectWhereThereAreRows(t *testing.T) {
 	empty := func(id string) results.FundWrite { return fundsOf(beginFunds(t, s, "balance", id, day.Epoch), rawFund) }
 	_, err := s.WriteFunds(ctx, empty("none yet"))
 	require.NoError(t, err)
-	require.Equal(t, results.Complete, storetest.CoverageOf(t, s)[day.Epoch].State, "an account that never had rows is complete without any")
+	require.Equal(t, results.Complete, storetest.CoverageOf(t, s)[day.Epoch].State,
+		"an account that never had rows is complete without any")
 
 	// A balance of 0 is a row too.
 	claim := beginFunds(t, s, "balance", "a", day.Epoch)
@@ -207,9 +220,11 @@ func TestWriteFunds_DaysThatAreNotPublishedYetArePartial(t *testing.T) {
 		}
 		return list
 	}
-	_, err := s.WriteFunds(ctx, fundsOf(beginFunds(t, s, "fund_daily", "a", d1, d2, d3, d4), rawFundDaily, paidOn(d1, 1_000_000, `{}`), paidOn(d3, 3_000_000, `{}`)))
+	_, err := s.WriteFunds(ctx, fundsOf(beginFunds(t, s, "fund_daily", "a", d1, d2, d3, d4), rawFundDaily,
+		paidOn(d1, 1_000_000, `{}`), paidOn(d3, 3_000_000, `{}`)))
 	require.NoError(t, err)
-	require.Equal(t, []results.CoverageState{results.Complete, results.Complete, results.Complete, results.Partial}, states(), "a day before one with rows is empty")
+	require.Equal(t, []results.CoverageState{results.Complete, results.Complete, results.Complete, results.Partial},
+		states(), "a day before one with rows is empty")
 	require.Zero(t, storetest.CoverageOf(t, s)[d4].CompleteVersion)
 
 	// The day before those of the pull has rows.
@@ -217,11 +232,13 @@ func TestWriteFunds_DaysThatAreNotPublishedYetArePartial(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, results.Partial, storetest.CoverageOf(t, s)[d4].State)
 
-	result, err := s.WriteFunds(ctx, fundsOf(beginFunds(t, s, "fund_daily", "c", d1, d2, d3, d4), rawFundDaily, paidOn(d1, 1_000_000, `{}`), paidOn(d4, 4_000_000, `{}`)))
+	result, err := s.WriteFunds(ctx, fundsOf(beginFunds(t, s, "fund_daily", "c", d1, d2, d3, d4), rawFundDaily,
+		paidOn(d1, 1_000_000, `{}`), paidOn(d4, 4_000_000, `{}`)))
 	require.NoError(t, err)
 	require.Equal(t, []day.Day{d3}, result.Suspect, "a day that had rows is not emptied")
 	require.Equal(t, 1, result.Written)
-	require.Equal(t, []results.CoverageState{results.Complete, results.Complete, results.Suspect, results.Complete}, states())
+	require.Equal(t, []results.CoverageState{results.Complete, results.Complete, results.Suspect, results.Complete},
+		states())
 	lines := fundLines(t, s, "fund_daily", "day")
 	require.Len(t, lines, 3)
 	require.EqualValues(t, 4_000_000, *lines[2].Paid)

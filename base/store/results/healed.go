@@ -113,7 +113,8 @@ type wholeAt struct {
 	version int64
 }
 
-func (s Healing) wholeSince(ctx context.Context, of ReportLevel, died []dead.DeadSubtask, scopes []deadScope, some []int) (map[accountDay]wholeAt, error) {
+func (s Healing) wholeSince(ctx context.Context, of ReportLevel, died []dead.DeadSubtask, scopes []deadScope,
+	some []int) (map[accountDay]wholeAt, error) {
 	var accounts []int64
 	days := map[day.Day]bool{}
 	for _, i := range some {
@@ -126,12 +127,14 @@ func (s Healing) wholeSince(ctx context.Context, of ReportLevel, died []dead.Dea
 	for d := range days {
 		list = append(list, d)
 	}
-	query, args := "SELECT account_id, day, pulled_at, complete_version FROM coverage WHERE account_id IN ? AND report = ?", []any{slices.Compact(accounts), of.Report}
+	query, args := "SELECT account_id, day, pulled_at, complete_version FROM coverage"+
+		" WHERE account_id IN ? AND report = ?", []any{slices.Compact(accounts), of.Report}
 	if of.Level != "" {
 		query, args = query+" AND level = ?", append(args, of.Level)
 	}
 	var rows []Coverage
-	if err := s.Data.Writer(ctx).Raw(query+" AND day IN ? AND state = ?", append(args, list, Complete)...).Scan(&rows).Error; err != nil {
+	if err := s.Data.Writer(ctx).Raw(query+" AND day IN ? AND state = ?",
+		append(args, list, Complete)...).Scan(&rows).Error; err != nil {
 		return nil, err
 	}
 	whole := make(map[accountDay]wholeAt, len(rows))
@@ -143,7 +146,9 @@ func (s Healing) wholeSince(ctx context.Context, of ReportLevel, died []dead.Dea
 
 // DropHealed deletes healed subtasks that died before a moment, among up to limit of those after a key. It returns
 // how many it deleted, how many it read, and the key of the last of these.
-func (s Healing) DropHealed(ctx context.Context, before time.Time, after task.Key, limit int) (dropped int64, looked int, last task.Key, err error) {
+func (s Healing) DropHealed(
+	ctx context.Context, before time.Time, after task.Key, limit int,
+) (dropped int64, looked int, last task.Key, err error) {
 	died, err := s.deadAfter(ctx, before, after, min(limit, dead.DeadBatch))
 	if err != nil || len(died) == 0 {
 		return 0, 0, after, err
@@ -169,9 +174,14 @@ func (s Healing) DropHealed(ctx context.Context, before time.Time, after task.Ke
 }
 
 // deadAfter returns dead subtasks that died up to a moment and that no run redrives, by key, those after one.
-func (s Healing) deadAfter(ctx context.Context, before time.Time, after task.Key, limit int) ([]dead.DeadSubtask, error) {
+func (s Healing) deadAfter(
+	ctx context.Context, before time.Time, after task.Key, limit int,
+) ([]dead.DeadSubtask, error) {
 	// Later runs hold none of them, so the rest of the table is not read.
-	return dead.ReadDead(s.Data.Writer(ctx).Raw("SELECT "+dead.DeadColumns+dead.DeadFrom+"WHERE d.dead_at <= ? AND d.redrive_run_id = 0 AND d.run_id < ? AND d.run_id >= ?"+
-		" AND (d.run_id > ? OR d.account_id > ? OR (d.account_id = ? AND d.part > ?)) ORDER BY d.run_id, d.account_id, d.part LIMIT ?",
-		sqldb.At(before), task.FirstRunIDAt(before.Add(clockError)), after.RunID, after.RunID, after.AccountID, after.AccountID, after.Part, limit))
+	return dead.ReadDead(s.Data.Writer(ctx).Raw("SELECT "+dead.DeadColumns+dead.DeadFrom+
+		"WHERE d.dead_at <= ? AND d.redrive_run_id = 0 AND d.run_id < ? AND d.run_id >= ?"+
+		" AND (d.run_id > ? OR d.account_id > ? OR (d.account_id = ? AND d.part > ?))"+
+		" ORDER BY d.run_id, d.account_id, d.part LIMIT ?",
+		sqldb.At(before), task.FirstRunIDAt(before.Add(clockError)), after.RunID, after.RunID, after.AccountID,
+		after.AccountID, after.Part, limit))
 }

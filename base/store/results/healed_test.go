@@ -22,13 +22,19 @@ func TestHealed_WhenItsWholeScopeWasPulledSince(t *testing.T) {
 		{1, "days", "tulip.report_daily", `{"level":"account","days":7}`}, {2, "list", "tulip.adgroup", `{"mode":"full"}`},
 		{3, "flow", "tulip.fund_daily", ""}, {4, "tables", "system.tables", ""},
 	} {
-		require.NoError(t, config.Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (?, ?, 'tulip', ?, '* * * * *', ?)", row...).Error)
+		require.NoError(t,
+			config.Exec(
+				"INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (?, ?, 'tulip', ?, '* * * * *', ?)",
+				row...).Error)
 	}
 	diedAt := time.Date(2026, 11, 21, 6, 0, 0, 0, time.UTC)
 	cover := func(account int64, report, level string, d day.Day, state results.CoverageState, after time.Duration) {
 		at := diedAt.Add(after)
-		require.NoError(t, data.Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, ?, ?, ?, 'tulip', ?, ?, ?)",
-			account, report, level, d, sqldb.At(at), at.UnixMicro(), state).Error)
+		require.NoError(t,
+			data.Exec(
+				"INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state)"+
+					" VALUES (?, ?, ?, ?, 'tulip', ?, ?, ?)",
+				account, report, level, d, sqldb.At(at), at.UnixMicro(), state).Error)
 	}
 	const d1, d2 = day.Day("2026-11-19"), day.Day("2026-11-20")
 	cover(1, "report_daily", "account", d1, results.Complete, time.Hour)
@@ -40,7 +46,8 @@ func TestHealed_WhenItsWholeScopeWasPulledSince(t *testing.T) {
 	cover(6, "adgroup", "adgroup", day.Epoch, results.Complete, time.Hour)
 	cover(7, "fund_daily", "account", d1, results.Complete, time.Hour)
 	cover(8, "adgroup", "adgroup", day.Epoch, results.Complete, -time.Hour)
-	require.NoError(t, data.Exec("UPDATE coverage SET pulled_at = ? WHERE account_id = 8", sqldb.At(diedAt.Add(time.Hour))).Error)
+	require.NoError(t, data.Exec("UPDATE coverage SET pulled_at = ? WHERE account_id = 8",
+		sqldb.At(diedAt.Add(time.Hour))).Error)
 	cover(9, "adgroup", "adgroup", day.Epoch, results.Complete, -time.Hour)
 	var want []task.Key
 	for i, c := range []struct {
@@ -66,8 +73,12 @@ func TestHealed_WhenItsWholeScopeWasPulledSince(t *testing.T) {
 		{"a deleted task", 1, "2026-11-19", 99, false},
 	} {
 		k := task.Key{RunID: int64(i + 1), AccountID: c.account, Part: c.part}
-		require.NoError(t, data.Exec("INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)"+
-			" VALUES (?, ?, ?, ?, 'tulip', 5, 'transient', ?, ?, ?)", k.RunID, k.AccountID, k.Part, c.taskID, c.name, c.name, sqldb.At(diedAt)).Error)
+		require.NoError(t,
+			data.Exec(
+				"INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print,"+
+					" error_text, dead_at)"+
+					" VALUES (?, ?, ?, ?, 'tulip', 5, 'transient', ?, ?, ?)", k.RunID, k.AccountID, k.Part, c.taskID, c.name, c.name,
+				sqldb.At(diedAt)).Error)
 		if c.healed {
 			want = append(want, k)
 		}

@@ -36,8 +36,10 @@ const initialiseWait = 48 * time.Hour
 func (s MissingDays) FillAccounts(ctx context.Context, media string, after int64, limit int) ([]FillAccount, error) {
 	// With the index of a media's tiers, each page would sort the whole media.
 	table := "media_account" + s.Config.Dialect().ForceIndex("media_account", "PRIMARY")
-	rows, err := s.Config.Current(ctx).Raw("SELECT id, timezone, tier FROM "+table+" WHERE media = ? AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
-		" AND (initialised_at IS NOT NULL OR created_at < "+s.Config.Dialect().NowPlus(-initialiseWait)+") ORDER BY id LIMIT ?",
+	rows, err := s.Config.Current(ctx).Raw("SELECT id, timezone, tier FROM "+table+
+		" WHERE media = ? AND parked = '' AND bound = 1 AND tier <> ? AND id > ?"+
+		" AND (initialised_at IS NOT NULL OR created_at < "+s.Config.Dialect().NowPlus(-initialiseWait)+
+		") ORDER BY id LIMIT ?",
 		media, settings.TierInvalid, after, limit).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read accounts of %s: %w", media, err)
@@ -96,8 +98,10 @@ func (s MissingDays) AccountsWithHoles(ctx context.Context, accountIDs []int64, 
 	args := slices.Concat([]any{c.Report, c.Level, c.from(), c.to()}, days, []any{len(c.Days)})
 	// A join with a list would read all days of an account: servers bound the days only for a list of constants.
 	// Thousands of placeholders would take as long as the query.
-	rows, err := s.Data.Current(ctx).Raw("SELECT account_id FROM coverage"+s.Data.Dialect().ForceIndex("coverage", "PRIMARY")+" WHERE account_id IN ("+listOf(accountIDs)+")"+
-		" AND report = ? AND level = ? AND day BETWEEN ? AND ? AND state = 'complete' AND (run_id >= ? OR "+strings.Join(settled, " OR ")+")"+
+	rows, err := s.Data.Current(ctx).Raw("SELECT account_id FROM coverage"+
+		s.Data.Dialect().ForceIndex("coverage", "PRIMARY")+" WHERE account_id IN ("+listOf(accountIDs)+")"+
+		" AND report = ? AND level = ? AND day BETWEEN ? AND ? AND state = 'complete' AND (run_id >= ? OR "+
+		strings.Join(settled, " OR ")+")"+
 		" GROUP BY account_id HAVING COUNT(*) = ? ORDER BY account_id", args...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("count the whole days of %s by %s: %w", c.Report, c.Level, err)
@@ -180,7 +184,10 @@ func (s MissingDays) Holes(ctx context.Context, accountIDs []int64, c Calendar) 
 			holes = append(holes, h)
 		}
 	}
-	slices.SortFunc(holes, func(a, b Hole) int { return cmp.Or(cmp.Compare(a.AccountID, b.AccountID), cmp.Compare(a.Day, b.Day)) })
+	slices.SortFunc(holes, func(a, b Hole) int {
+		return cmp.Or(cmp.Compare(a.AccountID, b.AccountID),
+			cmp.Compare(a.Day, b.Day))
+	})
 	return holes, nil
 }
 
@@ -199,7 +206,9 @@ func (s MissingDays) known(ctx context.Context, accountIDs []int64, c Calendar) 
 	for j, d := range c.Days {
 		days[d.Day] = j
 	}
-	rows, err := s.Data.Current(ctx).Raw("SELECT account_id, day, run_id, state FROM coverage WHERE account_id IN ? AND report = ? AND level = ? AND day BETWEEN ? AND ?",
+	rows, err := s.Data.Current(ctx).Raw(
+		"SELECT account_id, day, run_id, state FROM coverage"+
+			" WHERE account_id IN ? AND report = ? AND level = ? AND day BETWEEN ? AND ?",
 		accountIDs, c.Report, c.Level, c.from(), c.to()).Rows()
 	if err != nil {
 		return nil, err
@@ -226,7 +235,8 @@ func (s MissingDays) known(ctx context.Context, accountIDs []int64, c Calendar) 
 
 // readHoles reads the orders for a scope's days. With lock, a locking clause, it locks their rows for the
 // transaction.
-func readHoles(tx *gorm.DB, accountIDs []int64, report, level string, from, to day.Day, lock string) (map[accountDay]Hole, error) {
+func readHoles(tx *gorm.DB, accountIDs []int64, report, level string, from, to day.Day,
+	lock string) (map[accountDay]Hole, error) {
 	var rows []struct {
 		AccountID int64      `gorm:"column:account_id"`
 		Day       day.Day    `gorm:"column:day"`
@@ -234,14 +244,17 @@ func readHoles(tx *gorm.DB, accountIDs []int64, report, level string, from, to d
 		RunID     int64      `gorm:"column:run_id"`
 		Tries     int        `gorm:"column:tries"`
 	}
-	err := tx.Raw("SELECT account_id, day, ordered_at, run_id, tries FROM hole WHERE account_id IN ? AND report = ? AND level = ? AND day BETWEEN ? AND ?"+
-		" ORDER BY account_id, day"+lock, accountIDs, report, level, from, to).Scan(&rows).Error
+	err := tx.Raw(
+		"SELECT account_id, day, ordered_at, run_id, tries FROM hole"+
+			" WHERE account_id IN ? AND report = ? AND level = ? AND day BETWEEN ? AND ?"+
+			" ORDER BY account_id, day"+lock, accountIDs, report, level, from, to).Scan(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the ordered holes of %s by %s: %w", report, level, err)
 	}
 	holes := make(map[accountDay]Hole, len(rows))
 	for _, r := range rows {
-		holes[accountDay{r.AccountID, r.Day}] = Hole{AccountID: r.AccountID, Day: r.Day, OrderedAt: r.OrderedAt.Time, RunID: r.RunID, Tries: r.Tries}
+		holes[accountDay{r.AccountID, r.Day}] = Hole{AccountID: r.AccountID, Day: r.Day, OrderedAt: r.OrderedAt.Time,
+			RunID: r.RunID, Tries: r.Tries}
 	}
 	return holes, nil
 }
@@ -277,7 +290,8 @@ func (s MissingDays) OrderHoles(ctx context.Context, o HoleOrder) ([]int64, erro
 			return nil
 		}
 		ordered = slices.DeleteFunc(ids, func(id int64) bool { return taken[id] })
-		table := sqldb.Table{Name: "hole", Key: []string{"account_id", "report", "level", "day"}, Columns: []string{"ordered_at", "run_id", "tries"}}
+		table := sqldb.Table{Name: "hole", Key: []string{"account_id", "report", "level", "day"},
+			Columns: []string{"ordered_at", "run_id", "tries"}}
 		if err := s.Data.Upsert(tx, table, rows); err != nil {
 			return err
 		}
@@ -286,7 +300,8 @@ func (s MissingDays) OrderHoles(ctx context.Context, o HoleOrder) ([]int64, erro
 		return ledger.AddOrder(tx, order)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("order %s of %s by %s: %w", plural.Count(len(o.Holes), "hole", "holes"), o.Report, o.Level, err)
+		return nil, fmt.Errorf("order %s of %s by %s: %w", plural.Count(len(o.Holes), "hole", "holes"),
+			o.Report, o.Level, err)
 	}
 	return ordered, nil
 }
@@ -306,7 +321,8 @@ func lockHoles(d *sqldb.DB, tx *gorm.DB, o HoleOrder) (taken map[int64]bool, ids
 	// A row that does not exist cannot be locked.
 	rows = sqldb.SortByKey(rows, 4)
 	for batch := range slices.Chunk(rows, d.RowsPerStatement(5)) {
-		err := tx.Exec(d.Dialect().InsertIgnore()+"hole (account_id, report, level, day, ordered_at) VALUES "+sqldb.Tuples(len(batch), 5), sqldb.Flatten(batch, 5)...).Error
+		err := tx.Exec(d.Dialect().InsertIgnore()+"hole (account_id, report, level, day, ordered_at) VALUES "+
+			sqldb.Tuples(len(batch), 5), sqldb.Flatten(batch, 5)...).Error
 		if err != nil {
 			return nil, nil, err
 		}
@@ -338,7 +354,9 @@ func (s MissingDays) DeleteOldHoles(ctx context.Context, before time.Time) (int,
 			Report, Level string
 			Day           day.Day `gorm:"column:day"`
 		}
-		err := s.Data.Writer(ctx).Raw("SELECT account_id, report, level, day FROM hole WHERE ordered_at < ? ORDER BY ordered_at LIMIT ?", sqldb.At(before), holesPerDelete).Scan(&rows).Error
+		err := s.Data.Writer(ctx).Raw(
+			"SELECT account_id, report, level, day FROM hole WHERE ordered_at < ? ORDER BY ordered_at LIMIT ?", sqldb.At(before),
+			holesPerDelete).Scan(&rows).Error
 		if err != nil {
 			return gone, fmt.Errorf("delete old holes: %w", err)
 		}
@@ -366,7 +384,8 @@ func (s MissingDays) WaitingOrders(ctx context.Context) (map[int64]string, error
 		RunID     int64
 		OrderedBy string
 	}
-	if err := s.Data.Writer(ctx).Raw("SELECT run_id, ordered_by FROM manual_order WHERE taken = 0").Scan(&rows).Error; err != nil {
+	if err := s.Data.Writer(ctx).Raw("SELECT run_id, ordered_by FROM manual_order WHERE taken = 0").Scan(
+		&rows).Error; err != nil {
 		return nil, fmt.Errorf("read orders: %w", err)
 	}
 	by := make(map[int64]string, len(rows))

@@ -32,8 +32,9 @@ func TestOrderHoles_OrdersNoHoleTwice(t *testing.T) {
 	}
 	order := func(at time.Time, holes []results.Hole) (accounts []int64, runID int64) {
 		o := results.HoleOrder{
-			RunOrder: ledger.RunOrder{RunID: task.NewRunID(at), TaskID: 5, OrderedAt: at, Request: task.Order{From: "2026-11-19", To: "2026-11-20", By: "me"}},
-			Report:   "report_daily", Level: "account", Holes: holes,
+			RunOrder: ledger.RunOrder{RunID: task.NewRunID(at), TaskID: 5, OrderedAt: at,
+				Request: task.Order{From: "2026-11-19", To: "2026-11-20", By: "me"}},
+			Report: "report_daily", Level: "account", Holes: holes,
 		}
 		accounts, err := s.OrderHoles(ctx, o)
 		require.NoError(t, err)
@@ -85,8 +86,11 @@ func TestAccountsWithHoles_AgreesWithHoles(t *testing.T) {
 			case 3:
 				continue
 			}
-			require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, run_id, state) VALUES (?, ?, 'account', ?, 'acme', ?, ?)",
-				id, report, calendar.Days[i].Day, run, state).Error)
+			require.NoError(t,
+				s.Data.Writer(ctx).Exec(
+					"INSERT INTO coverage (account_id, report, level, day, media, run_id, state)"+
+						" VALUES (?, ?, 'account', ?, 'acme', ?, ?)",
+					id, report, calendar.Days[i].Day, run, state).Error)
 		}
 	}
 	for _, some := range [][]int64{ids, ids[:1], ids[7:8], ids[30:], {99}} {
@@ -112,15 +116,19 @@ func TestAccountsWithHoles_AgreesWithHoles(t *testing.T) {
 func TestAccountsWithHoles_ADayIsWholeFromTheFirstRunAfterItHadSettled(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	calendar := results.Calendar{Report: "report_daily", Level: "account", Days: []results.CalendarDay{{Day: "2026-11-19", Since: 100}, {Day: "2026-11-20", Since: 200}}}
+	calendar := results.Calendar{Report: "report_daily", Level: "account",
+		Days: []results.CalendarDay{{Day: "2026-11-19", Since: 100}, {Day: "2026-11-20", Since: 200}}}
 	pulled := func(account int64, runs [2]int64, states ...string) {
 		for i, d := range calendar.Days {
 			state := "complete"
 			if len(states) > 0 {
 				state = states[i]
 			}
-			require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, run_id, state) VALUES (?, 'report_daily', 'account', ?, 'tulip', ?, ?)",
-				account, d.Day, runs[i], state).Error)
+			require.NoError(t,
+				s.Data.Writer(t.Context()).Exec(
+					"INSERT INTO coverage (account_id, report, level, day, media, run_id, state)"+
+						" VALUES (?, 'report_daily', 'account', ?, 'tulip', ?, ?)",
+					account, d.Day, runs[i], state).Error)
 		}
 	}
 	pulled(1, [2]int64{100, 200})
@@ -139,7 +147,8 @@ func TestAccountsWithHoles_ADayIsWholeFromTheFirstRunAfterItHadSettled(t *testin
 	for _, h := range holes {
 		found = append(found, fmt.Sprint(h.AccountID, " ", h.Day))
 	}
-	require.Equal(t, []string{"3 2026-11-19", "4 2026-11-20", "5 2026-11-20", "6 2026-11-19", "7 2026-11-19", "7 2026-11-20"}, found)
+	require.Equal(t, []string{"3 2026-11-19", "4 2026-11-20", "5 2026-11-20", "6 2026-11-19", "7 2026-11-19",
+		"7 2026-11-20"}, found)
 }
 
 func TestFillAccounts_AreThoseThatArePulled(t *testing.T) {
@@ -161,8 +170,11 @@ func TestFillAccounts_AreThoseThatArePulled(t *testing.T) {
 		6: {"invalid", "", 1, sqldb.At(now), 100 * time.Hour},
 		7: {"active", "", 1, sqldb.At(now), 100 * time.Hour},
 	} {
-		require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_account (id, media, external_id, token_id, tier, timezone, parked, bound, initialised_at, created_at) VALUES (?, 'tulip', ?, 1, ?, 'UTC', ?, ?, ?, ?)",
-			id, fmt.Sprint(id), c.tier, c.parked, c.bound, c.initialised, sqldb.At(now.Add(-c.age))).Error)
+		require.NoError(t,
+			s.Config.Writer(t.Context()).Exec(
+				"INSERT INTO media_account (id, media, external_id, token_id, tier, timezone, parked, bound, initialised_at,"+
+					" created_at) VALUES (?, 'tulip', ?, 1, ?, 'UTC', ?, ?, ?, ?)",
+				id, fmt.Sprint(id), c.tier, c.parked, c.bound, c.initialised, sqldb.At(now.Add(-c.age))).Error)
 	}
 	for _, limit := range []int{1, 2, 10} {
 		var ids []int64
@@ -186,13 +198,14 @@ func TestDeleteOldHoles_InSeveralStatementsAndNoYoungerOnes(t *testing.T) {
 	s := storetest.New(t)
 	before := time.Date(2026, 11, 21, 4, 0, 0, 0, time.UTC)
 	const old = 1003
-	storetest.AddRows(t, s.Data, "hole (account_id, report, level, day, ordered_at, run_id, tries)", old+1, func(i int) []any {
-		at := before.Add(-time.Second)
-		if i == old {
-			at = before
-		}
-		return []any{i, "report_daily", "account", today, sqldb.At(at), 1, 1}
-	})
+	storetest.AddRows(t, s.Data, "hole (account_id, report, level, day, ordered_at, run_id, tries)", old+1,
+		func(i int) []any {
+			at := before.Add(-time.Second)
+			if i == old {
+				at = before
+			}
+			return []any{i, "report_daily", "account", today, sqldb.At(at), 1, 1}
+		})
 	gone, err := s.DeleteOldHoles(t.Context(), before)
 	require.NoError(t, err)
 	require.Equal(t, old, gone)

@@ -13,7 +13,8 @@ import (
 	"adsync/base/store/storetest"
 )
 
-var rawHours = rawtable.Table{Name: "test_report_hourly", Shape: rawtable.HourlyRows, Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
+var rawHours = rawtable.Table{Name: "test_report_hourly", Shape: rawtable.HourlyRows,
+	Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
 
 type hoursOfDay struct {
 	t *testing.T
@@ -30,7 +31,8 @@ func newHours(t *testing.T) hoursOfDay {
 // begin claims the day from an hour on.
 func (s hoursOfDay) begin(fromHour int, runID int64) results.Claim {
 	s.t.Helper()
-	scope := results.Scope{AccountID: 7, Media: "test", Report: "report_hourly", Level: "account", Days: []day.Day{today}, FromHour: fromHour}
+	scope := results.Scope{AccountID: 7, Media: "test", Report: "report_hourly", Level: "account", Days: []day.Day{today},
+		FromHour: fromHour}
 	claim, _, err := s.BeginPull(s.t.Context(), scope, "pull", runID)
 	require.NoError(s.t, err)
 	return claim
@@ -38,7 +40,8 @@ func (s hoursOfDay) begin(fromHour int, runID int64) results.Claim {
 
 func (s hoursOfDay) write(claim results.Claim, costs map[int]int64) (results.ReportResult, error) {
 	s.t.Helper()
-	w := results.ReportWrite{Claim: claim, Raw: rawHours, Hourly: true, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, DirtySummary: true}
+	w := results.ReportWrite{Claim: claim, Raw: rawHours, Hourly: true, Currency: "CNY", Zone: "Asia/Shanghai",
+		Whole: true, DirtySummary: true}
 	for hour, cost := range costs {
 		row := storetest.CostRow(today, "", cost, `{}`)
 		row.Hour, row.JSON = hour, fmt.Sprintf(`{"cost":%d}`, cost)
@@ -78,7 +81,8 @@ func TestWriteReport_SomeHoursAreNotAWholeDay(t *testing.T) {
 	require.Equal(t, 2, result.Written)
 	require.Zero(t, result.Deleted)
 	require.Empty(t, result.Suspect)
-	require.Equal(t, map[int]int64{0: 1, 8: 2, 9: 5, 10: 4, 11: 6}, s.costs(), "only a pull of the whole day deletes hour 10")
+	require.Equal(t, map[int]int64{0: 1, 8: 2, 9: 5, 10: 4, 11: 6}, s.costs(),
+		"only a pull of the whole day deletes hour 10")
 
 	after := storetest.CoverageOf(t, s.Store)[today]
 	require.Equal(t, claim.Version, after.ClaimedVersion)
@@ -96,7 +100,8 @@ func TestWriteReport_SomeHoursAreNotAWholeDay(t *testing.T) {
 	require.False(t, fenced.Complete, "it must be repeated, since no other pull has the day")
 
 	whole := s.begin(0, 4)
-	w := results.ReportWrite{Claim: whole, Raw: rawHours, Hourly: true, Currency: "CNY", Zone: "Asia/Shanghai", Whole: true, Confirmed: true}
+	w := results.ReportWrite{Claim: whole, Raw: rawHours, Hourly: true, Currency: "CNY", Zone: "Asia/Shanghai",
+		Whole: true, Confirmed: true}
 	w.Rows = append(w.Rows, storetest.CostRow(today, "", 7, `{"cost":7}`))
 	result, err = s.WriteReport(t.Context(), w)
 	require.NoError(t, err)
@@ -111,7 +116,8 @@ func TestBeginPull_OfHoursTakesTheDayIfItWasNeverWhole(t *testing.T) {
 	first := s.begin(20, 1)
 	require.Zero(t, first.FromHour)
 
-	w := results.ReportWrite{Claim: first, Raw: rawHours, Hourly: true, Currency: "CNY", Zone: "Asia/Shanghai", Note: "the total changed"}
+	w := results.ReportWrite{Claim: first, Raw: rawHours, Hourly: true, Currency: "CNY", Zone: "Asia/Shanghai",
+		Note: "the total changed"}
 	_, err := s.WriteReport(t.Context(), w)
 	require.NoError(t, err)
 	require.Equal(t, results.Partial, storetest.CoverageOf(t, s.Store)[today].State)

@@ -77,7 +77,8 @@ func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 		if err := s.Data.Upsert(tx, sqldb.UpsertOf(w.Raw), rows); err != nil {
 			return nil, err
 		}
-		if err := s.Data.Upsert(tx, sqldb.Table{Name: "object_name", Key: []string{"account_id", "level", "object_id", "since"}, Columns: []string{"name"}}, names); err != nil {
+		if err := s.Data.Upsert(tx, sqldb.Table{Name: "object_name",
+			Key: []string{"account_id", "level", "object_id", "since"}, Columns: []string{"name"}}, names); err != nil {
 			return nil, err
 		}
 		changes := w.fieldChanges(now, have, locked.before[0].CompleteVersion == 0)
@@ -105,7 +106,8 @@ func (s Results) WriteObjects(ctx context.Context, w ObjectWrite) (int, error) {
 				return nil, err
 			}
 		}
-		o := dayOutcome{day: day.Epoch, whole: w.Full, state: Complete, note: w.Note, rows: int64(len(w.Rows)), highWater: highWater}
+		o := dayOutcome{day: day.Epoch, whole: w.Full, state: Complete, note: w.Note, rows: int64(len(w.Rows)),
+			highWater: highWater}
 		if before := locked.before; !w.Full {
 			// A pull of changes leaves the state and the number of rows of the last full pull.
 			o.state, o.rows, o.note = before[0].State, before[0].RowCount, before[0].Note
@@ -144,7 +146,8 @@ type SuspectError struct {
 }
 
 func (e *SuspectError) Error() string {
-	return fmt.Sprintf("the list %s of account %d came back empty although it has live objects: nothing was deleted", e.Report, e.AccountID)
+	return fmt.Sprintf("the list %s of account %d came back empty although it has live objects: nothing was deleted",
+		e.Report, e.AccountID)
 }
 
 type existingObject struct {
@@ -167,7 +170,8 @@ func countLive(have map[string]*existingObject) int {
 
 func readObjects(tx *gorm.DB, w ObjectWrite) (map[string]*existingObject, error) {
 	have := map[string]*existingObject{}
-	rows, err := tx.Raw("SELECT object_id, row_json, deleted_at FROM "+w.Raw.Name+" WHERE account_id = ?", w.AccountID).Rows()
+	rows, err := tx.Raw("SELECT object_id, row_json, deleted_at FROM "+w.Raw.Name+" WHERE account_id = ?",
+		w.AccountID).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
 	}
@@ -184,7 +188,9 @@ func readObjects(tx *gorm.DB, w ObjectWrite) (map[string]*existingObject, error)
 		return nil, fmt.Errorf("read %s: %w", w.Raw.Name, err)
 	}
 	// The newest name of each object. Names are few, and all are read.
-	rows, err = tx.Raw("SELECT object_id, name, since FROM object_name WHERE account_id = ? AND level = ? ORDER BY object_id, since", w.AccountID, w.Level).Rows()
+	rows, err = tx.Raw(
+		"SELECT object_id, name, since FROM object_name WHERE account_id = ? AND level = ? ORDER BY object_id, since",
+		w.AccountID, w.Level).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read object_name: %w", err)
 	}
@@ -255,7 +261,8 @@ func markDeleted(tx *gorm.DB, w ObjectWrite, now time.Time, have map[string]*exi
 	}
 	for start := 0; start < len(gone); start += 1000 {
 		batch := gone[start:min(start+1000, len(gone))]
-		err := tx.Exec("UPDATE "+w.Raw.Name+" SET deleted_at = ?, version = ? WHERE account_id = ? AND object_id IN ?", sqldb.At(now), w.Version, w.AccountID, batch).Error
+		err := tx.Exec("UPDATE "+w.Raw.Name+" SET deleted_at = ?, version = ? WHERE account_id = ? AND object_id IN ?",
+			sqldb.At(now), w.Version, w.AccountID, batch).Error
 		if err != nil {
 			return nil, fmt.Errorf("mark %s of %s deleted: %w", plural.Count(len(batch), "object", "objects"), w.Raw.Name, err)
 		}

@@ -18,16 +18,19 @@ import (
 // writeObjects writes a pull of configuration objects; full is a pull that requested everything.
 func writeObjects(t *testing.T, s *store.Store, full bool, rows ...results.ObjectRow) (written int) {
 	t.Helper()
-	scope := results.Scope{AccountID: 7, Media: "test", Report: storetest.RawObject.Name, Level: "adgroup", Days: []day.Day{day.Epoch}}
+	scope := results.Scope{AccountID: 7, Media: "test", Report: storetest.RawObject.Name, Level: "adgroup",
+		Days: []day.Day{day.Epoch}}
 	claim, _, err := s.BeginPull(t.Context(), scope, "p", 1)
 	require.NoError(t, err)
-	written, err = s.WriteObjects(t.Context(), results.ObjectWrite{Claim: claim, Raw: storetest.RawObject, Rows: rows, Full: full})
+	written, err = s.WriteObjects(t.Context(), results.ObjectWrite{Claim: claim, Raw: storetest.RawObject, Rows: rows,
+		Full: full})
 	require.NoError(t, err)
 	return written
 }
 
 func objectAt(id string, modified int64, deleted bool) results.ObjectRow {
-	return results.ObjectRow{Object: id, Modified: time.Unix(modified, 0), Deleted: deleted, Raw: []any{id, nil}, JSON: fmt.Sprintf(`{"at":%d}`, modified)}
+	return results.ObjectRow{Object: id, Modified: time.Unix(modified, 0), Deleted: deleted, Raw: []any{id, nil},
+		JSON: fmt.Sprintf(`{"at":%d}`, modified)}
 }
 
 func TestWriteObjects_TheMarkOfChangesNeverFalls(t *testing.T) {
@@ -52,7 +55,9 @@ func TestWriteObjects_NoMarkLiesInTheFuture(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
 	mark := func() (at int64) {
-		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT high_water FROM coverage WHERE account_id = 7 AND report = ?", storetest.RawObject.Name).Row().Scan(&at))
+		require.NoError(t,
+			s.Data.Writer(t.Context()).Raw("SELECT high_water FROM coverage WHERE account_id = 7 AND report = ?",
+				storetest.RawObject.Name).Row().Scan(&at))
 		return at
 	}
 	const year2100 = 4_102_444_800
@@ -71,7 +76,8 @@ func TestWriteObjects_MarksADeletedObjectOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
 	deleted := func() (at sqldb.Time, version int64) {
-		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT deleted_at, version FROM "+storetest.RawObject.Name+" WHERE object_id = '1'").Row().Scan(&at, &version))
+		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT deleted_at, version FROM "+storetest.RawObject.Name+
+			" WHERE object_id = '1'").Row().Scan(&at, &version))
 		return at, version
 	}
 	writeObjects(t, s, true, objectAt("1", 1, false), objectAt("2", 1, false))
@@ -84,7 +90,8 @@ func TestWriteObjects_MarksADeletedObjectOnce(t *testing.T) {
 	require.Equal(t, version, same)
 
 	// The platform lists it as deleted: deleted_at is when that was first seen.
-	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE "+storetest.RawObject.Name+" SET deleted_at = ? WHERE object_id = '1'", sqldb.At(storetest.Moment)).Error)
+	require.NoError(t, s.Data.Writer(t.Context()).Exec("UPDATE "+storetest.RawObject.Name+
+		" SET deleted_at = ? WHERE object_id = '1'", sqldb.At(storetest.Moment)).Error)
 	writeObjects(t, s, true, objectAt("1", 2, true), objectAt("2", 1, false))
 	again, _ = deleted()
 	require.Equal(t, storetest.Moment, again.Time)
@@ -106,11 +113,13 @@ func TestWriteObjects_DeletesMoreThanOneStatementDoes(t *testing.T) {
 }
 
 func objectsOf(claim results.Claim, full bool, rows ...results.ObjectRow) results.ObjectWrite {
-	return results.ObjectWrite{Claim: claim, Raw: storetest.RawObject, Full: full, Rows: rows, JudgeRows: storetest.NotEmpty}
+	return results.ObjectWrite{Claim: claim, Raw: storetest.RawObject, Full: full, Rows: rows,
+		JudgeRows: storetest.NotEmpty}
 }
 
 func object(id, name string, modified int64) results.ObjectRow {
-	return results.ObjectRow{Object: id, Name: name, Modified: time.Unix(modified, 0), Raw: []any{name, sqldb.At(time.Unix(1, 0))}, JSON: `{"name":"` + name + `"}`}
+	return results.ObjectRow{Object: id, Name: name, Modified: time.Unix(modified, 0),
+		Raw: []any{name, sqldb.At(time.Unix(1, 0))}, JSON: `{"name":"` + name + `"}`}
 }
 
 func beginObjects(t *testing.T, s *store.Store) (results.Claim, int64) {
@@ -147,18 +156,23 @@ func TestWriteObjects_MarksMissingObjectsAndKeepsOldNames(t *testing.T) {
 		AdgroupName string     `gorm:"column:adgroup_name"`
 		DeletedAt   sqldb.Time `gorm:"column:deleted_at"`
 	}
-	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT object_id, adgroup_name, deleted_at FROM test_adgroup ORDER BY object_id").Scan(&rows).Error)
+	require.NoError(t,
+		s.Data.Writer(ctx).Raw("SELECT object_id, adgroup_name, deleted_at FROM test_adgroup ORDER BY object_id").Scan(
+			&rows).Error)
 	require.Len(t, rows, 2, "no row of configuration is ever deleted")
 	require.True(t, rows[0].DeletedAt.IsZero())
 	require.False(t, rows[1].DeletedAt.IsZero())
 	var names []string
-	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT name FROM object_name WHERE object_id = '1' ORDER BY since").Scan(&names).Error)
+	require.NoError(t,
+		s.Data.Writer(ctx).Raw("SELECT name FROM object_name WHERE object_id = '1' ORDER BY since").Scan(&names).Error)
 	require.Equal(t, []string{"one", "uno"}, names)
 
 	claim, _ = beginObjects(t, s)
 	_, err = s.WriteObjects(ctx, objectsOf(claim, false, object("2", "two", 400)))
 	require.NoError(t, err)
-	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT object_id, adgroup_name, deleted_at FROM test_adgroup ORDER BY object_id").Scan(&rows).Error)
+	require.NoError(t,
+		s.Data.Writer(ctx).Raw("SELECT object_id, adgroup_name, deleted_at FROM test_adgroup ORDER BY object_id").Scan(
+			&rows).Error)
 	require.True(t, rows[1].DeletedAt.IsZero(), "an object that comes back is no longer deleted")
 }
 
@@ -178,7 +192,8 @@ func TestWriteObjects_DoesNotBelieveAnEmptyList(t *testing.T) {
 	var suspect *results.SuspectError
 	require.ErrorAs(t, err, &suspect)
 	var deleted int
-	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM test_adgroup WHERE deleted_at IS NOT NULL").Row().Scan(&deleted))
+	require.NoError(t,
+		s.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM test_adgroup WHERE deleted_at IS NOT NULL").Row().Scan(&deleted))
 	require.Zero(t, deleted)
 	require.Equal(t, results.Suspect, storetest.CoverageOf(t, s)[day.Epoch].State)
 }

@@ -44,7 +44,9 @@ func (s Reconciliation) LevelSums(ctx context.Context, d day.Day, accountIDs []i
 			Level     string
 			RunID     int64
 		}
-		err := tx.Raw("SELECT account_id, level, run_id FROM coverage WHERE account_id IN ? AND report = 'report_daily' AND day = ? AND state = ?",
+		err := tx.Raw(
+			"SELECT account_id, level, run_id FROM coverage WHERE account_id IN ? AND report = 'report_daily' AND day = ?"+
+				" AND state = ?",
 			accountIDs, d, string(Complete)).Scan(&pulled).Error
 		if err != nil {
 			return err
@@ -55,7 +57,8 @@ func (s Reconciliation) LevelSums(ctx context.Context, d day.Day, accountIDs []i
 		return readLevelSums(tx, d, accountIDs, sums)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("add up the levels of %s on %s: %w", plural.Count(len(accountIDs), "account", "accounts"), d, err)
+		return nil, fmt.Errorf("add up the levels of %s on %s: %w", plural.Count(len(accountIDs), "account", "accounts"),
+			d, err)
 	}
 	return sums, nil
 }
@@ -102,7 +105,8 @@ type Difference struct {
 
 var differenceTable = sqldb.Table{
 	Name: "reconciliation", Key: []string{"account_id", "day", "level", "metric"},
-	Columns: []string{"media", "account_value", "sum_value", "first_seen_at", "last_seen_at", "pulled_again_run_id", "confirmed_at", "state"},
+	Columns: []string{"media", "account_value", "sum_value", "first_seen_at", "last_seen_at", "pulled_again_run_id",
+		"confirmed_at", "state"},
 }
 
 func (d *Difference) row() []any {
@@ -140,7 +144,8 @@ func (s Reconciliation) RecordComparison(ctx context.Context, c Comparison) ([]L
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		unordered = nil
 		var rows []Difference
-		err := tx.Raw("SELECT * FROM reconciliation WHERE account_id IN ? AND day = ? ORDER BY account_id, level, metric"+s.Data.Dialect().ForUpdate(), ids, c.Day).Scan(&rows).Error
+		err := tx.Raw("SELECT * FROM reconciliation WHERE account_id IN ? AND day = ? ORDER BY account_id, level, metric"+
+			s.Data.Dialect().ForUpdate(), ids, c.Day).Scan(&rows).Error
 		if err != nil {
 			return err
 		}
@@ -180,7 +185,8 @@ func (c Comparison) merge(have []Difference) []Difference {
 		d, there := known[k]
 		delete(known, k)
 		if !there || d.State != DifferenceOpen {
-			d = Difference{AccountID: f.AccountID, Day: c.Day, Level: f.Level, Metric: f.Metric, Media: c.Media, State: DifferenceOpen, FirstSeenAt: sqldb.At(c.Now)}
+			d = Difference{AccountID: f.AccountID, Day: c.Day, Level: f.Level, Metric: f.Metric, Media: c.Media,
+				State: DifferenceOpen, FirstSeenAt: sqldb.At(c.Now)}
 		}
 		d.AccountValue, d.SumValue, d.LastSeenAt = f.AccountValue, f.SumValue, sqldb.At(c.Now)
 		if d.PulledAgainRunID != 0 && c.Compared[k.LevelOf] >= d.PulledAgainRunID && d.ConfirmedAt.IsZero() {
@@ -200,17 +206,22 @@ func (c Comparison) merge(have []Difference) []Difference {
 // OrderAgain writes orders for accounts whose level differs on a day, and stores the first of their runs, which has
 // the lowest id, in one transaction. Accounts with an earlier order are left out. It returns the ordered accounts,
 // which it also sets in the orders.
-func (s Reconciliation) OrderAgain(ctx context.Context, d day.Day, level string, accountIDs []int64, orders []ledger.RunOrder) ([]int64, error) {
+func (s Reconciliation) OrderAgain(ctx context.Context, d day.Day, level string, accountIDs []int64,
+	orders []ledger.RunOrder) ([]int64, error) {
 	var ordered []int64
 	err := s.Data.Tx(ctx, func(tx *gorm.DB) error {
 		ordered = nil
-		err := tx.Raw("SELECT account_id FROM reconciliation WHERE account_id IN ? AND day = ? AND level = ? AND state = ? AND pulled_again_run_id = 0 ORDER BY account_id, metric"+
-			s.Data.Dialect().ForUpdate(), accountIDs, d, level, DifferenceOpen).Scan(&ordered).Error
+		err := tx.Raw(
+			"SELECT account_id FROM reconciliation WHERE account_id IN ? AND day = ? AND level = ? AND state = ?"+
+				" AND pulled_again_run_id = 0 ORDER BY account_id, metric"+
+				s.Data.Dialect().ForUpdate(), accountIDs, d, level, DifferenceOpen).Scan(&ordered).Error
 		if err != nil || len(ordered) == 0 {
 			return err
 		}
 		ordered = slices.Compact(ordered)
-		err = tx.Exec("UPDATE reconciliation SET pulled_again_run_id = ? WHERE account_id IN ? AND day = ? AND level = ? AND state = ?", orders[0].RunID, ordered, d, level, DifferenceOpen).Error
+		err = tx.Exec(
+			"UPDATE reconciliation SET pulled_again_run_id = ? WHERE account_id IN ? AND day = ? AND level = ? AND state = ?",
+			orders[0].RunID, ordered, d, level, DifferenceOpen).Error
 		if err != nil {
 			return err
 		}
@@ -237,8 +248,11 @@ type DifferenceFilter struct {
 }
 
 // Differences returns rows of reconciliation after a key, by account, day, level and metric.
-func (s Reconciliation) Differences(ctx context.Context, f DifferenceFilter, after Difference, limit int) ([]Difference, error) {
-	where, args := []string{"account_id >= ? AND (account_id > ? OR day > ? OR (day = ? AND (level > ? OR (level = ? AND metric > ?))))"},
+func (s Reconciliation) Differences(
+	ctx context.Context, f DifferenceFilter, after Difference, limit int,
+) ([]Difference, error) {
+	where, args := []string{"account_id >= ? AND (account_id > ? OR day > ? OR (day = ? AND (level > ? OR (level = ?" +
+		" AND metric > ?))))"},
 		[]any{after.AccountID, after.AccountID, after.Day, after.Day, after.Level, after.Level, after.Metric}
 	if after.AccountID == 0 {
 		where, args = []string{"1 = 1"}, nil
@@ -259,7 +273,8 @@ func (s Reconciliation) Differences(ctx context.Context, f DifferenceFilter, aft
 		add("day = ?", f.Day)
 	}
 	var rows []Difference
-	err := s.Data.Writer(ctx).Raw("SELECT * FROM reconciliation WHERE "+strings.Join(where, " AND ")+" ORDER BY "+order+"account_id, day, level, metric LIMIT ?", append(args, limit)...).Scan(&rows).Error
+	err := s.Data.Writer(ctx).Raw("SELECT * FROM reconciliation WHERE "+strings.Join(where, " AND ")+" ORDER BY "+order+
+		"account_id, day, level, metric LIMIT ?", append(args, limit)...).Scan(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read differences: %w", err)
 	}
@@ -269,7 +284,8 @@ func (s Reconciliation) Differences(ctx context.Context, f DifferenceFilter, aft
 // OpenDifferenceDays returns the days on which accounts of a media have open differences.
 func (s Reconciliation) OpenDifferenceDays(ctx context.Context, media string) ([]day.Day, error) {
 	var days []day.Day
-	err := s.Data.Writer(ctx).Raw("SELECT DISTINCT day FROM reconciliation WHERE media = ? AND state = ? ORDER BY day", media, DifferenceOpen).Scan(&days).Error
+	err := s.Data.Writer(ctx).Raw("SELECT DISTINCT day FROM reconciliation WHERE media = ? AND state = ? ORDER BY day",
+		media, DifferenceOpen).Scan(&days).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the days of open differences of %s: %w", media, err)
 	}
@@ -277,9 +293,12 @@ func (s Reconciliation) OpenDifferenceDays(ctx context.Context, media string) ([
 }
 
 // OpenDifferenceAccounts returns the accounts with an id above after that have open differences on a day, by id.
-func (s Reconciliation) OpenDifferenceAccounts(ctx context.Context, media string, d day.Day, after int64, limit int) ([]int64, error) {
+func (s Reconciliation) OpenDifferenceAccounts(ctx context.Context, media string, d day.Day, after int64,
+	limit int) ([]int64, error) {
 	var ids []int64
-	err := s.Data.Writer(ctx).Raw("SELECT DISTINCT account_id FROM reconciliation WHERE media = ? AND state = ? AND day = ? AND account_id > ? ORDER BY account_id LIMIT ?",
+	err := s.Data.Writer(ctx).Raw(
+		"SELECT DISTINCT account_id FROM reconciliation WHERE media = ? AND state = ? AND day = ? AND account_id > ?"+
+			" ORDER BY account_id LIMIT ?",
 		media, DifferenceOpen, d, after, limit).Scan(&ids).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the accounts of open differences of %s: %w", media, err)
@@ -294,7 +313,9 @@ func (s Reconciliation) CountConfirmedDifferences(ctx context.Context) (map[stri
 		Media string
 		N     int64
 	}
-	err := s.Data.Writer(ctx).Raw("SELECT media, COUNT(*) AS n FROM reconciliation WHERE state = ? AND confirmed_at IS NOT NULL GROUP BY media", DifferenceOpen).Scan(&rows).Error
+	err := s.Data.Writer(ctx).Raw(
+		"SELECT media, COUNT(*) AS n FROM reconciliation WHERE state = ? AND confirmed_at IS NOT NULL GROUP BY media",
+		DifferenceOpen).Scan(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("count differences: %w", err)
 	}
@@ -310,7 +331,8 @@ func (s Reconciliation) DeleteOldDifferences(ctx context.Context, before time.Ti
 	gone := 0
 	for {
 		var rows []Difference
-		err := s.Data.Writer(ctx).Raw("SELECT * FROM reconciliation WHERE last_seen_at < ? ORDER BY last_seen_at LIMIT ?", sqldb.At(before), holesPerDelete).Scan(&rows).Error
+		err := s.Data.Writer(ctx).Raw("SELECT * FROM reconciliation WHERE last_seen_at < ? ORDER BY last_seen_at LIMIT ?",
+			sqldb.At(before), holesPerDelete).Scan(&rows).Error
 		if err != nil {
 			return gone, fmt.Errorf("delete old differences: %w", err)
 		}
@@ -323,7 +345,8 @@ func (s Reconciliation) DeleteOldDifferences(ctx context.Context, before time.Ti
 		}
 		keys = sqldb.SortByKey(keys, len(differenceTable.Key))
 		err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
-			return s.Data.DeleteByTuples(tx, differenceTable.Name, differenceTable.Key, keys, "last_seen_at < ?", sqldb.At(before))
+			return s.Data.DeleteByTuples(tx, differenceTable.Name, differenceTable.Key, keys, "last_seen_at < ?",
+				sqldb.At(before))
 		})
 		if err != nil {
 			return gone, fmt.Errorf("delete old differences: %w", err)

@@ -114,7 +114,8 @@ func (s Results) WriteReport(ctx context.Context, w ReportWrite) (ReportResult, 
 		days := make(map[day.Day]*dayOutcome, len(w.Days))
 		outcomes := make([]dayOutcome, len(w.Days))
 		for i, d := range w.Days {
-			outcomes[i] = dayOutcome{day: d, whole: w.Whole && w.FromHour == 0, state: Complete, note: w.Note, hours: w.FromHour > 0}
+			outcomes[i] = dayOutcome{day: d, whole: w.Whole && w.FromHour == 0, state: Complete, note: w.Note,
+				hours: w.FromHour > 0}
 			if !w.Whole {
 				outcomes[i].state = Partial
 			}
@@ -198,21 +199,22 @@ func readReport(tx *gorm.DB, w ReportWrite) (storedRows, error) {
 	if err != nil {
 		return stored, err
 	}
-	return stored, eachReportRow(tx, w, ReportTable(w.Hourly).Name, "COALESCE(cost, 0)", func(k scannedKey, text []byte) error {
-		cost, err := strconv.ParseInt(string(text), 10, 64)
-		if err != nil {
-			return err
-		}
-		if i, pulled := stored.at(k); pulled {
-			stored.shown[i] = true
-			stored.costs[w.Rows[i].Day] += cost
+	return stored, eachReportRow(tx, w, ReportTable(w.Hourly).Name, "COALESCE(cost, 0)",
+		func(k scannedKey, text []byte) error {
+			cost, err := strconv.ParseInt(string(text), 10, 64)
+			if err != nil {
+				return err
+			}
+			if i, pulled := stored.at(k); pulled {
+				stored.shown[i] = true
+				stored.costs[w.Rows[i].Day] += cost
+				return nil
+			}
+			key := k.reportKey()
+			stored.gone[key] = missingRow{cost: cost, public: true}
+			stored.costs[key.day] += cost
 			return nil
-		}
-		key := k.reportKey()
-		stored.gone[key] = missingRow{cost: cost, public: true}
-		stored.costs[key.day] += cost
-		return nil
-	})
+		})
 }
 
 // at returns the index of a row in the pull's list. A key that is built in a map's brackets is not copied.
@@ -232,7 +234,8 @@ func (k scannedKey) reportKey() reportKey {
 }
 
 // eachReportRow calls row with the key and one column of each row of a scope in a table, in no order.
-func eachReportRow(tx *gorm.DB, w ReportWrite, table, column string, row func(k scannedKey, value []byte) error) (err error) {
+func eachReportRow(tx *gorm.DB, w ReportWrite, table, column string,
+	row func(k scannedKey, value []byte) error) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("read %s: %w", table, err)
@@ -245,7 +248,8 @@ func eachReportRow(tx *gorm.DB, w ReportWrite, table, column string, row func(k 
 	if w.Hourly {
 		columns, dest = columns+", hour", append(dest, &k.hour)
 	}
-	query := tx.Raw("SELECT "+columns+" FROM "+table+" WHERE day IN ? AND account_id = ? AND level = ?", w.Days, w.AccountID, w.Level)
+	query := tx.Raw("SELECT "+columns+" FROM "+table+" WHERE day IN ? AND account_id = ? AND level = ?", w.Days,
+		w.AccountID, w.Level)
 	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		if err := rows.Scan(dest...); err != nil {
 			return err
@@ -258,7 +262,8 @@ func eachReportRow(tx *gorm.DB, w ReportWrite, table, column string, row func(k 
 	})
 }
 
-func writeReportRows(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, stored storedRows, days map[day.Day]*dayOutcome, result *ReportResult) error {
+func writeReportRows(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, stored storedRows,
+	days map[day.Day]*dayOutcome, result *ReportResult) error {
 	rawTable, publicTable := sqldb.UpsertOf(w.Raw), ReportTable(w.Hourly)
 	updated, err := sqldb.At(now).Value() // Once for all rows.
 	if err != nil {
@@ -348,7 +353,8 @@ func (t *storedRows) stale(w *ReportWrite) map[day.Day]*staleRows {
 }
 
 // deleteStaleReport deletes the stored rows that a whole pull lacks, of the days whose answer is believed.
-func deleteStaleReport(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, stale map[day.Day]*staleRows, days map[day.Day]*dayOutcome, result *ReportResult) error {
+func deleteStaleReport(d *sqldb.DB, tx *gorm.DB, w ReportWrite, now time.Time, stale map[day.Day]*staleRows,
+	days map[day.Day]*dayOutcome, result *ReportResult) error {
 	var keys, public [][]any
 	for _, day := range w.Days {
 		s, o := stale[day], days[day]

@@ -26,7 +26,9 @@ type publicRow struct {
 func publicRows(t *testing.T, s *store.Store) []publicRow {
 	t.Helper()
 	var rows []publicRow
-	require.NoError(t, s.Data.Writer(context.Background()).Raw("SELECT day, object_id, cost, clicks, version FROM report_daily ORDER BY day, object_id").Scan(&rows).Error)
+	require.NoError(t,
+		s.Data.Writer(context.Background()).Raw(
+			"SELECT day, object_id, cost, clicks, version FROM report_daily ORDER BY day, object_id").Scan(&rows).Error)
 	return rows
 }
 
@@ -35,12 +37,14 @@ func TestWriteReport_LeavesUnchangedRowsAndDeletesStaleOnes(t *testing.T) {
 	ctx := context.Background()
 	s := storetest.NewResults(t)
 	first := storetest.Claim(t, s, "a", today)
-	_, err := s.WriteReport(ctx, storetest.ReportOf(first, storetest.CostRow(today, "1", 100_000_000, `{"v":1}`), storetest.CostRow(today, "2", 200_000_000, `{"v":1}`), storetest.CostRow(today, "3", 1_000_000, `{"v":1}`)))
+	_, err := s.WriteReport(ctx, storetest.ReportOf(first, storetest.CostRow(today, "1", 100_000_000, `{"v":1}`),
+		storetest.CostRow(today, "2", 200_000_000, `{"v":1}`), storetest.CostRow(today, "3", 1_000_000, `{"v":1}`)))
 	require.NoError(t, err)
 
 	second := storetest.Claim(t, s, "b", today)
 	require.Greater(t, second.Version, first.Version)
-	result, err := s.WriteReport(ctx, storetest.ReportOf(second, storetest.CostRow(today, "1", 100_000_000, `{"v":1}`), storetest.CostRow(today, "2", 210_000_000, `{"v":2}`)))
+	result, err := s.WriteReport(ctx, storetest.ReportOf(second, storetest.CostRow(today, "1", 100_000_000, `{"v":1}`),
+		storetest.CostRow(today, "2", 210_000_000, `{"v":2}`)))
 	require.NoError(t, err)
 	require.Equal(t, results.ReportResult{Written: 1, Deleted: 1, FencedComplete: true}, result)
 
@@ -62,11 +66,13 @@ func TestWriteReport_RefusesToEmptyADayThatHadSpend(t *testing.T) {
 	ctx := context.Background()
 	s := storetest.NewResults(t)
 	yesterday := today.Add(-1)
-	_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "a", yesterday, today), storetest.CostRow(yesterday, "", 5_000_000, `{}`), storetest.CostRow(today, "", 1_000_000, `{}`)))
+	_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "a", yesterday, today),
+		storetest.CostRow(yesterday, "", 5_000_000, `{}`), storetest.CostRow(today, "", 1_000_000, `{}`)))
 	require.NoError(t, err)
 	before := storetest.CoverageOf(t, s)[yesterday].CompleteVersion
 
-	result, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "b", yesterday, today), storetest.CostRow(today, "", 2_000_000, `{"n":2}`)))
+	result, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "b", yesterday, today),
+		storetest.CostRow(today, "", 2_000_000, `{"n":2}`)))
 	require.NoError(t, err)
 	require.Equal(t, []day.Day{yesterday}, result.Suspect)
 	require.Len(t, publicRows(t, s), 2, "the suspect day keeps its row")
@@ -80,7 +86,8 @@ func TestWriteReport_KeepsRowsOfAPullThatWasNotWhole(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.NewResults(t)
-	_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "a", today), storetest.CostRow(today, "1", 1_000_000, `{}`)))
+	_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "a", today),
+		storetest.CostRow(today, "1", 1_000_000, `{}`)))
 	require.NoError(t, err)
 	partial := storetest.ReportOf(storetest.Claim(t, s, "b", today), storetest.CostRow(today, "2", 1_000_000, `{}`))
 	partial.Whole, partial.Note = false, "2 rows came of a total of 3"
@@ -127,7 +134,8 @@ func TestWriteReport_WritesTheDaysThatNoOtherPullHasClaimed(t *testing.T) {
 	_, err := s.WriteReport(ctx, storetest.ReportOf(newer, storetest.CostRow(today, "", 2_000_000, `{"n":2}`)))
 	require.NoError(t, err)
 
-	result, err := s.WriteReport(ctx, storetest.ReportOf(both, storetest.CostRow(yesterday, "", 7_000_000, `{}`), storetest.CostRow(today, "", 1_000_000, `{"n":1}`)))
+	result, err := s.WriteReport(ctx, storetest.ReportOf(both, storetest.CostRow(yesterday, "", 7_000_000, `{}`),
+		storetest.CostRow(today, "", 1_000_000, `{"n":1}`)))
 	require.NoError(t, err)
 	require.Equal(t, results.ReportResult{Written: 1, Fenced: []day.Day{today}, FencedComplete: true}, result)
 	rows := publicRows(t, s)
@@ -139,7 +147,8 @@ func TestWriteReport_WritesTheDaysThatNoOtherPullHasClaimed(t *testing.T) {
 func TestWriteReport_RefusesRowsOutsideItsDays(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
-	_, err := s.WriteReport(context.Background(), storetest.ReportOf(storetest.Claim(t, s, "a", today), storetest.CostRow(today.Add(1), "", 1, `{}`)))
+	_, err := s.WriteReport(context.Background(), storetest.ReportOf(storetest.Claim(t, s, "a", today),
+		storetest.CostRow(today.Add(1), "", 1, `{}`)))
 	require.ErrorContains(t, err, "outside its days")
 	require.Empty(t, storetest.CoverageOf(t, s), "nothing of the transaction stays")
 }
@@ -148,7 +157,8 @@ func TestWriteReport_RefusesRowsOutsideItsDays(t *testing.T) {
 func TestWriteReport_StoresTheLastOfARepeatedRow(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
-	rows := []results.ReportRow{storetest.CostRow(today, "1", 1_000_000, `{"v":1}`), storetest.CostRow(today, "2", 5_000_000, `{"v":1}`), storetest.CostRow(today, "1", 2_000_000, `{"v":2}`)}
+	rows := []results.ReportRow{storetest.CostRow(today, "1", 1_000_000, `{"v":1}`),
+		storetest.CostRow(today, "2", 5_000_000, `{"v":1}`), storetest.CostRow(today, "1", 2_000_000, `{"v":2}`)}
 	result, err := s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "a", today), rows...))
 	require.NoError(t, err)
 	require.Equal(t, 2, result.Written)
@@ -169,8 +179,10 @@ func TestWriteReport_CorrectsRowsThatOneTableLacks(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
 	db := s.Data.Writer(t.Context())
-	pulled := []results.ReportRow{storetest.CostRow(today, "1", 100_000_000, `{"v":1}`), storetest.CostRow(today, "2", 200_000_000, `{"v":1}`), storetest.CostRow(today, "3", 300_000_000, `{"v":1}`)}
-	gone := []results.ReportRow{storetest.CostRow(today, "8", 1_000_000, `{"v":1}`), storetest.CostRow(today, "9", 1_000_000, `{"v":1}`)}
+	pulled := []results.ReportRow{storetest.CostRow(today, "1", 100_000_000, `{"v":1}`),
+		storetest.CostRow(today, "2", 200_000_000, `{"v":1}`), storetest.CostRow(today, "3", 300_000_000, `{"v":1}`)}
+	gone := []results.ReportRow{storetest.CostRow(today, "8", 1_000_000, `{"v":1}`),
+		storetest.CostRow(today, "9", 1_000_000, `{"v":1}`)}
 	_, err := s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "a", today), append(gone, pulled...)...))
 	require.NoError(t, err)
 	for table, objects := range map[string][]string{storetest.RawReport.Name: {"1", "8"}, "report_daily": {"2", "9"}} {
@@ -212,7 +224,8 @@ func TestWriteReport_ReportsAnotherDeliveryOfTheSameRun(t *testing.T) {
 func TestWriteReport_IsDoneOnlyIfAllNewerPullsAreWhole(t *testing.T) {
 	t.Parallel()
 	d1, d2 := today.Add(-1), today
-	for name, whole := range map[string][2]bool{"all are": {true, true}, "the first is not": {false, true}, "the last is not": {true, false}} {
+	for name, whole := range map[string][2]bool{"all are": {true, true}, "the first is not": {false, true},
+		"the last is not": {true, false}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := storetest.NewResults(t)
@@ -225,7 +238,8 @@ func TestWriteReport_IsDoneOnlyIfAllNewerPullsAreWhole(t *testing.T) {
 				_, err := s.WriteReport(t.Context(), write)
 				require.NoError(t, err)
 			}
-			_, err := s.WriteReport(t.Context(), storetest.ReportOf(old, storetest.CostRow(d1, "", 5_000_000, `{}`), storetest.CostRow(d2, "", 5_000_000, `{}`)))
+			_, err := s.WriteReport(t.Context(), storetest.ReportOf(old, storetest.CostRow(d1, "", 5_000_000, `{}`),
+				storetest.CostRow(d2, "", 5_000_000, `{}`)))
 			refusal, fenced := results.IsFenced(err)
 			require.True(t, fenced, "%v", err)
 			require.Equal(t, whole[0] && whole[1], refusal.Complete)
@@ -237,7 +251,8 @@ func TestWriteReport_AfterACutWhoseOutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []sqldbtest.Cut{sqldbtest.Lost, sqldbtest.Unseen} {
 		s := storetest.NewResults(t)
-		_, err := s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "a", today), storetest.CostRow(today, "1", 5_000_000, `{"v":1}`), storetest.CostRow(today, "2", 100, `{"v":1}`)))
+		_, err := s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "a", today),
+			storetest.CostRow(today, "1", 5_000_000, `{"v":1}`), storetest.CostRow(today, "2", 100, `{"v":1}`)))
 		require.NoError(t, err)
 		c := sqldbtest.CutWrites(s.Data)
 		c.Set(kind)

@@ -42,7 +42,8 @@ func DeletePublic(d *sqldb.DB, tx *gorm.DB, table sqldb.Table, keys [][]any, ver
 				args = append(args, day.Epoch)
 			}
 		}
-		err := tx.Exec("INSERT INTO report_tombstone ("+strings.Join(columns, ", ")+") VALUES "+sqldb.Tuples(len(batch), len(columns)), args...).Error
+		err := tx.Exec("INSERT INTO report_tombstone ("+strings.Join(columns, ", ")+") VALUES "+
+			sqldb.Tuples(len(batch), len(columns)), args...).Error
 		if err != nil {
 			return fmt.Errorf("record the deletion of %s of %s: %w", plural.Count(len(batch), "row", "rows"), table.Name, err)
 		}
@@ -60,7 +61,8 @@ func (s Results) PurgeTombstones(ctx context.Context, kept time.Duration) (int, 
 	gone := 0
 	for {
 		var ids []int64
-		err := s.Data.Writer(ctx).Raw("SELECT id FROM report_tombstone WHERE deleted_at < ? ORDER BY deleted_at, id LIMIT ?", sqldb.At(now.Add(-kept)), tombstonesPerDelete).Scan(&ids).Error
+		err := s.Data.Writer(ctx).Raw("SELECT id FROM report_tombstone WHERE deleted_at < ? ORDER BY deleted_at, id LIMIT ?",
+			sqldb.At(now.Add(-kept)), tombstonesPerDelete).Scan(&ids).Error
 		if err != nil {
 			return gone, fmt.Errorf("purge tombstones: %w", err)
 		}
@@ -68,7 +70,10 @@ func (s Results) PurgeTombstones(ctx context.Context, kept time.Duration) (int, 
 			return gone, nil
 		}
 		slices.Sort(ids)
-		err = s.Data.Tx(ctx, func(tx *gorm.DB) error { return tx.Exec("DELETE FROM report_tombstone WHERE id IN ?", ids).Error })
+		err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
+			return tx.Exec("DELETE FROM report_tombstone WHERE id IN ?",
+				ids).Error
+		})
 		if err != nil {
 			return gone, fmt.Errorf("purge tombstones: %w", err)
 		}

@@ -22,10 +22,14 @@ func TestTombstones_RecordWhatAPullDeleted(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := storetest.NewResults(t)
-	_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "a", today), storetest.CostRow(today, "1", 1_000_000, `{}`), storetest.CostRow(today, "2", 1, `{}`)))
+	_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "a", today),
+		storetest.CostRow(today, "1", 1_000_000, `{}`), storetest.CostRow(today, "2", 1, `{}`)))
 	require.NoError(t, err)
 	// A row that only the raw table has was never in the public one.
-	require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO test_report_daily (day, account_id, level, object_id, cost_fen, row_json, version) VALUES (?, 7, 'account', '3', 0, '{}', 1)", today).Error)
+	require.NoError(t,
+		s.Data.Writer(ctx).Exec(
+			"INSERT INTO test_report_daily (day, account_id, level, object_id, cost_fen, row_json, version)"+
+				" VALUES (?, 7, 'account', '3', 0, '{}', 1)", today).Error)
 	partial := storetest.ReportOf(storetest.Claim(t, s, "b", today))
 	partial.Whole = false
 	_, err = s.WriteReport(ctx, partial)
@@ -40,7 +44,8 @@ func TestTombstones_RecordWhatAPullDeleted(t *testing.T) {
 	require.Equal(t, []string{"report_daily 2026-11-21 - 7 account 2 - - -"}, storetest.Tombstones(t, s))
 	var version int64
 	var at sqldb.Time
-	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT version, deleted_at FROM report_tombstone").Row().Scan(&version, &at))
+	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT version, deleted_at FROM report_tombstone").Row().Scan(&version,
+		&at))
 	require.Equal(t, claim.Version, version)
 	require.WithinDuration(t, time.UnixMicro(claim.Version), at.Time, time.Minute)
 
@@ -67,7 +72,8 @@ func newWarehouse(t *testing.T, s *store.Store, overlap time.Duration) *warehous
 	page, err := os.ReadFile("../../../docs/warehouse.md")
 	require.NoError(t, err)
 	w := &warehouse{sql: map[string]string{}, store: s, overlap: overlap}
-	for _, block := range regexp.MustCompile("(?s)```sql\n-- ([a-z]+(?: \\d)?)[^\n]*\n(.*?)\n```").FindAllStringSubmatch(string(page), -1) {
+	for _, block := range regexp.MustCompile("(?s)```sql\n-- ([a-z]+(?: \\d)?)[^\n]*\n(.*?)\n```").FindAllStringSubmatch(
+		string(page), -1) {
 		w.sql[block[1]] = block[2]
 	}
 	require.Len(t, w.sql, 5)
@@ -104,7 +110,9 @@ func (w *warehouse) load(t require.TestingT) {
 // rowsOf returns the rows of a table without the columns that a pull does not decide.
 func rowsOf(t require.TestingT, s *store.Store, table string) []string {
 	var rows []string
-	err := s.Data.Writer(context.Background()).Raw("SELECT CONCAT(day, ' ', account_id, ' ', object_id, ' ', COALESCE(cost, 'null'), ' ', version) FROM " + table + " ORDER BY day, account_id, level, object_id").Scan(&rows).Error
+	err := s.Data.Writer(context.Background()).Raw(
+		"SELECT CONCAT(day, ' ', account_id, ' ', object_id, ' ', COALESCE(cost, 'null'), ' ', version) FROM " + table +
+			" ORDER BY day, account_id, level, object_id").Scan(&rows).Error
 	require.NoError(t, err)
 	return rows
 }
@@ -144,7 +152,8 @@ func TestTombstones_AWarehouseFollowsWithAnOverlap(t *testing.T) {
 			require.NoError(rt, err)
 			stamp := sqldb.At(now.Add(-time.Duration(rapid.Int64Range(0, int64(overlap-time.Minute)).Draw(rt, "late"))))
 			for _, column := range [][2]string{{"report_daily", "updated_at"}, {"report_tombstone", "deleted_at"}} {
-				require.NoError(rt, s.Data.Writer(ctx).Exec("UPDATE "+column[0]+" SET "+column[1]+" = ? WHERE version = ?", stamp, claim.Version).Error)
+				require.NoError(rt, s.Data.Writer(ctx).Exec("UPDATE "+column[0]+" SET "+column[1]+" = ? WHERE version = ?", stamp,
+					claim.Version).Error)
 			}
 		}
 		w.load(rt)

@@ -32,7 +32,8 @@ func TestUnattributed_IsTheRestWithoutAnObject(t *testing.T) {
 		return r
 	}
 	pull("account", 7, true, row("", map[string]int64{"cost": 100, "clicks": 10, "installs": 3}))
-	pull("adgroup", 7, true, row("1", map[string]int64{"cost": 60, "clicks": 4}), row("2", map[string]int64{"cost": 30, "pays": 1}))
+	pull("adgroup", 7, true, row("1", map[string]int64{"cost": 60, "clicks": 4}),
+		row("2", map[string]int64{"cost": 30, "pays": 1}))
 	pull("creative", 7, true)
 	pull("campaign", 7, false, row("9", map[string]int64{"cost": 1}))
 	pull("account", 8, true, row("", map[string]int64{"cost": 5}))
@@ -52,13 +53,16 @@ func TestUnattributed_IsTheRestWithoutAnObject(t *testing.T) {
 		Pays      *int64  `gorm:"column:pays"`
 	}
 	var got []unattributed
-	require.NoError(t, s.Data.Writer(ctx).Raw("SELECT * FROM report_daily_unattributed ORDER BY account_id, level").Scan(&got).Error)
+	require.NoError(t,
+		s.Data.Writer(ctx).Raw("SELECT * FROM report_daily_unattributed ORDER BY account_id, level").Scan(&got).Error)
 	n := func(v int64) *int64 { return &v }
-	want := unattributed{Day: today, AccountID: 7, Level: "adgroup", ObjectID: "unattributed", Media: "test", Currency: "CNY", DayZone: "Asia/Shanghai"}
+	want := unattributed{Day: today, AccountID: 7, Level: "adgroup", ObjectID: "unattributed", Media: "test",
+		Currency: "CNY", DayZone: "Asia/Shanghai"}
 	some, all := want, want
 	some.Cost, some.Clicks = n(10), n(6)
 	all.Level, all.Cost, all.Clicks, all.Installs = "creative", n(100), n(10), n(3)
-	require.Equal(t, []unattributed{some, all}, got, "levels that were not pulled whole, and those without account figures, have none; what one side lacks is NULL")
+	require.Equal(t, []unattributed{some, all}, got,
+		"levels that were not pulled whole, and those without account figures, have none; what one side lacks is NULL")
 }
 
 func TestUnattributed_HasEveryMetricAndReadsByDay(t *testing.T) {
@@ -72,13 +76,16 @@ func TestUnattributed_HasEveryMetricAndReadsByDay(t *testing.T) {
 	require.False(t, rows.Next())
 	require.NoError(t, rows.Err())
 	require.NoError(t, rows.Close()) // SQLite's one writer is needed below.
-	require.Equal(t, append([]string{"day", "account_id", "level", "object_id", "media", "currency", "day_zone"}, metric.Names()...), columns)
+	require.Equal(t, append([]string{"day", "account_id", "level", "object_id", "media", "currency", "day_zone"},
+		metric.Names()...), columns)
 
 	if s.Data.Dialect() != sqldb.SQLiteDialect {
 		return
 	}
 	var plan []struct{ Detail string }
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("EXPLAIN QUERY PLAN SELECT * FROM report_daily_unattributed WHERE day = '2026-11-21'").Scan(&plan).Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Raw(
+			"EXPLAIN QUERY PLAN SELECT * FROM report_daily_unattributed WHERE day = '2026-11-21'").Scan(&plan).Error)
 	require.NotEmpty(t, plan)
 	for _, step := range plan {
 		require.NotContains(t, step.Detail, "SCAN a", "only the rows of the day are read: %v", plan)

@@ -80,7 +80,8 @@ func writeUnusable(d *sqldb.DB, tx *gorm.DB, c Claim, now time.Time, before []Co
 		o := &days[i]
 		for _, u := range o.unusable {
 			o.unusableNow += int64(u.Number)
-			rows = append(rows, []any{c.AccountID, c.Report, c.Level, o.day, sqldb.Cut(u.Field, fieldMax), string(u.Kind), c.Media, u.Number, sqldb.Cut(u.Why, NoteMax), sqldb.At(now)})
+			rows = append(rows, []any{c.AccountID, c.Report, c.Level, o.day, sqldb.Cut(u.Field, fieldMax), string(u.Kind),
+				c.Media, u.Number, sqldb.Cut(u.Why, NoteMax), sqldb.At(now)})
 		}
 		switch {
 		case o.adds:
@@ -91,7 +92,8 @@ func writeUnusable(d *sqldb.DB, tx *gorm.DB, c Claim, now time.Time, before []Co
 		o.recount = o.unusableNow != had[o.day]
 	}
 	if len(stale) > 0 {
-		err := tx.Exec("DELETE FROM unusable_value WHERE account_id = ? AND report = ? AND level = ? AND day IN ?", c.AccountID, c.Report, c.Level, stale).Error
+		err := tx.Exec("DELETE FROM unusable_value WHERE account_id = ? AND report = ? AND level = ? AND day IN ?",
+			c.AccountID, c.Report, c.Level, stale).Error
 		if err != nil {
 			return fmt.Errorf("clear the unusable values of %s: %w", c.Report, err)
 		}
@@ -114,8 +116,10 @@ type UnusableValue struct {
 // not use, and those of its lists, whose day is day.Epoch.
 func (s Results) UnusableValues(ctx context.Context, accountID int64, from, to day.Day) ([]UnusableValue, error) {
 	var values []UnusableValue
-	err := s.Data.Reader(ctx).Raw("SELECT report, level, day, field, kind, number, why FROM unusable_value WHERE account_id = ? AND (day BETWEEN ? AND ? OR day = ?)"+
-		" ORDER BY report, level, day, field, kind", accountID, from, to, day.Epoch).Scan(&values).Error
+	err := s.Data.Reader(ctx).Raw(
+		"SELECT report, level, day, field, kind, number, why FROM unusable_value"+
+			" WHERE account_id = ? AND (day BETWEEN ? AND ? OR day = ?)"+
+			" ORDER BY report, level, day, field, kind", accountID, from, to, day.Epoch).Scan(&values).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the unusable values of account %d: %w", accountID, err)
 	}

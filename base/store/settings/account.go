@@ -38,7 +38,8 @@ func (Account) BeforeUpdate(tx *gorm.DB) error { return sqldb.Touch(tx) }
 
 // AccountColumnsOf returns the columns of media_account under an alias.
 func AccountColumnsOf(alias string) string {
-	return strings.ReplaceAll("#.id, #.media, #.external_id, #.name, #.token_id, #.tier, #.timezone, #.currency, #.parked, #.bound", "#", alias)
+	return strings.ReplaceAll(
+		"#.id, #.media, #.external_id, #.name, #.token_id, #.tier, #.timezone, #.currency, #.parked, #.bound", "#", alias)
 }
 
 // Account returns an account, or sql.ErrNoRows.
@@ -57,7 +58,9 @@ const accountBatch = 500
 // inserted as given, and bound unless the login's new accounts wait for a choice. Of existing accounts only the name
 // changes: tiers, zones and operators' settings stay. bestLogin decides with which login each is pulled. Nothing is
 // deleted.
-func (s Accounts) PutAccounts(ctx context.Context, media string, tokenID int64, found []Account) (map[string]int64, error) {
+func (s Accounts) PutAccounts(
+	ctx context.Context, media string, tokenID int64, found []Account,
+) (map[string]int64, error) {
 	found = slices.Clone(found)
 	// One order for all logins: two of them may list the same accounts at the same time.
 	slices.SortFunc(found, func(a, b Account) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
@@ -66,7 +69,8 @@ func (s Accounts) PutAccounts(ctx context.Context, media string, tokenID int64, 
 	for batch := range slices.Chunk(found, accountBatch) {
 		err := s.Config.Tx(ctx, func(tx *gorm.DB) error { return s.putAccounts(tx, media, tokenID, batch, ids) })
 		if err != nil {
-			return nil, fmt.Errorf("put %s of %s, login %d: %w", plural.Count(len(batch), "account", "accounts"), media, tokenID, err)
+			return nil, fmt.Errorf("put %s of %s, login %d: %w", plural.Count(len(batch), "account", "accounts"),
+				media, tokenID, err)
 		}
 	}
 	return ids, nil
@@ -96,7 +100,8 @@ func (s Accounts) putAccounts(tx *gorm.DB, media string, tokenID int64, batch []
 	}
 	if len(args) > 0 {
 		const width = 9
-		err := tx.Exec(s.Config.Dialect().InsertIgnore()+"media_account (media, external_id, name, token_id, tier, timezone, currency, bound, initialised_at) VALUES "+
+		err := tx.Exec(s.Config.Dialect().InsertIgnore()+
+			"media_account (media, external_id, name, token_id, tier, timezone, currency, bound, initialised_at) VALUES "+
 			sqldb.Tuples(len(args)/width, width), args...).Error
 		if err != nil {
 			return err
@@ -131,7 +136,8 @@ type AccountRow struct {
 
 // PutAccountRows writes rows of a platform's account table at a version. Rows with a higher version stay as they are.
 // An account whose row has changed may have another name: its days are marked for wide_daily.
-func (s Accounts) PutAccountRows(ctx context.Context, media string, table rawtable.Table, version int64, rows []AccountRow) error {
+func (s Accounts) PutAccountRows(ctx context.Context, media string, table rawtable.Table, version int64,
+	rows []AccountRow) error {
 	for batch := range slices.Chunk(rows, accountBatch) {
 		err := s.Data.Tx(ctx, func(tx *gorm.DB) error { return s.putAccountRows(tx, media, table, version, batch) })
 		if err != nil {
@@ -141,7 +147,8 @@ func (s Accounts) PutAccountRows(ctx context.Context, media string, table rawtab
 	return nil
 }
 
-func (s Accounts) putAccountRows(tx *gorm.DB, media string, table rawtable.Table, version int64, batch []AccountRow) error {
+func (s Accounts) putAccountRows(tx *gorm.DB, media string, table rawtable.Table, version int64,
+	batch []AccountRow) error {
 	ids := make([]int64, len(batch))
 	for i, row := range batch {
 		ids[i] = row.AccountID
@@ -150,7 +157,8 @@ func (s Accounts) putAccountRows(tx *gorm.DB, media string, table rawtable.Table
 		AccountID, Version int64
 		RowJSON            string `gorm:"column:row_json"`
 	}
-	err := tx.Clauses(sqldb.ForUpdate).Table(table.Name).Where("account_id IN ?", ids).Order("account_id").Find(&have).Error
+	err := tx.Clauses(sqldb.ForUpdate).Table(table.Name).Where("account_id IN ?",
+		ids).Order("account_id").Find(&have).Error
 	if err != nil {
 		return err
 	}

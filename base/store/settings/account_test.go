@@ -32,7 +32,9 @@ func TestPutAccounts_AddsRenamesAndKeepsTheRest(t *testing.T) {
 		Tier: settings.TierActive, Timezone: "Asia/Shanghai", Currency: "CNY", Bound: true,
 	}, got)
 
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_account SET tier = 'inactive', timezone = 'UTC' WHERE id = ?", got.ID).Error)
+	require.NoError(t,
+		s.Config.Writer(t.Context()).Exec("UPDATE media_account SET tier = 'inactive', timezone = 'UTC' WHERE id = ?",
+			got.ID).Error)
 	found[0].Name = strings.Repeat("长", 300)
 	again, err := s.PutAccounts(t.Context(), "orchid", login+1, found[:1])
 	require.NoError(t, err)
@@ -72,13 +74,17 @@ func TestPutAccounts_ManyAtOnceFromTwoLogins(t *testing.T) {
 func TestPutAccountRows_KeepsTheHigherVersion(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	table := rawtable.Table{Name: "tulip_account", Shape: rawtable.AccountRows, Columns: []rawtable.Column{{Name: "corporation_name", Kind: rawtable.Text}}}
+	table := rawtable.Table{Name: "tulip_account", Shape: rawtable.AccountRows,
+		Columns: []rawtable.Column{{Name: "corporation_name", Kind: rawtable.Text}}}
 	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{table}))
 	put := func(version int64, name any) {
-		require.NoError(t, s.PutAccountRows(t.Context(), "tulip", table, version, []settings.AccountRow{{AccountID: 7, Raw: []any{name}, JSON: "{}"}}))
+		require.NoError(t, s.PutAccountRows(t.Context(), "tulip", table, version,
+			[]settings.AccountRow{{AccountID: 7, Raw: []any{name}, JSON: "{}"}}))
 	}
 	read := func() (name sql.NullString, version int64) {
-		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT corporation_name, version FROM tulip_account WHERE account_id = 7").Row().Scan(&name, &version))
+		require.NoError(t,
+			s.Data.Writer(t.Context()).Raw(
+				"SELECT corporation_name, version FROM tulip_account WHERE account_id = 7").Row().Scan(&name, &version))
 		return name, version
 	}
 	put(20, "new")

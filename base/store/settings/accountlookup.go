@@ -46,7 +46,8 @@ func (s Accounts) NamedAccounts(ctx context.Context, media string, names []strin
 	platforms := []string{media}
 	if media == "" {
 		platforms = nil
-		if err := s.Config.Writer(ctx).Model(&Account{}).Distinct().Order("media").Pluck("media", &platforms).Error; err != nil {
+		if err := s.Config.Writer(ctx).Model(&Account{}).Distinct().Order("media").Pluck("media",
+			&platforms).Error; err != nil {
 			return nil, fmt.Errorf("read the platforms that have accounts: %w", err)
 		}
 	}
@@ -150,7 +151,8 @@ type AccountRef struct {
 
 // Ref returns the account's AccountRef.
 func (a *Account) Ref() AccountRef {
-	ref := AccountRef{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Timezone: a.Timezone, Currency: a.Currency}
+	ref := AccountRef{ID: a.ID, Media: a.Media, ExternalID: a.ExternalID, TokenID: a.TokenID, Timezone: a.Timezone,
+		Currency: a.Currency}
 	// An account parked for its login may be pulled with another login, and work on one that a person parked may finish.
 	if word, _, found := strings.Cut(a.Parked, ": "); found && a.Bound && (word == parkedFrozen || word == parkedRevoked) {
 		ref.Closed = word

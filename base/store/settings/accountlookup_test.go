@@ -17,11 +17,13 @@ func TestFindAccounts(t *testing.T) {
 	var ids []string
 	for i := range 1201 { // more than fit into one statement
 		id := strconv.Itoa(7000 + i)
-		found, ids = append(found, settings.Account{ExternalID: id, Timezone: "Asia/Shanghai", Currency: "CNY"}), append(ids, id)
+		found, ids = append(found, settings.Account{ExternalID: id, Timezone: "Asia/Shanghai", Currency: "CNY"}),
+			append(ids, id)
 	}
 	_, err := s.PutAccounts(t.Context(), "tulip", 1, found)
 	require.NoError(t, err)
-	_, err = s.PutAccounts(t.Context(), "orchid", 2, []settings.Account{{ExternalID: "1", Timezone: "UTC", Currency: "USD"}})
+	_, err = s.PutAccounts(t.Context(), "orchid", 2,
+		[]settings.Account{{ExternalID: "1", Timezone: "UTC", Currency: "USD"}})
 	require.NoError(t, err)
 
 	got, err := s.FindAccounts(t.Context(), "tulip", append(ids, "1", "none", "账户", "\xff"))
@@ -93,7 +95,8 @@ func TestScopeZones_AreThoseOfAFanOutsAccounts(t *testing.T) {
 		{"tulip", "4", "active", "Asia/Tokyo", "re-authorise"},
 		{"orchid", "5", "active", "UTC", ""},
 	} {
-		err := s.Config.Writer(t.Context()).Exec("INSERT INTO media_account (media, external_id, token_id, tier, timezone, parked) VALUES (?, ?, 1, ?, ?, ?)",
+		err := s.Config.Writer(t.Context()).Exec(
+			"INSERT INTO media_account (media, external_id, token_id, tier, timezone, parked) VALUES (?, ?, 1, ?, ?, ?)",
 			a.media, a.id, a.tier, a.zone, a.parked).Error
 		require.NoError(t, err)
 	}

@@ -77,7 +77,8 @@ func (s AuditLog) ListAudit(ctx context.Context, f AuditFilter) ([]Audit, error)
 		query = query.Where("actor = ?", f.Actor)
 	}
 	if f.Object != "" {
-		query = query.Where("(object = ? OR object >= ? AND object < ?)", f.Object, f.Object+"/", f.Object+"0") // 0 comes right after the slash.
+		// 0 comes right after the slash.
+		query = query.Where("(object = ? OR object >= ? AND object < ?)", f.Object, f.Object+"/", f.Object+"0")
 	}
 	if !f.Since.IsZero() {
 		query = query.Where("at >= ?", sqldb.At(f.Since))
@@ -109,7 +110,8 @@ func (s AuditLog) OrderReload(ctx context.Context, actor string) error {
 	return nil
 }
 
-// TasksVersion returns a number that rises with each change of cron_task that is in audit_log, and with each OrderReload.
+// TasksVersion returns a number that rises with each change of cron_task that is in audit_log, and with each
+// OrderReload.
 func (s AuditLog) TasksVersion(ctx context.Context) (int64, error) {
 	var version int64
 	err := auditedTable(s.Config.Writer(ctx), AuditTasks).Select("version").Row().Scan(&version)

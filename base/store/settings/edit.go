@@ -42,11 +42,13 @@ var ownedTables = []*ownedTable{
 	{
 		name: "rate_limit", key: []string{"id"}, label: []string{"media", "endpoint", "scope"},
 		columns: []string{
-			"media", "endpoint", "scope", "period_ms", "unit", "calls", "calls_max", "each_endpoint", "share", "cost", "costs", "calendar_zone", "penalty_ms", "enabled",
+			"media", "endpoint", "scope", "period_ms", "unit", "calls", "calls_max", "each_endpoint", "share", "cost", "costs",
+			"calendar_zone", "penalty_ms", "enabled",
 		},
 	},
 	{
-		name: "report_field", key: []string{"media", "field", "report", "level"}, label: []string{"media", "field", "report", "level"},
+		name: "report_field", key: []string{"media", "field", "report", "level"},
+		label:   []string{"media", "field", "report", "level"},
 		columns: []string{"state", "reason", "changed_by"},
 	},
 	{name: "game", key: []string{"code"}, label: []string{"code"}, columns: []string{"name"}},
@@ -59,7 +61,8 @@ var ownedTables = []*ownedTable{
 		// Columns that account lists, probes and activity checks write are left out.
 		name: "media_account", part: "id", key: []string{"id"}, label: []string{"media", "external_id"}, quiet: true,
 		columns: []string{
-			"media", "external_id", "bound", "currency", "timezone", "CASE WHEN tier_by = '" + TierAuto + "' THEN '" + TierAuto + "' ELSE tier END AS tier",
+			"media", "external_id", "bound", "currency", "timezone", "CASE WHEN tier_by = '" + TierAuto + "' THEN '" + TierAuto +
+				"' ELSE tier END AS tier",
 			"CASE WHEN parked_until IS NULL AND parked <> '" + ParkedLogin + "' THEN parked ELSE '' END AS parked",
 		},
 	},
@@ -134,7 +137,8 @@ func (t *ownedTable) read(tx *gorm.DB, parts []int64, lock string) (map[string]o
 		named := len(t.key) + len(t.label)
 		key, row := keyOf(text[:len(t.key)]), ownedRow{object: t.name + "/" + nameOf(keyOf(text[len(t.key):named]))}
 		for i := named; i < len(types); i++ {
-			row.values = append(row.values, ownedValue{columnName(t.columns[i-named]), jsonOf(text[i], types[i].DatabaseTypeName())})
+			row.values = append(row.values, ownedValue{columnName(t.columns[i-named]),
+				jsonOf(text[i], types[i].DatabaseTypeName())})
 		}
 		all[key] = row
 	}
@@ -202,7 +206,8 @@ func (t *ownedTable) recorded(tx *gorm.DB, parts []int64) (map[string]string, er
 	for _, part := range parts {
 		key := strconv.FormatInt(part, 10)
 		// 0 comes right after the slash.
-		if err := sqldb.EachText(tx.Raw(query+"(row_key = ? OR row_key >= ? AND row_key < ?)", t.name, key, key+"/", key+"0"), add); err != nil {
+		if err := sqldb.EachText(tx.Raw(query+"(row_key = ? OR row_key >= ? AND row_key < ?)", t.name, key, key+"/", key+"0"),
+			add); err != nil {
 			return nil, err
 		}
 	}
@@ -306,7 +311,8 @@ func (t *ownedTable) write(d *sqldb.DB, tx *gorm.DB, changes []rowChange, entry 
 			return err
 		}
 	}
-	if err := d.Upsert(tx, sqldb.Table{Name: "audit_row", Key: []string{"table_name", "row_key"}, Columns: []string{"value"}}, rows); err != nil {
+	if err := d.Upsert(tx, sqldb.Table{Name: "audit_row", Key: []string{"table_name", "row_key"},
+		Columns: []string{"value"}}, rows); err != nil {
 		return err
 	}
 	if len(changes) == 0 {
@@ -341,7 +347,8 @@ type Editor struct{ Actor, Action string }
 // the change inserts, updates or deletes, the same transaction writes its old and new values into audit_log. Before
 // that it records, as by "sql", earlier edits by SQL that are not recorded yet. A change without effect leaves no
 // entry. The transaction may be repeated, and change with it; editOnce is for changes that must not be.
-func Edit(ctx context.Context, s *sqldb.Databases, e Editor, table string, parts []int64, change func(tx *gorm.DB) error) error {
+func Edit(ctx context.Context, s *sqldb.Databases, e Editor, table string, parts []int64,
+	change func(tx *gorm.DB) error) error {
 	return s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error { return owned(table).edit(s.Config, tx, e, parts, change) })
 }
 

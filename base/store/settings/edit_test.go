@@ -27,9 +27,12 @@ type editBench struct {
 func newEditBench(t *testing.T) *editBench {
 	t.Helper()
 	b := &editBench{storetest.New(t), t}
-	_, err := b.SeedTasks(t.Context(), []settings.NewTask{{Name: "one", Media: "tulip", Handler: "tulip.adgroup", Cron: "5 * * * *", Params: `{"a":1}`}})
+	_, err := b.SeedTasks(t.Context(), []settings.NewTask{{Name: "one", Media: "tulip", Handler: "tulip.adgroup",
+		Cron: "5 * * * *", Params: `{"a":1}`}})
 	require.NoError(t, err)
-	b.sql("INSERT INTO rate_limit (media, endpoint, scope, period_ms, calls) VALUES ('tulip', 'adgroups/get', 'app', 60000, 600)")
+	b.sql(
+		"INSERT INTO rate_limit (media, endpoint, scope, period_ms, calls)" +
+			" VALUES ('tulip', 'adgroups/get', 'app', 60000, 600)")
 	b.sql("INSERT INTO media_account (media, external_id, token_id) VALUES ('tulip', '9001', 1), ('tulip', '9002', 1)")
 	b.note()
 	require.Empty(t, b.log(), "the initial rows are not an edit")
@@ -75,26 +78,40 @@ func TestRecordSQLEdits_RecordsEachEdit(t *testing.T) {
 		name, edit string
 		want       []string
 	}{
-		{"a task's cron", "UPDATE cron_task SET cron = '7 * * * *', revision = 2", []string{`sql row.update cron_task/one {"cron":"5 * * * *","revision":1} {"cron":"7 * * * *","revision":2}`}},
-		{"removed params", "UPDATE cron_task SET params = NULL", []string{`sql row.update cron_task/one {"params":"{\"a\":1}"} {"params":null}`}},
-		{"a task's name", "UPDATE cron_task SET name = 'two'", []string{`sql row.update cron_task/two {"name":"one"} {"name":"two"}`}},
-		{"a new lane", "INSERT INTO lane (media, name, pool_size, importance) VALUES ('tulip', 'fast', 5, 7)", []string{`sql row.insert lane/tulip/fast  ` + whole}},
+		{"a task's cron", "UPDATE cron_task SET cron = '7 * * * *', revision = 2",
+			[]string{`sql row.update cron_task/one {"cron":"5 * * * *","revision":1} {"cron":"7 * * * *","revision":2}`}},
+		{"removed params", "UPDATE cron_task SET params = NULL",
+			[]string{`sql row.update cron_task/one {"params":"{\"a\":1}"} {"params":null}`}},
+		{"a task's name", "UPDATE cron_task SET name = 'two'",
+			[]string{`sql row.update cron_task/two {"name":"one"} {"name":"two"}`}},
+		{"a new lane", "INSERT INTO lane (media, name, pool_size, importance) VALUES ('tulip', 'fast', 5, 7)",
+			[]string{`sql row.insert lane/tulip/fast  ` + whole}},
 		{"two lanes at once", "UPDATE lane SET pool_size = 9 WHERE name <> 'offline'",
-			[]string{`sql row.update lane/*/important {"pool_size":64} {"pool_size":9}`, `sql row.update lane/*/normal {"pool_size":32} {"pool_size":9}`}},
-		{"a limit", "UPDATE rate_limit SET calls = 300, share = 0.5", []string{`sql row.update rate_limit/tulip/adgroups/get/app {"calls":600,"share":0.95} {"calls":300,"share":0.5}`}},
-		{"a deleted game", "DELETE FROM game", []string{`sql row.delete game/unassigned {"name":"accounts without a binding"} `}},
+			[]string{`sql row.update lane/*/important {"pool_size":64} {"pool_size":9}`,
+				`sql row.update lane/*/normal {"pool_size":32} {"pool_size":9}`}},
+		{"a limit", "UPDATE rate_limit SET calls = 300, share = 0.5",
+			[]string{`sql row.update rate_limit/tulip/adgroups/get/app {"calls":600,"share":0.95} {"calls":300,"share":0.5}`}},
+		{"a deleted game", "DELETE FROM game",
+			[]string{`sql row.delete game/unassigned {"name":"accounts without a binding"} `}},
 		{"a field", "INSERT INTO report_field (media, field, state, changed_by) VALUES ('tulip', 'f', 'off', 'otto')",
 			[]string{`sql row.insert report_field/tulip/f  {"state":"off","reason":"","changed_by":"otto"}`}},
-		{"a binding", "INSERT INTO account_binding (account_id, from_day, game, os) SELECT id, '2026-11-01', 'chess', 'ios' FROM media_account WHERE external_id = '9001'",
-			[]string{`sql row.insert account_binding/tulip/9001/2026-11-01  {"media":"tulip","external_id":"9001","from_day":"2026-11-01","to_day":"9999-12-31","game":"chess","os":"ios"}`}},
+		{"a binding",
+			"INSERT INTO account_binding (account_id, from_day, game, os) SELECT id, '2026-11-01', 'chess', 'ios'" +
+				" FROM media_account WHERE external_id = '9001'",
+			[]string{`sql row.insert account_binding/tulip/9001/2026-11-01  {"media":"tulip","external_id":"9001",` +
+				`"from_day":"2026-11-01","to_day":"9999-12-31","game":"chess","os":"ios"}`}},
 		{"an account's currency", "UPDATE media_account SET currency = 'USD' WHERE external_id = '9002'",
 			[]string{`sql row.update media_account/tulip/9002 {"currency":"CNY"} {"currency":"USD"}`}},
-		{"a tier that a person chooses", "UPDATE media_account SET tier = 'inactive', tier_by = 'manual' WHERE external_id = '9002'",
+		{"a tier that a person chooses",
+			"UPDATE media_account SET tier = 'inactive', tier_by = 'manual' WHERE external_id = '9002'",
 			[]string{`sql row.update media_account/tulip/9002 {"tier":"auto"} {"tier":"inactive"}`}},
 		{"an account that a person parks", "UPDATE media_account SET parked = 'not ours' WHERE external_id = '9002'",
 			[]string{`sql row.update media_account/tulip/9002 {"parked":""} {"parked":"not ours"}`}},
-		{"the program's own changes of accounts are not edits", "UPDATE media_account SET tier = 'inactive', parked = 'frozen: x', parked_until = '2026-11-21 10:00:00', token_id = 5", nil},
-		{"a new account is not an edit", "INSERT INTO media_account (media, external_id, token_id) VALUES ('tulip', '9003', 1)", nil},
+		{"the program's own changes of accounts are not edits",
+			"UPDATE media_account SET tier = 'inactive', parked = 'frozen: x', parked_until = '2026-11-21 10:00:00'," +
+				" token_id = 5", nil},
+		{"a new account is not an edit",
+			"INSERT INTO media_account (media, external_id, token_id) VALUES ('tulip', '9003', 1)", nil},
 		{"a row that is touched without a change", "UPDATE lane SET updated_at = '2030-01-01 00:00:00'", nil},
 	}
 	for _, test := range tests {
@@ -132,15 +149,18 @@ func TestEdit_IsRecordedOnceWithItsActor(t *testing.T) {
 	ctx := t.Context()
 	nothing := func(settings.TaskTable) error { return nil }
 	edit := func(change func(*settings.TaskRow)) error {
-		return b.EditTask(ctx, settings.Editor{Actor: "ada", Action: "task.edit"}, "one", func(row settings.TaskRow) (settings.TaskRow, error) {
-			change(&row)
-			return row, nil
-		}, nothing)
+		return b.EditTask(ctx, settings.Editor{Actor: "ada", Action: "task.edit"}, "one",
+			func(row settings.TaskRow) (settings.TaskRow, error) {
+				change(&row)
+				return row, nil
+			}, nothing)
 	}
-	require.Equal(t, []string{`ada task.edit cron_task/one {"timeout_seconds":300,"revision":1} {"timeout_seconds":60,"revision":2}`},
+	require.Equal(t,
+		[]string{`ada task.edit cron_task/one {"timeout_seconds":300,"revision":1} {"timeout_seconds":60,"revision":2}`},
 		b.news(func() { require.NoError(t, edit(func(row *settings.TaskRow) { row.Timeout = "60" })) }))
 	require.Empty(t, b.news(b.note))
-	require.Empty(t, b.news(func() { require.NoError(t, edit(func(*settings.TaskRow) {})) }), "a change without effect leaves no entry")
+	require.Empty(t, b.news(func() { require.NoError(t, edit(func(*settings.TaskRow) {})) }),
+		"a change without effect leaves no entry")
 
 	// An edit by SQL that is not recorded yet comes first.
 	b.sql("UPDATE cron_task SET cron = '7 * * * *', retry_max = 1")
@@ -153,18 +173,20 @@ func TestEdit_IsRecordedOnceWithItsActor(t *testing.T) {
 	row := settings.NewTaskRow()
 	row.Name, row.Media, row.Handler, row.Cron = "two", "tulip", "tulip.adgroup", "5 * * * *"
 	require.Len(t, b.news(func() {
-		require.NoError(t, b.AddTask(ctx, settings.Editor{Actor: "ada", Action: "task.create"}, row, func(table settings.TaskTable) error {
-			require.Len(t, table.Rows, 2)
-			require.Len(t, table.Lanes, 3)
-			return nil
-		}))
+		require.NoError(t, b.AddTask(ctx, settings.Editor{Actor: "ada", Action: "task.create"}, row,
+			func(table settings.TaskTable) error {
+				require.Len(t, table.Rows, 2)
+				require.Len(t, table.Lanes, 3)
+				return nil
+			}))
 	}), 1)
 	require.ErrorIs(t, b.AddTask(ctx, settings.Editor{}, row, nothing), settings.ErrTaskExists)
 	require.ErrorIs(t, b.EditTask(ctx, settings.Editor{}, "three", nil, nothing), sqldb.ErrNotFound)
 	refused := errors.New("refused")
 	row.Name = "four"
 	require.Empty(t, b.news(func() {
-		require.ErrorIs(t, b.AddTask(ctx, settings.Editor{Actor: "ada"}, row, func(settings.TaskTable) error { return refused }), refused)
+		require.ErrorIs(t, b.AddTask(ctx, settings.Editor{Actor: "ada"}, row,
+			func(settings.TaskTable) error { return refused }), refused)
 	}), "what is refused leaves no trace")
 
 	accounts, err := b.FindAccounts(ctx, "tulip", []string{"9001"})
@@ -175,18 +197,24 @@ func TestEdit_IsRecordedOnceWithItsActor(t *testing.T) {
 		`adsync field.retire report_field/tulip/g/report_daily  {"state":"retired","reason":"gone","changed_by":"adsync"}`,
 		`otto account.unbind media_account/tulip/9001 {"bound":1} {"bound":0}`,
 		`otto game.put game/chess  {"name":"Chess"}`,
-		`otto account.rebind account_binding/tulip/9001/2000-01-01  {"media":"tulip","external_id":"9001","from_day":"2000-01-01","to_day":"9999-12-31","game":"chess","os":"ios"}`,
+		`otto account.rebind account_binding/tulip/9001/2000-01-01  {"media":"tulip","external_id":"9001",` +
+			`"from_day":"2000-01-01","to_day":"9999-12-31","game":"chess","os":"ios"}`,
 		`vera account.rebind account_binding/tulip/9001/2000-01-01 {"to_day":"9999-12-31"} {"to_day":"2026-10-31"}`,
-		`vera account.rebind account_binding/tulip/9001/2026-11-01  {"media":"tulip","external_id":"9001","from_day":"2026-11-01","to_day":"9999-12-31","game":"go","os":"ios"}`,
+		`vera account.rebind account_binding/tulip/9001/2026-11-01  {"media":"tulip","external_id":"9001",` +
+			`"from_day":"2026-11-01","to_day":"9999-12-31","game":"go","os":"ios"}`,
 	}, b.news(func() {
-		require.NoError(t, b.PutReportField(ctx, "otto", settings.ReportField{Media: "tulip", Field: "f", State: settings.FieldOff, ChangedBy: "o"}))
+		require.NoError(t, b.PutReportField(ctx, "otto",
+			settings.ReportField{Media: "tulip", Field: "f", State: settings.FieldOff, ChangedBy: "o"}))
 		for range 2 { // The second pull that meets it records nothing.
-			_, err := b.RetireReportField(ctx, settings.ReportField{Media: "tulip", Report: "report_daily", Field: "g", Reason: "gone", ChangedBy: "adsync"})
+			_, err := b.RetireReportField(ctx, settings.ReportField{Media: "tulip", Report: "report_daily", Field: "g",
+				Reason: "gone", ChangedBy: "adsync"})
 			require.NoError(t, err)
 		}
 		require.NoError(t, b.BindAccounts(ctx, "otto", []int64{id}, false))
 		require.NoError(t, b.PutGame(ctx, "otto", "chess", "Chess"))
-		require.NoError(t, b.AddBindings(ctx, "otto", []summaries.Binding{{AccountID: id, From: summaries.FirstBoundDay, To: summaries.LastDay, Game: "chess", OS: "ios"}}))
+		require.NoError(t,
+			b.AddBindings(ctx, "otto", []summaries.Binding{{AccountID: id, From: summaries.FirstBoundDay, To: summaries.LastDay,
+				Game: "chess", OS: "ios"}}))
 		_, _, err := b.Rebind(ctx, "vera", id, func([]summaries.Binding) (summaries.Binding, error) {
 			return summaries.Binding{From: "2026-11-01", To: summaries.LastDay, Game: "go", OS: "ios"}, nil
 		})
@@ -214,10 +242,11 @@ func TestEdit_WhileOthersCheckForEdits(t *testing.T) {
 	for i := range 2 {
 		all.Go(func() error {
 			for n := range 10 {
-				err := b.EditTask(ctx, settings.Editor{Actor: "ada", Action: "task.edit"}, "one", func(row settings.TaskRow) (settings.TaskRow, error) {
-					row.Cron = strings.Repeat("5,", 1+i+2*n) + "5 * * * *" // Each time a new value, so that each is a change.
-					return row, nil
-				}, func(settings.TaskTable) error { return nil })
+				err := b.EditTask(ctx, settings.Editor{Actor: "ada", Action: "task.edit"}, "one",
+					func(row settings.TaskRow) (settings.TaskRow, error) {
+						row.Cron = strings.Repeat("5,", 1+i+2*n) + "5 * * * *" // Each time a new value, so that each is a change.
+						return row, nil
+					}, func(settings.TaskTable) error { return nil })
 				if err != nil {
 					return err
 				}
@@ -244,11 +273,12 @@ func TestRecordSQLEdits_ContinuesAfterTheLastAccount(t *testing.T) {
 	accounts, err := b.FindAccounts(t.Context(), "tulip", []string{"9001", "9002"})
 	require.NoError(t, err)
 	b.sql("UPDATE media_account SET currency = 'USD'")
-	require.Equal(t, []string{`sql row.update media_account/tulip/9002 {"currency":"CNY"} {"currency":"USD"}`}, b.news(func() {
-		next, err := b.RecordSQLEdits(t.Context(), accounts["9001"].ID)
-		require.NoError(t, err)
-		require.Zero(t, next, "the next call starts at the beginning")
-	}))
+	require.Equal(t, []string{`sql row.update media_account/tulip/9002 {"currency":"CNY"} {"currency":"USD"}`},
+		b.news(func() {
+			next, err := b.RecordSQLEdits(t.Context(), accounts["9001"].ID)
+			require.NoError(t, err)
+			require.Zero(t, next, "the next call starts at the beginning")
+		}))
 	require.Len(t, b.news(b.note), 1, "it finds the other one")
 }
 
@@ -256,7 +286,8 @@ func TestRecordSQLEdits_ContinuesAfterTheLastAccount(t *testing.T) {
 func TestOwnedTables_WatchAllThatOperatorsOwn(t *testing.T) {
 	t.Parallel()
 	b := newEditBench(t)
-	b.sql("UPDATE audit_row SET value = ? WHERE table_name = 'lane' AND row_key = '*/normal'", `{"pool_size":32,"partitions":0,"was_there":1}`)
+	b.sql("UPDATE audit_row SET value = ? WHERE table_name = 'lane' AND row_key = '*/normal'",
+		`{"pool_size":32,"partitions":0,"was_there":1}`)
 	require.Empty(t, b.news(b.note))
 	b.sql("UPDATE lane SET backlog_max = 5 WHERE name = 'normal'")
 	require.Equal(t, []string{`sql row.update lane/*/normal {"backlog_max":0} {"backlog_max":5}`}, b.news(b.note))
@@ -267,7 +298,8 @@ func TestOwnedTables_WatchAllThatOperatorsOwn(t *testing.T) {
 	}
 	for table, known := range unwatched {
 		columns := b.columns(table)
-		require.ElementsMatch(t, columns, slices.Concat(settings.Watched(table), known), "%s: a new column must be in its ownedTable", table)
+		require.ElementsMatch(t, columns, slices.Concat(settings.Watched(table), known),
+			"%s: a new column must be in its ownedTable", table)
 	}
 }
 
@@ -329,6 +361,8 @@ func TestListAudit_ChoosesAndPages(t *testing.T) {
 	require.Equal(t, long, all[0].After)
 	all, err = s.ListAudit(ctx, settings.AuditFilter{Object: "cron_task", Limit: 3})
 	require.NoError(t, err)
-	require.Equal(t, settings.Audit{ID: ids[2], At: at(2), Actor: "otto", Action: "tasks.reload", Object: "cron_task", After: `{"tasks":3}`}, all[0])
-	require.Equal(t, settings.Audit{ID: ids[0], At: at(0), Actor: "otto", Action: "task.run", Object: "cron_task/a", After: `{"n":1}`, Error: "it failed"}, all[2])
+	require.Equal(t, settings.Audit{ID: ids[2], At: at(2), Actor: "otto", Action: "tasks.reload", Object: "cron_task",
+		After: `{"tasks":3}`}, all[0])
+	require.Equal(t, settings.Audit{ID: ids[0], At: at(0), Actor: "otto", Action: "task.run", Object: "cron_task/a",
+		After: `{"n":1}`, Error: "it failed"}, all[2])
 }

@@ -20,7 +20,8 @@ func (s Sessions) EndSession(ctx context.Context, id string, until time.Time) er
 		return fmt.Errorf("end a session: %w", err)
 	}
 	db := s.Config.Writer(ctx)
-	if err := db.Table("ended_session").Where("until_at < ?", sqldb.At(now.Add(-endedSessionSlack))).Delete(nil).Error; err != nil {
+	if err := db.Table("ended_session").Where("until_at < ?",
+		sqldb.At(now.Add(-endedSessionSlack))).Delete(nil).Error; err != nil {
 		return fmt.Errorf("delete old ended sessions: %w", err)
 	}
 	table := sqldb.Table{Name: "ended_session", Key: []string{"id"}, Columns: []string{"until_at"}}

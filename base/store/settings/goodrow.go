@@ -54,7 +54,8 @@ func (s Tasks) PutGoodTaskRows(ctx context.Context, l lease.Lease, good []TaskRo
 		keys[i] = []any{id}
 	}
 	err := leader.Tx(ctx, s.Data, l, func(tx *gorm.DB) error {
-		table := sqldb.Table{Name: "task_good", Key: []string{"task_id"}, Columns: []string{"revision", "row_text", "saved_at"}}
+		table := sqldb.Table{Name: "task_good", Key: []string{"task_id"},
+			Columns: []string{"revision", "row_text", "saved_at"}}
 		if err := s.Data.Upsert(tx, table, rows); err != nil {
 			return err
 		}

@@ -24,8 +24,10 @@ func (s Limits) RateLimits(ctx context.Context) ([]LimitRow, error) {
 		LimitRow
 		PeriodMs, PenaltyMs int64
 	}
-	err := s.Config.Writer(ctx).Table("rate_limit").Order("id").Select("id, media, endpoint, each_endpoint AS `each`, scope, period_ms," +
-		" calls AS `limit`, share, cost, costs, unit, calls_max AS limit_max, calendar_zone AS calendar, penalty_ms, enabled").Find(&rows).Error
+	err := s.Config.Writer(ctx).Table("rate_limit").Order("id").Select(
+		"id, media, endpoint, each_endpoint AS `each`, scope, period_ms," +
+			" calls AS `limit`, share, cost, costs, unit, calls_max AS limit_max, calendar_zone AS calendar, penalty_ms," +
+			" enabled").Find(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read rate_limit: %w", err)
 	}
@@ -52,9 +54,11 @@ func (s Limits) AddRateLimit(ctx context.Context, r grant.Rule) error {
 		Columns: []string{"each_endpoint", "calls", "share", "cost", "costs", "calls_max", "calendar_zone", "penalty_ms"},
 	}
 	row := []any{
-		r.Media, r.Endpoint, string(r.Scope), r.Period.Milliseconds(), string(cmp.Or(r.Unit, grant.UnitCalls)), each, r.Limit, share, max(1, r.Cost), r.Costs, r.LimitMax, r.Calendar, r.Penalty.Milliseconds(),
+		r.Media, r.Endpoint, string(r.Scope), r.Period.Milliseconds(), string(cmp.Or(r.Unit, grant.UnitCalls)), each, r.Limit,
+		share, max(1, r.Cost), r.Costs, r.LimitMax, r.Calendar, r.Penalty.Milliseconds(),
 	}
-	err := Edit(ctx, s.Databases, Editor{Actor: "adsync", Action: "limit.put"}, "rate_limit", nil, func(tx *gorm.DB) error { return s.Config.Upsert(tx, table, [][]any{row}) })
+	err := Edit(ctx, s.Databases, Editor{Actor: "adsync", Action: "limit.put"}, "rate_limit", nil,
+		func(tx *gorm.DB) error { return s.Config.Upsert(tx, table, [][]any{row}) })
 	if err != nil {
 		return fmt.Errorf("add a rate limit of %s: %w", r.Media, err)
 	}
@@ -68,7 +72,8 @@ func (s Limits) LearnedLimits(ctx context.Context) ([]grant.Learned, error) {
 		PeriodMs int64
 	}
 	err := s.Config.Writer(ctx).Table("rate_limit_learned").
-		Select("media, endpoint, scope, subject, period_ms, calls AS `limit`, learned_at AS at, refused, refused_at").Find(&rows).Error
+		Select("media, endpoint, scope, subject, period_ms, calls AS `limit`, learned_at AS at, refused, refused_at").Find(
+		&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read rate_limit_learned: %w", err)
 	}
@@ -87,9 +92,12 @@ func (s Limits) LearnLimit(ctx context.Context, before, after grant.Learned) (bo
 		after.Limit, sqldb.At(after.At), after.Refused, sqldb.At(after.RefusedAt),
 		after.Media, after.Endpoint, string(after.Scope), after.Subject, after.Period.Milliseconds(),
 	}
-	statement := s.Config.Dialect().InsertIgnore() + "rate_limit_learned (calls, learned_at, refused, refused_at, media, endpoint, scope, subject, period_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+	statement := s.Config.Dialect().InsertIgnore() +
+		"rate_limit_learned (calls, learned_at, refused, refused_at, media, endpoint, scope, subject, period_ms)" +
+		" VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 	if !before.At.IsZero() {
-		statement = "UPDATE rate_limit_learned SET calls = ?, learned_at = ?, refused = ?, refused_at = ? WHERE media = ? AND endpoint = ? AND scope = ? AND subject = ? AND period_ms = ? AND learned_at = ?"
+		statement = "UPDATE rate_limit_learned SET calls = ?, learned_at = ?, refused = ?, refused_at = ?" +
+			" WHERE media = ? AND endpoint = ? AND scope = ? AND subject = ? AND period_ms = ? AND learned_at = ?"
 		args = append(args, sqldb.At(before.At))
 	}
 	done := s.Config.Writer(ctx).Exec(statement, args...)

@@ -28,7 +28,8 @@ type Login struct {
 // The tables and columns of a Login, where t is media_token.
 const (
 	loginNames   = "LEFT JOIN media_login n ON n.token_id = t.id"
-	loginColumns = "t.id, t.media, t.app_id, t.login, COALESCE(n.name, '') AS name, t.state, t.state_reason, COALESCE(n.choose, 0) AS choose"
+	loginColumns = "t.id, t.media, t.app_id, t.login, COALESCE(n.name, '') AS name, t.state, t.state_reason," +
+		" COALESCE(n.choose, 0) AS choose"
 )
 
 // Logins returns a media's logins, by id; only those of one app unless appID is empty.
@@ -51,7 +52,8 @@ func nameLogin(d *sqldb.DB, tx *gorm.DB, tokenID int64, name string, choose bool
 		return nil
 	}
 	name = sqldb.Cut(name, 255)
-	err := tx.Exec(d.Dialect().InsertIgnore()+"media_login (token_id, name, choose) VALUES (?, ?, ?)", tokenID, name, choose).Error
+	err := tx.Exec(d.Dialect().InsertIgnore()+"media_login (token_id, name, choose) VALUES (?, ?, ?)",
+		tokenID, name, choose).Error
 	if err != nil || name == "" {
 		return err
 	}
@@ -60,7 +62,8 @@ func nameLogin(d *sqldb.DB, tx *gorm.DB, tokenID int64, name string, choose bool
 
 // SetChoose sets whether accounts that a login is found to reach from now on wait for a choice.
 func (s LoginKeys) SetChoose(ctx context.Context, tokenID int64, choose bool) error {
-	err := s.Config.Upsert(s.Config.Writer(ctx), sqldb.Table{Name: "media_login", Key: []string{"token_id"}, Columns: []string{"choose"}}, [][]any{{tokenID, choose}})
+	err := s.Config.Upsert(s.Config.Writer(ctx), sqldb.Table{Name: "media_login", Key: []string{"token_id"},
+		Columns: []string{"choose"}}, [][]any{{tokenID, choose}})
 	if err != nil {
 		return fmt.Errorf("set whether new accounts of login %d wait for a choice: %w", tokenID, err)
 	}
@@ -147,13 +150,15 @@ func (s LoginKeys) MarkGone(ctx context.Context, tokenID int64, began time.Time)
 	missed := 0
 	err := s.Config.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		var ids []int64
-		err := tx.Clauses(sqldb.ForUpdate).Table("account_login").Where("token_id = ? AND gone = 0 AND seen_at < ?", tokenID, sqldb.At(began)).
+		err := tx.Clauses(sqldb.ForUpdate).Table("account_login").Where("token_id = ? AND gone = 0 AND seen_at < ?", tokenID,
+			sqldb.At(began)).
 			Order("account_id").Pluck("account_id", &ids).Error
 		if missed = len(ids); err != nil || missed == 0 {
 			return err
 		}
 		for batch := range slices.Chunk(ids, accountBatch) {
-			if err := tx.Table("account_login").Where("token_id = ? AND account_id IN ?", tokenID, batch).Update("gone", 1).Error; err != nil {
+			if err := tx.Table("account_login").Where("token_id = ? AND account_id IN ?", tokenID, batch).Update("gone",
+				1).Error; err != nil {
 				return err
 			}
 		}
@@ -194,7 +199,8 @@ func recordReach(d *sqldb.DB, tx *gorm.DB, tokenID int64, accounts []Account) er
 		ids[i] = a.ID
 	}
 	var have []int64
-	if err := tx.Table("account_login").Where("token_id = ? AND account_id IN ?", tokenID, ids).Pluck("account_id", &have).Error; err != nil {
+	if err := tx.Table("account_login").Where("token_id = ? AND account_id IN ?", tokenID, ids).Pluck("account_id",
+		&have).Error; err != nil {
 		return err
 	}
 	rows := make([][]any, len(accounts))
@@ -205,12 +211,14 @@ func recordReach(d *sqldb.DB, tx *gorm.DB, tokenID int64, accounts []Account) er
 			first = append(first, a.ID)
 		}
 	}
-	err = d.Upsert(tx, sqldb.Table{Name: "account_login", Key: []string{"account_id", "token_id"}, Columns: []string{"gone", "seen_at"}}, rows)
+	err = d.Upsert(tx, sqldb.Table{Name: "account_login", Key: []string{"account_id", "token_id"},
+		Columns: []string{"gone", "seen_at"}}, rows)
 	if err != nil {
 		return err
 	}
 	if len(first) > 0 {
-		if err := tx.Table("account_login").Where("token_id = ? AND account_id IN ?", tokenID, first).Update("chosen", 1).Error; err != nil {
+		if err := tx.Table("account_login").Where("token_id = ? AND account_id IN ?", tokenID, first).Update("chosen",
+			1).Error; err != nil {
 			return err
 		}
 	}
@@ -230,7 +238,8 @@ func (s LoginKeys) RouteLogin(ctx context.Context, tokenID int64) error {
 // routeLogin is RouteLogin in a transaction.
 func routeLogin(d *sqldb.DB, tx *gorm.DB, tokenID int64) error {
 	var ids []int64
-	if err := tx.Table("account_login").Where("token_id = ?", tokenID).Order("account_id").Pluck("account_id", &ids).Error; err != nil {
+	if err := tx.Table("account_login").Where("token_id = ?", tokenID).Order("account_id").Pluck("account_id",
+		&ids).Error; err != nil {
 		return err
 	}
 	return route(d, tx, ids)

@@ -18,7 +18,8 @@ import (
 func putLoginNamed(t *testing.T, s *store.Store, login string, people ...string) int64 {
 	t.Helper()
 	in := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
-	row := settings.Token{Media: "tulip", AppID: "17", Login: login, AccessExpires: in, RefreshExpires: in.AddDate(0, 1, 0)}
+	row := settings.Token{Media: "tulip", AppID: "17", Login: login, AccessExpires: in,
+		RefreshExpires: in.AddDate(0, 1, 0)}
 	if len(people) > 0 {
 		row.Name, row.Choose = people[0], true
 	}
@@ -46,7 +47,8 @@ func TestAccountLogins_FallBackAndReturn(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	one, two, three := putLoginNamed(t, s, "one"), putLoginNamed(t, s, "two"), putLoginNamed(t, s, "three")
-	found := []settings.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}, {ExternalID: "2", Timezone: "UTC", Currency: "CNY"}}
+	found := []settings.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"},
+		{ExternalID: "2", Timezone: "UTC", Currency: "CNY"}}
 	ids, err := s.PutAccounts(t.Context(), "tulip", one, found)
 	require.NoError(t, err)
 	for _, login := range []int64{two, three} {
@@ -88,7 +90,8 @@ func TestAccountLogins_FallBackAndReturn(t *testing.T) {
 	missed, err := s.MarkGone(t.Context(), one, began.Add(-time.Hour))
 	require.NoError(t, err)
 	require.Zero(t, missed)
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE account_login SET seen_at = ? WHERE token_id = ?", sqldb.At(began.Add(-time.Minute)), one).Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE account_login SET seen_at = ? WHERE token_id = ?",
+		sqldb.At(began.Add(-time.Minute)), one).Error)
 	_, err = s.PutAccounts(t.Context(), "tulip", one, found[1:])
 	require.NoError(t, err)
 	missed, err = s.MarkGone(t.Context(), one, began)
@@ -103,7 +106,8 @@ func TestAccountLogins_FallBackAndReturn(t *testing.T) {
 	require.Equal(t, one, inUse("1"))
 
 	// An operator changes the state.
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_token SET state = ? WHERE id = ?", settings.TokenReauthorise, one).Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_token SET state = ? WHERE id = ?",
+		settings.TokenReauthorise, one).Error)
 	require.NoError(t, s.RouteLogin(t.Context(), one))
 	require.Equal(t, two, inUse("1"))
 }
@@ -115,7 +119,8 @@ func TestChooseLogin_HoldsUntilAnotherIsChosen(t *testing.T) {
 	found := []settings.Account{{ExternalID: "1", Timezone: "UTC", Currency: "CNY"}}
 	ids, err := s.PutAccounts(t.Context(), "tulip", one, found)
 	require.NoError(t, err)
-	require.ErrorContains(t, s.ChooseLogin(t.Context(), ids["1"], two), fmt.Sprintf("login %d does not reach the account", two))
+	require.ErrorContains(t, s.ChooseLogin(t.Context(), ids["1"], two),
+		fmt.Sprintf("login %d does not reach the account", two))
 	_, err = s.PutAccounts(t.Context(), "tulip", two, found)
 	require.NoError(t, err)
 	require.NoError(t, s.ChooseLogin(t.Context(), ids["1"], two))
@@ -137,7 +142,8 @@ func TestBound_AccountsWaitForAChoice(t *testing.T) {
 	require.Equal(t, login, putLoginNamed(t, s, "one"), "an empty name leaves the present one")
 	logins, err := s.Logins(t.Context(), "tulip", "17")
 	require.NoError(t, err)
-	require.Equal(t, []settings.Login{{ID: login, Media: "tulip", AppID: "17", Login: "one", Name: "Otto the First", State: settings.TokenOK, Choose: true}}, logins)
+	require.Equal(t, []settings.Login{{ID: login, Media: "tulip", AppID: "17", Login: "one", Name: "Otto the First",
+		State: settings.TokenOK, Choose: true}}, logins)
 	other := putLoginNamed(t, s, "two")
 	require.Equal(t, other, putLoginNamed(t, s, "two", "Anna"))
 	logins, err = s.Logins(t.Context(), "tulip", "")
@@ -149,7 +155,8 @@ func TestBound_AccountsWaitForAChoice(t *testing.T) {
 	require.Empty(t, none)
 
 	put := func(externalID string) int64 {
-		ids, err := s.PutAccounts(t.Context(), "tulip", login, []settings.Account{{ExternalID: externalID, Timezone: "UTC", Currency: "CNY"}})
+		ids, err := s.PutAccounts(t.Context(), "tulip", login,
+			[]settings.Account{{ExternalID: externalID, Timezone: "UTC", Currency: "CNY"}})
 		require.NoError(t, err)
 		return ids[externalID]
 	}
@@ -216,7 +223,8 @@ func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, used)
 
-	require.NoError(t, s.UpdateOAuthState(t.Context(), state, settings.OAuthState{Media: "tulip", Step: settings.OAuthDone, TokenID: 7, Accounts: 3, Note: "n"}))
+	require.NoError(t, s.UpdateOAuthState(t.Context(), state,
+		settings.OAuthState{Media: "tulip", Step: settings.OAuthDone, TokenID: 7, Accounts: 3, Note: "n"}))
 	got, err = s.OAuthState(t.Context(), "tulip", state)
 	require.NoError(t, err)
 	require.Equal(t, []any{settings.OAuthDone, int64(7), 3, "n"}, []any{got.Step, got.TokenID, got.Accounts, got.Note})
@@ -224,7 +232,8 @@ func TestOAuthState_IsGoodForOneCallback(t *testing.T) {
 	old := secret.NewText("old")
 	require.NoError(t, s.PutOAuthState(t.Context(), old, row))
 	expire := func(back time.Duration) {
-		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?", sqldb.At(time.Now().Add(-back))).Error)
+		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?",
+			sqldb.At(time.Now().Add(-back))).Error)
 	}
 	expire(time.Minute)
 	require.False(t, claim("tulip", old), "too old")
@@ -243,7 +252,8 @@ func TestIsUnfit_IsWhatAColumnDoesNotTake(t *testing.T) {
 	err := s.PutApp(t.Context(), settings.App{Media: strings.Repeat("m", 33), ID: "1"})
 	require.Error(t, err)
 	require.True(t, sqldb.IsUnfit(err), "%v", err)
-	for _, statement := range []string{"SELECT nonsense", "INSERT INTO game (code) VALUES ('twice'), ('twice')", "INSERT INTO game (code) VALUES (NULL)"} {
+	for _, statement := range []string{"SELECT nonsense", "INSERT INTO game (code) VALUES ('twice'), ('twice')",
+		"INSERT INTO game (code) VALUES (NULL)"} {
 		err := s.Config.Writer(t.Context()).Exec(statement).Error
 		require.Error(t, err)
 		require.False(t, sqldb.IsUnfit(err), "%v", err)

@@ -67,11 +67,14 @@ func (s LoginKeys) PutOAuthState(ctx context.Context, state secret.Text, row OAu
 		if err != nil {
 			return err
 		}
-		if err := tx.Table("oauth_state").Where("expires_at < ?", sqldb.At(now.Add(-oauthStateKept))).Delete(nil).Error; err != nil {
+		if err := tx.Table("oauth_state").Where("expires_at < ?",
+			sqldb.At(now.Add(-oauthStateKept))).Delete(nil).Error; err != nil {
 			return err
 		}
-		return tx.Exec("INSERT INTO oauth_state (state_hash, media, app_id, redirect_uri, asked_by, asked_at, expires_at, step) VALUES (?, ?, ?, ?, ?, "+
-			d.Now()+", "+d.NowPlus(OAuthStateLasts)+", ?)",
+		return tx.Exec(
+			"INSERT INTO oauth_state (state_hash, media, app_id, redirect_uri, asked_by, asked_at, expires_at, step)"+
+				" VALUES (?, ?, ?, ?, ?, "+
+				d.Now()+", "+d.NowPlus(OAuthStateLasts)+", ?)",
 			fingerprint(state), row.Media, row.AppID, row.RedirectURI, sqldb.Cut(row.AskedBy, 96), string(OAuthWaiting)).Error
 	})
 	if err != nil {
@@ -88,7 +91,8 @@ func (s LoginKeys) OAuthState(ctx context.Context, media string, state secret.Te
 		TokenID                                 int64
 		Accounts                                int
 	}
-	err := s.Config.Writer(ctx).Raw("SELECT app_id, redirect_uri, asked_by, step, note, expires_at, used_at, "+s.Config.Dialect().Now()+" AS present, token_id, accounts"+
+	err := s.Config.Writer(ctx).Raw("SELECT app_id, redirect_uri, asked_by, step, note, expires_at, used_at, "+
+		s.Config.Dialect().Now()+" AS present, token_id, accounts"+
 		" FROM oauth_state WHERE state_hash = ? AND media = ?", fingerprint(state), media).Scan(&rows).Error
 	if err != nil {
 		return OAuthState{}, fmt.Errorf("read the state of an authorisation of %s: %w", media, err)
@@ -98,7 +102,8 @@ func (s LoginKeys) OAuthState(ctx context.Context, media string, state secret.Te
 	}
 	r := rows[0]
 	row := OAuthState{
-		Media: media, AppID: r.AppID, RedirectURI: r.RedirectURI, AskedBy: r.AskedBy, Step: OAuthStep(r.Step), Left: r.ExpiresAt.Sub(r.Present.Time),
+		Media: media, AppID: r.AppID, RedirectURI: r.RedirectURI, AskedBy: r.AskedBy, Step: OAuthStep(r.Step),
+		Left:    r.ExpiresAt.Sub(r.Present.Time),
 		TokenID: r.TokenID, Accounts: r.Accounts, Note: r.Note,
 	}
 	if !r.UsedAt.IsZero() {
@@ -134,7 +139,8 @@ func (s LoginKeys) OAuthCodeUsed(ctx context.Context, media string, state, code 
 // UpdateOAuthState stores the progress of a request: Media, Step, TokenID, Accounts and Note of row.
 func (s LoginKeys) UpdateOAuthState(ctx context.Context, state secret.Text, row OAuthState) error {
 	err := s.Config.Writer(ctx).Table("oauth_state").Where("state_hash = ? AND media = ?", fingerprint(state), row.Media).
-		Updates(map[string]any{"step": row.Step, "token_id": row.TokenID, "accounts": row.Accounts, "note": sqldb.Cut(row.Note, 512)}).Error
+		Updates(map[string]any{"step": row.Step, "token_id": row.TokenID, "accounts": row.Accounts,
+			"note": sqldb.Cut(row.Note, 512)}).Error
 	if err != nil {
 		return fmt.Errorf("update the state of an authorisation of %s: %w", row.Media, err)
 	}

@@ -39,7 +39,8 @@ func ParkGap(n int) time.Duration {
 // for any reason. Fan-outs leave it out from then on, and it is probed after the first gap.
 func (s Accounts) ParkAccount(ctx context.Context, id int64, reason string, now time.Time) (bool, error) {
 	res := s.Config.Writer(ctx).Model(&Account{}).Where("id = ? AND parked = ''", id).Updates(map[string]any{
-		"parked": sqldb.Cut(reason, 512), "parked_since": sqldb.At(now), "parked_until": sqldb.At(now.Add(ParkGap(1))), "parked_tries": 1, "unparked_at": nil,
+		"parked": sqldb.Cut(reason, 512), "parked_since": sqldb.At(now), "parked_until": sqldb.At(now.Add(ParkGap(1))),
+		"parked_tries": 1, "unparked_at": nil,
 	})
 	if res.Error != nil {
 		return false, fmt.Errorf("park account %d: %w", id, res.Error)
@@ -53,7 +54,8 @@ func (s Accounts) StillParked(ctx context.Context, ids []int64) (map[int64]bool,
 	parked := make(map[int64]bool, len(ids))
 	for some := range slices.Chunk(ids, accountBatch) {
 		var found []int64
-		if err := s.Config.Writer(ctx).Model(&Account{}).Where("id IN ? AND parked <> '' AND bound = 1", some).Pluck("id", &found).Error; err != nil {
+		if err := s.Config.Writer(ctx).Model(&Account{}).Where("id IN ? AND parked <> '' AND bound = 1", some).Pluck("id",
+			&found).Error; err != nil {
 			return nil, fmt.Errorf("read which of %s are parked: %w", plural.Count(len(ids), "account", "accounts"), err)
 		}
 		for _, id := range found {
@@ -73,13 +75,15 @@ type ProbeAccount struct {
 // ParkedDue returns parked accounts of a media whose probe is due, the longest due first. Accounts that a person has
 // parked have no probe, and those whose login is dead cannot be probed.
 func (s Accounts) ParkedDue(ctx context.Context, media string, now time.Time, limit int) ([]ProbeAccount, error) {
-	return s.probeAccounts(ctx, media, limit, "a.parked_until, a.id", "a.parked <> '' AND a.parked_until <= ? AND t.state = ?", sqldb.At(now), TokenOK)
+	return s.probeAccounts(ctx, media, limit, "a.parked_until, a.id",
+		"a.parked <> '' AND a.parked_until <= ? AND t.state = ?", sqldb.At(now), TokenOK)
 }
 
 // InactiveAccounts returns inactive accounts of a media, those with the oldest probe first. Accounts that an operator
 // has made inactive are left out.
 func (s Accounts) InactiveAccounts(ctx context.Context, media string, limit int) ([]ProbeAccount, error) {
-	return s.probeAccounts(ctx, media, limit, "a.probed_at, a.id", "a.parked = '' AND a.tier = ? AND a.tier_by = ? AND t.state = ?",
+	return s.probeAccounts(ctx, media, limit, "a.probed_at, a.id",
+		"a.parked = '' AND a.tier = ? AND a.tier_by = ? AND t.state = ?",
 		TierInactive, TierAuto, TokenOK)
 }
 
@@ -89,7 +93,8 @@ func (s Accounts) ParkedForUsableLogin(ctx context.Context, media string, limit 
 	return s.probeAccounts(ctx, media, limit, "a.id", "a.parked = ? AND t.state = ?", ParkedLogin, TokenOK)
 }
 
-func (s Accounts) probeAccounts(ctx context.Context, media string, limit int, order, where string, args ...any) ([]ProbeAccount, error) {
+func (s Accounts) probeAccounts(ctx context.Context, media string, limit int, order, where string,
+	args ...any) ([]ProbeAccount, error) {
 	var all []ProbeAccount
 	err := s.Config.Writer(ctx).Table("media_account a").Joins("JOIN media_token t ON t.id = a.token_id").
 		Where("a.media = ? AND a.bound = 1", media).Where(where, args...).Order(order).Limit(limit).Find(&all).Error
@@ -112,9 +117,11 @@ func (s Accounts) RecordProbe(ctx context.Context, id int64, now time.Time) erro
 // if another probe has done so meanwhile.
 func (s Accounts) PostponeProbe(ctx context.Context, a ProbeAccount, reason string, now time.Time) error {
 	tries := a.ParkedTries + 1
-	err := s.Config.Writer(ctx).Model(&Account{}).Where("id = ? AND parked = ? AND parked_tries = ?", a.ID, a.Parked, a.ParkedTries).
+	err := s.Config.Writer(ctx).Model(&Account{}).Where("id = ? AND parked = ? AND parked_tries = ?", a.ID,
+		a.Parked, a.ParkedTries).
 		Updates(map[string]any{
-			"parked": sqldb.Cut(reason, 512), "parked_tries": tries, "parked_until": sqldb.At(now.Add(ParkGap(tries))), "probed_at": sqldb.At(now),
+			"parked": sqldb.Cut(reason, 512), "parked_tries": tries, "parked_until": sqldb.At(now.Add(ParkGap(tries))),
+			"probed_at": sqldb.At(now),
 		}).Error
 	if err != nil {
 		return fmt.Errorf("postpone the probe of account %d: %w", a.ID, err)
@@ -129,10 +136,13 @@ func (s Accounts) Unpark(ctx context.Context, a ProbeAccount, reason string, now
 	// It is SQL by hand because the tier must come last: MySQL evaluates the assignments in order, and those before it
 	// need the old tier.
 	raise := "CASE WHEN tier = ? AND tier_by = ? THEN ? ELSE "
-	res := s.Config.Writer(ctx).Exec("UPDATE media_account SET parked = '', parked_until = NULL, parked_tries = 0, unparked_at = ?,"+
-		" tier_reason = "+raise+"tier_reason END, tier_since = "+raise+"tier_since END, tier = "+raise+"tier END, updated_at = "+s.Config.Dialect().Now()+
-		" WHERE id = ? AND parked = ?", sqldb.At(now),
-		TierInvalid, TierAuto, reason, TierInvalid, TierAuto, sqldb.At(now), TierInvalid, TierAuto, TierActive, a.ID, a.Parked)
+	res := s.Config.Writer(ctx).Exec(
+		"UPDATE media_account SET parked = '', parked_until = NULL, parked_tries = 0, unparked_at = ?,"+
+			" tier_reason = "+raise+"tier_reason END, tier_since = "+raise+"tier_since END, tier = "+raise+
+			"tier END, updated_at = "+s.Config.Dialect().Now()+
+			" WHERE id = ? AND parked = ?", sqldb.At(now),
+		TierInvalid, TierAuto, reason, TierInvalid, TierAuto, sqldb.At(now), TierInvalid, TierAuto,
+		TierActive, a.ID, a.Parked)
 	if res.Error != nil {
 		return false, fmt.Errorf("unpark account %d: %w", a.ID, res.Error)
 	}

@@ -50,8 +50,10 @@ const fieldTrying = "state = 'asked' AND accepted_at IS NULL"
 // ReportFields returns the rows of a media, or all for "", unchecked, by media, field, report and level.
 func (s Fields) ReportFields(ctx context.Context, media string) ([]ReportField, error) {
 	var rows []ReportField
-	err := s.Config.Writer(ctx).Select("media, report, level, field, state, reason, changed_by, retired_at, updated_at, trial_note,"+
-		" accepted_at IS NOT NULL AS accepted, "+fieldTrying+" AND (trial_at IS NULL OR trial_at <= "+s.Config.Dialect().Now()+") AS trial_due").
+	err := s.Config.Writer(ctx).Select(
+		"media, report, level, field, state, reason, changed_by, retired_at, updated_at, trial_note,"+
+			" accepted_at IS NOT NULL AS accepted, "+fieldTrying+" AND (trial_at IS NULL OR trial_at <= "+
+			s.Config.Dialect().Now()+") AS trial_due").
 		Where("? IN ('', media)", media).Order("media, field, report, level").Find(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read report_field: %w", err)
@@ -61,11 +63,13 @@ func (s Fields) ReportFields(ctx context.Context, media string) ([]ReportField, 
 
 // PutReportField replaces all rows of the field whose reports and levels f covers by f and more, which f covers too.
 func (s Fields) PutReportField(ctx context.Context, actor string, f ReportField, more ...ReportField) error {
-	covered := ReportField{Media: f.Media, Field: f.Field, Report: f.Report, Level: f.Level} // An empty Report or Level is no condition.
+	// An empty Report or Level is no condition.
+	covered := ReportField{Media: f.Media, Field: f.Field, Report: f.Report, Level: f.Level}
 	rows := append([]ReportField{f}, more...)
 	err := Edit(ctx, s.Databases, Editor{Actor: actor, Action: "field.put"}, "report_field", nil, func(tx *gorm.DB) error {
 		var have []ReportField
-		err := tx.Where(&covered).Select("report, level, state, reason, accepted_at IS NOT NULL AS accepted").Find(&have).Error
+		err := tx.Where(&covered).Select("report, level, state, reason, accepted_at IS NOT NULL AS accepted").Find(
+			&have).Error
 		if err != nil || sameFields(have, rows) {
 			return err
 		}
@@ -77,8 +81,11 @@ func (s Fields) PutReportField(ctx context.Context, actor string, f ReportField,
 			if row.Accepted {
 				accepted = s.Config.Dialect().Now()
 			}
-			err := tx.Exec("INSERT INTO report_field (media, report, level, field, state, reason, changed_by, accepted_at) VALUES (?, ?, ?, ?, ?, ?, ?, "+accepted+")",
-				row.Media, row.Report, row.Level, row.Field, string(row.State), sqldb.Cut(row.Reason, 512), sqldb.Cut(row.ChangedBy, 96)).Error
+			err := tx.Exec(
+				"INSERT INTO report_field (media, report, level, field, state, reason, changed_by, accepted_at)"+
+					" VALUES (?, ?, ?, ?, ?, ?, ?, "+accepted+")",
+				row.Media, row.Report, row.Level, row.Field, string(row.State), sqldb.Cut(row.Reason, 512),
+				sqldb.Cut(row.ChangedBy, 96)).Error
 			if err != nil {
 				return err
 			}
@@ -96,7 +103,8 @@ func (s Fields) PutReportField(ctx context.Context, actor string, f ReportField,
 func sameFields(have, want []ReportField) bool {
 	return len(have) == len(want) && !slices.ContainsFunc(want, func(w ReportField) bool {
 		return w.Trying() || !slices.ContainsFunc(have, func(h ReportField) bool {
-			return h.Report == w.Report && h.Level == w.Level && h.State == w.State && h.Reason == sqldb.Cut(w.Reason, 512) && h.Accepted == w.Accepted
+			return h.Report == w.Report && h.Level == w.Level && h.State == w.State && h.Reason == sqldb.Cut(w.Reason, 512) &&
+				h.Accepted == w.Accepted
 		})
 	})
 }
@@ -106,7 +114,8 @@ func sameFields(have, want []ReportField) bool {
 func (s Fields) RetireReportField(ctx context.Context, f ReportField) (first bool, err error) {
 	// Usually many pulls meet the refusal at once, and all but the first have nothing to record.
 	var done int64
-	err = s.Config.Writer(ctx).Model(&ReportField{}).Where("media = ? AND report = ? AND level = ? AND field = ? AND state <> ?",
+	err = s.Config.Writer(ctx).Model(&ReportField{}).Where(
+		"media = ? AND report = ? AND level = ? AND field = ? AND state <> ?",
 		f.Media, f.Report, f.Level, f.Field, FieldAsked).Count(&done).Error
 	if err == nil && done == 0 {
 		f.State = FieldRetired
@@ -135,11 +144,14 @@ func (s Fields) stopField(ctx context.Context, action string, f ReportField) (fi
 		retired = now
 	}
 	err = Edit(ctx, s.Databases, Editor{Actor: by, Action: action}, "report_field", nil, func(tx *gorm.DB) error {
-		made := tx.Exec(s.Config.Dialect().InsertIgnore()+"report_field (media, report, level, field, state, reason, changed_by, retired_at)"+
+		made := tx.Exec(s.Config.Dialect().InsertIgnore()+
+			"report_field (media, report, level, field, state, reason, changed_by, retired_at)"+
 			" VALUES (?, ?, ?, ?, ?, ?, ?, "+retired+")", f.Media, f.Report, f.Level, f.Field, string(f.State), reason, by)
 		if made.Error == nil && made.RowsAffected == 0 {
-			made = tx.Exec("UPDATE report_field SET state = ?, reason = ?, changed_by = ?, accepted_at = NULL, trial_note = '', retired_at = "+retired+", updated_at = "+now+
-				" WHERE media = ? AND report = ? AND level = ? AND field = ? AND state = ?",
+			made = tx.Exec(
+				"UPDATE report_field SET state = ?, reason = ?, changed_by = ?, accepted_at = NULL, trial_note = '', retired_at = "+
+					retired+", updated_at = "+now+
+					" WHERE media = ? AND report = ? AND level = ? AND field = ? AND state = ?",
 				string(f.State), reason, by, f.Media, f.Report, f.Level, f.Field, string(FieldAsked))
 		}
 		first = made.RowsAffected > 0
@@ -152,13 +164,15 @@ func (s Fields) stopField(ctx context.Context, action string, f ReportField) (fi
 // field is still to be tried and no process tries it or has tried it a short time ago. The claim of a process that
 // dies expires.
 func (s Fields) ClaimFieldTrial(ctx context.Context, f ReportField, lasts time.Duration) (bool, error) {
-	n, err := s.changeTrial(ctx, f, "trial_at = "+s.Config.Dialect().NowPlus(lasts), " AND (trial_at IS NULL OR trial_at <= "+s.Config.Dialect().Now()+")")
+	n, err := s.changeTrial(ctx, f, "trial_at = "+s.Config.Dialect().NowPlus(lasts),
+		" AND (trial_at IS NULL OR trial_at <= "+s.Config.Dialect().Now()+")")
 	return n > 0, err
 }
 
 // PostponeFieldTrial records why a trial was inconclusive, and delays the next one by rest.
 func (s Fields) PostponeFieldTrial(ctx context.Context, f ReportField, rest time.Duration, note string) error {
-	_, err := s.changeTrial(ctx, f, "trial_note = ?, trial_at = "+s.Config.Dialect().NowPlus(rest), "", sqldb.Cut(note, 512))
+	_, err := s.changeTrial(ctx, f, "trial_note = ?, trial_at = "+s.Config.Dialect().NowPlus(rest), "",
+		sqldb.Cut(note, 512))
 	return err
 }
 
@@ -171,7 +185,8 @@ func (s Fields) AcceptReportField(ctx context.Context, f ReportField) error {
 // changeTrial changes the trial of a field that is still to be tried. It is not an edit.
 func (s Fields) changeTrial(ctx context.Context, f ReportField, set, where string, args ...any) (int64, error) {
 	changed := s.Config.Writer(ctx).Exec("UPDATE report_field SET updated_at = updated_at, "+set+
-		" WHERE media = ? AND report = ? AND level = ? AND field = ? AND "+fieldTrying+where, append(args, f.Media, f.Report, f.Level, f.Field)...)
+		" WHERE media = ? AND report = ? AND level = ? AND field = ? AND "+fieldTrying+where,
+		append(args, f.Media, f.Report, f.Level, f.Field)...)
 	if changed.Error != nil {
 		return 0, fmt.Errorf("write the trial of the field %s of %s: %w", f.Field, f.Media, changed.Error)
 	}

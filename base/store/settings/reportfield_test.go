@@ -29,12 +29,15 @@ func TestRetireReportField_IsFirstOnce(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	retire := func(report, field string) bool {
-		first, err := s.RetireReportField(t.Context(), settings.ReportField{Media: "m", Report: report, Level: "account", Field: field, Reason: "40000 unknown", ChangedBy: "adsync"})
+		first, err := s.RetireReportField(t.Context(), settings.ReportField{Media: "m", Report: report, Level: "account",
+			Field: field, Reason: "40000 unknown", ChangedBy: "adsync"})
 		require.NoError(t, err)
 		return first
 	}
 	put := func(report, level, field string, state settings.FieldState) {
-		require.NoError(t, s.PutReportField(t.Context(), "otto", settings.ReportField{Media: "m", Report: report, Level: level, Field: field, State: state, Reason: "why", ChangedBy: "otto"}))
+		require.NoError(t, s.PutReportField(t.Context(), "otto",
+			settings.ReportField{Media: "m", Report: report, Level: level, Field: field, State: state, Reason: "why",
+				ChangedBy: "otto"}))
 	}
 	put("report_hourly", "account", "b", settings.FieldAsked)
 	put("report_daily", "account", "c", settings.FieldOff)
@@ -60,7 +63,8 @@ func TestPutReportField_OfTheSameRowsChangesNothing(t *testing.T) {
 	}
 	put := func(by string, state settings.FieldState, accepted bool) {
 		t.Helper()
-		require.NoError(t, s.PutReportField(t.Context(), by, settings.ReportField{Media: "tulip", Field: "a", State: state, ChangedBy: by, Accepted: accepted}))
+		require.NoError(t, s.PutReportField(t.Context(), by,
+			settings.ReportField{Media: "tulip", Field: "a", State: state, ChangedBy: by, Accepted: accepted}))
 	}
 	for _, state := range []settings.FieldState{settings.FieldOff, settings.FieldAsked} {
 		put("otto", state, true)
@@ -84,19 +88,25 @@ func TestPutReportField_ReplacesTheRowsThatItCovers(t *testing.T) {
 		report, level string
 		want          []string
 	}{
-		"everything":        {"", "", []string{"a /: asked"}},
-		"a report":          {"report_daily", "", []string{"a /: off", "a /account: off", "a report_daily/: asked", "a report_hourly/account: off"}},
-		"a level":           {"", "account", []string{"a /: off", "a /account: asked", "a report_daily/: off", "a report_daily/adgroup: off"}},
-		"a level of report": {"report_daily", "adgroup", []string{"a /: off", "a /account: off", "a report_daily/: off", "a report_daily/adgroup: asked", "a report_hourly/account: off"}},
+		"everything": {"", "", []string{"a /: asked"}},
+		"a report": {"report_daily", "", []string{"a /: off", "a /account: off", "a report_daily/: asked",
+			"a report_hourly/account: off"}},
+		"a level": {"", "account", []string{"a /: off", "a /account: asked", "a report_daily/: off",
+			"a report_daily/adgroup: off"}},
+		"a level of report": {"report_daily", "adgroup",
+			[]string{"a /: off", "a /account: off", "a report_daily/: off", "a report_daily/adgroup: asked",
+				"a report_hourly/account: off"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := storetest.New(t)
 			put := func(media, report, level string, state settings.FieldState) {
-				require.NoError(t, s.PutReportField(t.Context(), "otto", settings.ReportField{Media: media, Report: report, Level: level, Field: "a", State: state}))
+				require.NoError(t, s.PutReportField(t.Context(), "otto",
+					settings.ReportField{Media: media, Report: report, Level: level, Field: "a", State: state}))
 			}
 			put("other", "", "", settings.FieldOff)
-			for _, r := range [][2]string{{"", ""}, {"", "account"}, {"report_daily", ""}, {"report_daily", "adgroup"}, {"report_hourly", "account"}} {
+			for _, r := range [][2]string{{"", ""}, {"", "account"}, {"report_daily", ""}, {"report_daily", "adgroup"},
+				{"report_hourly", "account"}} {
 				put("m", r[0], r[1], settings.FieldOff)
 			}
 			put("m", c.report, c.level, settings.FieldAsked)
@@ -115,13 +125,17 @@ func TestMigrateUp_AcceptsRequestedFields(t *testing.T) {
 	for db.Migrator().HasColumn("report_field", "accepted_at") {
 		require.NoError(t, s.MigrateDown(t.Context()))
 	}
-	require.NoError(t, db.Exec("INSERT INTO report_field (media, field, state, updated_at) VALUES ('m', 'a', 'asked', '2026-11-20 10:00:00'), ('m', 'b', 'off', '2026-11-20 10:00:00')").Error)
+	require.NoError(t,
+		db.Exec(
+			"INSERT INTO report_field (media, field, state, updated_at)"+
+				" VALUES ('m', 'a', 'asked', '2026-11-20 10:00:00'), ('m', 'b', 'off', '2026-11-20 10:00:00')").Error)
 	require.NoError(t, s.MigrateUp(t.Context()))
 	rows, err := s.ReportFields(t.Context(), "m")
 	require.NoError(t, err)
 	require.Equal(t, []bool{true, false}, []bool{rows[0].Accepted, rows[1].Accepted})
 	require.False(t, rows[0].Trying())
-	require.Equal(t, "2026-11-20 10:00:00", rows[0].UpdatedAt.UTC().Format(time.DateTime), "the row's time of change stays")
+	require.Equal(t, "2026-11-20 10:00:00", rows[0].UpdatedAt.UTC().Format(time.DateTime),
+		"the row's time of change stays")
 
 	require.NoError(t, db.Exec("INSERT INTO report_field (media, field, state) VALUES ('m', 'c', 'asked')").Error)
 	rows, err = s.ReportFields(t.Context(), "m")
@@ -151,7 +165,8 @@ func TestClaimFieldTrial_HasOneHolder(t *testing.T) {
 	first, err := s.RetireReportField(t.Context(), f)
 	require.NoError(t, err)
 	require.True(t, first)
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE report_field SET state = 'asked' WHERE field = 'a'").Error)
+	require.NoError(t,
+		s.Config.Writer(t.Context()).Exec("UPDATE report_field SET state = 'asked' WHERE field = 'a'").Error)
 	rows, err := s.ReportFields(t.Context(), "m")
 	require.NoError(t, err)
 	require.True(t, rows[0].Trying(), "a retired field is tried again, also after an edit by SQL")

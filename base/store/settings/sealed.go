@@ -17,7 +17,8 @@ func (s LoginKeys) Apps(ctx context.Context) ([]App, error) {
 // SealedTokens returns the sealed tokens of all logins, with only ID, Generation, Access and Refresh set.
 func (s LoginKeys) SealedTokens(ctx context.Context) ([]Token, error) {
 	var tokens []Token
-	if err := s.Config.Writer(ctx).Select("id, generation, access_token, refresh_token").Order("id").Find(&tokens).Error; err != nil {
+	if err := s.Config.Writer(ctx).Select("id, generation, access_token, refresh_token").Order("id").Find(
+		&tokens).Error; err != nil {
 		return nil, fmt.Errorf("read the logins' tokens: %w", err)
 	}
 	return tokens, nil
@@ -37,7 +38,8 @@ func (s LoginKeys) ResealApp(ctx context.Context, app App, sealed string) (bool,
 // pair came meanwhile. The generation stays, since the tokens do.
 func (s LoginKeys) ResealTokens(ctx context.Context, t Token, access, refresh string) (bool, error) {
 	res := s.Config.Writer(ctx).Model(&Token{}).
-		Where("id = ? AND generation = ? AND access_token = ? AND refresh_token = ?", t.ID, t.Generation, t.Access, t.Refresh).
+		Where("id = ? AND generation = ? AND access_token = ? AND refresh_token = ?", t.ID,
+			t.Generation, t.Access, t.Refresh).
 		Updates(map[string]any{"access_token": access, "refresh_token": refresh})
 	if res.Error != nil {
 		return false, fmt.Errorf("reseal the tokens of login %d: %w", t.ID, res.Error)

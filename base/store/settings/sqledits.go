@@ -35,7 +35,8 @@ func (s AuditLog) recordPartEdits(ctx context.Context, t *ownedTable, after int6
 	db := s.Config.Writer(ctx)
 	for range editCheckAccounts / accountBatch {
 		var parts []int64
-		err := db.Raw("SELECT "+t.part+" FROM "+t.name+" WHERE "+t.part+" > ? ORDER BY "+t.part+" LIMIT ?", after, accountBatch).Scan(&parts).Error
+		err := db.Raw("SELECT "+t.part+" FROM "+t.name+" WHERE "+t.part+" > ? ORDER BY "+t.part+" LIMIT ?", after,
+			accountBatch).Scan(&parts).Error
 		if err != nil || len(parts) == 0 {
 			return 0, err
 		}
@@ -98,7 +99,9 @@ func (s AuditLog) recordTableEdits(ctx context.Context, t *ownedTable) error {
 }
 
 // recordEdits records edits by SQL, and returns the rows as they are now. The caller holds the lock of the table.
-func (t *ownedTable) recordEdits(d *sqldb.DB, tx *gorm.DB, parts []int64, lock string, known bool) (map[string]ownedRow, error) {
+func (t *ownedTable) recordEdits(
+	d *sqldb.DB, tx *gorm.DB, parts []int64, lock string, known bool,
+) (map[string]ownedRow, error) {
 	now, err := t.read(tx, parts, lock)
 	if err != nil {
 		return nil, err

@@ -48,7 +48,8 @@ func (TaskRow) TableName() string { return "cron_task" }
 var taskColumns = []string{
 	"name", "media", "handler", "cron", "timezone", "lane", "scope", "params", "timeout_seconds", "ttl_seconds",
 	"retry_max", "retry_base_seconds", "overlap", "catch_up", "catch_up_window_seconds",
-	"catch_up_order", "catch_up_spread_seconds", "concurrency", "exclusive_max_seconds", "fan_out_rate", "after_tasks", "enabled", "revision",
+	"catch_up_order", "catch_up_spread_seconds", "concurrency", "exclusive_max_seconds", "fan_out_rate", "after_tasks",
+	"enabled", "revision",
 }
 
 // TaskRows returns all rows of cron_task by id, as the writer holds them.
@@ -95,7 +96,8 @@ func (s Tasks) PutTaskSchedules(ctx context.Context, l lease.Lease, schedules []
 		for i, t := range schedules {
 			rows[i] = []any{t.TaskID, t.Hash, sqldb.At(t.Since)}
 		}
-		return s.Data.Upsert(tx, sqldb.Table{Name: "task_schedule", Key: []string{"task_id"}, Columns: []string{"hash", "since"}}, rows)
+		return s.Data.Upsert(tx, sqldb.Table{Name: "task_schedule", Key: []string{"task_id"},
+			Columns: []string{"hash", "since"}}, rows)
 	})
 	if err != nil {
 		return fmt.Errorf("write task_schedule: %w", err)

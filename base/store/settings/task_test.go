@@ -18,18 +18,26 @@ func TestTaskRows_ReadWhateverTheTableHolds(t *testing.T) {
 	ctx := context.Background()
 	s := storetest.New(t)
 	db := s.Config.Writer(ctx)
-	require.NoError(t, db.Exec("INSERT INTO cron_task (name, media, handler, cron) VALUES ('plain', 'tulip', 'tulip.adgroup', '* * * * *')").Error)
-	require.NoError(t, db.Exec("INSERT INTO cron_task (name, media, handler, cron, params, enabled, timezone) VALUES ('odd', '', 'x', 'no cron', '{', 0, '')").Error)
+	require.NoError(t,
+		db.Exec(
+			"INSERT INTO cron_task (name, media, handler, cron) VALUES ('plain', 'tulip', 'tulip.adgroup', '* * * * *')").Error)
+	require.NoError(t,
+		db.Exec(
+			"INSERT INTO cron_task (name, media, handler, cron, params, enabled, timezone)"+
+				" VALUES ('odd', '', 'x', 'no cron', '{', 0, '')").Error)
 	if s.Config.Dialect() == sqldb.SQLiteDialect {
-		require.NoError(t, db.Exec("UPDATE cron_task SET timeout_seconds = 'soon' WHERE name = 'odd'").Error, "SQLite keeps any text")
+		require.NoError(t, db.Exec("UPDATE cron_task SET timeout_seconds = 'soon' WHERE name = 'odd'").Error,
+			"SQLite keeps any text")
 	}
 	rows, err := s.TaskRows(ctx)
 	require.NoError(t, err)
 	require.Len(t, rows, 2)
 	require.Equal(t, settings.TaskRow{
-		ID: rows[0].ID, Name: "plain", Media: "tulip", Handler: "tulip.adgroup", Cron: "* * * * *", Timezone: "UTC", Lane: "normal", Scope: "active",
+		ID: rows[0].ID, Name: "plain", Media: "tulip", Handler: "tulip.adgroup", Cron: "* * * * *", Timezone: "UTC",
+		Lane: "normal", Scope: "active",
 		Timeout: "300", TTL: "0", RetryMax: "5", RetryBase: "10", Overlap: "skip", CatchUp: "latest", CatchUpWindow: "86400",
-		CatchUpOrder: "oldest_first", CatchUpSpread: "0", Concurrency: "parallel", ExclusiveMax: "60", FanOutRate: "0", Enabled: "1", Revision: "1",
+		CatchUpOrder: "oldest_first", CatchUpSpread: "0", Concurrency: "parallel", ExclusiveMax: "60", FanOutRate: "0",
+		Enabled: "1", Revision: "1",
 	}, rows[0])
 	require.Equal(t, "no cron", rows[1].Cron)
 	require.Equal(t, "0", rows[1].Enabled)
@@ -42,13 +50,15 @@ func TestTaskSchedules_AreReplacedTogether(t *testing.T) {
 	l := storetest.Lead(t, s, "a")
 	first := time.Date(2026, 11, 21, 1, 2, 3, 0, time.UTC)
 	later := first.Add(time.Hour)
-	require.NoError(t, s.PutTaskSchedules(ctx, l, []settings.TaskSchedule{{TaskID: 1, Hash: "x", Since: first}, {TaskID: 2, Hash: "y", Since: first}}))
+	require.NoError(t, s.PutTaskSchedules(ctx, l, []settings.TaskSchedule{{TaskID: 1, Hash: "x", Since: first},
+		{TaskID: 2, Hash: "y", Since: first}}))
 	want := map[int64]settings.TaskSchedule{
 		1: {TaskID: 1, Hash: "x", Since: later}, // missed ticks were settled
 		2: {TaskID: 2, Hash: "z", Since: later}, // an edit
 	}
 	stale := lease.Lease{Epoch: l.Epoch - 1, Holder: l.Holder}
-	require.ErrorIs(t, s.PutTaskSchedules(ctx, stale, []settings.TaskSchedule{{TaskID: 1, Hash: "old", Since: first}}), lease.ErrStaleLease)
+	require.ErrorIs(t, s.PutTaskSchedules(ctx, stale, []settings.TaskSchedule{{TaskID: 1, Hash: "old", Since: first}}),
+		lease.ErrStaleLease)
 	require.NoError(t, s.PutTaskSchedules(ctx, l, []settings.TaskSchedule{want[1], want[2]}))
 	got, err := s.TaskSchedules(ctx)
 	require.NoError(t, err)

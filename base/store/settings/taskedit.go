@@ -18,9 +18,11 @@ var ErrTaskExists = errors.New("a task of this name exists")
 // NewTaskRow returns a row with the columns' defaults.
 func NewTaskRow() TaskRow {
 	return TaskRow{
-		Timezone: "UTC", Lane: LaneNormal, Scope: "active", Timeout: "300", TTL: "0", RetryMax: "5", RetryBase: "10", Overlap: "skip", CatchUp: "latest",
-		CatchUpWindow: "86400", CatchUpOrder: "oldest_first", CatchUpSpread: "0", Concurrency: "parallel", ExclusiveMax: "60", FanOutRate: "0",
-		Enabled: "1", Revision: "1",
+		Timezone: "UTC", Lane: LaneNormal, Scope: "active", Timeout: "300", TTL: "0", RetryMax: "5", RetryBase: "10",
+		Overlap: "skip", CatchUp: "latest",
+		CatchUpWindow: "86400", CatchUpOrder: "oldest_first", CatchUpSpread: "0", Concurrency: "parallel", ExclusiveMax: "60",
+		FanOutRate: "0",
+		Enabled:    "1", Revision: "1",
 	}
 }
 
@@ -56,7 +58,8 @@ func (s Tasks) AddTask(ctx context.Context, e Editor, row TaskRow, check func(Ta
 
 // EditTask changes the row of a task. change gets the present row and returns the new one; check, as for AddTask, may
 // refuse that. The revision rises by one. It returns ErrNotFound when there is no such task.
-func (s Tasks) EditTask(ctx context.Context, e Editor, name string, change func(TaskRow) (TaskRow, error), check func(TaskTable) error) error {
+func (s Tasks) EditTask(ctx context.Context, e Editor, name string, change func(TaskRow) (TaskRow, error),
+	check func(TaskTable) error) error {
 	err := editOnce(ctx, s.Databases, e, AuditTasks, func(tx *gorm.DB) error {
 		table, err := taskTable(tx)
 		if err != nil {

@@ -40,7 +40,8 @@ type TierAccount struct {
 func (s Accounts) TierAccounts(ctx context.Context, media string, after int64, limit int) ([]TierAccount, error) {
 	var all []TierAccount
 	err := s.Config.Writer(ctx).Table("media_account a").Joins("LEFT JOIN media_token t ON t.id = a.token_id").
-		Select("a.id, a.tier, a.tier_by, a.tier_since, a.timezone, a.parked, a.parked_since, COALESCE(t.state, '') AS login_state").
+		Select(
+			"a.id, a.tier, a.tier_by, a.tier_since, a.timezone, a.parked, a.parked_since, COALESCE(t.state, '') AS login_state").
 		Where("a.media = ? AND a.bound = 1 AND a.id > ?", media, after).Order("a.id").Limit(limit).Find(&all).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the tiers of %s: %w", media, err)
@@ -79,7 +80,8 @@ func (s Accounts) SetTiers(ctx context.Context, changes []TierChange, now time.T
 			res := s.Config.Writer(ctx).Model(&Account{}).Where("id IN ? AND tier = ? AND tier_by = ?", ids, k.from, TierAuto).
 				Updates(map[string]any{"tier": k.to, "tier_reason": k.reason, "tier_since": sqldb.At(now)})
 			if res.Error != nil {
-				return set, fmt.Errorf("set the tier of %s to %s: %w", plural.Count(len(ids), "account", "accounts"), k.to, res.Error)
+				return set, fmt.Errorf("set the tier of %s to %s: %w", plural.Count(len(ids), "account", "accounts"),
+					k.to, res.Error)
 			}
 			set += int(res.RowsAffected)
 		}

@@ -157,10 +157,13 @@ func nextGeneration(t Token) map[string]any {
 // ClaimRefresh declares holder's intent to refresh the tokens of a generation, for so long by the database's time. It
 // reports whether it succeeded: not if the generation has passed, the login is not ok, or another intent is open. It
 // is one statement, so that of any number of processes one wins.
-func (s LoginKeys) ClaimRefresh(ctx context.Context, id, generation int64, holder string, lasts time.Duration) (bool, error) {
+func (s LoginKeys) ClaimRefresh(
+	ctx context.Context, id, generation int64, holder string, lasts time.Duration,
+) (bool, error) {
 	d := s.Config.Dialect()
 	res := s.Config.Writer(ctx).Model(&Token{}).
-		Where("id = ? AND generation = ? AND state = ? AND (intent_until IS NULL OR intent_until <= "+d.Now()+")", id, generation, TokenOK).
+		Where("id = ? AND generation = ? AND state = ? AND (intent_until IS NULL OR intent_until <= "+d.Now()+")", id,
+			generation, TokenOK).
 		Updates(map[string]any{
 			"intent_holder": holder, "intent_until": gorm.Expr(d.NowPlus(lasts)), "intent_tries": gorm.Expr("intent_tries + 1"),
 		})
@@ -202,9 +205,11 @@ func (s LoginKeys) StoreTokens(ctx context.Context, id, generation int64, next T
 
 // PostponeRefresh replaces holder's intent, whose try failed for the given reason, by a pause: no process may try
 // until it ends.
-func (s LoginKeys) PostponeRefresh(ctx context.Context, id int64, holder string, pause time.Duration, reason string) error {
+func (s LoginKeys) PostponeRefresh(ctx context.Context, id int64, holder string, pause time.Duration,
+	reason string) error {
 	err := s.Config.Writer(ctx).Model(&Token{}).Where("id = ? AND intent_holder = ?", id, holder).Updates(map[string]any{
-		"intent_holder": "", "intent_until": gorm.Expr(s.Config.Dialect().NowPlus(pause)), "rest_reason": sqldb.Cut(reason, 512),
+		"intent_holder": "", "intent_until": gorm.Expr(s.Config.Dialect().NowPlus(pause)),
+		"rest_reason": sqldb.Cut(reason, 512),
 	}).Error
 	if err != nil {
 		return fmt.Errorf("postpone the refresh of login %d: %w", id, err)
@@ -215,9 +220,11 @@ func (s LoginKeys) PostponeRefresh(ctx context.Context, id int64, holder string,
 // ParkLogin marks a login whose refresh token the platform refused to holder, and reports whether this call did so:
 // not if a newer pair or another holder has come. RouteLogin then chooses other logins for its accounts.
 func (s LoginKeys) ParkLogin(ctx context.Context, id, generation int64, holder, reason string) (bool, error) {
-	res := s.Config.Writer(ctx).Model(&Token{}).Where("id = ? AND generation = ? AND intent_holder = ?", id, generation, holder).
+	res := s.Config.Writer(ctx).Model(&Token{}).Where("id = ? AND generation = ? AND intent_holder = ?",
+		id, generation, holder).
 		Updates(map[string]any{
-			"state": TokenReauthorise, "state_reason": sqldb.Cut(reason, 512), "intent_holder": "", "intent_until": nil, "rest_reason": "",
+			"state": TokenReauthorise, "state_reason": sqldb.Cut(reason, 512), "intent_holder": "", "intent_until": nil,
+			"rest_reason": "",
 		})
 	if res.Error != nil {
 		return false, fmt.Errorf("park login %d: %w", id, res.Error)

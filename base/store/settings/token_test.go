@@ -169,7 +169,8 @@ func TestStoreTokens_StoresThePairWhoeverHoldsTheIntent(t *testing.T) {
 	require.EqualValues(t, 2, row.Generation)
 	require.True(t, row.IntentUntil.IsZero())
 
-	stored, err = s.StoreTokens(t.Context(), id, 1, settings.Token{Access: "a3", Refresh: "r3", AccessExpires: expires, RefreshExpires: expires})
+	stored, err = s.StoreTokens(t.Context(), id, 1,
+		settings.Token{Access: "a3", Refresh: "r3", AccessExpires: expires, RefreshExpires: expires})
 	require.NoError(t, err)
 	require.False(t, stored, "generation 1 has passed")
 }

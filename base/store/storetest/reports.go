@@ -25,7 +25,8 @@ var RawReport = rawtable.Table{
 // RawObject is a raw table of ad groups.
 var RawObject = rawtable.Table{
 	Name: "test_adgroup", Shape: rawtable.Objects,
-	Columns: []rawtable.Column{{Name: "adgroup_name", Kind: rawtable.Text}, {Name: "created_time", Kind: rawtable.Instant}},
+	Columns: []rawtable.Column{{Name: "adgroup_name", Kind: rawtable.Text},
+		{Name: "created_time", Kind: rawtable.Instant}},
 }
 
 // NewResults is New with the tables RawReport and RawObject.
@@ -107,7 +108,8 @@ func Tombstones(t testing.TB, s *store.Store) []string {
 	var words []string
 	for _, r := range rows {
 		words = append(words, strings.Join([]string{
-			r.TableName, r.Day.String(), orDash(r.Hour), orDash(r.AccountID), orDash(r.Level), orDash(r.ObjectID), orDash(r.Game),
+			r.TableName, r.Day.String(), orDash(r.Hour), orDash(r.AccountID), orDash(r.Level), orDash(r.ObjectID),
+			orDash(r.Game),
 			orDash(r.Media), orDash(r.OS),
 		}, " "))
 	}

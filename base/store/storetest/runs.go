@@ -73,15 +73,18 @@ func NewRun(t require.TestingT, s *store.Store, at time.Time, keys ...task.Key) 
 	r := Run{Store: s, ID: task.NewRunID(at)}
 	require.NoError(t, s.EnsureLogTable(ctx, task.LogDay(r.ID)))
 	db := s.Data.Writer(ctx)
-	require.NoError(t, db.Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
- planned_at, state, epoch, total, created_at) VALUES (?, 7, 'report', 'acme', 'acme.report', 'normal', 1, '{}', 'tick', ?, 'running', 1, ?, ?)`,
-		r.ID, sqldb.At(at), len(keys), sqldb.At(at)).Error)
+	require.NoError(t,
+		db.Exec(`INSERT INTO run (id, task_id, task_name, media, handler, lane, task_revision, settings, kind,
+ planned_at, state, epoch, total, created_at) VALUES (?, 7, 'report', 'acme', 'acme.report', 'normal', 1, '{}',
+  'tick', ?, 'running', 1, ?, ?)`,
+			r.ID, sqldb.At(at), len(keys), sqldb.At(at)).Error)
 	args := make([]any, 0, 7*len(keys))
 	for _, k := range keys {
 		args = append(args, r.ID, k.AccountID, k.Part, "waiting", 1, 0, sqldb.At(at))
 	}
 	require.NoError(t, db.Exec("INSERT INTO "+ledger.LogTable(r.ID)+
-		" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES "+sqldb.Tuples(len(keys), 7), args...).Error)
+		" (run_id, account_id, part, state, delivery, attempt, created_at) VALUES "+sqldb.Tuples(len(keys), 7),
+		args...).Error)
 	return r
 }
 

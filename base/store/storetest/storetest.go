@@ -21,8 +21,8 @@ import (
 	"adsync/base/store"
 )
 
-// ServerEnv names a MySQL or MariaDB server for tests: a DSN without a database, for example "root@tcp(127.0.0.1:3306)/".
-// Without it New opens SQLite.
+// ServerEnv names a MySQL or MariaDB server for tests: a DSN without a database, for example
+// "root@tcp(127.0.0.1:3306)/". Without it New opens SQLite.
 const ServerEnv = "ADSYNC_TEST_MYSQL"
 
 // New returns a migrated, empty store that is removed with the test: on the server that ServerEnv names, otherwise on
@@ -108,7 +108,8 @@ func Config(t testing.TB) sqldb.Config {
 		_, err = db.Exec("CREATE DATABASE " + name + " CHARACTER SET utf8mb4")
 		require.NoError(t, err)
 		t.Cleanup(func() { dropDatabase(t, server, name) })
-		*d.into = sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(strings.TrimSuffix(server, "/") + "/" + name), MaxOpenConns: 8}
+		*d.into = sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(strings.TrimSuffix(server, "/") + "/" + name),
+			MaxOpenConns: 8}
 	}
 	return cfg
 }
@@ -124,7 +125,8 @@ func dropDatabase(t testing.TB, server, name string) {
 
 func sqlite(dir string) sqldb.Config {
 	return sqldb.Config{
-		Config: sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(filepath.Join(dir, "config.db")), MaxOpenConns: 4},
-		Data:   sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(filepath.Join(dir, "data.db")), MaxOpenConns: 4},
+		Config: sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(filepath.Join(dir, "config.db")),
+			MaxOpenConns: 4},
+		Data: sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(filepath.Join(dir, "data.db")), MaxOpenConns: 4},
 	}
 }

@@ -82,7 +82,8 @@ func (s GameBindings) ApplyBindings(ctx context.Context, l lease.Lease, changes 
 			for _, t := range c.Touched {
 				// The mark must change: a rebuild under way clears only the mark that it has read.
 				err := tx.Exec("UPDATE coverage SET dirty = CASE WHEN dirty >= ? THEN dirty + 1 ELSE ? END"+
-					" WHERE account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND day <= ?", mark, mark, c.AccountID, t.From, t.To).Error
+					" WHERE account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ?"+
+					" AND day <= ?", mark, mark, c.AccountID, t.From, t.To).Error
 				if err != nil {
 					return fmt.Errorf("mark days of account %d: %w", c.AccountID, err)
 				}
@@ -98,7 +99,8 @@ func (s GameBindings) ApplyBindings(ctx context.Context, l lease.Lease, changes 
 		if err := tx.Exec("DELETE FROM binding_applied WHERE account_id IN ?", ids).Error; err != nil {
 			return err
 		}
-		err = s.Data.Upsert(tx, sqldb.Table{Name: "binding_applied", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os", "noted"}}, rows)
+		err = s.Data.Upsert(tx, sqldb.Table{Name: "binding_applied", Key: []string{"account_id", "from_day"},
+			Columns: []string{"to_day", "game", "os", "noted"}}, rows)
 		if err != nil {
 			return err
 		}

@@ -28,12 +28,16 @@ func TestApplyBindings_MarksTheTouchedDays(t *testing.T) {
 	const far = int64(9_000_000_000_000_000) // a mark that is higher than the database's time
 	for _, day := range []string{"2026-11-01", "2026-11-02", "2026-11-03"} {
 		for _, level := range []string{"account", "adgroup"} {
-			require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO coverage (account_id, report, level, day, media, dirty) VALUES (1, 'report_daily', ?, ?, 'tulip', ?)",
-				level, day, map[bool]any{true: far, false: nil}[day == "2026-11-03"]).Error)
+			require.NoError(t,
+				s.Data.Writer(ctx).Exec(
+					"INSERT INTO coverage (account_id, report, level, day, media, dirty) VALUES (1, 'report_daily', ?, ?, 'tulip', ?)",
+					level, day, map[bool]any{true: far, false: nil}[day == "2026-11-03"]).Error)
 		}
 	}
 	b := []summaries.Binding{{AccountID: 1, From: "2026-11-02", To: "9999-12-31", Game: "g", OS: "ios"}}
-	require.NoError(t, s.ApplyBindings(ctx, l, []summaries.BindingChange{{AccountID: 1, Bindings: b, Touched: []summaries.Binding{{From: "2026-11-02", To: "9999-12-31"}}}}))
+	require.NoError(t,
+		s.ApplyBindings(ctx, l, []summaries.BindingChange{{AccountID: 1, Bindings: b,
+			Touched: []summaries.Binding{{From: "2026-11-02", To: "9999-12-31"}}}}))
 	got, err := s.AppliedBindings(ctx)
 	require.NoError(t, err)
 	require.Equal(t, b, got)
@@ -70,7 +74,8 @@ func TestApplyBindings_NewDaysOfCoverageWait(t *testing.T) {
 	}
 	storetest.BindTo(t, s, "chess", 7)
 	pull := func() {
-		_, err := s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "a", today), storetest.CostRow(today, "", 7_000_000, `{}`)))
+		_, err := s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "a", today),
+			storetest.CostRow(today, "", 7_000_000, `{}`)))
 		require.NoError(t, err)
 	}
 	var marking atomic.Bool
@@ -101,7 +106,9 @@ func insertsCoverage(t *testing.T, s *store.Store) bool {
 	defer conn.Close()
 	_, err = conn.ExecContext(t.Context(), "SET SESSION innodb_lock_wait_timeout = 1")
 	require.NoError(t, err)
-	_, err = conn.ExecContext(t.Context(), "INSERT INTO coverage (account_id, report, level, day, media) VALUES (7, 'report_daily', 'account', ?, 'test')", string(today))
+	_, err = conn.ExecContext(t.Context(),
+		"INSERT INTO coverage (account_id, report, level, day, media) VALUES (7, 'report_daily', 'account', ?, 'test')",
+		string(today))
 	_, reset := conn.ExecContext(t.Context(), "SET SESSION innodb_lock_wait_timeout = DEFAULT")
 	require.NoError(t, reset)
 	if err != nil {
@@ -121,12 +128,16 @@ func TestBindings_IgnoreBlanksAtTheEndOfAGame(t *testing.T) {
 		claim.AccountID = account
 		_, err := s.WriteReport(ctx, storetest.ReportOf(claim, storetest.CostRow(today, "", account*1_000_000, `{}`)))
 		require.NoError(t, err)
-		require.NoError(t, s.Config.Writer(ctx).Exec("INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, '2026-01-01', '9999-12-31', ?, ?)", account, game, os).Error)
+		require.NoError(t,
+			s.Config.Writer(ctx).Exec(
+				"INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, '2026-01-01', '9999-12-31', ?, ?)",
+				account, game, os).Error)
 	}
 	bindings, err := s.Bindings(ctx)
 	require.NoError(t, err)
 	for _, b := range bindings {
-		changes = append(changes, summaries.BindingChange{AccountID: b.AccountID, Bindings: []summaries.Binding{b}, Touched: []summaries.Binding{b}})
+		changes = append(changes, summaries.BindingChange{AccountID: b.AccountID, Bindings: []summaries.Binding{b},
+			Touched: []summaries.Binding{b}})
 	}
 	require.NoError(t, s.ApplyBindings(ctx, storetest.Lead(t, s, "binder"), changes))
 	storetest.RebuildSummaries(t, s)
@@ -151,7 +162,8 @@ func TestBindings_ApplyFromTheirFirstDayToTheirLast(t *testing.T) {
 	require.NoError(t, s.EnsurePartitions(ctx, days[0], today))
 	write := func(pull string, cost int64) {
 		for _, d := range days {
-			_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, pull, d), storetest.CostRow(d, "", cost, `{"pull":"`+pull+`"}`)))
+			_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, pull, d),
+				storetest.CostRow(d, "", cost, `{"pull":"`+pull+`"}`)))
 			require.NoError(t, err)
 		}
 	}
@@ -159,11 +171,14 @@ func TestBindings_ApplyFromTheirFirstDayToTheirLast(t *testing.T) {
 	storetest.RebuildSummaries(t, s)
 	rebuild(t, s)
 	b := summaries.Binding{AccountID: account, From: first, To: last, Game: "chess", OS: "ios"}
-	require.NoError(t, s.ApplyBindings(ctx, storetest.Lead(t, s, "binder"), []summaries.BindingChange{{AccountID: account, Bindings: []summaries.Binding{b}, Touched: []summaries.Binding{b}}}))
+	require.NoError(t, s.ApplyBindings(ctx, storetest.Lead(t, s, "binder"),
+		[]summaries.BindingChange{{AccountID: account, Bindings: []summaries.Binding{b}, Touched: []summaries.Binding{b}}}))
 
 	requireGames := func(cost int64) {
 		for _, d := range days {
-			require.Equal(t, 1, storetest.RowsIn(t, s, fmt.Sprintf("summary_daily WHERE day = '%s' AND game = '%s' AND cost = %d", d, game(d), cost)), d)
+			require.Equal(t, 1,
+				storetest.RowsIn(t, s, fmt.Sprintf("summary_daily WHERE day = '%s' AND game = '%s' AND cost = %d", d, game(d),
+					cost)), d)
 			require.Equal(t, 1, storetest.RowsIn(t, s, fmt.Sprintf("summary_daily WHERE day = '%s'", d)), d)
 			require.Equal(t, game(d), wideLines(t, s)[d.String()+" account "].Game, d)
 		}
@@ -187,7 +202,8 @@ func TestBindings_ApplyFromTheirFirstDayToTheirLast(t *testing.T) {
 		all.Store(0)
 		_, err := s.RebuildSummary(ctx, d)
 		require.NoError(t, err)
-		require.Equal(t, game(d.Day) == "unassigned", all.Load() > 0, "on %s all accounts are added up only without a game", d.Day)
+		require.Equal(t, game(d.Day) == "unassigned", all.Load() > 0, "on %s all accounts are added up only without a game",
+			d.Day)
 	}
 	rebuild(t, s)
 	requireGames(2_000_000)

@@ -114,7 +114,8 @@ func rebound(have []Binding, want Binding) []Binding {
 			out = append(out, Binding{AccountID: b.AccountID, From: b.From, To: min(b.To, before), Game: b.Game, OS: b.OS})
 		}
 		if want.To < LastDay && b.To > want.To {
-			out = append(out, Binding{AccountID: b.AccountID, From: max(b.From, want.To.Add(1)), To: b.To, Game: b.Game, OS: b.OS})
+			out = append(out, Binding{AccountID: b.AccountID, From: max(b.From, want.To.Add(1)), To: b.To, Game: b.Game,
+				OS: b.OS})
 		}
 	}
 	if want.Game != "" {
@@ -136,39 +137,42 @@ func (s GameBindings) AccountBindings(ctx context.Context, accountID int64) ([]B
 // Rebind changes an account's bindings. choose gets the present bindings, which do not overlap, and returns the new
 // one for some days; without a game those days become unbound. Rebind returns the bindings before and after. The
 // leader applies them to the summaries at its next reload.
-func (s GameBindings) Rebind(ctx context.Context, actor string, accountID int64, choose func(have []Binding) (Binding, error)) (before, after []Binding, err error) {
-	err = settings.Edit(ctx, s.Databases, settings.Editor{Actor: actor, Action: "account.rebind"}, "account_binding", []int64{accountID}, func(tx *gorm.DB) error {
-		// Of two changes at once the second waits.
-		err := sqldb.One(tx.Clauses(sqldb.ForUpdate).Select("id").Where("id = ?", accountID), &settings.Account{})
-		if err != nil {
-			return err
-		}
-		rows, err := ReadBindings(tx.Clauses(sqldb.ForUpdate).Where("account_id = ?", accountID))
-		if err != nil {
-			return err
-		}
-		before = WithoutOverlaps(rows)
-		want, err := choose(before)
-		if err != nil {
-			return err
-		}
-		want.AccountID = accountID
-		if want.To < want.From {
-			return fmt.Errorf("there are no days from %s to %s", want.From, want.To)
-		}
-		after = rebound(rows, want)
-		if slices.Equal(rows, after) {
-			return nil
-		}
-		if err := tx.Where("account_id = ?", accountID).Delete(&Binding{}).Error; err != nil {
-			return err
-		}
-		values := make([][]any, len(after))
-		for i, b := range after {
-			values[i] = []any{b.AccountID, b.From, b.To, b.Game, b.OS}
-		}
-		return s.Config.Upsert(tx, sqldb.Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}, values)
-	})
+func (s GameBindings) Rebind(ctx context.Context, actor string, accountID int64,
+	choose func(have []Binding) (Binding, error)) (before, after []Binding, err error) {
+	err = settings.Edit(ctx, s.Databases, settings.Editor{Actor: actor, Action: "account.rebind"}, "account_binding",
+		[]int64{accountID}, func(tx *gorm.DB) error {
+			// Of two changes at once the second waits.
+			err := sqldb.One(tx.Clauses(sqldb.ForUpdate).Select("id").Where("id = ?", accountID), &settings.Account{})
+			if err != nil {
+				return err
+			}
+			rows, err := ReadBindings(tx.Clauses(sqldb.ForUpdate).Where("account_id = ?", accountID))
+			if err != nil {
+				return err
+			}
+			before = WithoutOverlaps(rows)
+			want, err := choose(before)
+			if err != nil {
+				return err
+			}
+			want.AccountID = accountID
+			if want.To < want.From {
+				return fmt.Errorf("there are no days from %s to %s", want.From, want.To)
+			}
+			after = rebound(rows, want)
+			if slices.Equal(rows, after) {
+				return nil
+			}
+			if err := tx.Where("account_id = ?", accountID).Delete(&Binding{}).Error; err != nil {
+				return err
+			}
+			values := make([][]any, len(after))
+			for i, b := range after {
+				values[i] = []any{b.AccountID, b.From, b.To, b.Game, b.OS}
+			}
+			return s.Config.Upsert(tx, sqldb.Table{Name: "account_binding", Key: []string{"account_id", "from_day"},
+				Columns: []string{"to_day", "game", "os"}}, values)
+		})
 	if err != nil {
 		return nil, nil, fmt.Errorf("bind account %d: %w", accountID, err)
 	}
@@ -184,9 +188,11 @@ func (s GameBindings) AddBindings(ctx context.Context, actor string, bindings []
 	for i, b := range bindings {
 		rows[i], accounts[i] = []any{b.AccountID, b.From, b.To, b.Game, b.OS}, b.AccountID
 	}
-	err := settings.Edit(ctx, s.Databases, settings.Editor{Actor: actor, Action: "account.rebind"}, "account_binding", accounts, func(tx *gorm.DB) error {
-		return s.Config.Upsert(tx, sqldb.Table{Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"}}, slices.Clone(rows))
-	})
+	err := settings.Edit(ctx, s.Databases, settings.Editor{Actor: actor, Action: "account.rebind"}, "account_binding",
+		accounts, func(tx *gorm.DB) error {
+			return s.Config.Upsert(tx, sqldb.Table{Name: "account_binding", Key: []string{"account_id", "from_day"},
+				Columns: []string{"to_day", "game", "os"}}, slices.Clone(rows))
+		})
 	if err != nil {
 		return fmt.Errorf("bind %s: %w", plural.Count(len(bindings), "account", "accounts"), err)
 	}
@@ -204,9 +210,11 @@ func (s GameBindings) Games(ctx context.Context) ([]string, error) {
 
 // PutGame writes a game, or gives the one of that code another name. actor is who does so.
 func (s GameBindings) PutGame(ctx context.Context, actor, code, name string) error {
-	err := settings.Edit(ctx, s.Databases, settings.Editor{Actor: actor, Action: "game.put"}, "game", nil, func(tx *gorm.DB) error {
-		return s.Config.Upsert(tx, sqldb.Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}}, [][]any{{code, sqldb.Cut(name, 255)}})
-	})
+	err := settings.Edit(ctx, s.Databases, settings.Editor{Actor: actor, Action: "game.put"}, "game", nil,
+		func(tx *gorm.DB) error {
+			return s.Config.Upsert(tx, sqldb.Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}},
+				[][]any{{code, sqldb.Cut(name, 255)}})
+		})
 	if err != nil {
 		return fmt.Errorf("put game %s: %w", code, err)
 	}

@@ -23,7 +23,8 @@ func TestWithoutOverlaps(t *testing.T) {
 		name     string
 		in, want []summaries.Binding
 	}{
-		{"one", []summaries.Binding{bind("2026-01-01", summaries.LastDay, "a")}, []summaries.Binding{bind("2026-01-01", summaries.LastDay, "a")}},
+		{"one", []summaries.Binding{bind("2026-01-01", summaries.LastDay, "a")},
+			[]summaries.Binding{bind("2026-01-01", summaries.LastDay, "a")}},
 		{
 			"a move is one more row",
 			[]summaries.Binding{bind("2026-01-01", summaries.LastDay, "a"), bind("2026-06-01", summaries.LastDay, "b")},
@@ -32,7 +33,8 @@ func TestWithoutOverlaps(t *testing.T) {
 		{
 			"after a correction the older row applies again",
 			[]summaries.Binding{bind("2026-01-01", summaries.LastDay, "a"), bind("2026-06-01", "2026-06-03", "b")},
-			[]summaries.Binding{bind("2026-01-01", "2026-05-31", "a"), bind("2026-06-01", "2026-06-03", "b"), bind("2026-06-04", summaries.LastDay, "a")},
+			[]summaries.Binding{bind("2026-01-01", "2026-05-31", "a"), bind("2026-06-01", "2026-06-03", "b"),
+				bind("2026-06-04", summaries.LastDay, "a")},
 		},
 		{
 			"equal neighbours are one",
@@ -40,7 +42,9 @@ func TestWithoutOverlaps(t *testing.T) {
 			[]summaries.Binding{bind("2026-01-01", summaries.LastDay, "a")},
 		},
 		{"one that ends before it begins", []summaries.Binding{bind("2026-02-01", "2026-01-01", "a")}, nil},
-		{"a gap stays a gap", []summaries.Binding{bind("2026-01-01", "2026-01-02", "a"), bind("2026-01-04", "2026-01-05", "a")}, []summaries.Binding{bind("2026-01-01", "2026-01-02", "a"), bind("2026-01-04", "2026-01-05", "a")}},
+		{"a gap stays a gap", []summaries.Binding{bind("2026-01-01", "2026-01-02", "a"),
+			bind("2026-01-04", "2026-01-05", "a")}, []summaries.Binding{bind("2026-01-01", "2026-01-02", "a"),
+			bind("2026-01-04", "2026-01-05", "a")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -64,7 +68,8 @@ func TestRebind_ChangesExactlyItsDays(t *testing.T) {
 			if rapid.Bool().Draw(t, label+" open") {
 				to = summaries.LastDay
 			}
-			return summaries.Binding{AccountID: account, From: from, To: to, Game: rapid.SampledFrom(games).Draw(t, label+" game"), OS: "ios"}
+			return summaries.Binding{AccountID: account, From: from, To: to,
+				Game: rapid.SampledFrom(games).Draw(t, label+" game"), OS: "ios"}
 		}
 		seen := map[day.Day]bool{}
 		var rows []summaries.Binding
@@ -75,19 +80,24 @@ func TestRebind_ChangesExactlyItsDays(t *testing.T) {
 			}
 			seen[b.From] = true
 			rows = append(rows, b)
-			err := s.Config.Writer(context.Background()).Exec("INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, ?, ?, ?, ?)",
+			err := s.Config.Writer(context.Background()).Exec(
+				"INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, ?, ?, ?, ?)",
 				b.AccountID, b.From, b.To, b.Game, b.OS).Error
 			require.NoError(t, err)
 		}
-		slices.SortFunc(rows, func(x, y summaries.Binding) int { return slices.Compare([]day.Day{x.From}, []day.Day{y.From}) })
+		slices.SortFunc(rows, func(x, y summaries.Binding) int {
+			return slices.Compare([]day.Day{x.From},
+				[]day.Day{y.From})
+		})
 		want := draw("change", "a", "c", "")
 		if want.Game == "" {
 			want.OS = ""
 		}
-		_, after, err := s.Rebind(context.Background(), "otto", account, func(have []summaries.Binding) (summaries.Binding, error) {
-			require.Equal(t, summaries.WithoutOverlaps(rows), have)
-			return want, nil
-		})
+		_, after, err := s.Rebind(context.Background(), "otto", account,
+			func(have []summaries.Binding) (summaries.Binding, error) {
+				require.Equal(t, summaries.WithoutOverlaps(rows), have)
+				return want, nil
+			})
 		require.NoError(t, err)
 		kept, err := s.AccountBindings(context.Background(), account)
 		require.NoError(t, err)

@@ -81,9 +81,11 @@ type partnerEntry struct {
 	note      string
 }
 
-var partnerColumns = slices.Concat([]string{"day", "game", "os", "media", "external_id", "account_id", "level", "object_id"}, PartnerFigures[:], []string{"note"})
+var partnerColumns = slices.Concat([]string{"day", "game", "os", "media", "external_id", "account_id", "level",
+	"object_id"}, PartnerFigures[:], []string{"note"})
 
-var partnerTable = sqldb.Table{Name: "partner_daily", Key: []string{"partner_id"}, Columns: append(slices.Clone(partnerColumns), "updated_at", "version")}
+var partnerTable = sqldb.Table{Name: "partner_daily", Key: []string{"partner_id"},
+	Columns: append(slices.Clone(partnerColumns), "updated_at", "version")}
 
 // entry returns the row of partner_daily for a partner's row. account is ours; the zero Account stands for an unknown
 // one.
@@ -123,7 +125,8 @@ func (s PartnerCopy) BeginPartnerLoad(ctx context.Context, source string) (Partn
 		if err != nil {
 			return err
 		}
-		if err := tx.Exec(s.Data.Dialect().InsertIgnore()+"partner_cursor (source, changed_at, last_id, version) VALUES (?, '', 0, 0)", source).Error; err != nil {
+		if err := tx.Exec(s.Data.Dialect().InsertIgnore()+
+			"partner_cursor (source, changed_at, last_id, version) VALUES (?, '', 0, 0)", source).Error; err != nil {
 			return err
 		}
 		if err := readPartnerCursor(s.Data, tx, &load); err != nil {
@@ -140,7 +143,8 @@ func (s PartnerCopy) BeginPartnerLoad(ctx context.Context, source string) (Partn
 
 // readPartnerCursor reads the cursor and locks it for the transaction.
 func readPartnerCursor(d *sqldb.DB, tx *gorm.DB, load *PartnerLoad) error {
-	return tx.Raw("SELECT changed_at, last_id, version FROM partner_cursor WHERE source = ?"+d.Dialect().ForUpdate(), load.Source).Row().
+	return tx.Raw("SELECT changed_at, last_id, version FROM partner_cursor WHERE source = ?"+d.Dialect().ForUpdate(),
+		load.Source).Row().
 		Scan(&load.Cursor.ChangedAt, &load.Cursor.ID, &load.version)
 }
 
@@ -162,7 +166,8 @@ type PartnerResult struct{ Written, Deleted int }
 // PutPartnerRows copies a batch of the partner's rows in one transaction: it records their unusable values, marks
 // their days for wide_daily, and moves the load's cursor. accounts has the known accounts by media and the platform's
 // id. Rows that did not change are left alone. It returns ErrPartnerOvertaken when another load has begun.
-func (s PartnerCopy) PutPartnerRows(ctx context.Context, load PartnerLoad, batch PartnerBatch, accounts map[string]map[string]settings.Account, cursor PartnerCursor) (PartnerResult, error) {
+func (s PartnerCopy) PutPartnerRows(ctx context.Context, load PartnerLoad, batch PartnerBatch,
+	accounts map[string]map[string]settings.Account, cursor PartnerCursor) (PartnerResult, error) {
 	var result PartnerResult
 	err := s.Data.IdempotentTx(ctx, func(tx *gorm.DB) error {
 		result = PartnerResult{}
@@ -177,7 +182,8 @@ func (s PartnerCopy) PutPartnerRows(ctx context.Context, load PartnerLoad, batch
 		if err := putPartnerFaults(s.Data, tx, batch, now); err != nil {
 			return err
 		}
-		err = tx.Exec("UPDATE partner_cursor SET changed_at = ?, last_id = ? WHERE source = ?", cursor.ChangedAt, cursor.ID, load.Source).Error
+		err = tx.Exec("UPDATE partner_cursor SET changed_at = ?, last_id = ? WHERE source = ?", cursor.ChangedAt, cursor.ID,
+			load.Source).Error
 		if err != nil {
 			return err
 		}
@@ -189,7 +195,8 @@ func (s PartnerCopy) PutPartnerRows(ctx context.Context, load PartnerLoad, batch
 	return result, nil
 }
 
-func putPartnerRows(d *sqldb.DB, tx *gorm.DB, rows []PartnerRow, accounts map[string]map[string]settings.Account, now time.Time, touched touchedDays, result *PartnerResult) error {
+func putPartnerRows(d *sqldb.DB, tx *gorm.DB, rows []PartnerRow, accounts map[string]map[string]settings.Account,
+	now time.Time, touched touchedDays, result *PartnerResult) error {
 	ids := make([]int64, len(rows))
 	for i, r := range rows {
 		ids[i] = r.ID
@@ -240,7 +247,8 @@ func partnerEntries(tx *gorm.DB, ids []int64) (map[int64]partnerEntry, int64, er
 	entries := map[int64]partnerEntry{}
 	newest := int64(0)
 	for batch := range slices.Chunk(ids, 1000) {
-		rows, err := tx.Raw("SELECT partner_id, "+strings.Join(partnerColumns, ", ")+", version FROM partner_daily WHERE partner_id IN ?", batch).Rows()
+		rows, err := tx.Raw("SELECT partner_id, "+strings.Join(partnerColumns, ", ")+
+			", version FROM partner_daily WHERE partner_id IN ?", batch).Rows()
 		if err != nil {
 			return nil, 0, fmt.Errorf("read partner_daily: %w", err)
 		}

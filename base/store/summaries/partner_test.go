@@ -20,7 +20,8 @@ import (
 
 // partnerRow is a row of 5 new users of a creative of account 900, which is our 7.
 func partnerRow(id int64, on day.Day) summaries.PartnerRow {
-	r := summaries.PartnerRow{ID: id, Day: on, Game: "chess", OS: "ios", Media: "test", Account: "900", Level: "creative", Object: "c1"}
+	r := summaries.PartnerRow{ID: id, Day: on, Game: "chess", OS: "ios", Media: "test", Account: "900", Level: "creative",
+		Object: "c1"}
 	r.Values[0] = sql.NullInt64{Int64: 5, Valid: true}
 	return r
 }
@@ -32,7 +33,8 @@ func putPartner(t *testing.T, s *store.Store, rows ...summaries.PartnerRow) summ
 	t.Helper()
 	load, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
 	require.NoError(t, err)
-	result, err := s.PutPartnerRows(t.Context(), load, summaries.PartnerBatch{Rows: rows}, partnerAccounts, summaries.PartnerCursor{})
+	result, err := s.PutPartnerRows(t.Context(), load, summaries.PartnerBatch{Rows: rows}, partnerAccounts,
+		summaries.PartnerCursor{})
 	require.NoError(t, err)
 	return result
 }
@@ -50,7 +52,8 @@ type partnerLine struct {
 func partnerLines(t *testing.T, s *store.Store) []partnerLine {
 	t.Helper()
 	var lines []partnerLine
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT * FROM partner_daily ORDER BY partner_id").Scan(&lines).Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Raw("SELECT * FROM partner_daily ORDER BY partner_id").Scan(&lines).Error)
 	return lines
 }
 
@@ -80,14 +83,16 @@ func TestPutPartnerRows_CopiesChangesAndMarksTheirDays(t *testing.T) {
 	stranger.Account = "901"
 	nameless := partnerRow(4, today)
 	nameless.Object = ""
-	require.Equal(t, summaries.PartnerResult{Written: 4}, putPartner(t, s, partnerRow(1, today.Add(-1)), partnerRow(2, today), stranger, nameless))
+	require.Equal(t, summaries.PartnerResult{Written: 4},
+		putPartner(t, s, partnerRow(1, today.Add(-1)), partnerRow(2, today), stranger, nameless))
 	before := partnerLines(t, s)
 	require.Len(t, before, 4)
 	require.EqualValues(t, 7, *before[0].AccountID)
 	require.EqualValues(t, 5, *before[0].NewUsers)
 	require.Nil(t, before[0].D7, "a figure that the partner does not have is NULL")
 	require.Nil(t, before[2].AccountID)
-	require.Equal(t, []string{"", "", summaries.PartnerNoAccount, summaries.PartnerNoObject}, []string{before[0].Note, before[1].Note, before[2].Note, before[3].Note})
+	require.Equal(t, []string{"", "", summaries.PartnerNoAccount, summaries.PartnerNoObject},
+		[]string{before[0].Note, before[1].Note, before[2].Note, before[3].Note})
 	require.Equal(t, []day.Day{today.Add(-1), today}, wideMarks(t, s))
 
 	clearWideMarks(t, s)
@@ -107,7 +112,9 @@ func TestPutPartnerRows_CopiesChangesAndMarksTheirDays(t *testing.T) {
 	require.Len(t, partnerLines(t, s), 3)
 	require.Equal(t, []day.Day{today.Add(-1)}, wideMarks(t, s))
 	var id, version int64
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT partner_id, version FROM report_tombstone WHERE table_name = 'partner_daily'").Row().Scan(&id, &version))
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Raw(
+			"SELECT partner_id, version FROM report_tombstone WHERE table_name = 'partner_daily'").Row().Scan(&id, &version))
 	require.EqualValues(t, 1, id)
 	require.Greater(t, version, before[0].Version)
 	require.Zero(t, putPartner(t, s, gone), "it is deleted once")
@@ -120,12 +127,15 @@ func TestPutPartnerRows_OfAnOvertakenLoadWriteNothing(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, first.Cursor)
 	at := summaries.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.000", ID: 4}
-	_, err = s.PutPartnerRows(t.Context(), first, summaries.PartnerBatch{Rows: []summaries.PartnerRow{partnerRow(1, today)}}, partnerAccounts, at)
+	_, err = s.PutPartnerRows(t.Context(), first,
+		summaries.PartnerBatch{Rows: []summaries.PartnerRow{partnerRow(1, today)}}, partnerAccounts, at)
 	require.NoError(t, err)
 	second, err := s.BeginPartnerLoad(t.Context(), "partner_daily")
 	require.NoError(t, err)
 	require.Equal(t, at, second.Cursor, "it continues where the one before ended")
-	_, err = s.PutPartnerRows(t.Context(), first, summaries.PartnerBatch{Rows: []summaries.PartnerRow{partnerRow(2, today)}}, partnerAccounts, summaries.PartnerCursor{})
+	_, err = s.PutPartnerRows(t.Context(), first,
+		summaries.PartnerBatch{Rows: []summaries.PartnerRow{partnerRow(2, today)}}, partnerAccounts,
+		summaries.PartnerCursor{})
 	require.ErrorIs(t, err, summaries.ErrPartnerOvertaken)
 	_, err = s.AssignPartnerRows(t.Context(), first, partnerAccounts["test"]["900"])
 	require.ErrorIs(t, err, summaries.ErrPartnerOvertaken)
@@ -172,8 +182,11 @@ func partnerDatabase(t *testing.T) (summaries.PartnerConfig, *sql.DB) {
 	db, err := sql.Open("sqlite", sqldb.SQLiteFile(path, nil))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	_, err = db.ExecContext(t.Context(), `CREATE TABLE partner_daily (id INTEGER PRIMARY KEY, updated_at DATETIME NOT NULL, deleted INTEGER NOT NULL, day DATE NOT NULL,
-		game TEXT NOT NULL, os TEXT NOT NULL, media TEXT NOT NULL, account TEXT NOT NULL, level TEXT NOT NULL, object_id TEXT NULL, new_users INTEGER, returning_users INTEGER,
+	_, err = db.ExecContext(t.Context(),
+		`CREATE TABLE partner_daily (id INTEGER PRIMARY KEY, updated_at DATETIME NOT NULL, deleted INTEGER NOT NULL,
+  day DATE NOT NULL,
+		game TEXT NOT NULL, os TEXT NOT NULL, media TEXT NOT NULL, account TEXT NOT NULL, level TEXT NOT NULL,
+  object_id TEXT NULL, new_users INTEGER, returning_users INTEGER,
 		pay_amount_d1 INTEGER, pay_amount_d3 INTEGER, pay_amount_d7 INTEGER, pay_amount_d14 INTEGER, pay_amount_d30 INTEGER)`)
 	require.NoError(t, err)
 	return cfg, db
@@ -181,7 +194,8 @@ func partnerDatabase(t *testing.T) (summaries.PartnerConfig, *sql.DB) {
 
 func addPartnerRow(t *testing.T, db *sql.DB, id int64, at string) {
 	t.Helper()
-	_, err := db.ExecContext(t.Context(), `INSERT INTO partner_daily (id, updated_at, deleted, day, game, os, media, account, level, object_id, new_users)
+	_, err := db.ExecContext(t.Context(),
+		`INSERT INTO partner_daily (id, updated_at, deleted, day, game, os, media, account, level, object_id, new_users)
 		VALUES (?, ?, 0, '2026-11-21', 'chess', 'ios', 'test', '900', 'account', NULL, 5)`, id, at)
 	require.NoError(t, err)
 }
@@ -189,7 +203,8 @@ func addPartnerRow(t *testing.T, db *sql.DB, id int64, at string) {
 func TestPartnerSource_ReadsByMomentAndID(t *testing.T) {
 	t.Parallel()
 	cfg, db := partnerDatabase(t)
-	for id, at := range map[int64]string{9: "2026-11-21 10:00:00.000", 3: "2026-11-21 10:00:00.500", 4: "2026-11-21 10:00:00.500", 5: "2026-11-21 10:00:00.500", 1: "2026-11-21 10:00:00.501"} {
+	for id, at := range map[int64]string{9: "2026-11-21 10:00:00.000", 3: "2026-11-21 10:00:00.500",
+		4: "2026-11-21 10:00:00.500", 5: "2026-11-21 10:00:00.500", 1: "2026-11-21 10:00:00.501"} {
 		addPartnerRow(t, db, id, at)
 	}
 	p, err := summaries.OpenPartner(cfg)
@@ -206,14 +221,16 @@ func TestPartnerSource_ReadsByMomentAndID(t *testing.T) {
 		}
 		for _, r := range batch.Rows {
 			ids = append(ids, r.ID)
-			require.Equal(t, summaries.PartnerRow{ID: r.ID, Day: today, Game: "chess", OS: "ios", Media: "test", Account: "900", Level: "account", Values: partnerRow(1, today).Values}, r)
+			require.Equal(t, summaries.PartnerRow{ID: r.ID, Day: today, Game: "chess", OS: "ios", Media: "test", Account: "900",
+				Level: "account", Values: partnerRow(1, today).Values}, r)
 		}
 		at = next
 	}
 	require.Equal(t, []int64{9, 3, 4, 5, 1}, ids)
 	require.Equal(t, summaries.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.501", ID: 1}, at)
 	require.Equal(t, at, at.NotBeyond("2026-11-21 10:00:00.502"))
-	require.Equal(t, summaries.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.400"}, at.NotBeyond("2026-11-21 10:00:00.400"), "later changes may become visible later")
+	require.Equal(t, summaries.PartnerCursor{ChangedAt: "2026-11-21 10:00:00.400"},
+		at.NotBeyond("2026-11-21 10:00:00.400"), "later changes may become visible later")
 
 	settled, err := p.Settled(t.Context())
 	require.NoError(t, err)

@@ -13,13 +13,15 @@ import (
 )
 
 var partnerUnusableTable = sqldb.Table{
-	Name: "partner_unusable", Key: []string{"partner_id", "field"}, Columns: []string{"kind", "media", "row_count", "why", "seen_at"},
+	Name: "partner_unusable", Key: []string{"partner_id", "field"},
+	Columns: []string{"kind", "media", "row_count", "why", "seen_at"},
 }
 
 func partnerFaultArgs(faults []PartnerFault, now time.Time) [][]any {
 	rows := make([][]any, len(faults))
 	for i, f := range faults {
-		rows[i] = []any{f.ID, f.Field, string(f.Kind), sqldb.Cut(f.Media, 32), f.Rows, sqldb.Cut(f.Why, results.NoteMax), sqldb.At(now)}
+		rows[i] = []any{f.ID, f.Field, string(f.Kind), sqldb.Cut(f.Media, 32), f.Rows, sqldb.Cut(f.Why, results.NoteMax),
+			sqldb.At(now)}
 	}
 	return rows
 }

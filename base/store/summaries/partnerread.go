@@ -41,7 +41,8 @@ var partnerTexts = [...]struct {
 	name string
 	most int
 	key  bool // a part of the row's key: printable ASCII
-}{{"game", 64, false}, {"os", 16, false}, {"media", 32, true}, {"account", 64, true}, {"level", 16, true}, {"object_id", 64, true}}
+}{{"game", 64, false}, {"os", 16, false}, {"media", 32, true}, {"account", 64, true}, {"level", 16, true},
+	{"object_id", 64, true}}
 
 // partnerFigureMax is above every real figure. Some hundreds of such figures still add up to less than a column
 // holds.

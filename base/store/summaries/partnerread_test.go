@@ -15,9 +15,12 @@ import (
 )
 
 // looseTable is a partner's table whose columns take any value, like those of a view, in both dialects.
-const looseTable = `CREATE TABLE business (id BIGINT NULL, updated_at DATETIME NULL, deleted VARCHAR(100), day VARCHAR(100), game VARCHAR(100), os VARCHAR(100),
-	media VARCHAR(100), account VARCHAR(100), level VARCHAR(100), object_id VARCHAR(100), new_users VARCHAR(100), returning_users DECIMAL(30, 3),
-	pay_amount_d1 DOUBLE, pay_amount_d3 VARBINARY(100), pay_amount_d7 VARCHAR(100), pay_amount_d14 VARCHAR(100), pay_amount_d30 VARCHAR(100))`
+const looseTable = `CREATE TABLE business (id BIGINT NULL, updated_at DATETIME NULL, deleted VARCHAR(100),
+  day VARCHAR(100), game VARCHAR(100), os VARCHAR(100),
+	media VARCHAR(100), account VARCHAR(100), level VARCHAR(100), object_id VARCHAR(100), new_users VARCHAR(100),
+	returning_users DECIMAL(30, 3),
+	pay_amount_d1 DOUBLE, pay_amount_d3 VARBINARY(100), pay_amount_d7 VARCHAR(100), pay_amount_d14 VARCHAR(100),
+	pay_amount_d30 VARCHAR(100))`
 
 // setupLoose returns a store, and a source that reads the table business in the same database.
 func setupLoose(t *testing.T) (*store.Store, *summaries.PartnerSource) {
@@ -31,7 +34,8 @@ func setupPartner(t *testing.T, table string) (*store.Store, *summaries.PartnerS
 	s := storetest.Open(t, cfg)
 	require.NoError(t, s.MigrateUp(t.Context()))
 	require.NoError(t, s.Data.Writer(t.Context()).Exec(table).Error)
-	p, err := summaries.OpenPartner(summaries.PartnerConfig{Driver: cfg.Data.Driver, DSN: cfg.Data.Writer, Table: "business"})
+	p, err := summaries.OpenPartner(summaries.PartnerConfig{Driver: cfg.Data.Driver, DSN: cfg.Data.Writer,
+		Table: "business"})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Close()) })
 	return s, p
@@ -72,7 +76,9 @@ func unusablePartner(t *testing.T, s *store.Store) (faults map[int64]string, kep
 		Kind      string
 		RowCount  int64
 	}
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT partner_id, field, kind, row_count FROM partner_unusable ORDER BY partner_id, field").Scan(&rows).Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Raw(
+			"SELECT partner_id, field, kind, row_count FROM partner_unusable ORDER BY partner_id, field").Scan(&rows).Error)
 	faults = map[int64]string{}
 	for _, r := range rows {
 		faults[r.PartnerID] += strings.TrimSuffix(r.Field+" "+r.Kind+strings.Repeat("!", int(r.RowCount-1)), " ") + ";"
@@ -92,32 +98,50 @@ func TestPartner_AnUnusableValueCostsOnlyItself(t *testing.T) {
 		row    map[string]any // of partner_daily; nil when the row is not kept
 	}{
 		{name: "a row without a fault", row: map[string]any{"new_users": int64(5), "game": "chess"}},
-		{name: "a figure that is no number", other: map[string]any{"new_users": "many"}, faults: "new_users figure;", row: map[string]any{"new_users": nil}},
-		{name: "the platforms' word for no value", other: map[string]any{"new_users": "-", "pay_amount_d7": ""}, row: map[string]any{"new_users": nil, "pay_amount_d7": nil}},
-		{name: "a figure beyond what a column holds", other: map[string]any{"pay_amount_d7": "9223372036854775808"}, faults: "pay_amount_d7 figure;", row: map[string]any{"pay_amount_d7": nil, "new_users": int64(5)}},
-		{name: "a figure that sums cannot hold", other: map[string]any{"pay_amount_d7": "9000000000000000000"}, faults: "pay_amount_d7 figure;", row: map[string]any{"pay_amount_d7": nil}},
-		{name: "a figure of 1e400", other: map[string]any{"pay_amount_d14": "1e400"}, faults: "pay_amount_d14 figure;", row: map[string]any{"pay_amount_d14": nil}},
-		{name: "NaN", other: map[string]any{"pay_amount_d14": "NaN"}, faults: "pay_amount_d14 figure;", row: map[string]any{"pay_amount_d14": nil}},
-		{name: "a figure that is true", other: map[string]any{"pay_amount_d30": "true"}, faults: "pay_amount_d30 figure;", row: map[string]any{"pay_amount_d30": nil}},
-		{name: "a decimal that is whole", other: map[string]any{"returning_users": "12.000", "pay_amount_d1": 3.0}, row: map[string]any{"returning_users": int64(12), "pay_amount_d1": int64(3)}},
-		{name: "a decimal that is not", other: map[string]any{"returning_users": "12.5", "pay_amount_d1": 0.5}, faults: "pay_amount_d1 figure;returning_users figure;", row: map[string]any{"returning_users": nil, "pay_amount_d1": nil}},
-		{name: "bytes that are no text", other: map[string]any{"pay_amount_d3": []byte{0xff, 0xfe}}, faults: "pay_amount_d3 figure;", row: map[string]any{"pay_amount_d3": nil}},
-		{name: "a negative figure, which is money given back", other: map[string]any{"pay_amount_d7": "-100"}, row: map[string]any{"pay_amount_d7": int64(-100)}},
+		{name: "a figure that is no number", other: map[string]any{"new_users": "many"}, faults: "new_users figure;",
+			row: map[string]any{"new_users": nil}},
+		{name: "the platforms' word for no value", other: map[string]any{"new_users": "-", "pay_amount_d7": ""},
+			row: map[string]any{"new_users": nil, "pay_amount_d7": nil}},
+		{name: "a figure beyond what a column holds", other: map[string]any{"pay_amount_d7": "9223372036854775808"},
+			faults: "pay_amount_d7 figure;", row: map[string]any{"pay_amount_d7": nil, "new_users": int64(5)}},
+		{name: "a figure that sums cannot hold", other: map[string]any{"pay_amount_d7": "9000000000000000000"},
+			faults: "pay_amount_d7 figure;", row: map[string]any{"pay_amount_d7": nil}},
+		{name: "a figure of 1e400", other: map[string]any{"pay_amount_d14": "1e400"}, faults: "pay_amount_d14 figure;",
+			row: map[string]any{"pay_amount_d14": nil}},
+		{name: "NaN", other: map[string]any{"pay_amount_d14": "NaN"}, faults: "pay_amount_d14 figure;",
+			row: map[string]any{"pay_amount_d14": nil}},
+		{name: "a figure that is true", other: map[string]any{"pay_amount_d30": "true"}, faults: "pay_amount_d30 figure;",
+			row: map[string]any{"pay_amount_d30": nil}},
+		{name: "a decimal that is whole", other: map[string]any{"returning_users": "12.000", "pay_amount_d1": 3.0},
+			row: map[string]any{"returning_users": int64(12), "pay_amount_d1": int64(3)}},
+		{name: "a decimal that is not", other: map[string]any{"returning_users": "12.5", "pay_amount_d1": 0.5},
+			faults: "pay_amount_d1 figure;returning_users figure;",
+			row:    map[string]any{"returning_users": nil, "pay_amount_d1": nil}},
+		{name: "bytes that are no text", other: map[string]any{"pay_amount_d3": []byte{0xff, 0xfe}},
+			faults: "pay_amount_d3 figure;", row: map[string]any{"pay_amount_d3": nil}},
+		{name: "a negative figure, which is money given back", other: map[string]any{"pay_amount_d7": "-100"},
+			row: map[string]any{"pay_amount_d7": int64(-100)}},
 		{name: "a game's name with an emoji", other: map[string]any{"game": emoji}, row: map[string]any{"game": emoji}},
-		{name: "a system longer than its column", other: map[string]any{"os": "an operating system"}, faults: "os attribute;", row: map[string]any{"os": "an operating sys"}},
-		{name: "a game with NUL", other: map[string]any{"game": "go\x00"}, faults: "game attribute;", row: map[string]any{"game": "go\uFFFD"}},
+		{name: "a system longer than its column", other: map[string]any{"os": "an operating system"}, faults: "os attribute;",
+			row: map[string]any{"os": "an operating sys"}},
+		{name: "a game with NUL", other: map[string]any{"game": "go\x00"}, faults: "game attribute;",
+			row: map[string]any{"game": "go\uFFFD"}},
 		{name: "no game", other: map[string]any{"game": nil, "os": nil}, row: map[string]any{"game": "", "os": ""}},
 		{name: "a day that is not set", other: map[string]any{"day": nil}, faults: "day key;"},
 		{name: "a day of zeros", other: map[string]any{"day": "0000-00-00"}, faults: "day key;"},
 		{name: "a day that no month has", other: map[string]any{"day": "2026-11-31"}, faults: "day key;"},
 		{name: "a day of the year 10000", other: map[string]any{"day": "10000-01-01"}, faults: "day key;"},
-		{name: "a day with its time", other: map[string]any{"day": "2026-11-21 00:00:00"}, row: map[string]any{"new_users": int64(5)}},
+		{name: "a day with its time", other: map[string]any{"day": "2026-11-21 00:00:00"},
+			row: map[string]any{"new_users": int64(5)}},
 		{name: "an account that no platform can have", other: map[string]any{"account": emoji}, faults: "account key;"},
-		{name: "an object with a space at its end, which the wide table would confuse with another", other: map[string]any{"object_id": "c1 "}, faults: "object_id key;"},
-		{name: "an object longer than its column", other: map[string]any{"object_id": strings.Repeat("9", 65)}, faults: "object_id key;"},
+		{name: "an object with a space at its end, which the wide table would confuse with another",
+			other: map[string]any{"object_id": "c1 "}, faults: "object_id key;"},
+		{name: "an object longer than its column", other: map[string]any{"object_id": strings.Repeat("9", 65)},
+			faults: "object_id key;"},
 		{name: "an object in letters beyond ASCII", other: map[string]any{"object_id": "创意"}, faults: "object_id key;"},
 		{name: "a word that is neither true nor false", other: map[string]any{"deleted": "perhaps"}, faults: "deleted key;"},
-		{name: "a row that is deleted, whatever else it holds", other: map[string]any{"deleted": "1", "day": nil, "new_users": "many"}},
+		{name: "a row that is deleted, whatever else it holds",
+			other: map[string]any{"deleted": "1", "day": nil, "new_users": "many"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -129,7 +153,8 @@ func TestPartner_AnUnusableValueCostsOnlyItself(t *testing.T) {
 			faults, kept := unusablePartner(t, s)
 			require.Equal(t, c.faults, faults[2])
 			row := map[string]any{}
-			require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT * FROM partner_daily WHERE partner_id = 2").Scan(&row).Error)
+			require.NoError(t,
+				s.Data.Writer(t.Context()).Raw("SELECT * FROM partner_daily WHERE partner_id = 2").Scan(&row).Error)
 			if c.row == nil {
 				require.Empty(t, row)
 				require.Equal(t, 2, kept, "the others are kept")
@@ -152,7 +177,8 @@ func TestPartner_ACorrectedValueIsNoLongerUnusable(t *testing.T) {
 	putLoose(t, s, nil, "2026-11-21 10:00:00.000", nil)
 	loadLoose(t, s, p)
 	faults, kept := unusablePartner(t, s)
-	require.Equal(t, map[int64]string{0: "id key!;updated_at key;", 1: "new_users figure;pay_amount_d7 figure;"}, faults, "rows that are never read are counted")
+	require.Equal(t, map[int64]string{0: "id key!;updated_at key;", 1: "new_users figure;pay_amount_d7 figure;"}, faults,
+		"rows that are never read are counted")
 	require.Equal(t, 1, kept)
 	require.NoError(t, s.Glance(t.Context(), func(g *overview.Glance) error {
 		fields, err := g.Unusable(10)
@@ -162,7 +188,8 @@ func TestPartner_ACorrectedValueIsNoLongerUnusable(t *testing.T) {
 			got = append(got, f.Media+" "+f.Report+"."+f.Field+" "+string(f.Kind))
 		}
 		require.Equal(t, []string{
-			" partner_daily.id key", " partner_daily.updated_at key", "test partner_daily.new_users figure", "test partner_daily.pay_amount_d7 figure",
+			" partner_daily.id key", " partner_daily.updated_at key", "test partner_daily.new_users figure",
+			"test partner_daily.pay_amount_d7 figure",
 		}, got)
 		return nil
 	}))
@@ -180,7 +207,8 @@ func TestPartner_ACorrectedValueIsNoLongerUnusable(t *testing.T) {
 // forever.
 func TestPartner_RowsWithoutAPlaceAreCountedAndNeverRead(t *testing.T) {
 	t.Parallel()
-	s, p := setupPartner(t, strings.Replace(looseTable, "id BIGINT NULL, updated_at DATETIME NULL", "id VARCHAR(64), updated_at VARBINARY(64)", 1))
+	s, p := setupPartner(t, strings.Replace(looseTable, "id BIGINT NULL, updated_at DATETIME NULL",
+		"id VARCHAR(64), updated_at VARBINARY(64)", 1))
 	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		s, p = setupPartner(t, strings.Replace(looseTable, "id BIGINT NULL, updated_at DATETIME NULL", "id, updated_at", 1))
 		putLoose(t, s, 6.5, "2026-11-21 10:00:00.000", nil)

@@ -43,7 +43,8 @@ func (c PartnerConfig) Validate() error {
 		errs = append(errs, &config.FieldError{Key: "driver", Value: c.Driver, Want: "mysql or sqlite"})
 	}
 	if !tableName.MatchString(c.Table) || len(c.Table) > 64 {
-		errs = append(errs, &config.FieldError{Key: "table", Value: c.Table, Want: "the name of a table or view, up to 64 letters, digits, _ and one dot"})
+		errs = append(errs, &config.FieldError{Key: "table", Value: c.Table,
+			Want: "the name of a table or view, up to 64 letters, digits, _ and one dot"})
 	}
 	if c.Overlap < 0 {
 		errs = append(errs, &config.FieldError{Key: "overlap", Value: c.Overlap.String(), Want: "0s or more"})
@@ -118,7 +119,9 @@ func (p *PartnerSource) Settled(ctx context.Context) (string, error) {
 const partnerIDMax = "9223372036854775807"
 
 // Changed returns up to limit rows after a cursor, in its order, and the cursor of the last of them.
-func (p *PartnerSource) Changed(ctx context.Context, after PartnerCursor, limit int) (PartnerBatch, PartnerCursor, error) {
+func (p *PartnerSource) Changed(
+	ctx context.Context, after PartnerCursor, limit int,
+) (PartnerBatch, PartnerCursor, error) {
 	batch, next, err := p.changed(ctx, after, limit)
 	if err != nil {
 		return PartnerBatch{}, after, fmt.Errorf("read the partner's table %s: %w", p.table, err)
@@ -126,7 +129,9 @@ func (p *PartnerSource) Changed(ctx context.Context, after PartnerCursor, limit 
 	return batch, next, nil
 }
 
-func (p *PartnerSource) changed(ctx context.Context, after PartnerCursor, limit int) (batch PartnerBatch, next PartnerCursor, err error) {
+func (p *PartnerSource) changed(
+	ctx context.Context, after PartnerCursor, limit int,
+) (batch PartnerBatch, next PartnerCursor, err error) {
 	// The moment is read and compared as text with all its digits, and the day as text: no driver parses them, whose
 	// error would cost all rows.
 	from, next := "1970-01-01 00:00:00.000", after
@@ -137,10 +142,13 @@ func (p *PartnerSource) changed(ctx context.Context, after PartnerCursor, limit 
 	if err != nil {
 		return batch, after, err
 	}
-	defer func() { _ = tx.Rollback() }()                                                                                                               // nothing was written
-	rows, err := tx.QueryContext(ctx, "SELECT id, "+p.text("updated_at")+", deleted, "+p.text("day")+", game, os, media, account, level, object_id, "+ //nolint:gosec // The table's name is validated, the rest is ours.
+	// nothing was written
+	defer func() { _ = tx.Rollback() }()
+	rows, err := tx.QueryContext(ctx, "SELECT id, "+p.text("updated_at")+", deleted, "+p.text("day")+
+		", game, os, media, account, level, object_id, "+ //nolint:gosec // The table's name is validated, the rest is ours.
 		strings.Join(PartnerFigures[:], ", ")+" FROM "+p.table+
-		" WHERE updated_at >= ? AND (updated_at > ? OR id > ?) AND "+p.isMoment()+" AND "+p.isID()+" ORDER BY updated_at, id LIMIT ?", from, from, after.ID, limit)
+		" WHERE updated_at >= ? AND (updated_at > ? OR id > ?) AND "+p.isMoment()+" AND "+p.isID()+
+		" ORDER BY updated_at, id LIMIT ?", from, from, after.ID, limit)
 	if err != nil {
 		return batch, after, err
 	}
@@ -192,10 +200,13 @@ func (p *PartnerSource) UnreadableRows(ctx context.Context) ([]PartnerFault, err
 		return "(SELECT COUNT(*) FROM " + p.table + " WHERE NOT COALESCE(" + where + ", 0))"
 	}
 	faults := []PartnerFault{
-		{Field: "updated_at", Kind: rawtable.KeyFault, Why: "is not set, no moment, or before 1970: such rows are never read"},
-		{Field: "id", Kind: rawtable.KeyFault, Why: "is not set, or no number up to " + partnerIDMax + ": such rows are never read"},
+		{Field: "updated_at", Kind: rawtable.KeyFault,
+			Why: "is not set, no moment, or before 1970: such rows are never read"},
+		{Field: "id", Kind: rawtable.KeyFault, Why: "is not set, or no number up to " + partnerIDMax +
+			": such rows are never read"},
 	}
-	err := p.pool.QueryRowContext(ctx, "SELECT "+count(p.isMoment()+" AND updated_at >= '1970-01-01 00:00:00.000'")+", "+count(p.isID())).Scan(&faults[0].Rows, &faults[1].Rows)
+	err := p.pool.QueryRowContext(ctx, "SELECT "+count(p.isMoment()+" AND updated_at >= '1970-01-01 00:00:00.000'")+", "+
+		count(p.isID())).Scan(&faults[0].Rows, &faults[1].Rows)
 	if err != nil {
 		return nil, fmt.Errorf("count the rows of the partner's table %s that cannot be read: %w", p.table, err)
 	}
@@ -219,7 +230,8 @@ func (p *PartnerSource) CheckUp(ctx context.Context) []checkup.Finding {
 	}
 	report.Add("reached", checkup.OK, "", "")
 	if _, _, err := p.Changed(ctx, PartnerCursor{}, 0); err != nil {
-		report.Add("table "+p.table, checkup.Fault, err.Error(), "give the user SELECT on it, with the columns that docs/operations.md lists")
+		report.Add("table "+p.table, checkup.Fault, err.Error(),
+			"give the user SELECT on it, with the columns that docs/operations.md lists")
 	} else {
 		report.Add("table "+p.table, checkup.OK, "", "")
 	}

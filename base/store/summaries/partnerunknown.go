@@ -21,7 +21,9 @@ type PartnerAccount struct {
 // came, with the number of their rows.
 func (s PartnerCopy) UnknownPartnerAccounts(ctx context.Context) ([]PartnerAccount, error) {
 	var accounts []PartnerAccount
-	err := s.Data.Writer(ctx).Raw("SELECT media, external_id, COUNT(*) AS n FROM partner_daily WHERE account_id IS NULL GROUP BY media, external_id ORDER BY media, external_id").Scan(&accounts).Error
+	err := s.Data.Writer(ctx).Raw(
+		"SELECT media, external_id, COUNT(*) AS n FROM partner_daily WHERE account_id IS NULL GROUP BY media, external_id" +
+			" ORDER BY media, external_id").Scan(&accounts).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the partner's accounts that are not known: %w", err)
 	}
@@ -38,7 +40,9 @@ func (s PartnerCopy) AssignPartnerRows(ctx context.Context, load PartnerLoad, ac
 			return err
 		}
 		var ids []int64
-		err = tx.Raw("SELECT partner_id FROM partner_daily WHERE account_id IS NULL AND media = ? AND external_id = ? ORDER BY partner_id", account.Media, account.ExternalID).Scan(&ids).Error
+		err = tx.Raw(
+			"SELECT partner_id FROM partner_daily WHERE account_id IS NULL AND media = ? AND external_id = ?"+
+				" ORDER BY partner_id", account.Media, account.ExternalID).Scan(&ids).Error
 		if err != nil {
 			return err
 		}

@@ -43,8 +43,9 @@ func (s Summing) DirtyDays(ctx context.Context, media string, upTo int64, limit 
 		Day       day.Day `gorm:"column:day"`
 		Dirty     int64   `gorm:"column:dirty"`
 	}
-	err := s.Data.Writer(ctx).Raw("SELECT account_id, report, day, dirty FROM coverage WHERE media = ? AND dirty <= ? AND level = 'account'"+
-		" AND report IN ('report_daily', 'report_hourly') ORDER BY dirty LIMIT ?", media, upTo, limit).Scan(&rows).Error
+	err := s.Data.Writer(ctx).Raw(
+		"SELECT account_id, report, day, dirty FROM coverage WHERE media = ? AND dirty <= ? AND level = 'account'"+
+			" AND report IN ('report_daily', 'report_hourly') ORDER BY dirty LIMIT ?", media, upTo, limit).Scan(&rows).Error
 	if err != nil {
 		return nil, fmt.Errorf("read dirty days of %s: %w", media, err)
 	}
@@ -137,7 +138,8 @@ func (s Summing) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
 			return err
 		}
 		// Read only now: a day is recorded as pruned before its rows go, so that the sums may lack them.
-		if pruned, err := isPruned(tx, []string{ReportName(d.Hourly), SummaryTable(d.Hourly).Name}, d.Day); err != nil || pruned {
+		if pruned, err := isPruned(tx, []string{ReportName(d.Hourly), SummaryTable(d.Hourly).Name}, d.Day); err != nil ||
+			pruned {
 			return sqldb.FirstError(err, clearMarks(s.Data, tx, d))
 		}
 		now, err := s.Data.NowTx(tx)
@@ -164,7 +166,8 @@ func (s Summing) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
 		if err := clearMarks(s.Data, tx, d); err != nil || rebound == 0 {
 			return err
 		}
-		return tx.Exec("DELETE FROM summary_rebound WHERE report = ? AND media = ? AND day = ? AND mark = ?", ReportName(d.Hourly), d.Media, d.Day, rebound).Error
+		return tx.Exec("DELETE FROM summary_rebound WHERE report = ? AND media = ? AND day = ? AND mark = ?",
+			ReportName(d.Hourly), d.Media, d.Day, rebound).Error
 	})
 	if err != nil {
 		return 0, fmt.Errorf("write %s of %s on %s: %w", SummaryTable(d.Hourly).Name, d.Media, d.Day, err)
@@ -178,7 +181,8 @@ func (s Summing) beginSummary(ctx context.Context, d DirtyDay) (int64, error) {
 		return 0, fmt.Errorf("begin summary: %w", err)
 	}
 	var known int64
-	err = s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(version), 0) FROM summary_fence WHERE summary = ? AND media = ? AND day = ?",
+	err = s.Data.Writer(ctx).Raw(
+		"SELECT COALESCE(MAX(version), 0) FROM summary_fence WHERE summary = ? AND media = ? AND day = ?",
 		SummaryTable(d.Hourly).Name, d.Media, d.Day).Row().Scan(&known)
 	if err != nil {
 		return 0, fmt.Errorf("begin summary: %w", err)
@@ -189,19 +193,22 @@ func (s Summing) beginSummary(ctx context.Context, d DirtyDay) (int64, error) {
 // lockSummary locks the fence for the transaction. overtaken reports that a later rebuild has written already.
 func lockSummary(d *sqldb.DB, tx *gorm.DB, day DirtyDay, version int64) (overtaken bool, err error) {
 	name := SummaryTable(day.Hourly).Name
-	err = tx.Exec(d.Dialect().InsertIgnore()+"summary_fence (summary, media, day, version) VALUES (?, ?, ?, 0)", name, day.Media, day.Day).Error
+	err = tx.Exec(d.Dialect().InsertIgnore()+"summary_fence (summary, media, day, version) VALUES (?, ?, ?, 0)", name,
+		day.Media, day.Day).Error
 	if err != nil {
 		return false, fmt.Errorf("lock summary_fence: %w", err)
 	}
 	var have int64
-	err = tx.Raw("SELECT version FROM summary_fence WHERE summary = ? AND media = ? AND day = ?"+d.Dialect().ForUpdate(), name, day.Media, day.Day).Row().Scan(&have)
+	err = tx.Raw("SELECT version FROM summary_fence WHERE summary = ? AND media = ? AND day = ?"+d.Dialect().ForUpdate(),
+		name, day.Media, day.Day).Row().Scan(&have)
 	if err != nil {
 		return false, fmt.Errorf("lock summary_fence: %w", err)
 	}
 	if have >= version {
 		return true, nil
 	}
-	err = tx.Exec("UPDATE summary_fence SET version = ? WHERE summary = ? AND media = ? AND day = ?", version, name, day.Media, day.Day).Error
+	err = tx.Exec("UPDATE summary_fence SET version = ? WHERE summary = ? AND media = ? AND day = ?", version, name,
+		day.Media, day.Day).Error
 	return false, err
 }
 
@@ -209,7 +216,9 @@ func lockSummary(d *sqldb.DB, tx *gorm.DB, day DirtyDay, version int64) (overtak
 // lost an account must be rebuilt too, and it is not known which these are.
 func (s Summing) rebound(ctx context.Context, d DirtyDay) (int64, error) {
 	var mark int64
-	err := s.Data.Writer(ctx).Raw("SELECT COALESCE(MAX(mark), 0) FROM summary_rebound WHERE report = ? AND media = ? AND day = ?", ReportName(d.Hourly), d.Media, d.Day).Row().Scan(&mark)
+	err := s.Data.Writer(ctx).Raw(
+		"SELECT COALESCE(MAX(mark), 0) FROM summary_rebound WHERE report = ? AND media = ? AND day = ?", ReportName(d.Hourly),
+		d.Media, d.Day).Row().Scan(&mark)
 	if err != nil {
 		return 0, fmt.Errorf("begin summary: %w", err)
 	}
@@ -223,8 +232,10 @@ func markRebound(d *sqldb.DB, tx *gorm.DB, accountID int64, from, to day.Day, ma
 		Report, Media string
 		Day           day.Day
 	}
-	err := tx.Raw("SELECT report, media, day FROM coverage WHERE account_id = ? AND report IN ('report_daily', 'report_hourly') AND level = 'account' AND day >= ? AND day <= ?"+
-		" ORDER BY report, media, day", accountID, from, to).Scan(&days).Error
+	err := tx.Raw(
+		"SELECT report, media, day FROM coverage WHERE account_id = ? AND report IN ('report_daily', 'report_hourly')"+
+			" AND level = 'account' AND day >= ? AND day <= ?"+
+			" ORDER BY report, media, day", accountID, from, to).Scan(&days).Error
 	if err != nil {
 		return fmt.Errorf("mark the summaries of account %d: %w", accountID, err)
 	}
@@ -237,7 +248,8 @@ func markRebound(d *sqldb.DB, tx *gorm.DB, accountID int64, from, to day.Day, ma
 		for _, on := range batch {
 			args = append(args, on.Report, on.Media, on.Day, mark)
 		}
-		if err := tx.Exec("INSERT INTO summary_rebound (report, media, day, mark) VALUES "+sqldb.Tuples(len(batch), 4)+update, args...).Error; err != nil {
+		if err := tx.Exec("INSERT INTO summary_rebound (report, media, day, mark) VALUES "+sqldb.Tuples(len(batch), 4)+update,
+			args...).Error; err != nil {
 			return fmt.Errorf("mark the summaries of account %d: %w", accountID, err)
 		}
 	}
@@ -261,7 +273,9 @@ func fewGames(tx *gorm.DB, day DirtyDay) ([]string, error) {
 		Game      string
 		Noted     bool
 	}
-	err := tx.Raw("SELECT account_id, game, noted FROM binding_applied WHERE account_id IN ? AND from_day <= ? AND to_day >= ?", ids, day.Day, day.Day).Scan(&bound).Error
+	err := tx.Raw(
+		"SELECT account_id, game, noted FROM binding_applied WHERE account_id IN ? AND from_day <= ? AND to_day >= ?", ids,
+		day.Day, day.Day).Scan(&bound).Error
 	if err != nil || len(bound) < len(ids) {
 		return nil, err
 	}
@@ -297,7 +311,8 @@ func summaryRows(d DirtyDay, sums map[summaryKey]*metric.Values, now time.Time, 
 
 // dropUnchanged removes from the sums, of some games or of all, those that the summary has already, and returns the
 // keys of rows that the summary must lose.
-func dropUnchanged(tx *gorm.DB, table sqldb.Table, day DirtyDay, games []string, sums map[summaryKey]*metric.Values) (gone [][]any, err error) {
+func dropUnchanged(tx *gorm.DB, table sqldb.Table, day DirtyDay, games []string,
+	sums map[summaryKey]*metric.Values) (gone [][]any, err error) {
 	hour := "0"
 	if day.Hourly {
 		hour = "hour"
@@ -306,7 +321,8 @@ func dropUnchanged(tx *gorm.DB, table sqldb.Table, day DirtyDay, games []string,
 	if games != nil {
 		where, args = where+" AND game IN ?", append(args, games)
 	}
-	rows, err := tx.Raw("SELECT "+hour+", game, os, currency, day_zone, "+strings.Join(metric.Names(), ", ")+" FROM "+table.Name+" WHERE "+where, args...).Rows()
+	rows, err := tx.Raw("SELECT "+hour+", game, os, currency, day_zone, "+strings.Join(metric.Names(), ", ")+" FROM "+
+		table.Name+" WHERE "+where, args...).Rows()
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", table.Name, err)
 	}
@@ -332,7 +348,8 @@ func dropUnchanged(tx *gorm.DB, table sqldb.Table, day DirtyDay, games []string,
 
 // clearMarks clears the marks that still hold the value read, in the order of their accounts.
 func clearMarks(d *sqldb.DB, tx *gorm.DB, day DirtyDay) error {
-	marks := slices.SortedFunc(slices.Values(day.marks), func(a, b mark) int { return cmp.Compare(a.accountID, b.accountID) })
+	marks := slices.SortedFunc(slices.Values(day.marks),
+		func(a, b mark) int { return cmp.Compare(a.accountID, b.accountID) })
 	for batch := range slices.Chunk(marks, marksPerStatement) {
 		// The index serves the list of accounts; the pairs are not a part of the key.
 		var accounts []int64
@@ -342,8 +359,9 @@ func clearMarks(d *sqldb.DB, tx *gorm.DB, day DirtyDay) error {
 			pairs = append(pairs, m.accountID, m.dirty)
 		}
 		args := append([]any{accounts, ReportName(day.Hourly), day.Day}, pairs...)
-		err := tx.Exec("UPDATE coverage SET dirty = NULL WHERE account_id IN ? AND report = ? AND level = 'account' AND day = ? AND "+
-			d.InTuples([]string{"account_id", "dirty"}, len(batch)), args...).Error
+		err := tx.Exec(
+			"UPDATE coverage SET dirty = NULL WHERE account_id IN ? AND report = ? AND level = 'account' AND day = ? AND "+
+				d.InTuples([]string{"account_id", "dirty"}, len(batch)), args...).Error
 		if err != nil {
 			return fmt.Errorf("clear dirty marks: %w", err)
 		}

@@ -36,13 +36,16 @@ func TestRebuildSummary_HasTheSumsOfMetricValues(t *testing.T) {
 	dice := rand.New(rand.NewPCG(1, 2)) // The same sequence each time.
 	want := map[string]*metric.Values{}
 	const accounts = 1300 // More than one statement adds up.
-	columns := "day, account_id, level, object_id, hour, media, currency, day_zone, version, updated_at, " + strings.Join(metric.Names(), ", ")
+	columns := "day, account_id, level, object_id, hour, media, currency, day_zone, version, updated_at, " +
+		strings.Join(metric.Names(), ", ")
 	var args []any
 	for id := 1; id <= accounts; id++ {
 		game, os := "unassigned", "unknown"
 		if id%10 != 0 {
 			game, os = fmt.Sprintf("game%d", id%7), []string{"ios", "android"}[id%2]
-			require.NoError(t, db.Exec("INSERT INTO binding_applied (account_id, from_day, to_day, game, os) VALUES (?, ?, '9999-12-31', ?, ?)", id, today, game, os).Error)
+			require.NoError(t,
+				db.Exec("INSERT INTO binding_applied (account_id, from_day, to_day, game, os) VALUES (?, ?, '9999-12-31', ?, ?)",
+					id, today, game, os).Error)
 		}
 		for hour := range 2 {
 			currency := []string{"CNY", "USD"}[dice.IntN(2)]
@@ -66,14 +69,16 @@ func TestRebuildSummary_HasTheSumsOfMetricValues(t *testing.T) {
 		}
 		if id%100 == 0 {
 			rows := 2 * 100
-			require.NoError(t, db.Exec("INSERT INTO report_hourly ("+columns+") VALUES "+sqldb.Tuples(rows, len(args)/rows), args...).Error)
+			require.NoError(t, db.Exec("INSERT INTO report_hourly ("+columns+") VALUES "+sqldb.Tuples(rows, len(args)/rows),
+				args...).Error)
 			args = nil
 		}
 	}
 	_, err := s.RebuildSummary(ctx, summaries.DirtyDay{Media: "acme", Hourly: true, Day: today})
 	require.NoError(t, err)
 
-	rows, err := db.Raw("SELECT hour, game, os, currency, " + strings.Join(metric.Names(), ", ") + " FROM summary_hourly").Rows()
+	rows, err := db.Raw("SELECT hour, game, os, currency, " + strings.Join(metric.Names(), ", ") +
+		" FROM summary_hourly").Rows()
 	require.NoError(t, err)
 	defer rows.Close()
 	got := map[string]*metric.Values{}
@@ -99,17 +104,21 @@ func TestRebuildSummary_HasTheSumsOfMetricValues(t *testing.T) {
 func TestRebuildSummary_KeepsCurrenciesAndZonesApart(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	raw := rawtable.Table{Name: "test_report_hourly", Shape: rawtable.HourlyRows, Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
+	raw := rawtable.Table{Name: "test_report_hourly", Shape: rawtable.HourlyRows,
+		Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
 	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{raw}))
 	const d = day.Day("2026-11-01") // of 25 hours in Los Angeles
-	for account, home := range map[int64][2]string{7: {"CNY", "Asia/Shanghai"}, 8: {"USD", "America/Los_Angeles"}, 9: {"USD", "America/Los_Angeles"}} {
-		scope := results.Scope{AccountID: account, Media: "test", Report: "report_hourly", Level: "account", Days: []day.Day{d}}
+	for account, home := range map[int64][2]string{7: {"CNY", "Asia/Shanghai"}, 8: {"USD", "America/Los_Angeles"},
+		9: {"USD", "America/Los_Angeles"}} {
+		scope := results.Scope{AccountID: account, Media: "test", Report: "report_hourly", Level: "account",
+			Days: []day.Day{d}}
 		claim, _, err := s.BeginPull(t.Context(), scope, "pull", 1)
 		require.NoError(t, err)
 		row := storetest.CostRow(d, "", account*1_000_000, `{}`)
 		row.Hour = 5
 		_, err = s.WriteReport(t.Context(), results.ReportWrite{
-			Claim: claim, Raw: raw, Hourly: true, Currency: home[0], Zone: home[1], Whole: true, DirtySummary: true, Rows: []results.ReportRow{row},
+			Claim: claim, Raw: raw, Hourly: true, Currency: home[0], Zone: home[1], Whole: true, DirtySummary: true,
+			Rows: []results.ReportRow{row},
 		})
 		require.NoError(t, err)
 	}
@@ -124,12 +133,16 @@ func TestRebuildSummary_KeepsCurrenciesAndZonesApart(t *testing.T) {
 		Cost              int64
 		StartUTC          sqldb.Time `gorm:"column:start_utc"`
 	}
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT currency, day_zone, cost, start_utc FROM summary_hourly ORDER BY currency").Scan(&rows).Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Raw(
+			"SELECT currency, day_zone, cost, start_utc FROM summary_hourly ORDER BY currency").Scan(&rows).Error)
 	require.Len(t, rows, 2)
 	require.Equal(t, "CNY Asia/Shanghai 7000000", fmt.Sprint(rows[0].Currency, " ", rows[0].DayZone, " ", rows[0].Cost))
 	require.Equal(t, "2026-10-31T21:00:00Z", rows[0].StartUTC.UTC().Format(time.RFC3339))
-	require.Equal(t, "USD America/Los_Angeles 17000000", fmt.Sprint(rows[1].Currency, " ", rows[1].DayZone, " ", rows[1].Cost))
-	require.Equal(t, "2026-11-01T13:00:00Z", rows[1].StartUTC.UTC().Format(time.RFC3339), "five o'clock, six hours after midnight")
+	require.Equal(t, "USD America/Los_Angeles 17000000",
+		fmt.Sprint(rows[1].Currency, " ", rows[1].DayZone, " ", rows[1].Cost))
+	require.Equal(t, "2026-11-01T13:00:00Z", rows[1].StartUTC.UTC().Format(time.RFC3339),
+		"five o'clock, six hours after midnight")
 }
 
 func TestRebuildSummary_FollowsMarksAndBindings(t *testing.T) {
@@ -142,7 +155,10 @@ func TestRebuildSummary_FollowsMarksAndBindings(t *testing.T) {
 		_, err := s.WriteReport(ctx, storetest.ReportOf(claim, storetest.CostRow(today, "", account*1_000_000, `{}`)))
 		require.NoError(t, err)
 	}
-	require.NoError(t, s.Data.Writer(ctx).Exec("INSERT INTO binding_applied (account_id, from_day, to_day, game, os) VALUES (7, '2026-01-01', '9999-12-31', 'chess', 'ios'), (8, '2026-01-01', '9999-12-31', 'chess', 'ios')").Error)
+	require.NoError(t,
+		s.Data.Writer(ctx).Exec(
+			"INSERT INTO binding_applied (account_id, from_day, to_day, game, os)"+
+				" VALUES (7, '2026-01-01', '9999-12-31', 'chess', 'ios'), (8, '2026-01-01', '9999-12-31', 'chess', 'ios')").Error)
 
 	rebuild := func() {
 		now, err := s.Data.Now(ctx)
@@ -197,14 +213,16 @@ func TestRebuildSummary_AfterALeaderOfThePreviousRelease(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewResults(t)
 	storetest.BindTo(t, s, "chess", 7)
-	_, err := s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "a", today), storetest.CostRow(today, "", 7_000_000, `{}`)))
+	_, err := s.WriteReport(t.Context(), storetest.ReportOf(storetest.Claim(t, s, "a", today),
+		storetest.CostRow(today, "", 7_000_000, `{}`)))
 	require.NoError(t, err)
 	storetest.RebuildSummaries(t, s)
 	// In an upgrade consumers come before producers. The old leader marks coverage, and does not write summary_rebound.
 	for _, statement := range []string{
 		"UPDATE coverage SET dirty = claimed_version + 1 WHERE account_id = 7",
 		"DELETE FROM binding_applied WHERE account_id = 7",
-		"INSERT INTO binding_applied (account_id, from_day, to_day, game, os) VALUES (7, '2026-01-01', '9999-12-31', 'go', 'ios')",
+		"INSERT INTO binding_applied (account_id, from_day, to_day, game, os)" +
+			" VALUES (7, '2026-01-01', '9999-12-31', 'go', 'ios')",
 	} {
 		require.NoError(t, s.Data.Writer(t.Context()).Exec(statement).Error)
 	}
@@ -216,12 +234,14 @@ func TestRebuildSummary_LeavesAMarkThatRoseMeanwhile(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.NewResults(t)
-	_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "a", today), storetest.CostRow(today, "", 1_000_000, `{}`)))
+	_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "a", today),
+		storetest.CostRow(today, "", 1_000_000, `{}`)))
 	require.NoError(t, err)
 	days, err := s.DirtyDays(ctx, "test", 1<<62, 100)
 	require.NoError(t, err)
 	require.Len(t, days, 1)
-	_, err = s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "b", today), storetest.CostRow(today, "", 2_000_000, `{"n":2}`)))
+	_, err = s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "b", today),
+		storetest.CostRow(today, "", 2_000_000, `{"n":2}`)))
 	require.NoError(t, err)
 	_, err = s.RebuildSummary(ctx, days[0])
 	require.NoError(t, err)
@@ -235,7 +255,8 @@ func TestRebuildSummary_OvertakenByOneThatMissedABinding(t *testing.T) {
 	ctx := t.Context()
 	s := storetest.NewResults(t)
 	storetest.BindTo(t, s, "chess", 7)
-	_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "a", today), storetest.CostRow(today, "", 7_000_000, `{}`)))
+	_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "a", today),
+		storetest.CostRow(today, "", 7_000_000, `{}`)))
 	require.NoError(t, err)
 	days, err := s.DirtyDays(ctx, "test", 1<<62, 100)
 	require.NoError(t, err)
@@ -283,11 +304,13 @@ func TestTombstones_RecordWhatARebuildDeleted(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := storetest.NewResults(t)
-	_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "a", today), storetest.CostRow(today, "", 1_000_000, `{}`)))
+	_, err := s.WriteReport(ctx, storetest.ReportOf(storetest.Claim(t, s, "a", today),
+		storetest.CostRow(today, "", 1_000_000, `{}`)))
 	require.NoError(t, err)
 	hourly := storetest.ReportOf(storetest.Claim(t, s, "h", today), storetest.CostRow(today, "", 1_000_000, `{}`))
 	hourly.Report, hourly.Hourly, hourly.Rows[0].Hour = "report_hourly", true, 13
-	hourly.Raw = rawtable.Table{Name: "test_report_hourly", Shape: rawtable.HourlyRows, Columns: storetest.RawReport.Columns}
+	hourly.Raw = rawtable.Table{Name: "test_report_hourly", Shape: rawtable.HourlyRows,
+		Columns: storetest.RawReport.Columns}
 	require.NoError(t, s.EnsureRawTables(ctx, []rawtable.Table{hourly.Raw}))
 	_, err = s.WriteReport(ctx, hourly)
 	require.NoError(t, err)
@@ -301,7 +324,8 @@ func TestTombstones_RecordWhatARebuildDeleted(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	require.ElementsMatch(t, []string{"summary_daily 2026-11-21 - - - - chess test ios", "summary_hourly 2026-11-21 13 - - - chess test ios"}, storetest.Tombstones(t, s))
+	require.ElementsMatch(t, []string{"summary_daily 2026-11-21 - - - - chess test ios",
+		"summary_hourly 2026-11-21 13 - - - chess test ios"}, storetest.Tombstones(t, s))
 
 	_, err = s.WriteReport(ctx, func() results.ReportWrite {
 		claim := storetest.Claim(t, s, "h2", today)

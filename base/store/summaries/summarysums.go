@@ -33,9 +33,12 @@ type boundAccount struct {
 }
 
 // sumGames adds up the account level of one day of some games.
-func sumGames(ctx context.Context, d *sqldb.DB, tx *gorm.DB, day DirtyDay, games []string) (map[summaryKey]*metric.Values, error) {
+func sumGames(ctx context.Context, d *sqldb.DB, tx *gorm.DB, day DirtyDay,
+	games []string) (map[summaryKey]*metric.Values, error) {
 	var accounts []boundAccount
-	err := tx.Raw("SELECT account_id AS id, game, os FROM binding_applied WHERE game IN ? AND from_day <= ? AND to_day >= ?", games, day.Day, day.Day).Scan(&accounts).Error
+	err := tx.Raw(
+		"SELECT account_id AS id, game, os FROM binding_applied WHERE game IN ? AND from_day <= ? AND to_day >= ?", games,
+		day.Day, day.Day).Scan(&accounts).Error
 	if err != nil {
 		return nil, err
 	}
@@ -53,9 +56,12 @@ func sumAccounts(ctx context.Context, d *sqldb.DB, day DirtyDay) (map[summaryKey
 	sums := map[summaryKey]*metric.Values{}
 	for last := int64(0); ; {
 		var page []boundAccount
-		err := db.Raw("SELECT a.account_id AS id, COALESCE(b.game, '"+Unassigned+"') AS game, COALESCE(b.os, 'unknown') AS os FROM (SELECT r.account_id FROM "+public+
-			" WHERE r.day = ? AND r.level = 'account' AND r.media = ? AND r.account_id > ? GROUP BY r.account_id ORDER BY r.account_id LIMIT ?) a"+
-			" LEFT JOIN binding_applied b ON b.account_id = a.account_id AND b.from_day <= ? AND ? <= b.to_day ORDER BY a.account_id",
+		err := db.Raw("SELECT a.account_id AS id, COALESCE(b.game, '"+Unassigned+
+			"') AS game, COALESCE(b.os, 'unknown') AS os FROM (SELECT r.account_id FROM "+public+
+			" WHERE r.day = ? AND r.level = 'account' AND r.media = ? AND r.account_id > ? GROUP BY r.account_id"+
+			" ORDER BY r.account_id LIMIT ?) a"+
+			" LEFT JOIN binding_applied b ON b.account_id = a.account_id AND b.from_day <= ? AND ? <= b.to_day"+
+			" ORDER BY a.account_id",
 			day.Day, day.Media, last, summaryPage, day.Day, day.Day).Scan(&page).Error
 		if err != nil || len(page) == 0 {
 			return sums, err
@@ -70,7 +76,8 @@ func sumAccounts(ctx context.Context, d *sqldb.DB, day DirtyDay) (map[summaryKey
 // addSums adds up a day's rows of accounts, which are found by key. The database adds: a sum is NULL where no row has
 // the figure, as in metric.Values. Accounts of a game come together, and a number stands for the game, so that a
 // statement is small and has few rows. atOnce statements run at a time: 1 in a transaction.
-func addSums(ctx context.Context, d *sqldb.DB, db *gorm.DB, atOnce int, day DirtyDay, accounts []boundAccount, sums map[summaryKey]*metric.Values) error {
+func addSums(ctx context.Context, d *sqldb.DB, db *gorm.DB, atOnce int, day DirtyDay, accounts []boundAccount,
+	sums map[summaryKey]*metric.Values) error {
 	slices.SortFunc(accounts, func(a, b boundAccount) int {
 		return cmp.Or(cmp.Compare(a.Game, b.Game), cmp.Compare(a.OS, b.OS), cmp.Compare(a.ID, b.ID))
 	})
@@ -100,7 +107,8 @@ func addSums(ctx context.Context, d *sqldb.DB, db *gorm.DB, atOnce int, day Dirt
 
 // sum adds up rows of accounts in the database, and passes each sum to add. of is the index of the account that
 // stands for its game and os.
-func sum(d *sqldb.DB, db *gorm.DB, day DirtyDay, accounts []boundAccount, of []int64, add func(summaryKey, *metric.Values)) error {
+func sum(d *sqldb.DB, db *gorm.DB, day DirtyDay, accounts []boundAccount, of []int64,
+	add func(summaryKey, *metric.Values)) error {
 	v := d.NewValues(len(accounts), "account_id", "game")
 	v.Ints("account_id", func(row int) int64 { return accounts[row].ID })
 	v.Ints("game", func(row int) int64 { return of[row] })
@@ -110,8 +118,10 @@ func sum(d *sqldb.DB, db *gorm.DB, day DirtyDay, accounts []boundAccount, of []i
 	}
 	game, gameArgs := v.In("o.game")
 	from, args := sqldb.LookUpKeys(d, ReportName(day.Hourly), []string{"account_id"}, v)
-	query := db.Raw("SELECT "+game+" AS game, "+hour+" AS hour, t.currency, t.day_zone, CAST(SUM(t."+strings.Join(metric.Names(), ") AS SIGNED), CAST(SUM(t.")+") AS SIGNED) FROM "+from+
-		" AND t.day = ? AND t.level = 'account' WHERE t.media = ? GROUP BY 1, 2, t.currency, t.day_zone", slices.Concat(gameArgs, args, []any{day.Day, day.Media})...)
+	query := db.Raw("SELECT "+game+" AS game, "+hour+" AS hour, t.currency, t.day_zone, CAST(SUM(t."+
+		strings.Join(metric.Names(), ") AS SIGNED), CAST(SUM(t.")+") AS SIGNED) FROM "+from+
+		" AND t.day = ? AND t.level = 'account' WHERE t.media = ? GROUP BY 1, 2, t.currency, t.day_zone",
+		slices.Concat(gameArgs, args, []any{day.Day, day.Media})...)
 	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var place int
 		var k summaryKey

@@ -64,12 +64,16 @@ func (s WideRows) wideAccount(ctx context.Context, tables []ObjectTable, account
 	a := &wideAccount{names: map[wideKey]string{}, parents: map[wideKey]string{}, byID: map[string]bool{}}
 	var err error
 	// From the writer: a replica may lack the name whose mark is cleared.
-	if a.Account, err = (settings.Accounts{Databases: s.Databases}).Account(ctx, accountID); err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if a.Account, err = (settings.Accounts{Databases: s.Databases}).Account(ctx, accountID); err != nil &&
+		!errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
 	a.ID = accountID
 	err = s.Data.Snapshot(ctx, func(tx *gorm.DB) error {
-		err := sqldb.EachText(tx.Raw("SELECT level, object_id, name FROM object_name WHERE account_id = ? AND level IN ? ORDER BY level, object_id, since", accountID, ObjectLevels),
+		err := sqldb.EachText(
+			tx.Raw(
+				"SELECT level, object_id, name FROM object_name WHERE account_id = ? AND level IN ?"+
+					" ORDER BY level, object_id, since", accountID, ObjectLevels),
 			func(level, object, name string) { a.names[wideKey{level, object}] = name })
 		if err != nil {
 			return fmt.Errorf("read object_name: %w", err)
@@ -79,7 +83,8 @@ func (s WideRows) wideAccount(ctx context.Context, tables []ObjectTable, account
 				continue
 			}
 			a.byID[t.Level] = t.IDHasParent
-			err := sqldb.EachText(tx.Raw("SELECT '', object_id, COALESCE("+t.Parent+", '') FROM "+t.Table+" WHERE account_id = ?", accountID),
+			err := sqldb.EachText(tx.Raw("SELECT '', object_id, COALESCE("+t.Parent+", '') FROM "+t.Table+
+				" WHERE account_id = ?", accountID),
 				func(_, object, parent string) { a.parents[wideKey{t.Level, object}] = parent })
 			if err != nil {
 				return fmt.Errorf("read %s: %w", t.Table, err)
@@ -96,7 +101,8 @@ func (s WideRows) rebuildWideDay(ctx context.Context, a *wideAccount, d WideDay)
 		return 0, err
 	}
 	var known int64
-	if err := s.Data.Writer(ctx).Raw("SELECT version FROM wide_day WHERE account_id = ? AND day = ?", a.ID, d.Day).Row().Scan(&known); err != nil {
+	if err := s.Data.Writer(ctx).Raw("SELECT version FROM wide_day WHERE account_id = ? AND day = ?", a.ID,
+		d.Day).Row().Scan(&known); err != nil {
 		return 0, err
 	}
 	version := max(now.UnixMicro(), known+1)
@@ -111,7 +117,8 @@ func (s WideRows) rebuildWideDay(ctx context.Context, a *wideAccount, d WideDay)
 	err = s.Data.Tx(ctx, func(tx *gorm.DB) error {
 		written = 0
 		var have int64
-		err := tx.Raw("SELECT version FROM wide_day WHERE account_id = ? AND day = ?"+s.Data.Dialect().ForUpdate(), a.ID, d.Day).Row().Scan(&have)
+		err := tx.Raw("SELECT version FROM wide_day WHERE account_id = ? AND day = ?"+s.Data.Dialect().ForUpdate(), a.ID,
+			d.Day).Row().Scan(&have)
 		if err != nil || have >= version {
 			return err // Overtaken: the later rebuild saw everything that this one saw.
 		}
@@ -122,17 +129,21 @@ func (s WideRows) rebuildWideDay(ctx context.Context, a *wideAccount, d WideDay)
 		if written, err = writeWide(s.Data, tx, a.ID, d.Day, want, now, version); err != nil {
 			return err
 		}
-		return tx.Exec("UPDATE wide_day SET version = ?, dirty = CASE WHEN dirty = ? THEN NULL ELSE dirty END WHERE account_id = ? AND day = ?",
+		return tx.Exec(
+			"UPDATE wide_day SET version = ?, dirty = CASE WHEN dirty = ? THEN NULL ELSE dirty END"+
+				" WHERE account_id = ? AND day = ?",
 			version, d.Mark, a.ID, d.Day).Error
 	})
 	return written, err
 }
 
 // writeWide brings the rows of an account's day in line with want and returns how many it wrote and deleted.
-func writeWide(d *sqldb.DB, tx *gorm.DB, accountID int64, on day.Day, want map[wideKey]*wideRow, now time.Time, version int64) (int, error) {
+func writeWide(d *sqldb.DB, tx *gorm.DB, accountID int64, on day.Day, want map[wideKey]*wideRow, now time.Time,
+	version int64) (int, error) {
 	var gone, rows [][]any
 	same := map[wideKey]bool{}
-	query := tx.Raw("SELECT level, object_id, "+strings.Join(wideValues, ", ")+" FROM wide_daily WHERE day = ? AND account_id = ?", on, accountID)
+	query := tx.Raw("SELECT level, object_id, "+strings.Join(wideValues, ", ")+
+		" FROM wide_daily WHERE day = ? AND account_id = ?", on, accountID)
 	err := eachWide(query, func(k wideKey, have *wideRow) {
 		switch row, ok := want[k]; {
 		case !ok:

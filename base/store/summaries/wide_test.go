@@ -15,10 +15,13 @@ import (
 )
 
 var (
-	rawAds       = rawtable.Table{Name: "test_ad", Shape: rawtable.Objects, Columns: []rawtable.Column{{Name: "campaign_id", Kind: rawtable.Text}}}
-	rawCreatives = rawtable.Table{Name: "test_creative", Shape: rawtable.Objects, Columns: []rawtable.Column{{Name: "ad_id", Kind: rawtable.Text}}}
-	wideTables   = []summaries.ObjectTable{
-		{Level: "campaign", Table: "test_campaign"}, {Level: "adgroup", Table: "test_ad", Parent: "campaign_id"}, {Level: "creative", Table: "test_creative", Parent: "ad_id", IDHasParent: true},
+	rawAds = rawtable.Table{Name: "test_ad", Shape: rawtable.Objects,
+		Columns: []rawtable.Column{{Name: "campaign_id", Kind: rawtable.Text}}}
+	rawCreatives = rawtable.Table{Name: "test_creative", Shape: rawtable.Objects,
+		Columns: []rawtable.Column{{Name: "ad_id", Kind: rawtable.Text}}}
+	wideTables = []summaries.ObjectTable{
+		{Level: "campaign", Table: "test_campaign"}, {Level: "adgroup", Table: "test_ad", Parent: "campaign_id"},
+		{Level: "creative", Table: "test_creative", Parent: "ad_id", IDHasParent: true},
 	}
 )
 
@@ -27,7 +30,10 @@ func wideStore(t *testing.T) *store.Store {
 	t.Helper()
 	s := storetest.NewResults(t)
 	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{rawAds, rawCreatives}))
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_account (id, media, external_id, name, token_id, tier, timezone, currency) VALUES (7, 'test', '900', 'Seven', 1, 'active', 'Asia/Shanghai', 'CNY')").Error)
+	require.NoError(t,
+		s.Config.Writer(t.Context()).Exec(
+			"INSERT INTO media_account (id, media, external_id, name, token_id, tier, timezone, currency)"+
+				" VALUES (7, 'test', '900', 'Seven', 1, 'active', 'Asia/Shanghai', 'CNY')").Error)
 	putObject(t, s, rawAds, "adgroup", "a1", "Ad one", "k1")
 	putObject(t, s, rawCreatives, "creative", "c1", "Creative one", "a1")
 	return s
@@ -39,7 +45,8 @@ func putObject(t *testing.T, s *store.Store, table rawtable.Table, level, id, na
 	scope := results.Scope{AccountID: 7, Media: "test", Report: table.Name, Level: level, Days: []day.Day{day.Epoch}}
 	claim, _, err := s.BeginPull(t.Context(), scope, "p", 1)
 	require.NoError(t, err)
-	_, err = s.WriteObjects(t.Context(), results.ObjectWrite{Claim: claim, Raw: table, Rows: []results.ObjectRow{{Object: id, Name: name, Raw: []any{parent}, JSON: `{"name":"` + name + `"}`}}})
+	_, err = s.WriteObjects(t.Context(), results.ObjectWrite{Claim: claim, Raw: table,
+		Rows: []results.ObjectRow{{Object: id, Name: name, Raw: []any{parent}, JSON: `{"name":"` + name + `"}`}}})
 	require.NoError(t, err)
 }
 
@@ -85,7 +92,8 @@ type wideLine struct {
 func wideLines(t *testing.T, s *store.Store) map[string]wideLine {
 	t.Helper()
 	var lines []wideLine
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT * FROM wide_daily ORDER BY day, level, object_id").Scan(&lines).Error)
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Raw("SELECT * FROM wide_daily ORDER BY day, level, object_id").Scan(&lines).Error)
 	byObject := map[string]wideLine{}
 	for _, l := range lines {
 		byObject[l.Day.String()+" "+l.Level+" "+l.ObjectID] = l
@@ -130,13 +138,16 @@ func TestRebuildWide_JoinsReportsPartnerAndConfiguration(t *testing.T) {
 	on := today.String()
 	top := rows[on+" account "]
 	require.Equal(t, wideLine{
-		Day: today, Level: "account", ExternalID: new("900"), AccountName: new("Seven"), Game: "unassigned", OS: "unknown", Currency: new("CNY"), DayZone: new("Asia/Shanghai"),
+		Day: today, Level: "account", ExternalID: new("900"), AccountName: new("Seven"), Game: "unassigned", OS: "unknown",
+		Currency: new("CNY"), DayZone: new("Asia/Shanghai"),
 		Cost: new(int64(9)), NewUsers: new(int64(25)), Version: top.Version,
 	}, top, "every row of the partner's counts for its account")
 	creative := rows[on+" creative c1"]
 	require.Equal(t, wideLine{
-		Day: today, Level: "creative", ObjectID: "c1", ExternalID: new("900"), AccountName: new("Seven"), CampaignID: new("k1"), AdgroupID: new("a1"), AdgroupName: new("Ad one"),
-		CreativeID: new("c1"), CreativeName: new("Creative one"), Game: "unassigned", OS: "unknown", Currency: new("CNY"), DayZone: new("Asia/Shanghai"),
+		Day: today, Level: "creative", ObjectID: "c1", ExternalID: new("900"), AccountName: new("Seven"),
+		CampaignID: new("k1"), AdgroupID: new("a1"), AdgroupName: new("Ad one"),
+		CreativeID: new("c1"), CreativeName: new("Creative one"), Game: "unassigned", OS: "unknown", Currency: new("CNY"),
+		DayZone:  new("Asia/Shanghai"),
 		NewUsers: new(int64(10)), Version: creative.Version,
 	}, creative, "the platform has no figures of it, which is NULL")
 	ad := rows[on+" adgroup a1"]
@@ -152,7 +163,8 @@ func TestRebuildWide_JoinsReportsPartnerAndConfiguration(t *testing.T) {
 	require.EqualValues(t, 5, *rows[on+" creative c9"].NewUsers)
 	require.Nil(t, rows[on+" creative c9"].AdgroupID)
 	part := rows[on+" creative a1:m7"]
-	require.Equal(t, []*string{new("a1"), new("Ad one"), new("k1"), nil}, []*string{part.AdgroupID, part.AdgroupName, part.CampaignID, part.CreativeName},
+	require.Equal(t, []*string{new("a1"), new("Ad one"), new("k1"), nil},
+		[]*string{part.AdgroupID, part.AdgroupName, part.CampaignID, part.CreativeName},
 		"it is in no list, but its id names its parent")
 }
 
@@ -170,7 +182,8 @@ func TestRebuildWide_WritesChangesAndDeletesOutdatedRows(t *testing.T) {
 	require.Equal(t, 2, rebuild(t, s))
 	after := wideLines(t, s)
 	require.Len(t, after, 2)
-	require.Equal(t, before[today.String()+" account "], after[today.String()+" account "], "a row that did not change is left alone")
+	require.Equal(t, before[today.String()+" account "], after[today.String()+" account "],
+		"a row that did not change is left alone")
 	require.EqualValues(t, 6, *after[today.String()+" adgroup a1"].Cost)
 	require.Greater(t, after[today.String()+" adgroup a1"].Version, before[today.String()+" adgroup a1"].Version)
 	require.Contains(t, storetest.Tombstones(t, s), "wide_daily 2026-11-21 - 7 adgroup a2 - - -")
@@ -226,10 +239,12 @@ func TestWide_FollowsTheConfiguration(t *testing.T) {
 	accounts := rawtable.Table{Name: "test_account", Shape: rawtable.AccountRows}
 	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{accounts}))
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_account SET name = 'Eight' WHERE id = 7").Error)
-	require.NoError(t, s.PutAccountRows(t.Context(), "test", accounts, 1, []settings.AccountRow{{AccountID: 7, JSON: `{"name":"Eight"}`}}))
+	require.NoError(t, s.PutAccountRows(t.Context(), "test", accounts, 1,
+		[]settings.AccountRow{{AccountID: 7, JSON: `{"name":"Eight"}`}}))
 	require.Equal(t, 4, rebuild(t, s))
 	require.Equal(t, "Eight", *wideLines(t, s)[today.String()+" creative c1"].AccountName)
-	require.NoError(t, s.PutAccountRows(t.Context(), "test", accounts, 2, []settings.AccountRow{{AccountID: 7, JSON: `{"name":"Eight"}`}}))
+	require.NoError(t, s.PutAccountRows(t.Context(), "test", accounts, 2,
+		[]settings.AccountRow{{AccountID: 7, JSON: `{"name":"Eight"}`}}))
 	require.Zero(t, rebuild(t, s))
 }
 
@@ -243,7 +258,8 @@ func TestWide_FollowsBindings(t *testing.T) {
 	rebuild(t, s)
 	l := storetest.Lead(t, s, "a")
 	bind := func(b summaries.Binding) {
-		require.NoError(t, s.ApplyBindings(t.Context(), l, []summaries.BindingChange{{AccountID: 7, Bindings: []summaries.Binding{b}, Touched: []summaries.Binding{b}}}))
+		require.NoError(t, s.ApplyBindings(t.Context(), l,
+			[]summaries.BindingChange{{AccountID: 7, Bindings: []summaries.Binding{b}, Touched: []summaries.Binding{b}}}))
 	}
 	bind(summaries.Binding{AccountID: 7, From: long, To: long, Game: "chess", OS: "ios"})
 	require.Equal(t, 1, rebuild(t, s), "however long ago the day is")

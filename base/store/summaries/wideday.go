@@ -34,7 +34,8 @@ func (s WideRows) WideConfigurations(ctx context.Context, media string, upTo int
 
 func (s WideRows) wideDays(ctx context.Context, which, media string, upTo int64, limit int) ([]WideDay, error) {
 	var days []WideDay
-	err := s.Data.Writer(ctx).Raw("SELECT account_id, day, dirty FROM wide_day WHERE media = ? AND dirty <= ? AND "+which+" ORDER BY dirty, account_id, day LIMIT ?",
+	err := s.Data.Writer(ctx).Raw("SELECT account_id, day, dirty FROM wide_day WHERE media = ? AND dirty <= ? AND "+which+
+		" ORDER BY dirty, account_id, day LIMIT ?",
 		media, upTo, day.Epoch, limit).Scan(&days).Error
 	if err != nil {
 		return nil, fmt.Errorf("read the days of %s that wide_daily lacks: %w", media, err)
@@ -51,7 +52,8 @@ func (s WideRows) MarkWideDays(ctx context.Context, configuration WideDay, since
 		if err != nil {
 			return err
 		}
-		err = tx.Exec("UPDATE wide_day SET dirty = NULL WHERE account_id = ? AND day = ? AND dirty = ?", configuration.AccountID, day.Epoch, configuration.Mark).Error
+		err = tx.Exec("UPDATE wide_day SET dirty = NULL WHERE account_id = ? AND day = ? AND dirty = ?",
+			configuration.AccountID, day.Epoch, configuration.Mark).Error
 		if err != nil {
 			return err
 		}

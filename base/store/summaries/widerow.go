@@ -33,16 +33,19 @@ const (
 )
 
 var wideTextNames = [wideTexts]string{
-	"media", "game", "os", "external_id", "account_name", "campaign_id", "campaign_name", "adgroup_id", "adgroup_name", "creative_id", "creative_name",
+	"media", "game", "os", "external_id", "account_name", "campaign_id", "campaign_name", "adgroup_id", "adgroup_name",
+	"creative_id", "creative_name",
 	"currency", "day_zone",
 }
 
-// wideValues are the columns of wide_daily between the key and updated_at: texts, the platform's figures, the partner's.
+// wideValues are the columns of wide_daily between the key and updated_at: texts, the platform's figures, the
+// partner's.
 var wideValues = slices.Concat(wideTextNames[:], metric.Names(), prefixed("partner_", PartnerFigures[:]))
 
 // WideTable is wide_daily.
 var WideTable = sqldb.Table{
-	Name: "wide_daily", Key: []string{"day", "account_id", "level", "object_id"}, Columns: append(slices.Clone(wideValues), "updated_at", "version"),
+	Name: "wide_daily", Key: []string{"day", "account_id", "level", "object_id"},
+	Columns: append(slices.Clone(wideValues), "updated_at", "version"),
 }
 
 func prefixed(prefix string, names []string) []string {
@@ -99,7 +102,10 @@ func eachWide(query *gorm.DB, each func(wideKey, *wideRow)) error {
 // platform or the partner. A partner's row counts for its object and all known parents.
 func readWideSources(tx *gorm.DB, a *wideAccount, on day.Day) (map[wideKey]*wideRow, error) {
 	game, system := "unassigned", "unknown"
-	err := sqldb.EachText(tx.Raw("SELECT game, os, '' FROM binding_applied WHERE account_id = ? AND from_day <= ? AND to_day >= ? ORDER BY from_day", a.ID, on, on),
+	err := sqldb.EachText(
+		tx.Raw(
+			"SELECT game, os, '' FROM binding_applied WHERE account_id = ? AND from_day <= ? AND to_day >= ? ORDER BY from_day",
+			a.ID, on, on),
 		func(g, o, _ string) { game, system = g, o })
 	if err != nil {
 		return nil, fmt.Errorf("read binding_applied: %w", err)
@@ -129,7 +135,8 @@ func readWideSources(tx *gorm.DB, a *wideAccount, on day.Day) (map[wideKey]*wide
 }
 
 func readWideReport(tx *gorm.DB, a *wideAccount, on day.Day, at func(wideKey, string) *wideRow) error {
-	query := tx.Raw("SELECT level, object_id, media, currency, day_zone, "+strings.Join(metric.Names(), ", ")+" FROM report_daily WHERE day = ? AND account_id = ?", on, a.ID)
+	query := tx.Raw("SELECT level, object_id, media, currency, day_zone, "+strings.Join(metric.Names(), ", ")+
+		" FROM report_daily WHERE day = ? AND account_id = ?", on, a.ID)
 	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var k wideKey
 		var media, currency, zone string
@@ -146,7 +153,8 @@ func readWideReport(tx *gorm.DB, a *wideAccount, on day.Day, at func(wideKey, st
 
 // eachPartnerValue calls each with the partner's rows of an account's day: the object and its figures.
 func eachPartnerValue(tx *gorm.DB, accountID int64, on day.Day, each func(wideKey, PartnerValues)) error {
-	query := tx.Raw("SELECT level, object_id, note, "+strings.Join(PartnerFigures[:], ", ")+" FROM partner_daily WHERE account_id = ? AND day = ?", accountID, on)
+	query := tx.Raw("SELECT level, object_id, note, "+strings.Join(PartnerFigures[:], ", ")+
+		" FROM partner_daily WHERE account_id = ? AND day = ?", accountID, on)
 	return sqldb.EachRow(query, func(rows *sql.Rows) error {
 		var k wideKey
 		var note string

@@ -21,14 +21,16 @@ func Days(d *sqldb.DB, tx *gorm.DB, media string, accountID int64, days []day.Da
 	// dirty first: MySQL assigns from left to right, and both are computed from the old mark.
 	update := " ON DUPLICATE KEY UPDATE dirty = GREATEST(mark + 1, VALUES(mark)), mark = GREATEST(mark + 1, VALUES(mark))"
 	if d.Dialect() == sqldb.SQLiteDialect {
-		update = " ON CONFLICT (account_id, day) DO UPDATE SET dirty = MAX(mark + 1, excluded.mark), mark = MAX(mark + 1, excluded.mark)"
+		update = " ON CONFLICT (account_id, day) DO UPDATE SET dirty = MAX(mark + 1, excluded.mark), mark = MAX(mark + 1," +
+			" excluded.mark)"
 	}
 	for batch := range slices.Chunk(days, d.RowsPerStatement(5)) {
 		args := make([]any, 0, 5*len(batch))
 		for _, on := range batch {
 			args = append(args, accountID, on, media, at, at)
 		}
-		err := tx.Exec("INSERT INTO wide_day (account_id, day, media, mark, dirty) VALUES "+sqldb.Tuples(len(batch), 5)+update, args...).Error
+		err := tx.Exec("INSERT INTO wide_day (account_id, day, media, mark, dirty) VALUES "+sqldb.Tuples(len(batch), 5)+
+			update, args...).Error
 		if err != nil {
 			return fmt.Errorf("mark days of account %d for wide_daily: %w", accountID, err)
 		}
@@ -39,8 +41,10 @@ func Days(d *sqldb.DB, tx *gorm.DB, media string, accountID int64, days []day.Da
 // Span marks those of an account's days from from to to that have a row of wide_day.
 func Span(tx *gorm.DB, accountID int64, from, to day.Day, at int64) error {
 	// dirty first, as in Days.
-	err := tx.Exec("UPDATE wide_day SET dirty = CASE WHEN mark >= ? THEN mark + 1 ELSE ? END, mark = CASE WHEN mark >= ? THEN mark + 1 ELSE ? END"+
-		" WHERE account_id = ? AND day >= ? AND day <= ?", at, at, at, at, accountID, from, to).Error
+	err := tx.Exec(
+		"UPDATE wide_day SET dirty = CASE WHEN mark >= ? THEN mark + 1 ELSE ? END,"+
+			" mark = CASE WHEN mark >= ? THEN mark + 1 ELSE ? END"+
+			" WHERE account_id = ? AND day >= ? AND day <= ?", at, at, at, at, accountID, from, to).Error
 	if err != nil {
 		return fmt.Errorf("mark days of account %d for wide_daily: %w", accountID, err)
 	}
