@@ -70,7 +70,7 @@ func SortDue(due []Due) {
 // dueByPlace follows subtask_due in a statement that must use the index of places.
 func dueByPlace(d *sqldb.DB) string { return d.Dialect().ForceIndex("subtask_due", "place") }
 
-// readDue reads rows of subtask_due; tail is what follows its name.
+// readDue reads rows of subtask_due; tail follows the table's name.
 func readDue(ctx context.Context, s *sqldb.Databases, tail string, args ...any) ([]Due, error) {
 	rows, err := s.Data.Writer(ctx).Raw(
 		"SELECT run_id, account_id, part, state, due_at, delivery, attempt FROM subtask_due "+tail, args...).Rows()

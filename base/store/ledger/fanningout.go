@@ -10,7 +10,7 @@ import (
 	"adsync/base/task"
 )
 
-// LaneName names a lane of a media platform.
+// LaneName is a lane of a media platform.
 type LaneName struct{ Media, Lane string }
 
 // FanOutFilter chooses among the runs that are being fanned out.

@@ -22,7 +22,7 @@ import (
 	"adsync/base/task"
 )
 
-// FanOutAccount is what a fan-out needs of an account.
+// FanOutAccount is the part of an account that a fan-out needs.
 type FanOutAccount struct {
 	ID       int64
 	Timezone string

@@ -123,7 +123,7 @@ func prepareOutcomes(outcomes []Outcome) ([]Outcome, error) {
 			}
 		case task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded:
 		default:
-			return nil, fmt.Errorf("outcome of %[2]v: state %[1]q is no outcome", o.State, o.Key)
+			return nil, fmt.Errorf("outcome of %v: state %q is no outcome", o.Key, o.State)
 		}
 		o.Media, o.Lane, o.Node = sqldb.Cut(o.Media, 32), sqldb.Cut(o.Lane, 32), sqldb.Cut(o.Node, 64)
 		o.Reason, o.WaitsFor = sqldb.Cut(o.Reason, 255), sqldb.Cut(o.WaitsFor, 64)

@@ -94,7 +94,7 @@ func (p *Pruner) pruneAnswers(ctx context.Context, through int64) (gone int64, e
 	return gone, nil
 }
 
-// newestTicks returns the runs of the newest tick of each task; 0 is among them.
+// newestTicks returns the runs of the newest tick of each task, and 0, so that the list is never empty.
 func newestTicks(db *gorm.DB) ([]int64, error) {
 	var ids []int64
 	err := db.Raw(

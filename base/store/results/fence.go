@@ -58,7 +58,7 @@ func (s Results) BeginPull(
 		scope.AccountID, scope.Report, scope.Level, scope.Days).Row().Scan(&now, &known.Claimed, &known.HighWater,
 		&known.Whole, &known.Rows)
 	if err != nil {
-		return Claim{}, 0, fmt.Errorf("begin pull: %w", err)
+		return Claim{}, 0, fmt.Errorf("begin a pull of %s of account %d: %w", scope.Report, scope.AccountID, err)
 	}
 	read := clock.Mark()
 	if known.Whole == 0 {

@@ -56,7 +56,7 @@ type FundWrite struct {
 
 func (w *FundWrite) daily() bool { return w.Raw.Shape == rawtable.DailyFundRows }
 
-// fields are the columns of the public table that hold amounts.
+// fields returns the columns of the public table that hold amounts.
 func (w *FundWrite) fields() []fund.Field {
 	if w.daily() {
 		return fund.DailyFields

@@ -48,7 +48,7 @@ func deadScopeOf(d *dead.DeadSubtask, t *settings.TaskRow) deadScope {
 	if strings.TrimSpace(t.Params) != "" && json.Unmarshal([]byte(t.Params), &params) != nil {
 		return deadScope{}
 	}
-	part, _, _ := strings.Cut(d.Part, "@") // Hours of a day are whole when the day is.
+	part, _, _ := strings.Cut(d.Part, "@") // A part of some hours is whole when its day is.
 	first, last, isRange := strings.Cut(part, "..")
 	if !isRange {
 		last = first

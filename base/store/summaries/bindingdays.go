@@ -179,7 +179,7 @@ func (s GameBindings) Rebind(ctx context.Context, actor string, accountID int64,
 	return before, after, nil
 }
 
-// AddBindings writes the first bindings of accounts that have none. actor is who does so.
+// AddBindings writes the first bindings of accounts without any. audit_log records the actor.
 func (s GameBindings) AddBindings(ctx context.Context, actor string, bindings []Binding) error {
 	if len(bindings) == 0 {
 		return nil
@@ -208,7 +208,7 @@ func (s GameBindings) Games(ctx context.Context) ([]string, error) {
 	return codes, nil
 }
 
-// PutGame writes a game, or gives the one of that code another name. actor is who does so.
+// PutGame writes a game, or renames the one with that code. audit_log records the actor.
 func (s GameBindings) PutGame(ctx context.Context, actor, code, name string) error {
 	err := settings.Edit(ctx, s.Databases, settings.Editor{Actor: actor, Action: "game.put"}, "game", nil,
 		func(tx *gorm.DB) error {

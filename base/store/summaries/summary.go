@@ -178,14 +178,14 @@ func (s Summing) RebuildSummary(ctx context.Context, d DirtyDay) (int, error) {
 func (s Summing) beginSummary(ctx context.Context, d DirtyDay) (int64, error) {
 	now, err := s.Data.Now(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("begin summary: %w", err)
+		return 0, fmt.Errorf("begin the summary of %s on %s: %w", d.Media, d.Day, err)
 	}
 	var known int64
 	err = s.Data.Writer(ctx).Raw(
 		"SELECT COALESCE(MAX(version), 0) FROM summary_fence WHERE summary = ? AND media = ? AND day = ?",
 		SummaryTable(d.Hourly).Name, d.Media, d.Day).Row().Scan(&known)
 	if err != nil {
-		return 0, fmt.Errorf("begin summary: %w", err)
+		return 0, fmt.Errorf("begin the summary of %s on %s: %w", d.Media, d.Day, err)
 	}
 	return max(now.UnixMicro(), known+1), nil
 }
@@ -220,7 +220,7 @@ func (s Summing) rebound(ctx context.Context, d DirtyDay) (int64, error) {
 		"SELECT COALESCE(MAX(mark), 0) FROM summary_rebound WHERE report = ? AND media = ? AND day = ?", ReportName(d.Hourly),
 		d.Media, d.Day).Row().Scan(&mark)
 	if err != nil {
-		return 0, fmt.Errorf("begin summary: %w", err)
+		return 0, fmt.Errorf("begin the summary of %s on %s: %w", d.Media, d.Day, err)
 	}
 	return mark, nil
 }

@@ -25,7 +25,7 @@ var (
 	}
 )
 
-// wideStore has creative c1 of ad a1 of campaign k1.
+// wideStore returns a store with creative c1 of ad a1 of campaign k1.
 func wideStore(t *testing.T) *store.Store {
 	t.Helper()
 	s := storetest.NewResults(t)
