@@ -240,11 +240,11 @@ func plans(s *store.Store, open int64) []plan {
 	}
 	add("a run", func(ctx context.Context) error { _, err := s.Run(ctx, open); return err })
 	add("runs by id", func(ctx context.Context) error { _, err := s.Runs(ctx, []int64{open, open - 1}); return err })
-	add("what waits of a run", func(ctx context.Context) error { _, _, err := s.SubtasksWaiting(ctx, open); return err })
+	add("waiting subtasks of a run", func(ctx context.Context) error { _, _, err := s.SubtasksWaiting(ctx, open); return err })
 	add("an order", func(ctx context.Context) error { _, err := s.Order(ctx, 77); return err })
 	add("the pace of a task", func(ctx context.Context) error { _, err := s.TaskPace(ctx, 7); return err })
 
-	add("a run and what waits of it", func(ctx context.Context) error {
+	add("a run with its waiting subtasks", func(ctx context.Context) error {
 		_, _, _, err := s.RunProgress(ctx, open)
 		return err
 	})
@@ -301,7 +301,7 @@ func plans(s *store.Store, open int64) []plan {
 			whole = "a piece of a text is in no index: it reads the newest ones until it has a page"
 		}
 		if strings.Contains(name, " and a ") {
-			whole = "of two filters an index serves one: it counts in the index how far it may look," +
+			whole = "an index serves one of two filters: it counts in the index how far it may read," +
 				" and reads the newest ones until it has a page"
 		}
 		add("dead, "+name, func(ctx context.Context) error {
@@ -352,14 +352,14 @@ func plans(s *store.Store, open int64) []plan {
 		due, err := s.DueSubtasks(ctx, noon.Add(13*time.Hour), noon.Add(13*time.Hour), 500)
 		return len(due), err
 	})
-	add("why one waits", func(ctx context.Context) error { _, _, err := s.WaitOf(ctx, key); return err })
+	add("why a subtask waits", func(ctx context.Context) error { _, _, err := s.WaitOf(ctx, key); return err })
 	add("due by key", func(ctx context.Context) error { _, err := s.DueOf(ctx, []task.Key{key}); return err })
 	add("due, counts", func(ctx context.Context) error { _, err := s.CountDue(ctx); return err })
 	lists("where messages were sent again", func(ctx context.Context) (int, error) {
 		all, err := s.SentRanges(ctx)
 		return len(all), err
 	})
-	add("what was sent again within a range", func(ctx context.Context) error {
+	add("messages sent again within a range", func(ctx context.Context) error {
 		_, err := s.SentWithin(ctx, ledger.SentRange{Topic: "adsync." + big.Media + ".normal", Partition: 1, Lowest: 1,
 			Highest: 500}, noon, 100)
 		return err
@@ -395,11 +395,11 @@ func plans(s *store.Store, open int64) []plan {
 		return err
 	})
 	add("pauses waited for", func(ctx context.Context) error { _, err := s.PausesWaitedFor(ctx); return err })
-	add("what a pause held", func(ctx context.Context) error {
+	add("subtasks of a pause", func(ctx context.Context) error {
 		_, err := s.Release(ctx, task.PauseRef(77), noon, 100)
 		return err
 	})
-	add("what is queued behind what ended", func(ctx context.Context) error {
+	add("subtasks queued behind ended ones", func(ctx context.Context) error {
 		_, err := s.ReleaseQueued(ctx, noon)
 		return err
 	})
@@ -407,7 +407,7 @@ func plans(s *store.Store, open int64) []plan {
 		_, err := s.UnsentSubtasks(ctx, open, ledger.AccountRange{After: 5, Through: 50})
 		return err
 	})
-	add("whether subtasks are left", func(ctx context.Context) error {
+	add("whether a run has more subtasks", func(ctx context.Context) error {
 		_, err := s.HasSubtasks(ctx, open, 100)
 		return err
 	})
@@ -642,7 +642,7 @@ func plans(s *store.Store, open int64) []plan {
 		return err
 	})
 	add("differences, counts", func(ctx context.Context) error { _, err := s.CountConfirmedDifferences(ctx); return err })
-	add("differences to forget", func(ctx context.Context) error {
+	add("old differences to delete", func(ctx context.Context) error {
 		_, err := s.DeleteOldDifferences(ctx, planDay.Add(-1).Start(time.UTC))
 		return err
 	})
@@ -697,7 +697,7 @@ func plans(s *store.Store, open int64) []plan {
 		_, err := s.ParkedDue(ctx, big.Media, noon, 100)
 		return err
 	}, "of the accounts, which are some ten thousands")
-	add("sleeping accounts", func(ctx context.Context) error {
+	add("inactive accounts", func(ctx context.Context) error {
 		_, err := s.InactiveAccounts(ctx, big.Media, 100)
 		return err
 	})
