@@ -15,7 +15,7 @@ import (
 type Failure struct {
 	Delivery   int
 	Attempt    int        // failures so far, this one included if it was charged
-	State      task.State // what the subtask became by it
+	State      task.State // the subtask's state after it
 	Node       string     // who worked on it
 	StartedAt  sqldb.Time
 	EndedAt    sqldb.Time
@@ -32,13 +32,13 @@ func failureTable(runID int64) string { return failureTableOf(task.LogDay(runID)
 
 func failureTableOf(d day.Day) string { return sqldb.FailureTablePrefix + digitsOf(d) }
 
-// failed reports whether the outcome's delivery ended with an error of its own.
+// failed reports whether the outcome's delivery ended with an error.
 func (o *Outcome) failed() bool {
 	return o.ErrorText != "" && (o.ErrorClass != "" || o.State == task.Retrying || o.State == task.Failed)
 }
 
-// insertFailures writes the failures among outcomes, by key, to the tables of their days. A day that has no such table,
-// because it was dropped or made by a release without them, keeps none.
+// insertFailures writes the failures among outcomes, by key, to the tables of their days. A day without such a table,
+// because it was dropped or made by an earlier release, keeps none.
 func insertFailures(s *sqldb.Databases, tx *gorm.DB, outcomes []Outcome) error {
 	var rows [][]any
 	var runID int64

@@ -25,7 +25,7 @@ func TestFailures_KeepTheErrorOfEachDelivery(t *testing.T) {
 	first := failed(1, 1, 1, task.Retrying, "transient", "timeout")
 	require.Zero(t, storetest.Apply(t, s, first, r.Outcome(2, 1, task.Succeeded),
 		failed(3, 1, 0, task.Deferred, "", "its account is at work")))
-	storetest.Apply(t, s, first) // It came twice.
+	storetest.Apply(t, s, first) // It is applied twice.
 	resend(t, r, 1)
 	require.Zero(t, storetest.Apply(t, s, failed(1, 2, 1, task.Deferred, "quota", "too many calls")))
 	resend(t, r, 1)
@@ -51,9 +51,9 @@ func TestFailures_KeepTheErrorOfEachDelivery(t *testing.T) {
 	}
 }
 
-// What is written of failures must not hold up outcomes: a day that an older release made has no table of them, and
-// they go with the day's log.
-func TestFailures_AreAsOldAsTheirDaysLog(t *testing.T) {
+// Failures must not block outcomes: a day of an older release has no table of them, and they are dropped with the
+// day's log.
+func TestFailures_LiveAsLongAsTheirDaysLog(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	days := []time.Time{storetest.Moment, storetest.Moment.Add(24 * time.Hour)}

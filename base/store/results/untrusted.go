@@ -8,8 +8,8 @@ import (
 	"adsync/base/plural"
 )
 
-// UntrustedCoverage returns the days of accounts of a media that are suspect or partial, from and to included. An index
-// has the states: no other rows of these days are read.
+// UntrustedCoverage returns the suspect and partial days of accounts of a media, from and to included. The index of
+// states has them: it reads no other rows.
 func (s Results) UntrustedCoverage(
 	ctx context.Context, media string, accountIDs []int64, from, to day.Day,
 ) ([]Coverage, error) {
@@ -24,7 +24,8 @@ func (s Results) UntrustedCoverage(
 	return rows, nil
 }
 
-// OpenDifferences returns what differs of days of accounts, from and to included, by account, day, level and metric.
+// OpenDifferences returns the open differences of days of accounts, from and to included, by account, day, level and
+// metric.
 func (s Reconciliation) OpenDifferences(
 	ctx context.Context, accountIDs []int64, from, to day.Day,
 ) ([]Difference, error) {
