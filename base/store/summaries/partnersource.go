@@ -144,8 +144,9 @@ func (p *PartnerSource) changed(
 	}
 	// nothing was written
 	defer func() { _ = tx.Rollback() }()
+	//nolint:gosec // The table's name is validated, the rest is ours.
 	rows, err := tx.QueryContext(ctx, "SELECT id, "+p.text("updated_at")+", deleted, "+p.text("day")+
-		", game, os, media, account, level, object_id, "+ //nolint:gosec // The table's name is validated, the rest is ours.
+		", game, os, media, account, level, object_id, "+
 		strings.Join(PartnerFigures[:], ", ")+" FROM "+p.table+
 		" WHERE updated_at >= ? AND (updated_at > ? OR id > ?) AND "+p.isMoment()+" AND "+p.isID()+
 		" ORDER BY updated_at, id LIMIT ?", from, from, after.ID, limit)
