@@ -20,8 +20,8 @@ import (
 type ObjectTable struct {
 	Level  string // campaign, adgroup or creative
 	Table  string // the raw table
-	Parent string // its column with the id of the object above: of a creative the ad group, of an ad group the campaign
-	// IDHasParent says that an id begins with the id of the object above, followed by a colon.
+	Parent string // its column with the parent's id: a creative's ad group, an ad group's campaign
+	// IDHasParent is set if an id begins with the parent's id, followed by a colon.
 	IDHasParent bool
 }
 
