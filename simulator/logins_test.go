@@ -40,56 +40,6 @@ func (s *sim) oceanOAuth(path string, more fields) *httptest.ResponseRecorder {
 		strings.NewReader(jsonText(body))))
 }
 
-func TestLogins_TencentRefreshKeepsTheRefreshToken(t *testing.T) {
-	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 0)
-	old := s.credentials("tencent").Logins[0]
-	use := func(token string) int {
-		return code(t, s.do(s.tencentRequest(token, "adgroups/get", query("account_id", idText(a.ID)))))
-	}
-	require.NoError(t, s.Clock().Set(noon.Add(time.Hour)))
-	d := data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", old.RefreshToken))
-	require.NotContains(t, d, "refresh_token")
-	require.NotContains(t, d, "authorizer_info")
-	require.Equal(t, json.Number("86400"), d["access_token_expires_in"])
-	require.Equal(t, json.Number("2592000"), d["refresh_token_expires_in"])
-	require.Equal(t, 0, use(d["access_token"].(string)))
-	require.Equal(t, 11002, use(old.AccessToken), "the old token is dead")
-	fresh := s.credentials("tencent").Logins[0]
-	require.Equal(t, old.RefreshToken, fresh.RefreshToken)
-	require.Equal(t, old.RefreshExpiresAt.Add(time.Hour), fresh.RefreshExpiresAt, "its life is extended")
-
-	s.order("limits", fields{"old_access_survives": fields{"tencent": true}})
-	d2 := data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", old.RefreshToken))
-	require.Equal(t, 0, use(d2["access_token"].(string)))
-	require.Equal(t, 0, use(d["access_token"].(string)), "now the old token stays valid")
-
-	d3 := data(t, s.tencentOAuth("refresh_token", "refresh_token", old.RefreshToken))
-	require.NotEqual(t, old.RefreshToken, d3["refresh_token"])
-	require.Equal(t, 11002, use(d2["access_token"].(string)))
-	require.Equal(t, 11010, code(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token",
-		old.RefreshToken)))
-}
-
-func TestLogins_OceanEngineRefreshRotates(t *testing.T) {
-	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("oceanengine", 0)
-	old := s.credentials("oceanengine").Logins[0]
-	use := func(token string) int {
-		return code(t, s.do(s.oceanRequest(token, "v3.0/promotion/list/", query("advertiser_id", idText(a.ID)))))
-	}
-	d := data(t, s.oceanOAuth("refresh_token", fields{"refresh_token": old.RefreshToken}))
-	require.Equal(t, json.Number("86400"), d["expires_in"])
-	require.Equal(t, 0, use(d["access_token"].(string)))
-	require.Equal(t, 40104, use(old.AccessToken))
-	require.Equal(t, 40107, code(t, s.oceanOAuth("refresh_token", fields{"refresh_token": old.RefreshToken})))
-	again := data(t, s.oceanOAuth("refresh_token", fields{"refresh_token": d["refresh_token"],
-		"grant_type": "refresh_token"}))
-	require.NotEqual(t, d["refresh_token"], again["refresh_token"])
-}
-
 func TestLogins_TokensEndByTheWorldsClock(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()

@@ -1,6 +1,7 @@
-package simulator
+package oceanengine_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -8,39 +9,43 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/simulator/oceanengine"
+	"adsync/simulator/simtest"
 	"adsync/simulator/world"
 )
 
 func TestOceanEngine_ChecksTheToken(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: ofEach(200)}).unlimited()
-	a, stranger := s.account("oceanengine", 0), s.account("oceanengine", 150)
+	s := newSim(t, 200)
+	a, stranger := s.Account(0), s.Account(150)
 	list := "v3.0/promotion/list/"
-	own := query("advertiser_id", idText(a.ID))
-	require.Equal(t, 0, code(t, s.do(s.oceanRequest(s.token(a), list, own))))
-	require.Equal(t, 40104, code(t, s.do(s.oceanRequest("", list, own))))
-	require.Equal(t, 40104, code(t, s.do(s.oceanRequest("no", list, own))))
-	require.Equal(t, 40002, code(t, s.do(s.oceanRequest(s.token(a), list, query("advertiser_id", idText(stranger.ID))))))
-	require.Equal(t, 40000, code(t, s.do(s.oceanRequest(s.token(a), list, query("advertiser_id", "")))))
-	inQuery := query("advertiser_id", idText(a.ID), "access_token", s.token(a))
-	require.Equal(t, 40104, code(t, s.do(s.oceanRequest("", list, inQuery))), "the token belongs in the header")
-	require.Equal(t, 40104, code(t, s.do(s.oceanRequest(s.token(a), "oauth2/advertiser/get/", nil))),
+	own := simtest.Query("advertiser_id", simtest.Text(a.ID))
+	require.Equal(t, 0, simtest.Code(t, s.Do(s.request(s.Token(a), list, own))))
+	require.Equal(t, 40104, simtest.Code(t, s.Do(s.request("", list, own))))
+	require.Equal(t, 40104, simtest.Code(t, s.Do(s.request("no", list, own))))
+	require.Equal(t, 40002,
+		simtest.Code(t, s.Do(s.request(s.Token(a), list, simtest.Query("advertiser_id", simtest.Text(stranger.ID))))))
+	require.Equal(t, 40000, simtest.Code(t, s.Do(s.request(s.Token(a), list, simtest.Query("advertiser_id", "")))))
+	inQuery := simtest.Query("advertiser_id", simtest.Text(a.ID), "access_token", s.Token(a))
+	require.Equal(t, 40104, simtest.Code(t, s.Do(s.request("", list, inQuery))), "the token belongs in the header")
+	require.Equal(t, 40104, simtest.Code(t, s.Do(s.request(s.Token(a), "oauth2/advertiser/get/", nil))),
 		"here it belongs in the query")
-	w := s.do(s.oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a))))
-	require.Len(t, data(t, w)["list"], 100)
+	w := s.Do(s.request("", "oauth2/advertiser/get/", simtest.Query("access_token", s.Token(a))))
+	require.Len(t, simtest.Data(t, w)["list"], 100)
 }
 
 func TestOceanEngine_RefusesBadParameters(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("oceanengine", 0)
-	report := query("dimensions", `["stat_time_day"]`, "metrics", `["stat_cost"]`, "filters", "[]",
+	s := newSim(t, 40)
+	a := s.Account(0)
+	report := simtest.Query("dimensions", `["stat_time_day"]`, "metrics", `["stat_cost"]`, "filters", "[]",
 		"order_by", `[{"field":"stat_time_day","type":"ASC"}]`, "start_time", "2026-11-01 00:00:00", "end_time",
 		"2026-11-07 23:59:59")
 	for _, c := range []struct {
@@ -115,26 +120,27 @@ func TestOceanEngine_RefusesBadParameters(t *testing.T) {
 				q.Del(c.set[i])
 			}
 		}
-		q.Set("advertiser_id", idText(a.ID))
-		w := s.do(s.oceanRequest(s.token(a), c.path, q))
+		q.Set("advertiser_id", simtest.Text(a.ID))
+		w := s.Do(s.request(s.Token(a), c.path, q))
 		require.Equal(t, http.StatusOK, w.Code)
-		require.Equal(t, c.want, code(t, w), "%s %v: %s", c.path, c.set, w.Body)
+		require.Equal(t, c.want, simtest.Code(t, w), "%s %v: %s", c.path, c.set, w.Body)
 	}
-	require.Equal(t, http.StatusNotFound, s.oceanCall(a, "v3.0/promotion/list").Code, "paths end with a slash")
-	r := s.oceanRequest(s.token(a), "v3.0/promotion/list/", nil)
+	require.Equal(t, http.StatusNotFound, s.call(a, "v3.0/promotion/list").Code, "paths end with a slash")
+	r := s.request(s.Token(a), "v3.0/promotion/list/", nil)
 	r.Method = http.MethodDelete
-	require.Equal(t, http.StatusMethodNotAllowed, s.do(r).Code)
+	require.Equal(t, http.StatusMethodNotAllowed, s.Do(r).Code)
 }
 
 func TestOceanEngine_PromotionsByPageAndFilter(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("oceanengine", 0)
-	objects := s.truth().Objects(a)
+	s := newSim(t, 40)
+	a := s.Account(0)
+	objects := s.Objects(a)
 	ids := func(filtering fields) (list []string) {
-		rows := pages(t, 20, func(page int) ([]any, fields) {
-			d := data(t, s.oceanCall(a, "v3.0/promotion/list/", "page", idText(int64(page)), "page_size", "20", "filtering",
-				jsonText(filtering),
+		rows := simtest.Pages(t, 20, func(page int) ([]any, fields) {
+			d := simtest.Data(t, s.call(a, "v3.0/promotion/list/", "page", simtest.Text(int64(page)), "page_size", "20",
+				"filtering",
+				simtest.JSON(filtering),
 				"fields", `["promotion_id"]`))
 			require.NotContains(t, d, "cursor_info")
 			return d["list"].([]any), d["page_info"].(fields)
@@ -148,7 +154,7 @@ func TestOceanEngine_PromotionsByPageAndFilter(t *testing.T) {
 	want := func(fits func(o world.Object) bool) (list []string) {
 		for _, o := range objects {
 			if fits(o) {
-				list = append(list, idText(o.ID))
+				list = append(list, simtest.Text(o.ID))
 			}
 		}
 		return list
@@ -159,11 +165,11 @@ func TestOceanEngine_PromotionsByPageAndFilter(t *testing.T) {
 	require.Equal(t, want(func(o world.Object) bool { return !live(o) }),
 		ids(fields{"status_first": "PROMOTION_STATUS_DELETED"}))
 	require.Equal(t, want(func(world.Object) bool { return true }), ids(fields{"status_first": "PROMOTION_STATUS_ALL"}))
-	start, end := noon.Add(-40*time.Hour).Unix(), noon.Unix()
+	start, end := simtest.Noon.Add(-40*time.Hour).Unix(), simtest.Noon.Unix()
 	require.Equal(t, want(func(o world.Object) bool { return live(o) && start <= o.Modified && o.Modified <= end }),
 		ids(fields{
 			"promotion_modify_start_time": chinaText(start), "promotion_modify_end_time": chinaText(end)}))
-	today := world.DayOf(noon.Unix())
+	today := world.DayOf(simtest.Noon.Unix())
 	require.Equal(t, want(func(o world.Object) bool { return live(o) && world.DayOf(o.Modified) == today }),
 		ids(fields{"promotion_modify_time": world.FormatDay(today)}))
 	require.Equal(t, want(func(o world.Object) bool { return live(o) && o.Project == objects[0].Project }),
@@ -171,36 +177,36 @@ func TestOceanEngine_PromotionsByPageAndFilter(t *testing.T) {
 	require.Equal(t, want(live)[:2],
 		ids(fields{"ids": []json.Number{json.Number(want(live)[0]), json.Number(want(live)[1])}}))
 	require.Empty(t, ids(fields{"status_first": "PROMOTION_STATUS_FROZEN"}))
-	both := data(t, s.oceanCall(a, "v3.0/promotion/list/", "page", "1", "page_size", "20", "cursor", "0", "count", "3"))
+	both := simtest.Data(t, s.call(a, "v3.0/promotion/list/", "page", "1", "page_size", "20", "cursor", "0", "count", "3"))
 	require.NotContains(t, both, "page_info", "the cursor takes precedence")
 	require.Len(t, both["list"], 3)
 }
 
 func TestOceanEngine_ProjectsHoldThePromotions(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("oceanengine", 0)
+	s := newSim(t, 40)
+	a := s.Account(0)
 	known := map[int64]bool{}
-	for _, r := range data(t, s.oceanCall(a, "v3.0/project/list/", "page_size", "100"))["list"].([]any) {
+	for _, r := range simtest.Data(t, s.call(a, "v3.0/project/list/", "page_size", "100"))["list"].([]any) {
 		id, err := r.(fields)["project_id"].(json.Number).Int64()
 		require.NoError(t, err)
-		require.Len(t, idText(id), 19)
+		require.Len(t, simtest.Text(id), 19)
 		known[id] = true
 	}
-	for _, o := range s.truth().Objects(a) {
+	for _, o := range s.Objects(a) {
 		require.True(t, known[o.Project])
 	}
-	require.Len(t, data(t, s.oceanCall(a, "v3.0/project/list/", "filtering",
+	require.Len(t, simtest.Data(t, s.call(a, "v3.0/project/list/", "filtering",
 		`{"project_modify_start_time":"2026-11-01 00:00:00","project_modify_end_time":"2026-11-02 00:00:00"}`))["page_info"],
 		4)
-	require.Empty(t, data(t, s.oceanCall(a, "v3.0/project/list/", "filtering",
+	require.Empty(t, simtest.Data(t, s.call(a, "v3.0/project/list/", "filtering",
 		`{"status_first":"PROJECT_STATUS_DELETE"}`))["list"])
 }
 
 // The lists contain no values that are missing in the platform's documents.
 func TestOceanEngine_WordsAreThePlatformsOwn(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
+	s := newSim(t, 40)
 	words := map[string][]string{
 		"gender": {"NONE", "GENDER_MALE", "GENDER_FEMALE"}, "district": {"CITY"},
 		"age":          {"AGE_BETWEEN_18_23", "AGE_BETWEEN_24_30", "AGE_BETWEEN_31_40", "AGE_BETWEEN_41_49"},
@@ -246,18 +252,18 @@ func TestOceanEngine_WordsAreThePlatformsOwn(t *testing.T) {
 		}
 	}
 	for i := range 6 {
-		a := s.account("oceanengine", i)
+		a := s.Account(i)
 		for _, path := range []string{"v3.0/project/list/", "v3.0/promotion/list/", "2/file/image/get/",
 			"2/file/video/get/"} {
-			check(path, data(t, s.oceanCall(a, path, "page_size", "20"))["list"])
+			check(path, simtest.Data(t, s.call(a, path, "page_size", "20"))["list"])
 		}
 		check("",
-			decoded(t, s.do(s.oceanRequest(s.token(a), "2/advertiser/info/",
-				query("advertiser_ids", "["+idText(a.ID)+"]"))))["data"])
+			simtest.Decoded(t, s.Do(s.request(s.Token(a), "2/advertiser/info/",
+				simtest.Query("advertiser_ids", "["+simtest.Text(a.ID)+"]"))))["data"])
 	}
 	check("",
-		data(t, s.do(s.oceanRequest("", "oauth2/advertiser/get/",
-			query("access_token", s.token(s.account("oceanengine", 0))))))["list"])
+		simtest.Data(t, s.Do(s.request("", "oauth2/advertiser/get/",
+			simtest.Query("access_token", s.Token(s.Account(0))))))["list"])
 	for _, word := range []string{"gender", "image_mode", "status_second", "material_opt_status", "source",
 		"account_type"} {
 		require.True(t, met[word], word)
@@ -266,10 +272,11 @@ func TestOceanEngine_WordsAreThePlatformsOwn(t *testing.T) {
 
 func TestOceanEngine_LoginsAuthoriseContainersOfTheirAccounts(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: ofEach(500)}).unlimited()
+	s := newSim(t, 500)
 	list := func(login int) []any {
-		a := s.account("oceanengine", login*100)
-		return data(t, s.do(s.oceanRequest("", "oauth2/advertiser/get/", query("access_token", s.token(a)))))["list"].([]any)
+		a := s.Account(login * 100)
+		return simtest.Data(t, s.Do(s.request("", "oauth2/advertiser/get/",
+			simtest.Query("access_token", s.Token(a)))))["list"].([]any)
 	}
 	kinds := make([]string, 5)
 	for i := range kinds {
@@ -281,17 +288,17 @@ func TestOceanEngine_LoginsAuthoriseContainersOfTheirAccounts(t *testing.T) {
 		"101 ADVERTISER"}, kinds)
 
 	// Each expands to its hundred accounts, and to none for another login.
-	in := func(login, n int) string { return idText(1_690_000_000_000_000 + int64(login)*1000 + int64(n)) }
+	in := func(login, n int) string { return simtest.Text(1_690_000_000_000_000 + int64(login)*1000 + int64(n)) }
 	count := func(login int, path, rows string, pairs ...string) int {
-		return len(data(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", login*100)), path,
-			query(append(pairs, "page_size", "100")...))))[rows].([]any))
+		return len(simtest.Data(t, s.Do(s.request(s.Token(s.Account(login*100)), path,
+			simtest.Query(append(pairs, "page_size", "100")...))))[rows].([]any))
 	}
 	require.Equal(t, 100, count(3, "2/customer_center/advertiser/list/", "list", "cc_account_id", in(3, 0),
 		"account_source", "AD"))
 	require.Equal(t, 1, count(3, "2/customer_center/advertiser/list/", "list", "cc_account_id", in(3, 0), "account_source",
 		"LOCAL"))
-	teams := data(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", 100)), "2/ebp/level/get/",
-		query("enterprise_organization_id", in(1, 0)))))["sub_team"].([]any)[0].(fields)
+	teams := simtest.Data(t, s.Do(s.request(s.Token(s.Account(100)), "2/ebp/level/get/",
+		simtest.Query("enterprise_organization_id", in(1, 0)))))["sub_team"].([]any)[0].(fields)
 	below := teams["sub_team"].([]any)[0].(fields)
 	require.Equal(t, []any{json.Number(in(1, 1)), json.Number(in(1, 2))}, []any{teams["team_id"], below["team_id"]})
 	sum := 0
@@ -302,33 +309,32 @@ func TestOceanEngine_LoginsAuthoriseContainersOfTheirAccounts(t *testing.T) {
 	require.Equal(t, 100, sum)
 	require.Equal(t, 50, count(2, "2/agent/advertiser/select/", "list", "advertiser_id", in(2, 0)))
 	require.Equal(t, 1, count(2, "2/agent/child_agent/select/", "child_agent_ids", "advertiser_id", in(2, 0)))
-	d := data(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", 200)), "2/agent/advertiser/select/",
-		query("advertiser_id", in(2, 1), "count", "30", "cursor", "30"))))
+	d := simtest.Data(t, s.Do(s.request(s.Token(s.Account(200)), "2/agent/advertiser/select/",
+		simtest.Query("advertiser_id", in(2, 1), "count", "30", "cursor", "30"))))
 	require.Len(t, d["list"], 20)
 	require.Equal(t, false, d["cursor_page_info"].(fields)["has_more"])
 	require.Equal(t, 40002,
-		code(t, s.do(s.oceanRequest(s.token(s.account("oceanengine", 0)), "2/agent/advertiser/select/",
-			query("advertiser_id", in(2, 0))))))
+		simtest.Code(t, s.Do(s.request(s.Token(s.Account(0)), "2/agent/advertiser/select/",
+			simtest.Query("advertiser_id", in(2, 0))))))
 }
 
 func TestOceanEngine_ARevokedAccountIsNoLongerValid(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("oceanengine", 1)
-	_, err := s.sim.World.Live(world.Life{Media: "oceanengine", Account: idText(a.ID), State: world.LifeRevoked})
-	require.NoError(t, err)
-	for _, x := range data(t, s.do(s.oceanRequest("", "oauth2/advertiser/get/",
-		query("access_token", s.token(a)))))["list"].([]any) {
-		require.Equal(t, x.(fields)["account_id"] != json.Number(idText(a.ID)), x.(fields)["is_valid"])
+	s := newSim(t, 40)
+	a := s.Account(1)
+	s.Order("accounts", fields{"media": "oceanengine", "account": simtest.Text(a.ID), "state": world.LifeRevoked})
+	for _, x := range simtest.Data(t, s.Do(s.request("", "oauth2/advertiser/get/",
+		simtest.Query("access_token", s.Token(a)))))["list"].([]any) {
+		require.Equal(t, x.(fields)["account_id"] != json.Number(simtest.Text(a.ID)), x.(fields)["is_valid"])
 	}
 }
 
 func TestOceanEngine_OldHoursMayBeServedAsDays(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.find("oceanengine", world.ClassMedium)
+	s := newSim(t, 40)
+	a := s.Find(world.ClassMedium)
 	ask := func() (hours map[string]int, total any) {
-		d := data(t, s.oceanCall(a, "v3.0/report/custom/get/", "data_topic", "MATERIAL_DATA", "dimensions",
+		d := simtest.Data(t, s.call(a, "v3.0/report/custom/get/", "data_topic", "MATERIAL_DATA", "dimensions",
 			`["stat_time_hour"]`, "metrics", `["stat_cost"]`, "filters", "[]",
 			"order_by", `[{"field":"stat_time_hour","type":"ASC"}]`, "start_time", "2026-11-07 00:00:00", "end_time",
 			"2026-11-08 23:59:59", "page_size", "100"))
@@ -340,7 +346,7 @@ func TestOceanEngine_OldHoursMayBeServedAsDays(t *testing.T) {
 	}
 	whole, total := ask()
 	require.NotContains(t, whole, "2026-11-07")
-	s.sim.HoursKept.Store(8)
+	s.Order("limits", fields{"hours_kept_days": 8})
 	some, again := ask()
 	require.Equal(t, total, again)
 	require.Equal(t, 1, some["2026-11-07"])
@@ -350,14 +356,15 @@ func TestOceanEngine_OldHoursMayBeServedAsDays(t *testing.T) {
 
 func TestOceanEngine_AdvertiserInfoIsAllOrNothing(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: ofEach(200)}).unlimited()
-	a, b, stranger := s.account("oceanengine", 0), s.account("oceanengine", 99), s.account("oceanengine", 100)
+	s := newSim(t, 200)
+	a, b, stranger := s.Account(0), s.Account(99), s.Account(100)
 	ask := func(ids ...int64) map[string]any {
-		return decoded(t, s.do(s.oceanRequest(s.token(a), "2/advertiser/info/",
-			query("advertiser_ids", jsonText(ids), "fields", `["id","name"]`))))
+		return simtest.Decoded(t, s.Do(s.request(s.Token(a), "2/advertiser/info/",
+			simtest.Query("advertiser_ids", simtest.JSON(ids), "fields", `["id","name"]`))))
 	}
 	require.Equal(t, []any{
-		fields{"id": json.Number(idText(a.ID)), "name": a.Name()}, fields{"id": json.Number(idText(b.ID)), "name": b.Name()},
+		fields{"id": json.Number(simtest.Text(a.ID)), "name": a.Name()},
+		fields{"id": json.Number(simtest.Text(b.ID)), "name": b.Name()},
 	}, ask(a.ID, b.ID)["data"], "the data is an array")
 	require.Equal(t, json.Number("40002"), ask(a.ID, stranger.ID)["code"])
 	require.Equal(t, json.Number("40000"), ask()["code"])
@@ -366,14 +373,14 @@ func TestOceanEngine_AdvertiserInfoIsAllOrNothing(t *testing.T) {
 
 func TestOceanEngine_ReportsGroupFilterAndTotal(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("oceanengine", 0)
+	s := newSim(t, 40)
+	a := s.Account(0)
 	ask := func(dimensions string, more ...string) fields {
 		pairs := []string{"dimensions", dimensions, "metrics", `["stat_cost","show_cnt","ctr"]`, "filters", "[]", "page_size",
 			"100",
 			"order_by", `[{"field":"stat_cost","type":"DESC"}]`, "start_time", "2026-11-05 00:00:00", "end_time",
 			"2026-11-14 23:59:59"}
-		return data(t, s.oceanCall(a, "v3.0/report/custom/get/", append(pairs, more...)...))
+		return simtest.Data(t, s.call(a, "v3.0/report/custom/get/", append(pairs, more...)...))
 	}
 	total := ask(`["stat_time_day"]`)["total_metrics"]
 	for _, d := range []string{`["cdp_project_id","cdp_project_name"]`, `["cdp_promotion_id","cdp_promotion_name"]`,
@@ -382,8 +389,12 @@ func TestOceanEngine_ReportsGroupFilterAndTotal(t *testing.T) {
 	}
 	byCost := ask(`["cdp_promotion_id"]`)["rows"].([]any)
 	require.True(t, slices.IsSortedFunc(byCost, func(x, y any) int {
-		cost := func(v any) int64 { return yuan(t, v.(fields)["metrics"].(fields)["stat_cost"].(string)) }
-		return int(cost(y) - cost(x))
+		cost := func(v any) float64 {
+			yuan, err := strconv.ParseFloat(v.(fields)["metrics"].(fields)["stat_cost"].(string), 64)
+			require.NoError(t, err)
+			return yuan
+		}
+		return cmp.Compare(cost(y), cost(x))
 	}))
 	top := byCost[0].(fields)["dimensions"].(fields)["cdp_promotion_id"].(string)
 	one := ask(`["cdp_promotion_id"]`, "filters", `[{"field":"cdp_promotion_id","type":2,"operator":10,"values":["`+top+
@@ -402,9 +413,9 @@ func TestOceanEngine_ReportsGroupFilterAndTotal(t *testing.T) {
 
 func TestOceanEngine_ConfigNamesWhatReportsTake(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("oceanengine", 0)
-	topic := data(t, s.oceanCall(a, "v3.0/report/custom/config/get/", "data_topics",
+	s := newSim(t, 40)
+	a := s.Account(0)
+	topic := simtest.Data(t, s.call(a, "v3.0/report/custom/config/get/", "data_topics",
 		`["BASIC_DATA"]`))["list"].([]any)[0].(fields)
 	names := func(k string) (list []string) {
 		for _, x := range topic[k].([]any) {
@@ -412,29 +423,42 @@ func TestOceanEngine_ConfigNamesWhatReportsTake(t *testing.T) {
 		}
 		return list
 	}
-	w := s.oceanCall(a, "v3.0/report/custom/get/", "dimensions", jsonText(names("dimensions")), "metrics",
-		jsonText(names("metrics")),
+	w := s.call(a, "v3.0/report/custom/get/", "dimensions", simtest.JSON(names("dimensions")), "metrics",
+		simtest.JSON(names("metrics")),
 		"filters", "[]", "order_by", `[{"field":"cdp_promotion_id","type":"ASC"}]`, "start_time", "2026-11-14", "end_time",
 		"2026-11-14")
-	rows := data(t, w)["rows"].([]any)
+	rows := simtest.Data(t, w)["rows"].([]any)
 	require.NotEmpty(t, rows)
 	for _, v := range rows[0].(fields)["metrics"].(fields) {
 		require.Regexp(t, `^\d+(\.\d\d)?$`, v, "every value is a string")
 	}
-	require.Subset(t, names("metrics"), wireNames("oceanengine"))
+	require.Subset(t, names("metrics"), []string{"stat_cost", "show_cnt", "click_cnt", "convert_cnt", "active_pay"})
 }
 
 func TestOceanEngine_IsServedUnderItsHostsToo(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("oceanengine", 0)
+	s := newSim(t, 40)
+	a := s.Account(0)
 	for _, host := range []string{"api.oceanengine.com", "ad.oceanengine.com"} {
-		r := httptest.NewRequest(http.MethodGet, "https://"+host+"/open_api/v3.0/promotion/list/?advertiser_id="+idText(a.ID),
+		r := httptest.NewRequest(http.MethodGet, "https://"+host+"/open_api/v3.0/promotion/list/?advertiser_id="+
+			simtest.Text(a.ID),
 			nil)
-		r.Header.Set("Access-Token", s.token(a))
-		require.Equal(t, 0, code(t, s.do(r)))
+		r.Header.Set("Access-Token", s.Token(a))
+		require.Equal(t, 0, simtest.Code(t, s.Do(r)))
 	}
-	require.True(t, strings.HasPrefix(s.spec("oceanengine").BasePath, s.spec("oceanengine").Prefix))
+	spec := oceanengine.New().Spec()
+	require.True(t, strings.HasPrefix(spec.BasePath, spec.Prefix))
+}
+
+func TestOceanEngine_ErrorsHaveTheEnvelope(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, 40)
+	w := s.Do(s.request("x", "v3.0/promotion/list/", simtest.Query("advertiser_id", "1")))
+	require.Equal(t, http.StatusOK, w.Code)
+	v := simtest.Decoded(t, w)
+	require.Contains(t, v, "request_id")
+	require.NotContains(t, v, "data")
+	require.Equal(t, 40104, simtest.Code(t, w))
 }
 
 func chinaText(moment int64) string {

@@ -1,4 +1,4 @@
-package simulator
+package tencent_test
 
 import (
 	"encoding/json"
@@ -12,16 +12,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/simulator/simtest"
 	"adsync/simulator/world"
 )
 
 func TestTencent_ChecksTheCommonParameters(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: ofEach(200)}).unlimited()
-	a := s.account("tencent", 0)
-	stranger := s.account("tencent", 150)
-	good := s.token(a)
-	now := s.sim.Clock.Now().Unix()
+	s := newSim(t, 200)
+	a := s.Account(0)
+	stranger := s.Account(150)
+	good := s.Token(a)
+	now := s.Now()
 	for name, c := range map[string]struct {
 		change func(q url.Values)
 		want   int
@@ -33,36 +34,35 @@ func TestTencent_ChecksTheCommonParameters(t *testing.T) {
 		"an empty token":           {func(q url.Values) { q.Set("access_token", "") }, 11005},
 		"a token of another shape": {func(q url.Values) { q.Set("access_token", "abc") }, 11004},
 		"an unknown token":         {func(q url.Values) { q.Set("access_token", strings.Repeat("0", 32)) }, 11002},
-		"a clock 300 s ahead":      {func(q url.Values) { q.Set("timestamp", idText(now+300)) }, 0},
-		"a clock 301 s ahead":      {func(q url.Values) { q.Set("timestamp", idText(now+301)) }, 12101},
-		"a clock 301 s behind":     {func(q url.Values) { q.Set("timestamp", idText(now-301)) }, 12101},
+		"a clock 300 s ahead":      {func(q url.Values) { q.Set("timestamp", simtest.Text(now+300)) }, 0},
+		"a clock 301 s ahead":      {func(q url.Values) { q.Set("timestamp", simtest.Text(now+301)) }, 12101},
+		"a clock 301 s behind":     {func(q url.Values) { q.Set("timestamp", simtest.Text(now-301)) }, 12101},
 		"a timestamp of words":     {func(q url.Values) { q.Set("timestamp", "now") }, 18002},
 		"a nonce of 33":            {func(q url.Values) { q.Set("nonce", strings.Repeat("x", 33)) }, 18003},
-		"another login's account":  {func(q url.Values) { q.Set("account_id", idText(stranger.ID)) }, 12201},
+		"another login's account":  {func(q url.Values) { q.Set("account_id", simtest.Text(stranger.ID)) }, 12201},
 		"an unknown account":       {func(q url.Values) { q.Set("account_id", "123") }, 12201},
 		"no account":               {func(q url.Values) { q.Del("account_id") }, 18001},
 		"an account of words":      {func(q url.Values) { q.Set("account_id", `"1"`) }, 18002},
-		"a token of another medium": {func(q url.Values) { q.Set("access_token", s.token(s.account("oceanengine", 0))) },
-			11002},
 	} {
-		r := s.tencentRequest(good, "adgroups/get", query("account_id", idText(a.ID)))
+		r := s.request(good, "adgroups/get", simtest.Query("account_id", simtest.Text(a.ID)))
 		q := r.URL.Query()
 		c.change(q)
 		r.URL.RawQuery = q.Encode()
-		require.Equal(t, c.want, code(t, s.do(r)), name)
+		require.Equal(t, c.want, simtest.Code(t, s.Do(r)), name)
 	}
-	r := s.tencentRequest(good, "adgroups/get", query("account_id", idText(a.ID), "nonce", "once"))
-	require.Equal(t, 0, code(t, s.do(r)))
-	require.Equal(t, 12100, code(t, s.do(r)))
+	r := s.request(good, "adgroups/get", simtest.Query("account_id", simtest.Text(a.ID), "nonce", "once"))
+	require.Equal(t, 0, simtest.Code(t, s.Do(r)))
+	require.Equal(t, 12100, simtest.Code(t, s.Do(r)))
 }
 
 func TestTencent_RefusesBadParameters(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 0)
-	report := query("level", "REPORT_LEVEL_ADGROUP", "group_by", `["date","adgroup_id"]`, "fields", `["date","cost"]`,
+	s := newSim(t, 40)
+	a := s.Account(0)
+	report := simtest.Query("level", "REPORT_LEVEL_ADGROUP", "group_by", `["date","adgroup_id"]`, "fields",
+		`["date","cost"]`,
 		"date_range", `{"start_date":"2026-11-01","end_date":"2026-11-07"}`)
-	hourly := query("level", "REPORT_LEVEL_ADVERTISER", "group_by", `["hour"]`, "fields", `["hour","cost"]`,
+	hourly := simtest.Query("level", "REPORT_LEVEL_ADVERTISER", "group_by", `["hour"]`, "fields", `["hour","cost"]`,
 		"date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`)
 	for _, c := range []struct {
 		path string
@@ -122,14 +122,14 @@ func TestTencent_RefusesBadParameters(t *testing.T) {
 				q.Del(c.set[i])
 			}
 		}
-		q.Set("account_id", idText(a.ID))
-		w := s.do(s.tencentRequest(s.token(a), c.path, q))
+		q.Set("account_id", simtest.Text(a.ID))
+		w := s.Do(s.request(s.Token(a), c.path, q))
 		require.Equal(t, http.StatusOK, w.Code)
-		require.Equal(t, c.want, code(t, w), "%s %v: %s", c.path, c.set, w.Body)
+		require.Equal(t, c.want, simtest.Code(t, w), "%s %v: %s", c.path, c.set, w.Body)
 	}
-	r := s.tencentRequest(s.token(a), "adgroups/get", nil)
+	r := s.request(s.Token(a), "adgroups/get", nil)
 	r.Method = http.MethodPost
-	require.Equal(t, 12007, code(t, s.do(r)))
+	require.Equal(t, 12007, simtest.Code(t, s.Do(r)))
 }
 
 // walk reads a list by cursor to its end.
@@ -139,7 +139,7 @@ func (s *sim) walk(a *world.Account, path string, pairs ...string) (rows []any, 
 		if cursor != "" {
 			q = append(q, "cursor", cursor)
 		}
-		d := data(s.t, s.tencentCall(a, path, q...))
+		d := simtest.Data(s.t, s.call(a, path, q...))
 		rows = append(rows, d["list"].([]any)...)
 		info := d["cursor_page_info"].(fields)
 		switch next := info["cursor"]; next {
@@ -160,13 +160,13 @@ func (s *sim) walk(a *world.Account, path string, pairs ...string) (rows []any, 
 
 func TestTencent_CursorReachesEveryRowOnce(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 0)
+	s := newSim(t, 40)
+	a := s.Account(0)
 	rows, calls := s.walk(a, "adgroups/get", "page_size", "7", "fields", `["adgroup_id"]`)
 	var want []string
-	for _, o := range s.truth().Objects(a) {
+	for _, o := range s.Objects(a) {
 		if o.Status != world.StatusDeleted {
-			want = append(want, idText(o.ID))
+			want = append(want, simtest.Text(o.ID))
 		}
 	}
 	var got []string
@@ -177,26 +177,26 @@ func TestTencent_CursorReachesEveryRowOnce(t *testing.T) {
 	require.Equal(t, want, got)
 	require.Equal(t, (len(want)+6)/7, calls)
 
-	first := data(t, s.tencentCall(a, "adgroups/get", "pagination_mode",
+	first := simtest.Data(t, s.call(a, "adgroups/get", "pagination_mode",
 		"PAGINATION_MODE_CURSOR"))["cursor_page_info"].(fields)
-	w := s.tencentCall(a, "adgroups/get", "pagination_mode", "PAGINATION_MODE_CURSOR", "page_size", "9", "cursor",
+	w := s.call(a, "adgroups/get", "pagination_mode", "PAGINATION_MODE_CURSOR", "page_size", "9", "cursor",
 		first["next_cursor"].(string))
-	require.Equal(t, 18009, code(t, w), "a cursor belongs to its query")
+	require.Equal(t, 18009, simtest.Code(t, w), "a cursor belongs to its query")
 }
 
 func TestTencent_AccountListsReachExactlyTheLoginsAccounts(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: ofEach(150)}).unlimited()
-	a := s.account("tencent", 120) // of the second login, which has 50
+	s := newSim(t, 150)
+	a := s.Account(120) // of the second login, which has 50
 	for _, list := range [][]string{
 		{"advertiser/get", "fields", `["account_id","corporation_name"]`, "page_size", "9"},
 		{"organization_account_relation/get", "page_size", "9"},
 	} {
-		token := s.token(a)
+		token := s.Token(a)
 		var got []string
 		for cursor := "0"; ; {
-			q := query(append([]string{"pagination_mode", "PAGINATION_MODE_CURSOR", "cursor", cursor}, list[1:]...)...)
-			d := data(t, s.do(s.tencentRequest(token, list[0], q)))
+			q := simtest.Query(append([]string{"pagination_mode", "PAGINATION_MODE_CURSOR", "cursor", cursor}, list[1:]...)...)
+			d := simtest.Data(t, s.Do(s.request(token, list[0], q)))
 			for _, r := range d["list"].([]any) {
 				got = append(got, r.(fields)["account_id"].(json.Number).String())
 			}
@@ -208,11 +208,11 @@ func TestTencent_AccountListsReachExactlyTheLoginsAccounts(t *testing.T) {
 		}
 		var want []string
 		for i := 100; i < 150; i++ {
-			want = append(want, idText(s.account("tencent", i).ID))
+			want = append(want, simtest.Text(s.Account(i).ID))
 		}
 		require.Equal(t, want, got)
-		q := query(append([]string{"pagination_mode", "PAGINATION_MODE_NORMAL", "page", "6"}, list[1:]...)...)
-		d := data(t, s.do(s.tencentRequest(token, list[0], q)))
+		q := simtest.Query(append([]string{"pagination_mode", "PAGINATION_MODE_NORMAL", "page", "6"}, list[1:]...)...)
+		d := simtest.Data(t, s.Do(s.request(token, list[0], q)))
 		require.Len(t, d["list"], 5)
 		require.Equal(t, json.Number("50"), d["page_info"].(fields)["total_number"])
 	}
@@ -220,9 +220,9 @@ func TestTencent_AccountListsReachExactlyTheLoginsAccounts(t *testing.T) {
 
 func TestTencent_FiltersAdgroups(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 0)
-	objects := s.truth().Objects(a)
+	s := newSim(t, 40)
+	a := s.Account(0)
+	objects := s.Objects(a)
 	moment := objects[len(objects)/2].Modified
 	name := objects[0].Name
 	ids := func(filtering string, more ...string) (list []string) {
@@ -235,13 +235,13 @@ func TestTencent_FiltersAdgroups(t *testing.T) {
 	want := func(fits func(o world.Object) bool) (list []string) {
 		for _, o := range objects {
 			if fits(o) {
-				list = append(list, idText(o.ID))
+				list = append(list, simtest.Text(o.ID))
 			}
 		}
 		return list
 	}
 	live := func(o world.Object) bool { return o.Status != world.StatusDeleted }
-	stamp := idText(moment)
+	stamp := simtest.Text(moment)
 	for operator, fits := range map[string]func(at int64) bool{
 		"GREATER_EQUALS": func(at int64) bool { return at >= moment }, "GREATER": func(at int64) bool { return at > moment },
 		"LESS_EQUALS": func(at int64) bool { return at <= moment }, "LESS": func(at int64) bool { return at < moment },
@@ -255,17 +255,17 @@ func TestTencent_FiltersAdgroups(t *testing.T) {
 	require.Equal(t, want(func(o world.Object) bool { return live(o) && o.Status == world.StatusActive }),
 		ids(`[{"field":"configured_status","operator":"EQUALS","values":["AD_STATUS_NORMAL"]}]`))
 	require.Equal(t, want(func(o world.Object) bool { return live(o) && strings.Contains(o.Name, name[:6]) }),
-		ids(jsonText([]fields{{"field": "adgroup_name", "operator": "CONTAINS", "values": []string{name[:6]}}})))
+		ids(simtest.JSON([]fields{{"field": "adgroup_name", "operator": "CONTAINS", "values": []string{name[:6]}}})))
 	some := want(live)[:3]
-	require.Equal(t, some, ids(jsonText([]fields{{"field": "adgroup_id", "operator": "IN", "values": some}})))
+	require.Equal(t, some, ids(simtest.JSON([]fields{{"field": "adgroup_id", "operator": "IN", "values": some}})))
 }
 
 func TestTencent_ReportsGroupAndSort(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 0)
+	s := newSim(t, 40)
+	a := s.Account(0)
 	rows := func(group string, more ...string) []any {
-		return data(t, s.tencentCall(a, "daily_reports/get",
+		return simtest.Data(t, s.call(a, "daily_reports/get",
 			append([]string{"level", "REPORT_LEVEL_ADGROUP", "group_by", group,
 				"fields", `["date","adgroup_id","adgroup_name","site_set","cost","account_id"]`, "page_size", "2000",
 				"date_range", `{"start_date":"2026-11-05","end_date":"2026-11-15"}`}, more...)...))["list"].([]any)
@@ -299,24 +299,38 @@ func TestTencent_ReportsGroupAndSort(t *testing.T) {
 		`"]}]`) {
 		require.Equal(t, json.Number(id), r.(fields)["adgroup_id"])
 		require.NotEmpty(t, r.(fields)["adgroup_name"])
-		require.Equal(t, json.Number(idText(a.ID)), r.(fields)["account_id"])
+		require.Equal(t, json.Number(simtest.Text(a.ID)), r.(fields)["account_id"])
 	}
 }
 
 func TestTencent_IsServedUnderItsHostToo(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 0)
-	r := s.tencentRequest(s.token(a), "adgroups/get", query("account_id", idText(a.ID)))
+	s := newSim(t, 40)
+	a := s.Account(0)
+	r := s.request(s.Token(a), "adgroups/get", simtest.Query("account_id", simtest.Text(a.ID)))
 	r.URL.Path = "/v3.0/adgroups/get"
-	require.Equal(t, 404, s.do(r).Code)
+	require.Equal(t, 404, s.Do(r).Code)
 	for _, host := range []string{"api.e.qq.com", "API.e.qq.com:443"} {
 		r.Host = host
 		q := r.URL.Query()
 		q.Set("nonce", host)
 		r.URL.RawQuery = q.Encode()
-		require.Equal(t, 0, code(t, s.do(r)), host)
+		require.Equal(t, 0, simtest.Code(t, s.Do(r)), host)
 	}
-	w := s.do(httptest.NewRequest(http.MethodGet, "https://dl.e.qq.com/v3.0/async_report_files/get", nil))
-	require.Equal(t, 12007, code(t, w))
+	w := s.Do(httptest.NewRequest(http.MethodGet, "https://dl.e.qq.com/v3.0/async_report_files/get", nil))
+	require.Equal(t, 12007, simtest.Code(t, w))
+}
+
+func TestTencent_ErrorsHaveTheEnvelope(t *testing.T) {
+	t.Parallel()
+	s := newSim(t, 40)
+	w := s.Do(s.request(strings.Repeat("0", 32), "adgroups/get", simtest.Query("account_id", "1")))
+	require.Equal(t, http.StatusOK, w.Code)
+	v := simtest.Decoded(t, w)
+	require.Equal(t, w.Header().Get("X-TSA-Trace-Id"), v["trace_id"])
+	require.Regexp(t, `^[0-9a-f]{32}$`, v["trace_id"])
+	require.Equal(t, "BusinessException", v["code_type"])
+	require.NotContains(t, v, "data")
+	require.Equal(t, "application/json;charset=utf-8", w.Header().Get("Content-Type"))
+	require.Equal(t, "Sun, 15 Nov 2026 04:34:56 GMT", w.Header().Get("Date"), "the world's time")
 }

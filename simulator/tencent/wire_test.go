@@ -1,4 +1,4 @@
-package simulator
+package tencent_test
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/simulator/simtest"
 	"adsync/simulator/world"
 )
 
@@ -17,10 +18,10 @@ import (
 
 func TestTencentDocuments_FilesUseTheEnumsOfTheSDK(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 0)
+	s := newSim(t, 40)
+	a := s.Account(0)
 	for path, want := range map[string]string{"images/get": "IMAGE_TYPE_JPG", "videos/get": "MEDIA_TYPE_MP4"} {
-		for _, row := range data(t, s.tencentCall(a, path))["list"].([]any) {
+		for _, row := range simtest.Data(t, s.call(a, path))["list"].([]any) {
 			require.Equal(t, want, row.(fields)["type"])
 			require.Equal(t, "ADSTATUS_NORMAL", row.(fields)["status"])
 		}
@@ -29,17 +30,17 @@ func TestTencentDocuments_FilesUseTheEnumsOfTheSDK(t *testing.T) {
 
 func TestTencentDocuments_CreativesAreFoundByTheirComponents(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 0)
-	creatives := a.Creatives(s.sim.Clock.Now().Unix())
+	s := newSim(t, 40)
+	a := s.Account(0)
+	creatives := a.Creatives(s.Now())
 	i := slices.IndexFunc(creatives, func(x world.ListedCreative) bool {
 		return !x.IsVideo() && x.Swaps > 0 &&
 			len(x.Assets(a)) == 1
 	})
 	image := creatives[i]
-	require.Equal(t, []string{idText(image.ID)}, s.ids(a, "dynamic_creatives/get", "dynamic_creative_id",
-		condition("component_id", "EQUALS", idText(image.ID*10+1)), "is_deleted",
-		jsonText(image.Status == world.StatusDeleted)))
+	require.Equal(t, []string{simtest.Text(image.ID)}, s.ids(a, "dynamic_creatives/get", "dynamic_creative_id",
+		condition("component_id", "EQUALS", simtest.Text(image.ID*10+1)), "is_deleted",
+		simtest.JSON(image.Status == world.StatusDeleted)))
 }
 
 // tencentWords holds values of the page of enums (枚举值), and of the enums ImageType, MediaType, AdStatus,
@@ -80,10 +81,10 @@ func words(value any, yield func(string)) {
 
 func TestTencentDocuments_EveryEnumValueIsDocumented(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
+	s := newSim(t, 40)
 	met := map[string]bool{}
 	for index := range 40 {
-		a := s.account("tencent", index)
+		a := s.Account(index)
 		page := []string{"page_size", "100"}
 		for _, call := range [][]string{
 			append([]string{"adgroups/get"}, page...), append([]string{"adgroups/get", "is_deleted", "true"}, page...),
@@ -96,7 +97,7 @@ func TestTencentDocuments_EveryEnumValueIsDocumented(t *testing.T) {
 				"date_range", `{"start_date":"2026-11-10","end_date":"2026-11-12"}`,
 			},
 		} {
-			words(data(t, s.tencentCall(a, call[0], call[1:]...)), func(word string) { met[word] = true })
+			words(simtest.Data(t, s.call(a, call[0], call[1:]...)), func(word string) { met[word] = true })
 		}
 	}
 	for word := range met {
@@ -108,7 +109,7 @@ func TestTencentDocuments_EveryEnumValueIsDocumented(t *testing.T) {
 }
 
 func condition(field, operator string, values ...string) string {
-	return jsonText([]fields{{"field": field, "operator": operator, "values": values}})
+	return simtest.JSON([]fields{{"field": field, "operator": operator, "values": values}})
 }
 
 // ids returns the ids of a list with a condition.
@@ -116,7 +117,7 @@ func (s *sim) ids(a *world.Account, path, id, filtering string, more ...string) 
 	s.t.Helper()
 	list := []string{}
 	q := append([]string{"filtering", filtering, "page_size", "100"}, more...)
-	for _, row := range data(s.t, s.tencentCall(a, path, q...))["list"].([]any) {
+	for _, row := range simtest.Data(s.t, s.call(a, path, q...))["list"].([]any) {
 		switch v := row.(fields)[id].(type) {
 		case json.Number:
 			list = append(list, v.String())
@@ -129,10 +130,10 @@ func (s *sim) ids(a *world.Account, path, id, filtering string, more ...string) 
 
 func TestTencentDocuments_ListsTakeTheConditionsOfTheirPages(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 0)
+	s := newSim(t, 40)
+	a := s.Account(0)
 	refused := func(path, field, operator string, values ...string) {
-		require.Equal(t, 18009, code(t, s.tencentCall(a, path, "filtering", condition(field, operator, values...))),
+		require.Equal(t, 18009, simtest.Code(t, s.call(a, path, "filtering", condition(field, operator, values...))),
 			"%s %s %s", path, field, operator)
 	}
 	none := func(path, field, operator string, values ...string) {
@@ -147,13 +148,13 @@ func TestTencentDocuments_ListsTakeTheConditionsOfTheirPages(t *testing.T) {
 	refused("adgroups/get", "system_status", "EQUALS", "ADGROUP_STATUS_ACTIVE")
 
 	var images, videos []world.Asset
-	for _, x := range a.Assets(world.AssetImage, s.sim.Clock.Now().Unix()) {
-		if x.Created >= s.sim.Clock.Now().Unix()-183*world.DayLength {
+	for _, x := range a.Assets(world.AssetImage, s.Now()) {
+		if x.Created >= s.Now()-183*world.DayLength {
 			images = append(images, x)
 		}
 	}
-	for _, x := range a.Assets(world.AssetVideo, s.sim.Clock.Now().Unix()) {
-		if x.Created >= s.sim.Clock.Now().Unix()-183*world.DayLength {
+	for _, x := range a.Assets(world.AssetVideo, s.Now()) {
+		if x.Created >= s.Now()-183*world.DayLength {
 			videos = append(videos, x)
 		}
 	}
@@ -164,11 +165,15 @@ func TestTencentDocuments_ListsTakeTheConditionsOfTheirPages(t *testing.T) {
 		condition("image_signature", "CONTAINS", x.Signature[3:20])))
 	require.Equal(t, []string{x.ID}, s.ids(a, "images/get", "image_id", condition("image_id", "IN", x.ID, "5")))
 	require.Equal(t, []string{x.ID}, s.ids(a, "images/get", "image_id", condition("image_id", "CONTAINS", x.ID)))
-	require.Contains(t, s.ids(a, "images/get", "image_id", condition("image_width", "EQUALS", idText(x.Width))), x.ID)
-	require.Contains(t, s.ids(a, "images/get", "image_id", condition("height", "LESS_EQUALS", idText(x.Height))), x.ID)
-	require.NotContains(t, s.ids(a, "images/get", "image_id", condition("height", "GREATER_EQUALS", idText(x.Height+1))),
+	require.Contains(t, s.ids(a, "images/get", "image_id", condition("image_width", "EQUALS", simtest.Text(x.Width))),
 		x.ID)
-	require.NotContains(t, s.ids(a, "images/get", "image_id", condition("file_size", "LESS_EQUALS", idText(x.Size-1))),
+	require.Contains(t, s.ids(a, "images/get", "image_id", condition("height", "LESS_EQUALS", simtest.Text(x.Height))),
+		x.ID)
+	require.NotContains(t, s.ids(a, "images/get", "image_id",
+		condition("height", "GREATER_EQUALS", simtest.Text(x.Height+1))),
+		x.ID)
+	require.NotContains(t, s.ids(a, "images/get", "image_id",
+		condition("file_size", "LESS_EQUALS", simtest.Text(x.Size-1))),
 		x.ID)
 	require.Len(t, s.ids(a, "images/get", "image_id", condition("status", "EQUALS", "ADSTATUS_NORMAL")), len(images))
 	none("images/get", "status", "EQUALS", "ADSTATUS_DELETED")
@@ -176,31 +181,32 @@ func TestTencentDocuments_ListsTakeTheConditionsOfTheirPages(t *testing.T) {
 	require.Equal(t, []string{y.ID}, s.ids(a, "videos/get", "video_id", condition("media_id", "IN", y.ID, "5")))
 	require.Equal(t, []string{y.ID}, s.ids(a, "videos/get", "video_id", condition("video_id", "CONTAINS", y.ID)))
 	require.Contains(t, s.ids(a, "videos/get", "video_id",
-		condition("video_duration_millisecond", "GREATER_EQUALS", idText(y.Milliseconds))), y.ID)
+		condition("video_duration_millisecond", "GREATER_EQUALS", simtest.Text(y.Milliseconds))), y.ID)
 	require.Equal(t, []string{y.ID}, s.ids(a, "videos/get", "video_id", condition("media_description", "EQUALS", y.Name)))
 	refused("videos/get", "video_id", "IN", y.ID)
 	refused("videos/get", "image_width", "EQUALS", "1")
-	require.Equal(t, 18002, code(t, s.tencentCall(a, "images/get", "filtering",
+	require.Equal(t, 18002, simtest.Code(t, s.call(a, "images/get", "filtering",
 		condition("created_time", "GREATER", "1"))))
-	require.Equal(t, 18002, code(t, s.tencentCall(a, "images/get", "filtering",
+	require.Equal(t, 18002, simtest.Code(t, s.call(a, "images/get", "filtering",
 		condition("image_width", "EQUALS", "wide"))))
 }
 
 func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 0)
+	s := newSim(t, 40)
+	a := s.Account(0)
 	ask := func(pairs ...string) url.Values {
-		q := query("fields", `["cost","adgroup_id"]`, "date_range", `{"start_date":"2026-11-14","end_date":"2026-11-14"}`,
+		q := simtest.Query("fields", `["cost","adgroup_id"]`, "date_range",
+			`{"start_date":"2026-11-14","end_date":"2026-11-14"}`,
 			"page_size", "2000")
 		for i := 0; i < len(pairs); i += 2 {
 			q.Set(pairs[i], pairs[i+1])
 		}
-		q.Set("account_id", idText(a.ID))
+		q.Set("account_id", simtest.Text(a.ID))
 		return q
 	}
 	rows := func(path string, pairs ...string) []any {
-		return data(t, s.do(s.tencentRequest(s.token(a), path, ask(pairs...))))["list"].([]any)
+		return simtest.Data(t, s.Do(s.request(s.Token(a), path, ask(pairs...))))["list"].([]any)
 	}
 	for level, groups := range map[string]map[bool][]string{
 		"REPORT_LEVEL_ADVERTISER": {false: {"date"}, true: {"hour"}},
@@ -230,7 +236,7 @@ func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T
 	} {
 		for hourly, fields := range groups {
 			path := map[bool]string{false: "daily_reports/get", true: "hourly_reports/get"}[hourly]
-			got := rows(path, "level", level, "group_by", jsonText(fields))
+			got := rows(path, "level", level, "group_by", simtest.JSON(fields))
 			has := level == "REPORT_LEVEL_ADVERTISER" || level == "REPORT_LEVEL_ADGROUP" ||
 				level == "REPORT_LEVEL_DYNAMIC_CREATIVE"
 			require.Equal(t, has, len(got) > 0, "%s %s", path, level)
@@ -271,58 +277,58 @@ func TestTencentDocuments_ReportsTakeTheirLevelsGroupsAndConditions(t *testing.T
 		condition("component_id", "IN", "1", "2"))...))
 	hourly := ask("level", "REPORT_LEVEL_ADGROUP", "group_by", `["hour"]`, "filtering",
 		condition("marketing_target_type", "EQUALS", "MARKETING_TARGET_TYPE_APP_ANDROID"))
-	require.Equal(t, 18009, code(t, s.do(s.tencentRequest(s.token(a), "hourly_reports/get", hourly))))
+	require.Equal(t, 18009, simtest.Code(t, s.Do(s.request(s.Token(a), "hourly_reports/get", hourly))))
 	for _, level := range []string{"REPORT_LEVEL_QUERYWORD", "REPORT_LEVEL_MATERIAL_VIDEO"} {
 		q := ask("level", level, "group_by", `["hour"]`)
-		require.Equal(t, 18009, code(t, s.do(s.tencentRequest(s.token(a), "hourly_reports/get", q))), level)
+		require.Equal(t, 18009, simtest.Code(t, s.Do(s.request(s.Token(a), "hourly_reports/get", q))), level)
 	}
 }
 
 func TestTencentDocuments_AccountsAreFoundByAPartOfTheirCompany(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 3)
+	s := newSim(t, 40)
+	a := s.Account(3)
 	base := []string{"pagination_mode", "PAGINATION_MODE_NORMAL", "page_size", "100", "page", "1", "fields",
 		`["account_id"]`}
 	list := func(pairs ...string) int {
-		return len(data(t, s.do(s.tencentRequest(s.token(a), "advertiser/get",
-			query(append(slices.Clone(base), pairs...)...))))["list"].([]any))
+		return len(simtest.Data(t, s.Do(s.request(s.Token(a), "advertiser/get",
+			simtest.Query(append(slices.Clone(base), pairs...)...))))["list"].([]any))
 	}
 	name := []rune(a.Company())
 	require.Positive(t, list("filtering", condition("corporation_name", "CONTAINS", string(name[1:]))))
 	require.Zero(t, list("filtering", condition("corporation_name", "EQUALS", string(name[1:]))))
-	q := query(base...)
+	q := simtest.Query(base...)
 	q.Del("page")
-	require.Equal(t, 18001, code(t, s.do(s.tencentRequest(s.token(a), "advertiser/get", q))),
+	require.Equal(t, 18001, simtest.Code(t, s.Do(s.request(s.Token(a), "advertiser/get", q))),
 		"numbered pages need their number")
-	q = query("pagination_mode", "PAGINATION_MODE_NORMAL", "account_id", idText(a.ID))
-	require.Len(t, data(t, s.do(s.tencentRequest(s.token(a), "organization_account_relation/get", q)))["list"], 1)
-	q = query("pagination_mode", "PAGINATION_MODE_NORMAL", "page", "101", "page_size", "1")
-	require.Equal(t, 18003, code(t, s.do(s.tencentRequest(s.token(a), "organization_account_relation/get", q))))
+	q = simtest.Query("pagination_mode", "PAGINATION_MODE_NORMAL", "account_id", simtest.Text(a.ID))
+	require.Len(t, simtest.Data(t, s.Do(s.request(s.Token(a), "organization_account_relation/get", q)))["list"], 1)
+	q = simtest.Query("pagination_mode", "PAGINATION_MODE_NORMAL", "page", "101", "page_size", "1")
+	require.Equal(t, 18003, simtest.Code(t, s.Do(s.request(s.Token(a), "organization_account_relation/get", q))))
 }
 
 func TestTencent_AcceptsTheRealTimeForAnyWorldTime(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{}).unlimited()
-	a := s.account("tencent", 0)
+	s := newSim(t, 40)
+	a := s.Account(0)
 	now := time.Now().Unix()
-	require.Greater(t, max(now-s.sim.Clock.Now().Unix(), s.sim.Clock.Now().Unix()-now), int64(300),
+	require.Greater(t, max(now-s.Now(), s.Now()-now), int64(300),
 		"the world has another time")
-	for stamp, want := range map[int64]int{now: 0, now - 250: 0, now - 400: 12101, s.sim.Clock.Now().Unix(): 0} {
-		require.Equal(t, want, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(stamp))), stamp-now)
+	for stamp, want := range map[int64]int{now: 0, now - 250: 0, now - 400: 12101, s.Now(): 0} {
+		require.Equal(t, want, simtest.Code(t, s.call(a, "adgroups/get", "timestamp", simtest.Text(stamp))), stamp-now)
 	}
-	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(now), "nonce", "real-1")))
-	require.Equal(t, 12100, code(t, s.tencentCall(a, "adgroups/get", "timestamp", idText(now), "nonce", "real-1")),
+	require.Equal(t, 0, simtest.Code(t, s.call(a, "adgroups/get", "timestamp", simtest.Text(now), "nonce", "real-1")))
+	require.Equal(t, 12100, simtest.Code(t, s.call(a, "adgroups/get", "timestamp", simtest.Text(now), "nonce", "real-1")),
 		"a nonce must be new for both clocks")
 }
 
 func TestTencentLogins_ListAccountsByTheirRole(t *testing.T) {
 	t.Parallel()
-	s := newSim(t, Config{Accounts: ofEach(401)}).unlimited()
+	s := newSim(t, 401)
 	ask := func(login int, path string, pairs ...string) fields {
-		q := query(append([]string{"pagination_mode", "PAGINATION_MODE_NORMAL", "page", "1", "page_size", "100"},
+		q := simtest.Query(append([]string{"pagination_mode", "PAGINATION_MODE_NORMAL", "page", "1", "page_size", "100"},
 			pairs...)...)
-		return decoded(t, s.do(s.tencentRequest(s.token(s.account("tencent", login*100)), path, q)))
+		return simtest.Decoded(t, s.Do(s.request(s.Token(s.Account(login*100)), path, q)))
 	}
 	count := func(answer fields) int {
 		require.Equal(t, json.Number("0"), answer["code"], "%v", answer)
@@ -356,6 +362,6 @@ func TestTencentLogins_ListAccountsByTheirRole(t *testing.T) {
 
 	refused("12203", ask(4, relations))
 	refused("18001", ask(4, advertisers, id...))
-	require.Equal(t, 1, count(ask(4, advertisers, with("account_id", idText(s.account("tencent", 400).ID))...)),
+	require.Equal(t, 1, count(ask(4, advertisers, with("account_id", simtest.Text(s.Account(400).ID))...)),
 		"an advertiser itself")
 }

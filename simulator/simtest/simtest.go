@@ -1,0 +1,187 @@
+// Package simtest starts simulators for the tests of single simulated platforms, and calls them over HTTP.
+package simtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"adsync/simulator"
+	"adsync/simulator/control"
+	"adsync/simulator/limit"
+	"adsync/simulator/platform"
+	"adsync/simulator/world"
+)
+
+// Noon is when the world's clock is frozen: 2026-11-15 12:34:56 in China, a Sunday.
+var Noon = time.Date(2026, 11, 15, 12, 34, 56, 0, world.Zone)
+
+// seed is the seed of the world.
+const seed = 7
+
+// Fields is a JSON object.
+type Fields = map[string]any
+
+// Sim is a simulator without call limits, whose clock is frozen at Noon, as seen by a client of one platform.
+type Sim struct {
+	*simulator.Simulator
+	t    testing.TB
+	spec *world.Spec
+	// twin is a second instance of the same world, without any orders.
+	twin *world.World
+}
+
+// New starts a simulator with n accounts of each platform. p is the platform under test.
+func New(t testing.TB, p platform.Platform, n int) *Sim {
+	t.Helper()
+	all := n * len(simulator.Platforms())
+	s, err := simulator.New(simulator.Config{Accounts: all, Seed: seed, Start: Noon, Frozen: true})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	x := &Sim{Simulator: s, t: t, spec: p.Spec(), twin: &world.World{
+		Seed: seed, Accounts: n, Specs: []*world.Spec{p.Spec()},
+		Lives: world.NewLives(), Edits: world.NewAdEdits(), Corrections: world.NewCorrections(),
+	}}
+	rules := slices.Clone(p.Spec().Limits)
+	for i := range rules {
+		rules[i].Limit = 0
+	}
+	x.Order("limits", map[string][]limit.Rule{"rules": rules})
+	return x
+}
+
+// Account returns an account of the platform by its index.
+func (s *Sim) Account(index int) *world.Account {
+	a := s.twin.Account(s.spec, index)
+	return &a
+}
+
+// Find returns the first account of a class among the first 40.
+func (s *Sim) Find(class world.Class) *world.Account {
+	s.t.Helper()
+	for i := range 40 {
+		if a := s.Account(i); a.Class == class {
+			return a
+		}
+	}
+	require.Fail(s.t, "no account has the class", class)
+	return nil
+}
+
+// Now returns the world's time in Unix seconds.
+func (s *Sim) Now() int64 { return s.Clock().Now().Unix() }
+
+// Objects returns an account's ads in the truth.
+func (s *Sim) Objects(a *world.Account) []world.Object {
+	return (&world.View{Now: s.Now(), Corrections: s.twin.Corrections}).TrueObjects(a)
+}
+
+// Credentials returns the credentials of the platform's first app, which the first 1000 accounts share.
+func (s *Sim) Credentials() control.AppCredentials {
+	s.t.Helper()
+	var all map[string]control.Credentials
+	w := s.Do(httptest.NewRequest(http.MethodGet, control.Prefix+"credentials", nil))
+	require.NoError(s.t, json.Unmarshal(w.Body.Bytes(), &all))
+	return all[s.spec.Name].Apps[0]
+}
+
+// Token returns the access token of the login that reaches an account.
+func (s *Sim) Token(a *world.Account) string {
+	s.t.Helper()
+	for _, login := range s.Credentials().Logins {
+		if slices.Contains(login.AccountIDs, Text(a.ID)) {
+			return login.AccessToken
+		}
+	}
+	require.Fail(s.t, "no login reaches the account", Text(a.ID))
+	return ""
+}
+
+// Do sends a request to the simulator.
+func (s *Sim) Do(r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	return w
+}
+
+// Order posts an order to the control API, which must accept it.
+func (s *Sim) Order(path string, order any) {
+	s.t.Helper()
+	raw, err := json.Marshal(order)
+	require.NoError(s.t, err)
+	w := s.Do(httptest.NewRequest(http.MethodPost, control.Prefix+path, bytes.NewReader(raw)))
+	require.Less(s.t, w.Code, 300, "%s", w.Body)
+}
+
+// Text returns an id as text.
+func Text(id int64) string { return strconv.FormatInt(id, 10) }
+
+// JSON returns a value as JSON text.
+func JSON(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // Tests pass only values that have a JSON form.
+	}
+	return string(raw)
+}
+
+// Query returns parameters from pairs of names and values.
+func Query(pairs ...string) url.Values {
+	q := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		q.Set(pairs[i], pairs[i+1])
+	}
+	return q
+}
+
+// Decoded decodes an answer without losing digits.
+func Decoded(t testing.TB, w *httptest.ResponseRecorder) Fields {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(w.Body.Bytes()))
+	d.UseNumber()
+	var v Fields
+	require.NoError(t, d.Decode(&v), "%s", w.Body)
+	return v
+}
+
+// Code returns the code of an answer.
+func Code(t testing.TB, w *httptest.ResponseRecorder) int {
+	t.Helper()
+	n, err := Decoded(t, w)["code"].(json.Number).Int64()
+	require.NoError(t, err)
+	return int(n)
+}
+
+// Data returns the data of an answer, which must succeed.
+func Data(t testing.TB, w *httptest.ResponseRecorder) Fields {
+	t.Helper()
+	v := Decoded(t, w)
+	require.Equal(t, json.Number("0"), v["code"], "%s", w.Body)
+	return v["data"].(Fields)
+}
+
+// Pages calls get for each page until the last, and checks that all have the same total.
+func Pages(t testing.TB, size int, get func(page int) (rows []any, info Fields)) (all []any) {
+	t.Helper()
+	for page := 1; ; page++ {
+		rows, info := get(page)
+		all = append(all, rows...)
+		total, err := info["total_number"].(json.Number).Int64()
+		require.NoError(t, err)
+		if page*size >= int(total) {
+			require.Len(t, all, int(total))
+			require.Equal(t, json.Number(fmt.Sprint((int(total)+size-1)/size)), info["total_page"])
+			return all
+		}
+		require.Len(t, rows, size)
+	}
+}
