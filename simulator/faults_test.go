@@ -49,13 +49,13 @@ func TestFaults_EndWithTheirTime(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
 	s.order("faults", fields{"kind": "status", "for_seconds": 1000})
-	a := s.account("tencent", 0)
-	require.Equal(t, 500, s.tencentCall(a, "adgroups/get").Code)
+	a := s.account(clients[0], 0)
+	require.Equal(t, 500, s.ads(a).Code)
 	kept := s.faults.All()
 	kept[0].Until = time.Now().Add(-time.Nanosecond)
 	s.faults.Remove("")
 	s.faults.Restore(kept, 1)
-	require.Equal(t, 0, code(t, s.tencentCall(s.account("tencent", 0), "adgroups/get")))
+	require.Equal(t, 0, code(t, s.ads(a)))
 }
 
 func TestFaults_CutConnections(t *testing.T) {
@@ -64,11 +64,12 @@ func TestFaults_CutConnections(t *testing.T) {
 	server := httptest.NewServer(s.Handler())
 	t.Cleanup(server.Close)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	a := s.account("tencent", 0)
+	a := s.account(clients[0], 0)
 	get := func(ctx context.Context) ([]byte, error) {
-		r := s.tencentRequest(s.token(a), "adgroups/get", query("account_id", idText(a.ID)))
+		r := s.adsRequest(a)
 		out, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL+r.URL.RequestURI(), nil)
 		require.NoError(t, err)
+		out.Header = r.Header
 		resp, err := client.Do(out)
 		if err != nil {
 			return nil, err
@@ -105,15 +106,14 @@ func TestFaults_CutConnections(t *testing.T) {
 func TestFaults_LatencyDelaysAndCloseReleases(t *testing.T) {
 	t.Parallel()
 	c := newSim(t, Config{Accounts: 8})
-	s, a := c.Simulator, c.account("oceanengine", 0)
-	c.spec("tencent")
+	s, a := c.Simulator, c.account(clients[0], 0)
 	c.order("faults", fields{"kind": "latency", "ms": 1})
-	require.Equal(t, 0, code(t, c.oceanCall(a, "v3.0/promotion/list/")), "late, but right")
+	require.Equal(t, 0, code(t, c.ads(a)), "late, but right")
 	require.EqualValues(t, 1, c.askLedger().Totals.Inject)
-	c.order("faults", fields{"kind": "latency", "ms": 3_600_000, "media": "tencent"})
+	c.order("faults", fields{"kind": "latency", "ms": 3_600_000, "media": clients[0]})
 	require.Equal(t, 200, c.control(http.MethodDelete, "faults/f1", nil).Code)
 	done := make(chan *httptest.ResponseRecorder)
-	go func() { done <- c.tencentCall(c.account("tencent", 0), "adgroups/get") }()
+	go func() { done <- c.ads(a) }()
 	require.Eventually(t, func() bool { return s.faults.All()[0].Met == 1 }, time.Minute, time.Millisecond)
 	require.NoError(t, s.Close())
 	require.Equal(t, 0, code(t, <-done))
@@ -208,12 +208,7 @@ func TestFaults_LostRow(t *testing.T) {
 						} `json:"page_info"`
 					} `json:"data"`
 				}
-				var w *httptest.ResponseRecorder
-				if name == "tencent" {
-					w = s.tencentCall(a, "adgroups/get")
-				} else {
-					w = s.oceanCall(a, "v3.0/promotion/list/")
-				}
+				w := s.ads(a)
 				require.Equal(t, 0, code(t, w))
 				require.NoError(t, json.Unmarshal(w.Body.Bytes(), &answer))
 				return len(answer.Data.List), max(answer.Data.PageInfo.TotalNumber, answer.Data.PageInfo.TotalNum)

@@ -159,8 +159,10 @@ func TestFigures_SilentAccountsHaveNone(t *testing.T) {
 func TestFigures_AreMissingBeforeTheWorldAndInTheFuture(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
-	a := s.account("tencent", 0)
 	today := world.DayOf(noon.Unix())
-	require.Empty(t, s.truth().Rows(a, world.Scope{From: 0, To: world.DayOf(world.FirstMoment.Unix()) - 1}))
-	require.Empty(t, s.truth().Rows(a, world.Scope{From: today + 1, To: today + 30}))
+	for _, media := range clients {
+		a := s.account(media, 0)
+		require.Empty(t, s.truth().Rows(a, world.Scope{From: 0, To: world.DayOf(world.FirstMoment.Unix()) - 1}))
+		require.Empty(t, s.truth().Rows(a, world.Scope{From: today + 1, To: today + 30}))
+	}
 }

@@ -160,6 +160,17 @@ func (s *sim) oceanCall(a *world.Account, path string, pairs ...string) *httptes
 	return s.do(s.oceanRequest(s.token(a), path, q))
 }
 
+// adsRequest returns a request for the first page of an account's ads, with the token of its login.
+func (s *sim) adsRequest(a *world.Account) *http.Request {
+	if a.Platform.Name == "tencent" {
+		return s.tencentRequest(s.token(a), "adgroups/get", query("account_id", idText(a.ID)))
+	}
+	return s.oceanRequest(s.token(a), "v3.0/promotion/list/", query("advertiser_id", idText(a.ID)))
+}
+
+// ads lists the first page of an account's ads.
+func (s *sim) ads(a *world.Account) *httptest.ResponseRecorder { return s.do(s.adsRequest(a)) }
+
 // decoded decodes an answer without losing digits.
 func decoded(t testing.TB, w *httptest.ResponseRecorder) map[string]any {
 	t.Helper()

@@ -65,33 +65,33 @@ func (s *sim) sleeper(media string) *world.Account {
 func TestLife_AClosedAccountIsRefusedUntilItIsOpened(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{}).unlimited()
-	tencent, ocean := s.account("tencent", 0), s.account("oceanengine", 0)
-	list := func() (int, int) {
-		return code(t, s.tencentCall(tencent, "adgroups/get")), code(t, s.oceanCall(ocean, "v3.0/promotion/list/"))
-	}
-	for _, c := range []struct {
-		state          string
-		tencent, ocean int
-	}{{"frozen", 32211, 40002}, {"revoked", 12201, 40002}, {"open", 0, 0}} {
-		s.order("accounts", fields{"media": "tencent", "account": idText(tencent.ID), "state": c.state})
-		s.order("accounts", fields{"media": "oceanengine", "account": idText(ocean.ID), "state": c.state})
-		a, b := list()
-		require.Equal(t, c.tencent, a, c.state)
-		require.Equal(t, c.ocean, b, c.state)
-		require.Zero(t, code(t, s.tencentCall(s.account("tencent", 1), "adgroups/get")), "another account is not affected")
+	for _, media := range clients {
+		a := s.account(media, 0)
+		for _, c := range []struct {
+			state string
+			want  map[string]int // by platform
+		}{
+			{"frozen", map[string]int{"tencent": 32211, "oceanengine": 40002}},
+			{"revoked", map[string]int{"tencent": 12201, "oceanengine": 40002}}, {"open", nil},
+		} {
+			s.order("accounts", fields{"media": media, "account": idText(a.ID), "state": c.state})
+			require.Equal(t, c.want[media], code(t, s.ads(a)), "%s: %s", media, c.state)
+			require.Zero(t, code(t, s.ads(s.account(media, 1))), "another account is not affected")
+		}
 	}
 }
 
 func TestLife_RefusesInvalidOrders(t *testing.T) {
 	t.Parallel()
 	s := newSim(t, Config{})
-	busy := idText(s.account("tencent", 0).ID)
+	media := clients[0]
+	busy := idText(s.account(media, 0).ID)
 	for _, order := range []fields{
 		{"media": "x", "account": busy, "state": "frozen"},
-		{"media": "tencent", "account": "1", "state": "frozen"},
-		{"media": "tencent", "account": busy, "state": "sleeping"},
-		{"media": "tencent", "account": busy},
-		{"media": "tencent", "account": busy, "wake": true},
+		{"media": media, "account": "1", "state": "frozen"},
+		{"media": media, "account": busy, "state": "sleeping"},
+		{"media": media, "account": busy},
+		{"media": media, "account": busy, "wake": true},
 	} {
 		require.Equal(t, http.StatusBadRequest, s.control(http.MethodPost, "accounts", order).Code, "%v", order)
 	}

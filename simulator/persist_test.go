@@ -98,7 +98,7 @@ func TestPersist_ACutLedgerLineIsDropped(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, first.Close()) })
 	one := &sim{first, t}
-	one.tencentCall(one.account("tencent", 0), "adgroups/get")
+	one.ads(one.account(clients[0], 0))
 	require.NoError(t, first.Close())
 	path := filepath.Join(cfg.DataDir, ledgerFile)
 	raw, err := os.ReadFile(path)
@@ -120,14 +120,14 @@ func TestPersist_ALongLedgerIsRewritten(t *testing.T) {
 	one := &sim{first, t}
 	one.unlimited()
 	for range 50 {
-		one.tencentCall(one.account("tencent", 0), "adgroups/get")
+		one.ads(one.account(clients[0], 0))
 		require.NoError(t, first.flushLedger())
 	}
 	first.disk.mu.Lock()
 	long := first.disk.ledgerSize
 	first.disk.ledgerMax = long - 1
 	first.disk.mu.Unlock()
-	one.tencentCall(one.account("tencent", 0), "adgroups/get")
+	one.ads(one.account(clients[0], 0))
 	require.NoError(t, first.flushLedger())
 	first.disk.mu.Lock()
 	require.Less(t, first.disk.ledgerSize, long)
@@ -137,7 +137,7 @@ func TestPersist_ALongLedgerIsRewritten(t *testing.T) {
 	require.NoError(t, err)
 	total, _ := second.ledger.Query(ledger.Query{})
 	require.EqualValues(t, 51, total.Calls)
-	total, _ = second.ledger.Query(ledger.Query{Account: idText(one.account("tencent", 0).ID)})
+	total, _ = second.ledger.Query(ledger.Query{Account: idText(one.account(clients[0], 0).ID)})
 	require.EqualValues(t, 51, total.Calls)
 	require.NoError(t, second.Close())
 }

@@ -216,12 +216,7 @@ func TestTraps_DisturbAQueryOnce(t *testing.T) {
 				t.Parallel()
 				s := flowing(t, name, 12, 1)
 				a := s.account(media, 0)
-				ask := func() *httptest.ResponseRecorder {
-					if media == "tencent" {
-						return s.tencentCall(a, "adgroups/get")
-					}
-					return s.oceanCall(a, "v3.0/promotion/list/")
-				}
+				ask := func() *httptest.ResponseRecorder { return s.ads(a) }
 				spoilt(t, ask(), media)
 				require.Equal(t, 0, code(t, ask()))
 				require.EqualValues(t, 1, s.trap(name).Met)

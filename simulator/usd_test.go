@@ -78,8 +78,8 @@ func TestUSD_UsesTheConfiguredShareOfAccounts(t *testing.T) {
 	}
 	require.NoError(t, s.Close())
 	again := newSim(t, Config{Accounts: ofEach(40), DataDir: dir})
-	require.Equal(t, "USD", again.account("tencent", 9).Calendar.CurrencyCode(), "a kept world has its own share")
-	require.Nil(t, newSim(t, Config{}).account("tencent", 9).Calendar, "the default is none")
+	require.Equal(t, "USD", again.account(clients[0], 9).Calendar.CurrencyCode(), "a kept world has its own share")
+	require.Nil(t, newSim(t, Config{}).account(clients[0], 9).Calendar, "the default is none")
 	_, err := New(Config{Accounts: 2, USD: -1})
 	require.ErrorContains(t, err, "-1")
 }
@@ -95,7 +95,7 @@ func abroad(t *testing.T, text string) *sim {
 func TestUSD_FiguresOfADayBeginAtItsMidnight(t *testing.T) {
 	t.Parallel()
 	s := abroad(t, "2026-11-14 00:02:00") // long past noon of the 14th in China
-	a := s.account("tencent", 0)
+	a := s.account(clients[0], 0)
 	today := day(2026, 11, 14)
 	require.Empty(t, s.truth().Rows(a, world.Scope{From: today, To: today + 1}))
 	require.Len(t, s.truth().Rows(a, world.Scope{From: today - 1, To: today - 1}), 1)
