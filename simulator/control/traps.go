@@ -39,7 +39,7 @@ func (c *control) orderTraps(w http.ResponseWriter, r *http.Request) {
 		WriteProblem(w, http.StatusBadRequest, "on is missing: true or false")
 		return
 	}
-	if !c.traps.Turn(order.Name, *order.On) {
+	if !c.traps.Set(order.Name, *order.On) {
 		WriteProblem(w, http.StatusBadRequest, "no trap has the name \""+order.Name+"\": GET /_sim/traps lists them")
 		return
 	}

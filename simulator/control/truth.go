@@ -208,16 +208,16 @@ func (t *truthQuery) writeAccount(out *bufio.Writer, line *[]byte, v *world.View
 				rows[i].Object = rows[i].Ad.Project
 			}
 		}
-		untold := a.Silence()
+		silence := a.Silence()
 		for i := range rows {
-			write(t.rowLine((*line)[:0], a, &rows[i], &untold))
+			write(t.rowLine((*line)[:0], a, &rows[i], &silence))
 		}
 	}
 	return n, err
 }
 
 // rowLine appends a row's line, without the figures that the platform omits.
-func (t *truthQuery) rowLine(b []byte, a *world.Account, r *world.Row, untold *world.Silence) []byte {
+func (t *truthQuery) rowLine(b []byte, a *world.Account, r *world.Row, silence *world.Silence) []byte {
 	b = append(b, `{"account":"`...)
 	b = strconv.AppendInt(b, a.ID, 10)
 	b = append(b, `","day":"`...)
@@ -237,7 +237,7 @@ func (t *truthQuery) rowLine(b []byte, a *world.Account, r *world.Row, untold *w
 	b = append(b, `","metrics":{`...)
 	first := true
 	for _, m := range t.p.Metrics {
-		if untold.Hides(m, &r.Figures) {
+		if silence.Hides(m, &r.Figures) {
 			continue
 		}
 		if !first {

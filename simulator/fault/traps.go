@@ -36,12 +36,12 @@ func NewTraps(seed int64, s *trap.Switches) *Traps {
 		shut: map[shutKey]closing{}}
 }
 
-// Turn switches a trap on or off by an order, or all for "". known reports whether the trap exists.
-func (t *Traps) Turn(name string, on bool) (known bool) {
+// Set switches a trap on or off by an order, or all for "". known reports whether the trap exists.
+func (t *Traps) Set(name string, on bool) (known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clear(t.struck)
-	for _, id := range t.Switches.Turn(name, on) {
+	for _, id := range t.Switches.Set(name, on) {
 		t.due[id], known = on, true
 	}
 	return known

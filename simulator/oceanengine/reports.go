@@ -237,7 +237,7 @@ type oceanQuery struct {
 	filters    []oceanFilter
 	orders     []platform.Order
 	page, size int
-	untold     world.Silence
+	silence    world.Silence
 }
 
 func (q *oceanQuery) projectName(id int64) string {
@@ -298,7 +298,7 @@ func (o *oceanEngine) report(c *platform.Call, l *world.Login) *platform.Failure
 	w.PageInfo(q.page, q.size, count)
 	w.Close('}')
 	o.end(c, &w)
-	c.CountSilence(&q.untold)
+	c.CountSilence(&q.silence)
 	return nil
 }
 
@@ -328,7 +328,7 @@ func (q *oceanQuery) filtered(rows []world.Row, isOfKind func(*oceanFilter) bool
 func writeMetrics(w *platform.Writer, name string, q *oceanQuery, f *world.Figures) {
 	w.OpenObject(name)
 	for _, m := range q.metrics {
-		if m.of != nil && platform.LeavesOut(&q.untold, w, m.name, *m.of, f) {
+		if m.of != nil && platform.LeavesOut(&q.silence, w, m.name, *m.of, f) {
 			continue
 		}
 		w.Key(m.name)
@@ -343,7 +343,7 @@ func (o *oceanEngine) reportQuery(c *platform.Call, l *world.Login, q *oceanQuer
 	if q.account, err = o.advertiser(c, l); err != nil {
 		return err
 	}
-	q.untold = q.account.Silence()
+	q.silence = q.account.Silence()
 	q.topic = cmp.Or(c.Query.Get("data_topic"), oceanBasicData)
 	if !slices.Contains(oceanTopics, q.topic) {
 		return platform.Failf(40000, "data_topic %q", q.topic)

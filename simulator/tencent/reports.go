@@ -168,7 +168,7 @@ type tencentQuery struct {
 	by      platform.Grouping
 	fields  []string
 	columns []tencentField // the columns of the fields
-	untold  world.Silence
+	silence world.Silence
 	filters []tencentFilter
 	orders  []platform.Order
 	page    int
@@ -205,14 +205,14 @@ func (t *tencent) report(c *platform.Call, l *world.Login, hourly bool) *platfor
 	w.PageInfo(q.page, q.size, total)
 	c.Sim.Limits.Match(c.Spec.Name, kind, c.App, total)
 	end(c, &w)
-	c.CountSilence(&q.untold)
+	c.CountSilence(&q.silence)
 	return nil
 }
 
 func (t *tencent) writeRow(c *platform.Call, w *platform.Writer, q *tencentQuery, r *world.Row) {
 	w.Open('{')
 	for i, f := range q.fields {
-		if m := q.columns[i].metric; m != nil && platform.LeavesOut(&q.untold, w, f, *m, &r.Figures) {
+		if m := q.columns[i].metric; m != nil && platform.LeavesOut(&q.silence, w, f, *m, &r.Figures) {
 			continue
 		}
 		w.Key(f)
@@ -292,7 +292,7 @@ func (t *tencent) reportQuery(c *platform.Call, l *world.Login, hourly bool) (q 
 	default:
 		q.empty = true
 	}
-	q.scope.Hourly, q.untold = hourly, q.account.Silence()
+	q.scope.Hourly, q.silence = hourly, q.account.Silence()
 	if err = dateRange(c, &q.account, &q.scope); err != nil {
 		return q, err
 	}

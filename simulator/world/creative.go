@@ -216,7 +216,7 @@ func (x *Ad) players(a *Account, day int) []player {
 
 // share splits the ad's figures of an hour among the players, exactly. A player's part of each figure follows from
 // where its impressions begin and end among all impressions, so that a player without impressions gets nothing.
-func share(list []player, f *Figures, turn Key, price int64) {
+func share(list []player, f *Figures, hour Key, price int64) {
 	var total int64
 	for i := range list {
 		total += list[i].weight
@@ -224,7 +224,7 @@ func share(list []player, f *Figures, turn Key, price int64) {
 	}
 	all := f[Impressions]
 	// The last player gets the rest from rounding, so the order changes each hour.
-	first := int(turn.Below(int64(len(list))))
+	first := int(hour.Below(int64(len(list))))
 	var weight, from int64
 	for i := range list {
 		x := &list[(first+i)%len(list)]

@@ -41,8 +41,8 @@ func NewSwitches(on bool, frozen func() bool) *Switches {
 	return t
 }
 
-// Turn switches a trap on or off, or all for "". It returns the switched traps, none if the name is unknown.
-func (t *Switches) Turn(name string, on bool) (turned []ID) {
+// Set switches a trap on or off, or all for "". It returns the switched traps, none if the name is unknown.
+func (t *Switches) Set(name string, on bool) (turned []ID) {
 	some := false
 	for id := range Count {
 		if name == "" || Catalogue[id].Name == name {
