@@ -33,7 +33,7 @@ func TestAuthorise_SendsTheBrowserBackWithACodeOfOneUse(t *testing.T) {
 		return target.Query().Get("authorization_code")
 	}
 	exchange := func(c, redirect string) *httptest.ResponseRecorder {
-		return s.tencentOAuth("token", "grant_type", "authorization_code", "authorization_code", c, "redirect_uri", redirect)
+		return s.tencentOAuth("grant_type", "authorization_code", "authorization_code", c, "redirect_uri", redirect)
 	}
 	c := ask()
 	require.Equal(t, 18009, code(t, exchange(c, "https://x.example/other")), "another redirect_uri")
@@ -64,7 +64,7 @@ func TestAuthorise_LetsAPersonChooseTheLogin(t *testing.T) {
 	require.Contains(t, w.Body.String(), "login=tencent-login-2")
 	require.NotContains(t, w.Body.String(), "<s>")
 	target := s.agree("/tencent/oauth/authorize", append(ask, "login", "tencent-login-2")...)
-	d := data(t, s.tencentOAuth("token", "grant_type", "authorization_code", "authorization_code",
+	d := data(t, s.tencentOAuth("grant_type", "authorization_code", "authorization_code",
 		target.Query().Get("authorization_code"), "redirect_uri", "https://x.example/cb"))
 	require.NotEmpty(t, d["access_token"])
 	require.Equal(t, json.Number(app.Logins[1].UserID), d["authorizer_info"].(map[string]any)["account_id"],

@@ -151,7 +151,7 @@ func TestFaults_TokenDeath(t *testing.T) {
 	s.order("faults", fields{"kind": "token_death", "media": "tencent", "account": idText(a.ID)})
 	require.Equal(t, 11000, use(a, old.AccessToken))
 	require.Equal(t, 0, use(b, s.token(b)), "another login is not affected")
-	d := data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", old.RefreshToken))
+	d := data(t, s.tencentOAuth("grant_type", "refresh_token", "refresh_token", old.RefreshToken))
 	require.Equal(t, 0, use(a, d["access_token"].(string)), "a refresh fixes it")
 
 	oce := s.credentials("oceanengine").Logins[0]

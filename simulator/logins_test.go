@@ -25,11 +25,11 @@ func (s *sim) credentials(media string) control.AppCredentials {
 	return all[media].Apps[0]
 }
 
-func (s *sim) tencentOAuth(path string, pairs ...string) *httptest.ResponseRecorder {
+func (s *sim) tencentOAuth(pairs ...string) *httptest.ResponseRecorder {
 	app := s.credentials("tencent")
 	q := query("client_id", app.AppID, "client_secret", app.Secret)
 	maps.Copy(q, query(pairs...))
-	return s.do(httptest.NewRequest(http.MethodGet, "/tencent/oauth/"+path+"?"+q.Encode(), nil))
+	return s.do(httptest.NewRequest(http.MethodGet, "/tencent/oauth/token?"+q.Encode(), nil))
 }
 
 func (s *sim) oceanOAuth(path string, more fields) *httptest.ResponseRecorder {
@@ -56,7 +56,7 @@ func TestLogins_TokensEndByTheWorldsClock(t *testing.T) {
 	require.NoError(t, s.Clock().Set(noon.Add(86_400*time.Second)))
 	require.Equal(t, [2]int{11000, 40102}, use())
 	require.NoError(t, s.Clock().Set(noon.Add(2_592_000*time.Second)))
-	require.Equal(t, 11012, code(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token",
+	require.Equal(t, 11012, code(t, s.tencentOAuth("grant_type", "refresh_token", "refresh_token",
 		s.credentials("tencent").Logins[0].RefreshToken)))
 	require.Equal(t, 40103, code(t, s.oceanOAuth("refresh_token",
 		fields{"refresh_token": s.credentials("oceanengine").Logins[0].RefreshToken})))
@@ -69,7 +69,7 @@ func TestLogins_CodesWorkOnceAndExpire(t *testing.T) {
 		return s.order("codes", fields{"media": s.spec(media).Name, "login": media + "-login-1"})["code"].(string)
 	}
 	exchange := func(c string) *httptest.ResponseRecorder {
-		return s.tencentOAuth("token", "grant_type", "authorization_code", "authorization_code", c, "redirect_uri",
+		return s.tencentOAuth("grant_type", "authorization_code", "authorization_code", c, "redirect_uri",
 			"https://x.example/cb")
 	}
 	c := consent("tencent")
@@ -113,7 +113,7 @@ func TestLogins_AppsMustSendTheirCredentials(t *testing.T) {
 		for k, v := range c.set {
 			pairs = append(pairs, k, v[0])
 		}
-		require.Equal(t, c.want, code(t, s.tencentOAuth("token", pairs...)), name)
+		require.Equal(t, c.want, code(t, s.tencentOAuth(pairs...)), name)
 	}
 	for name, c := range map[string]struct {
 		body fields
@@ -157,7 +157,7 @@ func TestLogins_AChangeThatCannotBeSavedIsUndone(t *testing.T) {
 	before := s.credentials("oceanengine").Logins[0]
 	s.sim.Vault.Save = func() error { return errors.New("the disk is full") }
 	require.Equal(t, 50000, code(t, s.oceanOAuth("refresh_token", fields{"refresh_token": before.RefreshToken})))
-	require.Equal(t, 30021, code(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token",
+	require.Equal(t, 30021, code(t, s.tencentOAuth("grant_type", "refresh_token", "refresh_token",
 		s.credentials("tencent").Logins[0].RefreshToken)))
 	s.sim.Vault.Save = func() error { return nil }
 	require.Equal(t, before, s.credentials("oceanengine").Logins[0])

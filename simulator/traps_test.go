@@ -267,16 +267,16 @@ func TestTraps_EndTokensAndCutRefreshes(t *testing.T) {
 	a := s.account("tencent", 0)
 	require.Equal(t, 11000, code(t, s.tencentCall(a, "adgroups/get")))
 	login := s.credentials("tencent").Logins[0]
-	data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", login.RefreshToken))
+	data(t, s.tencentOAuth("grant_type", "refresh_token", "refresh_token", login.RefreshToken))
 	require.Equal(t, 0, code(t, s.tencentCall(a, "adgroups/get")), "a refresh fixes it")
 
 	s = standing(t, "refresh_cut")
 	login = s.credentials("tencent").Logins[0]
 	before := s.sim.Vault.All()[0].Access
 	require.PanicsWithError(t, http.ErrAbortHandler.Error(), func() {
-		s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", login.RefreshToken)
+		s.tencentOAuth("grant_type", "refresh_token", "refresh_token", login.RefreshToken)
 	})
 	require.NotEqual(t, before, s.sim.Vault.All()[0].Access, "only the answer was lost")
-	data(t, s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", login.RefreshToken))
+	data(t, s.tencentOAuth("grant_type", "refresh_token", "refresh_token", login.RefreshToken))
 	require.EqualValues(t, 1, s.trap("refresh_cut").Met)
 }

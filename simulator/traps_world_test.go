@@ -328,7 +328,7 @@ func (s *sim) refresh() {
 	for _, login := range s.credentials("tencent").Logins {
 		func() {
 			defer func() { _ = recover() }()
-			s.tencentOAuth("token", "grant_type", "refresh_token", "refresh_token", login.RefreshToken)
+			s.tencentOAuth("grant_type", "refresh_token", "refresh_token", login.RefreshToken)
 		}()
 	}
 	for _, login := range s.credentials("oceanengine").Logins {

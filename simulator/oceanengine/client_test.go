@@ -19,6 +19,7 @@ type sim struct {
 }
 
 func newSim(t *testing.T, accounts int) *sim {
+	t.Helper()
 	return &sim{simtest.New(t, oceanengine.New(), accounts)}
 }
 

@@ -25,7 +25,10 @@ type sim struct {
 	t *testing.T
 }
 
-func newSim(t *testing.T, accounts int) *sim { return &sim{simtest.New(t, tencent.New(), accounts), t} }
+func newSim(t *testing.T, accounts int) *sim {
+	t.Helper()
+	return &sim{simtest.New(t, tencent.New(), accounts), t}
+}
 
 // request returns a call with the parameters that every call has.
 func (s *sim) request(token, path string, q url.Values) *http.Request {
