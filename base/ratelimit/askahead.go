@@ -7,17 +7,18 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// comes notes that a call has come.
+// comes records that a call has come.
 func (l *line) comes(c grant.Call, now time.Time) {
 	l.came, l.cameAt, l.call = l.cameBy(now)+1, now, c
 }
 
-// cameBy is how many calls came in about the time of cameForgotten.
+// cameBy returns how many calls came in about the last cameForgotten.
 func (l *line) cameBy(now time.Time) float64 {
 	return l.came * math.Exp(-now.Sub(l.cameAt).Seconds()/cameForgotten.Seconds())
 }
 
-// expects is what will come within the horizon, to be asked for ahead. While there is enough for all, calls are asked for as they come.
+// expects returns the calls that will come within the horizon, to be requested ahead. While the limits suffice for
+// all, it returns none.
 func (l *line) expects(now time.Time) grant.Expected {
 	if !l.scarce || l.id.rows != "" {
 		return grant.Expected{}

@@ -7,7 +7,7 @@ import (
 	"adsync/base/clock"
 )
 
-// goesAway tells whether a ticket with so many before it leaves its caller's place to others.
+// goesAway reports whether a ticket with that many before it yields its place to others.
 func (l *line) goesAway(t *ticket, before int, now time.Time) bool {
 	return t.yield != nil && l.each > 0 && l.turn(before, now).Sub(now) > standMost && t.yield.isWanted()
 }
@@ -16,7 +16,7 @@ func (l *line) forgetBegun(now time.Time) {
 	l.begins = slices.DeleteFunc(l.begins, func(at time.Time) bool { return !at.After(now) })
 }
 
-// turn is about when a ticket starts that has so many before it.
+// turn estimates when a ticket with that many before it starts.
 func (l *line) turn(before int, now time.Time) time.Time {
 	next := now
 	for _, at := range l.begins {
@@ -25,7 +25,7 @@ func (l *line) turn(before int, now time.Time) time.Time {
 	return clock.Later(next, l.opens).Add(time.Duration(before) * l.each)
 }
 
-// comeBack is the error of a ticket that goes away.
+// comeBack returns the error of a ticket that yields its place.
 func (l *line) comeBack(t *ticket, before int, now time.Time) error {
 	l.booked = clock.Later(l.booked, l.turn(before, now)).Add(l.each)
 	return &WaitError{Call: t.call, Key: l.by, After: min(comeBackMost, l.booked.Sub(now))}

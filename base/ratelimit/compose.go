@@ -9,24 +9,24 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// asked are the tickets of an ask: for each of its wants those whose calls it names, in their order.
+// asked is a request with its tickets: for each want those of its calls, in order.
 type asked struct {
 	grant.Ask
 	lines    []*line
 	tickets  [][]*ticket
-	pausings int // of the desk, when it was asked
+	pausings int // of the desk, when the request was built
 }
 
-// composing is an ask while it is put together.
+// composing is a request that is being built.
 type composing struct {
 	asked
 	d     *desk
 	now   time.Time
 	rules grant.RuleSet
-	known map[grant.Key]int // the places of its limits
+	known map[grant.Key]int // the limits' places in the request
 }
 
-// compose makes an ask for all lines in which somebody waits and for which it is time. Calls that are paused wait on.
+// compose builds a request for all lines that have waiting calls and are due. Paused calls keep waiting.
 func (d *desk) compose() asked {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -50,7 +50,7 @@ func (d *desk) compose() asked {
 	return c.asked
 }
 
-// settle tells of the rows that calls matched beyond what was granted.
+// settle adds the rows that calls matched beyond their estimates.
 func (c *composing) settle() {
 	for k, rows := range c.d.owed {
 		c.Settled = append(c.Settled, grant.Settled{Limit: c.index(k), More: rows})
@@ -58,7 +58,7 @@ func (c *composing) settle() {
 	clear(c.d.owed)
 }
 
-// handBack tells of the slots of a line that nobody will use.
+// handBack adds the unused slots of a line.
 func (c *composing) handBack(l *line) {
 	l.spare = slices.DeleteFunc(l.spare, func(s slot) bool {
 		if s.at == 0 || s.from.Before(c.now.Add(handBackAhead)) || s.ahead && l.askAt.After(c.now) {
@@ -75,7 +75,7 @@ func (c *composing) handBack(l *line) {
 	})
 }
 
-// want asks for the calls of a line: those that wait, and those that are expected.
+// want adds the calls of a line: those that wait, and those that are expected.
 func (c *composing) want(l *line) {
 	granted := l.grantedLately(c.now)
 	want := grant.Want{Importance: l.id.importance, Group: l.id.group(), Demand: len(l.waiting) + granted}
@@ -86,7 +86,7 @@ func (c *composing) want(l *line) {
 	}
 }
 
-// waiting adds the first calls that wait in a line, so many at most, and returns their tickets.
+// waiting adds the first waiting calls of a line, up to most, and returns their tickets.
 func (c *composing) waiting(want *grant.Want, l *line, most int) (tickets []*ticket) {
 	for _, t := range l.inOrder() {
 		if len(tickets) == most {
@@ -109,7 +109,7 @@ func (c *composing) waiting(want *grant.Want, l *line, most int) (tickets []*tic
 	return tickets
 }
 
-// expect adds the calls that a line expects, where no limit of an account and none with a burst covers them.
+// expect adds the calls that a line expects, if no limit of an account and none with a burst covers them.
 func (c *composing) expect(want *grant.Want, l *line) {
 	e := l.expects(c.now)
 	if e.Calls == 0 || c.d.paused(l.call, c.now) {
@@ -127,7 +127,7 @@ func (c *composing) cover(call grant.Call) (common, own []grant.Charge) {
 	return c.rules.Cover(call, c.now.Add(c.d.ahead))
 }
 
-// charged returns the places of limits in the ask, and what a call takes of each; of those that count rows, so many.
+// charged returns the limits' places in the request, and what a call takes of each: rows for limits that count rows.
 func (c *composing) charged(charges []grant.Charge, rows int) (limits, costs []int) {
 	for _, x := range charges {
 		limits, costs = append(limits, c.index(x.Key)), append(costs, cmp.Or(x.Cost, rows))
@@ -135,7 +135,8 @@ func (c *composing) charged(charges []grant.Charge, rows int) (limits, costs []i
 	return limits, costs
 }
 
-// index is the place of a limit in the ask, whatever its number: rules may change meanwhile.
+// index returns the limit's place in the request. It does not depend on the limit's number, which may change
+// meanwhile.
 func (c *composing) index(k grant.Key) int {
 	at, ok := c.known[k.ID()]
 	if !ok {

@@ -8,15 +8,15 @@ import (
 	"adsync/base/config"
 )
 
-// Config says how limits are kept. The limits themselves are rows.
+// Config defines how limits are kept. The limits themselves are rows of a table.
 type Config struct {
-	ArrivalSpread time.Duration `koanf:"arrival_spread" doc:"Largest difference between calls in the time from their grant to their arrival at the platform. Larger is safer and a little slower; a call that is not sent within it is granted anew."`
-	Members       int           `koanf:"members" doc:"Into how many parts each limit is divided at least while Redis is away: as many as there are processes that reached it last, if they are more. One that begins without Redis has a part only if this number leaves one."`
-	Plain         bool          `koanf:"plain" doc:"Counts calls by ulule/limiter alone, in windows that begin anew: simpler to look into, and good for a few calls. Around the beginning of a window up to twice a limit gets through, which the platform refuses, and each call asks Redis."`
-	RedisTimeout  time.Duration `koanf:"redis_timeout" doc:"How long Redis may take to answer an ask for calls before it counts as away. What was granted before lasts for up to 2 s."`
+	ArrivalSpread time.Duration `koanf:"arrival_spread" doc:"Largest difference between calls in the time from their grant to their arrival at the platform. Larger is safer and a little slower; a call that is not sent within it waits for a new grant."`
+	Members       int           `koanf:"members" doc:"Least number of parts into which each limit is divided while Redis is away. If more processes reached Redis last, there are as many parts as processes. A process that starts without Redis has a part only if this number leaves one."`
+	Plain         bool          `koanf:"plain" doc:"Counts calls with ulule/limiter only, in fixed windows. This is simpler to inspect and suits few calls. Around the start of a window up to twice a limit gets through, which the platform refuses, and each call is a request to Redis."`
+	RedisTimeout  time.Duration `koanf:"redis_timeout" doc:"How long Redis may take to answer a request for calls before it counts as away. Earlier grants last for up to 2 s."`
 }
 
-// spreadMin leaves a granted call time to wake up in.
+// spreadMin leaves a granted call time to wake up.
 const spreadMin = 50 * time.Millisecond
 
 // DefaultConfig suits a handful of consumers near their Redis.

@@ -10,7 +10,7 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// deliver gives out what an ask was answered.
+// deliver distributes the answer to a request.
 func (d *desk) deliver(a asked, got grant.Answer, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -31,7 +31,7 @@ func (d *desk) deliver(a asked, got grant.Answer, err error) {
 	case a.pausings == d.pausings:
 		d.pauses = got.Pauses
 	default:
-		// It was asked before this process paused something: the next answer tells all.
+		// The request is older than this process's last pause. The next answer names all pauses.
 		maps.Copy(d.pauses, got.Pauses)
 	}
 	d.synced = now
@@ -44,7 +44,7 @@ func (d *desk) deliver(a asked, got grant.Answer, err error) {
 	d.w.metrics.asks.WithLabelValues(d.media).Inc()
 	for i, l := range a.lines {
 		l.askAt = time.Time{}
-		l.serve(d) // Those who came meanwhile have what was granted ahead.
+		l.serve(d) // New calls are served with what was granted ahead.
 		if slices.ContainsFunc(a.tickets[i], func(t *ticket) bool { return t.waits && !slices.Contains(l.held, t) }) {
 			l.askAt = d.askAgain(got)
 		}
@@ -74,7 +74,7 @@ func (d *desk) deliver(a asked, got grant.Answer, err error) {
 	}
 }
 
-// give gives out what was granted of a want.
+// give distributes the grants of one want.
 func (d *desk) give(a asked, want int, g grant.Given, got grant.Answer) {
 	l, w := a.lines[want], a.Wants[want]
 	now := d.w.now()
@@ -88,9 +88,9 @@ func (d *desk) give(a asked, want int, g grant.Given, got grant.Answer) {
 	if g.By != grant.None {
 		l.by = a.Limits[g.By].Key
 		if soon := now.Add(calendarLook); l.by.Window != "" && l.opens.After(soon) {
-			l.opens = soon // The next window may begin before.
+			l.opens = soon // The next window may begin earlier.
 		}
-		l.every = grant.Apart(l.by) // About: how tight it is may change meanwhile.
+		l.every = grant.Apart(l.by) // Approximate: the limit's tightness may change meanwhile.
 	}
 	waits := map[int]bool{}
 	for i := range a.tickets[want] {
@@ -101,7 +101,7 @@ func (d *desk) give(a asked, want int, g grant.Given, got grant.Answer) {
 		if !got.Clock.IsZero() {
 			x.at = got.Clock.UnixMicro() + s.At
 		}
-		if s.Call >= len(a.tickets[want]) { // Nobody waits for it yet.
+		if s.Call >= len(a.tickets[want]) { // No call waits for it yet.
 			x.ahead = true
 			l.keep(x)
 			continue
@@ -131,7 +131,7 @@ func (d *desk) give(a asked, want int, g grant.Given, got grant.Answer) {
 	if g.By == grant.None || slices.Contains(w.Common, g.By) {
 		return
 	}
-	// Their own limits hold them back, and nobody else.
+	// Limits of single accounts hold these calls back, and no others.
 	opens := l.opens.Add(-got.Horizon)
 	if soonest := now.Add(askSoonest); opens.Before(soonest) {
 		opens = soonest
@@ -144,9 +144,10 @@ func (d *desk) give(a asked, want int, g grant.Given, got grant.Answer) {
 	l.by, l.every, l.opens = grant.Key{}, 0, time.Time{}
 }
 
-// askAgain is when to ask again for a line that was not granted all it asked for: together with the others.
+// askAgain returns when to send the next request for a line that was not granted all its calls. All lines share one
+// request.
 func (d *desk) askAgain(got grant.Answer) time.Time {
-	granted := 0 // of all lines
+	granted := 0 // in all lines
 	for _, l := range d.lines {
 		granted += l.grantedLately(got.Answered)
 	}
@@ -155,7 +156,8 @@ func (d *desk) askAgain(got grant.Answer) time.Time {
 		every = min(every, max(askSoonest, grant.Horizon*callsPerAsk/time.Duration(granted)))
 	}
 	if d.phase == 0 && every == askEvery {
-		// Processes that began together ask one after the other: so what is granted reaches further ahead at any moment, for when Redis goes.
+		// Processes that started together send their requests at different times. So at any moment more is granted ahead
+		// for when Redis is lost.
 		d.phase = phaseOf(d.w.process)
 		every = time.Duration(float64(every) * d.phase)
 	}
@@ -168,7 +170,7 @@ func (d *desk) askAgain(got grant.Answer) time.Time {
 	return at
 }
 
-// phaseOf is a part of 1 that is another one for each process.
+// phaseOf returns a number above 0 up to 1 that differs between processes.
 func phaseOf(process string) float64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(process))

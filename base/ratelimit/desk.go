@@ -14,66 +14,74 @@ import (
 )
 
 const (
-	// callsMax is the most calls of a line that one ask names, and callsFirst where it is not known how many may be granted.
+	// callsMax is the maximum number of calls of a line in one request, and callsFirst the maximum while it is unknown
+	// how many may be granted.
 	callsMax   = 500
 	callsFirst = 100
-	// callsPerAsk is about how many calls are granted by one ask where calls wait, and askEvery the longest time between two such asks.
+	// callsPerAsk is about how many calls one request grants where calls wait, and askEvery the longest time between two
+	// such requests.
 	callsPerAsk = 80
 	askEvery    = 2 * time.Second
 	askSoonest  = 100 * time.Millisecond
-	// touchEvery is how long after its last ask a process asks for nothing, if it has nothing to ask.
+	// touchEvery is how long after its last request a process without calls sends an empty one.
 	touchEvery = askEvery + askEvery/10
-	// askApart is how long after an ask those wait that come meanwhile, to be asked for together. The first call after a rest waits for nobody.
+	// askApart is the time after a request for which new calls are collected for the next one. The first call after a
+	// rest is requested at once.
 	askApart = 20 * time.Millisecond
-	// Calls that are expected are asked for ahead where others want what is left. A moment that nobody takes in time passes unused, and calls come in heaps:
-	// so their moments begin expectedAfter from the ask, and are fewer than calls by expectedPart. With fewer than expectedLeast within the horizon more
-	// would pass unused than is saved. How many come is the mean of about cameForgotten.
+	// Expected calls are requested ahead where others want what is left. A moment that nobody takes in time is lost, and
+	// calls come in bursts. So the requested moments begin expectedAfter from the request, and are fewer than the
+	// expected calls by expectedPart. With fewer than expectedLeast calls within the horizon more would be lost than
+	// saved. The number of expected calls is the mean of about the last cameForgotten.
 	expectedAfter = 250 * time.Millisecond
 	expectedPart  = 0.8
 	expectedLeast = 4
 	cameForgotten = 2 * grant.Horizon
-	// roundCalls is how many more calls than others an account may have before they go first, and roundsForgotten how long it takes until about two
-	// thirds of that are forgotten.
+	// roundCalls is how many more calls than others an account may have before the others go first. After
+	// roundsForgotten about two thirds of that lead are forgotten.
 	roundCalls      = 10
 	roundsForgotten = 30 * time.Second
-	// settleWithin is how long it takes at most to tell the others that calls matched more rows than was thought, and handBackWithin that granted ones
-	// will not be made. Those that could start in handBackAhead are kept for who comes.
+	// settleWithin is the longest time until the others learn that calls matched more rows than estimated, and
+	// handBackWithin the longest until they get unused grants back. Grants that start within handBackAhead are kept for
+	// new calls.
 	settleWithin   = 250 * time.Millisecond
 	handBackWithin = 100 * time.Millisecond
 	handBackAhead  = 50 * time.Millisecond
-	// standMost is how far away a grant may be for which a caller keeps a place that others need, and comeBackMost how much later it comes back at
-	// the most. comeBackSooner has some wait again when there is room for them, lest it passes unused.
+	// standMost is how far away a grant may be for which a caller keeps a place that others need, and comeBackMost the
+	// longest time until a caller that yielded comes back. comeBackSooner shortens these times, so that some callers are
+	// waiting when a grant becomes free and it is not lost.
 	standMost      = 2 * time.Second
 	comeBackMost   = 10 * time.Minute
 	comeBackSooner = 0.9
-	// trust is how long a process believes that a pause goes on.
+	// trust is how long a process relies on a pause without a new answer.
 	trust = 5 * time.Second
-	// calendarLook is how long what holds calls back is believed where it may end with a calendar's window.
+	// calendarLook is how long a limit of a calendar's window is taken to hold calls back, because the window may end
+	// earlier.
 	calendarLook = time.Minute
 )
 
-// desk is where the calls of one media wait in this process. One goroutine asks the ledger for all of them, and lives while any waits.
+// desk holds the calls of one media that wait in this process. One goroutine requests grants for all of them, and
+// ends when no call waits.
 type desk struct {
 	w     *Waiter
 	media string
-	wake  chan struct{} // the goroutine looks again
+	wake  chan struct{} // wakes the goroutine
 
 	taken  prometheus.Counter
 	waited prometheus.Observer
 
 	mu       sync.Mutex
-	asking   bool // the goroutine lives
+	asking   bool // the goroutine runs
 	waiting  int  // tickets in all lines
 	lines    map[lineID]*line
-	pauses   map[grant.Key]time.Time // in force, and until when; of limits, until when they are tightened
-	refused  map[grant.Key]time.Time // when limits were tightened last
-	pausings int                     // how often this process has paused
-	asked    time.Time               // when it was asked last
-	phase    float64                 // of the time between two asks, by which the first one was early; 0 before it
-	synced   time.Time               // when pauses were read last
-	ahead    time.Duration           // the ledger's clock is so far ahead of ours; it tells a calendar's windows
-	owed     map[grant.Key]int       // rows that calls matched and the ledger does not know of
-	tell     time.Time               // when that, and what is not used, is told at the latest; zero where there is nothing to tell
+	pauses   map[grant.Key]time.Time // in force, by their ends; for limits, when they are whole again
+	refused  map[grant.Key]time.Time // when limits were last tightened
+	pausings int                     // the number of pauses of this process
+	asked    time.Time               // when the last request was sent
+	phase    float64                 // part of askEvery by which the first request was shortened; 0 before it
+	synced   time.Time               // when pauses were last read
+	ahead    time.Duration           // how far the ledger's clock is ahead of ours; it determines calendar windows
+	owed     map[grant.Key]int       // matched rows that the ledger does not know of
+	tell     time.Time               // when owed and unused grants are reported at the latest; zero if there are none
 	matched  map[rowsID]matched
 }
 
@@ -85,7 +93,7 @@ func newDesk(w *Waiter, media string) *desk {
 	}
 }
 
-// stand waits for a slot for a call, which may lie ahead. Whoever does not use it gives it back.
+// stand waits for a slot for a call. The slot may lie ahead. A caller that does not use it calls giveBack.
 func (d *desk) stand(ctx context.Context, c grant.Call) (*ticket, slot, error) {
 	t := &ticket{call: c, turn: TurnOf(ctx), yield: termsOf(ctx), got: make(chan outcome, 1)}
 	if left, ok := clock.Left(ctx); ok {
@@ -113,7 +121,7 @@ func (d *desk) stand(ctx context.Context, c grant.Call) (*ticket, slot, error) {
 	return nil, slot{}, ctx.Err()
 }
 
-// join takes a place in line, and what is to spare at once.
+// join adds a ticket to its line, and serves it at once from spare slots.
 func (d *desk) join(t *ticket, importance int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -145,7 +153,7 @@ func (d *desk) join(t *ticket, importance int) {
 	}
 }
 
-// begin has the goroutine live, and look what there is to ask.
+// begin starts the goroutine if it does not run, and wakes it.
 func (d *desk) begin() {
 	if !d.asking {
 		d.asking = true
@@ -164,13 +172,13 @@ func (d *desk) end(t *ticket, o outcome) {
 	}
 	t.waits = false
 	if d.waiting--; d.waiting == 0 {
-		d.look() // ask ends.
+		d.look() // So that ask returns.
 	}
 	d.w.metrics.waiting.WithLabelValues(d.media).Dec()
 	t.got <- o
 }
 
-// look has the goroutine look again at what there is to ask.
+// look wakes the goroutine, so that it computes its next request.
 func (d *desk) look() {
 	select {
 	case d.wake <- struct{}{}:
@@ -178,7 +186,7 @@ func (d *desk) look() {
 	}
 }
 
-// ask asks for those who wait, and tells what there is to tell, until there is neither.
+// ask sends requests until no call waits and nothing is left to report.
 func (d *desk) ask(ctx context.Context) {
 	for {
 		at, ok := d.askAt()
@@ -198,7 +206,8 @@ func (d *desk) ask(ctx context.Context) {
 	}
 }
 
-// askAt is when an ask has a use. Without anybody who waits, and anything to tell, it has none, and the asking is over.
+// askAt returns when the next request is due. It returns false, and the goroutine ends, if no call waits and nothing
+// is to be reported.
 func (d *desk) askAt() (at time.Time, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -222,14 +231,14 @@ func (d *desk) askAt() (at time.Time, ok bool) {
 		for _, t := range l.held {
 			note(t.opens)
 			if t.point != (grant.Key{}) {
-				note(d.synced.Add(trust)) // A pause may be ended before its time.
+				note(d.synced.Add(trust)) // A pause may end early.
 			}
 		}
 	}
 	return clock.Later(next, d.asked.Add(askApart)), true
 }
 
-// askOnce asks once for all who wait, and gives out what comes.
+// askOnce sends one request for all lines and distributes the answer.
 func (d *desk) askOnce(ctx context.Context) {
 	a := d.compose()
 	got, err := d.w.ledger.Ask(ctx, d.media, a.Ask)

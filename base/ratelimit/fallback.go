@@ -17,20 +17,22 @@ import (
 )
 
 const (
-	// probeEvery is how often a process asks the common ledger whether it is back.
+	// probeEvery is how often a process tries the common ledger while it is away.
 	probeEvery = time.Second
 	// lookSlack is how much earlier than this process another may notice the same loss.
 	lookSlack = 500 * time.Millisecond
-	// meetFor is how long a process that has never asked the common ledger waits: by then all that went on with their own parts have heard of it.
+	// meetFor is how long a process waits after its first contact with the common ledger. By then all processes that
+	// used their own parts know that the ledger is back.
 	meetFor = grant.PartMost + 100*time.Millisecond
-	// knownAfter is how long after it has met the common ledger all others count a process among them.
+	// knownAfter is how long after its first contact with the common ledger all others count a process as a member.
 	knownAfter = 3 * touchEvery
-	// barredMost is how long a process believes that others use another server than the one that it reaches. It is longer than two servers take
-	// writes after a failover: 7 s were seen with Redis Sentinel.
+	// barredMost is how long a process assumes that others use another server than the one it reaches. It is longer than
+	// two servers take writes after a failover: 7 s were measured with Redis Sentinel.
 	barredMost = 15 * time.Second
 )
 
-// fallback asks a common ledger for the calls of one media, and this process's own while the common one is away.
+// fallback requests the grants of one media from a common ledger, and from this process's own ledger while the common
+// one is away.
 type fallback struct {
 	media   string
 	common  grant.Ledger
@@ -40,28 +42,28 @@ type fallback struct {
 	metrics *metrics
 	process string
 	witness Witness     // may be nil
-	reserve int         // for how many processes there are parts at least, as this one was told
-	reached atomic.Bool // the common ledger has answered since the witness was told
+	reserve int         // the least number of parts, as configured
+	reached atomic.Bool // the common ledger has answered since the last record at the witness
 
 	mu        sync.Mutex
 	awaySince time.Time // zero while the common ledger answers
-	cause     error     // why it did not answer last
-	missed    time.Time // when it was not there last
+	cause     error     // the error of its last failure
+	missed    time.Time // when it last failed to answer
 	nextProbe time.Time
-	met       time.Time // when the common ledger answered first
-	owes      bool      // the common ledger has to be told of the absence: this process has granted itself calls, or the ledger may have lost some
-	ownUntil  time.Time // it grants nothing before this: meanwhile this process grants its own part
-	members   int       // that reached the common ledger, as last known
-	none      bool      // it has no part: others reach the common ledger, or had all parts before it began
+	met       time.Time // when the common ledger first answered
+	owes      bool      // the common ledger must learn of the absence: this process has granted itself calls, or the ledger may have lost some
+	ownUntil  time.Time // the common ledger grants nothing before this: until then this process grants its own part
+	members   int       // the number of processes that reached the common ledger, as last known
+	none      bool      // this process has no part: others reach the common ledger, or had all parts before it started
 
-	server  string    // that keeps the limits, as this process uses it; empty before its first answer
-	noted   string    // the one that all use, as the witness has it
-	movedAt time.Time // when this process changed that
-	moved   bool      // and has not told the common ledger yet
-	seen    bool      // the witness has been looked at
+	server  string    // that keeps the limits and that this process uses; empty before its first answer
+	noted   string    // the server that all use, as the witness records
+	movedAt time.Time // when this process changed that record
+	moved   bool      // the common ledger has not learned of the move yet
+	seen    bool      // the witness has been read
 	others  bool      // other processes reach the common ledger
 	barred  time.Time // since when this process makes no calls; zero while it may
-	why     string    // it does not: it reaches another server than they use, or cannot record the one that it reaches
+	why     string    // the reason: it reaches another server than the others, or cannot record the one that it reaches
 }
 
 var _ grant.Ledger = (*fallback)(nil)
@@ -71,7 +73,7 @@ func newFallback(media string, common grant.Ledger, own *grant.Memory, timeout t
 	return &fallback{media: media, common: common, own: own, timeout: timeout, log: log.With("media", media), metrics: m, reserve: own.Members}
 }
 
-// Ask implements ledger.
+// Ask implements grant.Ledger.
 func (f *fallback) Ask(ctx context.Context, media string, a grant.Ask) (grant.Answer, error) {
 	x := f.begin()
 	if x.use == useOwn {
@@ -91,11 +93,11 @@ func (f *fallback) Ask(ctx context.Context, media string, a grant.Ask) (grant.An
 	return f.alone(ctx, media, a)
 }
 
-// asking is what was known when an ask began.
+// asking is the state when a request began.
 type asking struct {
 	use      use
 	at       time.Time
-	pausings int // that the common ledger knows of; -1 where it does not know all that this process does
+	pausings int // the number of pauses that the common ledger knows of; -1 if it does not know all that this process knows
 	wasAway  bool
 }
 
@@ -107,11 +109,11 @@ func (f *fallback) begin() asking {
 	return x
 }
 
-// takes takes an answer of the common ledger, and reports whether what it grants counts.
+// takes applies an answer of the common ledger, and reports whether its grants count.
 func (f *fallback) takes(ctx context.Context, x asking, got *grant.Answer) bool {
 	agreed, changed := f.agreed(ctx, got.Server, x.wasAway)
 	if !agreed || changed {
-		x.pausings = -1 // Another server may not know all that the one before it did.
+		x.pausings = -1 // Another server may lack pauses that the one before it knew.
 	}
 	if changed {
 		f.carry(ctx)
@@ -123,10 +125,10 @@ func (f *fallback) takes(ctx context.Context, x asking, got *grant.Answer) bool 
 	return agreed && x.use == useCommon
 }
 
-// sync has this process know the pauses that an answer names, and the common ledger those that it has lost.
+// sync stores the pauses of an answer in this process, and sends the common ledger those that it has lost.
 func (f *fallback) sync(ctx context.Context, got *grant.Answer, pausings int) {
 	if got.Lost {
-		f.log.WarnContext(ctx, "redis has lost the pauses: this process names those that it knows")
+		f.log.WarnContext(ctx, "redis lost the pauses of rate limits: restored from this process")
 		pausings = -1
 		f.carry(ctx)
 		now := f.own.Clock()
@@ -159,7 +161,7 @@ func (f *fallback) trouble() error {
 	return nil
 }
 
-// alone asks this process's own ledger.
+// alone requests grants from this process's own ledger.
 func (f *fallback) alone(ctx context.Context, media string, a grant.Ask) (grant.Answer, error) {
 	if f.isBarred() {
 		f.own.Spend(grant.Horizon)
@@ -173,26 +175,28 @@ func (f *fallback) alone(ctx context.Context, media string, a grant.Ask) (grant.
 	return got, err
 }
 
-// Pause implements ledger. A pause is always noted in this process too; the error says that no other process knows of it yet.
+// Pause implements grant.Ledger. A pause is always kept in this process. The error means that no other process knows
+// of it yet.
 func (f *fallback) Pause(ctx context.Context, point grant.Key, d time.Duration) error {
-	// The platform said so, and holding back is never wrong: the caller's giving up does not undo it here.
+	// The platform ordered the pause, and holding back is never wrong. So it is kept even if the caller's context has
+	// ended.
 	if err := f.own.Pause(context.WithoutCancel(ctx), point, d); err != nil {
 		return err
 	}
 	return f.try(ctx, func(ctx context.Context) error { return f.common.Pause(ctx, point, d) })
 }
 
-// listen implements ledger. A loss that it is told of counts from then on, not from the next ask: what this process was granted lasts while what
-// others may have been granted lapses.
+// Listen implements grant.Ledger. A reported loss counts from its report on, not from the next request: the grants of
+// this process last while those of others lapse.
 func (f *fallback) Listen(ctx context.Context, media string, told func(grant.Key, time.Duration), _ func(error)) {
 	heard := func(point grant.Key, d time.Duration) {
-		_ = f.own.Pause(ctx, point, d) // Nothing can be told when ctx has ended.
+		_ = f.own.Pause(ctx, point, d) // It only fails when ctx has ended.
 		told(point, d)
 	}
 	f.common.Listen(ctx, media, heard, func(err error) { f.away(ctx, err) })
 }
 
-// try asks the common ledger and takes note of whether it answered. A caller that gave up says nothing about that.
+// try calls the common ledger and records whether it answered. A caller whose context ended proves nothing.
 func (f *fallback) try(ctx context.Context, do func(context.Context) error) error {
 	asked := f.own.Clock()
 	bounded, cancel := context.WithTimeout(ctx, f.timeout)
@@ -207,7 +211,7 @@ func (f *fallback) try(ctx context.Context, do func(context.Context) error) erro
 	return err
 }
 
-// there notes that the common ledger answered what it was asked at a moment.
+// there records that the common ledger answered a request that was sent at the time asked.
 func (f *fallback) there(ctx context.Context, asked time.Time) {
 	f.reached.Store(true)
 	f.back(ctx, asked)
@@ -219,22 +223,22 @@ func (f *fallback) away(ctx context.Context, err error) {
 	first := f.awaySince.IsZero()
 	f.missed, f.cause = f.own.Clock(), err
 	if !isTimeout(err) {
-		f.owes = true // It may be another one that comes back, or have lost what it had.
+		f.owes = true // Another server may come back, or this one without its data.
 	}
 	if first {
 		f.awaySince, f.ownUntil, f.none = f.own.Clock(), time.Time{}, false
 		f.nextProbe = f.awaySince.Add(probeEvery)
 		f.own.Divide(max(f.reserve, f.members))
-		// What the common ledger granted a moment ago still stands in the platform's window.
+		// Recent grants of the common ledger still count in the platform's window.
 		f.own.Spend(f.patience(isTimeout(err)))
 	}
 	f.mu.Unlock()
 	if first {
 		f.metrics.fallback.WithLabelValues(f.media).Set(1)
 		if redis.Refused(err) {
-			f.log.WarnContext(ctx, "redis refuses what is asked of it: this process keeps to its own part of the rate limits", "members", f.own.Parts(), "err", err)
+			f.log.WarnContext(ctx, "redis refuses requests: rate limits fall back to this process's part", "members", f.own.Parts(), "err", err)
 		} else {
-			f.log.WarnContext(ctx, "redis does not answer: this process keeps to its own part of the rate limits", "members", f.own.Parts(), "err", err)
+			f.log.WarnContext(ctx, "redis does not answer: rate limits fall back to this process's part", "members", f.own.Parts(), "err", err)
 		}
 	}
 }

@@ -69,20 +69,20 @@ func TestWaiter_WithoutRedisProcessesKeepToTheirParts(t *testing.T) {
 		server.Mini.SetError("MASTERDOWN Link with MASTER is down")
 		time.Sleep(30 * time.Second)
 		alone := book.count(key) - shared
-		require.InDelta(t, 2*28*9, alone, 10, "each has a half, 9 of 10 a second, once nothing can be left of what Redis granted")
+		require.InDelta(t, 2*28*9, alone, 10, "each has a half, 9 of 10 a second, after the grants of Redis have lapsed")
 		require.Equal(t, []float64{1, 1}, fallback())
 
 		server.Mini.SetError("")
 		server.Mini.FlushAll()
 		time.Sleep(10 * time.Second)
 		require.Equal(t, []float64{0, 0}, fallback())
-		require.InDelta(t, 180, book.count(key)-shared-alone, 18, "a process asks once a second whether Redis is back")
+		require.InDelta(t, 180, book.count(key)-shared-alone, 18, "a process tries once a second whether Redis is back")
 
 		stop()
 		wg.Wait()
-		require.LessOrEqual(t, book.worst(key), key.Limit, "neither the loss nor the return is seen by the platform")
+		require.LessOrEqual(t, book.worst(key), key.Limit, "the platform sees neither the loss nor the return")
 		for p := range processes {
-			require.Equal(t, 1, strings.Count(logs[p].String(), "redis does not answer"), "one line, not one a call")
+			require.Equal(t, 1, strings.Count(logs[p].String(), "redis does not answer"), "one line, not one per call")
 			require.Equal(t, 1, strings.Count(logs[p].String(), "redis answers again"))
 		}
 	})
@@ -94,7 +94,7 @@ type witnesses struct {
 	now     func() time.Time
 	seen    map[Reach]time.Time // without Ago
 	servers map[string]string
-	away    error // it does not answer
+	away    error // if set, Look and Move fail with it
 }
 
 func newWitnesses(now func() time.Time) *witnesses {
@@ -134,7 +134,8 @@ func (w *witnesses) Move(_ context.Context, media, from, to string) (string, boo
 	return to, true, nil
 }
 
-// With a witness a process that is cut off makes no calls while another has the whole limits, and its part of them when all are cut off.
+// With a witness, a process that is cut off makes no calls while another has the whole limits, and its part of them
+// when all are cut off.
 func TestFallback_OneProcessCutOffMakesNoCallsWhileOthersDo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -152,7 +153,7 @@ func TestFallback_OneProcessCutOffMakesNoCallsWhileOthersDo(t *testing.T) {
 		var calls [2]atomic.Int64
 		var servers []*redistest.Virtual
 		for p := range calls {
-			// Each has its own way to the one Redis that there is.
+			// Each process has its own connection to the one Redis.
 			server := redistest.NewVirtual(t)
 			settle(t, server)
 			servers = append(servers, server)
@@ -173,23 +174,23 @@ func TestFallback_OneProcessCutOffMakesNoCallsWhileOthersDo(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		require.Greater(t, calls[0].Load(), int64(900), "one has the whole limit")
-		require.Zero(t, calls[1].Load(), "and the other nothing")
+		require.Zero(t, calls[1].Load(), "the other makes no calls")
 		require.LessOrEqual(t, book.worst(key), 40)
 
 		servers[0].Mini.SetError("LOADING Redis is loading the dataset in memory")
 		first, second := calls[0].Load(), calls[1].Load()
 		time.Sleep(30 * time.Second)
-		require.InDelta(t, 27*18, calls[0].Load()-first, 2*36+40, "with what it had been granted before")
-		require.InDelta(t, 23*18, calls[1].Load()-second, 40, "it learns of the loss by what it does not hear any more")
+		require.InDelta(t, 27*18, calls[0].Load()-first, 2*36+40, "in addition to its earlier grants")
+		require.InDelta(t, 23*18, calls[1].Load()-second, 40, "it learns of the loss from the missing records")
 		stop()
 		wg.Wait()
 		require.LessOrEqual(t, book.worst(key), 40)
 	})
 }
 
-// Parts are those of the processes that reached Redis last, however many were foreseen. One that begins without Redis comes on top of them, unless parts were
-// kept for it.
-func TestFallback_PartsAreOfThoseWhoReachedRedisLast(t *testing.T) {
+// Parts belong to the processes that reached Redis last, however many were configured. A process that starts without
+// Redis has an additional part only if one was configured for it.
+func TestFallback_PartsBelongToTheLastMembers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
@@ -197,8 +198,8 @@ func TestFallback_PartsAreOfThoseWhoReachedRedisLast(t *testing.T) {
 		part     int // of 60 a second
 		latecome bool
 	}{
-		{"more processes than foreseen", 4, 10, false},
-		{"fewer than foreseen", 8, 7, true},
+		{"more processes than configured", 4, 10, false},
+		{"fewer than configured", 8, 7, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -237,7 +238,7 @@ func TestFallback_PartsAreOfThoseWhoReachedRedisLast(t *testing.T) {
 				time.Sleep(20 * time.Second)
 				server.Mini.SetError("LOADING Redis is loading the dataset in memory")
 				begin(processes)
-				time.Sleep(5 * time.Second) // What was granted has lapsed.
+				time.Sleep(5 * time.Second) // Earlier grants have lapsed.
 				before := calls[0].Load()
 				time.Sleep(20 * time.Second)
 				require.InDelta(t, 20*tt.part, calls[0].Load()-before, 40)
@@ -282,7 +283,7 @@ func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		stop()
 		wg.Wait()
-		require.Greater(t, book.worst(key), key.Limit, "the others cannot know of it: this is what is not promised")
+		require.Greater(t, book.worst(key), key.Limit, "the others cannot know of it, so no promise covers this")
 		require.LessOrEqual(t, book.worst(key), key.Limit+key.Limit/members)
 	})
 }
@@ -299,7 +300,7 @@ func TestFallback_CarriesPausesOverALossOfRedis(t *testing.T) {
 		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 
 		server.Mini.SetError("LOADING Redis is loading the dataset in memory")
-		require.ErrorContains(t, here.Pause(t.Context(), call, grant.ScopeApp, 5*time.Minute), "LOADING", "the caller learns that nobody else knows")
+		require.ErrorContains(t, here.Pause(t.Context(), call, grant.ScopeApp, 5*time.Minute), "LOADING", "the caller learns that no other process knows of the pause")
 		short, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		require.ErrorIs(t, await(short, here, call), context.DeadlineExceeded, "but this process keeps it")
@@ -307,18 +308,18 @@ func TestFallback_CarriesPausesOverALossOfRedis(t *testing.T) {
 		server.Mini.SetError("")
 		time.Sleep(2 * probeEvery)
 		require.NoError(t, await(short, here, grant.Call{Media: "m", Endpoint: "y", App: "1"}))
-		require.ErrorIs(t, await(short, there, call), context.DeadlineExceeded, "once Redis is back, all keep it")
+		require.ErrorIs(t, await(short, there, call), context.DeadlineExceeded, "after the return of Redis, all keep it")
 
 		server.Mini.SetError("LOADING Redis is loading the dataset in memory")
-		require.ErrorIs(t, await(short, there, call), context.DeadlineExceeded, "also when it is gone again")
+		require.ErrorIs(t, await(short, there, call), context.DeadlineExceeded, "also when Redis is away again")
 		time.Sleep(3 * time.Second)
 		require.NoError(t, await(short, there, grant.Call{Media: "m", Endpoint: "y", App: "1"}))
 	})
 }
 
-// A process that begins right after the return of a Redis that kept what it had would be granted the whole limit, while others have not noticed yet and
-// go on with their parts.
-func TestFallback_WhoBeginsWaitsUntilAllHaveFoundRedisBack(t *testing.T) {
+// A process that starts right after the return of a Redis with all its data could be granted the whole limit, while
+// others have not noticed the return and still use their parts.
+func TestFallback_NewProcessWaitsUntilAllHaveFoundRedis(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		letAsksEnd(t)
@@ -342,7 +343,7 @@ func TestFallback_WhoBeginsWaitsUntilAllHaveFoundRedisBack(t *testing.T) {
 	})
 }
 
-func TestFallback_AnImpatientCallerSaysNothingAboutRedis(t *testing.T) {
+func TestFallback_AnImpatientCallerProvesNothingAboutRedis(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
@@ -358,11 +359,11 @@ func TestFallback_AnImpatientCallerSaysNothingAboutRedis(t *testing.T) {
 		f.timeout = 5 * time.Millisecond
 		got, err := f.Ask(t.Context(), "m", one(perDay))
 		require.NoError(t, err, "a ledger that does not answer in time costs its timeout")
-		require.False(t, useCommon(), "and is left alone for a while")
+		require.False(t, useCommon(), "and is not tried for a while")
 		require.Empty(t, got.Wants[0].Starts, "Redis may have granted calls a moment ago")
 		time.Sleep(probeEvery)
 		require.True(t, useCommon())
-		require.False(t, useCommon(), "one ask at a time finds out whether it is back")
+		require.False(t, useCommon(), "one request at a time finds out whether it is back")
 	})
 }
 
@@ -375,7 +376,7 @@ func TestFallback_ALateAnswerDoesNotEndAnAbsence(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		f.away(t.Context(), context.DeadlineExceeded)
 		wg.Wait()
-		require.False(t, f.awaySince.IsZero(), "it was asked before the ledger went away")
+		require.False(t, f.awaySince.IsZero(), "the request was sent before the loss")
 	})
 }
 
@@ -394,16 +395,16 @@ func (deaf) Ask(ctx context.Context, _ string, _ grant.Ask) (grant.Answer, error
 	return grant.Answer{}, ctx.Err()
 }
 
-// Who finds the common ledger back long after it last looked comes after others, which may have been granted all that there is: its own part would come
-// on top of that.
-func TestFallback_WhoComesBackLateHasNoPartOfItsOwn(t *testing.T) {
+// A process that finds the common ledger long after its last try comes after others, which may have been granted
+// everything. Its own part would exceed the limits.
+func TestFallback_ALateReturnHasNoPartOfItsOwn(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
 		late time.Duration
 		want int
 	}{
-		{"it has looked a second ago", time.Second, 1},
+		{"it tried a second ago", time.Second, 1},
 		{"others may have come back meanwhile", 5 * time.Second, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -423,7 +424,7 @@ func TestFallback_WhoComesBackLateHasNoPartOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestFallback_WhoBeginsWithoutRedisHasAPartIfOneIsLeft(t *testing.T) {
+func TestFallback_AStartWithoutRedisHasAPartIfOneIsLeft(t *testing.T) {
 	t.Parallel()
 	const parts = 3
 	for others, none := range map[int]bool{parts - 1: false, parts: true, parts + 1: true} {
@@ -438,7 +439,7 @@ func TestFallback_WhoBeginsWithoutRedisHasAPartIfOneIsLeft(t *testing.T) {
 	}
 }
 
-func TestFallback_PausesThatRedisHasLostAreNamedAgain(t *testing.T) {
+func TestFallback_RestoresPausesThatRedisHasLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := redistest.NewVirtual(t)

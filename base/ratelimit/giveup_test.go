@@ -11,8 +11,9 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// A call is granted at the moment at which the one that waits for it gives up: the grant goes to the next that waits, or is kept for who comes.
-func TestWaiter_WhatIsGrantedToOneThatGivesUpGoesToTheNext(t *testing.T) {
+// A call is granted at the moment at which its caller stops waiting. The grant goes to the next waiting call, or is
+// kept for a later one.
+func TestWaiter_AGrantWithoutACallerGoesToTheNextCall(t *testing.T) {
 	t.Parallel()
 	for _, isNext := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -50,7 +51,7 @@ func TestWaiter_WhatIsGrantedToOneThatGivesUpGoesToTheNext(t *testing.T) {
 				require.Zero(t, <-next)
 			} else {
 				require.NoError(t, await(t.Context(), w, call))
-				require.Zero(t, time.Since(began), "it waits for no other minute")
+				require.Zero(t, time.Since(began), "it does not wait for another minute")
 			}
 			requireIdle(t, w)
 		})

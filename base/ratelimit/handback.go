@@ -7,7 +7,7 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// takeSpare takes a slot that is to spare and begun already, and tells whether there was one.
+// takeSpare takes a spare slot that has begun, and reports whether there was one.
 func (d *desk) takeSpare(c grant.Call, importance int, now time.Time) (slot, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -32,14 +32,14 @@ func (d *desk) takeSpare(c grant.Call, importance int, now time.Time) (slot, boo
 	return slot{}, false
 }
 
-// giveBack takes back a slot that is not used.
+// giveBack returns a slot that is not used.
 func (d *desk) giveBack(t *ticket, s slot) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.takeBack(t.line, s)
 }
 
-// takeBack gives a slot that is not used to who waits in its line, else to the other processes.
+// takeBack gives an unused slot to a call that waits in its line, or else to the other processes.
 func (d *desk) takeBack(l *line, s slot) {
 	l.keep(s)
 	l.serve(d)
@@ -49,8 +49,8 @@ func (d *desk) takeBack(l *line, s slot) {
 	}
 }
 
-// touch asks for nothing if nothing was asked for a while. That it is asked is how a common ledger knows that it can be reached: after a time in which
-// nobody did, it reckons with processes that go on with their own parts.
+// touch sends an empty request if none was sent for a while. It shows the common ledger that it can be reached. After
+// a time without requests the ledger assumes that processes use their own parts.
 func (d *desk) touch() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,7 +59,7 @@ func (d *desk) touch() {
 	}
 }
 
-// tellBy has the ledger be told by a moment.
+// tellBy has a request sent at a time at the latest.
 func (d *desk) tellBy(at time.Time) {
 	if d.tell.IsZero() || at.Before(d.tell) {
 		d.tell = at
@@ -67,7 +67,7 @@ func (d *desk) tellBy(at time.Time) {
 	d.begin()
 }
 
-// serve gives spare slots to those who wait.
+// serve gives spare slots to waiting calls.
 func (l *line) serve(d *desk) {
 	now := d.w.now()
 	l.spare = slices.DeleteFunc(l.spare, func(s slot) bool {
@@ -84,7 +84,7 @@ func (l *line) serve(d *desk) {
 	})
 }
 
-// keep keeps a slot for who comes.
+// keep stores a slot for a later call.
 func (l *line) keep(s slot) {
 	i, _ := slices.BinarySearchFunc(l.spare, s, func(a, b slot) int { return a.from.Compare(b.from) })
 	l.spare = slices.Insert(l.spare, i, s)

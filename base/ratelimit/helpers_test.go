@@ -16,7 +16,7 @@ var (
 	perDay = grant.Key{Media: "m", Endpoint: "day", Scope: grant.ScopePlatform, Period: 24 * time.Hour, Limit: 1000, Share: grant.ShareDefault}
 )
 
-// keysOf are the limits that cover a call.
+// keysOf returns the limits that cover a call.
 func keysOf(r *grant.Rules, c grant.Call) (keys []grant.Key) {
 	common, own := r.Cover(c, time.Now())
 	for _, x := range slices.Concat(common, own) {
@@ -25,7 +25,7 @@ func keysOf(r *grant.Rules, c grant.Call) (keys []grant.Key) {
 	return keys
 }
 
-// one asks for one call under some limits.
+// one requests one call under some limits.
 func one(keys ...grant.Key) grant.Ask {
 	a := grant.Ask{Process: "p", Wants: []grant.Want{{Importance: 20, Group: "g", Demand: 1, Calls: []grant.Wanted{{}}}}}
 	for i, k := range keys {
@@ -35,14 +35,14 @@ func one(keys ...grant.Key) grant.Ask {
 	return a
 }
 
-// some asks for n calls under some limits.
+// some requests n calls under some limits.
 func some(n int, keys ...grant.Key) grant.Ask {
 	a := one(keys...)
 	a.Wants[0].Demand, a.Wants[0].Calls = n, make([]grant.Wanted, n)
 	return a
 }
 
-// arrivals is the platform's own book: when calls arrived, per what they are counted under.
+// arrivals records when calls arrived at the platform, by what they are counted under.
 type arrivals struct {
 	mu sync.Mutex
 	at map[grant.Key][]int64 // microseconds
@@ -62,7 +62,7 @@ func (l *arrivals) count(k grant.Key) int {
 	return len(l.at[k.ID()])
 }
 
-// worst is the largest number of arrivals in any window of the key's period, wherever it begins.
+// worst returns the largest number of arrivals in any window of the key's period.
 func (l *arrivals) worst(k grant.Key) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,14 +9,14 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// lineID says which calls wait in one line: those that the same limits cover, but for their accounts'.
+// lineID identifies the calls that wait in one line: those that the same limits cover, apart from limits of accounts.
 type lineID struct {
 	endpoint, app, rows string
 	ofAccount           bool
 	importance          int
 }
 
-// group names what a line claims of its limits, next to the other lines of its importance.
+// group is the name under which a line claims its part of limits, among the lines of its importance.
 func (id lineID) group() string {
 	group := id.app + " " + id.endpoint
 	if id.rows != "" {
@@ -32,53 +32,55 @@ func lineOf(c grant.Call, importance int) lineID {
 	return lineID{endpoint: grant.PlainEndpoint(c.Endpoint), app: c.App, rows: c.Rows, ofAccount: c.Account != "", importance: importance}
 }
 
-// line are the calls of one kind that wait for a grant.
+// line holds the calls of one kind that wait for a grant.
 type line struct {
 	id      lineID
-	waiting []*ticket         // by their turns; those of the same turn as they came
-	held    []*ticket         // that wait for their account's limits, or for the end of a pause
-	served  map[string]*tally // of the accounts that wait or were granted calls of late
-	least   float64           // the lowest of these
-	tallied time.Time         // up to when they are forgotten
-	askAt   time.Time         // there is no use in asking before
-	spare   []slot            // granted to calls that were given up, in order
+	waiting []*ticket         // in their order; those of equal rank in order of arrival
+	held    []*ticket         // waiting for their account's limits, or for the end of a pause
+	served  map[string]*tally // by account that waits or was recently granted calls
+	least   float64           // the lowest number of calls in served
+	tallied time.Time         // until when tallies have decayed
+	askAt   time.Time         // a request before is of no use
+	spare   []slot            // grants without a caller, in order
 	granted []batch           // within the horizon
-	// How many calls came of late, and when and which the last one was; and whether others want what this line leaves, and it had all that it asked for.
+	// How many calls came recently, and when and what the last one was. scarce: others want what this line leaves, and
+	// the line got all that it requested.
 	came   float64
 	cameAt time.Time
 	call   grant.Call
 	scarce bool
-	// What was told last of those who wait: the limit that holds back the first of them, and before when it cannot start.
+	// From the last answer: the limit that holds back the first waiting call, and the time before which that call cannot
+	// start.
 	by    grant.Key
-	every time.Duration // between two calls of it
+	every time.Duration // between two calls of that limit
 	opens time.Time
 	each  time.Duration // between two calls of the line, by its share
-	// begins are the moments of those that are granted and have not begun.
+	// begins are the granted moments that lie ahead.
 	begins []time.Time
-	// booked is up to when there are calls that went away and come back then.
+	// booked is the latest time at which a caller that yielded comes back.
 	booked time.Time
 }
 
-// tally is how many calls an account was granted, from what the one with the fewest had when it came.
+// tally counts the calls that an account was granted, beginning at the lowest number of all accounts when it came.
 type tally struct {
 	calls float64
-	at    time.Time // when it came, or was granted one last
+	at    time.Time // when it came, or was granted its last call
 }
 
-// batch is how many calls were granted when.
+// batch counts the calls that were granted at a time.
 type batch struct {
 	at time.Time
 	n  int
 }
 
-// slot is a granted call: it may be sent from the one moment to the other.
+// slot is a granted call, to be sent between from and until.
 type slot struct {
 	from, until time.Time
-	account     string     // whose it is, where its account has limits
-	call        grant.Call // one that it was granted for
-	rows        int        // that it was thought to match
-	at          int64      // its moment by the ledger; 0 for one that is of no use to others
-	ahead       bool       // it was granted for a call that was expected
+	account     string     // the account it is for, where accounts have limits
+	call        grant.Call // the call it was granted for, or one like it
+	rows        int        // the estimate of rows it was charged for
+	at          int64      // its moment on the ledger's clock; 0 if it is of no use to others
+	ahead       bool       // it was granted for an expected call
 }
 
 // ticket is a call that waits, or has waited.
@@ -89,25 +91,25 @@ type ticket struct {
 	deadline time.Time // zero for none
 	yield    *terms    // may be nil
 	waits    bool
-	opens    time.Time    // of one that is held: until when
-	point    grant.Key    // of one that is held by a pause
-	got      chan outcome // of one that waits no more
+	opens    time.Time    // if held: until when
+	point    grant.Key    // if held by a pause: its point
+	got      chan outcome // receives the end of the wait
 }
 
-// outcome ends a ticket's wait.
+// outcome is the result of a ticket's wait.
 type outcome struct {
 	slot slot
 	err  error
 }
 
-// insert puts a ticket in its place.
+// insert adds a ticket at its place.
 func (l *line) insert(t *ticket) {
 	i, _ := slices.BinarySearchFunc(l.waiting, t.turn, func(t *ticket, turn Turn) int { return cmp.Or(t.turn.compare(turn), -1) })
 	l.waiting = slices.Insert(l.waiting, i, t)
 }
 
-// inOrder returns those who wait in the order in which they are to be granted: by their turns, but the calls of an account that has had more
-// than others only after theirs, in steps of roundCalls.
+// inOrder returns the waiting tickets in the order in which they are granted. They are ordered by rank, but calls of
+// an account that has had more than others come after the others' calls, in steps of roundCalls.
 func (l *line) inOrder() []*ticket {
 	type place struct {
 		*ticket
@@ -130,7 +132,7 @@ func (l *line) inOrder() []*ticket {
 	return tickets
 }
 
-// forget drops the tallies of accounts that went away.
+// forget drops the tallies of accounts that have no more calls.
 func (l *line) forget(now time.Time) {
 	waiting := map[string]bool{}
 	for _, t := range slices.Concat(l.waiting, l.held) {
@@ -151,20 +153,20 @@ func (l *line) forget(now time.Time) {
 	kept := math.Exp(-now.Sub(l.tallied).Seconds() / roundsForgotten.Seconds())
 	l.tallied = now
 	for _, x := range l.served {
-		// What it had while it was alone is no debt.
+		// What an account had while it was alone does not count against it.
 		x.calls = l.least + min((x.calls-l.least)*kept, 2*roundCalls)
 	}
 }
 
-// earliest is before when a ticket cannot start that has so many before it, as far as that is known.
+// earliest returns the time before which a ticket with that many before it cannot start, as far as known.
 func (l *line) earliest(before int) time.Time { return l.opens.Add(time.Duration(before) * l.every) }
 
-// hopeless tells whether a ticket with so many before it starts after its deadline.
+// hopeless reports whether a ticket with that many before it would start after its deadline.
 func (l *line) hopeless(t *ticket, before int) bool {
 	return !t.deadline.IsZero() && !l.opens.IsZero() && l.earliest(before).After(t.deadline)
 }
 
-// heldBy is what holds a ticket back that is put aside.
+// heldBy returns the pause or the account limit that holds a ticket back.
 func (t *ticket) heldBy() grant.Key {
 	if t.point != (grant.Key{}) {
 		return t.point
@@ -172,7 +174,7 @@ func (t *ticket) heldBy() grant.Key {
 	return grant.Key{Media: t.call.Media, Endpoint: t.call.Endpoint, Scope: grant.ScopeAccount, Subject: t.call.Account}
 }
 
-// late is the error of a ticket whose deadline is too early.
+// late returns the error of a ticket whose deadline is too early.
 func (l *line) late(t *ticket, before int, now time.Time) error {
 	if l.opens.IsZero() {
 		return &WaitError{Call: t.call, Key: grant.Key{Media: t.call.Media, Endpoint: t.call.Endpoint}}
@@ -180,7 +182,7 @@ func (l *line) late(t *ticket, before int, now time.Time) error {
 	return &WaitError{Call: t.call, Key: l.by, After: max(0, l.earliest(before).Sub(now))}
 }
 
-// grantedLately is how many calls were granted within the horizon.
+// grantedLately returns how many calls were granted within the horizon.
 func (l *line) grantedLately(now time.Time) (n int) {
 	l.granted = slices.DeleteFunc(l.granted, func(b batch) bool { return now.Sub(b.at) > grant.Horizon })
 	for _, b := range l.granted {
@@ -189,7 +191,7 @@ func (l *line) grantedLately(now time.Time) (n int) {
 	return n
 }
 
-// isOver tells whether nothing of a line matters any more.
+// isOver reports whether the line can be dropped.
 func (l *line) isOver(now time.Time) bool {
 	return len(l.waiting)+len(l.held)+l.grantedLately(now) == 0 && !l.booked.After(now)
 }

@@ -7,18 +7,18 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// use is what an ask is put to.
+// use defines which ledger answers a request, and what the ledger learns with it.
 type use int
 
 const (
 	useOwn    use = iota // this process's own ledger
 	useCommon            // the common ledger
-	tellBack             // the common ledger, which is told that this process was without it
-	tellMoved            // the common ledger, which is told that it has taken the place of another
-	meet                 // the common ledger, of which nothing is wanted yet
+	tellBack             // the common ledger, which learns that this process was without it
+	tellMoved            // the common ledger, which learns that it has replaced another
+	meet                 // the common ledger, without wanting calls yet
 )
 
-// of is what the common ledger is asked.
+// of returns the request to the common ledger.
 func (u use) of(a grant.Ask) grant.Ask {
 	a.Back, a.Moved = u == tellBack || u == tellMoved, u == tellMoved
 	if u == meet {
@@ -27,7 +27,8 @@ func (u use) of(a grant.Ask) grant.Ask {
 	return a
 }
 
-// returned notes that the common ledger was told of an absence, or met, at a moment. Told of one it grants nothing within its horizon from then on.
+// returned records that the common ledger learned of an absence, or was reached first, at a time. After an absence it
+// grants nothing within its horizon.
 func (f *fallback) returned(by use, at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -35,7 +36,8 @@ func (f *fallback) returned(by use, at time.Time) {
 		f.met = f.own.Clock()
 	}
 	if by == meet {
-		// It may have been away for others, who have not looked yet and go on with their parts: no calls until they have.
+		// The ledger may have been away for others that still use their own parts because they have not tried it yet. So no
+		// calls until they have.
 		f.ownUntil = at.Add(meetFor)
 		f.own.Spend(meetFor + grant.Microseconds(grant.OwnHorizon))
 		return
@@ -45,13 +47,14 @@ func (f *fallback) returned(by use, at time.Time) {
 		quiet = grant.Hush
 	}
 	if at.Sub(f.missed) > grant.PartMost {
-		// It has not looked for a while. Others that were quicker to come back may have been granted all that there is within that time.
+		// This process has not tried the ledger for a while. Others that returned earlier may have been granted everything
+		// within that time.
 		f.own.Spend(quiet)
 	}
 	f.owes, f.moved, f.ownUntil = false, false, at.Add(quiet-2*grant.Microseconds(grant.OwnHorizon))
 }
 
-// use tells what an ask should be put to: the common ledger as long as it answers, else once each second.
+// use returns which ledger to use: the common one as long as it answers, otherwise once per second.
 func (f *fallback) use() use {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,11 +81,11 @@ func (f *fallback) use() use {
 	return useCommon
 }
 
-// back notes that the common ledger answered what it was asked at the moment asked.
+// back records that the common ledger answered a request that was sent at the time asked.
 func (f *fallback) back(ctx context.Context, asked time.Time) {
 	f.mu.Lock()
 	since := f.awaySince
-	// A late answer to an ask from before it went away says nothing.
+	// A late answer to a request from before the loss proves nothing.
 	if since.IsZero() || asked.Before(since) {
 		f.mu.Unlock()
 		return
@@ -90,13 +93,13 @@ func (f *fallback) back(ctx context.Context, asked time.Time) {
 	f.awaySince = time.Time{}
 	f.mu.Unlock()
 	f.metrics.fallback.WithLabelValues(f.media).Set(0)
-	f.log.InfoContext(ctx, "redis answers again: rate limits are shared by all processes", "away", f.own.Clock().Sub(since).Round(time.Millisecond))
-	// Redis may have come back empty, and nobody could tell it what the platforms said meanwhile.
+	f.log.InfoContext(ctx, "redis answers again: rate limits are shared", "away", f.own.Clock().Sub(since).Round(time.Millisecond))
+	// Redis may have come back empty, and no pause could be stored in it meanwhile.
 	f.carry(ctx)
 }
 
-// carry has the common ledger know the pauses that this process knows. They are for all processes, so the deadline of the call that came upon the need
-// does not bound it.
+// carry sends the pauses that this process knows to the common ledger. They concern all processes, so the deadline of
+// the current call does not bound it.
 func (f *fallback) carry(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
 	defer cancel()

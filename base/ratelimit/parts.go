@@ -8,8 +8,9 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// see takes note of what the witness had recorded when a look at it began. While the common ledger is away this process has no part of the limits if
-// others have the whole: those that reach the common ledger, or those that did before this process, if they do not count it among them yet.
+// see applies what the witness had recorded when it was read at began. While the common ledger is away this process
+// has no part of the limits if others have the whole: processes that reach the common ledger, or those that reached
+// it before this process and do not count it as a member yet.
 func (f *fallback) see(ctx context.Context, s Sight, began time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -37,18 +38,18 @@ func (f *fallback) see(ctx context.Context, s Sight, began time.Time) {
 	switch {
 	case none == f.none:
 	case others:
-		f.log.WarnContext(ctx, "other processes reach redis and share the whole rate limits: this one makes no calls")
+		f.log.WarnContext(ctx, "other processes reach redis: this one makes no calls")
 	case full:
-		f.log.WarnContext(ctx, "this process has begun without redis, and those before it have all parts of the rate limits: it makes no calls until redis is back",
+		f.log.WarnContext(ctx, "started without redis and no part is left: no calls until it is back",
 			"processes", last, "members", f.reserve)
 	default:
-		f.log.WarnContext(ctx, "no other process reaches redis either: this one keeps to its own part of the rate limits", "members", f.own.Parts())
+		f.log.WarnContext(ctx, "no process reaches redis: this one keeps to its part of the limits", "members", f.own.Parts())
 	}
 	f.none = none
 }
 
-// countReached returns how many processes reach the Redis of this media, whether any other has reached it within a time, and how many others had when
-// it was reached last.
+// countReached returns how many processes reach the Redis of this media, whether another has reached it within a
+// time, and how many others had when it was last reached.
 func (f *fallback) countReached(all []Reach, within time.Duration) (members int, others bool, last int) {
 	ago := map[string]time.Duration{}
 	newest := time.Duration(math.MaxInt64)
@@ -76,9 +77,10 @@ func (f *fallback) countReached(all []Reach, within time.Duration) (members int,
 	return members, others, last
 }
 
-// patience is how long after a loss this process grants itself nothing: until what was granted before has lapsed, and the witness has told of others.
-// The common ledger that did not answer in time may also have stood still and have come back since, for others that did not notice: they are granted calls
-// unless nobody asked it for so long, and until this process has found it back.
+// patience returns how long after a loss this process grants itself nothing: until earlier grants have lapsed, and
+// the witness has records of others. A common ledger that timed out may also have paused and be back already for
+// others that did not notice. They are granted calls unless nobody sent a request for grant.Unasked, so this process
+// also waits until it has tried the ledger again.
 func (f *fallback) patience(silence bool) time.Duration {
 	d := grant.Horizon
 	if silence {

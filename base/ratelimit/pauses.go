@@ -7,7 +7,7 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// pause notes a pause before an answer tells of it. Calls that were granted and are not made yet wait again.
+// pause records a pause before an answer names it. Calls that are granted and not made yet wait again.
 func (d *desk) pause(point grant.Key, until time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -25,7 +25,7 @@ func (d *desk) pause(point grant.Key, until time.Time) {
 	d.look()
 }
 
-// isPaused tells whether a call is paused.
+// isPaused reports whether a call is paused.
 func (d *desk) isPaused(c grant.Call) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -39,7 +39,8 @@ func (d *desk) paused(c grant.Call, now time.Time) bool {
 	return slices.ContainsFunc(grant.Points(c), func(p grant.Key) bool { return d.pauses[p].After(now) })
 }
 
-// holdPaused puts a ticket aside if its call is paused, or ends its wait if that is for too long.
+// holdPaused holds a ticket whose call is paused, or ends its wait if the pause is longer than its deadline. It
+// reports whether it did either.
 func (d *desk) holdPaused(t *ticket, now time.Time) bool {
 	var point grant.Key
 	var until time.Time
@@ -60,7 +61,7 @@ func (d *desk) holdPaused(t *ticket, now time.Time) bool {
 	return true
 }
 
-// hold puts a ticket aside.
+// hold moves a ticket from the waiting ones to those that are held.
 func (d *desk) hold(t *ticket, until time.Time) {
 	l := t.line
 	if i := slices.Index(l.waiting, t); i >= 0 {
@@ -70,7 +71,7 @@ func (d *desk) hold(t *ticket, until time.Time) {
 	t.opens = until
 }
 
-// release takes those back in line that need not be held any more.
+// release puts held tickets back in line whose reason is over.
 func (d *desk) release(l *line, now time.Time) {
 	l.held = slices.DeleteFunc(l.held, func(t *ticket) bool {
 		_, paused := d.pauses[t.point]

@@ -7,20 +7,23 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// rowsID says of which calls it is known how many rows they match: those of an account, or of all, without an account.
+// rowsID identifies the calls of which matched row counts are known: those of an account, or without an account those
+// of all.
 type rowsID struct{ endpoint, app, rows, account string }
 
-// matched is how many rows calls match: of an account the last one, of all the mean, and by how much they are apart.
+// matched is an estimate of the rows that a call matches: the last call's number for an account, the mean for all
+// calls, and the mean deviation from it.
 type matched struct{ rows, apart float64 }
 
 const (
-	// matchedFirst is how many rows a call is thought to match before any was answered: rather many, for the first answers may tell of few.
+	// matchedFirst is the estimate before the first answer. It is rather high, because the first answers may match few
+	// rows.
 	matchedFirst = 3000
-	// matchedNew is how much the last call tells of the next.
+	// matchedNew is the weight of the last call in the mean.
 	matchedNew = 0.2
 )
 
-// likely is how many rows a call is thought to match.
+// likely returns how many rows a call is expected to match.
 func (d *desk) likely(c grant.Call) int {
 	if c.Rows == "" {
 		return 0
@@ -40,7 +43,7 @@ func rowsOf(c grant.Call) rowsID {
 	return rowsID{grant.PlainEndpoint(c.Endpoint), c.App, c.Rows, c.Account}
 }
 
-// settle notes how many rows a call has matched that was thought to match another number.
+// settle records how many rows a call matched whose estimate was another number.
 func (d *desk) settle(c grant.Call, thought, rows int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -49,7 +52,7 @@ func (d *desk) settle(c grant.Call, thought, rows int) {
 	id.account = ""
 	all, known := d.matched[id]
 	if !known {
-		all.rows = matchedFirst // The first ones may match few, and those that follow very many.
+		all.rows = matchedFirst // The first calls may match few rows, and the following ones very many.
 	}
 	off := float64(rows) - all.rows
 	d.matched[id] = matched{all.rows + matchedNew*off, all.apart + matchedNew*(math.Abs(off)-all.apart)}

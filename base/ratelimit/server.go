@@ -7,9 +7,10 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// agreed reports whether all processes use the server that has answered, and whether this process used another one before. A server that is new to
-// this process takes the place of the one before it: that is recorded, and both grant nothing until no other process uses the old one. A process that
-// comes upon the old one is barred: it grants nothing until it reaches the other.
+// agreed reports whether all processes use the server that has answered, and whether this process used another one
+// before. A server that is new to this process replaces the one before it. The change is recorded, and both grant
+// nothing until no process uses the old one. A process that reaches the old one is barred: it grants nothing until it
+// reaches the new one.
 func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok, changed bool) {
 	if f.witness == nil || server == "" {
 		return true, false
@@ -48,28 +49,28 @@ func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok,
 	if noted == "" || !moved {
 		return true, changed
 	}
-	f.log.InfoContext(ctx, "another server of redis keeps the limits now: it grants nothing until no process uses the one before it")
+	f.log.InfoContext(ctx, "rate limits moved to another redis server")
 	if f.moved = true; !wasAway {
 		f.own.Spend(grant.Hush)
 	}
 	return false, changed
 }
 
-// useServer notes the server that this process and all others use.
+// useServer records the server that this process and all others use.
 func (f *fallback) useServer(ctx context.Context, server string) {
 	if !f.barred.IsZero() {
-		f.log.InfoContext(ctx, "this process reaches the server of redis that the others use")
+		f.log.InfoContext(ctx, "this process reaches the same redis server as the others")
 	}
 	f.server, f.barred = server, time.Time{}
 }
 
 const (
-	othersServer = "other processes use another server of redis: this one makes no calls until it reaches that one"
-	notRecorded  = "the server of redis that keeps the limits cannot be recorded: this process makes no calls until it can"
+	othersServer = "this process reaches another redis server: it makes no calls"
+	notRecorded  = "redis server not recorded: this process makes no calls"
 )
 
-// bar stops the calls of this process, until it uses a server again: since it cannot record the server that it reaches, or since others use another. It
-// logs why, once.
+// bar stops the calls of this process until it uses a server again. The reason is an err from recording the server,
+// or without one that others use another server. bar logs the reason once.
 func (f *fallback) bar(ctx context.Context, now time.Time, err error) {
 	if !f.barred.IsZero() {
 		return

@@ -13,7 +13,8 @@ import (
 
 var errGone = errors.New("connection refused")
 
-// answering is a common ledger whose answers come from a server that tests choose. It grants all that it is asked for.
+// answering is a common ledger whose answers come from a server that tests choose. It grants everything that is
+// requested.
 type answering struct {
 	server string
 	fails  map[string]error // by media
@@ -43,7 +44,7 @@ func (l *answering) Listen(ctx context.Context, _ string, _ func(grant.Key, time
 	<-ctx.Done()
 }
 
-// processes are some of a deployment, on a clock that tests set.
+// processes are processes of a deployment, on a clock that tests set.
 type processes struct {
 	t       *testing.T
 	at      time.Time
@@ -58,7 +59,7 @@ func newProcesses(t *testing.T) *processes {
 	return p
 }
 
-// process is one of them, and the ledger that it reaches.
+// process is one process, and the ledger that it reaches.
 type process struct {
 	*processes
 	common *answering
@@ -76,8 +77,8 @@ func (p *processes) begin(name, server string) *process {
 	return x
 }
 
-// calls returns how many calls a process is granted within d, of those to a media of which it asks for one each 250 ms. The other processes are there,
-// and want none.
+// calls returns how many calls a process is granted within d, requesting one call to a media every 250 ms. The other
+// processes exist and request none.
 func (p *process) calls(media string, d time.Duration) (n int) {
 	p.t.Helper()
 	k := grant.Key{Media: media, Endpoint: "x", Scope: grant.ScopePlatform, Period: time.Second, Limit: 50, Share: 1}
@@ -96,15 +97,15 @@ func (p *process) calls(media string, d time.Duration) (n int) {
 	return n
 }
 
-func TestFallback_TheRedisOfOneMediaThatIsAwayLeavesTheOthersAlone(t *testing.T) {
+func TestFallback_RedisAwayForOneMediaDoesNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	p := newProcesses(t).begin("p", "a")
 	require.Positive(t, p.calls("one", 5*time.Second))
 	require.Positive(t, p.calls("other", 5*time.Second))
 	require.NoError(t, p.ledger.trouble())
 	p.common.fails["one"] = errGone
-	require.Zero(t, p.calls("one", 2*time.Second), "what was granted before lapses")
-	require.Equal(t, 8, p.calls("other", 2*time.Second), "each of them")
+	require.Zero(t, p.calls("one", 2*time.Second), "earlier grants lapse")
+	require.Equal(t, 8, p.calls("other", 2*time.Second), "all calls are granted")
 	require.ErrorContains(t, p.ledger.trouble(), "one: away for 4s: connection refused")
 	require.NotContains(t, p.ledger.trouble().Error(), "other")
 	require.Positive(t, p.calls("one", 10*time.Second), "its own part")
@@ -118,7 +119,7 @@ func TestFallback_TheRedisOfOneMediaThatIsAwayLeavesTheOthersAlone(t *testing.T)
 	require.NoError(t, p.ledger.trouble())
 }
 
-func TestFallback_WhoReachesTheOldServerMakesNoCalls(t *testing.T) {
+func TestFallback_AProcessThatReachesTheOldServerMakesNoCalls(t *testing.T) {
 	t.Parallel()
 	all := newProcesses(t)
 	stays, goes := all.begin("stays", "old"), all.begin("goes", "old")
@@ -127,9 +128,9 @@ func TestFallback_WhoReachesTheOldServerMakesNoCalls(t *testing.T) {
 
 	goes.common.server = "new"
 	goes.common.asked = nil
-	require.Zero(t, goes.calls("m", time.Second), "others may still be granted calls by the old one")
-	require.True(t, goes.common.asked[1].Moved, "and the new one is told so")
-	require.Zero(t, stays.calls("m", 10*time.Second), "it has looked at the witness")
+	require.Zero(t, goes.calls("m", time.Second), "others may still be granted calls by the old server")
+	require.True(t, goes.common.asked[1].Moved, "and the new server learns of the move")
+	require.Zero(t, stays.calls("m", 10*time.Second), "it has read the witness")
 	require.ErrorContains(t, stays.ledger.trouble(), othersServer)
 	require.Positive(t, goes.calls("m", 5*time.Second))
 
@@ -149,16 +150,16 @@ func TestFallback_AServerThatCannotBeRecordedIsNotUsed(t *testing.T) {
 	require.Positive(t, p.calls("m", 10*time.Second))
 }
 
-// Whoever recorded the server may have ended, and nobody reach it any more.
-func TestFallback_ARecordOfAServerThatNobodyReachesIsReplaced(t *testing.T) {
+// The process that recorded the server may have ended, and no process may reach that server any longer.
+func TestFallback_ARecordOfAnUnreachedServerIsReplaced(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		others bool
 		within time.Duration
 	}{
-		{"others are there", true, barredMost + 10*time.Second},
-		{"nobody else is there", false, 7 * time.Second},
+		{"others are running", true, barredMost + 10*time.Second},
+		{"no other process is running", false, 7 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -8,10 +8,11 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// tightenEvery is how long the calls that were granted before may still be refused.
+// tightenEvery is how long calls that were granted before a tightening may still be refused.
 const tightenEvery = 5 * time.Second
 
-// tighten has the limits tightened that cover a call, of a scope. It returns them and for how long they are not whole.
+// tighten tightens the limits of a scope that cover a call and are in which. It returns them, with the time until
+// each is whole again.
 func (d *desk) tighten(c grant.Call, scope grant.Scope, which func(grant.Key) bool) map[grant.Key]time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// A platform that allows less than its rule says is refused less and less, and what it does allow is used.
-func TestWaiter_ALimitThatIsLowerThanItsRuleIsLearned(t *testing.T) {
+// A platform that allows less than its rule refuses fewer and fewer calls, and what it does allow is used.
+func TestWaiter_LearnsALimitThatIsLowerThanItsRule(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		letAsksEnd(t)
@@ -52,14 +52,14 @@ func TestWaiter_ALimitThatIsLowerThanItsRuleIsLearned(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		stop()
 		wg.Wait()
-		// 190 a minute would be refused fifty times in each.
-		require.Less(t, refused.Load()-learned, int64(60), "refused while it was learned: %d", learned)
+		// 190 a minute would be refused fifty times in each minute.
+		require.Less(t, refused.Load()-learned, int64(60), "refused while the limit was learned: %d", learned)
 		require.Greater(t, accepted.Load()-used, int64(30*real*85/100))
 	})
 }
 
-// What a platform tells of its window tightens a limit before anything is refused, if more is used than is ours.
-func TestWaiter_WhatOthersUseOfALimitIsLearned(t *testing.T) {
+// The reported use of a window tightens a limit before anything is refused, if more is used than ours.
+func TestWaiter_LearnsWhatOthersUseOfALimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rules := grant.NewRules()
@@ -83,10 +83,10 @@ func TestWaiter_WhatOthersUseOfALimitIsLearned(t *testing.T) {
 			require.NoError(t, w.Used(t.Context(), call, grant.ScopeApp, []Usage{{Period: time.Minute, Left: left}, {Period: 24 * time.Hour, Left: 0}}))
 		}
 		told(0.05)
-		require.InDelta(t, 1, part(grant.ScopeApp, time.Minute), 1e-9, "that is what our share leaves")
+		require.InDelta(t, 1, part(grant.ScopeApp, time.Minute), 1e-9, "our share leaves that much")
 		told(0.02)
 		told(0.01)
-		require.InDelta(t, 0.9, part(grant.ScopeApp, time.Minute), 1e-9, "calls that were under way tell nothing new")
+		require.InDelta(t, 0.9, part(grant.ScopeApp, time.Minute), 1e-9, "calls under way add nothing new")
 		require.InDelta(t, 1, part(grant.ScopeApp, time.Second), 1e-9)
 		require.InDelta(t, 1, part(grant.ScopeAccount, time.Minute), 1e-9)
 		for range 20 {

@@ -19,27 +19,28 @@ import (
 	"adsync/base/redis"
 )
 
-// grantTries is how many grants a call may find ended before it takes the last one as it is. Where the ledger's answers are always that
-// slow, they are so for every call, and a delay that all calls have does no harm.
+// grantTries is how many grants of a call may have ended before the call takes the last one anyway. If the ledger is
+// always that slow, all calls are equally late, and an equal delay does no harm.
 const grantTries = 3
 
-// Waiter waits for grants on behalf of callers. Its methods may be called at the same time.
+// Waiter waits for grants on behalf of callers. Its methods may be called concurrently.
 type Waiter struct {
 	rules   *grant.Rules
 	ledger  grant.Ledger
-	process string // by which the others know this one's claims
+	process string // the name under which the others know this process's claims
 	spread  time.Duration
 	metrics *metrics
-	now     func() time.Time // on one scale, whatever it is
-	begin   func(*desk)      // has a desk ask until there is nothing to ask
+	now     func() time.Time // a monotonic scale with any origin
+	begin   func(*desk)      // starts the requests of a desk
 
 	mu    sync.Mutex
 	desks map[string]*desk // by media
 }
 
-// New returns a Waiter that shares its limits with all processes on the same Redis and keys, and keeps to this process's
-// part of them while Redis is away for all. That it is, and not for this process alone, the witness tells; without one (nil) it is believed.
-// It starts nothing and asks nothing of Redis yet. There can be one for each reg.
+// New returns a Waiter that shares its limits with all processes on the same Redis and keys, and keeps to this
+// process's part of them while Redis is away for all. The witness records whether it is away for all or only for this
+// process; without one (nil) it counts as away for all. New starts nothing and sends nothing to Redis. There can be
+// one Waiter for each reg.
 func New(cfg Config, client goredis.UniversalClient, keys redis.Keys, witness Witness, rules *grant.Rules, reg prometheus.Registerer, log *slog.Logger) *Waiter {
 	m := newMetrics(reg)
 	common := grant.NewRedis(client, keys, cfg.ArrivalSpread, log)
@@ -53,24 +54,25 @@ func New(cfg Config, client goredis.UniversalClient, keys redis.Keys, witness Wi
 	return w
 }
 
-// NewLocal returns a Waiter of a process that shares its limits with no other, with the arrival spread of Config. There can be one for each
-// reg; nil means no metrics.
+// NewLocal returns a Waiter of a process that shares its limits with no other, with the arrival spread of Config.
+// There can be one for each reg; nil means no metrics.
 func NewLocal(spread time.Duration, rules *grant.Rules, reg prometheus.Registerer) *Waiter {
 	return newWaiter(grant.NewMemory(spread, 1), spread, rules, newMetrics(reg))
 }
 
 func newWaiter(l grant.Ledger, spread time.Duration, rules *grant.Rules, m *metrics) *Waiter {
 	return &Waiter{rules: rules, ledger: l, process: rand.Text()[:10], spread: spread, metrics: m, now: clock.Mark, desks: map[string]*desk{},
-		// It asks for all, whoever made it begin.
+		// The requests are for all callers, so they do not end with the context of the one that started them.
 		begin: func(d *desk) { go d.ask(context.Background()) },
 	}
 }
 
-// WaitError says that a call's grant would have come after its deadline. It is a context.DeadlineExceeded to errors.Is.
+// WaitError reports that a call's grant would have come after its deadline. It is a context.DeadlineExceeded to
+// errors.Is.
 type WaitError struct {
 	Call  grant.Call
-	Key   grant.Key     // the limit, or the paused point, that holds the call back; without a Limit and a Scope it is not known
-	After time.Duration // the call can be granted no earlier than this after the error was returned; 0 is not known
+	Key   grant.Key     // the limit, or the paused point, that holds the call back; unknown without a Limit and a Scope
+	After time.Duration // the call can be granted no earlier than this after the error was returned; 0 is unknown
 }
 
 func (e *WaitError) Error() string {
@@ -80,21 +82,22 @@ func (e *WaitError) Error() string {
 // Unwrap implements the interface of errors.Is.
 func (e *WaitError) Unwrap() error { return context.DeadlineExceeded }
 
-// Grant is the leave to make one call.
+// Grant is the permission to make one call.
 type Grant struct {
-	// Until is the moment by which the request must have been written; zero where it is not known whether one that comes later does harm. It is
-	// of the monotonic clock.
+	// Until is the time by which the request must have been written, on the monotonic clock. It is zero if a later one
+	// may do no harm.
 	Until time.Time
 	rows  int
 }
 
-// Wait returns when the call may be made, at once: the grant's pace holds only if the request is written by the end of the grant. The calls that a limit
-// holds back share it: the more important ones (Terms.Importance) have the larger part, none is left without but those that are to have spare
-// calls alone; of those of one importance, each process has as much as the others. In a process they go by their turns (Terms.Turn), but those of an account that
-// has had more calls than others after theirs.
+// Wait returns when the call may be made, at once: the limit is kept only if the request is written by the end of the
+// grant. The calls that a limit holds back share it. The more important ones (Terms.Importance) get the larger part,
+// and none gets nothing except spare calls. Among calls of one importance, each process gets as much as the others.
+// In a process, calls are ordered by rank (Terms.Turn), but calls of an account that has had more than others come
+// after the others' calls.
 //
-// It returns a *WaitError as soon as it is known that the grant would come after the deadline of ctx, at the latest at the
-// deadline, and another error when ctx was cancelled. Without a deadline it waits for as long as it takes.
+// Wait returns a *WaitError as soon as it is known that the grant would come after the deadline of ctx, at the latest
+// at the deadline. It returns another error if ctx was cancelled. Without a deadline it waits without a bound.
 func (w *Waiter) Wait(ctx context.Context, c grant.Call) (Grant, error) {
 	defer aroundWait(ctx)()
 	began := clock.Mark()
@@ -133,14 +136,15 @@ func (w *Waiter) Wait(ctx context.Context, c grant.Call) (Grant, error) {
 	}
 }
 
-// Settle tells how many rows a call has matched whose limits count them (Call.Rows). If they were more than was thought, the next calls wait for them.
+// Settle records how many rows a call has matched whose limits count rows (Call.Rows). If they were more than
+// estimated, the next calls wait for them.
 func (w *Waiter) Settle(c grant.Call, g Grant, rows int) {
 	w.desk(c.Media).settle(c, g.rows, max(0, rows))
 }
 
-// Listen learns of the pauses that other processes order as they do, and of the loss of Redis, until ctx ends; without it with the next ask, 2 s later
-// at most. Meanwhile it also has Redis know that it can be reached, where there are no calls to ask for: otherwise the first call after a rest of all
-// processes waits for some seconds.
+// Listen receives the pauses that other processes order, and the loss of Redis, until ctx ends. Without it this
+// process learns of them with its next request, at most 2 s later. It also sends an empty request when no calls have
+// been requested for a while. Otherwise the first call after a rest of all processes would wait for some seconds.
 func (w *Waiter) Listen(ctx context.Context) {
 	var listening sync.WaitGroup
 	defer listening.Wait()
@@ -161,7 +165,7 @@ func (w *Waiter) Listen(ctx context.Context) {
 	}
 }
 
-// Trouble returns why this process does not share its limits by Redis, named for each media; nil while it does.
+// Trouble returns for each media why this process does not share its limits through Redis; nil while it does.
 func (w *Waiter) Trouble() error {
 	if f, ok := w.ledger.(*fallbacks); ok {
 		return f.trouble()
@@ -169,8 +173,8 @@ func (w *Waiter) Trouble() error {
 	return nil
 }
 
-// State tells how the limits of a media stand that were asked for within the last day, but for those of single accounts, and what is paused.
-// It fails where limits are not shared by Redis, or it is away.
+// State returns the state of the limits of a media that were requested within the last day, except those of single
+// accounts, and the pauses in force. It fails if the limits are not shared through Redis, or if Redis is away.
 func (w *Waiter) State(ctx context.Context, media string) ([]grant.LimitState, []grant.PauseState, error) {
 	f, ok := w.ledger.(*fallbacks)
 	if !ok {
@@ -204,12 +208,13 @@ func (w *Waiter) desk(media string) *desk {
 	return d
 }
 
-// Pause lets no process make calls like c for d, at most PauseMax: with ScopeApp those of its app to its endpoint, with
-// ScopeAccount those for its account to its endpoint, with ScopePlatform all to its media. It is what an over-limit
-// answer asks for. It lasts at least as long as the Penalty of the rules that cover the call, and never shortens a longer pause; a d of 0 or less ends one. On an error this process alone keeps the pause.
+// Pause lets no process make calls like c for d, at most PauseMax. ScopeApp pauses the calls of its app to its
+// endpoint, ScopeAccount those for its account to its endpoint, ScopePlatform all calls to its media. It is called
+// after an over-limit answer. The pause lasts at least the Penalty of the rules that cover the call, and never
+// shortens a longer one. A d of 0 or less ends a pause. On an error only this process keeps the pause.
 //
-// A pause also tightens the limits of the scope that cover the call, by a tenth at a time down to a half: the platform allows less than they say. They
-// come back within 10 minutes.
+// A pause also tightens the limits of the scope that cover the call, because the platform allows less than they
+// define: by a tenth at a time, down to a half. They are whole again within 10 minutes.
 func (w *Waiter) Pause(ctx context.Context, c grant.Call, scope grant.Scope, d time.Duration) error {
 	w.metrics.paused.WithLabelValues(c.Media, string(scope)).Inc()
 	point, desk := grant.PausePoint(c, scope), w.desk(c.Media)
@@ -224,22 +229,23 @@ func (w *Waiter) Pause(ctx context.Context, c grant.Call, scope grant.Scope, d t
 	return w.tighten(ctx, c, scope, func(grant.Key) bool { return true })
 }
 
-// EndPause ends a pause in all processes. On an error only this one has ended it: the others keep theirs until Redis answers again
-// and this is called again, or the pause is over.
+// EndPause ends a pause in all processes. On an error only this process has ended it. The others keep it until it is
+// over, or until Redis answers again and EndPause is called again.
 func (w *Waiter) EndPause(ctx context.Context, p grant.PauseState) error {
 	point := grant.Key{Media: p.Media, Endpoint: p.Endpoint, Scope: p.Scope, Subject: p.Subject}
 	w.desk(p.Media).pause(point, clock.Mark())
 	return w.ledger.Pause(ctx, point, 0)
 }
 
-// Usage is what a platform tells of a limit: which part of the calls of its running period is left, 0 to 1.
+// Usage is what a platform reports of a limit: the part of the calls in its running period that is left, 0 to 1.
 type Usage struct {
 	Period time.Duration
 	Left   float64
 }
 
-// Used tells how far the platform says that the limits of a scope are used at the endpoint of c. A limit of which less is left than half of what
-// our share leaves alone is used by others too, and is tightened as by Pause. On an error this process alone knows of it.
+// Used applies the usage that the platform reports for the limits of a scope at the endpoint of c. If less of a limit
+// is left than half of what our share leaves alone, others use it too, and it is tightened as by Pause. On an error
+// only this process applies it.
 func (w *Waiter) Used(ctx context.Context, c grant.Call, scope grant.Scope, usage []Usage) error {
 	if len(usage) == 0 {
 		return nil
@@ -260,12 +266,12 @@ func (w *Waiter) tighten(ctx context.Context, c grant.Call, scope grant.Scope, w
 	return nil
 }
 
-// failed counts and names an error of Wait.
+// failed counts an error of Wait and adds the call to it.
 func (w *Waiter) failed(c grant.Call, err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		w.metrics.wouldExceed.WithLabelValues(c.Media).Inc()
 		if _, named := errors.AsType[*WaitError](err); !named {
-			// The deadline came while Redis was asked or the granted moment was awaited.
+			// The deadline passed during a request to Redis or while the granted moment was awaited.
 			err = &WaitError{Call: c, Key: grant.Key{Media: c.Media, Endpoint: c.Endpoint}}
 		}
 		return err

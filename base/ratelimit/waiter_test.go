@@ -22,7 +22,7 @@ import (
 	"adsync/base/redis/redistest"
 )
 
-// remote is a ledger at the other end of a network, and counts the asks.
+// remote is a ledger behind a network, and counts the requests.
 type remote struct {
 	grant.Ledger
 	asks *atomic.Int64
@@ -38,7 +38,7 @@ func (r remote) Ask(ctx context.Context, media string, a grant.Ask) (grant.Answe
 	return got, err
 }
 
-// deployment is several processes on one Redis, and the platform that they call. It lives in a bubble.
+// deployment is several processes on one Redis, and the platform that they call. It runs in a bubble.
 type deployment struct {
 	waiters []*Waiter
 	rules   *grant.Rules
@@ -86,7 +86,7 @@ func TestWaiter_ProcessesUnderDoubleDemandAreNeverRefused(t *testing.T) {
 		name      string
 		processes int
 		rules     []grant.Rule
-		length    time.Duration // longer than the longest window, so that it fills, overflows and goes on
+		length    time.Duration // longer than the longest window, so that it fills, overflows and continues
 		use       float64       // of the tightest limit
 		tightest  float64       // calls a second
 	}{
@@ -110,12 +110,12 @@ func TestWaiter_ProcessesUnderDoubleDemandAreNeverRefused(t *testing.T) {
 				for _, w := range d.waiters {
 					wg.Go(func() { w.Listen(ctx) })
 				}
-				// Calls come at twice what is allowed, whatever becomes of the earlier ones.
+				// Calls come at twice the allowed rate, whatever becomes of the earlier ones.
 				every := time.Duration(float64(time.Second) / tt.tightest / 2)
 				for i := 0; time.Duration(i)*every < tt.length; i++ {
 					time.Sleep(every)
 					wg.Go(func() {
-						// The timers' lateness and the travel together stay within the stated spread.
+						// The timers' lateness and the travel together stay within the configured spread.
 						_ = d.call(ctx, i%tt.processes, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: fmt.Sprint(i % 5)}, testSpread-10*time.Millisecond)
 					})
 				}
@@ -129,9 +129,9 @@ func TestWaiter_ProcessesUnderDoubleDemandAreNeverRefused(t *testing.T) {
 				}
 				made := float64(len(d.waits))
 				require.GreaterOrEqual(t, made, tt.use*tt.tightest*tt.length.Seconds(), "calls made in %s", tt.length)
-				// Before the first calls wait, each call is an ask.
+				// Before the first calls wait, each call is a request.
 				asks := max(made/callsPerAsk, float64(tt.processes)*tt.length.Seconds()/askEvery.Seconds()) + 100
-				require.LessOrEqual(t, float64(d.asks.Load()), asks, "asks for %v calls", made)
+				require.LessOrEqual(t, float64(d.asks.Load()), asks, "requests for %v calls", made)
 				for _, w := range d.waiters {
 					requireIdle(t, w)
 				}
@@ -162,7 +162,7 @@ func TestWaiter_HalfTheDemandHardlyWaits(t *testing.T) {
 	})
 }
 
-func TestWaiter_AnAccountAtItsLimitHoldsUpNobodyElse(t *testing.T) {
+func TestWaiter_AnAccountAtItsLimitDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := deploy(t, 2,
@@ -183,13 +183,13 @@ func TestWaiter_AnAccountAtItsLimitHoldsUpNobodyElse(t *testing.T) {
 			})
 		}
 		others.Wait()
-		require.Less(t, time.Since(began), 14*time.Second, "180 calls at 18 a second, beside 100 of one account that wait for minutes")
+		require.Less(t, time.Since(began), 14*time.Second, "180 calls at 18 a second, next to 100 of one account that wait for minutes")
 		stop()
 		wg.Wait()
 	})
 }
 
-// row is a deployment of one process, and the order in which the calls of one app are let go.
+// row is a deployment of one process, and the order in which the calls of one app are made.
 type row struct {
 	*deployment
 	calls sync.WaitGroup
@@ -202,7 +202,7 @@ func newRow(t *testing.T) *row {
 	return &row{deployment: deploy(t, 1, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10})}
 }
 
-// call makes a call, which order knows by a number.
+// call makes a call that order records by a number.
 func (r *row) call(ctx context.Context, t *testing.T, number int) {
 	t.Helper()
 	r.calls.Go(func() {
@@ -213,7 +213,7 @@ func (r *row) call(ctx context.Context, t *testing.T, number int) {
 	})
 }
 
-func TestWaiter_CallsOfAProcessGoInTheOrderTheyCame(t *testing.T) {
+func TestWaiter_CallsOfAProcessKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRow(t)
@@ -226,7 +226,7 @@ func TestWaiter_CallsOfAProcessGoInTheOrderTheyCame(t *testing.T) {
 	})
 }
 
-// What is more important goes first, however late it comes, and the others go on all the same.
+// More important calls go first, however late they come, and the others still progress.
 func TestWaiter_MoreImportantCallsGoFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestWaiter_MoreImportantCallsGoFirst(t *testing.T) {
 	})
 }
 
-// However calls come, they go in the order of their turns.
+// Calls go in the order of their turns, whatever order they come in.
 func TestWaiter_CallsGoInTheOrderOfTheirTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -269,7 +269,7 @@ func TestWaiter_CallsGoInTheOrderOfTheirTurns(t *testing.T) {
 		turn := func(number int, at time.Time) context.Context {
 			return With(t.Context(), Terms{Importance: ImportanceUsual, Turn: Turn{At: at, Number: int64(number)}})
 		}
-		r.call(t.Context(), t, 0) // the head, whatever comes
+		r.call(t.Context(), t, 0) // the first in line
 		synctest.Wait()
 		for _, n := range rand.Perm(40) {
 			if n < 20 {
@@ -284,8 +284,8 @@ func TestWaiter_CallsGoInTheOrderOfTheirTurns(t *testing.T) {
 	})
 }
 
-// An account with hundreds of calls has no more than the others, whose calls come later.
-func TestWaiter_AnAccountWithManyCallsHoldsUpNobodyElse(t *testing.T) {
+// An account with hundreds of calls gets no more than the others, whose calls come later.
+func TestWaiter_AnAccountWithManyCallsDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := deploy(t, 1, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 40})
@@ -327,7 +327,7 @@ func TestWaiter_AnAccountWithManyCallsHoldsUpNobodyElse(t *testing.T) {
 	})
 }
 
-func TestWaiter_TellsWhenACallIsAboutToBeMade(t *testing.T) {
+func TestWaiter_ReportsEachCallBeforeItIsMade(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRow(t)
@@ -358,7 +358,7 @@ func TestWaiter_AWaitPastTheDeadlineEndsAtOnce(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 
-		// Nine more fit into the ten seconds at 1.1 s each; those behind them need not wait to learn that they do not.
+		// Nine more fit into the ten seconds at 1.1 s each. The calls behind them need not wait for their error.
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		var late []time.Duration
@@ -381,7 +381,7 @@ func TestWaiter_AWaitPastTheDeadlineEndsAtOnce(t *testing.T) {
 		}
 		time.Sleep(grant.Microseconds(grant.OwnHorizon) + time.Millisecond)
 		mu.Lock()
-		require.Len(t, late, 20, "they need not wait longer than until the next ask")
+		require.Len(t, late, 20, "they wait no longer than until the next request")
 		mu.Unlock()
 		wg.Wait()
 		require.Equal(t, map[string]float64{
@@ -415,8 +415,8 @@ func TestWaiter_APauseHoldsInAllProcesses(t *testing.T) {
 	})
 }
 
-// A pause reaches those who have a grant already, and its end those who wait.
-func TestWaiter_WhoListensLearnsOfAPauseAtOnce(t *testing.T) {
+// A pause reaches calls that are already granted, and its end reaches waiting calls.
+func TestWaiter_AListenerLearnsOfAPauseAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := deploy(t, 2, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10})
@@ -441,13 +441,13 @@ func TestWaiter_WhoListensLearnsOfAPauseAtOnce(t *testing.T) {
 		require.Equal(t, before, made.Load())
 		require.NoError(t, d.waiters[0].Pause(ctx, call, grant.ScopeApp, 0))
 		time.Sleep(time.Second)
-		require.InDelta(t, before+9, made.Load(), 2, "what was granted before the pause was lost, and is taken anew")
+		require.InDelta(t, before+9, made.Load(), 2, "grants from before the pause were lost, and are replaced")
 		stop()
 		wg.Wait()
 	})
 }
 
-func TestWaiter_TheEndOfAPauseIsNoticedByThoseWhoWait(t *testing.T) {
+func TestWaiter_WaitingCallsNoticeTheEndOfAPause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := deploy(t, 2)
@@ -492,12 +492,12 @@ func TestWaiter_ACancelledCallLeavesTheQueue(t *testing.T) {
 		}
 		began := time.Now()
 		require.NoError(t, <-results)
-		require.Less(t, time.Since(began), 61*time.Second, "those who left took nothing")
+		require.Less(t, time.Since(began), 61*time.Second, "cancelled calls took nothing")
 		requireIdle(t, d.waiters[0])
 	})
 }
 
-func TestWaiter_AGrantNotUsedInTimeIsTakenAnew(t *testing.T) {
+func TestWaiter_AGrantNotUsedInTimeIsReplaced(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rules := grant.NewRules()
@@ -509,7 +509,7 @@ func TestWaiter_AGrantNotUsedInTimeIsTakenAnew(t *testing.T) {
 			values(t, reg, "adsync_ratelimit_late_total", "adsync_ratelimit_taken_total"))
 
 		slow.answers = []time.Duration{time.Second, time.Second, time.Second, time.Second}
-		require.NoError(t, await(t.Context(), w, grant.Call{Media: "m"}), "a ledger that is always slow delays, and blocks nobody")
+		require.NoError(t, await(t.Context(), w, grant.Call{Media: "m"}), "a ledger that is always slow delays, and blocks no caller")
 		require.Len(t, slow.answers, 4-grantTries)
 	})
 }
@@ -528,7 +528,7 @@ func (s *slowly) Ask(ctx context.Context, media string, a grant.Ask) (grant.Answ
 	return got, err
 }
 
-func TestWaiter_ALoweredLimitCountsWhatTheWindowHasSeen(t *testing.T) {
+func TestWaiter_ALoweredLimitCountsTheCurrentWindow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		limit := func(n int) grant.Rule {
@@ -593,7 +593,7 @@ func BenchmarkWaiter_Wait(b *testing.B) {
 	}
 }
 
-// A call for which there is a grant in hand.
+// BenchmarkWaiter_GrantInHand measures a call for which a spare grant exists.
 func BenchmarkWaiter_GrantInHand(b *testing.B) {
 	rules := grant.NewRules()
 	if err := rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 1e9, Share: 1}}); err != nil {
@@ -656,7 +656,7 @@ func TestWaiter_TenThousandLimitsAreSmall(t *testing.T) {
 	})
 }
 
-// settle makes a Redis one that has lost nothing of late.
+// settle prepares a Redis that has not lost data recently.
 func settle(t *testing.T, server *redistest.Virtual) {
 	t.Helper()
 	keys := redis.NewKeys("test")
@@ -664,13 +664,13 @@ func settle(t *testing.T, server *redistest.Virtual) {
 	server.Mini.HSet(keys.Of("m", "last"), "", "")
 }
 
-// letAsksEnd has the bubble of t live until the asks have ended that were under way when nobody waited any more.
+// letAsksEnd waits until the requests have ended that were under way when the last call stopped waiting.
 func letAsksEnd(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() { time.Sleep(time.Second) })
 }
 
-// requireIdle fails if anybody waits.
+// requireIdle fails if any call waits.
 func requireIdle(t *testing.T, w *Waiter) {
 	t.Helper()
 	for _, d := range w.desks {
@@ -684,8 +684,8 @@ func requireIdle(t *testing.T, w *Waiter) {
 	}
 }
 
-// Of a day in a calendar all is to be had again at its end.
-func TestWaiter_ACalendarsWindowBeginsAnew(t *testing.T) {
+// At the end of a calendar's day the whole limit is available again.
+func TestWaiter_ACalendarWindowRestarts(t *testing.T) {
 	t.Parallel()
 	for calendar, want := range map[string]int{"UTC": 47, "": 0} {
 		synctest.Test(t, func(t *testing.T) {
@@ -713,7 +713,7 @@ func TestWaiter_ACalendarsWindowBeginsAnew(t *testing.T) {
 	}
 }
 
-// A pause lasts as long as the platform is known to refuse everything.
+// A pause lasts at least as long as the platform is known to refuse all calls.
 func TestWaiter_APauseLastsAsLongAsTheRulesPenalty(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -735,8 +735,8 @@ func await(ctx context.Context, w *Waiter, c grant.Call) error {
 	return err
 }
 
-// What a process was granted and does not use, another has.
-func TestWaiter_WhatIsNotUsedIsHandedBack(t *testing.T) {
+// A grant that a process does not use goes to another.
+func TestWaiter_UnusedGrantsAreReturned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := deploy(t, 2, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10, Share: 1})
@@ -754,11 +754,11 @@ func TestWaiter_WhatIsNotUsedIsHandedBack(t *testing.T) {
 		for range 5 {
 			require.NoError(t, await(t.Context(), d.waiters[1], call))
 		}
-		require.Less(t, time.Since(began), time.Second, "five calls take half a second where nothing else was granted")
+		require.Less(t, time.Since(began), time.Second, "five calls take half a second if nothing else was granted")
 	})
 }
 
-// Calls that are to have spare ones alone have what the others leave, and nothing where they leave nothing.
+// Spare calls get what the others leave, and nothing if they leave nothing.
 func TestWaiter_SpareCallsTakeNothingFromOthers(t *testing.T) {
 	t.Parallel()
 	for usual, want := range map[int]float64{5: 4, 30: 0} {
@@ -790,7 +790,7 @@ func TestWaiter_SpareCallsTakeNothingFromOthers(t *testing.T) {
 			}
 			all.Wait()
 			if want == 0 {
-				require.LessOrEqual(t, spare.Load(), int64(20), "beside %d calls a second that were wanted, of which %d were made", usual, others.Load())
+				require.LessOrEqual(t, spare.Load(), int64(20), "next to %d calls a second that were wanted, %d of which were made", usual, others.Load())
 				return
 			}
 			require.GreaterOrEqual(t, others.Load(), int64(60*usual-20))
@@ -799,7 +799,7 @@ func TestWaiter_SpareCallsTakeNothingFromOthers(t *testing.T) {
 	}
 }
 
-// A limit of rows holds though nobody knows beforehand how many a call matches.
+// A limit of rows holds although the number of rows of a call is unknown beforehand.
 func TestWaiter_RowsAreSettled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -840,8 +840,8 @@ func TestWaiter_RowsAreSettled(t *testing.T) {
 	})
 }
 
-// A call that leaves its place to others comes back when it is about its turn, so that no grant passes unused.
-func TestWaiter_CallsThatGoAwayComeBackWhenItIsTheirTurn(t *testing.T) {
+// A call that yields its place comes back when its grant is due, so that no grant is lost.
+func TestWaiter_CallsThatYieldComeBackInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const calls = 400
@@ -870,7 +870,7 @@ func TestWaiter_CallsThatGoAwayComeBackWhenItIsTheirTurn(t *testing.T) {
 		}
 		all.Wait()
 		took := time.Since(began).Seconds()
-		t.Logf("%d calls in %.0f s, %d times sent away, up to %d waited inside", calls, took, away.Load(), most.Load())
+		t.Logf("%d calls in %.0f s, %d yields, up to %d waited at once", calls, took, away.Load(), most.Load())
 		require.LessOrEqual(t, d.book.worst(keysOf(d.rules, call)[0]), 10)
 		require.Less(t, took, 1.1*calls/9.09)
 		require.Less(t, away.Load(), int64(3*calls))
@@ -878,8 +878,8 @@ func TestWaiter_CallsThatGoAwayComeBackWhenItIsTheirTurn(t *testing.T) {
 	})
 }
 
-// Who has begun does not go away: it would have to begin anew.
-func TestWaiter_WhoHasHadAGrantKeepsItsPlace(t *testing.T) {
+// A caller that has had a grant does not yield, because it would have to start again.
+func TestWaiter_ACallerWithAGrantKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := deploy(t, 1, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: 10 * time.Second, Limit: 1, Share: 1})

@@ -14,49 +14,52 @@ import (
 )
 
 const (
-	// lookEvery is how often a process without the common ledger looks at the witness, checkEvery how often one that has it does, and recordEvery
-	// how often it records there that it reaches it.
+	// lookEvery is how often a process without the common ledger reads the witness, checkEvery how often one with it
+	// does, and recordEvery how often the latter records that it reaches the ledger.
 	lookEvery   = 250 * time.Millisecond
 	checkEvery  = 3 * lookEvery
 	recordEvery = time.Second
-	// lookBack is how long a record of another process counts: a little longer than one that has calls to make takes between two asks.
+	// lookBack is how long a record of another process counts. It is a little longer than the time between two requests
+	// of a process that has calls.
 	lookBack = 5 * time.Second
-	// memberLife is how long a process counts as one of those that reach Redis: many times the interval between its records.
+	// memberLife is how long a process counts as one that reaches Redis. It is many times recordEvery.
 	memberLife = 30 * time.Second
-	// witnessTimeout limits what a process does at the witness before it makes calls.
+	// witnessTimeout bounds what a process does at the witness before it makes calls.
 	witnessTimeout = time.Second
 )
 
-// Witness lets processes learn of each other by another way than Redis. A process that does not reach Redis must know whether others do: they share
-// the whole limits and leave nothing for it. A process that reaches a Redis must know whether the others use the same server: for some seconds of a
-// failover two servers take writes, and each would grant the whole limits.
+// Witness lets processes learn of each other without Redis. A process that does not reach Redis must know whether
+// others do: those share the whole limits and leave nothing for it. A process that reaches a Redis must know whether
+// the others use the same server: during a failover two servers take writes for some seconds, and each would grant
+// the whole limits.
 //
-// All of it is kept for each media, whose keys may be on a server of their own.
+// Everything is kept per media, because the keys of each media may be on a server of their own.
 type Witness interface {
 	// Reached records that a process reaches the Redis of these media now.
 	Reached(ctx context.Context, process string, media []string) error
-	// Look returns what is recorded.
+	// Look returns the records.
 	Look(ctx context.Context) (Sight, error)
-	// Move records that the limits of a media are kept by the server to from now on, if by now they are kept by the server from, which is empty where
-	// none is recorded. It returns the server that is recorded then, and whether this call changed it.
+	// Move records that the server to keeps the limits of a media from now on, if the server from keeps them now. An
+	// empty from means that none is recorded. Move returns the server that is recorded afterwards, and whether this call
+	// changed it.
 	Move(ctx context.Context, media, from, to string) (server string, moved bool, err error)
 }
 
-// Sight is what a Witness has recorded.
+// Sight holds the records of a Witness.
 type Sight struct {
 	Reached []Reach           // one for each process and media, in any order
 	Servers map[string]string // by media: the run id of the Redis server that keeps its limits
 }
 
-// Reach is when a process reached the Redis of a media last.
+// Reach is the last time at which a process reached the Redis of a media.
 type Reach struct {
 	Process string
 	Media   string // empty stands for all of them, as processes of an earlier release record it
 	Ago     time.Duration
 }
 
-// fallbacks is the ledger of a process in a deployment: a fallback for each media. In a Redis Cluster each media's keys are on a server of their
-// own, which fails and returns without the others.
+// fallbacks is the ledger of a process in a deployment: one fallback per media. In a Redis Cluster the keys of a
+// media are on one server, which fails and returns independently of the others.
 type fallbacks struct {
 	common  grant.Ledger
 	own     func() *grant.Memory // returns a new ledger of this process alone
@@ -66,7 +69,7 @@ type fallbacks struct {
 	log     *slog.Logger
 	metrics *metrics
 
-	recorded, looked time.Time // of tick
+	recorded, looked time.Time // the last times in tick
 
 	mu      sync.Mutex
 	byMedia map[string]*fallback
@@ -86,7 +89,7 @@ func (a *fallbacks) of(media string) *fallback {
 	return f
 }
 
-// all returns the fallbacks of all media that calls were made to, in the order of their names.
+// all returns the fallbacks of all media that calls were made to, sorted by media.
 func (a *fallbacks) all() []*fallback {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -109,7 +112,7 @@ func (a *fallbacks) Listen(ctx context.Context, media string, told func(grant.Ke
 	a.of(media).Listen(ctx, media, told, lost)
 }
 
-// watch keeps the witness and this process's fallbacks up to date with each other until ctx ends.
+// watch records and reads the witness until ctx ends.
 func (a *fallbacks) watch(ctx context.Context) {
 	if a.witness == nil {
 		return
@@ -126,8 +129,8 @@ func (a *fallbacks) watch(ctx context.Context) {
 	}
 }
 
-// tick records at the witness what this process reaches, and looks what others do, when it is time for that. It is called each lookEvery, by one
-// goroutine.
+// tick records at the witness what this process reaches, and reads what others do, when these are due. It is called
+// every lookEvery, by one goroutine.
 func (a *fallbacks) tick(ctx context.Context) {
 	all := a.all()
 	now := a.now(all)
@@ -146,7 +149,7 @@ func (a *fallbacks) tick(ctx context.Context) {
 	}
 }
 
-// now is a moment on the clock of the fallbacks; zero without any.
+// now returns the time on the clock of the fallbacks; zero without any.
 func (a *fallbacks) now(all []*fallback) time.Time {
 	if len(all) == 0 {
 		return time.Time{}
@@ -171,8 +174,8 @@ func (a *fallbacks) record(ctx context.Context, media []string) {
 	a.report(ctx, a.witness.Reached(bounded, a.process, media))
 }
 
-// look looks at the witness. Without an answer each fallback keeps to what it knows: a process that reaches neither Redis nor the witness is hardly
-// the only one.
+// look reads the witness. Without an answer each fallback keeps what it knows, because a process that reaches neither
+// Redis nor the witness is hardly the only one.
 func (a *fallbacks) look(ctx context.Context, all []*fallback) {
 	began := a.now(all)
 	bounded, cancel := context.WithTimeout(ctx, witnessTimeout)
@@ -187,7 +190,7 @@ func (a *fallbacks) look(ctx context.Context, all []*fallback) {
 	}
 }
 
-// trouble returns what is wrong with the common ledger of each media; nil where nothing is.
+// trouble returns what is wrong with the common ledger of each media; nil if nothing is.
 func (a *fallbacks) trouble() error {
 	var errs []error
 	for _, f := range a.all() {
@@ -200,6 +203,6 @@ func (a *fallbacks) trouble() error {
 
 func (a *fallbacks) report(ctx context.Context, err error) {
 	if err != nil && ctx.Err() == nil {
-		a.log.DebugContext(ctx, "who reaches redis cannot be recorded or read", "err", err)
+		a.log.DebugContext(ctx, "witness not recorded or read", "err", err)
 	}
 }

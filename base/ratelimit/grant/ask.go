@@ -5,49 +5,50 @@ import (
 	"slices"
 )
 
-// Limit is a limit as an ask names it.
+// Limit is a limit of a request.
 type Limit struct {
 	Key  Key
-	Part float64 // of it is to be used; 0 means all
+	Part float64 // the part of it that is to be used; 0 means all
 	pace
-	bursts        bool  // it may have a burst: its calls are not told apart
-	calls, window int64 // no window of this length has more than so much started; without calls that is not looked at
+	bursts        bool  // calls have no moments: the limit is kept as one number, with a burst
+	calls, window int64 // no window of this length may hold more starts than calls; 0 calls means no check
 	ahead         int64 // how far behind the horizon ready may lie
 	after         int64 // nothing is granted before this moment
 }
 
-// kept is how long a granted call is remembered: for its window, and until the next one may follow, which is later where there are fewer calls in a window than
-// processes, or only a part of one.
+// kept returns how long a granted call is remembered: for its window and until the next call may follow. The latter
+// is longer if a window holds fewer calls than there are processes, or only a part of a call.
 func (l Limit) kept() int64 { return max(l.window, l.Every) }
 
-// Want is what a process asks for calls of one importance that the same limits cover, but for those of their accounts.
+// Want is what a process requests for calls of one importance that the same limits cover, apart from limits of
+// accounts.
 type Want struct {
 	Importance int
 	Group      string
-	Rows       int      // how many a call is thought to match, on average
-	Demand     int      // calls of the kind within the horizon: those that wait and those granted of late
-	Common     []int    // of the ask's limits, those of all calls; they are shared out
-	Costs      []int    // how much a call takes of these; nil means 1, and 0 what it is thought to match
-	OwnCosts   []int    // and of those of its account, in the order of wanted.own
-	Calls      []Wanted // the first goes first
-	Expected   Expected // come after these
+	Rows       int      // the mean estimate of rows that a call matches
+	Demand     int      // calls of the kind within the horizon: waiting and recently granted ones
+	Common     []int    // the limits of the request that cover all calls; they are shared
+	Costs      []int    // how much a call takes of these; nil means 1, and 0 its estimate of rows
+	OwnCosts   []int    // how much a call takes of its account's limits, in the order of Wanted.Own
+	Calls      []Wanted // in the order of granting
+	Expected   Expected // granted after Calls
 }
 
-// Wanted is one call of a want.
+// Wanted is one call of a Want.
 type Wanted struct {
-	Own  []int // of the ask's limits, those of its account
-	Rows int   // how many it is thought to match
-	from int64 // the moment before which it is not granted; 0 for one that waits
+	Own  []int // the limits of the request that cover its account
+	Rows int   // the estimate of rows that it matches
+	from int64 // it is not granted before this moment; 0 for a waiting call
 }
 
-// Expected are calls that nobody waits for yet: the first is granted that long after the ask at the earliest, and each of the others so much
-// after the one before. No account's limit covers them, and none of rows.
+// Expected are calls that no caller waits for yet. The first is granted no earlier than After from the request, and
+// each further one Every after the one before. No limit of an account and none of rows covers them.
 type Expected struct {
 	Calls        int
 	After, Every int64
 }
 
-// Call returns a call of a want by its number, which goes on with those expected.
+// Call returns call n of a want. The numbers continue with the expected calls.
 func (w Want) Call(n int) Wanted {
 	if n < len(w.Calls) {
 		return w.Calls[n]
@@ -55,7 +56,7 @@ func (w Want) Call(n int) Wanted {
 	return Wanted{}
 }
 
-// all returns all calls of a want that is asked now.
+// all returns all calls of a want that is requested now.
 func (w Want) all(now int64) []Wanted {
 	all := slices.Clip(w.Calls)
 	for n := range w.Expected.Calls {
@@ -64,40 +65,41 @@ func (w Want) all(now int64) []Wanted {
 	return all
 }
 
-// Ask is everything that a process asks at a moment, the more important first.
+// Ask is everything that a process requests at a time, sorted by descending importance.
 type Ask struct {
 	Process string
-	Back    bool // it has been without this plan, and others may still be: nothing is granted within the horizon
-	Moved   bool // this plan has taken the place of another, which others may still use: nothing is granted within hush
+	Back    bool // the process was without this plan, and others may still be: nothing is granted within the horizon
+	Moved   bool // this plan has replaced another that others may still use: nothing is granted within hush
 	Limits  []Limit
 	Settled []Settled
 	Unused  []Unused
 	Wants   []Want
 }
 
-// Settled tells that calls took more of a limit of rows than was granted. What they took less is not told: who comes later cannot know whether a
-// window still counts it.
+// Settled reports that calls took more of a limit of rows than was granted. A smaller use is not reported, because
+// later calls cannot know whether a window still counts the difference.
 type Settled struct {
 	Limit int
 	More  int
 }
 
-// Unused is a granted call that will not be made. Its moments are free again; where a limit has none, the call counts all the same.
+// Unused is a granted call that will not be made. Its moments become free again. Limits without moments still count
+// the call.
 type Unused struct {
 	At            int64 // its moment
 	Limits, Costs []int
 }
 
-// Given is the answer to one want.
+// Given is the answer to one Want.
 type Given struct {
 	Starts []Start
-	Rate   float64 // calls of the kind that the claimant may have each second, whatever it wants; 0 where nothing limits them
-	By     int     // the limit that holds back the first call that was not granted, or none
-	Opens  int64   // the moment before which that call cannot start, from now on; 0 if all were granted
-	Scarce bool    // all who claim a limit want more of it together than there is
+	Rate   float64 // calls per second that the claimant may have, whatever it wants; 0 without a limit
+	By     int     // the limit that holds back the first call that was not granted, or None
+	Opens  int64   // that call cannot start before this moment, from now on; 0 if all were granted
+	Scarce bool    // the claimants of a limit together want more of it than there is
 }
 
-// nth is one of costs, of which none means 1 each.
+// nth returns costs[n], or 1 if there are no costs.
 func nth(costs []int, n int) int {
 	if costs == nil {
 		return 1
@@ -105,11 +107,11 @@ func nth(costs []int, n int) int {
 	return costs[n]
 }
 
-// cost is nth of costs, or rows.
+// cost returns nth of costs, or rows if that is 0.
 func cost(costs []int, n, rows int) int { return max(1, cmp.Or(nth(costs, n), rows)) }
 
 // Start is a granted call.
 type Start struct {
-	Call int   // of the want's calls
+	Call int   // its number in the want
 	At   int64 // from now on
 }

@@ -1,28 +1,33 @@
--- Answers what a process asks of the limits of a media at a moment, in Redis's time. plan.go says the same in Go, with the reasons.
+-- Answers a process's request for calls under the limits of a media, in Redis's time. plan.go implements the same in
+-- Go, with the reasons.
 --
 -- KEYS[1]   the moment up to which there may be grants that this Redis does not know of
 -- KEYS[2]   the pauses: a hash of points and the moments at which they end, and under "" the number of its changes
--- KEYS[3]   the index of limits: a hash of the names of what was granted, with when it was asked for last
--- KEYS[4]   when it was asked last
--- KEYS[5]   the last moments: a hash of the names of what was granted, with the last of its moments and until when that is kept, and under "" the run id of
---           the server
--- KEYS[2i+4], KEYS[2i+5]   of limit i: the moments granted and to whom (a sorted set, or where there is a burst one number), and what is claimed (a hash)
--- The last KEYS are, of each limit with calls, how many were granted in each minute of late (a hash).
--- ARGV      process, horizon, claim's life, how long nobody asks at the most, how long nothing is granted after more than that, 1 if the process has been without Redis and 2 if this server has taken the place of another, the number of the hash KEYS[2] that the process knows, how many limits,
---           for each limit: every, 1 if it may have a burst, tolerance, ahead, calls, window,
---           of how many limits more was taken than granted, for each of these: the limit and how much more,
+-- KEYS[3]   the index of limits: a hash of the names of granted moments, with the time of their last request
+-- KEYS[4]   the time of the last request
+-- KEYS[5]   the last moments: a hash of the names of granted moments, with the last moment and until when that is
+--           kept, and under "" the run id of the server
+-- KEYS[2i+4], KEYS[2i+5]   of limit i: the granted moments and their processes (a sorted set, or one number if it has
+--           a burst), and the claims (a hash)
+-- The last KEYS are, for each limit with calls, how many were granted in each of the last minutes (a hash).
+-- ARGV      process, horizon, life of a claim, the longest time without requests, how long nothing is granted after a
+--           longer one, 1 if the process was without Redis and 2 if this server has replaced another, the number of
+--           the hash KEYS[2] that the process knows, how many limits,
+--           for each limit: every, 1 if it has a burst, tolerance, ahead, calls, window,
+--           how many settlements, for each of these: the limit and how much more was taken than granted,
 --           how many calls will not be made, for each of these: its moment, how many limits, each with the cost,
 --           then for each want: importance, weight, group, demand, rows, how many common limits, each with the cost,
---           how many calls, how many limits of its own each has, how many more are expected, when the first of these and how far apart,
---           the costs of a call's own limits, and call by call its rows and they themselves;
---           a cost of 0 is that of the rows that a call is thought to match
+--           how many calls, how many limits of its own each has, how many more are expected, when the first of these
+--           and how far apart, the costs of a call's own limits, and for each call its rows and its own limits;
+--           a cost of 0 is the estimate of the rows that a call matches
 --
--- Returns {now, the number of the hash of pauses, the points and ends of these if the number is another,
---          for each want {rate, by, opens, 1 if a limit is scarce, then for each start the call and when}, the run id of the server or ""}
+-- Returns {now, the number of the hash of pauses, the points and ends of the pauses if that number has changed,
+--          for each want {rate, by, opens, 1 if a limit is scarce, then for each start the call and when},
+--          the run id of the server or ""}
 -- Times are microseconds; limits and calls count from 0 and by is -1 for none; the rate is of 1000 s.
 --
--- One script and not a command per key: between the look at one limit and the take from another a second process would take the same
--- call. The time is the server's own, so that no process's clock matters.
+-- It is one script and not a command per key: between reading one limit and taking from another, a second process
+-- could take the same call. The time is the server's own, so that no process's clock matters.
 
 local at = 0
 local function arg()
@@ -36,7 +41,8 @@ local now = time[1] * 1000000 + time[2]
 local process, horizon, life, unasked, hush, told, known, count = arg(), number(), number(), number(), number(), number(), arg(), number()
 local back = told > 0
 local function text(n) return string.format('%.0f', n) end
--- A moment is kept with whose it is: an ask that is sent twice must not hand back what another process was granted in between.
+-- A moment is kept with its process: a request that is sent twice must not return what another process was granted in
+-- between.
 local function member(t) return text(t) .. ' ' .. process end
 
 local info = redis.pcall('INFO', 'server')
@@ -48,15 +54,17 @@ local asked = tonumber(redis.call('GET', KEYS[4]) or 0) or 0
 local owner = redis.call('HGET', KEYS[5], '')
 local silent = 0
 if from == 0 or back or not owner then
-  -- What was granted before all was lost lies within the horizon, and so does what others grant themselves until they come back.
+  -- Grants from before a loss of data lie within the horizon, and so do the grants that others make themselves until
+  -- they come back.
   silent = horizon
 end
 if asked > 0 and now - asked > unasked then
-  -- This Redis stood still, or nobody reached it: processes may go on with their own parts until they have found it back.
+  -- This Redis was paused or unreachable: processes may use their own parts until they have found it again.
   silent = hush
 end
 if told == 2 or owner and owner ~= '' and server ~= '' and owner ~= server then
-  -- Another server had these keys. It may take writes for some seconds more, and grant what this one does not know of.
+  -- Another server had these keys. It may take writes for some more seconds, and grant calls that this one does not
+  -- know of.
   silent = hush
 end
 if silent > 0 and now + silent > from then
@@ -81,7 +89,7 @@ if changes ~= known then
   end
 end
 
--- The last moment of a limit, where its own key has none: a server that is short of memory may have evicted that one.
+-- The last moment of a limit whose own key has none: a server that is short of memory may have evicted the key.
 local function lastOf(l)
   local last = l.minutes and redis.call('HGET', KEYS[5], l.name)
   if not last then return 0 end
@@ -90,12 +98,12 @@ local function lastOf(l)
   return tonumber(moment)
 end
 
--- Notes a limit's last moment, and for how long its own key is kept.
+-- Records a limit's last moment, and for how long its own key is kept.
 local function noteLast(l, moment, life)
   if l.minutes then redis.call('HSET', KEYS[5], l.name, moment .. ' ' .. text(now + life * 1000)) end
 end
 
--- Limits are read when a call is tried on them: most that an ask names are not.
+-- A limit is read when a call is tried on it: most limits of a request are never tried.
 local function load(l)
   l.loaded = true
   if l.bursts then
@@ -105,7 +113,7 @@ local function load(l)
     l.taken = l.ready < stored
     return
   end
-  -- Older ones matter where the window is counted.
+  -- Older moments matter if the window is counted.
   local since = now - l.every
   if l.crowded > 0 then since = now - math.max(l.every, l.window) end
   l.granted = redis.call('ZRANGEBYSCORE', l.name, text(since), '+inf')
@@ -163,7 +171,7 @@ for _ = 1, number() do
   end
 end
 
--- What is claimed of the limits that are shared.
+-- The claims on a shared limit.
 local function claims(l)
   if l.claims then return l.claims end
   l.claims = {}
@@ -311,7 +319,7 @@ local function earliest(t, which, costs, rows)
   return t, by
 end
 
--- All claims stand before the first share is reckoned.
+-- All claims are recorded before the first share is computed.
 local wants = {}
 while at < #ARGV do
   local w = {importance = arg(), weight = arg(), group = arg(), demand = number(), rows = number(), taken = 0, common = {}, costs = {}, ownCosts = {}, calls = {}}
@@ -352,7 +360,7 @@ for _, w in ipairs(wants) do
   w.fair = math.floor(math.max(0, w.fair))
 end
 
--- Grants calls of a want that start by last, until so many are granted in all.
+-- Grants calls of a want that start by last, until most are granted in total.
 local function grant(w, last, most)
   w.by, w.opens = -1, 0
   for i, own in ipairs(w.calls) do
@@ -433,7 +441,7 @@ for i = 0, count - 1 do
     redis.call('ZADD', l.name, text(l.added[j]), member(l.added[j]))
   end
   if #l.added > 0 or l.returned then
-    -- A call keeps the next one away for longer than its window where that has less than one.
+    -- If a window has less than one call, a call keeps the next one away for longer than the window.
     local kept = math.max(l.window, l.every)
     local life = math.ceil((kept + horizon) / 1000) + 1000
     redis.call('ZREMRANGEBYSCORE', l.name, '-inf', '(' .. text(now - kept))

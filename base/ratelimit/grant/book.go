@@ -2,14 +2,16 @@ package grant
 
 import "slices"
 
-// Book is a plan's page of one limit.
+// Book is what a plan keeps about one limit.
 type Book struct {
-	// every is that of the last ask. When a limit is lowered, its window holds more than it may until crowded.
+	// every is the value of the last request. After a limit is lowered, its window may hold too many calls until
+	// crowded.
 	every, crowded int64
-	kept           int64 // how long granted moments are, by the last ask
-	// granted are the moments of granted calls, in order, each at least every after the one before. Those are kept that keep others away.
+	kept           int64 // how long granted moments are kept, by the last request
+	// granted are the moments of granted calls, in order and at least every apart. Those are kept that may keep later
+	// calls away.
 	granted []int64
-	// ready takes their place for a limit with a burst: when the calls so far are used up.
+	// ready replaces granted for a limit with a burst: the time at which the calls so far are used up.
 	ready  int64
 	claims map[claimant]*claim
 }
@@ -23,7 +25,7 @@ func (b *Book) inStep(now, from, every int64) int64 {
 	return last + ceilDiv(from-last, every)*every
 }
 
-// earliest is the first moment from t on at which the limit leaves so much free.
+// earliest returns the first moment from t on at which the limit leaves cost free.
 func (b *Book) earliest(t int64, cost int, l Limit) int64 {
 	t = max(t, l.after)
 	if l.bursts {
@@ -42,7 +44,7 @@ func (b *Book) earliest(t int64, cost int, l Limit) int64 {
 	return t
 }
 
-// take takes so much from t on: of a calendar as many moments.
+// take takes cost from t on. In a calendar it takes as many moments.
 func (b *Book) take(t int64, cost int, l Limit) {
 	if l.bursts {
 		b.ready = max(b.ready, t) + int64(cost)*l.Every
@@ -54,7 +56,7 @@ func (b *Book) take(t int64, cost int, l Limit) {
 	}
 }
 
-// giveBack undoes a take, as far as its moments are still where the limit's present number puts them.
+// giveBack undoes a take, if its moments are still where the limit's present number places them.
 func (b *Book) giveBack(t int64, cost int, l Limit) {
 	for n := range cost {
 		if i, found := slices.BinarySearch(b.granted, t+int64(n)*l.Every); found {
@@ -75,7 +77,7 @@ func (b *Book) forget(now, horizon int64, l Limit) {
 		b.crowded = 0
 	}
 	b.every = l.Every
-	// No grant goes further than this: what does is left from a lower limit, or from a clock that was set back.
+	// No grant exceeds this. A later value comes from a lower limit before, or from a clock that was set back.
 	b.ready = max(0, min(b.ready, now+horizon+l.ahead))
 	for who, c := range b.claims {
 		if c.seen < now-claimLife {

@@ -2,20 +2,22 @@ package grant
 
 import "time"
 
-// offset is how far this process's clock is ahead of a server's, as the round trips of late tell: each bounds it by the time that it took, and a quick
-// one bounds it well. So an answer that took long tells its moments as exactly as others.
+// offset is how far this process's clock is ahead of a server's, as the last round trips show. Each round trip bounds
+// it by the time that it took, and a quick one gives narrow bounds. So the moments of a slow answer are as exact as
+// others.
 //
-// Only elapsed time is read from this process's clock: what the two clocks show does not matter, and a server that takes the place of another, or
-// whose clock is set, is noticed by the next round trip that contradicts.
+// Only elapsed time is read from this process's clock, so the absolute times of the two clocks do not matter. The
+// next round trip that contradicts the bounds reveals a new server or a clock that was set.
 type offset struct {
 	least, most time.Duration
 	at          time.Time // zero before the first round trip
 }
 
-// driftMax is how much clocks may drift apart: 0.05 %, as much as a clock is ever slewed.
-const driftMax = 2000 // one part in so many
+// driftMax is the largest drift between clocks: 0.05 %, the fastest slewing of a clock.
+const driftMax = 2000 // one part in driftMax
 
-// narrow takes note of a round trip in which the server's clock showed a moment, and returns between which two of this process's that was.
+// narrow applies a round trip in which the server's clock showed a time, and returns the bounds of that time on this
+// process's clock.
 func (o *offset) narrow(server, asked, answered time.Time) (from, to time.Time) {
 	least, most := asked.Sub(server), answered.Sub(server)
 	if !o.at.IsZero() {

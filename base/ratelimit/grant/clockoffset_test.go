@@ -8,11 +8,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestOffset_ASlowAnswerTellsItsMomentAsWellAsAQuickOne(t *testing.T) {
+func TestOffset_ASlowAnswerIsAsExactAsAQuickOne(t *testing.T) {
 	t.Parallel()
 	var o offset
 	start := time.Unix(1_000_000_000, 0)
-	server := start.Add(-time.Hour) // when it is start here
+	server := start.Add(-time.Hour) // its time when it is start here
 	ms := time.Millisecond
 	trip := func(asked, there, answered time.Duration) (from, to time.Duration) {
 		f, e := o.narrow(server.Add(there), start.Add(asked), start.Add(answered))
@@ -24,13 +24,13 @@ func TestOffset_ASlowAnswerTellsItsMomentAsWellAsAQuickOne(t *testing.T) {
 	require.InDelta(t, time.Second+9*ms, from, float64(ms))
 	require.InDelta(t, time.Second+11*ms, to, float64(ms))
 
-	server = server.Add(20 * time.Second) // another one takes its place
+	server = server.Add(20 * time.Second) // another server replaces it
 	from, to = trip(2*time.Second, 2*time.Second+1*ms, 2*time.Second+2*ms)
-	require.Equal(t, []time.Duration{2 * time.Second, 2*time.Second + 2*ms}, []time.Duration{from, to}, "what it was before tells nothing")
+	require.Equal(t, []time.Duration{2 * time.Second, 2*time.Second + 2*ms}, []time.Duration{from, to}, "earlier bounds prove nothing")
 }
 
-// Whatever the delays, the server's moment lies between the two, if clocks drift apart no more than they may.
-func TestOffset_TheMomentIsAlwaysWithin(t *testing.T) {
+// Whatever the delays, the server's time lies within the bounds, if clocks drift by at most driftMax.
+func TestOffset_TheTimeIsAlwaysWithinTheBounds(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var o offset

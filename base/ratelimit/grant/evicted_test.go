@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A Redis that is short of memory evicts keys under most policies (maxmemory-policy), one here and one there.
+// A Redis that is short of memory evicts single keys under most policies (maxmemory-policy).
 func TestShared_AnEvictedCalendarIsNotAnEmptyOne(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -26,7 +26,7 @@ func TestShared_AnEvictedCalendarIsNotAnEmptyOne(t *testing.T) {
 			require.NoError(t, client.Del(t.Context(), all[0].name(tt.key, "granted")).Err())
 			second, err := all[0].Ask(t.Context(), "m", some(100, tt.key))
 			require.NoError(t, err)
-			require.Empty(t, second.Wants[0].Starts, "all until the horizon is granted already")
+			require.Empty(t, second.Wants[0].Starts, "everything until the horizon is already granted")
 		})
 	}
 }

@@ -14,7 +14,7 @@ var (
 	perDay = Key{Media: "m", Endpoint: "day", Scope: ScopePlatform, Period: 24 * time.Hour, Limit: 1000, Share: ShareDefault}
 )
 
-// keysOf are the limits that cover a call.
+// keysOf returns the limits that cover a call.
 func keysOf(r *Rules, c Call) (keys []Key) {
 	common, own := r.Cover(c, time.Now())
 	for _, x := range slices.Concat(common, own) {
@@ -23,7 +23,7 @@ func keysOf(r *Rules, c Call) (keys []Key) {
 	return keys
 }
 
-// one asks for one call under some limits.
+// one requests one call under some limits.
 func one(keys ...Key) Ask {
 	a := Ask{Process: "p", Wants: []Want{{Importance: 20, Group: "g", Demand: 1, Calls: []Wanted{{}}}}}
 	for i, k := range keys {
@@ -33,14 +33,14 @@ func one(keys ...Key) Ask {
 	return a
 }
 
-// some asks for n calls under some limits.
+// some requests n calls under some limits.
 func some(n int, keys ...Key) Ask {
 	a := one(keys...)
 	a.Wants[0].Demand, a.Wants[0].Calls = n, make([]Wanted, n)
 	return a
 }
 
-// arrivals is the platform's own book: when calls arrived, per what they are counted under.
+// arrivals records when calls arrived at the platform, by what they are counted under.
 type arrivals struct {
 	mu sync.Mutex
 	at map[Key][]int64 // microseconds
@@ -54,7 +54,7 @@ func (l *arrivals) note(k Key, at int64) {
 	l.at[k.ID()] = append(l.at[k.ID()], at)
 }
 
-// undo takes one back.
+// undo removes one arrival.
 func (l *arrivals) undo(k Key, at int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,7 +63,7 @@ func (l *arrivals) undo(k Key, at int64) {
 	l.at[k.ID()] = slices.Delete(all, i, i+1)
 }
 
-// worst is the largest number of arrivals in any window of the key's period, wherever it begins.
+// worst returns the largest number of arrivals in any window of the key's period.
 func (l *arrivals) worst(k Key) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,33 +7,34 @@ import (
 	"time"
 )
 
-// Call is what a call to a platform is, as far as limits are concerned.
+// Call describes a call to a platform for its limits.
 type Call struct {
 	Media    string
 	Endpoint string
 	App      string // the developer app's id; empty when the call belongs to none
 	Account  string // the advertiser account's id at the platform; empty when the call is for none
-	// Rows names what kind of rows the call matches, where the platform limits these; empty where it does not. How many they were is told by Waiter.Settle.
+	// Rows names the kind of rows that the call matches, if the platform limits these; empty if not. Waiter.Settle
+	// reports their number.
 	Rows string
 }
 
-// Key is one limit applied to one app, one account or a whole platform: what calls are counted under.
+// Key is one limit applied to one app, one account or a whole platform. Calls are counted under it.
 //
-// A Key without a Limit limits nothing by itself: it is where calls can be paused.
+// A Key without a Limit limits nothing. It is a point at which calls can be paused.
 type Key struct {
 	Media    string
-	Endpoint string // the endpoint, or the pattern of all that share the limit; empty means every endpoint. Of rows it is their kind
+	Endpoint string // the endpoint, or the pattern of all that share the limit; empty means every endpoint; for rows their kind
 	Scope    Scope
 	Subject  string // the app's or the account's id; empty for a platform
 	Period   time.Duration
 	Unit     Unit // UnitRows; empty is calls
-	Limit    int  // of the unit
+	Limit    int  // counted in Unit
 	Share    float64
-	Cost     int    // the most that one call takes; 0 means 1
-	Window   string // of a calendar: when it began, such as "2026-11-23"; empty for one that slides
+	Cost     int    // the highest cost of one call; 0 means 1
+	Window   string // the start of a calendar's window, such as "2026-11-23"; empty for a sliding window
 }
 
-// String names the limit for people: "m reports/get of app 17: 600 per 1m0s".
+// String returns the limit for people: "m reports/get of app 17: 600 per 1m0s".
 func (k Key) String() string {
 	var b strings.Builder
 	b.WriteString(k.Media)
@@ -54,30 +55,30 @@ func (k Key) String() string {
 	return b.String()
 }
 
-// ID is what the limit is known by however its number changes: an edited limit goes on from where it stands.
+// ID returns the limit without its numbers: an edited limit keeps its state.
 func (k Key) ID() Key {
 	k.Limit, k.Share, k.Cost = 0, 0, 0
 	return k
 }
 
-// AnyWindow is the limit whatever its window.
+// AnyWindow returns the limit without its window and numbers.
 func (k Key) AnyWindow() Key {
 	k.Window = ""
 	return k.ID()
 }
 
-// HasBurst tells that calls under the limit are not told apart: it is kept as one number.
+// HasBurst reports whether the limit is kept as one number, without moments of single calls.
 func (k Key) HasBurst() bool { return k.Period >= countedFrom || k.Unit == UnitRows }
 
-// period is the period as names in Redis have it.
+// period returns the period as it is written in names in Redis.
 func (k Key) period() string {
 	return strconv.FormatInt(k.Period.Milliseconds(), 10) + rowsMark[k.Unit]
 }
 
-// rowsMark tells limits of rows from those of calls.
+// rowsMark distinguishes limits of rows from those of calls.
 var rowsMark = map[Unit]string{UnitRows: "r"}
 
-// readPeriod reads what period wrote.
+// readPeriod parses what period returned.
 func (k *Key) readPeriod(text string) bool {
 	text, isRows := strings.CutSuffix(text, rowsMark[UnitRows])
 	ms, err := strconv.ParseInt(text, 10, 64)
@@ -88,7 +89,7 @@ func (k *Key) readPeriod(text string) bool {
 	return err == nil && ms > 0
 }
 
-// parts names the key in Redis, below its media's tag.
+// parts returns the parts of the key's name in Redis, below its media's tag.
 func (k Key) parts(kind string) []string {
 	period := k.period()
 	if k.Window != "" {
@@ -97,10 +98,10 @@ func (k Key) parts(kind string) []string {
 	return []string{kind, string(k.Scope), k.Subject, period, k.Endpoint}
 }
 
-// limitMark begins the name of a limit. No scope does.
+// limitMark is the first character of a limit's name. No scope starts with it.
 const limitMark = "="
 
-// name is what a point of pausing, or a limit that is tightened, is called among those of its media.
+// name returns the name of a pause point, or of a tightened limit, among those of its media.
 func (k Key) name() string {
 	name := string(k.Scope) + "\n" + k.Subject + "\n" + k.Endpoint
 	if k.Period > 0 {
@@ -109,7 +110,7 @@ func (k Key) name() string {
 	return name
 }
 
-// pointOf is the point of pausing, or the limit without its number, that a name stands for.
+// pointOf returns the pause point, or the limit without its number, of a name.
 func pointOf(media, name string) (Key, bool) {
 	k := Key{Media: media}
 	if rest, isLimit := strings.CutPrefix(name, limitMark); isLimit {
@@ -127,7 +128,7 @@ func pointOf(media, name string) (Key, bool) {
 	return k, true
 }
 
-// Points are where a call can be paused.
+// Points returns the points at which a call can be paused.
 func Points(c Call) []Key {
 	all := []Key{PausePoint(c, ScopePlatform)}
 	if c.App != "" {
@@ -139,8 +140,8 @@ func Points(c Call) []Key {
 	return all
 }
 
-// PausePoint is where calls like c are paused for a scope. An app or an account is paused at one endpoint, which is how
-// platforms limit them; a platform as a whole.
+// PausePoint returns the point at which calls like c are paused for a scope. An app or an account is paused at one
+// endpoint, because platforms limit them so; a platform is paused as a whole.
 func PausePoint(c Call, scope Scope) Key {
 	switch scope {
 	case ScopeApp:

@@ -6,24 +6,26 @@ import (
 )
 
 const (
-	// learnEvery is how long a limit's number is tried before it is raised, and learnStep by how much.
+	// learnEvery is how long a limit's number is tried before it is raised, and learnStep the part by which it is
+	// raised.
 	learnEvery = time.Minute
 	learnStep  = 0.02
-	// learnBack is how far below a number that the platform refused it is safe, and learnKept how long that is believed.
+	// learnBack is how far below a refused number the limit is safe, and learnKept how long a refusal counts.
 	learnBack = 0.05
 	learnKept = 24 * time.Hour
 )
 
-// Learned is what is known of the number of a limit of a rule with a LimitMax, by trying.
+// Learned is what trials have shown of the number of a limit whose rule has a LimitMax.
 type Learned struct {
 	Media    string
 	Endpoint string // as in Key
 	Scope    Scope
 	Subject  string
 	Period   time.Duration
-	Limit    int       // what is tried
-	At       time.Time // since when
-	// Refused is the number at which the platform refused a call last, and RefusedAt when; 0 and zero where it never did.
+	Limit    int       // the number on trial
+	At       time.Time // since when it is tried
+	// Refused is the number at which the platform last refused a call, and RefusedAt the time; both zero if it never
+	// did.
 	Refused   int
 	RefusedAt time.Time
 }
@@ -32,13 +34,15 @@ func (l Learned) key() Key {
 	return Key{Media: l.Media, Endpoint: l.Endpoint, Scope: l.Scope, Subject: l.Subject, Period: l.Period}
 }
 
-// Is tells whether it was learned of a limit.
+// Is reports whether it was learned of a limit.
 func (l Learned) Is(limit Key) bool { return l.key() == limit.AnyWindow() }
 
-// Learn takes note of how a limit stands that has a LimitMax, and tells whether that changes anything. The number is raised by a fiftieth, once a minute,
-// while calls wait for it and the platform does not refuse. Where it does, the number is a twentieth lower from then on, and not tried again within a day.
+// Learn evaluates the state of a limit with a LimitMax, and reports whether that changes what is known. The number is
+// raised by a fiftieth once a minute, while calls wait for it and the platform does not refuse. After a refusal the
+// number is a twentieth lower, and the refused one is not tried again within a day.
 //
-// Before is what was known, the zero Learned if nothing. Which of several processes' answers is remembered does not matter, if only one is.
+// Before is what was known; the zero Learned means nothing. If several processes learn, any one of their results may
+// be stored, but only one.
 func Learn(before Learned, s LimitState, now time.Time) (after Learned, changed bool) {
 	if s.LimitMax == 0 || s.Unit != "" {
 		return before, false
@@ -48,9 +52,9 @@ func Learn(before Learned, s LimitState, now time.Time) (after Learned, changed 
 		after = Learned{Media: s.Media, Endpoint: s.Endpoint, Scope: s.Scope, Subject: s.Subject, Period: s.Period, Limit: s.Limit, At: now}
 	}
 	switch {
-	case s.Part < 1 && now.Sub(after.RefusedAt) > TightenFor: // Later, it is still the same refusal that tightens it.
+	case s.Part < 1 && now.Sub(after.RefusedAt) > TightenFor: // Within TightenFor it is the same refusal.
 		after.Refused, after.RefusedAt, after.At = after.Limit, now, now
-		// Of one that is refused again and again the part that is not is already known.
+		// After repeated refusals the part that was not refused is known.
 		safe := 1 - learnBack
 		if s.Part < 1-tightenMost*float64(TightenStep)/float64(TightenFor) {
 			safe = s.Part
@@ -71,10 +75,10 @@ func Learn(before Learned, s LimitState, now time.Time) (after Learned, changed 
 	return after, true
 }
 
-// scarceFrom is which part of a limit is used where it holds calls back, and not another one.
+// scarceFrom is the part of a limit that is in use when the limit itself holds calls back.
 const scarceFrom = 0.8
 
-// isScarce tells whether more calls are wanted than the limit allows, and as many made.
+// isScarce reports whether more calls are wanted than the limit allows, and as many made as it allows.
 func (s LimitState) isScarce() bool {
 	if float64(s.Window+s.Ahead) < scarceFrom*float64(s.Limit)*s.Share {
 		return false
@@ -86,7 +90,7 @@ func (s LimitState) isScarce() bool {
 	return float64(wanted) > float64(s.Limit)*s.Share*Horizon.Seconds()/s.Period.Seconds()
 }
 
-// SetLearned replaces what was learned of all limits. What was learned of a limit whose rule has no LimitMax has no effect.
+// SetLearned replaces what was learned of all limits. It has no effect on limits whose rule has no LimitMax.
 func (r *Rules) SetLearned(all []Learned) {
 	learned := map[Key]int{}
 	for _, l := range all {
@@ -97,7 +101,7 @@ func (r *Rules) SetLearned(all []Learned) {
 	}
 }
 
-// learnt is the number of a limit.
+// learnt returns the number of a limit.
 func (r RuleSet) learnt(x Rule, k Key) int {
 	if x.LimitMax > 0 {
 		if n := r.learned[k.AnyWindow()]; n > 0 {
@@ -107,7 +111,7 @@ func (r RuleSet) learnt(x Rule, k Key) int {
 	return x.Limit
 }
 
-// Unknown tells whether there is a limit of which the number is not known.
+// Unknown reports whether a limit of the media has an unknown number.
 func (r *Rules) Unknown(media string) bool {
 	for _, x := range (*r.byMedia.Load())[media] {
 		if x.LimitMax > 0 {

@@ -10,7 +10,7 @@ import (
 	"adsync/base/clock"
 )
 
-// A number that is not known is learned: close below what the platform allows, at the price of a refusal a day.
+// An unknown number is learned: close below what the platform allows, at the cost of a refusal a day.
 func TestLearn_FindsWhatThePlatformAllows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -53,7 +53,7 @@ func TestLearn_TriesNoMoreThanIsWanted(t *testing.T) {
 	known, changed := Learn(Learned{}, s, now)
 	require.True(t, changed)
 	known, changed = Learn(known, s, now.Add(time.Hour))
-	require.False(t, changed, "twenty in two seconds are what it allows")
+	require.False(t, changed, "the limit allows twenty in two seconds")
 	s.Lanes[0].Wanted, s.Window = 21, 7
 	known, changed = Learn(known, s, now.Add(time.Hour))
 	require.False(t, changed, "another limit holds the calls back")
@@ -65,10 +65,10 @@ func TestLearn_TriesNoMoreThanIsWanted(t *testing.T) {
 	require.False(t, changed, "each number is tried for a minute")
 	s.LimitMax = 0
 	_, changed = Learn(known, s, now.Add(48*time.Hour))
-	require.False(t, changed, "a number that is known is not tried")
+	require.False(t, changed, "a known number is not tried")
 }
 
-func TestRules_WhatWasLearnedHolds(t *testing.T) {
+func TestRules_ApplyLearnedNumbers(t *testing.T) {
 	t.Parallel()
 	rules := NewRules()
 	rule := Rule{Media: "m", Endpoint: "*", Each: true, Scope: ScopeApp, Period: time.Minute, Limit: 100, LimitMax: 300}
@@ -76,12 +76,12 @@ func TestRules_WhatWasLearnedHolds(t *testing.T) {
 	learned := Learned{Media: "m", Endpoint: "x", Scope: ScopeApp, Subject: "1", Period: time.Minute, Limit: 250}
 	rules.SetLearned([]Learned{learned})
 	limit := func(app string) int { return keysOf(rules, Call{Media: "m", Endpoint: "x", App: app})[0].Limit }
-	require.Equal(t, []int{250, 100}, []int{limit("1"), limit("2")}, "each app has its own")
+	require.Equal(t, []int{250, 100}, []int{limit("1"), limit("2")}, "each app has its own number")
 	require.True(t, learned.Is(keysOf(rules, Call{Media: "m", Endpoint: "x", App: "1"})[0]))
 	rule.LimitMax = 200
 	require.NoError(t, rules.Set([]Rule{rule}))
 	require.Equal(t, 200, limit("1"))
 	rule.LimitMax = 0
 	require.NoError(t, rules.Set([]Rule{rule}))
-	require.Equal(t, 100, limit("1"), "the row says that it is known")
+	require.Equal(t, 100, limit("1"), "the row has a known number")
 }

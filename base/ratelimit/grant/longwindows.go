@@ -15,25 +15,26 @@ import (
 	"adsync/base/redis"
 )
 
-// counts are the calls of the running windows of an hour and more, kept by ulule/limiter at the platforms' own numbers.
+// counts are the calls of the running windows of an hour and more. ulule/limiter keeps them at the platforms' own
+// numbers.
 //
-// A window of it begins at a call and ends a period later. Paced calls never fill one; what does is a limit that was
-// lowered within the window, or a pace that Redis forgot.
+// Its window begins at a call and ends a period later. Paced calls never fill one. A window fills only if the limit
+// was lowered within it, or if Redis lost the pace.
 type counts struct {
 	client goredis.UniversalClient
 	keys   redis.Keys
 	log    *slog.Logger
 
 	mu    sync.Mutex
-	store limiter.Store // built at the first use, since building it asks Redis to load scripts
+	store limiter.Store // created at the first use, because creating it loads scripts into Redis
 }
 
 func newCounts(client goredis.UniversalClient, keys redis.Keys, log *slog.Logger) *counts {
 	return &counts{client: client, keys: keys, log: log}
 }
 
-// add counts n calls under a key. It returns 0, or how long it is until the window ends that is full. What was counted stays so even if it
-// is not granted: refused calls count on the safe side.
+// add counts n calls under a key. It returns 0, or the time until the end of a window that is full. Counted calls
+// stay counted even if they are not granted: that is the safe side.
 func (c *counts) add(ctx context.Context, k Key, n int) (full time.Duration, err error) {
 	store, err := c.built()
 	if err != nil {
@@ -41,7 +42,7 @@ func (c *counts) add(ctx context.Context, k Key, n int) (full time.Duration, err
 	}
 	name := c.keys.Of(k.Media, k.parts("count")...)
 	rate := limiter.Rate{Period: k.Period, Limit: int64(k.Limit)}
-	// The store puts the prefix back in front.
+	// The store adds the prefix again.
 	inStore := strings.TrimPrefix(name, c.keys.Prefix()+":")
 	state, err := store.Increment(ctx, inStore, int64(n), rate)
 	if err != nil {
@@ -50,13 +51,13 @@ func (c *counts) add(ctx context.Context, k Key, n int) (full time.Duration, err
 	if !state.Reached {
 		return 0, nil
 	}
-	// The state tells the end in whole seconds, rounded down, and cannot tell a window that never ends.
+	// The state has the end in whole seconds, rounded down, and does not show a window that never ends.
 	left, err := c.client.PTTL(ctx, name).Result()
 	if err != nil {
 		return 0, fmt.Errorf("read the end of the window of %s: %w", k, err)
 	}
-	if left == -1 { // go-redis hands Redis's "has no expiry" through as a plain -1.
-		c.log.WarnContext(ctx, "a rate limit's count had lost its expiry and is started anew", "limit", k.String())
+	if left == -1 { // go-redis passes Redis's "has no expiry" through as a plain -1.
+		c.log.WarnContext(ctx, "count of a rate limit restarted: it had no expiry", "limit", k.String())
 		if _, err := store.Reset(ctx, inStore, rate); err != nil {
 			return 0, fmt.Errorf("restart the count of %s: %w", k, err)
 		}

@@ -10,14 +10,15 @@ import (
 	"adsync/base/clock"
 )
 
-// OwnHorizon is how far ahead this process grants its own calls: twice as far as it asks again, which it can do as often as it likes.
+// OwnHorizon is how far ahead this process grants its own calls. It is twice the time between two requests, which
+// cost nothing here.
 const OwnHorizon = 200_000
 
-// longAgo is before every moment of a ledger of this process.
+// longAgo is before every moment of a process's own ledger.
 const longAgo = -int64(PeriodMax / time.Microsecond)
 
-// Memory keeps the book in this process's memory: for a deployment of one process, and for each of several processes while the common
-// ledger is away.
+// Memory is a Ledger in this process's memory. It serves a deployment of one process, and each of several processes
+// while the common ledger is away.
 type Memory struct {
 	spread time.Duration
 	Clock  func() time.Time
@@ -27,17 +28,18 @@ type Memory struct {
 	Members int
 	plan    Plan
 	pauses  map[Key]time.Time
-	paused  int // how often pauses were ordered
+	paused  int // the number of pauses that were ordered
 }
 
 var _ Ledger = (*Memory)(nil)
 
-// NewMemory returns the ledger of one of so many members, which share each limit evenly, with the arrival spread of Config.
+// NewMemory returns the ledger of one of several members that share each limit evenly, with the arrival spread of
+// Config.
 func NewMemory(spread time.Duration, members int) *Memory {
 	return NewMemoryBy(clock.Mark, spread, members)
 }
 
-// NewMemoryBy returns one by another clock.
+// NewMemoryBy returns a Memory on another clock.
 func NewMemoryBy(now func() time.Time, spread time.Duration, members int) *Memory {
 	return &Memory{spread: spread, Members: max(1, members), Clock: now, born: now(), plan: Plan{horizon: OwnHorizon, from: longAgo, books: map[Key]*Book{}}, pauses: map[Key]time.Time{}}
 }
@@ -47,12 +49,12 @@ func (l *Memory) now() int64 { return l.Clock().Sub(l.born).Microseconds() }
 // Ask implements Ledger.
 func (l *Memory) Ask(ctx context.Context, media string, a Ask) (Answer, error) {
 	if err := ctx.Err(); err != nil {
-		return Answer{}, fmt.Errorf("ask for calls of %s: %w", media, err)
+		return Answer{}, fmt.Errorf("request calls of %s: %w", media, err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := l.Clock()
-	a.Unused = nil // That was of another ledger's: this one gives no moments that could be handed back.
+	a.Unused = nil // They are of another ledger. This one grants no moments that could be returned.
 	for i, x := range a.Limits {
 		a.Limits[i] = x.of(l.spread, l.Members)
 	}
@@ -78,40 +80,41 @@ func (l *Memory) Pause(ctx context.Context, point Key, d time.Duration) error {
 	return nil
 }
 
-// Listen implements ledger: nobody else orders pauses.
+// Listen implements Ledger. No other process orders pauses here.
 func (l *Memory) Listen(ctx context.Context, _ string, _ func(Key, time.Duration), _ func(error)) {
 	<-ctx.Done()
 }
 
-// Divide has each limit be shared by so many.
+// Divide sets the number of members that share each limit.
 func (l *Memory) Divide(members int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.Members = members
 }
 
-// Parts is how many share each limit.
+// Parts returns the number of members that share each limit.
 func (l *Memory) Parts() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.Members
 }
 
-// Spend begins the book anew: for so long nothing is granted, since another ledger may have granted it.
+// Spend clears the record and grants nothing for d, because another ledger may have granted calls until then.
 func (l *Memory) Spend(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.plan = Plan{horizon: OwnHorizon, from: l.now() + d.Microseconds(), books: map[Key]*Book{}}
 }
 
-// Pausings is how often pauses were ordered.
+// Pausings returns how often pauses were ordered.
 func (l *Memory) Pausings() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.paused
 }
 
-// Sync notes a media's pauses as another ledger has told of them. If no pause was ordered here since there had been so many, there are no others.
+// Sync stores a media's pauses as another ledger reported them. If pausings shows that no pause was ordered here
+// since, it also drops all others.
 func (l *Memory) Sync(media string, pauses map[Key]time.Time, pausings int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -121,7 +124,7 @@ func (l *Memory) Sync(media string, pauses map[Key]time.Time, pausings int) {
 	maps.Copy(l.pauses, pauses)
 }
 
-// InForce returns the pauses in force and how long each still lasts.
+// InForce returns the pauses in force and the time that each still lasts.
 func (l *Memory) InForce() map[Key]time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

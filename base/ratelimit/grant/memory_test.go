@@ -24,8 +24,9 @@ func TestLocal_GrantsAMembersPart(t *testing.T) {
 	})
 }
 
-// Of a limit of fewer calls than there are processes each has one in so many periods: none goes without, and all of them keep the limit.
-func TestLocal_OfOneCallEachMemberHasItsTurn(t *testing.T) {
+// If a limit has fewer calls than there are processes, each gets one in so many periods: all get some, and together
+// they keep the limit.
+func TestLocal_MembersTakeTurnsWithASingleCall(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const members, seconds = 4, 60
@@ -81,6 +82,6 @@ func TestLocal_SyncEndsPausesThatTheOtherLedgerDoesNotHave(t *testing.T) {
 		l.Sync("m", told, before)
 		require.Equal(t, map[Key]time.Duration{here: time.Minute, there: time.Hour, other: time.Minute}, l.InForce(), "one was ordered here since")
 		l.Sync("m", told, l.Pausings())
-		require.Equal(t, map[Key]time.Duration{there: time.Hour, other: time.Minute}, l.InForce(), "of another media nothing was told")
+		require.Equal(t, map[Key]time.Duration{there: time.Hour, other: time.Minute}, l.InForce(), "no report about the other media")
 	})
 }

@@ -8,13 +8,14 @@ import (
 	"adsync/base/clock"
 )
 
-// plainCalls is how many calls one ask counts at the most: each takes a round trip for each limit, and all of them the time that Redis has to answer.
+// plainCalls is the maximum number of calls that one request counts. Each takes a round trip per limit, and all of
+// them must fit into the time that Redis has to answer.
 const plainCalls = 100
 
-// askPlain counts each call in windows that begin anew when they are over, at one round trip for each of its limits. A call may be counted
-// by some of these and not be granted, which is on the safe side.
+// askPlain counts each call in fixed windows, with one round trip for each of its limits. A call may be counted by
+// some limits and not be granted, which is on the safe side.
 func (r *Redis) askPlain(ctx context.Context, media string, a Ask) (Answer, error) {
-	// Nothing is wanted: it tells what is paused.
+	// Without wants the answer only has the pauses.
 	out, err := r.askMoments(ctx, media, Ask{Process: a.Process, Back: a.Back})
 	if err != nil {
 		return Answer{}, err
@@ -48,7 +49,7 @@ func (r *Redis) askPlain(ctx context.Context, media string, a Ask) (Answer, erro
 		}
 		out.Wants = append(out.Wants, g)
 	}
-	out.Answered = clock.Mark() // The counting took its time.
+	out.Answered = clock.Mark() // The counting took time.
 	out.Asked, out.Clock = out.Answered, time.Time{}
 	return out, nil
 }

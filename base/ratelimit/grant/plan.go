@@ -7,43 +7,47 @@ import (
 	"time"
 )
 
-// All moments and times of a plan are microseconds: nanoseconds since 1970 do not fit the numbers of Redis's scripts.
+// All times of a plan are microseconds: nanoseconds since 1970 exceed the numbers of Redis's scripts.
 const (
-	// horizon is how far ahead a ledger that many share grants calls. What a process was granted is lost for as long when it dies.
+	// horizon is how far ahead a common ledger grants calls. When a process dies, its grants are lost for as long.
 	horizon = 2_000_000
-	// claimLife is how long a claim lasts that is not renewed: a little longer than processes that wait take between two asks.
+	// claimLife is how long a claim lasts that is not renewed. It is a little longer than the time between two requests
+	// of a process whose calls wait.
 	claimLife = 3_000_000
-	// unasked is how long nobody asks a common ledger that can be reached, at the most: processes stay in touch.
+	// unasked is the longest time between two requests to a common ledger that can be reached: processes stay in touch.
 	unasked = 2_750_000
-	// PartMost is how long after its return to the common ledger a process may go on with its own part because it has looked of late.
+	// PartMost is how long after its return to the common ledger a process may use its own part, because it has tried
+	// the ledger recently.
 	PartMost = 1500 * time.Millisecond
-	// hush is how long it grants nothing after more than that, or after it has taken the place of another: until all who went on with their own
-	// parts, or with the other, have noticed, and what they were granted is used up.
+	// hush is how long a common ledger grants nothing after a longer time without requests, or after it has replaced
+	// another. By then all processes that used their own parts, or the other ledger, have noticed, and their grants are
+	// used up.
 	hush = horizon + int64(PartMost/time.Microsecond)
 )
 
-// These times as durations.
+// The times above as durations.
 const (
 	Horizon = horizon * time.Microsecond
 	Unasked = unasked * time.Microsecond
 	Hush    = Horizon + PartMost
 )
 
-// Plan is what all processes know together of the limits: which moments are granted, and who claims how much. Its zero value is of no use.
+// Plan is the shared state of the limits of all processes: which moments are granted, and who claims how much. Its
+// zero value is not usable.
 //
-// ask.lua says the same in Lua, and a test holds the two together.
+// ask.lua implements the same in Lua, and a test holds the two equal.
 type Plan struct {
 	spread  time.Duration
 	horizon int64 // how far ahead calls are granted
-	// from is the moment up to which what a plan before this one has granted may lie.
+	// from is the moment up to which the grants of an earlier plan may lie.
 	from    int64
-	unasked int64         // how long nobody asks it, unless it cannot be reached; 0 where that says nothing
-	asked   int64         // when it was asked last
-	books   map[Key]*Book // by Key.id
+	unasked int64         // the longest time without requests unless it cannot be reached; 0 if unknown
+	asked   int64         // the time of the last request
+	books   map[Key]*Book // by Key.ID
 	asks    int
 }
 
-// sweepEvery is after how many asks limits are forgotten of which nothing matters any more.
+// sweepEvery is the number of requests after which limits without current state are dropped.
 const sweepEvery = 1000
 
 func (p *Plan) sweep(now int64) {
@@ -56,17 +60,18 @@ func (p *Plan) sweep(now int64) {
 	})
 }
 
-// None stands for no limit where limits are told by their places in an ask.
+// None stands for no limit where limits are numbered by their places in a request.
 const None = -1
 
 // rateLeast stands for a share of nothing.
 const rateLeast = 1e-12
 
-// Answer decides on an ask at the moment now.
+// Answer decides on a request at the time now.
 //
-// A claimant's share is weighted max-min fair: by importance first, then between processes and groups of one importance. It is a pace, not a
-// number: paid says how far it has been granted, and grants go up to the horizon. Beyond its share a claimant gets what would else pass
-// unused before the next process asks.
+// A claimant's share is weighted max-min fair: between importances first, then between the processes and groups of
+// one importance. A share is a pace, not a number. paid is the moment up to which the claimant has been granted its
+// share, and grants go up to the horizon. Beyond its share a claimant gets what would be lost before the next process
+// sends a request.
 func (p *Plan) Answer(now int64, a Ask) []Given {
 	if a.Back {
 		p.from = max(p.from, now+p.horizon)
@@ -87,7 +92,7 @@ func (p *Plan) Answer(now int64, a Ask) []Given {
 		books[i].forget(now, p.horizon, l)
 		a.Limits[i].after = p.from + l.Every
 	}
-	if !a.Back { // What it tells of was granted by another Redis, or by this one before it lost it.
+	if !a.Back { // Settled and Unused concern grants of another Redis, or of this one before it lost them.
 		for _, s := range a.Settled {
 			b := books[s.Limit]
 			b.ready = max(b.ready, now) + int64(s.More)*a.Limits[s.Limit].Every
@@ -122,7 +127,7 @@ func (p *Plan) Answer(now int64, a Ask) []Given {
 	return out
 }
 
-// NewPlan returns a plan that has granted nothing, with the arrival spread of ratelimit.Config, for any number of processes.
+// NewPlan returns an empty plan with the arrival spread of ratelimit.Config, for any number of processes.
 func NewPlan(spread time.Duration) *Plan {
 	return &Plan{spread: spread, horizon: horizon, unasked: unasked, books: map[Key]*Book{}}
 }
@@ -130,7 +135,7 @@ func NewPlan(spread time.Duration) *Plan {
 // Silence grants nothing before a moment.
 func (p *Plan) Silence(until int64) { p.from = max(p.from, until) }
 
-// Decide is Answer for an ask of limits that are named by their keys and parts alone.
+// Decide is Answer for a request whose limits only have keys and parts.
 func (p *Plan) Decide(now int64, a Ask) []Given {
 	a.Limits = slices.Clone(a.Limits)
 	for i, l := range a.Limits {
@@ -154,15 +159,15 @@ type turn struct {
 	ask    Ask
 	books  []*Book
 	want   Want
-	calls  []Wanted  // with those expected
-	claims []*claim  // of its common limits
-	rates  []float64 // of them: how much a microsecond it may have
-	fair   int       // how many calls are its share until the horizon
-	soon   int64     // until when it may have more
+	calls  []Wanted  // with the expected ones
+	claims []*claim  // on its common limits
+	rates  []float64 // on its common limits: what the claimant may take per microsecond
+	fair   int       // the number of calls that its share allows until the horizon
+	soon   int64     // until when it may have more than its share
 	held   int       // the limit that holds back its next call
 	free   int64     // the next moment that all common limits leave free
-	over   []bool    // of its calls: it is granted
-	rows   int       // that those granted are thought to match
+	over   []bool    // by call: it is granted
+	rows   int       // the estimated rows of the granted calls
 	given  Given
 }
 
@@ -190,7 +195,7 @@ func (p *Plan) turn(now int64, a Ask, w Want, books []*Book) *turn {
 	return t
 }
 
-// grant grants calls that start by last, until so many are granted in all.
+// grant grants calls that start by last, until most are granted in total.
 func (t *turn) grant(last int64, most int) {
 	t.given.By, t.given.Opens = None, 0
 	for n, call := range t.calls {
@@ -209,7 +214,7 @@ func (t *turn) grant(last int64, most int) {
 			t.held = by
 		}
 		if free > last && call.from > 0 {
-			return // Nobody waits for it.
+			return // No caller waits for it.
 		}
 		if free > last {
 			t.given.By, t.given.Opens = t.held, free
@@ -244,8 +249,8 @@ func (t *turn) grant(last int64, most int) {
 	}
 }
 
-// inStep is a moment, or the first after it that is whole steps after the calls that the common limits have granted last: between moments that are out of
-// step with each other, less than a step is left, which is of use to nobody.
+// inStep returns the first moment from a moment on that is a whole number of steps after the last grants of the
+// common limits. Moments that are out of step leave gaps of less than a step, which no call can use.
 func (t *turn) inStep(from int64) int64 {
 	at := from
 	for _, l := range t.want.Common {
@@ -254,7 +259,7 @@ func (t *turn) inStep(from int64) int64 {
 	return at
 }
 
-// end settles the claims, and returns what was given, with moments from now on.
+// end updates the claims, and returns what was given, with moments from now on.
 func (t *turn) end(now, horizon int64) Given {
 	for i, c := range t.claims {
 		c.most = math.MaxInt32
@@ -279,7 +284,8 @@ func (t *turn) end(now, horizon int64) Given {
 	return t.given
 }
 
-// earliest is the first moment from a moment on that limits leave free, and which of them came last to do so, none if all do then.
+// earliest returns the first moment from a moment on that limits leave free, and the limit that determined it; None
+// if from is free.
 func (t *turn) earliest(from int64, which, costs []int, rows int) (at int64, by int) {
 	at, by = from, None
 	for moved := true; moved; {
@@ -293,7 +299,7 @@ func (t *turn) earliest(from int64, which, costs []int, rows int) (at int64, by 
 	return at, by
 }
 
-// Clone returns a copy of a plan that shares nothing with it.
+// Clone returns a deep copy of a plan.
 func (p *Plan) Clone() *Plan {
 	c := *p
 	c.books = make(map[Key]*Book, len(p.books))

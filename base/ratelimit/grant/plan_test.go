@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// usual is the importance of calls that are made without one.
+// usual is the importance of calls without one.
 const usual = 20
 
 // drawKey draws a limit; the ranges are small so that the schedules of a test fill windows.
@@ -28,7 +28,7 @@ func drawKey(t *rapid.T, name string) Key {
 	return k
 }
 
-// drawCost draws what calls take of a limit.
+// drawCost draws what a call takes of a limit.
 func drawCost(t *rapid.T, k Key) int {
 	if k.Unit == UnitRows {
 		return 0
@@ -36,7 +36,7 @@ func drawCost(t *rapid.T, k Key) int {
 	return rapid.IntRange(1, k.Cost).Draw(t, "takes")
 }
 
-// rowsMost is how many rows a call matches at the most.
+// rowsMost returns the highest number of rows that a call matches.
 func (s scene) rowsMost() int {
 	most := 1000
 	for _, k := range s.keys() {
@@ -47,30 +47,31 @@ func (s scene) rowsMost() int {
 	return most
 }
 
-// taken is what a granted call of a want takes of its limits, as unused has it.
+// taken returns what a granted call of a want takes of its limits, as an Unused.
 func (w Want) taken(call int, at int64) Unused {
 	u := Unused{At: at, Limits: slices.Concat(w.Common, w.Call(call).Own), Costs: slices.Concat(w.Costs, w.OwnCosts)}
-	u.Costs = u.Costs[:len(u.Limits)] // Calls that are expected have no limits of their own.
+	u.Costs = u.Costs[:len(u.Limits)] // Expected calls have no limits of their own.
 	for i := range u.Costs {
 		u.Costs[i] = cost(u.Costs, i, w.Call(call).Rows)
 	}
 	return u
 }
 
-// step draws how long it is until something happens next: often nothing, sometimes longer than a period.
+// step draws the time until the next event: often zero, sometimes longer than a period.
 func step(t *rapid.T) int64 {
 	longest := rapid.SampledFrom([]time.Duration{0, time.Millisecond, 50 * time.Millisecond, time.Second, 3 * time.Second, 70 * time.Second}).Draw(t, "longest")
 	return rapid.Int64Range(0, longest.Microseconds()).Draw(t, "step")
 }
 
-// scene is what the asks of a property test are drawn from: limits of two endpoints, one that both share, and those of accounts.
+// scene is what the requests of a property test are drawn from: limits of two endpoints, one that both share, and
+// those of accounts.
 type scene struct {
 	spread  time.Duration
 	all     Key
 	each    [2]Key
 	account [3]Key
 	own     bool
-	granted []Unused // of the last ask
+	granted []Unused // by the last request
 	process string   // its own
 }
 
@@ -99,7 +100,7 @@ func (s scene) keys() []Key {
 	return keys
 }
 
-// drawAsk draws what a process asks.
+// drawAsk draws a process's request.
 func (s scene) drawAsk(t *rapid.T) Ask {
 	a := Ask{Process: rapid.SampledFrom([]string{"p", "q", "r"}).Draw(t, "process"), Back: rapid.IntRange(0, 30).Draw(t, "back") == 0}
 	for _, k := range s.keys() {
@@ -138,7 +139,7 @@ func (s scene) drawAsk(t *rapid.T) Ask {
 	return a
 }
 
-// note keeps what was granted, of which some may not be used.
+// note keeps what was granted. Some of it may stay unused.
 func (s *scene) note(a Ask, want int, g Given, now int64) {
 	s.process = a.Process
 	for _, x := range g.Starts {
@@ -146,7 +147,7 @@ func (s *scene) note(a Ask, want int, g Given, now int64) {
 	}
 }
 
-// drawTold draws what an ask tells of what was granted before.
+// drawTold draws what a request reports about earlier grants.
 func (s *scene) drawTold(t *rapid.T, a *Ask) {
 	for _, u := range s.granted {
 		if rapid.IntRange(0, 3).Draw(t, "unused") == 0 {
@@ -222,8 +223,8 @@ func TestPlan_NoSlidingWindowOverflows(t *testing.T) {
 	})
 }
 
-// A limit that is lowered holds for the window that is under way too.
-func TestPlan_ALoweredLimitCountsWhatWasGranted(t *testing.T) {
+// A lowered limit also counts the running window.
+func TestPlan_ALoweredLimitCountsEarlierGrants(t *testing.T) {
 	t.Parallel()
 	k := Key{Media: "m", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1}
 	p, came := newPlan(), newArrivals()
@@ -246,7 +247,7 @@ func TestPlan_ALoweredLimitCountsWhatWasGranted(t *testing.T) {
 	all := came.at[k.ID()]
 	late := slices.DeleteFunc(slices.Clone(all), func(at int64) bool { return at <= changed })
 	require.NotEmpty(t, late)
-	require.Greater(t, late[0]-changed, int64(900_000), "the last window of the old limit is over first")
+	require.Greater(t, late[0]-changed, int64(900_000), "the last window of the old limit ends first")
 	require.LessOrEqual(t, worstWindow(late, k.Period), k.Limit)
 }
 

@@ -26,7 +26,7 @@ var askScript = goredis.NewScript(askSource)
 
 var errStrange = errors.New("strange answer")
 
-// Redis keeps the book in Redis, for all processes.
+// Redis is a Ledger in Redis, for all processes.
 type Redis struct {
 	client goredis.UniversalClient
 	keys   redis.Keys
@@ -39,18 +39,18 @@ type Redis struct {
 	mu      sync.Mutex
 	known   map[string]string  // by media: the number of the pauses as this process knows them
 	servers map[string]string  // by media: the run id of the server that answered last
-	offsets map[string]*offset // by media, each of which may have a server of its own
+	offsets map[string]*offset // by media, because each may have a server of its own
 }
 
 var _ Ledger = (*Redis)(nil)
 
-// NewRedis returns the ledger on client, with the arrival spread of Config. It asks nothing of Redis yet.
+// NewRedis returns the ledger on client, with the arrival spread of Config. It sends nothing to Redis yet.
 func NewRedis(client goredis.UniversalClient, keys redis.Keys, spread time.Duration, log *slog.Logger) *Redis {
 	return &Redis{client: client, keys: keys, spread: spread, counts: newCounts(client, keys, log), log: log, causes: telemetry.NewCauseLog(log),
 		known: map[string]string{}, servers: map[string]string{}, offsets: map[string]*offset{}}
 }
 
-// Ask costs one round trip, and one more for each granted limit of an hour or longer.
+// Ask takes one round trip, and another one for each granted limit of an hour or longer.
 func (r *Redis) Ask(ctx context.Context, media string, a Ask) (Answer, error) {
 	if r.Plain {
 		return r.askPlain(ctx, media, a)
@@ -108,12 +108,12 @@ func (r *Redis) askMoments(ctx context.Context, media string, a Ask) (Answer, er
 	out := Answer{Asked: clock.Mark(), Horizon: Microseconds(horizon)}
 	raw, err := askScript.Run(ctx, r.client, names, args...).Slice()
 	if err != nil {
-		return Answer{}, fmt.Errorf("ask for calls of %s: %w", media, err)
+		return Answer{}, fmt.Errorf("request calls of %s: %w", media, err)
 	}
 	out.Answered = clock.Mark()
 	changes, err := r.read(raw, media, a, &out)
 	if err != nil {
-		return Answer{}, fmt.Errorf("ask for calls of %s: %w: %.200v", media, err, raw)
+		return Answer{}, fmt.Errorf("request calls of %s: %w: %.200v", media, err, raw)
 	}
 	if err := r.count(ctx, media, a, &out); err != nil {
 		return Answer{}, err
@@ -121,13 +121,13 @@ func (r *Redis) askMoments(ctx context.Context, media string, a Ask) (Answer, er
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if before := r.servers[media]; before != "" && before != out.Server {
-		changes = "" // Those of another server have numbers of their own: the next answer names all.
+		changes = "" // Another server numbers its pauses differently: the next answer names all.
 	}
 	r.known[media], r.servers[media] = changes, out.Server
 	return out, nil
 }
 
-// told is what the script is told of the time before an ask.
+// told returns what the script learns of the time before a request.
 func (a Ask) told() int {
 	switch {
 	case a.Moved:
@@ -138,7 +138,7 @@ func (a Ask) told() int {
 	return 0
 }
 
-// read reads the script's answer.
+// read parses the script's answer.
 func (r *Redis) read(raw []any, media string, a Ask, out *Answer) (changes string, err error) {
 	if len(raw) != 5 {
 		return "", errStrange
@@ -192,7 +192,7 @@ func integers(of any) ([]int64, error) {
 	return numbers, nil
 }
 
-// count counts the granted calls of the long periods, and takes back those whose window is full.
+// count counts the granted calls of the long periods, and withdraws those whose window is full.
 func (r *Redis) count(ctx context.Context, media string, a Ask, out *Answer) error {
 	calls := map[int]int{} // by limit
 	note := func(limits, costs []int) {
@@ -229,5 +229,6 @@ func (r *Redis) count(ctx context.Context, media string, a Ask, out *Answer) err
 	return nil
 }
 
-// name is where a limit's state is. All names of a media share a tag, so that a cluster keeps them on one server.
+// name returns the key of a limit's state. All names of a media share a tag, so that a cluster keeps them on one
+// server.
 func (r *Redis) name(k Key, kind string) string { return r.keys.Of(k.Media, k.parts(kind)...) }

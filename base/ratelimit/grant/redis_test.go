@@ -22,7 +22,7 @@ import (
 	"adsync/base/redis/redistest"
 )
 
-// The script and its twin in Go must decide alike, so that what is proven of the one holds for the other.
+// The script and its Go counterpart must decide alike, so that tests of one hold for the other.
 func TestShared_ScriptDecidesAsThePlanDoes(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)
@@ -65,7 +65,7 @@ func TestShared_ScriptDecidesAsThePlanDoes(t *testing.T) {
 	})
 }
 
-// What was granted long ago is loaded by neither: it says nothing of the step.
+// Neither loads old grants, so they do not affect the step.
 func TestShared_ExpectedCallsAreInStepAsThePlanHasThem(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)
@@ -107,7 +107,7 @@ func TestShared_ExpectedCallsAreInStepAsThePlanHasThem(t *testing.T) {
 	}
 }
 
-// ledgers returns so many ledgers on one Redis that has lost nothing of late.
+// ledgers returns n ledgers on one Redis that has not lost data recently.
 func ledgers(t *testing.T, n int) (all []*Redis, client goredis.UniversalClient, keys redis.Keys) {
 	t.Helper()
 	client, keys = redistest.New(t)
@@ -119,10 +119,10 @@ func ledgers(t *testing.T, n int) (all []*Redis, client goredis.UniversalClient,
 	return all, client, keys
 }
 
-func TestShared_ManyProcessesShareOneBook(t *testing.T) {
+func TestShared_ManyProcessesShareOneRecord(t *testing.T) {
 	t.Parallel()
 	all, client, _ := ledgers(t, 8)
-	// What is older than a period is forgotten: this is longer than all that follows.
+	// Grants older than a period are forgotten: the period is longer than the test.
 	k := Key{Media: "m", Endpoint: "x", Scope: ScopeApp, Subject: "1", Period: time.Minute, Limit: 3000, Share: 1}
 	var granted atomic.Int64
 	var wg sync.WaitGroup
@@ -150,7 +150,7 @@ func TestShared_ManyProcessesShareOneBook(t *testing.T) {
 	}
 }
 
-func TestShared_APauseIsToldToAllAndNeverShortened(t *testing.T) {
+func TestShared_APauseReachesAllAndIsNeverShortened(t *testing.T) {
 	t.Parallel()
 	all, _, _ := ledgers(t, 2)
 	point := Key{Media: "m", Endpoint: "x\ny", Scope: ScopeApp, Subject: "1"}
@@ -160,7 +160,7 @@ func TestShared_APauseIsToldToAllAndNeverShortened(t *testing.T) {
 		return got.Pauses
 	}
 	require.Empty(t, told())
-	require.Nil(t, told(), "what is known is not told again")
+	require.Nil(t, told(), "a known pause is not reported again")
 	require.NoError(t, all[0].Pause(t.Context(), point, time.Minute))
 	require.NoError(t, all[1].Pause(t.Context(), point, time.Second))
 	pauses := told()
@@ -172,9 +172,9 @@ func TestShared_APauseIsToldToAllAndNeverShortened(t *testing.T) {
 	require.Empty(t, pauses)
 }
 
-// What a Redis had granted that lost all keys is over before it grants anything.
-// New users of Redis 7 may use no channel. A pause then stood in Redis unread, and each one that was ordered counted as a Redis that is away.
-func TestShared_WithoutTheRightToItsChannelOthersLearnOfAPauseByAsking(t *testing.T) {
+// New users of Redis 7 may use no channel. A pause then stayed unread in Redis, and each ordered pause counted as a
+// Redis that is away.
+func TestShared_WithoutItsChannelAPauseSpreadsWithRequests(t *testing.T) {
 	t.Parallel()
 	client, keys := redistest.New(t)
 	var log safeBuffer
@@ -204,7 +204,7 @@ func TestShared_WithoutTheRightToItsChannelOthersLearnOfAPauseByAsking(t *testin
 	require.Contains(t, log.String(), "redis refuses the channel of pauses")
 }
 
-// safeBuffer is a buffer that is read while others write into it.
+// safeBuffer is a buffer for concurrent reading and writing.
 type safeBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -228,6 +228,7 @@ func (b *safeBuffer) Reset() {
 	b.text.Reset()
 }
 
+// When a Redis that lost all keys grants anything, its earlier grants are over.
 func TestShared_AnEmptiedRedisGrantsNothingWithinTheHorizon(t *testing.T) {
 	t.Parallel()
 	all, client, keys := ledgers(t, 1)
@@ -242,8 +243,8 @@ func TestShared_AnEmptiedRedisGrantsNothingWithinTheHorizon(t *testing.T) {
 	require.InDelta(t, horizon, got.Wants[0].Opens, horizon/10)
 }
 
-// An ask whose answer is lost is sent again by Redis's client. What it hands back may be another process's by then.
-func TestShared_AnAskThatIsSentTwiceHandsBackNothingOfOthers(t *testing.T) {
+// Redis's client resends a request whose answer is lost. By then a returned moment may belong to another process.
+func TestShared_ARepeatedRequestReturnsNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	all, client, _ := ledgers(t, 1)
 	r := all[0]
@@ -261,13 +262,13 @@ func TestShared_AnAskThatIsSentTwiceHandsBackNothingOfOthers(t *testing.T) {
 	other.Process = "other"
 	got, err = r.Ask(t.Context(), "m", other)
 	require.NoError(t, err)
-	require.Equal(t, last, got.Clock.UnixMicro()+got.Wants[0].Starts[0].At, "the other has what was handed back")
+	require.Equal(t, last, got.Clock.UnixMicro()+got.Wants[0].Starts[0].At, "the other has what was returned")
 	_, err = r.Ask(t.Context(), "m", back)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, client.ZCard(t.Context(), r.name(k, "granted")).Val())
 }
 
-// What calls matched more than was thought counts also when their limit had nothing to remember any more.
+// Rows beyond the estimate also count if their limit had no state left.
 func TestShared_SettledRowsCountAfterARest(t *testing.T) {
 	t.Parallel()
 	all, _, _ := ledgers(t, 1)
@@ -311,9 +312,9 @@ func TestShared_AFullCountHoldsBackUntilItsWindowEnds(t *testing.T) {
 	require.InDelta(t, time.Hour.Microseconds(), got.Wants[0].Opens, float64(time.Minute.Microseconds()))
 	got, err = all[0].Ask(t.Context(), "m", some(1, perSecond))
 	require.NoError(t, err)
-	require.Len(t, got.Wants[0].Starts, 1, "other limits do not suffer")
+	require.Len(t, got.Wants[0].Starts, 1, "other limits are not affected")
 
-	// A count that never ends would hold back for ever.
+	// A count that never ends would hold back forever.
 	require.NoError(t, client.Persist(t.Context(), keys.Of("m", perHour.parts("count")...)).Err())
 	got, err = all[0].Ask(t.Context(), "m", a)
 	require.NoError(t, err)
@@ -328,7 +329,7 @@ func TestShared_AnErrorNamesTheMedia(t *testing.T) {
 	r := NewRedis(client, redis.NewKeys("test"), testSpread, quiet)
 	m.SetError("LOADING")
 	_, err := r.Ask(t.Context(), "tulip", Ask{})
-	require.ErrorContains(t, err, "ask for calls of tulip")
+	require.ErrorContains(t, err, "request calls of tulip")
 	require.ErrorContains(t, r.Pause(t.Context(), Key{Media: "tulip", Scope: ScopePlatform}, time.Second), "pause tulip")
 }
 
@@ -347,7 +348,7 @@ func BenchmarkShared_Ask(b *testing.B) {
 	}
 }
 
-func TestShared_WhatIsGrantedAheadIsNotInTheWindow(t *testing.T) {
+func TestShared_GrantsAheadAreNotInTheWindow(t *testing.T) {
 	t.Parallel()
 	m := miniredis.RunT(t)
 	client := goredis.NewClient(&goredis.Options{Addr: m.Addr()})
@@ -366,7 +367,7 @@ func TestShared_WhatIsGrantedAheadIsNotInTheWindow(t *testing.T) {
 		require.NoError(t, err)
 		require.LessOrEqual(t, s.Window, k.Limit, "a window holds no more than the limit")
 		if after == 0 {
-			require.Greater(t, s.Window+s.Ahead, k.Limit, "what is granted at a time is more than one window holds")
+			require.Greater(t, s.Window+s.Ahead, k.Limit, "more is granted ahead than one window holds")
 			total = s.Window + s.Ahead
 		}
 		total -= s.Window
@@ -375,7 +376,7 @@ func TestShared_WhatIsGrantedAheadIsNotInTheWindow(t *testing.T) {
 	require.Zero(t, total)
 }
 
-func TestShared_AServerThatHasTheKeysOfAnotherGrantsNothingForAWhile(t *testing.T) {
+func TestShared_AServerWithKeysOfAnotherGrantsNothingForAWhile(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(redistest.Env) == "" {
 		t.Skip("the embedded Redis has no run id: set " + redistest.Env)

@@ -15,10 +15,11 @@ import (
 	"adsync/base/redis"
 )
 
-// pauseScript ends the pause ARGV[1] of the hash KEYS[1], or makes it last at least ARGV[2] microseconds from now, and tells those who listen
-// on the channel ARGV[3] of the media ARGV[4]. KEYS[2] counts the pauses. It is one script so that two processes which pause at once leave the longer pause. The
-// number of the pauses rises before they are told of it: a server may refuse the channel to the user, and they then learn of it with their next ask. It returns
-// why they were not told, or nothing.
+// pauseScript ends the pause ARGV[1] of the hash KEYS[1], or makes it last at least ARGV[2] microseconds from now,
+// and publishes it on the channel ARGV[3] of the media ARGV[4]. KEYS[2] counts the pauses. It is one script so that
+// two processes that pause concurrently leave the longer pause. The number of changes rises before the publishing: a
+// server may refuse the channel to the user, and the other processes then learn of the pause with their next request.
+// It returns why the pause was not published, or nothing.
 var pauseScript = goredis.NewScript(`
 local d = tonumber(ARGV[2])
 local time = redis.call('TIME')
@@ -35,7 +36,7 @@ if type(told) == 'table' and told.err then return told.err end
 return ''
 `)
 
-// readPauses reads the pauses in force, where they are others than those known.
+// readPauses parses the pauses in force if they have changed.
 func (r *Redis) readPauses(pauses []any, now int64, changes, media string, out *Answer) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +57,8 @@ func (r *Redis) readPauses(pauses []any, now int64, changes, media string, out *
 	return nil
 }
 
-// fewer reports whether a number of changes is below one that is known. It only rises, unless the pauses were evicted or deleted.
+// fewer reports whether a number of changes is below the known one. It only rises, unless the pauses were evicted or
+// deleted.
 func fewer(changes, known string) bool {
 	n, err := strconv.ParseInt(changes, 10, 64)
 	before, err2 := strconv.ParseInt(known, 10, 64)
@@ -76,16 +78,17 @@ func (r *Redis) Pause(ctx context.Context, point Key, d time.Duration) error {
 	return nil
 }
 
-// untold logs that processes cannot tell each other of the pauses of a media.
+// untold logs that processes cannot publish the pauses of a media to each other.
 func (r *Redis) untold(media string, err error) {
-	r.causes.Report(slog.LevelWarn, "channel", "redis refuses the channel of pauses: processes learn of one with their next ask, within two seconds", err, "channel", r.channel(media))
+	r.causes.Report(slog.LevelWarn, "channel", "redis refuses the channel of pauses: they spread within 2 s", err, "channel", r.channel(media))
 }
 
-// channel is where the pauses of a media are told. In a cluster it belongs to the server that has the media's keys.
+// channel is where the pauses of a media are published. In a cluster it belongs to the server that has the media's
+// keys.
 func (r *Redis) channel(media string) string { return r.keys.Of(media, "pauses") }
 
 const (
-	// listenAgain is how long a connection on which nothing could be heard is left alone, and refusedAgain how long one whose user may not listen.
+	// listenAgain is how long to wait after a failed receive, and refusedAgain after the user was refused the channel.
 	listenAgain  = 100 * time.Millisecond
 	refusedAgain = 10 * time.Second
 )
@@ -93,10 +96,10 @@ const (
 // Listen implements Ledger.
 func (r *Redis) Listen(ctx context.Context, media string, told func(Key, time.Duration), lost func(error)) {
 	sub := r.client.Subscribe(ctx, r.channel(media))
-	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // It ends a Receive, which ctx does not.
+	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // Closing ends a Receive, which the end of ctx does not.
 	defer stop()
 	for away := false; ctx.Err() == nil; {
-		message, err := sub.Receive(ctx) // It reconnects on its own.
+		message, err := sub.Receive(ctx) // It reconnects automatically.
 		switch m := message.(type) {
 		case *goredis.Message:
 			r.hear(ctx, m.Payload, told)
@@ -108,12 +111,12 @@ func (r *Redis) Listen(ctx context.Context, media string, told func(Key, time.Du
 			if errors.Is(err, goredis.ErrClosed) || ctx.Err() != nil {
 				return
 			}
-			if redis.Refused(err) { // It is there, and so is what it was told.
+			if redis.Refused(err) { // The server is reachable, and has what it was sent.
 				r.untold(media, err)
 				_ = clock.Sleep(ctx, refusedAgain)
 				continue
 			}
-			// The server of this media's keys may be there still, or another that has taken its place.
+			// The server of this media's keys may still be reachable, or another that has replaced it.
 			if err := r.client.Exists(ctx, r.keys.Of(media, "from")).Err(); err != nil && !redis.Refused(err) && !away {
 				away = true
 				lost(fmt.Errorf("listen for the pauses of %s: %w", media, err))
@@ -123,14 +126,14 @@ func (r *Redis) Listen(ctx context.Context, media string, told func(Key, time.Du
 	}
 }
 
-// hear reads what pauseScript tells.
+// hear parses what pauseScript published.
 func (r *Redis) hear(ctx context.Context, payload string, told func(Key, time.Duration)) {
 	text, rest, _ := strings.Cut(payload, "\n")
 	media, name, _ := strings.Cut(rest, "\n")
 	d, err := strconv.ParseInt(text, 10, 64)
 	point, known := pointOf(media, name)
 	if err != nil || !known {
-		r.log.WarnContext(ctx, "a pause that was told cannot be read", "message", payload)
+		r.log.WarnContext(ctx, "unreadable message on the channel of pauses", "message", payload)
 		return
 	}
 	told(point, Microseconds(d))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Scope says whose calls a limit adds up.
+// Scope defines whose calls a limit adds up.
 type Scope string
 
 // The scopes, as rows name them.
@@ -24,13 +24,13 @@ type Unit string
 // The units, as rows name them.
 const (
 	UnitCalls Unit = "calls"
-	UnitRows  Unit = "rows" // that calls match, which is known when they are answered: see Call.Rows and Waiter.Settle
+	UnitRows  Unit = "rows" // matched by calls, which is known when they are answered: see Call.Rows and Waiter.Settle
 )
 
-// ShareDefault is the part of a limit that we use when a rule names none.
+// ShareDefault is the part of a limit that we use if a rule has none.
 const ShareDefault = 0.95
 
-// calendarShareMax leaves room for calls of the window before: its burst, if it comes at its end.
+// calendarShareMax leaves room for calls of the window before, if its burst comes at its end.
 const calendarShareMax = 0.95
 
 // Bounds of a rule's period.
@@ -39,19 +39,19 @@ const (
 	PeriodMax = 24 * time.Hour
 )
 
-// Rule is one limit, as a row of rate_limit says it.
+// Rule is one limit, as a row of rate_limit defines it.
 type Rule struct {
-	// ID is the row's id: a bad row is reported by it and keeps its last good value. 0 means it comes from no row.
+	// ID is the row's id. A bad row is reported by it and keeps its last good value. 0 means that it comes from no row.
 	ID int64
 	// Media is the platform's name.
 	Media string
 	// Endpoint is one endpoint, or a prefix of endpoints with a trailing *. Slashes around a name do not matter.
 	Endpoint string
-	// Each says that every endpoint which the pattern matches has this limit for itself; otherwise all of them share
-	// it. Of several such rules of one scope and period, only the one that names an endpoint most exactly holds for it,
-	// so that "*" gives a default and a longer pattern or a name an exception, higher or lower.
+	// Each gives every endpoint that the pattern matches this limit for itself. Otherwise all of them share it. Of
+	// several such rules of one scope and period, only the one that names an endpoint most exactly applies to it. So "*"
+	// gives a default and a longer pattern or a name an exception, higher or lower.
 	Each bool
-	// Scope says whose calls are added up.
+	// Scope defines whose calls are added up.
 	Scope Scope
 	// Period is the length of the platform's sliding window, PeriodMin to PeriodMax.
 	Period time.Duration
@@ -59,23 +59,25 @@ type Rule struct {
 	Unit Unit
 	// Limit is how many of the Unit the platform takes in any such window.
 	Limit int
-	// LimitMax is up to where a Limit may be raised of which nobody knows what it is, for as long as the platform does not refuse; see Learn. 0
-	// means that it is known.
+	// LimitMax is how far an unknown Limit may be raised while the platform does not refuse; see Learn. 0 means that
+	// Limit is known.
 	LimitMax int
 	// Share is the part of Limit that we use, above 0 to 1; 0 means ShareDefault.
 	Share float64
 	// Cost is how much of Limit one call takes; 0 means 1.
 	Cost int
-	// Costs are those of calls that take more or less, by endpoint or prefix with a trailing *, the first that matches: "report/get=5, list/*=2".
+	// Costs are the costs of calls that take more or less, by endpoint or prefix with a trailing *. The first match
+	// applies: "report/get=5, list/*=2".
 	Costs string
-	// Calendar is the time zone in which the platform's windows begin, at each full Period; empty where the window slides. Windows shorter than an
-	// hour are taken as sliding, which keeps within both.
+	// Calendar is the time zone in which the platform's windows begin, at each full Period; empty for a sliding window.
+	// Windows shorter than an hour are taken as sliding, which keeps within both.
 	Calendar string
-	// Penalty is how long the platform refuses all calls once the limit was overrun; 0 where it is not known, or told by each refusal.
+	// Penalty is how long the platform refuses all calls after the limit was exceeded; 0 if it is unknown, or if each
+	// refusal names it.
 	Penalty time.Duration
 }
 
-// RuleError says why a rule cannot be used.
+// RuleError reports why a rule cannot be used.
 type RuleError struct {
 	Rule   Rule
 	Reason string
@@ -97,7 +99,7 @@ func (r Rule) Validate() error {
 		add("endpoint is missing (all endpoints are \"*\")")
 	}
 	if i := strings.IndexByte(r.Endpoint, '*'); i >= 0 && i != len(r.Endpoint)-1 {
-		add("endpoint %q: a * may only stand at the end", r.Endpoint)
+		add("endpoint %q: a * is allowed only at the end", r.Endpoint)
 	}
 	switch r.Scope {
 	case ScopeApp, ScopeAccount, ScopePlatform:
@@ -176,7 +178,7 @@ type costOf struct {
 	cost    int
 }
 
-// parseCosts reads Rule.Costs.
+// parseCosts parses Rule.Costs.
 func parseCosts(text string) (all costs, err error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// Rules holds the limits in force. Its methods may be called at the same time.
+// Rules holds the limits in force. Its methods may be called concurrently.
 type Rules struct {
 	setting sync.Mutex
-	// byMedia is replaced as a whole. A media's rules stand in the order in which Keys looks at them: names before
-	// patterns, longer patterns before shorter ones.
+	// byMedia is replaced as a whole. A media's rules are in the order in which Cover tries them: names before patterns,
+	// longer patterns before shorter ones.
 	byMedia atomic.Pointer[map[string][]rule]
-	// learned are the numbers of limits that are not known, by Key.any. They are replaced as a whole.
+	// learned are the learned numbers of unknown limits, by Key.AnyWindow. They are replaced as a whole.
 	learned atomic.Pointer[map[Key]int]
 }
 
@@ -34,8 +34,8 @@ func NewRules() *Rules {
 	return r
 }
 
-// Set replaces all rules at once. A rule that cannot be used is left out, or keeps the last good value of the row with
-// its ID, while the others take effect: the error joins a *RuleError for each of these.
+// Set replaces all rules at once. A rule that cannot be used is left out, or keeps the last good value of the row
+// with its ID. The others take effect. The error joins a *RuleError for each rule that cannot be used.
 func (r *Rules) Set(rules []Rule) error {
 	r.setting.Lock()
 	defer r.setting.Unlock()
@@ -46,7 +46,7 @@ func (r *Rules) Set(rules []Rule) error {
 			lastGood[rule.ID] = rule.Rule
 		}
 	}
-	// identity is what may be there only once; two numbers for it would leave open which one holds.
+	// identity must be unique among rules: with two numbers it would be open which one applies.
 	type identity struct {
 		media, endpoint string
 		each            bool
@@ -66,10 +66,10 @@ func (r *Rules) Set(rules []Rule) error {
 		}
 		id := identity{x.Media, x.Endpoint, x.each(), x.Scope, x.Period, x.Unit}
 		if x.Unit == UnitRows {
-			id.endpoint, id.each = "", false // They are counted by their kind, whatever the endpoint.
+			id.endpoint, id.each = "", false // Rows are counted by their kind, whatever the endpoint.
 		}
 		if first, twice := seen[id]; twice {
-			return &RuleError{Rule: x, Reason: fmt.Sprintf("row %d already limits the same", first)}
+			return &RuleError{Rule: x, Reason: fmt.Sprintf("row %d already has a limit for these calls", first)}
 		}
 		seen[id] = x.ID
 		if x.Share == 0 {
@@ -87,10 +87,10 @@ func (r *Rules) Set(rules []Rule) error {
 			refused = append(refused, rule.ID)
 		}
 	}
-	// Last good values come after all good rows: a row that was changed into what another row says must not win.
+	// Last good values come after all good rows: a row that was changed to another row's identity must not win.
 	for _, id := range refused {
 		if rule, ok := lastGood[id]; ok && id != 0 {
-			_ = add(rule) // It was good; at most another row says the same by now.
+			_ = add(rule) // It was good. At most another row has its identity now.
 		}
 	}
 	for _, of := range next {
@@ -100,11 +100,11 @@ func (r *Rules) Set(rules []Rule) error {
 	return errors.Join(errs...)
 }
 
-// PlainEndpoint is an endpoint's name without slashes around it: the URLs of some platforms end with one, and whoever writes a row may leave
-// it out.
+// PlainEndpoint returns an endpoint's name without slashes around it. The URLs of some platforms end with one, and a
+// row may be written without it.
 func PlainEndpoint(endpoint string) string { return strings.Trim(endpoint, "/") }
 
-// specificity is higher for what names an endpoint more exactly.
+// specificity is higher for a rule that names an endpoint more exactly.
 func specificity(r Rule) int {
 	if strings.HasSuffix(r.Endpoint, "*") {
 		return len(r.Endpoint)
@@ -112,20 +112,20 @@ func specificity(r Rule) int {
 	return 1<<30 + len(r.Endpoint)
 }
 
-// Charge is a limit that covers a call, and how much of it the call takes; 0 where that is not known before it is answered.
+// Charge is a limit that covers a call, and how much of it the call takes; 0 if that is unknown before the answer.
 type Charge struct {
 	Key
 	Cost int
 }
 
-// Cover returns the limits that cover a call: those that it shares with other accounts' calls, and those of its account. A limit per app
-// does not cover a call without an app, one per account none without an account, one of rows none that matches no such rows. No two keys are the same.
-// The moment tells windows of a calendar.
+// Cover returns the limits that cover a call: those that it shares with other accounts' calls, and those of its
+// account. A limit per app does not cover a call without an app, one per account none without an account, one of rows
+// none that matches no such rows. The keys are unique. The time determines the windows of a calendar.
 func (r *Rules) Cover(c Call, at time.Time) (common, own []Charge) {
 	return r.Of(c.Media).Cover(c, at)
 }
 
-// RuleSet are the rules of a media in force at a moment.
+// RuleSet holds the rules of a media in force at a time.
 type RuleSet struct {
 	rules   []rule
 	learned map[Key]int
@@ -136,7 +136,7 @@ func (r *Rules) Of(media string) RuleSet {
 	return RuleSet{(*r.byMedia.Load())[media], *r.learned.Load()}
 }
 
-// Cover is Rules.Cover by these rules.
+// Cover is Rules.Cover with these rules.
 func (r RuleSet) Cover(c Call, at time.Time) (common, own []Charge) {
 	endpoint := PlainEndpoint(c.Endpoint)
 	for _, rule := range r.rules {
@@ -167,7 +167,7 @@ func (r RuleSet) Cover(c Call, at time.Time) (common, own []Charge) {
 			key.Endpoint = endpoint
 		}
 		if (rule.each() || rule.Unit == UnitRows) && slices.ContainsFunc(*of, func(x Charge) bool { return x.ID() == key.ID() }) {
-			continue // A more exact rule holds.
+			continue // A more exact rule applies.
 		}
 		key.Limit = r.learnt(rule.Rule, key)
 		*of = append(*of, Charge{key, cost})
@@ -175,7 +175,8 @@ func (r RuleSet) Cover(c Call, at time.Time) (common, own []Charge) {
 	return common, own
 }
 
-// number gives a key its limit and share by the rules in force at a moment. It returns the rule's LimitMax, and tells whether there is one.
+// number sets a key's limit and share by the rules in force at a time. It returns the rule's LimitMax, and whether a
+// rule exists.
 func (r *Rules) number(k *Key, at time.Time) (most int, known bool) {
 	set := r.Of(k.Media)
 	for _, rule := range set.rules {
@@ -190,10 +191,10 @@ func (r *Rules) number(k *Key, at time.Time) (most int, known bool) {
 	return 0, false
 }
 
-// most is how much one call takes at the most.
+// most returns the highest cost of one call.
 func (r rule) most() int { return max(1, r.Cost, r.costs.most()) }
 
-// cost is how much a call of an endpoint takes.
+// cost returns the cost of a call of an endpoint.
 func (r rule) cost(endpoint string) int {
 	for _, x := range r.costs {
 		if matches(x.pattern, endpoint) {
@@ -203,14 +204,14 @@ func (r rule) cost(endpoint string) int {
 	return max(1, r.Cost)
 }
 
-// window is when the calendar's window of a moment began, and empty for one that slides.
+// window returns when the calendar's window of a time began; empty for a sliding window.
 func (r Rule) window(at time.Time) string {
 	if r.Calendar == "" || r.Period < countedFrom {
 		return ""
 	}
 	zone, err := time.LoadLocation(r.Calendar)
 	if err != nil {
-		return "" // Validate has refused it.
+		return "" // Validate refuses such a zone.
 	}
 	if r.Period == 24*time.Hour {
 		return at.In(zone).Format(time.DateOnly)
@@ -218,7 +219,7 @@ func (r Rule) window(at time.Time) string {
 	return at.In(zone).Format("2006-01-02T15Z0700")
 }
 
-// Penalty is the longest that platforms are known for, of the rules of a scope that cover a call.
+// Penalty returns the longest penalty of the rules of a scope that cover a call.
 func (r *Rules) Penalty(c Call, scope Scope) (most time.Duration) {
 	for _, rule := range (*r.byMedia.Load())[c.Media] {
 		if rule.Scope == scope && rule.matches(PlainEndpoint(c.Endpoint)) {

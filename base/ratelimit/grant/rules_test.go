@@ -22,8 +22,8 @@ func TestRule_Validate(t *testing.T) {
 	}{
 		{"no media", func(r *Rule) { r.Media = "" }, "media is missing"},
 		{"no endpoint", func(r *Rule) { r.Endpoint = "" }, "endpoint is missing"},
-		{"a star in the middle", func(r *Rule) { r.Endpoint = "a*b" }, "may only stand at the end"},
-		{"two stars", func(r *Rule) { r.Endpoint = "a**" }, "may only stand at the end"},
+		{"a star in the middle", func(r *Rule) { r.Endpoint = "a*b" }, "is allowed only at the end"},
+		{"two stars", func(r *Rule) { r.Endpoint = "a**" }, "is allowed only at the end"},
 		{"an unknown scope", func(r *Rule) { r.Scope = "user" }, `scope "user" is none of`},
 		{"a period too short", func(r *Rule) { r.Period = time.Millisecond }, "period 1ms is not within"},
 		{"a period too long", func(r *Rule) { r.Period = 25 * time.Hour }, "period 25h0m0s is not within"},
@@ -60,7 +60,7 @@ func TestRules_SlashesAroundAnEndpointDoNotMatter(t *testing.T) {
 	require.ErrorContains(t, NewRules().Set([]Rule{
 		{ID: 1, Media: "a", Endpoint: "x", Scope: ScopeApp, Period: time.Second, Limit: 10},
 		{ID: 2, Media: "a", Endpoint: "x/", Scope: ScopeApp, Period: time.Second, Limit: 5},
-	}), "row 1 already limits the same")
+	}), "row 1 already has a limit for these calls")
 }
 
 func TestRules_Keys(t *testing.T) {
@@ -78,7 +78,7 @@ func TestRules_Keys(t *testing.T) {
 		out := map[Key]int{}
 		for _, k := range slices.Concat(keysOf(rules, c), Points(c)) {
 			require.Equal(t, c.Media, k.Media)
-			require.NotContains(t, out, k.ID(), "no key comes twice")
+			require.NotContains(t, out, k.ID(), "keys are unique")
 			out[k.ID()] = k.Limit
 		}
 		return out
@@ -152,11 +152,11 @@ func TestRules_SetKeepsTheLastGoodValueOfABadRow(t *testing.T) {
 	require.EqualValues(t, 1, bad.Rule.ID)
 
 	err = rules.Set([]Rule{row(1, time.Second, 10), row(4, time.Second, 99)})
-	require.ErrorContains(t, err, "rate limit 4 (a x per app, every 1s): row 1 already limits the same")
+	require.ErrorContains(t, err, "rate limit 4 (a x per app, every 1s): row 1 already has a limit for these calls")
 	require.Equal(t, []int{10}, limits())
 
 	require.NoError(t, rules.Set(nil))
-	require.Empty(t, limits(), "rows that are gone limit nothing")
+	require.Empty(t, limits(), "deleted rows limit nothing")
 }
 
 func TestRules_CostAndCalendar(t *testing.T) {
@@ -193,7 +193,7 @@ func TestRules_CostAndCalendar(t *testing.T) {
 	}
 }
 
-// What calls of single endpoints cost, and one limit of rows for all endpoints whose calls match the same kind.
+// Costs of calls of single endpoints, and one limit of rows for all endpoints whose calls match the same kind.
 func TestRules_CostsAndRows(t *testing.T) {
 	t.Parallel()
 	rules := NewRules()
@@ -217,5 +217,5 @@ func TestRules_CostsAndRows(t *testing.T) {
 	require.ElementsMatch(t, []string{"*", "ads"}, names)
 	more := rows
 	more.Endpoint, more.ID = "report/*", 7
-	require.ErrorContains(t, rules.Set([]Rule{rows, more}), "already limits the same")
+	require.ErrorContains(t, rules.Set([]Rule{rows, more}), "already has a limit for these calls")
 }

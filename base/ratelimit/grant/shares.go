@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// claimant is who shares a limit with others: the calls of one importance to one endpoint of an app, in one process.
+// claimant shares a limit with others: the calls of one importance to one endpoint of an app, in one process.
 type claimant struct {
 	process    string
 	importance int
@@ -16,14 +16,14 @@ type claimant struct {
 // claim is how much a claimant wants, and how far it was served.
 type claim struct {
 	demand int   // calls within the horizon
-	most   int   // how many of them its other limits let it have, as last reckoned
+	most   int   // how many of them its other limits allow, as last computed
 	paid   int64 // the moment up to which it has had its share
-	seen   int64 // when it asked last
+	seen   int64 // when it last sent a request
 }
 
 func (c *claim) wants() float64 { return float64(min(c.demand, c.most)) }
 
-// weight is what a share counts by its importance: ten more are ten times as much. What is to have spare calls alone counts nothing.
+// weight returns the weight of an importance: ten more weigh ten times as much. Spare calls weigh nothing.
 func weight(importance int) float64 {
 	if importance < 0 {
 		return 0
@@ -45,7 +45,7 @@ func claimOf(b *Book, now int64, who claimant) *claim {
 	return c
 }
 
-// class are the claims of one weight.
+// class holds the claims of one weight.
 type class struct{ weight, demand float64 }
 
 func (c class) perWeight() float64 {
@@ -55,7 +55,8 @@ func (c class) perWeight() float64 {
 	return c.demand / c.weight
 }
 
-// share is how many of all calls of the horizon a claimant may have, whatever it wants, beside what the others want.
+// share returns how many of all calls of the horizon a claimant may have next to what the others want, whatever it
+// wants itself.
 func (b *Book) share(me claimant, all float64) float64 {
 	var classes []class
 	mine := weight(me.importance)
@@ -78,13 +79,13 @@ func (b *Book) share(me claimant, all float64) float64 {
 	}
 	left, weights := all, mine
 	slices.SortFunc(classes, func(a, b class) int { return cmp.Compare(a.weight, b.weight) })
-	for _, c := range classes { // in one order: sums of floats depend on it
+	for _, c := range classes { // in a fixed order: sums of floats depend on it
 		weights += c.weight
 	}
 	slices.SortFunc(classes, func(a, b class) int {
 		return cmp.Or(cmp.Compare(a.perWeight(), b.perWeight()), cmp.Compare(a.weight, b.weight))
 	})
-	// My class wants more than all others: it gets what is left when the others have had theirs.
+	// This class wants more than all others. It gets what is left after the others.
 	for _, c := range classes {
 		part := min(c.demand, left*c.weight/weights)
 		left -= part
@@ -97,7 +98,7 @@ func (b *Book) share(me claimant, all float64) float64 {
 	return left
 }
 
-// demand is how many calls all claimants want within the horizon.
+// demand returns how many calls all claimants want within the horizon.
 func (b *Book) demand() int64 {
 	all := int64(0)
 	for _, c := range b.claims {
@@ -106,7 +107,7 @@ func (b *Book) demand() int64 {
 	return all
 }
 
-// processes is how many share the limit.
+// processes returns how many processes share the limit.
 func (b *Book) processes() int64 {
 	seen := map[string]bool{}
 	for who := range b.claims {

@@ -17,19 +17,22 @@ import (
 	"adsync/base/redis"
 )
 
-// LimitState is how a limit stands, for all processes together. Times are of Redis's clock.
+// LimitState is the state of a limit, for all processes together. Times are of Redis's clock.
 type LimitState struct {
 	Key
 	LimitMax int // as in Rule
-	// So much of the limit was granted: Window in the period before now, LastMinute and LastHour since the minute began that lies so long back.
+	// Granted amounts of the limit: Window in the period before now, LastMinute and LastHour since the start of the
+	// minute that lies that far back.
 	Window, LastMinute, LastHour int
-	// Ahead is what is granted and not to be sent yet, of periods in which it counts for something; of rows what was matched beyond what a window holds.
+	// Ahead is what is granted but not to be sent yet, for periods short enough that it matters. For rows it is what was
+	// matched beyond what a window holds.
 	Ahead int
-	// Lanes are who wants calls, the more important first.
+	// Lanes are the claimants of calls, sorted by descending importance.
 	Lanes []LaneState
-	// AskedAt is when it was last asked for.
+	// AskedAt is when the limit was last requested.
 	AskedAt time.Time
-	// Part is how much of the limit is used: less than 1 for a while after the platform has refused calls that it allows.
+	// Part is how much of the limit is used. It is below 1 for a while after the platform has refused calls that the
+	// limit allows.
 	Part float64
 }
 
@@ -39,26 +42,27 @@ type LaneState struct {
 	Processes  int
 	// Wanted is how many calls wait or were granted within the last 2 s.
 	Wanted int
-	// PerSecond is how many calls a second are its share, if it wants as many.
+	// PerSecond is the share in calls per second, if as many are wanted.
 	PerSecond float64
 }
 
-// PauseState is a pause in force, or one that was.
+// PauseState is a pause in force, or an earlier one.
 type PauseState struct {
 	Media    string
-	Endpoint string // empty for all of a platform
+	Endpoint string // empty for a whole platform
 	Scope    Scope
 	Subject  string
-	// Until is when it ends; zero for one that has ended.
+	// Until is when it ends; zero if it has ended.
 	Until time.Time
-	// Times is how often calls there were paused, in most cases since the platform refused one as over its limit.
+	// Times is how often calls were paused at this point, in most cases because the platform refused one as over its
+	// limit.
 	Times int
 }
 
-// indexKept is how long a limit is known that nobody asks for.
+// indexKept is how long a limit is listed after its last request.
 const indexKept = 24 * time.Hour
 
-// State returns how the limits of a media stand, and what is paused; see ratelimit.Waiter.State.
+// State returns the state of the limits of a media, and the pauses; see ratelimit.Waiter.State.
 func (r *Redis) State(ctx context.Context, media string, rules *Rules) ([]LimitState, []PauseState, error) {
 	now, err := redis.TimeOf(ctx, r.client, r.keys.Of(media, "index"))
 	if err != nil {
@@ -87,7 +91,7 @@ func (r *Redis) State(ctx context.Context, media string, rules *Rules) ([]LimitS
 		}
 		most, known := rules.number(&key, now)
 		if !known {
-			continue // There is no such rule any more, or its window is over.
+			continue // The rule is gone, or its window is over.
 		}
 		s, err := r.limitState(ctx, key, now)
 		if err != nil {
@@ -102,7 +106,7 @@ func (r *Redis) State(ctx context.Context, media string, rules *Rules) ([]LimitS
 	return limits, pauses, nil
 }
 
-// keyOf is the limit whose grants have a name. Its number is not in it.
+// keyOf returns the limit of a name of grants. It has no number.
 func (r *Redis) keyOf(media, name string) (Key, bool) {
 	rest, ok := strings.CutPrefix(name, r.keys.Of(media, "granted")+":")
 	parts := strings.Split(rest, ":")
@@ -142,14 +146,14 @@ func (r *Redis) limitState(ctx context.Context, k Key, now time.Time) (LimitStat
 	}
 	switch {
 	case ready != nil:
-		until, _ := ready.Int64() // None is 0.
+		until, _ := ready.Int64() // A missing key is 0.
 		used := int(max(0, until-now.UnixMicro()) / limitOf(k, r.spread, 1).Every)
 		s.Window = min(used, int(float64(k.Limit)*k.Share))
 		s.Ahead = used - s.Window
 	case window != nil:
 		s.Window, s.Ahead = int(window.Val()), int(ahead.Val())
 	default:
-		s.Window, _ = count.Int() // None is 0.
+		s.Window, _ = count.Int() // A missing key is 0.
 	}
 	minute := now.Unix() / 60
 	for text, n := range minutes.Val() {
@@ -170,7 +174,7 @@ func (r *Redis) limitState(ctx context.Context, k Key, now time.Time) (LimitStat
 	return s, err
 }
 
-// laneStates reads what ask.lua keeps of claims.
+// laneStates parses what ask.lua keeps of claims.
 func laneStates(claims map[string]string, l Limit, now int64) ([]LaneState, error) {
 	b := &Book{claims: map[claimant]*claim{}}
 	lanes := map[int]*LaneState{}
@@ -245,7 +249,7 @@ func (r *Redis) pauseStates(ctx context.Context, media string, now time.Time) (a
 			tight[point] = p.Until
 			continue
 		}
-		p.Times, _ = strconv.Atoi(times[name]) // None is 0.
+		p.Times, _ = strconv.Atoi(times[name]) // A missing count is 0.
 		all = append(all, p)
 	}
 	slices.SortFunc(all, func(a, b PauseState) int {
