@@ -256,9 +256,9 @@ func TestConsumer_CallsAreAsImportantAsTheirLane(t *testing.T) {
 func TestConsumer_CallsHaveTheirTurnByMinuteAndAccount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		turns := map[int64]ratelimit.Turn{}
+		ranks := map[int64]ratelimit.Rank{}
 		c, s, k := newFaked(t, handler("acme.report", func(ctx context.Context, w media.Work) (media.Result, error) {
-			turns[w.AccountID] = ratelimit.TurnOf(ctx)
+			ranks[w.AccountID] = ratelimit.RankOf(ctx)
 			return media.Result{}, nil
 		}))
 		require.NoError(t, c.Start(t.Context()))
@@ -270,14 +270,14 @@ func TestConsumer_CallsHaveTheirTurnByMinuteAndAccount(t *testing.T) {
 			synctest.Wait()
 			time.Sleep(25 * time.Second)
 		}
-		require.Len(t, turns, 3)
-		for account, turn := range turns {
-			require.Equal(t, account, turn.Number)
-			require.True(t, turn.At.Equal(minute), "account %d: %s", account, turn.At)
+		require.Len(t, ranks, 3)
+		for account, rank := range ranks {
+			require.Equal(t, account, rank.Number)
+			require.True(t, rank.At.Equal(minute), "account %d: %s", account, rank.At)
 		}
 		k.member(acmeNormal).deliver(message(s.wants(envelope(4)), ""))
 		synctest.Wait()
-		require.True(t, turns[4].At.Equal(minute.Add(time.Minute)), "%s", turns[4].At)
+		require.True(t, ranks[4].At.Equal(minute.Add(time.Minute)), "%s", ranks[4].At)
 	})
 }
 

@@ -84,7 +84,7 @@ func (f *flight) calling(ctx context.Context) context.Context {
 		importance = ratelimit.ImportanceSpare
 	}
 	return ratelimit.With(ctx, ratelimit.Terms{
-		Importance: importance, Turn: ratelimit.Turn{At: f.began.Truncate(time.Minute), Number: f.s.AccountID},
+		Importance: importance, Rank: ratelimit.Rank{At: f.began.Truncate(time.Minute), Number: f.s.AccountID},
 		AroundWait: f.wait, Yield: f.yields,
 	})
 }

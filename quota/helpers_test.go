@@ -75,10 +75,10 @@ func (w *witnesses) Reached(_ context.Context, process string, media []string) e
 	return w.away
 }
 
-func (w *witnesses) Look(context.Context) (ratelimit.Sight, error) {
+func (w *witnesses) Read(context.Context) (ratelimit.Records, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := ratelimit.Sight{Servers: maps.Clone(w.servers)}
+	s := ratelimit.Records{Servers: maps.Clone(w.servers)}
 	for r, at := range w.seen {
 		r.Ago = w.now().Sub(at)
 		s.Reached = append(s.Reached, r)

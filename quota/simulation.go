@@ -73,9 +73,9 @@ func (s *Simulation) Join(demands ...Demand) int {
 	if s.away {
 		s.loses(p)
 	}
-	s.after(s.upTo(ratelimit.LookEvery), p.touch)
+	s.after(s.upTo(ratelimit.WitnessEvery), p.touch)
 	if s.witness != nil {
-		s.after(s.upTo(ratelimit.LookEvery), p.watch)
+		s.after(s.upTo(ratelimit.WitnessEvery), p.watch)
 	}
 	for _, d := range demands {
 		waiting := new(int)
@@ -220,7 +220,7 @@ func (p *simulated) want(d Demand, waiting *int) {
 
 func (p *simulated) stand(t *standing, c grant.Call) {
 	*t.waiting++
-	t.call, t.place = c, p.steps.Stand(c, t.importance)
+	t.call, t.place = c, p.steps.Join(c, t.importance)
 	p.open = append(p.open, t)
 	p.collect()
 	p.look()
@@ -231,7 +231,7 @@ func (p *simulated) look() {
 	if p.dead || p.asking {
 		return
 	}
-	at, ok := p.steps.AskAt()
+	at, ok := p.steps.RequestAt()
 	switch {
 	case !ok:
 	case !at.After(p.clock()):
@@ -289,17 +289,17 @@ func (p *simulated) reach(do func(), answered func(), failed func(error)) {
 // touch does what ratelimit.Waiter.Listen does.
 func (p *simulated) touch() {
 	if !p.dead {
-		p.steps.Touch()
+		p.steps.KeepAlive()
 		p.look()
-		p.s.after(ratelimit.LookEvery, p.touch)
+		p.s.after(ratelimit.WitnessEvery, p.touch)
 	}
 }
 
 // watch does what a process with a witness does.
 func (p *simulated) watch() {
 	if !p.dead {
-		p.steps.LookAround(context.Background())
-		p.s.after(ratelimit.LookEvery, p.watch)
+		p.steps.SyncWitness(context.Background())
+		p.s.after(ratelimit.WitnessEvery, p.watch)
 	}
 }
 
@@ -307,7 +307,7 @@ func (p *simulated) watch() {
 func (p *simulated) ask() {
 	p.asking = true
 	ctx, asked := context.Background(), p.clock()
-	x, common, ok := p.steps.Ask()
+	x, common, ok := p.steps.Request()
 	end := func() {
 		p.asking = false
 		p.collect()
@@ -332,14 +332,14 @@ func (p *simulated) ask() {
 }
 
 // decide is what a server does.
-func (r *simulatedRedis) decide(at time.Time, a grant.Ask) []grant.Given {
+func (r *simulatedRedis) decide(at time.Time, a grant.Request) []grant.Given {
 	now := at.UnixMicro()
 	if r.empty {
-		r.plan.Silence(now + grant.Horizon.Microseconds())
+		r.plan.HoldUntil(now + grant.Horizon.Microseconds())
 		r.empty = false
 	}
 	if r.owner != r.id {
-		r.plan.Silence(now + grant.Hush.Microseconds())
+		r.plan.HoldUntil(now + grant.LongQuiet.Microseconds())
 		r.owner = r.id
 	}
 	return r.plan.Decide(now, a)

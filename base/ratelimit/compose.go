@@ -9,59 +9,59 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// asked is a request with its tickets: for each want those of its calls, in order.
-type asked struct {
-	grant.Ask
+// composed is a request with its tickets: for each want those of its calls, in order.
+type composed struct {
+	grant.Request
 	lines    []*line
 	tickets  [][]*ticket
-	pausings int // of the desk, when the request was built
+	pausings int // of the dispatcher, when the request was built
 }
 
 // composing is a request that is being built.
 type composing struct {
-	asked
-	d     *desk
+	composed
+	d     *dispatcher
 	now   time.Time
 	rules grant.RuleSet
 	known map[grant.Key]int // the limits' places in the request
 }
 
 // compose builds a request for all lines that have waiting calls and are due. Paused calls keep waiting.
-func (d *desk) compose() asked {
+func (d *dispatcher) compose() composed {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.w.now()
 	c := &composing{
-		asked: asked{Ask: grant.Ask{Process: d.w.process}, pausings: d.pausings}, d: d, now: now, rules: d.w.rules.Of(d.media), known: map[grant.Key]int{},
+		composed: composed{Request: grant.Request{Process: d.w.process}, pausings: d.pausings}, d: d, now: now, rules: d.w.rules.Of(d.media), known: map[grant.Key]int{},
 	}
-	d.asked = now
-	c.settle()
-	d.tell = time.Time{}
+	d.requested = now
+	c.addSettled()
+	d.reportBy = time.Time{}
 	lines := slices.SortedFunc(maps.Values(d.lines), func(a, b *line) int {
 		return cmp.Or(b.id.importance-a.id.importance, cmp.Compare(a.id.endpoint, b.id.endpoint), cmp.Compare(a.id.app, b.id.app))
 	})
 	for _, l := range lines {
 		d.release(l, now)
-		c.handBack(l)
-		if !l.askAt.After(now) {
-			c.want(l)
+		c.addUnused(l)
+		if !l.requestAt.After(now) {
+			c.addWant(l)
 		}
 	}
-	return c.asked
+	return c.composed
 }
 
-// settle adds the rows that calls matched beyond their estimates.
-func (c *composing) settle() {
-	for k, rows := range c.d.owed {
+// addSettled adds the rows that calls matched beyond their estimates.
+func (c *composing) addSettled() {
+	for k, rows := range c.d.unsettled {
 		c.Settled = append(c.Settled, grant.Settled{Limit: c.index(k), More: rows})
 	}
-	clear(c.d.owed)
+	clear(c.d.unsettled)
 }
 
-// handBack adds the unused slots of a line.
-func (c *composing) handBack(l *line) {
+// addUnused adds the unused slots of a line.
+func (c *composing) addUnused(l *line) {
 	l.spare = slices.DeleteFunc(l.spare, func(s slot) bool {
-		if s.at == 0 || s.from.Before(c.now.Add(handBackAhead)) || s.ahead && l.askAt.After(c.now) {
+		if s.at == 0 || s.from.Before(c.now.Add(returnAhead)) || s.ahead && l.requestAt.After(c.now) {
 			return false
 		}
 		common, own := c.cover(s.call)
@@ -75,19 +75,19 @@ func (c *composing) handBack(l *line) {
 	})
 }
 
-// want adds the calls of a line: those that wait, and those that are expected.
-func (c *composing) want(l *line) {
+// addWant adds the calls of a line: those that wait, and those that are expected.
+func (c *composing) addWant(l *line) {
 	granted := l.grantedLately(c.now)
 	want := grant.Want{Importance: l.id.importance, Group: l.id.group(), Demand: len(l.waiting) + granted}
-	tickets := c.waiting(&want, l, min(callsMax, max(callsFirst, 2*granted)))
-	c.expect(&want, l)
+	tickets := c.addWaiting(&want, l, min(callsMax, max(callsFirst, 2*granted)))
+	c.addExpected(&want, l)
 	if len(tickets)+want.Expected.Calls > 0 {
 		c.Wants, c.lines, c.tickets = append(c.Wants, want), append(c.lines, l), append(c.tickets, tickets)
 	}
 }
 
-// waiting adds the first waiting calls of a line, up to most, and returns their tickets.
-func (c *composing) waiting(want *grant.Want, l *line, most int) (tickets []*ticket) {
+// addWaiting adds the first waiting calls of a line, up to most, and returns their tickets.
+func (c *composing) addWaiting(want *grant.Want, l *line, most int) (tickets []*ticket) {
 	for _, t := range l.inOrder() {
 		if len(tickets) == most {
 			break
@@ -99,7 +99,7 @@ func (c *composing) waiting(want *grant.Want, l *line, most int) (tickets []*tic
 		if len(tickets) == 0 {
 			want.Common, want.Costs = c.charged(common, 0)
 		}
-		call := grant.Wanted{Rows: c.d.likely(t.call)}
+		call := grant.Wanted{Rows: c.d.estimate(t.call)}
 		call.Own, want.OwnCosts = c.charged(own, 0)
 		want.Rows += call.Rows
 		want.Calls = append(want.Calls, call)
@@ -109,9 +109,9 @@ func (c *composing) waiting(want *grant.Want, l *line, most int) (tickets []*tic
 	return tickets
 }
 
-// expect adds the calls that a line expects, if no limit of an account and none with a burst covers them.
-func (c *composing) expect(want *grant.Want, l *line) {
-	e := l.expects(c.now)
+// addExpected adds the calls that a line expects, if no limit of an account and none with a burst covers them.
+func (c *composing) addExpected(want *grant.Want, l *line) {
+	e := l.forecast(c.now)
 	if e.Calls == 0 || c.d.paused(l.call, c.now) {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // deliver distributes the answer to a request.
-func (d *desk) deliver(a asked, got grant.Answer, err error) {
+func (d *dispatcher) deliver(a composed, got grant.Answer, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.w.now()
@@ -39,14 +39,14 @@ func (d *desk) deliver(a asked, got grant.Answer, err error) {
 		d.ahead = got.Clock.Sub(now)
 	}
 	for i, g := range got.Wants {
-		d.give(a, i, g, got)
+		d.distribute(a, i, g, got)
 	}
 	d.w.metrics.asks.WithLabelValues(d.media).Inc()
 	for i, l := range a.lines {
-		l.askAt = time.Time{}
+		l.requestAt = time.Time{}
 		l.serve(d) // New calls are served with what was granted ahead.
 		if slices.ContainsFunc(a.tickets[i], func(t *ticket) bool { return t.waits && !slices.Contains(l.held, t) }) {
-			l.askAt = d.askAgain(got)
+			l.requestAt = d.nextRequest(got)
 		}
 		l.forget(now)
 		before := 0
@@ -54,14 +54,14 @@ func (d *desk) deliver(a asked, got grant.Answer, err error) {
 			switch {
 			case l.hopeless(t, before):
 				d.end(t, outcome{err: l.late(t, before, now)})
-			case l.goesAway(t, before, now):
-				d.end(t, outcome{err: l.comeBack(t, before, now)})
+			case l.yields(t, before, now):
+				d.end(t, outcome{err: l.yieldError(t, before, now)})
 			default:
 				before++
 			}
 		}
 		for _, t := range slices.Clone(l.held) {
-			if t.opens.Sub(now) > standMost && t.yield.isWanted() {
+			if t.opens.Sub(now) > keepPlaceMost && t.yield.isWanted() {
 				d.end(t, outcome{err: &WaitError{Call: t.call, Key: t.heldBy(), After: t.opens.Sub(now)}})
 			}
 		}
@@ -74,8 +74,8 @@ func (d *desk) deliver(a asked, got grant.Answer, err error) {
 	}
 }
 
-// give distributes the grants of one want.
-func (d *desk) give(a asked, want int, g grant.Given, got grant.Answer) {
+// distribute distributes the grants of one want.
+func (d *dispatcher) distribute(a composed, want int, g grant.Given, got grant.Answer) {
 	l, w := a.lines[want], a.Wants[want]
 	now := d.w.now()
 	l.by, l.every, l.each, l.opens = grant.Key{}, 0, 0, time.Time{}
@@ -87,7 +87,7 @@ func (d *desk) give(a asked, want int, g grant.Given, got grant.Answer) {
 	}
 	if g.By != grant.None {
 		l.by = a.Limits[g.By].Key
-		if soon := now.Add(calendarLook); l.by.Window != "" && l.opens.After(soon) {
+		if soon := now.Add(calendarRecheck); l.by.Window != "" && l.opens.After(soon) {
 			l.opens = soon // The next window may begin earlier.
 		}
 		l.every = grant.Apart(l.by) // Approximate: the limit's tightness may change meanwhile.
@@ -114,10 +114,10 @@ func (d *desk) give(a asked, want int, g grant.Given, got grant.Answer) {
 		}
 		switch {
 		case !t.waits:
-			d.takeBack(l, x)
+			d.reuseSlot(l, x)
 		case !d.holdPaused(t, now):
 			if t.yield != nil {
-				l.begins = append(l.begins, x.from)
+				l.upcoming = append(l.upcoming, x.from)
 			}
 			if x := l.served[t.call.Account]; x != nil {
 				x.calls++
@@ -133,7 +133,7 @@ func (d *desk) give(a asked, want int, g grant.Given, got grant.Answer) {
 	}
 	// Limits of single accounts hold these calls back, and no others.
 	opens := l.opens.Add(-got.Horizon)
-	if soonest := now.Add(askSoonest); opens.Before(soonest) {
+	if soonest := now.Add(requestSoonest); opens.Before(soonest) {
 		opens = soonest
 	}
 	for i := range waits {
@@ -144,18 +144,18 @@ func (d *desk) give(a asked, want int, g grant.Given, got grant.Answer) {
 	l.by, l.every, l.opens = grant.Key{}, 0, time.Time{}
 }
 
-// askAgain returns when to send the next request for a line that was not granted all its calls. All lines share one
+// nextRequest returns when to send the next request for a line that was not granted all its calls. All lines share one
 // request.
-func (d *desk) askAgain(got grant.Answer) time.Time {
+func (d *dispatcher) nextRequest(got grant.Answer) time.Time {
 	granted := 0 // in all lines
 	for _, l := range d.lines {
 		granted += l.grantedLately(got.Answered)
 	}
-	every := min(askEvery, got.Horizon)
+	every := min(requestEvery, got.Horizon)
 	if granted > 0 {
-		every = min(every, max(askSoonest, grant.Horizon*callsPerAsk/time.Duration(granted)))
+		every = min(every, max(requestSoonest, grant.Horizon*callsPerRequest/time.Duration(granted)))
 	}
-	if d.phase == 0 && every == askEvery {
+	if d.phase == 0 && every == requestEvery {
 		// Processes that started together send their requests at different times. So at any moment more is granted ahead
 		// for when Redis is lost.
 		d.phase = phaseOf(d.w.process)
@@ -163,8 +163,8 @@ func (d *desk) askAgain(got grant.Answer) time.Time {
 	}
 	at := got.Answered.Add(every)
 	for _, l := range d.lines {
-		if len(l.waiting) > 0 && l.askAt.After(got.Answered) && l.askAt.Before(at) {
-			at = l.askAt
+		if len(l.waiting) > 0 && l.requestAt.After(got.Answered) && l.requestAt.Before(at) {
+			at = l.requestAt
 		}
 	}
 	return at

@@ -14,7 +14,7 @@
 // # Grants in batches
 //
 // In each process one goroutine per media requests grants for all waiting calls. It ends when no call waits. A
-// request is one script (ask.lua) and one round trip, and it grants calls up to 2 s ahead. While the limits suffice
+// request is one script (grant.lua) and one round trip, and it grants calls up to 2 s ahead. While the limits suffice
 // for all, calls are requested as they come. When calls have to wait, a process sends a request every 2 s, or one for
 // about 80 calls. So the grants of a process that dies lapse within 2 s. Grants that no caller needs any longer are
 // returned with the next request, within 0.1 s, and their moments are free again. (Limits that are kept without
@@ -43,10 +43,10 @@
 // # Files
 //
 //   - waiter.go: Wait and the other methods of a Waiter; terms.go: importance, rank and yielding
-//   - desk.go: the waiting calls of a media; line.go: those of one kind, and fairness between accounts
+//   - dispatcher.go: the waiting calls of a media; line.go: those of one kind, and fairness between accounts
 //   - compose.go, deliver.go: building a request for all of them, and distributing its answer
-//   - askahead.go: requests for calls that are expected; comeback.go: callers that yield their place; handback.go: unused grants
+//   - forecast.go: requests for calls that are expected; yield.go: callers that yield their place; unused.go: unused grants
 //   - pauses.go, tighten.go: after a refusal; rows.go: how many rows calls match
-//   - fallback.go: without Redis; parts.go: a process's part; owed.go: what Redis learns when it is back; server.go: which server all use; witness.go: how processes learn of each other without Redis
+//   - fallback.go: without Redis; parts.go: a process's part; reconnect.go: what Redis learns when it is back; server.go: which server all use; witness.go: how processes learn of each other without Redis
 //   - steps.go: the steps of a process, one at a time, for the simulation of package quota
 package ratelimit

@@ -19,13 +19,13 @@ import (
 const (
 	// probeEvery is how often a process tries the common ledger while it is away.
 	probeEvery = time.Second
-	// lookSlack is how much earlier than this process another may notice the same loss.
-	lookSlack = 500 * time.Millisecond
-	// meetFor is how long a process waits after its first contact with the common ledger. By then all processes that
+	// noticeSlack is how much earlier than this process another may notice the same loss.
+	noticeSlack = 500 * time.Millisecond
+	// firstQuiet is how long a process waits after its first contact with the common ledger. By then all processes that
 	// used their own parts know that the ledger is back.
-	meetFor = grant.PartMost + 100*time.Millisecond
+	firstQuiet = grant.PartMost + 100*time.Millisecond
 	// knownAfter is how long after its first contact with the common ledger all others count a process as a member.
-	knownAfter = 3 * touchEvery
+	knownAfter = 3 * keepAliveEvery
 	// barredMost is how long a process assumes that others use another server than the one it reaches. It is longer than
 	// two servers take writes after a failover: 7 s were measured with Redis Sentinel.
 	barredMost = 15 * time.Second
@@ -45,25 +45,25 @@ type fallback struct {
 	reserve int         // the least number of parts, as configured
 	reached atomic.Bool // the common ledger has answered since the last record at the witness
 
-	mu        sync.Mutex
-	awaySince time.Time // zero while the common ledger answers
-	cause     error     // the error of its last failure
-	missed    time.Time // when it last failed to answer
-	nextProbe time.Time
-	met       time.Time // when the common ledger first answered
-	owes      bool      // the common ledger must learn of the absence: this process has granted itself calls, or the ledger may have lost some
-	ownUntil  time.Time // the common ledger grants nothing before this: until then this process grants its own part
-	members   int       // the number of processes that reached the common ledger, as last known
-	none      bool      // this process has no part: others reach the common ledger, or had all parts before it started
+	mu          sync.Mutex
+	awaySince   time.Time // zero while the common ledger answers
+	cause       error     // the error of its last failure
+	missed      time.Time // when it last failed to answer
+	nextProbe   time.Time
+	firstAnswer time.Time // when the common ledger first answered
+	mustReport  bool      // the common ledger must learn of the absence: this process has granted itself calls, or the ledger may have lost some
+	ownUntil    time.Time // the common ledger grants nothing before this: until then this process grants its own part
+	members     int       // the number of processes that reached the common ledger, as last known
+	noPart      bool      // this process has no part: others reach the common ledger, or had all parts before it started
 
-	server  string    // that keeps the limits and that this process uses; empty before its first answer
-	noted   string    // the server that all use, as the witness records
-	movedAt time.Time // when this process changed that record
-	moved   bool      // the common ledger has not learned of the move yet
-	seen    bool      // the witness has been read
-	others  bool      // other processes reach the common ledger
-	barred  time.Time // since when this process makes no calls; zero while it may
-	why     string    // the reason: it reaches another server than the others, or cannot record the one that it reaches
+	server         string    // that keeps the limits and that this process uses; empty before its first answer
+	recordedServer string    // the server that all use, as the witness records
+	movedAt        time.Time // when this process changed that record
+	moved          bool      // the common ledger has not learned of the move yet
+	witnessRead    bool      // the witness has been read
+	others         bool      // other processes reach the common ledger
+	barred         time.Time // since when this process makes no calls; zero while it may
+	why            string    // the reason: it reaches another server than the others, or cannot record the one that it reaches
 }
 
 var _ grant.Ledger = (*fallback)(nil)
@@ -73,64 +73,64 @@ func newFallback(media string, common grant.Ledger, own *grant.Memory, timeout t
 	return &fallback{media: media, common: common, own: own, timeout: timeout, log: log.With("media", media), metrics: m, reserve: own.Members}
 }
 
-// Ask implements grant.Ledger.
-func (f *fallback) Ask(ctx context.Context, media string, a grant.Ask) (grant.Answer, error) {
-	x := f.begin()
+// Request implements grant.Ledger.
+func (f *fallback) Request(ctx context.Context, media string, a grant.Request) (grant.Answer, error) {
+	x := f.startRequest()
 	if x.use == useOwn {
-		return f.alone(ctx, media, a)
+		return f.requestOwn(ctx, media, a)
 	}
 	var got grant.Answer
 	err := f.try(ctx, func(ctx context.Context) (err error) {
-		got, err = f.common.Ask(ctx, media, x.use.of(a))
+		got, err = f.common.Request(ctx, media, x.use.of(a))
 		return err
 	})
 	switch {
-	case err == nil && f.takes(ctx, x, &got):
+	case err == nil && f.accept(ctx, x, &got):
 		return got, nil
 	case err != nil && callerGaveUp(ctx):
 		return grant.Answer{}, gaveUp(ctx)
 	}
-	return f.alone(ctx, media, a)
+	return f.requestOwn(ctx, media, a)
 }
 
-// asking is the state when a request began.
-type asking struct {
+// requestStart is the state when a request began.
+type requestStart struct {
 	use      use
 	at       time.Time
 	pausings int // the number of pauses that the common ledger knows of; -1 if it does not know all that this process knows
 	wasAway  bool
 }
 
-func (f *fallback) begin() asking {
-	x := asking{use: f.use(), at: f.own.Clock(), pausings: f.own.Pausings(), wasAway: f.isAway()}
+func (f *fallback) startRequest() requestStart {
+	x := requestStart{use: f.use(), at: f.own.Clock(), pausings: f.own.Pausings(), wasAway: f.isAway()}
 	if x.use != useCommon || x.wasAway {
 		x.pausings = -1
 	}
 	return x
 }
 
-// takes applies an answer of the common ledger, and reports whether its grants count.
-func (f *fallback) takes(ctx context.Context, x asking, got *grant.Answer) bool {
-	agreed, changed := f.agreed(ctx, got.Server, x.wasAway)
+// accept applies an answer of the common ledger, and reports whether its grants count.
+func (f *fallback) accept(ctx context.Context, x requestStart, got *grant.Answer) bool {
+	agreed, changed := f.checkServer(ctx, got.Server, x.wasAway)
 	if !agreed || changed {
 		x.pausings = -1 // Another server may lack pauses that the one before it knew.
 	}
 	if changed {
-		f.carry(ctx)
+		f.restorePauses(ctx)
 	}
-	f.sync(ctx, got, x.pausings)
+	f.syncPauses(ctx, got, x.pausings)
 	if agreed && x.use != useCommon {
-		f.returned(x.use, got.Asked)
+		f.noteContact(x.use, got.Asked)
 	}
 	return agreed && x.use == useCommon
 }
 
-// sync stores the pauses of an answer in this process, and sends the common ledger those that it has lost.
-func (f *fallback) sync(ctx context.Context, got *grant.Answer, pausings int) {
+// syncPauses stores the pauses of an answer in this process, and sends the common ledger those that it has lost.
+func (f *fallback) syncPauses(ctx context.Context, got *grant.Answer, pausings int) {
 	if got.Lost {
 		f.log.WarnContext(ctx, "redis lost the pauses of rate limits: restored from this process")
 		pausings = -1
-		f.carry(ctx)
+		f.restorePauses(ctx)
 		now := f.own.Clock()
 		for point, left := range f.own.InForce() {
 			got.Pauses[point] = now.Add(left)
@@ -161,16 +161,16 @@ func (f *fallback) trouble() error {
 	return nil
 }
 
-// alone requests grants from this process's own ledger.
-func (f *fallback) alone(ctx context.Context, media string, a grant.Ask) (grant.Answer, error) {
+// requestOwn requests grants from this process's own ledger.
+func (f *fallback) requestOwn(ctx context.Context, media string, a grant.Request) (grant.Answer, error) {
 	if f.isBarred() {
-		f.own.Spend(grant.Horizon)
+		f.own.HoldOff(grant.Horizon)
 	}
-	got, err := f.own.Ask(ctx, media, a)
+	got, err := f.own.Request(ctx, media, a)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.awaySince.IsZero() && slices.ContainsFunc(got.Wants, func(g grant.Given) bool { return len(g.Starts) > 0 }) {
-		f.owes = true
+		f.mustReport = true
 	}
 	return got, err
 }
@@ -188,12 +188,12 @@ func (f *fallback) Pause(ctx context.Context, point grant.Key, d time.Duration) 
 
 // Listen implements grant.Ledger. A reported loss counts from its report on, not from the next request: the grants of
 // this process last while those of others lapse.
-func (f *fallback) Listen(ctx context.Context, media string, told func(grant.Key, time.Duration), _ func(error)) {
+func (f *fallback) Listen(ctx context.Context, media string, onPause func(grant.Key, time.Duration), _ func(error)) {
 	heard := func(point grant.Key, d time.Duration) {
 		_ = f.own.Pause(ctx, point, d) // It only fails when ctx has ended.
-		told(point, d)
+		onPause(point, d)
 	}
-	f.common.Listen(ctx, media, heard, func(err error) { f.away(ctx, err) })
+	f.common.Listen(ctx, media, heard, func(err error) { f.noteLoss(ctx, err) })
 }
 
 // try calls the common ledger and records whether it answered. A caller whose context ended proves nothing.
@@ -204,33 +204,33 @@ func (f *fallback) try(ctx context.Context, do func(context.Context) error) erro
 	err := do(bounded)
 	switch {
 	case err == nil:
-		f.there(ctx, asked)
+		f.noteAnswer(ctx, asked)
 	case !callerGaveUp(ctx):
-		f.away(ctx, err)
+		f.noteLoss(ctx, err)
 	}
 	return err
 }
 
-// there records that the common ledger answered a request that was sent at the time asked.
-func (f *fallback) there(ctx context.Context, asked time.Time) {
+// noteAnswer records that the common ledger answered a request that was sent at the time asked.
+func (f *fallback) noteAnswer(ctx context.Context, asked time.Time) {
 	f.reached.Store(true)
-	f.back(ctx, asked)
+	f.noteReturn(ctx, asked)
 }
 
-func (f *fallback) away(ctx context.Context, err error) {
+func (f *fallback) noteLoss(ctx context.Context, err error) {
 	f.metrics.redisErrors.Inc()
 	f.mu.Lock()
 	first := f.awaySince.IsZero()
 	f.missed, f.cause = f.own.Clock(), err
 	if !isTimeout(err) {
-		f.owes = true // Another server may come back, or this one without its data.
+		f.mustReport = true // Another server may come back, or this one without its data.
 	}
 	if first {
-		f.awaySince, f.ownUntil, f.none = f.own.Clock(), time.Time{}, false
+		f.awaySince, f.ownUntil, f.noPart = f.own.Clock(), time.Time{}, false
 		f.nextProbe = f.awaySince.Add(probeEvery)
-		f.own.Divide(max(f.reserve, f.members))
+		f.own.SetMembers(max(f.reserve, f.members))
 		// Recent grants of the common ledger still count in the platform's window.
-		f.own.Spend(f.patience(isTimeout(err)))
+		f.own.HoldOff(f.quietAfterLoss(isTimeout(err)))
 	}
 	f.mu.Unlock()
 	if first {

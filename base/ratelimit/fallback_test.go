@@ -26,7 +26,7 @@ func TestWaiter_WithoutRedisProcessesKeepToTheirParts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const processes = 2
-		letAsksEnd(t)
+		letRequestsEnd(t)
 		rules := grant.NewRules()
 		rule := grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20}
 		require.NoError(t, rules.Set([]grant.Rule{rule}))
@@ -39,7 +39,7 @@ func TestWaiter_WithoutRedisProcessesKeepToTheirParts(t *testing.T) {
 		cfg.Members = processes
 		var regs []*prometheus.Registry
 		var logs [processes]bytes.Buffer
-		book := newArrivals()
+		platform := newArrivals()
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for p := range processes {
@@ -49,7 +49,7 @@ func TestWaiter_WithoutRedisProcessesKeepToTheirParts(t *testing.T) {
 			for range 30 {
 				wg.Go(func() {
 					for await(ctx, w, call) == nil {
-						book.note(key, time.Now().UnixMicro())
+						platform.note(key, time.Now().UnixMicro())
 						time.Sleep(50 * time.Millisecond)
 					}
 				})
@@ -61,14 +61,14 @@ func TestWaiter_WithoutRedisProcessesKeepToTheirParts(t *testing.T) {
 			}
 			return out
 		}
-		time.Sleep(meetFor + 10*time.Second)
-		shared := book.count(key)
+		time.Sleep(firstQuiet + 10*time.Second)
+		shared := platform.count(key)
 		require.InDelta(t, 180, shared, 8)
 		require.Equal(t, []float64{0, 0}, fallback())
 
 		server.Mini.SetError("MASTERDOWN Link with MASTER is down")
 		time.Sleep(30 * time.Second)
-		alone := book.count(key) - shared
+		alone := platform.count(key) - shared
 		require.InDelta(t, 2*28*9, alone, 10, "each has a half, 9 of 10 a second, after the grants of Redis have lapsed")
 		require.Equal(t, []float64{1, 1}, fallback())
 
@@ -76,11 +76,11 @@ func TestWaiter_WithoutRedisProcessesKeepToTheirParts(t *testing.T) {
 		server.Mini.FlushAll()
 		time.Sleep(10 * time.Second)
 		require.Equal(t, []float64{0, 0}, fallback())
-		require.InDelta(t, 180, book.count(key)-shared-alone, 18, "a process tries once a second whether Redis is back")
+		require.InDelta(t, 180, platform.count(key)-shared-alone, 18, "a process tries once a second whether Redis is back")
 
 		stop()
 		wg.Wait()
-		require.LessOrEqual(t, book.worst(key), key.Limit, "the platform sees neither the loss nor the return")
+		require.LessOrEqual(t, platform.worst(key), key.Limit, "the platform sees neither the loss nor the return")
 		for p := range processes {
 			require.Equal(t, 1, strings.Count(logs[p].String(), "redis does not answer"), "one line, not one per call")
 			require.Equal(t, 1, strings.Count(logs[p].String(), "redis answers again"))
@@ -94,7 +94,7 @@ type witnesses struct {
 	now     func() time.Time
 	seen    map[Reach]time.Time // without Ago
 	servers map[string]string
-	away    error // if set, Look and Move fail with it
+	away    error // if set, Read and Move fail with it
 }
 
 func newWitnesses(now func() time.Time) *witnesses {
@@ -110,10 +110,10 @@ func (w *witnesses) Reached(_ context.Context, process string, media []string) e
 	return w.away
 }
 
-func (w *witnesses) Look(context.Context) (Sight, error) {
+func (w *witnesses) Read(context.Context) (Records, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := Sight{Servers: maps.Clone(w.servers)}
+	s := Records{Servers: maps.Clone(w.servers)}
 	for r, at := range w.seen {
 		r.Ago = w.now().Sub(at)
 		s.Reached = append(s.Reached, r)
@@ -139,14 +139,14 @@ func (w *witnesses) Move(_ context.Context, media, from, to string) (string, boo
 func TestFallback_OneProcessCutOffMakesNoCallsWhileOthersDo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		letAsksEnd(t)
+		letRequestsEnd(t)
 		rules := grant.NewRules()
 		require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 40}}))
 		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		key := keysOf(rules, call)[0]
 		cfg := DefaultConfig()
 		cfg.Members = 2
-		book := newArrivals()
+		platform := newArrivals()
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		witness := newWitnesses(time.Now)
@@ -163,7 +163,7 @@ func TestFallback_OneProcessCutOffMakesNoCallsWhileOthersDo(t *testing.T) {
 				wg.Go(func() {
 					for await(ctx, w, call) == nil {
 						calls[p].Add(1)
-						book.note(key, time.Now().UnixMicro())
+						platform.note(key, time.Now().UnixMicro())
 						time.Sleep(20 * time.Millisecond)
 					}
 				})
@@ -175,7 +175,7 @@ func TestFallback_OneProcessCutOffMakesNoCallsWhileOthersDo(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		require.Greater(t, calls[0].Load(), int64(900), "one has the whole limit")
 		require.Zero(t, calls[1].Load(), "the other makes no calls")
-		require.LessOrEqual(t, book.worst(key), 40)
+		require.LessOrEqual(t, platform.worst(key), 40)
 
 		servers[0].Mini.SetError("LOADING Redis is loading the dataset in memory")
 		first, second := calls[0].Load(), calls[1].Load()
@@ -184,7 +184,7 @@ func TestFallback_OneProcessCutOffMakesNoCallsWhileOthersDo(t *testing.T) {
 		require.InDelta(t, 23*18, calls[1].Load()-second, 40, "it learns of the loss from the missing records")
 		stop()
 		wg.Wait()
-		require.LessOrEqual(t, book.worst(key), 40)
+		require.LessOrEqual(t, platform.worst(key), 40)
 	})
 }
 
@@ -205,7 +205,7 @@ func TestFallback_PartsBelongToTheLastMembers(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				const processes = 6
-				letAsksEnd(t)
+				letRequestsEnd(t)
 				rules := grant.NewRules()
 				require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 60, Share: 1}}))
 				call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
@@ -215,7 +215,7 @@ func TestFallback_PartsBelongToTheLastMembers(t *testing.T) {
 				cfg := DefaultConfig()
 				cfg.Members = tt.foreseen
 				witness := newWitnesses(time.Now)
-				book := newArrivals()
+				platform := newArrivals()
 				ctx, stop := context.WithCancel(t.Context())
 				var wg sync.WaitGroup
 				var calls [processes + 1]atomic.Int64
@@ -226,7 +226,7 @@ func TestFallback_PartsBelongToTheLastMembers(t *testing.T) {
 						wg.Go(func() {
 							for await(ctx, w, call) == nil {
 								calls[p].Add(1)
-								book.note(key, time.Now().UnixMicro())
+								platform.note(key, time.Now().UnixMicro())
 								time.Sleep(50 * time.Millisecond)
 							}
 						})
@@ -245,7 +245,7 @@ func TestFallback_PartsBelongToTheLastMembers(t *testing.T) {
 				require.Equal(t, tt.latecome, calls[processes].Load() > 0)
 				stop()
 				wg.Wait()
-				require.LessOrEqual(t, book.worst(key), 60)
+				require.LessOrEqual(t, platform.worst(key), 60)
 			})
 		})
 	}
@@ -255,7 +255,7 @@ func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const members = 4
-		letAsksEnd(t)
+		letRequestsEnd(t)
 		rules := grant.NewRules()
 		rule := grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 40}
 		require.NoError(t, rules.Set([]grant.Rule{rule}))
@@ -265,7 +265,7 @@ func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 		settle(t, server)
 		cfg := DefaultConfig()
 		cfg.Members = members
-		book := newArrivals()
+		platform := newArrivals()
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		within := New(cfg, server.Client(t), redis.NewKeys("test"), nil, rules, nil, quiet)
@@ -274,7 +274,7 @@ func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 			for range 30 {
 				wg.Go(func() {
 					for await(ctx, w, call) == nil {
-						book.note(key, time.Now().UnixMicro())
+						platform.note(key, time.Now().UnixMicro())
 						time.Sleep(20 * time.Millisecond)
 					}
 				})
@@ -283,8 +283,8 @@ func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		stop()
 		wg.Wait()
-		require.Greater(t, book.worst(key), key.Limit, "the others cannot know of it, so no promise covers this")
-		require.LessOrEqual(t, book.worst(key), key.Limit+key.Limit/members)
+		require.Greater(t, platform.worst(key), key.Limit, "the others cannot know of it, so no promise covers this")
+		require.LessOrEqual(t, platform.worst(key), key.Limit+key.Limit/members)
 	})
 }
 
@@ -322,7 +322,7 @@ func TestFallback_CarriesPausesOverALossOfRedis(t *testing.T) {
 func TestFallback_NewProcessWaitsUntilAllHaveFoundRedis(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		letAsksEnd(t)
+		letRequestsEnd(t)
 		server := redistest.NewVirtual(t)
 		settle(t, server)
 		rules := grant.NewRules()
@@ -335,7 +335,7 @@ func TestFallback_NewProcessWaitsUntilAllHaveFoundRedis(t *testing.T) {
 		defer stop()
 		began, call := time.Now(), grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		require.NoError(t, await(t.Context(), w, call))
-		require.InDelta(t, meetFor, time.Since(began), float64(50*time.Millisecond))
+		require.InDelta(t, firstQuiet, time.Since(began), float64(50*time.Millisecond))
 		time.Sleep(time.Hour)
 		began = time.Now()
 		require.NoError(t, await(t.Context(), w, call))
@@ -351,13 +351,13 @@ func TestFallback_AnImpatientCallerProvesNothingAboutRedis(t *testing.T) {
 		useCommon := func() bool { return f.use() != useOwn }
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 		defer cancel()
-		_, err := f.Ask(ctx, "m", one(perDay))
+		_, err := f.Request(ctx, "m", one(perDay))
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.True(t, useCommon())
 		require.Zero(t, values(t, reg, "adsync_ratelimit_redis_errors_total")["adsync_ratelimit_redis_errors_total"])
 
 		f.timeout = 5 * time.Millisecond
-		got, err := f.Ask(t.Context(), "m", one(perDay))
+		got, err := f.Request(t.Context(), "m", one(perDay))
 		require.NoError(t, err, "a ledger that does not answer in time costs its timeout")
 		require.False(t, useCommon(), "and is not tried for a while")
 		require.Empty(t, got.Wants[0].Starts, "Redis may have granted calls a moment ago")
@@ -372,9 +372,9 @@ func TestFallback_ALateAnswerDoesNotEndAnAbsence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFallback("m", &slowly{Ledger: grant.NewMemory(testSpread, 1), answers: []time.Duration{time.Second}}, grant.NewMemory(testSpread, 1), time.Minute, quiet, newMetrics(nil))
 		var wg sync.WaitGroup
-		wg.Go(func() { _, _ = f.Ask(t.Context(), "m", one(perDay)) })
+		wg.Go(func() { _, _ = f.Request(t.Context(), "m", one(perDay)) })
 		time.Sleep(time.Millisecond)
-		f.away(t.Context(), context.DeadlineExceeded)
+		f.noteLoss(t.Context(), context.DeadlineExceeded)
 		wg.Wait()
 		require.False(t, f.awaySince.IsZero(), "the request was sent before the loss")
 	})
@@ -383,14 +383,14 @@ func TestFallback_ALateAnswerDoesNotEndAnAbsence(t *testing.T) {
 // refusing cannot be reached.
 type refusing struct{ grant.Ledger }
 
-func (refusing) Ask(context.Context, string, grant.Ask) (grant.Answer, error) {
+func (refusing) Request(context.Context, string, grant.Request) (grant.Answer, error) {
 	return grant.Answer{}, errors.New("no route to host")
 }
 
 // deaf never answers.
 type deaf struct{ grant.Ledger }
 
-func (deaf) Ask(ctx context.Context, _ string, _ grant.Ask) (grant.Answer, error) {
+func (deaf) Request(ctx context.Context, _ string, _ grant.Request) (grant.Answer, error) {
 	<-ctx.Done()
 	return grant.Answer{}, ctx.Err()
 }
@@ -411,13 +411,13 @@ func TestFallback_ALateReturnHasNoPartOfItsOwn(t *testing.T) {
 			t.Parallel()
 			now := time.Unix(1_000_000_000, 0)
 			f := newFallback("m", nil, grant.NewMemoryBy(func() time.Time { return now }, testSpread, 2), 0, quiet, newMetrics(nil))
-			f.away(t.Context(), errGone)
+			f.noteLoss(t.Context(), errGone)
 			now = now.Add(10 * time.Second)
-			f.away(t.Context(), errGone)
+			f.noteLoss(t.Context(), errGone)
 			now = now.Add(tt.late)
-			f.back(t.Context(), now)
-			f.returned(tellBack, now)
-			got, err := f.alone(t.Context(), "m", some(1, grant.Key{Media: "m", Endpoint: "x", Scope: grant.ScopePlatform, Period: time.Second, Limit: 50, Share: 1}))
+			f.noteReturn(t.Context(), now)
+			f.noteContact(useAfterAbsence, now)
+			got, err := f.requestOwn(t.Context(), "m", some(1, grant.Key{Media: "m", Endpoint: "x", Scope: grant.ScopePlatform, Period: time.Second, Limit: 50, Share: 1}))
 			require.NoError(t, err)
 			require.Len(t, got.Wants[0].Starts, tt.want)
 		})
@@ -429,13 +429,13 @@ func TestFallback_AStartWithoutRedisHasAPartIfOneIsLeft(t *testing.T) {
 	const parts = 3
 	for others, none := range map[int]bool{parts - 1: false, parts: true, parts + 1: true} {
 		f := newFallback("m", nil, grant.NewMemory(testSpread, parts), 0, quiet, newMetrics(nil))
-		f.away(t.Context(), errGone)
-		var s Sight
+		f.noteLoss(t.Context(), errGone)
+		var s Records
 		for i := range others {
 			s.Reached = append(s.Reached, Reach{Process: fmt.Sprint(i), Media: "m", Ago: time.Minute})
 		}
-		f.see(t.Context(), s, f.own.Clock())
-		require.Equal(t, none, f.none, "%d others of %d parts", others, parts)
+		f.applyRecords(t.Context(), s, f.own.Clock())
+		require.Equal(t, none, f.noPart, "%d others of %d parts", others, parts)
 	}
 }
 
@@ -450,11 +450,11 @@ func TestFallback_RestoresPausesThatRedisHasLost(t *testing.T) {
 		here, there := open(), open()
 		paused, other := grant.Call{Media: "m", Endpoint: "x", App: "1"}, grant.Call{Media: "m", Endpoint: "y", App: "1"}
 		require.NoError(t, await(t.Context(), here, other))
-		time.Sleep(2 * meetFor)
+		time.Sleep(2 * firstQuiet)
 		require.NoError(t, here.Pause(t.Context(), paused, grant.ScopeApp, 5*time.Minute))
 		require.NoError(t, await(t.Context(), here, other), "it reads the pauses")
 		server.Mini.Del(redis.NewKeys("test").Of("m", "pauses"))
-		time.Sleep(trust)
+		time.Sleep(pauseTrust)
 		require.NoError(t, await(t.Context(), here, other), "it finds that they are gone")
 		short, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()

@@ -17,7 +17,7 @@ func TestWaiter_AGrantWithoutACallerGoesToTheNextCall(t *testing.T) {
 	t.Parallel()
 	for _, isNext := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			letAsksEnd(t)
+			letRequestsEnd(t)
 			rules := grant.NewRules()
 			require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 1, Share: 1}}))
 			w := newWaiter(grant.NewMemory(testSpread, 1), testSpread, rules, newMetrics(nil))
@@ -38,7 +38,7 @@ func TestWaiter_AGrantWithoutACallerGoesToTheNextCall(t *testing.T) {
 				synctest.Wait()
 			}
 
-			d := w.desk("m")
+			d := w.dispatcher("m")
 			d.mu.Lock()
 			tickets := d.lines[lineOf(call, Importance(ctx))].waiting
 			require.NotEmpty(t, tickets)

@@ -26,8 +26,8 @@ func keysOf(r *grant.Rules, c grant.Call) (keys []grant.Key) {
 }
 
 // one requests one call under some limits.
-func one(keys ...grant.Key) grant.Ask {
-	a := grant.Ask{Process: "p", Wants: []grant.Want{{Importance: 20, Group: "g", Demand: 1, Calls: []grant.Wanted{{}}}}}
+func one(keys ...grant.Key) grant.Request {
+	a := grant.Request{Process: "p", Wants: []grant.Want{{Importance: 20, Group: "g", Demand: 1, Calls: []grant.Wanted{{}}}}}
 	for i, k := range keys {
 		a.Limits = append(a.Limits, grant.Limit{Key: k})
 		a.Wants[0].Common = append(a.Wants[0].Common, i)
@@ -36,7 +36,7 @@ func one(keys ...grant.Key) grant.Ask {
 }
 
 // some requests n calls under some limits.
-func some(n int, keys ...grant.Key) grant.Ask {
+func some(n int, keys ...grant.Key) grant.Request {
 	a := one(keys...)
 	a.Wants[0].Demand, a.Wants[0].Calls = n, make([]grant.Wanted, n)
 	return a

@@ -34,31 +34,31 @@ func lineOf(c grant.Call, importance int) lineID {
 
 // line holds the calls of one kind that wait for a grant.
 type line struct {
-	id      lineID
-	waiting []*ticket         // in their order; those of equal rank in order of arrival
-	held    []*ticket         // waiting for their account's limits, or for the end of a pause
-	served  map[string]*tally // by account that waits or was recently granted calls
-	least   float64           // the lowest number of calls in served
-	tallied time.Time         // until when tallies have decayed
-	askAt   time.Time         // a request before is of no use
-	spare   []slot            // grants without a caller, in order
-	granted []batch           // within the horizon
+	id        lineID
+	waiting   []*ticket         // in their order; those of equal rank in order of arrival
+	held      []*ticket         // waiting for their account's limits, or for the end of a pause
+	served    map[string]*tally // by account that waits or was recently granted calls
+	least     float64           // the lowest number of calls in served
+	tallied   time.Time         // until when tallies have decayed
+	requestAt time.Time         // a request before is of no use
+	spare     []slot            // grants without a caller, in order
+	granted   []batch           // within the horizon
 	// How many calls came recently, and when and what the last one was. scarce: others want what this line leaves, and
 	// the line got all that it requested.
-	came   float64
-	cameAt time.Time
-	call   grant.Call
-	scarce bool
+	recentCalls float64
+	lastCallAt  time.Time
+	call        grant.Call
+	scarce      bool
 	// From the last answer: the limit that holds back the first waiting call, and the time before which that call cannot
 	// start.
 	by    grant.Key
 	every time.Duration // between two calls of that limit
 	opens time.Time
 	each  time.Duration // between two calls of the line, by its share
-	// begins are the granted moments that lie ahead.
-	begins []time.Time
-	// booked is the latest time at which a caller that yielded comes back.
-	booked time.Time
+	// upcoming are the granted moments that lie ahead.
+	upcoming []time.Time
+	// lastComeBack is the latest time at which a caller that yielded comes back.
+	lastComeBack time.Time
 }
 
 // tally counts the calls that an account was granted, beginning at the lowest number of all accounts when it came.
@@ -87,7 +87,7 @@ type slot struct {
 type ticket struct {
 	line     *line
 	call     grant.Call
-	turn     Turn
+	rank     Rank
 	deadline time.Time // zero for none
 	yield    *terms    // may be nil
 	waits    bool
@@ -104,7 +104,7 @@ type outcome struct {
 
 // insert adds a ticket at its place.
 func (l *line) insert(t *ticket) {
-	i, _ := slices.BinarySearchFunc(l.waiting, t.turn, func(t *ticket, turn Turn) int { return cmp.Or(t.turn.compare(turn), -1) })
+	i, _ := slices.BinarySearchFunc(l.waiting, t.rank, func(t *ticket, rank Rank) int { return cmp.Or(t.rank.compare(rank), -1) })
 	l.waiting = slices.Insert(l.waiting, i, t)
 }
 
@@ -116,12 +116,12 @@ func (l *line) inOrder() []*ticket {
 		round int
 	}
 	order := make([]place, len(l.waiting))
-	asked := map[string]int{}
+	ahead := map[string]int{}
 	for i, t := range l.waiting {
 		order[i].ticket = t
 		if x := l.served[t.call.Account]; x != nil && t.call.Account != "" {
-			order[i].round = (int(x.calls) + asked[t.call.Account]) / roundCalls
-			asked[t.call.Account]++
+			order[i].round = (int(x.calls) + ahead[t.call.Account]) / roundCalls
+			ahead[t.call.Account]++
 		}
 	}
 	slices.SortStableFunc(order, func(a, b place) int { return cmp.Compare(a.round, b.round) })
@@ -138,7 +138,7 @@ func (l *line) forget(now time.Time) {
 	for _, t := range slices.Concat(l.waiting, l.held) {
 		waiting[t.call.Account] = true
 	}
-	l.forgetBegun(now)
+	l.forgetStarted(now)
 	l.least = math.Inf(1)
 	for account, x := range l.served {
 		if !waiting[account] && now.Sub(x.at) > 2*grant.Horizon {
@@ -193,5 +193,5 @@ func (l *line) grantedLately(now time.Time) (n int) {
 
 // isOver reports whether the line can be dropped.
 func (l *line) isOver(now time.Time) bool {
-	return len(l.waiting)+len(l.held)+l.grantedLately(now) == 0 && !l.booked.After(now)
+	return len(l.waiting)+len(l.held)+l.grantedLately(now) == 0 && !l.lastComeBack.After(now)
 }

@@ -8,35 +8,35 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// see applies what the witness had recorded when it was read at began. While the common ledger is away this process
+// applyRecords applies what the witness had recorded when it was read at began. While the common ledger is away this process
 // has no part of the limits if others have the whole: processes that reach the common ledger, or those that reached
 // it before this process and do not count it as a member yet.
-func (f *fallback) see(ctx context.Context, s Sight, began time.Time) {
+func (f *fallback) applyRecords(ctx context.Context, s Records, began time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if server := s.Servers[f.media]; server != "" && began.After(f.movedAt) {
-		f.noted = server
+		f.recordedServer = server
 	}
-	within := lookBack
+	within := recordLife
 	if !f.awaySince.IsZero() {
-		within = min(lookBack, max(lookEvery, f.own.Clock().Sub(f.awaySince)-lookSlack))
+		within = min(recordLife, max(witnessEvery, f.own.Clock().Sub(f.awaySince)-noticeSlack))
 	}
 	members, others, last := f.countReached(s.Reached, within)
-	f.seen, f.others = true, others
+	f.witnessRead, f.others = true, others
 	if f.awaySince.IsZero() {
 		if members > 0 {
 			f.members = members
 		}
 		return
 	}
-	known := !f.met.IsZero() && f.awaySince.Sub(f.met) > knownAfter
+	known := !f.firstAnswer.IsZero() && f.awaySince.Sub(f.firstAnswer) > knownAfter
 	full := !known && last >= f.reserve
 	none := others || full
 	if none {
-		f.own.Spend(f.patience(false))
+		f.own.HoldOff(f.quietAfterLoss(false))
 	}
 	switch {
-	case none == f.none:
+	case none == f.noPart:
 	case others:
 		f.log.WarnContext(ctx, "other processes reach redis: this one makes no calls")
 	case full:
@@ -45,7 +45,7 @@ func (f *fallback) see(ctx context.Context, s Sight, began time.Time) {
 	default:
 		f.log.WarnContext(ctx, "no process reaches redis: this one keeps to its part of the limits", "members", f.own.Parts())
 	}
-	f.none = none
+	f.noPart = none
 }
 
 // countReached returns how many processes reach the Redis of this media, whether another has reached it within a
@@ -77,17 +77,17 @@ func (f *fallback) countReached(all []Reach, within time.Duration) (members int,
 	return members, others, last
 }
 
-// patience returns how long after a loss this process grants itself nothing: until earlier grants have lapsed, and
+// quietAfterLoss returns how long after a loss this process grants itself nothing: until earlier grants have lapsed, and
 // the witness has records of others. A common ledger that timed out may also have paused and be back already for
-// others that did not notice. They are granted calls unless nobody sent a request for grant.Unasked, so this process
+// others that did not notice. They are granted calls unless nobody sent a request for grant.IdleMost, so this process
 // also waits until it has tried the ledger again.
-func (f *fallback) patience(silence bool) time.Duration {
+func (f *fallback) quietAfterLoss(silence bool) time.Duration {
 	d := grant.Horizon
 	if silence {
-		d = max(d, grant.Unasked+probeEvery+lookEvery-f.timeout)
+		d = max(d, grant.IdleMost+probeEvery+witnessEvery-f.timeout)
 	}
 	if f.witness != nil {
-		d = max(d, grant.Horizon+2*lookEvery)
+		d = max(d, grant.Horizon+2*witnessEvery)
 	}
 	return d
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // pause records a pause before an answer names it. Calls that are granted and not made yet wait again.
-func (d *desk) pause(point grant.Key, until time.Time) {
+func (d *dispatcher) pause(point grant.Key, until time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pausings++
@@ -22,17 +22,17 @@ func (d *desk) pause(point grant.Key, until time.Time) {
 			d.release(l, d.w.now())
 		}
 	}
-	d.look()
+	d.wakeUp()
 }
 
 // isPaused reports whether a call is paused.
-func (d *desk) isPaused(c grant.Call) bool {
+func (d *dispatcher) isPaused(c grant.Call) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.paused(c, d.w.now())
 }
 
-func (d *desk) paused(c grant.Call, now time.Time) bool {
+func (d *dispatcher) paused(c grant.Call, now time.Time) bool {
 	if len(d.pauses) == 0 {
 		return false
 	}
@@ -41,7 +41,7 @@ func (d *desk) paused(c grant.Call, now time.Time) bool {
 
 // holdPaused holds a ticket whose call is paused, or ends its wait if the pause is longer than its deadline. It
 // reports whether it did either.
-func (d *desk) holdPaused(t *ticket, now time.Time) bool {
+func (d *dispatcher) holdPaused(t *ticket, now time.Time) bool {
 	var point grant.Key
 	var until time.Time
 	for _, p := range grant.Points(t.call) {
@@ -62,7 +62,7 @@ func (d *desk) holdPaused(t *ticket, now time.Time) bool {
 }
 
 // hold moves a ticket from the waiting ones to those that are held.
-func (d *desk) hold(t *ticket, until time.Time) {
+func (d *dispatcher) hold(t *ticket, until time.Time) {
 	l := t.line
 	if i := slices.Index(l.waiting, t); i >= 0 {
 		l.waiting = slices.Delete(l.waiting, i, i+1)
@@ -72,7 +72,7 @@ func (d *desk) hold(t *ticket, until time.Time) {
 }
 
 // release puts held tickets back in line whose reason is over.
-func (d *desk) release(l *line, now time.Time) {
+func (d *dispatcher) release(l *line, now time.Time) {
 	l.held = slices.DeleteFunc(l.held, func(t *ticket) bool {
 		_, paused := d.pauses[t.point]
 		if t.opens.After(now) && (paused || t.point == (grant.Key{})) {

@@ -11,29 +11,29 @@ import (
 // of all.
 type rowsID struct{ endpoint, app, rows, account string }
 
-// matched is an estimate of the rows that a call matches: the last call's number for an account, the mean for all
+// rowEstimate is an estimate of the rows that a call matches: the last call's number for an account, the mean for all
 // calls, and the mean deviation from it.
-type matched struct{ rows, apart float64 }
+type rowEstimate struct{ rows, apart float64 }
 
 const (
-	// matchedFirst is the estimate before the first answer. It is rather high, because the first answers may match few
+	// estimateFirst is the estimate before the first answer. It is rather high, because the first answers may match few
 	// rows.
-	matchedFirst = 3000
-	// matchedNew is the weight of the last call in the mean.
-	matchedNew = 0.2
+	estimateFirst = 3000
+	// estimateWeight is the weight of the last call in the mean.
+	estimateWeight = 0.2
 )
 
-// likely returns how many rows a call is expected to match.
-func (d *desk) likely(c grant.Call) int {
+// estimate returns how many rows a call is expected to match.
+func (d *dispatcher) estimate(c grant.Call) int {
 	if c.Rows == "" {
 		return 0
 	}
 	id := rowsOf(c)
-	m, known := d.matched[id]
+	m, known := d.estimates[id]
 	if !known {
 		id.account = ""
-		if m, known = d.matched[id]; !known {
-			m.rows = matchedFirst
+		if m, known = d.estimates[id]; !known {
+			m.rows = estimateFirst
 		}
 	}
 	return max(1, int(math.Ceil(m.rows+m.apart)))
@@ -44,26 +44,26 @@ func rowsOf(c grant.Call) rowsID {
 }
 
 // settle records how many rows a call matched whose estimate was another number.
-func (d *desk) settle(c grant.Call, thought, rows int) {
+func (d *dispatcher) settle(c grant.Call, thought, rows int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	id := rowsOf(c)
-	d.matched[id] = matched{rows: float64(rows)}
+	d.estimates[id] = rowEstimate{rows: float64(rows)}
 	id.account = ""
-	all, known := d.matched[id]
+	all, known := d.estimates[id]
 	if !known {
-		all.rows = matchedFirst // The first calls may match few rows, and the following ones very many.
+		all.rows = estimateFirst // The first calls may match few rows, and the following ones very many.
 	}
 	off := float64(rows) - all.rows
-	d.matched[id] = matched{all.rows + matchedNew*off, all.apart + matchedNew*(math.Abs(off)-all.apart)}
+	d.estimates[id] = rowEstimate{all.rows + estimateWeight*off, all.apart + estimateWeight*(math.Abs(off)-all.apart)}
 	if rows <= thought {
 		return
 	}
 	common, own := d.w.rules.Cover(c, d.w.now().Add(d.ahead))
 	for _, x := range slices.Concat(common, own) {
 		if x.Cost == 0 {
-			d.owed[x.Key] += rows - thought
-			d.tellBy(d.w.now().Add(settleWithin))
+			d.unsettled[x.Key] += rows - thought
+			d.requestBy(d.w.now().Add(settleWithin))
 		}
 	}
 }

@@ -7,23 +7,23 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// agreed reports whether all processes use the server that has answered, and whether this process used another one
+// checkServer reports whether all processes use the server that has answered, and whether this process used another one
 // before. A server that is new to this process replaces the one before it. The change is recorded, and both grant
 // nothing until no process uses the old one. A process that reaches the old one is barred: it grants nothing until it
 // reaches the new one.
-func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok, changed bool) {
+func (f *fallback) checkServer(ctx context.Context, server string, wasAway bool) (ok, changed bool) {
 	if f.witness == nil || server == "" {
 		return true, false
 	}
 	f.mu.Lock()
 	changed = f.server != "" && f.server != server
-	if server == f.noted {
+	if server == f.recordedServer {
 		f.useServer(ctx, server)
 		f.mu.Unlock()
 		return true, changed
 	}
-	now, noted := f.own.Clock(), f.noted
-	alone := f.seen && !f.others
+	now, noted := f.own.Clock(), f.recordedServer
+	alone := f.witnessRead && !f.others
 	if noted != "" && !changed && !alone && (f.barred.IsZero() || now.Sub(f.barred) < barredMost) {
 		f.bar(ctx, now, nil)
 		f.mu.Unlock()
@@ -40,7 +40,7 @@ func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok,
 		f.bar(ctx, now, err)
 		return false, changed
 	}
-	f.noted = recorded
+	f.recordedServer = recorded
 	if recorded != server {
 		f.bar(ctx, now, nil)
 		return false, changed
@@ -51,7 +51,7 @@ func (f *fallback) agreed(ctx context.Context, server string, wasAway bool) (ok,
 	}
 	f.log.InfoContext(ctx, "rate limits moved to another redis server")
 	if f.moved = true; !wasAway {
-		f.own.Spend(grant.Hush)
+		f.own.HoldOff(grant.LongQuiet)
 	}
 	return false, changed
 }

@@ -16,17 +16,17 @@ var errGone = errors.New("connection refused")
 // answering is a common ledger whose answers come from a server that tests choose. It grants everything that is
 // requested.
 type answering struct {
-	server string
-	fails  map[string]error // by media
-	asked  []grant.Ask
-	now    func() time.Time
+	server   string
+	fails    map[string]error // by media
+	requests []grant.Request
+	now      func() time.Time
 }
 
-func (l *answering) Ask(_ context.Context, media string, a grant.Ask) (grant.Answer, error) {
+func (l *answering) Request(_ context.Context, media string, a grant.Request) (grant.Answer, error) {
 	if err := l.fails[media]; err != nil {
 		return grant.Answer{}, err
 	}
-	l.asked = append(l.asked, a)
+	l.requests = append(l.requests, a)
 	out := grant.Answer{Server: l.server, Asked: l.now(), Answered: l.now(), Horizon: grant.Horizon}
 	for _, w := range a.Wants {
 		g := grant.Given{By: grant.None}
@@ -82,15 +82,15 @@ func (p *processes) begin(name, server string) *process {
 func (p *process) calls(media string, d time.Duration) (n int) {
 	p.t.Helper()
 	k := grant.Key{Media: media, Endpoint: "x", Scope: grant.ScopePlatform, Period: time.Second, Limit: 50, Share: 1}
-	for end := p.at.Add(d); p.at.Before(end); p.at = p.at.Add(lookEvery) {
+	for end := p.at.Add(d); p.at.Before(end); p.at = p.at.Add(witnessEvery) {
 		for _, x := range p.all {
-			x.ledger.tick(p.t.Context())
+			x.ledger.syncWitness(p.t.Context())
 			if x != p {
-				_, err := x.ledger.Ask(p.t.Context(), media, grant.Ask{})
+				_, err := x.ledger.Request(p.t.Context(), media, grant.Request{})
 				require.NoError(p.t, err)
 			}
 		}
-		got, err := p.ledger.Ask(p.t.Context(), media, some(1, k))
+		got, err := p.ledger.Request(p.t.Context(), media, some(1, k))
 		require.NoError(p.t, err)
 		n += len(got.Wants[0].Starts)
 	}
@@ -109,10 +109,10 @@ func TestFallback_RedisAwayForOneMediaDoesNotAffectOthers(t *testing.T) {
 	require.ErrorContains(t, p.ledger.trouble(), "one: away for 4s: connection refused")
 	require.NotContains(t, p.ledger.trouble().Error(), "other")
 	require.Positive(t, p.calls("one", 10*time.Second), "its own part")
-	p.common.asked = nil
+	p.common.requests = nil
 	delete(p.common.fails, "one")
 	require.Equal(t, 8, p.calls("other", 2*time.Second))
-	for _, a := range p.common.asked {
+	for _, a := range p.common.requests {
 		require.False(t, a.Back, "the Redis of this one was never away")
 	}
 	require.Positive(t, p.calls("one", 10*time.Second))
@@ -127,15 +127,15 @@ func TestFallback_AProcessThatReachesTheOldServerMakesNoCalls(t *testing.T) {
 	require.Positive(t, goes.calls("m", 5*time.Second))
 
 	goes.common.server = "new"
-	goes.common.asked = nil
+	goes.common.requests = nil
 	require.Zero(t, goes.calls("m", time.Second), "others may still be granted calls by the old server")
-	require.True(t, goes.common.asked[1].Moved, "and the new server learns of the move")
+	require.True(t, goes.common.requests[1].Moved, "and the new server learns of the move")
 	require.Zero(t, stays.calls("m", 10*time.Second), "it has read the witness")
 	require.ErrorContains(t, stays.ledger.trouble(), othersServer)
 	require.Positive(t, goes.calls("m", 5*time.Second))
 
 	stays.common.server = "new"
-	require.Zero(t, stays.calls("m", probeEvery-lookEvery))
+	require.Zero(t, stays.calls("m", probeEvery-witnessEvery))
 	require.Positive(t, stays.calls("m", 5*time.Second))
 	require.NoError(t, stays.ledger.trouble())
 }

@@ -11,9 +11,9 @@ import (
 // Steps are the steps of a process about the calls of one media, one at a time, for a caller that controls time: the
 // simulation of package quota. A Waiter takes the same steps in goroutines. Steps are for one goroutine.
 type Steps struct {
-	all    *fallbacks
-	ledger *fallback
-	desk   *desk
+	all        *fallbacks
+	ledger     *fallback
+	dispatcher *dispatcher
 }
 
 // NewSteps returns the steps of a process on a clock. The caller delivers requests to the common ledger, and its
@@ -27,18 +27,18 @@ func NewSteps(cfg Config, media, process string, now func() time.Time, witness W
 	s := &Steps{all: all, ledger: all.of(media)}
 	w := newWaiter(s.ledger, cfg.ArrivalSpread, rules, m)
 	w.now, w.process = now, process
-	w.begin = func(*desk) {} // The caller sends requests when AskAt is due.
-	s.desk = newDesk(w, media)
+	w.start = func(*dispatcher) {} // The caller sends requests when RequestAt is due.
+	s.dispatcher = newDispatcher(w, media)
 	return s
 }
 
 // Place is a call's place in line.
 type Place struct{ ticket *ticket }
 
-// Stand adds a call to its line.
-func (s *Steps) Stand(c grant.Call, importance int) Place {
+// Join adds a call to its line.
+func (s *Steps) Join(c grant.Call, importance int) Place {
 	t := &ticket{call: c, got: make(chan outcome, 1)}
-	s.desk.join(t, importance)
+	s.dispatcher.join(t, importance)
 	return Place{t}
 }
 
@@ -51,54 +51,54 @@ func (p Place) Slot() (from, until time.Time, err error) {
 	return o.slot.from, o.slot.until, o.err
 }
 
-// AskAt returns when a request is due; false if none is.
-func (s *Steps) AskAt() (time.Time, bool) { return s.desk.askAt() }
+// RequestAt returns when a request is due; false if none is.
+func (s *Steps) RequestAt() (time.Time, bool) { return s.dispatcher.requestAt() }
 
-// Touch sends an empty request if none was sent for a while.
-func (s *Steps) Touch() { s.desk.touch() }
+// KeepAlive sends an empty request if none was sent for a while.
+func (s *Steps) KeepAlive() { s.dispatcher.keepAlive() }
 
-// LookAround records at the witness what this process reaches, and reads what others do. It is called every
-// LookEvery.
-func (s *Steps) LookAround(ctx context.Context) { s.all.tick(ctx) }
+// SyncWitness records at the witness what this process reaches, and reads what others do. It is called every
+// WitnessEvery.
+func (s *Steps) SyncWitness(ctx context.Context) { s.all.syncWitness(ctx) }
 
-// LookEvery is how often LookAround and Touch are due.
-const LookEvery = lookEvery
+// WitnessEvery is how often SyncWitness and KeepAlive are due.
+const WitnessEvery = witnessEvery
 
 // Lost records that the common ledger is away, as a listener reports it.
-func (s *Steps) Lost(ctx context.Context, err error) { s.ledger.away(ctx, err) }
+func (s *Steps) Lost(ctx context.Context, err error) { s.ledger.noteLoss(ctx, err) }
 
-// Asking is a request under way. It ends with Alone, Answered or Failed.
-type Asking struct {
-	steps *Steps
-	asked asked
-	asking
+// Exchange is a request under way. It ends with Alone, Answered or Failed.
+type Exchange struct {
+	steps    *Steps
+	composed composed
+	requestStart
 }
 
-// Ask begins a request. It returns what to send to the common ledger; false if this process's own ledger answers.
-func (s *Steps) Ask() (x *Asking, common grant.Ask, ok bool) {
-	a := s.desk.compose()
-	x = &Asking{s, a, s.ledger.begin()}
-	return x, x.use.of(a.Ask), x.use != useOwn
+// Request begins a request. It returns what to send to the common ledger; false if this process's own ledger answers.
+func (s *Steps) Request() (x *Exchange, common grant.Request, ok bool) {
+	a := s.dispatcher.compose()
+	x = &Exchange{s, a, s.ledger.startRequest()}
+	return x, x.use.of(a.Request), x.use != useOwn
 }
 
 // Alone has this process's own ledger answer.
-func (x *Asking) Alone(ctx context.Context) {
-	got, err := x.steps.ledger.alone(ctx, x.steps.desk.media, x.asked.Ask)
-	x.steps.desk.deliver(x.asked, got, err)
+func (x *Exchange) Alone(ctx context.Context) {
+	got, err := x.steps.ledger.requestOwn(ctx, x.steps.dispatcher.media, x.composed.Request)
+	x.steps.dispatcher.deliver(x.composed, got, err)
 }
 
 // Answered applies the common ledger's answer.
-func (x *Asking) Answered(ctx context.Context, got grant.Answer) {
-	x.steps.ledger.there(ctx, x.at)
-	if !x.steps.ledger.takes(ctx, x.asking, &got) {
+func (x *Exchange) Answered(ctx context.Context, got grant.Answer) {
+	x.steps.ledger.noteAnswer(ctx, x.at)
+	if !x.steps.ledger.accept(ctx, x.requestStart, &got) {
 		x.Alone(ctx)
 		return
 	}
-	x.steps.desk.deliver(x.asked, got, nil)
+	x.steps.dispatcher.deliver(x.composed, got, nil)
 }
 
 // Failed records that the common ledger did not answer.
-func (x *Asking) Failed(ctx context.Context, err error) {
-	x.steps.ledger.away(ctx, err)
+func (x *Exchange) Failed(ctx context.Context, err error) {
+	x.steps.ledger.noteLoss(ctx, err)
 	x.Alone(ctx)
 }

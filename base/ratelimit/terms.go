@@ -18,8 +18,8 @@ const (
 type Terms struct {
 	// Importance orders calls that wait for the same limit: the more important ones go first.
 	Importance int
-	// Turn orders calls of the same importance. Calls without one go before those that have one.
-	Turn Turn
+	// Rank orders calls of the same importance. Calls without one go before those that have one.
+	Rank Rank
 	// AroundWait is called before each grant is requested, and the function that it returned before Wait returns; nil
 	// for nothing. Both may be called concurrently.
 	AroundWait func() (after func())
@@ -34,7 +34,7 @@ type termsKey struct{}
 
 type terms struct {
 	Terms
-	begun atomic.Bool // the caller has had a grant
+	hasGrant atomic.Bool // the caller has had a grant
 }
 
 // With returns a context whose calls wait on terms t.
@@ -60,22 +60,22 @@ func Importance(ctx context.Context) int {
 	return ImportanceUsual
 }
 
-// Turn orders calls of the same importance that wait for the same limit.
-type Turn struct {
+// Rank orders calls of the same importance that wait for the same limit.
+type Rank struct {
 	// At is compared first: the earlier one goes first.
 	At time.Time
 	// Number is compared where At is equal: the lower one goes first.
 	Number int64
 }
 
-func (t Turn) compare(o Turn) int { return cmp.Or(t.At.Compare(o.At), cmp.Compare(t.Number, o.Number)) }
+func (t Rank) compare(o Rank) int { return cmp.Or(t.At.Compare(o.At), cmp.Compare(t.Number, o.Number)) }
 
-// TurnOf returns the turn of calls that are made with the context. The zero Turn is before all others.
-func TurnOf(ctx context.Context) Turn {
+// RankOf returns the rank of calls that are made with the context. The zero Rank is before all others.
+func RankOf(ctx context.Context) Rank {
 	if t := termsOf(ctx); t != nil {
-		return t.Turn
+		return t.Rank
 	}
-	return Turn{}
+	return Rank{}
 }
 
 // aroundWait calls Terms.AroundWait, and returns what to call when the wait is over.
@@ -87,7 +87,7 @@ func aroundWait(ctx context.Context) (after func()) {
 }
 
 // isWanted reports whether others need the caller's place.
-func (t *terms) isWanted() bool { return t != nil && t.Yield != nil && !t.begun.Load() && t.Yield() }
+func (t *terms) isWanted() bool { return t != nil && t.Yield != nil && !t.hasGrant.Load() && t.Yield() }
 
 type grantedKey struct{}
 
@@ -100,7 +100,7 @@ func WithGranted(ctx context.Context, f func()) context.Context {
 // granted notes in the context that a call is about to be made, and calls the function of WithGranted.
 func granted(ctx context.Context) {
 	if t := termsOf(ctx); t != nil {
-		t.begun.Store(true)
+		t.hasGrant.Store(true)
 	}
 	if f, ok := ctx.Value(grantedKey{}).(func()); ok {
 		f()

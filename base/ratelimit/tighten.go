@@ -13,7 +13,7 @@ const tightenEvery = 5 * time.Second
 
 // tighten tightens the limits of a scope that cover a call and are in which. It returns them, with the time until
 // each is whole again.
-func (d *desk) tighten(c grant.Call, scope grant.Scope, which func(grant.Key) bool) map[grant.Key]time.Duration {
+func (d *dispatcher) tighten(c grant.Call, scope grant.Scope, which func(grant.Key) bool) map[grant.Key]time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.w.now()

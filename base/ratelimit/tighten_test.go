@@ -17,7 +17,7 @@ import (
 func TestWaiter_LearnsALimitThatIsLowerThanItsRule(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		letAsksEnd(t)
+		letRequestsEnd(t)
 		const real = 140 // a minute
 		rules := grant.NewRules()
 		require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 200}}))
@@ -74,24 +74,24 @@ func TestWaiter_LearnsWhatOthersUseOfALimit(t *testing.T) {
 			common, own := rules.Cover(call, time.Now())
 			for _, k := range append(common, own...) {
 				if k.Scope == scope && k.Period == period {
-					return grant.Tightened(w.desk("m").pauses[k.AnyWindow()], time.Now())
+					return grant.Tightened(w.dispatcher("m").pauses[k.AnyWindow()], time.Now())
 				}
 			}
 			return 0
 		}
-		told := func(left float64) {
+		report := func(left float64) {
 			require.NoError(t, w.Used(t.Context(), call, grant.ScopeApp, []Usage{{Period: time.Minute, Left: left}, {Period: 24 * time.Hour, Left: 0}}))
 		}
-		told(0.05)
+		report(0.05)
 		require.InDelta(t, 1, part(grant.ScopeApp, time.Minute), 1e-9, "our share leaves that much")
-		told(0.02)
-		told(0.01)
+		report(0.02)
+		report(0.01)
 		require.InDelta(t, 0.9, part(grant.ScopeApp, time.Minute), 1e-9, "calls under way add nothing new")
 		require.InDelta(t, 1, part(grant.ScopeApp, time.Second), 1e-9)
 		require.InDelta(t, 1, part(grant.ScopeAccount, time.Minute), 1e-9)
 		for range 20 {
 			time.Sleep(6 * time.Second)
-			told(0)
+			report(0)
 		}
 		require.InDelta(t, 0.5, part(grant.ScopeApp, time.Minute), 1e-2, "never less than a half")
 		time.Sleep(5 * time.Minute)

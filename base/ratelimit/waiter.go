@@ -30,11 +30,11 @@ type Waiter struct {
 	process string // the name under which the others know this process's claims
 	spread  time.Duration
 	metrics *metrics
-	now     func() time.Time // a monotonic scale with any origin
-	begin   func(*desk)      // starts the requests of a desk
+	now     func() time.Time  // a monotonic scale with any origin
+	start   func(*dispatcher) // starts the requests of a dispatcher
 
-	mu    sync.Mutex
-	desks map[string]*desk // by media
+	mu          sync.Mutex
+	dispatchers map[string]*dispatcher // by media
 }
 
 // New returns a Waiter that shares its limits with all processes on the same Redis and keys, and keeps to this
@@ -61,9 +61,9 @@ func NewLocal(spread time.Duration, rules *grant.Rules, reg prometheus.Registere
 }
 
 func newWaiter(l grant.Ledger, spread time.Duration, rules *grant.Rules, m *metrics) *Waiter {
-	return &Waiter{rules: rules, ledger: l, process: rand.Text()[:10], spread: spread, metrics: m, now: clock.Mark, desks: map[string]*desk{},
+	return &Waiter{rules: rules, ledger: l, process: rand.Text()[:10], spread: spread, metrics: m, now: clock.Mark, dispatchers: map[string]*dispatcher{},
 		// The requests are for all callers, so they do not end with the context of the one that started them.
-		begin: func(d *desk) { go d.ask(context.Background()) },
+		start: func(d *dispatcher) { go d.requestUntilIdle(context.Background()) },
 	}
 }
 
@@ -93,7 +93,7 @@ type Grant struct {
 // Wait returns when the call may be made, at once: the limit is kept only if the request is written by the end of the
 // grant. The calls that a limit holds back share it. The more important ones (Terms.Importance) get the larger part,
 // and none gets nothing except spare calls. Among calls of one importance, each process gets as much as the others.
-// In a process, calls are ordered by rank (Terms.Turn), but calls of an account that has had more than others come
+// In a process, calls are ordered by rank (Terms.Rank), but calls of an account that has had more than others come
 // after the others' calls.
 //
 // Wait returns a *WaitError as soon as it is known that the grant would come after the deadline of ctx, at the latest
@@ -101,7 +101,7 @@ type Grant struct {
 func (w *Waiter) Wait(ctx context.Context, c grant.Call) (Grant, error) {
 	defer aroundWait(ctx)()
 	began := clock.Mark()
-	d := w.desk(c.Media)
+	d := w.dispatcher(c.Media)
 	if s, ok := d.takeSpare(c, Importance(ctx), began); ok {
 		d.taken.Inc()
 		d.waited.Observe(0)
@@ -109,10 +109,10 @@ func (w *Waiter) Wait(ctx context.Context, c grant.Call) (Grant, error) {
 		return Grant{s.until, s.rows}, nil
 	}
 	for late := 0; ; {
-		t, s, err := d.stand(ctx, c)
+		t, s, err := d.awaitSlot(ctx, c)
 		if err == nil {
 			if err = clock.Sleep(ctx, clock.Until(s.from)); err != nil {
-				d.giveBack(t, s)
+				d.returnSlot(t, s)
 			}
 		}
 		if err != nil {
@@ -139,7 +139,7 @@ func (w *Waiter) Wait(ctx context.Context, c grant.Call) (Grant, error) {
 // Settle records how many rows a call has matched whose limits count rows (Call.Rows). If they were more than
 // estimated, the next calls wait for them.
 func (w *Waiter) Settle(c grant.Call, g Grant, rows int) {
-	w.desk(c.Media).settle(c, g.rows, max(0, rows))
+	w.dispatcher(c.Media).settle(c, g.rows, max(0, rows))
 }
 
 // Listen receives the pauses that other processes order, and the loss of Redis, until ctx ends. Without it this
@@ -152,7 +152,7 @@ func (w *Waiter) Listen(ctx context.Context) {
 		listening.Go(func() { f.watch(ctx) })
 	}
 	heard := map[string]bool{}
-	for clock.Sleep(ctx, lookEvery) == nil {
+	for clock.Sleep(ctx, witnessEvery) == nil {
 		for _, d := range w.all() {
 			if !heard[d.media] {
 				heard[d.media] = true
@@ -160,7 +160,7 @@ func (w *Waiter) Listen(ctx context.Context) {
 					w.ledger.Listen(ctx, d.media, func(point grant.Key, left time.Duration) { d.pause(point, clock.Mark().Add(left)) }, func(error) {})
 				})
 			}
-			d.touch()
+			d.keepAlive()
 		}
 	}
 }
@@ -191,19 +191,19 @@ func (w *Waiter) State(ctx context.Context, media string) ([]grant.LimitState, [
 	return limits, pauses, nil
 }
 
-func (w *Waiter) all() []*desk {
+func (w *Waiter) all() []*dispatcher {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Collect(maps.Values(w.desks))
+	return slices.Collect(maps.Values(w.dispatchers))
 }
 
-func (w *Waiter) desk(media string) *desk {
+func (w *Waiter) dispatcher(media string) *dispatcher {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	d := w.desks[media]
+	d := w.dispatchers[media]
 	if d == nil {
-		d = newDesk(w, media)
-		w.desks[media] = d
+		d = newDispatcher(w, media)
+		w.dispatchers[media] = d
 	}
 	return d
 }
@@ -217,12 +217,12 @@ func (w *Waiter) desk(media string) *desk {
 // define: by a tenth at a time, down to a half. They are whole again within 10 minutes.
 func (w *Waiter) Pause(ctx context.Context, c grant.Call, scope grant.Scope, d time.Duration) error {
 	w.metrics.paused.WithLabelValues(c.Media, string(scope)).Inc()
-	point, desk := grant.PausePoint(c, scope), w.desk(c.Media)
+	point, dispatcher := grant.PausePoint(c, scope), w.dispatcher(c.Media)
 	if d > 0 {
 		d = max(d, w.rules.Penalty(c, scope))
 	}
 	d = min(d, grant.PauseMax)
-	desk.pause(point, clock.Mark().Add(d))
+	dispatcher.pause(point, clock.Mark().Add(d))
 	if err := w.ledger.Pause(ctx, point, d); err != nil || d <= 0 {
 		return err
 	}
@@ -233,7 +233,7 @@ func (w *Waiter) Pause(ctx context.Context, c grant.Call, scope grant.Scope, d t
 // over, or until Redis answers again and EndPause is called again.
 func (w *Waiter) EndPause(ctx context.Context, p grant.PauseState) error {
 	point := grant.Key{Media: p.Media, Endpoint: p.Endpoint, Scope: p.Scope, Subject: p.Subject}
-	w.desk(p.Media).pause(point, clock.Mark())
+	w.dispatcher(p.Media).pause(point, clock.Mark())
 	return w.ledger.Pause(ctx, point, 0)
 }
 
@@ -257,7 +257,7 @@ func (w *Waiter) Used(ctx context.Context, c grant.Call, scope grant.Scope, usag
 
 // tighten tightens the limits of a scope that cover a call.
 func (w *Waiter) tighten(ctx context.Context, c grant.Call, scope grant.Scope, which func(grant.Key) bool) error {
-	for limit, whole := range w.desk(c.Media).tighten(c, scope, which) {
+	for limit, whole := range w.dispatcher(c.Media).tighten(c, scope, which) {
 		w.metrics.tightened.WithLabelValues(c.Media).Inc()
 		if err := w.ledger.Pause(ctx, limit, whole); err != nil {
 			return err

@@ -25,14 +25,14 @@ import (
 // remote is a ledger behind a network, and counts the requests.
 type remote struct {
 	grant.Ledger
-	asks *atomic.Int64
+	requests *atomic.Int64
 }
 
-func (r remote) Ask(ctx context.Context, media string, a grant.Ask) (grant.Answer, error) {
-	r.asks.Add(1)
+func (r remote) Request(ctx context.Context, media string, a grant.Request) (grant.Answer, error) {
+	r.requests.Add(1)
 	asked := time.Now()
 	time.Sleep(time.Duration(rand.Int64N(int64(2 * time.Millisecond))))
-	got, err := r.Ledger.Ask(ctx, media, a)
+	got, err := r.Ledger.Request(ctx, media, a)
 	time.Sleep(time.Duration(rand.Int64N(int64(2 * time.Millisecond))))
 	got.Asked, got.Answered = asked, time.Now()
 	return got, err
@@ -40,24 +40,24 @@ func (r remote) Ask(ctx context.Context, media string, a grant.Ask) (grant.Answe
 
 // deployment is several processes on one Redis, and the platform that they call. It runs in a bubble.
 type deployment struct {
-	waiters []*Waiter
-	rules   *grant.Rules
-	asks    atomic.Int64
-	book    *arrivals
-	waits   []time.Duration
-	mu      sync.Mutex
+	waiters  []*Waiter
+	rules    *grant.Rules
+	requests atomic.Int64
+	platform *arrivals
+	waits    []time.Duration
+	mu       sync.Mutex
 }
 
 func deploy(t *testing.T, processes int, rules ...grant.Rule) *deployment {
 	t.Helper()
-	d := &deployment{rules: grant.NewRules(), book: newArrivals()}
+	d := &deployment{rules: grant.NewRules(), platform: newArrivals()}
 	require.NoError(t, d.rules.Set(rules))
 	server := redistest.NewVirtual(t)
-	letAsksEnd(t)
+	letRequestsEnd(t)
 	settle(t, server)
 	for range processes {
 		l := grant.NewRedis(server.Client(t), redis.NewKeys("test"), testSpread, quiet)
-		d.waiters = append(d.waiters, newWaiter(remote{l, &d.asks}, testSpread, d.rules, newMetrics(nil)))
+		d.waiters = append(d.waiters, newWaiter(remote{l, &d.requests}, testSpread, d.rules, newMetrics(nil)))
 	}
 	return d
 }
@@ -71,7 +71,7 @@ func (d *deployment) call(ctx context.Context, p int, c grant.Call, travel time.
 	now := time.Now()
 	at := now.UnixMicro() + 20_000 + rand.Int64N(travel.Microseconds()+1)
 	for _, k := range keysOf(d.rules, c) {
-		d.book.note(k, at)
+		d.platform.note(k, at)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -120,18 +120,18 @@ func TestWaiter_ProcessesUnderDoubleDemandAreNeverRefused(t *testing.T) {
 					})
 				}
 				wg.Wait()
-				for key := range d.book.at {
+				for key := range d.platform.at {
 					for _, k := range keysOf(d.rules, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: key.Subject}) {
 						if k.Limit > 0 && k.ID() == key {
-							require.LessOrEqual(t, d.book.worst(k), k.Limit, "%s", k)
+							require.LessOrEqual(t, d.platform.worst(k), k.Limit, "%s", k)
 						}
 					}
 				}
 				made := float64(len(d.waits))
 				require.GreaterOrEqual(t, made, tt.use*tt.tightest*tt.length.Seconds(), "calls made in %s", tt.length)
 				// Before the first calls wait, each call is a request.
-				asks := max(made/callsPerAsk, float64(tt.processes)*tt.length.Seconds()/askEvery.Seconds()) + 100
-				require.LessOrEqual(t, float64(d.asks.Load()), asks, "requests for %v calls", made)
+				requests := max(made/callsPerRequest, float64(tt.processes)*tt.length.Seconds()/requestEvery.Seconds()) + 100
+				require.LessOrEqual(t, float64(d.requests.Load()), requests, "requests for %v calls", made)
 				for _, w := range d.waiters {
 					requireIdle(t, w)
 				}
@@ -260,22 +260,22 @@ func TestWaiter_MoreImportantCallsGoFirst(t *testing.T) {
 	})
 }
 
-// Calls go in the order of their turns, whatever order they come in.
-func TestWaiter_CallsGoInTheOrderOfTheirTurns(t *testing.T) {
+// Calls go in the order of their ranks, whatever order they come in.
+func TestWaiter_CallsGoInTheOrderOfTheirRanks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRow(t)
 		at := time.Now()
-		turn := func(number int, at time.Time) context.Context {
-			return With(t.Context(), Terms{Importance: ImportanceUsual, Turn: Turn{At: at, Number: int64(number)}})
+		rank := func(number int, at time.Time) context.Context {
+			return With(t.Context(), Terms{Importance: ImportanceUsual, Rank: Rank{At: at, Number: int64(number)}})
 		}
 		r.call(t.Context(), t, 0) // the first in line
 		synctest.Wait()
 		for _, n := range rand.Perm(40) {
 			if n < 20 {
-				r.call(turn(n, at.Add(time.Minute)), t, 100+n)
+				r.call(rank(n, at.Add(time.Minute)), t, 100+n)
 			} else {
-				r.call(turn(n, at), t, n)
+				r.call(rank(n, at), t, n)
 			}
 			time.Sleep(time.Millisecond)
 		}
@@ -294,7 +294,7 @@ func TestWaiter_AnAccountWithManyCallsDelaysNoOther(t *testing.T) {
 		calls := map[string]int{}
 		var wg sync.WaitGroup
 		call := func(account string, at time.Time) {
-			if d.call(With(ctx, Terms{Importance: ImportanceUsual, Turn: Turn{At: at}}), 0, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: account}, 0) == nil {
+			if d.call(With(ctx, Terms{Importance: ImportanceUsual, Rank: Rank{At: at}}), 0, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: account}, 0) == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				calls[account]++
@@ -332,18 +332,18 @@ func TestWaiter_ReportsEachCallBeforeItIsMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRow(t)
 		began := time.Now()
-		var told []time.Duration
-		ctx := WithGranted(t.Context(), func() { told = append(told, time.Since(began)) })
+		var granted []time.Duration
+		ctx := WithGranted(t.Context(), func() { granted = append(granted, time.Since(began)) })
 		for i := range 30 {
 			require.NoError(t, r.deployment.call(ctx, 0, grant.Call{Media: "m", Endpoint: "x", App: "1"}, 0))
-			require.Len(t, told, i+1)
-			require.Equal(t, time.Since(began), told[i])
+			require.Len(t, granted, i+1)
+			require.Equal(t, time.Since(began), granted[i])
 		}
-		require.Greater(t, told[29], 2*time.Second)
+		require.Greater(t, granted[29], 2*time.Second)
 		shut, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
 		require.Error(t, r.deployment.call(shut, 0, grant.Call{Media: "m", Endpoint: "x", App: "1"}, 0))
-		require.Len(t, told, 30, "a call without a grant is not made")
+		require.Len(t, granted, 30, "a call without a grant is not made")
 	})
 }
 
@@ -463,7 +463,7 @@ func TestWaiter_WaitingCallsNoticeTheEndOfAPause(t *testing.T) {
 		for range cap(done) {
 			require.NoError(t, <-done)
 		}
-		require.LessOrEqual(t, time.Since(lifted), trust+time.Second)
+		require.LessOrEqual(t, time.Since(lifted), pauseTrust+time.Second)
 	})
 }
 
@@ -520,8 +520,8 @@ type slowly struct {
 	answers []time.Duration
 }
 
-func (s *slowly) Ask(ctx context.Context, media string, a grant.Ask) (grant.Answer, error) {
-	got, err := s.Ledger.Ask(ctx, media, a)
+func (s *slowly) Request(ctx context.Context, media string, a grant.Request) (grant.Answer, error) {
+	got, err := s.Ledger.Request(ctx, media, a)
 	time.Sleep(s.answers[0])
 	s.answers = s.answers[1:]
 	got.Answered = time.Now()
@@ -602,7 +602,7 @@ func BenchmarkWaiter_GrantInHand(b *testing.B) {
 	const hand = 1000
 	call := grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "9"}
 	w := NewLocal(testSpread, rules, nil)
-	d := w.desk("m")
+	d := w.dispatcher("m")
 	l := &line{id: lineID{endpoint: "x", app: "1", ofAccount: true, importance: ImportanceUsual}, served: map[string]*tally{}}
 	d.lines[l.id] = l
 	all := make([]slot, hand)
@@ -635,7 +635,7 @@ func TestWaiter_TenThousandLimitsAreSmall(t *testing.T) {
 		return m.HeapAlloc
 	}
 	synctest.Test(t, func(t *testing.T) {
-		letAsksEnd(t)
+		letRequestsEnd(t)
 		before := used()
 		w := NewLocal(testSpread, rules, nil)
 		var all sync.WaitGroup
@@ -664,8 +664,8 @@ func settle(t *testing.T, server *redistest.Virtual) {
 	server.Mini.HSet(keys.Of("m", "last"), "", "")
 }
 
-// letAsksEnd waits until the requests have ended that were under way when the last call stopped waiting.
-func letAsksEnd(t *testing.T) {
+// letRequestsEnd waits until the requests have ended that were under way when the last call stopped waiting.
+func letRequestsEnd(t *testing.T) {
 	t.Helper()
 	t.Cleanup(func() { time.Sleep(time.Second) })
 }
@@ -673,7 +673,7 @@ func letAsksEnd(t *testing.T) {
 // requireIdle fails if any call waits.
 func requireIdle(t *testing.T, w *Waiter) {
 	t.Helper()
-	for _, d := range w.desks {
+	for _, d := range w.dispatchers {
 		d.mu.Lock()
 		require.Zero(t, d.waiting)
 		for id, l := range d.lines {
@@ -689,7 +689,7 @@ func TestWaiter_ACalendarWindowRestarts(t *testing.T) {
 	t.Parallel()
 	for calendar, want := range map[string]int{"UTC": 47, "": 0} {
 		synctest.Test(t, func(t *testing.T) {
-			letAsksEnd(t)
+			letRequestsEnd(t)
 			rules := grant.NewRules()
 			require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: 24 * time.Hour, Limit: 1000, Calendar: calendar}}))
 			w := NewLocal(testSpread, rules, nil)
@@ -717,7 +717,7 @@ func TestWaiter_ACalendarWindowRestarts(t *testing.T) {
 func TestWaiter_APauseLastsAsLongAsTheRulesPenalty(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		letAsksEnd(t)
+		letRequestsEnd(t)
 		rules := grant.NewRules()
 		require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10, Penalty: 5 * time.Minute}}))
 		w := NewLocal(testSpread, rules, nil)
@@ -749,7 +749,7 @@ func TestWaiter_UnusedGrantsAreReturned(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		leave()
 		waiting.Wait()
-		time.Sleep(2 * handBackWithin)
+		time.Sleep(2 * returnWithin)
 		began := time.Now()
 		for range 5 {
 			require.NoError(t, await(t.Context(), d.waiters[1], call))
@@ -871,7 +871,7 @@ func TestWaiter_CallsThatYieldComeBackInTime(t *testing.T) {
 		all.Wait()
 		took := time.Since(began).Seconds()
 		t.Logf("%d calls in %.0f s, %d yields, up to %d waited at once", calls, took, away.Load(), most.Load())
-		require.LessOrEqual(t, d.book.worst(keysOf(d.rules, call)[0]), 10)
+		require.LessOrEqual(t, d.platform.worst(keysOf(d.rules, call)[0]), 10)
 		require.Less(t, took, 1.1*calls/9.09)
 		require.Less(t, away.Load(), int64(3*calls))
 		require.Less(t, most.Load(), int64(80))

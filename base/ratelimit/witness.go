@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// lookEvery is how often a process without the common ledger reads the witness, checkEvery how often one with it
+	// witnessEvery is how often a process without the common ledger reads the witness, checkEvery how often one with it
 	// does, and recordEvery how often the latter records that it reaches the ledger.
-	lookEvery   = 250 * time.Millisecond
-	checkEvery  = 3 * lookEvery
-	recordEvery = time.Second
-	// lookBack is how long a record of another process counts. It is a little longer than the time between two requests
+	witnessEvery = 250 * time.Millisecond
+	checkEvery   = 3 * witnessEvery
+	recordEvery  = time.Second
+	// recordLife is how long a record of another process counts. It is a little longer than the time between two requests
 	// of a process that has calls.
-	lookBack = 5 * time.Second
+	recordLife = 5 * time.Second
 	// memberLife is how long a process counts as one that reaches Redis. It is many times recordEvery.
 	memberLife = 30 * time.Second
 	// witnessTimeout bounds what a process does at the witness before it makes calls.
@@ -37,16 +37,16 @@ const (
 type Witness interface {
 	// Reached records that a process reaches the Redis of these media now.
 	Reached(ctx context.Context, process string, media []string) error
-	// Look returns the records.
-	Look(ctx context.Context) (Sight, error)
+	// Read returns the records.
+	Read(ctx context.Context) (Records, error)
 	// Move records that the server to keeps the limits of a media from now on, if the server from keeps them now. An
 	// empty from means that none is recorded. Move returns the server that is recorded afterwards, and whether this call
 	// changed it.
 	Move(ctx context.Context, media, from, to string) (server string, moved bool, err error)
 }
 
-// Sight holds the records of a Witness.
-type Sight struct {
+// Records holds the records of a Witness.
+type Records struct {
 	Reached []Reach           // one for each process and media, in any order
 	Servers map[string]string // by media: the run id of the Redis server that keeps its limits
 }
@@ -69,7 +69,7 @@ type fallbacks struct {
 	log     *slog.Logger
 	metrics *metrics
 
-	recorded, looked time.Time // the last times in tick
+	recorded, witnessRead time.Time // the last times in syncWitness
 
 	mu      sync.Mutex
 	byMedia map[string]*fallback
@@ -100,16 +100,16 @@ func (a *fallbacks) all() []*fallback {
 	return out
 }
 
-func (a *fallbacks) Ask(ctx context.Context, media string, x grant.Ask) (grant.Answer, error) {
-	return a.of(media).Ask(ctx, media, x)
+func (a *fallbacks) Request(ctx context.Context, media string, x grant.Request) (grant.Answer, error) {
+	return a.of(media).Request(ctx, media, x)
 }
 
 func (a *fallbacks) Pause(ctx context.Context, point grant.Key, d time.Duration) error {
 	return a.of(point.Media).Pause(ctx, point, d)
 }
 
-func (a *fallbacks) Listen(ctx context.Context, media string, told func(grant.Key, time.Duration), lost func(error)) {
-	a.of(media).Listen(ctx, media, told, lost)
+func (a *fallbacks) Listen(ctx context.Context, media string, onPause func(grant.Key, time.Duration), onLoss func(error)) {
+	a.of(media).Listen(ctx, media, onPause, onLoss)
 }
 
 // watch records and reads the witness until ctx ends.
@@ -117,21 +117,21 @@ func (a *fallbacks) watch(ctx context.Context) {
 	if a.witness == nil {
 		return
 	}
-	ticks := time.NewTicker(lookEvery)
+	ticks := time.NewTicker(witnessEvery)
 	defer ticks.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticks.C:
-			a.tick(ctx)
+			a.syncWitness(ctx)
 		}
 	}
 }
 
-// tick records at the witness what this process reaches, and reads what others do, when these are due. It is called
-// every lookEvery, by one goroutine.
-func (a *fallbacks) tick(ctx context.Context) {
+// syncWitness records at the witness what this process reaches, and reads what others do, when these are due. It is called
+// every witnessEvery, by one goroutine.
+func (a *fallbacks) syncWitness(ctx context.Context) {
 	all := a.all()
 	now := a.now(all)
 	if now.IsZero() {
@@ -139,13 +139,13 @@ func (a *fallbacks) tick(ctx context.Context) {
 	}
 	if now.Sub(a.recorded) >= recordEvery {
 		if reached := reachedOf(all); len(reached) > 0 {
-			a.recorded, a.looked = now, time.Time{}
+			a.recorded, a.witnessRead = now, time.Time{}
 			a.record(ctx, reached)
 		}
 	}
-	if now.Sub(a.looked) >= checkEvery || slices.ContainsFunc(all, (*fallback).isAway) {
-		a.looked = now
-		a.look(ctx, all)
+	if now.Sub(a.witnessRead) >= checkEvery || slices.ContainsFunc(all, (*fallback).isAway) {
+		a.witnessRead = now
+		a.readWitness(ctx, all)
 	}
 }
 
@@ -174,19 +174,19 @@ func (a *fallbacks) record(ctx context.Context, media []string) {
 	a.report(ctx, a.witness.Reached(bounded, a.process, media))
 }
 
-// look reads the witness. Without an answer each fallback keeps what it knows, because a process that reaches neither
+// readWitness reads the witness. Without an answer each fallback keeps what it knows, because a process that reaches neither
 // Redis nor the witness is hardly the only one.
-func (a *fallbacks) look(ctx context.Context, all []*fallback) {
+func (a *fallbacks) readWitness(ctx context.Context, all []*fallback) {
 	began := a.now(all)
 	bounded, cancel := context.WithTimeout(ctx, witnessTimeout)
 	defer cancel()
-	sight, err := a.witness.Look(bounded)
+	records, err := a.witness.Read(bounded)
 	if err != nil {
 		a.report(ctx, err)
 		return
 	}
 	for _, f := range all {
-		f.see(ctx, sight, began)
+		f.applyRecords(ctx, records, began)
 	}
 }
 

@@ -2,14 +2,14 @@
 // under them.
 //
 // It promises that no window of a limit holds more calls than the limit, however many processes send requests, and
-// that each process has its share. The decision is implemented twice: in ask.lua, which Redis runs for all processes,
+// that each process has its share. The decision is implemented twice: in grant.lua, which Redis runs for all processes,
 // and in Go (Plan), which a process uses for its own part while Redis is away. A test holds the two equal.
 //
 // # Files
 //
 //   - rule.go, rules.go, key.go: a row of rate_limit, the limits that cover a call, the keys that calls are counted under
 //   - pace.go: the distance between calls under a limit; tighten.go, learn.go: limits that are lower than their rule, or unknown
-//   - ask.go: requests and answers; plan.go: the decision, with book.go for the moments of a limit and shares.go for fairness; ask.lua: the decision in Lua
+//   - request.go: requests and answers; plan.go: the decision, with usage.go for the moments of a limit and shares.go for fairness; grant.lua: the decision in Lua
 //   - ledger.go: the interface Ledger; redis.go, memory.go: its two implementations; redispauses.go: pauses in Redis
 //   - longwindows.go: hours and days, counted by ulule/limiter; plainmode.go: all limits counted so; clockoffset.go: Redis's clock and ours
 //   - state.go: the state of limits, for people

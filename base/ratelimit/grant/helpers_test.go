@@ -24,8 +24,8 @@ func keysOf(r *Rules, c Call) (keys []Key) {
 }
 
 // one requests one call under some limits.
-func one(keys ...Key) Ask {
-	a := Ask{Process: "p", Wants: []Want{{Importance: 20, Group: "g", Demand: 1, Calls: []Wanted{{}}}}}
+func one(keys ...Key) Request {
+	a := Request{Process: "p", Wants: []Want{{Importance: 20, Group: "g", Demand: 1, Calls: []Wanted{{}}}}}
 	for i, k := range keys {
 		a.Limits = append(a.Limits, Limit{Key: k})
 		a.Wants[0].Common = append(a.Wants[0].Common, i)
@@ -34,7 +34,7 @@ func one(keys ...Key) Ask {
 }
 
 // some requests n calls under some limits.
-func some(n int, keys ...Key) Ask {
+func some(n int, keys ...Key) Request {
 	a := one(keys...)
 	a.Wants[0].Demand, a.Wants[0].Calls = n, make([]Wanted, n)
 	return a

@@ -101,8 +101,8 @@ func (r *Rules) SetLearned(all []Learned) {
 	}
 }
 
-// learnt returns the number of a limit.
-func (r RuleSet) learnt(x Rule, k Key) int {
+// knownLimit returns the number of a limit.
+func (r RuleSet) knownLimit(x Rule, k Key) int {
 	if x.LimitMax > 0 {
 		if n := r.learned[k.AnyWindow()]; n > 0 {
 			return min(n, x.LimitMax)

@@ -11,17 +11,17 @@ const PauseMax = 24 * time.Hour
 // Ledger records what was granted. Its methods may be called concurrently, by any number of processes that share the
 // record.
 type Ledger interface {
-	// Ask requests calls; see Plan. All limits are of one media. After an error the outcome is unknown.
-	Ask(ctx context.Context, media string, a Ask) (Answer, error)
+	// Request requests calls; see Plan. All limits are of one media. After an error the outcome is unknown.
+	Request(ctx context.Context, media string, a Request) (Answer, error)
 
 	// Pause lets no process call at a point for d from now, if it shares the record. It never shortens a longer pause
 	// that is in force. A d of 0 or less ends the pause.
 	Pause(ctx context.Context, point Key, d time.Duration) error
 
-	// Listen calls told for each pause of a media that any process orders, this one included, until ctx ends. A pause
-	// that was ordered while the ledger was away is only in the next answer. Listen calls lost when it notices that the
+	// Listen calls onPause for each pause of a media that any process orders, this one included, until ctx ends. A pause
+	// that was ordered while the ledger was away is only in the next answer. Listen calls onLoss when it notices that the
 	// ledger is away.
-	Listen(ctx context.Context, media string, told func(point Key, d time.Duration), lost func(error))
+	Listen(ctx context.Context, media string, onPause func(point Key, d time.Duration), onLoss func(error))
 }
 
 // Answer is a ledger's answer to a request.

@@ -41,13 +41,13 @@ func NewMemory(spread time.Duration, members int) *Memory {
 
 // NewMemoryBy returns a Memory on another clock.
 func NewMemoryBy(now func() time.Time, spread time.Duration, members int) *Memory {
-	return &Memory{spread: spread, Members: max(1, members), Clock: now, born: now(), plan: Plan{horizon: OwnHorizon, from: longAgo, books: map[Key]*Book{}}, pauses: map[Key]time.Time{}}
+	return &Memory{spread: spread, Members: max(1, members), Clock: now, born: now(), plan: Plan{horizon: OwnHorizon, from: longAgo, usages: map[Key]*usage{}}, pauses: map[Key]time.Time{}}
 }
 
 func (l *Memory) now() int64 { return l.Clock().Sub(l.born).Microseconds() }
 
-// Ask implements Ledger.
-func (l *Memory) Ask(ctx context.Context, media string, a Ask) (Answer, error) {
+// Request implements Ledger.
+func (l *Memory) Request(ctx context.Context, media string, a Request) (Answer, error) {
 	if err := ctx.Err(); err != nil {
 		return Answer{}, fmt.Errorf("request calls of %s: %w", media, err)
 	}
@@ -85,8 +85,8 @@ func (l *Memory) Listen(ctx context.Context, _ string, _ func(Key, time.Duration
 	<-ctx.Done()
 }
 
-// Divide sets the number of members that share each limit.
-func (l *Memory) Divide(members int) {
+// SetMembers sets the number of members that share each limit.
+func (l *Memory) SetMembers(members int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.Members = members
@@ -99,11 +99,11 @@ func (l *Memory) Parts() int {
 	return l.Members
 }
 
-// Spend clears the record and grants nothing for d, because another ledger may have granted calls until then.
-func (l *Memory) Spend(d time.Duration) {
+// HoldOff clears the record and grants nothing for d, because another ledger may have granted calls until then.
+func (l *Memory) HoldOff(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.plan = Plan{horizon: OwnHorizon, from: l.now() + d.Microseconds(), books: map[Key]*Book{}}
+	l.plan = Plan{horizon: OwnHorizon, from: l.now() + d.Microseconds(), usages: map[Key]*usage{}}
 }
 
 // Pausings returns how often pauses were ordered.

@@ -15,7 +15,7 @@ func TestLocal_GrantsAMembersPart(t *testing.T) {
 		k := Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 40, Share: 1}
 		granted := 0
 		for range 100 {
-			got, err := l.Ask(t.Context(), "m", some(50, k))
+			got, err := l.Request(t.Context(), "m", some(50, k))
 			require.NoError(t, err)
 			granted += len(got.Wants[0].Starts)
 			time.Sleep(100 * time.Millisecond)
@@ -35,7 +35,7 @@ func TestLocal_MembersTakeTurnsWithASingleCall(t *testing.T) {
 			k := Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: limit, Share: 1}
 			granted := 0
 			for range 10 * seconds {
-				got, err := l.Ask(t.Context(), "m", some(5, k))
+				got, err := l.Request(t.Context(), "m", some(5, k))
 				require.NoError(t, err)
 				granted += len(got.Wants[0].Starts)
 				time.Sleep(100 * time.Millisecond)
@@ -45,7 +45,7 @@ func TestLocal_MembersTakeTurnsWithASingleCall(t *testing.T) {
 	})
 }
 
-func TestLocal_SpendHoldsBackAndKeepsPauses(t *testing.T) {
+func TestLocal_HoldOffHoldsBackAndKeepsPauses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := NewMemory(testSpread, 1)
@@ -53,13 +53,13 @@ func TestLocal_SpendHoldsBackAndKeepsPauses(t *testing.T) {
 		point := Key{Media: "m", Scope: ScopePlatform}
 		require.NoError(t, l.Pause(t.Context(), point, time.Minute))
 		granted := func() int {
-			got, err := l.Ask(t.Context(), "m", some(1, k))
+			got, err := l.Request(t.Context(), "m", some(1, k))
 			require.NoError(t, err)
 			require.Equal(t, map[Key]time.Time{point: l.pauses[point]}, got.Pauses)
 			return len(got.Wants[0].Starts)
 		}
 		require.Equal(t, 1, granted())
-		l.Spend(Horizon)
+		l.HoldOff(Horizon)
 		require.Zero(t, granted(), "another ledger may have granted up to 2 s ahead")
 		time.Sleep(Microseconds(horizon))
 		require.Equal(t, 1, granted())
@@ -78,10 +78,10 @@ func TestLocal_SyncEndsPausesThatTheOtherLedgerDoesNotHave(t *testing.T) {
 		require.NoError(t, l.Pause(t.Context(), other, time.Minute))
 		before := l.Pausings()
 		require.NoError(t, l.Pause(t.Context(), here, time.Minute))
-		told := map[Key]time.Time{there: time.Now().Add(time.Hour)}
-		l.Sync("m", told, before)
+		reported := map[Key]time.Time{there: time.Now().Add(time.Hour)}
+		l.Sync("m", reported, before)
 		require.Equal(t, map[Key]time.Duration{here: time.Minute, there: time.Hour, other: time.Minute}, l.InForce(), "one was ordered here since")
-		l.Sync("m", told, l.Pausings())
+		l.Sync("m", reported, l.Pausings())
 		require.Equal(t, map[Key]time.Duration{there: time.Hour, other: time.Minute}, l.InForce(), "no report about the other media")
 	})
 }

@@ -12,11 +12,11 @@ import (
 // them must fit into the time that Redis has to answer.
 const plainCalls = 100
 
-// askPlain counts each call in fixed windows, with one round trip for each of its limits. A call may be counted by
+// requestPlain counts each call in fixed windows, with one round trip for each of its limits. A call may be counted by
 // some limits and not be granted, which is on the safe side.
-func (r *Redis) askPlain(ctx context.Context, media string, a Ask) (Answer, error) {
+func (r *Redis) requestPlain(ctx context.Context, media string, a Request) (Answer, error) {
 	// Without wants the answer only has the pauses.
-	out, err := r.askMoments(ctx, media, Ask{Process: a.Process, Back: a.Back})
+	out, err := r.requestMoments(ctx, media, Request{Process: a.Process, Back: a.Back})
 	if err != nil {
 		return Answer{}, err
 	}

@@ -100,9 +100,9 @@ func (s scene) keys() []Key {
 	return keys
 }
 
-// drawAsk draws a process's request.
-func (s scene) drawAsk(t *rapid.T) Ask {
-	a := Ask{Process: rapid.SampledFrom([]string{"p", "q", "r"}).Draw(t, "process"), Back: rapid.IntRange(0, 30).Draw(t, "back") == 0}
+// drawRequest draws a process's request.
+func (s scene) drawRequest(t *rapid.T) Request {
+	a := Request{Process: rapid.SampledFrom([]string{"p", "q", "r"}).Draw(t, "process"), Back: rapid.IntRange(0, 30).Draw(t, "back") == 0}
 	for _, k := range s.keys() {
 		a.Limits = append(a.Limits, limitOf(k, s.spread, 1))
 	}
@@ -140,15 +140,15 @@ func (s scene) drawAsk(t *rapid.T) Ask {
 }
 
 // note keeps what was granted. Some of it may stay unused.
-func (s *scene) note(a Ask, want int, g Given, now int64) {
+func (s *scene) note(a Request, want int, g Given, now int64) {
 	s.process = a.Process
 	for _, x := range g.Starts {
 		s.granted = append(s.granted, a.Wants[want].taken(x.Call, now+x.At))
 	}
 }
 
-// drawTold draws what a request reports about earlier grants.
-func (s *scene) drawTold(t *rapid.T, a *Ask) {
+// drawReports draws what a request reports about earlier grants.
+func (s *scene) drawReports(t *rapid.T, a *Request) {
 	for _, u := range s.granted {
 		if rapid.IntRange(0, 3).Draw(t, "unused") == 0 {
 			a.Unused, a.Process = append(a.Unused, u), s.process
@@ -161,7 +161,7 @@ func (s *scene) drawTold(t *rapid.T, a *Ask) {
 	}
 }
 
-func newPlan() *Plan { return &Plan{horizon: horizon, unasked: unasked, books: map[Key]*Book{}} }
+func newPlan() *Plan { return &Plan{horizon: horizon, idleMost: idleMost, usages: map[Key]*usage{}} }
 
 func allowed(k Key) int { return max(1, k.Cost, int(float64(k.Limit)*k.Share+1e-9)) }
 
@@ -173,9 +173,9 @@ func TestPlan_NoSlidingWindowOverflows(t *testing.T) {
 		starts, came := newArrivals(), newArrivals()
 		late := map[int64]int64{} // by how much, by the moment of the call
 		now := int64(1_700_000_000_000_000)
-		for range rapid.IntRange(1, 60).Draw(t, "asks") {
+		for range rapid.IntRange(1, 60).Draw(t, "requests") {
 			now += step(t)
-			a := s.drawAsk(t)
+			a := s.drawRequest(t)
 			for _, u := range s.granted {
 				if u.At > now && !a.Back && rapid.IntRange(0, 3).Draw(t, "unused") == 0 {
 					a.Unused = append(a.Unused, u)
@@ -230,7 +230,7 @@ func TestPlan_ALoweredLimitCountsEarlierGrants(t *testing.T) {
 	p, came := newPlan(), newArrivals()
 	now := int64(1_000_000_000)
 	grant := func() (n int) {
-		a := Ask{Process: "p", Limits: []Limit{limitOf(k, testSpread, 1)}, Wants: []Want{{Demand: 300, Common: []int{0}, Calls: make([]Wanted, 300)}}}
+		a := Request{Process: "p", Limits: []Limit{limitOf(k, testSpread, 1)}, Wants: []Want{{Demand: 300, Common: []int{0}, Calls: make([]Wanted, 300)}}}
 		for _, x := range p.Answer(now, a)[0].Starts {
 			came.note(k, now+x.At)
 			n++

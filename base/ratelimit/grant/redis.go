@@ -19,10 +19,10 @@ import (
 	"adsync/base/telemetry"
 )
 
-//go:embed ask.lua
-var askSource string
+//go:embed grant.lua
+var grantSource string
 
-var askScript = goredis.NewScript(askSource)
+var grantScript = goredis.NewScript(grantSource)
 
 var errStrange = errors.New("strange answer")
 
@@ -50,21 +50,21 @@ func NewRedis(client goredis.UniversalClient, keys redis.Keys, spread time.Durat
 		known: map[string]string{}, servers: map[string]string{}, offsets: map[string]*offset{}}
 }
 
-// Ask takes one round trip, and another one for each granted limit of an hour or longer.
-func (r *Redis) Ask(ctx context.Context, media string, a Ask) (Answer, error) {
+// Request takes one round trip, and another one for each granted limit of an hour or longer.
+func (r *Redis) Request(ctx context.Context, media string, a Request) (Answer, error) {
 	if r.Plain {
-		return r.askPlain(ctx, media, a)
+		return r.requestPlain(ctx, media, a)
 	}
-	return r.askMoments(ctx, media, a)
+	return r.requestMoments(ctx, media, a)
 }
 
-func (r *Redis) askMoments(ctx context.Context, media string, a Ask) (Answer, error) {
+func (r *Redis) requestMoments(ctx context.Context, media string, a Request) (Answer, error) {
 	names := []string{r.keys.Of(media, "from"), r.keys.Of(media, "pauses"), r.keys.Of(media, "index"), r.keys.Of(media, "asked"), r.keys.Of(media, "last")}
 	var minutes []string
 	r.mu.Lock()
 	known := r.known[media]
 	r.mu.Unlock()
-	args := []any{a.Process, horizon, claimLife, unasked, hush, a.told(), known, len(a.Limits)}
+	args := []any{a.Process, horizon, claimLife, idleMost, longQuiet, a.absence(), known, len(a.Limits)}
 	for _, l := range a.Limits {
 		l = l.of(r.spread, 1)
 		names = append(names, r.name(l.Key, "granted"), r.name(l.Key, "claims"))
@@ -106,7 +106,7 @@ func (r *Redis) askMoments(ctx context.Context, media string, a Ask) (Answer, er
 		}
 	}
 	out := Answer{Asked: clock.Mark(), Horizon: Microseconds(horizon)}
-	raw, err := askScript.Run(ctx, r.client, names, args...).Slice()
+	raw, err := grantScript.Run(ctx, r.client, names, args...).Slice()
 	if err != nil {
 		return Answer{}, fmt.Errorf("request calls of %s: %w", media, err)
 	}
@@ -127,8 +127,8 @@ func (r *Redis) askMoments(ctx context.Context, media string, a Ask) (Answer, er
 	return out, nil
 }
 
-// told returns what the script learns of the time before a request.
-func (a Ask) told() int {
+// absence returns what the script learns of the time before a request.
+func (a Request) absence() int {
 	switch {
 	case a.Moved:
 		return 2
@@ -139,7 +139,7 @@ func (a Ask) told() int {
 }
 
 // read parses the script's answer.
-func (r *Redis) read(raw []any, media string, a Ask, out *Answer) (changes string, err error) {
+func (r *Redis) read(raw []any, media string, a Request, out *Answer) (changes string, err error) {
 	if len(raw) != 5 {
 		return "", errStrange
 	}
@@ -193,7 +193,7 @@ func integers(of any) ([]int64, error) {
 }
 
 // count counts the granted calls of the long periods, and withdraws those whose window is full.
-func (r *Redis) count(ctx context.Context, media string, a Ask, out *Answer) error {
+func (r *Redis) count(ctx context.Context, media string, a Request, out *Answer) error {
 	calls := map[int]int{} // by limit
 	note := func(limits, costs []int) {
 		for n, l := range limits {

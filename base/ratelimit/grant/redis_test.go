@@ -35,24 +35,24 @@ func TestShared_ScriptDecidesAsThePlanDoes(t *testing.T) {
 		s := drawScene(rt)
 		r := NewRedis(client, redis.NewKeys(fmt.Sprint("run", run)), s.spread, quiet)
 		p := newPlan()
-		p.from, p.asked = now.UnixMicro()+horizon, now.UnixMicro()
+		p.from, p.lastRequest = now.UnixMicro()+horizon, now.UnixMicro()
 		m.SetTime(now)
-		_, err := r.Ask(context.Background(), "m", Ask{})
+		_, err := r.Request(context.Background(), "m", Request{})
 		require.NoError(rt, err)
-		for range rapid.IntRange(1, 12).Draw(rt, "asks") {
+		for range rapid.IntRange(1, 12).Draw(rt, "requests") {
 			now = now.Add(Microseconds(step(rt)))
 			m.SetTime(now)
 			if rapid.IntRange(0, 9).Draw(rt, "edit") == 0 {
 				s.all.Limit = rapid.IntRange(s.all.Cost, 90).Draw(rt, "edited")
 			}
-			a := s.drawAsk(rt)
-			s.drawTold(rt, &a)
+			a := s.drawRequest(rt)
+			s.drawReports(rt, &a)
 			want := p.Answer(now.UnixMicro(), a)
 			s.granted = nil
 			for i, g := range want {
 				s.note(a, i, g, now.UnixMicro())
 			}
-			got, err := r.Ask(context.Background(), "m", a)
+			got, err := r.Request(context.Background(), "m", a)
 			require.NoError(rt, err)
 			require.Len(rt, got.Wants, len(want))
 			for i := range want {
@@ -73,9 +73,9 @@ func TestShared_ExpectedCallsAreInStepAsThePlanHasThem(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	r, p := NewRedis(client, redis.NewKeys("step"), testSpread, quiet), newPlan()
-	p.from, p.asked = now.UnixMicro()+horizon, now.UnixMicro()
+	p.from, p.lastRequest = now.UnixMicro()+horizon, now.UnixMicro()
 	m.SetTime(now)
-	_, err := r.Ask(t.Context(), "m", Ask{})
+	_, err := r.Request(t.Context(), "m", Request{})
 	require.NoError(t, err)
 	k := Key{Media: "m", Endpoint: "*", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 20, Share: 1} // every 505 ms
 	for _, tt := range []struct {
@@ -94,9 +94,9 @@ func TestShared_ExpectedCallsAreInStepAsThePlanHasThem(t *testing.T) {
 		if tt.later > time.Second {
 			w.Expected.After = 13_000
 		}
-		a := Ask{Process: "p", Limits: []Limit{limitOf(k, testSpread, 1)}, Wants: []Want{w}}
+		a := Request{Process: "p", Limits: []Limit{limitOf(k, testSpread, 1)}, Wants: []Want{w}}
 		planned := p.Answer(now.UnixMicro(), a)
-		got, err := r.Ask(t.Context(), "m", a)
+		got, err := r.Request(t.Context(), "m", a)
 		require.NoError(t, err)
 		require.Equal(t, planned[0].Starts, got.Wants[0].Starts)
 		var starts []int64
@@ -131,7 +131,7 @@ func TestShared_ManyProcessesShareOneRecord(t *testing.T) {
 			for range 5 {
 				a := some(20, k)
 				a.Process = fmt.Sprint(p)
-				got, err := r.Ask(t.Context(), "m", a)
+				got, err := r.Request(t.Context(), "m", a)
 				if assert.NoError(t, err) {
 					granted.Add(int64(len(got.Wants[0].Starts)))
 				}
@@ -154,20 +154,20 @@ func TestShared_APauseReachesAllAndIsNeverShortened(t *testing.T) {
 	t.Parallel()
 	all, _, _ := ledgers(t, 2)
 	point := Key{Media: "m", Endpoint: "x\ny", Scope: ScopeApp, Subject: "1"}
-	told := func() map[Key]time.Time {
-		got, err := all[1].Ask(t.Context(), "m", Ask{})
+	pausesSeen := func() map[Key]time.Time {
+		got, err := all[1].Request(t.Context(), "m", Request{})
 		require.NoError(t, err)
 		return got.Pauses
 	}
-	require.Empty(t, told())
-	require.Nil(t, told(), "a known pause is not reported again")
+	require.Empty(t, pausesSeen())
+	require.Nil(t, pausesSeen(), "a known pause is not reported again")
 	require.NoError(t, all[0].Pause(t.Context(), point, time.Minute))
 	require.NoError(t, all[1].Pause(t.Context(), point, time.Second))
-	pauses := told()
+	pauses := pausesSeen()
 	require.Len(t, pauses, 1)
 	require.InDelta(t, time.Minute, clock.Until(pauses[point]), float64(10*time.Second))
 	require.NoError(t, all[0].Pause(t.Context(), point, 0))
-	pauses = told()
+	pauses = pausesSeen()
 	require.NotNil(t, pauses)
 	require.Empty(t, pauses)
 }
@@ -181,11 +181,11 @@ func TestShared_WithoutItsChannelAPauseSpreadsWithRequests(t *testing.T) {
 	point := Key{Media: "m", Endpoint: "reports", Scope: ScopePlatform}
 	refused := NewRedis(redistest.As(t, client, "~"+keys.Prefix()+":*", "+@all"), keys, 0, slog.New(slog.NewTextHandler(&log, nil)))
 	other := NewRedis(client, keys, 0, quiet)
-	_, err := other.Ask(t.Context(), "m", Ask{})
+	_, err := other.Request(t.Context(), "m", Request{})
 	require.NoError(t, err)
 
 	require.NoError(t, refused.Pause(t.Context(), point, time.Minute))
-	got, err := other.Ask(t.Context(), "m", Ask{})
+	got, err := other.Request(t.Context(), "m", Request{})
 	require.NoError(t, err)
 	require.Len(t, got.Pauses, 1)
 	require.Contains(t, log.String(), "redis refuses the channel of pauses")
@@ -233,11 +233,11 @@ func TestShared_AnEmptiedRedisGrantsNothingWithinTheHorizon(t *testing.T) {
 	t.Parallel()
 	all, client, keys := ledgers(t, 1)
 	a := some(5, Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1})
-	got, err := all[0].Ask(t.Context(), "m", a)
+	got, err := all[0].Request(t.Context(), "m", a)
 	require.NoError(t, err)
 	require.Len(t, got.Wants[0].Starts, 5)
 	require.NoError(t, client.Del(t.Context(), keys.Of("m", "from")).Err())
-	got, err = all[0].Ask(t.Context(), "m", a)
+	got, err = all[0].Request(t.Context(), "m", a)
 	require.NoError(t, err)
 	require.Empty(t, got.Wants[0].Starts)
 	require.InDelta(t, horizon, got.Wants[0].Opens, horizon/10)
@@ -251,19 +251,19 @@ func TestShared_ARepeatedRequestReturnsNothingOfOthers(t *testing.T) {
 	k := Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 25, Share: 1}
 	a := some(5, k)
 	a.Process = "one"
-	got, err := r.Ask(t.Context(), "m", a)
+	got, err := r.Request(t.Context(), "m", a)
 	require.NoError(t, err)
 	require.Len(t, got.Wants[0].Starts, 5)
 	last := got.Clock.UnixMicro() + got.Wants[0].Starts[4].At // more than a second ahead
-	back := Ask{Process: "one", Limits: a.Limits, Unused: []Unused{{At: last, Limits: []int{0}, Costs: []int{1}}}}
-	_, err = r.Ask(t.Context(), "m", back)
+	back := Request{Process: "one", Limits: a.Limits, Unused: []Unused{{At: last, Limits: []int{0}, Costs: []int{1}}}}
+	_, err = r.Request(t.Context(), "m", back)
 	require.NoError(t, err)
 	other := some(1, k)
 	other.Process = "other"
-	got, err = r.Ask(t.Context(), "m", other)
+	got, err = r.Request(t.Context(), "m", other)
 	require.NoError(t, err)
 	require.Equal(t, last, got.Clock.UnixMicro()+got.Wants[0].Starts[0].At, "the other has what was returned")
-	_, err = r.Ask(t.Context(), "m", back)
+	_, err = r.Request(t.Context(), "m", back)
 	require.NoError(t, err)
 	require.EqualValues(t, 5, client.ZCard(t.Context(), r.name(k, "granted")).Val())
 }
@@ -275,7 +275,7 @@ func TestShared_SettledRowsCountAfterARest(t *testing.T) {
 	k := Key{Media: "m", Endpoint: "ads", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 40_000, Share: 1, Unit: UnitRows}
 	a := some(1, k)
 	a.Settled = []Settled{{Limit: 0, More: 40_000}}
-	got, err := all[0].Ask(t.Context(), "m", a)
+	got, err := all[0].Request(t.Context(), "m", a)
 	require.NoError(t, err)
 	require.Empty(t, got.Wants[0].Starts)
 	require.InDelta(t, 10*time.Second.Microseconds(), got.Wants[0].Opens, float64(time.Second.Microseconds()))
@@ -288,7 +288,7 @@ func TestShared_SurvivesALossOfItsScripts(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	r := NewRedis(client, redis.NewKeys("test"), testSpread, quiet)
 	for range 2 {
-		_, err := r.Ask(t.Context(), "m", some(1, perDay))
+		_, err := r.Request(t.Context(), "m", some(1, perDay))
 		require.NoError(t, err)
 		require.NoError(t, client.ScriptFlush(t.Context()).Err())
 	}
@@ -302,21 +302,21 @@ func TestShared_AFullCountHoldsBackUntilItsWindowEnds(t *testing.T) {
 	require.NoError(t, err)
 	perSecond := Key{Media: "m", Endpoint: "y", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1}
 	a := some(1, perHour, perSecond)
-	got, err := all[0].Ask(t.Context(), "m", a)
+	got, err := all[0].Request(t.Context(), "m", a)
 	require.NoError(t, err)
 	require.Len(t, got.Wants[0].Starts, 1)
-	got, err = all[0].Ask(t.Context(), "m", a)
+	got, err = all[0].Request(t.Context(), "m", a)
 	require.NoError(t, err)
 	require.Empty(t, got.Wants[0].Starts)
 	require.Equal(t, 0, got.Wants[0].By)
 	require.InDelta(t, time.Hour.Microseconds(), got.Wants[0].Opens, float64(time.Minute.Microseconds()))
-	got, err = all[0].Ask(t.Context(), "m", some(1, perSecond))
+	got, err = all[0].Request(t.Context(), "m", some(1, perSecond))
 	require.NoError(t, err)
 	require.Len(t, got.Wants[0].Starts, 1, "other limits are not affected")
 
 	// A count that never ends would hold back forever.
 	require.NoError(t, client.Persist(t.Context(), keys.Of("m", perHour.parts("count")...)).Err())
-	got, err = all[0].Ask(t.Context(), "m", a)
+	got, err = all[0].Request(t.Context(), "m", a)
 	require.NoError(t, err)
 	require.Len(t, got.Wants[0].Starts, 1)
 }
@@ -328,19 +328,19 @@ func TestShared_AnErrorNamesTheMedia(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	r := NewRedis(client, redis.NewKeys("test"), testSpread, quiet)
 	m.SetError("LOADING")
-	_, err := r.Ask(t.Context(), "tulip", Ask{})
+	_, err := r.Request(t.Context(), "tulip", Request{})
 	require.ErrorContains(t, err, "request calls of tulip")
 	require.ErrorContains(t, r.Pause(t.Context(), Key{Media: "tulip", Scope: ScopePlatform}, time.Second), "pause tulip")
 }
 
-func BenchmarkShared_Ask(b *testing.B) {
+func BenchmarkShared_Request(b *testing.B) {
 	client, keys := redistest.New(b)
 	r := NewRedis(client, keys, testSpread, quiet)
 	k := Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 1e5, Share: 1}
 	for _, n := range []int{1, 70, 500} {
 		b.Run(fmt.Sprint(n, " calls"), func(b *testing.B) {
 			for b.Loop() {
-				if _, err := r.Ask(b.Context(), "m", some(n, k)); err != nil {
+				if _, err := r.Request(b.Context(), "m", some(n, k)); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -359,7 +359,7 @@ func TestShared_GrantsAheadAreNotInTheWindow(t *testing.T) {
 	require.NoError(t, client.Set(t.Context(), redis.NewKeys("x").Of("m", "from"), 1, 0).Err())
 	require.NoError(t, client.HSet(t.Context(), redis.NewKeys("x").Of("m", "last"), "", "").Err())
 	k := Key{Media: "m", Endpoint: "e", Scope: ScopePlatform, Period: time.Second, Limit: 10, Share: 1}
-	_, err := r.Ask(t.Context(), "m", some(100, k))
+	_, err := r.Request(t.Context(), "m", some(100, k))
 	require.NoError(t, err)
 	total := 0
 	for after := range 5 {
@@ -383,15 +383,15 @@ func TestShared_AServerWithKeysOfAnotherGrantsNothingForAWhile(t *testing.T) {
 	}
 	all, client, keys := ledgers(t, 1)
 	a := some(5, Key{Media: "m", Endpoint: "x", Scope: ScopePlatform, Period: time.Second, Limit: 50, Share: 1})
-	got, err := all[0].Ask(t.Context(), "m", a)
+	got, err := all[0].Request(t.Context(), "m", a)
 	require.NoError(t, err)
 	require.NotEmpty(t, got.Wants[0].Starts)
 	require.Len(t, got.Server, 40)
 	require.Equal(t, got.Server, client.HGet(t.Context(), keys.Of("m", "last"), "").Val())
 
 	require.NoError(t, client.HSet(t.Context(), keys.Of("m", "last"), "", "another").Err())
-	got, err = all[0].Ask(t.Context(), "m", a)
+	got, err = all[0].Request(t.Context(), "m", a)
 	require.NoError(t, err)
 	require.Empty(t, got.Wants[0].Starts)
-	require.InDelta(t, hush, got.Wants[0].Opens, float64(hush/10))
+	require.InDelta(t, longQuiet, got.Wants[0].Opens, float64(longQuiet/10))
 }

@@ -31,8 +31,8 @@ elseif (tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or 0) or 0) < ends then
 end
 if d > 0 then redis.call('HINCRBY', KEYS[2], ARGV[1], 1) end
 redis.call('HINCRBY', KEYS[1], '', 1)
-local told = redis.pcall('PUBLISH', ARGV[3], string.format('%.0f', d) .. '\n' .. ARGV[4] .. '\n' .. ARGV[1])
-if type(told) == 'table' and told.err then return told.err end
+local published = redis.pcall('PUBLISH', ARGV[3], string.format('%.0f', d) .. '\n' .. ARGV[4] .. '\n' .. ARGV[1])
+if type(published) == 'table' and published.err then return published.err end
 return ''
 `)
 
@@ -73,13 +73,13 @@ func (r *Redis) Pause(ctx context.Context, point Key, d time.Duration) error {
 		return fmt.Errorf("pause %s: %w", point, err)
 	}
 	if why != "" {
-		r.untold(point.Media, errors.New(why))
+		r.logRefused(point.Media, errors.New(why))
 	}
 	return nil
 }
 
-// untold logs that processes cannot publish the pauses of a media to each other.
-func (r *Redis) untold(media string, err error) {
+// logRefused logs that processes cannot publish the pauses of a media to each other.
+func (r *Redis) logRefused(media string, err error) {
 	r.causes.Report(slog.LevelWarn, "channel", "redis refuses the channel of pauses: they spread within 2 s", err, "channel", r.channel(media))
 }
 
@@ -94,7 +94,7 @@ const (
 )
 
 // Listen implements Ledger.
-func (r *Redis) Listen(ctx context.Context, media string, told func(Key, time.Duration), lost func(error)) {
+func (r *Redis) Listen(ctx context.Context, media string, onPause func(Key, time.Duration), onLoss func(error)) {
 	sub := r.client.Subscribe(ctx, r.channel(media))
 	stop := context.AfterFunc(ctx, func() { _ = sub.Close() }) // Closing ends a Receive, which the end of ctx does not.
 	defer stop()
@@ -102,7 +102,7 @@ func (r *Redis) Listen(ctx context.Context, media string, told func(Key, time.Du
 		message, err := sub.Receive(ctx) // It reconnects automatically.
 		switch m := message.(type) {
 		case *goredis.Message:
-			r.hear(ctx, m.Payload, told)
+			r.readMessage(ctx, m.Payload, onPause)
 		default:
 			if err == nil { // A subscription.
 				away = false
@@ -112,22 +112,22 @@ func (r *Redis) Listen(ctx context.Context, media string, told func(Key, time.Du
 				return
 			}
 			if redis.Refused(err) { // The server is reachable, and has what it was sent.
-				r.untold(media, err)
+				r.logRefused(media, err)
 				_ = clock.Sleep(ctx, refusedAgain)
 				continue
 			}
 			// The server of this media's keys may still be reachable, or another that has replaced it.
 			if err := r.client.Exists(ctx, r.keys.Of(media, "from")).Err(); err != nil && !redis.Refused(err) && !away {
 				away = true
-				lost(fmt.Errorf("listen for the pauses of %s: %w", media, err))
+				onLoss(fmt.Errorf("listen for the pauses of %s: %w", media, err))
 			}
 			_ = clock.Sleep(ctx, listenAgain)
 		}
 	}
 }
 
-// hear parses what pauseScript published.
-func (r *Redis) hear(ctx context.Context, payload string, told func(Key, time.Duration)) {
+// readMessage parses what pauseScript published.
+func (r *Redis) readMessage(ctx context.Context, payload string, onPause func(Key, time.Duration)) {
 	text, rest, _ := strings.Cut(payload, "\n")
 	media, name, _ := strings.Cut(rest, "\n")
 	d, err := strconv.ParseInt(text, 10, 64)
@@ -136,5 +136,5 @@ func (r *Redis) hear(ctx context.Context, payload string, told func(Key, time.Du
 		r.log.WarnContext(ctx, "unreadable message on the channel of pauses", "message", payload)
 		return
 	}
-	told(point, Microseconds(d))
+	onPause(point, Microseconds(d))
 }

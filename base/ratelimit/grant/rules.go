@@ -169,7 +169,7 @@ func (r RuleSet) Cover(c Call, at time.Time) (common, own []Charge) {
 		if (rule.each() || rule.Unit == UnitRows) && slices.ContainsFunc(*of, func(x Charge) bool { return x.ID() == key.ID() }) {
 			continue // A more exact rule applies.
 		}
-		key.Limit = r.learnt(rule.Rule, key)
+		key.Limit = r.knownLimit(rule.Rule, key)
 		*of = append(*of, Charge{key, cost})
 	}
 	return common, own
@@ -184,7 +184,7 @@ func (r *Rules) number(k *Key, at time.Time) (most int, known bool) {
 			continue
 		}
 		if rule.Endpoint == k.Endpoint || rule.each() && rule.matches(k.Endpoint) || rule.Unit == UnitRows {
-			k.Limit, k.Share, k.Cost = set.learnt(rule.Rule, *k), rule.Share, rule.most()
+			k.Limit, k.Share, k.Cost = set.knownLimit(rule.Rule, *k), rule.Share, rule.most()
 			return rule.LimitMax, true
 		}
 	}

@@ -36,7 +36,7 @@ func weight(importance int) float64 {
 	return w * float64(10+9*importance) / 10
 }
 
-func claimOf(b *Book, now int64, who claimant) *claim {
+func claimOf(b *usage, now int64, who claimant) *claim {
 	c := b.claims[who]
 	if c == nil {
 		c = &claim{most: math.MaxInt32, paid: now}
@@ -57,17 +57,17 @@ func (c class) perWeight() float64 {
 
 // share returns how many of all calls of the horizon a claimant may have next to what the others want, whatever it
 // wants itself.
-func (b *Book) share(me claimant, all float64) float64 {
+func (b *usage) share(me claimant, all float64) float64 {
 	var classes []class
 	mine := weight(me.importance)
-	var beside []float64 // the demands in my class
+	var peers []float64 // the demands in my class
 	for who, c := range b.claims {
 		w, demand := weight(who.importance), c.wants()
 		if who == me {
 			continue
 		}
 		if w == mine {
-			beside = append(beside, demand)
+			peers = append(peers, demand)
 			continue
 		}
 		i := slices.IndexFunc(classes, func(c class) bool { return c.weight == w })
@@ -91,15 +91,15 @@ func (b *Book) share(me claimant, all float64) float64 {
 		left -= part
 		weights -= c.weight
 	}
-	slices.Sort(beside)
-	for i, demand := range beside {
-		left -= min(demand, left/float64(len(beside)+1-i))
+	slices.Sort(peers)
+	for i, demand := range peers {
+		left -= min(demand, left/float64(len(peers)+1-i))
 	}
 	return left
 }
 
 // demand returns how many calls all claimants want within the horizon.
-func (b *Book) demand() int64 {
+func (b *usage) demand() int64 {
 	all := int64(0)
 	for _, c := range b.claims {
 		all += int64(min(c.demand, c.most))
@@ -108,7 +108,7 @@ func (b *Book) demand() int64 {
 }
 
 // processes returns how many processes share the limit.
-func (b *Book) processes() int64 {
+func (b *usage) processes() int64 {
 	seen := map[string]bool{}
 	for who := range b.claims {
 		seen[who.process] = true

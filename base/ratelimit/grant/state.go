@@ -174,9 +174,9 @@ func (r *Redis) limitState(ctx context.Context, k Key, now time.Time) (LimitStat
 	return s, err
 }
 
-// laneStates parses what ask.lua keeps of claims.
+// laneStates parses what grant.lua keeps of claims.
 func laneStates(claims map[string]string, l Limit, now int64) ([]LaneState, error) {
-	b := &Book{claims: map[claimant]*claim{}}
+	b := &usage{claims: map[claimant]*claim{}}
 	lanes := map[int]*LaneState{}
 	processes := map[int]map[string]bool{}
 	for name, text := range claims {

@@ -33,25 +33,25 @@ func (s Witness) Reached(ctx context.Context, process string, media []string) er
 	return nil
 }
 
-// Look implements ratelimit.Witness. It deletes processes that have not reached Redis for an hour.
-func (s Witness) Look(ctx context.Context) (ratelimit.Sight, error) {
-	sight, err := s.look(ctx)
+// Read implements ratelimit.Witness. It deletes processes that have not reached Redis for an hour.
+func (s Witness) Read(ctx context.Context) (ratelimit.Records, error) {
+	records, err := s.read(ctx)
 	if err != nil {
-		return ratelimit.Sight{}, fmt.Errorf("read which processes reach Redis: %w", err)
+		return ratelimit.Records{}, fmt.Errorf("read which processes reach Redis: %w", err)
 	}
-	return sight, nil
+	return records, nil
 }
 
-func (s Witness) look(ctx context.Context) (ratelimit.Sight, error) {
-	sight := ratelimit.Sight{Servers: map[string]string{}}
+func (s Witness) read(ctx context.Context) (ratelimit.Records, error) {
+	records := ratelimit.Records{Servers: map[string]string{}}
 	now, err := s.Data.Now(ctx)
 	if err != nil {
-		return sight, err
+		return records, err
 	}
 	db := s.Data.Current(ctx)
 	rows, err := db.Raw("SELECT process, media, seen_at FROM redis_reached").Rows()
 	if err != nil {
-		return sight, err
+		return records, err
 	}
 	defer rows.Close()
 	old := false
@@ -59,29 +59,29 @@ func (s Witness) look(ctx context.Context) (ratelimit.Sight, error) {
 		var r ratelimit.Reach
 		var seen sqldb.Time
 		if err := rows.Scan(&r.Process, &r.Media, &seen); err != nil {
-			return sight, err
+			return records, err
 		}
 		r.Ago = now.Sub(seen.Time)
 		old = old || r.Ago > reachedKept
-		sight.Reached = append(sight.Reached, r)
+		records.Reached = append(records.Reached, r)
 	}
 	if err := rows.Err(); err != nil {
-		return sight, err
+		return records, err
 	}
 	if old {
 		if err := s.Data.Writer(ctx).Exec("DELETE FROM redis_reached WHERE seen_at < ?",
 			sqldb.At(now.Add(-reachedKept))).Error; err != nil {
-			return sight, err
+			return records, err
 		}
 	}
 	var servers []struct{ Media, RunID string }
 	if err := db.Raw("SELECT media, run_id FROM redis_server").Scan(&servers).Error; err != nil {
-		return sight, err
+		return records, err
 	}
 	for _, x := range servers {
-		sight.Servers[x.Media] = x.RunID
+		records.Servers[x.Media] = x.RunID
 	}
-	return sight, nil
+	return records, nil
 }
 
 // Move implements ratelimit.Witness.

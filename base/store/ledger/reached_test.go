@@ -13,9 +13,9 @@ import (
 func TestReached_IsSeenByAllForEachMedia(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
-	sight, err := s.Look(t.Context())
+	records, err := s.Read(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, sight.Reached, "no process has reached it yet")
+	require.Empty(t, records.Reached, "no process has reached it yet")
 	require.NoError(t, s.Reached(t.Context(), "a", []string{"tulip", "orchid"}))
 	require.NoError(t, s.Reached(t.Context(), "b", []string{"tulip"}))
 	require.NoError(t, s.Reached(t.Context(), "b", []string{"tulip"}), "it is recorded repeatedly")
@@ -28,12 +28,12 @@ func TestReached_IsSeenByAllForEachMedia(t *testing.T) {
 		at(30*time.Minute)).Error)
 	require.NoError(t, db.Exec("INSERT INTO redis_reached (process, seen_at) VALUES (?, ?)", "gone",
 		at(61*time.Minute)).Error)
-	_, err = s.Look(t.Context())
+	_, err = s.Read(t.Context())
 	require.NoError(t, err)
-	sight, err = s.Look(t.Context())
+	records, err = s.Read(t.Context())
 	require.NoError(t, err)
 	ago := map[ratelimit.Reach]time.Duration{}
-	for _, r := range sight.Reached {
+	for _, r := range records.Reached {
 		d := r.Ago
 		r.Ago = 0
 		ago[r] = d
@@ -67,7 +67,7 @@ func TestMove_OneOfManyChangesTheServer(t *testing.T) {
 		require.Equal(t, x.server, server, "%+v", x)
 		require.Equal(t, x.moved, moved, "%+v", x)
 	}
-	sight, err := s.Look(t.Context())
+	records, err := s.Read(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{"tulip": "a", "orchid": "b"}, sight.Servers)
+	require.Equal(t, map[string]string{"tulip": "a", "orchid": "b"}, records.Servers)
 }

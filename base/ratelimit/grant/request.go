@@ -65,11 +65,11 @@ func (w Want) all(now int64) []Wanted {
 	return all
 }
 
-// Ask is everything that a process requests at a time, sorted by descending importance.
-type Ask struct {
+// Request is everything that a process requests at a time, sorted by descending importance.
+type Request struct {
 	Process string
 	Back    bool // the process was without this plan, and others may still be: nothing is granted within the horizon
-	Moved   bool // this plan has replaced another that others may still use: nothing is granted within hush
+	Moved   bool // this plan has replaced another that others may still use: nothing is granted within longQuiet
 	Limits  []Limit
 	Settled []Settled
 	Unused  []Unused

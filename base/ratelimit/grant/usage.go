@@ -2,8 +2,8 @@ package grant
 
 import "slices"
 
-// Book is what a plan keeps about one limit.
-type Book struct {
+// usage is what a plan keeps about one limit.
+type usage struct {
 	// every is the value of the last request. After a limit is lowered, its window may hold too many calls until
 	// crowded.
 	every, crowded int64
@@ -16,7 +16,7 @@ type Book struct {
 	claims map[claimant]*claim
 }
 
-func (b *Book) inStep(now, from, every int64) int64 {
+func (b *usage) inStep(now, from, every int64) int64 {
 	i, _ := slices.BinarySearch(b.granted, from)
 	if i == 0 || every == 0 || b.granted[i-1] < now-every {
 		return from
@@ -26,7 +26,7 @@ func (b *Book) inStep(now, from, every int64) int64 {
 }
 
 // earliest returns the first moment from t on at which the limit leaves cost free.
-func (b *Book) earliest(t int64, cost int, l Limit) int64 {
+func (b *usage) earliest(t int64, cost int, l Limit) int64 {
 	t = max(t, l.after)
 	if l.bursts {
 		return max(t, b.ready-max(0, l.tolerance-int64(cost-1)*l.Every))
@@ -45,7 +45,7 @@ func (b *Book) earliest(t int64, cost int, l Limit) int64 {
 }
 
 // take takes cost from t on. In a calendar it takes as many moments.
-func (b *Book) take(t int64, cost int, l Limit) {
+func (b *usage) take(t int64, cost int, l Limit) {
 	if l.bursts {
 		b.ready = max(b.ready, t) + int64(cost)*l.Every
 		return
@@ -56,8 +56,8 @@ func (b *Book) take(t int64, cost int, l Limit) {
 	}
 }
 
-// giveBack undoes a take, if its moments are still where the limit's present number places them.
-func (b *Book) giveBack(t int64, cost int, l Limit) {
+// undo undoes a take, if its moments are still where the limit's present number places them.
+func (b *usage) undo(t int64, cost int, l Limit) {
 	for n := range cost {
 		if i, found := slices.BinarySearch(b.granted, t+int64(n)*l.Every); found {
 			b.granted = slices.Delete(b.granted, i, i+1)
@@ -66,7 +66,7 @@ func (b *Book) giveBack(t int64, cost int, l Limit) {
 }
 
 // forget drops what no longer matters.
-func (b *Book) forget(now, horizon int64, l Limit) {
+func (b *usage) forget(now, horizon int64, l Limit) {
 	b.kept = l.kept()
 	i, _ := slices.BinarySearch(b.granted, now-b.kept)
 	b.granted = slices.Delete(b.granted, 0, i)

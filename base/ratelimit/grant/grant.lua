@@ -38,8 +38,8 @@ local function number() return tonumber(arg()) end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local process, horizon, life, unasked, hush, told, known, count = arg(), number(), number(), number(), number(), number(), arg(), number()
-local back = told > 0
+local process, horizon, life, idleMost, longQuiet, absence, known, count = arg(), number(), number(), number(), number(), number(), arg(), number()
+local back = absence > 0
 local function text(n) return string.format('%.0f', n) end
 -- A moment is kept with its process: a request that is sent twice must not return what another process was granted in
 -- between.
@@ -50,7 +50,7 @@ local server = ''
 if type(info) == 'string' then server = string.match(info, 'run_id:(%w+)') or '' end
 
 local from = tonumber(redis.call('GET', KEYS[1]) or 0) or 0
-local asked = tonumber(redis.call('GET', KEYS[4]) or 0) or 0
+local lastRequest = tonumber(redis.call('GET', KEYS[4]) or 0) or 0
 local owner = redis.call('HGET', KEYS[5], '')
 local silent = 0
 if from == 0 or back or not owner then
@@ -58,14 +58,14 @@ if from == 0 or back or not owner then
   -- they come back.
   silent = horizon
 end
-if asked > 0 and now - asked > unasked then
+if lastRequest > 0 and now - lastRequest > idleMost then
   -- This Redis was paused or unreachable: processes may use their own parts until they have found it again.
-  silent = hush
+  silent = longQuiet
 end
-if told == 2 or owner and owner ~= '' and server ~= '' and owner ~= server then
+if absence == 2 or owner and owner ~= '' and server ~= '' and owner ~= server then
   -- Another server had these keys. It may take writes for some more seconds, and grant calls that this one does not
   -- know of.
-  silent = hush
+  silent = longQuiet
 end
 if silent > 0 and now + silent > from then
   from = now + silent
@@ -196,11 +196,11 @@ local rateLeast = 1e-12
 
 local function share(l, me)
   local mine = l.claims[me].weight
-  local classes, byWeight, beside = {}, {}, {}
+  local classes, byWeight, peers = {}, {}, {}
   for who, c in pairs(l.claims) do
     if who ~= me then
       if c.weight == mine then
-        beside[#beside + 1] = math.min(c.demand, c.most)
+        peers[#peers + 1] = math.min(c.demand, c.most)
       else
         local class = byWeight[c.weight]
         if not class then
@@ -229,9 +229,9 @@ local function share(l, me)
     left = left - part
     weights = weights - c.weight
   end
-  table.sort(beside)
-  for i, demand in ipairs(beside) do
-    left = left - math.min(demand, left / (#beside + 2 - i))
+  table.sort(peers)
+  for i, demand in ipairs(peers) do
+    left = left - math.min(demand, left / (#peers + 2 - i))
   end
   return left
 end

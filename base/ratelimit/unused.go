@@ -7,8 +7,8 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// takeSpare takes a spare slot that has begun, and reports whether there was one.
-func (d *desk) takeSpare(c grant.Call, importance int, now time.Time) (slot, bool) {
+// takeSpare takes a spare slot that has hasGrant, and reports whether there was one.
+func (d *dispatcher) takeSpare(c grant.Call, importance int, now time.Time) (slot, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	l := d.lines[lineOf(c, importance)]
@@ -25,50 +25,50 @@ func (d *desk) takeSpare(c grant.Call, importance int, now time.Time) (slot, boo
 			} else {
 				l.spare = slices.Delete(l.spare, i, i+1)
 			}
-			l.comes(c, now)
+			l.noteCall(c, now)
 			return s, true
 		}
 	}
 	return slot{}, false
 }
 
-// giveBack returns a slot that is not used.
-func (d *desk) giveBack(t *ticket, s slot) {
+// returnSlot returns a slot that is not used.
+func (d *dispatcher) returnSlot(t *ticket, s slot) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.takeBack(t.line, s)
+	d.reuseSlot(t.line, s)
 }
 
-// takeBack gives an unused slot to a call that waits in its line, or else to the other processes.
-func (d *desk) takeBack(l *line, s slot) {
+// reuseSlot gives an unused slot to a call that waits in its line, or else to the other processes.
+func (d *dispatcher) reuseSlot(l *line, s slot) {
 	l.keep(s)
 	l.serve(d)
-	at := d.w.now().Add(handBackWithin)
-	if slices.Contains(l.spare, s) && s.at != 0 && !s.ahead && s.from.After(at.Add(handBackAhead)) {
-		d.tellBy(at)
+	at := d.w.now().Add(returnWithin)
+	if slices.Contains(l.spare, s) && s.at != 0 && !s.ahead && s.from.After(at.Add(returnAhead)) {
+		d.requestBy(at)
 	}
 }
 
-// touch sends an empty request if none was sent for a while. It shows the common ledger that it can be reached. After
+// keepAlive sends an empty request if none was sent for a while. It shows the common ledger that it can be reached. After
 // a time without requests the ledger assumes that processes use their own parts.
-func (d *desk) touch() {
+func (d *dispatcher) keepAlive() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if now := d.w.now(); now.Sub(d.asked) >= touchEvery {
-		d.tellBy(now)
+	if now := d.w.now(); now.Sub(d.requested) >= keepAliveEvery {
+		d.requestBy(now)
 	}
 }
 
-// tellBy has a request sent at a time at the latest.
-func (d *desk) tellBy(at time.Time) {
-	if d.tell.IsZero() || at.Before(d.tell) {
-		d.tell = at
+// requestBy has a request sent at a time at the latest.
+func (d *dispatcher) requestBy(at time.Time) {
+	if d.reportBy.IsZero() || at.Before(d.reportBy) {
+		d.reportBy = at
 	}
-	d.begin()
+	d.start()
 }
 
 // serve gives spare slots to waiting calls.
-func (l *line) serve(d *desk) {
+func (l *line) serve(d *dispatcher) {
 	now := d.w.now()
 	l.spare = slices.DeleteFunc(l.spare, func(s slot) bool {
 		if s.until.Before(now) {
