@@ -32,13 +32,15 @@ func (d *dispatcher) compose() composed {
 	defer d.mu.Unlock()
 	now := d.w.now()
 	c := &composing{
-		composed: composed{Request: grant.Request{Process: d.w.process}, pausings: d.pausings}, d: d, now: now, rules: d.w.rules.Of(d.media), known: map[grant.Key]int{},
+		composed: composed{Request: grant.Request{Process: d.w.process}, pausings: d.pausings}, d: d, now: now,
+		rules: d.w.rules.Of(d.media), known: map[grant.Key]int{},
 	}
 	d.requested = now
 	c.addSettled()
 	d.reportBy = time.Time{}
 	lines := slices.SortedFunc(maps.Values(d.lines), func(a, b *line) int {
-		return cmp.Or(b.id.importance-a.id.importance, cmp.Compare(a.id.endpoint, b.id.endpoint), cmp.Compare(a.id.app, b.id.app))
+		return cmp.Or(b.id.importance-a.id.importance, cmp.Compare(a.id.endpoint, b.id.endpoint),
+			cmp.Compare(a.id.app, b.id.app))
 	})
 	for _, l := range lines {
 		d.release(l, now)

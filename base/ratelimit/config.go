@@ -28,7 +28,8 @@ func DefaultConfig() Config {
 func (c Config) Validate() error {
 	var errs []error
 	if c.ArrivalSpread < spreadMin || c.ArrivalSpread > 10*time.Second {
-		errs = append(errs, &config.FieldError{Key: "arrival_spread", Value: c.ArrivalSpread.String(), Want: fmt.Sprintf("%s to 10s", spreadMin)})
+		errs = append(errs, &config.FieldError{Key: "arrival_spread", Value: c.ArrivalSpread.String(),
+			Want: fmt.Sprintf("%s to 10s", spreadMin)})
 	}
 	if c.Members < 1 || c.Members > 1000 {
 		errs = append(errs, &config.FieldError{Key: "members", Value: fmt.Sprint(c.Members), Want: "1 to 1000"})

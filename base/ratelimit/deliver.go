@@ -97,7 +97,8 @@ func (d *dispatcher) distribute(a composed, want int, g grant.Given, got grant.A
 		waits[i] = true
 	}
 	for _, s := range g.Starts {
-		x := slot{from: got.Answered.Add(grant.Microseconds(s.At)), until: got.Asked.Add(grant.Microseconds(s.At) + d.w.spread), call: l.call, rows: w.Call(s.Call).Rows}
+		x := slot{from: got.Answered.Add(grant.Microseconds(s.At)),
+			until: got.Asked.Add(grant.Microseconds(s.At) + d.w.spread), call: l.call, rows: w.Call(s.Call).Rows}
 		if !got.Clock.IsZero() {
 			x.at = got.Clock.UnixMicro() + s.At
 		}

@@ -18,8 +18,8 @@ const (
 	// how many may be granted.
 	callsMax   = 500
 	callsFirst = 100
-	// callsPerRequest is about how many calls one request grants where calls wait, and requestEvery the longest time between two
-	// such requests.
+	// callsPerRequest is about how many calls one request grants where calls wait, and requestEvery the longest time
+	// between two such requests.
 	callsPerRequest = 80
 	requestEvery    = 2 * time.Second
 	requestSoonest  = 100 * time.Millisecond
@@ -81,13 +81,15 @@ type dispatcher struct {
 	synced     time.Time               // when pauses were last read
 	ahead      time.Duration           // how far the ledger's clock is ahead of ours; it determines calendar windows
 	unsettled  map[grant.Key]int       // matched rows that the ledger does not know of
-	reportBy   time.Time               // when unsettled and unused grants are reported at the latest; zero if there are none
-	estimates  map[rowsID]rowEstimate
+	// when unsettled and unused grants are reported at the latest; zero if there are none
+	reportBy  time.Time
+	estimates map[rowsID]rowEstimate
 }
 
 func newDispatcher(w *Waiter, media string) *dispatcher {
 	return &dispatcher{
-		w: w, media: media, wake: make(chan struct{}, 1), lines: map[lineID]*line{}, pauses: map[grant.Key]time.Time{}, refused: map[grant.Key]time.Time{},
+		w: w, media: media, wake: make(chan struct{}, 1), lines: map[lineID]*line{}, pauses: map[grant.Key]time.Time{},
+		refused:   map[grant.Key]time.Time{},
 		unsettled: map[grant.Key]int{}, estimates: map[rowsID]rowEstimate{},
 		taken: w.metrics.taken.WithLabelValues(media), waited: w.metrics.wait.WithLabelValues(media),
 	}
@@ -206,8 +208,8 @@ func (d *dispatcher) requestUntilIdle(ctx context.Context) {
 	}
 }
 
-// requestAt returns when the next request is due. It returns false, and the goroutine ends, if no call waits and nothing
-// is to be reported.
+// requestAt returns when the next request is due. It returns false, and the goroutine ends, if no call waits and
+// nothing is to be reported.
 func (d *dispatcher) requestAt() (at time.Time, ok bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

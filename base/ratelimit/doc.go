@@ -36,17 +36,26 @@
 // grants of Redis to others have lapsed. A Redis that returns later, is another server or has lost all keys also
 // grants nothing that starts within 2 s. The promises are:
 //
-//   - Redis is away for all: together the processes stay within every limit. There are as many parts as processes that reached Redis last, or Config.Members if that is more. A process that starts without Redis has a part only if Config.Members leaves one. Without a Witness there are always Config.Members parts. Limits of rows are an exception, because one call may match a quarter of such a limit and a process does not know what the calls of others match.
-//   - Redis is away for some: these make no calls, because the processes that reach it share the whole limits. They learn this from their Witness. Without a Witness each of them adds its part, so with one of them a window may hold (1 + 1/Members) times the limit.
-//   - Redis is back, or was emptied: no window overflows. For a limit of an hour or more, one burst too much may be granted. The share covers it.
+//   - Redis is away for all: together the processes stay within every limit. There are as many parts as processes
+//     that reached Redis last, or Config.Members if that is more. A process that starts without Redis has a part only
+//     if Config.Members leaves one. Without a Witness there are always Config.Members parts. Limits of rows are an
+//     exception, because one call may match a quarter of such a limit and a process does not know what the calls of
+//     others match.
+//   - Redis is away for some: these make no calls, because the processes that reach it share the whole limits. They
+//     learn this from their Witness. Without a Witness each of them adds its part, so with one of them a window may
+//     hold (1 + 1/Members) times the limit.
+//   - Redis is back, or was emptied: no window overflows. For a limit of an hour or more, one burst too much may be
+//     granted. The share covers it.
 //
 // # Files
 //
 //   - waiter.go: Wait and the other methods of a Waiter; terms.go: importance, rank and yielding
 //   - dispatcher.go: the waiting calls of a media; line.go: those of one kind, and fairness between accounts
 //   - compose.go, deliver.go: building a request for all of them, and distributing its answer
-//   - forecast.go: requests for calls that are expected; yield.go: callers that yield their place; unused.go: unused grants
+//   - forecast.go: requests for calls that are expected; yield.go: callers that yield their place; unused.go: unused
+//     grants
 //   - pauses.go, tighten.go: after a refusal; rows.go: how many rows calls match
-//   - fallback.go: without Redis; parts.go: a process's part; reconnect.go: what Redis learns when it is back; server.go: which server all use; witness.go: how processes learn of each other without Redis
+//   - fallback.go: without Redis; parts.go: a process's part; reconnect.go: what Redis learns when it is back;
+//     server.go: which server all use; witness.go: how processes learn of each other without Redis
 //   - steps.go: the steps of a process, one at a time, for the simulation of package quota
 package ratelimit

@@ -51,10 +51,11 @@ type fallback struct {
 	missed      time.Time // when it last failed to answer
 	nextProbe   time.Time
 	firstAnswer time.Time // when the common ledger first answered
-	mustReport  bool      // the common ledger must learn of the absence: this process has granted itself calls, or the ledger may have lost some
-	ownUntil    time.Time // the common ledger grants nothing before this: until then this process grants its own part
-	members     int       // the number of processes that reached the common ledger, as last known
-	noPart      bool      // this process has no part: others reach the common ledger, or had all parts before it started
+	// the common ledger must learn of the absence: this process has granted itself calls, or the ledger may have lost some
+	mustReport bool
+	ownUntil   time.Time // the common ledger grants nothing before this: until then this process grants its own part
+	members    int       // the number of processes that reached the common ledger, as last known
+	noPart     bool      // this process has no part: others reach the common ledger, or had all parts before it started
 
 	server         string    // that keeps the limits and that this process uses; empty before its first answer
 	recordedServer string    // the server that all use, as the witness records
@@ -63,14 +64,17 @@ type fallback struct {
 	witnessRead    bool      // the witness has been read
 	others         bool      // other processes reach the common ledger
 	barred         time.Time // since when this process makes no calls; zero while it may
-	why            string    // the reason: it reaches another server than the others, or cannot record the one that it reaches
+	// the reason: it reaches another server than the others, or cannot record the one that it reaches
+	why string
 }
 
 var _ grant.Ledger = (*fallback)(nil)
 
-func newFallback(media string, common grant.Ledger, own *grant.Memory, timeout time.Duration, log *slog.Logger, m *metrics) *fallback {
+func newFallback(media string, common grant.Ledger, own *grant.Memory, timeout time.Duration, log *slog.Logger,
+	m *metrics) *fallback {
 	m.fallback.WithLabelValues(media).Set(0)
-	return &fallback{media: media, common: common, own: own, timeout: timeout, log: log.With("media", media), metrics: m, reserve: own.Members}
+	return &fallback{media: media, common: common, own: own, timeout: timeout, log: log.With("media", media), metrics: m,
+		reserve: own.Members}
 }
 
 // Request implements grant.Ledger.
@@ -95,9 +99,10 @@ func (f *fallback) Request(ctx context.Context, media string, a grant.Request) (
 
 // requestStart is the state when a request began.
 type requestStart struct {
-	use      use
-	at       time.Time
-	pausings int // the number of pauses that the common ledger knows of; -1 if it does not know all that this process knows
+	use use
+	at  time.Time
+	// the number of pauses that the common ledger knows of; -1 if it does not know all that this process knows
+	pausings int
 	wasAway  bool
 }
 
@@ -236,9 +241,11 @@ func (f *fallback) noteLoss(ctx context.Context, err error) {
 	if first {
 		f.metrics.fallback.WithLabelValues(f.media).Set(1)
 		if redis.Refused(err) {
-			f.log.WarnContext(ctx, "redis refuses requests: rate limits fall back to this process's part", "members", f.own.Parts(), "err", err)
+			f.log.WarnContext(ctx, "redis refuses requests: rate limits fall back to this process's part", "members",
+				f.own.Parts(), "err", err)
 		} else {
-			f.log.WarnContext(ctx, "redis does not answer: rate limits fall back to this process's part", "members", f.own.Parts(), "err", err)
+			f.log.WarnContext(ctx, "redis does not answer: rate limits fall back to this process's part", "members",
+				f.own.Parts(), "err", err)
 		}
 	}
 }

@@ -141,7 +141,8 @@ func TestFallback_OneProcessCutOffMakesNoCallsWhileOthersDo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		letRequestsEnd(t)
 		rules := grant.NewRules()
-		require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 40}}))
+		require.NoError(t,
+			rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 40}}))
 		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		key := keysOf(rules, call)[0]
 		cfg := DefaultConfig()
@@ -207,7 +208,9 @@ func TestFallback_PartsBelongToTheLastMembers(t *testing.T) {
 				const processes = 6
 				letRequestsEnd(t)
 				rules := grant.NewRules()
-				require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 60, Share: 1}}))
+				require.NoError(t,
+					rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 60,
+						Share: 1}}))
 				call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 				key := keysOf(rules, call)[0]
 				server := redistest.NewVirtual(t)
@@ -269,7 +272,8 @@ func TestFallback_OneProcessCutOffAddsNoMoreThanItsPart(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		within := New(cfg, server.Client(t), redis.NewKeys("test"), nil, rules, nil, quiet)
-		without := newWaiter(newFallback("m", refusing{}, grant.NewMemory(cfg.ArrivalSpread, members), cfg.RedisTimeout, quiet, newMetrics(nil)), cfg.ArrivalSpread, rules, newMetrics(nil))
+		without := newWaiter(newFallback("m", refusing{}, grant.NewMemory(cfg.ArrivalSpread, members), cfg.RedisTimeout,
+			quiet, newMetrics(nil)), cfg.ArrivalSpread, rules, newMetrics(nil))
 		for _, w := range []*Waiter{within, without} {
 			for range 30 {
 				wg.Go(func() {
@@ -300,7 +304,8 @@ func TestFallback_CarriesPausesOverALossOfRedis(t *testing.T) {
 		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 
 		server.Mini.SetError("LOADING Redis is loading the dataset in memory")
-		require.ErrorContains(t, here.Pause(t.Context(), call, grant.ScopeApp, 5*time.Minute), "LOADING", "the caller learns that no other process knows of the pause")
+		require.ErrorContains(t, here.Pause(t.Context(), call, grant.ScopeApp, 5*time.Minute), "LOADING",
+			"the caller learns that no other process knows of the pause")
 		short, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		require.ErrorIs(t, await(short, here, call), context.DeadlineExceeded, "but this process keeps it")
@@ -326,7 +331,8 @@ func TestFallback_NewProcessWaitsUntilAllHaveFoundRedis(t *testing.T) {
 		server := redistest.NewVirtual(t)
 		settle(t, server)
 		rules := grant.NewRules()
-		require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20}}))
+		require.NoError(t,
+			rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20}}))
 		w := New(DefaultConfig(), server.Client(t), redis.NewKeys("test"), nil, rules, nil, quiet)
 		var listening sync.WaitGroup
 		ctx, stop := context.WithCancel(t.Context())
@@ -370,7 +376,8 @@ func TestFallback_AnImpatientCallerProvesNothingAboutRedis(t *testing.T) {
 func TestFallback_ALateAnswerDoesNotEndAnAbsence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFallback("m", &slowly{Ledger: grant.NewMemory(testSpread, 1), answers: []time.Duration{time.Second}}, grant.NewMemory(testSpread, 1), time.Minute, quiet, newMetrics(nil))
+		f := newFallback("m", &slowly{Ledger: grant.NewMemory(testSpread, 1), answers: []time.Duration{time.Second}},
+			grant.NewMemory(testSpread, 1), time.Minute, quiet, newMetrics(nil))
 		var wg sync.WaitGroup
 		wg.Go(func() { _, _ = f.Request(t.Context(), "m", one(perDay)) })
 		time.Sleep(time.Millisecond)
@@ -410,14 +417,16 @@ func TestFallback_ALateReturnHasNoPartOfItsOwn(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			now := time.Unix(1_000_000_000, 0)
-			f := newFallback("m", nil, grant.NewMemoryBy(func() time.Time { return now }, testSpread, 2), 0, quiet, newMetrics(nil))
+			f := newFallback("m", nil, grant.NewMemoryBy(func() time.Time { return now }, testSpread, 2), 0, quiet,
+				newMetrics(nil))
 			f.noteLoss(t.Context(), errGone)
 			now = now.Add(10 * time.Second)
 			f.noteLoss(t.Context(), errGone)
 			now = now.Add(tt.late)
 			f.noteReturn(t.Context(), now)
 			f.noteContact(useAfterAbsence, now)
-			got, err := f.requestOwn(t.Context(), "m", some(1, grant.Key{Media: "m", Endpoint: "x", Scope: grant.ScopePlatform, Period: time.Second, Limit: 50, Share: 1}))
+			got, err := f.requestOwn(t.Context(), "m", some(1,
+				grant.Key{Media: "m", Endpoint: "x", Scope: grant.ScopePlatform, Period: time.Second, Limit: 50, Share: 1}))
 			require.NoError(t, err)
 			require.Len(t, got.Wants[0].Starts, tt.want)
 		})

@@ -27,5 +27,6 @@ func (l *line) forecast(now time.Time) grant.Expected {
 	if n < expectedLeast {
 		return grant.Expected{}
 	}
-	return grant.Expected{Calls: n, After: expectedAfter.Microseconds(), Every: (grant.Horizon - expectedAfter).Microseconds() / int64(n)}
+	return grant.Expected{Calls: n, After: expectedAfter.Microseconds(),
+		Every: (grant.Horizon - expectedAfter).Microseconds() / int64(n)}
 }

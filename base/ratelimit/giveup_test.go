@@ -19,7 +19,9 @@ func TestWaiter_AGrantWithoutACallerGoesToTheNextCall(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			letRequestsEnd(t)
 			rules := grant.NewRules()
-			require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 1, Share: 1}}))
+			require.NoError(t,
+				rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 1,
+					Share: 1}}))
 			w := newWaiter(grant.NewMemory(testSpread, 1), testSpread, rules, newMetrics(nil))
 			call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 			require.NoError(t, await(t.Context(), w, call), "the one call of this minute")

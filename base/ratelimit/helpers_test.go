@@ -13,7 +13,8 @@ const testSpread = 100 * time.Millisecond
 
 var (
 	quiet  = slog.New(slog.DiscardHandler)
-	perDay = grant.Key{Media: "m", Endpoint: "day", Scope: grant.ScopePlatform, Period: 24 * time.Hour, Limit: 1000, Share: grant.ShareDefault}
+	perDay = grant.Key{Media: "m", Endpoint: "day", Scope: grant.ScopePlatform, Period: 24 * time.Hour, Limit: 1000,
+		Share: grant.ShareDefault}
 )
 
 // keysOf returns the limits that cover a call.
@@ -27,7 +28,8 @@ func keysOf(r *grant.Rules, c grant.Call) (keys []grant.Key) {
 
 // one requests one call under some limits.
 func one(keys ...grant.Key) grant.Request {
-	a := grant.Request{Process: "p", Wants: []grant.Want{{Importance: 20, Group: "g", Demand: 1, Calls: []grant.Wanted{{}}}}}
+	a := grant.Request{Process: "p", Wants: []grant.Want{{Importance: 20, Group: "g", Demand: 1,
+		Calls: []grant.Wanted{{}}}}}
 	for i, k := range keys {
 		a.Limits = append(a.Limits, grant.Limit{Key: k})
 		a.Wants[0].Common = append(a.Wants[0].Common, i)

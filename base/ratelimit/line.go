@@ -29,7 +29,8 @@ func (id lineID) group() string {
 }
 
 func lineOf(c grant.Call, importance int) lineID {
-	return lineID{endpoint: grant.PlainEndpoint(c.Endpoint), app: c.App, rows: c.Rows, ofAccount: c.Account != "", importance: importance}
+	return lineID{endpoint: grant.PlainEndpoint(c.Endpoint), app: c.App, rows: c.Rows, ofAccount: c.Account != "",
+		importance: importance}
 }
 
 // line holds the calls of one kind that wait for a grant.
@@ -104,7 +105,8 @@ type outcome struct {
 
 // insert adds a ticket at its place.
 func (l *line) insert(t *ticket) {
-	i, _ := slices.BinarySearchFunc(l.waiting, t.rank, func(t *ticket, rank Rank) int { return cmp.Or(t.rank.compare(rank), -1) })
+	i, _ := slices.BinarySearchFunc(l.waiting, t.rank,
+		func(t *ticket, rank Rank) int { return cmp.Or(t.rank.compare(rank), -1) })
 	l.waiting = slices.Insert(l.waiting, i, t)
 }
 

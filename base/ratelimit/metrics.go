@@ -34,17 +34,22 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		waiting: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "adsync_ratelimit_waiting_calls", Help: "Calls of this process that wait for a grant.",
 		}, []string{"media"}),
-		taken:       counter("taken_total", "Calls granted.", "media"),
-		asks:        counter("asks_total", "Requests to the ledger, each for all waiting calls.", "media"),
-		wouldExceed: counter("would_exceed_total", "Calls ended early because their grant would have come after their deadline.", "media"),
-		late:        counter("late_total", "Grants that could not be used in time, in most cases because the process had no CPU.", "media"),
-		paused:      counter("paused_total", "Pauses ordered, in most cases by an over-limit answer.", "media", "scope"),
-		tightened:   counter("tightened_total", "Limits tightened by a tenth for a while, because the platform refused calls that they allow.", "media"),
+		taken: counter("taken_total", "Calls granted.", "media"),
+		asks:  counter("asks_total", "Requests to the ledger, each for all waiting calls.", "media"),
+		wouldExceed: counter("would_exceed_total",
+			"Calls ended early because their grant would have come after their deadline.", "media"),
+		late: counter("late_total",
+			"Grants that could not be used in time, in most cases because the process had no CPU.", "media"),
+		paused: counter("paused_total", "Pauses ordered, in most cases by an over-limit answer.", "media", "scope"),
+		tightened: counter("tightened_total",
+			"Limits tightened by a tenth for a while, because the platform refused calls that they allow.", "media"),
 		fallback: f.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "adsync_ratelimit_fallback_active", Help: "1 while the Redis of a media is away and this process keeps to its own part of the limits.",
+			Name: "adsync_ratelimit_fallback_active",
+			Help: "1 while the Redis of a media is away and this process keeps to its own part of the limits.",
 		}, []string{"media"}),
 		redisErrors: f.NewCounter(prometheus.CounterOpts{
-			Name: "adsync_ratelimit_redis_errors_total", Help: "Requests that Redis did not answer in time or answered with an error.",
+			Name: "adsync_ratelimit_redis_errors_total",
+			Help: "Requests that Redis did not answer in time or answered with an error.",
 		}),
 	}
 }

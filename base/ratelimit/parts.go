@@ -8,9 +8,9 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// applyRecords applies what the witness had recorded when it was read at began. While the common ledger is away this process
-// has no part of the limits if others have the whole: processes that reach the common ledger, or those that reached
-// it before this process and do not count it as a member yet.
+// applyRecords applies what the witness had recorded when it was read at began. While the common ledger is away this
+// process has no part of the limits if others have the whole: processes that reach the common ledger, or those that
+// reached it before this process and do not count it as a member yet.
 func (f *fallback) applyRecords(ctx context.Context, s Records, began time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,8 +77,8 @@ func (f *fallback) countReached(all []Reach, within time.Duration) (members int,
 	return members, others, last
 }
 
-// quietAfterLoss returns how long after a loss this process grants itself nothing: until earlier grants have lapsed, and
-// the witness has records of others. A common ledger that timed out may also have paused and be back already for
+// quietAfterLoss returns how long after a loss this process grants itself nothing: until earlier grants have lapsed,
+// and the witness has records of others. A common ledger that timed out may also have paused and be back already for
 // others that did not notice. They are granted calls unless nobody sent a request for grant.IdleMost, so this process
 // also waits until it has tried the ledger again.
 func (f *fallback) quietAfterLoss(silence bool) time.Duration {

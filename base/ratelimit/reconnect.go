@@ -27,8 +27,8 @@ func (u use) of(a grant.Request) grant.Request {
 	return a
 }
 
-// noteContact records that the common ledger learned of an absence, or was reached first, at a time. After an absence it
-// grants nothing within its horizon.
+// noteContact records that the common ledger learned of an absence, or was reached first, at a time. After an absence
+// it grants nothing within its horizon.
 func (f *fallback) noteContact(by use, at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,13 +93,14 @@ func (f *fallback) noteReturn(ctx context.Context, asked time.Time) {
 	f.awaySince = time.Time{}
 	f.mu.Unlock()
 	f.metrics.fallback.WithLabelValues(f.media).Set(0)
-	f.log.InfoContext(ctx, "redis answers again: rate limits are shared", "away", f.own.Clock().Sub(since).Round(time.Millisecond))
+	f.log.InfoContext(ctx, "redis answers again: rate limits are shared", "away",
+		f.own.Clock().Sub(since).Round(time.Millisecond))
 	// Redis may have come back empty, and no pause could be stored in it meanwhile.
 	f.restorePauses(ctx)
 }
 
-// restorePauses sends the pauses that this process knows to the common ledger. They concern all processes, so the deadline of
-// the current call does not bound it.
+// restorePauses sends the pauses that this process knows to the common ledger. They concern all processes, so the
+// deadline of the current call does not bound it.
 func (f *fallback) restorePauses(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.timeout)
 	defer cancel()

@@ -70,7 +70,8 @@ func (p *processes) begin(name, server string) *process {
 	now := func() time.Time { return p.at }
 	common := &answering{server: server, fails: map[string]error{}, now: now}
 	x := &process{p, common, &fallbacks{
-		common: common, own: func() *grant.Memory { return grant.NewMemoryBy(now, testSpread, 2) }, timeout: time.Second, process: name, witness: p.witness,
+		common: common, own: func() *grant.Memory { return grant.NewMemoryBy(now, testSpread, 2) }, timeout: time.Second,
+		process: name, witness: p.witness,
 		log: quiet, metrics: newMetrics(nil), byMedia: map[string]*fallback{},
 	}}
 	p.all = append(p.all, x)

@@ -21,7 +21,8 @@ type Steps struct {
 func NewSteps(cfg Config, media, process string, now func() time.Time, witness Witness, rules *grant.Rules) *Steps {
 	m := newMetrics(nil)
 	all := &fallbacks{
-		own: func() *grant.Memory { return grant.NewMemoryBy(now, cfg.ArrivalSpread, cfg.Members) }, timeout: cfg.RedisTimeout, process: process, witness: witness,
+		own:     func() *grant.Memory { return grant.NewMemoryBy(now, cfg.ArrivalSpread, cfg.Members) },
+		timeout: cfg.RedisTimeout, process: process, witness: witness,
 		log: slog.New(slog.DiscardHandler), metrics: m, byMedia: map[string]*fallback{},
 	}
 	s := &Steps{all: all, ledger: all.of(media)}

@@ -20,7 +20,8 @@ func TestWaiter_LearnsALimitThatIsLowerThanItsRule(t *testing.T) {
 		letRequestsEnd(t)
 		const real = 140 // a minute
 		rules := grant.NewRules()
-		require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 200}}))
+		require.NoError(t,
+			rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 200}}))
 		w := NewLocal(testSpread, rules, nil)
 		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		var mu sync.Mutex
@@ -80,7 +81,8 @@ func TestWaiter_LearnsWhatOthersUseOfALimit(t *testing.T) {
 			return 0
 		}
 		report := func(left float64) {
-			require.NoError(t, w.Used(t.Context(), call, grant.ScopeApp, []Usage{{Period: time.Minute, Left: left}, {Period: 24 * time.Hour, Left: 0}}))
+			require.NoError(t, w.Used(t.Context(), call, grant.ScopeApp,
+				[]Usage{{Period: time.Minute, Left: left}, {Period: 24 * time.Hour, Left: 0}}))
 		}
 		report(0.05)
 		require.InDelta(t, 1, part(grant.ScopeApp, time.Minute), 1e-9, "our share leaves that much")

@@ -49,8 +49,8 @@ func (d *dispatcher) reuseSlot(l *line, s slot) {
 	}
 }
 
-// keepAlive sends an empty request if none was sent for a while. It shows the common ledger that it can be reached. After
-// a time without requests the ledger assumes that processes use their own parts.
+// keepAlive sends an empty request if none was sent for a while. It shows the common ledger that it can be reached.
+// After a time without requests the ledger assumes that processes use their own parts.
 func (d *dispatcher) keepAlive() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -41,12 +41,14 @@ type Waiter struct {
 // process's part of them while Redis is away for all. The witness records whether it is away for all or only for this
 // process; without one (nil) it counts as away for all. New starts nothing and sends nothing to Redis. There can be
 // one Waiter for each reg.
-func New(cfg Config, client goredis.UniversalClient, keys redis.Keys, witness Witness, rules *grant.Rules, reg prometheus.Registerer, log *slog.Logger) *Waiter {
+func New(cfg Config, client goredis.UniversalClient, keys redis.Keys, witness Witness, rules *grant.Rules,
+	reg prometheus.Registerer, log *slog.Logger) *Waiter {
 	m := newMetrics(reg)
 	common := grant.NewRedis(client, keys, cfg.ArrivalSpread, log)
 	common.Plain = cfg.Plain
 	f := &fallbacks{
-		common: common, own: func() *grant.Memory { return grant.NewMemory(cfg.ArrivalSpread, cfg.Members) }, timeout: cfg.RedisTimeout,
+		common: common, own: func() *grant.Memory { return grant.NewMemory(cfg.ArrivalSpread, cfg.Members) },
+		timeout: cfg.RedisTimeout,
 		witness: witness, log: log, metrics: m, byMedia: map[string]*fallback{},
 	}
 	w := newWaiter(f, cfg.ArrivalSpread, rules, m)
@@ -61,7 +63,8 @@ func NewLocal(spread time.Duration, rules *grant.Rules, reg prometheus.Registere
 }
 
 func newWaiter(l grant.Ledger, spread time.Duration, rules *grant.Rules, m *metrics) *Waiter {
-	return &Waiter{rules: rules, ledger: l, process: rand.Text()[:10], spread: spread, metrics: m, now: clock.Mark, dispatchers: map[string]*dispatcher{},
+	return &Waiter{rules: rules, ledger: l, process: rand.Text()[:10], spread: spread, metrics: m, now: clock.Mark,
+		dispatchers: map[string]*dispatcher{},
 		// The requests are for all callers, so they do not end with the context of the one that started them.
 		start: func(d *dispatcher) { go d.requestUntilIdle(context.Background()) },
 	}
@@ -76,7 +79,8 @@ type WaitError struct {
 }
 
 func (e *WaitError) Error() string {
-	return fmt.Sprintf("call of %s %s: %s would let it wait %s, past its deadline", e.Call.Media, e.Call.Endpoint, e.Key, e.After.Round(time.Millisecond))
+	return fmt.Sprintf("call of %s %s: %s would let it wait %s, past its deadline", e.Call.Media, e.Call.Endpoint, e.Key,
+		e.After.Round(time.Millisecond))
 }
 
 // Unwrap implements the interface of errors.Is.
@@ -157,7 +161,8 @@ func (w *Waiter) Listen(ctx context.Context) {
 			if !heard[d.media] {
 				heard[d.media] = true
 				listening.Go(func() {
-					w.ledger.Listen(ctx, d.media, func(point grant.Key, left time.Duration) { d.pause(point, clock.Mark().Add(left)) }, func(error) {})
+					w.ledger.Listen(ctx, d.media, func(point grant.Key, left time.Duration) { d.pause(point, clock.Mark().Add(left)) },
+						func(error) {})
 				})
 			}
 			d.keepAlive()

@@ -92,13 +92,15 @@ func TestWaiter_ProcessesUnderDoubleDemandAreNeverRefused(t *testing.T) {
 	}{
 		{"one process, a limit per second", 1, []grant.Rule{perSecond}, 20 * time.Second, 0.90, 20},
 		{"five processes, a limit per second", 5, []grant.Rule{perSecond}, 20 * time.Second, 0.90, 20},
-		{"three processes, a limit per minute", 3, []grant.Rule{{Media: "m", Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Minute, Limit: 300}}, 75 * time.Second, 0.90, 5},
+		{"three processes, a limit per minute", 3, []grant.Rule{{Media: "m", Endpoint: "*", Each: true, Scope: grant.ScopeApp,
+			Period: time.Minute, Limit: 300}}, 75 * time.Second, 0.90, 5},
 		{"three processes, second and minute and account", 3, []grant.Rule{
 			{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 7},
 			{Media: "m", Endpoint: "x", Scope: grant.ScopeApp, Period: time.Minute, Limit: 300},
 			{Media: "m", Endpoint: "x", Scope: grant.ScopeAccount, Period: time.Second, Limit: 2},
 		}, 75 * time.Second, 0.80, 5},
-		{"a handful a minute", 2, []grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopePlatform, Period: time.Minute, Limit: 2}}, 150 * time.Second, 0.45, 2. / 60},
+		{"a handful a minute", 2, []grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopePlatform, Period: time.Minute,
+			Limit: 2}}, 150 * time.Second, 0.45, 2. / 60},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -116,7 +118,8 @@ func TestWaiter_ProcessesUnderDoubleDemandAreNeverRefused(t *testing.T) {
 					time.Sleep(every)
 					wg.Go(func() {
 						// The timers' lateness and the travel together stay within the configured spread.
-						_ = d.call(ctx, i%tt.processes, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: fmt.Sprint(i % 5)}, testSpread-10*time.Millisecond)
+						_ = d.call(ctx, i%tt.processes, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: fmt.Sprint(i % 5)},
+							testSpread-10*time.Millisecond)
 					})
 				}
 				wg.Wait()
@@ -152,7 +155,8 @@ func TestWaiter_HalfTheDemandHardlyWaits(t *testing.T) {
 		for i := range 300 {
 			time.Sleep(time.Duration(coming.ExpFloat64() * float64(100*time.Millisecond)))
 			wg.Go(func() {
-				require.NoError(t, d.call(t.Context(), i%3, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "9"}, testSpread/2))
+				require.NoError(t, d.call(t.Context(), i%3, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "9"},
+					testSpread/2))
 			})
 		}
 		wg.Wait()
@@ -179,11 +183,13 @@ func TestWaiter_AnAccountAtItsLimitDelaysNoOther(t *testing.T) {
 		var others sync.WaitGroup
 		for i := range 180 {
 			others.Go(func() {
-				require.NoError(t, d.call(t.Context(), i%2, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: fmt.Sprint(i)}, 0))
+				require.NoError(t, d.call(t.Context(), i%2, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: fmt.Sprint(i)},
+					0))
 			})
 		}
 		others.Wait()
-		require.Less(t, time.Since(began), 14*time.Second, "180 calls at 18 a second, next to 100 of one account that wait for minutes")
+		require.Less(t, time.Since(began), 14*time.Second,
+			"180 calls at 18 a second, next to 100 of one account that wait for minutes")
 		stop()
 		wg.Wait()
 	})
@@ -199,7 +205,8 @@ type row struct {
 
 func newRow(t *testing.T) *row {
 	t.Helper()
-	return &row{deployment: deploy(t, 1, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10})}
+	return &row{deployment: deploy(t, 1, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second,
+		Limit: 10})}
 }
 
 // call makes a call that order records by a number.
@@ -294,7 +301,8 @@ func TestWaiter_AnAccountWithManyCallsDelaysNoOther(t *testing.T) {
 		calls := map[string]int{}
 		var wg sync.WaitGroup
 		call := func(account string, at time.Time) {
-			if d.call(With(ctx, Terms{Importance: ImportanceUsual, Rank: Rank{At: at}}), 0, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: account}, 0) == nil {
+			if d.call(With(ctx, Terms{Importance: ImportanceUsual, Rank: Rank{At: at}}), 0,
+				grant.Call{Media: "m", Endpoint: "x", App: "1", Account: account}, 0) == nil {
 				mu.Lock()
 				defer mu.Unlock()
 				calls[account]++
@@ -351,7 +359,8 @@ func TestWaiter_AWaitPastTheDeadlineEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		rules := grant.NewRules()
-		require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 1}}))
+		require.NoError(t,
+			rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 1}}))
 		reg := prometheus.NewRegistry()
 		w := NewLocal(testSpread, rules, reg)
 		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
@@ -386,7 +395,8 @@ func TestWaiter_AWaitPastTheDeadlineEndsAtOnce(t *testing.T) {
 		wg.Wait()
 		require.Equal(t, map[string]float64{
 			"adsync_ratelimit_taken_total": 10, "adsync_ratelimit_would_exceed_total": 20, "adsync_ratelimit_waiting_calls": 0,
-		}, values(t, reg, "adsync_ratelimit_taken_total", "adsync_ratelimit_would_exceed_total", "adsync_ratelimit_waiting_calls"))
+		}, values(t, reg, "adsync_ratelimit_taken_total", "adsync_ratelimit_would_exceed_total",
+			"adsync_ratelimit_waiting_calls"))
 	})
 }
 
@@ -407,8 +417,10 @@ func TestWaiter_APauseHoldsInAllProcesses(t *testing.T) {
 		require.InDelta(t, 5*time.Minute, e.After, float64(time.Second))
 		require.Less(t, time.Since(began), 10*time.Millisecond)
 
-		require.NoError(t, await(short, d.waiters[1], grant.Call{Media: "m", Endpoint: "y", App: "1"}), "another endpoint is not paused")
-		require.NoError(t, await(short, d.waiters[1], grant.Call{Media: "m", Endpoint: "x", App: "2"}), "another app is not paused")
+		require.NoError(t, await(short, d.waiters[1], grant.Call{Media: "m", Endpoint: "y", App: "1"}),
+			"another endpoint is not paused")
+		require.NoError(t, await(short, d.waiters[1], grant.Call{Media: "m", Endpoint: "x", App: "2"}),
+			"another app is not paused")
 
 		require.NoError(t, await(t.Context(), d.waiters[1], call))
 		require.InDelta(t, 5*time.Minute, time.Since(began), float64(time.Second))
@@ -470,7 +482,8 @@ func TestWaiter_WaitingCallsNoticeTheEndOfAPause(t *testing.T) {
 func TestWaiter_ACancelledCallLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := deploy(t, 1, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 1, Share: 1})
+		d := deploy(t, 1, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Minute, Limit: 1,
+			Share: 1})
 		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		require.NoError(t, await(t.Context(), d.waiters[0], call))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -509,7 +522,8 @@ func TestWaiter_AGrantNotUsedInTimeIsReplaced(t *testing.T) {
 			values(t, reg, "adsync_ratelimit_late_total", "adsync_ratelimit_taken_total"))
 
 		slow.answers = []time.Duration{time.Second, time.Second, time.Second, time.Second}
-		require.NoError(t, await(t.Context(), w, grant.Call{Media: "m"}), "a ledger that is always slow delays, and blocks no caller")
+		require.NoError(t, await(t.Context(), w, grant.Call{Media: "m"}),
+			"a ledger that is always slow delays, and blocks no caller")
 		require.Len(t, slow.answers, 4-grantTries)
 	})
 }
@@ -543,7 +557,8 @@ func TestWaiter_ALoweredLimitCountsTheCurrentWindow(t *testing.T) {
 		require.Less(t, time.Since(began), 30*time.Second)
 		require.NoError(t, d.rules.Set([]grant.Rule{limit(60)}))
 		require.NoError(t, await(t.Context(), d.waiters[1], call))
-		require.GreaterOrEqual(t, time.Since(began), time.Minute, "the window holds 200 calls, and 60 are allowed from now on")
+		require.GreaterOrEqual(t, time.Since(began), time.Minute,
+			"the window holds 200 calls, and 60 are allowed from now on")
 	})
 }
 
@@ -596,14 +611,16 @@ func BenchmarkWaiter_Wait(b *testing.B) {
 // BenchmarkWaiter_GrantInHand measures a call for which a spare grant exists.
 func BenchmarkWaiter_GrantInHand(b *testing.B) {
 	rules := grant.NewRules()
-	if err := rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 1e9, Share: 1}}); err != nil {
+	if err := rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 1e9,
+		Share: 1}}); err != nil {
 		b.Fatal(err)
 	}
 	const hand = 1000
 	call := grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "9"}
 	w := NewLocal(testSpread, rules, nil)
 	d := w.dispatcher("m")
-	l := &line{id: lineID{endpoint: "x", app: "1", ofAccount: true, importance: ImportanceUsual}, served: map[string]*tally{}}
+	l := &line{id: lineID{endpoint: "x", app: "1", ofAccount: true, importance: ImportanceUsual},
+		served: map[string]*tally{}}
 	d.lines[l.id] = l
 	all := make([]slot, hand)
 	ctx := b.Context()
@@ -627,7 +644,9 @@ func BenchmarkWaiter_GrantInHand(b *testing.B) {
 // Ten thousand limits take less than 50 MB of a process.
 func TestWaiter_TenThousandLimitsAreSmall(t *testing.T) {
 	rules := grant.NewRules()
-	require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Each: true, Scope: grant.ScopeAccount, Period: time.Minute, Limit: 1000}}))
+	require.NoError(t,
+		rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Each: true, Scope: grant.ScopeAccount, Period: time.Minute,
+			Limit: 1000}}))
 	used := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -642,7 +661,8 @@ func TestWaiter_TenThousandLimitsAreSmall(t *testing.T) {
 		for i := range 10_000 {
 			all.Go(func() {
 				for range 3 {
-					if err := await(t.Context(), w, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: strconv.Itoa(i)}); err != nil {
+					if err := await(t.Context(), w, grant.Call{Media: "m", Endpoint: "x", App: "1",
+						Account: strconv.Itoa(i)}); err != nil {
 						t.Error(err)
 					}
 				}
@@ -691,7 +711,9 @@ func TestWaiter_ACalendarWindowRestarts(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			letRequestsEnd(t)
 			rules := grant.NewRules()
-			require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: 24 * time.Hour, Limit: 1000, Calendar: calendar}}))
+			require.NoError(t,
+				rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: 24 * time.Hour, Limit: 1000,
+					Calendar: calendar}}))
 			w := NewLocal(testSpread, rules, nil)
 			atOnce := func() (n int) {
 				for {
@@ -719,7 +741,9 @@ func TestWaiter_APauseLastsAsLongAsTheRulesPenalty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		letRequestsEnd(t)
 		rules := grant.NewRules()
-		require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10, Penalty: 5 * time.Minute}}))
+		require.NoError(t,
+			rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10,
+				Penalty: 5 * time.Minute}}))
 		w := NewLocal(testSpread, rules, nil)
 		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		require.NoError(t, w.Pause(t.Context(), call, grant.ScopeApp, time.Second))
@@ -739,7 +763,8 @@ func await(ctx context.Context, w *Waiter, c grant.Call) error {
 func TestWaiter_UnusedGrantsAreReturned(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := deploy(t, 2, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10, Share: 1})
+		d := deploy(t, 2, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10,
+			Share: 1})
 		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		ctx, leave := context.WithCancel(t.Context())
 		var waiting sync.WaitGroup
@@ -763,7 +788,8 @@ func TestWaiter_SpareCallsTakeNothingFromOthers(t *testing.T) {
 	t.Parallel()
 	for usual, want := range map[int]float64{5: 4, 30: 0} {
 		synctest.Test(t, func(t *testing.T) {
-			d := deploy(t, 2, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10, Share: 1})
+			d := deploy(t, 2, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10,
+				Share: 1})
 			call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 			ctx, leave := context.WithTimeout(t.Context(), time.Minute)
 			defer leave()
@@ -790,7 +816,8 @@ func TestWaiter_SpareCallsTakeNothingFromOthers(t *testing.T) {
 			}
 			all.Wait()
 			if want == 0 {
-				require.LessOrEqual(t, spare.Load(), int64(20), "next to %d calls a second that were wanted, %d of which were made", usual, others.Load())
+				require.LessOrEqual(t, spare.Load(), int64(20), "next to %d calls a second that were wanted, %d of which were made",
+					usual, others.Load())
 				return
 			}
 			require.GreaterOrEqual(t, others.Load(), int64(60*usual-20))
@@ -803,7 +830,8 @@ func TestWaiter_SpareCallsTakeNothingFromOthers(t *testing.T) {
 func TestWaiter_RowsAreSettled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := deploy(t, 3, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: 10 * time.Second, Limit: 40_000, Unit: grant.UnitRows})
+		d := deploy(t, 3, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: 10 * time.Second,
+			Limit: 40_000, Unit: grant.UnitRows})
 		ctx, leave := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer leave()
 		var all sync.WaitGroup
@@ -845,7 +873,8 @@ func TestWaiter_CallsThatYieldComeBackInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const calls = 400
-		d := deploy(t, 2, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10, Share: 1})
+		d := deploy(t, 2, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 10,
+			Share: 1})
 		call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 		var all sync.WaitGroup
 		var inside, most, away atomic.Int64
@@ -882,7 +911,8 @@ func TestWaiter_CallsThatYieldComeBackInTime(t *testing.T) {
 func TestWaiter_ACallerWithAGrantKeepsItsPlace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := deploy(t, 1, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: 10 * time.Second, Limit: 1, Share: 1})
+		d := deploy(t, 1, grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: 10 * time.Second, Limit: 1,
+			Share: 1})
 		ctx := With(t.Context(), Terms{Importance: ImportanceUsual, Yield: func() bool { return true }})
 		for range 3 {
 			require.NoError(t, d.call(ctx, 0, grant.Call{Media: "m", Endpoint: "x", App: "1"}, testSpread-10*time.Millisecond))

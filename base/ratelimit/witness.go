@@ -108,7 +108,8 @@ func (a *fallbacks) Pause(ctx context.Context, point grant.Key, d time.Duration)
 	return a.of(point.Media).Pause(ctx, point, d)
 }
 
-func (a *fallbacks) Listen(ctx context.Context, media string, onPause func(grant.Key, time.Duration), onLoss func(error)) {
+func (a *fallbacks) Listen(ctx context.Context, media string, onPause func(grant.Key, time.Duration),
+	onLoss func(error)) {
 	a.of(media).Listen(ctx, media, onPause, onLoss)
 }
 
@@ -129,8 +130,8 @@ func (a *fallbacks) watch(ctx context.Context) {
 	}
 }
 
-// syncWitness records at the witness what this process reaches, and reads what others do, when these are due. It is called
-// every witnessEvery, by one goroutine.
+// syncWitness records at the witness what this process reaches, and reads what others do, when these are due. It is
+// called every witnessEvery, by one goroutine.
 func (a *fallbacks) syncWitness(ctx context.Context) {
 	all := a.all()
 	now := a.now(all)
@@ -174,8 +175,8 @@ func (a *fallbacks) record(ctx context.Context, media []string) {
 	a.report(ctx, a.witness.Reached(bounded, a.process, media))
 }
 
-// readWitness reads the witness. Without an answer each fallback keeps what it knows, because a process that reaches neither
-// Redis nor the witness is hardly the only one.
+// readWitness reads the witness. Without an answer each fallback keeps what it knows, because a process that reaches
+// neither Redis nor the witness is hardly the only one.
 func (a *fallbacks) readWitness(ctx context.Context, all []*fallback) {
 	began := a.now(all)
 	bounded, cancel := context.WithTimeout(ctx, witnessTimeout)

@@ -26,7 +26,8 @@ func TestOffset_ASlowAnswerIsAsExactAsAQuickOne(t *testing.T) {
 
 	server = server.Add(20 * time.Second) // another server replaces it
 	from, to = trip(2*time.Second, 2*time.Second+1*ms, 2*time.Second+2*ms)
-	require.Equal(t, []time.Duration{2 * time.Second, 2*time.Second + 2*ms}, []time.Duration{from, to}, "earlier bounds prove nothing")
+	require.Equal(t, []time.Duration{2 * time.Second, 2*time.Second + 2*ms}, []time.Duration{from, to},
+		"earlier bounds prove nothing")
 }
 
 // Whatever the delays, the server's time lies within the bounds, if clocks drift by at most driftMax.

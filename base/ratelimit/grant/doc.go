@@ -7,11 +7,15 @@
 //
 // # Files
 //
-//   - rule.go, rules.go, key.go: a row of rate_limit, the limits that cover a call, the keys that calls are counted under
-//   - pace.go: the distance between calls under a limit; tighten.go, learn.go: limits that are lower than their rule, or unknown
-//   - request.go: requests and answers; plan.go: the decision, with usage.go for the moments of a limit and shares.go for fairness; grant.lua: the decision in Lua
+//   - rule.go, rules.go, key.go: a row of rate_limit, the limits that cover a call, the keys that calls are counted
+//     under
+//   - pace.go: the distance between calls under a limit; tighten.go, learn.go: limits that are lower than their rule,
+//     or unknown
+//   - request.go: requests and answers; plan.go: the decision, with usage.go for the moments of a limit and shares.go
+//     for fairness; grant.lua: the decision in Lua
 //   - ledger.go: the interface Ledger; redis.go, memory.go: its two implementations; redispauses.go: pauses in Redis
-//   - longwindows.go: hours and days, counted by ulule/limiter; plainmode.go: all limits counted so; clockoffset.go: Redis's clock and ours
+//   - longwindows.go: hours and days, counted by ulule/limiter; plainmode.go: all limits counted so; clockoffset.go:
+//     Redis's clock and ours
 //   - state.go: the state of limits, for people
 //
 // # Why no sliding window overflows
@@ -22,8 +26,9 @@
 // that
 //
 //   - of the calls' starts, any window of the Period holds at most Limit × Share, and
-//   - of their arrivals, any window of the Period holds at most Limit, as long as the way from start to arrival takes between d and
-//     d + Spread, whatever d is: calls that arrive within a Period started within Period + Spread, and m of them span (m-1)·every.
+//   - of their arrivals, any window of the Period holds at most Limit, as long as the way from start to arrival takes
+//     between d and d + Spread, whatever d is: calls that arrive within a Period started within Period + Spread, and
+//     m of them span (m-1)·every.
 //
 // A call that costs n takes n moments in a row and uses the first. So a window may hold up to the highest cost less 1
 // more than its moments. Every allows for this.

@@ -38,7 +38,8 @@ local function number() return tonumber(arg()) end
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local process, horizon, life, idleMost, longQuiet, absence, known, count = arg(), number(), number(), number(), number(), number(), arg(), number()
+local process, horizon, life, idleMost, longQuiet = arg(), number(), number(), number(), number()
+local absence, known, count = number(), arg(), number()
 local back = absence > 0
 local function text(n) return string.format('%.0f', n) end
 -- A moment is kept with its process: a request that is sent twice must not return what another process was granted in
@@ -123,7 +124,9 @@ end
 
 local limits, counted = {}, 2 * count + 5
 for i = 0, count - 1 do
-  local l = {name = KEYS[2 * i + 6], claimed = KEYS[2 * i + 7], every = number(), bursts = arg() == '1', tolerance = number(), ahead = number(), calls = number(), window = number(), added = {}}
+  local l = {name = KEYS[2 * i + 6], claimed = KEYS[2 * i + 7], added = {}}
+  l.every, l.bursts, l.tolerance, l.ahead = number(), arg() == '1', number(), number()
+  l.calls, l.window = number(), number()
   limits[i] = l
   l.after = from + l.every
   local crowded = 0
@@ -179,7 +182,8 @@ local function claims(l)
   for i = 1, #all, 2 do
     if all[i] ~= '' then
       local weight, demand, most, paid, seen = string.match(all[i + 1], '(%S+) (%d+) (%d+) (%d+) (%d+)')
-      local c = {weight = tonumber(weight), demand = tonumber(demand), most = tonumber(most), paid = tonumber(paid), seen = tonumber(seen)}
+      local c = {weight = tonumber(weight), demand = tonumber(demand), most = tonumber(most)}
+      c.paid, c.seen = tonumber(paid), tonumber(seen)
       c.process = string.match(all[i], '^[^\n]*\n([^\n]*)')
       if c.seen < now - life then
         redis.call('HDEL', l.claimed, all[i])
@@ -322,7 +326,8 @@ end
 -- All claims are recorded before the first share is computed.
 local wants = {}
 while at < #ARGV do
-  local w = {importance = arg(), weight = arg(), group = arg(), demand = number(), rows = number(), taken = 0, common = {}, costs = {}, ownCosts = {}, calls = {}}
+  local w = {taken = 0, common = {}, costs = {}, ownCosts = {}, calls = {}}
+  w.importance, w.weight, w.group, w.demand, w.rows = arg(), arg(), arg(), number(), number()
   w.who = w.importance .. '\n' .. process .. '\n' .. w.group
   for n = 1, number() do w.common[n], w.costs[n] = number(), number() end
   local calls, own, expected, after, every = number(), number(), number(), number(), number()
@@ -408,12 +413,16 @@ for n, w in ipairs(wants) do
     local c = limits[index].claims[w.who]
     c.most = 2147483647
     for j, rate in ipairs(w.rates) do
-      if j ~= i then c.most = math.min(c.most, (math.floor(rate * horizon / costOf(w.costs[j], w.rows)) + 1) * costOf(w.costs[i], w.rows)) end
+      if j ~= i then
+        local calls = math.floor(rate * horizon / costOf(w.costs[j], w.rows)) + 1
+        c.most = math.min(c.most, calls * costOf(w.costs[i], w.rows))
+      end
     end
     local taken = #w.starts * w.costs[i]
     if taken == 0 then taken = w.taken end
     c.paid = math.min(c.paid + math.floor(taken / w.rates[i]), now + 2 * horizon)
-    redis.call('HSET', limits[index].claimed, w.who, tostring(c.weight) .. ' ' .. text(c.demand) .. ' ' .. text(c.most) .. ' ' .. text(c.paid) .. ' ' .. text(c.seen))
+    local claim = tostring(c.weight) .. ' ' .. text(c.demand) .. ' ' .. text(c.most)
+    redis.call('HSET', limits[index].claimed, w.who, claim .. ' ' .. text(c.paid) .. ' ' .. text(c.seen))
   end
   local opens = 0
   if w.opens > 0 then opens = w.opens - now end

@@ -11,7 +11,8 @@ const testSpread = 100 * time.Millisecond
 
 var (
 	quiet  = slog.New(slog.DiscardHandler)
-	perDay = Key{Media: "m", Endpoint: "day", Scope: ScopePlatform, Period: 24 * time.Hour, Limit: 1000, Share: ShareDefault}
+	perDay = Key{Media: "m", Endpoint: "day", Scope: ScopePlatform, Period: 24 * time.Hour, Limit: 1000,
+		Share: ShareDefault}
 )
 
 // keysOf returns the limits that cover a call.

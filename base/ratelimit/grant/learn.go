@@ -49,7 +49,8 @@ func Learn(before Learned, s LimitState, now time.Time) (after Learned, changed 
 	}
 	after = before
 	if before.At.IsZero() {
-		after = Learned{Media: s.Media, Endpoint: s.Endpoint, Scope: s.Scope, Subject: s.Subject, Period: s.Period, Limit: s.Limit, At: now}
+		after = Learned{Media: s.Media, Endpoint: s.Endpoint, Scope: s.Scope, Subject: s.Subject, Period: s.Period,
+			Limit: s.Limit, At: now}
 	}
 	switch {
 	case s.Part < 1 && now.Sub(after.RefusedAt) > TightenFor: // Within TightenFor it is the same refusal.

@@ -29,7 +29,8 @@ func TestLearn_FindsWhatThePlatformAllows(t *testing.T) {
 				whole = clock.Later(now, whole).Add(TightenStep)
 			}
 			s := LimitState{
-				Key:      Key{Media: "m", Endpoint: "x", Scope: ScopeApp, Subject: "1", Period: time.Minute, Limit: limit, Share: 0.95},
+				Key: Key{Media: "m", Endpoint: "x", Scope: ScopeApp, Subject: "1", Period: time.Minute, Limit: limit,
+					Share: 0.95},
 				LimitMax: most, Part: Tightened(whole, now), Window: limit, Lanes: []LaneState{{Wanted: 1_000_000}},
 			}
 			after, changed := Learn(known, s, now)
@@ -49,7 +50,8 @@ func TestLearn_FindsWhatThePlatformAllows(t *testing.T) {
 func TestLearn_TriesNoMoreThanIsWanted(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
-	s := LimitState{Key: Key{Period: time.Second, Limit: 10, Share: 1}, LimitMax: 100, Part: 1, Window: 10, Lanes: []LaneState{{Wanted: 20}}}
+	s := LimitState{Key: Key{Period: time.Second, Limit: 10, Share: 1}, LimitMax: 100, Part: 1, Window: 10,
+		Lanes: []LaneState{{Wanted: 20}}}
 	known, changed := Learn(Learned{}, s, now)
 	require.True(t, changed)
 	known, changed = Learn(known, s, now.Add(time.Hour))

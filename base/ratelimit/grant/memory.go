@@ -41,7 +41,8 @@ func NewMemory(spread time.Duration, members int) *Memory {
 
 // NewMemoryBy returns a Memory on another clock.
 func NewMemoryBy(now func() time.Time, spread time.Duration, members int) *Memory {
-	return &Memory{spread: spread, Members: max(1, members), Clock: now, born: now(), plan: Plan{horizon: OwnHorizon, from: longAgo, usages: map[Key]*usage{}}, pauses: map[Key]time.Time{}}
+	return &Memory{spread: spread, Members: max(1, members), Clock: now, born: now(),
+		plan: Plan{horizon: OwnHorizon, from: longAgo, usages: map[Key]*usage{}}, pauses: map[Key]time.Time{}}
 }
 
 func (l *Memory) now() int64 { return l.Clock().Sub(l.born).Microseconds() }
@@ -59,7 +60,8 @@ func (l *Memory) Request(ctx context.Context, media string, a Request) (Answer, 
 		a.Limits[i] = x.of(l.spread, l.Members)
 	}
 	maps.DeleteFunc(l.pauses, func(_ Key, until time.Time) bool { return !until.After(at) })
-	return Answer{Asked: at, Answered: at, Horizon: Microseconds(OwnHorizon / 2), Wants: l.plan.Answer(l.now(), a), Pauses: maps.Clone(l.pauses)}, nil
+	return Answer{Asked: at, Answered: at, Horizon: Microseconds(OwnHorizon / 2), Wants: l.plan.Answer(l.now(), a),
+		Pauses: maps.Clone(l.pauses)}, nil
 }
 
 // Pause implements Ledger.

@@ -80,8 +80,10 @@ func TestLocal_SyncEndsPausesThatTheOtherLedgerDoesNotHave(t *testing.T) {
 		require.NoError(t, l.Pause(t.Context(), here, time.Minute))
 		reported := map[Key]time.Time{there: time.Now().Add(time.Hour)}
 		l.Sync("m", reported, before)
-		require.Equal(t, map[Key]time.Duration{here: time.Minute, there: time.Hour, other: time.Minute}, l.InForce(), "one was ordered here since")
+		require.Equal(t, map[Key]time.Duration{here: time.Minute, there: time.Hour, other: time.Minute}, l.InForce(),
+			"one was ordered here since")
 		l.Sync("m", reported, l.Pausings())
-		require.Equal(t, map[Key]time.Duration{there: time.Hour, other: time.Minute}, l.InForce(), "no report about the other media")
+		require.Equal(t, map[Key]time.Duration{there: time.Hour, other: time.Minute}, l.InForce(),
+			"no report about the other media")
 	})
 }

@@ -173,7 +173,8 @@ type allotment struct {
 
 func (p *Plan) allot(now int64, a Request, w Want, usages []*usage) *allotment {
 	who := claimant{a.Process, w.Importance, w.Group}
-	t := &allotment{now: now, request: a, usages: usages, want: w, soon: now + p.horizon, held: None, free: now, calls: w.all(now), given: Given{By: None}}
+	t := &allotment{now: now, request: a, usages: usages, want: w, soon: now + p.horizon, held: None, free: now,
+		calls: w.all(now), given: Given{By: None}}
 	t.over = make([]bool, len(t.calls))
 	fair := float64(len(t.calls))
 	for i, l := range w.Common {

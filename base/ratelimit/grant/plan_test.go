@@ -17,9 +17,10 @@ const usual = 20
 func drawKey(t *rapid.T, name string) Key {
 	k := Key{
 		Media: "m", Endpoint: name, Scope: ScopePlatform,
-		Period: rapid.SampledFrom([]time.Duration{time.Second, 1500 * time.Millisecond, 10 * time.Second, time.Minute, time.Hour}).Draw(t, "period"),
-		Share:  rapid.SampledFrom([]float64{0.05, 0.5, 0.8, 0.95, 1}).Draw(t, "share"),
-		Cost:   rapid.SampledFrom([]int{1, 1, 1, 2, 7}).Draw(t, "cost"),
+		Period: rapid.SampledFrom([]time.Duration{time.Second, 1500 * time.Millisecond, 10 * time.Second, time.Minute,
+			time.Hour}).Draw(t, "period"),
+		Share: rapid.SampledFrom([]float64{0.05, 0.5, 0.8, 0.95, 1}).Draw(t, "share"),
+		Cost:  rapid.SampledFrom([]int{1, 1, 1, 2, 7}).Draw(t, "cost"),
 	}
 	k.Limit = rapid.IntRange(k.Cost, 90).Draw(t, "limit")
 	if k.Period < countedFrom && rapid.IntRange(0, 5).Draw(t, "rows") == 0 {
@@ -59,7 +60,8 @@ func (w Want) taken(call int, at int64) Unused {
 
 // step draws the time until the next event: often zero, sometimes longer than a period.
 func step(t *rapid.T) int64 {
-	longest := rapid.SampledFrom([]time.Duration{0, time.Millisecond, 50 * time.Millisecond, time.Second, 3 * time.Second, 70 * time.Second}).Draw(t, "longest")
+	longest := rapid.SampledFrom([]time.Duration{0, time.Millisecond, 50 * time.Millisecond, time.Second, 3 * time.Second,
+		70 * time.Second}).Draw(t, "longest")
 	return rapid.Int64Range(0, longest.Microseconds()).Draw(t, "step")
 }
 
@@ -77,9 +79,10 @@ type scene struct {
 
 func drawScene(t *rapid.T) scene {
 	s := scene{
-		spread: rapid.SampledFrom([]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 2 * time.Second}).Draw(t, "spread"),
-		all:    drawKey(t, "*"),
-		own:    rapid.Bool().Draw(t, "accounts have limits"),
+		spread: rapid.SampledFrom([]time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 2 * time.Second}).Draw(t,
+			"spread"),
+		all: drawKey(t, "*"),
+		own: rapid.Bool().Draw(t, "accounts have limits"),
 	}
 	for i := range s.each {
 		s.each[i] = drawKey(t, fmt.Sprint("e", i))
@@ -102,7 +105,8 @@ func (s scene) keys() []Key {
 
 // drawRequest draws a process's request.
 func (s scene) drawRequest(t *rapid.T) Request {
-	a := Request{Process: rapid.SampledFrom([]string{"p", "q", "r"}).Draw(t, "process"), Back: rapid.IntRange(0, 30).Draw(t, "back") == 0}
+	a := Request{Process: rapid.SampledFrom([]string{"p", "q", "r"}).Draw(t, "process"),
+		Back: rapid.IntRange(0, 30).Draw(t, "back") == 0}
 	for _, k := range s.keys() {
 		a.Limits = append(a.Limits, limitOf(k, s.spread, 1))
 	}
@@ -119,7 +123,8 @@ func (s scene) drawRequest(t *rapid.T) Request {
 			if calls+e.Calls == 0 {
 				continue
 			}
-			w := Want{Importance: importance, Group: s.each[n].Endpoint, Demand: calls + rapid.IntRange(0, 20).Draw(t, "lately"), Common: []int{0, 1 + n}, Expected: e}
+			w := Want{Importance: importance, Group: s.each[n].Endpoint, Demand: calls + rapid.IntRange(0, 20).Draw(t, "lately"),
+				Common: []int{0, 1 + n}, Expected: e}
 			w.Costs = []int{drawCost(t, s.all), drawCost(t, s.each[n])}
 			if s.own {
 				w.OwnCosts = []int{drawCost(t, s.account[0])}
@@ -230,7 +235,8 @@ func TestPlan_ALoweredLimitCountsEarlierGrants(t *testing.T) {
 	p, came := newPlan(), newArrivals()
 	now := int64(1_000_000_000)
 	grant := func() (n int) {
-		a := Request{Process: "p", Limits: []Limit{limitOf(k, testSpread, 1)}, Wants: []Want{{Demand: 300, Common: []int{0}, Calls: make([]Wanted, 300)}}}
+		a := Request{Process: "p", Limits: []Limit{limitOf(k, testSpread, 1)},
+			Wants: []Want{{Demand: 300, Common: []int{0}, Calls: make([]Wanted, 300)}}}
 		for _, x := range p.Answer(now, a)[0].Starts {
 			came.note(k, now+x.At)
 			n++

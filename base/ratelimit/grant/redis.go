@@ -46,8 +46,9 @@ var _ Ledger = (*Redis)(nil)
 
 // NewRedis returns the ledger on client, with the arrival spread of Config. It sends nothing to Redis yet.
 func NewRedis(client goredis.UniversalClient, keys redis.Keys, spread time.Duration, log *slog.Logger) *Redis {
-	return &Redis{client: client, keys: keys, spread: spread, counts: newCounts(client, keys, log), log: log, causes: telemetry.NewCauseLog(log),
-		known: map[string]string{}, servers: map[string]string{}, offsets: map[string]*offset{}}
+	return &Redis{client: client, keys: keys, spread: spread, counts: newCounts(client, keys, log), log: log,
+		causes: telemetry.NewCauseLog(log),
+		known:  map[string]string{}, servers: map[string]string{}, offsets: map[string]*offset{}}
 }
 
 // Request takes one round trip, and another one for each granted limit of an hour or longer.
@@ -59,7 +60,8 @@ func (r *Redis) Request(ctx context.Context, media string, a Request) (Answer, e
 }
 
 func (r *Redis) requestMoments(ctx context.Context, media string, a Request) (Answer, error) {
-	names := []string{r.keys.Of(media, "from"), r.keys.Of(media, "pauses"), r.keys.Of(media, "index"), r.keys.Of(media, "asked"), r.keys.Of(media, "last")}
+	names := []string{r.keys.Of(media, "from"), r.keys.Of(media, "pauses"), r.keys.Of(media, "index"),
+		r.keys.Of(media, "asked"), r.keys.Of(media, "last")}
 	var minutes []string
 	r.mu.Lock()
 	known := r.known[media]

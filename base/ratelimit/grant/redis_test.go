@@ -77,7 +77,8 @@ func TestShared_ExpectedCallsAreInStepAsThePlanHasThem(t *testing.T) {
 	m.SetTime(now)
 	_, err := r.Request(t.Context(), "m", Request{})
 	require.NoError(t, err)
-	k := Key{Media: "m", Endpoint: "*", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 20, Share: 1} // every 505 ms
+	// every 505 ms
+	k := Key{Media: "m", Endpoint: "*", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 20, Share: 1}
 	for _, tt := range []struct {
 		later  time.Duration
 		calls  int
@@ -89,7 +90,8 @@ func TestShared_ExpectedCallsAreInStepAsThePlanHasThem(t *testing.T) {
 	} {
 		now = now.Add(tt.later)
 		m.SetTime(now)
-		w := Want{Importance: usual, Group: "g", Demand: 2, Common: []int{0}, Costs: []int{1}, Calls: make([]Wanted, tt.calls)}
+		w := Want{Importance: usual, Group: "g", Demand: 2, Common: []int{0}, Costs: []int{1},
+			Calls: make([]Wanted, tt.calls)}
 		w.Expected = Expected{Calls: 2 - tt.calls, After: 5_000, Every: 200_000}
 		if tt.later > time.Second {
 			w.Expected.After = 13_000
@@ -179,7 +181,8 @@ func TestShared_WithoutItsChannelAPauseSpreadsWithRequests(t *testing.T) {
 	client, keys := redistest.New(t)
 	var log safeBuffer
 	point := Key{Media: "m", Endpoint: "reports", Scope: ScopePlatform}
-	refused := NewRedis(redistest.As(t, client, "~"+keys.Prefix()+":*", "+@all"), keys, 0, slog.New(slog.NewTextHandler(&log, nil)))
+	refused := NewRedis(redistest.As(t, client, "~"+keys.Prefix()+":*", "+@all"), keys, 0,
+		slog.New(slog.NewTextHandler(&log, nil)))
 	other := NewRedis(client, keys, 0, quiet)
 	_, err := other.Request(t.Context(), "m", Request{})
 	require.NoError(t, err)
@@ -272,7 +275,8 @@ func TestShared_ARepeatedRequestReturnsNothingOfOthers(t *testing.T) {
 func TestShared_SettledRowsCountAfterARest(t *testing.T) {
 	t.Parallel()
 	all, _, _ := ledgers(t, 1)
-	k := Key{Media: "m", Endpoint: "ads", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 40_000, Share: 1, Unit: UnitRows}
+	k := Key{Media: "m", Endpoint: "ads", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 40_000, Share: 1,
+		Unit: UnitRows}
 	a := some(1, k)
 	a.Settled = []Settled{{Limit: 0, More: 40_000}}
 	got, err := all[0].Request(t.Context(), "m", a)

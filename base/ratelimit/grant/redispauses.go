@@ -68,7 +68,8 @@ func fewer(changes, known string) bool {
 // Pause implements Ledger.
 func (r *Redis) Pause(ctx context.Context, point Key, d time.Duration) error {
 	args := []any{point.name(), min(d, PauseMax).Microseconds(), r.channel(point.Media), point.Media}
-	why, err := pauseScript.Run(ctx, r.client, []string{r.keys.Of(point.Media, "pauses"), r.keys.Of(point.Media, "paused")}, args...).Text()
+	why, err := pauseScript.Run(ctx, r.client, []string{r.keys.Of(point.Media, "pauses"),
+		r.keys.Of(point.Media, "paused")}, args...).Text()
 	if err != nil {
 		return fmt.Errorf("pause %s: %w", point, err)
 	}
@@ -80,7 +81,8 @@ func (r *Redis) Pause(ctx context.Context, point Key, d time.Duration) error {
 
 // logRefused logs that processes cannot publish the pauses of a media to each other.
 func (r *Redis) logRefused(media string, err error) {
-	r.causes.Report(slog.LevelWarn, "channel", "redis refuses the channel of pauses: they spread within 2 s", err, "channel", r.channel(media))
+	r.causes.Report(slog.LevelWarn, "channel", "redis refuses the channel of pauses: they spread within 2 s", err,
+		"channel", r.channel(media))
 }
 
 // channel is where the pauses of a media are published. In a cluster it belongs to the server that has the media's

@@ -85,7 +85,8 @@ type RuleError struct {
 
 func (e *RuleError) Error() string {
 	r := e.Rule
-	return fmt.Sprintf("rate limit %d (%s %s per %s, every %s): %s", r.ID, r.Media, r.Endpoint, r.Scope, r.Period, e.Reason)
+	return fmt.Sprintf("rate limit %d (%s %s per %s, every %s): %s", r.ID, r.Media, r.Endpoint, r.Scope, r.Period,
+		e.Reason)
 }
 
 // Validate returns a *RuleError with everything that is wrong with r, or nil.
@@ -149,7 +150,8 @@ func (r Rule) Validate() error {
 			add("period %s does not go with a calendar zone: want a minute, an hour or a day", r.Period)
 		}
 		if r.Share > calendarShareMax {
-			add("share %v does not go with a calendar zone: want %v or less, for calls that arrive after their window has ended", r.Share, calendarShareMax)
+			add("share %v does not go with a calendar zone: want %v or less, for calls that arrive after their window has ended",
+				r.Share, calendarShareMax)
 		}
 	}
 	if len(reasons) == 0 {
@@ -187,7 +189,8 @@ func parseCosts(text string) (all costs, err error) {
 		endpoint, number, ok := strings.Cut(part, "=")
 		endpoint = PlainEndpoint(strings.TrimSpace(endpoint))
 		cost, err := strconv.Atoi(strings.TrimSpace(number))
-		if i := strings.IndexByte(endpoint, '*'); !ok || err != nil || cost < 1 || endpoint == "" || i >= 0 && i != len(endpoint)-1 {
+		if i := strings.IndexByte(endpoint, '*'); !ok || err != nil || cost < 1 || endpoint == "" || i >= 0 &&
+			i != len(endpoint)-1 {
 			return nil, fmt.Errorf("%q is not like report/get=5 or list/*=2", strings.TrimSpace(part))
 		}
 		all = append(all, costOf{endpoint, cost})

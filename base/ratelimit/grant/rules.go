@@ -144,7 +144,8 @@ func (r RuleSet) Cover(c Call, at time.Time) (common, own []Charge) {
 			continue
 		}
 		key, of := Key{
-			Media: c.Media, Endpoint: rule.Endpoint, Scope: rule.Scope, Period: rule.Period, Unit: rule.Unit, Limit: rule.Limit, Share: rule.Share, Window: rule.window(at),
+			Media: c.Media, Endpoint: rule.Endpoint, Scope: rule.Scope, Period: rule.Period, Unit: rule.Unit, Limit: rule.Limit,
+			Share: rule.Share, Window: rule.window(at),
 			Cost: rule.most(),
 		}, &common
 		cost := rule.cost(endpoint)
@@ -166,7 +167,8 @@ func (r RuleSet) Cover(c Call, at time.Time) (common, own []Charge) {
 		case rule.each():
 			key.Endpoint = endpoint
 		}
-		if (rule.each() || rule.Unit == UnitRows) && slices.ContainsFunc(*of, func(x Charge) bool { return x.ID() == key.ID() }) {
+		if (rule.each() || rule.Unit == UnitRows) && slices.ContainsFunc(*of,
+			func(x Charge) bool { return x.ID() == key.ID() }) {
 			continue // A more exact rule applies.
 		}
 		key.Limit = r.knownLimit(rule.Rule, key)

@@ -13,7 +13,8 @@ import (
 
 func TestRule_Validate(t *testing.T) {
 	t.Parallel()
-	good := Rule{ID: 7, Media: "tulip", Endpoint: "reports/*", Scope: ScopeApp, Period: time.Minute, Limit: 600, Share: 0.9}
+	good := Rule{ID: 7, Media: "tulip", Endpoint: "reports/*", Scope: ScopeApp, Period: time.Minute, Limit: 600,
+		Share: 0.9}
 	require.NoError(t, good.Validate())
 	for _, tt := range []struct {
 		name   string
@@ -102,12 +103,18 @@ func TestRules_Keys(t *testing.T) {
 		call Call
 		want map[Key]int
 	}{
-		{"a default for each endpoint", Call{Media: "a", Endpoint: "list", App: "1", Account: "9"}, map[Key]int{sec("*"): 100, sec("list"): 10}},
-		{"a longer pattern replaces it", Call{Media: "a", Endpoint: "report/daily", App: "1", Account: "9"}, map[Key]int{sec("*"): 100, sec("report/daily"): 5, perMinute: 60}},
-		{"a name replaces both", Call{Media: "a", Endpoint: "report/hourly", App: "1", Account: "9"}, map[Key]int{sec("*"): 100, sec("report/hourly"): 20, perMinute: 60}},
-		{"no account, no limit per account", Call{Media: "a", Endpoint: "report/hourly", App: "1", Account: ""}, map[Key]int{sec("*"): 100, sec("report/hourly"): 20}},
-		{"no app, no limit per app", Call{Media: "a", Endpoint: "report/hourly", App: "", Account: "9"}, map[Key]int{perMinute: 60}},
-		{"a platform's limit covers what has neither", Call{Media: "b", Endpoint: "x", App: "", Account: ""}, map[Key]int{{Media: "b", Endpoint: "*", Scope: ScopePlatform, Period: time.Hour}: 1000}},
+		{"a default for each endpoint", Call{Media: "a", Endpoint: "list", App: "1", Account: "9"},
+			map[Key]int{sec("*"): 100, sec("list"): 10}},
+		{"a longer pattern replaces it", Call{Media: "a", Endpoint: "report/daily", App: "1", Account: "9"},
+			map[Key]int{sec("*"): 100, sec("report/daily"): 5, perMinute: 60}},
+		{"a name replaces both", Call{Media: "a", Endpoint: "report/hourly", App: "1", Account: "9"},
+			map[Key]int{sec("*"): 100, sec("report/hourly"): 20, perMinute: 60}},
+		{"no account, no limit per account", Call{Media: "a", Endpoint: "report/hourly", App: "1", Account: ""},
+			map[Key]int{sec("*"): 100, sec("report/hourly"): 20}},
+		{"no app, no limit per app", Call{Media: "a", Endpoint: "report/hourly", App: "", Account: "9"},
+			map[Key]int{perMinute: 60}},
+		{"a platform's limit covers what has neither", Call{Media: "b", Endpoint: "x", App: "", Account: ""},
+			map[Key]int{{Media: "b", Endpoint: "*", Scope: ScopePlatform, Period: time.Hour}: 1000}},
 		{"an unknown platform can only be paused", Call{Media: "c", Endpoint: "x", App: "1", Account: ""}, map[Key]int{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -169,7 +176,8 @@ func TestRules_CostAndCalendar(t *testing.T) {
 	at := time.Date(2026, 11, 23, 15, 59, 59, 0, time.UTC)
 	before, _ := rules.Cover(Call{Media: "a", Endpoint: "x", App: "1"}, at)
 	after, _ := rules.Cover(Call{Media: "a", Endpoint: "x", App: "1"}, at.Add(time.Second))
-	require.Equal(t, []string{"2026-11-23", ""}, []string{before[0].Window, before[1].Window}, "a window of a minute may slide")
+	require.Equal(t, []string{"2026-11-23", ""}, []string{before[0].Window, before[1].Window},
+		"a window of a minute may slide")
 	require.Equal(t, "2026-11-24", after[0].Window)
 	require.Equal(t, 3, before[0].Cost)
 	require.NotEqual(t, before[0].ID(), after[0].ID())

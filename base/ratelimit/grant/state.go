@@ -101,7 +101,8 @@ func (r *Redis) State(ctx context.Context, media string, rules *Rules) ([]LimitS
 		limits = append(limits, s)
 	}
 	slices.SortFunc(limits, func(a, b LimitState) int {
-		return cmp.Or(cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Period, b.Period))
+		return cmp.Or(cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Subject, b.Subject),
+			cmp.Compare(a.Period, b.Period))
 	})
 	return limits, pauses, nil
 }
@@ -136,7 +137,8 @@ func (r *Redis) limitState(ctx context.Context, k Key, now time.Time) (LimitStat
 		ready = pipe.Get(ctx, r.name(k, "granted"))
 	case k.Period < countedFrom:
 		at := strconv.FormatInt(now.UnixMicro(), 10)
-		window, ahead = pipe.ZCount(ctx, r.name(k, "granted"), "("+since, at), pipe.ZCount(ctx, r.name(k, "granted"), "("+at, "+inf")
+		window, ahead = pipe.ZCount(ctx, r.name(k, "granted"), "("+since, at),
+			pipe.ZCount(ctx, r.name(k, "granted"), "("+at, "+inf")
 	default:
 		count = pipe.Get(ctx, r.keys.Of(k.Media, k.parts("count")...))
 	}
@@ -224,7 +226,8 @@ func laneStates(claims map[string]string, l Limit, now int64) ([]LaneState, erro
 }
 
 // pauseStates reads the pauses, and until when limits are tightened.
-func (r *Redis) pauseStates(ctx context.Context, media string, now time.Time) (all []PauseState, tight map[Key]time.Time, err error) {
+func (r *Redis) pauseStates(ctx context.Context, media string, now time.Time) (all []PauseState,
+	tight map[Key]time.Time, err error) {
 	ends, err := r.client.HGetAll(ctx, r.keys.Of(media, "pauses")).Result()
 	if err != nil {
 		return nil, nil, err
