@@ -48,7 +48,7 @@ func guardedKafka(t *testing.T) (broker.Config, *kafka.Client) {
 	return cfg, &kafka.Client{Addr: kafka.TCP(server.Addr()), Transport: transport}
 }
 
-// allow gives the user adsync a right on all of the deployment's topics or groups.
+// allow grants the user adsync a right on all of the deployment's topics or groups.
 func allow(t *testing.T, admin *kafka.Client, on kafka.ResourceType, op kafka.ACLOperationType) {
 	t.Helper()
 	res, err := admin.CreateACLs(t.Context(), &kafka.CreateACLsRequest{ACLs: []kafka.ACLEntry{{
@@ -61,7 +61,7 @@ func allow(t *testing.T, admin *kafka.Client, on kafka.ResourceType, op kafka.AC
 	}
 }
 
-// forbid takes it away.
+// forbid revokes it.
 func forbid(t *testing.T, admin *kafka.Client, op kafka.ACLOperationType) {
 	t.Helper()
 	res, err := admin.DeleteACLs(t.Context(), &kafka.DeleteACLsRequest{Filters: []kafka.DeleteACLsFilter{{
@@ -72,7 +72,7 @@ func forbid(t *testing.T, admin *kafka.Client, op kafka.ACLOperationType) {
 	require.Len(t, res.Results[0].MatchingACLs, 1)
 }
 
-// TestRights_OnAKafkaWithAccessControl works with exactly the rights that docs/operations.md lists, and loses one.
+// TestRights_OnAKafkaWithAccessControl works with exactly the rights that docs/operations.md lists, and revokes one.
 func TestRights_OnAKafkaWithAccessControl(t *testing.T) {
 	t.Parallel()
 	cfg, admin := guardedKafka(t)
@@ -111,7 +111,7 @@ func TestRights_OnAKafkaWithAccessControl(t *testing.T) {
 	require.Eventually(t, func() bool { return c.EnsureTopics(testContext(t), topics[:1]) == nil }, patience, 100*time.Millisecond)
 	require.Empty(t, wrong())
 
-	// These are all the rights that the work takes.
+	// These are all the rights that the work needs.
 	in := newInbox()
 	g := c.NewGroup(broker.GroupConfig{Group: topic, Topics: []string{topic}}, in.finish)
 	require.NoError(t, g.Start(testContext(t)))

@@ -15,8 +15,8 @@ import (
 	"adsync/base/plural"
 )
 
-// CheckUp looks whether each broker that the settings name is reached and new enough, what the user may do with the
-// topics and groups, and whether the topics have the copies that their writes wait for. It changes nothing.
+// CheckUp checks whether each configured broker is reached and new enough, what the user may do with the topics and
+// groups, and whether the topics have the copies that their writes wait for. It changes nothing.
 func (c *Client) CheckUp(ctx context.Context, topics []Topic, groups []string) []checkup.Finding {
 	e := &examination{Report: checkup.Report{Server: "kafka"}, client: c}
 	if !e.brokers(ctx) {
@@ -37,13 +37,13 @@ func (c *Client) CheckUp(ctx context.Context, topics []Topic, groups []string) [
 	return e.Findings
 }
 
-// examination is the look at one cluster.
+// examination is the check of one cluster.
 type examination struct {
 	checkup.Report
 	client *Client
 }
 
-// brokers asks each broker that the settings name, and reports whether any answered.
+// brokers checks each configured broker, and reports whether any answered.
 func (e *examination) brokers(ctx context.Context) bool {
 	reached := false
 	for _, address := range e.client.cfg.Brokers {
@@ -61,7 +61,7 @@ func (e *examination) brokers(ctx context.Context) bool {
 	return reached
 }
 
-// broker asks one broker which requests it takes: OffsetDelete is new in Kafka 2.4.
+// broker checks which requests one broker takes: OffsetDelete is new in Kafka 2.4.
 func (e *examination) broker(ctx context.Context, address string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -79,16 +79,16 @@ func (e *examination) broker(ctx context.Context, address string) error {
 	return nil
 }
 
-// topics looks at what the user may do with each topic.
+// topics checks what the user may do with each topic.
 func (e *examination) topics(answer *metadata.Response) {
 	cluster := operations(answer.ClusterAuthorizedOperations)
 	lacking := map[string][]string{} // topics by operation
-	later := map[string][]string{}   // the same of what only a change will need
+	later := map[string][]string{}   // topics by operation that only a change will need
 	told := false
 	for _, topic := range answer.Topics {
 		has, code := operations(topic.TopicAuthorizedOperations), kafka.Error(topic.ErrorCode)
 		if code == kafka.TopicAuthorizationFailed {
-			// Each of these brings the right Describe with it, so the user has none of them.
+			// Each of these rights includes Describe, so the user has none of them.
 			for _, op := range []int{opRead, opWrite} {
 				lacking[operationNames[op]] = append(lacking[operationNames[op]], topic.Name)
 			}
@@ -116,7 +116,7 @@ func (e *examination) topics(answer *metadata.Response) {
 		}
 	}
 	if !told && len(answer.Topics) > 0 {
-		e.Add("rights on topics", checkup.Skipped, "the brokers do not tell which rights the user has", "")
+		e.Add("rights on topics", checkup.Skipped, "the brokers do not report which rights the user has", "")
 		return
 	}
 	e.lacking("topic", lacking, checkup.Fault, "the user lacks it on ")
@@ -141,7 +141,7 @@ func (e *examination) lacking(kind string, byOperation map[string][]string, stat
 	}
 }
 
-// groups looks at what the user may do with each group.
+// groups checks what the user may do with each group.
 func (e *examination) groups(ctx context.Context, groups []string) {
 	lacking := map[string][]string{}
 	for _, group := range groups {
@@ -153,7 +153,7 @@ func (e *examination) groups(ctx context.Context, groups []string) {
 			e.Add("rights on groups", checkup.Skipped, err.Error(), "")
 			return
 		case !has.known():
-			e.Add("rights on groups", checkup.Skipped, "the brokers do not tell which rights the user has", "")
+			e.Add("rights on groups", checkup.Skipped, "the brokers do not report which rights the user has", "")
 			return
 		}
 	}
@@ -163,7 +163,7 @@ func (e *examination) groups(ctx context.Context, groups []string) {
 	}
 }
 
-// copies looks whether the topics have the copies that their writes wait for, now and when a broker is lost.
+// copies checks whether the topics have the copies that their writes wait for, now and after the loss of a broker.
 func (e *examination) copies(ctx context.Context, answer *metadata.Response) {
 	var there []metadata.ResponseTopic
 	var names []string
@@ -173,7 +173,7 @@ func (e *examination) copies(ctx context.Context, answer *metadata.Response) {
 		}
 	}
 	if want := e.client.cfg.Replication; len(there) < len(answer.Topics) && want > len(answer.Brokers) {
-		e.Add("replication", checkup.Fault, fmt.Sprintf("topics are to be made with %d copies, and the cluster has %s", want, plural.Count(len(answer.Brokers), "broker", "brokers")),
+		e.Add("replication", checkup.Fault, fmt.Sprintf("new topics get %d copies, and the cluster has %s", want, plural.Count(len(answer.Brokers), "broker", "brokers")),
 			"set broker.replication to at most their number, and broker.min_insync below it, or add brokers")
 	}
 	if len(there) == 0 {
@@ -184,7 +184,7 @@ func (e *examination) copies(ctx context.Context, answer *metadata.Response) {
 		e.Add("min.insync.replicas", checkup.Skipped, err.Error(), right{"DescribeConfigs", "topic", ""}.grant(e.client.cfg))
 		return
 	}
-	worst := checkup.Finding{State: checkup.OK, Detail: "as many copies are in sync as each topic asks for"}
+	worst := checkup.Finding{State: checkup.OK, Detail: "as many copies are in sync as each topic requires"}
 	for _, topic := range there {
 		least, _ := strconv.Atoi(insync[topic.Name])
 		for _, p := range topic.Partitions {
@@ -196,36 +196,36 @@ func (e *examination) copies(ctx context.Context, answer *metadata.Response) {
 	e.Add("min.insync.replicas", worst.State, worst.Detail, worst.Remedy)
 }
 
-// worse reports whether one of the states that copiesOf gives is graver than another.
+// worse reports whether state a is graver than b, among the states that copiesOf returns.
 func worse(a, b checkup.State) bool {
 	grave := []checkup.State{checkup.OK, checkup.Warning, checkup.Fault}
 	return slices.Index(grave, a) > slices.Index(grave, b)
 }
 
-// copiesOf judges the copies of a partition whose writes wait for least of them.
+// copiesOf checks the copies of a partition whose writes wait for least of them.
 func copiesOf(topic string, p metadata.ResponsePartition, least, brokers int) checkup.Finding {
 	all, insync := len(p.ReplicaNodes), len(p.IsrNodes)
 	at := fmt.Sprintf("topic %s, partition %d: ", topic, p.PartitionIndex)
 	switch {
 	case insync < min(least, all):
 		return checkup.Finding{
-			State: checkup.Fault, Detail: fmt.Sprintf("%s%d of %d copies are in sync and it asks for %d: writes are refused", at, insync, all, least),
+			State: checkup.Fault, Detail: fmt.Sprintf("%s%d of %d copies are in sync and it requires %d: writes are refused", at, insync, all, least),
 			Remedy: "start the brokers that are away",
 		}
 	case least > all:
 		return checkup.Finding{
 			State:  checkup.Warning,
-			Detail: fmt.Sprintf("%sit has %s and asks for %d in sync: older brokers refuse every write, newer ones wait for all copies", at, plural.Count(all, "copy", "copies"), least),
+			Detail: fmt.Sprintf("%sit has %s and requires %d in sync: older brokers refuse every write, newer ones wait for all copies", at, plural.Count(all, "copy", "copies"), least),
 			Remedy: "lower the topic's min.insync.replicas below the number of its copies, or add copies",
 		}
 	case all > 1 && least == all:
 		return checkup.Finding{
-			State: checkup.Warning, Detail: fmt.Sprintf("%sit asks for all of its %d copies in sync: the loss of one broker stops all writes", at, all),
+			State: checkup.Warning, Detail: fmt.Sprintf("%sit requires all of its %d copies in sync: the loss of one broker stops all writes", at, all),
 			Remedy: "lower the topic's min.insync.replicas by one",
 		}
 	case all == 1 && brokers > 1:
 		return checkup.Finding{
-			State: checkup.Warning, Detail: at + "it has one copy: while its broker is away nothing of it is written or read",
+			State: checkup.Warning, Detail: at + "it has one copy: while its broker is away it is neither written nor read",
 			Remedy: "add copies with kafka-reassign-partitions.sh",
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"adsync/base/secret"
 )
 
-// allowed are the rights of a user on what begins with a prefix.
+// allowed returns the rights of a user on names with a prefix.
 func allowed(on kmsg.ACLResourceType, prefix string, operations ...kmsg.ACLOperation) []kfake.ACL {
 	var all []kfake.ACL
 	for _, op := range operations {
@@ -24,7 +24,7 @@ func allowed(on kmsg.ACLResourceType, prefix string, operations ...kmsg.ACLOpera
 	return all
 }
 
-// checked are the findings of a look by a user with some rights, by what they are about, without those that are fine.
+// checked returns the findings of a check by a user with some rights, by their subjects, without the OK ones.
 func checked(t *testing.T, there []string, change func(*broker.Config), acls ...kfake.ACL) map[string]checkup.Finding {
 	t.Helper()
 	b := brokertest.NewFake(t, there, kfake.NumBrokers(3), kfake.EnableSASL(), kfake.EnableACLs(),
@@ -54,7 +54,7 @@ const (
 	mayDescribe, mayReadConfigs = kmsg.ACLOperationDescribe, kmsg.ACLOperationDescribeConfigs
 )
 
-func TestCheckUp_NamesEachMissingRightAndWhatGrantsIt(t *testing.T) {
+func TestCheckUp_NamesEachMissingRightAndItsGrant(t *testing.T) {
 	t.Parallel()
 	there := []string{"adsync.system.normal", "adsync.tulip.important"}
 	groups := allowed(onGroup, "adsync.", mayRead)
@@ -63,7 +63,7 @@ func TestCheckUp_NamesEachMissingRightAndWhatGrantsIt(t *testing.T) {
 
 	for name, tt := range map[string]struct {
 		acls []kfake.ACL
-		want map[string]string // the beginning of the details, by what they are about
+		want map[string]string // the beginning of the details, by their subjects
 	}{
 		"no right at all": {nil, map[string]string{
 			"right Read on topics":  "the user lacks it on adsync.system.normal and 2 more",
@@ -113,7 +113,7 @@ func TestCheckUp_ReportsBrokersThatCannotBeUsed(t *testing.T) {
 	require.Equal(t, checkup.Fault, found[1].State, "each address is tried")
 	require.Contains(t, found[1].Detail, "127.0.0.1:1: ")
 	require.Equal(t, checkup.Finding{
-		Server: "kafka", Check: "replication", State: checkup.Fault, Detail: "topics are to be made with 3 copies, and the cluster has 1 broker",
+		Server: "kafka", Check: "replication", State: checkup.Fault, Detail: "new topics get 3 copies, and the cluster has 1 broker",
 		Remedy: "set broker.replication to at most their number, and broker.min_insync below it, or add brokers",
 	}, found[len(found)-1])
 
@@ -134,9 +134,9 @@ func TestCheckUp_JudgesTheCopiesOfTopics(t *testing.T) {
 		want          checkup.State
 		detail        string
 	}{
-		"one more than is waited for": {3, 2, checkup.OK, "as many copies are in sync as each topic asks for"},
-		"all of them are waited for":  {3, 3, checkup.Warning, "it asks for all of its 3 copies in sync: the loss of one broker stops all writes"},
-		"more than there are":         {2, 3, checkup.Warning, "it has 2 copies and asks for 3 in sync: older brokers refuse every write"},
+		"one more than is waited for": {3, 2, checkup.OK, "as many copies are in sync as each topic requires"},
+		"all of them are waited for":  {3, 3, checkup.Warning, "it requires all of its 3 copies in sync: the loss of one broker stops all writes"},
+		"more than there are":         {2, 3, checkup.Warning, "it has 2 copies and requires 3 in sync: older brokers refuse every write"},
 		"a topic of a single copy":    {1, 1, checkup.Warning, "it has one copy"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,12 +14,12 @@ import (
 
 const (
 	dialTimeout = 5 * time.Second
-	// requestTimeout bounds one request; what it interrupts is repeated where that is safe.
+	// requestTimeout bounds one request. An interrupted request is repeated if that is safe.
 	requestTimeout = 5 * time.Second
-	// metadataAge bounds how old the cached layout of the cluster may be, and so how long a new leader of a
-	// partition stays unknown after a failover.
+	// metadataAge bounds how old the cached layout of the cluster may be. So after a failover the new leader of a
+	// partition is unknown for at most this long.
 	metadataAge = 4 * time.Second
-	// idleAge is how long an unused connection is kept, well below the ten minutes of the brokers.
+	// idleAge is how long an unused connection is kept. It is well below the ten minutes of the brokers.
 	idleAge = 30 * time.Second
 )
 
@@ -29,14 +29,14 @@ type Client struct {
 	logger    *slog.Logger
 	causes    *telemetry.CauseLog
 	metrics   *metrics
-	dialer    *kafka.Dialer // for readers and groups, which hold connections of their own
+	dialer    *kafka.Dialer // for readers and groups, which have their own connections
 	transport *transport    // for everything else
 	kafka     *kafka.Client
 	troubles  troubles
 }
 
-// New makes a client; it opens no connection yet. It fails on settings that are refused, certificates that cannot
-// be read, and metrics that are registered already. Close it when all groups made from it are stopped.
+// New returns a client. It opens no connection yet. It fails on invalid settings, unreadable certificates, and
+// metrics that are registered already. Close it after all groups of it are stopped.
 func New(cfg Config, logger *slog.Logger, registerer prometheus.Registerer) (*Client, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("broker config: %w", err)
@@ -50,7 +50,7 @@ func New(cfg Config, logger *slog.Logger, registerer prometheus.Registerer) (*Cl
 		return nil, fmt.Errorf("set up sasl: %w", err)
 	}
 	if cfg.SASL.Mechanism == MechanismPlain && !cfg.TLS.Enabled {
-		logger.Warn("the Kafka password crosses the network unencrypted: sasl.mechanism is plain and tls is off")
+		logger.Warn("the Kafka password is unencrypted: sasl.mechanism is plain without tls")
 	}
 	metrics, err := newMetrics(registerer)
 	if err != nil {
@@ -65,7 +65,7 @@ func New(cfg Config, logger *slog.Logger, registerer prometheus.Registerer) (*Cl
 			ClientID: cfg.ClientID, Timeout: dialTimeout, DualStack: true,
 			DialFunc: cfg.Dial, TLS: tlsConfig, SASLMechanism: mechanism,
 		},
-		// TLS is given to the transport and never wrapped into Dial: the library would look for it in vain.
+		// TLS is set on the transport and not wrapped into Dial, where the library would not find it.
 		transport: newTransport(func(topics []string) *kafka.Transport {
 			return &kafka.Transport{
 				ClientID: cfg.ClientID, DialTimeout: dialTimeout, IdleTimeout: idleAge,
@@ -78,9 +78,9 @@ func New(cfg Config, logger *slog.Logger, registerer prometheus.Registerer) (*Cl
 	return c, nil
 }
 
-// Ping tells whether a broker answers and lets this user in, over a connection and not from memory.
+// Ping reports whether a broker answers and accepts this user. It uses a connection and no cached answer.
 func (c *Client) Ping(ctx context.Context) error {
-	// Any answer will do; but it must be to a question that is not taken before signing in, and not kept in a cache.
+	// Any answer will do. The request must be one that requires signing in and is not cached.
 	err := c.retryRead(ctx, func(ctx context.Context) error {
 		_, err := c.kafka.FindCoordinator(ctx, &kafka.FindCoordinatorRequest{Key: c.cfg.Prefix, KeyType: kafka.CoordinatorKeyTypeConsumer})
 		return err
@@ -91,7 +91,7 @@ func (c *Client) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close drops the connections, each when the call that uses it has ended; later calls fail. It may be called twice.
+// Close closes each connection when its current call has ended. Later calls fail. It may be called twice.
 func (c *Client) Close() error {
 	c.transport.close()
 	return nil

@@ -14,13 +14,13 @@ import (
 	"adsync/base/secret"
 )
 
-// Config says how Kafka is reached and used.
+// Config defines how Kafka is reached and used.
 type Config struct {
-	Brokers  []string `koanf:"brokers" doc:"Addresses (host:port) of some brokers of the cluster; the rest are found through them."`
+	Brokers  []string `koanf:"brokers" doc:"Addresses (host:port) of some brokers of the cluster. The others are found through them."`
 	ClientID string   `koanf:"client_id" doc:"Name under which this program appears in the brokers' logs and quotas."`
 	Prefix   string   `koanf:"prefix" doc:"First part of all topic and group names. Two deployments on one cluster need different ones."`
 
-	Partitions  int           `koanf:"partitions" doc:"Partitions of a new topic. More are added to an existing one when this is raised; they are never taken away."`
+	Partitions  int           `koanf:"partitions" doc:"Partitions of a new topic. If this is raised, existing topics get more partitions. Partitions are never removed."`
 	Replication int           `koanf:"replication" doc:"Copies of a new topic's partitions. -1 leaves it to the broker's own default."`
 	MinInsync   int           `koanf:"min_insync" doc:"Copies that must have a message before it counts as written, for new topics. 0 leaves it to the broker's own default."`
 	Retention   time.Duration `koanf:"retention" doc:"How long a new topic keeps messages. Must be longer than the longest stop of all consumers."`
@@ -30,13 +30,13 @@ type Config struct {
 	SASL SASLConfig       `koanf:"sasl"`
 
 	SessionTimeout   time.Duration `koanf:"session_timeout" doc:"How long a consumer may be silent before its partitions go to others. Must leave room for drain_timeout."`
-	RebalanceTimeout time.Duration `koanf:"rebalance_timeout" doc:"How long the group waits for its members when partitions are shared out anew."`
-	DrainTimeout     time.Duration `koanf:"drain_timeout" doc:"How long work in flight may finish when its partition is taken away or the consumer stops. At most two thirds of session_timeout, and more than 3s less than it."`
+	RebalanceTimeout time.Duration `koanf:"rebalance_timeout" doc:"How long the group waits for its members when partitions are assigned again."`
+	DrainTimeout     time.Duration `koanf:"drain_timeout" doc:"How long work in flight may continue when its partition is revoked or the consumer stops. At most two thirds of session_timeout, and more than 3s less than it."`
 	CommitInterval   time.Duration `koanf:"commit_interval" doc:"How often finished offsets are committed."`
-	WriteTimeout     time.Duration `koanf:"write_timeout" doc:"How long a write is tried, all repetitions together, before it fails."`
+	WriteTimeout     time.Duration `koanf:"write_timeout" doc:"How long a write is tried, including all repetitions, before it fails."`
 	Span             int           `koanf:"span" doc:"How many messages of a partition may be read beyond the oldest unfinished one."`
 
-	// Dial replaces the network, for brokers inside a test. It is not read from the configuration.
+	// Dial replaces the network in tests. It is not read from the configuration.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error) `koanf:"-"`
 }
 
@@ -48,7 +48,7 @@ const (
 	MechanismScramSHA512 = "scram-sha-512"
 )
 
-// SASLConfig says how the program signs in at the brokers.
+// SASLConfig defines how the program signs in at the brokers.
 type SASLConfig struct {
 	Mechanism string      `koanf:"mechanism" doc:"How to sign in: plain, scram-sha-256 or scram-sha-512. Empty means not at all."`
 	Username  string      `koanf:"username" doc:"User to sign in as."`
@@ -65,10 +65,10 @@ func DefaultConfig() Config {
 		MinInsync:   2,
 		Retention:   72 * time.Hour,
 		Compression: "lz4",
-		// The partitions of a member that was killed are read by others within 30 s: the session runs out (15 s), the
-		// others notice (1 s), finish what they have under way (10 s at most) and join (1 s). A shorter session would
-		// take a member for dead that merely stalls; a shorter drain would do more work twice at each deployment. The
-		// drain stays well below the session, since heartbeats end when the drain begins.
+		// Other members read the partitions of a killed member within 30 s: the session expires (15 s), the others notice
+		// (1 s), finish their current work (at most 10 s) and join (1 s). A shorter session would treat a stalled member as
+		// dead. A shorter drain would repeat more work at each deployment. The drain stays well below the session, because
+		// heartbeats end when the drain begins.
 		SessionTimeout:   15 * time.Second,
 		RebalanceTimeout: 60 * time.Second,
 		DrainTimeout:     10 * time.Second,
@@ -78,17 +78,17 @@ func DefaultConfig() Config {
 	}
 }
 
-// handBackTime is what the session needs beyond the drain: the last heartbeat is up to a heartbeatInterval old, the
-// commits before and after take their time, and so does GroupConfig.Assigned's released.
+// handBackTime is what the session needs in addition to the drain: the last heartbeat is up to a heartbeatInterval
+// old, and the commits before and after the drain and GroupConfig.Assigned's released take time.
 const handBackTime = 3 * time.Second
 
-// sessionMin is the shortest session that brokers take, as they are shipped.
+// sessionMin is the shortest session that brokers accept by default.
 const sessionMin = 6 * time.Second
 
-// kafkaName is what Kafka accepts in names of topics; the prefix leaves room for media and lane.
+// kafkaName matches what Kafka accepts in names of topics. The prefix leaves room for media and lane.
 var kafkaName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
 
-// Validate returns every setting that cannot work, joined, each as a *config.FieldError.
+// Validate returns every invalid setting, joined, each as a *config.FieldError.
 func (c Config) Validate() error {
 	var errs []error
 	refuse := func(key string, value any, want string) {
@@ -99,7 +99,7 @@ func (c Config) Validate() error {
 	}
 	for _, address := range c.Brokers {
 		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" || strings.Contains(address, "@") {
-			refuse("brokers", address, "addresses of the form host:port; sasl.username and sasl.password are settings of their own")
+			refuse("brokers", address, "addresses of the form host:port; set sasl.username and sasl.password separately")
 		}
 	}
 	if !kafkaName.MatchString(c.Prefix) {
@@ -141,7 +141,7 @@ func (c Config) validateTimes() []error {
 	if c.RebalanceTimeout < time.Second || c.RebalanceTimeout <= c.DrainTimeout {
 		refuse("rebalance_timeout", c.RebalanceTimeout, "longer than drain_timeout")
 	}
-	// Heartbeats end with the generation: a drain that outlives the session has nothing left to commit to.
+	// Heartbeats end with the generation: a drain that is longer than the session cannot commit.
 	if c.DrainTimeout < 0 || c.DrainTimeout > c.SessionTimeout*2/3 || c.DrainTimeout+handBackTime >= max(c.SessionTimeout, sessionMin) {
 		refuse("drain_timeout", c.DrainTimeout, fmt.Sprintf("0s to two thirds of session_timeout, and more than %s less than it", handBackTime))
 	}
@@ -164,10 +164,10 @@ func (c SASLConfig) validate() []error {
 	}
 	var errs []error
 	if c.Username == "" {
-		errs = append(errs, &config.FieldError{Key: "sasl.username", Want: "a user name, since sasl.mechanism is set"})
+		errs = append(errs, &config.FieldError{Key: "sasl.username", Want: "a user name, because sasl.mechanism is set"})
 	}
 	if c.Password.Reveal() == "" {
-		errs = append(errs, &config.FieldError{Key: "sasl.password", Want: "a password, since sasl.mechanism is set"})
+		errs = append(errs, &config.FieldError{Key: "sasl.password", Want: "a password, because sasl.mechanism is set"})
 	}
 	return errs
 }

@@ -43,7 +43,7 @@ func TestConfig_Refuses(t *testing.T) {
 		{"a short retention", func(c *broker.Config) { c.Retention = time.Minute }, []string{"retention"}},
 		{"an unknown compression", func(c *broker.Config) { c.Compression = "brotli" }, []string{"compression"}},
 		{"a drain as long as the session", func(c *broker.Config) { c.DrainTimeout = c.SessionTimeout }, []string{"drain_timeout"}},
-		{"a drain that leaves no time to hand back", func(c *broker.Config) { c.SessionTimeout, c.DrainTimeout = 6*time.Second, 3*time.Second }, []string{"drain_timeout"}},
+		{"a drain that leaves no time to release partitions", func(c *broker.Config) { c.SessionTimeout, c.DrainTimeout = 6*time.Second, 3*time.Second }, []string{"drain_timeout"}},
 		{"a session brokers refuse", func(c *broker.Config) { c.SessionTimeout = time.Second; c.DrainTimeout = 0 }, []string{"session_timeout"}},
 		{"a rebalance shorter than the drain", func(c *broker.Config) { c.RebalanceTimeout = 9 * time.Second }, []string{"rebalance_timeout"}},
 		{"no commits", func(c *broker.Config) { c.CommitInterval = 0 }, []string{"commit_interval"}},

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestRefused_TellsASettingFromABrokerThatIsAway(t *testing.T) {
+func TestRefused_DistinguishesSettingsFromABrokerThatIsAway(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{
 		fmt.Errorf("create topic: %w", kafka.InvalidReplicationFactor), kafka.TopicAuthorizationFailed, kafka.SASLAuthenticationFailed,

@@ -15,14 +15,14 @@ import (
 	"adsync/base/broker/brokertest"
 )
 
-// floors are the lowest versions of requests that Kafka 4.0.0 takes, where they are above 0. Later releases have
+// floors are the lowest versions of requests that Kafka 4.0.0 accepts, if they are above 0. Later releases have
 // raised none of them.
 var floors = map[kmsg.Key]int16{
 	kmsg.Produce: 3, kmsg.Fetch: 4, kmsg.ListOffsets: 1, kmsg.OffsetCommit: 2, kmsg.OffsetFetch: 1,
 	kmsg.JoinGroup: 2, kmsg.CreateTopics: 2, kmsg.DeleteTopics: 1, kmsg.DescribeConfigs: 1,
 }
 
-// The library has the versions of many requests fixed, some of them right at the floor: a release of Kafka that
+// The library has fixed the versions of many requests, some of them right at the floor. A release of Kafka that
 // raises one would stop all consumers.
 func TestFloorsOfKafka4(t *testing.T) {
 	t.Parallel()

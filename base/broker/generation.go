@@ -12,31 +12,31 @@ import (
 )
 
 const (
-	// watchInterval is how often the ends of the held partitions and the number of partitions are looked at.
+	// watchInterval is how often the ends of the held partitions and the number of partitions are checked.
 	watchInterval = 15 * time.Second
-	// commitAgainInterval is how often what is finished is committed though nothing has moved: a broker that lost a topic,
-	// or the group, has lost what was committed too, and whoever asks for it would wait for the next message.
+	// commitAgainInterval is how often finished offsets are committed although nothing has moved. A broker that lost a
+	// topic or the group has also lost the commits, and a reader of them would have to wait for the next message.
 	commitAgainInterval = 30 * time.Second
 	// lookupsAtOnce bounds the connections that a generation opens when it begins.
 	lookupsAtOnce = 4
-	// handlerGrace is what handlers get to return in even if there is no time for a drain.
+	// handlerGrace is how long handlers may take to return even if no time is left for a drain.
 	handlerGrace = time.Second
 )
 
-// generation is a member's share of the group between two rebalances: it reads its partitions, commits what is
-// finished, and hands all back in order.
+// generation is a member's part of the group between two rebalances. It reads its partitions, commits what is
+// finished, and releases all of them in order.
 type generation struct {
 	client  *Client
 	group   *Group
 	kafka   *kafka.Generation
-	shared  map[string]int // partitions by topic, if this member shared them out; else nil
+	shared  map[string]int // partitions by topic, if this member assigned them; otherwise nil
 	lookups chan struct{}
 	work    inFlight
 
 	mu      sync.Mutex
-	parts   map[Position]*partition // the one at work for each place; its Offset is zero
+	parts   map[Position]*partition // the current one for each place; its Offset is zero
 	resets  map[*partition]func()
-	suspect map[*partition]bool // seemed to be beyond the end of its log at the last look
+	suspect map[*partition]bool // seemed to be beyond the end of its log at the last check
 }
 
 func newGeneration(g *Group, kg *kafka.Generation, shared map[string]int) *generation {
@@ -49,13 +49,13 @@ func newGeneration(g *Group, kg *kafka.Generation, shared map[string]int) *gener
 	}
 }
 
-// run works until ended ends or the topics have got more partitions, and returns when everything is handed back.
-// Its return ends the membership of this generation, so nothing else may be started in the library's generation.
+// run works until ended ends or the topics have got more partitions, and returns when everything is released. Its
+// return ends the membership of this generation, so nothing else may be started in the library's generation.
 func (g *generation) run(ended context.Context) {
 	g.client.metrics.began(g)
 	defer g.client.metrics.ended(g)
-	// The library's context is no parent of the handlers' one: what ends must be able to end in order, and the
-	// cause must be one that callers know.
+	// The library's context is no parent of the handlers' context: work must be able to end in order, and with a cause
+	// that callers know.
 	ctx, revoke := context.WithCancelCause(context.WithoutCancel(ended))
 	defer revoke(nil)
 
@@ -83,7 +83,7 @@ func (g *generation) given() []Assignment {
 	var out []Assignment
 	for topic, partitions := range g.kafka.Assignments {
 		for _, p := range partitions {
-			// A negative offset is the library's sign for the first one, as nothing is committed.
+			// A negative offset is the library's mark for the first one, if nothing is committed.
 			committed := max(p.Offset, -1)
 			out = append(out, Assignment{
 				Topic: topic, Partition: p.ID, Committed: committed, Reach: max(committed, 0) + int64(g.group.cfg.Span),
@@ -93,7 +93,7 @@ func (g *generation) given() []Assignment {
 	return out
 }
 
-// commitUntil commits what is finished, again and again.
+// commitUntil commits what is finished, repeatedly.
 func (g *generation) commitUntil(ended, more <-chan struct{}) {
 	ticker := time.NewTicker(g.client.cfg.CommitInterval)
 	defer ticker.Stop()
@@ -115,11 +115,11 @@ func (g *generation) commitUntil(ended, more <-chan struct{}) {
 	}
 }
 
-// handBack ends the generation while the broker still takes its commits: what is finished is committed at once,
-// so that it is safe whatever comes; then work in flight may finish; then that is committed too. After this
-// function the broker refuses commits of this generation. It returns whether all work has ended.
+// handBack ends the generation while the broker still accepts its commits. First it commits what is finished, so that
+// this is safe in any case. Then work in flight may finish, and is committed too. After this function the broker
+// refuses commits of this generation. It returns whether all work has ended.
 func (g *generation) handBack(loops *sync.WaitGroup) (inOrder bool) {
-	// The clock runs from here, also while a slow commit does: the session's does, too.
+	// The time counts from here, also during a slow commit, as the session's time does.
 	drain := time.NewTimer(g.client.cfg.DrainTimeout)
 	defer drain.Stop()
 	handlers := time.NewTimer(max(g.client.cfg.DrainTimeout, handlerGrace))
@@ -131,23 +131,23 @@ func (g *generation) handBack(loops *sync.WaitGroup) (inOrder bool) {
 		loops.Wait()
 	}()
 	select {
-	case <-stopped: // No handler runs any more, so nothing new comes under way.
+	case <-stopped: // No handler runs any longer, so no new work starts.
 	case <-handlers.C:
-		g.client.logger.Error("a handler did not return when its partition was taken away", "group", g.group.cfg.Group)
+		g.client.logger.Error("a handler did not return when its partition was revoked", "group", g.group.cfg.Group)
 		g.commit()
 		return false
 	}
 	left := g.work.wait(drain.C)
 	if left > 0 {
 		g.client.metrics.drainLeft.WithLabelValues(g.group.cfg.Group).Add(float64(left))
-		g.client.logger.Warn("work was still under way at the end of the drain; the next owner of its partitions repeats it",
+		g.client.logger.Warn("work was unfinished at the end of the drain: its next owner repeats it",
 			"group", g.group.cfg.Group, "messages", left, "drain_timeout", g.client.cfg.DrainTimeout)
 	}
 	g.commit()
 	return left == 0
 }
 
-// commit commits what has moved, in one request. Only the goroutine of run calls it: two commits under way could
+// commit commits what has moved, in one request. Only the goroutine of run calls it: two concurrent commits could
 // overtake each other and move an offset back.
 func (g *generation) commit() {
 	offsets := make(map[string]map[int]int64)
@@ -171,7 +171,7 @@ func (g *generation) commit() {
 		g.client.metrics.commits.WithLabelValues(group, "failed").Inc()
 		err = g.group.explain(err)
 		g.client.troubles.note(committing(group), err)
-		g.client.causes.Report(slog.LevelWarn, "commit/"+group, "offsets were not committed; they are tried again, or what they cover is read again", err, "group", group)
+		g.client.causes.Report(slog.LevelWarn, "commit/"+group, "offsets were not committed", err, "group", group)
 		return
 	}
 	g.client.metrics.commits.WithLabelValues(group, "ok").Inc()
@@ -182,7 +182,7 @@ func (g *generation) commit() {
 	}
 }
 
-// hold makes p the partition at work for its place, and returns it.
+// hold makes p the current partition for its place, and returns it.
 func (g *generation) hold(p *partition) *partition {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -200,7 +200,7 @@ func (g *generation) held() []*partition {
 	return out
 }
 
-// onReset registers what ends the reading of p when its log was made anew; the result takes it back.
+// onReset registers what ends the reading of p when its log was replaced. The result unregisters it.
 func (g *generation) onReset(p *partition, stop func()) func() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -212,8 +212,8 @@ func (g *generation) onReset(p *partition, stop func()) func() {
 	}
 }
 
-// watch keeps an eye on what no message tells: how far logs have grown while reading is held back, logs that were
-// made anew under a reader, and new partitions. It closes more and returns when there are new partitions.
+// watch observes what no message shows: the growth of logs while reading is held back, logs that were replaced under
+// a reader, and new partitions. It closes more and returns when there are new partitions.
 func (g *generation) watch(ctx context.Context, more chan<- struct{}) {
 	place := "watch/" + g.group.cfg.Group
 	for clock.Sleep(ctx, watchInterval) == nil {
@@ -230,15 +230,15 @@ func (g *generation) watch(ctx context.Context, more chan<- struct{}) {
 		}
 		g.group.recovered(place)
 		if grown {
-			g.client.logger.Info("topics have more partitions than were shared out: the group shares them out anew", "group", g.group.cfg.Group)
+			g.client.logger.Info("topics have new partitions: the group assigns them", "group", g.group.cfg.Group)
 			close(more)
 			return
 		}
 	}
 }
 
-// watchEnds takes the positions first and the ends after them: a position beyond an end read later can only mean
-// another log. Two such looks in a row are taken as proof.
+// watchEnds reads the positions first and the ends after them, so a position beyond a later end can only mean another
+// log. Two such checks in a row are taken as proof.
 func (g *generation) watchEnds(ctx context.Context) error {
 	held := g.held()
 	positions := make([]int64, len(held))
@@ -268,8 +268,8 @@ func (g *generation) watchEnds(ctx context.Context) error {
 	return nil
 }
 
-// grown tells whether there are partitions that nobody was given. Only the member that shared them out can know:
-// the others would have to guess what the number was at that moment.
+// grown reports whether partitions exist that no member was given. Only the member that assigned them can know: the
+// others do not know the number at that time.
 func (g *generation) grown(ctx context.Context) (bool, error) {
 	if g.shared == nil {
 		return false, nil

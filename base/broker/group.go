@@ -16,28 +16,29 @@ import (
 )
 
 const (
-	// heartbeatInterval is also how long a member may fail to notice that a rebalance began.
+	// heartbeatInterval is also the longest time until a member notices that a rebalance began.
 	heartbeatInterval = time.Second
-	// groupTimeout bounds a request to the coordinator. Any that fails ends the generation, so it is generous.
+	// groupTimeout bounds a request to the coordinator. Any failure ends the generation, so it is generous.
 	groupTimeout = 10 * time.Second
 	// joinPause is how long a member waits before it tries to join again after an error.
 	joinPause = time.Second
-	// stopGrace is what a stop may take beyond the drain: to end the readers, commit and leave the group. It is short, as
-	// service.StopTimeoutDefault counts it in; work mostly ends before the drain does and leaves more.
+	// stopGrace is what a stop may take in addition to the drain: to end the readers, commit and leave the group. It is
+	// short, because service.StopTimeoutDefault includes it. Work mostly ends before the drain does and leaves more
+	// time.
 	stopGrace = 1500 * time.Millisecond
 )
 
-// GroupConfig says what a member of a group reads.
+// GroupConfig defines what a member of a group reads.
 type GroupConfig struct {
-	Group  string   // the members of one name share the partitions
-	Topics []string // all members of a group must name the same ones
+	Group  string   // members with one name share the partitions
+	Topics []string // the same for all members of a group
 	Span   int      // 0 means Config.Span
 
 	// Assigned, if set, is called at the start of each generation, before any partition is read, with the partitions
-	// that this member was given. Released, which may be nil, is called when they were handed back in order: work in flight
-	// has ended, and what is finished is committed. It is not called when work outlasted the drain, which has used up the
-	// time that there is, nor of course for a member that dies.
-	// Both hold up the group: Assigned must be quick and end with ctx, released must return within a second.
+	// that this member was given. Released may be nil. It is called when the partitions were released in order: work in
+	// flight has ended, and what is finished is committed. It is not called if work outlasted the drain, which leaves no
+	// time, or if the member dies. Both delay the group: Assigned must be quick and end with ctx, and released must
+	// return within a second.
 	Assigned func(ctx context.Context, given []Assignment) (released func(ctx context.Context))
 }
 
@@ -46,10 +47,10 @@ type Assignment struct {
 	Topic     string
 	Partition int
 	Committed int64 // the offset the group reads next; -1 when it has committed none
-	Reach     int64 // a member that begins at Committed, and finishes nothing, does not read this offset or a later one
+	Reach     int64 // a member that begins at Committed and finishes nothing reads only offsets below this
 }
 
-// Group is one member of a group of readers. It takes part in the group from Start to Stop.
+// Group is one member of a group of readers. It belongs to the group from Start to Stop.
 type Group struct {
 	client  *Client
 	cfg     GroupConfig
@@ -58,7 +59,7 @@ type Group struct {
 	mu      sync.Mutex
 	state   groupState
 	member  *kafka.ConsumerGroup
-	shared  map[string]int // partitions by topic, set when this member shares them out
+	shared  map[string]int // partitions by topic, set when this member assigns them
 	loop    sync.WaitGroup
 	closers sync.WaitGroup // readers that are being closed
 }
@@ -73,7 +74,7 @@ const (
 
 var _ service.Service = (*Group)(nil)
 
-// NewGroup makes a member that hands messages to handler. It does nothing before Start.
+// NewGroup returns a member that passes messages to handler. It does nothing before Start.
 func (c *Client) NewGroup(cfg GroupConfig, handler Handler) *Group {
 	if cfg.Span == 0 {
 		cfg.Span = c.cfg.Span
@@ -81,15 +82,15 @@ func (c *Client) NewGroup(cfg GroupConfig, handler Handler) *Group {
 	return &Group{client: c, cfg: cfg, handler: handler}
 }
 
-// Start checks that the topics exist (else ErrUnknownTopic) and begins to join the group; ctx bounds that check
-// alone. Messages come when the group has shared out its partitions, which on a new cluster can take some seconds.
-// Whatever fails later is logged, counted and tried again until Stop.
+// Start checks that the topics exist (otherwise it returns ErrUnknownTopic) and begins to join the group. Ctx bounds
+// only the check. Messages arrive when the group has assigned its partitions, which on a new cluster can take some
+// seconds. Later failures are logged, counted and retried until Stop.
 func (g *Group) Start(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch g.state {
 	case groupStarted:
-		return fmt.Errorf("start group %s: it is started already", g.cfg.Group)
+		return fmt.Errorf("start group %s: it is already started", g.cfg.Group)
 	case groupStopped:
 		return fmt.Errorf("start group %s: %w", g.cfg.Group, ErrStopped)
 	}
@@ -108,7 +109,7 @@ func (g *Group) Start(ctx context.Context) error {
 		Timeout:           groupTimeout,
 		StartOffset:       kafka.FirstOffset,
 		// The library's own watch over partitions ends the generation at every error and, once a topic is deleted,
-		// rebalances without a pause; generation.watch does its work.
+		// rebalances without a pause. generation.watch replaces it.
 		WatchPartitionChanges: false,
 		ErrorLogger:           libraryLog{g.client.causes},
 	})
@@ -121,7 +122,7 @@ func (g *Group) Start(ctx context.Context) error {
 }
 
 func (g *Group) topicsExist(ctx context.Context) error {
-	g.client.transport.forget() // A topic may have been made a moment ago.
+	g.client.transport.forget() // A topic may have been created a moment ago.
 	layouts, err := g.client.layout(ctx, g.cfg.Topics)
 	if err != nil {
 		return err
@@ -134,7 +135,7 @@ func (g *Group) topicsExist(ctx context.Context) error {
 	return nil
 }
 
-// run takes part in one generation after the other. It must ask for the next one without pause: the library blocks
+// run runs one generation after the other. It must request the next one without a pause, because the library blocks
 // until it does.
 func (g *Group) run(member *kafka.ConsumerGroup) {
 	place := "group/" + g.cfg.Group
@@ -145,9 +146,9 @@ func (g *Group) run(member *kafka.ConsumerGroup) {
 		}
 		// None of these is fatal: the library pauses and joins again.
 		if errors.Is(err, kafka.RebalanceInProgress) {
-			// Another member came or went meanwhile, as each does at a start of all.
+			// Another member joined or left meanwhile, as happens when all start together.
 			g.client.metrics.groupErrors.WithLabelValues(g.cfg.Group).Inc()
-			g.client.logger.Debug("the group changed while it was joined; trying again", "group", g.cfg.Group)
+			g.client.logger.Debug("the group changed during the join; trying again", "group", g.cfg.Group)
 			continue
 		}
 		if err != nil {
@@ -168,9 +169,9 @@ func (g *Group) run(member *kafka.ConsumerGroup) {
 	}
 }
 
-// Stop stops reading, lets work in flight finish for Config.DrainTimeout, commits, and leaves the group, so that
-// the others take over at once. It returns when that is done, or, if brokers do not answer, at most 1.5 s
-// after the drain. It may be called twice and before Start.
+// Stop stops reading, lets work in flight finish for Config.DrainTimeout, commits, and leaves the group, so that the
+// others take over at once. It returns when that is done or, if brokers do not answer, at most 1.5 s after the drain.
+// It may be called twice and before Start.
 func (g *Group) Stop() {
 	g.mu.Lock()
 	g.state = groupStopped
@@ -198,12 +199,12 @@ func (g *Group) Stop() {
 	case <-left:
 		g.client.logger.Error("left the group, but some of its readers have not ended", "group", g.cfg.Group)
 	default:
-		g.client.logger.Error("gave up waiting for Kafka while leaving a group; its partitions move when the session has timed out",
+		g.client.logger.Error("left a group without an answer of Kafka: its partitions move later",
 			"group", g.cfg.Group, "session_timeout", g.client.cfg.SessionTimeout)
 	}
 }
 
-// fail counts an error that is retried and logs it, one line per cause.
+// fail counts an error that is retried and logs it, once per cause.
 func (g *Group) fail(place, doing string, err error) {
 	g.client.metrics.groupErrors.WithLabelValues(g.cfg.Group).Inc()
 	err = g.explain(err)
@@ -211,24 +212,24 @@ func (g *Group) fail(place, doing string, err error) {
 	g.client.causes.Report(slog.LevelWarn, place, "could not "+doing+"; trying again", err, "group", g.cfg.Group, "at", place)
 }
 
-// explain adds to an error of reading what it takes.
+// explain adds the remedy to an error of reading.
 func (g *Group) explain(err error) error {
 	return g.client.explain(err, "Read", strings.Join(g.cfg.Topics, ", "), g.cfg.Group)
 }
 
-// recovered notes that what failed at a place works again.
+// recovered records that what failed at a place works again.
 func (g *Group) recovered(place string) {
 	g.client.troubles.clear(g.reading(place))
 	g.client.causes.Clear(place)
 }
 
-// reading names the group's work in what readiness reports.
+// reading returns the place of the group's reads for readiness.
 func (g *Group) reading(at string) place {
 	return place{doing: "reads of group " + g.cfg.Group, detail: at}
 }
 
-// takeShared returns how many partitions of each topic this member has shared out since the last call; nil if
-// another member did.
+// takeShared returns how many partitions of each topic this member has assigned since the last call; nil if another
+// member did.
 func (g *Group) takeShared() map[string]int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -237,14 +238,14 @@ func (g *Group) takeShared() map[string]int {
 	return shared
 }
 
-// sharingBalancer shares out partitions in ranges and remembers how many there were: only that tells for certain,
-// later, whether there are more now.
+// sharingBalancer assigns partitions in ranges and remembers their number. Later only this number shows for certain
+// whether there are more now.
 type sharingBalancer struct {
 	kafka.RangeGroupBalancer
 	group *Group
 }
 
-// AssignGroups implements kafka.GroupBalancer; the library calls it on the one member that leads the group.
+// AssignGroups implements kafka.GroupBalancer. The library calls it on the member that leads the group.
 func (b sharingBalancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
 	shared := make(map[string]int)
 	for _, p := range partitions {

@@ -22,7 +22,7 @@ import (
 	"adsync/base/broker/brokertest"
 )
 
-func TestGroup_ReadsInOrderAndGoesOnWhereItStopped(t *testing.T) {
+func TestGroup_ReadsInOrderAndContinuesWhereItStopped(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t, "jobs")
 	c := b.Client(t, nil)
@@ -38,14 +38,14 @@ func TestGroup_ReadsInOrderAndGoesOnWhereItStopped(t *testing.T) {
 		next[d.Partition]++
 	}
 	g.Stop()
-	require.EqualValues(t, 600, committed(t, c, group, topic), "the last commit covers all that is done")
+	require.EqualValues(t, 600, committed(t, c, group, topic), "the last commit covers all finished messages")
 
 	write(t, c, numbered(topic, 600, 50, 30))
 	again := newInbox()
 	join(t, c, group, topic, again.finish)
 	again.wait(t, 50)
 	require.Len(t, again.values(), 50)
-	require.Equal(t, "600", again.values()[0], "nothing of before is read again")
+	require.Equal(t, "600", again.values()[0], "no earlier message is read again")
 }
 
 func TestGroup_CommitsNothingPastAnUnfinishedMessage(t *testing.T) {
@@ -64,11 +64,11 @@ func TestGroup_CommitsNothingPastAnUnfinishedMessage(t *testing.T) {
 	waitCommitted(t, c, group, topic, 2)
 	g.Stop()
 	require.EqualValues(t, 2, committed(t, c, group, topic))
-	got[2].Done() // Too late: its partition was given up.
+	got[2].Done() // Too late: its partition was revoked.
 
 	again := newInbox()
 	join(t, c, group, topic, again.keep)
-	require.Equal(t, "2", string(again.wait(t, 8)[0].Value), "the unfinished one comes first")
+	require.Equal(t, "2", string(again.wait(t, 8)[0].Value), "the unfinished message comes first")
 }
 
 func TestGroup_SpanHoldsReadingBack(t *testing.T) {
@@ -91,7 +91,7 @@ func TestGroup_SpanHoldsReadingBack(t *testing.T) {
 	require.Len(t, in.all(), 10)
 }
 
-func TestGroup_SecondMemberTakesOverWithoutLoss(t *testing.T) {
+func TestGroup_ASecondMemberTakesOverWithoutLoss(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t, "jobs")
 	c := b.Client(t, nil)
@@ -123,7 +123,7 @@ func TestGroup_SecondMemberTakesOverWithoutLoss(t *testing.T) {
 	require.Len(t, both.all(), total, "all work was finished before partitions moved, so nothing came twice")
 }
 
-// Work in flight at a rebalance is finished by its first owner, and only what was not finished is repeated.
+// The first owner finishes work in flight at a rebalance, and only unfinished work is repeated.
 func TestGroup_OnlyUnfinishedWorkIsRepeated(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t, "jobs")
@@ -143,7 +143,7 @@ func TestGroup_OnlyUnfinishedWorkIsRepeated(t *testing.T) {
 	require.Len(t, again.all(), 15)
 }
 
-func TestGroup_HandlerLearnsThatItsPartitionIsTakenAway(t *testing.T) {
+func TestGroup_ARevokedPartitionEndsTheHandlersContext(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t, "jobs")
 	c := b.Client(t, nil)
@@ -153,7 +153,7 @@ func TestGroup_HandlerLearnsThatItsPartitionIsTakenAway(t *testing.T) {
 	entered := make(chan struct{}, 1)
 	g := join(t, c, b.Topic("g"), topic, func(ctx context.Context, d *broker.Delivery) {
 		entered <- struct{}{}
-		<-ctx.Done() // It holds reading back, as a handler does whose pool is full.
+		<-ctx.Done() // It holds reading back, like a handler with a full pool.
 		cause.Store(context.Cause(ctx))
 		d.Abandon()
 	})
@@ -176,7 +176,7 @@ func TestGroup_StartAndStop(t *testing.T) {
 
 	g = c.NewGroup(cfg, none)
 	require.NoError(t, g.Start(testContext(t)))
-	require.ErrorContains(t, g.Start(testContext(t)), "started already")
+	require.ErrorContains(t, g.Start(testContext(t)), "already started")
 	var group sync.WaitGroup
 	for range 3 {
 		group.Go(g.Stop)
@@ -192,7 +192,7 @@ func TestGroup_StartAndStop(t *testing.T) {
 	g.Stop()
 }
 
-func TestGroup_JoinErrorsAreOutlived(t *testing.T) {
+func TestGroup_SurvivesJoinErrors(t *testing.T) {
 	t.Parallel()
 	faults := map[string]kfake.Fault{
 		"no coordinator yet":   {Keys: []kmsg.Key{kmsg.FindCoordinator}, Err: kerr.CoordinatorNotAvailable, Count: 2},
@@ -273,7 +273,7 @@ func TestGroup_MessagesDeletedBeforeTheyWereRead(t *testing.T) {
 	})
 }
 
-func TestGroup_LogMadeAnewIsReadFromItsStart(t *testing.T) {
+func TestGroup_AReplacedLogIsReadFromItsStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := brokertest.NewVirtual(t, "jobs")
@@ -302,7 +302,7 @@ func TestGroup_LogMadeAnewIsReadFromItsStart(t *testing.T) {
 	})
 }
 
-// commitOffset commits for a group without members, as an operator's tool does.
+// commitOffset commits for a group without members, like an operator's tool.
 func commitOffset(t testing.TB, b *brokertest.Broker, group string, p broker.Position, offset int64) {
 	t.Helper()
 	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr()), kgo.Dialer(b.Config().Dial), kgo.MaxVersions(kversion.V2_0_0()))
@@ -341,7 +341,7 @@ func TestGroup_NumbersOfTheMetrics(t *testing.T) {
 	in.wait(t, 5)
 	waitCommitted(t, c, b.Topic("g"), topic, 1)
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
-		require.EqualValues(t, 9, counter(t, registry, "adsync_broker_lag_messages"), "what waits unread counts, too")
+		require.EqualValues(t, 9, counter(t, registry, "adsync_broker_lag_messages"), "unread messages count, too")
 		require.EqualValues(t, 4, counter(t, registry, "adsync_broker_unfinished_messages"))
 		require.EqualValues(t, brokertest.Partitions, counter(t, registry, "adsync_broker_partitions_held"))
 		require.Positive(t, counter(t, registry, "adsync_broker_oldest_unfinished_seconds"))
@@ -350,11 +350,11 @@ func TestGroup_NumbersOfTheMetrics(t *testing.T) {
 		require.EqualValues(t, 1, counter(t, registry, "adsync_broker_rebalances_total"))
 	}, patience, 20*time.Millisecond)
 	g.Stop()
-	require.Zero(t, counter(t, registry, "adsync_broker_lag_messages"), "partitions that are gone leave nothing behind")
+	require.Zero(t, counter(t, registry, "adsync_broker_lag_messages"), "partitions that are gone leave no numbers")
 	require.EqualValues(t, 4, counter(t, registry, "adsync_broker_drain_unfinished_total"))
 }
 
-// counter sums a metric over its labels; one that is not there is zero.
+// counter sums a metric over its labels; a missing metric is zero.
 func counter(t require.TestingT, registry *prometheus.Registry, name string) float64 {
 	families, err := registry.Gather()
 	require.NoError(t, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol/metadata"
 )
 
-// topicLayout is what is known of one topic: the leader of each partition, by partition number; -1 is a partition
-// without a leader at the moment.
+// topicLayout is the known layout of one topic: the leader of each partition, by partition number; -1 means no leader
+// at the moment.
 type topicLayout struct{ leaders []int32 }
 
 // layout returns the layout of the topics, at most metadataAge old. Topics that do not exist are left out.
@@ -25,8 +25,8 @@ func (c *Client) layout(ctx context.Context, topics []string) (map[string]topicL
 	}
 	layouts := make(map[string]topicLayout, len(topics))
 	for _, topic := range res.Topics {
-		// All partitions count, also those without a leader: a key must not move to another partition because one
-		// of them is down.
+		// All partitions count, also those without a leader: a key must not move to another partition because one of them
+		// is down.
 		switch code := kafka.Error(topic.ErrorCode); code {
 		case 0, kafka.LeaderNotAvailable:
 		case kafka.UnknownTopicOrPartition:
@@ -57,7 +57,7 @@ func roundTrip[R protocol.Message](ctx context.Context, c *Client, req protocol.
 	}
 	typed, ok := res.(R)
 	if !ok {
-		return none, errors.New("the broker's answer does not fit the request")
+		return none, errors.New("the broker's answer does not match the request")
 	}
 	return typed, nil
 }

@@ -10,17 +10,17 @@ import (
 	"adsync/base/telemetry"
 )
 
-// libraryLog passes what kafka-go calls errors on. Its lines carry offsets and addresses, so the format, not the
+// libraryLog logs what kafka-go reports as errors. Its lines contain offsets and addresses, so the format, not the
 // text, is taken as the cause.
 type libraryLog struct{ causes *telemetry.CauseLog }
 
 func (l libraryLog) Printf(format string, args ...any) {
 	for _, arg := range args {
-		// A read of an idle partition times out again and again, and is begun anew.
+		// A read of an idle partition times out repeatedly, and is restarted.
 		if timeout, ok := arg.(interface{ Timeout() bool }); ok && timeout.Timeout() {
 			return
 		}
-		// Whoever asked gets this one too, and knows what to make of it.
+		// The caller gets this error too, and handles it.
 		if err, ok := arg.(error); ok && errors.Is(err, kafka.RebalanceInProgress) {
 			return
 		}
@@ -30,8 +30,8 @@ func (l libraryLog) Printf(format string, args ...any) {
 
 type libraryError struct{ format, text string }
 
-// Error returns the format: it is what the log compares.
+// Error returns the format, by which the log compares causes.
 func (e libraryError) Error() string { return e.format }
 
-// LogValue shows the filled-in text.
+// LogValue returns the filled-in text.
 func (e libraryError) LogValue() slog.Value { return slog.StringValue(e.text) }

@@ -24,7 +24,7 @@ func TestLibraryLog_TakesTheFormatAsTheCause(t *testing.T) {
 	require.Equal(t, 2, strings.Count(out.String(), "\n"))
 	require.Contains(t, out.String(), "failed at offset 0")
 	l.Printf("unknown error reading partition %d: %s", 1, os.ErrDeadlineExceeded)
-	require.Equal(t, 2, strings.Count(out.String(), "\n"), "an idle partition's read that times out is nothing to tell")
+	require.Equal(t, 2, strings.Count(out.String(), "\n"), "a timeout on an idle partition is not logged")
 	l.Printf("Failed to sync group %s: %v", "g", kafka.RebalanceInProgress)
-	require.Equal(t, 2, strings.Count(out.String(), "\n"), "nor is one more member that joins")
+	require.Equal(t, 2, strings.Count(out.String(), "\n"), "nor is another member that joins")
 }

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("adsync/test/services/local.runStarts"))
 }
 
-// patience bounds what a test waits for; nothing depends on its value when all is well.
+// patience bounds what a test waits for. A passing test does not depend on its value.
 const patience = 30 * time.Second
 
 func testContext(t testing.TB) context.Context {
@@ -31,7 +31,7 @@ func testContext(t testing.TB) context.Context {
 	return ctx
 }
 
-// numbered returns n messages with the values from, from+1 …; those of one account share a key.
+// numbered returns n messages with the values from, from+1 …. Those of one account share a key.
 func numbered(topic string, from, n, accounts int) []broker.Message {
 	msgs := make([]broker.Message, n)
 	for i := range msgs {
@@ -42,7 +42,7 @@ func numbered(topic string, from, n, accounts int) []broker.Message {
 
 func account(n int) []byte { return fmt.Appendf(nil, "account-%d", n) }
 
-// inbox collects what a handler gets.
+// inbox collects what a handler receives.
 type inbox struct {
 	mu      sync.Mutex
 	got     []*broker.Delivery
@@ -76,7 +76,7 @@ func (b *inbox) all() []*broker.Delivery {
 	return slices.Clone(b.got)
 }
 
-// values returns the distinct values that came, sorted.
+// values returns the distinct received values, sorted.
 func (b *inbox) values() []string {
 	var out []string
 	for _, d := range b.all() {
@@ -86,13 +86,13 @@ func (b *inbox) values() []string {
 	return slices.Compact(out)
 }
 
-// wait returns when n deliveries have come.
+// wait returns after n deliveries.
 func (b *inbox) wait(t testing.TB, n int) []*broker.Delivery {
 	t.Helper()
 	return b.waitFor(t, fmt.Sprintf("%d deliveries", n), func(got []*broker.Delivery) bool { return len(got) >= n })
 }
 
-// waitValues returns when n distinct values have come.
+// waitValues returns after n distinct values.
 func (b *inbox) waitValues(t testing.TB, n int) {
 	t.Helper()
 	b.waitFor(t, fmt.Sprintf("%d values", n), func([]*broker.Delivery) bool { return len(b.values()) >= n })

@@ -2,7 +2,7 @@ package broker
 
 import "time"
 
-// Header is one named value that travels beside a message.
+// Header is one named value that travels with a message.
 type Header struct {
 	Key   string
 	Value []byte
@@ -10,8 +10,8 @@ type Header struct {
 
 // Message is what is written to and read from a topic.
 //
-// A writer fills Topic, Key, Value and Headers; Partition and Offset are the broker's and are ignored in a write.
-// Messages with equal keys share a partition; messages without a key are spread.
+// A writer fills Topic, Key, Value and Headers. The broker sets Partition and Offset; a write ignores them. Messages
+// with equal keys share a partition. Messages without a key are spread.
 type Message struct {
 	Topic     string
 	Key       []byte
@@ -20,13 +20,13 @@ type Message struct {
 	Partition int
 	Offset    int64
 	// Time is in UTC with milliseconds. Zero in a write means the writing process's own clock. The broker counts
-	// retention from it; nothing else may be decided by it.
+	// retention from it. Nothing else may depend on it.
 	Time time.Time
 }
 
 // Position is the place of a written message.
 type Position struct {
 	Topic     string
-	Partition int   // -1 when no partition was chosen before the write failed
-	Offset    int64 // -1 when the broker did not tell, or the message was not written
+	Partition int   // -1 if the write failed before a partition was chosen
+	Offset    int64 // -1 if the broker did not report it, or the message was not written
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are a client's numbers. Those that describe partitions held at the moment are read from the live
-// generations when they are scraped, so that a partition that went away leaves nothing behind.
+// metrics are a client's metrics. Those that describe currently held partitions are read from the live generations at
+// each scrape, so partitions that are gone leave no numbers.
 type metrics struct {
 	read        *prometheus.CounterVec
 	lost        *prometheus.CounterVec
@@ -41,15 +41,15 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 		return prometheus.NewDesc("adsync_broker_"+name, help, labels, nil)
 	}
 	m := &metrics{
-		read:        counter("messages_read_total", "Messages handed to handlers, repeated ones included.", "topic"),
-		lost:        counter("messages_lost_total", "Messages the log had deleted before they were read.", "topic"),
-		resets:      counter("log_resets_total", "Partitions whose log ended before the committed offset: it was made anew, and is read from its start.", "topic"),
+		read:        counter("messages_read_total", "Messages passed to handlers, repeated ones included.", "topic"),
+		lost:        counter("messages_lost_total", "Messages that the log deleted before they were read.", "topic"),
+		resets:      counter("log_resets_total", "Partitions whose log ended before the committed offset: it was replaced, and is read from its start.", "topic"),
 		commits:     counter("commits_total", "Commits of offsets, by result.", "group", "result"),
 		rebalances:  counter("rebalances_total", "Generations of the group this member took part in.", "group"),
 		groupErrors: counter("group_errors_total", "Failures to join the group, to read and to look up offsets.", "group"),
 		drainLeft:   counter("drain_unfinished_total", "Messages still unfinished when the drain of their partition ended; their next owner repeats them.", "group"),
 		written:     counter("messages_written_total", "Messages written.", "topic"),
-		writeErrors: counter("write_errors_total", "Messages not known to be written when the write gave up, by outcome.", "topic", "outcome"),
+		writeErrors: counter("write_errors_total", "Messages not known to be written when the write ended, by outcome.", "topic", "outcome"),
 		writeTime: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "adsync_broker_write_seconds", Help: "Time of a write, its repetitions included.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20},
@@ -58,10 +58,10 @@ func newMetrics(registerer prometheus.Registerer) (*metrics, error) {
 			Name: "adsync_broker_write_batch_messages", Help: "Messages of one write.",
 			Buckets: []float64{1, 3, 10, 30, 100, 300, 1000, 3000, 10000},
 		}),
-		lag:        desc("lag_messages", "Messages not finished yet in the partitions held now.", "topic"),
-		oldest:     desc("oldest_unfinished_seconds", "Age of the oldest message handed to a handler and not finished, over the partitions held now.", "topic"),
-		unfinished: desc("unfinished_messages", "Messages handed to handlers and not finished, in the partitions held now.", "topic"),
-		partitions: desc("partitions_held", "Partitions held now.", "topic"),
+		lag:        desc("lag_messages", "Messages not finished yet in the currently held partitions.", "topic"),
+		oldest:     desc("oldest_unfinished_seconds", "Age of the oldest message that a handler has not finished, over the currently held partitions.", "topic"),
+		unfinished: desc("unfinished_messages", "Messages that handlers have not finished, in the currently held partitions.", "topic"),
+		partitions: desc("partitions_held", "Currently held partitions.", "topic"),
 		live:       make(map[*generation]struct{}),
 	}
 	for _, collector := range []prometheus.Collector{

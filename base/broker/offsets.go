@@ -12,7 +12,7 @@ import (
 	"adsync/base/clock"
 )
 
-// PartitionOffsets is how far one partition's log and its readers are.
+// PartitionOffsets is the progress of one partition's log and of its readers.
 type PartitionOffsets struct {
 	Topic     string
 	Partition int
@@ -21,7 +21,7 @@ type PartitionOffsets struct {
 	Committed int64 // the offset the group reads next; -1 when it has committed none
 }
 
-// Lag is how many messages the group has not finished yet.
+// Lag returns how many messages the group has not finished yet.
 func (o PartitionOffsets) Lag() int64 {
 	if o.Committed < o.Start {
 		return o.End - o.Start
@@ -29,10 +29,10 @@ func (o PartitionOffsets) Lag() int64 {
 	return max(o.End-o.Committed, 0)
 }
 
-// Offsets returns the state of every partition of the topics, in the order of the topics and of their partitions.
-// An empty group leaves Committed at -1. The committed offsets are read before the ends, so that a busy group does
-// not look as if it were ahead of its log. Either every partition is told or an error is returned: a value that no
-// broker told is never made up.
+// Offsets returns the state of every partition of the topics, in the order of the topics and of their partitions. An
+// empty group leaves Committed at -1. The committed offsets are read before the ends, so that a busy group does not
+// seem to be ahead of its log. Offsets returns either every partition or an error. It never invents a value that no
+// broker reported.
 func (c *Client) Offsets(ctx context.Context, group string, topics ...string) ([]PartitionOffsets, error) {
 	layouts, err := c.layout(ctx, topics)
 	if err != nil {
@@ -64,8 +64,8 @@ const (
 	readPause = 200 * time.Millisecond
 )
 
-// retryRead repeats a question until it is answered, a few times with a growing pause: it may meet connections that
-// died with a broker's restart, or a leader or coordinator that is moving.
+// retryRead repeats a read until it is answered, a few times with a growing pause: it may meet connections that died
+// with a broker's restart, or a leader or coordinator that is moving.
 func (c *Client) retryRead(ctx context.Context, read func(context.Context) error) error {
 	pause := readPause
 	for try := 1; ; try++ {
@@ -94,7 +94,7 @@ func (c *Client) readCommitted(ctx context.Context, group string, out []Partitio
 			return err
 		}
 		if errors.Is(res.Error, kafka.GroupIdNotFound) {
-			return nil // Some brokers say so of a group that never was; others tell -1 for each partition.
+			return nil // Some brokers answer so for a group that never existed; others report -1 for each partition.
 		}
 		if res.Error != nil {
 			return res.Error
@@ -121,11 +121,11 @@ func (c *Client) readCommitted(ctx context.Context, group string, out []Partitio
 
 var errNotTold = errors.New("the broker left it out of its answer")
 
-// boundsAtOnce is how many partitions are asked about together. The library makes two requests of each and opens
-// a connection for every request under way, so this bounds the connections.
+// boundsAtOnce is how many partitions are read together. The library makes two requests for each and opens a
+// connection for every pending request, so this bounds the connections.
 const boundsAtOnce = 3
 
-// readBounds fills in Start and End.
+// readBounds sets Start and End.
 func (c *Client) readBounds(ctx context.Context, out []PartitionOffsets) error {
 	for len(out) > 0 {
 		some := out[:min(len(out), boundsAtOnce)]

@@ -45,7 +45,7 @@ func TestOffsets(t *testing.T) {
 		require.Equal(t, ends[i], o.Committed)
 		require.Zero(t, o.Lag())
 	}
-	require.Equal(t, int64(7), broker.PartitionOffsets{Start: 3, End: 10, Committed: 1}.Lag(), "what was deleted cannot be read any more")
+	require.Equal(t, int64(7), broker.PartitionOffsets{Start: 3, End: 10, Committed: 1}.Lag(), "deleted messages cannot be read any longer")
 }
 
 func TestOffsets_StartMovesWithRetention(t *testing.T) {
@@ -87,7 +87,7 @@ func TestOffsets_ErrorsAreRetriedAndNeverBecomeNumbers(t *testing.T) {
 				once := b.Cluster(t).Fault(test.fault)
 				offsets, err := c.Offsets(testContext(t), "g", "jobs")
 				require.NoError(t, err)
-				require.Positive(t, once.Hits(), "the fault struck")
+				require.Positive(t, once.Hits(), "the fault occurred")
 				var end int64
 				for _, o := range offsets {
 					require.EqualValues(t, -1, o.Committed)
@@ -105,7 +105,7 @@ func TestOffsets_ErrorsAreRetriedAndNeverBecomeNumbers(t *testing.T) {
 }
 
 // After a restart of the broker the pooled connections are dead, and the library reports a partition whose request
-// went over one of them as -1 without an error.
+// used one of them as -1 without an error.
 func TestOffsets_SurviveABrokersRestart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

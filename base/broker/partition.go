@@ -7,23 +7,23 @@ import (
 	"adsync/base/clock"
 )
 
-// partition is one partition of one generation: which of its messages are under way and what may be committed.
-// Its reading is in reader.go.
+// partition is one partition of one generation: which of its messages are in flight and what may be committed. Its
+// reading is in reader.go.
 type partition struct {
 	topic string
 	id    int
 	work  *inFlight
-	room  chan struct{} // holds a token after something finished
+	room  chan struct{} // has a token after a message was finished
 
 	mu        sync.Mutex
 	mark      *Watermark
-	began     map[int64]time.Time // by offset, of those under way
+	began     map[int64]time.Time // by offset, of those in flight
 	start     int64               // the log's first offset at the beginning
-	committed int64               // -1 when nothing is
-	end       int64               // the log's end when last heard of
+	committed int64               // -1 if nothing is committed
+	end       int64               // the last known end of the log
 }
 
-// newPartition starts at offset next; committed is what the broker holds, or -1.
+// newPartition returns a partition that starts at offset next. Committed is the broker's offset, or -1.
 func newPartition(topic string, id int, next, committed, end int64, span int, work *inFlight) *partition {
 	return &partition{
 		topic: topic, id: id, work: work,
@@ -34,7 +34,7 @@ func newPartition(topic string, id int, next, committed, end int64, span int, wo
 	}
 }
 
-// begin notes that a message is handed to the handler. It tells whether the message is new and how many before it
+// begin records that a message is passed to the handler. It returns whether the message is new and how many before it
 // are missing. It must not be called while the span is full.
 func (p *partition) begin(offset, highWater int64) (fresh bool, missing int64) {
 	p.mu.Lock()
@@ -49,7 +49,7 @@ func (p *partition) begin(offset, highWater int64) (fresh bool, missing int64) {
 	return true, offset - expected
 }
 
-// finish ends the work on a message that was begun; done tells whether its offset may be committed.
+// finish ends the work on a message that was begun. Done means that its offset may be committed.
 func (p *partition) finish(offset int64, done bool) {
 	p.mu.Lock()
 	if done {
@@ -70,15 +70,15 @@ func (p *partition) full() bool {
 	return p.mark.Full()
 }
 
-// position is the offset that is read next.
+// position returns the offset that is read next.
 func (p *partition) position() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.mark.Position()
 }
 
-// toCommit returns the offset to commit, and whether it differs from the committed one. An offset below the
-// committed one is right after a log was made anew.
+// toCommit returns the offset to commit, and whether it differs from the committed one. It is below the committed one
+// after a log was replaced.
 func (p *partition) toCommit() (int64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +107,7 @@ type partitionState struct {
 func (p *partition) state() partitionState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// Before the first commit, and after a log was made anew, the committed offset tells nothing about this log.
+	// Before the first commit, and after a log was replaced, the committed offset does not describe this log.
 	from := min(max(p.committed, p.start), p.mark.Next())
 	state := partitionState{lag: max(p.end-from, 0), unfinished: len(p.began)}
 	// The lowest unfinished offset was begun first, so it is the oldest.
@@ -121,7 +121,7 @@ func (p *partition) state() partitionState {
 type inFlight struct {
 	mu    sync.Mutex
 	count int
-	empty chan struct{} // made by whoever waits; closed when count reaches zero
+	empty chan struct{} // created by a waiting goroutine; closed when count reaches zero
 }
 
 func (f *inFlight) add() {
@@ -140,7 +140,7 @@ func (f *inFlight) finish() {
 	}
 }
 
-// wait returns when nothing is under way or the time is up, and how many are left then.
+// wait returns when nothing is in flight or the time is over, and how many messages are left then.
 func (f *inFlight) wait(timeout <-chan time.Time) int {
 	f.mu.Lock()
 	if f.count == 0 {

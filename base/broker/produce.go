@@ -12,8 +12,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol/produce"
 )
 
-// partitioner is the one of Kafka's Java client, so that other programs agree on which partition a key belongs to.
-// Changing it, like changing the number of partitions, moves keys to other partitions.
+// partitioner is the one of Kafka's Java client, so that other programs agree on the partition of a key. Changing it,
+// like changing the number of partitions, moves keys to other partitions.
 var partitioner kafka.Murmur2Balancer
 
 // choosePartition returns the partition of a key: always the same for equal keys and counts; any for a nil key.
@@ -42,14 +42,14 @@ func partitionNumbers(count int) []int {
 	return out
 }
 
-// produceAnswer is what became of one request: a result for each queue.
+// produceAnswer is the result of one request: a result for each queue.
 type produceAnswer struct {
 	queues  []*queue
 	results []produceResult
 }
 
 type produceResult struct {
-	base int64 // offset of the batch's first message; -1 when the broker does not tell
+	base int64 // offset of the batch's first message; -1 if the broker does not report it
 	err  error
 }
 
@@ -61,7 +61,7 @@ func (w *write) produce(ctx context.Context, queues []*queue) produceAnswer {
 
 	req := &produce.Request{
 		Acks: int16(kafka.RequireAll),
-		// The broker gives up before this side does, so that its answer, and not silence, ends a slow write.
+		// The broker times out before this side does, so that its answer, and not silence, ends a slow write.
 		Timeout: int32((requestTimeout * 4 / 5).Milliseconds()), //nolint:gosec // Some seconds.
 	}
 	topics := make(map[string]int)
@@ -73,7 +73,7 @@ func (w *write) produce(ctx context.Context, queues []*queue) produceAnswer {
 			req.Topics = append(req.Topics, produce.RequestTopic{Topic: q.place.Topic})
 		}
 		req.Topics[at].Partitions = append(req.Topics[at].Partitions, produce.RequestPartition{
-			Partition: int32(q.place.Partition), //nolint:gosec // As Kafka told it, in 32 bits.
+			Partition: int32(q.place.Partition), //nolint:gosec // Kafka's own number, in 32 bits.
 			RecordSet: protocol.RecordSet{
 				Attributes: protocol.Attributes(compressions[w.client.cfg.Compression]),
 				Records:    w.records(q.sent),
@@ -123,8 +123,8 @@ func (w *write) records(indexes []int) protocol.RecordReader {
 	return protocol.NewRecordReader(records...)
 }
 
-// notStored lists the broker's answers that say for certain that a batch was not stored. Any other error leaves it
-// open: a leader that lost its office while it waited for its followers answers with an error and keeps the batch.
+// notStored lists the broker's answers that mean for certain that a batch was not stored. Any other error leaves it
+// open: a leader that was replaced while it waited for its followers answers with an error and keeps the batch.
 var notStored = map[kafka.Error]bool{
 	kafka.InvalidMessage:              true,
 	kafka.UnknownTopicOrPartition:     true,
@@ -149,7 +149,7 @@ var notStored = map[kafka.Error]bool{
 	kafka.InvalidRecord:               true,
 }
 
-// ofMessage reports whether an answer is about what was sent, and not about the cluster.
+// ofMessage reports whether an error is about the message, and not about the cluster.
 func ofMessage(err error) bool {
 	code, ok := errors.AsType[kafka.Error](err)
 	if !ok {
@@ -163,7 +163,7 @@ func ofMessage(err error) bool {
 	}
 }
 
-// mayBeStored tells whether a failed try may have stored its messages all the same.
+// mayBeStored reports whether a failed try may have stored its messages.
 func mayBeStored(err error) bool {
 	if code, ok := errors.AsType[kafka.Error](err); ok {
 		return !notStored[code]
@@ -171,7 +171,7 @@ func mayBeStored(err error) bool {
 	return !neverSent(err)
 }
 
-// neverSent tells whether a request failed before it left.
+// neverSent reports whether a request failed before it left.
 func neverSent(err error) bool {
 	if _, ok := errors.AsType[*produce.Error](err); ok {
 		return true // The library found no single leader for the request.
@@ -183,7 +183,7 @@ func neverSent(err error) bool {
 	return dns || errors.Is(err, errClosed) || untrusted(err)
 }
 
-// mayPass tells whether the same request can succeed later.
+// mayPass reports whether the same request can succeed later.
 func mayPass(err error) bool {
 	if code, ok := errors.AsType[kafka.Error](err); ok {
 		return code.Temporary() || code == kafka.BrokerNotAvailable || code == kafka.Unknown
@@ -191,13 +191,13 @@ func mayPass(err error) bool {
 	return !errors.Is(err, errClosed) && !untrusted(err)
 }
 
-// untrusted tells whether the two sides do not accept each other's certificates.
+// untrusted reports whether the two sides do not accept each other's certificates.
 func untrusted(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return true
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "remote error" {
-		return true // A TLS alert of the broker, as when it refuses this program's certificate.
+		return true // A TLS alert of the broker, for example when it refuses this program's certificate.
 	}
 	_, host := errors.AsType[x509.HostnameError](err)
 	_, authority := errors.AsType[x509.UnknownAuthorityError](err)

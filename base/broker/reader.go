@@ -14,22 +14,22 @@ import (
 )
 
 const (
-	// readQueue is how many messages of a partition wait in memory: enough to read ahead of the handler, few
-	// enough that a thousand partitions fit.
+	// readQueue is how many messages of a partition wait in memory: enough to read ahead of the handler, few enough that
+	// a thousand partitions fit.
 	readQueue    = 256
 	readMaxBytes = 1 << 20
-	// readMaxWait is how long an empty fetch waits at the broker. It is also how long closing a reader takes.
+	// readMaxWait is how long an empty fetch waits at the broker. Closing a reader takes as long.
 	readMaxWait = 500 * time.Millisecond
-	// resetCheck is the time between two looks at a log that seems to end before what was read of it: a new leader
-	// may not know its end at once.
+	// resetCheck is the time between two checks of a log that seems to end before what was read of it. A new leader may
+	// not know its end at once.
 	resetCheck  = time.Second
 	lookupPause = time.Second
 )
 
-// errLogReset says that a partition's log ends before the offset that is read next: it was made anew.
-var errLogReset = errors.New("log ends before the offset to read: it was made anew")
+// errLogReset means that a partition's log ends before the offset that is read next: it was replaced.
+var errLogReset = errors.New("log ends before the offset to read: it was replaced")
 
-// runPartition reads a partition until ctx ends. It starts over when the log was made anew.
+// runPartition reads a partition until ctx ends. It starts again when the log was replaced.
 func (g *generation) runPartition(ctx context.Context, topic string, id int, committed int64) {
 	p := g.openPartition(ctx, topic, id, committed)
 	for p != nil {
@@ -40,7 +40,8 @@ func (g *generation) runPartition(ctx context.Context, topic string, id int, com
 	}
 }
 
-// openPartition finds out where reading begins; committed is -1 if nothing is. It returns nil when ctx ends first.
+// openPartition determines where reading begins. Committed is -1 if nothing is committed. It returns nil if ctx ends
+// first.
 func (g *generation) openPartition(ctx context.Context, topic string, id int, committed int64) *partition {
 	bounds, reset := g.locate(ctx, topic, id, committed)
 	if ctx.Err() != nil {
@@ -49,7 +50,7 @@ func (g *generation) openPartition(ctx context.Context, topic string, id int, co
 	next := committed
 	switch {
 	case committed < 0:
-		next = bounds.Start // A group's first generation reads all there is.
+		next = bounds.Start // A group's first generation reads everything.
 	case reset:
 		next = g.resetTo(bounds, committed)
 	case committed < bounds.Start:
@@ -59,9 +60,9 @@ func (g *generation) openPartition(ctx context.Context, topic string, id int, co
 	return g.hold(newPartition(topic, id, next, committed, bounds.End, g.group.cfg.Span, &g.work))
 }
 
-// reopenPartition decides what follows after a log seemed to be a new one. If it is, the partition starts over and
-// forgets the old log's messages that are still under way. If not, p goes on: a new start would let the commits
-// pass what p has under way.
+// reopenPartition is called after a log seemed to be replaced. If it was, the partition starts again and drops the
+// old log's messages that are in flight. If not, p continues: a new start would let the commits pass the messages
+// that p has in flight.
 func (g *generation) reopenPartition(ctx context.Context, p *partition) *partition {
 	if clock.Sleep(ctx, resetCheck) != nil {
 		return nil
@@ -77,8 +78,8 @@ func (g *generation) reopenPartition(ctx context.Context, p *partition) *partiti
 	return g.hold(newPartition(p.topic, p.id, g.resetTo(bounds, position), position, bounds.End, g.group.cfg.Span, &g.work))
 }
 
-// locate looks up the partition's bounds until it succeeds or ctx ends, and tells whether the log ends before
-// offset and so must be another log than the one the offset comes from.
+// locate reads the partition's bounds until it succeeds or ctx ends, and reports whether the log ends before offset
+// and so must be another log than the one the offset comes from.
 func (g *generation) locate(ctx context.Context, topic string, id int, offset int64) (bounds PartitionOffsets, reset bool) {
 	place := g.place(topic, id)
 	for suspect := false; ctx.Err() == nil; {
@@ -101,15 +102,15 @@ func (g *generation) locate(ctx context.Context, topic string, id int, offset in
 	return bounds, false
 }
 
-// resetTo reports that a log was made anew and returns where to begin in it.
+// resetTo logs that a log was replaced and returns where to begin in it.
 func (g *generation) resetTo(bounds PartitionOffsets, position int64) int64 {
 	g.client.metrics.resets.WithLabelValues(bounds.Topic).Inc()
-	g.client.logger.Error("a partition's log was made anew: it is read from its start, and what the old log still held is lost",
+	g.client.logger.Error("a partition's log was replaced: it is read from its start",
 		"topic", bounds.Topic, "partition", bounds.Partition, "position", position, "log_start", bounds.Start, "log_end", bounds.End)
 	return bounds.Start
 }
 
-// lookup asks for a partition's bounds. Few are asked at once: every question opens connections.
+// lookup reads a partition's bounds. Few are read at once, because every request opens connections.
 func (g *generation) lookup(ctx context.Context, topic string, id int) (PartitionOffsets, error) {
 	select {
 	case g.lookups <- struct{}{}:
@@ -122,25 +123,25 @@ func (g *generation) lookup(ctx context.Context, topic string, id int) (Partitio
 	return out[0], err
 }
 
-// lost reports messages that the log dropped before they were read.
+// lost logs messages that the log deleted before they were read.
 func (g *generation) lost(topic string, id int, from, to int64) {
 	g.client.metrics.lost.WithLabelValues(topic).Add(float64(to - from))
-	g.client.logger.Error("messages were deleted from the log before they were read: retention is shorter than the backlog",
+	g.client.logger.Error("unread messages were deleted: retention is shorter than the backlog",
 		"topic", topic, "partition", id, "from_offset", from, "to_offset", to, "messages", to-from)
 }
 
-// readPartition hands the partition's messages to the handler until ctx ends, or the log turns out to be a new one.
+// readPartition passes the partition's messages to the handler until ctx ends or the log turns out to be a new one.
 func (g *generation) readPartition(ctx context.Context, p *partition) error {
 	reader := kafka.NewReader(kafka.ReaderConfig{
 		Brokers: g.client.cfg.Brokers, Dialer: g.client.dialer,
 		Topic: p.topic, Partition: p.id,
 		MinBytes: 1, MaxBytes: readMaxBytes, MaxWait: readMaxWait, QueueCapacity: readQueue,
-		ReadLagInterval: -1, // The lag is watched by the generation.
-		// Without this a reader behind the end of a new log waits in silence until the log has grown past it.
+		ReadLagInterval: -1, // The generation watches the lag.
+		// Without this a reader behind the end of a new log waits silently until the log has grown past it.
 		OffsetOutOfRangeError: true,
 		ErrorLogger:           libraryLog{g.client.causes},
 	})
-	// Closing waits for the fetch under way, so it must not hold up the commits that follow.
+	// Closing waits for the current fetch, so it must not delay the commits that follow.
 	g.group.closers.Add(1)
 	defer func() {
 		go func() {
@@ -151,7 +152,7 @@ func (g *generation) readPartition(ctx context.Context, p *partition) error {
 	if err := reader.SetOffset(p.position()); err != nil {
 		return fmt.Errorf("read partition %d of %s: %w", p.id, p.topic, err)
 	}
-	// The watch over the ends of logs stops this reading alone, by the cause of its context.
+	// The watch over the ends of logs stops only this reading, by the cause of its context.
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer g.onReset(p, func() { stop(errLogReset) })()
@@ -175,7 +176,7 @@ func (g *generation) readPartition(ctx context.Context, p *partition) error {
 		case errors.Is(err, io.EOF):
 			return err // The reader is closed, which only the end of this function does.
 		case err != nil:
-			g.group.fail(place, "read a partition", err) // The reader goes on by itself, with pauses.
+			g.group.fail(place, "read a partition", err) // The reader continues automatically, with pauses.
 			continue
 		}
 		g.group.recovered(place)
@@ -205,5 +206,5 @@ func newDelivery(p *partition, m kafka.Message) *Delivery {
 	return d
 }
 
-// place names a partition in the record of causes.
+// place returns a partition's place in the record of causes.
 func (g *generation) place(topic string, id int) string { return topic + "/" + strconv.Itoa(id) }

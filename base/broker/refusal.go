@@ -21,7 +21,7 @@ func (r right) String() string {
 	return fmt.Sprintf("%s on the %s %s", r.operation, r.on, r.name)
 }
 
-// grant is the command that gives the right to the user on all topics or groups of the deployment.
+// grant returns the command that gives the right to the user on all topics or groups of the deployment.
 func (r right) grant(cfg Config) string {
 	user := cfg.SASL.Username
 	if user == "" {
@@ -34,13 +34,13 @@ func (r right) grant(cfg Config) string {
 	return fmt.Sprintf("%s --%s %s. --resource-pattern-type prefixed", command, r.on, cfg.Prefix)
 }
 
-// explain adds to an error of too few copies, or of a missing right, what it takes. The topic or the group is what the
-// operation was for; either may be empty.
+// explain adds the remedy to an error of too few copies, or of a missing right. The topic or the group is that of the
+// operation; either may be empty.
 func (c *Client) explain(err error, operation, topic, group string) error {
 	var missing right
 	switch {
 	case errors.Is(err, kafka.NotEnoughReplicas), errors.Is(err, kafka.NotEnoughReplicasAfterAppend):
-		return fmt.Errorf("fewer copies are in sync than the topic's min.insync.replicas asks for: start the brokers that are away, or lower it: %w", err)
+		return fmt.Errorf("fewer copies are in sync than the topic's min.insync.replicas requires: start the brokers that are away, or lower it: %w", err)
 	case errors.Is(err, kafka.TopicAuthorizationFailed):
 		missing = right{operation, "topic", topic}
 	case errors.Is(err, kafka.GroupAuthorizationFailed):

@@ -11,7 +11,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol/metadata"
 )
 
-// The operations of Kafka's access control that adsync's user needs, by their bits in what a broker returns.
+// The operations of Kafka's access control that adsync's user needs, by their bits in a broker's answer.
 const (
 	opRead     = 3
 	opWrite    = 4
@@ -22,19 +22,20 @@ const (
 
 var operationNames = map[int]string{opRead: "Read", opWrite: "Write", opCreate: "Create", opAlter: "Alter", opDescribe: "Describe"}
 
-// operations are what the user may do, a bit for each; none are those of a broker that does not tell.
+// operations are what the user may do, a bit for each; none if the broker does not report them.
 type operations int32
 
 func (o operations) may(op int) bool { return o&(1<<op) != 0 }
 
-// known reports whether the broker told: an older one sends nothing, and one that could not look sends the least number.
+// known reports whether the broker reported rights. An older one sends nothing, and one that could not read them
+// sends the least number.
 func (o operations) known() bool { return o > 0 }
 
-// metadataQuestion asks a broker for topics and for what the user may do with them. The library answers its own kind of
-// request from memory, where rights are not; one that is split up is sent.
+// metadataQuestion requests topics and the user's rights on them. The library answers its own kind of request from
+// its cache, which has no rights. It sends a request that can be split.
 type metadataQuestion struct{ *lookup }
 
-// lookup is the library's request under a name that it does not answer itself.
+// lookup is the library's request under a name that it does not answer from its cache.
 type lookup metadata.Request
 
 // ApiKey implements protocol.Message.
@@ -53,15 +54,16 @@ func (*metadataQuestion) Merge(_ []protocol.Message, results []any) (protocol.Me
 	}
 	answer, ok := m.(*metadata.Response)
 	if !ok {
-		return nil, errors.New("the broker's answer does not fit the request")
+		return nil, errors.New("the broker's answer does not match the request")
 	}
 	return &metadataAnswer{answer}, nil
 }
 
-// metadataAnswer is the answer under a name of its own, for the library would take it for one of its own requests.
+// metadataAnswer is the answer under another name, because the library would treat it as the answer to its own
+// request.
 type metadataAnswer struct{ *metadata.Response }
 
-// describeTopics asks a broker about topics, and what the user may do with each and with the cluster.
+// describeTopics reads topics, and what the user may do with each and with the cluster.
 func (c *Client) describeTopics(ctx context.Context, topics []string) (*metadata.Response, error) {
 	var answer *metadataAnswer
 	err := c.retryRead(ctx, func(ctx context.Context) (err error) {

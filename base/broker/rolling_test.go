@@ -41,16 +41,16 @@ func TestGroup_RollingRestartUnderLoadRepeatsNothing(t *testing.T) {
 		in.waitValues(t, total)
 	}
 	waitCommitted(t, c, group, topic, int64(total))
-	require.Len(t, in.all(), total, "all was finished before partitions moved, so nothing came twice")
+	require.Len(t, in.all(), total, "all work was finished before partitions moved, so nothing came twice")
 }
 
-// The times of a deployment on a real broker: the session, the rebalance and the drain of a member that works for as
-// long as it may must fit into 30 s together. On the broker in memory the same is tested on its clock.
+// This tests the times of a deployment on a real broker. The session, the rebalance and the drain of a member that
+// works as long as it may must together fit into 30 s. TestTiming tests them on the clock of the broker in memory.
 func TestGroup_AKilledMembersPartitionsMoveWithin30Seconds(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t, "jobs")
 	if !b.Real() {
-		t.Skip("takes half a minute, which is for a real broker alone")
+		t.Skip("takes half a minute, which only a real broker is worth")
 	}
 	deployed := func(dial dialFunc) *broker.Client {
 		return b.Client(t, func(cfg *broker.Config) {
@@ -98,7 +98,7 @@ func TestGroup_AKilledMembersPartitionsMoveWithin30Seconds(t *testing.T) {
 	require.Less(t, time.Since(died), 30*time.Second)
 }
 
-// hooks notes what a group tells of its partitions, and the messages that it hands out.
+// hooks records the events of a group's partitions, and passes on its messages.
 type hooks struct {
 	mu     sync.Mutex
 	events []string
@@ -132,7 +132,7 @@ func (h *hooks) config(group, topic string) broker.GroupConfig {
 	}
 }
 
-func TestGroup_TellsOfItsPartitions(t *testing.T) {
+func TestGroup_ReportsItsPartitions(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t, "jobs")
 	c := b.Client(t, nil)
@@ -181,13 +181,13 @@ func TestTiming_AMemberWithoutItsNetworkStillReleases(t *testing.T) {
 		require.Equal(t, []string{"assigned"}, h.told())
 		dead.die()
 		time.Sleep(time.Minute)
-		require.Equal(t, []string{"assigned", "released"}, h.told(), "the process lives on, without its network")
+		require.Equal(t, []string{"assigned", "released"}, h.told(), "the process continues without its network")
 		g.Stop()
 		require.NoError(t, c.Close())
 	})
 }
 
-func TestTiming_WhatOutlastsTheDrainIsNotReleased(t *testing.T) {
+func TestTiming_WorkThatOutlastsTheDrainIsNotReleased(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, c, _ := deployed(t)
@@ -198,12 +198,12 @@ func TestTiming_WhatOutlastsTheDrainIsNotReleased(t *testing.T) {
 		require.NoError(t, g.Start(t.Context()))
 		in.wait(t, 1)
 		g.Stop()
-		require.Equal(t, []string{"assigned"}, h.told(), "the drain has taken all the time that there was")
+		require.Equal(t, []string{"assigned"}, h.told(), "the drain has taken all the time")
 	})
 }
 
-// A note that takes long delays its own partitions and costs nobody the membership.
-func TestTiming_SlowNotesDoNotCostTheMembership(t *testing.T) {
+// Slow hooks delay their own partitions and cost no member its membership.
+func TestTiming_SlowHooksDoNotCostTheMembership(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, c, r := deployed(t)

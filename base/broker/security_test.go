@@ -26,7 +26,7 @@ import (
 	"adsync/base/secret"
 )
 
-// useAll does everything a client can do, over connections of every kind it makes.
+// useAll does everything that a client can do, over every kind of connection.
 func useAll(t *testing.T, c *broker.Client) {
 	t.Helper()
 	require.NoError(t, c.Ping(testContext(t)))
@@ -58,7 +58,7 @@ func TestSASL(t *testing.T) {
 			useAll(t, with(mechanism, "right"))
 
 			wrong := with(mechanism, "wrong")
-			// This broker hangs up on a wrong password, as on a request before signing in, so it is asked again.
+			// This broker hangs up on a wrong password, as on a request before signing in, so the request is repeated.
 			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 			defer cancel()
 			require.Error(t, wrong.Ping(ctx))
@@ -96,13 +96,13 @@ func TestTLS(t *testing.T) {
 		t.Parallel()
 		useAll(t, connect(t, start(t, tls.NoClientCert), config.ClientTLS{CAFile: ca.file}))
 	})
-	t.Run("a broker that asks for a certificate", func(t *testing.T) {
+	t.Run("a broker that requires a certificate", func(t *testing.T) {
 		t.Parallel()
 		b := start(t, tls.RequireAndVerifyClientCert)
 		useAll(t, connect(t, b, config.ClientTLS{CAFile: ca.file, CertFile: client.cert, KeyFile: client.key}))
 		require.Error(t, connect(t, b, config.ClientTLS{CAFile: ca.file}).Ping(testContext(t)))
 	})
-	t.Run("a certificate of strangers is refused", func(t *testing.T) {
+	t.Run("a certificate of an unknown authority is refused", func(t *testing.T) {
 		t.Parallel()
 		c := connect(t, start(t, tls.NoClientCert), config.ClientTLS{CAFile: strangers.file})
 		require.ErrorContains(t, c.Ping(testContext(t)), "certificate")
@@ -116,11 +116,11 @@ func TestTLS(t *testing.T) {
 		c := connect(t, start(t, tls.NoClientCert), config.ClientTLS{CAFile: ca.file, ServerName: "elsewhere"})
 		require.ErrorContains(t, c.Ping(testContext(t)), "elsewhere")
 	})
-	t.Run("any certificate goes if asked for", func(t *testing.T) {
+	t.Run("any certificate passes if configured", func(t *testing.T) {
 		t.Parallel()
 		useAll(t, connect(t, start(t, tls.NoClientCert), config.ClientTLS{InsecureSkipVerify: true}))
 	})
-	t.Run("with a password on top", func(t *testing.T) {
+	t.Run("with a password in addition", func(t *testing.T) {
 		t.Parallel()
 		b := brokertest.NewFake(t, nil, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}), kfake.EnableSASL(), kfake.Superuser("PLAIN", "adsync", "right"))
 		useAll(t, b.Client(t, func(c *broker.Config) {

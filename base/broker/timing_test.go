@@ -18,7 +18,7 @@ import (
 	"adsync/base/service"
 )
 
-// deployed returns a broker in memory and a client in the settings of a deployment. In a bubble a sleep takes no
+// deployed returns a broker in memory and a client with the settings of a deployment. In a bubble a sleep takes no
 // time, and durations are exact.
 func deployed(t *testing.T) (*brokertest.Broker, *broker.Client, *prometheus.Registry) {
 	t.Helper()
@@ -47,7 +47,7 @@ func TestTiming_CommitsOnceASecond(t *testing.T) {
 		_, c, _ := deployed(t)
 		in := newInbox()
 		g := started(t, c, in.finish)
-		time.Sleep(5300 * time.Millisecond) // Between two commits: one that comes now might take half of the messages.
+		time.Sleep(5300 * time.Millisecond) // Between two commits: one now might cover only half of the messages.
 		before := committed(t, c, "g", "jobs")
 		write(t, c, numbered("jobs", 0, 10, 10))
 		start := time.Now()
@@ -60,7 +60,7 @@ func TestTiming_CommitsOnceASecond(t *testing.T) {
 	})
 }
 
-// A broker that has lost what was committed is told again, also when nothing comes that would move it.
+// What a broker has lost of the commits is committed again, also without new messages.
 func TestTiming_CommitsAgainWhatTheBrokerLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestTiming_DrainLastsAsLongAsTheWork(t *testing.T) {
 		start := time.Now()
 		g.Stop()
 		require.InDelta(t, 7, time.Since(start).Seconds(), 1, "not shorter than the work, not as long as drain_timeout")
-		require.EqualValues(t, 20, committed(t, c, "g", "jobs"), "what ended during the drain is committed")
+		require.EqualValues(t, 20, committed(t, c, "g", "jobs"), "work that ended during the drain is committed")
 		work.Wait()
 	})
 }
@@ -122,7 +122,7 @@ func TestTiming_DrainEndsAtItsTimeout(t *testing.T) {
 		var stop sync.WaitGroup
 		stop.Go(g.Stop)
 		time.Sleep(time.Millisecond)
-		require.EqualValues(t, 1, committed(t, c, "g", "jobs"), "what was done before is committed first, whatever the drain brings")
+		require.EqualValues(t, 1, committed(t, c, "g", "jobs"), "earlier work is committed first, whatever the drain brings")
 		stop.Wait()
 		require.InDelta(t, 10, time.Since(start).Seconds(), 0.6)
 		require.EqualValues(t, 1, committed(t, c, "g", "jobs"))
@@ -130,7 +130,7 @@ func TestTiming_DrainEndsAtItsTimeout(t *testing.T) {
 	})
 }
 
-func TestTiming_AbandonedWorkIsNotWaitedFor(t *testing.T) {
+func TestTiming_TheDrainDoesNotWaitForAbandonedWork(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		_, c, _ := deployed(t)
@@ -138,7 +138,7 @@ func TestTiming_AbandonedWorkIsNotWaitedFor(t *testing.T) {
 		in := newInbox()
 		g := started(t, c, func(ctx context.Context, d *broker.Delivery) {
 			in.put(d)
-			work.Go(func() { // Waits in a queue of the consumer until it is told that it is too late.
+			work.Go(func() { // Waits in a queue of the consumer until its context ends.
 				<-ctx.Done()
 				d.Abandon()
 			})
@@ -170,12 +170,12 @@ func TestTiming_AMemberThatHoldsReadingBackStaysAMember(t *testing.T) {
 		write(t, c, numbered("jobs", 0, 10, 1))
 		in.wait(t, 1)
 		time.Sleep(10 * time.Minute)
-		require.EqualValues(t, 1, counter(t, r, "adsync_broker_rebalances_total"), "the group never lost it")
+		require.EqualValues(t, 1, counter(t, r, "adsync_broker_rebalances_total"), "the member never left the group")
 		require.InDelta(t, 600, counter(t, r, "adsync_broker_oldest_unfinished_seconds"), 5)
 		require.EqualValues(t, 10, counter(t, r, "adsync_broker_lag_messages"))
 		write(t, c, numbered("jobs", 10, 90, 1))
 		time.Sleep(time.Minute)
-		require.EqualValues(t, 100, counter(t, r, "adsync_broker_lag_messages"), "the log's growth is seen though nothing is read")
+		require.EqualValues(t, 100, counter(t, r, "adsync_broker_lag_messages"), "the log's growth is seen although nothing is read")
 		close(release)
 		in.waitValues(t, 100)
 		g.Stop()
@@ -218,7 +218,7 @@ func TestTiming_StopDoesNotWaitForASilentBroker(t *testing.T) {
 		start := time.Now()
 		g.Stop()
 		require.LessOrEqual(t, time.Since(start), service.StopTimeoutDefault-time.Second, "a consumer writes its last outcomes after it")
-		time.Sleep(time.Minute) // What still waits for answers gives up by itself.
+		time.Sleep(time.Minute) // Requests that still wait for answers time out.
 	})
 }
 
@@ -242,13 +242,13 @@ func TestTiming_NewPartitionsAreRead(t *testing.T) {
 		require.EqualValues(t, 12, counter(t, r, "adsync_broker_partitions_held"))
 		require.LessOrEqual(t, counter(t, r, "adsync_broker_rebalances_total"), generations+4, "one rebalance of two members, which may take two steps")
 		time.Sleep(5 * time.Minute)
-		require.LessOrEqual(t, counter(t, r, "adsync_broker_rebalances_total"), generations+4, "and no more")
+		require.LessOrEqual(t, counter(t, r, "adsync_broker_rebalances_total"), generations+4, "no further rebalance")
 		g1.Stop()
 		g2.Stop()
 	})
 }
 
-func TestTiming_ALogMadeAnewUnderAReader(t *testing.T) {
+func TestTiming_ALogReplacedUnderAReader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, c, r := deployed(t)
@@ -288,16 +288,16 @@ func TestTiming_AKilledMembersPartitionsMoveAfterTheSession(t *testing.T) {
 		lost.wait(t, 1)
 		dead.die()
 		time.Sleep(30 * time.Second)
-		require.Len(t, in.values(), 60, "what the killed member had read is read by the other")
+		require.Len(t, in.values(), 60, "the other member reads what the killed one had read")
 		g.Stop()
 		g2.Stop()
 		require.NoError(t, doomed.Close())
 	})
 }
 
-// A leader that took over a moment ago may answer with an end that is too low. That must not be taken for a new log:
-// starting over would forget what is under way, and the commits would pass it.
-func TestTiming_AnEndThatIsTooLowForAMomentChangesNothing(t *testing.T) {
+// A new leader may at first answer with an end that is too low. That must not be taken for a new log: a new start
+// would drop the messages in flight, and the commits would pass them.
+func TestTiming_AnEndThatIsBrieflyTooLowChangesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, c, r := deployed(t)
@@ -325,7 +325,7 @@ func TestTiming_AnEndThatIsTooLowForAMomentChangesNothing(t *testing.T) {
 				return nil, nil, false
 			}
 			cut++
-			return nil, errors.New("cut"), true // The reader starts anew, and asks for the end.
+			return nil, errors.New("cut"), true // The reader restarts, and requests the end.
 		})
 		time.Sleep(10 * time.Second)
 		synctest.Wait() // The cluster's goroutines have counted.
@@ -337,7 +337,7 @@ func TestTiming_AnEndThatIsTooLowForAMomentChangesNothing(t *testing.T) {
 			d.Done()
 		}
 		time.Sleep(5 * time.Second)
-		require.Zero(t, committed(t, c, "g", "jobs"), "the first message is still under way")
+		require.Zero(t, committed(t, c, "g", "jobs"), "the first message is still in flight")
 		require.Zero(t, counter(t, r, "adsync_broker_log_resets_total"))
 		got[0].Done()
 		g.Stop()
@@ -345,8 +345,8 @@ func TestTiming_AnEndThatIsTooLowForAMomentChangesNothing(t *testing.T) {
 	})
 }
 
-// Should a reader beyond the end of its log hear of no error, the watch over the ends of logs notices.
-func TestTiming_ALogMadeAnewThatTheReaderDoesNotNotice(t *testing.T) {
+// If a reader beyond the end of its log gets no error, the watch over the ends of logs notices.
+func TestTiming_AReplacedLogThatTheReaderDoesNotNotice(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b, c, r := deployed(t)
@@ -355,7 +355,7 @@ func TestTiming_ALogMadeAnewThatTheReaderDoesNotNotice(t *testing.T) {
 		write(t, c, numbered("jobs", 0, 10, 1))
 		place := in.wait(t, 10)[0].Partition
 
-		// The broker says that the log ends at 3, and has nothing to tell at offset 10.
+		// The broker reports that the log ends at 3, and has nothing at offset 10.
 		resets := func() float64 { return counter(t, r, "adsync_broker_log_resets_total") }
 		cluster := b.Cluster(t)
 		cluster.ControlKey(int16(kmsg.ListOffsets), func(kreq kmsg.Request) (kmsg.Response, error, bool) {

@@ -2,7 +2,7 @@ package broker
 
 import "regexp"
 
-// topicName is what Kafka accepts.
+// topicName matches what Kafka accepts.
 var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
 
 // TopicName returns the topic that carries a media platform's lane.

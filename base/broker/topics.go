@@ -10,19 +10,19 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Topic is a topic as it should be.
+// Topic is the wanted state of a topic.
 type Topic struct {
 	Name       string
 	Partitions int           // 0 means Config.Partitions
 	Retention  time.Duration // 0 means Config.Retention
 }
 
-// topicPoll is how often a change of topics is looked for: brokers learn of it a moment after it was accepted.
+// topicPoll is how often a change of topics is checked: brokers learn of it a moment after it was accepted.
 const topicPoll = 100 * time.Millisecond
 
-// EnsureTopics makes the topics that do not exist and adds partitions to those that have fewer, and returns when
-// the cluster knows them. It may be called by several processes at once and repeated at will. It never takes
-// partitions away and leaves the retention and the replication of existing topics alone.
+// EnsureTopics creates the topics that do not exist and adds partitions to those that have fewer, and returns when
+// the cluster knows them. Several processes may call it at once, and it may be repeated. It never removes partitions
+// and does not change the retention and the replication of existing topics.
 func (c *Client) EnsureTopics(ctx context.Context, topics []Topic) error {
 	if len(topics) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func (c *Client) createTopics(ctx context.Context, topics []Topic, have map[stri
 		}
 	}
 	if len(missing) > 0 {
-		// The library waits for new topics to appear; what fails to would hold it until ctx ends.
+		// The library waits for new topics to appear. A topic that fails to appear would block it until ctx ends.
 		ctx, cancel := context.WithTimeout(ctx, 3*requestTimeout)
 		defer cancel()
 		res, err := c.kafka.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: missing})
@@ -87,7 +87,7 @@ func (c *Client) createTopics(ctx context.Context, topics []Topic, have map[stri
 			return fmt.Errorf("add partitions: %w", err)
 		}
 		for name, err := range res.Errors {
-			// InvalidPartitionNumber: another process was faster. awaitPartitions tells whether that is so.
+			// InvalidPartitionNumber: another process was faster. awaitPartitions checks that.
 			if err != nil && !errors.Is(err, kafka.InvalidPartitionNumber) {
 				return fmt.Errorf("add partitions to topic %s: %w", name, c.explain(err, "Alter", name, ""))
 			}
@@ -112,7 +112,7 @@ func (c *Client) topicConfig(topic Topic, partitions int) kafka.TopicConfig {
 	}
 }
 
-// explainCreate says what to do about a topic that was refused.
+// explainCreate adds the remedy to the error of a refused topic.
 func (c *Client) explainCreate(topic string, err error) error {
 	if errors.Is(err, kafka.InvalidReplicationFactor) {
 		return fmt.Errorf("create topic %s: the cluster has too few brokers for %d copies: set broker.replication to at most their number (and broker.min_insync below it), or add brokers: %w",

@@ -31,11 +31,11 @@ func TestEnsureTopics(t *testing.T) {
 	require.Equal(t, brokertest.Partitions, partitionsOf(t, c, topic), "no number means the configured one")
 	write(t, c, numbered(topic, 0, 10, 10))
 	ensure(0)
-	require.Equal(t, brokertest.Partitions, partitionsOf(t, c, topic), "asking again changes nothing")
+	require.Equal(t, brokertest.Partitions, partitionsOf(t, c, topic), "a repetition changes nothing")
 	ensure(12)
-	require.Equal(t, 12, partitionsOf(t, c, topic), "more are added")
+	require.Equal(t, 12, partitionsOf(t, c, topic), "partitions are added")
 	ensure(3)
-	require.Equal(t, 12, partitionsOf(t, c, topic), "none is taken away")
+	require.Equal(t, 12, partitionsOf(t, c, topic), "none is removed")
 	offsets, err := c.Offsets(testContext(t), "", topic)
 	require.NoError(t, err)
 	var messages int64
@@ -60,7 +60,7 @@ func TestEnsureTopics_SeveralAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	require.Equal(t, 8, partitionsOf(t, b.Client(t, nil), b.Topic("a")), "the larger of two wishes for one topic counts")
+	require.Equal(t, 8, partitionsOf(t, b.Client(t, nil), b.Topic("a")), "the larger of two numbers for one topic counts")
 }
 
 func TestEnsureTopics_ImpossibleReplication(t *testing.T) {

@@ -15,10 +15,10 @@ import (
 
 // transport is a kafka.RoundTripper over pooled connections that keeps the layout of a growing list of topics.
 //
-// The library's own transport keeps the layout either of a fixed list of topics or of all there are, which on a
-// cluster shared with others can be megabytes every few seconds. So a new topic takes a new one of those, and the
-// old one closes when the last request on it has ended: closed any earlier, a late request would silently open it
-// again, and nobody would close that.
+// The library's own transport keeps the layout either of a fixed list of topics or of all topics. On a shared cluster
+// the latter can be megabytes every few seconds. So a new topic needs a new library transport, and the old one closes
+// when its last request has ended. If it closed earlier, a late request would silently open it again, and nothing
+// would close it.
 type transport struct {
 	make func(topics []string) *kafka.Transport
 
@@ -41,7 +41,7 @@ type pool struct {
 var errClosed = errors.New("broker client is closed")
 
 func newTransport(newPool func(topics []string) *kafka.Transport) *transport {
-	// An empty list asks for no topic; a nil one would ask for all.
+	// An empty list requests no topic; nil would request all.
 	topics := []string{}
 	return &transport{make: newPool, topics: topics, pool: &pool{kafka: newPool(topics), born: clock.Mark()}}
 }
@@ -82,8 +82,8 @@ func (t *transport) watch(topics []string) {
 }
 
 // refresh drops the connections and the layout after a failure, unless that was done a moment ago. All pooled
-// connections to a broker die with its restart, and each would fail one more request; and a leader that moved is
-// found at once instead of when the layout has grown old.
+// connections to a broker die with its restart, and each would fail one more request. A leader that moved is found at
+// once instead of when the layout has expired.
 func (t *transport) refresh() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -92,7 +92,7 @@ func (t *transport) refresh() {
 	}
 }
 
-// forget makes the next request ask for the layout anew.
+// forget makes the next request read the layout again.
 func (t *transport) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

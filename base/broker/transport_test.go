@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A pool that is replaced closes when its last request ends, and no request opens it again.
+// A replaced pool closes when its last request ends, and no request opens it again.
 func TestTransport_ClosesWhatItReplaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestTransport_ClosesWhatItReplaces(t *testing.T) {
 		tr.refresh()
 		require.NotSame(t, same, tr.pool)
 		calls.Wait()
-		// Requests and replacements at the same moments.
+		// Requests and replacements are concurrent.
 		now, cancelNow := context.WithCancel(t.Context())
 		cancelNow()
 		for range 300 {
@@ -54,6 +54,6 @@ func TestTransport_ClosesWhatItReplaces(t *testing.T) {
 		tr.close()
 		_, err := client.ApiVersions(t.Context(), &kafka.ApiVersionsRequest{})
 		require.ErrorIs(t, err, errClosed)
-		// The bubble ends only when no goroutine of any pool is left.
+		// The bubble ends only when all goroutines of all pools have ended.
 	})
 }

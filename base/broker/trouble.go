@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	// troubleAfter is how long requests at a place must have failed before readiness reports it: a leader that moves is
+	// troubleAfter is how long requests at a place must have failed before readiness reports it. A leader that moves is
 	// found within seconds.
 	troubleAfter = 5 * time.Second
-	// troubleKept is how long a failure counts after the last try. What fails is tried again more often than that; a
-	// producer that no longer leads does not try again, and a partition without new messages never reports a success.
+	// troubleKept is how long a failure counts after the last try. Failed requests are retried more often than that. But
+	// a producer that no longer leads does not retry, and a partition without new messages never reports a success.
 	troubleKept = 20 * time.Second
 )
 
-// troubles holds what the last requests met where they fail, for readiness.
+// troubles holds the failures of the last requests, for readiness.
 type troubles struct {
 	mu      sync.Mutex
 	byPlace map[place]trouble
 }
 
-// place is what fails: one thing that is done with a topic or a group. Each partition is a place of its own, since the
+// place identifies what fails: one operation on a topic or a group. Each partition is a separate place, because the
 // others may work.
 type place struct {
 	doing  string // such as "writes to topic jobs"
-	detail string // the partition, or what else tells its requests apart
+	detail string // the partition, or what else distinguishes its requests
 }
 
 type trouble struct {
@@ -41,7 +41,7 @@ type trouble struct {
 	err         error     // the newest
 }
 
-// note keeps what a request met.
+// note records the error of a request.
 func (t *troubles) note(at place, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,7 +88,7 @@ func (t *troubles) problem() error {
 	return errors.Join(errs...)
 }
 
-// certain reports whether an answer needs no second one to be believed: too few copies in sync, or a refusal.
+// certain reports whether one error is enough proof: too few copies in sync, or a refusal.
 func certain(err error) bool {
 	code, ok := errors.AsType[kafka.Error](err)
 	if !ok {
@@ -103,7 +103,7 @@ func certain(err error) bool {
 	}
 }
 
-// anyPartition stands for the topic itself, whose partitions are not known.
+// anyPartition stands for the topic itself, whose partitions are unknown.
 const anyPartition = -1
 
 // writing is the place of writes to a partition.
@@ -115,7 +115,8 @@ func writing(topic string, partition int) place {
 func committing(group string) place { return place{doing: "commits of group " + group} }
 
 // Ready reports why this program cannot work with the cluster: no broker answers, or the last requests of this client
-// failed. A refusal and too few copies in sync are reported at once, what may pass by itself after some seconds.
+// failed. A refusal and too few copies in sync are reported at once, other errors after some seconds, because they
+// may pass.
 func (c *Client) Ready(ctx context.Context) error {
 	if err := c.Ping(ctx); err != nil {
 		return err

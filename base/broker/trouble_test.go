@@ -16,7 +16,7 @@ import (
 	"adsync/base/broker/brokertest"
 )
 
-func TestReady_ReportsWhatTheLastWritesMet(t *testing.T) {
+func TestReady_ReportsTheErrorsOfTheLastWrites(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
@@ -26,7 +26,7 @@ func TestReady_ReportsWhatTheLastWritesMet(t *testing.T) {
 		want  string
 	}{
 		{"too few copies in sync, at once", kerr.NotEnoughReplicas, 100 * time.Millisecond, 0,
-			"writes to topic jobs fail for 0s: fewer copies are in sync than the topic's min.insync.replicas asks for: start the brokers that are away, or lower it: [19]"},
+			"writes to topic jobs fail for 0s: fewer copies are in sync than the topic's min.insync.replicas requires: start the brokers that are away, or lower it: [19]"},
 		{"too few copies after the write, at once", kerr.NotEnoughReplicasAfterAppend, 100 * time.Millisecond, 0, "writes to topic jobs fail for 0s: fewer copies"},
 		{"a right that is missing, at once", kerr.TopicAuthorizationFailed, 100 * time.Millisecond, 0,
 			"writes to topic jobs fail for 0s: the user lacks the right Write on the topic jobs (kafka-acls.sh --bootstrap-server"},
@@ -59,7 +59,7 @@ func TestReady_ReportsWhatTheLastWritesMet(t *testing.T) {
 	}
 }
 
-func TestReady_ForgetsWhatIsNotTriedAgain(t *testing.T) {
+func TestReady_ForgetsWhatIsNotRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := brokertest.NewVirtual(t, "jobs")
@@ -74,7 +74,7 @@ func TestReady_ForgetsWhatIsNotTriedAgain(t *testing.T) {
 	})
 }
 
-func TestReady_AMessageThatIsRefusedIsNoTroubleOfTheCluster(t *testing.T) {
+func TestReady_ARefusedMessageIsNoTroubleOfTheCluster(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := brokertest.NewVirtual(t, "jobs")

@@ -2,8 +2,8 @@ package broker
 
 import "sort"
 
-// Watermark knows which offset of one partition may be committed while messages finish out of order: the lowest
-// one that is not finished. It is not safe for concurrent use.
+// Watermark tracks which offset of one partition may be committed while messages finish out of order: the lowest one
+// that is not finished. It is not safe for concurrent use.
 type Watermark struct {
 	next    int64 // the offset after the highest that was begun
 	span    int
@@ -15,18 +15,19 @@ type mark struct {
 	done   bool
 }
 
-// NewWatermark starts at the offset that is read next. Span caps how many offsets may be begun from the lowest
-// unfinished one on, which bounds both the memory and what is read again after a crash; less than 1 counts as 1.
+// NewWatermark returns a watermark that starts at the offset that is read next. Span caps how many offsets may be
+// begun from the lowest unfinished one on. This bounds both the memory and what is read again after a crash. Less
+// than 1 counts as 1.
 func NewWatermark(next int64, span int) *Watermark {
 	return &Watermark{next: next, span: max(span, 1)}
 }
 
-// Full tells whether the span is used up: nothing may begin until the lowest unfinished offset is done.
+// Full reports whether the span is used up: nothing may begin until the lowest unfinished offset is done.
 func (w *Watermark) Full() bool { return len(w.pending) >= w.span }
 
-// Begin notes that the message at offset is being worked on, and tells whether it was taken. It refuses an offset
-// below one that was begun earlier (a message seen twice) and any offset while the watermark is Full. Offsets
-// that were skipped count as finished: a log may have holes.
+// Begin records that the message at offset is being worked on, and reports whether it was accepted. It refuses an
+// offset below one that was begun earlier (a repeated message) and any offset while the watermark is Full. Skipped
+// offsets count as finished: a log may have holes.
 func (w *Watermark) Begin(offset int64) bool {
 	if offset < w.next || w.Full() {
 		return false
@@ -36,7 +37,7 @@ func (w *Watermark) Begin(offset int64) bool {
 	return true
 }
 
-// Done notes that the message at offset is finished. Offsets that are not begun, or done already, change nothing.
+// Done records that the message at offset is finished. Offsets that are not begun, or already done, change nothing.
 func (w *Watermark) Done(offset int64) {
 	i := sort.Search(len(w.pending), func(i int) bool { return w.pending[i].offset >= offset })
 	if i == len(w.pending) || w.pending[i].offset != offset {
@@ -50,8 +51,8 @@ func (w *Watermark) Done(offset int64) {
 	w.pending = w.pending[finished:]
 }
 
-// Next is the offset to commit, which is the offset to read first after a restart: the lowest unfinished one, or
-// the one after the last begun when all are finished.
+// Next returns the offset to commit, which is the first to read after a restart: the lowest unfinished one, or the
+// one after the last begun if all are finished.
 func (w *Watermark) Next() int64 {
 	if len(w.pending) > 0 {
 		return w.pending[0].offset
@@ -59,5 +60,5 @@ func (w *Watermark) Next() int64 {
 	return w.next
 }
 
-// Position is the offset after the highest that was begun.
+// Position returns the offset after the highest that was begun.
 func (w *Watermark) Position() int64 { return w.next }

@@ -15,7 +15,7 @@ func TestWatermark_HoldsBackUntilGapCloses(t *testing.T) {
 	}
 	w.Done(102)
 	w.Done(100)
-	require.EqualValues(t, 101, w.Next(), "101 is under way, so 102 stays uncommitted")
+	require.EqualValues(t, 101, w.Next(), "101 is in flight, so 102 stays uncommitted")
 	w.Done(101)
 	require.EqualValues(t, 103, w.Next())
 }
@@ -55,7 +55,7 @@ func TestWatermark_DoneOfUnknownOffsetsChangesNothing(t *testing.T) {
 }
 
 // In whatever order work begins and ends, the offset to commit never passes an unfinished message, never goes back,
-// and reaches the end when all is finished; and no more than the span is open at any time.
+// and reaches the end when all is finished. At most the span is open at any time.
 func TestWatermark_NeverPassesUnfinishedWork(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -74,7 +74,7 @@ func TestWatermark_NeverPassesUnfinishedWork(t *testing.T) {
 					open = append(open, offset)
 					next = offset + 1
 				} else {
-					require.NotEmpty(t, open, "full with nothing under way would be stuck for ever")
+					require.NotEmpty(t, open, "full with nothing in flight would block forever")
 				}
 			} else {
 				i := rapid.IntRange(0, len(open)-1).Draw(t, "which")

@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// maxBatchBytes bounds a batch below the brokers' default message.max.bytes of 1,048,588, which counts the
-	// batch as it is stored, with a header of its own.
+	// maxBatchBytes bounds a batch below the brokers' default message.max.bytes of 1,048,588, which counts the batch as
+	// it is stored, with its header.
 	maxBatchBytes = 1_000_000
-	// recordOverhead is more than a record costs beside its key, value and headers, and more than a header costs
-	// beside its own key and value.
+	// recordOverhead is more than a record costs in addition to its key, value and headers, and more than a header costs
+	// in addition to its key and value.
 	recordOverhead = 64
 
 	writePauseMin = 20 * time.Millisecond
 	writePauseMax = time.Second
 )
 
-// Write sends messages and returns their positions in the order of msgs, when all copies that min_insync asks for
-// have them. Messages of one partition keep their order. It is synchronous and safe for concurrent use; callers
-// bound how many writes they have under way.
+// Write sends messages and returns their positions in the order of msgs, after as many copies have them as min_insync
+// requires. Messages of one partition keep their order. Write is synchronous and safe for concurrent use. Callers
+// bound how many writes they have in flight.
 //
-// What fails for a reason that may pass (no leader, a lost connection, a slow broker) is sent again until
-// Config.WriteTimeout or ctx ends. A message whose answer was lost may be stored already, so a write can store
-// messages twice, and only the last place is told. If any message has no position in the end, the error is a
-// *WriteError that names it, and the positions of the others are returned beside it.
+// Failures that may pass (no leader, a lost connection, a slow broker) are retried until Config.WriteTimeout or ctx
+// ends. A message whose answer was lost may already be stored, so a write can store messages twice, and returns only
+// the last position. If any message has no position in the end, the error is a *WriteError that names it, and the
+// positions of the others are returned with it.
 //
-// The positions are why this is not the library's Writer: that one batches the messages of all callers in queues
-// of its own, waits for more to come, and keeps on sending after a caller gave up. It also makes one request for
+// The positions are why this is not the library's Writer. That one batches the messages of all callers in its own
+// queues, waits for more messages, and continues to send after a caller has returned. It also makes one request for
 // each partition, where this makes one for each broker: a hundred messages over 24 partitions of one broker are 1
 // request instead of 24.
 func (c *Client) Write(ctx context.Context, msgs []Message) ([]Position, error) {
@@ -67,18 +67,18 @@ func (c *Client) Write(ctx context.Context, msgs []Message) ([]Position, error) 
 	return w.positions, w.finish(ctx)
 }
 
-// write is one call of Write under way.
+// write is one call of Write.
 type write struct {
 	client    *Client
 	msgs      []Message
 	topics    []string
 	positions []Position
-	failed    []bool // refused for good
+	failed    []bool // permanently refused
 	maybe     []bool // some try may have stored it
 	err       error  // the first cause that kept a message from being written, or the last that may pass
 
 	waiting []int    // messages without a partition yet
-	queues  []*queue // messages with one
+	queues  []*queue // messages with a partition
 	byPlace map[Position]*queue
 }
 
@@ -88,7 +88,7 @@ type queue struct {
 	waiting []int
 	limit   int // how many may go in one batch
 	leader  int32
-	sent    []int // of the present round
+	sent    []int // in the present round
 }
 
 func newWrite(c *Client, msgs []Message) *write {
@@ -115,7 +115,7 @@ func newWrite(c *Client, msgs []Message) *write {
 	return w
 }
 
-// size is no less than what the message takes in a batch.
+// size returns an upper bound of what the message takes in a batch.
 func (m *Message) size() int {
 	size := recordOverhead + len(m.Key) + len(m.Value)
 	for _, h := range m.Headers {
@@ -133,8 +133,8 @@ func (w *write) refuse(i int, err error) {
 
 func (w *write) left() bool { return len(w.waiting) > 0 || len(w.queues) > 0 }
 
-// round sends one batch of every partition that has messages waiting, all batches of a broker in one request, and
-// tells whether anything was written or refused.
+// round sends one batch of every partition that has waiting messages, all batches of a broker in one request, and
+// reports whether anything was written or refused.
 func (w *write) round(ctx context.Context) bool {
 	layouts, err := w.client.layout(ctx, w.topics)
 	if err != nil {
@@ -184,8 +184,8 @@ func (w *write) round(ctx context.Context) bool {
 	return progress
 }
 
-// assign chooses the partitions of messages whose topic is known by now. A partition stays with its message, so
-// that a repetition cannot overtake a later message of the same key.
+// assign chooses the partitions of messages whose topic is known by now. A message keeps its partition, so that a
+// repetition cannot overtake a later message of the same key.
 func (w *write) assign(ctx context.Context, layouts map[string]topicLayout) {
 	var unknown []int
 	for _, i := range w.waiting {
@@ -225,7 +225,7 @@ func (w *write) batch(q *queue) []int {
 	return q.waiting[:n]
 }
 
-// settle takes in what became of the batch that was sent, and tells whether it made progress.
+// settle applies the result of the batch that was sent, and reports whether it made progress.
 func (w *write) settle(ctx context.Context, q *queue, result produceResult) bool {
 	if result.err == nil {
 		for n, i := range q.sent {
@@ -269,7 +269,7 @@ func (w *write) settle(ctx context.Context, q *queue, result produceResult) bool
 	return false
 }
 
-// note keeps a cause that may pass, unless a message was refused for good: that cause tells more.
+// note keeps an error that may pass, unless a message was permanently refused: that error is more useful.
 func (w *write) note(err error) {
 	for _, failed := range w.failed {
 		if failed {
@@ -279,7 +279,8 @@ func (w *write) note(err error) {
 	w.err = err
 }
 
-// trouble keeps for readiness what a request met, unless the caller broke it off: that says nothing of the cluster.
+// trouble records a request's error for readiness, unless the caller cancelled it: that proves nothing about the
+// cluster.
 func (w *write) trouble(ctx context.Context, at place, err error) {
 	if !errors.Is(ctx.Err(), context.Canceled) {
 		w.client.troubles.note(at, err)
@@ -342,7 +343,7 @@ func (w *write) finish(ctx context.Context) error {
 		if out.Err == nil {
 			out.Err = cause
 		} else if !errors.Is(out.Err, cause) {
-			out.Err = fmt.Errorf("%w (gave up: %w)", out.Err, cause)
+			out.Err = fmt.Errorf("%w (stopped retrying: %w)", out.Err, cause)
 		}
 	}
 	return out

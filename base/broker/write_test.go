@@ -56,7 +56,7 @@ func TestWrite_PositionsAreWhereMessagesAreRead(t *testing.T) {
 	}
 }
 
-func TestWrite_KeysGoWhereJavaClientsPutThem(t *testing.T) {
+func TestWrite_KeysHaveTheirJavaClientsPartitions(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	c := b.Client(t, nil)
@@ -125,7 +125,7 @@ func TestWrite_SplitsWhatExceedsABatch(t *testing.T) {
 		require.EqualValues(t, i, p.Offset)
 	}
 	if batches != nil {
-		require.Equal(t, 5, batches.Hits(), "two fit into a batch, and none was sent in vain")
+		require.Equal(t, 5, batches.Hits(), "two fit into a batch, and no batch was sent twice")
 	}
 }
 
@@ -160,7 +160,7 @@ func TestWrite_UnknownTopic(t *testing.T) {
 	require.EqualValues(t, 1, positions[2].Offset, "the other topic's messages are written")
 }
 
-func TestWrite_WaitsForATopicThatIsBeingMade(t *testing.T) {
+func TestWrite_WaitsForATopicThatIsBeingCreated(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	writer, maker := b.Client(t, nil), b.Client(t, nil)
@@ -181,14 +181,14 @@ func TestWrite_Faults(t *testing.T) {
 		unknown bool
 	}{
 		{name: "a timeout after the batch was stored is repeated and leaves two copies", fault: kfake.Fault{Err: kerr.RequestTimedOut}, copies: 2},
-		{name: "too few copies after the batch was stored, too", fault: kfake.Fault{Err: kerr.NotEnoughReplicasAfterAppend}, copies: 2},
+		{name: "too few copies after the batch was stored are repeated too", fault: kfake.Fault{Err: kerr.NotEnoughReplicasAfterAppend}, copies: 2},
 		{name: "a leader that moved is waited for", fault: kfake.Fault{Err: kerr.NotLeaderForPartition, Count: 3}, copies: 1},
 		{name: "too few copies before it is stored is waited for", fault: kfake.Fault{Err: kerr.NotEnoughReplicas, Count: 2}, copies: 1},
 		{name: "a storage error is waited for", fault: kfake.Fault{Err: kerr.KafkaStorageError}, copies: 1},
 		{name: "a missing permission fails at once", fault: kfake.Fault{Err: kerr.TopicAuthorizationFailed, Count: -1}, failed: true},
 		{name: "a refused record fails at once", fault: kfake.Fault{Err: kerr.InvalidRecord, Count: -1}, failed: true},
-		{name: "a lasting refusal before storing is known not to be written", fault: kfake.Fault{Err: kerr.NotEnoughReplicas, Count: -1}, failed: true},
-		{name: "a lasting doubt stays unknown", fault: kfake.Fault{Err: kerr.NotLeaderForPartition, Count: -1}, unknown: true},
+		{name: "a permanent refusal before storing means not written", fault: kfake.Fault{Err: kerr.NotEnoughReplicas, Count: -1}, failed: true},
+		{name: "a permanent doubt stays unknown", fault: kfake.Fault{Err: kerr.NotLeaderForPartition, Count: -1}, unknown: true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func TestWrite_Faults(t *testing.T) {
 				test.fault.Keys = produce
 				fault := b.Cluster(t).Fault(test.fault)
 				positions, err := c.Write(testContext(t), numbered("jobs", 0, 1, 1))
-				require.Positive(t, fault.Hits(), "the fault struck")
+				require.Positive(t, fault.Hits(), "the fault occurred")
 				if test.failed || test.unknown {
 					failed, ok := errors.AsType[*broker.WriteError](err)
 					require.True(t, ok)
@@ -221,13 +221,13 @@ func TestWrite_Faults(t *testing.T) {
 					stored += o.End
 				}
 				require.Equal(t, test.copies, stored)
-				require.Equal(t, test.copies-1, positions[0].Offset, "the last copy's place is told")
+				require.Equal(t, test.copies-1, positions[0].Offset, "the last copy's position is returned")
 			})
 		})
 	}
 }
 
-func TestWrite_OnePartitionsFaultLeavesTheOthersAlone(t *testing.T) {
+func TestWrite_AFaultOfOnePartitionDoesNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := brokertest.NewVirtual(t, "jobs")
@@ -275,7 +275,7 @@ func TestWrite_FindsALeaderThatMoved(t *testing.T) {
 			for partition := range int32(brokertest.Partitions) {
 				require.NoError(t, b.Cluster(t).MoveTopicPartition("jobs", partition, (partition+round)%3))
 			}
-			// The layout that is kept would be wrong for up to four seconds more.
+			// The cached layout would be wrong for up to four more seconds.
 			write(t, c, numbered("jobs", 0, 50, 50))
 		}
 	})
@@ -339,7 +339,7 @@ func TestWrite_ManyAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
-	require.Len(t, places, 800, "every message has a place of its own")
+	require.Len(t, places, 800, "every message has its own position")
 }
 
 func BenchmarkWrite(b *testing.B) {

@@ -1,8 +1,8 @@
 // Package brokertest gives tests a Kafka broker.
 //
-// Without further ado that is one inside the process. If the environment variable ADSYNC_TEST_KAFKA holds the
-// address of a real broker, New uses that, so that the same tests tell whether Kafka itself behaves alike; tests
-// that order faults are skipped then.
+// By default the broker runs inside the process. If the environment variable ADSYNC_TEST_KAFKA holds the address of a
+// real broker, New uses that, so that the same tests show whether Kafka itself behaves alike. Tests that order faults
+// are skipped then.
 package brokertest
 
 import (
@@ -32,8 +32,7 @@ type Broker struct {
 	suffix  string
 }
 
-// New returns a broker that has the topics, reachable over the loopback interface (or the one of
-// ADSYNC_TEST_KAFKA). Options are for the broker inside the process; a test that gives any runs on that one.
+// New returns a broker that has the topics, reachable over the loopback interface (or the one of ADSYNC_TEST_KAFKA).
 func New(t testing.TB, topics ...string) *Broker {
 	t.Helper()
 	if addr := os.Getenv("ADSYNC_TEST_KAFKA"); addr != "" {
@@ -51,12 +50,12 @@ func NewFake(t testing.TB, topics []string, opts ...kfake.Opt) *Broker {
 }
 
 // NewVirtual returns a cluster of three brokers inside the process that is reached over memory alone, so that it can
-// live in a bubble of testing/synctest. Call it inside the bubble, with the bubble's t: the bubble can end only when
+// run in a bubble of testing/synctest. Call it inside the bubble, with the bubble's t: the bubble can end only when
 // all clients are stopped and closed.
 func NewVirtual(t testing.TB, topics ...string) *Broker {
 	t.Helper()
 	network := &kfake.VirtualNetwork{}
-	// In order, answers that are held back one right after the other are a data race of the fake.
+	// In order, answers that are held back directly after each other are a data race of the fake.
 	return start(t, &Broker{network: network}, topics, kfake.ListenFn(network.Listen), kfake.Ports(9092, 9093, 9094), kfake.SleepOutOfOrder())
 }
 
@@ -81,20 +80,20 @@ func (b *Broker) Close() {
 // Addr is the broker's address, host:port.
 func (b *Broker) Addr() string { return b.addr }
 
-// Real tells whether the broker is a real Kafka.
+// Real reports whether the broker is a real Kafka.
 func (b *Broker) Real() bool { return b.cluster == nil }
 
-// Cluster is the broker inside the process, for ordering faults. A test that asks for it is skipped on a real one.
+// Cluster returns the broker inside the process, for ordering faults. It skips the test on a real one.
 func (b *Broker) Cluster(t testing.TB) *kfake.Cluster {
 	t.Helper()
 	if b.cluster == nil {
-		t.Skip("needs a broker that takes orders")
+		t.Skip("needs a broker inside the process")
 	}
 	return b.cluster
 }
 
-// Topic returns the name by which a topic or a group goes on this broker: on a real one, which outlives the test,
-// with something unique at its end.
+// Topic returns the name of a topic or a group on this broker. On a real one, which outlives the test, the name has a
+// unique suffix.
 func (b *Broker) Topic(name string) string { return name + b.suffix }
 
 // Config returns the settings of a client of this broker, with short times.
@@ -112,8 +111,8 @@ func (b *Broker) Config() broker.Config {
 	return cfg
 }
 
-// Client returns a client of this broker that logs to the test. Change, which may be nil, alters its settings. It is
-// closed with the test.
+// Client returns a client of this broker that logs to the test. Change, which may be nil, alters its settings. The
+// client is closed with the test.
 func (b *Broker) Client(t testing.TB, change func(*broker.Config)) *broker.Client {
 	t.Helper()
 	cfg := b.Config()

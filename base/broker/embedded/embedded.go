@@ -1,8 +1,8 @@
 // Package embedded runs a Kafka broker inside the process, for one machine that has no Kafka.
 //
-// It keeps its topics, messages and committed offsets in a directory and is meant for the process that starts it:
-// it listens on the loopback interface alone and asks nobody for a password. It has one copy of everything. What it
-// holds must be work that can be planned again, never the only copy of a result.
+// It keeps its topics, messages and committed offsets in a directory and is meant only for the process that starts
+// it: it listens on the loopback interface and requires no password. It has one copy of everything. So it must hold
+// only work that can be planned again, never the only copy of a result.
 package embedded
 
 import (
@@ -19,11 +19,10 @@ type Broker struct {
 	close   sync.Once
 }
 
-// Start starts a broker on a free port of 127.0.0.1 that goes on with what dir holds; dir is made if it does not
-// exist. Only one broker may use a directory at a time. After the end of the process by any means everything that
-// was acknowledged is there again. After a crash of the machine itself the last moments may be missing: forcing
-// every write to the disk made writes twenty times slower, and a writer must be able to send again what is lost
-// with any broker.
+// Start starts a broker on a free port of 127.0.0.1 that continues with the contents of dir. dir is created if it
+// does not exist. Only one broker may use a directory at a time. However the process ends, everything acknowledged is
+// available again. After a crash of the machine the last moments may be missing: forcing every write to the disk made
+// writes twenty times slower, and a writer must be able to send lost messages again with any broker.
 func Start(dir string) (*Broker, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("start embedded broker: no data directory")
@@ -42,9 +41,8 @@ func Start(dir string) (*Broker, error) {
 	return &Broker{cluster: cluster, addr: cluster.ListenAddrs()[0]}, nil
 }
 
-// Addr is the address (host:port) to connect to. The port is another one after each start.
+// Addr returns the address (host:port) to connect to. The port changes with each start.
 func (b *Broker) Addr() string { return b.addr }
 
-// Close stops the broker and writes what is left to the disk. Clients are to be closed before. It may be called
-// twice.
+// Close stops the broker and writes the rest to the disk. Close its clients before. It may be called twice.
 func (b *Broker) Close() { b.close.Do(b.cluster.Close) }

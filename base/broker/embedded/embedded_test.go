@@ -80,7 +80,7 @@ func read(t *testing.T, c *broker.Client, n int) map[string]int {
 	return values
 }
 
-func TestStart_GoesOnWhereItStopped(t *testing.T) {
+func TestStart_ContinuesWhereItStopped(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "made", "by", "start")
 	first := start(t, dir)
@@ -95,8 +95,8 @@ func TestStart_GoesOnWhereItStopped(t *testing.T) {
 
 	c = connect(t, start(t, dir))
 	values := read(t, c, 50)
-	require.Contains(t, values, "149", "what was written and not read is there")
-	require.NotContains(t, values, "99", "what was committed is not read again")
+	require.Contains(t, values, "149", "a written and unread message is available")
+	require.NotContains(t, values, "99", "committed messages are not read again")
 }
 
 // The files are copied while the broker works, which is what a killed process leaves behind.
