@@ -78,9 +78,9 @@ func DefaultConfig() Config {
 	}
 }
 
-// handBackTime is what the session needs in addition to the drain: the last heartbeat is up to a heartbeatInterval
+// releaseTime is what the session needs in addition to the drain: the last heartbeat is up to a heartbeatInterval
 // old, and the commits before and after the drain and GroupConfig.Assigned's released take time.
-const handBackTime = 3 * time.Second
+const releaseTime = 3 * time.Second
 
 // sessionMin is the shortest session that brokers accept by default.
 const sessionMin = 6 * time.Second
@@ -142,8 +142,8 @@ func (c Config) validateTimes() []error {
 		refuse("rebalance_timeout", c.RebalanceTimeout, "longer than drain_timeout")
 	}
 	// Heartbeats end with the generation: a drain that is longer than the session cannot commit.
-	if c.DrainTimeout < 0 || c.DrainTimeout > c.SessionTimeout*2/3 || c.DrainTimeout+handBackTime >= max(c.SessionTimeout, sessionMin) {
-		refuse("drain_timeout", c.DrainTimeout, fmt.Sprintf("0s to two thirds of session_timeout, and more than %s less than it", handBackTime))
+	if c.DrainTimeout < 0 || c.DrainTimeout > c.SessionTimeout*2/3 || c.DrainTimeout+releaseTime >= max(c.SessionTimeout, sessionMin) {
+		refuse("drain_timeout", c.DrainTimeout, fmt.Sprintf("0s to two thirds of session_timeout, and more than %s less than it", releaseTime))
 	}
 	if c.CommitInterval < 10*time.Millisecond || c.CommitInterval > time.Minute {
 		refuse("commit_interval", c.CommitInterval, "10ms to 1m")

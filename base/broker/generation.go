@@ -59,7 +59,7 @@ func (g *generation) run(ended context.Context) {
 	ctx, revoke := context.WithCancelCause(context.WithoutCancel(ended))
 	defer revoke(nil)
 
-	given := g.given()
+	given := g.assigned()
 	var released func(context.Context)
 	if assigned := g.group.cfg.Assigned; assigned != nil {
 		released = assigned(ended, given)
@@ -73,13 +73,13 @@ func (g *generation) run(ended context.Context) {
 
 	g.commitUntil(ended.Done(), more)
 	revoke(ErrRevoked) // Before anything else: nothing new may begin.
-	if inOrder := g.handBack(&loops); inOrder && released != nil {
+	if inOrder := g.release(&loops); inOrder && released != nil {
 		released(context.WithoutCancel(ended))
 	}
 }
 
-// given returns the partitions of this generation.
-func (g *generation) given() []Assignment {
+// assigned returns the partitions of this generation.
+func (g *generation) assigned() []Assignment {
 	var out []Assignment
 	for topic, partitions := range g.kafka.Assignments {
 		for _, p := range partitions {
@@ -115,10 +115,10 @@ func (g *generation) commitUntil(ended, more <-chan struct{}) {
 	}
 }
 
-// handBack ends the generation while the broker still accepts its commits. First it commits what is finished, so that
+// release ends the generation while the broker still accepts its commits. First it commits what is finished, so that
 // this is safe in any case. Then work in flight may finish, and is committed too. After this function the broker
 // refuses commits of this generation. It returns whether all work has ended.
-func (g *generation) handBack(loops *sync.WaitGroup) (inOrder bool) {
+func (g *generation) release(loops *sync.WaitGroup) (inOrder bool) {
 	// The time counts from here, also during a slow commit, as the session's time does.
 	drain := time.NewTimer(g.client.cfg.DrainTimeout)
 	defer drain.Stop()

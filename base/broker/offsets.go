@@ -111,7 +111,7 @@ func (c *Client) readCommitted(ctx context.Context, group string, out []Partitio
 		for i, o := range out {
 			committed, ok := told[Position{Topic: o.Topic, Partition: o.Partition}]
 			if !ok {
-				return fmt.Errorf("partition %d of %s: %w", o.Partition, o.Topic, errNotTold)
+				return fmt.Errorf("partition %d of %s: %w", o.Partition, o.Topic, errOmitted)
 			}
 			out[i].Committed = max(committed, -1)
 		}
@@ -119,7 +119,7 @@ func (c *Client) readCommitted(ctx context.Context, group string, out []Partitio
 	})
 }
 
-var errNotTold = errors.New("the broker left it out of its answer")
+var errOmitted = errors.New("the broker left it out of its answer")
 
 // boundsAtOnce is how many partitions are read together. The library makes two requests for each and opens a
 // connection for every pending request, so this bounds the connections.
@@ -156,7 +156,7 @@ func (c *Client) readSomeBounds(ctx context.Context, out []PartitionOffsets) err
 		p, ok := told[Position{Topic: o.Topic, Partition: o.Partition}]
 		switch {
 		case !ok:
-			return fmt.Errorf("partition %d of %s: %w", o.Partition, o.Topic, errNotTold)
+			return fmt.Errorf("partition %d of %s: %w", o.Partition, o.Topic, errOmitted)
 		case p.Error != nil:
 			return fmt.Errorf("partition %d of %s: %w", o.Partition, o.Topic, p.Error)
 		case p.FirstOffset < 0 || p.LastOffset < p.FirstOffset:

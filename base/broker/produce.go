@@ -101,7 +101,7 @@ func (w *write) produce(ctx context.Context, queues []*queue) produceAnswer {
 	for i, q := range queues {
 		result, ok := told[q.place]
 		if !ok {
-			result = produceResult{base: -1, err: errNotTold}
+			result = produceResult{base: -1, err: errOmitted}
 		}
 		answer.results[i] = result
 	}
@@ -149,8 +149,8 @@ var notStored = map[kafka.Error]bool{
 	kafka.InvalidRecord:               true,
 }
 
-// ofMessage reports whether an error is about the message, and not about the cluster.
-func ofMessage(err error) bool {
+// concernsMessage reports whether an error is about the message, and not about the cluster.
+func concernsMessage(err error) bool {
 	code, ok := errors.AsType[kafka.Error](err)
 	if !ok {
 		return false

@@ -31,9 +31,9 @@ func (o operations) may(op int) bool { return o&(1<<op) != 0 }
 // sends the least number.
 func (o operations) known() bool { return o > 0 }
 
-// metadataQuestion requests topics and the user's rights on them. The library answers its own kind of request from
+// metadataRequest requests topics and the user's rights on them. The library answers its own kind of request from
 // its cache, which has no rights. It sends a request that can be split.
-type metadataQuestion struct{ *lookup }
+type metadataRequest struct{ *lookup }
 
 // lookup is the library's request under a name that it does not answer from its cache.
 type lookup metadata.Request
@@ -42,12 +42,12 @@ type lookup metadata.Request
 func (*lookup) ApiKey() protocol.ApiKey { return protocol.Metadata }
 
 // Split implements protocol.Splitter.
-func (q *metadataQuestion) Split(protocol.Cluster) ([]protocol.Message, protocol.Merger, error) {
+func (q *metadataRequest) Split(protocol.Cluster) ([]protocol.Message, protocol.Merger, error) {
 	return []protocol.Message{q.lookup}, q, nil
 }
 
 // Merge implements protocol.Merger.
-func (*metadataQuestion) Merge(_ []protocol.Message, results []any) (protocol.Message, error) {
+func (*metadataRequest) Merge(_ []protocol.Message, results []any) (protocol.Message, error) {
 	m, err := protocol.Result(results[0])
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ type metadataAnswer struct{ *metadata.Response }
 func (c *Client) describeTopics(ctx context.Context, topics []string) (*metadata.Response, error) {
 	var answer *metadataAnswer
 	err := c.retryRead(ctx, func(ctx context.Context) (err error) {
-		answer, err = roundTrip[*metadataAnswer](ctx, c, &metadataQuestion{&lookup{
+		answer, err = roundTrip[*metadataAnswer](ctx, c, &metadataRequest{&lookup{
 			TopicNames: topics, IncludeClusterAuthorizedOperations: true, IncludeTopicAuthorizedOperations: true,
 		}})
 		return err
@@ -89,7 +89,7 @@ func (c *Client) groupRights(ctx context.Context, group string) (operations, err
 		return 0, fmt.Errorf("look up the rights on group %s: %w", group, err)
 	}
 	if len(answer.Groups) != 1 {
-		return 0, errNotTold
+		return 0, errOmitted
 	}
 	if code := kafka.Error(answer.Groups[0].ErrorCode); code != 0 && code != kafka.GroupIdNotFound {
 		return 0, code

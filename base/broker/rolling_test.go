@@ -113,7 +113,7 @@ func (h *hooks) note(event string) {
 	}
 }
 
-func (h *hooks) told() []string {
+func (h *hooks) recorded() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.events)
@@ -151,7 +151,7 @@ func TestGroup_ReportsItsPartitions(t *testing.T) {
 		return h, in
 	}
 	h, in := take()
-	require.Equal(t, []string{"assigned", "message", "released"}, h.told())
+	require.Equal(t, []string{"assigned", "message", "released"}, h.recorded())
 	require.Len(t, h.given, brokertest.Partitions)
 	for _, a := range h.given {
 		require.Equal(t, broker.Assignment{Topic: topic, Partition: a.Partition, Committed: -1, Reach: 100}, a)
@@ -178,10 +178,10 @@ func TestTiming_AMemberWithoutItsNetworkStillReleases(t *testing.T) {
 		g := c.NewGroup(h.config("g", "jobs"), func(context.Context, *broker.Delivery) {})
 		require.NoError(t, g.Start(t.Context()))
 		time.Sleep(5 * time.Second)
-		require.Equal(t, []string{"assigned"}, h.told())
+		require.Equal(t, []string{"assigned"}, h.recorded())
 		dead.die()
 		time.Sleep(time.Minute)
-		require.Equal(t, []string{"assigned", "released"}, h.told(), "the process continues without its network")
+		require.Equal(t, []string{"assigned", "released"}, h.recorded(), "the process continues without its network")
 		g.Stop()
 		require.NoError(t, c.Close())
 	})
@@ -198,7 +198,7 @@ func TestTiming_WorkThatOutlastsTheDrainIsNotReleased(t *testing.T) {
 		require.NoError(t, g.Start(t.Context()))
 		in.wait(t, 1)
 		g.Stop()
-		require.Equal(t, []string{"assigned"}, h.told(), "the drain has taken all the time")
+		require.Equal(t, []string{"assigned"}, h.recorded(), "the drain has taken all the time")
 	})
 }
 

@@ -239,7 +239,7 @@ func (w *write) settle(ctx context.Context, q *queue, result produceResult) bool
 		return true
 	}
 	reason := w.client.explain(result.err, "Write", q.place.Topic, "")
-	if !ofMessage(result.err) {
+	if !concernsMessage(result.err) {
 		w.trouble(ctx, writing(q.place.Topic, q.place.Partition), reason)
 	}
 	err := fmt.Errorf("write to partition %d of topic %s: %w", q.place.Partition, q.place.Topic, reason)
