@@ -65,8 +65,10 @@ func allow(t *testing.T, admin *kafka.Client, on kafka.ResourceType, op kafka.AC
 func forbid(t *testing.T, admin *kafka.Client, op kafka.ACLOperationType) {
 	t.Helper()
 	res, err := admin.DeleteACLs(t.Context(), &kafka.DeleteACLsRequest{Filters: []kafka.DeleteACLsFilter{{
-		ResourceTypeFilter: kafka.ResourceTypeTopic, ResourceNameFilter: "adsync.", ResourcePatternTypeFilter: kafka.PatternTypePrefixed,
-		PrincipalFilter: "User:adsync", HostFilter: "*", Operation: op, PermissionType: kafka.ACLPermissionTypeAllow,
+		ResourceTypeFilter: kafka.ResourceTypeTopic, ResourceNameFilter: "adsync.",
+		ResourcePatternTypeFilter: kafka.PatternTypePrefixed,
+		PrincipalFilter:           "User:adsync", HostFilter: "*", Operation: op,
+		PermissionType: kafka.ACLPermissionTypeAllow,
 	}}})
 	require.NoError(t, err)
 	require.Len(t, res.Results[0].MatchingACLs, 1)
@@ -95,10 +97,12 @@ func TestRights_OnAKafkaWithAccessControl(t *testing.T) {
 	}, wrong())
 	err = c.EnsureTopics(testContext(t), topics[:1])
 	require.ErrorContains(t, err, "the user lacks the right Describe on the topic "+topic)
-	require.ErrorContains(t, err, "--add --allow-principal User:adsync --operation Describe --topic adsync. --resource-pattern-type prefixed")
+	require.ErrorContains(t, err,
+		"--add --allow-principal User:adsync --operation Describe --topic adsync. --resource-pattern-type prefixed")
 	require.True(t, broker.Refused(err))
 
-	for _, op := range []kafka.ACLOperationType{kafka.ACLOperationTypeRead, kafka.ACLOperationTypeWrite, kafka.ACLOperationTypeAlter, kafka.ACLOperationTypeDescribeConfigs} {
+	for _, op := range []kafka.ACLOperationType{kafka.ACLOperationTypeRead, kafka.ACLOperationTypeWrite,
+		kafka.ACLOperationTypeAlter, kafka.ACLOperationTypeDescribeConfigs} {
 		allow(t, admin, kafka.ResourceTypeTopic, op)
 	}
 	allow(t, admin, kafka.ResourceTypeGroup, kafka.ACLOperationTypeRead)
@@ -108,7 +112,8 @@ func TestRights_OnAKafkaWithAccessControl(t *testing.T) {
 	err = c.EnsureTopics(testContext(t), topics[:1])
 	require.ErrorContains(t, err, "the user lacks the right Create on the topic "+topic)
 	allow(t, admin, kafka.ResourceTypeTopic, kafka.ACLOperationTypeCreate)
-	require.Eventually(t, func() bool { return c.EnsureTopics(testContext(t), topics[:1]) == nil }, patience, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return c.EnsureTopics(testContext(t), topics[:1]) == nil }, patience,
+		100*time.Millisecond)
 	require.Empty(t, wrong())
 
 	// These are all the rights that the work needs.
@@ -127,7 +132,8 @@ func TestRights_OnAKafkaWithAccessControl(t *testing.T) {
 		_, err := c.Write(testContext(t), numbered(topic, 0, 1, 1))
 		return err != nil
 	}, patience, 50*time.Millisecond)
-	require.ErrorContains(t, c.Ready(testContext(t)), "writes to topic "+topic+" fail for ", "at the first write that is refused")
+	require.ErrorContains(t, c.Ready(testContext(t)), "writes to topic "+topic+" fail for ",
+		"at the first write that is refused")
 	require.ErrorContains(t, c.Ready(testContext(t)), "the user lacks the right Write on the topic "+topic)
 	require.Equal(t, map[string]checkup.State{"right Write on topics": checkup.Fault}, wrong())
 	allow(t, admin, kafka.ResourceTypeTopic, kafka.ACLOperationTypeWrite)

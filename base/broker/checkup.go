@@ -73,7 +73,8 @@ func (e *examination) broker(ctx context.Context, address string) error {
 		return err
 	}
 	e.Add("reached", checkup.OK, address, "")
-	if !slices.ContainsFunc(res.ApiKeys, func(k kafka.ApiVersionsResponseApiKey) bool { return k.ApiKey == int(protocol.OffsetDelete) }) {
+	if !slices.ContainsFunc(res.ApiKeys,
+		func(k kafka.ApiVersionsResponseApiKey) bool { return k.ApiKey == int(protocol.OffsetDelete) }) {
 		e.Add("version", checkup.Fault, address+" is older than Kafka 2.4", "upgrade the brokers to Kafka 2.4 or newer")
 	}
 	return nil
@@ -173,7 +174,8 @@ func (e *examination) copies(ctx context.Context, answer *metadata.Response) {
 		}
 	}
 	if want := e.client.cfg.Replication; len(there) < len(answer.Topics) && want > len(answer.Brokers) {
-		e.Add("replication", checkup.Fault, fmt.Sprintf("new topics get %d copies, and the cluster has %s", want, plural.Count(len(answer.Brokers), "broker", "brokers")),
+		e.Add("replication", checkup.Fault, fmt.Sprintf("new topics get %d copies, and the cluster has %s", want,
+			plural.Count(len(answer.Brokers), "broker", "brokers")),
 			"set broker.replication to at most their number, and broker.min_insync below it, or add brokers")
 	}
 	if len(there) == 0 {
@@ -209,18 +211,22 @@ func copiesOf(topic string, p metadata.ResponsePartition, least, brokers int) ch
 	switch {
 	case insync < min(least, all):
 		return checkup.Finding{
-			State: checkup.Fault, Detail: fmt.Sprintf("%s%d of %d copies are in sync and it requires %d: writes are refused", at, insync, all, least),
+			State: checkup.Fault, Detail: fmt.Sprintf("%s%d of %d copies are in sync and it requires %d: writes are refused", at,
+				insync, all, least),
 			Remedy: "start the brokers that are away",
 		}
 	case least > all:
 		return checkup.Finding{
-			State:  checkup.Warning,
-			Detail: fmt.Sprintf("%sit has %s and requires %d in sync: older brokers refuse every write, newer ones wait for all copies", at, plural.Count(all, "copy", "copies"), least),
+			State: checkup.Warning,
+			Detail: fmt.Sprintf(
+				"%sit has %s and requires %d in sync: older brokers refuse every write, newer ones wait for all copies", at,
+				plural.Count(all, "copy", "copies"), least),
 			Remedy: "lower the topic's min.insync.replicas below the number of its copies, or add copies",
 		}
 	case all > 1 && least == all:
 		return checkup.Finding{
-			State: checkup.Warning, Detail: fmt.Sprintf("%sit requires all of its %d copies in sync: the loss of one broker stops all writes", at, all),
+			State:  checkup.Warning,
+			Detail: fmt.Sprintf("%sit requires all of its %d copies in sync: the loss of one broker stops all writes", at, all),
 			Remedy: "lower the topic's min.insync.replicas by one",
 		}
 	case all == 1 && brokers > 1:

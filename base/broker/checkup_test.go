@@ -19,7 +19,8 @@ import (
 func allowed(on kmsg.ACLResourceType, prefix string, operations ...kmsg.ACLOperation) []kfake.ACL {
 	var all []kfake.ACL
 	for _, op := range operations {
-		all = append(all, kfake.ACL{Resource: on, Name: prefix, Pattern: kmsg.ACLResourcePatternTypePrefixed, Operation: op, Allow: true})
+		all = append(all, kfake.ACL{Resource: on, Name: prefix, Pattern: kmsg.ACLResourcePatternTypePrefixed, Operation: op,
+			Allow: true})
 	}
 	return all
 }
@@ -30,12 +31,14 @@ func checked(t *testing.T, there []string, change func(*broker.Config), acls ...
 	b := brokertest.NewFake(t, there, kfake.NumBrokers(3), kfake.EnableSASL(), kfake.EnableACLs(),
 		kfake.Superuser("PLAIN", "admin", "admin"), kfake.User("PLAIN", "adsync", "hunter2", acls...))
 	c := b.Client(t, func(cfg *broker.Config) {
-		cfg.SASL = broker.SASLConfig{Mechanism: broker.MechanismPlain, Username: "adsync", Password: secret.NewText("hunter2")}
+		cfg.SASL = broker.SASLConfig{Mechanism: broker.MechanismPlain, Username: "adsync",
+			Password: secret.NewText("hunter2")}
 		if change != nil {
 			change(cfg)
 		}
 	})
-	topics := []broker.Topic{{Name: "adsync.system.normal"}, {Name: "adsync.tulip.important"}, {Name: "adsync.tulip.normal"}}
+	topics := []broker.Topic{{Name: "adsync.system.normal"}, {Name: "adsync.tulip.important"},
+		{Name: "adsync.tulip.normal"}}
 	wrong := map[string]checkup.Finding{}
 	for _, f := range c.CheckUp(testContext(t), topics, []string{"adsync.system.normal", "adsync.tulip.normal"}) {
 		require.Equal(t, "kafka", f.Server)
@@ -70,17 +73,21 @@ func TestCheckUp_NamesEachMissingRightAndItsGrant(t *testing.T) {
 			"right Write on topics": "the user lacks it on adsync.system.normal and 2 more",
 			"right Read on groups":  "the user lacks it on adsync.system.normal and 1 more",
 		}},
-		"topics may not be written": {append(allowed(onTopic, "adsync.", mayRead, mayCreate, mayAlter, mayReadConfigs), groups...), map[string]string{
+		"topics may not be written": {append(allowed(onTopic, "adsync.", mayRead, mayCreate, mayAlter, mayReadConfigs),
+			groups...), map[string]string{
 			"right Write on topics": "the user lacks it on adsync.system.normal and 2 more",
 		}},
 		"those of a platform may not be read": {
-			append(append(allowed(onTopic, "adsync.", mayWrite, mayCreate, mayAlter, mayReadConfigs), allowed(onTopic, "adsync.system", mayRead)...), groups...), map[string]string{
+			append(append(allowed(onTopic, "adsync.", mayWrite, mayCreate, mayAlter, mayReadConfigs),
+				allowed(onTopic, "adsync.system", mayRead)...), groups...), map[string]string{
 				"right Read on topics": "the user lacks it on adsync.tulip.important and 1 more",
 			}},
-		"a topic may not be made": {append(allowed(onTopic, "adsync.", mayRead, mayWrite, mayAlter, mayReadConfigs), groups...), map[string]string{
+		"a topic may not be made": {append(allowed(onTopic, "adsync.", mayRead, mayWrite, mayAlter, mayReadConfigs),
+			groups...), map[string]string{
 			"right Create on topics": "",
 		}},
-		"groups may only be seen": {append(allowed(onTopic, "adsync.", mayRead, mayWrite, mayCreate, mayAlter, mayReadConfigs), allowed(onGroup, "adsync.", mayDescribe)...), map[string]string{
+		"groups may only be seen": {append(allowed(onTopic, "adsync.", mayRead, mayWrite, mayCreate, mayAlter,
+			mayReadConfigs), allowed(onGroup, "adsync.", mayDescribe)...), map[string]string{
 			"right Read on groups": "the user lacks it on adsync.system.normal and 1 more",
 		}},
 	} {
@@ -113,7 +120,8 @@ func TestCheckUp_ReportsBrokersThatCannotBeUsed(t *testing.T) {
 	require.Equal(t, checkup.Fault, found[1].State, "each address is tried")
 	require.Contains(t, found[1].Detail, "127.0.0.1:1: ")
 	require.Equal(t, checkup.Finding{
-		Server: "kafka", Check: "replication", State: checkup.Fault, Detail: "new topics get 3 copies, and the cluster has 1 broker",
+		Server: "kafka", Check: "replication", State: checkup.Fault,
+		Detail: "new topics get 3 copies, and the cluster has 1 broker",
 		Remedy: "set broker.replication to at most their number, and broker.min_insync below it, or add brokers",
 	}, found[len(found)-1])
 
@@ -135,9 +143,11 @@ func TestCheckUp_JudgesTheCopiesOfTopics(t *testing.T) {
 		detail        string
 	}{
 		"one more than is waited for": {3, 2, checkup.OK, "as many copies are in sync as each topic requires"},
-		"all of them are waited for":  {3, 3, checkup.Warning, "it requires all of its 3 copies in sync: the loss of one broker stops all writes"},
-		"more than there are":         {2, 3, checkup.Warning, "it has 2 copies and requires 3 in sync: older brokers refuse every write"},
-		"a topic of a single copy":    {1, 1, checkup.Warning, "it has one copy"},
+		"all of them are waited for": {3, 3, checkup.Warning,
+			"it requires all of its 3 copies in sync: the loss of one broker stops all writes"},
+		"more than there are": {2, 3, checkup.Warning,
+			"it has 2 copies and requires 3 in sync: older brokers refuse every write"},
+		"a topic of a single copy": {1, 1, checkup.Warning, "it has one copy"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +156,8 @@ func TestCheckUp_JudgesTheCopiesOfTopics(t *testing.T) {
 			if tt.copies == 1 {
 				require.NoError(t, c.EnsureTopics(testContext(t), []broker.Topic{{Name: "jobs"}}))
 			} else {
-				require.NoError(t, b.Cluster(t).CreateTopic("jobs", 2, map[string]string{"min.insync.replicas": strconv.Itoa(tt.least)}))
+				require.NoError(t, b.Cluster(t).CreateTopic("jobs", 2,
+					map[string]string{"min.insync.replicas": strconv.Itoa(tt.least)}))
 			}
 			found := c.CheckUp(testContext(t), []broker.Topic{{Name: "jobs"}}, nil)
 			last := found[len(found)-1]

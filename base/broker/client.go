@@ -82,7 +82,8 @@ func New(cfg Config, logger *slog.Logger, registerer prometheus.Registerer) (*Cl
 func (c *Client) Ping(ctx context.Context) error {
 	// Any answer will do. The request must be one that requires signing in and is not cached.
 	err := c.retryRead(ctx, func(ctx context.Context) error {
-		_, err := c.kafka.FindCoordinator(ctx, &kafka.FindCoordinatorRequest{Key: c.cfg.Prefix, KeyType: kafka.CoordinatorKeyTypeConsumer})
+		_, err := c.kafka.FindCoordinator(ctx, &kafka.FindCoordinatorRequest{Key: c.cfg.Prefix,
+			KeyType: kafka.CoordinatorKeyTypeConsumer})
 		return err
 	})
 	if err != nil {

@@ -98,7 +98,8 @@ func (c Config) Validate() error {
 		errs = append(errs, &config.FieldError{Key: "brokers", Want: "at least one host:port"})
 	}
 	for _, address := range c.Brokers {
-		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" || strings.Contains(address, "@") {
+		if host, port, err := net.SplitHostPort(address); err != nil || host == "" || port == "" ||
+			strings.Contains(address, "@") {
 			refuse("brokers", address, "addresses of the form host:port; set sasl.username and sasl.password separately")
 		}
 	}
@@ -142,8 +143,10 @@ func (c Config) validateTimes() []error {
 		refuse("rebalance_timeout", c.RebalanceTimeout, "longer than drain_timeout")
 	}
 	// Heartbeats end with the generation: a drain that is longer than the session cannot commit.
-	if c.DrainTimeout < 0 || c.DrainTimeout > c.SessionTimeout*2/3 || c.DrainTimeout+releaseTime >= max(c.SessionTimeout, sessionMin) {
-		refuse("drain_timeout", c.DrainTimeout, fmt.Sprintf("0s to two thirds of session_timeout, and more than %s less than it", releaseTime))
+	if c.DrainTimeout < 0 || c.DrainTimeout > c.SessionTimeout*2/3 || c.DrainTimeout+
+		releaseTime >= max(c.SessionTimeout, sessionMin) {
+		refuse("drain_timeout", c.DrainTimeout,
+			fmt.Sprintf("0s to two thirds of session_timeout, and more than %s less than it", releaseTime))
 	}
 	if c.CommitInterval < 10*time.Millisecond || c.CommitInterval > time.Minute {
 		refuse("commit_interval", c.CommitInterval, "10ms to 1m")
@@ -157,7 +160,8 @@ func (c Config) validateTimes() []error {
 func (c SASLConfig) validate() []error {
 	known := []string{MechanismNone, MechanismPlain, MechanismScramSHA256, MechanismScramSHA512}
 	if !slices.Contains(known, c.Mechanism) {
-		return []error{&config.FieldError{Key: "sasl.mechanism", Value: c.Mechanism, Want: "plain, scram-sha-256, scram-sha-512 or nothing"}}
+		return []error{&config.FieldError{Key: "sasl.mechanism", Value: c.Mechanism,
+			Want: "plain, scram-sha-256, scram-sha-512 or nothing"}}
 	}
 	if c.Mechanism == MechanismNone {
 		return nil

@@ -13,12 +13,14 @@ import (
 func TestRefused_DistinguishesSettingsFromABrokerThatIsAway(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{
-		fmt.Errorf("create topic: %w", kafka.InvalidReplicationFactor), kafka.TopicAuthorizationFailed, kafka.SASLAuthenticationFailed,
+		fmt.Errorf("create topic: %w", kafka.InvalidReplicationFactor), kafka.TopicAuthorizationFailed,
+		kafka.SASLAuthenticationFailed,
 	} {
 		require.True(t, Refused(err), "%v", err)
 	}
 	for _, err := range []error{
-		kafka.LeaderNotAvailable, kafka.GroupCoordinatorNotAvailable, kafka.UnknownTopicOrPartition, kafka.BrokerNotAvailable, io.EOF, context.DeadlineExceeded,
+		kafka.LeaderNotAvailable, kafka.GroupCoordinatorNotAvailable, kafka.UnknownTopicOrPartition, kafka.BrokerNotAvailable,
+		io.EOF, context.DeadlineExceeded,
 	} {
 		require.False(t, Refused(err), "%v", err)
 	}

@@ -209,7 +209,8 @@ func (g *Group) fail(place, doing string, err error) {
 	g.client.metrics.groupErrors.WithLabelValues(g.cfg.Group).Inc()
 	err = g.explain(err)
 	g.client.troubles.note(g.reading(place), err)
-	g.client.causes.Report(slog.LevelWarn, place, "could not "+doing+"; trying again", err, "group", g.cfg.Group, "at", place)
+	g.client.causes.Report(slog.LevelWarn, place, "could not "+doing+"; trying again", err, "group", g.cfg.Group, "at",
+		place)
 }
 
 // explain adds the remedy to an error of reading.
@@ -246,7 +247,8 @@ type sharingBalancer struct {
 }
 
 // AssignGroups implements kafka.GroupBalancer. The library calls it on the member that leads the group.
-func (b sharingBalancer) AssignGroups(members []kafka.GroupMember, partitions []kafka.Partition) kafka.GroupMemberAssignments {
+func (b sharingBalancer) AssignGroups(members []kafka.GroupMember,
+	partitions []kafka.Partition) kafka.GroupMemberAssignments {
 	shared := make(map[string]int)
 	for _, p := range partitions {
 		shared[p.Topic]++

@@ -305,7 +305,8 @@ func TestGroup_AReplacedLogIsReadFromItsStart(t *testing.T) {
 // commitOffset commits for a group without members, like an operator's tool.
 func commitOffset(t testing.TB, b *brokertest.Broker, group string, p broker.Position, offset int64) {
 	t.Helper()
-	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr()), kgo.Dialer(b.Config().Dial), kgo.MaxVersions(kversion.V2_0_0()))
+	client, err := kgo.NewClient(kgo.SeedBrokers(b.Addr()), kgo.Dialer(b.Config().Dial),
+		kgo.MaxVersions(kversion.V2_0_0()))
 	require.NoError(t, err)
 	defer client.Close()
 	req := kmsg.NewPtrOffsetCommitRequest()

@@ -37,7 +37,8 @@ func (c *Client) layout(ctx context.Context, topics []string) (map[string]topicL
 		leaders := make([]int32, len(topic.Partitions))
 		for _, p := range topic.Partitions {
 			if int(p.PartitionIndex) >= len(leaders) {
-				return nil, fmt.Errorf("look up topic %s: it has a partition %d but only %d of them", topic.Name, p.PartitionIndex, len(leaders))
+				return nil, fmt.Errorf("look up topic %s: it has a partition %d but only %d of them", topic.Name, p.PartitionIndex,
+					len(leaders))
 			}
 			leaders[p.PartitionIndex] = p.LeaderID
 		}

@@ -25,7 +25,8 @@ func (l libraryLog) Printf(format string, args ...any) {
 			return
 		}
 	}
-	l.causes.Report(slog.LevelWarn, "kafka-go: "+format, "kafka client reports", libraryError{format: format, text: fmt.Sprintf(format, args...)})
+	l.causes.Report(slog.LevelWarn, "kafka-go: "+format, "kafka client reports",
+		libraryError{format: format, text: fmt.Sprintf(format, args...)})
 }
 
 type libraryError struct{ format, text string }

@@ -50,7 +50,8 @@ func (c *Client) Offsets(ctx context.Context, group string, topics ...string) ([
 	}
 	if group != "" && len(out) > 0 {
 		if err := c.readCommitted(ctx, group, out); err != nil {
-			return nil, fmt.Errorf("read offsets of group %s: %w", group, c.explain(err, "Describe", strings.Join(topics, ", "), group))
+			return nil, fmt.Errorf("read offsets of group %s: %w", group,
+				c.explain(err, "Describe", strings.Join(topics, ", "), group))
 		}
 	}
 	if err := c.readBounds(ctx, out); err != nil {
@@ -161,7 +162,8 @@ func (c *Client) readSomeBounds(ctx context.Context, out []PartitionOffsets) err
 			return fmt.Errorf("partition %d of %s: %w", o.Partition, o.Topic, p.Error)
 		case p.FirstOffset < 0 || p.LastOffset < p.FirstOffset:
 			// A dead pooled connection shows up as an offset of -1 with no error.
-			return fmt.Errorf("partition %d of %s: offsets %d to %d make no sense", o.Partition, o.Topic, p.FirstOffset, p.LastOffset)
+			return fmt.Errorf("partition %d of %s: offsets %d to %d make no sense", o.Partition, o.Topic, p.FirstOffset,
+				p.LastOffset)
 		}
 		out[i].Start, out[i].End = p.FirstOffset, p.LastOffset
 	}

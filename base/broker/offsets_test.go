@@ -45,7 +45,8 @@ func TestOffsets(t *testing.T) {
 		require.Equal(t, ends[i], o.Committed)
 		require.Zero(t, o.Lag())
 	}
-	require.Equal(t, int64(7), broker.PartitionOffsets{Start: 3, End: 10, Committed: 1}.Lag(), "deleted messages cannot be read any longer")
+	require.Equal(t, int64(7), broker.PartitionOffsets{Start: 3, End: 10, Committed: 1}.Lag(),
+		"deleted messages cannot be read any longer")
 }
 
 func TestOffsets_StartMovesWithRetention(t *testing.T) {
@@ -56,7 +57,8 @@ func TestOffsets_StartMovesWithRetention(t *testing.T) {
 	require.NoError(t, b.Cluster(t).DeleteRecords("jobs", int32(p.Partition), 4))
 	offsets, err := c.Offsets(testContext(t), "", "jobs")
 	require.NoError(t, err)
-	require.Equal(t, broker.PartitionOffsets{Topic: "jobs", Partition: p.Partition, Start: 4, End: 10, Committed: -1}, offsets[p.Partition])
+	require.Equal(t, broker.PartitionOffsets{Topic: "jobs", Partition: p.Partition, Start: 4, End: 10, Committed: -1},
+		offsets[p.Partition])
 }
 
 func TestOffsets_UnknownTopic(t *testing.T) {
@@ -71,7 +73,8 @@ func TestOffsets_ErrorsAreRetriedAndNeverBecomeNumbers(t *testing.T) {
 		name  string
 		fault kfake.Fault
 	}{
-		{"no leader while listing", kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "jobs", Err: kerr.NotLeaderForPartition}},
+		{"no leader while listing", kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "jobs",
+			Err: kerr.NotLeaderForPartition}},
 		{"end not known yet", kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "jobs", Err: kerr.OffsetNotAvailable}},
 		{"coordinator moving", kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.NotCoordinator}},
 		{"coordinator loading", kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.CoordinatorLoadInProgress}},

@@ -156,7 +156,8 @@ func concernsMessage(err error) bool {
 		return false
 	}
 	switch code {
-	case kafka.InvalidMessage, kafka.InvalidMessageSize, kafka.MessageSizeTooLarge, kafka.RecordListTooLarge, kafka.InvalidTimestamp, kafka.InvalidRecord:
+	case kafka.InvalidMessage, kafka.InvalidMessageSize, kafka.MessageSizeTooLarge, kafka.RecordListTooLarge,
+		kafka.InvalidTimestamp, kafka.InvalidRecord:
 		return true
 	default:
 		return false

@@ -75,12 +75,14 @@ func (g *generation) reopenPartition(ctx context.Context, p *partition) *partiti
 	case !reset:
 		return p
 	}
-	return g.hold(newPartition(p.topic, p.id, g.resetTo(bounds, position), position, bounds.End, g.group.cfg.Span, &g.work))
+	return g.hold(newPartition(p.topic, p.id, g.resetTo(bounds, position), position, bounds.End, g.group.cfg.Span,
+		&g.work))
 }
 
 // locate reads the partition's bounds until it succeeds or ctx ends, and reports whether the log ends before offset
 // and so must be another log than the one the offset comes from.
-func (g *generation) locate(ctx context.Context, topic string, id int, offset int64) (bounds PartitionOffsets, reset bool) {
+func (g *generation) locate(ctx context.Context, topic string, id int, offset int64) (bounds PartitionOffsets,
+	reset bool) {
 	place := g.place(topic, id)
 	for suspect := false; ctx.Err() == nil; {
 		bounds, err := g.lookup(ctx, topic, id)
@@ -106,7 +108,8 @@ func (g *generation) locate(ctx context.Context, topic string, id int, offset in
 func (g *generation) resetTo(bounds PartitionOffsets, position int64) int64 {
 	g.client.metrics.resets.WithLabelValues(bounds.Topic).Inc()
 	g.client.logger.Error("a partition's log was replaced: it is read from its start",
-		"topic", bounds.Topic, "partition", bounds.Partition, "position", position, "log_start", bounds.Start, "log_end", bounds.End)
+		"topic", bounds.Topic, "partition", bounds.Partition, "position", position, "log_start", bounds.Start, "log_end",
+		bounds.End)
 	return bounds.Start
 }
 

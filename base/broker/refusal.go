@@ -27,7 +27,8 @@ func (r right) grant(cfg Config) string {
 	if user == "" {
 		user = "USER"
 	}
-	command := fmt.Sprintf("kafka-acls.sh --bootstrap-server %s --add --allow-principal User:%s --operation %s", cfg.Brokers[0], user, r.operation)
+	command := fmt.Sprintf("kafka-acls.sh --bootstrap-server %s --add --allow-principal User:%s --operation %s",
+		cfg.Brokers[0], user, r.operation)
 	if r.on == "cluster" {
 		return command + " --cluster"
 	}
@@ -40,7 +41,9 @@ func (c *Client) explain(err error, operation, topic, group string) error {
 	var missing right
 	switch {
 	case errors.Is(err, kafka.NotEnoughReplicas), errors.Is(err, kafka.NotEnoughReplicasAfterAppend):
-		return fmt.Errorf("fewer copies are in sync than the topic's min.insync.replicas requires: start the brokers that are away, or lower it: %w", err)
+		return fmt.Errorf(
+			"fewer copies are in sync than the topic's min.insync.replicas requires: start the brokers that are away, or "+
+				"lower it: %w", err)
 	case errors.Is(err, kafka.TopicAuthorizationFailed):
 		missing = right{operation, "topic", topic}
 	case errors.Is(err, kafka.GroupAuthorizationFailed):

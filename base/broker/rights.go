@@ -20,7 +20,8 @@ const (
 	opDescribe = 8
 )
 
-var operationNames = map[int]string{opRead: "Read", opWrite: "Write", opCreate: "Create", opAlter: "Alter", opDescribe: "Describe"}
+var operationNames = map[int]string{opRead: "Read", opWrite: "Write", opCreate: "Create", opAlter: "Alter",
+	opDescribe: "Describe"}
 
 // operations are what the user may do, a bit for each; none if the broker does not report them.
 type operations int32
@@ -82,7 +83,8 @@ func (c *Client) describeTopics(ctx context.Context, topics []string) (*metadata
 func (c *Client) groupRights(ctx context.Context, group string) (operations, error) {
 	var answer *describegroups.Response
 	err := c.retryRead(ctx, func(ctx context.Context) (err error) {
-		answer, err = roundTrip[*describegroups.Response](ctx, c, &describegroups.Request{Groups: []string{group}, IncludeAuthorizedOperations: true})
+		answer, err = roundTrip[*describegroups.Response](ctx, c,
+			&describegroups.Request{Groups: []string{group}, IncludeAuthorizedOperations: true})
 		return err
 	})
 	if err != nil {

@@ -55,28 +55,31 @@ func TestGroup_AKilledMembersPartitionsMoveWithin30Seconds(t *testing.T) {
 	deployed := func(dial dialFunc) *broker.Client {
 		return b.Client(t, func(cfg *broker.Config) {
 			d := broker.DefaultConfig()
-			cfg.SessionTimeout, cfg.RebalanceTimeout, cfg.DrainTimeout, cfg.Dial = d.SessionTimeout, d.RebalanceTimeout, d.DrainTimeout, dial
+			cfg.SessionTimeout, cfg.RebalanceTimeout, cfg.DrainTimeout, cfg.Dial = d.SessionTimeout, d.RebalanceTimeout,
+				d.DrainTimeout, dial
 		})
 	}
 	topic, group := b.Topic("jobs"), b.Topic("g")
 	lost, in := newInbox(), newInbox()
 	var dead deadNetwork
-	doomed := deployed(dead.dialer((&net.Dialer{}).DialContext)).NewGroup(broker.GroupConfig{Group: group, Topics: []string{topic}}, lost.keep)
+	doomed := deployed(dead.dialer((&net.Dialer{}).DialContext)).NewGroup(broker.GroupConfig{Group: group,
+		Topics: []string{topic}}, lost.keep)
 	require.NoError(t, doomed.Start(testContext(t)))
 	t.Cleanup(doomed.Stop)
 	var work sync.WaitGroup
 	t.Cleanup(work.Wait)
-	survivor := deployed(nil).NewGroup(broker.GroupConfig{Group: group, Topics: []string{topic}}, func(ctx context.Context, d *broker.Delivery) {
-		in.put(d)
-		work.Go(func() { // Works until almost the end of its drain.
-			<-ctx.Done()
-			select {
-			case <-time.After(9500 * time.Millisecond):
-			case <-t.Context().Done():
-			}
-			d.Done()
+	survivor := deployed(nil).NewGroup(broker.GroupConfig{Group: group, Topics: []string{topic}},
+		func(ctx context.Context, d *broker.Delivery) {
+			in.put(d)
+			work.Go(func() { // Works until almost the end of its drain.
+				<-ctx.Done()
+				select {
+				case <-time.After(9500 * time.Millisecond):
+				case <-t.Context().Done():
+				}
+				d.Done()
+			})
 		})
-	})
 	require.NoError(t, survivor.Start(testContext(t)))
 	t.Cleanup(survivor.Stop)
 	c := b.Client(t, nil)
@@ -215,10 +218,11 @@ func TestTiming_SlowHooksDoNotCostTheMembership(t *testing.T) {
 			case <-ctx.Done():
 			}
 		}
-		cfg := broker.GroupConfig{Group: "g", Topics: []string{"jobs"}, Assigned: func(ctx context.Context, _ []broker.Assignment) func(context.Context) {
-			slow(ctx)
-			return slow
-		}}
+		cfg := broker.GroupConfig{Group: "g", Topics: []string{"jobs"},
+			Assigned: func(ctx context.Context, _ []broker.Assignment) func(context.Context) {
+				slow(ctx)
+				return slow
+			}}
 		g1, g2 := c.NewGroup(cfg, in.finish), c.NewGroup(cfg, in.finish)
 		require.NoError(t, g1.Start(t.Context()))
 		time.Sleep(10 * time.Second)

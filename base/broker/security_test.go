@@ -41,7 +41,8 @@ func useAll(t *testing.T, c *broker.Client) {
 func TestSASL(t *testing.T) {
 	t.Parallel()
 	mechanisms := map[string]string{
-		broker.MechanismPlain: "PLAIN", broker.MechanismScramSHA256: "SCRAM-SHA-256", broker.MechanismScramSHA512: "SCRAM-SHA-512",
+		broker.MechanismPlain: "PLAIN", broker.MechanismScramSHA256: "SCRAM-SHA-256",
+		broker.MechanismScramSHA512: "SCRAM-SHA-512",
 	}
 	for mechanism, wire := range mechanisms {
 		t.Run(mechanism, func(t *testing.T) {
@@ -83,7 +84,8 @@ func TestTLS(t *testing.T) {
 
 	start := func(t *testing.T, auth tls.ClientAuthType) *brokertest.Broker {
 		t.Helper()
-		return brokertest.NewFake(t, nil, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool, ClientAuth: auth}))
+		return brokertest.NewFake(t, nil, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}, ClientCAs: pool,
+			ClientAuth: auth}))
 	}
 	connect := func(t *testing.T, b *brokertest.Broker, cfg config.ClientTLS) *broker.Client {
 		t.Helper()
@@ -122,7 +124,8 @@ func TestTLS(t *testing.T) {
 	})
 	t.Run("with a password in addition", func(t *testing.T) {
 		t.Parallel()
-		b := brokertest.NewFake(t, nil, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}), kfake.EnableSASL(), kfake.Superuser("PLAIN", "adsync", "right"))
+		b := brokertest.NewFake(t, nil, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{pair}}), kfake.EnableSASL(),
+			kfake.Superuser("PLAIN", "adsync", "right"))
 		useAll(t, b.Client(t, func(c *broker.Config) {
 			c.TLS = config.ClientTLS{Enabled: true, CAFile: ca.file}
 			c.SASL = broker.SASLConfig{Mechanism: broker.MechanismPlain, Username: "adsync", Password: secret.NewText("right")}

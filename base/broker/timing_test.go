@@ -175,7 +175,8 @@ func TestTiming_AMemberThatHoldsReadingBackStaysAMember(t *testing.T) {
 		require.EqualValues(t, 10, counter(t, r, "adsync_broker_lag_messages"))
 		write(t, c, numbered("jobs", 10, 90, 1))
 		time.Sleep(time.Minute)
-		require.EqualValues(t, 100, counter(t, r, "adsync_broker_lag_messages"), "the log's growth is seen although nothing is read")
+		require.EqualValues(t, 100, counter(t, r, "adsync_broker_lag_messages"),
+			"the log's growth is seen although nothing is read")
 		close(release)
 		in.waitValues(t, 100)
 		g.Stop()
@@ -197,7 +198,8 @@ func TestTiming_AHandlerThatNeverReturnsDoesNotHoldTheGroup(t *testing.T) {
 		in.wait(t, 1)
 		start := time.Now()
 		g.Stop()
-		require.LessOrEqual(t, time.Since(start), service.StopTimeoutDefault-time.Second, "a consumer writes its last outcomes after it")
+		require.LessOrEqual(t, time.Since(start), service.StopTimeoutDefault-time.Second,
+			"a consumer writes its last outcomes after it")
 		close(release)
 	})
 }
@@ -217,7 +219,8 @@ func TestTiming_StopDoesNotWaitForASilentBroker(t *testing.T) {
 		})
 		start := time.Now()
 		g.Stop()
-		require.LessOrEqual(t, time.Since(start), service.StopTimeoutDefault-time.Second, "a consumer writes its last outcomes after it")
+		require.LessOrEqual(t, time.Since(start), service.StopTimeoutDefault-time.Second,
+			"a consumer writes its last outcomes after it")
 		time.Sleep(time.Minute) // Requests that still wait for answers time out.
 	})
 }
@@ -240,7 +243,8 @@ func TestTiming_NewPartitionsAreRead(t *testing.T) {
 		}
 		require.Len(t, used, 12)
 		require.EqualValues(t, 12, counter(t, r, "adsync_broker_partitions_held"))
-		require.LessOrEqual(t, counter(t, r, "adsync_broker_rebalances_total"), generations+4, "one rebalance of two members, which may take two steps")
+		require.LessOrEqual(t, counter(t, r, "adsync_broker_rebalances_total"), generations+4,
+			"one rebalance of two members, which may take two steps")
 		time.Sleep(5 * time.Minute)
 		require.LessOrEqual(t, counter(t, r, "adsync_broker_rebalances_total"), generations+4, "no further rebalance")
 		g1.Stop()

@@ -50,7 +50,8 @@ func (c *Client) EnsureTopics(ctx context.Context, topics []Topic) error {
 	return c.awaitPartitions(ctx, names, want)
 }
 
-func (c *Client) createTopics(ctx context.Context, topics []Topic, have map[string]topicLayout, want map[string]int) error {
+func (c *Client) createTopics(ctx context.Context, topics []Topic, have map[string]topicLayout,
+	want map[string]int) error {
 	var missing []kafka.TopicConfig
 	var short []kafka.TopicPartitionsConfig
 	seen := make(map[string]bool, len(topics))
@@ -64,7 +65,8 @@ func (c *Client) createTopics(ctx context.Context, topics []Topic, have map[stri
 		case !ok:
 			missing = append(missing, c.topicConfig(topic, count))
 		case len(layout.leaders) < count:
-			short = append(short, kafka.TopicPartitionsConfig{Name: topic.Name, Count: int32(count)}) //nolint:gosec // From a column of 32 bits, or validated.
+			short = append(short, kafka.TopicPartitionsConfig{Name: topic.Name,
+				Count: int32(count)}) //nolint:gosec // From a column of 32 bits, or validated.
 		}
 	}
 	if len(missing) > 0 {
@@ -105,7 +107,8 @@ func (c *Client) topicConfig(topic Topic, partitions int) kafka.TopicConfig {
 		{ConfigName: "retention.ms", ConfigValue: strconv.FormatInt(topic.Retention.Milliseconds(), 10)},
 	}
 	if c.cfg.MinInsync > 0 {
-		entries = append(entries, kafka.ConfigEntry{ConfigName: "min.insync.replicas", ConfigValue: strconv.Itoa(c.cfg.MinInsync)})
+		entries = append(entries, kafka.ConfigEntry{ConfigName: "min.insync.replicas",
+			ConfigValue: strconv.Itoa(c.cfg.MinInsync)})
 	}
 	return kafka.TopicConfig{
 		Topic: topic.Name, NumPartitions: partitions, ReplicationFactor: c.cfg.Replication, ConfigEntries: entries,
@@ -115,7 +118,9 @@ func (c *Client) topicConfig(topic Topic, partitions int) kafka.TopicConfig {
 // explainCreate adds the remedy to the error of a refused topic.
 func (c *Client) explainCreate(topic string, err error) error {
 	if errors.Is(err, kafka.InvalidReplicationFactor) {
-		return fmt.Errorf("create topic %s: the cluster has too few brokers for %d copies: set broker.replication to at most their number (and broker.min_insync below it), or add brokers: %w",
+		return fmt.Errorf(
+			"create topic %s: the cluster has too few brokers for %d copies: set broker.replication to at most their number "+
+				"(and broker.min_insync below it), or add brokers: %w",
 			topic, c.cfg.Replication, err)
 	}
 	return fmt.Errorf("create topic %s: %w", topic, c.explain(err, "Create", topic, ""))

@@ -25,7 +25,8 @@ func TestEnsureTopics(t *testing.T) {
 	topic := b.Topic("jobs")
 	ensure := func(partitions int) {
 		t.Helper()
-		require.NoError(t, c.EnsureTopics(testContext(t), []broker.Topic{{Name: topic, Partitions: partitions, Retention: 2 * time.Hour}}))
+		require.NoError(t, c.EnsureTopics(testContext(t),
+			[]broker.Topic{{Name: topic, Partitions: partitions, Retention: 2 * time.Hour}}))
 	}
 	ensure(0)
 	require.Equal(t, brokertest.Partitions, partitionsOf(t, c, topic), "no number means the configured one")
@@ -49,7 +50,8 @@ func TestEnsureTopics(t *testing.T) {
 func TestEnsureTopics_SeveralAtOnce(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	topics := []broker.Topic{{Name: b.Topic("a"), Partitions: 3}, {Name: b.Topic("b")}, {Name: b.Topic("a"), Partitions: 8}}
+	topics := []broker.Topic{{Name: b.Topic("a"), Partitions: 3}, {Name: b.Topic("b")},
+		{Name: b.Topic("a"), Partitions: 8}}
 	var group sync.WaitGroup
 	for range 4 {
 		c := b.Client(t, nil)

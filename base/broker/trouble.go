@@ -95,7 +95,8 @@ func certain(err error) bool {
 		return untrusted(err)
 	}
 	switch code {
-	case kafka.NotEnoughReplicas, kafka.NotEnoughReplicasAfterAppend, kafka.TopicAuthorizationFailed, kafka.GroupAuthorizationFailed,
+	case kafka.NotEnoughReplicas, kafka.NotEnoughReplicasAfterAppend, kafka.TopicAuthorizationFailed,
+		kafka.GroupAuthorizationFailed,
 		kafka.ClusterAuthorizationFailed, kafka.SASLAuthenticationFailed:
 		return true
 	default:

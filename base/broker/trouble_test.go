@@ -26,11 +26,15 @@ func TestReady_ReportsTheErrorsOfTheLastWrites(t *testing.T) {
 		want  string
 	}{
 		{"too few copies in sync, at once", kerr.NotEnoughReplicas, 100 * time.Millisecond, 0,
-			"writes to topic jobs fail for 0s: fewer copies are in sync than the topic's min.insync.replicas requires: start the brokers that are away, or lower it: [19]"},
-		{"too few copies after the write, at once", kerr.NotEnoughReplicasAfterAppend, 100 * time.Millisecond, 0, "writes to topic jobs fail for 0s: fewer copies"},
+			"writes to topic jobs fail for 0s: fewer copies are in sync than the topic's min.insync.replicas requires: start " +
+				"the brokers that are away, or lower it: [19]"},
+		{"too few copies after the write, at once", kerr.NotEnoughReplicasAfterAppend, 100 * time.Millisecond, 0,
+			"writes to topic jobs fail for 0s: fewer copies"},
 		{"a right that is missing, at once", kerr.TopicAuthorizationFailed, 100 * time.Millisecond, 0,
-			"writes to topic jobs fail for 0s: the user lacks the right Write on the topic jobs (kafka-acls.sh --bootstrap-server"},
-		{"a leader that moves, when it lasts", kerr.NotLeaderForPartition, 7 * time.Second, 4 * time.Second, "writes to topic jobs fail for 7s: [6]"},
+			"writes to topic jobs fail for 0s: the user lacks the right Write on the topic jobs (kafka-acls.sh " +
+				"--bootstrap-server"},
+		{"a leader that moves, when it lasts", kerr.NotLeaderForPartition, 7 * time.Second, 4 * time.Second,
+			"writes to topic jobs fail for 7s: [6]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -91,7 +95,8 @@ func TestReady_ReportsAGroupThatMayNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := brokertest.NewVirtual(t, "jobs")
 		c := b.Client(t, nil)
-		fault := b.Cluster(t).Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Err: kerr.GroupAuthorizationFailed, Count: -1})
+		fault := b.Cluster(t).Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.JoinGroup}, Err: kerr.GroupAuthorizationFailed,
+			Count: -1})
 		in := newInbox()
 		g := c.NewGroup(broker.GroupConfig{Group: "g", Topics: []string{"jobs"}}, in.finish)
 		require.NoError(t, g.Start(testContext(t)))

@@ -65,7 +65,8 @@ func TestWrite_KeysHaveTheirJavaClientsPartitions(t *testing.T) {
 	// The hashes are those of Kafka's own UtilsTest.
 	hashes := map[string]int32{
 		"21": -973932308, "foobar": -790332482, "a-little-bit-long-string": -985981536,
-		"a-little-bit-longer-string": -1486304829, "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971, "abc": 479470107,
+		"a-little-bit-longer-string": -1486304829, "lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
+		"abc": 479470107,
 	}
 	for key, hash := range hashes {
 		positions := write(t, c, []broker.Message{{Topic: topic, Key: []byte(key)}, {Topic: topic, Key: []byte(key)}})
@@ -180,15 +181,21 @@ func TestWrite_Faults(t *testing.T) {
 		failed  bool
 		unknown bool
 	}{
-		{name: "a timeout after the batch was stored is repeated and leaves two copies", fault: kfake.Fault{Err: kerr.RequestTimedOut}, copies: 2},
-		{name: "too few copies after the batch was stored are repeated too", fault: kfake.Fault{Err: kerr.NotEnoughReplicasAfterAppend}, copies: 2},
+		{name: "a timeout after the batch was stored is repeated and leaves two copies",
+			fault: kfake.Fault{Err: kerr.RequestTimedOut}, copies: 2},
+		{name: "too few copies after the batch was stored are repeated too",
+			fault: kfake.Fault{Err: kerr.NotEnoughReplicasAfterAppend}, copies: 2},
 		{name: "a leader that moved is waited for", fault: kfake.Fault{Err: kerr.NotLeaderForPartition, Count: 3}, copies: 1},
-		{name: "too few copies before it is stored is waited for", fault: kfake.Fault{Err: kerr.NotEnoughReplicas, Count: 2}, copies: 1},
+		{name: "too few copies before it is stored is waited for", fault: kfake.Fault{Err: kerr.NotEnoughReplicas, Count: 2},
+			copies: 1},
 		{name: "a storage error is waited for", fault: kfake.Fault{Err: kerr.KafkaStorageError}, copies: 1},
-		{name: "a missing permission fails at once", fault: kfake.Fault{Err: kerr.TopicAuthorizationFailed, Count: -1}, failed: true},
+		{name: "a missing permission fails at once", fault: kfake.Fault{Err: kerr.TopicAuthorizationFailed, Count: -1},
+			failed: true},
 		{name: "a refused record fails at once", fault: kfake.Fault{Err: kerr.InvalidRecord, Count: -1}, failed: true},
-		{name: "a permanent refusal before storing means not written", fault: kfake.Fault{Err: kerr.NotEnoughReplicas, Count: -1}, failed: true},
-		{name: "a permanent doubt stays unknown", fault: kfake.Fault{Err: kerr.NotLeaderForPartition, Count: -1}, unknown: true},
+		{name: "a permanent refusal before storing means not written",
+			fault: kfake.Fault{Err: kerr.NotEnoughReplicas, Count: -1}, failed: true},
+		{name: "a permanent doubt stays unknown", fault: kfake.Fault{Err: kerr.NotLeaderForPartition, Count: -1},
+			unknown: true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -232,7 +239,8 @@ func TestWrite_AFaultOfOnePartitionDoesNotAffectOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := brokertest.NewVirtual(t, "jobs")
 		c := b.Client(t, func(cfg *broker.Config) { cfg.WriteTimeout = time.Second })
-		b.Cluster(t).Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "jobs", Partitions: []int32{2}, Err: kerr.NotEnoughReplicas, Count: -1})
+		b.Cluster(t).Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: "jobs", Partitions: []int32{2},
+			Err: kerr.NotEnoughReplicas, Count: -1})
 		positions, err := c.Write(testContext(t), numbered("jobs", 0, 60, 60))
 		failed, ok := errors.AsType[*broker.WriteError](err)
 		require.True(t, ok)

@@ -56,7 +56,8 @@ func NewVirtual(t testing.TB, topics ...string) *Broker {
 	t.Helper()
 	network := &kfake.VirtualNetwork{}
 	// In order, answers that are held back directly after each other are a data race of the fake.
-	return start(t, &Broker{network: network}, topics, kfake.ListenFn(network.Listen), kfake.Ports(9092, 9093, 9094), kfake.SleepOutOfOrder())
+	return start(t, &Broker{network: network}, topics, kfake.ListenFn(network.Listen), kfake.Ports(9092, 9093, 9094),
+		kfake.SleepOutOfOrder())
 }
 
 func start(t testing.TB, b *Broker, topics []string, opts ...kfake.Opt) *Broker {
