@@ -15,8 +15,8 @@ import (
 	"adsync/base/checkup"
 )
 
-// absent and absentToo are names of tables that no database has. A server checks the user's rights before it looks for
-// the table, so a statement on them shows a right without changing anything.
+// absent and absentToo are names of tables that no database has. A server checks the user's rights before it checks
+// whether the table exists, so a statement on them shows a right without changing anything.
 const (
 	absent    = "adsync_no_such_table"
 	absentToo = "adsync_no_such_table_either"
@@ -40,13 +40,13 @@ var (
 	}
 )
 
-// denials are a server's errors of a right that is missing, and absences those of a table that is not there.
+// denials are a server's errors of a missing right, and absences those of a missing table.
 var (
 	denials  = []uint16{1044, 1142, 1143, 1227, 1370}
 	absences = []uint16{1051, 1146}
 )
 
-// packetGood is the max_allowed_packet that takes the largest row that a table holds.
+// packetGood is the max_allowed_packet that fits the largest row of a table.
 const packetGood = mediumTextMax + packetSpare
 
 func (d *DB) checkUp(ctx context.Context, server string) []checkup.Finding {
@@ -72,7 +72,7 @@ func (d *DB) checkUp(ctx context.Context, server string) []checkup.Finding {
 	return all
 }
 
-// examination is the look at one server of a database.
+// examination is the check of one server of a database.
 type examination struct {
 	checkup.Report
 	pool       *sql.DB
@@ -86,13 +86,13 @@ func Reached(report *checkup.Report, err error) bool {
 	}
 	remedy := "start the server, or correct its address in the DSN"
 	if Refused(err) {
-		remedy = "correct the user, the password or the database's name in the DSN, or make them on the server"
+		remedy = "correct the user, the password or the database's name in the DSN, or create them on the server"
 	}
 	report.Add("reached", checkup.Fault, err.Error(), remedy)
 	return false
 }
 
-// open asks the server who we are there.
+// open reads the user, the database and the version from the server.
 func (e *examination) open(ctx context.Context, db *gorm.DB) bool {
 	pool, err := db.DB()
 	if err != nil {
@@ -107,7 +107,7 @@ func (e *examination) open(ctx context.Context, db *gorm.DB) bool {
 	return true
 }
 
-// rights tries what needs each right. The statements do not go through the log of statements: they fail by design.
+// rights tries a statement for each right. The statements bypass the log of statements, because they fail by design.
 func (e *examination) rights(ctx context.Context, trials []trial) {
 	var has []string
 	for _, t := range trials {
@@ -119,7 +119,7 @@ func (e *examination) rights(ctx context.Context, trials []trial) {
 		case answered && slices.Contains(denials, answer.Number):
 			e.Add("right "+t.right, checkup.Fault, "the user lacks it: "+answer.Message, e.grant(t.right))
 		default:
-			e.Add("right "+t.right, checkup.Skipped, fmt.Sprintf("the server answers something else than expected: %v", err), "")
+			e.Add("right "+t.right, checkup.Skipped, fmt.Sprintf("unexpected answer of the server: %v", err), "")
 		}
 	}
 	if len(has) > 0 {
@@ -127,7 +127,7 @@ func (e *examination) rights(ctx context.Context, trials []trial) {
 	}
 }
 
-// grant is the statement that gives the user a right.
+// grant returns the statement that gives the user a right.
 func (e *examination) grant(right string) string {
 	user, host := e.user, "%"
 	if at := strings.LastIndexByte(e.user, '@'); at >= 0 {
@@ -136,7 +136,7 @@ func (e *examination) grant(right string) string {
 	return fmt.Sprintf("GRANT %s ON `%s`.* TO '%s'@'%s'", right, e.name, user, host)
 }
 
-// settings looks at what of the server's settings would fail some work sooner or later.
+// settings checks the server's settings that would make some work fail.
 func (e *examination) settings(ctx context.Context) {
 	set, err := variables(ctx, e.pool, "log_bin", "binlog_format", "max_allowed_packet", "read_only", "max_connections", "max_user_connections")
 	if err != nil {
@@ -167,7 +167,7 @@ func (e *examination) settings(ctx context.Context) {
 	}
 }
 
-// variables reads the server's variables of these names, as they hold for the session, in upper case.
+// variables reads the server's variables of these names for the session, in upper case.
 func variables(ctx context.Context, pool *sql.DB, names ...string) (map[string]string, error) {
 	rows, err := pool.QueryContext(ctx, "SHOW VARIABLES WHERE Variable_name IN ('"+strings.Join(names, "', '")+"')") //nolint:gosec // The names are ours.
 	if err != nil {
@@ -185,7 +185,7 @@ func variables(ctx context.Context, pool *sql.DB, names ...string) (map[string]s
 	return set, rows.Err()
 }
 
-// CheckUp looks at both databases: whether each server is reached, what the user may do, and the settings that adsync
+// CheckUp checks both databases: whether each server is reached, what the user may do, and the settings that adsync
 // depends on. It changes nothing.
 func (s *Databases) CheckUp(ctx context.Context) []checkup.Finding {
 	var all []checkup.Finding

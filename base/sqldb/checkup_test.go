@@ -19,7 +19,7 @@ import (
 // allRights are those that docs/operations.md lists.
 const allRights = "SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX, CREATE VIEW"
 
-func TestCheckUp_NamesEachMissingRightAndWhatGrantsIt(t *testing.T) {
+func TestCheckUp_NamesEachMissingRightAndItsGrant(t *testing.T) {
 	t.Parallel()
 	cfg := storetest.Config(t)
 	if cfg.Data.Driver == sqldb.SQLite {
@@ -57,7 +57,7 @@ func TestCheckUp_NamesEachMissingRightAndWhatGrantsIt(t *testing.T) {
 	require.Contains(t, found["data database: reached"].Detail, "as "+user+"@127.0.0.1 in "+c.DBName)
 	require.Equal(t, "SELECT", found["data database, replica 1: rights"].Detail)
 
-	// The rights as they are listed, one after the other missing.
+	// The listed rights, each missing once.
 	for _, right := range []string{"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "INDEX", "CREATE VIEW"} {
 		execute(t, owner, fmt.Sprintf("REVOKE %s ON %s.* FROM %s@'127.0.0.1'", right, c.DBName, user))
 		f := look()["data database: right "+right]
@@ -67,7 +67,7 @@ func TestCheckUp_NamesEachMissingRightAndWhatGrantsIt(t *testing.T) {
 		if right == "SELECT" {
 			require.Equal(t, checkup.Fault, look()["data database, replica 1: right SELECT"].State)
 		}
-		execute(t, owner, f.Remedy) // What it names grants it.
+		execute(t, owner, f.Remedy) // The remedy grants the right.
 		require.NotContains(t, look(), "data database: right "+right)
 	}
 
@@ -98,5 +98,5 @@ func TestCheckUp_NamesSettingsOfTheServer(t *testing.T) {
 	require.NotContains(t, found, "config database: max_connections", "it opens 4 at most")
 	var tables int
 	require.NoError(t, server.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema LIKE 'adsync%'").Scan(&tables))
-	require.Zero(t, tables, "nothing is made by a look")
+	require.Zero(t, tables, "a check creates nothing")
 }

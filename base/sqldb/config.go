@@ -26,31 +26,31 @@ type Config struct {
 // Database is one database: a writer and optional read replicas.
 type Database struct {
 	Driver       string        `koanf:"driver" doc:"mysql (also for MariaDB) or sqlite (one process only)."`
-	Writer       secret.Text   `koanf:"writer" doc:"Where writes and all decisions go. mysql: user:password@tcp(host:3306)/name; sqlite: a file path."`
-	Replicas     []secret.Text `koanf:"replicas" doc:"Read replicas, in the writer's form, for lists and reports. Empty means the writer serves them too."`
-	MaxOpenConns int           `koanf:"max_open_conns" doc:"Connections per server at the most; sqlite always writes on one."`
-	ShardBy      string        `koanf:"shard_by" doc:"Of the data database behind a proxy that shards: what ends the CREATE TABLE of a table that is sharded, with {key} for its key, such as shardkey={key} of TDSQL. Set it before the first migrate up: tables that are there are not changed."`
-	CopyBy       string        `koanf:"copy_by" doc:"The same for a small table that each shard has a copy of, such as shardkey=noshardkey_allset."`
-	Patience     time.Duration `koanf:"patience" doc:"How long the server may take to answer a statement, and so how long one that hangs goes unnoticed. A shorter deadline of the caller is obeyed; half of it is the longest wait for a lock. Not for sqlite."`
+	Writer       secret.Text   `koanf:"writer" doc:"Server for writes and for reads that decisions rest on. mysql: user:password@tcp(host:3306)/name; sqlite: a file path."`
+	Replicas     []secret.Text `koanf:"replicas" doc:"Read replicas, in the form of writer, for lists and reports. Empty means that the writer serves them too."`
+	MaxOpenConns int           `koanf:"max_open_conns" doc:"Maximum number of connections per server. sqlite always writes on one."`
+	ShardBy      string        `koanf:"shard_by" doc:"For the data database behind a sharding proxy: the end of CREATE TABLE for sharded tables, with {key} for the shard key, such as shardkey={key} of TDSQL. Set it before the first migrate up: existing tables are not changed."`
+	CopyBy       string        `koanf:"copy_by" doc:"The end of CREATE TABLE for small tables of which each shard has a copy, such as shardkey=noshardkey_allset."`
+	Patience     time.Duration `koanf:"patience" doc:"How long the server may take to answer a statement, and so how long a hanging server stays unnoticed. A shorter deadline of the caller applies. Half of it is the longest wait for a lock. Not for sqlite."`
 }
 
-// Name tells which database it is, without what opens it: host:port/name, or SQLite's file.
+// Name identifies the database without its credentials: host:port/name, or SQLite's file.
 func (d Database) Name() string {
 	if d.Driver == SQLite {
 		return d.Writer.Reveal()
 	}
 	c, err := MysqlConfig(d.Writer, d.patience())
 	if err != nil {
-		return "a database whose DSN cannot be read"
+		return "a database with an invalid DSN"
 	}
 	return c.Addr + "/" + c.DBName
 }
 
-// PatienceDefault is far longer than any statement of a healthy server takes, and short enough that one that hangs is
-// noticed before the lead has lapsed for long.
+// PatienceDefault is far longer than any statement takes on a healthy server, and short enough that a hanging server
+// is noticed before the lead has lapsed for long.
 const PatienceDefault = 12 * time.Second
 
-// patience returns the setting, or the default when there is none.
+// patience returns the setting, or the default without one.
 func (d Database) patience() time.Duration { return cmp.Or(d.Patience, PatienceDefault) }
 
 // DefaultConfig returns MySQL on this machine's standard port.
@@ -81,10 +81,10 @@ func (d Database) validate(key string) error {
 		errs = append(errs, &config.FieldError{Key: key + ".patience", Value: d.Patience.String(), Want: "2s to 24h"})
 	}
 	if (d.ShardBy != "" || d.CopyBy != "") && (d.Driver == SQLite || key == "config") {
-		errs = append(errs, &config.FieldError{Key: key + ".shard_by", Want: "nothing, as is copy_by: MySQL's data database alone is sharded"})
+		errs = append(errs, &config.FieldError{Key: key + ".shard_by", Want: "nothing, and no copy_by: only MySQL's data database can be sharded"})
 	}
 	if (d.ShardBy == "") != (d.CopyBy == "") || d.ShardBy != "" && !strings.Contains(d.ShardBy, shardKeyPlace) {
-		errs = append(errs, &config.FieldError{Key: key + ".shard_by", Value: d.ShardBy, Want: "a clause with " + shardKeyPlace + ", and one in copy_by beside it"})
+		errs = append(errs, &config.FieldError{Key: key + ".shard_by", Value: d.ShardBy, Want: "a clause with " + shardKeyPlace + ", and a clause in copy_by"})
 	}
 	if d.Driver == SQLite && len(d.Replicas) > 0 {
 		errs = append(errs, &config.FieldError{Key: key + ".replicas", Want: "no replicas with sqlite"})
@@ -102,7 +102,7 @@ func (d Database) validate(key string) error {
 	return errors.Join(errs...)
 }
 
-// DsnFault names the setting whose DSN cannot be used, and what of it.
+// DsnFault returns an error that names the setting whose DSN cannot be used, and the reason.
 func DsnFault(key string, err error) error {
 	if e, ok := errors.AsType[*dsnError](err); ok && e.parameter != "" {
 		return &config.FieldError{Key: key, Value: e.parameter, Want: e.want}

@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// connectTimeout bounds a new connection from the dial until it can be used. A server that hangs still lets its kernel
-	// accept connections, so a bound on the dial alone would not do.
+	// connectTimeout bounds opening a connection, from the dial until it is usable. The kernel of a hanging server still
+	// accepts connections, so a bound on the dial alone would not suffice.
 	connectTimeout = 5 * time.Second
-	// restAfterSilence is how long nobody dials after a dial without an answer. All that waits for a connection then hears
-	// of it at once, and not one after the other.
+	// restAfterSilence is how long no connection is dialled after a dial without an answer. All callers that wait for a
+	// connection then fail at once, and not one after the other.
 	restAfterSilence = time.Second
 )
 
-// connector opens connections that are bounded in time and of isolation READ COMMITTED.
+// connector opens connections that are bounded in time and use READ COMMITTED.
 type connector struct {
 	driver.Connector
 	where string               // the server and the database, for errors
-	json  atomic.Pointer[bool] // whether the server reads lists of values as JSON; nil until it was asked
-	// packet is how many bytes a statement may have; 0 until the server was asked, as each connection does.
+	json  atomic.Pointer[bool] // whether the server reads lists of values as JSON; nil while unknown
+	// packet is the maximum number of bytes of a statement; 0 until a connection has read it from the server.
 	packet atomic.Int64
 
 	mu        sync.Mutex
@@ -37,7 +37,7 @@ type connector struct {
 	restUntil time.Time
 }
 
-// NewConnector returns what opens connections to a server that is not one of our two databases, bounded in time like theirs.
+// NewConnector returns a connector to a server that is not one of our two databases, with the same time bounds.
 func NewConnector(c *mysql.Config) (driver.Connector, error) { return newConnector(c) }
 
 func newConnector(c *mysql.Config) (*connector, error) {
@@ -60,7 +60,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return conn, nil
 	}
 	if bounded.Err() != nil && ctx.Err() == nil {
-		// The driver would call it a bad connection, at which database/sql tries twice more.
+		// For a bad connection of the driver, database/sql would try twice more.
 		err = &connectError{c.where, fmt.Errorf("no answer within %s", connectTimeout)}
 		c.rest(err)
 		return nil, err
@@ -88,13 +88,14 @@ func (c *connector) connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// readsJSON tells whether the server reads lists of values as JSON, as far as it is known.
+// readsJSON reports whether the server is known to read lists of values as JSON.
 func (c *connector) readsJSON() bool {
 	known := c.json.Load()
 	return known != nil && *known
 }
 
-// askForJSON has the server read a list that is not easy to read, and notes whether it can. MariaDB from 10.6 and MySQL 8 can, TiDB cannot.
+// askForJSON has the server read a difficult list, and records whether it can. MariaDB from 10.6 and MySQL 8 can,
+// TiDB cannot.
 func (c *connector) askForJSON(ctx context.Context, conn driver.Conn) error {
 	query, args, want := jsonQuestion()
 	can, err := answers(ctx, conn, query, args, want)
@@ -105,7 +106,7 @@ func (c *connector) askForJSON(ctx context.Context, conn driver.Conn) error {
 	return err
 }
 
-// answers tells whether a query of one text gives the wanted rows.
+// answers reports whether a query with one text column returns the wanted rows.
 func answers(ctx context.Context, conn driver.Conn, query string, args []driver.NamedValue, want []string) (bool, error) {
 	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 	if err != nil {
@@ -142,7 +143,7 @@ func (c *connector) rest(err error) {
 	c.silence, c.restUntil = err, clock.Mark().Add(restAfterSilence)
 }
 
-// WithoutJSON has lists of values be what they are on servers that do not read JSON, for tests.
+// WithoutJSON uses lists of values as on servers that do not read JSON, for tests.
 func (d *DB) WithoutJSON() {
 	if d.server != nil {
 		d.server.json.Store(new(bool))

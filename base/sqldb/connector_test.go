@@ -17,7 +17,7 @@ import (
 	"adsync/base/secret"
 )
 
-// silentServer takes connections and never says a word, like a server that was stopped: its kernel goes on accepting.
+// silentServer accepts connections and never answers, like a stopped server whose kernel still accepts.
 type silentServer struct {
 	mu    sync.Mutex
 	dials int
@@ -39,7 +39,7 @@ func (s *silentServer) dialled() int {
 	return s.dials
 }
 
-func TestConnector_AServerThatHangsIsNoticedByAllThatWait(t *testing.T) {
+func TestConnector_AllCallersNoticeAHangingServerAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := &silentServer{}
@@ -65,10 +65,10 @@ func TestConnector_AServerThatHangsIsNoticedByAllThatWait(t *testing.T) {
 		require.Equal(t, 2, server.dialled())
 
 		require.Error(t, pool.Ping())
-		require.Equal(t, 2, server.dialled(), "nobody dials for a moment")
+		require.Equal(t, 2, server.dialled(), "no dial for a moment")
 		time.Sleep(restAfterSilence)
 		require.Error(t, pool.Ping())
-		require.Equal(t, 3, server.dialled(), "and then it is looked for again")
+		require.Equal(t, 3, server.dialled(), "and then it is dialled again")
 
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -81,7 +81,7 @@ func TestConnector_AServerThatHangsIsNoticedByAllThatWait(t *testing.T) {
 	})
 }
 
-// valve passes bytes between clients and a server, until it is shut.
+// valve passes bytes between clients and a server while it is open.
 type valve struct {
 	mu   sync.Mutex
 	open chan struct{} // closed while bytes pass
@@ -153,7 +153,7 @@ func newValve(t *testing.T, server string) (*valve, string) {
 	return v, listener.Addr().String()
 }
 
-func TestPatience_AServerThatStopsInTheMiddleIsLeftAndFoundAgain(t *testing.T) {
+func TestPatience_AServerThatStopsIsLeftAndFoundAgain(t *testing.T) {
 	t.Parallel()
 	server := os.Getenv("ADSYNC_TEST_MYSQL")
 	if server == "" {
@@ -176,7 +176,7 @@ func TestPatience_AServerThatStopsInTheMiddleIsLeftAndFoundAgain(t *testing.T) {
 	require.Equal(t, "READ-COMMITTED", level)
 
 	v.shut()
-	// Neither has a deadline of its own: what returns them is the patience.
+	// Neither has its own deadline: the patience ends them.
 	_, err = s.Data.Now(context.Background())
 	require.Error(t, err)
 	_, err = s.Data.Now(context.Background())
@@ -185,5 +185,5 @@ func TestPatience_AServerThatStopsInTheMiddleIsLeftAndFoundAgain(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, err := s.Data.Now(t.Context())
 		return err == nil
-	}, 30*time.Second, 50*time.Millisecond, "work goes on by itself")
+	}, 30*time.Second, 50*time.Millisecond, "work continues automatically")
 }

@@ -2,7 +2,7 @@ package sqldb
 
 import "strings"
 
-// Cut returns at most n characters of s, without what is not UTF-8.
+// Cut returns at most n characters of s, without invalid UTF-8.
 func Cut(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {

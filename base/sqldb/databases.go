@@ -7,25 +7,26 @@ import (
 	"log/slog"
 )
 
-// Databases are the two: config, which operators edit, and data, which the engine writes.
+// Databases holds the two databases: config, which operators edit, and data, which the engine writes.
 type Databases struct {
 	Config *DB
 	Data   *DB
 
-	// Reach is how much a page of a list looks at.
+	// Reach bounds how much one page of a list reads.
 	Reach Reach
 }
 
-// Reach is how much one page of a list looks at, of what no index chooses: a page may be short, or empty, and yet have a next one.
+// Reach bounds how much one page of a list reads of what no index selects. So a page may be short or empty and still
+// have a next one.
 type Reach struct {
 	Rows int // of subtasks and accounts
-	Runs int // in which an account's subtasks are looked up, one by one
+	Runs int // whose subtasks of an account are looked up, one by one
 	Dead int // subtasks
 }
 
 var defaultReach = Reach{Rows: 20_000, Runs: 1000, Dead: 50_000}
 
-// Open connects to both databases and checks that they answer. It neither creates nor migrates anything but
+// Open connects to both databases and checks that they answer. It neither creates nor migrates anything except
 // SQLite's files.
 func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Databases, error) {
 	s, err := New(ctx, cfg, log)
@@ -38,7 +39,7 @@ func Open(ctx context.Context, cfg Config, log *slog.Logger) (*Databases, error)
 	return s, nil
 }
 
-// New is Open without the check: it opens SQLite's files and contacts no server, so that one that is away is no error
+// New is Open without the check: it opens SQLite's files and contacts no server, so a server that is away is no error
 // yet.
 func New(ctx context.Context, cfg Config, log *slog.Logger) (*Databases, error) {
 	conf, err := openDB(ctx, cfg.Config, log)

@@ -20,7 +20,7 @@ type DB struct {
 	readers  []*gorm.DB
 	next     atomic.Uint32
 	prepared prepared
-	shardBy  string // what ends CREATE TABLE, see Database
+	shardBy  string // the end of CREATE TABLE, see Database
 	copyBy   string
 	server   *connector // of the writer; nil with SQLite
 }
@@ -76,17 +76,18 @@ func (d *DB) Close() error {
 	return errors.Join(errs...)
 }
 
-// Dialect tells how the database's SQL differs.
+// Dialect returns the dialect of the database's SQL.
 func (d *DB) Dialect() Dialect { return d.dialect }
 
-// readsJSON tells whether the writer reads lists of values as JSON.
+// readsJSON reports whether the writer reads lists of values as JSON.
 func (d *DB) readsJSON() bool { return d.server != nil && d.server.readsJSON() }
 
-// Writer is the handle for every write and for every read that a decision rests on.
+// Writer returns the handle for every write and for every read that a decision rests on.
 func (d *DB) Writer(ctx context.Context) *gorm.DB { return d.writer.WithContext(ctx) }
 
-// Current is the handle for reads of how things stand: for people, or for a decision that looks again when it writes. They are of the same server as the writes; in SQLite, which writes
-// on one connection, they do not wait for it.
+// Current returns the handle for reads of the current state: for people, or for a decision that is checked again when
+// it is written. It reads from the same server as the writes. In SQLite, which writes on one connection, such reads
+// do not wait for it.
 func (d *DB) Current(ctx context.Context) *gorm.DB {
 	if d.dialect == SQLiteDialect {
 		return d.Reader(ctx)
@@ -94,7 +95,7 @@ func (d *DB) Current(ctx context.Context) *gorm.DB {
 	return d.Writer(ctx)
 }
 
-// Reader is the handle for lists and reports: a replica when there is one. What it reads may be minutes old.
+// Reader returns the handle for lists and reports: a replica if there is one. What it reads may be minutes old.
 func (d *DB) Reader(ctx context.Context) *gorm.DB {
 	if len(d.readers) == 0 {
 		return d.Writer(ctx)
@@ -114,7 +115,7 @@ func (d *DB) Ping(ctx context.Context) error {
 	return pool.PingContext(ctx)
 }
 
-// Tables lists the names of the tables and views that the database has.
+// Tables returns the names of the database's tables and views.
 func (d *DB) Tables(ctx context.Context) ([]string, error) {
 	query := "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name"
 	if d.dialect == SQLiteDialect {
@@ -127,17 +128,17 @@ func (d *DB) Tables(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Now returns the database's time in UTC, which all processes compare by.
+// Now returns the database's time in UTC, by which all processes compare.
 func (d *DB) Now(ctx context.Context) (time.Time, error) {
 	var now Time
 	err := d.Writer(ctx).Raw("SELECT " + d.dialect.Now()).Row().Scan(&now)
 	return now.Time, err
 }
 
-// Tx runs fn in a transaction on the writer and runs it again, a few times, when the database gave it up as a
-// deadlock, a lock wait or a snapshot conflict, or when the connection was cut before the commit. fn must therefore have
-// no effects outside tx. A commit whose outcome is unknown (the connection was cut) is returned as an error and not
-// tried again.
+// Tx runs fn in a transaction on the writer. It runs fn again, a few times, if the database ended the transaction for
+// a deadlock, a lock wait or a snapshot conflict, or if the connection was cut before the commit. So fn must have no
+// effects outside tx. A commit with an unknown outcome (the connection was cut) is returned as an error and not
+// repeated.
 func (d *DB) Tx(ctx context.Context, fn func(tx *gorm.DB) error) error { return d.TxOf(ctx, nil, fn) }
 
 // TxOf is Tx with options.
@@ -156,13 +157,14 @@ func (d *DB) TxOf(ctx context.Context, options *sql.TxOptions, fn func(tx *gorm.
 	})
 }
 
-// IdempotentTx does the same, and tries again also when the outcome of the commit is unknown: fn must be right when what
-// it did is there already.
+// IdempotentTx is Tx that also repeats a commit with an unknown outcome: fn must be correct if its changes are
+// already committed.
 func (d *DB) IdempotentTx(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	return d.Retry(ctx, func() error { return d.Writer(ctx).Transaction(fn) })
 }
 
-// Latest is where reads see all that is committed, each statement by itself, without holding SQLite's one writer.
+// Latest returns a handle whose reads see everything committed, each statement separately, without occupying SQLite's
+// one writer.
 func (d *DB) Latest(ctx context.Context) *gorm.DB {
 	if d.dialect == SQLiteDialect {
 		return d.readers[0].WithContext(ctx)
@@ -170,14 +172,15 @@ func (d *DB) Latest(ctx context.Context) *gorm.DB {
 	return d.Writer(ctx)
 }
 
-// Snapshot runs fn in a read-only REPEATABLE READ transaction on the writer: all its reads see one moment.
+// Snapshot runs fn in a read-only REPEATABLE READ transaction on the writer: all its reads see the state at one time.
 func (d *DB) Snapshot(ctx context.Context, fn func(tx *gorm.DB) error) error {
 	if d.dialect == SQLiteDialect {
-		// A deferred read transaction of the read handle is a snapshot in WAL mode and does not hold the one writer.
+		// A deferred read transaction of the read handle is a snapshot in WAL mode and does not occupy the one writer.
 		return d.Latest(ctx).Transaction(fn, &sql.TxOptions{ReadOnly: true})
 	}
 	return d.Writer(ctx).Transaction(fn, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 }
 
-// Handles returns the handles behind Writer, Reader and Current, the writer first, for tests that look at or break what goes through them.
+// Handles returns the handles behind Writer, Reader and Current, the writer first, for tests that observe or break
+// their statements.
 func (d *DB) Handles() []*gorm.DB { return append([]*gorm.DB{d.writer}, d.readers...) }

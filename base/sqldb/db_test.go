@@ -11,8 +11,8 @@ import (
 	"adsync/base/store/storetest"
 )
 
-// What must not be done twice is not: its caller looks what became of it.
-func TestTx_DoesNotRepeatWhatMayBeCommitted(t *testing.T) {
+// Tx does not repeat a commit that must not be done twice. Its caller checks the outcome.
+func TestTx_DoesNotRepeatACommitOfUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	c := sqldbtest.CutWrites(s.Data)
@@ -24,7 +24,7 @@ func TestTx_DoesNotRepeatWhatMayBeCommitted(t *testing.T) {
 		adds int
 	}{
 		{[]sqldbtest.Cut{sqldbtest.Unseen}, add, "may have been committed", 1},
-		{[]sqldbtest.Cut{sqldbtest.Lost}, add, "may have been committed", 0}, // which of the two it was, nobody can tell
+		{[]sqldbtest.Cut{sqldbtest.Lost}, add, "may have been committed", 0}, // the two cases cannot be distinguished
 		{nil, func() func(tx *gorm.DB) error { // a cut before the commit is known to have undone it
 			tries := 0
 			return func(tx *gorm.DB) error {

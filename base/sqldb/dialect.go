@@ -31,7 +31,7 @@ const (
 	SQLiteDialect Dialect = SQLite
 )
 
-// InsertIgnore begins an INSERT that leaves rows with a known key alone.
+// InsertIgnore returns the beginning of an INSERT that does not change rows with a known key.
 func (d Dialect) InsertIgnore() string {
 	if d == SQLiteDialect {
 		return "INSERT OR IGNORE INTO "
@@ -39,7 +39,7 @@ func (d Dialect) InsertIgnore() string {
 	return "INSERT IGNORE INTO "
 }
 
-// Now is the database's UTC time as an expression, with milliseconds.
+// Now returns an expression for the database's UTC time, with milliseconds.
 func (d Dialect) Now() string {
 	if d == SQLiteDialect {
 		return "strftime('%Y-%m-%d %H:%M:%f', 'now')"
@@ -47,7 +47,7 @@ func (d Dialect) Now() string {
 	return "UTC_TIMESTAMP(3)"
 }
 
-// NowPlus is the database's UTC time plus a duration as an expression.
+// NowPlus returns an expression for the database's UTC time plus a duration.
 func (d Dialect) NowPlus(after time.Duration) string {
 	if d == SQLiteDialect {
 		return fmt.Sprintf("strftime('%%Y-%%m-%%d %%H:%%M:%%f', 'now', '%+.3f seconds')", after.Seconds())
@@ -55,8 +55,8 @@ func (d Dialect) NowPlus(after time.Duration) string {
 	return fmt.Sprintf("UTC_TIMESTAMP(3) + INTERVAL %d MICROSECOND", after.Microseconds())
 }
 
-// Share ends a SELECT (also one inside INSERT … SELECT) that must hold what it read until the statement commits.
-// SQLite has one writer and needs none.
+// Share returns the end of a SELECT (also one inside INSERT … SELECT) that must lock what it read until the statement
+// commits. SQLite has one writer and needs none.
 func (d Dialect) Share() string {
 	if d == SQLiteDialect {
 		return ""
@@ -64,7 +64,7 @@ func (d Dialect) Share() string {
 	return " LOCK IN SHARE MODE"
 }
 
-// ForUpdate ends a SELECT whose rows the transaction is about to change.
+// ForUpdate returns the end of a SELECT whose rows the transaction will change.
 func (d Dialect) ForUpdate() string {
 	if d == SQLiteDialect {
 		return ""
@@ -72,8 +72,8 @@ func (d Dialect) ForUpdate() string {
 	return " FOR UPDATE"
 }
 
-// ForceIndex follows a table, or its alias, in a statement that is to read it by one of its indexes, whatever the statistics say. In SQLite an index has
-// its table's name before its own.
+// ForceIndex returns what follows a table, or its alias, in a statement that must read it by one of its indexes,
+// whatever the statistics are. In SQLite an index has its table's name as a prefix.
 func (d Dialect) ForceIndex(table, index string) string {
 	switch {
 	case d != SQLiteDialect:
@@ -84,8 +84,8 @@ func (d Dialect) ForceIndex(table, index string) string {
 	return " INDEXED BY " + table + "_" + index
 }
 
-// Contains is whether a text has a piece of text, the next argument, somewhere in it. It is no LIKE, which would give some letters a meaning, and compares
-// bytes, which tells the same of UTF-8: by letters it takes a server four times as long.
+// Contains returns a condition that a text contains the next argument. It is no LIKE, in which some characters have a
+// meaning. It compares bytes, which is equivalent for UTF-8: by letters a server takes four times as long.
 func (d Dialect) Contains(text string) string {
 	if d == SQLiteDialect {
 		return "INSTR(" + text + ", ?) > 0"
@@ -93,7 +93,7 @@ func (d Dialect) Contains(text string) string {
 	return "INSTR(CAST(" + text + " AS BINARY), ?) > 0"
 }
 
-// MysqlConfig completes a DSN. patience is how long the server may take to answer a statement.
+// MysqlConfig completes a DSN. Patience is how long the server may take to answer a statement.
 func MysqlConfig(dsn secret.Text, patience time.Duration) (*mysql.Config, error) {
 	c, err := readDSN(dsn.Reveal())
 	if err != nil {
@@ -108,8 +108,8 @@ func MysqlConfig(dsn secret.Text, patience time.Duration) (*mysql.Config, error)
 	if c.Timeout == 0 {
 		c.Timeout = connectTimeout
 	}
-	// The server gives up a wait for a lock before we give up on the server: a statement that was left alone there would
-	// still be done when the lock is free, and one that waits to change a table would hold up all that come after it.
+	// The server ends a wait for a lock before we stop waiting for the server. Otherwise an abandoned statement would
+	// still be executed when the lock is free, and one that waits to change a table would block all that come after it.
 	lockWait := strconv.Itoa(max(1, int(min(patience/2, lockWaitMax).Seconds())))
 	return c, setOurs(c, map[string]string{
 		"time_zone": "'+00:00'",
@@ -140,7 +140,7 @@ func openMySQL(dsn secret.Text, patience time.Duration, config *gorm.Config, max
 	return db, connector, err
 }
 
-// SQLiteFile is how SQLite's driver is told of a file, whatever its name, and how it is to be opened.
+// SQLiteFile returns the data source name for SQLite's driver: a file of any name, and how to open it.
 func SQLiteFile(path string, query url.Values) string {
 	file := url.URL{Path: path} // It is a URI: a # or a ? would end the name.
 	return "file:" + file.EscapedPath() + "?" + query.Encode()
@@ -170,8 +170,8 @@ func openSQLite(ctx context.Context, path string, config *gorm.Config, conns int
 	return db, nil
 }
 
-// createPrivate creates the file of a new database for this user alone. The driver would let everyone on the machine read it; the files that it
-// puts beside it have the mode of the first.
+// createPrivate creates the file of a new database for this user alone. The driver would let every user of the
+// machine read it. The driver's additional files have the mode of the first.
 func createPrivate(path string) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -183,7 +183,8 @@ func createPrivate(path string) error {
 	return file.Close()
 }
 
-// TextType is the type of a column of so many characters. SQLite has no such type: a check refuses what MySQL would.
+// TextType returns the type of a column with a maximum number of characters. SQLite has no such type: a check refuses
+// what MySQL would.
 func (d *DB) TextType(name string, characters int) string {
 	if d.dialect == SQLiteDialect {
 		return fmt.Sprintf("TEXT CHECK (length(%s) <= %d)", name, characters)

@@ -18,7 +18,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-// A # ended the name: both databases were one file, of the name before it.
+// A # ended the name: both databases were in one file, named by the part before it.
 func TestOpen_TakesSQLiteFilesOfAnyName(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), `#1 50%41?mode=ro&x ü`)
@@ -37,7 +37,7 @@ func TestOpen_TakesSQLiteFilesOfAnyName(t *testing.T) {
 	}
 }
 
-// SQLite has one connection that writes. What only looks must not queue for it.
+// SQLite has one connection that writes. Reads must not wait for it.
 func TestCurrent_IsReadWhileSQLiteWrites(t *testing.T) {
 	t.Parallel()
 	s := storetest.NewSQLite(t)

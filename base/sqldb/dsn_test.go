@@ -19,7 +19,7 @@ func withDSN(dsn string) sqldb.Config {
 	return cfg
 }
 
-func TestValidate_RefusesWhatOfADSNWouldChangeWhatIsStored(t *testing.T) {
+func TestValidate_RefusesADSNThatChangesWhatIsStored(t *testing.T) {
 	t.Parallel()
 	const base = "u:p@ss/w?rd@tcp(db:3306)/adsync?"
 	for _, variable := range []string{
@@ -43,8 +43,8 @@ func TestValidate_RefusesWhatOfADSNWouldChangeWhatIsStored(t *testing.T) {
 	require.ErrorContains(t, withDSN("hunter2").Validate(), "data.writer: want a DSN such as user:password@tcp(host:3306)/name")
 }
 
-// The form of old documents, and worse: what is stored and read is the same.
-func TestConnection_IsOursWhateverTheDSNSays(t *testing.T) {
+// DSNs as in old documents, and worse ones: what is stored and read is the same.
+func TestConnection_IsOursWhateverTheDSN(t *testing.T) {
 	t.Parallel()
 	cfg := storetest.Config(t)
 	if cfg.Data.Driver == sqldb.MySQL {
@@ -71,7 +71,7 @@ func TestConnection_IsOursWhateverTheDSNSays(t *testing.T) {
 		res := w.Exec("UPDATE emoji SET name = ? WHERE id = 1", text)
 		require.NoError(t, res.Error)
 		if cfg.Data.Driver == sqldb.MySQL {
-			require.Zero(t, res.RowsAffected, "rows that are matched and not changed do not count")
+			require.Zero(t, res.RowsAffected, "rows that match without a change do not count")
 			var mode, zone string
 			require.NoError(t, w.Raw("SELECT @@sql_mode, @@time_zone").Row().Scan(&mode, &zone))
 			require.Contains(t, mode, "STRICT_TRANS_TABLES")
@@ -83,8 +83,8 @@ func TestConnection_IsOursWhateverTheDSNSays(t *testing.T) {
 	}
 }
 
-// A database that was made with another character set of its own.
-func TestTables_AllHaveACharacterSetOfTheirOwn(t *testing.T) {
+// This is a database that was created with another character set.
+func TestTables_AllHaveTheirOwnCharacterSet(t *testing.T) {
 	t.Parallel()
 	cfg := storetest.Config(t)
 	if cfg.Data.Driver == sqldb.SQLite {
@@ -109,8 +109,8 @@ func TestTables_AllHaveACharacterSetOfTheirOwn(t *testing.T) {
 	}
 }
 
-// What MySQL's columns refuse, SQLite refuses too: tests on SQLite alone see it.
-func TestTexts_ThatDoNotFitTheirColumnAreRefused(t *testing.T) {
+// SQLite refuses what MySQL's columns refuse, so that tests on SQLite alone find it.
+func TestTexts_ThatExceedTheirColumnAreRefused(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	require.NoError(t, s.EnsureLogTable(t.Context(), "2026-11-21"))

@@ -62,7 +62,7 @@ func FuzzErrorPrint(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { checkPrint(t, text) })
 }
 
-// Two texts of one error, whatever stands in the places of its values.
+// The prints of two texts of one error are equal, whatever their values.
 func TestErrorPrint_OfOneErrorIsOne(t *testing.T) {
 	t.Parallel()
 	moment := rapid.Custom(func(t *rapid.T) string {

@@ -12,19 +12,20 @@ import (
 )
 
 const (
-	// preparedMax is how many statements are kept prepared; then all are forgotten. Those of log tables change each day.
+	// preparedMax is how many statements are kept prepared. Then all are dropped. Those of log tables change each day.
 	preparedMax = 64
-	// prepareTimeout bounds the making of a prepared statement, for which nobody waits.
+	// prepareTimeout bounds preparing a statement. No caller waits for it.
 	prepareTimeout = 5 * time.Second
 )
 
-// prepared are the statements of many rows that come again and again, ready on the server: it need not read their text, nor this process fill in their values.
+// prepared holds repeated statements of many rows, prepared on the server: it need not parse their text, and this
+// process need not fill in their values.
 type prepared struct {
 	mu    sync.Mutex
-	ready map[string]*sql.Stmt // nil while one is being made
+	ready map[string]*sql.Stmt // nil while one is being prepared
 }
 
-// get returns a statement, or nil as long as it is not ready.
+// get returns a prepared statement, or nil if it is not ready.
 func (p *prepared) get(ctx context.Context, pool *sql.DB, text string) *sql.Stmt {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -36,7 +37,7 @@ func (p *prepared) get(ctx context.Context, pool *sql.DB, text string) *sql.Stmt
 		p.ready = map[string]*sql.Stmt{}
 	}
 	p.ready[text] = nil
-	// Not here: it takes a connection, and who asks has one already.
+	// Not here: preparing takes a connection, and the caller already has one.
 	go p.make(context.WithoutCancel(ctx), pool, text, p.ready)
 	return nil
 }
@@ -44,7 +45,7 @@ func (p *prepared) get(ctx context.Context, pool *sql.DB, text string) *sql.Stmt
 func (p *prepared) make(ctx context.Context, pool *sql.DB, text string, into map[string]*sql.Stmt) {
 	ctx, cancel := context.WithTimeout(ctx, prepareTimeout)
 	defer cancel()
-	s, err := pool.PrepareContext(ctx, text) //nolint:sqlclosecheck // It is kept: clear closes it, or the pool's end.
+	s, err := pool.PrepareContext(ctx, text) //nolint:sqlclosecheck // It is kept: clear or the end of the pool closes it.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err != nil {
@@ -54,17 +55,18 @@ func (p *prepared) make(ctx context.Context, pool *sql.DB, text string, into map
 	into[text] = s
 }
 
-// clear closes all; mu is held.
+// clear closes all. The caller holds mu.
 func (p *prepared) clear() {
 	for _, s := range p.ready {
 		if s != nil {
-			go s.Close() //nolint:errcheck // It waits for those that use it.
+			go s.Close() //nolint:errcheck // It waits for its users.
 		}
 	}
 }
 
-// ExecMany runs a statement of many values, and returns how many rows it has changed. It passes gorm by, which would build the text anew, placeholder by
-// placeholder. often says that the same text comes again and again; of a list of values that is a chain of SELECTs nothing is gained by preparing it.
+// ExecMany runs a statement of many values, and returns how many rows it has changed. It bypasses gorm, which would
+// build the text again, placeholder by placeholder. often means that the same text is repeated. Preparing has no
+// benefit for a list of values that is a chain of SELECTs.
 func (d *DB) ExecMany(tx *gorm.DB, text string, args []any, often bool) (changed int64, err error) {
 	ctx, began := tx.Statement.Context, clock.Mark()
 	var res sql.Result
@@ -80,7 +82,7 @@ func (d *DB) ExecMany(tx *gorm.DB, text string, args []any, often bool) (changed
 	return changed, err
 }
 
-// prepare returns a statement that is prepared for the connection of tx, or nil where there is none.
+// prepare returns a statement that is prepared for the connection of tx, or nil.
 func (d *DB) prepare(tx *gorm.DB, text string, often bool) *sql.Stmt {
 	if !often || d.dialect != MySQLDialect {
 		return nil

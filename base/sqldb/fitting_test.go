@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each byte of a text may become two in the statement, and the server's limit is for all of it.
+// Each byte of a text may become two in the statement, and the server's limit applies to the whole statement.
 func TestFitting_CutsStatementsByBytes(t *testing.T) {
 	t.Parallel()
 	d := &DB{server: &connector{}}
@@ -50,11 +50,11 @@ func TestFitting_CutsStatementsByBytes(t *testing.T) {
 	require.EqualError(t, err, "the row 0 of t has 1114144 bytes, and the server's max_allowed_packet allows 1048576")
 
 	require.Equal(t, 10, d.FittingOf(10, func(int) int { return 10 }))
-	require.Equal(t, 1, d.FittingOf(10, func(int) int { return 1 << 20 }), "one goes at least")
+	require.Equal(t, 1, d.FittingOf(10, func(int) int { return 1 << 20 }), "one row at least")
 }
 
-// A list of values goes as JSON, which escapes what the statement's text then escapes again.
-func TestFittingOf_LeavesRoomForWhatIsEscapedTwice(t *testing.T) {
+// A list of values is JSON, whose escapes are escaped again in the statement's text.
+func TestFittingOf_LeavesRoomForDoubleEscapes(t *testing.T) {
 	t.Parallel()
 	d := &DB{server: &connector{}}
 	d.server.packet.Store(1 << 20)

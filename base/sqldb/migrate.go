@@ -25,11 +25,11 @@ type MigrationStatus struct {
 	Applied  bool
 }
 
-// SchemaError says that a database's tables are not those of this program.
+// SchemaError means that a database's tables do not match this program.
 type SchemaError struct {
 	Database string
 	Have     int64 // the database's version
-	Want     int64 // this program's version; of one that lacks an earlier migration Have is the same
+	Want     int64 // this program's version; equal to Have if an earlier migration is missing
 }
 
 func (e *SchemaError) Error() string {
@@ -56,7 +56,8 @@ func (s *Databases) provider(database string) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A table name each, so that both may live in one MySQL schema. Numbers are given when a change is begun, and changes land in another order.
+	// Each database has its own table of versions, so that both may use one MySQL schema. Numbers are assigned when a
+	// change is begun, and changes land in another order.
 	return goose.NewProvider(dialect, pool, files, goose.WithTableName(versionTable(database)), goose.WithAllowOutofOrder(true))
 }
 
@@ -82,8 +83,8 @@ var databases = []string{"config", "data"}
 // migrateWait is how long one migration waits for another.
 const migrateWait = 2 * time.Minute
 
-// MigrateUp brings both databases to this program's version, and gives the coming days their partitions. It may run while others run it: one
-// after the other.
+// MigrateUp brings both databases to this program's version, and creates the partitions of the coming days.
+// Concurrent calls run one after the other.
 func (s *Databases) MigrateUp(ctx context.Context) error {
 	for _, name := range databases {
 		p, err := s.provider(name)
@@ -117,8 +118,8 @@ func (s *Databases) MigrateUp(ctx context.Context) error {
 	return nil
 }
 
-// migrateUp applies what is missing. MySQL commits an ALTER TABLE by itself: a migration that ended between that and the
-// note of its version finds its columns, or keys, there already, and is finished statement by statement.
+// migrateUp applies the missing migrations. MySQL commits an ALTER TABLE immediately. If a migration ended between
+// that and the record of its version, its columns or keys exist already, and it is finished statement by statement.
 func (s *Databases) migrateUp(ctx context.Context, name string, p *goose.Provider) error {
 	for {
 		_, err := p.Up(ctx)
@@ -136,7 +137,7 @@ func (s *Databases) migrateUp(ctx context.Context, name string, p *goose.Provide
 	}
 }
 
-// finishMigration carries out a migration of which some was done before: its other statements may be carried out twice.
+// finishMigration runs a migration that was partly applied: its other statements may be repeated.
 func (s *Databases) finishMigration(ctx context.Context, database, file string) error {
 	db := s.database(database)
 	files, err := migrationFiles(db, database)
@@ -148,7 +149,7 @@ func (s *Databases) finishMigration(ctx context.Context, database, file string) 
 		return err
 	}
 	up, _, _ := strings.Cut(string(text), "-- +goose Down")
-	for statement := range strings.SplitSeq(up, ";\n") { // As all of them end.
+	for statement := range strings.SplitSeq(up, ";\n") { // All statements end so.
 		if statement = withoutComments(statement); statement == "" {
 			continue
 		}
@@ -159,11 +160,11 @@ func (s *Databases) finishMigration(ctx context.Context, database, file string) 
 	return nil
 }
 
-// ErrStatementBinlog says that the server cannot write what adsync writes.
+// ErrStatementBinlog means that the server cannot write what adsync writes.
 var ErrStatementBinlog = errors.New("the server's binlog_format is STATEMENT, with which it refuses every change of a row at the isolation level READ COMMITTED: " +
-	"set it to ROW or MIXED, in the server's configuration and by SET GLOBAL, and connect anew")
+	"set it to ROW or MIXED, in the server's configuration and by SET GLOBAL, and reconnect")
 
-// checkBinlog returns ErrStatementBinlog when the server keeps a binary log of statements alone (its error 1665).
+// checkBinlog returns ErrStatementBinlog if the server's binary log contains only statements (its error 1665).
 func checkBinlog(ctx context.Context, d *DB) error {
 	if d.dialect == SQLiteDialect {
 		return nil
@@ -186,8 +187,9 @@ func statementBinlog(set map[string]string) bool {
 	return set["binlog_format"] == "STATEMENT" && (set["log_bin"] == "ON" || set["log_bin"] == "1")
 }
 
-// blankVersions reports whether a table of versions is there without a row. MySQL commits the making of the table by itself, and goose, which is to write
-// the first row then, takes an empty one for damage: a first migration leaves it when it is killed in between, or when the server refuses the row.
+// blankVersions reports whether a table of versions exists without a row. MySQL commits the creation of the table
+// immediately, and goose, which then writes the first row, treats an empty table as damaged. A first migration leaves
+// such a table if it is killed in between, or if the server refuses the row.
 func blankVersions(ctx context.Context, d *DB, table string) (bool, error) {
 	tables, err := d.Tables(ctx)
 	if err != nil || !slices.Contains(tables, table) {
@@ -195,12 +197,12 @@ func blankVersions(ctx context.Context, d *DB, table string) (bool, error) {
 	}
 	filled, err := Exists(d.Writer(ctx), "SELECT 1 FROM "+table+" LIMIT 1")
 	if err != nil {
-		return false, fmt.Errorf("look into %s: %w", table, err)
+		return false, fmt.Errorf("read %s: %w", table, err)
 	}
 	return !filled, nil
 }
 
-// mendVersions gives a blank table of versions its first row. It is called under the lock of migrations.
+// mendVersions adds the first row to an empty table of versions. It is called under the lock of migrations.
 func mendVersions(ctx context.Context, d *DB, table string) error {
 	blank, err := blankVersions(ctx, d, table)
 	if err == nil && blank {
@@ -209,7 +211,7 @@ func mendVersions(ctx context.Context, d *DB, table string) error {
 	return err
 }
 
-// setVersionCharset gives the table that goose makes the character set of all others: goose leaves it to the database.
+// setVersionCharset gives goose's table the character set of all others: goose leaves it to the database.
 func setVersionCharset(ctx context.Context, d *DB, table string) error {
 	if d.dialect == SQLiteDialect {
 		return nil
@@ -224,14 +226,14 @@ func setVersionCharset(ctx context.Context, d *DB, table string) error {
 	return nil
 }
 
-// ErrNoOneRow says that changes by lists of keys would change nothing.
+// ErrNoOneRow means that changes by lists of keys would have no effect.
 var ErrNoOneRow = errors.New("the table one_row of the data database has no row: run `adsync migrate up`")
 
-// checkOneRow returns ErrNoOneRow when the table that changes by lists of keys begin with is empty.
+// checkOneRow returns ErrNoOneRow if the table is empty that changes by lists of keys begin with.
 func checkOneRow(ctx context.Context, d *DB) error {
 	there, err := Exists(d.Writer(ctx), "SELECT 1 FROM one_row WHERE id = 1")
 	if err != nil {
-		return fmt.Errorf("look into one_row: %w", err)
+		return fmt.Errorf("read one_row: %w", err)
 	}
 	if !there {
 		return ErrNoOneRow
@@ -239,7 +241,7 @@ func checkOneRow(ctx context.Context, d *DB) error {
 	return nil
 }
 
-// ensureOneRow gives one_row its row, should a restored database lack it.
+// ensureOneRow adds the row of one_row, in case a restored database lacks it.
 func ensureOneRow(ctx context.Context, d *DB) error {
 	if err := checkOneRow(ctx, d); !errors.Is(err, ErrNoOneRow) {
 		return err
@@ -247,14 +249,14 @@ func ensureOneRow(ctx context.Context, d *DB) error {
 	return d.Writer(ctx).Exec(d.dialect.InsertIgnore() + "one_row (id) VALUES (1)").Error
 }
 
-// alteredBefore reports whether a statement failed because the column or the key that it adds is there.
+// alteredBefore reports whether a statement failed because the column or the key that it adds exists.
 func alteredBefore(err error) bool {
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	return ok && (e.Number == 1060 || e.Number == 1061)
 }
 
-// lockMigrations keeps a server's other migrations waiting until unlock: MySQL commits each change of a table by
-// itself, and a column cannot be added twice.
+// lockMigrations blocks a server's other migrations until unlock: MySQL commits each change of a table immediately,
+// and a column cannot be added twice.
 func lockMigrations(ctx context.Context, d *DB) (unlock func(), err error) {
 	if d.dialect == SQLiteDialect {
 		return func() {}, nil // One writer at a time, and a migration is one transaction.
@@ -267,13 +269,13 @@ func lockMigrations(ctx context.Context, d *DB) (unlock func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	// The session is idle while the migrations run in others, and would end with the lock.
+	// The session is idle while the migrations run in others, and would otherwise end with the lock.
 	if _, err := conn.ExecContext(ctx, "SET SESSION wait_timeout = 86400"); err != nil {
 		conn.Close()
 		return nil, err
 	}
 	var got sql.NullInt64
-	// A lock belongs to the server, not to a schema: deployments that share one wait for each other for a moment.
+	// A lock belongs to the server, not to a schema: deployments that share a server wait for each other for a moment.
 	err = conn.QueryRowContext(ctx, "SELECT GET_LOCK('adsync_migrate', ?)", int(migrateWait.Seconds())).Scan(&got)
 	if err == nil && got.Int64 != 1 {
 		err = fmt.Errorf("another migration has been running for %s", migrateWait)
@@ -285,12 +287,12 @@ func lockMigrations(ctx context.Context, d *DB) (unlock func(), err error) {
 	return func() {
 		// The lock ends with its session at the latest.
 		_, _ = conn.ExecContext(context.WithoutCancel(ctx), "SELECT RELEASE_LOCK('adsync_migrate')")
-		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // The pool must not keep a session of another kind.
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn }) // The pool must not keep a session with another setting.
 		conn.Close()
 	}, nil
 }
 
-// MigrateDown takes the newest migration of each database back, with the data in its tables.
+// MigrateDown reverts the newest migration of each database, with the data in its tables.
 func (s *Databases) MigrateDown(ctx context.Context) error {
 	for _, name := range databases {
 		p, err := s.provider(name)
@@ -307,8 +309,8 @@ func (s *Databases) MigrateDown(ctx context.Context) error {
 	return nil
 }
 
-// versions returns the newest version that a database has, which this program may not know, and every migration that this program knows,
-// oldest first.
+// versions returns the newest version that a database has, which this program may not know, and every migration that
+// this program knows, oldest first.
 func (s *Databases) versions(ctx context.Context, name string) (have int64, all []MigrationStatus, err error) {
 	p, err := s.provider(name)
 	if err != nil {
@@ -337,7 +339,7 @@ func (s *Databases) versions(ctx context.Context, name string) (have int64, all 
 	return have, all, nil
 }
 
-// MigrationStatus lists every migration that this program knows, oldest first.
+// MigrationStatus returns every migration that this program knows, oldest first.
 func (s *Databases) MigrationStatus(ctx context.Context) ([]MigrationStatus, error) {
 	var all []MigrationStatus
 	for _, name := range databases {
@@ -350,7 +352,8 @@ func (s *Databases) MigrationStatus(ctx context.Context) ([]MigrationStatus, err
 	return all, nil
 }
 
-// CheckSchema returns a SchemaError for each database whose tables are older or newer than this program, and ErrNoOneRow when that row is missing.
+// CheckSchema returns a SchemaError for each database whose tables are older or newer than this program, and
+// ErrNoOneRow if that row is missing.
 func (s *Databases) CheckSchema(ctx context.Context) error {
 	var errs []error
 	for _, name := range databases {

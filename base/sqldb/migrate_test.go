@@ -28,8 +28,8 @@ func TestMigrate_UpDownUp(t *testing.T) {
 	require.NoError(t, s.CheckSchema(ctx))
 }
 
-// Without its row every change by a list of keys would change nothing, and nobody would notice.
-func TestMigrateUp_GivesOneRowItsRow(t *testing.T) {
+// Without its row every change by a list of keys would silently have no effect.
+func TestMigrateUp_AddsTheRowOfOneRow(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	require.NoError(t, s.Data.Writer(t.Context()).Exec("DELETE FROM one_row").Error)
@@ -38,15 +38,15 @@ func TestMigrateUp_GivesOneRowItsRow(t *testing.T) {
 	require.NoError(t, s.CheckSchema(t.Context()))
 }
 
-func TestMigrateUp_GoesOnWhereOneEndedBetweenAChangeAndItsNote(t *testing.T) {
+func TestMigrateUp_ContinuesAfterAnUnrecordedChange(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	s := storetest.New(t)
 	if s.Data.Dialect() == sqldb.SQLiteDialect {
-		t.Skip("here a change and its note are one transaction")
+		t.Skip("here a change and its record are one transaction")
 	}
 	for database, db := range map[string]*sqldb.DB{"config": s.Config, "data": s.Data} {
-		// As if each change had been made and none were noted.
+		// As if each change had been made and none recorded.
 		require.NoError(t, db.Writer(ctx).Exec("DELETE FROM adsync_"+database+"_version WHERE version_id > 1").Error)
 	}
 	require.Error(t, s.CheckSchema(ctx))
@@ -54,14 +54,15 @@ func TestMigrateUp_GoesOnWhereOneEndedBetweenAChangeAndItsNote(t *testing.T) {
 	require.NoError(t, s.CheckSchema(ctx))
 }
 
-func TestMigrateUp_FinishesWhatHadBegun(t *testing.T) {
+func TestMigrateUp_FinishesAPartlyAppliedMigration(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	s := storetest.New(t)
 	if s.Data.Dialect() == sqldb.SQLiteDialect {
-		t.Skip("here a change and its note are one transaction")
+		t.Skip("here a change and its record are one transaction")
 	}
-	// As if the fifth of six changes of tables had been the last before the end: later versions are there, as in a database whose program had them first.
+	// As if the fifth of six changes of tables had been the last before the end. Later versions exist, as in a database
+	// whose program had them first.
 	db := s.Data.Writer(ctx)
 	require.NoError(t, db.Exec("DELETE FROM adsync_data_version WHERE version_id = 17").Error)
 	require.NoError(t, db.Exec("ALTER TABLE wide_daily DROP KEY spend, DROP KEY level_day").Error)
@@ -72,9 +73,9 @@ func TestMigrateUp_FinishesWhatHadBegun(t *testing.T) {
 	require.NoError(t, db.Exec("SELECT 1 FROM wide_daily FORCE INDEX (spend), pruned LIMIT 1").Error)
 }
 
-// To split a partition that has rows holds up everybody: the first day has its own before the first pull.
-// A first migration that was killed, or that the server refused, has left the table of versions without its first row.
-func TestMigrateUp_MendsAnEmptyTableOfVersions(t *testing.T) {
+// A first migration that was killed, or that the server refused, has left the table of versions without its first
+// row.
+func TestMigrateUp_RepairsAnEmptyTableOfVersions(t *testing.T) {
 	t.Parallel()
 	s := storetest.Open(t, storetest.Config(t))
 	require.Error(t, s.CheckSchema(t.Context()), "it makes the table too")
@@ -91,7 +92,7 @@ func TestMigrateUp_MendsAnEmptyTableOfVersions(t *testing.T) {
 	require.NoError(t, s.CheckSchema(t.Context()))
 }
 
-func TestMigrateUp_GivesTheComingDaysTheirPartitions(t *testing.T) {
+func TestMigrateUp_CreatesThePartitionsOfTheComingDays(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	if s.Data.Dialect() == sqldb.SQLiteDialect {

@@ -12,8 +12,8 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// The serializers of models' fields: "time" is for a time.Time that is stored as a Time, "optional" for a string whose
-// empty value is stored as NULL.
+// The serializers of models' fields: "time" is for a time.Time that is stored as a Time, "optional" for a string
+// whose empty value is stored as NULL.
 func init() {
 	schema.RegisterSerializer("time", timeColumn{})
 	schema.RegisterSerializer("optional", optionalColumn{})
@@ -50,10 +50,11 @@ func (optionalColumn) Value(_ context.Context, _ *schema.Field, _ reflect.Value,
 	return sql.NullString{String: text, Valid: text != ""}.Value()
 }
 
-// ForUpdate is the clause of reads whose rows nobody else changes until the transaction ends. SQLite, which has one writer, leaves it out.
+// ForUpdate is the clause of reads whose rows no other transaction may change until this one ends. SQLite, which has
+// one writer, leaves it out.
 var ForUpdate = clause.Locking{Strength: clause.LockingStrengthUpdate}
 
-// One reads the one row that a query finds; sql.ErrNoRows when there is none.
+// One reads the one row that a query finds; sql.ErrNoRows if it finds none.
 func One(query *gorm.DB, row any) error {
 	err := query.Take(row).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {

@@ -16,8 +16,8 @@ import (
 	"adsync/test/services/local"
 )
 
-// ownServer starts a MariaDB with its own settings, beside that of all other tests, and returns a connection to it and
-// the settings of two empty databases on it.
+// ownServer starts a MariaDB with its own settings, in addition to the one of all other tests, and returns a
+// connection to it and the settings of two empty databases on it.
 func ownServer(t *testing.T, settings ...string) (*sql.DB, sqldb.Config) {
 	t.Helper()
 	if os.Getenv(storetest.ServerEnv) == "" {
@@ -35,7 +35,7 @@ func ownServer(t *testing.T, settings ...string) (*sql.DB, sqldb.Config) {
 	db, err := sql.Open("mysql", server.DSN())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	// As a user without SUPER, whom read_only and max_connections hold for.
+	// This is a user without SUPER, to whom read_only and max_connections apply.
 	execute(t, db, "CREATE USER adsync@'%' IDENTIFIED BY 'hunter2'")
 	execute(t, db, "GRANT ALL ON adsync_config.* TO adsync@'%'")
 	execute(t, db, "GRANT ALL ON adsync_data.* TO adsync@'%'")
@@ -51,8 +51,8 @@ func execute(t *testing.T, db *sql.DB, statement string) {
 	require.NoError(t, err, statement)
 }
 
-// TestMigrateUp_OnABinaryLogOfStatements is what a first installation meets on a server with binlog_format=STATEMENT,
-// before and after the setting is corrected.
+// TestMigrateUp_OnABinaryLogOfStatements is a first installation on a server with binlog_format=STATEMENT, before and
+// after the setting is corrected.
 func TestMigrateUp_OnABinaryLogOfStatements(t *testing.T) {
 	t.Parallel()
 	server, cfg := ownServer(t, "--log-bin", "--server-id=1", "--binlog-format=STATEMENT")
@@ -61,7 +61,7 @@ func TestMigrateUp_OnABinaryLogOfStatements(t *testing.T) {
 	require.ErrorIs(t, s.CheckSchema(t.Context()), sqldb.ErrStatementBinlog)
 	tables, err := s.Data.Tables(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, tables, "nothing was made that would have to be dropped")
+	require.Empty(t, tables, "nothing was created that would have to be dropped")
 
 	// An older release has left its table of versions, without the row that the server refused.
 	for _, database := range []string{"config", "data"} {
@@ -74,16 +74,16 @@ func TestMigrateUp_OnABinaryLogOfStatements(t *testing.T) {
 	require.NoError(t, corrected.CheckSchema(t.Context()))
 }
 
-// TestUnavailable_IsWhatAServerInTroubleAnswers meets each trouble on a real server: in each it is known for the
-// server's, and the work is done when the trouble is over.
+// TestUnavailable_IsWhatAServerInTroubleAnswers causes each trouble on a real server. Each error is recognised as the
+// server's, and the work succeeds when the trouble is over.
 func TestUnavailable_IsWhatAServerInTroubleAnswers(t *testing.T) {
 	t.Parallel()
-	server, cfg := ownServer(t, "--max-user-connections=100") // Only what is not 0 at the start can be changed.
+	server, cfg := ownServer(t, "--max-user-connections=100") // Only a setting that is not 0 at the start can be changed.
 	execute(t, server, "CREATE TABLE adsync_data.note (id INT PRIMARY KEY, text VARCHAR(10))")
 	for i, tt := range []struct {
 		name       string
 		begin, end string // of the trouble
-		hold       int    // connections that are open all the time
+		hold       int    // connections that stay open
 		want       string
 	}{
 		{"too many connections", "SET GLOBAL max_connections = 10", "SET GLOBAL max_connections = 500", 12, "Error 1040: Too many connections"},

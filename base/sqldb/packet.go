@@ -12,41 +12,41 @@ import (
 )
 
 const (
-	// packetLeast is the smallest max_allowed_packet that statements of many rows are made for.
+	// packetLeast is the smallest max_allowed_packet for which statements of many rows are built.
 	packetLeast = 1 << 20
 	// sqliteLengthMax is SQLite's own limit of a statement's and of a row's bytes.
 	sqliteLengthMax = 1_000_000_000
-	// mediumTextMax is how many bytes the largest texts of the tables hold: MEDIUMTEXT.
+	// mediumTextMax is the size in bytes of the largest texts of the tables: MEDIUMTEXT.
 	mediumTextMax = 1<<24 - 1
-	// packetSpare is what of a packet is left to the statement's own words.
+	// packetSpare is the part of a packet that is reserved for the statement's own words.
 	packetSpare = 64 << 10
 )
 
-// TooLargeError says that a row has more bytes than the database takes. Another try would meet the same.
+// TooLargeError means that a row has more bytes than the database accepts. Another try would fail too.
 type TooLargeError struct {
 	Table   string
 	Key     string // of the row
 	Bytes   int
 	Limit   int
-	Setting string // what limits it
+	Setting string // the setting with the limit
 }
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the row %s of %s has %d bytes, and %s allows %d", e.Key, e.Table, e.Bytes, e.Setting, e.Limit)
 }
 
-// IsTooLarge reports whether a statement failed for its size: another try would fail for it too.
+// IsTooLarge reports whether a statement failed because of its size. Another try would fail too.
 func IsTooLarge(err error) bool {
 	if _, ok := errors.AsType[*TooLargeError](err); ok {
 		return true
 	}
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
-		return e.Number == 1153 // the server's own word for it
+		return e.Number == 1153 // the server's own error
 	}
 	return errors.Is(err, mysql.ErrPktTooLarge)
 }
 
-// packet is how many bytes a statement may have.
+// packet returns the maximum number of bytes of a statement.
 func (d *DB) packet() int {
 	if d.server == nil {
 		return sqliteLengthMax
@@ -57,12 +57,13 @@ func (d *DB) packet() int {
 	return packetLeast
 }
 
-// Fitting returns how many of the first rows, one at least, go into a statement: at most most, of no more bytes than the database takes. The
-// first keyWidth values are a row's key. It fails with *TooLargeError when the first row alone is too large.
+// Fitting returns how many of the first rows fit into a statement: at least one, at most most, with no more bytes
+// than the database accepts. The first keyWidth values are a row's key. It fails with *TooLargeError if the first row
+// alone is too large.
 func (d *DB) Fitting(table string, keyWidth int, rows [][]any, most int) (n int, err error) {
 	most = min(most, len(rows))
 	limit := d.packet()
-	// Where values stand in the text, each byte of them may become two.
+	// If values are in the text, each of their bytes may become two.
 	budget, bytes := (limit-packetSpare)/2, 0
 	for n < most {
 		size := 0
@@ -100,7 +101,7 @@ func (d *DB) packetSetting() string {
 	return "the server's max_allowed_packet"
 }
 
-// sizeOf is about how many bytes a value takes in a statement.
+// sizeOf estimates how many bytes a value takes in a statement.
 func sizeOf(value any) int {
 	const small = 28 // numbers and moments
 	switch v := value.(type) {
@@ -113,10 +114,12 @@ func sizeOf(value any) int {
 	}
 }
 
-// escapedMost is how many bytes one byte of a text may become in a statement: of a list as JSON a control character is \u0001, whose backslash doubles.
+// escapedMost is how many bytes one byte of a text may become in a statement: in a JSON list a control character is
+// \u0001, whose backslash doubles.
 const escapedMost = 7
 
-// FittingOf is fitting for rows that are no lists of values: size is about how many bytes one takes, many times less than a statement does.
+// FittingOf is Fitting for rows that are no lists of values. Size is the approximate size of one row in bytes, many
+// times less than a statement.
 func (d *DB) FittingOf(most int, size func(row int) int) int {
 	budget, bytes := (d.packet()-packetSpare)/escapedMost, 0
 	for n := range most {
@@ -127,7 +130,8 @@ func (d *DB) FittingOf(most int, size func(row int) int) int {
 	return most
 }
 
-// askForPacket notes how large a statement the server takes. It may be changed while the server runs, and then holds for new connections.
+// askForPacket reads the server's limit of a statement. It may be changed while the server runs, and then applies to
+// new connections.
 func (c *connector) askForPacket(ctx context.Context, conn driver.Conn) error {
 	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, "SELECT @@max_allowed_packet", nil)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"adsync/base/task"
 )
 
-// smallPackets has the server take statements of 1 MB from the connections to come.
+// smallPackets limits the statements of new connections to 1 MB.
 func smallPackets(t *testing.T) sqldb.Config {
 	t.Helper()
 	cfg := storetest.Config(t)
@@ -36,7 +36,7 @@ func smallPackets(t *testing.T) sqldb.Config {
 	return cfg
 }
 
-// largeRows are report rows of so many bytes of JSON each, a third of them quotes, which a statement writes as two.
+// largeRows returns report rows with JSON of the given size. A third of it are quotes, which a statement doubles.
 func largeRows(n, bytes int) (rows []results.ReportRow) {
 	filler, _ := json.Marshal(strings.Repeat(`"广`, bytes/6))
 	for i := range n {
@@ -55,14 +55,14 @@ func writeLarge(t *testing.T, s *store.Store, rows []results.ReportRow) error {
 	return err
 }
 
-// It is not parallel: the server's setting is that of all.
+// The test is not parallel: the server's setting applies to all tests.
 func TestStatements_AreNoLargerThanTheServerTakes(t *testing.T) { //nolint:paralleltest // See above.
 	cfg := smallPackets(t)
 	s := storetest.Open(t, cfg)
 	require.NoError(t, s.MigrateUp(t.Context()))
 	require.NoError(t, s.EnsureRawTables(t.Context(), []rawtable.Table{largeTable}))
 
-	// A row of 30 KB has 250 others in its statement otherwise; a single row of 400 KB goes alone.
+	// A row of 30 KB shares its statement with 250 others otherwise. A single row of 400 KB has its own.
 	for _, rows := range [][]results.ReportRow{largeRows(300, 30_000), largeRows(3, 400_000)} {
 		require.NoError(t, writeLarge(t, s, rows))
 		var n, bytes int
@@ -89,7 +89,7 @@ func TestStatements_AreNoLargerThanTheServerTakes(t *testing.T) { //nolint:paral
 	require.Zero(t, stale)
 }
 
-func TestStatements_ARowThatIsTooLargeIsNamed(t *testing.T) { //nolint:paralleltest // The server's setting is that of all.
+func TestStatements_ARowThatIsTooLargeIsNamed(t *testing.T) { //nolint:paralleltest // The server's setting applies to all tests.
 	cfg := smallPackets(t)
 	s := storetest.Open(t, cfg)
 	require.NoError(t, s.MigrateUp(t.Context()))

@@ -9,17 +9,17 @@ import (
 	"adsync/base/day"
 )
 
-// partitioned are the public tables that are cut into a partition per day.
+// partitioned are the public tables with a partition per day.
 var partitioned = []string{"report_daily", "report_hourly", "wide_daily"}
 
-// LaterPartition catches the days that have no partition of their own yet.
+// LaterPartition holds the days that have no partition yet.
 const LaterPartition = "later"
 
 // DaysAhead is how many days get their tables and partitions before they begin.
 const DaysAhead = 2
 
-// ensureComingPartitions gives the present UTC day and the next ones their partitions before there are rows of them: to split a partition
-// with rows copies them, and holds up all who read or write the table.
+// ensureComingPartitions creates the partitions of the present UTC day and the next ones before rows of them exist.
+// Splitting a partition with rows copies them, and blocks all readers and writers of the table.
 func (s *Databases) ensureComingPartitions(ctx context.Context) error {
 	now, err := s.Data.Now(ctx)
 	if err != nil {
@@ -29,8 +29,8 @@ func (s *Databases) ensureComingPartitions(ctx context.Context) error {
 	return s.EnsurePartitions(ctx, today, today.Add(DaysAhead))
 }
 
-// EnsurePartitions gives each day from from to to a partition in the public tables, where it has none. Days before
-// from share the first partition. SQLite has no partitions and needs none.
+// EnsurePartitions creates a missing partition for each day from from to to in the public tables. Days before from
+// share the first partition. SQLite has no partitions and needs none.
 func (s *Databases) EnsurePartitions(ctx context.Context, from, to day.Day) error {
 	if s.Data.dialect == SQLiteDialect {
 		return nil
@@ -51,14 +51,14 @@ func (s *Databases) EnsurePartitions(ctx context.Context, from, to day.Day) erro
 		var parts []string
 		for _, d := range day.Between(from, to) {
 			name := "p" + strings.ReplaceAll(d.String(), "-", "")
-			if name > newest { // a day before an existing partition is inside it
+			if name > newest { // A day before an existing partition is inside it.
 				parts = append(parts, fmt.Sprintf("PARTITION %s VALUES LESS THAN ('%s')", name, d.Add(1)))
 			}
 		}
 		if len(parts) == 0 {
 			continue
 		}
-		// The split partition is as good as empty: rows of later days do not exist yet.
+		// The split partition is practically empty: rows of later days do not exist yet.
 		err = s.Data.Writer(ctx).Exec("ALTER TABLE " + table + " REORGANIZE PARTITION " + LaterPartition + " INTO (" +
 			strings.Join(parts, ", ") + ", PARTITION " + LaterPartition + " VALUES LESS THAN (MAXVALUE))").Error
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"gorm.io/gorm"
 )
 
-// Exists tells whether a query of the number 1 finds a row.
+// Exists reports whether a query of the number 1 finds a row.
 func Exists(tx *gorm.DB, query string, args ...any) (bool, error) {
 	var one int
 	err := tx.Raw(query, args...).Row().Scan(&one)
@@ -18,8 +18,8 @@ func Exists(tx *gorm.DB, query string, args ...any) (bool, error) {
 	return err == nil, err
 }
 
-// Rows returns what a query finds, each row as scan reads it. It is for what gorm's own Scan cannot read, and for many rows:
-// it makes nothing of a row but what scan makes.
+// Rows returns the rows that a query finds, each as scan reads it. It is for rows that gorm's own Scan cannot read,
+// and for many rows: it allocates nothing per row except what scan does.
 func Rows[T any](query *gorm.DB, scan func(rows *sql.Rows, row *T) error) (all []T, err error) {
 	err = EachRow(query, func(rows *sql.Rows) error {
 		all = append(all, *new(T))
@@ -31,7 +31,8 @@ func Rows[T any](query *gorm.DB, scan func(rows *sql.Rows, row *T) error) (all [
 	return all, nil
 }
 
-// EachRow calls each for each row that a query finds, and ends with its first error. The rows are closed when it returns.
+// EachRow calls each for each row that a query finds, and stops at its first error. The rows are closed when it
+// returns.
 func EachRow(query *gorm.DB, each func(rows *sql.Rows) error) error {
 	rows, err := query.Rows()
 	if err != nil {
@@ -68,7 +69,7 @@ func FirstError(errs ...error) error {
 	return nil
 }
 
-// AppendNew appends what is not there yet.
+// AppendNew appends v if it is not in all yet.
 func AppendNew[T comparable](all []T, v T) []T {
 	if slices.Contains(all, v) {
 		return all
@@ -76,7 +77,7 @@ func AppendNew[T comparable](all []T, v T) []T {
 	return append(all, v)
 }
 
-// TextOf is what was read, or the same text as it was before: of thousands of rows it mostly is.
+// TextOf returns read as a text, and reuses before if it is equal: for thousands of rows it mostly is.
 func TextOf(read sql.RawBytes, before string) string {
 	if string(read) == before {
 		return before
@@ -84,5 +85,5 @@ func TextOf(read sql.RawBytes, before string) string {
 	return string(read)
 }
 
-// ErrNotFound says that there is no such row.
+// ErrNotFound means that no such row exists.
 var ErrNotFound = errors.New("not found")

@@ -12,8 +12,8 @@ import (
 // UpsertOf returns a raw table's shape for DB.Upsert.
 func UpsertOf(t rawtable.Table) Table { return Table{Name: t.Name, Key: t.Key(), Columns: t.Values()} }
 
-// EnsureRawTables creates the raw tables that are missing and adds the columns that a table lacks. It never changes
-// or drops a column. It may be repeated and may run while others run it.
+// EnsureRawTables creates missing raw tables and adds missing columns to a table. It never changes or drops a column.
+// It may be repeated and may run concurrently.
 func (s *Databases) EnsureRawTables(ctx context.Context, tables []rawtable.Table) error {
 	for _, t := range tables {
 		if err := s.Data.Writer(ctx).Exec(createRawSQL(s.Data, t)).Error; err != nil {

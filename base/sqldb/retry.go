@@ -16,13 +16,13 @@ import (
 const (
 	conflictTries = 8
 	cutTries      = 4
-	// cutPatience is how long after its beginning work is begun again on a new connection. A server that does not answer
-	// at all takes longer than that to be noticed: its caller hears of it the first time.
+	// cutPatience is how long after its beginning work is repeated on a new connection. A server that does not answer at
+	// all is noticed later than that: its caller gets the first error.
 	cutPatience = 2 * time.Second
 )
 
-// Retry does work again, a few times, that the database undid or whose connection was cut. What was cut may have been
-// committed unseen, so fn must be right when it is done twice.
+// Retry repeats work, a few times, that the database undid or whose connection was cut. A cut may have hidden a
+// commit, so fn must be correct if it runs twice.
 func (d *DB) Retry(ctx context.Context, fn func() error) error {
 	began := clock.Mark()
 	for conflicts, cuts := 0, 0; ; {
@@ -48,7 +48,7 @@ func (d *DB) Retry(ctx context.Context, fn func() error) error {
 	}
 }
 
-// explainCut adds to an error that says no more than "bad connection" what may be behind it.
+// explainCut adds the possible causes to an error that only reports a bad connection.
 func explainCut(err error) error {
 	if !errors.Is(err, driver.ErrBadConn) && !errors.Is(err, mysql.ErrInvalidConn) {
 		return err

@@ -87,7 +87,7 @@ func TestRetry(t *testing.T) {
 				require.ErrorIs(t, err, tt.err)
 				require.ErrorContains(t, err, tt.text)
 				require.Equal(t, tt.tries, tries)
-				require.Less(t, time.Since(began), 4*time.Second, "the caller must hear of it soon")
+				require.Less(t, time.Since(began), 4*time.Second, "the caller must get the error soon")
 			})
 		})
 	}
@@ -116,7 +116,7 @@ func TestUnavailable_IsNoMistakeOfTheStatement(t *testing.T) {
 	}{
 		{"nothing", nil, ""},
 		{"a broken statement", server(1064, "syntax"), ""},
-		{"a key that is there", server(1062, "duplicate"), ""},
+		{"a key that exists", server(1062, "duplicate"), ""},
 		{"a deadline of the caller", fmt.Errorf("read: %w", &connectError{"db:3306/adsync", context.DeadlineExceeded}), ""},
 		{"too many connections", fmt.Errorf("order: %w", &connectError{"db:3306/adsync", server(1040, "Too many connections")}), "Error 1040: Too many connections"},
 		{"a conflict that was tried again in vain", server(1213, "Deadlock found"), "Error 1213: Deadlock found"},
@@ -132,7 +132,7 @@ func TestUnavailable_IsNoMistakeOfTheStatement(t *testing.T) {
 	}
 }
 
-func TestRefused_IsWhatWaitingDoesNotMend(t *testing.T) {
+func TestRefused_IsWhatWaitingDoesNotFix(t *testing.T) {
 	t.Parallel()
 	for number, want := range map[uint16]bool{1045: true, 1130: true, 1142: true, 1862: true, 3118: true, 4151: true, 1040: false, 1203: false, 1226: false} {
 		require.Equal(t, want, Refused(&connectError{"db", &mysql.MySQLError{Number: number}}), number)

@@ -13,20 +13,20 @@ import (
 	"adsync/base/rawtable"
 )
 
-// Place is where the rows of a table of the data database are when a proxy spreads it over several servers. The config database is
-// small and stays whole.
+// Place is where the rows of a table of the data database are if a proxy spreads it over several servers. The config
+// database is small and stays whole.
 type Place string
 
 // The places.
 const (
 	ByRun      Place = "by run"      // each row on the shard of its run's id
 	ByAccount  Place = "by account"  // each row on the shard of its account's id
-	EveryShard Place = "every shard" // a small table that statements of each shard read beside their own: all shards have all of it
-	OneServer  Place = "one server"  // small, and never joined to what is sharded: all rows on one server
+	EveryShard Place = "every shard" // a small table that statements of each shard read with their own rows: all shards have all of it
+	OneServer  Place = "one server"  // small, and never joined to sharded tables: all rows on one server
 )
 
-// places has the tables of the data database but the days of the log and the platforms' raw tables. The shard's key is a part of each unique key of
-// its table, is never updated, and stands as a value in each statement of the hot path.
+// places has the tables of the data database except the days of the log and the platforms' raw tables. The shard key
+// is a part of each unique key of its table, is never updated, and is a value in each statement of the hot path.
 var places = map[string]Place{
 	"run":          ByRun, // by id
 	"subtask_due":  ByRun,
@@ -47,8 +47,8 @@ var places = map[string]Place{
 	"wide_day":        ByAccount,
 	"wide_daily":      ByAccount,
 
-	"leader":     EveryShard, // what the leader writes reads its row with a lock, in the same statement
-	"stop_order": EveryShard, // outcomes read it where they end a run
+	"leader":     EveryShard, // the leader's writes read its row with a lock, in the same statement
+	"stop_order": EveryShard, // outcomes read it when they end a run
 	"one_row":    EveryShard, // changes by lists of keys begin with it
 
 	"tick":                OneServer,
@@ -71,16 +71,17 @@ var places = map[string]Place{
 	"adsync_data_version": OneServer,
 }
 
-// LogTablePrefix begins the names of the tables that hold the days of the log.
+// LogTablePrefix begins the names of the tables with the days of the log.
 const LogTablePrefix = "task_log_"
 
-// FailureTablePrefix begins the names of the tables that hold the failures of subtasks: one for each day of the log.
+// FailureTablePrefix begins the names of the tables with the failures of subtasks, one for each day of the log.
 const FailureTablePrefix = "task_failure_"
 
-// LogTablePattern is what the tables of the days of the log are called.
+// LogTablePattern matches the names of the tables with the days of the log.
 var LogTablePattern = regexp.MustCompile(`^task_log_\d{8}$`)
 
-// Places returns where the tables of the data database are, those of the platforms with them, but without the days of the log.
+// Places returns the places of the tables of the data database, including those of the platforms, but without the
+// days of the log.
 func Places(raw []rawtable.Table) map[string]Place {
 	all := maps.Clone(places)
 	for _, t := range raw {
@@ -89,7 +90,7 @@ func Places(raw []rawtable.Table) map[string]Place {
 	return all
 }
 
-// placeOf returns where a table is; what is not named is a platform's.
+// placeOf returns the place of a table. Unnamed tables are a platform's.
 func placeOf(table string) Place {
 	place, known := places[table]
 	switch {
@@ -102,7 +103,7 @@ func placeOf(table string) Place {
 	}
 }
 
-// ShardKey returns the column of a table that says on which shard a row is.
+// ShardKey returns the column of a table that determines a row's shard.
 func (p Place) ShardKey(table string) string {
 	switch {
 	case p == ByAccount:
@@ -119,7 +120,7 @@ func (p Place) ShardKey(table string) string {
 // shardKeyPlace stands for a table's key in Database.ShardBy.
 const shardKeyPlace = "{key}"
 
-// Placing ends the CREATE TABLE of a table of the data database: what has the proxy put it in its place.
+// Placing returns the end of CREATE TABLE with which the proxy places a table of the data database.
 func Placing(d *DB, table string) string {
 	place := placeOf(table)
 	switch key := place.ShardKey(table); {
@@ -132,13 +133,13 @@ func Placing(d *DB, table string) string {
 	}
 }
 
-// placedFiles are migrations that put each table in its place.
+// placedFiles are migrations that place each table.
 type placedFiles struct {
 	fs.FS
 	db *DB
 }
 
-// created finds a table with its options, before which partitions do not come.
+// created matches the creation of a table up to its options. Partitions follow after these.
 var created = regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\w+) \([^;]*?\n\) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`)
 
 // Open implements fs.FS.
@@ -165,8 +166,9 @@ type placedFile struct {
 // Read implements fs.File.
 func (f placedFile) Read(p []byte) (int, error) { return f.text.Read(p) }
 
-// OnShards names the shards of a table's rows that a statement reaches by their keys: the values of the shard's key, as a condition that begins with
-// AND. A proxy reads conditions, and would have to ask all shards for what stands in a list alone. SQLite has no proxy in front of it.
+// OnShards returns a condition, beginning with AND, that names the shards of the rows that a statement reaches by
+// their keys: the values of the shard key. A proxy reads conditions. For values in a list alone it would have to
+// query all shards. SQLite has no proxy.
 func OnShards(d *DB, table string, key []string, keys [][]any) (condition string, args []any) {
 	column := placeOf(table).ShardKey(table)
 	i := slices.Index(key, column)
@@ -176,7 +178,8 @@ func OnShards(d *DB, table string, key []string, keys [][]any) (condition string
 	return among(d, column, len(keys), func(row int) any { return keys[row][i] })
 }
 
-// onShardsOf is the same for a statement that joins the table, as t, to a list. What all its rows say is in the statement's condition already.
+// onShardsOf is OnShards for a statement that joins the table, as t, to a list. Values that are equal in all its rows
+// are already in the statement's condition.
 func onShardsOf(d *DB, table string, v *Values) (condition string, args []any) {
 	column := placeOf(table).ShardKey(table)
 	for _, c := range v.listed() {

@@ -11,8 +11,8 @@ import (
 	"github.com/glebarez/sqlite"
 )
 
-// sqliteConnector opens SQLite's file. Its connections refuse texts that MySQL and MariaDB refuse, so that what is tried on SQLite alone fails as it
-// would there.
+// sqliteConnector opens SQLite's file. Its connections refuse texts that MySQL and MariaDB refuse, so that tests on
+// SQLite alone fail as they would there.
 type sqliteConnector struct {
 	driver driver.Driver
 	name   string
@@ -35,7 +35,7 @@ func (c sqliteConnector) Connect(context.Context) (driver.Conn, error) {
 // Driver implements driver.Connector.
 func (c sqliteConnector) Driver() driver.Driver { return c.driver }
 
-// sqliteDriver is the driver that its package has registered.
+// sqliteDriver returns the driver that its package has registered.
 var sqliteDriver = sync.OnceValue(func() driver.Driver {
 	pool, err := sql.Open(sqlite.DriverName, "")
 	if err != nil {
@@ -45,7 +45,7 @@ var sqliteDriver = sync.OnceValue(func() driver.Driver {
 	return pool.Driver()
 })
 
-// sqliteConn is what database/sql uses of the driver's connections.
+// sqliteConn lists the interfaces of the driver's connections that database/sql uses.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -57,7 +57,8 @@ type sqliteConn interface {
 
 type strictConn struct{ sqliteConn }
 
-// CheckNamedValue implements driver.NamedValueChecker: it refuses a text that is not valid UTF-8, as columns of utf8mb4 do.
+// CheckNamedValue implements driver.NamedValueChecker. It refuses a text that is not valid UTF-8, as columns of
+// utf8mb4 do.
 func (strictConn) CheckNamedValue(arg *driver.NamedValue) (err error) {
 	if arg.Value, err = driver.DefaultParameterConverter.ConvertValue(arg.Value); err != nil {
 		return err

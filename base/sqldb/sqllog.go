@@ -14,14 +14,14 @@ import (
 	"adsync/base/clock"
 )
 
-// slowThreshold is how long a statement may take before the log names it. SQLite statements also wait for the one
-// writer, which says nothing of the statement.
+// slowThreshold is the duration from which the log names a statement. It does not apply to SQLite, whose statements
+// also wait for the one writer.
 const slowThreshold = 500 * time.Millisecond
 
-// sqlTextMax cuts a statement in the log: the rest of a batch of a thousand rows is more of the same.
+// sqlTextMax is where a statement is cut in the log: the rest of a batch of a thousand rows is similar.
 const sqlTextMax = 240
 
-// A server that is slow is slow for every statement: of those it makes slow within slowWindow, slowLines are named.
+// On a slow server every statement is slow: per slowWindow at most slowLines are logged.
 const (
 	slowWindow = time.Minute
 	slowLines  = 5
@@ -30,7 +30,7 @@ const (
 // sqlLog logs failed and slow statements, without their values: some of them are tokens.
 type sqlLog struct {
 	log    *slog.Logger
-	slow   time.Duration // 0 = never
+	slow   time.Duration // 0 means never
 	budget *lineBudget
 }
 
@@ -42,7 +42,7 @@ type lineBudget struct {
 	leftOut int
 }
 
-// take reports whether one more line may be written, and how many were left out before it.
+// take reports whether another line may be written, and how many were left out before it.
 func (b *lineBudget) take() (leftOut int, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,7 +67,7 @@ func (l sqlLog) LogMode(logger.LogLevel) logger.Interface { return l }
 
 // Info implements logger.Interface.
 func (l sqlLog) Info(ctx context.Context, text string, args ...any) {
-	l.log.DebugContext(ctx, "gorm says", "text", fmt.Sprintf(text, args...))
+	l.log.DebugContext(ctx, "gorm reports", "text", fmt.Sprintf(text, args...))
 }
 
 // Warn implements logger.Interface.
@@ -75,9 +75,9 @@ func (l sqlLog) Warn(ctx context.Context, text string, args ...any) {
 	l.log.WarnContext(ctx, "gorm warns", "text", fmt.Sprintf(text, args...))
 }
 
-// Error implements logger.Interface. What failed is returned to the caller, who logs it or handles it.
+// Error implements logger.Interface. The error is returned to the caller, which logs or handles it.
 func (l sqlLog) Error(ctx context.Context, text string, args ...any) {
-	l.log.DebugContext(ctx, "gorm says", "text", fmt.Sprintf(text, args...))
+	l.log.DebugContext(ctx, "gorm reports", "text", fmt.Sprintf(text, args...))
 }
 
 // ParamsFilter implements gorm.ParamsFilter: values never reach a log.
@@ -94,7 +94,7 @@ func (l sqlLog) Trace(ctx context.Context, begin time.Time, fc func() (sql strin
 		return
 	}
 	if failed {
-		// Who asked for the statement gets the error, and logs it or handles it.
+		// The caller of the statement gets the error, and logs or handles it.
 		if l.log.Enabled(ctx, slog.LevelDebug) {
 			sql, rows := fc()
 			l.log.DebugContext(ctx, "failed SQL statement", "duration", took.Round(time.Millisecond), "rows", rows, "sql", Cut(sql, sqlTextMax), "err", err)

@@ -28,10 +28,10 @@ func TestSQLLog_CutsStatementsAndLeavesValuesOut(t *testing.T) {
 
 	out.Reset()
 	l.Trace(context.Background(), time.Now(), func() (string, int64) { return long, 0 }, errors.New("duplicate"))
-	require.Empty(t, out.String(), "a failed statement is its caller's to log")
+	require.Empty(t, out.String(), "the caller logs a failed statement")
 }
 
-func TestSQLLog_ASlowServerIsNoFlood(t *testing.T) {
+func TestSQLLog_ASlowServerDoesNotFloodTheLog(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

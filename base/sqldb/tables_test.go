@@ -12,7 +12,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-func TestTables_OfADatabaseThatIsNewAreNone(t *testing.T) {
+func TestTables_ANewDatabaseHasNone(t *testing.T) {
 	t.Parallel()
 	cfg := storetest.Config(t)
 	s, err := store.Open(t.Context(), cfg, slog.New(slog.DiscardHandler))
@@ -28,15 +28,15 @@ func TestTables_OfADatabaseThatIsNewAreNone(t *testing.T) {
 	require.Equal(t, []string{"best", "sales"}, tables)
 	tables, err = s.Data.Tables(t.Context())
 	require.NoError(t, err)
-	require.Empty(t, tables, "the other database is another")
+	require.Empty(t, tables, "the other database is separate")
 }
 
-func TestDatabase_NameHidesWhatOpensIt(t *testing.T) {
+func TestDatabase_NameHidesCredentials(t *testing.T) {
 	t.Parallel()
 	for writer, want := range map[string]string{
 		"adsync:hunter2@tcp(db.example.com:3307)/adsync_data": "db.example.com:3307/adsync_data",
 		"adsync:hunter2@tcp(db)/adsync_data?tls=true":         "db:3306/adsync_data",
-		"hunter2": "a database whose DSN cannot be read",
+		"hunter2": "a database with an invalid DSN",
 	} {
 		require.Equal(t, want, sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(writer)}.Name())
 	}

@@ -11,11 +11,11 @@ import (
 	"adsync/base/day"
 )
 
-// TimeLayout is how a Time is written.
+// TimeLayout is the layout in which a Time is written.
 const TimeLayout = "2006-01-02 15:04:05.000"
 
-// Time is a UTC time with milliseconds in a column; the zero Time is NULL. It is written as text, so that MySQL and
-// SQLite hold the same and compare alike.
+// Time is a UTC time with milliseconds in a column. The zero Time is NULL. It is written as text, so that MySQL and
+// SQLite store and compare it alike.
 type Time struct{ time.Time }
 
 // At returns t for a column.
@@ -58,10 +58,10 @@ func (t *Time) scanText(s string) error {
 	return fmt.Errorf("time from %q", s)
 }
 
-// DayIn returns the part of a DATE as it is read that a day.Day holds: SQLite's driver gives a time of day behind it.
+// DayIn returns the part of a DATE that a day.Day holds: SQLite's driver appends a time of day.
 func DayIn(read sql.RawBytes) []byte { return read[:min(len(read), len(day.Epoch))] }
 
-// NowTx is the database's time, read inside a transaction.
+// NowTx returns the database's time, read inside a transaction.
 func (d *DB) NowTx(tx *gorm.DB) (time.Time, error) {
 	var now Time
 	if err := tx.Raw("SELECT " + d.dialect.Now()).Row().Scan(&now); err != nil {

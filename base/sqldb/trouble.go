@@ -14,20 +14,21 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// trouble is what an error of the database means for the work that met it.
+// trouble is what an error of the database means for the work that it interrupted.
 type trouble int
 
 const (
-	// lasting is what another try would meet again, or nothing is known of: a broken statement, a deadline. The caller
-	// gets it at once.
+	// lasting is an error that another try would meet again, or an unknown one: a broken statement, a deadline. The
+	// caller gets it at once.
 	lasting trouble = iota
-	// unable is what the server cannot do now and will not be able to do within seconds: its disk is full, or the user
-	// lacks a right. The caller gets it at once, and its own loop decides when to try again.
+	// unable is what the server cannot do now and for longer than seconds: its disk is full, or the user lacks a right.
+	// The caller gets it at once, and its own loop decides when to try again.
 	unable
-	// conflict is work that the database has undone for the sake of other work.
+	// conflict is work that the database has undone in favour of other work.
 	conflict
-	// broken is work whose connection broke, that the server takes no connection for, or that it refuses as it stops or
-	// only takes reads. It was undone, or it was committed and the answer is lost: nobody can tell.
+	// broken is work whose connection broke, for which the server accepts no connection, or that it refuses because it
+	// stops or only takes reads. It was undone, or it was committed and the answer is lost: the two cannot be
+	// distinguished.
 	broken
 )
 
@@ -35,14 +36,14 @@ const (
 // statement, by number.
 var serverTroubles = map[uint16]trouble{
 	1020: conflict, // the row changed since the snapshot was taken
-	1205: conflict, // lock wait timeout: the statement was undone, and its transaction is with it
+	1205: conflict, // lock wait timeout: the statement and its transaction were undone
 	1213: conflict, // deadlock
 	1412: conflict, // the table was altered since the transaction began
 	1613: conflict, // XA: lock wait timeout
 	1614: conflict, // XA: deadlock
-	1615: conflict, // the statement is to be prepared again
-	1689: conflict, // a lock that had to wait was taken away
-	3101: conflict, // group replication undid the commit for the sake of another server's
+	1615: conflict, // the statement must be prepared again
+	1689: conflict, // a lock wait was ended
+	3101: conflict, // group replication undid the commit in favour of another server's
 	8002: conflict, // TiDB: write conflict, as are the next three
 	8005: conflict,
 	8022: conflict,
@@ -51,14 +52,14 @@ var serverTroubles = map[uint16]trouble{
 
 	1040: broken, // too many connections
 	1203: broken, // too many connections of this user
-	1226: broken, // the user's own limit, of connections at a time, or of connections, statements or changes an hour
+	1226: broken, // the user's own limit, of concurrent connections, or of connections, statements or changes an hour
 	1047: broken, // a node of a Galera cluster that has not joined, or is without a majority
 	1053: broken, // the server shuts down
-	1077: broken, // the same, as are the next three
+	1077: broken, // the server shuts down, as in the next three
 	1078: broken,
 	1079: broken,
 	1080: broken,
-	1129: broken, // the server takes no connection of this host, since too many broke off
+	1129: broken, // the server takes no connection of this host, because too many broke off
 	1135: broken, // no thread for a connection
 	1152: broken, // the connection was aborted, as in the next ones
 	1156: broken,
@@ -74,12 +75,12 @@ var serverTroubles = map[uint16]trouble{
 	1874: broken,
 	1317: broken, // the statement was killed by an operator or by the server's stop
 	1927: broken, // the connection was killed
-	3169: broken, // the same
+	3169: broken, // the connection was killed
 	3032: broken, // the server is in offline mode
 	3168: broken, // the server is not available now
 	4031: broken, // the server closed an idle connection
 	1180: broken, // an error during COMMIT
-	3100: broken, // group replication cannot commit, such as without a majority
+	3100: broken, // group replication cannot commit, for example without a majority
 	1637: broken, // too many transactions at a time
 	8027: broken, // TiDB: the server has lost touch with its cluster
 	9001: broken, // TiDB: the cluster does not answer or has no leader, as in the next ones
@@ -99,7 +100,7 @@ var serverTroubles = map[uint16]trouble{
 	1041: unable,
 	1206: unable, // no room for locks
 	1969: unable, // the statement took longer than the server allows
-	3024: unable, // the same
+	3024: unable, // the statement took longer than the server allows
 	1044: unable, // the user may not use the database
 	1142: unable, // the user lacks a right, as in the next ones
 	1143: unable,
@@ -118,7 +119,7 @@ var sqliteTroubles = map[int]trouble{
 	14: unable,   // CANTOPEN
 }
 
-// unknownCommitError is a cut during a commit that must not be done twice.
+// unknownCommitError is a cut during a commit that must not be repeated.
 type unknownCommitError struct{ error }
 
 func (e *unknownCommitError) Error() string {
@@ -127,7 +128,7 @@ func (e *unknownCommitError) Error() string {
 
 func (e *unknownCommitError) Unwrap() error { return e.error }
 
-// connectError is a connection that could not be opened, for whatever reason.
+// connectError means that a connection could not be opened, for any reason.
 type connectError struct {
 	where string // the server and the database
 	err   error
@@ -158,15 +159,15 @@ func troubleOf(err error) trouble {
 	return lasting
 }
 
-// cuts are what the driver returns for a connection that is gone, or whose bytes make no sense. With RejectReadOnly it
-// returns ErrBadConn for a server that only takes reads, too, and has closed the connection to it.
+// cuts are the driver's errors of a connection that is gone, or whose bytes are invalid. With RejectReadOnly it also
+// returns ErrBadConn for a server that only takes reads, and has closed the connection to it.
 var cuts = []error{
 	driver.ErrBadConn, sql.ErrConnDone, mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrPktSyncMul, mysql.ErrBusyBuffer,
 	io.EOF, io.ErrUnexpectedEOF,
 }
 
-// refused are the errors of a server that answered and does not let the user in, or do what the work needs, which does
-// not pass.
+// refused are the errors of a server that answered and does not accept the user, or does not allow what the work
+// needs. These are permanent.
 var refused = map[uint16]bool{
 	1044: true, // the user may not use the database
 	1045: true, // wrong password, or no such user
@@ -190,8 +191,9 @@ var unfit = []error{
 	mysql.ErrNoTLS, mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol,
 }
 
-// Refused reports whether the server answered and does not let us in, or do what the work needs: the user, the password,
-// the database's name or the way to sign in is wrong, or the user lacks a right. None of these passes.
+// Refused reports whether the server answered and does not accept us, or does not allow what the work needs: the
+// user, the password, the database's name or the way to sign in is wrong, or the user lacks a right. These are
+// permanent.
 func Refused(err error) bool {
 	for _, kind := range unfit {
 		if errors.Is(err, kind) {
@@ -202,11 +204,11 @@ func Refused(err error) bool {
 	return ok && refused[e.Number]
 }
 
-// Unavailable reports whether err is a trouble of the database's server and no mistake in what it was asked for, and
-// which one it is. The same work can succeed later. The reason holds neither statements nor values.
+// Unavailable reports whether err is a trouble of the database's server and no mistake in the request, and returns
+// the reason. The same work can succeed later. The reason contains neither statements nor values.
 func Unavailable(err error) (reason string, unavailable bool) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return "", false // The caller's own time was up.
+		return "", false // The caller's own time was over.
 	}
 	_, unknown := errors.AsType[*unknownCommitError](err)
 	connect, connecting := errors.AsType[*connectError](err)
@@ -228,17 +230,17 @@ func Unavailable(err error) (reason string, unavailable bool) {
 	return "the connection was cut, or the server only takes reads", true
 }
 
-// unfitErrors are MySQL's words for a value that its column does not take, by number.
+// unfitErrors are MySQL's errors of a value that its column does not accept, by number.
 var unfitErrors = []uint16{
 	1264, // a number out of range
 	1265, // a value that would be cut
-	1292, // no time, or no number
+	1292, // not a time, or not a number
 	1366, // text in another character set
 	1406, // text that is too long
-	3140, // no JSON
+	3140, // not JSON
 }
 
-// IsUnfit reports whether a statement failed since a column does not take a value: another try would meet it again.
+// IsUnfit reports whether a statement failed because a column does not accept a value. Another try would fail too.
 func IsUnfit(err error) bool {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
 		return slices.Contains(unfitErrors, e.Number)

@@ -16,12 +16,13 @@ import (
 type Table struct {
 	Name    string
 	Key     []string
-	Columns []string // the rest, version last where there is one
+	Columns []string // the rest, version last if the table has one
 }
 
-// RowsPerStatement is how many rows of width values go into one statement. MySQL takes 65,535 placeholders, but what it keeps for each
-// of them is to stay in a processor's cache: 28,000 take a sixth longer than four times 7,000. SQLite takes 32,766, but its driver looks
-// each of them up among all of them: a statement of 7,000 takes longer to bind than to run.
+// RowsPerStatement returns how many rows of width values go into one statement. MySQL accepts 65,535 placeholders,
+// but its state for them must stay in a processor's cache: 28,000 take a sixth longer than four times 7,000. SQLite
+// accepts 32,766, but its driver searches all of them for each one: binding a statement of 7,000 takes longer than
+// running it.
 func (d *DB) RowsPerStatement(width int) int {
 	if d.dialect == SQLiteDialect {
 		return max(1, 1000/width)
@@ -29,13 +30,13 @@ func (d *DB) RowsPerStatement(width int) int {
 	return max(1, min(1000, 7_000/width))
 }
 
-// upsertRows is how many rows a statement of Upsert has at most. Raw rows are some hundred bytes long each, and the driver makes its buffer
-// anew for each packet of more than 256 KB.
+// upsertRows is the maximum number of rows in a statement of Upsert. Raw rows are some hundred bytes long each, and
+// the driver allocates a new buffer for each packet of more than 256 KB.
 const upsertRows = 250
 
-// Upsert writes rows of key and column values, in this order, in as few statements as the limits allow. Rows with
-// the same key collapse into the last of them. Rows are sorted by key first: concurrent batches in one order do not
-// deadlock. Rows are not kept, but the slice itself is reordered.
+// Upsert writes rows of key and column values, in this order, in as few statements as the limits allow. Of rows with
+// the same key it writes the last one. Rows are sorted by key first: concurrent batches in one order do not deadlock.
+// Rows are not kept, but the slice itself is reordered.
 func (d *DB) Upsert(tx *gorm.DB, table Table, rows [][]any) error {
 	rows = SortByKey(rows, len(table.Key))
 	width := len(table.Key) + len(table.Columns)
@@ -66,7 +67,7 @@ func (d *DB) upsertSQL(table Table, n int) string {
 	columns := append(slices.Clone(table.Key), table.Columns...)
 	b.WriteString("INSERT INTO " + table.Name + " (" + strings.Join(columns, ", ") + ") VALUES " + Tuples(n, len(columns)))
 	if len(table.Columns) == 0 {
-		// Nothing to update: a key that is there stays as it is.
+		// Nothing to update: an existing row stays as it is.
 		table.Columns = table.Key[:1]
 	}
 	if d.dialect == SQLiteDialect {
@@ -98,9 +99,9 @@ func (d *DB) DeleteStale(tx *gorm.DB, table string, key []string, keys [][]any, 
 	return d.DeleteByTuples(tx, table, key, SortByKey(keys, len(key)), "version < ?", below)
 }
 
-// DeleteByTuples deletes rows by their whole primary key, in the order of keys, if a condition holds for them. Where keys hold
-// ascii columns, a join with a list of values would compare them as another character set and so without the index: a list of
-// tuples keeps it.
+// DeleteByTuples deletes rows by their whole primary key, in the order of keys, if a condition holds for them. A join
+// with a list of values would compare ascii key columns in another character set and so without the index. A list of
+// tuples keeps the index.
 func (d *DB) DeleteByTuples(tx *gorm.DB, table string, key []string, keys [][]any, condition string, arg any) error {
 	step := d.RowsPerStatement(len(key))
 	for len(keys) > 0 {
@@ -124,19 +125,19 @@ func (d *DB) DeleteByTuples(tx *gorm.DB, table string, key []string, keys [][]an
 	return nil
 }
 
-// InTuples is the condition that a row has one of n keys.
+// InTuples returns the condition that a row has one of n keys.
 func (d *DB) InTuples(key []string, n int) string {
-	if n == 1 { // Of one tuple alone, MariaDB would have a DELETE read and lock the whole table.
+	if n == 1 { // For a single tuple, MariaDB would read and lock the whole table in a DELETE.
 		return strings.Join(key, " = ? AND ") + " = ?"
 	}
 	list := Tuples(n, len(key))
 	if d.dialect == SQLiteDialect {
-		list = "VALUES " + list // It takes row values on the right of IN only so.
+		list = "VALUES " + list // SQLite accepts row values on the right of IN only so.
 	}
 	return "(" + strings.Join(key, ", ") + ") IN (" + list + ")"
 }
 
-// SortByKey is the one place where batches are sorted and freed of duplicates; the last of equal keys wins.
+// SortByKey sorts batches and removes duplicates; the last of equal keys wins. No other code does this.
 func SortByKey(rows [][]any, width int) [][]any {
 	slices.SortStableFunc(rows, func(a, b []any) int {
 		for i := range width {
@@ -165,7 +166,7 @@ func sameKey(a, b []any, width int) bool {
 	return true
 }
 
-// compare orders key values of the same kind; a key holds integers, days and text only.
+// compare orders key values of the same kind. A key holds only integers, days and text.
 func compare(a, b any) int {
 	switch a := a.(type) {
 	case string:

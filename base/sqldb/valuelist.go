@@ -10,12 +10,12 @@ import (
 	"adsync/base/plural"
 )
 
-// Statements over a list of keys join it, as a derived table o, to the table t, in this order. With "key IN (…)", or in an order of its own choice, a server
-// may read a small table whole instead, and then waits for the rows that others have locked.
+// Statements over a list of keys join it, as a derived table o, to the table t, in this order. With "key IN (…)", or
+// in its own order, a server may read a small table whole instead, and then wait for rows that others have locked.
 //
 // An UPDATE or DELETE begins with one_row (see docs/adr/0007-lists-after-one-row.md).
 
-// ValueList is a table of n rows of placeholders with the given column names.
+// ValueList returns a table of n rows of placeholders with the given column names.
 func ValueList(d *DB, columns []string, n int) string {
 	var b strings.Builder
 	if d.dialect == SQLiteDialect {
@@ -41,26 +41,26 @@ func ValueList(d *DB, columns []string, n int) string {
 	return b.String()
 }
 
-// LookUp is what follows FROM in a SELECT of the rows t of table that have one of n keys.
+// LookUp returns what follows FROM in a SELECT of the rows t of table that have one of n keys.
 func LookUp(d *DB, table string, key []string, n int) string {
 	return ValueList(d, key, n) + " AS o" + inOrder(d) + table + " AS t ON " + sameKeys(key)
 }
 
-// LookUpKeys is the same for a list of keys, with its arguments.
+// LookUpKeys is LookUp for a list of keys, with its arguments.
 func LookUpKeys(d *DB, table string, key []string, keys *Values) (sql string, args []any) {
 	on, onArgs := onKeys(d, keys, table, sameKeys(key))
 	list, listArgs := d.List(keys)
 	return list + " AS o" + inOrder(d) + table + " AS t ON " + on, slices.Concat(listArgs, onArgs)
 }
 
-// onKeys is the condition on which a table's row is one of the list's, with the shards of these.
+// onKeys returns the condition that a table's row is one of the list's, with their shards.
 func onKeys(d *DB, v *Values, table, condition string) (on string, args []any) {
 	on, args = v.In(condition)
 	shards, shardArgs := onShardsOf(d, table, v)
 	return on + shards, slices.Concat(args, shardArgs)
 }
 
-// changeByKeys is what follows UPDATE, or DELETE t FROM, on MySQL: the rows t of table that are one of the list's.
+// changeByKeys returns what follows UPDATE, or DELETE t FROM, on MySQL: the rows t of table that are in the list.
 func changeByKeys(list, table, on string) string {
 	return "one_row STRAIGHT_JOIN " + list + " AS o STRAIGHT_JOIN " + table + " AS t ON one_row.id = 1 AND " + on
 }
@@ -68,7 +68,7 @@ func changeByKeys(list, table, on string) string {
 // inOrder joins a table to the rows before it, in their order.
 func inOrder(d *DB) string {
 	if d.dialect == SQLiteDialect {
-		return " CROSS JOIN " // which SQLite never reorders
+		return " CROSS JOIN " // SQLite never reorders it.
 	}
 	return " STRAIGHT_JOIN "
 }
@@ -111,16 +111,16 @@ func DeleteSQL(d *DB, table string, key []string, keys [][]any) (sql string, arg
 	return "DELETE t FROM " + changeByKeys(list, table, on), slices.Concat(listArgs, onArgs)
 }
 
-// ValueUpdate is an UPDATE that gives each row values of its own.
+// ValueUpdate is an UPDATE that gives each row its own values.
 type ValueUpdate struct {
 	Table   string
-	Key     []string    // the primary key, named alike in the table and in columns
-	Columns []string    // of the values; none of a list that is made elsewhere
+	Key     []string    // the primary key, with the same names in the table and in Columns
+	Columns []string    // of the values; none if the list is built elsewhere
 	Set     [][2]string // column and expression; the row is t, its values are o. No expression may read a column set before it.
 	Where   string      // a further condition on t and o, or ""
 }
 
-// UpdateByValues runs u for rows of u.columns. The table's rows are locked in the order that these are given in.
+// UpdateByValues runs u for rows of u.Columns. The table's rows are locked in the order of rows.
 func UpdateByValues(d *DB, tx *gorm.DB, u ValueUpdate, rows [][]any) error {
 	for len(rows) > 0 {
 		n, err := d.Fitting(u.Table, len(u.Key), rows, len(rows))
@@ -152,7 +152,7 @@ func UpdateSQL(d *DB, u ValueUpdate, v *Values) (sql string, args []any) {
 	return "UPDATE " + changeByKeys(list, u.Table, on) + " SET " + set, slices.Concat(listArgs, onArgs, setArgs)
 }
 
-// Assignments returns what stands behind SET: columns, each with a prefix, and their expressions.
+// Assignments returns what follows SET: columns, each with a prefix, and their expressions.
 func Assignments(prefix string, set [][2]string) string {
 	parts := make([]string, len(set))
 	for i, s := range set {

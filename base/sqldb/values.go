@@ -14,18 +14,18 @@ import (
 	"unicode/utf8"
 )
 
-// Values is a list of rows for a statement. Columns that say the same in all rows are kept apart, since what a statement costs is mostly the reading of its
-// list: such a column is a value of the statement, and no column of the list.
+// Values is a list of rows for a statement. Columns that are equal in all rows are kept apart, because most of a
+// statement's cost is reading its list: such a column is a value of the statement, and no column of the list.
 type Values struct {
 	Rows    int
-	whole   []string // columns of the list whatever they say
+	whole   []string // columns that are always in the list
 	json    bool     // the list may be one JSON text
 	columns []column
 	same    map[string]any // by column
 	last    column
 }
 
-// column is one of a list: what it says in each row, by one of the functions.
+// column is one column of a list. One of the functions returns its value in a row.
 type column struct {
 	name string
 	int  func(row int) int64
@@ -34,21 +34,23 @@ type column struct {
 	any  func(row int) any
 
 	width int  // of a text, in bytes
-	since Time // a time is written down as the milliseconds since this one
+	since Time // a time is written as the milliseconds since this one
 }
 
-// NewValues begins a list of rows, one at least, for a statement that joins them to a table by a key. Add its columns one by one. It is for the tables of
-// subtasks: where the server can read a list as JSON, its texts are those of columns in utf8mb4_bin.
+// NewValues returns a list of rows, at least one, for a statement that joins them to a table by a key. Add its
+// columns one by one. It is for the tables of subtasks: if the server can read a list as JSON, its texts have the
+// collation utf8mb4_bin.
 func (d *DB) NewValues(rows int, key ...string) *Values {
 	v := &Values{Rows: rows, same: map[string]any{}, json: d.readsJSON()}
 	if d.dialect == SQLiteDialect {
-		// With a part of the key known, SQLite prefers to look for it first, and at all of the list for each row that has it.
+		// If a part of the key is constant, SQLite prefers to search by it, and scans the whole list for each row that has
+		// it.
 		v.whole = key
 	}
 	return v
 }
 
-// ValuesOf is a list of given rows.
+// ValuesOf returns a list of given rows.
 func (d *DB) ValuesOf(columns, key []string, rows [][]any) *Values {
 	v := d.NewValues(len(rows), key...)
 	v.json = false // Nothing is known of the table.
@@ -58,29 +60,29 @@ func (d *DB) ValuesOf(columns, key []string, rows [][]any) *Values {
 	return v
 }
 
-// Set adds a column that says the same in all rows.
+// Set adds a column that is equal in all rows.
 func (v *Values) Set(name string, value any) {
 	v.add(column{name: name, any: func(int) any { return value }}, true)
 }
 
-// Ints sets a column of whole numbers.
+// Ints adds a column of whole numbers.
 func (v *Values) Ints(name string, of func(row int) int64) {
 	v.add(column{name: name, int: of}, equal(v.Rows, of))
 }
 
-// Texts sets a column of texts.
+// Texts adds a column of texts.
 func (v *Values) Texts(name string, of func(row int) string) {
 	c := column{name: name, text: of}
 	same := equal(v.Rows, of)
 	for i := 0; i < v.Rows && v.json && !same; i++ {
 		text := of(i)
 		c.width = max(c.width, len(text))
-		v.json = len(text) <= jsonTextMax && utf8.ValidString(text) // What is no text is left to the database to refuse.
+		v.json = len(text) <= jsonTextMax && utf8.ValidString(text) // The database refuses what is not a text.
 	}
 	v.add(c, same)
 }
 
-// Times sets a column of times.
+// Times adds a column of times.
 func (v *Values) Times(name string, of func(row int) Time) {
 	c := column{name: name, time: of}
 	for i := 0; i < v.Rows && c.since.IsZero(); i++ {
@@ -98,7 +100,7 @@ func (v *Values) add(c column, same bool) {
 	v.columns = append(v.columns, c)
 }
 
-// listed returns the list's columns, of which it has one at least.
+// listed returns the list's columns, at least one.
 func (v *Values) listed() []column {
 	if len(v.columns) == 0 {
 		delete(v.same, v.last.name)
@@ -130,7 +132,7 @@ func equal[T comparable](rows int, of func(row int) T) bool {
 	return true
 }
 
-// allSame tells whether all rows have the same in a column, as far as it is easily told.
+// allSame reports whether all rows have the same value in a column, as far as a cheap comparison shows.
 func allSame(rows [][]any, column int) bool {
 	first := rows[0][column]
 	switch first.(type) {
@@ -148,7 +150,7 @@ func allSame(rows [][]any, column int) bool {
 
 var ofList = regexp.MustCompile(`\bo\.([a-z_]+)`)
 
-// In returns an expression on the list's rows, called o, with what is the same in all of them in its place.
+// In returns an expression on the list's rows, called o, with the constant columns replaced by their values.
 func (v *Values) In(expression string) (sql string, args []any) {
 	listed := v.listed()
 	sql = ofList.ReplaceAllStringFunc(expression, func(name string) string {
@@ -165,7 +167,7 @@ func (v *Values) In(expression string) (sql string, args []any) {
 	return sql, args
 }
 
-// List is the table of v's rows, with its arguments.
+// List returns the table of v's rows, with its arguments.
 func (d *DB) List(v *Values) (sql string, args []any) {
 	listed := v.listed()
 	if v.json {
@@ -184,10 +186,11 @@ func (d *DB) List(v *Values) (sql string, args []any) {
 	return ValueList(d, names, v.Rows), args
 }
 
-// jsonTextMax is how long a text of a list may be that is written down as JSON.
+// jsonTextMax is the longest text of a list that is written as JSON.
 const jsonTextMax = 2048
 
-// jsonTable is the table of a JSON array of rows, each an array of its columns. A server reads it in two thirds of the time that a chain of SELECTs takes.
+// jsonTable returns the table of a JSON array of rows, each an array of its columns. A server reads it in two thirds
+// of the time of a chain of SELECTs.
 func jsonTable(columns []column) string {
 	var b strings.Builder
 	b.WriteString("JSON_TABLE(?, '$[*]' COLUMNS (")
@@ -197,7 +200,7 @@ func jsonTable(columns []column) string {
 		}
 		kind := "BIGINT"
 		if c.text != nil {
-			// By powers of two, so that the same text comes again and again.
+			// The width is a power of two, so that the same text is repeated.
 			kind = fmt.Sprintf("VARCHAR(%d) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", max(16, 1<<bits.Len(uint(max(c.width-1, 0)))))
 		}
 		fmt.Fprintf(&b, "%s %s PATH '$[%d]'", c.name, kind, i)
@@ -206,7 +209,7 @@ func jsonTable(columns []column) string {
 	return b.String()
 }
 
-// asJSON is what jsonTable reads.
+// asJSON returns the text that jsonTable reads.
 func (v *Values) asJSON() string {
 	b := make([]byte, 0, v.Rows*12*len(v.columns))
 	b = append(b, '[')
@@ -253,7 +256,7 @@ func appendText(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// jsonQuestion is a query that a server answers as wanted if it reads lists as JSON, exactly.
+// jsonQuestion returns a query, and its result on a server that reads lists as JSON exactly.
 func jsonQuestion() (query string, args []driver.NamedValue, want []string) {
 	numbers := []int64{math.MinInt64, -1, 0, math.MaxInt64}
 	texts := []string{"", `"a\`, " 'é\n ", "\U0001f600\x00z"}

@@ -15,7 +15,7 @@ import (
 	"adsync/base/secret"
 )
 
-// onServer opens the database mysql of the server that tests have; without one the test is left out.
+// onServer opens the database mysql of the tests' server. It skips the test without one.
 func onServer(t *testing.T) *DB {
 	t.Helper()
 	server := os.Getenv("ADSYNC_TEST_MYSQL")
@@ -29,7 +29,7 @@ func onServer(t *testing.T) *DB {
 	return d
 }
 
-// A MariaDB that does not read JSON would cost a sixth of all speed, unseen.
+// A MariaDB that does not read JSON would silently cost a sixth of the speed.
 func TestReadsJSON_MariaDBDoes(t *testing.T) {
 	t.Parallel()
 	d := onServer(t)
@@ -41,8 +41,8 @@ func TestReadsJSON_MariaDBDoes(t *testing.T) {
 	require.True(t, d.readsJSON())
 }
 
-// What a server answers otherwise, or refuses, is left to the chain of SELECTs.
-func TestReadsJSON_OnlyWhatIsReadExactly(t *testing.T) {
+// If a server answers differently, or refuses, the chain of SELECTs is used.
+func TestReadsJSON_OnlyIfItIsReadExactly(t *testing.T) {
 	t.Parallel()
 	d := onServer(t)
 	if !d.readsJSON() {
@@ -67,7 +67,7 @@ func TestReadsJSON_OnlyWhatIsReadExactly(t *testing.T) {
 	require.False(t, ask(query, append([]string{"x"}, want[1:]...)))
 }
 
-// A list says the same, whichever way it is written down.
+// A list has the same rows, whichever way it is written.
 func TestValues_AsJSONAndAsChain(t *testing.T) {
 	t.Parallel()
 	d := onServer(t)
@@ -109,7 +109,7 @@ func TestValues_AsJSONAndAsChain(t *testing.T) {
 	})
 }
 
-// What JSON cannot hold, or one value alone, goes as a chain.
+// A list that JSON cannot hold, and one with a single value, is a chain.
 func TestValues_WhatIsNoJSON(t *testing.T) {
 	t.Parallel()
 	for name, texts := range map[string][]string{

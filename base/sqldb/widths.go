@@ -13,10 +13,11 @@ import (
 	"adsync/migrations"
 )
 
-// SQLite's columns take texts of any length and of any letters. What is tried on SQLite alone would then fail on MySQL for the first time, so
-// triggers refuse there what the columns of the same tables refuse on MySQL. They follow from MySQL's migrations, which name the widths.
+// SQLite's columns accept texts of any length and any letters. Tests on SQLite alone would then not find what fails
+// on MySQL. So triggers refuse there what the columns of the same tables refuse on MySQL. They are derived from
+// MySQL's migrations, which name the widths.
 
-// textColumn is a column that takes so many characters.
+// textColumn is a column with a maximum number of characters.
 type textColumn struct {
 	name       string
 	characters int
@@ -77,13 +78,13 @@ func withoutComments(statement string) string {
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
-// unfitText is what the triggers say of a text that does not fit, before the name of its table.
+// unfitText is the error of the triggers for a text that does not fit, before the name of its table.
 const unfitText = "a text does not fit its column of "
 
-// widthTriggers are the ends of the names of the triggers.
+// widthTriggers are the suffixes of the triggers' names.
 var widthTriggers = map[string]string{"_fits_insert": "INSERT", "_fits_update": "UPDATE"}
 
-// makeWidths has SQLite refuse texts that do not fit MySQL's columns. It may be repeated.
+// makeWidths creates triggers with which SQLite refuses texts that do not fit MySQL's columns. It may be repeated.
 func (s *Databases) makeWidths(ctx context.Context, database string) error {
 	db := s.database(database)
 	if db.dialect != SQLiteDialect {
@@ -120,7 +121,7 @@ func (s *Databases) makeWidths(ctx context.Context, database string) error {
 	return nil
 }
 
-// dropWidths removes what makeWidths made: a column that a trigger reads cannot be dropped.
+// dropWidths removes what makeWidths created: a column that a trigger reads cannot be dropped.
 func (s *Databases) dropWidths(ctx context.Context, database string) error {
 	db := s.database(database)
 	if db.dialect != SQLiteDialect {

@@ -8,24 +8,25 @@ import (
 	"adsync/base/sqldb"
 )
 
-// Cut is what becomes of a write.
+// Cut is the fate of a write.
 type Cut int
 
-// A write passes, or the connection is cut.
+// The cuts: a write passes, or the connection is cut.
 const (
 	Passes Cut = iota
-	Lost       // The connection is cut before the write gets there.
+	Lost       // The connection is cut before the write arrives.
 	Unseen     // The write is done, and the answer is lost.
 )
 
-// Cuts decides what becomes of each write: of a commit, or of a statement outside a transaction. It cuts none until Set is called.
+// Cuts decides the fate of each write: of a commit, or of a statement outside a transaction. It cuts none until Set
+// is called.
 type Cuts struct {
 	Met  int // how many writes were cut
 	mu   sync.Mutex
 	plan []Cut
 }
 
-// CutWrites has the commits and the single statements of a database's writer go through Cuts.
+// CutWrites passes the commits and the single statements of a database's writer through Cuts.
 func CutWrites(d *sqldb.DB) *Cuts {
 	c := &Cuts{}
 	BreakCommits(d, c.around)
@@ -33,7 +34,7 @@ func CutWrites(d *sqldb.DB) *Cuts {
 	return c
 }
 
-// Set plans what becomes of the next writes. Those after them pass.
+// Set defines the fate of the next writes. Later ones pass.
 func (c *Cuts) Set(plan ...Cut) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

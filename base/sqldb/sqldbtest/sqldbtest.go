@@ -1,4 +1,4 @@
-// Package sqldbtest has tests look at the statements that a database is given, and break them.
+// Package sqldbtest lets tests observe and break the statements of a database.
 package sqldbtest
 
 import (
@@ -14,13 +14,13 @@ import (
 	"adsync/base/sqldb"
 )
 
-// BreakCommits puts fn in place of every COMMIT on the writer: it is given the real one, and may call it or not before it
-// answers. Without a commit the transaction is undone.
+// BreakCommits replaces every COMMIT on the writer by fn. fn gets the real one, and may call it or not before it
+// returns. Without a commit the transaction is undone.
 func BreakCommits(d *sqldb.DB, fn func(commit func() error) error) {
 	setPool(d, func(inner gorm.ConnPool) gorm.ConnPool { return brokenPool{ConnPool: inner, fn: fn} })
 }
 
-// BreakStatements puts fn in place of every statement that runs outside a transaction on the writer.
+// BreakStatements replaces every statement outside a transaction on the writer by fn.
 func BreakStatements(d *sqldb.DB, fn func(exec func() error) error) {
 	setPool(d, func(inner gorm.ConnPool) gorm.ConnPool { return brokenPool{ConnPool: inner, exec: fn} })
 }
@@ -96,7 +96,7 @@ func (t *brokenTx) Commit() error {
 // Rollback implements gorm.TxCommitter.
 func (t *brokenTx) Rollback() error { return t.ConnPool.(gorm.TxCommitter).Rollback() }
 
-// Statements returns how many statements fn has the database run, without those that begin and end transactions.
+// Statements returns how many statements the database runs in fn, without those that begin and end transactions.
 func Statements(d *sqldb.DB, fn func()) int {
 	writer := d.Handles()[0]
 	counter := &statementCounter{Interface: writer.Logger}
@@ -116,13 +116,13 @@ func (c *statementCounter) Trace(context.Context, time.Time, func() (string, int
 	c.n.Add(1)
 }
 
-// Ran is a statement that a database was given, with the values in it.
+// Ran is a statement that a database received, with its values.
 type Ran struct {
 	DB   *sqldb.DB
 	Text string
 }
 
-// Captured returns the statements that fn has both databases' writers run.
+// Captured returns the statements that both databases' writers run in fn.
 func Captured(s *sqldb.Databases, fn func()) []Ran {
 	c := &capture{}
 	for _, d := range []*sqldb.DB{s.Config, s.Data} {
@@ -142,7 +142,7 @@ type capture struct {
 	all []Ran
 }
 
-// capturing is no gorm.ParamsFilter, unlike the one in whose place it stands: it is given the values.
+// capturing is no gorm.ParamsFilter, unlike the logger that it replaces: it receives the values.
 type capturing struct {
 	logger.Interface
 	db   *sqldb.DB
@@ -157,7 +157,7 @@ func (c capturing) Trace(_ context.Context, _ time.Time, text func() (string, in
 	c.into.all = append(c.into.all, Ran{c.db, statement})
 }
 
-// BeforeRows has fn see each query before it reads its rows.
+// BeforeRows calls fn with each query before its rows are read.
 func BeforeRows(d *sqldb.DB, fn func(query string)) {
 	for _, db := range d.Handles() {
 		err := db.Callback().Row().Before("gorm:row").Register("before_rows", func(db *gorm.DB) { fn(db.Statement.SQL.String()) })
