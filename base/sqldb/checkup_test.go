@@ -38,7 +38,7 @@ func TestCheckUp_NamesEachMissingRightAndItsGrant(t *testing.T) {
 	cfg.Data.Writer = secret.NewText(c.FormatDSN())
 	cfg.Data.Replicas = []secret.Text{cfg.Data.Writer}
 
-	look := func() map[string]checkup.Finding {
+	check := func() map[string]checkup.Finding {
 		s, err := store.New(t.Context(), cfg, slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		defer func() { require.NoError(t, s.Close()) }()
@@ -49,7 +49,7 @@ func TestCheckUp_NamesEachMissingRightAndItsGrant(t *testing.T) {
 		}
 		return found
 	}
-	found := look()
+	found := check()
 	for about, f := range found {
 		require.Equal(t, checkup.OK, f.State, "%s: %+v", about, f)
 	}
@@ -60,23 +60,23 @@ func TestCheckUp_NamesEachMissingRightAndItsGrant(t *testing.T) {
 	// The listed rights, each missing once.
 	for _, right := range []string{"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "INDEX", "CREATE VIEW"} {
 		execute(t, owner, fmt.Sprintf("REVOKE %s ON %s.* FROM %s@'127.0.0.1'", right, c.DBName, user))
-		f := look()["data database: right "+right]
+		f := check()["data database: right "+right]
 		require.Equal(t, checkup.Fault, f.State, right)
 		require.Contains(t, f.Detail, "denied to user '"+user+"'", right)
 		require.Equal(t, fmt.Sprintf("GRANT %s ON `%s`.* TO '%s'@'127.0.0.1'", right, c.DBName, user), f.Remedy)
 		if right == "SELECT" {
-			require.Equal(t, checkup.Fault, look()["data database, replica 1: right SELECT"].State)
+			require.Equal(t, checkup.Fault, check()["data database, replica 1: right SELECT"].State)
 		}
 		execute(t, owner, f.Remedy) // The remedy grants the right.
-		require.NotContains(t, look(), "data database: right "+right)
+		require.NotContains(t, check(), "data database: right "+right)
 	}
 
 	execute(t, owner, "ALTER USER "+user+"@'127.0.0.1' WITH MAX_USER_CONNECTIONS 3")
-	few := look()["data database: max_user_connections"]
+	few := check()["data database: max_user_connections"]
 	require.Equal(t, checkup.Warning, few.State)
 	require.Contains(t, few.Detail, "3, and each process opens up to 8 connections")
 	execute(t, owner, "ALTER USER "+user+"@'127.0.0.1' ACCOUNT LOCK")
-	locked := look()["data database: reached"]
+	locked := check()["data database: reached"]
 	require.Equal(t, checkup.Fault, locked.State)
 	require.Contains(t, locked.Remedy, "correct the user")
 }

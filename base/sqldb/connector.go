@@ -50,7 +50,7 @@ func newConnector(c *mysql.Config) (*connector, error) {
 
 // Connect implements driver.Connector.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
-	if err := c.resting(); err != nil {
+	if err := c.recentSilence(); err != nil {
 		return nil, err
 	}
 	bounded, cancel := context.WithTimeout(ctx, connectTimeout)
@@ -62,7 +62,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if bounded.Err() != nil && ctx.Err() == nil {
 		// For a bad connection of the driver, database/sql would try twice more.
 		err = &connectError{c.where, fmt.Errorf("no answer within %s", connectTimeout)}
-		c.rest(err)
+		c.noteSilence(err)
 		return nil, err
 	}
 	return nil, &connectError{c.where, err}
@@ -78,8 +78,8 @@ func (c *connector) connect(ctx context.Context) (driver.Conn, error) {
 		_ = conn.Close()
 		return nil, err
 	}
-	if err = c.askForPacket(ctx, conn); err == nil && c.json.Load() == nil {
-		err = c.askForJSON(ctx, conn)
+	if err = c.readPacket(ctx, conn); err == nil && c.json.Load() == nil {
+		err = c.probeJSON(ctx, conn)
 	}
 	if err != nil {
 		_ = conn.Close()
@@ -94,11 +94,11 @@ func (c *connector) readsJSON() bool {
 	return known != nil && *known
 }
 
-// askForJSON has the server read a difficult list, and records whether it can. MariaDB from 10.6 and MySQL 8 can,
+// probeJSON has the server read a difficult list, and records whether it can. MariaDB from 10.6 and MySQL 8 can,
 // TiDB cannot.
-func (c *connector) askForJSON(ctx context.Context, conn driver.Conn) error {
-	query, args, want := jsonQuestion()
-	can, err := answers(ctx, conn, query, args, want)
+func (c *connector) probeJSON(ctx context.Context, conn driver.Conn) error {
+	query, args, want := jsonProbe()
+	can, err := queryReturns(ctx, conn, query, args, want)
 	if _, refused := errors.AsType[*mysql.MySQLError](err); err == nil || refused && troubleOf(err) == lasting {
 		c.json.Store(&can)
 		return nil
@@ -106,8 +106,8 @@ func (c *connector) askForJSON(ctx context.Context, conn driver.Conn) error {
 	return err
 }
 
-// answers reports whether a query with one text column returns the wanted rows.
-func answers(ctx context.Context, conn driver.Conn, query string, args []driver.NamedValue, want []string) (bool, error) {
+// queryReturns reports whether a query with one text column returns the wanted rows.
+func queryReturns(ctx context.Context, conn driver.Conn, query string, args []driver.NamedValue, want []string) (bool, error) {
 	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 	if err != nil {
 		return false, err
@@ -128,7 +128,7 @@ func answers(ctx context.Context, conn driver.Conn, query string, args []driver.
 	}
 }
 
-func (c *connector) resting() error {
+func (c *connector) recentSilence() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if clock.Until(c.restUntil) > 0 {
@@ -137,7 +137,7 @@ func (c *connector) resting() error {
 	return nil
 }
 
-func (c *connector) rest(err error) {
+func (c *connector) noteSilence(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.silence, c.restUntil = err, clock.Mark().Add(restAfterSilence)

@@ -98,14 +98,14 @@ func (s *Databases) MigrateUp(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("migrate the %s database: %w", name, err)
 		}
-		if err = mendVersions(ctx, s.database(name), versionTable(name)); err == nil {
-			err = s.dropWidths(ctx, name)
+		if err = repairVersions(ctx, s.database(name), versionTable(name)); err == nil {
+			err = s.dropWidthTriggers(ctx, name)
 		}
 		if err == nil {
 			err = s.migrateUp(ctx, name, p)
 		}
 		if err == nil {
-			err = errors.Join(s.makeWidths(ctx, name), setVersionCharset(ctx, s.database(name), versionTable(name)))
+			err = errors.Join(s.createWidthTriggers(ctx, name), setVersionCharset(ctx, s.database(name), versionTable(name)))
 		}
 		if err == nil && name == "data" {
 			err = errors.Join(ensureOneRow(ctx, s.Data), s.ensureComingPartitions(ctx))
@@ -124,7 +124,7 @@ func (s *Databases) migrateUp(ctx context.Context, name string, p *goose.Provide
 	for {
 		_, err := p.Up(ctx)
 		partial, ok := errors.AsType[*goose.PartialError](err)
-		if !ok || !alteredBefore(partial.Err) {
+		if !ok || !alreadyAltered(partial.Err) {
 			return err
 		}
 		if err := s.finishMigration(ctx, name, partial.Failed.Source.Path); err != nil {
@@ -153,7 +153,7 @@ func (s *Databases) finishMigration(ctx context.Context, database, file string) 
 		if statement = withoutComments(statement); statement == "" {
 			continue
 		}
-		if err := db.Writer(ctx).Exec(statement).Error; err != nil && !alteredBefore(err) {
+		if err := db.Writer(ctx).Exec(statement).Error; err != nil && !alreadyAltered(err) {
 			return fmt.Errorf("finish %s: %w", file, err)
 		}
 	}
@@ -202,8 +202,8 @@ func blankVersions(ctx context.Context, d *DB, table string) (bool, error) {
 	return !filled, nil
 }
 
-// mendVersions adds the first row to an empty table of versions. It is called under the lock of migrations.
-func mendVersions(ctx context.Context, d *DB, table string) error {
+// repairVersions adds the first row to an empty table of versions. It is called under the lock of migrations.
+func repairVersions(ctx context.Context, d *DB, table string) error {
 	blank, err := blankVersions(ctx, d, table)
 	if err == nil && blank {
 		err = d.Writer(ctx).Exec("INSERT INTO "+table+" (version_id, is_applied) VALUES (0, ?)", true).Error
@@ -249,8 +249,8 @@ func ensureOneRow(ctx context.Context, d *DB) error {
 	return d.Writer(ctx).Exec(d.dialect.InsertIgnore() + "one_row (id) VALUES (1)").Error
 }
 
-// alteredBefore reports whether a statement failed because the column or the key that it adds exists.
-func alteredBefore(err error) bool {
+// alreadyAltered reports whether a statement failed because the column or the key that it adds exists.
+func alreadyAltered(err error) bool {
 	e, ok := errors.AsType[*mysql.MySQLError](err)
 	return ok && (e.Number == 1060 || e.Number == 1061)
 }
@@ -299,7 +299,7 @@ func (s *Databases) MigrateDown(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := s.dropWidths(ctx, name); err != nil {
+		if err := s.dropWidthTriggers(ctx, name); err != nil {
 			return fmt.Errorf("migrate the %s database down: %w", name, err)
 		}
 		if _, err := p.Down(ctx); err != nil && !errors.Is(err, goose.ErrNoNextVersion) {

@@ -130,9 +130,9 @@ func (d *DB) FittingOf(most int, size func(row int) int) int {
 	return most
 }
 
-// askForPacket reads the server's limit of a statement. It may be changed while the server runs, and then applies to
+// readPacket reads the server's limit of a statement. It may be changed while the server runs, and then applies to
 // new connections.
-func (c *connector) askForPacket(ctx context.Context, conn driver.Conn) error {
+func (c *connector) readPacket(ctx context.Context, conn driver.Conn) error {
 	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, "SELECT @@max_allowed_packet", nil)
 	if err != nil {
 		return err

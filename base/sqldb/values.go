@@ -256,8 +256,8 @@ func appendText(b []byte, text string) []byte {
 	return append(b, '"')
 }
 
-// jsonQuestion returns a query, and its result on a server that reads lists as JSON exactly.
-func jsonQuestion() (query string, args []driver.NamedValue, want []string) {
+// jsonProbe returns a query, and its result on a server that reads lists as JSON exactly.
+func jsonProbe() (query string, args []driver.NamedValue, want []string) {
 	numbers := []int64{math.MinInt64, -1, 0, math.MaxInt64}
 	texts := []string{"", `"a\`, " 'é\n ", "\U0001f600\x00z"}
 	first := time.Date(2026, 11, 21, 23, 59, 59, 999e6, time.UTC)

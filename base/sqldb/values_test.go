@@ -53,11 +53,11 @@ func TestReadsJSON_OnlyIfItIsReadExactly(t *testing.T) {
 	conn, err := pool.Conn(t.Context())
 	require.NoError(t, err)
 	defer conn.Close()
-	query, args, want := jsonQuestion()
+	query, args, want := jsonProbe()
 	ask := func(query string, want []string) (can bool) {
 		require.NoError(t, conn.Raw(func(c any) error {
 			var err error
-			can, err = answers(context.Background(), c.(driver.Conn), query, args, want)
+			can, err = queryReturns(context.Background(), c.(driver.Conn), query, args, want)
 			return err
 		}))
 		return can

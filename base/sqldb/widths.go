@@ -84,8 +84,8 @@ const unfitText = "a text does not fit its column of "
 // widthTriggers are the suffixes of the triggers' names.
 var widthTriggers = map[string]string{"_fits_insert": "INSERT", "_fits_update": "UPDATE"}
 
-// makeWidths creates triggers with which SQLite refuses texts that do not fit MySQL's columns. It may be repeated.
-func (s *Databases) makeWidths(ctx context.Context, database string) error {
+// createWidthTriggers creates triggers with which SQLite refuses texts that do not fit MySQL's columns. It may be repeated.
+func (s *Databases) createWidthTriggers(ctx context.Context, database string) error {
 	db := s.database(database)
 	if db.dialect != SQLiteDialect {
 		return nil
@@ -121,8 +121,8 @@ func (s *Databases) makeWidths(ctx context.Context, database string) error {
 	return nil
 }
 
-// dropWidths removes what makeWidths created: a column that a trigger reads cannot be dropped.
-func (s *Databases) dropWidths(ctx context.Context, database string) error {
+// dropWidthTriggers removes what createWidthTriggers created: a column that a trigger reads cannot be dropped.
+func (s *Databases) dropWidthTriggers(ctx context.Context, database string) error {
 	db := s.database(database)
 	if db.dialect != SQLiteDialect {
 		return nil
