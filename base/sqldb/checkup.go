@@ -100,7 +100,8 @@ func (e *examination) open(ctx context.Context, db *gorm.DB) bool {
 	}
 	e.pool = pool
 	var version string
-	if !Reached(&e.Report, pool.QueryRowContext(ctx, "SELECT CURRENT_USER(), DATABASE(), VERSION()").Scan(&e.user, &e.name, &version)) {
+	if !Reached(&e.Report, pool.QueryRowContext(ctx, "SELECT CURRENT_USER(), DATABASE(), VERSION()").Scan(&e.user, &e.name,
+		&version)) {
 		return false
 	}
 	e.Add("reached", checkup.OK, fmt.Sprintf("version %s, as %s in %s", version, e.user, e.name), "")
@@ -138,22 +139,26 @@ func (e *examination) grant(right string) string {
 
 // settings checks the server's settings that would make some work fail.
 func (e *examination) settings(ctx context.Context) {
-	set, err := variables(ctx, e.pool, "log_bin", "binlog_format", "max_allowed_packet", "read_only", "max_connections", "max_user_connections")
+	set, err := variables(ctx, e.pool, "log_bin", "binlog_format", "max_allowed_packet", "read_only", "max_connections",
+		"max_user_connections")
 	if err != nil {
 		e.Add("settings", checkup.Skipped, err.Error(), "")
 		return
 	}
 	if statementBinlog(set) {
-		e.Add("binlog_format", checkup.Fault, ErrStatementBinlog.Error(), "SET GLOBAL binlog_format = 'ROW', and the same in the server's configuration")
+		e.Add("binlog_format", checkup.Fault, ErrStatementBinlog.Error(),
+			"SET GLOBAL binlog_format = 'ROW', and the same in the server's configuration")
 	} else {
 		e.Add("binlog_format", checkup.OK, set["binlog_format"], "")
 	}
 	if set["read_only"] == "ON" || set["read_only"] == "1" {
-		e.Add("read_only", checkup.Fault, "the server only takes reads", "name the server that takes writes in the DSN, or SET GLOBAL read_only = 0")
+		e.Add("read_only", checkup.Fault, "the server only takes reads",
+			"name the server that takes writes in the DSN, or SET GLOBAL read_only = 0")
 	}
 	packet, _ := strconv.Atoi(set["max_allowed_packet"])
 	if packet < packetGood {
-		e.Add("max_allowed_packet", checkup.Warning, fmt.Sprintf("%d: a row of up to 16 MiB of a platform does not fit", packet),
+		e.Add("max_allowed_packet", checkup.Warning, fmt.Sprintf("%d: a row of up to 16 MiB of a platform does not fit",
+			packet),
 			fmt.Sprintf("SET GLOBAL max_allowed_packet = %d, and the same in the server's configuration", 64<<20))
 	} else {
 		e.Add("max_allowed_packet", checkup.OK, set["max_allowed_packet"], "")
@@ -161,7 +166,8 @@ func (e *examination) settings(ctx context.Context) {
 	open := e.pool.Stats().MaxOpenConnections
 	for _, name := range []string{"max_connections", "max_user_connections"} {
 		if most, _ := strconv.Atoi(set[name]); most > 0 && most < open {
-			e.Add(name, checkup.Warning, fmt.Sprintf("%d, and each process opens up to %d connections (max_open_conns)", most, open),
+			e.Add(name, checkup.Warning, fmt.Sprintf("%d, and each process opens up to %d connections (max_open_conns)", most,
+				open),
 				"raise "+name+", or lower max_open_conns: all processes together must fit")
 		}
 	}
@@ -169,7 +175,8 @@ func (e *examination) settings(ctx context.Context) {
 
 // variables reads the server's variables of these names for the session, in upper case.
 func variables(ctx context.Context, pool *sql.DB, names ...string) (map[string]string, error) {
-	rows, err := pool.QueryContext(ctx, "SHOW VARIABLES WHERE Variable_name IN ('"+strings.Join(names, "', '")+"')") //nolint:gosec // The names are ours.
+	rows, err := pool.QueryContext(ctx, "SHOW VARIABLES WHERE Variable_name IN ('"+strings.Join(names, "', '")+
+		"')") //nolint:gosec // The names are ours.
 	if err != nil {
 		return nil, fmt.Errorf("read the server's variables: %w", err)
 	}

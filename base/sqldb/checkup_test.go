@@ -58,7 +58,8 @@ func TestCheckUp_NamesEachMissingRightAndItsGrant(t *testing.T) {
 	require.Equal(t, "SELECT", found["data database, replica 1: rights"].Detail)
 
 	// The listed rights, each missing once.
-	for _, right := range []string{"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "INDEX", "CREATE VIEW"} {
+	for _, right := range []string{"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP", "INDEX",
+		"CREATE VIEW"} {
 		execute(t, owner, fmt.Sprintf("REVOKE %s ON %s.* FROM %s@'127.0.0.1'", right, c.DBName, user))
 		f := check()["data database: right "+right]
 		require.Equal(t, checkup.Fault, f.State, right)
@@ -83,7 +84,8 @@ func TestCheckUp_NamesEachMissingRightAndItsGrant(t *testing.T) {
 
 func TestCheckUp_NamesSettingsOfTheServer(t *testing.T) {
 	t.Parallel()
-	server, cfg := ownServer(t, "--log-bin", "--server-id=1", "--binlog-format=STATEMENT", "--max-allowed-packet=4M", "--max-connections=10")
+	server, cfg := ownServer(t, "--log-bin", "--server-id=1", "--binlog-format=STATEMENT", "--max-allowed-packet=4M",
+		"--max-connections=10")
 	execute(t, server, "SET GLOBAL read_only = 1")
 	cfg.Data.MaxOpenConns = 32
 	s := storetest.Open(t, cfg)
@@ -97,6 +99,7 @@ func TestCheckUp_NamesSettingsOfTheServer(t *testing.T) {
 	require.Contains(t, found["data database: max_connections"].Detail, "10, and each process opens up to 32 connections")
 	require.NotContains(t, found, "config database: max_connections", "it opens 4 at most")
 	var tables int
-	require.NoError(t, server.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema LIKE 'adsync%'").Scan(&tables))
+	require.NoError(t, server.QueryRowContext(t.Context(),
+		"SELECT COUNT(*) FROM information_schema.tables WHERE table_schema LIKE 'adsync%'").Scan(&tables))
 	require.Zero(t, tables, "a check creates nothing")
 }

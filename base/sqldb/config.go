@@ -56,8 +56,10 @@ func (d Database) patience() time.Duration { return cmp.Or(d.Patience, PatienceD
 // DefaultConfig returns MySQL on this machine's standard port.
 func DefaultConfig() Config {
 	return Config{
-		Config: Database{Driver: MySQL, Writer: secret.NewText("adsync@tcp(127.0.0.1:3306)/adsync_config"), MaxOpenConns: 16, Patience: PatienceDefault},
-		Data:   Database{Driver: MySQL, Writer: secret.NewText("adsync@tcp(127.0.0.1:3306)/adsync_data"), MaxOpenConns: 32, Patience: PatienceDefault},
+		Config: Database{Driver: MySQL, Writer: secret.NewText("adsync@tcp(127.0.0.1:3306)/adsync_config"), MaxOpenConns: 16,
+			Patience: PatienceDefault},
+		Data: Database{Driver: MySQL, Writer: secret.NewText("adsync@tcp(127.0.0.1:3306)/adsync_data"), MaxOpenConns: 32,
+			Patience: PatienceDefault},
 	}
 }
 
@@ -72,19 +74,23 @@ func (d Database) validate(key string) error {
 		errs = append(errs, &config.FieldError{Key: key + ".driver", Value: d.Driver, Want: "mysql or sqlite"})
 	}
 	if d.Writer.Reveal() == "" {
-		errs = append(errs, &config.FieldError{Key: key + ".writer", Want: "user:password@tcp(host:3306)/name, or a file path for sqlite"})
+		errs = append(errs, &config.FieldError{Key: key + ".writer",
+			Want: "user:password@tcp(host:3306)/name, or a file path for sqlite"})
 	}
 	if d.MaxOpenConns < 1 {
-		errs = append(errs, &config.FieldError{Key: key + ".max_open_conns", Value: fmt.Sprint(d.MaxOpenConns), Want: "1 or more"})
+		errs = append(errs, &config.FieldError{Key: key + ".max_open_conns", Value: fmt.Sprint(d.MaxOpenConns),
+			Want: "1 or more"})
 	}
 	if d.Patience != 0 && (d.Patience < 2*time.Second || d.Patience > 24*time.Hour) {
 		errs = append(errs, &config.FieldError{Key: key + ".patience", Value: d.Patience.String(), Want: "2s to 24h"})
 	}
 	if (d.ShardBy != "" || d.CopyBy != "") && (d.Driver == SQLite || key == "config") {
-		errs = append(errs, &config.FieldError{Key: key + ".shard_by", Want: "nothing, and no copy_by: only MySQL's data database can be sharded"})
+		errs = append(errs, &config.FieldError{Key: key + ".shard_by",
+			Want: "nothing, and no copy_by: only MySQL's data database can be sharded"})
 	}
 	if (d.ShardBy == "") != (d.CopyBy == "") || d.ShardBy != "" && !strings.Contains(d.ShardBy, shardKeyPlace) {
-		errs = append(errs, &config.FieldError{Key: key + ".shard_by", Value: d.ShardBy, Want: "a clause with " + shardKeyPlace + ", and a clause in copy_by"})
+		errs = append(errs, &config.FieldError{Key: key + ".shard_by", Value: d.ShardBy, Want: "a clause with " +
+			shardKeyPlace + ", and a clause in copy_by"})
 	}
 	if d.Driver == SQLite && len(d.Replicas) > 0 {
 		errs = append(errs, &config.FieldError{Key: key + ".replicas", Want: "no replicas with sqlite"})

@@ -74,7 +74,8 @@ func (c *connector) connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	// A statement, because the variable has one name in MySQL 8 and MariaDB 11 and another in MariaDB 10.
-	if _, err = conn.(driver.ExecerContext).ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED", nil); err != nil {
+	if _, err = conn.(driver.ExecerContext).ExecContext(ctx, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
+		nil); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
@@ -107,7 +108,8 @@ func (c *connector) probeJSON(ctx context.Context, conn driver.Conn) error {
 }
 
 // queryReturns reports whether a query with one text column returns the wanted rows.
-func queryReturns(ctx context.Context, conn driver.Conn, query string, args []driver.NamedValue, want []string) (bool, error) {
+func queryReturns(ctx context.Context, conn driver.Conn, query string, args []driver.NamedValue, want []string) (bool,
+	error) {
 	rows, err := conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 	if err != nil {
 		return false, err

@@ -73,7 +73,8 @@ func TestConnector_AllCallersNoticeAHangingServerAtOnce(t *testing.T) {
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		time.Sleep(restAfterSilence)
-		require.ErrorIs(t, pool.PingContext(short), context.DeadlineExceeded, "a caller in a hurry says nothing about the server")
+		require.ErrorIs(t, pool.PingContext(short), context.DeadlineExceeded,
+			"a caller in a hurry says nothing about the server")
 		require.NoError(t, connector.recentSilence())
 		for _, c := range server.conns {
 			_ = c.Close()
@@ -172,7 +173,9 @@ func TestPatience_AServerThatStopsIsLeftAndFoundAgain(t *testing.T) {
 	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT @@innodb_lock_wait_timeout").Row().Scan(&wait))
 	require.Equal(t, "1", wait, "less than the patience")
 	var name, level string
-	require.NoError(t, s.Data.Writer(t.Context()).Raw("SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')").Row().Scan(&name, &level))
+	require.NoError(t,
+		s.Data.Writer(t.Context()).Raw(
+			"SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')").Row().Scan(&name, &level))
 	require.Equal(t, "READ-COMMITTED", level)
 
 	v.shut()

@@ -119,7 +119,8 @@ func (d *DB) Ping(ctx context.Context) error {
 func (d *DB) Tables(ctx context.Context) ([]string, error) {
 	query := "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() ORDER BY table_name"
 	if d.dialect == SQLiteDialect {
-		query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY name"
+		query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite!_%' ESCAPE '!' " +
+			"ORDER BY name"
 	}
 	var names []string
 	if err := d.Writer(ctx).Raw(query).Scan(&names).Error; err != nil {

@@ -122,7 +122,8 @@ func MysqlConfig(dsn secret.Text, patience time.Duration) (*mysql.Config, error)
 	})
 }
 
-func openMySQL(dsn secret.Text, patience time.Duration, config *gorm.Config, maxOpen int) (*gorm.DB, *connector, error) {
+func openMySQL(dsn secret.Text, patience time.Duration, config *gorm.Config, maxOpen int) (*gorm.DB, *connector,
+	error) {
 	c, err := MysqlConfig(dsn, patience)
 	if err != nil {
 		return nil, nil, err
@@ -195,7 +196,8 @@ func (d *DB) TextType(name string, characters int) string {
 // asciiType is TextType for a column of ASCII alone.
 func (d *DB) asciiType(name string, characters int) string {
 	if d.dialect == SQLiteDialect {
-		return fmt.Sprintf("TEXT CHECK (length(%[1]s) <= %[2]d AND length(CAST(%[1]s AS BLOB)) = length(%[1]s))", name, characters)
+		return fmt.Sprintf("TEXT CHECK (length(%[1]s) <= %[2]d AND length(CAST(%[1]s AS BLOB)) = length(%[1]s))", name,
+			characters)
 	}
 	return fmt.Sprintf("VARCHAR(%d) CHARACTER SET ascii COLLATE ascii_bin", characters)
 }

@@ -26,7 +26,8 @@ func TestOpen_TakesSQLiteFilesOfAnyName(t *testing.T) {
 	file := func(name string) sqldb.Database {
 		return sqldb.Database{Driver: sqldb.SQLite, Writer: secret.NewText(filepath.Join(dir, name)), MaxOpenConns: 2}
 	}
-	s, err := store.Open(t.Context(), sqldb.Config{Config: file("config.db"), Data: file("data.db")}, slog.New(slog.DiscardHandler))
+	s, err := store.Open(t.Context(), sqldb.Config{Config: file("config.db"), Data: file("data.db")},
+		slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.NoError(t, s.MigrateUp(t.Context()))
 	require.NoError(t, s.Close())

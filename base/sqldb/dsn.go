@@ -23,22 +23,26 @@ const (
 // dsnDriver are the driver's own parameters of a DSN that do not change what is stored or read. They apply as
 // written.
 var dsnDriver = []string{
-	"allowCleartextPasswords", "allowFallbackToPlaintext", "allowNativePasswords", "allowOldPasswords", "compress", "connectionAttributes",
+	"allowCleartextPasswords", "allowFallbackToPlaintext", "allowNativePasswords", "allowOldPasswords", "compress",
+	"connectionAttributes",
 	"readTimeout", "serverPubKey", "timeout", "tls", "writeTimeout",
 }
 
 // dsnOurs are the parameters of a DSN that adsync sets itself, whatever the DSN contains: every statement is written
 // for these.
 var dsnOurs = []string{
-	"allowAllFiles", "charset", "checkConnLiveness", "clientFoundRows", "collation", "columnsWithAlias", "innodb_lock_wait_timeout", "interpolateParams",
-	"loc", "lock_wait_timeout", "maxAllowedPacket", "multiStatements", "parseTime", "rejectReadOnly", "sql_mode", "strict", "time_zone", "timeTruncate",
+	"allowAllFiles", "charset", "checkConnLiveness", "clientFoundRows", "collation", "columnsWithAlias",
+	"innodb_lock_wait_timeout", "interpolateParams",
+	"loc", "lock_wait_timeout", "maxAllowedPacket", "multiStatements", "parseTime", "rejectReadOnly", "sql_mode", "strict",
+	"time_zone", "timeTruncate",
 	"transaction_isolation", "tx_isolation", "wait_timeout",
 }
 
 // dsnVariables are the server's variables that a DSN may set: they change how long statements may take and how they
 // are planned.
 var dsnVariables = []string{
-	"max_execution_time", "max_statement_time", "net_read_timeout", "net_write_timeout", "optimizer_switch", "wsrep_sync_wait",
+	"max_execution_time", "max_statement_time", "net_read_timeout", "net_write_timeout", "optimizer_switch",
+	"wsrep_sync_wait",
 }
 
 // dsnError names the part of a DSN that cannot be used. It never contains the DSN itself.
@@ -74,8 +78,10 @@ func readDSN(dsn string) (*mysql.Config, error) {
 		case slices.Contains(dsnDriver, name) || slices.Contains(dsnVariables, name):
 			kept = append(kept, name+"="+value)
 		default:
-			return nil, &dsnError{parameter: name, want: "no such parameter: it may change what is stored or read; of the server's variables a DSN may set " +
-				strings.Join(dsnVariables, ", ")}
+			return nil,
+				&dsnError{parameter: name,
+					want: "no such parameter: it may change what is stored or read; of the server's variables a DSN may set " +
+						strings.Join(dsnVariables, ", ")}
 		}
 	}
 	if len(kept) > 0 {
@@ -99,7 +105,8 @@ func setOurs(c *mysql.Config, variables map[string]string) error {
 	c.InterpolateParams, c.RejectReadOnly = true, true
 	c.AllowAllFiles, c.ClientFoundRows, c.ColumnsWithAlias, c.MultiStatements = false, false, false, false
 	c.CheckConnLiveness = true
-	c.MaxAllowedPacket = 0 // The driver reads it from the server, and refuses what the server would cut the connection for.
+	// The driver reads it from the server, and refuses what the server would cut the connection for.
+	c.MaxAllowedPacket = 0
 	c.Logger = &mysql.NopLogger{}
 	// A server may ignore what the driver sets at the handshake, or set another value for each connection, so it is set
 	// again.

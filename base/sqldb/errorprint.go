@@ -14,7 +14,8 @@ var printRules = []struct {
 	with string
 }{
 	// Dates with names: "Sat, 21 Nov 2026", "Nov 21".
-	{regexp.MustCompile(`\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?\s+)?(?:\d{1,2}[ -]` + months + `|` + months + `\s+\d{1,2})\b`), "?"},
+	{regexp.MustCompile(`\b(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,?\s+)?(?:\d{1,2}[ -]` + months + `|` + months +
+		`\s+\d{1,2})\b`), "?"},
 	// Some groups of a UUID may have no digit.
 	{regexp.MustCompile(`\b[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}\b`), "?"},
 	// A word with a digit in it is a number, an id, a time, a version or hexadecimal. Words consist of ASCII letters

@@ -22,7 +22,8 @@ func TestErrorPrint(t *testing.T) {
 		{"dates with names go", "since Sat, 21 Nov 2026 10:00:00 GMT, until Nov 3", "since ? ? ? GMT, until ?"},
 		{"what is no date stays", "may be marked on Monday", "may be marked on Monday"},
 		{"hexadecimal and request ids go", "request 0x7ffe01 id=9f86d081-884c-7d65 failed", "request ? id=? failed"},
-		{"identifiers go, whichever digits they have", "trace aaaabbbb-cccc-dddd-eeee-ffffaaaabbbb of deadbeefcafebabe0 in deadbeef", "trace ? of ? in ?"},
+		{"identifiers go, whichever digits they have",
+			"trace aaaabbbb-cccc-dddd-eeee-ffffaaaabbbb of deadbeefcafebabe0 in deadbeef", "trace ? of ? in ?"},
 		{"quoted parts go", `field "date_range" and 'level' of ` + "`report`", "field ? and ? of ?"},
 		{"an apostrophe is no quote", "it doesn't work and won't", "it doesn't work and won't"},
 		{"numbers inside a sentence without blanks go alone", "账户12345余额不足", "账户?余额不足"},
@@ -56,7 +57,8 @@ func TestErrorPrint_IsShortAndItsOwnPrint(t *testing.T) {
 }
 
 func FuzzErrorPrint(f *testing.F) {
-	for _, text := range []string{"account 12 at 10:00: \"x\"", "'", "\xff１ -+1", "deadbeef-dead-beef", "Sat, 21 Nov 2026", strings.Repeat("abcdefab", 40)} {
+	for _, text := range []string{"account 12 at 10:00: \"x\"", "'", "\xff１ -+1", "deadbeef-dead-beef", "Sat, 21 Nov 2026",
+		strings.Repeat("abcdefab", 40)} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) { checkPrint(t, text) })
@@ -67,13 +69,17 @@ func TestErrorPrint_OfOneErrorIsOne(t *testing.T) {
 	t.Parallel()
 	moment := rapid.Custom(func(t *rapid.T) string {
 		at := time.UnixMilli(rapid.Int64Range(0, 4_000_000_000_000).Draw(t, "at")).UTC()
-		return at.Format(rapid.SampledFrom([]string{time.RFC3339Nano, time.RFC3339, "2006-01-02", "15:04:05.000", "2006/01/02", "20060102150405"}).Draw(t, "layout"))
+		return at.Format(rapid.SampledFrom([]string{time.RFC3339Nano, time.RFC3339, "2006-01-02", "15:04:05.000",
+			"2006/01/02", "20060102150405"}).Draw(t, "layout"))
 	})
-	hex := rapid.OneOf(rapid.StringMatching(`0x[0-9a-f]{1,16}`), rapid.StringMatching(`[0-9a-f]{8,40}`), rapid.StringMatching(`[0-9A-F]{8,40}`),
+	hex := rapid.OneOf(rapid.StringMatching(`0x[0-9a-f]{1,16}`), rapid.StringMatching(`[0-9a-f]{8,40}`),
+		rapid.StringMatching(`[0-9A-F]{8,40}`),
 		rapid.StringMatching(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`),
 		rapid.StringMatching(`[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}`))
-	number := rapid.OneOf(rapid.StringMatching(`[0-9]{1,19}`), rapid.StringMatching(`[+\-]?[0-9]{1,3}(,[0-9]{3}){0,3}(\.[0-9]{1,6})?`),
-		rapid.StringMatching(`[1-9]\.[0-9]{1,5}e[+\-][0-9]{2}`), rapid.StringMatching(`[0-9]{1,3}m[0-9]{1,2}(\.[0-9]{1,9})?s`))
+	number := rapid.OneOf(rapid.StringMatching(`[0-9]{1,19}`),
+		rapid.StringMatching(`[+\-]?[0-9]{1,3}(,[0-9]{3}){0,3}(\.[0-9]{1,6})?`),
+		rapid.StringMatching(`[1-9]\.[0-9]{1,5}e[+\-][0-9]{2}`),
+		rapid.StringMatching(`[0-9]{1,3}m[0-9]{1,2}(\.[0-9]{1,9})?s`))
 	quoted := rapid.Custom(func(t *rapid.T) string {
 		inside := rapid.StringMatching(`[a-zA-Z0-9_.\-/: ]{0,20}`).Draw(t, "inside")
 		quotes := rapid.SampledFrom([][2]string{{`"`, `"`}, {"'", "'"}, {"`", "`"}, {"“", "”"}, {"「", "」"}}).Draw(t, "quotes")

@@ -35,11 +35,15 @@ type SchemaError struct {
 func (e *SchemaError) Error() string {
 	switch {
 	case e.Have == e.Want:
-		return fmt.Sprintf("the %s database is at version %d, but lacks one of the changes before it: run `adsync migrate up`", e.Database, e.Have)
+		return fmt.Sprintf(
+			"the %s database is at version %d, but lacks one of the changes before it: run `adsync migrate up`", e.Database,
+			e.Have)
 	case e.Have < e.Want:
-		return fmt.Sprintf("the %s database is at version %d, this program needs %d: run `adsync migrate up`", e.Database, e.Have, e.Want)
+		return fmt.Sprintf("the %s database is at version %d, this program needs %d: run `adsync migrate up`", e.Database,
+			e.Have, e.Want)
 	}
-	return fmt.Sprintf("the %s database is at version %d, newer than this program's %d: run a newer adsync", e.Database, e.Have, e.Want)
+	return fmt.Sprintf("the %s database is at version %d, newer than this program's %d: run a newer adsync", e.Database,
+		e.Have, e.Want)
 }
 
 func (s *Databases) provider(database string) (*goose.Provider, error) {
@@ -58,7 +62,8 @@ func (s *Databases) provider(database string) (*goose.Provider, error) {
 	}
 	// Each database has its own table of versions, so that both may use one MySQL schema. Numbers are assigned when a
 	// change is begun, and changes land in another order.
-	return goose.NewProvider(dialect, pool, files, goose.WithTableName(versionTable(database)), goose.WithAllowOutofOrder(true))
+	return goose.NewProvider(dialect, pool, files, goose.WithTableName(versionTable(database)),
+		goose.WithAllowOutofOrder(true))
 }
 
 func migrationFiles(d *DB, database string) (fs.FS, error) {
@@ -161,8 +166,10 @@ func (s *Databases) finishMigration(ctx context.Context, database, file string) 
 }
 
 // ErrStatementBinlog means that the server cannot write what adsync writes.
-var ErrStatementBinlog = errors.New("the server's binlog_format is STATEMENT, with which it refuses every change of a row at the isolation level READ COMMITTED: " +
-	"set it to ROW or MIXED, in the server's configuration and by SET GLOBAL, and reconnect")
+var ErrStatementBinlog = errors.New(
+	"the server's binlog_format is STATEMENT, with which it refuses every change of a row at the isolation level READ " +
+		"COMMITTED: " +
+		"set it to ROW or MIXED, in the server's configuration and by SET GLOBAL, and reconnect")
 
 // checkBinlog returns ErrStatementBinlog if the server's binary log contains only statements (its error 1665).
 func checkBinlog(ctx context.Context, d *DB) error {
@@ -216,7 +223,9 @@ func setVersionCharset(ctx context.Context, d *DB, table string) error {
 	if d.dialect == SQLiteDialect {
 		return nil
 	}
-	other, err := Exists(d.Writer(ctx), "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ? AND table_collation <> 'utf8mb4_bin'", table)
+	other, err := Exists(d.Writer(ctx),
+		"SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ? AND table_collation <> "+
+			"'utf8mb4_bin'", table)
 	if err == nil && other {
 		err = d.Writer(ctx).Exec("ALTER TABLE " + table + " CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_bin").Error
 	}
@@ -334,7 +343,8 @@ func (s *Databases) versions(ctx context.Context, name string) (have int64, all 
 		return 0, nil, fmt.Errorf("version of the %s database: %w", name, err)
 	}
 	for _, m := range list {
-		all = append(all, MigrationStatus{Database: name, Version: m.Source.Version, Name: m.Source.Path, Applied: m.State == goose.StateApplied})
+		all = append(all, MigrationStatus{Database: name, Version: m.Source.Version, Name: m.Source.Path,
+			Applied: m.State == goose.StateApplied})
 	}
 	return have, all, nil
 }

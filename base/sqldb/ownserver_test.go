@@ -25,7 +25,8 @@ func ownServer(t *testing.T, settings ...string) (*sql.DB, sqldb.Config) {
 	}
 	ports := local.NewPorts()
 	t.Cleanup(ports.Release)
-	server := &local.MariaDB{Settings: append([]string{"--innodb-buffer-pool-size=64M", "--innodb-flush-log-at-trx-commit=0"}, settings...)}
+	server := &local.MariaDB{Settings: append([]string{"--innodb-buffer-pool-size=64M",
+		"--innodb-flush-log-at-trx-commit=0"}, settings...)}
 	running, err := local.LaunchAll(t.Context(), t.TempDir(), ports, t.Output(), server)
 	for _, s := range running {
 		t.Cleanup(func() { require.NoError(t, s.Kill()) })
@@ -40,7 +41,8 @@ func ownServer(t *testing.T, settings ...string) (*sql.DB, sqldb.Config) {
 	execute(t, db, "GRANT ALL ON adsync_config.* TO adsync@'%'")
 	execute(t, db, "GRANT ALL ON adsync_data.* TO adsync@'%'")
 	of := func(name string) sqldb.Database {
-		return sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(fmt.Sprintf("adsync:hunter2@tcp(%s)/%s", server.Addr(), name)), MaxOpenConns: 4}
+		return sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(fmt.Sprintf("adsync:hunter2@tcp(%s)/%s",
+			server.Addr(), name)), MaxOpenConns: 4}
 	}
 	return db, sqldb.Config{Config: of("adsync_config"), Data: of("adsync_data")}
 }
@@ -66,7 +68,8 @@ func TestMigrateUp_OnABinaryLogOfStatements(t *testing.T) {
 	// An older release has left its table of versions, without the row that the server refused.
 	for _, database := range []string{"config", "data"} {
 		execute(t, server, "CREATE TABLE adsync_"+database+".adsync_"+database+
-			"_version (id SERIAL, version_id BIGINT NOT NULL, is_applied BOOLEAN NOT NULL, tstamp TIMESTAMP NULL DEFAULT NOW(), PRIMARY KEY (id))")
+			"_version (id SERIAL, version_id BIGINT NOT NULL, is_applied BOOLEAN NOT NULL, tstamp TIMESTAMP NULL DEFAULT "+
+			"NOW(), PRIMARY KEY (id))")
 	}
 	execute(t, server, "SET GLOBAL binlog_format = 'ROW'")
 	corrected := storetest.Open(t, cfg)
@@ -86,11 +89,14 @@ func TestUnavailable_IsWhatAServerInTroubleAnswers(t *testing.T) {
 		hold       int    // connections that stay open
 		want       string
 	}{
-		{"too many connections", "SET GLOBAL max_connections = 10", "SET GLOBAL max_connections = 500", 12, "Error 1040: Too many connections"},
-		{"too many connections of the user", "SET GLOBAL max_user_connections = 2", "SET GLOBAL max_user_connections = 100", 2, "Error 1203 (42000)"},
+		{"too many connections", "SET GLOBAL max_connections = 10", "SET GLOBAL max_connections = 500", 12,
+			"Error 1040: Too many connections"},
+		{"too many connections of the user", "SET GLOBAL max_user_connections = 2", "SET GLOBAL max_user_connections = 100",
+			2, "Error 1203 (42000)"},
 		{"a server that only takes reads", "SET GLOBAL read_only = 1", "SET GLOBAL read_only = 0", 0, "only takes reads"},
 		{"a locked account", "ALTER USER adsync@'%' ACCOUNT LOCK", "ALTER USER adsync@'%' ACCOUNT UNLOCK", 0, "Error 4151"},
-		{"a user without the right", "REVOKE ALL ON adsync_data.* FROM adsync@'%'", "GRANT ALL ON adsync_data.* TO adsync@'%'", 0, "Error 104"},
+		{"a user without the right", "REVOKE ALL ON adsync_data.* FROM adsync@'%'",
+			"GRANT ALL ON adsync_data.* TO adsync@'%'", 0, "Error 104"},
 	} {
 		held, err := sql.Open("mysql", cfg.Data.Writer.Reveal())
 		require.NoError(t, err)

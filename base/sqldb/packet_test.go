@@ -40,18 +40,22 @@ func smallPackets(t *testing.T) sqldb.Config {
 func largeRows(n, bytes int) (rows []results.ReportRow) {
 	filler, _ := json.Marshal(strings.Repeat(`"广`, bytes/6))
 	for i := range n {
-		rows = append(rows, results.ReportRow{Day: "2026-11-21", Object: fmt.Sprint("o", i), Raw: []any{int64(i)}, JSON: `{"x":` + string(filler) + `}`})
+		rows = append(rows, results.ReportRow{Day: "2026-11-21", Object: fmt.Sprint("o", i), Raw: []any{int64(i)},
+			JSON: `{"x":` + string(filler) + `}`})
 	}
 	return rows
 }
 
-var largeTable = rawtable.Table{Name: "fake_large", Shape: rawtable.DailyRows, Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
+var largeTable = rawtable.Table{Name: "fake_large", Shape: rawtable.DailyRows,
+	Columns: []rawtable.Column{{Name: "cost_fen", Kind: rawtable.Int}}}
 
 func writeLarge(t *testing.T, s *store.Store, rows []results.ReportRow) error {
 	t.Helper()
-	claim, _, err := s.BeginPull(t.Context(), results.Scope{AccountID: 7, Media: "fake", Report: "report_daily", Level: "adgroup", Days: []day.Day{"2026-11-21"}}, "p", 1)
+	claim, _, err := s.BeginPull(t.Context(), results.Scope{AccountID: 7, Media: "fake", Report: "report_daily",
+		Level: "adgroup", Days: []day.Day{"2026-11-21"}}, "p", 1)
 	require.NoError(t, err)
-	_, err = s.WriteReport(t.Context(), results.ReportWrite{Claim: claim, Raw: largeTable, Currency: "CNY", Zone: "Asia/Shanghai", Rows: rows, Whole: true})
+	_, err = s.WriteReport(t.Context(), results.ReportWrite{Claim: claim, Raw: largeTable, Currency: "CNY",
+		Zone: "Asia/Shanghai", Rows: rows, Whole: true})
 	return err
 }
 
@@ -66,7 +70,8 @@ func TestStatements_AreNoLargerThanTheServerTakes(t *testing.T) { //nolint:paral
 	for _, rows := range [][]results.ReportRow{largeRows(300, 30_000), largeRows(3, 400_000)} {
 		require.NoError(t, writeLarge(t, s, rows))
 		var n, bytes int
-		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT COUNT(*), MIN(LENGTH(row_json)) FROM fake_large").Row().Scan(&n, &bytes))
+		require.NoError(t,
+			s.Data.Writer(t.Context()).Raw("SELECT COUNT(*), MIN(LENGTH(row_json)) FROM fake_large").Row().Scan(&n, &bytes))
 		require.Len(t, rows, n)
 	}
 
@@ -78,7 +83,8 @@ func TestStatements_AreNoLargerThanTheServerTakes(t *testing.T) { //nolint:paral
 	for i := range parts {
 		parts[i] = ledger.AccountPart{AccountID: int64(i + 1), Part: "d"}
 		outcomes[i] = ledger.Outcome{
-			Key: task.Key{RunID: run.ID, AccountID: int64(i + 1), Part: "d"}, Delivery: 1, State: task.Failed, StartedAt: storetest.Moment, EndedAt: storetest.Moment,
+			Key: task.Key{RunID: run.ID, AccountID: int64(i + 1), Part: "d"}, Delivery: 1, State: task.Failed,
+			StartedAt: storetest.Moment, EndedAt: storetest.Moment,
 			ErrorClass: "transient", ErrorText: strings.Repeat("广", 1000) + fmt.Sprint(i),
 		}
 	}

@@ -38,7 +38,8 @@ func (s *Databases) EnsurePartitions(ctx context.Context, from, to day.Day) erro
 	for _, table := range partitioned {
 		var names []string
 		err := s.Data.Writer(ctx).Raw("SELECT partition_name FROM information_schema.partitions"+
-			" WHERE table_schema = DATABASE() AND table_name = ? AND partition_name IS NOT NULL ORDER BY partition_ordinal_position", table).Scan(&names).Error
+			" WHERE table_schema = DATABASE() AND table_name = ? AND partition_name IS NOT NULL ORDER BY "+
+			"partition_ordinal_position", table).Scan(&names).Error
 		if err != nil {
 			return fmt.Errorf("read the partitions of %s: %w", table, err)
 		}

@@ -27,7 +27,8 @@ func (s *Databases) EnsureRawTables(ctx context.Context, tables []rawtable.Table
 			if slices.Contains(have, c.Name) {
 				continue
 			}
-			if err := s.Data.Writer(ctx).Exec("ALTER TABLE " + t.Name + " ADD COLUMN " + columnSQL(s.Data, c.Name, c.Kind)).Error; err != nil {
+			if err := s.Data.Writer(ctx).Exec("ALTER TABLE " + t.Name + " ADD COLUMN " +
+				columnSQL(s.Data, c.Name, c.Kind)).Error; err != nil {
 				return fmt.Errorf("add column %s to %s: %w", c.Name, t.Name, err)
 			}
 		}
@@ -74,7 +75,8 @@ func createRawSQL(d *DB, t rawtable.Table) string {
 	}
 	types := map[string]string{
 		"day": "DATE", "account_id": pick("BIGINT", "INTEGER"), "hour": pick("TINYINT", "INTEGER"),
-		"level": d.asciiType("level", 16), "object_id": d.asciiType("object_id", 64), "fund_type": d.asciiType("fund_type", 64),
+		"level": d.asciiType("level", 16), "object_id": d.asciiType("object_id", 64),
+		"fund_type": d.asciiType("fund_type", 64),
 	}
 	var b strings.Builder
 	b.WriteString("CREATE TABLE IF NOT EXISTS " + t.Name + " (\n")
@@ -86,10 +88,12 @@ func createRawSQL(d *DB, t rawtable.Table) string {
 	}
 	b.WriteString("  row_json " + pick("MEDIUMTEXT", "TEXT") + " NOT NULL,\n")
 	if t.Shape == rawtable.Objects {
-		b.WriteString("  last_seen_at " + columnType(d, rawtable.Instant) + " NOT NULL,\n  deleted_at " + columnType(d, rawtable.Instant) + " NULL,\n")
+		b.WriteString("  last_seen_at " + columnType(d, rawtable.Instant) + " NOT NULL,\n  deleted_at " +
+			columnType(d, rawtable.Instant) + " NULL,\n")
 	}
 	b.WriteString("  version " + columnType(d, rawtable.Int) + " NOT NULL,\n")
 	b.WriteString("  PRIMARY KEY (" + strings.Join(t.Key(), ", ") + ")\n)")
-	b.WriteString(pick(" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin", " WITHOUT ROWID") + Placing(d, t.Name))
+	b.WriteString(pick(" ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin", " WITHOUT ROWID") +
+		Placing(d, t.Name))
 	return b.String()
 }

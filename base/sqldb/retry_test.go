@@ -118,13 +118,16 @@ func TestUnavailable_IsNoMistakeOfTheStatement(t *testing.T) {
 		{"a broken statement", server(1064, "syntax"), ""},
 		{"a key that exists", server(1062, "duplicate"), ""},
 		{"a deadline of the caller", fmt.Errorf("read: %w", &connectError{"db:3306/adsync", context.DeadlineExceeded}), ""},
-		{"too many connections", fmt.Errorf("order: %w", &connectError{"db:3306/adsync", server(1040, "Too many connections")}), "Error 1040: Too many connections"},
+		{"too many connections", fmt.Errorf("order: %w",
+			&connectError{"db:3306/adsync", server(1040, "Too many connections")}), "Error 1040: Too many connections"},
 		{"a conflict that was tried again in vain", server(1213, "Deadlock found"), "Error 1213: Deadlock found"},
 		{"a full disk", server(1021, "Disk full"), "Error 1021: Disk full"},
 		{"a wrong password", &connectError{"db:3306/adsync", server(1045, "Access denied")}, "Error 1045: Access denied"},
-		{"a server that is not there", &connectError{"db:3306/adsync", errors.New("dial tcp: connection refused")}, "connect to db:3306/adsync: dial tcp: connection refused"},
+		{"a server that is not there", &connectError{"db:3306/adsync", errors.New("dial tcp: connection refused")},
+			"connect to db:3306/adsync: dial tcp: connection refused"},
 		{"a cut", fmt.Errorf("write: %w", mysql.ErrInvalidConn), "the connection was cut, or the server only takes reads"},
-		{"a commit of unknown outcome", &unknownCommitError{mysql.ErrInvalidConn}, "the connection was cut during the commit"},
+		{"a commit of unknown outcome", &unknownCommitError{mysql.ErrInvalidConn},
+			"the connection was cut during the commit"},
 	} {
 		reason, unavailable := Unavailable(tt.err)
 		require.Equal(t, tt.want != "", unavailable, tt.name)
@@ -134,7 +137,8 @@ func TestUnavailable_IsNoMistakeOfTheStatement(t *testing.T) {
 
 func TestRefused_IsWhatWaitingDoesNotFix(t *testing.T) {
 	t.Parallel()
-	for number, want := range map[uint16]bool{1045: true, 1130: true, 1142: true, 1862: true, 3118: true, 4151: true, 1040: false, 1203: false, 1226: false} {
+	for number, want := range map[uint16]bool{1045: true, 1130: true, 1142: true, 1862: true, 3118: true, 4151: true,
+		1040: false, 1203: false, 1226: false} {
 		require.Equal(t, want, Refused(&connectError{"db", &mysql.MySQLError{Number: number}}), number)
 	}
 	require.True(t, Refused(&connectError{"db", mysql.ErrNoTLS}))

@@ -19,10 +19,11 @@ type Place string
 
 // The places.
 const (
-	ByRun      Place = "by run"      // each row on the shard of its run's id
-	ByAccount  Place = "by account"  // each row on the shard of its account's id
-	EveryShard Place = "every shard" // a small table that statements of each shard read with their own rows: all shards have all of it
-	OneServer  Place = "one server"  // small, and never joined to sharded tables: all rows on one server
+	ByRun     Place = "by run"     // each row on the shard of its run's id
+	ByAccount Place = "by account" // each row on the shard of its account's id
+	// a small table that statements of each shard read with their own rows: all shards have all of it
+	EveryShard Place = "every shard"
+	OneServer  Place = "one server" // small, and never joined to sharded tables: all rows on one server
 )
 
 // places has the tables of the data database except the days of the log and the platforms' raw tables. The shard key
@@ -140,7 +141,8 @@ type placedFiles struct {
 }
 
 // created matches the creation of a table up to its options. Partitions follow after these.
-var created = regexp.MustCompile(`CREATE TABLE IF NOT EXISTS (\w+) \([^;]*?\n\) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`)
+var created = regexp.MustCompile(
+	`CREATE TABLE IF NOT EXISTS (\w+) \([^;]*?\n\) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`)
 
 // Open implements fs.FS.
 func (f placedFiles) Open(name string) (fs.File, error) {

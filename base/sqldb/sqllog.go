@@ -97,12 +97,14 @@ func (l sqlLog) Trace(ctx context.Context, begin time.Time, fc func() (sql strin
 		// The caller of the statement gets the error, and logs or handles it.
 		if l.log.Enabled(ctx, slog.LevelDebug) {
 			sql, rows := fc()
-			l.log.DebugContext(ctx, "failed SQL statement", "duration", took.Round(time.Millisecond), "rows", rows, "sql", Cut(sql, sqlTextMax), "err", err)
+			l.log.DebugContext(ctx, "failed SQL statement", "duration", took.Round(time.Millisecond), "rows", rows, "sql",
+				Cut(sql, sqlTextMax), "err", err)
 		}
 		return
 	}
 	if leftOut, ok := l.budget.take(); ok {
 		sql, rows := fc()
-		l.log.WarnContext(ctx, "slow SQL statement", "duration", took.Round(time.Millisecond), "rows", rows, "sql", Cut(sql, sqlTextMax), "lines_left_out", leftOut)
+		l.log.WarnContext(ctx, "slow SQL statement", "duration", took.Round(time.Millisecond), "rows", rows, "sql",
+			Cut(sql, sqlTextMax), "lines_left_out", leftOut)
 	}
 }

@@ -162,7 +162,8 @@ func troubleOf(err error) trouble {
 // cuts are the driver's errors of a connection that is gone, or whose bytes are invalid. With RejectReadOnly it also
 // returns ErrBadConn for a server that only takes reads, and has closed the connection to it.
 var cuts = []error{
-	driver.ErrBadConn, sql.ErrConnDone, mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrPktSyncMul, mysql.ErrBusyBuffer,
+	driver.ErrBadConn, sql.ErrConnDone, mysql.ErrInvalidConn, mysql.ErrMalformPkt, mysql.ErrPktSync, mysql.ErrPktSyncMul,
+	mysql.ErrBusyBuffer,
 	io.EOF, io.ErrUnexpectedEOF,
 }
 
@@ -188,7 +189,8 @@ var refused = map[uint16]bool{
 
 // unfit are the driver's own errors of a sign-in that cannot succeed with these settings.
 var unfit = []error{
-	mysql.ErrNoTLS, mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin, mysql.ErrOldProtocol,
+	mysql.ErrNoTLS, mysql.ErrCleartextPassword, mysql.ErrNativePassword, mysql.ErrOldPassword, mysql.ErrUnknownPlugin,
+	mysql.ErrOldProtocol,
 }
 
 // Refused reports whether the server answered and does not accept us, or does not allow what the work needs: the

@@ -103,7 +103,8 @@ func DeleteByKeys(d *DB, tx *gorm.DB, table string, key []string, keys [][]any) 
 func DeleteSQL(d *DB, table string, key []string, keys [][]any) (sql string, args []any) {
 	if d.dialect == SQLiteDialect {
 		columns := strings.Join(key, ", ")
-		return "DELETE FROM " + table + " WHERE (" + columns + ") IN (SELECT " + columns + " FROM " + ValueList(d, key, len(keys)) + ")", Flatten(keys, len(key))
+		return "DELETE FROM " + table + " WHERE (" + columns + ") IN (SELECT " + columns + " FROM " +
+			ValueList(d, key, len(keys)) + ")", Flatten(keys, len(key))
 	}
 	v := d.ValuesOf(key, key, keys)
 	on, onArgs := onKeys(d, v, table, sameKeys(key))
@@ -114,10 +115,11 @@ func DeleteSQL(d *DB, table string, key []string, keys [][]any) (sql string, arg
 // ValueUpdate is an UPDATE that gives each row its own values.
 type ValueUpdate struct {
 	Table   string
-	Key     []string    // the primary key, with the same names in the table and in Columns
-	Columns []string    // of the values; none if the list is built elsewhere
-	Set     [][2]string // column and expression; the row is t, its values are o. No expression may read a column set before it.
-	Where   string      // a further condition on t and o, or ""
+	Key     []string // the primary key, with the same names in the table and in Columns
+	Columns []string // of the values; none if the list is built elsewhere
+	// column and expression; the row is t, its values are o. No expression may read a column set before it.
+	Set   [][2]string
+	Where string // a further condition on t and o, or ""
 }
 
 // UpdateByValues runs u for rows of u.Columns. The table's rows are locked in the order of rows.
@@ -146,7 +148,8 @@ func UpdateSQL(d *DB, u ValueUpdate, v *Values) (sql string, args []any) {
 	list, listArgs := d.List(v)
 	if d.dialect == SQLiteDialect {
 		set, setArgs := v.In(Assignments("", u.Set))
-		return "UPDATE " + u.Table + " AS t SET " + set + " FROM " + list + " AS o WHERE " + on, slices.Concat(setArgs, listArgs, onArgs)
+		return "UPDATE " + u.Table + " AS t SET " + set + " FROM " + list + " AS o WHERE " + on,
+			slices.Concat(setArgs, listArgs, onArgs)
 	}
 	set, setArgs := v.In(Assignments("t.", u.Set))
 	return "UPDATE " + changeByKeys(list, u.Table, on) + " SET " + set, slices.Concat(listArgs, onArgs, setArgs)

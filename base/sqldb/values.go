@@ -158,7 +158,8 @@ func (v *Values) In(expression string) (sql string, args []any) {
 			args = append(args, value)
 			return "?"
 		}
-		if i := slices.IndexFunc(listed, func(c column) bool { return "o."+c.name == name }); v.json && i >= 0 && listed[i].time != nil {
+		if i := slices.IndexFunc(listed, func(c column) bool { return "o."+c.name == name }); v.json && i >= 0 &&
+			listed[i].time != nil {
 			args = append(args, listed[i].since)
 			return "(CAST(? AS DATETIME(3)) + INTERVAL " + name + " * 1000 MICROSECOND)"
 		}
@@ -201,7 +202,8 @@ func jsonTable(columns []column) string {
 		kind := "BIGINT"
 		if c.text != nil {
 			// The width is a power of two, so that the same text is repeated.
-			kind = fmt.Sprintf("VARCHAR(%d) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin", max(16, 1<<bits.Len(uint(max(c.width-1, 0)))))
+			kind = fmt.Sprintf("VARCHAR(%d) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+				max(16, 1<<bits.Len(uint(max(c.width-1, 0)))))
 		}
 		fmt.Fprintf(&b, "%s %s PATH '$[%d]'", c.name, kind, i)
 	}
@@ -268,7 +270,8 @@ func jsonProbe() (query string, args []driver.NamedValue, want []string) {
 	v.Texts("word", func(row int) string { return texts[row] })
 	v.Times("moment", func(row int) Time { return times[row] })
 	moment, momentArgs := v.In("o.moment")
-	query = "SELECT CONCAT(o.number, '/', HEX(o.word), '/', CHAR_LENGTH(o.word), '/', COALESCE(CAST(" + moment + " AS DATETIME(3)), '')) FROM " + jsonTable(v.columns) + " AS o"
+	query = "SELECT CONCAT(o.number, '/', HEX(o.word), '/', CHAR_LENGTH(o.word), '/', COALESCE(CAST(" + moment +
+		" AS DATETIME(3)), '')) FROM " + jsonTable(v.columns) + " AS o"
 	for _, arg := range append(momentArgs, v.asJSON()) {
 		if t, ok := arg.(Time); ok {
 			arg = t.Format(TimeLayout)

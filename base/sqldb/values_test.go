@@ -22,7 +22,8 @@ func onServer(t *testing.T) *DB {
 	if server == "" {
 		t.Skip("SQLite reads no lists as JSON")
 	}
-	d, err := openDB(t.Context(), Database{Driver: MySQL, Writer: secret.NewText(server), MaxOpenConns: 2}, slog.New(slog.DiscardHandler))
+	d, err := openDB(t.Context(), Database{Driver: MySQL, Writer: secret.NewText(server), MaxOpenConns: 2},
+		slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, d.Close()) })
 	require.NoError(t, d.Ping(t.Context()))
@@ -78,7 +79,8 @@ func TestValues_AsJSONAndAsChain(t *testing.T) {
 		n := rapid.IntRange(2, 40).Draw(t, "rows")
 		numbers := rapid.SliceOfN(rapid.Int64(), n, n).Draw(t, "numbers")
 		texts := rapid.SliceOfN(rapid.String(), n, n).Draw(t, "texts")
-		moments := rapid.SliceOfN(rapid.Int64Range(-1, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()), n, n).Draw(t, "moments")
+		moments := rapid.SliceOfN(rapid.Int64Range(-1, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli()), n, n).Draw(t,
+			"moments")
 		read := func(asJSON bool) (rows [][3]string) {
 			v := d.NewValues(n)
 			v.json = v.json && asJSON
@@ -94,7 +96,8 @@ func TestValues_AsJSONAndAsChain(t *testing.T) {
 			what, args := v.In("o.number, o.word, COALESCE(CAST(o.moment AS DATETIME(3)), 'none')")
 			list, listArgs := d.List(v)
 			require.Equal(t, asJSON, strings.HasPrefix(list, "JSON_TABLE"))
-			answer, err := d.Writer(context.Background()).Raw("SELECT "+what+" FROM "+list+" AS o", append(args, listArgs...)...).Rows()
+			answer, err := d.Writer(context.Background()).Raw("SELECT "+what+" FROM "+list+" AS o",
+				append(args, listArgs...)...).Rows()
 			require.NoError(t, err)
 			defer answer.Close()
 			for answer.Next() {

@@ -74,7 +74,8 @@ func textColumns(database string) (map[string]map[string]textColumn, error) {
 }
 
 func withoutComments(statement string) string {
-	lines := slices.DeleteFunc(strings.Split(statement, "\n"), func(line string) bool { return strings.HasPrefix(line, "--") })
+	lines := slices.DeleteFunc(strings.Split(statement, "\n"),
+		func(line string) bool { return strings.HasPrefix(line, "--") })
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
@@ -84,7 +85,8 @@ const unfitText = "a text does not fit its column of "
 // widthTriggers are the suffixes of the triggers' names.
 var widthTriggers = map[string]string{"_fits_insert": "INSERT", "_fits_update": "UPDATE"}
 
-// createWidthTriggers creates triggers with which SQLite refuses texts that do not fit MySQL's columns. It may be repeated.
+// createWidthTriggers creates triggers with which SQLite refuses texts that do not fit MySQL's columns. It may be
+// repeated.
 func (s *Databases) createWidthTriggers(ctx context.Context, database string) error {
 	db := s.database(database)
 	if db.dialect != SQLiteDialect {
@@ -111,7 +113,8 @@ func (s *Databases) createWidthTriggers(ctx context.Context, database string) er
 			}
 		}
 		for end, verb := range widthTriggers {
-			sql := "CREATE TRIGGER IF NOT EXISTS " + table + end + " BEFORE " + verb + " ON " + table + " WHEN " + strings.Join(wrong, " OR ") +
+			sql := "CREATE TRIGGER IF NOT EXISTS " + table + end + " BEFORE " + verb + " ON " + table + " WHEN " +
+				strings.Join(wrong, " OR ") +
 				" BEGIN SELECT RAISE(ABORT, '" + unfitText + table + "'); END"
 			if err := db.Writer(ctx).Exec(sql).Error; err != nil {
 				return fmt.Errorf("limit the texts of %s: %w", table, err)
@@ -128,7 +131,9 @@ func (s *Databases) dropWidthTriggers(ctx context.Context, database string) erro
 		return nil
 	}
 	var names []string
-	err := db.Writer(ctx).Raw("SELECT name FROM sqlite_master WHERE type = 'trigger' AND (name LIKE '%!_fits!_insert' ESCAPE '!' OR name LIKE '%!_fits!_update' ESCAPE '!')").Scan(&names).Error
+	err := db.Writer(ctx).Raw(
+		"SELECT name FROM sqlite_master WHERE type = 'trigger' AND (name LIKE '%!_fits!_insert' ESCAPE '!' OR name LIKE " +
+			"'%!_fits!_update' ESCAPE '!')").Scan(&names).Error
 	for _, name := range names {
 		if err == nil {
 			err = db.Writer(ctx).Exec("DROP TRIGGER IF EXISTS " + name).Error

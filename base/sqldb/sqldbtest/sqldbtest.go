@@ -160,7 +160,8 @@ func (c capturing) Trace(_ context.Context, _ time.Time, text func() (string, in
 // BeforeRows calls fn with each query before its rows are read.
 func BeforeRows(d *sqldb.DB, fn func(query string)) {
 	for _, db := range d.Handles() {
-		err := db.Callback().Row().Before("gorm:row").Register("before_rows", func(db *gorm.DB) { fn(db.Statement.SQL.String()) })
+		err := db.Callback().Row().Before("gorm:row").Register("before_rows",
+			func(db *gorm.DB) { fn(db.Statement.SQL.String()) })
 		if err != nil {
 			panic(err)
 		}
