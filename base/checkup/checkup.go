@@ -1,19 +1,19 @@
-// Package checkup holds the findings about the servers that a deployment stands on: whether each is reached, what the
-// user may do there, and settings that adsync depends on.
+// Package checkup defines findings about the servers of a deployment: whether each is reached, what the user may do
+// there, and settings that adsync depends on.
 package checkup
 
-// State is how grave a finding is.
+// State is the severity of a finding.
 type State string
 
 // The states of a finding.
 const (
 	OK      State = "ok"
-	Skipped State = "skipped" // it could not be looked at, and nothing is wrong as far as is known
+	Skipped State = "skipped" // it could not be checked, and no problem is known
 	Warning State = "warning" // everything works, until something else happens
 	Fault   State = "fault"   // something does not work
 )
 
-// Finding is what was found of one server. It holds no secrets.
+// Finding is the result of one check of a server. It contains no secrets.
 type Finding struct {
 	Server string `json:"server"` // such as "data database"
 	Check  string `json:"check"`  // such as "right INSERT"

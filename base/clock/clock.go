@@ -1,16 +1,16 @@
-// Package clock tells the time that is compared with other processes' times.
+// Package clock provides the time that is compared with other processes' times.
 //
-// Nothing else in adsync may call time.Now for anything but measuring how long something took: a process's own
-// clock can be minutes off, and times of two processes only compare when both come from the database.
+// Nothing else in adsync may call time.Now, except to measure durations: a process's own clock can be minutes off,
+// and times of two processes are only comparable if both come from the database.
 package clock
 
 import "time"
 
-// Clock tells a time that all processes of a deployment agree on.
+// Clock provides a time that all processes of a deployment agree on.
 type Clock interface {
-	// Now is the present in UTC, cut to milliseconds.
+	// Now returns the current time in UTC, truncated to milliseconds.
 	Now() time.Time
-	// Until is how long to wait, in real time, until the clock shows t; zero or less when it already has.
+	// Until returns how long to wait, in real time, until the clock shows t; zero or less if t has passed.
 	Until(t time.Time) time.Duration
 }
 
@@ -25,7 +25,7 @@ func (System) Until(t time.Time) time.Duration { return Until(t) }
 
 var _ Clock = System{}
 
-// Later returns the later of two moments.
+// Later returns the later of two times.
 func Later(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b

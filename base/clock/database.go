@@ -9,32 +9,32 @@ import (
 )
 
 const (
-	// renewInterval is how often the database is asked for its time: a drifting process clock loses less than a
-	// millisecond in it.
+	// renewInterval is how often the time is read from the database. A process clock drifts by less than a millisecond
+	// in it.
 	renewInterval = 10 * time.Second
 	readTimeout   = 5 * time.Second
-	// slowAnswer is an answer that took so long that its moment is not known well: half of it is what the clock would be
-	// wrong by. The old offset is better, for slowAnswersMax.
+	// slowAnswer is the duration from which an answer is too slow: half of it is the possible error of the clock. For up
+	// to slowAnswersMax such answers the old offset is better.
 	slowAnswer     = time.Second
 	slowAnswersMax = 10 * time.Minute
-	// stepWarning is a change of the offset worth a line in the log: either clock was set.
+	// stepWarning is the change of the offset from which it is logged: one of the clocks was set.
 	stepWarning = time.Second
 )
 
-// ReadFunc returns the database's present time.
+// ReadFunc returns the database's current time.
 type ReadFunc func(ctx context.Context) (time.Time, error)
 
-// Database tells the database's time: its offset from this process's monotonic clock, renewed every 10 s. It goes on
-// with the last offset while the database does not answer, and never goes back: when the database's time steps back, it
-// stands still until that has caught up.
+// Database provides the database's time: its offset from this process's monotonic clock, renewed every 10 s. It keeps
+// the last offset while the database does not answer, and never goes back: if the database's time steps back, it
+// stands still until that time has caught up.
 type Database struct {
 	read   ReadFunc
 	logger *slog.Logger
 
 	mu     sync.Mutex
-	base   time.Time // the database's time at the moment that mark is a reading of
-	mark   time.Time // its monotonic part alone is used
-	latest time.Time // the newest time that was told
+	base   time.Time // the database's time at mark
+	mark   time.Time // only its monotonic part is used
+	latest time.Time // the newest returned time
 
 	stopOnce sync.Once
 	cancel   context.CancelFunc
@@ -43,7 +43,7 @@ type Database struct {
 
 var _ Clock = (*Database)(nil)
 
-// NewDatabase makes a clock that tells nothing useful before Start.
+// NewDatabase returns a clock that is not usable before Start.
 func NewDatabase(read ReadFunc, logger *slog.Logger) *Database {
 	return &Database{read: read, logger: logger, mark: Mark()}
 }
@@ -59,7 +59,7 @@ func (c *Database) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the renewals; the clock goes on with the last offset.
+// Stop ends the renewals. The clock keeps the last offset.
 func (c *Database) Stop() {
 	c.stopOnce.Do(func() {
 		if c.done != nil {
@@ -82,7 +82,7 @@ func (c *Database) run(ctx context.Context) {
 		}
 		err := c.renew(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
-			c.logger.Warn("cannot read the database's time, going on with the last offset", "err", err)
+			c.logger.Warn("cannot read the database's time, keeping the last offset", "err", err)
 		}
 		failing = err != nil
 	}
@@ -96,7 +96,7 @@ func (c *Database) renew(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the database's time: %w", err)
 	}
-	// The database looked at its clock somewhere between the question and the answer.
+	// The database read its clock at some time between the request and the answer.
 	took := Since(sent)
 	mark := sent.Add(took / 2)
 
@@ -107,7 +107,7 @@ func (c *Database) renew(ctx context.Context) error {
 	}
 	step := told.Sub(c.base.Add(mark.Sub(c.mark)))
 	if !c.base.IsZero() && step.Abs() > stepWarning {
-		c.logger.Warn("the database's time and this process's clock moved apart", "step", step)
+		c.logger.Warn("the offset between the database's time and this clock has changed", "step", step)
 	}
 	c.base, c.mark = told, mark
 	return nil

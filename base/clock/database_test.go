@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// ahead is a database whose clock is off by so much.
+// ahead is a database whose clock is off by a given duration.
 type ahead struct {
 	by    atomic.Int64
 	delay time.Duration
@@ -35,7 +35,7 @@ func (a *ahead) read(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-func TestDatabase_TellsTheDatabasesTime(t *testing.T) {
+func TestDatabase_HasTheDatabasesTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		source := &ahead{delay: 100 * time.Millisecond}
@@ -43,16 +43,16 @@ func TestDatabase_TellsTheDatabasesTime(t *testing.T) {
 		c := NewDatabase(source.read, slog.New(slog.DiscardHandler))
 		require.NoError(t, c.Start(t.Context()))
 		defer c.Stop()
-		require.Equal(t, time.Now().Add(3*time.Minute).UTC(), c.Now(), "the way there and back is halved")
+		require.Equal(t, time.Now().Add(3*time.Minute).UTC(), c.Now(), "half of the round trip is added")
 		require.Equal(t, time.UTC, c.Now().Location())
 		require.Equal(t, time.Minute, c.Until(time.Now().Add(4*time.Minute)))
 
 		<-time.After(5 * time.Second)
-		require.Equal(t, time.Now().Add(3*time.Minute).UTC(), c.Now(), "it runs between the renewals")
+		require.Equal(t, time.Now().Add(3*time.Minute).UTC(), c.Now(), "it advances between the renewals")
 
 		source.by.Store(int64(5 * time.Minute))
 		<-time.After(6 * time.Second)
-		require.Equal(t, time.Now().Add(5*time.Minute).UTC(), c.Now(), "a renewal takes the new offset")
+		require.Equal(t, time.Now().Add(5*time.Minute).UTC(), c.Now(), "a renewal applies the new offset")
 	})
 }
 
@@ -74,7 +74,7 @@ func TestDatabase_NeverGoesBack(t *testing.T) {
 	})
 }
 
-func TestDatabase_AnAnswerThatTookLongTellsNoTime(t *testing.T) {
+func TestDatabase_ASlowAnswerIsNotUsed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -82,7 +82,7 @@ func TestDatabase_AnAnswerThatTookLongTellsNoTime(t *testing.T) {
 		c := NewDatabase(func(context.Context) (time.Time, error) {
 			now := time.Now()
 			if slow.Load() {
-				time.Sleep(4 * time.Second) // It was stopped after it had looked at its clock.
+				time.Sleep(4 * time.Second) // It was stopped after it had read its clock.
 			}
 			return now, nil
 		}, slog.New(slog.NewTextHandler(&log, nil)))
@@ -90,15 +90,15 @@ func TestDatabase_AnAnswerThatTookLongTellsNoTime(t *testing.T) {
 		defer c.Stop()
 		slow.Store(true)
 		time.Sleep(5 * time.Minute)
-		require.Equal(t, time.Now().UTC(), c.Now(), "the offset from before is better")
+		require.Equal(t, time.Now().UTC(), c.Now(), "the earlier offset is better")
 		time.Sleep(slowAnswersMax)
-		require.Equal(t, time.Now().Add(-2*time.Second).UTC(), c.Now(), "but not for ever")
+		require.Equal(t, time.Now().Add(-2*time.Second).UTC(), c.Now(), "but not forever")
 		c.Stop()
-		require.Equal(t, 1, strings.Count(log.String(), "moved apart"), log.String())
+		require.Equal(t, 1, strings.Count(log.String(), "has changed"), log.String())
 	})
 }
 
-func TestDatabase_GoesOnWithoutAnswers(t *testing.T) {
+func TestDatabase_ContinuesWithoutAnswers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		source := &ahead{}

@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// Mark returns a reading of this process's clock, to measure from. It may be minutes off from everybody else's: it says
-// how long something takes, never when something is. Where it must stand for a moment all the same, because nobody
-// else's clock is there to be asked, the reader knows that.
+// Mark returns a reading of this process's clock, to measure durations from. It may be minutes off from all other
+// clocks, so it must not be used as a time, except where no other clock is available and the reader knows that.
 func Mark() time.Time { return time.Now().Add(skew()) }
 
 // Since returns how long ago a mark was taken.
 func Since(mark time.Time) time.Duration { return Mark().Sub(mark) }
 
-// Until returns how long it is until a time that was reckoned from a mark.
+// Until returns how long it is until a time that was computed from a mark.
 func Until(mark time.Time) time.Duration { return mark.Sub(Mark()) }
 
 // Left returns how long ctx has until its deadline, and false if it has none.

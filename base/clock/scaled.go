@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Scaled is a clock that showed a given time when it was made and goes at its own speed since, or stands still.
+// Scaled is a clock that starts at a given time and advances at its own speed, or stands still.
 type Scaled struct {
 	base   time.Time
 	real   time.Time
@@ -13,7 +13,8 @@ type Scaled struct {
 	frozen bool
 }
 
-// NewScaled returns a clock that shows now and goes on at speed seconds a second, above 0; frozen, it never moves.
+// NewScaled returns a clock that shows now and advances speed seconds per second, above 0. A frozen clock never
+// advances.
 func NewScaled(now time.Time, speed float64, frozen bool) *Scaled {
 	return &Scaled{base: now, real: time.Now(), speed: speed, frozen: frozen}
 }
@@ -26,7 +27,7 @@ func (c *Scaled) Now() time.Time {
 	return c.base.Add(time.Duration(float64(time.Since(c.real)) * c.speed)).UTC().Truncate(time.Millisecond)
 }
 
-// Until implements Clock; for a frozen clock a later time is for ever away.
+// Until implements Clock. For a frozen clock a later time is never reached.
 func (c *Scaled) Until(t time.Time) time.Duration {
 	left := t.Sub(c.Now())
 	if left <= 0 {

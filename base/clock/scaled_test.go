@@ -11,7 +11,7 @@ import (
 	"adsync/base/clock"
 )
 
-func TestScaled_GoesAtItsOwnSpeed(t *testing.T) {
+func TestScaled_AdvancesAtItsOwnSpeed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)

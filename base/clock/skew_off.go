@@ -4,5 +4,5 @@ package clock
 
 import "time"
 
-// skew is by how much the process's clock is set wrong: never on purpose in this build.
+// skew is the deliberate error of the process's clock: none in this build.
 func skew() time.Duration { return 0 }

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// skew is by how much a test sets this process's clock wrong, from its start to its end: ADSYNC_CLOCK_SKEW, as in "-5m".
+// skew is the error that a test adds to this process's clock, from its start to its end: ADSYNC_CLOCK_SKEW, as in
+// "-5m".
 func skew() time.Duration { return skewed }
 
 var skewed, _ = time.ParseDuration(os.Getenv("ADSYNC_CLOCK_SKEW"))

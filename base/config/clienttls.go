@@ -13,13 +13,14 @@ import (
 type ClientTLS struct {
 	Enabled            bool   `koanf:"enabled" doc:"Whether connections to the servers use TLS."`
 	CAFile             string `koanf:"ca_file" doc:"PEM file with the authorities that sign the servers' certificates. Empty means those of the system."`
-	CertFile           string `koanf:"cert_file" doc:"PEM file with this program's certificate, for servers that ask for one. Needs key_file."`
+	CertFile           string `koanf:"cert_file" doc:"PEM file with this program's certificate, for servers that require one. Needs key_file."`
 	KeyFile            string `koanf:"key_file" doc:"PEM file with the key of cert_file."`
 	ServerName         string `koanf:"server_name" doc:"Name that the servers' certificates must carry. Empty means the name that was dialled."`
-	InsecureSkipVerify bool   `koanf:"insecure_skip_verify" doc:"Accept any certificate. For tests only: it gives up what TLS is for."`
+	InsecureSkipVerify bool   `koanf:"insecure_skip_verify" doc:"Accept any certificate. For tests only: it disables the protection of TLS."`
 }
 
-// Validate returns a FieldError for each setting that cannot be used, in the order of their texts: files are looked for and not read.
+// Validate returns a FieldError for each setting that cannot be used, sorted by their texts. It checks whether files
+// exist and does not read them.
 func (c ClientTLS) Validate() []error {
 	if !c.Enabled {
 		return nil
@@ -40,7 +41,8 @@ func (c ClientTLS) Validate() []error {
 	return errs
 }
 
-// Load reads the certificates, once: a changed one is used from the next start on. It returns nil where connections are not encrypted.
+// Load reads the certificates, once: a changed one is used after the next start. It returns nil if connections are
+// not encrypted.
 func (c ClientTLS) Load() (*tls.Config, error) {
 	if !c.Enabled {
 		return nil, nil
@@ -48,7 +50,7 @@ func (c ClientTLS) Load() (*tls.Config, error) {
 	out := &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		ServerName:         c.ServerName,
-		InsecureSkipVerify: c.InsecureSkipVerify, //nolint:gosec // The operator asked for it by name.
+		InsecureSkipVerify: c.InsecureSkipVerify, //nolint:gosec // The operator has set it explicitly.
 	}
 	if c.CAFile != "" {
 		pem, err := os.ReadFile(c.CAFile)

@@ -1,7 +1,7 @@
 package config
 
-// closest returns the candidate that the user most likely meant by name, or "" when none is near. One edit is allowed
-// for each three letters, and two, as many as a swap of two letters takes, from the fourth letter on.
+// closest returns the candidate that the user most likely meant by name, or "" if none is near. It allows one edit
+// per three letters, and from the fourth letter on at least two, because swapping two letters takes two.
 func closest(name string, candidates []string) string {
 	limit := max(1, len(name)/3)
 	if len(name) > 3 {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// FieldError says that one setting cannot be used. Its text names the key, the value and what would be right.
+// FieldError means that one setting cannot be used. Its text names the key, the value and what would be right.
 type FieldError struct {
 	Key   string // the setting's path, relative to the section that reports it; "tokens[0].role" inside a list
-	Value string // the refused value as the user wrote it; empty when it is missing or secret
+	Value string // the refused value as the user wrote it; empty if it is missing or secret
 	Want  string // what would be right, as a phrase that completes "want …"
 }
 

@@ -10,12 +10,13 @@ import (
 	"adsync/base/clock"
 )
 
-// followAge is how long what was read from files is used before they are looked at again.
+// followAge is how long what was read from files is used before they are read again.
 const followAge = time.Second
 
-// Followed is what was made of files that may change while the program runs, such as certificates and keys: whoever replaces them, in whatever way, need
-// not restart it. They are looked at by who needs them, at most once in a second, by what is in them. While they cannot be used, as
-// between the changes of two files that belong together, what was made of them before holds.
+// Followed holds a value made from files that may change while the program runs, such as certificates and keys:
+// replacing them, in whatever way, needs no restart. The files are read when the value is used, at most once a
+// second, and compared by content. While they cannot be used, for example between the changes of two files that
+// belong together, the earlier value stays.
 type Followed[T any] struct {
 	what  string // the settings that name the files
 	files []string
@@ -26,10 +27,11 @@ type Followed[T any] struct {
 	looked  time.Time
 	texts   [][]byte
 	value   T
-	refused string // why the files cannot be used now, as the log was told
+	refused string // why the files cannot be used now, as logged
 }
 
-// Follow reads files for the first time. What names them in the log; make makes of their texts what is needed, with an error that holds nothing of them.
+// Follow reads files for the first time. What names them in the log. makeFunc makes the value from their texts; its
+// errors must not contain any of the texts.
 func Follow[T any](logger *slog.Logger, what string, makeFunc func(texts [][]byte) (T, error), files ...string) (*Followed[T], error) {
 	f := &Followed[T]{what: what, files: files, make: makeFunc, log: logger}
 	_, err := f.read()
@@ -37,7 +39,7 @@ func Follow[T any](logger *slog.Logger, what string, makeFunc func(texts [][]byt
 	return f, err
 }
 
-// Current returns what the files say, or said when they could last be used.
+// Current returns the value of the files, or the last valid one.
 func (f *Followed[T]) Current() T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,7 +49,7 @@ func (f *Followed[T]) Current() T {
 	return f.value
 }
 
-// Look is Current, but looks at the files in any case.
+// Look is Current, but always reads the files.
 func (f *Followed[T]) Look() T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,11 +64,11 @@ func (f *Followed[T]) look() {
 	case err == nil:
 		f.refused = ""
 		if changed {
-			f.log.Info("files that settings name have changed, and are in use", "settings", f.what)
+			f.log.Info("files named by settings have changed and are in use", "settings", f.what)
 		}
-	case err.Error() != f.refused: // One line per cause, not one per look.
+	case err.Error() != f.refused: // One line per cause, not one per reading.
 		f.refused = err.Error()
-		f.log.Error("files that settings name have changed and cannot be used; what they said before holds", "settings", f.what, "err", err)
+		f.log.Error("changed files cannot be used: their earlier contents stay in use", "settings", f.what, "err", err)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestFollowed_TakesChangesAndKeepsWhatWasGood(t *testing.T) {
+func TestFollowed_TakesChangesAndKeepsTheLastValidValue(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "file")
 	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
@@ -47,6 +47,6 @@ func TestFollowed_TakesChangesAndKeepsWhatWasGood(t *testing.T) {
 		require.Equal(t, "three", f.Look())
 		write("bad")
 		require.Equal(t, "three", f.Look())
-		require.Equal(t, 2, strings.Count(log.String(), "it is bad"), "what comes again is told again")
+		require.Equal(t, 2, strings.Count(log.String(), "it is bad"), "an error that comes again is logged again")
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// layer reads one source of settings: it keeps what fits the tree and reports the rest.
+// layer reads one source of settings. It keeps what fits the tree and reports the rest.
 type layer struct {
 	origin   func(line int) string // where a value of this source was written
 	origins  map[string]string     // by full key
@@ -21,20 +21,20 @@ func (l *layer) refuse(key, value string, line int, format string, args ...any) 
 }
 
 // take returns the values of y for the setting n, whose full key is key, in the form that koanf merges:
-// map[string]any, []any and scalars. It returns nil for what was refused and for an empty value, which leaves the
-// setting as it was.
+// map[string]any, []any and scalars. It returns nil for refused and for empty values, which leave the setting
+// unchanged.
 func (l *layer) take(n *node, key string, y *yaml.Node) any {
 	if y.Kind == yaml.AliasNode {
 		y = y.Alias
 	}
 	if y.Kind == yaml.ScalarNode && y.Tag == "!!null" {
-		if y.Value != "" { // Somebody has written null: it reads as if it took a value away, and would change nothing.
+		if y.Value != "" { // An explicit null seems to remove a value, and would change nothing.
 			l.refuse(key, "", y.Line, "is null: want a value, or leave the key out")
 		}
 		return nil
 	}
 	if n.kind != section || !n.value.IsValid() {
-		// That a section is written somewhere says nothing of those of its keys that are not.
+		// The origin of a section does not apply to those of its keys that are not set.
 		l.origins[key] = l.origin(y.Line)
 	}
 	switch n.kind {
@@ -117,7 +117,7 @@ func (l *layer) takeScalar(n *node, key string, y *yaml.Node) any {
 		return nil
 	}
 	if n.hidden() && y.Value == "<secret>" {
-		// What Print writes: taken for the secret itself, it would fail much later and elsewhere.
+		// The text that Print writes would otherwise be taken for the secret itself, and fail much later and elsewhere.
 		l.refuse(key, "", y.Line, "want the secret itself: <secret> only stands for one that was not printed")
 		return nil
 	}
@@ -133,8 +133,8 @@ func (l *layer) takeScalar(n *node, key string, y *yaml.Node) any {
 	return v
 }
 
-// takeText reads a setting from a variable or a flag: a scalar as it stands, a list of scalars with commas between
-// them, and anything else in YAML's flow style, which JSON is part of.
+// takeText reads a setting from a variable or a flag: a scalar verbatim, a list of scalars separated by commas, and
+// anything else in YAML's flow style, which includes JSON.
 func (l *layer) takeText(n *node, text string) any {
 	if n.kind == leaf {
 		return l.take(n, n.path, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text})
@@ -148,7 +148,7 @@ func (l *layer) takeText(n *node, text string) any {
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(text), &doc); err != nil || len(doc.Content) == 0 {
-		// The parser's own text may quote the value, and the value may hold secrets.
+		// The parser's own text may quote the value, and the value may contain secrets.
 		l.refuse(n.path, "", 0, "want a value in YAML or JSON, such as %s", flowExample(n))
 		return nil
 	}
@@ -187,8 +187,8 @@ func put(into map[string]any, path string, value any) {
 	into[names[len(names)-1]] = value
 }
 
-// envVars returns the variables that begin with the prefix, sorted by name, without the empty ones: an empty
-// variable counts as one that is not set, as deployment files that pass optional values on produce them.
+// envVars returns the variables that begin with the prefix, sorted by name, without the empty ones. An empty variable
+// counts as unset, because deployment files that pass optional values produce such variables.
 func envVars(environ []string) ([]string, map[string]string) {
 	vars := map[string]string{}
 	for _, entry := range environ {

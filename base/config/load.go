@@ -21,12 +21,12 @@ import (
 // EnvPrefix begins the name of every environment variable that sets something.
 const EnvPrefix = "ADSYNC_"
 
-// Options says where settings come from.
+// Options defines the sources of settings.
 type Options struct {
 	File      string     // the YAML file; empty for none
-	Environ   []string   // as os.Environ gives it
-	IgnoreEnv []string   // variables with the prefix that are no settings; a trailing * stands for any ending
-	Overrides []Override // from the command line; they win over all else
+	Environ   []string   // in the form of os.Environ
+	IgnoreEnv []string   // variables with the prefix that are no settings; a trailing * matches any ending
+	Overrides []Override // from the command line; they win over all others
 	Sections  []string   // the top sections that must be valid; nil for all
 }
 
@@ -37,7 +37,7 @@ type Override struct {
 	Value string
 }
 
-// Sources tells where settings were set.
+// Sources records where settings were set.
 type Sources struct {
 	origins map[string]string
 }
@@ -55,8 +55,7 @@ func (s *Sources) Of(key string) string {
 }
 
 // Load fills the struct behind the pointer, which holds the defaults, from the file, the environment and the command
-// line, and has its sections validated. All that is wrong comes back at once, as an *Error; the struct must not be
-// used then.
+// line, and validates its sections. It returns all problems at once, as an *Error. The struct must not be used then.
 func Load(into any, o Options) (*Sources, error) {
 	root, err := newTree(into)
 	if err != nil {
@@ -84,7 +83,8 @@ func Load(into any, o Options) (*Sources, error) {
 	return sources, nil
 }
 
-// SecretVariable returns the environment variable of a setting that is a secret, or has one in it; holds is false for every other key.
+// SecretVariable returns the environment variable of a setting that is a secret or contains one. holds is false for
+// every other key.
 func SecretVariable(into any, key string) (variable string, holds bool) {
 	root, err := newTree(into)
 	if err != nil {
@@ -104,7 +104,7 @@ func readFile(root *node, l *layer, o Options) map[string]any {
 	l.origin = func(line int) string { return fmt.Sprintf("%s:%d", o.File, line) }
 	data, err := os.ReadFile(o.File)
 	if err != nil {
-		// The path error's own text would repeat the name.
+		// The text of the path error would repeat the name.
 		if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 			err = pathErr.Err
 		}
@@ -126,11 +126,11 @@ func readFile(root *node, l *layer, o Options) map[string]any {
 			err = fmt.Errorf("line %d begins a second document: want one", second.Line)
 		}
 	}
-	l.problems = append(l.problems, Problem{Origin: o.File, Says: "the file is no YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")})
+	l.problems = append(l.problems, Problem{Origin: o.File, Says: "the file is not valid YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")})
 	return nil
 }
 
-// serviceLink is what Kubernetes puts into the environment of every container for each service of its namespace; a
+// serviceLink matches what Kubernetes adds to the environment of every container for each service of its namespace. A
 // service that is named adsync-something must not stop the program.
 var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP|SCTP)(_\w+)?)$`)
 
@@ -208,10 +208,10 @@ func nearestSetting(root *node, key string) string {
 	return ""
 }
 
-// decode puts the merged values into the struct.
+// decode stores the merged values in the struct.
 func decode(merged *koanf.Koanf, root *node, into any) error {
-	// Decoding into a slice that has elements would overwrite them one by one, mixing the default's with the
-	// user's: a list is replaced as a whole.
+	// Decoding into a slice that has elements would overwrite them one by one, mixing the default's with the user's: a
+	// list is replaced as a whole.
 	for _, n := range root.settings() {
 		if n.kind == list && merged.Exists(n.path) {
 			n.value.SetZero()
@@ -230,10 +230,10 @@ func decode(merged *koanf.Koanf, root *node, into any) error {
 	return nil
 }
 
-// validator is what a section may have. It answers for everything below it.
+// validator is implemented by sections. It validates everything below it.
 type validator interface{ Validate() error }
 
-// validate asks the topmost validator of each branch and leaves out what is already known to be wrong.
+// validate calls the topmost validator of each branch and leaves out known problems.
 func validate(root *node, sources *Sources, sections []string, known []Problem) []Problem {
 	reported := map[string]bool{}
 	for _, p := range known {

@@ -18,13 +18,13 @@ import (
 
 // settings is a tree with every kind of setting.
 type settings struct {
-	Log   logSettings   `koanf:"log" doc:"What the program says."`
+	Log   logSettings   `koanf:"log" doc:"What the program logs."`
 	Store storeSettings `koanf:"store" doc:"Where the tables are."`
 	API   apiSettings   `koanf:"api" doc:"The operators' API."`
 }
 
 type logSettings struct {
-	Level string `koanf:"level" doc:"The least level."`
+	Level string `koanf:"level" doc:"The lowest level."`
 }
 
 func (c logSettings) Validate() error {
@@ -180,7 +180,7 @@ func TestLoad_ListsAreReplacedAsAWhole(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []tokenSettings{{Name: "ops"}}, c.API.Tokens, "the role of the default's token must not be inherited")
 			require.Equal(t, []string{"c:3"}, c.Store.Data.Replicas)
-			require.Equal(t, defaults(), shared, "the slices of the defaults stay untouched")
+			require.Equal(t, defaults(), shared, "the slices of the defaults are not changed")
 		})
 	}
 }
@@ -235,8 +235,8 @@ func TestLoad_RefusesBadFiles(t *testing.T) {
 			"log.level (testdata/null.bad.yml:1): is null: want a value, or leave the key out",
 			"api.tokens[0] (testdata/null.bad.yml:5): is empty: want a value, or leave the item out",
 		},
-		"syntax.bad.yml":    {"(testdata/syntax.bad.yml): the file is no YAML: line 2: mapping values are not allowed in this context"},
-		"documents.bad.yml": {"(testdata/documents.bad.yml): the file is no YAML: line 2 begins a second document: want one"},
+		"syntax.bad.yml":    {"(testdata/syntax.bad.yml): the file is not valid YAML: line 2: mapping values are not allowed in this context"},
+		"documents.bad.yml": {"(testdata/documents.bad.yml): the file is not valid YAML: line 2 begins a second document: want one"},
 		"scalar.bad.yml":    {"(testdata/scalar.bad.yml:1): want a section with the keys log, store, api"},
 		"missing.bad.yml":   {"(testdata/missing.bad.yml): the file cannot be read: no such file or directory"},
 	}
@@ -321,7 +321,7 @@ func TestLoad_IgnoresForeignVariables(t *testing.T) {
 	require.Equal(t, defaults(), c)
 }
 
-func TestLoad_ValidatesOnlyTheSectionsAskedFor(t *testing.T) {
+func TestLoad_ValidatesOnlyTheRequestedSections(t *testing.T) {
 	t.Parallel()
 	c := defaults()
 	o := config.Options{File: "testdata/invalid.bad.yml", Sections: []string{"log"}}
@@ -356,7 +356,7 @@ func TestLoad_NeverShowsSecrets(t *testing.T) {
 		c := defaults()
 		_, err := config.Load(&c, config.Options{File: write(t, yaml)})
 		require.Error(t, err, yaml)
-		// A key is no secret: only what stands in the place of a value is.
+		// A key is no secret: only values are.
 		require.NotContains(t, err.Error(), "hunter2", yaml)
 	}
 }
@@ -368,7 +368,7 @@ func TestLoad_RefusesStructsThatNoTextCanFill(t *testing.T) {
 			Dial func() `koanf:"dial"`
 		} `koanf:"section"`
 	}{}, config.Options{})
-	require.EqualError(t, err, "setting section.dial has the type func(), which no text can give")
+	require.EqualError(t, err, "setting section.dial has the type func(), which has no text form")
 
 	_, err = config.Load(&struct {
 		A struct {
@@ -397,7 +397,7 @@ func lines(t *testing.T, err error) []string {
 	return all
 }
 
-// pin is a secret that not every text can be.
+// pin is a secret with a required form.
 type pin struct{ digits string }
 
 func (p pin) Reveal() string { return p.digits }
@@ -423,7 +423,7 @@ func TestLoad_HidesSecretsThatCannotBeRead(t *testing.T) {
 func TestLoad_ReportsASettingOnce(t *testing.T) {
 	t.Parallel()
 	c := defaults()
-	c.Store.Data.Writer = "" // Invalid in itself, and what the environment gives cannot be read either.
+	c.Store.Data.Writer = "" // Invalid in itself, and the value of the environment cannot be read either.
 	_, err := config.Load(&c, config.Options{File: write(t, "store: {data: {writer: {host: a}}}")})
 	require.Len(t, lines(t, err), 1)
 }

@@ -9,8 +9,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Print writes the settings behind the pointer as YAML that could be loaded again, but for the secrets, also in addresses, which read
-// "<secret>". What was not left at its default carries a comment that says where it was set.
+// Print writes the settings behind the pointer as YAML that could be loaded again, except for secrets, also in
+// addresses, which are written as "<secret>". Settings without their default value carry a comment that names their
+// source.
 func Print(w io.Writer, from any, sources *Sources) error {
 	root, err := newTree(from)
 	if err != nil {
@@ -64,7 +65,7 @@ func render(n *node, v reflect.Value, sources *Sources) *yaml.Node {
 	}
 }
 
-// comment writes beside a scalar, and above what takes several lines.
+// comment adds the origin after a scalar, and above a value of several lines.
 func comment(name, value *yaml.Node, origin string) {
 	if value.Kind == yaml.ScalarNode || value.Style == yaml.FlowStyle {
 		value.LineComment = origin

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with the settings.
+// Problem is one problem of the settings.
 type Problem struct {
-	Key    string // the setting's full path; empty when a whole source cannot be read
-	Value  string // the refused value; empty when it is missing, and "<secret>" when it must not be seen
+	Key    string // the setting's full path; empty if a whole source cannot be read
+	Value  string // the refused value; empty if it is missing, and "<secret>" if it must not be shown
 	Origin string // where it was set: "producer.yaml:12", "environment ADSYNC_LOG_LEVEL", "flag --listen", "default"
 	Says   string // what is wrong and what would be right
 }
@@ -28,7 +28,7 @@ func (p Problem) String() string {
 	return b.String() + ": " + Redacted(p.Says)
 }
 
-// Error is all that is wrong with the settings, so that one run shows every mistake.
+// Error holds all problems of the settings, so that one run shows every mistake.
 type Error struct {
 	Problems []Problem
 }

@@ -3,17 +3,18 @@ package config
 import "regexp"
 
 var (
-	// withScheme and withoutScheme are the user and password in an address, up to the last @ that may end them; a password may have commas. alone is a
-	// password or user before the host and port of an address without a scheme.
+	// withScheme and withoutScheme match the user and password in an address, up to the last @ that may end them; a
+	// password may have commas. alone matches a password or user before the host and port of an address without a
+	// scheme.
 	withScheme    = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^\s"]*@`)
 	withoutScheme = regexp.MustCompile(`(^|[\s,\[{"'=])[^\s,@/"'=:<\[{]*:(?:[^\s,@/][^\s,@]*)?@`)
 	alone         = regexp.MustCompile(`(^|[\s,\[{"'=])[^\s,@/"'=:<\[{]+@([^\s,@/"'=:]+:[0-9])`)
-	// inQuery is a parameter of an address whose name says that it is a secret.
+	// inQuery matches a parameter of an address whose name marks a secret.
 	inQuery = regexp.MustCompile(`(?i)([?&][^=&\s]*(?:token|secret|passw|key|sign|auth)[^=&\s]*=)[^&\s,]+`)
 )
 
-// Redacted returns a text without the passwords of the addresses in it. A setting that is not a secret may hold one by mistake, and what is
-// printed of it goes to logs and tickets.
+// Redacted returns a text without the passwords of the addresses in it. A setting that is not a secret may contain
+// one by mistake, and its printed form goes to logs and tickets.
 func Redacted(text string) string {
 	text = withScheme.ReplaceAllString(text, "${1}<secret>@")
 	text = withoutScheme.ReplaceAllString(text, "${1}<secret>@")

@@ -10,7 +10,7 @@ import (
 )
 
 // Reference writes a Markdown page of every setting below the pointer to the defaults: key, environment variable,
-// type, default and meaning. A setting without a doc tag is an error, so that none goes undocumented.
+// type, default and meaning. A setting without a doc tag is an error, so that all are documented.
 func Reference(w io.Writer, defaults any) error {
 	root, err := newTree(defaults)
 	if err != nil {
@@ -104,7 +104,7 @@ func orZero(n *node) reflect.Value {
 	return reflect.Zero(n.typ)
 }
 
-// summary is the default of a list or map in one cell.
+// summary returns the default of a list or map for one cell.
 func summary(n *node) string {
 	if !n.value.IsValid() || n.value.Len() == 0 {
 		return ""

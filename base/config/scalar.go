@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// wantOf says how a value of the type is written, as a phrase that completes "want …"; empty for a type that text
-// cannot give.
+// wantOf returns the form of a value of the type, as a phrase that completes "want …"; empty for a type without a
+// text form.
 func wantOf(typ reflect.Type) string {
 	switch {
 	case typ == durationType:
@@ -34,7 +34,7 @@ func wantOf(typ reflect.Type) string {
 	}
 }
 
-// parse turns a scalar's text into a value that can be decoded into typ. The error says what would be right.
+// parse turns a scalar's text into a value that can be decoded into typ. The error describes the right form.
 func parse(text string, typ reflect.Type) (any, error) {
 	want := fmt.Errorf("want %s", wantOf(typ))
 	if typ == durationType {
@@ -50,7 +50,7 @@ func parse(text string, typ reflect.Type) (any, error) {
 		}
 		return text, nil
 	}
-	// Underscores may separate digits; a leading zero is a mistake more often than an octal number.
+	// Underscores may separate digits. A leading zero is a mistake more often than an octal number.
 	digits := strings.ReplaceAll(text, "_", "")
 	switch typ.Kind() {
 	case reflect.String:
@@ -83,7 +83,7 @@ func parse(text string, typ reflect.Type) (any, error) {
 	}
 }
 
-// format writes a scalar the way parse reads it, but for secrets, which it hides.
+// format writes a scalar in the form that parse reads. It hides secrets.
 func format(v reflect.Value) string {
 	if d, ok := reflect.TypeAssert[time.Duration](v); ok {
 		return formatDuration(d)

@@ -15,7 +15,7 @@ const (
 	section kind = iota // a struct: a mapping of known keys
 	list                // a slice
 	dict                // a map from names to values
-	leaf                // anything written as one scalar
+	leaf                // anything that is written as one scalar
 )
 
 // node is a setting, or a section of settings, that a struct declares.
@@ -56,7 +56,7 @@ func newTree(into any) (*node, error) {
 	return root, nil
 }
 
-// grow finds out what kind of setting n is and adds what lies below it.
+// grow determines the kind of the setting n and adds what is below it.
 func (n *node) grow() error {
 	switch {
 	case reflect.PointerTo(n.typ).Implements(unmarshalerType) || n.typ == durationType:
@@ -75,7 +75,7 @@ func (n *node) grow() error {
 		return n.elem.grow()
 	}
 	if wantOf(n.typ) == "" {
-		return fmt.Errorf("setting %s has the type %s, which no text can give", n.path, n.typ)
+		return fmt.Errorf("setting %s has the type %s, which has no text form", n.path, n.typ)
 	}
 	n.kind = leaf
 	return nil
@@ -107,13 +107,13 @@ func (n *node) addFields(typ reflect.Type, value reflect.Value) error {
 	return nil
 }
 
-// cutTag returns the name that a field's tag gives it, and the tag's option.
+// cutTag returns the name and the option in a field's tag.
 func cutTag(f reflect.StructField) (name, option string) {
 	name, option, _ = strings.Cut(f.Tag.Get("koanf"), ",")
 	return name, option
 }
 
-// settings returns all below n that is set as one value: leaves, lists and maps.
+// settings returns everything below n that is set as one value: leaves, lists and maps.
 func (n *node) settings() []*node {
 	if n.kind != section {
 		return []*node{n}
@@ -162,16 +162,16 @@ func (n *node) find(key string) *node {
 	return n
 }
 
-// env is the name of the environment variable that sets n.
+// env returns the name of the environment variable that sets n.
 func (n *node) env() string {
 	return EnvPrefix + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(n.path))
 }
 
-// hidden tells whether the values of n are secrets.
 // holdsSecret reports whether the setting or a part of it is a secret.
 func (n *node) holdsSecret() bool {
 	return n.hidden() || n.elem != nil && n.elem.holdsSecret() ||
 		slices.ContainsFunc(n.children, func(child *node) bool { return child.holdsSecret() })
 }
 
+// hidden reports whether the values of n are secrets.
 func (n *node) hidden() bool { return n.typ.Implements(secretType) }

@@ -1,4 +1,4 @@
-// Package day holds the business day: a calendar date in an account's own time zone.
+// Package day defines the business day: a calendar date in an account's own time zone.
 package day
 
 import (
@@ -8,26 +8,27 @@ import (
 	"time"
 )
 
-// Day is a calendar date, written "2026-11-21". Days compare and sort as strings. A Day says nothing of a zone:
-// the row that carries it does.
+// Day is a calendar date, written "2026-11-21". Days compare and sort as strings. A Day has no zone. Its zone is that
+// of the row that contains it.
 type Day string
 
 const layout = "2006-01-02"
 
-// Epoch stands where a key needs a day and the thing has none (coverage of configuration rows).
+// Epoch is used where a key needs a day but the row has none (coverage of configuration rows).
 const Epoch Day = "1970-01-01"
 
-// Earliest is the first day that people may name: no platform has figures of an earlier one.
+// Earliest is the first day that users may name: no platform has earlier figures.
 const Earliest Day = "2010-01-01"
 
-// yearsAhead is how far ahead of now people may name a day, of a binding that is to end.
+// yearsAhead is how far ahead users may name the end of a binding.
 const yearsAhead = 5
 
-// Given reads a day that a person named, and refuses those of which platforms can have no figures: before Earliest, and after tomorrow by
-// UTC, which begins first where clocks are furthest ahead. The error is a phrase that says what would be right.
+// Given parses a day that a user named, and refuses days for which platforms can have no figures: before Earliest,
+// and after tomorrow in UTC, which covers the zones furthest ahead. The error is a phrase that describes the allowed
+// days.
 func Given(text string, now time.Time) (Day, error) { return given(text, now, of(now.UTC()).Add(1)) }
 
-// GivenAhead reads a day of a binding, which may lie years ahead.
+// GivenAhead parses a day of a binding, which may be years ahead.
 func GivenAhead(text string, now time.Time) (Day, error) {
 	return given(text, now, of(now.UTC().AddDate(yearsAhead, 0, 0)))
 }
@@ -40,10 +41,11 @@ func given(text string, now time.Time, latest Day) (Day, error) {
 	return d, nil
 }
 
-// Of returns the day that t falls on in loc.
+// Of returns the day of t in loc.
 func Of(t time.Time, loc *time.Location) Day { return of(t.In(loc)) }
 
-// of is the day of t in its own location. Rows by the thousand have one, and time.Time.Format takes five times as long.
+// of returns the day of t in its own location. It is called for thousands of rows, and time.Time.Format takes five
+// times as long.
 func of(t time.Time) Day {
 	year, month, day := t.Date()
 	if year < 0 || year > 9999 {
@@ -59,7 +61,7 @@ func of(t time.Time) Day {
 	return Day(text[:])
 }
 
-// Parse reads "2026-11-21" and refuses anything else.
+// Parse parses "2026-11-21" and refuses anything else.
 func Parse(s string) (Day, error) {
 	t, err := time.Parse(layout, s)
 	if err != nil || t.Format(layout) != s {
@@ -71,7 +73,7 @@ func Parse(s string) (Day, error) {
 // String returns the date as YYYY-MM-DD.
 func (d Day) String() string { return string(d) }
 
-// Add returns the day n days later; n may be negative. An invalid day stays as it is.
+// Add returns the day n days later; n may be negative. It returns an invalid day unchanged.
 func (d Day) Add(n int) Day {
 	t, err := time.Parse(layout, string(d))
 	if err != nil {
@@ -89,8 +91,8 @@ func (d Day) Start(loc *time.Location) time.Time {
 	return t
 }
 
-// Hour returns when an hour of the day begins in loc, as clocks name it: the first time where it comes twice, and where it is left
-// out when the one after it does.
+// Hour returns when an hour of the day begins in loc, as clocks name it: the first time if it occurs twice, and if it
+// is skipped when the next one begins.
 func (d Day) Hour(hour int, loc *time.Location) time.Time {
 	start := d.Start(loc)
 	t := start.Add(time.Duration(hour) * time.Hour)
@@ -104,7 +106,7 @@ func (d Day) Hour(hour int, loc *time.Location) time.Time {
 	return t
 }
 
-// Between returns all days from a to b, both included, and none when b is before a.
+// Between returns all days from a to b, both included; none if b is before a.
 func Between(a, b Day) []Day {
 	var days []Day
 	for d := a; d <= b; d = d.Add(1) {
@@ -116,7 +118,7 @@ func Between(a, b Day) []Day {
 // Value implements driver.Valuer.
 func (d Day) Value() (driver.Value, error) { return string(d), nil }
 
-// Scan implements sql.Scanner; databases give a DATE as text or as a time at midnight UTC.
+// Scan implements sql.Scanner. Databases return a DATE as text or as a time at midnight UTC.
 func (d *Day) Scan(v any) error {
 	switch v := v.(type) {
 	case time.Time:

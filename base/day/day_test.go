@@ -28,7 +28,7 @@ func TestDay_CountsOverMonthsAndLeapDays(t *testing.T) {
 	require.Empty(t, day.Between("2026-11-02", "2026-11-01"))
 }
 
-func TestParse_RefusesWhatIsNoDay(t *testing.T) {
+func TestParse_RefusesInvalidDays(t *testing.T) {
 	t.Parallel()
 	for _, s := range []string{"", "2026-2-1", "2026-02-30", "20261121", "2026-11-21 "} {
 		_, err := day.Parse(s)
@@ -36,7 +36,7 @@ func TestParse_RefusesWhatIsNoDay(t *testing.T) {
 	}
 }
 
-func TestScan_TakesWhatDatabasesGive(t *testing.T) {
+func TestScan_ReadsWhatDatabasesReturn(t *testing.T) {
 	t.Parallel()
 	for _, v := range []any{"2026-11-21", "2026-11-21T00:00:00Z", []byte("2026-11-21"), time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)} {
 		var d day.Day
@@ -48,7 +48,7 @@ func TestScan_TakesWhatDatabasesGive(t *testing.T) {
 	require.Error(t, d.Scan("soon"))
 }
 
-func TestHour_IsWhatClocksName(t *testing.T) {
+func TestHour_IsNamedAsByClocks(t *testing.T) {
 	t.Parallel()
 	pacific, err := time.LoadLocation("America/Los_Angeles")
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestHour_IsWhatClocksName(t *testing.T) {
 		{"2026-11-14", 23, shanghai, "2026-11-14T15:00:00Z"},
 		{"2026-11-14", 13, pacific, "2026-11-14T21:00:00Z"},
 		{"2026-03-08", 1, pacific, "2026-03-08T09:00:00Z"},
-		{"2026-03-08", 2, pacific, "2026-03-08T10:00:00Z"}, // left out
+		{"2026-03-08", 2, pacific, "2026-03-08T10:00:00Z"}, // skipped
 		{"2026-03-08", 3, pacific, "2026-03-08T10:00:00Z"},
 		{"2026-03-08", 23, pacific, "2026-03-09T06:00:00Z"},
 		{"2026-11-01", 1, pacific, "2026-11-01T08:00:00Z"}, // the first of two
@@ -75,7 +75,7 @@ func TestHour_IsWhatClocksName(t *testing.T) {
 	}
 }
 
-func TestOf_IsWhatTimeFormats(t *testing.T) {
+func TestOf_EqualsTimeFormat(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		at := time.Unix(rapid.Int64Range(-70_000_000_000, 300_000_000_000).Draw(t, "seconds"), 0).UTC()
@@ -102,7 +102,7 @@ func TestGiven_RefusesDaysThatNoPlatformHas(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, day.Day(text), d)
 	}
-	// A binding may end in years.
+	// A binding may end years ahead.
 	d, err := day.GivenAhead("2031-11-21", now)
 	require.NoError(t, err)
 	require.Equal(t, day.Day("2031-11-21"), d)

@@ -12,7 +12,7 @@ import (
 	"adsync/base/failpoint"
 )
 
-func TestHit_StrikesOnceAfterSoManyPasses(t *testing.T) {
+func TestHit_StrikesOnceAfterTheGivenPasses(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("ADSYNC_FAILPOINTS", dir)
 	struck := func() string {
@@ -26,7 +26,7 @@ func TestHit_StrikesOnceAfterSoManyPasses(t *testing.T) {
 	failpoint.Hit("another.point")
 	failpoint.Hit("a.point")
 	failpoint.Hit("a.point")
-	require.Empty(t, struck(), "two passes go by first")
+	require.Empty(t, struck(), "two passes are skipped")
 	failpoint.Hit("a.point")
 	require.Equal(t, "a.point\n", struck())
 	failpoint.Hit("a.point")

@@ -29,7 +29,7 @@ func Hit(point string) {
 	}
 }
 
-// take returns the act of an armed point whose turn has come, and disarms it.
+// take returns the act of an armed point after its passes, and disarms it.
 func take(dir, point string) (act []string, armed bool) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -48,7 +48,7 @@ func take(dir, point string) (act []string, armed bool) {
 	}
 	delete(passed, point)
 	if os.Remove(file) != nil {
-		return nil, false // Somebody else disarmed it.
+		return nil, false // Another goroutine or process disarmed it.
 	}
 	return words, true
 }
@@ -63,7 +63,7 @@ func strike(dir, point string, act []string) {
 	switch act[0] {
 	case "kill":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {} // It takes a moment.
+		select {} // The signal takes a moment.
 	case "stop":
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 	case "panic":
@@ -71,7 +71,7 @@ func strike(dir, point string, act []string) {
 	}
 }
 
-// note says that a point has struck, on the disk before the process can end.
+// note records on the disk that a point has struck, before the process can end.
 func note(dir, point string) {
 	f, err := os.OpenFile(filepath.Join(dir, "struck"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {

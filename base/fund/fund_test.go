@@ -15,7 +15,7 @@ func row(kind fund.Kind, balance, valid fund.Amount) fund.Row {
 	return r
 }
 
-func TestGather_AddsUpWhatIsOfOneKind(t *testing.T) {
+func TestGather_AddsUpRowsOfOneKind(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, []fund.Row{
 		row(fund.Cash, fund.Of(5), fund.Amount{}),
@@ -23,14 +23,14 @@ func TestGather_AddsUpWhatIsOfOneKind(t *testing.T) {
 		row(fund.Total, fund.Of(8), fund.Amount{}),
 	}, fund.Gather([]fund.Row{
 		row(fund.Grant, fund.Of(1), fund.Of(1)), row(fund.Cash, fund.Of(5), fund.Amount{}), row(fund.Grant, fund.Of(2), fund.Of(2)),
-	}), "the total of what can be spent is not known when that of a part is not")
+	}), "the total that can be spent is unknown if that of a part is")
 }
 
 func TestGather_KeepsAPlatformsOwnTotal(t *testing.T) {
 	t.Parallel()
 	rows := []fund.Row{row(fund.Cash, fund.Of(5), fund.Of(4)), row(fund.Total, fund.Of(9), fund.Amount{})}
 	require.Equal(t, rows, fund.Gather(rows))
-	require.Empty(t, fund.Gather(nil), "an account of which nothing is told has no total of 0")
+	require.Empty(t, fund.Gather(nil), "an account without reports has no total of 0")
 }
 
 func TestGather_HasEachKindOnceInTheOrderOfTheList(t *testing.T) {

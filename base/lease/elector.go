@@ -12,11 +12,11 @@ import (
 	"adsync/base/service"
 )
 
-// pollInterval is how often a follower looks at the row: a leader that resigned is replaced within it.
+// pollInterval is how often a follower reads the row. A leader that resigned is replaced within it.
 const pollInterval = time.Second
 
-// LeadFunc does the leader's work until ctx ends and then returns soon. It may return before, with ErrStaleLease when a
-// write of its own was refused; it is then called again when a new term has begun.
+// LeadFunc does the leader's work until ctx ends, and then returns soon. It may return earlier with ErrStaleLease if
+// one of its writes was refused. It is then called again when a new term has begun.
 type LeadFunc func(ctx context.Context, l Lease) error
 
 // Elector campaigns for the lease and leads while it holds it.
@@ -37,7 +37,8 @@ type Elector struct {
 
 var _ service.Service = (*Elector)(nil)
 
-// New makes an elector with a holder name of its own. A term lasts ttl from its last renewal, three of which fit into it.
+// New returns an elector with its own holder name. A term lasts ttl from its last renewal. Three renewals fit into
+// it.
 func New(table Table, ttl time.Duration, lead LeadFunc, logger *slog.Logger) *Elector {
 	return &Elector{table: table, ttl: ttl, lead: lead, logger: logger, holder: rand.Text()}
 }
@@ -50,7 +51,7 @@ func (e *Elector) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends the term, if there is one: it waits until the leader's work has returned, renewing meanwhile, and resigns.
+// Stop ends the current term, if any: it waits until the leader's work has returned, renewing meanwhile, and resigns.
 func (e *Elector) Stop() {
 	e.stopOnce.Do(func() {
 		if e.done != nil {
@@ -89,7 +90,7 @@ func (e *Elector) run(ctx context.Context) {
 			continue
 		case l == Lease{}:
 			failing = false
-			// A leader that was killed is replaced the moment its term ends, not at the next poll.
+			// A killed leader is replaced when its term ends, not at the next poll.
 			_ = clock.Sleep(ctx, min(max(free, 10*time.Millisecond), pollInterval))
 			continue
 		}
@@ -98,14 +99,14 @@ func (e *Elector) run(ctx context.Context) {
 	}
 }
 
-// campaign goes on while the program stops: a term that was won and not heard of would keep everyone waiting for its end.
+// campaign continues while the program stops: a won term whose answer is lost would make all others wait for its end.
 func (e *Elector) campaign(ctx context.Context) (Lease, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.ttl/3)
 	defer cancel()
 	return e.table.Campaign(ctx, e.holder, e.ttl)
 }
 
-// trust is how long a term is believed in, counted from before its last renewal was sent. The rest of ttl is the margin
+// trust is how long a term is relied on, counted from before its last renewal was sent. The rest of ttl is the margin
 // for clocks that run at different speeds and for the work to notice.
 func (e *Elector) trust() time.Duration { return e.ttl * 5 / 6 }
 
@@ -135,13 +136,13 @@ func (e *Elector) term(ctx context.Context, l Lease, sent time.Time) {
 			if held {
 				e.resign(ctx, l)
 			}
-			e.logger.Info("leading no more", "epoch", l.Epoch, "reason", why)
+			e.logger.Info("no longer leading", "epoch", l.Epoch, "reason", why)
 			if ctx.Err() == nil {
 				_ = clock.Sleep(ctx, pollInterval)
 			}
 			return
 		case <-trusted.C:
-			// The row may still be ours; but whether it is cannot be told in time.
+			// The lease may still be held, but this cannot be confirmed in time.
 			why = "the lease could not be renewed in time"
 			e.setCurrent(Lease{})
 			stop()
@@ -162,7 +163,7 @@ func (e *Elector) term(ctx context.Context, l Lease, sent time.Time) {
 	}
 }
 
-// renew goes on while the program stops: the work's last batch must not be overtaken by a new leader's.
+// renew continues while the program stops: a new leader's writes must not overtake the work's last batch.
 func (e *Elector) renew(ctx context.Context, l Lease) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.ttl/6)
 	defer cancel()
@@ -173,6 +174,6 @@ func (e *Elector) resign(ctx context.Context, l Lease) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.ttl/6)
 	defer cancel()
 	if err := e.table.Resign(ctx, l); err != nil {
-		e.logger.Warn("cannot resign: the next leader waits for the lease to end", "epoch", l.Epoch, "err", err)
+		e.logger.Warn("cannot resign: the next leader waits for the end of the lease", "epoch", l.Epoch, "err", err)
 	}
 }

@@ -18,13 +18,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const ttl = 12 * time.Second
 
-// row is the deciding row, with the database's clock being the bubble's.
+// row is the deciding row. The bubble's clock is the database's.
 type row struct {
 	mu      sync.Mutex
 	lease   Lease
 	expires time.Time
 	cut     map[string]bool // holders that do not reach the database
-	answers time.Duration   // how long the answer to a campaign is on its way
+	answers time.Duration   // how long the answer to a campaign takes
 	renews  int
 }
 
@@ -86,7 +86,7 @@ func (r *row) cutOff(holder string, cut bool) {
 	r.cut[holder] = cut
 }
 
-// worker is the leader's work; it tells when each term began and ended.
+// worker is the leader's work. It records when each term began and ended.
 type worker struct {
 	mu     sync.Mutex
 	epochs []int64
@@ -125,7 +125,7 @@ func (w *worker) terms() []int64 {
 	return slices.Clone(w.epochs)
 }
 
-// state returns the present lease and how often one was renewed.
+// state returns the present lease and the number of renewals.
 func (r *row) state() (Lease, int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,7 +165,7 @@ func TestElector_LeadsAndKeepsTheLease(t *testing.T) {
 	})
 }
 
-func TestElector_FollowerTakesOverFromAKilledLeader(t *testing.T) {
+func TestElector_AFollowerReplacesAKilledLeader(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, w1, e1 := setup()
@@ -177,7 +177,7 @@ func TestElector_FollowerTakesOverFromAKilledLeader(t *testing.T) {
 		<-time.After(time.Minute)
 		require.False(t, w2.leads())
 
-		// Cut off just after a renewal: the worst moment.
+		// It is cut off just after a renewal: the worst moment.
 		_, before := r.state()
 		for renews := before; renews == before; _, renews = r.state() {
 			<-time.After(10 * time.Millisecond)
@@ -188,14 +188,14 @@ func TestElector_FollowerTakesOverFromAKilledLeader(t *testing.T) {
 			<-time.After(50 * time.Millisecond)
 		}
 		require.LessOrEqual(t, time.Since(killed), 15*time.Second)
-		require.False(t, w1.leads(), "the old leader stopped by itself before the new one began")
+		require.False(t, w1.leads(), "the old leader stopped before the new one began")
 		require.Equal(t, []int64{2}, w2.terms())
 		r.cutOff(e1.holder, false)
 		e1.Stop()
 	})
 }
 
-func TestElector_FollowerTakesOverSoonAfterACleanStop(t *testing.T) {
+func TestElector_AFollowerTakesOverSoonAfterACleanStop(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, _, e1 := setup()
@@ -214,7 +214,7 @@ func TestElector_FollowerTakesOverSoonAfterACleanStop(t *testing.T) {
 	})
 }
 
-func TestElector_StopResignsATermThatWasWonAndNotHeardOf(t *testing.T) {
+func TestElector_StopResignsAWonTermWhoseAnswerIsLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r, w, e := setup()
@@ -225,7 +225,7 @@ func TestElector_StopResignsATermThatWasWonAndNotHeardOf(t *testing.T) {
 		require.Equal(t, e.holder, l.Holder, "won, and the answer is on its way")
 		e.Stop()
 		l, _ = r.state()
-		require.Empty(t, l.Holder, "the next one need not wait")
+		require.Empty(t, l.Holder, "the next leader need not wait")
 		require.False(t, w.leads())
 	})
 }
@@ -251,7 +251,7 @@ func TestElector_StopWaitsForTheWorkAndRenewsMeanwhile(t *testing.T) {
 		defer e2.Stop()
 		e.Stop()
 		require.True(t, finished, "the lease was held to the end of the work")
-		require.Zero(t, beside, "nobody led beside it")
+		require.Zero(t, beside, "no other leader at the same time")
 	})
 }
 

@@ -14,13 +14,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fence is the deciding row with guarded writes beside it, behind ways that can be held up: a request that is on its way,
-// or whose answer is, stays there until the way is free.
+// fence is the deciding row and its guarded writes, behind paths that can be blocked: a request or an answer on a
+// blocked path waits until the path is free.
 type fence struct {
 	row
 	mu     sync.Mutex
-	held   map[string]chan struct{} // by holder; closed when its way is free again
-	writes []Lease                  // those that were accepted, in order
+	held   map[string]chan struct{} // by holder; closed when its path is free again
+	writes []Lease                  // the accepted ones, in order
 }
 
 func newFence() *fence {
@@ -39,7 +39,7 @@ func (f *fence) holdUp(holder string, hold bool) {
 	}
 }
 
-// pass waits until the holder's way is free, whatever the holder's patience.
+// pass waits until the holder's path is free, however long that takes.
 func (f *fence) pass(holder string) {
 	for {
 		f.mu.Lock()
@@ -71,7 +71,7 @@ func (f *fence) Resign(ctx context.Context, l Lease) error {
 	return f.row.Resign(ctx, l)
 }
 
-// write is a guarded write: it is accepted by the row alone.
+// write is a guarded write. Only the row accepts it.
 func (f *fence) write(l Lease) error {
 	f.pass(l.Holder)
 	f.row.mu.Lock()
@@ -92,8 +92,8 @@ func (f *fence) written() int {
 	return len(f.writes)
 }
 
-// process is a producer whose work is nothing but guarded writes. A deaf one does not hear that its term has ended: like a
-// process that was stopped and goes on, it believes to lead until a write is refused.
+// process is a producer whose only work is guarded writes. A deaf one does not notice that its term has ended: like a
+// process that was paused and resumed, it leads until a write is refused.
 type process struct {
 	*Elector
 	deaf bool
@@ -125,7 +125,7 @@ func (f *fence) start(t *testing.T, deaf bool) *process {
 	return p
 }
 
-// interleaved tells of a write of a term after one of a later term, or of a term of two holders.
+// interleaved returns an error for a write of a term after one of a later term, or for a term of two holders.
 func (f *fence) interleaved() error {
 	f.row.mu.Lock()
 	defer f.row.mu.Unlock()
@@ -143,16 +143,16 @@ func (f *fence) interleaved() error {
 	return nil
 }
 
-// event is something that befalls a process, after so many milliseconds.
+// event happens to a process after so many milliseconds.
 type event struct {
 	after  int
 	victim int
 	what   string
 }
 
-// Whatever befalls the producers (held up beyond their lease with a renewal or a write under way, deaf to the end of their
-// term, cut off from the database, all of them for a time), the writes of two terms never interleave, and when all is well
-// again somebody writes within 15 s.
+// Whatever happens to the producers (blocked beyond their lease during a renewal or a write, deaf to the end of their
+// term, cut off from the database, all of them for a time), the writes of two terms never interleave, and within 15 s
+// after the last event a producer writes again.
 func TestElector_TermsNeverInterleave(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -191,7 +191,7 @@ func befall(t *testing.T, deaf []bool, events []event) error {
 		case "join":
 			f.cutOff(p.holder, false)
 		case "stop":
-			if stopped < len(processes)-1 { // one is left to lead
+			if stopped < len(processes)-1 { // one remains to lead
 				select {
 				case <-p.end:
 				default:
@@ -211,7 +211,7 @@ func befall(t *testing.T, deaf []bool, events []event) error {
 	<-time.After(time.Second)
 	var idle error
 	if f.written() == before {
-		idle = errors.New("nobody writes, though all is well")
+		idle = errors.New("no producer writes, though all is healthy")
 	}
 	for _, p := range processes {
 		select {
@@ -224,8 +224,7 @@ func befall(t *testing.T, deaf []bool, events []event) error {
 	return errors.Join(idle, f.interleaved())
 }
 
-// A leader whose process is stopped for longer than its lease, a renewal and a write being under way, and then goes on:
-// both come too late.
+// A leader is paused for longer than its lease, during a renewal and a write, and then resumed: both come too late.
 func TestElector_ARenewalThatArrivesLate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -255,7 +254,7 @@ func TestElector_ARenewalThatArrivesLate(t *testing.T) {
 	})
 }
 
-// While the database is away nobody leads, and nobody is waited for when it is back.
+// While the database is away no process leads, and after its return no process is waited for.
 func TestElector_TheDatabaseIsAway(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -268,7 +267,7 @@ func TestElector_TheDatabaseIsAway(t *testing.T) {
 		<-time.After(ttl)
 		for _, p := range processes {
 			_, leading := p.Current()
-			require.False(t, leading, "a lease that cannot be renewed is not believed in")
+			require.False(t, leading, "a lease that cannot be renewed is not relied on")
 		}
 		<-time.After(time.Minute)
 		before := f.written()

@@ -1,7 +1,7 @@
 // Package localhost recognises requests that were sent to this machine under its own name.
 //
-// A page of any site can have its own name resolve to a loopback address, and a browser on this machine then sends that page's requests
-// here (DNS rebinding). Only the Host header shows it: it holds the page's name.
+// A page of any site can let its own name resolve to a loopback address, and a browser on this machine then sends
+// that page's requests here (DNS rebinding). Only the Host header shows it: it contains the page's name.
 package localhost
 
 import (
@@ -25,8 +25,8 @@ func Named(r *http.Request) (host string, named bool) {
 	return host, Is(host)
 }
 
-// Rebound reports whether a request reached a loopback address under another name. It is false for a request without a connection, as in a
-// test, and on every other address, where the names are not known.
+// Rebound reports whether a request reached a loopback address under another name. It is false for a request without
+// a connection, as in a test, and on every other address, where the names are unknown.
 func Rebound(r *http.Request) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if local == nil {

@@ -11,17 +11,17 @@ import (
 	"adsync/base/telemetry"
 )
 
-// lookInterval is how often a process looks for an order.
+// lookInterval is how often a process reads the order.
 const lookInterval = 5 * time.Second
 
-// Follower has this process log as the order says, and as it is configured to when there is none.
+// Follower sets this process's log level to that of the current order, and to the configured one without an order.
 type Follower struct {
 	orders     *Orders
 	role, node string
 	level      *slog.LevelVar
 	configured slog.Level
 	log        *slog.Logger
-	until      time.Time // of the order in force, by this process's clock: it ends without Redis too
+	until      time.Time // of the current order, on this process's clock: it also ends without Redis
 
 	stopOnce sync.Once
 	stop     context.CancelFunc
@@ -30,7 +30,8 @@ type Follower struct {
 
 var _ service.Service = (*Follower)(nil)
 
-// NewFollower returns a Follower of a process with a role and a name; its level is the one that is configured.
+// NewFollower returns a Follower of a process with a role and a name. The current value of level is the configured
+// one.
 func NewFollower(orders *Orders, role, node string, level *slog.LevelVar, logger *slog.Logger) *Follower {
 	return &Follower{orders: orders, role: role, node: node, level: level, configured: level.Level(), log: logger}
 }
@@ -70,7 +71,7 @@ func (f *Follower) look(ctx context.Context) {
 	defer cancel()
 	order, left, err := f.orders.Current(ctx)
 	if err != nil {
-		// That Redis is away others tell. What is in force goes on to its end.
+		// Other parts report that Redis is away. The current order stays in force until its end.
 		if clock.Mark().After(f.until) {
 			f.set(f.configured, Order{})
 		}
@@ -89,6 +90,6 @@ func (f *Follower) set(level slog.Level, order Order) {
 		return
 	}
 	f.level.Set(level)
-	// At a level that shows in any case: a log that falls silent, or does not, should say why.
-	f.log.Error("the level of this log is another from here on", "to", level.String(), "by", order.By, "configured", f.configured.String())
+	// It is logged at a level that shows in any case, because the log should explain why it becomes silent or verbose.
+	f.log.Error("log level changed", "to", level.String(), "by", order.By, "configured", f.configured.String())
 }

@@ -52,7 +52,7 @@ func TestFollower_FollowsOrdersForTheirTime(t *testing.T) {
 		require.NoError(t, orders.Put(t.Context(), Order{Level: "debug", By: "ada"}, 3*lookInterval))
 		require.Equal(t, []slog.Level{debug, debug}, levels())
 		time.Sleep(2 * lookInterval)
-		require.Equal(t, []slog.Level{warn, warn}, levels(), "nobody need remember to end it")
+		require.Equal(t, []slog.Level{warn, warn}, levels(), "no operator need end it")
 		require.Contains(t, consumer.log.String(), "to=DEBUG by=ada configured=WARN")
 		require.Contains(t, consumer.log.String(), `to=WARN by=""`)
 
@@ -65,7 +65,7 @@ func TestFollower_FollowsOrdersForTheirTime(t *testing.T) {
 	})
 }
 
-func TestFollower_WithoutRedisAnOrderEndsAllTheSame(t *testing.T) {
+func TestFollower_AnOrderAlsoEndsWithoutRedis(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		server := redistest.NewVirtual(t)

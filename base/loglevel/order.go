@@ -1,6 +1,7 @@
-// Package loglevel changes what the processes of a deployment log while they run: an order in Redis, made over any producer's API, holds in every
-// process that it names, consumers included, for a time. Nobody need reach each of them, and none stays on debug for ever. Redis may be away, or emptied:
-// the processes then log as they are configured to.
+// Package loglevel changes the log level of a deployment's processes while they run. An order in Redis, made through
+// any producer's API, applies for a time to every process that it names, consumers included. So operators need not
+// reach each process, and no process stays on debug permanently. Redis may be away, or emptied: the processes then
+// log at their configured level.
 package loglevel
 
 import (
@@ -15,7 +16,7 @@ import (
 	"adsync/base/redis"
 )
 
-// Order has processes log at a level other than their own.
+// Order sets the log level of processes for a time.
 type Order struct {
 	Level string // as telemetry.ParseLevel reads it
 	Role  string // of the processes; empty for all
@@ -29,12 +30,12 @@ type Orders struct {
 	key   string
 }
 
-// NewOrders returns the Orders of the deployment that has the keys.
+// NewOrders returns the Orders of the deployment with the given keys.
 func NewOrders(cache goredis.UniversalClient, keys redis.Keys) *Orders {
 	return &Orders{cache: cache, key: keys.Of("log", "level")}
 }
 
-// Put makes an order, in the place of the one before.
+// Put makes an order, which replaces the one before.
 func (o *Orders) Put(ctx context.Context, order Order, lasts time.Duration) error {
 	text, err := json.Marshal(order)
 	if err != nil {
@@ -46,7 +47,7 @@ func (o *Orders) Put(ctx context.Context, order Order, lasts time.Duration) erro
 	return nil
 }
 
-// End takes the order back.
+// End removes the order.
 func (o *Orders) End(ctx context.Context) error {
 	if err := o.cache.Del(ctx, o.key).Err(); err != nil {
 		return fmt.Errorf("end the order of a log level: %w", err)
@@ -54,11 +55,11 @@ func (o *Orders) End(ctx context.Context) error {
 	return nil
 }
 
-// Current returns the order and how long it still holds, zero if there is none.
+// Current returns the order and its remaining time, zero without an order.
 func (o *Orders) Current(ctx context.Context) (Order, time.Duration, error) {
 	var text *goredis.StringCmd
 	var left *goredis.DurationCmd
-	// In one transaction: of an order that ends in between, neither is told.
+	// Both are read in one transaction, so that an order that ends in between is not returned in part.
 	_, err := o.cache.TxPipelined(ctx, func(p goredis.Pipeliner) error {
 		text, left = p.Get(ctx, o.key), p.PTTL(ctx, o.key)
 		return nil

@@ -1,8 +1,8 @@
-// Package lookup finds rows of the config database that work needs again and again, without a statement for each: in the process's memory, in a copy in
-// Redis, and last in the database.
+// Package lookup finds rows of the config database that work needs repeatedly, without a statement for each: in the
+// process's memory, in a copy in Redis, and last in the database.
 //
-// The copy has a version, which is made of what the rows say: whatever changes a row, an API or a hand, changes the version within seconds. Redis may be
-// emptied or be away at any time: then the database is asked.
+// The copy has a version, which is computed from the rows. Any change of a row, by the API or by hand, changes the
+// version within seconds. If Redis is emptied or away, the database is read.
 package lookup
 
 import (
@@ -30,36 +30,37 @@ import (
 	"adsync/base/telemetry"
 )
 
-// How old an account may be that is found: the copy is compared with the table every refreshInterval, and is believed for copyMaxAge after the last time; a process asks
-// for its version every pollInterval, and believes it for versionMaxAge. What was read from the database is believed for rowMaxAge. None comes to more than a
-// minute.
+// These bound the age of a found account. The copy is compared with the table every refreshInterval, and is used for
+// copyMaxAge after the last comparison. A process reads its version every pollInterval, and uses it for
+// versionMaxAge. What was read from the database is used for rowMaxAge. None adds up to more than a minute.
 const (
 	refreshInterval = 15 * time.Second
 	copyMaxAge      = 2 * refreshInterval
 	pollInterval    = 3 * time.Second
 	versionMaxAge   = 10 * time.Second
 	rowMaxAge       = time.Minute
-	// hashMaxAge is how long the copy of a version stays that is not the newest any more.
+	// hashMaxAge is how long the copy of an outdated version stays.
 	hashMaxAge = time.Hour
 )
 
 const (
-	// accountsMax bounds the memory of accounts; when it is full everything is forgotten and asked for again.
+	// accountsMax bounds the memory for accounts. When it is full, all are dropped and read again.
 	accountsMax = 100_000
-	// readsMax is how many accounts a process reads from the database at a time.
+	// readsMax is how many accounts a process reads from the database concurrently.
 	readsMax = 8
-	// readBudget is what one account may cost; the caller's own deadline is obeyed beside it.
+	// readBudget bounds the time for one account. The caller's own deadline also applies.
 	readBudget   = 15 * time.Second
 	redisBudget  = 200 * time.Millisecond
 	fillBudget   = refreshInterval
 	fieldsPerPut = 1000
 )
 
-// publish makes a version the newest, if the one who has read the table is still the one who may: a process that was paused after its read would put an
-// older version over a newer one.
+// publish makes a version the newest, if its reader of the table still holds the turn: a process that was paused
+// after its read would replace a newer version by an older one.
 //
-// KEYS[1] -> who may, KEYS[2] -> the newest version, KEYS[3] -> the hash of accounts
-// ARGV[1] -> who asks, ARGV[2] -> the version, ARGV[3] -> how many accounts it has, ARGV[4], ARGV[5] -> for how long version and hash are kept, in ms
+// KEYS[1] -> the holder of the turn, KEYS[2] -> the newest version, KEYS[3] -> the hash of accounts
+// ARGV[1] -> the caller, ARGV[2] -> the version, ARGV[3] -> its number of accounts, ARGV[4], ARGV[5] -> for how long
+// version and hash are kept, in ms
 // Output: 1 if it is the newest now, 0 if it is not.
 var publish = goredis.NewScript(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] or redis.call('HLEN', KEYS[3]) ~= tonumber(ARGV[3]) then
@@ -69,20 +70,21 @@ redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[4])
 redis.call('PEXPIRE', KEYS[3], ARGV[5])
 return 1`)
 
-// Accounts finds accounts by our id. It is safe for concurrent use. Without Start it goes by the database and its memory alone.
+// Accounts finds accounts by our id. It is safe for concurrent use. Without Start it only uses the database and its
+// memory.
 type Accounts struct {
 	store  *store.Store
 	redis  goredis.UniversalClient
 	keys   redis.Keys
 	causes *telemetry.CauseLog
 	found  *prometheus.CounterVec
-	budget time.Duration // of a look into Redis
+	budget time.Duration // for a read from Redis
 
 	flights singleflight.Group
 	reads   chan struct{}
 
 	mu        sync.Mutex
-	version   string // the newest, as far as this process knows
+	version   string // the newest that this process knows
 	confirmed time.Time
 	known     map[int64]known
 
@@ -92,11 +94,11 @@ type Accounts struct {
 
 type known struct {
 	settings.AccountRef
-	version string // "" of what was read from the database
+	version string // empty if it was read from the database
 	read    time.Time
 }
 
-// NewAccounts makes the look-up of a process. Its metrics go to registerer, or nowhere when that is nil.
+// NewAccounts returns the look-up of a process. Its metrics go to registerer, or nowhere if that is nil.
 func NewAccounts(s *store.Store, client goredis.UniversalClient, keys redis.Keys, logger *slog.Logger, registerer prometheus.Registerer) *Accounts {
 	return &Accounts{
 		store: s, redis: client, keys: keys, causes: telemetry.NewCauseLog(logger), known: map[int64]known{}, reads: make(chan struct{}, readsMax), budget: redisBudget,
@@ -118,7 +120,7 @@ func (a *Accounts) Start(ctx context.Context) error {
 			case ctx.Err() != nil:
 				return
 			case err != nil:
-				a.causes.Report(slog.LevelWarn, "poll", "the copy of the accounts in Redis cannot be used: the database is asked", err)
+				a.causes.Report(slog.LevelWarn, "poll", "the copy of the accounts in Redis fails: the database is read", err)
 			default:
 				a.causes.Clear("poll")
 			}
@@ -140,15 +142,15 @@ func (a *Accounts) Stop() {
 	a.done.Wait()
 }
 
-// Account returns an account; sql.ErrNoRows when there is none.
+// Account returns an account; sql.ErrNoRows if it does not exist.
 func (a *Accounts) Account(ctx context.Context, id int64) (settings.AccountRef, error) {
 	if account, ok := a.remembered(id); ok {
 		a.found.WithLabelValues("memory").Inc()
 		return account, nil
 	}
-	// One look for all who ask at the same time, which does not end with the first of them.
+	// All concurrent callers share one look-up, which does not end with the first of them.
 	ch := a.flights.DoChan(strconv.FormatInt(id, 10), func() (any, error) {
-		if account, ok := a.remembered(id); ok { // Found since it was looked for there.
+		if account, ok := a.remembered(id); ok { // Found since the last search there.
 			return account, nil
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readBudget)
@@ -177,7 +179,7 @@ func (a *Accounts) remembered(id int64) (settings.AccountRef, bool) {
 	return have.AccountRef, have.version == a.version && clock.Since(a.confirmed) < versionMaxAge
 }
 
-// newest returns the version to go by, or "".
+// newest returns the version to use, or "".
 func (a *Accounts) newest() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -211,7 +213,7 @@ func (a *Accounts) find(ctx context.Context, id int64) (settings.AccountRef, err
 			return account, nil
 		}
 		if !errors.Is(err, goredis.Nil) {
-			a.confirm("", clock.Mark()) // Nobody waits for it before the next poll.
+			a.confirm("", clock.Mark()) // No caller waits for it before the next poll.
 		}
 	}
 	select {
@@ -242,17 +244,17 @@ func (a *Accounts) fromRedis(ctx context.Context, version string, id int64) (set
 	return account, json.Unmarshal(text, &account)
 }
 
-// The keys have one tag: the script needs them on one server.
+// The keys have one tag, because the script needs them on one server.
 func (a *Accounts) hash(version string) string { return a.keys.Of("accounts", "of", version) }
 func (a *Accounts) newestKey() string          { return a.keys.Of("accounts", "newest") }
 func (a *Accounts) turnKey() string            { return a.keys.Of("accounts", "turn") }
 
-// poll asks for the newest version, and compares the copy with the table when it is time and no other process does.
+// poll reads the newest version, and compares the copy with the table when that is due and no other process does it.
 func (a *Accounts) poll(ctx context.Context) error {
 	turn := rand.Text()
 	mine, err := a.redis.SetNX(ctx, a.turnKey(), turn, refreshInterval).Result()
 	if err != nil {
-		return fmt.Errorf("take a turn at the accounts: %w", err)
+		return fmt.Errorf("take the turn of comparing the accounts: %w", err)
 	}
 	if mine {
 		if err := a.refresh(ctx, turn); err != nil {
@@ -262,13 +264,13 @@ func (a *Accounts) poll(ctx context.Context) error {
 	asked := clock.Mark()
 	version, err := a.redis.Get(ctx, a.newestKey()).Result()
 	if err != nil && !errors.Is(err, goredis.Nil) {
-		return fmt.Errorf("ask for the version of the accounts: %w", err)
+		return fmt.Errorf("read the version of the accounts: %w", err)
 	}
 	a.confirm(version, asked)
 	return nil
 }
 
-// refresh reads the table, and makes the copy what it says.
+// refresh reads the table, and updates the copy.
 func (a *Accounts) refresh(ctx context.Context, turn string) error {
 	ctx, cancel := context.WithTimeout(ctx, fillBudget)
 	defer cancel()
@@ -283,14 +285,14 @@ func (a *Accounts) refresh(ctx context.Context, turn string) error {
 		if err != nil {
 			return fmt.Errorf("account %d: %w", account.ID, err)
 		}
-		_, _ = sum.Write(text) // A hash takes whatever it is given.
+		_, _ = sum.Write(text) // A hash accepts everything.
 		texts = append(texts, strconv.FormatInt(account.ID, 10), text)
 	}
 	version := hex.EncodeToString(sum.Sum(nil))
 	hash := a.hash(version)
 	have, err := a.redis.HLen(ctx, hash).Result()
 	if err != nil {
-		return fmt.Errorf("look at the copy of the accounts: %w", err)
+		return fmt.Errorf("read the copy of the accounts: %w", err)
 	}
 	if have != int64(len(accounts)) {
 		if err := a.fill(ctx, hash, texts); err != nil {
@@ -299,7 +301,7 @@ func (a *Accounts) refresh(ctx context.Context, turn string) error {
 	}
 	err = publish.Run(ctx, a.redis, []string{a.turnKey(), a.newestKey(), hash}, turn, version, len(accounts), copyMaxAge.Milliseconds(), hashMaxAge.Milliseconds()).Err()
 	if err != nil {
-		return fmt.Errorf("say which version of the accounts is the newest: %w", err)
+		return fmt.Errorf("publish the version of the accounts: %w", err)
 	}
 	return nil
 }
@@ -309,7 +311,7 @@ func (a *Accounts) fill(ctx context.Context, hash string, texts []any) error {
 		n := min(len(texts), 2*fieldsPerPut)
 		_, err := a.redis.Pipelined(ctx, func(p goredis.Pipeliner) error {
 			p.HSet(ctx, hash, texts[:n]...)
-			p.PExpire(ctx, hash, hashMaxAge) // One that is not finished goes too.
+			p.PExpire(ctx, hash, hashMaxAge) // An unfinished one expires too.
 			return nil
 		})
 		if err != nil {

@@ -57,7 +57,7 @@ func setup(t *testing.T, accounts int) *testBundle {
 
 func (b *testBundle) process() *Accounts {
 	a := NewAccounts(b.store, b.redis, b.keys, slog.New(slog.DiscardHandler), nil)
-	a.budget = time.Minute // A machine that has much to do is no Redis that is away.
+	a.budget = time.Minute // On a busy machine Redis is slow but not away.
 	return a
 }
 
@@ -68,7 +68,7 @@ func (b *testBundle) poll(t *testing.T, processes ...*Accounts) {
 	}
 }
 
-// turn lets the time pass after which the table is read again.
+// turn advances the time until the table is read again.
 func (b *testBundle) turn(t *testing.T) {
 	t.Helper()
 	require.NoError(t, b.redis.Del(t.Context(), b.process().turnKey()).Err())
@@ -87,9 +87,9 @@ func currencyOf(t *testing.T, a *Accounts, id int64) string {
 	return account.Currency
 }
 
-func TestAccounts_CostNoStatementEach(t *testing.T) {
+func TestAccounts_NeedNoStatementEach(t *testing.T) {
 	t.Parallel()
-	const n = 100 // not so many that the version, which is believed for ten seconds, has to be asked for anew
+	const n = 100 // few enough that the version, which is used for ten seconds, need not be read again
 	b := setup(t, n)
 	first, second, without := b.process(), b.process(), b.process()
 	b.poll(t, first, second)
@@ -110,7 +110,7 @@ func TestAccounts_CostNoStatementEach(t *testing.T) {
 	require.EqualValues(t, n, b.single.Load())
 }
 
-// Whoever changes a row changes the version, also by hand, and a row that is deleted by hand is gone.
+// Every change of a row changes the version, also by hand, and a row that is deleted by hand is gone.
 func TestAccounts_FollowEachChange(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 3)
@@ -128,13 +128,13 @@ func TestAccounts_FollowEachChange(t *testing.T) {
 	_, err := first.Account(t.Context(), 3)
 	require.ErrorIs(t, err, sql.ErrNoRows)
 
-	// One that has come since the table was read.
+	// This one was added after the table was read.
 	ids, err := b.store.PutAccounts(t.Context(), "tulip", 1, []settings.Account{{ExternalID: "new", Timezone: "UTC", Currency: "EUR"}})
 	require.NoError(t, err)
 	require.Equal(t, "EUR", currencyOf(t, first, ids["new"]))
 }
 
-func TestAccounts_AreRightAfterAFlush(t *testing.T) {
+func TestAccounts_AreCorrectAfterAFlush(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 50)
 	a := b.process()
@@ -145,7 +145,7 @@ func TestAccounts_AreRightAfterAFlush(t *testing.T) {
 	for _, key := range b.redis.Keys(t.Context(), b.keys.Prefix()+":*").Val() {
 		require.NoError(t, b.redis.Del(t.Context(), key).Err())
 	}
-	require.Equal(t, "USD", currencyOf(t, a, 2), "before anybody has filled it again")
+	require.Equal(t, "USD", currencyOf(t, a, 2), "before the copy is filled again")
 	require.EqualValues(t, 1, b.single.Load())
 
 	b.poll(t, a)
@@ -154,11 +154,11 @@ func TestAccounts_AreRightAfterAFlush(t *testing.T) {
 	require.EqualValues(t, 1, b.single.Load())
 }
 
-func TestAccounts_ManyWhoAskAtOnceCostOneStatement(t *testing.T) {
+func TestAccounts_ConcurrentCallersShareOneStatement(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	a := b.process()
-	// Nobody gets through before all have come.
+	// No caller continues before all have come.
 	for range readsMax {
 		a.reads <- struct{}{}
 	}
@@ -180,10 +180,10 @@ func TestAccounts_ManyWhoAskAtOnceCostOneStatement(t *testing.T) {
 		<-a.reads
 	}
 	all.Wait()
-	require.EqualValues(t, 1, b.single.Load(), "those who came after the first answer find it in the memory")
+	require.EqualValues(t, 1, b.single.Load(), "callers after the first answer find it in the memory")
 }
 
-func TestAccounts_GoOnWithoutRedis(t *testing.T) {
+func TestAccounts_WorkWithoutRedis(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 5)
 	a := b.process()
@@ -194,17 +194,17 @@ func TestAccounts_GoOnWithoutRedis(t *testing.T) {
 	require.EqualValues(t, 1, b.single.Load())
 	require.Error(t, a.poll(t.Context()))
 	require.Equal(t, "CNY", currencyOf(t, a, 3))
-	require.Empty(t, a.newest(), "nobody waits for a Redis that does not answer")
+	require.Empty(t, a.newest(), "no caller waits for a Redis that does not answer")
 
-	// A caller that gives up leaves the others alone, and gets its own reason.
+	// A caller whose context ends does not affect the others, and gets its own reason.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := a.Account(ctx, 4)
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A process that was paused between its look at the table and its word of it must not bring an older version back.
-func TestAccounts_APausedProcessBringsNothingBack(t *testing.T) {
+// A process that was paused between reading the table and publishing must not restore an older version.
+func TestAccounts_APausedProcessRestoresNothingOld(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 2)
 	a := b.process()
@@ -217,7 +217,7 @@ func TestAccounts_APausedProcessBringsNothingBack(t *testing.T) {
 	b.set(t, 1, "CNY")
 	require.NoError(t, a.refresh(t.Context(), "the turn of long ago"))
 	b.poll(t, a)
-	require.Equal(t, "USD", currencyOf(t, a, 1), "what it read is not said")
+	require.Equal(t, "USD", currencyOf(t, a, 1), "what it read is not published")
 }
 
 func TestAccounts_StartsAndStops(t *testing.T) {
@@ -233,7 +233,7 @@ func TestAccounts_StartsAndStops(t *testing.T) {
 	require.Zero(t, b.single.Load())
 }
 
-func TestAccounts_TellWhichTheirPlatformHasClosed(t *testing.T) {
+func TestAccounts_ReportWhichTheirPlatformHasClosed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 4)
 	for id, parked := range map[int64]string{1: "frozen: invalid error 32211", 2: "login: it waits for a person", 3: "a dispute", 4: "revoked: invalid error 12201"} {
@@ -252,7 +252,7 @@ func TestAccounts_TellWhichTheirPlatformHasClosed(t *testing.T) {
 	a := b.process()
 	b.poll(t, a)
 	require.Equal(t, want, closed(a), "from the copy")
-	// It comes back: the copy is another one then.
+	// It comes back: the copy is then another one.
 	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = ''").Error)
 	b.turn(t)
 	b.poll(t, a)

@@ -13,7 +13,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-// Without Redis what was read is believed for a minute, however often it is asked for.
+// Without Redis what was read is used for a minute, however often it is requested.
 func TestAccounts_WithoutRedisARowAges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -36,8 +36,9 @@ func TestAccounts_WithoutRedisARowAges(t *testing.T) {
 	})
 }
 
-// A version that Redis told is believed for so long after Redis was asked, and no longer, though nobody learns that it is away.
-func TestAccounts_AVersionAgesWhereNobodyAsksForIt(t *testing.T) {
+// A version of Redis is used for versionMaxAge after it was read, and no longer, even if no process notices that
+// Redis is away.
+func TestAccounts_AVersionAgesIfItIsNotRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &testBundle{store: storetest.NewSQLite(t)}
@@ -59,8 +60,9 @@ func TestAccounts_AVersionAgesWhereNobodyAsksForIt(t *testing.T) {
 	})
 }
 
-// What Redis keeps ends by itself: a turn that nobody ends is taken by another process, and a copy that nobody compares is believed no longer.
-func TestAccounts_WhatRedisKeepsEnds(t *testing.T) {
+// What Redis keeps expires: another process takes a turn that was not ended, and a copy that is not compared is no
+// longer used.
+func TestAccounts_KeysInRedisExpire(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 1)
 	a := b.process()

@@ -1,8 +1,8 @@
-// Package metric lists the figures that every platform's reports are brought to: the columns of report_daily,
+// Package metric defines the figures to which every platform's reports are mapped: the columns of report_daily,
 // report_hourly, summary_daily and summary_hourly.
 package metric
 
-// Unit says how a metric's integer is to be read.
+// Unit defines how a metric's integer is to be read.
 type Unit string
 
 // The units.
@@ -19,11 +19,11 @@ type Metric struct {
 	Meaning string
 }
 
-// MoneyTolerance is by how much two figures of the same money may differ, such as an account's and the sum of its objects': a fen, which
-// is what platforms round to.
+// MoneyTolerance is how much two figures of the same money may differ, such as an account's and the sum of its
+// objects': a fen, to which platforms round.
 const MoneyTolerance = 10_000
 
-// Differ reports whether two figures of a metric that should be the same differ. Counts may not differ at all.
+// Differ reports whether two figures of a metric that should be equal differ. Counts may not differ at all.
 func (m Metric) Differ(a, b int64) bool {
 	tolerance := int64(0)
 	if m.Unit == Micros {
@@ -32,7 +32,7 @@ func (m Metric) Differ(a, b int64) bool {
 	return a-b > tolerance || b-a > tolerance
 }
 
-// All is every metric in the order of the columns. Names are for ever: they are columns.
+// All is every metric in the order of the columns. Names never change: they are columns.
 var All = []Metric{
 	{"cost", Micros, "money spent"},
 	{"impressions", Count, "times an ad was shown"},
@@ -68,7 +68,7 @@ func Index(name string) int {
 	return -1
 }
 
-// Cost is the position of what was spent, by which answers are judged.
+// Cost is the position of the cost, by which answers are checked.
 var Cost = Index("cost")
 
 // Names returns the columns in order.
@@ -95,7 +95,7 @@ func (v *Values) Set(i int, value int64) {
 // Get returns a metric and whether the row has it.
 func (v *Values) Get(i int) (int64, bool) { return v.values[i], v.set&(1<<i) != 0 }
 
-// Add adds the metrics that o has; a metric that neither has stays unset.
+// Add adds the metrics that o has. A metric that neither has stays unset.
 func (v *Values) Add(o *Values) {
 	for i := range v.values {
 		v.values[i] += o.values[i]
@@ -103,7 +103,7 @@ func (v *Values) Add(o *Values) {
 	v.set |= o.set
 }
 
-// Args appends the values for an SQL statement: int64, or nil for what is not set.
+// Args appends the values for an SQL statement: int64, or nil for a metric that is not set.
 func (v *Values) Args(args []any) []any {
 	for i := range v.values {
 		if v.set&(1<<i) != 0 {
@@ -115,10 +115,10 @@ func (v *Values) Args(args []any) []any {
 	return args
 }
 
-// Columns is where the metrics of a row are scanned to, in the order of Names: nil is NULL.
+// Columns receives the metrics of a scanned row, in the order of Names; nil is NULL.
 type Columns [N]*int64
 
-// Dest appends where Scan is to put the columns.
+// Dest appends the destinations of the columns for Scan.
 func (c *Columns) Dest(dest []any) []any {
 	for i := range c {
 		dest = append(dest, &c[i])
@@ -126,7 +126,7 @@ func (c *Columns) Dest(dest []any) []any {
 	return dest
 }
 
-// Values are the columns as metrics: NULL is not set.
+// Values returns the columns as metrics. NULL is not set.
 func (c *Columns) Values() Values {
 	var v Values
 	for i, value := range c {

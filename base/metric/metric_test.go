@@ -8,7 +8,7 @@ import (
 	"adsync/base/metric"
 )
 
-func TestValues_WhatIsNotSetIsNullAndStaysSo(t *testing.T) {
+func TestValues_UnsetMetricsAreNullAndStayUnset(t *testing.T) {
 	t.Parallel()
 	require.Len(t, metric.All, metric.N)
 	var a, b metric.Values

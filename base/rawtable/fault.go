@@ -1,15 +1,15 @@
 package rawtable
 
-// FaultKind says what a value that cannot be used costs.
+// FaultKind is the consequence of a value that cannot be used.
 type FaultKind string
 
-// The kinds, the least first.
+// The kinds, in increasing severity.
 const (
 	AttributeFault FaultKind = "attribute" // the value alone: the field is not set, or its text is repaired
-	FutureFault    FaultKind = "future"    // nothing: the time is kept as data, and moves no mark
+	FutureFault    FaultKind = "future"    // none: the time is kept as data, and moves no mark
 	FigureFault    FaultKind = "figure"    // the figure: it is not set, and the day is not whole
-	KeyFault       FaultKind = "key"       // the row: it is not known what it is about, and the day is not whole
+	KeyFault       FaultKind = "key"       // the row: its subject is unknown, and the day is not whole
 )
 
-// IsNoValue reports whether a text is a word that platforms and partners write where there is no value.
+// IsNoValue reports whether a text is a word that platforms and partners write for a missing value.
 func IsNoValue(text string) bool { return text == "" || text == "-" || text == "--" }

@@ -1,6 +1,7 @@
-// Package rawtable describes the tables that hold platforms' rows as they came: what has a row, by which key, and which columns are typed. A platform declares
-// them, and the store makes and fills them. It also has the words for what rows hold apart from figures: images and videos (asset.go), and values that cannot be
-// used (fault.go). It imports nothing, so that platforms can be written without the store.
+// Package rawtable describes the tables that hold platforms' rows as they came: what a row stands for, its key, and
+// the typed columns. A platform declares them, and the store creates and fills them. The package also defines the
+// parts of rows other than figures: images and videos (asset.go), and values that cannot be used (fault.go). It
+// imports nothing, so that platforms can be written without the store.
 package rawtable
 
 // Kind is the type of a raw table's column.
@@ -8,7 +9,7 @@ type Kind int
 
 // The kinds.
 const (
-	Int     Kind = iota // counts, and money in the unit that the column's name says
+	Int     Kind = iota // counts, and money in the unit that the column's name contains
 	Text                // up to 255 characters
 	Instant             // a UTC time
 )
@@ -19,7 +20,7 @@ type Column struct {
 	Kind Kind
 }
 
-// Shape says what a raw table has a row per.
+// Shape defines what a raw table has one row per.
 type Shape int
 
 // The shapes and their keys.
@@ -32,8 +33,8 @@ const (
 	DailyFundRows              // (day, account_id, fund_type)
 )
 
-// Table holds a platform's rows as they came: typed columns that we use, and the whole row as JSON. The tables are
-// declared by the platform's package and made by EnsureRawTables, so that a new platform needs no migration.
+// Table holds a platform's rows as they came: typed columns that we use, and the whole row as JSON. The platform's
+// package declares the tables and EnsureRawTables creates them, so that a new platform needs no migration.
 type Table struct {
 	Name    string // "<media>_<what>"
 	Shape   Shape
@@ -58,8 +59,8 @@ func (t Table) Key() []string {
 	}
 }
 
-// Values returns the other columns in the order in which Upsert wants them: the typed ones, row_json, then those
-// that the engine keeps (configuration: last_seen_at, deleted_at; all: version).
+// Values returns the other columns in the order of Upsert: the typed ones, row_json, then those that the engine keeps
+// (configuration: last_seen_at, deleted_at; all: version).
 func (t Table) Values() []string {
 	names := make([]string, 0, len(t.Columns)+4)
 	for _, c := range t.Columns {
@@ -72,5 +73,5 @@ func (t Table) Values() []string {
 	return append(names, "version")
 }
 
-// Shown are the objects of a configuration level that are being shown: the raw table's column has the value.
+// Shown selects the objects of a configuration level that are being shown: the raw table's column has the value.
 type Shown struct{ Column, Value string }

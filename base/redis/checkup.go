@@ -11,7 +11,7 @@ import (
 	"adsync/base/checkup"
 )
 
-// CheckUp looks whether Redis is reached, what the user may do, and whether a full memory takes keys away.
+// CheckUp checks whether Redis is reached, what the user may do, and whether a full memory evicts keys.
 func CheckUp(ctx context.Context, client goredis.UniversalClient, keys Keys) []checkup.Finding {
 	report := checkup.Report{Server: "redis"}
 	if err := eachMaster(ctx, client, func(ctx context.Context, c *goredis.Client) error { return c.Ping(ctx).Err() }); err != nil {
@@ -24,7 +24,7 @@ func CheckUp(ctx context.Context, client goredis.UniversalClient, keys Keys) []c
 	}
 	report.Add("reached", checkup.OK, "", "")
 	if err := CheckRights(ctx, client, keys); err != nil {
-		report.Add("rights", checkup.Fault, err.Error(), "ACL SETUSER, as docs/operations.md has it")
+		report.Add("rights", checkup.Fault, err.Error(), "ACL SETUSER, see docs/operations.md")
 	} else {
 		report.Add("rights", checkup.OK, "", "")
 	}
@@ -33,7 +33,7 @@ func CheckUp(ctx context.Context, client goredis.UniversalClient, keys Keys) []c
 	case err != nil:
 		report.Add("maxmemory-policy", checkup.Skipped, err.Error(), "give the user the right +info by ACL SETUSER")
 	case policy != "" && policy != noEviction:
-		report.Add("maxmemory-policy", checkup.Warning, policy+": a full Redis forgets who has used which quota, and calls go over the platforms' limits",
+		report.Add("maxmemory-policy", checkup.Warning, policy+": a full Redis evicts the records of used quota, and calls exceed the platforms' limits",
 			"CONFIG SET maxmemory-policy noeviction, and the same in the server's configuration")
 	default:
 		report.Add("maxmemory-policy", checkup.OK, policy, "")
@@ -44,8 +44,8 @@ func CheckUp(ctx context.Context, client goredis.UniversalClient, keys Keys) []c
 // noEviction is the policy with which a full Redis refuses writes and keeps its keys.
 const noEviction = "noeviction"
 
-// EvictionPolicy returns what Redis does when its memory is full: "noeviction", or another policy of any of its masters.
-// It is empty if the server does not name one.
+// EvictionPolicy returns the policy of Redis for a full memory: "noeviction", or another policy of any of its
+// masters. It is empty if the server does not report one.
 func EvictionPolicy(ctx context.Context, client goredis.UniversalClient) (string, error) {
 	var mu sync.Mutex
 	found := ""
@@ -74,7 +74,7 @@ func policyOf(info string) string {
 	return ""
 }
 
-// eachMaster does something with each master of a cluster, or with the one server that there is.
+// eachMaster calls do with each master of a cluster, or with the single server.
 func eachMaster(ctx context.Context, client goredis.UniversalClient, do func(context.Context, *goredis.Client) error) error {
 	switch c := client.(type) {
 	case *goredis.ClusterClient:

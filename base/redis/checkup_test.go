@@ -11,7 +11,7 @@ import (
 	"adsync/base/redis/redistest"
 )
 
-func TestCheckUp_NamesWhatIsWrong(t *testing.T) {
+func TestCheckUp_NamesProblems(t *testing.T) {
 	t.Parallel()
 	client, keys := redistest.New(t)
 	if os.Getenv(redistest.Env) == "" {

@@ -18,7 +18,7 @@ const (
 	ModeCluster  = "cluster"
 )
 
-// Config says where Redis is and how to talk to it.
+// Config defines where Redis is and how to use it.
 type Config struct {
 	Mode             string           `koanf:"mode" doc:"How Redis is deployed: single, sentinel or cluster."`
 	Addrs            []string         `koanf:"addrs" doc:"host:port of the server (single), of the sentinels, or of some nodes of the cluster."`
@@ -28,17 +28,17 @@ type Config struct {
 	SentinelUsername string           `koanf:"sentinel_username" doc:"User at the sentinels themselves. Empty means the default user."`
 	SentinelPassword secret.Text      `koanf:"sentinel_password" doc:"Password at the sentinels themselves. Empty means none."`
 	DB               int              `koanf:"db" doc:"Number of the database. A cluster has only 0."`
-	KeyPrefix        string           `koanf:"key_prefix" doc:"What every key begins with, so that several deployments can share a Redis."`
+	KeyPrefix        string           `koanf:"key_prefix" doc:"Prefix of every key, so that several deployments can share a Redis."`
 	TLS              config.ClientTLS `koanf:"tls"`
-	PoolSize         int              `koanf:"pool_size" doc:"Most connections per server."`
+	PoolSize         int              `koanf:"pool_size" doc:"Maximum number of connections per server."`
 	DialTimeout      time.Duration    `koanf:"dial_timeout" doc:"Longest time to open a connection."`
-	ReadTimeout      time.Duration    `koanf:"read_timeout" doc:"Longest time to wait for an answer; a shorter deadline of the caller is obeyed."`
-	WriteTimeout     time.Duration    `koanf:"write_timeout" doc:"Longest time to send a command; a shorter deadline of the caller is obeyed."`
+	ReadTimeout      time.Duration    `koanf:"read_timeout" doc:"Longest time to wait for an answer; a shorter deadline of the caller applies."`
+	WriteTimeout     time.Duration    `koanf:"write_timeout" doc:"Longest time to send a command; a shorter deadline of the caller applies."`
 	PoolTimeout      time.Duration    `koanf:"pool_timeout" doc:"Longest time to wait for a free connection."`
 	MaxRetries       int              `koanf:"max_retries" doc:"How often a failed command is sent again. 0 means never."`
 }
 
-// DefaultConfig is one server on this machine.
+// DefaultConfig returns the settings of one server on this machine.
 func DefaultConfig() Config {
 	return Config{
 		Mode:         ModeSingle,
@@ -49,8 +49,8 @@ func DefaultConfig() Config {
 		ReadTimeout:  time.Second,
 		WriteTimeout: time.Second,
 		PoolTimeout:  2 * time.Second,
-		// One more try mends a connection that died while idle; more would only delay the fall-back that every
-		// user of Redis has.
+		// One more try replaces a connection that died while idle. More tries would only delay the fallback that every user
+		// of Redis has.
 		MaxRetries: 1,
 	}
 }
@@ -85,7 +85,7 @@ func (c Config) Validate() error {
 	}
 	for _, addr := range c.Addrs {
 		if _, port, err := net.SplitHostPort(addr); err != nil || port == "" || strings.Contains(addr, "@") {
-			refuse("addrs", addr, "host:port; username and password are settings of their own")
+			refuse("addrs", addr, "host:port; set username and password separately")
 		}
 	}
 	if c.DB < 0 {
@@ -96,7 +96,7 @@ func (c Config) Validate() error {
 	}
 	errs = append(errs, c.TLS.Validate()...)
 	if !c.TLS.Enabled && (c.TLS.CAFile != "" || c.TLS.CertFile != "" || c.TLS.ServerName != "" || c.TLS.InsecureSkipVerify) {
-		refuse("tls.enabled", c.TLS.Enabled, "true, since other settings of tls are given")
+		refuse("tls.enabled", c.TLS.Enabled, "true, because other settings of tls are given")
 	}
 	if c.PoolSize < 1 {
 		refuse("pool_size", c.PoolSize, "at least 1")

@@ -16,7 +16,7 @@ func TestConfig_Validate(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		change func(*Config)
-		want   string // empty means it is fine
+		want   string // empty means valid
 	}{
 		{"sentinel", func(c *Config) { c.Mode, c.Addrs, c.MasterName = ModeSentinel, []string{"a:1", "b:1"}, "main" }, ""},
 		{"cluster", func(c *Config) { c.Mode, c.Addrs = ModeCluster, []string{"a:1"} }, ""},

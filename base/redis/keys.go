@@ -5,18 +5,18 @@ import "strings"
 // Keys names the keys of one deployment.
 type Keys struct{ prefix string }
 
-// NewKeys returns the names that begin with prefix, as Config.KeyPrefix gives it.
+// NewKeys returns the names that begin with prefix, which is Config.KeyPrefix.
 func NewKeys(prefix string) Keys { return Keys{prefix: prefix} }
 
-// Prefix is what every key begins with, without the colon that follows it.
+// Prefix returns the beginning of every key, without the colon that follows it.
 func (k Keys) Prefix() string { return k.prefix }
 
-// partEscaper keeps what users chose from looking like the structure of a key: two different lists of parts never
-// give one key, and a brace in a part never moves the key to another slot.
+// partEscaper escapes characters in user-chosen parts that have a meaning in a key: two different lists of parts
+// never give one key, and a brace in a part never moves the key to another slot.
 var partEscaper = strings.NewReplacer("%", "%25", ":", "%3A", "{", "%7B", "}", "%7D")
 
 // Of returns "prefix:{tag}:part:part…". A cluster keeps all keys of one tag on one server, so that a script or a
-// transaction may touch several of them. An empty tag is written as "-", since a cluster ignores empty braces.
+// transaction may use several of them. An empty tag is written as "-", because a cluster ignores empty braces.
 func (k Keys) Of(tag string, parts ...string) string {
 	if tag == "" {
 		tag = "-"

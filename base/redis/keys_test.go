@@ -21,7 +21,7 @@ func TestKeys_Of(t *testing.T) {
 		{"a tag and parts", "tulip", []string{"pace", "app", "17"}, "adsync:{tulip}:pace:app:17"},
 		{"no parts", "tulip", nil, "adsync:{tulip}"},
 		{"an empty tag still holds keys together", "", []string{"x"}, "adsync:{-}:x"},
-		{"structure in what users chose", "a}b", []string{"c:d", "{e}", "50%"}, "adsync:{a%7Db}:c%3Ad:%7Be%7D:50%25"},
+		{"structure in user-chosen parts", "a}b", []string{"c:d", "{e}", "50%"}, "adsync:{a%7Db}:c%3Ad:%7Be%7D:50%25"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,7 +1,7 @@
 // Package redis opens the deployment's Redis and names its keys.
 //
-// Redis is the fast path and never the truth: whatever is kept there must be rebuildable from the database, and
-// every user of it has an answer to its being away.
+// Redis is the fast path and never the source of truth: its contents must be rebuildable from the database, and every
+// user of it must handle its absence.
 package redis
 
 import (
@@ -15,15 +15,15 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// silent is the library's logger: what its pool says of a server that is away comes as an error of each command too.
+// silent is the library's logger. What its pool logs about an unreachable server is also the error of each command.
 type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
 func init() { goredis.SetLogger(silent{}) }
 
-// Open returns a client for cfg, which must be valid. It reads the certificate files but opens no connection, so
-// that a Redis that is away at start is no error. The caller closes the client.
+// Open returns a client for cfg, which must be valid. It reads the certificate files but opens no connection, so an
+// unreachable Redis is no error at start. The caller closes the client.
 func Open(cfg Config) (goredis.UniversalClient, error) {
 	opts, err := options(cfg)
 	if err != nil {
@@ -39,8 +39,8 @@ func Open(cfg Config) (goredis.UniversalClient, error) {
 	}
 }
 
-// clusterReload is how often a client reads which node of a cluster has which keys. The library's interval of a minute is how long keys of a node that was
-// lost stay out of reach though a replica has taken its place.
+// clusterReload is how often a client reads which node of a cluster has which keys. With the library's interval of a
+// minute, keys of a lost node stay unreachable that long although a replica has replaced it.
 const clusterReload = 10 * time.Second
 
 func openCluster(o *goredis.ClusterOptions) *goredis.ClusterClient {
@@ -50,8 +50,8 @@ func openCluster(o *goredis.ClusterOptions) *goredis.ClusterClient {
 	return client
 }
 
-// reload has a cluster's client read again which node has which keys when a node does not answer. The library itself does so only when one answers that the
-// keys are elsewhere.
+// reload makes a cluster's client read the layout again when a node does not answer. The library itself does so only
+// when a node answers that the keys are elsewhere.
 type reload struct{ client *goredis.ClusterClient }
 
 func (reload) DialHook(next goredis.DialHook) goredis.DialHook { return next }
@@ -78,7 +78,8 @@ func (r reload) after(ctx context.Context, err error) {
 	}
 }
 
-// isOutOfReach reports whether an error says that keys have no node that answers: it is no answer of a server, or the answer that the cluster is down.
+// isOutOfReach reports whether an error means that no node answers for the keys: it is no answer of a server, or the
+// answer that the cluster is down.
 func isOutOfReach(err error) bool {
 	answer, ok := errors.AsType[goredis.Error](err)
 	if !ok {
@@ -94,7 +95,7 @@ func options(cfg Config) (*goredis.UniversalOptions, error) {
 	}
 	retries := cfg.MaxRetries
 	if retries == 0 {
-		retries = -1 // go-redis takes 0 for its default of 3.
+		retries = -1 // go-redis interprets 0 as its default of 3.
 	}
 	return &goredis.UniversalOptions{
 		Addrs:            cfg.Addrs,
@@ -110,15 +111,16 @@ func options(cfg Config) (*goredis.UniversalOptions, error) {
 		DialTimeout:      cfg.DialTimeout,
 		ReadTimeout:      cfg.ReadTimeout,
 		WriteTimeout:     cfg.WriteTimeout,
-		// Without this a caller's deadline does not reach the socket, and a budget of 200 ms takes the read timeout.
+		// Without this a caller's deadline does not apply to the socket, and a budget of 200 ms takes the whole read
+		// timeout.
 		ContextTimeoutEnabled: true,
 		MaxRetries:            retries,
 		MinRetryBackoff:       10 * time.Millisecond,
 		MaxRetryBackoff:       100 * time.Millisecond,
-		// A dial is tried once per try of a command: go-redis would make 5 tries of it within each, and a dead
-		// server would cost seconds.
+		// Each try of a command dials once. go-redis would dial 5 times within each, and a dead server would cost seconds.
 		DialerRetries: 1,
-		// Notices of planned maintenance are an offer of one vendor; asking for them costs each connection a round trip.
+		// Notifications of planned maintenance are a feature of one vendor. Requesting them costs each connection a round
+		// trip.
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}, nil
 }

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestOpen_EachModeIsItsOwnClient(t *testing.T) {
+func TestOpen_EachModeHasItsClient(t *testing.T) {
 	t.Parallel()
 	open := func(change func(*Config)) goredis.UniversalClient {
 		c := DefaultConfig()
@@ -34,7 +34,7 @@ func TestOpen_EachModeIsItsOwnClient(t *testing.T) {
 	}
 	require.IsType(t, &goredis.Client{}, open(func(*Config) {}))
 	require.IsType(t, &goredis.Client{}, open(func(c *Config) { c.Mode, c.MasterName = ModeSentinel, "main" }))
-	require.IsType(t, &goredis.ClusterClient{}, open(func(c *Config) { c.Mode = ModeCluster }), "a cluster may be given by one address")
+	require.IsType(t, &goredis.ClusterClient{}, open(func(c *Config) { c.Mode = ModeCluster }), "one address is enough for a cluster")
 }
 
 func TestOpen_Options(t *testing.T) {
@@ -76,7 +76,7 @@ func TestOpen_ADeadlineOfTheCallerReachesTheSocket(t *testing.T) {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	// It would return after a minute, by when the test has been given up.
+	// Otherwise it would return after a minute, when the test has timed out.
 	require.Error(t, client.Ping(ctx).Err())
 }
 
@@ -95,9 +95,9 @@ func TestTimeOf_IsTheServersTime(t *testing.T) {
 	require.WithinDuration(t, at, got, 0)
 }
 
-func TestOpen_AClusterIsReadAgainWhenANodeDoesNotAnswer(t *testing.T) {
+func TestOpen_AClusterIsReadAgainIfANodeDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	// A cluster of one node, which says at first that another one has all keys, where nobody listens.
+	// This is a cluster of one node, which reports at first that another one has all keys, where nothing listens.
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	require.NoError(t, gone.Close())

@@ -11,7 +11,7 @@ import (
 	"adsync/base/checkup"
 )
 
-func TestCheckUp_WarnsOfAPolicyThatTakesKeysAway(t *testing.T) {
+func TestCheckUp_WarnsOfAPolicyThatEvictsKeys(t *testing.T) {
 	t.Parallel()
 	for policy, want := range map[string]checkup.State{
 		"noeviction": checkup.OK, "allkeys-random": checkup.Warning, "volatile-lru": checkup.Warning, "": checkup.OK,

@@ -10,15 +10,15 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// refusals are the words with which a server's error begins that stays the same until somebody changes the server or the user's rights, and inScript what it
-// says of a command within a script: of Redis 7.0, and of later ones.
+// refusals are the beginnings of a server's errors that stay the same until the server or the user's rights are
+// changed. inScript are the texts for a command within a script: of Redis 7.0, and of later ones.
 var (
 	refusals = []string{"NOPERM ", "NOAUTH ", "WRONGPASS ", "OOM ", "MISCONF "}
 	inScript = []string{"The user executing the script can't ", "ACL failure in script"}
 )
 
-// Refused reports whether the server answered and does not do what it was asked for: the user lacks a right or gave a wrong password, or the server's memory
-// is full. A server that refuses is not away: what it was told before still stands.
+// Refused reports whether the server answered and refused the request: the user lacks a right or gave a wrong
+// password, or the server's memory is full. A server that refuses is not away: its data is still valid.
 func Refused(err error) bool {
 	answer, ok := errors.AsType[goredis.Error](err)
 	if !ok {
@@ -29,7 +29,7 @@ func Refused(err error) bool {
 		slices.ContainsFunc(inScript, func(words string) bool { return strings.Contains(text, words) })
 }
 
-// keysScript does on the key KEYS[1] what adsync's scripts do.
+// keysScript does with the key KEYS[1] what adsync's scripts do.
 var keysScript = goredis.NewScript(`
 redis.call('TIME')
 redis.call('SET', KEYS[1], '1', 'PX', 1000)
@@ -50,14 +50,15 @@ redis.call('ZREM', KEYS[1], 'a')
 return 1
 `)
 
-// CheckRights tries what adsync does with keys and channels of a deployment's prefix. Its error names the rights that the user lacks, as ACL SETUSER takes
-// them; an error for which Refused is false says that the server does not answer.
+// CheckRights tries what adsync does with keys and channels of a deployment's prefix. Its error names the rights that
+// the user lacks, in the form of ACL SETUSER. An error for which Refused is false means that the server does not
+// answer.
 func CheckRights(ctx context.Context, client goredis.UniversalClient, keys Keys) error {
 	name := keys.Of("rights", "check") // of a key, and of a channel
 	if err := keysScript.Run(ctx, client, []string{name}).Err(); err != nil {
 		return lacking("keys of adsync", "~"+keys.Prefix()+":* +@read +@write +@scripting +@connection +@pubsub +time +info", err)
 	}
-	// Without it nobody notices that a second server takes writes during a failover.
+	// Without it no process notices that a second server takes writes during a failover.
 	if err := client.Info(ctx, "server").Err(); err != nil && Refused(err) {
 		return lacking("command INFO", "+info", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"adsync/base/redis/redistest"
 )
 
-func TestCheckRights_NamesWhatAUserLacks(t *testing.T) {
+func TestCheckRights_NamesMissingRights(t *testing.T) {
 	t.Parallel()
 	client, keys := redistest.New(t)
 	require.NoError(t, redis.CheckRights(t.Context(), client, keys))
@@ -20,7 +20,7 @@ func TestCheckRights_NamesWhatAUserLacks(t *testing.T) {
 		rights []string
 		want   string
 	}{
-		"all that is needed": {[]string{own, "&" + keys.Prefix() + ":*", "+@read", "+@write", "+@scripting", "+@connection", "+@pubsub", "+time", "+info"}, ""},
+		"all needed rights":  {[]string{own, "&" + keys.Prefix() + ":*", "+@read", "+@write", "+@scripting", "+@connection", "+@pubsub", "+time", "+info"}, ""},
 		"no INFO":            {[]string{own, "allchannels", "+@all", "-info"}, "the rights +info by ACL SETUSER"},
 		"no channel":         {[]string{own, "+@all"}, "the rights &" + keys.Prefix() + ":* by ACL SETUSER"},
 		"other keys":         {[]string{"~other:*", "allchannels", "+@all"}, "the rights " + own + " +@read"},
@@ -41,7 +41,7 @@ func TestCheckRights_NamesWhatAUserLacks(t *testing.T) {
 	}
 }
 
-func TestRefused_IsWhatAServerAnswers(t *testing.T) {
+func TestRefused_IsAnAnswerOfAServer(t *testing.T) {
 	t.Parallel()
 	client, _ := redistest.New(t)
 	require.False(t, redis.Refused(client.Do(t.Context(), "NOSUCH").Err()), "an answer of another kind")

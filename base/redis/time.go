@@ -13,7 +13,8 @@ local time = redis.call('TIME')
 return time[1] * 1000000 + time[2]
 `)
 
-// TimeOf returns the time of the server that has a key. In a cluster TIME alone goes to any of the servers, each of which has a clock of its own.
+// TimeOf returns the time of the server that has a key. In a cluster TIME alone goes to any server, and each has its
+// own clock.
 func TimeOf(ctx context.Context, client goredis.UniversalClient, key string) (time.Time, error) {
 	micros, err := timeScript.Run(ctx, client, []string{key}).Int64()
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package roster tells which consumers live, and what their pools do.
+// Package roster lists the running consumers, and the state of their pools.
 //
-// Each process says so itself every few seconds, in Redis. What was said longer than Life ago is not believed: its process has ended, or is
-// cut off. Nothing rests on it but what people are shown.
+// Each process reports itself every few seconds, in Redis. A report older than Life is not used: its process has
+// ended, or is cut off. Only the display to users depends on it.
 package roster
 
 import (
@@ -18,15 +18,16 @@ import (
 )
 
 const (
-	// Interval is how often a process is to tell of itself.
+	// Interval is how often a process should report itself.
 	Interval = 5 * time.Second
-	// Life is for how long it is believed: it may fail to tell twice.
+	// Life is how long a report is used. It allows for two missed reports.
 	Life = 3 * Interval
-	// forgetAfter is when what a process said is deleted. It is long, so that nobody deletes what is being said anew.
+	// forgetAfter is the age at which a report is deleted. It is long, so that a report that is being renewed is not
+	// deleted.
 	forgetAfter = 10 * time.Minute
 )
 
-// Process is what a consumer tells of itself.
+// Process is the report of a consumer.
 type Process struct {
 	ID        string    `json:"id"`   // of this process alone
 	Node      string    `json:"node"` // as the subtasks' rows name it
@@ -36,7 +37,7 @@ type Process struct {
 	Pools     []Pool    `json:"pools"`
 	// Slow are the endpoints that answered it slowly within the last minute or two.
 	Slow []Slow `json:"slow,omitempty"`
-	// Age is how long ago it told that, by Redis's clock. It is not told, but found by List.
+	// Age is the age of the report, by Redis's clock. It is not reported, but computed by List.
 	Age time.Duration `json:"-"`
 }
 
@@ -44,26 +45,26 @@ type Process struct {
 type Pool struct {
 	Media    string `json:"media"`
 	Lane     string `json:"lane"`
-	Running  int    `json:"running"`  // subtasks under way
-	Capacity int    `json:"capacity"` // that may be, without those that wait for a call limit
+	Running  int    `json:"running"`  // subtasks in progress
+	Capacity int    `json:"capacity"` // the maximum, without those that wait for a call limit
 	Limited  int    `json:"limited"`  // of Running, those that wait for a call limit
 	// Partitions are those of the lane's topic that the process was given.
 	Partitions []int `json:"partitions"`
-	Careful    int   `json:"careful"` // of them, those whose messages go one by one
+	Careful    int   `json:"careful"` // of Partitions, those whose messages are processed one by one
 }
 
-// Slow is an endpoint of a platform that a process found slow.
+// Slow is an endpoint of a platform that was slow for a process.
 type Slow struct {
 	Media    string  `json:"media"`
 	Endpoint string  `json:"endpoint"`
 	Calls    int     `json:"calls"`
 	Slow     int     `json:"slow"`    // of Calls
-	Seconds  float64 `json:"seconds"` // that a slow one took, in the mean
+	Seconds  float64 `json:"seconds"` // mean duration of a slow one
 	// Accounts are our ids of some of those whose calls were slow.
 	Accounts []string `json:"accounts,omitempty"`
 }
 
-// Roster is where the processes with the same keys tell of themselves. It is safe for concurrent use.
+// Roster holds the reports of the processes with the same keys. It is safe for concurrent use.
 type Roster struct {
 	client goredis.UniversalClient
 	key    string
@@ -74,21 +75,21 @@ func New(client goredis.UniversalClient, keys redis.Keys) *Roster {
 	return &Roster{client: client, key: keys.Of("roster", "consumers")}
 }
 
-// said is a process with when it told so, by Redis's clock, in milliseconds.
+// said is a process with the time of its report, by Redis's clock, in milliseconds.
 type said struct {
 	At int64 `json:"at"`
 	Process
 }
 
-// Tell says what a process does now.
+// Tell stores the report of a process.
 func (r *Roster) Tell(ctx context.Context, p Process) error {
 	now, err := redis.TimeOf(ctx, r.client, r.key)
 	if err != nil {
-		return fmt.Errorf("tell of consumer %s: %w", p.ID, err)
+		return fmt.Errorf("report consumer %s: %w", p.ID, err)
 	}
 	text, err := json.Marshal(said{At: now.UnixMilli(), Process: p})
 	if err != nil {
-		return fmt.Errorf("tell of consumer %s: %w", p.ID, err)
+		return fmt.Errorf("report consumer %s: %w", p.ID, err)
 	}
 	_, err = r.client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
 		pipe.HSet(ctx, r.key, p.ID, text)
@@ -96,20 +97,20 @@ func (r *Roster) Tell(ctx context.Context, p Process) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("tell of consumer %s: %w", p.ID, err)
+		return fmt.Errorf("report consumer %s: %w", p.ID, err)
 	}
 	return nil
 }
 
-// Leave says that a process ends.
+// Leave removes the report of a process that ends.
 func (r *Roster) Leave(ctx context.Context, id string) error {
 	if err := r.client.HDel(ctx, r.key, id).Err(); err != nil {
-		return fmt.Errorf("tell of the end of consumer %s: %w", id, err)
+		return fmt.Errorf("remove consumer %s: %w", id, err)
 	}
 	return nil
 }
 
-// List returns the processes that live, by node.
+// List returns the running processes, by node.
 func (r *Roster) List(ctx context.Context) ([]Process, error) {
 	all, err := r.client.HGetAll(ctx, r.key).Result()
 	if err != nil {
@@ -124,7 +125,7 @@ func (r *Roster) List(ctx context.Context) ([]Process, error) {
 	for id, text := range all {
 		var s said
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
-			continue // A later release says it in another way.
+			continue // A later release has another format.
 		}
 		switch s.Age = max(now.Sub(time.UnixMilli(s.At)), 0).Truncate(time.Millisecond); {
 		case s.Age <= Life:
@@ -135,7 +136,7 @@ func (r *Roster) List(ctx context.Context) ([]Process, error) {
 	}
 	if len(dead) > 0 {
 		if err := r.client.HDel(ctx, r.key, dead...).Err(); err != nil {
-			return nil, fmt.Errorf("forget consumers: %w", err)
+			return nil, fmt.Errorf("remove old consumers: %w", err)
 		}
 	}
 	slices.SortFunc(living, func(a, b Process) int { return strings.Compare(a.ID, b.ID) })

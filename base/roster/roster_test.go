@@ -30,7 +30,7 @@ func ids(t *testing.T, r *roster.Roster) (all []string) {
 	return all
 }
 
-func TestRoster_TellsWhatEachHasTold(t *testing.T) {
+func TestRoster_ListsReports(t *testing.T) {
 	t.Parallel()
 	client, keys := redistest.New(t)
 	one, other := roster.New(client, keys), roster.New(client, keys)
@@ -47,7 +47,7 @@ func TestRoster_TellsWhatEachHasTold(t *testing.T) {
 	require.Equal(t, []string{"b"}, ids(t, one))
 
 	require.Empty(t, ids(t, roster.New(client, redis.NewKeys(keys.Prefix()+":another"))), "another deployment's are not ours")
-	require.NoError(t, client.HSet(t.Context(), keys.Of("roster", "consumers"), "later", "said in another way").Err())
+	require.NoError(t, client.HSet(t.Context(), keys.Of("roster", "consumers"), "later", "another format").Err())
 	require.Equal(t, []string{"b"}, ids(t, one))
 }
 
@@ -63,7 +63,7 @@ func TestRoster_ForgetsTheDead(t *testing.T) {
 			time.Sleep(roster.Interval)
 			require.NoError(t, r.Tell(t.Context(), process("alive")))
 		}
-		require.Equal(t, []string{"alive", "dead"}, ids(t, r), "it may have been held up")
+		require.Equal(t, []string{"alive", "dead"}, ids(t, r), "it may have been delayed")
 		list, err := r.List(t.Context())
 		require.NoError(t, err)
 		require.Zero(t, list[0].Age)
@@ -76,7 +76,7 @@ func TestRoster_ForgetsTheDead(t *testing.T) {
 			require.NoError(t, r.Tell(t.Context(), process("alive")))
 		}
 		require.Equal(t, []string{"alive"}, ids(t, r))
-		require.EqualValues(t, 1, client.HLen(t.Context(), keys.Of("roster", "consumers")).Val(), "nothing is kept of the dead for good")
+		require.EqualValues(t, 1, client.HLen(t.Context(), keys.Of("roster", "consumers")).Val(), "nothing is kept of dead processes permanently")
 		time.Sleep(time.Hour)
 		require.ErrorIs(t, client.Get(t.Context(), keys.Of("roster", "consumers")).Err(), goredis.Nil)
 	})

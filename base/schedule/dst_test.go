@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// changes are zones and moments of changes of their clocks: by an hour, by half an hour, at midnight, and never.
+// changes are zones and times of changes of their clocks: by an hour, by half an hour, at midnight, and never.
 var changes = []struct{ zone, at string }{
 	{"Europe/Berlin", "2026-03-29T01:00:00Z"},
 	{"Europe/Berlin", "2026-10-25T01:00:00Z"},
@@ -22,10 +22,10 @@ var changes = []struct{ zone, at string }{
 	{"Asia/Shanghai", "2026-03-29T01:00:00Z"},
 }
 
-// plain is a cron expression of the generator's own making, so that the oracle need not read one.
+// plain is a generated cron expression, so that the oracle need not parse one.
 type plain struct {
 	minutes, hours map[int]bool
-	step           int // of the hours; 0 = the hours are fixed
+	step           int // of the hours; 0 means that the hours are fixed
 	expr           string
 }
 
@@ -39,7 +39,7 @@ func drawPlain(t *rapid.T) plain {
 		}
 		return text[:len(text)-1]
 	}
-	// Mostly the times at which clocks are changed.
+	// Mostly the times at which clocks change.
 	minutes := list("minutes", rapid.OneOf(rapid.SampledFrom([]int{0, 1, 29, 30, 31, 59}), rapid.IntRange(0, 59)), p.minutes)
 	hours := list("hours", rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, 23)), p.hours)
 	if p.step = rapid.IntRange(0, 3).Draw(t, "step"); p.step > 0 {
@@ -57,7 +57,7 @@ func (p plain) holds(wall time.Time) bool {
 	return p.minutes[wall.Minute()] && hour
 }
 
-// moments goes through all minutes as they pass and asks of each what the clock on the wall has shown.
+// moments steps through all minutes and checks for each what a wall clock has shown.
 func (p plain) moments(zone *time.Location, from, through time.Time) []time.Time {
 	shown := map[time.Time]bool{}
 	var last time.Time
@@ -66,9 +66,9 @@ func (p plain) moments(zone *time.Location, from, through time.Time) []time.Time
 		wall := naive(m.In(zone))
 		due := p.holds(wall)
 		if p.step == 0 {
-			due = due && !shown[wall] // a fixed hour that comes twice runs the first time
+			due = due && !shown[wall] // a fixed hour that occurs twice runs the first time
 			for skipped := last.Add(time.Minute); !last.IsZero() && skipped.Before(wall); skipped = skipped.Add(time.Minute) {
-				due = due || p.holds(skipped) // what the clock jumped over runs at the end of the gap
+				due = due || p.holds(skipped) // what the clock skipped runs at the end of the gap
 				shown[skipped] = true
 			}
 		}
@@ -100,7 +100,8 @@ func between(s Schedule, from, through time.Time) []time.Time {
 	return all
 }
 
-// Whatever the zone does with its clock, the moments are those that the rule gives to somebody who watches a wall clock.
+// Whatever the zone does with its clock, the moments are those that the rule gives to a person who watches a wall
+// clock.
 func TestNext_AgainstAWallClock(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -112,7 +113,7 @@ func TestNext_AgainstAWallClock(t *testing.T) {
 	})
 }
 
-// What is caught up relies on this: an interval that is looked at in pieces has the moments of the whole, each once.
+// Catching up relies on this: an interval that is read in pieces has the moments of the whole, each once.
 func TestNext_PiecesMakeTheWhole(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -122,11 +123,11 @@ func TestNext_PiecesMakeTheWhole(t *testing.T) {
 		require.NoError(t, err)
 		whole := between(s, from, through)
 		for i := 1; i < len(whole); i++ {
-			require.True(t, whole[i].After(whole[i-1]), "it only goes on")
+			require.True(t, whole[i].After(whole[i-1]), "moments only increase")
 		}
 		var pieces []time.Time
 		for at := from; at.Before(through); {
-			// Any millisecond will do, also just before and at a moment.
+			// Any millisecond is allowed, also just before and at a moment.
 			next := at.Add(time.Duration(rapid.Int64Range(1, int64(through.Sub(from)/time.Millisecond)).Draw(t, "piece")) * time.Millisecond)
 			if next.After(through) {
 				next = through

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// unit is a field of an expression: its name and the values that it takes.
+// unit is a field of an expression: its name and its values.
 type unit struct {
 	name      string
 	low, high int
-	names     []string // from low on; nil = the field has none
+	names     []string // from low on; nil if the field has none
 }
 
 var units = []unit{
@@ -26,11 +26,11 @@ var units = []unit{
 const (
 	dayUnit     = 3
 	weekdayUnit = 5
-	// daysAlways is how many days each month has.
+	// daysAlways is the number of days that every month has.
 	daysAlways = 28
 )
 
-// size is how many values the field has.
+// size returns the number of the field's values.
 func (u unit) size() int { return u.high - u.low + 1 }
 
 // item is one entry of a field's list, resolved to numbers.
@@ -40,7 +40,7 @@ type item struct {
 	step     int
 }
 
-// unitsOf returns the units of an expression's fields, or none if it is not of fields ("@daily").
+// unitsOf returns the units of an expression's fields, or none for a descriptor such as "@daily".
 func unitsOf(fields []string) []unit {
 	switch len(fields) {
 	case len(units):
@@ -51,8 +51,8 @@ func unitsOf(fields []string) []unit {
 	return nil
 }
 
-// checkFields returns what would be right where a field holds what the cron library would read as something else than
-// is written: a step that leaves one value alone, an empty entry, a range that begins with a wildcard.
+// checkFields returns the correct form if a field contains what the cron library would read differently than written:
+// a step that leaves a single value, an empty entry, a range that begins with a wildcard.
 func checkFields(fields []string) (want string) {
 	for i, u := range unitsOf(fields) {
 		for text := range strings.SplitSeq(fields[i], ",") {
@@ -64,7 +64,7 @@ func checkFields(fields []string) (want string) {
 	return ""
 }
 
-// item reads one entry of a field's list, or returns what would be right.
+// item parses one entry of a field's list, or returns the correct form.
 func (u unit) item(text string) (i item, want string) {
 	i = item{text: text, from: u.low, to: u.high, step: 1}
 	span, step, stepped := strings.Cut(text, "/")
@@ -92,7 +92,7 @@ func (u unit) item(text string) (i item, want string) {
 	return i, ""
 }
 
-// span reads the numbers of an entry: "n", "n/step", which ends at the field's highest value, or "n-m".
+// span parses the numbers of an entry: "n", "n/step", which ends at the field's highest value, or "n-m".
 func (u unit) span(i *item, low, high string, ranged, stepped bool) (want string) {
 	if i.from, want = u.number(low); want != "" {
 		return want
@@ -111,7 +111,7 @@ func (u unit) span(i *item, low, high string, ranged, stepped bool) (want string
 	return ""
 }
 
-// number reads a value of the field, by number or by name.
+// number parses a value of the field, by number or by name.
 func (u unit) number(text string) (n int, want string) {
 	if i := slices.Index(u.names, strings.ToLower(text)); i >= 0 {
 		return u.low + i, ""
@@ -123,13 +123,13 @@ func (u unit) number(text string) (n int, want string) {
 	return n, ""
 }
 
-// digits reads a number without a sign.
+// digits parses a number without a sign.
 func digits(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 16)
 	return int(n), err
 }
 
-// Warnings returns what is probably not meant by an expression that Parse takes.
+// Warnings returns what is probably unintended in an expression that Parse accepts.
 func Warnings(expr string) []string {
 	fields := strings.Fields(expr)
 	of := unitsOf(fields)
@@ -162,14 +162,14 @@ func Warnings(expr string) []string {
 	return all
 }
 
-// limited reports whether a field leaves values out.
+// limited reports whether a field excludes values.
 func limited(field string) bool {
 	return !slices.ContainsFunc(strings.Split(field, ","), func(text string) bool {
 		return strings.TrimSuffix(text, "/1") == "*" || strings.TrimSuffix(text, "/1") == "?"
 	})
 }
 
-// uneven returns a warning about a step whose pauses are not all of one length.
+// uneven returns a warning about a step with pauses of different lengths.
 func (u unit) uneven(i item) string {
 	count := i.to - i.from + 1
 	if i.step == 1 {

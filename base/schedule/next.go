@@ -28,7 +28,7 @@ func (s Schedule) NextN(after time.Time, n int) []time.Time {
 	return moments
 }
 
-// modulo is how far t is beyond the last multiple of every since 1970.
+// modulo returns how far t is beyond the last multiple of every since 1970.
 func modulo(t time.Time, every time.Duration) time.Duration {
 	seconds := int64(every / time.Second)
 	beyond := t.Unix() % seconds
@@ -38,7 +38,7 @@ func modulo(t time.Time, every time.Duration) time.Duration {
 	return time.Duration(beyond)*time.Second + time.Duration(t.Nanosecond())
 }
 
-// nextElapsed goes through the periods between changes of the clock; within one, wall time and elapsed time agree.
+// nextElapsed searches the periods between changes of the clock. Within one, wall time and elapsed time agree.
 func (s Schedule) nextElapsed(after time.Time) time.Time {
 	at := after.In(s.zone)
 	for {
@@ -52,7 +52,7 @@ func (s Schedule) nextElapsed(after time.Time) time.Time {
 		if end.IsZero() || moment.Before(end) {
 			return moment
 		}
-		// A moment at the change itself belongs to the new period: look from just before its first wall time.
+		// A moment at the change itself belongs to the new period, so the search starts just before its first wall time.
 		at = end
 		if first := naive(at); s.matches(first) {
 			return at.UTC()
@@ -60,17 +60,17 @@ func (s Schedule) nextElapsed(after time.Time) time.Time {
 	}
 }
 
-// matches reports whether the schedule holds a wall time in whole seconds.
+// matches reports whether the schedule includes a wall time in whole seconds.
 func (s Schedule) matches(wall time.Time) bool {
 	return s.spec.Next(wall.Add(-time.Second)).Equal(wall)
 }
 
-// nextFixed looks for the first wall time of the schedule whose moment is after the given one.
+// nextFixed returns the first moment after the given one of the schedule's wall times.
 func (s Schedule) nextFixed(after time.Time) time.Time {
 	at := after.In(s.zone)
 	wall := naive(at)
-	// In the second pass of an hour that comes twice, the wall times of the first pass are done; those behind the
-	// repeated span are still to come, and the repeated ones map to moments that are over.
+	// In the second pass of an hour that occurs twice, the wall times of the first pass are done. Those after the
+	// repeated span are still to come, and the repeated ones map to past moments.
 	if begin, _ := at.ZoneBounds(); !begin.IsZero() {
 		if before := naive(begin.Add(-time.Nanosecond)); wall.Before(before) {
 			wall = before
@@ -87,14 +87,14 @@ func (s Schedule) nextFixed(after time.Time) time.Time {
 	}
 }
 
-// moment returns when a wall time is first reached; one that is skipped is reached at the end of the gap.
+// moment returns when a wall time is first reached. A skipped one is reached at the end of the gap.
 func (s Schedule) moment(wall time.Time) time.Time {
 	at := time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), 0, s.zone)
 	begin, end := at.ZoneBounds()
 	switch shown := naive(at); {
-	case shown.After(wall): // Skipped, and read with the offset from before the gap.
+	case shown.After(wall): // Skipped, and interpreted with the offset from before the gap.
 		return begin.UTC()
-	case shown.Before(wall): // Skipped, and read with the offset from after the gap.
+	case shown.Before(wall): // Skipped, and interpreted with the offset from after the gap.
 		return end.UTC()
 	}
 	if begin.IsZero() {
@@ -108,7 +108,7 @@ func (s Schedule) moment(wall time.Time) time.Time {
 	return at.UTC()
 }
 
-// naive writes the wall time of t down as if it were UTC.
+// naive returns the wall time of t as if it were UTC.
 func naive(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), time.UTC)
 }

@@ -1,10 +1,10 @@
-// Package schedule reads cron expressions and tells their next moments in a time zone.
+// Package schedule parses cron expressions and returns their next moments in a time zone.
 //
-// The rule for clock changes: a wall time that a change skips runs at the end of the gap; a fixed hour that comes
-// twice runs the first time only; wildcard and step hours follow the clock as it runs, so that what is skipped is not
-// made up for and an hour that comes twice runs twice.
+// The rule for clock changes: a wall time that a change skips runs at the end of the gap. A fixed hour that occurs
+// twice runs only the first time. Wildcard and step hours follow the running clock, so skipped ones are not made up
+// for and an hour that occurs twice runs twice.
 //
-// A "~" in the second or minute field stands for a number that is picked by the task's name, see spread.go.
+// A "~" in the second or minute field stands for a number that is derived from the task's name, see spread.go.
 package schedule
 
 import (
@@ -18,12 +18,12 @@ import (
 	"adsync/base/config"
 )
 
-// Schedule tells the moments of a cron expression. The zero Schedule has none.
+// Schedule holds the moments of a cron expression. The zero Schedule has none.
 type Schedule struct {
 	zone *time.Location
-	spec *cron.SpecSchedule // matched against wall times that are written down as if they were UTC
-	// every is set instead of spec for "@every": its moments are the multiples of it since 1970, so that they do not
-	// depend on who computes them, nor from when.
+	spec *cron.SpecSchedule // matched against wall times that are represented as UTC
+	// every is set instead of spec for "@every". Its moments are the multiples of it since 1970, so they depend neither
+	// on the process that computes them nor on the start.
 	every time.Duration
 	// elapsed is set for wildcard and step hours.
 	elapsed bool
@@ -36,10 +36,10 @@ const (
 
 var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
-// Parse reads a cron expression (five fields, six with seconds, or @hourly, @daily, @weekly, @monthly, @yearly,
-// @every) that holds in the time zone of an IANA name. A day of the month and a day of the week together mean either.
-// A "~" is resolved by name, the task's, and in the same way by every process. The error is a *config.FieldError with
-// the key "cron" or "timezone".
+// Parse parses a cron expression (five fields, six with seconds, or @hourly, @daily, @weekly, @monthly, @yearly,
+// @every) in the time zone of an IANA name. A day of the month and a day of the week together mean either. A "~" is
+// resolved by name, the task's, in the same way in every process. The error is a *config.FieldError with the key
+// "cron" or "timezone".
 func Parse(expr, zone, name string) (Schedule, error) {
 	loc, err := Zone(zone)
 	if err != nil {
@@ -74,10 +74,10 @@ func Parse(expr, zone, name string) (Schedule, error) {
 		return refuse(wantFields)
 	}
 	spec.Location = time.UTC
-	// A year without 29 February, so that the answer is the same in every year.
+	// The check uses a year without 29 February, so that the answer is the same in every year.
 	reference := time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)
 	if first := spec.Next(reference.Add(-time.Second)); first.IsZero() || first.Year() > reference.Year() {
-		return refuse("an expression that comes up every year: a day such as 31 February or 29 February does not")
+		return refuse("an expression that occurs every year: a day such as 31 February or 29 February does not")
 	}
 	return Schedule{zone: loc, spec: spec, elapsed: elapsedHours(fields)}, nil
 }
@@ -94,7 +94,7 @@ func parseEvery(expr string, fields []string, loc *time.Location) (Schedule, err
 	return Schedule{zone: loc, every: every}, nil
 }
 
-// parse keeps the parser's panics, which some malformed expressions cause, from ending the program.
+// parse recovers from panics of the parser, which some malformed expressions cause.
 func parse(expr string) (s cron.Schedule, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -116,5 +116,5 @@ func elapsedHours(fields []string) bool {
 	}
 }
 
-// Recurs reports whether the schedule has moments at all.
+// Recurs reports whether the schedule has any moments.
 func (s Schedule) Recurs() bool { return s.every > 0 || s.spec != nil }

@@ -37,7 +37,7 @@ func TestParse_Refuses(t *testing.T) {
 		{"too few fields", "* * *", "UTC", "cron", "five fields"},
 		{"too many fields", "* * * * * * *", "UTC", "cron", "five fields"},
 		{"words", "every day", "UTC", "cron", "five fields"},
-		{"a minute that is not there", "61 * * * *", "UTC", "cron", `a minute from 0 to 59, not "61"`},
+		{"a minute that does not exist", "61 * * * *", "UTC", "cron", `a minute from 0 to 59, not "61"`},
 		{"an empty list", ", * * * *", "UTC", "cron", "a minute on both sides of each comma"},
 		{"an empty entry", "5,,10 * * * *", "UTC", "cron", "a minute on both sides of each comma"},
 		{"a range from a wildcard", "*-5 * * * *", "UTC", "cron", `a minute of two numbers, such as 0-59, not "*-5"`},
@@ -128,7 +128,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// What is read here is what the cron library reads: the values of each field are the same.
+// This parser reads what the cron library reads: the values of each field are the same.
 func TestCheckFields_ReadsAsTheLibrary(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -153,7 +153,7 @@ func TestCheckFields_ReadsAsTheLibrary(t *testing.T) {
 		spec, _ := parsed.(*cron.SpecSchedule)
 		bits := []uint64{spec.Second, spec.Minute, spec.Hour, spec.Dom, spec.Month, spec.Dow}[f] &^ (1 << 63)
 		if want != "" {
-			require.Equal(t, 1, bits64.OnesCount64(bits), "only a step that leaves one value is refused beyond the library: %s: %s", text, want)
+			require.Equal(t, 1, bits64.OnesCount64(bits), "beyond the library, only a step that leaves one value is refused: %s: %s", text, want)
 			return
 		}
 		var values uint64
@@ -180,15 +180,15 @@ func TestNext(t *testing.T) {
 
 		{"skipped: runs at the end of the gap", "30 2 * * *", newYork, "2026-03-07T12:00:00Z", []string{"2026-03-08T07:00:00Z", "2026-03-09T06:30:00Z"}},
 		{"several skipped minutes run once", "*/10 2 * * *", newYork, "2026-03-08T00:00:00Z", []string{"2026-03-08T07:00:00Z", "2026-03-09T06:00:00Z"}},
-		{"skipped, and the gap's end is planned as well: once", "0,30 2,3 * * *", newYork, "2026-03-08T05:00:00Z", []string{"2026-03-08T07:00:00Z", "2026-03-08T07:30:00Z", "2026-03-09T06:00:00Z"}},
-		{"twice: runs the first time", "30 1 * * *", newYork, "2026-10-31T12:00:00Z", []string{"2026-11-01T05:30:00Z", "2026-11-02T06:30:00Z"}},
-		{"twice, asked between the two", "30 1 * * *", newYork, "2026-11-01T05:30:00Z", []string{"2026-11-02T06:30:00Z"}},
-		{"twice, asked in the second pass", "30 1,2 * * *", newYork, "2026-11-01T06:15:00Z", []string{"2026-11-01T07:30:00Z"}},
-		{"the hour behind the repeated one", "0 2 * * *", newYork, "2026-11-01T06:59:59Z", []string{"2026-11-01T07:00:00Z"}},
+		{"skipped, and the gap's end is planned too: once", "0,30 2,3 * * *", newYork, "2026-03-08T05:00:00Z", []string{"2026-03-08T07:00:00Z", "2026-03-08T07:30:00Z", "2026-03-09T06:00:00Z"}},
+		{"repeated: runs the first time", "30 1 * * *", newYork, "2026-10-31T12:00:00Z", []string{"2026-11-01T05:30:00Z", "2026-11-02T06:30:00Z"}},
+		{"repeated, searched between the two", "30 1 * * *", newYork, "2026-11-01T05:30:00Z", []string{"2026-11-02T06:30:00Z"}},
+		{"repeated, searched in the second pass", "30 1,2 * * *", newYork, "2026-11-01T06:15:00Z", []string{"2026-11-01T07:30:00Z"}},
+		{"the hour after the repeated one", "0 2 * * *", newYork, "2026-11-01T06:59:59Z", []string{"2026-11-01T07:00:00Z"}},
 		{"wildcard hours: both passes", "30 * * * *", newYork, "2026-11-01T04:45:00Z", []string{"2026-11-01T05:30:00Z", "2026-11-01T06:30:00Z", "2026-11-01T07:30:00Z"}},
 		{"wildcard hours: no gap", "30 * * * *", newYork, "2026-03-08T06:00:00Z", []string{"2026-03-08T06:30:00Z", "2026-03-08T07:30:00Z"}},
 		{"at the change itself", "0 * * * *", newYork, "2026-03-08T06:00:00Z", []string{"2026-03-08T07:00:00Z", "2026-03-08T08:00:00Z"}},
-		{"step hours: what is skipped is not made up for", "0 */2 * * *", newYork, "2026-03-08T05:00:00Z", []string{"2026-03-08T08:00:00Z", "2026-03-08T10:00:00Z"}},
+		{"step hours: skipped ones are not made up for", "0 */2 * * *", newYork, "2026-03-08T05:00:00Z", []string{"2026-03-08T08:00:00Z", "2026-03-08T10:00:00Z"}},
 		{"step hours of a range", "0 0-6/2 * * *", newYork, "2026-11-01T04:00:00Z", []string{"2026-11-01T07:00:00Z"}},
 		{"every hour by name", "@hourly", newYork, "2026-11-01T05:00:00Z", []string{"2026-11-01T06:00:00Z"}},
 
@@ -215,8 +215,8 @@ func TestNext_OfTheZeroSchedule(t *testing.T) {
 
 var someZones = rapid.SampledFrom([]string{"America/New_York", "Asia/Shanghai", "Australia/Lord_Howe", "Europe/London", "America/Sao_Paulo", "Pacific/Apia", "UTC"})
 
-// A moment depends on the expression alone: whoever asks from whichever earlier moment gets the same series.
-func TestNext_DoesNotDependOnWhenItIsAsked(t *testing.T) {
+// A moment depends only on the expression: from any earlier moment the series is the same.
+func TestNext_DoesNotDependOnTheStart(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		expr := rapid.SampledFrom([]string{
@@ -227,13 +227,14 @@ func TestNext_DoesNotDependOnWhenItIsAsked(t *testing.T) {
 		from := time.Unix(rapid.Int64Range(1_262_304_000, 1_893_456_000).Draw(t, "from"), 0)
 		next := s.Next(from)
 		require.True(t, next.After(from))
-		// From anywhere between, the next moment is the same one.
+		// From any moment in between, the next moment is the same one.
 		between := from.Add(time.Duration(rapid.Int64Range(0, int64(next.Sub(from))-1).Draw(t, "between")))
-		require.Equal(t, next, s.Next(between), "asked at %s", between)
+		require.Equal(t, next, s.Next(between), "searched from %s", between)
 	})
 }
 
-// A fixed daily time runs once on every day of the zone's calendar, whatever the clock does (Apia skipped a whole day).
+// A fixed daily time runs once on every day of the zone's calendar, whatever the clock does (Apia skipped a whole
+// day).
 func TestNext_FixedTimeRunsOnceADay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -253,7 +254,7 @@ func TestNext_FixedTimeRunsOnceADay(t *testing.T) {
 	})
 }
 
-// Wildcard hours of a zone whose offsets are whole hours run at every full hour of elapsed time.
+// Wildcard hours of a zone with offsets of whole hours run at every full hour of elapsed time.
 func TestNext_WildcardHoursFollowElapsedTime(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

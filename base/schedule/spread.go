@@ -10,9 +10,9 @@ import (
 // Spreads reports whether the moments of a cron expression depend on the task's name.
 func Spreads(expr string) bool { return strings.Contains(expr, "~") }
 
-// spread replaces "~" in the second and the minute of an expression by a number that the name picks, so that tasks with
-// the same expression do not all come up in the same second: "~" is one of 0 to 59, and "~/10" one of 0 to 9 and every
-// 10 from there. It changes fields, or returns what would be right.
+// spread replaces "~" in the second and the minute of an expression by a number that is derived from the name, so
+// that tasks with the same expression do not all run in the same second: "~" is one of 0 to 59, and "~/10" one of 0
+// to 9 and every 10 from there. It changes fields, or returns the correct form.
 func spread(fields []string, name string) (want string) {
 	units := []string{"minute"}
 	if len(fields) == 6 {
@@ -50,7 +50,7 @@ func spreadField(field, seed string) (string, error) {
 // pick returns a number from 0 to n-1 that is always the same for a seed.
 func pick(seed string, n int) int {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(seed)) // A hash takes everything.
+	_, _ = h.Write([]byte(seed)) // A hash accepts everything.
 	sum := h.Sum64()
 	sum ^= sum >> 33 // FNV's low bits alone are uneven for names that differ in a digit.
 	sum *= 0xff51afd7ed558ccd

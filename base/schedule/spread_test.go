@@ -11,7 +11,7 @@ import (
 	"adsync/base/config"
 )
 
-func TestSpread_IsPickedByTheName(t *testing.T) {
+func TestSpread_DependsOnTheName(t *testing.T) {
 	t.Parallel()
 	from := at(t, "2026-11-21T00:00:00Z")
 	for _, tt := range []struct {
@@ -19,7 +19,7 @@ func TestSpread_IsPickedByTheName(t *testing.T) {
 		task       string
 		want       []string
 	}{
-		// The numbers are part of what is promised: a new release must not move anybody's ticks.
+		// The numbers are promised: a new release must not move existing ticks.
 		{"a minute", "~ 2 * * *", "tulip.report_daily.account", []string{"2026-11-21T02:30:00Z", "2026-11-22T02:30:00Z"}},
 		{"another task's", "~ 2 * * *", "tulip.report_daily.adgroup", []string{"2026-11-21T02:10:00Z", "2026-11-22T02:10:00Z"}},
 		{"every ten minutes", "~/10 * * * *", "tulip.report_daily.account", []string{"2026-11-21T00:10:00Z", "2026-11-21T00:20:00Z"}},

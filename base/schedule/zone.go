@@ -4,12 +4,12 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // the zones must be known where the machine has no database of them
+	_ "time/tzdata" // The zones must be known on machines without a database of them.
 
 	"adsync/base/config"
 )
 
-// zones keeps what was looked up: time.LoadLocation reads files each time.
+// zones caches lookups: time.LoadLocation reads files each time.
 var zones sync.Map
 
 // Zone returns the time zone of an IANA name, such as "Asia/Shanghai". Names that mean the process's own zone are

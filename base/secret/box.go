@@ -22,10 +22,10 @@ const (
 	version = "v1" // of the sealed form: v1:<key id>:<base64 of nonce, ciphertext and tag>
 )
 
-// ErrTampered says that a sealed text is not one of this box, was changed, or was moved to another place.
+// ErrTampered means that a sealed text is not one of this box, was changed, or was moved to another place.
 var ErrTampered = errors.New("the sealed text is damaged or belongs elsewhere")
 
-// UnknownKeyError says that a sealed text needs a key that the box does not have.
+// UnknownKeyError means that a sealed text needs a key that the box does not have.
 type UnknownKeyError struct {
 	ID string
 }
@@ -40,13 +40,13 @@ type Box struct {
 	file *config.Followed[*ring]
 }
 
-// ring is the keys of a box at a time.
+// ring holds the keys of a box at a time.
 type ring struct {
-	ids   []string // the first seals
+	ids   []string // the first one seals
 	aeads map[string]cipher.AEAD
 }
 
-// NewBox makes a box whose first key seals while all keys open.
+// NewBox returns a box whose first key seals and all of whose keys open.
 func NewBox(keys ...Key) (*Box, error) {
 	r, err := newRing(keys)
 	if err != nil {
@@ -55,7 +55,8 @@ func NewBox(keys ...Key) (*Box, error) {
 	return &Box{keys: r}, nil
 }
 
-// OpenBox makes the box of a configuration. One whose keys are in a file has those that are in it when it seals or opens.
+// OpenBox returns the box of a configuration. A box whose keys are in a file uses the keys that are in it when it
+// seals or opens.
 func OpenBox(cfg Config, logger *slog.Logger) (*Box, error) {
 	if cfg.KeysFile == "" {
 		return NewBox(cfg.Keys...)
@@ -67,7 +68,7 @@ func OpenBox(cfg Config, logger *slog.Logger) (*Box, error) {
 	return &Box{file: file}, nil
 }
 
-// readRing reads the list of keys in a file. Its error tells nothing of the text, as the YAML package's own would.
+// readRing parses the list of keys in a file. Its error contains nothing of the text, unlike the YAML package's own.
 func readRing(text []byte) (*ring, error) {
 	var keys []Key
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
@@ -93,7 +94,7 @@ func newRing(keys []Key) (*ring, error) {
 		if err != nil {
 			return nil, fmt.Errorf("key %s: %w", k.ID, err)
 		}
-		// The nonce is random: a key is good for 2^32 texts, which a table of tokens does not come near.
+		// The nonce is random: a key is sufficient for 2^32 texts, far more than a table of tokens has.
 		if r.aeads[k.ID], err = cipher.NewGCMWithRandomNonce(block); err != nil {
 			return nil, fmt.Errorf("key %s: %w", k.ID, err)
 		}
@@ -102,7 +103,7 @@ func newRing(keys []Key) (*ring, error) {
 	return r, nil
 }
 
-// ring returns the keys as they are now.
+// ring returns the current keys.
 func (b *Box) ring() *ring {
 	if b.file == nil {
 		return b.keys
@@ -110,26 +111,26 @@ func (b *Box) ring() *ring {
 	return b.file.Current()
 }
 
-// IDs are the names of the keys; the first one seals.
+// IDs returns the names of the keys. The first one seals.
 func (b *Box) IDs() []string { return b.ring().ids }
 
-// NewKey makes a key with random bytes.
+// NewKey returns a key with random bytes.
 func NewKey(id string) Key {
 	raw := make([]byte, keySize)
 	_, _ = rand.Read(raw) // It never fails.
 	return Key{ID: id, Key: NewText(base64.StdEncoding.EncodeToString(raw))}
 }
 
-// Seal encrypts plain. The place names where the sealed text is kept, such as "media_token:17:refresh": Open needs the
-// same, so that a sealed text copied to another row does not open there.
+// Seal encrypts plain. The place names where the sealed text is kept, such as "media_token:17:refresh". Open needs
+// the same place, so that a sealed text copied to another row does not open there.
 func (b *Box) Seal(plain, place string) (string, error) {
 	r := b.ring()
 	head := version + ":" + r.ids[0] + ":"
-	sealed := r.aeads[r.ids[0]].Seal(nil, nil, []byte(plain), []byte(head+place)) //nolint:gosec // It draws a nonce itself.
+	sealed := r.aeads[r.ids[0]].Seal(nil, nil, []byte(plain), []byte(head+place)) //nolint:gosec // It generates the nonce itself.
 	return head + base64.StdEncoding.EncodeToString(sealed), nil
 }
 
-// KeyOf returns the name of the key that a text was sealed with, "" for what is no sealed text.
+// KeyOf returns the name of the key that a text was sealed with, "" for any other text.
 func KeyOf(sealed string) string {
 	parts := strings.SplitN(sealed, ":", 3)
 	if len(parts) != 3 || parts[0] != version {
@@ -138,7 +139,7 @@ func KeyOf(sealed string) string {
 	return parts[1]
 }
 
-// Open decrypts what Seal made for the same place, with whichever key it names. It fails with *UnknownKeyError or
+// Open decrypts what Seal returned for the same place, with the key that it names. It fails with *UnknownKeyError or
 // ErrTampered.
 func (b *Box) Open(sealed, place string) (string, error) {
 	id := KeyOf(sealed)
@@ -147,7 +148,7 @@ func (b *Box) Open(sealed, place string) (string, error) {
 	}
 	aead, ok := b.ring().aeads[id]
 	if !ok && b.file != nil {
-		// Another process has read the file before us.
+		// Another process may have read a newer file before this one.
 		aead, ok = b.file.Look().aeads[id]
 	}
 	if !ok {

@@ -11,29 +11,29 @@ import (
 
 // Config holds the keys that seal what the tables keep encrypted.
 type Config struct {
-	Keys []Key `koanf:"keys" doc:"The keys that encrypt platform tokens in the tables. The first one seals, all of them open: a change needs a restart, or keys_file."`
+	Keys []Key `koanf:"keys" doc:"The keys that encrypt platform tokens in the tables. The first one encrypts, all of them decrypt. A change needs a restart, or keys_file."`
 	// KeysFile is for keys that change while the program runs.
-	KeysFile string `koanf:"keys_file" doc:"YAML file with that list, in the place of keys: - {id: k2, key: …}. It is read again when it changes, so that keys are rotated without a restart: operations.md tells how."`
+	KeysFile string `koanf:"keys_file" doc:"YAML file with that list, instead of keys: - {id: k2, key: …}. It is read again when it changes, so that keys are rotated without a restart, see operations.md."`
 }
 
 // Key is one key of a Box.
 type Key struct {
-	ID  string `koanf:"id" doc:"The key's name, which is kept beside what it sealed: 1 to 32 letters, digits, - or _."`
+	ID  string `koanf:"id" doc:"The key's name, which is stored with what it encrypted: 1 to 32 letters, digits, - or _."`
 	Key Text   `koanf:"key" doc:"32 random bytes in base64, as printed by openssl rand -base64 32."`
 }
 
-// DefaultConfig has no keys: they are the operator's to make.
+// DefaultConfig has no keys: the operator must create them.
 func DefaultConfig() Config { return Config{} }
 
 var keyID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,32}$`)
 
-// Validate reports every key that cannot be used, and that there is none.
+// Validate returns an error for every invalid key, or for having no key.
 func (c Config) Validate() error {
 	switch {
 	case c.KeysFile != "" && len(c.Keys) > 0:
 		return &config.FieldError{Key: "keys_file", Value: c.KeysFile, Want: "either keys or keys_file"}
 	case c.KeysFile != "":
-		return nil // What is in it is checked when it is read.
+		return nil // Its contents are checked when it is read.
 	case len(c.Keys) == 0:
 		return &config.FieldError{
 			Key: "keys", Want: "at least one key {id: k1, key: …} with 32 random bytes in base64: openssl rand -base64 32 makes one",
@@ -59,7 +59,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// bytes returns the key itself. Its error tells nothing of the text.
+// bytes returns the key itself. Its error contains nothing of the text.
 func (k Key) bytes() ([]byte, error) {
 	b, err := base64.StdEncoding.DecodeString(k.Key.Reveal())
 	if err != nil || len(b) != keySize {

@@ -39,8 +39,8 @@ func (f keyFile) box(t *testing.T) *secret.Box {
 	return box
 }
 
-// Another process has taken a new key into use a moment before this one has looked.
-func TestOpenBox_AKeyThatCameOpensAtOnce(t *testing.T) {
+// Another process has started to use a new key a moment before this one has read the file.
+func TestOpenBox_ANewKeyOpensAtOnce(t *testing.T) {
 	t.Parallel()
 	oldKey, newKey := secret.NewKey("2025"), secret.NewKey("2026")
 	file := newKeyFile(t, oldKey)

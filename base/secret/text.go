@@ -9,14 +9,14 @@ import (
 	"log/slog"
 )
 
-// hidden is what is seen of a secret.
+// hidden is the visible form of a secret.
 const hidden = "<secret>"
 
-// Text is a string that must not be seen: every way of printing or encoding it yields "<secret>", or nothing when
-// there is no secret. The zero Text is empty. Texts are compared by what Reveal returns, not by ==.
+// Text is a string that must not be seen: every way of printing or encoding it yields "<secret>", or nothing without
+// a secret. The zero Text is empty. Compare texts by what Reveal returns, not by ==.
 type Text struct {
-	// A pointer, because fmt reaches unexported fields of other structs without asking their methods: of a
-	// pointer below the top it prints the address alone.
+	// It is a pointer because fmt reaches unexported fields of other structs without calling their methods: of a pointer
+	// below the top level it prints only the address.
 	value *string
 }
 
@@ -43,10 +43,10 @@ func (t Text) Reveal() string {
 	return *t.value
 }
 
-// IsZero tells whether there is no secret.
+// IsZero reports whether there is no secret.
 func (t Text) IsZero() bool { return t.value == nil }
 
-// String returns "<secret>", or nothing when there is no secret.
+// String returns "<secret>", or nothing without a secret.
 func (t Text) String() string {
 	if t.IsZero() {
 		return ""
@@ -63,10 +63,10 @@ func (t Text) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, t.String())
 // LogValue hides the secret from slog.
 func (t Text) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
-// MarshalText hides the secret from JSON, YAML and whatever else encodes text.
+// MarshalText hides the secret from JSON, YAML and all other encoders of text.
 func (t Text) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText takes the secret from a configuration file, an environment variable or a document.
+// UnmarshalText reads the secret from a configuration file, an environment variable or a document.
 func (t *Text) UnmarshalText(text []byte) error {
 	*t = NewText(string(text))
 	return nil

@@ -15,7 +15,7 @@ import (
 	"adsync/base/secret"
 )
 
-// holder has a secret where fmt may call its methods and where it may not.
+// holder has a secret in a field whose methods fmt may call and in one whose methods it may not.
 type holder struct {
 	Name    string
 	Public  secret.Text

@@ -2,8 +2,8 @@ package service
 
 import "context"
 
-// Func makes a part of two functions, for what needs no type of its own. Either may be nil; StopFunc must tolerate
-// being called twice or before StartFunc, as Stop must.
+// Func is a part made of two functions, for what needs no own type. Either may be nil. StopFunc must tolerate being
+// called twice or before StartFunc, as Stop must.
 type Func struct {
 	StartFunc func(ctx context.Context) error
 	StopFunc  func()

@@ -14,19 +14,20 @@ import (
 const (
 	// StartTimeoutDefault is how long one part may take to start.
 	StartTimeoutDefault = time.Minute
-	// StartPatience is how long a part may wait for a server at its start: a database that is being restarted, a broker
-	// that comes up after us. What it waits for longer is worth the eye of whoever restarts the process.
+	// StartPatience is how long a part may wait for a server at its start: a database that is restarting, a broker that
+	// starts later. A longer wait needs the attention of the person who restarts the process.
 	StartPatience = 5 * time.Minute
-	// StopTimeoutDefault is how long one part may take to stop. The longest is a consumer with none of its servers
-	// answering: 10 s of drain, 1.5 s for Kafka, 0.5 s each for Redis and the last outcomes.
+	// StopTimeoutDefault is how long one part may take to stop. The longest is a consumer whose servers do not answer:
+	// 10 s of drain, 1.5 s for Kafka, 0.5 s each for Redis and the last outcomes.
 	StopTimeoutDefault = 13 * time.Second
-	// StopTotalDefault is how long all parts together may take to stop, so that the process is gone within 15 s.
+	// StopTotalDefault is how long all parts together may take to stop, so that the process ends within 15 s.
 	StopTotalDefault = 14 * time.Second
 )
 
 // Failing is implemented by a part that can fail while it runs.
 type Failing interface {
-	// Failed gives one error when the part cannot go on by itself. It gives nothing at a planned stop.
+	// Failed returns a channel that receives one error if the part cannot continue. It receives nothing at a planned
+	// stop.
 	Failed() <-chan error
 }
 
@@ -45,7 +46,7 @@ type part struct {
 	patient bool
 }
 
-// NewManager makes a manager without parts.
+// NewManager returns a manager without parts.
 func NewManager(logger *slog.Logger) *Manager {
 	return &Manager{
 		logger:       logger,
@@ -55,20 +56,20 @@ func NewManager(logger *slog.Logger) *Manager {
 	}
 }
 
-// Add appends a part. Add what others need before what needs it.
+// Add appends a part. Add a part after those that it needs.
 func (m *Manager) Add(name string, s Service) {
 	m.parts = append(m.parts, part{name: name, service: s})
 }
 
-// AddPatient is Add for a part that may take StartPatience to start, because it waits for a server that is not ours.
+// AddPatient is Add for a part that may take StartPatience to start, because it waits for an external server.
 func (m *Manager) AddPatient(name string, s Service) {
 	m.parts = append(m.parts, part{name: name, service: s, patient: true})
 }
 
 // Run starts all parts, waits until ctx ends or a part fails, and stops all parts that were started.
 //
-// It returns nil when ctx ended and all parts stopped in time, also when ctx ended while they were starting. Else it
-// returns why a part did not start, why it failed, or which parts did not stop in time: these are then still
+// It returns nil if ctx ended and all parts stopped in time, also if ctx ended while they were starting. Otherwise it
+// returns why a part did not start, why it failed, or which parts did not stop in time. These are then still
 // stopping, and the process should exit.
 func (m *Manager) Run(ctx context.Context) error {
 	failed := make(chan error, len(m.parts))
@@ -99,7 +100,7 @@ func (m *Manager) Run(ctx context.Context) error {
 			m.logger.Error("stopping because a part failed", "err", reason)
 		}
 	}
-	// The parts that stop may make others fail, which is then no news.
+	// Stopping parts may make others fail, which is then expected.
 	stopWatching()
 	return errors.Join(reason, m.stop(m.parts[:started]))
 }
@@ -133,8 +134,8 @@ func (m *Manager) watch(ctx context.Context, p part, failed chan<- error) {
 	}()
 }
 
-// stop ends the parts from the last to the first. A part that takes too long is left behind, so that one that hangs
-// does not keep the others from writing down what they hold.
+// stop stops the parts from the last to the first. It does not wait for a part that takes too long, so that a hanging
+// part does not keep the others from saving their state.
 func (m *Manager) stop(parts []part) error {
 	var errs []error
 	total := time.NewTimer(m.stopTotal)
@@ -152,10 +153,10 @@ func (m *Manager) stop(parts []part) error {
 			m.logger.Info("stopped", "part", p.name, "took", clock.Since(began).Round(time.Millisecond))
 		case <-one.C:
 			errs = append(errs, fmt.Errorf("%s did not stop within %s", p.name, m.stopTimeout))
-			m.logger.Error("part did not stop in time: going on without it", "part", p.name, "limit", m.stopTimeout)
+			m.logger.Error("part did not stop in time: continuing without it", "part", p.name, "limit", m.stopTimeout)
 		case <-total.C:
 			one.Stop()
-			m.logger.Error("stopping took too long: giving up", "part", p.name, "limit", m.stopTotal)
+			m.logger.Error("stopping took too long: the remaining parts are abandoned", "part", p.name, "limit", m.stopTotal)
 			return errors.Join(append(errs, fmt.Errorf("%s and the parts before it did not stop within %s", p.name, m.stopTotal))...)
 		}
 		one.Stop()

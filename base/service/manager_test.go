@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// journal notes what fake parts do, in order.
+// journal records what fake parts do, in order.
 type journal struct {
 	mu    sync.Mutex
 	lines []string
@@ -31,7 +31,7 @@ func (j *journal) all() []string {
 	return append([]string(nil), j.lines...)
 }
 
-// fake is a part that notes its calls.
+// fake is a part that records its calls.
 type fake struct {
 	name     string
 	journal  *journal
@@ -156,7 +156,7 @@ func TestManager_FailureStopsAll(t *testing.T) {
 	})
 }
 
-func TestManager_PartThatHangsIsLeftBehind(t *testing.T) {
+func TestManager_ContinuesWithoutAPartThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := setup("store", "broker", "consumer")
@@ -168,7 +168,7 @@ func TestManager_PartThatHangsIsLeftBehind(t *testing.T) {
 		require.EqualError(t, err, "consumer did not stop within 13s")
 		require.Equal(t, []string{"stop broker", "stop store"}, b.all()[3:], "the others still stop")
 		require.Equal(t, time.Second+StopTimeoutDefault, time.Since(began))
-		<-time.After(2 * time.Hour) // The bubble may not end before the part that hangs.
+		<-time.After(2 * time.Hour) // The bubble may not end before the hanging part.
 	})
 }
 
@@ -184,7 +184,7 @@ func TestManager_StoppingIsBoundedInTotal(t *testing.T) {
 		err := b.manager.Run(ctx)
 		require.EqualError(t, err, "consumer did not stop within 13s\nbroker and the parts before it did not stop within 14s")
 		require.Equal(t, time.Second+StopTotalDefault, time.Since(began))
-		<-time.After(2 * time.Hour) // The bubble may not end before the parts that hang.
+		<-time.After(2 * time.Hour) // The bubble may not end before the hanging parts.
 	})
 }
 

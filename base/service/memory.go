@@ -5,11 +5,12 @@ import (
 	"runtime/debug"
 )
 
-// heapGrowth is how much of what is in use may be added to the heap before it is collected, in percent. Subtasks leave much behind that is small; with Go's
-// own 100 a collection comes twice as often, which costs a tenth of all the time that a busy process takes.
+// heapGrowth is how much the heap may grow over what is in use before a collection, in percent. Subtasks leave many
+// small objects. With Go's default of 100 a collection runs twice as often, which costs a tenth of the time of a busy
+// process.
 const heapGrowth = 200
 
-// GrowHeap has the heap of this process grow by heapGrowth between collections, unless GOGC says something else.
+// GrowHeap sets the growth of this process's heap to heapGrowth, unless GOGC is set.
 func GrowHeap() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(heapGrowth)

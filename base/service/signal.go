@@ -16,9 +16,9 @@ var ErrSignal = errors.New("signal")
 // ExitInterrupted is the exit code after a second signal.
 const ExitInterrupted = 130
 
-// NotifyContext returns a context that the first SIGTERM or SIGINT ends, with ErrSignal in its cause. The second one
-// calls exit with ExitInterrupted, for whoever does not want to wait for the parts to stop. The returned function
-// gives the signals back to the runtime.
+// NotifyContext returns a context that the first SIGTERM or SIGINT ends, with ErrSignal in its cause. The second
+// signal calls exit with ExitInterrupted, for users who do not want to wait for the parts to stop. The returned
+// function returns the signals to the runtime.
 func NotifyContext(parent context.Context, exit func(code int)) (context.Context, context.CancelFunc) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)

@@ -1,7 +1,7 @@
-// Package strictjson decodes JSON that comes from outside the program: bodies of requests, parameters of tasks, rows that
-// people can edit, and files. encoding/json accepts much that nobody can mean: a key twice, of which the last one counts, a
-// key in another case, null for any value, text that is not UTF-8. In an order each of these can lose the accounts that it
-// names, and an order without accounts is one of the whole scope.
+// Package strictjson decodes JSON from outside the program: bodies of requests, parameters of tasks, rows that people
+// can edit, and files. encoding/json accepts much that is always a mistake: a repeated key, of which the last one
+// counts, a key in another case, null for any value, text that is not UTF-8. In an order each of these can lose the
+// accounts that it names, and an order without accounts covers the whole scope.
 package strictjson
 
 import (
@@ -33,9 +33,10 @@ func (e *Error) Error() string {
 	return e.Field + ": " + e.Detail
 }
 
-// Unmarshal decodes one JSON value into the value that into points to. In addition to what json.Unmarshal refuses it refuses keys that are
-// given twice at any depth, keys that differ from a field's name in case alone, other unknown keys, null, text that is not
-// Unicode, and anything after the value. Only a json.RawMessage, and a value of an interface type, can be null.
+// Unmarshal decodes one JSON value into the value that into points to. In addition to what json.Unmarshal refuses, it
+// refuses repeated keys at any depth, keys that differ from a field's name only in case, other unknown keys, null,
+// text that is not Unicode, and anything after the value. Only a json.RawMessage, and a value of an interface type,
+// can be null.
 //
 // The error is an *Error, except for text that is not JSON, where it is that of encoding/json.
 func Unmarshal(data []byte, into any) error {
@@ -77,14 +78,14 @@ func checkSyntax(data []byte) error {
 	return nil
 }
 
-// walker compares a text with the type that it is to become. A nil type is one that takes any JSON.
+// walker compares a text with its target type. A nil type accepts any JSON.
 type walker struct {
 	data []byte
 	d    *json.Decoder
 	path []step
 }
 
-// step is a key, or an index where there is no key.
+// step is a key, or an index without a key.
 type step struct {
 	key   string
 	index int
@@ -105,7 +106,7 @@ func (w *walker) refuse(format string, args ...any) error {
 	return &Error{Field: path.String(), Detail: fmt.Sprintf(format, args...)}
 }
 
-// within checks the value at one step further down.
+// within checks the value one step further down.
 func (w *walker) within(s step, of reflect.Type) error {
 	w.path = append(w.path, s)
 	defer func() { w.path = w.path[:len(w.path)-1] }()
@@ -188,7 +189,7 @@ func (w *walker) object(of reflect.Type) error {
 	return err
 }
 
-// token reads one token. encoding/json replaces half of a surrogate pair by U+FFFD: two texts become one.
+// token reads one token. encoding/json replaces half of a surrogate pair by U+FFFD, so that two texts become equal.
 func (w *walker) token() (json.Token, error) {
 	from := w.d.InputOffset()
 	token, err := w.d.Token()
@@ -201,7 +202,7 @@ func (w *walker) token() (json.Token, error) {
 	return token, err
 }
 
-// instead is what would be right in the place of an unknown key.
+// instead returns what would be right in place of an unknown key.
 func instead(key string, fields map[string]reflect.Type) string {
 	var names []string
 	for name := range fields {
@@ -211,13 +212,14 @@ func instead(key string, fields map[string]reflect.Type) string {
 		names = append(names, name)
 	}
 	if len(names) == 0 {
-		return "none is taken here"
+		return "no fields are allowed here"
 	}
 	slices.Sort(names)
 	return "want " + strings.Join(names, ", ")
 }
 
-// bare is the type of a value that is a list or an object, without its pointers; nil if it takes any JSON, or decodes itself.
+// bare returns the type of a value that is a list or an object, without its pointers; nil if it accepts any JSON, or
+// decodes itself.
 func bare(of reflect.Type) reflect.Type {
 	for of != nil {
 		switch {
@@ -240,7 +242,7 @@ func takesNull(of reflect.Type) bool {
 	return of.Kind() == reflect.Interface || of == reflect.TypeFor[json.RawMessage]()
 }
 
-// fieldsOf returns the types of a struct's fields by their names in JSON, those of embedded structs among them.
+// fieldsOf returns the types of a struct's fields by their JSON names, including those of embedded structs.
 func fieldsOf(of reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(of) {
@@ -275,7 +277,7 @@ func withoutEmbedded(path string, of reflect.Type) string {
 	}
 }
 
-// nameOf is what JSON calls a type of Go's.
+// nameOf returns the JSON name of a Go type.
 func nameOf(of reflect.Type) string {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()

@@ -30,7 +30,7 @@ type order struct {
 	Any      any             `json:"any"`
 }
 
-func TestUnmarshal_RefusesWhatNobodyCanMean(t *testing.T) {
+func TestUnmarshal_RefusesMistakes(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, text, want string }{
 		{"nothing", "", "the JSON is empty: want one JSON value"},
@@ -54,11 +54,11 @@ func TestUnmarshal_RefusesWhatNobodyCanMean(t *testing.T) {
 		{"an unknown key", `{"acounts":["1"]}`, "acounts: there is no such field: want Since, accounts, any, days, labels, media, params, who"},
 		{"an unknown key further down", `{"who":{"x":1}}`, "who.x: there is no such field: want Since, media"},
 		{"the name of an embedded struct", `{"filter":{}}`, "filter: there is no such field: want Since, accounts, any, days, labels, media, params, who"},
-		{"a field that is not of the JSON", `{"Kept":"x"}`, "Kept: there is no such field: want Since, accounts, any, days, labels, media, params, who"},
+		{"a field that is not in the JSON", `{"Kept":"x"}`, "Kept: there is no such field: want Since, accounts, any, days, labels, media, params, who"},
 		{"null for a text", `{"media":null}`, "media: is null: want a string, or leave the field out"},
 		{"null for a list", `{"accounts":null}`, "accounts: is null: want a list, or leave the field out"},
 		{"null in a list", `{"accounts":["1",null]}`, "accounts[1]: is null: want a string"},
-		{"null for what may be left out", `{"days":null}`, "days: is null: want a number, or leave the field out"},
+		{"null for an optional field", `{"days":null}`, "days: is null: want a number, or leave the field out"},
 		{"null for an object", `{"who":null}`, "who: is null: want an object, or leave the field out"},
 		{"null for a time", `{"Since":null}`, "Since: is null: want a string, or leave the field out"},
 		{"null in a map", `{"labels":{"a":null}}`, "labels.a: is null: want a number, or leave the field out"},
@@ -72,7 +72,7 @@ func TestUnmarshal_RefusesWhatNobodyCanMean(t *testing.T) {
 			require.EqualError(t, strictjson.Unmarshal([]byte(test.text), &order{}), test.want)
 		})
 	}
-	require.EqualError(t, strictjson.Unmarshal([]byte(`{"x":1}`), &struct{}{}), "x: there is no such field: none is taken here")
+	require.EqualError(t, strictjson.Unmarshal([]byte(`{"x":1}`), &struct{}{}), "x: there is no such field: no fields are allowed here")
 	require.ErrorContains(t, strictjson.Unmarshal([]byte(strings.Repeat(`{"any":`, 20_000)), &order{}), "exceeded max depth")
 }
 
@@ -134,7 +134,7 @@ func keysOf(text []byte) (n int) {
 	}
 }
 
-// What is accepted loses nothing: each key of the text is one of the value, and no key is read as another.
+// What is accepted loses nothing: each key of the text is in the value, and no key is taken for another.
 func FuzzUnmarshal(f *testing.F) {
 	for _, text := range []string{
 		"", "null", "{}", `{"accounts":["1"],"accounts":[]}`, `{"a":{"b":1,"b":2}}`, `{"Accounts":[]}`, `{"a":null}`, `[{"a":1},{"a":1}]`, `{} {}`, "{\"\xff\":1}",

@@ -2,22 +2,22 @@ package task
 
 import "time"
 
-// DeadFilter chooses dead subtasks; what is zero chooses all.
+// DeadFilter selects dead subtasks. Zero fields select all.
 type DeadFilter struct {
 	TaskID    int64     `json:"task_id,omitempty"`
 	Media     string    `json:"media,omitempty"`
 	AccountID int64     `json:"account_id,omitempty"` // ours
 	RunID     int64     `json:"run_id,omitempty"`
-	Print     string    `json:"print,omitempty"` // the whole of it
+	Print     string    `json:"print,omitempty"` // the whole print
 	Class     string    `json:"class,omitempty"` // of the error
-	Text      string    `json:"text,omitempty"`  // a piece of the error's text, as it is written
+	Text      string    `json:"text,omitempty"`  // a part of the error's text, verbatim
 	Since     time.Time `json:"since,omitzero"`  // died at or after
 	Until     time.Time `json:"until,omitzero"`  // died at or before
 }
 
-// Redrive is an order to take dead subtasks of the order's task up again, with the accounts and parts that they had.
+// Redrive is an order to run dead subtasks of the order's task again, with the accounts and parts that they had.
 type Redrive struct {
 	Filter DeadFilter `json:"filter"`
-	Rate   int        `json:"rate,omitempty"`   // subtasks a second; 0 = as the task says
-	Origin int64      `json:"origin,omitempty"` // the run that all of them come from, if it is one
+	Rate   int        `json:"rate,omitempty"`   // subtasks a second; 0 means the task's rate
+	Origin int64      `json:"origin,omitempty"` // the run that all of them come from, if it is one run
 }

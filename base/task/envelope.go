@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// EnvelopeVersion is the version of the headers that this program writes; it reads this and the earlier ones. Consumers are upgraded before
-// producers: a consumer that meets a newer version defers the subtask.
+// EnvelopeVersion is the version of the headers that this program writes. It reads this and the earlier ones.
+// Consumers are upgraded before producers: a consumer that receives a newer version defers the subtask.
 const EnvelopeVersion = 2
 
-// TraceHeader is the header of a message that is traced, as the W3C names it. Who sends the message adds it to those that Sealed makes.
+// TraceHeader is the W3C header of a traced message. The sender of the message adds it to those that Sealed returns.
 const TraceHeader = "traceparent"
 
 // Envelope is the control part of a subtask's message: it travels in the headers. The value holds the handler's
@@ -27,20 +27,20 @@ type Envelope struct {
 	Delivery  int // number of this send, 1 for the first
 	Attempt   int // failures so far
 	PlannedAt time.Time
-	Deadline  time.Time // end of the subtask's time to live; zero = none
+	Deadline  time.Time // end of the subtask's time to live; zero means none
 	Timeout   time.Duration
 	RetryMax  int
 	RetryBase time.Duration
-	// Concurrency says what may run beside the subtask. A message without it, as earlier programs wrote them, is
-	// Parallel. ExclusiveMax is how long an Exclusive one may hold up others; zero leaves it to the consumer.
+	// Concurrency defines what may run at the same time as the subtask. A message without it, as earlier programs wrote
+	// them, is Parallel. ExclusiveMax is how long an Exclusive one may hold up others. Zero leaves it to the consumer.
 	Concurrency  Concurrency
 	ExclusiveMax time.Duration
-	Confirmed    bool   // by a person: what the platform answers is believed
-	Spare        bool   // its calls have only what nothing else wants of the platforms' limits
+	Confirmed    bool   // by a person: what the platform answers is accepted
+	Spare        bool   // its calls use only what nothing else wants of the platforms' limits
 	Trace        string // W3C traceparent of this delivery, may be empty
 }
 
-// VersionError says that a message's headers are of a version that this program does not know.
+// VersionError means that a message's headers have a version that this program does not know.
 type VersionError struct{ Version string }
 
 func (e *VersionError) Error() string {
@@ -92,7 +92,8 @@ var (
 	envelopeVersion = []byte(envelopeText)
 )
 
-// Headers returns the headers of one delivery of a subtask, in a fixed order. Their values may be shared with those of others: leave them alone.
+// Headers returns the headers of one delivery of a subtask, in a fixed order. Their values may be shared with others:
+// do not change them.
 func (s Sealed) Headers(k Key, delivery, attempt int) []Header {
 	return []Header{
 		{"adsync-version", envelopeVersion},
@@ -105,14 +106,14 @@ func (s Sealed) Headers(k Key, delivery, attempt int) []Header {
 	}
 }
 
-// Envelopes reads envelopes. It remembers what it has read of the runs of late, which is most of each. The zero value is ready; it may be used by many at a
-// time.
+// Envelopes parses envelopes. It caches the header task of recent runs, which is most of each envelope. The zero
+// value is ready. It is safe for concurrent use.
 type Envelopes struct {
 	mu   sync.Mutex
 	read map[string]*errand // by the header task
 }
 
-// errandsMax is how many runs Envelopes remembers.
+// errandsMax is how many runs Envelopes caches.
 const errandsMax = 1000
 
 func (r *Envelopes) errand(text []byte) (*errand, error) {
@@ -140,8 +141,9 @@ func (r *Envelopes) errand(text []byte) (*errand, error) {
 	return e, nil
 }
 
-// Parse reads an envelope from headers; get returns nothing for a header that is not there, and what it returns is not kept. The error is a
-// *VersionError for a version that this program does not know, else it names the header that is broken; what could be read is returned beside it.
+// Parse parses an envelope from headers. get returns nothing for a missing header, and what it returns is not kept.
+// The error is a *VersionError for a version that this program does not know; otherwise it names the broken header.
+// What could be read is returned with the error.
 func (r *Envelopes) Parse(get func(name string) []byte) (Envelope, error) {
 	switch version := string(get("adsync-version")); version {
 	case envelopeText:
@@ -167,7 +169,7 @@ func (r *Envelopes) Parse(get func(name string) []byte) (Envelope, error) {
 	return e, p.err
 }
 
-// parseFirst reads the first version, which had a header for each field.
+// parseFirst parses the first version, which had a header for each field.
 func parseFirst(get func(name string) []byte) (Envelope, error) {
 	p := envelopeParser{get: get}
 	e := Envelope{
@@ -203,7 +205,7 @@ func (p *envelopeParser) int(name string) int64 {
 	return n
 }
 
-// optionalInt is for headers that messages of earlier programs do not have.
+// optionalInt is for headers that messages of earlier programs lack.
 func (p *envelopeParser) optionalInt(name string) int64 {
 	if len(p.get(name)) == 0 {
 		return 0

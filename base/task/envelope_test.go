@@ -46,7 +46,7 @@ func TestEnvelope_SurvivesItsHeaders(t *testing.T) {
 	})
 }
 
-// first are the headers of a message of the first version.
+// first returns the headers of a message of the first version.
 func first() map[string]string {
 	return map[string]string{
 		"adsync-version": "1", "run": "7", "account": "8", "part": "2026-11-21", "task": "3", "task-name": "hourly", "media": "m", "lane": "normal", "handler": "m.h",
@@ -85,7 +85,7 @@ func TestEnvelopes_ReadMessagesOfTheFirstVersion(t *testing.T) {
 	require.EqualError(t, err, `header planned: "noon" is not a time`)
 }
 
-func TestEnvelopes_TellAnotherVersionFromABrokenMessage(t *testing.T) {
+func TestEnvelopes_DistinguishAnotherVersionFromABrokenMessage(t *testing.T) {
 	t.Parallel()
 	var from task.Envelopes
 	good := headers(task.Envelope{Key: task.Key{RunID: 1, AccountID: 5}, Delivery: 2})
@@ -112,7 +112,7 @@ func TestEnvelopes_TellAnotherVersionFromABrokenMessage(t *testing.T) {
 	} {
 		e, err := from.Parse(with("task", task))
 		require.ErrorContains(t, err, text)
-		require.EqualValues(t, 5, e.AccountID, "what could be read is told")
+		require.EqualValues(t, 5, e.AccountID, "what could be read is returned")
 		require.Equal(t, 2, e.Delivery)
 	}
 }
@@ -131,8 +131,8 @@ func TestRunID_NamesItsLogDay(t *testing.T) {
 	})
 }
 
-// A simulated world stands still while hundreds of runs are ordered.
-func TestRunID_ManyOfOneMomentDiffer(t *testing.T) {
+// A simulated world's clock stands still while hundreds of runs are ordered.
+func TestRunID_ManyOfOneMillisecondDiffer(t *testing.T) {
 	t.Parallel()
 	at := time.UnixMilli(1_700_000_000_000)
 	made := map[int64]bool{}
@@ -144,6 +144,6 @@ func TestRunID_ManyOfOneMomentDiffer(t *testing.T) {
 	}
 	require.Len(t, made, 24_000)
 	for which, n := range of {
-		require.InDelta(t, 24_000/64, n, 150, "%v: tasks that come in turn are on all shards", which)
+		require.InDelta(t, 24_000/64, n, 150, "%v: tasks that come in order are on all shards", which)
 	}
 }

@@ -11,13 +11,13 @@ type StopVerb string
 
 // The verbs of orders that stop work.
 const (
-	// Pause holds work up until the pause ends; nothing of it is lost.
+	// Pause holds up work until the pause ends. No work is lost.
 	Pause StopVerb = "pause"
-	// Cancel ends what is there of the work when it is ordered, and nothing that comes later.
+	// Cancel ends the work that exists when it is ordered, and nothing that comes later.
 	Cancel StopVerb = "cancel"
 )
 
-// StopKind is what kind of thing an order names.
+// StopKind is the kind of what an order names.
 type StopKind string
 
 // The kinds of things that can be stopped.
@@ -33,31 +33,31 @@ type Stop struct {
 	ID         int64 // in the order of run ids, see NewRunID
 	Verb       StopVerb
 	Kind       StopKind
-	Target     string // the id of a run, a task or an account (ours), the name of a media
-	TargetName string // the same for people
+	Target     string // the id of a run, a task or an account (ours), or the name of a media
+	TargetName string // the target's name for people
 	Reason     string
 	By         string
 	OrderedAt  time.Time
-	Until      time.Time // the end of a pause; zero = until it is lifted
-	EndedAt    time.Time // when it was lifted, ran out or was carried out; zero = not yet
-	EndedBy    string    // who lifted it
+	Until      time.Time // the end of a pause; zero means until it is lifted
+	EndedAt    time.Time // when it was lifted, expired or was carried out; zero means not yet
+	EndedBy    string    // the person who lifted it
 }
 
-// InForce tells whether the order holds at a moment.
+// InForce reports whether the order applies at a time.
 func (s *Stop) InForce(now time.Time) bool {
 	return s.EndedAt.IsZero() && (s.Until.IsZero() || now.Before(s.Until))
 }
 
-// Takes tells whether the order concerns a run by its age: a pause holds up all of what it names, a cancel ends that of
-// the runs made until it was ordered.
+// Takes reports whether the order concerns a run by its age: a pause holds up everything that it names, a cancel ends
+// only runs made until it was ordered.
 func (s *Stop) Takes(runID int64) bool {
 	return s.Verb == Pause || s.Kind == StopRun || runID <= s.Through()
 }
 
-// Through is the highest run id of those made until the order.
+// Through returns the highest run id of the runs made until the order.
 func (s *Stop) Through() int64 { return s.ID | (1<<22 - 1) }
 
-// TargetID is the id of a run, a task or an account; 0 for a media.
+// TargetID returns the id of a run, a task or an account; 0 for a media.
 func (s *Stop) TargetID() int64 {
 	id, err := strconv.ParseInt(s.Target, 10, 64)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *Stop) TargetID() int64 {
 	return id
 }
 
-// PauseRef names a pause in subtask_due, as what a subtask waits for.
+// PauseRef returns the name of a pause in subtask_due, as what a subtask waits for.
 func PauseRef(id int64) string { return pauseRef + strconv.FormatInt(id, 10) }
 
 const pauseRef = "pause:"
@@ -78,7 +78,7 @@ func PauseOfRef(ref string) (id int64, ok bool) {
 	return id, ok && err == nil
 }
 
-// ParkedRef names a parked account in subtask_due, as what a subtask waits for.
+// ParkedRef returns the name of a parked account in subtask_due, as what a subtask waits for.
 func ParkedRef(accountID int64) string { return parkedRef + strconv.FormatInt(accountID, 10) }
 
 const parkedRef = "account:"
@@ -90,7 +90,7 @@ func AccountOfRef(ref string) (id int64, ok bool) {
 	return id, ok && err == nil
 }
 
-// Text says what was ordered, by whom and why.
+// Text describes what was ordered, by whom and why.
 func (s *Stop) Text() string {
 	text := "cancelled"
 	if s.Verb == Pause {
@@ -102,7 +102,7 @@ func (s *Stop) Text() string {
 	return text + " by " + s.By + ": " + s.Reason
 }
 
-// Subject is work that an order may name; what is zero is left out.
+// Subject is work that an order may name. Zero fields are left out.
 type Subject struct {
 	RunID     int64
 	TaskID    int64
@@ -110,7 +110,7 @@ type Subject struct {
 	Media     string
 }
 
-// Stops are orders by what they name. The zero value has none. It is not changed after NewStops.
+// Stops holds orders by what they name. The zero value has none. It does not change after NewStops.
 type Stops struct {
 	all []Stop
 	of  map[stopTarget][]*Stop
@@ -121,7 +121,7 @@ type stopTarget struct {
 	target string
 }
 
-// NewStops takes the list over.
+// NewStops returns the Stops of a list, which it keeps.
 func NewStops(list []Stop) *Stops {
 	s := &Stops{all: list, of: make(map[stopTarget][]*Stop, len(list))}
 	for i := range list {
@@ -134,13 +134,13 @@ func NewStops(list []Stop) *Stops {
 // All returns all orders, in the order of the list.
 func (s *Stops) All() []Stop { return s.all }
 
-// Find returns the order that stops a subject at a moment, or nil. A cancel comes before a pause; of several pauses it is
-// the one that ends last, so that what waits for it meets none of the others afterwards.
+// Find returns the order that stops a subject at a time, or nil. A cancel comes before a pause. Of several pauses it
+// is the one that ends last, so that work waiting for it meets none of the others afterwards.
 func (s *Stops) Find(subject Subject, now time.Time) *Stop {
 	return s.find(subject, func(stop *Stop) bool { return stop.InForce(now) && stop.Takes(subject.RunID) })
 }
 
-// Paused returns the pause that holds a subject up at a moment, or nil.
+// Paused returns the pause that holds up a subject at a time, or nil.
 func (s *Stops) Paused(subject Subject, now time.Time) *Stop {
 	return s.find(subject, func(stop *Stop) bool { return stop.Verb == Pause && stop.InForce(now) })
 }
@@ -160,7 +160,7 @@ func (s *Stops) find(subject Subject, holds func(*Stop) bool) *Stop {
 	return found
 }
 
-// targets are what orders that name the subject may name; an id of 0 is nobody's.
+// targets returns the targets of orders that cover the subject. No order has an id of 0.
 func (s Subject) targets() [4]stopTarget {
 	return [4]stopTarget{
 		{StopRun, strconv.FormatInt(s.RunID, 10)},
@@ -170,7 +170,7 @@ func (s Subject) targets() [4]stopTarget {
 	}
 }
 
-// before tells whether a is to be obeyed rather than b.
+// before reports whether order a applies rather than b.
 func before(a, b *Stop) bool {
 	switch {
 	case a.Verb != b.Verb:

@@ -40,7 +40,7 @@ func TestStops_FindByWhatTheyName(t *testing.T) {
 			stops := task.NewStops([]task.Stop{stop(task.Pause, tt.kind, tt.same, time.Minute)})
 			require.NotNil(t, stops.Find(subject, stopTime))
 			require.NotNil(t, stops.Paused(subject, stopTime.Add(time.Minute-1)))
-			require.Nil(t, stops.Find(subject, stopTime.Add(time.Minute)), "at its end it holds no more")
+			require.Nil(t, stops.Find(subject, stopTime.Add(time.Minute)), "it no longer holds at its end")
 		})
 	}
 	require.Nil(t, new(task.Stops).Find(subject, stopTime))
@@ -48,7 +48,7 @@ func TestStops_FindByWhatTheyName(t *testing.T) {
 	require.Nil(t, none.Find(subject, stopTime))
 }
 
-func TestStops_ACancelTakesWhatWasThereAndAPauseWhatComes(t *testing.T) {
+func TestStops_ACancelTakesExistingRunsAndAPauseAll(t *testing.T) {
 	t.Parallel()
 	older, same, newer := task.NewRunID(stopTime.Add(-time.Millisecond)), task.NewRunID(stopTime), task.NewRunID(stopTime.Add(time.Millisecond))
 	cancel := task.NewStops([]task.Stop{stop(task.Cancel, task.StopTask, "7", 0)})
@@ -64,8 +64,8 @@ func TestStops_ACancelTakesWhatWasThereAndAPauseWhatComes(t *testing.T) {
 	require.Nil(t, task.NewStops([]task.Stop{ended}).Find(task.Subject{RunID: older, TaskID: 7}, stopTime))
 }
 
-// Whatever covers a subject: it is cancelled if anything cancels it, and else waits for the longest pause.
-func TestStops_FindTheOneThatDecides(t *testing.T) {
+// Among all orders that cover a subject, a cancel decides, and otherwise the longest pause.
+func TestStops_FindTheOrderThatDecides(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		subject := task.Subject{RunID: task.NewRunID(stopTime), TaskID: 1, AccountID: 1, Media: "1"}
@@ -100,7 +100,7 @@ func TestStops_FindTheOneThatDecides(t *testing.T) {
 	})
 }
 
-func TestStop_NamesItselfWhereSubtasksWait(t *testing.T) {
+func TestStop_RefsNameWhatSubtasksWaitFor(t *testing.T) {
 	t.Parallel()
 	s := stop(task.Pause, task.StopMedia, "tulip", time.Hour)
 	id, ok := task.PauseOfRef(task.PauseRef(s.ID))

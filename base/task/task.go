@@ -1,4 +1,4 @@
-// Package task holds the words of the domain: tasks, runs, subtasks and their states.
+// Package task defines the terms of the domain: tasks, runs, subtasks and their states.
 package task
 
 import (
@@ -14,7 +14,7 @@ import (
 	"adsync/base/day"
 )
 
-// Overlap says what becomes of a new subtask while an older one of the same task, account and part is open.
+// Overlap defines what happens to a new subtask while an older one of the same task, account and part is open.
 type Overlap string
 
 // The overlap policies.
@@ -24,7 +24,7 @@ const (
 	OverlapReplace Overlap = "replace"
 )
 
-// CatchUp says which of the moments that were missed are still run.
+// CatchUp defines which missed moments are still run.
 type CatchUp string
 
 // The catch-up policies.
@@ -34,7 +34,7 @@ const (
 	CatchUpAll    CatchUp = "all"
 )
 
-// CatchUpOrder says in which order the moments of CatchUpAll are run.
+// CatchUpOrder defines in which order the moments of CatchUpAll are run.
 type CatchUpOrder string
 
 // The orders of catching up.
@@ -43,7 +43,7 @@ const (
 	NewestFirst CatchUpOrder = "newest_first"
 )
 
-// Concurrency says what may run beside a subtask.
+// Concurrency defines what may run at the same time as a subtask.
 type Concurrency string
 
 // The concurrency policies.
@@ -66,23 +66,23 @@ type Task struct {
 	Settings
 }
 
-// Settings are what a run takes over from its task, frozen when the run is made.
+// Settings are what a run copies from its task when it is made. They do not change afterwards.
 type Settings struct {
 	Lane          string          `json:"lane"`
 	Scope         string          `json:"scope"` // tiers, comma separated: "active", "active,inactive", or "all"
 	Params        json.RawMessage `json:"params,omitempty"`
 	Timeout       time.Duration   `json:"timeout"` // of one try of a subtask
-	TTL           time.Duration   `json:"ttl"`     // from the planned time; 0 = none
+	TTL           time.Duration   `json:"ttl"`     // from the planned time; 0 means none
 	RetryMax      int             `json:"retry_max"`
 	RetryBase     time.Duration   `json:"retry_base"`
 	Overlap       Overlap         `json:"overlap"`
 	CatchUp       CatchUp         `json:"catch_up"`
 	CatchUpWindow time.Duration   `json:"catch_up_window"`
 	CatchUpOrder  CatchUpOrder    `json:"catch_up_order,omitempty"`
-	CatchUpSpread time.Duration   `json:"catch_up_spread,omitempty"` // between two moments that are caught up; 0 = all at once
+	CatchUpSpread time.Duration   `json:"catch_up_spread,omitempty"` // between two moments that are caught up; 0 means all at once
 	Concurrency   Concurrency     `json:"concurrency"`
 	ExclusiveMax  time.Duration   `json:"exclusive_max,omitempty"` // how long one exclusive subtask may hold up others
-	FanOutRate    int             `json:"fan_out_rate"`            // subtasks a second; 0 = as fast as the stores take them
+	FanOutRate    int             `json:"fan_out_rate"`            // subtasks a second; 0 means as fast as the stores accept them
 	After         []string        `json:"after,omitempty"`
 	Order         *Order          `json:"order,omitempty"` // set for a run ordered by hand
 }
@@ -95,28 +95,28 @@ func (s Settings) Tiers() []string {
 	return strings.Split(s.Scope, ",")
 }
 
-// Order is what an operator asked for when ordering a run by hand.
+// Order is what an operator requested when ordering a run by hand.
 type Order struct {
-	Accounts []int64 `json:"accounts,omitempty"` // our account ids; none with Scope and Redrive alone
-	// Scope is ScopeAll for the whole scope of the task, and "" otherwise: an order that has lost its accounts must not become
-	// one of all of them.
+	Accounts []int64 `json:"accounts,omitempty"` // our account ids; none with Scope or Redrive
+	// Scope is ScopeAll for the whole scope of the task, and "" otherwise. So an order that has lost its accounts does
+	// not become an order for all of them.
 	Scope string  `json:"scope,omitempty"`
-	From  day.Day `json:"from,omitempty"` // first day, in each account's zone; empty = as the task plans it
+	From  day.Day `json:"from,omitempty"` // first day, in each account's zone; empty means as the task plans it
 	To    day.Day `json:"to,omitempty"`   // last day, included
 	By    string  `json:"by"`
-	// Confirm says that what platforms answer is believed, also where it takes away much of what was spent: a person has
-	// looked there.
+	// Confirm means that the platforms' answers are accepted even if they reduce the spend considerably: a person has
+	// checked them.
 	Confirm bool `json:"confirm,omitempty"`
-	// Spare says that the run's calls have only what nothing else wants of the platforms' limits.
+	// Spare means that the run's calls use only what nothing else wants of the platforms' limits.
 	Spare bool `json:"spare,omitempty"`
-	// Redrive says that the run takes up dead subtasks, and not what the task plans.
+	// Redrive means that the run repeats dead subtasks, and not what the task plans.
 	Redrive *Redrive `json:"redrive,omitempty"`
 }
 
 // ScopeAll is the word for everything that an order could have narrowed down.
 const ScopeAll = "all"
 
-// Validate returns an error unless the order says what it is of: accounts, the whole scope, or dead subtasks.
+// Validate returns an error unless the order names its subject: accounts, the whole scope, or dead subtasks.
 func (o *Order) Validate() error {
 	switch {
 	case o.Scope != "" && o.Scope != ScopeAll:
@@ -152,7 +152,7 @@ func (s RunState) Open() bool { return s == RunFanningOut || s == RunRunning }
 // State is the state of a subtask.
 type State string
 
-// The states of a subtask. Waiting, retrying and deferred are open; the others are final and never left again.
+// The states of a subtask. Waiting, retrying and deferred are open. The others are final.
 const (
 	Waiting    State = "waiting"
 	Retrying   State = "retrying"
@@ -167,33 +167,35 @@ const (
 // Open reports whether the subtask can still change.
 func (s State) Open() bool { return s == Waiting || s == Retrying || s == Deferred }
 
-// Key names one subtask.
+// Key identifies one subtask.
 type Key struct {
 	RunID     int64
 	AccountID int64  // 0 for work that belongs to no account
-	Part      string // what of the account, fixed at fan-out
+	Part      string // the part of the account's work, fixed at fan-out
 }
 
-// runs counts the ids that this process has made, from some number on.
+// runs counts the ids that this process has made, from a start value on.
 var runs = func() *atomic.Int64 {
 	var n atomic.Int64
 	n.Store(rand.Int64())
 	return &n
 }()
 
-// NewRunID returns a new run's id: it sorts by time, and its UTC day names the log table of its subtasks. One process makes no id twice, however many
-// it makes at a moment, unless they are over four million; two processes do so for one pair of four million of the same millisecond.
+// NewRunID returns a new run's id. It sorts by time, and its UTC day names the log table of its subtasks. One process
+// makes no id twice, unless it makes more than four million in a millisecond. Two processes make the same id for one
+// pair of four million of the same millisecond.
 func NewRunID(now time.Time) int64 {
 	const bits = 22
 	n := runs.Add(1) & (1<<bits - 1)
-	// Each number becomes another one, so that tasks which come in the same order minute by minute are not always of the same remainder, and shard.
+	// Each number is mapped to another one, so that tasks in the same order every minute do not always have the same
+	// remainder, and shard.
 	n ^= n >> (bits / 2)
 	n = n * 0x2c1b3d & (1<<bits - 1)
 	n ^= n >> (bits / 2)
 	return now.UnixMilli()<<bits | n
 }
 
-// RunTime returns the moment that a run id was made at, in UTC.
+// RunTime returns the time at which a run id was made, in UTC.
 func RunTime(runID int64) time.Time { return time.UnixMilli(runID >> 22).UTC() }
 
 // LogDay returns the UTC day whose log table holds the run's subtasks.
@@ -202,7 +204,8 @@ func LogDay(runID int64) day.Day { return day.Of(RunTime(runID), time.UTC) }
 // FirstRunID returns the smallest id that a run made on the UTC day d can have.
 func FirstRunID(d day.Day) int64 { return FirstRunIDAt(d.Start(time.UTC)) }
 
-// FirstRunIDAt returns the smallest id that a run made at t or later can have, the largest that there is when t is beyond all ids.
+// FirstRunIDAt returns the smallest id that a run made at t or later can have; the largest possible one if t is
+// beyond all ids.
 func FirstRunIDAt(t time.Time) int64 {
 	const bits = 22
 	if t.UnixMilli() > math.MaxInt64>>bits {

@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 )
 
-// Build says what program this is.
+// Build describes the build of this program.
 type Build struct {
 	Version string `json:"version"` // the module's version, or "(devel)" for one built from a checkout
 	Commit  string `json:"commit"`  // of version control, with "-dirty" behind it after local changes; "unknown" without one
@@ -13,7 +13,7 @@ type Build struct {
 	Go      string `json:"go"`      // the Go release it was built with
 }
 
-// ReadBuild reads what the Go tools stored in the binary.
+// ReadBuild returns what the Go tools stored in the binary.
 func ReadBuild() Build {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -9,20 +9,20 @@ import (
 	"adsync/base/clock"
 )
 
-// repeatAfter is how long an unchanged cause stays silent: long enough not to flood a log during an outage, short
-// enough that its end can be seen in it.
+// repeatAfter is how long an unchanged cause is not logged again: long enough not to flood a log during an outage,
+// short enough that the log shows its end.
 const repeatAfter = time.Minute
 
-// causesMax is how many causes a place tells apart; what comes beyond is one more. A database that goes away is half a
-// dozen errors in turn.
+// causesMax is how many causes a place distinguishes. All others are one more. A database that goes away causes half
+// a dozen errors.
 const causesMax = 8
 
-// numbers are what tells two errors of one cause apart: the port of a connection, an offset, an id.
+// numbers match what differs between two errors of one cause: the port of a connection, an offset, an id.
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// CauseLog logs one line per cause: an error is logged when it first comes up at a place and once a minute while it
-// lasts, also if others come up there in between. Errors that differ only in numbers are one. It remembers every place,
-// so places are of few names. It is safe for concurrent use.
+// CauseLog logs one line per cause: an error is logged when it first occurs at a place and once a minute while it
+// lasts, also if others occur there in between. Errors that differ only in numbers are one cause. It remembers every
+// place, so places must have few names. It is safe for concurrent use.
 type CauseLog struct {
 	logger *slog.Logger
 
@@ -35,12 +35,12 @@ type lastCause struct {
 	skipped int
 }
 
-// NewCauseLog makes a log that knows no causes yet.
+// NewCauseLog returns a log that knows no causes yet.
 func NewCauseLog(logger *slog.Logger) *CauseLog {
 	return &CauseLog{logger: logger, last: make(map[string]map[string]*lastCause)}
 }
 
-// Report logs err, which came up at place, unless it was logged there just now.
+// Report logs err, which occurred at place, unless it was logged there within repeatAfter.
 func (l *CauseLog) Report(level slog.Level, place, message string, err error, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *CauseLog) Report(level slog.Level, place, message string, err error, ar
 		args = append(args, "lines_left_out", last.skipped)
 	}
 	causes[cause] = &lastCause{at: now}
-	// Not Log, which wants a context: a cause is nobody's request.
+	// Not Log, which requires a context: a cause belongs to no request.
 	log := l.logger.Warn
 	if level >= slog.LevelError {
 		log = l.logger.Error
@@ -72,7 +72,7 @@ func (l *CauseLog) Report(level slog.Level, place, message string, err error, ar
 	log(message, args...)
 }
 
-// Clear forgets the place's causes, so that the next error there is logged, and tells whether there were any.
+// Clear forgets the place's causes, so that the next error there is logged. It reports whether there were any.
 func (l *CauseLog) Clear(place string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *CauseLog) Clear(place string) bool {
 	return had
 }
 
-// Recovered forgets the place's cause, and says so if there was one.
+// Recovered forgets the place's causes, and logs message if there were any.
 func (l *CauseLog) Recovered(place, message string) {
 	if l.Clear(place) {
 		l.logger.Info(message) //nolint:sloglint // Every caller passes a fixed text.
@@ -89,15 +89,15 @@ func (l *CauseLog) Recovered(place, message string) {
 }
 
 // OneCause makes err the same cause as every other error that is marked so at its place, whatever its text: one line
-// stands for all. The log shows err as it is.
+// stands for all. The log shows err unchanged.
 func OneCause(err error) error { return sameError{err} }
 
 type sameError struct{ err error }
 
-// Error returns what CauseLog compares.
+// Error returns the text that CauseLog compares.
 func (sameError) Error() string { return "any" }
 
 func (c sameError) Unwrap() error { return c.err }
 
-// LogValue shows the error itself.
+// LogValue returns the text of the error itself.
 func (c sameError) LogValue() slog.Value { return slog.StringValue(c.err.Error()) }

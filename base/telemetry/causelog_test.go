@@ -28,15 +28,15 @@ func TestCauseLog_OneLinePerCause(t *testing.T) {
 			l.Report(slog.LevelWarn, "group", "could not join", down)
 			l.Report(slog.LevelWarn, "reader", "could not read", down)
 		}
-		require.Equal(t, 2, lines(), "each place tells it once")
+		require.Equal(t, 2, lines(), "each place logs it once")
 		l.Report(slog.LevelWarn, "group", "could not join", refused)
-		require.Equal(t, 1, lines(), "another cause is told")
+		require.Equal(t, 1, lines(), "another cause is logged")
 		l.Report(slog.LevelWarn, "group", "could not join", refused)
 		require.Zero(t, lines())
 		time.Sleep(repeatAfter)
 		l.Report(slog.LevelWarn, "group", "could not join", refused)
 		require.Contains(t, out.String(), "lines_left_out=1")
-		require.Equal(t, 1, lines(), "a lasting cause is told once a minute")
+		require.Equal(t, 1, lines(), "a lasting cause is logged once a minute")
 		l.Report(slog.LevelWarn, "reader", "could not read", errors.New("read tcp 127.0.0.1:41234: timeout"))
 		l.Report(slog.LevelWarn, "reader", "could not read", errors.New("read tcp 127.0.0.1:5120: timeout"))
 		require.Equal(t, 1, lines(), "another port is no other cause")
@@ -46,11 +46,11 @@ func TestCauseLog_OneLinePerCause(t *testing.T) {
 		require.True(t, l.Clear("group"))
 		require.False(t, l.Clear("group"))
 		l.Report(slog.LevelWarn, "group", "could not join", refused)
-		require.Equal(t, 1, lines(), "a cause that came back is told")
+		require.Equal(t, 1, lines(), "a cause that came back is logged")
 	})
 }
 
-func TestCauseLog_CausesInTurnAreNoFlood(t *testing.T) {
+func TestCauseLog_AlternatingCausesDoNotFloodTheLog(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	l := NewCauseLog(slog.New(slog.NewTextHandler(&out, nil)))

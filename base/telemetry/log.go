@@ -1,4 +1,4 @@
-// Package telemetry sets up what the program tells about itself: logs, metrics and its build.
+// Package telemetry sets up the program's logs, metrics and build information.
 package telemetry
 
 import (
@@ -10,13 +10,13 @@ import (
 	"adsync/base/config"
 )
 
-// Config is how the program logs.
+// Config defines how the program logs.
 type Config struct {
-	Level  string `koanf:"level" doc:"The least level that is logged: debug, info, warn or error."`
+	Level  string `koanf:"level" doc:"The lowest level that is logged: debug, info, warn or error."`
 	Format string `koanf:"format" doc:"How a record is written: json, or text for people."`
 }
 
-// DefaultConfig logs as a service should.
+// DefaultConfig returns the settings of a service.
 func DefaultConfig() Config { return Config{Level: "info", Format: "json"} }
 
 // Validate reports an unknown level or format.
@@ -31,7 +31,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// ParseLevel reads one of the four level names, in lower case.
+// ParseLevel parses one of the four level names, in lower case.
 func ParseLevel(name string) (slog.Level, error) {
 	switch name {
 	case "debug":
@@ -47,7 +47,7 @@ func ParseLevel(name string) (slog.Level, error) {
 	}
 }
 
-// NewLogger makes the program's logger, whose records carry UTC times. The level may be changed while it is used.
+// NewLogger returns the program's logger, whose records have UTC times. The level may be changed while it is used.
 func NewLogger(c Config, w io.Writer) (*slog.Logger, *slog.LevelVar, error) {
 	if err := c.Validate(); err != nil {
 		return nil, nil, err

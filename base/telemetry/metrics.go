@@ -5,12 +5,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// NewRegistry makes the program's registry of metrics, with those of the Go runtime, the process and the build in it.
+// NewRegistry returns the program's registry of metrics, with those of the Go runtime, the process and the build.
 func NewRegistry() *prometheus.Registry {
 	build := ReadBuild()
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name:        "adsync_build_info",
-		Help:        "Always 1; the labels say what program this is.",
+		Help:        "Always 1; the labels describe the program's build.",
 		ConstLabels: prometheus.Labels{"version": build.Version, "commit": build.Commit, "go": build.Go},
 	})
 	info.Set(1)

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/pprof" // It puts itself on the default mux too, which nothing here serves.
+	"net/http/pprof" // It also registers itself on the default mux, which nothing here serves.
 	"strconv"
 	"strings"
 	"time"
@@ -16,12 +16,12 @@ import (
 	"adsync/base/localhost"
 )
 
-// DebugConfig is what helps to find out what a process does.
+// DebugConfig has settings for the inspection of a process.
 type DebugConfig struct {
 	Pprof string `koanf:"pprof" doc:"Loopback address, such as 127.0.0.1:6060, at which Go profiles of the process are served under /debug/pprof/. Empty means none."`
 }
 
-// Validate refuses an address that other machines reach: a profile holds whatever is in memory.
+// Validate refuses an address that other machines reach: a profile contains whatever is in memory.
 func (c DebugConfig) Validate() error {
 	if c.Pprof == "" {
 		return nil
@@ -34,8 +34,8 @@ func (c DebugConfig) Validate() error {
 	return nil
 }
 
-// Profiles serves a process's profiles to this machine. It is a server of its own: profiles are wanted just when the API hangs, take longer than its
-// requests may, and go tool pprof knows no tokens.
+// Profiles serves a process's profiles to this machine. It is a separate server: profiles are needed when the API
+// hangs, take longer than the API's requests may, and go tool pprof has no tokens.
 type Profiles struct {
 	cfg    DebugConfig
 	logger *slog.Logger
@@ -44,7 +44,7 @@ type Profiles struct {
 	addr   string
 }
 
-// NewProfiles returns what serves profiles, or nothing if there is no address.
+// NewProfiles returns a server of profiles, which serves nothing without an address.
 func NewProfiles(cfg DebugConfig, logger *slog.Logger) *Profiles {
 	return &Profiles{cfg: cfg, logger: logger}
 }
@@ -76,7 +76,7 @@ func (p *Profiles) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends it at once, in the middle of a profile too.
+// Stop ends it at once, even during a profile.
 func (p *Profiles) Stop() {
 	if p.server != nil {
 		_ = p.server.Close()
@@ -84,11 +84,11 @@ func (p *Profiles) Stop() {
 	}
 }
 
-// Addr is where profiles are served; empty before Start, and without an address.
+// Addr returns where profiles are served; empty before Start, and without an address.
 func (p *Profiles) Addr() string { return p.addr }
 
-// fromHere refuses what a web page had a browser on this machine send, by having its own name resolve to this address. The command line is left out: it
-// may be the last place in which somebody has put a password.
+// fromHere refuses requests that a web page made a browser on this machine send by resolving its own name to this
+// address. The command line is left out, because it may contain a password.
 func fromHere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, named := localhost.Named(r); !named || strings.HasSuffix(r.URL.Path, "/cmdline") {

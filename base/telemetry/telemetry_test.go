@@ -39,7 +39,7 @@ func TestNewLogger_Text(t *testing.T) {
 	require.Regexp(t, `^time=\S+Z level=WARN msg=seen n=1\n$`, out.String())
 }
 
-func TestConfig_NamesWhatIsWrong(t *testing.T) {
+func TestConfig_NamesInvalidSettings(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, DefaultConfig().Validate())
 	_, _, err := NewLogger(Config{Level: "INFO", Format: "xml"}, nil)
@@ -47,7 +47,7 @@ func TestConfig_NamesWhatIsWrong(t *testing.T) {
 		"format: \"xml\" is refused: want json or text")
 }
 
-func TestNewRegistry_TellsTheBuild(t *testing.T) {
+func TestNewRegistry_HasTheBuild(t *testing.T) {
 	t.Parallel()
 	families, err := NewRegistry().Gather()
 	require.NoError(t, err)

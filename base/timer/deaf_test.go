@@ -6,7 +6,7 @@ import (
 	"net"
 )
 
-// deafDialer connects to a server that reads everything and says nothing.
+// deafDialer connects to a server that reads everything and never answers.
 func deafDialer(context.Context, string, string) (net.Conn, error) {
 	ours, theirs := net.Pipe()
 	go func() {

@@ -1,7 +1,7 @@
-// Package timer tells early which subtasks are due: sorted sets in Redis, by the time of the next send.
+// Package timer reports early which subtasks are due: sorted sets in Redis, by the time of the next send.
 //
-// The table subtask_due is the truth. What is here is a hint that may be missing, wrong or old: whoever reads it looks the
-// rows up, and a scan of the table now and then finds what was never told or was forgotten.
+// The table subtask_due is the source of truth. The timer's entries are hints that may be missing, wrong or old: its
+// readers look up the rows, and an occasional scan of the table finds what was never added or was lost.
 package timer
 
 import (
@@ -25,24 +25,24 @@ import (
 )
 
 const (
-	// shards is how many sets there are: in a cluster they spread over the servers. Every process must agree on it.
+	// shards is the number of sets: in a cluster they spread over the servers. Every process must use the same number.
 	shards     = 16
 	addTimeout = 200 * time.Millisecond
 	addPause   = 2 * time.Second
 	readBudget = 2 * time.Second
 )
 
-// Entry is a subtask that is to be sent again.
+// Entry is a subtask to be sent again.
 type Entry struct {
 	task.Key
-	Delivery int // the one it waits after
+	Delivery int // the delivery after which it waits
 	DueAt    time.Time
 }
 
 // Timer keeps the entries. It is safe for concurrent use.
 type Timer struct {
-	// AddTimeout is how long a Redis that does not answer may hold up an outcome's way, once in two seconds. New sets it to 200 ms; it
-	// may be changed before the first use.
+	// AddTimeout is how long a Redis that does not answer may delay an outcome, once in two seconds. New sets it to 200
+	// ms. It may be changed before the first use.
 	AddTimeout time.Duration
 
 	client  goredis.UniversalClient
@@ -53,11 +53,11 @@ type Timer struct {
 	errors  *prometheus.CounterVec
 
 	mu     sync.Mutex
-	paused time.Time // a reading of this process's clock until which nothing is added
+	paused time.Time // on this process's clock: until then nothing is added
 }
 
-// New makes a timer that is shared by all processes with the same keys. Its metrics go to registerer, or nowhere when that
-// is nil.
+// New returns a timer that is shared by all processes with the same keys. Its metrics go to registerer, or nowhere if
+// that is nil.
 func New(client goredis.UniversalClient, keys redis.Keys, logger *slog.Logger, registerer prometheus.Registerer) *Timer {
 	f := promauto.With(registerer)
 	t := &Timer{
@@ -65,8 +65,8 @@ func New(client goredis.UniversalClient, keys redis.Keys, logger *slog.Logger, r
 
 		client:  client,
 		causes:  telemetry.NewCauseLog(logger),
-		added:   f.NewCounter(prometheus.CounterOpts{Name: "adsync_timer_added_total", Help: "Waiting subtasks that were told to the timer in Redis."}),
-		dropped: f.NewCounter(prometheus.CounterOpts{Name: "adsync_timer_dropped_total", Help: "Waiting subtasks that were not, since Redis did not answer; the scan of subtask_due finds them."}),
+		added:   f.NewCounter(prometheus.CounterOpts{Name: "adsync_timer_added_total", Help: "Waiting subtasks that were added to the timer in Redis."}),
+		dropped: f.NewCounter(prometheus.CounterOpts{Name: "adsync_timer_dropped_total", Help: "Waiting subtasks that were not added, because Redis did not answer. The scan of subtask_due finds them."}),
 		errors:  f.NewCounterVec(prometheus.CounterOpts{Name: "adsync_timer_errors_total", Help: "Failed calls of the timer in Redis."}, []string{"call"}),
 	}
 	for i := range t.keys {
@@ -75,8 +75,8 @@ func New(client goredis.UniversalClient, keys redis.Keys, logger *slog.Logger, r
 	return t
 }
 
-// Add notes entries, or moves those that are there to their new time. It is best effort and takes AddTimeout at the most:
-// while Redis does not answer, entries are dropped.
+// Add adds entries, or moves existing ones to their new time. It is best effort and takes at most AddTimeout: while
+// Redis does not answer, entries are dropped.
 func (t *Timer) Add(ctx context.Context, entries []Entry) {
 	if len(entries) == 0 {
 		return
@@ -124,16 +124,16 @@ func (t *Timer) rest() {
 	t.paused = clock.Mark().Add(addPause)
 }
 
-// failed counts and tells a failed call, unless it is the caller that gave up.
+// failed counts and logs a failed call, unless the caller's context has ended.
 func (t *Timer) failed(caller context.Context, call string, err error) {
 	if caller.Err() != nil {
 		return
 	}
 	t.errors.WithLabelValues(call).Inc()
-	t.causes.Report(slog.LevelWarn, call, "the timer in Redis does not answer; retries are found in the database", err, "call", call)
+	t.causes.Report(slog.LevelWarn, call, "the timer in Redis fails; retries come from the database", err, "call", call)
 }
 
-// Due returns about limit entries that are due, the earliest of each set first. They stay until they are removed.
+// Due returns about limit due entries, the earliest of each set first. They stay until they are removed.
 func (t *Timer) Due(ctx context.Context, now time.Time, limit int) ([]Entry, error) {
 	caller := ctx
 	ctx, cancel := context.WithTimeout(ctx, readBudget)
@@ -170,14 +170,14 @@ func (t *Timer) Due(ctx context.Context, now time.Time, limit int) ([]Entry, err
 			e.DueAt = time.UnixMilli(int64(z.Score)).UTC()
 			due = append(due, e)
 		}
-		if len(foreign) > 0 { // Or they would stay at the head for ever.
+		if len(foreign) > 0 { // Otherwise they would stay at the head forever.
 			t.client.ZRem(ctx, t.keys[s], foreign...)
 		}
 	}
 	return due, nil
 }
 
-// Remove forgets entries, whatever their time.
+// Remove removes entries, whatever their time.
 func (t *Timer) Remove(ctx context.Context, entries []Entry) error {
 	if len(entries) == 0 {
 		return nil
@@ -207,7 +207,7 @@ func (t *Timer) Remove(ctx context.Context, entries []Entry) error {
 	return nil
 }
 
-// member is an entry's text: the part comes last, since it alone may hold any character.
+// member returns an entry's text. The part is last, because only it may contain any character.
 func member(e Entry) string {
 	b := strconv.AppendInt(nil, e.RunID, 10)
 	b = strconv.AppendInt(append(b, ':'), e.AccountID, 10)

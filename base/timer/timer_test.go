@@ -27,7 +27,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func newTimer(t *testing.T, client goredis.UniversalClient, keys redis.Keys) *Timer {
 	t.Helper()
 	tm := New(client, keys, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
-	tm.AddTimeout = time.Minute // A machine that has much to do is no Redis that is away.
+	tm.AddTimeout = time.Minute // On a busy machine Redis is slow but not away.
 	return tm
 }
 
@@ -35,7 +35,7 @@ func entry(account int64, at time.Time) Entry {
 	return Entry{Key: task.Key{RunID: 7, AccountID: account, Part: "2026-11-21"}, Delivery: 1, DueAt: at}
 }
 
-func TestTimer_TellsWhatIsDueUntilItIsRemoved(t *testing.T) {
+func TestTimer_ReturnsDueEntriesUntilTheyAreRemoved(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	client, keys := redistest.New(t)
@@ -51,7 +51,7 @@ func TestTimer_TellsWhatIsDueUntilItIsRemoved(t *testing.T) {
 	}
 	require.Empty(t, due(noon.Add(-time.Millisecond)))
 	require.Equal(t, []Entry{now}, due(noon))
-	require.Equal(t, []Entry{now}, due(noon), "it stays until it is removed: who took it may die")
+	require.Equal(t, []Entry{now}, due(noon), "it stays until it is removed: its reader may die")
 	require.Equal(t, []Entry{now, later}, due(noon.Add(time.Second)))
 
 	moved := now
@@ -62,7 +62,7 @@ func TestTimer_TellsWhatIsDueUntilItIsRemoved(t *testing.T) {
 	require.Empty(t, due(noon.Add(2*time.Hour)))
 }
 
-func TestTimer_HandsOutAboutAsManyAsAsked(t *testing.T) {
+func TestTimer_ReturnsAboutAsManyAsRequested(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	client, keys := redistest.New(t)
@@ -86,7 +86,7 @@ func TestTimer_HandsOutAboutAsManyAsAsked(t *testing.T) {
 	}
 }
 
-func TestTimer_WhatIsNotItsOwnIsThrownOut(t *testing.T) {
+func TestTimer_RemovesForeignMembers(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	client, keys := redistest.New(t)
@@ -98,13 +98,13 @@ func TestTimer_WhatIsNotItsOwnIsThrownOut(t *testing.T) {
 	require.Zero(t, client.ZCard(ctx, tm.keys[3]).Val())
 }
 
-// A Redis that takes connections and never answers costs one short wait every two seconds, and no more.
-func TestTimer_AHangingRedisHoldsNobodyUp(t *testing.T) {
+// A Redis that accepts connections and never answers costs one short wait every two seconds.
+func TestTimer_AHangingRedisDelaysLittle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		hanging := goredis.NewClient(&goredis.Options{
 			Dialer: deafDialer, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, ReadTimeout: time.Minute,
-			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // It looks for the name of a host.
+			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // It resolves a host's name.
 		})
 		defer hanging.Close()
 		tm := newTimer(t, hanging, redis.NewKeys("x"))
@@ -118,12 +118,12 @@ func TestTimer_AHangingRedisHoldsNobodyUp(t *testing.T) {
 		time.Sleep(addPause)
 		began = time.Now()
 		tm.Add(t.Context(), []Entry{entry(1, noon)})
-		require.Equal(t, addTimeout, time.Since(began), "it is asked again after a while")
+		require.Equal(t, addTimeout, time.Since(began), "it is tried again after a while")
 		require.Equal(t, 2.0, testutil.ToFloat64(tm.errors.WithLabelValues("add")))
 	})
 }
 
-func TestMember_IsReadAsItWasWritten(t *testing.T) {
+func TestMember_ParsesAsWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		e := Entry{

@@ -1,7 +1,8 @@
-// Package trace tells an OpenTelemetry receiver what single subtasks do: how a producer sends one, how a consumer works on it, what it calls and what it
-// writes. It is off unless an address is configured, and costs nothing then: a nil Tracer begins no trace, and where none was begun no span is.
+// Package trace reports to an OpenTelemetry receiver what single subtasks do: how a producer sends one, how a
+// consumer works on it, what it calls and what it writes. It is off unless an address is configured, and then costs
+// nothing: a nil Tracer begins no trace, and without a trace there are no spans.
 //
-// No secret is ever part of a span: names and ids of ours are, addresses and their parameters are not.
+// No secret is ever part of a span: names and our ids are, addresses and their parameters are not.
 package trace
 
 import (
@@ -29,9 +30,9 @@ import (
 )
 
 const (
-	// pathDefault is where receivers of OTLP over HTTP take traces.
+	// pathDefault is the path on which receivers of OTLP over HTTP accept traces.
 	pathDefault = "/v1/traces"
-	// stopTimeout bounds what the last spans may cost a stop: they are worth less than anything else that is done then.
+	// stopTimeout bounds how long the last spans may delay a stop: they are worth less than anything else in a stop.
 	stopTimeout = time.Second
 )
 
@@ -45,7 +46,7 @@ type Tracer struct {
 
 var _ service.Service = (*Tracer)(nil)
 
-// New returns the Tracer of a process with a role and a name; nil when nothing is traced. It contacts nobody.
+// New returns the Tracer of a process with a role and a name; nil if nothing is traced. It contacts no server.
 func New(ctx context.Context, cfg Config, role, node string, logger *slog.Logger) (*Tracer, error) {
 	if cfg.Endpoint == "" {
 		return nil, nil
@@ -61,7 +62,7 @@ func New(ctx context.Context, cfg Config, role, node string, logger *slog.Logger
 	if err != nil {
 		return nil, fmt.Errorf("set up traces: %w", err)
 	}
-	// The library has one place for what goes wrong in a process, and prints it otherwise.
+	// The library has one error handler per process, and prints errors without one.
 	causes := telemetry.NewCauseLog(logger)
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		causes.Report(slog.LevelWarn, "traces", "some traces are lost", telemetry.OneCause(err))
@@ -81,7 +82,7 @@ func New(ctx context.Context, cfg Config, role, node string, logger *slog.Logger
 // Start implements service.Service.
 func (*Tracer) Start(context.Context) error { return nil }
 
-// Stop sends what is left.
+// Stop sends the remaining spans.
 func (t *Tracer) Stop() {
 	if t == nil {
 		return
@@ -89,11 +90,11 @@ func (t *Tracer) Stop() {
 	t.stopOnce.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
 		defer cancel()
-		_ = t.provider.Shutdown(ctx) // What is lost is told by the handler of errors.
+		_ = t.provider.Shutdown(ctx) // The error handler reports losses.
 	})
 }
 
-// Send begins a trace with the span of a message that is sent, for the part of them that is traced.
+// Send begins a trace with the span of a sent message, for the traced part of the messages.
 func (t *Tracer) Send(ctx context.Context, handler string) Span {
 	if t == nil || rand.Float64() >= t.ratio {
 		return Span{}
@@ -102,13 +103,13 @@ func (t *Tracer) Send(ctx context.Context, handler string) Span {
 	return Span{span}
 }
 
-// Receive goes on with the trace of a message, whose traceparent it takes; a message without one is not traced.
+// Receive continues the trace of a message, given its traceparent. A message without one is not traced.
 func (t *Tracer) Receive(ctx context.Context, traceparent, handler string) (context.Context, Span) {
 	if t == nil || traceparent == "" {
 		return ctx, Span{}
 	}
 	parent := propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{traceparentName: traceparent})
-	if !oteltrace.SpanContextFromContext(parent).IsSampled() { // Somebody else's, or broken.
+	if !oteltrace.SpanContextFromContext(parent).IsSampled() { // Another program's, or broken.
 		return ctx, Span{}
 	}
 	ctx, span := t.tracer.Start(parent, handler, oteltrace.WithSpanKind(oteltrace.SpanKindConsumer))
@@ -118,7 +119,7 @@ func (t *Tracer) Receive(ctx context.Context, traceparent, handler string) (cont
 // traceparentName is the field of the W3C's trace context.
 const traceparentName = "traceparent"
 
-// Start begins a span within the one that ctx is in, such as "write" "report_daily"; there is none where that is not traced.
+// Start begins a span within that of ctx, such as "write" "report_daily"; none if ctx is not traced.
 func Start(ctx context.Context, verb, what string) (context.Context, Span) {
 	return start(ctx, verb, what, oteltrace.SpanKindInternal)
 }
@@ -137,27 +138,27 @@ func start(ctx context.Context, verb, what string, kind oteltrace.SpanKind) (con
 	return ctx, Span{span}
 }
 
-// Span is something that takes time. The zero Span is one that is not traced.
+// Span is an operation with a duration. The zero Span is not traced.
 type Span struct{ span oteltrace.Span }
 
-// On tells whether the span is traced: what is costly to tell need not be worked out otherwise.
+// On reports whether the span is traced. Costly attributes need not be computed otherwise.
 func (s Span) On() bool { return s.span != nil }
 
-// Text tells something of the span. No secret may be told.
+// Text adds an attribute to the span. It must not contain a secret.
 func (s Span) Text(key, value string) {
 	if s.span != nil {
 		s.span.SetAttributes(attribute.String(key, value))
 	}
 }
 
-// Number tells something of the span.
+// Number adds an attribute to the span.
 func (s Span) Number(key string, value int64) {
 	if s.span != nil {
 		s.span.SetAttributes(attribute.Int64(key, value))
 	}
 }
 
-// Subtask tells which delivery of which subtask the span is about.
+// Subtask adds the delivery and the subtask of the span.
 func (s Span) Subtask(e task.Envelope) {
 	if s.span != nil {
 		s.span.SetAttributes(
@@ -168,16 +169,16 @@ func (s Span) Subtask(e task.Envelope) {
 	}
 }
 
-// Traceparent is what a message carries for its receiver to go on with the trace; "" when it is not traced.
+// Traceparent returns what a message carries so that its receiver continues the trace; "" if it is not traced.
 func (s Span) Traceparent() string {
 	if s.span == nil {
 		return ""
 	}
 	c := s.span.SpanContext()
-	return "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String() // As W3C Trace Context writes it down.
+	return "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String() // In the form of W3C Trace Context.
 }
 
-// End ends the span, with an error if there was one, whose text is to be free of secrets.
+// End ends the span, with an error if there was one. The error's text must be free of secrets.
 func (s Span) End(err error) {
 	if s.span == nil {
 		return

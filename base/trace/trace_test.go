@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestTracer_ThatIsOffCostsNothing(t *testing.T) { //nolint:paralleltest // What others allocate meanwhile would count.
+func TestTracer_ThatIsOffCostsNothing(t *testing.T) { //nolint:paralleltest // Concurrent allocations of other tests would count.
 	tracer, err := New(t.Context(), DefaultConfig(), "consumer", "n1", slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.Nil(t, tracer)
@@ -37,7 +37,7 @@ func TestTracer_ThatIsOffCostsNothing(t *testing.T) { //nolint:paralleltest // W
 	tracer.Stop()
 }
 
-func TestTracer_TracesThePartThatItIsToldTo(t *testing.T) {
+func TestTracer_TracesTheConfiguredPart(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
@@ -56,7 +56,7 @@ func TestTracer_TracesThePartThatItIsToldTo(t *testing.T) {
 	require.True(t, sent.On())
 	require.Regexp(t, `^00-[0-9a-f]{32}-[0-9a-f]{16}-01$`, sent.Traceparent())
 
-	// A consumer goes on with whatever its producer traces, at any ratio of its own, and with nothing else.
+	// A consumer continues whatever its producer traces, whatever its own ratio, and nothing else.
 	ctx, work := none.Receive(t.Context(), sent.Traceparent(), "work")
 	require.True(t, work.On())
 	_, call := Call(ctx, "GET", "reports")
@@ -73,10 +73,10 @@ func TestTracer_TracesThePartThatItIsToldTo(t *testing.T) {
 	all.Stop()
 	none.Stop()
 	all.Stop()
-	require.EqualValues(t, 2, requests.Load(), "a stop sends what is left")
+	require.EqualValues(t, 2, requests.Load(), "a stop sends the rest")
 }
 
-func TestTracer_AReceiverThatIsAwayHoldsNothingUp(t *testing.T) {
+func TestTracer_AnUnreachableReceiverDelaysNothing(t *testing.T) {
 	t.Parallel()
 	over := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
@@ -90,7 +90,7 @@ func TestTracer_AReceiverThatIsAwayHoldsNothingUp(t *testing.T) {
 	tracer.Stop()
 }
 
-func TestConfig_RefusesWhatCannotBeUsed(t *testing.T) {
+func TestConfig_RefusesInvalidSettings(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, DefaultConfig().Validate())
 	require.NoError(t, Config{Endpoint: "https://otel.example.com/v1/traces", Ratio: 1}.Validate())

@@ -1,6 +1,6 @@
 // Package embedded runs a Redis inside the process, for a deployment of one process with nothing to install.
 //
-// It keeps nothing on disk and serves 127.0.0.1 without a password: it suits a single process and nothing else.
+// It keeps nothing on disk and serves 127.0.0.1 without a password. It is only suitable for a single process.
 package embedded
 
 import (
@@ -13,9 +13,9 @@ import (
 	"adsync/base/clock"
 )
 
-// tick is how often keys are aged. The server could age them at each command instead, but does so by walking all keys:
-// with 20,000 keys it then ran 65 scripts a second, and 2,500 with a walk per tick. The price is that a key may
-// vanish up to one tick early or late.
+// tick is how often keys are aged. The server could age them at each command instead, but scans all keys to do so:
+// with 20,000 keys it then ran 65 scripts a second, and 2,500 with a scan per tick. In return a key may expire up to
+// one tick early or late.
 const tick = 200 * time.Millisecond
 
 // Server is a running embedded Redis.
@@ -37,7 +37,7 @@ func Start() (*Server, error) {
 	return s, nil
 }
 
-// Addr is the host:port to connect to.
+// Addr returns the host:port to connect to.
 func (s *Server) Addr() string { return s.mini.Addr() }
 
 // Close stops the server, drops its keys and waits until it has ended. It may be called twice.
@@ -49,7 +49,7 @@ func (s *Server) Close() {
 	})
 }
 
-// age lets the keys' times to live run down.
+// age ages the keys.
 func (s *Server) age() {
 	defer close(s.done)
 	ticker := time.NewTicker(tick)
@@ -60,7 +60,7 @@ func (s *Server) age() {
 		case <-s.stop:
 			return
 		case <-ticker.C:
-			// What has really passed counts, not the tick: a machine that slept has aged its keys too.
+			// The elapsed time counts, not the tick: a machine that slept has aged its keys too.
 			now := clock.Mark()
 			s.mini.FastForward(now.Sub(last))
 			last = now

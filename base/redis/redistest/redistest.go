@@ -1,4 +1,4 @@
-// Package redistest gives tests a Redis of their own.
+// Package redistest gives each test its own Redis.
 package redistest
 
 import (
@@ -24,7 +24,7 @@ const Env = "ADSYNC_TEST_REDIS"
 
 const patience = 30 * time.Second
 
-// New returns a client and a key prefix that no other test uses; both are cleared away when t ends.
+// New returns a client and a key prefix that no other test uses. Both are removed when t ends.
 func New(t testing.TB) (goredis.UniversalClient, redis.Keys) {
 	t.Helper()
 	addr := os.Getenv(Env)
@@ -35,7 +35,7 @@ func New(t testing.TB) (goredis.UniversalClient, redis.Keys) {
 	}
 	cfg := redis.DefaultConfig()
 	cfg.Addrs = []string{addr}
-	// A machine that has much to do is no Redis that is away, and what is sent twice is done twice.
+	// On a busy machine Redis is slow but not away, and a repeated command would be executed twice.
 	cfg.DialTimeout, cfg.ReadTimeout, cfg.WriteTimeout, cfg.PoolTimeout, cfg.MaxRetries = patience, patience, patience, patience, 0
 	client, err := redis.Open(cfg)
 	if err != nil {
@@ -50,8 +50,8 @@ func New(t testing.TB) (goredis.UniversalClient, redis.Keys) {
 	return client, keys
 }
 
-// As returns a client of a new user with some rights, as ACL SETUSER takes them, on the real Redis; it skips the test where there is none, since the embedded
-// one knows no users.
+// As returns a client of a new user with some rights, in the form of ACL SETUSER, on the real Redis. It skips the
+// test without one, because the embedded one has no users.
 func As(t testing.TB, client goredis.UniversalClient, rights ...string) goredis.UniversalClient {
 	t.Helper()
 	addr := os.Getenv(Env)
@@ -75,7 +75,7 @@ func As(t testing.TB, client goredis.UniversalClient, rights ...string) goredis.
 	return as
 }
 
-// Lose deletes all keys of keys, as if Redis had lost everything. FLUSHALL would take from other tests what is theirs.
+// Lose deletes all keys of keys, as if Redis had lost its data. FLUSHALL would delete the keys of other tests.
 func Lose(ctx context.Context, client goredis.UniversalClient, keys redis.Keys) error {
 	it := client.Scan(ctx, 0, keys.Prefix()+":*", 1000).Iterator()
 	for it.Next(ctx) {
@@ -86,14 +86,14 @@ func Lose(ctx context.Context, client goredis.UniversalClient, keys redis.Keys) 
 	return it.Err()
 }
 
-// Virtual is an embedded Redis without sockets, for a testing/synctest bubble: it lives on the bubble's clock.
+// Virtual is an embedded Redis without sockets, for a testing/synctest bubble: it uses the bubble's clock.
 type Virtual struct {
-	// Mini is the server itself, for the faults and looks that only it offers.
+	// Mini is the server itself, for faults and inspection that only it offers.
 	Mini *miniredis.Miniredis
 }
 
-// NewVirtual returns a server that works until t ends. Inside a bubble call it, and its Client, within the bubble, and
-// pass the bubble's t.
+// NewVirtual returns a server that works until t ends. Call it, and its Client, inside the bubble, and pass the
+// bubble's t.
 func NewVirtual(t testing.TB) *Virtual {
 	t.Helper()
 	m := miniredis.NewMiniRedis()
@@ -102,11 +102,12 @@ func NewVirtual(t testing.TB) *Virtual {
 	return &Virtual{Mini: m}
 }
 
-// manyConnections is more than the calls that a test makes at a time. go-redis lends the timer of a call that waits for a connection to the
-// next one, whichever bubble it is in, and a timer of another bubble ends the program: no call may wait.
+// manyConnections is more than the calls that a test makes at a time. go-redis reuses the timer of a call that waits
+// for a connection for the next one, in whichever bubble. A timer of another bubble ends the program, so no call may
+// wait.
 const manyConnections = 10_000
 
-// Client returns a new client, as a process of its own would have; it is closed when t ends.
+// Client returns a new client, as a separate process would have. It is closed when t ends.
 func (v *Virtual) Client(t testing.TB) goredis.UniversalClient {
 	t.Helper()
 	c := goredis.NewClient(&goredis.Options{

@@ -18,7 +18,7 @@ func TestNew_TestsDoNotSeeEachOther(t *testing.T) {
 	require.Zero(t, b.Exists(t.Context(), bKeys.Of("x")).Val())
 }
 
-func TestVirtual_LivesOnTheBubblesClock(t *testing.T) {
+func TestVirtual_UsesTheBubblesClock(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		v := NewVirtual(t)
@@ -32,7 +32,7 @@ func TestVirtual_LivesOnTheBubblesClock(t *testing.T) {
 }
 
 // A call that waited for a connection would leave its timer to the next bubble, which ends the program.
-func TestVirtual_ManyCallsAtATimeInBubbleAfterBubble(t *testing.T) {
+func TestVirtual_ManyCallsAtATimeInTwoBubbles(t *testing.T) {
 	t.Parallel()
 	for range 3 {
 		synctest.Test(t, func(t *testing.T) {
