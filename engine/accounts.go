@@ -9,10 +9,11 @@ import (
 	"adsync/media"
 )
 
-// accounts finds accounts by our id, as handlers want them.
+// accounts finds accounts by our id, for handlers.
 type accounts struct{ lookup *lookup.Accounts }
 
-// Account implements pull.Accounts. What is pulled of an account that its platform has closed to us waits, at no call, until it is taken back.
+// Account implements pull.Accounts. Pulls of an account that its platform has closed to us wait, without a call,
+// until the account is accessible again.
 func (a accounts) Account(ctx context.Context, id int64) (media.Account, error) {
 	row, err := a.lookup.Account(ctx, id)
 	if err != nil {

@@ -16,11 +16,12 @@ import (
 // How a start waits for a server that is away.
 const (
 	awaitPause = time.Second
-	awaitTry   = 15 * time.Second // a server that hangs must not be the end of the waiting
+	awaitTry   = 15 * time.Second // a hanging server must not end the waiting
 )
 
-// Await tries until it succeeds, with one line in the log per cause, and returns nil then. It returns the last error when
-// ctx ends, and at once one that waiting does not mend: tables of another version, a refused password, too few brokers.
+// Await repeats try until it succeeds, with one log line per cause, and then returns nil. It returns the last error
+// when ctx ends. It returns an error at once that waiting does not fix: tables of another version, a refused
+// password, too few brokers.
 func Await(ctx context.Context, logger *slog.Logger, what string, try func(ctx context.Context) error) error {
 	began := clock.Mark()
 	causes := telemetry.NewCauseLog(logger)
@@ -30,7 +31,7 @@ func Await(ctx context.Context, logger *slog.Logger, what string, try func(ctx c
 		cancel()
 		switch {
 		case err == nil && causes.Clear(what):
-			logger.Info("going on with the start", "after", what, "waited", clock.Since(began).Round(time.Millisecond))
+			logger.Info("the start continues", "after", what, "waited", clock.Since(began).Round(time.Millisecond))
 			return nil
 		case err == nil:
 			return nil
@@ -50,7 +51,7 @@ func Await(ctx context.Context, logger *slog.Logger, what string, try func(ctx c
 	}
 }
 
-// needsAPerson tells the errors of a wrong configuration from those of a server that is away.
+// needsAPerson distinguishes the errors of a wrong configuration from those of a server that is away.
 func needsAPerson(err error) bool {
 	if _, ok := errors.AsType[*sqldb.SchemaError](err); ok {
 		return true

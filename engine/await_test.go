@@ -17,7 +17,7 @@ import (
 	"adsync/base/sqldb"
 )
 
-func TestAwait_GoesOnWhenTheServerComes(t *testing.T) {
+func TestAwait_ContinuesWhenTheServerComes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
@@ -34,7 +34,7 @@ func TestAwait_GoesOnWhenTheServerComes(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.Equal(t, 2, strings.Count(out.String(), "the start waits for the databases"), "one line per cause: %s", out.String())
-		require.Equal(t, 1, strings.Count(out.String(), "going on with the start"))
+		require.Equal(t, 1, strings.Count(out.String(), "the start continues"))
 	})
 }
 
@@ -49,7 +49,7 @@ func TestAwait_EndsWithTheReason(t *testing.T) {
 	})
 }
 
-func TestAwait_DoesNotWaitForWhatOnlyAPersonCanMend(t *testing.T) {
+func TestAwait_DoesNotWaitForWhatOnlyAPersonCanFix(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{
 		"tables of another version":  &sqldb.SchemaError{Database: "data", Have: 1, Want: 2},

@@ -26,11 +26,11 @@ const (
 	balanceMax = 1.3
 )
 
-// hashes are what proxies make of a key.
+// hashes are the hash functions of proxies.
 var hashes = map[string]func(key int64, shards int) int{
 	"modulo": func(key int64, shards int) int { return int(key % int64(shards)) },
 	"crc32":  func(key int64, shards int) int { return int(crc32.ChecksumIEEE(bytesOf(key)) % uint32(shards)) },
-	// Its shards are ranges of what a cipher makes of the key.
+	// Its shards are ranges of an encryption of the key.
 	"hash of Vitess": func(key int64, shards int) int {
 		var out [8]byte
 		vitessCipher.Encrypt(out[:], bytesOf(key))
@@ -42,11 +42,12 @@ var vitessCipher, _ = des.NewTripleDESCipher(make([]byte, 24))
 
 func bytesOf(key int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(key)) }
 
-// The log of one day of the default tasks, for 40,000 accounts: a run's rows are all on one shard, and there are some thousands of runs.
+// This is the log of one day of the default tasks, for 40,000 accounts. A run's rows are all on one shard, and there
+// are some thousands of runs.
 func TestShards_OfADaysLogAreEven(t *testing.T) {
 	t.Parallel()
 	midnight := time.Date(2026, 11, 20, 16, 0, 0, 0, time.UTC)
-	runs := map[int64]int{} // the rows of each
+	runs := map[int64]int{} // rows per run
 	for _, row := range DefaultTasks(Platforms()) {
 		parts := partsOf(t, row.Handler, row.Params, midnight)
 		if parts == 0 {
@@ -60,7 +61,7 @@ func TestShards_OfADaysLogAreEven(t *testing.T) {
 	requireEven(t, runs)
 }
 
-// The rows of reports and of coverage: one account in a hundred has a hundred times as many as the others.
+// These are the rows of reports and of coverage. One account in a hundred has a hundred times as many as the others.
 func TestShards_OfAccountsAreEven(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -90,7 +91,7 @@ func ticksOf(t *testing.T, cron, zone, name string, from time.Time) []time.Time 
 	return all
 }
 
-// partsOf is how many subtasks of an account a run of a handler has; 0 if it is none of accounts' pulls.
+// partsOf returns how many subtasks of an account a run of a handler has; 0 if the handler does not pull accounts.
 func partsOf(t *testing.T, handler, params string, at time.Time) int {
 	t.Helper()
 	for _, platform := range Platforms() {

@@ -17,7 +17,7 @@ import (
 	"adsync/base/store/summaries"
 )
 
-// Servers are what a deployment stands on; what is nil is not used.
+// Servers are the servers of a deployment. Those that are nil are not used.
 type Servers struct {
 	Store   *store.Store
 	Broker  *broker.Client
@@ -26,11 +26,11 @@ type Servers struct {
 	Partner *summaries.PartnerSource
 }
 
-// checkUpTime bounds a look at all servers: one that hangs must not hold up the others' findings for longer.
+// checkUpTime bounds the check of all servers: a hanging one must not delay the others' findings for longer.
 const checkUpTime = 30 * time.Second
 
-// CheckUp looks at the servers, all at once: whether each is reached, what the user may do there, and settings that adsync
-// depends on. It changes nothing on them.
+// CheckUp checks all servers concurrently: whether each is reached, what the user may do there, and settings that
+// adsync depends on. It changes nothing on them.
 func (s Servers) CheckUp(ctx context.Context) []checkup.Finding {
 	ctx, cancel := context.WithTimeout(ctx, checkUpTime)
 	defer cancel()
@@ -60,14 +60,14 @@ func (s Servers) CheckUp(ctx context.Context) []checkup.Finding {
 	return findings
 }
 
-// firstLanes are the lanes of a deployment whose tables are not there yet.
+// firstLanes are the lanes of a deployment whose tables do not exist yet.
 var firstLanes = []settings.Lane{{Media: settings.AnyMedia, Name: "important"}, {Media: settings.AnyMedia, Name: "normal"}}
 
-// checkKafka looks at the topics that the rows of lane call for; a group has the name of its topic.
+// checkKafka checks the topics that the rows of lane require. A group has the name of its topic.
 func (s Servers) checkKafka(ctx context.Context) []checkup.Finding {
 	lanes, err := s.Store.Lanes(ctx)
 	if err != nil {
-		lanes = firstLanes // The database has a finding of its own.
+		lanes = firstLanes // The database has its own finding.
 	}
 	topics := Topics(lanes, s.Broker.TopicName)
 	groups := make([]string, 0, len(topics))
@@ -77,7 +77,7 @@ func (s Servers) checkKafka(ctx context.Context) []checkup.Finding {
 	return s.Broker.CheckUp(ctx, topics, groups)
 }
 
-// LogFindings makes a part that looks at the servers once, beside the start, and logs what is not as it should be.
+// LogFindings returns a part that checks the servers once, concurrently with the start, and logs what is wrong.
 func (s Servers) LogFindings(logger *slog.Logger) service.Service {
 	ctx, cancel := context.WithCancel(context.Background())
 	var look sync.WaitGroup
@@ -86,7 +86,7 @@ func (s Servers) LogFindings(logger *slog.Logger) service.Service {
 			look.Go(func() {
 				for _, f := range s.CheckUp(ctx) {
 					if ctx.Err() == nil && (f.State == checkup.Fault || f.State == checkup.Warning) {
-						logger.Warn("a server is not as adsync needs it",
+						logger.Warn("a server does not meet adsync's needs",
 							"server", f.Server, "check", f.Check, "state", f.State, "detail", f.Detail, "remedy", f.Remedy)
 					}
 				}

@@ -31,7 +31,7 @@ func (l *lockedBuffer) String() string {
 	return l.b.String()
 }
 
-func TestServers_LogFindingsNamesWhatIsWrongWithoutHoldingUpTheStart(t *testing.T) {
+func TestServers_LogFindingsNamesProblemsWithoutDelayingTheStart(t *testing.T) {
 	t.Parallel()
 	out := &lockedBuffer{}
 	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
@@ -40,6 +40,6 @@ func TestServers_LogFindingsNamesWhatIsWrongWithoutHoldingUpTheStart(t *testing.
 	require.NoError(t, look.Start(t.Context()))
 	require.Eventually(t, func() bool { return out.String() != "" }, time.Minute, time.Millisecond)
 	look.Stop()
-	require.Contains(t, out.String(), `level=WARN msg="a server is not as adsync needs it" server=redis check=reached state=fault`)
+	require.Contains(t, out.String(), `level=WARN msg="a server does not meet adsync's needs" server=redis check=reached state=fault`)
 	require.Contains(t, out.String(), `remedy="start Redis, or correct redis.addrs"`)
 }

@@ -10,18 +10,19 @@ import (
 	"adsync/upkeep"
 )
 
-// DefaultTasks are the rows of cron_task that a new installation begins with. Operators change them as they like; they
-// are written once, into an empty table.
+// DefaultTasks returns the rows of cron_task of a new installation. They are written once, into an empty table.
+// Operators change them as they like.
 func DefaultTasks(platforms []media.Platform) []settings.NewTask {
 	tasks := []settings.NewTask{
 		{Name: "system.tables", Media: upkeep.Name, Handler: "system.tables", Cron: "5 * * * *", Lane: "important", Params: `{"keep_days":7}`},
 		{Name: "system.summary", Media: upkeep.Name, Handler: "system.summary", Cron: "* * * * *", Lane: "important"},
 		{Name: "system.partner", Media: upkeep.Name, Handler: "system.partner", Cron: "~/10 * * * *", Lane: "normal"},
-		// A day of an account is built anew whole; four times an hour, and not beside what begins at every tenth minute.
+		// A day of an account is rebuilt completely. It runs four times an hour, and not together with the tasks of every
+		// tenth minute.
 		{Name: "system.wide", Media: upkeep.Name, Handler: upkeep.WideName, Cron: "7-59/15 * * * *", Lane: "normal"},
 		{Name: "system.fill", Media: upkeep.Name, Handler: upkeep.FillName, Cron: "~/10 * * * *", Lane: "normal", Params: `{"max_subtasks":2000}`},
 		{Name: "system.reconcile", Media: upkeep.Name, Handler: upkeep.ReconcileName, Cron: "0 9 * * *", Timezone: tasksZone, Lane: "offline", Params: `{"days":8}`},
-		// What differed in the morning and was pulled again is looked at soon.
+		// Days that differed in the morning and were pulled again are checked soon.
 		{Name: "system.reconcile.open", Media: upkeep.Name, Handler: upkeep.ReconcileName, Cron: "~ * * * *", Lane: "offline", Params: `{"only_open":true}`},
 	}
 	minutes := spread{}
@@ -31,27 +32,28 @@ func DefaultTasks(platforms []media.Platform) []settings.NewTask {
 	return tasks
 }
 
-// spread gives tasks of the same period different minutes. Limits are of seconds, and a tick at which all tasks begin would leave
-// the figures of the present day waiting. The crons' own "~" picks by the name alone, which would give some minutes four of them.
-type spread map[int]int // how many tasks have a period, of minutes
+// spread gives tasks of the same period different minutes. Limits are per second, and if all tasks began at one tick
+// the figures of the present day would wait. The crons' own "~" depends on the name alone, which would give some
+// minutes four of them.
+type spread map[int]int // the number of tasks with a period, in minutes
 
-// every is the cron of the next task that comes every so many minutes: 10 or 30.
+// every returns the cron of the next task with a period of minutes: 10 or 30.
 func (s spread) every(minutes int) string {
 	at := s[minutes] * 7 % minutes // Each minute once before any twice, and neighbours far apart.
 	s[minutes]++
 	return fmt.Sprintf("%d-59/%d * * * *", at, minutes)
 }
 
-// tasksZone is the zone of the default tasks' crons: that of nearly all accounts of the platforms there are.
+// tasksZone is the zone of the default tasks' crons: that of nearly all accounts of the present platforms.
 const tasksZone = "Asia/Shanghai"
 
-// platformTasks are the tasks that every platform gets, from what it describes of itself.
+// platformTasks returns the tasks of every platform, derived from its description.
 func platformTasks(p media.Platform, minutes spread) []settings.NewTask {
 	name := p.Name()
 	task := func(suffix, handler, cron, lane, scope string, params any) settings.NewTask {
 		text := ""
 		if params != nil {
-			b, _ := json.Marshal(params) // maps of strings and numbers cannot fail
+			b, _ := json.Marshal(params) // Maps of strings and numbers cannot fail.
 			text = string(b)
 		}
 		return settings.NewTask{Name: name + "." + suffix, Media: name, Handler: name + "." + handler, Cron: cron, Timezone: tasksZone, Lane: lane, Scope: scope, Params: text}
@@ -79,7 +81,7 @@ func platformTasks(p media.Platform, minutes spread) []settings.NewTask {
 		case r.Level == "account":
 			now, lane = "*/2 * * * *", "important"
 		case r.Level == "adgroup":
-			now = "1-59/2 * * * *" // Who buys ads looks at these. They come when the accounts' are done.
+			now = "1-59/2 * * * *" // Media buyers check these. They run after those of accounts.
 		case isFine(r.Level) && r.Hourly:
 			// The hours of creatives are most of all rows, and wait for the night.
 		case isFine(r.Level):
@@ -96,22 +98,22 @@ func platformTasks(p media.Platform, minutes spread) []settings.NewTask {
 		if now != "" {
 			tasks = append(tasks, task(suffix, r.Name, now, lane, "active", today))
 			if r.HasHours {
-				// What moves is in the last hours. The rest of the day, and what the platform took out of it, comes once an hour.
+				// The last hours change. The rest of the day, and what the platform removed from it, is pulled once an hour.
 				tasks = append(tasks, task(suffix+".day", r.Name, "~ * * * *", "normal", "active", params{"level": r.Level, "days": 1}))
 			}
 		}
-		// Once when the day has turned, and again when the platforms say that yesterday is complete.
+		// Once after midnight, and again when the platforms report yesterday as complete.
 		tasks = append(tasks, task(suffix+".look_back", r.Name, "40 1,8 * * *", "offline", nightly, back))
 		if days := min(matureDays, r.LookBack+1); !r.Hourly && days > lookBackDays(r) {
-			// Figures of cohorts grow for weeks, in days that no look-back reaches any more.
+			// Figures of cohorts grow for weeks, in days that no look-back reaches any longer.
 			tasks = append(tasks, task(suffix+".mature", r.Name, "20 5 * * 1", "offline", nightly, params{"level": r.Level, "days": days, "skip": lookBackDays(r)}))
 		}
 	}
 	return append(tasks, fundTasks(p.Funds(), minutes, task)...)
 }
 
-// fundTasks pull the money of accounts: what active ones have each half hour, what all have once a day, and the days' cash flow
-// when platforms say that yesterday's is told. A day that was late comes with one of the next six.
+// fundTasks pull the money of accounts: of active ones every half hour, of all once a day, and the days' cash flow
+// when platforms report that of yesterday. A late day comes with one of the next six.
 func fundTasks(funds media.Funds, minutes spread, task func(suffix, handler, cron, lane, scope string, params any) settings.NewTask) (tasks []settings.NewTask) {
 	if funds.Balance.Fetch != nil {
 		tasks = append(tasks, task(media.BalanceName, media.BalanceName, minutes.every(30), "normal", "active", nil),
@@ -123,20 +125,22 @@ func fundTasks(funds media.Funds, minutes spread, task func(suffix, handler, cro
 	return tasks
 }
 
-// nightly is the scope of what looks at quiet accounts too. Those that cannot be pulled are left to the activity check.
+// nightly is the scope of tasks that include quiet accounts. Accounts that cannot be pulled are left to the activity
+// check.
 const nightly = settings.TierActive + "," + settings.TierInactive
 
-// movingHours is how many of the last hours are pulled all the time: platforms complete the hour before the present one late.
+// movingHours is how many of the last hours are pulled continuously: platforms complete the hour before the present
+// one late.
 const movingHours = 3
 
-// matureDays is how many days back figures of cohorts are still waited for.
+// matureDays is how many days back figures of cohorts still change.
 const matureDays = 30
 
-// isFine tells the levels of many rows that few look at within the hour.
+// isFine reports whether a level has many rows that few users read within the hour.
 func isFine(level string) bool { return level == "creative" || level == "image" || level == "video" }
 
-// lookBackDays is how many days the nightly pull covers, with today: late corrections reach back some days; hours settle sooner. Some platforms
-// keep fewer.
+// lookBackDays returns how many days the nightly pull covers, including today: late corrections reach back some days,
+// and hours settle sooner. Some platforms keep fewer.
 func lookBackDays(r media.Report) int {
 	days := 7
 	if r.Hourly {

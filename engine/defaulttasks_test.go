@@ -15,7 +15,7 @@ import (
 	"adsync/upkeep"
 )
 
-// What comes every ten or thirty minutes begins at different ones, as long as there are any.
+// Tasks of every ten or thirty minutes start in different ones, as long as minutes are free.
 func TestDefaultTasks_AreSpreadOverTheMinutes(t *testing.T) {
 	t.Parallel()
 	for _, period := range []int{10, 30} {
@@ -79,7 +79,7 @@ func TestDefaultTasks_PullEveryLevelAtItsPace(t *testing.T) {
 	for name, cron := range map[string]string{
 		"tulip.report_daily.account":             "*/2 * * * *",
 		"tulip.report_daily.adgroup":             "1-59/2 * * * *",
-		"orchid.report_hourly.creative":          "", // the night's alone
+		"orchid.report_hourly.creative":          "", // only at night
 		"orchid.creative.full":                   "30 3 * * *",
 		"tulip.report_hourly.creative.look_back": "40 1,8 * * *",
 	} {
@@ -93,7 +93,7 @@ func TestDefaultTasks_PullEveryLevelAtItsPace(t *testing.T) {
 	}
 	const moving = "moving_hours"
 	require.JSONEq(t, `{"level":"account","days":1,"moving_hours":3}`, params["orchid.report_hourly.account"])
-	require.JSONEq(t, `{"level":"account","days":1}`, params["orchid.report_hourly.account.day"], "whole days make what is pulled in between complete")
+	require.JSONEq(t, `{"level":"account","days":1}`, params["orchid.report_hourly.account.day"], "whole days complete what is pulled in between")
 	require.Equal(t, "~ * * * *", crons["orchid.report_hourly.account.day"])
 	require.NotContains(t, params["tulip.report_hourly.account"], moving, "Tulip cannot be asked for some hours")
 	require.NotContains(t, crons, "tulip.report_hourly.account.day")

@@ -1,5 +1,5 @@
-// Package engine puts the parts of a process together: platforms, limits, tokens, handlers, producer and consumer. A
-// deployment and standalone differ only in what they hand it.
+// Package engine assembles the parts of a process: platforms, limits, tokens, handlers, producer and consumer. A
+// deployment and standalone differ only in what they pass to it.
 package engine
 
 import (
@@ -51,11 +51,11 @@ import (
 	"adsync/upkeep"
 )
 
-// Topics are the topics that the rows of lane call for, one per media and lane.
+// Topics returns the topics that the rows of lane require, one per media and lane.
 func Topics(lanes []settings.Lane, name func(media, lane string) string) []broker.Topic {
 	medias := append([]string{upkeep.Name}, PlatformNames()...)
 	topics := map[string]broker.Topic{}
-	// Rows for any media first: a row that names one overrides them.
+	// Rows for any media come first. A row that names one overrides them.
 	for _, general := range []bool{true, false} {
 		for _, l := range lanes {
 			if (l.Media == settings.AnyMedia) != general {
@@ -80,14 +80,14 @@ func Topics(lanes []settings.Lane, name func(media, lane string) string) []broke
 type MediaConfig struct {
 	BaseURL map[string]string `koanf:"base_url" doc:"Addresses to use instead of the platforms' own, by media name, such as a proxy or the simulator: {NAME: http://127.0.0.1:8090/path}."`
 	// AuthoriseURL changes where people authorise logins.
-	AuthoriseURL map[string]string `koanf:"authorise_url" doc:"Addresses of the pages where logins are authorised to use instead of the platforms' own, by media name, such as the one that an app's console page shows."`
-	PauseMax     time.Duration     `koanf:"pause_max" doc:"Longest pause that an answer of a platform may ask for (Retry-After and the platforms' own headers), of calls as of refreshes of tokens. Without a bound one broken answer would stop an app's endpoint for as long as it says."`
+	AuthoriseURL map[string]string `koanf:"authorise_url" doc:"Addresses of the pages where logins are authorised to use instead of the platforms' own, by media name, such as the one on an app's console page."`
+	PauseMax     time.Duration     `koanf:"pause_max" doc:"Longest pause that an answer of a platform may order (Retry-After and the platforms' own headers), for calls and for refreshes of tokens. Without a bound one broken answer could stop an app's endpoint for any time."`
 }
 
-// DefaultMediaConfig reaches the platforms where they are.
+// DefaultMediaConfig returns settings with the platforms' own addresses.
 func DefaultMediaConfig() MediaConfig { return MediaConfig{PauseMax: media.PauseMaxDefault} }
 
-// Validate reports every address that cannot be used.
+// Validate returns an error for every address that cannot be used.
 func (c MediaConfig) Validate() error {
 	known := map[string]bool{}
 	for _, p := range Platforms() {
@@ -100,8 +100,8 @@ func (c MediaConfig) Validate() error {
 	return errors.Join(pause, checkAddresses("base_url", c.BaseURL, known), checkNoQuery("base_url", c.BaseURL), checkAddresses("authorise_url", c.AuthoriseURL, known))
 }
 
-// checkNoQuery refuses what follows a path: endpoints are appended to it, and calls have queries of their own. The address is not shown, as what follows may
-// be a token.
+// checkNoQuery refuses anything after a path: endpoints are appended to it, and calls have their own queries. The
+// address is not shown, because the rest may be a token.
 func checkNoQuery(key string, addresses map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(addresses)) {
 		if u, err := url.Parse(addresses[name]); err == nil && (u.RawQuery != "" || u.ForceQuery || u.Fragment != "") {
@@ -120,38 +120,39 @@ func checkAddresses(key string, addresses map[string]string, known map[string]bo
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
 			return &config.FieldError{Key: key + "." + name, Value: addresses[name], Want: "an address such as https://api.example.com/v3.0"}
 		}
-		if u.User != nil { // The address is not shown, as it holds a password.
-			return &config.FieldError{Key: key + "." + name, Want: "an address without user and password: it is printed, and calls carry the login's token alone"}
+		if u.User != nil { // The address is not shown, because it contains a password.
+			return &config.FieldError{Key: key + "." + name, Want: "an address without user and password: it is printed, and calls carry only the login's token"}
 		}
 	}
 	return nil
 }
 
-// Deps are what an engine runs on.
+// Deps are the dependencies of an engine.
 type Deps struct {
 	Store  *store.Store
 	Broker *broker.Client
 	Redis  goredis.UniversalClient
 	Keys   redis.Keys
 	Box    *secret.Box
-	// Planning is the clock of ticks, business days and tokens: the database's in a deployment, the world's in standalone.
+	// Planning is the clock of ticks, business days and tokens: the database's in a deployment, the world's in
+	// standalone.
 	Planning clock.Clock
 	// Waiting is the clock of retries: the database's.
 	Waiting clock.Clock
 	Node    string
-	// Partner has the business's own figures; nil when there are none.
+	// Partner has the business's own figures; nil without any.
 	Partner *summaries.PartnerSource
-	// Retention says what of the tables is pruned.
+	// Retention defines which rows of the tables are pruned.
 	Retention upkeep.Retention
-	// Tracer traces subtasks; nil when nothing is traced.
+	// Tracer traces subtasks; nil if nothing is traced.
 	Tracer *trace.Tracer
-	// HTTP reaches the platforms; nil is a client of its own for each of them.
+	// HTTP reaches the platforms; nil means a separate client for each platform.
 	HTTP       *http.Client
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
 
-// Engine is the inside of a process.
+// Engine holds the parts of a process.
 type Engine struct {
 	deps      Deps
 	platforms []media.Platform
@@ -169,7 +170,7 @@ type Engine struct {
 	board     *overview.Reader // set by Overview
 }
 
-// New builds the handlers of all platforms and of the system. It contacts nobody.
+// New builds the handlers of all platforms and of the system. It contacts no server.
 func New(deps Deps, rates ratelimit.Config, media MediaConfig) *Engine {
 	e := &Engine{
 		deps: deps, platforms: Platforms(), keepers: map[string]*token.Keeper{}, callers: map[string]*client.Client{},
@@ -231,18 +232,20 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 // Registry finds the handlers.
 func (e *Engine) Registry() *media.Registry { return e.registry }
 
-// Caller calls a platform as its handlers do: within its limits, with the tokens of its logins. It is nil for a media that
-// is no platform. The services that Limits and Tokens return must run.
+// Caller returns the client that calls a platform as its handlers do: within its limits, with the tokens of its
+// logins. It is nil for a media that is no platform. The services that Limits and Tokens return must run.
 func (e *Engine) Caller(media string) *client.Client { return e.callers[media] }
 
-// Fields chooses the fields that a platform's reports are asked for. It is nil for a media that is no platform.
+// Fields returns the keeper of the fields that a platform's reports request. It is nil for a media that is no
+// platform.
 func (e *Engine) Fields(media string) *field.Keeper { return e.fields[media] }
 
-// Limits keeps the rules of call limits up to date; a process that calls platforms starts it before its consumer.
+// Limits returns the service that keeps the rules of call limits up to date. A process that calls platforms starts it
+// before its consumer.
 func (e *Engine) Limits() service.Service { return e.limits }
 
-// CheckRedis returns what is wrong with Redis, nil if nothing is: of which platforms this process does not share its limits with the others, and else what
-// the user may not do.
+// CheckRedis returns what is wrong with Redis; nil if nothing is. It names the platforms whose limits this process
+// does not share with the others, or otherwise the rights that the user lacks.
 func (e *Engine) CheckRedis(ctx context.Context) error {
 	if err := e.limits.waiter.Trouble(); err != nil {
 		return err
@@ -250,16 +253,17 @@ func (e *Engine) CheckRedis(ctx context.Context) error {
 	return redis.CheckRights(ctx, e.deps.Redis, e.deps.Keys)
 }
 
-// LogLevel has a process log as operators order it.
+// LogLevel returns the service that applies the log level that operators order.
 func (e *Engine) LogLevel(role string, level *slog.LevelVar) service.Service {
 	return loglevel.NewFollower(e.logLevels, role, e.deps.Node, level, e.deps.Logger)
 }
 
-// Accounts keeps the copy of the accounts in Redis up to date; a process that pulls starts it before its consumer.
+// Accounts returns the service that keeps the copy of the accounts in Redis up to date. A process that pulls starts
+// it before its consumer.
 func (e *Engine) Accounts() service.Service { return e.accounts }
 
-// Tokens waits, at its Stop, for refreshes and authorisations under way: an answer that is lost may be the only copy of a
-// pair. Add it before the consumer and the producer.
+// Tokens returns a service whose Stop waits for refreshes and authorisations under way: a lost answer may be the only
+// copy of a pair. Add it before the consumer and the producer.
 func (e *Engine) Tokens() service.Service {
 	return service.Func{StopFunc: func() {
 		var flows sync.WaitGroup
@@ -273,8 +277,8 @@ func (e *Engine) Tokens() service.Service {
 	}}
 }
 
-// HoldTokens lets no refresh begin any more at its Stop. Add it after the consumer: refreshes under way then end while
-// the consumer drains.
+// HoldTokens returns a service whose Stop prevents further refreshes. Add it after the consumer: refreshes under way
+// then end while the consumer drains.
 func (e *Engine) HoldTokens() service.Service {
 	return service.Func{StopFunc: func() {
 		for _, k := range e.keepers {
@@ -283,7 +287,7 @@ func (e *Engine) HoldTokens() service.Service {
 	}}
 }
 
-// Flows authorise logins, by the names of their platforms.
+// Flows returns the flows that authorise logins, by the names of their platforms.
 func (e *Engine) Flows() map[string]*oauth.Flow { return e.flows }
 
 // NewProducer returns the producer's role.
@@ -307,7 +311,7 @@ func (e *Engine) NewConsumer(cfg consumer.Config) (*consumer.Consumer, error) {
 	})
 }
 
-// slow are the endpoints that answer this process slowly.
+// slow returns the endpoints that answer this process slowly.
 func (e *Engine) slow() []roster.Slow {
 	var all []roster.Slow
 	for _, c := range e.callers {
@@ -319,8 +323,8 @@ func (e *Engine) slow() []roster.Slow {
 	return all
 }
 
-// Overview tells how everything stands, for Routes and the first page. checks tells which servers do not answer. What adjust, unless it is nil, changes
-// of the options is what standalone knows and a deployment does not.
+// Overview returns the state of the deployment, for Routes and the first page. checks returns the servers that do not
+// answer. adjust, unless it is nil, changes the options for what standalone knows and a deployment does not.
 func (e *Engine) Overview(p *producer.Producer, checks func(context.Context) []httpapi.FailedCheck, adjust func(*overview.Options)) *overview.Cache {
 	o := overview.Options{Store: e.deps.Store, Platforms: PlatformNames(), Tasks: p.Tasks, Limits: e.limits.waiter, Consumers: e.roster, Clock: e.deps.Planning, Checks: checks}
 	if adjust != nil {
@@ -332,7 +336,7 @@ func (e *Engine) Overview(p *producer.Producer, checks func(context.Context) []h
 	return cache
 }
 
-// shown is what the first page of this process shows; nothing before it has one.
+// shown returns what the first page of this process shows; nothing without a first page.
 func (e *Engine) shown(ctx context.Context) overview.Overview {
 	if cache := e.overview.Load(); cache != nil {
 		return cache.Await(ctx)
@@ -340,7 +344,7 @@ func (e *Engine) shown(ctx context.Context) overview.Overview {
 	return overview.Overview{}
 }
 
-// Routes are the operators' API of a producer. Overview has made o.
+// Routes returns the operators' API of a producer. o must come from Overview.
 func (e *Engine) Routes(p *producer.Producer, o *overview.Cache) []httpapi.Route {
 	return api.Routes(api.Deps{
 		Store: e.deps.Store, Now: e.deps.Store.Data.Now, Producer: p, Registry: e.registry, Platforms: e.platforms, Flows: e.flows, Limits: e.limits.waiter, LogLevels: e.logLevels,

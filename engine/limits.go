@@ -17,13 +17,14 @@ import (
 	"adsync/media"
 )
 
-// limitsInterval is how often the table rate_limit is read: an edit holds within this time.
+// limitsInterval is how often the table rate_limit is read: an edit takes effect within this time.
 const limitsInterval = 5 * time.Second
 
-// learnIntervals is after how many of these it is looked how limits stand of which the number is not known.
+// learnIntervals is the number of these intervals after which limits with unknown numbers are evaluated.
 const learnIntervals = 6
 
-// limits keeps the waiter's rules in force: the rows of rate_limit, and each platform's own where no row speaks of the same.
+// limits keeps the waiter's rules up to date: the rows of rate_limit, and each platform's own rules without a row for
+// the same calls.
 type limits struct {
 	store    *store.Store
 	rules    *grant.Rules
@@ -107,7 +108,7 @@ func (l *limits) reload(ctx context.Context) error {
 	if err != nil {
 		text = err.Error()
 	}
-	// Said once when it changes: the table is read every few seconds.
+	// It is logged once when it changes, because the table is read every few seconds.
 	if text != l.lastErr && err != nil {
 		l.log.Error("rows of rate_limit cannot be used", "err", err)
 	}
@@ -119,7 +120,8 @@ func (l *limits) reload(ctx context.Context) error {
 	return nil
 }
 
-// learn looks how limits stand of which the number is not known, and remembers what that tells. Every process does; one of them is the first.
+// learn evaluates the state of limits with unknown numbers, and stores what it learns. Every process does so. One of
+// them is the first.
 func (l *limits) learn(ctx context.Context) {
 	for _, name := range l.media {
 		if !l.rules.Unknown(name) {
@@ -130,7 +132,7 @@ func (l *limits) learn(ctx context.Context) {
 		case err == nil:
 			l.causes.Clear("learn " + name)
 		case ctx.Err() == nil:
-			l.causes.Report(slog.LevelWarn, "learn "+name, "cannot learn what the limits of a platform are", err, "media", name)
+			l.causes.Report(slog.LevelWarn, "learn "+name, "cannot learn a platform's limits", err, "media", name)
 		}
 	}
 }
@@ -164,14 +166,14 @@ func (l *limits) learnOf(ctx context.Context, name string) error {
 			return err
 		}
 		if first {
-			l.log.InfoContext(ctx, "a limit of which the number is not known is tried anew", "limit", s.String(), "calls", after.Limit, "refused", after.Refused)
+			l.log.InfoContext(ctx, "an unknown limit is tried with another number", "limit", s.String(), "calls", after.Limit, "refused", after.Refused)
 		}
 	}
 	return nil
 }
 
-// mergeLimits returns the enabled rows and the defaults that no usable row, enabled or not, speaks of: a row that will
-// be refused must not leave an endpoint without a limit.
+// mergeLimits returns the enabled rows and the defaults for which no usable row exists, enabled or not: a refused row
+// must not leave an endpoint without a limit.
 func mergeLimits(rows []settings.LimitRow, defaults []grant.Rule) []grant.Rule {
 	type identity struct {
 		media, endpoint string
@@ -181,7 +183,7 @@ func mergeLimits(rows []settings.LimitRow, defaults []grant.Rule) []grant.Rule {
 	}
 	of := func(r grant.Rule) identity {
 		if r.Unit == grant.UnitRows {
-			return identity{r.Media, "", r.Scope, r.Period, true} // There is one for all endpoints.
+			return identity{r.Media, "", r.Scope, r.Period, true} // One row covers all endpoints.
 		}
 		return identity{r.Media, r.Endpoint, r.Scope, r.Period, false}
 	}

@@ -16,7 +16,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-func TestMergeLimits_RowsReplaceDefaultsOfTheSame(t *testing.T) {
+func TestMergeLimits_RowsReplaceDefaultsForTheSameCalls(t *testing.T) {
 	t.Parallel()
 	rule := func(limit int) grant.Rule {
 		return grant.Rule{Media: "tulip", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: limit}
@@ -30,8 +30,8 @@ func TestMergeLimits_RowsReplaceDefaultsOfTheSame(t *testing.T) {
 	}{
 		"no rows leave the defaults":             {nil, defaults},
 		"a row replaces the default of its kind": {[]settings.LimitRow{{Rule: rule(20), Enabled: true}}, []grant.Rule{rule(20), minute}},
-		"a disabled row takes the default away":  {[]settings.LimitRow{{Rule: rule(20)}}, []grant.Rule{minute}},
-		"a row that is refused takes nothing":    {[]settings.LimitRow{{Rule: rule(0), Enabled: true}}, []grant.Rule{rule(0), rule(10), minute}},
+		"a disabled row removes the default":     {[]settings.LimitRow{{Rule: rule(20)}}, []grant.Rule{minute}},
+		"a refused row removes nothing":          {[]settings.LimitRow{{Rule: rule(0), Enabled: true}}, []grant.Rule{rule(0), rule(10), minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,8 +40,8 @@ func TestMergeLimits_RowsReplaceDefaultsOfTheSame(t *testing.T) {
 	}
 }
 
-// What a process learns of a limit of which nobody knows the number, all know, also after Redis has lost everything.
-func TestLimits_LearnANumberThatIsNotKnown(t *testing.T) {
+// What one process learns of a limit with an unknown number, all know, also after Redis has lost everything.
+func TestLimits_LearnAnUnknownNumber(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	client, keys := redistest.New(t)
@@ -58,7 +58,7 @@ func TestLimits_LearnANumberThatIsNotKnown(t *testing.T) {
 	call := grant.Call{Media: "tulip", Endpoint: "x", App: "1"}
 	a, b := process(), process()
 
-	// Many wait, and so the number is too low.
+	// Many calls wait, so the number is too low.
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	for range 200 {
@@ -82,9 +82,9 @@ func TestLimits_LearnANumberThatIsNotKnown(t *testing.T) {
 	require.True(t, first)
 	first, err = s.LearnLimit(t.Context(), before, earlier)
 	require.NoError(t, err)
-	require.False(t, first, "somebody else has learned something since")
+	require.False(t, first, "another process has learned something since")
 	require.Eventually(t, func() bool {
-		b.learn(t.Context()) // That calls wait is seen while they do; a step is made once a minute, however often it is looked.
+		b.learn(t.Context()) // Waiting calls count while they wait. A step is made at most once a minute, however often learn runs.
 		known, err = s.LearnedLimits(t.Context())
 		return err == nil && known[0].Limit != 20
 	}, time.Minute, 10*time.Millisecond)

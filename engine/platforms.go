@@ -7,8 +7,8 @@ import (
 	"adsync/media/tencent"
 )
 
-// Platforms are the platforms that adsync can pull, in the order of their names in lists. It has a line for each, and all that
-// works with any platform derives from it.
+// Platforms returns the platforms that adsync can pull, in the order of their names in lists. It has a line for each,
+// and everything that works with any platform derives from it.
 func Platforms() []media.Platform {
 	return []media.Platform{
 		tencent.New(),
@@ -16,7 +16,7 @@ func Platforms() []media.Platform {
 	}
 }
 
-// PlatformNames are the names of Platforms, in their order.
+// PlatformNames returns the names of Platforms, in their order.
 func PlatformNames() []string {
 	var names []string
 	for _, p := range Platforms() {
@@ -25,7 +25,7 @@ func PlatformNames() []string {
 	return names
 }
 
-// Platform finds one of Platforms by its name; nil if there is none.
+// Platform returns one of Platforms by its name; nil if it does not exist.
 func Platform(name string) media.Platform {
 	for _, p := range Platforms() {
 		if p.Name() == name {
@@ -35,7 +35,7 @@ func Platform(name string) media.Platform {
 	return nil
 }
 
-// RawTables are the raw tables of all platforms.
+// RawTables returns the raw tables of all platforms.
 func RawTables() []rawtable.Table {
 	var tables []rawtable.Table
 	for _, p := range Platforms() {

@@ -10,7 +10,7 @@ import (
 	"adsync/media"
 )
 
-// watchPools tells how the connections to the writers and to Redis are used.
+// watchPools registers metrics of the connections to the writers and to Redis.
 func watchPools(s *store.Store, redis goredis.UniversalClient, r prometheus.Registerer) {
 	for name, db := range map[string]*sqldb.DB{"config": s.Config, "data": s.Data} {
 		if pool, err := db.SQL(); err == nil {
@@ -29,6 +29,6 @@ func watchPools(s *store.Store, redis goredis.UniversalClient, r prometheus.Regi
 		}, func() float64 { return float64(of(redis.PoolStats())) }))
 	}
 	media.Register(r, prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "adsync_redis_pool_timeouts_total", Help: "Times that no connection to Redis came free in time.",
+		Name: "adsync_redis_pool_timeouts_total", Help: "Number of times that no connection to Redis became free in time.",
 	}, func() float64 { return float64(redis.PoolStats().Timeouts) }))
 }

@@ -10,8 +10,8 @@ import (
 	"adsync/base/store"
 )
 
-// PrepareTables brings both databases to what this program needs: migrations, the platforms' raw tables, the log tables
-// of today and tomorrow, and the default tasks where there are none. It may be repeated, and run by several at once.
+// PrepareTables brings both databases to what this program needs: migrations, the platforms' raw tables, the log
+// tables of today and tomorrow, and the default tasks in an empty table. It may be repeated, and run concurrently.
 func PrepareTables(ctx context.Context, s *store.Store) (seeded int, err error) {
 	if err := s.MigrateUp(ctx); err != nil {
 		return 0, err
@@ -35,7 +35,7 @@ func PrepareTables(ctx context.Context, s *store.Store) (seeded int, err error) 
 	return seeded, nil
 }
 
-// PrepareTopics makes the topics that the rows of lane call for. It returns how many there are.
+// PrepareTopics creates the topics that the rows of lane require. It returns their number.
 func PrepareTopics(ctx context.Context, s *store.Store, kafka *broker.Client) (int, error) {
 	lanes, err := s.Lanes(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func PrepareTopics(ctx context.Context, s *store.Store, kafka *broker.Client) (i
 	}
 	topics := Topics(lanes, kafka.TopicName)
 	if err := kafka.EnsureTopics(ctx, topics); err != nil {
-		return 0, fmt.Errorf("make the topics: %w", err)
+		return 0, fmt.Errorf("create the topics: %w", err)
 	}
 	return len(topics), nil
 }

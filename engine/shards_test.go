@@ -41,8 +41,8 @@ func TestShards_EachTableHasAPlaceAndItsKeyInEachUniqueKey(t *testing.T) {
 	}
 }
 
-// A server without a proxy takes a comment where a proxy's clause stands.
-func TestShards_TablesAreMadeWithWhatTheProxyWants(t *testing.T) {
+// A server without a proxy accepts a comment in place of a proxy's clause.
+func TestShards_TablesAreCreatedWithTheProxysClause(t *testing.T) {
 	t.Parallel()
 	cfg := storetest.Config(t)
 	if cfg.Data.Driver == sqldb.SQLite {
@@ -71,7 +71,7 @@ func TestShards_TablesAreMadeWithWhatTheProxyWants(t *testing.T) {
 	}
 }
 
-// What the page says of each table is what the code says.
+// The page describes each table as the code does.
 func TestShards_ThePageNamesEachTable(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../docs/sharding.md")

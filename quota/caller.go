@@ -21,10 +21,11 @@ import (
 	"adsync/simulator/platform"
 )
 
-// ready is what a caller says when it calls.
+// ready is what a caller writes before it calls.
 const ready = "ready"
 
-// Call is one process of a drill: it reads its order, says that it is ready, and calls until ctx or its input ends.
+// Call is one process of a drill: it reads its order, reports that it is ready, and calls until ctx or its input
+// ends.
 func Call(ctx context.Context, in io.Reader, out, log io.Writer) error {
 	var o Order
 	if err := json.NewDecoder(in).Decode(&o); err != nil {
@@ -69,7 +70,7 @@ func Call(ctx context.Context, in io.Reader, out, log io.Writer) error {
 	return nil
 }
 
-// ours is the limiter of base/ratelimit. Its callers send at once: that is what is measured.
+// ours is the limiter of base/ratelimit. Its callers send at once, which is what is measured.
 type ours struct{ *ratelimit.Waiter }
 
 func (o ours) Wait(ctx context.Context, c grant.Call) error {
@@ -85,7 +86,7 @@ type caller struct {
 	http     *http.Client
 }
 
-// want begins calls as a demand says, until ctx ends.
+// want starts the calls of a demand, until ctx ends.
 func (c *caller) want(ctx context.Context, d Demand) {
 	var open sync.WaitGroup
 	defer open.Wait()

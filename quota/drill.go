@@ -30,10 +30,10 @@ import (
 	"adsync/simulator/limit"
 )
 
-// Drill is how scenarios are played for real: each process of a scenario is one of the operating system, they share a Redis that the drill has
-// started, and call a simulated platform that counts sliding windows strictly.
+// Drill plays scenarios for real: each process of a scenario is a process of the operating system. They share a Redis
+// that the drill has started, and call a simulated platform that counts sliding windows strictly.
 type Drill struct {
-	// Self is the program, and SelfArgs what makes it a caller (see Call).
+	// Self is the program, and SelfArgs are the arguments that make it a caller (see Call).
 	Self     string
 	SelfArgs []string
 	// RedisServer is the program of Redis.
@@ -42,17 +42,17 @@ type Drill struct {
 	Spread time.Duration
 	// Limiter is what callers wait for: LimiterOurs or a peer.
 	Limiter string
-	// Log is where the processes' own words go.
+	// Log receives the logs of the processes.
 	Log io.Writer
 }
 
-// These headers carry what a call is, in addition to what the platform has to know.
+// These headers describe a call, in addition to what the platform needs.
 const (
 	callerHeader  = "X-Drill"
 	accountHeader = "X-Drill-Account"
 )
 
-// Play plays a scenario. It returns when all that it started has ended.
+// Play plays a scenario. It returns when everything that it started has ended.
 func (d Drill) Play(ctx context.Context, s Scenario) (f Figures, err error) {
 	dir, err := os.MkdirTemp("", "adsync-drill-")
 	if err != nil {
@@ -68,7 +68,7 @@ func (d Drill) Play(ctx context.Context, s Scenario) (f Figures, err error) {
 	}
 	f = s.Play(w, d.Spread)
 	w.endCallers()
-	w.check(w.server.Shutdown(ctx), "close the platform") // It answers what has come.
+	w.check(w.server.Shutdown(ctx), "close the platform") // It answers the calls that have come.
 	f.Refused = int(w.refused())
 	if err := context.Cause(ctx); err != nil {
 		return f, fmt.Errorf("%s: %w", s.Name, err)
@@ -76,7 +76,7 @@ func (d Drill) Play(ctx context.Context, s Scenario) (f Figures, err error) {
 	return f, nil
 }
 
-// drilled is the World of a drill. What fails ends its context.
+// drilled is the World of a drill. A failure ends its context.
 type drilled struct {
 	drill    Drill
 	ctx      context.Context
@@ -88,7 +88,7 @@ type drilled struct {
 	port    int // of Redis
 	redis   *exec.Cmd
 	client  *goredis.Client
-	asked   int64 // of a Redis that is gone
+	asked   int64 // requests to earlier Redis processes
 	sim     *simulator.Simulator
 	media   string // the simulated platform that is called
 	server  *http.Server
@@ -98,7 +98,7 @@ type drilled struct {
 
 	mu       sync.Mutex
 	calls    []Arrival
-	min, max time.Duration // from the sending of a call to its arrival
+	min, max time.Duration // from sending to arrival of a call
 }
 
 func (w *drilled) check(err error, doing string) {
@@ -107,7 +107,7 @@ func (w *drilled) check(err error, doing string) {
 	}
 }
 
-// startRedis starts Redis on the port that it had, or on a free one.
+// startRedis starts Redis on its earlier port, or on a free one.
 func (w *drilled) startRedis() error {
 	if w.port == 0 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -183,7 +183,7 @@ func (w *drilled) startPlatform() (err error) {
 	return nil
 }
 
-// control orders something of the simulator.
+// control sends an order to the simulator.
 func (w *drilled) control(method, path string, order, answer any) error {
 	body, err := json.Marshal(order)
 	if err != nil {
@@ -200,10 +200,11 @@ func (w *drilled) control(method, path string, order, answer any) error {
 	return json.Unmarshal(recorder.Body.Bytes(), answer)
 }
 
-// longestWay is which part of the spread the longest way to the platform takes. What is left is for callers that wake up late.
+// longestWay is the part of the spread that the longest way to the platform takes. The rest is for callers that wake
+// up late.
 const longestWay = 0.9
 
-// ServeHTTP has a call arrive after a way that is now short, now long, notes it, and has the simulator answer it.
+// ServeHTTP delays a call by a short or long way, records it, and has the simulator answer it.
 func (w *drilled) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.Run(time.Duration(rand.Float64() * longestWay * float64(w.drill.Spread)))
 	arrived := clock.Mark()
@@ -224,7 +225,7 @@ func (w *drilled) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.sim.ServeHTTP(rw, r)
 }
 
-// refused is how many calls the simulator's ledger has as refused by a limit.
+// refused returns how many calls a limit refused, by the simulator's ledger.
 func (w *drilled) refused() int64 {
 	var ledger struct {
 		Totals ledger.Counts `json:"totals"`
@@ -238,14 +239,14 @@ func (w *drilled) refused() int64 {
 	return ledger.Totals.Refused
 }
 
-// Spread is the largest difference between calls in the time from their sending to their arrival.
+// Spread returns the largest difference between calls in the time from their sending to their arrival.
 func (w *drilled) Spread() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.max - w.min
 }
 
-// Order is what a caller is told.
+// Order is what a caller receives.
 type Order struct {
 	Process  int           `json:"process"`
 	Limiter  string        `json:"limiter"`
@@ -267,7 +268,7 @@ func (w *drilled) Join(demands ...Demand) int {
 	w.check(err, "order")
 	cmd := exec.Command(w.drill.Self, w.drill.SelfArgs...)
 	cmd.Stderr = w.drill.Log
-	// Its end of this pipe tells it that the drill is over, however that ends.
+	// The end of this pipe ends the caller when the drill is over, however that ends.
 	in, err := cmd.StdinPipe()
 	w.check(err, "start a caller")
 	out, err := cmd.StdoutPipe()
@@ -287,13 +288,13 @@ func (w *drilled) Join(demands ...Demand) int {
 
 func (w *drilled) Kill(process int) {
 	w.check(w.callers[process].Process.Kill(), "kill a caller")
-	_ = w.callers[process].Wait() // That it was killed.
+	_ = w.callers[process].Wait() // The error of a killed process.
 }
 
 func (w *drilled) LoseRedis() {
 	w.asked += w.evals()
 	w.check(w.redis.Process.Kill(), "kill Redis")
-	_ = w.redis.Wait() // That it was killed.
+	_ = w.redis.Wait() // The error of a killed process.
 	w.redis = nil
 }
 
@@ -327,7 +328,7 @@ func (w *drilled) RoundTrips() int {
 	return int(w.asked + w.evals())
 }
 
-// evals is how many scripts Redis has run.
+// evals returns how many scripts Redis has run.
 func (w *drilled) evals() (n int64) {
 	text, err := w.client.Info(w.ctx, "commandstats").Result()
 	w.check(err, "read Redis's statistics")
@@ -347,12 +348,12 @@ func (w *drilled) endCallers() {
 	for _, c := range w.callers {
 		if c.Process != nil && c.ProcessState == nil {
 			_ = c.Process.Kill()
-			_ = c.Wait() // That it was killed.
+			_ = c.Wait() // The error of a killed process.
 		}
 	}
 }
 
-// end ends all that was started.
+// end ends everything that was started.
 func (w *drilled) end() {
 	w.endCallers()
 	if w.redis != nil && w.redis.Process != nil {
@@ -370,13 +371,14 @@ func (w *drilled) end() {
 	}
 }
 
-// token is that of the login which reaches an account, given as its number. The calls of a scenario in which accounts do not matter have none.
+// token returns that of the login which reaches an account, given as its number. Calls of a scenario without accounts
+// have none.
 func (o Order) token(account string) string {
 	n, _ := strconv.Atoi(account)
 	return o.Tokens[n*len(o.Tokens)/Accounts]
 }
 
-// request is a call of a caller. It is of an endpoint that is cheap to answer.
+// request returns a call of a caller, to an endpoint that is cheap to answer.
 func (c *caller) request(ctx context.Context, d Demand, account string) (*http.Request, error) {
 	req, err := c.platform.CheapCall(ctx, "http://"+c.Platform, c.token(account))
 	if err != nil {

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-func TestOrder_EachAccountIsCalledWithTheTokenOfItsLogin(t *testing.T) {
+func TestOrder_EachAccountHasTheTokenOfItsLogin(t *testing.T) {
 	t.Parallel()
 	w := &drilled{ctx: t.Context(), scenario: Scenarios(time.Minute)[0]}
 	defer w.end()
@@ -41,7 +41,7 @@ func TestOrder_EachAccountIsCalledWithTheTokenOfItsLogin(t *testing.T) {
 	}
 }
 
-// Three processes on a real Redis, of which one dies.
+// Three processes share a real Redis, and one of them dies.
 func TestDrill_ProcessesShareALimit(t *testing.T) {
 	t.Parallel()
 	redis, err := exec.LookPath("redis-server")
@@ -55,7 +55,8 @@ func TestDrill_ProcessesShareALimit(t *testing.T) {
 	d := Drill{Self: "/usr/bin/env", SelfArgs: []string{isCaller + "=1", self}, RedisServer: redis, Spread: testSpread, Limiter: LimiterOurs, Log: t.Output()}
 	f, err := d.Play(t.Context(), s)
 	require.NoError(t, err)
-	// Nothing is promised of calls that are longer on their way than they may be, as on a machine that is busy with something else.
+	// Calls that take longer than the spread, as on a machine that is busy with something else, are not covered by any
+	// promise.
 	tooLong := max(0, f.SpreadSeconds-testSpread.Seconds())
 	over := int(math.Ceil(tooLong * float64(s.Limits[0].Calls) / s.Limits[0].Period.Seconds()))
 	require.LessOrEqual(t, f.Overspent, over, "%+v", f)

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// Limit is a platform's limit that all calls of a scenario share: so many calls in any period.
+// Limit is a platform's limit that all calls of a scenario share: Calls in any Period.
 type Limit struct {
 	Calls  int
 	Period time.Duration
 }
 
-// perSecond is how many calls a second can be had without a refusal where calls are up to spread longer on their way than others: those that
-// arrive within a period were sent within the period and the spread.
+// perSecond returns how many calls a second are available without a refusal if calls are up to spread longer on their
+// way than others: calls that arrive within a period were sent within the period and the spread.
 func (l Limit) perSecond(spread time.Duration) float64 {
 	return float64(l.Calls) / (l.Period + spread).Seconds()
 }
 
-// Figures are what a scenario came to, counted by the platform.
+// Figures are the results of a scenario, counted by the platform.
 type Figures struct {
 	Name      string `json:"name"`
 	Processes int    `json:"processes"`
-	Calls     int    `json:"calls"` // while it was measured
-	// UseRatio is the calls that arrived, of those that could be had without a refusal.
+	Calls     int    `json:"calls"` // during the measurement
+	// UseRatio is the part of the calls available without a refusal that arrived.
 	UseRatio float64 `json:"use_ratio"`
 	// Refused is how many calls a platform refuses that counts each sliding window.
 	Refused int `json:"refused"`
@@ -31,11 +31,12 @@ type Figures struct {
 	Overspent int `json:"overspent"`
 	// FairnessError is the largest distance from a max-min share within 10 s, in calls.
 	FairnessError float64 `json:"fairness_error"`
-	// ConvergenceSeconds is how long it took after a disturbance until 95 % of what could be had was used again, and on; 0 without one.
+	// ConvergenceSeconds is how long it took after a disturbance until 95 % of the available calls were used again,
+	// permanently; 0 without one.
 	ConvergenceSeconds float64 `json:"convergence_seconds"`
-	// RoundTripsPerCall is how often Redis was asked for a call.
+	// RoundTripsPerCall is the number of requests to Redis per call.
 	RoundTripsPerCall float64 `json:"redis_round_trips_per_call"`
-	// RoundTripsPerProcess is how often a process asked in 2 s.
+	// RoundTripsPerProcess is the number of requests per process in 2 s.
 	RoundTripsPerProcess float64 `json:"redis_round_trips_per_process_2s"`
 	// SpreadSeconds is the largest difference between calls in the time from their sending to their arrival.
 	SpreadSeconds float64 `json:"spread_seconds"`
@@ -43,7 +44,7 @@ type Figures struct {
 
 type calls []Arrival // in the order of their arrival
 
-// between are those from one moment up to another.
+// between returns the calls from one time up to another.
 func (c calls) between(from, to time.Duration) calls {
 	at := func(t time.Duration) int {
 		i, _ := slices.BinarySearchFunc(c, t, func(x Arrival, t time.Duration) int { return int(x.At - t) })
@@ -52,7 +53,7 @@ func (c calls) between(from, to time.Duration) calls {
 	return c[at(from):at(to)]
 }
 
-// byApp are those of each app.
+// byApp returns the calls of each app.
 func (c calls) byApp() map[string]calls {
 	of := map[string]calls{}
 	for _, x := range c {
@@ -61,7 +62,8 @@ func (c calls) byApp() map[string]calls {
 	return of
 }
 
-// refused is how many calls a strict ledger refuses: those that find a full window of calls that were not refused.
+// refused returns how many calls a strict ledger refuses: those that find a window full of calls that were not
+// refused.
 func (c calls) refused(limits []Limit) (n int) {
 	taken := make([][]time.Duration, len(limits))
 	for _, x := range c {
@@ -80,7 +82,7 @@ func (c calls) refused(limits []Limit) (n int) {
 	return n
 }
 
-// overspent is how many calls the fullest window holds above its limit.
+// overspent returns how many calls the fullest window holds above its limit.
 func (c calls) overspent(limits []Limit) (most int) {
 	for _, l := range limits {
 		first := 0
@@ -94,7 +96,7 @@ func (c calls) overspent(limits []Limit) (most int) {
 	return most
 }
 
-// converged is how long after a moment, until the end, it takes until each 2 s have 95 % of the calls that could be had.
+// converged returns how long after a time, until the end, it takes until every 2 s have 95 % of the available calls.
 func (c calls) converged(from, to time.Duration, perSecond float64) time.Duration {
 	const window, step = 2 * time.Second, 100 * time.Millisecond
 	last := from
@@ -106,8 +108,8 @@ func (c calls) converged(from, to time.Duration, perSecond float64) time.Duratio
 	return last - from
 }
 
-// fairnessError is the largest distance of a kind of call from its share, over each 10 s: kind names a call's, and shares says how the calls of that time are
-// to be shared out.
+// fairnessError returns the largest distance of a kind of call from its share, over every 10 s. kind returns a call's
+// kind, and shares how the calls of that time should be divided.
 func (c calls) fairnessError(from, to time.Duration, kind func(Arrival) string, shares func(total int) map[string]float64) (most float64) {
 	const window = 10 * time.Second
 	for at := from; at+window <= to; at += window {

@@ -14,7 +14,7 @@ func callsAt(at ...time.Duration) (c calls) {
 	return c
 }
 
-func TestFigures_AStrictLedgerRefusesWhatAWindowHasNoRoomFor(t *testing.T) {
+func TestFigures_AStrictLedgerRefusesCallsInAFullWindow(t *testing.T) {
 	t.Parallel()
 	limits := []Limit{{2, time.Second}}
 	ms := time.Millisecond
@@ -25,7 +25,7 @@ func TestFigures_AStrictLedgerRefusesWhatAWindowHasNoRoomFor(t *testing.T) {
 	require.Equal(t, 2, callsAt(0, 1*ms, 2*ms, 3*ms).overspent(limits))
 }
 
-func TestFigures_ConvergenceIsFromWhenOnAllIsUsed(t *testing.T) {
+func TestFigures_ConvergenceIsWhenAllIsUsedAgain(t *testing.T) {
 	t.Parallel()
 	var c calls
 	for at := time.Duration(0); at < 20*time.Second; at += 100 * time.Millisecond {

@@ -11,7 +11,7 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// keysOf are the limits that cover a call.
+// keysOf returns the limits that cover a call.
 func keysOf(r *grant.Rules, c grant.Call) (keys []grant.Key) {
 	common, own := r.Cover(c, time.Now())
 	for _, x := range slices.Concat(common, own) {
@@ -20,7 +20,7 @@ func keysOf(r *grant.Rules, c grant.Call) (keys []grant.Key) {
 	return keys
 }
 
-// arrivals is the platform's own book: when calls arrived, per what they are counted under.
+// arrivals records when calls arrived at the platform, by what they are counted under.
 type arrivals struct {
 	mu sync.Mutex
 	at map[grant.Key][]int64 // microseconds
@@ -34,7 +34,7 @@ func (l *arrivals) note(k grant.Key, at int64) {
 	l.at[k.ID()] = append(l.at[k.ID()], at)
 }
 
-// worst is the largest number of arrivals in any window of the key's period, wherever it begins.
+// worst returns the largest number of arrivals in any window of the key's period.
 func (l *arrivals) worst(k grant.Key) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -59,7 +59,7 @@ type witnesses struct {
 	now     func() time.Time
 	seen    map[ratelimit.Reach]time.Time // without Ago
 	servers map[string]string
-	away    error // it does not answer
+	away    error // if set, Read and Move fail with it
 }
 
 func newWitnesses(now func() time.Time) *witnesses {

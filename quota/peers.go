@@ -11,11 +11,11 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// What a drill's callers can wait for instead of ours, to compare.
+// The limiters that a drill's callers can use instead of ours, for comparison.
 const (
 	LimiterOurs  = "ours"
-	LimiterPlain = "ulule" // the plain mode, of ulule/limiter: a count that begins anew at the end of its window; whoever is refused comes back then
-	LimiterGCRA  = "gcra"  // the generic cell rate algorithm with a burst of the whole limit, as its libraries have it
+	LimiterPlain = "ulule" // the plain mode, of ulule/limiter: fixed windows; a refused call comes back at the end of the window
+	LimiterGCRA  = "gcra"  // the generic cell rate algorithm with a burst of the whole limit, as in its libraries
 )
 
 // waiter waits until a call may be made.
@@ -23,14 +23,14 @@ type waiter interface {
 	Wait(ctx context.Context, c grant.Call) error
 }
 
-// cells is GCRA. Each call asks, and asks again when it is told that there is none.
+// cells is GCRA. Each call sends a request, and repeats it after a refusal.
 type cells struct {
 	client goredis.UniversalClient
 	limits []Limit
 }
 
-// cellScript takes a call from all limits KEYS, of which ARGV has each one's microseconds between calls and those that a call may be early, or
-// from none, and returns after how many microseconds there is one.
+// cellScript takes a call from all limits KEYS or from none. For each limit ARGV has the microseconds between calls
+// and those that a call may be early. It returns the microseconds after which a call is available.
 var cellScript = goredis.NewScript(`
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

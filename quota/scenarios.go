@@ -14,11 +14,11 @@ import (
 
 // World is where a scenario is played: a simulation, or processes on a Redis.
 type World interface {
-	// Join begins a process, Kill ends one without warning.
+	// Join starts a process, Kill ends one without warning.
 	Join(demands ...Demand) (process int)
 	Kill(process int)
 
-	// LoseRedis has Redis refuse connections until ReturnRedis, which finds it as it was. Flush empties it.
+	// LoseRedis makes Redis refuse connections until ReturnRedis, which restores it with its data. Flush empties it.
 	LoseRedis()
 	ReturnRedis()
 	Flush()
@@ -29,21 +29,21 @@ type World interface {
 
 	// Calls returns the calls that have arrived, in the order of their arrival.
 	Calls() []Arrival
-	// RoundTrips is how often Redis was asked.
+	// RoundTrips returns the number of requests to Redis.
 	RoundTrips() int
-	// Spread is the largest difference between calls in the time from their sending to their arrival.
+	// Spread returns the largest difference between calls in the time from their sending to their arrival.
 	Spread() time.Duration
 }
 
-// Scenario is something that processes which share limits go through.
+// Scenario is a sequence of events for processes that share limits.
 type Scenario struct {
 	Name   string
 	Limits []Limit
-	// Members is how many processes each believes there are while Redis is away.
+	// Members is the number of processes that each one assumes while Redis is away.
 	Members int
 	// WarmUp is how long it is played before it is measured; 10 s unless it is changed.
 	WarmUp time.Duration
-	// Virtual is true of one that has more processes than a machine can be asked to run.
+	// Virtual marks a scenario with more processes than a machine can run.
 	Virtual bool
 	play    func(World, *measure)
 }
@@ -51,13 +51,13 @@ type Scenario struct {
 const (
 	// media and endpoint are what calls are to, as the limits name them.
 	media, endpoint = "drill", "cheap"
-	// overDemand is how much more is wanted than can be had.
+	// overDemand is the demand as a multiple of what is available.
 	overDemand = 3
-	// mostWaiting is how many calls of a process wait at a time, at the most.
+	// mostWaiting is the maximum number of calls of a process that wait at a time.
 	mostWaiting = 300
 )
 
-// Scenarios returns all of them. Each is measured for about the length.
+// Scenarios returns all scenarios. Each is measured for about length.
 func Scenarios(length time.Duration) []Scenario {
 	tenASecond, hundredASecond, aMinute := Limit{10, time.Second}, Limit{100, time.Second}, Limit{3000, time.Minute}
 	var all []Scenario
@@ -75,7 +75,7 @@ func Scenarios(length time.Duration) []Scenario {
 	return all
 }
 
-// measure is the part of a scenario that is measured.
+// measure is the measured part of a scenario.
 type measure struct {
 	limits    []Limit
 	warmUp    time.Duration
@@ -84,8 +84,8 @@ type measure struct {
 	trips     int
 	// disturbed is when something happened, or negative.
 	disturbed time.Duration
-	perSecond float64 // what is to be had, as the processes reckon
-	alone     bool    // what can be had is their parts of the limits
+	perSecond float64 // the available calls, by the processes' calculation
+	alone     bool    // only the processes' parts of the limits are available
 	apps      int     // each has the limits for itself
 	kind      func(Arrival) string
 	shares    func(total int) map[string]float64
@@ -102,7 +102,7 @@ func (m *measure) over(w World, length time.Duration) {
 	m.end(w)
 }
 
-// Play plays a scenario in a world whose processes have its rules (see Rules) and reckon with a spread.
+// Play plays a scenario in a world whose processes use its rules (see Rules) and a spread.
 func (s Scenario) Play(w World, spread time.Duration) Figures {
 	m := &measure{limits: s.Limits, warmUp: s.WarmUp, disturbed: -1, perSecond: s.perSecond(spread), kind: byProcess, processes: s.Members, apps: 1}
 	m.shares = func(total int) map[string]float64 { return equally(total, m.processes) }
@@ -110,7 +110,7 @@ func (s Scenario) Play(w World, spread time.Duration) Figures {
 	return m.figures(s.Name, w)
 }
 
-// Rules are the scenario's limits as rules.
+// Rules returns the scenario's limits as rules.
 func (s Scenario) Rules() *grant.Rules {
 	var rows []grant.Rule
 	for _, l := range s.Limits {
@@ -118,12 +118,12 @@ func (s Scenario) Rules() *grant.Rules {
 	}
 	rules := grant.NewRules()
 	if err := rules.Set(rows); err != nil {
-		panic(err) // The scenarios are ours.
+		panic(err) // The scenarios are our own.
 	}
 	return rules
 }
 
-// perSecond is how many calls can be had.
+// perSecond returns how many calls are available.
 func (s Scenario) perSecond(spread time.Duration) float64 {
 	rate := math.Inf(1)
 	for _, l := range s.Limits {
@@ -136,7 +136,7 @@ func (m *measure) figures(name string, w World) Figures {
 	all := calls(w.Calls())
 	measured := all.between(m.from, m.to)
 	seconds := (m.to - m.from).Seconds()
-	had := math.Inf(1) // what can be had a second
+	had := math.Inf(1) // available calls per second
 	for _, l := range m.limits {
 		if m.alone {
 			l.Calls -= l.Calls % m.processes
@@ -161,7 +161,7 @@ func (m *measure) figures(name string, w World) Figures {
 	return f
 }
 
-// demand is that of one of n processes, which together want more than there is.
+// demand returns the demand of one of n processes, which together want more than is available.
 func (m *measure) demand(n int) Demand {
 	return Demand{
 		Call:       grant.Call{Media: media, Endpoint: endpoint, App: "1"},
@@ -179,7 +179,7 @@ func equally(total, among int) map[string]float64 {
 	return shares
 }
 
-// steady is what most of the day is: some processes that want more than there is.
+// steady is the normal case: some processes that want more than is available.
 func steady(limits []Limit, n int, length time.Duration) Scenario {
 	var names []string
 	for _, l := range limits {
@@ -195,7 +195,7 @@ func steady(limits []Limit, n int, length time.Duration) Scenario {
 	}}
 }
 
-// killed is one of three that dies.
+// killed has three processes, and one of them dies.
 func killed(l Limit, length time.Duration) Scenario {
 	return Scenario{Name: "one of three killed", Limits: []Limit{l}, Members: 3, play: func(w World, m *measure) {
 		for range 3 {
@@ -211,7 +211,7 @@ func killed(l Limit, length time.Duration) Scenario {
 	}}
 }
 
-// joined is a fourth that comes to three.
+// joined has three processes, and a fourth joins.
 func joined(l Limit, length time.Duration) Scenario {
 	return Scenario{Name: "a fourth joins three", Limits: []Limit{l}, Members: 4, play: func(w World, m *measure) {
 		for range 3 {
@@ -223,15 +223,16 @@ func joined(l Limit, length time.Duration) Scenario {
 		w.Join(m.demand(1))
 		w.Run(length)
 		m.end(w)
-		m.from += 10 * time.Second // until then it is not there
+		m.from += 10 * time.Second // until then it does not count
 	}}
 }
 
-// redisAway is how long Redis is lost.
+// redisAway is how long Redis is away.
 const redisAway = 30 * time.Second
 
-// lost is Redis that is away and comes back; what is measured is the time without it, of which the processes' parts can be had. It goes in the middle
-// between two asks: right before one, nobody has anything in hand, and right after, all have as much as they need until they begin with their parts.
+// lost has a Redis that is away and comes back. It measures the time without it, during which the processes' parts
+// are available. Redis goes in the middle between two requests: right before one, no process has grants left, and
+// right after one, all have enough until they use their parts.
 func lost(l Limit, _ time.Duration) Scenario {
 	return Scenario{Name: "Redis away for 30 s", Limits: []Limit{l}, Members: 3, play: func(w World, m *measure) {
 		for range 3 {
@@ -247,7 +248,7 @@ func lost(l Limit, _ time.Duration) Scenario {
 	}}
 }
 
-// flushed is Redis that forgets everything in the middle of a window.
+// flushed has a Redis that loses everything in the middle of a window.
 func flushed(l Limit, length time.Duration) Scenario {
 	return Scenario{Name: "FLUSHALL in mid-window", Limits: []Limit{l}, Members: 3, play: func(w World, m *measure) {
 		for range 3 {
@@ -262,7 +263,7 @@ func flushed(l Limit, length time.Duration) Scenario {
 	}}
 }
 
-// lanes are calls of the three importances that lanes have.
+// lanes has calls of the three importances of lanes.
 func lanes(l Limit, length time.Duration) Scenario {
 	importances := []int{30, ratelimit.ImportanceUsual, 10}
 	return Scenario{Name: "three lanes", Limits: []Limit{l}, Members: 3, play: func(w World, m *measure) {
@@ -288,13 +289,14 @@ func lanes(l Limit, length time.Duration) Scenario {
 	}}
 }
 
-// Accounts is how many accounts share the one app, and so the limits, of a scenario of many accounts.
+// Accounts is how many accounts share the one app, and so the limits, in a scenario of many accounts.
 const Accounts = 8000
 
 // hotName is the last of them.
 var hotName = strconv.Itoa(Accounts - 1)
 
-// hotAccount is one of many accounts that wants more than all the others together: they want two thirds of what there is.
+// hotAccount has many accounts, one of which wants more than all the others together: they want two thirds of what is
+// available.
 func hotAccount(l Limit, length time.Duration) Scenario {
 	return Scenario{Name: "one hot account of 8,000", Limits: []Limit{l}, Members: 3, play: func(w World, m *measure) {
 		accounts := make([]string, Accounts-1)
@@ -315,7 +317,7 @@ func hotAccount(l Limit, length time.Duration) Scenario {
 			}
 			return "others"
 		}
-		// What the others want is less than their share: they have it all, and the hot one what is left.
+		// The others want less than their share. They get it all, and the hot one gets the rest.
 		m.shares = func(int) map[string]float64 {
 			return map[string]float64{"others": others * 10, "hot": (m.perSecond - others) * 10}
 		}
@@ -323,10 +325,10 @@ func hotAccount(l Limit, length time.Duration) Scenario {
 	}}
 }
 
-// unequal are processes that want different amounts.
+// unequal has processes that want different amounts.
 func unequal(l Limit, length time.Duration) Scenario {
 	return Scenario{Name: "processes that want less, and more", Limits: []Limit{l}, Members: 4, play: func(w World, m *measure) {
-		wants := []float64{0.05, 0.2, 2, 2} // of what there is
+		wants := []float64{0.05, 0.2, 2, 2} // of what is available
 		for _, want := range wants {
 			d := m.demand(1)
 			d.PerSecond = want * m.perSecond
@@ -341,7 +343,7 @@ func unequal(l Limit, length time.Duration) Scenario {
 	}}
 }
 
-// many are a thousand processes.
+// many has a thousand processes.
 func many(length time.Duration) Scenario {
 	const n = 1000
 	return Scenario{Name: "1,000 processes", Limits: []Limit{{6000, time.Second}}, Members: n, Virtual: true, play: func(w World, m *measure) {
@@ -355,7 +357,7 @@ func many(length time.Duration) Scenario {
 	}}
 }
 
-// manyLimits are thousands of apps, each of which two processes call.
+// manyLimits has thousands of apps, each called by two processes.
 func manyLimits(length time.Duration) Scenario {
 	const n = 2000
 	return Scenario{Name: "2,000 processes, 2,000 limits", Limits: []Limit{{2, time.Second}}, Members: n, Virtual: true, play: func(w World, m *measure) {
@@ -371,7 +373,7 @@ func manyLimits(length time.Duration) Scenario {
 	}}
 }
 
-// Named returns the scenarios whose names have one of the words in them, or all without a word.
+// Named returns the scenarios whose names contain one of the words, or all without a word.
 func Named(all []Scenario, words []string) []Scenario {
 	if len(words) == 0 {
 		return all

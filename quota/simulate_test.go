@@ -10,7 +10,7 @@ import (
 
 const testSpread = 100 * time.Millisecond
 
-// batch is about how many calls one ask is granted where calls wait.
+// batch is about how many calls one request grants where calls wait.
 const batch = 80
 
 func TestSimulate_LimitsAreUsedAndKept(t *testing.T) {
@@ -39,13 +39,13 @@ func TestSimulate_LimitsAreUsedAndKept(t *testing.T) {
 			case strings.HasPrefix(s.Name, "steady"):
 				require.True(t, f.RoundTripsPerCall <= 0.02 || f.RoundTripsPerProcess <= 1.01, "%+v", f)
 			case strings.Contains(s.Name, "want less"):
-				require.LessOrEqual(t, f.RoundTripsPerProcess, 1.35, "about once in 2 s, with those that ask ahead")
+				require.LessOrEqual(t, f.RoundTripsPerProcess, 1.35, "about once in 2 s, including requests ahead")
 			}
 		})
 	}
 }
 
-func TestSimulate_ThousandsOfAccountsCallBesideAHotOne(t *testing.T) {
+func TestSimulate_ThousandsOfAccountsCallNextToAHotOne(t *testing.T) {
 	t.Parallel()
 	s := Named(Scenarios(time.Minute), []string{"hot account"})[0]
 	w := NewSimulation(1, s.Rules(), testSpread, s.Members)
@@ -57,7 +57,7 @@ func TestSimulate_ThousandsOfAccountsCallBesideAHotOne(t *testing.T) {
 	}
 	require.Len(t, apps, 1, "they share one quota")
 	require.Greater(t, len(calls), 3000, "of 8,000, in 70 s of 100 calls")
-	require.Greater(t, calls[hotName], 1500, "it has what the others leave")
+	require.Greater(t, calls[hotName], 1500, "it gets what the others leave")
 }
 
 func TestSimulate_TheSameSeedGivesTheSameFigures(t *testing.T) {

@@ -13,8 +13,9 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// Simulation plays processes that share limits in virtual time, as many as one likes, with the code that shares them for real: only Redis, which
-// decides as its script does (see plan), the network and the callers are made up. The same seed gives the same calls. It is for one goroutine.
+// Simulation plays any number of processes that share limits in virtual time, with the real code. Only Redis, which
+// decides as its script does (see grant.Plan), the network and the callers are simulated. The same seed gives the
+// same calls. It is for one goroutine.
 type Simulation struct {
 	rules   *grant.Rules
 	spread  time.Duration
@@ -25,11 +26,11 @@ type Simulation struct {
 	start, now time.Time
 	events     events
 	processes  []*simulated
-	master     *simulatedRedis   // that processes connect to
+	master     *simulatedRedis   // the one that processes connect to
 	witness    ratelimit.Witness // nil for processes without one
 	away       bool
 	silent     bool
-	unanswered []func() // what it was asked while it was silent
+	unanswered []func() // requests during the silence
 	asks       int
 	calls      []Arrival
 	longest    time.Duration // from a call's sending to its arrival
@@ -38,7 +39,7 @@ type Simulation struct {
 // Arrival is a call that arrived at the platform.
 type Arrival struct {
 	At         time.Duration // from the simulation's start on
-	Process    int           // as Join named it
+	Process    int           // the number that Join returned
 	Importance int
 	App        string
 	Account    string
@@ -49,13 +50,14 @@ type Demand struct {
 	Call       grant.Call
 	Importance int
 	PerSecond  float64
-	// Most is how many calls may wait: one that would be more is not begun, as in a pool that is full.
+	// Most is how many calls may wait. A further one is not started, as in a full pool.
 	Most int
-	// Accounts are those that calls are for, each as often as the others; without any they are for that of Call.
+	// Accounts are those that calls are for, each equally often. Without any, the calls are for that of Call.
 	Accounts []string
 }
 
-// NewSimulation returns a simulation without a process. Rules may be changed while it is played; members and spread are those of Config.
+// NewSimulation returns a simulation without a process. Rules may be changed while it is played. members and spread
+// are those of Config.
 func NewSimulation(seed uint64, rules *grant.Rules, spread time.Duration, members int) *Simulation {
 	start := time.Unix(1_000_000_000, 0)
 	s := &Simulation{rules: rules, spread: spread, members: members, timeout: time.Second, rand: rand.New(rand.NewPCG(seed, 1)), start: start, now: start}
@@ -63,7 +65,7 @@ func NewSimulation(seed uint64, rules *grant.Rules, spread time.Duration, member
 	return s
 }
 
-// Join begins a process, and returns its number.
+// Join starts a process, and returns its number.
 func (s *Simulation) Join(demands ...Demand) int {
 	p := &simulated{s: s, number: len(s.processes), wrong: s.upTo(wrongMost)}
 	cfg := ratelimit.Config{ArrivalSpread: s.spread, Members: s.members, RedisTimeout: s.timeout}
@@ -84,10 +86,10 @@ func (s *Simulation) Join(demands ...Demand) int {
 	return p.number
 }
 
-// Kill ends a process at once: what it was granted and has not sent yet is lost.
+// Kill ends a process at once: unsent grants are lost.
 func (s *Simulation) Kill(process int) { s.processes[process].dead = true }
 
-// LoseRedis has Redis refuse connections until ReturnRedis. All who listen notice it.
+// LoseRedis makes Redis refuse connections until ReturnRedis. All listeners notice it.
 func (s *Simulation) LoseRedis() {
 	s.away = true
 	for _, p := range s.processes {
@@ -95,16 +97,16 @@ func (s *Simulation) LoseRedis() {
 	}
 }
 
-// loses has a process notice that Redis is away, as it listens.
+// loses makes a listening process notice that Redis is away.
 func (s *Simulation) loses(p *simulated) {
 	s.after(s.upTo(2*time.Millisecond), func() { p.steps.Lost(context.Background(), errAway) })
 }
 
-// SilenceRedis has Redis stand still until ReturnRedis: of what it is asked meanwhile some is lost, and some it does then, whoever still wants it. Only who
-// asks notices.
+// SilenceRedis makes Redis stand still until ReturnRedis. Some requests in between are lost, others are executed
+// then, whether they are still wanted or not. Only processes that send requests notice.
 func (s *Simulation) SilenceRedis() { s.silent = true }
 
-// ReturnRedis ends what LoseRedis or SilenceRedis began. Redis has what it had.
+// ReturnRedis ends LoseRedis or SilenceRedis. Redis still has its data.
 func (s *Simulation) ReturnRedis() {
 	s.away, s.silent = false, false
 	for _, do := range s.unanswered {
@@ -113,7 +115,7 @@ func (s *Simulation) ReturnRedis() {
 	s.unanswered = nil
 }
 
-// Flush has Redis lose all keys.
+// Flush makes Redis lose all keys.
 func (s *Simulation) Flush() {
 	s.master = &simulatedRedis{id: "0", owner: "0", plan: grant.NewPlan(s.spread), empty: true}
 	for _, p := range s.processes {
@@ -121,8 +123,8 @@ func (s *Simulation) Flush() {
 	}
 }
 
-// Promote has another server take the place of Redis, with all keys as they are now. Both take what they are asked for as long as overlap; meanwhile
-// each process goes from the one to the other at a moment of its own.
+// Promote replaces Redis by another server with a copy of all keys. Both accept requests during overlap. Each process
+// changes from one to the other at its own time.
 func (s *Simulation) Promote(overlap time.Duration) {
 	old := s.master
 	s.master = &simulatedRedis{id: old.id + "'", owner: old.owner, plan: old.plan.Clone(), empty: old.empty}
@@ -135,9 +137,9 @@ func (s *Simulation) Promote(overlap time.Duration) {
 // simulatedRedis is a server.
 type simulatedRedis struct {
 	id       string
-	owner    string // the id of the server that granted last what plan has
+	owner    string // the id of the server that last granted what plan has
 	plan     *grant.Plan
-	empty    bool // it knows nothing
+	empty    bool // it has no data
 	readOnly bool
 }
 
@@ -152,16 +154,16 @@ func (s *Simulation) Run(d time.Duration) {
 	s.now = end
 }
 
-// Now is how long it has been played.
+// Now returns how long it has been played.
 func (s *Simulation) Now() time.Duration { return s.now.Sub(s.start) }
 
-// RoundTrips is how often Redis was asked.
+// RoundTrips returns the number of requests to Redis.
 func (s *Simulation) RoundTrips() int { return s.asks }
 
-// Spread is the largest difference between calls in the time from their sending to their arrival.
+// Spread returns the largest difference between calls in the time from their sending to their arrival.
 func (s *Simulation) Spread() time.Duration { return s.longest }
 
-// Calls returns the calls that have arrived, in the order of their arrival. The slice is the caller's.
+// Calls returns the calls that have arrived, in the order of their arrival. The caller owns the slice.
 func (s *Simulation) Calls() []Arrival {
 	calls := slices.Clone(s.calls)
 	slices.SortStableFunc(calls, func(a, b Arrival) int { return int(a.At - b.At) })
@@ -185,12 +187,12 @@ func (s *Simulation) after(d time.Duration, do func()) {
 type simulated struct {
 	s      *Simulation
 	number int
-	wrong  time.Duration // its clock is so far ahead
+	wrong  time.Duration // how far its clock is ahead
 	steps  *ratelimit.Steps
-	redis  *simulatedRedis // that it is connected to
+	redis  *simulatedRedis // the one that it is connected to
 	dead   bool
-	asking bool      // an ask is under way
-	next   time.Time // when it looks whether there is something to ask
+	asking bool      // a request is under way
+	next   time.Time // when it checks for the next request
 	open   []*standing
 }
 
@@ -202,7 +204,7 @@ type standing struct {
 	waiting    *int // calls of its demand
 }
 
-// want begins a call, and the one after it later.
+// want starts a call, and the next one later.
 func (p *simulated) want(d Demand, waiting *int) {
 	if p.dead {
 		return
@@ -226,7 +228,7 @@ func (p *simulated) stand(t *standing, c grant.Call) {
 	p.look()
 }
 
-// look asks as soon as it has a use.
+// look sends a request as soon as one is due.
 func (p *simulated) look() {
 	if p.dead || p.asking {
 		return
@@ -252,7 +254,7 @@ var (
 	errReadOnly = errors.New("a replica takes no writes")
 )
 
-// reach sends Redis something to do, and tells the process of its answer, of its refusal, or that none has come in time.
+// reach sends Redis a request, and calls answered or failed: after its answer, its refusal, or a timeout.
 func (p *simulated) reach(do func(), answered func(), failed func(error)) {
 	over := false
 	once := func(end func()) {
@@ -269,7 +271,7 @@ func (p *simulated) reach(do func(), answered func(), failed func(error)) {
 			return
 		}
 		if p.redis.readOnly {
-			p.redis = p.s.master // Its next connection is to that one.
+			p.redis = p.s.master // Its next connection is to the new one.
 			once(func() { failed(errReadOnly) })
 			return
 		}
@@ -280,13 +282,13 @@ func (p *simulated) reach(do func(), answered func(), failed func(error)) {
 		switch {
 		case !p.s.silent:
 			arrive()
-		case p.s.rand.IntN(2) == 0: // Else it is lost.
+		case p.s.rand.IntN(2) == 0: // Otherwise it is lost.
 			p.s.unanswered = append(p.s.unanswered, arrive)
 		}
 	})
 }
 
-// touch does what ratelimit.Waiter.Listen does.
+// touch does the periodic work of ratelimit.Waiter.Listen.
 func (p *simulated) touch() {
 	if !p.dead {
 		p.steps.KeepAlive()
@@ -295,7 +297,7 @@ func (p *simulated) touch() {
 	}
 }
 
-// watch does what a process with a witness does.
+// watch does the periodic work of a process with a witness.
 func (p *simulated) watch() {
 	if !p.dead {
 		p.steps.SyncWitness(context.Background())
@@ -303,7 +305,7 @@ func (p *simulated) watch() {
 	}
 }
 
-// ask asks for those who wait.
+// ask sends a request for the waiting calls.
 func (p *simulated) ask() {
 	p.asking = true
 	ctx, asked := context.Background(), p.clock()
@@ -331,7 +333,7 @@ func (p *simulated) ask() {
 	})
 }
 
-// decide is what a server does.
+// decide answers a request as a server does.
 func (r *simulatedRedis) decide(at time.Time, a grant.Request) []grant.Given {
 	now := at.UnixMicro()
 	if r.empty {
@@ -345,7 +347,7 @@ func (r *simulatedRedis) decide(at time.Time, a grant.Request) []grant.Given {
 	return r.plan.Decide(now, a)
 }
 
-// collect sends the calls that wait no more, each in its time.
+// collect sends the calls that no longer wait, each at its time.
 func (p *simulated) collect() {
 	p.open = slices.DeleteFunc(p.open, func(t *standing) bool {
 		if t.place.Waits() {
@@ -362,7 +364,7 @@ func (p *simulated) collect() {
 			case p.clock().After(until):
 				p.stand(t, t.call)
 			default:
-				// It is on its way for as long as the spread leaves it.
+				// It is on its way for at most what the spread leaves.
 				way := p.s.upTo(until.Sub(p.clock()))
 				p.s.longest = max(p.s.longest, way)
 				p.s.calls = append(p.s.calls, Arrival{

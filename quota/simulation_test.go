@@ -12,7 +12,8 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// Whatever processes want, however wrong their clocks are and whenever they die, join, lose Redis or find it empty: no window overflows.
+// No window overflows, whatever processes want, however wrong their clocks are and whenever they die, join, lose
+// Redis or find it empty.
 func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -42,7 +43,7 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 			}
 			alive[s.Join(demands...)] = true
 		}
-		died := time.Duration(0) // of those that died of late there may be calls under way
+		died := time.Duration(0) // processes that died recently may have calls under way
 		join()
 		for range rapid.IntRange(1, 12).Draw(t, "events") {
 			switch rapid.SampledFrom([]string{"join", "kill", "lose", "silence", "return", "flush", "promote", "rush", "nothing"}).Draw(t, "event") {
@@ -97,8 +98,8 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 	})
 }
 
-// In a planned failover of Redis Sentinel the old server goes on taking writes for some 7 s, and processes go from it to the new one at moments of their
-// own. Nothing returns an error.
+// In a planned failover of Redis Sentinel the old server takes writes for some 7 s more, and each process changes to
+// the new one at its own time, without an error.
 func TestSimulation_APromotionOverspendsNothing(t *testing.T) {
 	t.Parallel()
 	rules := grant.NewRules()
@@ -151,9 +152,9 @@ func TestSimulation_APromotionOverspendsNothing(t *testing.T) {
 	t.Logf("without a witness %d of %d were overspent", overspent, runs)
 }
 
-// A process that rests has no ask that goes unanswered. Others begin with their parts when Redis was silent for long, and go on for a second after it has
-// come back: all that the process is granted then would come on top.
-func TestFallback_WhoRestedKnowsOfASilence(t *testing.T) {
+// An idle process has no request that stays unanswered. Others use their parts when Redis was silent for long, and
+// continue for a second after its return. Whatever the idle process is granted then would exceed the limits.
+func TestFallback_AnIdleProcessLearnsOfASilence(t *testing.T) {
 	t.Parallel()
 	rules := grant.NewRules()
 	require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20, Share: 1}}))

@@ -122,7 +122,7 @@ func TestServe_WaitsForAServerThatDoesNotAnswerYet(t *testing.T) {
 	require.Contains(t, body, `{"name":"kafka","ok":false,"reason":"`)
 
 	open()
-	p.await(t, "msg", "going on with the start")
+	p.await(t, "msg", "the start continues")
 	p.await(t, "part", "api")
 	status, body = get(t, url+"/readyz")
 	require.Equal(t, 200, status, body)
