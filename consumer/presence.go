@@ -13,7 +13,7 @@ import (
 
 // Roster lists the live consumers. Only people read it: work continues without it.
 type Roster interface {
-	Tell(ctx context.Context, p roster.Process) error
+	Report(ctx context.Context, p roster.Process) error
 	Leave(ctx context.Context, id string) error
 }
 
@@ -35,7 +35,7 @@ func (c *Consumer) keepOnRoster(ctx context.Context) {
 		if c.deps.Slow != nil {
 			p.Slow = c.deps.Slow()
 		}
-		c.toRoster(ctx, func(ctx context.Context) error { return c.deps.Roster.Tell(ctx, p) })
+		c.toRoster(ctx, func(ctx context.Context) error { return c.deps.Roster.Report(ctx, p) })
 	}
 	c.toRoster(context.WithoutCancel(ctx), func(ctx context.Context) error { return c.deps.Roster.Leave(ctx, p.ID) })
 }

@@ -34,23 +34,23 @@ const checkUpTime = 30 * time.Second
 func (s Servers) CheckUp(ctx context.Context) []checkup.Finding {
 	ctx, cancel := context.WithTimeout(ctx, checkUpTime)
 	defer cancel()
-	var looks []func() []checkup.Finding
+	var checks []func() []checkup.Finding
 	if s.Store != nil {
-		looks = append(looks, func() []checkup.Finding { return s.Store.CheckUp(ctx) })
+		checks = append(checks, func() []checkup.Finding { return s.Store.CheckUp(ctx) })
 	}
 	if s.Broker != nil {
-		looks = append(looks, func() []checkup.Finding { return s.checkKafka(ctx) })
+		checks = append(checks, func() []checkup.Finding { return s.checkKafka(ctx) })
 	}
 	if s.Redis != nil {
-		looks = append(looks, func() []checkup.Finding { return redis.CheckUp(ctx, s.Redis, s.Keys) })
+		checks = append(checks, func() []checkup.Finding { return redis.CheckUp(ctx, s.Redis, s.Keys) })
 	}
 	if s.Partner != nil {
-		looks = append(looks, func() []checkup.Finding { return s.Partner.CheckUp(ctx) })
+		checks = append(checks, func() []checkup.Finding { return s.Partner.CheckUp(ctx) })
 	}
-	found := make([][]checkup.Finding, len(looks))
+	found := make([][]checkup.Finding, len(checks))
 	var all sync.WaitGroup
-	for i, look := range looks {
-		all.Go(func() { found[i] = look() })
+	for i, check := range checks {
+		all.Go(func() { found[i] = check() })
 	}
 	all.Wait()
 	var findings []checkup.Finding
@@ -80,10 +80,10 @@ func (s Servers) checkKafka(ctx context.Context) []checkup.Finding {
 // LogFindings returns a part that checks the servers once, concurrently with the start, and logs what is wrong.
 func (s Servers) LogFindings(logger *slog.Logger) service.Service {
 	ctx, cancel := context.WithCancel(context.Background())
-	var look sync.WaitGroup
+	var check sync.WaitGroup
 	return service.Func{
 		StartFunc: func(context.Context) error {
-			look.Go(func() {
+			check.Go(func() {
 				for _, f := range s.CheckUp(ctx) {
 					if ctx.Err() == nil && (f.State == checkup.Fault || f.State == checkup.Warning) {
 						logger.Warn("a server does not meet adsync's needs",
@@ -95,7 +95,7 @@ func (s Servers) LogFindings(logger *slog.Logger) service.Service {
 		},
 		StopFunc: func() {
 			cancel()
-			look.Wait()
+			check.Wait()
 		},
 	}
 }

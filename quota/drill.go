@@ -88,7 +88,7 @@ type drilled struct {
 	port    int // of Redis
 	redis   *exec.Cmd
 	client  *goredis.Client
-	asked   int64 // requests to earlier Redis processes
+	earlier int64 // requests to earlier Redis processes
 	sim     *simulator.Simulator
 	media   string // the simulated platform that is called
 	server  *http.Server
@@ -292,7 +292,7 @@ func (w *drilled) Kill(process int) {
 }
 
 func (w *drilled) LoseRedis() {
-	w.asked += w.evals()
+	w.earlier += w.evals()
 	w.check(w.redis.Process.Kill(), "kill Redis")
 	_ = w.redis.Wait() // The error of a killed process.
 	w.redis = nil
@@ -323,9 +323,9 @@ func (w *drilled) Calls() []Arrival {
 
 func (w *drilled) RoundTrips() int {
 	if w.redis == nil {
-		return int(w.asked)
+		return int(w.earlier)
 	}
-	return int(w.asked + w.evals())
+	return int(w.earlier + w.evals())
 }
 
 // evals returns how many scripts Redis has run.

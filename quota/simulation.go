@@ -31,7 +31,7 @@ type Simulation struct {
 	away       bool
 	silent     bool
 	unanswered []func() // requests during the silence
-	asks       int
+	requests   int
 	calls      []Arrival
 	longest    time.Duration // from a call's sending to its arrival
 }
@@ -75,9 +75,9 @@ func (s *Simulation) Join(demands ...Demand) int {
 	if s.away {
 		s.loses(p)
 	}
-	s.after(s.upTo(ratelimit.WitnessEvery), p.touch)
+	s.after(s.upTo(ratelimit.WitnessEvery), p.keepAlive)
 	if s.witness != nil {
-		s.after(s.upTo(ratelimit.WitnessEvery), p.watch)
+		s.after(s.upTo(ratelimit.WitnessEvery), p.syncWitness)
 	}
 	for _, d := range demands {
 		waiting := new(int)
@@ -158,7 +158,7 @@ func (s *Simulation) Run(d time.Duration) {
 func (s *Simulation) Now() time.Duration { return s.now.Sub(s.start) }
 
 // RoundTrips returns the number of requests to Redis.
-func (s *Simulation) RoundTrips() int { return s.asks }
+func (s *Simulation) RoundTrips() int { return s.requests }
 
 // Spread returns the largest difference between calls in the time from their sending to their arrival.
 func (s *Simulation) Spread() time.Duration { return s.longest }
@@ -185,19 +185,19 @@ func (s *Simulation) after(d time.Duration, do func()) {
 
 // simulated is a process.
 type simulated struct {
-	s      *Simulation
-	number int
-	wrong  time.Duration // how far its clock is ahead
-	steps  *ratelimit.Steps
-	redis  *simulatedRedis // the one that it is connected to
-	dead   bool
-	asking bool      // a request is under way
-	next   time.Time // when it checks for the next request
-	open   []*standing
+	s          *Simulation
+	number     int
+	wrong      time.Duration // how far its clock is ahead
+	steps      *ratelimit.Steps
+	redis      *simulatedRedis // the one that it is connected to
+	dead       bool
+	requesting bool      // a request is under way
+	next       time.Time // when it checks for the next request
+	open       []*waitingCall
 }
 
-// standing is a call that waits for its grant.
-type standing struct {
+// waitingCall is a call that waits for its grant.
+type waitingCall struct {
 	place      ratelimit.Place
 	call       grant.Call
 	importance int
@@ -217,33 +217,33 @@ func (p *simulated) want(d Demand, waiting *int) {
 	if len(d.Accounts) > 0 {
 		c.Account = d.Accounts[p.s.rand.IntN(len(d.Accounts))]
 	}
-	p.stand(&standing{importance: d.Importance, waiting: waiting}, c)
+	p.join(&waitingCall{importance: d.Importance, waiting: waiting}, c)
 }
 
-func (p *simulated) stand(t *standing, c grant.Call) {
+func (p *simulated) join(t *waitingCall, c grant.Call) {
 	*t.waiting++
 	t.call, t.place = c, p.steps.Join(c, t.importance)
 	p.open = append(p.open, t)
 	p.collect()
-	p.look()
+	p.schedule()
 }
 
-// look sends a request as soon as one is due.
-func (p *simulated) look() {
-	if p.dead || p.asking {
+// schedule sends a request as soon as one is due.
+func (p *simulated) schedule() {
+	if p.dead || p.requesting {
 		return
 	}
 	at, ok := p.steps.RequestAt()
 	switch {
 	case !ok:
 	case !at.After(p.clock()):
-		p.ask()
+		p.request()
 	case p.next.IsZero() || at.Before(p.next):
 		p.next = at
 		p.s.after(at.Sub(p.clock()), func() {
 			if p.next.Equal(at) {
 				p.next = time.Time{}
-				p.look()
+				p.schedule()
 			}
 		})
 	}
@@ -263,7 +263,7 @@ func (p *simulated) reach(do func(), answered func(), failed func(error)) {
 			end()
 		}
 	}
-	p.s.asks++
+	p.s.requests++
 	p.s.after(p.s.timeout, func() { once(func() { failed(context.DeadlineExceeded) }) })
 	arrive := func() {
 		if p.s.away {
@@ -288,32 +288,32 @@ func (p *simulated) reach(do func(), answered func(), failed func(error)) {
 	})
 }
 
-// touch does the periodic work of ratelimit.Waiter.Listen.
-func (p *simulated) touch() {
+// keepAlive does the periodic work of ratelimit.Waiter.Listen.
+func (p *simulated) keepAlive() {
 	if !p.dead {
 		p.steps.KeepAlive()
-		p.look()
-		p.s.after(ratelimit.WitnessEvery, p.touch)
+		p.schedule()
+		p.s.after(ratelimit.WitnessEvery, p.keepAlive)
 	}
 }
 
-// watch does the periodic work of a process with a witness.
-func (p *simulated) watch() {
+// syncWitness does the periodic work of a process with a witness.
+func (p *simulated) syncWitness() {
 	if !p.dead {
 		p.steps.SyncWitness(context.Background())
-		p.s.after(ratelimit.WitnessEvery, p.watch)
+		p.s.after(ratelimit.WitnessEvery, p.syncWitness)
 	}
 }
 
-// ask sends a request for the waiting calls.
-func (p *simulated) ask() {
-	p.asking = true
+// request sends a request for the waiting calls.
+func (p *simulated) request() {
+	p.requesting = true
 	ctx, asked := context.Background(), p.clock()
 	x, common, ok := p.steps.Request()
 	end := func() {
-		p.asking = false
+		p.requesting = false
 		p.collect()
-		p.look()
+		p.schedule()
 	}
 	if !ok {
 		x.Alone(ctx)
@@ -349,7 +349,7 @@ func (r *simulatedRedis) decide(at time.Time, a grant.Request) []grant.Given {
 
 // collect sends the calls that no longer wait, each at its time.
 func (p *simulated) collect() {
-	p.open = slices.DeleteFunc(p.open, func(t *standing) bool {
+	p.open = slices.DeleteFunc(p.open, func(t *waitingCall) bool {
 		if t.place.Waits() {
 			return false
 		}
@@ -362,7 +362,7 @@ func (p *simulated) collect() {
 			switch {
 			case p.dead:
 			case p.clock().After(until):
-				p.stand(t, t.call)
+				p.join(t, t.call)
 			default:
 				// It is on its way for at most what the spread leaves.
 				way := p.s.upTo(until.Sub(p.clock()))

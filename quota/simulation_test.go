@@ -75,7 +75,7 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 			case "rush":
 				if p := s.processes[rapid.IntRange(0, len(s.processes)-1).Draw(t, "process")]; !p.dead {
 					for range rapid.IntRange(1, 40).Draw(t, "calls") {
-						p.stand(&standing{importance: 10, waiting: new(int)}, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "1"})
+						p.join(&waitingCall{importance: 10, waiting: new(int)}, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "1"})
 					}
 				}
 			}
@@ -163,15 +163,15 @@ func TestFallback_AnIdleProcessLearnsOfASilence(t *testing.T) {
 		s := NewSimulation(uint64(seed), rules, testSpread, 2)
 		s.timeout = []time.Duration{50 * time.Millisecond, time.Second}[seed%2]
 		s.Join(Demand{Call: call, PerSecond: 50, Most: 50})
-		rests := s.processes[s.Join(Demand{Call: call, PerSecond: 1e-9})]
-		rests.stand(&standing{waiting: new(int)}, call)
+		idle := s.processes[s.Join(Demand{Call: call, PerSecond: 1e-9})]
+		idle.join(&waitingCall{waiting: new(int)}, call)
 		s.Run(10*time.Second + s.upTo(2*time.Second))
 		s.SilenceRedis()
 		s.Run(time.Second + s.upTo(4*time.Second))
 		s.ReturnRedis()
 		s.Run(s.upTo(500 * time.Millisecond))
 		for range 20 {
-			rests.stand(&standing{waiting: new(int)}, call)
+			idle.join(&waitingCall{waiting: new(int)}, call)
 		}
 		s.Run(6 * time.Second)
 		came, key := newArrivals(), keysOf(rules, call)[0]

@@ -44,20 +44,20 @@ func (f *Followed[T]) Current() T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if clock.Since(f.looked) >= followAge {
-		f.look()
+		f.reload()
 	}
 	return f.value
 }
 
-// Look is Current, but always reads the files.
-func (f *Followed[T]) Look() T {
+// Reload is Current, but always reads the files.
+func (f *Followed[T]) Reload() T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.look()
+	f.reload()
 	return f.value
 }
 
-func (f *Followed[T]) look() {
+func (f *Followed[T]) reload() {
 	f.looked = clock.Mark()
 	changed, err := f.read()
 	switch {

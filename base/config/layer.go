@@ -17,7 +17,7 @@ type layer struct {
 }
 
 func (l *layer) refuse(key, value string, line int, format string, args ...any) {
-	l.problems = append(l.problems, Problem{Key: key, Value: value, Origin: l.origin(line), Says: fmt.Sprintf(format, args...)})
+	l.problems = append(l.problems, Problem{Key: key, Value: value, Origin: l.origin(line), Message: fmt.Sprintf(format, args...)})
 }
 
 // take returns the values of y for the setting n, whose full key is key, in the form that koanf merges:

@@ -108,7 +108,7 @@ func readFile(root *node, l *layer, o Options) map[string]any {
 		if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 			err = pathErr.Err
 		}
-		l.problems = append(l.problems, Problem{Origin: o.File, Says: "the file cannot be read: " + err.Error()})
+		l.problems = append(l.problems, Problem{Origin: o.File, Message: "the file cannot be read: " + err.Error()})
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -126,7 +126,7 @@ func readFile(root *node, l *layer, o Options) map[string]any {
 			err = fmt.Errorf("line %d begins a second document: want one", second.Line)
 		}
 	}
-	l.problems = append(l.problems, Problem{Origin: o.File, Says: "the file is not valid YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")})
+	l.problems = append(l.problems, Problem{Origin: o.File, Message: "the file is not valid YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")})
 	return nil
 }
 
@@ -157,7 +157,7 @@ func readEnv(root *node, l *layer, o Options) map[string]any {
 			if near := closest(strings.TrimPrefix(name, EnvPrefix), known); near != "" {
 				says += "; did you mean " + EnvPrefix + near + "?"
 			}
-			l.problems = append(l.problems, Problem{Key: name, Origin: "environment", Says: says})
+			l.problems = append(l.problems, Problem{Key: name, Origin: "environment", Message: says})
 		}
 	}
 	return values
@@ -272,12 +272,12 @@ func (n *node) eachValidator(visit func(path string, v validator)) {
 func problemOf(root *node, sources *Sources, path string, err error) Problem {
 	field, ok := errors.AsType[*FieldError](err)
 	if !ok {
-		return Problem{Key: path, Origin: sources.Of(path), Says: err.Error()}
+		return Problem{Key: path, Origin: sources.Of(path), Message: err.Error()}
 	}
 	key := joinKey(path, field.Key)
 	value := field.Value
 	if n := root.find(key); n != nil && n.hidden() && value != "" {
 		value = "<secret>"
 	}
-	return Problem{Key: key, Value: value, Origin: sources.Of(key), Says: "want " + field.Want}
+	return Problem{Key: key, Value: value, Origin: sources.Of(key), Message: "want " + field.Want}
 }

@@ -7,10 +7,10 @@ import (
 
 // Problem is one problem of the settings.
 type Problem struct {
-	Key    string // the setting's full path; empty if a whole source cannot be read
-	Value  string // the refused value; empty if it is missing, and "<secret>" if it must not be shown
-	Origin string // where it was set: "producer.yaml:12", "environment ADSYNC_LOG_LEVEL", "flag --listen", "default"
-	Says   string // what is wrong and what would be right
+	Key     string // the setting's full path; empty if a whole source cannot be read
+	Value   string // the refused value; empty if it is missing, and "<secret>" if it must not be shown
+	Origin  string // where it was set: "producer.yaml:12", "environment ADSYNC_LOG_LEVEL", "flag --listen", "default"
+	Message string // what is wrong and what would be right
 }
 
 func (p Problem) String() string {
@@ -25,7 +25,7 @@ func (p Problem) String() string {
 		}
 		fmt.Fprintf(&b, "(%s)", p.Origin)
 	}
-	return b.String() + ": " + Redacted(p.Says)
+	return b.String() + ": " + Redacted(p.Message)
 }
 
 // Error holds all problems of the settings, so that one run shows every mistake.

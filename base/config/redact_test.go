@@ -44,7 +44,7 @@ func TestPrint_HidesPasswordsInAddresses(t *testing.T) {
 	require.NotContains(t, out.String(), "hunter2")
 	require.Contains(t, out.String(), "<secret>@db:3306")
 	require.NotContains(t, (&config.FieldError{Key: "addrs", Value: "otto:hunter2@db:3306", Want: "host:port"}).Error(), "hunter2")
-	require.NotContains(t, config.Problem{Key: "addrs", Value: "redis://:hunter2@db", Says: "want host:port"}.String(), "hunter2")
+	require.NotContains(t, config.Problem{Key: "addrs", Value: "redis://:hunter2@db", Message: "want host:port"}.String(), "hunter2")
 }
 
 func TestSecretVariable(t *testing.T) {

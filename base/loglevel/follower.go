@@ -11,8 +11,8 @@ import (
 	"adsync/base/telemetry"
 )
 
-// lookInterval is how often a process reads the order.
-const lookInterval = 5 * time.Second
+// pollInterval is how often a process reads the order.
+const pollInterval = 5 * time.Second
 
 // Follower sets this process's log level to that of the current order, and to the configured one without an order.
 type Follower struct {
@@ -42,10 +42,10 @@ func (f *Follower) Start(ctx context.Context) error {
 	f.done = make(chan struct{})
 	go func() {
 		defer close(f.done)
-		ticker := time.NewTicker(lookInterval)
+		ticker := time.NewTicker(pollInterval)
 		defer ticker.Stop()
 		for {
-			f.look(ctx)
+			f.poll(ctx)
 			select {
 			case <-ctx.Done():
 				return
@@ -66,8 +66,8 @@ func (f *Follower) Stop() {
 	})
 }
 
-func (f *Follower) look(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, lookInterval)
+func (f *Follower) poll(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, pollInterval)
 	defer cancel()
 	order, left, err := f.orders.Current(ctx)
 	if err != nil {

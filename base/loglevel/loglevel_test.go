@@ -42,16 +42,16 @@ func TestFollower_FollowsOrdersForTheirTime(t *testing.T) {
 		producer, consumer := startProcess(t, server, "producer", "n1"), startProcess(t, server, "consumer", "n2")
 		orders := NewOrders(server.Client(t), redis.NewKeys("test"))
 		levels := func() []slog.Level {
-			time.Sleep(lookInterval)
+			time.Sleep(pollInterval)
 			synctest.Wait()
 			return []slog.Level{producer.level.Level(), consumer.level.Level()}
 		}
 		const warn, debug = slog.LevelWarn, slog.LevelDebug
 		require.Equal(t, []slog.Level{warn, warn}, levels())
 
-		require.NoError(t, orders.Put(t.Context(), Order{Level: "debug", By: "ada"}, 3*lookInterval))
+		require.NoError(t, orders.Put(t.Context(), Order{Level: "debug", By: "ada"}, 3*pollInterval))
 		require.Equal(t, []slog.Level{debug, debug}, levels())
-		time.Sleep(2 * lookInterval)
+		time.Sleep(2 * pollInterval)
 		require.Equal(t, []slog.Level{warn, warn}, levels(), "no operator need end it")
 		require.Contains(t, consumer.log.String(), "to=DEBUG by=ada configured=WARN")
 		require.Contains(t, consumer.log.String(), `to=WARN by=""`)
@@ -71,7 +71,7 @@ func TestFollower_AnOrderAlsoEndsWithoutRedis(t *testing.T) {
 		server := redistest.NewVirtual(t)
 		p := startProcess(t, server, "all", "n1")
 		require.NoError(t, NewOrders(server.Client(t), redis.NewKeys("test")).Put(t.Context(), Order{Level: "debug"}, time.Minute))
-		time.Sleep(lookInterval)
+		time.Sleep(pollInterval)
 		synctest.Wait()
 		require.Equal(t, slog.LevelDebug, p.level.Level())
 		server.Mini.SetError("LOADING")

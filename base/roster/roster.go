@@ -75,19 +75,19 @@ func New(client goredis.UniversalClient, keys redis.Keys) *Roster {
 	return &Roster{client: client, key: keys.Of("roster", "consumers")}
 }
 
-// said is a process with the time of its report, by Redis's clock, in milliseconds.
-type said struct {
+// entry is a process with the time of its report, by Redis's clock, in milliseconds.
+type entry struct {
 	At int64 `json:"at"`
 	Process
 }
 
-// Tell stores the report of a process.
-func (r *Roster) Tell(ctx context.Context, p Process) error {
+// Report stores the report of a process.
+func (r *Roster) Report(ctx context.Context, p Process) error {
 	now, err := redis.TimeOf(ctx, r.client, r.key)
 	if err != nil {
 		return fmt.Errorf("report consumer %s: %w", p.ID, err)
 	}
-	text, err := json.Marshal(said{At: now.UnixMilli(), Process: p})
+	text, err := json.Marshal(entry{At: now.UnixMilli(), Process: p})
 	if err != nil {
 		return fmt.Errorf("report consumer %s: %w", p.ID, err)
 	}
@@ -123,7 +123,7 @@ func (r *Roster) List(ctx context.Context) ([]Process, error) {
 	living := []Process{}
 	var dead []string
 	for id, text := range all {
-		var s said
+		var s entry
 		if err := json.Unmarshal([]byte(text), &s); err != nil {
 			continue // A later release has another format.
 		}

@@ -35,8 +35,8 @@ func TestRoster_ListsReports(t *testing.T) {
 	client, keys := redistest.New(t)
 	one, other := roster.New(client, keys), roster.New(client, keys)
 	require.Empty(t, ids(t, one))
-	require.NoError(t, one.Tell(t.Context(), process("b")))
-	require.NoError(t, one.Tell(t.Context(), process("a")))
+	require.NoError(t, one.Report(t.Context(), process("b")))
+	require.NoError(t, one.Report(t.Context(), process("a")))
 	require.Equal(t, []string{"a", "b"}, ids(t, other))
 	list, err := other.List(t.Context())
 	require.NoError(t, err)
@@ -58,10 +58,10 @@ func TestRoster_ForgetsTheDead(t *testing.T) {
 		client := server.Client(t)
 		keys := redis.NewKeys("test")
 		r := roster.New(client, keys)
-		require.NoError(t, r.Tell(t.Context(), process("dead")))
+		require.NoError(t, r.Report(t.Context(), process("dead")))
 		for range 3 {
 			time.Sleep(roster.Interval)
-			require.NoError(t, r.Tell(t.Context(), process("alive")))
+			require.NoError(t, r.Report(t.Context(), process("alive")))
 		}
 		require.Equal(t, []string{"alive", "dead"}, ids(t, r), "it may have been delayed")
 		list, err := r.List(t.Context())
@@ -73,7 +73,7 @@ func TestRoster_ForgetsTheDead(t *testing.T) {
 
 		for range 125 { // over ten minutes
 			time.Sleep(roster.Interval)
-			require.NoError(t, r.Tell(t.Context(), process("alive")))
+			require.NoError(t, r.Report(t.Context(), process("alive")))
 		}
 		require.Equal(t, []string{"alive"}, ids(t, r))
 		require.EqualValues(t, 1, client.HLen(t.Context(), keys.Of("roster", "consumers")).Val(), "nothing is kept of dead processes permanently")

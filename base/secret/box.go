@@ -149,7 +149,7 @@ func (b *Box) Open(sealed, place string) (string, error) {
 	aead, ok := b.ring().aeads[id]
 	if !ok && b.file != nil {
 		// Another process may have read a newer file before this one.
-		aead, ok = b.file.Look().aeads[id]
+		aead, ok = b.file.Reload().aeads[id]
 	}
 	if !ok {
 		return "", &UnknownKeyError{ID: id}

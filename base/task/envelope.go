@@ -53,8 +53,8 @@ type Header struct {
 	Value []byte
 }
 
-// errand is the part of an envelope that is the same for all subtasks of a run: the header task, as JSON.
-type errand struct {
+// runHeader is the part of an envelope that is the same for all subtasks of a run: the header task, as JSON.
+type runHeader struct {
 	ID             int64       `json:"id"`
 	Name           string      `json:"name"`
 	Media          string      `json:"media"`
@@ -72,11 +72,11 @@ type errand struct {
 }
 
 // Sealed is an envelope without what differs between the subtasks of a run.
-type Sealed struct{ errand []byte }
+type Sealed struct{ runHeader []byte }
 
 // Seal returns what the subtasks of a run share.
 func (e Envelope) Seal() Sealed {
-	text, err := json.Marshal(errand{
+	text, err := json.Marshal(runHeader{
 		ID: e.TaskID, Name: e.TaskName, Media: e.Media, Lane: e.Lane, Handler: e.Handler,
 		PlannedAt: e.PlannedAt.UTC(), Deadline: e.Deadline.UTC(), TimeoutMS: e.Timeout.Milliseconds(), RetryMax: e.RetryMax, RetryBaseMS: e.RetryBase.Milliseconds(),
 		Concurrency: e.Concurrency, ExclusiveMaxMS: e.ExclusiveMax.Milliseconds(), Confirmed: e.Confirmed, Spare: e.Spare,
@@ -102,7 +102,7 @@ func (s Sealed) Headers(k Key, delivery, attempt int) []Header {
 		{"part", []byte(k.Part)},
 		{"delivery", strconv.AppendInt(nil, int64(delivery), 10)},
 		{"attempt", strconv.AppendInt(nil, int64(attempt), 10)},
-		{"task", s.errand},
+		{"task", s.runHeader},
 	}
 }
 
@@ -110,20 +110,20 @@ func (s Sealed) Headers(k Key, delivery, attempt int) []Header {
 // value is ready. It is safe for concurrent use.
 type Envelopes struct {
 	mu   sync.Mutex
-	read map[string]*errand // by the header task
+	read map[string]*runHeader // by the header task
 }
 
-// errandsMax is how many runs Envelopes caches.
-const errandsMax = 1000
+// runHeadersMax is how many runs Envelopes caches.
+const runHeadersMax = 1000
 
-func (r *Envelopes) errand(text []byte) (*errand, error) {
+func (r *Envelopes) runHeader(text []byte) (*runHeader, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e, known := r.read[string(text)]
 	if known {
 		return e, nil
 	}
-	e = &errand{}
+	e = &runHeader{}
 	if err := json.Unmarshal(text, e); err != nil {
 		return e, fmt.Errorf("header task: %w", err)
 	}
@@ -134,8 +134,8 @@ func (r *Envelopes) errand(text []byte) (*errand, error) {
 	default:
 		return e, concurrencyError("task", string(e.Concurrency))
 	}
-	if r.read == nil || len(r.read) >= errandsMax {
-		r.read = map[string]*errand{}
+	if r.read == nil || len(r.read) >= runHeadersMax {
+		r.read = map[string]*runHeader{}
 	}
 	r.read[string(text)] = e
 	return e, nil
@@ -157,7 +157,7 @@ func (r *Envelopes) Parse(get func(name string) []byte) (Envelope, error) {
 		Key:      Key{RunID: p.int("run"), AccountID: p.int("account"), Part: p.text("part")},
 		Delivery: int(p.int("delivery")), Attempt: int(p.int("attempt")),
 	}
-	t, err := r.errand(get("task"))
+	t, err := r.runHeader(get("task"))
 	if p.err == nil {
 		p.err = err
 	}

@@ -48,9 +48,9 @@ func (s *Stop) InForce(now time.Time) bool {
 	return s.EndedAt.IsZero() && (s.Until.IsZero() || now.Before(s.Until))
 }
 
-// Takes reports whether the order concerns a run by its age: a pause holds up everything that it names, a cancel ends
+// Covers reports whether the order concerns a run by its age: a pause holds up everything that it names, a cancel ends
 // only runs made until it was ordered.
-func (s *Stop) Takes(runID int64) bool {
+func (s *Stop) Covers(runID int64) bool {
 	return s.Verb == Pause || s.Kind == StopRun || runID <= s.Through()
 }
 
@@ -137,7 +137,7 @@ func (s *Stops) All() []Stop { return s.all }
 // Find returns the order that stops a subject at a time, or nil. A cancel comes before a pause. Of several pauses it
 // is the one that ends last, so that work waiting for it meets none of the others afterwards.
 func (s *Stops) Find(subject Subject, now time.Time) *Stop {
-	return s.find(subject, func(stop *Stop) bool { return stop.InForce(now) && stop.Takes(subject.RunID) })
+	return s.find(subject, func(stop *Stop) bool { return stop.InForce(now) && stop.Covers(subject.RunID) })
 }
 
 // Paused returns the pause that holds up a subject at a time, or nil.
@@ -152,7 +152,7 @@ func (s *Stops) find(subject Subject, holds func(*Stop) bool) *Stop {
 	var found *Stop
 	for _, target := range subject.targets() {
 		for _, stop := range s.of[target] {
-			if holds(stop) && (found == nil || before(stop, found)) {
+			if holds(stop) && (found == nil || decidesOver(stop, found)) {
 				found = stop
 			}
 		}
@@ -170,8 +170,8 @@ func (s Subject) targets() [4]stopTarget {
 	}
 }
 
-// before reports whether order a applies rather than b.
-func before(a, b *Stop) bool {
+// decidesOver reports whether order a applies rather than b.
+func decidesOver(a, b *Stop) bool {
 	switch {
 	case a.Verb != b.Verb:
 		return a.Verb == Cancel

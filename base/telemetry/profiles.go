@@ -64,7 +64,7 @@ func (p *Profiles) Start(ctx context.Context) error {
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	p.addr = listener.Addr().String()
-	p.server = &http.Server{Handler: fromHere(mux), ReadHeaderTimeout: 5 * time.Second}
+	p.server = &http.Server{Handler: localOnly(mux), ReadHeaderTimeout: 5 * time.Second}
 	p.served = make(chan struct{})
 	go func() {
 		defer close(p.served)
@@ -87,9 +87,9 @@ func (p *Profiles) Stop() {
 // Addr returns where profiles are served; empty before Start, and without an address.
 func (p *Profiles) Addr() string { return p.addr }
 
-// fromHere refuses requests that a web page made a browser on this machine send by resolving its own name to this
+// localOnly refuses requests that a web page made a browser on this machine send by resolving its own name to this
 // address. The command line is left out, because it may contain a password.
-func fromHere(next http.Handler) http.Handler {
+func localOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, named := localhost.Named(r); !named || strings.HasSuffix(r.URL.Path, "/cmdline") {
 			http.Error(w, "only requests to localhost are answered", http.StatusForbidden)

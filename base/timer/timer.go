@@ -81,7 +81,7 @@ func (t *Timer) Add(ctx context.Context, entries []Entry) {
 	if len(entries) == 0 {
 		return
 	}
-	if t.resting() {
+	if t.suspended() {
 		t.dropped.Add(float64(len(entries)))
 		return
 	}
@@ -104,7 +104,7 @@ func (t *Timer) Add(ctx context.Context, entries []Entry) {
 	})
 	if err != nil {
 		t.dropped.Add(float64(len(entries)))
-		t.rest()
+		t.suspend()
 		t.failed(caller, "add", err)
 		return
 	}
@@ -112,13 +112,13 @@ func (t *Timer) Add(ctx context.Context, entries []Entry) {
 	t.causes.Clear("add")
 }
 
-func (t *Timer) resting() bool {
+func (t *Timer) suspended() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return clock.Mark().Before(t.paused)
 }
 
-func (t *Timer) rest() {
+func (t *Timer) suspend() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.paused = clock.Mark().Add(addPause)

@@ -14,7 +14,7 @@ func TestConsumers_AreThoseThatLive(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.JSONEq(t, `{"consumers": []}`, b.get("/api/v1/consumers"))
-	require.NoError(t, b.roster.Tell(t.Context(), roster.Process{
+	require.NoError(t, b.roster.Report(t.Context(), roster.Process{
 		ID: "n1/abc", Node: "n1", Version: "v1.2.0", Commit: "c0ffee", StartedAt: now,
 		Pools: []roster.Pool{{Media: "tulip", Lane: "normal", Running: 3, Capacity: 32, Limited: 1, Partitions: []int{0, 5}}},
 	}))
