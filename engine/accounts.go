@@ -24,7 +24,9 @@ func (a accounts) Account(ctx context.Context, id int64) (media.Account, error) 
 	}
 	zone, err := schedule.Zone(row.Timezone)
 	if err != nil {
-		return media.Account{}, &media.Error{Class: media.Invalid, Message: fmt.Sprintf("account %d has the time zone %q, which is unknown", id, row.Timezone)}
+		return media.Account{}, &media.Error{Class: media.Invalid,
+			Message: fmt.Sprintf("account %d has the time zone %q, which is unknown", id, row.Timezone)}
 	}
-	return media.Account{ID: row.ID, Media: row.Media, ExternalID: row.ExternalID, TokenID: row.TokenID, Zone: zone, Currency: row.Currency}, nil
+	return media.Account{ID: row.ID, Media: row.Media, ExternalID: row.ExternalID, TokenID: row.TokenID, Zone: zone,
+		Currency: row.Currency}, nil
 }

@@ -33,7 +33,8 @@ func TestAwait_ContinuesWhenTheServerComes(t *testing.T) {
 			return nil
 		})
 		require.NoError(t, err)
-		require.Equal(t, 2, strings.Count(out.String(), "the start waits for the databases"), "one line per cause: %s", out.String())
+		require.Equal(t, 2, strings.Count(out.String(), "the start waits for the databases"), "one line per cause: %s",
+			out.String())
 		require.Equal(t, 1, strings.Count(out.String(), "the start continues"))
 	})
 }
@@ -59,7 +60,8 @@ func TestAwait_DoesNotWaitForWhatOnlyAPersonCanFix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.ErrorIs(t, Await(t.Context(), slog.New(slog.DiscardHandler), "x", func(context.Context) error { return err }), err)
+			require.ErrorIs(t, Await(t.Context(), slog.New(slog.DiscardHandler), "x",
+				func(context.Context) error { return err }), err)
 		})
 	}
 }

@@ -100,7 +100,8 @@ func partsOf(t *testing.T, handler, params string, at time.Time) int {
 			if h.Name != handler || h.Target != media.Accounts {
 				continue
 			}
-			parts, err := h.Parts(media.Plan{PlannedAt: at, Zone: time.FixedZone("UTC+8", 8*60*60), Params: json.RawMessage(params)})
+			parts, err := h.Parts(media.Plan{PlannedAt: at, Zone: time.FixedZone("UTC+8", 8*60*60),
+				Params: json.RawMessage(params)})
 			require.NoError(t, err, handler)
 			return len(parts)
 		}
@@ -121,7 +122,8 @@ func requireEven(t *testing.T, rows map[int64]int) {
 				on[hash(key, shards)] += n
 			}
 			busiest := float64(slices.Max(on)) * float64(shards) / float64(total)
-			t.Logf("%s, %d shards: %d rows of %d keys, the busiest has %.3f times the mean", name, shards, total, len(rows), busiest)
+			t.Logf("%s, %d shards: %d rows of %d keys, the busiest has %.3f times the mean", name, shards, total, len(rows),
+				busiest)
 			require.LessOrEqual(t, busiest, balanceMax, "%s, %d shards: %v", name, shards, on)
 		}
 	}

@@ -61,7 +61,8 @@ func (s Servers) CheckUp(ctx context.Context) []checkup.Finding {
 }
 
 // firstLanes are the lanes of a deployment whose tables do not exist yet.
-var firstLanes = []settings.Lane{{Media: settings.AnyMedia, Name: "important"}, {Media: settings.AnyMedia, Name: "normal"}}
+var firstLanes = []settings.Lane{{Media: settings.AnyMedia, Name: "important"},
+	{Media: settings.AnyMedia, Name: "normal"}}
 
 // checkKafka checks the topics that the rows of lane require. A group has the name of its topic.
 func (s Servers) checkKafka(ctx context.Context) []checkup.Finding {

@@ -40,6 +40,7 @@ func TestServers_LogFindingsNamesProblemsWithoutDelayingTheStart(t *testing.T) {
 	require.NoError(t, look.Start(t.Context()))
 	require.Eventually(t, func() bool { return out.String() != "" }, time.Minute, time.Millisecond)
 	look.Stop()
-	require.Contains(t, out.String(), `level=WARN msg="a server does not meet adsync's needs" server=redis check=reached state=fault`)
+	require.Contains(t, out.String(),
+		`level=WARN msg="a server does not meet adsync's needs" server=redis check=reached state=fault`)
 	require.Contains(t, out.String(), `remedy="start Redis, or correct redis.addrs"`)
 }

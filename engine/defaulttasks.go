@@ -14,16 +14,20 @@ import (
 // Operators change them as they like.
 func DefaultTasks(platforms []media.Platform) []settings.NewTask {
 	tasks := []settings.NewTask{
-		{Name: "system.tables", Media: upkeep.Name, Handler: "system.tables", Cron: "5 * * * *", Lane: "important", Params: `{"keep_days":7}`},
+		{Name: "system.tables", Media: upkeep.Name, Handler: "system.tables", Cron: "5 * * * *", Lane: "important",
+			Params: `{"keep_days":7}`},
 		{Name: "system.summary", Media: upkeep.Name, Handler: "system.summary", Cron: "* * * * *", Lane: "important"},
 		{Name: "system.partner", Media: upkeep.Name, Handler: "system.partner", Cron: "~/10 * * * *", Lane: "normal"},
 		// A day of an account is rebuilt completely. It runs four times an hour, and not together with the tasks of every
 		// tenth minute.
 		{Name: "system.wide", Media: upkeep.Name, Handler: upkeep.WideName, Cron: "7-59/15 * * * *", Lane: "normal"},
-		{Name: "system.fill", Media: upkeep.Name, Handler: upkeep.FillName, Cron: "~/10 * * * *", Lane: "normal", Params: `{"max_subtasks":2000}`},
-		{Name: "system.reconcile", Media: upkeep.Name, Handler: upkeep.ReconcileName, Cron: "0 9 * * *", Timezone: tasksZone, Lane: "offline", Params: `{"days":8}`},
+		{Name: "system.fill", Media: upkeep.Name, Handler: upkeep.FillName, Cron: "~/10 * * * *", Lane: "normal",
+			Params: `{"max_subtasks":2000}`},
+		{Name: "system.reconcile", Media: upkeep.Name, Handler: upkeep.ReconcileName, Cron: "0 9 * * *", Timezone: tasksZone,
+			Lane: "offline", Params: `{"days":8}`},
 		// Days that differed in the morning and were pulled again are checked soon.
-		{Name: "system.reconcile.open", Media: upkeep.Name, Handler: upkeep.ReconcileName, Cron: "~ * * * *", Lane: "offline", Params: `{"only_open":true}`},
+		{Name: "system.reconcile.open", Media: upkeep.Name, Handler: upkeep.ReconcileName, Cron: "~ * * * *", Lane: "offline",
+			Params: `{"only_open":true}`},
 	}
 	minutes := spread{}
 	for _, p := range platforms {
@@ -56,7 +60,8 @@ func platformTasks(p media.Platform, minutes spread) []settings.NewTask {
 			b, _ := json.Marshal(params) // Maps of strings and numbers cannot fail.
 			text = string(b)
 		}
-		return settings.NewTask{Name: name + "." + suffix, Media: name, Handler: name + "." + handler, Cron: cron, Timezone: tasksZone, Lane: lane, Scope: scope, Params: text}
+		return settings.NewTask{Name: name + "." + suffix, Media: name, Handler: name + "." + handler, Cron: cron,
+			Timezone: tasksZone, Lane: lane, Scope: scope, Params: text}
 	}
 	type params map[string]any
 	tasks := []settings.NewTask{
@@ -99,14 +104,16 @@ func platformTasks(p media.Platform, minutes spread) []settings.NewTask {
 			tasks = append(tasks, task(suffix, r.Name, now, lane, "active", today))
 			if r.HasHours {
 				// The last hours change. The rest of the day, and what the platform removed from it, is pulled once an hour.
-				tasks = append(tasks, task(suffix+".day", r.Name, "~ * * * *", "normal", "active", params{"level": r.Level, "days": 1}))
+				tasks = append(tasks, task(suffix+".day", r.Name, "~ * * * *", "normal", "active",
+					params{"level": r.Level, "days": 1}))
 			}
 		}
 		// Once after midnight, and again when the platforms report yesterday as complete.
 		tasks = append(tasks, task(suffix+".look_back", r.Name, "40 1,8 * * *", "offline", nightly, back))
 		if days := min(matureDays, r.LookBack+1); !r.Hourly && days > lookBackDays(r) {
 			// Figures of cohorts grow for weeks, in days that no look-back reaches any longer.
-			tasks = append(tasks, task(suffix+".mature", r.Name, "20 5 * * 1", "offline", nightly, params{"level": r.Level, "days": days, "skip": lookBackDays(r)}))
+			tasks = append(tasks, task(suffix+".mature", r.Name, "20 5 * * 1", "offline", nightly,
+				params{"level": r.Level, "days": days, "skip": lookBackDays(r)}))
 		}
 	}
 	return append(tasks, fundTasks(p.Funds(), minutes, task)...)
@@ -114,13 +121,15 @@ func platformTasks(p media.Platform, minutes spread) []settings.NewTask {
 
 // fundTasks pull the money of accounts: of active ones every half hour, of all once a day, and the days' cash flow
 // when platforms report that of yesterday. A late day comes with one of the next six.
-func fundTasks(funds media.Funds, minutes spread, task func(suffix, handler, cron, lane, scope string, params any) settings.NewTask) (tasks []settings.NewTask) {
+func fundTasks(funds media.Funds, minutes spread,
+	task func(suffix, handler, cron, lane, scope string, params any) settings.NewTask) (tasks []settings.NewTask) {
 	if funds.Balance.Fetch != nil {
 		tasks = append(tasks, task(media.BalanceName, media.BalanceName, minutes.every(30), "normal", "active", nil),
 			task(media.BalanceName+".all", media.BalanceName, "10 4 * * *", "offline", nightly, nil))
 	}
 	if funds.Daily.Page != nil {
-		tasks = append(tasks, task(media.FundDailyName, media.FundDailyName, "50 8 * * *", "offline", nightly, map[string]any{"days": 7}))
+		tasks = append(tasks, task(media.FundDailyName, media.FundDailyName, "50 8 * * *", "offline", nightly,
+			map[string]any{"days": 7}))
 	}
 	return tasks
 }

@@ -49,7 +49,8 @@ func (p shortSighted) Reports() []media.Report {
 func TestDefaultTasks_ReachNoFurtherBackThanThePlatform(t *testing.T) {
 	t.Parallel()
 	for _, platform := range Platforms() {
-		handlers := media.NewRegistry(pull.Handlers(shortSighted{platform}, pull.Deps{Registerer: prometheus.NewRegistry()})...)
+		handlers := media.NewRegistry(pull.Handlers(shortSighted{platform},
+			pull.Deps{Registerer: prometheus.NewRegistry()})...)
 		mature := 0
 		for _, task := range DefaultTasks([]media.Platform{shortSighted{platform}}) {
 			h, ok := handlers.Get(task.Handler)
@@ -93,7 +94,8 @@ func TestDefaultTasks_PullEveryLevelAtItsPace(t *testing.T) {
 	}
 	const moving = "moving_hours"
 	require.JSONEq(t, `{"level":"account","days":1,"moving_hours":3}`, params["orchid.report_hourly.account"])
-	require.JSONEq(t, `{"level":"account","days":1}`, params["orchid.report_hourly.account.day"], "whole days complete what is pulled in between")
+	require.JSONEq(t, `{"level":"account","days":1}`, params["orchid.report_hourly.account.day"],
+		"whole days complete what is pulled in between")
 	require.Equal(t, "~ * * * *", crons["orchid.report_hourly.account.day"])
 	require.NotContains(t, params["tulip.report_hourly.account"], moving, "Tulip cannot be asked for some hours")
 	require.NotContains(t, crons, "tulip.report_hourly.account.day")

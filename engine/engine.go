@@ -95,9 +95,11 @@ func (c MediaConfig) Validate() error {
 	}
 	var pause error
 	if c.PauseMax < time.Second || c.PauseMax > grant.PauseMax {
-		pause = &config.FieldError{Key: "pause_max", Value: c.PauseMax.String(), Want: fmt.Sprintf("1s to %s", grant.PauseMax)}
+		pause = &config.FieldError{Key: "pause_max", Value: c.PauseMax.String(),
+			Want: fmt.Sprintf("1s to %s", grant.PauseMax)}
 	}
-	return errors.Join(pause, checkAddresses("base_url", c.BaseURL, known), checkNoQuery("base_url", c.BaseURL), checkAddresses("authorise_url", c.AuthoriseURL, known))
+	return errors.Join(pause, checkAddresses("base_url", c.BaseURL, known), checkNoQuery("base_url", c.BaseURL),
+		checkAddresses("authorise_url", c.AuthoriseURL, known))
 }
 
 // checkNoQuery refuses anything after a path: endpoints are appended to it, and calls have their own queries. The
@@ -105,7 +107,8 @@ func (c MediaConfig) Validate() error {
 func checkNoQuery(key string, addresses map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(addresses)) {
 		if u, err := url.Parse(addresses[name]); err == nil && (u.RawQuery != "" || u.ForceQuery || u.Fragment != "") {
-			return &config.FieldError{Key: key + "." + name, Want: "an address that ends with its path, such as https://api.example.com/v3.0"}
+			return &config.FieldError{Key: key + "." + name,
+				Want: "an address that ends with its path, such as https://api.example.com/v3.0"}
 		}
 	}
 	return nil
@@ -115,13 +118,16 @@ func checkAddresses(key string, addresses map[string]string, known map[string]bo
 	for _, name := range slices.Sorted(maps.Keys(addresses)) {
 		u, err := url.Parse(addresses[name])
 		if !known[name] {
-			return &config.FieldError{Key: key + "." + name, Want: "one of the media names " + fmt.Sprint(slices.Sorted(maps.Keys(known)))}
+			return &config.FieldError{Key: key + "." + name, Want: "one of the media names " +
+				fmt.Sprint(slices.Sorted(maps.Keys(known)))}
 		}
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return &config.FieldError{Key: key + "." + name, Value: addresses[name], Want: "an address such as https://api.example.com/v3.0"}
+			return &config.FieldError{Key: key + "." + name, Value: addresses[name],
+				Want: "an address such as https://api.example.com/v3.0"}
 		}
 		if u.User != nil { // The address is not shown, because it contains a password.
-			return &config.FieldError{Key: key + "." + name, Want: "an address without user and password: it is printed, and calls carry only the login's token"}
+			return &config.FieldError{Key: key + "." + name,
+				Want: "an address without user and password: it is printed, and calls carry only the login's token"}
 		}
 	}
 	return nil
@@ -199,7 +205,8 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 		})
 		e.keepers[p.Name()] = keeper
 		caller := client.New(client.Options{
-			Platform: p, Transport: transport, Waiter: waiter, Tokens: keeper, PauseMax: cfg.PauseMax, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
+			Platform: p, Transport: transport, Waiter: waiter, Tokens: keeper, PauseMax: cfg.PauseMax, Logger: e.deps.Logger,
+			Registerer: e.deps.Registerer,
 		})
 		e.callers[p.Name()] = caller
 		fields := field.New(field.Options{Platform: p, Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger})
@@ -210,14 +217,18 @@ func (e *Engine) handlers(waiter client.Waiter, cfg MediaConfig) *media.Registry
 				Store: e.deps.Store, Box: e.deps.Box, Clock: e.deps.Planning, Logger: e.deps.Logger,
 			})
 		}
-		all = append(all, keeper.Handler(), account.Handler(account.Options{Platform: p, Caller: caller, Store: e.deps.Store, Logger: e.deps.Logger, Registerer: e.deps.Registerer}))
-		all = append(all, account.ActivityHandler(account.ActivityOptions{Platform: p, Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger}))
-		life := account.LifeOptions{Platform: p, Store: e.deps.Store, Calls: caller, Clock: e.deps.Planning, Logger: e.deps.Logger, Registerer: e.deps.Registerer}
+		all = append(all, keeper.Handler(), account.Handler(account.Options{Platform: p, Caller: caller, Store: e.deps.Store,
+			Logger: e.deps.Logger, Registerer: e.deps.Registerer}))
+		all = append(all, account.ActivityHandler(account.ActivityOptions{Platform: p, Store: e.deps.Store,
+			Clock: e.deps.Planning, Logger: e.deps.Logger}))
+		life := account.LifeOptions{Platform: p, Store: e.deps.Store, Calls: caller, Clock: e.deps.Planning,
+			Logger: e.deps.Logger, Registerer: e.deps.Registerer}
 		all = append(all, life.ProbeHandler(), account.InitialiseHandler(account.InitialiseOptions{
 			Platform: p, Store: e.deps.Store, Clock: e.deps.Planning, Logger: e.deps.Logger,
 		}))
 		for _, h := range pull.Handlers(p, pull.Deps{
-			Store: e.deps.Store, Accounts: found, Caller: caller, Fields: fields, Clock: e.deps.Planning, Logger: e.deps.Logger, Registerer: e.deps.Registerer,
+			Store: e.deps.Store, Accounts: found, Caller: caller, Fields: fields, Clock: e.deps.Planning, Logger: e.deps.Logger,
+			Registerer: e.deps.Registerer,
 		}) {
 			all = append(all, life.Parks(h))
 		}
@@ -292,7 +303,8 @@ func (e *Engine) Flows() map[string]*oauth.Flow { return e.flows }
 
 // NewProducer returns the producer's role.
 func (e *Engine) NewProducer(cfg producer.Config) (*producer.Producer, error) {
-	figures, err := watch.New(watch.Options{Store: e.deps.Store, Platforms: e.platforms, Clock: e.deps.Planning, Overview: e.shown, Registerer: e.deps.Registerer})
+	figures, err := watch.New(watch.Options{Store: e.deps.Store, Platforms: e.platforms, Clock: e.deps.Planning,
+		Overview: e.shown, Registerer: e.deps.Registerer})
 	if err != nil {
 		return nil, err
 	}
@@ -325,8 +337,10 @@ func (e *Engine) slow() []roster.Slow {
 
 // Overview returns the state of the deployment, for Routes and the first page. checks returns the servers that do not
 // answer. adjust, unless it is nil, changes the options for what standalone knows and a deployment does not.
-func (e *Engine) Overview(p *producer.Producer, checks func(context.Context) []httpapi.FailedCheck, adjust func(*overview.Options)) *overview.Cache {
-	o := overview.Options{Store: e.deps.Store, Platforms: PlatformNames(), Tasks: p.Tasks, Limits: e.limits.waiter, Consumers: e.roster, Clock: e.deps.Planning, Checks: checks}
+func (e *Engine) Overview(p *producer.Producer, checks func(context.Context) []httpapi.FailedCheck,
+	adjust func(*overview.Options)) *overview.Cache {
+	o := overview.Options{Store: e.deps.Store, Platforms: PlatformNames(), Tasks: p.Tasks, Limits: e.limits.waiter,
+		Consumers: e.roster, Clock: e.deps.Planning, Checks: checks}
 	if adjust != nil {
 		adjust(&o)
 	}
@@ -347,7 +361,8 @@ func (e *Engine) shown(ctx context.Context) overview.Overview {
 // Routes returns the operators' API of a producer. o must come from Overview.
 func (e *Engine) Routes(p *producer.Producer, o *overview.Cache) []httpapi.Route {
 	return api.Routes(api.Deps{
-		Store: e.deps.Store, Now: e.deps.Store.Data.Now, Producer: p, Registry: e.registry, Platforms: e.platforms, Flows: e.flows, Limits: e.limits.waiter, LogLevels: e.logLevels,
+		Store: e.deps.Store, Now: e.deps.Store.Data.Now, Producer: p, Registry: e.registry, Platforms: e.platforms,
+		Flows: e.flows, Limits: e.limits.waiter, LogLevels: e.logLevels,
 		Consumers: e.roster, Clock: e.deps.Planning, Overview: o.Get, Why: e.board.Why,
 	})
 }

@@ -43,7 +43,8 @@ type limits struct {
 func newLimits(s *store.Store, platforms []media.Platform, log *slog.Logger, reg prometheus.Registerer) *limits {
 	l := &limits{
 		store: s, rules: grant.NewRules(), log: log, causes: telemetry.NewCauseLog(log),
-		bad: prometheus.NewGauge(prometheus.GaugeOpts{Name: "adsync_ratelimit_bad_rows", Help: "1 while a row of rate_limit cannot be used; the log names it."}),
+		bad: prometheus.NewGauge(prometheus.GaugeOpts{Name: "adsync_ratelimit_bad_rows",
+			Help: "1 while a row of rate_limit cannot be used; the log names it."}),
 	}
 	reg.MustRegister(l.bad)
 	for _, p := range platforms {
@@ -166,7 +167,8 @@ func (l *limits) learnOf(ctx context.Context, name string) error {
 			return err
 		}
 		if first {
-			l.log.InfoContext(ctx, "an unknown limit is tried with another number", "limit", s.String(), "calls", after.Limit, "refused", after.Refused)
+			l.log.InfoContext(ctx, "an unknown limit is tried with another number", "limit", s.String(), "calls", after.Limit,
+				"refused", after.Refused)
 		}
 	}
 	return nil

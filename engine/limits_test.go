@@ -28,10 +28,12 @@ func TestMergeLimits_RowsReplaceDefaultsForTheSameCalls(t *testing.T) {
 		rows []settings.LimitRow
 		want []grant.Rule
 	}{
-		"no rows leave the defaults":             {nil, defaults},
-		"a row replaces the default of its kind": {[]settings.LimitRow{{Rule: rule(20), Enabled: true}}, []grant.Rule{rule(20), minute}},
-		"a disabled row removes the default":     {[]settings.LimitRow{{Rule: rule(20)}}, []grant.Rule{minute}},
-		"a refused row removes nothing":          {[]settings.LimitRow{{Rule: rule(0), Enabled: true}}, []grant.Rule{rule(0), rule(10), minute}},
+		"no rows leave the defaults": {nil, defaults},
+		"a row replaces the default of its kind": {[]settings.LimitRow{{Rule: rule(20), Enabled: true}},
+			[]grant.Rule{rule(20), minute}},
+		"a disabled row removes the default": {[]settings.LimitRow{{Rule: rule(20)}}, []grant.Rule{minute}},
+		"a refused row removes nothing": {[]settings.LimitRow{{Rule: rule(0), Enabled: true}},
+			[]grant.Rule{rule(0), rule(10), minute}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -53,7 +55,8 @@ func TestLimits_LearnAnUnknownNumber(t *testing.T) {
 		require.NoError(t, l.reload(t.Context()))
 		return l
 	}
-	rule := grant.Rule{Media: "tulip", Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Second, Limit: 20, LimitMax: 100, Costs: "x=1, y=2"}
+	rule := grant.Rule{Media: "tulip", Endpoint: "*", Each: true, Scope: grant.ScopeApp, Period: time.Second, Limit: 20,
+		LimitMax: 100, Costs: "x=1, y=2"}
 	require.NoError(t, s.AddRateLimit(t.Context(), rule))
 	call := grant.Call{Media: "tulip", Endpoint: "x", App: "1"}
 	a, b := process(), process()
@@ -84,7 +87,8 @@ func TestLimits_LearnAnUnknownNumber(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, first, "another process has learned something since")
 	require.Eventually(t, func() bool {
-		b.learn(t.Context()) // Waiting calls count while they wait. A step is made at most once a minute, however often learn runs.
+		// Waiting calls count while they wait. A step is made at most once a minute, however often learn runs.
+		b.learn(t.Context())
 		known, err = s.LearnedLimits(t.Context())
 		return err == nil && known[0].Limit != 20
 	}, time.Minute, 10*time.Millisecond)

@@ -25,7 +25,8 @@ func watchPools(s *store.Store, redis goredis.UniversalClient, r prometheus.Regi
 		"idle": func(s *goredis.PoolStats) uint32 { return s.IdleConns },
 	} {
 		media.Register(r, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "adsync_redis_connections", Help: "Connections to Redis, by state: open, and idle of these.", ConstLabels: prometheus.Labels{"state": state},
+			Name: "adsync_redis_connections", Help: "Connections to Redis, by state: open, and idle of these.",
+			ConstLabels: prometheus.Labels{"state": state},
 		}, func() float64 { return float64(of(redis.PoolStats())) }))
 	}
 	media.Register(r, prometheus.NewCounterFunc(prometheus.CounterOpts{

@@ -66,7 +66,10 @@ func TestShards_TablesAreCreatedWithTheProxysClause(t *testing.T) {
 			want = "by " + key
 		}
 		var comment string
-		require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT table_comment FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?", table).Row().Scan(&comment))
+		require.NoError(t,
+			s.Data.Writer(t.Context()).Raw(
+				"SELECT table_comment FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?",
+				table).Row().Scan(&comment))
 		require.Equal(t, want, comment, table)
 	}
 }
@@ -88,7 +91,8 @@ func TestShards_ThePageNamesEachTable(t *testing.T) {
 
 func tablesOf(t *testing.T, s *store.Store) []string {
 	t.Helper()
-	query := "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'"
+	query := "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE " +
+		"TABLE'"
 	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
 	}
@@ -100,7 +104,8 @@ func tablesOf(t *testing.T, s *store.Store) []string {
 // uniqueKeysOf returns the columns of a table's unique keys, by name.
 func uniqueKeysOf(t *testing.T, s *store.Store, table string) map[string][]string {
 	t.Helper()
-	query := "SELECT index_name, column_name FROM information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? AND non_unique = 0"
+	query := "SELECT index_name, column_name FROM information_schema.statistics WHERE table_schema = DATABASE() AND " +
+		"table_name = ? AND non_unique = 0"
 	if s.Data.Dialect() == sqldb.SQLiteDialect {
 		query = "SELECT l.name, i.name FROM pragma_index_list(?) l JOIN pragma_index_info(l.name) i WHERE l.\"unique\" = 1"
 	}

@@ -120,7 +120,8 @@ func (w *drilled) startRedis() error {
 		}
 		w.client = goredis.NewClient(&goredis.Options{Addr: w.redisAddr(), DisableIdentity: true})
 	}
-	w.redis = exec.Command(w.drill.RedisServer, "--port", strconv.Itoa(w.port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", w.dir)
+	w.redis = exec.Command(w.drill.RedisServer, "--port", strconv.Itoa(w.port), "--bind", "127.0.0.1", "--save", "",
+		"--appendonly", "no", "--dir", w.dir)
 	w.redis.Stderr = w.drill.Log
 	if err := w.redis.Start(); err != nil {
 		return fmt.Errorf("start Redis: %w", err)
@@ -160,7 +161,8 @@ func (w *drilled) startPlatform() (err error) {
 		now.Rules[i].Limit = 0
 	}
 	for _, l := range w.scenario.Limits {
-		rule := limit.Rule{Media: w.media, Endpoint: "*", Scope: limit.ScopeApp, Seconds: int(l.Period.Seconds()), Limit: l.Calls}
+		rule := limit.Rule{Media: w.media, Endpoint: "*", Scope: limit.ScopeApp, Seconds: int(l.Period.Seconds()),
+			Limit: l.Calls}
 		now.Rules = slices.DeleteFunc(now.Rules, func(r limit.Rule) bool {
 			return r.Media == rule.Media && r.Endpoint == rule.Endpoint && r.Scope == rule.Scope && r.Seconds == rule.Seconds
 		})
@@ -262,7 +264,8 @@ type Order struct {
 func (w *drilled) Join(demands ...Demand) int {
 	number := len(w.callers)
 	order, err := json.Marshal(Order{
-		Process: number, Limiter: w.drill.Limiter, Redis: w.redisAddr(), Platform: w.address, Tokens: w.tokens, Spread: w.drill.Spread, Members: w.scenario.Members,
+		Process: number, Limiter: w.drill.Limiter, Redis: w.redisAddr(), Platform: w.address, Tokens: w.tokens,
+		Spread: w.drill.Spread, Members: w.scenario.Members,
 		Limits: w.scenario.Limits, Demands: demands,
 	})
 	w.check(err, "order")

@@ -52,7 +52,8 @@ func TestDrill_ProcessesShareALimit(t *testing.T) {
 	require.NoError(t, err)
 	s := Named(Scenarios(8*time.Second), []string{"killed"})[0]
 	s.WarmUp = 4 * time.Second
-	d := Drill{Self: "/usr/bin/env", SelfArgs: []string{isCaller + "=1", self}, RedisServer: redis, Spread: testSpread, Limiter: LimiterOurs, Log: t.Output()}
+	d := Drill{Self: "/usr/bin/env", SelfArgs: []string{isCaller + "=1", self}, RedisServer: redis, Spread: testSpread,
+		Limiter: LimiterOurs, Log: t.Output()}
 	f, err := d.Play(t.Context(), s)
 	require.NoError(t, err)
 	// Calls that take longer than the spread, as on a machine that is busy with something else, are not covered by any

@@ -110,7 +110,8 @@ func (c calls) converged(from, to time.Duration, perSecond float64) time.Duratio
 
 // fairnessError returns the largest distance of a kind of call from its share, over every 10 s. kind returns a call's
 // kind, and shares how the calls of that time should be divided.
-func (c calls) fairnessError(from, to time.Duration, kind func(Arrival) string, shares func(total int) map[string]float64) (most float64) {
+func (c calls) fairnessError(from, to time.Duration, kind func(Arrival) string,
+	shares func(total int) map[string]float64) (most float64) {
 	const window = 10 * time.Second
 	for at := from; at+window <= to; at += window {
 		part := c.between(at, at+window)

@@ -13,9 +13,10 @@ import (
 
 // The limiters that a drill's callers can use instead of ours, for comparison.
 const (
-	LimiterOurs  = "ours"
-	LimiterPlain = "ulule" // the plain mode, of ulule/limiter: fixed windows; a refused call comes back at the end of the window
-	LimiterGCRA  = "gcra"  // the generic cell rate algorithm with a burst of the whole limit, as in its libraries
+	LimiterOurs = "ours"
+	// the plain mode, of ulule/limiter: fixed windows; a refused call comes back at the end of the window
+	LimiterPlain = "ulule"
+	LimiterGCRA  = "gcra" // the generic cell rate algorithm with a burst of the whole limit, as in its libraries
 )
 
 // waiter waits until a call may be made.

@@ -67,8 +67,10 @@ func Scenarios(length time.Duration) []Scenario {
 		}
 	}
 	all = append(all,
-		killed(hundredASecond, length), joined(hundredASecond, length), lost(hundredASecond, length), flushed(hundredASecond, length),
-		lanes(hundredASecond, length), hotAccount(hundredASecond, length), unequal(hundredASecond, length), many(length), manyLimits(length))
+		killed(hundredASecond, length), joined(hundredASecond, length), lost(hundredASecond, length),
+		flushed(hundredASecond, length),
+		lanes(hundredASecond, length), hotAccount(hundredASecond, length), unequal(hundredASecond, length), many(length),
+		manyLimits(length))
 	for i := range all {
 		all[i].WarmUp = 10 * time.Second
 	}
@@ -104,7 +106,8 @@ func (m *measure) over(w World, length time.Duration) {
 
 // Play plays a scenario in a world whose processes use its rules (see Rules) and a spread.
 func (s Scenario) Play(w World, spread time.Duration) Figures {
-	m := &measure{limits: s.Limits, warmUp: s.WarmUp, disturbed: -1, perSecond: s.perSecond(spread), kind: byProcess, processes: s.Members, apps: 1}
+	m := &measure{limits: s.Limits, warmUp: s.WarmUp, disturbed: -1, perSecond: s.perSecond(spread), kind: byProcess,
+		processes: s.Members, apps: 1}
 	m.shares = func(total int) map[string]float64 { return equally(total, m.processes) }
 	s.play(w, m)
 	return m.figures(s.Name, w)
@@ -114,7 +117,8 @@ func (s Scenario) Play(w World, spread time.Duration) Figures {
 func (s Scenario) Rules() *grant.Rules {
 	var rows []grant.Rule
 	for _, l := range s.Limits {
-		rows = append(rows, grant.Rule{Media: media, Endpoint: "*", Scope: grant.ScopeApp, Period: l.Period, Limit: l.Calls, Share: 1})
+		rows = append(rows, grant.Rule{Media: media, Endpoint: "*", Scope: grant.ScopeApp, Period: l.Period, Limit: l.Calls,
+			Share: 1})
 	}
 	rules := grant.NewRules()
 	if err := rules.Set(rows); err != nil {
@@ -183,16 +187,18 @@ func equally(total, among int) map[string]float64 {
 func steady(limits []Limit, n int, length time.Duration) Scenario {
 	var names []string
 	for _, l := range limits {
-		names = append(names, fmt.Sprintf("%d/%s", l.Calls, strings.TrimSuffix(strings.TrimSuffix(l.Period.String(), "0s"), "m0s")))
+		names = append(names, fmt.Sprintf("%d/%s", l.Calls,
+			strings.TrimSuffix(strings.TrimSuffix(l.Period.String(), "0s"), "m0s")))
 	}
 	name := strings.NewReplacer("/1s", "/s", "/1m", "/min").Replace(strings.Join(names, "+"))
-	return Scenario{Name: fmt.Sprintf("steady %s, processes: %d", name, n), Limits: limits, Members: n, play: func(w World, m *measure) {
-		for range n {
-			w.Join(m.demand(n))
-		}
-		w.Run(m.warmUp)
-		m.over(w, length)
-	}}
+	return Scenario{Name: fmt.Sprintf("steady %s, processes: %d", name, n), Limits: limits, Members: n,
+		play: func(w World, m *measure) {
+			for range n {
+				w.Join(m.demand(n))
+			}
+			w.Run(m.warmUp)
+			m.over(w, length)
+		}}
 }
 
 // killed has three processes, and one of them dies.
@@ -327,50 +333,53 @@ func hotAccount(l Limit, length time.Duration) Scenario {
 
 // unequal has processes that want different amounts.
 func unequal(l Limit, length time.Duration) Scenario {
-	return Scenario{Name: "processes that want less, and more", Limits: []Limit{l}, Members: 4, play: func(w World, m *measure) {
-		wants := []float64{0.05, 0.2, 2, 2} // of what is available
-		for _, want := range wants {
-			d := m.demand(1)
-			d.PerSecond = want * m.perSecond
-			w.Join(d)
-		}
-		w.Run(m.warmUp)
-		m.shares = func(total int) map[string]float64 {
-			rest := float64(total) - 0.25*m.perSecond*10
-			return map[string]float64{"2": rest / 2, "3": rest / 2}
-		}
-		m.over(w, length)
-	}}
+	return Scenario{Name: "processes that want less, and more", Limits: []Limit{l}, Members: 4,
+		play: func(w World, m *measure) {
+			wants := []float64{0.05, 0.2, 2, 2} // of what is available
+			for _, want := range wants {
+				d := m.demand(1)
+				d.PerSecond = want * m.perSecond
+				w.Join(d)
+			}
+			w.Run(m.warmUp)
+			m.shares = func(total int) map[string]float64 {
+				rest := float64(total) - 0.25*m.perSecond*10
+				return map[string]float64{"2": rest / 2, "3": rest / 2}
+			}
+			m.over(w, length)
+		}}
 }
 
 // many has a thousand processes.
 func many(length time.Duration) Scenario {
 	const n = 1000
-	return Scenario{Name: "1,000 processes", Limits: []Limit{{6000, time.Second}}, Members: n, Virtual: true, play: func(w World, m *measure) {
-		for range n {
-			d := m.demand(n)
-			d.Most = 50
-			w.Join(d)
-		}
-		w.Run(m.warmUp)
-		m.over(w, min(length, 20*time.Second))
-	}}
+	return Scenario{Name: "1,000 processes", Limits: []Limit{{6000, time.Second}}, Members: n, Virtual: true,
+		play: func(w World, m *measure) {
+			for range n {
+				d := m.demand(n)
+				d.Most = 50
+				w.Join(d)
+			}
+			w.Run(m.warmUp)
+			m.over(w, min(length, 20*time.Second))
+		}}
 }
 
 // manyLimits has thousands of apps, each called by two processes.
 func manyLimits(length time.Duration) Scenario {
 	const n = 2000
-	return Scenario{Name: "2,000 processes, 2,000 limits", Limits: []Limit{{2, time.Second}}, Members: n, Virtual: true, play: func(w World, m *measure) {
-		m.apps = n
-		for p := range n {
-			d, e := m.demand(2), m.demand(2)
-			d.Call.App, e.Call.App = strconv.Itoa(p), strconv.Itoa((p+1)%n)
-			d.Most, e.Most = 20, 20
-			w.Join(d, e)
-		}
-		w.Run(m.warmUp)
-		m.over(w, min(length, 20*time.Second))
-	}}
+	return Scenario{Name: "2,000 processes, 2,000 limits", Limits: []Limit{{2, time.Second}}, Members: n, Virtual: true,
+		play: func(w World, m *measure) {
+			m.apps = n
+			for p := range n {
+				d, e := m.demand(2), m.demand(2)
+				d.Call.App, e.Call.App = strconv.Itoa(p), strconv.Itoa((p+1)%n)
+				d.Most, e.Most = 20, 20
+				w.Join(d, e)
+			}
+			w.Run(m.warmUp)
+			m.over(w, min(length, 20*time.Second))
+		}}
 }
 
 // Named returns the scenarios whose names contain one of the words, or all without a word.

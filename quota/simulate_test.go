@@ -31,7 +31,8 @@ func TestSimulate_LimitsAreUsedAndKept(t *testing.T) {
 			case strings.HasPrefix(s.Name, "Redis away"):
 				require.GreaterOrEqual(t, f.UseRatio, 0.95)
 			case strings.HasPrefix(s.Name, "FLUSHALL"):
-				require.GreaterOrEqual(t, f.UseRatio, 0.965, "for 2 s of a minute nothing is granted, less what had been granted ahead")
+				require.GreaterOrEqual(t, f.UseRatio, 0.965,
+					"for 2 s of a minute nothing is granted, less what had been granted ahead")
 			default:
 				require.GreaterOrEqual(t, f.UseRatio, 0.98)
 			}

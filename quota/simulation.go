@@ -60,7 +60,8 @@ type Demand struct {
 // are those of Config.
 func NewSimulation(seed uint64, rules *grant.Rules, spread time.Duration, members int) *Simulation {
 	start := time.Unix(1_000_000_000, 0)
-	s := &Simulation{rules: rules, spread: spread, members: members, timeout: time.Second, rand: rand.New(rand.NewPCG(seed, 1)), start: start, now: start}
+	s := &Simulation{rules: rules, spread: spread, members: members, timeout: time.Second,
+		rand: rand.New(rand.NewPCG(seed, 1)), start: start, now: start}
 	s.Flush()
 	return s
 }
@@ -322,7 +323,8 @@ func (p *simulated) request() {
 	}
 	var got grant.Answer
 	p.reach(func() {
-		got = grant.Answer{Asked: asked, Clock: p.s.now, Horizon: grant.Horizon, Wants: p.redis.decide(p.s.now, common), Server: p.redis.id}
+		got = grant.Answer{Asked: asked, Clock: p.s.now, Horizon: grant.Horizon, Wants: p.redis.decide(p.s.now, common),
+			Server: p.redis.id}
 	}, func() {
 		got.Answered = p.clock()
 		x.Answered(ctx, got)

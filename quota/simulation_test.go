@@ -18,7 +18,8 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		const members = 4
-		app := grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Share: 1, Limit: rapid.IntRange(members, 40).Draw(t, "a second")}
+		app := grant.Rule{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Share: 1,
+			Limit: rapid.IntRange(members, 40).Draw(t, "a second")}
 		minute, account := app, app
 		minute.Period, minute.Limit = 20*time.Second, rapid.IntRange(members, 400).Draw(t, "in twenty seconds")
 		account.Scope, account.Limit = grant.ScopeAccount, rapid.IntRange(members, 10).Draw(t, "of an account")
@@ -37,8 +38,10 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 			var demands []Demand
 			for range rapid.IntRange(1, 3).Draw(t, "demands") {
 				demands = append(demands, Demand{
-					Call: grant.Call{Media: "m", Endpoint: "x", App: "1"}, Importance: rapid.SampledFrom([]int{30, 20, 10, ratelimit.ImportanceSpare}).Draw(t, "importance"),
-					PerSecond: rapid.SampledFrom([]float64{1e-6, 0.5, 5, 30}).Draw(t, "a second"), Most: 50, Accounts: []string{"1", "2", "3"},
+					Call:       grant.Call{Media: "m", Endpoint: "x", App: "1"},
+					Importance: rapid.SampledFrom([]int{30, 20, 10, ratelimit.ImportanceSpare}).Draw(t, "importance"),
+					PerSecond:  rapid.SampledFrom([]float64{1e-6, 0.5, 5, 30}).Draw(t, "a second"), Most: 50,
+					Accounts: []string{"1", "2", "3"},
 				})
 			}
 			alive[s.Join(demands...)] = true
@@ -46,7 +49,8 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 		died := time.Duration(0) // processes that died recently may have calls under way
 		join()
 		for range rapid.IntRange(1, 12).Draw(t, "events") {
-			switch rapid.SampledFrom([]string{"join", "kill", "lose", "silence", "return", "flush", "promote", "rush", "nothing"}).Draw(t, "event") {
+			switch rapid.SampledFrom([]string{"join", "kill", "lose", "silence", "return", "flush", "promote", "rush",
+				"nothing"}).Draw(t, "event") {
 			case "join":
 				if len(alive) < members && s.Now() > died+5*time.Second {
 					join()
@@ -75,7 +79,8 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 			case "rush":
 				if p := s.processes[rapid.IntRange(0, len(s.processes)-1).Draw(t, "process")]; !p.dead {
 					for range rapid.IntRange(1, 40).Draw(t, "calls") {
-						p.join(&waitingCall{importance: 10, waiting: new(int)}, grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "1"})
+						p.join(&waitingCall{importance: 10, waiting: new(int)},
+							grant.Call{Media: "m", Endpoint: "x", App: "1", Account: "1"})
 					}
 				}
 			}
@@ -91,7 +96,8 @@ func TestSimulation_NoSlidingWindowOverflows(t *testing.T) {
 		for k := range came.at {
 			for _, r := range []grant.Rule{app, minute, account} {
 				if k.Scope == r.Scope && k.Period == r.Period && came.worst(k) > r.Limit {
-					t.Fatalf("%s: %d calls arrived within %s, %d are allowed", fmt.Sprint(k.Scope, " ", k.Subject), came.worst(k), r.Period, r.Limit)
+					t.Fatalf("%s: %d calls arrived within %s, %d are allowed", fmt.Sprint(k.Scope, " ", k.Subject), came.worst(k),
+						r.Period, r.Limit)
 				}
 			}
 		}
@@ -157,7 +163,8 @@ func TestSimulation_APromotionOverspendsNothing(t *testing.T) {
 func TestFallback_AnIdleProcessLearnsOfASilence(t *testing.T) {
 	t.Parallel()
 	rules := grant.NewRules()
-	require.NoError(t, rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20, Share: 1}}))
+	require.NoError(t,
+		rules.Set([]grant.Rule{{Media: "m", Endpoint: "*", Scope: grant.ScopeApp, Period: time.Second, Limit: 20, Share: 1}}))
 	call := grant.Call{Media: "m", Endpoint: "x", App: "1"}
 	for seed := range 200 {
 		s := NewSimulation(uint64(seed), rules, testSpread, 2)

@@ -27,9 +27,11 @@ func (c ClientTLS) Validate() []error {
 	}
 	var errs []error
 	if (c.CertFile == "") != (c.KeyFile == "") {
-		errs = append(errs, &FieldError{Key: "tls.cert_file", Value: c.CertFile, Want: "cert_file and key_file together, or neither"})
+		errs = append(errs, &FieldError{Key: "tls.cert_file", Value: c.CertFile,
+			Want: "cert_file and key_file together, or neither"})
 	}
-	for key, file := range map[string]string{"tls.ca_file": c.CAFile, "tls.cert_file": c.CertFile, "tls.key_file": c.KeyFile} {
+	for key, file := range map[string]string{"tls.ca_file": c.CAFile, "tls.cert_file": c.CertFile,
+		"tls.key_file": c.KeyFile} {
 		if file == "" {
 			continue
 		}

@@ -32,7 +32,8 @@ type Followed[T any] struct {
 
 // Follow reads files for the first time. What names them in the log. makeFunc makes the value from their texts; its
 // errors must not contain any of the texts.
-func Follow[T any](logger *slog.Logger, what string, makeFunc func(texts [][]byte) (T, error), files ...string) (*Followed[T], error) {
+func Follow[T any](logger *slog.Logger, what string, makeFunc func(texts [][]byte) (T, error),
+	files ...string) (*Followed[T], error) {
 	f := &Followed[T]{what: what, files: files, make: makeFunc, log: logger}
 	_, err := f.read()
 	f.looked = clock.Mark()

@@ -17,7 +17,8 @@ type layer struct {
 }
 
 func (l *layer) refuse(key, value string, line int, format string, args ...any) {
-	l.problems = append(l.problems, Problem{Key: key, Value: value, Origin: l.origin(line), Message: fmt.Sprintf(format, args...)})
+	l.problems = append(l.problems, Problem{Key: key, Value: value, Origin: l.origin(line),
+		Message: fmt.Sprintf(format, args...)})
 }
 
 // take returns the values of y for the setting n, whose full key is key, in the form that koanf merges:
@@ -142,7 +143,8 @@ func (l *layer) takeText(n *node, text string) any {
 	if n.kind == list && n.elem.kind == leaf && !strings.HasPrefix(strings.TrimSpace(text), "[") {
 		items := &yaml.Node{Kind: yaml.SequenceNode}
 		for item := range strings.SplitSeq(text, ",") {
-			items.Content = append(items.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.TrimSpace(item)})
+			items.Content = append(items.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str",
+				Value: strings.TrimSpace(item)})
 		}
 		return l.take(n, n.path, items)
 	}

@@ -126,7 +126,8 @@ func readFile(root *node, l *layer, o Options) map[string]any {
 			err = fmt.Errorf("line %d begins a second document: want one", second.Line)
 		}
 	}
-	l.problems = append(l.problems, Problem{Origin: o.File, Message: "the file is not valid YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")})
+	l.problems = append(l.problems, Problem{Origin: o.File, Message: "the file is not valid YAML: " +
+		strings.TrimPrefix(err.Error(), "yaml: ")})
 	return nil
 }
 

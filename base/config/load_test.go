@@ -71,7 +71,8 @@ func (c apiSettings) Validate() error {
 	var errs []error
 	for i, t := range c.Tokens {
 		if t.Role == "owner" {
-			errs = append(errs, &config.FieldError{Key: fmt.Sprintf("tokens[%d].role", i), Value: t.Role, Want: "viewer or admin"})
+			errs = append(errs, &config.FieldError{Key: fmt.Sprintf("tokens[%d].role", i), Value: t.Role,
+				Want: "viewer or admin"})
 		}
 	}
 	return errors.Join(errs...)
@@ -84,7 +85,8 @@ type tokenSettings struct {
 }
 
 func defaults() settings {
-	database := databaseSettings{Writer: "127.0.0.1:3306", Replicas: []string{"a:1", "b:2"}, Timeout: 10 * time.Second, Pool: 16}
+	database := databaseSettings{Writer: "127.0.0.1:3306", Replicas: []string{"a:1", "b:2"}, Timeout: 10 * time.Second,
+		Pool: 16}
 	return settings{
 		Log:   logSettings{Level: "info"},
 		Store: storeSettings{Config: database, Data: database},
@@ -178,7 +180,8 @@ func TestLoad_ListsAreReplacedAsAWhole(t *testing.T) {
 			c := shared
 			_, err := config.Load(&c, test.o)
 			require.NoError(t, err)
-			require.Equal(t, []tokenSettings{{Name: "ops"}}, c.API.Tokens, "the role of the default's token must not be inherited")
+			require.Equal(t, []tokenSettings{{Name: "ops"}}, c.API.Tokens,
+				"the role of the default's token must not be inherited")
 			require.Equal(t, []string{"c:3"}, c.Store.Data.Replicas)
 			require.Equal(t, defaults(), shared, "the slices of the defaults are not changed")
 		})
@@ -235,10 +238,12 @@ func TestLoad_RefusesBadFiles(t *testing.T) {
 			"log.level (testdata/null.bad.yml:1): is null: want a value, or leave the key out",
 			"api.tokens[0] (testdata/null.bad.yml:5): is empty: want a value, or leave the item out",
 		},
-		"syntax.bad.yml":    {"(testdata/syntax.bad.yml): the file is not valid YAML: line 2: mapping values are not allowed in this context"},
-		"documents.bad.yml": {"(testdata/documents.bad.yml): the file is not valid YAML: line 2 begins a second document: want one"},
-		"scalar.bad.yml":    {"(testdata/scalar.bad.yml:1): want a section with the keys log, store, api"},
-		"missing.bad.yml":   {"(testdata/missing.bad.yml): the file cannot be read: no such file or directory"},
+		"syntax.bad.yml": {"(testdata/syntax.bad.yml): the file is not valid YAML: line 2: mapping values are not " +
+			"allowed in this context"},
+		"documents.bad.yml": {"(testdata/documents.bad.yml): the file is not valid YAML: line 2 begins a second document: " +
+			"want one"},
+		"scalar.bad.yml":  {"(testdata/scalar.bad.yml:1): want a section with the keys log, store, api"},
+		"missing.bad.yml": {"(testdata/missing.bad.yml): the file cannot be read: no such file or directory"},
 	}
 	files, err := filepath.Glob("testdata/*.bad.yml")
 	require.NoError(t, err)
@@ -311,7 +316,8 @@ func TestLoad_IgnoresForeignVariables(t *testing.T) {
 		Environ: []string{
 			"ADSYNC_ROLE=producer", "ADSYNC_TEST_KAFKA=x", "ADSYNC=x", "OTHER_LOG_LEVEL=loud",
 			// What Kubernetes sets for a service called adsync-producer.
-			"ADSYNC_PRODUCER_SERVICE_HOST=10.0.0.1", "ADSYNC_PRODUCER_SERVICE_PORT=8080", "ADSYNC_PRODUCER_SERVICE_PORT_HTTP=8080",
+			"ADSYNC_PRODUCER_SERVICE_HOST=10.0.0.1", "ADSYNC_PRODUCER_SERVICE_PORT=8080",
+			"ADSYNC_PRODUCER_SERVICE_PORT_HTTP=8080",
 			"ADSYNC_PRODUCER_PORT=tcp://10.0.0.1:8080", "ADSYNC_PRODUCER_PORT_8080_TCP=tcp://10.0.0.1:8080",
 			"ADSYNC_PRODUCER_PORT_8080_TCP_ADDR=10.0.0.1",
 		},

@@ -27,7 +27,8 @@ func TestRedacted(t *testing.T) {
 		"adsync:hunter2@tcp(mysql:3306)/adsync_data":                     "<secret>@tcp(mysql:3306)/adsync_data",
 		"https://api.example.com/v3.0?access_token=hunter2&account_id=7": "https://api.example.com/v3.0?access_token=<secret>&account_id=7",
 		"https://api.example.com/v3.0":                                   "https://api.example.com/v3.0",
-		"127.0.0.1:8080":                                                 "127.0.0.1:8080", "[::1]:80": "[::1]:80", "info": "info", "*:important": "*:important", "otto@example.com": "otto@example.com",
+		"127.0.0.1:8080":                                                 "127.0.0.1:8080", "[::1]:80": "[::1]:80",
+		"info": "info", "*:important": "*:important", "otto@example.com": "otto@example.com",
 	} {
 		require.Equal(t, want, config.Redacted(text))
 	}
@@ -43,8 +44,10 @@ func TestPrint_HidesPasswordsInAddresses(t *testing.T) {
 	require.NoError(t, config.Print(&out, &c, sources))
 	require.NotContains(t, out.String(), "hunter2")
 	require.Contains(t, out.String(), "<secret>@db:3306")
-	require.NotContains(t, (&config.FieldError{Key: "addrs", Value: "otto:hunter2@db:3306", Want: "host:port"}).Error(), "hunter2")
-	require.NotContains(t, config.Problem{Key: "addrs", Value: "redis://:hunter2@db", Message: "want host:port"}.String(), "hunter2")
+	require.NotContains(t, (&config.FieldError{Key: "addrs", Value: "otto:hunter2@db:3306", Want: "host:port"}).Error(),
+		"hunter2")
+	require.NotContains(t, config.Problem{Key: "addrs", Value: "redis://:hunter2@db", Message: "want host:port"}.String(),
+		"hunter2")
 }
 
 func TestSecretVariable(t *testing.T) {

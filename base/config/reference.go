@@ -21,12 +21,18 @@ func Reference(w io.Writer, defaults any) error {
 	r.line("")
 	r.line("<!-- Written by `adsync config reference`: change the `doc` tags in the code, then run `make generate`. -->")
 	r.line("")
-	r.line("Settings come, each source winning over the one before, from the defaults below, the YAML file (`--config FILE` or")
-	r.line("`%sCONFIG`), the environment and the command line (`--set key=value`). Unknown keys and variables are refused, and", EnvPrefix)
-	r.line("`adsync config check` reports every mistake at once. An empty value or variable leaves the setting as it was. A list")
+	r.line(
+		"Settings come, each source winning over the one before, from the defaults below, the YAML file (`--config FILE` or")
+	r.line(
+		"`%sCONFIG`), the environment and the command line (`--set key=value`). Unknown keys and variables are refused, and",
+		EnvPrefix)
+	r.line(
+		"`adsync config check` reports every mistake at once. An empty value or variable leaves the setting as it was. A " +
+			"list")
 	r.line("replaces the default as a whole.")
 	r.line("")
-	r.line("In a variable, items of a simple list are separated by commas, and any other list or map is written in JSON or in")
+	r.line(
+		"In a variable, items of a simple list are separated by commas, and any other list or map is written in JSON or in")
 	r.line("YAML's flow style. Durations are written as `500ms`, `10s`, `15m` or `72h`. Secrets are never printed.")
 	for _, top := range root.children {
 		r.section(top)

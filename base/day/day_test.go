@@ -38,7 +38,8 @@ func TestParse_RefusesInvalidDays(t *testing.T) {
 
 func TestScan_ReadsWhatDatabasesReturn(t *testing.T) {
 	t.Parallel()
-	for _, v := range []any{"2026-11-21", "2026-11-21T00:00:00Z", []byte("2026-11-21"), time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)} {
+	for _, v := range []any{"2026-11-21", "2026-11-21T00:00:00Z", []byte("2026-11-21"),
+		time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)} {
 		var d day.Day
 		require.NoError(t, d.Scan(v))
 		require.Equal(t, day.Day("2026-11-21"), d)
@@ -93,7 +94,8 @@ func BenchmarkOf(b *testing.B) {
 func TestGiven_RefusesDaysThatNoPlatformHas(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 21, 10, 30, 0, 0, time.UTC)
-	for _, text := range []string{"", "0000-01-01", "0001-01-01", "1970-01-01", "2009-12-31", "2026-11-23", "2031-11-21", "2031-11-22", "9999-12-31", "2026-02-30", "21.11.2026", "2026-1-1"} {
+	for _, text := range []string{"", "0000-01-01", "0001-01-01", "1970-01-01", "2009-12-31", "2026-11-23", "2031-11-21",
+		"2031-11-22", "9999-12-31", "2026-02-30", "21.11.2026", "2026-1-1"} {
 		_, err := day.Given(text, now)
 		require.EqualError(t, err, "want a day from 2010-01-01 to 2026-11-22, such as 2026-11-21", text)
 	}

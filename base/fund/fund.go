@@ -55,7 +55,8 @@ func (f Field) Column() string {
 // Meaning describes the field in words.
 func (f Field) Meaning() string {
 	return [fields]string{
-		"", "paid in", "spent", "came from other accounts or wallets", "went to other accounts or wallets", "the balance", "the part of the balance that can be spent",
+		"", "paid in", "spent", "came from other accounts or wallets", "went to other accounts or wallets", "the balance",
+		"the part of the balance that can be spent",
 	}[f]
 }
 

@@ -22,7 +22,8 @@ func TestGather_AddsUpRowsOfOneKind(t *testing.T) {
 		row(fund.Grant, fund.Of(3), fund.Of(3)),
 		row(fund.Total, fund.Of(8), fund.Amount{}),
 	}, fund.Gather([]fund.Row{
-		row(fund.Grant, fund.Of(1), fund.Of(1)), row(fund.Cash, fund.Of(5), fund.Amount{}), row(fund.Grant, fund.Of(2), fund.Of(2)),
+		row(fund.Grant, fund.Of(1), fund.Of(1)), row(fund.Cash, fund.Of(5), fund.Amount{}),
+		row(fund.Grant, fund.Of(2), fund.Of(2)),
 	}), "the total that can be spent is unknown if that of a part is")
 }
 

@@ -16,7 +16,8 @@ func Is(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// Named reports whether the Host header of a request names this machine's loopback address. Host is that name, without its port.
+// Named reports whether the Host header of a request names this machine's loopback address. Host is that name,
+// without its port.
 func Named(r *http.Request) (host string, named bool) {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {

@@ -16,7 +16,8 @@ func TestNamed(t *testing.T) {
 		_, named := Named(&http.Request{Host: host})
 		require.True(t, named, host)
 	}
-	for _, host := range []string{"evil.example:8080", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1", "0.0.0.0", ""} {
+	for _, host := range []string{"evil.example:8080", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example",
+		"10.0.0.1", "0.0.0.0", ""} {
 		_, named := Named(&http.Request{Host: host})
 		require.False(t, named, host)
 	}
@@ -41,7 +42,8 @@ func TestRebound(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 			r.Host = test.host
 			require.False(t, Rebound(r), "there is no connection")
-			require.Equal(t, test.want, Rebound(r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(local)))))
+			require.Equal(t, test.want,
+				Rebound(r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(local)))))
 		})
 	}
 }

@@ -78,7 +78,8 @@ func (f *Follower) poll(ctx context.Context) {
 		return
 	}
 	level, err := telemetry.ParseLevel(order.Level)
-	if err != nil || left <= 0 || (order.Role != "" && order.Role != f.role) || (order.Node != "" && order.Node != f.node) {
+	if err != nil || left <= 0 || (order.Role != "" && order.Role != f.role) ||
+		(order.Node != "" && order.Node != f.node) {
 		level, order, left = f.configured, Order{}, 0
 	}
 	f.until = clock.Mark().Add(left)

@@ -70,7 +70,8 @@ func TestFollower_AnOrderAlsoEndsWithoutRedis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := redistest.NewVirtual(t)
 		p := startProcess(t, server, "all", "n1")
-		require.NoError(t, NewOrders(server.Client(t), redis.NewKeys("test")).Put(t.Context(), Order{Level: "debug"}, time.Minute))
+		require.NoError(t, NewOrders(server.Client(t), redis.NewKeys("test")).Put(t.Context(), Order{Level: "debug"},
+			time.Minute))
 		time.Sleep(pollInterval)
 		synctest.Wait()
 		require.Equal(t, slog.LevelDebug, p.level.Level())

@@ -99,11 +99,14 @@ type known struct {
 }
 
 // NewAccounts returns the look-up of a process. Its metrics go to registerer, or nowhere if that is nil.
-func NewAccounts(s *store.Store, client goredis.UniversalClient, keys redis.Keys, logger *slog.Logger, registerer prometheus.Registerer) *Accounts {
+func NewAccounts(s *store.Store, client goredis.UniversalClient, keys redis.Keys, logger *slog.Logger,
+	registerer prometheus.Registerer) *Accounts {
 	return &Accounts{
-		store: s, redis: client, keys: keys, causes: telemetry.NewCauseLog(logger), known: map[int64]known{}, reads: make(chan struct{}, readsMax), budget: redisBudget,
+		store: s, redis: client, keys: keys, causes: telemetry.NewCauseLog(logger), known: map[int64]known{},
+		reads: make(chan struct{}, readsMax), budget: redisBudget,
 		found: promauto.With(registerer).NewCounterVec(prometheus.CounterOpts{
-			Name: "adsync_lookup_accounts_total", Help: "Accounts that were looked up, by where they were found: memory, redis or database.",
+			Name: "adsync_lookup_accounts_total",
+			Help: "Accounts that were looked up, by where they were found: memory, redis or database.",
 		}, []string{"where"}),
 	}
 }
@@ -299,7 +302,8 @@ func (a *Accounts) refresh(ctx context.Context, turn string) error {
 			return fmt.Errorf("copy the accounts: %w", err)
 		}
 	}
-	err = publish.Run(ctx, a.redis, []string{a.turnKey(), a.newestKey(), hash}, turn, version, len(accounts), copyMaxAge.Milliseconds(), hashMaxAge.Milliseconds()).Err()
+	err = publish.Run(ctx, a.redis, []string{a.turnKey(), a.newestKey(), hash}, turn, version, len(accounts),
+		copyMaxAge.Milliseconds(), hashMaxAge.Milliseconds()).Err()
 	if err != nil {
 		return fmt.Errorf("publish the version of the accounts: %w", err)
 	}

@@ -76,7 +76,8 @@ func (b *testBundle) turn(t *testing.T) {
 
 func (b *testBundle) set(t *testing.T, id int64, currency string) {
 	t.Helper()
-	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET currency = ? WHERE id = ?", currency, id).Error)
+	require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET currency = ? WHERE id = ?",
+		currency, id).Error)
 }
 
 func currencyOf(t *testing.T, a *Accounts, id int64) string {
@@ -129,7 +130,8 @@ func TestAccounts_FollowEachChange(t *testing.T) {
 	require.ErrorIs(t, err, sql.ErrNoRows)
 
 	// This one was added after the table was read.
-	ids, err := b.store.PutAccounts(t.Context(), "tulip", 1, []settings.Account{{ExternalID: "new", Timezone: "UTC", Currency: "EUR"}})
+	ids, err := b.store.PutAccounts(t.Context(), "tulip", 1,
+		[]settings.Account{{ExternalID: "new", Timezone: "UTC", Currency: "EUR"}})
 	require.NoError(t, err)
 	require.Equal(t, "EUR", currencyOf(t, first, ids["new"]))
 }
@@ -236,8 +238,11 @@ func TestAccounts_StartsAndStops(t *testing.T) {
 func TestAccounts_ReportWhichTheirPlatformHasClosed(t *testing.T) {
 	t.Parallel()
 	b := setup(t, 4)
-	for id, parked := range map[int64]string{1: "frozen: invalid error 32211", 2: "login: it waits for a person", 3: "a dispute", 4: "revoked: invalid error 12201"} {
-		require.NoError(t, b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = ?, bound = ? WHERE id = ?", parked, id != 4, id).Error)
+	for id, parked := range map[int64]string{1: "frozen: invalid error 32211", 2: "login: it waits for a person",
+		3: "a dispute", 4: "revoked: invalid error 12201"} {
+		require.NoError(t,
+			b.store.Config.Writer(t.Context()).Exec("UPDATE media_account SET parked = ?, bound = ? WHERE id = ?", parked,
+				id != 4, id).Error)
 	}
 	closed := func(a *Accounts) (words []string) {
 		for id := range int64(4) {

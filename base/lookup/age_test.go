@@ -18,7 +18,8 @@ func TestAccounts_WithoutRedisARowAges(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &testBundle{store: storetest.NewSQLite(t)}
-		_, err := b.store.PutAccounts(t.Context(), "tulip", 1, []settings.Account{{ExternalID: "e", Timezone: "Asia/Shanghai", Currency: "CNY"}})
+		_, err := b.store.PutAccounts(t.Context(), "tulip", 1,
+			[]settings.Account{{ExternalID: "e", Timezone: "Asia/Shanghai", Currency: "CNY"}})
 		require.NoError(t, err)
 		a := NewAccounts(b.store, nil, b.keys, slog.New(slog.DiscardHandler), nil)
 		require.Equal(t, "CNY", currencyOf(t, a, 1))
@@ -42,7 +43,8 @@ func TestAccounts_AVersionAgesIfItIsNotRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := &testBundle{store: storetest.NewSQLite(t)}
-		_, err := b.store.PutAccounts(t.Context(), "tulip", 1, []settings.Account{{ExternalID: "e", Timezone: "Asia/Shanghai", Currency: "CNY"}})
+		_, err := b.store.PutAccounts(t.Context(), "tulip", 1,
+			[]settings.Account{{ExternalID: "e", Timezone: "Asia/Shanghai", Currency: "CNY"}})
 		require.NoError(t, err)
 		a := NewAccounts(b.store, nil, b.keys, slog.New(slog.DiscardHandler), nil)
 		now := time.Now()
@@ -68,7 +70,8 @@ func TestAccounts_KeysInRedisExpire(t *testing.T) {
 	a := b.process()
 	b.poll(t, a)
 	for key, c := range map[string]struct{ more, most time.Duration }{
-		a.turnKey(): {0, refreshInterval}, a.newestKey(): {refreshInterval, copyMaxAge}, a.hash(a.newest()): {copyMaxAge, hashMaxAge},
+		a.turnKey(): {0, refreshInterval}, a.newestKey(): {refreshInterval, copyMaxAge},
+		a.hash(a.newest()): {copyMaxAge, hashMaxAge},
 	} {
 		left, err := b.redis.PTTL(t.Context(), key).Result()
 		require.NoError(t, err)

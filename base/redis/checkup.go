@@ -14,7 +14,10 @@ import (
 // CheckUp checks whether Redis is reached, what the user may do, and whether a full memory evicts keys.
 func CheckUp(ctx context.Context, client goredis.UniversalClient, keys Keys) []checkup.Finding {
 	report := checkup.Report{Server: "redis"}
-	if err := eachMaster(ctx, client, func(ctx context.Context, c *goredis.Client) error { return c.Ping(ctx).Err() }); err != nil {
+	if err := eachMaster(ctx, client, func(ctx context.Context,
+		c *goredis.Client) error {
+		return c.Ping(ctx).Err()
+	}); err != nil {
 		remedy := "start Redis, or correct redis.addrs"
 		if Refused(err) {
 			remedy = "correct redis.username and redis.password"
@@ -33,7 +36,8 @@ func CheckUp(ctx context.Context, client goredis.UniversalClient, keys Keys) []c
 	case err != nil:
 		report.Add("maxmemory-policy", checkup.Skipped, err.Error(), "give the user the right +info by ACL SETUSER")
 	case policy != "" && policy != noEviction:
-		report.Add("maxmemory-policy", checkup.Warning, policy+": a full Redis evicts the records of used quota, and calls exceed the platforms' limits",
+		report.Add("maxmemory-policy", checkup.Warning, policy+
+			": a full Redis evicts the records of used quota, and calls exceed the platforms' limits",
 			"CONFIG SET maxmemory-policy noeviction, and the same in the server's configuration")
 	default:
 		report.Add("maxmemory-policy", checkup.OK, policy, "")
@@ -75,7 +79,8 @@ func policyOf(info string) string {
 }
 
 // eachMaster calls do with each master of a cluster, or with the single server.
-func eachMaster(ctx context.Context, client goredis.UniversalClient, do func(context.Context, *goredis.Client) error) error {
+func eachMaster(ctx context.Context, client goredis.UniversalClient,
+	do func(context.Context, *goredis.Client) error) error {
 	switch c := client.(type) {
 	case *goredis.ClusterClient:
 		return c.ForEachMaster(ctx, do)

@@ -17,7 +17,8 @@ func TestCheckUp_NamesProblems(t *testing.T) {
 	if os.Getenv(redistest.Env) == "" {
 		t.Skip("needs a server with users and settings")
 	}
-	own := []string{"~" + keys.Prefix() + ":*", "&" + keys.Prefix() + ":*", "+@read", "+@write", "+@scripting", "+@connection", "+@pubsub", "+time"}
+	own := []string{"~" + keys.Prefix() + ":*", "&" + keys.Prefix() + ":*", "+@read", "+@write", "+@scripting",
+		"+@connection", "+@pubsub", "+time"}
 	states := func(rights ...string) map[string]checkup.State {
 		found := map[string]checkup.State{}
 		for _, f := range redis.CheckUp(t.Context(), redistest.As(t, client, rights...), keys) {
@@ -27,9 +28,12 @@ func TestCheckUp_NamesProblems(t *testing.T) {
 		}
 		return found
 	}
-	require.Equal(t, map[string]checkup.State{"reached": checkup.OK, "rights": checkup.OK, "maxmemory-policy": checkup.OK}, states(append(own, "+info")...))
-	require.Equal(t, map[string]checkup.State{"reached": checkup.OK, "rights": checkup.Fault, "maxmemory-policy": checkup.Skipped}, states(own...))
-	require.Equal(t, map[string]checkup.State{"reached": checkup.OK, "rights": checkup.Fault, "maxmemory-policy": checkup.OK}, states("+@all", "allkeys"))
+	require.Equal(t, map[string]checkup.State{"reached": checkup.OK, "rights": checkup.OK, "maxmemory-policy": checkup.OK},
+		states(append(own, "+info")...))
+	require.Equal(t, map[string]checkup.State{"reached": checkup.OK, "rights": checkup.Fault,
+		"maxmemory-policy": checkup.Skipped}, states(own...))
+	require.Equal(t, map[string]checkup.State{"reached": checkup.OK, "rights": checkup.Fault,
+		"maxmemory-policy": checkup.OK}, states("+@all", "allkeys"))
 
 	policy, err := redis.EvictionPolicy(t.Context(), client)
 	require.NoError(t, err)

@@ -95,7 +95,8 @@ func (c Config) Validate() error {
 		refuse("key_prefix", c.KeyPrefix, "a word without braces and spaces")
 	}
 	errs = append(errs, c.TLS.Validate()...)
-	if !c.TLS.Enabled && (c.TLS.CAFile != "" || c.TLS.CertFile != "" || c.TLS.ServerName != "" || c.TLS.InsecureSkipVerify) {
+	if !c.TLS.Enabled && (c.TLS.CAFile != "" || c.TLS.CertFile != "" || c.TLS.ServerName != "" ||
+		c.TLS.InsecureSkipVerify) {
 		refuse("tls.enabled", c.TLS.Enabled, "true, because other settings of tls are given")
 	}
 	if c.PoolSize < 1 {

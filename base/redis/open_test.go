@@ -34,7 +34,8 @@ func TestOpen_EachModeHasItsClient(t *testing.T) {
 	}
 	require.IsType(t, &goredis.Client{}, open(func(*Config) {}))
 	require.IsType(t, &goredis.Client{}, open(func(c *Config) { c.Mode, c.MasterName = ModeSentinel, "main" }))
-	require.IsType(t, &goredis.ClusterClient{}, open(func(c *Config) { c.Mode = ModeCluster }), "one address is enough for a cluster")
+	require.IsType(t, &goredis.ClusterClient{}, open(func(c *Config) { c.Mode = ModeCluster }),
+		"one address is enough for a cluster")
 }
 
 func TestOpen_Options(t *testing.T) {
@@ -126,13 +127,17 @@ func TestOpen_AClusterIsReadAgainIfANodeDoesNotAnswer(t *testing.T) {
 	}))
 	require.NoError(t, server.Register("GET", func(c *miniredisserver.Peer, _ string, _ []string) { c.WriteBulk("v") }))
 	for _, name := range []string{"HELLO", "CLIENT", "COMMAND"} {
-		require.NoError(t, server.Register(name, func(c *miniredisserver.Peer, _ string, _ []string) { c.WriteError("ERR unknown command") }))
+		require.NoError(t, server.Register(name, func(c *miniredisserver.Peer, _ string,
+			_ []string) {
+			c.WriteError("ERR unknown command")
+		}))
 	}
 	c := DefaultConfig()
 	c.Mode, c.Addrs, c.MaxRetries = ModeCluster, []string{server.Addr().String()}, 0
 	client, err := Open(c)
 	require.NoError(t, err)
 	defer client.Close()
-	require.Eventually(t, func() bool { return client.Get(t.Context(), "k").Err() == nil }, clusterReload/2, time.Millisecond)
+	require.Eventually(t, func() bool { return client.Get(t.Context(), "k").Err() == nil }, clusterReload/2,
+		time.Millisecond)
 	require.GreaterOrEqual(t, asked.Load(), int32(2))
 }

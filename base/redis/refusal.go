@@ -56,7 +56,8 @@ return 1
 func CheckRights(ctx context.Context, client goredis.UniversalClient, keys Keys) error {
 	name := keys.Of("rights", "check") // of a key, and of a channel
 	if err := keysScript.Run(ctx, client, []string{name}).Err(); err != nil {
-		return lacking("keys of adsync", "~"+keys.Prefix()+":* +@read +@write +@scripting +@connection +@pubsub +time +info", err)
+		return lacking("keys of adsync", "~"+keys.Prefix()+":* +@read +@write +@scripting +@connection +@pubsub +time +info",
+			err)
 	}
 	// Without it no process notices that a second server takes writes during a failover.
 	if err := client.Info(ctx, "server").Err(); err != nil && Refused(err) {

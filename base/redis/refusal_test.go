@@ -20,7 +20,8 @@ func TestCheckRights_NamesMissingRights(t *testing.T) {
 		rights []string
 		want   string
 	}{
-		"all needed rights":  {[]string{own, "&" + keys.Prefix() + ":*", "+@read", "+@write", "+@scripting", "+@connection", "+@pubsub", "+time", "+info"}, ""},
+		"all needed rights": {[]string{own, "&" + keys.Prefix() + ":*", "+@read", "+@write", "+@scripting", "+@connection",
+			"+@pubsub", "+time", "+info"}, ""},
 		"no INFO":            {[]string{own, "allchannels", "+@all", "-info"}, "the rights +info by ACL SETUSER"},
 		"no channel":         {[]string{own, "+@all"}, "the rights &" + keys.Prefix() + ":* by ACL SETUSER"},
 		"other keys":         {[]string{"~other:*", "allchannels", "+@all"}, "the rights " + own + " +@read"},

@@ -46,7 +46,8 @@ func TestRoster_ListsReports(t *testing.T) {
 	require.NoError(t, other.Leave(t.Context(), "a"))
 	require.Equal(t, []string{"b"}, ids(t, one))
 
-	require.Empty(t, ids(t, roster.New(client, redis.NewKeys(keys.Prefix()+":another"))), "another deployment's are not ours")
+	require.Empty(t, ids(t, roster.New(client, redis.NewKeys(keys.Prefix()+":another"))),
+		"another deployment's are not ours")
 	require.NoError(t, client.HSet(t.Context(), keys.Of("roster", "consumers"), "later", "another format").Err())
 	require.Equal(t, []string{"b"}, ids(t, one))
 }
@@ -76,7 +77,8 @@ func TestRoster_ForgetsTheDead(t *testing.T) {
 			require.NoError(t, r.Report(t.Context(), process("alive")))
 		}
 		require.Equal(t, []string{"alive"}, ids(t, r))
-		require.EqualValues(t, 1, client.HLen(t.Context(), keys.Of("roster", "consumers")).Val(), "nothing is kept of dead processes permanently")
+		require.EqualValues(t, 1, client.HLen(t.Context(), keys.Of("roster", "consumers")).Val(),
+			"nothing is kept of dead processes permanently")
 		time.Sleep(time.Hour)
 		require.ErrorIs(t, client.Get(t.Context(), keys.Of("roster", "consumers")).Err(), goredis.Nil)
 	})

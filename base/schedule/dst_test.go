@@ -40,7 +40,8 @@ func drawPlain(t *rapid.T) plain {
 		return text[:len(text)-1]
 	}
 	// Mostly the times at which clocks change.
-	minutes := list("minutes", rapid.OneOf(rapid.SampledFrom([]int{0, 1, 29, 30, 31, 59}), rapid.IntRange(0, 59)), p.minutes)
+	minutes := list("minutes", rapid.OneOf(rapid.SampledFrom([]int{0, 1, 29, 30, 31, 59}), rapid.IntRange(0, 59)),
+		p.minutes)
 	hours := list("hours", rapid.OneOf(rapid.IntRange(0, 3), rapid.IntRange(0, 23)), p.hours)
 	if p.step = rapid.IntRange(0, 3).Draw(t, "step"); p.step > 0 {
 		hours = fmt.Sprintf("*/%d", p.step)
@@ -118,7 +119,8 @@ func TestNext_PiecesMakeTheWhole(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		zone, from, through := drawInterval(t)
-		expr := rapid.SampledFrom([]string{"*/7 * * * *", "~/10 * * * *", "*/20 */2 * * * *", "@every 7m", "@hourly", "@daily", drawPlain(t).expr}).Draw(t, "expr")
+		expr := rapid.SampledFrom([]string{"*/7 * * * *", "~/10 * * * *", "*/20 */2 * * * *", "@every 7m", "@hourly",
+			"@daily", drawPlain(t).expr}).Draw(t, "expr")
 		s, err := Parse(expr, zone, "daily")
 		require.NoError(t, err)
 		whole := between(s, from, through)
@@ -128,7 +130,8 @@ func TestNext_PiecesMakeTheWhole(t *testing.T) {
 		var pieces []time.Time
 		for at := from; at.Before(through); {
 			// Any millisecond is allowed, also just before and at a moment.
-			next := at.Add(time.Duration(rapid.Int64Range(1, int64(through.Sub(from)/time.Millisecond)).Draw(t, "piece")) * time.Millisecond)
+			next := at.Add(time.Duration(rapid.Int64Range(1, int64(through.Sub(from)/time.Millisecond)).Draw(t,
+				"piece")) * time.Millisecond)
 			if next.After(through) {
 				next = through
 			}

@@ -87,7 +87,8 @@ func (u unit) item(text string) (i item, want string) {
 		return i, fmt.Sprintf("a whole number from 1 on as the step of the %s %q", u.name, text)
 	}
 	if count := i.to - i.from + 1; i.step >= count && i.step > 1 {
-		return i, fmt.Sprintf("a step below %d in the %s %q: that step leaves %d alone of the field's values", count, u.name, text, i.from)
+		return i, fmt.Sprintf("a step below %d in the %s %q: that step leaves %d alone of the field's values", count, u.name,
+			text, i.from)
 	}
 	return i, ""
 }
@@ -103,7 +104,8 @@ func (u unit) span(i *item, low, high string, ranged, stepped bool) (want string
 			return want
 		}
 		if i.to < i.from {
-			return fmt.Sprintf("a %s whose range does not end before it begins, such as %d-%d,%d-%d, not %q", u.name, i.from, u.high, u.low, i.to, i.text)
+			return fmt.Sprintf("a %s whose range does not end before it begins, such as %d-%d,%d-%d, not %q", u.name, i.from,
+				u.high, u.low, i.to, i.text)
 		}
 	case !stepped:
 		i.to = i.from
@@ -151,7 +153,9 @@ func Warnings(expr string) []string {
 	ahead := len(units) - len(of)
 	day, weekday := fields[dayUnit-ahead], fields[weekdayUnit-ahead]
 	if limited(day) && limited(weekday) {
-		all = append(all, fmt.Sprintf("day of the month %q and day of the week %q: it runs on each day that either of them names", day, weekday))
+		all = append(all,
+			fmt.Sprintf("day of the month %q and day of the week %q: it runs on each day that either of them names", day,
+				weekday))
 	}
 	if days := strings.Split(day, ","); !slices.ContainsFunc(days, func(text string) bool {
 		i, _ := units[dayUnit].item(text)
@@ -179,11 +183,13 @@ func (u unit) uneven(i item) string {
 		if u.size()%i.step == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%s %q: the step %d does not divide the field's %d values, so that one pause of each round differs from the others",
+		return fmt.Sprintf(
+			"%s %q: the step %d does not divide the field's %d values, so that one pause of each round differs from the others",
 			u.name, i.text, i.step, u.size())
 	}
 	if count%i.step == 0 || (count-1)%i.step == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s %q: the step %d does not divide the range: the last value is %d", u.name, i.text, i.step, i.to-(count-1)%i.step)
+	return fmt.Sprintf("%s %q: the step %d does not divide the range: the last value is %d", u.name, i.text, i.step,
+		i.to-(count-1)%i.step)
 }

@@ -34,7 +34,8 @@ const (
 	wantInterval = "@every with 1s or more, in whole seconds"
 )
 
-var parser = cron.NewParser(cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+var parser = cron.NewParser(
+	cron.SecondOptional | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 
 // Parse parses a cron expression (five fields, six with seconds, or @hourly, @daily, @weekly, @monthly, @yearly,
 // @every) in the time zone of an IANA name. A day of the month and a day of the week together mean either. A "~" is

@@ -45,7 +45,8 @@ func TestParse_Refuses(t *testing.T) {
 		{"a step with a sign", "*/+5 * * * *", "UTC", "cron", "a whole number from 1 on"},
 		{"two steps", "*/5/2 * * * *", "UTC", "cron", "a whole number from 1 on"},
 		{"a step of nothing", "*/0 * * * *", "UTC", "cron", "a whole number from 1 on"},
-		{"a range that goes round", "0 0 * * fri-mon", "UTC", "cron", "a day of the week whose range does not end before it begins, such as 5-6,0-1"},
+		{"a range that goes round", "0 0 * * fri-mon", "UTC", "cron",
+			"a day of the week whose range does not end before it begins, such as 5-6,0-1"},
 		{"a step beyond the minutes", "*/90 * * * *", "UTC", "cron", `a step below 60 in the minute "*/90"`},
 		{"a step of all minutes", "*/60 * * * *", "UTC", "cron", "a step below 60"},
 		{"a step beyond the seconds", "*/60 * * * * *", "UTC", "cron", "a step below 60 in the second"},
@@ -110,7 +111,8 @@ func TestWarnings(t *testing.T) {
 		{"a spread step", "~/7 * * * *", `minute "~/7"`},
 		{"in a list", "1,*/7 * * * *", `minute "*/7"`},
 		{"a range", "0 9-18/4 * * *", `hour "9-18/4": the step 4 does not divide the range: the last value is 17`},
-		{"a range of names", "0 0 1 feb-aug/4 *", `month "feb-aug/4": the step 4 does not divide the range: the last value is 6`},
+		{"a range of names", "0 0 1 feb-aug/4 *",
+			`month "feb-aug/4": the step 4 does not divide the range: the last value is 6`},
 		{"two kinds of days", "0 0 1 * mon", "on each day that either of them names"},
 		{"a step of days and a weekday", "0 0 */2 * 1", "on each day that either of them names"},
 		{"a day that some months lack", "0 0 31 * *", `day of the month "31": it does not run in months without that day`},
@@ -153,7 +155,8 @@ func TestCheckFields_ReadsAsTheLibrary(t *testing.T) {
 		spec, _ := parsed.(*cron.SpecSchedule)
 		bits := []uint64{spec.Second, spec.Minute, spec.Hour, spec.Dom, spec.Month, spec.Dow}[f] &^ (1 << 63)
 		if want != "" {
-			require.Equal(t, 1, bits64.OnesCount64(bits), "beyond the library, only a step that leaves one value is refused: %s: %s", text, want)
+			require.Equal(t, 1, bits64.OnesCount64(bits),
+				"beyond the library, only a step that leaves one value is refused: %s: %s", text, want)
 			return
 		}
 		var values uint64
@@ -171,30 +174,46 @@ func TestNext(t *testing.T) {
 		name, expr, zone, after string
 		want                    []string
 	}{
-		{"five fields", "30 2 * * *", shanghai, "2026-11-21T00:00:00Z", []string{"2026-11-21T18:30:00Z", "2026-11-22T18:30:00Z"}},
+		{"five fields", "30 2 * * *", shanghai, "2026-11-21T00:00:00Z",
+			[]string{"2026-11-21T18:30:00Z", "2026-11-22T18:30:00Z"}},
 		{"six fields", "15 30 2 * * *", shanghai, "2026-11-21T00:00:00Z", []string{"2026-11-21T18:30:15Z"}},
 		{"strictly after", "0 0 * * *", "UTC", "2026-11-21T00:00:00Z", []string{"2026-11-22T00:00:00Z"}},
 		{"a name", "@daily", shanghai, "2026-11-21T00:00:00Z", []string{"2026-11-21T16:00:00Z"}},
-		{"every, by the multiples since 1970", "@every 90s", "UTC", "1970-01-01T00:01:00Z", []string{"1970-01-01T00:01:30Z", "1970-01-01T00:03:00Z"}},
-		{"every, before 1970", "@every 1h", "UTC", "1969-12-31T22:30:00Z", []string{"1969-12-31T23:00:00Z", "1970-01-01T00:00:00Z"}},
+		{"every, by the multiples since 1970", "@every 90s", "UTC", "1970-01-01T00:01:00Z",
+			[]string{"1970-01-01T00:01:30Z", "1970-01-01T00:03:00Z"}},
+		{"every, before 1970", "@every 1h", "UTC", "1969-12-31T22:30:00Z",
+			[]string{"1969-12-31T23:00:00Z", "1970-01-01T00:00:00Z"}},
 
-		{"skipped: runs at the end of the gap", "30 2 * * *", newYork, "2026-03-07T12:00:00Z", []string{"2026-03-08T07:00:00Z", "2026-03-09T06:30:00Z"}},
-		{"several skipped minutes run once", "*/10 2 * * *", newYork, "2026-03-08T00:00:00Z", []string{"2026-03-08T07:00:00Z", "2026-03-09T06:00:00Z"}},
-		{"skipped, and the gap's end is planned too: once", "0,30 2,3 * * *", newYork, "2026-03-08T05:00:00Z", []string{"2026-03-08T07:00:00Z", "2026-03-08T07:30:00Z", "2026-03-09T06:00:00Z"}},
-		{"repeated: runs the first time", "30 1 * * *", newYork, "2026-10-31T12:00:00Z", []string{"2026-11-01T05:30:00Z", "2026-11-02T06:30:00Z"}},
-		{"repeated, searched between the two", "30 1 * * *", newYork, "2026-11-01T05:30:00Z", []string{"2026-11-02T06:30:00Z"}},
-		{"repeated, searched in the second pass", "30 1,2 * * *", newYork, "2026-11-01T06:15:00Z", []string{"2026-11-01T07:30:00Z"}},
+		{"skipped: runs at the end of the gap", "30 2 * * *", newYork, "2026-03-07T12:00:00Z",
+			[]string{"2026-03-08T07:00:00Z", "2026-03-09T06:30:00Z"}},
+		{"several skipped minutes run once", "*/10 2 * * *", newYork, "2026-03-08T00:00:00Z",
+			[]string{"2026-03-08T07:00:00Z", "2026-03-09T06:00:00Z"}},
+		{"skipped, and the gap's end is planned too: once", "0,30 2,3 * * *", newYork, "2026-03-08T05:00:00Z",
+			[]string{"2026-03-08T07:00:00Z", "2026-03-08T07:30:00Z", "2026-03-09T06:00:00Z"}},
+		{"repeated: runs the first time", "30 1 * * *", newYork, "2026-10-31T12:00:00Z",
+			[]string{"2026-11-01T05:30:00Z", "2026-11-02T06:30:00Z"}},
+		{"repeated, searched between the two", "30 1 * * *", newYork, "2026-11-01T05:30:00Z",
+			[]string{"2026-11-02T06:30:00Z"}},
+		{"repeated, searched in the second pass", "30 1,2 * * *", newYork, "2026-11-01T06:15:00Z",
+			[]string{"2026-11-01T07:30:00Z"}},
 		{"the hour after the repeated one", "0 2 * * *", newYork, "2026-11-01T06:59:59Z", []string{"2026-11-01T07:00:00Z"}},
-		{"wildcard hours: both passes", "30 * * * *", newYork, "2026-11-01T04:45:00Z", []string{"2026-11-01T05:30:00Z", "2026-11-01T06:30:00Z", "2026-11-01T07:30:00Z"}},
-		{"wildcard hours: no gap", "30 * * * *", newYork, "2026-03-08T06:00:00Z", []string{"2026-03-08T06:30:00Z", "2026-03-08T07:30:00Z"}},
-		{"at the change itself", "0 * * * *", newYork, "2026-03-08T06:00:00Z", []string{"2026-03-08T07:00:00Z", "2026-03-08T08:00:00Z"}},
-		{"step hours: skipped ones are not made up for", "0 */2 * * *", newYork, "2026-03-08T05:00:00Z", []string{"2026-03-08T08:00:00Z", "2026-03-08T10:00:00Z"}},
+		{"wildcard hours: both passes", "30 * * * *", newYork, "2026-11-01T04:45:00Z",
+			[]string{"2026-11-01T05:30:00Z", "2026-11-01T06:30:00Z", "2026-11-01T07:30:00Z"}},
+		{"wildcard hours: no gap", "30 * * * *", newYork, "2026-03-08T06:00:00Z",
+			[]string{"2026-03-08T06:30:00Z", "2026-03-08T07:30:00Z"}},
+		{"at the change itself", "0 * * * *", newYork, "2026-03-08T06:00:00Z",
+			[]string{"2026-03-08T07:00:00Z", "2026-03-08T08:00:00Z"}},
+		{"step hours: skipped ones are not made up for", "0 */2 * * *", newYork, "2026-03-08T05:00:00Z",
+			[]string{"2026-03-08T08:00:00Z", "2026-03-08T10:00:00Z"}},
 		{"step hours of a range", "0 0-6/2 * * *", newYork, "2026-11-01T04:00:00Z", []string{"2026-11-01T07:00:00Z"}},
 		{"every hour by name", "@hourly", newYork, "2026-11-01T05:00:00Z", []string{"2026-11-01T06:00:00Z"}},
 
-		{"half an hour skipped", "15 2 * * *", lordHowe, "2026-10-03T00:00:00Z", []string{"2026-10-03T15:30:00Z", "2026-10-04T15:15:00Z"}},
-		{"half an hour twice", "45 1 * * *", lordHowe, "2026-04-04T00:00:00Z", []string{"2026-04-04T14:45:00Z", "2026-04-05T15:15:00Z"}},
-		{"half an hour twice, wildcard", "45 * * * *", lordHowe, "2026-04-04T14:00:00Z", []string{"2026-04-04T14:45:00Z", "2026-04-04T15:15:00Z", "2026-04-04T16:15:00Z"}},
+		{"half an hour skipped", "15 2 * * *", lordHowe, "2026-10-03T00:00:00Z",
+			[]string{"2026-10-03T15:30:00Z", "2026-10-04T15:15:00Z"}},
+		{"half an hour twice", "45 1 * * *", lordHowe, "2026-04-04T00:00:00Z",
+			[]string{"2026-04-04T14:45:00Z", "2026-04-05T15:15:00Z"}},
+		{"half an hour twice, wildcard", "45 * * * *", lordHowe, "2026-04-04T14:00:00Z",
+			[]string{"2026-04-04T14:45:00Z", "2026-04-04T15:15:00Z", "2026-04-04T16:15:00Z"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -213,14 +232,16 @@ func TestNext_OfTheZeroSchedule(t *testing.T) {
 	require.Empty(t, Schedule{}.NextN(time.Now(), 3))
 }
 
-var someZones = rapid.SampledFrom([]string{"America/New_York", "Asia/Shanghai", "Australia/Lord_Howe", "Europe/London", "America/Sao_Paulo", "Pacific/Apia", "UTC"})
+var someZones = rapid.SampledFrom([]string{"America/New_York", "Asia/Shanghai", "Australia/Lord_Howe", "Europe/London",
+	"America/Sao_Paulo", "Pacific/Apia", "UTC"})
 
 // A moment depends only on the expression: from any earlier moment the series is the same.
 func TestNext_DoesNotDependOnTheStart(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		expr := rapid.SampledFrom([]string{
-			"*/10 * * * *", "30 1 * * *", "30 2 * * *", "0 */2 * * *", "15,45 0-3 * * *", "0 0 * * 1", "@every 7m", "@daily", "10 15 2 * * *",
+			"*/10 * * * *", "30 1 * * *", "30 2 * * *", "0 */2 * * *", "15,45 0-3 * * *", "0 0 * * 1", "@every 7m", "@daily",
+			"10 15 2 * * *",
 		}).Draw(t, "expr")
 		s, err := Parse(expr, someZones.Draw(t, "zone"), "daily")
 		require.NoError(t, err)
@@ -238,7 +259,8 @@ func TestNext_DoesNotDependOnTheStart(t *testing.T) {
 func TestNext_FixedTimeRunsOnceADay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		zone := rapid.SampledFrom([]string{"America/New_York", "Asia/Shanghai", "Australia/Lord_Howe", "Europe/London"}).Draw(t, "zone")
+		zone := rapid.SampledFrom([]string{"America/New_York", "Asia/Shanghai", "Australia/Lord_Howe",
+			"Europe/London"}).Draw(t, "zone")
 		hour, minute := rapid.IntRange(0, 23).Draw(t, "hour"), rapid.IntRange(0, 59).Draw(t, "minute")
 		loc, err := Zone(zone)
 		require.NoError(t, err)
@@ -258,7 +280,8 @@ func TestNext_FixedTimeRunsOnceADay(t *testing.T) {
 func TestNext_WildcardHoursFollowElapsedTime(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s, err := Parse("0 * * * *", rapid.SampledFrom([]string{"America/New_York", "Europe/London", "Asia/Shanghai"}).Draw(t, "zone"), "daily")
+		s, err := Parse("0 * * * *", rapid.SampledFrom([]string{"America/New_York", "Europe/London", "Asia/Shanghai"}).Draw(t,
+			"zone"), "daily")
 		require.NoError(t, err)
 		from := time.Unix(rapid.Int64Range(1_262_304_000, 1_893_456_000).Draw(t, "from"), 0)
 		first := s.Next(from)
@@ -267,7 +290,8 @@ func TestNext_WildcardHoursFollowElapsedTime(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"* * * * *", "TZ=UTC", "@every 1s", "*/0 * * * *", "1-2-3 * * * *", "@", "1,2,3 */5 1-5 JAN MON-FRI", "\x00"} {
+	for _, seed := range []string{"* * * * *", "TZ=UTC", "@every 1s", "*/0 * * * *", "1-2-3 * * * *", "@",
+		"1,2,3 */5 1-5 JAN MON-FRI", "\x00"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, expr string) {

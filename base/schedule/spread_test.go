@@ -21,10 +21,13 @@ func TestSpread_DependsOnTheName(t *testing.T) {
 	}{
 		// The numbers are promised: a new release must not move existing ticks.
 		{"a minute", "~ 2 * * *", "tulip.report_daily.account", []string{"2026-11-21T02:30:00Z", "2026-11-22T02:30:00Z"}},
-		{"another task's", "~ 2 * * *", "tulip.report_daily.adgroup", []string{"2026-11-21T02:10:00Z", "2026-11-22T02:10:00Z"}},
-		{"every ten minutes", "~/10 * * * *", "tulip.report_daily.account", []string{"2026-11-21T00:10:00Z", "2026-11-21T00:20:00Z"}},
+		{"another task's", "~ 2 * * *", "tulip.report_daily.adgroup",
+			[]string{"2026-11-21T02:10:00Z", "2026-11-22T02:10:00Z"}},
+		{"every ten minutes", "~/10 * * * *", "tulip.report_daily.account",
+			[]string{"2026-11-21T00:10:00Z", "2026-11-21T00:20:00Z"}},
 		{"second and minute", "~ ~ 3 * * *", "tulip.report_daily.account", []string{"2026-11-21T03:30:00Z"}},
-		{"seconds", "~/20 * * * * *", "tulip.report_daily.account", []string{"2026-11-21T00:00:20Z", "2026-11-21T00:00:40Z", "2026-11-21T00:01:00Z", "2026-11-21T00:01:20Z"}},
+		{"seconds", "~/20 * * * * *", "tulip.report_daily.account",
+			[]string{"2026-11-21T00:00:20Z", "2026-11-21T00:00:40Z", "2026-11-21T00:01:00Z", "2026-11-21T00:01:20Z"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -62,7 +65,8 @@ func TestSpread_KeepsTheStep(t *testing.T) {
 		hour := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 		first := s.Next(hour.Add(-time.Nanosecond))
 		require.Less(t, first.Minute(), step)
-		for want, m := first, first; want.Before(hour.Add(time.Hour)); want, m = want.Add(time.Duration(step)*time.Minute), s.Next(m) {
+		for want, m := first, first; want.Before(hour.Add(time.Hour)); want, m = want.Add(time.Duration(step)*time.Minute),
+			s.Next(m) {
 			require.Equal(t, want, m)
 		}
 	})

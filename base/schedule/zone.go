@@ -18,7 +18,8 @@ func Zone(name string) (*time.Location, error) {
 	if loc, ok := zones.Load(name); ok {
 		return loc.(*time.Location), nil
 	}
-	refused := &config.FieldError{Key: "timezone", Value: name, Want: "a name of the IANA time zone database, such as Asia/Shanghai or UTC"}
+	refused := &config.FieldError{Key: "timezone", Value: name,
+		Want: "a name of the IANA time zone database, such as Asia/Shanghai or UTC"}
 	if name == "" || strings.EqualFold(name, "Local") {
 		return nil, refused
 	}

@@ -61,7 +61,8 @@ func OpenBox(cfg Config, logger *slog.Logger) (*Box, error) {
 	if cfg.KeysFile == "" {
 		return NewBox(cfg.Keys...)
 	}
-	file, err := config.Follow(logger, "secret.keys_file", func(texts [][]byte) (*ring, error) { return readRing(texts[0]) }, cfg.KeysFile)
+	file, err := config.Follow(logger, "secret.keys_file",
+		func(texts [][]byte) (*ring, error) { return readRing(texts[0]) }, cfg.KeysFile)
 	if err != nil {
 		return nil, fmt.Errorf("read secret.keys_file: %w", err)
 	}
@@ -126,7 +127,8 @@ func NewKey(id string) Key {
 func (b *Box) Seal(plain, place string) (string, error) {
 	r := b.ring()
 	head := version + ":" + r.ids[0] + ":"
-	sealed := r.aeads[r.ids[0]].Seal(nil, nil, []byte(plain), []byte(head+place)) //nolint:gosec // It generates the nonce itself.
+	sealed := r.aeads[r.ids[0]].Seal(nil, nil, []byte(plain),
+		[]byte(head+place)) //nolint:gosec // It generates the nonce itself.
 	return head + base64.StdEncoding.EncodeToString(sealed), nil
 }
 

@@ -91,7 +91,8 @@ func TestConfig_RefusesUnusableKeys(t *testing.T) {
 		keys []secret.Key
 		want string
 	}{
-		{"none", nil, "keys: want at least one key {id: k1, key: …} with 32 random bytes in base64: openssl rand -base64 32 makes one"},
+		{"none", nil,
+			"keys: want at least one key {id: k1, key: …} with 32 random bytes in base64: openssl rand -base64 32 makes one"},
 		{"no id", []secret.Key{{Key: good.Key}}, "keys[0].id: want 1 to 32 letters, digits, - or _"},
 		{"an id that would split the sealed form", []secret.Key{{ID: "a:b", Key: good.Key}},
 			`keys[0].id: "a:b" is refused: want 1 to 32 letters, digits, - or _`},

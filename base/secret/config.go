@@ -36,7 +36,8 @@ func (c Config) Validate() error {
 		return nil // Its contents are checked when it is read.
 	case len(c.Keys) == 0:
 		return &config.FieldError{
-			Key: "keys", Want: "at least one key {id: k1, key: …} with 32 random bytes in base64: openssl rand -base64 32 makes one",
+			Key:  "keys",
+			Want: "at least one key {id: k1, key: …} with 32 random bytes in base64: openssl rand -base64 32 makes one",
 		}
 	}
 	var errs []error

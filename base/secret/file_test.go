@@ -65,10 +65,14 @@ func TestOpenBox_RefusesFilesWithoutShowingThem(t *testing.T) {
 	t.Parallel()
 	file := newKeyFile(t)
 	for text, want := range map[string]string{
-		"":                              "read secret.keys_file: it is no list of keys in YAML: want - {id: k1, key: …} for each",
-		"hunter2":                       "read secret.keys_file: it is no list of keys in YAML: want - {id: k1, key: …} for each",
-		"- {id: k1, kee: hunter2}":      "read secret.keys_file: it is no list of keys in YAML: want - {id: k1, key: …} for each",
-		"- {id: k1, key: aHVudGVyMg==}": "read secret.keys_file: keys[0].key: want 32 random bytes in base64, as openssl rand -base64 32 prints them",
+		"": "read secret.keys_file: it is no list of keys in YAML: want - {id: k1, key: …} " +
+			"for each",
+		"hunter2": "read secret.keys_file: it is no list of keys in YAML: want - {id: k1, key: …} " +
+			"for each",
+		"- {id: k1, kee: hunter2}": "read secret.keys_file: it is no list of keys in YAML: want - {id: k1, key: …} " +
+			"for each",
+		"- {id: k1, key: aHVudGVyMg==}": "read secret.keys_file: keys[0].key: want 32 random bytes in base64, as openssl " +
+			"rand -base64 32 prints them",
 	} {
 		require.NoError(t, os.WriteFile(file.KeysFile, []byte(text), 0o600))
 		_, err := secret.OpenBox(file.Config, slog.New(slog.DiscardHandler))

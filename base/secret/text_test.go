@@ -38,7 +38,8 @@ func TestText_IsNeverSeen(t *testing.T) {
 	}
 	for _, handler := range []slog.Handler{slog.NewJSONHandler(&seen, nil), slog.NewTextHandler(&seen, nil)} {
 		logger := slog.New(handler).With("token", text)
-		logger.Info("a message", "text", text, "pointer", &text, "holder", h, "holders", []holder{h}, slog.Group("g", "t", text))
+		logger.Info("a message", "text", text, "pointer", &text, "holder", h, "holders", []holder{h},
+			slog.Group("g", "t", text))
 	}
 	encoded, err := json.Marshal(h)
 	require.NoError(t, err)

@@ -157,7 +157,8 @@ func (m *Manager) stop(parts []part) error {
 		case <-total.C:
 			one.Stop()
 			m.logger.Error("stopping took too long: the remaining parts are abandoned", "part", p.name, "limit", m.stopTotal)
-			return errors.Join(append(errs, fmt.Errorf("%s and the parts before it did not stop within %s", p.name, m.stopTotal))...)
+			return errors.Join(append(errs, fmt.Errorf("%s and the parts before it did not stop within %s", p.name,
+				m.stopTotal))...)
 		}
 		one.Stop()
 	}

@@ -29,7 +29,8 @@ func NotifyContext(parent context.Context, exit func(code int)) (context.Context
 	}
 }
 
-func notify(parent context.Context, signals <-chan os.Signal, exit func(code int)) (context.Context, context.CancelFunc) {
+func notify(parent context.Context, signals <-chan os.Signal, exit func(code int)) (context.Context,
+	context.CancelFunc) {
 	ctx, end := context.WithCancelCause(parent)
 	done := make(chan struct{})
 	go func() {

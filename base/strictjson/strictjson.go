@@ -50,7 +50,8 @@ func Unmarshal(data []byte, into any) error {
 	}
 	err := json.Unmarshal(data, into)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		e := &Error{Field: withoutEmbedded(wrong.Field, of), Detail: fmt.Sprintf("want %s, got %s", nameOf(wrong.Type), wrong.Value)}
+		e := &Error{Field: withoutEmbedded(wrong.Field, of),
+			Detail: fmt.Sprintf("want %s, got %s", nameOf(wrong.Type), wrong.Value)}
 		if e.Field == "" {
 			e.Detail = "is of a wrong type: " + e.Detail
 		}
@@ -249,7 +250,8 @@ func fieldsOf(of reflect.Type) map[string]reflect.Type {
 		tag := f.Tag.Get("json")
 		name, _, _ := strings.Cut(tag, ",")
 		switch {
-		case tag == "-", !f.IsExported(), f.Anonymous && name == "" && bare(f.Type) != nil && bare(f.Type).Kind() == reflect.Struct:
+		case tag == "-", !f.IsExported(), f.Anonymous && name == "" && bare(f.Type) != nil &&
+			bare(f.Type).Kind() == reflect.Struct:
 		case name == "":
 			fields[f.Name] = f.Type
 		default:

@@ -42,19 +42,26 @@ func TestUnmarshal_RefusesMistakes(t *testing.T) {
 		{"text that ends early", `{"media":"a"`, "unexpected EOF"},
 		{"a text of Latin 1", "{\"media\":\"\xe9\"}", "the JSON is not UTF-8: want text in UTF-8"},
 		{"half of a surrogate pair", `{"media":"\ud83d"}`, "media: has half of a surrogate pair: want whole characters"},
-		{"half of a surrogate pair in a list", `{"accounts":["1","\udc00"]}`, "accounts[1]: has half of a surrogate pair: want whole characters"},
+		{"half of a surrogate pair in a list", `{"accounts":["1","\udc00"]}`,
+			"accounts[1]: has half of a surrogate pair: want whole characters"},
 		{"a key twice", `{"accounts":["1"],"accounts":[]}`, "accounts: is given twice: want it once"},
-		{"a key twice, once with an escape", `{"accounts":["1"],"\u0061ccounts":[]}`, "accounts: is given twice: want it once"},
+		{"a key twice, once with an escape", `{"accounts":["1"],"\u0061ccounts":[]}`,
+			"accounts: is given twice: want it once"},
 		{"a key twice in an object", `{"who":{"media":"a","media":"b"}}`, "who.media: is given twice: want it once"},
 		{"a key twice in free JSON", `{"params":{"a":[{"b":1,"b":2}]}}`, "params.a[0].b: is given twice: want it once"},
 		{"a key twice in a map", `{"labels":{"a":1,"a":2}}`, "labels.a: is given twice: want it once"},
 		{"a key in another case", `{"Accounts":["1"]}`, `Accounts: there is no such field: want "accounts", in this case`},
-		{"a key in another case after the right one", `{"accounts":["1"],"ACCOUNTS":[]}`, `ACCOUNTS: there is no such field: want "accounts", in this case`},
-		{"a key that only folds to the same", `{"accountſ":["1"]}`, `accountſ: there is no such field: want "accounts", in this case`},
-		{"an unknown key", `{"acounts":["1"]}`, "acounts: there is no such field: want Since, accounts, any, days, labels, media, params, who"},
+		{"a key in another case after the right one", `{"accounts":["1"],"ACCOUNTS":[]}`,
+			`ACCOUNTS: there is no such field: want "accounts", in this case`},
+		{"a key that only folds to the same", `{"accountſ":["1"]}`,
+			`accountſ: there is no such field: want "accounts", in this case`},
+		{"an unknown key", `{"acounts":["1"]}`,
+			"acounts: there is no such field: want Since, accounts, any, days, labels, media, params, who"},
 		{"an unknown key further down", `{"who":{"x":1}}`, "who.x: there is no such field: want Since, media"},
-		{"the name of an embedded struct", `{"filter":{}}`, "filter: there is no such field: want Since, accounts, any, days, labels, media, params, who"},
-		{"a field that is not in the JSON", `{"Kept":"x"}`, "Kept: there is no such field: want Since, accounts, any, days, labels, media, params, who"},
+		{"the name of an embedded struct", `{"filter":{}}`,
+			"filter: there is no such field: want Since, accounts, any, days, labels, media, params, who"},
+		{"a field that is not in the JSON", `{"Kept":"x"}`,
+			"Kept: there is no such field: want Since, accounts, any, days, labels, media, params, who"},
 		{"null for a text", `{"media":null}`, "media: is null: want a string, or leave the field out"},
 		{"null for a list", `{"accounts":null}`, "accounts: is null: want a list, or leave the field out"},
 		{"null in a list", `{"accounts":["1",null]}`, "accounts[1]: is null: want a string"},
@@ -72,8 +79,10 @@ func TestUnmarshal_RefusesMistakes(t *testing.T) {
 			require.EqualError(t, strictjson.Unmarshal([]byte(test.text), &order{}), test.want)
 		})
 	}
-	require.EqualError(t, strictjson.Unmarshal([]byte(`{"x":1}`), &struct{}{}), "x: there is no such field: no fields are allowed here")
-	require.ErrorContains(t, strictjson.Unmarshal([]byte(strings.Repeat(`{"any":`, 20_000)), &order{}), "exceeded max depth")
+	require.EqualError(t, strictjson.Unmarshal([]byte(`{"x":1}`), &struct{}{}),
+		"x: there is no such field: no fields are allowed here")
+	require.ErrorContains(t, strictjson.Unmarshal([]byte(strings.Repeat(`{"any":`, 20_000)), &order{}),
+		"exceeded max depth")
 }
 
 func TestUnmarshal_DecodesTheRest(t *testing.T) {
@@ -137,8 +146,10 @@ func keysOf(text []byte) (n int) {
 // What is accepted loses nothing: each key of the text is in the value, and no key is taken for another.
 func FuzzUnmarshal(f *testing.F) {
 	for _, text := range []string{
-		"", "null", "{}", `{"accounts":["1"],"accounts":[]}`, `{"a":{"b":1,"b":2}}`, `{"Accounts":[]}`, `{"a":null}`, `[{"a":1},{"a":1}]`, `{} {}`, "{\"\xff\":1}",
-		`{"params":{"a":"\ud800"}}`, `{"media":"a","who":{"media":"b"}}`, `{"labels":{"x":1}}`, `{"a":[[],{}],"b":{"c":[1,{"d":"e"}]}}`, `1e400`, `"\ufffd"`,
+		"", "null", "{}", `{"accounts":["1"],"accounts":[]}`, `{"a":{"b":1,"b":2}}`, `{"Accounts":[]}`, `{"a":null}`,
+		`[{"a":1},{"a":1}]`, `{} {}`, "{\"\xff\":1}",
+		`{"params":{"a":"\ud800"}}`, `{"media":"a","who":{"media":"b"}}`, `{"labels":{"x":1}}`,
+		`{"a":[[],{}],"b":{"c":[1,{"d":"e"}]}}`, `1e400`, `"\ufffd"`,
 	} {
 		f.Add([]byte(text))
 	}

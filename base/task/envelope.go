@@ -78,7 +78,8 @@ type Sealed struct{ runHeader []byte }
 func (e Envelope) Seal() Sealed {
 	text, err := json.Marshal(runHeader{
 		ID: e.TaskID, Name: e.TaskName, Media: e.Media, Lane: e.Lane, Handler: e.Handler,
-		PlannedAt: e.PlannedAt.UTC(), Deadline: e.Deadline.UTC(), TimeoutMS: e.Timeout.Milliseconds(), RetryMax: e.RetryMax, RetryBaseMS: e.RetryBase.Milliseconds(),
+		PlannedAt: e.PlannedAt.UTC(), Deadline: e.Deadline.UTC(), TimeoutMS: e.Timeout.Milliseconds(), RetryMax: e.RetryMax,
+		RetryBaseMS: e.RetryBase.Milliseconds(),
 		Concurrency: e.Concurrency, ExclusiveMaxMS: e.ExclusiveMax.Milliseconds(), Confirmed: e.Confirmed, Spare: e.Spare,
 	})
 	if err != nil {

@@ -27,14 +27,16 @@ func TestEnvelope_SurvivesItsHeaders(t *testing.T) {
 			return time.UnixMilli(rapid.Int64Range(1, 4_000_000_000_000).Draw(t, label)).UTC()
 		}
 		e := task.Envelope{
-			Key:    task.Key{RunID: rapid.Int64().Draw(t, "run"), AccountID: rapid.Int64().Draw(t, "account"), Part: rapid.String().Draw(t, "part")},
+			Key: task.Key{RunID: rapid.Int64().Draw(t, "run"), AccountID: rapid.Int64().Draw(t, "account"),
+				Part: rapid.String().Draw(t, "part")},
 			TaskID: rapid.Int64().Draw(t, "task"), TaskName: "a", Media: "m", Lane: "l", Handler: "m.h",
 			Delivery: rapid.IntRange(1, 1<<30).Draw(t, "delivery"), Attempt: rapid.IntRange(0, 100).Draw(t, "attempt"),
 			PlannedAt: moment("planned"), Timeout: time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "timeout")) * time.Millisecond,
 			Confirmed: rapid.Bool().Draw(t, "confirmed"),
 			Spare:     rapid.Bool().Draw(t, "spare"),
 			RetryMax:  5, RetryBase: 10 * time.Second, Trace: "00-1-2-01",
-			Concurrency:  rapid.SampledFrom([]task.Concurrency{task.Parallel, task.Serial, task.Exclusive}).Draw(t, "concurrency"),
+			Concurrency: rapid.SampledFrom([]task.Concurrency{task.Parallel, task.Serial, task.Exclusive}).Draw(t,
+				"concurrency"),
 			ExclusiveMax: time.Duration(rapid.IntRange(0, 1<<30).Draw(t, "exclusive max")) * time.Millisecond,
 		}
 		if rapid.Bool().Draw(t, "has a deadline") {
@@ -49,8 +51,10 @@ func TestEnvelope_SurvivesItsHeaders(t *testing.T) {
 // first returns the headers of a message of the first version.
 func first() map[string]string {
 	return map[string]string{
-		"adsync-version": "1", "run": "7", "account": "8", "part": "2026-11-21", "task": "3", "task-name": "hourly", "media": "m", "lane": "normal", "handler": "m.h",
-		"delivery": "2", "attempt": "1", "planned": "2026-11-21T01:02:03.5Z", "deadline": "", "timeout-ms": "60000", "retry-max": "5", "retry-base-ms": "10000",
+		"adsync-version": "1", "run": "7", "account": "8", "part": "2026-11-21", "task": "3", "task-name": "hourly",
+		"media": "m", "lane": "normal", "handler": "m.h",
+		"delivery": "2", "attempt": "1", "planned": "2026-11-21T01:02:03.5Z", "deadline": "", "timeout-ms": "60000",
+		"retry-max": "5", "retry-base-ms": "10000",
 		"concurrency": "exclusive", "exclusive-max-ms": "1500", "spare": "1",
 	}
 }
@@ -63,8 +67,10 @@ func TestEnvelopes_ReadMessagesOfTheFirstVersion(t *testing.T) {
 	t.Parallel()
 	var from task.Envelopes
 	want := task.Envelope{
-		Key: task.Key{RunID: 7, AccountID: 8, Part: "2026-11-21"}, TaskID: 3, TaskName: "hourly", Media: "m", Lane: "normal", Handler: "m.h",
-		Delivery: 2, Attempt: 1, PlannedAt: time.Date(2026, 11, 21, 1, 2, 3, 5e8, time.UTC), Timeout: time.Minute, RetryMax: 5, RetryBase: 10 * time.Second,
+		Key: task.Key{RunID: 7, AccountID: 8, Part: "2026-11-21"}, TaskID: 3, TaskName: "hourly", Media: "m", Lane: "normal",
+		Handler:  "m.h",
+		Delivery: 2, Attempt: 1, PlannedAt: time.Date(2026, 11, 21, 1, 2, 3, 5e8, time.UTC), Timeout: time.Minute,
+		RetryMax: 5, RetryBase: 10 * time.Second,
 		Concurrency: task.Exclusive, ExclusiveMax: 1500 * time.Millisecond, Spare: true,
 	}
 	got, err := from.Parse(of(first()))

@@ -13,7 +13,8 @@ import (
 var stopTime = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 
 func stop(verb task.StopVerb, kind task.StopKind, target string, until time.Duration) task.Stop {
-	s := task.Stop{ID: task.NewRunID(stopTime), Verb: verb, Kind: kind, Target: target, By: "otto", Reason: "a test", OrderedAt: stopTime}
+	s := task.Stop{ID: task.NewRunID(stopTime), Verb: verb, Kind: kind, Target: target, By: "otto", Reason: "a test",
+		OrderedAt: stopTime}
 	if until != 0 {
 		s.Until = stopTime.Add(until)
 	}
@@ -50,7 +51,8 @@ func TestStops_FindByWhatTheyName(t *testing.T) {
 
 func TestStops_ACancelTakesExistingRunsAndAPauseAll(t *testing.T) {
 	t.Parallel()
-	older, same, newer := task.NewRunID(stopTime.Add(-time.Millisecond)), task.NewRunID(stopTime), task.NewRunID(stopTime.Add(time.Millisecond))
+	older, same, newer := task.NewRunID(stopTime.Add(-time.Millisecond)), task.NewRunID(stopTime),
+		task.NewRunID(stopTime.Add(time.Millisecond))
 	cancel := task.NewStops([]task.Stop{stop(task.Cancel, task.StopTask, "7", 0)})
 	pause := task.NewStops([]task.Stop{stop(task.Pause, task.StopTask, "7", 0)})
 	for run, taken := range map[int64]bool{older: true, same: true, newer: false} {

@@ -29,7 +29,8 @@ func (c DebugConfig) Validate() error {
 	host, port, err := net.SplitHostPort(c.Pprof)
 	n, portErr := strconv.Atoi(port)
 	if ip := net.ParseIP(host); err != nil || portErr != nil || n < 0 || n > 65535 || ip == nil || !ip.IsLoopback() {
-		return &config.FieldError{Key: "pprof", Value: c.Pprof, Want: "a loopback address with a port, such as 127.0.0.1:6060"}
+		return &config.FieldError{Key: "pprof", Value: c.Pprof,
+			Want: "a loopback address with a port, such as 127.0.0.1:6060"}
 	}
 	return nil
 }

@@ -61,9 +61,11 @@ func TestNewRegistry_HasTheBuild(t *testing.T) {
 func TestBuildOf(t *testing.T) {
 	t.Parallel()
 	info := &debug.BuildInfo{Settings: []debug.BuildSetting{
-		{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-11-21T00:00:00Z"}, {Key: "vcs.modified", Value: "true"},
+		{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-11-21T00:00:00Z"},
+		{Key: "vcs.modified", Value: "true"},
 	}}
 	info.Main.Version = "v1.2.3"
-	require.Equal(t, Build{Version: "v1.2.3", Commit: "abc-dirty", Time: "2026-11-21T00:00:00Z", Go: runtime.Version()}, buildOf(info))
+	require.Equal(t, Build{Version: "v1.2.3", Commit: "abc-dirty", Time: "2026-11-21T00:00:00Z", Go: runtime.Version()},
+		buildOf(info))
 	require.Equal(t, Build{Version: "(devel)", Commit: "unknown", Go: runtime.Version()}, buildOf(&debug.BuildInfo{}))
 }

@@ -58,16 +58,20 @@ type Timer struct {
 
 // New returns a timer that is shared by all processes with the same keys. Its metrics go to registerer, or nowhere if
 // that is nil.
-func New(client goredis.UniversalClient, keys redis.Keys, logger *slog.Logger, registerer prometheus.Registerer) *Timer {
+func New(client goredis.UniversalClient, keys redis.Keys, logger *slog.Logger,
+	registerer prometheus.Registerer) *Timer {
 	f := promauto.With(registerer)
 	t := &Timer{
 		AddTimeout: addTimeout,
 
-		client:  client,
-		causes:  telemetry.NewCauseLog(logger),
-		added:   f.NewCounter(prometheus.CounterOpts{Name: "adsync_timer_added_total", Help: "Waiting subtasks that were added to the timer in Redis."}),
-		dropped: f.NewCounter(prometheus.CounterOpts{Name: "adsync_timer_dropped_total", Help: "Waiting subtasks that were not added, because Redis did not answer. The scan of subtask_due finds them."}),
-		errors:  f.NewCounterVec(prometheus.CounterOpts{Name: "adsync_timer_errors_total", Help: "Failed calls of the timer in Redis."}, []string{"call"}),
+		client: client,
+		causes: telemetry.NewCauseLog(logger),
+		added: f.NewCounter(prometheus.CounterOpts{Name: "adsync_timer_added_total",
+			Help: "Waiting subtasks that were added to the timer in Redis."}),
+		dropped: f.NewCounter(prometheus.CounterOpts{Name: "adsync_timer_dropped_total",
+			Help: "Waiting subtasks that were not added, because Redis did not answer. The scan of subtask_due finds them."}),
+		errors: f.NewCounterVec(prometheus.CounterOpts{Name: "adsync_timer_errors_total",
+			Help: "Failed calls of the timer in Redis."}, []string{"call"}),
 	}
 	for i := range t.keys {
 		t.keys[i] = keys.Of("due-" + strconv.Itoa(i))

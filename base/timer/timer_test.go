@@ -104,7 +104,8 @@ func TestTimer_AHangingRedisDelaysLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hanging := goredis.NewClient(&goredis.Options{
 			Dialer: deafDialer, ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1, ReadTimeout: time.Minute,
-			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}, // It resolves a host's name.
+			// It resolves a host's name.
+			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 		})
 		defer hanging.Close()
 		tm := newTimer(t, hanging, redis.NewKeys("x"))
@@ -127,7 +128,8 @@ func TestMember_ParsesAsWritten(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		e := Entry{
-			Key:      task.Key{RunID: rapid.Int64().Draw(t, "run"), AccountID: rapid.Int64().Draw(t, "account"), Part: rapid.String().Draw(t, "part")},
+			Key: task.Key{RunID: rapid.Int64().Draw(t, "run"), AccountID: rapid.Int64().Draw(t, "account"),
+				Part: rapid.String().Draw(t, "part")},
 			Delivery: rapid.IntRange(0, 1<<30).Draw(t, "delivery"),
 		}
 		got, ok := parse(member(e))

@@ -21,9 +21,12 @@ func DefaultConfig() Config { return Config{Ratio: 0.01} }
 func (c Config) Validate() error {
 	var errs []error
 	u, err := url.Parse(c.Endpoint)
-	if c.Endpoint != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "") {
+	if c.Endpoint != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil ||
+		u.RawQuery != "") {
 		// The address is not shown: it may contain a password.
-		errs = append(errs, &config.FieldError{Key: "endpoint", Want: "an address such as http://otel-collector:4318, without a password: headers come from OTEL_EXPORTER_OTLP_HEADERS"})
+		errs = append(errs, &config.FieldError{Key: "endpoint",
+			Want: "an address such as http://otel-collector:4318, without a password: headers come from " +
+				"OTEL_EXPORTER_OTLP_HEADERS"})
 	}
 	if !(c.Ratio >= 0 && c.Ratio <= 1) { // NaN is neither.
 		errs = append(errs, &config.FieldError{Key: "ratio", Value: fmt.Sprint(c.Ratio), Want: "0 to 1"})

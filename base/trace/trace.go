@@ -99,7 +99,8 @@ func (t *Tracer) Send(ctx context.Context, handler string) Span {
 	if t == nil || rand.Float64() >= t.ratio {
 		return Span{}
 	}
-	_, span := t.tracer.Start(ctx, "send "+handler, oteltrace.WithNewRoot(), oteltrace.WithSpanKind(oteltrace.SpanKindProducer))
+	_, span := t.tracer.Start(ctx, "send "+handler, oteltrace.WithNewRoot(),
+		oteltrace.WithSpanKind(oteltrace.SpanKindProducer))
 	return Span{span}
 }
 
@@ -162,8 +163,10 @@ func (s Span) Number(key string, value int64) {
 func (s Span) Subtask(e task.Envelope) {
 	if s.span != nil {
 		s.span.SetAttributes(
-			attribute.Int64("adsync.run_id", e.RunID), attribute.Int64("adsync.account_id", e.AccountID), attribute.String("adsync.part", e.Part),
-			attribute.String("adsync.task", e.TaskName), attribute.String("adsync.media", e.Media), attribute.String("adsync.lane", e.Lane),
+			attribute.Int64("adsync.run_id", e.RunID), attribute.Int64("adsync.account_id", e.AccountID),
+			attribute.String("adsync.part", e.Part),
+			attribute.String("adsync.task", e.TaskName), attribute.String("adsync.media", e.Media),
+			attribute.String("adsync.lane", e.Lane),
 			attribute.Int("adsync.delivery", e.Delivery), attribute.Int("adsync.attempt", e.Attempt),
 		)
 	}
@@ -175,7 +178,8 @@ func (s Span) Traceparent() string {
 		return ""
 	}
 	c := s.span.SpanContext()
-	return "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String() // In the form of W3C Trace Context.
+	// In the form of W3C Trace Context.
+	return "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String()
 }
 
 // End ends the span, with an error if there was one. The error's text must be free of secrets.

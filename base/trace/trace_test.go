@@ -43,7 +43,8 @@ func TestTracer_TracesTheConfiguredPart(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	t.Cleanup(server.Close)
 	open := func(ratio float64) *Tracer {
-		tracer, err := New(t.Context(), Config{Endpoint: server.URL, Ratio: ratio}, "producer", "n1", slog.New(slog.DiscardHandler))
+		tracer, err := New(t.Context(), Config{Endpoint: server.URL, Ratio: ratio}, "producer", "n1",
+			slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		return tracer
 	}
@@ -82,7 +83,8 @@ func TestTracer_AnUnreachableReceiverDelaysNothing(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-over }))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(over) })
-	tracer, err := New(context.Background(), Config{Endpoint: server.URL, Ratio: 1}, "producer", "n1", slog.New(slog.DiscardHandler))
+	tracer, err := New(context.Background(), Config{Endpoint: server.URL, Ratio: 1}, "producer", "n1",
+		slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	for range 10_000 { // More than are kept.
 		tracer.Send(t.Context(), "m.h").End(nil)
@@ -94,7 +96,8 @@ func TestConfig_RefusesInvalidSettings(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, DefaultConfig().Validate())
 	require.NoError(t, Config{Endpoint: "https://otel.example.com/v1/traces", Ratio: 1}.Validate())
-	for _, endpoint := range []string{"otel:4318", "grpc://otel:4317", "http://", "http://user:hunter2@otel:4318", "http://otel:4318?key=hunter2"} {
+	for _, endpoint := range []string{"otel:4318", "grpc://otel:4317", "http://", "http://user:hunter2@otel:4318",
+		"http://otel:4318?key=hunter2"} {
 		err := Config{Endpoint: endpoint}.Validate()
 		require.ErrorContains(t, err, "endpoint: want an address such as http://otel-collector:4318", endpoint)
 		require.NotContains(t, err.Error(), "hunter2")

@@ -23,7 +23,8 @@ func TestServer_ServesAndLetsKeysExpire(t *testing.T) {
 	require.NoError(t, client.Set(ctx, "long", 1, time.Hour).Err())
 	require.NoError(t, client.Set(ctx, "kept", 1, 0).Err())
 
-	require.Eventually(t, func() bool { return client.Exists(ctx, "short").Val() == 0 }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return client.Exists(ctx, "short").Val() == 0 }, 30*time.Second,
+		20*time.Millisecond)
 	require.EqualValues(t, 2, client.Exists(ctx, "long", "kept").Val())
 }
 

@@ -36,7 +36,8 @@ func New(t testing.TB) (goredis.UniversalClient, redis.Keys) {
 	cfg := redis.DefaultConfig()
 	cfg.Addrs = []string{addr}
 	// On a busy machine Redis is slow but not away, and a repeated command would be executed twice.
-	cfg.DialTimeout, cfg.ReadTimeout, cfg.WriteTimeout, cfg.PoolTimeout, cfg.MaxRetries = patience, patience, patience, patience, 0
+	cfg.DialTimeout, cfg.ReadTimeout, cfg.WriteTimeout, cfg.PoolTimeout, cfg.MaxRetries = patience, patience, patience,
+		patience, 0
 	client, err := redis.Open(cfg)
 	if err != nil {
 		t.Fatalf("open redis: %v", err)
@@ -61,7 +62,8 @@ func As(t testing.TB, client goredis.UniversalClient, rights ...string) goredis.
 	cfg := redis.DefaultConfig()
 	cfg.Addrs, cfg.MaxRetries, cfg.ReadTimeout = []string{addr}, 0, patience
 	cfg.Username, cfg.Password = fmt.Sprintf("test-%d", clock.Mark().UnixNano()), secret.NewText("hunter2")
-	if err := client.ACLSetUser(context.Background(), cfg.Username, append([]string{"on", ">hunter2", "resetchannels"}, rights...)...).Err(); err != nil {
+	if err := client.ACLSetUser(context.Background(), cfg.Username,
+		append([]string{"on", ">hunter2", "resetchannels"}, rights...)...).Err(); err != nil {
 		t.Fatalf("make a user: %v", err)
 	}
 	as, err := redis.Open(cfg)
