@@ -36,10 +36,10 @@ func TestServers_LogFindingsNamesProblemsWithoutDelayingTheStart(t *testing.T) {
 	out := &lockedBuffer{}
 	client := goredis.NewClient(&goredis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
 	defer client.Close()
-	look := Servers{Redis: client, Keys: redis.NewKeys("adsync")}.LogFindings(slog.New(slog.NewTextHandler(out, nil)))
-	require.NoError(t, look.Start(t.Context()))
+	check := Servers{Redis: client, Keys: redis.NewKeys("adsync")}.LogFindings(slog.New(slog.NewTextHandler(out, nil)))
+	require.NoError(t, check.Start(t.Context()))
 	require.Eventually(t, func() bool { return out.String() != "" }, time.Minute, time.Millisecond)
-	look.Stop()
+	check.Stop()
 	require.Contains(t, out.String(),
 		`level=WARN msg="a server does not meet adsync's needs" server=redis check=reached state=fault`)
 	require.Contains(t, out.String(), `remedy="start Redis, or correct redis.addrs"`)

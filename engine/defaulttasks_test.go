@@ -97,13 +97,13 @@ func TestDefaultTasks_PullEveryLevelAtItsPace(t *testing.T) {
 	require.JSONEq(t, `{"level":"account","days":1}`, params["orchid.report_hourly.account.day"],
 		"whole days complete what is pulled in between")
 	require.Equal(t, "~ * * * *", crons["orchid.report_hourly.account.day"])
-	require.NotContains(t, params["tulip.report_hourly.account"], moving, "Tulip cannot be asked for some hours")
+	require.NotContains(t, params["tulip.report_hourly.account"], moving, "Tulip cannot be queried for single hours")
 	require.NotContains(t, crons, "tulip.report_hourly.account.day")
 	require.NotContains(t, params["orchid.report_daily.account"], moving)
 	require.NotContains(t, params["orchid.report_hourly.account.look_back"], moving)
 	for _, p := range invented.Both() {
 		for _, r := range p.Reports() {
-			require.Contains(t, crons, p.Name()+"."+r.Name+"."+r.Level+".look_back", "every report is looked back at")
+			require.Contains(t, crons, p.Name()+"."+r.Name+"."+r.Level+".look_back", "every report has a look-back")
 		}
 	}
 }

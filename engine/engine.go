@@ -53,7 +53,7 @@ import (
 
 // Topics returns the topics that the rows of lane require, one per media and lane.
 func Topics(lanes []settings.Lane, name func(media, lane string) string) []broker.Topic {
-	medias := append([]string{upkeep.Name}, PlatformNames()...)
+	names := append([]string{upkeep.Name}, PlatformNames()...)
 	topics := map[string]broker.Topic{}
 	// Rows for any media come first. A row that names one overrides them.
 	for _, general := range []bool{true, false} {
@@ -61,7 +61,7 @@ func Topics(lanes []settings.Lane, name func(media, lane string) string) []broke
 			if (l.Media == settings.AnyMedia) != general {
 				continue
 			}
-			for _, m := range medias {
+			for _, m := range names {
 				if !general && l.Media != m {
 					continue
 				}

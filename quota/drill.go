@@ -284,7 +284,7 @@ func (w *drilled) Join(demands ...Demand) int {
 	_, err = in.Write(order)
 	w.check(err, "order")
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || strings.TrimSpace(line) != ready {
-		w.check(fmt.Errorf("it says %q: %w", line, err), "start a caller")
+		w.check(fmt.Errorf("unexpected answer %q: %w", line, err), "start a caller")
 	}
 	return number
 }

@@ -309,7 +309,7 @@ func (p *simulated) syncWitness() {
 // request sends a request for the waiting calls.
 func (p *simulated) request() {
 	p.requesting = true
-	ctx, asked := context.Background(), p.clock()
+	ctx, sent := context.Background(), p.clock()
 	x, common, ok := p.steps.Request()
 	end := func() {
 		p.requesting = false
@@ -323,7 +323,7 @@ func (p *simulated) request() {
 	}
 	var got grant.Answer
 	p.reach(func() {
-		got = grant.Answer{Asked: asked, Clock: p.s.now, Horizon: grant.Horizon, Wants: p.redis.decide(p.s.now, common),
+		got = grant.Answer{Asked: sent, Clock: p.s.now, Horizon: grant.Horizon, Wants: p.redis.decide(p.s.now, common),
 			Server: p.redis.id}
 	}, func() {
 		got.Answered = p.clock()

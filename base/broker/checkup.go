@@ -85,7 +85,7 @@ func (e *examination) topics(answer *metadata.Response) {
 	cluster := operations(answer.ClusterAuthorizedOperations)
 	lacking := map[string][]string{} // topics by operation
 	later := map[string][]string{}   // topics by operation that only a change will need
-	told := false
+	known := false
 	for _, topic := range answer.Topics {
 		has, code := operations(topic.TopicAuthorizedOperations), kafka.Error(topic.ErrorCode)
 		if code == kafka.TopicAuthorizationFailed {
@@ -93,13 +93,13 @@ func (e *examination) topics(answer *metadata.Response) {
 			for _, op := range []int{opRead, opWrite} {
 				lacking[operationNames[op]] = append(lacking[operationNames[op]], topic.Name)
 			}
-			told = true
+			known = true
 			continue
 		}
 		if !has.known() {
 			continue
 		}
-		told = true
+		known = true
 		for _, op := range []int{opDescribe, opRead, opWrite} {
 			if !has.may(op) {
 				lacking[operationNames[op]] = append(lacking[operationNames[op]], topic.Name)
@@ -116,7 +116,7 @@ func (e *examination) topics(answer *metadata.Response) {
 			later[operationNames[opAlter]] = append(later[operationNames[opAlter]], topic.Name)
 		}
 	}
-	if !told && len(answer.Topics) > 0 {
+	if !known && len(answer.Topics) > 0 {
 		e.Add("rights on topics", checkup.Skipped, "the brokers do not report which rights the user has", "")
 		return
 	}

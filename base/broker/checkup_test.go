@@ -108,11 +108,11 @@ func TestCheckUp_NamesEachMissingRightAndItsGrant(t *testing.T) {
 
 func TestCheckUp_ReportsBrokersThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
-	look := func(b *brokertest.Broker, change func(*broker.Config)) []checkup.Finding {
+	check := func(b *brokertest.Broker, change func(*broker.Config)) []checkup.Finding {
 		return b.Client(t, change).CheckUp(testContext(t), []broker.Topic{{Name: "adsync.tulip.normal"}}, nil)
 	}
 	b := brokertest.NewFake(t, nil, kfake.NumBrokers(1))
-	found := look(b, func(cfg *broker.Config) {
+	found := check(b, func(cfg *broker.Config) {
 		cfg.Brokers = append(cfg.Brokers, "127.0.0.1:1")
 		cfg.Replication, cfg.MinInsync = 3, 2
 	})
@@ -126,11 +126,11 @@ func TestCheckUp_ReportsBrokersThatCannotBeUsed(t *testing.T) {
 	}, found[len(found)-1])
 
 	old := brokertest.NewFake(t, nil, kfake.MaxVersions(kversion.V2_3_0()))
-	found = look(old, nil)
+	found = check(old, nil)
 	require.Equal(t, "version", found[1].Check)
 	require.Contains(t, found[1].Detail, " is older than Kafka 2.4")
 	young := brokertest.NewFake(t, nil, kfake.MaxVersions(kversion.V2_4_0()))
-	for _, f := range look(young, nil) {
+	for _, f := range check(young, nil) {
 		require.NotEqual(t, "version", f.Check)
 	}
 }

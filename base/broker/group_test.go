@@ -97,15 +97,15 @@ func TestGroup_ASecondMemberTakesOverWithoutLoss(t *testing.T) {
 	c := b.Client(t, nil)
 	topic, group := b.Topic("jobs"), b.Topic("g")
 	first, second, both := newInbox(), newInbox(), newInbox()
-	tell := func(in *inbox) broker.Handler {
+	handler := func(in *inbox) broker.Handler {
 		return func(_ context.Context, d *broker.Delivery) {
 			in.put(d)
 			both.put(d)
 			d.Done()
 		}
 	}
-	g1 := join(t, c, group, topic, tell(first))
-	join(t, b.Client(t, nil), group, topic, tell(second))
+	g1 := join(t, c, group, topic, handler(first))
+	join(t, b.Client(t, nil), group, topic, handler(second))
 	total := 0
 	writeSome := func() {
 		write(t, c, numbered(topic, total, 50, 60))

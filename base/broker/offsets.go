@@ -100,17 +100,17 @@ func (c *Client) readCommitted(ctx context.Context, group string, out []Partitio
 		if res.Error != nil {
 			return res.Error
 		}
-		told := make(map[Position]int64, len(out))
+		reported := make(map[Position]int64, len(out))
 		for topic, partitions := range res.Topics {
 			for _, p := range partitions {
 				if p.Error != nil {
 					return fmt.Errorf("partition %d of %s: %w", p.Partition, topic, p.Error)
 				}
-				told[Position{Topic: topic, Partition: p.Partition}] = p.CommittedOffset
+				reported[Position{Topic: topic, Partition: p.Partition}] = p.CommittedOffset
 			}
 		}
 		for i, o := range out {
-			committed, ok := told[Position{Topic: o.Topic, Partition: o.Partition}]
+			committed, ok := reported[Position{Topic: o.Topic, Partition: o.Partition}]
 			if !ok {
 				return fmt.Errorf("partition %d of %s: %w", o.Partition, o.Topic, errOmitted)
 			}
@@ -147,14 +147,14 @@ func (c *Client) readSomeBounds(ctx context.Context, out []PartitionOffsets) err
 	if err != nil {
 		return err
 	}
-	told := make(map[Position]kafka.PartitionOffsets, len(out))
+	reported := make(map[Position]kafka.PartitionOffsets, len(out))
 	for topic, partitions := range res.Topics {
 		for _, p := range partitions {
-			told[Position{Topic: topic, Partition: p.Partition}] = p
+			reported[Position{Topic: topic, Partition: p.Partition}] = p
 		}
 	}
 	for i, o := range out {
-		p, ok := told[Position{Topic: o.Topic, Partition: o.Partition}]
+		p, ok := reported[Position{Topic: o.Topic, Partition: o.Partition}]
 		switch {
 		case !ok:
 			return fmt.Errorf("partition %d of %s: %w", o.Partition, o.Topic, errOmitted)

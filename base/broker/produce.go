@@ -88,18 +88,18 @@ func (w *write) produce(ctx context.Context, queues []*queue) produceAnswer {
 	if err != nil {
 		return answer
 	}
-	told := make(map[Position]produceResult, len(queues))
+	reported := make(map[Position]produceResult, len(queues))
 	for _, topic := range res.Topics {
 		for _, p := range topic.Partitions {
 			result := produceResult{base: p.BaseOffset}
 			if p.ErrorCode != 0 {
 				result.err = kafka.Error(p.ErrorCode)
 			}
-			told[Position{Topic: topic.Topic, Partition: int(p.Partition)}] = result
+			reported[Position{Topic: topic.Topic, Partition: int(p.Partition)}] = result
 		}
 	}
 	for i, q := range queues {
-		result, ok := told[q.place]
+		result, ok := reported[q.place]
 		if !ok {
 			result = produceResult{base: -1, err: errOmitted}
 		}

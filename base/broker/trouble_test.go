@@ -48,7 +48,7 @@ func TestReady_ReportsTheErrorsOfTheLastWrites(t *testing.T) {
 				writes.Go(func() { _, _ = c.Write(ctx, numbered("jobs", 0, 1, 1)) })
 				time.Sleep(tt.not)
 				if tt.not > 0 {
-					require.NoError(t, c.Ready(t.Context()), "it may pass by itself")
+					require.NoError(t, c.Ready(t.Context()), "it may pass")
 				}
 				time.Sleep(tt.after - tt.not)
 				require.ErrorContains(t, c.Ready(t.Context()), tt.want)
@@ -74,7 +74,7 @@ func TestReady_ForgetsWhatIsNotRetried(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		require.Error(t, c.Ready(t.Context()))
 		time.Sleep(10 * time.Second)
-		require.NoError(t, c.Ready(t.Context()), "a producer that no longer leads writes no more")
+		require.NoError(t, c.Ready(t.Context()), "a producer that no longer leads no longer writes")
 	})
 }
 

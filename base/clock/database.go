@@ -92,7 +92,7 @@ func (c *Database) renew(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	sent := Mark()
-	told, err := c.read(ctx)
+	shown, err := c.read(ctx)
 	if err != nil {
 		return fmt.Errorf("read the database's time: %w", err)
 	}
@@ -105,11 +105,11 @@ func (c *Database) renew(ctx context.Context) error {
 	if took > slowAnswer && !c.base.IsZero() && sent.Sub(c.mark) < slowAnswersMax {
 		return nil
 	}
-	step := told.Sub(c.base.Add(mark.Sub(c.mark)))
+	step := shown.Sub(c.base.Add(mark.Sub(c.mark)))
 	if !c.base.IsZero() && step.Abs() > stepWarning {
 		c.logger.Warn("the offset between the database's time and this clock has changed", "step", step)
 	}
-	c.base, c.mark = told, mark
+	c.base, c.mark = shown, mark
 	return nil
 }
 

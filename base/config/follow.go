@@ -24,7 +24,7 @@ type Followed[T any] struct {
 	log   *slog.Logger
 
 	mu      sync.Mutex
-	looked  time.Time
+	readAt  time.Time
 	texts   [][]byte
 	value   T
 	refused string // why the files cannot be used now, as logged
@@ -36,7 +36,7 @@ func Follow[T any](logger *slog.Logger, what string, makeFunc func(texts [][]byt
 	files ...string) (*Followed[T], error) {
 	f := &Followed[T]{what: what, files: files, make: makeFunc, log: logger}
 	_, err := f.read()
-	f.looked = clock.Mark()
+	f.readAt = clock.Mark()
 	return f, err
 }
 
@@ -44,7 +44,7 @@ func Follow[T any](logger *slog.Logger, what string, makeFunc func(texts [][]byt
 func (f *Followed[T]) Current() T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if clock.Since(f.looked) >= followAge {
+	if clock.Since(f.readAt) >= followAge {
 		f.reload()
 	}
 	return f.value
@@ -59,7 +59,7 @@ func (f *Followed[T]) Reload() T {
 }
 
 func (f *Followed[T]) reload() {
-	f.looked = clock.Mark()
+	f.readAt = clock.Mark()
 	changed, err := f.read()
 	switch {
 	case err == nil:

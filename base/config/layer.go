@@ -124,11 +124,11 @@ func (l *layer) takeScalar(n *node, key string, y *yaml.Node) any {
 	}
 	v, err := parse(y.Value, n.typ)
 	if err != nil {
-		shown, says := y.Value, err.Error()
+		shown, message := y.Value, err.Error()
 		if n.hidden() {
-			shown, says = "<secret>", "want "+wantOf(n.typ)
+			shown, message = "<secret>", "want "+wantOf(n.typ)
 		}
-		l.refuse(key, shown, y.Line, "%s", says)
+		l.refuse(key, shown, y.Line, "%s", message)
 		return nil
 	}
 	return v

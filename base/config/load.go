@@ -154,11 +154,11 @@ func readEnv(root *node, l *layer, o Options) map[string]any {
 			}
 		case ignored(name, vars[name], o.IgnoreEnv):
 		default:
-			says := "no setting has this name"
+			message := "no setting has this name"
 			if near := closest(strings.TrimPrefix(name, EnvPrefix), known); near != "" {
-				says += "; did you mean " + EnvPrefix + near + "?"
+				message += "; did you mean " + EnvPrefix + near + "?"
 			}
-			l.problems = append(l.problems, Problem{Key: name, Origin: "environment", Message: says})
+			l.problems = append(l.problems, Problem{Key: name, Origin: "environment", Message: message})
 		}
 	}
 	return values

@@ -235,12 +235,12 @@ func TestElector_StopWaitsForTheWorkAndRenewsMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &row{cut: map[string]bool{}}
 		var others func() int
-		finished, beside := false, -1
+		finished, otherLeaders := false, -1
 		e := New(r, ttl, func(ctx context.Context, _ Lease) error {
 			<-ctx.Done()
 			<-time.After(30 * time.Second) // the batch in flight
 			l, _ := r.state()
-			finished, beside = l.Holder != "", others()
+			finished, otherLeaders = l.Holder != "", others()
 			return nil
 		}, slog.New(slog.DiscardHandler))
 		require.NoError(t, e.Start(t.Context()))
@@ -251,7 +251,7 @@ func TestElector_StopWaitsForTheWorkAndRenewsMeanwhile(t *testing.T) {
 		defer e2.Stop()
 		e.Stop()
 		require.True(t, finished, "the lease was held to the end of the work")
-		require.Zero(t, beside, "no other leader at the same time")
+		require.Zero(t, otherLeaders, "no other leader at the same time")
 	})
 }
 

@@ -264,12 +264,12 @@ func (a *Accounts) poll(ctx context.Context) error {
 			return err
 		}
 	}
-	asked := clock.Mark()
+	readAt := clock.Mark()
 	version, err := a.redis.Get(ctx, a.newestKey()).Result()
 	if err != nil && !errors.Is(err, goredis.Nil) {
 		return fmt.Errorf("read the version of the accounts: %w", err)
 	}
-	a.confirm(version, asked)
+	a.confirm(version, readAt)
 	return nil
 }
 

@@ -165,10 +165,10 @@ func TestAccounts_ConcurrentCallersShareOneStatement(t *testing.T) {
 		a.reads <- struct{}{}
 	}
 	var all sync.WaitGroup
-	asked := make(chan struct{}, 200)
+	arrived := make(chan struct{}, 200)
 	for range 200 {
 		all.Go(func() {
-			asked <- struct{}{}
+			arrived <- struct{}{}
 			account, err := a.Account(context.Background(), 1)
 			if err != nil || account.Currency != "CNY" {
 				t.Errorf("%+v, %v", account, err)
@@ -176,7 +176,7 @@ func TestAccounts_ConcurrentCallersShareOneStatement(t *testing.T) {
 		})
 	}
 	for range 200 {
-		<-asked
+		<-arrived
 	}
 	for range readsMax {
 		<-a.reads

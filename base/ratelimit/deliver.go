@@ -41,7 +41,7 @@ func (d *dispatcher) deliver(a composed, got grant.Answer, err error) {
 	for i, g := range got.Wants {
 		d.distribute(a, i, g, got)
 	}
-	d.w.metrics.asks.WithLabelValues(d.media).Inc()
+	d.w.metrics.requests.WithLabelValues(d.media).Inc()
 	for i, l := range a.lines {
 		l.requestAt = time.Time{}
 		l.serve(d) // New calls are served with what was granted ahead.

@@ -194,32 +194,32 @@ func (f *fallback) Pause(ctx context.Context, point grant.Key, d time.Duration) 
 // Listen implements grant.Ledger. A reported loss counts from its report on, not from the next request: the grants of
 // this process last while those of others lapse.
 func (f *fallback) Listen(ctx context.Context, media string, onPause func(grant.Key, time.Duration), _ func(error)) {
-	heard := func(point grant.Key, d time.Duration) {
+	relay := func(point grant.Key, d time.Duration) {
 		_ = f.own.Pause(ctx, point, d) // It only fails when ctx has ended.
 		onPause(point, d)
 	}
-	f.common.Listen(ctx, media, heard, func(err error) { f.noteLoss(ctx, err) })
+	f.common.Listen(ctx, media, relay, func(err error) { f.noteLoss(ctx, err) })
 }
 
 // try calls the common ledger and records whether it answered. A caller whose context ended proves nothing.
 func (f *fallback) try(ctx context.Context, do func(context.Context) error) error {
-	asked := f.own.Clock()
+	sent := f.own.Clock()
 	bounded, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	err := do(bounded)
 	switch {
 	case err == nil:
-		f.noteAnswer(ctx, asked)
+		f.noteAnswer(ctx, sent)
 	case !callerGaveUp(ctx):
 		f.noteLoss(ctx, err)
 	}
 	return err
 }
 
-// noteAnswer records that the common ledger answered a request that was sent at the time asked.
-func (f *fallback) noteAnswer(ctx context.Context, asked time.Time) {
+// noteAnswer records that the common ledger answered a request that was sent at the time sent.
+func (f *fallback) noteAnswer(ctx context.Context, sent time.Time) {
 	f.reached.Store(true)
-	f.noteReturn(ctx, asked)
+	f.noteReturn(ctx, sent)
 }
 
 func (f *fallback) noteLoss(ctx context.Context, err error) {

@@ -10,7 +10,7 @@ type metrics struct {
 	wait        *prometheus.HistogramVec
 	waiting     *prometheus.GaugeVec
 	taken       *prometheus.CounterVec
-	asks        *prometheus.CounterVec
+	requests    *prometheus.CounterVec
 	wouldExceed *prometheus.CounterVec
 	late        *prometheus.CounterVec
 	paused      *prometheus.CounterVec
@@ -34,8 +34,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		waiting: f.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "adsync_ratelimit_waiting_calls", Help: "Calls of this process that wait for a grant.",
 		}, []string{"media"}),
-		taken: counter("taken_total", "Calls granted.", "media"),
-		asks:  counter("asks_total", "Requests to the ledger, each for all waiting calls.", "media"),
+		taken:    counter("taken_total", "Calls granted.", "media"),
+		requests: counter("asks_total", "Requests to the ledger, each for all waiting calls.", "media"),
 		wouldExceed: counter("would_exceed_total",
 			"Calls ended early because their grant would have come after their deadline.", "media"),
 		late: counter("late_total",

@@ -81,12 +81,12 @@ func (f *fallback) use() use {
 	return useCommon
 }
 
-// noteReturn records that the common ledger answered a request that was sent at the time asked.
-func (f *fallback) noteReturn(ctx context.Context, asked time.Time) {
+// noteReturn records that the common ledger answered a request that was sent at the time sent.
+func (f *fallback) noteReturn(ctx context.Context, sent time.Time) {
 	f.mu.Lock()
 	since := f.awaySince
 	// A late answer to a request from before the loss proves nothing.
-	if since.IsZero() || asked.Before(since) {
+	if since.IsZero() || sent.Before(since) {
 		f.mu.Unlock()
 		return
 	}

@@ -39,7 +39,7 @@ func (d *dispatcher) returnSlot(t *ticket, s slot) {
 	d.reuseSlot(t.line, s)
 }
 
-// reuseSlot gives an unused slot to a call that waits in its line, or else to the other processes.
+// reuseSlot gives an unused slot to a call that waits in its line, otherwise to the other processes.
 func (d *dispatcher) reuseSlot(l *line, s slot) {
 	l.keep(s)
 	l.serve(d)

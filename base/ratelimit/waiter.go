@@ -155,11 +155,11 @@ func (w *Waiter) Listen(ctx context.Context) {
 	if f, ok := w.ledger.(*fallbacks); ok {
 		listening.Go(func() { f.watch(ctx) })
 	}
-	heard := map[string]bool{}
+	listensTo := map[string]bool{}
 	for clock.Sleep(ctx, witnessEvery) == nil {
 		for _, d := range w.all() {
-			if !heard[d.media] {
-				heard[d.media] = true
+			if !listensTo[d.media] {
+				listensTo[d.media] = true
 				listening.Go(func() {
 					w.ledger.Listen(ctx, d.media, func(point grant.Key, left time.Duration) { d.pause(point, clock.Mark().Add(left)) },
 						func(error) {})

@@ -30,11 +30,11 @@ type remote struct {
 
 func (r remote) Request(ctx context.Context, media string, a grant.Request) (grant.Answer, error) {
 	r.requests.Add(1)
-	asked := time.Now()
+	sent := time.Now()
 	time.Sleep(time.Duration(rand.Int64N(int64(2 * time.Millisecond))))
 	got, err := r.Ledger.Request(ctx, media, a)
 	time.Sleep(time.Duration(rand.Int64N(int64(2 * time.Millisecond))))
-	got.Asked, got.Answered = asked, time.Now()
+	got.Asked, got.Answered = sent, time.Now()
 	return got, err
 }
 

@@ -54,7 +54,7 @@ func TestConfig_Validate(t *testing.T) {
 	all := Config{Mode: "?", Password: secret.NewText("hunter2")}
 	err := all.Validate()
 	for _, key := range []string{"mode", "addrs", "key_prefix", "pool_size", "dial_timeout"} {
-		require.ErrorContains(t, err, key+":", "every mistake is told at once")
+		require.ErrorContains(t, err, key+":", "all mistakes are reported at once")
 	}
 	require.NotContains(t, err.Error(), "hunter2")
 }

@@ -105,10 +105,10 @@ func TestOpen_AClusterIsReadAgainIfANodeDoesNotAnswer(t *testing.T) {
 	server, err := miniredisserver.NewServer("127.0.0.1:0")
 	require.NoError(t, err)
 	defer server.Close()
-	var asked atomic.Int32
+	var requests atomic.Int32
 	require.NoError(t, server.Register("CLUSTER", func(c *miniredisserver.Peer, _ string, args []string) {
 		at := server.Addr().String()
-		if asked.Add(1) == 1 {
+		if requests.Add(1) == 1 {
 			at = gone.Addr().String()
 		}
 		host, port, err := net.SplitHostPort(at)
@@ -139,5 +139,5 @@ func TestOpen_AClusterIsReadAgainIfANodeDoesNotAnswer(t *testing.T) {
 	defer client.Close()
 	require.Eventually(t, func() bool { return client.Get(t.Context(), "k").Err() == nil }, clusterReload/2,
 		time.Millisecond)
-	require.GreaterOrEqual(t, asked.Load(), int32(2))
+	require.GreaterOrEqual(t, requests.Load(), int32(2))
 }

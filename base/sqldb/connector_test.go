@@ -74,7 +74,7 @@ func TestConnector_AllCallersNoticeAHangingServerAtOnce(t *testing.T) {
 		defer cancel()
 		time.Sleep(restAfterSilence)
 		require.ErrorIs(t, pool.PingContext(short), context.DeadlineExceeded,
-			"a caller in a hurry says nothing about the server")
+			"an impatient caller proves nothing about the server")
 		require.NoError(t, connector.recentSilence())
 		for _, c := range server.conns {
 			_ = c.Close()

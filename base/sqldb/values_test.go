@@ -55,7 +55,7 @@ func TestReadsJSON_OnlyIfItIsReadExactly(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close()
 	query, args, want := jsonProbe()
-	ask := func(query string, want []string) (can bool) {
+	returns := func(query string, want []string) (can bool) {
 		require.NoError(t, conn.Raw(func(c any) error {
 			var err error
 			can, err = queryReturns(context.Background(), c.(driver.Conn), query, args, want)
@@ -63,9 +63,9 @@ func TestReadsJSON_OnlyIfItIsReadExactly(t *testing.T) {
 		}))
 		return can
 	}
-	require.True(t, ask(query, want))
-	require.False(t, ask(query, want[1:]))
-	require.False(t, ask(query, append([]string{"x"}, want[1:]...)))
+	require.True(t, returns(query, want))
+	require.False(t, returns(query, want[1:]))
+	require.False(t, returns(query, append([]string{"x"}, want[1:]...)))
 }
 
 // A list has the same rows, whichever way it is written.

@@ -18,15 +18,15 @@ const driftMax = 2000 // one part in driftMax
 
 // narrow applies a round trip in which the server's clock showed a time, and returns the bounds of that time on this
 // process's clock.
-func (o *offset) narrow(server, asked, answered time.Time) (from, to time.Time) {
-	least, most := asked.Sub(server), answered.Sub(server)
+func (o *offset) narrow(server, sent, received time.Time) (from, to time.Time) {
+	least, most := sent.Sub(server), received.Sub(server)
 	if !o.at.IsZero() {
-		drift := answered.Sub(o.at) / driftMax
+		drift := received.Sub(o.at) / driftMax
 		l, m := max(least, o.least-drift), min(most, o.most+drift)
 		if l <= m {
 			least, most = l, m
 		}
 	}
-	o.least, o.most, o.at = least, most, answered
+	o.least, o.most, o.at = least, most, received
 	return server.Add(least), server.Add(most)
 }

@@ -14,8 +14,8 @@ func TestOffset_ASlowAnswerIsAsExactAsAQuickOne(t *testing.T) {
 	start := time.Unix(1_000_000_000, 0)
 	server := start.Add(-time.Hour) // its time when it is start here
 	ms := time.Millisecond
-	trip := func(asked, there, answered time.Duration) (from, to time.Duration) {
-		f, e := o.narrow(server.Add(there), start.Add(asked), start.Add(answered))
+	trip := func(sent, there, received time.Duration) (from, to time.Duration) {
+		f, e := o.narrow(server.Add(there), start.Add(sent), start.Add(received))
 		return f.Sub(start), e.Sub(start)
 	}
 	from, to := trip(0, 1*ms, 2*ms)

@@ -169,7 +169,7 @@ func (r *Redis) read(raw []any, media string, a Request, out *Answer) (changes s
 	return changes, r.readPauses(pauses, now, changes, media, out)
 }
 
-func (r *Redis) narrow(media string, clock, asked, answered time.Time) (from, to time.Time) {
+func (r *Redis) narrow(media string, clock, sent, received time.Time) (from, to time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	o := r.offsets[media]
@@ -177,7 +177,7 @@ func (r *Redis) narrow(media string, clock, asked, answered time.Time) (from, to
 		o = &offset{}
 		r.offsets[media] = o
 	}
-	return o.narrow(clock, asked, answered)
+	return o.narrow(clock, sent, received)
 }
 
 func integers(of any) ([]int64, error) {

@@ -79,9 +79,9 @@ func (r *Redis) State(ctx context.Context, media string, rules *Rules) ([]LimitS
 	var limits []LimitState
 	for name, text := range index {
 		micros, err := strconv.ParseInt(text, 10, 64)
-		asked := time.UnixMicro(micros).UTC()
+		requested := time.UnixMicro(micros).UTC()
 		key, known := r.keyOf(media, name)
-		if err != nil || !known || now.Sub(asked) > indexKept {
+		if err != nil || !known || now.Sub(requested) > indexKept {
 			for _, hash := range []string{"index", "last"} {
 				if err := r.client.HDel(ctx, r.keys.Of(media, hash), name).Err(); err != nil {
 					return nil, nil, err
@@ -97,7 +97,7 @@ func (r *Redis) State(ctx context.Context, media string, rules *Rules) ([]LimitS
 		if err != nil {
 			return nil, nil, err
 		}
-		s.LimitMax, s.AskedAt, s.Part = most, asked, Tightened(tight[key.AnyWindow()], now)
+		s.LimitMax, s.AskedAt, s.Part = most, requested, Tightened(tight[key.AnyWindow()], now)
 		limits = append(limits, s)
 	}
 	slices.SortFunc(limits, func(a, b LimitState) int {
