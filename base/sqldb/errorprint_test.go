@@ -17,17 +17,17 @@ import (
 func TestErrorPrint(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, text, want string }{
-		{"numbers and times go", "account 1784563 at 2026-11-21T10:00:03.123Z: 12.5% of 1,000", "account ? at ?: ?% of ?"},
-		{"a sign goes with its number", "balance -12.5, drift (+3), pre-2026", "balance ?, drift (?), pre-?"},
-		{"dates with names go", "since Sat, 21 Nov 2026 10:00:00 GMT, until Nov 3", "since ? ? ? GMT, until ?"},
-		{"what is no date stays", "may be marked on Monday", "may be marked on Monday"},
-		{"hexadecimal and request ids go", "request 0x7ffe01 id=9f86d081-884c-7d65 failed", "request ? id=? failed"},
-		{"identifiers go, whichever digits they have",
+		{"numbers and times are replaced", "account 1784563 at 2026-11-21T10:00:03.123Z: 12.5% of 1,000", "account ? at ?: ?% of ?"},
+		{"a sign belongs to its number", "balance -12.5, drift (+3), pre-2026", "balance ?, drift (?), pre-?"},
+		{"dates with names are replaced", "since Sat, 21 Nov 2026 10:00:00 GMT, until Nov 3", "since ? ? ? GMT, until ?"},
+		{"other words stay", "may be marked on Monday", "may be marked on Monday"},
+		{"hexadecimal and request ids are replaced", "request 0x7ffe01 id=9f86d081-884c-7d65 failed", "request ? id=? failed"},
+		{"identifiers are replaced, whatever their digits",
 			"trace aaaabbbb-cccc-dddd-eeee-ffffaaaabbbb of deadbeefcafebabe0 in deadbeef", "trace ? of ? in ?"},
-		{"quoted parts go", `field "date_range" and 'level' of ` + "`report`", "field ? and ? of ?"},
+		{"quoted parts are replaced", `field "date_range" and 'level' of ` + "`report`", "field ? and ? of ?"},
 		{"an apostrophe is no quote", "it doesn't work and won't", "it doesn't work and won't"},
-		{"numbers inside a sentence without blanks go alone", "账户12345余额不足", "账户?余额不足"},
-		{"full-width digits and quotes go", "账户１２３“测试”失败", "账户??失败"},
+		{"only the numbers of a sentence without blanks are replaced", "账户12345余额不足", "账户?余额不足"},
+		{"full-width digits and quotes are replaced", "账户１２３“测试”失败", "账户??失败"},
 		{"blanks collapse", " a\n\tb  ", "a b"},
 		{"nothing stays nothing", "", ""},
 	} {

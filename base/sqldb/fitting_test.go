@@ -25,12 +25,12 @@ func TestFitting_CutsStatementsByBytes(t *testing.T) {
 		most   int
 		want   int
 	}{
-		"small rows go together":            {16 << 20, rowsOf(10, 10, 10), 250, 3},
-		"no more than are wanted":           {16 << 20, rowsOf(10, 10, 10), 2, 2},
-		"large rows by their bytes":         {1 << 20, rowsOf(large, large, large, large, large, large), 250, 4},
-		"a larger packet takes more":        {2 << 20, rowsOf(large, large, large, large, large, large), 250, 6},
-		"a row as large as half a packet":   {1 << 20, rowsOf(600_000, 10), 250, 1},
-		"what is known before a connection": {0, rowsOf(large, large, large, large, large, large), 250, 4},
+		"small rows go together":          {16 << 20, rowsOf(10, 10, 10), 250, 3},
+		"no more than are wanted":         {16 << 20, rowsOf(10, 10, 10), 2, 2},
+		"large rows by their bytes":       {1 << 20, rowsOf(large, large, large, large, large, large), 250, 4},
+		"a larger packet takes more":      {2 << 20, rowsOf(large, large, large, large, large, large), 250, 6},
+		"a row as large as half a packet": {1 << 20, rowsOf(600_000, 10), 250, 1},
+		"the default before a connection": {0, rowsOf(large, large, large, large, large, large), 250, 4},
 	} {
 		d.server.packet.Store(c.packet)
 		n, err := d.Fitting("t", 1, c.rows, c.most)

@@ -113,12 +113,12 @@ func TestValues_AsJSONAndAsChain(t *testing.T) {
 }
 
 // A list that JSON cannot hold, and one with a single value, is a chain.
-func TestValues_WhatIsNoJSON(t *testing.T) {
+func TestValues_ListsThatDoNotFitJSONAreChains(t *testing.T) {
 	t.Parallel()
 	for name, texts := range map[string][]string{
-		"a text that is too long":           {"a", strings.Repeat("x", jsonTextMax+1)},
-		"what is no UTF-8":                  {"a", "\xff"},
-		"a list of nothing but one and all": {"a", "a"},
+		"a text that is too long":    {"a", strings.Repeat("x", jsonTextMax+1)},
+		"invalid UTF-8":              {"a", "\xff"},
+		"a list with a single value": {"a", "a"},
 	} {
 		v := &Values{Rows: len(texts), json: true, same: map[string]any{}}
 		v.Texts("word", func(i int) string { return texts[i] })
