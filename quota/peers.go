@@ -14,7 +14,7 @@ import (
 // The limiters that a drill's callers can use instead of ours, for comparison.
 const (
 	LimiterOurs = "ours"
-	// the plain mode, of ulule/limiter: fixed windows; a refused call comes back at the end of the window
+	// The plain mode, of ulule/limiter: fixed windows; a refused call comes back at the end of the window.
 	LimiterPlain = "ulule"
 	LimiterGCRA  = "gcra" // the generic cell rate algorithm with a burst of the whole limit, as in its libraries
 )

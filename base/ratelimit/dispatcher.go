@@ -81,7 +81,7 @@ type dispatcher struct {
 	synced     time.Time               // when pauses were last read
 	ahead      time.Duration           // how far the ledger's clock is ahead of ours; it determines calendar windows
 	unsettled  map[grant.Key]int       // matched rows that the ledger does not know of
-	// when unsettled and unused grants are reported at the latest; zero if there are none
+	// When unsettled and unused grants are reported at the latest; zero if there are none.
 	reportBy  time.Time
 	estimates map[rowsID]rowEstimate
 }

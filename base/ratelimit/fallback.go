@@ -51,7 +51,8 @@ type fallback struct {
 	missed      time.Time // when it last failed to answer
 	nextProbe   time.Time
 	firstAnswer time.Time // when the common ledger first answered
-	// the common ledger must learn of the absence: this process has granted itself calls, or the ledger may have lost some
+	// The common ledger must learn of the absence: this process has granted itself calls, or the ledger may have lost
+	// some.
 	mustReport bool
 	ownUntil   time.Time // the common ledger grants nothing before this: until then this process grants its own part
 	members    int       // the number of processes that reached the common ledger, as last known
@@ -64,7 +65,7 @@ type fallback struct {
 	witnessRead    bool      // the witness has been read
 	others         bool      // other processes reach the common ledger
 	barred         time.Time // since when this process makes no calls; zero while it may
-	// the reason: it reaches another server than the others, or cannot record the one that it reaches
+	// The reason: it reaches another server than the others, or cannot record the one that it reaches.
 	why string
 }
 
@@ -101,7 +102,7 @@ func (f *fallback) Request(ctx context.Context, media string, a grant.Request) (
 type requestStart struct {
 	use use
 	at  time.Time
-	// the number of pauses that the common ledger knows of; -1 if it does not know all that this process knows
+	// The number of pauses that the common ledger knows of; -1 if it does not know all that this process knows.
 	pausings int
 	wasAway  bool
 }

@@ -127,8 +127,8 @@ func NewKey(id string) Key {
 func (b *Box) Seal(plain, place string) (string, error) {
 	r := b.ring()
 	head := version + ":" + r.ids[0] + ":"
-	sealed := r.aeads[r.ids[0]].Seal(nil, nil, []byte(plain),
-		[]byte(head+place)) //nolint:gosec // It generates the nonce itself.
+	associated := []byte(head + place)
+	sealed := r.aeads[r.ids[0]].Seal(nil, nil, []byte(plain), associated) //nolint:gosec // It generates the nonce itself.
 	return head + base64.StdEncoding.EncodeToString(sealed), nil
 }
 

@@ -21,7 +21,7 @@ type Place string
 const (
 	ByRun     Place = "by run"     // each row on the shard of its run's id
 	ByAccount Place = "by account" // each row on the shard of its account's id
-	// a small table that statements of each shard read with their own rows: all shards have all of it
+	// A small table that statements of each shard read with their own rows: all shards have all of it.
 	EveryShard Place = "every shard"
 	OneServer  Place = "one server" // small, and never joined to sharded tables: all rows on one server
 )

@@ -79,11 +79,11 @@ type Settings struct {
 	CatchUp       CatchUp         `json:"catch_up"`
 	CatchUpWindow time.Duration   `json:"catch_up_window"`
 	CatchUpOrder  CatchUpOrder    `json:"catch_up_order,omitempty"`
-	// between two moments that are caught up; 0 means all at once
+	// Between two moments that are caught up; 0 means all at once.
 	CatchUpSpread time.Duration `json:"catch_up_spread,omitempty"`
 	Concurrency   Concurrency   `json:"concurrency"`
 	ExclusiveMax  time.Duration `json:"exclusive_max,omitempty"` // how long one exclusive subtask may hold up others
-	// subtasks a second; 0 means as fast as the stores accept them
+	// Subtasks a second; 0 means as fast as the stores accept them.
 	FanOutRate int      `json:"fan_out_rate"`
 	After      []string `json:"after,omitempty"`
 	Order      *Order   `json:"order,omitempty"` // set for a run ordered by hand

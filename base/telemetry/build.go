@@ -8,7 +8,7 @@ import (
 // Build describes the build of this program.
 type Build struct {
 	Version string `json:"version"` // the module's version, or "(devel)" for one built from a checkout
-	// of version control, with "-dirty" behind it after local changes; "unknown" without one
+	// Of version control, with "-dirty" behind it after local changes; "unknown" without one.
 	Commit string `json:"commit"`
 	Time   string `json:"time"` // of the commit, RFC 3339; empty when unknown
 	Go     string `json:"go"`   // the Go release it was built with

@@ -23,7 +23,7 @@ type Call struct {
 // A Key without a Limit limits nothing. It is a point at which calls can be paused.
 type Key struct {
 	Media string
-	// the endpoint, or the pattern of all that share the limit; empty means every endpoint; for rows their kind
+	// The endpoint, or the pattern of all that share the limit; empty means every endpoint; for rows their kind.
 	Endpoint string
 	Scope    Scope
 	Subject  string // the app's or the account's id; empty for a platform

@@ -77,7 +77,7 @@ func TestShared_ExpectedCallsAreInStepAsThePlanHasThem(t *testing.T) {
 	m.SetTime(now)
 	_, err := r.Request(t.Context(), "m", Request{})
 	require.NoError(t, err)
-	// every 505 ms
+	// Every 505 ms.
 	k := Key{Media: "m", Endpoint: "*", Scope: ScopePlatform, Period: 10 * time.Second, Limit: 20, Share: 1}
 	for _, tt := range []struct {
 		later  time.Duration
