@@ -256,18 +256,22 @@ func parseCurl(t *testing.T, line string, values map[string]string) *http.Reques
 
 func TestDocs_EveryExampleWorks(t *testing.T) {
 	t.Parallel()
-	raw, err := os.ReadFile("../docs/simulator.md")
-	require.NoError(t, err)
+	var pages string
+	for _, page := range []string{"simulator.md", "simulator-control.md"} {
+		text, err := os.ReadFile("../docs/" + page)
+		require.NoError(t, err)
+		pages += string(text)
+	}
 	s := newSim(t, Config{Accounts: 200, Seed: 1, Start: noon, Frozen: true})
 	ten, oce := s.account("tencent", 0), s.account("oceanengine", 0)
 	app := s.credentials("tencent")
 	for _, sample := range []string{app.AppID, idText(ten.ID), app.Logins[0].AccountIDs[1], idText(oce.ID)} {
-		if !strings.Contains(string(raw), sample) { // require.Contains would print the whole page on a failure
+		if !strings.Contains(pages, sample) { // require.Contains would print the whole page on a failure
 			t.Fatalf("%s of this world is not the sample", sample)
 		}
 	}
 	examples := 0
-	for line := range strings.Lines(string(raw)) {
+	for line := range strings.Lines(strings.ReplaceAll(pages, "\\\n", "")) {
 		if !strings.HasPrefix(line, "curl ") {
 			continue
 		}

@@ -74,7 +74,7 @@ func forbid(t *testing.T, admin *kafka.Client, op kafka.ACLOperationType) {
 	require.Len(t, res.Results[0].MatchingACLs, 1)
 }
 
-// TestRights_OnAKafkaWithAccessControl works with exactly the rights that docs/operations.md lists, and revokes one.
+// TestRights_OnAKafkaWithAccessControl works with exactly the rights that docs/servers.md lists, and revokes one.
 func TestRights_OnAKafkaWithAccessControl(t *testing.T) {
 	t.Parallel()
 	cfg, admin := guardedKafka(t)

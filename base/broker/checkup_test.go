@@ -62,7 +62,7 @@ func TestCheckUp_NamesEachMissingRightAndItsGrant(t *testing.T) {
 	there := []string{"adsync.system.normal", "adsync.tulip.important"}
 	groups := allowed(onGroup, "adsync.", mayRead)
 	all := append(allowed(onTopic, "adsync.", mayRead, mayWrite, mayCreate, mayAlter, mayReadConfigs), groups...)
-	require.Empty(t, checked(t, there, nil, all...), "these are the rights that docs/operations.md lists")
+	require.Empty(t, checked(t, there, nil, all...), "these are the rights that docs/servers.md lists")
 
 	for name, tt := range map[string]struct {
 		acls []kfake.ACL

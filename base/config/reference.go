@@ -7,10 +7,14 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 )
 
-// Reference writes a Markdown page of every setting below the pointer to the defaults: key, environment variable,
-// type, default and meaning. A setting without a doc tag is an error, so that all are documented.
+// referenceWidth is the longest line of the reference.
+const referenceWidth = 120
+
+// Reference writes a Markdown page of every setting below the pointer to the defaults: key, type, default and meaning.
+// A setting without a doc tag is an error, so that all are documented.
 func Reference(w io.Writer, defaults any) error {
 	root, err := newTree(defaults)
 	if err != nil {
@@ -21,19 +25,15 @@ func Reference(w io.Writer, defaults any) error {
 	r.line("")
 	r.line("<!-- Written by `adsync config reference`: change the `doc` tags in the code, then run `make generate`. -->")
 	r.line("")
-	r.line(
-		"Settings come, each source winning over the one before, from the defaults below, the YAML file (`--config FILE` or")
-	r.line(
-		"`%sCONFIG`), the environment and the command line (`--set key=value`). Unknown keys and variables are refused, and",
-		EnvPrefix)
-	r.line(
-		"`adsync config check` reports every mistake at once. An empty value or variable leaves the setting as it was. A " +
-			"list")
-	r.line("replaces the default as a whole.")
+	r.fill("", "Settings come from the defaults below, the YAML file (`--config FILE` or `"+EnvPrefix+"CONFIG`), the "+
+		"environment and the command line (`--set key=value`). Each source replaces values of the one before. Unknown keys "+
+		"and variables are refused, and `adsync config check` reports every mistake at once. An empty value or variable "+
+		"leaves the setting unchanged. A list replaces the default as a whole.")
 	r.line("")
-	r.line(
-		"In a variable, items of a simple list are separated by commas, and any other list or map is written in JSON or in")
-	r.line("YAML's flow style. Durations are written as `500ms`, `10s`, `15m` or `72h`. Secrets are never printed.")
+	r.fill("", "The environment variable of a setting is `"+EnvPrefix+"` and its key in capitals, with `_` for each dot: "+
+		"`"+EnvPrefix+"API_LISTEN` is for `api.listen`. Items of lists (`[]`) and maps have none: the whole list or map has "+
+		"one. In it, items of a simple list are separated by commas, and any other list or map is written in JSON or in YAML's "+
+		"flow style. Durations are written as `500ms`, `10s`, `15m` or `72h`. Secrets are never printed.")
 	for _, top := range root.children {
 		r.section(top)
 	}
@@ -57,10 +57,8 @@ func (r *reference) section(top *node) {
 	r.line("")
 	r.line("## %s", top.name)
 	r.line("")
-	r.line("%s", r.doc(top))
+	r.fill("", r.doc(top))
 	r.line("")
-	r.line("| key | environment variable | type | default | meaning |")
-	r.line("|---|---|---|---|---|")
 	r.rows(top)
 }
 
@@ -86,14 +84,28 @@ func (r *reference) rows(n *node) {
 }
 
 func (r *reference) row(n *node, defaultValue string) {
-	env := "`" + n.env() + "`"
-	if !n.value.IsValid() {
-		env = "" // The whole list or map has one variable.
+	about := typeName(n)
+	if defaultValue != "``" && defaultValue != "" && n.value.IsValid() {
+		about += ", " + defaultValue
 	}
-	if defaultValue == "``" || !n.value.IsValid() {
-		defaultValue = ""
+	r.fill("  ", "- `"+n.path+"` ("+about+"): "+r.doc(n))
+}
+
+// fill writes a paragraph or an item with lines that end before referenceWidth; all lines but the first are indented.
+func (r *reference) fill(indent, text string) {
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line+" "+word) > referenceWidth:
+			r.line("%s", line)
+			line = indent + word
+		default:
+			line += " " + word
+		}
 	}
-	r.line("| `%s` | %s | %s | %s | %s |", n.path, env, typeName(n), cell(defaultValue), cell(r.doc(n)))
+	r.line("%s", line)
 }
 
 func (r *reference) doc(n *node) string {
@@ -110,7 +122,7 @@ func orZero(n *node) reflect.Value {
 	return reflect.Zero(n.typ)
 }
 
-// summary returns the default of a list or map for one cell.
+// summary returns the default of a list or map in one line.
 func summary(n *node) string {
 	if !n.value.IsValid() || n.value.Len() == 0 {
 		return ""
@@ -155,5 +167,3 @@ func typeName(n *node) string {
 		return "text"
 	}
 }
-
-func cell(s string) string { return strings.ReplaceAll(s, "|", `\|`) }

@@ -27,7 +27,7 @@ func CheckUp(ctx context.Context, client goredis.UniversalClient, keys Keys) []c
 	}
 	report.Add("reached", checkup.OK, "", "")
 	if err := CheckRights(ctx, client, keys); err != nil {
-		report.Add("rights", checkup.Fault, err.Error(), "ACL SETUSER, see docs/operations.md")
+		report.Add("rights", checkup.Fault, err.Error(), "ACL SETUSER, see docs/servers.md")
 	} else {
 		report.Add("rights", checkup.OK, "", "")
 	}

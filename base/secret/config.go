@@ -13,7 +13,7 @@ import (
 type Config struct {
 	Keys []Key `koanf:"keys" doc:"The keys that encrypt platform tokens in the tables. The first one encrypts, all of them decrypt. A change needs a restart, or keys_file."`
 	// KeysFile is for keys that change while the program runs.
-	KeysFile string `koanf:"keys_file" doc:"YAML file with that list, instead of keys: - {id: k2, key: …}. It is read again when it changes, so that keys are rotated without a restart, see operations.md."`
+	KeysFile string `koanf:"keys_file" doc:"YAML file with that list, instead of keys: - {id: k2, key: …}. It is read again when it changes, so that keys are rotated without a restart, see docs/security.md."`
 }
 
 // Key is one key of a Box.

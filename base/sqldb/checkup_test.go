@@ -16,7 +16,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-// allRights are those that docs/operations.md lists.
+// allRights are those that docs/servers.md lists.
 const allRights = "SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX, CREATE VIEW"
 
 func TestCheckUp_NamesEachMissingRightAndItsGrant(t *testing.T) {

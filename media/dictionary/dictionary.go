@@ -1,5 +1,5 @@
-// Package dictionary writes the page that describes for analysts what each column of the result tables holds, and
-// from which field of each platform it comes.
+// Package dictionary writes the page for analysts: what each column of the result tables holds, and its source on each
+// platform.
 package dictionary
 
 import (
@@ -16,7 +16,7 @@ import (
 // Write writes the page, in Markdown. The platforms' figures are those of their reports.
 func Write(w io.Writer, platforms []media.Platform) error {
 	p := &printer{w: w}
-	p.print(head)
+	p.print("%s", head)
 	p.print("## Reports\n\nThe pulled reports, and how far back each platform keeps them.\n\n")
 	p.print("| platform | level | hours | raw table | look-back |\n|---|---|---|---|---|\n")
 	for _, platform := range platforms {
@@ -47,28 +47,26 @@ func Write(w io.Writer, platforms []media.Platform) error {
 	return p.err
 }
 
-const head = `# Data dictionary
+var head = ticked(`# Data dictionary
 
-<!-- Written by ` + "`adsync dictionary`" + `: change the platforms' figures in the code, then run ` +
-	"`make generate`" + `. -->
+<!-- Written by ^adsync dictionary^: change the platforms' figures in the code, then run ^make generate^. -->
 
-The figures of ` + "`report_daily`, `report_hourly`, `summary_daily` and `summary_hourly`" +
-	`. All of them are counters that can be added up over
-accounts, objects and days; rates are computed when they are read. NULL means that the platform has no such figure,` +
-	` or ` +
-	`that its answer
-lacked it; 0 is a figure of the platform.
+The figures of ^report_daily^, ^report_hourly^, ^summary_daily^ and ^summary_hourly^. All of them are counters that
+can be added up over accounts, objects and days; rates are computed when they are read. NULL means that the platform
+has no such figure, or that its answer lacked it. 0 is a figure that the platform reported.
 
-A row's ` + "`day`" + ` (and ` + "`hour`" + `) is the account's own, in ` + "`day_zone`" +
-	`. Money is in millionths of the row's ` + "`currency`" + `. Never add up several levels of
-one account: each holds all of its spend; the views ` + "`report_daily_account`" + ` and so on hold one level each.
+A row's ^day^ (and ^hour^) is the account's own, in ^day_zone^. Money is in millionths of the row's ^currency^. Never
+add up several levels of one account: each holds all of its spend. The views ^report_daily_account^ and so on hold one
+level each.
 
-*counted* is the day to which a platform counts the results of an ad. Figures of one metric that are counted ` +
-	`differently cannot be compared
-between platforms. *whole* is the morning from which on users' actions no longer increase a figure; platforms still ` +
-	`correct figures later.
+*counted* is the day to which a platform counts the result of an ad. Figures of one metric that are counted
+differently cannot be compared between platforms. *whole* is the morning from which a figure no longer grows by
+actions of users; platforms also correct figures later.
 
-`
+`)
+
+// ticked returns a text with a backtick for each ^.
+func ticked(text string) string { return strings.ReplaceAll(text, "^", "`") }
 
 // figuresOf returns the fields of a platform's reports for a metric, each once.
 func figuresOf(platform media.Platform, name string) wire.Figures {
@@ -84,7 +82,7 @@ func figuresOf(platform media.Platform, name string) wire.Figures {
 }
 
 // whole returns when a figure no longer grows. A day is whole on the morning after it: until 08:00 in the account's
-// zone platforms may return a part of it, or nothing.
+// zone platforms may answer with a part of it, or nothing.
 func whole(f wire.Figure) string {
 	if f.Grows == 0 {
 		return "the next day, 08:00"

@@ -8,22 +8,20 @@ import (
 	"adsync/media/wire"
 )
 
-const fundHead = `
+var fundHead = ticked(`
 ## The money of accounts
 
-` + "`account_balance`" + ` holds what each account has, ` + "`fund_daily`" +
-	` the cash flow of each of the account's past days, in
-` + "`day_zone`" + `; both have a row for each kind of money, their ` + "`fund`" +
-	`, and are in millionths of the row's ` + "`currency`" + `. NULL means that the platform does not
-report it, 0 is a figure of the platform. Never add up ` + "`total`" +
-	` and the other kinds: it includes them. The time of a balance is in its account's row of ` + "`coverage`" + `
-(report ` + "`balance`" + `); ` + "`updated_at`" + ` moves only when it changes.
+^account_balance^ holds what each account has, ^fund_daily^ what came in and went out on each of the account's past
+days, in ^day_zone^. Both have a row for each kind of money, their ^fund^, and are in millionths of the row's
+^currency^. NULL means that the platform does not report it, 0 is a reported figure. Never add up ^total^ and the
+other kinds: it holds them. The age of a balance is that of its account's row of ^coverage^ (report ^balance^);
+^updated_at^ changes only with the balance.
 
-`
+`)
 
-// funds writes the section about the tables of money.
+// funds writes what the tables of money hold.
 func (p *printer) funds(platforms []media.Platform) {
-	p.print(fundHead)
+	p.print("%s", fundHead)
 	p.print("| platform | raw tables | daily cash flow | a day is published |\n|---|---|---|---|\n")
 	for _, platform := range platforms {
 		funds := platform.Funds()
@@ -34,7 +32,7 @@ func (p *printer) funds(platforms []media.Platform) {
 			platform.Name(), funds.Balance.Table.Name, funds.Daily.Table.Name, funds.Daily.LookBack,
 			funds.Daily.PublishedAfter.Hours())
 	}
-	p.print("\n| fund | meaning | platform's fund types |\n|---|---|---|\n")
+	p.print("\n| fund | meaning | platform's fund types that contain |\n|---|---|---|\n")
 	for _, k := range fund.Kinds {
 		p.print("| `%s` | %s | %s |\n", k.Kind, k.Meaning, typesOf(platforms, k.Kind))
 	}
@@ -44,7 +42,7 @@ func (p *printer) funds(platforms []media.Platform) {
 	p.columns(platforms, fund.DailyFields, func(f media.Funds) wire.Amounts { return f.Daily.Amounts })
 }
 
-// typesOf returns the platforms' fund types of a kind, as text.
+// typesOf returns the fund types of the platforms that are of a kind.
 func typesOf(platforms []media.Platform, kind fund.Kind) string {
 	var all []string
 	for _, platform := range platforms {
@@ -52,20 +50,19 @@ func typesOf(platforms []media.Platform, kind fund.Kind) string {
 		var words []string
 		for _, t := range types {
 			if t.Kind == kind {
-				words = append(words, "`…"+t.Word+"…`")
+				words = append(words, t.Word)
 			}
 		}
 		if kind == fund.Other && len(types) > 0 {
-			words = []string{"all others"}
-		}
-		if len(words) > 0 {
+			all = append(all, platform.Name()+": all others")
+		} else if len(words) > 0 {
 			all = append(all, platform.Name()+": "+strings.Join(words, ", "))
 		}
 	}
 	return strings.Join(all, "; ")
 }
 
-// columns writes the platforms' fields for the columns of a table.
+// columns writes the source of a table's columns on each platform.
 func (p *printer) columns(platforms []media.Platform, fields []fund.Field, of func(media.Funds) wire.Amounts) {
 	p.print("\n| column | meaning | platform | field | unit there | of fund |\n|---|---|---|---|---|---|\n")
 	for _, f := range fields {
@@ -75,7 +72,7 @@ func (p *printer) columns(platforms []media.Platform, fields []fund.Field, of fu
 	}
 }
 
-// amounts writes a platform's fields for a column.
+// amounts writes a column's source on a platform.
 func (p *printer) amounts(platform string, f fund.Field, amounts wire.Amounts) {
 	found := false
 	for _, a := range amounts {
@@ -83,7 +80,7 @@ func (p *printer) amounts(platform string, f fund.Field, amounts wire.Amounts) {
 			continue
 		}
 		found = true
-		kind := "that of the row's type; `total` is the sum"
+		kind := "the row's; `total` is the sum"
 		if a.Kind != "" {
 			kind = "`" + string(a.Kind) + "`"
 		}

@@ -71,7 +71,7 @@ func withPair(ctx context.Context, s *stage.Stack) (undo func(context.Context) e
 	}
 	s.Pair, s.Account = d, "adsync"
 	s.Write(d.Writer())
-	// The rights that docs/operations.md lists, on the databases that are made later.
+	// The rights that docs/servers.md lists, on the databases that are made later.
 	for _, statement := range []string{
 		"CREATE USER adsync",
 		"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP, INDEX, CREATE VIEW, SHOW VIEW ON *.* TO adsync",

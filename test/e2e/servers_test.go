@@ -149,7 +149,7 @@ func requireQuotas(t *testing.T, cfg redis.Config) {
 	}
 }
 
-// accountAt makes two databases and an account with the rights that docs/operations.md lists, and returns the
+// accountAt makes two databases and an account with the rights that docs/servers.md lists, and returns the
 // databases as that account reaches them on the writer and on the replica.
 func accountAt(t *testing.T, servers *local.MariaDBPair, name string) (writer, replica sqldb.Config) {
 	t.Helper()

@@ -175,7 +175,7 @@ func (d *deployment) prepare(ctx context.Context) error {
 	if d.db, err = sql.Open("mysql", d.mariadb.DSN()+"data?parseTime=true"); err != nil {
 		return err
 	}
-	// As docs/operations.md advises for so many accounts.
+	// As docs/tasks.md advises for so many accounts.
 	const lanes = "UPDATE lane SET pool_size = ?, late_seconds = CASE name WHEN 'important' THEN ? ELSE 0 END"
 	if err := d.store.Config.Writer(ctx).Exec(lanes, d.o.pool, importantLate.Seconds()).Error; err != nil {
 		return err

@@ -22,7 +22,7 @@ import (
 type PartnerConfig struct {
 	Driver  string        `koanf:"driver" doc:"mysql (also for MariaDB) or sqlite."`
 	DSN     secret.Text   `koanf:"dsn" doc:"The database with the business's own figures, which is only read. mysql: user:password@tcp(host:3306)/name; sqlite: a file path. Empty: nothing is copied."`
-	Table   string        `koanf:"table" doc:"The table, or view, with the columns that docs/operations.md lists."`
+	Table   string        `koanf:"table" doc:"The table, or view, with the columns that docs/partner.md lists."`
 	Overlap time.Duration `koanf:"overlap" doc:"How far before the last load each load begins to read: longer than any transaction takes that writes there."`
 }
 
@@ -232,7 +232,7 @@ func (p *PartnerSource) CheckUp(ctx context.Context) []checkup.Finding {
 	report.Add("reached", checkup.OK, "", "")
 	if _, _, err := p.Changed(ctx, PartnerCursor{}, 0); err != nil {
 		report.Add("table "+p.table, checkup.Fault, err.Error(),
-			"give the user SELECT on it, with the columns that docs/operations.md lists")
+			"give the user SELECT on it, with the columns that docs/partner.md lists")
 	} else {
 		report.Add("table "+p.table, checkup.OK, "", "")
 	}

@@ -107,7 +107,7 @@ func TestKafkaVersions_AreThoseThatTheDocumentsName(t *testing.T) {
 	for file, names := range map[string][]string{
 		"../compose.yml":              {"apache/kafka:" + KafkaDefault},
 		"../../../docker-compose.yml": {"apache/kafka:" + KafkaDefault},
-		"../../../docs/operations.md": {"Kafka " + KafkaDefault, "Kafka " + KafkaOldest, "Kafka " + KafkaNewest},
+		"../../../docs/servers.md":    {"Kafka " + KafkaDefault, "Kafka " + KafkaOldest, "Kafka " + KafkaNewest},
 		"../../../README.md":          {"Kafka 2.4 or newer"},
 		"kafka-zookeeper.pom.xml":     {"<version>3.5.9</version>"},
 	} {

@@ -69,7 +69,7 @@ func (d *MariaDBPair) ReplicaDSN() string { return mariadbOf(d.Replica()).DSN() 
 func mariadbOf(s *Server) *MariaDB { return s.Kind.(*MariaDB) }
 
 // CreateAccount creates databases, which must not exist, and an account without a password that has adsync's rights
-// on them: those that docs/operations.md lists.
+// on them: those that docs/servers.md lists.
 func (d *MariaDBPair) CreateAccount(ctx context.Context, account string, databases ...string) error {
 	writer := mariadbOf(d.Writer())
 	if err := writer.CreateDatabases(ctx, databases...); err != nil {
