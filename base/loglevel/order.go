@@ -19,8 +19,8 @@ import (
 // Order sets the log level of processes for a time.
 type Order struct {
 	Level string // as telemetry.ParseLevel reads it
-	Role  string // of the processes; empty for all
-	Node  string // of the one process, as its logs name it; empty for all
+	Role  string // the role of the processes; empty for all
+	Node  string // the node of the one process, as in its logs; empty for all
 	By    string
 }
 

@@ -78,7 +78,7 @@ type Accounts struct {
 	keys   redis.Keys
 	causes *telemetry.CauseLog
 	found  *prometheus.CounterVec
-	budget time.Duration // for a read from Redis
+	budget time.Duration // the time for a read from Redis
 
 	flights singleflight.Group
 	reads   chan struct{}

@@ -58,7 +58,7 @@ type fallback struct {
 	members    int       // the number of processes that reached the common ledger, as last known
 	noPart     bool      // this process has no part: others reach the common ledger, or had all parts before it started
 
-	server         string    // that keeps the limits and that this process uses; empty before its first answer
+	server         string    // the server that keeps the limits for this process; empty before its first answer
 	recordedServer string    // the server that all use, as the witness records
 	movedAt        time.Time // when this process changed that record
 	moved          bool      // the common ledger has not learned of the move yet

@@ -7,7 +7,7 @@ import (
 	"adsync/base/ratelimit/grant"
 )
 
-// takeSpare takes a spare slot that has hasGrant, and reports whether there was one.
+// takeSpare takes a spare slot that has begun, and reports whether there was one.
 func (d *dispatcher) takeSpare(c grant.Call, importance int, now time.Time) (slot, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -87,7 +87,7 @@ func TestWaiter_ProcessesUnderDoubleDemandAreNeverRefused(t *testing.T) {
 		processes int
 		rules     []grant.Rule
 		length    time.Duration // longer than the longest window, so that it fills, overflows and continues
-		use       float64       // of the tightest limit
+		use       float64       // the part of the tightest limit that is used
 		tightest  float64       // calls a second
 	}{
 		{"one process, a limit per second", 1, []grant.Rule{perSecond}, 20 * time.Second, 0.90, 20},

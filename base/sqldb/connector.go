@@ -33,7 +33,7 @@ type connector struct {
 	packet atomic.Int64
 
 	mu        sync.Mutex
-	silence   error // of the last dial, until restUntil
+	silence   error // the error of the last dial, until restUntil
 	restUntil time.Time
 }
 

@@ -19,8 +19,8 @@ type Databases struct {
 // Reach bounds how much one page of a list reads of what no index selects. So a page may be short or empty and still
 // have a next one.
 type Reach struct {
-	Rows int // of subtasks and accounts
-	Runs int // whose subtasks of an account are looked up, one by one
+	Rows int // of subtasks and of accounts
+	Runs int // in which an account's subtasks are searched, one by one
 	Dead int // subtasks
 }
 

@@ -25,7 +25,7 @@ const (
 // TooLargeError means that a row has more bytes than the database accepts. Another try would fail too.
 type TooLargeError struct {
 	Table   string
-	Key     string // of the row
+	Key     string // the key of the row
 	Bytes   int
 	Limit   int
 	Setting string // the setting with the limit

@@ -9,7 +9,7 @@ type DeadFilter struct {
 	AccountID int64     `json:"account_id,omitempty"` // ours
 	RunID     int64     `json:"run_id,omitempty"`
 	Print     string    `json:"print,omitempty"` // the whole print
-	Class     string    `json:"class,omitempty"` // of the error
+	Class     string    `json:"class,omitempty"` // the class of the error
 	Text      string    `json:"text,omitempty"`  // a part of the error's text, verbatim
 	Since     time.Time `json:"since,omitzero"`  // died at or after
 	Until     time.Time `json:"until,omitzero"`  // died at or before
