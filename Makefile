@@ -19,6 +19,10 @@ GOVULNCHECK := $(CACHE)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 PROMETHEUS_VERSION := v0.316.0
 PROMETHEUS := $(CACHE)/prometheus-$(PROMETHEUS_VERSION)/prometheus
 
+# Sends generated requests to the API. It is Python.
+SCHEMATHESIS_VERSION := 4.32.5
+SCHEMATHESIS := $(CACHE)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
+
 # RESULTS=DIR also writes the results of each test target to DIR/TARGET.json, one `go test -json` event per line.
 RESULTS ?=
 TEST = $(GOTESTSUM) --format pkgname --hide-summary skipped $(if $(RESULTS),--jsonfile $(abspath $(RESULTS))/$@.json) --
@@ -176,6 +180,13 @@ test-page: $(GOTESTSUM) ## Look at the first page in a headless Chromium, on a p
 pictures: ## Take the pictures of docs/pictures again, of a running standalone; needs Chromium, as test-page does.
 	cd test/page && ADSYNC_PAGE_PICTURES=$(abspath docs/pictures) ADSYNC_PAGE_URL=$(or $(URL),http://127.0.0.1:8080/) $(GO) test -count=1 -run TestPicture ./...
 
+# EXAMPLES=n and SEED=n choose the requests.
+.PHONY: test-schema
+test-schema: build ## Send generated requests to each operation of the API of a standalone; needs Python's packages, and says so where they are not available.
+	@if $(MAKE) --no-print-directory $(SCHEMATHESIS); \
+	then $(GO) run ./test/schema -schemathesis $(SCHEMATHESIS) $(if $(EXAMPLES),-examples $(EXAMPLES)) $(if $(SEED),-seed $(SEED)); \
+	else echo "NOT CHECKED: schemathesis cannot be installed"; fi
+
 .PHONY: services
 services: ## Start Kafka, MariaDB and Redis, print their addresses for a shell, and stop them at ctrl-C.
 	$(GO) build -o bin/services ./test/services
@@ -273,6 +284,10 @@ $(GOVULNCHECK):
 
 $(GOTESTSUM):
 	GOBIN=$(@D) $(GO) install gotest.tools/gotestsum@$(GOTESTSUM_VERSION)
+
+$(SCHEMATHESIS):
+	python3 -m venv $(@D)/..
+	$(@D)/pip install --quiet schemathesis==$(SCHEMATHESIS_VERSION)
 
 $(PROMETHEUS):
 	GOBIN=$(@D) $(GO) install -tags remove_all_sd,enable_dns_sd github.com/prometheus/prometheus/cmd/{promtool,prometheus}@$(PROMETHEUS_VERSION)

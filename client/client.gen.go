@@ -1339,7 +1339,7 @@ type WholeTask struct {
 type After = string
 
 // AfterID defines model for AfterID.
-type AfterID = ID
+type AfterID = string
 
 // DeadAccount defines model for DeadAccount.
 type DeadAccount = string
