@@ -13,6 +13,7 @@ import (
 	"adsync/base/schedule"
 	"adsync/base/store"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/producer/overview"
 	"adsync/simulator/control"
 	"adsync/simulator/ledger"
@@ -87,11 +88,13 @@ func (w *watcher) read(ctx context.Context) (status, error) {
 }
 
 // mediaOf is one platform as the screen shows it: of its spend, that in the world's currency.
-func mediaOf(of *overview.Media) mediaStatus {
-	m := mediaStatus{Name: of.Name, Accounts: of.Accounts, Fresh: of.Fresh, Late: of.Late, Parked: of.Parked,
-		OldestAge: time.Duration(of.OldestSeconds * float64(time.Second))}
+func mediaOf(of *client.MediaOverview) mediaStatus {
+	m := mediaStatus{
+		Name: of.Name, Accounts: int(of.Accounts), Fresh: int(of.Fresh), Late: int(of.Late), Parked: int(of.Parked),
+		OldestAge: time.Duration(of.OldestSeconds * float64(time.Second)),
+	}
 	if of.FirstPull {
-		m.First = of.FirstPullText()
+		m.First = overview.FirstPullOf(of)
 	}
 	for _, s := range of.Spend {
 		if s.Currency == worldCurrency {
@@ -104,10 +107,11 @@ func mediaOf(of *overview.Media) mediaStatus {
 // runsOf are the platforms' runs, those under way first: they are what moves.
 func runsOf(o overview.Overview) []runStatus {
 	var all []runStatus
-	for _, runs := range [][]overview.Run{o.Open, o.Ended} {
+	for _, runs := range [][]client.RunOverview{o.Open, o.Ended} {
 		for i := range runs {
 			if r := &runs[i]; r.Media != upkeep.Name {
-				all = append(all, runStatus{Task: r.Task, State: r.State, Total: r.Total, Ended: r.Ended, Rate: r.PerSecond})
+				all = append(all, runStatus{Task: r.Task, State: task.RunState(r.State), Total: r.Total, Ended: r.Ended,
+					Rate: r.PerSecond})
 			}
 		}
 	}

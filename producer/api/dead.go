@@ -129,7 +129,7 @@ func (a *deadRoutes) groupDead(c *gin.Context, params *client.GroupDeadParams) (
 	if err != nil {
 		return nil, err
 	}
-	answer := client.DeadGroups{Stake: describeStake(stake), Total: total.All, Redriving: total.Redriving, Groups: []client.DeadGroup{}}
+	answer := client.DeadGroups{Stake: stake, Total: total.All, Redriving: total.Redriving, Groups: []client.DeadGroup{}}
 	names := map[int64]string{}
 	if len(groups) > limit {
 		groups, answer.More = groups[:limit], true
@@ -149,14 +149,6 @@ func (a *deadRoutes) groupDead(c *gin.Context, params *client.GroupDeadParams) (
 		answer.Groups = append(answer.Groups, j)
 	}
 	return answer, nil
-}
-
-func describeStake(s overview.DeadStake) client.DeadStake {
-	stake := client.DeadStake{Looked: int64(s.Looked), Healed: int64(s.Healed), Unhealed: int64(s.Unhealed), Accounts: int64(s.Accounts)}
-	for _, m := range s.Money {
-		stake.Money = append(stake.Money, client.Money{Currency: m.Currency, Micros: m.Micros})
-	}
-	return stake
 }
 
 // nameOfTask is what a task of dead subtasks is called.

@@ -12,7 +12,6 @@ import (
 
 	"adsync/base/httpapi"
 	"adsync/client"
-	"adsync/producer/overview"
 )
 
 // The pages for callers have all routes and the fields of all answers, and no others.
@@ -33,7 +32,7 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 	}
 
 	answers := map[string]any{ // by what only their samples have
-		`"attention":`:   &overview.Overview{},
+		`"attention":`:   &client.Overview{},
 		`"instance":`:    &httpapi.Problem{},
 		`"status": "goo`: &client.Task{},
 		`"status": "unu`: &client.TaskState{},

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"adsync/producer/overview"
+	"adsync/client"
 	"adsync/producer/overview/overviewtest"
 )
 
@@ -14,10 +14,10 @@ func TestOverview_IsWhatTheTablesSay(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	overviewtest.Fill(t, b.store)
-	var got overview.Overview
+	var got client.Overview
 	decode(t, b.get("/api/v1/overview"), &got)
 	require.Empty(t, got.Troubles)
-	require.Equal(t, overviewtest.Fresh, got.Media[0].Fresh)
+	require.EqualValues(t, overviewtest.Fresh, got.Media[0].Fresh)
 	require.NotEmpty(t, got.Attention)
 	require.Equal(t, "media", b.refused(http.MethodGet, "/api/v1/overview?media=tulip", "")[0].Field)
 }

@@ -11,6 +11,7 @@ import (
 	"adsync/base/store/overview"
 	"adsync/base/store/settings"
 	"adsync/base/store/summaries"
+	"adsync/client"
 )
 
 // accountItems are the accounts that somebody should look at.
@@ -33,10 +34,11 @@ func (l *accountItems) attendUnassigned(context.Context) error {
 			continue
 		}
 		ids := l.bare[m.Name]
-		l.add(Attention{Kind: "unassigned", Severity: Warn, Media: m.Name, Title: "Spend of today belongs to no game", Accounts: len(ids), ids: ids, Money: moneyOf(cost), MoneyOf: "today",
+		l.add(item{Attention: client.Attention{Kind: "unassigned", Severity: Warn, Media: m.Name,
+			Title: "Spend of today belongs to no game", Accounts: int64(len(ids)), Money: moneyOf(cost), MoneyOf: "today",
 			Cause:   "The accounts have no binding that holds today.",
 			Remedy:  "Bind each to its game: the summaries follow within two minutes.",
-			Command: "adsync bind account " + m.Name + "/ID --game GAME --os OS"})
+			Command: "adsync bind account " + m.Name + "/ID --game GAME --os OS"}, ids: ids})
 	}
 	return nil
 }
@@ -52,15 +54,16 @@ func (l *accountItems) attendGames(ctx context.Context) error {
 		byMedia[w.Media] = append(byMedia[w.Media], w)
 	}
 	for _, media := range slices.Sorted(maps.Keys(byMedia)) {
-		a := Attention{Kind: "unknown_game", Severity: Warn, Media: media, Title: "Accounts belong to games that nobody knows", AtLeast: len(wrong) == groupLooked, MoneyOf: "a day of these accounts",
+		a := item{Attention: client.Attention{Kind: "unknown_game", Severity: Warn, Media: media,
+			Title: "Accounts belong to games that nobody knows", AtLeast: len(wrong) == groupLooked,
+			MoneyOf: "a day of these accounts",
 			Remedy:  "Correct each, and its days go to the right game; or give the game its row of the table game.",
-			Command: "adsync bind account " + media + "/ID --game GAME --os OS --correct"}
+			Command: "adsync bind account " + media + "/ID --game GAME --os OS --correct"}}
 		names := map[string]bool{}
 		for _, w := range byMedia[media] {
 			a.ids, names[quote(w.Game)] = append(a.ids, w.AccountID), true
 		}
-		a.ids = unique(a.ids)
-		a.Accounts = len(a.ids)
+		a.count()
 		a.Cause = "Rows of account_binding name " + few(slices.Sorted(maps.Keys(names))) + ", and the table game does not."
 		l.add(a)
 	}
@@ -79,15 +82,16 @@ func (l *accountItems) attendImpossible(ctx context.Context) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(byMedia)) {
 		first := byMedia[name][0]
-		a := Attention{Kind: "impossible_binding", Severity: Warn, Media: name, Title: "Bindings name impossible days", AtLeast: len(wrong) == groupLooked, MoneyOf: "a day of these accounts",
-			Cause:   sentence("a row of account_binding is not used: " + (&summaries.Binding{From: first.From, To: first.To}).DaysFault()),
+		a := item{Attention: client.Attention{Kind: "impossible_binding", Severity: Warn, Media: name,
+			Title: "Bindings name impossible days", AtLeast: len(wrong) == groupLooked, MoneyOf: "a day of these accounts",
+			Cause: sentence("a row of account_binding is not used: " +
+				(&summaries.Binding{From: first.From, To: first.To}).DaysFault()),
 			Remedy:  "Correct the row's days, or delete it. Until then the games of these accounts stay as they were.",
-			Command: "adsync accounts show " + name + "/" + exampleID}
+			Command: "adsync accounts show " + name + "/" + exampleID}}
 		for _, w := range byMedia[name] {
 			a.ids = append(a.ids, w.AccountID)
 		}
-		a.ids = unique(a.ids)
-		a.Accounts = len(a.ids)
+		a.count()
 		l.add(a)
 	}
 	return nil
@@ -99,7 +103,8 @@ func (l *accountItems) attendParked(ctx context.Context) error {
 			continue // Their login tells.
 		}
 		word, text, found := strings.Cut(p.Reason, ":")
-		a := Attention{Kind: "parked", Severity: Warn, Media: p.Media, Accounts: int(p.N), Since: p.Since, MoneyOf: "a day is not pulled", Cause: sentence(p.Reason)}
+		a := item{Attention: client.Attention{Kind: "parked", Severity: Warn, Media: p.Media, Accounts: p.N, Since: p.Since,
+			MoneyOf: "a day is not pulled", Cause: sentence(p.Reason)}}
 		switch {
 		case found && word == "revoked":
 			a.Severity, a.Title = Bad, "The login has lost its permission for accounts"

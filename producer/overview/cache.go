@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"adsync/base/clock"
+	"adsync/client"
 )
 
 // Times of a Cache.
@@ -67,7 +68,8 @@ func (c *Cache) within(ctx context.Context, patience time.Duration) Overview {
 	if c.reading != reading {
 		return c.shown
 	}
-	return c.standIn(Overview{Troubles: []Trouble{{What: Tables, Why: "they have not answered for " + patience.String() + "; the next refresh shows more"}}})
+	return c.standIn(Overview{Overview: client.Overview{Troubles: []client.Trouble{{What: Tables,
+		Why: "they have not answered for " + patience.String() + "; the next refresh shows more"}}}})
 }
 
 func (c *Cache) refresh(ctx context.Context, reading chan struct{}) {

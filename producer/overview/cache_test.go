@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"adsync/client"
 	"adsync/producer/overview"
 )
 
@@ -20,7 +21,7 @@ func TestCache_OneReadServesAllWhoLook(t *testing.T) {
 		c := overview.NewCache(func(context.Context) overview.Overview {
 			reads++
 			<-time.After(time.Second)
-			return overview.Overview{At: time.Now()}
+			return overview.Overview{Overview: client.Overview{At: time.Now()}}
 		})
 		var viewers sync.WaitGroup
 		for range 50 {
@@ -46,7 +47,7 @@ func TestCache_AViewerWhoHangsUpHoldsUpNobody(t *testing.T) {
 			case <-ctx.Done():
 				return overview.Overview{}
 			case <-time.After(time.Second):
-				return overview.Overview{At: time.Now()}
+				return overview.Overview{Overview: client.Overview{At: time.Now()}}
 			}
 		})
 		ctx, hangUp := context.WithCancel(t.Context())
@@ -66,15 +67,15 @@ func TestCache_KeepsTheLastFiguresWhileTheTablesAreAway(t *testing.T) {
 				<-time.After(time.Minute)
 			}
 			if away.Load() {
-				return overview.Overview{Troubles: []overview.Trouble{{What: "tables", Why: "gone"}}, Limits: []overview.Limit{{Media: "now"}}}
+				return overview.Overview{Overview: client.Overview{Troubles: []client.Trouble{{What: "tables", Why: "gone"}}, Limits: []client.LimitOverview{{Media: "now"}}}}
 			}
-			return overview.Overview{At: time.Now(), Media: []overview.Media{{Name: "tulip"}}, Limits: []overview.Limit{{Media: "then"}}}
+			return overview.Overview{Overview: client.Overview{At: time.Now(), Media: []client.MediaOverview{{Name: "tulip"}}, Limits: []client.LimitOverview{{Media: "then"}}}}
 		})
 		first := c.Get(t.Context())
 		away.Store(true)
 		<-time.After(overview.AgeMin)
 		o := c.Get(t.Context())
-		require.Equal(t, []overview.Trouble{{What: "tables", Why: "gone"}}, o.Troubles)
+		require.Equal(t, []client.Trouble{{What: "tables", Why: "gone"}}, o.Troubles)
 		require.Equal(t, first.At, o.At, "they come with their moment")
 		require.Equal(t, first.Media, o.Media)
 		require.Equal(t, "now", o.Limits[0].Media, "what could be read is new")

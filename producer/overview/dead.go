@@ -8,6 +8,7 @@ import (
 
 	"adsync/base/plural"
 	"adsync/base/store/dead"
+	"adsync/client"
 )
 
 // deadItems are the subtasks that failed for good.
@@ -50,10 +51,11 @@ func (l *deadItems) attendDead(ctx context.Context) error {
 	}
 	for _, k := range order {
 		group := groups[k]
-		a := Attention{Kind: "dead", Severity: Bad, Media: k.media, Title: plural.Count(len(group), "subtask", "subtasks") + " failed for good", Cause: sentence(group[0].ErrorText),
+		a := item{Attention: client.Attention{Kind: "dead", Severity: Bad, Media: k.media,
+			Title: plural.Count(len(group), "subtask", "subtasks") + " failed for good", Cause: sentence(group[0].ErrorText),
 			AtLeast: looked == groupLooked, Since: group[len(group)-1].DeadAt, MoneyOf: "a day of these accounts",
 			Remedy:  "Mend the cause, and have them taken up again; or drop them.",
-			Command: fmt.Sprintf("adsync dead redrive --media %s --print %s", k.media, quote(k.print))}
+			Command: fmt.Sprintf("adsync dead redrive --media %s --print %s", k.media, quote(k.print))}}
 		of := map[string]bool{}
 		for i := range group {
 			if group[i].AccountID != 0 {
@@ -66,8 +68,7 @@ func (l *deadItems) attendDead(ctx context.Context) error {
 		if len(of) > 0 {
 			a.Title += ", of " + few(slices.Sorted(maps.Keys(of)))
 		}
-		a.ids = unique(a.ids)
-		a.Accounts = len(a.ids)
+		a.count()
 		l.add(a)
 	}
 	return nil
@@ -81,14 +82,15 @@ func (l *deadItems) attendHealed(healed []dead.DeadSubtask, looked int) {
 	}
 	for _, media := range slices.Sorted(maps.Keys(byMedia)) {
 		group := byMedia[media]
-		a := Attention{Kind: "healed", Severity: Note, Media: media, Title: plural.Count(len(group), "subtask that failed for good has", "subtasks that failed for good have") + " healed", AtLeast: looked == groupLooked,
-			Cause:  "All that they were to pull has been pulled whole since they failed. The newest error was: " + sentence(group[0].ErrorText),
-			Remedy: "Nothing is to be done: they are dropped after retention.healed_days.", Command: "adsync dead list --rows --media " + media, Since: group[len(group)-1].DeadAt}
+		a := item{Attention: client.Attention{Kind: "healed", Severity: Note, Media: media,
+			Title: plural.Count(len(group), "subtask that failed for good has", "subtasks that failed for good have") + " healed", AtLeast: looked == groupLooked,
+			Cause:   "All that they were to pull has been pulled whole since they failed. The newest error was: " + sentence(group[0].ErrorText),
+			Remedy:  "Nothing is to be done: they are dropped after retention.healed_days.",
+			Command: "adsync dead list --rows --media " + media, Since: group[len(group)-1].DeadAt}}
 		for i := range group {
 			a.ids = append(a.ids, group[i].AccountID)
 		}
-		a.ids = unique(a.ids)
-		a.Accounts = len(a.ids)
+		a.count()
 		l.add(a)
 	}
 }

@@ -9,19 +9,11 @@ import (
 	"adsync/base/store/dead"
 	storeoverview "adsync/base/store/overview"
 	"adsync/base/task"
+	"adsync/client"
 )
 
 // DeadLooked is how many of the dead subtasks, those that died last, are looked at for whether they are healed.
 const DeadLooked = 1000
-
-// DeadStake says how many of the dead subtasks need somebody: those that are not healed, their accounts, and what these spend in a day.
-type DeadStake struct {
-	Looked   int     `json:"looked"` // how many were looked at, those that died last
-	Healed   int     `json:"healed"`
-	Unhealed int     `json:"unhealed"`
-	Accounts int     `json:"accounts"`        // of the unhealed
-	Money    []Money `json:"money,omitempty"` // what these accounts spent on their last day that is known
-}
 
 // deadStore reads dead subtasks, and which of them are healed.
 type deadStore interface {
@@ -30,9 +22,9 @@ type deadStore interface {
 	Glance(ctx context.Context, look func(*storeoverview.Glance) error) error
 }
 
-// StakeOfDead looks at the dead subtasks of a filter that died last, and counts the healed ones by error print too. What accounts spent is that
-// of the last day before now that is known.
-func StakeOfDead(ctx context.Context, s deadStore, f task.DeadFilter, now time.Time) (stake DeadStake, healedOf map[string]int64, err error) {
+// StakeOfDead counts, of the dead subtasks of a filter that died last, those that need somebody, and the healed ones by
+// error print too. What accounts spent is that of the last day before now that is known.
+func StakeOfDead(ctx context.Context, s deadStore, f task.DeadFilter, now time.Time) (stake client.DeadStake, healedOf map[string]int64, err error) {
 	rows, _, err := s.ListDead(ctx, f, dead.DeadPlace{}, DeadLooked)
 	if err != nil {
 		return stake, nil, err
@@ -43,7 +35,7 @@ func StakeOfDead(ctx context.Context, s deadStore, f task.DeadFilter, now time.T
 	}
 	healedOf = map[string]int64{}
 	accounts := map[int64]bool{}
-	stake.Looked = len(rows)
+	stake.Looked = int64(len(rows))
 	for i := range rows {
 		switch d := &rows[i]; {
 		case healed[d.Key]:
@@ -53,7 +45,7 @@ func StakeOfDead(ctx context.Context, s deadStore, f task.DeadFilter, now time.T
 			accounts[d.AccountID] = true
 		}
 	}
-	stake.Unhealed, stake.Accounts = stake.Looked-stake.Healed, len(accounts)
+	stake.Unhealed, stake.Accounts = stake.Looked-stake.Healed, int64(len(accounts))
 	ids := slices.Sorted(maps.Keys(accounts))
 	err = s.Glance(ctx, func(g *storeoverview.Glance) error {
 		last, err := LastCosts(g, now, ids)

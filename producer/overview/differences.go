@@ -9,6 +9,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/store/results"
+	"adsync/client"
 )
 
 // differenceItems are the figures that are not the sums of their levels.
@@ -41,9 +42,11 @@ func (l *differenceItems) attendDifferences(ctx context.Context) error {
 	}
 	keys := slices.SortedFunc(maps.Keys(groups), func(a, b key) int { return cmp.Or(cmp.Compare(a.media, b.media), cmp.Compare(a.level, b.level)) })
 	for _, k := range keys {
-		a := Attention{Kind: "difference", Severity: Warn, Media: k.media, Title: "Accounts' figures are not the sums of their " + k.level + "s", MoneyOf: "apart in cost", AtLeast: len(rows) == groupLooked,
+		a := item{Attention: client.Attention{Kind: "difference", Severity: Warn, Media: k.media,
+			Title: "Accounts' figures are not the sums of their " + k.level + "s", MoneyOf: "apart in cost",
+			AtLeast: len(rows) == groupLooked,
 			Remedy:  "Both levels were pulled again, and it stayed so. Compare with the platform's console, and pull the days again.",
-			Command: "adsync reconcile --media " + k.media}
+			Command: "adsync reconcile --media " + k.media}}
 		apart, metrics, days := map[string]int64{}, map[string]bool{}, map[day.Day]bool{}
 		for i := range groups[k] {
 			d := &groups[k][i]
@@ -56,8 +59,8 @@ func (l *differenceItems) attendDifferences(ctx context.Context) error {
 				a.Since = since
 			}
 		}
-		a.ids = unique(a.ids)
-		a.Accounts, a.Money = len(a.ids), moneyOf(apart)
+		a.count()
+		a.Money = moneyOf(apart)
 		a.Cause = fmt.Sprintf("What differs: %s, of %s.", few(slices.Sorted(maps.Keys(metrics))), span(slices.Sorted(maps.Keys(days))))
 		l.add(a)
 	}

@@ -12,6 +12,7 @@ import (
 	"adsync/base/store/overview"
 	"adsync/base/store/results"
 	"adsync/base/store/settings"
+	"adsync/client"
 	"adsync/media"
 )
 
@@ -61,8 +62,9 @@ func (l *doubtfulItems) attendDoubtful(context.Context) error {
 }
 
 // doubtfulCard is the item of what is doubtful of one report and level, the newest day of which comes first.
-func (l *doubtfulItems) doubtfulCard(k doubtful, rows []overview.DoubtfulDay) Attention {
-	a := Attention{Kind: string(k.state), Severity: Warn, Media: k.media, MoneyOf: "a day of these accounts"}
+func (l *doubtfulItems) doubtfulCard(k doubtful, rows []overview.DoubtfulDay) item {
+	a := item{Attention: client.Attention{Kind: string(k.state), Severity: Warn, Media: k.media,
+		MoneyOf: "a day of these accounts"}}
 	seen := map[day.Day]bool{}
 	for _, r := range rows {
 		a.ids, seen[r.Day] = append(a.ids, r.AccountID), true
@@ -70,8 +72,7 @@ func (l *doubtfulItems) doubtfulCard(k doubtful, rows []overview.DoubtfulDay) At
 			a.Since = r.PulledAt.Time
 		}
 	}
-	a.ids = unique(a.ids)
-	a.Accounts = len(a.ids)
+	a.count()
 	days := slices.Sorted(maps.Keys(seen))
 	of, between := span(days), " --from "+days[0].String()+" --to "+days[len(days)-1].String()
 	if days[len(days)-1] == day.Epoch { // A list, or what an account has now.

@@ -13,6 +13,7 @@ import (
 	"adsync/base/store/results"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/producer"
 	"adsync/producer/overview"
 	"adsync/producer/overview/overviewtest"
@@ -58,14 +59,14 @@ func TestRead_NamesEachDayThatIsNotWholeHoweverOld(t *testing.T) {
 	o := overview.NewReader(options).Read(t.Context())
 	require.Equal(t, map[string][]any{
 		"An answer for 2026-11-18 was not believed": {
-			overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tulip.report_daily.account --accounts ID --from 2026-11-18 --to 2026-11-18 --confirm"},
+			overview.Warn, int64(1), "It lacks 3 rows.", "adsync tasks run tulip.report_daily.account --accounts ID --from 2026-11-18 --to 2026-11-18 --confirm"},
 		"An answer for 2 days from 2026-10-12 to 2026-10-14 by adgroup was not believed": {
-			overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tulip.report_hourly.adgroup --accounts ID --from 2026-10-12 --to 2026-10-14 --confirm"},
-		"An answer for the list adgroup was not believed": {overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tulip.adgroup.full --accounts ID --confirm"},
-		"An answer for 2026-11-12 was not believed":       {overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run tulip.fund_daily --accounts ID --from 2026-11-12 --to 2026-11-12 --confirm"},
+			overview.Warn, int64(1), "It lacks 3 rows.", "adsync tasks run tulip.report_hourly.adgroup --accounts ID --from 2026-10-12 --to 2026-10-14 --confirm"},
+		"An answer for the list adgroup was not believed": {overview.Warn, int64(1), "It lacks 3 rows.", "adsync tasks run tulip.adgroup.full --accounts ID --confirm"},
+		"An answer for 2026-11-12 was not believed":       {overview.Warn, int64(1), "It lacks 3 rows.", "adsync tasks run tulip.fund_daily --accounts ID --from 2026-11-12 --to 2026-11-12 --confirm"},
 		"What is known of 2026-05-05 by creative is not whole": {
-			overview.Warn, 1, "It lacks 3 rows.", "adsync tasks run 'my days' --accounts ID --from 2026-05-05 --to 2026-05-05"},
-		"What is known of 2026-11-20 is not whole": {overview.Note, 1, "It lacks 3 rows.", "adsync tasks run tulip.fund_daily --accounts ID --from 2026-11-20 --to 2026-11-20"},
+			overview.Warn, int64(1), "It lacks 3 rows.", "adsync tasks run 'my days' --accounts ID --from 2026-05-05 --to 2026-05-05"},
+		"What is known of 2026-11-20 is not whole": {overview.Note, int64(1), "It lacks 3 rows.", "adsync tasks run tulip.fund_daily --accounts ID --from 2026-11-20 --to 2026-11-20"},
 	}, doubtfulItems(o))
 	require.Contains(t, o.Stakes, overview.Stake{Kind: "suspect", Media: "tulip", Accounts: 1, Money: cny(1)}, "alerts count the account once")
 }
@@ -83,7 +84,7 @@ func TestRead_CountsValuesThatCannotBeUsedByField(t *testing.T) {
 	var titles []string
 	for _, a := range overview.NewReader(options(s)).Read(t.Context()).Attention {
 		if a.Kind == "unusable" {
-			titles = append(titles, string(a.Severity)+": "+a.Title)
+			titles = append(titles, a.Severity+": "+a.Title)
 			require.Equal(t, a.Title == "1 value of partner_daily.new_users cannot be used", a.Command == "", a.Title)
 		}
 	}
@@ -97,21 +98,21 @@ func TestRead_HealedSubtasksAreNotesWithoutMoney(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t)
 	overviewtest.Fill(t, s)
-	require.Equal(t, 2, kinds(overview.NewReader(options(s)).Read(t.Context()))["dead"].Accounts)
+	require.EqualValues(t, 2, kinds(overview.NewReader(options(s)).Read(t.Context()))["dead"].Accounts)
 	var accounts []int64
 	require.NoError(t, s.Data.Writer(t.Context()).Raw("SELECT account_id FROM subtask_dead ORDER BY account_id").Scan(&accounts).Error)
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO cron_task (id, name, media, handler, cron, params) VALUES (5, 'creatives', 'tulip', 'tulip.report_daily', '* * * * *', '{\"level\":\"creative\"}')").Error)
-	heal := func(account int64) map[string]overview.Attention {
+	heal := func(account int64) map[string]client.Attention {
 		now := at(t, s)
 		require.NoError(t, s.Data.Writer(t.Context()).Exec("INSERT INTO coverage (account_id, report, level, day, media, pulled_at, complete_version, state) VALUES (?, 'report_daily', 'creative', '2026-11-21', 'tulip', ?, ?, 'complete')",
 			account, sqldb.At(now), now.UnixMicro()).Error)
 		return kinds(overview.NewReader(options(s)).Read(t.Context()))
 	}
 	found := heal(accounts[0])
-	require.Equal(t, 1, found["dead"].Accounts)
-	require.Equal(t, []any{overview.Note, 1, []overview.Money(nil), "1 subtask that failed for good has healed"},
+	require.EqualValues(t, 1, found["dead"].Accounts)
+	require.Equal(t, []any{overview.Note, int64(1), []client.Money(nil), "1 subtask that failed for good has healed"},
 		[]any{found["healed"].Severity, found["healed"].Accounts, found["healed"].Money, found["healed"].Title})
 	found = heal(accounts[1])
 	require.NotContains(t, found, "dead")
-	require.Equal(t, 2, found["healed"].Accounts)
+	require.EqualValues(t, 2, found["healed"].Accounts)
 }

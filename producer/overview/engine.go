@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"adsync/base/task"
+	"adsync/client"
 )
 
 // engineItems are what keeps work from being planned.
@@ -18,8 +19,9 @@ func (l *engineItems) attendEngine(context.Context) error {
 		if l.holder != "" {
 			cause = "The lead of " + l.holder + " has run out, and nobody has taken it."
 		}
-		l.add(Attention{Kind: "leader", Severity: Bad, Title: "Nothing is planned: no producer leads", Cause: cause,
-			Remedy: "Start a producer, or look at the log of those that run.", Command: "adsync serve --role=producer"})
+		l.add(item{Attention: client.Attention{Kind: "leader", Severity: Bad, Title: "Nothing is planned: no producer leads",
+			Cause:  cause,
+			Remedy: "Start a producer, or look at the log of those that run.", Command: "adsync serve --role=producer"}})
 	}
 	return nil
 }
@@ -36,8 +38,9 @@ func (l *engineItems) attendTasks(context.Context) error {
 		for i, e := range t.Errors {
 			wrong[i] = e.Error()
 		}
-		a := Attention{Kind: "task", Severity: Bad, Media: t.Media, Title: "The task " + t.Name + " cannot be used, and never could", Cause: strings.Join(wrong, "; "),
-			Remedy: "Put its row of cron_task right.", Command: "adsync tasks show " + quote(t.Name)}
+		a := item{Attention: client.Attention{Kind: "task", Severity: Bad, Media: t.Media,
+			Title: "The task " + t.Name + " cannot be used, and never could", Cause: strings.Join(wrong, "; "),
+			Remedy: "Put its row of cron_task right.", Command: "adsync tasks show " + quote(t.Name)}}
 		if t.Usable {
 			a.Severity, a.Title = Warn, "The task "+t.Name+" runs on with its last good settings"
 		}
@@ -53,8 +56,9 @@ func (l *engineItems) attendStops(context.Context) error {
 			continue
 		}
 		what := string(s.Kind) + " " + s.TargetName
-		a := Attention{Kind: "pause", Severity: Note, Title: "Paused: " + what, Cause: sentence(cmp.Or(s.Reason, "no reason was given") + ", by " + cmp.Or(s.By, "somebody")), Since: s.OrderedAt,
-			Remedy: "It goes on when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}
+		a := item{Attention: client.Attention{Kind: "pause", Severity: Note, Title: "Paused: " + what,
+			Cause: sentence(cmp.Or(s.Reason, "no reason was given") + ", by " + cmp.Or(s.By, "somebody")), Since: s.OrderedAt,
+			Remedy: "It goes on when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}}
 		if !s.Until.IsZero() {
 			a.Remedy = "It goes on by itself at " + moment(s.Until, l.o.At) + ", or when it is resumed."
 		}

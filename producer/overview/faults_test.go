@@ -15,6 +15,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/producer"
 	"adsync/producer/overview"
 	"adsync/producer/overview/overviewtest"
@@ -57,12 +58,12 @@ func TestRead_NamesSlowEndpointsAndForWhom(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "Calls of funds/get are slow", a.Title)
 	require.Equal(t, "4 of 16 calls of the last minutes took 9.0 s in the mean. Each holds a slot of its lane meanwhile; the lane normal has 62 of 64 taken.", a.Cause)
-	require.Equal(t, 2, a.Accounts)
+	require.EqualValues(t, 2, a.Accounts)
 	require.Equal(t, cny(1+2), a.Money)
 
 	o.Consumers = gone{}
 	read := overview.NewReader(o).Read(t.Context())
-	require.Contains(t, read.Troubles, overview.Trouble{What: "consumers", Why: "redis: no answer"})
+	require.Contains(t, read.Troubles, client.Trouble{What: "consumers", Why: "redis: no answer"})
 	require.False(t, read.At.IsZero())
 }
 
@@ -147,9 +148,9 @@ func TestRead_SaysHowFarTheFirstPullIs(t *testing.T) {
 	}
 	exec(s.Config, "UPDATE media_account SET updated_at = ?", sqldb.At(at(t, s)))
 	o := overview.NewReader(options(s)).Read(t.Context())
-	require.Equal(t, []any{true, overviewtest.Fresh, overviewtest.Late - 1, 1}, []any{o.Media[0].FirstPull, o.Media[0].Fresh, o.Media[0].Late, o.Media[0].New})
+	require.Equal(t, []any{true, int64(overviewtest.Fresh), int64(overviewtest.Late - 1), int64(1)}, []any{o.Media[0].FirstPull, o.Media[0].Fresh, o.Media[0].Late, o.Media[0].New})
 	require.Equal(t, "First pull under way, 7 of 8 accounts", o.FirstPull())
-	require.Equal(t, 1, kinds(o)["late"].Accounts, "one whose figures are old is late however lately its row has changed")
+	require.EqualValues(t, 1, kinds(o)["late"].Accounts, "one whose figures are old is late however lately its row has changed")
 
 	// Nothing was pulled yet.
 	exec(s.Data, "DELETE FROM coverage")
@@ -201,7 +202,7 @@ func TestRead_ADeadLoginThatNobodyNeedsIsNoFault(t *testing.T) {
 		" VALUES (99, 'tulip', 'a', 'old', '', '', '2026-01-01 00:00:00.000', '2026-01-01 00:00:00.000', 'reauthorise')").Error)
 	a, ok := kinds(overview.NewReader(options(s)).Read(t.Context()))["login_unneeded"]
 	require.True(t, ok)
-	require.Equal(t, []any{overview.Note, 0, "The login old is dead, and no account is pulled with it"}, []any{a.Severity, a.Accounts, a.Title})
+	require.Equal(t, []any{overview.Note, int64(0), "The login old is dead, and no account is pulled with it"}, []any{a.Severity, a.Accounts, a.Title})
 }
 
 func TestRead_NamesBindingsToGamesThatAreNone(t *testing.T) {
@@ -214,7 +215,7 @@ func TestRead_NamesBindingsToGamesThatAreNone(t *testing.T) {
 	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO account_binding (account_id, from_day, to_day, game, os) VALUES (?, '2026-01-01', '9999-12-31', 'starfal', 'ios')", id).Error)
 	a, ok := kinds(overview.NewReader(options(s)).Read(t.Context()))["unknown_game"]
 	require.True(t, ok)
-	require.Equal(t, []any{1, cny(1), []string{"tulip/20000001"}, "adsync bind account tulip/ID --game GAME --os OS --correct"}, []any{a.Accounts, a.Money, a.Examples, a.Command})
+	require.Equal(t, []any{int64(1), cny(1), []string{"tulip/20000001"}, "adsync bind account tulip/ID --game GAME --os OS --correct"}, []any{a.Accounts, a.Money, a.Examples, a.Command})
 	require.Equal(t, "Rows of account_binding name starfal, and the table game does not.", a.Cause)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 
 	"adsync/base/store/settings"
+	"adsync/client"
 )
 
 // fieldItems are the fields that platforms refuse.
@@ -31,13 +32,14 @@ func (l *fieldItems) attendFields(ctx context.Context) error {
 		if r.Level != "" {
 			narrowed += " --level " + quote(r.Level)
 		}
-		l.add(Attention{
-			Kind: "field", Severity: Note, Media: r.Media, Title: "The field " + r.Field + ", which was added, is refused", Cause: sentence(r.Reason),
+		l.add(item{Attention: client.Attention{
+			Kind: "field", Severity: Note, Media: r.Media, Title: "The field " + r.Field + ", which was added, is refused",
+			Cause: sentence(r.Reason),
 			Since: r.UpdatedAt.Time,
 			Remedy: "No report asks for it. Add it under the platform's own name, or only to the reports that have it (" + cmp.Or(r.Report, "all") +
 				" now); the command takes this one off the list.",
 			Command: "adsync fields drop " + r.Media + " " + quote(r.Field) + narrowed,
-		})
+		}})
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
+	"adsync/client"
 	"adsync/producer/overview"
 )
 
@@ -16,7 +17,7 @@ func TestRead_NamesFieldsThatAreRefused(t *testing.T) {
 	s := storetest.New(t)
 	field := settings.ReportField{Media: "tulip", Report: "report_daily", Level: "adgroup", Field: "ordr_pv", State: settings.FieldAsked}
 	require.NoError(t, s.PutReportField(t.Context(), "otto", field))
-	read := func() (overview.Attention, bool) {
+	read := func() (client.Attention, bool) {
 		a, there := kinds(overview.NewReader(options(s)).Read(t.Context()))["field"]
 		return a, there
 	}

@@ -10,6 +10,7 @@ import (
 	"adsync/base/store/overview"
 	"adsync/base/store/settings"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/media"
 	"adsync/producer"
 )
@@ -61,15 +62,15 @@ type freshness struct {
 }
 
 // readFreshness looks how old the figures of the present day are, of the accounts that are pulled all the time.
-func (l *freshness) readFreshness(m *Media) error {
+func (l *freshness) readFreshness(m *client.MediaOverview) error {
 	byZone, lately, young := map[string][]int64{}, map[int64]bool{}, false
 	for _, a := range l.pulled[m.Name] {
 		byZone[a.Timezone] = append(byZone[a.Timezone], a.ID)
 		lately[a.ID] = l.o.At.Sub(a.Changed.Time) <= l.lateAfter(m.Name)
 		young = young || lately[a.ID]
 	}
-	m.Pulled = len(l.pulled[m.Name])
-	spent := slices.ContainsFunc(m.Spend, func(s Spend) bool { return s.Unassigned != 0 })
+	m.Pulled = int64(len(l.pulled[m.Name]))
+	spent := slices.ContainsFunc(m.Spend, func(s client.Spend) bool { return s.Unassigned != 0 })
 	for timezone, ids := range byZone {
 		today, zone := l.todayIn(timezone)
 		for page := range slices.Chunk(ids, accountsPage) {
@@ -93,9 +94,9 @@ func (l *freshness) readFreshness(m *Media) error {
 // readFirstPull finds out whether the first figures are still to come: of new accounts, or into the summaries, which are built after the
 // pulls, while nothing is known of today. Where accounts are young that is also so while what is known is 0: a summary that was built
 // between the first pulls has only the accounts that had come.
-func (l *freshness) readFirstPull(m *Media, young bool) error {
+func (l *freshness) readFirstPull(m *client.MediaOverview, young bool) error {
 	m.FirstPull = m.New > 0
-	known := slices.ContainsFunc(m.Spend, func(s Spend) bool { return !young || s.Ours != 0 })
+	known := slices.ContainsFunc(m.Spend, func(s client.Spend) bool { return !young || s.Ours != 0 })
 	if m.FirstPull || known || m.Fresh == 0 {
 		return nil
 	}
@@ -106,7 +107,7 @@ func (l *freshness) readFirstPull(m *Media, young bool) error {
 
 // judge sorts accounts into fresh, late and new. The day began so long ago: figures that are missing are that old at the most. Those
 // whose rows have lately changed are new if nothing was pulled of them yet.
-func (l *freshness) judge(m *Media, ids []int64, today day.Day, began time.Duration, pulled []overview.Pulled, lately map[int64]bool) {
+func (l *freshness) judge(m *client.MediaOverview, ids []int64, today day.Day, began time.Duration, pulled []overview.Pulled, lately map[int64]bool) {
 	age, before := map[int64]time.Duration{}, map[int64]bool{}
 	for _, p := range pulled {
 		if p.Report == "report_hourly" && !p.PulledAt.IsZero() {

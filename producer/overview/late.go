@@ -12,6 +12,7 @@ import (
 	"adsync/base/sqldb"
 	"adsync/base/store/overview"
 	"adsync/base/task"
+	"adsync/client"
 )
 
 // lateItems are the figures that are late.
@@ -25,8 +26,9 @@ func (l *lateItems) attendLate(context.Context) error {
 			continue
 		}
 		cause, command := l.whyLate(m)
-		a := Attention{Kind: "late", Severity: Warn, Media: m.Name, Title: "Today's figures are late", Accounts: len(ids), ids: ids, MoneyOf: "a day of these accounts", Cause: cause,
-			Remedy: "The command shows what they wait for.", Command: command}
+		a := item{Attention: client.Attention{Kind: "late", Severity: Warn, Media: m.Name, Title: "Today's figures are late",
+			Accounts: int64(len(ids)), MoneyOf: "a day of these accounts", Cause: cause,
+			Remedy: "The command shows what they wait for.", Command: command}, ids: ids}
 		if m.Fresh == 0 {
 			a.Severity = Bad
 		}
@@ -37,7 +39,7 @@ func (l *lateItems) attendLate(context.Context) error {
 
 // whyLate is the likeliest reason for figures being late, from what stops all to what slows some, with the command
 // that shows more of it.
-func (l *lateItems) whyLate(m *Media) (cause, command string) {
+func (l *lateItems) whyLate(m *client.MediaOverview) (cause, command string) {
 	if !l.leads {
 		return "No producer leads, so nothing is planned.", ""
 	}
@@ -58,7 +60,7 @@ func (l *lateItems) whyLate(m *Media) (cause, command string) {
 		return fmt.Sprintf("%s held up: %s", plural.Count(n, "subtask is", "subtasks are"), sentence(reason)), "adsync subtasks due --state deferred --media " + m.Name
 	}
 	for i := range l.o.Limits {
-		if limit := &l.o.Limits[i]; limit.Media == m.Name && limit.Scarce() && limit.Waiting > 0 {
+		if limit := &l.o.Limits[i]; limit.Media == m.Name && Scarce(limit) && limit.Waiting > 0 {
 			return fmt.Sprintf("%s of %s for their limit.", plural.Count(limit.Waiting, "call waits", "calls wait"), limit.Endpoint), "adsync limits --media " + m.Name
 		}
 	}

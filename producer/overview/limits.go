@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"adsync/base/ratelimit/grant"
+	"adsync/client"
 )
 
 // Limits tells how the call limits stand.
@@ -36,24 +37,27 @@ func (l *callLimits) readLimits(ctx context.Context) {
 		}
 		for _, p := range pauses {
 			if !p.Until.IsZero() {
-				l.o.Pauses = append(l.o.Pauses, Pause{Media: p.Media, Endpoint: p.Endpoint, Scope: string(p.Scope), Subject: p.Subject, Until: p.Until, Times: p.Times})
+				l.o.Pauses = append(l.o.Pauses, client.PauseOverview{Media: p.Media, Endpoint: p.Endpoint, Scope: string(p.Scope),
+					Subject: p.Subject, Until: p.Until, Times: int64(p.Times)})
 			}
 		}
 	}
-	slices.SortStableFunc(l.o.Limits, func(a, b Limit) int {
-		return cmp.Or(cmp.Compare(b.Full, a.Full), cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(b.Minute, a.Minute))
+	slices.SortStableFunc(l.o.Limits, func(a, b client.LimitOverview) int {
+		return cmp.Or(cmp.Compare(b.Full, a.Full), cmp.Compare(b.Waiting, a.Waiting), cmp.Compare(b.LastMinute, a.LastMinute))
 	})
 	l.o.Limits = l.o.Limits[:min(len(l.o.Limits), limitsShown)]
 }
 
-func limitOf(s *grant.LimitState) Limit {
+func limitOf(s *grant.LimitState) client.LimitOverview {
 	allowed := float64(s.Limit) * s.Share * s.Part
-	limit := Limit{
-		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject, Unit: string(cmp.Or(s.Unit, grant.UnitCalls)),
-		Allowed: int(allowed), Period: s.Period.String(), Window: s.Window, Ahead: s.Ahead, Full: float64(s.Window) / max(1, allowed), Minute: s.LastMinute, Tight: s.Part < 1,
+	limit := client.LimitOverview{
+		Media: s.Media, Endpoint: s.Endpoint, Scope: string(s.Scope), Subject: s.Subject,
+		Unit:    string(cmp.Or(s.Unit, grant.UnitCalls)),
+		Allowed: int64(allowed), Period: s.Period.String(), Window: int64(s.Window), Ahead: int64(s.Ahead),
+		Full: float64(s.Window) / max(1, allowed), LastMinute: int64(s.LastMinute), Tight: s.Part < 1,
 	}
 	for _, lane := range s.Lanes {
-		limit.Waiting += lane.Wanted
+		limit.Waiting += int64(lane.Wanted)
 	}
 	return limit
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"adsync/base/store/settings"
+	"adsync/client"
 )
 
 // loginEndsSoon is how long before its refresh token dies a login is told of.
@@ -23,10 +24,12 @@ func (l *loginItems) attendLogins(ctx context.Context) error {
 	for i := range l.logins {
 		e := &l.logins[i]
 		name := cmp.Or(e.Name, e.Login.Login)
-		a := Attention{Kind: "login", Severity: Bad, Media: e.Media, Title: "The login " + name + " must be authorised again", Cause: sentence(cmp.Or(e.StateReason, "its state is "+e.State)),
-			Accounts: int(e.Accounts), Since: e.Since, MoneyOf: "a day is not pulled",
+		a := item{Attention: client.Attention{Kind: "login", Severity: Bad, Media: e.Media,
+			Title:    "The login " + name + " must be authorised again",
+			Cause:    sentence(cmp.Or(e.StateReason, "its state is "+e.State)),
+			Accounts: e.Accounts, Since: e.Since, MoneyOf: "a day is not pulled",
 			Remedy:  "Whoever holds the accounts opens the address that this prints. The accounts come back by themselves.",
-			Command: fmt.Sprintf("adsync bind %s --app-id %s --redirect-uri https://HOST/oauth/%s/callback --wait", e.Media, quote(e.AppID), e.Media)}
+			Command: fmt.Sprintf("adsync bind %s --app-id %s --redirect-uri https://HOST/oauth/%s/callback --wait", e.Media, quote(e.AppID), e.Media)}}
 		if e.State == settings.TokenOK {
 			a.Kind, a.Severity, a.Title, a.Since = "login_ends", Warn, "The login "+name+" dies soon", time.Time{}
 			a.Cause = "Its refresh token dies at " + moment(e.RefreshExpires, l.o.Business) + "."

@@ -15,6 +15,3 @@ func Amount(micros int64) string {
 	}
 	return fmt.Sprintf("%s%s.%02d", sign, whole, hundredths%100)
 }
-
-// String is an amount with its currency.
-func (m Money) String() string { return m.Currency + " " + Amount(m.Micros) }

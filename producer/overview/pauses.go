@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"adsync/base/ratelimit/grant"
+	"adsync/client"
 )
 
 // A rest of a login's refresh is ended as a pause of this endpoint, for this scope.
@@ -22,12 +23,13 @@ func (l *loginItems) attendRests(ctx context.Context) error {
 	}
 	for i := range resting {
 		r := &resting[i]
-		a := Attention{Kind: "refresh_rests", Severity: Note, Media: r.Media, Accounts: int(r.Accounts), MoneyOf: "a day is pulled with it",
-			Title: "The tokens of the login " + cmp.Or(r.Name, r.Login.Login) + " are not refreshed until " + moment(r.Until, l.o.At),
-			Cause: sentence(cmp.Or(r.Reason, "the last try failed")),
+		a := item{Attention: client.Attention{Kind: "refresh_rests", Severity: Note, Media: r.Media, Accounts: r.Accounts,
+			MoneyOf: "a day is pulled with it",
+			Title:   "The tokens of the login " + cmp.Or(r.Name, r.Login.Login) + " are not refreshed until " + moment(r.Until, l.o.At),
+			Cause:   sentence(cmp.Or(r.Reason, "the last try failed")),
 			Remedy: "The refresh is tried again automatically then, and calls go on with the access token that it has. " +
 				"The command shows what would end the rest before its time, and ends it with --yes.",
-			Command: fmt.Sprintf("adsync limits end-pause --media %s --endpoint %s --subject %s", r.Media, RefreshPoint, quote(r.Login.Login))}
+			Command: fmt.Sprintf("adsync limits end-pause --media %s --endpoint %s --subject %s", r.Media, RefreshPoint, quote(r.Login.Login))}}
 		if !r.AccessExpires.After(l.o.Business) {
 			a.Severity, a.MoneyOf = Warn, "a day is not pulled"
 			a.Remedy = "Its access token has ended, so its accounts wait. The refresh is tried again automatically then; the command shows what would end" +
@@ -51,10 +53,11 @@ func (l *pauseItems) attendPauses(context.Context) error {
 	for _, p := range l.o.Pauses {
 		what := cmp.Or(p.Endpoint, "any endpoint")
 		ids := l.behind(p)
-		a := Attention{Kind: "calls_paused", Severity: Note, Media: p.Media, Title: "No calls of " + what + " until " + moment(p.Until, l.o.At),
-			Accounts: len(ids), ids: ids, MoneyOf: "a day of these accounts",
+		a := item{Attention: client.Attention{Kind: "calls_paused", Severity: Note, Media: p.Media,
+			Title:    "No calls of " + what + " until " + moment(p.Until, l.o.At),
+			Accounts: int64(len(ids)), MoneyOf: "a day of these accounts",
 			Cause:  "The platform has refused a call as over its limit, or asked for a pause.",
-			Remedy: "Calls continue automatically then; the command shows what would end the pause before its time, and ends it with --yes.", Command: "adsync limits end-pause --media " + p.Media}
+			Remedy: "Calls continue automatically then; the command shows what would end the pause before its time, and ends it with --yes.", Command: "adsync limits end-pause --media " + p.Media}, ids: ids}
 		if p.Endpoint != "" {
 			a.Command += " --endpoint " + quote(p.Endpoint)
 		}
@@ -69,7 +72,7 @@ func (l *pauseItems) attendPauses(context.Context) error {
 }
 
 // behind returns the accounts that are pulled all the time and whose calls a pause holds back.
-func (l *pauseItems) behind(p Pause) (ids []int64) {
+func (l *pauseItems) behind(p client.PauseOverview) (ids []int64) {
 	for _, a := range l.pulled[p.Media] {
 		subject := a.AppID
 		if p.Scope == string(grant.ScopeAccount) {

@@ -15,6 +15,7 @@ import (
 	"adsync/base/store/overview"
 	"adsync/base/store/settings"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/producer"
 )
 
@@ -126,11 +127,11 @@ func (r *Reader) Read(ctx context.Context) Overview {
 	l.o.Business, l.o.Theirs = r.Clock.Now(), DayTotals
 	for _, name := range r.Platforms {
 		l.periods[name] = hoursPeriod(l.tasks, name, settings.TierActive, l.o.Business)
-		l.o.Media = append(l.o.Media, Media{Name: name, LateSeconds: l.lateAfter(name).Seconds()})
+		l.o.Media = append(l.o.Media, client.MediaOverview{Name: name, LateSeconds: l.lateAfter(name).Seconds()})
 	}
 	if r.Checks != nil {
 		for _, c := range r.Checks(ctx) {
-			l.o.Troubles = append(l.o.Troubles, Trouble{What: c.Name, Why: c.Reason})
+			l.o.Troubles = append(l.o.Troubles, client.Trouble{What: c.Name, Why: c.Reason})
 		}
 	}
 	(&callLimits{l.facts, r.Platforms, r.Limits}).readLimits(ctx)
@@ -141,13 +142,16 @@ func (r *Reader) Read(ctx context.Context) Overview {
 	if r.Theirs != nil && !l.o.At.IsZero() {
 		l.readTheirs(ctx, r.Theirs)
 	}
-	slices.SortStableFunc(l.o.Attention, func(a, b Attention) int {
+	slices.SortStableFunc(l.items, func(a, b item) int {
 		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(b.Accounts, a.Accounts))
 	})
+	for i := range l.items {
+		l.o.Attention = append(l.o.Attention, l.items[i].Attention)
+	}
 	return l.o
 }
 
-func rank(s Severity) int { return slices.Index([]Severity{Bad, Warn, Note}, s) }
+func rank(severity string) int { return slices.Index([]string{Bad, Warn, Note}, severity) }
 
 // readTables reads both databases: first the accounts of the config database, then all of the data database as of one moment.
 func (l *look) readTables(ctx context.Context) error {
@@ -198,15 +202,15 @@ func (l *look) readAccounts(ctx context.Context) (err error) {
 			if c.Media != m.Name || !c.Bound {
 				continue
 			}
-			m.Accounts += int(c.N)
+			m.Accounts += c.N
 			switch {
 			case c.Parked:
-				m.Parked += int(c.N)
+				m.Parked += c.N
 			case c.Tier != settings.TierActive:
-				m.Quiet += int(c.N)
+				m.Quiet += c.N
 			}
 		}
-		m.Why = l.parkedReasons(m.Name, m.Parked)
+		m.ParkedReasons = l.parkedReasons(m.Name, m.Parked)
 		after := int64(0)
 		for {
 			page, err := l.Store.PulledAccounts(ctx, m.Name, after, pulledPage)

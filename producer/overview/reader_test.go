@@ -16,6 +16,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/producer"
 	"adsync/producer/overview"
 	"adsync/producer/overview/overviewtest"
@@ -39,8 +40,8 @@ func options(s *store.Store) overview.Options {
 	return overview.Options{Store: s, Platforms: overviewtest.Platforms(), Clock: overviewtest.Clock{}}
 }
 
-func kinds(o overview.Overview) map[string]overview.Attention {
-	found := map[string]overview.Attention{}
+func kinds(o overview.Overview) map[string]client.Attention {
+	found := map[string]client.Attention{}
 	for _, a := range o.Attention {
 		found[a.Kind] = a
 	}
@@ -59,12 +60,12 @@ func TestRead_TellsWhatTheTablesSay(t *testing.T) {
 
 	require.Len(t, o.Media, 2)
 	tulip, orchid := o.Media[0], o.Media[1]
-	require.Equal(t, []int{overviewtest.Fresh, overviewtest.Late, overviewtest.Frozen + overviewtest.Revoked + overviewtest.Dead, overviewtest.Quiet},
-		[]int{tulip.Fresh, tulip.Late, tulip.Parked, tulip.Quiet})
+	require.Equal(t, []int64{overviewtest.Fresh, overviewtest.Late, overviewtest.Frozen + overviewtest.Revoked + overviewtest.Dead, overviewtest.Quiet},
+		[]int64{tulip.Fresh, tulip.Late, tulip.Parked, tulip.Quiet})
 	require.Equal(t, tulip.Accounts, tulip.Pulled+tulip.Parked+tulip.Quiet, "each account is counted once")
 	require.EqualValues(t, -1, tulip.OldestSeconds, "one was never pulled")
-	require.Equal(t, []overview.ParkedReason{{Reason: "login", Accounts: 3}, {Reason: "frozen", Accounts: 2}, {Reason: "revoked", Accounts: 1}}, tulip.Why)
-	require.Equal(t, []int{4, 0}, []int{orchid.Fresh, orchid.Late})
+	require.Equal(t, []client.ParkedReason{{Reason: "login", Accounts: 3}, {Reason: "frozen", Accounts: 2}, {Reason: "revoked", Accounts: 1}}, tulip.ParkedReasons)
+	require.Equal(t, []int64{4, 0}, []int64{orchid.Fresh, orchid.Late})
 	require.InDelta(t, 30, orchid.OldestSeconds, 30)
 
 	require.Len(t, tulip.Spend, 1)
@@ -76,19 +77,19 @@ func TestRead_TellsWhatTheTablesSay(t *testing.T) {
 	}
 	require.EqualValues(t, 38_000*overviewtest.Micros, tulip.Spend[0].Ours)
 	require.EqualValues(t, 38_300*overviewtest.Micros, *tulip.Spend[0].Theirs)
-	require.Equal(t, 18, tulip.Spend[0].Hour)
+	require.EqualValues(t, 18, tulip.Spend[0].Hour)
 	require.EqualValues(t, 2900*overviewtest.Micros, tulip.Spend[0].Hours[18])
 	require.Zero(t, tulip.Spend[0].Hours[19])
 	require.EqualValues(t, 3300*overviewtest.Micros, tulip.Spend[0].Before[23])
 	require.Nil(t, orchid.Spend[0].Theirs, "nobody has told it")
 	require.EqualValues(t, 19*300*overviewtest.Micros, orchid.Spend[0].Unassigned)
-	require.Equal(t, []any{"USD", "America/Los_Angeles", day.Day("2026-11-21"), 2, int64(37_037_034)},
+	require.Equal(t, []any{"USD", "America/Los_Angeles", "2026-11-21", int64(2), int64(37_037_034)},
 		[]any{orchid.Spend[1].Currency, orchid.Spend[1].Zone, orchid.Spend[1].Day, orchid.Spend[1].Hour, orchid.Spend[1].Ours})
 
 	require.Len(t, o.Open, 3)
 	require.EqualValues(t, -1, o.Open[0].Total, "the newest is being fanned out")
 	require.Len(t, o.Ended, 3, "those of the platforms")
-	require.Equal(t, []task.RunState{task.RunSucceeded, task.RunPartial, task.RunFailed}, []task.RunState{o.Ended[0].State, o.Ended[1].State, o.Ended[2].State})
+	require.Equal(t, []client.RunState{client.RunStateSucceeded, client.RunStatePartial, client.RunStateFailed}, []client.RunState{o.Ended[0].State, o.Ended[1].State, o.Ended[2].State})
 	require.InDelta(t, 8./60, o.Ended[0].PerSecond, 0.01)
 }
 
@@ -108,9 +109,9 @@ func TestRead_NamesCauseAccountsMoneyAndRemedy(t *testing.T) {
 	found := kinds(o)
 	for _, want := range []struct {
 		kind     string
-		severity overview.Severity
-		accounts int
-		money    []overview.Money
+		severity string
+		accounts int64
+		money    []client.Money
 		cause    string
 		command  string
 	}{
@@ -118,9 +119,9 @@ func TestRead_NamesCauseAccountsMoneyAndRemedy(t *testing.T) {
 		{"late", overview.Warn, 2, cny(7 + 8), "1 subtask waits to be tried again: Get hourly_reports/get: no answer within 20s.", "adsync subtasks due --state retrying --media tulip"},
 		{"summary", overview.Bad, 2, cny(1 + 2), "Figures of 2026-11-21 were pulled and wait for system.summary.", "adsync tasks run system.summary --all --wait"},
 		{"dead", overview.Bad, 2, cny(1 + 2), "Code 18006: field 'x' is refused.", `adsync dead redrive --media tulip --print 'code 18006: field '\''x'\'' is refused'`},
-		{"suspect", overview.Warn, 1, []overview.Money{{Currency: "USD", Micros: 1900 * overviewtest.Micros}}, "The answer has no rows of a day that had spend.", "adsync tasks run orchid.report_daily.account --accounts ID --from 2026-11-20 --to 2026-11-20 --confirm"},
-		{"unassigned", overview.Warn, 4, []overview.Money{{Currency: "CNY", Micros: 5700 * overviewtest.Micros}}, "The accounts have no binding that holds today.", "adsync bind account orchid/ID --game GAME --os OS"},
-		{"difference", overview.Warn, 1, []overview.Money{{Currency: "CNY", Micros: 2_500_000}}, "What differs: cost, of 2026-11-20.", "adsync reconcile --media tulip"},
+		{"suspect", overview.Warn, 1, []client.Money{{Currency: "USD", Micros: 1900 * overviewtest.Micros}}, "The answer has no rows of a day that had spend.", "adsync tasks run orchid.report_daily.account --accounts ID --from 2026-11-20 --to 2026-11-20 --confirm"},
+		{"unassigned", overview.Warn, 4, []client.Money{{Currency: "CNY", Micros: 5700 * overviewtest.Micros}}, "The accounts have no binding that holds today.", "adsync bind account orchid/ID --game GAME --os OS"},
+		{"difference", overview.Warn, 1, []client.Money{{Currency: "CNY", Micros: 2_500_000}}, "What differs: cost, of 2026-11-20.", "adsync reconcile --media tulip"},
 		{"retry", overview.Note, 1, cny(7), "Get hourly_reports/get: no answer within 20s.", "adsync subtasks due --state retrying --media tulip"},
 	} {
 		a, ok := found[want.kind]
@@ -130,7 +131,7 @@ func TestRead_NamesCauseAccountsMoneyAndRemedy(t *testing.T) {
 		require.NotEmpty(t, a.Examples, want.kind)
 	}
 	require.Equal(t, []string{"tulip/20000012", "tulip/20000013", "tulip/20000014"}, found["login"].Examples)
-	parked := map[string]overview.Attention{}
+	parked := map[string]client.Attention{}
 	for _, a := range o.Attention {
 		if a.Kind == "parked" {
 			parked[a.Title] = a
@@ -147,8 +148,8 @@ func TestRead_NamesCauseAccountsMoneyAndRemedy(t *testing.T) {
 }
 
 // cny are hundreds of CNY: what account n spent yesterday is n of them.
-func cny(hundreds int64) []overview.Money {
-	return []overview.Money{{Currency: "CNY", Micros: hundreds * 100 * overviewtest.Micros}}
+func cny(hundreds int64) []client.Money {
+	return []client.Money{{Currency: "CNY", Micros: hundreds * 100 * overviewtest.Micros}}
 }
 
 func TestRead_TellsOfTasksTheLeadLimitsAndChecks(t *testing.T) {
@@ -173,7 +174,7 @@ func TestRead_TellsOfTasksTheLeadLimitsAndChecks(t *testing.T) {
 		return []httpapi.FailedCheck{{Name: "kafka", Reason: "no route to host"}}
 	}
 	o := overview.NewReader(options).Read(t.Context())
-	require.Equal(t, []overview.Trouble{{What: "kafka", Why: "no route to host"}}, o.Troubles)
+	require.Equal(t, []client.Trouble{{What: "kafka", Why: "no route to host"}}, o.Troubles)
 	found := kinds(o)
 	require.Equal(t, "Nothing is planned: no producer leads", found["leader"].Title)
 	require.Contains(t, found["task"].Cause, "five fields")
@@ -181,15 +182,15 @@ func TestRead_TellsOfTasksTheLeadLimitsAndChecks(t *testing.T) {
 	require.EqualValues(t, 2*2*60, o.Media[1].LateSeconds, "as the tasks are at first")
 	require.Len(t, o.Limits, 2)
 	full := o.Limits[0]
-	require.Equal(t, []any{"full", 50, 48, 7}, []any{full.Endpoint, full.Allowed, full.Window, full.Waiting}, "the fullest comes first")
+	require.Equal(t, []any{"full", int64(50), int64(48), int64(7)}, []any{full.Endpoint, full.Allowed, full.Window, full.Waiting}, "the fullest comes first")
 	require.InDelta(t, 0.96, full.Full, 1e-9)
-	require.Equal(t, []overview.Pause{{Media: "tulip", Endpoint: "full", Until: until, Times: 4}}, o.Pauses, "one that is over is none")
+	require.Equal(t, []client.PauseOverview{{Media: "tulip", Endpoint: "full", Until: until, Times: 4}}, o.Pauses, "one that is over is none")
 	require.Contains(t, found["calls_paused"].Cause, "4 times")
 	require.Contains(t, found["calls_paused"].Remedy, "lower share", "once more is not chance: somebody has to look")
 
 	options.Limits = limits{err: errors.New("redis: no answer")}
 	o = overview.NewReader(options).Read(t.Context())
-	require.Contains(t, o.Troubles, overview.Trouble{What: "limits", Why: "redis: no answer"})
+	require.Contains(t, o.Troubles, client.Trouble{What: "limits", Why: "redis: no answer"})
 	require.False(t, o.At.IsZero(), "the tables are read all the same")
 }
 
@@ -210,7 +211,7 @@ func TestRead_NamesTheAccountsAndTheMoneyBehindAPause(t *testing.T) {
 		{Media: "tulip", Endpoint: "account", Scope: grant.ScopeAccount, Subject: of.ExternalID, Until: until, Times: 1},
 	}}
 	o := overview.NewReader(options).Read(t.Context())
-	accounts, money := map[string]int{}, map[string]bool{}
+	accounts, money := map[string]int64{}, map[string]bool{}
 	for _, a := range o.Attention {
 		if a.Kind == "calls_paused" {
 			endpoint := strings.Fields(a.Title)[3]
@@ -218,8 +219,8 @@ func TestRead_NamesTheAccountsAndTheMoneyBehindAPause(t *testing.T) {
 		}
 	}
 	pulled := o.Media[0].Pulled
-	require.Greater(t, pulled, 1)
-	require.Equal(t, map[string]int{"all": pulled, "app": pulled, "other_app": 0, "account": 1}, accounts)
+	require.Greater(t, pulled, int64(1))
+	require.Equal(t, map[string]int64{"all": pulled, "app": pulled, "other_app": 0, "account": 1}, accounts)
 	require.True(t, money["all"] && money["app"] && !money["other_app"], money)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"adsync/base/sqldb"
 	"adsync/base/store/storetest"
+	"adsync/client"
 	"adsync/producer/overview"
 	"adsync/producer/overview/overviewtest"
 )
@@ -23,7 +24,7 @@ func TestRead_NamesTheAccountsAndTheMoneyBehindARest(t *testing.T) {
 	}
 	require.NoError(t, s.Config.Writer(t.Context()).Raw("SELECT t.id, t.login FROM media_account a JOIN media_token t ON t.id = a.token_id"+
 		" WHERE a.media = 'tulip' AND a.tier = 'active' AND a.parked = '' AND a.bound = 1 AND t.state = 'ok' ORDER BY a.id LIMIT 1").Scan(&of).Error)
-	rests := func() (found []overview.Attention) {
+	rests := func() (found []client.Attention) {
 		for _, a := range overview.NewReader(options(s)).Read(t.Context()).Attention {
 			if a.Kind == "refresh_rests" {
 				found = append(found, a)
@@ -42,7 +43,7 @@ func TestRead_NamesTheAccountsAndTheMoneyBehindARest(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		expires  time.Time
-		severity overview.Severity
+		severity string
 		remedy   string
 		moneyOf  string
 	}{

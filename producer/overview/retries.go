@@ -9,6 +9,7 @@ import (
 	"adsync/base/plural"
 	"adsync/base/sqldb"
 	"adsync/base/store/overview"
+	"adsync/client"
 )
 
 // retryItems are what is being tried again.
@@ -27,17 +28,18 @@ func (l *retryItems) attendRetries(context.Context) error {
 	})
 	for _, k := range keys {
 		group := groups[k]
-		a := Attention{Kind: "retry", Severity: Note, Media: k.media, Title: plural.Count(len(group), "subtask waits", "subtasks wait") + " to be tried again", Cause: sentence(group[0].Reason),
+		a := item{Attention: client.Attention{Kind: "retry", Severity: Note, Media: k.media,
+			Title:   plural.Count(len(group), "subtask waits", "subtasks wait") + " to be tried again",
+			Cause:   sentence(group[0].Reason),
 			AtLeast: len(l.waiting) == groupLooked, MoneyOf: "a day of these accounts",
 			Remedy: "They are tried again automatically: " + next(group[0].Due, l.o.At) + ". If the cause stays, they end among the dead. To have them tried at once: adsync limits end-pause --media " +
-				k.media + " --yes.", Command: "adsync subtasks due --state retrying --media " + k.media}
+				k.media + " --yes.", Command: "adsync subtasks due --state retrying --media " + k.media}}
 		for _, w := range group {
 			if w.AccountID != 0 {
 				a.ids = append(a.ids, w.AccountID)
 			}
 		}
-		a.ids = unique(a.ids)
-		a.Accounts = len(a.ids)
+		a.count()
 		l.add(a)
 	}
 	return nil

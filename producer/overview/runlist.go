@@ -3,9 +3,11 @@ package overview
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"adsync/base/store/overview"
 	"adsync/base/task"
+	"adsync/client"
 )
 
 // runList reads the runs under way, and those that ended last.
@@ -20,18 +22,18 @@ type runList struct {
 }
 
 func (l *runList) readRuns() error {
+	var open []overview.ListedRun
 	for _, state := range []task.RunState{task.RunFanningOut, task.RunRunning} {
-		open, err := l.glance.RunsIn(state, 0, runsShown+1)
+		some, err := l.glance.RunsIn(state, 0, runsShown+1)
 		if err != nil {
 			return err
 		}
-		for i := range open {
-			l.o.Open = append(l.o.Open, l.runOf(&open[i]))
-		}
+		open = append(open, some...)
 	}
-	slices.SortFunc(l.o.Open, func(a, b Run) int { return cmp.Compare(b.ID, a.ID) })
-	if l.o.OpenMore = len(l.o.Open) > runsShown; l.o.OpenMore {
-		l.o.Open = l.o.Open[:runsShown]
+	slices.SortFunc(open, func(a, b overview.ListedRun) int { return cmp.Compare(b.ID, a.ID) })
+	l.o.OpenMore = len(open) > runsShown
+	for i := range open[:min(len(open), runsShown)] {
+		l.o.Open = append(l.o.Open, l.runOf(&open[i]))
 	}
 	newest, err := l.glance.NewestRuns(newestLooked)
 	if err != nil {
@@ -42,13 +44,16 @@ func (l *runList) readRuns() error {
 			l.o.Ended = append(l.o.Ended, l.runOf(r))
 		}
 	}
-	slices.SortStableFunc(l.o.Ended, func(a, b Run) int { return b.EndedAt.Compare(a.EndedAt) })
+	slices.SortStableFunc(l.o.Ended, func(a, b client.RunOverview) int { return b.EndedAt.Compare(a.EndedAt) })
 	l.o.Ended = l.o.Ended[:min(len(l.o.Ended), endedShown)]
 	return nil
 }
 
-func (l *runList) runOf(r *overview.ListedRun) Run {
-	run := Run{ID: r.ID, Task: r.Task, Media: r.Media, State: r.State, Total: r.Total, Ended: r.Ended, Failed: r.Failed, Error: r.Error, CreatedAt: r.CreatedAt, EndedAt: r.EndedAt}
+func (l *runList) runOf(r *overview.ListedRun) client.RunOverview {
+	run := client.RunOverview{
+		ID: strconv.FormatInt(r.ID, 10), Task: r.Task, Media: r.Media, State: client.RunState(r.State), Total: r.Total,
+		Ended: r.Ended, Failed: r.Failed, Error: r.Error, CreatedAt: r.CreatedAt, EndedAt: r.EndedAt,
+	}
 	end := r.EndedAt
 	if end.IsZero() {
 		end = l.o.At

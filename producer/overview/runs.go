@@ -13,6 +13,7 @@ import (
 	"adsync/base/plural"
 	"adsync/base/store/overview"
 	"adsync/base/task"
+	"adsync/client"
 )
 
 // runItems are the runs that failed.
@@ -58,8 +59,10 @@ func (l *runItems) attendFailed(context.Context) error {
 			cause += " The last that says more: " + sentence(said)
 		}
 		remedy, command := lookAtRuns(runs, failed, since)
-		l.add(Attention{Kind: "run", Severity: Warn, Media: media, Title: plural.Count(len(runs), "run", "runs") + " went wrong within the hour", Cause: cause, Since: runs[len(runs)-1].EndedAt,
-			AtLeast: len(runs) >= endedMost, Remedy: remedy, Command: command})
+		l.add(item{Attention: client.Attention{Kind: "run", Severity: Warn, Media: media,
+			Title: plural.Count(len(runs), "run", "runs") + " went wrong within the hour", Cause: cause,
+			Since:   runs[len(runs)-1].EndedAt,
+			AtLeast: len(runs) >= endedMost, Remedy: remedy, Command: command}})
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"adsync/base/plural"
 	"adsync/base/roster"
+	"adsync/client"
 )
 
 // slowItems are the endpoints that answer slowly.
@@ -45,18 +46,18 @@ func (l *slowItems) attendSlow(ctx context.Context) error {
 	keys := slices.SortedFunc(maps.Keys(sums), func(a, b key) int { return cmp.Or(cmp.Compare(a.media, b.media), cmp.Compare(a.endpoint, b.endpoint)) })
 	for _, k := range keys {
 		sum := sums[k]
-		a := Attention{Kind: "slow", Severity: Warn, Media: k.media, Title: "Calls of " + k.endpoint + " are slow", MoneyOf: "a day of these accounts",
+		a := item{Attention: client.Attention{Kind: "slow", Severity: Warn, Media: k.media,
+			Title: "Calls of " + k.endpoint + " are slow", MoneyOf: "a day of these accounts",
 			Cause: fmt.Sprintf("%d of %s of the last minutes took %.1f s in the mean. Each holds a slot of its lane meanwhile; %s.",
 				sum.Slow, plural.Count(sum.Calls, "call", "calls"), took[k]/float64(max(sum.Slow, 1)), busiest(living, k.media)),
 			Remedy:  "Where slots are short, raise pool_size of the lane while it lasts. If it lasts for hours, ask the platform, and pause the tasks that need it.",
-			Command: "adsync consumers"}
+			Command: "adsync consumers"}}
 		for _, text := range sum.Accounts {
 			if id, err := strconv.ParseInt(text, 10, 64); err == nil {
 				a.ids = append(a.ids, id)
 			}
 		}
-		a.ids = unique(a.ids)
-		a.Accounts = len(a.ids)
+		a.count()
 		l.add(a)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/store/overview"
+	"adsync/client"
 )
 
 // spending reads what was spent.
@@ -44,12 +45,14 @@ func (l *spending) readSpend() error {
 				l.spendOf(m, d).Theirs = &d.Cost
 			}
 		}
-		slices.SortStableFunc(m.Spend, func(a, b Spend) int { return cmp.Compare(max(b.Ours, b.before()), max(a.Ours, a.before())) })
+		slices.SortStableFunc(m.Spend, func(a, b client.Spend) int {
+			return cmp.Compare(max(b.Ours, dayBefore(&b)), max(a.Ours, dayBefore(&a)))
+		})
 	}
 	return nil
 }
 
-func (l *spending) addHour(m *Media, h overview.Spend) {
+func (l *spending) addHour(m *client.MediaOverview, h overview.Spend) {
 	present, _ := l.todayIn(h.Zone)
 	if h.Hour < 0 || h.Hour > 23 || (h.Day != present && h.Day != present.Add(-1)) {
 		return
@@ -65,19 +68,22 @@ func (l *spending) addHour(m *Media, h overview.Spend) {
 }
 
 // spendOf is the row of a currency and zone.
-func (l *spending) spendOf(m *Media, of overview.Spend) *Spend {
+func (l *spending) spendOf(m *client.MediaOverview, of overview.Spend) *client.Spend {
 	for i := range m.Spend {
 		if m.Spend[i].Currency == of.Currency && m.Spend[i].Zone == of.Zone {
 			return &m.Spend[i]
 		}
 	}
 	present, zone := l.todayIn(of.Zone)
-	m.Spend = append(m.Spend, Spend{Currency: of.Currency, Zone: of.Zone, Day: present, Hour: l.o.Business.In(zone).Hour()})
+	m.Spend = append(m.Spend, client.Spend{
+		Currency: of.Currency, Zone: of.Zone, Day: string(present), Hours: make([]int64, 24), Before: make([]int64, 24),
+		Hour: int64(l.o.Business.In(zone).Hour()),
+	})
 	return &m.Spend[len(m.Spend)-1]
 }
 
-// before is what was spent on the day before.
-func (s *Spend) before() (all int64) {
+// dayBefore is what was spent on the day before.
+func dayBefore(s *client.Spend) (all int64) {
 	for _, h := range s.Before {
 		all += h
 	}
@@ -91,10 +97,10 @@ func (l *facts) readTheirs(ctx context.Context, ask TheirsFunc) {
 		for j := range m.Spend {
 			s := &m.Spend[j]
 			s.Theirs = nil
-			if slices.ContainsFunc(m.Spend, func(o Spend) bool { return o.Currency == s.Currency && o.Zone != s.Zone }) {
+			if slices.ContainsFunc(m.Spend, func(o client.Spend) bool { return o.Currency == s.Currency && o.Zone != s.Zone }) {
 				continue // The platform's figure is of all of them.
 			}
-			theirs, err := ask(ctx, m.Name, s.Currency, s.Day)
+			theirs, err := ask(ctx, m.Name, s.Currency, day.Day(s.Day))
 			if err != nil {
 				l.trouble(m.Name, fmt.Errorf("what the platform says: %w", err))
 				return

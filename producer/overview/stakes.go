@@ -11,6 +11,7 @@ import (
 
 	"adsync/base/day"
 	"adsync/base/store/overview"
+	"adsync/client"
 )
 
 // dayCosts tells what accounts spent on days.
@@ -21,8 +22,8 @@ type dayCosts interface {
 // fill adds what the accounts of each item are called and what is at stake.
 func (l *facts) fill(ctx context.Context, names accountNames, costs dayCosts) error {
 	var ids, named []int64
-	for i := range l.o.Attention {
-		a := &l.o.Attention[i]
+	for i := range l.items {
+		a := &l.items[i]
 		named = append(named, a.ids[:min(len(a.ids), examplesShown)]...)
 		if a.Money == nil && a.MoneyOf != "" {
 			a.ids = a.ids[:min(len(a.ids), accountsLooked)]
@@ -37,8 +38,8 @@ func (l *facts) fill(ctx context.Context, names accountNames, costs dayCosts) er
 	if err != nil {
 		return err
 	}
-	for i := range l.o.Attention {
-		a := &l.o.Attention[i]
+	for i := range l.items {
+		a := &l.items[i]
 		for _, id := range a.ids[:min(len(a.ids), examplesShown)] {
 			if account, ok := accounts[id]; ok {
 				a.Examples = append(a.Examples, account.Media+"/"+account.ExternalID)
@@ -49,18 +50,18 @@ func (l *facts) fill(ctx context.Context, names accountNames, costs dayCosts) er
 			continue
 		}
 		a.Money = Spent(last, a.ids)
-		if len(a.ids) < a.Accounts && a.Money != nil {
+		if int64(len(a.ids)) < a.Accounts && a.Money != nil {
 			a.MoneyOf = fmt.Sprintf("%s, of the first %d", a.MoneyOf, len(a.ids))
 		}
 	}
-	l.o.Stakes = stakes(l.o.Attention, last)
+	l.o.Stakes = stakes(l.items, last)
 	return nil
 }
 
 // stakes adds up the items of each kind and media. An account of several items counts once.
-func stakes(items []Attention, last map[int64]overview.DayCost) []Stake {
+func stakes(items []item, last map[int64]overview.DayCost) []Stake {
 	type key struct{ kind, media string }
-	groups := map[key][]*Attention{}
+	groups := map[key][]*item{}
 	for i := range items {
 		k := key{items[i].Kind, items[i].Media}
 		groups[k] = append(groups[k], &items[i])
@@ -70,7 +71,7 @@ func stakes(items []Attention, last map[int64]overview.DayCost) []Stake {
 		s := Stake{Kind: k.kind, Media: k.media}
 		sums, seen, twice := map[string]int64{}, map[int64]bool{}, 0
 		for _, a := range group {
-			s.Accounts += a.Accounts
+			s.Accounts += int(a.Accounts)
 			for _, m := range a.Money {
 				sums[m.Currency] += m.Micros
 			}
@@ -124,7 +125,7 @@ func LastCosts(g dayCosts, at time.Time, ids []int64) (map[int64]overview.DayCos
 }
 
 // Spent adds up what accounts spent, by currency; what is 0 or not known is left out.
-func Spent(last map[int64]overview.DayCost, ids []int64) []Money {
+func Spent(last map[int64]overview.DayCost, ids []int64) []client.Money {
 	costs := map[string]int64{}
 	for _, id := range ids {
 		if c, ok := last[id]; ok && c.Cost != 0 {
@@ -134,10 +135,10 @@ func Spent(last map[int64]overview.DayCost, ids []int64) []Money {
 	return moneyOf(costs)
 }
 
-func moneyOf(byCurrency map[string]int64) []Money {
-	var all []Money
+func moneyOf(byCurrency map[string]int64) []client.Money {
+	var all []client.Money
 	for _, currency := range slices.Sorted(maps.Keys(byCurrency)) {
-		all = append(all, Money{Currency: currency, Micros: byCurrency[currency]})
+		all = append(all, client.Money{Currency: currency, Micros: byCurrency[currency]})
 	}
 	return all
 }

@@ -12,6 +12,7 @@ import (
 	"adsync/base/day"
 	"adsync/base/store/overview"
 	"adsync/base/task"
+	"adsync/client"
 )
 
 // summaryLate is how long the summaries may lack figures: system.summary runs each minute.
@@ -44,14 +45,15 @@ func (l *summaryItems) attendSummaries(context.Context) error {
 		if len(days) == 0 {
 			continue
 		}
-		a := Attention{Kind: "summary", Severity: Bad, Media: name, Title: "The summaries lack newer figures", Since: time.UnixMicro(days[0].Since).UTC(), AtLeast: len(days) == groupLooked,
-			MoneyOf: "a day of these accounts", Remedy: cmp.Or(off.Remedy, "See why "+summaryTask+" does not end well, and order it."), Command: cmp.Or(off.Command, "adsync tasks run "+summaryTask+" --all --wait")}
+		a := item{Attention: client.Attention{Kind: "summary", Severity: Bad, Media: name,
+			Title: "The summaries lack newer figures", Since: time.UnixMicro(days[0].Since).UTC(),
+			AtLeast: len(days) == groupLooked,
+			MoneyOf: "a day of these accounts", Remedy: cmp.Or(off.Remedy, "See why "+summaryTask+" does not end well, and order it."), Command: cmp.Or(off.Command, "adsync tasks run "+summaryTask+" --all --wait")}}
 		seen := map[day.Day]bool{}
 		for _, d := range days {
 			a.ids, seen[d.Day] = append(a.ids, d.AccountID), true
 		}
-		a.ids = unique(a.ids)
-		a.Accounts = len(a.ids)
+		a.count()
 		dates := slices.Sorted(maps.Keys(seen))
 		a.Cause = fmt.Sprintf("Figures of %s were pulled and wait for %s.", span(dates), summaryTask)
 		if reason := cmp.Or(off.Cause, l.whyTask(summaryTask)); reason != "" {
@@ -63,24 +65,25 @@ func (l *summaryItems) attendSummaries(context.Context) error {
 }
 
 // whySummariesRest is why nobody makes the summaries, with what ends that; no cause where somebody should.
-func (l *summaryItems) whySummariesRest() Attention {
+func (l *summaryItems) whySummariesRest() client.Attention {
 	for i := range l.stops {
 		s := &l.stops[i]
 		if s.InForce(l.o.At) && (s.Kind == task.StopTask && s.TargetName == summaryTask || s.Kind == task.StopMedia && s.Target == "system") {
-			return Attention{Cause: fmt.Sprintf("The %s %s is paused: %s", s.Kind, s.TargetName, sentence(cmp.Or(s.Reason, "no reason was given"))),
+			return client.Attention{Cause: fmt.Sprintf("The %s %s is paused: %s", s.Kind, s.TargetName, sentence(cmp.Or(s.Reason, "no reason was given"))),
 				Remedy: "They come when it is resumed.", Command: fmt.Sprintf("adsync resume %d", s.ID)}
 		}
 	}
 	tasks := l.tasks
 	for i := range tasks {
 		if t := &tasks[i]; t.Handler == summaryTask && t.Enabled {
-			return Attention{}
+			return client.Attention{}
 		}
 	}
 	if len(tasks) == 0 {
-		return Attention{} // They are not loaded yet.
+		return client.Attention{} // They are not loaded yet.
 	}
-	return Attention{Cause: "It is switched off, or its row of cron_task is gone.", Remedy: "Switch it on: what waits is summed up within a minute.",
+	return client.Attention{Cause: "It is switched off, or its row of cron_task is gone.",
+		Remedy:  "Switch it on: what waits is summed up within a minute.",
 		Command: "adsync tasks enable " + summaryTask}
 }
 

@@ -8,6 +8,7 @@ import (
 	"adsync/base/rawtable"
 	"adsync/base/store/overview"
 	"adsync/base/store/results"
+	"adsync/client"
 )
 
 // unusableLooked is how many fields are shown whose values could not be used.
@@ -37,11 +38,14 @@ func (l *unusableItems) attendUnusable(context.Context) error {
 		if f.Kind == rawtable.KeyFault || f.Kind == rawtable.FigureFault {
 			severity = Warn
 		}
-		a := Attention{
-			Kind: "unusable", Severity: severity, Media: f.Media, Title: plural.Count(f.Number, "value", "values") + " of " + f.Report + "." + f.Field + " cannot be used",
-			Cause: sentence(fmt.Sprintf("in the platform's rows %s %s: %s", f.Field, f.Why, what)), Accounts: int(f.Accounts), ids: []int64{f.AccountID}, Since: f.Since.Time,
-			Remedy: "Look at the platform's answer in the row's row_json. The next pull that can use it clears this.", Command: "adsync coverage " + f.Media + "/ID",
-		}
+		a := item{Attention: client.Attention{
+			Kind: "unusable", Severity: severity, Media: f.Media,
+			Title: plural.Count(f.Number, "value", "values") + " of " + f.Report + "." + f.Field + " cannot be used",
+			Cause: sentence(fmt.Sprintf("in the platform's rows %s %s: %s", f.Field, f.Why, what)), Accounts: f.Accounts,
+			Since:   f.Since.Time,
+			Remedy:  "Look at the platform's answer in the row's row_json. The next pull that can use it clears this.",
+			Command: "adsync coverage " + f.Media + "/ID",
+		}, ids: []int64{f.AccountID}}
 		if f.Report == results.PartnerReport {
 			a.ids, a.Command = nil, ""
 			a.Cause = sentence(fmt.Sprintf("in the partner's rows %s %s: %s", f.Field, f.Why, map[rawtable.FaultKind]string{

@@ -344,7 +344,7 @@ func (w *whyLate) limited(ctx context.Context) (bool, error) {
 		}
 	}
 	for i := range states {
-		if l := limitOf(&states[i]); l.Scarce() && l.Waiting > 0 && concerns(l.Scope, l.Subject) {
+		if l := limitOf(&states[i]); Scarce(&l) && l.Waiting > 0 && concerns(l.Scope, l.Subject) {
 			return w.found(WhyLimit, show, "the limit of %d %s per %s of %s is used up, and its subtask of %s waits",
 				l.Allowed, l.Unit, l.Period, l.Endpoint, w.Task)
 		}

@@ -15,6 +15,7 @@ import (
 	"adsync/base/httpapi"
 	"adsync/base/store/storetest"
 	"adsync/base/telemetry"
+	"adsync/client"
 	"adsync/producer/overview"
 	"adsync/producer/overview/overviewtest"
 	"adsync/producer/page"
@@ -161,15 +162,15 @@ func TestPage_TakesNothingFromElsewhere(t *testing.T) {
 func TestPage_WritesNoMarkupOfOthers(t *testing.T) {
 	t.Parallel()
 	const evil = `<script>alert(1)</script><img src=x onerror="alert(1)">`
-	_, document := get(t, overview.Overview{
-		At: time.Now(), Business: time.Now(), Troubles: []overview.Trouble{{What: evil, Why: evil}},
-		Attention: []overview.Attention{{Severity: overview.Bad, Title: evil, Cause: evil, Accounts: 1,
+	_, document := get(t, overview.Overview{Overview: client.Overview{
+		At: time.Now(), Business: time.Now(), Troubles: []client.Trouble{{What: evil, Why: evil}},
+		Attention: []client.Attention{{Severity: overview.Bad, Title: evil, Cause: evil, Accounts: 1,
 			Examples: []string{evil}, Remedy: evil, Command: evil, Media: evil}},
-		Media: []overview.Media{{Name: evil, Why: []overview.ParkedReason{{Reason: evil, Accounts: 1}},
-			Spend: []overview.Spend{{Currency: evil, Zone: evil}}}},
-		Open:   []overview.Run{{Task: evil, Error: evil}},
-		Limits: []overview.Limit{{Media: evil, Endpoint: evil, Subject: evil}},
-	})
+		Media: []client.MediaOverview{{Name: evil, ParkedReasons: []client.ParkedReason{{Reason: evil, Accounts: 1}},
+			Spend: []client.Spend{{Currency: evil, Zone: evil}}}},
+		Open:   []client.RunOverview{{Task: evil, Error: evil}},
+		Limits: []client.LimitOverview{{Media: evil, Endpoint: evil, Subject: evil}},
+	}})
 	require.Len(t, find(document, "script", ""), 1, "its own")
 	require.Empty(t, find(document, "img", ""))
 	require.Contains(t, text(find(document, "article", "item")[0]), evil)
@@ -178,34 +179,34 @@ func TestPage_WritesNoMarkupOfOthers(t *testing.T) {
 func TestPage_SaysWhatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	_, document := get(t,
-		overview.Overview{Troubles: []overview.Trouble{{What: "data database", Why: "no answer within 2s"}}})
+		overview.Overview{Overview: client.Overview{Troubles: []client.Trouble{{What: "data database", Why: "no answer within 2s"}}}})
 	require.Contains(t, text(find(document, "section", "troubles")[0]), "data database no answer within 2s")
 	require.Contains(t, text(find(document, "header", "top")[0]), "The tables cannot be read")
 	require.Empty(t, find(document, "article", "media-card"))
 
 	at := time.Now()
-	_, document = get(t, overview.Overview{At: at, Business: at,
-		Troubles: []overview.Trouble{{What: "redis", Why: "gone"}}, Media: []overview.Media{{Name: "tulip"}}})
+	_, document = get(t, overview.Overview{Overview: client.Overview{At: at, Business: at,
+		Troubles: []client.Trouble{{What: "redis", Why: "gone"}}, Media: []client.MediaOverview{{Name: "tulip"}}}})
 	require.Contains(t, text(find(document, "section", "troubles")[0]), "What is shown below is of "+
 		at.UTC().Format("15:04:05 MST"))
 	require.Len(t, find(document, "article", "media-card"), 1)
 
-	_, document = get(t, overview.Overview{At: at, Business: at})
+	_, document = get(t, overview.Overview{Overview: client.Overview{At: at, Business: at}})
 	require.Contains(t, text(find(document, "header", "top")[0]), "All is well")
 }
 
 func TestPage_SaysHowFarTheFirstPullIs(t *testing.T) {
 	t.Parallel()
-	media := overview.Media{Name: "tulip", Accounts: 100, Pulled: 100, Fresh: 7, New: 93, FirstPull: true,
+	media := client.MediaOverview{Name: "tulip", Accounts: 100, Pulled: 100, Fresh: 7, New: 93, FirstPull: true,
 		OldestSeconds: -1}
-	_, document := get(t, overview.Overview{At: time.Now(), Business: time.Now(), Media: []overview.Media{media}})
+	_, document := get(t, overview.Overview{Overview: client.Overview{At: time.Now(), Business: time.Now(), Media: []client.MediaOverview{media}}})
 	require.Contains(t, text(find(document, "header", "top")[0]), "First pull under way, 7 of 100 accounts")
 	require.NotContains(t, text(find(document, "header", "top")[0]), "All is well")
 	card := text(find(document, "article", "media-card")[0])
 	require.Contains(t, card, "First pull under way, 7 of 100 accounts.")
 	require.NotContains(t, card, "No spend is known")
 	media.FirstPull, media.Fresh, media.New = false, 100, 0
-	_, document = get(t, overview.Overview{At: time.Now(), Business: time.Now(), Media: []overview.Media{media}})
+	_, document = get(t, overview.Overview{Overview: client.Overview{At: time.Now(), Business: time.Now(), Media: []client.MediaOverview{media}}})
 	require.Contains(t, text(find(document, "header", "top")[0]), "All is well")
 	require.Contains(t, text(find(document, "article", "media-card")[0]), "No spend is known of today.")
 }
@@ -214,8 +215,8 @@ func TestPage_SaysHowFarTheFirstPullIs(t *testing.T) {
 // links to /readyz and /metrics: each link stays on the page.
 func TestPage_NamesTheCommandOfARun(t *testing.T) {
 	t.Parallel()
-	_, document := get(t, overview.Overview{At: time.Now(), Business: time.Now(),
-		Open: []overview.Run{{ID: 7529853616300212345, Task: "tulip.adgroup.full", Total: 3}}})
+	_, document := get(t, overview.Overview{Overview: client.Overview{At: time.Now(), Business: time.Now(),
+		Open: []client.RunOverview{{ID: "7529853616300212345", Task: "tulip.adgroup.full", Total: 3}}}})
 	run := find(document, "td", "task")[0]
 	require.Contains(t, text(run), "adsync runs show 7529853616300212345")
 	for _, a := range find(document, "a", "") {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/producer/overview"
 )
 
@@ -20,7 +21,7 @@ type view struct {
 	Mood, Headline string
 	At, Business   string // "" where they are not known, and where the second is as good as the first
 	AtISO          string
-	Troubles       []overview.Trouble
+	Troubles       []client.Trouble
 	Attention      []item // what is bad or to be watched
 	Notes          []item
 	Media          []mediaView
@@ -34,7 +35,7 @@ type view struct {
 }
 
 type item struct {
-	overview.Attention
+	client.Attention
 
 	Word, Count, Stake, Named, SinceText, SinceISO string
 }
@@ -84,7 +85,7 @@ type limitView struct {
 
 type pauseView struct{ Media, Endpoint, Subject, Until, UntilISO string }
 
-var severityWords = map[overview.Severity]string{overview.Bad: "Act", overview.Warn: "Watch", overview.Note: "Note"}
+var severityWords = map[string]string{overview.Bad: "Act", overview.Warn: "Watch", overview.Note: "Note"}
 
 func viewOf(o overview.Overview) view {
 	v := view{Troubles: o.Troubles, HasTables: !o.At.IsZero(), OpenMore: o.OpenMore, OpenCount: len(o.Open)}
@@ -94,7 +95,7 @@ func viewOf(o overview.Overview) view {
 			v.Business = o.Business.UTC().Format("2006-01-02 15:04:05 MST")
 		}
 	}
-	worst := overview.Severity("")
+	worst := ""
 	for _, a := range o.Attention {
 		if worst == "" {
 			worst = a.Severity
@@ -109,7 +110,7 @@ func viewOf(o overview.Overview) view {
 	if first := o.FirstPull(); v.Mood == "well" && first != "" {
 		v.Mood, v.Headline = "note", first
 	}
-	v.Theirs = map[overview.Source]string{overview.Ledger: "Platform says",
+	v.Theirs = map[string]string{overview.Ledger: "Platform says",
 		overview.DayTotals: "Accounts’ day totals"}[o.Theirs]
 	for i := range o.Media {
 		v.Media = append(v.Media, mediaOf(&o.Media[i]))
@@ -130,25 +131,25 @@ func viewOf(o overview.Overview) view {
 	return v
 }
 
-func mood(worst overview.Severity, items, troubles int, tables bool) (mood, headline string) {
+func mood(worst string, items, troubles int, tables bool) (mood, headline string) {
 	switch {
 	case !tables:
 		return "bad", "The tables cannot be read"
 	case troubles > 0:
 		return "bad", "Something does not answer"
 	case items == 1:
-		return string(worst), "One thing needs attention"
+		return worst, "One thing needs attention"
 	case items > 1:
-		return string(worst), fmt.Sprintf("%d things need attention", items)
+		return worst, fmt.Sprintf("%d things need attention", items)
 	default:
 		return "well", "All is well"
 	}
 }
 
-func itemOf(a overview.Attention) item {
+func itemOf(a client.Attention) item {
 	i := item{Attention: a, Word: severityWords[a.Severity]}
 	if a.Accounts > 0 {
-		i.Count = number(int64(a.Accounts)) + " account"
+		i.Count = number(a.Accounts) + " account"
 		if a.Accounts > 1 {
 			i.Count += "s"
 		}
@@ -158,10 +159,10 @@ func itemOf(a overview.Attention) item {
 	}
 	var stake []string
 	for _, m := range a.Money {
-		stake = append(stake, m.String())
+		stake = append(stake, m.Currency+" "+overview.Amount(m.Micros))
 	}
 	i.Named = strings.Join(a.Examples, ", ")
-	if a.Accounts > len(a.Examples) {
+	if a.Accounts > int64(len(a.Examples)) {
 		i.Named += " …"
 	}
 	i.Stake = strings.Join(stake, " · ")
@@ -171,8 +172,8 @@ func itemOf(a overview.Attention) item {
 	return i
 }
 
-func mediaOf(m *overview.Media) mediaView {
-	v := mediaView{Name: m.Name, All: number(int64(m.Accounts)), Late: short(m.LateSeconds), Oldest: "never pulled"}
+func mediaOf(m *client.MediaOverview) mediaView {
+	v := mediaView{Name: m.Name, All: number(m.Accounts), Late: short(m.LateSeconds), Oldest: "never pulled"}
 	if m.OldestSeconds >= 0 {
 		v.Oldest = short(m.OldestSeconds)
 	}
@@ -180,21 +181,21 @@ func mediaOf(m *overview.Media) mediaView {
 		v.Oldest = "none is pulled"
 	}
 	if m.FirstPull {
-		v.First = m.FirstPullText()
+		v.First = overview.FirstPullOf(m)
 	}
 	from := 0.0
 	for _, s := range []struct {
 		kind, word string
-		n          int
+		n          int64
 	}{{"fresh", "fresh", m.Fresh}, {"late", "late", m.Late}, {"new", "new", m.New}, {"parked", "parked", m.Parked},
 		{"quiet", "quiet", m.Quiet}} {
 		wide := 100 * float64(s.n) / float64(max(1, m.Fresh+m.Late+m.New+m.Parked+m.Quiet))
-		v.Accounts = append(v.Accounts, share{Kind: s.kind, Word: s.word, Count: number(int64(s.n)), From: percent(from),
+		v.Accounts = append(v.Accounts, share{Kind: s.kind, Word: s.word, Count: number(s.n), From: percent(from),
 			Wide: percent(wide)})
 		from += wide
 	}
-	for _, w := range m.Why {
-		v.Parked = append(v.Parked, fmt.Sprintf("%s %s", number(int64(w.Accounts)), w.Reason))
+	for _, w := range m.ParkedReasons {
+		v.Parked = append(v.Parked, fmt.Sprintf("%s %s", number(w.Accounts), w.Reason))
 	}
 	for i := range m.Spend {
 		v.Spend = append(v.Spend, spendOf(&m.Spend[i]))
@@ -208,8 +209,8 @@ const (
 	hourWide  = 10.0
 )
 
-func spendOf(s *overview.Spend) spendView {
-	v := spendView{Currency: s.Currency, Ours: overview.Amount(s.Ours), Day: s.Day.String(), Zone: s.Zone}
+func spendOf(s *client.Spend) spendView {
+	v := spendView{Currency: s.Currency, Ours: overview.Amount(s.Ours), Day: s.Day, Zone: s.Zone}
 	if s.Theirs != nil {
 		v.Theirs = overview.Amount(*s.Theirs)
 		v.Difference, v.Same = difference(s.Ours, *s.Theirs)
@@ -224,12 +225,12 @@ func spendOf(s *overview.Spend) spendView {
 		high := func(cost int64) float64 { return math.Max(0, hoursHigh*float64(cost)/float64(peak)) }
 		b := bar{
 			X: decimal(float64(h) * hourWide), Y: decimal(hoursHigh - high(s.Hours[h])), H: decimal(high(s.Hours[h])),
-			BeforeY: decimal(hoursHigh - high(s.Before[h])), BeforeH: decimal(high(s.Before[h])), Present: h == s.Hour,
+			BeforeY: decimal(hoursHigh - high(s.Before[h])), BeforeH: decimal(high(s.Before[h])), Present: int64(h) == s.Hour,
 			Title: fmt.Sprintf("%02d:00  today %s, the day before %s", h, overview.Amount(s.Hours[h]),
 				overview.Amount(s.Before[h])),
 		}
 		v.Bars = append(v.Bars, b)
-		if h < s.Hour {
+		if int64(h) < s.Hour {
 			today, before = today+s.Hours[h], before+s.Before[h]
 		}
 	}
@@ -252,8 +253,8 @@ func difference(ours, theirs int64) (text string, same bool) {
 	}
 }
 
-func runOf(r *overview.Run) runView {
-	v := runView{ID: strconv.FormatInt(r.ID, 10), Task: r.Task, Media: r.Media,
+func runOf(r *client.RunOverview) runView {
+	v := runView{ID: r.ID, Task: r.Task, Media: r.Media,
 		State: strings.ReplaceAll(string(r.State), "_", " "), Mood: "note", Error: r.Error, Percent: "0"}
 	v.Done = number(r.Ended) + " of …"
 	if r.Total >= 0 {
@@ -266,11 +267,11 @@ func runOf(r *overview.Run) runView {
 		v.Rate = strconv.FormatFloat(r.PerSecond, 'f', 1, 64) + "/s"
 	}
 	at := r.CreatedAt
-	if !r.State.Open() {
+	if !task.RunState(r.State).Open() {
 		at = r.EndedAt
 	}
 	v.When, v.WhenISO = clockTime(at), iso(at)
-	switch r.State {
+	switch task.RunState(r.State) {
 	case task.RunSucceeded:
 		v.Mood, v.Percent = "well", "100"
 	case task.RunPartial, task.RunExpired:
@@ -282,22 +283,22 @@ func runOf(r *overview.Run) runView {
 	return v
 }
 
-func limitOf(l *overview.Limit) limitView {
+func limitOf(l *client.LimitOverview) limitView {
 	v := limitView{
 		Media: l.Media, Endpoint: l.Endpoint, Subject: strings.TrimSpace(l.Scope + " " + l.Subject),
-		Allowed: number(int64(l.Allowed)) + " " + l.Unit + " in " + trimPeriod(l.Period), Used: number(int64(l.Window)),
+		Allowed: number(l.Allowed) + " " + l.Unit + " in " + trimPeriod(l.Period), Used: number(l.Window),
 		Percent: percent(min(100, 100*l.Full)), Mood: "well", Word: "free",
 	}
 	if l.Endpoint == "*" {
 		v.Endpoint = "all endpoints"
 	}
 	if l.Waiting > 0 {
-		v.Waiting = number(int64(l.Waiting))
+		v.Waiting = number(l.Waiting)
 	}
 	switch {
 	case l.Tight:
 		v.Mood, v.Word = "warn", "tightened"
-	case l.Scarce():
+	case overview.Scarce(l):
 		v.Mood, v.Word = "warn", "full"
 	}
 	return v

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/producer/overview"
 )
 
@@ -21,14 +22,14 @@ func (w *Watch) readAttention(ctx context.Context, _ []task.Task) (metrics, erro
 	if o.At.IsZero() {
 		return m, errors.New("nothing could be read yet")
 	}
-	if i := slices.IndexFunc(o.Troubles, func(t overview.Trouble) bool { return t.What == overview.Tables }); i >= 0 {
+	if i := slices.IndexFunc(o.Troubles, func(t client.Trouble) bool { return t.What == overview.Tables }); i >= 0 {
 		return m, fmt.Errorf("it is as old as %s: %s", o.At, o.Troubles[i].Why)
 	}
 	type item struct{ kind, severity, media string }
 	items := map[item]int{}
 	for i := range o.Attention {
 		a := &o.Attention[i]
-		items[item{a.Kind, string(a.Severity), a.Media}]++
+		items[item{a.Kind, a.Severity, a.Media}]++
 	}
 	for k, n := range items {
 		m.gauge(attentionItems, float64(n), k.kind, k.severity, k.media)

@@ -19,6 +19,7 @@ import (
 	"adsync/base/store/settings"
 	"adsync/base/store/storetest"
 	"adsync/base/task"
+	"adsync/client"
 	"adsync/media"
 	"adsync/media/mediatest/invented"
 	"adsync/producer/overview"
@@ -465,12 +466,12 @@ func TestPass_TellsWhatTheFirstPageSays(t *testing.T) {
 	require.NoError(t, err)
 	require.ErrorContains(t, b.Pass(t.Context(), nil), "nothing could be read yet")
 
-	shown = overview.Overview{At: now, Attention: []overview.Attention{
+	shown = overview.Overview{Overview: client.Overview{At: now, Attention: []client.Attention{
 		{Kind: "dead", Severity: overview.Bad, Media: "tulip"},
 		{Kind: "dead", Severity: overview.Bad, Media: "tulip"},
 		{Kind: "leader", Severity: overview.Bad},
-	}, Stakes: []overview.Stake{
-		{Kind: "dead", Media: "tulip", Accounts: 5, Money: []overview.Money{{Currency: "CNY", Micros: 5},
+	}}, Stakes: []overview.Stake{
+		{Kind: "dead", Media: "tulip", Accounts: 5, Money: []client.Money{{Currency: "CNY", Micros: 5},
 			{Currency: "USD", Micros: 7}}}, {Kind: "leader"},
 	}}
 	told := b.pass()
@@ -486,6 +487,6 @@ func TestPass_TellsWhatTheFirstPageSays(t *testing.T) {
 		require.Equal(t, want, told[name], name)
 	}
 
-	shown.Troubles = []overview.Trouble{{What: overview.Tables, Why: "gone"}}
+	shown.Troubles = []client.Trouble{{What: overview.Tables, Why: "gone"}}
 	require.ErrorContains(t, b.Pass(t.Context(), nil), "gone", "what is shown is old")
 }

@@ -24,6 +24,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"adsync/client"
 	"adsync/test/rig"
 	"adsync/test/services/local"
 )
@@ -327,13 +328,11 @@ func (d *Deployment) Adsync(ctx context.Context, args ...string) (string, error)
 	return d.output(ctx, cmd)
 }
 
-// Ask sends a request to the first producer's API, or to the simulator or Prometheus if the address is whole, and
-// reads the answer into a value unless that is nil.
+// API is a client of the first producer, as an admin.
+func (d *Deployment) API() *client.Client { return client.New(d.Producers[0], d.Token) }
+
+// Ask sends a request to the simulator or Prometheus, and reads the answer into a value unless that is nil.
 func (d *Deployment) Ask(ctx context.Context, method, address string, body, into any) error {
-	mine := !strings.HasPrefix(address, "http")
-	if mine {
-		address = d.Producers[0] + address
-	}
 	var text []byte
 	var err error
 	if body != nil {
@@ -346,9 +345,6 @@ func (d *Deployment) Ask(ctx context.Context, method, address string, body, into
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	if mine {
-		req.Header.Set("Authorization", "Bearer "+d.Token)
-	}
 	return d.do(req, into)
 }
 

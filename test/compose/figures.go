@@ -429,20 +429,13 @@ func (d *Deployment) spentOnPlatforms(ctx context.Context, accounts []account) (
 
 // spentOnPage is what the first page says was spent today.
 func (d *Deployment) spentOnPage(ctx context.Context) (map[spendKey]int64, error) {
-	var overview struct {
-		Media []struct {
-			Name  string
-			Spend []struct {
-				Currency string
-				Ours     int64
-			}
-		}
-	}
-	if err := d.Ask(ctx, http.MethodGet, "/api/v1/overview", nil, &overview); err != nil {
+	overview, err := d.API().GetOverview(ctx)
+	if err != nil {
 		return nil, err
 	}
 	all := map[spendKey]int64{}
-	for _, m := range overview.Media {
+	for i := range overview.Media {
+		m := &overview.Media[i]
 		for _, s := range m.Spend {
 			all[spendKey{media: m.Name, currency: s.Currency}] += s.Ours
 		}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
 	"adsync/base/day"
+	"adsync/client"
 )
 
 // Freeze has the platforms' figures stand still, and returns the moment as of which they do.
@@ -24,40 +24,32 @@ func (d *Deployment) Freeze(ctx context.Context, frozen bool) (time.Time, error)
 }
 
 // Run orders a run and waits until it has ended.
-func (d *Deployment) Run(ctx context.Context, task string, order map[string]any) error {
-	var made struct {
-		RunID string `json:"run_id"`
-	}
-	if err := d.Ask(ctx, http.MethodPost, "/api/v1/tasks/"+task+"/run", order, &made); err != nil {
+func (d *Deployment) Run(ctx context.Context, task string, order client.OrderRequest) error {
+	api := d.API()
+	_, made, err := api.OrderRun(ctx, task, order)
+	if err != nil {
 		return err
 	}
 	return d.await(ctx, "the run of "+task+" has ended", func(ctx context.Context) (bool, error) {
-		var run struct {
-			State string
-			Error string
-		}
-		if err := d.Ask(ctx, http.MethodGet, "/api/v1/runs/"+made.RunID, nil, &run); err != nil {
+		run, err := api.GetRun(ctx, made.RunID)
+		if err != nil {
 			return false, err
 		}
-		if slices.Contains([]string{"failed", "partial", "expired", "cancelled"}, run.State) {
+		if !run.EndedAt.IsZero() && run.State != client.RunStateSucceeded {
 			return false, fmt.Errorf("it is %s: %s", run.State, run.Error)
 		}
-		return run.State == "succeeded", fmt.Errorf("it is %s", run.State)
+		return run.State == client.RunStateSucceeded, fmt.Errorf("it is %s", run.State)
 	})
 }
 
 // Whole tells whether all accounts' figures of today were pulled of late.
 func (d *Deployment) Whole(ctx context.Context) (bool, error) {
-	var overview struct {
-		Media []struct {
-			Name                string
-			Pulled, Fresh, Late int
-		}
-	}
-	if err := d.Ask(ctx, http.MethodGet, "/api/v1/overview", nil, &overview); err != nil {
+	overview, err := d.API().GetOverview(ctx)
+	if err != nil {
 		return false, err
 	}
-	for _, m := range overview.Media {
+	for i := range overview.Media {
+		m := &overview.Media[i]
 		if m.Pulled == 0 || m.Fresh < m.Pulled {
 			return false, fmt.Errorf("%s: %d of %d accounts are fresh", m.Name, m.Fresh, m.Pulled)
 		}
@@ -86,10 +78,10 @@ func (d *Deployment) Pull(ctx context.Context) error {
 	var mu sync.Mutex
 	var errs []error
 	for g, accounts := range ids {
-		for report, order := range map[string]map[string]any{
-			".report_hourly.account": {"from": g.today.Add(-1).String(), "to": g.today.String(), "accounts": accounts},
-			".report_daily.account":  {"from": g.today.Add(-1).String(), "to": g.today.String(), "accounts": accounts},
-			".balance":               {"accounts": accounts},
+		for report, order := range map[string]client.OrderRequest{
+			".report_hourly.account": {From: g.today.Add(-1).String(), To: g.today.String(), Accounts: accounts},
+			".report_daily.account":  {From: g.today.Add(-1).String(), To: g.today.String(), Accounts: accounts},
+			".balance":               {Accounts: accounts},
 		} {
 			runs.Go(func() {
 				err := d.Run(ctx, g.media+report, order)

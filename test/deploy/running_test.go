@@ -3,7 +3,6 @@ package deploy
 import (
 	"context"
 	"crypto/rand"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"adsync/base/redis/redistest"
 	"adsync/base/store/storetest"
+	"adsync/client"
 	"adsync/test/compose"
 )
 
@@ -48,18 +48,17 @@ func TestCompose_EveryServiceWorksByItsCommandLine(t *testing.T) {
 	d := up(t, 6)
 	require.Len(t, d.Producers, 2)
 	require.Len(t, d.Consumers, 2+2+1)
-	var tasks struct {
-		Tasks []struct{ Name, Media, Lane string }
-	}
-	require.NoError(t, d.Ask(t.Context(), http.MethodGet, "/api/v1/tasks", nil, &tasks))
+	tasks, err := d.API().ListTasks(t.Context())
+	require.NoError(t, err)
 	lanes := map[string]string{} // a task of each lane of each platform
-	for _, task := range tasks.Tasks {
+	for i := range tasks.Tasks {
+		task := &tasks.Tasks[i]
 		lanes[task.Media+":"+task.Lane] = task.Name
 	}
 	require.Greater(t, len(lanes), 4)
 	errs := make(chan error)
 	for _, task := range lanes {
-		go func() { errs <- d.Run(context.WithoutCancel(t.Context()), task, map[string]any{"scope": "all"}) }()
+		go func() { errs <- d.Run(context.WithoutCancel(t.Context()), task, client.OrderRequest{Scope: "all"}) }()
 	}
 	for range lanes {
 		require.NoError(t, <-errs)

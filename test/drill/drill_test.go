@@ -23,6 +23,7 @@ import (
 
 	"adsync/base/redis/redistest"
 	"adsync/base/store/storetest"
+	"adsync/client"
 	"adsync/producer/overview"
 	"adsync/test/compose"
 	"adsync/test/rig"
@@ -110,9 +111,10 @@ func (g *ground) platform(method, path string, order, into any) {
 }
 
 // order orders a run by the API and does not wait for it.
-func (g *ground) order(task string, order map[string]any) {
+func (g *ground) order(task string, order client.OrderRequest) {
 	g.t.Helper()
-	require.NoError(g.t, g.Ask(g.t.Context(), http.MethodPost, "/api/v1/tasks/"+task+"/run", order, nil))
+	_, _, err := g.API().OrderRun(g.t.Context(), task, order)
+	require.NoError(g.t, err)
 }
 
 func (g *ground) config(statement string, args ...any) {
@@ -125,15 +127,15 @@ func (g *ground) config(statement string, args ...any) {
 }
 
 // attention are the items of a kind that the API tells of a platform.
-func (g *ground) attention(ctx context.Context, kind, media string) ([]overview.Attention, error) {
-	var o overview.Overview
-	if err := g.Ask(ctx, http.MethodGet, "/api/v1/overview", nil, &o); err != nil {
+func (g *ground) attention(ctx context.Context, kind, media string) ([]client.Attention, error) {
+	o, err := g.API().GetOverview(ctx)
+	if err != nil {
 		return nil, err
 	}
 	if len(o.Troubles) > 0 {
 		return nil, fmt.Errorf("the overview has troubles: %v", o.Troubles)
 	}
-	var found []overview.Attention
+	var found []client.Attention
 	for i := range o.Attention {
 		if o.Attention[i].Kind == kind && o.Attention[i].Media == media {
 			found = append(found, o.Attention[i])
@@ -173,7 +175,7 @@ type fault struct {
 	kind, media string // of the attention
 	alert       string
 	labels      map[string]string // of the alert, beside its media
-	accounts    func(int) bool
+	accounts    func(int64) bool
 	cause       string // what the cause must match
 	command     string // and the command
 	items       int    // how many are told of it
@@ -181,9 +183,9 @@ type fault struct {
 
 // isTold waits until the API, the first page and an alert each name cause, accounts, money and remedy, and returns
 // what the API says.
-func (g *ground) isTold(f fault) []overview.Attention {
+func (g *ground) isTold(f fault) []client.Attention {
 	g.t.Helper()
-	var told []overview.Attention
+	var told []client.Attention
 	g.eventually(f.name+": the API tells it", func(ctx context.Context) (bool, error) {
 		var err error
 		if told, err = g.attention(ctx, f.kind, f.media); err != nil || len(told) < max(f.items, 1) {

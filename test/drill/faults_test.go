@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"adsync/base/day"
+	"adsync/client"
 	"adsync/test/compose"
 )
 
@@ -81,9 +82,9 @@ func (g *ground) bindAll() {
 	}
 }
 
-func one(n int) bool { return n == 1 }
+func one(n int64) bool { return n == 1 }
 
-func some(n int) bool { return n > 1 }
+func some(n int64) bool { return n > 1 }
 
 // authorise does what `adsync bind … --wait` says: a person opens the address that it prints, agrees, and is sent
 // back to the producer.
@@ -160,21 +161,21 @@ func TestDrill(t *testing.T) {
 
 	g.platform(http.MethodPost, "faults", map[string]any{"kind": "token_death", "media": oceanengine, "token": "pair"},
 		nil)
-	g.order("oceanengine.report_hourly.account", map[string]any{"scope": "all"})
+	g.order("oceanengine.report_hourly.account", client.OrderRequest{Scope: "all"})
 	g.platform(http.MethodPost, "accounts", map[string]any{"media": tencent, "account": revoked.external,
 		"state": "revoked"}, nil)
-	g.order("tencent.report_hourly.account", map[string]any{"accounts": []string{revoked.external}})
+	g.order("tencent.report_hourly.account", client.OrderRequest{Accounts: []string{revoked.external}})
 	var latency struct{ ID string }
 	g.platform(http.MethodPost, "faults", map[string]any{"kind": "latency", "ms": 9500, "media": tencent,
 		"endpoint": "funds/get"}, &latency)
-	g.order("tencent.balance", map[string]any{"scope": "all"})
+	g.order("tencent.balance", client.OrderRequest{Scope: "all"})
 	g.config("UPDATE account_binding SET to_day = ? WHERE account_id = ?", yesterday, ended.id)
 	g.config("UPDATE account_binding SET game = 'starfal' WHERE account_id = ?", mistyped.id)
 	g.platform(http.MethodPost, "truth/correct", map[string]any{"media": tencent, "account": suspect.external,
 		"from": yesterday, "to": yesterday, "percent": -100}, nil)
 	for _, report := range []string{"daily", "hourly"} {
-		g.order("tencent.report_"+report+".account", map[string]any{"accounts": []string{suspect.external}, "from": yesterday,
-			"to": yesterday})
+		g.order("tencent.report_"+report+".account", client.OrderRequest{Accounts: []string{suspect.external}, From: yesterday,
+			To: yesterday})
 	}
 
 	login := g.isTold(token)[0]
@@ -220,8 +221,7 @@ func TestDrill(t *testing.T) {
 
 	g.config("UPDATE cron_task SET enabled = 0 WHERE name = 'system.summary'")
 	g.eventually("the summaries rest", func(ctx context.Context) (bool, error) {
-		var task struct{ Enabled bool }
-		err := g.Ask(ctx, http.MethodGet, "/api/v1/tasks/system.summary", nil, &task)
+		task, err := g.API().GetTask(ctx, "system.summary")
 		return err == nil && !task.Enabled, err
 	})
 	today := day.Of(time.Now(), suspect.zone).String()
@@ -229,7 +229,7 @@ func TestDrill(t *testing.T) {
 		g.platform(http.MethodPost, "truth/correct", map[string]any{"media": tencent, "account": s.external, "from": today,
 			"to": today, "percent": 5}, nil)
 	}
-	g.order("tencent.report_hourly.account", map[string]any{"scope": "all"})
+	g.order("tencent.report_hourly.account", client.OrderRequest{Scope: "all"})
 	g.adsync(g.isTold(stuck)[0].Command)
 	g.isGone(stuck)
 	g.isGone(slow)
@@ -260,17 +260,9 @@ func TestDrill(t *testing.T) {
 // roomFor gives the lanes of a platform twice the slots while it lasts, and waits until consumers have them.
 func (g *ground) roomFor(media string) {
 	g.t.Helper()
-	slots := func(ctx context.Context) (int, error) {
-		var answer struct {
-			Consumers []struct {
-				Pools []struct {
-					Media    string
-					Capacity int
-				}
-			}
-		}
-		err := g.Ask(ctx, http.MethodGet, "/api/v1/consumers", nil, &answer)
-		sum := 0
+	slots := func(ctx context.Context) (int64, error) {
+		answer, err := g.API().ListConsumers(ctx)
+		sum := int64(0)
 		for _, c := range answer.Consumers {
 			for _, p := range c.Pools {
 				if p.Media == media {

@@ -28,6 +28,7 @@ import (
 	"adsync/base/store"
 	"adsync/base/store/storetest"
 	"adsync/base/telemetry"
+	"adsync/client"
 	"adsync/producer/overview"
 	"adsync/producer/overview/overviewtest"
 	"adsync/producer/page"
@@ -62,7 +63,7 @@ func newSite(t *testing.T, tokens ...httpapi.Token) *site {
 		s.shown.Add(1)
 		o := reader.Read(ctx)
 		if s.away.Load() {
-			o.Troubles = []overview.Trouble{{What: "data database", Why: "dial tcp 10.0.0.7:3306: connect: connection refused"}}
+			o.Troubles = []client.Trouble{{What: "data database", Why: "dial tcp 10.0.0.7:3306: connect: connection refused"}}
 		}
 		return o
 	})
