@@ -113,7 +113,7 @@ func TestOrder_RefusesBeforeAnythingIsWritten(t *testing.T) {
 		{"a day that is still to come for some of the scope", "/api/v1/tasks/tulip.all/run", `{"scope": "all", "from": "2026-11-22", "to": "2026-11-22"}`,
 			[]fieldError{{Field: "to", Detail: "2026-11-22 is refused: want a day up to 2026-11-21, today in the account's zone (accounts in Asia/Shanghai)"}}},
 		{"days of a configuration task", adgroup, `{"accounts": ["9001"], "from": "2026-11-18", "to": "2026-11-18"}`,
-			[]fieldError{{Field: "from", Detail: "a configuration pull has no days: leave from and to out"}}},
+			[]fieldError{{Field: "from", Detail: "a pull of configuration has no days: leave from and to out"}}},
 		{"days of a task of logins", refresh, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18"}`,
 			[]fieldError{{Field: "from", Detail: "this task has no days: leave from and to out"}}},
 		{"days of the system's work", summary, `{"scope": "all", "from": "2026-11-18", "to": "2026-11-18"}`,

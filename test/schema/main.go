@@ -83,7 +83,7 @@ func run(ctx context.Context, program, schemathesis string, examples, seed int) 
 		failed = errors.Join(failed, fmt.Errorf("the standalone: %w", err))
 	}
 	if failed != nil {
-		text, _ := os.ReadFile(log.Name()) //nolint:errcheck // The failure itself is reported.
+		text, _ := os.ReadFile(log.Name())
 		fmt.Fprintf(os.Stderr, "%s\n", text[max(0, len(text)-4000):])
 	}
 	return failed
