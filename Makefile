@@ -131,7 +131,7 @@ test-manifests: $(GOTESTSUM) ## Check docker-compose.yml and the Helm chart with
 # The packages that take longest begin first, so that the others run at the same time. Their tests wait, for a platform's limits or a backoff, more than they compute.
 # The garbage collector runs less often than by default: it takes up to a fifth of the computing, and the memory is there.
 test: $(GOTESTSUM) ## Run all tests on the embedded parts; needs nothing but Go.
-	GOGC=400 $(TEST) -parallel 4 adsync/standalone adsync/test/e2e adsync/test/platforms ./...
+	GOGC=400 $(TEST) -p 3 -parallel 4 adsync/standalone adsync/test/e2e adsync/test/platforms ./...
 
 .PHONY: test-race
 # SQLite under the detector takes ten to thirty times as long: the whole flow, whose parts are tested beside it, and what is SQL from end to end, which

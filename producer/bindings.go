@@ -11,19 +11,19 @@ import (
 	"adsync/base/store/summaries"
 )
 
-// bindingsAtOnce is how many accounts' bindings change in one transaction.
+// bindingsAtOnce is the most accounts whose bindings change in one transaction.
 const bindingsAtOnce = 200
 
-// bindings is the loop that applies what operators wrote about the accounts' games.
+// bindings is the loop that applies the operators' bindings of accounts to games.
 type bindings struct {
-	turns    turns
+	passes   passes
 	store    bindingStore
 	lease    lease.Lease
 	interval time.Duration
 	logger   *slog.Logger
 
 	readAt time.Time           // by this process's clock
-	wrong  []summaries.Binding // the rows that could not be used when they were last read
+	wrong  []summaries.Binding // the rows that were invalid at the last read
 }
 
 // bindingStore is bindings as written and as applied.
@@ -33,12 +33,12 @@ type bindingStore interface {
 	ApplyBindings(ctx context.Context, l lease.Lease, changes []summaries.BindingChange) error
 }
 
-// Run applies until ctx ends.
+// Run applies bindings until ctx ends.
 func (b *bindings) Run(ctx context.Context) error {
-	return b.turns.run(ctx, b.keepBindings, every(upkeepInterval))
+	return b.passes.run(ctx, b.keepBindings, every(upkeepInterval))
 }
 
-// keepBindings brings the bindings that summaries are built with up to those that operators wrote.
+// keepBindings updates the applied bindings, with which summaries are built, to those that operators wrote.
 func (b *bindings) keepBindings(ctx context.Context) error {
 	if !b.readAt.IsZero() && clock.Since(b.readAt) < b.interval {
 		return nil
@@ -55,7 +55,7 @@ func (b *bindings) keepBindings(ctx context.Context) error {
 	changes, wrong := bindingChanges(wanted, applied)
 	if !slices.Equal(wrong, b.wrong) {
 		for _, row := range wrong {
-			b.logger.Warn("a row of account_binding cannot be used", "account_id", row.AccountID, "game", row.Game, "err",
+			b.logger.Warn("a row of account_binding is invalid", "account_id", row.AccountID, "game", row.Game, "err",
 				row.DaysFault())
 		}
 		b.wrong = wrong
@@ -72,9 +72,8 @@ func (b *bindings) keepBindings(ctx context.Context) error {
 	return nil
 }
 
-// bindingChanges returns what is to be done so that the applied bindings mean what the wanted ones do. Both are
-// sorted by account and first day. An account one of whose rows names impossible days keeps what is applied; such
-// rows are returned.
+// bindingChanges returns the changes that make the applied bindings equal to the wanted ones. Both are sorted by
+// account and first day. An account with a row of impossible days keeps its applied bindings; such rows are returned.
 func bindingChanges(wanted, applied []summaries.Binding) (changes []summaries.BindingChange,
 	wrong []summaries.Binding) {
 	for len(wanted)+len(applied) > 0 {

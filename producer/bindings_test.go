@@ -133,7 +133,7 @@ func TestKeepBindings_UsesNoImpossibleDays(t *testing.T) {
 			b.exec(b.store.Config, "UPDATE account_binding SET game = 'c' WHERE account_id = 2")
 			after := keep()
 			require.Equal(t, before[0], after[0])
-			require.Equal(t, "c", after[1].Game, "other accounts go on")
+			require.Equal(t, "c", after[1].Game, "other accounts continue")
 			wrong, err := b.store.ImpossibleBindings(t.Context(), 10)
 			require.NoError(t, err)
 			require.Len(t, wrong, 1)

@@ -13,19 +13,19 @@ import (
 	"adsync/base/task"
 )
 
-// cancels is the loop that ends what is cancelled, and may take its time.
+// cancels is the loop that ends cancelled work. Its passes may be slow.
 type cancels struct {
-	turns   turns
+	passes  passes
 	store   cancelStore
 	lease   lease.Lease
 	waiting clock.Clock
 	stops   *stopList
 	logger  *slog.Logger
 
-	ended map[int64]int // by cancel: the subtasks that this leader has ended for it
+	ended map[int64]int // the number of subtasks that this leader has ended, by cancel
 }
 
-// cancelStore is the open subtasks of what is cancelled.
+// cancelStore reads and ends the open subtasks of cancelled work.
 type cancelStore interface {
 	OpenOrdersUntil(ctx context.Context, runID int64) (int64, error)
 	OpenSubtasksOf(ctx context.Context, runID int64, after task.Key, limit int) ([]ledger.OpenSubtask, error)
@@ -34,14 +34,14 @@ type cancelStore interface {
 	outcomeWriter
 }
 
-// Run cancels until ctx ends.
+// Run ends cancelled work until ctx ends.
 func (c *cancels) Run(ctx context.Context) error {
-	return c.turns.run(ctx, c.cancelOpen, every(stopInterval))
+	return c.passes.run(ctx, c.cancelOpen, every(stopInterval))
 }
 
-// cancelOpen is the pass that may take its time: it ends the open subtasks of what is cancelled, whether they wait in
-// Kafka, for a retry, for quota or for a pause, and the cancels that are carried out. A subtask that ends by itself
-// in the same moment counts as what came first.
+// cancelOpen is the slow pass: it ends the open subtasks of cancelled work, whether they wait in Kafka, for a retry,
+// for quota or for a pause, and then the cancels that have been carried out. A subtask that finishes at the same
+// moment keeps the state that was written first.
 func (c *cancels) cancelOpen(ctx context.Context) error {
 	var errs []error
 	for _, stop := range c.stops.list().All() {
@@ -52,7 +52,7 @@ func (c *cancels) cancelOpen(ctx context.Context) error {
 		if err == nil && done {
 			err = c.store.EndStop(ctx, c.lease, stop.ID, c.waiting.Now())
 			if err == nil {
-				c.logger.Info("a cancel is carried out", append(about(stop), "subtasks", c.ended[stop.ID])...)
+				c.logger.Info("cancel completed", append(about(stop), "subtasks", c.ended[stop.ID])...)
 				delete(c.ended, stop.ID)
 			}
 		}
@@ -61,9 +61,9 @@ func (c *cancels) cancelOpen(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// cancelSubtasks ends what it finds, and tells whether nothing more can come that the cancel takes.
+// cancelSubtasks ends the subtasks that it finds, and reports whether the cancel can affect no further ones.
 func (c *cancels) cancelSubtasks(ctx context.Context, stop task.Stop) (done bool, err error) {
-	// Before the runs: an order that is taken in between has its run.
+	// Orders are read before the runs: an order that becomes a run in between is then found as a run.
 	orders, err := c.store.OpenOrdersUntil(ctx, stop.Through())
 	if err != nil {
 		return false, err
@@ -78,7 +78,7 @@ func (c *cancels) cancelSubtasks(ctx context.Context, stop task.Stop) (done bool
 		done = len(runs) == 0
 		for _, run := range runs {
 			if run.CancelID == 0 {
-				continue // It is marked in a moment; unmarked it could end as something else.
+				continue // It will be marked soon; an unmarked run could end with another state.
 			}
 			if err = c.cancelRun(ctx, stop, run); err != nil {
 				break
@@ -102,7 +102,7 @@ func (c *cancels) cancelRun(ctx context.Context, stop task.Stop, run ledger.RunT
 	}
 }
 
-// cancelAccount ends the account's subtasks in all runs. A run that is still being fanned out may get to the account
+// cancelAccount ends the account's subtasks in all runs. A run that is still being fanned out may reach the account
 // later.
 func (c *cancels) cancelAccount(ctx context.Context, stop task.Stop, runs []ledger.RunToCancel) (done bool, err error) {
 	done = true
@@ -119,7 +119,7 @@ func (c *cancels) cancelAccount(ctx context.Context, stop task.Stop, runs []ledg
 			return false, err
 		}
 		for part := range slices.Chunk(open, cancelAtOnce) {
-			done = false // The next pass looks whether all of them were as read.
+			done = false // The next pass checks that all of them were as read.
 			if err := c.cancelSome(ctx, stop, 0, part); err != nil {
 				return false, err
 			}

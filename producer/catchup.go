@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// catchUpAfter is how late a moment may be and still be made whatever the policy says: what a takeover or a reload
-	// takes is no gap.
+	// catchUpAfter is how late a moment may be and still be made under any policy: the time that a takeover or a reload
+	// takes is not a gap.
 	catchUpAfter = time.Minute
-	// catchUpInterval is the pause between two passes that catch up: what is due meanwhile comes first.
+	// catchUpInterval is the pause between two passes that catch up, so that due moments come first.
 	catchUpInterval = 100 * time.Millisecond
-	// caughtUpMax is how many missed moments of one task a pass makes, and looksMax how often it asks the ledger.
+	// caughtUpMax is the most missed moments of one task that a pass makes, and looksMax its most reads of the ledger.
 	caughtUpMax = 100
 	looksMax    = 100
 	// pieceMax is how many moments are compared with the ledger at a time.
 	pieceMax = 1000
-	// countMax bounds the counting of moments that are given up: a minutely task that nobody planned for a year would
-	// hold up the others.
+	// countMax bounds the count of dropped moments: a minutely task that was not planned for a year would hold up the
+	// others.
 	countMax = 10_000
 )
 
-// catchUp makes what was missed, as the policies of the tasks say, or gives it up.
+// catchUp makes or drops the missed moments, by the policies of the tasks.
 type catchUp struct {
 	store    catchUpStore
 	lease    lease.Lease
@@ -40,10 +40,10 @@ type catchUp struct {
 	logger   *slog.Logger
 
 	gaps  map[int64]*gap // by task
-	looks int            // how often the present pass may still ask the ledger about what was missed
+	looks int            // how often the present pass may still read the ledger
 }
 
-// catchUpStore is what tells which moments were made.
+// catchUpStore reads which moments were made.
 type catchUpStore interface {
 	LastTickThrough(ctx context.Context, taskID int64, through time.Time) (ledger.Tick, bool, error)
 	LastTicks(ctx context.Context, taskID int64, limit int) ([]ledger.Tick, error)
@@ -52,23 +52,24 @@ type catchUpStore interface {
 	PutTaskSchedules(ctx context.Context, l lease.Lease, schedules []settings.TaskSchedule) error
 }
 
-// gap is a span of a task's past that is not settled: moments in it may be missing in the ledger. It is found again
-// from the ledger by whoever leads next, so that a takeover goes on with the rest and makes none twice.
+// gap is a span of a task's past in which moments may be missing in the ledger. The next leader finds it again from the
+// ledger, so that a takeover continues with the rest and makes none twice.
 type gap struct {
 	task          *tasklist.Task
 	hash          string    // of its schedule
 	from, through time.Time // the moments after from, up to through
 	end           time.Time // what through was before the search backwards moved it
-	begun         bool      // whether the ledger was asked about it
+	begun         bool      // whether beginGap has read the ledger
 	notBefore     time.Time // when the next moment may be made, by the task's spread
-	// missing is what the last piece lacked, in the order in which it is to be made. It is no more part of the span.
+	// missing holds the missing moments of the last piece, in the order in which they are made. The span no longer
+	// contains them.
 	missing []time.Time
 	step    time.Duration // of the search backwards
 	made    int
 	givenUp int
 }
 
-// missed adds a span, whose end is the newest so far, to what of a task is not settled.
+// missed adds a span, whose end is the newest so far, to a task's gap.
 func (c *catchUp) missed(e *plannedTask, from, through time.Time) {
 	g := c.gaps[e.task.ID]
 	if g == nil {
@@ -80,7 +81,7 @@ func (c *catchUp) missed(e *plannedTask, from, through time.Time) {
 	g.end = g.through
 }
 
-// edited gives a task's gap the task as it is now, whose schedule is the same.
+// edited replaces the task of a gap by its present version, which has the same schedule.
 func (c *catchUp) edited(tk *tasklist.Task) {
 	g := c.gaps[tk.ID]
 	if g == nil {
@@ -92,7 +93,7 @@ func (c *catchUp) edited(tk *tasklist.Task) {
 	g.task = tk
 }
 
-// until tells how long nothing is to be made.
+// until returns how long no moment needs to be made.
 func (c *catchUp) until(of clock.Clock) time.Duration {
 	d := planInterval
 	for _, g := range c.gaps {
@@ -103,7 +104,7 @@ func (c *catchUp) until(of clock.Clock) time.Duration {
 	return d
 }
 
-// putBack has what is missing found anew: the order or the policy may be another now, or put something else first.
+// putBack returns the missing moments to the span, to be found again: the order or the policy may have changed.
 func (g *gap) putBack() {
 	for _, m := range g.missing {
 		if !m.After(g.from) {
@@ -114,18 +115,18 @@ func (g *gap) putBack() {
 	g.missing, g.step, g.begun = nil, 0, false
 }
 
-// windowBegin is the moment up to which what was missed is too old to be caught up.
+// windowBegin returns the moment up to which missed moments are too old to be caught up.
 func windowBegin(tk *tasklist.Task, now time.Time) time.Time {
 	return now.Add(-tk.CatchUpWindow - catchUpAfter)
 }
 
-// make has makeTicks make some of the moments that were missed.
+// make calls makeTicks for some of the missed moments.
 func (c *catchUp) make(ctx context.Context, now time.Time,
 	makeTicks func(context.Context, []ledger.Tick, time.Time) error) error {
 	var ticks []ledger.Tick
 	taken := map[*gap]int{}
 	c.looks = looksMax
-	for _, g := range c.gaps { // in any order, so that each gets its turn
+	for _, g := range c.gaps { // in any order, so that none is always last
 		if c.looks <= 0 {
 			break
 		}
@@ -155,7 +156,7 @@ func (c *catchUp) make(ctx context.Context, now time.Time,
 	return c.closeGaps(ctx, taken)
 }
 
-// take takes moments that were made off a gap.
+// take removes made moments from a gap.
 func (c *catchUp) take(g *gap, made int, now time.Time) {
 	if made == 0 {
 		return
@@ -166,8 +167,8 @@ func (c *catchUp) take(g *gap, made int, now time.Time) {
 	c.metrics.caughtUp.Add(float64(made))
 }
 
-// closeGaps ends those of which nothing is left. What was given up in them is so for good: the schedule counts from
-// their ends from here on.
+// closeGaps closes the gaps that are empty. Their dropped moments stay dropped: the schedule counts from their ends
+// from now on.
 func (c *catchUp) closeGaps(ctx context.Context, looked map[*gap]int) error {
 	var closed []*gap
 	var settled []settings.TaskSchedule
@@ -193,7 +194,7 @@ func (c *catchUp) closeGaps(ctx context.Context, looked map[*gap]int) error {
 	return nil
 }
 
-// abandon gives up what is left of a task's gap, for an edit has ended the schedule that planned it.
+// abandon drops the rest of a task's gap, because an edit has ended its schedule.
 func (c *catchUp) abandon(ctx context.Context, taskID int64, now time.Time) error {
 	g := c.gaps[taskID]
 	if g == nil {
@@ -212,17 +213,17 @@ func (c *catchUp) abandon(ctx context.Context, taskID int64, now time.Time) erro
 			return err
 		}
 	}
-	// All of it under another policy, and otherwise what is too much to be looked up.
+	// Under another policy this is the whole gap, otherwise the part that is too large to be read.
 	c.giveUp(g, countMoments(g.task.Schedule, g.from, g.through))
 	if g.made+g.givenUp > 0 {
-		c.logger.Info("ticks were missed, and an edit of their task has given up those that were left", "task", g.task.Name,
+		c.logger.Info("ticks were missed; an edit of the task dropped the rest", "task", g.task.Name,
 			"policy", g.task.CatchUp, "caught_up", g.made, "given_up", g.givenUp)
 	}
 	delete(c.gaps, taskID)
 	return nil
 }
 
-// findMissing finds moments of a task's gap that are to be made, and gives up those that are not.
+// findMissing finds the moments of a task's gap to make, and drops the others.
 func (c *catchUp) findMissing(ctx context.Context, g *gap, now time.Time) error {
 	if !g.begun {
 		if err := c.beginGap(ctx, g, now); err != nil {
@@ -241,8 +242,8 @@ func (c *catchUp) findMissing(ctx context.Context, g *gap, now time.Time) error 
 	}
 }
 
-// beginGap asks the ledger where a gap really begins. What was planned before its last tick was settled then, made or
-// given up, unless all of it is to be made.
+// beginGap reads from the ledger where a gap really begins. Moments before its last tick were made or dropped then,
+// unless all are to be made.
 func (c *catchUp) beginGap(ctx context.Context, g *gap, now time.Time) error {
 	s := g.task.Schedule
 	c.looks--
@@ -274,13 +275,13 @@ func (c *catchUp) beginGap(ctx context.Context, g *gap, now time.Time) error {
 	return nil
 }
 
-// giveUp counts moments that will not be made.
+// giveUp counts dropped moments.
 func (c *catchUp) giveUp(g *gap, n int) {
 	g.givenUp += n
 	c.metrics.givenUp.WithLabelValues(string(g.task.CatchUp)).Add(float64(n))
 }
 
-// findLatest takes the last moment of a gap, unless a later one was made, and gives the others up.
+// findLatest takes the last moment of a gap, unless a later one was made, and drops the others.
 func (c *catchUp) findLatest(ctx context.Context, g *gap) error {
 	s := g.task.Schedule
 	if !g.from.Before(g.through) {
@@ -299,7 +300,7 @@ func (c *catchUp) findLatest(ctx context.Context, g *gap) error {
 	return nil
 }
 
-// findAll looks through the gap, in the order that the task wants, for moments that the ledger lacks.
+// findAll searches the gap, in the task's order, for moments that are not in the ledger.
 func (c *catchUp) findAll(ctx context.Context, g *gap, now time.Time) error {
 	if err := c.leaveWindow(ctx, g, windowBegin(g.task, now)); err != nil {
 		return err
@@ -319,7 +320,7 @@ func (c *catchUp) findAll(ctx context.Context, g *gap, now time.Time) error {
 	return nil
 }
 
-// leaveWindow gives up what has become too old while it waited for its turn.
+// leaveWindow drops moments that have become too old while they waited.
 func (c *catchUp) leaveWindow(ctx context.Context, g *gap, window time.Time) error {
 	for g.from.Before(g.through) && g.from.Before(window) && c.looks > 0 {
 		end := earliest(window, g.through)
@@ -340,8 +341,9 @@ func (c *catchUp) leaveWindow(ctx context.Context, g *gap, window time.Time) err
 	return nil
 }
 
-// piece returns the moments of the next piece of the gap, ascending, and what takes the piece off the span.
-// Backwards, the piece grows while nothing is found: a schedule knows only its next moment.
+// piece returns the moments of the next piece of the gap, ascending, and a function that removes the piece from the
+// span. In a backward search the piece grows until it contains a moment, because a schedule only computes its next
+// moment.
 func (g *gap) piece(s schedule.Schedule, order task.CatchUpOrder) (moments []time.Time, takeOff func()) {
 	if order != task.NewestFirst {
 		moments = momentsOf(s, g.from, g.through, pieceMax)
@@ -359,7 +361,7 @@ func (g *gap) piece(s schedule.Schedule, order task.CatchUpOrder) (moments []tim
 	return moments, func() { g.through = begin }
 }
 
-// notInLedger returns those of a task's moments, which are ascending, that have no tick.
+// notInLedger returns those of a task's ascending moments that have no tick.
 func (c *catchUp) notInLedger(ctx context.Context, taskID int64, moments []time.Time) ([]time.Time, error) {
 	if len(moments) == 0 {
 		return nil, nil
@@ -376,7 +378,7 @@ func (c *catchUp) notInLedger(ctx context.Context, taskID int64, moments []time.
 	return slices.DeleteFunc(moments, func(m time.Time) bool { return made[m.UnixMilli()] }), nil
 }
 
-// momentsOf returns the first moments after from, up to through, at most as many as most.
+// momentsOf returns the first moments after from, up to through, at most most of them.
 func momentsOf(s schedule.Schedule, from, through time.Time, most int) []time.Time {
 	var moments []time.Time
 	for m := s.Next(from); !m.IsZero() && !m.After(through) && len(moments) < most; m = s.Next(m) {
@@ -385,7 +387,7 @@ func momentsOf(s schedule.Schedule, from, through time.Time, most int) []time.Ti
 	return moments
 }
 
-// countMoments counts the moments after from, up to through, no further than countMax.
+// countMoments counts the moments after from, up to through, at most up to countMax.
 func countMoments(s schedule.Schedule, from, through time.Time) int {
 	n := 0
 	for m := s.Next(from); !m.IsZero() && !m.After(through) && n < countMax; m = s.Next(m) {
@@ -394,8 +396,8 @@ func countMoments(s schedule.Schedule, from, through time.Time) int {
 	return n
 }
 
-// lastMoment returns the last moment after from, up to through, or zero. It looks back in growing steps: a schedule
-// knows only its next moment, and there may be very many.
+// lastMoment returns the last moment after from, up to through, or zero. It searches backward in growing steps,
+// because a schedule only computes its next moment and the span may hold very many.
 func lastMoment(s schedule.Schedule, from, through time.Time) time.Time {
 	var found time.Time
 	for back := time.Minute; from.Before(through); back *= 8 {

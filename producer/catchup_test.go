@@ -76,7 +76,7 @@ func TestCatchUp_InTheOrderThatTheTaskWants(t *testing.T) {
 	}
 }
 
-// What is caught up one at a time goes on at the same pace, and with the rest, under the next leader.
+// What is caught up one at a time continues at the same pace, and with the rest, under the next leader.
 func TestCatchUp_SpreadOverTakeovers(t *testing.T) {
 	t.Parallel()
 	for order, want := range map[string][]string{

@@ -22,22 +22,22 @@ import (
 
 const (
 	dueAtOnce = 500
-	// timerRounds bounds one pass over the timer, so that the scan gets its turn.
+	// timerRounds bounds one pass over the timer, so that the scan runs too.
 	timerRounds = 20
-	// scanInterval is how often subtask_due itself is read while the timer answers: what the timer forgot, or was never
-	// told, is late by no more than this.
+	// scanInterval is how often subtask_due itself is read while the timer answers. Entries that the timer lacks are late
+	// by at most this.
 	scanInterval = 5 * time.Second
-	// placelessInterval is how often messages are looked for whose place in the log nobody recorded. There are none but
-	// after a failure.
+	// placelessInterval is how often to search for messages without a recorded place in the log. They exist only after a
+	// failure.
 	placelessInterval = 10 * time.Second
-	// sentAgainAfter is how long such a message is waited for. A leader that begins does not wait: the one before may have
-	// ended between the row and the message.
+	// sentAgainAfter is how long such a message may take to get its place. A new leader does not wait: the last one may
+	// have ended between the row and the message.
 	sentAgainAfter = 30 * time.Second
 )
 
-// dueWork is the loop that sends subtasks again whose wait is over.
+// dueWork is the loop that sends subtasks again when their wait is over.
 type dueWork struct {
-	turns   turns
+	passes  passes
 	store   dueStore
 	lease   lease.Lease
 	waiting clock.Clock
@@ -47,12 +47,12 @@ type dueWork struct {
 	metrics *metrics
 	logger  *slog.Logger
 
-	// Readings of this process's clock; zero before the first time.
+	// Times of this process's clock; zero before the first pass.
 	scanned time.Time
 	sought  time.Time // when messages without a place were looked for
 }
 
-// dueStore is what waits, and the runs that it belongs to.
+// dueStore reads and writes waiting subtasks and their runs.
 type dueStore interface {
 	DueSubtasks(ctx context.Context, now, lost time.Time, limit int) ([]ledger.Due, error)
 	DueOf(ctx context.Context, keys []task.Key) (map[task.Key]ledger.Due, error)
@@ -63,13 +63,13 @@ type dueStore interface {
 	outcomeWriter
 }
 
-// Run sends until ctx ends.
+// Run sends due subtasks until ctx ends.
 func (w *dueWork) Run(ctx context.Context) error {
-	return w.turns.run(ctx, w.pumpDue, every(dueInterval))
+	return w.passes.run(ctx, w.pumpDue, every(dueInterval))
 }
 
-// pumpDue sends subtasks again whose wait is over, until none is left: those that the timer tells, and, now and then or
-// while it does not answer, those that the table has.
+// pumpDue sends due subtasks until none is left: those from the timer, and, every scanInterval or while the timer
+// does not answer, those from the table.
 func (w *dueWork) pumpDue(ctx context.Context) error {
 	answers, err := w.pumpTimer(ctx)
 	if answers && err == nil && !w.scanned.IsZero() && clock.Since(w.scanned) < scanInterval {
@@ -78,7 +78,7 @@ func (w *dueWork) pumpDue(ctx context.Context) error {
 	return errors.Join(err, w.scanDue(ctx))
 }
 
-// pumpTimer sends what the timer tells and the rows confirm, and reports whether the timer answers.
+// pumpTimer sends the timer's entries that the rows confirm, and reports whether the timer answers.
 func (w *dueWork) pumpTimer(ctx context.Context) (answers bool, err error) {
 	if w.timer == nil {
 		return false, nil
@@ -87,7 +87,7 @@ func (w *dueWork) pumpTimer(ctx context.Context) (answers bool, err error) {
 		now := w.waiting.Now()
 		entries, err := w.timer.Due(ctx, now, dueAtOnce)
 		if err != nil {
-			return false, nil //nolint:nilerr // The timer has said so; the scan does its work.
+			return false, nil //nolint:nilerr // The timer has logged it; the scan does its work.
 		}
 		if len(entries) == 0 {
 			return true, nil
@@ -97,7 +97,7 @@ func (w *dueWork) pumpTimer(ctx context.Context) (answers bool, err error) {
 			return true, err
 		}
 		if err := w.sendDue(ctx, due, now); err != nil {
-			return true, err // They stay in the timer: what was raised is not confirmed any more, the rest is tried again.
+			return true, err // They stay in the timer: raised ones are no longer confirmed, the rest is tried again.
 		}
 		w.metrics.dueFound.WithLabelValues("timer").Add(float64(len(due)))
 		if err := w.timer.Remove(ctx, entries); err != nil {
@@ -108,8 +108,8 @@ func (w *dueWork) pumpTimer(ctx context.Context) (answers bool, err error) {
 	return true, nil
 }
 
-// confirm looks up what the timer told. What is not due any more is left out, and what is due later comes back to be
-// told to the timer again.
+// confirm reads the rows of the timer's entries. It leaves out those that are no longer due, and returns those that are
+// due later, to be stored in the timer again.
 func (w *dueWork) confirm(ctx context.Context, entries []timer.Entry, now time.Time) (due []ledger.Due,
 	later []timer.Entry, err error) {
 	keys := make([]task.Key, len(entries))
@@ -134,7 +134,7 @@ func (w *dueWork) confirm(ctx context.Context, entries []timer.Entry, now time.T
 	return due, later, nil
 }
 
-// scanDue sends what the table says is due.
+// scanDue sends the subtasks that are due by the table.
 func (w *dueWork) scanDue(ctx context.Context) error {
 	begun := clock.Mark()
 	var lost time.Time
@@ -165,8 +165,8 @@ func (w *dueWork) scanDue(ctx context.Context) error {
 	return nil
 }
 
-// sendDue raises the delivery in the rows first: what is sent is what the rows then say, and an outcome of the delivery
-// before is stale from here on.
+// sendDue first raises the delivery number in the rows and then sends the subtasks as the rows hold them. From then
+// on, an outcome of an earlier delivery is stale.
 func (w *dueWork) sendDue(ctx context.Context, due []ledger.Due, now time.Time) error {
 	if len(due) == 0 {
 		return nil
@@ -194,14 +194,14 @@ func (w *dueWork) sendDue(ctx context.Context, due []ledger.Due, now time.Time) 
 	var spans []trace.Span
 	var topicErr error
 	letters := map[int64]letter{}       // by run
-	asked := map[ledger.LaneName]bool{} // once: a broker that is away takes its time to say so
+	asked := map[ledger.LaneName]bool{} // once, because an unavailable broker answers slowly
 	for i, d := range raised {
 		run := runs[d.RunID]
 		lane := ledger.LaneName{Media: run.Media, Lane: run.Settings.Lane}
 		if !asked[lane] {
 			asked[lane] = true
 			if err := w.out.ensureTopic(work, lane.Media, lane.Lane); err != nil {
-				topicErr = err // It may be there all the same; if not, the others must not suffer from it.
+				topicErr = err // The topic may exist nevertheless; if not, the other topics are not affected.
 			}
 		}
 		l, written := letters[run.ID]
@@ -220,7 +220,7 @@ func (w *dueWork) sendDue(ctx context.Context, due []ledger.Due, now time.Time) 
 	for _, span := range spans {
 		span.End(err)
 	}
-	// What was not written keeps its row without a place, and is sent again.
+	// A message that was not written leaves its row without a place, and is sent again.
 	sent := sentDue(raised, positions, err)
 	for _, d := range sent {
 		w.metrics.resent.WithLabelValues(string(waited[d.Key])).Inc()
@@ -234,7 +234,7 @@ func (w *dueWork) sendDue(ctx context.Context, due []ledger.Due, now time.Time) 
 	return topicErr
 }
 
-// sentDue pairs what was written with its place.
+// sentDue pairs the written messages with their places.
 func sentDue(raised []ledger.Due, positions []broker.Position, err error) []ledger.SentDue {
 	missing := map[int]bool{}
 	if failed, ok := errors.AsType[*broker.WriteError](err); ok {
@@ -273,7 +273,7 @@ func (w *dueWork) runsOf(ctx context.Context, due []ledger.Due) (map[int64]*ledg
 	return runs, nil
 }
 
-// expireDue ends the subtasks whose time to live is over or whose run is gone, and returns the others.
+// expireDue ends the subtasks whose time to live is over or whose run no longer exists, and returns the others.
 func (w *dueWork) expireDue(ctx context.Context, due []ledger.Due, runs map[int64]*ledger.Run,
 	now time.Time) ([]ledger.Due, error) {
 	var ended []ledger.Outcome
@@ -284,7 +284,7 @@ func (w *dueWork) expireDue(ctx context.Context, due []ledger.Due, runs map[int6
 			orphans = append(orphans, d)
 			ended = append(ended, ledger.Outcome{
 				Key: d.Key, Delivery: d.Delivery, Attempt: d.Attempt, State: task.Cancelled, EndedAt: now,
-				ErrorText: "its run is gone",
+				ErrorText: "its run no longer exists",
 			})
 			return true
 		}
@@ -306,8 +306,8 @@ func (w *dueWork) expireDue(ctx context.Context, due []ledger.Due, runs map[int6
 	return live, w.dropOrphans(ctx, orphans)
 }
 
-// dropOrphans deletes what waits for a run that is not there. Its rows, if there are any still, have been ended;
-// without this the same orphans would be read at each pass, and once there are enough of them nothing else.
+// dropOrphans deletes waiting entries of runs that do not exist. Their rows, if any, have been ended. Otherwise each
+// pass would read the same orphans, and a sufficient number of them would crowd out everything else.
 func (w *dueWork) dropOrphans(ctx context.Context, orphans []ledger.Due) error {
 	if len(orphans) == 0 {
 		return nil
@@ -316,7 +316,7 @@ func (w *dueWork) dropOrphans(ctx context.Context, orphans []ledger.Due) error {
 		return err
 	}
 	w.metrics.orphans.Add(float64(len(orphans)))
-	w.logger.Warn("subtasks waited for a run that is gone; they are dropped", "subtasks", len(orphans), "run",
+	w.logger.Warn("dropped subtasks of a run that no longer exists", "subtasks", len(orphans), "run",
 		orphans[0].RunID)
 	return nil
 }

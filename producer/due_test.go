@@ -164,7 +164,7 @@ func TestPumpDue_TheRowsDecideWhatTheTimerMayTell(t *testing.T) {
 	b.exec(b.store.Data, "UPDATE subtask_due SET delivery = 7 WHERE account_id = 3")
 	clock.Add(ctx, []timer.Entry{
 		{Key: task.Key{RunID: run.ID, AccountID: 99, Part: "x"}, Delivery: 1, DueAt: start},
-		{Key: key(4), Delivery: 2, DueAt: start}, // beside the entry of delivery 1
+		{Key: key(4), Delivery: 2, DueAt: start}, // in addition to the entry of delivery 1
 	})
 
 	require.NoError(t, tm.pumpDue(ctx))

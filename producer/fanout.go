@@ -22,27 +22,27 @@ import (
 
 const (
 	openRunsMax = 2000 // ticks, and as many orders
-	// fanOutRetry is how long a fan-out that failed is left alone.
+	// fanOutRetry is the pause before a failed fan-out is tried again.
 	fanOutRetry = 5 * time.Second
-	// paceInPlace is how long a fan-out waits for its rate in its place; when it takes longer, others have the place.
+	// paceInPlace is how long a fan-out waits for its rate in its place. For a longer wait it frees the place for others.
 	paceInPlace = 50 * time.Millisecond
-	// pacedMost is how many accounts are sent at a time at the most where there is a rate: a batch is a burst.
+	// pacedMost is the most accounts in a batch of a run with a rate, because a batch is a burst.
 	pacedMost = 100
 )
 
-// fanOut writes a run's subtasks from its cursor on: rows, then messages, then the cursor. What is repeated after a
-// crash has the same keys.
+// fanOut writes a run's subtasks from its cursor on: rows, then messages, then the cursor. Repeats after a crash have
+// the same keys.
 func (l *fanOuts) fanOut(ctx context.Context, run *ledger.Run) error {
 	handler, known := l.registry.Get(run.Handler)
 	if !known {
-		return fmt.Errorf("this program has no handler %s", run.Handler)
+		return fmt.Errorf("this program has no handler %q", run.Handler)
 	}
 	if err := l.prepare(ctx, run); err != nil {
 		return err
 	}
 	f := &fanOut{loop: l, run: run, handler: handler, batch: l.batchSize}
 	if n := run.Settings.FanOutRate; n > 0 {
-		// A batch is sent at once: it may not be larger than what a second allows.
+		// A batch is sent at once, so it must not exceed the rate of a second.
 		f.batch = min(f.batch, n, pacedMost)
 	}
 	if err := f.markDead(ctx); err != nil {
@@ -59,8 +59,8 @@ func (l *fanOuts) fanOut(ctx context.Context, run *ledger.Run) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if l.stops.ofRun(run) != nil || l.rests(run) || !f.turn(ctx) {
-			return nil // Its place is free for others; startFanOuts goes on with it.
+		if l.stops.ofRun(run) != nil || l.rests(run) || !f.awaitPace(ctx) {
+			return nil // Its place is free for others; startFanOuts continues it.
 		}
 		last, err := f.step(ctx)
 		if errors.Is(err, ledger.ErrRunChanged) {
@@ -75,7 +75,7 @@ func (l *fanOuts) fanOut(ctx context.Context, run *ledger.Run) error {
 	}
 }
 
-// prepare makes the run's log table and topic. The tables of today and tomorrow are there already, but a run may have
+// prepare makes the run's log table and topic. The tables of today and tomorrow exist already, but a run may have
 // waited longer.
 func (l *fanOuts) prepare(ctx context.Context, run *ledger.Run) error {
 	if err := l.tables.ensure(ctx, task.LogDay(run.ID)); err != nil {
@@ -84,7 +84,7 @@ func (l *fanOuts) prepare(ctx context.Context, run *ledger.Run) error {
 	return l.out.ensureTopic(ctx, run.Media, run.Settings.Lane)
 }
 
-// finish ends the fan-out; from here on the run ends with its subtasks.
+// finish ends the fan-out. From then on the run ends with its subtasks.
 func (f *fanOut) finish(ctx context.Context) error {
 	work, cancel := finishing(ctx)
 	defer cancel()
@@ -117,9 +117,9 @@ type fanOut struct {
 	run     *ledger.Run
 	handler media.Handler
 	batch   int       // accounts at a time
-	began   time.Time // when the batch under way had its turn
+	began   time.Time // when the present batch began
 
-	// alone is that no leader before this one has left rows beyond the cursor: what is sent is what has just been written.
+	// alone is true if no earlier leader has left rows beyond the cursor. Then exactly the rows just written are sent.
 	alone bool
 
 	refused int    // accounts whose parts could not be planned
@@ -127,7 +127,7 @@ type fanOut struct {
 	expired bool   // the time to live ended before the fan-out did
 }
 
-// ended leaves a run to whoever changed it. If it is still to be fanned out, the next pass takes it up where it stands.
+// ended leaves a run that another writer has changed. If it still needs its fan-out, the next pass continues it.
 func (f *fanOut) ended() error {
 	f.loop.queue.unpace(f.run.ID)
 	f.loop.logger.Info("a run was changed during its fan-out", "run", f.run.ID, "task", f.run.TaskName)
@@ -137,16 +137,16 @@ func (f *fanOut) ended() error {
 // batch is one step of a fan-out.
 type batch struct {
 	parts  []ledger.AccountPart // to be made
-	queued []ledger.QueuedPart  // to be made, but to be sent only when the one before them has ended
-	in     ledger.AccountRange  // accounts to be sent
-	// login limits what is sent to logins within a range; it is nil unless the run is over logins.
+	queued []ledger.QueuedPart  // to be made, but to be sent only after an earlier subtask has ended
+	in     ledger.AccountRange  // accounts to send
+	// login selects the logins to send within a range; it is nil unless the run is over logins.
 	login func(id int64) bool
-	// cursor is where the run stands afterwards.
+	// cursor is the run's cursor after the batch.
 	cursor int64
 	last   bool
 }
 
-// step does the next batch and tells whether it was the last. Once its rows are being written it is finished even if
+// step does the next batch and reports whether it was the last. After it has begun to write rows, it finishes even if
 // ctx ends.
 func (f *fanOut) step(ctx context.Context) (last bool, err error) {
 	b, err := f.plan(ctx)
@@ -192,7 +192,7 @@ func (f *fanOut) step(ctx context.Context) (last bool, err error) {
 	return b.last, nil
 }
 
-// tooLate tells whether the run's time to live is over.
+// tooLate reports whether the run's time to live is over.
 func (f *fanOut) tooLate() bool {
 	deadline := f.run.Deadline()
 	return !deadline.IsZero() && !f.loop.waiting.Now().Before(deadline)
@@ -202,7 +202,7 @@ func (f *fanOut) tooLate() bool {
 func (f *fanOut) plan(ctx context.Context) (batch, error) {
 	run := f.run
 	if f.tooLate() {
-		// Nothing new is made. What a crash left unsent is sent, so that a consumer ends it as expired.
+		// No new subtasks are made. Those that a crash left unsent are sent, so that a consumer ends them as expired.
 		f.expired, f.note = true, cmp.Or(f.note, "the time to live ended before the fan-out did")
 		return f.rest(nil), nil
 	}
@@ -264,14 +264,14 @@ func (f *fanOut) planAccounts(ctx context.Context) (batch, error) {
 	return f.until(parts, end), nil
 }
 
-// until is a batch that moves the cursor to end.
+// until returns a batch that moves the cursor to end.
 func (f *fanOut) until(parts []ledger.AccountPart, end int64) batch {
 	b := batch{parts: parts, cursor: end}
 	if f.handler.Target == media.Accounts {
 		b.in = ledger.AccountRange{After: f.run.Cursor, Through: end}
 		return b
 	}
-	// The rows of logins and of the run itself all stand under account 0.
+	// The rows of logins and of the run itself all have account 0.
 	b.in = ledger.AccountRange{After: -1, Through: 0}
 	if f.handler.Target == media.Logins {
 		from := f.run.Cursor
@@ -280,15 +280,14 @@ func (f *fanOut) until(parts []ledger.AccountPart, end int64) batch {
 	return b
 }
 
-// rest is the last batch: it sends whatever rows there are beyond the cursor, also of accounts that are no longer in
-// the scope.
+// rest returns the last batch: it sends all rows beyond the cursor, also of accounts that are no longer in the scope.
 func (f *fanOut) rest(parts []ledger.AccountPart) batch {
 	b := f.until(parts, math.MaxInt64)
 	b.cursor, b.last = f.run.Cursor, true
 	return b
 }
 
-// partsOf plans the parts of an account. One that cannot be planned is left out and named in the run.
+// partsOf plans the parts of an account. An account whose parts cannot be planned is left out and named in the run.
 func (f *fanOut) partsOf(accountID int64, zone string) []ledger.AccountPart {
 	names, err := planParts(f.handler, f.run.PlannedAt, zone, f.run.Settings)
 	if err != nil {
@@ -296,7 +295,7 @@ func (f *fanOut) partsOf(accountID int64, zone string) []ledger.AccountPart {
 		f.loop.metrics.skipped.WithLabelValues("refused").Inc()
 		if f.note == "" {
 			f.note = fmt.Sprintf("account %d: %v", accountID, err)
-			f.loop.logger.Warn("an account is left out of a run; others may be too", "run", f.run.ID, "task", f.run.TaskName,
+			f.loop.logger.Warn("left an account out of a run", "run", f.run.ID, "task", f.run.TaskName,
 				"account", accountID, "err", err)
 		}
 		return nil
@@ -308,7 +307,7 @@ func (f *fanOut) partsOf(accountID int64, zone string) []ledger.AccountPart {
 	return parts
 }
 
-// planParts asks the handler for the parts of an account in a zone, and checks what the table takes.
+// planParts returns the handler's parts of an account in a zone, and checks that they fit the table.
 func planParts(handler media.Handler, plannedAt time.Time, zone string, settings task.Settings) ([]string, error) {
 	loc, err := schedule.Zone(zone)
 	if err != nil {
@@ -330,7 +329,7 @@ func planParts(handler media.Handler, plannedAt time.Time, zone string, settings
 	return names, nil
 }
 
-// unsent returns what of the batch is to be sent: its own rows, and those that a leader before left behind.
+// unsent returns the parts of the batch to send: its own rows, and those that an earlier leader left unsent.
 func (f *fanOut) unsent(ctx context.Context, b batch) ([]ledger.AccountPart, error) {
 	parts, err := f.loop.store.UnsentSubtasks(ctx, f.run.ID, b.in)
 	if err != nil || b.login == nil {
@@ -342,8 +341,8 @@ func (f *fanOut) unsent(ctx context.Context, b batch) ([]ledger.AccountPart, err
 	}), nil
 }
 
-// turn tells whether the run's rate allows its next batch now. A moment it waits for it.
-func (f *fanOut) turn(ctx context.Context) bool {
+// awaitPace reports whether the run's rate allows its next batch now. It waits up to paceInPlace for it.
+func (f *fanOut) awaitPace(ctx context.Context) bool {
 	f.loop.queue.mu.Lock()
 	at := f.loop.queue.paced[f.run.ID]
 	f.loop.queue.mu.Unlock()
@@ -358,7 +357,8 @@ func (f *fanOut) turn(ctx context.Context) bool {
 	return true
 }
 
-// pace keeps the run's next batch off for as long as its rate allows for n subtasks, whoever has its place meanwhile.
+// pace delays the run's next batch by the time that its rate takes for n subtasks. The delay also holds if another
+// fan-out has had its place in between.
 func (f *fanOut) pace(n int) {
 	if rate := f.run.Settings.FanOutRate; rate > 0 {
 		f.loop.queue.mu.Lock()

@@ -148,7 +148,7 @@ func TestFanOut_Once(t *testing.T) {
 	require.EqualValues(t, 2, *b.run(runID).Total)
 }
 
-// Wherever a leader dies, the next one goes on: each account has one row, and at least one message.
+// Wherever a leader dies, the next one continues: each account has one row, and at least one message.
 func TestFanOut_IsContinuedAfterACrashAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, crash := range []string{"before kafka", "after kafka"} {
@@ -302,7 +302,7 @@ func TestFanOut_WhatWaitsForItsRateTakesNobodysPlace(t *testing.T) {
 	require.Equal(t, task.RunRunning, b.run(other).State, "the place is free")
 	tm.startAll(b)
 	require.NoError(t, tm.fan(b, month))
-	require.EqualValues(t, 8, b.run(month).Cursor, "to begin anew gives it no burst")
+	require.EqualValues(t, 8, b.run(month).Cursor, "to begin again gives it no burst")
 
 	soon := time.Now().Add(fanOutInterval / 2)
 	tm.queue.paced[month] = soon
@@ -347,7 +347,7 @@ func TestStartFanOuts_AGapOfOneTaskHoldsUpNoOther(t *testing.T) {
 	require.Equal(t, task.RunRunning, b.run(ordered).State)
 	require.Equal(t, openRunsMax, states[gap][task.RunFanningOut], "the first of its ticks is fanned out")
 
-	// The next one follows without the queue being read anew; as long as something is in it.
+	// The next one follows without the queue being read again; as long as something is in it.
 	tm.queue.paced[tm.order(b, other, task.Order{})] = time.Now().Add(time.Hour)
 	tm.startAll(b)
 	tm.queue.readAt, tm.queue.stale = time.Now().Add(time.Hour), false
@@ -379,12 +379,12 @@ func TestStartFanOuts_WhatIsPausedHoldsUpNoOther(t *testing.T) {
 			b := setup(t)
 			b.addAccounts(3)
 			paused := b.addTask("paused", "tulip.report", "0 0 1 1 *", nil)
-			beside := b.addTask("beside", "system.tidy", "0 0 1 1 *", nil)
+			other := b.addTask("other", "system.tidy", "0 0 1 1 *", nil)
 			tm := b.term()
 			b.addRuns(tm, ledger.RunOfOrder, paused, openRunsMax+1, start.Add(-time.Hour))
 			b.stop(task.Pause, kind, map[task.StopKind]string{task.StopTask: id(paused), task.StopMedia: "tulip"}[kind], 0)
 			tm.obey(b)
-			later := tm.order(b, beside, task.Order{})
+			later := tm.order(b, other, task.Order{})
 			tm.startAll(b)
 			require.Equal(t, task.RunRunning, b.run(later).State)
 			require.Len(t, b.broker.log, 2, "nothing of what is paused")

@@ -20,9 +20,10 @@ import (
 	"adsync/producer/brake"
 )
 
-// fanOuts is the loop that fans runs out: it chooses those that are next, and each writes its subtasks.
+// fanOuts is the loop that fans runs out. It chooses the next runs and starts a fan-out for each, which writes its
+// subtasks.
 type fanOuts struct {
-	turns     turns
+	passes    passes
 	store     fanOutStore
 	lease     lease.Lease
 	registry  *media.Registry
@@ -38,10 +39,10 @@ type fanOuts struct {
 	batchSize int // accounts that a fan-out takes at a time
 	most      int // fan-outs at a time
 
-	nextLook time.Time // when fan-outs are to be looked at again, by this process's clock
+	nextLook time.Time // when to check the fan-outs again, by this process's clock
 }
 
-// fanOutStore is what fan-outs read and write.
+// fanOutStore is the part of the store that fan-outs use.
 type fanOutStore interface {
 	FanningOutRuns(ctx context.Context, choice ledger.FanOutFilter, limit int) ([]ledger.Run, error)
 	NextTick(ctx context.Context, taskID int64, paused []int64) ([]ledger.Run, error)
@@ -58,7 +59,7 @@ type fanOutStore interface {
 	AdvanceCursor(ctx context.Context, l lease.Lease, runID, from, to int64, offsets ledger.Offsets, note string) error
 	fanOutEnder
 
-	// Of what earlier runs have open: overlap.go.
+	// The open subtasks of earlier runs: overlap.go.
 	OlderOpenRuns(ctx context.Context, taskID, runID int64) ([]int64, error)
 	OpenSubtasks(ctx context.Context, runIDs []int64, in ledger.AccountRange) (map[ledger.AccountPart][]ledger.OpenSubtask,
 		error)
@@ -66,7 +67,7 @@ type fanOutStore interface {
 	AddQueuedSubtasks(ctx context.Context, l lease.Lease, run *ledger.Run, parts []ledger.QueuedPart, now time.Time) error
 	outcomeWriter
 
-	// Of dead subtasks: redrive.go.
+	// Dead subtasks: redrive.go.
 	MarkDead(ctx context.Context, l lease.Lease, f task.DeadFilter, runID int64) error
 	MarkedParts(ctx context.Context, runID, after int64, limit int) (parts []ledger.AccountPart, through int64, last bool,
 		err error)
@@ -77,24 +78,24 @@ type fanOutEnder interface {
 	FinishFanOut(ctx context.Context, l lease.Lease, runID int64, empty task.RunState, note string, now time.Time) error
 }
 
-// outcomeWriter ends subtasks as the leader decides.
+// outcomeWriter ends subtasks with outcomes that the leader decides.
 type outcomeWriter interface {
 	ApplyLeaderOutcomes(ctx context.Context, l lease.Lease, outcomes []ledger.Outcome) (stale int, err error)
 }
 
-// Run starts fan-outs until ctx ends, and waits for those that it has started.
+// Run starts fan-outs until ctx ends, and waits for those that run.
 func (l *fanOuts) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return l.turns.run(ctx, func(ctx context.Context) error { return l.startFanOuts(ctx, group) },
+		return l.passes.run(ctx, func(ctx context.Context) error { return l.startFanOuts(ctx, group) },
 			func(ctx context.Context) { waitFor(ctx, clock.Until(l.nextLook), l.queue.made) })
 	})
 	return group.Wait()
 }
 
 // startFanOuts begins or continues the fan-outs of the oldest runs, as many at a time as the configuration allows.
-// The ticks of one task are fanned out one after the other: a later one looks at what the earlier left open. An order
-// by hand waits for nobody and holds up nobody.
+// The ticks of one task are fanned out one after the other, because a later one checks what the earlier one left
+// open. An order by hand waits for no other run and holds up none.
 func (l *fanOuts) startFanOuts(ctx context.Context, group *errgroup.Group) error {
 	l.nextLook = clock.Mark().Add(fanOutInterval)
 	if err := l.readQueue(ctx); err != nil {
@@ -108,7 +109,7 @@ func (l *fanOuts) startFanOuts(ctx context.Context, group *errgroup.Group) error
 		run := &l.queue.runs[i]
 		stop := l.stops.ofRun(run)
 		if stop != nil && stop.Kind == task.StopRun {
-			continue // The others of its task pass it: it may rest for days.
+			continue // The other runs of its task overtake it, because it may rest for days.
 		}
 		if run.Kind == ledger.RunOfTick {
 			blocked := earlier[run.TaskID]
@@ -136,7 +137,7 @@ func (l *fanOuts) startFanOuts(ctx context.Context, group *errgroup.Group) error
 	return nil
 }
 
-// readQueue reads the runs to fan out, unless what was read a moment ago still holds.
+// readQueue reads the runs to fan out, unless the last read still holds.
 func (l *fanOuts) readQueue(ctx context.Context) error {
 	l.queue.mu.Lock()
 	fresh := len(l.queue.runs) > 0 && !l.queue.stale && clock.Since(l.queue.readAt) < fanOutInterval
@@ -157,9 +158,10 @@ func (l *fanOuts) readQueue(ctx context.Context) error {
 	return nil
 }
 
-// runFanOut does one run's fan-out. Only a stale lease is an error; after any other the fan-out is continued later.
+// runFanOut does one run's fan-out. It returns only a stale lease as an error; after any other error the fan-out is
+// continued later.
 func (l *fanOuts) runFanOut(ctx context.Context, id int64) error {
-	// Read anew: it may have been taken from a list that is older than the end of its last step.
+	// Read the run again: the list may be older than the end of its last step.
 	run, err := l.store.Run(ctx, id)
 	open := err == nil && run.State == task.RunFanningOut
 	if open {
@@ -171,16 +173,16 @@ func (l *fanOuts) runFanOut(ctx context.Context, id int64) error {
 	case errors.Is(err, lease.ErrStaleLease):
 		return err
 	case err != nil && ctx.Err() == nil:
-		l.metrics.loopErrors.WithLabelValues(l.turns.name).Inc()
-		// By its cause: a database that is away fails every fan-out, and each in words of its own.
-		l.causes.Report(slog.LevelError, "fan_out", "fan-outs fail, trying again", cause(err),
+		l.metrics.loopErrors.WithLabelValues(l.passes.name).Inc()
+		// Grouped by cause: an unavailable database fails every fan-out, each with a different text.
+		l.causes.Report(slog.LevelError, "fan_out", "fan-outs fail; retrying", cause(err),
 			"run", id, "task", run.TaskName, "cursor", run.Cursor, "failure", err.Error())
 	}
 	l.queue.wake() // The next run may begin.
 	return nil
 }
 
-// leave gives the place of a fan-out back, and notes what becomes of its run.
+// leave frees the place of a fan-out and records the state of its run.
 func (l *fanOuts) leave(ctx context.Context, run *ledger.Run, open bool, err error) {
 	var next []ledger.Run
 	var nextErr error
@@ -199,7 +201,7 @@ func (l *fanOuts) leave(ctx context.Context, run *ledger.Run, open bool, err err
 		return
 	}
 	if _, paced := l.queue.paced[run.ID]; paced {
-		return // Its next batch is only a moment away.
+		return // Its next batch follows soon.
 	}
 	q := l.queue
 	q.runs = slices.DeleteFunc(q.runs, func(r ledger.Run) bool { return r.ID == run.ID })
@@ -212,10 +214,10 @@ func (l *fanOuts) leave(ctx context.Context, run *ledger.Run, open bool, err err
 	}
 }
 
-// restingMax is how many runs of resting lanes are looked at, for those whose time to live is over.
+// restingMax is how many runs of resting lanes are read, to find those whose time to live is over.
 const restingMax = 200
 
-// fanningOut returns the oldest runs to fan out. However many rest, those of other lanes are among them.
+// fanningOut returns the oldest runs to fan out. Resting runs, however many, do not crowd out those of other lanes.
 func (l *fanOuts) fanningOut(ctx context.Context) ([]ledger.Run, error) {
 	choice := l.stops.unpaused()
 	choice.Lanes = l.brakes.HeldLanes()
@@ -233,7 +235,8 @@ func (l *fanOuts) fanningOut(ctx context.Context) ([]ledger.Run, error) {
 	return runs, nil
 }
 
-// rests tells whether a run's fan-out is to rest now. One whose time to live is over is not kept from ending.
+// rests reports whether a run's fan-out must rest now. A run whose time to live is over does not rest, so that it can
+// end.
 func (l *fanOuts) rests(run *ledger.Run) bool {
 	name := ledger.LaneName{Media: run.Media, Lane: run.Settings.Lane}
 	if l.brakes.Held(name) == "" {
@@ -246,7 +249,7 @@ func (l *fanOuts) rests(run *ledger.Run) bool {
 	return true
 }
 
-// cause is the innermost error that err wraps.
+// cause returns the innermost error that err wraps.
 func cause(err error) error {
 	for {
 		inner := errors.Unwrap(err)
@@ -257,19 +260,19 @@ func cause(err error) error {
 	}
 }
 
-// fanOutQueue holds the runs to fan out as last read, without those whose fan-out has ended since; the next tick of a
-// task has taken the place of the one that ended. When thousands of tasks are due at once, reading all of them again
-// after each would cost more than all the fan-outs.
+// fanOutQueue holds the runs to fan out as last read, without those whose fan-out has ended since. The next tick of a
+// task replaces the one that ended. When thousands of tasks are due at once, reading all runs again after each would
+// cost more than all the fan-outs.
 type fanOutQueue struct {
 	made chan struct{} // wakes the loop: runs were made, or a place is free
 
-	mu     sync.Mutex // guards what is below
+	mu     sync.Mutex // guards the fields below
 	runs   []ledger.Run
 	readAt time.Time           // by this process's clock
 	stale  bool                // runs were made since
 	active map[int64]bool      // runs being fanned out
-	retry  map[int64]time.Time // by run: when a fan-out that failed is tried again
-	paced  map[int64]time.Time // by run: when its rate allows its next batch; as retry by this process's clock
+	retry  map[int64]time.Time // when a failed fan-out is tried again, by run
+	paced  map[int64]time.Time // when the rate allows the next batch, by run; both by this process's clock
 }
 
 func newFanOutQueue() *fanOutQueue {
@@ -278,7 +281,7 @@ func newFanOutQueue() *fanOutQueue {
 	}
 }
 
-// wake has the fan-outs looked at now.
+// wake makes the loop check the fan-outs now.
 func (q *fanOutQueue) wake() {
 	select {
 	case q.made <- struct{}{}:
@@ -286,7 +289,7 @@ func (q *fanOutQueue) wake() {
 	}
 }
 
-// reread has the queue read again now: it lacks runs that were made, or that rested.
+// reread makes the loop read the queue again now, because it lacks new runs or runs that rested.
 func (q *fanOutQueue) reread() {
 	q.mu.Lock()
 	q.stale = true
@@ -303,7 +306,7 @@ func (q *fanOutQueue) begin(runID int64) bool {
 	return !busy
 }
 
-// end frees the place of a run that is not fanned out any further.
+// end frees the place of a run whose fan-out stops.
 func (q *fanOutQueue) end(runID int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

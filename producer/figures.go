@@ -11,18 +11,18 @@ import (
 	"adsync/producer/tasklist"
 )
 
-// figures is the loop that has the figures of the tables read for metrics.
+// figures is the loop that reads the figures of the tables for metrics.
 type figures struct {
-	turns   turns
+	passes  passes
 	watcher Watcher
 	tasks   *tasklist.Set
 	pace    pace
 }
 
-// Run reads until ctx ends.
-func (f *figures) Run(ctx context.Context) error { return f.pace.run(ctx, f.turns, f.read) }
+// Run reads figures until ctx ends.
+func (f *figures) Run(ctx context.Context) error { return f.pace.run(ctx, f.passes, f.read) }
 
-// read has the figures of the tables read for metrics.
+// read reads the figures of the tables for metrics.
 func (f *figures) read(ctx context.Context) error {
 	var tasks []task.Task
 	for _, tk := range f.tasks.Current().Tasks {
@@ -34,37 +34,36 @@ func (f *figures) read(ctx context.Context) error {
 	return f.watcher.Pass(ctx, tasks)
 }
 
-// holes is the loop that looks for what coverage lacks.
+// holes is the loop that counts the holes of coverage.
 type holes struct {
-	turns   turns
+	passes  passes
 	watcher Watcher
 	pace    pace
 }
 
-// Run looks until ctx ends.
+// Run counts holes until ctx ends.
 func (h *holes) Run(ctx context.Context) error {
-	return h.pace.run(ctx, h.turns, h.watcher.LookForHoles)
+	return h.pace.run(ctx, h.passes, h.watcher.LookForHoles)
 }
 
-// pace has passes over the tables for metrics rest in proportion to how long the last one took.
+// pace makes passes over the tables rest in proportion to the duration of the last one.
 type pace struct {
 	interval time.Duration // the least rest
-	times    int           // how many times as long as a pass it rests
-	took     time.Duration // by the last pass
+	times    int           // the rest, in durations of the last pass
+	took     time.Duration // the duration of the last pass
 }
 
-// longestRest is how many times the interval a rest is at the most. A database in trouble, in which a pass takes
-// minutes, must not make figures older than that.
+// longestRest bounds a rest, in intervals. It keeps figures fresh if a database in trouble makes passes take minutes.
 const longestRest = 6
 
-func (p *pace) run(ctx context.Context, turns turns, pass func(context.Context) error) error {
+func (p *pace) run(ctx context.Context, loop passes, pass func(context.Context) error) error {
 	timed := func(ctx context.Context) error {
 		began := clock.Mark()
 		err := pass(ctx)
 		p.took = clock.Since(began)
 		return err
 	}
-	return turns.run(ctx, timed, func(ctx context.Context) { waitFor(ctx, p.rest(), nil) })
+	return loop.run(ctx, timed, func(ctx context.Context) { waitFor(ctx, p.rest(), nil) })
 }
 
 func (p *pace) rest() time.Duration {

@@ -7,8 +7,8 @@ import (
 	"adsync/base/store/settings"
 )
 
-// keepGoodRows stores the rows of cron_task that can be used, as they are now: if one cannot be used later, and all
-// producers were started anew meanwhile, it runs as it is stored.
+// keepGoodRows stores the valid rows of cron_task as they are now. If a row is invalid later, and all producers have
+// restarted since, its task runs as stored.
 func (u *upkeepLoop) keepGoodRows(ctx context.Context) error {
 	list := u.tasks.Current()
 	if list.Version == u.goodVersion {

@@ -19,16 +19,16 @@ import (
 
 const (
 	brakeInterval = 2 * time.Second
-	// brakeSoon is the same while a fan-out rests: consumers may work off all that waits within a second.
+	// brakeSoon replaces it while a fan-out rests: consumers may finish the whole backlog within a second.
 	brakeSoon = 200 * time.Millisecond
-	// looksAtOnce bounds how many lanes are asked about at the same time, and lookTimeout how long one may take.
+	// looksAtOnce bounds how many lanes are read at the same time, and lookTimeout how long one may take.
 	looksAtOnce = 4
 	lookTimeout = 5 * time.Second
 )
 
-// laneWatch is the loop that looks at the lanes' backlogs, and sets the brakes by them.
+// laneWatch is the loop that reads the lanes' backlogs and sets their brakes.
 type laneWatch struct {
-	turns   turns
+	passes  passes
 	broker  Broker
 	tasks   *tasklist.Set
 	brakes  *brake.Brakes
@@ -39,12 +39,12 @@ type laneWatch struct {
 	watched time.Time // when the lanes were last watched, by this process's clock
 }
 
-// Run looks until ctx ends.
+// Run watches the lanes until ctx ends.
 func (w *laneWatch) Run(ctx context.Context) error {
-	return w.turns.run(ctx, w.watchLanes, w.untilLook)
+	return w.passes.run(ctx, w.watchLanes, w.untilLook)
 }
 
-// watchLanes looks at all lanes in use, and sets their brakes.
+// watchLanes reads the backlogs of all lanes in use and sets their brakes.
 func (w *laneWatch) watchLanes(ctx context.Context) error {
 	begun := clock.Mark()
 	w.readLaneRules()
@@ -55,14 +55,14 @@ func (w *laneWatch) watchLanes(ctx context.Context) error {
 	for i, name := range names {
 		group.Go(func() error {
 			errs[i] = w.lookAt(ctx, name)
-			return nil // No look fails the others.
+			return nil // An error of one lane does not stop the others.
 		})
 	}
 	_ = group.Wait()
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	switch {
 	case len(errs) > 0:
-		w.causes.Report(slog.LevelWarn, "brakes", "the backlog of lanes cannot be read, so their fan-outs are not held back",
+		w.causes.Report(slog.LevelWarn, "brakes", "backlogs cannot be read: fan-outs of these lanes have no brake",
 			errs[0], "lanes", len(errs))
 	case ctx.Err() == nil:
 		w.causes.Clear("brakes")
@@ -79,7 +79,7 @@ func (w *laneWatch) watchLanes(ctx context.Context) error {
 	return nil
 }
 
-// untilLook waits until lanes are to be looked at again.
+// untilLook waits until the lanes are due to be read again.
 func (w *laneWatch) untilLook(ctx context.Context) {
 	waitFor(ctx, brakeSoon, nil)
 	if !w.brakes.Resting() {
@@ -87,7 +87,7 @@ func (w *laneWatch) untilLook(ctx context.Context) {
 	}
 }
 
-// readLaneRules takes the rows of lane as last loaded, for the lanes of all tasks and those that had fan-outs.
+// readLaneRules sets the rules of the lanes of all tasks, and of those that had fan-outs, from the loaded rows of lane.
 func (w *laneWatch) readLaneRules() {
 	list := w.tasks.Current()
 	names := w.brakes.Known()
@@ -101,7 +101,7 @@ func (w *laneWatch) readLaneRules() {
 		w.brakes.SetRule(name, rule)
 		place := "lane " + name.Media + ":" + name.Lane
 		if len(errs) > 0 {
-			w.causes.Report(slog.LevelWarn, place, "a row of lane cannot be used as it is; the default is", errs[0], "media",
+			w.causes.Report(slog.LevelWarn, place, "a row of lane is invalid; the default applies", errs[0], "media",
 				name.Media, "lane", name.Lane)
 		} else {
 			w.causes.Clear(place)
@@ -109,7 +109,8 @@ func (w *laneWatch) readLaneRules() {
 	}
 }
 
-// lookAt looks at one lane. What cannot be seen does not hold anybody up: the error is only to be told.
+// lookAt reads the backlog of one lane. A lane that cannot be read does not hold up its fan-outs; the error is only
+// reported.
 func (w *laneWatch) lookAt(ctx context.Context, name ledger.LaneName) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
@@ -117,10 +118,10 @@ func (w *laneWatch) lookAt(ctx context.Context, name ledger.LaneName) error {
 	offsets, err := w.broker.Offsets(ctx, w.broker.GroupName(name.Media, name.Lane),
 		w.broker.TopicName(name.Media, name.Lane))
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
-		return nil // The term ends.
+		return nil // The lead ends.
 	}
 	w.brakes.Saw(name, clock.Mark(), sent, offsets)
-	if errors.Is(err, broker.ErrUnknownTopic) { // Nothing was ever sent to it.
+	if errors.Is(err, broker.ErrUnknownTopic) { // No message was ever sent to it.
 		return nil
 	}
 	return err

@@ -49,7 +49,7 @@ func TestWatchLanes_SetsBrakesAndTells(t *testing.T) {
 	b.broker.offsets["t.tulip.offline"][1].Committed = 11
 	<-tm.queue.made // that something was made
 	require.NoError(t, tm.watchLanes(ctx))
-	require.Len(t, tm.queue.made, 1, "it goes on at once")
+	require.Len(t, tm.queue.made, 1, "it continues at once")
 	require.NoError(t, tm.fan(b, runID))
 	require.Len(t, b.broker.log, 10, "a brake takes effect after the batch that reaches the bound")
 	require.Equal(t, task.RunFanningOut, b.run(runID).State)

@@ -12,7 +12,7 @@ import (
 	"adsync/producer/brake"
 )
 
-// How often the leader's loops look for work of their own accord.
+// How often the leader's loops look for work without a wake-up.
 const (
 	planInterval   = time.Second // orders are waited for; ticks wake the loop when they are due
 	fanOutInterval = time.Second
@@ -23,35 +23,35 @@ const (
 
 // loop is one of the leader's loops.
 type loop interface {
-	// Run does the loop's work until ctx ends. It returns an error only if this producer may lead no longer.
+	// Run does the loop's work until ctx ends. It returns an error only if this producer may no longer lead.
 	Run(ctx context.Context) error
 }
 
-// loops are the loops of one period of this producer's lead, each with its name in the metrics. What they remember only
-// saves work: the tables have it all.
+// loops holds the loops of one period of this producer's lead, each with its name in the metrics. Their state only
+// saves work: the tables hold everything.
 type loops struct {
 	planning  *planning      // plan: ticks, rounds and orders become runs
 	fanOuts   *fanOuts       // fan_out: runs become subtasks
 	due       *dueWork       // due: subtasks whose wait is over are sent again
 	sweeper   *sweeper       // sweep: lost messages are found
-	laneWatch *laneWatch     // brake: fan-outs keep to the pace of their consumers
+	laneWatch *laneWatch     // brake: fan-outs slow down to the speed of their consumers
 	queued    *queuedRelease // queued: subtasks that wait behind an earlier run's
-	orders    *stopOrders    // stops: pauses and cancels are read and kept to
-	cancels   *cancels       // cancel: open subtasks of what is cancelled end
+	orders    *stopOrders    // stops: pauses and cancels are read and applied
+	cancels   *cancels       // cancel: open subtasks of cancelled work end
 	parked    *parkedRelease // parked: subtasks that wait for accounts
-	redrives  *redrives      // redrive: dead subtasks whose redrive has ended
-	bindings  *bindings      // bindings: the accounts' games
-	edits     *sqlEdits      // edits: edits by SQL get into audit_log
+	redrives  *redrives      // redrive: dead subtasks are released when their redrive has ended
+	bindings  *bindings      // bindings: bindings of accounts to games are applied
+	edits     *sqlEdits      // edits: edits by SQL are written to audit_log
 	upkeep    *upkeepLoop    // upkeep: tables, topics, last good rows, counts
 	figures   *figures       // figures: the metrics of the business; nil without a Watcher
-	holes     *holes         // holes: what coverage lacks; nil without a Watcher
+	holes     *holes         // holes: holes of coverage are counted; nil without a Watcher
 }
 
-// newLoops makes the loops of a lead, and what several of them share.
+// newLoops makes the loops of a lead and their shared parts.
 func newLoops(p *Producer, l lease.Lease) *loops {
 	s, m, log := p.store, p.metrics, p.logger
-	named := func(name string) turns {
-		return turns{name: name, failed: m.loopErrors, troubles: &p.troubles, logger: log}
+	named := func(name string) passes {
+		return passes{name: name, failed: m.loopErrors, troubles: &p.troubles, logger: log}
 	}
 	stops := &stopList{waiting: p.waiting}
 	queue, brakes, causes := newFanOutQueue(), brake.New(), telemetry.NewCauseLog(log)
@@ -61,44 +61,44 @@ func newLoops(p *Producer, l lease.Lease) *loops {
 	all := &loops{
 		planning: newPlanning(p, l, named("plan"), stops.paused, queue),
 		fanOuts: &fanOuts{
-			turns: named("fan_out"), store: s, lease: l, registry: p.registry, waiting: p.waiting, out: out, tables: tables,
+			passes: named("fan_out"), store: s, lease: l, registry: p.registry, waiting: p.waiting, out: out, tables: tables,
 			stops: stops, brakes: brakes, queue: queue, metrics: m, logger: log, causes: causes,
 			batchSize: p.cfg.BatchSize, most: p.cfg.MaxFanOuts,
 		},
 		due: &dueWork{
-			turns: named("due"), store: s, lease: l, waiting: p.waiting, timer: p.timer, out: out, brakes: brakes, metrics: m,
+			passes: named("due"), store: s, lease: l, waiting: p.waiting, timer: p.timer, out: out, brakes: brakes, metrics: m,
 			logger: log,
 		},
 		sweeper: &sweeper{
-			turns: named("sweep"), store: s, lease: l, waiting: p.waiting, timer: p.timer, broker: p.broker, brakes: brakes,
+			passes: named("sweep"), store: s, lease: l, waiting: p.waiting, timer: p.timer, broker: p.broker, brakes: brakes,
 			metrics: m, logger: log, done: map[int64]bool{},
 		},
 		laneWatch: &laneWatch{
-			turns: named("brake"), broker: p.broker, tasks: p.tasks, brakes: brakes, queue: queue, metrics: m, causes: causes,
+			passes: named("brake"), broker: p.broker, tasks: p.tasks, brakes: brakes, queue: queue, metrics: m, causes: causes,
 		},
-		queued: &queuedRelease{turns: named("queued"), store: s, waiting: p.waiting, logger: log},
+		queued: &queuedRelease{passes: named("queued"), store: s, waiting: p.waiting, logger: log},
 		orders: &stopOrders{
-			turns: named("stops"), store: s, lease: l, waiting: p.waiting, tables: tables, queue: queue, stops: stops,
+			passes: named("stops"), store: s, lease: l, waiting: p.waiting, tables: tables, queue: queue, stops: stops,
 			release: release, metrics: m, logger: log, causes: causes,
-			told: map[int64]task.StopVerb{}, releases: map[int64]*released{},
+			logged: map[int64]task.StopVerb{}, releases: map[int64]*released{},
 		},
 		cancels: &cancels{
-			turns: named("cancel"), store: s, lease: l, waiting: p.waiting, stops: stops, logger: log, ended: map[int64]int{},
+			passes: named("cancel"), store: s, lease: l, waiting: p.waiting, stops: stops, logger: log, ended: map[int64]int{},
 		},
-		parked:   &parkedRelease{turns: named("parked"), store: s, waiting: p.waiting, release: release, logger: log},
-		redrives: &redrives{turns: named("redrive"), store: s, lease: l, tasks: p.tasks, metrics: m},
-		bindings: &bindings{turns: named("bindings"), store: s, lease: l, interval: p.cfg.ReloadInterval, logger: log},
-		edits:    &sqlEdits{turns: named("edits"), store: s, interval: p.cfg.ReloadInterval},
+		parked:   &parkedRelease{passes: named("parked"), store: s, waiting: p.waiting, release: release, logger: log},
+		redrives: &redrives{passes: named("redrive"), store: s, lease: l, tasks: p.tasks, metrics: m},
+		bindings: &bindings{passes: named("bindings"), store: s, lease: l, interval: p.cfg.ReloadInterval, logger: log},
+		edits:    &sqlEdits{passes: named("edits"), store: s, interval: p.cfg.ReloadInterval},
 		upkeep: &upkeepLoop{
-			turns: named("upkeep"), store: s, lease: l, clock: p.clock, tasks: p.tasks, out: out, tables: tables, metrics: m,
+			passes: named("upkeep"), store: s, lease: l, clock: p.clock, tasks: p.tasks, out: out, tables: tables, metrics: m,
 		},
 	}
 	if p.watcher != nil {
-		// Each has its own pace: a long look for holes must not make the other figures old.
+		// Each has its own pace: a long search for holes must not make the other figures old.
 		all.figures = &figures{
-			turns: named("figures"), watcher: p.watcher, tasks: p.tasks, pace: pace{interval: p.cfg.FiguresInterval, times: 9},
+			passes: named("figures"), watcher: p.watcher, tasks: p.tasks, pace: pace{interval: p.cfg.FiguresInterval, times: 9},
 		}
-		all.holes = &holes{turns: named("holes"), watcher: p.watcher, pace: pace{interval: p.cfg.FiguresInterval, times: 29}}
+		all.holes = &holes{passes: named("holes"), watcher: p.watcher, pace: pace{interval: p.cfg.FiguresInterval, times: 29}}
 	}
 	return all
 }

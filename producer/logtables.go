@@ -23,7 +23,7 @@ func (t *logTables) ensure(ctx context.Context, d day.Day) error {
 	return t.ready.do(d, func() error { return t.store.EnsureLogTable(ctx, d) })
 }
 
-// onceEach does something once for each key; what failed is done again.
+// onceEach does something once for each key. A failed call is repeated.
 type onceEach[K comparable] struct {
 	mu   sync.Mutex
 	done map[K]bool
@@ -48,7 +48,7 @@ func (o *onceEach[K]) do(key K, do func() error) error {
 	return nil
 }
 
-// forget has everything done again.
+// forget makes everything be done again.
 func (o *onceEach[K]) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -233,7 +233,7 @@ func (b *bench) another() *Producer {
 	return p
 }
 
-// term is the loops of a lead, and what they share, so that each can be called by itself.
+// term is the loops of a lead, and what they share, so that each can be called on its own.
 type term struct {
 	*planning
 	*fanOuts

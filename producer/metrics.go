@@ -36,11 +36,11 @@ type metrics struct {
 	fanOut     *prometheus.HistogramVec
 }
 
-// forget tells nothing any more of what the leader alone tells.
+// forget removes the values that only the leader exports.
 func (m *metrics) forget() {
-	for _, told := range []*prometheus.GaugeVec{m.runsOpen, m.due, m.dead, m.differing, m.stops, m.oldestRun, m.backlog,
+	for _, vector := range []*prometheus.GaugeVec{m.runsOpen, m.due, m.dead, m.differing, m.stops, m.oldestRun, m.backlog,
 		m.oldest} {
-		told.Reset()
+		vector.Reset()
 	}
 }
 
@@ -51,10 +51,10 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		tasks: prometheus.NewGauge(prometheus.GaugeOpts{Name: "adsync_producer_tasks",
 			Help: "Tasks that are loaded and enabled."}),
 		badTasks: prometheus.NewGauge(prometheus.GaugeOpts{Name: "adsync_producer_bad_tasks",
-			Help: "Rows of cron_task that cannot be used as they are; /api/v1/tasks says why."}),
+			Help: "Invalid rows of cron_task; /api/v1/tasks returns why."}),
 		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "adsync_producer_tick_lateness_seconds",
-			Help:    "Time from a tick's planned moment to its entry in the ledger, without what is caught up.",
+			Help:    "Time from a tick's planned moment to its entry in the ledger, without caught-up ticks.",
 			Buckets: []float64{0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 40, 60},
 		}),
 		ticks: prometheus.NewCounter(prometheus.CounterOpts{Name: "adsync_producer_ticks_total",
@@ -64,8 +64,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		givenUp: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "adsync_producer_ticks_given_up_total",
 			Help: "Planned moments that were missed and will not be made, by the task's catch_up."}, []string{"catch_up"}),
 		missing: prometheus.NewGauge(prometheus.GaugeOpts{Name: "adsync_producer_ticks_missing",
-			Help: "Planned moments of more than two minutes ago that their tasks' catch_up wants made and that are not; every " +
-				"producer tells it."}),
+			Help: "Planned moments of more than two minutes ago that their tasks' catch_up requires and that have no tick; " +
+				"every producer exports it."}),
 		orders: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "adsync_producer_orders_total",
 			Help: "Orders by hand, by whether they were taken or refused."}, []string{"result"}),
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "adsync_producer_subtasks_sent_total",
@@ -78,38 +78,40 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		resent: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "adsync_producer_subtasks_resent_total",
 			Help: "Subtasks sent again, by what they waited for."}, []string{"after"}),
 		runsOpen: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_runs_open",
-			Help: "Runs that have not ended, by state; told by the leader."}, []string{"state"}),
+			Help: "Runs that have not ended, by state; exported by the leader."}, []string{"state"}),
 		due: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_due_subtasks",
-			Help: "Rows of subtask_due by state; told by the leader."}, []string{"state"}),
+			Help: "Rows of subtask_due by state; exported by the leader."}, []string{"state"}),
 		dead: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_dead_subtasks",
-			Help: "Rows of subtask_dead by media; told by the leader."}, []string{"media"}),
+			Help: "Rows of subtask_dead by media; exported by the leader."}, []string{"media"}),
 		differing: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_reconciliation_open",
-			Help: "Figures of accounts that are not the sum of a level below, after both were pulled again, by media; told by " +
+			Help: "Figures of accounts that differ from the sum of a level below after both were pulled again, by media; " +
+				"exported by " +
 				"the leader."}, []string{"media"}),
 		stops: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_stops_active",
-			Help: "Orders that stop work and are in force, by what was ordered: pause or cancel; told by the leader."},
+			Help: "Stop orders in force, by order: pause or cancel; exported by the leader."},
 			[]string{"verb"}),
 		loopErrors: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "adsync_producer_errors_total",
 			Help: "Failed passes of the leader's loops."}, []string{"loop"}),
 		dueFound: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "adsync_producer_due_found_total",
-			Help: "Due subtasks, by what found them: the timer in Redis, or the scan of subtask_due."}, []string{"by"}),
+			Help: "Due subtasks, by how they were found: the timer in Redis, or the scan of subtask_due."}, []string{"by"}),
 		orphans: prometheus.NewCounter(prometheus.CounterOpts{Name: "adsync_producer_due_orphans_total",
-			Help: "Due subtasks that were dropped, since their run is gone."}),
+			Help: "Due subtasks that were dropped because their run no longer exists."}),
 		swept: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "adsync_producer_subtasks_swept_total",
 			Help: "Subtasks whose message was lost, found by the sweep and sent again."}, []string{"media", "lane"}),
 		oldestRun: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_oldest_run_seconds",
-			Help: "Age of the oldest run that is fanned out and has not ended; told by the leader."}, []string{"media", "lane"}),
+			Help: "Age of the oldest run that is fanned out and has not ended; exported by the leader."},
+			[]string{"media", "lane"}),
 		backlog: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_backlog_messages",
-			Help: "Messages of a lane that are not worked off; told by the leader."}, []string{"media", "lane"}),
+			Help: "Messages of a lane that are not finished; exported by the leader."}, []string{"media", "lane"}),
 		oldest: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "adsync_producer_oldest_waiting_seconds",
-			Help: "How long the oldest message of a lane has been waiting, since this leader began at the most."},
+			Help: "How long the oldest message of a lane has waited, at most since this leader began."},
 			[]string{"media", "lane"}),
 		braked: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "adsync_producer_braked_seconds_total",
 			Help: "Time for which a lane's fan-outs rested: backlog = its own is at its bound, late = a more important lane " +
 				"of the media is late."}, []string{"media", "lane", "reason"}),
 		fanOut: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "adsync_producer_fan_out_seconds",
-			Help:    "Time from a run's making until all its subtasks were in Kafka, for the brakes of its lane included.",
+			Help:    "Time from the start of a run until all its subtasks were in Kafka, including rests for its lane's brake.",
 			Buckets: []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600},
 		}, []string{"media", "lane"}),
 	}

@@ -16,14 +16,14 @@ import (
 
 const (
 	missingInterval = 30 * time.Second
-	// missingAfter is how old a planned moment is when a tick that is not there is missing.
+	// missingAfter is the age from which a planned moment without a tick counts as missing.
 	missingAfter = 2 * time.Minute
 	// missingMax bounds the search in one task.
 	missingMax = 10_000
 )
 
-// ledgerWatch finds planned moments that are not in the ledger, from nothing but the tables: it trusts no leader to
-// have made what it should, and there need be none.
+// ledgerWatch finds planned moments that are not in the ledger, from the tables only. It does not rely on a leader, and
+// works without one.
 type ledgerWatch struct {
 	store   ledgerStore
 	tasks   *tasklist.Set
@@ -32,11 +32,11 @@ type ledgerWatch struct {
 	missing prometheus.Gauge
 	logger  *slog.Logger
 
-	// complete is the moment up to which a task's ledger has what it should, by the task's id and schedule.
+	// complete is the moment up to which a task's ledger is complete, by the task's id and schedule.
 	complete map[watched]time.Time
 }
 
-// ledgerStore is the ledger, and what says which moments are to be in it.
+// ledgerStore reads the ledger and the rows that determine its moments.
 type ledgerStore interface {
 	TaskSchedules(ctx context.Context) (map[int64]settings.TaskSchedule, error)
 	ActiveStops(ctx context.Context) ([]task.Stop, error)
@@ -55,7 +55,7 @@ type watched struct {
 	hash   string
 }
 
-// run tells how many ticks are missing, again and again until ctx ends.
+// run counts missing ticks repeatedly until ctx ends.
 func (w *ledgerWatch) run(ctx context.Context) {
 	failing := false
 	for ctx.Err() == nil {
@@ -63,16 +63,16 @@ func (w *ledgerWatch) run(ctx context.Context) {
 		if err == nil {
 			w.missing.Set(float64(n))
 		} else if !failing && ctx.Err() == nil {
-			w.logger.Warn("cannot tell whether ticks are missing", "err", err)
+			w.logger.Warn("cannot count missing ticks", "err", err)
 		}
 		failing = err != nil
 		waitFor(ctx, missingInterval, nil)
 	}
 }
 
-// missingTicks counts the moments of all tasks that are more than missingAfter old, that their tasks' policies want
-// made, and that have no tick: with "all" every one within the window, with "latest" the last one if no later one was
-// made. With "none" there is none that could still be made.
+// missingTicks counts the moments of all tasks that are older than missingAfter, that their tasks' policies require,
+// and that have no tick: with "all" every moment within the window, with "latest" the last one if no later one was
+// made. With "none" no moment is required.
 func (w *ledgerWatch) missingTicks(ctx context.Context) (int, error) {
 	list := w.tasks.Current()
 	schedules, err := w.store.TaskSchedules(ctx)
@@ -111,7 +111,7 @@ func (w *ledgerWatch) missingTicks(ctx context.Context) (int, error) {
 		key := watched{id, schedules[id].Hash}
 		missing := without(moments, made[id])
 		if list.Tasks[id].CatchUp == task.CatchUpLatest && len(made[id]) > 0 {
-			missing = nil // It, or a later one.
+			missing = nil // The moment or a later one was made.
 		}
 		if n += len(missing); len(missing) > 0 {
 			complete[key] = clock.Later(complete[key], missing[0].Add(-time.Millisecond))
@@ -123,7 +123,7 @@ func (w *ledgerWatch) missingTicks(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// wantedMoments returns the moments after from, up to through, that a policy wants made, no more than missingMax.
+// wantedMoments returns the moments after from, up to through, that a policy requires, at most missingMax.
 func wantedMoments(s schedule.Schedule, policy task.CatchUp, from, through time.Time) []time.Time {
 	switch policy {
 	case task.CatchUpAll:
@@ -136,7 +136,7 @@ func wantedMoments(s schedule.Schedule, policy task.CatchUp, from, through time.
 	return nil
 }
 
-// without returns the moments that are not among those that were made; both are ascending.
+// without returns the moments that are not in made. Both are ascending.
 func without(moments, made []time.Time) []time.Time {
 	var missing []time.Time
 	for _, m := range moments {

@@ -10,7 +10,8 @@ import (
 
 const ordersAtOnce = 100
 
-// takeOrders makes the runs of the orders that wait. Their ids are given, so that doing it twice makes one run.
+// takeOrders makes the runs of the waiting orders. Orders hold the ids of their runs, so that a repeated call makes no
+// second run.
 func (p *planning) takeOrders(ctx context.Context) error {
 	orders, err := p.store.OpenOrders(ctx, ordersAtOnce)
 	if err != nil {
@@ -28,14 +29,14 @@ func (p *planning) takeOrders(ctx context.Context) error {
 		result := "taken"
 		if why != "" {
 			result = "refused"
-			p.logger.Warn("an order is refused", "run", o.RunID, "by", o.Request.By, "reason", why)
+			p.logger.Warn("order refused", "run", o.RunID, "by", o.Request.By, "reason", why)
 		}
 		p.metrics.orders.WithLabelValues(result).Inc()
 	}
 	return nil
 }
 
-// fillOrder fills the run of an order, or says why it fails.
+// fillOrder fills the run of an order, or returns why it fails.
 func (p *planning) fillOrder(ctx context.Context, run *ledger.Run, o ledger.RunOrder) string {
 	why := ""
 	tk, loaded := p.tasks.Current().Tasks[o.TaskID]

@@ -12,7 +12,7 @@ import (
 	"adsync/producer/tasklist"
 )
 
-// outbox writes the messages of subtasks, to topics that it has made ready.
+// outbox writes the messages of subtasks and creates missing topics.
 type outbox struct {
 	broker Broker
 	tasks  *tasklist.Set
@@ -20,14 +20,14 @@ type outbox struct {
 	ready  onceEach[broker.Topic]
 }
 
-// ensureTopic makes the topic of a lane ready, unless this outbox has done so before.
+// ensureTopic creates the topic of a lane if it is missing, once for each topic.
 func (o *outbox) ensureTopic(ctx context.Context, media, lane string) error {
 	topic := broker.Topic{Name: o.broker.TopicName(media, lane), Partitions: o.tasks.Current().Partitions(media, lane)}
 	return o.ready.do(topic, func() error { return o.broker.EnsureTopics(ctx, []broker.Topic{topic}) })
 }
 
-// write writes messages. After broker.ErrUnknownTopic all topics are looked at again before the next write: somebody
-// may have deleted them.
+// write writes messages. After broker.ErrUnknownTopic it checks all topics again before the next write, because they
+// may have been deleted.
 func (o *outbox) write(ctx context.Context, messages []broker.Message) ([]broker.Position, error) {
 	positions, err := o.broker.Write(ctx, messages)
 	if errors.Is(err, broker.ErrUnknownTopic) {
@@ -36,7 +36,7 @@ func (o *outbox) write(ctx context.Context, messages []broker.Message) ([]broker
 	return positions, err
 }
 
-// letter is what the messages of a run have in common.
+// letter holds what the messages of a run have in common.
 type letter struct {
 	topic  string
 	params []byte
@@ -54,11 +54,11 @@ func (o *outbox) letter(run *ledger.Run) letter {
 	return letter{topic: o.broker.TopicName(run.Media, s.Lane), params: s.Params, sealed: envelope.Seal()}
 }
 
-// message makes the message of one delivery of a subtask. Its span, which is rarely traced, is for the caller to end.
+// message makes the message of one delivery of a subtask. The caller ends the span, which is rarely sampled.
 func (l letter) message(key task.Key, delivery, attempt int, span trace.Span) broker.Message {
 	m := broker.Message{
 		Topic: l.topic,
-		// All work of an account meets in one partition; work of no account is spread by its part.
+		// All work of an account goes to one partition. Work without an account is spread by its part.
 		Key:   []byte(key.Part),
 		Value: l.params,
 	}
@@ -76,7 +76,7 @@ func (l letter) message(key task.Key, delivery, attempt int, span trace.Span) br
 	return m
 }
 
-// traced begins the span of a message of a run, if it is among those that are traced.
+// traced begins the span of a message of a run, if the message is sampled.
 func (o *outbox) traced(ctx context.Context, run *ledger.Run, key task.Key, delivery, attempt int) trace.Span {
 	span := o.tracer.Send(ctx, run.Handler)
 	if span.On() {

@@ -13,21 +13,21 @@ import (
 	"adsync/base/task"
 )
 
-// What the ticks of a task do where an earlier run still has the same account and part open. It is judged for each
-// account and part alone: one account that backs off holds up no other. An order by hand is done in any case: it asks
-// for the figures as they are now.
+// This file decides what a tick of a task does for an account and part that an earlier run still has open. Each account
+// and part is decided separately, so that an account that backs off holds up no other. An order by hand is always done,
+// because it asks for the present figures.
 
 const (
-	// releaseInterval is how often queued subtasks are looked for that nobody made due.
+	// releaseInterval is how often to search for queued subtasks that were never made due.
 	releaseInterval = 30 * time.Second
-	// replaceAtOnce is how many subtasks are replaced in one transaction, which holds the leader's row.
+	// replaceAtOnce is how many subtasks one transaction replaces; the transaction locks the leader's row.
 	replaceAtOnce = 500
-	// replaceTries is how often subtasks are looked at that change while they are being replaced.
+	// replaceTries is how often subtasks are read again that change during their replacement.
 	replaceTries = 5
 )
 
-// judgeOverlap decides what becomes of the parts that an earlier run has open. With skip they are left out. With queue
-// one waits behind the newest of the open ones, and those after it are left out: the one that waits pulls later figures
+// judgeOverlap applies the task's policy to parts that an earlier run has open. With skip they are left out. With queue
+// one waits behind the newest open one, and later ones are left out, because the waiting one will pull later figures
 // anyway. With replace all are made, and the older ones end just before the new ones are sent: see replaceOlder.
 func (f *fanOut) judgeOverlap(ctx context.Context, b *batch) error {
 	policy := f.run.Settings.Overlap
@@ -40,7 +40,7 @@ func (f *fanOut) judgeOverlap(ctx context.Context, b *batch) error {
 	}
 	var queued map[ledger.AccountPart]bool
 	if policy == task.OverlapQueue {
-		// Before the open ones: what is released in between counts as queued still, and not as something to wait for.
+		// Queued ones are read before the open ones: one that is released in between then counts as queued.
 		if queued, err = f.loop.store.QueuedSubtasks(ctx, runs, b.in); err != nil {
 			return err
 		}
@@ -64,15 +64,15 @@ func (f *fanOut) judgeOverlap(ctx context.Context, b *batch) error {
 	})
 	if left > 0 {
 		f.loop.metrics.skipped.WithLabelValues("overlap").Add(float64(left))
-		f.note = cmp.Or(f.note, "left out what an earlier run still has open")
+		f.note = cmp.Or(f.note, "left out subtasks that an earlier run still has open")
 	}
 	return nil
 }
 
-// replaceOlder ends what earlier runs of the task have open of the parts that are about to be sent, if the task says
-// so. It comes after their rows are written: a crash then leaves nothing that has ended without something in its
-// place. What is at work now may go on to its end; its outcome finds the row ended, and the newer pull's claim keeps
-// its figures off.
+// replaceOlder ends the open subtasks of earlier runs for the parts that are about to be sent, if the task's policy
+// is replace. It runs after the new rows are written, so that a crash leaves no ended subtask without a successor. A
+// running subtask may continue to its end: its outcome finds the row ended, and the newer pull's claim rejects its
+// figures.
 func (f *fanOut) replaceOlder(ctx context.Context, b batch, parts []ledger.AccountPart) error {
 	if f.run.Kind != ledger.RunOfTick || f.run.Settings.Overlap != task.OverlapReplace || len(parts) == 0 {
 		return nil
@@ -108,33 +108,33 @@ func (f *fanOut) replaceOlder(ctx context.Context, b batch, parts []ledger.Accou
 			return nil
 		}
 	}
-	return fmt.Errorf("replace what earlier runs of %s have open: it changes again and again", f.run.TaskName)
+	return fmt.Errorf("replace open subtasks of earlier runs of %s: they keep changing", f.run.TaskName)
 }
 
-// queuedRelease is the loop that finds subtasks which wait behind an earlier run's that have ended.
+// queuedRelease is the loop that finds subtasks that wait behind an earlier run's ended subtasks.
 type queuedRelease struct {
-	turns   turns
+	passes  passes
 	store   queuedStore
 	waiting clock.Clock
 	logger  *slog.Logger
 }
 
-// queuedStore releases what waits behind what has ended.
+// queuedStore releases queued subtasks.
 type queuedStore interface {
 	ReleaseQueued(ctx context.Context, now time.Time) (int, error)
 }
 
-// Run releases until ctx ends.
+// Run releases queued subtasks until ctx ends.
 func (r *queuedRelease) Run(ctx context.Context) error {
-	return r.turns.run(ctx, r.releaseQueued, every(releaseInterval))
+	return r.passes.run(ctx, r.releaseQueued, every(releaseInterval))
 }
 
-// releaseQueued makes queued subtasks due that nobody made due when the one before them ended: a leader may have died
-// right after it had queued them.
+// releaseQueued makes queued subtasks due that were not made due when their predecessor ended, for example because a
+// leader died right after it had queued them.
 func (r *queuedRelease) releaseQueued(ctx context.Context) error {
 	n, err := r.store.ReleaseQueued(ctx, r.waiting.Now())
 	if n > 0 {
-		r.logger.Info("queued subtasks were made due whose predecessors had ended unnoticed", "subtasks", n)
+		r.logger.Info("released queued subtasks whose predecessors had ended", "subtasks", n)
 	}
 	return err
 }

@@ -18,7 +18,7 @@ import (
 	"adsync/base/task"
 )
 
-// tick makes the run of a tick planned now; the clock goes on by a minute.
+// tick makes the run of a tick planned now; the clock continues by a minute.
 func (t *term) tick(b *bench, taskID int64) int64 {
 	b.t.Helper()
 	now := t.clock.Now()
@@ -390,7 +390,7 @@ func (w *world) check(runID int64, policy task.Overlap) {
 	require.Equal(w.t, ended, run.Ended())
 }
 
-// However often a fan-out is broken off, anywhere, and taken up by another leader: each subtask has one row, at least
+// However often a fan-out is broken off, anywhere, and resumed by another leader: each subtask has one row, at least
 // one message, and a run of exact counts; and in the end everything has ended.
 func TestFanOut_AnyFaultsAndLeaders(t *testing.T) {
 	t.Parallel()

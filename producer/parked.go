@@ -9,32 +9,32 @@ import (
 	"adsync/base/task"
 )
 
-// parkedInterval is how often it is looked whether accounts are back that subtasks wait for.
+// parkedInterval is how often to check whether the accounts that subtasks wait for have returned.
 const parkedInterval = 15 * time.Second
 
-// parkedRelease is the loop that releases what waits for accounts.
+// parkedRelease is the loop that releases subtasks that wait for accounts.
 type parkedRelease struct {
-	turns   turns
+	passes  passes
 	store   parkedStore
 	waiting clock.Clock
 	release releaser
 	logger  *slog.Logger
 }
 
-// parkedStore is the accounts that are waited for.
+// parkedStore reads the accounts that subtasks wait for.
 type parkedStore interface {
 	AccountsWaitedFor(ctx context.Context) ([]int64, error)
 	StillParked(ctx context.Context, ids []int64) (map[int64]bool, error)
 }
 
-// Run releases until ctx ends.
+// Run releases subtasks until ctx ends.
 func (r *parkedRelease) Run(ctx context.Context) error {
-	return r.turns.run(ctx, r.releaseParked, every(parkedInterval))
+	return r.passes.run(ctx, r.releaseParked, every(parkedInterval))
 }
 
-// releaseParked makes due what waits for accounts that are not parked any more, whoever has taken them back, or are
-// not bound any more: then it ends by what the platform says. A consumer may still believe that an account is parked:
-// then it waits again, and is found by a later pass.
+// releaseParked makes subtasks due that wait for accounts which are no longer parked, or no longer bound; the
+// platform's answer ends the latter. If a consumer still considers an account parked, the subtask waits again, and a
+// later pass finds it.
 func (r *parkedRelease) releaseParked(ctx context.Context) error {
 	ids, err := r.store.AccountsWaitedFor(ctx)
 	if err != nil || len(ids) == 0 {
@@ -60,7 +60,7 @@ func (r *parkedRelease) releaseParked(ctx context.Context) error {
 			released += len(list)
 		}
 		if released > 0 {
-			r.logger.Info("subtasks go on whose account was parked", "account_id", id, "subtasks", released)
+			r.logger.Info("released subtasks of an account that was parked", "account_id", id, "subtasks", released)
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ func TestParked_MakesDueWhatWaitsForAnAccountThatIsBack(t *testing.T) {
 	exec("UPDATE media_account SET bound = 0 WHERE id = 2")
 	require.Equal(t, []int64{2}, sent(), "it never comes back: the platform's refusal ends it")
 
-	// A consumer that has not heard of it defers once more, and another pass finds that.
+	// A consumer that has not heard of it defers again, and another pass finds that.
 	wait(1, 2)
 	require.Equal(t, []int64{1}, sent())
 	require.Empty(t, sent())

@@ -24,16 +24,16 @@ const (
 	repairBack     = 48 * time.Hour
 )
 
-// planning is the loop that makes runs: of the moments that the tasks' crons are due, of those that were missed, of
-// rounds, and of orders by hand. This file has the path from a cron to its run, step by step: planRuns, planTicks,
-// planDue, makeTicks, runsForTicks, addRuns. The ledger alone knows which moments were made: a leader that begins
-// with nothing but the ledger goes on where the one before ended.
+// planning is the loop that makes runs: for due moments of the tasks' crons, for missed moments, for rounds, and for
+// orders by hand. This file holds the path from a cron to its run, step by step: planRuns, planTicks, planDue,
+// makeTicks, runsForTicks, addRuns. Only the ledger records which moments were made, so a new leader continues from
+// the ledger.
 type planning struct {
-	turns     turns
+	passes    passes
 	store     planStore
 	lease     lease.Lease
 	clock     clock.Clock // of ticks
-	waiting   clock.Clock // of what runs record
+	waiting   clock.Clock // of the times that runs record
 	scheduled bool        // whether tasks run by their cron
 	tasks     *tasklist.Set
 	wake      <-chan struct{}
@@ -52,7 +52,7 @@ type planning struct {
 	newest     int64     // the id that was given to a run last
 }
 
-// planStore is the ledger of ticks, and the runs that are made of it.
+// planStore reads and writes the ledger of ticks and their runs.
 type planStore interface {
 	AddTicks(ctx context.Context, l lease.Lease, ticks []ledger.Tick) error
 	AddRound(ctx context.Context, l lease.Lease, r ledger.Round) error
@@ -65,7 +65,7 @@ type planStore interface {
 	roundStore
 }
 
-// plannedTask is a task that comes up by its cron.
+// plannedTask is a task that is planned by its cron.
 type plannedTask struct {
 	task    *tasklist.Task
 	hash    string
@@ -73,10 +73,10 @@ type plannedTask struct {
 	next    time.Time // the first moment after checked
 }
 
-func newPlanning(p *Producer, l lease.Lease, t turns, paused func(taskID int64, media string) bool,
+func newPlanning(p *Producer, l lease.Lease, t passes, paused func(taskID int64, media string) bool,
 	queue *fanOutQueue) *planning {
 	plan := &planning{
-		turns: t, store: p.store, lease: l, clock: p.clock, waiting: p.waiting, scheduled: p.cfg.Schedule, tasks: p.tasks,
+		passes: t, store: p.store, lease: l, clock: p.clock, waiting: p.waiting, scheduled: p.cfg.Schedule, tasks: p.tasks,
 		wake:   p.wake,
 		paused: paused, queue: queue, metrics: p.metrics, logger: p.logger,
 		version: -1, entries: map[int64]*plannedTask{},
@@ -89,8 +89,8 @@ func newPlanning(p *Producer, l lease.Lease, t turns, paused func(taskID int64, 
 	return plan
 }
 
-// Run plans until ctx ends.
-func (p *planning) Run(ctx context.Context) error { return p.turns.run(ctx, p.planRuns, p.untilPlan) }
+// Run makes runs until ctx ends.
+func (p *planning) Run(ctx context.Context) error { return p.passes.run(ctx, p.planRuns, p.untilPlan) }
 
 // untilPlan waits for the next tick, for orders, or for a wake-up.
 func (p *planning) untilPlan(ctx context.Context) {
@@ -103,12 +103,12 @@ func (p *planning) untilPlan(ctx context.Context) {
 	waitFor(ctx, min(d, p.catchUp.until(p.clock)), p.wake)
 }
 
-// isPaused tells whether a task makes no ticks for now. What it misses is caught up by its policy when the pause ends.
+// isPaused reports whether a task makes no ticks for now. After the pause, missed ticks are caught up by its policy.
 func (p *planning) isPaused(tk *tasklist.Task) bool {
 	return p.paused(tk.ID, tk.Media)
 }
 
-// planRuns makes runs of what is due and of what was ordered. What fails does not hold up what comes after it.
+// planRuns makes the runs of due ticks, rounds and orders. An error of one step does not hold up the next.
 func (p *planning) planRuns(ctx context.Context) error {
 	var err error
 	if p.scheduled {
@@ -120,12 +120,12 @@ func (p *planning) planRuns(ctx context.Context) error {
 	return errors.Join(err, p.takeOrders(ctx))
 }
 
-// planTicks enters the moments that are due into the ledger and makes their runs: first those that are due now, then
-// some of those that were missed.
+// planTicks enters due moments into the ledger and makes their runs: first those that are due now, then some of the
+// missed ones.
 func (p *planning) planTicks(ctx context.Context) error {
 	now := p.clock.Now()
 	if list := p.tasks.Current(); list.Version != p.version {
-		// Up to now the schedules were the old ones: what they had due is made before the new ones begin.
+		// The old schedules hold up to now: their due moments are made before the new schedules begin.
 		if err := p.dropEntries(ctx, list, now); err != nil {
 			return err
 		}
@@ -174,8 +174,8 @@ func (p *planning) planDue(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// makeTicks enters ticks into the ledger, unless they are there, and makes their runs, in the order in which they are
-// given. After an error all of it can be repeated.
+// makeTicks enters ticks into the ledger, unless they exist, and makes their runs in the given order. After an error it
+// can be repeated as a whole.
 func (p *planning) makeTicks(ctx context.Context, ticks []ledger.Tick, now time.Time) error {
 	if len(ticks) == 0 {
 		return nil
@@ -189,17 +189,17 @@ func (p *planning) makeTicks(ctx context.Context, ticks []ledger.Tick, now time.
 	err := p.store.AddTicks(ctx, p.lease, ticks)
 	failpoint.Hit("producer.ticks.added")
 	if err == nil {
-		// A tick that was in the ledger before keeps the run that it has: only those that took our id are still without.
+		// A tick that was in the ledger before keeps its run. Only ticks with one of the new ids lack a run.
 		_, err = p.runsForTicks(ctx, lowest)
 	}
 	if err != nil {
-		// Some may be there, with or without their runs.
+		// Some ticks may exist, with or without their runs.
 		p.repairedAt = time.Time{}
 	}
 	return err
 }
 
-// makeRound makes the tick of a round, which answers ended runs of its predecessors, and its run.
+// makeRound makes the tick of a round, which follows ended runs of its predecessors, and its run.
 func (p *planning) makeRound(ctx context.Context, taskID int64, answers map[int64][]int64) error {
 	now := p.clock.Now()
 	newest, err := p.store.LastTicks(ctx, taskID, 1)
@@ -208,7 +208,7 @@ func (p *planning) makeRound(ctx context.Context, taskID int64, answers map[int6
 	}
 	ticks := []ledger.Tick{{TaskID: taskID, PlannedAt: now, MadeAt: now}}
 	if len(newest) > 0 && !newest[0].PlannedAt.Before(now) {
-		// The clock stands, or was set back. The ledger has a moment once, and a round is a moment of its own.
+		// The clock stands still or was set back. The ledger holds each moment once, and a round needs its own moment.
 		ticks[0].PlannedAt = newest[0].PlannedAt.Add(time.Millisecond)
 	}
 	p.nameRuns(ticks, now)
@@ -224,8 +224,8 @@ func (p *planning) makeRound(ctx context.Context, taskID int64, answers map[int6
 	return err
 }
 
-// nameRuns gives ticks their run ids: all different, though thousands may be made within one millisecond, and in their
-// order, after those of the call before, for runs are fanned out by id.
+// nameRuns gives ticks their run ids. The ids are unique, although thousands may be made within one millisecond, and
+// ascend in the order of the ticks, after those of the last call, because runs are fanned out by id.
 func (p *planning) nameRuns(ticks []ledger.Tick, now time.Time) {
 	if before := task.RunTime(p.newest); !before.Before(now) {
 		now = before.Add(time.Millisecond)
@@ -244,7 +244,7 @@ func (p *planning) nameRuns(ticks []ledger.Tick, now time.Time) {
 	}
 }
 
-// runsForTicks makes the runs of all ticks whose run ids begin at from and have no run, and returns how many it had to
+// runsForTicks makes the runs of all ticks that have run ids from from on and lack a run. It returns how many it had to
 // leave for later.
 func (p *planning) runsForTicks(ctx context.Context, from int64) (left int, err error) {
 	list := p.tasks.Current()
@@ -260,7 +260,7 @@ func (p *planning) runsForTicks(ctx context.Context, from int64) (left int, err 
 			case loaded:
 				p.fill(&run, tk, nil)
 			case list.Bad[tick.TaskID].ID != 0:
-				left++ // Its row may be put right.
+				left++ // Its row may be corrected.
 				continue
 			default:
 				p.fail(&run, task.RunCancelled, "the task was deleted before the run was made")
@@ -292,7 +292,7 @@ func (p *planning) addRuns(ctx context.Context, runs []ledger.Run) error {
 	return nil
 }
 
-// fill gives a run the task as it is now.
+// fill copies the task as it is now into a run.
 func (p *planning) fill(run *ledger.Run, tk *tasklist.Task, order *task.Order) {
 	run.TaskName, run.Media, run.Handler, run.TaskRevision = tk.Name, tk.Media, tk.Handler, tk.Revision
 	run.Settings, run.Timezone = tk.Settings, tk.Timezone
@@ -304,13 +304,13 @@ func (p *planning) fill(run *ledger.Run, tk *tasklist.Task, order *task.Order) {
 	run.State, run.CreatedAt = task.RunFanningOut, p.waiting.Now()
 }
 
-// fail makes a run that ends before it begins.
+// fail ends a run before it begins.
 func (p *planning) fail(run *ledger.Run, state task.RunState, why string) {
 	now, none := p.waiting.Now(), int64(0)
 	run.State, run.ErrorText, run.CreatedAt, run.EndedAt, run.Total = state, why, now, now, &none
 }
 
-// repairTicks makes runs for ticks that have none: a leader may have ended between the two.
+// repairTicks makes runs for ticks that lack one, because a leader may have ended between the two.
 func (p *planning) repairTicks(ctx context.Context) error {
 	if !p.repairedAt.IsZero() && clock.Since(p.repairedAt) < repairInterval {
 		return nil
@@ -326,7 +326,7 @@ func (p *planning) repairTicks(ctx context.Context) error {
 	}
 	p.repairedAt = begun
 	if left == 0 {
-		// A minute's margin: ids carry the time of the clock, which may have stood still.
+		// This leaves a margin of a minute: ids contain the time of the clock, which may have stood still.
 		p.repaired = task.NewRunID(now.Add(-repairInterval))
 	}
 	return nil

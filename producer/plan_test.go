@@ -49,7 +49,7 @@ func TestPlanTicks_EachMomentOnce(t *testing.T) {
 		"minutely 09:05:00"}
 	require.Equal(t, want, b.planned())
 
-	// Another leader makes none of them again, and goes on.
+	// Another leader makes none of them again, and continues.
 	next := b.term()
 	require.NoError(t, next.planTicks(ctx))
 	require.Equal(t, want, b.planned())
@@ -161,7 +161,7 @@ func TestRepairTicks_MakesTheRunsThatAreMissing(t *testing.T) {
 	require.Equal(t, task.RunCancelled, gone.State)
 	require.Contains(t, gone.ErrorText, "deleted")
 	_, err := b.store.Run(ctx, ticks[1].RunID)
-	require.ErrorIs(t, err, sqldb.ErrNotFound, "its row may be put right")
+	require.ErrorIs(t, err, sqldb.ErrNotFound, "its row may be corrected")
 
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = '0 * * * *' WHERE name = 'bad'")
 	require.NoError(t, b.tasks.Reload(ctx))
@@ -170,7 +170,7 @@ func TestRepairTicks_MakesTheRunsThatAreMissing(t *testing.T) {
 	require.Equal(t, "bad", b.run(ticks[1].RunID).TaskName)
 }
 
-// A run goes on as it was made, whatever becomes of its task meanwhile, also under the next leader.
+// A run continues as it was made, whatever becomes of its task meanwhile, also under the next leader.
 func TestRun_OutlivesWhatBecomesOfItsTask(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{
@@ -301,7 +301,7 @@ func TestPlanTicks_ThousandsDueAtTheSameSecond(t *testing.T) {
 	require.EqualValues(t, tasks, runs)
 }
 
-// The ledger is written by batches: this tells how long thousands of ticks take until the last run is made.
+// The ledger is written by batches: this measures how long thousands of ticks take until the last run is made.
 func BenchmarkPlanTicks_5000(b *testing.B) {
 	h := setup(b)
 	h.addTasks(5000, "* * * * *")

@@ -1,9 +1,9 @@
 // Package producer turns tasks into work: ticks into runs, runs into subtasks, subtasks into messages.
 //
-// Any number of producers may run. One of them leads and does the work: leader.go lists its loops, and each is a type
-// in a file of its name. plan.go shows the way from a cron to a run, fanout.go that from a run to messages. The
-// others keep the tasks loaded, serve the operators' API, and take over when the leader ends. Everything a leader
-// does can be done again by the next one, from any point: the tables say how far it came.
+// Any number of producers may run. One of them leads and does the work. leader.go lists its loops, and each is a type
+// in a file of its name. plan.go holds the path from a cron to a run, fanout.go the path from a run to messages. The
+// others keep the tasks loaded, serve the operators' API, and take over when the leader ends. The next leader can
+// continue from any point, because the tables hold all progress.
 package producer
 
 import (
@@ -28,35 +28,35 @@ import (
 	"adsync/producer/tasklist"
 )
 
-// Broker is where messages go.
+// Broker stores messages.
 type Broker interface {
-	// Write stores messages and returns their places in the order of msgs. After a *broker.WriteError those that it does
-	// not name are stored.
+	// Write stores messages and returns their places in the order of msgs. With a *broker.WriteError, the messages that it
+	// does not name are stored.
 	Write(ctx context.Context, msgs []broker.Message) ([]broker.Position, error)
 	EnsureTopics(ctx context.Context, topics []broker.Topic) error
 	TopicName(media, lane string) string
 	GroupName(media, lane string) string
-	// Offsets tells how far the logs of the topics and their group are: each partition, or an error.
+	// Offsets returns the offsets of the topics' logs and of the group, for every partition, or an error.
 	Offsets(ctx context.Context, group string, topics ...string) ([]broker.PartitionOffsets, error)
 }
 
-// Timer tells early which subtasks are due. What it says is checked, and what it does not say is found by looking.
+// Timer returns due subtasks early. Its entries are checked, and scans find subtasks that it lacks.
 type Timer interface {
 	Add(ctx context.Context, entries []timer.Entry)
 	Due(ctx context.Context, now time.Time, limit int) ([]timer.Entry, error)
 	Remove(ctx context.Context, entries []timer.Entry) error
 }
 
-// Watcher tells figures of the tables as metrics.
+// Watcher exports figures of the tables as metrics.
 type Watcher interface {
-	// Pass reads them anew; tasks are those that are enabled.
+	// Pass reads the figures again; tasks are the enabled ones.
 	Pass(ctx context.Context, tasks []task.Task) error
 	LookForHoles(ctx context.Context) error
-	// Forget tells none until the next of either.
+	// Forget removes the metrics until the next call of either.
 	Forget()
 }
 
-// Store is what a producer reads and writes: each loop names its part of it.
+// Store is what a producer reads and writes. Each loop declares its part.
 type Store interface {
 	Leadership() leader.Leadership
 	TasksVersion(ctx context.Context) (int64, error)
@@ -80,18 +80,19 @@ type Store interface {
 
 var _ Store = (*store.Store)(nil)
 
-// Deps are what a producer works with.
+// Deps holds what a producer depends on.
 type Deps struct {
 	Store    Store
 	Registry *media.Registry
 	Broker   Broker
-	// Clock is that of ticks and business days.
+	// Clock is the clock of ticks and business days.
 	Clock clock.Clock
-	// Waiting is that of retries and of what runs record; nil means Clock. In a deployment both are the database's.
+	// Waiting is the clock of retries and of the times that runs record; nil means Clock. In a deployment both are the
+	// database's.
 	Waiting    clock.Clock
 	Timer      Timer         // nil = none
 	Watcher    Watcher       // of the leader; nil = none
-	Tracer     *trace.Tracer // nil = nothing is traced
+	Tracer     *trace.Tracer // nil = no tracing
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 }
@@ -112,7 +113,7 @@ type Producer struct {
 	tasks    *tasklist.Set
 	elector  *lease.Elector
 	troubles troubles
-	wake     chan struct{} // tells the leader's planning that there is something to do
+	wake     chan struct{} // wakes the leader's planning
 
 	stopOnce sync.Once
 	cancel   context.CancelFunc
@@ -145,11 +146,10 @@ func New(cfg Config, deps Deps) (*Producer, error) {
 	return p, nil
 }
 
-// versionInterval is how often a producer looks whether tasks were changed, or a reload was asked for, over the API of
-// another one.
+// versionInterval is how often a producer checks whether another producer's API has changed tasks or ordered a reload.
 const versionInterval = 2 * time.Second
 
-// Start loads the tasks and begins to campaign for the lead.
+// Start loads the tasks and begins to compete for the lead.
 func (p *Producer) Start(ctx context.Context) error {
 	seen, err := p.store.TasksVersion(ctx)
 	if err != nil {
@@ -172,8 +172,8 @@ func (p *Producer) Start(ctx context.Context) error {
 	return p.elector.Start(ctx)
 }
 
-// Stop ends the lead, if this producer has it: the batches in flight are finished, and another producer may take over
-// at once.
+// Stop ends this producer's lead, if it leads: batches in flight are finished, and another producer may take over at
+// once.
 func (p *Producer) Stop() {
 	p.stopOnce.Do(func() {
 		if p.done == nil {
@@ -185,14 +185,14 @@ func (p *Producer) Stop() {
 	})
 }
 
-// Leading tells whether this producer is the leader now.
+// Leading reports whether this producer is the leader now.
 func (p *Producer) Leading() bool {
 	_, leading := p.elector.Current()
 	return leading
 }
 
-// Ready tells why the producer cannot do its work, or nil: the tasks could not be loaded of late, or work of the
-// leader, if this is it, fails again and again.
+// Ready returns why the producer cannot work, or nil: the tasks could not be loaded recently, or, in the leader, a loop
+// fails repeatedly.
 func (p *Producer) Ready(context.Context) error {
 	if age := p.tasks.Age(); age > 3*p.cfg.ReloadInterval {
 		return fmt.Errorf("the tasks were last loaded %s ago", age.Round(time.Second))
@@ -200,7 +200,7 @@ func (p *Producer) Ready(context.Context) error {
 	return p.troubles.problem()
 }
 
-// keepLoaded reloads the tasks at each interval and when another producer has changed them, or was asked for a reload.
+// keepLoaded reloads the tasks at each interval, and when another producer has changed them or has ordered a reload.
 func (p *Producer) keepLoaded(ctx context.Context, seen int64) {
 	reload := time.NewTicker(p.cfg.ReloadInterval)
 	defer reload.Stop()
@@ -215,21 +215,21 @@ func (p *Producer) keepLoaded(ctx context.Context, seen int64) {
 		case <-version.C:
 			newest, err := p.store.TasksVersion(ctx)
 			if err != nil || newest == seen {
-				continue // What cannot be read now shows at the next reload.
+				continue // The next reload reports an error that persists.
 			}
 			seen = newest
 		}
 		err := p.tasks.Reload(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
-			p.logger.Error("cannot load the tasks, going on with those loaded before", "err", err)
+			p.logger.Error("cannot load the tasks; the loaded ones stay in force", "err", err)
 		}
 		failing = err != nil
 		p.Wake()
 	}
 }
 
-// Wake has the leader look for ticks and orders now, if this producer leads. Otherwise the leader finds an order
-// within a second.
+// Wake makes this producer look for ticks and orders now, if it leads. Otherwise the leader finds an order within a
+// second.
 func (p *Producer) Wake() {
 	select {
 	case p.wake <- struct{}{}:

@@ -96,7 +96,7 @@ func TestProducer_WithoutScheduleOnlyOrdersRun(t *testing.T) {
 	require.Len(t, b.runs(), 1)
 }
 
-// Two producers hand over in the middle of everything: the ledger has each second once, each account each part once.
+// The lead passes between two producers in the middle of everything: the ledger has each second once, each account each part once.
 func TestProducer_AnotherTakesOverAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -120,7 +120,7 @@ func TestProducer_AnotherTakesOverAtOnce(t *testing.T) {
 			return leader != nil
 		})
 		made := len(b.runs())
-		eventually(t, "ticks go on", func() bool { return len(b.runs()) > made+1 })
+		eventually(t, "ticks continue", func() bool { return len(b.runs()) > made+1 })
 		leader.Stop()
 		require.False(t, leader.Leading())
 	}

@@ -14,8 +14,8 @@ import (
 	"adsync/producer/tasklist"
 )
 
-// markDead has a run that takes up dead subtasks mark them as its own, so that no other run takes them up too. Only
-// before the cursor moves: what is marked behind it would not be made.
+// markDead marks the dead subtasks that a run redrives, so that no other run redrives them too. It does so only before
+// the cursor moves, because subtasks that are marked behind the cursor would not be made.
 func (f *fanOut) markDead(ctx context.Context) error {
 	order := f.run.Settings.Order
 	if order == nil || order.Redrive == nil || f.run.Cursor != 0 {
@@ -30,12 +30,12 @@ func (f *fanOut) markDead(ctx context.Context) error {
 	return nil
 }
 
-// planRedrive takes the accounts and parts of the dead subtasks as they are. Like any fan-out it leaves out accounts
-// that are parked or gone.
+// planRedrive plans the accounts and parts of the dead subtasks unchanged. Like any fan-out it leaves out accounts that
+// are parked or no longer exist.
 func (f *fanOut) planRedrive(ctx context.Context) (batch, error) {
 	run := f.run
 	if f.handler.Target != media.Accounts {
-		// All of them stand under account 0. A limit of 0 means this one account.
+		// All of them have account 0. A limit of 0 means only this account.
 		parts, _, _, err := f.loop.store.MarkedParts(ctx, run.ID, -1, 0)
 		parts = slices.DeleteFunc(parts, func(p ledger.AccountPart) bool { return p.AccountID != 0 })
 		return f.rest(f.anyDead(parts)), err
@@ -53,10 +53,10 @@ func (f *fanOut) planRedrive(ctx context.Context) (batch, error) {
 	return f.until(parts, through), nil
 }
 
-// anyDead notes in the run that its last batch, if it is the first too, is empty.
+// anyDead notes in the run that it had no dead subtask, if its first and last batch is empty.
 func (f *fanOut) anyDead(parts []ledger.AccountPart) []ledger.AccountPart {
 	if len(parts) == 0 && f.run.Cursor == 0 {
-		f.note = cmp.Or(f.note, "no dead subtask was left to take up")
+		f.note = cmp.Or(f.note, "no dead subtask was left to redrive")
 	}
 	return parts
 }
@@ -79,21 +79,21 @@ func (f *fanOut) withoutParked(ctx context.Context, parts []ledger.AccountPart) 
 	before := len(parts)
 	parts = slices.DeleteFunc(parts, func(p ledger.AccountPart) bool { return !works[p.AccountID] })
 	if len(parts) < before {
-		f.note = cmp.Or(f.note, "left out accounts that are parked or gone: their subtasks stay dead")
+		f.note = cmp.Or(f.note, "left out accounts that are parked or no longer exist: their subtasks stay dead")
 	}
 	return parts, nil
 }
 
-// redrives is the loop that lets go of the dead subtasks whose redrive has ended.
+// redrives is the loop that releases the dead subtasks whose redrive has ended.
 type redrives struct {
-	turns   turns
+	passes  passes
 	store   redriveStore
 	lease   lease.Lease
 	tasks   *tasklist.Set
 	metrics *metrics
 }
 
-// redriveStore is dead subtasks and their redrives.
+// redriveStore reads and writes dead subtasks and their redrives.
 type redriveStore interface {
 	Redrives(ctx context.Context) ([]int64, error)
 	Run(ctx context.Context, id int64) (ledger.Run, error)
@@ -101,12 +101,12 @@ type redriveStore interface {
 	CountDeadByMedia(ctx context.Context) (map[string]int64, error)
 }
 
-// Run settles until ctx ends.
+// Run settles redrives until ctx ends.
 func (r *redrives) Run(ctx context.Context) error {
-	return r.turns.run(ctx, r.keepDead, every(upkeepInterval))
+	return r.passes.run(ctx, r.keepDead, every(upkeepInterval))
 }
 
-// keepDead settles redrives, and counts what is dead.
+// keepDead settles redrives and counts dead subtasks.
 func (r *redrives) keepDead(ctx context.Context) error {
 	if err := r.settleRedrives(ctx); err != nil {
 		return err
@@ -119,8 +119,8 @@ func (r *redrives) keepDead(ctx context.Context) error {
 	return nil
 }
 
-// settleRedrives lets go of the dead subtasks of runs that have ended, or are gone. Not before: what a run has made may
-// still be cancelled or expire, and is dead then as it was.
+// settleRedrives releases the dead subtasks of runs that have ended or no longer exist. It does not do so earlier: a
+// subtask that a run has made may still be cancelled or expire, and then stays dead.
 func (r *redrives) settleRedrives(ctx context.Context) error {
 	runs, err := r.store.Redrives(ctx)
 	if err != nil {

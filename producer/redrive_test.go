@@ -119,7 +119,7 @@ func TestRedrive_MakesJustTheDeadSubtasksAgain(t *testing.T) {
 		require.Zero(t, mark, "%v is free", k)
 	}
 
-	// That is taken up by the next redrive only.
+	// That is redriven by the next redrive only.
 	again := tm.order(b, id, redrive(task.DeadFilter{RunID: runID}))
 	require.NoError(t, tm.fan(b, again))
 	require.Equal(t, want, b.subtasks(again))
@@ -131,7 +131,7 @@ func TestRedrive_MakesJustTheDeadSubtasksAgain(t *testing.T) {
 	require.NoError(t, tm.fan(b, empty))
 	run = b.run(empty)
 	require.Equal(t, task.RunSkipped, run.State)
-	require.Equal(t, "no dead subtask was left to take up", run.ErrorText)
+	require.Equal(t, "no dead subtask was left to redrive", run.ErrorText)
 }
 
 func TestRedrive_OfWorkWithoutAccounts(t *testing.T) {
@@ -164,7 +164,7 @@ func TestRedrive_OfWorkWithoutAccounts(t *testing.T) {
 	}
 }
 
-// Wherever a leader dies, each dead subtask is in subtask_dead or made anew, and in the end each is made once.
+// Wherever a leader dies, each dead subtask is in subtask_dead or made again, and in the end each is made once.
 func TestRedrive_IsContinuedAfterACrashAnywhere(t *testing.T) {
 	t.Parallel()
 	dead := errors.New("the process is dead")
@@ -252,7 +252,7 @@ func TestRedrive_IsContinuedAfterACrashAnywhere(t *testing.T) {
 	}
 }
 
-// A run that takes up dead subtasks may itself be stopped short: what it did not do is dead as it was.
+// A run that redrives dead subtasks may itself be stopped short: what it did not do is dead as it was.
 func TestRedrive_WhatIsCancelledOrExpiresStaysDead(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -304,7 +304,7 @@ func TestRedrive_WhatIsCancelledOrExpiresStaysDead(t *testing.T) {
 	}
 }
 
-// A run that takes up dead subtasks and is cancelled before, or while, it makes them.
+// A run that redrives dead subtasks and is cancelled before, or while, it makes them.
 func TestRedrive_ACutFanOutLosesNone(t *testing.T) {
 	t.Parallel()
 	for made := range 2 {

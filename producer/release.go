@@ -8,18 +8,18 @@ import (
 	"adsync/base/timer"
 )
 
-// releaser makes due what waits for something.
+// releaser makes waiting subtasks due.
 type releaser struct {
 	store releaseStore
 	timer Timer // may be nil
 }
 
-// releaseStore makes due what waits.
+// releaseStore makes waiting subtasks due.
 type releaseStore interface {
 	Release(ctx context.Context, ref string, due time.Time, limit int) ([]ledger.Due, error)
 }
 
-// lot makes due a lot of what waits for ref, and returns it.
+// lot makes a batch of the subtasks that wait for ref due, and returns it.
 func (r releaser) lot(ctx context.Context, ref string, due time.Time) ([]ledger.Due, error) {
 	list, err := r.store.Release(ctx, ref, due, releaseAtOnce)
 	if err == nil {
@@ -28,7 +28,7 @@ func (r releaser) lot(ctx context.Context, ref string, due time.Time) ([]ledger.
 	return list, err
 }
 
-// addToTimer has the timer, if there is one, tell when subtasks are due.
+// addToTimer stores the due times of subtasks in the timer, if any.
 func addToTimer(ctx context.Context, t Timer, due []ledger.Due) {
 	if t == nil || len(due) == 0 {
 		return

@@ -22,13 +22,13 @@ type rounds struct {
 	isPaused func(*tasklist.Task) bool
 
 	tasks map[int64]*tasklist.Task
-	// from is the run id below which all runs of a predecessor are answered by a successor, or will never have to be.
+	// from is the run id below which each run of a predecessor has a successor's run that follows it, or needs none.
 	from     map[pair]int64
 	since    map[int64]int64 // the run id that a successor's first answer may have
 	lookedAt time.Time       // by this process's clock
 }
 
-// roundStore is what rounds read.
+// roundStore reads what rounds need.
 type roundStore interface {
 	TasksWithOpenTicks(ctx context.Context, taskIDs []int64) (map[int64]bool, error)
 	AnyUnanswered(ctx context.Context, successor, predecessor, from int64) (found bool, next int64, err error)
@@ -38,8 +38,8 @@ type roundStore interface {
 
 type pair struct{ successor, predecessor int64 }
 
-// sync takes over the tasks of a list. Only runs that were made since the task was told to start after others count:
-// ids hold their time.
+// sync takes the tasks from a list. Only runs that were made since the task has had its predecessors count; ids contain
+// their time.
 func (r *rounds) sync(list *tasklist.List, schedules map[int64]settings.TaskSchedule) {
 	r.tasks, r.since = map[int64]*tasklist.Task{}, map[int64]int64{}
 	from := map[pair]int64{}
@@ -58,7 +58,7 @@ func (r *rounds) sync(list *tasklist.List, schedules map[int64]settings.TaskSche
 	r.lookedAt = time.Time{}
 }
 
-// lower is told of a tick's run that is made now: it may be older than those that were looked at.
+// lower includes a tick's run that is made now, which may be older than those that were read.
 func (r *rounds) lower(run *ledger.Run) {
 	for p, from := range r.from {
 		if p.predecessor == run.TaskID && run.ID < from && run.ID >= r.since[p.successor] {
@@ -67,9 +67,9 @@ func (r *rounds) lower(run *ledger.Run) {
 	}
 }
 
-// plan has makeRound make a tick of each task whose predecessors all have ended runs that it has not answered. The
-// tick answers all of them; while its own run is open there is no other, so that at most one round waits. No times
-// are compared: which runs a round is about is what the ledger says.
+// plan calls makeRound for each task whose predecessors all have ended runs that no round has followed. The tick
+// follows all of them. While its run is open there is no other, so that at most one round waits. No times are
+// compared: the ledger records which runs a round follows.
 func (r *rounds) plan(ctx context.Context, makeRound func(ctx context.Context, taskID int64,
 	answers map[int64][]int64) error) error {
 	if len(r.tasks) == 0 || (!r.lookedAt.IsZero() && clock.Since(r.lookedAt) < roundInterval) {
@@ -104,8 +104,8 @@ func (r *rounds) plan(ctx context.Context, makeRound func(ctx context.Context, t
 	return nil
 }
 
-// unanswered returns all ended runs of each predecessor, or nil if one has none. Mostly one has none: before it reads
-// all of any it asks each whether it has one.
+// unanswered returns all ended runs of each predecessor that no round has followed, or nil if a predecessor has none.
+// That is the usual case, so it checks each for one run before it reads all runs of any.
 func (r *rounds) unanswered(ctx context.Context, tk *tasklist.Task) (map[int64][]int64, error) {
 	for _, predecessor := range tk.Predecessors {
 		p := pair{tk.ID, predecessor}

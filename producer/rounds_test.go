@@ -212,7 +212,7 @@ func TestPlanRounds_ALeaderEndsInBetween(t *testing.T) {
 	require.Equal(t, map[int64][]int64{lost.RunID: {answered}}, b.answers(t, after))
 }
 
-// One that runs often beside one that runs rarely: the rare one's end answers all of the other, however many they are.
+// One that runs often next to one that runs rarely: the rare one's end answers all of the other, however many they are.
 func TestPlanRounds_AnswersAllOfMany(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

@@ -8,8 +8,7 @@ import (
 	"adsync/producer/tasklist"
 )
 
-// dropEntries takes the tasks out of the plan that a new list has no more, or has switched off: nothing is made for
-// them any longer.
+// dropEntries removes the tasks from the plan that a new list no longer contains, or has disabled.
 func (p *planning) dropEntries(ctx context.Context, list *tasklist.List, now time.Time) error {
 	for id := range p.entries {
 		if tk, there := list.Tasks[id]; there && tk.Enabled {
@@ -23,11 +22,11 @@ func (p *planning) dropEntries(ctx context.Context, list *tasklist.List, now tim
 	return nil
 }
 
-// goneHash is the hash of a schedule whose task was deleted. If its row comes back, it begins anew.
+// goneHash is the hash of a schedule whose task was deleted. If its row returns, the schedule begins at that time.
 const goneHash = ""
 
-// syncSchedules brings task_schedule and the plan up to a task list. A schedule that is new begins now: what it would
-// have planned before is no gap.
+// syncSchedules updates task_schedule and the plan to a task list. A new schedule begins now: its earlier moments are
+// not a gap.
 func (p *planning) syncSchedules(ctx context.Context, list *tasklist.List, now time.Time) error {
 	known, err := p.store.TaskSchedules(ctx)
 	if err != nil {
@@ -51,7 +50,7 @@ func (p *planning) syncSchedules(ctx context.Context, list *tasklist.List, now t
 			put(id, goneHash)
 		}
 	}
-	// Before the new schedules begin: after an error the old ones are still there to be asked.
+	// This comes before the new schedules begin, so that after an error the old ones still exist.
 	for id, e := range p.entries {
 		if _, usable := list.Tasks[id]; usable && e.hash != hashes[id] {
 			if err := p.catchUp.abandon(ctx, id, now); err != nil {
@@ -80,7 +79,7 @@ func (p *planning) syncSchedules(ctx context.Context, list *tasklist.List, now t
 	return nil
 }
 
-// newEntry begins to plan a task by what the ledger knows of it since a moment.
+// newEntry begins to plan a task from the ledger's state since a moment.
 func (p *planning) newEntry(tk *tasklist.Task, hash string, since, now time.Time) *plannedTask {
 	e := &plannedTask{task: tk, hash: hash, checked: since}
 	if recent := now.Add(-catchUpAfter); since.Before(recent) {

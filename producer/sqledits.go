@@ -7,27 +7,27 @@ import (
 	"adsync/base/clock"
 )
 
-// sqlEdits is the loop that notices edits by SQL.
+// sqlEdits is the loop that detects edits by SQL.
 type sqlEdits struct {
-	turns    turns
+	passes   passes
 	store    sqlEditStore
 	interval time.Duration
 
 	lookedAt time.Time // by this process's clock
-	next     int64     // the account after which the next look goes on
+	next     int64     // the account after which the next pass continues
 }
 
-// sqlEditStore notes edits.
+// sqlEditStore records edits.
 type sqlEditStore interface {
 	RecordSQLEdits(ctx context.Context, after int64) (next int64, err error)
 }
 
-// Run looks until ctx ends.
+// Run detects edits until ctx ends.
 func (e *sqlEdits) Run(ctx context.Context) error {
-	return e.turns.run(ctx, e.note, every(upkeepInterval))
+	return e.passes.run(ctx, e.note, every(upkeepInterval))
 }
 
-// note has the audit log tell of what was edited by SQL.
+// note writes edits by SQL to the audit log.
 func (e *sqlEdits) note(ctx context.Context) error {
 	if !e.lookedAt.IsZero() && clock.Since(e.lookedAt) < e.interval {
 		return nil

@@ -8,13 +8,13 @@ import (
 	"adsync/base/task"
 )
 
-// stopList is the pauses and cancels as the leader last read them.
+// stopList holds the pauses and cancels as the leader last read them.
 type stopList struct {
 	waiting clock.Clock
 	last    atomic.Pointer[task.Stops]
 }
 
-// list returns the orders; before they were read it has none.
+// list returns the orders; it is empty before the first read.
 func (s *stopList) list() *task.Stops {
 	if list := s.last.Load(); list != nil {
 		return list
@@ -24,18 +24,18 @@ func (s *stopList) list() *task.Stops {
 
 func (s *stopList) set(list []task.Stop) { s.last.Store(task.NewStops(list)) }
 
-// paused tells whether a task is to make no ticks now.
+// paused reports whether a pause keeps a task from making ticks now.
 func (s *stopList) paused(taskID int64, media string) bool {
 	return s.list().Paused(task.Subject{TaskID: taskID, Media: media}, s.waiting.Now()) != nil
 }
 
-// ofRun returns the order by which the fan-out of a run is to rest, or nil.
+// ofRun returns the order that makes the fan-out of a run rest, or nil.
 func (s *stopList) ofRun(run *ledger.Run) *task.Stop {
 	return s.list().Find(task.Subject{RunID: run.ID, TaskID: run.TaskID, Media: run.Media}, s.waiting.Now())
 }
 
-// unpaused chooses the runs that no pause holds up now. What is cancelled is left to startFanOuts: it is over in a
-// moment.
+// unpaused selects the runs that no pause holds up now. It includes cancelled runs, which startFanOuts skips until they
+// end.
 func (s *stopList) unpaused() ledger.FanOutFilter {
 	var f ledger.FanOutFilter
 	now := s.waiting.Now()

@@ -16,25 +16,25 @@ import (
 	"adsync/base/telemetry"
 )
 
-// Orders by hand stop work: pauses and cancels. Consumers obey them by themselves, each within a second or two. What is
-// left for the leader: it makes no ticks and no subtasks of what is paused, makes due what waits for a pause that has
-// ended, and ends what is cancelled, wherever it waits. All of it is found in the tables again by the next leader.
+// Pauses and cancels are orders by hand that stop work. Each consumer applies them within a second or two. The leader
+// makes no ticks and no subtasks of paused work, makes subtasks due whose pause has ended, and ends cancelled subtasks,
+// wherever they wait. The next leader finds all of it in the tables.
 
 const (
 	stopInterval = time.Second
-	// cancelLinger is how long a cancel is told to consumers at least, so that each has seen it.
+	// cancelLinger is the least time for which a cancel stays in force, so that each consumer reads it.
 	cancelLinger = time.Minute
 	cancelAtOnce = 500 // subtasks ended in one transaction
-	// What waits for a pause is released so many at a time, each lot due a little after the one before it, and in one pass
-	// no more lots than these: it is to be quick.
+	// Subtasks that wait for a pause are released in batches, each due a little after the one before, and only a few
+	// batches in a pass, because the pass must be quick.
 	releaseAtOnce  = 500
 	releaseSpacing = 250 * time.Millisecond
 	releaseLots    = 20
 )
 
-// stopOrders is the loop that is to be quick: what was ordered holds a second or two later.
+// stopOrders is the quick loop: an order takes effect within a second or two.
 type stopOrders struct {
-	turns   turns
+	passes  passes
 	store   stopStore
 	lease   lease.Lease
 	waiting clock.Clock
@@ -46,17 +46,17 @@ type stopOrders struct {
 	logger  *slog.Logger
 	causes  *telemetry.CauseLog
 
-	told     map[int64]task.StopVerb // the orders that were logged
+	logged   map[int64]task.StopVerb // the orders that were logged
 	releases map[int64]*released     // by pause
 }
 
-// released is how far the release of what waits for a pause has come.
+// released is the progress of releasing the subtasks that wait for a pause.
 type released struct {
 	next     time.Time // when its next lot is due
 	subtasks int
 }
 
-// stopStore is the orders, and the runs that they are about.
+// stopStore reads and writes the orders and the runs that they name.
 type stopStore interface {
 	ActiveStops(ctx context.Context) ([]task.Stop, error)
 	Stop(ctx context.Context, id int64) (task.Stop, error)
@@ -67,19 +67,19 @@ type stopStore interface {
 	fanOutEnder
 }
 
-// stopEnder ends an order, and lists the runs that it takes.
+// stopEnder ends an order, and lists the runs that it stops.
 type stopEnder interface {
 	RunsToCancel(ctx context.Context, stop task.Stop) ([]ledger.RunToCancel, error)
 	EndStop(ctx context.Context, l lease.Lease, id int64, now time.Time) error
 }
 
-// Run keeps to the orders until ctx ends.
+// Run applies the orders until ctx ends.
 func (s *stopOrders) Run(ctx context.Context) error {
-	return s.turns.run(ctx, s.keepStops, every(stopInterval))
+	return s.passes.run(ctx, s.keepStops, every(stopInterval))
 }
 
-// awaitStops reads the orders for the first time, however long it takes: before that a leader must begin nothing, for
-// it may be paused. It tells whether they were read before ctx ended.
+// awaitStops reads the orders for the first time and retries until it succeeds, because a leader must not begin work
+// that may be paused. It reports whether they were read before ctx ended.
 func (s *stopOrders) awaitStops(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		list, err := s.store.ActiveStops(ctx)
@@ -89,17 +89,17 @@ func (s *stopOrders) awaitStops(ctx context.Context) bool {
 		}
 		if ctx.Err() == nil {
 			s.causes.Report(slog.LevelError, "stops",
-				"pauses and cancels cannot be read, so the leader does not begin; trying again", err)
+				"pauses and cancels cannot be read: the leader waits", err)
 		}
 		waitFor(ctx, stopInterval, nil)
 	}
 	return false
 }
 
-// keepStops is the pass that is to be quick: it reads the orders, ends pauses whose time is over, cuts off the
-// fan-outs of what is cancelled, and releases what waits for pauses that have ended.
+// keepStops is the quick pass: it reads the orders, ends pauses whose time is over, ends the fan-outs of cancelled
+// runs, and releases subtasks whose pause has ended.
 func (s *stopOrders) keepStops(ctx context.Context) error {
-	// Before the orders: a subtask may not wait for one that is younger than our list of them.
+	// This is read before the orders, so that no subtask waits for an order that is newer than the list.
 	waitedFor, err := s.store.PausesWaitedFor(ctx)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (s *stopOrders) keepStops(ctx context.Context) error {
 	}
 	s.stops.set(list)
 	now := s.waiting.Now()
-	errs := []error{s.tellStops(ctx, list)}
+	errs := []error{s.reportStops(ctx, list)}
 	holding := map[int64]bool{}
 	for _, stop := range list {
 		switch {
@@ -130,13 +130,13 @@ func (s *stopOrders) keepStops(ctx context.Context) error {
 	}
 	for id := range s.releases {
 		if !slices.Contains(waitedFor, id) {
-			s.tellReleased(id)
+			s.logReleased(id)
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// endRunPauses ends the pauses of runs that have ended: nobody would think of lifting them.
+// endRunPauses ends the pauses of runs that have ended, because no operator would lift them.
 func (s *stopOrders) endRunPauses(ctx context.Context, list []task.Stop, now time.Time) error {
 	pauses := map[int64]int64{} // by run
 	var ids []int64
@@ -158,20 +158,20 @@ func (s *stopOrders) endRunPauses(ctx context.Context, list []task.Stop, now tim
 	return err
 }
 
-// tellStops logs what begins and what ends, once each, and counts what is active.
-func (s *stopOrders) tellStops(ctx context.Context, list []task.Stop) error {
+// reportStops logs the beginning and the end of each order, once each, and counts the active ones.
+func (s *stopOrders) reportStops(ctx context.Context, list []task.Stop) error {
 	active := map[int64]bool{}
 	counts := map[task.StopVerb]float64{task.Pause: 0, task.Cancel: 0}
 	for _, stop := range list {
 		active[stop.ID] = true
 		counts[stop.Verb]++
-		if _, told := s.told[stop.ID]; told {
+		if _, known := s.logged[stop.ID]; known {
 			continue
 		}
-		s.told[stop.ID] = stop.Verb
-		text := "work is paused by an order"
+		s.logged[stop.ID] = stop.Verb
+		text := "pause in force"
 		if stop.Verb == task.Cancel {
-			text = "work is cancelled by an order"
+			text = "cancel in force"
 		}
 		s.logger.Info(text, slices.Concat(about(stop), []any{"until",
 			stop.Until})...) //nolint:sloglint // One of two constants.
@@ -179,7 +179,7 @@ func (s *stopOrders) tellStops(ctx context.Context, list []task.Stop) error {
 	for verb, n := range counts {
 		s.metrics.stops.WithLabelValues(string(verb)).Set(n)
 	}
-	for id, verb := range s.told {
+	for id, verb := range s.logged {
 		if active[id] {
 			continue
 		}
@@ -190,7 +190,7 @@ func (s *stopOrders) tellStops(ctx context.Context, list []task.Stop) error {
 			}
 			s.logger.Info("a pause has ended", append(about(stop), "lifted_by", stop.EndedBy)...)
 		}
-		delete(s.told, id)
+		delete(s.logged, id)
 	}
 	return nil
 }
@@ -200,9 +200,8 @@ func about(stop task.Stop) []any {
 		stop.Reason}
 }
 
-// releasePaused makes due what waits for a pause that has ended, however it ended and however long ago: a consumer
-// may learn of the end a little later than we do. It goes no further than the moments of a few passes: the next pass
-// goes on.
+// releasePaused makes subtasks due that wait for an ended pause, however and whenever it ended: a consumer may learn of
+// the end a little later. It releases only a few batches; the next pass continues.
 func (s *stopOrders) releasePaused(ctx context.Context, pauseID int64, now time.Time) error {
 	r := s.releases[pauseID]
 	if r == nil {
@@ -218,7 +217,7 @@ func (s *stopOrders) releasePaused(ctx context.Context, pauseID int64, now time.
 			return err
 		}
 		if len(list) == 0 {
-			s.tellReleased(pauseID)
+			s.logReleased(pauseID)
 			break
 		}
 		r.subtasks += len(list)
@@ -227,16 +226,16 @@ func (s *stopOrders) releasePaused(ctx context.Context, pauseID int64, now time.
 	return nil
 }
 
-// tellReleased logs that nothing waits for a pause any more.
-func (s *stopOrders) tellReleased(pauseID int64) {
+// logReleased logs that no subtask waits for a pause any longer.
+func (s *stopOrders) logReleased(pauseID int64) {
 	if r := s.releases[pauseID]; r.subtasks > 0 {
-		s.logger.Info("subtasks go on after a pause", "order", pauseID, "subtasks", r.subtasks)
+		s.logger.Info("released subtasks of a pause", "order", pauseID, "subtasks", r.subtasks)
 	}
 	delete(s.releases, pauseID)
 }
 
-// cancelRuns marks the runs that a cancel takes, so that they end as cancelled, and ends their fan-outs where they
-// stand: only then is their total known. An account's cancel takes no run as a whole.
+// cancelRuns marks the runs of a cancel, so that they end as cancelled, and ends their fan-outs at their cursors: only
+// then are their totals known. An account's cancel never stops a whole run.
 func (s *stopOrders) cancelRuns(ctx context.Context, stop task.Stop) error {
 	if stop.Kind == task.StopAccount {
 		return nil
@@ -268,20 +267,20 @@ func (s *stopOrders) cancelRuns(ctx context.Context, stop task.Stop) error {
 	return nil
 }
 
-// cutFanOut ends the fan-out of a run that is cancelled, unless it is under way: then it rests after its present
-// step, and the next pass ends it. Nobody else adds subtasks meanwhile, so that they are counted exactly.
+// cutFanOut ends the fan-out of a cancelled run, unless it is under way: then it rests after its present step, and the
+// next pass ends it. No other goroutine adds subtasks in between, so that the count is exact.
 func (s *stopOrders) cutFanOut(ctx context.Context, runID int64, why string) error {
 	if !s.queue.begin(runID) {
 		return nil
 	}
 	defer s.queue.end(runID)
-	// A fan-out that never began has no table to count in.
+	// A fan-out that never began may have no table to count in.
 	if err := s.tables.ensure(ctx, task.LogDay(runID)); err != nil {
 		return err
 	}
 	err := s.store.FinishFanOut(ctx, s.lease, runID, task.RunCancelled, why, s.waiting.Now())
 	if errors.Is(err, ledger.ErrRunChanged) {
-		return nil // It has ended by itself.
+		return nil // It has ended on its own.
 	}
 	return err
 }

@@ -18,7 +18,7 @@ import (
 	"adsync/base/task"
 )
 
-// stop writes an order as the API does; a pause with a duration ends by itself.
+// stop writes an order as the API does; a pause with a duration ends on its own.
 func (b *bench) stop(verb task.StopVerb, kind task.StopKind, target string, d time.Duration) task.Stop {
 	b.t.Helper()
 	now := b.clock.Now()
@@ -107,7 +107,7 @@ func TestPause_MakesNoTicksAndLetsThePolicyCatchUp(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
 			taskID := b.addTask("paused", "tulip.report", "*/5 * * * *", map[string]any{"catch_up": string(tt.policy)})
-			b.addTask("beside", "system.tidy", "*/5 * * * *", map[string]any{"catch_up": "all"})
+			b.addTask("other", "system.tidy", "*/5 * * * *", map[string]any{"catch_up": "all"})
 			tm := b.term()
 			require.NoError(t, tm.planTicks(t.Context()))
 			target := map[task.StopKind]string{task.StopTask: id(taskID), task.StopMedia: "tulip"}[tt.kind]
@@ -128,7 +128,7 @@ func TestPause_MakesNoTicksAndLetsThePolicyCatchUp(t *testing.T) {
 				b.clock.add(5 * time.Minute)
 				require.Zero(t, made("paused"))
 			}
-			require.Equal(t, 4, made("beside"), "what nobody named goes on")
+			require.Equal(t, 4, made("other"), "what nobody named goes on")
 			b.clock.add(2*time.Minute + 30*time.Second)
 			require.Equal(t, tt.want, made("paused"))
 			tm.obey(b)
@@ -147,7 +147,7 @@ func TestPause_HoldsFanOutsUntilItEnds(t *testing.T) {
 			b := setup(t)
 			b.addAccounts(35)
 			taskID := b.addTask("paused", "tulip.report", "0 0 1 1 *", nil)
-			beside := b.addTask("beside", "system.tidy", "0 0 1 1 *", nil)
+			other := b.addTask("other", "system.tidy", "0 0 1 1 *", nil)
 			tm := b.term()
 			runID := tm.order(b, taskID, task.Order{By: "otto"})
 			target := map[task.StopKind]string{task.StopRun: id(runID), task.StopTask: id(taskID), task.StopMedia: "tulip"}[kind]
@@ -160,7 +160,7 @@ func TestPause_HoldsFanOutsUntilItEnds(t *testing.T) {
 			require.Equal(t, task.RunFanningOut, b.run(runID).State)
 			require.Equal(t, ids(1, 20), b.broker.accounts(t), "the step under way was finished")
 
-			later := tm.order(b, beside, task.Order{By: "otto"})
+			later := tm.order(b, other, task.Order{By: "otto"})
 			tm.obey(b)
 			tm.startAll(b)
 			require.Equal(t, task.RunRunning, b.run(later).State, "others are not held")
@@ -211,7 +211,7 @@ func TestPause_OfARunLetsTheOthersOfItsTaskPass(t *testing.T) {
 	require.Equal(t, task.Cancel, active[0].Verb)
 }
 
-// waits defers an account's subtask of a run until something has ended, and for a day at the most.
+// waits defers an account's subtask of a run until something has ended, and for a day at most.
 func (b *bench) waits(run ledger.Run, account int64, delivery int, ref string) {
 	b.t.Helper()
 	stale, err := b.store.ApplyOutcomes(b.t.Context(), []ledger.Outcome{{
@@ -350,7 +350,7 @@ func TestCancel_CutsAFanOutAndEndsWhatItMade(t *testing.T) {
 			tm.startAll(b)
 			b.requireExact(b.run(runID))
 			require.Len(t, b.broker.accounts(t), 20+35, "nothing more of it is sent")
-			require.Equal(t, task.RunRunning, b.run(younger).State, "what was ordered later goes on")
+			require.Equal(t, task.RunRunning, b.run(younger).State, "what was ordered later continues")
 
 			active := func() int {
 				list, err := b.store.ActiveStops(t.Context())

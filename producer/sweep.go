@@ -16,10 +16,10 @@ import (
 	"adsync/producer/brake"
 )
 
-// A message can be lost: a log that was made anew, a retention that was too short, a header that nobody could read.
-// Then its subtask would wait for ever. The sweep finds it by the log alone: an outcome is written before the offset
-// is committed, so a subtask that still waits for a message which its group has passed is lost, and so is one whose
-// message the log no longer has. Age alone never tells: behind a backlog of hours everything is old, and sending it
+// A message can be lost: a log that was created again, a retention that was too short, an unreadable header. Its
+// subtask would wait forever. The sweep finds it from the log alone. An outcome is written before the offset is
+// committed, so a subtask that still waits for a message that its group has passed is lost, and so is one whose
+// message is no longer in the log. Age proves nothing: behind a backlog of hours every message is old, and sending it
 // again would only make the backlog longer.
 
 const (
@@ -30,7 +30,7 @@ const (
 
 // sweeper is the loop that finds lost messages.
 type sweeper struct {
-	turns   turns
+	passes  passes
 	store   sweepStore
 	lease   lease.Lease
 	waiting clock.Clock
@@ -40,16 +40,16 @@ type sweeper struct {
 	metrics *metrics
 	logger  *slog.Logger
 
-	// done holds the runs whose first deliveries were judged whole. None can come back to its first delivery, so that a
-	// run whose subtasks all wait for retries is not read again and again.
+	// done holds the runs whose first deliveries are all accounted for. A subtask never returns to its first delivery, so
+	// that a run whose subtasks all wait for retries is not read repeatedly.
 	done map[int64]bool
-	// gone holds the runs, and partitions, whose messages the log did not have at the last look. A second look must say
-	// the same: a leader of a partition that has just changed may tell of a shorter log.
+	// gone holds the runs and partitions whose messages were not in the log at the last pass. A second pass must confirm
+	// it, because the new leader of a partition may report a shorter log for a moment.
 	gone, goneBefore map[any]bool
-	swept            swept // by the pass
+	swept            swept // by the present pass
 }
 
-// sweepStore is what waits for messages.
+// sweepStore reads and defers subtasks that wait for messages.
 type sweepStore interface {
 	RunningRuns(ctx context.Context, after int64, limit int) ([]ledger.RunningRun, error)
 	FirstDeliveries(ctx context.Context, run ledger.RunningRun, after ledger.AccountPart, limit int) ([]ledger.LostSubtask,
@@ -59,18 +59,18 @@ type sweepStore interface {
 	DeferLost(ctx context.Context, l lease.Lease, lost []ledger.LostSubtask, now time.Time) ([]ledger.Due, error)
 }
 
-// Run sweeps until ctx ends.
+// Run searches for lost messages until ctx ends.
 func (s *sweeper) Run(ctx context.Context) error {
-	return s.turns.run(ctx, s.sweep, every(sweepInterval))
+	return s.passes.run(ctx, s.sweep, every(sweepInterval))
 }
 
-// swept is what a pass has sent again. It is one line of the log: a topic that is lost loses messages of every run.
+// swept is what a pass has sent again. It makes one log line, because a lost topic loses messages of every run.
 type swept struct {
 	subtasks, runs, partitions int
 	first                      []string
 }
 
-// add counts the subtasks of a run or a partition, which name describes.
+// add counts the subtasks of a run or a partition, described by name.
 func (s *swept) add(places *int, subtasks int, name string) {
 	if subtasks == 0 {
 		return
@@ -82,23 +82,23 @@ func (s *swept) add(places *int, subtasks int, name string) {
 	}
 }
 
-// sweep is one pass. A lane that cannot be judged harms no other.
+// sweep is one pass. An error of one lane affects no other.
 func (s *sweeper) sweep(ctx context.Context) error {
 	s.goneBefore, s.gone = s.gone, map[any]bool{}
 	s.swept = swept{}
-	defer s.tellSwept()
+	defer s.logSwept()
 	return errors.Join(s.sweepFirst(ctx), s.sweepSent(ctx))
 }
 
-// tellSwept logs what the pass has sent again, also when it was cut short.
-func (s *sweeper) tellSwept() {
+// logSwept logs what the pass has sent again, also after an error.
+func (s *sweeper) logSwept() {
 	if pass := s.swept; pass.subtasks > 0 {
-		s.logger.Warn("messages were lost; their subtasks are sent again",
+		s.logger.Warn("messages were lost; sending their subtasks again",
 			"subtasks", pass.subtasks, "runs", pass.runs, "partitions", pass.partitions, "first", pass.first)
 	}
 }
 
-// verdict is what the log says about a place in it.
+// verdict is the state of a place in a log.
 type verdict int
 
 const (
@@ -107,23 +107,23 @@ const (
 	missing                // the log does not have it, and the group has not passed it
 )
 
-// judge tells what became of everything up to an offset. The offsets must have been read after the place was.
+// judge returns the state of all messages up to an offset. The partitions' offsets must have been read after the place.
 func judge(offset int64, partitions map[int]broker.PartitionOffsets, partition int) verdict {
 	p, there := partitions[partition]
 	switch {
 	case !there, p.End <= offset:
-		return missing // The topic, or the log, was made anew.
+		return missing // The topic, or the log, was created again.
 	case offset < p.Committed && p.Committed <= p.End:
 		return passed
 	case offset < p.Start:
-		return missing // Deleted before it was read.
+		return missing // The message was deleted before it was read.
 	default:
-		// A committed offset beyond the end is of a log that is no more: it tells nothing.
+		// A committed offset beyond the end belongs to an earlier log and proves nothing.
 		return mayCome
 	}
 }
 
-// judgeRun judges all first deliveries of a run: passed or missing only if that is so on every partition.
+// judgeRun judges all first deliveries of a run: they are passed or missing only if they are on every partition.
 func judgeRun(offsets ledger.Offsets, partitions map[int]broker.PartitionOffsets) verdict {
 	all := passed
 	for partition, highest := range offsets {
@@ -138,7 +138,7 @@ func judgeRun(offsets ledger.Offsets, partitions map[int]broker.PartitionOffsets
 	return all
 }
 
-// sure turns missing into passed once two looks in a row have said so.
+// sure turns missing into passed after two passes in a row have found it missing.
 func (s *sweeper) sure(what any, v verdict) bool {
 	if v != missing {
 		return v == passed
@@ -163,7 +163,7 @@ func (s *sweeper) sweepFirst(ctx context.Context) error {
 			if at, ok := oldest[name]; !ok || run.CreatedAt.Before(at) {
 				oldest[name] = run.CreatedAt
 			}
-			// A run without offsets has sent no first delivery.
+			// A run without offsets has not sent a first delivery.
 			if !s.done[run.ID] && len(run.Offsets) > 0 {
 				byLane[name] = append(byLane[name], run)
 			}
@@ -174,7 +174,7 @@ func (s *sweeper) sweepFirst(ctx context.Context) error {
 		after = runs[len(runs)-1].ID
 	}
 	maps.DeleteFunc(s.done, func(id int64, _ bool) bool { return !open[id] })
-	s.tellOldest(oldest)
+	s.exportOldest(oldest)
 	var errs []error
 	for _, name := range slices.SortedFunc(maps.Keys(byLane), brake.CompareLanes) {
 		errs = append(errs, s.sweepLane(ctx, name, byLane[name]))
@@ -182,8 +182,8 @@ func (s *sweeper) sweepFirst(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// tellOldest tells the age of the oldest run of each lane, which is all that age is good for.
-func (s *sweeper) tellOldest(oldest map[ledger.LaneName]time.Time) {
+// exportOldest exports the age of the oldest run of each lane as a metric, the only use of age.
+func (s *sweeper) exportOldest(oldest map[ledger.LaneName]time.Time) {
 	s.metrics.oldestRun.Reset()
 	now := s.waiting.Now()
 	for name, at := range oldest {
@@ -209,7 +209,7 @@ func (s *sweeper) sweepLane(ctx context.Context, name ledger.LaneName, runs []le
 	return nil
 }
 
-// partitions reads where a lane's logs and their group are, by partition.
+// partitions returns the offsets of a lane's logs and group, by partition.
 func (s *sweeper) partitions(ctx context.Context, name ledger.LaneName) (map[int]broker.PartitionOffsets, error) {
 	offsets, err := s.broker.Offsets(ctx, s.broker.GroupName(name.Media, name.Lane),
 		s.broker.TopicName(name.Media, name.Lane))
@@ -223,7 +223,7 @@ func (s *sweeper) partitions(ctx context.Context, name ledger.LaneName) (map[int
 	return partitions, nil
 }
 
-// sweepRun sends what of a run still waits for its first delivery.
+// sweepRun sends the subtasks of a run again that still wait for their first delivery.
 func (s *sweeper) sweepRun(ctx context.Context, run ledger.RunningRun) error {
 	n := 0
 	defer func() {
@@ -245,7 +245,7 @@ func (s *sweeper) sweepRun(ctx context.Context, run ledger.RunningRun) error {
 	return ctx.Err()
 }
 
-// deferLost makes lost subtasks due now, and tells the timer.
+// deferLost makes lost subtasks due now, and stores that in the timer.
 func (s *sweeper) deferLost(ctx context.Context, lost []ledger.LostSubtask) (int, error) {
 	if len(lost) == 0 {
 		return 0, nil
@@ -283,7 +283,7 @@ func (s *sweeper) sweepSent(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// sweepRange sends what of a partition was sent before and is lost. A range of places is cut where the verdict changes.
+// sweepRange sends lost later deliveries of a partition again. It splits a range of places where the verdict changes.
 func (s *sweeper) sweepRange(ctx context.Context, r ledger.SentRange,
 	partitions map[int]broker.PartitionOffsets) error {
 	cuts := []int64{r.Lowest}
@@ -304,7 +304,7 @@ func (s *sweeper) sweepRange(ctx context.Context, r ledger.SentRange,
 			piece.Highest = cuts[i+1] - 1
 		}
 		v := judge(from, partitions, r.Partition)
-		// A message that was written after the log was looked at stands beyond the end that was seen.
+		// A message that was written after the log was read lies beyond the end that was read.
 		before := s.waiting.Now().Add(-sentAgainAfter)
 		if v == passed {
 			before = s.waiting.Now().Add(time.Hour)
@@ -320,7 +320,7 @@ func (s *sweeper) sweepRange(ctx context.Context, r ledger.SentRange,
 	return errors.Join(errs...)
 }
 
-// sentPlace is a partition, as the sweep remembers it.
+// sentPlace identifies a partition in gone.
 type sentPlace struct {
 	topic     string
 	partition int
@@ -334,7 +334,7 @@ func (s *sweeper) sweepPlaces(ctx context.Context, r ledger.SentRange, before ti
 		}
 		some, err := s.deferLost(ctx, lost)
 		n += some
-		// What was changed has left the range. What was not has an outcome by now, or is not ours to judge.
+		// Changed subtasks have left the range. The others have an outcome by now, or belong to another pass.
 		if err != nil || len(lost) < sweepAtOnce || some == 0 {
 			return n, err
 		}

@@ -56,7 +56,7 @@ func (c *careless) take(ctx context.Context, d *broker.Delivery) {
 	d.Done()
 }
 
-// saw tells whether each account has come with a delivery, or a later one.
+// saw reports whether each account has come with a delivery, or a later one.
 func (c *careless) saw(accounts []int64, delivery int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -98,7 +98,7 @@ func TestSweep_SendsAgainWhatTheGroupHasPassed(t *testing.T) {
 	require.Equal(t, looks, b.broker.looks, "a run whose subtasks all wait for retries is not looked at again")
 	b.end(run, task.Succeeded)
 	require.NoError(t, tm.sweep(ctx))
-	require.Empty(t, tm.done, "nor remembered for ever")
+	require.Empty(t, tm.done, "nor remembered forever")
 }
 
 func TestSweep_APassIsOneLineOfTheLog(t *testing.T) {
@@ -158,10 +158,10 @@ func TestSweep_AgeAloneSendsNothing(t *testing.T) {
 func TestSweep_WhatTheLogNoLongerHasIsLost(t *testing.T) {
 	t.Parallel()
 	for name, log := range map[string][]broker.PartitionOffsets{
-		"it was made anew":                       {at(0, -1, 2), at(0, -1, 0), at(0, -1, 3)},
-		"it was made anew and is longer already": {at(0, 6, 9), at(0, -1, 3), at(0, -1, 3)},
-		"it was cut off by its retention":        {at(6, -1, 20), at(9, 4, 20), at(5, 2, 20)},
-		"it has fewer partitions":                {at(0, 6, 6), at(0, 4, 4)},
+		"it was made again":                       {at(0, -1, 2), at(0, -1, 0), at(0, -1, 3)},
+		"it was made again and is longer already": {at(0, 6, 9), at(0, -1, 3), at(0, -1, 3)},
+		"it was cut off by its retention":         {at(6, -1, 20), at(9, 4, 20), at(5, 2, 20)},
+		"it has fewer partitions":                 {at(0, 6, 6), at(0, 4, 4)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,15 +13,15 @@ import (
 
 // Task is a row of cron_task as a producer last loaded it.
 type Task struct {
-	// Task is what runs. Of a row that cannot be used and never could, it is only the id and the name.
+	// Task is the task that runs. For a row that was never valid it holds only the id and the name.
 	task.Task
-	// Errors is all that is wrong with the row as it stands, or empty.
+	// Errors lists all errors of the present row; empty if it is valid.
 	Errors []*config.FieldError
-	// Warnings name what is probably not meant by the cron that runs.
+	// Warnings lists what is probably unintended in the cron that runs.
 	Warnings []string
-	// RowRevision is that of the row as it stands; of a good one also that of Task.
+	// RowRevision is the revision of the present row. If the row is valid, it is also Task's.
 	RowRevision int64
-	// Usable tells whether Task can run: the row is good, or was good before.
+	// Usable reports whether Task can run: the row is valid, or was valid before.
 	Usable bool
 }
 
@@ -46,8 +46,8 @@ func (p *Producer) Tasks() []Task {
 	return all
 }
 
-// Reload loads the tasks here and has the leader, if it is this producer, plan with them at once. The other producers
-// follow within a few seconds of settings.OrderReload, or else at their next reload.
+// Reload loads the tasks in this process and, if it leads, plans with them at once. The other producers follow within a
+// few seconds of settings.OrderReload, or at their next reload.
 func (p *Producer) Reload(ctx context.Context) error {
 	if err := p.tasks.Reload(ctx); err != nil {
 		return err
@@ -56,8 +56,8 @@ func (p *Producer) Reload(ctx context.Context) error {
 	return nil
 }
 
-// CheckTask tells what would be wrong with the row of an id if cron_task and lane held these rows: it is what loads
-// them that judges.
+// CheckTask returns the errors that the row of an id would have if cron_task and lane held these rows. It uses the same
+// checks as a reload.
 func (p *Producer) CheckTask(ctx context.Context, id int64, rows []settings.TaskRow,
 	lanes []settings.Lane) ([]*config.FieldError, error) {
 	return p.tasks.Check(ctx, id, rows, lanes)

@@ -11,11 +11,11 @@ import (
 	"adsync/base/clock"
 )
 
-// troubleAfter is how long a loop of the leader must have failed before readiness tells: what the next turn mends is no
-// news.
+// troubleAfter is how long a loop of the leader must have failed before readiness reports it: a failure that the next
+// pass fixes is not reported.
 const troubleAfter = 5 * time.Second
 
-// troubles are the leader's loops that fail.
+// troubles holds the failing loops of the leader.
 type troubles struct {
 	mu     sync.Mutex
 	byLoop map[string]trouble
@@ -26,7 +26,7 @@ type trouble struct {
 	err   error     // the newest
 }
 
-// set notes what a turn of a loop came to; nil ends the trouble.
+// set records the result of a loop's pass; nil ends the trouble.
 func (t *troubles) set(loop string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -44,21 +44,22 @@ func (t *troubles) set(loop string, err error) {
 	t.byLoop[loop] = trouble{since: since, err: err}
 }
 
-// clear forgets everything: whoever leads next has troubles of their own.
+// clear removes all troubles at the end of a lead.
 func (t *troubles) clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clear(t.byLoop)
 }
 
-// problem tells which loops fail, or returns nil.
+// problem returns which loops fail, or nil.
 func (t *troubles) problem() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var errs []error
 	for loop, of := range t.byLoop {
 		if lasted := clock.Since(of.since); lasted >= troubleAfter {
-			errs = append(errs, fmt.Errorf("the leader's work %q fails for %s: %w", loop, lasted.Round(time.Second), of.err))
+			errs = append(errs, fmt.Errorf("the leader's loop %q has failed for %s: %w", loop, lasted.Round(time.Second),
+				of.err))
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })

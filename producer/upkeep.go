@@ -17,7 +17,7 @@ import (
 
 // upkeepLoop is the loop that makes tables and topics ahead of their use, keeps the last good rows, and counts.
 type upkeepLoop struct {
-	turns   turns
+	passes  passes
 	store   upkeepStore
 	lease   lease.Lease
 	clock   clock.Clock
@@ -26,12 +26,12 @@ type upkeepLoop struct {
 	tables  *logTables
 	metrics *metrics
 
-	// What is known to be in task_good: its rows, and the version of the task list that they were taken from.
+	// The known content of task_good: its rows, and the version of the task list that they were taken from.
 	goodRows    map[int64]settings.TaskRow
 	goodVersion int
 }
 
-// upkeepStore is the last good rows, and what is counted.
+// upkeepStore stores the last good rows and counts.
 type upkeepStore interface {
 	GoodTaskRows(ctx context.Context) (map[int64]settings.TaskRow, error)
 	PutGoodTaskRows(ctx context.Context, l lease.Lease, good []settings.TaskRow, gone []int64, now time.Time) error
@@ -40,18 +40,18 @@ type upkeepStore interface {
 	CountRunsInState(ctx context.Context, state task.RunState) (int64, error)
 }
 
-// Run does it until ctx ends.
+// Run does the upkeep until ctx ends.
 func (u *upkeepLoop) Run(ctx context.Context) error {
-	return u.turns.run(ctx, u.keepUp, every(upkeepInterval))
+	return u.passes.run(ctx, u.keepUp, every(upkeepInterval))
 }
 
-// keepUp is one pass. What fails does not keep the rest from being done.
+// keepUp is one pass. An error of one step does not stop the others.
 func (u *upkeepLoop) keepUp(ctx context.Context) error {
 	return errors.Join(u.keepTables(ctx), u.keepTopics(ctx), u.keepGoodRows(ctx), u.keepDifferences(ctx),
 		u.keepFigures(ctx))
 }
 
-// keepTables makes today's and tomorrow's log table: at midnight thousands of runs must not wait for it.
+// keepTables makes today's and tomorrow's log table, so that at midnight thousands of runs do not wait for it.
 func (u *upkeepLoop) keepTables(ctx context.Context) error {
 	today := day.Of(u.clock.Now(), time.UTC)
 	for _, d := range []day.Day{today, today.Add(1)} {
@@ -72,7 +72,7 @@ func (u *upkeepLoop) keepTopics(ctx context.Context) error {
 	return nil
 }
 
-// keepDifferences tells how many figures of accounts are not the sums of their levels.
+// keepDifferences counts the figures of accounts that differ from the sums of their levels.
 func (u *upkeepLoop) keepDifferences(ctx context.Context) error {
 	counts, err := u.store.CountConfirmedDifferences(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (u *upkeepLoop) keepFigures(ctx context.Context) error {
 	return nil
 }
 
-// setByMedia sets a gauge to counts by media. A media that is no longer among them must not keep its figure.
+// setByMedia sets a gauge to counts by media, and to 0 for other media.
 func setByMedia(gauge *prometheus.GaugeVec, counts map[string]int64, list *tasklist.List) {
 	for _, tk := range list.Tasks {
 		counts[tk.Media] += 0

@@ -168,7 +168,7 @@ func TestLead_BeginsNothingBeforePausesAreKnown(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	paused := b.addTask("paused", "tulip.report", "*/5 * * * *", map[string]any{"catch_up": "all"})
-	b.addTask("beside", "system.tidy", "*/5 * * * *", map[string]any{"catch_up": "all"})
+	b.addTask("other", "system.tidy", "*/5 * * * *", map[string]any{"catch_up": "all"})
 	unread := &noticed{text: "stop_order"}
 	b.logger = slog.New(slog.NewTextHandler(unread, nil))
 	tm := b.term()
@@ -185,6 +185,6 @@ func TestLead_BeginsNothingBeforePausesAreKnown(t *testing.T) {
 	stop()
 	require.NoError(t, <-returned)
 	for _, run := range b.runs() {
-		require.Equal(t, "beside", run.TaskName)
+		require.Equal(t, "other", run.TaskName)
 	}
 }

@@ -101,7 +101,7 @@ func ActivityHandler(o ActivityOptions) media.Handler {
 func oncePart(name string) func(media.Plan) ([]string, error) {
 	return func(plan media.Plan) ([]string, error) {
 		if plan.From != "" {
-			return nil, errors.New("from: this task has no days: leave from and to out")
+			return nil, errors.New("from: this task has no days: remove from and to")
 		}
 		return []string{name}, nil
 	}

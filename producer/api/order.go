@@ -181,7 +181,7 @@ func (a *orderRoutes) checkOrder(ctx context.Context, t producer.Task, request *
 	switch handler.Target {
 	case media.Logins:
 		if order.From != "" {
-			return work, httpapi.Refused("from", "this task has no days: leave from and to out")
+			return work, httpapi.Refused("from", "this task has no days: remove from and to")
 		}
 		work.subtasks, err = a.store.CountUsableLogins(ctx, t.Media)
 		return work, err

@@ -12,42 +12,42 @@ import (
 	"adsync/base/lease"
 )
 
-// passPause is how long a loop rests after a failed pass, beside its own interval: what is due does not become less
-// due, and must not be tried without a pause.
+// passPause is how long a loop rests after a failed pass, in addition to its interval, so that failing work is not
+// retried without a pause.
 const passPause = 500 * time.Millisecond
 
-// turns has a loop's passes follow each other, and reports those that fail under its name.
-type turns struct {
+// passes runs the passes of a loop one after the other, and reports failed ones under the loop's name.
+type passes struct {
 	name     string // in the metrics, the log and readiness
 	failed   *prometheus.CounterVec
 	troubles *troubles
 	logger   *slog.Logger
 }
 
-// run runs a pass again and again; wait returns when the next one is to begin. A failed pass is tried again at the next
-// turn; only a stale lease ends the loop with an error, and with it the term.
-func (t turns) run(ctx context.Context, pass func(context.Context) error, wait func(context.Context)) error {
-	var told time.Time // when the present trouble was logged, by this process's clock; zero = there is none
+// run repeats pass until ctx ends; wait returns when the next pass is due. A failed pass is retried. Only a stale
+// lease is returned as an error, which ends the lead.
+func (t passes) run(ctx context.Context, pass func(context.Context) error, wait func(context.Context)) error {
+	var logged time.Time // when the present failure was last logged, by this process's clock; zero = no failure
 	for ctx.Err() == nil {
 		err := pass(ctx)
 		switch {
 		case errors.Is(err, lease.ErrStaleLease):
 			return err
 		case ctx.Err() != nil:
-			return nil //nolint:nilerr // What failed because the term ended is no failure.
+			return nil //nolint:nilerr // The end of the lead is not a failure.
 		case err != nil:
 			t.failed.WithLabelValues(t.name).Inc()
 			t.troubles.set(t.name, err)
-			// Not at each turn, nor by the text: that of a broken connection is another one each time.
-			if told.IsZero() || clock.Since(told) >= time.Minute {
-				t.logger.Error("the leader's work fails, trying again", "loop", t.name, "err", err)
-				told = clock.Mark()
+			// Once a minute, whatever the text: that of a broken connection differs each time.
+			if logged.IsZero() || clock.Since(logged) >= time.Minute {
+				t.logger.Error("a loop of the leader fails; retrying", "loop", t.name, "err", err)
+				logged = clock.Mark()
 			}
 			waitFor(ctx, passPause, nil)
-		case !told.IsZero():
+		case !logged.IsZero():
 			t.troubles.set(t.name, nil)
-			t.logger.Info("the leader's work goes on", "loop", t.name)
-			told = time.Time{}
+			t.logger.Info("a loop of the leader works again", "loop", t.name)
+			logged = time.Time{}
 		}
 		wait(ctx)
 	}
@@ -73,7 +73,7 @@ func waitFor(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 // handoverTime is how long the batch in flight may still take when the producer stops.
 const handoverTime = 5 * time.Second
 
-// finishing returns a context for work that is not to be broken off when ctx ends, but may go on for handoverTime.
+// finishing returns a context for work that may continue for handoverTime after the end of ctx.
 func finishing(ctx context.Context) (context.Context, context.CancelFunc) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
