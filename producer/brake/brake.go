@@ -1,10 +1,10 @@
 // Package brake decides which lanes' fan-outs rest, so that fan-out is no faster than consumption.
 //
-// A lane's fan-outs rest while as many as its backlog_max messages wait to be worked off. While a lane's oldest
-// message has waited for longer than its late_seconds, the fan-outs of the less important lanes of the same media
-// rest too. Until that is ten minutes ago they get no more ahead of their consumers than half a minute, for what
-// waits in Kafka already could not be held back the next time. A fan-out that rests leaves its place to others.
-// Retries continue, since their subtasks are in the backlog of the run already.
+// A lane's fan-outs rest while at least backlog_max of its messages wait. While a lane's oldest message has waited
+// for longer than its late_seconds, the fan-outs of the less important lanes of the same platform rest too. For ten
+// minutes after that they get at most half a minute ahead of their consumers, because messages that already wait in
+// Kafka could not be held back the next time. A resting fan-out frees its place for others. Retries continue, because
+// their subtasks are already in the backlog of the run.
 package brake
 
 import (
@@ -32,30 +32,30 @@ const (
 )
 
 const (
-	// idleInterval is how often a lane is looked at that had nothing waiting and got nothing since.
+	// idleInterval is how often a lane is read that had no waiting messages and got none since.
 	idleInterval = 10 * time.Second
-	// stuckAfter is how long a lane's group may stand still until nobody waits for it any more: a lane that nobody works
-	// off is not helped by holding up others.
+	// stuckAfter is how long a lane's group may stand still before other lanes no longer wait for it: holding them up does
+	// not help a lane without consumers.
 	stuckAfter = time.Minute
-	// Of a lane that a more important one was late beside: for how long it is kept short, to what its consumers do in how
-	// much time, and to no less than how many messages.
+	// A lane is kept short after a more important lane was late: for shortFor, to the messages that its consumers finish
+	// in a given time, but not below a number of messages.
 	shortFor     = 10 * time.Minute
 	shortBacklog = 30 * time.Second
 	shortMin     = 500
 	// rateOver is the time that a lane's rate is averaged over.
 	rateOver = 30 * time.Second
-	// endsMax bounds what is remembered of a partition's growth.
+	// endsMax bounds how many ends of a partition are remembered.
 	endsMax = 512
 )
 
-// Rule is what a lane's row asks of fan-outs.
+// Rule holds the settings of a lane's row for its fan-outs.
 type Rule struct {
 	BacklogMax int64
 	Late       time.Duration
 	Importance int
 }
 
-// RuleOf reads a row. What cannot be used is named, and taken as its default.
+// RuleOf reads a row. It replaces invalid values by their defaults and returns their errors.
 func RuleOf(name string, row settings.Lane) (Rule, []*config.FieldError) {
 	rule := Rule{BacklogMax: backlogMaxDefault, Late: lateOthers,
 		Importance: settings.LaneImportance(name, row.Importance)}
@@ -79,24 +79,24 @@ func RuleOf(name string, row settings.Lane) (Rule, []*config.FieldError) {
 	return rule, errs
 }
 
-// endSeen is a partition's end at a look.
+// endSeen is a partition's end at the time of a read.
 type endSeen struct {
 	at  time.Time
 	end int64
 }
 
-// laneLoad is what is known of one lane.
+// laneLoad is the known state of one lane.
 type laneLoad struct {
 	rule   Rule
-	known  bool // the last look succeeded
-	failed bool // the last look failed; before the first one neither is set
+	known  bool // the last read succeeded
+	failed bool // the last read failed; before the first one neither is set
 
 	backlog int64
-	// how long the oldest message has been waiting, at the last look; not more than this term is old
+	// how long the oldest message has waited, at the last read; at most as long as this lead
 	oldest    time.Duration
 	lookedAt  time.Time
 	committed int64     // the sum over its partitions
-	movedAt   time.Time // when that was last seen to have changed
+	movedAt   time.Time // when that last changed
 	rate      float64   // messages worked off in a second
 	lateAt    time.Time // when it was last late
 	ends      map[int][]endSeen
@@ -106,28 +106,28 @@ type laneLoad struct {
 	waiting bool  // a fan-out rests for this lane's brake
 }
 
-// load is what waits now, as far as this process can know.
+// load returns how many messages wait now, as far as this process knows.
 func (l *laneLoad) load() int64 { return l.backlog + l.sent - l.counted }
 
 func (l *laneLoad) isLate() bool {
 	return l.known && l.backlog > 0 && l.oldest > l.rule.Late && l.lookedAt.Sub(l.movedAt) < stuckAfter
 }
 
-// Brakes decides which lanes' fan-outs rest. A lane that could not be looked at is free. Times are readings of this
-// process's clock.
+// Brakes decides which lanes' fan-outs rest. Fan-outs of a lane that could not be read do not rest. All times are of
+// this process's clock.
 type Brakes struct {
-	Rested chan struct{} // a fan-out rests, so its lane is to be looked at soon
+	Rested chan struct{} // receives when a fan-out begins to rest, so that its lane is read soon
 
 	mu    sync.Mutex
 	lanes map[ledger.LaneName]*laneLoad
 }
 
-// New returns brakes that hold nothing back.
+// New returns brakes under which no fan-out rests.
 func New() *Brakes {
 	return &Brakes{Rested: make(chan struct{}, 1), lanes: map[ledger.LaneName]*laneLoad{}}
 }
 
-// lane returns what is known of a lane; mu is held.
+// lane returns the state of a lane. The caller holds mu.
 func (b *Brakes) lane(name ledger.LaneName) *laneLoad {
 	l := b.lanes[name]
 	if l == nil {
@@ -138,29 +138,29 @@ func (b *Brakes) lane(name ledger.LaneName) *laneLoad {
 	return l
 }
 
-// SetRule sets what the row of a lane asks.
+// SetRule sets the rule of a lane.
 func (b *Brakes) SetRule(name ledger.LaneName, rule Rule) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lane(name).rule = rule
 }
 
-// Sent notes messages that are written to a lane, before they are.
+// Sent counts messages of a lane. It is called before they are written.
 func (b *Brakes) Sent(name ledger.LaneName, n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lane(name).sent += int64(n)
 }
 
-// Begin is called before a look at a lane, and its result handed to saw: only what was written before is surely part of
-// what is seen.
+// Begin is called before a lane is read; its result is passed to Saw. Only messages that were written before Begin are
+// certainly part of what is read.
 func (b *Brakes) Begin(name ledger.LaneName) (sent int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.lane(name).sent
 }
 
-// Saw takes in a look at a lane; nil offsets are a look that failed.
+// Saw updates a lane with the offsets that were read; nil means that the read failed.
 func (b *Brakes) Saw(name ledger.LaneName, now time.Time, sent int64, offsets []broker.PartitionOffsets) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -192,12 +192,12 @@ func (b *Brakes) Saw(name ledger.LaneName, now time.Time, sent int64, offsets []
 	}
 }
 
-// age is how long the first message that is not worked off has been in its partition: since the first look that saw the
-// log's end beyond it.
+// age returns how long the first unfinished message has been in its partition: since the first read that saw the log's
+// end beyond it.
 func (l *laneLoad) age(o broker.PartitionOffsets, now time.Time) time.Duration {
 	ends := l.ends[o.Partition]
 	if n := len(ends); n > 0 && ends[n-1].end > o.End {
-		ends = nil // The log was made anew.
+		ends = nil // The log was created again.
 	}
 	if n := len(ends); o.Lag() > 0 && (n == 0 || ends[n-1].end < o.End) {
 		ends = append(ends, endSeen{at: now, end: o.End})
@@ -210,7 +210,7 @@ func (l *laneLoad) age(o broker.PartitionOffsets, now time.Time) time.Duration {
 		return 1
 	})
 	ends = ends[passed:]
-	if len(ends) > endsMax { // Every other one of the newer half: the oldest are what is asked for next.
+	if len(ends) > endsMax { // Thin out the newer half: the oldest ends are needed next.
 		kept := ends[:endsMax/2]
 		for i := endsMax / 2; i < len(ends); i += 2 {
 			kept = append(kept, ends[i])
@@ -224,13 +224,13 @@ func (l *laneLoad) age(o broker.PartitionOffsets, now time.Time) time.Duration {
 	return now.Sub(ends[0].at)
 }
 
-// Why a lane's fan-outs rest.
+// The reasons why a lane's fan-outs rest.
 const (
 	ByBacklog = "backlog"
 	ByLate    = "late" // a more important lane of the media is late, or was not long ago
 )
 
-// Held tells why a lane's fan-outs are to rest, or "".
+// Held returns why a lane's fan-outs must rest, or "".
 func (b *Brakes) Held(name ledger.LaneName) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -253,7 +253,7 @@ func (b *Brakes) why(name ledger.LaneName, l *laneLoad) string {
 	return ""
 }
 
-// HeldLanes returns the lanes whose fan-outs are to rest.
+// HeldLanes returns the lanes whose fan-outs must rest.
 func (b *Brakes) HeldLanes() []ledger.LaneName {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -267,7 +267,7 @@ func (b *Brakes) HeldLanes() []ledger.LaneName {
 	return names
 }
 
-// Rests notes that a fan-out of the lane has work and rests.
+// Rests records that a fan-out of the lane has work and rests.
 func (b *Brakes) Rests(name ledger.LaneName) {
 	b.mu.Lock()
 	b.lane(name).waiting = true
@@ -278,7 +278,7 @@ func (b *Brakes) Rests(name ledger.LaneName) {
 	}
 }
 
-// Resting tells whether a fan-out has work and rests.
+// Resting reports whether a fan-out has work and rests.
 func (b *Brakes) Resting() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -290,14 +290,14 @@ func (b *Brakes) Resting() bool {
 	return false
 }
 
-// Metrics are what Figures tells, by media and lane.
+// Metrics holds the metrics that Figures sets, by media and lane.
 type Metrics struct {
 	Backlog *prometheus.GaugeVec   // messages that wait
 	Oldest  *prometheus.GaugeVec   // how long the first of them has waited, in seconds
-	Braked  *prometheus.CounterVec // seconds that fan-outs have rested, also by why
+	Braked  *prometheus.CounterVec // seconds that fan-outs have rested, also by reason
 }
 
-// Known returns the lanes that were ever asked about, and whether each could be looked at last.
+// Known returns all lanes that were ever used, and whether the last read of each succeeded.
 func (b *Brakes) Known() map[ledger.LaneName]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -308,8 +308,8 @@ func (b *Brakes) Known() map[ledger.LaneName]bool {
 	return known
 }
 
-// Figures tells the metrics of all lanes; passed is the time since the last call. It tells whether a fan-out that
-// rested may go on.
+// Figures sets the metrics of all lanes; passed is the time since the last call. It reports whether a resting fan-out
+// may continue.
 func (b *Brakes) Figures(m Metrics, passed time.Duration) (released bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -328,7 +328,7 @@ func (b *Brakes) Figures(m Metrics, passed time.Duration) (released bool) {
 	return released
 }
 
-// ToLookAt returns the lanes that it is time to look at.
+// ToLookAt returns the lanes that are due to be read.
 func (b *Brakes) ToLookAt(now time.Time) []ledger.LaneName {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package page is the first page: how everything stands, for people with a browser. It is written on the server and
+// Package page is the first page: the state of the deployment for people with a browser. The server renders it, and it
 // refreshes itself.
 package page
 
@@ -25,7 +25,7 @@ var pageStyle string
 //go:embed page.js
 var pageScript string
 
-// New returns the page of what get gives.
+// New returns the page that shows what get returns.
 func New(get func(ctx context.Context) overview.Overview) (httpapi.Page, error) {
 	html, err := httpapi.NewHTML(pageTemplate, pageStyle, pageScript, template.FuncMap{"pieces": pieces})
 	if err != nil {

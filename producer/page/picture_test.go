@@ -13,7 +13,7 @@ import (
 
 const pictures = "../../docs/pictures"
 
-// A picture in the docs shows the page as it is: beside it is the hash of the template, style and script that it was
+// A picture in the docs shows the present page: next to it is the hash of the template, style and script that it was
 // taken of.
 func TestPictures_AreOfThisPage(t *testing.T) {
 	t.Parallel()

@@ -11,11 +11,11 @@ type piece struct {
 	Whole bool // no line is broken within it
 }
 
-// wholeMost is how long a word may be that is kept whole: it fits a line of a phone.
+// wholeMost is the longest word that is kept whole, which fits a line of a phone.
 const wholeMost = 28
 
-// pieces cuts a text so that words with hyphens and slashes, where browsers break lines, are whole: names, flags and
-// ids are read, and typed, as one.
+// pieces splits a text so that words with hyphens and slashes, where browsers break lines, stay whole: names, flags and
+// ids are read and typed as one word.
 func pieces(text string) (all []piece) {
 	for word := range strings.SplitAfterSeq(text, " ") {
 		name := strings.TrimSuffix(word, " ")

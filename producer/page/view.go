@@ -13,11 +13,11 @@ import (
 	"adsync/producer/overview"
 )
 
-// view is an overview as the template writes it: all words and numbers are ready.
+// view is an overview with all words and numbers formatted for the template.
 type view struct {
 	Version, Caller string
 	LogOut          bool
-	// Mood is that of the worst thing: bad, warn, note or well; old where the tables could not be read.
+	// Mood is that of the worst item: bad, warn, note or well; old if the tables could not be read.
 	Mood, Headline string
 	At, Business   string // "" where they are not known, and where the second is as good as the first
 	AtISO          string
@@ -43,15 +43,15 @@ type item struct {
 type mediaView struct {
 	Name     string
 	Spend    []spendView
-	First    string // how far the first pull is, while it is under way
+	First    string // the progress of the first pull, while it is under way
 	Accounts []share
 	All      string
 	Oldest   string
-	Late     string // from which age on
+	Late     string // the age from which figures are late
 	Parked   []string
 }
 
-// share is a part of the accounts, and of the bar over them.
+// share is a part of the accounts and of the bar that shows them.
 type share struct {
 	Kind, Word, Count string
 	From, Wide        string // percent
@@ -65,7 +65,7 @@ type spendView struct {
 	Trend                                         string
 }
 
-// bar is an hour: today's, over that of the day before.
+// bar is an hour's spend: today's over that of the day before.
 type bar struct {
 	X, Y, H, BeforeY, BeforeH string
 	Title                     string
@@ -241,7 +241,7 @@ func spendOf(s *client.Spend) spendView {
 	return v
 }
 
-// difference says how far ours is from theirs.
+// difference returns how far ours is from theirs.
 func difference(ours, theirs int64) (text string, same bool) {
 	switch {
 	case ours/10_000 == theirs/10_000:
@@ -304,7 +304,7 @@ func limitOf(l *client.LimitOverview) limitView {
 	return v
 }
 
-// trimPeriod leaves out what is zero: 1m0s is 1m.
+// trimPeriod removes zero units: 1m0s becomes 1m.
 func trimPeriod(text string) string {
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -319,7 +319,7 @@ func clockTime(t time.Time) string { return t.UTC().Format("15:04:05 MST") }
 
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// short is a duration in its two largest units, without those that are nothing.
+// short formats a duration in its two largest units, without zero ones.
 func short(seconds float64) string {
 	d := time.Duration(seconds * float64(time.Second)).Round(time.Second)
 	two := func(many time.Duration, of string, few time.Duration, rest string) string {
@@ -341,7 +341,7 @@ func short(seconds float64) string {
 	}
 }
 
-// number is a count with thousands apart.
+// number formats a count with separated thousands.
 func number(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {

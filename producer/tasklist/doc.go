@@ -1,3 +1,3 @@
-// Package tasklist reads the tables cron_task and lane into tasks that can run. A row that cannot be used keeps its
-// last good value, and no row harms another.
+// Package tasklist reads the tables cron_task and lane into tasks that can run. The task of an invalid row keeps its
+// last valid value, and no row affects another.
 package tasklist

@@ -36,12 +36,12 @@ type Task struct {
 	Predecessors []int64           // the ids of those
 }
 
-// equal tells whether a task is what it was before; nil is none.
+// equal reports whether a task equals before; nil means that there was none.
 func (t *Task) equal(before *Task) bool {
 	return before != nil && reflect.DeepEqual(before.Task, t.Task) && slices.Equal(before.Predecessors, t.Predecessors)
 }
 
-// ScheduleHash changes when what starts the task does.
+// ScheduleHash returns a hash that changes with the task's cron, zone or predecessors.
 func (t *Task) ScheduleHash() string {
 	text := fmt.Sprintf("%s\n%s\n%t", t.Cron, t.Timezone, t.Enabled)
 	if schedule.Spreads(t.Cron) {
@@ -54,7 +54,7 @@ func (t *Task) ScheduleHash() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// checker reads the fields of a row and collects what is wrong with them.
+// checker reads the fields of a row and collects their errors.
 type checker struct {
 	errs []*config.FieldError
 }
@@ -87,7 +87,7 @@ const (
 	fanOutRateMax = 1_000_000
 )
 
-// readTask checks a row whole: the errors name every field that cannot be used.
+// readTask checks a whole row: the errors name every invalid field.
 func readTask(row settings.TaskRow, registry *media.Registry, lanes []settings.Lane) (*Task, []*config.FieldError) {
 	c := &checker{}
 	t := &Task{Task: task.Task{
@@ -162,10 +162,10 @@ func (c *checker) handler(row settings.TaskRow, registry *media.Registry) {
 	case p != nil && !json.Valid(p):
 		c.refuse("params", row.Params, "JSON, or nothing")
 	case handler.Check == nil && p != nil:
-		c.refuse("params", row.Params, "nothing: the handler takes none")
+		c.refuse("params", row.Params, "nothing: the handler has no params")
 	case handler.Check != nil:
 		if err := handler.Check(p); err != nil {
-			c.refuse("params", row.Params, "what the handler takes: "+err.Error())
+			c.refuse("params", row.Params, "params of the handler: "+err.Error())
 		}
 	}
 }
@@ -179,7 +179,7 @@ func (c *checker) lane(row settings.TaskRow, lanes []settings.Lane) {
 		return l.Name == row.Lane && (l.Media == settings.AnyMedia || l.Media == row.Media)
 	})
 	if !known {
-		// No consumer reads a lane without a row: its work would wait for ever.
+		// No consumer reads a lane without a row: its work would wait forever.
 		c.refuse("lane", row.Lane, "a name that the table lane has a row for")
 	}
 }
@@ -196,7 +196,7 @@ func (c *checker) scope(scope string) {
 	}
 }
 
-// schedule reads what starts the task: its cron, or, if it has none, its zone alone.
+// schedule reads the task's cron and zone, or only its zone if it has no cron.
 func (c *checker) schedule(row settings.TaskRow) schedule.Schedule {
 	var s schedule.Schedule
 	var err error
@@ -204,7 +204,7 @@ func (c *checker) schedule(row settings.TaskRow) schedule.Schedule {
 	case row.After == "":
 		s, err = schedule.Parse(row.Cron, row.Timezone, row.Name)
 	case row.Cron != "":
-		c.refuse("cron", row.Cron, "nothing beside after_tasks: a task starts by its cron or after others")
+		c.refuse("cron", row.Cron, "nothing next to after_tasks: a task starts by its cron or after others")
 		fallthrough
 	default:
 		_, err = schedule.Zone(row.Timezone)
@@ -217,7 +217,7 @@ func (c *checker) schedule(row settings.TaskRow) schedule.Schedule {
 	return s
 }
 
-// after reads the names of the tasks that this one starts after. Whether they are there shows when all rows are read.
+// after reads the names of the tasks that this one starts after. Whether they exist is checked after all rows are read.
 func (c *checker) after(row settings.TaskRow) []string {
 	if row.After == "" {
 		return nil

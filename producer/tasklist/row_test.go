@@ -104,15 +104,15 @@ func TestReadTask_Refuses(t *testing.T) {
 		{"an exclusive without end", func(r *settings.TaskRow) { r.ExclusiveMax = "0" }, "exclusive_max_seconds",
 			"1 to 3600"},
 		{"neither a cron nor predecessors", func(r *settings.TaskRow) { r.Cron = "" }, "cron", "five fields"},
-		{"a cron beside predecessors", func(r *settings.TaskRow) { r.After = "hourly" }, "cron",
-			"nothing beside after_tasks"},
+		{"a cron next to predecessors", func(r *settings.TaskRow) { r.After = "hourly" }, "cron",
+			"nothing next to after_tasks"},
 		{"itself as its predecessor", func(r *settings.TaskRow) { r.Cron, r.After = "", "hourly,daily" }, "after_tasks",
 			"after itself"},
 		{"a predecessor twice", func(r *settings.TaskRow) { r.Cron, r.After = "", "hourly,hourly" }, "after_tasks",
 			"not hourly twice"},
 		{"predecessors with blanks", func(r *settings.TaskRow) { r.Cron, r.After = "", "hourly, weekly" }, "after_tasks",
 			"no blanks"},
-		{"a garbage zone beside predecessors", func(r *settings.TaskRow) {
+		{"a garbage zone next to predecessors", func(r *settings.TaskRow) {
 			r.Cron, r.After, r.Timezone = "", "hourly",
 				"here"
 		}, "timezone", "IANA"},

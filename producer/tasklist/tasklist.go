@@ -22,7 +22,7 @@ import (
 	"adsync/media"
 )
 
-// Bad is a row that cannot be used as it is.
+// Bad is an invalid row.
 type Bad struct {
 	ID       int64
 	Name     string
@@ -30,24 +30,24 @@ type Bad struct {
 	Errors   []*config.FieldError
 }
 
-// RevisionNumber is 0 where the row has none that is a number.
+// RevisionNumber returns the row's revision, or 0 if that is not a number.
 func (b Bad) RevisionNumber() int64 {
 	n, _ := strconv.ParseInt(b.Revision, 10, 64)
 	return n
 }
 
-// List is what one reload found. It is never changed afterwards.
+// List is the result of one reload. It never changes.
 type List struct {
 	Version int // rises with each reload that changed anything
 	Tasks   map[int64]*Task
-	Bad     map[int64]Bad // those that were good before are in tasks too, as they were
+	Bad     map[int64]Bad // rows that were valid before are in Tasks too, with their last valid value
 	Good    map[int64]settings.TaskRow
 	lanes   []settings.Lane
-	// while it is built: the last good rows that leaders kept; nil until they are needed
+	// the last valid rows that leaders stored; read when a reload first needs them
 	stored map[int64]settings.TaskRow
 }
 
-// Partitions is how many partitions the topic of a lane is to have; 0 = as the broker is configured.
+// Partitions returns how many partitions the topic of a lane should have; 0 = the broker's default.
 func (l *List) Partitions(media, lane string) int {
 	n := 0
 	for _, row := range l.lanes {
@@ -69,29 +69,28 @@ func (l *List) Lane(media, name string) settings.Lane {
 	return found
 }
 
-// Store is cron_task and lane, and the rows that could be used last.
+// Store reads cron_task, lane, and the last valid rows.
 type Store interface {
 	TaskRows(ctx context.Context) ([]settings.TaskRow, error)
 	Lanes(ctx context.Context) ([]settings.Lane, error)
 	GoodTaskRows(ctx context.Context) (map[int64]settings.TaskRow, error)
 }
 
-// Set holds the tasks as the table last had them.
+// Set holds the tasks as last loaded.
 type Set struct {
 	store    Store
 	registry *media.Registry
 	logger   *slog.Logger
 	enabled  prometheus.Gauge // how many tasks are enabled
-	bad      prometheus.Gauge // how many rows cannot be used
+	bad      prometheus.Gauge // how many rows are invalid
 
 	reloading sync.Mutex
-	mu        sync.Mutex // guards what is below
+	mu        sync.Mutex // guards the fields below
 	list      *List
-	loadedAt  time.Time // a reading of the process's clock
+	loadedAt  time.Time // by the process's clock
 }
 
-// NewSet makes a set without tasks; Reload fills it. The gauges count the enabled tasks and the rows that cannot be
-// used.
+// NewSet makes a set without tasks; Reload fills it. The gauges count the enabled tasks and the invalid rows.
 func NewSet(s Store, registry *media.Registry, logger *slog.Logger, enabled, bad prometheus.Gauge) *Set {
 	return &Set{
 		store: s, registry: registry, logger: logger, enabled: enabled, bad: bad,
@@ -106,7 +105,7 @@ func (s *Set) Current() *List {
 	return s.list
 }
 
-// Age is how long ago the tasks were loaded.
+// Age returns how long ago the tasks were loaded.
 func (s *Set) Age() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,10 +146,10 @@ func (s *Set) Reload(ctx context.Context) error {
 	return nil
 }
 
-// Check tells what would be wrong with a row if the tables were these.
+// Check returns the errors that a row would have if the tables held these rows.
 func (s *Set) Check(ctx context.Context, id int64, rows []settings.TaskRow,
 	lanes []settings.Lane) ([]*config.FieldError, error) {
-	// Not under reloading: who asks may hold the table that a reload waits for.
+	// This does not lock reloading, because the caller may hold a lock of the table that a reload waits for.
 	list, err := s.build(ctx, s.Current(), rows, lanes)
 	if err != nil {
 		return nil, fmt.Errorf("check a task: %w", err)
@@ -158,8 +157,8 @@ func (s *Set) Check(ctx context.Context, id int64, rows []settings.TaskRow,
 	return list.Bad[id].Errors, nil
 }
 
-// build makes the list of what the tables hold. A row that has become bad keeps its last good value; no row harms
-// another.
+// build makes a list from the tables' rows. The task of a row that has become invalid keeps its last valid value, and
+// no row affects another.
 func (s *Set) build(ctx context.Context, old *List, rows []settings.TaskRow, lanes []settings.Lane) (*List, error) {
 	list := &List{Version: old.Version, Tasks: map[int64]*Task{}, Bad: map[int64]Bad{}, Good: map[int64]settings.TaskRow{},
 		lanes: lanes}
@@ -184,7 +183,7 @@ func (s *Set) build(ctx context.Context, old *List, rows []settings.TaskRow, lan
 	return list, s.spoilCircles(ctx, old, list, rows, ids)
 }
 
-// read checks a row; ids has the tasks by their names.
+// read checks a row; ids holds the ids of the tasks by name.
 func (s *Set) read(row settings.TaskRow, lanes []settings.Lane, ids map[string]int64) (*Task, []*config.FieldError) {
 	t, errs := readTask(row, s.registry, lanes)
 	if len(errs) > 0 {
@@ -202,8 +201,8 @@ func (s *Set) read(row settings.TaskRow, lanes []settings.Lane, ids map[string]i
 	return t, nil
 }
 
-// spoil notes that a row cannot be used, and returns what runs instead, if anything: what it was when this process last
-// could use it, or else when any leader could.
+// spoil records that a row is invalid. It returns the task that runs instead, if any: the last valid one of this
+// process, otherwise the last one that a leader stored.
 func (s *Set) spoil(ctx context.Context, old, list *List, row settings.TaskRow, ids map[string]int64,
 	errs []*config.FieldError) (*Task, error) {
 	list.Bad[row.ID] = Bad{ID: row.ID, Name: row.Name, Revision: row.Revision, Errors: errs}
@@ -225,7 +224,7 @@ func (s *Set) spoil(ctx context.Context, old, list *List, row settings.TaskRow, 
 	return lastGood(before, row), nil
 }
 
-// spoilCircles finds rows that wait for each other. Those are at fault that are not what they were before.
+// spoilCircles finds rows that wait for each other, and records those that have changed as invalid.
 func (s *Set) spoilCircles(ctx context.Context, old, list *List, rows []settings.TaskRow, ids map[string]int64) error {
 	circles := map[int64][]string{}
 	for id := range list.Good {
@@ -250,7 +249,7 @@ func (s *Set) spoilCircles(ctx context.Context, old, list *List, rows []settings
 	return nil
 }
 
-// circle returns the names of tasks that wait for each other, from the given one to itself again, or nil.
+// circle returns the names of the tasks that wait for each other, from the given task back to itself, or nil.
 func (l *List) circle(id int64) []string {
 	seen := map[int64]bool{}
 	var walk func(at int64) []string
@@ -276,7 +275,8 @@ func (l *List) circle(id int64) []string {
 	return walk(id)
 }
 
-// lastGood returns what a row was before it became bad. Switching a task off works whatever else is wrong with it.
+// lastGood returns the task of a row before it became invalid. A row that disables its task takes effect despite other
+// errors.
 func lastGood(before *Task, row settings.TaskRow) *Task {
 	if before == nil || row.Enabled != "0" || !before.Enabled {
 		return before
@@ -286,7 +286,7 @@ func lastGood(before *Task, row settings.TaskRow) *Task {
 	return &off
 }
 
-// compare logs what is new, once, and tells whether any task is another now.
+// compare logs differences once, and reports whether any task has changed.
 func (s *Set) compare(old, list *List) (changed bool) {
 	for _, id := range slices.Sorted(maps.Keys(list.Tasks)) {
 		t := list.Tasks[id]
@@ -311,7 +311,7 @@ func (s *Set) compare(old, list *List) (changed bool) {
 			continue
 		}
 		if warnings := schedule.Warnings(t.Cron); len(warnings) > 0 {
-			s.logger.Warn("a task's cron is probably not what is meant", "task", t.Name, "cron", t.Cron, "warnings", warnings)
+			s.logger.Warn("a task's cron is probably a mistake", "task", t.Name, "cron", t.Cron, "warnings", warnings)
 		}
 	}
 	for id, bad := range list.Bad {
@@ -319,12 +319,12 @@ func (s *Set) compare(old, list *List) (changed bool) {
 			continue
 		}
 		_, runs := list.Tasks[id]
-		s.logger.Warn("a row of cron_task cannot be used", "task", cmp.Or(bad.Name, fmt.Sprint("id ", id)), "runs_as_before",
+		s.logger.Warn("a row of cron_task is invalid", "task", cmp.Or(bad.Name, fmt.Sprint("id ", id)), "runs_as_before",
 			runs, "errors", bad.Errors)
 	}
 	for id, bad := range old.Bad {
 		if _, still := list.Bad[id]; !still {
-			s.logger.Info("a bad row of cron_task is gone or good again", "task", bad.Name)
+			s.logger.Info("a row of cron_task is valid again or deleted", "task", bad.Name)
 		}
 	}
 	return changed

@@ -19,14 +19,13 @@ import (
 )
 
 const (
-	// page is how many accounts are looked at together; no more than their rows are held.
+	// page is how many accounts are read together. Only their rows are in memory.
 	page = 500
-	// daysBack is how many days before today an account's last good pull is looked for, and figures that are not to be
-	// trusted.
+	// daysBack is how many days before today to search for an account's last good pull and for untrusted figures.
 	daysBack = 7
-	ageMax   = (daysBack + 1) * 24 * time.Hour // of what nobody has pulled
-	// silentHours is how many hours an account that spent in them yesterday must have spent nothing today. Platforms
-	// complete an hour late.
+	ageMax   = (daysBack + 1) * 24 * time.Hour // of figures that were never pulled
+	// silentHours is the number of hours in which an account had spend yesterday and none today. Platforms complete an
+	// hour late.
 	silentHours = 3
 	hoursReport = "report_hourly"
 	// balanceLasts is for how long a balance should last.
@@ -62,7 +61,7 @@ type (
 	owed     struct{ currency, cause string }
 )
 
-// walk adds up the accounts of a media.
+// walk sums up the accounts of a platform.
 type walk struct {
 	*Watch
 	platform media.Platform
@@ -110,8 +109,8 @@ func (w *walk) tell(m *metrics) {
 	m.gauge(balanceLow, float64(w.low), name)
 }
 
-// group is accounts of one time zone, whose present day is the same. Its times are those of business days: the
-// database's are brought to them by shift, which is nothing but in a simulated world.
+// group holds accounts of one time zone, which have the same present day. Its times are business times: shift converts
+// the database's times to them, and is zero except in a simulated world.
 type group struct {
 	zone     *time.Location
 	now      time.Time
@@ -124,13 +123,13 @@ type group struct {
 	rates    map[int64]rate
 }
 
-// pull is up to when an account's figures are known, and the newest day of them.
+// pull is the time up to which an account's figures are known, and the newest day of them.
 type pull struct {
 	day   day.Day
 	until time.Time
 }
 
-// rate is what an account spends in a second, in millionths of the currency.
+// rate is an account's spend per second, in millionths of the currency.
 type rate struct {
 	currency string
 	micros   float64
@@ -152,7 +151,7 @@ func (w *walk) add(ctx context.Context, accounts []overview.WatchAccount) error 
 		if g == nil {
 			zone, err := schedule.Zone(a.Timezone)
 			if err != nil {
-				continue // Fan-outs name it.
+				continue // Fan-outs report it.
 			}
 			g = &group{zone: zone, now: now, shift: now.Sub(database), today: day.Of(now, zone), good: map[int64]pull{},
 				rates: map[int64]rate{}}
@@ -174,7 +173,7 @@ func (w *walk) add(ctx context.Context, accounts []overview.WatchAccount) error 
 	return nil
 }
 
-// whyParked is why nothing of an account is pulled, in a word.
+// whyParked returns why an account is not pulled, as one word.
 func whyParked(a overview.WatchAccount) string {
 	if a.Parked == "" && a.LoginState != settings.TokenOK {
 		return "login" // It is parked with the next probe.
@@ -182,7 +181,7 @@ func whyParked(a overview.WatchAccount) string {
 	return parkedAs(a.Parked)
 }
 
-// parkedAs is the word of a reason for which an account is parked.
+// parkedAs returns the word for a reason why an account is parked.
 func parkedAs(reason string) string {
 	if reason == "" {
 		return "none"
@@ -194,7 +193,7 @@ func parkedAs(reason string) string {
 	return "operator" // It is in a person's words.
 }
 
-// readPulls finds up to when each account's figures are known, and counts the days that are not to be trusted.
+// readPulls finds the time up to which each account's figures are known, and counts the days that cannot be trusted.
 func (w *walk) readPulls(ctx context.Context, g *group) error {
 	days, err := w.Store.PulledDays(ctx, g.ids, settings.AccountFigures, settings.AccountLevel,
 		day.Between(g.today.Add(-daysBack), g.today))
@@ -211,15 +210,14 @@ func (w *walk) readPulls(ctx context.Context, g *group) error {
 		}
 		until := at.Add(g.shift)
 		if end := d.Day.Add(1).Start(g.zone); until.After(end) {
-			until = end // It says nothing of the day after.
+			until = end // The pull covers nothing of the next day.
 		}
 		g.good[d.AccountID] = pull{d.Day, until}
 	}
 	return nil
 }
 
-// readRates finds what accounts spent on the newest day that is known and the one before, and from that what they
-// must have spent since.
+// readRates reads the spend of accounts on the newest known day and the day before, and estimates the spend since then.
 func (w *walk) readRates(ctx context.Context, g *group) error {
 	first := g.today.Add(-1)
 	for _, p := range g.good {
@@ -261,7 +259,7 @@ func (w *walk) readRates(ctx context.Context, g *group) error {
 	return nil
 }
 
-// readBalances adds up what accounts can spend, and counts those for which it will not do.
+// readBalances sums up the balances of accounts, and counts the accounts whose balance will not last.
 func (w *walk) readBalances(ctx context.Context, g *group) error {
 	money, err := w.Store.Balances(ctx, g.ids)
 	if err != nil {
@@ -278,8 +276,8 @@ func (w *walk) readBalances(ctx context.Context, g *group) error {
 	return nil
 }
 
-// readSilent counts accounts that spent in the last hours yesterday, and of these those that spend nothing today
-// though their ads are shown.
+// readSilent counts the accounts with spend in the last hours of yesterday, and those of them without spend today
+// although their ads deliver.
 func (w *walk) readSilent(ctx context.Context, g *group) error {
 	hour := g.now.In(g.zone).Hour()
 	if len(g.pulled) == 0 || hour < silentHours {

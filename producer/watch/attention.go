@@ -11,8 +11,8 @@ import (
 	"adsync/producer/overview"
 )
 
-// readAttention tells what the first page says needs attention, so that boards and alerts name the same accounts and
-// money.
+// readAttention exports the first page's items that need attention, so that boards and alerts show the same accounts
+// and money.
 func (w *Watch) readAttention(ctx context.Context, _ []task.Task) (metrics, error) {
 	var m metrics
 	if w.Overview == nil {
@@ -20,10 +20,10 @@ func (w *Watch) readAttention(ctx context.Context, _ []task.Task) (metrics, erro
 	}
 	o := w.Overview(ctx)
 	if o.At.IsZero() {
-		return m, errors.New("nothing could be read yet")
+		return m, errors.New("the first page has not been read yet")
 	}
 	if i := slices.IndexFunc(o.Troubles, func(t client.Trouble) bool { return t.What == overview.Tables }); i >= 0 {
-		return m, fmt.Errorf("it is as old as %s: %s", o.At, o.Troubles[i].Why)
+		return m, fmt.Errorf("the first page is as old as %s: %s", o.At, o.Troubles[i].Why)
 	}
 	type item struct{ kind, severity, media string }
 	items := map[item]int{}

@@ -13,14 +13,14 @@ import (
 	"adsync/media"
 )
 
-// tasksMax is how many tasks of a media have their freshness told, the oldest of them.
+// tasksMax is for how many tasks of a platform freshness is exported: those with the oldest figures.
 const tasksMax = 200
 
-// ageBuckets are the bounds of the ages that are told, in seconds.
+// ageBuckets are the bounds of the exported ages, in seconds.
 var ageBuckets = []float64{60, 120, 180, 300, 600, 1200, 1800, 3600, 2 * 3600, 4 * 3600, 8 * 3600, 16 * 3600, 24 * 3600,
 	48 * 3600}
 
-// ages are how old the newest good pulls of accounts are.
+// ages holds the ages of accounts' newest good pulls.
 type ages struct {
 	buckets map[float64]uint64
 	count   uint64
@@ -43,8 +43,8 @@ func (a *ages) add(age time.Duration, isLate bool) {
 	}
 }
 
-// scope is a report and level that tasks pull. Of several days it is the newest by which the tasks are judged: today,
-// or yesterday for tasks that look back. Configuration has none.
+// scope is a report and level that tasks pull. Tasks of several days are measured by the newest: today, or yesterday
+// for tasks that look back. Configuration has no day.
 type scope struct {
 	report, level string
 	dated         bool
@@ -56,12 +56,12 @@ type scopeTask struct {
 	name   string
 	tiers  []string // nil = all
 	period time.Duration
-	// hours says that the task asks for the last hours of a day: a pull of them is a good one. Others are for the whole
-	// of the day.
+	// hours is true if the task pulls the last hours of a day, so that a pull of these counts. Other tasks pull the whole
+	// day.
 	hours bool
 }
 
-// scopesOf returns what of a platform is pulled by those tasks that can be judged by a present day, and by which tasks.
+// scopesOf returns the scopes of a platform whose tasks can be measured by a present day, with these tasks.
 func scopesOf(p media.Platform, tasks []task.Task, now time.Time) []scope {
 	var scopes []scope
 	n := 0
@@ -96,7 +96,7 @@ func scopesOf(p media.Platform, tasks []task.Task, now time.Time) []scope {
 	return scopes
 }
 
-// scopeOf finds what a handler pulls.
+// scopeOf returns the scope that a handler pulls.
 func scopeOf(p media.Platform, what, level string) (scope, bool) {
 	for _, r := range p.Reports() {
 		if r.Name == what && r.Level == level {
@@ -111,10 +111,10 @@ func scopeOf(p media.Platform, what, level string) (scope, bool) {
 	return scope{report: what, level: media.FundLevel}, what == media.BalanceName
 }
 
-// period is the longest time between the task's next ticks; 0 if it has none.
+// period returns the longest time between the task's next ticks; 0 if it has none.
 func period(t task.Task, now time.Time) time.Duration {
 	s, err := schedule.Parse(t.Cron, t.Timezone, t.Name)
-	if err != nil { // It starts after others.
+	if err != nil { // The task starts after others.
 		return 0
 	}
 	var longest time.Duration
@@ -124,7 +124,7 @@ func period(t task.Task, now time.Time) time.Duration {
 	return longest
 }
 
-// readAges finds how old the accounts' figures are, by task.
+// readAges reads the ages of the accounts' figures, by task.
 func (w *walk) readAges(ctx context.Context, g *group) error {
 	if len(g.pulled) == 0 {
 		return nil
@@ -154,7 +154,7 @@ func (w *walk) readAges(ctx context.Context, g *group) error {
 	return nil
 }
 
-// age is how old a day's figures are. One that nobody has pulled is as old as it is.
+// age returns the age of a day's figures. A day that was never pulled is as old as the day itself.
 func (g *group) age(pulled overview.PulledDay, t scopeTask, dated bool, on day.Day) time.Duration {
 	at := pulled.WholeAt()
 	if t.hours {

@@ -12,19 +12,19 @@ import (
 	"adsync/base/task"
 )
 
-// gamesMax is how many games of a media, currency and time zone are told by name, those that spend most. The others
-// are added up.
+// gamesMax is how many games of a platform, currency and time zone are exported by name: those with the most spend. The
+// others are summed up.
 const (
 	gamesMax   = 200
 	otherGames = "(other)"
 )
 
-// readSpend tells the spend of the present day beside that of the day before, in each time zone that has some.
+// readSpend reads the spend of the present day and the day before, in each time zone that has some.
 func (w *Watch) readSpend(ctx context.Context, _ []task.Task) (metrics, error) {
 	var m metrics
 	now := w.Clock.Now()
 	utc := day.Of(now, time.UTC)
-	// Somewhere it is tomorrow already, and yesterday's yesterday is compared with somewhere else.
+	// In some zone it is already tomorrow, and in another it is still yesterday, which is compared with the day before.
 	zones, err := w.Store.SpendZones(ctx, day.Between(utc.Add(-2), utc.Add(1)))
 	if err != nil {
 		return m, err
@@ -32,7 +32,7 @@ func (w *Watch) readSpend(ctx context.Context, _ []task.Task) (metrics, error) {
 	for _, name := range zones {
 		zone, err := schedule.Zone(name)
 		if err != nil {
-			continue // No account can be pulled in it.
+			continue // No account can be pulled in this zone.
 		}
 		today := day.Of(now, zone)
 		rows, err := w.Store.Spend(ctx, today, now.In(zone).Hour(), name)
@@ -50,7 +50,7 @@ func (w *Watch) readSpend(ctx context.Context, _ []task.Task) (metrics, error) {
 	return m, nil
 }
 
-// fewGames adds up the games beyond gamesMax of each media and currency.
+// fewGames sums up the games beyond gamesMax of each platform and currency.
 func fewGames(rows []overview.SpendRow) []overview.SpendRow {
 	slices.SortFunc(rows, func(a, b overview.SpendRow) int {
 		return cmp.Or(cmp.Compare(a.Media, b.Media), cmp.Compare(a.Currency, b.Currency),

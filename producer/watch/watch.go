@@ -1,8 +1,8 @@
-// Package watch tells as metrics what the tables say of the business: what was spent, how fresh the figures are, what
-// was not pulled.
+// Package watch exports figures of the business from the tables as metrics: spend, freshness, and days that were not
+// pulled.
 //
-// One process tells it, the producer that leads. It reads on an interval and never for a scrape, and nothing has a
-// label per account.
+// Only the leading producer exports them. It reads on an interval and never for a scrape, and no metric has a label per
+// account.
 package watch
 
 import (
@@ -23,35 +23,35 @@ import (
 	"adsync/upkeep"
 )
 
-// Options are what a Watch works with.
+// Options holds what a Watch depends on.
 type Options struct {
 	Store     *store.Store
 	Platforms []media.Platform
-	// Clock is that of business days. Ages are by the database's.
+	// Clock is the clock of business days. Ages use the database's clock.
 	Clock clock.Clock
-	// Overview is what the first page shows; nil tells nothing of what needs attention.
+	// Overview returns the content of the first page; nil = no metrics of what needs attention.
 	Overview   func(context.Context) overview.Overview
 	Registerer prometheus.Registerer
 }
 
-// Watch reads the tables and keeps what it has read last for scrapes.
+// Watch reads the tables and keeps the last figures for scrapes.
 type Watch struct {
 	Options
 	parts []part
 
 	mu   sync.Mutex
-	told map[string][]prometheus.Metric // by part
+	last map[string][]prometheus.Metric // by part
 }
 
-// part is what is read together. What cannot be read keeps its last figures; readAt tells how old they are.
+// part is a group of figures that are read together. If a read fails, the last figures stay; readAt shows their age.
 type part struct {
 	name string
 	read func(context.Context, []task.Task) (metrics, error)
 }
 
-// New makes a Watch that has read nothing, and registers its metrics.
+// New makes a Watch without figures and registers its metrics.
 func New(o Options) (*Watch, error) {
-	w := &Watch{Options: o, told: map[string][]prometheus.Metric{}}
+	w := &Watch{Options: o, last: map[string][]prometheus.Metric{}}
 	w.parts = []part{{"spend", w.readSpend}, {"logins", w.readLogins}, {"fields", w.readFields},
 		{"summaries", w.readSummaries}, {"accounts", w.readAccounts}, {"attention", w.readAttention}}
 	if err := o.Registerer.Register(w); err != nil {
@@ -60,7 +60,7 @@ func New(o Options) (*Watch, error) {
 	return w, nil
 }
 
-// Pass reads everything anew but holes. tasks are those that are enabled.
+// Pass reads all figures but the holes again. tasks are the enabled ones.
 func (w *Watch) Pass(ctx context.Context, tasks []task.Task) error {
 	var errs []error
 	for _, p := range w.parts {
@@ -69,7 +69,7 @@ func (w *Watch) Pass(ctx context.Context, tasks []task.Task) error {
 	return errors.Join(errs...)
 }
 
-// LookForHoles reads anew what coverage lacks. It reads far more than Pass.
+// LookForHoles counts the holes of coverage again. It reads far more than Pass.
 func (w *Watch) LookForHoles(ctx context.Context) error {
 	return w.tell(ctx, part{"holes", w.readHoles}, nil)
 }
@@ -77,20 +77,20 @@ func (w *Watch) LookForHoles(ctx context.Context) error {
 func (w *Watch) tell(ctx context.Context, p part, tasks []task.Task) error {
 	read, err := p.read(ctx, tasks)
 	if err != nil {
-		return fmt.Errorf("tell of %s: %w", p.name, err)
+		return fmt.Errorf("read the metrics of %s: %w", p.name, err)
 	}
 	read.gauge(readAt, float64(clock.Mark().Unix()), p.name)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told[p.name] = read.all
+	w.last[p.name] = read.all
 	return nil
 }
 
-// Forget tells nothing any more, until the next pass: another process leads.
+// Forget removes the figures until the next pass. It is called when another process leads.
 func (w *Watch) Forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	clear(w.told)
+	clear(w.last)
 }
 
 // Describe implements prometheus.Collector.
@@ -104,14 +104,14 @@ func (w *Watch) Describe(out chan<- *prometheus.Desc) {
 func (w *Watch) Collect(out chan<- prometheus.Metric) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, all := range w.told {
+	for _, all := range w.last {
 		for _, m := range all {
 			out <- m
 		}
 	}
 }
 
-// metrics are what one part tells.
+// metrics holds the metrics of one part.
 type metrics struct{ all []prometheus.Metric }
 
 func (m *metrics) gauge(desc *prometheus.Desc, value float64, labels ...string) {
@@ -121,7 +121,7 @@ func (m *metrics) gauge(desc *prometheus.Desc, value float64, labels ...string) 
 var descs []*prometheus.Desc
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
-	d := prometheus.NewDesc("adsync_"+name, help+"; told by the leader.", labels, nil)
+	d := prometheus.NewDesc("adsync_"+name, help+"; exported by the leader.", labels, nil)
 	descs = append(descs, d)
 	return d
 }
@@ -131,7 +131,7 @@ var (
 		"When the figures of a part were read from the tables, by the clock of the producer's machine", "part")
 
 	spendToday = describe("spend_today_micros",
-		"Spend of the present day in its time zone, in millionths of the currency, as summary_hourly has it", "game", "media",
+		"Spend of the present day in its time zone, in millionths of the currency, from summary_hourly", "game", "media",
 		"currency", "day_zone")
 	spendTodayHours = describe("spend_today_hours_micros", "Spend of the present day in the hours that have ended",
 		"game", "media", "currency", "day_zone")
@@ -143,13 +143,13 @@ var (
 		"day_zone")
 
 	logins = describe("token_logins",
-		"Logins through which a bound account is reached, by state: ok, reauthorise when a person is waited for, or "+
-			"unneeded when it is dead and others pull its accounts", "media", "state")
+		"Logins through which a bound account is reached, by state: ok, reauthorise if it waits for a person, or "+
+			"unneeded if it is dead and others pull its accounts", "media", "state")
 	refreshLeft = describe("token_refresh_left_seconds", "Time until the first refresh token of a usable login dies",
 		"media")
 
 	fieldsRetired = describe("report_fields_retired",
-		"Rows of report_field that a platform has retired and nobody has looked at", "media")
+		"Rows of report_field that a platform has retired and no operator has decided about", "media")
 
 	oldestDirty = describe("summary_oldest_change_seconds",
 		"Age of the oldest change of figures that the summaries do not show, 0 = they show all", "media")
@@ -158,7 +158,7 @@ var (
 		"Bound accounts by tier and by why they are parked, without those of the tier invalid; none = they are pulled",
 		"media", "tier", "parked")
 	freshness = describe("freshness_age_seconds",
-		"Ages of what accounts' newest good pull by a task says, a picture of the present and no counter", "media", "task",
+		"Ages of the figures of accounts' newest good pull by a task; the present state, not a counter", "media", "task",
 		"tier")
 	freshnessOldest = describe("freshness_oldest_seconds", "The greatest of these ages", "media", "task", "tier")
 	freshnessLate   = describe("freshness_late_accounts",
@@ -167,35 +167,35 @@ var (
 		"What accounts must have spent since their last good pull at the rate of the two days before it, in millionths of "+
 			"the currency, by why: late, or parked as login, frozen, revoked, operator", "media", "currency", "cause")
 	coverageDays = describe("coverage_days",
-		"Days of accounts' daily figures, of the last eight, that are not to be trusted, by state: suspect or partial",
+		"Days of accounts' daily figures, of the last eight, that cannot be trusted, by state: suspect or partial",
 		"media", "state")
 	spendingBefore = describe("accounts_spending_before",
-		"Accounts that spent something yesterday in the three hours of the day that have ended last, and were pulled well "+
-			"in the last hour", "media")
+		"Accounts that had spend yesterday in the three hours of the day that ended last, and were pulled well in the "+
+			"last hour", "media")
 	silent = describe("accounts_silent",
-		"Those of them that have ads which are shown and spent nothing in these hours today", "media")
-	balanceSum = describe("balance_micros", "What accounts can spend, in millionths of the currency", "media",
+		"Those of them that have delivering ads and no spend in these hours today", "media")
+	balanceSum = describe("balance_micros", "Balances of accounts, in millionths of the currency", "media",
 		"currency")
 	balanceLow = describe("accounts_balance_low",
 		"Active accounts whose balance lasts less than a day at their rate of the last two days", "media")
 
 	attentionItems = describe("attention_items",
-		"What the first page says needs attention, by kind and severity: bad, warn or note", "kind", "severity", "media")
-	attentionAccounts = describe("attention_accounts", "Accounts that it is about, as many as were counted", "kind",
+		"Items of the first page that need attention, by kind and severity: bad, warn or note", "kind", "severity", "media")
+	attentionAccounts = describe("attention_accounts", "Accounts of these items, as far as they were counted", "kind",
 		"media")
 	attentionMicros = describe("attention_micros",
-		"Money that it is about, in millionths of the currency: what these accounts spent on the last day that is known, "+
-			"unless the first page says otherwise", "kind", "media", "currency")
+		"Money of these items, in millionths of the currency: spend of these accounts on the last known day, unless the "+
+			"first page names another sum", "kind", "media", "currency")
 
 	holes = describe("holes",
-		"Days of accounts that tasks should have pulled and that are not whole, as `adsync coverage holes` tells them",
+		"Days of accounts that tasks should have pulled and that are not complete, as `adsync coverage holes` lists them",
 		"media", "report", "level")
 )
 
-// unneeded is the state of a dead login whose accounts are pulled with others: no figure waits for it.
+// unneeded is the state of a dead login whose accounts are pulled through other logins: no figure waits for it.
 const unneeded = "unneeded"
 
-// readLogins tells how logins stand.
+// readLogins reads the states of logins.
 func (w *Watch) readLogins(ctx context.Context, _ []task.Task) (metrics, error) {
 	var m metrics
 	all, err := w.Store.WatchLogins(ctx)
@@ -214,7 +214,7 @@ func (w *Watch) readLogins(ctx context.Context, _ []task.Task) (metrics, error) 
 				continue
 			}
 			counts[l.State]++
-			// Of year 9999 is one that has no refresh token.
+			// A login without a refresh token has the year 9999.
 			if l.State == settings.TokenOK && l.RefreshExpires.Year() < 9999 &&
 				(first.IsZero() || l.RefreshExpires.Before(first)) {
 				first = l.RefreshExpires.Time
@@ -230,7 +230,7 @@ func (w *Watch) readLogins(ctx context.Context, _ []task.Task) (metrics, error) 
 	return m, nil
 }
 
-// readFields tells how many fields of reports nobody has decided about since their platforms refused them.
+// readFields counts the report fields that their platforms refuse and that no operator has decided about.
 func (w *Watch) readFields(ctx context.Context, _ []task.Task) (metrics, error) {
 	var m metrics
 	rows, err := w.Store.ReportFields(ctx, "")
@@ -249,11 +249,11 @@ func (w *Watch) readFields(ctx context.Context, _ []task.Task) (metrics, error) 
 	return m, nil
 }
 
-// readSummaries tells how far the summaries are behind the figures.
+// readSummaries reads how far the summaries are behind the figures.
 func (w *Watch) readSummaries(ctx context.Context, _ []task.Task) (metrics, error) {
 	var m metrics
 	for _, p := range w.Platforms {
-		// First the change: one that comes later must not look as if it were of the future.
+		// The change is read before the clock, so that a later change does not appear to be in the future.
 		oldest, err := w.Store.OldestDirty(ctx, p.Name())
 		if err != nil {
 			return m, err
@@ -271,7 +271,7 @@ func (w *Watch) readSummaries(ctx context.Context, _ []task.Task) (metrics, erro
 	return m, nil
 }
 
-// readHoles tells what coverage lacks, in the same way as system.fill finds it.
+// readHoles counts the holes of coverage, as system.fill finds them.
 func (w *Watch) readHoles(ctx context.Context, _ []task.Task) (metrics, error) {
 	var m metrics
 	type scope struct{ report, level string }

@@ -62,7 +62,7 @@ func (b *bench) exec(db *sqldb.DB, sql string, args ...any) {
 }
 
 // told reads all metrics, by name and labels.
-func (b *bench) told() map[string]float64 {
+func (b *bench) exported() map[string]float64 {
 	b.t.Helper()
 	families, err := b.registry.Gather()
 	require.NoError(b.t, err)
@@ -91,7 +91,7 @@ func (b *bench) pass(tasks ...task.Task) map[string]float64 {
 	b.t.Helper()
 	require.NoError(b.t, b.Pass(b.t.Context(), tasks))
 	require.NoError(b.t, b.LookForHoles(b.t.Context()))
-	return b.told()
+	return b.exported()
 }
 
 // summary adds a row of summary_hourly.
@@ -142,7 +142,7 @@ func TestPass_TellsTodayBesideTheSameHoursOfYesterday(t *testing.T) {
 	}
 
 	b.Forget()
-	require.Empty(t, b.told(), "whoever leads now tells them")
+	require.Empty(t, b.exported(), "the new leader exports them")
 }
 
 func TestPass_NamesNoMoreGamesThanASeriesCanBear(t *testing.T) {
@@ -444,11 +444,11 @@ func TestPass_TellsOfSummariesThatAreBehindAndOfHoles(t *testing.T) {
 	require.NoError(t, err)
 	b.exec(b.store.Data, "UPDATE coverage SET dirty = ?", at.Add(-20*time.Minute).UnixMicro())
 	require.InDelta(t, 20*60, b.pass()["adsync_summary_oldest_change_seconds tulip"], 120)
-	require.Zero(t, b.told()["adsync_summary_oldest_change_seconds orchid"])
+	require.Zero(t, b.exported()["adsync_summary_oldest_change_seconds orchid"])
 
 	b.exec(b.store.Config, "UPDATE media_account SET bound = 0")
 	require.NoError(t, b.Pass(t.Context(), nil))
-	require.Equal(t, 2.0, b.told()["adsync_holes account tulip report_daily"], "holes have a pace of their own")
+	require.Equal(t, 2.0, b.exported()["adsync_holes account tulip report_daily"], "holes have a pace of their own")
 	require.Zero(t, b.pass()["adsync_holes account tulip report_daily"])
 }
 
@@ -464,7 +464,7 @@ func TestPass_TellsWhatTheFirstPageSays(t *testing.T) {
 		Overview: func(context.Context) overview.Overview { return shown },
 	})
 	require.NoError(t, err)
-	require.ErrorContains(t, b.Pass(t.Context(), nil), "nothing could be read yet")
+	require.ErrorContains(t, b.Pass(t.Context(), nil), "the first page has not been read yet")
 
 	shown = overview.Overview{Overview: client.Overview{At: now, Attention: []client.Attention{
 		{Kind: "dead", Severity: overview.Bad, Media: "tulip"},
