@@ -14,15 +14,15 @@ import (
 	"adsync/base/store/results"
 )
 
-// AccountsReport is how the bound accounts stand when everything was pulled.
+// AccountsReport is the state of the bound accounts after everything was pulled.
 type AccountsReport struct {
 	Fresh int `json:"fresh"` // today's figures were pulled, whole, in the last round
 	Late  int `json:"late"`
-	// Parked are those of which nothing is pulled, by the reason: frozen, revoked, login, or what an operator wrote.
+	// Parked counts the accounts that are not pulled, by reason: frozen, revoked, login, or an operator's text.
 	Parked map[string]int `json:"parked"`
 }
 
-// String is the report in a line.
+// String returns the report as one line.
 func (r AccountsReport) String() string {
 	parked := make([]string, 0, len(r.Parked))
 	n := 0
@@ -37,8 +37,8 @@ func (r AccountsReport) String() string {
 	return text
 }
 
-// readAccounts tells which accounts' figures of the world's present day, by each account's own clock, were pulled
-// since a moment of the database.
+// readAccounts counts the accounts whose figures of the world's present day, in each account's own zone, were pulled
+// since a moment of the database's clock.
 func readAccounts(ctx context.Context, s *store.Store, world, since time.Time) (AccountsReport, error) {
 	report := AccountsReport{Parked: map[string]int{}}
 	var pulled []struct {

@@ -22,21 +22,21 @@ import (
 	"adsync/standalone/verify"
 )
 
-// Binding is what Bind found.
+// Binding is the result of Bind.
 type Binding struct {
-	// BaseURLs are where the simulated platforms are, by their media names, as the setting media.base_url wants them.
+	// BaseURLs holds the addresses of the simulated platforms by media name, as for the setting media.base_url.
 	BaseURLs map[string]string
-	// AuthoriseURLs are where their logins are authorised, likewise, as the setting media.authorise_url wants them.
+	// AuthoriseURLs holds the addresses where their logins are authorised, as for the setting media.authorise_url.
 	AuthoriseURLs map[string]string
 	// Accounts is how many accounts the simulated logins reach, on all platforms together.
 	Accounts int
-	// Written is false if the config database had bindings of accounts already: then it stays as it is.
+	// Written is false if the config database already had bindings of accounts. Then it was not changed.
 	Written bool
 }
 
-// Bind makes the world of the simulator at address, such as http://127.0.0.1:9090, the world of a deployment: it writes
-// the simulated apps, logins, accounts, limits and bindings into a config database that has none, as a person would
-// copy them from the platforms' developer consoles. The box must be that of the deployment.
+// Bind binds a deployment to the world of the simulator at address, such as http://127.0.0.1:9090. It writes the
+// simulated apps, logins, accounts, limits and bindings into a config database that has none, as a person would copy
+// them from the platforms' developer consoles. The box must be the deployment's.
 func Bind(ctx context.Context, s *store.Store, box *secret.Box, address string) (Binding, error) {
 	address = strings.TrimSuffix(address, "/")
 	creds, err := askCredentials(ctx, address)
@@ -55,7 +55,7 @@ func Bind(ctx context.Context, s *store.Store, box *secret.Box, address string) 
 	return b, err
 }
 
-// credentials are what the simulator tells a client of each platform.
+// credentials holds the simulator's credentials for a client of each platform.
 type credentials map[string]control.Credentials
 
 func askCredentials(ctx context.Context, address string) (credentials, error) {
@@ -63,7 +63,7 @@ func askCredentials(ctx context.Context, address string) (credentials, error) {
 	return creds, control.Client{Address: address}.Get(ctx, "credentials", &creds)
 }
 
-// baseURLs are the addresses of the platforms that the simulator at address serves.
+// baseURLs returns the addresses of the platforms that the simulator at address serves.
 func (c credentials) baseURLs(address string) map[string]string {
 	urls := map[string]string{}
 	for name, platform := range c {
@@ -72,7 +72,7 @@ func (c credentials) baseURLs(address string) map[string]string {
 	return urls
 }
 
-// authoriseURLs are the addresses of their pages where logins are authorised.
+// authoriseURLs returns the addresses of their pages where logins are authorised.
 func (c credentials) authoriseURLs(address string) map[string]string {
 	urls := map[string]string{}
 	for name, platform := range c {
@@ -81,17 +81,17 @@ func (c credentials) authoriseURLs(address string) map[string]string {
 	return urls
 }
 
-// games are what the simulated accounts advertise. Some accounts stay unassigned, as in life.
+// games are the games that the simulated accounts advertise. Some accounts stay unassigned, as in reality.
 var games = []struct{ code, name string }{{"starfall", "Starfall 星坠"}, {"tinyfarm", "Tiny Farm 迷你农场"},
 	{"nightraid", "Night Raid 夜袭"}}
 
 var systems = []string{"ios", "android"}
 
-// unassignedEvery leaves one account in so many without a binding.
+// unassignedEvery is n if one account in n has no binding.
 const unassignedEvery = 10
 
-// bind fills a config database and reports whether it did. What is there already stays: tokens that were refreshed
-// since are newer than the simulator's first ones.
+// bind fills a config database and reports whether it did. Existing rows stay, because refreshed tokens are newer than
+// the simulator's first ones.
 func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, creds credentials) (written bool,
 	err error) {
 	var have int
@@ -114,7 +114,7 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 	}
 	var bindings [][]any
 	for name, c := range creds {
-		// No answer of these platforms tells an account's zone and currency: a person knows them.
+		// No answer of these platforms contains an account's zone and currency; a person knows them.
 		homes, err := verify.Homes(ctx, http.DefaultClient, address, name)
 		if err != nil {
 			return false, err
@@ -125,7 +125,7 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 			}
 			for _, l := range app.Logins {
 				id, err := token.PutLogin(ctx, s, box, settings.Token{
-					// As an authorisation names it: one that is made later is of the same login.
+					// This is the name that an authorisation uses, so that a later one is of the same login.
 					Media: name, AppID: app.AppID, Login: l.UserID, Name: l.UserName, AccessExpires: l.AccessExpiresAt,
 					RefreshExpires: l.RefreshExpiresAt,
 				}, secret.NewText(l.AccessToken), secret.NewText(l.RefreshToken))
@@ -140,14 +140,14 @@ func bind(ctx context.Context, s *store.Store, box *secret.Box, address string, 
 			}
 		}
 	}
-	// Last: it says that the rest is there.
+	// This row is written last, because it marks the rest as complete.
 	err = s.Config.Upsert(s.Config.Writer(ctx), sqldb.Table{
 		Name: "account_binding", Key: []string{"account_id", "from_day"}, Columns: []string{"to_day", "game", "os"},
 	}, bindings)
 	return err == nil, err
 }
 
-// gameOf tells what an account advertises, and whether it is bound to it.
+// gameOf returns the game that an account advertises, and whether the account is bound to it.
 func gameOf(platform, externalID string) (game, system string, bound bool) {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(platform + externalID))
@@ -174,7 +174,7 @@ func bindLimits(ctx context.Context, s *store.Store, address string) error {
 	return nil
 }
 
-// LimitOf is a limit of the simulator as adsync knows it.
+// LimitOf returns a limit of the simulator as adsync's rule.
 func LimitOf(r limit.Rule) grant.Rule {
 	rule := grant.Rule{
 		Media: r.Media, Endpoint: r.Endpoint, Each: true, Scope: grant.Scope(r.Scope),
@@ -196,7 +196,7 @@ func bindAccounts(ctx context.Context, s *store.Store, platform string, tokenID 
 	if err != nil {
 		return nil, err
 	}
-	// A first look has no use for a month of every account's past.
+	// A demo does not need a month of every account's past.
 	now, err := s.Config.Now(ctx)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 	"adsync/standalone/live"
 )
 
-// dataDir is the directory that holds everything that survives a restart. One process at a time has it.
+// dataDir is the directory that holds everything that survives a restart. One process at a time may open it.
 type dataDir struct {
 	path  string
 	lock  *os.File
@@ -24,10 +24,10 @@ type dataDir struct {
 	isNew bool // it holds no world yet
 }
 
-// openDir opens or makes a data directory; path "" makes one that goes away again. It refuses a directory that
-// another process has open.
+// openDir opens or creates a data directory; path "" creates a temporary one. It refuses a directory that another
+// process has open.
 func openDir(path string) (*dataDir, error) {
-	// Databases, logs of Kafka and keys are for this user alone, whichever part creates them.
+	// Databases, logs of Kafka and keys are readable only by this user, whichever part creates them.
 	syscall.Umask(0o077)
 	d := &dataDir{path: path}
 	if path == "" {
@@ -65,7 +65,7 @@ func (d *dataDir) has(name string) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
-// close gives the directory free, and removes it if it was made for this run.
+// close releases the directory, and removes it if it is temporary.
 func (d *dataDir) close() error {
 	err := d.lock.Close()
 	if d.temp {
@@ -74,7 +74,7 @@ func (d *dataDir) close() error {
 	return err
 }
 
-// box returns the box that seals tokens, with the key that lies in the directory; the first start makes one.
+// box returns the box that seals tokens, with the key from the directory; the first start creates the key.
 func (d *dataDir) box() (*secret.Box, error) {
 	path := d.file("secret.key")
 	text, err := os.ReadFile(path)
@@ -94,11 +94,11 @@ func (d *dataDir) box() (*secret.Box, error) {
 	return box, nil
 }
 
-// liveMark is the file that says whose account a data directory holds.
+// liveMark is the file that names the real account that a data directory holds.
 const liveMark = "live.json"
 
-// holds refuses a directory of a real account for another one or for a simulated world, and the other way round: a
-// real token must not go to a simulator, nor simulated ones to a platform.
+// holds refuses a directory of a real account for another account or for a simulated world, and the reverse: a real
+// token must not be sent to a simulator, nor a simulated one to a platform.
 func (d *dataDir) holds(l *live.Pull) error {
 	type mark struct {
 		Media   string `json:"media"`
@@ -137,11 +137,11 @@ func (d *dataDir) holds(l *live.Pull) error {
 	return fmt.Errorf("the data directory %s holds %s: give this run another --data", d.path, holds)
 }
 
-// owned are the names of what standalone creates in the directory. Others may keep files of their own beside them.
+// owned holds the names of the files that standalone creates in the directory. Other files may exist next to them.
 var owned = []string{"lock", "config.db*", "data.db*", partnerFile + "*", "secret.key", serversFile, liveMark, "kafka",
 	"world"}
 
-// tighten takes the rights of other users from what an earlier release left in the directory.
+// tighten removes other users' rights from the files that an earlier release left in the directory.
 func (d *dataDir) tighten() error {
 	root, err := os.OpenRoot(d.path)
 	if err != nil {

@@ -25,16 +25,16 @@ import (
 	"adsync/upkeep"
 )
 
-// OnceReport is the outcome of `standalone --once`, as --output json prints it.
+// OnceReport is the result of `standalone --once`, as --output json prints it.
 type OnceReport struct {
-	// Story is of the night that was played before; nil if none was.
+	// Story is the report of the night that was played first; nil if none was.
 	Story    *story.Report  `json:"story,omitempty"`
 	Runs     []RunReport    `json:"runs"`
 	Accounts AccountsReport `json:"accounts"`
 	Truth    verify.Report  `json:"truth"`
 
 	traps   []trap.Trap
-	excerpt bool // the story need not have met every trap
+	excerpt bool // the story need not meet every trap
 }
 
 // RunReport is one run of a task.
@@ -47,8 +47,8 @@ type RunReport struct {
 	Seconds   float64       `json:"seconds"`
 }
 
-// Check returns ErrDifferent if a row differs, and an error that names a run that did not succeed, or what a story
-// was to show and did not.
+// Check returns ErrDifferent if a row differs. It returns an error that names a run that did not succeed, or the events
+// that a story should have met and did not.
 func (r OnceReport) Check() error {
 	if r.Truth.Differences > 0 || (r.Story != nil && r.Story.Differences > 0) {
 		return ErrDifferent
@@ -67,7 +67,7 @@ func (r OnceReport) Check() error {
 	return nil
 }
 
-// checkStory returns an error that names what a story never met.
+// checkStory returns an error that names the events that a story never met.
 func (r OnceReport) checkStory() error {
 	if r.Story == nil {
 		return nil
@@ -92,7 +92,7 @@ func (r OnceReport) checkStory() error {
 	return nil
 }
 
-// newStory returns the story that a run is to play, or nil: only a new world inside this process has one.
+// newStory returns the story of a run, or nil: only a new world inside this process has one.
 func newStory(o Options, dir *dataDir) *story.Story {
 	if !o.Once || !o.Story || o.Simulator != "" || !dir.isNew {
 		return nil
@@ -104,7 +104,7 @@ func newStory(o Options, dir *dataDir) *story.Story {
 	return story.New(plan, o.Accounts)
 }
 
-// played is what the story needs. Of each platform, its events are about the accounts of the first login.
+// played returns what the story needs. Its events concern the accounts of each platform's first login.
 func (s *stack) played() story.Stack {
 	accounts := map[string][]string{}
 	for media, c := range s.world.creds {
@@ -113,7 +113,7 @@ func (s *stack) played() story.Stack {
 	return story.Stack{Runs: s.runs, Accounts: accounts, Speed: s.Speed}
 }
 
-// once plays the story, if there is one, runs every task one time in the world that stands still, and compares.
+// once plays the story, if any, runs every task once in the stopped world, and compares.
 func (s *stack) once(ctx context.Context) error {
 	var report OnceReport
 	say := func(format string, args ...any) {
@@ -134,7 +134,7 @@ func (s *stack) once(ctx context.Context) error {
 		}
 		report.Story, report.excerpt = &played, s.story.Excerpt
 	case !s.world.isNew:
-		// What an earlier run has left would meet this one's.
+		// Work of an earlier run would interfere with this one's.
 		if _, err := s.runs.Settle(ctx); err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (s *stack) once(ctx context.Context) error {
 	if report.Runs, err = runOnce(ctx, s.runs, now, by, s.progress()); err != nil {
 		return err
 	}
-	// The system's tasks may have ordered pulls themselves, which the summaries are to show too.
+	// The system's tasks may have ordered pulls, which the summaries must contain too.
 	if _, err := s.runs.Rest(ctx, math.MaxInt64); err != nil {
 		return err
 	}
@@ -188,8 +188,8 @@ func (s *stack) once(ctx context.Context) error {
 	return report.Check()
 }
 
-// orderTasks orders every task that belongs to a phase one time, all at the moment now of the world. It returns the
-// ids of their runs. Rows that are switched off or cannot be used are left out: the API names them.
+// orderTasks orders every task of a phase once, all at the moment now of the world. It returns the ids of their runs.
+// It skips disabled and invalid rows, which the API lists.
 func orderTasks(ctx context.Context, r *runs.Runs, now time.Time, by string, phase int) ([]int64, error) {
 	var ids []int64
 	for _, row := range r.Plan.Tasks() {
@@ -205,8 +205,8 @@ func orderTasks(ctx context.Context, r *runs.Runs, now time.Time, by string, pha
 	return ids, nil
 }
 
-// phases is how many there are: first come the tasks of the platforms, which may run side by side, then the system's,
-// which build on what those wrote, and last the wide table, which joins all of it.
+// phases is the number of phases: first the tasks of the platforms, which may run in parallel, then the system's tasks,
+// which read their rows, and last the wide table, which joins all of it.
 const phases = 3
 
 func phaseOf(row producer.Task) int {
@@ -257,13 +257,13 @@ func reportOf(r ledger.Run) RunReport {
 	if r.Total != nil {
 		report.Subtasks = *r.Total
 	}
-	// A pull that a newer one of the same scope made needless is no failure: the tables hold the newer figures.
+	// A pull that was superseded by a newer one of the same scope is not a failure: the tables hold the newer figures.
 	report.Succeeded += r.Superseded
 	report.Failed -= r.Superseded
 	return report
 }
 
-// printOnce prints the outcome for people.
+// printOnce prints the result for people.
 func printOnce(out io.Writer, r OnceReport) {
 	fmt.Fprintf(out, "%-44s %-10s %9s %10s %7s %8s\n", "RUN", "STATE", "SUBTASKS", "SUCCEEDED", "FAILED", "SECONDS")
 	for _, run := range r.Runs {

@@ -19,7 +19,8 @@ import (
 	"adsync/standalone/verify"
 )
 
-// partnerFile is the business's own database, beside the others: what a game's servers count, and no platform knows.
+// partnerFile is the business's own database, next to the others. It holds figures that a game's servers count and
+// that no platform knows.
 const partnerFile = "partner.db"
 
 const partnerTable = `CREATE TABLE IF NOT EXISTS partner_daily (
@@ -51,7 +52,7 @@ const (
 	partnerObjects  = 6   // of an account and level
 )
 
-// strangerAccount is one that the partner knows and we do not.
+// strangerAccount is an account that only the partner knows.
 const strangerAccount = "90000000001"
 
 func openPartnerFile(path string) (*sql.DB, error) {
@@ -68,8 +69,8 @@ func partnerSettings(path string) summaries.PartnerConfig {
 	return cfg
 }
 
-// seedPartner fills the partner's database with figures of the world's last days. They follow from the objects' ids
-// and the day, so that the same world has the same partner; rows that are there stay as they are.
+// seedPartner fills the partner's database with figures of the world's last days. They are derived from the objects'
+// ids and the day, so that the same world has the same figures. Existing rows stay.
 func seedPartner(ctx context.Context, path string, w *world) error {
 	db, err := openPartnerFile(path)
 	if err != nil {
@@ -85,7 +86,7 @@ func seedPartner(ctx context.Context, path string, w *world) error {
 	return nil
 }
 
-// partnerObject is what a row of the partner's is about.
+// partnerObject identifies the object of a partner's row.
 type partnerObject struct{ media, account, level, object string }
 
 type partnerSeed struct {
@@ -94,7 +95,7 @@ type partnerSeed struct {
 	objects []partnerObject
 }
 
-// gather chooses the accounts' objects that the partner has figures of.
+// gather chooses the accounts' objects for which the partner has figures.
 func (p *partnerSeed) gather(ctx context.Context) error {
 	for name, c := range p.world.creds {
 		var accounts []string
@@ -154,8 +155,8 @@ func (p *partnerSeed) write(ctx context.Context, db *sql.DB) error {
 	return tx.Commit()
 }
 
-// figures are the partner's of an object's day, and whether the row has been deleted. What is paid later is not told
-// yet on the last days.
+// figures returns the partner's figures of an object's day, and whether the row is deleted. The last days do not have
+// the later payments yet.
 func (p *partnerSeed) figures(o partnerObject, on day.Day) []any {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(o.media + "/" + o.account + "/" + o.level + "/" + o.object + "/" + on.String()))

@@ -15,12 +15,12 @@ import (
 	simworld "adsync/simulator/world"
 )
 
-// screen shows the status: on a terminal in place, else as plain lines now and then.
+// screen shows the status: in place on a terminal, otherwise as plain lines at intervals.
 type screen struct {
 	out       io.Writer
 	terminal  bool
 	addresses []string // of the page and the simulator
-	shell     string   // what carries out a statement in the data database, for the query under the tables
+	shell     string   // the command line that runs a statement in the data database, for the query under the tables
 	tips      []string // what else to try
 }
 
@@ -30,7 +30,7 @@ const (
 	lineInterval   = 10 * time.Second
 )
 
-// run shows what read gives until ctx ends.
+// run shows the status that read returns until ctx ends.
 func (s *screen) run(ctx context.Context, read func(context.Context) (status, error)) {
 	interval := lineInterval
 	if s.terminal {
@@ -68,11 +68,11 @@ func (s *screen) run(ctx context.Context, read func(context.Context) (status, er
 
 func (s *screen) redraw(now status) {
 	picture := render(now) + "\n" + s.next(now)
-	// From the top left, clearing what was there: lines that the terminal wraps need no counting.
+	// The picture starts at the top left and clears the screen, so that wrapped lines need no counting.
 	fmt.Fprint(s.out, "\x1b[H\x1b[J"+picture)
 }
 
-// next is what to try, with the answer that the query has now.
+// next returns what to try, with the query's present answer.
 func (s *screen) next(now status) string {
 	var b strings.Builder
 	for _, address := range s.addresses {
@@ -81,7 +81,7 @@ func (s *screen) next(now status) string {
 	return b.String() + "\n" + s.tried() + s.query(now)
 }
 
-// query is a query over the summaries, with its answer.
+// query returns a query over the summaries, with its answer.
 func (s *screen) query(now status) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "  %s \"%s\"\n", s.shell, now.Query)
@@ -91,7 +91,7 @@ func (s *screen) query(now status) string {
 	return b.String()
 }
 
-// tried is what to try.
+// tried returns what to try.
 func (s *screen) tried() string {
 	var b strings.Builder
 	b.WriteString("try next:\n")
@@ -101,7 +101,7 @@ func (s *screen) tried() string {
 	return b.String()
 }
 
-// render draws the tables of a status, without colours: it must read well on light and dark.
+// render draws the tables of a status, without colours, so that it is readable on light and dark terminals.
 func render(s status) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "the world's clock  %s\n\n", s.World.In(simworld.Zone).Format("2006-01-02 15:04:05 -07:00"))
@@ -123,7 +123,7 @@ func render(s status) string {
 	return b.String()
 }
 
-// plain is a status as one line per platform, for logs and pipes.
+// plain returns a status as one line per platform, for logs and pipes.
 func plain(s status) string {
 	var b strings.Builder
 	open := 0

@@ -17,15 +17,15 @@ import (
 	"adsync/base/store"
 )
 
-// Servers are a deployment's own, for a simulated world to run on in the place of what is embedded. What is nil is
-// embedded.
+// Servers holds a deployment's servers, on which a simulated world runs instead of embedded parts. A nil field means
+// the embedded part.
 type Servers struct {
 	Store  *sqldb.Config // both databases; a new world begins in empty ones
 	Broker *broker.Config
 	Redis  *redis.Config
 }
 
-// String names the servers for people, without what opens them; "" if there are none.
+// String names the servers for people, without their secrets; "" if there are none.
 func (s Servers) String() string {
 	var parts []string
 	if s.Store != nil {
@@ -40,8 +40,8 @@ func (s Servers) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// apart returns the servers with names of topics, groups and keys that are a world's alone: a deployment that goes by
-// the same settings must not find the world's messages, nor the world take the deployment's.
+// apart returns the servers with names of topics, groups and keys that belong only to this world: a deployment with the
+// same settings must not receive the world's messages, nor the world the deployment's.
 func (s Servers) apart(name string) Servers {
 	if s.Broker != nil {
 		cfg := *s.Broker
@@ -56,18 +56,18 @@ func (s Servers) apart(name string) Servers {
 	return s
 }
 
-// serversFile is the file of a data directory that says on which servers its world lives.
+// serversFile is the file of a data directory that names the servers of its world.
 const serversFile = "servers.json"
 
-// home is where a world lives.
+// home holds the names of a world's databases.
 type home struct {
 	Name   string `json:"name"` // the world's own part of the names of topics, groups and keys
 	Config string `json:"config_database,omitempty"`
-	Data   string `json:"data_database,omitempty"` // as Config: "" is the directory's own
+	Data   string `json:"data_database,omitempty"` // like Config; "" = a file of the directory
 }
 
-// home returns where the directory's world lives, or is to live. It refuses other databases than the world was begun
-// in, and, for a new world, such as are not empty.
+// home returns the home of the directory's world, or of a new one. It refuses databases other than those in which the
+// world was begun, and, for a new world, databases that are not empty.
 func (d *dataDir) home(ctx context.Context, s Servers, log *slog.Logger) (home, error) {
 	var have home
 	text, err := os.ReadFile(d.file(serversFile))
@@ -100,7 +100,7 @@ func (h home) databases() string {
 	return "the databases " + h.Config + " and " + h.Data
 }
 
-// keep notes where the world lives, before anything of it is there.
+// keep stores the home of the world, before anything of the world is written.
 func (d *dataDir) keep(h home) error {
 	text, _ := json.Marshal(h) // three texts
 	if err := os.WriteFile(d.file(serversFile), append(text, '\n'), 0o600); err != nil {
@@ -109,7 +109,7 @@ func (d *dataDir) keep(h home) error {
 	return nil
 }
 
-// requireEmpty refuses databases that have a table: whatever is in it belongs to somebody.
+// requireEmpty refuses databases that have a table, because they may belong to a deployment.
 func requireEmpty(ctx context.Context, cfg sqldb.Config, log *slog.Logger) error {
 	s, err := store.Open(ctx, cfg, log)
 	if err != nil {
@@ -123,8 +123,8 @@ func requireEmpty(ctx context.Context, cfg sqldb.Config, log *slog.Logger) error
 		tables, err := db.Tables(ctx)
 		if err == nil && len(tables) > 0 {
 			err = fmt.Errorf(
-				"the database %s is not empty, it has %s: a new world begins in databases without tables, and takes none away. "+
-					"Make it anew, "+
+				"the database %s is not empty, it has %s: a new world begins in databases without tables, and drops none. "+
+					"Create it again, "+
 					"name another, give the --data that it was begun with, or name no database for SQLite in the data directory",
 				db.name, tables[0])
 		}

@@ -1,6 +1,5 @@
-// Package standalone runs the whole of adsync in one process, on embedded parts or a deployment's servers and
-// simulated platforms, for a first look, for development and for the comparison of every row with the platforms'
-// truth.
+// Package standalone runs all of adsync in one process, on embedded parts or a deployment's servers and with simulated
+// platforms. It is for a first look, for development, and for comparing every row with the platforms' truth.
 package standalone
 
 import (
@@ -41,45 +40,46 @@ import (
 	"adsync/upkeep"
 )
 
-// Options shape a standalone run.
+// Options configures a standalone run.
 type Options struct {
 	Accounts int
 	Seed     int64
-	// one simulated account in so many is in USD and America/Los_Angeles; 0 is none, and a world in DataDir has its own
+	// one simulated account in USD accounts is in USD and America/Los_Angeles; 0 = none; a world in DataDir keeps its
 	// share
 	USD     int
 	Speed   float64 // 0: 1, or what the world in DataDir has
-	DataDir string  // "" is a directory that goes away with the run
+	DataDir string  // "" = a directory that is removed after the run
 	// Simulator is the address of a simulator that runs elsewhere; "" runs one inside.
 	Simulator string
 	Once      bool
-	// Story, with Once, plays a night of the world before the comparison, if the world is new and inside.
+	// Story, with Once, plays a night of the world before the comparison, if the world is new and inside this process.
 	Story bool
-	// Servers are used in the place of embedded parts. Not with Live.
+	// Servers are used instead of embedded parts. Not with Live.
 	Servers Servers
-	// Live pulls one real account and compares it with what its platform says, and ends; no world is simulated.
+	// Live pulls one real account, compares it with its platform's totals, and ends. No world is simulated.
 	Live      *live.Pull
 	JSON      bool // with Once or Live: print one JSON object and nothing else
 	API       httpapi.Config
 	RateLimit ratelimit.Config
 	Debug     telemetry.DebugConfig
 	Logger    *slog.Logger
-	Level     *slog.LevelVar // of Logger; nil when it does not change
-	Out       io.Writer      // the screen, or the outcome of Once
+	Level     *slog.LevelVar // of Logger; nil if it does not change
+	Out       io.Writer      // the screen, or the report of Once
 
 	plan *story.Plan // another story than night, for tests
 }
 
-// ends reports whether the run has an end of its own.
+// ends reports whether the run ends without being stopped.
 func (o Options) ends() bool { return o.Once || o.Live != nil }
 
-// ErrDifferent says that a comparison found differences. The outcome is printed.
+// ErrDifferent means that a comparison found differences. The report shows them.
 var ErrDifferent = errors.New("the tables differ from the platforms' truth")
 
-// partitions of an embedded topic: enough to see work spread, few enough for one process.
+// partitions is the number of partitions of an embedded topic: enough to show how work spreads, few enough for one
+// process.
 const partitions = 6
 
-// Run runs until ctx ends or, with Once, until everything was compared.
+// Run runs until ctx ends or, with Once or Live, until the comparison is done.
 func Run(ctx context.Context, o Options) error {
 	dir, err := openDir(o.DataDir)
 	if err != nil {
@@ -90,7 +90,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	stack, err := newStack(ctx, o, dir)
 	if ctx.Err() != nil && !o.ends() {
-		err = nil // A stop during the start is no failure.
+		err = nil // A stop during the start is not a failure.
 	}
 	if err != nil || stack == nil {
 		return errors.Join(err, dir.close())
@@ -98,7 +98,7 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(stack.run(ctx), dir.close())
 }
 
-// stack is everything that runs in the process.
+// stack holds everything that runs in the process.
 type stack struct {
 	Options
 	dir     *dataDir
@@ -118,7 +118,7 @@ type stack struct {
 	closers []func() error           // in the order in which they were opened
 }
 
-// opened remembers what must be closed, last opened first.
+// opened registers a function to be called at the end, in reverse order.
 func (s *stack) opened(close func() error) { s.closers = append(s.closers, close) }
 
 func (s *stack) close() error {
@@ -138,7 +138,7 @@ func newStack(ctx context.Context, o Options, dir *dataDir) (*stack, error) {
 	return s, nil
 }
 
-// open opens the parts, embedded or servers, fills the tables, and adds the services in the order in which they start.
+// open opens the embedded parts or servers, fills the tables, and adds the services in the order in which they start.
 func (s *stack) open(ctx context.Context) error {
 	home, err := s.dir.home(ctx, s.Servers, s.Logger)
 	if err != nil {
@@ -202,7 +202,7 @@ func (s *stack) open(ctx context.Context) error {
 		return err
 	}
 	s.opened(cache.Close)
-	// One process has all of every limit, and its Redis shares the processor with everything else.
+	// One process has every limit to itself, and its Redis shares the processor with everything else.
 	s.RateLimit.Members, s.RateLimit.RedisTimeout = 1, 5*time.Second
 	database := clock.NewDatabase(s.store.Data.Now, s.Logger)
 	s.waiting = database
@@ -220,12 +220,12 @@ func (s *stack) open(ctx context.Context) error {
 
 func (s *stack) addServices(database *clock.Database, parts *engine.Engine) error {
 	producerConfig := producer.DefaultConfig()
-	producerConfig.FiguresInterval = 10 * time.Second // of small tables, for boards that somebody looks at
-	// With Once every task runs by order, one time, and for a live account what is ordered. In a story tasks have their
+	producerConfig.FiguresInterval = 10 * time.Second // the tables are small, and somebody may watch the boards
+	// With Once every task runs once, by order; for a live account only ordered tasks run. In a story tasks follow their
 	// crons.
 	producerConfig.Schedule = !s.ends() || s.story != nil
 	if s.story != nil {
-		producerConfig.ReloadInterval = time.Second // what operators change holds within a minute of the world
+		producerConfig.ReloadInterval = time.Second // so that operators' changes take effect within a minute of the world
 	}
 	plan, err := parts.NewProducer(producerConfig)
 	if err != nil {
@@ -233,7 +233,7 @@ func (s *stack) addServices(database *clock.Database, parts *engine.Engine) erro
 	}
 	consumerConfig := consumer.DefaultConfig()
 	if s.Once && s.story == nil {
-		consumerConfig.BackoffCap = 2 * time.Second // Nothing else is to be done meanwhile, and somebody waits for the end.
+		consumerConfig.BackoffCap = 2 * time.Second // There is no other work, and a user waits for the end.
 	}
 	work, err := parts.NewConsumer(consumerConfig)
 	if err != nil {
@@ -269,7 +269,7 @@ func (s *stack) addServices(database *clock.Database, parts *engine.Engine) erro
 	return nil
 }
 
-// addPage adds the API and the first page. The simulated platforms tell their own figures.
+// addPage adds the API and the first page, which also shows the simulated platforms' own figures.
 func (s *stack) addPage(parts *engine.Engine, plan *producer.Producer) error {
 	s.truth = newTruth(http.DefaultClient, s.world.address)
 	s.board = parts.Overview(plan, s.server.FailedChecks, func(o *overview.Options) {
@@ -285,16 +285,17 @@ func (s *stack) addPage(parts *engine.Engine, plan *producer.Producer) error {
 	return s.server.RegisterPages(nil, first)
 }
 
-// box seals tokens: those of simulated logins for the directory's life, that of a live account for the process's.
+// box returns the box that seals tokens: those of simulated logins for the life of the directory, that of a live
+// account for the life of the process.
 func (s *stack) box() (*secret.Box, error) {
 	if s.Live != nil {
-		// For as long as the process lives: what stays in the tables opens nowhere.
+		// The key exists only in this process, so that the sealed token in the tables is useless afterwards.
 		return secret.NewBox(secret.NewKey("live"))
 	}
 	return s.dir.box()
 }
 
-// databases are those that were named, or files of the directory.
+// databases returns the named databases, or files of the directory.
 func (s *stack) databases() sqldb.Config {
 	if s.Servers.Store != nil {
 		return *s.Servers.Store
@@ -305,7 +306,7 @@ func (s *stack) databases() sqldb.Config {
 	return sqldb.Config{Config: file("config.db"), Data: file("data.db")}
 }
 
-// kafkaServer tells where Kafka is; without one it starts it.
+// kafkaServer returns the settings of Kafka; without one it starts an embedded one.
 func (s *stack) kafkaServer() (broker.Config, error) {
 	if s.Servers.Broker != nil {
 		return *s.Servers.Broker, nil
@@ -320,7 +321,7 @@ func (s *stack) kafkaServer() (broker.Config, error) {
 	return cfg, nil
 }
 
-// redisServer tells where Redis is; without one it starts it.
+// redisServer returns the settings of Redis; without one it starts an embedded one.
 func (s *stack) redisServer() (redis.Config, error) {
 	if s.Servers.Redis != nil {
 		return *s.Servers.Redis, nil
@@ -335,7 +336,7 @@ func (s *stack) redisServer() (redis.Config, error) {
 	return cfg, nil
 }
 
-// run starts the services, does the work of the mode beside them, and stops them.
+// run starts the services, does the work of the mode, and stops them.
 func (s *stack) run(ctx context.Context) error {
 	running, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -364,7 +365,7 @@ func (s *stack) run(ctx context.Context) error {
 	return errors.Join(err, frontErr, s.close())
 }
 
-// front is what the user sees: the screen, or the comparison.
+// front runs what the user sees: the screen, or the comparison.
 func (s *stack) front(ctx context.Context) error {
 	if s.Live != nil {
 		return s.pullLive(ctx)
@@ -373,7 +374,7 @@ func (s *stack) front(ctx context.Context) error {
 		return s.once(ctx)
 	}
 	if s.world.isNew {
-		// Nobody should wait for the first round of crons to see something.
+		// A user should not have to wait for the first crons to see figures.
 		go s.firstRound(ctx)
 	}
 	view := screen{out: s.Out, terminal: isTerminal(s.Out), shell: shell(s.databases().Data), addresses: s.addresses(),
@@ -382,7 +383,7 @@ func (s *stack) front(ctx context.Context) error {
 	return nil
 }
 
-// pullLive pulls the real account, compares it with what its platform says, and prints both.
+// pullLive pulls the real account, compares it with its platform's totals, and prints both.
 func (s *stack) pullLive(ctx context.Context) error {
 	progress := s.Out
 	if s.JSON {
@@ -405,11 +406,11 @@ func (s *stack) pullLive(ctx context.Context) error {
 	return errors.Join(err, report.Check())
 }
 
-// firstRound runs every task one time, and then what builds on them.
+// firstRound runs every task once, phase by phase.
 func (s *stack) firstRound(ctx context.Context) {
 	_, err := runOnce(ctx, s.runs, s.world.clock.Now(), "standalone's first start", func([]ledger.Run) {})
 	if err != nil && ctx.Err() == nil {
-		s.Logger.Error("the first round of all tasks failed, their crons go on", "err", err)
+		s.Logger.Error("the first round of all tasks failed; their crons continue", "err", err)
 	}
 }
 
@@ -417,8 +418,8 @@ func (s *stack) watcher() *watcher {
 	return &watcher{store: s.store, overview: s.board.Get, truth: s.truth, simulator: s.world.control()}
 }
 
-// verify compares every row with the truth, which is the platforms' and the partner's. Days that were not pulled
-// since a moment of the database are left out.
+// verify compares every row with the truth of the platforms and the partner. It leaves out days that were not pulled
+// since a moment of the database's clock.
 func (s *stack) verify(ctx context.Context, now, since time.Time) (verify.Report, error) {
 	partner, err := openPartnerFile(s.dir.file(partnerFile))
 	if err != nil {
@@ -429,7 +430,7 @@ func (s *stack) verify(ctx context.Context, now, since time.Time) (verify.Report
 	return report, errors.Join(err, partner.Close())
 }
 
-// progress says now and then how far the runs are; with JSON nothing is said.
+// progress returns a function that prints the progress of the runs at intervals; with JSON it prints nothing.
 func (s *stack) progress() func([]ledger.Run) {
 	last := clock.Mark()
 	return func(runs []ledger.Run) {
@@ -453,7 +454,7 @@ func (s *stack) progress() func([]ledger.Run) {
 	}
 }
 
-// shell is the command line that has a statement carried out by a database.
+// shell returns the command line that runs a statement in a database.
 func shell(d sqldb.Database) string {
 	if d.Driver == sqldb.SQLite {
 		return "sqlite3 " + d.Name()
@@ -461,7 +462,7 @@ func shell(d sqldb.Database) string {
 	return "mysql " + path.Base(d.Name()) + " -e"
 }
 
-// address is where the API and the page are.
+// address returns the address of the API and the page.
 func (s *stack) address() string {
 	scheme := "http://"
 	if s.API.TLS.CertFile != "" {
@@ -470,7 +471,7 @@ func (s *stack) address() string {
 	return scheme + s.server.Addr()
 }
 
-// addresses are what a user needs to look around, as lines of a shell.
+// addresses returns the addresses that a user needs, as lines of a shell.
 func (s *stack) addresses() []string {
 	return []string{
 		s.address() + "/        # the first page, in a browser",
@@ -479,7 +480,7 @@ func (s *stack) addresses() []string {
 	}
 }
 
-// tips are what to try in addition to the query.
+// tips returns what to try in addition to the query.
 func (s *stack) tips() []string {
 	api, media := s.address(), engine.PlatformNames()[0]
 	return []string{

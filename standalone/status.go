@@ -23,7 +23,7 @@ import (
 	"adsync/upkeep"
 )
 
-// status is what the screen shows at one moment.
+// status is the content of the screen at one moment.
 type status struct {
 	World time.Time
 	Media []mediaStatus
@@ -32,15 +32,15 @@ type status struct {
 	Spend [][]string // its answer
 }
 
-// mediaStatus is how one platform's accounts stand.
+// mediaStatus is the state of one platform's accounts.
 type mediaStatus struct {
 	Name           string
 	Ours, Platform int64  // spend of the world's today in micros of CNY: our summary, the platform's truth
-	First          string // how far the first pull is, while it is under way
+	First          string // the progress of the first pull, while it is under way
 	Accounts       int
 	Fresh, Late    int // of the active ones
 	Parked         int
-	OldestAge      time.Duration // since the oldest of the accounts' last pulls; -1 when one was never pulled
+	OldestAge      time.Duration // since the oldest of the accounts' last pulls; -1 if one was never pulled
 	Calls, Refused int64         // in the last minute of real time
 	AllowedAMinute int64         // calls that the limits allow in a minute, over the endpoints in use
 }
@@ -54,7 +54,7 @@ type runStatus struct {
 	Rate  float64 // subtasks ended a second, from the run's beginning
 }
 
-// watcher reads the status: what the first page shows, and what the simulator knows beside it.
+// watcher reads the status: the content of the first page, and figures from the simulator.
 type watcher struct {
 	store     *store.Store
 	overview  func(context.Context) overview.Overview
@@ -87,7 +87,7 @@ func (w *watcher) read(ctx context.Context) (status, error) {
 	return s, err
 }
 
-// mediaOf is one platform as the screen shows it: of its spend, that in the world's currency.
+// mediaOf returns the status of one platform, with its spend in the world's currency.
 func mediaOf(of *client.MediaOverview) mediaStatus {
 	m := mediaStatus{
 		Name: of.Name, Accounts: int(of.Accounts), Fresh: int(of.Fresh), Late: int(of.Late), Parked: int(of.Parked),
@@ -104,7 +104,7 @@ func mediaOf(of *client.MediaOverview) mediaStatus {
 	return m
 }
 
-// runsOf are the platforms' runs, those under way first: they are what moves.
+// runsOf returns the platforms' runs, those under way first.
 func runsOf(o overview.Overview) []runStatus {
 	var all []runStatus
 	for _, runs := range [][]client.RunOverview{o.Open, o.Ended} {
@@ -118,8 +118,8 @@ func runsOf(o overview.Overview) []runStatus {
 	return all[:min(runsShown, len(all))]
 }
 
-// truth is what simulated platforms say that was spent. Over many accounts an answer takes a while, so that it holds
-// for some seconds.
+// truth reads the spend from the simulated platforms. With many accounts an answer takes long, so it is cached for some
+// seconds.
 type truth struct {
 	client    *http.Client
 	simulator string
@@ -138,7 +138,7 @@ type toldSpend struct {
 	spend int64
 }
 
-// truthEvery is how often the platforms' own totals are asked for.
+// truthEvery is how often the platforms' own totals are read.
 const truthEvery = 5 * time.Second
 
 func newTruth(client *http.Client, simulator string) *truth {
@@ -161,10 +161,10 @@ func (t *truth) spend(ctx context.Context, media, currency string, d day.Day) (i
 	return spend, nil
 }
 
-// worldCurrency is what most simulated accounts pay with. Others are not added to it.
+// worldCurrency is the currency of most simulated accounts. Sums leave out other currencies.
 const worldCurrency = "CNY"
 
-// spendQuery is what a first look asks for: who spent most today.
+// spendQuery is a query for a first look: the highest spend of today.
 const spendQuery = "SELECT game, media, os, currency, SUM(cost) / 1000000 AS spend FROM summary_hourly WHERE day = " +
 	"'%s' GROUP BY game, media, os, currency ORDER BY spend DESC LIMIT 4"
 
@@ -185,11 +185,11 @@ func (w *watcher) readSpend(ctx context.Context, query string) ([][]string, erro
 	return all, rows.Err()
 }
 
-// todayIn is the present day in an account's time zone.
+// todayIn returns the present day in an account's time zone.
 func todayIn(world time.Time, timezone string) day.Day {
 	zone, err := schedule.Zone(timezone)
 	if err != nil {
-		zone = simworld.Zone // The account cannot be pulled, and is late.
+		zone = simworld.Zone // The account cannot be pulled and is late.
 	}
 	return day.Of(world, zone)
 }
@@ -220,7 +220,7 @@ func (w *watcher) readCalls(ctx context.Context, m *mediaStatus) error {
 	return nil
 }
 
-// allowedAMinute is what the tightest rule of an app allows on an endpoint in a minute.
+// allowedAMinute returns the calls per minute that the tightest rule of an app allows on an endpoint.
 func allowedAMinute(rules []limit.Rule, media, endpoint string) int64 {
 	allowed := int64(-1)
 	for _, r := range rules {

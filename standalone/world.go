@@ -17,21 +17,21 @@ import (
 	"adsync/standalone/story"
 )
 
-// world is the simulated platforms: inside this process, or at an address.
+// world holds the simulated platforms, inside this process or at an address.
 type world struct {
-	sim     *simulator.Simulator // nil when it runs elsewhere
+	sim     *simulator.Simulator // nil if it runs elsewhere
 	address string               // of the control API, without a trailing slash
 	clock   clock.Clock
 	speed   float64
 	creds   credentials
-	live    *live.Live   // a real account in the place of a simulated world
-	http    *http.Client // how the platforms are reached; nil is the engine's own
+	live    *live.Live   // a real account instead of a simulated world
+	http    *http.Client // the client that reaches the platforms; nil = the engine's own
 	isNew   bool         // its accounts were bound by this start
 	close   func() error
 }
 
-// openWorld starts the simulator, or asks the one at Options.Simulator. With Once the world's clock stands still from
-// here on, at the beginning of the story if there is one.
+// openWorld starts the simulator, or connects to the one at Options.Simulator. With Once it stops the world's clock,
+// at the beginning of the story if there is one.
 func openWorld(ctx context.Context, o Options, dir *dataDir, night *story.Story) (*world, error) {
 	if o.Live != nil {
 		l, err := live.Open(*o.Live)
@@ -46,7 +46,7 @@ func openWorld(ctx context.Context, o Options, dir *dataDir, night *story.Story)
 	cfg := simulator.Config{
 		Accounts: o.Accounts, Seed: o.Seed, Speed: o.Speed, USD: o.USD, DataDir: dir.file("world"), Frozen: o.Once,
 		Logger: o.Logger,
-		Traps:  !o.Once, // a world that is looked at is as real ones are; a story springs them itself
+		Traps:  !o.Once, // a world for users misbehaves as real ones do; a story orders its faults itself
 	}
 	if night != nil {
 		cfg.Start = night.Begins()
@@ -57,7 +57,7 @@ func openWorld(ctx context.Context, o Options, dir *dataDir, night *story.Story)
 	}
 	w := &world{sim: sim, clock: sim.Clock(), speed: sim.Clock().Speed()}
 	if !o.Once && sim.Clock().Frozen() {
-		// An earlier --once stopped the clock of a world that now goes on.
+		// An earlier --once stopped the clock of this world.
 		if err := sim.Clock().Resume(); err != nil {
 			return nil, errors.Join(err, sim.Close())
 		}
@@ -89,7 +89,7 @@ func openWorld(ctx context.Context, o Options, dir *dataDir, night *story.Story)
 	return w, nil
 }
 
-// askWorld works with a simulator that runs elsewhere, whose clock only the simulator knows.
+// askWorld connects to a simulator that runs elsewhere, whose clock only the simulator knows.
 func askWorld(ctx context.Context, o Options) (*world, error) {
 	w := &world{address: strings.TrimSuffix(o.Simulator, "/"), close: func() error { return nil }}
 	if o.Once {
@@ -112,7 +112,7 @@ func askWorld(ctx context.Context, o Options) (*world, error) {
 	return w, err
 }
 
-// real is how long a time of the world lasts in real time.
+// real returns how long a time of the world lasts in real time.
 func (w *world) real(d time.Duration) time.Duration {
 	if w.speed <= 0 {
 		return d
@@ -120,7 +120,7 @@ func (w *world) real(d time.Duration) time.Duration {
 	return time.Duration(float64(d) / w.speed)
 }
 
-// bind writes what the simulator tells a client into an empty config database, or the token of a live account.
+// bind writes the simulator's credentials into an empty config database, or the token of a live account.
 func (w *world) bind(ctx context.Context, s *store.Store, box *secret.Box) (err error) {
 	if w.live != nil {
 		return w.live.Bind(ctx, s, box)
@@ -129,10 +129,10 @@ func (w *world) bind(ctx context.Context, s *store.Store, box *secret.Box) (err 
 	return err
 }
 
-// control is the simulator's control API.
+// control returns a client of the simulator's control API.
 func (w *world) control() control.Client { return control.Client{Address: w.address} }
 
-// baseURLs are where the platforms are reached.
+// baseURLs returns the addresses of the platforms.
 func (w *world) baseURLs() map[string]string {
 	if w.live != nil {
 		return map[string]string{w.live.Media: w.live.BaseURL}

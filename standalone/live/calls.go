@@ -15,16 +15,16 @@ import (
 	"adsync/media/client"
 )
 
-// EndpointCalls is what was asked of one endpoint of a platform.
+// EndpointCalls counts the calls of one endpoint of a platform.
 type EndpointCalls struct {
 	Endpoint string `json:"endpoint"`
 	Calls    int    `json:"calls"`
-	// QuotaLeft is what the platform told last of the calls that are left, in words; "" when it told nothing.
+	// QuotaLeft is the platform's last information about the remaining calls, as text; "" if it sent none.
 	QuotaLeft string `json:"quota_left"`
 }
 
-// callBook is the way to a real platform: it lets nothing through but what reads of that platform, and counts it:
-// GETs, and the POSTs that a media.PostReader knows to change nothing.
+// callBook is the transport to a real platform. It passes only calls that read, and counts them: GETs, and the POSTs
+// that a media.PostReader knows to change nothing.
 type callBook struct {
 	platform media.Platform
 	base     *url.URL
@@ -40,8 +40,8 @@ func newCallBook(platform media.Platform, base *url.URL, inner http.RoundTripper
 	return &callBook{platform: platform, base: base, inner: inner, calls: map[string]EndpointCalls{}}
 }
 
-// RoundTrip implements http.RoundTripper. What could change something at the platform, or take the token elsewhere, is
-// refused before it is sent: the error is an *media.Error of class Bug, which nobody tries again.
+// RoundTrip implements http.RoundTripper. It refuses, before sending, a request that could change something at the
+// platform or send the token elsewhere. The error is a *media.Error of class Bug, which is never retried.
 func (b *callBook) RoundTrip(req *http.Request) (*http.Response, error) {
 	endpoint, below := strings.CutPrefix(req.URL.Path, strings.TrimSuffix(b.base.Path, "/")+"/")
 	if !b.reads(req.Method, endpoint) || req.URL.Scheme != b.base.Scheme || req.URL.Host != b.base.Host || !below {
@@ -55,7 +55,7 @@ func (b *callBook) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	endpoint = strings.TrimSuffix(endpoint, "/")
-	// That a request is written is told before the last of it is.
+	// The trace reports a written request before its last byte is written.
 	var written atomic.Bool
 	trace := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) {
 		if info.Err == nil {
@@ -72,7 +72,7 @@ func (b *callBook) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// reads tells whether a request changes nothing at the platform.
+// reads reports whether a request changes nothing at the platform.
 func (b *callBook) reads(method, endpoint string) bool {
 	reader, ok := b.platform.(media.PostReader)
 	return method == http.MethodGet || ok && method == http.MethodPost && reader.Reads(endpoint)
@@ -86,7 +86,7 @@ func (b *callBook) note(endpoint string, calls int, quotaLeft string) {
 		QuotaLeft: cmp.Or(quotaLeft, have.QuotaLeft)}
 }
 
-// total is how many calls were sent.
+// total returns how many calls were sent.
 func (b *callBook) total() int {
 	n := 0
 	for _, c := range b.list() {

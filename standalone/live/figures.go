@@ -15,10 +15,10 @@ import (
 	"adsync/producer/overview"
 )
 
-// ErrTotalsDiffer says that our totals of a live account are not the platform's. The outcome is printed.
+// ErrTotalsDiffer means that our totals of a live account differ from the platform's. The report shows them.
 var ErrTotalsDiffer = errors.New("our totals differ from the platform's")
 
-// Report is the outcome of `standalone --live`, as --output json prints it.
+// Report is the result of `standalone --live`, as --output json prints it.
 type Report struct {
 	Media    string  `json:"media"`
 	Account  string  `json:"account"`
@@ -27,28 +27,28 @@ type Report struct {
 	Currency string  `json:"currency"`
 	From     day.Day `json:"from"`
 	To       day.Day `json:"to"`
-	// Levels are the levels below the account whose rows are added up.
+	// Levels are the levels below the account whose rows are summed up.
 	Levels []string `json:"levels"`
 	Days   []Day    `json:"days"`
-	// Total is all days together; its figures of the platform are the platform's own sum if TotalTold says so, else that
+	// Total is all days together. Its platform figures are the platform's own sum if TotalTold is true, otherwise the sum
 	// of its days.
 	Total     Day  `json:"total"`
 	TotalTold bool `json:"total_told"`
 	Figures   int  `json:"figures"`
 	Different int  `json:"different"`
-	// Rounds is how often it was compared: more than once when figures moved meanwhile.
+	// Rounds is how often the figures were compared: more than once if they changed during the run.
 	Rounds int             `json:"rounds"`
 	Failed []string        `json:"failed,omitempty"` // pulls that did not succeed, and why
 	Calls  []EndpointCalls `json:"calls"`
 }
 
-// Day is what we and the platform say of a day.
+// Day holds our figures and the platform's for a day.
 type Day struct {
 	Day     day.Day  `json:"day,omitempty"` // "" for all days together
 	Figures []Figure `json:"figures"`
 }
 
-// Figure is one figure of a day. Money is in millionths of the account's currency; null is what nobody told.
+// Figure is one figure of a day. Money is in millionths of the account's currency; null means unknown.
 type Figure struct {
 	Metric   string            `json:"metric"`
 	Ours     *int64            `json:"ours"` // the table's row of the account
@@ -56,7 +56,7 @@ type Figure struct {
 	Platform *int64            `json:"platform"`
 }
 
-// Equal reports whether both say the same. Null is not 0.
+// Equal reports whether both sides are equal. Null is not 0.
 func (f Figure) Equal() bool {
 	return (f.Ours == nil) == (f.Platform == nil) && f.difference() == 0
 }
@@ -80,7 +80,7 @@ func (d Day) different() (n int) {
 	return n
 }
 
-// count counts the figures that were compared, and those that differ.
+// count counts the compared figures, and those that differ.
 func (r *Report) count() {
 	r.Figures, r.Different = len(r.Total.Figures), r.Total.different()
 	for _, d := range r.Days {
@@ -100,8 +100,8 @@ func (r *Report) Check() error {
 	return nil
 }
 
-// comparedMetrics are the figures that are compared: money, what was shown, what was clicked, and what came of it, by
-// whichever basis the platform counts conversions.
+// comparedMetrics returns the figures that are compared: money, impressions, clicks and conversions, on the basis
+// that the platform uses.
 func comparedMetrics(report media.Report) []int {
 	var chosen []int
 	for _, wanted := range [][]string{{"cost"}, {"impressions"}, {"clicks"}, {"conversions", "conversions_event"}} {
@@ -115,11 +115,11 @@ func comparedMetrics(report media.Report) []int {
 	return chosen
 }
 
-// told is what somebody says of the days of an account at one level. A day that is not there had nothing to tell of.
-type told map[day.Day]metric.Values
+// daily holds the figures of the days of an account at one level. A missing day has no figures.
+type daily map[day.Day]metric.Values
 
-// sum is all days together.
-func (t told) sum() metric.Values {
+// sum returns the sum of all days.
+func (t daily) sum() metric.Values {
 	var sum metric.Values
 	for _, v := range t {
 		sum.Add(&v)
@@ -127,9 +127,9 @@ func (t told) sum() metric.Values {
 	return sum
 }
 
-// ourFigures adds up the rows of report_daily of an account, by level and day.
+// ourFigures sums up the rows of report_daily of an account, by level and day.
 func ourFigures(ctx context.Context, s *store.Store, accountID int64, levels []string, from,
-	to day.Day) (map[string]told, error) {
+	to day.Day) (map[string]daily, error) {
 	sums := make([]string, metric.N)
 	for i, name := range metric.Names() {
 		sums[i] = "SUM(" + name + ")"
@@ -141,7 +141,7 @@ func ourFigures(ctx context.Context, s *store.Store, accountID int64, levels []s
 		return nil, fmt.Errorf("read report_daily: %w", err)
 	}
 	defer rows.Close()
-	all := map[string]told{}
+	all := map[string]daily{}
 	for rows.Next() {
 		var level string
 		var d day.Day
@@ -150,16 +150,16 @@ func ourFigures(ctx context.Context, s *store.Store, accountID int64, levels []s
 			return nil, fmt.Errorf("read report_daily: %w", err)
 		}
 		if all[level] == nil {
-			all[level] = told{}
+			all[level] = daily{}
 		}
 		all[level][d] = columns.Values()
 	}
 	return all, rows.Err()
 }
 
-// compareFigures sets what we say beside what the platform says. total is the platform's own sum of all days, nil
-// where it does not add up.
-func compareFigures(r *Report, metrics []int, ours map[string]told, platform told, total *metric.Values) {
+// compareFigures compares our figures with the platform's. total is the platform's own sum of all days, nil if it
+// does not provide one.
+func compareFigures(r *Report, metrics []int, ours map[string]daily, platform daily, total *metric.Values) {
 	r.Days = nil
 	for _, d := range day.Between(r.From, r.To) {
 		have := dayOf(metrics, at(ours["account"], d), at(platform, d), func(level string) side { return at(ours[level], d) },
@@ -177,18 +177,18 @@ func compareFigures(r *Report, metrics []int, ours map[string]told, platform tol
 	r.count()
 }
 
-// side is what one side says of a day, or known is false: it has no row.
+// side is one side's row of a day; known is false if it has none.
 type side struct {
 	values metric.Values
 	known  bool
 }
 
-func at(t told, d day.Day) side {
+func at(t daily, d day.Day) side {
 	v, known := t[d]
 	return side{values: v, known: known}
 }
 
-// figure is a metric as a side tells it: nil for one that its row lacks, and 0 when there is no row at all.
+// figure returns a metric of a side: nil if its row lacks the metric, and 0 if there is no row.
 func (s side) figure(i int) *int64 {
 	value, set := s.values.Get(i)
 	if s.known && !set {
@@ -201,7 +201,7 @@ func dayOf(metrics []int, ours, platform side, sums func(level string) side, lev
 	var d Day
 	for _, i := range metrics {
 		f := Figure{Metric: metric.All[i].Name, Ours: ours.figure(i), Platform: platform.figure(i), Sums: map[string]*int64{}}
-		// A row that is not there says as little of a figure as one that lacks it.
+		// A missing row is equal to a row that lacks the figure.
 		if !ours.known && f.Platform == nil {
 			f.Ours = nil
 		}
@@ -216,7 +216,7 @@ func dayOf(metrics []int, ours, platform side, sums func(level string) side, lev
 	return d
 }
 
-// Print prints the outcome for people.
+// Print prints the report for people.
 func (r *Report) Print(out io.Writer) {
 	fmt.Fprintf(out, "\n%s account %s", r.Media, r.Account)
 	if r.Name != "" {
@@ -232,7 +232,7 @@ func (r *Report) Print(out io.Writer) {
 		r.printDay(out, d)
 	}
 	if !r.TotalTold {
-		fmt.Fprintf(out, "\n%s does not add up by itself: what it says of all days is the sum of its days.\n", r.Media)
+		fmt.Fprintf(out, "\n%s returns no sum of all days: its total is the sum of its days.\n", r.Media)
 	}
 	for _, level := range r.Levels {
 		if r.apart(level) {
@@ -247,7 +247,7 @@ func (r *Report) Print(out io.Writer) {
 		total += c.Calls
 		left := c.QuotaLeft
 		if left == "" {
-			left = "not told"
+			left = "not daily"
 		}
 		fmt.Fprintf(out, "%-36s %6d  %s\n", c.Endpoint, c.Calls, left)
 	}
@@ -283,14 +283,14 @@ func (r *Report) printDay(out io.Writer, d Day) {
 	}
 }
 
-// apart reports whether a level's rows do not add up to the account's.
+// apart reports whether the sum of a level's rows differs from the account's.
 func (r *Report) apart(level string) bool {
 	return slices.ContainsFunc(r.Days, func(d Day) bool {
 		return slices.ContainsFunc(d.Figures, func(f Figure) bool { return orZero(f.Sums[level]) != orZero(f.Ours) })
 	})
 }
 
-// amount shows a figure: money with its decimals, counts with thousands apart.
+// amount formats a figure: money with its decimals, counts with separated thousands.
 func amount(v *int64, unit metric.Unit) string {
 	const fen = 10_000
 	switch {

@@ -26,8 +26,8 @@ type job struct {
 	system         bool
 }
 
-// jobsOf finds the tasks that pull the platform's configuration and reports, one of each kind. What no task pulls, such
-// as what an operator has taken away, is left out, but for the report that is compared.
+// jobsOf returns the tasks that pull the platform's configuration and reports, one of each kind. Kinds without a
+// task, for example because an operator removed it, are left out, except for the report that is compared.
 func jobsOf(tasks []producer.Task, p media.Platform) ([]job, error) {
 	find := func(handler string, fits func(mode, level string) bool) (id int64) {
 		for _, t := range tasks {
@@ -35,7 +35,7 @@ func jobsOf(tasks []producer.Task, p media.Platform) ([]job, error) {
 			if err != nil || !t.Usable || !t.Enabled || t.Handler != handler || !fits(params.Mode, params.Level) {
 				continue
 			}
-			// A task that looks back is made for whole days, the others may be for the present alone.
+			// A task that looks back pulls whole days. The others may pull only the present.
 			if id == 0 || strings.HasSuffix(t.Name, ".look_back") {
 				id = t.ID
 			}
@@ -61,7 +61,7 @@ func jobsOf(tasks []producer.Task, p media.Platform) ([]job, error) {
 	return jobs, nil
 }
 
-// runJobs orders jobs, those of reports for the days, and waits for their end.
+// runJobs orders the jobs, those of reports for the given days, and waits for their end.
 func (r *run) runJobs(ctx context.Context, jobs []job, from, to day.Day) error {
 	now := r.clock.Now()
 	var ids []int64
@@ -110,11 +110,11 @@ func (r *run) runJobs(ctx context.Context, jobs []job, from, to day.Day) error {
 	return nil
 }
 
-// lookInterval is how often a pull under way is looked at.
+// lookInterval is how often the progress of a pull is read.
 const lookInterval = time.Second
 
-// look shows how far the runs are; the last look is shown in any case. Its error ends the waiting: the token is
-// refused.
+// look shows the progress of the runs; the last state is always shown. It returns an error, which ends the wait, if the
+// platform refuses the token.
 func (r *run) look(ctx context.Context, runs []ledger.Run, last bool) error {
 	if err := r.refused(ctx); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (r *run) look(ctx context.Context, runs []ledger.Run, last bool) error {
 	return nil
 }
 
-// daysDone counts the days of which every report is whole.
+// daysDone counts the days whose reports are all complete.
 func (r *run) daysDone(covered []results.Coverage) int {
 	whole := map[day.Day]int{}
 	for _, c := range covered {
@@ -165,7 +165,7 @@ func (r *run) daysDone(covered []results.Coverage) int {
 	return done
 }
 
-// whyFailed tells what became of a run that did not succeed.
+// whyFailed returns why a run did not succeed.
 func (r *run) whyFailed(ctx context.Context, of ledger.Run) string {
 	reason := of.ErrorText
 	if died, _, err := r.store.ListDead(ctx, task.DeadFilter{RunID: of.ID}, dead.DeadPlace{}, 1); err == nil &&
@@ -175,7 +175,7 @@ func (r *run) whyFailed(ctx context.Context, of ledger.Run) string {
 	return fmt.Sprintf("%s %s: %s", of.TaskName, of.State, reason)
 }
 
-// summarise brings the summaries up to date with what was pulled.
+// summarise updates the summaries to the pulled figures.
 func (r *run) summarise(ctx context.Context) error {
 	for _, t := range r.Runs.Plan.Tasks() {
 		if t.Usable && t.Enabled && t.Handler == upkeep.Name+".summary" {

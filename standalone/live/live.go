@@ -1,4 +1,4 @@
-// Package live pulls a real account, only reading, and compares it with what its platform says.
+// Package live pulls a real account, only by reading, and compares the tables with the platform's own totals.
 package live
 
 import (
@@ -26,12 +26,12 @@ import (
 	"adsync/standalone/runs"
 )
 
-// Pull is a real account to pull, in the place of simulated ones. It is only read.
+// Pull is a real account to pull instead of simulated ones. It is only read.
 type Pull struct {
 	Media   string
 	Account string // the platform's id
 	Days    int    // with today; 1 to DaysMax
-	BaseURL string // "" is the platform's own
+	BaseURL string // "" = the platform's own
 	Token   secret.Text
 }
 
@@ -44,21 +44,21 @@ const (
 const (
 	// loginName names the login that the token makes.
 	loginName = "live"
-	// limitShare is the part of the platform's limits that is used: others call with the same app.
+	// limitShare is the part of the platform's limits that the pull uses, because others call with the same app.
 	limitShare = 0.5
-	// roundsMax is how often figures are pulled and compared before a difference is one: today's move every few minutes,
-	// and may do so between our pull and our question.
+	// roundsMax is how often figures are pulled and compared before a difference counts: today's figures change every few
+	// minutes, possibly between the pull and the comparison.
 	roundsMax = 3
 )
 
-// What is believed of an account of which the platform does not tell it: it holds for nearly all accounts of the
-// platforms that we know.
+// The zone and currency that are assumed if the platform does not return them. They hold for nearly all accounts of the
+// known platforms.
 const (
 	zoneDefault     = "Asia/Shanghai"
 	currencyDefault = "CNY"
 )
 
-// Live is the way to the platform of a pull, on which nothing passes but reading.
+// Live is the connection to the platform of a pull. It passes only calls that read.
 type Live struct {
 	Pull
 	platform media.Platform
@@ -67,7 +67,7 @@ type Live struct {
 	tokenID  int64
 }
 
-// Open opens the way to the platform of a pull.
+// Open prepares the connection to the platform of a pull.
 func Open(p Pull) (*Live, error) {
 	l := &Live{Pull: p, platform: engine.Platform(p.Media)}
 	if l.platform == nil {
@@ -84,16 +84,16 @@ func Open(p Pull) (*Live, error) {
 	return l, nil
 }
 
-// HTTP is the client by which the platform is reached.
+// HTTP returns the client that reaches the platform.
 func (l *Live) HTTP() *http.Client { return l.http }
 
-// Bind writes the token and, at the first time, the limits.
+// Bind writes the token and, the first time, the limits.
 func (l *Live) Bind(ctx context.Context, s *store.Store, box *secret.Box) (err error) {
 	rows, err := s.RateLimits(ctx)
 	if err != nil {
 		return err
 	}
-	// What was changed there since holds.
+	// Later changes of the limits stay.
 	if !slices.ContainsFunc(rows, func(r settings.LimitRow) bool { return r.Media == l.Media }) {
 		for _, rule := range l.platform.Limits() {
 			rule.Share = limitShare
@@ -106,7 +106,7 @@ func (l *Live) Bind(ctx context.Context, s *store.Store, box *secret.Box) (err e
 	return err
 }
 
-// Stack is what a pull needs of the process that runs it.
+// Stack holds what a pull needs of its process.
 type Stack struct {
 	Runs     *runs.Runs
 	Engine   *engine.Engine
@@ -128,7 +128,7 @@ type run struct {
 	reports  int     // that are pulled of each day
 }
 
-// Compare pulls the account, and compares it with what the platform says.
+// Compare pulls the account and compares it with the platform's totals.
 func (l *Live) Compare(ctx context.Context, s Stack) (*Report, error) {
 	r := &run{
 		Stack: s, Live: l, store: s.Runs.Store, clock: clock.System{}, caller: s.Engine.Caller(l.Media),
@@ -143,7 +143,7 @@ func (l *Live) Compare(ctx context.Context, s Stack) (*Report, error) {
 	return &r.report, nil
 }
 
-// pull does everything but count the calls.
+// pull does all steps except counting the calls.
 func (r *run) pull(ctx context.Context) error {
 	daily := slices.IndexFunc(r.platform.Reports(),
 		func(rep media.Report) bool { return rep.Level == "account" && !rep.Hourly })
@@ -183,8 +183,8 @@ func (r *run) pull(ctx context.Context) error {
 	return r.summarise(ctx)
 }
 
-// meet asks the platform about the account, before anything is pulled or written: a refused token and an account of
-// somebody else show here.
+// meet reads the account from the platform before anything is pulled or written. It fails for a refused token and for
+// an account that the token does not reach.
 func (r *run) meet(ctx context.Context, totals media.Report) error {
 	r.account = media.Account{Media: r.Media, ExternalID: r.Account, TokenID: r.tokenID}
 	found, reached, err := r.find(ctx)
@@ -213,7 +213,7 @@ func (r *run) meet(ctx context.Context, totals media.Report) error {
 	return err
 }
 
-// levelsBelow are the levels whose rows should add up to the account's.
+// levelsBelow returns the levels whose rows should sum up to the account's.
 func levelsBelow(p media.Platform) []string {
 	levels := []string{}
 	for _, r := range p.Reports() {
@@ -224,14 +224,14 @@ func levelsBelow(p media.Platform) []string {
 	return levels
 }
 
-// listedMax is how many pages of accounts are looked through for the account: a token may reach thousands.
+// listedMax is how many pages of accounts are searched for the account: a token may reach thousands.
 const listedMax = 20
 
 var errListed = errors.New("enough accounts are listed")
 
-// find looks the account up in the list of those that the token reaches, for its name, zone and currency, and returns
-// besides, for an error, which ones that are. A platform that does not list it, or refuses to, may show it all the
-// same.
+// find searches the accounts that the token reaches for the account's name, zone and currency. For error messages it
+// also returns which accounts the token reaches. A platform that does not list the account, or refuses to, may still
+// return its figures.
 func (r *run) find(ctx context.Context) (found media.FoundAccount, reached string, err error) {
 	var ids []string
 	err = r.ask(ctx, "the accounts of the token", listPauseMax, func(ctx context.Context) error {
@@ -265,16 +265,17 @@ func (r *run) find(ctx context.Context) (found media.FoundAccount, reached strin
 	return found, reached, err
 }
 
-// How long the platform is asked again where that may help.
+// How long calls are retried if that may help.
 const (
 	askPause    = time.Second
 	askPauseMax = 16 * time.Second
-	// listPauseMax is for the list of accounts, which a run can do without.
+	// listPauseMax applies to the list of accounts, which a run does not need.
 	listPauseMax = 2 * time.Second
 	askWaitMax   = time.Minute
 )
 
-// ask calls the platform, and again with pauses that grow up to pauseMax while it has no answer or says to wait.
+// ask calls the platform. It retries with pauses that grow up to pauseMax while the platform does not answer or asks to
+// wait.
 func (r *run) ask(ctx context.Context, what string, pauseMax time.Duration, try func(ctx context.Context) error) error {
 	for pause := askPause; ; pause *= 2 {
 		err := try(ctx)
@@ -305,7 +306,8 @@ func (r *run) ask(ctx context.Context, what string, pauseMax time.Duration, try 
 	}
 }
 
-// refused returns an error when the platform has refused the token, or the account: then its pulls would wait for it.
+// refused returns an error if the platform has refused the token or the account, for which the pulls would otherwise
+// wait.
 func (r *run) refused(ctx context.Context) error {
 	row, err := r.store.Token(ctx, r.tokenID)
 	if err != nil {
@@ -333,7 +335,7 @@ func (r *run) refusal(reason string) error {
 		strings.TrimPrefix(reason, string(media.Auth)+" error "), console)
 }
 
-// askReport asks for the days of a report, with the fields that its pulls ask for.
+// askReport reads the days of a report, with the fields that its pulls read.
 func (r *run) askReport(ctx context.Context, what string, report media.Report,
 	do func(context.Context, media.Report, media.ReportQuery) error) error {
 	query := media.ReportQuery{From: r.report.From, To: r.report.To}
@@ -343,16 +345,16 @@ func (r *run) askReport(ctx context.Context, what string, report media.Report,
 	})
 }
 
-// pagesMax ends a report of days whose pages do not.
+// pagesMax bounds the pages of a report.
 const pagesMax = 100
 
-// platformDays asks for the account's days, by a call of its own and not through the tables.
-func (r *run) platformDays(ctx context.Context, totals media.Report) (told, error) {
+// platformDays reads the account's days directly from the platform, not from the tables.
+func (r *run) platformDays(ctx context.Context, totals media.Report) (daily, error) {
 	api := r.caller.For(r.account)
-	var days told
+	var days daily
 	err := r.askReport(ctx, "the account's days", totals,
 		func(ctx context.Context, totals media.Report, query media.ReportQuery) error {
-			days = told{}
+			days = daily{}
 			next, total := "", 0
 			for range pagesMax {
 				page, err := totals.Page(ctx, api, query, next)
@@ -374,7 +376,7 @@ func (r *run) platformDays(ctx context.Context, totals media.Report) (told, erro
 	return days, err
 }
 
-// compare sets the tables beside what the platform says now.
+// compare compares the tables with the platform's present figures.
 func (r *run) compare(ctx context.Context, totals media.Report) error {
 	days, err := r.platformDays(ctx, totals)
 	if err != nil {
@@ -401,7 +403,7 @@ func (r *run) compare(ctx context.Context, totals media.Report) error {
 	return nil
 }
 
-// moved returns the days that differ; all of them if it is only their sum.
+// moved returns the range of days that differ, or all days if only their sum differs.
 func (r *run) moved() (from, to day.Day) {
 	for _, d := range r.report.Days {
 		if d.different() > 0 {

@@ -8,7 +8,7 @@ import (
 	"adsync/base/clock"
 )
 
-// progress says how far a pull is: in one line of a terminal, else in lines of their own now and then.
+// progress shows the progress of a pull: in one line of a terminal, otherwise in separate lines every lineInterval.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -17,7 +17,7 @@ type progress struct {
 	open     bool // the terminal's line is not ended
 }
 
-// lineInterval is how often a line is written where there is no terminal.
+// lineInterval is how often a line is written without a terminal.
 const lineInterval = 5 * time.Second
 
 func (p *progress) show(text string, always bool) {

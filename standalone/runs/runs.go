@@ -1,4 +1,4 @@
-// Package runs orders runs of tasks by hand, waits for their end, and knows whether work is under way.
+// Package runs orders runs of tasks by hand, waits for their end, and reports whether work is under way.
 package runs
 
 import (
@@ -18,7 +18,7 @@ import (
 	"adsync/simulator/world"
 )
 
-// Runs are those of one process.
+// Runs orders and watches the runs of one process.
 type Runs struct {
 	Store   *store.Store
 	Plan    *producer.Producer
@@ -26,7 +26,7 @@ type Runs struct {
 	World   *world.Clock // of a simulated world inside this process, whose work may be cancelled; else nil
 }
 
-// pollInterval is how often the runs are looked at.
+// pollInterval is how often the runs are read.
 const pollInterval = 200 * time.Millisecond
 
 // Order orders a task by hand at a moment, and returns the id of its run.
@@ -35,7 +35,7 @@ func (r *Runs) Order(ctx context.Context, taskID int64, request task.Order, at t
 	return id, r.Store.AddOrder(ctx, ledger.RunOrder{RunID: id, TaskID: taskID, Request: request, OrderedAt: at})
 }
 
-// Wait waits for the end of runs. It calls progress with them at each look.
+// Wait waits for the end of runs. It calls progress with them at each poll.
 func (r *Runs) Wait(ctx context.Context, ids []int64, progress func([]ledger.Run)) ([]ledger.Run, error) {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -56,11 +56,10 @@ func (r *Runs) Wait(ctx context.Context, ids []int64, progress func([]ledger.Run
 	}
 }
 
-// quietLooks is after how many looks without anything under way there is rest: a tick that came up in the last moment
-// is no run yet.
+// quietLooks is how many polls in a row without work count as rest: a tick that has just become due is not a run yet.
 const quietLooks = 4
 
-// Rest waits until nothing is under way, for as long as there is patience, and reports whether that came.
+// Rest waits until no work is under way, for at most patience, and reports whether that happened.
 func (r *Runs) Rest(ctx context.Context, patience time.Duration) (bool, error) {
 	began, quiet := clock.Mark(), 0
 	for {
@@ -86,8 +85,8 @@ func (r *Runs) Rest(ctx context.Context, patience time.Duration) (bool, error) {
 	}
 }
 
-// underWay is how many runs are open or ordered. A run is not counted if all that is left of it waits for accounts that
-// the platform has closed: that may take days.
+// underWay returns how many runs are open or ordered. It leaves out a run whose open subtasks all wait for accounts
+// that the platform has closed, because that may take days.
 func (r *Runs) underWay(ctx context.Context) (open int64, err error) {
 	waitedFor, err := r.Store.AccountsWaitedFor(ctx)
 	if err != nil {
@@ -113,13 +112,13 @@ func (r *Runs) underWay(ctx context.Context) (open int64, err error) {
 }
 
 const (
-	// settleMax is how long what is under way may take to come to its end, and cancelMax to be cancelled then.
+	// settleMax is how long work under way may take to end, and cancelMax how long its cancel may take.
 	settleMax = 30 * time.Second
 	cancelMax = time.Minute
 )
 
-// Settle brings what is under way to its end: it cancels what does not end in time, if the world is inside this
-// process. It returns how many runs it cancelled.
+// Settle waits for the end of work under way. It cancels what does not end in time, if the world is inside this
+// process, and returns how many runs it cancelled.
 func (r *Runs) Settle(ctx context.Context) (cancelled int64, err error) {
 	rested, err := r.Rest(ctx, settleMax)
 	if err != nil || rested || r.World == nil {
@@ -144,6 +143,6 @@ func (r *Runs) Settle(ctx context.Context) (cancelled int64, err error) {
 	if err != nil {
 		return cancelled, err
 	}
-	// A cancel takes the runs of its own millisecond too, and the next ones are not meant.
+	// A cancel also stops runs of its own millisecond. Moving the clock keeps later runs out of it.
 	return cancelled, r.World.Set(r.World.Now().Add(time.Second))
 }
