@@ -7,31 +7,31 @@ import (
 	"adsync/base/store/settings"
 )
 
-// accountFrozen is an account that its platform closes for a while.
+// accountFrozen is the event that a platform closes an account for some time.
 func accountFrozen(media string) Event {
-	return Event{Name: "account frozen", what: "parked, with the platform's words: nothing of it is pulled",
+	return Event{Name: "account frozen", what: "parked with the platform's message, and not pulled",
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			return p.closeAccount(ctx, media, "frozen")
 		}}
 }
 
-// accountRevoked is an account for which a login has no permission any more, and gets none.
+// accountRevoked is the event that a login loses its permission for an account permanently.
 func accountRevoked(media string) Event {
-	return Event{Name: "permission revoked", what: "parked, with the platform's words: its figures stay as they are",
+	return Event{Name: "permission revoked", what: "parked with the platform's message: its figures stay",
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			return p.closeAccount(ctx, media, "revoked")
 		}}
 }
 
-// accountOpened is the end of what accountFrozen began.
+// accountOpened ends the event of accountFrozen.
 func accountOpened(media string) Event {
-	return Event{Name: "account frozen no more", what: "found by the probe, and its missed days are pulled", lasting: true,
+	return Event{Name: "account opened again", what: "found by the probe, and its missed days are pulled", lasting: true,
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			externalID, id, err := p.otherAccount(ctx, media)
 			if err != nil || id == 0 {
 				return nil, err
 			}
-			// What was pulled whole of the day that ended while it was frozen.
+			// The complete pulls of the day that ended while the account was frozen.
 			const query = "SELECT COALESCE(MAX(complete_version), 0) FROM coverage" +
 				" WHERE account_id = ? AND report = 'report_daily' AND level = 'account' AND day = ?"
 			pulled := counted(p.store.Data, query, id, p.yesterday())
@@ -52,13 +52,14 @@ func accountOpened(media string) Event {
 		}}
 }
 
-// closeAccount closes an account to us, in a state of the simulator's. It is met when the account was parked.
+// closeAccount sets a state of the simulator in which the account cannot be read. The event is met when the account was
+// parked.
 func (p *Story) closeAccount(ctx context.Context, media, state string) (metFunc, error) {
 	externalID, id, err := p.otherAccount(ctx, media)
 	if err != nil || id == 0 {
 		return nil, err
 	}
-	// parked_since stays when it is opened again.
+	// parked_since stays when the account is opened again.
 	const query = "SELECT COUNT(*) FROM media_account WHERE id = ? AND parked_since IS NOT NULL"
 	return counted(p.store.Config, query, id), p.orderLife(ctx, media, externalID, state)
 }
@@ -67,8 +68,8 @@ func (p *Story) orderLife(ctx context.Context, media, externalID, state string) 
 	return p.sim.Post(ctx, "accounts", map[string]string{"media": media, "account": externalID, "state": state})
 }
 
-// otherAccount is the one of a platform's accounts, without the first, that had the most impressions when it was
-// first asked for: the platform's id and ours, which is 0 if there is no other account.
+// otherAccount returns the platform's id and our id of the account, other than the first, that had the most
+// impressions at the first call. Our id is 0 if there is no other account.
 func (p *Story) otherAccount(ctx context.Context, media string) (externalID string, id int64, err error) {
 	if known, ok := p.others[media]; ok {
 		return known.ExternalID, known.ID, nil

@@ -17,20 +17,20 @@ import (
 	simworld "adsync/simulator/world"
 )
 
-// Event is something that a story does to the world, or to the tables.
+// Event is a change that a story makes to the world or to the tables.
 type Event struct {
 	Name string
 	what string // what becomes of it, for the screen
-	// lasting events are looked at when the story is over; others when the platforms are calm again.
+	// lasting events are checked at the end of the story; others when the platforms are calm again.
 	lasting bool
-	// begin does it just before a scene whose moment is at. met tells later how often it struck; it is nil if the world
-	// is too small for the event.
+	// begin starts the event just before a scene whose moment is at. met later returns how often the event struck; it is
+	// nil if the world is too small for the event.
 	begin func(ctx context.Context, p *Story, at time.Time) (met metFunc, err error)
 }
 
 type metFunc func(context.Context) (int64, error)
 
-// counted returns what counts by a query of one number.
+// counted returns a function that counts by a query of one number.
 func counted(db *sqldb.DB, query string, args ...any) metFunc {
 	return func(ctx context.Context) (n int64, err error) {
 		err = db.Writer(ctx).Raw(query, args...).Row().Scan(&n)
@@ -38,7 +38,7 @@ func counted(db *sqldb.DB, query string, args ...any) metFunc {
 	}
 }
 
-// grown counts now, and returns what tells by how much the count has grown since.
+// grown counts now, and returns a function that returns by how much the count has grown since.
 func grown(ctx context.Context, count metFunc) (metFunc, error) {
 	before, err := count(ctx)
 	return func(ctx context.Context) (int64, error) {
@@ -47,14 +47,14 @@ func grown(ctx context.Context, count metFunc) (metFunc, error) {
 	}, err
 }
 
-// openEvent is one that was begun.
+// openEvent is an event that was begun.
 type openEvent struct {
 	Event
 	at  string
 	met metFunc
 }
 
-// fault is trouble that the simulator makes automatically, a number of times.
+// fault is an error that the simulator produces a number of times.
 func fault(media, name, what string, order map[string]any) Event {
 	return Event{Name: name, what: what, begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 		order = maps.Clone(order)
@@ -68,7 +68,7 @@ func shiftedPages(p night.Platform) Event {
 		map[string]any{"kind": "lost_row", "endpoint": p.HourlyReports, "count": 2})
 }
 
-// orderFault orders a fault; what it returns asks the simulator how often it struck.
+// orderFault orders a fault. The returned function reads from the simulator how often it struck.
 func (p *Story) orderFault(ctx context.Context, order map[string]any) (metFunc, error) {
 	id, err := p.addFault(ctx, order)
 	return func(ctx context.Context) (int64, error) { return p.faultMet(ctx, id) }, err
@@ -83,7 +83,7 @@ func (p *Story) addFault(ctx context.Context, order map[string]any) (id string, 
 	return ordered.ID, err
 }
 
-// faultMet is how often a fault struck.
+// faultMet returns how often a fault struck.
 func (p *Story) faultMet(ctx context.Context, id string) (int64, error) {
 	var all struct {
 		Faults []struct {
@@ -99,13 +99,13 @@ func (p *Story) faultMet(ctx context.Context, id string) (int64, error) {
 			return f.Met, nil
 		}
 	}
-	return 0, fmt.Errorf("the simulator knows no fault %s any more", id)
+	return 0, fmt.Errorf("the simulator no longer knows the fault %s", id)
 }
 
-// emptyYesterday is what platforms do in the early morning: success, no rows. The figures of an account's yesterday
-// are in the tables, and must stay there.
+// emptyYesterday is an answer of platforms in the early morning: success without rows. The figures of the account's
+// yesterday are in the tables and must stay there.
 func emptyYesterday(media string) Event {
-	return Event{Name: "empty yesterday", what: "refused: the tables keep it, and it is pulled again",
+	return Event{Name: "empty yesterday", what: "refused: the tables keep yesterday, and it is pulled again",
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			yesterday := p.yesterday()
 			externalID, id, err := p.first(ctx, media)
@@ -135,8 +135,8 @@ func corrected(media string) Event {
 		}}
 }
 
-// takenBack is an ad of an account, on each platform, whose figures of yesterday the platform takes back, all of
-// them: too few of the account's to be suspect.
+// takenBack is an ad of an account, on each platform, whose figures of yesterday the platform retracts completely.
+// Their share of the account's is too small to be suspect.
 func takenBack(platforms []night.Platform) Event {
 	return Event{Name: "ad's day taken back", what: "its rows go with the look-back of the morning", lasting: true,
 		begin: func(ctx context.Context, p *Story, at time.Time) (metFunc, error) {
@@ -191,8 +191,8 @@ func takenBack(platforms []night.Platform) Event {
 		}}
 }
 
-// editedLate are edits of all ads of an account, on each platform, that are shown minutes after the time that they
-// are told with. The edit of one ad has a later time, and is shown at once.
+// editedLate is edits of all ads of an account, on each platform, that become visible minutes after their modification
+// time. The edit of one ad has a later time and is visible at once.
 func editedLate(platforms []night.Platform) Event {
 	return Event{Name: "edits shown late", what: "pulls of changes reach back, and have them", lasting: true,
 		begin: func(ctx context.Context, p *Story, at time.Time) (metFunc, error) {
@@ -234,8 +234,8 @@ func editedLate(platforms []night.Platform) Event {
 		}}
 }
 
-// dropped are creatives that are taken out of all ads of an account. The platform no longer lists them, and reports
-// no time of it. gone counts the rows that are marked as deleted.
+// dropped is creatives that are removed from all ads of an account. The platform no longer lists them and reports no
+// time of removal. gone is the query that counts the rows marked as deleted.
 func dropped(media, gone string) Event {
 	return Event{Name: "creatives taken out", what: "missed by the full pull of the night, and marked as deleted",
 		lasting: true,
@@ -265,10 +265,10 @@ func tokensDead(media string) Event {
 		_, err = p.orderFault(ctx, map[string]any{"kind": "token_death", "media": media})
 		return met, err
 	}
-	return Event{Name: "token died", what: "refreshed once, the calls go on", begin: begin}
+	return Event{Name: "token died", what: "refreshed once, and the calls continue", begin: begin}
 }
 
-// rebound is an operator who finds that an account was bound to the wrong game.
+// rebound is an operator's correction of an account that was bound to the wrong game.
 func rebound(media string) Event {
 	return Event{Name: "account rebound", what: "the summaries of all its days follow", lasting: true,
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
@@ -295,8 +295,8 @@ func rebound(media string) Event {
 		}}
 }
 
-// hole is a day of an account that our own tables lose, with what they know of it. The look-backs have pulled it, and
-// none comes any more.
+// hole is a day of an account that our tables lose, together with its coverage. The look-backs have already pulled it
+// and will not pull it again.
 func hole(media string) Event {
 	return Event{Name: "day lost from the tables", what: "found by coverage, and filled", lasting: true,
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
@@ -318,9 +318,9 @@ func hole(media string) Event {
 		}}
 }
 
-// metricRetired is a figure that a platform's reports do not know any more.
+// metricRetired is a figure that a platform's reports no longer know.
 func metricRetired(media, field string) Event {
-	return Event{Name: "metric retired", what: "its reports go on without it, and its columns are NULL",
+	return Event{Name: "metric retired", what: "its reports continue without it, and its columns are NULL",
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
 			_, err := p.orderFault(ctx, map[string]any{"kind": "retire_field", "media": media, "field": field})
 			return func(ctx context.Context) (n int64, err error) {
@@ -335,10 +335,10 @@ func metricRetired(media, field string) Event {
 		}}
 }
 
-// yesterday is the day that ends in the story.
+// yesterday returns the day that ends in the story.
 func (p *Story) yesterday() day.Day { return day.Of(p.midnight, simworld.Zone).Add(-1) }
 
-// first is the platform's id and ours of a platform's first account, which is a large one.
+// first returns the platform's id and our id of a platform's first account, which is a large one.
 func (p *Story) first(ctx context.Context, media string) (externalID string, id int64, err error) {
 	externalID = p.stack.Accounts[media][0]
 	found, err := p.store.FindAccounts(ctx, media, []string{externalID})
@@ -348,8 +348,8 @@ func (p *Story) first(ctx context.Context, media string) (externalID string, id 
 	return externalID, found[externalID].ID, err
 }
 
-// closeEvents notes what came of the events that were begun, at the story's end of all of them, and takes back what
-// was ordered of the simulator.
+// closeEvents records the results of the open events, at the story's end of all of them, and cancels their orders in
+// the simulator.
 func (p *Story) closeEvents(ctx context.Context, end bool) error {
 	var kept []openEvent
 	for _, e := range p.open {

@@ -2,8 +2,8 @@ package story
 
 import "adsync/simulator/night"
 
-// Night is the plan of a whole night: what the platforms' nights are made of. In each scene come first what happens
-// to all platforms, then what happens to one.
+// Night returns the plan of a whole night, made from the platforms' nights. In each scene, events of all platforms come
+// first, then those of single platforms.
 func Night(platforms []night.Platform) Plan {
 	var shifted, tokens []Event
 	for _, p := range platforms {
@@ -18,9 +18,9 @@ func Night(platforms []night.Platform) Plan {
 			Events: []Event{editedLate(platforms)}},
 		{At: night.LateFigures, Title: "late conversions come in, and yesterday is corrected",
 			Events: []Event{takenBack(platforms)}},
-		{At: night.Lists, Title: "all lists are pulled anew, over a limit"},
+		{At: night.Lists, Title: "all lists are pulled again, over a limit"},
 		{At: night.Tokens, Title: "tokens end before their time", Events: tokens},
-		{At: night.Opening, Title: "an account is frozen no more"},
+		{At: night.Opening, Title: "a frozen account is opened again"},
 		{At: night.OldAnswers, Title: "an older answer comes late, and a platform fails",
 			Events: []Event{olderLast(platforms)}},
 		{At: night.Morning, Title: "the morning: yesterday is pulled again, without a figure", Calm: true},

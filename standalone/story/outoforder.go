@@ -13,12 +13,12 @@ import (
 	"adsync/simulator/night"
 )
 
-// olderLast is an answer that comes after that of a newer pull of the same day: of an account of each platform, and a
-// day that nothing else pulls before the comparison.
+// olderLast is an answer that arrives after that of a newer pull of the same day, for an account of each platform and
+// a day that no other task pulls before the comparison.
 func olderLast(platforms []night.Platform) Event {
 	return Event{Name: "older pull ends last", what: "superseded: the newer figures stay",
 		begin: func(ctx context.Context, p *Story, _ time.Time) (metFunc, error) {
-			// What else is under way would meet what is meant for one call.
+			// Other work under way would meet the fault that is meant for one call.
 			if _, err := p.stack.Runs.Rest(ctx, restMax); err != nil {
 				return nil, err
 			}
@@ -34,11 +34,11 @@ func olderLast(platforms []night.Platform) Event {
 		}}
 }
 
-// heldUp is how long an answer is held up at the most: less than a call may take.
+// heldUp is the longest delay of an answer, which is less than the timeout of a call.
 const heldUp = 25 * time.Second
 
-// pullOutOfOrder orders a day of a platform's first account twice. The first one's answer is held up until the day
-// has been corrected and the second one has ended. It returns the first one, which has ended too.
+// pullOutOfOrder orders a day of a platform's first account twice. The first pull's answer is delayed until the day has
+// been corrected and the second pull has ended. It returns the first run, which has ended too.
 func (p *Story) pullOutOfOrder(ctx context.Context, platform night.Platform) (older ledger.Run, err error) {
 	media := platform.Media
 	account, id, err := p.first(ctx, media)
@@ -84,7 +84,7 @@ func (p *Story) pullOutOfOrder(ctx context.Context, platform night.Platform) (ol
 	if _, err := p.awaitRun(ctx, second); err != nil {
 		return older, err
 	}
-	// From here on what the second one pulled is known, and nothing may be older.
+	// From here on, no older figures than those of the second pull may appear.
 	if err := p.checked.Compare(ctx); err != nil {
 		return older, err
 	}

@@ -12,37 +12,37 @@ import (
 	simworld "adsync/simulator/world"
 )
 
-// pace drives the world's clock through a story: it stands still, is set on, and runs fast. It remembers when it did
-// what, so that a moment of the database can be told as one of the world.
+// pace drives the world's clock through a story: the clock stops, is set forward, and runs fast. pace records these
+// changes, so that a moment of the database can be converted to a moment of the world.
 //
-// It is also the clock by which subtasks wait for their retries: that of the world, but for that it goes on while the
-// world stands still, or nothing that waits would ever come to its end there.
+// It is also the clock by which subtasks wait for their retries. That clock follows the world's, but also runs while
+// the world stands still, because waiting subtasks would never end otherwise.
 type pace struct {
 	world *simworld.Clock
 
 	mu    sync.Mutex
 	marks []paceMark
-	// The waiting clock showed base at a reading of the process's clock, and goes at a speed since.
+	// The waiting clock showed base at the time real of the process's clock, and has run at a speed since.
 	base, real time.Time
 	speed      float64
 }
 
-// paceMark is where the world's clock stood at a moment.
+// paceMark is the time of the world's clock at a moment.
 type paceMark struct {
 	at, world time.Time
 	speed     float64 // from here on; 0 stands still
-	changing  bool    // up to the next mark the clock may have been set and let go at any moment
+	changing  bool    // until the next mark, the clock may have been set and started at any moment
 }
 
 var _ clock.Clock = (*pace)(nil)
 
-// newPace begins with a world that stands still, and a waiting clock that goes at a speed.
+// newPace returns a pace for a stopped world, with a waiting clock that runs at a speed.
 func newPace(world *simworld.Clock, speed float64) *pace {
 	return &pace{world: world, base: world.Now(), real: clock.Mark(), speed: speed,
 		marks: []paceMark{{at: clock.Mark(), world: world.Now()}}}
 }
 
-// change does something to the world's clock, after which it goes at a speed, or stands still.
+// change changes the world's clock, after which it runs at a speed, or stands still.
 func (p *pace) change(speed float64, do func() error) error {
 	p.mark(paceMark{changing: true})
 	err := do()
@@ -57,15 +57,16 @@ func (p *pace) mark(m paceMark) {
 	p.marks = append(p.marks, m)
 }
 
-// paceSlack is how far the world's time at a moment may be wrong by while its clock runs: clocks are read to the
+// paceSlack is the greatest error of the world's time at a moment while its clock runs: clocks are read to the
 // millisecond, and one after the other.
 const paceSlack = time.Second
 
-// clockLooks is how often clockAhead looks: of so many answers one was not held up.
+// clockLooks is how many readings clockAhead takes, so that at least one is not delayed.
 const clockLooks = 20
 
-// clockAhead tells by how much a database's clock is ahead of this process's, from the answer that took least; 0 if
-// that may be due to the time that the answer took. At a story's speed a tenth of a second is several of the world.
+// clockAhead returns by how much a database's clock is ahead of this process's, from the fastest answer. It returns 0
+// if the difference may be due to the duration of the answer. At a story's speed a tenth of a second is several
+// seconds of the world.
 func clockAhead(ctx context.Context, now clock.ReadFunc) (time.Duration, error) {
 	var ahead time.Duration
 	least := time.Duration(math.MaxInt64)
@@ -80,7 +81,7 @@ func clockAhead(ctx context.Context, now clock.ReadFunc) (time.Duration, error) 
 			continue
 		}
 		least = took
-		// What is told is cut to milliseconds.
+		// The database returns whole milliseconds, rounded down.
 		ahead = told.Add(time.Millisecond / 2).Sub(asked.Add(took / 2))
 		if ahead.Abs() <= took/2+time.Millisecond {
 			ahead = 0
@@ -89,7 +90,7 @@ func clockAhead(ctx context.Context, now clock.ReadFunc) (time.Duration, error) 
 	return ahead, nil
 }
 
-// worldAt returns which times of the world a moment of this process's clock may have been.
+// worldAt returns the range of the world's times to which a moment of this process's clock may correspond.
 func (p *pace) worldAt(at time.Time) (earliest, latest time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -112,7 +113,7 @@ func (p *pace) worldAt(at time.Time) (earliest, latest time.Time) {
 	return earliest, latest
 }
 
-// Now implements clock.Clock: the time by which subtasks wait. It never goes back.
+// Now implements clock.Clock: it returns the time by which subtasks wait, which never decreases.
 func (p *pace) Now() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -139,7 +140,7 @@ func (p *pace) Until(t time.Time) time.Duration {
 	return time.Duration(float64(left) / p.speed)
 }
 
-// slow lets the waiting clock go at the speed of real time from now on.
+// slow makes the waiting clock run at the speed of real time from now on.
 func (p *pace) slow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

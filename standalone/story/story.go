@@ -1,8 +1,8 @@
 // Package story plays a night of the simulated world: from before midnight to the morning, faster than real time,
-// with the seeded tasks on their crons while the platforms misbehave. The night is played in scenes. For each the
-// clock is set to a little before a moment that matters, runs past it, and stands still until the work is done: if it
-// ran through the night without a rest, a busy machine would fall ever further behind it. What was pulled is then
-// compared with what had been published while it was fetched.
+// with the seeded tasks on their crons while the platforms misbehave. The night is played in scenes. For each scene
+// the clock is set to shortly before an important moment, runs past it, and stands still until the work is done. A
+// clock that ran through the night without stops would outrun a busy machine. The pulled rows are then compared with
+// what was published while they were fetched.
 package story
 
 import (
@@ -24,17 +24,17 @@ import (
 	"adsync/standalone/verify"
 )
 
-// Report is the outcome of a story.
+// Report is the result of a story.
 type Report struct {
-	// Pulls that were compared with the truth as it was published while they were under way.
+	// PublishedReport counts the pulls that were compared with the truth that was published while they were under way.
 	verify.PublishedReport
 	Scenes []SceneReport `json:"scenes"`
 	Events []EventReport `json:"events"`
-	// Cancelled is how many runs were still open when the story was over, and were cancelled.
+	// Cancelled counts the runs that were still open at the end of the story and were cancelled.
 	Cancelled int64 `json:"cancelled"`
 }
 
-// SceneReport is how a scene went.
+// SceneReport is the result of a scene.
 type SceneReport struct {
 	At      string  `json:"at"` // the world's time of day
 	Title   string  `json:"title"`
@@ -43,7 +43,7 @@ type SceneReport struct {
 	Rested bool `json:"rested"`
 }
 
-// EventReport is something that a story did to the world or to the tables.
+// EventReport is the result of an event.
 type EventReport struct {
 	Name string `json:"name"`
 	At   string `json:"at"`
@@ -55,7 +55,7 @@ type EventReport struct {
 type Scene struct {
 	At     time.Duration // from the story's midnight on
 	Title  string
-	Calm   bool // whatever was ordered of the platforms before is over
+	Calm   bool // ends all faults that were ordered before
 	Events []Event
 }
 
@@ -63,33 +63,33 @@ func (s Scene) clock() string {
 	return time.Time{}.Add(s.At + 24*time.Hour).Format("15:04")
 }
 
-// Plan is which scenes are played, and how fast.
+// Plan holds the scenes to play, and their speed.
 type Plan struct {
 	Scenes []Scene
 	Speed  float64 // of the world's clock while it runs
-	// Excerpt is true of one that is too short, or of a world too small, to meet every trap there is.
+	// Excerpt is true if the plan is too short, or the world too small, to meet every trap.
 	Excerpt bool
-	// Patience is how long the work of each scene is waited for; 0 is by restMax and allMax.
+	// Patience bounds the wait for the work of each scene; 0 means restMax and allMax.
 	Patience time.Duration
 }
 
 const (
 	// sceneLead is how long before its moment a scene begins, and sceneLength how long the world's clock then runs: past
-	// one tick of what runs every two minutes, and two of what runs every minute.
+	// one tick of tasks that run every two minutes, and two ticks of tasks that run every minute.
 	sceneLead   = 30 * time.Second
 	sceneLength = 130 * time.Second
-	// restMax is how long a scene's work is waited for, and allMax, in all, that of all scenes.
+	// restMax bounds the wait for a scene's work, and allMax the total wait of all scenes.
 	restMax = 45 * time.Second
 	allMax  = 150 * time.Second
 	restMin = 3 * time.Second
-	// limitsWider is by how much the platforms' call limits are wider in a story: they count in real time, in which a
-	// story's night has a fortieth of its length.
+	// limitsWider is the factor by which the platforms' call limits are higher in a story: they count in real time, in
+	// which a story's night takes a fortieth of its length.
 	limitsWider = 8
-	// PauseMax is the longest pause that an answer may ask for: minutes of the world.
+	// PauseMax is the longest pause, in real time, that an answer may ask for: minutes of the world.
 	PauseMax = 3 * time.Second
 )
 
-// Story is a plan that is played.
+// Story plays a plan.
 type Story struct {
 	Plan
 	midnight time.Time
@@ -102,33 +102,34 @@ type Story struct {
 	checked *verify.Published
 	report  Report
 	open    []openEvent
-	others  map[string]settings.Account // by media: what otherAccount chose
+	others  map[string]settings.Account // the choices of otherAccount, by media
 }
 
-// Stack is what a story needs of the process in which it is played.
+// Stack holds what a story needs of its process.
 type Stack struct {
 	Runs     *runs.Runs
-	Accounts map[string][]string // by media: the platform's ids of the accounts that have events, a large one first
+	Accounts map[string][]string // the platform's ids of the accounts that have events, a large one first; by media
 	Speed    float64             // of the world's clock after the story
 }
 
-// everyTrap is how many accounts a world must have for its night to have every trap, whatever the seed and the day.
+// everyTrap is the least number of accounts of a world whose night has every trap, for any seed and day.
 const everyTrap = 20
 
-// New returns the story of a plan in a new world of so many accounts. It begins in the evening of the present day.
+// New returns the story of a plan in a new world with a number of accounts. It begins in the evening of the present
+// day.
 func New(plan Plan, accounts int) *Story {
 	plan.Excerpt = plan.Excerpt || accounts < everyTrap
 	tomorrow := day.Of(clock.Mark(), simworld.Zone).Add(1)
 	return &Story{Plan: plan, midnight: tomorrow.Start(simworld.Zone), others: map[string]settings.Account{}}
 }
 
-// Begins is where the world's clock stands before the first scene.
+// Begins returns the time of the world's clock before the first scene.
 func (p *Story) Begins() time.Time { return p.midnight.Add(p.Scenes[0].At - sceneLead) }
 
-// Waiting is the clock by which subtasks wait for their retries, once the world is prepared.
+// Waiting returns the clock by which subtasks wait for their retries. Call it after Prepare.
 func (p *Story) Waiting() clock.Clock { return p.pace }
 
-// Prepare makes the world one of a story, before anything of it is bound.
+// Prepare prepares the world for the story, before any of its accounts are bound.
 func (p *Story) Prepare(ctx context.Context, sim control.Client, world *simworld.Clock) error {
 	var limits struct {
 		Rules []limit.Rule `json:"rules"`
@@ -146,8 +147,8 @@ func (p *Story) Prepare(ctx context.Context, sim control.Client, world *simworld
 	return world.SetSpeed(p.Speed)
 }
 
-// Play plays all scenes. When it returns, the world stands still, nothing is under way, and nothing disturbs the
-// platforms.
+// Play plays all scenes. When it returns, the world stands still, no work is under way, and the platforms have no
+// faults.
 func (p *Story) Play(ctx context.Context, s Stack, say func(string, ...any)) (Report, error) {
 	p.stack, p.store = s, s.Runs.Store
 	ahead, err := clockAhead(ctx, p.store.Data.Now)
@@ -223,7 +224,7 @@ func (p *Story) playScene(ctx context.Context, sc Scene, patience time.Duration)
 	return rested, p.checked.Compare(ctx)
 }
 
-// end has all of the world's trouble over, and brings what is under way to an end.
+// end ends all faults of the world, and brings work under way to an end.
 func (p *Story) end(ctx context.Context) error {
 	if err := p.closeEvents(ctx, false); err != nil {
 		return err
@@ -249,14 +250,14 @@ func (p *Story) end(ctx context.Context) error {
 		return err
 	}
 	p.report.PublishedReport = p.checked.Report()
-	// As fast as it was to be; a story's pace is for itself alone.
+	// This restores the configured speed; the story's speed holds only during the story.
 	return p.clock.SetSpeed(cmp.Or(p.stack.Speed, 1))
 }
 
 // bindingsMax is how long operators' bindings may take to be applied.
 const bindingsMax = 30 * time.Second
 
-// awaitBindings waits until the bindings that operators wrote are those that summaries are built with.
+// awaitBindings waits until the operators' bindings are applied.
 func (p *Story) awaitBindings(ctx context.Context) error {
 	return await(ctx, bindingsMax, "the accounts' bindings are not applied", func() (bool, error) {
 		wanted, err := p.store.Bindings(ctx)
@@ -268,10 +269,10 @@ func (p *Story) awaitBindings(ctx context.Context) error {
 	})
 }
 
-// awaitInterval is how often it is looked whether something has come about.
+// awaitInterval is how often await checks its condition.
 const awaitInterval = 200 * time.Millisecond
 
-// await waits until something has come about, and fails with what if it does not within a time.
+// await waits until came returns true. It returns an error with the text what if that takes longer than within.
 func await(ctx context.Context, within time.Duration, what string, came func() (bool, error)) error {
 	for began := clock.Mark(); ; {
 		if done, err := came(); err != nil || done {
