@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// tick is the unit in which Linux tells what processes have spent.
+// tick is the unit in which Linux returns what processes have spent.
 const tick = 10 * time.Millisecond
 
 // budget is the figures of what one subtask costs ours, the servers and whoever else takes part.

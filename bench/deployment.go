@@ -245,7 +245,7 @@ func (d *deployment) startProducer(ctx context.Context) error {
 		func(context.Context) (bool, error) { return d.producer.Leading(), nil })
 }
 
-// startConsumer has a consumer work, beside those that do, until stopConsumer.
+// startConsumer has a consumer work, next to those that do, until stopConsumer.
 func (d *deployment) startConsumer(ctx context.Context) error {
 	reg := prometheus.NewRegistry()
 	c, err := consumer.New(consumer.DefaultConfig(), consumer.Deps{

@@ -15,7 +15,7 @@ import (
 )
 
 // What a subtask costs is to be the same however long the day's table, how many accounts and tasks there are, and how
-// many subtasks wait. Each of these measures has ours under a great load of one of them, and beside it ours without.
+// many subtasks wait. Each of these measures has ours under a great load of one of them, and next to it ours without.
 
 // flatMeasures are taken by `make bench-flat`.
 var flatMeasures = []measure{
@@ -69,7 +69,7 @@ const (
 // tasksFew is how many tasks are few.
 const tasksFew = 10
 
-// The medias of flat measures: crowd has many accounts, idle none.
+// The platforms of flat measures: crowd has many accounts, idle none.
 const (
 	crowd    = "crowd"
 	crowdOne = crowd + ".one"
@@ -114,7 +114,7 @@ func (d large) longDay(ctx context.Context) (map[string]float64, error) {
 	}
 	values, err := d.dayFigures(ctx)
 	if err == nil && d.dayTable() != day {
-		err = fmt.Errorf("the day of %s has ended: begin anew", day)
+		err = fmt.Errorf("the day of %s has ended: begin again", day)
 	}
 	if err == nil {
 		err = d.counted(ctx, d.o.flatRows, "SELECT COUNT(*) FROM "+day+" WHERE run_id < ? AND state = 'succeeded'",
@@ -267,7 +267,7 @@ func (d large) backlogged(ctx context.Context, handler string, accounts int) (ma
 	return values, d.exact(ctx, run, accounts)
 }
 
-// crowdTable has the crowd's accounts beside the others while it is not in use.
+// crowdTable has the crowd's accounts next to the others while it is not in use.
 const crowdTable = "bench_crowd"
 
 // manyAccounts is backlogged with millions of accounts, and so of messages that wait.

@@ -44,7 +44,7 @@ const (
 	// fullPart is the part of the accounts that have such a pull: with as many as elsewhere a round at 1,000 ms would
 	// take minutes.
 	fullPart = 8
-	// slots is the peer of the full path: what the lane's pool could do at the most, its slots by the latency of a call.
+	// slots is the peer of the full path: what the lane's pool could do at most, its slots by the latency of a call.
 	slots = "slots/latency"
 	// simulatorName names the simulated platform among those that spend CPU time.
 	simulatorName = "simulator"
@@ -263,7 +263,7 @@ func (d *deployment) pulledExactly(ctx context.Context, run int64) error {
 		return err
 	}
 	if int(scopes) != d.world.accounts || rows != truth.Rows {
-		errs = append(errs, fmt.Errorf("coverage tells of %d accounts that are complete, with %d rows, want %d and %d",
+		errs = append(errs, fmt.Errorf("coverage reports %d accounts that are complete, with %d rows, want %d and %d",
 			scopes, rows, d.world.accounts, truth.Rows))
 	}
 	return errors.Join(errs...)

@@ -1,4 +1,4 @@
-// Command bench measures how much adsync does on this machine, beside task queues that do less.
+// Command bench measures how much adsync does on this machine, next to task queues that do less.
 //
 //	go run ./bench
 //	go run ./bench -rounds 5 -only noop,latency

@@ -303,7 +303,7 @@ func (d *deployment) fanOut(ctx context.Context) (map[string]float64, error) {
 	return map[string]float64{"fan-out": took.Seconds()}, d.exact(ctx, run, d.o.accounts)
 }
 
-// latencyFor is how long the steady rate goes on.
+// latencyFor is how long the steady rate continues.
 const latencyFor = 20 * time.Second
 
 // latency is how long after its row was made a subtask starts, by the database's clock, at a steady rate.

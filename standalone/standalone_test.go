@@ -95,7 +95,7 @@ func TestOnce_KeepsWithinTheLimits(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		limit   int   // calls a second of each app and endpoint
-		refused int64 // of a hundred calls, at the most
+		refused int64 // of a hundred calls, at most
 	}{
 		"at twice the limits and more": {limit: 8, refused: 1},
 		"at less than half of them":    {limit: 400, refused: 0},

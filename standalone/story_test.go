@@ -35,7 +35,7 @@ func shortNight() story.Plan {
 			Events: events("empty yesterday", "last row lost", "account rebound", "edits shown late")},
 		{
 			At: 130 * time.Minute, Title: "late figures",
-			Events: events("older pull ends last", "yesterday corrected", "token died", "account frozen no more"),
+			Events: events("older pull ends last", "yesterday corrected", "token died", "account opened again"),
 		},
 		{At: 520 * time.Minute, Title: "the morning", Calm: true, Events: events("metric retired")},
 		{At: 540 * time.Minute, Title: "rows are lost", Events: events("day lost from the tables")},

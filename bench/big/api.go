@@ -86,7 +86,7 @@ func (d *deployment) api(ctx context.Context) error {
 	return d.dropLogs(ctx, logs)
 }
 
-// route is one that is asked again and again, each time for something else.
+// route is one that is asked repeatedly, each time for something else.
 type route struct {
 	id   string
 	path func(i int) string

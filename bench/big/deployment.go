@@ -112,7 +112,7 @@ func (d *deployment) partitionAnew(ctx context.Context) error {
 		err := d.store.Data.Writer(ctx).Exec("ALTER TABLE " + table +
 			" PARTITION BY RANGE COLUMNS (day) (PARTITION later VALUES LESS THAN (MAXVALUE))").Error
 		if err != nil {
-			return fmt.Errorf("partition %s anew: %w", table, err)
+			return fmt.Errorf("partition %s again: %w", table, err)
 		}
 	}
 	return nil

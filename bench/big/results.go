@@ -225,7 +225,7 @@ func (d *deployment) query(ctx context.Context, query string) (n int, err error)
 	return n, rows.Err()
 }
 
-// summary fills the summaries, beside the last days of the public tables, and measures what reads and writes them.
+// summary fills the summaries, next to the last days of the public tables, and measures what reads and writes them.
 func (d *deployment) summary(ctx context.Context) error {
 	for _, table := range []string{"summary_daily", "summary_hourly"} {
 		if _, err := d.tables.DB.ExecContext(ctx, "TRUNCATE TABLE "+table); err != nil {

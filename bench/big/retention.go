@@ -25,7 +25,7 @@ const (
 	pruneFor = time.Minute
 )
 
-// retention has rows and days taken away that are past their retention, and measures how long pulls take beside it:
+// retention has rows and days taken away that are past their retention, and measures how long pulls take next to it:
 // it is to block nobody.
 func (d *deployment) retention(ctx context.Context) error {
 	platform := engine.Platforms()[0]

@@ -42,7 +42,7 @@ func (p *puller) balanceHandler(balance media.Balance) media.Handler {
 		Check:  func(raw json.RawMessage) error { return media.CheckParams(raw, &struct{}{}) },
 		Parts: func(plan media.Plan) ([]string, error) {
 			if plan.From != "" {
-				return nil, errors.New("from: a balance is always the current one: leave from and to out")
+				return nil, errors.New("from: a balance is always the current one: remove from and to")
 			}
 			return []string{partNow}, nil
 		},

@@ -49,7 +49,7 @@ func (p *puller) listHandler(list media.List) media.Handler {
 		},
 		Parts: func(plan media.Plan) ([]string, error) {
 			if plan.From != "" {
-				return nil, errors.New("from: a pull of configuration has no days: leave from and to out")
+				return nil, errors.New("from: a pull of configuration has no days: remove from and to")
 			}
 			params, err := parseListParams(plan.Params)
 			return []string{params.Mode}, err

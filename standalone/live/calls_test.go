@@ -104,7 +104,7 @@ type oneToken struct{ client.Tokens }
 
 func (oneToken) Login(context.Context, int64) (token.Login, error) { return token.Login{ID: 1}, nil }
 
-// The HTTP client tells that a request is written before it sends the last of it: one whose grant ends in that moment
+// The HTTP client reports that a request is written before it sends the last of it: one whose grant ends in that moment
 // was never sent, and is sent again. Under load this was counted as a call that the platform had not seen.
 func TestCallBook_ARequestThatItsGrantsEndOvertookIsNoCall(t *testing.T) {
 	t.Parallel()

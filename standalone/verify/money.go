@@ -185,7 +185,7 @@ func (v *verifier) compareMoneyTable(ctx context.Context, w world, a account, t 
 		truth)
 }
 
-// moneyRows is a table to compare: which of its columns is the key, and what each row must hold. Beside them one more
+// moneyRows is a table to compare: which of its columns is the key, and what each row must hold. Next to them one more
 // column is looked at: row_json must be JSON, currency that of the accounts.
 type moneyRows struct {
 	table, key string

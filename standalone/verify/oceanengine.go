@@ -103,7 +103,7 @@ var oceanMoney = moneySpec{
 			inFen("grant_balance_fen", grant, balance), inFen("non_grant_balance_fen", cash, balance),
 		}}},
 		publicTable: "fund_daily", publicNames: flowNames,
-		// Of the kinds of money this platform tells what was spent and what is left.
+		// Of the kinds of money this platform returns what was spent and what is left.
 		public: []moneyRow{
 			{key: "cash", columns: []moneyColumn{paidColumn(cash), balanceColumn(cash)}},
 			{key: "grant", columns: []moneyColumn{paidColumn(grant), balanceColumn(grant)}},

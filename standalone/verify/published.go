@@ -36,7 +36,7 @@ type PublishedReport struct {
 }
 
 // Published compares the figures of whole pulls, raw and public, and the objects of lists, with the truth as it was
-// published while they were fetched. It is for a world that goes on between its comparisons; one goroutine uses it.
+// published while they were fetched. It is for a world that continues between its comparisons; one goroutine uses it.
 type Published struct {
 	PublishedOptions
 	report PublishedReport
@@ -165,7 +165,7 @@ func (p *Published) CompareKept(ctx context.Context) error {
 	return nil
 }
 
-// isOf tells whether two days were pulled together.
+// isOf reports whether two days were pulled together.
 func (d pulledDay) isOf(o pulledDay) bool {
 	return d.AccountID == o.AccountID && d.Report == o.Report && d.Level == o.Level &&
 		d.ClaimedVersion == o.ClaimedVersion && d.CompleteVersion == o.CompleteVersion
@@ -285,7 +285,7 @@ func (p *Published) moments(pull pulledDay) []time.Time {
 	return moments
 }
 
-// changed tells whether another pull has written one of the days since they were read.
+// changed reports whether another pull has written one of the days since they were read.
 func (p *Published) changed(ctx context.Context, pull []pulledDay) (bool, error) {
 	for _, r := range pull {
 		now, err := p.coverage(ctx, "account_id = ? AND report = ? AND level = ? AND day = ?", r.AccountID, r.Report, r.Level,

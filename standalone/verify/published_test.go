@@ -266,7 +266,7 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 	require.Zero(t, again.Report().Differences, "%v", again.Report().Examples)
 	require.GreaterOrEqual(t, again.Report().RowsCompared, first.RowsCompared)
 
-	// The world goes on: yesterday is corrected.
+	// The world continues: yesterday is corrected.
 	require.NoError(t, w.sim.Clock().Set(w.now.Add(time.Minute)))
 	account := w.firstOf(platform)
 	yesterday := day.Of(w.now, china).Add(-1).String()

@@ -79,7 +79,7 @@ type objects struct {
 	modified, status string
 }
 
-// deep tells whether the objects are below the ad group.
+// deep reports whether the objects are below the ad group.
 func (o objects) deep() bool { return slices.Contains([]string{"creative", "image", "video"}, o.kind) }
 
 const creativeLevel = "creative"
@@ -101,7 +101,7 @@ type world struct {
 	// public maps a column of the public tables to the truth's metric; columns that are not named must be NULL.
 	public map[string]string
 	money  moneySpec
-	// assetless says that no list of the platform is pulled that tells what creatives show.
+	// assetless says that no list of the platform is pulled that returns what creatives show.
 	assetless bool
 }
 

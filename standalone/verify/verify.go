@@ -327,7 +327,7 @@ func (v *verifier) compareNames(ctx context.Context, c *comparison, w world, our
 }
 
 // pulledDays returns the days to be compared, ascending: those that must have been pulled, as many as days up to
-// last, and those that coverage says were pulled beside them; and the days that are left out since they were last
+// last, and those that coverage says were pulled next to them; and the days that are left out since they were last
 // pulled before Since.
 func (v *verifier) pulledDays(ctx context.Context, report, level string, accountID int64, last day.Day,
 	days int) (pulled, left []day.Day, err error) {

@@ -21,7 +21,7 @@ func (t *Tables) Rest(ctx context.Context, accounts, n int, d day.Day) error {
 		"INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, " +
 			"last_seen_at, state) SELECT " + account + ", '" + d.String() +
 			"' - INTERVAL seq MOD 8 DAY, 'adgroup', CONCAT('m', seq MOD 100000), " + media(account) + ", 2, 1, '" + d.String() +
-			"', '" + d.String() + "' - INTERVAL seq MOD 100000 SECOND, IF(seq MOD 100 = 0, 'open', 'mended') FROM SEQ",
+			"', '" + d.String() + "' - INTERVAL seq MOD 100000 SECOND, IF(seq MOD 100 = 0, 'open', 'fixed') FROM SEQ",
 		"INSERT INTO hole (account_id, report, level, day, ordered_at, run_id, tries) SELECT seq, 'report_daily', " +
 			"'account', '" + d.String() + "', '" + d.String() + "' - INTERVAL seq MOD 500000 SECOND, 1, 1 FROM SEQ",
 		"INSERT INTO report_tombstone (table_name, day, account_id, level, object_id, version, deleted_at) SELECT " +
@@ -40,7 +40,7 @@ func (t *Tables) Rest(ctx context.Context, accounts, n int, d day.Day) error {
 	return t.each(ctx, statements)
 }
 
-// Analyze has the server look at the tables, as it does by itself when they have grown.
+// Analyze has the server look at the tables, as it does on its own when they have grown.
 func (t *Tables) Analyze(ctx context.Context) error {
 	rows, err := t.DB.QueryContext(ctx,
 		"SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE' "+

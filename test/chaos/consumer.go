@@ -44,7 +44,7 @@ var consumerScenarios = []scenario{
 	},
 	{
 		name: "consumer-killed-with-outcomes",
-		doc:  "kill -9 of a consumer whose outcomes wait to be written, after seconds in which it goes on committing",
+		doc:  "kill -9 of a consumer whose outcomes wait to be written, after seconds in which it continues committing",
 		steps: func(ctx context.Context, t *trial) error {
 			const held = 3 * time.Second
 			for range 2 {
@@ -70,7 +70,7 @@ var consumerScenarios = []scenario{
 	},
 	{
 		name: "consumer-killed-for-good", long: true,
-		doc: "kill -9 of a consumer that does not come back, with the timeouts as shipped: its partitions go on elsewhere " +
+		doc: "kill -9 of a consumer that does not come back, with the timeouts as shipped: its partitions continue elsewhere " +
 			"within 30 s",
 		settings: func(s map[string]any) {
 			broker, _ := s["broker"].(map[string]any)
@@ -91,9 +91,9 @@ var consumerScenarios = []scenario{
 		check: func(ctx context.Context, t *trial) error {
 			slowest, err := t.slowest(ctx, "1 = 1")
 			t.log("the slowest subtask waited for %.1f s", slowest.Seconds())
-			// The partitions go on within 30 s; what has gathered there by then is still to be done.
+			// The partitions continue within 30 s; what has gathered there by then is still to be done.
 			if slowest > 40*time.Second {
-				t.complain("a subtask waited %.1f s for its end: its partition did not go on within 30 s", slowest.Seconds())
+				t.complain("a subtask waited %.1f s for its end: its partition did not continue within 30 s", slowest.Seconds())
 			}
 			return err
 		},
@@ -300,7 +300,7 @@ AND created_at < UTC_TIMESTAMP(3) - INTERVAL 5 SECOND`, firstMedia).Row().Scan(&
 
 func checkSlowed(ctx context.Context, t *trial, most int) error {
 	if most > slowedBound+slowedBatch+slowedOrders {
-		t.complain("%d subtasks of the slowed lane waited, want %d, a batch of %d, and a few orders at the most", most,
+		t.complain("%d subtasks of the slowed lane waited, want %d, a batch of %d, and a few orders at most", most,
 			slowedBound, slowedBatch)
 	}
 	slowest, err := t.slowest(ctx, "r.lane = 'important'")
@@ -309,7 +309,7 @@ func checkSlowed(ctx context.Context, t *trial, most int) error {
 		t.complain("a subtask of an important lane ended %.1f s after it was made, while another lane was slow",
 			slowest.Seconds())
 	}
-	// What was planned beside the load ends with the fault.
+	// What was planned next to the load ends with the fault.
 	return errors.Join(err,
 		t.store.Config.Writer(ctx).Exec(
 			"UPDATE cron_task SET enabled = 0, revision = revision + 1 WHERE name LIKE 'more.%'").Error)

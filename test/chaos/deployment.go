@@ -89,7 +89,7 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 			// The shortest that Kafka allows: the partitions of a killed consumer move that much later.
 			"session_timeout": "6s", "drain_timeout": "2500ms", "commit_interval": "200ms", "write_timeout": "10s",
 		},
-		// A machine that runs all of this beside other work is slower than real ones are: a call is sent later, and a Redis
+		// A machine that runs all of this next to other work is slower than real ones are: a call is sent later, and a Redis
 		// that takes a second is not away.
 		"redis":     map[string]any{"key_prefix": d.name, "read_timeout": "3s", "write_timeout": "3s"},
 		"ratelimit": map[string]any{"members": 3, "arrival_spread": "300ms", "redis_timeout": "2s"},

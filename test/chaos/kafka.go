@@ -43,7 +43,7 @@ var kafkaScenarios = []scenario{
 	},
 	{
 		name: "kafka-refuses-a-consumer", stallMax: 15 * time.Second,
-		doc: "one consumer alone is cut off from Kafka for longer than its session: the others go on",
+		doc: "one consumer alone is cut off from Kafka for longer than its session: the others continue",
 		steps: func(ctx context.Context, t *trial) error {
 			i := t.any("consumer")
 			i.Kafka.Cut()
@@ -53,7 +53,7 @@ var kafkaScenarios = []scenario{
 	},
 	{
 		name: "kafka-refuses-the-leader",
-		doc:  "the leader alone is cut off from Kafka: its fan-outs stand at their cursors, and go on there",
+		doc:  "the leader alone is cut off from Kafka: its fan-outs stand at their cursors, and continue there",
 		steps: func(ctx context.Context, t *trial) error {
 			i, err := t.leader(ctx)
 			if err != nil {
@@ -110,7 +110,7 @@ var kafkaScenarios = []scenario{
 	},
 	{
 		name: "kafka-topics-deleted", stallMax: 75 * time.Second,
-		doc: "topics are deleted under all processes, which go on: the topics are made again, and what was in them is sent " +
+		doc: "topics are deleted under all processes, which continue: the topics are made again, and what was in them is sent " +
 			"again",
 		steps: func(ctx context.Context, t *trial) error {
 			// Between two ticks nothing may be open, and then nothing could be lost.

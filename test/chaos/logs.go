@@ -51,7 +51,7 @@ func readLog(path string) (logFigures, error) {
 			Msg   string    `json:"msg"`
 		}
 		if json.Unmarshal(lines.Bytes(), &record) != nil {
-			// What the runtime prints when the program dies, or a library beside the log.
+			// What the runtime prints when the program dies, or a library next to the log.
 			if len(f.Strange) < strangeMax {
 				f.Strange = append(f.Strange, lines.Text())
 			}

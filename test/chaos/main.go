@@ -114,7 +114,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	return o, nil
 }
 
-// run runs the scenarios and tells whether all of them passed.
+// run runs the scenarios and reports whether all of them passed.
 func run(ctx context.Context, o options, stdout, stderr io.Writer) (bool, error) {
 	if o.list {
 		for _, s := range scenarios {

@@ -26,7 +26,7 @@ var mariadbScenarios = []scenario{
 	},
 	{
 		name: "mariadb-commit-unknown",
-		doc: "connections are cut when a COMMIT, or a statement that commits by itself, was sent and its answer has not " +
+		doc: "connections are cut when a COMMIT, or a statement that commits on its own, was sent and its answer has not " +
 			"come",
 		steps: func(ctx context.Context, t *trial) error {
 			for range 40 {
@@ -109,7 +109,7 @@ var mariadbScenarios = []scenario{
 	},
 	{
 		name: "mariadb-refuses-a-consumer", stallMax: 20 * time.Second,
-		doc: "one consumer alone is cut off from MariaDB: it takes no new work, and the others go on",
+		doc: "one consumer alone is cut off from MariaDB: it takes no new work, and the others continue",
 		steps: func(ctx context.Context, t *trial) error {
 			i := t.any("consumer")
 			i.MariaDB.Cut()

@@ -47,7 +47,7 @@ func chooseMutants(names string) ([]mutants.Mutant, error) {
 	return chosen, nil
 }
 
-// runMutants builds each mutant and runs its scenarios until one fails. It tells whether all mutants were caught.
+// runMutants builds each mutant and runs its scenarios until one fails. It reports whether all mutants were caught.
 func runMutants(ctx context.Context, o options, dir string, stdout, stderr io.Writer) (bool, error) {
 	root, err := filepath.Abs(".")
 	if err != nil {

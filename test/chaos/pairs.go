@@ -9,7 +9,7 @@ import (
 	"adsync/test/services/local"
 )
 
-// Two faults that one outage causes. What is written and counted must hold under them too; how soon work goes on is
+// Two faults that one outage causes. What is written and counted must hold under them too; how soon work continues is
 // not promised.
 var pairScenarios = []scenario{
 	{
@@ -69,7 +69,7 @@ var pairScenarios = []scenario{
 	},
 	{
 		name: "rack-cut-off", long: true, stallMax: -1,
-		doc: "the network between two racks: the leader and a consumer reach none of the servers, and go on when they do " +
+		doc: "the network between two racks: the leader and a consumer reach none of the servers, and continue when they do " +
 			"again",
 		steps: func(ctx context.Context, t *trial) error {
 			leader, err := t.leader(ctx)

@@ -18,7 +18,7 @@ import (
 var peopleScenarios = []scenario{
 	{
 		name: "tasks-edited", mayEnd: true,
-		doc:   "tasks are edited, disabled, deleted and made anew in the middle of their fan-outs",
+		doc:   "tasks are edited, disabled, deleted and made again in the middle of their fan-outs",
 		steps: editTasks,
 	},
 	{
@@ -41,7 +41,7 @@ var peopleScenarios = []scenario{
 	},
 	{
 		name: "cancelled", mayEnd: true,
-		doc: "runs, a task and an account are cancelled again and again under load: their counts stay exact, runs that " +
+		doc: "runs, a task and an account are cancelled repeatedly under load: their counts stay exact, runs that " +
 			"were cancelled say so, and nothing stays open",
 		steps: cancelSome, check: checkCancelled,
 	},
@@ -99,7 +99,7 @@ VALUES (?, ?, ?, '*/2 * * * * *', 'UTC', 'normal', 'all', '{"level":"account","d
 	return t.reload(ctx)
 }
 
-// orderTheSame orders the same few accounts again and again, while slow and failing calls keep them busy.
+// orderTheSame orders the same few accounts repeatedly, while slow and failing calls keep them busy.
 func orderTheSame(ctx context.Context, t *trial) error {
 	if err := t.world.Fault(ctx, map[string]any{"kind": stage.Latency, "ms": 700, "media": lastMedia}); err != nil {
 		return err
@@ -142,7 +142,7 @@ func pauseSome(ctx context.Context, t *trial) error {
 		var made struct {
 			ID string `json:"id"`
 		}
-		// A pause that this does not lift ends by itself, and the scenario with it.
+		// A pause that this does not lift ends on its own, and the scenario with it.
 		if err := t.ask(ctx, http.MethodPost, "/pauses",
 			map[string]any{"kind": kind, "target": target, "reason": "chaos", "by": "chaos", "for_seconds": 40},
 			&made); err != nil {
@@ -366,7 +366,7 @@ WHERE a.state = 'superseded' AND a.started_at IS NOT NULL AND ra.task_name LIKE 
 			&wrong)
 		gaveWay += all
 		if wrong > 0 {
-			t.tell(judge.Wrong, "%d pulls gave way to one that was not under way beside them", wrong)
+			t.tell(judge.Wrong, "%d pulls gave way to one that was not under way next to them", wrong)
 		}
 		return err
 	})

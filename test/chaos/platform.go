@@ -13,7 +13,7 @@ import (
 var platformScenarios = []scenario{
 	{
 		name: "platform-outage-brief",
-		doc:  "a platform answers everything with 503 for some seconds; the other goes on",
+		doc:  "a platform answers everything with 503 for some seconds; the other continues",
 		steps: func(ctx context.Context, t *trial) error {
 			return spoilCalls(ctx, t, t.between(10*time.Second, 15*time.Second),
 				map[string]any{"kind": "status", "status": 503, "media": firstMedia})
@@ -22,7 +22,7 @@ var platformScenarios = []scenario{
 	{
 		name: "platform-outage", long: true, mayFail: true, extra: 6 * time.Minute,
 		doc: "both platforms answer everything with 500 for 5 minutes: what uses up its attempts fails, and the next pulls " +
-			"mend it",
+			"fix it",
 		// Work that waits for its next attempt comes to no end meanwhile.
 		stallMax: -1,
 		steps: func(ctx context.Context, t *trial) error {
@@ -55,7 +55,7 @@ var platformScenarios = []scenario{
 	},
 	{
 		name: "platform-hangs", stallMax: 15 * time.Second,
-		doc: "one endpoint of a platform never answers: its subtasks cost their own slots, and all others go on",
+		doc: "one endpoint of a platform never answers: its subtasks cost their own slots, and all others continue",
 		steps: func(ctx context.Context, t *trial) error {
 			return spoilCalls(ctx, t, t.between(12*time.Second, 16*time.Second),
 				map[string]any{"kind": "hang", "media": firstMedia, "endpoint": nightOf(firstMedia).HourlyReports})
@@ -117,7 +117,7 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 			if _, err := t.armAny(ctx, "store.summary.summed", "wait 6s", t.of("consumer")); err != nil {
 				return err
 			}
-			// Whatever changed up to now is pulled within the wait. After that nothing changes that would make the summary anew.
+			// Whatever changed up to now is pulled within the wait. After that nothing changes that would make the summary again.
 			if _, err := t.world.Freeze(ctx); err != nil {
 				return err
 			}
@@ -126,7 +126,7 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 	},
 	{
 		name: "tokens-die", long: true,
-		doc: "access tokens end before their time, again and again: they are refreshed, and no account is parked",
+		doc: "access tokens end before their time, repeatedly: they are refreshed, and no account is parked",
 		// A token that ends right after its refresh looks like one that the platform does not take: its calls rest a minute.
 		stallMax: 80 * time.Second,
 		steps: func(ctx context.Context, t *trial) error {
@@ -157,7 +157,7 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 	{
 		name: "token-pair-lost", long: true, extra: 5 * time.Minute,
 		doc: "kill -9 of a consumer that has new tokens in hand, where the old pair died with the call: the login is " +
-			"parked with one alert and no call, and its subtasks go on by themselves once it is authorised again",
+			"parked with one alert and no call, and its subtasks continue by themselves once it is authorised again",
 		steps: losePair,
 	},
 	{
@@ -269,7 +269,7 @@ func losePair(ctx context.Context, t *trial) error {
 		return err
 	}
 	t.log("%d logins were parked and are authorised again", parked)
-	return rig.Await(ctx, 4*time.Minute, "the subtasks of the login go on", func(ctx context.Context) (bool, error) {
+	return rig.Await(ctx, 4*time.Minute, "the subtasks of the login continue", func(ctx context.Context) (bool, error) {
 		var waiting int
 		err := t.store.Data.Writer(ctx).Raw(
 			"SELECT COUNT(*) FROM subtask_due WHERE state = 'deferred' AND reason LIKE '%must be authorised again%'").Row().Scan(

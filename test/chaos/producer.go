@@ -126,7 +126,7 @@ var producerScenarios = []scenario{
 	},
 }
 
-// stickInWrite holds up the leader's next INSERT into run in the server, stops the leader, and lets the INSERT go on
+// stickInWrite holds up the leader's next INSERT into run in the server, stops the leader, and lets the INSERT continue
 // when the lease has long run out. The INSERT has read the leader's row before: only its lock on it tells the next
 // leader to wait.
 func stickInWrite(ctx context.Context, t *trial) error {
@@ -209,7 +209,7 @@ func pauseAt(ctx context.Context, t *trial, role, point string, d time.Duration)
 		return err
 	}
 	i.Resume()
-	t.log("%s goes on", i.Name)
+	t.log("%s continues", i.Name)
 	return nil
 }
 

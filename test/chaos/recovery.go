@@ -20,9 +20,9 @@ const (
 // loss is that of a server.
 type loss struct {
 	at time.Time
-	// media are the platforms whose calls it stops; the calls of others go on.
+	// media are the platforms whose calls it stops; the calls of others continue.
 	media []string
-	// others says that those go on at their rate, to be judged until.
+	// others says that those continue at their rate, to be judged until.
 	others []string
 }
 

@@ -45,7 +45,7 @@ var redisScenarios = []scenario{
 	},
 	{
 		name: "redis-away", long: true,
-		doc: "Redis is away for 60 s: everything goes on",
+		doc: "Redis is away for 60 s: everything continues",
 		// Nothing waits for Redis but a call that is about to be granted.
 		stallMax: 20 * time.Second,
 		steps:    func(ctx context.Context, t *trial) error { return redisAway(ctx, t, time.Minute) },
@@ -116,7 +116,7 @@ FROM subtask_due WHERE state IN ('retrying', 'deferred')`).Row().Scan(&ms)
 	}
 	t.log("what was due waited for up to %d ms", worst)
 	if worst > most.Milliseconds() {
-		t.complain("a subtask that was due waited for another %d ms, want %s at the most", worst, most)
+		t.complain("a subtask that was due waited for another %d ms, want %s at most", worst, most)
 	}
 	return nil
 }

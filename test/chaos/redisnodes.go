@@ -23,7 +23,7 @@ var redisNodesScenarios = []scenario{
 	},
 	{
 		name: "sentinel-master-frozen", long: true,
-		doc:    "SIGSTOP of the master, which goes on when a replica has been promoted, as if it were the master still",
+		doc:    "SIGSTOP of the master, which continues when a replica has been promoted, as if it were the master still",
 		before: withSentinel,
 		steps: func(ctx context.Context, t *trial) error {
 			return sentinelLoses(ctx, t, (*local.Server).Pause, (*local.Server).Continue)
@@ -51,7 +51,7 @@ var redisNodesScenarios = []scenario{
 	},
 	{
 		name: "cluster-node-killed", long: true,
-		doc:    "kill -9 of a node of the Cluster: its replica takes over, and the other platform's calls go on",
+		doc:    "kill -9 of a node of the Cluster: its replica takes over, and the other platform's calls continue",
 		before: withCluster,
 		steps: func(ctx context.Context, t *trial) error {
 			return clusterLoses(ctx, t, (*local.Server).Kill, (*local.Server).Start)
@@ -71,7 +71,7 @@ var redisNodesScenarios = []scenario{
 	{
 		name: "cluster-node-lost", long: true,
 		doc: "kill -9 of a node of the Cluster and of its replica for 20 s: one platform is without Redis, the other's " +
-			"calls go on",
+			"calls continue",
 		before: withCluster,
 		steps: func(ctx context.Context, t *trial) error {
 			owner, err := t.stack.Cluster.Owner(ctx, slotKey)

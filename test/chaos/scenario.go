@@ -38,7 +38,7 @@ type scenario struct {
 	before func(context.Context, *stage.Stack) (undo func(context.Context) error, err error)
 	// prepare changes the tables, before the processes start.
 	prepare func(context.Context, *trial) error
-	// steps do the fault and note what it struck. What they leave broken is mended after them.
+	// steps do the fault and note what it struck. What they leave broken is fixed after them.
 	steps func(context.Context, *trial) error
 	// check judges what only this scenario knows, after everything has ended.
 	check func(context.Context, *trial) error
@@ -99,7 +99,7 @@ type trial struct {
 	mu       sync.Mutex
 	struck   map[string]int
 	problems []judge.Problem
-	ordered  []judge.Order // beside those of the load
+	ordered  []judge.Order // next to those of the load
 	unproved []string      // what could be judged neither way
 	losses   []loss        // after which calls must come back
 	stuck    bool          // something was open when all should have ended
@@ -145,7 +145,7 @@ func (t *trial) wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// watch looks again and again while time passes.
+// watch looks repeatedly while time passes.
 func (t *trial) watch(ctx context.Context, d time.Duration, look func() error) error {
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		if err := look(); err != nil {

@@ -200,7 +200,7 @@ func (w *soakWatch) noteProcess(ctx context.Context, i *stage.Instance) error {
 // ledgers are the tables that grow as time goes by, until their days are pruned.
 var ledgers = []string{"run", "tick", "manual_order", "audit_log"}
 
-// growsByTruth tells of the tables that grow with what there is to know: the subtasks of the day, the hours of the
+// growsByTruth reports the tables that grow with what there is to know: the subtasks of the day, the hours of the
 // world's day and its changes. The judge compares them row by row.
 func growsByTruth(table string) bool {
 	return strings.HasPrefix(table, sqldb.LogTablePrefix) || strings.HasPrefix(table, sqldb.FailureTablePrefix) ||

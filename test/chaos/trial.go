@@ -24,7 +24,7 @@ import (
 
 const (
 	warmUp   = 5 * time.Second // load before the fault
-	recovery = 5 * time.Second // load after it was mended
+	recovery = 5 * time.Second // load after it was fixed
 	// trialTime bounds a scenario, from its first table to its verdict.
 	trialTime = 6 * time.Minute
 )
@@ -194,7 +194,7 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	return t.judge(samples, asking, facts, map[string]any{"refused": refused, "machine_late_ms": late.list()})
 }
 
-// fault does the scenario's steps and mends what they leave broken, between a time of steady load and one to recover.
+// fault does the scenario's steps and fixes what they leave broken, between a time of steady load and one to recover.
 func (t *trial) fault(ctx context.Context) error {
 	if err := t.wait(ctx, warmUp); err != nil {
 		return err
@@ -204,9 +204,9 @@ func (t *trial) fault(ctx context.Context) error {
 		t.tell(judge.Harmed, "the steps failed: %v", err)
 	}
 	if err := t.mend(ctx); err != nil {
-		return fmt.Errorf("mend: %w", err)
+		return fmt.Errorf("fix: %w", err)
 	}
-	t.log("mended: %v", t.struck)
+	t.log("fixed: %v", t.struck)
 	return t.wait(ctx, recovery)
 }
 
@@ -245,7 +245,7 @@ func (t *trial) struckTimes() int {
 	return n
 }
 
-// mend ends every fault: servers, connections, platforms, and processes that are down or held.
+// fix ends every fault: servers, connections, platforms, and processes that are down or held.
 func (t *trial) mend(ctx context.Context) error {
 	if err := t.stack.Heal(ctx); err != nil {
 		return err
@@ -335,7 +335,7 @@ func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
 	if err != nil {
 		return err
 	}
-	// The system's tasks may order pulls themselves, after which summaries are to be made once more.
+	// The system's tasks may order pulls themselves, after which summaries are to be made again.
 	for _, ofSystem := range []bool{false, true, true} {
 		ids, err := t.orderDefaults(ctx, ofSystem)
 		if err != nil {
@@ -479,7 +479,7 @@ func (t *trial) judge(samples *stage.Sampler, asking *probe, f judge.Facts, figu
 	return v, t.writeJSON("figures.json", figures)
 }
 
-// writeDown keeps the verdict with its problems beside the history.
+// writeDown keeps the verdict with its problems next to the history.
 func (t *trial) writeDown(v judge.Verdict) error {
 	for n, p := range v.Problems {
 		if n == problemsShown {

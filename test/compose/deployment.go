@@ -54,7 +54,7 @@ type Options struct {
 	// Hurry has Prometheus scrape each second, and alerts wait for nothing and look back 15 s, with these replacements
 	// in their expressions.
 	Hurry map[string]string
-	// Say is told of what goes on.
+	// Say is told of what continues.
 	Say func(format string, args ...any)
 }
 

@@ -34,7 +34,7 @@ type Figure struct {
 	Money                          bool
 }
 
-// Agrees tells whether all who tell the figure tell the same.
+// Agrees reports whether all who tell the figure tell the same.
 func (f Figure) Agrees() bool {
 	var told []int64
 	for _, v := range []*int64{f.Board, f.Page, f.Tables, f.Platforms} {

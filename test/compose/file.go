@@ -1,5 +1,5 @@
 // Package compose brings docker-compose.yml up on this machine without Docker: its services that are adsync run by
-// their own command lines and variables, as processes, beside a Kafka, a MySQL and a Redis that somebody else has
+// their own command lines and variables, as processes, next to a Kafka, a MySQL and a Redis that somebody else has
 // started.
 package compose
 

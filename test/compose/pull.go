@@ -42,7 +42,7 @@ func (d *Deployment) Run(ctx context.Context, task string, order client.OrderReq
 	})
 }
 
-// Whole tells whether all accounts' figures of today were pulled of late.
+// Whole reports whether all accounts' figures of today were pulled of late.
 func (d *Deployment) Whole(ctx context.Context) (bool, error) {
 	overview, err := d.API().GetOverview(ctx)
 	if err != nil {

@@ -112,7 +112,7 @@ func (b *boards) read(ctx context.Context, p compose.Panel, currency string) boa
 	return shown
 }
 
-// label is what Grafana would write beside a value.
+// label is what Grafana would write next to a value.
 func label(format string, metric map[string]string) string {
 	if format == "" {
 		var all []string

@@ -1,5 +1,5 @@
 // Command demo brings docker-compose.yml up on this machine without Docker: two producers, consumers by lane and the
-// simulated platforms, each as a process of the built program by its own command line, beside a real Kafka, MySQL or
+// simulated platforms, each as a process of the built program by its own command line, next to a real Kafka, MySQL or
 // MariaDB and Redis, and a real Prometheus with the shipped rules.
 //
 //	make demo          # runs until ctrl-C
@@ -139,7 +139,7 @@ To try, in another shell:
   source %s
   bin/adsync accounts --help; bin/adsync coverage holes; bin/adsync pauses
   bin/adsync pause media %s --for 5m --reason 'to see it'      # the first page says so, and what it costs
-  curl -s %s/_sim/faults -d '{"kind":"token_death","media":"%s","token":"pair"}'   # a login dies: the page has the command that mends it
+  curl -s %s/_sim/faults -d '{"kind":"token_death","media":"%s","token":"pair"}'   # a login dies: the page has the command that fixes it
 
 Ctrl-C ends everything.
 
@@ -176,7 +176,7 @@ func compare(ctx context.Context, d *compose.Deployment, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	d.Say("the platforms' figures stand still as of %s; pulling once more", at.Format(time.RFC3339))
+	d.Say("the platforms' figures stand still as of %s; pulling again", at.Format(time.RFC3339))
 	if err := d.Pull(ctx); err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ import (
 // imageBuild is the command by which the Dockerfile builds the program, with the file that it makes.
 var imageBuild = regexp.MustCompile(`(CGO_ENABLED=0 go build .*-o )(/out/adsync)( \./cmd/adsync)`)
 
-// buildAsImage builds the program that the image has. Its flags have all packages compiled anew, so that it is for
+// buildAsImage builds the program that the image has. Its flags have all packages compiled again, so that it is for
 // the tests on real servers alone.
 func buildAsImage(t *testing.T) string {
 	t.Helper()

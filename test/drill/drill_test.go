@@ -126,7 +126,7 @@ func (g *ground) config(statement string, args ...any) {
 	require.Positive(g.t, n, statement)
 }
 
-// attention are the items of a kind that the API tells of a platform.
+// attention are the items of a kind that the API returns for a platform.
 func (g *ground) attention(ctx context.Context, kind, media string) ([]client.Attention, error) {
 	o, err := g.API().GetOverview(ctx)
 	if err != nil {
@@ -174,7 +174,7 @@ type fault struct {
 	name        string
 	kind, media string // of the attention
 	alert       string
-	labels      map[string]string // of the alert, beside its media
+	labels      map[string]string // of the alert, in addition to its media
 	accounts    func(int64) bool
 	cause       string // what the cause must match
 	command     string // and the command

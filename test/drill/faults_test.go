@@ -196,7 +196,7 @@ func TestDrill(t *testing.T) {
 	g.adsync("adsync tasks run tencent.probe --all --wait")
 
 	g.roomFor(tencent)
-	g.platform(http.MethodDelete, "faults/"+latency.ID, nil, nil) // The platform mends it.
+	g.platform(http.MethodDelete, "faults/"+latency.ID, nil, nil) // The platform fixes it.
 
 	for _, a := range days { // The platform is right: somebody has looked.
 		g.adsync(strings.Replace(a.Command, "--accounts ID", "--accounts "+suspect.external, 1) + " --wait")
@@ -208,7 +208,7 @@ func TestDrill(t *testing.T) {
 	for _, f := range []fault{account, doubtful, wrong, without, token} {
 		g.isGone(f)
 	}
-	// The revoked account's subtasks have waited for it, and go on by themselves. None died of anything.
+	// The revoked account's subtasks have waited for it, and continue by themselves. None died of anything.
 	g.eventually("what waited for the account is done", func(ctx context.Context) (bool, error) {
 		var waiting int
 		err := g.Data.QueryRowContext(ctx,

@@ -50,7 +50,7 @@ func (d *deployment) requireField(t *testing.T, table string) {
 	require.Zero(t, without, "of %d rows of %s", rows, table)
 }
 
-// requireRetired has a platform retire a figure: the report of an account goes on without it, and its row loses it.
+// requireRetired has a platform retire a figure: the report of an account continues without it, and its row loses it.
 func (d *deployment) requireRetired(t *testing.T, w *world, account, on string) {
 	t.Helper()
 	pull := func() (rows, told int) {

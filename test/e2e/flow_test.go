@@ -65,7 +65,7 @@ func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 	d.requireSucceeded(t, d.await(t, runs))
 	d.summarise(t)
 	d.requireTruth(t)
-	require.True(t, maps.Equal(before, d.untouched(t, account, from, to)), "rows beside the corrected days were rewritten")
+	require.True(t, maps.Equal(before, d.untouched(t, account, from, to)), "rows next to the corrected days were rewritten")
 
 	d.requireRetired(t, w, account, today.Add(-1).String())
 	d.stop(t)

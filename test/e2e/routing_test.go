@@ -132,7 +132,7 @@ func (s *visit) narrow(condition ast.ExprNode, alias string) {
 			slices.ContainsFunc(c.List, func(e ast.ExprNode) bool { return !isValue(e) }) {
 			return
 		}
-		// A list of tuples narrows no column by itself: not every proxy looks into it.
+		// A list of tuples narrows no column on its own: not every proxy looks into it.
 		if of := columnOf(c.Expr, alias); of != nil {
 			s.values = append(s.values, *of)
 		}

@@ -53,7 +53,7 @@ func lastRelease(t *testing.T) string {
 }
 
 // A deployment of the last release becomes one of this program while it works, in the order that docs/deploying.md
-// tells and in the other one. Until each process has been replaced, work goes on, on tables that are newer than the
+// describes and in the other one. Until each process has been replaced, work continues, on tables that are newer than the
 // processes that have not been yet.
 func TestUpgrade_FromTheLastReleaseWithoutAStop(t *testing.T) {
 	t.Parallel()

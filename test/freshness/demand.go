@@ -122,7 +122,7 @@ func ticks(t settings.TaskRow, now time.Time, within time.Duration) ([]time.Time
 	return all, nil
 }
 
-// rareTicks tells what runs in some time although it is no part of the demand.
+// rareTicks returns what runs in some time although it is no part of the demand.
 func (d *deployment) rareTicks(ctx context.Context, now time.Time, within time.Duration) ([]string, error) {
 	rows, err := d.tasks(ctx)
 	if err != nil {
@@ -220,7 +220,7 @@ func (d *deployment) order(ctx context.Context, tasks []settings.TaskRow) error 
 	})
 }
 
-// limit sets the platforms' limits, and ours beside them, to a multiple of the demand of the busiest app. Endpoints
+// limit sets the platforms' limits, and ours next to them, to a multiple of the demand of the busiest app. Endpoints
 // that the tasks do not call, and limits of accounts, are as shipped again.
 func (d *deployment) limit(ctx context.Context, demand map[endpoint]float64, margin float64) ([]Limit, error) {
 	busiest := map[[2]string]float64{}

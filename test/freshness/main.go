@@ -198,7 +198,7 @@ func (r *Report) write(w io.Writer, output string) error {
 	printMap(w, "\nrows of a day per active account", "%.1f", r.Rows)
 	printMap(w, "\ncores used", "%.2f", r.CPU)
 	for _, tick := range r.Rare {
-		fmt.Fprintln(w, "beside the demand:", tick)
+		fmt.Fprintln(w, "next to the demand:", tick)
 	}
 	_, err := fmt.Fprintln(w, cmp.Or(map[bool]string{true: "\nheld"}[r.Held], "\nnot held"))
 	return err

@@ -212,7 +212,7 @@ func requireHardened(t *testing.T, pod corev1.PodSpec) {
 	for _, m := range pod.Containers[0].VolumeMounts {
 		require.True(t, m.ReadOnly, m.Name)
 		require.True(t, mounts[m.Name], m.Name)
-		require.Empty(t, m.SubPath, "a file that is mounted by itself never changes: %s", m.Name)
+		require.Empty(t, m.SubPath, "a file that is mounted on its own never changes: %s", m.Name)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestChart_ScalesByTheLagOfWhatConsumersRead(t *testing.T) {
 		}
 		return all
 	}
-	medias, err := os.ReadFile("../../deploy/helm/adsync/medias.txt")
+	platforms, err := os.ReadFile("../../deploy/helm/adsync/medias.txt")
 	require.NoError(t, err)
 	for _, media := range strings.Fields(string(medias)) {
 		require.Contains(t, topics("important"), "ads."+media+".important", "* is each of this release")

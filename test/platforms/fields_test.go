@@ -102,7 +102,7 @@ func TestFields_TheReportGoesOn(t *testing.T) {
 		// One that the platform takes away, and one that it never had.
 		b.world.Order(t, "faults", map[string]any{"kind": "retire_field", "media": platform.Name(), "field": retired})
 		ask("misspelt")
-		require.NoError(t, b.pull(), "the report goes on")
+		require.NoError(t, b.pull(), "the report continues")
 		fields, registrations, again := b.row()
 		require.NotContains(t, fields, retired)
 		require.Nil(t, registrations, "NULL, and not 0")

@@ -333,7 +333,7 @@ func TestOAuth_RefusesWithTheFixInWords(t *testing.T) {
 	})
 }
 
-// countLogins counts logins beside the one that every process here begins with.
+// countLogins counts logins next to the one that every process here begins with.
 func (a *authoriser) countLogins(t *testing.T) int {
 	t.Helper()
 	logins, err := a.Store.Logins(t.Context(), a.Platform.Name(), "")
@@ -350,7 +350,7 @@ func TestOAuth_OfManyCallbacksAtOnceOneCounts(t *testing.T) {
 		errs := make([]error, 6)
 		var all sync.WaitGroup
 		for i := range errs {
-			// The browser goes away: what has begun goes on.
+			// The browser goes away: what has begun continues.
 			ctx, leave := context.WithCancel(t.Context())
 			leave()
 			all.Go(func() { _, errs[i] = a.Complete(ctx, state, code) })

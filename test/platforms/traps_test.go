@@ -111,7 +111,7 @@ func (x *trapped) requireTrueObjects(t *testing.T, list media.List, id int64) {
 	require.ElementsMatch(t, want, have, "%s of account %d", list.Name, id)
 }
 
-// met tells how often each trap was met.
+// met returns how often each trap was met.
 func (x *trapped) met(t *testing.T) map[string]int64 {
 	t.Helper()
 	var traps []trap.Trap
@@ -341,7 +341,7 @@ func TestTraps_CohortsThatGrowAreHadByTheWeeklyPull(t *testing.T) {
 	}
 }
 
-// at puts the world's clock to a time of today, where it goes on, though hardly.
+// at puts the world's clock to a time of today, where it continues, though hardly.
 func (x *trapped) at(t *testing.T, hour, minute int) {
 	t.Helper()
 	today, err := time.ParseInLocation("2006-01-02", x.Server.Today.String(), simclient.Zone)
@@ -357,7 +357,7 @@ func total(rows []reportRow) (cost int64) {
 	return cost
 }
 
-// What an answer does not show, a later pull puts right; what would take too much away is refused.
+// What an answer does not show, a later pull corrects; what would take too much away is refused.
 func TestTraps_OfTimeAreHealedByALaterPull(t *testing.T) {
 	t.Parallel()
 	for _, platform := range engine.Platforms() {

@@ -16,7 +16,7 @@ import (
 // be used, and with 0 after its help.
 //
 // The first interrupt ends run's context, so that it can end in good order what it has started; a second one ends
-// this process. Signals beside SIGINT and SIGTERM that shall do so are named.
+// this process. Signals next to SIGINT and SIGTERM that shall do so are named.
 func Main[O any](name string, parse func(args []string, output io.Writer) (O, error),
 	run func(context.Context, O) (code int, err error), signals ...os.Signal) {
 	o, err := parse(os.Args[1:], os.Stderr)

@@ -18,7 +18,7 @@ import (
 //go:embed compose.yml
 var composeFile []byte
 
-// dockerAnswers tells whether an engine runs (docker alone may be just a client) and compose is installed.
+// dockerAnswers reports whether an engine runs (docker alone may be just a client) and compose is installed.
 func dockerAnswers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -1,10 +1,10 @@
-// Command services runs a command beside real Kafka, MariaDB and Redis servers made for it alone.
+// Command services runs a command next to real Kafka, MariaDB and Redis servers made for it alone.
 //
 //	go run ./test/services -- go test -count=1 -p 1 ./base/...
 //	go run ./test/services --keep
 //
 // The servers listen on spare ports of 127.0.0.1 and keep their data in a directory of their own, so that any number of
-// runs go on side by side and nothing that already runs on the machine is touched. The command finds them by
+// runs continue side by side and nothing that already runs on the machine is touched. The command finds them by
 // ADSYNC_TEST_KAFKA, ADSYNC_TEST_MYSQL and ADSYNC_TEST_REDIS. When it ends, or at an interrupt, exactly what was
 // started is stopped, and its exit code becomes ours.
 //
@@ -54,7 +54,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags := flag.NewFlagSet("services", flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.Usage = func() {
-		fmt.Fprint(output, "Runs a command beside Kafka, MariaDB and Redis servers made for it alone.\n\n"+
+		fmt.Fprint(output, "Runs a command next to Kafka, MariaDB and Redis servers made for it alone.\n\n"+
 			"  services [flags] -- command [arguments]\n  services [flags] --keep\n\n")
 		flags.PrintDefaults()
 	}

@@ -71,7 +71,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	return o, nil
 }
 
-// run plays the night as it is, then with each switch off, and tells whether all of them were caught.
+// run plays the night as it is, then with each switch off, and reports whether all of them were caught.
 func run(ctx context.Context, o options, stdout io.Writer) (bool, error) {
 	if o.list {
 		for _, d := range all {

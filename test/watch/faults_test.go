@@ -18,7 +18,7 @@ import (
 // whose end its mending must bring.
 type trouble struct {
 	alerts []string
-	// inject does the harm, and returns what mends it.
+	// inject does the harm, and returns what fixes it.
 	inject func(p *plant) (mend func())
 }
 
@@ -31,7 +31,7 @@ type world struct {
 	rounds   [][]trouble
 }
 
-// none mends what ends by itself, once it has happened.
+// none fixes what ends on its own, once it has happened.
 func none() {}
 
 // worlds are all troubles. A world of its own has what would spoil the others.
@@ -124,7 +124,7 @@ func TestWatching_LeavesNoAlertOut(t *testing.T) {
 	require.Equal(t, want, slices.Compact(have), "each alert of the rules is one that a trouble makes fire")
 }
 
-// TestWatching_EachAlertFiresAndEnds injects each fault into a running program, sees its alerts fire, mends it and
+// TestWatching_EachAlertFiresAndEnds injects each fault into a running program, sees its alerts fire, fixes it and
 // sees them end.
 func TestWatching_EachAlertFiresAndEnds(t *testing.T) {
 	t.Parallel()
@@ -477,7 +477,7 @@ func levelsDiffer(p *plant) func() {
 	again := func(order map[string]any, done func(differences []difference) bool) {
 		p.run(order, "oceanengine.report_daily.account")
 		p.run(nil, "system.reconcile")
-		p.eventually("the levels are compared once more", func(ctx context.Context) (bool, error) {
+		p.eventually("the levels are compared again", func(ctx context.Context) (bool, error) {
 			var open struct{ Differences []difference }
 			p.run(nil, "system.reconcile.open")
 			err := ask(ctx, http.MethodGet, p.url("/api/v1/reconciliation"), nil, &open)
@@ -594,7 +594,7 @@ func clockJumps(p *plant) func() {
 
 // processDies has a subtask end its process four times, and then take long while it is worked on with care.
 func processDies(p *plant) func() {
-	// The clock goes on with each start, and others would meet the failpoint.
+	// The clock continues with each start, and others would meet the failpoint.
 	p.exec("config", "UPDATE cron_task SET enabled = 0 WHERE name <> ?", partner)
 	p.send(http.MethodPost, "/api/v1/tasks/reload", nil)
 	p.rest()

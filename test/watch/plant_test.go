@@ -28,7 +28,7 @@ type plant struct {
 	port       int
 	data       string   // the world's directory
 	failpoints string   // the directory in which they are armed
-	args       []string // of adsync, beside what all have
+	args       []string // of adsync, next to what all have
 	sim        string   // where the simulator's orders go
 	program    *process
 	services   *services // nil if all of them are in the program
@@ -104,7 +104,7 @@ func (p *plant) eventually(what string, is func(ctx context.Context) (bool, erro
 }
 
 // each returns what does something the first time it is called, and then every so many times: for a look that has to
-// have something done anew.
+// have something done again.
 func each(times int, do func()) func() {
 	calls := 0
 	return func() {
@@ -162,7 +162,7 @@ func (p *plant) pause(kind, target string) (lift func()) {
 	}
 }
 
-// fault orders a fault of a platform; the returned function mends it.
+// fault orders a fault of a platform; the returned function fixes it.
 func (p *plant) fault(of map[string]any) (mend func()) {
 	p.t.Helper()
 	id := p.send(http.MethodPost, "/_sim/faults", of)["id"].(string)

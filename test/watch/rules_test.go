@@ -18,7 +18,7 @@ func TestRules_PrometheusTakesThem(t *testing.T) {
 	tool(t, append([]string{"check", "rules", "--lint-fatal"}, files...)...)
 }
 
-// The tests of rules are users' too: each alert fires when its fault is there and ends when it is mended.
+// The tests of rules are users' too: each alert fires when its fault is there and ends when it is fixed.
 func TestRules_EachAlertFiresAndEnds(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(configs + "/prometheus/tests/*.yml")

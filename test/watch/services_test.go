@@ -29,7 +29,7 @@ type services struct {
 	platforms map[string]platform
 }
 
-// platform is what the simulator tells of one.
+// platform is what the simulator reports one.
 type platform struct {
 	BaseURLPath      string `json:"base_url_path"`
 	AuthoriseURLPath string `json:"authorise_url_path"`

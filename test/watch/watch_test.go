@@ -160,7 +160,7 @@ func (p *process) stop(t *testing.T) {
 	p.cmd = nil
 }
 
-// died waits until the process has ended by itself.
+// died waits until the process has ended on its own.
 func (p *process) died(t *testing.T) {
 	t.Helper()
 	select {

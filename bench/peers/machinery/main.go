@@ -47,7 +47,7 @@ type server struct {
 
 // serve starts a worker that gives each task's value to work.
 func (machineryQueue) serve(o queue.Options, work func(value int64)) (*server, error) {
-	mlog.Set(log.New(io.Discard, "", 0)) // It tells of each start and stop on the standard output.
+	mlog.Set(log.New(io.Discard, "", 0)) // It reports each start and stop on the standard output.
 	cnf := &config.Config{DefaultQueue: queueName, ResultsExpireIn: 3600, NoUnixSignals: true,
 		Redis: &config.RedisConfig{}}
 	s := &server{Server: machinery.NewServer(cnf, broker.NewGR(cnf, []string{o.Redis}, 0),
@@ -120,7 +120,7 @@ func (s *server) drained(ctx context.Context, o queue.Options, sent int) (at tim
 	return at, err
 }
 
-// allSucceeded tells whether all tasks have succeeded.
+// allSucceeded reports whether all tasks have succeeded.
 func allSucceeded(ctx context.Context, store *redis.Client, ids []string) (bool, error) {
 	states, err := store.MGet(ctx, ids...).Result()
 	if err != nil {

@@ -29,7 +29,7 @@ type Options struct {
 }
 
 const (
-	// latencyFor is how long the steady rate goes on.
+	// latencyFor is how long the steady rate continues.
 	latencyFor = 20 * time.Second
 	// PollEvery is how often it is looked whether all tasks are done.
 	PollEvery = 20 * time.Millisecond
@@ -71,7 +71,7 @@ func (o Options) Send(send func(number int) error) error {
 	return errors.Join(errs...)
 }
 
-// SendSteadily sends tasks at the steady rate, for as long as it goes on, and returns how many these were.
+// SendSteadily sends tasks at the steady rate, for as long as it continues, and returns how many these were.
 func (o Options) SendSteadily(send func(number int) error) (sent int, err error) {
 	began := time.Now()
 	for ; sent < o.Rate*int(latencyFor.Seconds()); sent++ {

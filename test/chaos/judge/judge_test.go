@@ -174,7 +174,7 @@ func TestJudge_FindsWhatIsWrong(t *testing.T) {
 		}, Lost, "no subtask for account 2"},
 		{"an account that nobody asked for", func(s *story) { s.facts.Accounts["m"] = []int64{1} }, Invented, "account 2"},
 		{"a moment without a tick", func(s *story) { s.facts.Until = at(30) }, Lost, "has no tick"},
-		{"a tick beside the cron", func(s *story) { s.facts.Tasks[0].Every = 20 * time.Second }, Invented,
+		{"a tick next to the cron", func(s *story) { s.facts.Tasks[0].Every = 20 * time.Second }, Invented,
 			"no moment of its cron"},
 		{"a tick without a run", func(s *story) {
 			s.snapshots[last].Ticks = append(s.snapshots[last].Ticks, Tick{TaskID: 8, Planned: at(24), RunID: 400})

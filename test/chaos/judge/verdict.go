@@ -10,7 +10,7 @@ import (
 	"adsync/base/task"
 )
 
-// Facts is what the judge knows beside the tables: what was asked for.
+// Facts is what the judge knows next to the tables: what was asked for.
 type Facts struct {
 	Tasks    []Task
 	Accounts map[string][]int64 // by media: those that every run of the media must cover
@@ -250,7 +250,7 @@ func (w *Watch) overlaps() overlaps {
 // clockSlack is by how much times that two processes wrote may disagree.
 const clockSlack = time.Second
 
-// excused tells whether an earlier run of the task had a subtask of the account open when a run was made or fanned out.
+// excused reports whether an earlier run of the task had a subtask of the account open when a run was made or fanned out.
 func (w *Watch) excused(o overlaps, r Run, accountID int64) bool {
 	return slices.ContainsFunc(o[[2]int64{r.TaskID, accountID}], func(row Row) bool {
 		began := !row.Created.After(r.FannedOut.Add(clockSlack))

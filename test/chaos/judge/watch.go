@@ -231,7 +231,7 @@ func (r Row) summary() string {
 	return fmt.Sprintf("%s delivery=%d attempt=%d", r.State, r.Delivery, r.Attempt)
 }
 
-// compareRows holds the subtasks against what they said before. It tells whether there was an outcome, and whether
+// compareRows holds the subtasks against what they said before. It reports whether there was an outcome, and whether
 // work is open.
 func (w *Watch) compareRows(s Snapshot) (changes []Change, outcomes, open bool) {
 	now := make(map[task.Key]Row, len(s.Rows))

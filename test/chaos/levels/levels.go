@@ -14,7 +14,7 @@ import (
 type Kind struct {
 	Name string
 	sum  func(points []point) float64
-	// share and more are the growth that counts as level: a share of the first figure, and so much beside it.
+	// share and more are the growth that counts as level: a share of the first figure, and so much next to it.
 	share, more float64
 }
 

@@ -2,7 +2,7 @@ package mutants
 
 import "adsync/test/patch"
 
-// withoutSweep takes the sweep out. It mends what some other mechanisms are there to prevent, and so hides their loss:
+// withoutSweep takes the sweep out. It fixes what some other mechanisms are there to prevent, and so hides their loss:
 // a mutant of those goes without it, and the sweep has a mutant of its own.
 var withoutSweep = patch.Edit{
 	File:    "producer/sweep.go",

@@ -76,7 +76,7 @@ func (p *Proxy) Close() {
 	p.done.Wait()
 }
 
-// Pass ends all orders. What was held goes on its way.
+// Pass ends all orders. What was held continues its way.
 func (p *Proxy) Pass() {
 	p.change(func(m *mode) { *m = mode{} })
 	p.mu.Lock()
@@ -109,7 +109,7 @@ func (p *Proxy) Hold(d Direction) {
 	})
 }
 
-// Delay has each piece wait so long before it goes on, in both directions, until Pass.
+// Delay has each piece wait so long before it continues, in both directions, until Pass.
 func (p *Proxy) Delay(by time.Duration) { p.change(func(m *mode) { m.delay = by }) }
 
 // CutAnswer cuts the next connection on which a client sends a piece that trigger is true for: the piece reaches the
@@ -261,7 +261,7 @@ func (p *Proxy) inPlace(d Direction, piece []byte) []byte {
 	return answer
 }
 
-// admit waits until a piece may go on. It is false when the connection is to be cut instead.
+// admit waits until a piece may continue. It is false when the connection is to be cut instead.
 func (p *Proxy) admit(l *link, d Direction, piece []byte) bool {
 	delayed, counted := false, false
 	for {

@@ -118,7 +118,7 @@ func TestProxy_HoldsOneDirection(t *testing.T) {
 	p.Hold(Down)
 	_, err := io.WriteString(c, "one\n")
 	require.NoError(t, err)
-	require.Equal(t, "one", <-heard, "what goes up goes on")
+	require.Equal(t, "one", <-heard, "what goes up continues")
 	require.Eventually(t, func() bool { return p.Struck() == 1 }, time.Minute, time.Millisecond,
 		"the answer has come to the proxy")
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(20*time.Millisecond)))

@@ -41,7 +41,7 @@ type Instance struct {
 	watched sync.WaitGroup
 }
 
-// Start starts the process and a watcher that starts it again when it ends by itself.
+// Start starts the process and a watcher that starts it again when it ends on its own.
 func (i *Instance) Start() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -73,7 +73,7 @@ func (i *Instance) watch(p *local.Process) {
 	unwanted := i.wanted && i.process == p
 	if unwanted && i.up && !killed(p.Err()) {
 		// It worked, and nobody told it to go.
-		i.Ended = append(i.Ended, fmt.Sprintf("%s ended by itself: %v", i.Name, p.Err()))
+		i.Ended = append(i.Ended, fmt.Sprintf("%s ended on its own: %v", i.Name, p.Err()))
 	}
 	i.mu.Unlock()
 	if !unwanted {
@@ -89,7 +89,7 @@ func (i *Instance) watch(p *local.Process) {
 	}
 }
 
-// killed tells whether a process was ended by SIGKILL: only scenarios send that.
+// killed reports whether a process was ended by SIGKILL: only scenarios send that.
 func killed(err error) bool {
 	exit, ok := errors.AsType[*exec.ExitError](err)
 	if !ok {
@@ -138,7 +138,7 @@ func (i *Instance) Pause() error {
 	return i.process.Pause()
 }
 
-// Resume lets a paused process go on (SIGCONT).
+// Resume lets a paused process continue (SIGCONT).
 func (i *Instance) Resume() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -180,7 +180,7 @@ func (i *Instance) Lives() int {
 	return i.starts
 }
 
-// heldByPoint tells whether a fail point has stopped the process.
+// heldByPoint reports whether a fail point has stopped the process.
 func (i *Instance) heldByPoint() bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", i.process.PID()))
 	if err != nil {

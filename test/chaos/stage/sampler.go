@@ -21,7 +21,7 @@ const (
 	hoursEvery = 6
 )
 
-// Sampler reads the tables again and again, straight from MariaDB, has the judge compare, and writes down what changed.
+// Sampler reads the tables repeatedly, straight from MariaDB, has the judge compare, and writes down what changed.
 type Sampler struct {
 	db      *sql.DB
 	every   time.Duration

@@ -128,7 +128,7 @@ func (w *World) takeBack(ctx context.Context, fault string) error {
 	return rig.Send(ctx, http.MethodDelete, w.Address+"/_sim/faults/"+fault, nil, nil)
 }
 
-// Mend takes all faults back but the usual one, and returns how many calls they met.
+// Fix takes all faults back but the usual one, and returns how many calls they met.
 func (w *World) Mend(ctx context.Context) (int, error) {
 	var list struct {
 		Faults []struct {

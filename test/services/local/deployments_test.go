@@ -172,7 +172,7 @@ func TestKafkaCluster_ElectsAnotherLeader(t *testing.T) {
 
 	leader, err := d.Leader(ctx, topic, 0)
 	require.NoError(t, err)
-	require.NoError(t, leader.Stop(), "it hands over before it ends")
+	require.NoError(t, leader.Stop(), "it passes on before it ends")
 	_, err = d.AwaitLeader(ctx, topic, 0, leader)
 	require.NoError(t, err)
 	restart(t, d, leader)

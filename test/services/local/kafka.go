@@ -67,7 +67,7 @@ type Kafka struct {
 	// ZooKeeper keeps the cluster's state for an old release. It is launched first. Without one the broker is its own
 	// controller.
 	ZooKeeper *ZooKeeper
-	// Listeners are listeners beside the usual one.
+	// Listeners are listeners next to the usual one.
 	Listeners []*KafkaListener
 	// Settings are lines of the broker's properties, in place of ours where both name one. The listeners are CLIENT0,
 	// CLIENT1 and so on.
@@ -207,7 +207,7 @@ func (s *Kafka) writeFiles() error {
 	if s.ZooKeeper != nil {
 		logging = kafkaLogging1
 		lines = append(lines, fmt.Sprintf("broker.id=%d", id), "zookeeper.connect="+s.ZooKeeper.addr,
-			"zookeeper.connection.timeout.ms=60000") // It may start beside the ZooKeeper.
+			"zookeeper.connection.timeout.ms=60000") // It may start next to the ZooKeeper.
 	} else {
 		voters := make([]string, len(s.controllers))
 		for i, addr := range s.controllers {
@@ -248,7 +248,7 @@ func (s *Kafka) command() (*exec.Cmd, error) {
 	if s.id > 0 || s.ZooKeeper != nil {
 		flags = append(flags, quickStart...) // Speed is measured on one broker of KafkaDefault.
 	}
-	// Not CommandContext: the server is stopped by its process group, with time to end by itself.
+	// Not CommandContext: the server is stopped by its process group, with time to end on its own.
 	return exec.Command("java", append(flags, s.java("kafka.Kafka", s.settingsFile())...)...), nil
 }
 

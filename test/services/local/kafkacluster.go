@@ -20,7 +20,7 @@ const kafkaBrokers = 3
 type KafkaCluster struct {
 	// Version is the release. Empty means KafkaDefault.
 	Version string
-	// Listeners are, for each broker, listeners beside the usual one.
+	// Listeners are, for each broker, listeners next to the usual one.
 	Listeners [kafkaBrokers][]*KafkaListener
 
 	brokers []*Server
@@ -46,7 +46,7 @@ func (d *KafkaCluster) Launch(ctx context.Context, dir string, ports *Ports, std
 	return d.Await(ctx)
 }
 
-// Stop ends all brokers. It does not wait for any to hand over what it leads: the last two could not.
+// Stop ends all brokers. It does not wait for any to pass on what it leads: the last two could not.
 func (d *KafkaCluster) Stop() error { return KillAll(d.brokers) }
 
 // Servers returns all brokers.

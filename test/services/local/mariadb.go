@@ -91,7 +91,7 @@ func (s *MariaDB) command() (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Not CommandContext: the server is stopped by its process group, with time to end by itself.
+	// Not CommandContext: the server is stopped by its process group, with time to end on its own.
 	cmd := exec.Command(program, append(slices.Clone(s.args), fmt.Sprintf("--read-only=%t", s.readOnly))...)
 	cmd.Env = append(os.Environ(), s.Env...)
 	return cmd, nil

@@ -19,7 +19,7 @@ import (
 const postgresAccount = "postgres"
 
 // Postgres is a PostgreSQL server with one superuser, postgres, without a password. It is no part of a deployment:
-// task queues that keep their tasks in it are measured beside ours.
+// task queues that keep their tasks in it are measured next to ours.
 type Postgres struct {
 	// Settings are the server's settings beyond its defaults, each as name=value.
 	Settings []string
@@ -107,7 +107,7 @@ func (s *Postgres) command() (*exec.Cmd, error) {
 	for _, setting := range s.Settings {
 		args = append(args, "-c", setting)
 	}
-	// Not CommandContext: the server is stopped by its process group, with time to end by itself.
+	// Not CommandContext: the server is stopped by its process group, with time to end on its own.
 	return s.program("postgres", args...)
 }
 

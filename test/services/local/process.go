@@ -44,7 +44,7 @@ func StartProcess(name string, cmd *exec.Cmd) (*Process, error) {
 		attributes.Credential = cmd.SysProcAttr.Credential
 	}
 	cmd.SysProcAttr = attributes
-	// Descendants may outlive the program with its output open: do not wait for them for ever.
+	// Descendants may outlive the program with its output open: do not wait for them forever.
 	cmd.WaitDelay = 5 * time.Second
 	started := make(chan error)
 	starts() <- func() { started <- cmd.Start() }

@@ -72,7 +72,7 @@ func (s *Redis) command() (*exec.Cmd, error) {
 	if s.sentinel {
 		args = append(args, "--sentinel")
 	}
-	// Not CommandContext: the server is stopped by its process group, with time to end by itself.
+	// Not CommandContext: the server is stopped by its process group, with time to end on its own.
 	return exec.Command(program, args...), nil
 }
 

@@ -16,7 +16,7 @@ const (
 	// startTimeout bounds how long a server may take until it answers, without the time to install it. A busy machine
 	// of two cores needs about 10 s.
 	startTimeout = 2 * time.Minute
-	// stopGrace is how long a server may take to end by itself; then it is killed.
+	// stopGrace is how long a server may take to end on its own; then it is killed.
 	stopGrace = 15 * time.Second
 )
 

@@ -47,7 +47,7 @@ func (s *ZooKeeper) prepare(_ context.Context, dir string, ports *Ports) error {
 }
 
 func (s *ZooKeeper) command() (*exec.Cmd, error) {
-	// Not CommandContext: the server is stopped by its process group, with time to end by itself.
+	// Not CommandContext: the server is stopped by its process group, with time to end on its own.
 	return exec.Command("java", append(slices.Clone(quickStart), "-Xmx256m",
 		"-Dlog4j.configuration=file:"+filepath.Join(s.dir, "log4j.properties"), "-cp", filepath.Join(s.jars, "*"),
 		"org.apache.zookeeper.server.quorum.QuorumPeerMain", filepath.Join(s.dir, "zookeeper.properties"))...), nil
