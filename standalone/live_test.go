@@ -253,7 +253,7 @@ func TestLive_TotalsEqualThePlatforms(t *testing.T) {
 			_, text, err = h.live(t, dir, func(o *Options) { o.JSON = false })
 			require.NoError(t, err, "again with what is there")
 			require.Contains(t, text, "0 of 32 figures differ from what "+mediaName+" says.")
-			require.Contains(t, text, map[bool]string{true: "100% of the day, ", false: "not told"}[h.quotaLeft])
+			require.Contains(t, text, map[bool]string{true: "100% of the day, ", false: "unknown"}[h.quotaLeft])
 		})
 	}
 }

@@ -162,10 +162,10 @@ func (c *checker) handler(row settings.TaskRow, registry *media.Registry) {
 	case p != nil && !json.Valid(p):
 		c.refuse("params", row.Params, "JSON, or nothing")
 	case handler.Check == nil && p != nil:
-		c.refuse("params", row.Params, "nothing: the handler has no params")
+		c.refuse("params", row.Params, "nothing: the handler takes none")
 	case handler.Check != nil:
 		if err := handler.Check(p); err != nil {
-			c.refuse("params", row.Params, "params of the handler: "+err.Error())
+			c.refuse("params", row.Params, "what the handler takes: "+err.Error())
 		}
 	}
 }

@@ -247,7 +247,7 @@ func (r *Report) Print(out io.Writer) {
 		total += c.Calls
 		left := c.QuotaLeft
 		if left == "" {
-			left = "not daily"
+			left = "unknown"
 		}
 		fmt.Fprintf(out, "%-36s %6d  %s\n", c.Endpoint, c.Calls, left)
 	}
