@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 
-# A static binary on an empty image: there is no shell in it to break into, and nothing to patch but the binary itself.
+# A static binary on an empty image: it has no shell, and only the binary itself needs patches.
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./

@@ -1,4 +1,4 @@
-# Everything here needs Go and make; what else a target needs it fetches itself, into the user's cache.
+# Everything here needs Go and make; a target downloads its other needs into the user's cache.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -15,7 +15,7 @@ GOLANGCI := $(CACHE)/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
 GOVULNCHECK_VERSION := v1.9.0
 GOTESTSUM := $(CACHE)/gotestsum-$(GOTESTSUM_VERSION)/gotestsum
 GOVULNCHECK := $(CACHE)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
-# Prometheus too, without all ways to discover targets but the one that its file names.
+# Prometheus too, with the one way of discovering targets that its file uses.
 PROMETHEUS_VERSION := v0.316.0
 PROMETHEUS := $(CACHE)/prometheus-$(PROMETHEUS_VERSION)/prometheus
 
@@ -27,7 +27,7 @@ SCHEMATHESIS := $(CACHE)/schemathesis-$(SCHEMATHESIS_VERSION)/bin/schemathesis
 RESULTS ?=
 TEST = $(GOTESTSUM) --format pkgname --hide-summary skipped $(if $(RESULTS),--jsonfile $(abspath $(RESULTS))/$@.json) --
 
-# Where a Kafka, a MariaDB or a Redis of its own makes a difference. First the one that takes longest, so that others run beside it.
+# Packages for which a real Kafka, MariaDB or Redis makes a difference. The slowest is first, so that others run at the same time.
 SERVICE_PACKAGES := adsync/test/e2e adsync/base/... adsync/producer/... adsync/consumer/... adsync/engine/... \
 	adsync/media/pull/... adsync/upkeep/... adsync/media/token/... adsync/media/field/... \
 	adsync/media/.../simulated \
@@ -45,7 +45,8 @@ build: ## Build bin/adsync, one static binary with its time zones.
 run: ## Run everything in one process, with simulated platforms: nothing to install.
 	$(GO) run ./cmd/adsync standalone
 
-# Kafka, MariaDB and Redis are containers where a Docker engine answers, else programs of this machine, which are fetched. ACCOUNTS=… as many as you like.
+# Kafka, MariaDB and Redis are containers where a Docker engine answers, otherwise programs of this machine, which are
+# downloaded. ACCOUNTS=… sets their number.
 DEMO = bin/services -- bin/demo -prometheus $(PROMETHEUS) $(if $(ACCOUNTS),-accounts $(ACCOUNTS))
 
 .PHONY: demo
@@ -55,7 +56,7 @@ demo: build $(PROMETHEUS) ## Run docker-compose.yml's deployment as processes, w
 	$(DEMO) || test $$? -eq 130 # Ctrl-C is how it ends.
 
 .PHONY: demo-check
-demo-check: build $(PROMETHEUS) ## Do so, compare what boards and pages show with the tables and with the platforms, and end.
+demo-check: build $(PROMETHEUS) ## Run make demo, compare boards and pages with tables and platforms, and end.
 	$(GO) build -o bin/services ./test/services
 	$(GO) build -o bin/demo ./test/demo
 	$(DEMO) -check
@@ -69,9 +70,9 @@ lint: $(GOLANGCI) ## Check the format, vet and lint.
 	$(GOLANGCI) fmt --diff
 	$(GOLANGCI) run ./...
 
-# GOVULNDB names another copy of the database. What cannot be looked at is no finding, so that this may stand in a chain of checks.
+# GOVULNDB names another copy of the database. An unreachable one is no finding, so that this may be in a chain of checks.
 .PHONY: vulnerabilities
-vulnerabilities: $(GOVULNCHECK) ## Look for known vulnerabilities in what the program calls; needs vuln.go.dev, and says so where that cannot be reached.
+vulnerabilities: $(GOVULNCHECK) ## Look for known vulnerabilities in what the program calls; needs vuln.go.dev.
 	@if output=$$($(GOVULNCHECK) ./... 2>&1); then echo "$$output"; \
 	elif grep -q 'fetching vulnerabilities' <<<"$$output"; then echo "$$output"; echo "NOT CHECKED: the vulnerability database cannot be reached"; \
 	else echo "$$output"; exit 1; fi
@@ -81,7 +82,7 @@ fmt: $(GOLANGCI) ## Format all Go files.
 	$(GOLANGCI) fmt
 
 .PHONY: check-sleeps
-check-sleeps: ## Fail when a test sleeps in real time instead of waiting for what it needs.
+check-sleeps: ## Fail when a test sleeps in real time instead of waiting for an event.
 	@! grep -rl --include='*_test.go' 'time\.Sleep(' . | xargs -r grep -L '"testing/synctest"' | grep . \
 		|| { echo "these tests sleep outside a synctest bubble: use a channel or require.Eventually"; exit 1; }
 
@@ -98,7 +99,7 @@ check-tidy: ## Fail when go.mod or go.sum is not what `go mod tidy` writes.
 	cd test/vitess && $(GO) mod tidy -diff && $(GO) vet ./...
 
 .PHONY: generate
-generate: ## Write the generated files anew.
+generate: ## Write the generated files again.
 	$(GO) run ./cmd/adsync config reference > docs/configuration.md.new
 	$(GO) run ./cmd/adsync dictionary > docs/data-dictionary.md.new
 	$(GO) run ./deploy/helm > deploy/helm/adsync/medias.txt
@@ -128,20 +129,22 @@ test-manifests: $(GOTESTSUM) ## Check docker-compose.yml and the Helm chart with
 	cd test/manifests && $(TEST) -count=1 ./...
 
 .PHONY: test
-# The packages that take longest begin first, so that the others run at the same time. Their tests wait, for a platform's limits or a backoff, more than they compute.
-# The garbage collector runs less often than by default: it takes up to a fifth of the computing, and the memory is there.
+# The slowest packages begin first, so that the others run at the same time. Their tests wait, for a platform's limits or
+# a backoff, more than they compute.
+# The garbage collector runs less often than by default: it takes up to a fifth of the CPU time, and memory is available.
 test: $(GOTESTSUM) ## Run all tests on the embedded parts; needs nothing but Go.
 	GOGC=400 $(TEST) -p 3 -parallel 4 adsync/standalone adsync/test/e2e adsync/test/platforms ./...
 
 .PHONY: test-race
-# SQLite under the detector takes ten to thirty times as long: the whole flow, whose parts are tested beside it, and what is SQL from end to end, which
-# the tests of producers and consumers use, would be a quarter of an hour of it. The simulation of limits has one goroutine, and test/deploy runs processes. Properties hold what they say in the other targets; here a few of their
+# SQLite under the detector takes ten to thirty times as long. The whole flow, whose parts have their own tests, and the
+# packages of SQL, which the tests of producers and consumers use, would take a quarter of an hour. The simulation of
+# limits has one goroutine, and test/deploy runs processes. The other targets check properties fully; here a few of their
 # cases show how goroutines meet.
-test-race: $(GOTESTSUM) ## Run those of the parts with the race detector; needs a C compiler too.
+test-race: $(GOTESTSUM) ## Run the tests of the parts with the race detector; needs a C compiler too.
 	RAPID_CHECKS=20 $(TEST) -race -timeout 20m $$($(GO) list ./... | grep -vE '/(quota|standalone|standalone/verify|base/store(/[a-z]+)?|media/account|simulator|upkeep|test/deploy|test/e2e|test/platforms|simulated)$$')
 
 .PHONY: test-services
-test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB and Redis, started for the run, those of the MySQL 8 dialect, and Vitess's planner.
+test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB and Redis, MySQL 8's dialect, and Vitess's planner.
 	$(GO) build -o bin/services ./test/services
 	@rm -f $(STATEMENTS)
 	ADSYNC_TEST_STATEMENTS=$(STATEMENTS) bin/services --memory -- $(TEST) -count=1 -p 2 -timeout 20m $(SERVICE_PACKAGES)
@@ -151,32 +154,32 @@ test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB 
 	@$(MAKE) --no-print-directory test-watch
 
 .PHONY: test-deployments
-test-deployments: $(GOTESTSUM) ## Run one flow on each of Redis Sentinel, Redis Cluster, three brokers of the newest Kafka, the oldest Kafka, and MariaDB with a replica.
+test-deployments: $(GOTESTSUM) ## Run one flow on Redis Sentinel, Redis Cluster, the newest and oldest Kafka, a MariaDB replica.
 	$(GO) build -o bin/services ./test/services
 	ADSYNC_TEST_DEPLOYMENTS=1 bin/services --memory -- $(TEST) -count=1 -timeout 15m -run '^TestServers_' ./test/e2e
 
 .PHONY: test-rig
-test-rig: $(GOTESTSUM) ## Kill, freeze and promote servers of Redis Sentinel, Redis Cluster, three Kafka brokers and MariaDB with a replica: what the tests' own rig can do.
+test-rig: $(GOTESTSUM) ## Kill, freeze and promote servers of all kinds: a test of the tests' own rig.
 	ADSYNC_TEST_RIG=1 $(TEST) -count=1 -parallel 1 -timeout 15m ./test/services/local
 
 .PHONY: drill
-drill: $(GOTESTSUM) $(PROMETHEUS) ## Play six faults of a running deployment: each is told with cause, accounts, money and remedy, and mended by what the runbook says.
+drill: $(GOTESTSUM) $(PROMETHEUS) ## Play six faults of a running deployment: each is reported, and fixed by its runbook.
 	$(GO) build -o bin/services ./test/services
 	PROMETHEUS=$(PROMETHEUS) bin/services -- $(TEST) -count=1 -timeout 15m ./test/drill
 
 .PHONY: test-watch
-test-watch: $(GOTESTSUM) $(PROMETHEUS) ## Check rules, boards and alerts with a real Prometheus, which scrapes running adsyncs: each alert fires by an injected fault, and ends.
+test-watch: $(GOTESTSUM) $(PROMETHEUS) ## Check rules, boards and alerts with a real Prometheus: each alert fires and ends.
 	cd test/watch && PROMETHEUS=$(PROMETHEUS) PROMTOOL=$(dir $(PROMETHEUS))promtool $(TEST) -count=1 -parallel 8 ./... # Those that take long wait for alerts.
 
 .PHONY: test-page
 # SHOTS=DIR keeps the pictures that it takes.
-test-page: $(GOTESTSUM) ## Look at the first page in a headless Chromium, on a phone and a wide screen, light and dark.
+test-page: $(GOTESTSUM) ## Check the first page in a headless Chromium, on a phone and a wide screen, light and dark.
 	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 || { echo "chromium is not installed; run: sudo apt-get install chromium"; exit 1; }; \
 		apt-get update -q >/dev/null && DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends chromium fonts-noto-cjk >/dev/null; }
 	cd test/page && $(if $(SHOTS),ADSYNC_PAGE_SHOTS=$(abspath $(SHOTS))) $(TEST) -count=1 ./...
 
 .PHONY: pictures
-# URL=… is of a running standalone, on another address than the usual one.
+# URL=… is the address of a running standalone, if it is not the default one.
 pictures: ## Take the pictures of docs/pictures again, of a running standalone; needs Chromium, as test-page does.
 	cd test/page && ADSYNC_PAGE_PICTURES=$(abspath docs/pictures) ADSYNC_PAGE_URL=$(or $(URL),http://127.0.0.1:8080/) $(GO) test -count=1 -run TestPicture ./...
 
@@ -200,48 +203,48 @@ test-mysql8: $(GOTESTSUM) ## Run every statement against a MySQL 8 dialect, whic
 STATEMENTS := $(abspath bin/statements.json)
 
 .PHONY: test-vitess
-test-vitess: $(GOTESTSUM) ## Plan with Vitess's planner what an end-to-end run on a MariaDB sends to its data database.
+test-vitess: $(GOTESTSUM) ## Plan the statements of an end-to-end run on a MariaDB with Vitess's planner.
 	$(GO) build -o bin/services ./test/services
 	@rm -f $(STATEMENTS)
 	ADSYNC_TEST_STATEMENTS=$(STATEMENTS) bin/services --memory -- $(GO) test -count=1 -run TestDeployment_StatementsNameTheirShard ./test/e2e
 	@$(MAKE) --no-print-directory plan-statements
 
 .PHONY: plan-statements
-plan-statements: $(GOTESTSUM) ## Plan again what the last such run has sent.
+plan-statements: $(GOTESTSUM) ## Plan the statements of the last such run again.
 	cd test/vitess && ADSYNC_TEST_STATEMENTS=$(STATEMENTS) $(TEST) -count=1 ./...
 
-# SCENARIO=a,b and SEED=n repeat some of them; CHAOS_FLAGS takes what else `go run ./test/chaos -help` tells.
+# SCENARIO=a,b and SEED=n repeat some of them; CHAOS_FLAGS takes the other flags of `go run ./test/chaos -help`.
 CHAOS = bin/chaos $(if $(SCENARIO),-scenario $(SCENARIO)) $(if $(SEED),-seed $(SEED)) $(CHAOS_FLAGS)
 
 .PHONY: chaos
-chaos: ## Hurt a deployment under load in a seeded selection of ways and judge its tables (SCENARIO=… SEED=… repeats one).
+chaos: ## Break a loaded deployment in seeded ways and judge its tables (SCENARIO=… SEED=… repeats one).
 	$(GO) build -o bin/chaos ./test/chaos
 	$(CHAOS)
 
 .PHONY: chaos-long
-chaos-long: ## Hurt it in all ways.
+chaos-long: ## Break it in all ways.
 	$(GO) build -o bin/chaos ./test/chaos
 	$(CHAOS) -long
 
 .PHONY: chaos-mutants
-chaos-mutants: ## Take adsync's own mechanisms out, one at a time, and show that a scenario fails (MUTANT=… does one).
+chaos-mutants: ## Remove adsync's mechanisms, one at a time, and show that a scenario fails (MUTANT=…).
 	$(GO) build -o bin/chaos ./test/chaos
 	$(CHAOS) -mutants $(or $(MUTANT),all)
 
 .PHONY: soak
-soak: ## Keep a deployment under steady load for MINUTES (60), lose a node every five, and judge whether anything grew.
+soak: ## Keep steady load for MINUTES (60), lose a node every five, and judge whether anything grew.
 	$(GO) build -o bin/chaos ./test/chaos
 	$(CHAOS) -soak $(or $(MINUTES),60)
 
-# FLAGS takes what else `go run ./test/freshness -help` tells.
+# FLAGS takes the other flags of `go run ./test/freshness -help`.
 .PHONY: freshness
 freshness: ## Measure how old the figures in the summaries are, under limits (ACCOUNTS=… MINUTES=… FLAGS=…).
 	$(GO) build -o bin/freshness ./test/freshness
 	bin/freshness $(if $(ACCOUNTS),-accounts $(ACCOUNTS)) $(if $(MINUTES),-minutes $(MINUTES)) $(FLAGS)
 
-# BENCH_FLAGS takes what `go run ./bench -help` tells, such as -only noop,latency.
+# BENCH_FLAGS takes the flags of `go run ./bench -help`, such as -only noop,latency.
 .PHONY: bench
-bench: ## Measure how much adsync does on this machine, on real services, beside other task queues.
+bench: ## Measure how much adsync does on this machine, on real services, next to other task queues.
 	$(GO) build -o bin/bench ./bench
 	bin/bench $(BENCH_FLAGS)
 
@@ -251,24 +254,25 @@ bench-day: ## Measure how long a day of 28 million subtasks takes: a quarter of 
 	bin/bench -rounds 1 -only day -out bench/out/day.json $(BENCH_FLAGS)
 
 .PHONY: bench-flat
-bench-flat: ## Measure whether a subtask costs the same beside 28 million rows, 4 million accounts, a million waiting and 10,000 tasks, and how it scales: twenty minutes, 15 GB of disk.
+bench-flat: ## Measure whether a subtask costs the same under load, and scaling: twenty minutes, 15 GB of disk.
 	$(GO) build -o bin/bench ./bench
 	bin/bench -rounds 3 -only flat-day,flat-accounts,flat-waiting,flat-tasks,scale-consumers,scale-partitions -out bench/out/flat.json $(BENCH_FLAGS)
 
 .PHONY: bench-big
-bench-big: ## Measure lists, summaries, queries and retention on tables of a hundred million rows: half an hour, and 70 GB of disk (BENCH_FLAGS="-scale 0.02").
+bench-big: ## Measure tables of a hundred million rows: half an hour, 70 GB of disk (BENCH_FLAGS="-scale 0.02").
 	$(GO) build -o bin/big ./bench/big
 	bin/big $(BENCH_FLAGS)
 
 .PHONY: switches
 # SWITCH=a,b and SEED=n choose; `go run ./test/switches -list` names them. About a minute and a half each, after one that has all.
-switches: ## Switch off adsync's own defences, one at a time, and show that the night of standalone finds a wrong row (SWITCH=… does one).
+switches: ## Remove adsync's defences, one at a time: the night of standalone finds a wrong row (SWITCH=…).
 	$(GO) build -o bin/switches ./test/switches
 	bin/switches $(if $(SWITCH),-switch $(SWITCH)) $(if $(SEED),-seed $(SEED))
 
-# MEDIA=… is the platform; without it, the first one by name. TRIAL_FLAGS=-all runs the tests of all packages, also of those that the platform cannot matter to.
+# MEDIA=… is the platform; without it, the first one by name. TRIAL_FLAGS=-all runs the tests of all packages, also of
+# those that the platform does not affect.
 .PHONY: trial
-trial: $(GOTESTSUM) ## Take one platform out of a copy of the tree: the rest builds and passes its tests, and putting it back touches nothing else.
+trial: $(GOTESTSUM) ## Remove one platform from a copy of the tree: the rest builds and passes its tests.
 	$(GO) build -o bin/trial ./test/trial
 	GOGC=400 bin/trial $(if $(MEDIA),-media $(MEDIA)) $(TRIAL_FLAGS) $(TEST) -parallel 4
 

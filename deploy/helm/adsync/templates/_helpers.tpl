@@ -14,7 +14,7 @@ app.kubernetes.io/name: adsync
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{- /* The settings as a file. Where the processes listen, also for a PodMonitor, and whether they speak TLS, the chart knows better. */ -}}
+{{- /* The settings as a file. The chart sets where the processes listen, also for a PodMonitor, and whether they speak TLS. */ -}}
 {{- define "adsync.config" -}}
 {{- $api := dict "listen" "0.0.0.0:8080" }}
 {{- if .Values.podMonitor.enabled }}
@@ -26,7 +26,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- mergeOverwrite (deepCopy .Values.config) (dict "api" $api "secret" (dict "keys_file" "/etc/adsync/keys/keys.yaml")) | toYaml }}
 {{- end }}
 
-{{- /* A pod's spec but for what its process is told. Of dict "root" $ "args" (list …) "env" (dict …) "resources" … "config" NAME. */ -}}
+{{- /* A pod's spec, without the process's own settings. Of dict "root" $ "args" (list …) "env" (dict …) "resources" … "config" NAME. */ -}}
 {{- define "adsync.pod" -}}
 {{- $v := .root.Values }}
 serviceAccountName: {{ if .job }}default{{ else }}{{ include "adsync.name" .root }}{{ end }}
@@ -65,7 +65,7 @@ containers:
       - {name: metrics, containerPort: 9464}
       {{- end }}
     {{- $scheme := ternary "HTTPS" "HTTP" (ne $v.tlsSecretName "") }}
-    # It answers from the first moment on, also while it waits for its servers. A restart mends none of what /readyz tells.
+    # It answers from the start, also while it waits for its servers. A restart fixes nothing that /readyz reports.
     livenessProbe:
       httpGet: {path: /healthz, port: http, scheme: {{ $scheme }}}
       periodSeconds: 10
@@ -114,7 +114,7 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{- /* A deployment. Of dict "root" $ "component" NAME "role" … "of" its values "env" (dict …) "scaled" whether something else says how many. */ -}}
+{{- /* A deployment. Of dict "root" $ "component" NAME "role" … "of" its values "env" (dict …) "scaled" whether something else sets the number. */ -}}
 {{- define "adsync.deployment" -}}
 apiVersion: apps/v1
 kind: Deployment
@@ -133,7 +133,7 @@ spec:
       app.kubernetes.io/component: {{ .component }}
   strategy:
     type: RollingUpdate
-    # One after the other: what each has under way ends within its drain.
+    # One after the other: the work under way of each ends within its drain.
     rollingUpdate: {maxUnavailable: 0, maxSurge: 1}
   template:
     metadata:
@@ -146,7 +146,7 @@ spec:
         {{- toYaml . | nindent 8 }}
         {{- end }}
     spec:
-      # The program drains for up to 15 s after SIGTERM; a kill before that makes work be done twice.
+      # The program drains for up to 15 s after SIGTERM; after an earlier kill some work is done twice.
       terminationGracePeriodSeconds: 25
       topologySpreadConstraints:
         - maxSkew: 1
