@@ -143,7 +143,7 @@ type AccountWaits struct {
 type AccountWhy struct {
 	Account Account `json:"account"`
 
-	// Late Whether two pulls of the hours of today have failed to come.
+	// Late Whether two pulls of the hours of today are missing.
 	Late bool   `json:"late"`
 	Kind string `json:"kind"`
 
@@ -156,14 +156,14 @@ type AccountWhy struct {
 	// LateAfterSeconds The age from which on figures are late.
 	LateAfterSeconds float64 `json:"late_after_seconds"`
 
-	// Task The task that it is about.
+	// Task The task concerned.
 	Task  string `json:"task,omitempty,omitzero"`
 	RunID ID     `json:"run_id,omitempty,omitzero"`
 
 	// Until When it ends, or is tried again.
 	Until time.Time `json:"until,omitempty,omitzero"`
 
-	// Command Shows more of it, or ends it.
+	// Command A command that shows details, or ends it.
 	Command string `json:"command,omitempty,omitzero"`
 }
 
@@ -192,13 +192,13 @@ type AuditEntry struct {
 	Action string    `json:"action"`
 	Object string    `json:"object"`
 
-	// Before What it was: of a row that was edited only the columns that changed.
+	// Before The value before: for an edited row only the changed columns.
 	Before json.RawMessage `json:"before,omitempty,omitzero"`
 
-	// After What it is.
+	// After The value after.
 	After json.RawMessage `json:"after,omitempty,omitzero"`
 
-	// Error Why it was not done after all.
+	// Error Why it was not done.
 	Error string `json:"error,omitempty,omitzero"`
 }
 
@@ -259,7 +259,7 @@ type Consumer struct {
 	AgeSeconds float64        `json:"age_seconds"`
 	Pools      []ConsumerPool `json:"pools"`
 
-	// Slow The endpoints of which more than one call in twenty took eight seconds or more within the last minute or two.
+	// Slow The endpoints where more than one call in twenty took eight seconds or more within the last minute or two.
 	Slow []SlowEndpoint `json:"slow,omitempty,omitzero"`
 }
 
@@ -307,7 +307,7 @@ type Coverage struct {
 	Rows     Count     `json:"rows"`
 	Note     string    `json:"note,omitempty,omitzero"`
 
-	// Unusable How many values the last pull could not use; left out when it could use all.
+	// Unusable The number of values that the last pull could not use; left out if there are none.
 	Unusable       Count           `json:"unusable,omitempty,omitzero"`
 	UnusableValues []UnusableValue `json:"unusable_values,omitempty,omitzero"`
 	SummaryPending bool            `json:"summary_pending,omitempty,omitzero"`
@@ -345,7 +345,7 @@ type DeadGroups struct {
 	Total     Count `json:"total"`
 	Redriving Count `json:"redriving"`
 
-	// Stake How many need somebody, of those that died last. A dead subtask is healed when all that it was to pull has been pulled whole since.
+	// Stake How many of those that died last need somebody. A dead subtask is healed when everything that it should have pulled has been pulled whole since.
 	Stake  DeadStake   `json:"stake"`
 	More   bool        `json:"more"`
 	Groups []DeadGroup `json:"groups"`
@@ -372,13 +372,13 @@ type DeadRequest struct {
 	Until   time.Time `json:"until,omitempty,omitzero"`
 	Scope   string    `json:"scope,omitempty,omitzero"`
 
-	// All What scope was before there was one.
+	// All The former name of scope.
 	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
 	All    bool `json:"all,omitempty,omitzero"`
 	DryRun bool `json:"dry_run,omitempty,omitzero"`
 }
 
-// DeadStake How many need somebody, of those that died last. A dead subtask is healed when all that it was to pull has been pulled whole since.
+// DeadStake How many of those that died last need somebody. A dead subtask is healed when everything that it should have pulled has been pulled whole since.
 type DeadStake struct {
 	Looked   Count `json:"looked"`
 	Healed   Count `json:"healed"`
@@ -387,7 +387,7 @@ type DeadStake struct {
 	// Accounts The accounts of the unhealed.
 	Accounts Count `json:"accounts"`
 
-	// Money What these accounts spent on their last day that is known.
+	// Money The spend of these accounts on their last known day.
 	Money []Money `json:"money,omitempty,omitzero"`
 }
 
@@ -407,7 +407,7 @@ type DeadSubtask struct {
 	DeadAt       time.Time `json:"dead_at"`
 	RedriveRunID ID        `json:"redrive_run_id,omitempty,omitzero"`
 
-	// Healed What it was to pull has been pulled whole since.
+	// Healed Everything that it should have pulled has been pulled whole since.
 	Healed bool            `json:"healed,omitempty,omitzero"`
 	Run    *Run            `json:"run,omitempty"`
 	Params json.RawMessage `json:"params,omitempty,omitzero"`
@@ -454,9 +454,9 @@ type DropTask struct {
 	Count  Count  `json:"count"`
 }
 
-// EditTaskRequest What is left out stays.
+// EditTaskRequest A field that is left out keeps its value.
 type EditTaskRequest struct {
-	// Revision The one that was read: an edit of a task that somebody else has changed since is refused.
+	// Revision The revision that was read: an edit is refused if somebody else has changed the task since.
 	Revision int64   `json:"revision"`
 	Enabled  *bool   `json:"enabled,omitempty"`
 	Media    *string `json:"media,omitempty"`
@@ -499,7 +499,7 @@ type EndPauseRequest struct {
 type EndedPauses struct {
 	DryRun bool `json:"dry_run"`
 
-	// Subtasks Those that waited for a moment and are due at once.
+	// Subtasks Those that waited for a time and are due at once.
 	Subtasks Count         `json:"subtasks"`
 	Pauses   []PausedPoint `json:"pauses"`
 }
@@ -511,15 +511,15 @@ type Field struct {
 	Report string `json:"report,omitempty,omitzero"`
 	Level  string `json:"level,omitempty,omitzero"`
 
-	// State trying: it is asked for and the platform has not accepted it yet, so no pull asks for it. retired: the platform took it away. refused: the platform
-	// refused it when it was tried.
+	// State trying: it was added and the platform has not accepted it yet, so no pull requests it. retired: the platform
+	// removed it. refused: the platform refused it when it was tried.
 	State  string `json:"state"`
 	Metric string `json:"metric,omitempty,omitzero"`
 
-	// Reason Why somebody has put it, or what the platform said when it refused it.
+	// Reason Why somebody set it, or the platform's message when it refused it.
 	Reason string `json:"reason,omitempty,omitzero"`
 
-	// Note Why the last trial of a field has decided nothing.
+	// Note Why the last trial of a field decided nothing.
 	Note      string    `json:"note,omitempty,omitzero"`
 	By        string    `json:"by,omitempty,omitzero"`
 	RetiredAt time.Time `json:"retired_at,omitempty,omitzero"`
@@ -682,10 +682,10 @@ type LogLevel struct {
 type LogLevelRequest struct {
 	Level string `json:"level"`
 
-	// Role Which processes; all are those that are both; without it every one.
+	// Role Which processes; all are those with both roles; without it every process.
 	Role string `json:"role,omitempty,omitzero"`
 
-	// Node Of one process alone.
+	// Node One process only.
 	Node       string `json:"node,omitempty,omitzero"`
 	ForSeconds *int64 `json:"for_seconds,omitempty"`
 }
@@ -734,7 +734,7 @@ type Money struct {
 	Micros int64 `json:"micros"`
 }
 
-// NewTaskRequest What is left out is as the column has it by itself.
+// NewTaskRequest A field that is left out gets the default of its column.
 type NewTaskRequest struct {
 	Name    string `json:"name"`
 	Enabled *bool  `json:"enabled,omitempty"`
@@ -794,10 +794,10 @@ type OrderPlan struct {
 
 // OrderRequest defines model for OrderRequest.
 type OrderRequest struct {
-	// Accounts The platform's ids, or else scope.
+	// Accounts The platform's ids; without them, scope.
 	Accounts []string `json:"accounts,omitempty,omitzero"`
 
-	// Scope The task's whole scope, in the place of accounts. One of the two is needed.
+	// Scope The task's whole scope, instead of accounts. One of the two is needed.
 	Scope   string `json:"scope,omitempty,omitzero"`
 	From    Day    `json:"from,omitempty,omitzero"`
 	To      Day    `json:"to,omitempty,omitzero"`
@@ -895,10 +895,10 @@ type Problem struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 
-	// Detail What happened this time, and how to put it right.
+	// Detail What happened this time, and what would be right.
 	Detail string `json:"detail"`
 
-	// Instance The request's id, under which the log tells more.
+	// Instance The request's id, under which the log has more.
 	Instance string       `json:"instance"`
 	Errors   []FieldError `json:"errors,omitempty,omitzero"`
 }
@@ -912,7 +912,7 @@ type Redrive struct {
 	// Healed Of count, those whose days were pulled whole since they died.
 	Healed Count `json:"healed"`
 
-	// HealedAtLeast Only the 1,000 that died last were looked at for whether they have healed.
+	// HealedAtLeast Only the 1,000 that died last were checked.
 	HealedAtLeast bool      `json:"healed_at_least,omitempty,omitzero"`
 	Until         time.Time `json:"until"`
 
@@ -939,7 +939,7 @@ type RedriveRequest struct {
 	Until   time.Time `json:"until,omitempty,omitzero"`
 	Scope   string    `json:"scope,omitempty,omitzero"`
 
-	// All What scope was before there was one.
+	// All The former name of scope.
 	// Deprecated: this property has been marked as deprecated upstream, but no `x-deprecated-reason` was set
 	All    bool `json:"all,omitempty,omitzero"`
 	DryRun bool `json:"dry_run,omitempty,omitzero"`
@@ -1007,10 +1007,10 @@ type Run struct {
 	FannedOutAt  time.Time `json:"fanned_out_at,omitempty,omitzero"`
 	EndedAt      time.Time `json:"ended_at,omitempty,omitzero"`
 
-	// RatePerSecond Subtasks a second over all of the run's time until now or its end; of one run only.
+	// RatePerSecond Subtasks a second over the run's time until now or its end; only in the answer of one run.
 	RatePerSecond float64 `json:"rate_per_second,omitempty,omitzero"`
 
-	// EstimatedEnd Of one run only.
+	// EstimatedEnd Only in the answer of one run.
 	EstimatedEnd time.Time `json:"estimated_end,omitempty,omitzero"`
 }
 
@@ -1053,10 +1053,10 @@ type SlowEndpoint struct {
 	Calls    Count  `json:"calls"`
 	Slow     Count  `json:"slow"`
 
-	// Seconds What a slow call took in the mean.
+	// Seconds The mean duration of a slow call.
 	Seconds float64 `json:"seconds"`
 
-	// Accounts Our ids of some of those whose calls were slow.
+	// Accounts adsync's ids of some accounts whose calls were slow.
 	Accounts []string `json:"accounts,omitempty,omitzero"`
 }
 
@@ -1124,7 +1124,7 @@ type SubtaskFailure struct {
 	// Attempts The failures up to this one.
 	Attempts Count `json:"attempts"`
 
-	// State What the subtask became by it.
+	// State The state of the subtask after it.
 	State      SubtaskState `json:"state"`
 	Node       string       `json:"node,omitempty,omitzero"`
 	StartedAt  time.Time    `json:"started_at,omitempty,omitzero"`
@@ -1157,7 +1157,7 @@ type SubtaskLog struct {
 // SubtaskState defines model for SubtaskState.
 type SubtaskState string
 
-// Task Of a row that is unusable, and never was better, there is no more than what TaskState says.
+// Task A row that was never usable has only the fields of TaskState.
 type Task = WholeTask
 
 // TaskList defines model for TaskList.
@@ -1172,10 +1172,10 @@ type TaskState struct {
 	Status TaskStatus `json:"status"`
 	Errors []RowError `json:"errors,omitempty,omitzero"`
 
-	// Warnings What is probably not meant by the cron, such as a step that does not divide its field.
+	// Warnings Parts of the cron that are probably not intended, such as a step that does not divide its field.
 	Warnings []string `json:"warnings,omitempty,omitzero"`
 
-	// RowRevision That of the row, where an older one is used since the row is bad.
+	// RowRevision The row's revision, if the row is bad and an older one is used.
 	RowRevision int64       `json:"row_revision,omitempty,omitzero"`
 	NextTicks   []time.Time `json:"next_ticks"`
 	LastTicks   []Tick      `json:"last_ticks"`
@@ -1243,7 +1243,7 @@ type UnusableValue struct {
 	// Field The platform's name of the field.
 	Field string `json:"field"`
 
-	// Kind What the values cost. attribute: they are NULL, or their text was repaired. future: nothing, but they move no mark. figure: they are NULL, and the day is partial. key: their rows are lost, and the day or list is partial.
+	// Kind The effect of the values. attribute: they are NULL, or their text was repaired. future: none, but they move no mark. figure: they are NULL, and the day is partial. key: their rows are lost, and the day or list is partial.
 	Kind   string `json:"kind"`
 	Number Count  `json:"number"`
 
@@ -1304,10 +1304,10 @@ type WholeTask struct {
 	Status TaskStatus `json:"status"`
 	Errors []RowError `json:"errors,omitempty,omitzero"`
 
-	// Warnings What is probably not meant by the cron, such as a step that does not divide its field.
+	// Warnings Parts of the cron that are probably not intended, such as a step that does not divide its field.
 	Warnings []string `json:"warnings,omitempty,omitzero"`
 
-	// RowRevision That of the row, where an older one is used since the row is bad.
+	// RowRevision The row's revision, if the row is bad and an older one is used.
 	RowRevision          int64           `json:"row_revision,omitempty,omitzero"`
 	Enabled              bool            `json:"enabled"`
 	Media                string          `json:"media"`
@@ -1435,7 +1435,7 @@ type GetCoverageParams struct {
 type ListAccountSubtasksParams struct {
 	State SubtaskState `form:"state,omitempty" json:"state,omitempty,omitzero"`
 
-	// Text A piece of the error's text.
+	// Text A part of the error's text.
 	Text  Text  `form:"text,omitempty" json:"text,omitempty,omitzero"`
 	Since Since `form:"since,omitempty" json:"since,omitempty,omitzero"`
 	Until Until `form:"until,omitempty" json:"until,omitempty,omitzero"`
@@ -1508,13 +1508,13 @@ type ListDeadParams struct {
 	Account DeadAccount `form:"account,omitempty" json:"account,omitempty,omitzero"`
 	Run     DeadRun     `form:"run,omitempty" json:"run,omitempty,omitzero"`
 
-	// Print An error print, whole.
+	// Print A whole error print.
 	Print DeadPrint `form:"print,omitempty" json:"print,omitempty,omitzero"`
 
 	// Class The class of an error.
 	Class DeadClass `form:"class,omitempty" json:"class,omitempty,omitzero"`
 
-	// Text A piece of the error's text.
+	// Text A part of the error's text.
 	Text  Text  `form:"text,omitempty" json:"text,omitempty,omitzero"`
 	Since Since `form:"since,omitempty" json:"since,omitempty,omitzero"`
 	Until Until `form:"until,omitempty" json:"until,omitempty,omitzero"`
@@ -1532,13 +1532,13 @@ type GroupDeadParams struct {
 	Account DeadAccount `form:"account,omitempty" json:"account,omitempty,omitzero"`
 	Run     DeadRun     `form:"run,omitempty" json:"run,omitempty,omitzero"`
 
-	// Print An error print, whole.
+	// Print A whole error print.
 	Print DeadPrint `form:"print,omitempty" json:"print,omitempty,omitzero"`
 
 	// Class The class of an error.
 	Class DeadClass `form:"class,omitempty" json:"class,omitempty,omitzero"`
 
-	// Text A piece of the error's text.
+	// Text A part of the error's text.
 	Text  Text  `form:"text,omitempty" json:"text,omitempty,omitzero"`
 	Since Since `form:"since,omitempty" json:"since,omitempty,omitzero"`
 	Until Until `form:"until,omitempty" json:"until,omitempty,omitzero"`
@@ -1548,7 +1548,7 @@ type GroupDeadParams struct {
 type GetDeadParams struct {
 	Run ID `form:"run" json:"run"`
 
-	// AccountID Our id, 0 for work of no account; or the platform's, alone or after the platform and a slash.
+	// AccountID adsync's id, 0 for work without an account; or the platform's, alone or after the platform and a slash.
 	AccountID string `form:"account_id" json:"account_id"`
 	Part      string `form:"part" json:"part"`
 }
@@ -1559,7 +1559,7 @@ type ListDueParams struct {
 	Lane  string       `form:"lane,omitempty" json:"lane,omitempty,omitzero"`
 	State WaitingState `form:"state,omitempty" json:"state,omitempty,omitzero"`
 
-	// Text A piece of the error's text.
+	// Text A part of the error's text.
 	Text Text `form:"text,omitempty" json:"text,omitempty,omitzero"`
 
 	// After The next of the page before.
@@ -1628,7 +1628,7 @@ type ListRunsParams struct {
 type ListRunSubtasksParams struct {
 	State SubtaskState `form:"state,omitempty" json:"state,omitempty,omitzero"`
 
-	// Text A piece of the error's text.
+	// Text A part of the error's text.
 	Text Text `form:"text,omitempty" json:"text,omitempty,omitzero"`
 
 	// After The next of the page before.
@@ -1656,7 +1656,7 @@ func (c *Client) GetAccount(ctx context.Context, media Media, externalID Externa
 	return call[AccountDetail](ctx, c, "GET", at("/api/v1/accounts/{media}/{external_id}", media, externalID), nil, nil)
 }
 
-// ListChanges: What pulls found changed in an account's configuration.
+// ListChanges: Changes that pulls found in an account's configuration.
 func (c *Client) ListChanges(ctx context.Context, media Media, externalID ExternalID, params ListChangesParams) (AccountChanges, error) {
 	return call[AccountChanges](ctx, c, "GET", at("/api/v1/accounts/{media}/{external_id}/changes", media, externalID), params, nil)
 }
@@ -1696,17 +1696,17 @@ func (c *Client) OrderCancel(ctx context.Context, request CancelRequest) (Stop, 
 	return call[Stop](ctx, c, "POST", at("/api/v1/cancels"), nil, request)
 }
 
-// ListConsumers: The consumers that live, and what their pools do.
+// ListConsumers: The live consumers and their pools.
 func (c *Client) ListConsumers(ctx context.Context) (ConsumerList, error) {
 	return call[ConsumerList](ctx, c, "GET", at("/api/v1/consumers"), nil, nil)
 }
 
-// FillHoles: Orders runs for the days that coverage lacks.
+// FillHoles: Orders runs for missing days.
 func (c *Client) FillHoles(ctx context.Context, request FillRequest) (Holes, error) {
 	return call[Holes](ctx, c, "POST", at("/api/v1/coverage/fill"), nil, request)
 }
 
-// ListHoles: The days that coverage lacks, and what filling them costs.
+// ListHoles: Missing days, and the cost of filling them.
 func (c *Client) ListHoles(ctx context.Context, params ListHolesParams) (Holes, error) {
 	return call[Holes](ctx, c, "GET", at("/api/v1/coverage/holes"), params, nil)
 }
@@ -1721,67 +1721,67 @@ func (c *Client) ListDead(ctx context.Context, params ListDeadParams) (DeadList,
 	return call[DeadList](ctx, c, "GET", at("/api/v1/dead"), params, nil)
 }
 
-// DropDead: Drops dead subtasks, or tells what that would be.
+// DropDead: Drops dead subtasks, or counts them.
 func (c *Client) DropDead(ctx context.Context, request DeadRequest) (Drop, error) {
 	return call[Drop](ctx, c, "POST", at("/api/v1/dead/drop"), nil, request)
 }
 
-// GroupDead: The same, grouped by error.
+// GroupDead: Dead subtasks, grouped by error.
 func (c *Client) GroupDead(ctx context.Context, params GroupDeadParams) (DeadGroups, error) {
 	return call[DeadGroups](ctx, c, "GET", at("/api/v1/dead/groups"), params, nil)
 }
 
-// RedriveDead: Takes dead subtasks up again in new runs, or tells what that would be.
+// RedriveDead: Redoes dead subtasks in new runs, or estimates that.
 func (c *Client) RedriveDead(ctx context.Context, request RedriveRequest) (Redrive, error) {
 	return call[Redrive](ctx, c, "POST", at("/api/v1/dead/redrive"), nil, request)
 }
 
-// GetDead: One dead subtask with all that is known of it.
+// GetDead: One dead subtask with everything known about it.
 func (c *Client) GetDead(ctx context.Context, params GetDeadParams) (DeadSubtask, error) {
 	return call[DeadSubtask](ctx, c, "GET", at("/api/v1/dead/subtask"), params, nil)
 }
 
-// ListDue: Subtasks that wait to be sent again, those that are due first.
+// ListDue: Subtasks that wait to be sent again, the next due ones first.
 func (c *Client) ListDue(ctx context.Context, params ListDueParams) (WaitingSubtaskList, error) {
 	return call[WaitingSubtaskList](ctx, c, "GET", at("/api/v1/due"), params, nil)
 }
 
-// ListFields: The fields that reports are asked for, and those that are not any more.
+// ListFields: The fields that reports request, and former ones.
 func (c *Client) ListFields(ctx context.Context, params ListFieldsParams) (FieldList, error) {
 	return call[FieldList](ctx, c, "GET", at("/api/v1/fields"), params, nil)
 }
 
-// PutField: Asks for a field of a platform, or no more. One that no report is asked for is tried with one call first.
+// PutField: Requests a field of a platform, or no longer. A field that no report requests is tried by one call first.
 func (c *Client) PutField(ctx context.Context, request FieldRequest) (Field, error) {
 	return call[Field](ctx, c, "PUT", at("/api/v1/fields"), nil, request)
 }
 
-// ListLimits: How the call limits stand, and what is paused.
+// ListLimits: The call limits and pauses.
 func (c *Client) ListLimits(ctx context.Context, params ListLimitsParams) (LimitList, error) {
 	return call[LimitList](ctx, c, "GET", at("/api/v1/limits"), params, nil)
 }
 
-// EndLimitPauses: Ends pauses of calls and rests of refreshes that the answers of platforms have ordered.
+// EndLimitPauses: Ends pauses of calls and rests of refreshes that answers of platforms caused.
 func (c *Client) EndLimitPauses(ctx context.Context, request EndPauseRequest) (EndedPauses, error) {
 	return call[EndedPauses](ctx, c, "POST", at("/api/v1/limits/end-pause"), nil, request)
 }
 
-// EndLogLevel: Has them log as they are configured to.
+// EndLogLevel: Ends the log level order.
 func (c *Client) EndLogLevel(ctx context.Context) (LogLevel, error) {
 	return call[LogLevel](ctx, c, "DELETE", at("/api/v1/log-level"), nil, nil)
 }
 
-// GetLogLevel: Whether processes log otherwise than they are configured to.
+// GetLogLevel: The log level order in force, if any.
 func (c *Client) GetLogLevel(ctx context.Context) (LogLevel, error) {
 	return call[LogLevel](ctx, c, "GET", at("/api/v1/log-level"), nil, nil)
 }
 
-// PutLogLevel: Has processes log otherwise for a time.
+// PutLogLevel: Changes the log level of processes for a time.
 func (c *Client) PutLogLevel(ctx context.Context, request LogLevelRequest) (LogLevel, error) {
 	return call[LogLevel](ctx, c, "PUT", at("/api/v1/log-level"), nil, request)
 }
 
-// GetOverview: How everything stands, as the first page shows it.
+// GetOverview: The state of everything, as the first page shows it.
 func (c *Client) GetOverview(ctx context.Context) (Overview, error) {
 	return call[Overview](ctx, c, "GET", at("/api/v1/overview"), nil, nil)
 }
@@ -1821,7 +1821,7 @@ func (c *Client) CancelRun(ctx context.Context, id RunID, request Signature) (St
 	return call[Stop](ctx, c, "POST", at("/api/v1/runs/{id}/cancel", id), nil, request)
 }
 
-// RerunFailed: Takes up what failed in a run in new runs, or tells what that would be.
+// RerunFailed: Redoes what failed in a run in new runs, or estimates that.
 func (c *Client) RerunFailed(ctx context.Context, id RunID, request RerunRequest) (Redrive, error) {
 	return call[Redrive](ctx, c, "POST", at("/api/v1/runs/{id}/rerun", id), nil, request)
 }
@@ -1861,7 +1861,7 @@ func (c *Client) GetTask(ctx context.Context, name TaskName) (Task, error) {
 	return call[Task](ctx, c, "GET", at("/api/v1/tasks/{name}", name), nil, nil)
 }
 
-// EditTask: Changes a task; what is left out stays.
+// EditTask: Changes a task; fields that are left out keep their value.
 func (c *Client) EditTask(ctx context.Context, name TaskName, request EditTaskRequest) (Task, error) {
 	return call[Task](ctx, c, "PATCH", at("/api/v1/tasks/{name}", name), nil, request)
 }
@@ -1876,7 +1876,7 @@ func (c *Client) EnableTask(ctx context.Context, name TaskName) (Task, error) {
 	return call[Task](ctx, c, "POST", at("/api/v1/tasks/{name}/enable", name), nil, nil)
 }
 
-// OrderRun: Orders a run now, for accounts and days, or tells what that would be. One of the two answers is nil.
+// OrderRun: Orders a run now, for accounts and days, or estimates it. One of the two answers is nil.
 func (c *Client) OrderRun(ctx context.Context, name TaskName, request OrderRequest) (*OrderPlan, *Order, error) {
 	return either[OrderPlan, Order](ctx, c, "POST", at("/api/v1/tasks/{name}/run", name), nil, request)
 }
