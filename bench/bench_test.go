@@ -47,7 +47,7 @@ func TestReport_ComparesTurnsWithTheBestPeers(t *testing.T) {
 	require.InDelta(t, 0.3, byID["noop"].Spread, 1e-9)
 	require.InDelta(t, 2, byID["noop"].Ratio, 0, "more is better")
 	require.InDelta(t, 2, byID["latency-p99"].Ratio, 0, "less is better")
-	require.Contains(t, table.String(), "fast 2, slow 4", "the ratio to each of them is told")
+	require.Contains(t, table.String(), "fast 2, slow 4", "the report has the ratio to each of them")
 	require.Zero(t, byID["latency-p50"].Rounds)
 }
 
@@ -58,7 +58,7 @@ func TestMeasures_AreNamedOnce(t *testing.T) {
 		for _, f := range m.figures {
 			require.False(t, seen[f.id], f.id)
 			seen[f.id] = true
-			require.NotEmpty(t, m.durable, "%s must say what was durable", f.id)
+			require.NotEmpty(t, m.durable, "%s must name what was durable", f.id)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestReport_HasASpreadOfWhatCostsNothing(t *testing.T) {
 	t.Parallel()
 	r := newReport(options{only: []string{"noop"}})
 	r.add("noop-cpu-redis", ours, 0)
-	require.NoError(t, r.write(io.Discard, filepath.Join(t.TempDir(), "results.json")), "JSON has no NaN")
+	require.NoError(t, r.write(io.Discard, filepath.Join(t.TempDir(), "results.json")), "JSON cannot hold NaN")
 }
 
 func TestMeasures_NameTheirPeersOnce(t *testing.T) {

@@ -11,7 +11,8 @@ import (
 // tick is the unit in which Linux returns what processes have spent.
 const tick = 10 * time.Millisecond
 
-// budget is the figures of what one subtask costs ours, the servers and whoever else takes part.
+// budget returns the figures of the CPU time that one subtask costs adsync, the servers and other processes that take
+// part.
 func budget(id string, more ...string) []figure {
 	var all []figure
 	for _, who := range append([]string{ours, "kafka", "mariadb", "redis"}, more...) {
@@ -20,7 +21,7 @@ func budget(id string, more ...string) []figure {
 	return all
 }
 
-// spent is the CPU time that this process and the servers have used so far.
+// spent returns the CPU time that this process and the servers have used so far.
 func (d *deployment) spent() (map[string]time.Duration, error) {
 	all := map[string]time.Duration{}
 	pids := map[string]int{ours: os.Getpid()}
@@ -40,21 +41,20 @@ func (d *deployment) spent() (map[string]time.Duration, error) {
 	return all, nil
 }
 
-// addCosts adds what each of n subtasks has cost.
+// addCosts adds the cost of each of n subtasks.
 func addCosts(values map[string]float64, id string, before, after map[string]time.Duration, n int) {
 	for who, cpu := range after {
 		values[id+"-cpu-"+who] = float64((cpu - before[who]).Microseconds()) / float64(n)
 	}
 }
 
-// cpuOf is the CPU time that a process has used so far.
+// cpuOf returns the CPU time that a process has used so far.
 func cpuOf(pid int) (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	// The name, in parentheses, may have blanks. The 12th and 13th fields after it are those of the user and of the
-	// system.
+	// The name, in parentheses, may have blanks. The 12th and 13th fields after it are the user and the system time.
 	_, rest, _ := strings.Cut(string(text), ") ")
 	fields := strings.Fields(rest)
 	var sum time.Duration

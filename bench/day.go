@@ -10,10 +10,10 @@ import (
 	"adsync/base/store/ledger"
 )
 
-// dayRuns is how many runs of a day are under way at a time.
+// dayRuns is how many runs of a day are open at the same time.
 const dayRuns = 4
 
-// day is how long a whole day's subtasks take, run after run, and what they leave on the disk.
+// day measures how long a whole day's subtasks take, run after run, and how much disk they use.
 func (d *deployment) day(ctx context.Context) (map[string]float64, error) {
 	if err := d.warm(ctx); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (d *deployment) day(ctx context.Context) (map[string]float64, error) {
 	return values, d.nothingElse(ctx, rows)
 }
 
-// nothingElse makes sure that nothing is left of runs but their rows in the log tables, none of them twice.
+// nothingElse checks that only the runs' rows in the log tables are left, each once.
 func (d *deployment) nothingElse(ctx context.Context, rows map[string]int) error {
 	rows["subtask_due"], rows["subtask_dead"] = 0, 0
 	for table, want := range rows {
@@ -77,7 +77,7 @@ func (d *deployment) nothingElse(ctx context.Context, rows map[string]int) error
 	return nil
 }
 
-// onDisk is how many bytes each server keeps.
+// onDisk returns how many bytes each server keeps on disk.
 func (d *deployment) onDisk() (map[string]int64, error) {
 	all := map[string]int64{}
 	for _, s := range d.servers {

@@ -34,16 +34,16 @@ import (
 	"adsync/test/services/local"
 )
 
-// platform is the media whose tasks are measured, and lane where they run.
+// platform is the media whose tasks are measured, and lane is their lane.
 const (
 	platform = "bench"
 	lane     = "normal"
-	// partitions is how many its topic has.
+	// partitions is the number of partitions of its topic.
 	partitions = 6
 )
 
 const (
-	// patience is how long a part may take until it works.
+	// patience is how long a part may take to become ready.
 	patience = 2 * time.Minute
 	// roundTime is how long one measure may take.
 	roundTime = 30 * time.Minute
@@ -52,11 +52,11 @@ const (
 // databaseSettings make the database as large as its data; the rest is as shipped, with a sync at each commit.
 var databaseSettings = []string{"--innodb-buffer-pool-size=4G", "--innodb-log-file-size=1G"}
 
-// postgresSettings do the same for that of a peer: as shipped are fsync and synchronous_commit, which are on.
+// postgresSettings do the same for a peer's PostgreSQL: fsync and synchronous_commit are on, as shipped.
 var postgresSettings = []string{"shared_buffers=4GB", "max_wal_size=4GB"}
 
-// deployment is adsync at work on servers of its own: one producer and, while it is needed, one consumer, both in
-// this process.
+// deployment is a running adsync on its own servers: one producer and, while it is needed, one consumer, both in this
+// process.
 type deployment struct {
 	o       options
 	ports   *local.Ports
@@ -84,7 +84,7 @@ type deployment struct {
 	postgres  *local.Postgres   // of a peer
 	database  *local.Server     // postgres, nil before its first start
 
-	// What the flat measures have made once: the run id above those of the long day's table, and the crowd's accounts.
+	// The flat measures make these once: the run id above those of the long day's table, and the crowd's accounts.
 	filledBelow int64
 	crowded     bool
 }
@@ -144,7 +144,7 @@ func (d *deployment) connect(ctx context.Context) error {
 	}
 	kafka := broker.DefaultConfig()
 	kafka.Brokers, kafka.Partitions, kafka.Replication, kafka.MinInsync = []string{d.kafka.Addr()}, partitions, 1, 1
-	kafka.Span = heldMax // All of one partition's may be under way.
+	kafka.Span = heldMax // All messages of a partition may be in flight.
 	reg := prometheus.NewRegistry()
 	if d.broker, err = broker.New(kafka, log, reg); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (d *deployment) connect(ctx context.Context) error {
 	return err
 }
 
-// newProducer makes a producer, with ticks or with orders by hand alone.
+// newProducer returns a producer, with ticks or only with orders by hand.
 func (d *deployment) newProducer(ticks bool) (*producer.Producer, error) {
 	cfg := producer.DefaultConfig()
 	cfg.Schedule = ticks
@@ -188,7 +188,7 @@ func (d *deployment) newProducer(ticks bool) (*producer.Producer, error) {
 	})
 }
 
-// fill makes the accounts, the lane and a task of each handler, in place of the seeded ones.
+// fill creates the accounts, the lane and a task of each handler, in place of the seeded ones.
 func (d *deployment) fill(ctx context.Context) error {
 	db := d.store.Config.Writer(ctx)
 	for _, statement := range []string{"DELETE FROM cron_task", "DELETE FROM lane"} {
@@ -196,7 +196,7 @@ func (d *deployment) fill(ctx context.Context) error {
 			return err
 		}
 	}
-	// Until it is measured nobody works on another media's lane.
+	// Until another media's lane is measured, no consumer works on it.
 	for _, of := range []string{platform, fullPlatform.Name, crowd, idle} {
 		pool, backlog := 0, 0
 		switch of {
@@ -245,7 +245,7 @@ func (d *deployment) startProducer(ctx context.Context) error {
 		func(context.Context) (bool, error) { return d.producer.Leading(), nil })
 }
 
-// startConsumer has a consumer work, next to those that do, until stopConsumer.
+// startConsumer adds a consumer to those that run, until stopConsumer.
 func (d *deployment) startConsumer(ctx context.Context) error {
 	reg := prometheus.NewRegistry()
 	c, err := consumer.New(consumer.DefaultConfig(), consumer.Deps{
@@ -267,11 +267,11 @@ func (d *deployment) stopConsumer() {
 	d.consumers = nil
 }
 
-// peerModules are the modules of the peers' programs, which are not of adsync's.
+// peerModules are the modules of the peers' programs, which are not adsync's.
 var peerModules = map[string]string{"asynq": "bench/peers", river: "bench/peers", machinery: "bench/peers/machinery"}
 
-// buildPeers builds the programs of the peers that are measured. One that cannot be built, as its module is not to be
-// had, is left out.
+// buildPeers builds the programs of the peers that are measured. A program that cannot be built, since its module is
+// not available, is left out.
 func (d *deployment) buildPeers(ctx context.Context, say func(format string, args ...any)) {
 	d.peers = map[string]string{}
 	for _, m := range measures {
@@ -294,7 +294,8 @@ func (d *deployment) buildPeers(ctx context.Context, say func(format string, arg
 	}
 }
 
-// startPostgres starts PostgreSQL, until stopPostgres: what it does after a peer's turn is to slow down nobody else.
+// startPostgres starts PostgreSQL, until stopPostgres: its background work after a peer's turn must not slow down the
+// others.
 func (d *deployment) startPostgres(ctx context.Context) error {
 	var err error
 	if d.database == nil {

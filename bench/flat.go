@@ -14,8 +14,8 @@ import (
 	"adsync/test/rig"
 )
 
-// What a subtask costs is to be the same however long the day's table, how many accounts and tasks there are, and how
-// many subtasks wait. Each of these measures has ours under a great load of one of them, and next to it ours without.
+// A subtask's cost must not depend on the length of the day's table or on the number of accounts, tasks or waiting
+// subtasks. Each of these measures compares adsync under a great load of one of them with adsync without it.
 
 // flatMeasures are taken by `make bench-flat`.
 var flatMeasures = []measure{
@@ -58,7 +58,7 @@ var flatMeasures = []measure{
 	},
 }
 
-// The names of ours without the load.
+// The names of the measures of adsync without the load.
 const (
 	shortDay    = "empty day"
 	fewAccounts = "few accounts"
@@ -66,7 +66,7 @@ const (
 	fewTasks    = "10 tasks"
 )
 
-// tasksFew is how many tasks are few.
+// tasksFew is the number of tasks that counts as few.
 const tasksFew = 10
 
 // The platforms of flat measures: crowd has many accounts, idle none.
@@ -83,10 +83,10 @@ const crowdFrom = 1_000_000_000
 // insertAtOnce is how many rows a statement inserts where there are millions.
 const insertAtOnce = 200_000
 
-// large is a deployment that is measured at another size than usual, and put back.
+// large is a deployment that is measured at another size than usual, and then restored.
 type large struct{ *deployment }
 
-// atSize is a take of a measure of that kind.
+// atSize returns a take function that measures at that size.
 func atSize(measure func(large, context.Context) (map[string]float64, error)) take {
 	return func(d *deployment, ctx context.Context) (map[string]float64, error) { return measure(large{d}, ctx) }
 }
@@ -99,11 +99,11 @@ func (d large) shortDay(ctx context.Context) (map[string]float64, error) {
 	return d.dayFigures(ctx)
 }
 
-// longDayTable is where the long table of a day stands while it is not in use.
+// longDayTable is the name of the long table of a day while it is not in use.
 const longDayTable = "bench_long_day"
 
-// longDay takes the same with the rows of a whole day in the table. It is filled once and then exchanged for the
-// other by its name.
+// longDay takes the same measures with the rows of a whole day in the table. That table is filled once; then the two
+// tables exchange their names.
 func (d large) longDay(ctx context.Context) (map[string]float64, error) {
 	if err := d.fillDay(ctx); err != nil {
 		return nil, err
@@ -140,17 +140,17 @@ func (d large) dayFigures(ctx context.Context) (map[string]float64, error) {
 	return all, nil
 }
 
-// dayTable is the log table of the present day.
+// dayTable returns the name of the present day's log table.
 func (d large) dayTable() string { return ledger.LogTable(task.NewRunID(d.time.Now())) }
 
-// exchange gives two tables each other's name.
+// exchange swaps the names of two tables.
 func (d large) exchange(ctx context.Context, db *sqldb.DB, a, b string) error {
 	const aside = "bench_aside"
 	return db.Writer(ctx).Exec("RENAME TABLE " + a + " TO " + aside + ", " + b + " TO " + a + ", " + aside + " TO " +
 		b).Error
 }
 
-// counted makes sure that a query counts so many.
+// counted checks that a query counts the wanted number.
 func (d large) counted(ctx context.Context, want int, query string, args ...any) error {
 	var n int
 	if err := d.store.Data.Writer(ctx).Raw(query, args...).Row().Scan(&n); err != nil {
@@ -210,8 +210,7 @@ func (d large) fillDay(ctx context.Context) error {
 	return d.counted(ctx, d.o.flatRows, "SELECT COUNT(*) FROM "+longDayTable)
 }
 
-// copyRow inserts a row of another table of the same columns, with some columns in its place, once for each row of
-// what is joined.
+// copyRow inserts a row of another table with the same columns, some of them replaced, once for each joined row.
 func (d large) copyRow(ctx context.Context, into, from, where string, key int64, instead map[string]string,
 	join string) error {
 	var columns []string
@@ -231,8 +230,8 @@ func (d large) copyRow(ctx context.Context, into, from, where string, key int64,
 		" FROM (SELECT * FROM "+from+" WHERE "+where+") model"+join, key).Error
 }
 
-// backlogged is how long a fan-out to all accounts of a task's media takes for each while nobody works, and how many
-// a second are worked off from such a backlog.
+// backlogged measures how long a fan-out to all accounts of a task's media takes per account without consumers, and
+// how many subtasks a second then finish from that backlog.
 func (d large) backlogged(ctx context.Context, handler string, accounts int) (map[string]float64, error) {
 	began := clock.Mark()
 	run, err := d.order(ctx, handler, nil)
@@ -247,7 +246,7 @@ func (d large) backlogged(ctx context.Context, handler string, accounts int) (ma
 		return nil, err
 	}
 	defer d.stopConsumer()
-	// From when it is at work: to take over the partitions takes as long as some thousand subtasks.
+	// Time is counted after the consumer works: taking the partitions takes as long as some thousand subtasks.
 	var before int64
 	err = d.await(ctx, run, func(r ledger.Run) bool {
 		before = r.Ended()
@@ -267,10 +266,10 @@ func (d large) backlogged(ctx context.Context, handler string, accounts int) (ma
 	return values, d.exact(ctx, run, accounts)
 }
 
-// crowdTable has the crowd's accounts next to the others while it is not in use.
+// crowdTable holds the other accounts and the crowd's while it is not in use.
 const crowdTable = "bench_crowd"
 
-// manyAccounts is backlogged with millions of accounts, and so of messages that wait.
+// manyAccounts takes backlogged with millions of accounts, and so of waiting messages.
 func (d large) manyAccounts(ctx context.Context) (map[string]float64, error) {
 	if err := d.fillCrowd(ctx); err != nil {
 		return nil, err
@@ -309,7 +308,7 @@ func (d large) fillCrowd(ctx context.Context) error {
 	return nil
 }
 
-// manyWaiting is the throughput while many subtasks of another run wait for their next try, which is tomorrow's.
+// manyWaiting measures the throughput while many subtasks of another run wait for their retry, which is due tomorrow.
 func (d large) manyWaiting(ctx context.Context) (values map[string]float64, err error) {
 	db := d.store.Data.Writer(ctx)
 	other := task.NewRunID(d.time.Now())
@@ -335,14 +334,15 @@ func (d large) manyWaiting(ctx context.Context) (values map[string]float64, err 
 // tickTime is how long the ticks of a minute may take.
 const tickTime = 5 * time.Minute
 
-// tickNames is what the names of the tasks begin with that are due each minute.
+// tickNames is the prefix of the names of the tasks that are due each minute.
 const tickNames = "tick."
 
 // reloads is how often a reload of the tasks is timed.
 const reloads = 5
 
-// scheduled is the throughput with so many other tasks, how long a reload of all takes, and how long it takes, when
-// all of them are due at the same moment, until the last one's run has ended; they have no accounts.
+// scheduled measures, with many other tasks, the throughput and how long a reload of all tasks takes. It also measures
+// how long it takes, when all of them are due at the same moment, until the last run has ended. These tasks have no
+// accounts.
 func (d large) scheduled(ctx context.Context, tasks int) (values map[string]float64, err error) {
 	config := d.store.Config.Writer(ctx)
 	err = config.Exec(
@@ -380,7 +380,7 @@ func (d large) scheduled(ctx context.Context, tasks int) (values map[string]floa
 // ticked waits for the ticks of the next minute and returns how many milliseconds after it the last of their runs has
 // ended.
 func (d large) ticked(ctx context.Context, tasks int) (float64, error) {
-	// Not the very next one, if it is so near that the leader might not have read all tasks.
+	// The next minute is skipped if it is so near that the leader might not have read all tasks.
 	minute := d.time.Now().Add(20 * time.Second).Truncate(time.Minute).Add(time.Minute)
 	var all struct {
 		Runs, Ended int
@@ -389,7 +389,7 @@ func (d large) ticked(ctx context.Context, tasks int) (float64, error) {
 	const query = "SELECT COUNT(*) AS runs, COALESCE(SUM(r.state = ? AND r.total = 0), 0) AS ended," +
 		" COALESCE(MAX(TIMESTAMPDIFF(MICROSECOND, t.planned_at, r.ended_at)) / 1000, 0) AS late" +
 		" FROM tick t JOIN run r ON r.id = t.run_id WHERE t.planned_at = ? AND r.handler = ?"
-	err := rig.Await(ctx, tickTime, "all tasks have had their run", func(ctx context.Context) (bool, error) {
+	err := rig.Await(ctx, tickTime, "each task has had its run", func(ctx context.Context) (bool, error) {
 		err := d.store.Data.Writer(ctx).Raw(query, task.RunSkipped, sqldb.At(minute), idleNone).Scan(&all).Error
 		return err == nil && all.Ended == tasks, errors.Join(err,
 			fmt.Errorf("%d runs, of which %d have ended, want %d", all.Runs, all.Ended, tasks))
@@ -400,7 +400,7 @@ func (d large) ticked(ctx context.Context, tasks int) (float64, error) {
 	return all.Late, err
 }
 
-// schedule has a producer lead that makes ticks, or one that does not.
+// schedule makes a producer lead that makes ticks, or one that does not.
 func (d large) schedule(ctx context.Context, ticks bool) error {
 	d.producer.Stop()
 	var err error
@@ -410,7 +410,7 @@ func (d large) schedule(ctx context.Context, ticks bool) error {
 	return d.startProducer(ctx)
 }
 
-// idsOf are the tasks of some handlers.
+// idsOf returns the ids of the tasks of some handlers.
 func (d large) idsOf(handlers ...string) []int64 {
 	var ids []int64
 	for _, h := range handlers {

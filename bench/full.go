@@ -41,10 +41,11 @@ var (
 const (
 	fullLevel  = "adgroup"
 	fullParams = `{"level":"` + fullLevel + `","days":2,"skip":1}`
-	// fullPart is the part of the accounts that have such a pull: with as many as elsewhere a round at 1,000 ms would
-	// take minutes.
+	// fullPart is the share of the accounts that have such a pull: with all of them a round at 1,000 ms would take
+	// minutes.
 	fullPart = 8
-	// slots is the peer of the full path: what the lane's pool could do at most, its slots by the latency of a call.
+	// slots is the peer of the full path: the most that the lane's pool could do, its slots divided by the latency of a
+	// call.
 	slots = "slots/latency"
 	// simulatorName names the simulated platform among those that spend CPU time.
 	simulatorName = "simulator"
@@ -74,7 +75,7 @@ func fullMeasures() []measure {
 	return all
 }
 
-// world is the simulated platform, in a process of its own, and what reaches it.
+// world is the process with the simulated platform, and the clients that reach it.
 type world struct {
 	address  string
 	accounts int
@@ -83,10 +84,10 @@ type world struct {
 	box      *secret.Box
 }
 
-// limitMost is the highest limit of calls that the simulator takes: none of them holds the full path back.
+// limitMost is the highest limit of calls that the simulator accepts: no limit slows the full path.
 const limitMost = 1_000_000
 
-// startWorld starts the platform, whose clock stands, so that its figures stay as they are.
+// startWorld starts the platform with a stopped clock, so that its figures do not change.
 func (d *deployment) startWorld(ctx context.Context) error {
 	program, err := rig.Build(ctx, d.o.dir, "timetzdata")
 	if err != nil {
@@ -98,7 +99,7 @@ func (d *deployment) startWorld(ctx context.Context) error {
 	}
 	listen := local.Loopback(port)
 	d.world = &world{address: "http://" + listen, accounts: max(1, d.o.accounts/fullPart)}
-	// Its accounts are dealt to all platforms in turn. All are of one zone, so that all have the same yesterday.
+	// Its accounts are distributed over all platforms in turn. All are in one zone, so that all have the same yesterday.
 	accounts := len(simulator.Platforms()) * d.world.accounts
 	cmd := exec.Command(program, "simulate", "--listen", listen, "--accounts", strconv.Itoa(accounts), "--usd", "0")
 	cmd.Env = []string{"ADSYNC_LOG_FORMAT=json"}
@@ -128,12 +129,12 @@ func (d *deployment) startWorld(ctx context.Context) error {
 	return d.world.order(ctx, "limits", limits)
 }
 
-// order changes what the simulator does.
+// order posts to the simulator's control API.
 func (w *world) order(ctx context.Context, what string, body any) error {
 	return rig.Send(ctx, http.MethodPost, w.address+"/_sim/"+what, body, nil)
 }
 
-// slow has the platform answer so much later from now on.
+// slow makes the platform answer later by the latency from now on.
 func (w *world) slow(ctx context.Context, ms int) error {
 	if err := rig.Send(ctx, http.MethodDelete, w.address+"/_sim/faults", nil, nil); err != nil {
 		return err
@@ -141,7 +142,7 @@ func (w *world) slow(ctx context.Context, ms int) error {
 	return w.order(ctx, "faults", map[string]any{"kind": fault.Latency, "media": fullPlatform.Name, "ms": ms})
 }
 
-// reachWorld makes what calls the platform, as a deployment does.
+// reachWorld builds the clients that call the platform, as a deployment does.
 func (d *deployment) reachWorld() error {
 	var err error
 	if d.world.box, err = secret.NewBox(secret.NewKey("bench")); err != nil {
@@ -155,10 +156,10 @@ func (d *deployment) reachWorld() error {
 	return nil
 }
 
-// base is where the simulator serves the platform; bindWorld makes sure of it.
+// base returns the address at which the simulator serves the platform; bindWorld checks it.
 func (w *world) base() string { return w.address + fullPlatform.BasePath }
 
-// bindWorld writes the platform's app, login, accounts and limits into the tables, and has the limits be in force.
+// bindWorld writes the platform's app, login, accounts and limits into the tables, and makes the limits take effect.
 func (d *deployment) bindWorld(ctx context.Context) error {
 	bound, err := standalone.Bind(ctx, d.store, d.world.box, d.world.address)
 	if err != nil {
@@ -170,8 +171,8 @@ func (d *deployment) bindWorld(ctx context.Context) error {
 	return d.world.engine.Limits().Start(ctx)
 }
 
-// full is how many subtasks of the full path end in a second, from the order to the end of the run, where each call
-// takes so long.
+// full measures how many subtasks of the full path end in a second, from the order to the end of the run, at a latency
+// of each call.
 func (d *deployment) full(ctx context.Context, ms int) (map[string]float64, error) {
 	if err := d.world.slow(ctx, ms); err != nil {
 		return nil, err
@@ -224,8 +225,8 @@ func (d *deployment) full(ctx context.Context, ms int) (map[string]float64, erro
 // reported are the sums over rows of a report.
 type reported struct{ Rows, Impressions, Cost int64 }
 
-// pulledExactly makes sure that the tables have the platform's own figures of the day, each account's once, and
-// coverage of all accounts.
+// pulledExactly checks that the tables have the platform's own figures of the day, each account's once, and coverage
+// of all accounts.
 func (d *deployment) pulledExactly(ctx context.Context, run int64) error {
 	db := d.store.Data.Writer(ctx)
 	var parts []string
@@ -269,7 +270,7 @@ func (d *deployment) pulledExactly(ctx context.Context, run int64) error {
 	return errors.Join(errs...)
 }
 
-// truth is what the platform has of a day.
+// truth returns the platform's own figures of a day.
 func (w *world) truth(ctx context.Context, d day.Day) (reported, error) {
 	var sums reported
 	address := fmt.Sprintf("%s/_sim/truth?media=%s&kind=report_daily&level=ad&from=%s&to=%s", w.address, fullPlatform.Name,

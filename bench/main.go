@@ -1,13 +1,12 @@
-// Command bench measures how much adsync does on this machine, next to task queues that do less.
+// Command bench measures how much adsync does on this machine, compared with task queues that do less.
 //
 //	go run ./bench
 //	go run ./bench -rounds 5 -only noop,latency
 //
-// It starts real Kafka, MariaDB and Redis servers for itself. Every measure is taken turn by turn, ours and each
-// peer's, in several rounds; the medians, of figures and of each turn's ratio, and how far the rounds lie apart go
-// into a table and into a JSON file. What is counted is counted in the stores, after everything has ended: a row, an
-// outcome or a message that is missing, or one too many, fails the run. Each line names what was durable, since that
-// is what the figures are worth.
+// It starts its own real Kafka, MariaDB and Redis servers. Each measure is taken in several rounds, in turns of adsync
+// and each peer. The medians of figures and of each turn's ratio, and the spread of the rounds, go to a table and a
+// JSON file. Counts are read from the stores after everything has ended: a missing or extra row, outcome or message
+// fails the run. Each line names what was durable, since figures are comparable only at equal durability.
 package main
 
 import (
@@ -34,7 +33,7 @@ func main() {
 	})
 }
 
-// options is what the command line asks for.
+// options are the values of the command line's flags.
 type options struct {
 	rounds   int
 	only     []string
@@ -42,7 +41,7 @@ type options struct {
 	parts    int // subtasks of an account where throughput is measured
 	day      int
 	pool     int
-	// What the flat measures have in place.
+	// The sizes of the flat measures.
 	flatRows, flatAccounts, flatWaiting, flatTasks int
 	dir, out                                       string
 	profile                                        string // a directory
@@ -63,7 +62,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	names := slices.Concat(usual, long)
 	flags.IntVar(&o.rounds, "rounds", 3, "how often each measure is taken")
 	only := flags.String("only", strings.Join(usual, ","),
-		"the `measures` to take, separated by commas; of the others that there are, "+strings.Join(long, ", ")+
+		"the `measures` to take, separated by commas; of the others, "+strings.Join(long, ", ")+
 			", each takes minutes")
 	flags.IntVar(&o.accounts, "accounts", 40_000, "accounts")
 	flags.IntVar(&o.parts, "parts", 5, "subtasks of an account where throughput is measured")
@@ -75,8 +74,8 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.flatTasks, "flat-tasks", 10_000, "tasks of flat-tasks")
 	flags.StringVar(&o.dir, "dir", "",
 		"an empty or new `directory` for data and logs, kept at the end (default a temporary one)")
-	flags.StringVar(&o.out, "out", "bench/out/results.json", "where the results go")
-	flags.StringVar(&o.profile, "profile", "", "a `directory` for profiles of each of our measures")
+	flags.StringVar(&o.out, "out", "bench/out/results.json", "the file for the results")
+	flags.StringVar(&o.profile, "profile", "", "a `directory` for profiles of each measure of adsync")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -92,7 +91,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	return o, nil
 }
 
-// run brings the servers up, measures, and takes everything down.
+// run starts the servers, measures, and stops everything.
 func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err error) {
 	if o.dir == "" {
 		if o.dir, err = os.MkdirTemp("", "adsync-bench-"); err != nil {

@@ -28,18 +28,17 @@ type figure struct {
 	more     bool // more is better
 }
 
-// measure is one thing that is measured, of us and of its peers.
+// measure is one measurement, of adsync and of its peers.
 type measure struct {
 	id                    string
 	figures               []figure
 	peers                 []string
 	durable, peersDurable string
 	long                  bool // not taken unless it is asked for
-	// how often it is taken in a round, if more than once: seconds of it are at the mercy of what the database writes
-	// behind
+	// how often it is taken in a round, if more than once: the database's background writes disturb seconds of it
 	turns int
 	ours  take
-	// beside has the peers that are no task queues of a program of their own.
+	// beside has the peers that are not task queues with their own program.
 	beside map[string]take
 }
 
@@ -159,7 +158,7 @@ func (d *deployment) peer(ctx context.Context, id, who string) (values map[strin
 	return values, err
 }
 
-// order has a task run now, for some accounts or all, and returns the run's id.
+// order orders a run of a task now, for some accounts or all, and returns the run's id.
 func (d *deployment) order(ctx context.Context, handler string, accounts []int64) (int64, error) {
 	now := d.time.Now()
 	id := task.NewRunID(now)
@@ -172,10 +171,10 @@ func (d *deployment) order(ctx context.Context, handler string, accounts []int64
 	return id, err
 }
 
-// pollEvery is how often the end of a run is looked for: a delay that counts as ours.
+// pollEvery is how often the bench checks whether a run has ended. This delay counts as adsync's.
 const pollEvery = 20 * time.Millisecond
 
-// await waits until a run is as it should be.
+// await waits until a run meets a condition.
 func (d *deployment) await(ctx context.Context, id int64, ready func(ledger.Run) bool) error {
 	for {
 		r, err := d.store.Run(ctx, id)
@@ -187,7 +186,7 @@ func (d *deployment) await(ctx context.Context, id int64, ready func(ledger.Run)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("run %d does not get on, it is %s with %d of its subtasks ended: %w", id, r.State, r.Ended(),
+			return fmt.Errorf("run %d makes no progress: it is %s with %d of its subtasks ended: %w", id, r.State, r.Ended(),
 				ctx.Err())
 		case <-time.After(pollEvery):
 		}
@@ -196,8 +195,7 @@ func (d *deployment) await(ctx context.Context, id int64, ready func(ledger.Run)
 
 func over(r ledger.Run) bool { return !r.State.Open() }
 
-// exact makes sure that all subtasks of a run have succeeded, each once, and that nothing is left of them but their
-// rows.
+// exact checks that all subtasks of a run have succeeded, each once, and that only their rows are left.
 func (d *deployment) exact(ctx context.Context, id int64, want int) error {
 	r, err := d.store.Run(ctx, id)
 	if err != nil {
@@ -231,7 +229,8 @@ func (d *deployment) exact(ctx context.Context, id int64, want int) error {
 	})
 }
 
-// throughput is how many subtasks of a task for all accounts end in a second, from the order to the end of the run.
+// throughput measures how many subtasks of a task for all accounts end in a second, from the order to the end of the
+// run.
 func (d *deployment) throughput(ctx context.Context, id, handler string) (map[string]float64, error) {
 	if err := d.warm(ctx); err != nil {
 		return nil, err
@@ -240,7 +239,7 @@ func (d *deployment) throughput(ctx context.Context, id, handler string) (map[st
 	return d.workedOff(ctx, id, handler)
 }
 
-// workedOff is throughput with the consumers that are at work.
+// workedOff measures throughput with the consumers that run.
 func (d *deployment) workedOff(ctx context.Context, id, handler string) (map[string]float64, error) {
 	before, err := d.spent()
 	if err != nil {
@@ -265,7 +264,7 @@ func (d *deployment) workedOff(ctx context.Context, id, handler string) (map[str
 	return values, d.exact(ctx, run, want)
 }
 
-// warm starts a consumer and has it do a little, so that it has its partitions.
+// warm starts a consumer and gives it some work, so that it owns its partitions.
 func (d *deployment) warm(ctx context.Context) error {
 	return d.warmUp(ctx, one, d.accounts[:min(len(d.accounts), 100)])
 }
@@ -282,7 +281,7 @@ func (d *deployment) warmUp(ctx context.Context, handler string, accounts []int6
 	return d.await(ctx, run, over)
 }
 
-// fanOut is how long the fan-out to all accounts takes while nobody works, from the order on.
+// fanOut measures how long the fan-out to all accounts takes without consumers, from the order on.
 func (d *deployment) fanOut(ctx context.Context) (map[string]float64, error) {
 	began := clock.Mark()
 	run, err := d.order(ctx, one, nil)
@@ -306,7 +305,7 @@ func (d *deployment) fanOut(ctx context.Context) (map[string]float64, error) {
 // latencyFor is how long the steady rate continues.
 const latencyFor = 20 * time.Second
 
-// latency is how long after its row was made a subtask starts, by the database's clock, at a steady rate.
+// latency measures how long after its row was made a subtask starts, by the database's clock, at a steady rate.
 func (d *deployment) latency(ctx context.Context) (map[string]float64, error) {
 	if err := d.warm(ctx); err != nil {
 		return nil, err
@@ -330,10 +329,10 @@ func (d *deployment) latency(ctx context.Context) (map[string]float64, error) {
 	return map[string]float64{"latency-p50": late[n/2], "latency-p99": late[n*99/100]}, d.exact(ctx, run, n)
 }
 
-// heldMax is how many subtasks are under way where the memory is measured.
+// heldMax is how many subtasks run while the memory is measured.
 const heldMax = 10_000
 
-// memory is what this process has in memory, producer and consumer and the bench, while so many subtasks are under way.
+// memory measures this process's memory (producer, consumer and the bench) while the given number of subtasks run.
 func (d *deployment) memory(ctx context.Context) (map[string]float64, error) {
 	n := min(len(d.accounts), heldMax)
 	if err := d.resize(ctx, platform, n); err != nil {
@@ -370,7 +369,7 @@ func (d *deployment) resize(ctx context.Context, of string, pool int) error {
 	return d.store.Config.Writer(ctx).Exec("UPDATE lane SET pool_size = ? WHERE media = ?", pool, of).Error
 }
 
-// residentMB is what this process has in memory.
+// residentMB returns the resident memory of this process.
 func residentMB() (float64, error) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

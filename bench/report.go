@@ -15,7 +15,7 @@ import (
 // ours names adsync among those that are measured.
 const ours = "adsync"
 
-// Report is what was measured.
+// Report is the result of all measures.
 type Report struct {
 	Cores    int        `json:"cores"`
 	Go       string     `json:"go"`
@@ -23,20 +23,20 @@ type Report struct {
 	Measures []*Measure `json:"measures"`
 }
 
-// Measure is one figure of ours, and of the peers that have such a one.
+// Measure is one figure of adsync, and of the peers that have that figure.
 type Measure struct {
 	ID    string             `json:"id"`
 	Unit  string             `json:"unit"`
 	Ours  float64            `json:"ours"` // the median of the rounds
 	Peers map[string]float64 `json:"peers,omitempty"`
-	// Ratio is ours to the best peer's, above 1 where ours is better; 0 without a peer. It is the median of the ratios
-	// of turns that were taken one after the other: what the machine does less at a time, it does less for both.
+	// Ratio is adsync's figure to the best peer's, above 1 where adsync's is better; 0 without a peer. It is the median
+	// of the ratios of turns taken one after another: when the machine is slow, it is slow for both.
 	Ratio  float64 `json:"ratio,omitempty"`
-	Rounds int     `json:"rounds"` // turns of ours
-	// Spread is how far our rounds lie apart, as a part of their median.
+	Rounds int     `json:"rounds"` // turns of adsync
+	// Spread is how far adsync's rounds are apart, as a part of their median.
 	Spread  float64 `json:"spread"`
 	Durable string  `json:"durable"` // of ours
-	// PeersDurable is the same of the peers.
+	// PeersDurable is what was durable for the peers.
 	PeersDurable string `json:"peers_durable,omitempty"`
 
 	ratios map[string]float64 // to each peer's
@@ -60,7 +60,7 @@ func newReport(o options) *Report {
 	return r
 }
 
-// add notes a value of a round.
+// add records a value of a round.
 func (r *Report) add(id, who string, value float64) {
 	for _, m := range r.Measures {
 		if m.ID == id {
@@ -78,7 +78,7 @@ func (m *Measure) reckon() {
 			continue
 		}
 		m.Ours, m.Rounds, m.Spread = median(values), len(values), 0
-		if m.Ours > 0 { // A cost that is below what can be told is 0.
+		if m.Ours > 0 { // A cost below the measurable minimum is 0.
 			m.Spread = (slices.Max(values) - slices.Min(values)) / m.Ours
 		}
 	}
@@ -111,7 +111,7 @@ func median(values []float64) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// inWords lists figures by their names.
+// inWords returns figures with their names as text.
 func inWords(values map[string]float64) string {
 	var parts []string
 	for _, id := range slices.Sorted(maps.Keys(values)) {
@@ -120,7 +120,7 @@ func inWords(values map[string]float64) string {
 	return strings.Join(parts, ", ")
 }
 
-// write writes the table, and the JSON into a file.
+// write writes the table, and the JSON to a file.
 func (r *Report) write(w io.Writer, file string) error {
 	fmt.Fprintf(w, "%-26s %-14s %12s %8s  %-34s %-28s  %s\n", "measure", "unit", ours, "spread", "peers", "ratio",
 		"durable")

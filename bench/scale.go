@@ -48,7 +48,7 @@ func (d large) eachOf(ctx context.Context, what string, numbers []int,
 	return all, nil
 }
 
-// withConsumers is the throughput with so many consumers, which share this process and the partitions.
+// withConsumers measures the throughput with a number of consumers, which share this process and the partitions.
 func (d large) withConsumers(ctx context.Context, id string, n int) (map[string]float64, error) {
 	defer d.stopConsumer()
 	for range n - 1 {
@@ -59,8 +59,8 @@ func (d large) withConsumers(ctx context.Context, id string, n int) (map[string]
 	return d.settled(ctx, id)
 }
 
-// settled is the throughput with one consumer more, once all accounts have had a subtask, and so all partitions are
-// worked on.
+// settled measures the throughput with one more consumer, after all accounts have had a subtask, so that all
+// partitions have an owner.
 func (d large) settled(ctx context.Context, id string) (map[string]float64, error) {
 	if err := d.warmUp(ctx, one, nil); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (d large) settled(ctx context.Context, id string) (map[string]float64, erro
 	return d.workedOff(ctx, id, noop)
 }
 
-// withPartitions is the throughput of a lane with so many partitions.
+// withPartitions measures the throughput of a lane with a number of partitions.
 func (d large) withPartitions(ctx context.Context, id string, n int) (values map[string]float64, err error) {
 	config := d.store.Config.Writer(ctx)
 	if err := config.Exec("INSERT INTO lane (media, name, pool_size, partitions) VALUES (?, ?, ?, ?)", platform, id,

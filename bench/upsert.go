@@ -17,11 +17,11 @@ import (
 	"adsync/base/task"
 )
 
-// rawUpsert is the peer of upsert: the same rows in prepared statements and nothing else.
+// rawUpsert is the peer of upsert: only the same rows, in prepared statements.
 const rawUpsert = "prepared"
 
 const (
-	// pulls is how many pulls are written, each of so many rows: first all as new ones, then all with other figures.
+	// pulls is how many pulls are written, each with pulledRows rows: first all as new ones, then all with other figures.
 	pulls     = 60
 	pullRows  = 1000
 	pullLevel = "creative"
@@ -41,7 +41,7 @@ var (
 // rawJSON is about as long as a platform's row.
 var rawJSON = strings.Repeat(`,"some_metric_of_the_platform":12345`, 14)
 
-// pulled is what a pull of an account has; figures make it another one.
+// pulled returns the rows of an account's pull; figures vary them.
 func pulled(figures int) []results.ReportRow {
 	rows := make([]results.ReportRow, pullRows)
 	for i := range rows {
@@ -58,8 +58,8 @@ func pulled(figures int) []results.ReportRow {
 	return rows
 }
 
-// upsert is how many rows of reports are written in a second, with their claims and their coverage, into the raw and
-// the public table.
+// upsert measures how many rows of reports are written in a second, with their claims and their coverage, into the raw
+// and the public table.
 func (d *deployment) upsert(ctx context.Context) (map[string]float64, error) {
 	var took time.Duration
 	for _, figures := range []int{0, 1_000_000} {
@@ -86,7 +86,7 @@ func (d *deployment) upsert(ctx context.Context) (map[string]float64, error) {
 	return d.upserted(ctx, took)
 }
 
-// upserted makes sure that all rows are there, and takes them away.
+// upserted checks that all rows exist, and deletes them.
 func (d *deployment) upserted(ctx context.Context, took time.Duration) (map[string]float64, error) {
 	db := d.store.Data.Writer(ctx)
 	for _, table := range []string{rawTable.Name, "report_daily"} {
@@ -101,7 +101,7 @@ func (d *deployment) upserted(ctx context.Context, took time.Duration) (map[stri
 	return map[string]float64{"upsert": 2 * pulls * pullRows / took.Seconds()}, d.emptyReports(ctx, rawTable.Name)
 }
 
-// emptyReports takes all rows of reports away.
+// emptyReports deletes all rows of reports.
 func (d *deployment) emptyReports(ctx context.Context, raw string) error {
 	for _, table := range []string{raw, "report_daily", "coverage"} {
 		if err := d.store.Data.Writer(ctx).Exec("TRUNCATE TABLE " + table).Error; err != nil {
@@ -180,7 +180,7 @@ func writeRaw(ctx context.Context, pool *sql.DB, raw, public *sql.Stmt, account 
 	return tx.Commit()
 }
 
-// upsertOf is the upsert of rawBatch rows.
+// upsertOf returns the upsert statement for rawBatch rows.
 func upsertOf(table string, columns []string, keys int) string {
 	var set []string
 	for _, c := range columns[keys:] {

@@ -21,8 +21,8 @@ const (
 	held    = platform + ".held"    // waits for its release
 )
 
-// latencyRate is how many subtasks a second begin where their latency is measured: those of the system that adsync
-// follows, at its peak.
+// latencyRate is how many subtasks a second begin while their latency is measured: the peak rate of the system that
+// adsync follows.
 const latencyRate = 500
 
 var (
@@ -30,11 +30,11 @@ var (
 	taskParams  = map[string]string{fullTask: fullParams}
 )
 
-// grantRule is a limit that is looked at for each call and holds back none.
+// grantRule is a limit that is checked for each call and delays none.
 var grantRule = grant.Rule{Media: platform, Endpoint: "call", Scope: grant.ScopeApp, Period: time.Second,
 	Limit: 1_000_000, Share: 1}
 
-// hold keeps subtasks under way.
+// hold keeps subtasks running.
 type hold struct {
 	mu    sync.Mutex
 	gate  chan struct{}
@@ -58,7 +58,7 @@ func (h *hold) wait(ctx context.Context) error {
 	}
 }
 
-// release lets all go that wait.
+// release ends all waits.
 func (h *hold) release() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -88,7 +88,7 @@ func (d *deployment) handlers() []media.Handler {
 		handler(idleNone, 1, nothing),
 		handler(granted, d.o.parts, func(ctx context.Context, _ media.Work) error { return d.grant(ctx) }),
 		handler(held, 1, func(ctx context.Context, _ media.Work) error {
-			// Until its first call a subtask counts as beginning, which few may at a time.
+			// Until its first call a subtask counts as beginning, and few may begin at the same time.
 			if err := d.grant(ctx); err != nil {
 				return err
 			}

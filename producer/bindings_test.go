@@ -37,8 +37,8 @@ func drawBindings(t *rapid.T, label string) []summaries.Binding {
 	return all
 }
 
-// Day by day: what is applied is what was written, exactly the days that changed are touched, and a second time there
-// is nothing to do.
+// Day by day: the applied bindings are the written ones, exactly the changed days are touched, and a second pass
+// changes nothing.
 func TestBindingChanges_DayByDay(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -104,8 +104,8 @@ func TestKeepBindings(t *testing.T) {
 	require.Len(t, applied, 1)
 }
 
-// A row with days that no platform has would move the whole past: the account keeps what is applied until it is
-// corrected.
+// A row with days that no platform has would move the whole past: the account keeps its applied bindings until the row
+// is corrected.
 func TestKeepBindings_UsesNoImpossibleDays(t *testing.T) {
 	t.Parallel()
 	for _, days := range [][2]string{{"0001-01-01", "9999-12-31"}, {"1970-01-01", "9999-12-31"},

@@ -44,7 +44,7 @@ func clockTimes(moments []time.Time) []string {
 	return all
 }
 
-// settled plans until nothing is left to be made now.
+// settled plans until no run is left to be made now.
 func (t *term) settled(tb require.TestingT) {
 	for range 1000 {
 		require.NoError(tb, t.planTicks(context.Background()))
@@ -60,7 +60,7 @@ func (t *term) settled(tb require.TestingT) {
 func TestCatchUp_InTheOrderThatTheTaskWants(t *testing.T) {
 	t.Parallel()
 	for order, want := range map[string][]string{
-		"oldest_first": {"12:00", "10:00", "11:00"}, // what is due now comes before all that is late
+		"oldest_first": {"12:00", "10:00", "11:00"}, // a tick that is due now comes before all late ones
 		"newest_first": {"12:00", "11:00", "10:00"},
 	} {
 		t.Run(order, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestCatchUp_InTheOrderThatTheTaskWants(t *testing.T) {
 	}
 }
 
-// What is caught up one at a time continues at the same pace, and with the rest, under the next leader.
+// Catching up one tick at a time continues at the same pace, and with the remaining ticks, under the next leader.
 func TestCatchUp_SpreadOverTakeovers(t *testing.T) {
 	t.Parallel()
 	for order, want := range map[string][]string{
@@ -157,7 +157,7 @@ func TestCatchUp_CountsWhatIsGivenUpOnce(t *testing.T) {
 	}
 }
 
-// A pass that fails has made nothing settled: not even when what it wrote is there.
+// A failed pass settles nothing, even if its rows were written.
 func TestCatchUp_AFailedPassLosesNothing(t *testing.T) {
 	t.Parallel()
 	for policy, want := range map[string]int{"latest": 1, "all": 5} {
@@ -232,8 +232,8 @@ func TestCatchUp_ADeletedTaskThatComesBackBeginsAnew(t *testing.T) {
 	require.Equal(t, []string{"11:10"}, clockTimes(b.ledger(t)))
 }
 
-// An edit is seen at some moment. Up to it the old cron holds, also when the leader comes late, and what both plan
-// comes up once.
+// A leader sees an edit at some moment. Up to it the old cron holds, also when the leader is late, and a moment of
+// both crons gets one tick.
 func TestPlanTicks_AnEditLosesNoMoment(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -249,7 +249,7 @@ func TestPlanTicks_AnEditLosesNoMoment(t *testing.T) {
 	tm.settled(t)
 	require.Equal(t, []string{"09:05", "10:05"}, clockTimes(b.ledger(t)))
 
-	// But nothing is made any more for a task that is switched off.
+	// No run is made for a disabled task.
 	b.clock.add(time.Minute)
 	b.exec(b.store.Config, "UPDATE cron_task SET enabled = 0")
 	require.NoError(t, b.tasks.Reload(t.Context()))
@@ -257,7 +257,7 @@ func TestPlanTicks_AnEditLosesNoMoment(t *testing.T) {
 	require.Len(t, b.ledger(t), 2)
 }
 
-// What was still to be caught up when an edit ends the schedule is given up, and told.
+// When an edit ends a schedule, the ticks still to be caught up are dropped and reported.
 func TestCatchUp_AnEditGivesUpWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]string{
@@ -312,7 +312,7 @@ func (b *bench) clear(t require.TestingT) {
 	require.NoError(t, b.store.Config.Writer(context.Background()).Exec("DELETE FROM cron_task").Error)
 }
 
-// planModel is what the ledger should have, told by somebody who knows only the rules.
+// planModel computes what the ledger should have from the rules alone.
 type planModel struct {
 	cron, zone string
 	enabled    bool
@@ -336,8 +336,8 @@ func (m *planModel) add(s schedule.Schedule, from, through time.Time) {
 	}
 }
 
-// Whatever happens (restarts, takeovers, a database whose clock is set back or ahead, edits of the cron, changes of the
-// zones' clocks) the ledger has exactly the moments that are wanted, each once, with one run each.
+// After any restarts, takeovers, clock changes of the database or the zones, and edits of the cron, the ledger has
+// exactly the wanted moments, each once and with one run.
 func TestPlanTicks_ExactOverEverything(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -385,7 +385,8 @@ func TestPlanTicks_ExactOverEverything(t *testing.T) {
 			"": func(t *rapid.T) {
 				now := b.clock.Now()
 				if state := fmt.Sprint(m.cron, m.zone, m.enabled); state != m.known {
-					// This leader had planned by the old one up to now; what it is late with by more than a minute goes with it.
+					// This leader has planned by the old cron up to now. Its ticks that are late by more than a minute are dropped
+					// with it.
 					if wasEnabled := len(m.known) > 4 && m.known[len(m.known)-4:] == "true"; !m.fresh && wasEnabled && m.enabled {
 						m.add(old, clock.Later(m.last, now.Add(-catchUpAfter)), now)
 					}
@@ -409,7 +410,7 @@ func TestPlanTicks_ExactOverEverything(t *testing.T) {
 	})
 }
 
-// Whatever the cron, the policy and the gap, one takeover after it makes what stepping through the schedule gives.
+// For any cron, policy and gap, one takeover after the gap makes the same ticks as stepping through the schedule.
 func TestCatchUp_AgainstStepping(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

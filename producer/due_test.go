@@ -18,12 +18,12 @@ import (
 	"adsync/base/timer"
 )
 
-// longAgo is a reading of the process's clock after which everything is looked at again.
+// longAgo is a reading of the process's clock so old that every row is read again.
 var longAgo = time.Now().Add(-time.Hour)
 
 func newGroup() *errgroup.Group { return &errgroup.Group{} }
 
-// retrying makes a run of n subtasks that all wait for a retry from now on.
+// retrying makes a run of n subtasks, all of which wait for a retry from now on.
 func retrying(t *testing.T, n int64, columns map[string]any) (*bench, *term, ledger.Run) {
 	t.Helper()
 	b := setup(t)
@@ -118,15 +118,15 @@ func TestPumpDue_ExpiresWhatIsTooOld(t *testing.T) {
 	require.Zero(t, counts["retrying"])
 }
 
-// timed is retrying with a timer that was told of all n subtasks, after the first scan.
+// timed is retrying with a timer that has all n subtasks, after the first scan.
 func timed(t *testing.T, n int64) (*bench, *term, ledger.Run, *timer.Timer) {
 	t.Helper()
 	b, tm, run := retrying(t, n, nil)
 	client, keys := redistest.New(t)
 	clock := timer.New(client, keys, slog.New(slog.DiscardHandler), nil)
-	clock.AddTimeout = time.Minute // A machine that has much to do is no Redis that is away.
+	clock.AddTimeout = time.Minute // A busy machine must not look like a Redis that does not answer.
 	tm.dueWork.timer = clock
-	tm.scanned, tm.sought = time.Now().Add(time.Hour), time.Now() // nothing is found by looking
+	tm.scanned, tm.sought = time.Now().Add(time.Hour), time.Now() // no row is found by a scan
 	for id := range n {
 		clock.Add(t.Context(), []timer.Entry{{Key: task.Key{RunID: run.ID, AccountID: id + 1, Part: "2026-11-21"},
 			Delivery: 1, DueAt: start}})
@@ -172,7 +172,7 @@ func TestPumpDue_TheRowsDecideWhatTheTimerMayTell(t *testing.T) {
 	left, err := clock.Due(ctx, start.Add(time.Hour), 100)
 	require.NoError(t, err)
 	require.Equal(t, []timer.Entry{{Key: key(2), Delivery: 1, DueAt: start.Add(time.Minute)}}, left,
-		"what is due later is told again then")
+		"what is due later is sent to the timer again then")
 	b.clock.add(time.Minute)
 	require.NoError(t, tm.pumpDue(ctx))
 	require.Equal(t, []int64{2}, b.broker.accounts(t)[2:])
@@ -192,7 +192,7 @@ func TestPumpDue_FindsWhatTheTimerForgot(t *testing.T) {
 	require.LessOrEqual(t, scanInterval+dueInterval, 20*time.Second, "well within the minute that is promised")
 }
 
-// deadTimer is one whose Redis is away.
+// deadTimer is a timer whose Redis does not answer.
 type deadTimer struct{}
 
 func (deadTimer) Add(context.Context, []timer.Entry) {}
@@ -216,7 +216,7 @@ func TestPumpDue_TwoLeadersSendOnce(t *testing.T) {
 	t.Parallel()
 	b, tm, _, _ := timed(t, 20)
 	var group errgroup.Group
-	for range 4 { // The pump and the sweep of one leader, and its predecessor's, as far as the rows go.
+	for range 4 { // The pump and the sweep of a leader and of its predecessor, as seen in the rows.
 		group.Go(func() error {
 			due, err := b.store.DueSubtasks(t.Context(), start, time.Time{}, 100)
 			if err != nil {

@@ -101,7 +101,7 @@ func TestFanOut_OfAnOrderTakesItsAccountsAndDays(t *testing.T) {
 	}
 	require.Equal(t, ledger.RunOfOrder, run.Kind)
 
-	// Days that the handler refuses leave a failed run that says so.
+	// Days that the handler refuses leave a failed run with that reason.
 	runID = tm.order(b, id, task.Order{Accounts: []int64{1}, From: "2026-01-01", To: "2026-01-02"})
 	require.NoError(t, tm.fan(b, runID))
 	run = b.run(runID)
@@ -148,7 +148,7 @@ func TestFanOut_Once(t *testing.T) {
 	require.EqualValues(t, 2, *b.run(runID).Total)
 }
 
-// Wherever a leader dies, the next one continues: each account has one row, and at least one message.
+// Wherever a leader dies, the next one continues the fan-out: each account has one row, and at least one message.
 func TestFanOut_IsContinuedAfterACrashAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, crash := range []string{"before kafka", "after kafka"} {
@@ -168,12 +168,12 @@ func TestFanOut_IsContinuedAfterACrashAnywhere(t *testing.T) {
 					if crash == "before kafka" {
 						return dead
 					}
-					return &broker.WriteError{Err: dead} // everything is written, and nobody heard of it
+					return &broker.WriteError{Err: dead} // everything is written, and the answer is lost
 				}
 				require.ErrorIs(t, first.fan(b, runID), dead)
 				cursor := b.run(runID).Cursor
 				require.EqualValues(t, (write-1)*10, cursor)
-				// The accounts of the batch in flight leave the scope: their rows are there, so they are sent.
+				// The accounts of the batch in flight leave the scope. They are still sent because their rows exist.
 				b.exec(b.store.Config, "UPDATE media_account SET tier = 'inactive' WHERE id > ?", cursor)
 
 				second := b.term()
@@ -225,7 +225,7 @@ func TestFanOut_SkipsWhatAnEarlierRunHasOpen(t *testing.T) {
 	require.Contains(t, second.ErrorText, "still has open")
 	require.EqualValues(t, 7, b.broker.accounts(t)[25])
 
-	// An order is done in any case.
+	// An order runs in any case.
 	ordered := tm.order(b, id, task.Order{})
 	require.NoError(t, tm.fan(b, ordered))
 	require.EqualValues(t, 25, *b.run(ordered).Total)
@@ -316,7 +316,7 @@ func TestFanOut_WhatWaitsForItsRateTakesNobodysPlace(t *testing.T) {
 	require.EqualValues(t, 9*30, *b.run(month).Total)
 }
 
-// addRuns adds runs from a moment on that wait for their fan-out.
+// addRuns adds runs, from a moment on, that wait for their fan-out.
 func (b *bench) addRuns(tm *term, kind string, taskID int64, n int, from time.Time) {
 	b.t.Helper()
 	runs := make([]ledger.Run, n)
@@ -347,7 +347,7 @@ func TestStartFanOuts_AGapOfOneTaskHoldsUpNoOther(t *testing.T) {
 	require.Equal(t, task.RunRunning, b.run(ordered).State)
 	require.Equal(t, openRunsMax, states[gap][task.RunFanningOut], "the first of its ticks is fanned out")
 
-	// The next one follows without the queue being read again; as long as something is in it.
+	// The next run follows without another read of the queue, as long as the queue is not empty.
 	tm.queue.paced[tm.order(b, other, task.Order{})] = time.Now().Add(time.Hour)
 	tm.startAll(b)
 	tm.queue.readAt, tm.queue.stale = time.Now().Add(time.Hour), false

@@ -47,7 +47,7 @@ func TestWatchLanes_SetsBrakesAndTells(t *testing.T) {
 	require.Positive(t, testutil.ToFloat64(tm.metrics.braked.WithLabelValues("tulip", "offline", brake.ByBacklog)))
 
 	b.broker.offsets["t.tulip.offline"][1].Committed = 11
-	<-tm.queue.made // that something was made
+	<-tm.queue.made // when a subtask was made
 	require.NoError(t, tm.watchLanes(ctx))
 	require.Len(t, tm.queue.made, 1, "it continues at once")
 	require.NoError(t, tm.fan(b, runID))

@@ -33,17 +33,17 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("database/sql.(*DB).connectionOpener"))
 }
 
-// fakeBroker keeps what is written to it.
+// fakeBroker keeps the messages that are written to it.
 type fakeBroker struct {
 	mu     sync.Mutex
 	topics map[string]int
 	log    []broker.Message
 	sizes  []int                 // of each write
-	fail   func(write int) error // asked before a write; nil writes
+	fail   func(write int) error // called before a write; nil lets each write succeed
 
 	topicsErr  error
 	ensured    int                                  // calls of EnsureTopics
-	offsets    map[string][]broker.PartitionOffsets // what Offsets answers, by topic
+	offsets    map[string][]broker.PartitionOffsets // the answers of Offsets, by topic
 	offsetsErr error
 	looks      int // calls of Offsets
 
@@ -141,7 +141,7 @@ func (b *fakeBroker) accounts(t testing.TB) []int64 {
 	return ids
 }
 
-// fakeClock stands until it is set.
+// fakeClock is stopped until it is set.
 type fakeClock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -167,15 +167,15 @@ func (c *fakeClock) add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// start is the moment at which the tests' clock stands: 17:00:30 in Shanghai.
+// start is the moment of the tests' stopped clock: 17:00:30 in Shanghai.
 var start = time.Date(2026, 11, 21, 9, 0, 30, 0, time.UTC)
 
 type reportParams struct {
 	Level string `json:"level"`
 }
 
-// handlers: report has the planned day (or those asked for, the last 30 at most) as parts, token runs over logins,
-// tidy once.
+// handlers: report has the planned day (or the ordered days, at most the last 30) as parts, token runs over logins,
+// tidy runs once.
 func handlers() *media.Registry {
 	return media.NewRegistry(
 		media.Handler{
@@ -210,7 +210,7 @@ type bench struct {
 	clock  *fakeClock
 }
 
-// setup makes a producer that is not started, with small batches and a clock that stands.
+// setup returns a producer that is not started, with small batches and a stopped clock.
 func setup(t testing.TB) *bench {
 	t.Helper()
 	b := &bench{
@@ -220,7 +220,7 @@ func setup(t testing.TB) *bench {
 	return b
 }
 
-// another makes one more producer on the same store and broker.
+// another returns one more producer on the same store and broker.
 func (b *bench) another() *Producer {
 	b.t.Helper()
 	cfg := DefaultConfig()
@@ -233,7 +233,7 @@ func (b *bench) another() *Producer {
 	return p
 }
 
-// term is the loops of a lead, and what they share, so that each can be called on its own.
+// term has the loops of a lead and their shared state, so that a test can call each loop separately.
 type term struct {
 	*planning
 	*fanOuts
@@ -266,12 +266,12 @@ func newTerm(p *Producer, l lease.Lease) *term {
 	}
 }
 
-// keepUp does a pass of each loop that keeps things up.
+// keepUp runs a pass of each upkeep loop.
 func (t *term) keepUp(ctx context.Context) error {
 	return errors.Join(t.upkeepLoop.keepUp(ctx), t.keepBindings(ctx), t.note(ctx), t.keepDead(ctx))
 }
 
-// term makes the producer the leader, whoever led before, with the tasks loaded.
+// term makes the producer the leader, in place of any leader before, with the tasks loaded.
 func (b *bench) term() *term {
 	b.t.Helper()
 	ctx := b.t.Context()
@@ -313,7 +313,7 @@ func (b *bench) addTask(name, handler, cron string, columns map[string]any) int6
 	return id
 }
 
-// order orders a run, of the task's whole scope unless it says of what, and has the leader make it.
+// order orders a run, of the task's whole scope unless it names accounts or days, and lets the leader make it.
 func (t *term) order(b *bench, taskID int64, o task.Order) int64 {
 	b.t.Helper()
 	if len(o.Accounts) == 0 && o.Redrive == nil {

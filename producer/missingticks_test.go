@@ -10,7 +10,7 @@ import (
 	"adsync/base/task"
 )
 
-// setupWatch makes a leader that has planned tasks with each policy up to 9:00:30, and a producer that only looks.
+// setupWatch returns a leader that has planned tasks with each policy up to 9:00:30, and a producer that only watches.
 func setupWatch(t *testing.T) (b *bench, tm *term, missing func() int) {
 	t.Helper()
 	b = setup(t)

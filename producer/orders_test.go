@@ -27,8 +27,7 @@ func TestTakeOrders(t *testing.T) {
 	require.Equal(t, task.RunFailed, b.run(7).State)
 	require.Contains(t, b.run(7).ErrorText, "cannot be read")
 
-	// A row by hand that has lost its accounts, or says them in a way that nobody can mean, is no order of the whole
-	// scope.
+	// A row written by hand without accounts, or with malformed ones, must not become an order of the whole scope.
 	for i, bad := range []struct{ request, why string }{
 		{"null", "is null: want an object"},
 		{"{}", `accounts: none is named: want accounts, or "scope": "all" for the task's whole scope`},

@@ -18,7 +18,7 @@ import (
 	"adsync/base/task"
 )
 
-// tick makes the run of a tick planned now; the clock continues by a minute.
+// tick makes the run of a tick planned now, and advances the clock by a minute.
 func (t *term) tick(b *bench, taskID int64) int64 {
 	b.t.Helper()
 	now := t.clock.Now()
@@ -85,7 +85,7 @@ func TestFanOut_QueuesOneBehindWhatIsOpen(t *testing.T) {
 		"its predecessor is in backoff, which holds up this account alone")
 	require.Equal(t, task.RunRunning, b.run(first).State)
 
-	// An order is done in any case.
+	// An order runs in any case.
 	ordered := tm.order(b, id, task.Order{})
 	require.NoError(t, tm.fan(b, ordered))
 	require.EqualValues(t, 12, *b.run(ordered).Total)
@@ -124,8 +124,8 @@ func TestFanOut_ReplacesWhatIsOpen(t *testing.T) {
 	require.Equal(t, task.RunPartial, b.run(first).State)
 }
 
-// A leader that dies between the rows of a run and the end of those that they replace leaves nothing that has ended
-// without something in its place, and the next one finishes it, also of accounts that have left the scope.
+// If a leader dies between writing the rows of a run and ending the rows that they replace, no row has ended without a
+// replacement. The next leader finishes this, also for accounts that have left the scope.
 func TestFanOut_ReplacesAfterACrash(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -145,7 +145,7 @@ func TestFanOut_ReplacesAfterACrash(t *testing.T) {
 	require.ElementsMatch(t, [][3]int64{{second, 1, 1}, {second, 2, 1}, {second, 3, 1}}, b.sentSince(3))
 }
 
-// "Today" pulled late is another day: what is not sent before its time to live ends is not sent at all.
+// "Today" pulled late is another day: a subtask that is not sent before its time to live ends is never sent.
 func TestDue_ExpiresWhatWasQueuedTooLong(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -187,11 +187,11 @@ func TestFanOut_StopsMakingWhenItsRateOutlastsItsTime(t *testing.T) {
 	require.Len(t, b.broker.log, 10)
 }
 
-// faults fails statements and writes to the broker: before they are done, or after, so that nobody heard of it.
+// faults fails statements and writes to the broker, before they are done or after, when only the answer is lost.
 type faults struct {
 	t    *rapid.T // nil injects nothing
 	left int
-	// meanwhile is what others do just before a statement that is no part of a transaction.
+	// meanwhile is called just before a statement outside a transaction, in place of other processes.
 	meanwhile func()
 }
 
@@ -224,7 +224,7 @@ func (f *faults) install(t *testing.T, db *sqldb.DB) {
 	}))
 }
 
-// quiet does something without faults.
+// quiet calls a function without faults.
 func (f *faults) quiet(do func()) {
 	t := f.t
 	f.t = nil
@@ -232,8 +232,8 @@ func (f *faults) quiet(do func()) {
 	do()
 }
 
-// world is a task, an older run of it, and a run whose fan-out is continued by one leader after the other while
-// accounts come and go and consumers answer.
+// world is a task, an older run of it, and a run whose fan-out one leader after another continues while accounts come
+// and go and consumers answer.
 type world struct {
 	*bench
 	t        *rapid.T
@@ -253,7 +253,7 @@ func (w *world) exec(db *sqldb.DB, sql string, args ...any) {
 
 func (w *world) lead() *term { return w.terms[len(w.terms)-1] }
 
-// somethingHappens changes the world between two tries.
+// somethingHappens makes a random change of the world between two tries.
 func (w *world) somethingHappens() {
 	switch rapid.IntRange(0, 4).Draw(w.t, "what happens") {
 	case 0:
@@ -276,7 +276,7 @@ func (w *world) somethingHappens() {
 	}
 }
 
-// takeover ends a term that does not know of it.
+// takeover ends a term without its knowledge.
 func (w *world) takeover() {
 	w.exec(w.store.Data, "UPDATE leader SET expires_at = '1970-01-01 00:00:00.000'")
 	l, _, err := w.store.Leadership().Campaign(context.Background(), "tester", time.Minute)
@@ -328,7 +328,7 @@ func (w *world) rows(runID int64) []subtaskRow {
 	return rows
 }
 
-// fanOut lets leaders try until the run is fanned out.
+// fanOut lets leader after leader try until the run is fanned out.
 func (w *world) fanOut(runID int64) {
 	for {
 		run, err := w.store.Run(context.Background(), runID)
@@ -390,8 +390,8 @@ func (w *world) check(runID int64, policy task.Overlap) {
 	require.Equal(w.t, ended, run.Ended())
 }
 
-// However often a fan-out is broken off, anywhere, and resumed by another leader: each subtask has one row, at least
-// one message, and a run of exact counts; and in the end everything has ended.
+// A fan-out may be interrupted anywhere, any number of times, and resumed by another leader. Each subtask has one row
+// and at least one message, the run's counts are exact, and in the end everything has ended.
 func TestFanOut_AnyFaultsAndLeaders(t *testing.T) {
 	t.Parallel()
 	b := setup(t)

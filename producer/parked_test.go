@@ -34,11 +34,11 @@ func TestParked_MakesDueWhatWaitsForAnAccountThatIsBack(t *testing.T) {
 	require.Empty(t, sent(), "all are parked")
 
 	exec("UPDATE media_account SET parked = '' WHERE id = 1")
-	require.Equal(t, []int64{1}, sent(), "whoever has taken it back")
+	require.Equal(t, []int64{1}, sent(), "another process has taken it back")
 	exec("UPDATE media_account SET bound = 0 WHERE id = 2")
 	require.Equal(t, []int64{2}, sent(), "it never comes back: the platform's refusal ends it")
 
-	// A consumer that has not heard of it defers again, and another pass finds that.
+	// A consumer that does not know it yet defers again, and another pass finds that.
 	wait(1, 2)
 	require.Equal(t, []int64{1}, sent())
 	require.Empty(t, sent())

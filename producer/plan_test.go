@@ -49,7 +49,7 @@ func TestPlanTicks_EachMomentOnce(t *testing.T) {
 		"minutely 09:05:00"}
 	require.Equal(t, want, b.planned())
 
-	// Another leader makes none of them again, and continues.
+	// Another leader makes none of these runs again, and continues.
 	next := b.term()
 	require.NoError(t, next.planTicks(ctx))
 	require.Equal(t, want, b.planned())
@@ -85,7 +85,7 @@ func TestPlanTicks_AChangedCronCountsFromTheChange(t *testing.T) {
 	require.NoError(t, tm.planTicks(ctx))
 	require.Equal(t, []string{"daily 10:00:00"}, b.planned())
 
-	// Off and on again: what lies between is no gap either.
+	// Disabled and enabled again: the time between is no gap either.
 	b.exec(b.store.Config, "UPDATE cron_task SET enabled = 0")
 	require.NoError(t, b.tasks.Reload(ctx))
 	require.NoError(t, tm.planTicks(ctx))
@@ -145,7 +145,7 @@ func TestRepairTicks_MakesTheRunsThatAreMissing(t *testing.T) {
 	id := b.addTask("x", "tulip.report", "0 * * * *", nil)
 	bad := b.addTask("bad", "tulip.report", "garbage", nil)
 	tm := b.term()
-	before := start.Add(-2 * repairInterval) // Also what is older than the margin waits for its row.
+	before := start.Add(-2 * repairInterval) // A tick older than the margin also waits for its row.
 	ticks := []ledger.Tick{
 		{TaskID: id, PlannedAt: before, RunID: task.NewRunID(before), MadeAt: start},
 		{TaskID: bad, PlannedAt: before, RunID: task.NewRunID(before), MadeAt: start},
@@ -170,7 +170,7 @@ func TestRepairTicks_MakesTheRunsThatAreMissing(t *testing.T) {
 	require.Equal(t, "bad", b.run(ticks[1].RunID).TaskName)
 }
 
-// A run continues as it was made, whatever becomes of its task meanwhile, also under the next leader.
+// A run keeps its settings whatever changes in its task meanwhile, also under the next leader.
 func TestRun_OutlivesWhatBecomesOfItsTask(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]string{
@@ -261,7 +261,7 @@ func TestNameRuns_UniqueAndInOrder(t *testing.T) {
 	}
 }
 
-// addTasks inserts many tasks at once, called load.1 and so on.
+// addTasks inserts many tasks at once, named load.1 and so on.
 func (b *bench) addTasks(n int, cron string) {
 	b.t.Helper()
 	for first := 1; first <= n; first += 500 {
@@ -286,7 +286,7 @@ func TestPlanTicks_ThousandsDueAtTheSameSecond(t *testing.T) {
 	require.Empty(t, b.runs())
 	b.clock.set(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC))
 	require.NoError(t, tm.planTicks(ctx))
-	// Whoever comes next has nothing to do.
+	// The next leader has nothing to do.
 	next := b.term()
 	require.NoError(t, next.planTicks(ctx))
 	require.NoError(t, next.repairTicks(ctx))
@@ -301,7 +301,7 @@ func TestPlanTicks_ThousandsDueAtTheSameSecond(t *testing.T) {
 	require.EqualValues(t, tasks, runs)
 }
 
-// The ledger is written by batches: this measures how long thousands of ticks take until the last run is made.
+// The ledger is written in batches: this measures how long thousands of ticks take until the last run is made.
 func BenchmarkPlanTicks_5000(b *testing.B) {
 	h := setup(b)
 	h.addTasks(5000, "* * * * *")

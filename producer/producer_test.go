@@ -43,7 +43,7 @@ func TestProducer_StopBeforeStart(t *testing.T) {
 	b.Stop()
 }
 
-// eventually polls for what a running producer does.
+// eventually polls until a running producer meets a condition.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	require.Eventually(t, condition, patience, 20*time.Millisecond, what)
@@ -52,16 +52,16 @@ func eventually(t *testing.T, what string, condition func() bool) {
 func TestProducer_FromTheRowToTheMessages(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	b.Producer.clock = clock.NewScaled(start, 1, false) // Over midnight the accounts would be sent again.
+	b.Producer.clock = clock.NewScaled(start, 1, false) // After midnight the accounts would be sent again.
 	b.addAccounts(25)
 	require.NoError(t, b.Start(t.Context()))
 	defer b.Stop()
 	eventually(t, "it leads", b.Leading)
-	// The lead is taken a moment before the term begins, which is what the gauge tells.
+	// The lead is taken a moment before the term begins. The gauge shows the term.
 	eventually(t, "and says so", func() bool { return testutil.ToFloat64(b.metrics.leader) == 1 })
 	require.NoError(t, b.Ready(t.Context()))
 
-	// A row that appears is noticed when another producer was asked for a reload, without waiting for the next one here.
+	// A new row is noticed when another producer got a reload request, without waiting for the next reload here.
 	b.addTask("secondly", "tulip.report", "* * * * * *", nil)
 	require.NoError(t, b.store.OrderReload(t.Context(), "x"))
 	eventually(t, "25 messages of its first tick", func() bool { return len(b.broker.accounts(t)) >= 25 })
@@ -96,14 +96,15 @@ func TestProducer_WithoutScheduleOnlyOrdersRun(t *testing.T) {
 	require.Len(t, b.runs(), 1)
 }
 
-// The lead passes between two producers in the middle of everything: the ledger has each second once, each account each part once.
+// The lead passes between two producers while they work: the ledger has each second once, and each account has each
+// part once.
 func TestProducer_AnotherTakesOverAtOnce(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	b.addAccounts(30)
 	b.addTask("secondly", "tulip.report", "* * * * * *", nil)
 	producers := make([]*Producer, 3)
-	running := clock.NewScaled(start, 1, false) // Over midnight the accounts would be sent again.
+	running := clock.NewScaled(start, 1, false) // After midnight the accounts would be sent again.
 	for i := range producers {
 		producers[i] = b.another()
 		producers[i].clock = running

@@ -60,7 +60,7 @@ type summed struct {
 	Game, OS string
 }
 
-// summaries are the rows of a summary table with their cost.
+// summaries returns the rows of a summary table with their cost.
 func (b *bench) summaries(table, hour string) map[summed]int64 {
 	b.t.Helper()
 	rows, err := b.store.Data.Writer(b.t.Context()).Raw("SELECT day, " + hour + ", game, os, cost FROM " + table).Rows()

@@ -37,7 +37,7 @@ func (b *bench) dead() map[task.Key]int64 {
 	return all
 }
 
-// subtasks returns the accounts and parts of a run, by both.
+// subtasks returns the accounts and parts of a run, ordered by both.
 func (b *bench) subtasks(runID int64) []ledger.AccountPart {
 	b.t.Helper()
 	parts, err := b.store.UnsentSubtasks(b.t.Context(), runID, ledger.AccountRange{After: -1, Through: 1 << 60})
@@ -56,7 +56,8 @@ func TestRedrive_MakesJustTheDeadSubtasksAgain(t *testing.T) {
 	id := b.addTask("daily", "tulip.report", "0 0 1 1 *", nil)
 	other := b.addTask("other", "tulip.report", "0 0 1 1 *", nil)
 	tm := b.term()
-	// Days that the task would not plan now, two runs that share some, and another task's.
+	// The dead subtasks: days that the task would not plan now, two runs that share some days, and another task's
+	// subtasks.
 	first := b.deadRun(tm, id, task.Order{Accounts: ids(1, 12), From: "2026-11-01", To: "2026-11-02"})
 	second := b.deadRun(tm, id, task.Order{Accounts: ids(12, 14), From: "2026-11-02", To: "2026-11-03"})
 	b.deadRun(tm, other, task.Order{Accounts: ids(1, 3)})
@@ -119,7 +120,7 @@ func TestRedrive_MakesJustTheDeadSubtasksAgain(t *testing.T) {
 		require.Zero(t, mark, "%v is free", k)
 	}
 
-	// That is redriven by the next redrive only.
+	// Only the next redrive redrives that subtask.
 	again := tm.order(b, id, redrive(task.DeadFilter{RunID: runID}))
 	require.NoError(t, tm.fan(b, again))
 	require.Equal(t, want, b.subtasks(again))
@@ -164,7 +165,7 @@ func TestRedrive_OfWorkWithoutAccounts(t *testing.T) {
 	}
 }
 
-// Wherever a leader dies, each dead subtask is in subtask_dead or made again, and in the end each is made once.
+// Wherever a leader dies, each dead subtask is in subtask_dead or made again. In the end each is made once.
 func TestRedrive_IsContinuedAfterACrashAnywhere(t *testing.T) {
 	t.Parallel()
 	dead := errors.New("the process is dead")
@@ -252,7 +253,7 @@ func TestRedrive_IsContinuedAfterACrashAnywhere(t *testing.T) {
 	}
 }
 
-// A run that redrives dead subtasks may itself be stopped short: what it did not do is dead as it was.
+// A run that redrives dead subtasks may be stopped early: the subtasks that it did not make stay dead.
 func TestRedrive_WhatIsCancelledOrExpiresStaysDead(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -22,7 +22,7 @@ func (b *bench) endRuns(name string, state task.RunState) {
 		string(state), name)
 }
 
-// planAll is a pass of the leader, and the look for rounds in it is not skipped.
+// planAll runs a pass of the leader that does not skip the search for rounds.
 func (t *term) planAll(tb require.TestingT) {
 	t.rounds.lookedAt = time.Time{}
 	require.NoError(tb, t.planRuns(context.Background()))
@@ -72,7 +72,7 @@ func TestPlanRounds_StartsAfterBothPredecessors(t *testing.T) {
 	require.Equal(t, ledger.RunOfTick, rounds[0].Kind)
 	require.Equal(t, map[int64][]int64{rounds[0].ID: {b.runsOf("a")[0].ID, b.runsOf("b")[0].ID}}, b.answers(t, after))
 
-	// While the round is open there is no other; then one answers all that has ended meanwhile.
+	// While the round is open no other begins. After it, one round answers all runs that have ended meanwhile.
 	for range 4 { // until 10:00
 		b.endRuns("a", task.RunSucceeded)
 		b.endRuns("b", task.RunSucceeded)
@@ -105,14 +105,14 @@ func TestPlanRounds_WhatDoesNotStartOne(t *testing.T) {
 	tm.planAll(t)
 	b.endRuns("a", task.RunSucceeded)
 
-	// What ended before the task was told to start after it.
+	// The run ended before the task got its "after".
 	b.clock.add(time.Minute)
 	b.addTask("c", "tulip.report", "", map[string]any{"after_tasks": "a"})
 	require.NoError(t, b.tasks.Reload(t.Context()))
 	tm.planAll(t)
 	require.Empty(t, b.runsOf("c"))
 
-	// What did not end well.
+	// The run did not succeed.
 	for _, state := range []task.RunState{task.RunFailed, task.RunCancelled, task.RunSkipped, task.RunExpired} {
 		b.clock.add(10 * time.Minute)
 		tm.planAll(t)
@@ -122,13 +122,13 @@ func TestPlanRounds_WhatDoesNotStartOne(t *testing.T) {
 	require.Len(t, b.runsOf("a"), 5)
 	require.Empty(t, b.runsOf("c"))
 
-	// What somebody ordered: it may be over some accounts only.
+	// The run was ordered: it may cover only some accounts.
 	tm.order(b, a, task.Order{By: "otto"})
 	b.endRuns("a", task.RunSucceeded)
 	tm.planAll(t)
 	require.Empty(t, b.runsOf("c"))
 
-	// A task that is paused; and what ended meanwhile starts one round afterwards.
+	// The task is paused. The runs that ended meanwhile start one round afterwards.
 	paused := true
 	tm.paused = func(id int64, _ string) bool { return paused && id != a }
 	for range 2 {
@@ -143,8 +143,8 @@ func TestPlanRounds_WhatDoesNotStartOne(t *testing.T) {
 	require.Len(t, b.runsOf("c"), 1)
 }
 
-// Between a round's tick and its run a leader may end. The next one makes the run, and no other round.
-// Consumers obey a cancel by themselves, and may end a run before any leader has read it.
+// A leader may end between a round's tick and its run. The next one makes the run, and no other round. Consumers carry
+// out a cancel without the leader, and may end a run before any leader has read it.
 func TestPlanRounds_NotAfterACancelThatConsumersCarryOut(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []task.StopKind{task.StopRun, task.StopTask, task.StopMedia} {
@@ -212,7 +212,8 @@ func TestPlanRounds_ALeaderEndsInBetween(t *testing.T) {
 	require.Equal(t, map[int64][]int64{lost.RunID: {answered}}, b.answers(t, after))
 }
 
-// One that runs often next to one that runs rarely: the rare one's end answers all of the other, however many they are.
+// One predecessor runs often and one rarely: the end of the rare one answers all runs of the other, however many they
+// are.
 func TestPlanRounds_AnswersAllOfMany(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -225,7 +226,7 @@ func TestPlanRounds_AnswersAllOfMany(t *testing.T) {
 	ended := func(taskID int64, n int) []int64 {
 		runs := make([]ledger.Run, n)
 		ids := make([]int64, n)
-		b.clock.add(time.Second) // so that ids of two calls differ
+		b.clock.add(time.Second) // the ids of two calls must differ
 		for i := range runs {
 			ids[i] = task.FirstRunIDAt(b.clock.Now()) + int64(i)
 			runs[i] = ledger.Run{
@@ -240,7 +241,7 @@ func TestPlanRounds_AnswersAllOfMany(t *testing.T) {
 	tm.planAll(t)
 	require.Empty(t, b.runsOf("c"))
 	want := slices.Concat(many, ended(rarely, 1))
-	b.clock.add(time.Second) // so that the round is the newest of all runs
+	b.clock.add(time.Second) // the round must be the newest of all runs
 	tm.planAll(t)
 	rounds := b.runsOf("c")
 	require.Len(t, rounds, 1)
@@ -251,8 +252,8 @@ func TestPlanRounds_AnswersAllOfMany(t *testing.T) {
 	require.Len(t, b.runsOf("c"), 1, "nothing of the other is left")
 }
 
-// Whatever the order in which runs end and leaders change, each run that ends well is answered once, by a round that
-// began after it ended, each round answers both predecessors, and no two are open at a time.
+// In whatever order runs end and leaders change, each run that succeeds is answered once, by a round that began after
+// it ended. Each round answers both predecessors, and at most one is open.
 func TestPlanRounds_ExactOverTakeovers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -267,7 +268,7 @@ func TestPlanRounds_ExactOverTakeovers(t *testing.T) {
 		b.clock.set(start)
 		tm := b.term()
 		tm.planAll(t)
-		ended := map[int64]bool{} // the predecessors' runs that ended well, and whether that was before the last pass
+		ended := map[int64]bool{} // the predecessors' runs that succeeded, and whether they ended before the last pass
 		rounds := 0
 		t.Repeat(map[string]func(*rapid.T){
 			"time goes by":   func(*rapid.T) { b.clock.add(5 * time.Minute) },
@@ -347,7 +348,7 @@ func TestReload_PredecessorsMustBeThere(t *testing.T) {
 	b.exec(db, "UPDATE cron_task SET after_tasks = 'c' WHERE name = 'd'")
 	require.Empty(t, b.reload()["d"].Errors)
 
-	// Round in a circle: the row that was edited is at fault, and keeps what it was.
+	// The tasks form a circle: the edited row is at fault, and keeps its earlier settings.
 	b.exec(db, "UPDATE cron_task SET cron = '', after_tasks = 'd' WHERE name = 'a'")
 	all = b.reload()
 	require.Equal(t, "0 1 * * *", all["a"].Cron)
@@ -358,7 +359,7 @@ func TestReload_PredecessorsMustBeThere(t *testing.T) {
 	b.reload()
 	require.EqualValues(t, 1, testutil.ToFloat64(b.metrics.badTasks), "it stays so")
 
-	// To somebody who knows no better, all of them are.
+	// Without earlier settings, all rows of the circle are at fault.
 	fresh := b.another()
 	require.NoError(t, fresh.tasks.Reload(t.Context()))
 	require.Len(t, fresh.tasks.Current().Bad, 3)
@@ -367,7 +368,7 @@ func TestReload_PredecessorsMustBeThere(t *testing.T) {
 	for _, tk := range b.reload() {
 		require.Empty(t, tk.Errors)
 	}
-	// A predecessor that is deleted, or renamed, is missed by name; what waits for it keeps waiting.
+	// A deleted or renamed predecessor is reported by its name, and its successors keep waiting.
 	b.exec(db, "UPDATE cron_task SET name = 'b' WHERE name = 'a'")
 	all = b.reload()
 	require.Contains(t, all["c"].Errors[0].Want, "none called a")

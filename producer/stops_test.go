@@ -18,7 +18,7 @@ import (
 	"adsync/base/task"
 )
 
-// stop writes an order as the API does; a pause with a duration ends on its own.
+// stop writes an order as the API does; a pause with a duration expires.
 func (b *bench) stop(verb task.StopVerb, kind task.StopKind, target string, d time.Duration) task.Stop {
 	b.t.Helper()
 	now := b.clock.Now()
@@ -31,14 +31,14 @@ func (b *bench) stop(verb task.StopVerb, kind task.StopKind, target string, d ti
 	return s
 }
 
-// obey does one pass of both loops.
+// obey runs one pass of both loops.
 func (t *term) obey(b *bench) {
 	b.t.Helper()
 	require.NoError(b.t, t.keepStops(b.t.Context()))
 	require.NoError(b.t, t.cancelOpen(b.t.Context()))
 }
 
-// startAll starts fan-outs as the loop does, and waits for them to end or to rest.
+// startAll starts fan-outs as the loop does, and waits until they end or pause.
 func (t *term) startAll(b *bench) {
 	b.t.Helper()
 	group, ctx := errgroup.WithContext(b.t.Context())
@@ -46,7 +46,7 @@ func (t *term) startAll(b *bench) {
 	require.NoError(b.t, group.Wait())
 }
 
-// afterWrite does something once, after so many writes of a fan-out.
+// afterWrite calls a function once, after a number of writes of a fan-out.
 func (b *bench) afterWrite(n int, do func()) {
 	writes := 0
 	b.broker.block = func(context.Context) {
@@ -128,7 +128,7 @@ func TestPause_MakesNoTicksAndLetsThePolicyCatchUp(t *testing.T) {
 				b.clock.add(5 * time.Minute)
 				require.Zero(t, made("paused"))
 			}
-			require.Equal(t, 4, made("other"), "what nobody named goes on")
+			require.Equal(t, 4, made("other"), "tasks that no order names continue")
 			b.clock.add(2*time.Minute + 30*time.Second)
 			require.Equal(t, tt.want, made("paused"))
 			tm.obey(b)
@@ -211,7 +211,7 @@ func TestPause_OfARunLetsTheOthersOfItsTaskPass(t *testing.T) {
 	require.Equal(t, task.Cancel, active[0].Verb)
 }
 
-// waits defers an account's subtask of a run until something has ended, and for a day at most.
+// waits defers an account's subtask of a run until a stop has ended, and for at most a day.
 func (b *bench) waits(run ledger.Run, account int64, delivery int, ref string) {
 	b.t.Helper()
 	stale, err := b.store.ApplyOutcomes(b.t.Context(), []ledger.Outcome{{
@@ -265,7 +265,7 @@ func TestPause_IsReleasedBitByBit(t *testing.T) {
 	b := setup(t)
 	tm := b.term()
 	const waiting = releaseLots*releaseAtOnce + 200
-	soon := start.Add(time.Second) // the end of the time to live of one in a hundred
+	soon := start.Add(time.Second) // the end of the time to live of one subtask in a hundred
 	for some := range slices.Chunk(ids(1, waiting), 1000) {
 		var args []any
 		for _, id := range some {
@@ -289,7 +289,7 @@ func TestPause_IsReleasedBitByBit(t *testing.T) {
 	}
 	require.NoError(t, tm.keepStops(t.Context()))
 	n, latest := released()
-	lot := n / releaseLots // what a statement takes
+	lot := n / releaseLots // the rows of one statement
 	require.LessOrEqual(t, lot, releaseAtOnce)
 	require.Equal(t, releaseLots*lot, n, "a pass is to be quick")
 	require.Equal(t, start.Add((releaseLots-1)*releaseSpacing), latest)
@@ -466,9 +466,8 @@ func TestCancel_IsCarriedOnByTheNextLeader(t *testing.T) {
 	require.Zero(t, *b.run(cut).Total)
 }
 
-// Whatever comes in between (outcomes of any delivery, the pump, takeovers, a pause that begins and ends): a
-// cancelled run ends as cancelled, its counts are its rows', no end state is left again, and nothing of it stays
-// open.
+// Outcomes of any delivery, the pump, takeovers, and a pause may come in between. A cancelled run ends as cancelled,
+// its counts equal its rows, no end state changes again, and none of its subtasks stays open.
 func TestCancel_AnyInterleaving(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -544,7 +543,7 @@ func TestCancel_AnyInterleaving(t *testing.T) {
 	})
 }
 
-// requireFinal checks that what has ended stays as it ended.
+// requireFinal checks that ended subtasks keep their end state.
 func (b *bench) requireFinal(runID int64, final map[task.Key]task.State) {
 	b.t.Helper()
 	rows, err := b.store.Data.Writer(b.t.Context()).Raw("SELECT account_id, part, state FROM "+ledger.LogTable(runID)+

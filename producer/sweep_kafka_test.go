@@ -15,11 +15,11 @@ import (
 	"adsync/base/task"
 )
 
-// careless finishes every message, but writes the outcomes of some alone.
+// careless finishes every message, but writes the outcomes of only some.
 type careless struct {
 	store *store.Store
 	loses func(account int64, delivery int) bool
-	holds int64 // the account whose first message stays under way
+	holds int64 // the account whose first message stays unfinished
 
 	mu   sync.Mutex
 	held *broker.Delivery
@@ -56,7 +56,7 @@ func (c *careless) take(ctx context.Context, d *broker.Delivery) {
 	d.Done()
 }
 
-// saw reports whether each account has come with a delivery, or a later one.
+// saw reports whether each account's message has come with a delivery, or a later one.
 func (c *careless) saw(accounts []int64, delivery int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *careless) saw(accounts []int64, delivery int) bool {
 	return true
 }
 
-// On a Kafka with a group: what was read and forgotten is found once the group has passed it, and no sooner.
+// On a Kafka with a group: a message that was read and lost is found after the group has passed it, and not before.
 func TestSweep_OnKafka(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

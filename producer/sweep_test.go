@@ -20,8 +20,8 @@ import (
 
 const sweptTopic = "t.tulip.normal"
 
-// sweeping is a run of six subtasks that is fanned out: the messages of accounts 3 and 6 are in partition 0 at 2 and 5,
-// of 1 and 4 in partition 1 at 0 and 3, of 2 and 5 in partition 2 at 1 and 4.
+// sweeping is a fanned-out run of six subtasks: the messages of accounts 3 and 6 are in partition 0 at 2 and 5, of 1
+// and 4 in partition 1 at 0 and 3, of 2 and 5 in partition 2 at 1 and 4.
 func sweeping(t *testing.T) (*bench, *term, ledger.Run) {
 	t.Helper()
 	b := setup(t)
@@ -37,7 +37,7 @@ func sweeping(t *testing.T) (*bench, *term, ledger.Run) {
 	return b, tm, run
 }
 
-// log says where the three partitions stand.
+// log sets the offsets of the three partitions.
 func (b *bench) log(p ...broker.PartitionOffsets) {
 	for i := range p {
 		p[i].Topic, p[i].Partition = sweptTopic, i
@@ -53,7 +53,7 @@ func dayKey(run ledger.Run, account int64) task.Key {
 	return task.Key{RunID: run.ID, AccountID: account, Part: "2026-11-21"}
 }
 
-// swept makes passes of the sweep and then of the pump, and returns the accounts that were sent again.
+// swept runs passes of the sweep and then of the pump, and returns the accounts that were sent again.
 func (t *term) swept(b *bench, passes int) []int64 {
 	b.t.Helper()
 	before := len(b.broker.accounts(b.t))
@@ -82,7 +82,7 @@ func TestSweep_SendsAgainWhatTheGroupHasPassed(t *testing.T) {
 	}
 	require.Equal(t, 4.0, testutil.ToFloat64(tm.metrics.swept.WithLabelValues("tulip", "normal")))
 
-	// A late outcome of the delivery that seemed lost is stale and changes nothing.
+	// A late outcome of the delivery that seemed lost is stale: it changes nothing.
 	stale, err := b.store.ApplyOutcomes(ctx, []ledger.Outcome{{Key: dayKey(run, 3), Delivery: 1, State: task.Failed,
 		EndedAt: start}})
 	require.NoError(t, err)
@@ -132,7 +132,7 @@ func TestSweep_APassIsOneLineOfTheLog(t *testing.T) {
 	require.Empty(t, log.String(), "a pass that finds nothing says nothing")
 }
 
-// Two hours behind, everything is old and nothing is lost.
+// With a backlog of two hours everything is old and nothing is lost.
 func TestSweep_AgeAloneSendsNothing(t *testing.T) {
 	t.Parallel()
 	for name, log := range map[string][]broker.PartitionOffsets{
@@ -177,7 +177,7 @@ func TestSweep_ASecondLookMayTakeItBack(t *testing.T) {
 	t.Parallel()
 	b, tm, _ := sweeping(t)
 	for range 4 {
-		b.log(at(0, 3, 3), at(0, 3, 3), at(0, 3, 3)) // as a new leader of the partitions may tell
+		b.log(at(0, 3, 3), at(0, 3, 3), at(0, 3, 3)) // as a new leader of the partitions may report
 		require.Empty(t, tm.swept(b, 1))
 		b.log(at(0, 3, 6), at(0, 3, 4), at(0, 3, 5))
 		require.Empty(t, tm.swept(b, 1))
@@ -198,7 +198,7 @@ func TestSweep_LaterDeliveriesAreJudgedByTheirOwnPlace(t *testing.T) {
 	ctx := t.Context()
 	b.end(run, task.Retrying)
 	b.broker.log = make([]broker.Message, 0, 6)
-	require.NoError(t, tm.pumpDue(ctx)) // at 0 to 5 of the second log, so to speak
+	require.NoError(t, tm.pumpDue(ctx)) // these are at 0 to 5 of the second log
 	require.Equal(t, ids(1, 6), b.broker.accounts(t))
 	delivery := func(account int64) int {
 		states, err := b.store.SubtaskStates(ctx, []task.Key{dayKey(run, account)})
@@ -212,7 +212,7 @@ func TestSweep_LaterDeliveriesAreJudgedByTheirOwnPlace(t *testing.T) {
 	require.Equal(t, []int64{1}, tm.swept(b, 3))
 	require.Equal(t, 3, delivery(1))
 	require.Equal(t, 2, delivery(4), "it is still to come")
-	// Its outcome has come, though it is passed.
+	// Its outcome has come, although the group has passed it.
 	_, err := b.store.ApplyOutcomes(ctx, []ledger.Outcome{{Key: dayKey(run, 4), Delivery: 2, State: task.Succeeded,
 		EndedAt: start}})
 	require.NoError(t, err)
@@ -221,7 +221,7 @@ func TestSweep_LaterDeliveriesAreJudgedByTheirOwnPlace(t *testing.T) {
 	require.Empty(t, tm.swept(b, 1), "one look may be wrong")
 	require.Equal(t, []int64{2, 5, 6}, tm.swept(b, 1))
 	require.Equal(t, 2, delivery(3))
-	// 1 and 6 were just sent, beyond the ends that were seen: they may have been written since.
+	// 1 and 6 were just sent and are beyond the observed ends: they may have been written after these were read.
 	require.Empty(t, tm.swept(b, 3))
 	b.clock.add(sentAgainAfter + time.Second)
 	require.Equal(t, []int64{1, 6}, tm.swept(b, 1))
@@ -250,7 +250,7 @@ func TestSweep_ADeposedLeaderChangesNothing(t *testing.T) {
 	require.Zero(t, counts["deferred"])
 }
 
-// A message is given up only if no reader of the group will come to it.
+// A message counts as lost only if no reader of the group will reach it.
 func TestJudge_GivesUpOnlyWhatNobodyReads(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -259,9 +259,9 @@ func TestJudge_GivesUpOnlyWhatNobodyReads(t *testing.T) {
 		committed := rapid.Int64Range(-1, 50).Draw(t, "committed")
 		offset := rapid.Int64Range(0, 50).Draw(t, "offset")
 		got := judge(offset, map[int]broker.PartitionOffsets{3: {Start: start, End: end, Committed: committed}}, 3)
-		next := max(committed, start) // where the group reads on
+		next := max(committed, start) // where the group continues to read
 		if committed > end {
-			next = start // from the beginning of what is there
+			next = start // from the first message that still exists
 		}
 		comes := offset >= next && offset < end
 		require.Equal(t, comes, got == mayCome, fmt.Sprint(got))

@@ -64,7 +64,7 @@ func TestReload_ABadRowKeepsItsLastGoodValue(t *testing.T) {
 	require.Len(t, born.Errors, 2, "its name and its cron")
 	require.EqualValues(t, 2, testutil.ToFloat64(b.metrics.badTasks))
 
-	// Switching a bad task off works.
+	// A bad task can be disabled.
 	b.exec(db, "UPDATE cron_task SET enabled = 0 WHERE name = 'turns'")
 	turns = b.reload()["turns"]
 	require.False(t, turns.Enabled)
@@ -79,7 +79,7 @@ func TestReload_ABadRowKeepsItsLastGoodValue(t *testing.T) {
 	require.Zero(t, testutil.ToFloat64(b.metrics.badTasks))
 }
 
-// A bad row runs as it was when it was good, also if no process is left that has seen it then.
+// A bad row runs with its last good settings, also if no process remains that has read those.
 func TestReload_LastGoodRowsOutliveAllProducers(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
@@ -105,7 +105,7 @@ func TestReload_LastGoodRowsOutliveAllProducers(t *testing.T) {
 	require.Len(t, all["turns"].Errors, 1)
 	require.False(t, all["born.bad"].Usable)
 
-	// Switching it off works as ever, and a row that is gone is forgotten: its id may come back.
+	// It can still be disabled. A deleted row is forgotten: its id may be used again.
 	b.exec(b.store.Config, "UPDATE cron_task SET enabled = 0 WHERE name = 'renamed'")
 	b.Producer = b.another()
 	require.False(t, b.reload()["turns"].Enabled)

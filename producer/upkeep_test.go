@@ -102,7 +102,8 @@ func TestKeepUp_DoesEachOfItsParts(t *testing.T) {
 	b.exec(b.store.Config, "UPDATE cron_task SET cron = '@hourly'")
 	tm.lookedAt = time.Time{}
 	b.exec(b.store.Data,
-		`INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class, error_print, error_text, dead_at)
+		`INSERT INTO subtask_dead (run_id, account_id, part, task_id, media, attempt, error_class,
+  error_print, error_text, dead_at)
 VALUES (1, 1, 'a', ?, 'tulip', 5, 'invalid', 'x', 'x', ?)`, id, sqldb.At(start))
 	b.exec(b.store.Data,
 		"INSERT INTO reconciliation (account_id, day, level, metric, media, account_value, sum_value, first_seen_at, "+
@@ -141,7 +142,7 @@ func TestLead_RunsEachOfItsLoops(t *testing.T) {
 		b.troubles.mu.Unlock()
 		b.broker.mu.Lock()
 		defer b.broker.mu.Unlock()
-		return len(failing) == len(want) && b.broker.looks > 0 // The brake does not fail for a table.
+		return len(failing) == len(want) && b.broker.looks > 0 // A table that cannot be read does not fail the brake.
 	}, 10*time.Second, 10*time.Millisecond)
 	require.Equal(t, want, failing)
 	for _, loop := range want {
@@ -151,7 +152,7 @@ func TestLead_RunsEachOfItsLoops(t *testing.T) {
 	require.NoError(t, <-returned)
 }
 
-// noticed tells whether a text was written.
+// noticed reports whether a text was written.
 type noticed struct {
 	text string
 	seen atomic.Bool
@@ -181,7 +182,7 @@ func TestLead_BeginsNothingBeforePausesAreKnown(t *testing.T) {
 	go func() { returned <- b.lead(ctx, tm.lease) }()
 	require.Eventually(t, unread.seen.Load, 10*time.Second, 10*time.Millisecond)
 	b.exec(b.store.Data, "ALTER TABLE stop_away RENAME TO stop_order")
-	require.Eventually(t, func() bool { return len(b.runs()) > 0 }, 10*time.Second, 10*time.Millisecond, "it goes on")
+	require.Eventually(t, func() bool { return len(b.runs()) > 0 }, 10*time.Second, 10*time.Millisecond, "the loop continues")
 	stop()
 	require.NoError(t, <-returned)
 	for _, run := range b.runs() {

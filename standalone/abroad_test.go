@@ -22,8 +22,8 @@ import (
 	"adsync/standalone/verify"
 )
 
-// requireOwnDaysAndMoney wants the rows of accounts abroad to be of their own zone and currency, and those of others
-// of theirs.
+// requireOwnDaysAndMoney checks that the rows of each account, abroad or not, have the account's own zone and
+// currency.
 func requireOwnDaysAndMoney(t *testing.T, dir string) {
 	t.Helper()
 	file := func(name string) sqldb.Database {

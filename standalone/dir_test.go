@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// requirePrivate shows that nobody else can read what is in a directory.
+// requirePrivate checks that no other user can read a directory's files.
 func requirePrivate(t *testing.T, dir string) {
 	t.Helper()
 	files := 0

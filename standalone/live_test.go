@@ -35,7 +35,7 @@ import (
 	"adsync/standalone/live"
 )
 
-// liveHost is the simulator as if it were the real host of a platform, whose clock stands still.
+// liveHost is the simulator in the place of a platform's real host. Its clock is stopped.
 type liveHost struct {
 	media   string
 	address string // of the control API
@@ -44,16 +44,16 @@ type liveHost struct {
 	account string
 
 	mu     sync.Mutex
-	others []string // requests that were no GETs
-	// quotaLeft says that an answer has told how many calls are left.
+	others []string // requests that were not GET
+	// quotaLeft means that an answer had the number of calls left.
 	quotaLeft bool
 	change    func(endpoint string, answer map[string]any)
 }
 
-// sim is the control API.
+// sim calls the control API.
 func (h *liveHost) sim() control.Client { return control.Client{Address: h.address} }
 
-// hostLive serves a world of a few accounts, of which one with some ads is pulled.
+// hostLive serves a world of a few accounts. One account with some ads is pulled.
 func hostLive(t *testing.T, mediaName string) *liveHost {
 	t.Helper()
 	sim, err := simulator.New(simulator.Config{Accounts: 40, Seed: 5, Frozen: true})
@@ -72,7 +72,7 @@ func hostLive(t *testing.T, mediaName string) *liveHost {
 	return h
 }
 
-// smallest is the account of those that have all figures of the last days which was shown the least.
+// smallest returns the account with the fewest impressions among those that have all figures of the last days.
 func smallest(t *testing.T, h *liveHost, accounts []string) string {
 	t.Helper()
 	var clock struct {
@@ -113,7 +113,7 @@ func smallest(t *testing.T, h *liveHost, accounts []string) string {
 	return least
 }
 
-// handler notes what is no GET of a platform, and changes answers as the test wants.
+// handler records requests to a platform that are not GET, and changes answers as the test wants.
 func (h *liveHost) handler(sim http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/_sim/") {
@@ -149,7 +149,7 @@ func (h *liveHost) handler(sim http.Handler) http.Handler {
 	})
 }
 
-// live pulls the account and returns the outcome and all that was written: the outcome's text and the log.
+// live pulls the account and returns the outcome and all output: the outcome's text and the log.
 func (h *liveHost) live(t *testing.T, dir string, with func(*Options)) (report live.Report, text string, err error) {
 	t.Helper()
 	var out, log bytes.Buffer
@@ -205,7 +205,7 @@ func (h *liveHost) ledger(t *testing.T) map[string]int {
 	return calls
 }
 
-// requireSecret checks that a token stands in no text and in no file of a directory.
+// requireSecret checks that a token is in no text and in no file of a directory.
 func requireSecret(t *testing.T, token, text, dir string) {
 	t.Helper()
 	require.NotContains(t, text, token)
@@ -246,7 +246,7 @@ func TestLive_TotalsEqualThePlatforms(t *testing.T) {
 				calls[c.Endpoint] = c.Calls
 				require.Equal(t, h.quotaLeft, c.QuotaLeft != "", c.Endpoint)
 			}
-			require.Equal(t, h.ledger(t), calls, "every call is told")
+			require.Equal(t, h.ledger(t), calls, "the log has every call")
 			require.Empty(t, h.others, "nothing but GETs is sent")
 			requireSecret(t, h.token, text, dir)
 
@@ -269,7 +269,7 @@ func TestLive_TellsAndRepeatsDifferences(t *testing.T) {
 	today := day.Of(clock.Now, time.FixedZone("UTC+8", 8*60*60))
 	const rounds = 3
 	n, until := 0, 1000
-	// Each answer tells more than the one before.
+	// Each answer has more than the one before.
 	h.change = func(request string, _ map[string]any) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -348,7 +348,7 @@ func TestLive_EndsWhenTheTokenIsRevokedMeanwhile(t *testing.T) {
 	require.Empty(t, h.others, "there is nothing to refresh it with")
 }
 
-// Else it would wait for the account's return.
+// Otherwise it would wait for the account's return.
 func TestLive_EndsWhenTheAccountIsClosedMeanwhile(t *testing.T) {
 	t.Parallel()
 	night := simulator.Nights()[0]
@@ -374,7 +374,7 @@ func TestLive_GoesOnAfterThePlatformFailed(t *testing.T) {
 			t.Parallel()
 			h := hostLive(t, night.Media)
 			for _, fault := range []map[string]any{
-				{"kind": "status"}, // of the first calls, whichever they are
+				{"kind": "status"}, // of any of the first calls
 				{"kind": "half_body", "endpoint": night.DailyReports},
 				{"kind": "lost_row", "endpoint": night.HourlyReports},
 			} {
@@ -414,8 +414,7 @@ func TestLive_ShowsWhatItHasWhenAPullFails(t *testing.T) {
 	require.Zero(t, report.Different, "the reports are there")
 }
 
-// invalidCode returns a code by which a platform says that a call is wrong, and that says nothing of a token or an
-// account.
+// invalidCode returns a platform's code for a wrong call that is not about a token or an account.
 func invalidCode(t *testing.T, p media.Platform) int {
 	t.Helper()
 	for code := range 100_000 {

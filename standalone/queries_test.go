@@ -17,13 +17,13 @@ import (
 	"adsync/media"
 )
 
-// answer is what a query gives: its columns, and its rows as text, "NULL" for none.
+// answer is a query's result: its columns, and its rows as text, "NULL" for no value.
 type answer struct {
 	columns []string
 	rows    []map[string]string
 }
 
-// queries are those of the page for analysts, by their first line.
+// queries returns the queries of the page for analysts, by their first line.
 func queries(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile("../docs/queries.md")
@@ -72,11 +72,10 @@ func number(t *testing.T, text string) float64 {
 	return n
 }
 
-// exampleMedia is where an example names a platform.
+// exampleMedia matches a platform's name in an example.
 var exampleMedia = regexp.MustCompile(`\bmedia = '\w+'`)
 
-// testQueries runs the queries of the page on the tables of a world that was pulled, and leaves two days of them as
-// not whole.
+// testQueries runs the queries of the page on the tables of a pulled world, and marks two of its days as not whole.
 func testQueries(t *testing.T, database string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", sqldb.SQLiteFile(database, nil))
@@ -103,7 +102,7 @@ func testQueries(t *testing.T, database string) {
 		"'").rows[0]["cost"]
 	var sum float64
 	for _, row := range spend.rows {
-		if row["yesterday"] == "NULL" { // A game that began today, as seen in the small hours.
+		if row["yesterday"] == "NULL" { // A game that began today, as seen shortly after midnight.
 			require.Equal(t, "NULL", row["yesterday_by_then"])
 			continue
 		}

@@ -15,8 +15,8 @@ import (
 	"adsync/base/store"
 )
 
-// databaseServers are two empty databases outside the data directory. Files stand for servers here; test/e2e has real
-// ones.
+// databaseServers returns two empty databases outside the data directory. Files replace servers here; test/e2e has
+// real ones.
 func databaseServers(t *testing.T) *sqldb.Config {
 	t.Helper()
 	dir := t.TempDir()

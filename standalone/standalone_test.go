@@ -25,7 +25,7 @@ import (
 	"adsync/simulator/ledger"
 )
 
-// testSeed is that of a world whose large accounts are among the smallest of their kind.
+// testSeed is the seed of a world whose large accounts are among the smallest of their kind.
 const testSeed = 395
 
 // options run a small world once, on a port of its own.
@@ -107,7 +107,7 @@ func TestOnce_KeepsWithinTheLimits(t *testing.T) {
 	}
 }
 
-// ofEach is how many accounts a world has that has so many of each platform.
+// ofEach returns the total number of accounts for a number per platform.
 func ofEach(n int) int { return n * len(engine.PlatformNames()) }
 
 // keepWithin runs every task under a limit; the platform's ledger is the judge.
@@ -122,7 +122,7 @@ func keepWithin(t *testing.T, limit int, refused int64) {
 	require.NoError(t, control.Client{Address: address}.Post(t.Context(), "limits", map[string]any{"rules": rules}))
 	report, err := once(t, func(o *Options) {
 		o.Simulator = address
-		o.RateLimit.ArrivalSpread = time.Second // Other tests leave this process, and the world's, little of the machine.
+		o.RateLimit.ArrivalSpread = time.Second // Other tests leave this process and the world's process little CPU time.
 	})
 	require.NoError(t, err)
 	require.Zero(t, report.Truth.Differences)
@@ -165,7 +165,7 @@ func TestOnce_GoesOnWithTheSameData(t *testing.T) {
 	require.Positive(t, report.Truth.Differences)
 }
 
-// change changes rows of a database that nobody has open.
+// change changes rows of a database that no process has open.
 func change(t *testing.T, database, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", sqldb.SQLiteFile(database, nil))

@@ -13,7 +13,7 @@ import (
 	"adsync/standalone/story"
 )
 
-// shortNight is a story of the scenes that bring something of their own, as fast as a small world can.
+// shortNight is a story of only the distinct scenes, as fast as a small world can run.
 func shortNight() story.Plan {
 	night := story.Night(simulator.Nights())
 	events := func(names ...string) (found []story.Event) {

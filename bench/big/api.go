@@ -15,10 +15,10 @@ import (
 	"adsync/test/rig"
 )
 
-// apiBound is what a list or search may take.
+// apiBound is the longest time that a list or search may take.
 const apiBound = 300 * time.Millisecond
 
-// What takes longer than slow is asked no more than slowCalls times.
+// A route that takes longer than slow is called at most slowCalls times.
 const (
 	slow      = 2 * time.Second
 	slowCalls = 5
@@ -27,7 +27,7 @@ const (
 // runSize is how many subtasks a run has: one of each active account.
 const runSize = 8000
 
-// logs are the days' work, the last one that of today.
+// logs are the days of the log tables, today last.
 func (d *deployment) logs() []big.Log {
 	size := min(runSize, d.o.accounts)
 	all := []big.Log{}
@@ -48,7 +48,7 @@ func (d *deployment) api(ctx context.Context) error {
 			return err
 		}
 	}
-	err := d.build(ctx, "run", func() error { // Those of the months before: their log tables are gone.
+	err := d.build(ctx, "run", func() error { // These are of the months before: their log tables are dropped.
 		months := logs[0]
 		months.Day, months.Rows = today.Add(-90), logs[len(logs)-1].Runs()
 		months.RunSize = 1
@@ -86,7 +86,7 @@ func (d *deployment) api(ctx context.Context) error {
 	return d.dropLogs(ctx, logs)
 }
 
-// route is one that is asked repeatedly, each time for something else.
+// route is called repeatedly, each time with other values.
 type route struct {
 	id   string
 	path func(i int) string
@@ -227,20 +227,20 @@ func (d *deployment) routes(logs []big.Log) []route {
 	}
 }
 
-// ask asks a route many times, of lists some later pages too, and notes how long its answers took.
+// ask calls a route many times, for lists also later pages, and records how long the answers took.
 func (d *deployment) ask(ctx context.Context, r route) error {
 	var took []time.Duration
 	next := ""
 	calls := d.o.calls
 	for i := 0; i < calls; i++ {
 		path := r.path(i)
-		if next != "" && i%2 == 1 { // Every other one is the page after what was asked last.
+		if next != "" && i%2 == 1 { // Every second call is for the page after the last one.
 			path = next
 		}
 		began := clock.Mark()
 		status, body, err := rig.Get(ctx, d.server.URL+"/api/v1"+path)
 		took = append(took, clock.Since(began))
-		if took[i] > slow { // A hundred of them would show no more.
+		if took[i] > slow { // A hundred calls would show nothing else.
 			calls = min(calls, slowCalls)
 		}
 		if err != nil || status != 200 {
@@ -255,7 +255,7 @@ func (d *deployment) ask(ctx context.Context, r route) error {
 	return nil
 }
 
-// nextOf is the path of the next page, "" if there is none.
+// nextOf returns the path of the next page, "" if there is none.
 func nextOf(list, path, body string) (string, error) {
 	if list == "" {
 		return "", nil
@@ -273,7 +273,7 @@ func nextOf(list, path, body string) (string, error) {
 	return u.Path + "?" + q.Encode(), nil
 }
 
-// exact pages through some lists to their ends: each row once, and as many as there are.
+// exact pages through some lists to their ends, and checks that they list each row of the tables exactly once.
 func (d *deployment) exact(ctx context.Context, logs []big.Log) error {
 	last := logs[len(logs)-1]
 	for _, check := range []struct{ path, list, count string }{
@@ -320,11 +320,11 @@ func (d *deployment) exact(ctx context.Context, logs []big.Log) error {
 	return nil
 }
 
-// dropLogs has the retention of log tables do its work, and takes away what would be in the way of what comes.
+// dropLogs runs the retention of log tables, and removes the rows that would disturb the next stages.
 func (d *deployment) dropLogs(ctx context.Context, logs []big.Log) error {
 	var took []time.Duration
 	for _, l := range logs {
-		if l.Open > 0 { // What is open would be expired one by one.
+		if l.Open > 0 { // Open subtasks would be expired one by one.
 			continue
 		}
 		began := clock.Mark()

@@ -35,7 +35,7 @@ import (
 // today is the day of the tables.
 const today = day.Day("2026-11-21")
 
-// deployment is a store on servers of its own, and the API over it.
+// deployment is a store on its own servers, and the API over it.
 type deployment struct {
 	o       options
 	report  *Report
@@ -52,8 +52,8 @@ type deployment struct {
 }
 
 func (d *deployment) start(ctx context.Context, stderr io.Writer) error {
-	// What a transaction of a million rows leaves in the logs is to be written once; what a crash would lose can be made
-	// again. Only the making is relaxed: no measure waits for a sync.
+	// The logs of a transaction of a million rows are written once, and rows that a crash loses can be made again.
+	// Durability is relaxed only while rows are made: no measure waits for a sync.
 	d.mariadb = &local.MariaDB{Settings: []string{
 		"--innodb-buffer-pool-size=" + d.o.buffer, "--innodb-log-file-size=2G", "--innodb-flush-log-at-trx-commit=2",
 		"--innodb-doublewrite=0",
@@ -67,7 +67,7 @@ func (d *deployment) start(ctx context.Context, stderr io.Writer) error {
 	return d.open(ctx)
 }
 
-// open makes the databases, and the rows that all stages need.
+// open creates the databases, and the rows that all stages need.
 func (d *deployment) open(ctx context.Context) error {
 	err := d.mariadb.CreateDatabases(ctx, "config", "data")
 	if err != nil {
@@ -105,8 +105,8 @@ func (d *deployment) open(ctx context.Context) error {
 	return d.tables.Accounts(ctx, d.o.accounts)
 }
 
-// partitionAnew takes away the partitions that the tables were made with: they begin with the day on which this runs,
-// and all rows are of days before.
+// partitionAnew removes the partitions that the tables were created with: they begin with the day of this run, and all
+// rows are of earlier days.
 func (d *deployment) partitionAnew(ctx context.Context) error {
 	for _, table := range []string{"report_daily", "report_hourly", "wide_daily"} {
 		err := d.store.Data.Writer(ctx).Exec("ALTER TABLE " + table +
@@ -118,7 +118,7 @@ func (d *deployment) partitionAnew(ctx context.Context) error {
 	return nil
 }
 
-// build makes rows and says how fast.
+// build makes rows and records how fast.
 func (d *deployment) build(ctx context.Context, table string, fill func() error) error {
 	began := clock.Mark()
 	before, err := d.rowsOf(ctx, table)
@@ -147,7 +147,7 @@ func (d *deployment) rowsOf(ctx context.Context, table string) (n int, err error
 	return n, err
 }
 
-// serve puts the API on the store, with the producer's own list of tasks.
+// serve serves the API over the store, with the producer's own list of tasks.
 func (d *deployment) serve(ctx context.Context) error {
 	service.GrowHeap()
 	log := slog.New(slog.DiscardHandler)
@@ -159,7 +159,7 @@ func (d *deployment) serve(ctx context.Context) error {
 	}
 	keys := redis.NewKeys(settings.KeyPrefix)
 	kafka := broker.DefaultConfig()
-	kafka.Brokers = []string{"127.0.0.1:9"} // Nobody asks it: the producer does not lead.
+	kafka.Brokers = []string{"127.0.0.1:9"} // It is never called: the producer does not lead.
 	reg := prometheus.NewRegistry()
 	if d.broker, err = broker.New(kafka, log, reg); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (d *deployment) serve(ctx context.Context) error {
 	return nil
 }
 
-// still is a clock that stands.
+// still is a stopped clock.
 type still struct {
 	clock.System
 	at time.Time

@@ -1,12 +1,12 @@
-// Command big measures what people and tasks wait for when the tables are large.
+// Command big measures the waits of people and tasks when the tables are large.
 //
 //	go run ./bench/big
 //	go run ./bench/big -scale 0.02
 //
-// It starts a MariaDB of its own, has it make the rows itself, some hundred million, and asks: the lists and searches
-// of the API over a day of 28 million subtasks; summaries, analysts' queries and retention over 100 million rows of
-// results, and then of summaries. What is measured is taken down before the next is built. It takes half an hour, and
-// 70 GB of disk.
+// It starts its own MariaDB, which generates some hundred million rows. It measures the lists and searches of the API
+// over a day of 28 million subtasks. Then it measures summaries, analysts' queries and retention over 100 million rows
+// of results, and then of summaries. Each stage's rows are dropped before the next stage. The whole takes half an hour
+// and 70 GB of disk.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 	})
 }
 
-// options is what the command line asks for.
+// options are the values of the command line's flags.
 type options struct {
 	stages   []string
 	scale    float64
@@ -62,11 +62,11 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags.IntVar(&o.public, "public", 100_000_000, "rows of report_daily, report_hourly and wide_daily")
 	flags.Float64Var(&o.days, "days", 1, "a part of the days of the public tables: as many rows in each, fewer of them")
 	flags.IntVar(&o.summary, "summary", 100_000_000, "rows of both summaries")
-	flags.IntVar(&o.calls, "calls", 120, "how often each route is asked")
+	flags.IntVar(&o.calls, "calls", 120, "how often each route is called")
 	flags.StringVar(&o.buffer, "buffer", "6G", "the server's buffer pool")
 	flags.StringVar(&o.dir, "dir", "",
 		"an empty or new `directory` for data and logs, kept at the end (default a temporary one)")
-	flags.StringVar(&o.out, "out", "bench/out/big.json", "where the results go")
+	flags.StringVar(&o.out, "out", "bench/out/big.json", "the file for the results")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -85,7 +85,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	return o, nil
 }
 
-// run brings the server up, measures, and takes it down. The report has what was measured until an error.
+// run starts the server, measures, and stops it. After an error the report has the measures taken before it.
 func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err error) {
 	if o.dir == "" {
 		if o.dir, err = os.MkdirTemp("", "adsync-big-"); err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Report is what was measured, in the form of that of the other measures.
+// Report is the measures, in the same form as the report of package bench.
 type Report struct {
 	Cores    int        `json:"cores"`
 	Go       string     `json:"go"`
@@ -20,7 +20,7 @@ type Report struct {
 	Measures []*Measure `json:"measures"`
 }
 
-// Rows is how many rows were made in a table, and how fast.
+// Rows is the number of rows made in a table, and how fast.
 type Rows struct {
 	Table     string  `json:"table"`
 	Rows      int     `json:"rows"`
@@ -28,11 +28,11 @@ type Rows struct {
 	MB        int     `json:"mb"`
 }
 
-// Measure is one figure in milliseconds, with what it may be.
+// Measure is one figure in milliseconds, with its bound.
 type Measure struct {
 	ID     string  `json:"id"`
 	Unit   string  `json:"unit"`
-	Ours   float64 `json:"ours"` // what is compared with the bound: the p95 of many, the slowest of a few
+	Ours   float64 `json:"ours"` // the figure compared with the bound: the p95 of many, the slowest of a few
 	Median float64 `json:"median"`
 	Rounds int     `json:"rounds"`
 	Bound  float64 `json:"bound,omitempty"`
@@ -43,10 +43,10 @@ func newReport(o options) *Report {
 	return &Report{Cores: runtime.NumCPU(), Go: runtime.Version(), Accounts: o.accounts}
 }
 
-// few is up to how many rounds the slowest counts.
+// few is the number of rounds up to which the slowest counts.
 const few = 20
 
-// add notes how long something took, each time; bound is what it may take, 0 if nothing is said of it.
+// add records how long an operation took each time. bound is the longest allowed time, 0 if there is none.
 func (r *Report) add(id string, took []time.Duration, bound time.Duration) *Measure {
 	slices.Sort(took)
 	at := len(took) - 1
@@ -61,7 +61,7 @@ func (r *Report) add(id string, took []time.Duration, bound time.Duration) *Meas
 	return m
 }
 
-// write writes the table, and the JSON into a file.
+// write writes the table, and the JSON to a file.
 func (r *Report) write(w io.Writer, file string) error {
 	for _, t := range r.Rows {
 		fmt.Fprintf(w, "%-44s %12d rows %10.0f rows/s %8d MB\n", t.Table, t.Rows, t.PerSecond, t.MB)

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// resultBound is what a summary or an analyst's query may take.
+	// resultBound is the longest time that a summary or an analyst's query may take.
 	resultBound = time.Second
 	// How many days each of the public tables has; the last is today.
 	dailyDays, hourlyDays, wideDays = 100, 10, 75
-	// analystRounds is how often each query is asked.
+	// analystRounds is how often each query is run.
 	analystRounds = 5
 )
 
-// public fills the public tables, and measures what reads them.
+// public fills the public tables, and measures their readers.
 func (d *deployment) public(ctx context.Context) error {
 	if err := d.store.EnsurePartitions(ctx, today.Add(1-dailyDays), today.Add(2)); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (d *deployment) summaries(ctx context.Context, of string) error {
 	return nil
 }
 
-// mark marks accounts of today, and nothing else.
+// mark marks today's accounts as dirty, and no others.
 func (d *deployment) mark(ctx context.Context, report, accounts string) error {
 	for _, statement := range []string{
 		"UPDATE coverage SET dirty = NULL WHERE media IN ('" + big.Media + "', '" + big.Other + "') AND dirty > 0",
@@ -180,7 +180,7 @@ func (d *deployment) exactSummary(ctx context.Context, hourly bool) error {
 
 var queryBlock = regexp.MustCompile("(?s)```sql\n-- (.*?)\n(.*?)```")
 
-// analysts asks the queries of the documentation, and tells the plan of one that takes too long.
+// analysts runs the queries of the documentation, and logs the plan of a query that takes too long.
 func (d *deployment) analysts(ctx context.Context, of string) error {
 	text, err := os.ReadFile("docs/queries.md")
 	if err != nil {
@@ -225,7 +225,8 @@ func (d *deployment) query(ctx context.Context, query string) (n int, err error)
 	return n, rows.Err()
 }
 
-// summary fills the summaries, next to the last days of the public tables, and measures what reads and writes them.
+// summary fills the summaries, keeping the last days of the public tables, and measures the summaries' readers and
+// writers.
 func (d *deployment) summary(ctx context.Context) error {
 	for _, table := range []string{"summary_daily", "summary_hourly"} {
 		if _, err := d.tables.DB.ExecContext(ctx, "TRUNCATE TABLE "+table); err != nil {
@@ -241,7 +242,7 @@ func (d *deployment) summary(ctx context.Context) error {
 	if err := d.tables.Analyze(ctx); err != nil {
 		return err
 	}
-	if n, err := d.rowsOf(ctx, "coverage"); err == nil && n > 0 { // There are public tables to build summaries from.
+	if n, err := d.rowsOf(ctx, "coverage"); err == nil && n > 0 { // Summaries are built from these rows.
 		if err := d.summaries(ctx, "summary"); err != nil {
 			return err
 		}

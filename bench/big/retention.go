@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// pullRows is how many rows a pull has that is written while rows go.
+	// pullRows is the number of rows of a pull that is written while rows are deleted.
 	pullRows = 200
-	// pullsAlone is how many are written while nothing goes.
+	// pullsAlone is the number of pulls that are written while no row is deleted.
 	pullsAlone = 200
-	// pruneFor is how long rows of a raw table are taken away.
+	// pruneFor is how long rows of a raw table are deleted.
 	pruneFor = time.Minute
 )
 
-// retention has rows and days taken away that are past their retention, and measures how long pulls take next to it:
-// it is to block nobody.
+// retention deletes rows and days past their retention, and measures how long pulls take at the same time. Retention
+// must not block pulls.
 func (d *deployment) retention(ctx context.Context) error {
 	platform := engine.Platforms()[0]
 	reportOf := func(hourly bool) media.Report {
@@ -54,7 +54,7 @@ func (d *deployment) retention(ctx context.Context) error {
 			return err
 		}
 	}
-	err := hourly.beside(ctx, "raw rows go", func(ctx context.Context) error {
+	err := hourly.during(ctx, "raw rows go", func(ctx context.Context) error {
 		began := clock.Mark()
 		gone, err := d.store.Pruner(pruneFor).Days(ctx, raw.Name, raw.Key(), today.Add(-90))
 		d.say("%s: %d rows gone, %.0f a second", raw.Name, gone, float64(gone)/clock.Since(began).Seconds())
@@ -65,12 +65,12 @@ func (d *deployment) retention(ctx context.Context) error {
 	}
 	for _, p := range []*puller{daily, hourly} {
 		keep := map[bool]int{false: dailyDays / 2, true: hourlyDays / 2}[p.report.Hourly]
-		err := p.beside(ctx, "days of the public tables go", func(ctx context.Context) error {
+		err := p.during(ctx, "days of the public tables go", func(ctx context.Context) error {
 			began := clock.Mark()
 			gone, done, err := d.store.Pruner(10*pruneFor).Public(ctx, p.report.Hourly, today.Add(1-keep))
 			d.say("%d partitions gone in %.1f s", gone, clock.Since(began).Seconds())
 			if err == nil && (!done || gone == 0) {
-				err = errors.New("days are left, or none was there")
+				err = errors.New("days are left, or there was none")
 			}
 			return err
 		})
@@ -81,7 +81,7 @@ func (d *deployment) retention(ctx context.Context) error {
 	return nil
 }
 
-// puller writes pulls of today, each of another account that no other rows are of.
+// puller writes pulls of today, each for another account without rows.
 type puller struct {
 	d       *deployment
 	media   string
@@ -89,7 +89,7 @@ type puller struct {
 	account int64
 }
 
-// pull writes a pull of so many rows, and returns how long that took, its claim included.
+// pull writes a pull of a number of rows, and returns how long that took, including its claim.
 func (p *puller) pull(ctx context.Context, account int64, n int) (took time.Duration, result results.ReportResult,
 	err error) {
 	rows := make([]results.ReportRow, n)
@@ -115,13 +115,13 @@ func (p *puller) pull(ctx context.Context, account int64, n int) (took time.Dura
 	return clock.Since(began), result, err
 }
 
-// next is an account without rows.
+// next returns an account without rows.
 func (p *puller) next() int64 {
 	p.account++
 	return 1_000_000 + p.account
 }
 
-// alone measures pulls of new rows, and those after them that lack one: the row is found and goes.
+// alone measures pulls of new rows, and then pulls that lack one of the rows, which is found and deleted.
 func (p *puller) alone(ctx context.Context) error {
 	var pulls, stale []time.Duration
 	for range pullsAlone {
@@ -141,12 +141,12 @@ func (p *puller) alone(ctx context.Context) error {
 		stale = append(stale, took)
 	}
 	p.note("a pull of 200 rows", pulls)
-	p.note("a pull that lacks one of 200 rows, which is found and goes", stale)
+	p.note("a pull that lacks one of 200 rows, which is found and deleted", stale)
 	return nil
 }
 
-// beside measures pulls of new rows for as long as something is done.
-func (p *puller) beside(ctx context.Context, what string, do func(context.Context) error) error {
+// during measures pulls of new rows for as long as an operation runs.
+func (p *puller) during(ctx context.Context, what string, do func(context.Context) error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- do(ctx) }()
 	var pulls []time.Duration

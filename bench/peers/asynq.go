@@ -37,7 +37,7 @@ func (asynqQueue) serve(o queue.Options, done func(asynq.Task)) (stop func(), er
 	return server.Shutdown, server.Start(mux)
 }
 
-// drained waits until so many tasks are done, and makes sure that nothing is left.
+// drained waits until the given number of tasks is done, and checks that none is left.
 func (asynqQueue) drained(ctx context.Context, o queue.Options, before, tasks int) error {
 	inspector := asynq.NewInspector(asynq.RedisClientOpt{Addr: o.Redis})
 	defer inspector.Close()
@@ -59,7 +59,7 @@ func (asynqQueue) drained(ctx context.Context, o queue.Options, before, tasks in
 	}
 }
 
-// processed is how many tasks were ever done.
+// processed returns how many tasks were ever done.
 func (asynqQueue) processed(o queue.Options) (int, error) {
 	inspector := asynq.NewInspector(asynq.RedisClientOpt{Addr: o.Redis})
 	defer inspector.Close()

@@ -48,7 +48,7 @@ func (*riverWorker) Work(context.Context, *river.Job[riverArgs]) error { return 
 
 type riverClient = river.Client[pgx.Tx]
 
-// serve makes the tables, which must have no jobs, and has a client work until stop.
+// serve creates the tables, which must have no jobs, and runs a client until stop.
 func (riverQueue) serve(ctx context.Context, o queue.Options) (pool *pgxpool.Pool, client *riverClient,
 	stop func() error, err error) {
 	config, err := pgxpool.ParseConfig(o.Postgres)
@@ -114,7 +114,7 @@ func riverStates(ctx context.Context, pool *pgxpool.Pool) (map[string]int, error
 	return states, rows.Err()
 }
 
-// drained waits until no job is to be done.
+// drained waits until no job is left to do.
 func (riverQueue) drained(ctx context.Context, pool *pgxpool.Pool) error {
 	for {
 		var open bool
@@ -131,7 +131,7 @@ func (riverQueue) drained(ctx context.Context, pool *pgxpool.Pool) error {
 	}
 }
 
-// exact makes sure that so many jobs are completed, and nothing else is there, and takes them away.
+// exact checks that exactly the given number of jobs are completed and none is in another state, and deletes them.
 func (riverQueue) exact(ctx context.Context, pool *pgxpool.Pool, tasks int) error {
 	states, err := riverStates(ctx, pool)
 	if err != nil {
@@ -167,7 +167,7 @@ func (q riverQueue) Throughput(ctx context.Context, o queue.Options) (perSecond 
 	return float64(o.Tasks) / took.Seconds(), q.exact(ctx, pool, o.Tasks)
 }
 
-// latency is told by the rows, as ours is.
+// latency is read from the rows, as adsync's is.
 func (q riverQueue) Latency(ctx context.Context, o queue.Options) (waited []time.Duration, err error) {
 	pool, client, stop, err := q.serve(ctx, o)
 	if err != nil {

@@ -12,8 +12,8 @@ func (u assetUse) String() string {
 	return fmt.Sprintf("creative %s %s %s", u.creative, u.kind, u.id)
 }
 
-// compareAssets holds what creatives show now, as creative_asset has it, against the truth. Of a creative that no
-// list shows any more, the map keeps what it showed when it was last seen.
+// compareAssets compares creative_asset, what creatives show now, with the truth. For a creative that no list shows
+// any longer, the table keeps what it showed when it was last seen.
 func (v *verifier) compareAssets(ctx context.Context, media string, a account) error {
 	rows, err := v.Store.Data.Writer(ctx).Raw(
 		"SELECT creative_id, kind, asset_id, media, signature FROM creative_asset WHERE account_id = ? AND removed_at IS "+

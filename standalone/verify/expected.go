@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// What the tables must hold of a truth that is at hand, for tests that compare answers without a whole deployment.
+// This file returns what the tables must hold for a given truth, for tests that compare answers without a whole
+// deployment.
 
-// Kind returns what the truth calls the objects of a raw table, and whether they have a name of their own.
+// Kind returns the truth's name for the objects of a raw table, and whether they have their own name.
 func Kind(table string) (kind string, named bool) {
 	for _, w := range worlds {
 		for _, o := range w.objects {
@@ -34,7 +35,7 @@ func Metrics(media string, truth map[string]int64) map[string]int64 {
 	return figures
 }
 
-// Field returns what a platform calls a metric of the truth in its reports.
+// Field returns a platform's name for a metric of the truth in its reports.
 func Field(media, metric string) string {
 	columns := worldOf(media).report
 	i := slices.IndexFunc(columns, func(c rawColumn) bool { return c.metric == metric })

@@ -13,10 +13,10 @@ import (
 	"adsync/base/day"
 )
 
-// What the tables of the accounts' money must hold, as spec.go says what the others must.
+// This file defines what the tables of the accounts' money must hold, as spec.go does for the others.
 
-// moneyTruth is the truth of an account's money, now or on a day: that of its cash, of what came through a bank, if
-// it ever uses one, and of its grants.
+// moneyTruth is the truth of an account's money, now or on a day: its cash, its money through a bank, if it ever uses
+// one, and its grants.
 type moneyTruth struct {
 	cash, bank, grant truthRow
 	usesBank          bool
@@ -33,10 +33,10 @@ type moneyColumn struct {
 type moneyRow struct {
 	key     string
 	columns []moneyColumn
-	ofBank  bool // there is such a row of accounts that use a bank only
+	ofBank  bool // only accounts that use a bank have such a row
 }
 
-// moneyTable is what one raw table and its public one must hold of an account, now or on each day.
+// moneyTable is what one raw table and its public one must hold for an account, now or on each day.
 type moneyTable struct {
 	raw         string
 	rows        []moneyRow
@@ -59,7 +59,7 @@ func transferIn(r truthRow) int64  { return r.TransferIn }
 func transferOut(r truthRow) int64 { return r.TransferOut }
 func nothing(truthRow) int64       { return 0 }
 
-// part picks the kinds of money that a row is about.
+// part selects the kinds of money of a row.
 type part func(moneyTruth, amount) int64
 
 func cash(t moneyTruth, of amount) int64  { return of(t.cash) }
@@ -67,10 +67,10 @@ func bank(t moneyTruth, of amount) int64  { return of(t.bank) }
 func grant(t moneyTruth, of amount) int64 { return of(t.grant) }
 func all(t moneyTruth, of amount) int64   { return of(t.cash) + of(t.bank) + of(t.grant) }
 
-// paidIn is what people paid in, also through a bank.
+// paidIn is the money that people paid in, also through a bank.
 func paidIn(t moneyTruth, of amount) int64 { return of(t.cash) + of(t.bank) }
 
-// none is money of which this world has nothing.
+// none is a kind of money that this world does not have.
 func none(moneyTruth, amount) int64 { return 0 }
 
 func inFen(name string, p part, of amount) moneyColumn {
@@ -97,7 +97,7 @@ var (
 	flowNames    = []string{"deposit", "paid", "transfer_in", "transfer_out", "balance"}
 )
 
-// toldAfter is how long after its end a day's cash flow is told.
+// toldAfter is how long after its end a platform reports a day's cash flow.
 const toldAfter = 8 * time.Hour
 
 // moneyKey is a row of a table of money; balances have the one day day.Epoch.
@@ -132,7 +132,7 @@ func (v *verifier) compareMoney(ctx context.Context, w world, a account) error {
 	return v.compareMoneyTable(ctx, w, a, w.money.daily, days, flow)
 }
 
-// moneyTruth reads the truth by day, of the given days alone, or of now, which is day.Epoch.
+// moneyTruth reads the truth by day, only for the given days, or for now, which is day.Epoch.
 func (v *verifier) moneyTruth(ctx context.Context, q truthQuery, days []day.Day) (map[day.Day]moneyTruth, error) {
 	byDay := map[day.Day]moneyTruth{}
 	err := readTruth(ctx, v.Client, v.Simulator, q, func(r truthRow) error {
@@ -150,7 +150,7 @@ func (v *verifier) moneyTruth(ctx context.Context, q truthQuery, days []day.Day)
 	return byDay, err
 }
 
-// add takes a line of the truth in.
+// add adds a line of the truth.
 func (t *moneyTruth) add(r truthRow) error {
 	switch r.Fund {
 	case "cash":
@@ -185,8 +185,8 @@ func (v *verifier) compareMoneyTable(ctx context.Context, w world, a account, t 
 		truth)
 }
 
-// moneyRows is a table to compare: which of its columns is the key, and what each row must hold. Next to them one more
-// column is looked at: row_json must be JSON, currency that of the accounts.
+// moneyRows is a table to compare: which of its columns is the key, and what each row must hold. Two more columns are
+// checked: row_json must be JSON, and currency the account's.
 type moneyRows struct {
 	table, key string
 	names      []string
@@ -204,7 +204,7 @@ func (v *verifier) compareMoneyRows(ctx context.Context, w world, a account, m m
 	for _, d := range days {
 		t, ok := truth[d]
 		if !ok {
-			continue // nothing is told of the day
+			continue // the platform reports nothing of the day
 		}
 		for _, row := range m.rows {
 			if row.ofBank && !t.usesBank {
@@ -278,7 +278,7 @@ func (v *verifier) moneyRows(ctx context.Context, m moneyRows, accountID int64, 
 	return found, rows.Err()
 }
 
-// compareMoneyOrphans finds rows that no comparison by account met.
+// compareMoneyOrphans finds rows that no comparison by account covered.
 func (v *verifier) compareMoneyOrphans(ctx context.Context) error {
 	tables := map[string]string{"account_balance": "'" + day.Epoch.String() + "'", "fund_daily": "day"}
 	for _, w := range worlds {
@@ -309,7 +309,7 @@ func (v *verifier) compareMoneyOrphansOf(ctx context.Context, table, dayColumn s
 		}
 		for range n {
 			if !v.seen[key] && !v.closed[key.accountID] {
-				c.extra(fmt.Sprintf("a row of our account %d on %s", key.accountID, key.day))
+				c.extra(fmt.Sprintf("a row of account %d on %s", key.accountID, key.day))
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What the tables of Ocean Engine must hold, from the platform's documents.
+// This file defines what the tables of Ocean Engine must hold, from the platform's documents.
 
 // oceanEngine is what is compared of Ocean Engine.
 var oceanEngine = world{
@@ -103,7 +103,7 @@ var oceanMoney = moneySpec{
 			inFen("grant_balance_fen", grant, balance), inFen("non_grant_balance_fen", cash, balance),
 		}}},
 		publicTable: "fund_daily", publicNames: flowNames,
-		// Of the kinds of money this platform returns what was spent and what is left.
+		// For the kinds of money this platform returns only the spend and the rest.
 		public: []moneyRow{
 			{key: "cash", columns: []moneyColumn{paidColumn(cash), balanceColumn(cash)}},
 			{key: "grant", columns: []moneyColumn{paidColumn(grant), balanceColumn(grant)}},

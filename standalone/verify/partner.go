@@ -10,7 +10,7 @@ import (
 	"adsync/base/day"
 )
 
-// partnerFigures are the columns of the partner's figures, in its own table and in our copy.
+// partnerFigures are the columns of the partner's figures, in its own table and in adsync's copy.
 var partnerFigures = []string{"new_users", "returning_users", "pay_amount_d1", "pay_amount_d3", "pay_amount_d7",
 	"pay_amount_d14", "pay_amount_d30"}
 
@@ -19,7 +19,7 @@ var partnerTexts = []string{"game", "os", "media", "level", "object_id"}
 // partnerAccount is an account as the partner names it.
 type partnerAccount struct{ media, externalID string }
 
-// partnerRow is a row of the partner's, or of our copy.
+// partnerRow is a row of the partner's table, or of adsync's copy.
 type partnerRow struct {
 	id      int64
 	day     day.Day
@@ -31,7 +31,7 @@ type partnerRow struct {
 func (r partnerRow) level() string  { return r.texts[3] }
 func (r partnerRow) object() string { return r.texts[4] }
 
-// readPartner reads what the partner tells.
+// readPartner reads the partner's rows.
 func (v *verifier) readPartner(ctx context.Context) error {
 	v.partner = map[partnerAccount][]partnerRow{}
 	if v.Partner == nil {
@@ -73,7 +73,7 @@ func readPartnerRows(rows *sql.Rows, err error) ([]partnerRow, error) {
 	return all, rows.Err()
 }
 
-// comparePartner holds our copy of the partner's rows against them, and the accounts that it gives them to.
+// comparePartner compares adsync's copy of the partner's rows with them, and the accounts that the copy assigns.
 func (v *verifier) comparePartner(ctx context.Context) error {
 	if v.Partner == nil {
 		return nil
@@ -116,7 +116,7 @@ func (v *verifier) comparePartner(ctx context.Context) error {
 	return nil
 }
 
-// number is a figure as text.
+// number returns a figure as text.
 func number(n sql.NullInt64) string {
 	if !n.Valid {
 		return "NULL"

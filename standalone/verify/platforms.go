@@ -1,6 +1,6 @@
 package verify
 
-// worlds are the platforms whose rows are compared, a line each.
+// worlds are the platforms whose rows are compared, one per line.
 var worlds = []world{
 	tencent,
 	oceanEngine,

@@ -15,7 +15,7 @@ import (
 	"adsync/simulator/control"
 )
 
-// PublishedOptions say what to compare with what was published when.
+// PublishedOptions name what to compare, and the publication times.
 type PublishedOptions struct {
 	Options // Now, PlannedAt and Since are not read
 	// World returns which times of the world a moment of the database may have been: the clock may have been set in it.
@@ -26,11 +26,11 @@ type PublishedOptions struct {
 type PublishedReport struct {
 	Pulls        int64 `json:"pulls"` // whole pulls compared
 	RowsCompared int64 `json:"rows_compared"`
-	Differences  int64 `json:"differences"` // rows that are not as they were at any moment of their pull
-	// NotWhole are days whose last pull was not whole: what was kept of it is no promise, and is not compared.
+	Differences  int64 `json:"differences"` // rows that equal the truth of no moment of their pull
+	// NotWhole counts days whose last pull was not whole: their rows are not compared.
 	NotWhole int64 `json:"not_whole"`
-	// Misled are days of pulls that were answered with other figures than were out, in a way that no answer shows: they
-	// are not compared. The next pull puts them right.
+	// Misled counts days whose pulls were answered with other figures than the published ones, in a way that no answer
+	// shows. They are not compared. The next pull corrects them.
 	Misled   int64    `json:"misled"`
 	Examples []string `json:"examples,omitempty"`
 }
@@ -40,7 +40,7 @@ type PublishedReport struct {
 type Published struct {
 	PublishedOptions
 	report PublishedReport
-	// known is what was looked at: the claim of each day's pull. whole is the newest pull of the whole day so far.
+	// known is the claim of each day's pull that was compared. whole is the newest pull of the whole day so far.
 	known   map[coveredDay]int64
 	whole   map[coveredDay]int64
 	misled  []misled
@@ -54,7 +54,7 @@ type coveredDay struct {
 	day           day.Day
 }
 
-// pulledDay is what coverage says of a day.
+// pulledDay is a day's row of coverage.
 type pulledDay struct {
 	AccountID       int64
 	Report, Level   string
@@ -67,19 +67,19 @@ type pulledDay struct {
 
 func (d pulledDay) covered() coveredDay { return coveredDay{d.AccountID, d.Report, d.Level, d.Day} }
 
-// NewPublished returns a comparison that knows no pull yet.
+// NewPublished returns a comparison that has seen no pull yet.
 func NewPublished(o PublishedOptions) *Published {
 	return &Published{PublishedOptions: o, known: map[coveredDay]int64{}, whole: map[coveredDay]int64{}}
 }
 
-// Report is the outcome so far.
+// Report returns the outcome so far.
 func (p *Published) Report() PublishedReport { return p.report }
 
-// Compare compares the pulls since the last time. A row is right if it is, in raw and public, what the platform had
-// published at one of the moments between the beginning and the end of its pull; of a day of which some hours were
-// pulled again since, that is up to the end of the last. Nothing may be older than what an earlier comparison has
-// seen pulled. Pulls may be under way meanwhile: days that they change under the comparison are left to the next one.
-// Objects are compared by the last pull of their list.
+// Compare compares the pulls since the last time. A row is right if it equals, in raw and public, what the platform
+// had published at one moment between the beginning and the end of its pull. If some hours of a day were pulled again
+// since, the end of the last of these pulls counts. No row may be older than one that an earlier comparison has seen.
+// Pulls may run at the same time: days that they change during the comparison are left to the next one. Objects are
+// compared by the last pull of their list.
 func (p *Published) Compare(ctx context.Context) error {
 	pulls, err := p.pulls(ctx)
 	if err != nil {
@@ -128,7 +128,8 @@ func (p *Published) pulls(ctx context.Context) (map[int64][][]pulledDay, error) 
 	p.report.NotWhole = 0
 	all := map[int64][][]pulledDay{}
 	for _, r := range rows {
-		// What coverage has no word for was pulled all the same. It should not be: hours are pulled of days that are whole.
+		// The day was pulled although coverage has no state for it. That should not happen: hours are pulled only of whole
+		// days.
 		if r.State == results.Partial || r.State == results.Suspect {
 			p.report.NotWhole++
 			continue
@@ -136,7 +137,7 @@ func (p *Published) pulls(ctx context.Context) (map[int64][][]pulledDay, error) 
 		if p.known[r.covered()] == r.ClaimedVersion {
 			continue
 		}
-		// What a newer pull has seen is not undone by an older one, whatever coverage says of it.
+		// An older pull does not undo a newer one, whatever coverage has.
 		r.CompleteVersion = max(r.CompleteVersion, p.whole[r.covered()])
 		list := all[r.AccountID]
 		if n := len(list); n > 0 && list[n-1][0].isOf(r) {
@@ -148,8 +149,8 @@ func (p *Published) pulls(ctx context.Context) (map[int64][][]pulledDay, error) 
 	return all, nil
 }
 
-// CompareKept finds days that were pulled whole, and of which coverage knows nothing any more. Each is a difference:
-// a later pull may hide that it was lost.
+// CompareKept finds days that were pulled whole and are no longer in coverage. Each counts as a difference, since a
+// later pull may hide the loss.
 func (p *Published) CompareKept(ctx context.Context) error {
 	rows, err := p.coverage(ctx, "complete_version > 0")
 	if err != nil {
@@ -171,7 +172,7 @@ func (d pulledDay) isOf(o pulledDay) bool {
 		d.ClaimedVersion == o.ClaimedVersion && d.CompleteVersion == o.CompleteVersion
 }
 
-// coverage reads days that were pulled, those of a pull one after the other.
+// coverage reads the days that were pulled, grouped by pull.
 func (p *Published) coverage(ctx context.Context, where string, args ...any) ([]pulledDay, error) {
 	var rows []pulledDay
 	query := "SELECT account_id, report, level, day, claimed_version, complete_version, pulled_at, state FROM coverage " +
@@ -244,7 +245,7 @@ func (p *Published) comparePull(ctx context.Context, v *verifier, w world, a acc
 	return nil
 }
 
-// count adds a pull that was compared to the report.
+// count adds a compared pull to the report.
 func (p *Published) count(rows int, wrong map[unit]string, a account, level string) {
 	p.report.Pulls++
 	p.report.RowsCompared += int64(rows)
@@ -253,7 +254,7 @@ func (p *Published) count(rows int, wrong map[unit]string, a account, level stri
 	}
 }
 
-// differ adds a row that is wrong to the report.
+// differ adds a wrong row to the report.
 func (p *Published) differ(format string, args ...any) {
 	p.report.Differences++
 	if len(p.report.Examples) < examplesMax {
@@ -261,7 +262,7 @@ func (p *Published) differ(format string, args ...any) {
 	}
 }
 
-// know notes that a pull has been looked at.
+// know records that a pull was compared.
 func (p *Published) know(pull []pulledDay) {
 	for _, r := range pull {
 		p.known[r.covered()], p.whole[r.covered()] = r.ClaimedVersion, r.CompleteVersion
@@ -271,10 +272,10 @@ func (p *Published) know(pull []pulledDay) {
 // step is how often figures move, in the world's time, at the whole multiples of it since midnight.
 const step = 3 * time.Minute
 
-// moments are those of a pull at each of which other figures may have been out. The end comes first: mostly it is the
-// only one that is asked for.
+// moments returns the moments of a pull at which the published figures may differ. The end comes first: mostly it is
+// the only one needed.
 func (p *Published) moments(pull pulledDay) []time.Time {
-	// Hours that were not pulled since are those of the last pull of the whole day.
+	// Hours that were not pulled since then are from the last pull of the whole day.
 	begin, _ := p.World(time.UnixMicro(cmp.Or(pull.CompleteVersion, pull.ClaimedVersion)))
 	// The time in the row is cut to milliseconds.
 	_, end := p.World(pull.PulledAt.Add(time.Millisecond))
@@ -300,7 +301,7 @@ func (p *Published) changed(ctx context.Context, pull []pulledDay) (bool, error)
 	return false, nil
 }
 
-// pulledTables is what the tables hold of a pull.
+// pulledTables is the content of the tables for a pull.
 type pulledTables struct {
 	v       *verifier
 	world   world
@@ -310,8 +311,8 @@ type pulledTables struct {
 	public  map[rowKey]publicValues
 }
 
-// differences returns how many rows there are, in the truth or beyond it, and what is wrong with them. Metrics that
-// are lost must be NULL.
+// differences returns how many rows there are, in the truth or in addition to it, and what is wrong with them. Lost
+// metrics must be NULL.
 func (t *pulledTables) differences(ctx context.Context, query truthQuery, lost []string) (rows int,
 	wrong map[unit]string, err error) {
 	rawName, publicName := t.world.rawTable(t.scope.hourly), reportName(t.scope.hourly)
@@ -349,7 +350,7 @@ func (t *pulledTables) differences(ctx context.Context, query truthQuery, lost [
 	return rows, wrong, err
 }
 
-// judge notes what is wrong with a row that the truth has.
+// judge records what is wrong with a row that the truth has.
 func judge(wrong map[unit]string, u unit, what string, found bool, compare func(*comparison)) {
 	if !found {
 		wrong[u] = what + " is missing"

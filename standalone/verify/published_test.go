@@ -30,17 +30,17 @@ import (
 	"adsync/standalone/verify"
 )
 
-// china is where the accounts of a world without USD are.
+// china is the time zone of the accounts of a world without USD.
 var china = time.FixedZone("UTC+8", 8*60*60)
 
-// What is changed of one platform and of one account is of the first platform of the list; what is changed of another
-// account is of the last.
+// Changes of one platform and one account are made at the first platform of the list; changes of another account at
+// the last.
 var (
 	onePlatform = engine.Platforms()[0]
 	platform    = onePlatform.Name()
 )
 
-// pulledWorld is a small world whose clock stands still since all of it was pulled.
+// pulledWorld is a small world whose clock is stopped since all of it was pulled.
 type pulledWorld struct {
 	t       *testing.T
 	store   *store.Store
@@ -82,7 +82,7 @@ func newPulledWorld(t *testing.T) *pulledWorld {
 	return &pulledWorld{t: t, store: s, sim: sim, address: server.URL, partner: partner, now: sim.Clock().Now()}
 }
 
-// published compares as if all was pulled between two times of the world.
+// published compares as if everything was pulled between two times of the world.
 func (w *pulledWorld) published(from, to time.Time) *verify.Published {
 	w.t.Helper()
 	p := verify.NewPublished(verify.PublishedOptions{
@@ -108,7 +108,7 @@ func (w *pulledWorld) truth(since time.Time) verify.Report {
 	return report
 }
 
-// A world takes a while to pull: both comparisons are shown on one.
+// Pulling a world takes long, so that both comparisons use one.
 func TestComparisons_LeaveOutWhatNobodyPullsAndJudgeByWhatWasOut(t *testing.T) {
 	t.Parallel()
 	w := newPulledWorld(t)
@@ -119,7 +119,7 @@ func TestComparisons_LeaveOutWhatNobodyPullsAndJudgeByWhatWasOut(t *testing.T) {
 	findsWrongObjects(t, w)
 }
 
-// A figure that a platform has retired is NULL in what was pulled since, and what it was in what was pulled before.
+// A retired figure is NULL in rows pulled after its retirement, and unchanged in rows pulled before.
 func wantsNoRetiredFigures(t *testing.T, w *pulledWorld) {
 	t.Helper()
 	db := w.store.Data.Writer(t.Context())
@@ -139,7 +139,7 @@ func wantsNoRetiredFigures(t *testing.T, w *pulledWorld) {
 	}
 	all, before := time.UnixMicro(begun).Add(time.Hour), time.UnixMicro(begun).Add(-time.Hour)
 	retire(before)
-	require.Positive(t, w.truth(time.Time{}).Differences, "rows have a figure that nobody can have told")
+	require.Positive(t, w.truth(time.Time{}).Differences, "rows have a figure that no platform can have returned")
 	require.Positive(t, w.published(w.now, w.now).Report().Differences)
 	retire(all)
 	require.Zero(t, w.published(w.now, w.now).Report().Differences, "all was pulled before")
@@ -150,7 +150,7 @@ func wantsNoRetiredFigures(t *testing.T, w *pulledWorld) {
 		require.NoError(t, db.Exec("UPDATE "+table+" SET "+column+" = NULL WHERE level = 'account'"+media).Error)
 	}
 	require.NoError(t, db.Exec("UPDATE summary_daily SET registrations = NULL WHERE media = '"+platform+"'").Error)
-	require.Positive(t, w.published(w.now, w.now).Report().Differences, "it was told then")
+	require.Positive(t, w.published(w.now, w.now).Report().Differences, "the platform returned the figure then")
 	retire(before)
 	truth := w.truth(time.Time{})
 	require.Zero(t, truth.Differences, "%v", truth.Examples)
@@ -198,7 +198,7 @@ func leavesOutWhatNobodyPulls(t *testing.T, w *pulledWorld) {
 	t.Helper()
 	require.Zero(t, w.truth(time.Time{}).Differences)
 
-	// A day that was not pulled of late has other figures than the world now; so have the summaries.
+	// A day that was not pulled recently has other figures than the world now; so do the summaries.
 	old := day.Of(w.now, china).Add(-20)
 	var id int64
 	row := w.store.Data.Writer(t.Context()).Raw(
@@ -213,8 +213,8 @@ func leavesOutWhatNobodyPulls(t *testing.T, w *pulledWorld) {
 	require.Zero(t, w.truth(since).Differences)
 	w.exec("UPDATE report_daily SET clicks = clicks - 1 WHERE account_id = ? AND level = 'account' AND day = ?", id, old)
 
-	// An account that its platform has closed stays as it was; one that we have parked ourselves should not.
-	yesterday := day.Of(w.now, china).Add(-1) // In the first minutes of a day there are no rows of it.
+	// The rows of an account that its platform has closed are not compared; those of an account that adsync parked are.
+	yesterday := day.Of(w.now, china).Add(-1) // In the first minutes of a day it has no rows.
 	const one = " WHERE (day, account_id, level, object_id) IN (SELECT day, account_id, level, object_id FROM " +
 		"report_daily" +
 		" WHERE account_id = ? AND level = 'adgroup' AND day = ? ORDER BY object_id LIMIT 1)"
@@ -243,11 +243,11 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 	require.Equal(t, first, p.Report(), "what was compared is not compared again")
 
 	require.Positive(t, w.published(w.now.Add(-48*time.Hour), w.now.Add(-48*time.Hour)).Report().Differences,
-		"two days before other figures were out")
+		"two days before, other figures were published")
 	require.Zero(t, w.published(w.now.Add(-6*time.Minute), w.now.Add(6*time.Minute)).Report().Differences,
-		"at one of the moments of the pull they were")
+		"at one moment of the pull these figures were published")
 
-	// Some hours of today were pulled again, two hours later: the others are still those of the whole pull.
+	// Some hours of today were pulled again, two hours later: the others are still from the whole pull.
 	today, later := day.Of(w.now, china), time.Now().Add(time.Hour)
 	other, _ := w.otherAccount()
 	const hours = "UPDATE coverage SET claimed_version = ?, pulled_at = ? WHERE report = 'report_hourly' AND level = " +
@@ -296,7 +296,7 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 	require.EqualValues(t, 4, wrong.Differences, "%v", wrong.Examples)
 	require.Len(t, wrong.Examples, 4)
 
-	// A pull that was not whole promises nothing.
+	// Rows of a pull that was not whole are not compared.
 	w.exec(
 		"UPDATE coverage SET claimed_version = claimed_version + 1, state = 'partial' WHERE day = ? AND level = 'adgroup' "+
 			"AND report = 'report_daily' AND account_id ="+
@@ -318,7 +318,7 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 	require.EqualValues(t, 1, p.Report().Differences)
 	require.Len(t, p.Report().Examples, 1)
 
-	// A day of which some hours were pulled, and that coverage has no word for, must be there all the same.
+	// A day of which some hours were pulled must be in the tables even if coverage has no state for it.
 	before := w.published(w.now, w.now).Report().Differences
 	w.exec(
 		"UPDATE coverage SET complete_version = 0, state = '' WHERE report = 'report_hourly' AND level = 'account' AND "+
@@ -331,8 +331,8 @@ func judgesByWhatWasOut(t *testing.T, w *pulledWorld) {
 	require.Equal(t, before+1, w.published(w.now, w.now).Report().Differences)
 }
 
-// allowsNoOlderPull has an older pull end last: its figures, of before a day was corrected, are in the tables, and
-// coverage knows it alone.
+// allowsNoOlderPull makes an older pull end last: its figures, from before a day was corrected, are in the tables, and
+// coverage has only that pull.
 func allowsNoOlderPull(t *testing.T, w *pulledWorld, account, corrected string) {
 	t.Helper()
 	var id, newer int64
@@ -361,10 +361,10 @@ func allowsNoOlderPull(t *testing.T, w *pulledWorld, account, corrected string) 
 	w.exec(claim, newer, newer, id, corrected)
 }
 
-// findsWrongObjects has objects that are not as their list was when it was pulled.
+// findsWrongObjects makes objects differ from their list at the time of its pull.
 func findsWrongObjects(t *testing.T, w *pulledWorld) {
 	t.Helper()
-	// What the days before have left is known.
+	// The objects of the days before are already compared.
 	known := w.published(w.now, w.now).Report().Differences
 	differ := func() int64 { return w.published(w.now, w.now).Report().Differences - known }
 	night := simulator.Nights()[0]
@@ -398,7 +398,7 @@ func findsWrongObjects(t *testing.T, w *pulledWorld) {
 		edited.Add(-time.Second)).Report().Differences, "%v", later.Examples)
 	require.Equal(t, w.published(edited.Add(-time.Second), edited.Add(time.Minute)).Report().Differences,
 		w.published(edited.Add(-time.Second), edited.Add(-time.Second)).Report().Differences,
-		"at one of the moments of the pull they were right")
+		"at one moment of the pull they were right")
 }
 
 // otherAccount is the account with the most hours that is not the first of the first platform: our id, and the order

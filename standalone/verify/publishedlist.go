@@ -28,12 +28,11 @@ func (p *Published) lists(ctx context.Context) (map[int64][]pulledDay, error) {
 	return all, nil
 }
 
-// listName is what the coverage calls a platform's list of objects.
+// listName is the name of a platform's list of objects in coverage.
 func (w world) listName(o objects) string { return strings.TrimPrefix(o.table, w.media+"_") }
 
-// compareList compares the objects of a list that is pulled by what has changed. An object is right if it is as its
-// platform showed it at one of the moments between the beginning and the end of the last pull, whichever pull wrote
-// it.
+// compareList compares the objects of a list that is pulled by changes. An object is right if it equals what its
+// platform showed at one moment between the beginning and the end of the last pull, whichever pull wrote it.
 func (p *Published) compareList(ctx context.Context, v *verifier, w world, a account, pull pulledDay) error {
 	at := slices.IndexFunc(w.objects, func(o objects) bool { return w.listName(o) == pull.Report })
 	if at < 0 || w.objects[at].modified == "" || (p.Shallow && w.objects[at].deep()) {
@@ -53,7 +52,7 @@ func (p *Published) compareList(ctx context.Context, v *verifier, w world, a acc
 	moments := []time.Time{begin}
 	for _, moment := range edited {
 		if moment.After(begin) && moment.Before(end) {
-			moments = append(moments, moment) // The pull may have seen the first of two edits.
+			moments = append(moments, moment) // The pull may have read only the first of two edits.
 		}
 	}
 	for _, moment := range moments {
@@ -76,8 +75,8 @@ func (p *Published) compareList(ctx context.Context, v *verifier, w world, a acc
 	return nil
 }
 
-// differences returns how many objects there are, in the truth of a moment or beyond it, what is wrong with them, and
-// when those that are wrong were modified last.
+// differences returns how many objects there are, in the truth of a moment or in addition to it, what is wrong with
+// them, and when the wrong ones were last modified.
 func (o objects) differences(ctx context.Context, v *verifier, media string, a account, have map[string]objectRow,
 	at time.Time) (
 	rows int, wrong map[unit]string, edited []time.Time, err error,
@@ -94,7 +93,7 @@ func (o objects) differences(ctx context.Context, v *verifier, media string, a a
 		u := unit{o.table, rowKey{object: r.Object}}
 		row, ok := have[r.Object]
 		if ok && row.values[modified] == o.columns[modified].want(r) {
-			// A status may change without the object's time. Pulls of changes do not see that, the full pull of the night does.
+			// A status may change without the object's time. Pulls of changes miss that; the nightly full pull finds it.
 			row.values = slices.Clone(row.values)
 			row.values[status] = o.columns[status].want(r)
 		}

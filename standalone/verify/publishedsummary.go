@@ -12,7 +12,7 @@ import (
 )
 
 // CompareSummaries finds rows of the summaries that are not the sums of the accounts' rows, by the bindings that are
-// applied. What is marked for a rebuild may be old. Nothing may be under way meanwhile.
+// applied. Rows that are marked for a rebuild may be old. No work may run meanwhile.
 func (p *Published) CompareSummaries(ctx context.Context) error {
 	for _, hourly := range []bool{false, true} {
 		if err := p.compareSums(ctx, hourly); err != nil {
@@ -35,7 +35,7 @@ func (p *Published) compareSums(ctx context.Context, hourly bool) error {
 	if err := db.Raw(
 		"SELECT DISTINCT media, day FROM coverage WHERE report = ? AND level = 'account' AND dirty IS NOT NULL",
 		report).Scan(&marked).Error; err != nil {
-		return fmt.Errorf("read what is marked: %w", err)
+		return fmt.Errorf("read the marks: %w", err)
 	}
 	group := ", r.media, bound_game, bound_os, r.currency, r.day_zone"
 	if hourly {

@@ -140,7 +140,7 @@ func comparePublic(c *comparison, what string, w world, a account, have publicVa
 	compareMetrics(c, what, w.public, have.metrics, r.Metrics)
 }
 
-// compareMetrics holds a row's metrics against those of the truth. What the truth does not have must be NULL.
+// compareMetrics compares a row's metrics with the truth's. Metrics that the truth does not have must be NULL.
 func compareMetrics(c *comparison, what string, public map[string]string, have [metric.N]sql.NullInt64,
 	truth map[string]int64) {
 	for i, m := range metric.All {
@@ -151,7 +151,7 @@ func compareMetrics(c *comparison, what string, public map[string]string, have [
 	}
 }
 
-// scope says which rows of a table are compared with one stretch of the truth.
+// scope selects the rows of a table that are compared with one part of the truth.
 type scope struct {
 	accountID int64
 	level     string
@@ -234,8 +234,8 @@ func texts(values []sql.NullString) []string {
 	return out
 }
 
-// compareOrphans finds rows that no comparison by account met: of accounts that are not in media_account, and of
-// account-days that were neither due nor are in coverage.
+// compareOrphans finds rows that no comparison by account covered: of accounts that are not in media_account, and of
+// account-days that were not due and are not in coverage.
 func (v *verifier) compareOrphans(ctx context.Context) error {
 	tables := []string{"report_daily", "report_hourly"}
 	for _, w := range worlds {
@@ -257,7 +257,7 @@ func (v *verifier) compareOrphans(ctx context.Context) error {
 			}
 			for range n {
 				if !v.seen[key] && !v.closed[key.accountID] {
-					c.extra(fmt.Sprintf("a row of our account %d, level %s, on %s", key.accountID, key.level, key.day))
+					c.extra(fmt.Sprintf("a row of account %d, level %s, on %s", key.accountID, key.level, key.day))
 				}
 			}
 		}
@@ -315,7 +315,7 @@ func (v *verifier) objectRows(ctx context.Context, w objects, accountID int64) (
 	return have, rows.Err()
 }
 
-// compare holds a row against the truth.
+// compare compares a row with the truth.
 func (w objects) compare(c *comparison, what string, have objectRow, r truthRow) {
 	c.equal(what+" deleted", strconv.FormatBool(have.deleted), strconv.FormatBool(r.Deleted))
 	for i, column := range w.columns {
@@ -335,7 +335,7 @@ func (v *verifier) compareObjects(ctx context.Context, media string, w objects, 
 			delete(have, r.Object)
 			v.wide.objects[object{w.level, r.Object}] = r
 			if r.Unlisted && (!ok || o.deleted) {
-				return nil // whether we ever saw it depends on when we looked
+				return nil // whether adsync ever pulled it depends on the time of the pull
 			}
 			v.report.ExpectedRows++
 			v.report.NonzeroRows++

@@ -13,8 +13,8 @@ import (
 // pulledReport is a report of a platform at a level.
 type pulledReport struct{ media, report, level string }
 
-// retirements are the truth's metrics that reports have lost, since their platform retired the field, and from when
-// on by the database's time: what was pulled whole before has the figure, what was pulled after it has NULL.
+// retirements are the truth's metrics that reports have lost because their platform retired the field, with the time
+// by the database's clock: days pulled whole before it have the figure, days pulled after it have NULL.
 type retirements map[pulledReport]map[string]time.Time
 
 func readRetired(ctx context.Context, s *store.Store) (retirements, error) {
@@ -41,8 +41,8 @@ func readRetired(ctx context.Context, s *store.Store) (retirements, error) {
 	return all, nil
 }
 
-// lost returns the metrics that a pull did not get. It has the two answers to be tried, or one alone: those that were
-// retired while the pull was under way may have come before that.
+// lost returns the metrics that a pull did not get, as one or two answers to try: a metric that was retired during the
+// pull may still have come.
 func (r retirements) lost(media string, pull pulledDay) [][]string {
 	var gone, unsure []string
 	for metric, at := range r[pulledReport{media, pull.Report, pull.Level}] {

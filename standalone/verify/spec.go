@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// What the tables must hold, written down from the platforms' documents and not from the adapters: a mistake about a
-// unit in an adapter must show as a difference here.
+// This file defines what the tables must hold, from the platforms' documents and not from the adapters: a wrong unit
+// in an adapter must show as a difference here.
 
 // rawColumn is what a raw column must hold for a row of the truth, as text.
 type rawColumn struct {
@@ -15,13 +15,14 @@ type rawColumn struct {
 	want func(truthRow) string
 	// metric is the truth's, of a column that holds a figure of a report.
 	metric string
-	// asText also reads instants as seconds since 1970 and everything else as it stands.
+	// asText also reads instants as seconds since 1970 and everything else unchanged.
 	instant bool
 }
 
 const microsPerFen = 10_000
 
-// counted is the column of a field that counts, fens that of an amount. A metric that the truth does not have is NULL.
+// counted returns the column of a field that counts, fens the column of an amount. A metric that the truth does not
+// have is NULL.
 func counted(field, metric string) rawColumn { return figure(field, metric, 1) }
 
 func fens(field, metric string) rawColumn { return figure(field+amountSuffix, metric, microsPerFen) }
@@ -39,7 +40,8 @@ func unix(get func(truthRow) int64) func(truthRow) string {
 	return func(r truthRow) string { return dated(get(r)) }
 }
 
-// dated is a moment as it is compared. None, and that of 1970, are alike: some platforms write the one for the other.
+// dated returns a moment for comparison. No moment and the one of 1970 are equal: some platforms write one for the
+// other.
 func dated(unix int64) string {
 	if unix <= 0 {
 		return ""
@@ -70,9 +72,9 @@ func assetColumns(name, size, created string) []rawColumn {
 type objects struct {
 	table, kind string
 	columns     []rawColumn
-	// level is the one that wide_daily calls it, above that of the objects' parents; "" where there is none.
+	// level is the name of the objects' level in wide_daily, above that of their parents'; "" where there is none.
 	level, above string
-	// nameless says that the platform's objects have no names.
+	// nameless means that the platform's objects have no names.
 	nameless bool
 	// modified is the column with the time by which changes are pulled, status one that may change without it; "" where
 	// changes are not pulled so.
@@ -84,10 +86,10 @@ func (o objects) deep() bool { return slices.Contains([]string{"creative", "imag
 
 const creativeLevel = "creative"
 
-// level is a level of the reports, and what the truth calls it.
+// level is a level of the reports, and its name in the truth.
 type level struct{ name, truth string }
 
-// world is what is compared of one platform.
+// world defines what is compared for one platform.
 type world struct {
 	media      string
 	accounts   string // raw table of accounts, and its column that holds their name
@@ -101,7 +103,7 @@ type world struct {
 	// public maps a column of the public tables to the truth's metric; columns that are not named must be NULL.
 	public map[string]string
 	money  moneySpec
-	// assetless says that no list of the platform is pulled that returns what creatives show.
+	// assetless means that no pulled list of the platform returns what creatives show.
 	assetless bool
 }
 
@@ -141,10 +143,10 @@ const (
 	hourlyDays = 2
 )
 
-// accountLevel is the level that summaries are built from.
+// accountLevel is the level from which summaries are built.
 const accountLevel = "account"
 
-// rawTable is the raw table of a platform's reports.
+// rawTable returns the raw table of a platform's reports.
 func (w world) rawTable(hourly bool) string {
 	if hourly {
 		return w.hourly

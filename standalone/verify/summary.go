@@ -76,7 +76,7 @@ func (s *summaries) add(w world, a account, hourly bool, k rowKey, r truthRow) {
 	}
 }
 
-// gameOf tells to what an account belongs on a day.
+// gameOf returns the game to which an account belongs on a day.
 func (s *summaries) gameOf(accountID int64, on day.Day) (game, os string) {
 	game, os = "unassigned", "unknown"
 	for _, b := range s.bindings[accountID] {
@@ -95,7 +95,7 @@ func summaryOf(hourly bool) (table, hour string) {
 	return "summary_daily", "0"
 }
 
-// summaryValues are the metrics of a row of a summary.
+// summaryValues are the metrics of a summary's row.
 type summaryValues [metric.N]sql.NullInt64
 
 // readSummary calls each for the rows of a summary.

@@ -2,7 +2,7 @@ package verify
 
 import "strconv"
 
-// What the tables of Tencent Ads must hold, from the platform's documents.
+// This file defines what the tables of Tencent Ads must hold, from the platform's documents.
 
 // tencent is what is compared of Tencent Ads.
 var tencent = world{
@@ -102,7 +102,7 @@ func tencentPublic(columns func(part) []moneyColumn) []moneyRow {
 var tencentMoney = moneySpec{
 	balance: moneyTable{
 		raw: "tencent_fund", rows: tencentRows(tencentBalance), publicTable: "account_balance", publicNames: balanceNames,
-		// This platform does not tell what can be spent.
+		// This platform does not report the spendable amount.
 		public: tencentPublic(func(p part) []moneyColumn { return []moneyColumn{balanceColumn(p)} }),
 	},
 	daily: moneyTable{

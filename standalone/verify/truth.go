@@ -11,7 +11,7 @@ import (
 	"adsync/base/day"
 )
 
-// truthRow is one row of the simulator's truth: money in millionths of the currency, whatever the wire format says.
+// truthRow is one row of the simulator's truth: money in millionths of the currency, whatever the wire format.
 type truthRow struct {
 	Account string           `json:"account"`
 	Day     string           `json:"day"`
@@ -40,7 +40,7 @@ type truthRow struct {
 	Signature string     `json:"signature"`
 	Material  string     `json:"material"`
 
-	// What an account pays with, and where it keeps its days.
+	// An account's currency and time zone.
 	Currency string `json:"currency"`
 	Timezone string `json:"timezone"`
 
@@ -64,15 +64,15 @@ type truthUse struct {
 	Signature string `json:"signature"`
 }
 
-// truthQuery says which truth to ask for; empty fields do not restrict.
+// truthQuery selects the truth; empty fields do not restrict.
 type truthQuery struct {
 	media, kind, level, from, to, account, currency, at string
 }
 
-// Home is what an account pays with, where it keeps its days, and whose it is.
+// Home is an account's currency, time zone and owner.
 type Home struct{ Currency, Timezone, Company string }
 
-// Homes returns those of a platform's accounts, by the platform's ids.
+// Homes returns the homes of a platform's accounts, by the platform's ids.
 func Homes(ctx context.Context, client *http.Client, baseURL, media string) (map[string]Home, error) {
 	homes := map[string]Home{}
 	err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: "account"}, func(r truthRow) error {
@@ -82,7 +82,7 @@ func Homes(ctx context.Context, client *http.Client, baseURL, media string) (map
 	return homes, err
 }
 
-// Spend returns what the platform says its accounts of a currency spent on a day, in micros.
+// Spend returns the spend of the platform's accounts of a currency on a day, in micros.
 func Spend(ctx context.Context, client *http.Client, baseURL, media, currency string, on day.Day) (int64, error) {
 	total := int64(0)
 	err := readTruth(ctx, client, baseURL, truthQuery{media: media, kind: "report_daily", level: "account",
@@ -93,7 +93,7 @@ func Spend(ctx context.Context, client *http.Client, baseURL, media, currency st
 	return total, err
 }
 
-// Objects tells the campaigns, ad groups and creatives of an account that run now, by level.
+// Objects returns the campaigns, ad groups and creatives of an account that run now, by level.
 func Objects(ctx context.Context, client *http.Client, baseURL, media, account string,
 	each func(level, object string)) error {
 	for _, o := range worldOf(media).objects {

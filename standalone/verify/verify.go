@@ -1,5 +1,5 @@
-// Package verify compares every row of the results with the simulator's truth, and knows neither the adapters nor
-// the code that wrote the rows.
+// Package verify compares every row of the results with the simulator's truth. It uses neither the adapters nor the
+// code that wrote the rows.
 package verify
 
 import (
@@ -21,7 +21,7 @@ import (
 
 // Table is the outcome of one table.
 type Table struct {
-	Rows        int64 `json:"rows"`        // rows compared: those of the truth and those that the table has beyond it
+	Rows        int64 `json:"rows"`        // rows compared: those of the truth and the table's additional ones
 	Columns     int   `json:"columns"`     // columns compared in each row
 	Differences int64 `json:"differences"` // missing rows + extra rows + different values
 }
@@ -34,10 +34,10 @@ type Report struct {
 	NonzeroRows  int64            `json:"nonzero_rows"` // expected rows whose figures are not all zero
 	Differences  int64            `json:"differences"`
 	Tables       map[string]Table `json:"tables"`
-	// Parked are accounts that the platform has closed to us: their figures stay as they were last pulled, and are not
+	// Parked counts accounts that the platform has closed to adsync: their figures stay as last pulled, and are not
 	// compared.
 	Parked int `json:"parked,omitempty"`
-	// Traps is how often each trap of the simulated world was met, if somebody has asked the world.
+	// Traps is how often each trap of the simulated world was met, if that was read from the world.
 	Traps map[string]int64 `json:"traps,omitempty"`
 	// Examples are the first differences, in words.
 	Examples []string `json:"examples,omitempty"`
@@ -48,7 +48,7 @@ const (
 	examplesOfTable = 4 // so that one table does not hide the others
 )
 
-// Options say what to compare with what.
+// Options name the tables and the truth to compare.
 type Options struct {
 	Store *store.Store
 	// Simulator is the address of the simulator's control API, without a trailing slash.
@@ -57,10 +57,10 @@ type Options struct {
 	// Now is the world's time; its day is the last one that was pulled.
 	Now time.Time
 	// PlannedAt is when the last pulls were planned, by the clock of the deployment, if that is not the world's: a day's
-	// cash flow is told, and asked for, from an hour of the next day on. The zero time stands for Now.
+	// cash flow is available, and pulled, from an hour of the next day on. The zero time stands for Now.
 	PlannedAt time.Time
 	// Since is when the last pulls began, by the database's time: beyond the days that they cover, days that were last
-	// pulled before are left out, for their figures may have moved since. The zero time leaves out none.
+	// pulled before Since are left out because their figures may have moved. The zero time leaves out none.
 	Since time.Time
 	// Shallow leaves out what is below the ad group, creatives with their figures, images and videos, for deployments
 	// that do not pull it.
@@ -72,18 +72,18 @@ type Options struct {
 type verifier struct {
 	Options
 	report Report
-	// seen are the account-days of each table that were compared; a row of any other is an extra one.
+	// seen are the compared account-days of each table; a row of any other is an extra row.
 	seen map[accountDay]bool
-	// closed are our ids of the accounts in Report.Parked.
+	// closed are adsync's ids of the accounts in Report.Parked.
 	closed map[int64]bool
-	// left are the days of the summaries of which an account's figures were left out.
+	// left are the days of the summaries without an account's figures.
 	left map[summaryDay]bool
-	// wide is what wide_daily must have of the account at hand, partner what the partner tells.
+	// wide is what wide_daily must have for the present account, partner are the partner's rows.
 	wide     *wideTruth
 	partner  map[partnerAccount][]partnerRow
 	wideRows int
 	retired  retirements
-	shown    map[string]int // examples by table, those that were too many too
+	shown    map[string]int // the number of examples by table, including those not kept
 }
 
 type accountDay struct {
@@ -149,7 +149,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return v.report, nil
 }
 
-// compareAccount compares all that is pulled of an account, and its part of the wide table.
+// compareAccount compares all pulled rows of an account, and its part of the wide table.
 func (v *verifier) compareAccount(ctx context.Context, w world, a account, sums *summaries) error {
 	v.wide = newWideTruth()
 	for _, o := range w.objects {
@@ -186,23 +186,23 @@ func (v *verifier) compareAccount(ctx context.Context, w world, a account, sums 
 	return nil
 }
 
-// account is an account as our tables know it.
+// account is an account in adsync's tables.
 type account struct {
 	id         int64
 	externalID string
 	name       string
-	Home       // as our tables know it
+	Home       // as in adsync's tables
 	zone       *time.Location
 	parked     string
 }
 
-// isClosed tells accounts that the platform itself has closed to us.
+// isClosed reports whether the platform itself has closed an account to adsync.
 func (a account) isClosed() bool {
 	reason, _, _ := strings.Cut(a.parked, ":")
 	return reason == "frozen" || reason == "revoked"
 }
 
-// today is the day of a moment where the account is.
+// today returns a moment's day in the account's time zone.
 func (a account) today(now time.Time) day.Day { return day.Of(now, a.zone) }
 
 func (v *verifier) accounts(ctx context.Context, platform string) ([]account, error) {
@@ -227,7 +227,7 @@ func (v *verifier) accounts(ctx context.Context, platform string) ([]account, er
 	return all, rows.Err()
 }
 
-// compareAccounts holds our list of accounts, and the platform's rows of them, against the truth.
+// compareAccounts compares adsync's list of accounts, and the platform's rows of them, with the truth.
 func (v *verifier) compareAccounts(ctx context.Context, w world, accounts []account) error {
 	homes, err := Homes(ctx, v.Client, v.Simulator, w.media)
 	if err != nil {
@@ -261,7 +261,7 @@ func (v *verifier) compareAccounts(ctx context.Context, w world, accounts []acco
 		row, ok := rows[a.id]
 		delete(rows, a.id)
 		home, isKnown := homes[a.externalID]
-		// Of a parked account it depends on when we asked whether its details are told.
+		// Whether a parked account has details depends on the time of the pull.
 		if ok && isKnown && w.company != "" && (a.parked == "" || row.company.Valid) {
 			c.equal(fmt.Sprintf("%s account %s: company", w.media, a.externalID), row.company.String, home.Company)
 		}
@@ -278,7 +278,7 @@ type rawAccount struct {
 	company sql.NullString // NULL where the platform has no such column
 }
 
-// rawAccounts reads a platform's raw table of accounts, by our account id.
+// rawAccounts reads a platform's raw table of accounts, by adsync's account id.
 func (v *verifier) rawAccounts(ctx context.Context, w world) (map[int64]rawAccount, error) {
 	rows, err := v.Store.Data.Writer(ctx).Raw("SELECT account_id, " + w.nameColumn + ", " + cmp.Or(w.company, "NULL") +
 		" FROM " + w.accounts).Rows()
@@ -298,8 +298,8 @@ func (v *verifier) rawAccounts(ctx context.Context, w world) (map[int64]rawAccou
 	return all, rows.Err()
 }
 
-// compareNames holds names by external id against the truth's accounts.
-// unnamed are those whose names nobody can know.
+// compareNames holds names by external id against the truth's accounts. unnamed are the accounts whose names no login
+// can read.
 func (v *verifier) compareNames(ctx context.Context, c *comparison, w world, ours map[string]string,
 	unnamed map[string]bool) error {
 	err := readTruth(ctx, v.Client, v.Simulator, truthQuery{media: w.media, kind: "account"}, func(r truthRow) error {
@@ -326,9 +326,9 @@ func (v *verifier) compareNames(ctx context.Context, c *comparison, w world, our
 	return nil
 }
 
-// pulledDays returns the days to be compared, ascending: those that must have been pulled, as many as days up to
-// last, and those that coverage says were pulled next to them; and the days that are left out since they were last
-// pulled before Since.
+// pulledDays returns the days to be compared, ascending: those that must have been pulled, as many as days up to last,
+// and others that were pulled by coverage. It also returns the days that are left out because they were last pulled
+// before Since.
 func (v *verifier) pulledDays(ctx context.Context, report, level string, accountID int64, last day.Day,
 	days int) (pulled, left []day.Day, err error) {
 	pulled = day.Between(last.Add(1-days), last)
@@ -355,7 +355,7 @@ func (v *verifier) pulledDays(ctx context.Context, report, level string, account
 	return pulled, left, nil
 }
 
-// leaveOut counts an account that is closed to us. The summaries have its figures as they were last pulled.
+// leaveOut counts an account that is closed to adsync. The summaries have its figures as last pulled.
 func (v *verifier) leaveOut(ctx context.Context, w world, a account, sums *summaries) error {
 	v.report.Parked++
 	v.closed[a.id] = true
@@ -410,7 +410,7 @@ func (c *comparison) differ(text string) {
 	}
 }
 
-// expect counts an expected row and says if it is missing.
+// expect counts an expected row and reports whether it is missing.
 func (c *comparison) expect(found bool, what string) {
 	c.Rows++
 	if !found {

@@ -10,11 +10,11 @@ import (
 	"adsync/base/metric"
 )
 
-// wideTruth gathers, while an account's other tables are compared, what its rows of wide_daily are made of.
+// wideTruth gathers the parts of an account's rows of wide_daily while its other tables are compared.
 type wideTruth struct {
 	objects map[object]truthRow
 	figures map[wideKey]truthRow
-	left    map[levelDay]bool // what is left out of the reports is left out here
+	left    map[levelDay]bool // days left out of the reports are left out here
 }
 
 func newWideTruth() *wideTruth {
@@ -48,8 +48,8 @@ type wideRow struct {
 	partner []sql.NullInt64
 }
 
-// compareWide holds an account's rows of wide_daily against the truth of its reports and objects, and against what
-// the partner tells.
+// compareWide compares an account's rows of wide_daily with the truth of its reports and objects, and with the
+// partner's rows.
 func (v *verifier) compareWide(ctx context.Context, w world, a account, sums *summaries) error {
 	have, err := v.wideRowsOf(ctx, a.id)
 	if err != nil {
@@ -149,7 +149,7 @@ func (v *verifier) wideRowsOf(ctx context.Context, accountID int64) (map[wideKey
 	return all, rows.Err()
 }
 
-// chain returns an object and those above it, the lowest first.
+// chain returns an object and its ancestors, the lowest first.
 func (t *wideTruth) chain(w world, level, id string) []object {
 	var all []object
 	for level != "" && level != "account" && id != "" {
@@ -165,8 +165,8 @@ func (t *wideTruth) chain(w world, level, id string) []object {
 	return all
 }
 
-// name says what the ids and names of a row must be. What no list shows any more has none but its id, which tells
-// what it is part of.
+// name sets the ids and names that a row must have. An object that no list shows any longer has only its id, which
+// names its parent.
 func (t *wideTruth) name(w world, k wideKey, want map[string]string) {
 	for _, o := range t.chain(w, k.level, k.object) {
 		want[o.level+"_id"] = o.id

@@ -1,7 +1,7 @@
 // Package big fills the tables of a MariaDB server with as many rows as a large deployment has: tests of plans and
 // measures of large tables ask questions of them. The server makes the rows itself, out of its sequences and in the
-// order of the primary keys, so that a hundred million take minutes. What they say is made up; that there are so many
-// of them, of so many kinds, and how they lie is not.
+// order of the primary keys, so that a hundred million take minutes. Their values are made up; their number, kinds and
+// distribution are realistic.
 package big
 
 import (
@@ -46,7 +46,7 @@ type Tables struct {
 	Workers int
 }
 
-// Of returns the tables of a store. Its connections must not give up a statement that takes minutes.
+// Of returns the tables of a store. Its connections must allow statements that take minutes.
 func Of(dataDSN, configDSN string) (*Tables, error) {
 	t := &Tables{Workers: 2}
 	var err error
@@ -74,7 +74,7 @@ var Media = names[0]
 // Other is the platform of the accounts between.
 var Other = names[len(names)-1]
 
-// media is the platform of an account.
+// media returns the platform of an account.
 func media(account string) string {
 	return fmt.Sprintf("IF(%s MOD 2 = 1, '%s', '%s')", account, Media, Other)
 }
@@ -186,7 +186,7 @@ func (l Log) runs() []string {
 // Every deadEach-th account's subtask of a run is dead.
 const deadEach = 200
 
-// Log makes a day's runs, ticks, subtasks, those that wait and those that are dead. The day's log table must be there.
+// Log makes a day's runs, ticks, subtasks, those that wait and those that are dead. The day's log table must exist.
 func (t *Tables) Log(ctx context.Context, l Log) error {
 	runs := l.Runs()
 	open := runs - l.Open

@@ -80,7 +80,7 @@ func (t *Tables) byAccounts(ctx context.Context, statement string, perObject int
 	return all, rows.Err()
 }
 
-// Daily makes rows of report_daily for a day, as many as Skew says.
+// Daily makes rows of report_daily for a day, as many as Skew defines.
 func (t *Tables) Daily(ctx context.Context, d day.Day) error {
 	columns, values := figures(fmt.Sprintf("a.account_id * 7919 + s.seq * 104729 + %d", number(d)))
 	statements, err := t.byAccounts(ctx,
@@ -94,7 +94,7 @@ func (t *Tables) Daily(ctx context.Context, d day.Day) error {
 	return t.each(ctx, statements)
 }
 
-// Hourly makes rows of report_hourly for a day: 24 for each row that Skew says.
+// Hourly makes rows of report_hourly for a day: 24 for each row of Skew.
 func (t *Tables) Hourly(ctx context.Context, d day.Day) error {
 	columns, values := figures(fmt.Sprintf("a.account_id * 7919 + s.seq * 104729 + h.seq * 31 + %d", number(d)))
 	statements, err := t.byAccounts(ctx,
@@ -152,7 +152,7 @@ func (t *Tables) Wide(ctx context.Context, d day.Day) error {
 	return t.each(ctx, statements)
 }
 
-// number tells days apart.
+// number returns a different number for each day.
 func number(d day.Day) int { return int(d.Start(time.UTC).Unix() / 86400) }
 
 // Coverage makes what is known of accounts from a day to another: of both reports at all levels. One in a hundred

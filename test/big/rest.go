@@ -40,7 +40,7 @@ func (t *Tables) Rest(ctx context.Context, accounts, n int, d day.Day) error {
 	return t.each(ctx, statements)
 }
 
-// Analyze has the server look at the tables, as it does on its own when they have grown.
+// Analyze makes the server update the tables' statistics, as it does automatically when they have grown.
 func (t *Tables) Analyze(ctx context.Context) error {
 	rows, err := t.DB.QueryContext(ctx,
 		"SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE' "+

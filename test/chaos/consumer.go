@@ -44,7 +44,7 @@ var consumerScenarios = []scenario{
 	},
 	{
 		name: "consumer-killed-with-outcomes",
-		doc:  "kill -9 of a consumer whose outcomes wait to be written, after seconds in which it continues committing",
+		doc:  "kill -9 of a consumer whose outcomes wait to be written, after it has kept committing for seconds",
 		steps: func(ctx context.Context, t *trial) error {
 			const held = 3 * time.Second
 			for range 2 {
@@ -70,7 +70,8 @@ var consumerScenarios = []scenario{
 	},
 	{
 		name: "consumer-killed-for-good", long: true,
-		doc: "kill -9 of a consumer that does not come back, with the timeouts as shipped: its partitions continue elsewhere " +
+		doc: "kill -9 of a consumer that does not come back, with the timeouts as shipped: others take over its " +
+			"partitions " +
 			"within 30 s",
 		settings: func(s map[string]any) {
 			broker, _ := s["broker"].(map[string]any)
@@ -91,28 +92,30 @@ var consumerScenarios = []scenario{
 		check: func(ctx context.Context, t *trial) error {
 			slowest, err := t.slowest(ctx, "1 = 1")
 			t.log("the slowest subtask waited for %.1f s", slowest.Seconds())
-			// The partitions continue within 30 s; what has gathered there by then is still to be done.
+			// Another consumer takes over the partitions within 30 s. The backlog of that time is still to be done.
 			if slowest > 40*time.Second {
-				t.complain("a subtask waited %.1f s for its end: its partition did not continue within 30 s", slowest.Seconds())
+				t.complain("a subtask waited %.1f s for its end: no consumer took over its partition within 30 "+
+					"s", slowest.Seconds())
 			}
 			return err
 		},
 	},
 	{
 		name: "consumers-at-half-speed", long: true, mayEnd: true, extra: 11 * time.Minute,
-		doc: "for ten minutes consumers do about half of what is planned: the important lane is not late, and another gets " +
+		doc: "for ten minutes consumers do about half of what is planned: the important lane is not late, and another " +
+			"gets " +
 			"no more ahead of them than its bound",
 		settings: func(s map[string]any) {
 			producer, _ := s["producer"].(map[string]any)
-			producer["max_fan_outs"] = 1 // One batch at a time may be on its way when the bound is reached.
+			producer["max_fan_outs"] = 1 // One batch may be in flight when the bound is reached.
 		},
 		prepare: planMore,
 		steps:   halveSpeed,
 	},
 	{
 		name: "consumers-killed-again-and-again", mayFail: true,
-		doc: "kill -9 of consumers in the middle of their work, six times within seconds, as a message that ends its " +
-			"process would do it: what was at work each time may be given up, and nothing else",
+		doc: "kill -9 of consumers in the middle of their work, six times within seconds, as a message that crashes its " +
+			"process would: only the subtasks that ran at the time may fail",
 		steps: func(ctx context.Context, t *trial) error {
 			for range 6 {
 				i, err := t.armAny(ctx, "consumer.handled", "kill", t.of("consumer"))
@@ -126,7 +129,7 @@ var consumerScenarios = []scenario{
 	},
 	{
 		name: "consumer-paused-in-a-pull",
-		doc: "SIGSTOP of a consumer that has a platform's answer in hand, until its successor has pulled the same again; " +
+		doc: "SIGSTOP of a consumer that holds a platform's answer, until its successor has pulled the same data; " +
 			"then SIGCONT: the older answer changes nothing",
 		steps: func(ctx context.Context, t *trial) error {
 			for range 2 {
@@ -142,7 +145,7 @@ var consumerScenarios = []scenario{
 	},
 	{
 		name: "consumer-paused-in-a-failing-pull",
-		doc: "SIGSTOP of a consumer that holds a failure in hand, while others fail and retry the same; then SIGCONT: the " +
+		doc: "SIGSTOP of a consumer that holds a failure, while others fail and retry the same subtask; then SIGCONT: the " +
 			"failure of an older delivery changes nothing",
 		steps: func(ctx context.Context, t *trial) error {
 			if err := t.world.Fault(ctx, map[string]any{"kind": "status", "status": 503}); err != nil {
@@ -151,7 +154,7 @@ var consumerScenarios = []scenario{
 			if err := t.wait(ctx, time.Second); err != nil {
 				return err
 			}
-			// Long enough for others to have its partitions, and to have failed and retried.
+			// Long enough for others to own its partitions, and to fail and retry.
 			if err := pauseAt(ctx, t, "consumer", "client.answered", t.between(15*time.Second, 17*time.Second)); err != nil {
 				return err
 			}
@@ -160,8 +163,8 @@ var consumerScenarios = []scenario{
 	},
 	{
 		name: "consumer-paused-with-outcomes",
-		doc: "SIGSTOP of a consumer that has done its work and written no outcome, until its successor has done the same " +
-			"again and written it; then SIGCONT: what ended is not ended again",
+		doc: "SIGSTOP of a consumer that has done its work and written no outcome, until its successor has repeated and " +
+			"written it; then SIGCONT: a subtask that ended does not end twice",
 		steps: func(ctx context.Context, t *trial) error {
 			return pauseAt(ctx, t, "consumer", "consumer.outcomes_gathered", t.between(10*time.Second, 12*time.Second))
 		},
@@ -199,7 +202,7 @@ var consumerScenarios = []scenario{
 	},
 }
 
-// slowest returns the longest time from the making of a subtask to its end, of the runs that a condition chooses.
+// slowest returns the longest time from a subtask's creation to its end, among the runs that match a condition.
 func (d *deployment) slowest(ctx context.Context, ofRuns string) (time.Duration, error) {
 	var most time.Duration
 	err := d.eachLog(ctx, func(table string) error {
@@ -213,7 +216,7 @@ func (d *deployment) slowest(ctx context.Context, ofRuns string) (time.Duration,
 	return most, err
 }
 
-// eachLog does something with each log table that holds subtasks.
+// eachLog calls a function with each log table that holds subtasks.
 func (d *deployment) eachLog(ctx context.Context, do func(table string) error) error {
 	var runs []int64
 	if err := d.store.Data.Writer(ctx).Raw("SELECT id FROM run").Scan(&runs).Error; err != nil {
@@ -233,15 +236,14 @@ func (d *deployment) eachLog(ctx context.Context, do func(table string) error) e
 	return nil
 }
 
-// Of the lane that is slowed: how far its fan-outs may run ahead, what one batch may add to that, and what people
-// order.
+// For the slowed lane: how far its fan-outs may run ahead, what one batch may add, and what people order.
 const (
 	slowedBound  = 60
 	slowedBatch  = 15
 	slowedOrders = 20
 )
 
-// planMore gives the normal lane more to do, and so few workers that the speed of calls decides.
+// planMore adds tasks to the normal lane and leaves it so few workers that the speed of calls limits it.
 func planMore(ctx context.Context, t *trial) error {
 	config := t.store.Config.Writer(ctx)
 	if err := config.Exec("INSERT INTO lane (media, name, pool_size, backlog_max) VALUES (?, 'normal', 2, ?)", firstMedia,
@@ -250,7 +252,8 @@ func planMore(ctx context.Context, t *trial) error {
 	}
 	for n := range 6 {
 		err := config.Exec(
-			`INSERT INTO cron_task (name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, retry_max, retry_base_seconds, ttl_seconds)
+			`INSERT INTO cron_task (name, media, handler, cron, timezone, lane, scope, params,
+  timeout_seconds, retry_max, retry_base_seconds, ttl_seconds)
 VALUES (?, ?, ?, ?, 'Asia/Shanghai', 'normal', 'all', '{"level":"account","days":3}', 20, 30, 1, 45)`,
 			fmt.Sprintf("more.%d", n), firstMedia, firstMedia+".report_hourly", fmt.Sprintf("%d/30 * * * * *", 5*n)).Error
 		if err != nil {
@@ -309,7 +312,7 @@ func checkSlowed(ctx context.Context, t *trial, most int) error {
 		t.complain("a subtask of an important lane ended %.1f s after it was made, while another lane was slow",
 			slowest.Seconds())
 	}
-	// What was planned next to the load ends with the fault.
+	// The tasks added to the load end with the fault.
 	return errors.Join(err,
 		t.store.Config.Writer(ctx).Exec(
 			"UPDATE cron_task SET enabled = 0, revision = revision + 1 WHERE name LIKE 'more.%'").Error)

@@ -24,7 +24,7 @@ import (
 	"adsync/test/services/local"
 )
 
-// deployment is adsync at work on a stack: tables, topics and keys of its own, a world, and the processes.
+// deployment is a running adsync on a stack: its own tables, topics and keys, a world, and the processes.
 type deployment struct {
 	stack     *stage.Stack
 	name      string // of its databases, topics, groups and keys
@@ -37,7 +37,7 @@ type deployment struct {
 	external  map[int64]string // the platforms' ids of the accounts
 }
 
-// deploy makes the tables, the world and the settings for a scenario, and starts the processes. Close the deployment
+// deploy creates the tables, the world and the settings for a scenario, and starts the processes. Close the deployment
 // also after an error.
 func deploy(ctx context.Context, s *stage.Stack, program, dir, name string, seed int64, of scenario) (*deployment,
 	error) {
@@ -69,7 +69,7 @@ func deploy(ctx context.Context, s *stage.Stack, program, dir, name string, seed
 
 func (d *deployment) database(of string) string { return d.name + "_" + of }
 
-// databases returns the databases as an account reaches them at an address.
+// databases returns the settings by which an account reaches the databases at an address.
 func (d *deployment) databases(account, address string) sqldb.Config {
 	at := func(of string) sqldb.Database {
 		return sqldb.Database{Driver: sqldb.MySQL, Writer: secret.NewText(fmt.Sprintf("%s@tcp(%s)/%s", account, address,
@@ -78,7 +78,7 @@ func (d *deployment) databases(account, address string) sqldb.Config {
 	return sqldb.Config{Config: at("config"), Data: at("data")}
 }
 
-// prepare makes tables, topics, the world's accounts, and the settings of each seat.
+// prepare creates tables, topics, the world's accounts, and the settings of each seat.
 func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) error {
 	key := make([]byte, 32)
 	_, _ = rand.Read(key)
@@ -86,14 +86,14 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 		"secret": map[string]any{"keys": []any{map[string]any{"id": "k1", "key": base64.StdEncoding.EncodeToString(key)}}},
 		"broker": map[string]any{
 			"prefix": d.name, "partitions": 6, "replication": 1, "min_insync": 1,
-			// The shortest that Kafka allows: the partitions of a killed consumer move that much later.
+			// The shortest that Kafka allows: after it, the partitions of a killed consumer move.
 			"session_timeout": "6s", "drain_timeout": "2500ms", "commit_interval": "200ms", "write_timeout": "10s",
 		},
-		// A machine that runs all of this next to other work is slower than real ones are: a call is sent later, and a Redis
-		// that takes a second is not away.
+		// A machine that runs all of this at the same time as other work is slower than a real one: a call is sent later,
+		// and a Redis that takes a second to answer is not down.
 		"redis":     map[string]any{"key_prefix": d.name, "read_timeout": "3s", "write_timeout": "3s"},
 		"ratelimit": map[string]any{"members": 3, "arrival_spread": "300ms", "redis_timeout": "2s"},
-		// Batches smaller than the accounts of a platform: a fan-out takes several steps.
+		// A batch is smaller than a platform's number of accounts, so that a fan-out takes several steps.
 		"producer": map[string]any{"lease_ttl": "6s", "batch_size": 5},
 		"consumer": map[string]any{"drain_timeout": "2s", "backoff_cap": "3s"},
 	}
@@ -129,7 +129,7 @@ func (d *deployment) prepare(ctx context.Context, change func(map[string]any)) e
 	return nil
 }
 
-// addresses are the settings that say where the services are.
+// addresses returns the settings with the services' addresses.
 func (d *deployment) addresses(mariadb, kafka, cache string) map[string]any {
 	databases := d.databases(d.stack.Account, mariadb)
 	at := func(database sqldb.Database) map[string]any {
@@ -189,7 +189,7 @@ func (d *deployment) awaitReady(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// close ends the processes and takes away what the deployment made on the servers.
+// close ends the processes and removes what the deployment created on the servers.
 func (d *deployment) close(ctx context.Context) error {
 	var wg sync.WaitGroup
 	for _, i := range d.instances {
@@ -221,7 +221,7 @@ func (d *deployment) of(role string) []*stage.Instance {
 	return found
 }
 
-// leader returns the producer that leads, by its own word.
+// leader returns the producer that reports itself as the leader.
 func (d *deployment) leader(ctx context.Context) (*stage.Instance, error) {
 	var found *stage.Instance
 	err := rig.Await(ctx, stage.Patience, "a producer leads", func(ctx context.Context) (bool, error) {
@@ -243,7 +243,7 @@ func (d *deployment) leader(ctx context.Context) (*stage.Instance, error) {
 // leads reports whether a process leads, by its metrics.
 func leads(metrics string) bool { return strings.Contains(metrics, "\nadsync_producer_leader 1\n") }
 
-// producerAPI returns the address of a producer that answers, chosen by chance.
+// producerAPI returns the address of a randomly chosen producer that answers.
 func (d *deployment) producerAPI(random *mathrand.Rand) (string, bool) {
 	var alive []*stage.Instance
 	for _, i := range d.of("producer") {
@@ -257,7 +257,7 @@ func (d *deployment) producerAPI(random *mathrand.Rand) (string, bool) {
 	return alive[random.IntN(len(alive))].Api + "/api/v1", true
 }
 
-// order has a task run now, for accounts by our ids or for its scope, and returns the id of its run.
+// order orders a run of a task now, for accounts by adsync's ids or for the task's scope. It returns the run's id.
 func (d *deployment) order(ctx context.Context, api, name string, accountIDs []int64) (int64, error) {
 	request := map[string]any{"scope": "all"}
 	if len(accountIDs) > 0 {
@@ -277,5 +277,5 @@ func (d *deployment) order(ctx context.Context, api, name string, accountIDs []i
 	return order.RunID.Int64()
 }
 
-// now returns the database's time.
+// now returns the database server's time.
 func (d *deployment) now(ctx context.Context) (time.Time, error) { return d.store.Data.Now(ctx) }

@@ -53,7 +53,7 @@ var kafkaScenarios = []scenario{
 	},
 	{
 		name: "kafka-refuses-the-leader",
-		doc:  "the leader alone is cut off from Kafka: its fan-outs stand at their cursors, and continue there",
+		doc:  "the leader alone is cut off from Kafka: its fan-outs stop at their cursors, and continue from there",
 		steps: func(ctx context.Context, t *trial) error {
 			i, err := t.leader(ctx)
 			if err != nil {
@@ -66,7 +66,7 @@ var kafkaScenarios = []scenario{
 	},
 	{
 		name: "kafka-one-way",
-		doc:  "what Kafka answers does not reach one consumer and the leader; what they send does",
+		doc:  "Kafka's answers do not reach one consumer and the leader; their requests reach Kafka",
 		steps: func(ctx context.Context, t *trial) error {
 			leader, err := t.leader(ctx)
 			if err != nil {
@@ -75,13 +75,13 @@ var kafkaScenarios = []scenario{
 			consumer := t.any("consumer")
 			leader.Kafka.Hold(proxy.Down)
 			consumer.Kafka.Hold(proxy.Down)
-			t.log("%s and %s do not hear Kafka", leader.Name, consumer.Name)
+			t.log("%s and %s get no answers from Kafka", leader.Name, consumer.Name)
 			return t.wait(ctx, t.between(9*time.Second, 13*time.Second))
 		},
 	},
 	{
 		name: "kafka-topics-lost", stallMax: 75 * time.Second,
-		doc: "topics are deleted with messages in them that nobody has read, and come back empty: what was in them is sent " +
+		doc: "topics are deleted with unread messages, and come back empty: the lost messages are sent " +
 			"again",
 		steps: func(ctx context.Context, t *trial) error {
 			for _, i := range t.of("consumer") {
@@ -110,10 +110,10 @@ var kafkaScenarios = []scenario{
 	},
 	{
 		name: "kafka-topics-deleted", stallMax: 75 * time.Second,
-		doc: "topics are deleted under all processes, which continue: the topics are made again, and what was in them is sent " +
+		doc: "topics are deleted while all processes run: the topics are made again, and the lost messages are sent " +
 			"again",
 		steps: func(ctx context.Context, t *trial) error {
-			// Between two ticks nothing may be open, and then nothing could be lost.
+			// Between two ticks no run may be open. Then no message could be lost.
 			open := 0
 			err := rig.Await(ctx, stage.Patience, "a run is open", func(ctx context.Context) (_ bool, err error) {
 				open, _, err = t.open(ctx)
@@ -162,7 +162,7 @@ var kafkaScenarios = []scenario{
 	},
 	{
 		name: "poison-messages", stallMax: 15 * time.Second,
-		doc: "messages that nobody can read lie in every topic: they are put aside, and nothing waits for them",
+		doc: "every topic holds messages that cannot be parsed: consumers set them aside, and nothing waits for them",
 		steps: func(ctx context.Context, t *trial) error {
 			topics, err := t.stack.Kafka.Partitions(ctx, t.name)
 			if err != nil {
@@ -206,7 +206,7 @@ func restartKafka(ctx context.Context, t *trial, end func() error) error {
 	return t.stack.KafkaServer.Await(ctx)
 }
 
-// poison are the headers of messages that nobody can read: none at all, a number that is none, keys of nothing, and a
+// poison are the headers of messages that cannot be parsed: none at all, a malformed number, keys of no row, and a
 // version that does not exist.
 var poison = [4]map[string]string{
 	nil,
@@ -215,13 +215,14 @@ var poison = [4]map[string]string{
 	{"adsync-version": "none"},
 }
 
-// checkSerial looks for two subtasks of an account that were at work at once, among the tasks with names like this.
+// checkSerial counts pairs of subtasks of one account that ran at the same time, among the tasks whose names match.
 func checkSerial(ctx context.Context, t *trial, names string) error {
 	all := 0
 	err := t.eachLog(ctx, func(table string) error {
 		var pairs int
 		err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM "+table+" a JOIN "+table+` b
-  ON b.account_id = a.account_id AND (b.run_id, b.part) > (a.run_id, a.part) AND a.started_at < b.ended_at AND b.started_at < a.ended_at
+  ON b.account_id = a.account_id AND (b.run_id, b.part) > (a.run_id, a.part)
+  AND a.started_at < b.ended_at AND b.started_at < a.ended_at
 JOIN run ra ON ra.id = a.run_id AND ra.task_name LIKE ? JOIN run rb ON rb.id = b.run_id AND rb.task_name LIKE ?`, names,
 			names).Row().Scan(&pairs)
 		all += pairs
@@ -237,13 +238,13 @@ JOIN run ra ON ra.id = a.run_id AND ra.task_name LIKE ? JOIN run rb ON rb.id = b
 // only.
 const apartNoMore = "Redis does not answer: claims work within this process only"
 
-// judgeSerial complains of pairs of subtasks that were at work at once, unless a consumer was without Redis: that
-// proves nothing.
+// judgeSerial reports pairs of subtasks that ran at the same time. If a consumer was without Redis, the promise counts
+// as not proved.
 func (t *trial) judgeSerial(pairs int) error {
 	if pairs == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("%d pairs of subtasks of one account were at work at the same time", pairs)
+	text := fmt.Sprintf("%d pairs of subtasks of one account ran at the same time", pairs)
 	for _, i := range t.of("consumer") {
 		f, err := t.readLogOf(i)
 		if err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// lateness measures how late this machine wakes a process that asked for it, second by second. What a scenario found in
-// a second in which nothing got its turn says as much about the machine as about adsync: people should know.
+// lateness measures, second by second, how late this machine wakes a sleeping process. A problem found in a second in
+// which no process got the CPU may come from the machine, not from adsync.
 type lateness struct {
 	mu    sync.Mutex
 	worst map[int64]int64 // in milliseconds, by second of real time
@@ -16,8 +16,8 @@ type lateness struct {
 
 const (
 	latenessInterval = 10 * time.Millisecond
-	// latenessTold is how late a wake-up must be to be told.
-	latenessTold = 100 * time.Millisecond
+	// latenessReported is how late a wake-up must be to be reported.
+	latenessReported = 100 * time.Millisecond
 )
 
 func (l *lateness) run(ctx context.Context) {
@@ -28,7 +28,7 @@ func (l *lateness) run(ctx context.Context) {
 			return
 		case <-time.After(latenessInterval):
 		}
-		if late := time.Since(asked) - latenessInterval; late >= latenessTold {
+		if late := time.Since(asked) - latenessInterval; late >= latenessReported {
 			l.mu.Lock()
 			second := asked.Unix()
 			l.worst[second] = max(l.worst[second], late.Milliseconds())

@@ -57,22 +57,23 @@ func adList(media string) string {
 	return ""
 }
 
-// nightOf has the names of a platform's endpoints.
+// nightOf maps a platform to the names of its endpoints.
 func nightOf(media string) night.Platform {
 	nights := simulator.Nights()
 	return nights[slices.IndexFunc(nights, func(p night.Platform) bool { return p.Media == media })]
 }
 
-// loadPrefix begins the names of the load's tasks.
+// loadPrefix is the prefix of the names of the load's tasks.
 const loadPrefix = "load."
 
-// putLoad rests the default tasks, which are ordered at the end of a scenario, and writes those of the load.
+// putLoad disables the schedules of the default tasks, which are ordered at the end of a scenario, and writes the
+// tasks of the load.
 func (d *deployment) putLoad(ctx context.Context) error {
 	config := d.store.Config.Writer(ctx)
 	_, month, dayOfMonth := time.Now().AddDate(0, 6, 0).Date()
 	rest := fmt.Sprintf("0 0 %d %d *", min(dayOfMonth, 28), month)
-	// A full round is of what tells most for its time: the levels below the ad group, and days beyond a week, are pulled
-	// in the same ways and are ten times the rows.
+	// A full round skips the levels below the ad group and days beyond a week: they are pulled in the same ways and are
+	// ten times the rows.
 	err := config.Exec(
 		"UPDATE cron_task SET cron = ?, retry_base_seconds = 1, enabled = name NOT RLIKE "+
 			"'[.]mature$|creative|material|image|video',"+
@@ -96,7 +97,7 @@ VALUES (?, ?, ?, ?, 'Asia/Shanghai', ?, 'all', ?, 20, 30, 1, 'all')`,
 	return nil
 }
 
-// tasks returns the tasks of the load as the judge knows them: when they began is what the tables say.
+// tasks returns the tasks of the load for the judge. Their beginning is read from the tables.
 func (d *deployment) tasks(ctx context.Context) ([]judge.Task, error) {
 	var all []judge.Task
 	for _, t := range loadTasks {
@@ -121,7 +122,7 @@ func (d *deployment) tasks(ctx context.Context) ([]judge.Task, error) {
 	return all, nil
 }
 
-// orders orders runs by hand now and then, of some accounts each.
+// orders orders runs by hand from time to time, each for some accounts.
 type orders struct {
 	d      *deployment
 	random *rand.Rand
@@ -132,7 +133,7 @@ type orders struct {
 	lastErr  string
 }
 
-// orderInterval is about how often something is ordered.
+// orderInterval is the approximate time between orders.
 const orderInterval = 2 * time.Second
 
 func (o *orders) run(ctx context.Context) {
@@ -161,7 +162,7 @@ func (o *orders) orderOne(ctx context.Context) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err != nil {
-		// During a fault an order may be refused; what was accepted must be done.
+		// During a fault the API may refuse an order. An accepted order must be done.
 		o.refused++
 		o.lastErr = err.Error()
 		return
@@ -175,8 +176,8 @@ func (o *orders) list() []judge.Order {
 	return append([]judge.Order(nil), o.accepted...)
 }
 
-// stopLoad waits until every moment up to now has its tick and then disables the tasks of the load. It returns the
-// moment up to which the ledger must be whole.
+// stopLoad waits until every moment up to now has its tick, and then disables the tasks of the load. It returns the
+// moment up to which the ledger must be complete.
 func (d *deployment) stopLoad(ctx context.Context) (time.Time, error) {
 	until, err := d.now(ctx)
 	if err != nil {
@@ -186,7 +187,7 @@ func (d *deployment) stopLoad(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	// Whether they come is for the judge to say: what does not come is a loss, and no error.
+	// A tick that does not come is a loss that the judge reports, and no error here.
 	_ = rig.Await(ctx, stage.Patience/2, "all ticks are there", func(ctx context.Context) (bool, error) {
 		for _, t := range tasks {
 			last := until.Truncate(t.Every)
@@ -207,7 +208,7 @@ func (d *deployment) stopLoad(ctx context.Context) (time.Time, error) {
 	return until, d.reload(ctx)
 }
 
-// reload has all producers read the tasks again.
+// reload makes all producers read the tasks again.
 func (d *deployment) reload(ctx context.Context) error {
 	for _, i := range d.of("producer") {
 		if !i.Alive() {

@@ -14,15 +14,15 @@ import (
 const (
 	// floodSecond is how many lines a process may log in a second: a start alone is some 60.
 	floodSecond = 150
-	// floodMinute is how many warnings and errors it may log in a minute, whatever is broken. A line for each cause is
-	// what is wanted; a consumer has a group for each of ten lanes, and each of them may meet the same cause.
+	// floodMinute is how many warnings and errors a process may log in a minute, whatever is broken. One line per cause
+	// is right; a consumer has a group for each of ten lanes, and each group may meet the same cause.
 	floodMinute = 120
 )
 
-// strangeMax is how many lines that are no records are kept.
+// strangeMax is how many of the lines that are no log records are kept.
 const strangeMax = 5
 
-// logFigures is how much a process logged.
+// logFigures counts the lines that a process logged.
 type logFigures struct {
 	Lines      int            `json:"lines"`
 	MostSecond int            `json:"most_in_a_second"`
@@ -51,7 +51,7 @@ func readLog(path string) (logFigures, error) {
 			Msg   string    `json:"msg"`
 		}
 		if json.Unmarshal(lines.Bytes(), &record) != nil {
-			// What the runtime prints when the program dies, or a library next to the log.
+			// The runtime prints these when the program dies; a library may print outside the log.
 			if len(f.Strange) < strangeMax {
 				f.Strange = append(f.Strange, lines.Text())
 			}
@@ -75,12 +75,12 @@ func readLog(path string) (logFigures, error) {
 	return f, lines.Err()
 }
 
-// readLogOf counts the lines of one process of the deployment, in all its lives.
+// readLogOf counts the lines of one process of the deployment over all its restarts.
 func (d *deployment) readLogOf(i *stage.Instance) (logFigures, error) {
 	return readLog(filepath.Join(d.dir, i.Name+".log"))
 }
 
-// readLogs counts the lines of all processes and says which of them flooded.
+// readLogs counts the lines of all processes and reports those that flooded.
 func (d *deployment) readLogs() (map[string]logFigures, []string, error) {
 	all := map[string]logFigures{}
 	var floods []string

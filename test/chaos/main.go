@@ -1,15 +1,16 @@
-// Command chaos hurts a deployment of adsync in every way that it promises to survive, and says whether it did.
+// Command chaos injects every fault that adsync promises to survive into a deployment, and reports whether it did.
 //
 //	go run ./test/chaos                                   a seeded selection
 //	go run ./test/chaos -long                             all scenarios
 //	go run ./test/chaos -scenario redis-flushall -seed 7  one of them again
-//	go run ./test/chaos -soak 60                          an hour of steady load, in which one node after the other is lost
+//	go run ./test/chaos -soak 60                          an hour of steady load that loses one node after another
 //	go run ./test/chaos -list
 //
-// It starts real Kafka, MariaDB and Redis servers for itself, builds adsync with its fail points (tag chaos), and
-// runs two producers, three consumers and the simulated platforms as processes, each with proxies of its own before
-// the services. A scenario is steady load, a fault, its end, a drain, and one full round of all tasks in a world that
-// stands still. Its verdict comes from the tables and from the simulator's ledger, never from adsync's own counters.
+// It starts real Kafka, MariaDB and Redis servers for itself, builds adsync with its fail points (tag chaos), and runs
+// two producers, three consumers and the simulated platforms as processes. Each process reaches the services through
+// its own proxies. A scenario is steady load, a fault, its end, a drain, and one full round of all tasks in a world
+// whose clock is stopped. Its verdict comes from the tables and from the simulator's ledger, never from adsync's own
+// counters.
 //
 // Histories, logs and verdicts.json are written to test/chaos/out. The exit code is 0 only if every verdict is pass.
 package main
@@ -40,7 +41,7 @@ import (
 
 func main() {
 	rig.Main("chaos", parseOptions, func(ctx context.Context, o options) (int, error) {
-		// That servers do not answer is what happens here.
+		// Servers that do not answer are expected here, so that go-redis logs nothing.
 		_ = mysql.SetLogger(&mysql.NopLogger{})
 		redis.SetLogger(silent{})
 		passed, err := run(ctx, o, os.Stdout, os.Stderr)
@@ -48,10 +49,10 @@ func main() {
 	})
 }
 
-// options is what the command line asks for.
+// options are the values of the command line's flags.
 type options struct {
 	scenarios []scenario
-	mutants   []mutants.Mutant // to be run in the program's place
+	mutants   []mutants.Mutant // run instead of the normal program
 	seed      int64
 	parallel  int
 	program   string // a built adsync; empty to build one
@@ -73,7 +74,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	flags.StringVar(&o.program, "program", "", "an adsync that was built with the tag chaos (default a new build)")
 	flags.StringVar(&o.out, "out", "test/chaos/out", "the `directory` for histories, logs and verdicts")
 	minutes := flags.Int("soak", 0,
-		"instead of scenarios, have steady load for so many `minutes` and lose a node every five")
+		"run steady load for so many `minutes` instead of scenarios, and lose a node every five")
 	flags.BoolVar(&o.list, "list", false, "list the scenarios")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -94,7 +95,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	case *broken != "":
 		var err error
 		if o.mutants, err = chooseMutants(*broken); err != nil || *names != "" || *long || o.program != "" {
-			return o, cmp.Or(err, errors.New("-mutants brings its own programs and scenarios: leave the other flags out"))
+			return o, cmp.Or(err, errors.New("-mutants has its own programs and scenarios: leave the other flags out"))
 		}
 	case *names != "" && *long:
 		return o, errors.New("-scenario and -long exclude each other")
@@ -148,13 +149,14 @@ func run(ctx context.Context, o options, stdout, stderr io.Writer) (bool, error)
 	return passed, err
 }
 
-// tags are those of a build with fail points.
+// tags are the build tags that add the fail points.
 const tags = "chaos,timetzdata"
 
-// runAll deals the scenarios to the stacks. A scenario that could not be judged is an error and has the verdict fail.
+// runAll distributes the scenarios over the stacks. A scenario that could not be judged is an error and has the
+// verdict fail.
 func runAll(ctx context.Context, o options, dir string, stderr io.Writer) ([]judge.Verdict, error) {
 	queue := make(chan int, len(o.scenarios))
-	// The longest first, so that no stack works on one of them alone at the end.
+	// The longest run first, so that no stack runs one of them alone at the end.
 	for _, long := range []bool{true, false} {
 		for i, s := range o.scenarios {
 			if (s.extra > 0) == long {
@@ -180,7 +182,7 @@ func runAll(ctx context.Context, o options, dir string, stderr io.Writer) ([]jud
 	return verdicts, errors.Join(errs...)
 }
 
-// withStack starts servers for some work and stops them after it.
+// withStack starts servers, calls the function, and stops the servers.
 func withStack(ctx context.Context, dir string, stderr io.Writer, work func(*stage.Stack) error) (err error) {
 	began := time.Now()
 	s, err := stage.StartStack(ctx, dir, stderr)
@@ -220,7 +222,7 @@ func (w *lockedWriter) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// silent is a logger of go-redis.
+// silent is a go-redis logger that drops every line.
 type silent struct{}
 
 // Printf implements the logger.

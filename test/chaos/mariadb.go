@@ -26,7 +26,7 @@ var mariadbScenarios = []scenario{
 	},
 	{
 		name: "mariadb-commit-unknown",
-		doc: "connections are cut when a COMMIT, or a statement that commits on its own, was sent and its answer has not " +
+		doc: "connections are cut when a COMMIT, or a statement with an implicit commit, was sent and its answer has not " +
 			"come",
 		steps: func(ctx context.Context, t *trial) error {
 			for range 40 {
@@ -45,7 +45,7 @@ var mariadbScenarios = []scenario{
 	},
 	{
 		name: "mariadb-cuts",
-		doc:  "all connections of one process after the other are cut, at any moment",
+		doc:  "all connections of one process after another are cut, at any moment",
 		steps: func(ctx context.Context, t *trial) error {
 			for range 30 {
 				t.instances[t.random.IntN(len(t.instances))].MariaDB.Break()
@@ -58,7 +58,7 @@ var mariadbScenarios = []scenario{
 	},
 	{
 		name:  "mariadb-deadlocks",
-		doc:   "transactions of somebody else deadlock with adsync's on runs, subtasks and coverage, and win",
+		doc:   "other transactions deadlock with adsync's on runs, subtasks and coverage, and adsync's are rolled back",
 		steps: deadlocks,
 	},
 	{
@@ -95,7 +95,8 @@ var mariadbScenarios = []scenario{
 	},
 	{
 		name: "mariadb-silent-for-the-leader",
-		doc: "MariaDB does not answer the leader for longer than its lease: another leads, and the first changes nothing " +
+		doc: "MariaDB does not answer the leader for longer than its lease: another producer leads, and the first changes " +
+			"nothing " +
 			"any more",
 		steps: func(ctx context.Context, t *trial) error {
 			i, err := t.leader(ctx)
@@ -148,7 +149,7 @@ func restartMariaDB(ctx context.Context, t *trial, end func() error) error {
 	return t.stack.MariaDBServer.Await(ctx)
 }
 
-// comQuery begins the payload of a statement; before it stand 3 bytes of length and a number.
+// comQuery is the first byte of a statement's payload. Before it are 3 bytes of length and a sequence number.
 const comQuery = 0x03
 
 // statement returns the text of a piece that is one whole statement.
@@ -179,14 +180,14 @@ func isWrite(piece []byte) bool {
 	return false
 }
 
-// errPacket is an error as MariaDB answers a statement with.
+// errPacket returns the packet with which MariaDB answers a statement that fails.
 func errPacket(code uint16, state, text string) []byte {
 	payload := binary.LittleEndian.AppendUint16([]byte{0xff}, code)
 	payload = append(payload, "#"+state+text...)
 	return append([]byte{byte(len(payload)), byte(len(payload) >> 8), 0, 1}, payload...)
 }
 
-// refuseWrites has all writes of all processes fail for some seconds.
+// refuseWrites makes all writes of all processes fail for some seconds.
 func refuseWrites(ctx context.Context, t *trial, answer []byte) error {
 	for _, i := range t.instances {
 		i.MariaDB.Answer(func(piece []byte) []byte {
@@ -199,14 +200,15 @@ func refuseWrites(ctx context.Context, t *trial, answer []byte) error {
 	return t.wait(ctx, t.between(6*time.Second, 10*time.Second))
 }
 
-// deadlocks locks rows that adsync writes in the other order, in transactions so heavy that the others are the victims.
+// deadlocks locks rows that adsync writes, in the opposite order. Its transactions are so heavy that MariaDB rolls
+// back adsync's.
 func deadlocks(ctx context.Context, t *trial) error {
 	db, err := sql.Open("mysql", t.stack.DSN()+t.database("data"))
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	// A transaction's weight is the rows that it changed.
+	// A transaction's weight is the number of rows that it changed.
 	if _, err := db.ExecContext(ctx,
 		"CREATE TABLE chaos_ballast (id INT PRIMARY KEY AUTO_INCREMENT, filler INT NOT NULL) ENGINE=InnoDB"); err != nil {
 		return err
@@ -232,7 +234,7 @@ func deadlockCount(ctx context.Context, db *sql.DB) (n int, err error) {
 	return n, err
 }
 
-// deadlock takes the locks of an outcome's transaction from behind: runs, then what is due, then subtasks.
+// deadlock takes the locks of an outcome's transaction in reverse: runs, then due rows, then subtasks.
 func (t *trial) deadlock(ctx context.Context, db *sql.DB) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

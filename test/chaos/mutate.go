@@ -18,16 +18,16 @@ import (
 	"adsync/test/chaos/stage"
 )
 
-// caught is what became of a mutant.
+// caught is the outcome of a mutant.
 type caught struct {
 	Mutant   string `json:"mutant"`
 	Breaks   string `json:"breaks"`
 	Caught   bool   `json:"caught"`
-	Scenario string `json:"scenario,omitempty"` // the one that failed
-	Problem  string `json:"problem,omitempty"`  // the first thing that it saw
+	Scenario string `json:"scenario,omitempty"` // the scenario that failed
+	Problem  string `json:"problem,omitempty"`  // the first problem that it found
 }
 
-// mutantPatience is how long the drain of a mutant may take: what is not done by then is lost, as it is meant to be.
+// mutantPatience is how long the drain of a mutant may take: what is not done by then is lost, as the mutant intends.
 // The sweep needs half a minute.
 const mutantPatience = 45 * time.Second
 
@@ -70,7 +70,7 @@ func runMutants(ctx context.Context, o options, dir string, stdout, stderr io.Wr
 					results[i] = caught{Mutant: m.Name, Breaks: m.Breaks}
 					program := filepath.Join(dir, m.Name)
 					if err := m.Build(ctx, root, program); err != nil {
-						// The others may be caught all the same.
+						// The other mutants may still be caught.
 						errs[n] = errors.Join(errs[n], err)
 						continue
 					}
@@ -100,8 +100,8 @@ func runMutants(ctx context.Context, o options, dir string, stdout, stderr io.Wr
 	return all, errors.Join(errors.Join(errs...), err)
 }
 
-// hunt runs a mutant's scenarios until one of them sees it, each with a seed of its own: one that is named twice has
-// other moments.
+// hunt runs a mutant's scenarios until one of them catches it. Each has its own seed: a scenario that is named twice
+// has other moments the second time.
 func (r *runner) hunt(ctx context.Context, m mutants.Mutant, seed int64, c *caught) error {
 	for i, name := range m.Scenarios {
 		s, err := findScenario(name)
@@ -113,7 +113,7 @@ func (r *runner) hunt(ctx context.Context, m mutants.Mutant, seed int64, c *caug
 			return ctx.Err()
 		}
 		if err != nil {
-			// A program that cannot even be judged is not one whose fault was seen.
+			// A mutant whose scenario could not be judged was not caught.
 			fmt.Fprintf(r.stderr, "chaos: %s of the mutant %s could not be judged: %v\n", name, m.Name, err)
 			continue
 		}
@@ -125,8 +125,8 @@ func (r *runner) hunt(ctx context.Context, m mutants.Mutant, seed int64, c *caug
 	return nil
 }
 
-// sign returns the first problem that a fault in a mechanism causes. Stalls, floods and refused calls may have other
-// reasons on a busy machine: calls that were refused are a sign only of a mutant that makes them.
+// sign returns the first problem that a broken mechanism causes. Stalls, floods and refused calls may have other
+// reasons on a busy machine: refused calls are a sign only of a mutant that makes them.
 func sign(v judge.Verdict, overruns bool) (string, bool) {
 	for _, p := range v.Problems {
 		if p.Kind != judge.Harmed && (p.Kind != judge.Overrun || overruns) {

@@ -10,11 +10,11 @@ import (
 	"adsync/test/services/local"
 )
 
-// Kafka has three brokers in these, and each topic three copies.
+// In these scenarios Kafka has three brokers, and each topic three copies.
 var kafkaNodesScenarios = []scenario{
 	{
 		name: "kafka-broker-killed", long: true,
-		doc:    "kill -9 of one broker of three, for a quarter of a minute: the others lead what it led",
+		doc:    "kill -9 of one broker of three, for 15 s: the others lead its partitions",
 		before: withBrokers,
 		steps: func(ctx context.Context, t *trial) error {
 			if err := t.outage(ctx, t.anyBroker()); err != nil {
@@ -25,7 +25,7 @@ var kafkaNodesScenarios = []scenario{
 	},
 }
 
-// MariaDB has a replica in these.
+// In these scenarios MariaDB has a replica.
 var mariadbPairScenarios = []scenario{
 	{
 		name: "mariadb-promoted", long: true,
@@ -59,7 +59,7 @@ func withBrokers(ctx context.Context, s *stage.Stack) (undo func(context.Context
 	return undo, nil
 }
 
-// withPair has adsync use an account that a replica refuses to write for.
+// withPair makes adsync use an account that a replica refuses to write for.
 func withPair(ctx context.Context, s *stage.Stack) (undo func(context.Context) error, err error) {
 	d := &local.MariaDBPair{}
 	undo, err = s.Launch(ctx, "pair", d, func() {

@@ -9,8 +9,8 @@ import (
 	"adsync/test/services/local"
 )
 
-// Two faults that one outage causes. What is written and counted must hold under them too; how soon work continues is
-// not promised.
+// In these scenarios one outage causes two faults. Rows and counts must still be right; how soon work continues is not
+// promised.
 var pairScenarios = []scenario{
 	{
 		name: "broker-and-redis-lost", long: true, stallMax: -1,
@@ -69,7 +69,8 @@ var pairScenarios = []scenario{
 	},
 	{
 		name: "rack-cut-off", long: true, stallMax: -1,
-		doc: "the network between two racks: the leader and a consumer reach none of the servers, and continue when they do " +
+		doc: "the network between two racks: the leader and a consumer reach none of the servers, and continue when they " +
+			"do " +
 			"again",
 		steps: func(ctx context.Context, t *trial) error {
 			leader, err := t.leader(ctx)
@@ -114,8 +115,8 @@ var pairScenarios = []scenario{
 	},
 	{
 		name: "promoted-and-redis-lost", long: true, stallMax: -1,
-		doc: "a machine is given up that had the writer of MariaDB and the master of Redis: the replica is promoted, " +
-			"and so is one of Redis",
+		doc: "a machine that had the writer of MariaDB and the master of Redis is abandoned: the replica of each is " +
+			"promoted",
 		before: both(withPair, withSentinel),
 		steps: func(ctx context.Context, t *trial) error {
 			master, err := t.stack.Sentinel.Master(ctx)
@@ -141,7 +142,7 @@ func (t *trial) anyBroker() *local.Server {
 	return all[t.random.IntN(len(all))]
 }
 
-// outage kills servers at the same time, and starts them again after a while.
+// outage kills servers at the same time, and starts them again later.
 func (t *trial) outage(ctx context.Context, servers ...*local.Server) error {
 	if err := local.KillAll(servers); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 var peopleScenarios = []scenario{
 	{
 		name: "tasks-edited", mayEnd: true,
-		doc:   "tasks are edited, disabled, deleted and made again in the middle of their fan-outs",
+		doc:   "tasks are edited, disabled, deleted and created again in the middle of their fan-outs",
 		steps: editTasks,
 	},
 	{
@@ -29,25 +29,25 @@ var peopleScenarios = []scenario{
 	},
 	{
 		name: "older-order-pulls-last",
-		doc: "an older order fails at first, and its retry comes after a newer order has pulled the same: it is the " +
-			"newest pull, and counts",
+		doc: "an older order fails at first, and its retry comes after a newer order has pulled the same data: the retry " +
+			"is the newest pull, and counts",
 		steps: pullOutOfOrder, check: checkSuperseded,
 	},
 	{
 		name: "paused-and-lifted", stallMax: 25 * time.Second,
-		doc: "a platform, a task and an account are paused: within 5 s nothing of them is at work, and when the pauses " +
-			"end all of it is done",
+		doc: "a platform, a task and an account are paused: within 5 s none of their subtasks runs, and all of them are " +
+			"done when the pauses end",
 		steps: pauseSome,
 	},
 	{
 		name: "cancelled", mayEnd: true,
-		doc: "runs, a task and an account are cancelled repeatedly under load: their counts stay exact, runs that " +
-			"were cancelled say so, and nothing stays open",
+		doc: "runs, a task and an account are cancelled repeatedly under load: their counts stay exact, cancelled runs " +
+			"end as cancelled, and nothing stays open",
 		steps: cancelSome, check: checkCancelled,
 	},
 	{
 		name: "dead-redriven", mayFail: true,
-		doc: "subtasks that failed are redriven, and the leader is killed twice on the way: each is done again exactly once",
+		doc: "subtasks that failed are redriven, and the leader is killed twice meanwhile: each is repeated exactly once",
 		prepare: func(ctx context.Context, t *trial) error {
 			return t.store.Config.Writer(ctx).Exec("UPDATE cron_task SET retry_max = 1 WHERE name LIKE ?", loadPrefix+"%").Error
 		},
@@ -60,7 +60,8 @@ func editTasks(ctx context.Context, t *trial) error {
 	config := t.store.Config.Writer(ctx)
 	insert := func(n int) error {
 		return config.Exec(`INSERT IGNORE INTO cron_task
-  (name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, retry_max, retry_base_seconds, fan_out_rate, catch_up)
+  (name, media, handler, cron, timezone, lane, scope, params, timeout_seconds, retry_max,
+   retry_base_seconds, fan_out_rate, catch_up)
 VALUES (?, ?, ?, '*/2 * * * * *', 'UTC', 'normal', 'all', '{"level":"account","days":1}', 20, 30, 1, 8, 'all')`,
 			fmt.Sprintf("edited.%d", n), firstMedia, firstMedia+".report_daily").Error
 	}
@@ -132,7 +133,7 @@ func orderTheSame(ctx context.Context, t *trial) error {
 	return ctx.Err()
 }
 
-// pauseSome pauses, looks whether the pause holds, and lifts it.
+// pauseSome pauses, checks that the pause holds, and lifts it.
 func pauseSome(ctx context.Context, t *trial) error {
 	account := t.accounts[lastMedia][t.random.IntN(len(t.accounts[lastMedia]))]
 	var pauses []string
@@ -142,7 +143,7 @@ func pauseSome(ctx context.Context, t *trial) error {
 		var made struct {
 			ID string `json:"id"`
 		}
-		// A pause that this does not lift ends on its own, and the scenario with it.
+		// A pause that is not lifted here expires, and the scenario can end.
 		if err := t.ask(ctx, http.MethodPost, "/pauses",
 			map[string]any{"kind": kind, "target": target, "reason": "chaos", "by": "chaos", "for_seconds": 40},
 			&made); err != nil {
@@ -151,7 +152,7 @@ func pauseSome(ctx context.Context, t *trial) error {
 		pauses = append(pauses, made.ID)
 		t.strike("pauses", 1)
 	}
-	// What is promised: they take effect on work in flight within 5 s.
+	// The promise is that pauses take effect on work in flight within 5 s.
 	if err := t.wait(ctx, 5*time.Second); err != nil {
 		return err
 	}
@@ -177,7 +178,7 @@ func pauseSome(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// ask sends a request to the API of a producer that is alive.
+// ask sends a request to the API of a live producer.
 func (t *trial) ask(ctx context.Context, method, path string, body, into any) error {
 	api, ok := t.producerAPI(t.random)
 	if !ok {
@@ -186,7 +187,7 @@ func (t *trial) ask(ctx context.Context, method, path string, body, into any) er
 	return rig.Send(ctx, method, api+path, body, into)
 }
 
-// cancelSome cancels what is open, now and then.
+// cancelSome cancels open runs, tasks and accounts from time to time.
 func cancelSome(ctx context.Context, t *trial) error {
 	for range 20 {
 		var open []int64
@@ -204,7 +205,7 @@ func cancelSome(ctx context.Context, t *trial) error {
 			order["kind"], order["target"] = "account", firstMedia+"/"+t.external[accounts[t.random.IntN(len(accounts))]]
 		}
 		if err := t.ask(ctx, http.MethodPost, "/cancels", order, nil); err != nil {
-			// The run may have ended since it was looked up.
+			// The run may have ended after it was read.
 			t.log("a cancel was refused: %v", err)
 		} else {
 			t.strike("cancels", 1)
@@ -216,8 +217,8 @@ func cancelSome(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// checkCancelled complains of runs that were cancelled and ended as something else. One that ended in the moment of the
-// order may have been too fast for it.
+// checkCancelled reports runs that were cancelled and ended in another state. A run that ended at the moment of the
+// order is excused.
 func checkCancelled(ctx context.Context, t *trial) error {
 	var cancelled, wrong int
 	err := t.store.Data.Writer(ctx).Raw(`SELECT COUNT(*), COALESCE(SUM(r.state <> 'cancelled'), 0)
@@ -230,12 +231,12 @@ WHERE s.verb = 'cancel' AND r.ended_at > s.ordered_at + INTERVAL 300000 MICROSEC
 	return err
 }
 
-// redriveDead lets subtasks fail, redrives them, and holds what became of them against what was dead.
+// redriveDead lets subtasks fail, redrives them, and compares the new subtasks with the dead ones.
 func redriveDead(ctx context.Context, t *trial) error {
 	if err := spoilCalls(ctx, t, 5*time.Second, map[string]any{"kind": "status", "status": 500}); err != nil {
 		return err
 	}
-	if _, err := t.world.Mend(ctx); err != nil {
+	if _, err := t.world.EndFaults(ctx); err != nil {
 		return err
 	}
 	if err := t.wait(ctx, 3*time.Second); err != nil {
@@ -270,7 +271,7 @@ func redriveDead(ctx context.Context, t *trial) error {
 	return checkRedriven(ctx, t, dead, began)
 }
 
-// deadKey names what was dead: which run it was of does not matter to the figures.
+// deadKey identifies a dead subtask without its run, which does not matter to the figures.
 type deadKey struct {
 	taskID, accountID int64
 	part              string
@@ -293,7 +294,7 @@ func (t *trial) deadKeys(ctx context.Context) (map[deadKey]bool, error) {
 	return keys, rows.Err()
 }
 
-// checkRedriven looks for each dead subtask in the runs that were ordered since.
+// checkRedriven finds each dead subtask in the runs that were ordered since.
 func checkRedriven(ctx context.Context, t *trial, dead map[deadKey]bool, since time.Time) error {
 	times := map[deadKey]int{}
 	err := t.eachLog(ctx, func(table string) error {
@@ -322,7 +323,7 @@ func checkRedriven(ctx context.Context, t *trial, dead map[deadKey]bool, since t
 	return err
 }
 
-// pullOutOfOrder has orders of one account overtake each other: the first fails until after the second has pulled.
+// pullOutOfOrder makes orders of one account overtake each other: the first fails until the second has pulled.
 func pullOutOfOrder(ctx context.Context, t *trial) error {
 	all := t.accounts[lastMedia]
 	for range 8 {
@@ -351,8 +352,8 @@ func pullOutOfOrder(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// checkSuperseded complains of pulls of the load that gave way to one that had ended before they began, or began after
-// they had ended: a later moment decides, and nothing else.
+// checkSuperseded reports pulls of the load that were superseded by a pull which did not overlap them in time. A pull
+// may be superseded only by an overlapping pull with a later moment.
 func checkSuperseded(ctx context.Context, t *trial) error {
 	gaveWay := 0
 	err := t.eachLog(ctx, func(table string) error {
@@ -360,16 +361,17 @@ func checkSuperseded(ctx context.Context, t *trial) error {
 		err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*), COALESCE(SUM(NOT EXISTS (SELECT 1 FROM "+table+
 			` b JOIN run rb ON rb.id = b.run_id
   WHERE rb.task_id = ra.task_id AND b.account_id = a.account_id AND b.run_id <> a.run_id
-    AND b.started_at <= a.ended_at + INTERVAL 200000 MICROSECOND AND b.ended_at >= a.started_at - INTERVAL 200000 MICROSECOND)), 0)
+    AND b.started_at <= a.ended_at + INTERVAL 200000 MICROSECOND
+    AND b.ended_at >= a.started_at - INTERVAL 200000 MICROSECOND)), 0)
 FROM `+table+` a JOIN run ra ON ra.id = a.run_id
 WHERE a.state = 'superseded' AND a.started_at IS NOT NULL AND ra.task_name LIKE ?`, loadPrefix+"%").Row().Scan(&all,
 			&wrong)
 		gaveWay += all
 		if wrong > 0 {
-			t.tell(judge.Wrong, "%d pulls gave way to one that was not under way next to them", wrong)
+			t.tell(judge.Wrong, "%d pulls were superseded by a pull that did not overlap them", wrong)
 		}
 		return err
 	})
-	t.log("%d pulls gave way to another", gaveWay)
+	t.log("%d pulls were superseded by an overlapping one", gaveWay)
 	return err
 }

@@ -21,9 +21,10 @@ var platformScenarios = []scenario{
 	},
 	{
 		name: "platform-outage", long: true, mayFail: true, extra: 6 * time.Minute,
-		doc: "both platforms answer everything with 500 for 5 minutes: what uses up its attempts fails, and the next pulls " +
+		doc: "both platforms answer everything with 500 for 5 minutes: subtasks that use up their attempts fail, and the " +
+			"next pulls " +
 			"fix it",
-		// Work that waits for its next attempt comes to no end meanwhile.
+		// Work that waits for its next attempt does not end meanwhile.
 		stallMax: -1,
 		steps: func(ctx context.Context, t *trial) error {
 			return spoilCalls(ctx, t, 5*time.Minute, map[string]any{"kind": "status", "status": 500})
@@ -31,9 +32,9 @@ var platformScenarios = []scenario{
 	},
 	{
 		name: "platform-over-limit",
-		doc:  "a storm of answers that a limit was overrun: everything waits, at no attempt",
+		doc:  "a storm of rate-limit answers: everything waits, and no attempt is used up",
 		settings: func(s map[string]any) {
-			// The platform asks for minutes of rest.
+			// The platform demands minutes without calls.
 			s["media"] = map[string]any{"pause_max": "3s"}
 		},
 		steps: func(ctx context.Context, t *trial) error {
@@ -80,7 +81,7 @@ var platformScenarios = []scenario{
 	},
 	{
 		name: "platform-slow", long: true,
-		doc: "calls take so long that work piles up and waits for much longer than usual: nothing is sent twice because of " +
+		doc: "calls take so long that a backlog waits for much longer than usual: nothing is sent twice because of " +
 			"its age",
 		prepare: func(ctx context.Context, t *trial) error {
 			return t.store.Config.Writer(ctx).Exec("UPDATE lane SET pool_size = 1").Error
@@ -100,7 +101,7 @@ var platformScenarios = []scenario{
 			}
 			return t.eachLog(ctx, func(table string) error {
 				var again int
-				// In the full round afterwards a subtask may have to wait for its turn.
+				// In the full round afterwards a subtask may have to wait for a worker.
 				err := t.store.Data.Writer(ctx).Raw("SELECT COUNT(*) FROM "+table+` l JOIN run r ON r.id = l.run_id
 WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().Scan(&again)
 				if again > 0 {
@@ -112,12 +113,12 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 	},
 	{
 		name: "summary-overtaken",
-		doc:  "figures change between a summary's reading and its writing, for the last time: the summary is made again",
+		doc:  "figures change for the last time between a summary's reading and its writing: the summary is made again",
 		steps: func(ctx context.Context, t *trial) error {
 			if _, err := t.armAny(ctx, "store.summary.summed", "wait 6s", t.of("consumer")); err != nil {
 				return err
 			}
-			// Whatever changed up to now is pulled within the wait. After that nothing changes that would make the summary again.
+			// Everything that changed up to now is pulled within the wait. After that no change causes another summary.
 			if _, err := t.world.Freeze(ctx); err != nil {
 				return err
 			}
@@ -126,8 +127,9 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 	},
 	{
 		name: "tokens-die", long: true,
-		doc: "access tokens end before their time, repeatedly: they are refreshed, and no account is parked",
-		// A token that ends right after its refresh looks like one that the platform does not take: its calls rest a minute.
+		doc: "access tokens repeatedly become invalid before they expire: they are refreshed, and no account is parked",
+		// A token that becomes invalid right after its refresh looks like one that the platform refuses: its calls pause for
+		// a minute.
 		stallMax: 80 * time.Second,
 		steps: func(ctx context.Context, t *trial) error {
 			for range 4 {
@@ -156,18 +158,18 @@ WHERE r.task_name LIKE ? AND l.delivery > 1 + l.attempt`, loadPrefix+"%").Row().
 	},
 	{
 		name: "token-pair-lost", long: true, extra: 5 * time.Minute,
-		doc: "kill -9 of a consumer that has new tokens in hand, where the old pair died with the call: the login is " +
-			"parked with one alert and no call, and its subtasks continue by themselves once it is authorised again",
+		doc: "kill -9 of a consumer that has new tokens in hand, where the call invalidates the old pair: the login is " +
+			"parked with one alert and no call, and its subtasks continue automatically once it is authorised again",
 		steps: losePair,
 	},
 	{
 		name:  "token-refresh-killed-after-store",
-		doc:   "kill -9 of a consumer that has stored new tokens and told nobody",
+		doc:   "kill -9 of a consumer that has stored new tokens and not announced them",
 		steps: killInRefresh("token.stored", allMedia...),
 	},
 }
 
-// spoilCalls has calls of platforms meet a fault for a time.
+// spoilCalls makes calls of platforms meet a fault for a time.
 func spoilCalls(ctx context.Context, t *trial, d time.Duration, fault map[string]any) error {
 	if err := t.world.Fault(ctx, fault); err != nil {
 		return err
@@ -204,7 +206,7 @@ func killInRefresh(point string, medias ...string) func(context.Context, *trial)
 				return err
 			}
 			t.log("%s struck in %s", point, i.Name)
-			// Time for the others to find the announced refresh, which lasts longer than that.
+			// Time for the others to find the announced refresh, which stays valid for longer.
 			if err := t.wait(ctx, t.between(8*time.Second, 10*time.Second)); err != nil {
 				return err
 			}
@@ -214,7 +216,7 @@ func killInRefresh(point string, medias ...string) func(context.Context, *trial)
 	}
 }
 
-// losePair has a pair of tokens die that nobody has seen the successor of, and authorises the login again.
+// losePair invalidates a pair of tokens whose successor was never stored, and authorises the login again.
 func losePair(ctx context.Context, t *trial) error {
 	if err := killInRefresh("token.answered", lastMedia)(ctx, t); err != nil {
 		return err
@@ -257,7 +259,7 @@ func losePair(ctx context.Context, t *trial) error {
 		alerts += figures.Messages["ERROR login must be authorised again: the platform refused its refresh token"]
 	}
 	if alerts != parked {
-		t.complain("%d alerts tell of %d parked logins, want one for each", alerts, parked)
+		t.complain("%d alerts for %d parked logins, want one for each", alerts, parked)
 	}
 
 	// A person authorises it again.
@@ -272,15 +274,17 @@ func losePair(ctx context.Context, t *trial) error {
 	return rig.Await(ctx, 4*time.Minute, "the subtasks of the login continue", func(ctx context.Context) (bool, error) {
 		var waiting int
 		err := t.store.Data.Writer(ctx).Raw(
-			"SELECT COUNT(*) FROM subtask_due WHERE state = 'deferred' AND reason LIKE '%must be authorised again%'").Row().Scan(
+			"SELECT COUNT(*) FROM subtask_due WHERE state = 'deferred' AND reason LIKE '%must be authorised " +
+				"again%'").Row().Scan(
 			&waiting)
 		return waiting == 0, err
 	})
 }
 
-// loseRows has reports lack a row that their total counts, and looks whether ours stay.
+// loseRows makes reports lack a row that their total counts, and checks that adsync's rows stay.
 func loseRows(ctx context.Context, t *trial) error {
-	const count = "SELECT account_id, COUNT(*) FROM report_daily WHERE media = ? AND level = 'adgroup' GROUP BY account_id"
+	const count = "SELECT account_id, COUNT(*) FROM report_daily WHERE media = ? AND level = 'adgroup' GROUP BY " +
+		"account_id"
 	most := map[int64]int{}
 	look := func() (fell int64, err error) {
 		rows, err := t.store.Data.Writer(ctx).Raw(count, lastMedia).Rows()
@@ -320,7 +324,7 @@ func loseRows(ctx context.Context, t *trial) error {
 	return err
 }
 
-// answerEmpty has a platform forget today's rows of some accounts, and looks whether ours stay.
+// answerEmpty makes a platform return no rows for today for some accounts, and checks that adsync's rows stay.
 func answerEmpty(ctx context.Context, t *trial) error {
 	rows, err := t.store.Data.Writer(ctx).Raw(
 		"SELECT account_id, media, DATE_FORMAT(MAX(day), '%Y-%m-%d') FROM report_daily" +

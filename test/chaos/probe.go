@@ -15,12 +15,12 @@ import (
 
 const (
 	probeInterval = time.Second
-	// answerTime is how long any answer of the API may take, whatever is broken.
+	// answerTime is the longest time that any answer of the API may take, whatever is broken.
 	answerTime = 8 * time.Second
 )
 
-// probe asks every live process what people ask when something is wrong: does it live, can it work and if not why, what
-// do its figures say, which tasks are there.
+// probe sends every live process the requests that people make when something is wrong: is it alive, is it ready and
+// if not why, its metrics, its tasks.
 type probe struct {
 	d *deployment
 
@@ -65,13 +65,14 @@ func (p *probe) ask(ctx context.Context, i *stage.Instance) {
 		status, body, err := rig.Get(ask, i.Api+path)
 		cancel()
 		if ctx.Err() != nil || !i.Alive() {
-			return // It was hurt while it answered.
+			return // The process was hurt while it answered.
 		}
 		p.note(i, path, status, body, err)
 	}
 }
 
-// note judges an answer. Without the database a list of tasks may be refused, with a reason; silence is never right.
+// note judges an answer. Without the database a list of tasks may be refused, with a reason. A missing answer is never
+// right.
 func (p *probe) note(i *stage.Instance, path string, status int, body string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,7 +84,7 @@ func (p *probe) note(i *stage.Instance, path string, status int, body string, er
 	case path == "/readyz" && status == http.StatusServiceUnavailable:
 		reasons := reasonsOf(body)
 		if len(reasons) == 0 {
-			complain("%s is not ready and says no reason: %s", i.Name, body)
+			complain("%s is not ready and gives no reason: %s", i.Name, body)
 		}
 		for _, r := range reasons {
 			p.unready[i.Name+" "+r]++
@@ -122,7 +123,7 @@ func reasonsOf(body string) []string {
 	return reasons
 }
 
-// complaints returns what was not right. One silent answer may be the moment in which a process was hurt.
+// complaints returns the wrong answers. One missing answer is excused: the process may have been hurt at that moment.
 func (p *probe) complaints() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

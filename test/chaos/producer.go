@@ -35,7 +35,7 @@ var producerScenarios = []scenario{
 		name: "leader-killed-after-raise",
 		doc:  "kill -9 of the leader when due subtasks have their next delivery and its messages are not written",
 		steps: func(ctx context.Context, t *trial) error {
-			// Something must be due.
+			// Some subtask must be due.
 			if err := t.world.Fault(ctx, map[string]any{"kind": "status", "status": 502, "for_seconds": 20}); err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ var producerScenarios = []scenario{
 			if err != nil {
 				return err
 			}
-			// The lead is given up before the process has ended.
+			// The process releases the lead before it ends.
 			stopped := make(chan error, 1)
 			err = takeover(ctx, t, func() error {
 				go func() { stopped <- i.Stop() }()
@@ -78,7 +78,7 @@ var producerScenarios = []scenario{
 	},
 	{
 		name: "leader-paused",
-		doc:  "SIGSTOP of the leader for twice its lease, then SIGCONT: it changes nothing any more",
+		doc:  "SIGSTOP of the leader for twice its lease, then SIGCONT: it no longer changes anything",
 		steps: func(ctx context.Context, t *trial) error {
 			i, err := t.leader(ctx)
 			if err != nil {
@@ -98,8 +98,8 @@ var producerScenarios = []scenario{
 	},
 	{
 		name: "leader-paused-between-rows-and-kafka",
-		doc: "SIGSTOP of the leader in the middle of a fan-out's batch for twice its lease, then SIGCONT: what it still " +
-			"sends is a second message of the same delivery",
+		doc: "SIGSTOP of the leader in the middle of a fan-out's batch for twice its lease, then SIGCONT: the messages " +
+			"that it still sends are duplicates of the same delivery",
 		steps: func(ctx context.Context, t *trial) error {
 			return pauseAt(ctx, t, "producer", "producer.fan_out.rows_written", t.between(9*time.Second, 13*time.Second))
 		},
@@ -107,9 +107,9 @@ var producerScenarios = []scenario{
 	{
 		name: "leader-stuck-in-a-write",
 		doc: "a write of the leader is held up inside MariaDB while the leader itself is stopped for twice its lease: " +
-			"nobody leads before that write is done or undone",
+			"no producer leads before that write is committed or rolled back",
 		settings: func(s map[string]any) {
-			// Else the server gives up the wait for the lock before the lease has run out.
+			// Otherwise the server's wait for the lock times out before the lease expires.
 			s["store"] = map[string]any{"data": map[string]any{"patience": "60s"}}
 		},
 		steps: stickInWrite,
@@ -126,9 +126,9 @@ var producerScenarios = []scenario{
 	},
 }
 
-// stickInWrite holds up the leader's next INSERT into run in the server, stops the leader, and lets the INSERT continue
-// when the lease has long run out. The INSERT has read the leader's row before: only its lock on it tells the next
-// leader to wait.
+// stickInWrite blocks the leader's next INSERT into run in the server, stops the leader, and unblocks the INSERT long
+// after the lease has expired. The INSERT has already read the leader's row: only its lock on that row makes the next
+// leader wait.
 func stickInWrite(ctx context.Context, t *trial) error {
 	db, err := sql.Open("mysql", t.stack.DSN()+t.database("data"))
 	if err != nil {
@@ -144,7 +144,7 @@ func stickInWrite(ctx context.Context, t *trial) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback() }()
-	// Ids rise with time: this locks the place of all runs to come.
+	// Ids rise with time: this locks the gap for all later runs.
 	var above int
 	if err := tx.QueryRowContext(ctx,
 		"SELECT COUNT(*) FROM (SELECT id FROM run WHERE id > (SELECT MAX(id) FROM run) FOR UPDATE) r").Scan(
@@ -179,7 +179,7 @@ func stickInWrite(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// killAt kills processes of a role at a fail point, twice, wherever it is passed first.
+// killAt kills, twice, the process of a role that reaches a fail point first.
 func killAt(role, point string) func(context.Context, *trial) error {
 	return func(ctx context.Context, t *trial) error {
 		for range 2 {
@@ -213,7 +213,7 @@ func pauseAt(ctx context.Context, t *trial, role, point string, d time.Duration)
 	return nil
 }
 
-// takeover ends the leader in some way and checks how soon another one begins.
+// takeover ends the leader and checks how soon another producer leads.
 func takeover(ctx context.Context, t *trial, end func() error, within time.Duration) error {
 	epoch := func(ctx context.Context) (n int64, err error) {
 		err = t.store.Data.Writer(ctx).Raw("SELECT epoch FROM leader WHERE id = 1").Row().Scan(&n)
@@ -240,5 +240,5 @@ func takeover(ctx context.Context, t *trial, end func() error, within time.Durat
 	return err
 }
 
-// takeoverSlack is what the look at the table may add, on a busy machine.
+// takeoverSlack is the time that reading the table may add on a busy machine.
 const takeoverSlack = time.Second

@@ -6,27 +6,27 @@ import (
 )
 
 const (
-	// beforeLoss is how long the calls before a loss are counted, and callsWindow the time over which those after it
-	// are: tasks begin together every few seconds.
+	// beforeLoss is how long calls are counted before a loss, and callsWindow how long after it: tasks begin together
+	// every few seconds.
 	beforeLoss  = 15 * time.Second
 	callsWindow = 6 * time.Second
 	// backWithin is how long after a loss calls are back to backShare of their rate, where another server can serve.
 	backWithin = 20 * time.Second
 	backShare  = 0.95
-	// spared is how much of their rate the calls keep whose servers are not touched.
+	// spared is the share of their rate that calls must keep if their servers are not touched.
 	spared = 0.4
 )
 
-// loss is that of a server.
+// loss is the loss of a server.
 type loss struct {
 	at time.Time
 	// media are the platforms whose calls it stops; the calls of others continue.
 	media []string
-	// others says that those continue at their rate, to be judged until.
+	// others means that those calls must keep their rate. They are judged up to until.
 	others []string
 }
 
-// lose notes that a server is lost now. Wait for the time of beforeLoss first, and for backWithin and callsWindow
+// lose records that a server is lost now. Wait for beforeLoss before the call, and for backWithin and callsWindow
 // after it.
 func (t *trial) lose(media, others []string) {
 	t.mu.Lock()
@@ -34,8 +34,8 @@ func (t *trial) lose(media, others []string) {
 	t.losses = append(t.losses, loss{at: time.Now(), media: media, others: others})
 }
 
-// checkCallsAreBack judges by the platforms' ledger how soon calls came back after each loss, and whether those that
-// it did not concern went on.
+// checkCallsAreBack judges by the platforms' ledger how soon calls came back after each loss, and whether unaffected
+// calls continued.
 func checkCallsAreBack(ctx context.Context, t *trial) error {
 	calls, err := t.world.CallsBySecond(ctx)
 	if err != nil {
@@ -61,7 +61,7 @@ func checkCallsAreBack(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// rate returns the calls a second from a moment on for a while.
+// rate returns the calls per second within a window that begins at a moment.
 func rate(bySecond map[int64]int64, from time.Time, d time.Duration) float64 {
 	n := int64(0)
 	for s := from.Unix(); s < from.Add(d).Unix(); s++ {
@@ -70,10 +70,10 @@ func rate(bySecond map[int64]int64, from time.Time, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// backAfter returns how long after a loss the rate of calls was as before.
+// backAfter returns how long after a loss the rate of calls was back.
 func backAfter(bySecond map[int64]int64, at time.Time) (after time.Duration, ok bool) {
 	want := backShare * rate(bySecond, at.Add(-beforeLoss), beforeLoss)
-	// What was granted before the loss goes out for some seconds: the stop comes first.
+	// Calls granted before the loss are sent for some seconds: the rate falls only after them.
 	stopped := false
 	for after = time.Second; after <= backWithin; after += time.Second {
 		now := rate(bySecond, at.Add(after), callsWindow)
@@ -88,7 +88,7 @@ func backAfter(bySecond map[int64]int64, at time.Time) (after time.Duration, ok 
 	return after, false
 }
 
-// leastShare returns the least rate of calls after a loss, as a share of that before it.
+// leastShare returns the least rate of calls after a loss, as a share of the rate before it.
 func leastShare(bySecond map[int64]int64, at time.Time) float64 {
 	before := rate(bySecond, at.Add(-beforeLoss), beforeLoss)
 	least := 1.0

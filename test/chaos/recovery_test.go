@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// played returns calls by second around a loss at second 100: ten a second, but for those given.
+// played returns calls by second around a loss at second 100: ten per second, except for those given.
 func played(but map[int64]int64) map[int64]int64 {
 	calls := between(60, 160, 10)
 	maps.Copy(calls, but)

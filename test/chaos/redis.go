@@ -8,7 +8,7 @@ import (
 	"adsync/test/chaos/proxy"
 )
 
-// Redis is lost in all of these, and with it what was counted against the limits.
+// In all of these scenarios Redis loses its data, and with it the calls counted against the limits.
 var redisScenarios = []scenario{
 	{
 		name: "redis-flushall",
@@ -52,7 +52,7 @@ var redisScenarios = []scenario{
 	},
 	{
 		name: "redis-stands-still",
-		doc:  "SIGSTOP of Redis for up to 6 s, several times: it refuses nobody, and answers late what it was asked",
+		doc:  "SIGSTOP of Redis for up to 6 s, several times: it refuses no connection, and answers late",
 		steps: func(ctx context.Context, t *trial) error {
 			for range 4 {
 				if err := t.stack.RedisServer.Pause(); err != nil {
@@ -72,7 +72,7 @@ var redisScenarios = []scenario{
 	},
 	{
 		name: "redis-silent-for-one",
-		doc:  "Redis does not answer one consumer and refuses one producer, and is well for the others",
+		doc:  "Redis does not answer one consumer and refuses one producer, and works for the others",
 		steps: func(ctx context.Context, t *trial) error {
 			consumer, producer := t.any("consumer"), t.any("producer")
 			consumer.Redis.Hold(proxy.Both)
@@ -83,7 +83,7 @@ var redisScenarios = []scenario{
 	},
 }
 
-// letSomeFail has calls of a platform fail for some seconds: then there are retries to be forgotten.
+// letSomeFail makes calls of a platform fail for some seconds, so that Redis has retries to lose.
 func letSomeFail(ctx context.Context, t *trial, seconds int) error {
 	err := t.world.Fault(ctx, map[string]any{"kind": "status", "status": 503, "media": firstMedia, "for_seconds": seconds})
 	return err
@@ -100,7 +100,7 @@ func redisAway(ctx context.Context, t *trial, d time.Duration) error {
 	return t.stack.RedisServer.Start()
 }
 
-// watchDue looks for a while how long subtasks wait beyond the moment at which they are due.
+// watchDue measures for a while how long subtasks wait beyond their due time.
 func watchDue(ctx context.Context, t *trial, d, most time.Duration) error {
 	var worst int64
 	err := t.watch(ctx, d, func() error {

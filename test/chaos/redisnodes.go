@@ -9,8 +9,8 @@ import (
 	"adsync/test/services/local"
 )
 
-// Redis is several servers in these: with Sentinel, or as a Cluster, where the keys of the first platform are on
-// another node than those of the last.
+// In these scenarios Redis is several servers: with Sentinel, or as a Cluster. In the Cluster the keys of the first
+// platform are on another node than those of the last.
 var redisNodesScenarios = []scenario{
 	{
 		name: "sentinel-master-killed", long: true,
@@ -23,7 +23,8 @@ var redisNodesScenarios = []scenario{
 	},
 	{
 		name: "sentinel-master-frozen", long: true,
-		doc:    "SIGSTOP of the master, which continues when a replica has been promoted, as if it were the master still",
+		doc: "SIGSTOP of the master, then SIGCONT after a replica was promoted: the old master acts as if it were " +
+			"still the master",
 		before: withSentinel,
 		steps: func(ctx context.Context, t *trial) error {
 			return sentinelLoses(ctx, t, (*local.Server).Pause, (*local.Server).Continue)
@@ -51,7 +52,7 @@ var redisNodesScenarios = []scenario{
 	},
 	{
 		name: "cluster-node-killed", long: true,
-		doc:    "kill -9 of a node of the Cluster: its replica takes over, and the other platform's calls continue",
+		doc:    "kill -9 of a node of the Cluster: its replica is promoted, and the other platform's calls continue",
 		before: withCluster,
 		steps: func(ctx context.Context, t *trial) error {
 			return clusterLoses(ctx, t, (*local.Server).Kill, (*local.Server).Start)
@@ -96,7 +97,7 @@ var redisNodesScenarios = []scenario{
 	},
 	{
 		name: "redis-rights-removed", long: true,
-		doc:    "the user of Redis loses its channels, then all commands, and gets them back",
+		doc:    "the Redis user loses its channels, then all commands, and then has them again",
 		before: withUser,
 		steps: func(ctx context.Context, t *trial) error {
 			for _, rights := range []string{"resetchannels", "-@all"} {
@@ -104,7 +105,7 @@ var redisNodesScenarios = []scenario{
 					return err
 				}
 				t.strike("rights removed", 1)
-				// The connections that are open keep to the rights that their user has.
+				// Open connections keep their user's rights.
 				if err := t.wait(ctx, t.between(8*time.Second, 10*time.Second)); err != nil {
 					return err
 				}
@@ -120,14 +121,13 @@ var redisNodesScenarios = []scenario{
 	},
 }
 
-// slotKey is a key of the slot that has the first platform's keys, whatever their prefix.
+// slotKey is a key in the slot of the first platform's keys, whatever their prefix.
 var slotKey = "{" + firstMedia + "}"
 
-// redisUser is the user of adsync in withUser.
+// redisUser is adsync's user in withUser.
 const redisUser = "adsync"
 
-// sentinelLoses does something to the master, undoes it when another server is the master, and waits until calls are
-// back.
+// sentinelLoses disturbs the master, undoes that when another server is the master, and waits until calls are back.
 func sentinelLoses(ctx context.Context, t *trial, do, undo func(master *local.Server) error) error {
 	master, err := t.stack.Sentinel.Master(ctx)
 	if err != nil {
@@ -136,8 +136,8 @@ func sentinelLoses(ctx context.Context, t *trial, do, undo func(master *local.Se
 	return t.replaced(ctx, master, do, undo, loss{media: allMedia}, t.stack.Sentinel.AwaitMaster)
 }
 
-// clusterLoses does something to the node that has the first platform's keys, undoes it when another has them, and
-// waits until calls are back.
+// clusterLoses disturbs the node that has the first platform's keys, undoes that when another node has them, and waits
+// until calls are back.
 func clusterLoses(ctx context.Context, t *trial, do, undo func(owner *local.Server) error) error {
 	owner, err := t.stack.Cluster.Owner(ctx, slotKey)
 	if err != nil {
@@ -149,8 +149,7 @@ func clusterLoses(ctx context.Context, t *trial, do, undo func(owner *local.Serv
 	return t.replaced(ctx, owner, do, undo, loss{media: []string{firstMedia}, others: []string{lastMedia}}, await)
 }
 
-// replaced does something to a server, undoes it when await has returned the one in its place, and waits until calls
-// are back.
+// replaced disturbs a server, undoes that when await has returned its replacement, and waits until calls are back.
 func (t *trial) replaced(
 	ctx context.Context, server *local.Server, do, undo func(*local.Server) error, l loss,
 	await func(ctx context.Context, old *local.Server) (*local.Server, error),
@@ -186,7 +185,7 @@ func withSentinel(ctx context.Context, s *stage.Stack) (undo func(context.Contex
 }
 
 func withCluster(ctx context.Context, s *stage.Stack) (undo func(context.Context) error, err error) {
-	// Without this the loss of one node stops all others.
+	// Without this setting the loss of one node stops all others.
 	d := &local.RedisCluster{Settings: []string{"cluster-require-full-coverage no"}}
 	undo, err = s.Launch(ctx, "cluster", d, func() { s.Cluster, s.RedisAt = nil, nil })
 	if err != nil {
@@ -197,7 +196,7 @@ func withCluster(ctx context.Context, s *stage.Stack) (undo func(context.Context
 	return undo, nil
 }
 
-// withUser has adsync use a Redis user of its own.
+// withUser makes adsync use its own Redis user.
 func withUser(ctx context.Context, s *stage.Stack) (undo func(context.Context) error, err error) {
 	const password = "chaos"
 	if err := s.Cache.ACLSetUser(ctx, redisUser, "reset", "on", ">"+password, "~*", "allchannels",

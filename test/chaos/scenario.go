@@ -17,35 +17,35 @@ import (
 type scenario struct {
 	name string
 	doc  string // what is done, and what must hold
-	// long says that it takes more than a minute: only `make chaos-long` runs it.
+	// long means that it takes more than a minute: only `make chaos-long` runs it.
 	long bool
 	// stallMax is the longest time without any outcome that the design allows; stallDefault if it is 0, any if it is
 	// negative.
 	stallMax time.Duration
-	// mayFail says that subtasks may end as failed, for the platform does not answer for long.
+	// mayFail means that subtasks may end as failed because the platform does not answer for a long time.
 	mayFail bool
-	// mayEnd says that people end work: cancelled, superseded, expired.
+	// mayEnd means that people end work: cancelled, superseded, expired.
 	mayEnd bool
-	// extra is how much longer than others it may take.
+	// extra is how much longer than other scenarios it may take.
 	extra time.Duration
 	// sampleEvery is how often the tables are read, SampleInterval if it is 0; speed is that of the world's clock,
 	// UsualSpeed if it is 0.
 	sampleEvery time.Duration
 	speed       int
-	// settings changes what all processes are configured with.
+	// settings changes the settings of all processes.
 	settings func(map[string]any)
-	// before prepares the servers, before anything is deployed on them; what it returns undoes that.
+	// before prepares the servers before the deployment; the returned function undoes that.
 	before func(context.Context, *stage.Stack) (undo func(context.Context) error, err error)
 	// prepare changes the tables, before the processes start.
 	prepare func(context.Context, *trial) error
-	// steps do the fault and note what it struck. What they leave broken is fixed after them.
+	// steps inject the fault and note what it struck. The trial repairs afterwards what they leave broken.
 	steps func(context.Context, *trial) error
-	// check judges what only this scenario knows, after everything has ended.
+	// check judges what is special to this scenario, after everything has ended.
 	check func(context.Context, *trial) error
 }
 
-// stallDefault is the longest stall of any scenario that says nothing else: a takeover takes 15 s, and a rebalance
-// after a kill as long as the session.
+// stallDefault is the longest stall of a scenario that sets no other: a takeover takes 15 s, and a rebalance after a
+// kill as long as the session.
 const stallDefault = 30 * time.Second
 
 // groups are the scenarios by what they hit; each has a file.
@@ -56,10 +56,10 @@ var groups = [][]scenario{
 	slices.Concat(wholeScenarios, pairScenarios),
 }
 
-// scenarios are all there are.
+// scenarios returns all scenarios.
 var scenarios = slices.Concat(groups...)
 
-// perGroup is how many of a group a selection has: all together take some 12 minutes.
+// perGroup is how many scenarios of each group a selection has. A selection takes some 12 minutes.
 const perGroup = 2
 
 // choose returns a selection of every group, by a seed.
@@ -88,7 +88,7 @@ func findScenario(name string) (scenario, error) {
 	return scenario{}, fmt.Errorf("there is no scenario %q: want one of %v", name, names)
 }
 
-// trial is a scenario being carried out.
+// trial is one run of a scenario.
 type trial struct {
 	*deployment
 	scenario scenario
@@ -99,8 +99,8 @@ type trial struct {
 	mu       sync.Mutex
 	struck   map[string]int
 	problems []judge.Problem
-	ordered  []judge.Order // next to those of the load
-	unproved []string      // what could be judged neither way
+	ordered  []judge.Order // in addition to the load's
+	unproved []string      // what could not be judged
 	losses   []loss        // after which calls must come back
 	stuck    bool          // something was open when all should have ended
 }
@@ -112,7 +112,7 @@ func (t *trial) strike(what string, times int) {
 	t.struck[what] += times
 }
 
-// complain notes a promise that was not kept, which the judge cannot see by himself.
+// complain records a broken promise that the judge cannot find in the snapshots.
 func (t *trial) complain(format string, args ...any) { t.tell(judge.Broken, format, args...) }
 
 func (t *trial) tell(kind judge.Kind, format string, args ...any) {
@@ -121,7 +121,7 @@ func (t *trial) tell(kind judge.Kind, format string, args ...any) {
 	t.problems = append(t.problems, judge.Problem{Kind: kind, Text: fmt.Sprintf(format, args...)})
 }
 
-// void notes a promise that can be judged neither way, for the machine or the servers did not let it be kept.
+// void records a promise that cannot be judged because the machine or the servers prevented it.
 func (t *trial) void(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,7 +145,7 @@ func (t *trial) wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// watch looks repeatedly while time passes.
+// watch calls a check repeatedly for a time.
 func (t *trial) watch(ctx context.Context, d time.Duration, look func() error) error {
 	for until := time.Now().Add(d); time.Now().Before(until); {
 		if err := look(); err != nil {
@@ -158,18 +158,19 @@ func (t *trial) watch(ctx context.Context, d time.Duration, look func() error) e
 	return nil
 }
 
-// between returns a time between two, by chance.
+// between returns a random duration between two.
 func (t *trial) between(low, high time.Duration) time.Duration {
 	return low + time.Duration(t.random.Int64N(int64(high-low)))
 }
 
-// any returns one of the instances of a role, by chance.
+// any returns a random instance of a role.
 func (t *trial) any(role string) *stage.Instance {
 	all := t.of(role)
 	return all[t.random.IntN(len(all))]
 }
 
-// awaitPoint waits until a fail point of one of the instances has struck more often than before, and returns which.
+// awaitPoint waits until a fail point of one of the instances has struck more often than before, and returns that
+// instance.
 func (t *trial) awaitPoint(ctx context.Context, point string, among []*stage.Instance) (*stage.Instance, error) {
 	var found *stage.Instance
 	err := rig.Await(ctx, stage.Patience/2, "the fail point "+point+" strikes", func(context.Context) (bool, error) {
@@ -184,7 +185,7 @@ func (t *trial) awaitPoint(ctx context.Context, point string, among []*stage.Ins
 	return found, err
 }
 
-// armAny arms a point in all of some instances, waits until it strikes in one of them, and disarms it in the others.
+// armAny arms a point in all given instances, waits until it strikes in one of them, and disarms it in the others.
 func (t *trial) armAny(ctx context.Context, point, act string, among []*stage.Instance) (*stage.Instance, error) {
 	for _, i := range among {
 		if err := i.Arm(point, act); err != nil {

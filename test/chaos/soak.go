@@ -21,13 +21,13 @@ import (
 
 const (
 	lossEvery = 5 * time.Minute
-	// downTime is about how long a process is gone that was lost.
+	// downTime is about how long a lost process is down.
 	downTime     = 15 * time.Second
 	processEvery = 5 * time.Second
 	tablesEvery  = 30 * time.Second
 	// soakSamples is how often the tables are sampled for the judge: an hour's ledger is 70,000 rows.
 	soakSamples = 15 * time.Second
-	// soakDay is how much of the world's day a soak may take.
+	// soakDay is the part of the world's day that a soak may take.
 	soakDay = 15 * time.Hour
 )
 
@@ -37,7 +37,7 @@ const (
 	soakMost  = 900
 )
 
-// soak is steady load for a time, in which one node after the other is lost.
+// soak is steady load for a time, during which one node after another is lost.
 func soak(d time.Duration) scenario {
 	return scenario{
 		name: "soak", extra: d,
@@ -124,7 +124,7 @@ func loseProcess(ctx context.Context, t *trial, i *stage.Instance) error {
 	return i.StartReady(ctx)
 }
 
-// soakWatch notes the figures that are to be level.
+// soakWatch records the figures that must stay level.
 type soakWatch struct {
 	t      *trial
 	began  time.Time
@@ -155,7 +155,7 @@ func (w *soakWatch) run(ctx context.Context) {
 	}
 }
 
-// processFigures are the metrics of a process that are to be level.
+// processFigures are the metrics of a process that must stay level.
 var processFigures = []struct {
 	metric, name string
 	kind         levels.Kind
@@ -166,8 +166,8 @@ var processFigures = []struct {
 	{"process_open_fds", "open files and connections", levels.Count},
 }
 
-// noteProcess notes what a process says of itself. Each of its lives is a series of its own, and so is each time in
-// which it leads: a leader holds more than who stands by.
+// noteProcess records a process's metrics. Each of its restarts begins a new series, and so does each time in which it
+// leads: a leader holds more than a standby.
 func (w *soakWatch) noteProcess(ctx context.Context, i *stage.Instance) error {
 	if !i.Alive() {
 		return nil
@@ -200,8 +200,8 @@ func (w *soakWatch) noteProcess(ctx context.Context, i *stage.Instance) error {
 // ledgers are the tables that grow as time goes by, until their days are pruned.
 var ledgers = []string{"run", "tick", "manual_order", "audit_log"}
 
-// growsByTruth reports the tables that grow with what there is to know: the subtasks of the day, the hours of the
-// world's day and its changes. The judge compares them row by row.
+// growsByTruth names the tables that grow with the data: the subtasks of the day, the hours of the world's day and its
+// changes. The judge compares them row by row.
 func growsByTruth(table string) bool {
 	return strings.HasPrefix(table, sqldb.LogTablePrefix) || strings.HasPrefix(table, sqldb.FailureTablePrefix) ||
 		strings.HasSuffix(table, "_hourly") || table == "config_change"
@@ -247,7 +247,7 @@ func (w *soakWatch) noteTables(ctx context.Context, database string) error {
 	return nil
 }
 
-// noteConnections notes the connections of the servers, and what Redis holds.
+// noteConnections records the connections of the servers, and the memory and keys of Redis.
 func (w *soakWatch) noteConnections(ctx context.Context) error {
 	var name string
 	var connections int
@@ -285,7 +285,7 @@ func (w *soakWatch) noteConnections(ctx context.Context) error {
 	return nil
 }
 
-// judge writes all verdicts down and complains of what rises.
+// judge writes all verdicts down and reports the figures that rise.
 func (w *soakWatch) judge(d time.Duration) error {
 	lines := w.levels.Judge(d)
 	seen := 0

@@ -29,7 +29,7 @@ const (
 	trialTime = 6 * time.Minute
 )
 
-// runner carries scenarios out on a stack.
+// runner runs scenarios on a stack.
 type runner struct {
 	stack   *stage.Stack
 	program string
@@ -39,7 +39,7 @@ type runner struct {
 	patience time.Duration
 }
 
-// run carries a scenario out and returns its verdict. An error means that it could not be judged.
+// run runs a scenario and returns its verdict. An error means that it could not be judged.
 func (r *runner) run(ctx context.Context, s scenario, seed int64) (judge.Verdict, error) {
 	began := time.Now()
 	dir := filepath.Join(r.out, fmt.Sprintf("%s-%d", s.name, seed))
@@ -96,8 +96,8 @@ func (r *runner) run(ctx context.Context, s scenario, seed int64) (judge.Verdict
 	return v, t.writeDown(v)
 }
 
-// awaitDay waits until the accounts' day does not end within the scenario: the deployment goes by the database's time,
-// which would leave the world's day behind.
+// awaitDay waits until the accounts' day does not end within the scenario: the deployment uses the database's time,
+// which would otherwise pass the end of the world's day.
 func awaitDay(ctx context.Context, s *stage.Stack, takes time.Duration, log func(string, ...any)) error {
 	now, err := s.Now(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func awaitDay(ctx context.Context, s *stage.Stack, takes time.Duration, log func
 	}
 }
 
-// run is steady load, the fault, its end, the drain, one full round in a world that stands still, and the verdict.
+// run is steady load, the fault, its end, the drain, a full round while the world's clock is stopped, and the verdict.
 func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	if t.scenario.prepare != nil {
 		if err := t.scenario.prepare(ctx, t); err != nil {
@@ -170,9 +170,9 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	if err != nil {
 		return judge.Verdict{}, fmt.Errorf("drain: %w", err)
 	}
-	samples.Pause() // What follows is one round of everything, by order: it is judged by its end alone.
+	samples.Pause() // One ordered round of everything follows. It is judged only by its end.
 	if t.stuck {
-		t.log("no full round: what is stuck is told already")
+		t.log("no full round: the log already names what is stuck")
 	} else if err := t.fullRound(ctx, &facts); err != nil {
 		return judge.Verdict{}, fmt.Errorf("full round: %w", err)
 	}
@@ -194,7 +194,7 @@ func (t *trial) run(ctx context.Context) (judge.Verdict, error) {
 	return t.judge(samples, asking, facts, map[string]any{"refused": refused, "machine_late_ms": late.list()})
 }
 
-// fault does the scenario's steps and fixes what they leave broken, between a time of steady load and one to recover.
+// fault runs the scenario's steps and repairs what they leave broken, between steady load and a time to recover.
 func (t *trial) fault(ctx context.Context) error {
 	if err := t.wait(ctx, warmUp); err != nil {
 		return err
@@ -203,15 +203,15 @@ func (t *trial) fault(ctx context.Context) error {
 	if err := t.scenario.steps(ctx, t); err != nil {
 		t.tell(judge.Harmed, "the steps failed: %v", err)
 	}
-	if err := t.mend(ctx); err != nil {
+	if err := t.endFaults(ctx); err != nil {
 		return fmt.Errorf("fix: %w", err)
 	}
 	t.log("fixed: %v", t.struck)
 	return t.wait(ctx, recovery)
 }
 
-// struckSince is how often the fault has struck; before were other trials'. It is 0 when a part did not: the rest
-// only prepared it.
+// struckSince returns how often the fault has struck in this trial. It is 0 when one part of the fault did not strike:
+// the other parts only prepare it.
 func (t *trial) struckSince(before int) int {
 	times := t.struckTimes() + t.stackStruck() - before
 	for what, n := range t.struck {
@@ -223,7 +223,7 @@ func (t *trial) struckSince(before int) int {
 	return times
 }
 
-// stackStruck is how often the proxies spoiled something since the stack began.
+// stackStruck returns how often the proxies disturbed something since the stack began.
 func (t *trial) stackStruck() int {
 	n := 0
 	for _, seat := range t.stack.Seats {
@@ -245,12 +245,12 @@ func (t *trial) struckTimes() int {
 	return n
 }
 
-// fix ends every fault: servers, connections, platforms, and processes that are down or held.
-func (t *trial) mend(ctx context.Context) error {
+// endFaults ends every fault: servers, connections, platforms, and processes that are down or held.
+func (t *trial) endFaults(ctx context.Context) error {
 	if err := t.stack.Heal(ctx); err != nil {
 		return err
 	}
-	met, err := t.world.Mend(ctx)
+	met, err := t.world.EndFaults(ctx)
 	if err != nil {
 		return err
 	}
@@ -269,7 +269,7 @@ func (t *trial) mend(ctx context.Context) error {
 	return t.awaitReady(ctx)
 }
 
-// drain ends the load and waits until nothing is open. What stays open is for the judge.
+// drain ends the load and waits until nothing is open. The judge reports what stays open.
 func (t *trial) drain(ctx context.Context, samples *stage.Sampler, people *orders) (judge.Facts, error) {
 	f := judge.Facts{
 		Accounts: t.accounts, Orders: append(people.list(), t.ordered...),
@@ -308,7 +308,7 @@ func (t *trial) awaitNothingOpen(ctx context.Context) error {
 	})
 }
 
-// open counts what has not ended: runs, orders that were not taken, and due rows.
+// open counts the runs that have not ended, the orders that were not taken, and the due rows.
 func (d *deployment) open(ctx context.Context) (runs, due int, err error) {
 	data := d.store.Data.Writer(ctx)
 	var waiting int
@@ -320,7 +320,7 @@ func (d *deployment) open(ctx context.Context) (runs, due int, err error) {
 	return runs + waiting, due, err
 }
 
-// fullRound stops the world's clock, orders the default tasks one time, and compares all rows with the truth.
+// fullRound stops the world's clock, orders the default tasks once, and compares all rows with the truth.
 func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
 	now, err := t.world.Freeze(ctx)
 	if err = errors.Join(err, t.world.Hurry(ctx)); err != nil {
@@ -335,7 +335,7 @@ func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
 	if err != nil {
 		return err
 	}
-	// The system's tasks may order pulls themselves, after which summaries are to be made again.
+	// The system's tasks may order pulls, after which summaries must be made again.
 	for _, ofSystem := range []bool{false, true, true} {
 		ids, err := t.orderDefaults(ctx, ofSystem)
 		if err != nil {
@@ -367,7 +367,7 @@ func (t *trial) fullRound(ctx context.Context, f *judge.Facts) error {
 	return err
 }
 
-// pulledBy returns the names of the tasks that pull all that a default task does and more, if there are any.
+// pulledBy returns the names of the tasks, if any, that pull everything that a default task pulls and more.
 func pulledBy(name string) []string {
 	if list, ok := strings.CutSuffix(name, ".changes"); ok {
 		return []string{list + ".full"}
@@ -375,7 +375,7 @@ func pulledBy(name string) []string {
 	return []string{name + ".look_back", name + ".all"}
 }
 
-// orderDefaults orders the default tasks of the platforms, or of the system, but those whose work another one does too.
+// orderDefaults orders the default tasks of the platforms, or of the system, except those whose work another task does.
 func (t *trial) orderDefaults(ctx context.Context, ofSystem bool) ([]int64, error) {
 	api, ok := t.producerAPI(t.random)
 	if !ok {
@@ -415,7 +415,7 @@ func (t *trial) orderDefaults(ctx context.Context, ofSystem bool) ([]int64, erro
 	return ids, nil
 }
 
-// awaitRuns waits until runs have ended, which must be well.
+// awaitRuns waits until runs have ended, and fails if one did not succeed.
 func (t *trial) awaitRuns(ctx context.Context, ids []int64) error {
 	err := rig.Await(ctx, stage.Patience, fmt.Sprintf("%d ordered runs have ended", len(ids)),
 		func(ctx context.Context) (bool, error) {
@@ -445,7 +445,7 @@ func (t *trial) awaitRuns(ctx context.Context, ids []int64) error {
 	return nil
 }
 
-// judge puts everything together.
+// judge returns the verdict from all that was observed.
 func (t *trial) judge(samples *stage.Sampler, asking *probe, f judge.Facts, figures map[string]any) (judge.Verdict,
 	error) {
 	w := &samples.Watch
@@ -461,7 +461,7 @@ func (t *trial) judge(samples *stage.Sampler, asking *probe, f judge.Facts, figu
 		}
 	}
 	if samples.Torn > stage.TornMost {
-		w.Tell(judge.Broken, "%d of %d snapshots had counts that were not those of the rows", samples.Torn, samples.Samples)
+		w.Tell(judge.Broken, "%d of %d snapshots had counts that differed from the rows", samples.Torn, samples.Samples)
 	}
 	f.Unproved = t.unproved
 	logs, floods, err := t.readLogs()
@@ -479,7 +479,7 @@ func (t *trial) judge(samples *stage.Sampler, asking *probe, f judge.Facts, figu
 	return v, t.writeJSON("figures.json", figures)
 }
 
-// writeDown keeps the verdict with its problems next to the history.
+// writeDown writes the verdict and its problems to the history's folder.
 func (t *trial) writeDown(v judge.Verdict) error {
 	for n, p := range v.Problems {
 		if n == problemsShown {

@@ -12,7 +12,7 @@ import (
 	"adsync/test/services/local"
 )
 
-// Faults that hit the deployment as a whole.
+// These faults hit the deployment as a whole.
 var wholeScenarios = []scenario{
 	{
 		name: "rolling-restart",
@@ -78,7 +78,7 @@ var wholeScenarios = []scenario{
 	},
 	{
 		name: "everything-restarted", stallMax: 60 * time.Second,
-		doc: "kill -9 of all processes and of Kafka, MariaDB and Redis at once; all are started together, in no order",
+		doc: "kill -9 of all processes and of Kafka, MariaDB and Redis at once; all are started together, in any order",
 		steps: func(ctx context.Context, t *trial) error {
 			servers := t.stack.Servers
 			if err := t.all(func(i *stage.Instance) error { return i.Kill() }); err != nil {
@@ -164,7 +164,7 @@ var wholeScenarios = []scenario{
 				if err := t.restartWith(ctx, t.any("consumer"), "ADSYNC_CLOCK_SKEW="+back); err != nil {
 					return err
 				}
-				// The other one leads while this is away, and this leads after the other was restarted.
+				// The other producer leads while this one is down, and this one leads after the other was restarted.
 				if err := t.restartWith(ctx, leader, "ADSYNC_CLOCK_SKEW="+skew); err != nil {
 					return err
 				}
@@ -187,8 +187,8 @@ var wholeScenarios = []scenario{
 	},
 }
 
-// midnight has the databases' clock reach midnight in UTC while the load runs: the runs before it belong to one day's
-// table, and those after it to the next.
+// midnight makes the databases' clock reach midnight in UTC while the load runs: the runs before it belong to one
+// day's table, and those after it to the next.
 func midnight(ctx context.Context, s *stage.Stack) (undo func(context.Context) error, err error) {
 	library, err := local.FakeTime(ctx, io.Discard)
 	if err != nil {
@@ -205,7 +205,7 @@ func midnight(ctx context.Context, s *stage.Stack) (undo func(context.Context) e
 		return s.MariaDBServer.Await(ctx)
 	}
 	now := time.Now().UTC()
-	// It takes some seconds to deploy and to warm up.
+	// Deployment and warm-up take some seconds.
 	offset := now.Truncate(24 * time.Hour).Add(24*time.Hour - untilMidnight).Sub(now)
 	undo = func(ctx context.Context) error { return restart(ctx) }
 	err = restart(ctx, "LD_PRELOAD="+library, fmt.Sprintf("FAKETIME=%+d", int(offset.Seconds())),
@@ -219,7 +219,7 @@ func midnight(ctx context.Context, s *stage.Stack) (undo func(context.Context) e
 // untilMidnight is how long before midnight the databases start.
 const untilMidnight = 25 * time.Second
 
-// all does something with every process at once.
+// all calls a function for every process at once.
 func (t *trial) all(do func(*stage.Instance) error) error {
 	errs := make(chan error, len(t.instances))
 	for _, i := range t.instances {
@@ -234,7 +234,7 @@ func (t *trial) all(do func(*stage.Instance) error) error {
 	return first
 }
 
-// restartWith stops a process and starts it with other variables in its environment.
+// restartWith stops a process and starts it with other environment variables.
 func (t *trial) restartWith(ctx context.Context, i *stage.Instance, env ...string) error {
 	if err := i.Stop(); err != nil {
 		return err

@@ -36,7 +36,7 @@ const (
 	stopGrace = 8 * time.Second
 )
 
-// Options are what a deployment is made of.
+// Options define a deployment.
 type Options struct {
 	Root       string // of the repository
 	Dir        string // for logs, the simulated world and what Prometheus keeps
@@ -44,21 +44,21 @@ type Options struct {
 	Prometheus string // the program; "": none is started
 	// Kafka, MySQL and Redis are where the servers are, as test/services tells them.
 	Kafka, MySQL, Redis string
-	// Name is that of the databases, topics and keys, which must be new.
+	// Name is part of the names of the databases, topics and keys, which must be new.
 	Name     string
 	Accounts int
 	// OwnPorts takes the ports of docker-compose.yml where nothing listens on them yet.
 	OwnPorts bool
-	// Environ is in the place of what the file says.
+	// Environ replaces variables of the file.
 	Environ map[string]string
-	// Hurry has Prometheus scrape each second, and alerts wait for nothing and look back 15 s, with these replacements
-	// in their expressions.
+	// Hurry makes Prometheus scrape each second. Alerts then fire without waiting and use ranges of 15 s, with these
+	// replacements in their expressions.
 	Hurry map[string]string
-	// Say is told of what continues.
+	// Say receives reports of progress.
 	Say func(format string, args ...any)
 }
 
-// Deployment is what runs.
+// Deployment is a running deployment.
 type Deployment struct {
 	Options
 	Producers  []string // addresses of their APIs
@@ -102,7 +102,7 @@ func Up(ctx context.Context, o Options) (*Deployment, error) {
 	return d, nil
 }
 
-// database is the name of one of the two.
+// database returns the name of one of the two databases.
 func (d *Deployment) database(of string) string {
 	return strings.ReplaceAll(d.Name, "-", "_") + "_" + of
 }
@@ -236,7 +236,7 @@ func (d *Deployment) ready(ctx context.Context) error {
 	return nil
 }
 
-// published is a port that the file publishes on this machine: the first of a range.
+// published returns a port that the file publishes on this machine: the first of a range.
 var published = regexp.MustCompile(`^127\.0\.0\.1:(\d+)`)
 
 // listen chooses where the nth process of a service listens: on the port that the file publishes, or a spare one.
@@ -257,7 +257,7 @@ func (d *Deployment) listen(service string, n int) (string, error) {
 	return local.Loopback(port), err
 }
 
-// command is a service's, ready to be started.
+// command returns the command of a service, ready to be started.
 func (d *Deployment) command(service string, more map[string]string) *exec.Cmd {
 	args := slices.Clone(d.file.Services[service].Command)
 	for i := range args {
@@ -310,10 +310,10 @@ func (d *Deployment) launch(name string, cmd *exec.Cmd) error {
 	return nil
 }
 
-// Log is the file with what a process said.
+// Log returns the log file of a process.
 func (d *Deployment) Log(name string) string { return filepath.Join(d.Dir, name+".log") }
 
-// Environment is what a shell needs to use the program as an operator of this deployment.
+// Environment returns the environment of an operator's shell for this deployment.
 func (d *Deployment) Environment() map[string]string {
 	return d.environOf("producer", map[string]string{
 		"ADSYNC_SERVER": d.Producers[0], "ADSYNC_TOKEN": d.Token, "ADSYNC_LOG_LEVEL": "error",
@@ -376,7 +376,7 @@ func (d *Deployment) await(ctx context.Context, what string, done func(context.C
 	})
 }
 
-// Alive complains when a process has ended.
+// Alive returns an error if a process has ended.
 func (d *Deployment) Alive() error {
 	for i, p := range d.processes {
 		select {

@@ -25,16 +25,15 @@ import (
 // Platforms are those that the simulator serves.
 var Platforms = slices.Sorted(maps.Keys(simulator.Platforms()))
 
-// Figure is one figure as everybody tells it: the board's query, asked of Prometheus; the first page; the public
-// tables, by SQL; and the platforms. Amounts are in millionths of the currency. Who does not tell a figure has none
-// of it.
+// Figure is one figure from each source: the board's query, run by Prometheus; the first page; the public tables, by
+// SQL; and the platforms. Amounts are in millionths of the currency. A source without the figure has no value.
 type Figure struct {
 	Name                           string
 	Board, Page, Tables, Platforms *int64
 	Money                          bool
 }
 
-// Agrees reports whether all who tell the figure tell the same.
+// Agrees reports whether all sources that have the figure have the same value.
 func (f Figure) Agrees() bool {
 	var told []int64
 	for _, v := range []*int64{f.Board, f.Page, f.Tables, f.Platforms} {
@@ -48,7 +47,7 @@ func (f Figure) Agrees() bool {
 // spendKey is whose spend it is.
 type spendKey struct{ media, currency, game string }
 
-// spent is what was spent today, in its whole hours, and in the same hours of yesterday.
+// spent is today's spend, the spend in its whole hours, and in the same hours of yesterday.
 type spent struct{ today, hours, before int64 }
 
 func (s *spent) add(micros int64, of day.Day, hour int, today day.Day, present int) {
@@ -73,8 +72,8 @@ type account struct {
 	parked          string
 }
 
-// Figures compares what the boards, the first page, the tables and the platforms say at this moment. They agree only
-// while the platforms' figures stand still.
+// Figures compares the present figures of the boards, the first page, the tables and the platforms. They agree only
+// while the platforms' clock is stopped.
 func (d *Deployment) Figures(ctx context.Context) ([]Figure, error) {
 	accounts, err := d.accounts(ctx)
 	if err != nil {
@@ -123,7 +122,7 @@ type comparison struct {
 	figures            []Figure
 }
 
-// add asks Prometheus for a figure by its board's query.
+// add reads a figure from Prometheus by its board's query.
 func (c *comparison) add(ctx context.Context, f Figure, expr string, of spendKey) error {
 	if expr == "" {
 		return fmt.Errorf("no board has a panel for %s", f.Name)
@@ -226,7 +225,7 @@ func (c *comparison) standing(ctx context.Context, media string, accounts []acco
 // balances adds the sums of a platform's balances by currency.
 func (c *comparison) balances(ctx context.Context, media string, accounts map[string]account) error {
 	theirs := map[string]int64{}
-	// Some platforms do not say what of a balance can be spent.
+	// Some platforms do not report the spendable part of a balance.
 	var told bool
 	if err := c.d.Data.QueryRowContext(ctx, "SELECT COUNT(valid_balance) > 0 FROM account_balance WHERE media = ?",
 		media).Scan(&told); err != nil {
@@ -402,7 +401,7 @@ func (d *Deployment) truth(ctx context.Context, query url.Values, each func(trut
 	}
 }
 
-// spentOnPlatforms asks the platforms' own ledger.
+// spentOnPlatforms reads the spend from the platforms' own ledger.
 func (d *Deployment) spentOnPlatforms(ctx context.Context, accounts []account) (map[spendKey]spent, error) {
 	all := map[spendKey]spent{}
 	utc := day.Of(time.Now(), time.UTC)
@@ -427,7 +426,7 @@ func (d *Deployment) spentOnPlatforms(ctx context.Context, accounts []account) (
 	return all, nil
 }
 
-// spentOnPage is what the first page says was spent today.
+// spentOnPage returns today's spend on the first page.
 func (d *Deployment) spentOnPage(ctx context.Context) (map[spendKey]int64, error) {
 	overview, err := d.API().GetOverview(ctx)
 	if err != nil {

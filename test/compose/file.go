@@ -1,5 +1,5 @@
 // Package compose brings docker-compose.yml up on this machine without Docker: its services that are adsync run by
-// their own command lines and variables, as processes, next to a Kafka, a MySQL and a Redis that somebody else has
+// their own command lines and variables, as processes that use a Kafka, a MySQL and a Redis which the caller has
 // started.
 package compose
 
@@ -14,7 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// File is what of docker-compose.yml is needed here; the yaml package resolves the anchors and merges.
+// File is the part of docker-compose.yml that is needed here; the yaml package resolves the anchors and merges.
 type File struct {
 	Services map[string]Service `yaml:"services"`
 }
@@ -43,7 +43,7 @@ func Read(root string) (File, error) {
 	return file, nil
 }
 
-// Environ is what a service is started with by a user whose .env has these values.
+// Environ returns the environment of a service for a user whose .env has these values.
 func (f File) Environ(service string, env map[string]string) map[string]string {
 	values := map[string]string{}
 	for variable, value := range f.Services[service].Environment {
@@ -64,7 +64,7 @@ func expand(expression string, env map[string]string) string {
 	return env[name]
 }
 
-// List is an environment as a process takes it.
+// List returns an environment in the form for a process.
 func List(environ map[string]string) []string {
 	var all []string
 	for _, variable := range slices.Sorted(maps.Keys(environ)) {

@@ -95,7 +95,7 @@ func readYAML(path string) (map[string]any, error) {
 
 var lookBack = regexp.MustCompile(`(\[|offset )\d+[mh]`)
 
-// hurry changes rules so that nobody waits for minutes.
+// hurry changes rules so that alerts do not take minutes.
 func (d *Deployment) hurry(rules map[string]any) {
 	for _, group := range rules["groups"].([]any) {
 		for _, r := range group.(map[string]any)["rules"].([]any) {
@@ -126,7 +126,7 @@ func (s Sample) Number() float64 {
 	return number
 }
 
-// Query asks Prometheus.
+// Query runs a query in Prometheus.
 func (d *Deployment) Query(ctx context.Context, expr string) ([]Sample, error) {
 	var answer struct {
 		Data struct {
@@ -144,7 +144,7 @@ type Alert struct {
 	State       string            `json:"state"`
 }
 
-// Alerts are those that fire, with what they tell.
+// Alerts returns the alerts that fire, with their labels and annotations.
 func (d *Deployment) Alerts(ctx context.Context) ([]Alert, error) {
 	var answer struct {
 		Data struct {
@@ -155,7 +155,7 @@ func (d *Deployment) Alerts(ctx context.Context) ([]Alert, error) {
 	return slices.DeleteFunc(answer.Data.Alerts, func(a Alert) bool { return a.State != "firing" }), err
 }
 
-// Board is what of a Grafana board can be shown without Grafana.
+// Board is the part of a Grafana board that can be shown without Grafana.
 type Board struct {
 	UID         string
 	Title       string
@@ -204,7 +204,7 @@ func (d *Deployment) panels(board string) (map[string]string, error) {
 
 var variable = regexp.MustCompile(`\$\{?(\w+)\}?`)
 
-// Fill puts values into the place of a board's variables, as Grafana does; what is not named is "All".
+// Fill replaces a board's variables by values, as Grafana does; a variable without a value is "All".
 func Fill(expr string, values map[string]string) string {
 	return variable.ReplaceAllStringFunc(expr, func(name string) string {
 		if value, ok := values[strings.Trim(name, "${}")]; ok {

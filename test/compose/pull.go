@@ -12,11 +12,11 @@ import (
 	"adsync/client"
 )
 
-// Freeze has the platforms' figures stand still, and returns the moment as of which they do.
+// Freeze stops the platforms' clock, and returns the moment at which it stopped.
 func (d *Deployment) Freeze(ctx context.Context, frozen bool) (time.Time, error) {
 	order := map[string]any{"frozen": frozen}
 	if !frozen {
-		order["now"] = time.Now().Format(time.RFC3339) // It has stood still.
+		order["now"] = time.Now().Format(time.RFC3339) // The clock was stopped already.
 	}
 	var clock struct{ Now time.Time }
 	err := d.Ask(ctx, http.MethodPost, d.World+"/_sim/clock", order, &clock)
@@ -42,7 +42,7 @@ func (d *Deployment) Run(ctx context.Context, task string, order client.OrderReq
 	})
 }
 
-// Whole reports whether all accounts' figures of today were pulled of late.
+// Whole reports whether all accounts' figures of today were pulled recently.
 func (d *Deployment) Whole(ctx context.Context) (bool, error) {
 	overview, err := d.API().GetOverview(ctx)
 	if err != nil {
@@ -63,7 +63,7 @@ func (d *Deployment) Pull(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A day that is to come is refused, and in some zone it has not come yet.
+	// A future day is refused, and in some zone this day has not begun yet.
 	type group struct {
 		media string
 		today day.Day

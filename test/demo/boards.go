@@ -19,14 +19,14 @@ import (
 //go:embed boards.html
 var boardsTemplate string
 
-// boards serves the Grafana boards as tables of the present values: for who has no Grafana.
+// boards serves the Grafana boards as tables of the present values, for users without Grafana.
 type boards struct {
 	deployment *compose.Deployment
 	page       *template.Template
 	server     *http.Server
 }
 
-// serveBoards begins to serve them, and returns their address.
+// serveBoards serves the boards in the background and returns their address.
 func serveBoards(d *compose.Deployment) (*boards, string, error) {
 	page, err := template.New("boards").Parse(boardsTemplate)
 	if err != nil {
@@ -44,7 +44,7 @@ func serveBoards(d *compose.Deployment) (*boards, string, error) {
 
 func (b *boards) close() { _ = b.server.Close() }
 
-// boardPage is what the page shows.
+// boardPage is the content of the page.
 type boardPage struct {
 	compose.Board
 
@@ -87,11 +87,11 @@ func (b *boards) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if err := b.page.Execute(w, shown); err != nil {
-		return // The browser has hung up.
+		return // The browser has closed the connection.
 	}
 }
 
-// read asks the queries of a panel.
+// read runs the queries of a panel.
 func (b *boards) read(ctx context.Context, p compose.Panel, currency string) boardPanel {
 	shown := boardPanel{Panel: p}
 	shown.Title = compose.Fill(p.Title, map[string]string{"currency": currency})
@@ -112,7 +112,7 @@ func (b *boards) read(ctx context.Context, p compose.Panel, currency string) boa
 	return shown
 }
 
-// label is what Grafana would write next to a value.
+// label returns the label that Grafana would show for a value.
 func label(format string, metric map[string]string) string {
 	if format == "" {
 		var all []string

@@ -1,11 +1,11 @@
 // Command demo brings docker-compose.yml up on this machine without Docker: two producers, consumers by lane and the
-// simulated platforms, each as a process of the built program by its own command line, next to a real Kafka, MySQL or
-// MariaDB and Redis, and a real Prometheus with the shipped rules.
+// simulated platforms, each as a process of the built program with its own command line. Kafka, MySQL or MariaDB,
+// Redis, and Prometheus with the shipped rules are real.
 //
 //	make demo          # runs until ctrl-C
 //	make demo-check    # compares boards, first page, tables and platforms, and ends
 //
-// The servers are those that test/services has started and tells in ADSYNC_TEST_KAFKA, ADSYNC_TEST_MYSQL and
+// The servers are those that test/services has started and names in ADSYNC_TEST_KAFKA, ADSYNC_TEST_MYSQL and
 // ADSYNC_TEST_REDIS.
 package main
 
@@ -27,14 +27,14 @@ import (
 )
 
 const (
-	// pullTime is how long the first whole pull may take, and figures until all tell the same.
+	// pullTime is how long the first whole pull may take, and how long until all places show the same figures.
 	pullTime = 5 * time.Minute
-	// tellTime is how long the check waits for the board, which the leader tells each minute and Prometheus reads each
-	// 15 s.
-	tellTime = 4 * time.Minute
+	// showTime is how long the check waits for the board: the leader updates its figures each minute, and Prometheus
+	// reads them every 15 s.
+	showTime = 4 * time.Minute
 )
 
-// options is what the command line asks for.
+// options are the values of the command line's flags.
 type options struct {
 	compose.Options
 	check bool
@@ -48,7 +48,7 @@ func parseOptions(args []string, output io.Writer) (o options, err error) {
 	flags.StringVar(&o.Prometheus, "prometheus", "", "the program `prometheus`; without it none is started")
 	flags.IntVar(&o.Accounts, "accounts", 100, "simulated accounts, both platforms together")
 	flags.BoolVar(&o.check, "check", false,
-		"wait for the first whole pull, compare what is shown with the tables and with the platforms, and end")
+		"wait for the first whole pull, compare the shown figures with the tables and with the platforms, and end")
 	return o, flags.Parse(args)
 }
 
@@ -66,7 +66,7 @@ func run(ctx context.Context, o compose.Options, check bool, out io.Writer) (err
 	o.Kafka, o.MySQL, o.Redis = os.Getenv("ADSYNC_TEST_KAFKA"), os.Getenv("ADSYNC_TEST_MYSQL"),
 		os.Getenv("ADSYNC_TEST_REDIS")
 	if o.Kafka == "" || o.MySQL == "" || o.Redis == "" {
-		return errors.New("it needs a Kafka, a MySQL and a Redis: run make demo, which starts them")
+		return errors.New("the demo needs Kafka, MySQL and Redis: run make demo, which starts them")
 	}
 	if o.Dir, err = os.MkdirTemp("", "adsync-demo-"); err != nil {
 		return err
@@ -108,7 +108,7 @@ func run(ctx context.Context, o compose.Options, check bool, out io.Writer) (err
 	return wait(ctx, d)
 }
 
-// writeEnv writes what a shell needs to be an operator's of this deployment.
+// writeEnv writes the environment of an operator's shell for this deployment.
 func writeEnv(d *compose.Deployment) (string, error) {
 	var text strings.Builder
 	for _, setting := range compose.List(d.Environment()) {
@@ -121,32 +121,32 @@ func writeEnv(d *compose.Deployment) (string, error) {
 
 func show(d *compose.Deployment, env, boards string, out io.Writer) {
 	fmt.Fprintf(out, `
-first page    %s/   and %s/ of the one that stands by; log in with the token %s
+first page    %s/   and %s/ of the standby; log in with the token %s
 API           %s/api/v1/overview
-platforms     %s/_sim/clock   docs/simulator.md has what can be done to them
+platforms     %s/_sim/clock   docs/simulator.md lists what can be done to them
 `, d.Producers[0], d.Producers[1], d.Token, d.Producers[0], d.World)
 	if d.Board != "" {
 		fmt.Fprintf(out,
-			"Prometheus    %s/api/v1/alerts   its HTTP API answers queries too; its pages are not built in here\n", d.Board)
+			"Prometheus    %s/api/v1/alerts   its HTTP API answers queries; its pages are not in this build\n", d.Board)
 	}
 	media := engine.PlatformNames()
 	fmt.Fprintf(out,
-		`boards        %s   the present values of the Grafana boards' queries; Grafana itself is not here: docker compose has it
+		`boards        %s   the present values of the Grafana boards' queries; only docker compose has Grafana
 logs          %s/*.log
 
 To try, in another shell:
 
   source %s
   bin/adsync accounts --help; bin/adsync coverage holes; bin/adsync pauses
-  bin/adsync pause media %s --for 5m --reason 'to see it'      # the first page says so, and what it costs
-  curl -s %s/_sim/faults -d '{"kind":"token_death","media":"%s","token":"pair"}'   # a login dies: the page has the command that fixes it
+  bin/adsync pause media %s --for 5m --reason 'to see it'      # the first page shows it and its cost
+  curl -s %s/_sim/faults -d '{"kind":"token_death","media":"%s","token":"pair"}'   # a login dies: see the page
 
 Ctrl-C ends everything.
 
 `, boards, d.Dir, env, media[0], d.World, media[len(media)-1])
 }
 
-// wait returns when it is interrupted, or when a process ends.
+// wait returns at an interrupt, or when a process ends.
 func wait(ctx context.Context, d *compose.Deployment) error {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -162,7 +162,7 @@ func wait(ctx context.Context, d *compose.Deployment) error {
 	}
 }
 
-// compare waits for the first whole pull, has the platforms' figures stand still, and compares.
+// compare waits for the first whole pull, stops the platforms' clock, and compares.
 func compare(ctx context.Context, d *compose.Deployment, out io.Writer) error {
 	d.Say("waiting for the first whole pull, which the crons begin")
 	if err := rig.Await(ctx, pullTime, "each account's figures of today were pulled", d.Whole); err != nil {
@@ -183,7 +183,7 @@ func compare(ctx context.Context, d *compose.Deployment, out io.Writer) error {
 	fetched := time.Now()
 	var figures []compose.Figure
 	said := ""
-	err = rig.Await(ctx, tellTime, "all tell the same", func(ctx context.Context) (bool, error) {
+	err = rig.Await(ctx, showTime, "all places show the same figures", func(ctx context.Context) (bool, error) {
 		found, err := d.Figures(ctx)
 		if ctx.Err() != nil {
 			return false, err
@@ -199,7 +199,7 @@ func compare(ctx context.Context, d *compose.Deployment, out io.Writer) error {
 			}
 		}
 		if waits != said && waits != "" {
-			d.Say("not all tell the same yet: %s", waits)
+			d.Say("not all places show the same figures yet: %s", waits)
 		}
 		figures, said = found, waits
 		return waits == "", err

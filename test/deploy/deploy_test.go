@@ -65,7 +65,7 @@ func TestConfigs_TheProgramAcceptsEveryFile(t *testing.T) {
 			if name == "standalone" {
 				command = name
 			}
-			// Secrets are not in files: whoever deploys sets them.
+			// Secrets are not in files: the operator sets them.
 			check(t, []string{
 				"ADSYNC_SECRET_KEYS=[{id: test, key: " + key + "}]",
 				"ADSYNC_API_TOKENS=[{name: test, token: 0123456789abcdef, role: viewer}]",

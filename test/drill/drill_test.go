@@ -1,5 +1,5 @@
-// Package drill hurts a running deployment in the ways that an operator meets, and mends it by what the boards, the
-// first page and the API say.
+// Package drill injects the faults that an operator meets into a running deployment, and fixes them by following the
+// boards, the first page and the API.
 package drill
 
 import (
@@ -31,12 +31,12 @@ import (
 
 const (
 	root = "../.."
-	// patience is how long anything may take, of what takes two minutes at the most: what waits for a login looks again
+	// patience is how long anything may take, of what takes two minutes at most: what waits for a login looks again
 	// every two minutes.
 	patience = 4 * time.Minute
 )
 
-// ground is the deployment on which the drill takes place.
+// ground is the deployment of the drill.
 type ground struct {
 	*compose.Deployment
 	t    *testing.T
@@ -49,7 +49,7 @@ func setup(t *testing.T) *ground {
 		Root: root, Dir: t.TempDir(), Name: "drill-" + strings.ToLower(rand.Text()[:8]), Accounts: 40, Say: t.Logf,
 		Kafka: os.Getenv("ADSYNC_TEST_KAFKA"), MySQL: os.Getenv(storetest.ServerEnv), Redis: os.Getenv(redistest.Env),
 		Prometheus: os.Getenv("PROMETHEUS"),
-		// What is told each minute comes sooner; the summaries may be as late as that.
+		// Figures that are updated each minute come sooner; the summaries may take this long.
 		Environ: map[string]string{"ADSYNC_PRODUCER_FIGURES_INTERVAL": "5s", "ADSYNC_PRODUCER_RELOAD_INTERVAL": "5s"},
 		Hurry:   map[string]string{"adsync_summary_oldest_change_seconds > 600": "adsync_summary_oldest_change_seconds > 65"},
 	}
@@ -75,7 +75,7 @@ func setup(t *testing.T) *ground {
 	return &ground{Deployment: d, t: t, page: &http.Client{Jar: jar, Timeout: 15 * time.Second}}
 }
 
-// eventually waits for a condition; what it says last is part of the failure.
+// eventually waits for a condition; its last error is part of the failure.
 func (g *ground) eventually(what string, is func(context.Context) (bool, error)) {
 	g.t.Helper()
 	began := time.Now()
@@ -94,7 +94,7 @@ func (g *ground) eventually(what string, is func(context.Context) (bool, error))
 	g.t.Logf("after %3.0f s: %s", time.Since(began).Seconds(), what)
 }
 
-// adsync does what an operator types, and returns what is printed.
+// adsync runs a command as an operator does, and returns its output.
 func (g *ground) adsync(command string) string {
 	g.t.Helper()
 	words := strings.Fields(command)
@@ -126,7 +126,7 @@ func (g *ground) config(statement string, args ...any) {
 	require.Positive(g.t, n, statement)
 }
 
-// attention are the items of a kind that the API returns for a platform.
+// attention returns the items of a kind that the API reports for a platform.
 func (g *ground) attention(ctx context.Context, kind, media string) ([]client.Attention, error) {
 	o, err := g.API().GetOverview(ctx)
 	if err != nil {
@@ -144,7 +144,7 @@ func (g *ground) attention(ctx context.Context, kind, media string) ([]client.At
 	return found, nil
 }
 
-// firstPage is what a browser shows, without its tags.
+// firstPage returns the text of the first page, without tags.
 func (g *ground) firstPage(ctx context.Context) (string, error) {
 	form := url.Values{"token": {g.Token}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, g.Producers[1]+"/login", strings.NewReader(form.Encode()))
@@ -178,11 +178,11 @@ type fault struct {
 	accounts    func(int64) bool
 	cause       string // what the cause must match
 	command     string // and the command
-	items       int    // how many are told of it
+	items       int    // how many items report it
 }
 
-// isTold waits until the API, the first page and an alert each name cause, accounts, money and remedy, and returns
-// what the API says.
+// isTold waits until the API, the first page and an alert each name cause, accounts, money and remedy, and returns the
+// API's item.
 func (g *ground) isTold(f fault) []client.Attention {
 	g.t.Helper()
 	var told []client.Attention
@@ -195,7 +195,7 @@ func (g *ground) isTold(f fault) []client.Attention {
 			a := &told[i]
 			if !regexp.MustCompile(f.cause).MatchString(a.Cause) || !regexp.MustCompile(f.command).MatchString(a.Command) ||
 				!f.accounts(a.Accounts) || len(a.Examples) == 0 || a.Remedy == "" || len(a.Money) == 0 {
-				return false, fmt.Errorf("it is told, but not whole: %+v", *a)
+				return false, fmt.Errorf("it is reported, but not completely: %+v", *a)
 			}
 		}
 		return true, nil
@@ -236,7 +236,7 @@ func (g *ground) isTold(f fault) []client.Attention {
 	return told
 }
 
-// concerned is what an alert says it is about.
+// concerned matches the number of accounts and the money that an alert names.
 var concerned = regexp.MustCompile(`^[1-9]\d* accounts?, (CNY|USD) \d+\.\d\d`)
 
 func (g *ground) firing(ctx context.Context, f fault) (*compose.Alert, error) {
@@ -257,7 +257,7 @@ func (g *ground) firing(ctx context.Context, f fault) (*compose.Alert, error) {
 	return nil, nil
 }
 
-// isGone waits until nobody tells it any more.
+// isGone waits until no place still reports the fault.
 func (g *ground) isGone(f fault) {
 	g.t.Helper()
 	g.eventually(f.name+": it is gone", func(ctx context.Context) (bool, error) {

@@ -86,8 +86,8 @@ func one(n int64) bool { return n == 1 }
 
 func some(n int64) bool { return n > 1 }
 
-// authorise does what `adsync bind … --wait` says: a person opens the address that it prints, agrees, and is sent
-// back to the producer.
+// authorise follows `adsync bind … --wait`: a person opens the printed address, agrees, and is redirected to the
+// producer.
 func (g *ground) authorise(command string) {
 	g.t.Helper()
 	command = strings.Replace(command, "https://HOST", g.Producers[0], 1)
@@ -116,11 +116,11 @@ func (g *ground) authorise(command string) {
 	g.t.Logf("$ %s\n%s", command, said)
 }
 
-// page is where a person authorises a login.
+// page returns the address at which a person authorises a login.
 var page = regexp.MustCompile(`http://\S+/audit/oauth\.html\S*`)
 
-// TestDrill injects six faults, sees each told by the API, the first page and an alert, does what they say, and sees
-// it gone, in the figures too.
+// TestDrill injects six faults. It checks that the API, the first page and an alert report each, follows the remedy,
+// and checks that the fault is gone, also in the figures.
 func TestDrill(t *testing.T) {
 	t.Parallel()
 	g := setup(t)
@@ -156,7 +156,7 @@ func TestDrill(t *testing.T) {
 	for _, f := range []fault{token, account, slow, without, wrong, doubtful, stuck} {
 		told, err := g.attention(t.Context(), f.kind, f.media)
 		require.NoError(t, err)
-		require.Empty(t, told, "%s is told before there is any", f.name)
+		require.Empty(t, told, "%s is reported before its fault", f.name)
 	}
 
 	g.platform(http.MethodPost, "faults", map[string]any{"kind": "token_death", "media": oceanengine, "token": "pair"},
@@ -198,7 +198,7 @@ func TestDrill(t *testing.T) {
 	g.roomFor(tencent)
 	g.platform(http.MethodDelete, "faults/"+latency.ID, nil, nil) // The platform fixes it.
 
-	for _, a := range days { // The platform is right: somebody has looked.
+	for _, a := range days { // The platform is right: a person has checked.
 		g.adsync(strings.Replace(a.Command, "--accounts ID", "--accounts "+suspect.external, 1) + " --wait")
 	}
 	g.adsync(fmt.Sprintf("adsync bind account tencent/%s --game %s --os %s", ended.external, ended.game, ended.system))
@@ -208,7 +208,7 @@ func TestDrill(t *testing.T) {
 	for _, f := range []fault{account, doubtful, wrong, without, token} {
 		g.isGone(f)
 	}
-	// The revoked account's subtasks have waited for it, and continue by themselves. None died of anything.
+	// The revoked account's subtasks have waited for it, and continue automatically. None died.
 	g.eventually("what waited for the account is done", func(ctx context.Context) (bool, error) {
 		var waiting int
 		err := g.Data.QueryRowContext(ctx,
@@ -235,7 +235,7 @@ func TestDrill(t *testing.T) {
 	g.isGone(slow)
 	g.eventually("all accounts are pulled again", g.Whole)
 
-	// What is gone is gone in the figures too.
+	// The fixed faults are gone in the figures too.
 	_, err = g.Freeze(t.Context(), true)
 	require.NoError(t, err)
 	require.NoError(t, g.Pull(t.Context()))

@@ -26,7 +26,7 @@ import (
 // tries over 100.
 var alterations = flag.Uint64("alterations", 1, "random alterations of each kind to try")
 
-// firstSeed makes each run of the tests with this flag try other alterations.
+// firstSeed is a flag for trying other alterations.
 var firstSeed = flag.Uint64("first-seed", 1, "seed of the first alteration of each kind")
 
 func TestComparison_FindsEveryAlteration(t *testing.T) {
@@ -51,7 +51,7 @@ func TestComparison_FindsEveryAlteration(t *testing.T) {
 	}
 }
 
-// openWorld is a small simulated world inside the test, whose limits nobody can reach.
+// openWorld is a small simulated world inside the test, with limits beyond reach.
 type openWorld struct {
 	server *httptest.Server
 }
@@ -79,7 +79,7 @@ func newOpenWorld(t *testing.T) *openWorld {
 	return w
 }
 
-// alter has the world serve one thing differently from the truth, and returns what.
+// alter makes the world serve one thing differently from the truth, and returns its description.
 func (w *openWorld) alter(t *testing.T, what string, seed uint64) string {
 	t.Helper()
 	status, body := call(t, http.MethodPost, w.server.URL+"/_sim/faults",

@@ -23,7 +23,7 @@ import (
 	"adsync/standalone/verify"
 )
 
-// deployment is adsync as its operators run it, on a world of its own.
+// deployment is adsync as its operators run it, on its own world.
 type deployment struct {
 	program   string // of the processes that are started from now on
 	world     *world
@@ -33,11 +33,10 @@ type deployment struct {
 	roles     []string
 	api       string
 	whole     map[string]any    // orders a task's whole scope, as the producer takes it
-	leftOut   func(string) bool // tells tasks that orderAll leaves out; nil leaves none out
+	leftOut   func(string) bool // reports whether orderAll skips a task; nil skips none
 }
 
-// deploy brings a deployment up: tables, the world's accounts, and its processes. change is what is other than usual
-// in the settings.
+// deploy brings a deployment up: tables, the world's accounts, and its processes. change alters the usual settings.
 func deploy(t *testing.T, w *world, change ...func(s services, settings map[string]any)) *deployment {
 	t.Helper()
 	return deployProgram(t, program, w, change...)
@@ -66,16 +65,16 @@ func deployOn(
 		"broker": map[string]any{
 			"brokers": s.kafka, "prefix": s.name, "partitions": 6,
 			"replication": s.brokers, "min_insync": max(1, s.brokers-1),
-			// The shortest that Kafka allows: the partitions of a killed consumer move that much later.
+			// The shortest that Kafka allows: after it, the partitions of a killed consumer move.
 			"session_timeout": "6s", "drain_timeout": "2500ms",
-			// Offsets that are committed too early are to be missed after a kill.
+			// Work whose offsets are committed too early must be missing after a kill.
 			"commit_interval": "100ms",
 		},
 		"redis": map[string]any{
 			"mode": s.redis.Mode, "addrs": s.redis.Addrs, "master_name": s.redis.MasterName, "key_prefix": s.redis.KeyPrefix,
 		},
 		"ratelimit": map[string]any{"members": max(1, len(d.roles)-1)},
-		// What runs is what the tests order.
+		// Only runs that the tests order exist.
 		"producer": map[string]any{"schedule": false, "lease_ttl": "6s"},
 	}
 	for _, c := range change {
@@ -88,7 +87,7 @@ func deployOn(
 	}
 	write()
 	require.Contains(t, runProgram(t, program, "migrate", "up", "--config", d.config), "default tasks were written")
-	// What it prints are the settings that are still missing.
+	// It prints the settings that are still missing.
 	printed := runProgram(t, program, "bind", "--config", d.config, "--simulator", w.address)
 	_, missing, ok := strings.Cut(printed, "with these settings:\n")
 	require.True(t, ok, printed)
@@ -126,7 +125,7 @@ func (d *deployment) start(t *testing.T, i int) {
 	d.processes[i] = startProgram(t, d.program, "serve", "--role", d.roles[i], "--config", d.config)
 }
 
-// awaitReady waits until the process works; that of a producer serves the API.
+// awaitReady waits until the process is ready. A producer then serves the API.
 func (d *deployment) awaitReady(t *testing.T, i int) {
 	t.Helper()
 	address := "http://" + d.processes[i].await(t, "listening")["addr"].(string)
@@ -147,7 +146,7 @@ func (d *deployment) stop(t *testing.T) {
 	}
 }
 
-// order has a task run now, with a request as the API takes it, and returns the run's id.
+// order orders a run of a task now, with the API's request, and returns the run's id.
 func (d *deployment) order(t *testing.T, name string, request map[string]any) int64 {
 	t.Helper()
 	status, body := call(t, http.MethodPost, d.api+"/tasks/"+name+"/run", request)
@@ -159,7 +158,7 @@ func (d *deployment) order(t *testing.T, name string, request map[string]any) in
 	return order.RunID
 }
 
-// orderAll has every task of the platforms, or of the system, run one time.
+// orderAll orders one run of every task of the platforms, or of the system.
 func (d *deployment) orderAll(t *testing.T, ofSystem bool) []int64 {
 	t.Helper()
 	status, body := call(t, http.MethodGet, d.api+"/tasks", nil)
@@ -210,7 +209,7 @@ func (d *deployment) await(t *testing.T, ids []int64) []ledger.Run {
 
 func isOpen(r ledger.Run) bool { return r.State.Open() }
 
-// requireSucceeded checks that the runs ended well and that their counts are exact: the total is the sum of the ended
+// requireSucceeded checks that the runs succeeded and that their counts are exact: the total is the sum of the ended
 // states and the number of rows in the log, state by state.
 func (d *deployment) requireSucceeded(t *testing.T, runs []ledger.Run) {
 	t.Helper()
@@ -265,7 +264,7 @@ func (d *deployment) compare(t *testing.T) verify.Report {
 	return d.compareTables(t, d.store)
 }
 
-// compareTables is compare of other tables than those of the writer.
+// compareTables compares other tables than those of the writer.
 func (d *deployment) compareTables(t *testing.T, tables *store.Store) verify.Report {
 	t.Helper()
 	report, err := verify.Run(t.Context(), verify.Options{

@@ -12,8 +12,8 @@ import (
 	"adsync/media/wire"
 )
 
-// addField has a platform serve one more figure, asks for it, and waits until the platform has accepted it and all
-// consumers know that.
+// addField makes a platform serve one more figure, adds the field, and waits until the platform has accepted it and
+// all consumers know that.
 func (d *deployment) addField(t *testing.T, w *world, media string) {
 	t.Helper()
 	w.order(t, "faults", map[string]any{"kind": "add_field", "media": media, "field": "brand_new"}, nil)
@@ -26,19 +26,19 @@ func (d *deployment) addField(t *testing.T, w *world, media string) {
 			"SELECT external_id FROM media_account WHERE media = ? AND tier = ? AND bound = 1 ORDER BY id LIMIT 1", media,
 			settings.TierActive).Row().Scan(&account))
 	id := d.order(t, media+".report_daily.account", map[string]any{"accounts": []string{account}})
-	d.requireSucceeded(t, d.await(t, []int64{id})) // Its pull makes the trial.
+	d.requireSucceeded(t, d.await(t, []int64{id})) // This account's pull tries the field.
 	require.Eventually(t, func() bool {
 		fields, err := d.store.ReportFields(t.Context(), media)
 		return err == nil && len(fields) == 1 && fields[0].Accepted
 	}, patience, poll, "%s never accepts the field", media)
 	for i, role := range d.roles {
 		if len(d.roles) > 1 && role == "consumer" {
-			d.replace(t, i) // One that has not made the trial reads the table each half minute.
+			d.replace(t, i) // A consumer that has not tried the field reads the table each half minute.
 		}
 	}
 }
 
-// requireField wants every row of a raw table to have the new figure.
+// requireField checks that every row of a raw table has the new figure.
 func (d *deployment) requireField(t *testing.T, table string) {
 	t.Helper()
 	var rows, without int
@@ -50,7 +50,7 @@ func (d *deployment) requireField(t *testing.T, table string) {
 	require.Zero(t, without, "of %d rows of %s", rows, table)
 }
 
-// requireRetired has a platform retire a figure: the report of an account continues without it, and its row loses it.
+// requireRetired makes a platform retire a figure: the account's report is still pulled, and its row loses the figure.
 func (d *deployment) requireRetired(t *testing.T, w *world, account, on string) {
 	t.Helper()
 	pull := func() (rows, told int) {
@@ -71,7 +71,7 @@ func (d *deployment) requireRetired(t *testing.T, w *world, account, on string) 
 	w.order(t, "faults", map[string]any{"kind": "retire_field", "media": onePlatform,
 		"field": figures[registrations].Field}, nil)
 	rows, told = pull()
-	require.Equal(t, []int{1, 0}, []int{rows, told}, "the row is there, without the figure")
+	require.Equal(t, []int{1, 0}, []int{rows, told}, "the row exists, without the figure")
 	fields, err := d.store.ReportFields(t.Context(), onePlatform)
 	require.NoError(t, err)
 	require.Len(t, fields, 2)

@@ -16,7 +16,7 @@ import (
 	"adsync/engine"
 )
 
-// onePlatform is the platform of the tests that need one, whichever it is.
+// onePlatform is the platform of the tests that need any one platform.
 var onePlatform = engine.PlatformNames()[0]
 
 // The seeds of these tests make worlds in which 16 accounts hold every kind of account on both platforms, from silent
@@ -43,8 +43,8 @@ func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 	calls, refused := w.calls(t)
 	require.LessOrEqual(t, 100*refused, calls, "refused calls of %d", calls)
 
-	// A platform corrects three past days of an account: a rerun of those days brings the correction and nothing else.
-	// What was spent on them changes the account's money up to now.
+	// A platform corrects three past days of an account: a rerun of those days changes only what was corrected. Their
+	// spend changes the account's money up to now.
 	account := d.busiestAccount(t, onePlatform)
 	today := day.Of(w.now, zone)
 	from, to := today.Add(-5).String(), today.Add(-3).String()
@@ -65,7 +65,8 @@ func TestDeployment_TablesEqualTheTruthAndFollowIt(t *testing.T) {
 	d.requireSucceeded(t, d.await(t, runs))
 	d.summarise(t)
 	d.requireTruth(t)
-	require.True(t, maps.Equal(before, d.untouched(t, account, from, to)), "rows next to the corrected days were rewritten")
+	require.True(t, maps.Equal(before, d.untouched(t, account, from, to)),
+		"rows of other days than the corrected ones were rewritten")
 
 	d.requireRetired(t, w, account, today.Add(-1).String())
 	d.stop(t)
@@ -81,9 +82,9 @@ func TestDeployment_AProcessKilledInTheMiddleChangesNothing(t *testing.T) {
 	w.slowDown(t, 150*time.Millisecond)
 	ids := d.orderAll(t, false)
 	d.awaitMiddle(t, ids)
-	// A consumer that has just joined its groups may get its partitions when others have done a good part already.
+	// A consumer that has just joined its groups may get its partitions late, when others have done much of the work.
 	require.Eventually(t, func() bool { return d.doneBy(t, ids, d.processes[victim]) > 0 }, patience, poll/5,
-		"the process has no part in the work: its end would prove nothing")
+		"the process did none of the work: its end would prove nothing")
 	d.processes[victim].kill(t)
 	ended, total := d.ended(t, ids)
 	require.Less(t, ended, total, "the runs had ended before the kill: this proves nothing")
@@ -151,7 +152,7 @@ func (d *deployment) doneBy(t *testing.T, ids []int64, p *process) int64 {
 	return n
 }
 
-// busiestAccount is the platform's id of the account with the most rows.
+// busiestAccount returns the platform's id of the account with the most rows.
 func (d *deployment) busiestAccount(t *testing.T, media string) string {
 	t.Helper()
 	var id int64
@@ -164,7 +165,7 @@ func (d *deployment) busiestAccount(t *testing.T, media string) string {
 	return account.ExternalID
 }
 
-// untouched are the versions of all rows of reports and summaries but those of the account's days.
+// untouched returns the versions of all rows of reports and summaries except those of the account's days.
 func (d *deployment) untouched(t *testing.T, externalID, from, to string) map[string]int64 {
 	t.Helper()
 	found, err := d.store.FindAccounts(t.Context(), onePlatform, []string{externalID})
@@ -174,7 +175,7 @@ func (d *deployment) untouched(t *testing.T, externalID, from, to string) map[st
 		"report_daily":                "day, account_id, level, object_id, 0",
 		"report_hourly":               "day, account_id, level, object_id, hour",
 		onePlatform + "_report_daily": "day, account_id, level, object_id, 0",
-		// A summary holds other accounts too: of the corrected days it may change.
+		// A summary includes other accounts: its rows of the corrected days may change.
 		"summary_daily": "day, 0, game, media, os",
 	} {
 		query, args := "SELECT "+key+", version FROM "+table+" WHERE NOT (day BETWEEN ? AND ?", []any{from, to}

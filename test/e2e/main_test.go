@@ -1,10 +1,10 @@
 // Package e2e runs the whole program: simulated platforms, a deployment of adsync, and the comparison of every row of
 // its tables with the platforms' truth.
 //
-// The program is built and runs as processes of its own. What they stand on is inside the test: SQLite, a Kafka
-// broker and a Redis, with one process in the role all. Where ADSYNC_TEST_KAFKA, ADSYNC_TEST_MYSQL or
-// ADSYNC_TEST_REDIS name a server the same tests run on that; with a MySQL the deployment is a producer and two
-// consumers, and the night of standalone is played there too.
+// The program is built and runs as separate processes. Its services are inside the test: SQLite, a Kafka broker and a
+// Redis, with one process in the role all. Where ADSYNC_TEST_KAFKA, ADSYNC_TEST_MYSQL or ADSYNC_TEST_REDIS name a
+// server, the same tests use it. With a MySQL the deployment is a producer and two consumers, and the night of
+// standalone is played there too.
 package e2e
 
 import (

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// patience is how long anything may take before a test gives up: much more than on an idle machine.
+	// patience is how long a test waits for anything before it fails: much longer than an idle machine needs.
 	patience = 2 * time.Minute
 	poll     = 100 * time.Millisecond
-	// stopTime is what the program promises for its stop after SIGTERM.
+	// stopTime is the longest time that the program promises for its stop after SIGTERM.
 	stopTime = 15 * time.Second
 )
 
-// process is the program at work.
+// process is a running program.
 type process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
@@ -94,7 +94,7 @@ func (p *process) await(t *testing.T, message string) map[string]any {
 	return record
 }
 
-// stop has the process end as an operator would, in the time that it promises, and with exit code 0.
+// stop ends the process as an operator would. It must end in the promised time, with exit code 0.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))

@@ -17,12 +17,12 @@ import (
 	"adsync/base/sqldb"
 )
 
-// recorder stands between a deployment and its MySQL, where a proxy that shards would stand, and keeps the text of
-// each statement that passes.
+// recorder is between a deployment and its MySQL, in the place of a sharding proxy. It records the text of each
+// statement that passes.
 type recorder struct {
 	listener net.Listener
 	server   string
-	// words of statements that it refuses, as a proxy refuses what its parser or its planner does not know
+	// words of statements that it refuses, as a proxy refuses statements that it cannot parse or plan
 	unknown []string
 
 	mu         sync.Mutex
@@ -30,8 +30,8 @@ type recorder struct {
 	refused    map[string]bool
 }
 
-// record returns a recorder of a database's statements, and the database as it is reached through it. Statements with
-// an unknown word are refused.
+// record returns a recorder of a database's statements, and the settings that reach the database through it.
+// Statements with an unknown word are refused.
 func record(t *testing.T, d sqldb.Database, unknown ...string) (*recorder, sqldb.Database) {
 	t.Helper()
 	dsn, err := mysql.ParseDSN(d.Writer.Reveal())
@@ -68,7 +68,7 @@ func (r *recorder) refusals() []string {
 	return slices.Sorted(maps.Keys(r.refused))
 }
 
-// note keeps a statement and reports whether it passes.
+// note records a statement and reports whether it passes.
 func (r *recorder) note(text string) bool {
 	unknown := slices.ContainsFunc(r.unknown, func(word string) bool { return strings.Contains(text, word) })
 	r.mu.Lock()
@@ -119,7 +119,7 @@ func (r *recorder) pass(client net.Conn) {
 	}
 }
 
-// refusal is the packet of error 1235, ER_NOT_SUPPORTED_YET, as the answer to a command.
+// refusal returns the packet of error 1235, ER_NOT_SUPPORTED_YET, as the answer to a command.
 var refusal = func() []byte {
 	const message = "unsupported"
 	body := append([]byte{0xff, 1235 & 0xff, 1235 >> 8, '#'}, "42000"+message...)

@@ -17,8 +17,8 @@ import (
 )
 
 // TestDeployment_ReplicasThatLagDecideNothing runs a deployment whose replicas stopped before anything was written:
-// none of its work asks them, and every run and row is as it should be. Only what people ask for is as old as they
-// are.
+// none of its work reads them, and every run and row is right. Only people's queries return data as old as the
+// replicas.
 func TestDeployment_ReplicasThatLagDecideNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, *accounts, 2058)
@@ -43,7 +43,7 @@ func TestDeployment_ReplicasThatLagDecideNothing(t *testing.T) {
 	d.summarise(t)
 	d.requireTruth(t)
 
-	// A difference between levels that has gone: to find that, its account is looked up.
+	// A difference between levels that no longer exists: adsync reads its account to find that.
 	media := onePlatform
 	external := d.busiestAccount(t, media)
 	found, err := d.store.FindAccounts(t.Context(), media, []string{external})
@@ -74,8 +74,8 @@ func TestDeployment_ReplicasThatLagDecideNothing(t *testing.T) {
 	d.stop(t)
 }
 
-// queries are the statements of a recorder that read a table of adsync's. A process also tries, at its start, what
-// the server can do and what the user may.
+// queries returns the recorded statements that read one of adsync's tables. At its start a process also checks the
+// server's features and the user's rights.
 func queries(r *recorder) []string {
 	var found []string
 	for _, s := range r.all() {

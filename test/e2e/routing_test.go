@@ -10,13 +10,13 @@ import (
 	_ "github.com/pingcap/tidb/pkg/parser/test_driver" // makes the values of what is parsed
 )
 
-// router judges statements as a proxy does that shards: which of a statement's tables are reached by their shard's key.
+// router judges statements as a sharding proxy does: which of a statement's tables are reached by their shard's key.
 type router struct {
 	parser   *parser.Parser
 	shardKey func(table string) string // "" of a table that is not sharded
 }
 
-// check returns what keeps a statement from being routed: its sharded tables that are not narrowed to values of their
+// check returns what prevents the routing of a statement: its sharded tables that are not narrowed to values of their
 // key, and assignments to the key. tables are the sharded ones in it.
 func (r *router) check(text string) (tables, faults []string, err error) {
 	nodes, _, err := r.parser.Parse(text, "", "")
@@ -58,8 +58,7 @@ type visit struct {
 	faults  []string
 }
 
-// read gathers the tables of a statement and what its conditions say of their columns. Only what is joined by AND
-// narrows.
+// read gathers the tables of a statement and the conditions on their columns. Only conditions joined by AND narrow.
 func (s *visit) read(node ast.Node) {
 	node.Accept(s)
 }
@@ -90,7 +89,7 @@ func (s *visit) Enter(node ast.Node) (ast.Node, bool) {
 // Leave implements ast.Visitor.
 func (s *visit) Leave(node ast.Node) (ast.Node, bool) { return node, true }
 
-// only returns the alias of what FROM names if that is one table, whose columns need no prefix.
+// only returns the alias of the table in FROM if it is the only one. Its columns need no prefix.
 func only(refs *ast.TableRefsClause) string {
 	if refs == nil || refs.TableRefs == nil || refs.TableRefs.Right != nil {
 		return ""
@@ -183,7 +182,7 @@ func (s *visit) assign(list []*ast.Assignment) {
 	}
 }
 
-// insert checks that the rows name their shards: by a value each, or by a column of a list of values.
+// insert checks that the rows name their shards: each by a value, or by a column of a list of values.
 func (s *visit) insert(n *ast.InsertStmt) {
 	into := n.Table.TableRefs.Left.(*ast.TableSource).Source.(*ast.TableName).Name.L
 	if n.Select != nil {

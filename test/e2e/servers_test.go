@@ -27,8 +27,8 @@ import (
 // serversEnv is set by make test-deployments.
 const serversEnv = "ADSYNC_TEST_DEPLOYMENTS"
 
-// TestServers_AsDeploymentsHaveThem runs a whole flow on each of the servers that deployments have in place of
-// single ones: fan-out to Kafka, consumption under quotas in Redis, and rows that equal the platforms' truth. One
+// TestServers_AsDeploymentsHaveThem runs a whole flow on each of the server setups that deployments use instead of
+// single servers: fan-out to Kafka, consumption under quotas in Redis, and rows that equal the platforms' truth. One
 // deployment's servers run at a time.
 func TestServers_AsDeploymentsHaveThem(t *testing.T) {
 	if os.Getenv(serversEnv) == "" {
@@ -48,7 +48,7 @@ func TestServers_AsDeploymentsHaveThem(t *testing.T) {
 		servers := &local.RedisCluster{}
 		launch(t, servers)
 		s := newServices(t)
-		// A client learns of the other nodes from these.
+		// A client finds the other nodes through these.
 		s.redis.Mode, s.redis.Addrs = redis.ModeCluster, servers.Addrs()[:2]
 		flow(t, s)
 		requireQuotas(t, s.redis)
@@ -79,7 +79,7 @@ func TestServers_AsDeploymentsHaveThem(t *testing.T) {
 		s.databases.Config.Replicas = []secret.Text{replica.Config.Writer}
 		s.databases.Data.Replicas = []secret.Text{replica.Data.Writer}
 		d := flow(t, s, func(d *deployment) {
-			// People are shown what the replica has: all of it.
+			// People's queries read the replica, which has all rows.
 			require.NoError(t, servers.Await(t.Context()))
 			account := d.busiestAccount(t, onePlatform)
 			status, body := call(t, http.MethodGet, d.api+"/accounts/"+onePlatform+"/"+account+"/coverage", nil)
@@ -96,7 +96,7 @@ func TestServers_AsDeploymentsHaveThem(t *testing.T) {
 	})
 }
 
-// launch starts servers for the time of a test.
+// launch starts servers for the duration of a test.
 func launch(t *testing.T, servers interface {
 	Launch(ctx context.Context, dir string, ports *local.Ports, stderr io.Writer) error
 	Stop() error
@@ -116,7 +116,7 @@ func launch(t *testing.T, servers interface {
 	t.Logf("the servers are ready after %s", time.Since(begin).Round(time.Millisecond))
 }
 
-// flow runs everything one time on a small world, and compares the tables with the truth.
+// flow runs everything once on a small world, and compares the tables with the truth.
 func flow(t *testing.T, s services, check ...func(d *deployment)) *deployment {
 	t.Helper()
 	w := newWorld(t, 6, 171)
@@ -135,7 +135,7 @@ func flow(t *testing.T, s services, check ...func(d *deployment)) *deployment {
 	return d
 }
 
-// requireQuotas wants the limits of all platforms to have been kept in this Redis.
+// requireQuotas checks that the limits of all platforms were counted in this Redis.
 func requireQuotas(t *testing.T, cfg redis.Config) {
 	t.Helper()
 	client, err := redis.Open(cfg)
@@ -145,12 +145,12 @@ func requireQuotas(t *testing.T, cfg redis.Config) {
 	for _, media := range engine.PlatformNames() {
 		index, err := client.HLen(t.Context(), keys.Of(media, "index")).Result()
 		require.NoError(t, err)
-		require.Positive(t, index, "no limit of %s was kept in Redis", media)
+		require.Positive(t, index, "no limit of %s was counted in Redis", media)
 	}
 }
 
-// accountAt makes two databases and an account with the rights that docs/servers.md lists, and returns the
-// databases as that account reaches them on the writer and on the replica.
+// accountAt creates two databases and an account with the rights that docs/servers.md lists. It returns the
+// settings by which that account reaches the databases on the writer and on the replica.
 func accountAt(t *testing.T, servers *local.MariaDBPair, name string) (writer, replica sqldb.Config) {
 	t.Helper()
 	name = strings.ReplaceAll(name, "-", "_")

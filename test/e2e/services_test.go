@@ -16,7 +16,7 @@ import (
 	"adsync/base/store/storetest"
 )
 
-// services are what the processes of a deployment share.
+// services are the servers that the processes of a deployment share.
 type services struct {
 	name      string // of the deployment, in the names of topics, groups and keys: a real server may serve several
 	kafka     []string
@@ -49,7 +49,7 @@ func newServices(t *testing.T) services {
 	return s
 }
 
-// roles are the processes of a deployment. SQLite is for one process.
+// roles returns the roles of a deployment's processes. SQLite allows only one process.
 func (s services) roles() []string {
 	if s.databases.Data.Driver == sqldb.SQLite {
 		return []string{"all"}

@@ -17,11 +17,11 @@ import (
 	"adsync/engine"
 )
 
-// TestDeployment_StatementsNameTheirShard reads what a deployment sends to its data database, from the ticks to the
-// summaries. A proxy that shards can send each statement to the shards that it concerns, or docs/sharding.md lists
-// the statement; and no statement moves a row to another shard. The recorder answers as such a proxy does: Vitess
-// plans no JSON_TABLE, and TiDB has none. Where ADSYNC_TEST_STATEMENTS names a file, the statements are written there
-// for test/vitess.
+// TestDeployment_StatementsNameTheirShard reads the statements that a deployment sends to its data database, from the
+// ticks to the summaries. A sharding proxy can route each statement to its shards, or docs/sharding.md lists the
+// statement. No statement moves a row to another shard. The recorder answers as such a proxy does: Vitess plans no
+// JSON_TABLE, and TiDB has none. Where ADSYNC_TEST_STATEMENTS names a file, the statements are written there for
+// test/vitess.
 func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, *accounts, 2058)
@@ -38,7 +38,7 @@ func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 		settings["store"].(map[string]any)["data"] = databaseSettings(data)
 		settings["producer"].(map[string]any)["schedule"] = true
 	})
-	// Some subtasks are tried again, slowly.
+	// Some subtasks are retried slowly.
 	w.order(t, "faults", map[string]any{"kind": "status", "media": onePlatform, "count": 30}, nil)
 	w.slowDown(t, time.Second)
 	ids := d.orderAll(t, false)
@@ -88,7 +88,8 @@ func TestDeployment_StatementsNameTheirShard(t *testing.T) {
 	require.Contains(t, met, "task_failure")
 }
 
-// awaitSentAgain asks what the leader's sweep asks, whose own looks, each 15 s, may all miss what was sent again.
+// awaitSentAgain runs the query of the leader's sweep. The sweep itself runs each 15 s and may miss all rows that were
+// sent again.
 func awaitSentAgain(t *testing.T, recorded sqldb.Config) {
 	t.Helper()
 	s, err := store.Open(t.Context(), recorded, slog.New(slog.DiscardHandler))
@@ -127,7 +128,8 @@ func TestRouter_FindsWhatNamesNoShard(t *testing.T) {
 		"SELECT 1 FROM (SELECT day FROM coverage WHERE day > 1) c": "coverage is not narrowed by account_id",
 
 		"SELECT 1 FROM report_daily r JOIN coverage c ON c.account_id = r.account_id WHERE r.account_id = 1": "",
-		"SELECT 1 FROM report_daily r JOIN coverage c ON c.day = r.day WHERE r.account_id = 1":               "coverage is not narrowed by account_id",
+		"SELECT 1 FROM report_daily r JOIN coverage c ON c.day = r.day" +
+			" WHERE r.account_id = 1": "coverage is not narrowed by account_id",
 
 		"SELECT 1 FROM " + list +
 			" STRAIGHT_JOIN task_log_20261121 AS t ON t.run_id = o.run_id": "task_log_20261121 is not narrowed by run_id",
@@ -136,15 +138,18 @@ func TestRouter_FindsWhatNamesNoShard(t *testing.T) {
 		"UPDATE one_row STRAIGHT_JOIN " + list +
 			" STRAIGHT_JOIN subtask_due AS t ON t.run_id = o.run_id AND t.run_id IN (7, 8) SET t.state = 1": "",
 		"UPDATE " + list +
-			" STRAIGHT_JOIN subtask_due AS t ON t.account_id = o.account_id SET t.state = 1": "subtask_due is not narrowed by run_id",
+			" STRAIGHT_JOIN subtask_due AS t" +
+			" ON t.account_id = o.account_id SET t.state = 1": "subtask_due is not narrowed by run_id",
 		"DELETE t FROM " + list +
 			" STRAIGHT_JOIN subtask_due AS t ON t.run_id = 7 AND t.account_id = o.account_id": "",
-		"DELETE FROM hole WHERE (account_id, day) IN ((1, 2), (3, 4))":                          "hole is not narrowed by account_id",
+		"DELETE FROM hole" +
+			" WHERE (account_id, day) IN ((1, 2), (3, 4))": "hole is not narrowed by account_id",
 		"DELETE FROM hole WHERE (account_id, day) IN ((1, 2), (3, 4)) AND account_id IN (1, 3)": "",
 
 		"UPDATE run SET id = 8 WHERE id = 7": "run.id is updated",
-		"INSERT INTO coverage (account_id, day) VALUES (1, 2) ON DUPLICATE KEY UPDATE account_id = VALUES(account_id)": "coverage.account_id is updated",
-		"INSERT INTO coverage (account_id, day) VALUES (1, 2), (3, 4) ON DUPLICATE KEY UPDATE day = VALUES(day)":       "",
+		"INSERT INTO coverage (account_id, day) VALUES (1, 2)" +
+			" ON DUPLICATE KEY UPDATE account_id = VALUES(account_id)": "coverage.account_id is updated",
+		"INSERT INTO coverage (account_id, day) VALUES (1, 2), (3, 4) ON DUPLICATE KEY UPDATE day = VALUES(day)": "",
 		"INSERT INTO coverage (day) SELECT 1": "coverage is not narrowed by account_id",
 		"INSERT INTO task_log_20261121 (run_id, account_id) SELECT 7, o.account_id FROM " + list +
 			", leader l, run r WHERE l.id = 1 AND r.id = 7 LOCK IN SHARE MODE": "",

@@ -16,7 +16,7 @@ import (
 	"adsync/engine"
 )
 
-// pattern is a statement that docs/sharding.md lists among those that may ask all shards. In its text … stands for
+// pattern is a statement that docs/sharding.md lists among those that may read all shards. In its text … matches
 // anything.
 type pattern struct {
 	text  string
@@ -62,10 +62,10 @@ func shapeOf(text string) string {
 	return logDay.ReplaceAllString(moreRows.ReplaceAllString(shape, ""), "task_$1")
 }
 
-// moreRows are the rows of a list but the first.
+// moreRows matches the rows of a list except the first.
 var moreRows = regexp.MustCompile(`( union all select ([-?., ]|null)+)+`)
 
-// compact leaves out what may be written in several ways.
+// compact removes what may be written in several ways.
 func compact(statement string) string {
 	return besideSigns.ReplaceAllString(strings.ToLower(statement), "$1")
 }
@@ -83,7 +83,7 @@ type statement struct {
 // whether a list has one row or several, and by whether these are on one shard.
 const shapeTexts = 20
 
-// writeStatements writes what a deployment has sent to its data database, and what it knows of the tables there.
+// writeStatements writes the statements that a deployment has sent to its data database, and the tables there.
 func (d *deployment) writeStatements(t *testing.T, path string, all []statement, refused []string, list patterns) {
 	t.Helper()
 	byShape := map[string][]statement{}
@@ -127,7 +127,8 @@ func (d *deployment) shardedTables(t *testing.T) map[string]shardedTable {
 		"SELECT c.table_name, c.column_name, c.data_type, COALESCE(c.collation_name, '')" +
 			" FROM information_schema.columns c JOIN information_schema.tables t ON t.table_schema = c.table_schema AND " +
 			"t.table_name = c.table_name" +
-			" WHERE c.table_schema = DATABASE() AND t.table_type = 'BASE TABLE' ORDER BY c.table_name, c.ordinal_position").Rows()
+			" WHERE c.table_schema = DATABASE() AND t.table_type = 'BASE TABLE'" +
+			" ORDER BY c.table_name, c.ordinal_position").Rows()
 	require.NoError(t, err)
 	defer rows.Close()
 	router, places := newRouter(), sqldb.Places(engine.RawTables())

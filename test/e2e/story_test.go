@@ -15,12 +15,12 @@ import (
 )
 
 // The night of the simulated world, with its misbehaving platforms, on the servers of a deployment. The tests of
-// standalone show it on the embedded parts.
+// standalone play it on the embedded parts.
 func TestStory_OnADeploymentsServersEveryRowIsWhatWasPublished(t *testing.T) {
 	t.Parallel()
 	s := newServices(t)
 	if s.databases.Data.Driver == sqldb.SQLite {
-		t.Skip("the environment names no MySQL: the tests of package standalone show the story on the embedded parts")
+		t.Skip("the environment names no MySQL: the tests of package standalone play the story on the embedded parts")
 	}
 	awaitEarlyEnough(t)
 	data := filepath.Join(t.TempDir(), "data")
@@ -49,7 +49,7 @@ func TestStory_OnADeploymentsServersEveryRowIsWhatWasPublished(t *testing.T) {
 	t.Logf("%d scenes in %.0f s, %d rows as published, %d as in the truth", len(report.Story.Scenes), seconds,
 		report.Story.RowsCompared, report.Truth.RowsCompared)
 
-	// The tables are the world's from now on, and of nobody else.
+	// From now on only this world uses the tables.
 	refused := func(args ...string) string {
 		var stderr bytes.Buffer
 		cmd := exec.CommandContext(t.Context(), program, args...)

@@ -20,7 +20,7 @@ import (
 	"adsync/simulator"
 )
 
-// receiver takes traces as a collector does.
+// receiver receives traces as a collector does.
 type receiver struct {
 	address string
 
@@ -69,7 +69,7 @@ func texts(list []*common.KeyValue) map[string]string {
 	return m
 }
 
-// under returns the spans right below another.
+// under returns the direct children of a span.
 func (r *receiver) under(parent span) []span {
 	var all []span
 	for _, s := range r.spans {
@@ -101,7 +101,7 @@ func TestDeployment_ASubtaskIsTracedFromTheSendToTheWrite(t *testing.T) {
 	require.NoError(t, d.store.Config.Writer(t.Context()).Raw(bound, onePlatform).Row().Scan(&account))
 	d.requireSucceeded(t,
 		d.await(t, []int64{d.order(t, onePlatform+".report_daily.account", map[string]any{"accounts": []string{account}})}))
-	d.stop(t) // What was not sent yet is sent then.
+	d.stop(t) // The process sends its remaining spans when it stops.
 
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +135,7 @@ func TestDeployment_ASubtaskIsTracedFromTheSendToTheWrite(t *testing.T) {
 
 	for _, s := range r.spans {
 		for key, value := range texts(s.Attributes) {
-			require.NotContains(t, value, "://", "%s of %s: no address is told", key, s.Name)
+			require.NotContains(t, value, "://", "%s of %s has no address", key, s.Name)
 		}
 	}
 	seen := r.raw.String()
@@ -144,7 +144,7 @@ func TestDeployment_ASubtaskIsTracedFromTheSendToTheWrite(t *testing.T) {
 	}
 }
 
-// secrets are what the platforms gave to the deployment.
+// secrets returns the secrets that the platforms gave to the deployment.
 func (w *world) secrets(t *testing.T) []string {
 	t.Helper()
 	status, body := call(t, http.MethodGet, w.address+"/_sim/credentials", nil)

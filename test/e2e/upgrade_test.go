@@ -17,8 +17,8 @@ import (
 	"adsync/standalone/verify"
 )
 
-// lastRelease builds the program of the last release, which the file names by its tag or commit: whoever releases
-// writes it there. What was built is kept in the user's cache, for a release does not change.
+// lastRelease builds the program of the last release. The file names it by its tag or commit; the person who releases
+// writes it there. The build is kept in the user's cache, since a release does not change.
 func lastRelease(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/last-release")
@@ -48,13 +48,14 @@ func lastRelease(t *testing.T) string {
 	run("tar", "-xf", "release.tar")
 	require.NoError(t, os.MkdirAll(filepath.Dir(kept), 0o750))
 	run("go", "build", "-o", kept+".new", "./cmd/adsync")
-	require.NoError(t, os.Rename(kept+".new", kept)) // Whole, or not at all: others may be building it too.
+	// The file is renamed into place, since other processes may build it at the same time.
+	require.NoError(t, os.Rename(kept+".new", kept))
 	return kept
 }
 
-// A deployment of the last release becomes one of this program while it works, in the order that docs/deploying.md
-// describes and in the other one. Until each process has been replaced, work continues, on tables that are newer than the
-// processes that have not been yet.
+// A deployment of the last release is upgraded to this program while it works, in the order of docs/deploying.md and
+// in the opposite order. Work continues throughout, on tables that are newer than the processes that are not replaced
+// yet.
 func TestUpgrade_FromTheLastReleaseWithoutAStop(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(storetest.ServerEnv) == "" {
@@ -65,12 +66,12 @@ func TestUpgrade_FromTheLastReleaseWithoutAStop(t *testing.T) {
 	d := deployProgram(t, old, w)
 	whole := d.whole
 	d.whole = map[string]any{} // The last release does not know "scope".
-	// It reads and asks for the platform's materials as the platform does not have them.
+	// It pulls the platform's materials in a way that the platform does not support.
 	d.leftOut = ofMaterials
 	producer, first, second := 0, 1, 2
-	w.slowDown(t, 20*time.Millisecond) // So that there is something for each consumer.
+	w.slowDown(t, 20*time.Millisecond) // This leaves work for each consumer.
 
-	// The tables are those of this program from here on, under processes of the last release that are at work.
+	// From here on the tables are this program's, while processes of the last release run.
 	ids := d.orderAll(t, false)
 	d.awaitMiddle(t, ids)
 	command(t, "migrate", "up", "--config", d.config)
@@ -96,7 +97,7 @@ func TestUpgrade_FromTheLastReleaseWithoutAStop(t *testing.T) {
 	d.stop(t)
 }
 
-// ofMaterials reports whether a task is about creatives that are no objects of their own, but what an ad shows.
+// ofMaterials reports whether a task pulls creatives that are not separate objects, but what an ad shows.
 func ofMaterials(task string) bool {
 	media, name, _ := strings.Cut(task, ".")
 	p := engine.Platform(media)
@@ -125,7 +126,7 @@ func (d *deployment) workTogether(t *testing.T, processes ...int) {
 			return
 		}
 	}
-	require.Fail(t, "one of the processes never has a part in the work")
+	require.Fail(t, "one of the processes never does any of the work")
 }
 
 // replace ends a process and starts the deployment's present program in its place.

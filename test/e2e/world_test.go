@@ -14,17 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// world is the simulated platforms, in a process of their own.
+// world is the process with the simulated platforms.
 type world struct {
 	process *process
 	address string
-	now     time.Time // where its clock stands
+	now     time.Time // the time of its stopped clock
 }
 
-// zone is that of all simulated accounts: a test waits for one midnight.
+// zone is the time zone of all simulated accounts, so that a test waits for one midnight.
 var zone = time.FixedZone("UTC+8", 8*60*60)
 
-// newWorld starts a world whose clock stands still.
+// newWorld starts a world whose clock is stopped.
 func newWorld(t *testing.T, accounts int, seed int64) *world {
 	t.Helper()
 	awaitEarlyEnough(t)
@@ -36,7 +36,7 @@ func newWorld(t *testing.T, accounts int, seed int64) *world {
 	}
 	w.order(t, "clock", map[string]any{"frozen": true}, &clock)
 	w.now = clock.Now
-	// Looser than as shipped: a large account's creatives are hundreds of calls to one endpoint.
+	// The limits are higher than as shipped: a large account's creatives are hundreds of calls to one endpoint.
 	status, body := call(t, http.MethodGet, w.address+"/_sim/limits", nil)
 	require.Equal(t, http.StatusOK, status, string(body))
 	var shipped struct {
@@ -56,8 +56,8 @@ func newWorld(t *testing.T, accounts int, seed int64) *world {
 	return w
 }
 
-// awaitEarlyEnough waits until the accounts' day does not end within the test: the deployment goes by the database's
-// time, which would leave the world's day behind.
+// awaitEarlyEnough waits until the accounts' day does not end within the test: the deployment uses the database's
+// time, which would otherwise pass the end of the world's day.
 func awaitEarlyEnough(t *testing.T) {
 	t.Helper()
 	now := time.Now().In(zone)
@@ -83,13 +83,14 @@ func (w *world) order(t *testing.T, path string, order, into any) {
 	}
 }
 
-// slowDown has every call take some time, so that there is a middle of a run.
+// slowDown makes every call take some time, so that a test can act in the middle of a run.
 func (w *world) slowDown(t *testing.T, by time.Duration) {
 	t.Helper()
 	w.order(t, "faults", map[string]any{"kind": "latency", "ms": by.Milliseconds()}, nil)
 }
 
-// calls returns how many calls the platforms were asked in all, and how many they refused for being over a limit.
+// calls returns how many calls the platforms received in all, and how many of them they refused for being over a
+// limit.
 func (w *world) calls(t *testing.T) (calls, refused int64) {
 	t.Helper()
 	status, body := call(t, http.MethodGet, w.address+"/_sim/ledger", nil)

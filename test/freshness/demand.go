@@ -20,8 +20,8 @@ import (
 	"adsync/simulator/limit"
 )
 
-// Limit is what one app may ask of an endpoint in limitPeriod, what the tasks ask of the busiest app, and what became
-// of it.
+// Limit is how many calls one app may make to an endpoint in limitPeriod, how many the tasks make for the busiest app,
+// and the outcome.
 type Limit struct {
 	Media    string  `json:"media"`
 	Endpoint string  `json:"endpoint"`
@@ -49,7 +49,7 @@ func (d *deployment) setWorldLimits(ctx context.Context, rules []limit.Rule) err
 // endpoint is what a limit of an app is for.
 type endpoint struct{ media, app, name string }
 
-// called is what a platform counted.
+// called is the number of calls that a platform counted.
 type called struct {
 	Calls   int64 `json:"calls"`
 	Refused int64 `json:"refused_limit"`
@@ -220,8 +220,8 @@ func (d *deployment) order(ctx context.Context, tasks []settings.TaskRow) error 
 	})
 }
 
-// limit sets the platforms' limits, and ours next to them, to a multiple of the demand of the busiest app. Endpoints
-// that the tasks do not call, and limits of accounts, are as shipped again.
+// limit sets the platforms' limits, and adsync's to the same, to a multiple of the demand of the busiest app.
+// Endpoints that the tasks do not call, and limits of accounts, are as shipped again.
 func (d *deployment) limit(ctx context.Context, demand map[endpoint]float64, margin float64) ([]Limit, error) {
 	busiest := map[[2]string]float64{}
 	for e, calls := range demand {
@@ -245,7 +245,7 @@ func (d *deployment) limit(ctx context.Context, demand map[endpoint]float64, mar
 			Seconds: int(limitPeriod.Seconds()), Limit: int(l.Calls)})
 	}
 	slices.SortFunc(limits, func(a, b Limit) int { return strings.Compare(a.Media+a.Endpoint, b.Media+b.Endpoint) })
-	// Ours first: the processes read them every few seconds, and no task runs meanwhile.
+	// adsync's limits come first: the processes read them every few seconds, and no task runs meanwhile.
 	for _, r := range rules {
 		if err := d.store.AddRateLimit(ctx, standalone.LimitOf(r)); err != nil {
 			return nil, err

@@ -45,7 +45,7 @@ const importantLate = 3 * time.Minute
 // databaseSettings make the database as large as its data; the rest is as shipped, with a sync at each commit.
 var databaseSettings = []string{"--innodb-buffer-pool-size=4G", "--innodb-log-file-size=1G"}
 
-// deployment is adsync at work on servers and a world of its own.
+// deployment is a running adsync on its own servers and world.
 type deployment struct {
 	o       options
 	ports   *local.Ports
@@ -142,7 +142,7 @@ func (d *deployment) startWorld(ctx context.Context) error {
 	return d.setWorldLimits(ctx, rules)
 }
 
-// prepare makes the databases, binds the accounts and puts those to sleep that have no spend.
+// prepare creates the databases, binds the accounts and marks those without spend as inactive.
 func (d *deployment) prepare(ctx context.Context) error {
 	if err := d.mariadb.CreateDatabases(ctx, "config", "data"); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (d *deployment) startProducer(ctx context.Context, crons bool) error {
 	return err
 }
 
-// alive complains when a process has ended.
+// alive returns an error if a process has ended.
 func (d *deployment) alive() error {
 	for name, p := range d.processes {
 		select {
@@ -235,7 +235,7 @@ func (d *deployment) alive() error {
 	return nil
 }
 
-// readAccounts asks the platforms which accounts spent in the last days and has the others be inactive.
+// readAccounts reads from the platforms which accounts spent in the last days, and marks the others as inactive.
 func (d *deployment) readAccounts(ctx context.Context) error {
 	if err := d.store.Config.Writer(ctx).Raw(
 		"SELECT COUNT(*) FROM media_account WHERE initialised_at IS NOT NULL").Row().Scan(&d.initialised); err != nil {

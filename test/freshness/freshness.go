@@ -29,7 +29,7 @@ func (a Age) MarshalJSON() ([]byte, error) {
 	return json.Marshal(float64(a))
 }
 
-// agesMax is up to which age ages are told from each other, in seconds.
+// agesMax is the highest age, in seconds, that is counted separately.
 const agesMax = 4 * 3600
 
 // ages counts ages by the second, rounded up; what is older than agesMax is never.

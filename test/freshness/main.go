@@ -1,12 +1,12 @@
-// Command freshness measures how old the figures are that people see, at the seeded cadence and under call limits.
+// Command freshness measures the age of the figures that people see, at the seeded cadence and under call limits.
 //
 //	go run ./test/freshness -accounts 40000 -minutes 15
 //
 // It starts real Kafka, MariaDB and Redis servers for itself, builds adsync, and runs the simulated platforms, a
-// producer and some consumers as processes, with the default tasks on their crons. What the tasks' rows ask of the
-// platforms is measured by one round of each; the limits are then set to a multiple of that demand. Every few seconds
-// it reads from the tables, for each active account, the moment at which the last whole pull that the summaries show
-// began. Accounts that were never pulled, or whose pulls fail, only grow older.
+// producer and some consumers as processes, with the default tasks on their crons. One round of each task measures the
+// demand; the limits are then set to a multiple of it. Every few seconds it reads from the tables, for each active
+// account, the moment at which the last whole pull that the summaries show began. Accounts that were never pulled, or
+// whose pulls fail, only grow older.
 //
 // The exit code is 0 only if the 95th percentile of each line, plain and weighted by spend, is within the tasks'
 // period and 60 s.
@@ -36,7 +36,7 @@ func main() {
 	})
 }
 
-// options is what the command line asks for.
+// options are the values of the command line's flags.
 type options struct {
 	accounts, active, consumers int
 	pool                        int
@@ -84,7 +84,7 @@ func parseOptions(args []string, output io.Writer) (options, error) {
 	return o, nil
 }
 
-// run brings the deployment up, measures, and takes everything down.
+// run starts the deployment, measures, and stops everything.
 func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err error) {
 	if o.dir == "" {
 		if o.dir, err = os.MkdirTemp("", "adsync-freshness-"); err != nil {
@@ -130,7 +130,7 @@ func run(ctx context.Context, o options, stderr io.Writer) (report *Report, err 
 	return report, nil
 }
 
-// Report is what was measured.
+// Report is the result of the measurement.
 type Report struct {
 	Held     bool    `json:"held"` // the 95th percentiles of all lines are within their bounds
 	Accounts int     `json:"accounts"`

@@ -62,15 +62,15 @@ func (d *deployment) lines(ctx context.Context) ([]*line, error) {
 	return all, nil
 }
 
-// counts are what is counted up over the measured time.
+// counts are summed over the measured time.
 type counts struct {
 	calls    map[endpoint]called
 	subtasks map[string]int64
 	cpu      map[string]float64
 }
 
-// measure lets the tasks settle and then measures. Samples of the settling are looked at too: what is shown is told
-// from one to the next.
+// measure lets the tasks settle and then measures. It also reads samples while they settle: each sample needs the one
+// before.
 func (d *deployment) measure(ctx context.Context, o options, limits []Limit) (*Report, error) {
 	lines, err := d.lines(ctx)
 	if err != nil {
@@ -148,7 +148,7 @@ func (d *deployment) measure(ctx context.Context, o options, limits []Limit) (*R
 	return r, err
 }
 
-// sample reads what is shown now, in one snapshot, and returns the database's time.
+// sample reads the shown figures' ages in one snapshot, and returns the database's time.
 func (d *deployment) sample(ctx context.Context, t tracker) (time.Time, error) {
 	tx, err := d.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The command "adsync tasks run" is in tasks_run.go, made by newTasksRun. Each file of the folders is the file of one command, but for the two that begin.
+// The command "adsync tasks run" is in tasks_run.go, made by newTasksRun. Each file of the folders is the file of one
+// command, except the two entry points.
 func TestEachCommandIsInTheFileOfItsName(t *testing.T) {
 	t.Parallel()
 	commands := map[string]bool{"root": true}
@@ -44,11 +45,13 @@ func TestEachCommandIsInTheFileOfItsName(t *testing.T) {
 		default:
 			require.Equal(t, name, word, "%s: its command is %q", path, uses[0])
 		}
-		require.Contains(t, made, "new"+strings.ReplaceAll(name, "_", ""), "%s: the function that makes the command is named for it", path)
+		require.Contains(t, made, "new"+strings.ReplaceAll(name, "_", ""),
+			"%s: the function that makes the command is named for it", path)
 	}
 }
 
-// usesOf returns the words of the commands that a file makes, and the names of the functions that make one, without regard to upper case.
+// usesOf returns the words of the commands that a file makes, and the names, in lower case, of the functions that make
+// one.
 func usesOf(file *ast.File) (uses, made []string) {
 	for _, decl := range file.Decls {
 		if f, ok := decl.(*ast.FuncDecl); ok && strings.HasPrefix(f.Name.Name, "new") {

@@ -149,7 +149,7 @@ func receiver(e ast.Expr) string {
 	return "?"
 }
 
-// judge returns what is wrong, one line each: what is over its limit, and exceptions that are not needed.
+// judge returns the violations, one line each: sizes over their limit, and exceptions that are not needed.
 func judge(is map[string]size, tables []string, over map[string]int) (wrong []string) {
 	is = maps.Clone(is)
 	for _, name := range tables {

@@ -15,7 +15,8 @@ import (
 // places are where platforms may be named: the three lists, a platform's own places, generated files, documents, and
 // the tests and programs that go over whole deployments with simulated platforms.
 var places = regexp.MustCompile(
-	`^(engine/platforms\.go$|simulator/|standalone/verify/|media/(PLATFORMS)/|deploy/helm/adsync/medias\.txt$|docs/|README\.md$|CHANGELOG\.md$|test/|bench/|bin/|\.)|_test\.go$`)
+	`^(engine/platforms\.go$|simulator/|standalone/verify/|media/(PLATFORMS)/|deploy/helm/adsync/medias\.txt$|` +
+		`docs/|README\.md$|CHANGELOG\.md$|test/|bench/|bin/|\.)|_test\.go$`)
 
 func TestNoOtherFileNamesAPlatform(t *testing.T) {
 	t.Parallel()

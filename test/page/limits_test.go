@@ -9,7 +9,7 @@ import (
 	"adsync/producer/overview/overviewtest"
 )
 
-// limits are as Redis would tell them.
+// limits returns limits as from Redis.
 type limits struct{}
 
 func (limits) State(_ context.Context, media string) ([]grant.LimitState, []grant.PauseState, error) {

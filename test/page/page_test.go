@@ -1,7 +1,7 @@
-// Package page_test looks at the first page as people do: in a browser, on a phone and on a wide screen, by day and
-// by night.
+// Package page_test tests the first page in a browser, at the sizes of a phone and of a wide screen, in the light and
+// the dark theme.
 //
-// It is a module of its own, so that the program does not carry what drives a browser.
+// It is its own module, so that the program does not depend on the library that drives a browser.
 package page_test
 
 import (
@@ -40,7 +40,7 @@ const outEnv = "ADSYNC_PAGE_SHOTS"
 // wait is how long a browser may take for one thing.
 const wait = 30 * time.Second
 
-// site is the page on a server, over rows that are known.
+// site is the page on a server, over known rows.
 type site struct {
 	*httptest.Server
 
@@ -187,7 +187,9 @@ func TestPage_FitsEveryScreen(t *testing.T) {
 			require.Equal(t, screen.wide, value[int64](b, "document.documentElement.scrollWidth"), "%s scrolls sideways", name)
 			require.Empty(t,
 				value[[]string](b,
-					`[...document.querySelectorAll("main *")].filter(e => !e.closest("svg") && e.getBoundingClientRect().right > innerWidth + 0.5).map(e => e.outerHTML.slice(0, 200))`), name)
+					`[...document.querySelectorAll("main *")]
+						.filter(e => !e.closest("svg") && e.getBoundingClientRect().right > innerWidth + 0.5)
+						.map(e => e.outerHTML.slice(0, 200))`), name)
 			require.Empty(t, value[[]string](b, brokenNames), name)
 			require.Empty(t, value[[]string](b, lowContrast), name)
 			require.Equal(t, theme == "dark", value[bool](b, `matchMedia("(prefers-color-scheme: dark)").matches`))
@@ -199,11 +201,21 @@ func TestPage_FitsEveryScreen(t *testing.T) {
 // lowContrast lists texts of less than 4.5 : 1 against what is behind them.
 const lowContrast = `(() => {
   const read = c => { const m = c.match(/[\d.]+/g).map(Number); return {rgb: m.slice(0, 3), a: m[3] ?? 1}; };
-  const light = rgb => { const [r, g, b] = rgb.map(v => { v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; }); return .2126 * r + .7152 * g + .0722 * b; };
-  const behind = e => { for (; e; e = e.parentElement) { const c = read(getComputedStyle(e).backgroundColor); if (c.a > 0) return c.rgb; } return [255, 255, 255]; };
+  const light = rgb => {
+    const [r, g, b] = rgb.map(v => { v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; });
+    return .2126 * r + .7152 * g + .0722 * b;
+  };
+  const behind = e => {
+    for (; e; e = e.parentElement) {
+      const c = read(getComputedStyle(e).backgroundColor);
+      if (c.a > 0) return c.rgb;
+    }
+    return [255, 255, 255];
+  };
   const bad = [];
   for (const e of document.querySelectorAll('main *')) {
-    if (e.closest('svg') || !e.getClientRects().length || ![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+    if (e.closest('svg') || !e.getClientRects().length) continue;
+    if (![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
     const a = light(read(getComputedStyle(e).color).rgb), b = light(behind(e));
     const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
     if (ratio < 4.5) bad.push(ratio.toFixed(2) + ' ' + e.outerHTML.slice(0, 120));
@@ -236,7 +248,8 @@ func TestPage_RefreshesItselfWhereTheReaderIs(t *testing.T) {
 	require.NoError(t,
 		s.store.Data.Writer(t.Context()).Exec("UPDATE run SET succeeded = 7 WHERE state = 'running' AND total = 8").Error)
 	value[int](b,
-		`document.getElementById("notes").open = true; scrollTo(0, 900); document.querySelector("main").dataset.first = "yes"; 0`)
+		`document.getElementById("notes").open = true; scrollTo(0, 900);
+		document.querySelector("main").dataset.first = "yes"; 0`)
 	before := value[float64](b, "scrollY")
 	require.Positive(t, before)
 	b.until(`!document.querySelector("main").dataset.first`)

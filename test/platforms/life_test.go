@@ -160,7 +160,7 @@ func TestProbe_AWokenAccountIsActiveAtTheNextRun(t *testing.T) {
 		require.NotContains(t, l.accounts(settings.TierInactive), id, "the first run that can see it makes it active")
 		require.LessOrEqual(t, l.at.Sub(began), 20*time.Minute, "this account's first figures are out in the first minutes")
 
-		// The next tick of today's figures takes it, and the probe no more.
+		// The next tick of today's figures includes the account, and the probe no longer does.
 		scope, err := l.Store.FanOutAccounts(t.Context(), platform.Name(), []string{settings.TierActive}, id-1, 1)
 		require.NoError(t, err)
 		require.Equal(t, id, scope[0].ID)

@@ -285,7 +285,7 @@ func TestTraps_AZeroThatIsNotToldIsNULL(t *testing.T) {
 	}
 }
 
-// What a day's cohort pays is told for 30 days, of which no look-back reaches the later ones: the weekly pull has them.
+// A platform reports for 30 days what a day's cohort pays. No look-back reaches the later days: the weekly pull does.
 func TestTraps_CohortsThatGrowAreHadByTheWeeklyPull(t *testing.T) {
 	t.Parallel()
 	for _, platform := range engine.Platforms() {
@@ -406,7 +406,7 @@ func TestTraps_OfTimeAreHealedByALaterPull(t *testing.T) {
 	}
 }
 
-// A refusal of the platform's costs a wait and no attempt, whoever it is about.
+// A refusal of the platform's costs a wait and no attempt, whatever it concerns.
 func TestTraps_RefusalsSendThePullToWait(t *testing.T) {
 	t.Parallel()
 	for _, platform := range engine.Platforms() {

@@ -11,12 +11,12 @@ import (
 	"syscall"
 )
 
-// Main is the main function of a command of this repository. It reads the command line, runs what it asks for, and
-// ends the process: with the code that run returns, with 1 at an error of it, with 2 for a command line that cannot
-// be used, and with 0 after its help.
+// Main is the main function of a command of this repository. It reads the command line, calls run, and ends the
+// process: with the code that run returns, with 1 if run fails, with 2 for a wrong command line, and with 0 after its
+// help.
 //
-// The first interrupt ends run's context, so that it can end in good order what it has started; a second one ends
-// this process. Signals next to SIGINT and SIGTERM that shall do so are named.
+// The first interrupt ends run's context, so that run can cleanly end what it has started. A second one ends this
+// process. The arguments name signals that do this in addition to SIGINT and SIGTERM.
 func Main[O any](name string, parse func(args []string, output io.Writer) (O, error),
 	run func(context.Context, O) (code int, err error), signals ...os.Signal) {
 	o, err := parse(os.Args[1:], os.Stderr)
@@ -29,7 +29,7 @@ func Main[O any](name string, parse func(args []string, output io.Writer) (O, er
 	}
 	ctx, stop := signal.NotifyContext(context.Background(),
 		append([]os.Signal{os.Interrupt, syscall.SIGTERM}, signals...)...)
-	context.AfterFunc(ctx, stop) // The signals have their default again.
+	context.AfterFunc(ctx, stop) // From here on the signals have their default effect.
 	code, err := run(ctx, o)
 	stop()
 	if err != nil {
@@ -39,7 +39,7 @@ func Main[O any](name string, parse func(args []string, output io.Writer) (O, er
 	os.Exit(code)
 }
 
-// Code is the exit code of a command that has passed, or has not.
+// Code returns the exit code of a command: 0 if it passed, otherwise 1.
 func Code(passed bool) int {
 	if passed {
 		return 0

@@ -1,5 +1,5 @@
-// Package rig has what the programs share that run adsync as processes of their own: they build it, set it up on a
-// simulated world, and talk to it over HTTP.
+// Package rig is shared by the programs that run adsync as separate processes: it builds adsync, sets it up on a
+// simulated world, and calls it over HTTP.
 package rig
 
 import (
@@ -20,8 +20,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Build builds adsync with the build tags into dir and returns the program's path. It has no debugging information,
-// which is half of what its linking costs.
+// Build builds adsync with the build tags into dir and returns the program's path. The program has no debugging
+// information, which would double the time of linking.
 func Build(ctx context.Context, dir, tags string) (string, error) {
 	program := filepath.Join(dir, "adsync")
 	cmd := exec.CommandContext(ctx, "go", "build", "-ldflags=-w", "-tags", tags, "-o", program, "adsync/cmd/adsync")
@@ -31,7 +31,7 @@ func Build(ctx context.Context, dir, tags string) (string, error) {
 	return program, nil
 }
 
-// Run runs the program to its end, without any of our environment, and returns what it printed.
+// Run runs the program to its end, without this process's environment, and returns what it printed.
 func Run(ctx context.Context, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	var stdout, stderr bytes.Buffer
@@ -42,8 +42,8 @@ func Run(ctx context.Context, program string, args ...string) (string, error) {
 	return stdout.String(), nil
 }
 
-// Install makes the tables of a deployment and binds a simulator's accounts. The settings, as WriteSettings takes
-// them, are those that reach the services, and are left in the file; the returned ones reach the platforms.
+// Install creates the tables of a deployment and binds a simulator's accounts. The given settings, as for
+// WriteSettings, reach the services, and are left in the file. The returned settings reach the platforms.
 func Install(ctx context.Context, program, file, simulator string, settings ...map[string]any) (map[string]any, error) {
 	if err := WriteSettings(file, settings...); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func Install(ctx context.Context, program, file, simulator string, settings ...m
 	if _, err := Run(ctx, program, "migrate", "up", "--config", file); err != nil {
 		return nil, err
 	}
-	// What it prints are the settings that are still missing.
+	// It prints the settings that are still missing.
 	printed, err := Run(ctx, program, "bind", "--config", file, "--simulator", simulator)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func merge(have, more any) any {
 	return merged
 }
 
-// Await asks until done says so. done's last error is part of the error.
+// Await calls done until it returns true. done's last error is part of the error.
 func Await(ctx context.Context, limit time.Duration, what string, done func(context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -103,15 +103,15 @@ func Await(ctx context.Context, limit time.Duration, what string, done func(cont
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return errors.Join(fmt.Errorf("waited in vain for %s, that %s: %w", limit, what, ctx.Err()), err)
+			return errors.Join(fmt.Errorf("waited %s in vain until %s: %w", limit, what, ctx.Err()), err)
 		}
 	}
 }
 
-// web asks processes and the simulator; one that hangs is given up.
+// web calls processes and the simulator; a call that hangs fails.
 var web = &http.Client{Timeout: 10 * time.Second}
 
-// Get returns the answer to a GET, whatever its status.
+// Get returns the answer to a GET request, whatever its status.
 func Get(ctx context.Context, url string) (status int, body string, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {

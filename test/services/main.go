@@ -1,12 +1,12 @@
-// Command services runs a command next to real Kafka, MariaDB and Redis servers made for it alone.
+// Command services runs a command with its own real Kafka, MariaDB and Redis servers.
 //
 //	go run ./test/services -- go test -count=1 -p 1 ./base/...
 //	go run ./test/services --keep
 //
-// The servers listen on spare ports of 127.0.0.1 and keep their data in a directory of their own, so that any number of
-// runs continue side by side and nothing that already runs on the machine is touched. The command finds them by
-// ADSYNC_TEST_KAFKA, ADSYNC_TEST_MYSQL and ADSYNC_TEST_REDIS. When it ends, or at an interrupt, exactly what was
-// started is stopped, and its exit code becomes ours.
+// The servers listen on spare ports of 127.0.0.1 and keep their data in a directory of their own, so that any number
+// of runs can be active at the same time and nothing that already runs on the machine is touched. The command finds
+// them by ADSYNC_TEST_KAFKA, ADSYNC_TEST_MYSQL and ADSYNC_TEST_REDIS. When it ends, or at an interrupt, exactly the
+// started servers are stopped, and the command's exit code is returned.
 //
 // Where a Docker engine answers the servers are containers; elsewhere they are Debian's packages and Kafka's own jars,
 // which are installed or fetched when they are missing.
@@ -37,7 +37,7 @@ func main() {
 	}, syscall.SIGHUP)
 }
 
-// options is what the command line asks for.
+// options are the values of the command line's flags.
 type options struct {
 	only    []string // the services to start
 	runtime string   // auto, docker or local
@@ -178,7 +178,7 @@ func hasRoom(dir string) bool {
 	return syscall.Statfs(dir, &fs) == nil && fs.Bavail*uint64(fs.Bsize) >= memoryFree
 }
 
-// tidy removes the temporary directory. After a failure it leaves the logs and says where they are: the data of a
+// tidy removes the temporary directory. After a failure it leaves the logs and prints where they are: the data of a
 // failed run is hundreds of megabytes, and of no use without its servers.
 func tidy(dir string, code int, err error, stderr io.Writer) (int, error) {
 	logs := filepath.Join(dir, "logs")

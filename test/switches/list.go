@@ -2,14 +2,14 @@ package main
 
 import "adsync/test/patch"
 
-// defence is one that is switched off.
+// defence is a defence that is switched off.
 type defence struct {
 	name    string
-	without string // what the program does without it
+	without string // what the program does without the defence
 	edits   []patch.Edit
 }
 
-// all are the switches, in the order of what they guard: pages, figures, days, accounts, summaries, configuration.
+// all are the switches, ordered by what they protect: pages, figures, days, accounts, summaries, configuration.
 var all = []defence{
 	{
 		name: "total", without: "a pull is whole though its pages have fewer rows than they tell of",

@@ -11,8 +11,8 @@ import (
 	"adsync/test/patch"
 )
 
-// Whether a switch still builds and is caught, make switches shows; this test tells at once when code that one
-// changes has moved.
+// The test fails at once when code that a switch changes has moved. Only make switches shows whether a switch still
+// builds and is caught.
 func TestSwitches_FindTheTextTheyChange(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}

@@ -5,9 +5,9 @@
 //	go run ./test/switches -switch total -seed 7    one of them, in another world
 //	go run ./test/switches -list
 //
-// The program as it is comes first, in the same world: in it nothing may differ, and all that the night does must
-// strike. A switch is caught only by a row that differs from the truth, in the night or after it: not by a program
-// that ends some other way, nor by trouble that was not met.
+// The unchanged program runs first, in the same world: no row may differ, and every event of the night must take
+// effect. A switch is caught only by a row that differs from the truth, in the night or after it: not by a program
+// that ends in another way, nor by an event that did not take effect.
 //
 // The runs' JSON and logs are written to test/switches/out. The exit code is 0 only if every switch was caught.
 package main
@@ -35,7 +35,7 @@ func main() {
 	})
 }
 
-// options is what the command line asks for.
+// options are the values of the command line's flags.
 type options struct {
 	switches []defence
 	seed     int64
@@ -106,7 +106,7 @@ func run(ctx context.Context, o options, stdout io.Writer) (bool, error) {
 			return false, ctx.Err()
 		}
 		if err != nil {
-			problems = append(problems, err) // The others may be caught all the same.
+			problems = append(problems, err) // The other switches may still be caught.
 			continue
 		}
 		v := judge(d, report)

@@ -22,7 +22,7 @@ const (
 	abroad   = 3 // one in so many is in USD
 )
 
-// play builds the program without a defence, has it play its night, and returns what it tells.
+// play builds the program without a defence, lets it play its night, and returns its result.
 func play(ctx context.Context, o options, root string, d defence) (standalone.OnceReport, error) {
 	var report standalone.OnceReport
 	dir, err := os.MkdirTemp("", "adsync-switch-")
@@ -45,7 +45,7 @@ func play(ctx context.Context, o options, root string, d defence) (standalone.On
 	night.Cancel = func() error { return night.Process.Signal(os.Interrupt) }
 	night.Dir, night.Stderr = dir, log
 	text, err := night.Output()
-	// That something differs, which is what is hoped for, is an exit code too.
+	// A difference, which is the wanted result, also has its own exit code.
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		return report, fmt.Errorf("%s: %w", d.name, err)
 	}
@@ -58,7 +58,7 @@ func play(ctx context.Context, o options, root string, d defence) (standalone.On
 	return report, nil
 }
 
-// verdict is what became of a switch.
+// verdict is the outcome of a switch.
 type verdict struct {
 	defence      defence
 	night, round int64  // rows that differ
@@ -74,7 +74,7 @@ func (v verdict) String() string {
 	return fmt.Sprintf("caught: %d rows differ in the night, %d in the round: %s", v.night, v.round, v.sign)
 }
 
-// judge says whether a row differs for a defence that was switched off, and in which tables.
+// judge returns whether a row differs without a defence, and in which tables.
 func judge(d defence, r standalone.OnceReport) verdict {
 	v := verdict{defence: d, night: r.Story.Differences, round: r.Truth.Differences}
 	var tables []string

@@ -18,7 +18,8 @@ func TestTouched(t *testing.T) {
 	}
 	near := []string{"near_test.go"}
 	list, err := parse(
-		`{"ImportPath": "adsync/media/rose"} {"ImportPath": "adsync/media/rose.test", "Deps": ["adsync/media/rose [adsync/media/rose.test]"]}`)
+		`{"ImportPath": "adsync/media/rose"}
+		{"ImportPath": "adsync/media/rose.test", "Deps": ["adsync/media/rose [adsync/media/rose.test]"]}`)
 	require.NoError(t, err)
 	packages := slices.Concat(list, []pkg{
 		{ImportPath: "adsync/media/rose/wire", Dir: dir, TestGoFiles: near},

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// board is what of a Grafana board the tests read.
+// board is the part of a Grafana board that the tests read.
 type board struct {
 	UID           string `json:"uid"`
 	Title         string `json:"title"`
@@ -44,7 +44,7 @@ type panel struct {
 	} `json:"targets"`
 }
 
-// boards are all boards.
+// boards returns all boards.
 func boards(t *testing.T) []board {
 	t.Helper()
 	files, err := filepath.Glob(configs + "/grafana/dashboards/*.json")
@@ -61,7 +61,7 @@ func boards(t *testing.T) []board {
 
 var variable = regexp.MustCompile(`\$\{?(\w+)\}?`)
 
-// fill puts values into the place of a board's variables, as Grafana does for "All".
+// fill replaces a board's variables by values, as Grafana does for "All".
 func fill(expr string) string {
 	return variable.ReplaceAllStringFunc(expr, func(name string) string {
 		switch strings.Trim(name, "${}") {

@@ -14,27 +14,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// trouble is a fault of the platforms, of the services or of people, with the alerts that it must make fire, and
-// whose end its mending must bring.
+// trouble is a fault of the platforms, of the services or of people. Its alerts must fire while it lasts, and end
+// after it is fixed.
 type trouble struct {
 	alerts []string
-	// inject does the harm, and returns what fixes it.
+	// inject causes the fault, and returns the function that ends it.
 	inject func(p *plant) (mend func())
 }
 
-// world is a running adsync that meets rounds of troubles. Those of a round are there at the same time.
+// world is a running adsync that meets rounds of troubles. The troubles of a round happen at the same time.
 type world struct {
 	name     string
 	accounts int
 	setup    func(p *plant)
-	calm     func(p *plant) // goes before each round, so that nothing is left of what was; may be nil
+	calm     func(p *plant) // called before each round, so that no effect of the last one is left; may be nil
 	rounds   [][]trouble
 }
 
-// none fixes what ends on its own, once it has happened.
+// none is for troubles that end without a fix.
 func none() {}
 
-// worlds are all troubles. A world of its own has what would spoil the others.
+// worlds returns all troubles. A trouble that would disturb the others has its own world.
 var worlds = []world{
 	{name: "platforms", accounts: 16, setup: beginAtNoon, calm: restAndTell, rounds: [][]trouble{
 		{
@@ -163,7 +163,7 @@ const (
 	oceanengine = "oceanengine"
 )
 
-// begin starts a world in which nothing happens but what is ordered, and waits for its first figures.
+// begin starts a world in which only ordered work runs, and waits for its first figures.
 func begin(p *plant) {
 	p.start()
 	p.send(http.MethodPost, "/_sim/traps", map[string]any{"on": false})
@@ -176,7 +176,7 @@ func begin(p *plant) {
 	})
 }
 
-// unlimited takes the limits of calls away.
+// unlimited raises the limits of calls beyond reach.
 func (p *plant) unlimited() {
 	p.t.Helper()
 	var limits struct{ Rules []map[string]any }
@@ -188,7 +188,7 @@ func (p *plant) unlimited() {
 	p.exec("config", "UPDATE rate_limit SET calls = 1000 * calls")
 }
 
-// rest waits until all work is done, and has its figures summed up.
+// rest waits until all work is done, and orders the summaries.
 func (p *plant) rest() {
 	p.t.Helper()
 	p.eventually("all work is done", func(ctx context.Context) (bool, error) {
@@ -206,7 +206,7 @@ func (p *plant) rest() {
 	p.run(nil, "system.summary")
 }
 
-// restAndTell waits until nothing of a round is left, and until metrics tell so.
+// restAndTell waits until no work of a round is left, and until the metrics show that.
 func restAndTell(p *plant) {
 	p.rest()
 	rested := time.Now().Unix()
@@ -215,7 +215,7 @@ func restAndTell(p *plant) {
 	})
 }
 
-// run orders a run and waits until all of it is done.
+// run orders a run and waits until it has ended.
 func (p *plant) run(body map[string]any, task string) {
 	p.t.Helper()
 	id := p.orderRun(body, task)
@@ -226,7 +226,7 @@ func (p *plant) run(body map[string]any, task string) {
 	})
 }
 
-// levels are the tasks that pull a report of the present day, one for each level.
+// levels returns the tasks that pull a report of the present day, one for each level.
 func (p *plant) levels(report string) []string {
 	p.t.Helper()
 	var all struct{ Tasks []struct{ Name string } }
@@ -241,8 +241,8 @@ func (p *plant) levels(report string) []string {
 	return tasks
 }
 
-// spenders are the bound accounts of a media that spent something yesterday and today, those that spent most
-// yesterday first.
+// spenders returns the bound accounts of a media that spent something yesterday and today, ordered by yesterday's
+// spend, highest first.
 func (p *plant) spenders(media string) []string {
 	p.t.Helper()
 	rows := p.truth(media, p.day(-1))
@@ -271,7 +271,7 @@ func (p *plant) spenders(media string) []string {
 	return all
 }
 
-// of is an order for some accounts and, unless it is empty, a day.
+// of returns an order for some accounts and, unless it is empty, a day.
 func of(day string, accounts ...string) map[string]any {
 	order := map[string]any{"accounts": accounts}
 	if day != "" {
@@ -280,7 +280,7 @@ func of(day string, accounts ...string) map[string]any {
 	return order
 }
 
-// altered is a fault by which a platform tells something else than it should of an account's day.
+// altered returns a fault by which a platform returns wrong figures for an account's day.
 func altered(what, media, account, granularity, day string) map[string]any {
 	return map[string]any{
 		"kind": "alter", "what": what, "seed": 1, "media": media, "account": account, "of": "report", "level": "account",
@@ -288,20 +288,20 @@ func altered(what, media, account, granularity, day string) map[string]any {
 	}
 }
 
-// confirmed is an order whose answer is believed.
+// confirmed returns an order whose answer is accepted without a second look.
 func confirmed(order map[string]any) map[string]any {
 	order["confirm"] = true
 	return order
 }
 
-// beginAtNoon starts a world, sets its clock to noon of a Tuesday, and stops it: the crons stand, and runs are those
-// that are ordered. Money for the weekend is paid in on Thursdays, and before that accounts may have less than they
-// spend in a day.
+// beginAtNoon starts a world, sets its clock to noon of a Tuesday, and stops it: no cron fires, and only ordered runs
+// exist. Money for the weekend is paid in on Thursdays, and before that accounts may have less than they spend in a
+// day.
 func beginAtNoon(p *plant) {
 	begin(p)
-	// Their spend would belong to no game.
+	// These accounts' spend would belong to no game.
 	p.exec("config", "UPDATE media_account SET bound = 0 WHERE id NOT IN (SELECT account_id FROM account_binding)")
-	// A week of figures will do.
+	// A week of figures is enough.
 	p.exec("config", "UPDATE media_account SET initialised_at = '1970-01-01 00:00:00.000'")
 	to := noonAfter(p.now())
 	for to.Weekday() != time.Tuesday {
@@ -311,7 +311,7 @@ func beginAtNoon(p *plant) {
 	p.caughtUp(to)
 }
 
-// caughtUp waits until the ticks are made that a jump of the clock has skipped.
+// caughtUp waits until the ticks exist that a jump of the clock has skipped.
 func (p *plant) caughtUp(now time.Time) {
 	p.t.Helper()
 	p.eventually("what was missed is caught up", func(ctx context.Context) (bool, error) {
@@ -325,7 +325,7 @@ func (p *plant) caughtUp(now time.Time) {
 	})
 }
 
-// endpointFails has the calls of a task fail that is not to try again.
+// endpointFails makes the calls of a task fail. The task does not retry.
 func endpointFails(p *plant) func() {
 	mend := p.fault(map[string]any{"kind": "status", "status": 503, "media": tencent, "endpoint": "adgroups/get"})
 	p.edit("tencent.adgroup.full", "retry_max", 0)
@@ -356,7 +356,7 @@ func callsAreRefused(p *plant) func() {
 	}
 }
 
-// limitsAreTight makes one call each seven seconds of what an app may. It takes a moment until that holds.
+// limitsAreTight limits an app to one call each seven seconds. The limit takes effect after a moment.
 func limitsAreTight(p *plant) func() {
 	p.exec("config",
 		"INSERT INTO rate_limit (media, endpoint, scope, period_ms, calls, share) VALUES ('tencent', 'funds/get', 'app', "+
@@ -391,12 +391,12 @@ func dayVanishes(p *plant) func() {
 	cancel := p.order(of(yesterday, account), "tencent.report_daily.account")
 	return func() {
 		mend()
-		cancel() // It would be tried again when some minutes have passed.
+		cancel() // Otherwise it would be retried only after some minutes.
 		p.order(of(yesterday, account), "tencent.report_daily.account")
 	}
 }
 
-// platformHangs lets calls for an account without an answer, and gives a lane one slot.
+// platformHangs leaves calls for an account without an answer, and gives a lane one slot.
 func platformHangs(p *plant) func() {
 	account := p.spenders(oceanengine)[3]
 	mend := p.fault(map[string]any{"kind": "hang", "media": oceanengine, "account": account})
@@ -424,7 +424,7 @@ func accountIsFrozen(p *plant) func() {
 	}
 }
 
-// gameIsMistyped binds an account to a game that nobody knows.
+// gameIsMistyped binds an account to a game that does not exist.
 func gameIsMistyped(p *plant) func() {
 	account := p.spenders(tencent)[2]
 	is := func(change string) {
@@ -435,7 +435,7 @@ func gameIsMistyped(p *plant) func() {
 	return func() { is("rtrim(game, 'x')") }
 }
 
-// spendJumps has an account spend eleven times as much as before, for which its money will not do.
+// spendJumps makes an account spend eleven times as much as before, more than its balance.
 func spendJumps(p *plant) func() {
 	yesterday, account := p.day(-1), p.spenders(tencent)[0]
 	by := func(percent int) {
@@ -450,7 +450,7 @@ func spendJumps(p *plant) func() {
 	return func() { by(-91) }
 }
 
-// figuresOfTodayVanish has a platform tell nothing of today any more, and somebody believe it.
+// figuresOfTodayVanish makes a platform return no figures for today, and an order accept that.
 func figuresOfTodayVanish(p *plant) func() {
 	today, accounts := p.day(0), p.spenders(oceanengine)[:3]
 	var mends []func()
@@ -468,7 +468,7 @@ func figuresOfTodayVanish(p *plant) func() {
 	}
 }
 
-// levelsDiffer has an account's total be another one than the sum of its ad groups, also when both are asked for again.
+// levelsDiffer makes an account's total differ from the sum of its ad groups, also when both are pulled again.
 func levelsDiffer(p *plant) func() {
 	yesterday, account := p.day(-1), p.spenders(oceanengine)[1]
 	wrong := altered("value", oceanengine, account, "daily", yesterday)
@@ -493,14 +493,14 @@ func levelsDiffer(p *plant) func() {
 	}
 }
 
-// difference is one between levels, as the API tells it.
+// difference is a difference between levels, as the API returns it.
 type difference struct {
 	Account     string
 	ConfirmedAt time.Time `json:"confirmed_at"`
 }
 
-// coverageIsDeleted takes away what is known of a day. system.fill may have ordered that day when the world began,
-// and does not order it again within the hour, which does not pass here: somebody orders it.
+// coverageIsDeleted deletes a day's coverage. system.fill may have ordered that day when the world began, and does not
+// order it again within an hour of the world's time, which is stopped: a person orders it.
 func coverageIsDeleted(p *plant) func() {
 	day := p.day(-3)
 	p.exec("data",
@@ -523,7 +523,7 @@ func nothingIsPulledForHours(p *plant) func() {
 	}
 }
 
-// ticksAreRefused has the database refuse ticks while planned moments pass.
+// ticksAreRefused makes the database refuse ticks while planned moments pass.
 func ticksAreRefused(p *plant) func() {
 	p.exec("data", "CREATE TRIGGER refuse_ticks BEFORE INSERT ON tick BEGIN SELECT RAISE(ABORT, 'refused'); END")
 	p.setClock(p.now().Add(4*time.Minute), false)
@@ -535,7 +535,7 @@ func taskIsMistyped(p *plant) func() {
 	return func() { p.edit(partner, "cron", "~/10 * * * *") }
 }
 
-// countsAreRefused has the database refuse what the outcomes of subtasks change of their runs.
+// countsAreRefused makes the database refuse the changes that outcomes of subtasks make to their runs.
 func countsAreRefused(p *plant) func() {
 	p.exec("data",
 		"CREATE TRIGGER refuse_counts BEFORE UPDATE OF succeeded ON run BEGIN SELECT RAISE(ABORT, 'refused'); END")
@@ -548,7 +548,7 @@ func tableIsAway(p *plant) func() {
 	return func() { p.exec("data", "ALTER TABLE account_balance_away RENAME TO account_balance") }
 }
 
-// databaseIsLocked has somebody keep the data database to himself while much is to be written.
+// databaseIsLocked locks the data database while there is much to write.
 func databaseIsLocked(p *plant) func() {
 	mend := p.fault(map[string]any{"kind": "latency", "ms": 2000})
 	p.order(nil, "tencent.report_daily.account", "tencent.report_hourly.account", "tencent.balance",
@@ -563,7 +563,7 @@ func databaseIsLocked(p *plant) func() {
 	}
 }
 
-// still stops the world's clock, and with it the crons, and waits until all is done that they began.
+// still stops the world's clock, and with it the crons, and waits until all work that they began is done.
 func (p *plant) still() {
 	p.t.Helper()
 	p.setClock(p.now(), true)
@@ -585,16 +585,16 @@ func handlerPanics(p *plant) func() {
 	return none
 }
 
-// clockJumps has the clock show half a minute after a full minute of the next day: the ticks of that minute are late,
+// clockJumps sets the clock to half a minute after a full minute of the next day: the ticks of that minute are late,
 // and those of a day are missed.
 func clockJumps(p *plant) func() {
 	p.setClock(p.now().Truncate(time.Minute).Add(24*time.Hour+30*time.Second), true)
 	return none
 }
 
-// processDies has a subtask end its process four times, and then take long while it is worked on with care.
+// processDies makes a subtask kill its process four times. After that the subtask is isolated and takes a long time.
 func processDies(p *plant) func() {
-	// The clock continues with each start, and others would meet the failpoint.
+	// The clock runs again after each start, and other tasks would meet the failpoint.
 	p.exec("config", "UPDATE cron_task SET enabled = 0 WHERE name <> ?", partner)
 	p.send(http.MethodPost, "/api/v1/tasks/reload", nil)
 	p.rest()

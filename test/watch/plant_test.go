@@ -27,11 +27,11 @@ type plant struct {
 	accounts   int
 	port       int
 	data       string   // the world's directory
-	failpoints string   // the directory in which they are armed
-	args       []string // of adsync, next to what all have
-	sim        string   // where the simulator's orders go
+	failpoints string   // the directory in which failpoints are armed
+	args       []string // of adsync, in addition to the common ones
+	sim        string   // the address of the simulator's control API
 	program    *process
-	services   *services // nil if all of them are in the program
+	services   *services // nil if adsync embeds all of them
 }
 
 func newPlant(t *testing.T, accounts int) *plant {
@@ -48,7 +48,7 @@ func (p *plant) start() {
 	p.ready()
 }
 
-// launch starts adsync, ready or not.
+// launch starts adsync and does not wait until it is ready.
 func (p *plant) launch() {
 	p.t.Helper()
 	args := append([]string{"standalone", "--data", p.data, "--listen", fmt.Sprintf("127.0.0.1:%d", p.port)}, p.args...)
@@ -66,7 +66,7 @@ func (p *plant) ready() {
 	})
 }
 
-// world are the flags that make the simulated one.
+// world returns the flags that start the simulated world.
 func (p *plant) world() []string {
 	return []string{"--accounts", strconv.Itoa(p.accounts), "--seed", "1", "--usd", "0"}
 }
@@ -85,7 +85,7 @@ func (p *plant) eventually(what string, is func(ctx context.Context) (bool, erro
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
 	began := time.Now()
-	var last error // that is of what is waited for, and not of the waiting's end
+	var last error // an error of the condition, not of the expired wait
 	for {
 		ok, err := is(ctx)
 		if ok {
@@ -103,8 +103,8 @@ func (p *plant) eventually(what string, is func(ctx context.Context) (bool, erro
 	}
 }
 
-// each returns what does something the first time it is called, and then every so many times: for a look that has to
-// have something done again.
+// each returns a function that calls f at its first call and then at every n-th call, for a condition that needs
+// something repeated.
 func each(times int, do func()) func() {
 	calls := 0
 	return func() {
@@ -115,7 +115,7 @@ func each(times int, do func()) func() {
 	}
 }
 
-// send sends an order to the API or to the simulator and returns the answer, if it is an object.
+// send sends a request to the API or to the simulator and returns the answer, if it is an object.
 func (p *plant) send(method, path string, body any) map[string]any {
 	p.t.Helper()
 	var answer any
@@ -124,7 +124,7 @@ func (p *plant) send(method, path string, body any) map[string]any {
 	return object
 }
 
-// order orders a run of each task, as body says, of nothing in particular if it is nil, and returns what ends them.
+// order orders a run of each task with the body, which may be nil, and returns the function that ends the runs.
 func (p *plant) order(body map[string]any, tasks ...string) (cancel func()) {
 	p.t.Helper()
 	var runs []string
@@ -152,7 +152,7 @@ func (p *plant) orderRun(body map[string]any, task string) string {
 	return p.send(http.MethodPost, "/api/v1/tasks/"+task+"/run", order)["run_id"].(string)
 }
 
-// pause has nothing of a task or a media pulled until the returned function lifts it.
+// pause pauses a task or a media until the returned function lifts the pause.
 func (p *plant) pause(kind, target string) (lift func()) {
 	p.t.Helper()
 	id := p.send(http.MethodPost, "/api/v1/pauses",
@@ -162,7 +162,7 @@ func (p *plant) pause(kind, target string) (lift func()) {
 	}
 }
 
-// fault orders a fault of a platform; the returned function fixes it.
+// fault orders a fault of a platform; the returned function ends it.
 func (p *plant) fault(of map[string]any) (mend func()) {
 	p.t.Helper()
 	id := p.send(http.MethodPost, "/_sim/faults", of)["id"].(string)
@@ -171,7 +171,7 @@ func (p *plant) fault(of map[string]any) (mend func()) {
 	}
 }
 
-// database opens a database of the world as an operator does who edits it by SQL: config or data.
+// database opens a database of the world, config or data, as for an operator who edits it by SQL.
 func (p *plant) database(name string) *sql.DB {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(p.data, name+".db")+
@@ -180,7 +180,7 @@ func (p *plant) database(name string) *sql.DB {
 	return db
 }
 
-// exec changes rows, or more than rows, of a database of the world.
+// exec executes a statement in a database of the world.
 func (p *plant) exec(database, statement string, args ...any) {
 	p.t.Helper()
 	db := p.database(database)
@@ -189,7 +189,7 @@ func (p *plant) exec(database, statement string, args ...any) {
 	require.NoError(p.t, err, statement)
 }
 
-// edit changes a task by SQL, and has it take effect.
+// edit changes a task by SQL, and makes the change take effect.
 func (p *plant) edit(task, column string, value any) {
 	p.t.Helper()
 	p.exec("config", "UPDATE cron_task SET "+column+" = ? WHERE name = ?", value, task)
@@ -212,7 +212,7 @@ func (p *plant) arm(point, act string, provoke func()) {
 	p.eventually(point+" strikes: "+act, func(context.Context) (bool, error) { return struck() > before, nil })
 }
 
-// now is what time the world has.
+// now returns the world's time.
 func (p *plant) now() time.Time {
 	p.t.Helper()
 	now, err := time.Parse(time.RFC3339, p.send(http.MethodGet, "/_sim/clock", nil)["now"].(string))
@@ -220,18 +220,18 @@ func (p *plant) now() time.Time {
 	return now.In(time.FixedZone("", 8*3600))
 }
 
-// noonAfter is noon of the day after a moment.
+// noonAfter returns noon of the day after a moment.
 func noonAfter(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day()+1, 12, 0, 0, 0, t.Location())
 }
 
-// setClock sets the world's clock, and stops it or lets it go.
+// setClock sets the world's clock, and stops or starts it.
 func (p *plant) setClock(to time.Time, frozen bool) {
 	p.t.Helper()
 	p.send(http.MethodPost, "/_sim/clock", map[string]any{"now": to, "frozen": frozen})
 }
 
-// day is one so many days after the world's present one.
+// day returns the day a number of days after the world's present one.
 func (p *plant) day(after int) string { return p.now().AddDate(0, 0, after).Format(time.DateOnly) }
 
 // prometheus starts a Prometheus with the shipped configuration and rules on a faster clock.
@@ -282,7 +282,7 @@ func (p *plant) prometheus() {
 
 var lookBack = regexp.MustCompile(`\[\d+[mh]\]|offset \d+[mh]`)
 
-// faster is an expression on a faster clock: what looks back a minute or more looks back 15 seconds.
+// faster returns an expression for a faster clock: ranges of a minute or more become 15 seconds.
 func faster(expr string) string {
 	return lookBack.ReplaceAllStringFunc(expr, func(s string) string {
 		if strings.HasPrefix(s, "[") {
@@ -292,8 +292,8 @@ func faster(expr string) string {
 	})
 }
 
-// hurries are the ages on the faster clock at which alerts fire that tell ages: of what the real clock counts and no
-// world's clock can hurry.
+// hurries are the ages at which age alerts fire on the faster clock. They are for ages by the real clock, which the
+// world's clock cannot speed up.
 var hurries = map[string]struct{ age, soon string }{
 	"AdsyncSummaryStuck critical":  {"> 600", "> 10"},
 	"AdsyncLaneBehind critical":    {"> 300", "> 10"},
@@ -303,21 +303,21 @@ var hurries = map[string]struct{ age, soon string }{
 	"AdsyncFiguresNotRead warning": {"> 1800", "> 30"},
 }
 
-// fire waits until each of some alerts has fired since a moment: one that looks back a quarter of a minute has ended
-// where the troubles after its own took longer.
+// fire waits until each of some alerts has fired since a moment. An alert with a range of 15 seconds may have ended
+// already if the troubles after its own took longer.
 func (p *plant) fire(since time.Time, names ...string) {
 	p.t.Helper()
 	p.await("to fire", names, func() time.Time { return since },
 		func(fired map[string]bool, name string) bool { return fired[name] })
 }
 
-// end waits until none of some alerts fires any more.
+// end waits until none of some alerts still fires.
 func (p *plant) end(names ...string) {
 	p.t.Helper()
 	p.await("to end", names, time.Now, func(firing map[string]bool, name string) bool { return !firing[name] })
 }
 
-// await waits until each of some alerts was seen as it is to be, among those that have fired since a moment, and logs
+// await waits until each of some alerts is in the wanted state, among those that have fired since a moment, and logs
 // when.
 func (p *plant) await(what string, names []string, since func() time.Time,
 	is func(fired map[string]bool, name string) bool) {

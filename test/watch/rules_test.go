@@ -18,7 +18,7 @@ func TestRules_PrometheusTakesThem(t *testing.T) {
 	tool(t, append([]string{"check", "rules", "--lint-fatal"}, files...)...)
 }
 
-// The tests of rules are users' too: each alert fires when its fault is there and ends when it is fixed.
+// Users run the tests of the rules too: each alert fires during its fault and ends when the fault is fixed.
 func TestRules_EachAlertFiresAndEnds(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(configs + "/prometheus/tests/*.yml")
@@ -66,7 +66,7 @@ func TestRules_EachAlertFiresAndEnds(t *testing.T) {
 	}
 }
 
-// severity is that of expected samples, after a blank.
+// severity returns the severity of expected samples, after a blank.
 func severity(samples []any) string {
 	if len(samples) == 0 {
 		return ""
@@ -75,7 +75,7 @@ func severity(samples []any) string {
 	return " " + regexp.MustCompile(`severity="(\w+)"`).FindStringSubmatch(labels)[1]
 }
 
-// anchor is where a heading of a page is linked to.
+// anchor returns the link anchor of a page's heading.
 func anchor(heading string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimSpace(strings.TrimLeft(heading, "#"))), " ", "-")
 }

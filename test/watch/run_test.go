@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// afterEvents are metrics with labels that have no series before their first event, none of which this world has.
+// afterEvents are metrics with labels that have no series before their first event. This world has none of these
+// events.
 var afterEvents = regexp.MustCompile(`^adsync_(` + strings.Join([]string{
 	// trouble of runs
 	`producer_(errors|ticks_given_up|subtasks_skipped|subtasks_resent|subtasks_swept|braked_seconds)_?\w*`,
@@ -31,8 +32,8 @@ var afterEvents = regexp.MustCompile(`^adsync_(` + strings.Join([]string{
 	`producer_(due_found_total|due_subtasks|oldest_run_seconds)`,
 }, "|") + `)$`)
 
-// TestWatching_BoardsTellTheTruth starts the program, has a real Prometheus scrape it, and asks what boards and rules
-// ask.
+// TestWatching_BoardsTellTheTruth starts the program, lets a real Prometheus scrape it, and runs the queries of boards
+// and rules.
 func TestWatching_BoardsTellTheTruth(t *testing.T) {
 	t.Parallel()
 	p := newPlant(t, 40)
@@ -79,7 +80,7 @@ func (p *plant) spender(day string) string {
 	return ""
 }
 
-// truthRow is what an account did on a day, as the simulator knows it.
+// truthRow is an account's figures of a day in the simulator.
 type truthRow struct {
 	Account string
 	Metrics map[string]int64
@@ -108,8 +109,8 @@ func (p *plant) truth(media, day string) []truthRow {
 	}
 }
 
-// boardsTellTheTruth stops the world, pulls the present day, and compares what the overview shows with what the
-// platforms say they charged.
+// boardsTellTheTruth stops the world's clock, pulls the present day, and compares the overview with the spend that the
+// platforms report.
 func (p *plant) boardsTellTheTruth(today string) {
 	p.t.Helper()
 	p.send(http.MethodPost, "/_sim/clock", map[string]any{"frozen": true})
@@ -121,7 +122,7 @@ func (p *plant) boardsTellTheTruth(today string) {
 			spent += row.Metrics["cost"]
 		}
 		require.Positive(p.t, spent)
-		sumUp := each(10, func() { p.order(nil, "system.summary") }) // The world stands, and with it the crons.
+		sumUp := each(10, func() { p.order(nil, "system.summary") }) // The world's clock is stopped, and with it the crons.
 		p.eventually(media+"'s spend on the board is the platform's", func(ctx context.Context) (bool, error) {
 			sumUp()
 			samples, err := p.query(ctx, fill(`sum(adsync_spend_today_micros{media="`+media+`", currency="$currency"})`))
@@ -135,7 +136,7 @@ func (p *plant) boardsTellTheTruth(today string) {
 	p.send(http.MethodPost, "/_sim/clock", map[string]any{"frozen": false})
 }
 
-// metricsAreThere shows that each query of each panel and rule parses, and that its metrics are there.
+// metricsAreThere checks that each query of each panel and rule parses, and that its metrics exist.
 func (p *plant) metricsAreThere() {
 	p.t.Helper()
 	exprs := map[string]string{}

@@ -18,7 +18,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// services are a Kafka and a Redis that go away and come back while adsync lives, as the embedded ones cannot.
+// services are a Kafka and a Redis that can stop and start while adsync runs, as the embedded ones cannot.
 type services struct {
 	p         *plant
 	kafka     *kfake.Cluster
@@ -29,7 +29,7 @@ type services struct {
 	platforms map[string]platform
 }
 
-// platform is what the simulator reports one.
+// platform is a platform as the simulator reports it.
 type platform struct {
 	BaseURLPath      string `json:"base_url_path"`
 	AuthoriseURLPath string `json:"authorise_url_path"`
@@ -77,7 +77,7 @@ func (s *services) file(name string, settings map[string]any) string {
 	return path
 }
 
-// startKafka starts it with what it had.
+// startKafka starts Kafka with its earlier data.
 func (s *services) startKafka() {
 	s.p.t.Helper()
 	var err error
@@ -86,7 +86,7 @@ func (s *services) startKafka() {
 	require.NoError(s.p.t, err)
 }
 
-// age lets the times run down that Redis keeps keys for.
+// age expires keys in Redis by advancing its time.
 func (s *services) age(ctx context.Context) {
 	const step = 200 * time.Millisecond
 	ticker := time.NewTicker(step)
@@ -110,21 +110,21 @@ func redisIsAway(p *plant) func() {
 	}
 }
 
-// loginDies has a platform forget its logins.
+// loginDies makes a platform forget its logins.
 func loginDies(p *plant) func() {
 	p.fault(map[string]any{"kind": "token_death", "media": oceanengine, "token": "pair"})
 	p.order(nil, "oceanengine.balance")
 	return func() { p.services.authorise(oceanengine) }
 }
 
-// refreshTokenAges has the logins of a platform be as if they had not been authorised for weeks.
+// refreshTokenAges makes the logins of a platform as old as if they had been authorised weeks ago.
 func refreshTokenAges(p *plant) func() {
 	soon := p.now().AddDate(0, 0, 3).UTC().Format("2006-01-02 15:04:05.000")
 	p.exec("config", "UPDATE media_token SET refresh_expires_at = ? WHERE media = 'tencent'", soon)
 	return func() { p.services.authorise(tencent) }
 }
 
-// authorise does what a person does with `adsync bind` for each login of a platform.
+// authorise authorises each login of a platform as a person does with `adsync bind`.
 func (s *services) authorise(media string) {
 	p := s.p
 	p.t.Helper()
@@ -160,7 +160,8 @@ func kafkaIsAway(p *plant) func() {
 	return p.services.startKafka
 }
 
-// messagesAreDeleted has Kafka delete what waits, as by a retention that is too short, while no consumer lives.
+// messagesAreDeleted makes Kafka delete waiting messages while no consumer runs, as a retention that is too short
+// would.
 func messagesAreDeleted(p *plant) func() {
 	mend := p.fault(map[string]any{"kind": "hang", "media": tencent})
 	p.order(nil, "tencent.report_daily.account")

@@ -1,5 +1,5 @@
-// Package watch tests what Prometheus and Grafana are given, with a real Prometheus. It is in a module of its own, so
-// that the program does not depend on what chats is tested with.
+// Package watch tests the rules, boards and metrics for Prometheus and Grafana, with a real Prometheus. It is in its
+// own module, so that the program does not depend on the libraries of the tests of chats.
 package watch
 
 import (
@@ -45,7 +45,7 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	adsync = filepath.Join(dir, "adsync")
-	// With its failpoints, and else as it is shipped.
+	// With its failpoints, and otherwise as shipped.
 	build := exec.Command("go", "build", "-tags", "chaos", "-o", adsync, "./cmd/adsync")
 	build.Dir = root
 	if output, err := build.CombinedOutput(); err != nil {
@@ -91,7 +91,7 @@ type rule struct {
 // name is the alert's with its severity: some alerts have two.
 func (r rule) name() string { return r.Alert + " " + r.Labels["severity"] }
 
-// rules are all rules, by their files.
+// rules returns all rules, by their files.
 func rules(t *testing.T) map[string]ruleFile {
 	t.Helper()
 	files, err := filepath.Glob(configs + "/prometheus/rules/*.yml")
@@ -106,7 +106,7 @@ func rules(t *testing.T) map[string]ruleFile {
 	return all
 }
 
-// freePort is one on which nothing listens.
+// freePort returns a port on which no process listens.
 func freePort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -160,7 +160,7 @@ func (p *process) stop(t *testing.T) {
 	p.cmd = nil
 }
 
-// died waits until the process has ended on its own.
+// died waits until the process has ended without a signal.
 func (p *process) died(t *testing.T) {
 	t.Helper()
 	select {
@@ -171,7 +171,7 @@ func (p *process) died(t *testing.T) {
 	p.cmd = nil
 }
 
-// kill ends the process as a machine does that goes away.
+// kill ends the process as a lost machine does.
 func (p *process) kill(t *testing.T) {
 	t.Helper()
 	require.NoError(t, p.cmd.Process.Kill())
@@ -214,7 +214,7 @@ func ask(ctx context.Context, method, address string, body, into any) error {
 // server is a running Prometheus.
 type server struct{ address string }
 
-// sample is one of an instant query's answer.
+// sample is one sample of an instant query's answer.
 type sample struct {
 	Metric map[string]string `json:"metric"`
 	Value  [2]any            `json:"value"`
@@ -230,14 +230,14 @@ func (s server) query(ctx context.Context, expr string) ([]sample, error) {
 	return answer.Data.Result, err
 }
 
-// holds is whether an expression has any sample, as one that compares has when it is true.
+// holds reports whether an expression returns any sample. A comparison does so when it is true.
 func (s server) holds(ctx context.Context, expr string) (bool, error) {
 	samples, err := s.query(ctx, expr)
 	return len(samples) > 0, err
 }
 
-// fired are the names of the alerts that have fired since a moment, in whole seconds, with their severities; those
-// that fire now if it is now.
+// fired returns the names of the alerts that have fired since a moment, in whole seconds, with their severities. If
+// the moment is now, these are the alerts that fire now.
 func (s server) fired(ctx context.Context, since time.Time) (map[string]bool, error) {
 	expr := `ALERTS{alertstate="firing"}`
 	if seconds := int(time.Since(since).Seconds()); seconds > 0 {
@@ -251,7 +251,7 @@ func (s server) fired(ctx context.Context, since time.Time) (map[string]bool, er
 	return names, err
 }
 
-// selectors are the names of the metrics that an expression asks for, as Prometheus parses it.
+// selectors returns the names of the metrics in an expression, as Prometheus parses it.
 func (s server) selectors(ctx context.Context, expr string) ([]string, error) {
 	var answer struct {
 		Data any `json:"data"`

@@ -1,5 +1,5 @@
-// Command machinery measures machinery, see package queue. It is of a module of its own: its configuration brings
-// clients of half a dozen services.
+// Command machinery measures machinery, see package queue. It is in its own module: its configuration brings clients
+// of half a dozen services.
 package main
 
 import (
@@ -38,7 +38,7 @@ const (
 	page = 1000
 )
 
-// server is a server with a worker, and how many tasks that one has done.
+// server is a server with a worker, and the number of tasks that the worker has done.
 type server struct {
 	*machinery.Server
 	done atomic.Int64
@@ -78,10 +78,10 @@ func (s *server) send(ctx context.Context, number int, value int64) error {
 	return err
 }
 
-// drained waits until so many tasks are done and returns when they were: when the results of all say so. Then it
-// takes those away, and makes sure that nothing is left.
+// drained waits until the results of all tasks are there, and returns when they were done. Then it deletes the
+// results, and checks that no task is left.
 func (s *server) drained(ctx context.Context, o queue.Options, sent int) (at time.Time, err error) {
-	for s.done.Load() < int64(sent) { // That is no count, but when it is worth to look.
+	for s.done.Load() < int64(sent) { // This is not the count. It only shows when checking the results is worthwhile.
 		if err := queue.Wait(ctx, queue.PollEvery); err != nil {
 			return at, err
 		}

@@ -1,5 +1,5 @@
-// Package queue is the command line of the programs that measure a task queue at one thing, as bench asks, and print
-// the figures as JSON. What they count they count in the queue's store, which must be empty afterwards.
+// Package queue is the command line of the programs that take one measure of a task queue for bench, and print the
+// figures as JSON. They count in the queue's store, which must be empty afterwards.
 package queue
 
 import (
@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// Options is what the command line asks for.
+// Options are the values of the command line's flags.
 type Options struct {
 	peer, measure string
 	Redis         string // host:port
@@ -31,13 +31,13 @@ type Options struct {
 const (
 	// latencyFor is how long the steady rate continues.
 	latencyFor = 20 * time.Second
-	// PollEvery is how often it is looked whether all tasks are done.
+	// PollEvery is how often a queue is checked for whether all tasks are done.
 	PollEvery = 20 * time.Millisecond
 )
 
 // Queue is a peer.
 type Queue interface {
-	// Throughput is how many tasks a second are done, from the first one's enqueuing to the last one's end.
+	// Throughput returns how many tasks a second are done, from the first one's enqueuing to the last one's end.
 	Throughput(ctx context.Context, o Options) (float64, error)
 	// Latency returns how long each task waited that was enqueued at a steady rate.
 	Latency(ctx context.Context, o Options) ([]time.Duration, error)
@@ -56,7 +56,7 @@ func Wait(ctx context.Context, d time.Duration) error {
 // senders is how many goroutines send tasks one by one: with more, asynq does not get faster.
 const senders = 16
 
-// Send sends all tasks one by one, by some goroutines at a time, and returns what failed.
+// Send sends all tasks one by one, in several goroutines, and returns the errors.
 func (o Options) Send(send func(number int) error) error {
 	var sending sync.WaitGroup
 	errs := make([]error, senders)
@@ -71,7 +71,7 @@ func (o Options) Send(send func(number int) error) error {
 	return errors.Join(errs...)
 }
 
-// SendSteadily sends tasks at the steady rate, for as long as it continues, and returns how many these were.
+// SendSteadily sends tasks at the steady rate for latencyFor, and returns how many it sent.
 func (o Options) SendSteadily(send func(number int) error) (sent int, err error) {
 	began := time.Now()
 	for ; sent < o.Rate*int(latencyFor.Seconds()); sent++ {
@@ -83,7 +83,7 @@ func (o Options) SendSteadily(send func(number int) error) (sent int, err error)
 	return sent, nil
 }
 
-// Main measures one of the queues, which have names, and ends the process with 1 when that fails.
+// Main measures one of the named queues, and ends the process with 1 when that fails.
 func Main(queues map[string]Queue) {
 	var o Options
 	flag.StringVar(&o.peer, "peer", "", "the task queue: "+strings.Join(slices.Sorted(maps.Keys(queues)), ", "))

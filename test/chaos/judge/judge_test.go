@@ -18,7 +18,7 @@ func at(seconds float64) time.Time {
 	return start.Add(time.Duration(seconds * float64(time.Second)))
 }
 
-// story is what happened to a small deployment: one task over two accounts that ticks every 10 s, and one order.
+// story is the history of a small deployment: one task over two accounts with a tick every 10 s, and one order.
 type story struct {
 	snapshots []Snapshot
 	facts     Facts
@@ -33,8 +33,8 @@ func subtask(runID, accountID int64, state task.State, created float64) Row {
 	return r
 }
 
-// healthy is a story in which every promise is kept: a tick at 10 s, whose account 2 waits for a retry in between,
-// one at 20 s, and an order at 22 s. The lead changes after the first tick.
+// healthy is a story in which every promise is kept: a tick at 10 s, whose account 2 waits for a retry in between, one
+// at 20 s, and an order at 22 s. The leader changes after the first tick.
 func healthy() *story {
 	tick1, tick2 := Tick{TaskID: 7, Planned: at(10), RunID: 100}, Tick{TaskID: 7, Planned: at(20), RunID: 200}
 	run1 := Run{ID: 100, TaskID: 7, TaskName: "now", Media: "m", Kind: "tick", Planned: at(10), State: task.RunFanningOut,
@@ -95,7 +95,7 @@ func healthy() *story {
 			Until: at(25), Struck: 1, StallMax: 10 * time.Second,
 		},
 	}
-	// The cursor and the total of a run that has ended stay as they were.
+	// The cursor and the total of an ended run do not change.
 	for i := range s.snapshots {
 		s.snapshots[i].Daily, s.snapshots[i].Claims = results(int64(1000 + i))
 		for k := range s.snapshots[i].Runs {
@@ -126,7 +126,7 @@ func (s *story) run(snapshot int, runID int64) *Run {
 	return &runs[slices.IndexFunc(runs, func(r Run) bool { return r.ID == runID })]
 }
 
-// without takes the rows that match away from a snapshot on.
+// without removes the rows that match, from a snapshot on.
 func (s *story) without(from int, match func(Row) bool) {
 	for i := from; i < len(s.snapshots); i++ {
 		s.snapshots[i].Rows = slices.DeleteFunc(s.snapshots[i].Rows, match)
@@ -174,7 +174,7 @@ func TestJudge_FindsWhatIsWrong(t *testing.T) {
 		}, Lost, "no subtask for account 2"},
 		{"an account that nobody asked for", func(s *story) { s.facts.Accounts["m"] = []int64{1} }, Invented, "account 2"},
 		{"a moment without a tick", func(s *story) { s.facts.Until = at(30) }, Lost, "has no tick"},
-		{"a tick next to the cron", func(s *story) { s.facts.Tasks[0].Every = 20 * time.Second }, Invented,
+		{"a tick that the cron does not have", func(s *story) { s.facts.Tasks[0].Every = 20 * time.Second }, Invented,
 			"no moment of its cron"},
 		{"a tick without a run", func(s *story) {
 			s.snapshots[last].Ticks = append(s.snapshots[last].Ticks, Tick{TaskID: 8, Planned: at(24), RunID: 400})
@@ -252,7 +252,7 @@ func TestJudge_FindsWhatIsWrong(t *testing.T) {
 func TestJudge_ExcusesWhatOverlaps(t *testing.T) {
 	t.Parallel()
 	s := healthy()
-	// The second run leaves account 2 out, for the first one's subtask was still open then.
+	// The second run leaves account 2 out because the first run's subtask was still open.
 	s.without(0, func(r Row) bool { return r.RunID == 200 && r.AccountID == 2 })
 	last := len(s.snapshots) - 1
 	for i := 5; i <= last; i++ {

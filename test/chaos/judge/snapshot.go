@@ -1,5 +1,5 @@
-// Package judge says whether a deployment kept its promises, from what its tables said at many moments and at the end.
-// It knows neither the program nor its counters: it compares rows with rows.
+// Package judge decides whether a deployment kept its promises, from snapshots of its tables during a scenario and at
+// its end. It reads neither the program nor its counters: it compares rows with rows.
 package judge
 
 import (
@@ -9,7 +9,7 @@ import (
 	"adsync/base/task"
 )
 
-// Snapshot is what the tables said at one moment, read in one transaction.
+// Snapshot is the content of the tables at one moment, read in one transaction.
 type Snapshot struct {
 	At    time.Time // by the reader's clock
 	Epoch int64     // of the leader's row

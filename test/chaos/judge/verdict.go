@@ -10,24 +10,24 @@ import (
 	"adsync/base/task"
 )
 
-// Facts is what the judge knows next to the tables: what was asked for.
+// Facts are the judge's inputs in addition to the tables: what was ordered and what the fault excuses.
 type Facts struct {
 	Tasks    []Task
 	Accounts map[string][]int64 // by media: those that every run of the media must cover
 	Orders   []Order
-	// Until is the moment up to which every tick must be there.
+	// Until is the moment up to which every tick must exist.
 	Until time.Time
-	// MayFail says that the fault excuses subtasks that failed.
+	// MayFail means that the fault excuses failed subtasks.
 	MayFail bool
-	// MayEnd says that people ended work: cancelled, superseded by hand, expired.
+	// MayEnd means that people ended work: cancelled, superseded by hand, expired.
 	MayEnd bool
-	// WrongRows is how many rows of the results are not the truth; Examples are some of them, in words.
+	// WrongRows is the number of result rows that differ from the truth. Examples describe some of them.
 	WrongRows int64
 	Examples  []string
-	// Overspent is how many calls the platforms refused because of a limit.
+	// Overspent is the number of calls that the platforms refused because of a limit.
 	Overspent int64
 	Struck    int
-	// Unproved are promises that could be judged neither way, in words.
+	// Unproved describes the promises that could not be judged.
 	Unproved []string
 	// StallMax is the longest stall that the design allows for the fault; 0 means any.
 	StallMax time.Duration
@@ -39,9 +39,9 @@ type Task struct {
 	Name  string
 	Media string
 	Every time.Duration
-	// Since is from when on its moments count; Until is up to when, if it is before that of the facts.
+	// The task's moments count from Since on, up to Until if that is before the Until of the facts.
 	Since, Until time.Time
-	// Whole says that a run is not over accounts: its rows stand under account 0.
+	// Whole means that a run is not divided by account: its rows have account 0.
 	Whole bool
 }
 
@@ -63,7 +63,7 @@ type Verdict struct {
 	WrongRows    int64   `json:"wrong_rows"`
 	Overspent    int64   `json:"overspent"`
 	LongestStall float64 `json:"longest_stall_seconds"`
-	// Verdict is pass, fail, or void when the fault did not strike or a promise could not be judged.
+	// Verdict is pass or fail. It is void when the fault did not strike or a promise could not be judged.
 	Verdict string `json:"verdict"`
 
 	Problems []Problem `json:"-"`
@@ -76,7 +76,7 @@ const (
 	Void = "void"
 )
 
-// Judge says how it went, from the last snapshot that w observed, from what it noted before, and from the facts.
+// Judge returns the verdict from the last snapshot that w observed, the problems it noted before, and the facts.
 func (w *Watch) Judge(f Facts) Verdict {
 	w.judgeOpen()
 	w.judgeTicks(f)
@@ -136,7 +136,7 @@ func (w *Watch) judgeOpen() {
 	}
 }
 
-// judgeTicks holds the ledger against the crons: each moment exactly once, and each tick with its run.
+// judgeTicks compares the ledger with the crons: each moment exactly once, and each tick with its run.
 func (w *Watch) judgeTicks(f Facts) {
 	byID := map[int64]Task{}
 	for _, t := range f.Tasks {
@@ -175,7 +175,7 @@ func (w *Watch) judgeTicks(f Facts) {
 	}
 }
 
-// judgeOrders holds what the API accepted against the runs.
+// judgeOrders compares the orders that the API accepted with the runs.
 func (w *Watch) judgeOrders(f Facts) {
 	accounts := w.accountsOfRuns()
 	for _, o := range f.Orders {
@@ -208,7 +208,7 @@ func (w *Watch) accountsOfRuns() map[int64]map[int64]bool {
 	return byRun
 }
 
-// judgeScopes holds the runs of the load against the accounts that they must cover.
+// judgeScopes compares the runs of the load with the accounts that they must cover.
 func (w *Watch) judgeScopes(f Facts) {
 	accounts := w.accountsOfRuns()
 	overlaps := w.overlaps()
@@ -247,10 +247,11 @@ func (w *Watch) overlaps() overlaps {
 	return all
 }
 
-// clockSlack is by how much times that two processes wrote may disagree.
+// clockSlack is the largest allowed difference between the clocks of two processes.
 const clockSlack = time.Second
 
-// excused reports whether an earlier run of the task had a subtask of the account open when a run was made or fanned out.
+// excused reports whether an earlier run of the task had an open subtask of the account when a run was made or fanned
+// out.
 func (w *Watch) excused(o overlaps, r Run, accountID int64) bool {
 	return slices.ContainsFunc(o[[2]int64{r.TaskID, accountID}], func(row Row) bool {
 		began := !row.Created.After(r.FannedOut.Add(clockSlack))
@@ -277,7 +278,7 @@ func (w *Watch) judgeEpochs() {
 	}
 }
 
-// judgeEnds looks for ends that the fault does not explain.
+// judgeEnds finds ends that the fault does not explain.
 func (w *Watch) judgeEnds(f Facts) {
 	bad := map[string]int{}
 	for _, r := range w.Rows() {

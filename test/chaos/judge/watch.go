@@ -9,20 +9,20 @@ import (
 	"adsync/base/task"
 )
 
-// Kind is what sort of promise was broken.
+// Kind is the kind of a broken promise.
 type Kind string
 
 // The kinds of problems.
 const (
-	Lost     Kind = "lost"     // work that was due or accepted and did not come to its end
+	Lost     Kind = "lost"     // work that was due or accepted and never ended
 	Doubled  Kind = "doubled"  // done or counted twice
 	Invented Kind = "invented" // work that nobody planned
-	Fence    Kind = "fence"    // a write of a leader whose term was over
-	Broken   Kind = "broken"   // rows that contradict each other, or went back
+	Fence    Kind = "fence"    // a write of a leader after its term
+	Broken   Kind = "broken"   // rows that contradict each other, or whose values went back
 	Stuck    Kind = "stuck"    // still open when everything had ended
 	Wrong    Kind = "wrong"    // results that are not the truth
 	Overrun  Kind = "overrun"  // calls that a platform refused for a limit
-	Harmed   Kind = "harmed"   // what hurts people who run the program: silence, floods, dead processes
+	Harmed   Kind = "harmed"   // what hurts operators: silence, floods of logs, dead processes
 )
 
 // Problem is one broken promise.
@@ -45,8 +45,9 @@ type Watch struct {
 	ticks         map[tickKey]int64
 	daily, hourly map[Report]int64
 	claims        map[Scope]int64
-	// seen counts the snapshots; made is at which one each run was there first, and open at which one each subtask was
-	// last open. A row's own times do not tell: its end is when the work was done, and that is written later.
+	// seen counts the snapshots; made is the snapshot in which each run first appeared, and open the one in which each
+	// subtask was last open. A row's own times do not show this: its end is when the work was done, and that is written
+	// later.
 	seen     int
 	made     map[int64]int
 	lastOpen map[task.Key]int
@@ -63,7 +64,7 @@ type tickKey struct {
 
 func (t Tick) key() tickKey { return tickKey{t.TaskID, t.Planned.UnixMilli()} }
 
-// Change is something that became different between two snapshots, for the history.
+// Change is a difference between two snapshots, for the history.
 type Change struct {
 	At   time.Time `json:"at"`
 	What string    `json:"what"`
@@ -114,7 +115,7 @@ func (w *Watch) Observe(s Snapshot) []Change {
 	return changes
 }
 
-// remember notes when runs were made and until when subtasks were open.
+// remember notes when runs first appeared and when subtasks were last open.
 func (w *Watch) remember(s Snapshot) {
 	if w.made == nil {
 		w.made, w.lastOpen = map[int64]int{}, map[task.Key]int{}
@@ -131,7 +132,7 @@ func (w *Watch) remember(s Snapshot) {
 	}
 }
 
-// compareTicks holds the ledger against what it said before: it only grows.
+// compareTicks compares the ledger with the snapshot before: it may only grow.
 func (w *Watch) compareTicks(s Snapshot) {
 	now := make(map[tickKey]int64, len(s.Ticks))
 	for _, t := range s.Ticks {
@@ -169,7 +170,7 @@ func (w *Watch) compareRuns(s, last Snapshot) []Change {
 		}
 		was, known := w.runs[r.ID]
 		if !known {
-			// The last snapshot showed the newer term as begun; a term before it may write nothing since.
+			// The last snapshot showed that the newer term had begun. An older term may write nothing after that.
 			if w.begun && r.Epoch < last.Epoch {
 				w.Tell(Fence, "run %d of %s was made by epoch %d after epoch %d had begun", r.ID, r.TaskName, r.Epoch, last.Epoch)
 			}
@@ -191,7 +192,7 @@ func (w *Watch) compareRuns(s, last Snapshot) []Change {
 	return changes
 }
 
-// runOfTick is the kind of a run that a tick became.
+// runOfTick is the kind of a run that was made for a tick.
 const runOfTick = "tick"
 
 func (r Run) summary() string {
@@ -202,7 +203,7 @@ func (r Run) summary() string {
 	return fmt.Sprintf("%s epoch=%d cursor=%d total=%s counts=%v", r.State, r.Epoch, r.Cursor, total, r.Counts)
 }
 
-// compareRun holds a run against what it said before.
+// compareRun compares a run with the snapshot before.
 func (w *Watch) compareRun(was, r Run) {
 	switch {
 	case !was.State.Open() && was.State != r.State:
@@ -231,7 +232,7 @@ func (r Row) summary() string {
 	return fmt.Sprintf("%s delivery=%d attempt=%d", r.State, r.Delivery, r.Attempt)
 }
 
-// compareRows holds the subtasks against what they said before. It reports whether there was an outcome, and whether
+// compareRows compares the subtasks with the snapshot before. It reports whether there was an outcome, and whether
 // work is open.
 func (w *Watch) compareRows(s Snapshot) (changes []Change, outcomes, open bool) {
 	now := make(map[task.Key]Row, len(s.Rows))
@@ -271,7 +272,7 @@ func name(k task.Key) string {
 	return fmt.Sprintf("subtask %d/%d/%s", k.RunID, k.AccountID, k.Part)
 }
 
-// checkRuns holds each run against its own rows.
+// checkRuns compares each run with its own rows.
 func (w *Watch) checkRuns(s Snapshot) {
 	for _, r := range s.Rows {
 		if _, ok := w.runs[r.RunID]; !ok {
@@ -283,8 +284,8 @@ func (w *Watch) checkRuns(s Snapshot) {
 	}
 }
 
-// Contradictions are the runs that do not say what their rows say: what was created is what ended and what is open,
-// at any moment. They are in the order of the runs.
+// Contradictions returns the runs whose counts differ from their rows, in the order of the runs. At any moment, the
+// subtasks created are those that ended and those that are open.
 func (s Snapshot) Contradictions() (problems []Problem) {
 	tell := func(kind Kind, format string, args ...any) {
 		problems = append(problems, Problem{Kind: kind, Text: fmt.Sprintf(format, args...)})
@@ -323,8 +324,8 @@ func (s Snapshot) Contradictions() (problems []Problem) {
 	return problems
 }
 
-// checkDue holds the rows that wait against subtask_due: nothing waits that nobody will wake, and nobody wakes what
-// does not wait.
+// checkDue compares the waiting rows with subtask_due: each waiting row has a due row, and each due row has a waiting
+// one.
 func (w *Watch) checkDue(s Snapshot) {
 	due := make(map[task.Key]Due, len(s.Due))
 	for _, d := range s.Due {
@@ -349,7 +350,7 @@ func (w *Watch) checkDue(s Snapshot) {
 	}
 }
 
-// compareResults looks for results that went back. A snapshot may come without results.
+// compareResults finds results whose versions went back. A snapshot may lack results.
 func (w *Watch) compareResults(s Snapshot) {
 	w.daily = w.compareVersions("report_daily", w.daily, s.Daily)
 	w.hourly = w.compareVersions("report_hourly", w.hourly, s.Hourly)

@@ -1,5 +1,5 @@
-// Package levels judges figures that are to be level over a long time, such as the memory of a process: two windows of
-// a series are compared, one after its warm-up and one at the end.
+// Package levels judges figures that must stay level over a long time, such as the memory of a process. It compares
+// two windows of a series: one after its warm-up and one at the end.
 package levels
 
 import (
@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// Kind says how the figures of a window are summed up, and how much more than the first the last may be.
+// Kind defines how the figures of a window are summed up, and how much larger than the first window the last may be.
 type Kind struct {
 	Name string
 	sum  func(points []point) float64
-	// share and more are the growth that counts as level: a share of the first figure, and so much next to it.
+	// share and more are the growth that counts as level: a share of the first figure, plus a constant.
 	share, more float64
 }
 
-// The kinds of figures. A collector of garbage works in cycles, so that the least memory of a window is what is in use.
+// The kinds of figures. A garbage collector works in cycles: the least memory of a window is what is in use.
 var (
 	Memory = Kind{"bytes in use", least, 0.15, 8 << 20}
 	Count  = Kind{"count", median, 0.1, 10}
 	Rows   = Kind{"rows", most, 0.1, 100}
 	Bytes  = Kind{"bytes", most, 0.25, 4 << 20}
-	// Growth is of what grows at a steady rate, such as a ledger: a window's figure is by how much in a minute.
+	// Growth is for series that grow at a steady rate, such as a ledger: a window's figure is its growth per minute.
 	Growth = Kind{"rows a minute", growth, 0.25, 5}
 )
 
@@ -63,7 +63,7 @@ type point struct {
 	value float64
 }
 
-// Note notes a figure of the named series at a time since the beginning. Times of a series must not go back.
+// Note records a figure of the named series at a time since the beginning. Times of a series must not go back.
 func (l *Levels) Note(name string, kind Kind, at time.Duration, value float64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,7 +99,7 @@ func (l *Levels) Judge(whole time.Duration) []Line {
 	return lines
 }
 
-// between returns the figures from a moment on until before another.
+// between returns the figures from one moment on and before another.
 func (s *series) between(from, to time.Duration) []point {
 	at := func(p point, t time.Duration) int { return cmp.Compare(p.at, t) }
 	low, _ := slices.BinarySearchFunc(s.points, from, at)

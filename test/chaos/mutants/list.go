@@ -2,8 +2,8 @@ package mutants
 
 import "adsync/test/patch"
 
-// withoutSweep takes the sweep out. It fixes what some other mechanisms are there to prevent, and so hides their loss:
-// a mutant of those goes without it, and the sweep has a mutant of its own.
+// withoutSweep removes the sweep. The sweep repairs the damage that some other mechanisms prevent, and so hides their
+// loss: the mutants of those also lack the sweep, and the sweep has its own mutant.
 var withoutSweep = patch.Edit{
 	File:    "producer/sweep.go",
 	Find:    "	return errors.Join(s.sweepFirst(ctx), s.sweepSent(ctx))\n",
@@ -241,7 +241,7 @@ var All = []Mutant{
 			Find:    "	return endCancelled(tx, runs, at)\n",
 			Replace: "	return nil\n",
 		}},
-		Scenarios: []string{"cancelled", "cancelled", "cancelled"}, // a consumer must be ahead of the leader
+		Scenarios: []string{"cancelled", "cancelled", "cancelled"}, // a consumer must end the run before the leader marks it
 	},
 	{
 		Name: "limits-not-shared", Breaks: "each process takes the whole of a limit for itself", Overruns: true,

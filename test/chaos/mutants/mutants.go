@@ -1,5 +1,5 @@
-// Package mutants breaks adsync on purpose: each mutant is the program with one of its own mechanisms taken out. A
-// chaos suite that lets one pass proves nothing about that mechanism.
+// Package mutants breaks adsync on purpose: each mutant is the program without one of its mechanisms. A chaos suite
+// that lets a mutant pass proves nothing about that mechanism.
 package mutants
 
 import (
@@ -12,11 +12,12 @@ import (
 // Mutant is one deliberate fault.
 type Mutant struct {
 	Name   string
-	Breaks string // what is taken out, in a few words
+	Breaks string // the mechanism that is removed, in a few words
 	Edits  []patch.Edit
-	// Overruns says that it makes calls which a platform refuses for a limit; of others that is no sign.
+	// Overruns means that the mutant makes calls which a platform refuses for a limit. Only then do refused calls count
+	// as caught.
 	Overruns bool
-	// Scenarios are run in this order until one of them fails, as one must.
+	// Scenarios run in this order until one of them fails. One must fail.
 	Scenarios []string
 }
 

@@ -8,8 +8,8 @@ import (
 	"adsync/test/patch"
 )
 
-// Whether a mutant still builds and is caught, make chaos-mutants shows; this test tells at once when code that a
-// mutant changes has moved.
+// The test fails at once when code that a mutant changes has moved. Only make chaos-mutants shows whether a mutant
+// still builds and is caught.
 func TestMutants_FindTheTextTheyChange(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}

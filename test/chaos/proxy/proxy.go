@@ -1,5 +1,5 @@
-// Package proxy is a TCP proxy that spoils connections on order: it stands between one process and one service, so that
-// a test can cut off just this process from just this service.
+// Package proxy is a TCP proxy that disturbs connections on request. It is between one process and one service, so
+// that a test can cut off only this process from only this service.
 package proxy
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Direction is one of the ways that bytes go.
+// Direction is a direction in which bytes flow.
 type Direction int
 
 // The directions. Both is for orders only.
@@ -19,7 +19,7 @@ const (
 	Both
 )
 
-// Proxy passes connections on to a server. It begins by passing everything.
+// Proxy passes connections on to a server. At first it passes everything.
 type Proxy struct {
 	listener net.Listener
 	done     sync.WaitGroup
@@ -34,21 +34,20 @@ type Proxy struct {
 	struck  int
 }
 
-// mode is what is done to connections now.
+// mode is how connections are treated now.
 type mode struct {
 	refused bool
 	held    [2]bool // by direction
 	delay   time.Duration
 }
 
-// Trigger looks at a piece of what a client sends, and says whether the connection is to be cut there.
+// Trigger reports whether the connection must be cut at a piece that a client sends.
 type Trigger func(piece []byte) bool
 
-// AnswerFunc looks at a piece of what a client sends and returns what the proxy answers in the server's place, or nil
-// to pass the piece on.
+// AnswerFunc returns the proxy's own answer to a piece that a client sends, or nil to pass the piece on to the server.
 type AnswerFunc func(piece []byte) []byte
 
-// Listen starts a proxy on an address. Target must be called before the first client comes.
+// Listen starts a proxy on an address. Call Target before the first client connects.
 func Listen(address string) (*Proxy, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -59,10 +58,10 @@ func Listen(address string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr is where the proxy listens.
+// Addr returns the address on which the proxy listens.
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// Target sets the server that new connections are passed on to.
+// Target sets the server for new connections.
 func (p *Proxy) Target(address string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +75,7 @@ func (p *Proxy) Close() {
 	p.done.Wait()
 }
 
-// Pass ends all orders. What was held continues its way.
+// Pass ends all disturbances. Held bytes are passed on.
 func (p *Proxy) Pass() {
 	p.change(func(m *mode) { *m = mode{} })
 	p.mu.Lock()
@@ -100,7 +99,7 @@ func (p *Proxy) Break() {
 	}
 }
 
-// Hold lets nothing through in a direction until Pass: connections stay open, and new ones are accepted. Nothing is
+// Hold lets no bytes through in a direction until Pass: connections stay open, and new ones are accepted. No bytes are
 // lost, as on a network that drops packets for a while.
 func (p *Proxy) Hold(d Direction) {
 	p.change(func(m *mode) {
@@ -109,7 +108,7 @@ func (p *Proxy) Hold(d Direction) {
 	})
 }
 
-// Delay has each piece wait so long before it continues, in both directions, until Pass.
+// Delay delays each piece by the duration, in both directions, until Pass.
 func (p *Proxy) Delay(by time.Duration) { p.change(func(m *mode) { m.delay = by }) }
 
 // CutAnswer cuts the next connection on which a client sends a piece that trigger is true for: the piece reaches the
@@ -120,14 +119,14 @@ func (p *Proxy) CutAnswer(trigger Trigger) {
 	p.trigger = trigger
 }
 
-// Answer has the proxy answer in the server's place, until Pass: the server never sees such a piece.
+// Answer makes the proxy answer instead of the server, until Pass: the server never receives such a piece.
 func (p *Proxy) Answer(answer AnswerFunc) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answer = answer
 }
 
-// Struck is how many connections and pieces were spoiled so far.
+// Struck returns how many connections and pieces were disturbed so far.
 func (p *Proxy) Struck() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,7 +192,7 @@ type link struct {
 	swallow        bool // the next answer is not passed on; guarded by the proxy's mutex
 }
 
-// close resets both sides: a client sees the same as when the network ends its connection.
+// close resets both sides, as when the network breaks the connection.
 func (l *link) close() {
 	l.closeOnce.Do(func() {
 		close(l.closed)
@@ -209,7 +208,7 @@ func reset(c net.Conn) {
 	_ = c.Close()
 }
 
-// end closes both sides in good order, after one of them did.
+// end closes both sides cleanly after one of them closed.
 func (l *link) end() {
 	l.closeOnce.Do(func() {
 		close(l.closed)
@@ -247,7 +246,7 @@ func (p *Proxy) pump(l *link, d Direction) {
 	}
 }
 
-// inPlace returns what is answered in the server's place, or nil.
+// inPlace returns the proxy's own answer, or nil.
 func (p *Proxy) inPlace(d Direction, piece []byte) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -261,7 +260,7 @@ func (p *Proxy) inPlace(d Direction, piece []byte) []byte {
 	return answer
 }
 
-// admit waits until a piece may continue. It is false when the connection is to be cut instead.
+// admit waits until a piece may pass. It returns false when the connection must be cut instead.
 func (p *Proxy) admit(l *link, d Direction, piece []byte) bool {
 	delayed, counted := false, false
 	for {

@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// setup returns a proxy before a server that answers each line in capitals, and notes what it heard.
+// setup returns a proxy before a server that answers each line in capitals and records the lines it received.
 func setup(t *testing.T) (p *Proxy, heard chan string) {
 	t.Helper()
 	server, err := net.Listen("tcp", "127.0.0.1:0")
@@ -118,7 +118,7 @@ func TestProxy_HoldsOneDirection(t *testing.T) {
 	p.Hold(Down)
 	_, err := io.WriteString(c, "one\n")
 	require.NoError(t, err)
-	require.Equal(t, "one", <-heard, "what goes up continues")
+	require.Equal(t, "one", <-heard, "the server receives what the client sends")
 	require.Eventually(t, func() bool { return p.Struck() == 1 }, time.Minute, time.Millisecond,
 		"the answer has come to the proxy")
 	require.NoError(t, c.SetReadDeadline(time.Now().Add(20*time.Millisecond)))
@@ -127,7 +127,7 @@ func TestProxy_HoldsOneDirection(t *testing.T) {
 	require.NoError(t, c.SetReadDeadline(time.Time{}))
 
 	p.Pass()
-	require.Equal(t, "ONE", read(t, c), "and comes when it may")
+	require.Equal(t, "ONE", read(t, c), "the held answer comes after Pass")
 	require.Equal(t, 1, p.Struck())
 
 	p.Hold(Both)
@@ -163,7 +163,7 @@ func TestProxy_CutsAnAnswerThatIsOnItsWay(t *testing.T) {
 
 	_, err := io.WriteString(c, "commit\n")
 	require.NoError(t, err)
-	require.Equal(t, "commit", <-heard, "the server has done it")
+	require.Equal(t, "commit", <-heard, "the server has received the request")
 	_, err = c.Read(make([]byte, 1))
 	require.Error(t, err, "the client does not know")
 	require.Equal(t, 1, p.Struck())
@@ -182,7 +182,7 @@ func TestProxy_AnswersInTheServersPlace(t *testing.T) {
 	})
 	require.Equal(t, "disk full", ask(t, c, "write 1"))
 	require.Equal(t, "READ", ask(t, c, "read"))
-	require.Equal(t, "read", <-heard, "the server never heard of the other")
+	require.Equal(t, "read", <-heard, "the server never received the other line")
 	require.Equal(t, 1, p.Struck())
 	p.Pass()
 	require.Equal(t, "WRITE 2", ask(t, c, "write 2"))

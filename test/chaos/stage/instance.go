@@ -17,11 +17,11 @@ import (
 	"adsync/test/services/local"
 )
 
-// stopTime is what the program promises for its stop after SIGTERM.
+// stopTime is the longest time that the program promises for its stop after SIGTERM.
 const stopTime = 15 * time.Second
 
-// Instance is one process of adsync on a seat. It is kept running as a machine's supervisor would, except where a
-// scenario wants it down.
+// Instance is one process of adsync on a seat. It is restarted as by a machine's supervisor, unless a scenario wants
+// it down.
 type Instance struct {
 	*Seat
 	Program, Config string
@@ -35,13 +35,13 @@ type Instance struct {
 	starts  int
 	up      bool // has answered since its last start
 	paused  bool
-	wanted  bool // whether it is to be running
+	wanted  bool // whether it should be running
 	Ended   []string
 	Before  int // fail points that struck before the list was emptied
 	watched sync.WaitGroup
 }
 
-// Start starts the process and a watcher that starts it again when it ends on its own.
+// Start starts the process and a watcher that restarts it when it ends unexpectedly.
 func (i *Instance) Start() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -63,17 +63,17 @@ func (i *Instance) launch() error {
 	return nil
 }
 
-// restartAfter is how long a supervisor waits until it starts a process again.
+// restartAfter is how long a supervisor waits before it restarts a process.
 const restartAfter = time.Second
 
-// watch starts the process again when it ends although it is wanted.
+// watch restarts the process when it ends although it should be running.
 func (i *Instance) watch(p *local.Process) {
 	<-p.Exited()
 	i.mu.Lock()
 	unwanted := i.wanted && i.process == p
 	if unwanted && i.up && !killed(p.Err()) {
-		// It worked, and nobody told it to go.
-		i.Ended = append(i.Ended, fmt.Sprintf("%s ended on its own: %v", i.Name, p.Err()))
+		// It worked, and no signal stopped it.
+		i.Ended = append(i.Ended, fmt.Sprintf("%s ended unexpectedly: %v", i.Name, p.Err()))
 	}
 	i.mu.Unlock()
 	if !unwanted {
@@ -118,7 +118,7 @@ func (i *Instance) Stop() error {
 		return fmt.Errorf("%s took %.1f s to stop, more than %s", i.Name, took.Seconds(), stopTime)
 	}
 	if p.Err() != nil {
-		return fmt.Errorf("%s was told to stop and ended with: %w", i.Name, p.Err())
+		return fmt.Errorf("%s got SIGTERM and ended with: %w", i.Name, p.Err())
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (i *Instance) Close() {
 	i.watched.Wait()
 }
 
-// Alive reports whether the process should answer: it has answered since its start and nobody holds it.
+// Alive reports whether the process should answer: it has answered since its start and is not paused.
 func (i *Instance) Alive() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -190,7 +190,7 @@ func (i *Instance) heldByPoint() bool {
 	return strings.HasPrefix(after, "T")
 }
 
-// AwaitReady waits until the process works.
+// AwaitReady waits until the process is ready.
 func (i *Instance) AwaitReady(ctx context.Context) error {
 	return rig.Await(ctx, time.Minute, i.Name+" is ready", func(ctx context.Context) (bool, error) {
 		status, _, err := rig.Get(ctx, i.Api+"/readyz")
@@ -209,7 +209,7 @@ func (i *Instance) Arm(point, act string) error {
 	return os.WriteFile(filepath.Join(i.Points, point), []byte(act+"\n"), 0o600)
 }
 
-// Disarm takes a fail point back that has not struck.
+// Disarm removes a fail point that has not struck.
 func (i *Instance) Disarm(point string) { _ = os.Remove(filepath.Join(i.Points, point)) }
 
 // Struck returns the fail points of the process that struck.
@@ -221,7 +221,7 @@ func (i *Instance) Struck() []string {
 	return strings.Fields(string(text))
 }
 
-// Patience is how long anything may take before a scenario gives up, on a machine that does other things too.
+// Patience is how long a scenario waits for anything before it stops, on a machine that also does other work.
 const Patience = 90 * time.Second
 
 // Armed returns the fail points that are armed and have not struck.
@@ -263,7 +263,7 @@ func (i *Instance) ForgetStruck() {
 	_ = os.Remove(filepath.Join(i.Points, "struck"))
 }
 
-// StartReady starts the process and waits until it works.
+// StartReady starts the process and waits until it is ready.
 func (i *Instance) StartReady(ctx context.Context) error {
 	if err := i.Start(); err != nil {
 		return err

@@ -17,11 +17,11 @@ import (
 const (
 	// SampleInterval is the usual time between samples.
 	SampleInterval = 300 * time.Millisecond
-	// hoursEvery is at which samples the hourly results are read too: they are many rows.
+	// hoursEvery is the number of samples between those that also read the hourly results, which are many rows.
 	hoursEvery = 6
 )
 
-// Sampler reads the tables repeatedly, straight from MariaDB, has the judge compare, and writes down what changed.
+// Sampler reads the tables repeatedly, without a proxy, passes them to the judge, and writes down what changed.
 type Sampler struct {
 	db      *sql.DB
 	every   time.Duration
@@ -32,7 +32,7 @@ type Sampler struct {
 	Watch   judge.Watch
 	Samples int
 	Missed  int
-	Torn    int // snapshots that contradicted themselves, unlike those right after them
+	Torn    int // snapshots that contradicted themselves while the next one did not
 	cancel  context.CancelFunc
 	done    sync.WaitGroup
 }
@@ -64,14 +64,14 @@ func (s *Sampler) Start(ctx context.Context) {
 			}
 			if err := s.Sample(ctx, n%hoursEvery == 0); err != nil {
 				s.mu.Lock()
-				s.Missed++ // The database is being hurt, or a table was just made.
+				s.Missed++ // The database is under a fault, or a table was just created.
 				s.mu.Unlock()
 			}
 		}
 	})
 }
 
-// Pause ends the sampling until start; what was seen stays.
+// Pause stops the sampling until Start. The samples so far stay.
 func (s *Sampler) Pause() {
 	if s.cancel != nil {
 		s.cancel()
@@ -79,15 +79,15 @@ func (s *Sampler) Pause() {
 	s.done.Wait()
 }
 
-// Close ends the samples and the history.
+// Close ends the sampling and closes the history.
 func (s *Sampler) Close() error {
 	s.Pause()
 	_ = s.db.Close()
 	return s.file.Close()
 }
 
-// TornMost is how many torn snapshots of a scenario may be MariaDB's: none or one was seen. Counts that were written
-// in other transactions than their rows would show in far more of its hundreds.
+// TornMost is how many torn snapshots of a scenario may come from MariaDB: none or one was seen. If counts were
+// written in other transactions than their rows, far more of the hundreds of snapshots would be torn.
 const TornMost = 2
 
 // Sample takes one snapshot, and another at once if it contradicts itself. A snapshot of MariaDB may show a

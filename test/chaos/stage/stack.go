@@ -16,7 +16,7 @@ import (
 	"adsync/test/services/local"
 )
 
-// Stack is the servers that scenarios run on, one scenario after the other, and the seats of the processes.
+// Stack is the servers on which scenarios run, one after another, and the seats of the processes.
 type Stack struct {
 	dir   string
 	Ports *local.Ports
@@ -28,8 +28,8 @@ type Stack struct {
 	Servers                                 []*local.Server
 	KafkaServer, MariaDBServer, RedisServer *local.Server
 
-	// What a scenario has in the place of the one Redis, Kafka or MariaDB, and how the processes reach it; nil where it
-	// has that one.
+	// What a scenario uses instead of the single Redis, Kafka or MariaDB, and how the processes reach it; nil where it
+	// uses the single one.
 	Sentinel          *local.RedisSentinel
 	Cluster           *local.RedisCluster
 	Brokers           *local.KafkaCluster
@@ -45,7 +45,7 @@ type Stack struct {
 	Cache  *redis.Client // Redis itself
 }
 
-// Seat is the place of one process of adsync: what it is called, and its own way to each service.
+// Seat is the place of one process of adsync: its name, and its own proxy to each service.
 type Seat struct {
 	Name, Role            string
 	Kafka, MariaDB, Redis *proxy.Proxy
@@ -100,13 +100,13 @@ func StartStack(ctx context.Context, dir string, stderr io.Writer) (*Stack, erro
 	return s, nil
 }
 
-// Root is the account of everybody but the processes at the databases, and of these where nothing else is said.
+// Root is the database account of everything but adsync's processes, and of these unless a scenario sets another.
 const Root = "root"
 
-// DSN is that of the databases, without a name of one.
+// DSN returns the DSN of the databases' server, without a database name.
 func (s *Stack) DSN() string { return Root + "@tcp(" + s.Tables.Addr() + ")/" }
 
-// Write has all go to another server for the databases. Connections to the one before break.
+// Write directs everything to another database server. Connections to the previous one break.
 func (s *Stack) Write(to *local.Server) {
 	ways := []*proxy.Proxy{s.Tables}
 	for _, seat := range s.Seats {
@@ -118,7 +118,7 @@ func (s *Stack) Write(to *local.Server) {
 	}
 }
 
-// Now returns the time of the databases.
+// Now returns the database server's time.
 func (s *Stack) Now(ctx context.Context) (time.Time, error) {
 	var text string
 	if err := s.DB.QueryRowContext(ctx,
@@ -148,8 +148,8 @@ func (s *Stack) Close() error {
 	return err
 }
 
-// Launch starts the servers that a scenario has in the place of single ones, with their data in a folder of the name.
-// What it returns undoes that: it calls forget, and ends them.
+// Launch starts the servers that a scenario uses instead of single ones, with their data in a folder of the name. The
+// returned function calls forget and ends them.
 func (s *Stack) Launch(ctx context.Context, name string, d interface {
 	Launch(ctx context.Context, dir string, ports *local.Ports, stderr io.Writer) error
 	Servers() []*local.Server
@@ -172,7 +172,7 @@ func (s *Stack) Launch(ctx context.Context, name string, d interface {
 	return undo, nil
 }
 
-// Heal ends what the proxies do, and has all servers run and answer.
+// Heal ends the proxies' disturbances, and waits until all servers run and answer.
 func (s *Stack) Heal(ctx context.Context) error {
 	for _, seat := range s.Seats {
 		seat.pass()
@@ -194,5 +194,5 @@ func (s *Seat) pass() {
 	s.Redis.Pass()
 }
 
-// Struck is how many connections and pieces of the seat were spoiled since the stack began.
+// Struck returns how many connections and pieces of the seat were disturbed since the stack began.
 func (s *Seat) Struck() int { return s.Kafka.Struck() + s.MariaDB.Struck() + s.Redis.Struck() }

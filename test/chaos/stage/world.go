@@ -16,17 +16,17 @@ import (
 	"adsync/test/services/local"
 )
 
-// accounts is how many there are in a scenario's world.
+// accounts is the number of accounts in a scenario's world.
 const accounts = 32
 
-// Zone is that of all simulated accounts.
+// Zone is the time zone of all simulated accounts.
 var Zone = time.FixedZone("UTC+8", 8*60*60)
 
-// UsualSpeed is how many seconds of the world pass in a real one: its figures move every 3 minutes of its own time, and
-// an older answer must be told from a newer one within a scenario.
+// UsualSpeed is how many seconds of the world pass in a real second. The world's figures move every 3 minutes of its
+// own time, and a scenario must distinguish an older answer from a newer one.
 const UsualSpeed = 60
 
-// World is the simulated platforms, in a process of their own.
+// World is the process with the simulated platforms.
 type World struct {
 	Process *local.Process
 	Address string
@@ -36,8 +36,8 @@ type World struct {
 // callTime is how long the platforms take for a call: long enough that there is always work in flight.
 const callTime = 200 * time.Millisecond
 
-// StartWorld starts a world whose clock stands at a morning of its day today and goes fast: the day must outlast the
-// scenario.
+// StartWorld starts a world whose clock begins in the morning of the present day and runs fast. The day must outlast
+// the scenario.
 func StartWorld(ctx context.Context, program, logs string, s *Stack, seed int64, speed int) (*World, error) {
 	port, err := s.Ports.Take()
 	if err != nil {
@@ -48,7 +48,7 @@ func StartWorld(ctx context.Context, program, logs string, s *Stack, seed int64,
 		return nil, err
 	}
 	address := local.Loopback(port)
-	// One zone: the day of no account may end within the scenario.
+	// All accounts have one zone, so that no account's day ends within the scenario.
 	cmd := exec.Command(program, "simulate", "--listen", address, "--accounts", strconv.Itoa(accounts), "--seed",
 		strconv.FormatInt(seed, 10), "--usd", "0")
 	cmd.Env = []string{"ADSYNC_LOG_FORMAT=json"}
@@ -82,7 +82,7 @@ func (w *World) order(ctx context.Context, path string, order, into any) error {
 	return rig.Send(ctx, http.MethodPost, w.Address+"/_sim/"+path, order, into)
 }
 
-// Latency is the fault that makes calls take longer.
+// Latency returns the fault that makes calls take longer.
 const Latency = "latency"
 
 // Fault orders a fault.
@@ -90,15 +90,15 @@ func (w *World) Fault(ctx context.Context, order map[string]any) error {
 	if order["kind"] != Latency {
 		return w.order(ctx, "faults", order, nil)
 	}
-	// A call meets the oldest fault of a kind: the usual one must come after this.
+	// A call meets the oldest fault of a kind, so that the usual one must come after this one.
 	return errors.Join(w.Hurry(ctx), w.order(ctx, "faults", order, nil), w.SlowDown(ctx))
 }
 
-// CallsASecond is the limit of each endpoint: what a tick asks for takes longer than a second, so that the consumers
-// must share the limit all the time.
+// CallsASecond is the limit of each endpoint. The calls of one tick take longer than a second, so that the consumers
+// share the limit all the time.
 const CallsASecond = 20
 
-// CallsInRound is the limit while a full round is made, which is judged by its end alone.
+// CallsInRound is the limit during a full round, which is judged only by its end.
 const CallsInRound = 200
 
 // Limit sets the platforms' limits. Binding the accounts copies them.
@@ -111,7 +111,7 @@ func (w *World) Limit(ctx context.Context, calls int) error {
 	return w.order(ctx, "limits", map[string]any{"rules": rules}, nil)
 }
 
-// SlowDown has calls take their usual time.
+// SlowDown makes calls take their usual time.
 func (w *World) SlowDown(ctx context.Context) error {
 	var made struct {
 		ID string `json:"id"`
@@ -121,15 +121,15 @@ func (w *World) SlowDown(ctx context.Context) error {
 	return err
 }
 
-// Hurry takes that back.
+// Hurry undoes SlowDown.
 func (w *World) Hurry(ctx context.Context) error { return w.takeBack(ctx, w.usual) }
 
 func (w *World) takeBack(ctx context.Context, fault string) error {
 	return rig.Send(ctx, http.MethodDelete, w.Address+"/_sim/faults/"+fault, nil, nil)
 }
 
-// Fix takes all faults back but the usual one, and returns how many calls they met.
-func (w *World) Mend(ctx context.Context) (int, error) {
+// EndFaults removes all faults but the usual one, and returns how many calls they met.
+func (w *World) EndFaults(ctx context.Context) (int, error) {
 	var list struct {
 		Faults []struct {
 			ID  string `json:"id"`
@@ -152,7 +152,8 @@ func (w *World) Mend(ctx context.Context) (int, error) {
 	return met, nil
 }
 
-// Ledger returns how many calls the platforms were asked in all, and how many they refused for being over a limit.
+// Ledger returns how many calls the platforms received in all, and how many of them they refused for being over a
+// limit.
 func (w *World) Ledger(ctx context.Context) (calls, refused int64, err error) {
 	var answer struct {
 		Totals struct {
@@ -182,7 +183,7 @@ func (w *World) Refused(ctx context.Context) ([]Refusals, error) {
 	return slices.DeleteFunc(answer.Groups, func(r Refusals) bool { return r.Refused == 0 }), err
 }
 
-// Calls returns how many calls a platform was asked: of an endpoint, or of all if it is "".
+// Calls returns how many calls a platform received: for an endpoint, or for all if it is "".
 func (w *World) Calls(ctx context.Context, media, endpoint string) (int64, error) {
 	var answer struct {
 		Totals struct {

@@ -16,10 +16,10 @@ import (
 // ErrNotInstalled is the error of programs that are missing and that only a person can install on this machine.
 var ErrNotInstalled = errors.New("not installed")
 
-// policyFile is asked by Debian's package scripts whether they may start a service.
+// policyFile is the program by which Debian's package scripts check whether they may start a service.
 const policyFile = "/usr/sbin/policy-rc.d"
 
-// cacheDir is where what was fetched is kept for later runs.
+// cacheDir is the directory that keeps fetched files for later runs.
 func cacheDir() (string, error) {
 	base, err := os.UserCacheDir()
 	if err != nil {

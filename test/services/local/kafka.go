@@ -60,7 +60,7 @@ log4j.appender.console.layout=org.apache.log4j.PatternLayout
 log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{1}: %m%n
 `
 
-// Kafka is a broker: a cluster of its own, or one of the brokers of a KafkaCluster.
+// Kafka is a broker: a cluster alone, or one of the brokers of a KafkaCluster.
 type Kafka struct {
 	// Version is the release. Empty means KafkaDefault.
 	Version string

@@ -120,8 +120,8 @@ func TestKafkaVersions_AreThoseThatTheDocumentsName(t *testing.T) {
 	require.True(t, strings.HasPrefix(KafkaOldest, "2.4."))
 }
 
-// TestServices_AnswerAtTheirAddresses says first, and plainly, when the servers are what is wrong with a run of the
-// service tests.
+// TestServices_AnswerAtTheirAddresses fails first, with a clear message, when a run of the service tests fails because
+// of the servers.
 func TestServices_AnswerAtTheirAddresses(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -23,8 +23,8 @@ var mariadbSettings = []string{
 	"--innodb-buffer-pool-size=512M",
 	"--max-allowed-packet=64M",
 	"--max-connections=500",
-	"--skip-name-resolve", // Else each new connection asks the machine's resolver, which may be slow or absent.
-	// A zone other than UTC, as servers often have: what forgets to say UTC in a session is found here.
+	"--skip-name-resolve", // Otherwise each new connection uses the machine's resolver, which may be slow or absent.
+	// A zone other than UTC, as servers often have: it reveals sessions that do not set UTC.
 	"--default-time-zone=+08:00",
 }
 
@@ -34,7 +34,7 @@ type MariaDB struct {
 	Label string
 	// Env is added to the server's environment at each start.
 	Env []string
-	// Settings are added to ours, in whose place they stand where both name one.
+	// Settings are added to mariadbSettings and override them.
 	Settings []string
 
 	readOnly bool // It refuses the writes of all but root from its next start on.

@@ -108,8 +108,8 @@ func (d *MariaDBPair) Await(ctx context.Context) error {
 	}, nil)
 }
 
-// Promote makes the replica the writer. A writer that runs refuses writes first, so that nothing is lost, and
-// follows the new one then. What a lost writer had not sent is lost too; Follow has it follow when it runs again.
+// Promote makes the replica the writer. A writer that runs refuses writes first, so that nothing is lost, and follows
+// the new one then. Transactions that a lost writer had not sent are lost too. Call Follow when it runs again.
 func (d *MariaDBPair) Promote(ctx context.Context) error {
 	old, next := d.Writer(), mariadbOf(d.Replica())
 	try, cancel := context.WithTimeout(ctx, time.Second)
@@ -148,7 +148,7 @@ func (d *MariaDBPair) Promote(ctx context.Context) error {
 	return nil
 }
 
-// Follow has the server that is not the writer follow the writer: one that was the writer before, and runs again.
+// Follow makes the server that is not the writer follow it: a former writer that runs again.
 func (d *MariaDBPair) Follow(ctx context.Context) error {
 	if err := d.Replica().Await(ctx); err != nil {
 		return err

@@ -19,8 +19,8 @@ const (
 	portHigh = 32000
 )
 
-// Ports hands out ports of 127.0.0.1 that no other run of this program gets while this one lives: each is a locked
-// file in dir, and the lock ends with the process. It is not safe for concurrent use.
+// Ports returns ports of 127.0.0.1 that no other run of this program gets while this one lives: each is a locked file
+// in dir, and the lock ends with the process. It is not safe for concurrent use.
 type Ports struct {
 	dir       string
 	low, high int // from low up to, not including, high
@@ -58,7 +58,7 @@ func (p *Ports) Take() (int, error) {
 	return 0, fmt.Errorf("no spare port between %d and %d", p.low, p.high)
 }
 
-// Release gives the ports back. Their files stay: removing one could pull it from under another run's lock.
+// Release releases the ports. Their files stay: removing one could pull it from under another run's lock.
 func (p *Ports) Release() {
 	for _, lock := range p.locks {
 		_ = lock.Close()

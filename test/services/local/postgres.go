@@ -18,8 +18,8 @@ import (
 // package makes it.
 const postgresAccount = "postgres"
 
-// Postgres is a PostgreSQL server with one superuser, postgres, without a password. It is no part of a deployment:
-// task queues that keep their tasks in it are measured next to ours.
+// Postgres is a PostgreSQL server with one superuser, postgres, without a password. It is not part of a deployment:
+// bench compares adsync with task queues that keep their tasks in it.
 type Postgres struct {
 	// Settings are the server's settings beyond its defaults, each as name=value.
 	Settings []string
@@ -94,7 +94,7 @@ func (s *Postgres) program(name string, args ...string) (*exec.Cmd, error) {
 		return nil, err
 	}
 	cmd := exec.Command(path, args...)
-	cmd.Dir = s.dir // Else it asks for the directory of this process, which the account may not see.
+	cmd.Dir = s.dir // Otherwise it uses the directory of this process, which the account may not read.
 	if s.as != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
 	}

@@ -76,7 +76,7 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Exited is closed when the program has ended.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Err is how the program ended, as exec.Cmd's Wait says it. It is to be asked after Exited.
+// Err returns how the program ended, as exec.Cmd's Wait does. Call it after Exited.
 func (p *Process) Err() error { return p.err }
 
 // Signal sends a signal to the whole group. A group that has ended is no error.
@@ -95,8 +95,8 @@ func (p *Process) Pause() error { return p.Signal(syscall.SIGSTOP) }
 // Continue ends a pause.
 func (p *Process) Continue() error { return p.Signal(syscall.SIGCONT) }
 
-// Stop asks the group to end, waits up to grace for the program and then kills whatever is left of the group; a grace
-// of 0 kills at once. It returns when the program has ended, and may be called again.
+// Stop signals the group to end, waits up to grace for the program and then kills the rest of the group; a grace of 0
+// kills at once. It returns when the program has ended, and may be called again.
 func (p *Process) Stop(grace time.Duration) error {
 	if grace > 0 {
 		_ = p.Signal(syscall.SIGTERM)

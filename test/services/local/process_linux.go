@@ -2,8 +2,8 @@ package local
 
 import "syscall"
 
-// processAttributes gives a program a process group of its own and has the kernel end it when this process dies
-// without having stopped it (SIGKILL, a crash).
+// processAttributes gives a program its own process group and makes the kernel end it when this process dies without
+// having stopped it (SIGKILL, a crash).
 func processAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }

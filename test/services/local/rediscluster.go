@@ -77,7 +77,7 @@ func (d *RedisCluster) join(ctx context.Context) error {
 			return err
 		}
 		replica := redisOf(d.nodes[clusterMasters+i])
-		// It takes a moment until the replica has heard of its master.
+		// After a moment the replica knows its master.
 		if err := AwaitReady(ctx, replica.Name(), func(ctx context.Context) error {
 			return replica.do(ctx, []any{"CLUSTER", "REPLICATE", id})
 		}, nil); err != nil {
@@ -118,8 +118,8 @@ func (d *RedisCluster) whole(ctx context.Context) error {
 	return nil
 }
 
-// seesCluster returns an error unless the node sees all slots served by masters with a replica each. A node that has
-// not heard yet that another is a replica does not vote for it.
+// seesCluster returns an error unless the node sees all slots served by masters with a replica each. A node that does
+// not know yet that another is a replica does not vote for it.
 func (s *Redis) seesCluster(ctx context.Context) error {
 	client := s.client()
 	defer client.Close()

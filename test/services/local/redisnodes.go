@@ -71,8 +71,8 @@ func promoted(ctx context.Context, master, old *Server) error {
 // voteTimeout is how long a server may take to answer; one that is frozen does not answer at all.
 const voteTimeout = time.Second
 
-// agreed asks all voters for the address of one of servers, and returns the server that more than half of those that
-// answer name.
+// agreed reads from all voters the address of one of servers, and returns the server that more than half of the
+// answers name.
 func agreed(
 	ctx context.Context, servers, voters []*Server, ask func(ctx context.Context, voter *Redis) (addr string, err error),
 ) (*Server, error) {

@@ -23,7 +23,7 @@ const (
 // Kind is a sort of server: *Kafka, *ZooKeeper, *MariaDB, *Redis or *Postgres.
 type Kind interface {
 	Name() string
-	// Install makes sure that the programs are there, and says on stderr what it fetches.
+	// Install makes sure that the programs are installed, and prints to stderr what it fetches.
 	Install(ctx context.Context, stderr io.Writer) error
 	// Setting is the variable that tells tests where the server is, as NAME=value.
 	Setting() string
@@ -96,7 +96,7 @@ func (s *Server) Start() error {
 // PID is the id of the server's process.
 func (s *Server) PID() int { return s.process.PID() }
 
-// Await waits until the server can be used. It gives up when the server ends, after two minutes, or with ctx.
+// Await waits until the server can be used. It fails when the server ends, after two minutes, or with ctx.
 func (s *Server) Await(ctx context.Context) error {
 	if err := AwaitReady(ctx, s.Name(), s.Ready, s.process.Exited()); err != nil {
 		return fmt.Errorf("%w\n%s", err, logTail(s.log))
@@ -106,14 +106,14 @@ func (s *Server) Await(ctx context.Context) error {
 
 // Stop asks the server to end, and kills it when it does not. It returns when the server has ended.
 func (s *Server) Stop() error {
-	_ = s.process.Continue() // What is paused does not hear the question.
+	_ = s.process.Continue() // A paused server does not get the signal.
 	return s.process.Stop(stopGrace)
 }
 
 // Kill ends the server as a lost machine would, and returns when it has ended.
 func (s *Server) Kill() error { return s.process.Stop(0) }
 
-// Pause has the server do nothing until Continue: its connections stay, and nobody answers.
+// Pause stops the server until Continue: its connections stay open and get no answer.
 func (s *Server) Pause() error { return s.process.Pause() }
 
 // Continue ends a pause.
@@ -135,7 +135,7 @@ func endAll(servers []*Server, end func(*Server) error) error {
 	return errors.Join(errs...)
 }
 
-// AwaitReady asks until ready has no complaint. It gives up when the server ends, after two minutes, or with ctx.
+// AwaitReady calls ready until it returns nil. It fails when the server ends, after two minutes, or with ctx.
 func AwaitReady(ctx context.Context, name string, ready func(context.Context) error, exited <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

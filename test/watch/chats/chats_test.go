@@ -1,4 +1,4 @@
-// Package chats tests what Alertmanager's own code makes of its configuration: the messages that people read.
+// Package chats tests, with Alertmanager's own code, the messages that its configuration produces for people.
 package chats
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// chat stands for the chats' servers: it keeps what is posted.
+// chat replaces the chats' servers: it keeps the posted messages.
 type chat struct {
 	*httptest.Server
 	posted []map[string]any
@@ -81,7 +81,7 @@ func TestAlertmanager_TellsEachChatInItsOwnWords(t *testing.T) {
 	require.NoError(t, os.WriteFile(secret, []byte(chats.URL), 0o600))
 	quiet := slog.New(slog.DiscardHandler)
 
-	// What a message holds, by receiver: where its text and its title are; "" is none.
+	// The places of a message's text and title, by receiver; "" means none.
 	type place struct{ text, title []any }
 	places := map[string]place{
 		"wecom":       {text: []any{"markdown", "content"}},
