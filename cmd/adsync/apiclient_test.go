@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// However many pages a list has, it comes as one document.
+// All pages of a list are printed as one document.
 func TestLists_FollowPages(t *testing.T) {
 	t.Parallel()
 	var asked []string
@@ -29,7 +29,8 @@ func TestLists_FollowPages(t *testing.T) {
 	t.Cleanup(server.Close)
 	list := func(limit string) (ids []string, next string) {
 		asked = nil
-		r := adsync([]string{"ADSYNC_SERVER=" + server.URL}, "subtasks", "list", "--account=tulip/1", "--output=json", "--limit", limit)
+		r := adsync([]string{"ADSYNC_SERVER=" + server.URL}, "subtasks", "list", "--account=tulip/1", "--output=json",
+			"--limit", limit)
 		require.Zero(t, r.code, r.stderr)
 		var all struct {
 			Since, Next string
@@ -63,31 +64,44 @@ func TestLists_FollowPages(t *testing.T) {
 func TestTables_AreSafeForTerminals(t *testing.T) {
 	t.Parallel()
 	const evil = `\u001b[2J\n\u009b1A`
-	for answer, args := range map[string][]string{
-		`{"tasks": [{"name": "E", "status": "E", "cron": "E", "lane": "E", "last_ticks": [{"state": "E"}]}]}`:                                                                                                                            {"tasks", "list"},
-		`{"name": "E", "status": "good", "handler": "E", "media": "E", "params": {"a": "E"}, "after": ["E"], "errors": [{"field": "E", "want": "E"}]}`:                                                                                   {"tasks", "show", "x"},
-		`{"added": ["E"], "bad": [{"name": "E", "errors": [{"field": "E", "value": "E", "want": "E"}]}]}`:                                                                                                                                {"tasks", "reload"},
-		`{"runs": [{"id": "E", "task": "E", "kind": "E", "state": "E", "error": "E", "order": {"by": "E"}}], "next": ""}`:                                                                                                                {"runs", "list"},
-		`{"id": "E", "task": "E", "kind": "E", "state": "E", "error": "E", "order": {"by": "E"}, "lane": "E", "counts": {"failed": 1}}`:                                                                                                  {"runs", "show", "1"},
-		`{"subtasks": [{"run_id": "E", "part": "E", "task": "E", "account": "E", "state": "E", "error": "E"}], "next": ""}`:                                                                                                              {"subtasks", "list", "--run", "1"},
-		`{"due": [{"run_id": "E", "part": "E", "task": "E", "account": "E", "reason": "E"}], "next": ""}`:                                                                                                                                {"subtasks", "due"},
-		`{"task": "E", "lane": "E", "state": "E", "node": "E", "reason": "E", "limits": [{"media": "E", "subject": "E", "period": "E"}]}`:                                                                                                {"subtasks", "wait", "1", "2", "3"},
-		`{"account": {"media": "E", "external_id": "E"}, "subtasks": [{"task": "E", "lane": "E", "state": "E", "part": "E", "reason": "E"}]}`:                                                                                            {"subtasks", "wait", "--account", "tulip/1"},
-		`{"account": {"media": "E", "external_id": "E"}, "late": true, "why": "E", "command": "E"}`:                                                                                                                                      {"accounts", "why", "tulip/1"},
-		`{"days": [{"media": "E", "account": "E", "report": "E", "level": "E", "game": "E", "why": "E"}], "next": ""}`:                                                                                                                   {"coverage", "untrusted"},
-		`{"account": {"media": "E", "external_id": "E"}, "subtasks": []}`:                                                                                                                                                                {"subtasks", "wait", "--account", "tulip/2"},
-		`{"subtask": {"task": "E", "account": "E", "part": "E", "state": "E"}, "failures": [{"state": "E", "node": "E", "error_class": "E", "error": "E"}]}`:                                                                             {"subtasks", "show", "1", "2", "3"},
-		`{"accounts": [{"external_id": "E", "name": "E", "parked": "E", "login": {"login": "E", "state": "E"}, "bindings": [{"game": "E"}]}], "next": ""}`:                                                                               {"accounts", "list"},
-		`{"limits": [{"media": "E"}], "pauses": [{"media": "E", "subject": "E"}]}`:                                                                                                                                                       {"limits"},
-		`{"consumers": [{"id": "E", "version": "E", "pools": [{"media": "E", "lane": "E"}]}]}`:                                                                                                                                           {"consumers"},
-		`{"audit": [{"actor": "E", "object": "E", "before": {"a": "E"}, "after": {"a": "E"}}, {"error": "E"}, {"after": "E"}], "next": ""}`:                                                                                              {"audit"},
-		`{"troubles": [{"what": "E", "why": "E"}], "media": [{"name": "E", "spend": [{"currency": "E"}]}], "attention": [{"title": "E", "cause": "E", "accounts": 1, "examples": ["E"], "money": [{"currency": "E"}], "command": "E"}]}`: {"overview"},
-		`{"cancels": [{"id": "E", "kind": "E", "target": "E", "reason": "E", "by": "E"}], "next": ""}`:                                                                                                                                   {"cancels"},
+	for line, answer := range map[string]string{
+		"tasks list": `{"tasks": [{"name": "E", "status": "E", "cron": "E", "lane": "E",
+  "last_ticks": [{"state": "E"}]}]}`,
+		"tasks show x": `{"name": "E", "status": "good", "handler": "E", "media": "E", "params": {"a": "E"},
+  "after": ["E"], "errors": [{"field": "E", "want": "E"}]}`,
+		"tasks reload": `{"added": ["E"], "bad": [{"name": "E", "errors": [{"field": "E", "value": "E", "want": "E"}]}]}`,
+		"runs list": `{"runs": [{"id": "E", "task": "E", "kind": "E", "state": "E", "error": "E",
+  "order": {"by": "E"}}], "next": ""}`,
+		"runs show 1": `{"id": "E", "task": "E", "kind": "E", "state": "E", "error": "E", "order": {"by": "E"},
+  "lane": "E", "counts": {"failed": 1}}`,
+		"subtasks list --run 1": `{"subtasks": [{"run_id": "E", "part": "E", "task": "E", "account": "E",
+  "state": "E", "error": "E"}], "next": ""}`,
+		"subtasks due": `{"due": [{"run_id": "E", "part": "E", "task": "E", "account": "E", "reason": "E"}], "next": ""}`,
+		"subtasks wait 1 2 3": `{"task": "E", "lane": "E", "state": "E", "node": "E", "reason": "E",
+  "limits": [{"media": "E", "subject": "E", "period": "E"}]}`,
+		"subtasks wait --account tulip/1": `{"account": {"media": "E", "external_id": "E"},
+  "subtasks": [{"task": "E", "lane": "E", "state": "E", "part": "E", "reason": "E"}]}`,
+		"accounts why tulip/1": `{"account": {"media": "E", "external_id": "E"}, "late": true, "why": "E", "command": "E"}`,
+		"coverage untrusted": `{"days": [{"media": "E", "account": "E", "report": "E", "level": "E", "game": "E",
+  "why": "E"}], "next": ""}`,
+		"subtasks wait --account tulip/2": `{"account": {"media": "E", "external_id": "E"}, "subtasks": []}`,
+		"subtasks show 1 2 3": `{"subtask": {"task": "E", "account": "E", "part": "E", "state": "E"},
+  "failures": [{"state": "E", "node": "E", "error_class": "E", "error": "E"}]}`,
+		"accounts list": `{"accounts": [{"external_id": "E", "name": "E", "parked": "E", "login": {"login": "E",
+  "state": "E"}, "bindings": [{"game": "E"}]}], "next": ""}`,
+		"limits":    `{"limits": [{"media": "E"}], "pauses": [{"media": "E", "subject": "E"}]}`,
+		"consumers": `{"consumers": [{"id": "E", "version": "E", "pools": [{"media": "E", "lane": "E"}]}]}`,
+		"audit": `{"audit": [{"actor": "E", "object": "E", "before": {"a": "E"}, "after": {"a": "E"}},
+  {"error": "E"}, {"after": "E"}], "next": ""}`,
+		"overview": `{"troubles": [{"what": "E", "why": "E"}], "media": [{"name": "E",
+  "spend": [{"currency": "E"}]}], "attention": [{"title": "E", "cause": "E", "accounts": 1, "examples": ["E"],
+  "money": [{"currency": "E"}], "command": "E"}]}`,
+		"cancels": `{"cancels": [{"id": "E", "kind": "E", "target": "E", "reason": "E", "by": "E"}], "next": ""}`,
 	} {
-		stdout, _ := told(t, strings.ReplaceAll(answer, `"E"`, `"`+evil+`"`), args...)
-		require.Contains(t, stdout, "[2J", args)
-		require.NotContains(t, stdout, "\x1b", args)
-		require.NotContains(t, stdout, "\u009b", args)
-		require.Regexp(t, `^[^\x00-\x09\x0b-\x1f]*$`, stdout, args)
+		stdout, _ := printedFor(t, strings.ReplaceAll(answer, `"E"`, `"`+evil+`"`), strings.Fields(line)...)
+		require.Contains(t, stdout, "[2J", line)
+		require.NotContains(t, stdout, "\x1b", line)
+		require.NotContains(t, stdout, "\u009b", line)
+		require.Regexp(t, `^[^\x00-\x09\x0b-\x1f]*$`, stdout, line)
 	}
 }

@@ -6,13 +6,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAudit_TellsWhatChanged(t *testing.T) {
+func TestAudit_ShowsWhatChanged(t *testing.T) {
 	t.Parallel()
-	stdout, asked := told(t, `{"next": "", "audit": [
-  {"at": "2026-11-21T10:31:00.204Z", "actor": "sql", "action": "row.update", "object": "cron_task/a.task", "before": {"cron": "~ 3 * * *", "lane": "bulk"}, "after": {"cron": "~ 4 * * *", "enabled": 1}},
-  {"at": "2026-11-21T10:30:00Z", "actor": "otto", "action": "task.run", "object": "cron_task/a.task", "after": {"accounts": ["1"]}},
+	stdout, asked := printedFor(t, `{"next": "", "audit": [
+  {"at": "2026-11-21T10:31:00.204Z", "actor": "sql", "action": "row.update", "object": "cron_task/a.task",
+  "before": {"cron": "~ 3 * * *", "lane": "bulk"}, "after": {"cron": "~ 4 * * *", "enabled": 1}},
+  {"at": "2026-11-21T10:30:00Z", "actor": "otto", "action": "task.run", "object": "cron_task/a.task",
+  "after": {"accounts": ["1"]}},
   {"at": "2026-11-21T10:29:00Z", "actor": "otto", "action": "row.delete", "object": "game/x", "before": {"name": "X"}},
-  {"at": "2026-11-21T10:28:00Z", "actor": "otto", "action": "dead.drop", "object": "subtask_dead", "after": {"all": true}, "error": "There is nothing."},
+  {"at": "2026-11-21T10:28:00Z", "actor": "otto", "action": "dead.drop", "object": "subtask_dead",
+  "after": {"all": true}, "error": "There is nothing."},
   {"at": "2026-11-21T10:27:00Z", "actor": "otto", "action": "tasks.reload", "object": "cron_task"}]}`,
 		"audit", "--actor=otto", "--object=cron_task", "--until=2026-11-22T00:00:00Z")
 	require.Equal(t, "/api/v1/audit?actor=otto&limit=50&object=cron_task&until=2026-11-22T00%3A00%3A00Z", asked)

@@ -28,16 +28,17 @@ func newBind(a *settings.Source) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bind",
 		Short: "Authorises logins, and binds accounts to games",
-		Long: `"adsync bind {media}" and the like have a person authorise a login of a platform in a browser, and say which
-of its accounts are pulled, and for which game. "adsync bind account" changes one account.
+		Long: `"adsync bind {media}" and the same command of another platform authorise a login, which a person confirms in a
+browser, and set which of its accounts are pulled, and for which game. "adsync bind account" changes one account.
 
 With --simulator it writes the apps, logins with their tokens, accounts, call limits and bindings of simulated
-platforms ("adsync simulate") into the config database, as a person would copy them from the platforms'
-developer consoles: a deployment for trials and tests then works on them. It prints the settings that "adsync
-serve" needs to reach them. A config database with bindings stays as it is.
+platforms ("adsync simulate") into the config database, for a deployment for trials and tests. It prints the
+settings that "adsync serve" needs to reach them. A config database with bindings stays as it is.
 
-All of them work on the tables, which must be there ("adsync migrate up"); but for "account", secret.keys must be those of the deployment.`,
-		Example: `  adsync bind {media} --app-id 1110000001 --redirect-uri https://adsync.example.com/oauth/{media}/callback --wait
+All of them work on the tables, which must exist ("adsync migrate up"). All but "account" need the secret.keys of
+the deployment.`,
+		Example: `  adsync bind {media} --app-id 1110000001 --wait \
+    --redirect-uri https://adsync.example.com/oauth/{media}/callback
   adsync bind account {media}/20000001 --game starfall --os ios
   adsync bind --simulator http://127.0.0.1:9090 --config adsync.yaml`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -54,7 +55,8 @@ All of them work on the tables, which must be there ("adsync migrate up"); but f
 			if u, err := url.Parse(simulator); err != nil || u.Scheme != "http" || u.Host == "" {
 				return usage.Errorf("--simulator is %q: want the address of an adsync simulate, as http://host:port", simulator)
 			}
-			return a.WithStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg settings.Config, logger *slog.Logger) error {
+			return a.WithStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg settings.Config,
+				logger *slog.Logger) error {
 				box, err := secret.OpenBox(cfg.Secret, logger)
 				if err != nil {
 					return err
@@ -94,18 +96,18 @@ All of them work on the tables, which must be there ("adsync migrate up"); but f
 	return cmd
 }
 
-// gameFlags say to what accounts belong.
+// gameFlags are the flags of a game that accounts belong to.
 type gameFlags struct {
 	game, gameName, os, from string
 }
 
-// systems are what games run on.
+// systems are the systems that games run on.
 var systems = []string{"ios", "android", "pc"}
 
 func (f *gameFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.game, "game", "", "code of the game that they advertise")
 	cmd.Flags().StringVar(&f.gameName, "game-name", "", "name of the game, if its code is new")
-	cmd.Flags().StringVar(&f.os, "os", "", "what the game runs on: ios, android or pc")
+	cmd.Flags().StringVar(&f.os, "os", "", "the system that the game runs on: ios, android or pc")
 	cmd.Flags().StringVar(&f.from, "from", "", "first day, such as 2026-11-15, in the account's time zone")
 }
 
@@ -135,7 +137,7 @@ func checkDay(flag, value string) error {
 	return nil
 }
 
-// known finds the game, and writes it if it is new and has a name: a slip of the pen must not become a game.
+// known finds the game. It writes a new game only with a name: a misspelt code must not become a game.
 func (f *gameFlags) known(ctx context.Context, s *store.Store) error {
 	games, err := s.Games(ctx)
 	if err != nil || f.game == "" {
@@ -145,7 +147,8 @@ func (f *gameFlags) known(ctx context.Context, s *store.Store) error {
 		return nil
 	}
 	if f.gameName == "" {
-		return usage.Errorf("there is no game %q: want one of %s, or a new one with its name: --game-name NAME", f.game, strings.Join(games, ", "))
+		return usage.Errorf("there is no game %q: want one of %s, or a new one with its name: --game-name NAME", f.game,
+			strings.Join(games, ", "))
 	}
 	return s.PutGame(ctx, operator(), f.game, f.gameName)
 }

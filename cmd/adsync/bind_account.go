@@ -22,7 +22,7 @@ import (
 	"adsync/cmd/adsync/internal/usage"
 )
 
-// accountBindFlags are what "adsync bind account" is told.
+// accountBindFlags are the flags of "adsync bind account".
 type accountBindFlags struct {
 	gameFlags
 	to, login string
@@ -34,14 +34,13 @@ func newBindAccount(a *settings.Source) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "account MEDIA/ACCOUNT",
 		Short: "Binds one account, moves it to another game, or corrects a wrong binding",
-		Long: `Has an account pulled that is known, and says to which game it belongs.
+		Long: `Binds a known account, so that it is pulled, to the game that it belongs to.
 
-An account's first game holds for all its figures. Another one is a move: it holds from today on, or from --from to
---to. With --correct the binding was wrong: its days, those of the binding that holds today, go to the right game.
-Both bring the summaries of the days that they touch to the new game, and take them away from the old one, within
-two minutes.
+An account's first game applies to all its figures. Another game is a move: it applies from today on, or from
+--from to --to. With --correct the present binding was wrong: all its days go to the right game. Within two minutes
+both move the summaries of the days affected from the old game to the new one.
 
---login chooses the login that the account is pulled with while that can be used, where several reach it.`,
+--login selects the login that the account is pulled with, if several reach it and as long as it can be used.`,
 		Example: `  adsync bind account {media}/20000001 --game starfall --os ios
   adsync bind account {media}/20000001 --game tinyfarm --os ios --from 2026-12-01
   adsync bind account {media}/20000001 --game tinyfarm --os android --correct`,
@@ -56,7 +55,7 @@ two minutes.
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.to, "to", "", "last day, if it is not to hold for ever")
+	cmd.Flags().StringVar(&f.to, "to", "", "last day, if the binding has an end")
 	cmd.Flags().BoolVar(&f.correct, "correct", false, "the present binding was wrong: rewrite its days")
 	cmd.Flags().StringVar(&f.login, "login", "", "the login to pull it with")
 	return cmd
@@ -67,7 +66,8 @@ func (f *accountBindFlags) check() error {
 	case f.correct && f.game == "":
 		return usage.Errorf("--correct needs --game and --os")
 	case f.correct && (f.from != "" || f.to != ""):
-		return usage.Errorf("--correct rewrites the days of the present binding: for other days leave it out and name them with --from and --to")
+		return usage.Errorf("--correct rewrites the days of the present binding: for other days leave it out" +
+			" and name them with --from and --to")
 	case f.to != "" && f.from == "":
 		return usage.Errorf("--to needs --from")
 	case f.to != "" && f.to < f.from:
@@ -82,7 +82,8 @@ func (f *accountBindFlags) check() error {
 }
 
 // withAccount opens the databases for work on one account.
-func withAccount(a *settings.Source, cmd *cobra.Command, name string, work func(context.Context, *store.Store, storesettings.Account) error) error {
+func withAccount(a *settings.Source, cmd *cobra.Command, name string,
+	work func(context.Context, *store.Store, storesettings.Account) error) error {
 	return a.WithStore(cmd, "unbind", func(ctx context.Context, s *store.Store, _ settings.Config, _ *slog.Logger) error {
 		if err := s.CheckSchema(ctx); err != nil {
 			return err
@@ -94,16 +95,18 @@ func withAccount(a *settings.Source, cmd *cobra.Command, name string, work func(
 		account, ok := found[name]
 		media, externalID := storesettings.SplitName(name)
 		if !ok && media == "" {
-			return fmt.Errorf("%q is no account that is known here, or one of several platforms: want MEDIA/ACCOUNT, such as %s/20000001", name, usage.SomePlatform())
+			return fmt.Errorf("%q is not a known account, or several platforms have it: want MEDIA/ACCOUNT, such as %s/20000001",
+				name, usage.SomePlatform())
 		}
 		if !ok {
-			return fmt.Errorf("%s has no account %q that is known here: accounts come in when a login is authorised, and with the task %s.account_list", media, externalID, media)
+			return fmt.Errorf("%s has no account %q that is known here: accounts are added when a login is authorised,"+
+				" and by the task %s.account_list", media, externalID, media)
 		}
 		return work(ctx, s, account)
 	})
 }
 
-// todayOf is the account's present day, by the database's time.
+// todayOf returns the account's present day by the database's time.
 func todayOf(ctx context.Context, s *store.Store, account storesettings.Account) (day.Day, error) {
 	now, err := s.Config.Now(ctx)
 	if err != nil {
@@ -116,7 +119,8 @@ func todayOf(ctx context.Context, s *store.Store, account storesettings.Account)
 	return day.Of(now, zone), nil
 }
 
-func bindAccount(ctx context.Context, out io.Writer, s *store.Store, account storesettings.Account, f *accountBindFlags) error {
+func bindAccount(ctx context.Context, out io.Writer, s *store.Store, account storesettings.Account,
+	f *accountBindFlags) error {
 	if err := f.known(ctx, s); err != nil {
 		return err
 	}
@@ -128,10 +132,11 @@ func bindAccount(ctx context.Context, out io.Writer, s *store.Store, account sto
 		if err := chooseLogin(ctx, s, account, f.login); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "It is pulled with the login %s while that can be used.\n", table.Plain(f.login))
+		fmt.Fprintf(out, "It is pulled with the login %s while that login can be used.\n", table.Plain(f.login))
 	}
 	if f.game != "" {
-		before, after, err := s.Rebind(ctx, operator(), account.ID, func(have []summaries.Binding) (summaries.Binding, error) { return f.binding(have, today), nil })
+		before, after, err := s.Rebind(ctx, operator(), account.ID,
+			func(have []summaries.Binding) (summaries.Binding, error) { return f.binding(have, today), nil })
 		if err != nil {
 			return err
 		}
@@ -139,7 +144,7 @@ func bindAccount(ctx context.Context, out io.Writer, s *store.Store, account sto
 			return err
 		}
 	}
-	// What is said of past days alone says nothing of whether it is to be pulled.
+	// A change of past days alone does not change whether the account is pulled.
 	if f.correct || (f.to != "" && day.Day(f.to) < today) || account.Bound || (f.login != "" && f.game == "") {
 		return nil
 	}
@@ -150,9 +155,11 @@ func bindAccount(ctx context.Context, out io.Writer, s *store.Store, account sto
 	return nil
 }
 
-// binding is what is to hold, on which days.
+// binding returns the new binding with its days.
 func (f *accountBindFlags) binding(have []summaries.Binding, today day.Day) summaries.Binding {
-	b := summaries.Binding{From: cmp.Or(day.Day(f.from), today), To: cmp.Or(day.Day(f.to), summaries.LastDay), Game: f.game, OS: f.os}
+	b := summaries.Binding{
+		From: cmp.Or(day.Day(f.from), today), To: cmp.Or(day.Day(f.to), summaries.LastDay), Game: f.game, OS: f.os,
+	}
 	switch {
 	case len(have) == 0 && f.from == "":
 		b.From = summaries.FirstBoundDay
@@ -166,7 +173,8 @@ func (f *accountBindFlags) binding(have []summaries.Binding, today day.Day) summ
 	return b
 }
 
-// chooseLogin has the account pulled with a login while that can be used. Who chooses it again changes nothing, and leaves no entry.
+// chooseLogin selects the login that the account is pulled with while that can be used. Selecting it again changes
+// nothing and adds no audit entry.
 func chooseLogin(ctx context.Context, s *store.Store, account storesettings.Account, login string) error {
 	logins, err := s.AccountLogins(ctx, account.ID)
 	if err != nil {
@@ -180,8 +188,9 @@ func chooseLogin(ctx context.Context, s *store.Store, account storesettings.Acco
 			continue
 		}
 		chosen := storesettings.Audit{
-			Actor: operator(), Action: "account.choose_login", Object: "media_account/" + account.Media + "/" + account.ExternalID,
-			After: fmt.Sprintf(`{"login": %q}`, login),
+			Actor: operator(), Action: "account.choose_login",
+			Object: "media_account/" + account.Media + "/" + account.ExternalID,
+			After:  fmt.Sprintf(`{"login": %q}`, login),
 		}
 		if _, err := s.AddAudit(ctx, chosen); err != nil {
 			return err

@@ -34,10 +34,10 @@ import (
 	"adsync/media/token"
 )
 
-// callbackPoll is how often the table is looked at while a callback is waited for.
+// callbackPoll is the pause between two reads of the table while awaitCallback waits.
 const callbackPoll = time.Second
 
-// bindFlags are what "adsync bind MEDIA" is told.
+// bindFlags are the flags of "adsync bind MEDIA".
 type bindFlags struct {
 	appID, redirectURI, login string
 	wait, code                bool
@@ -50,26 +50,29 @@ func newBindMedia(a *settings.Source, media string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   media,
 		Short: "Authorises a login of " + media + " and binds its accounts",
-		Long: `With --redirect-uri it writes the app and prints the address where a person authorises a login: whoever holds the
-accounts opens it in a browser within 10 minutes. The platform then sends the browser to the redirect URI, which
-is /oauth/` + media + `/callback of a producer and must be the one that the app has on the platform. The producer stores the
-login, encrypted, and lists its accounts; --wait waits for that and prints them. Where the platform cannot reach
-a producer, --code asks for the code that the browser's address shows in the end.
+		Long: `With --redirect-uri it writes the app and prints the address where a login is authorised: the person who holds
+the accounts opens it in a browser within 10 minutes. The platform then sends the browser to the redirect URI, which
+is /oauth/` + media + `/callback of a producer and must be the one that the app has on the platform. The producer
+stores the login, encrypted, and lists its accounts; --wait waits for them and prints them. If the platform cannot
+reach a producer, --code reads the code that the browser's address shows at the end.
 
-The app's secret is taken from ` + settings.AppSecretVariable + ` or asked for, and may be left out for an app that is known.
+The app's secret comes from ` + settings.AppSecretVariable + ` or from the terminal. A known app needs none.
 
-With --accounts it has accounts of a login pulled: all of them, also those that the login reaches later, or those
-named. What is not bound is known and not pulled. With --game they belong to a game: from the beginning of their
-figures, or from a day. Accounts that have a game already are left alone by "all": "adsync bind account" moves them.`,
-		Example: `  adsync bind ` + media + ` --app-id 1110000001 --redirect-uri https://adsync.example.com/oauth/` + media + `/callback --wait
+With --accounts it binds accounts of a login, so that they are pulled: those named, or all of them, also those that
+the login reaches later. Other accounts are known and not pulled. With --game they belong to a game: from the
+beginning of their figures, or from a day. "all" skips accounts that have a game: "adsync bind account" moves them.`,
+		Example: `  adsync bind ` + media + ` --app-id 1110000001 --wait \
+    --redirect-uri https://adsync.example.com/oauth/` + media + `/callback
   adsync bind ` + media + ` --app-id 1110000001 --accounts all --game starfall --os ios
-  adsync bind ` + media + ` --app-id 1110000001 --login 20000001 --accounts 20000001,20000058 --game starfall --os android --from 2026-11-01`,
+  adsync bind ` + media + ` --app-id 1110000001 --login 20000001 --accounts 20000001,20000058 \
+    --game starfall --os android --from 2026-11-01`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {
 				return err
 			}
-			return a.WithStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg settings.Config, logger *slog.Logger) error {
+			return a.WithStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg settings.Config,
+				logger *slog.Logger) error {
 				if err := s.CheckSchema(ctx); err != nil {
 					return err
 				}
@@ -78,11 +81,14 @@ figures, or from a day. Accounts that have a game already are left alone by "all
 		},
 	}
 	cmd.Flags().StringVar(&f.appID, "app-id", "", "the app's id on the platform")
-	cmd.Flags().StringVar(&f.redirectURI, "redirect-uri", "", "where the platform sends the browser: https://HOST/oauth/"+media+"/callback")
+	cmd.Flags().StringVar(&f.redirectURI, "redirect-uri", "", "where the platform sends the browser: https://HOST/oauth/"+
+		media+"/callback")
 	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait for the callback")
-	cmd.Flags().BoolVar(&f.code, "code", false, "ask for the code, instead of a callback")
-	cmd.Flags().StringVar(&f.login, "login", "", "the login whose accounts are meant; not needed for an app with one login, nor after --wait or --code")
-	cmd.Flags().StringSliceVar(&f.accounts, "accounts", nil, "all, or the platform's ids, such as 20000001 or "+media+"/20000001")
+	cmd.Flags().BoolVar(&f.code, "code", false, "read the code from the terminal, instead of a callback")
+	cmd.Flags().StringVar(&f.login, "login", "",
+		"the login whose accounts are bound; not needed for an app with one login, nor with --wait or --code")
+	cmd.Flags().StringSliceVar(&f.accounts, "accounts", nil, "all, or the platform's ids, such as 20000001 or "+media+
+		"/20000001")
 	f.add(cmd)
 	return cmd
 }
@@ -98,7 +104,7 @@ func (f *bindFlags) check() error {
 	case f.wait && f.code:
 		return usage.Errorf("--wait and --code exclude each other")
 	case f.redirectURI != "" && len(f.accounts) > 0 && !f.wait && !f.code:
-		return usage.Errorf("--accounts beside --redirect-uri needs --wait or --code: the accounts come with the callback")
+		return usage.Errorf("--accounts with --redirect-uri needs --wait or --code: the accounts come with the callback")
 	case f.game != "" && len(f.accounts) == 0:
 		return usage.Errorf("--game needs --accounts")
 	case slices.Contains(f.accounts, "all") && len(f.accounts) > 1:
@@ -112,7 +118,8 @@ func (f *bindFlags) check() error {
 	return f.gameFlags.check()
 }
 
-func bindMedia(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *store.Store, cfg settings.Config, logger *slog.Logger, media string, f *bindFlags) error {
+func bindMedia(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *store.Store, cfg settings.Config,
+	logger *slog.Logger, media string, f *bindFlags) error {
 	if err := f.known(ctx, s); err != nil {
 		return err
 	}
@@ -125,7 +132,8 @@ func bindMedia(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *s
 		loginID = id
 	}
 	if len(f.accounts) == 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "\nWhat is not bound is not pulled: adsync bind %s --app-id %s --accounts all|ID,ID --game CODE --os OS binds.\n", media, f.appID)
+		fmt.Fprintf(cmd.OutOrStdout(), "\nAccounts that are not bound are not pulled. To bind them: "+
+			"adsync bind %s --app-id %s --accounts all|ID,ID --game CODE --os OS\n", media, f.appID)
 		return nil
 	}
 	login, err := pickLogin(ctx, s, media, f, loginID)
@@ -135,8 +143,10 @@ func bindMedia(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *s
 	return bindLoginAccounts(ctx, cmd.OutOrStdout(), s, login, f)
 }
 
-// authorise writes the app, asks for an authorisation, and waits for what comes of it if that is wanted.
-func authorise(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *store.Store, cfg settings.Config, logger *slog.Logger, media string, f *bindFlags) (loginID int64, err error) {
+// authorise writes the app and begins an authorisation. With --wait or --code it waits for the login and returns its
+// id.
+func authorise(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *store.Store, cfg settings.Config,
+	logger *slog.Logger, media string, f *bindFlags) (loginID int64, err error) {
 	box, err := secret.OpenBox(cfg.Secret, logger)
 	if err != nil {
 		return 0, err
@@ -155,8 +165,8 @@ func authorise(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *s
 	}
 	defer databaseTime.Stop()
 	parts := engine.New(engine.Deps{
-		Store: s, Redis: cache, Keys: redis.NewKeys(cfg.Redis.KeyPrefix), Box: box, Planning: databaseTime, Waiting: databaseTime,
-		Node: node(), Logger: logger, Registerer: telemetry.NewRegistry(),
+		Store: s, Redis: cache, Keys: redis.NewKeys(cfg.Redis.KeyPrefix), Box: box,
+		Planning: databaseTime, Waiting: databaseTime, Node: node(), Logger: logger, Registerer: telemetry.NewRegistry(),
 	}, cfg.RateLimit, cfg.Media)
 	flow := parts.Flows()[media]
 	request, err := flow.Begin(ctx, f.appID, f.redirectURI, operator())
@@ -164,7 +174,8 @@ func authorise(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *s
 		return 0, err
 	}
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "Have the person who holds the accounts open this address within %d minutes:\n\n%s\n\n", int(storesettings.OAuthStateLasts.Minutes()), request.URL)
+	fmt.Fprintf(out, "Have the person who holds the accounts open this address within %d minutes:\n\n%s\n\n",
+		int(storesettings.OAuthStateLasts.Minutes()), request.URL)
 	switch {
 	case f.code:
 		fmt.Fprintf(out, "The browser ends at an address with %s=…\n", flow.CodeParameter())
@@ -182,17 +193,19 @@ func authorise(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *s
 		if err != nil {
 			return 0, err
 		}
-		return found.LoginID, errors.Join(show.Authorised(out, cmp.Or(found.Name, found.Login), found.Accounts), allListed(found.Note))
+		return found.LoginID, errors.Join(show.Authorised(out, cmp.Or(found.Name, found.Login), found.Accounts),
+			allListed(found.Note))
 	case f.wait:
 		return awaitCallback(ctx, out, s, media, request.State)
 	}
-	fmt.Fprintf(out, "The browser then comes back to %s, which stores the login and shows its accounts.\n", f.redirectURI)
+	fmt.Fprintf(out, "The browser then returns to %s, which stores the login and shows its accounts.\n", f.redirectURI)
 	return 0, nil
 }
 
-// putApp writes the app with the secret from the environment or the terminal. One that is known keeps its secret if none is
-// in the environment.
-func putApp(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *store.Store, box *secret.Box, media, appID string) error {
+// putApp writes the app with the secret from the environment or the terminal. A known app keeps its secret if the
+// environment has none.
+func putApp(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *store.Store, box *secret.Box,
+	media, appID string) error {
 	given := secret.NewText(settings.Variable(a.Environ, settings.AppSecretVariable))
 	if given.IsZero() {
 		_, err := s.App(ctx, media, appID)
@@ -207,16 +220,19 @@ func putApp(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *stor
 		}
 	}
 	if known, err := token.OpenApp(ctx, s, box, media, appID); err == nil && known.Secret.Reveal() == given.Reveal() {
-		return nil // It is enabled, and its secret is this one.
+		return nil // The app is enabled and has this secret.
 	}
-	if _, err := s.AddAudit(ctx, storesettings.Audit{Actor: operator(), Action: "app.put", Object: "app/" + media + "/" + appID}); err != nil {
+	entry := storesettings.Audit{Actor: operator(), Action: "app.put", Object: "app/" + media + "/" + appID}
+	if _, err := s.AddAudit(ctx, entry); err != nil {
 		return err
 	}
 	return token.PutApp(ctx, s, box, media, appID, given)
 }
 
-// awaitCallback waits until the callback has come through a producer, or can no longer come.
-func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media string, state secret.Text) (loginID int64, err error) {
+// awaitCallback waits until a producer has handled the callback, or the callback can no longer come.
+func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media string, state secret.Text) (
+	loginID int64, err error,
+) {
 	fmt.Fprintln(out, "Waiting for it …")
 	ticker := time.NewTicker(callbackPoll)
 	defer ticker.Stop()
@@ -243,13 +259,15 @@ func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media str
 				return 0, err
 			}
 			if row.Step == storesettings.OAuthStored {
-				row.Note = cmp.Or(row.Note, fmt.Sprintf("Its accounts were not all listed within %s; the task %s.account_list lists them.", storedGrace, media))
+				row.Note = cmp.Or(row.Note, fmt.Sprintf(
+					"Its accounts were not all listed within %s; the task %s.account_list lists them.", storedGrace, media))
 			}
 			return row.TokenID, errors.Join(show.Authorised(out, name, accounts), allListed(row.Note))
 		case row.Step == storesettings.OAuthWaiting && row.Left <= 0:
-			return 0, errors.New("nobody has authorised it in time: ask again")
+			return 0, errors.New("nobody authorised it in time: run the command again")
 		case row.Step == storesettings.OAuthExchanging && row.UsedFor > exchangeGrace:
-			return 0, errors.New("the callback came, and its code was never exchanged: the process died, and the code is spent. Ask again")
+			return 0, errors.New("the callback came, but its process died before it exchanged the code, which is used up: " +
+				"run the command again")
 		}
 		select {
 		case <-ctx.Done():
@@ -259,14 +277,14 @@ func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media str
 	}
 }
 
-// A process that has died says nothing more: exchangeGrace is how long an exchange, and storedGrace how long a list of
-// accounts, is waited for after the callback.
+// The process that handles a callback may die: awaitCallback waits for exchangeGrace for the exchange of the code,
+// and for storedGrace for the list of accounts.
 const (
 	exchangeGrace = 2 * time.Minute
 	storedGrace   = 3 * time.Minute
 )
 
-// allListed returns an error if something is still to be done for a login that was authorised, which note says.
+// allListed returns an error with the note on what remains to be done for an authorised login, or nil without a note.
 func allListed(note string) error {
 	if note == "" {
 		return nil
@@ -274,7 +292,7 @@ func allListed(note string) error {
 	return fmt.Errorf("the login is authorised and stored, but: %s", note)
 }
 
-// pickLogin finds the login whose accounts are meant.
+// pickLogin returns the login whose accounts are bound.
 func pickLogin(ctx context.Context, s *store.Store, media string, f *bindFlags, id int64) (storesettings.Login, error) {
 	logins, err := s.Logins(ctx, media, f.appID)
 	if err != nil {
@@ -288,16 +306,18 @@ func pickLogin(ctx context.Context, s *store.Store, media string, f *bindFlags, 
 		names = append(names, l.Login)
 	}
 	if len(names) == 0 {
-		return storesettings.Login{}, usage.Errorf("app %s of %s has no login yet: authorise one with --redirect-uri", f.appID, media)
+		return storesettings.Login{}, usage.Errorf("app %s of %s has no login yet: authorise one with --redirect-uri",
+			f.appID, media)
 	}
 	return storesettings.Login{}, usage.Errorf("--login is %q: want one of %s", f.login, strings.Join(names, ", "))
 }
 
-// bindLoginAccounts binds the accounts that were asked for.
-func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login storesettings.Login, f *bindFlags) error {
+// bindLoginAccounts binds the accounts of --accounts.
+func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login storesettings.Login,
+	f *bindFlags) error {
 	all := slices.Equal(f.accounts, []string{"all"})
 	if all {
-		// First: an account that comes in meanwhile is bound by this, or is in the list below.
+		// This comes first: an account that appears meanwhile is bound by it, or is in the list below.
 		if err := s.SetChoose(ctx, login.ID, false); err != nil {
 			return err
 		}
@@ -313,7 +333,7 @@ func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login
 	for _, account := range accounts {
 		changes = changes || !account.Bound || f.game != "" && !account.Games
 	}
-	// Of each account that changes there is an entry too; this one has what was asked for.
+	// Each account that changes has an audit entry too. This one has the request.
 	audit := storesettings.Audit{
 		Actor: operator(), Action: "login.bind", Object: fmt.Sprintf("login/%d", login.ID),
 		After: fmt.Sprintf(`{"accounts": %d, "all": %t, "game": %q, "os": %q}`, len(accounts), all, f.game, f.os),
@@ -329,11 +349,12 @@ func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login
 		ids[i] = account.ID
 		if f.game != "" && !account.Games {
 			bindings = append(bindings, summaries.Binding{
-				AccountID: account.ID, From: cmp.Or(day.Day(f.from), summaries.FirstBoundDay), To: summaries.LastDay, Game: f.game, OS: f.os,
+				AccountID: account.ID, From: cmp.Or(day.Day(f.from), summaries.FirstBoundDay), To: summaries.LastDay, Game: f.game,
+				OS: f.os,
 			})
 		}
 	}
-	// The game first: figures that come at once fall to it.
+	// The game comes first, so that it has the figures of the first pull.
 	if err := s.AddBindings(ctx, operator(), bindings); err != nil {
 		return err
 	}
@@ -341,10 +362,12 @@ func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login
 		return err
 	}
 	if len(ids) == 0 {
-		fmt.Fprintf(out, "There was nothing to bind: each account of %s has a game already, or had one.\n", table.Plain(cmp.Or(login.Name, login.Login)))
+		fmt.Fprintf(out, "There was nothing to bind: each account of %s has or had a game.\n",
+			table.Plain(cmp.Or(login.Name, login.Login)))
 		return nil
 	}
-	fmt.Fprintf(out, "Bound: %s of %s", plural.Count(len(ids), "account", "accounts"), table.Plain(cmp.Or(login.Name, login.Login)))
+	fmt.Fprintf(out, "Bound: %s of %s", plural.Count(len(ids), "account", "accounts"),
+		table.Plain(cmp.Or(login.Name, login.Login)))
 	if f.game != "" {
 		fmt.Fprintf(out, ", %d of them to %s on %s", len(bindings), table.Plain(f.game), f.os)
 	}
@@ -355,8 +378,11 @@ func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login
 	return nil
 }
 
-// wanted picks the accounts that were asked for; of all, those that never had a game: one that was unbound stays so.
-func wanted(media string, accounts []storesettings.LoginAccount, f *bindFlags, all bool) ([]storesettings.LoginAccount, error) {
+// wanted returns the accounts of --accounts. For "all" it returns those that never had a game: an unbound account
+// stays unbound.
+func wanted(media string, accounts []storesettings.LoginAccount, f *bindFlags, all bool) (
+	[]storesettings.LoginAccount, error,
+) {
 	if all {
 		return slices.DeleteFunc(accounts, func(a storesettings.LoginAccount) bool { return a.Games }), nil
 	}
@@ -364,14 +390,16 @@ func wanted(media string, accounts []storesettings.LoginAccount, f *bindFlags, a
 	for _, name := range f.accounts {
 		of, id := storesettings.SplitName(name)
 		if of != "" && of != media {
-			return nil, usage.Errorf("--accounts: %q is no account of %s: want the platform's id, or %s/ID", name, media, media)
+			return nil, usage.Errorf("--accounts: %q is not an account of %s: want the platform's id, or %s/ID", name, media,
+				media)
 		}
 		i := slices.IndexFunc(accounts, func(a storesettings.LoginAccount) bool { return a.ExternalID == id })
 		switch {
 		case i < 0:
 			return nil, usage.Errorf("--accounts: the login does not reach %q", name)
 		case accounts[i].Games && f.game != "":
-			return nil, usage.Errorf("--accounts: %s has a game: adsync bind account %s/%s --game %s --os %s moves it", id, accounts[i].Media, id, f.game, f.os)
+			return nil, usage.Errorf("--accounts: %s has a game: adsync bind account %s/%s --game %s --os %s moves it", id,
+				accounts[i].Media, id, f.game, f.os)
 		}
 		if !slices.ContainsFunc(some, func(a storesettings.LoginAccount) bool { return a.ID == accounts[i].ID }) {
 			some = append(some, accounts[i])

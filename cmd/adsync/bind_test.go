@@ -45,8 +45,10 @@ func TestBind_WritesTheSimulatedAccountsOnce(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(credentials)) {
 		settings += "    " + name + ": " + address + credentials[name].AuthorisePath + "\n"
 	}
-	require.Equal(t, result{stdout: "4 simulated accounts are bound.\n" + settings}, adsync(environ, "bind", "--simulator", address))
-	require.Equal(t, result{stdout: "There are bindings already: nothing was written.\n" + settings}, adsync(environ, "bind", "--simulator", address+"/"))
+	require.Equal(t, result{stdout: "4 simulated accounts are bound.\n" + settings},
+		adsync(environ, "bind", "--simulator", address))
+	require.Equal(t, result{stdout: "There are bindings already: nothing was written.\n" + settings},
+		adsync(environ, "bind", "--simulator", address+"/"))
 	p.stop(t, syscall.SIGTERM)
 
 	r = adsync(environ, "bind", "--simulator", address)
@@ -54,20 +56,21 @@ func TestBind_WritesTheSimulatedAccountsOnce(t *testing.T) {
 	require.Contains(t, r.stderr, "bind the accounts of "+address+": call the simulator: ")
 }
 
-// Whoever binds an account has the tables, and no need of the keys that seal its login's token.
+// Binding an account needs the tables, and not the keys that encrypt its login's token.
 func TestBindAccount_NeedsNoKeys(t *testing.T) {
 	t.Parallel()
 	platform := engine.PlatformNames()[0]
 	environ := sqliteEnviron(t)
 	require.Zero(t, adsync(environ, "migrate", "up", "--topics=false").code)
-	for _, args := range [][]string{{"bind", "account", platform + "/1", "--game", "g", "--os", "pc"}, {"unbind", platform + "/1"}} {
+	for _, args := range [][]string{{"bind", "account", platform + "/1", "--game", "g", "--os", "pc"},
+		{"unbind", platform + "/1"}} {
 		r := adsync(environ, args...)
 		require.Equal(t, 1, r.code)
 		require.Contains(t, r.stderr, platform+" has no account \"1\" that is known here")
 	}
 }
 
-func TestBindAccount_ChoosesTheDays(t *testing.T) {
+func TestBindAccount_SetsTheDays(t *testing.T) {
 	t.Parallel()
 	const today = day.Day("2026-11-21")
 	past := summaries.Binding{From: "2026-10-01", To: "2026-10-31", Game: "a", OS: "ios"}
@@ -77,11 +80,15 @@ func TestBindAccount_ChoosesTheDays(t *testing.T) {
 		have     []summaries.Binding
 		from, to day.Day
 	}{
-		"the first game holds for all figures":      {accountBindFlags{}, nil, summaries.FirstBoundDay, summaries.LastDay},
-		"unless it says from when":                  {accountBindFlags{gameFlags: gameFlags{from: "2026-11-03"}}, nil, "2026-11-03", summaries.LastDay},
-		"another one is a move from today on":       {accountBindFlags{}, []summaries.Binding{past}, today, summaries.LastDay},
-		"a correction is of what holds today":       {accountBindFlags{correct: true}, []summaries.Binding{past, present}, present.From, present.To},
-		"or of what held last, if nothing does now": {accountBindFlags{correct: true}, []summaries.Binding{{From: "2026-09-01", To: "2026-09-30"}, past}, past.From, past.To},
+		"the first game applies to all figures": {accountBindFlags{}, nil, summaries.FirstBoundDay, summaries.LastDay},
+		"unless it has a first day": {accountBindFlags{gameFlags: gameFlags{from: "2026-11-03"}}, nil,
+			"2026-11-03", summaries.LastDay},
+		"another one is a move from today on": {accountBindFlags{}, []summaries.Binding{past}, today,
+			summaries.LastDay},
+		"a correction rewrites the present binding": {accountBindFlags{correct: true}, []summaries.Binding{past, present},
+			present.From, present.To},
+		"or the last one, if there is no present one": {accountBindFlags{correct: true},
+			[]summaries.Binding{{From: "2026-09-01", To: "2026-09-30"}, past}, past.From, past.To},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,7 +98,7 @@ func TestBindAccount_ChoosesTheDays(t *testing.T) {
 	}
 }
 
-// knownAccount is an account that nobody has bound, in a zone in which it is about noon: no test of it sees two days.
+// knownAccount adds an account that is not bound. Its time zone has about noon, so that no test runs over midnight.
 func knownAccount(t *testing.T) (environ []string, s *store.Store, today day.Day) {
 	t.Helper()
 	platform := engine.PlatformNames()[0]
@@ -101,11 +108,14 @@ func knownAccount(t *testing.T) (environ []string, s *store.Store, today day.Day
 	name := fmt.Sprintf("Etc/GMT%+d", time.Now().UTC().Hour()-12)
 	zone, err := time.LoadLocation(name)
 	require.NoError(t, err)
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("INSERT INTO media_account (id, media, external_id, token_id, timezone, bound) VALUES (1, '"+platform+"', '9001', 1, ?, 0)", name).Error)
+	require.NoError(t,
+		s.Config.Writer(t.Context()).Exec(
+			"INSERT INTO media_account (id, media, external_id, token_id, timezone, bound) VALUES (1, '"+platform+
+				"', '9001', 1, ?, 0)", name).Error)
 	return environ, s, day.Of(time.Now(), zone)
 }
 
-func TestUnbind_LeavesTodayToItsGame(t *testing.T) {
+func TestUnbind_KeepsTheGameOfToday(t *testing.T) {
 	t.Parallel()
 	platform := engine.PlatformNames()[0]
 	environ, s, today := knownAccount(t)
@@ -119,7 +129,7 @@ func TestUnbind_LeavesTodayToItsGame(t *testing.T) {
 	require.Equal(t, []day.Day{summaries.FirstBoundDay, today}, []day.Day{have[0].From, have[0].To})
 }
 
-func TestBindAccount_ToAPastDayHasNothingPulled(t *testing.T) {
+func TestBindAccount_DoesNotPullForPastDaysAlone(t *testing.T) {
 	t.Parallel()
 	platform := engine.PlatformNames()[0]
 	for name, c := range map[string]struct {

@@ -31,7 +31,7 @@ import (
 	"adsync/media"
 )
 
-// simulatedApp is an app of a simulated platform with what must be seen nowhere.
+// simulatedApp is an app of a simulated platform, with the secrets that must not be printed.
 type simulatedApp struct {
 	id, secret string
 	accounts   []string
@@ -59,8 +59,8 @@ func askSimulator(t *testing.T, simulator, media string) simulatedApp {
 	return simulatedApp{a.AppID, a.Secret, a.Logins[0].Accounts, tokens, simulator + all[media].AuthorisePath}
 }
 
-// rest reads a process's log to its end, after a signal to stop.
-func (p *process) rest(t *testing.T) string {
+// stopAndReadLog sends SIGTERM and returns the rest of the log.
+func (p *process) stopAndReadLog(t *testing.T) string {
 	t.Helper()
 	require.NoError(t, p.cmd.Process.Signal(syscall.SIGTERM))
 	var all strings.Builder
@@ -71,8 +71,9 @@ func (p *process) rest(t *testing.T) string {
 	return all.String()
 }
 
-// begun runs a command that waits, and returns the address that it prints and what comes of it.
-func begun(t *testing.T, environ []string, args ...string) (address string, ended func() result) {
+// startBind starts a command that waits. It returns the address that the command prints, and a function that waits
+// for its result.
+func startBind(t *testing.T, environ []string, args ...string) (address string, ended func() result) {
 	t.Helper()
 	in, out := io.Pipe()
 	done := make(chan result, 1)
@@ -120,13 +121,13 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 			redirect := server + "/oauth/" + media + "/callback"
 			first := app.accounts[0]
 			withSecret := append(slices.Clone(environ), "ADSYNC_APP_SECRET="+app.secret)
-			var seen strings.Builder // all that anybody was shown
+			var seen strings.Builder // all output
 			show := func(r result) result {
 				seen.WriteString(r.stdout + r.stderr)
 				return r
 			}
 
-			address, ended := begun(t, withSecret, "bind", media, "--app-id", app.id, "--redirect-uri", redirect, "--wait",
+			address, ended := startBind(t, withSecret, "bind", media, "--app-id", app.id, "--redirect-uri", redirect, "--wait",
 				"--accounts", first, "--game", "starfall", "--game-name", "Starfall", "--os", "ios")
 			status, page := get(t, address) // The browser follows to the callback.
 			require.Equal(t, http.StatusOK, status, page)
@@ -152,7 +153,7 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 			require.Equal(t, http.StatusBadRequest, status)
 			require.Contains(t, denied, "The platform has sent no code")
 
-			// A pull works, of the chosen account alone.
+			// Only the bound account is pulled.
 			run := order(t, server, media+".report_daily.account")
 			require.Equal(t, "succeeded", run.State)
 			require.EqualValues(t, 1, run.Counts.Total)
@@ -162,7 +163,8 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 			require.NotContains(t, r.stdout, "complete", "nobody chose it")
 
 			// A move, a correction, all the rest, and the end.
-			r = show(adsync(environ, "bind", "account", media+"/"+first, "--game", "tinyfarm", "--game-name", "Tiny Farm", "--os", "ios", "--from", "2026-11-01"))
+			r = show(adsync(environ, "bind", "account", media+"/"+first, "--game", "tinyfarm", "--game-name", "Tiny Farm",
+				"--os", "ios", "--from", "2026-11-01"))
 			require.Zero(t, r.code, r.stderr)
 			require.Regexp(t, `(?m)^now +- +2026-10-31 +starfall +ios\nnow +2026-11-01 +- +tinyfarm +ios$`, r.stdout)
 			r = show(adsync(environ, "bind", "account", media+"/"+first, "--game", "starfall", "--os", "android", "--correct"))
@@ -170,7 +172,8 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 			require.Regexp(t, `(?s)now .*2026-11-01 +- +starfall +android\n`, r.stdout)
 			r = show(adsync(environ, "bind", media, "--app-id", app.id, "--accounts", "all", "--game", "tinyfarm", "--os", "pc"))
 			require.Zero(t, r.code, r.stderr)
-			require.Contains(t, r.stdout, plural.Count(len(app.accounts)-1, "account of ", "accounts of "), "the first one has a game")
+			require.Contains(t, r.stdout, plural.Count(len(app.accounts)-1, "account of ", "accounts of "),
+				"the first one has a game")
 			r = show(adsync(environ, "unbind", media+"/"+first, "--from", "2026-11-10"))
 			require.Zero(t, r.code, r.stderr)
 			require.Contains(t, r.stdout, "is no longer pulled")
@@ -180,8 +183,8 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 			require.Contains(t, r.stdout, "in use; chosen")
 			require.Regexp(t, `2026-11-01 +2026-11-09 +starfall +android`, r.stdout)
 
-			// No secret is seen: not in what people are shown, the log, or the tables.
-			log := p.rest(t)
+			// No secret is in the output, the log, or the tables.
+			log := p.stopAndReadLog(t)
 			require.Contains(t, log, "login authorised")
 			text := map[string]string{"pages": page + again + none + denied, "log": log}
 			text["commands"] = strings.ReplaceAll(seen.String(), address, "")
@@ -206,7 +209,7 @@ func TestBindMedia_FromTheBrowserToThePull(t *testing.T) {
 	}
 }
 
-// ordered is what became of an order.
+// ordered is the result of an order.
 type ordered struct {
 	State  string
 	Counts struct{ Total, Succeeded int64 }
@@ -215,7 +218,8 @@ type ordered struct {
 // order runs a task now and waits for its end.
 func order(t *testing.T, server, task string) ordered {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server+"/api/v1/tasks/"+task+"/run", strings.NewReader(`{"scope": "all"}`))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server+"/api/v1/tasks/"+task+"/run",
+		strings.NewReader(`{"scope": "all"}`))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(r)
@@ -235,7 +239,7 @@ func order(t *testing.T, server, task string) ordered {
 
 var codeRedirect = "https://adsync.example.com/oauth/" + onePlatform + "/callback"
 
-// bindWithCode binds all accounts of a login, whose code is given at the terminal.
+// bindWithCode binds all accounts of a login, with the code on standard input.
 func bindWithCode(t *testing.T, simulator, api string) (app simulatedApp, environ []string, stdout string, err error) {
 	t.Helper()
 	app = askSimulator(t, simulator, onePlatform)
@@ -248,7 +252,8 @@ func bindWithCode(t *testing.T, simulator, api string) (app simulatedApp, enviro
 	var shown, stderr bytes.Buffer
 	out, printed := io.Pipe()
 	a := newRoot(environ)
-	a.SetArgs([]string{"bind", onePlatform, "--app-id", app.id, "--redirect-uri", codeRedirect, "--code", "--accounts", "all"})
+	a.SetArgs([]string{"bind", onePlatform, "--app-id", app.id, "--redirect-uri", codeRedirect, "--code", "--accounts",
+		"all"})
 	a.SetIn(in)
 	a.SetOut(io.MultiWriter(&shown, printed))
 	a.SetErr(&stderr)
@@ -286,7 +291,7 @@ func bindWithCode(t *testing.T, simulator, api string) (app simulatedApp, enviro
 	return app, environ, shown.String(), err
 }
 
-// Where a platform cannot reach a producer the code is asked for.
+// If a platform cannot reach a producer, the command reads the code.
 func TestBindMedia_WithACodeFromTheTerminal(t *testing.T) {
 	t.Parallel()
 	world := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=4")
@@ -308,51 +313,69 @@ func TestBindMedia_WithACodeFromTheTerminal(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, stdout, "Accounts that it reaches later are pulled too")
 
-	// The last call is one for the list of accounts. Those before it exchange the code.
+	// The last call lists the accounts. Those before it exchange the code.
 	answered.Store(calls.Swap(0) - 1)
 	_, _, _, err = bindWithCode(t, simulator, proxy.URL)
 	require.ErrorContains(t, err, "the login is authorised and stored, but: Its accounts were not all listed")
 
-	// An account is named as everywhere, and counts once.
+	// An account may be named with or without its platform, and counts once.
 	one := app.accounts[0]
 	again := adsync(environ, "bind", onePlatform, "--app-id", app.id, "--accounts", onePlatform+"/"+one+","+one)
 	require.Zero(t, again.code, again.stderr)
 	require.Contains(t, again.stdout, "Bound: 1 account of ")
 	again = adsync(environ, "bind", onePlatform, "--app-id", app.id, "--accounts", "all")
 	require.Zero(t, again.code, again.stderr)
-	require.Zero(t, adsync(append(environ, "ADSYNC_APP_SECRET="+app.secret), "bind", onePlatform, "--app-id", app.id, "--redirect-uri", codeRedirect).code)
+	require.Zero(t, adsync(append(environ, "ADSYNC_APP_SECRET="+app.secret), "bind", onePlatform, "--app-id", app.id,
+		"--redirect-uri", codeRedirect).code)
 	for _, action := range []string{"login.bind", "app.put"} {
 		var n int
-		require.NoError(t, openStore(t, environ).Config.Writer(t.Context()).Raw("SELECT COUNT(*) FROM audit_log WHERE action = ?", action).Row().Scan(&n))
+		require.NoError(t,
+			openStore(t, environ).Config.Writer(t.Context()).Raw("SELECT COUNT(*) FROM audit_log WHERE action = ?",
+				action).Row().Scan(&n))
 		require.Equal(t, 1, n, "%s: what changes nothing has no entry", action)
 	}
 	again = adsync(environ, "bind", onePlatform, "--app-id", app.id, "--accounts", "tulip/"+one)
 	require.Equal(t, exitUsage, again.code)
-	require.Contains(t, again.stderr, `--accounts: "tulip/`+one+`" is no account of `+onePlatform+`: want the platform's id, or `+onePlatform+`/ID`)
+	require.Contains(t, again.stderr, `--accounts: "tulip/`+one+`" is not an account of `+onePlatform+
+		`: want the platform's id, or `+onePlatform+`/ID`)
 }
 
 func TestBindMedia_RefusesAWrongCommandLine(t *testing.T) {
 	t.Parallel()
 	uri := codeRedirect
 	for want, args := range map[string][]string{
-		`"facebook" cannot be bound: want one of account, ` + strings.Join(slices.Sorted(slices.Values(engine.PlatformNames())), ", "): {"bind", "facebook"},
+		`"facebook" cannot be bound: want one of account, ` +
+			strings.Join(slices.Sorted(slices.Values(engine.PlatformNames())), ", "): {"bind", "facebook"},
 		"--app-id is missing": {"bind", onePlatform, "--redirect-uri", uri},
-		"want --redirect-uri to authorise a login, --accounts":  {"bind", onePlatform, "--app-id", "1"},
-		"--wait and --code need --redirect-uri":                 {"bind", onePlatform, "--app-id", "1", "--accounts", "all", "--wait"},
-		"--accounts beside --redirect-uri needs --wait":         {"bind", onePlatform, "--app-id", "1", "--redirect-uri", uri, "--accounts", "all"},
-		"--game and --os go together":                           {"bind", onePlatform, "--app-id", "1", "--accounts", "all", "--game", "g"},
-		`--os is "symbian": want ios, android or pc`:            {"bind", onePlatform, "--app-id", "1", "--accounts", "all", "--game", "g", "--os", "symbian"},
-		`--from is "0000-01-01": want a day from 2010-01-01 to`: {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--from", "0000-01-01"},
-		`--from is "1970-01-01": want a day from 2010-01-01 to`: {"bind", onePlatform, "--app-id", "1", "--accounts", "all", "--game", "g", "--os", "pc", "--from", "1970-01-01"},
+		"want --redirect-uri to authorise a login, --accounts": {"bind", onePlatform, "--app-id", "1"},
+		"--wait and --code need --redirect-uri": {"bind", onePlatform, "--app-id", "1", "--accounts", "all",
+			"--wait"},
+		"--accounts with --redirect-uri needs --wait": {"bind", onePlatform, "--app-id", "1", "--redirect-uri", uri,
+			"--accounts", "all"},
+		"--game and --os go together": {"bind", onePlatform, "--app-id", "1", "--accounts", "all",
+			"--game", "g"},
+		`--os is "symbian": want ios, android or pc`: {"bind", onePlatform, "--app-id", "1", "--accounts", "all",
+			"--game", "g", "--os", "symbian"},
+		`--from is "0000-01-01": want a day from 2010-01-01 to`: {"bind", "account", onePlatform + "/1", "--game", "g",
+			"--os", "pc", "--from", "0000-01-01"},
+		`--from is "1970-01-01": want a day from 2010-01-01 to`: {"bind", onePlatform, "--app-id", "1", "--accounts", "all",
+			"--game", "g", "--os", "pc", "--from", "1970-01-01"},
 		`--from is "2999-01-01": want a day from 2010-01-01 to`: {"unbind", onePlatform + "/1", "--from", "2999-01-01"},
-		`--to is "9998-01-01": want a day from 2010-01-01 to`:   {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "9998-01-01"},
-		`--from is "0001-01-01": want a day from 2010-01-01`:    {"fields", "backfill", onePlatform, "order_pv", "--from", "0001-01-01", "--to", "2026-11-01"},
-		`--to is "2031-01-01": want a day from 2010-01-01`:      {"fields", "backfill", onePlatform, "order_pv", "--from", "2026-11-01", "--to", "2031-01-01"},
-		`--from is "today": want a day`:                         {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--from", "today"},
-		"want https, since the code":                            {"bind", onePlatform, "--app-id", "1", "--redirect-uri", "http://adsync.example.com/cb"},
-		"--correct rewrites the days of the present binding":    {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--correct", "--from", "2026-11-01"},
-		"want MEDIA/ACCOUNT with the platform's id":             {"unbind", onePlatform},
-		"--to is 2026-10-01: want 2026-11-01 or later":          {"bind", "account", onePlatform + "/1", "--game", "g", "--os", "pc", "--from", "2026-11-01", "--to", "2026-10-01"},
+		`--to is "9998-01-01": want a day from 2010-01-01 to`: {"bind", "account", onePlatform + "/1", "--game", "g",
+			"--os", "pc", "--from", "2026-11-01", "--to", "9998-01-01"},
+		`--from is "0001-01-01": want a day from 2010-01-01`: {"fields", "backfill", onePlatform, "order_pv", "--from",
+			"0001-01-01", "--to", "2026-11-01"},
+		`--to is "2031-01-01": want a day from 2010-01-01`: {"fields", "backfill", onePlatform, "order_pv", "--from",
+			"2026-11-01", "--to", "2031-01-01"},
+		`--from is "today": want a day`: {"bind", "account", onePlatform + "/1", "--game", "g",
+			"--os", "pc", "--from", "today"},
+		"want https, since the code": {"bind", onePlatform, "--app-id", "1", "--redirect-uri",
+			"http://adsync.example.com/cb"},
+		"--correct rewrites the days of the present binding": {"bind", "account", onePlatform + "/1", "--game", "g",
+			"--os", "pc", "--correct", "--from", "2026-11-01"},
+		"want MEDIA/ACCOUNT with the platform's id": {"unbind", onePlatform},
+		"--to is 2026-10-01: want 2026-11-01 or later": {"bind", "account", onePlatform + "/1", "--game", "g",
+			"--os", "pc", "--from", "2026-11-01", "--to", "2026-10-01"},
 	} {
 		r := adsync(nil, args...)
 		require.Equal(t, exitUsage, r.code, args)
@@ -384,24 +407,35 @@ func TestBindMedia_WaitsForTheEndOfTheCallback(t *testing.T) {
 		waits bool
 		want  string // the error; empty = none
 	}{
-		"done":                           {step: settings.OAuthDone},
-		"done, and something is to do":   {step: settings.OAuthDone, note: "2 accounts cannot be pulled", want: "stored, but: 2 accounts cannot be pulled"},
-		"failed":                         {step: settings.OAuthFailed, note: "code 11012", want: "the authorisation failed: code 11012"},
-		"nobody came":                    {step: settings.OAuthWaiting, left: -time.Second, want: "nobody has authorised it in time"},
-		"the code was never exchanged":   {step: settings.OAuthExchanging, used: 3 * time.Minute, want: "its code was never exchanged"},
-		"the accounts were never listed": {step: settings.OAuthStored, used: 4 * time.Minute, want: "not all listed within 3m0s; the task " + onePlatform + ".account_list lists them"},
-		"nor were they, and it says why": {step: settings.OAuthStored, used: 4 * time.Minute, note: "page 3 failed", want: "stored, but: page 3 failed"},
-		"the person has yet to come":     {step: settings.OAuthWaiting, left: time.Minute, waits: true},
-		"the code is being exchanged":    {step: settings.OAuthExchanging, left: -time.Minute, used: time.Minute, waits: true},
-		"the accounts are being listed":  {step: settings.OAuthStored, left: -time.Minute, used: 2 * time.Minute, waits: true},
+		"done": {step: settings.OAuthDone},
+		"done, with a note": {step: settings.OAuthDone, note: "2 accounts cannot be pulled",
+			want: "stored, but: 2 accounts cannot be pulled"},
+		"failed": {step: settings.OAuthFailed, note: "code 11012",
+			want: "the authorisation failed: code 11012"},
+		"nobody came": {step: settings.OAuthWaiting, left: -time.Second,
+			want: "nobody authorised it in time"},
+		"the code was never exchanged": {step: settings.OAuthExchanging, used: 3 * time.Minute,
+			want: "its process died before it exchanged the code"},
+		"the accounts were never listed": {step: settings.OAuthStored, used: 4 * time.Minute,
+			want: "not all listed within 3m0s; the task " + onePlatform + ".account_list lists them"},
+		"nor were they, with the reason": {step: settings.OAuthStored, used: 4 * time.Minute, note: "page 3 failed",
+			want: "stored, but: page 3 failed"},
+		"the person has yet to come": {step: settings.OAuthWaiting, left: time.Minute, waits: true},
+		"the code is being exchanged": {step: settings.OAuthExchanging, left: -time.Minute, used: time.Minute,
+			waits: true},
+		"the accounts are being listed": {step: settings.OAuthStored, left: -time.Minute, used: 2 * time.Minute,
+			waits: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			state := secret.NewText(name)
-			require.NoError(t, s.PutOAuthState(t.Context(), state, settings.OAuthState{Media: onePlatform, AppID: name, RedirectURI: "https://adsync.example.com", AskedBy: "otto"}))
-			require.NoError(t, s.UpdateOAuthState(t.Context(), state, settings.OAuthState{Media: onePlatform, Step: c.step, TokenID: 7, Note: c.note}))
+			require.NoError(t, s.PutOAuthState(t.Context(), state,
+				settings.OAuthState{Media: onePlatform, AppID: name, RedirectURI: "https://adsync.example.com", AskedBy: "otto"}))
+			require.NoError(t, s.UpdateOAuthState(t.Context(), state,
+				settings.OAuthState{Media: onePlatform, Step: c.step, TokenID: 7, Note: c.note}))
 			now := time.Now()
-			err := s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?, used_at = ? WHERE app_id = ?", sqldb.At(now.Add(c.left)), sqldb.At(now.Add(-c.used)), name).Error
+			err := s.Config.Writer(t.Context()).Exec("UPDATE oauth_state SET expires_at = ?, used_at = ? WHERE app_id = ?",
+				sqldb.At(now.Add(c.left)), sqldb.At(now.Add(-c.used)), name).Error
 			require.NoError(t, err)
 			patience := 30 * time.Second
 			if c.waits {

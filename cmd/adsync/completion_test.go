@@ -14,7 +14,7 @@ import (
 	"adsync/engine"
 )
 
-// completed is what the shell is offered for a command line whose last word was begun.
+// completed returns the completions of a command line's last word.
 func completed(environ []string, args ...string) (words []string, directive string) {
 	r := adsync(environ, append([]string{"__completeNoDesc"}, args...)...)
 	lines := strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n")
@@ -32,7 +32,10 @@ func TestCompletion_OffersNamesAndFixedWords(t *testing.T) {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		_, _ = w.Write([]byte(`{"tasks": [{"name": "system.summary", "lane": "important"}, {"name": "tulip.balance", "lane": "normal"}, {"name": "tulip.probe", "lane": "normal"}]}`))
+		_, _ = w.Write(
+			[]byte(
+				`{"tasks": [{"name": "system.summary", "lane": "important"}, {"name": "tulip.balance", "lane": "normal"},
+  {"name": "tulip.probe", "lane": "normal"}]}`))
 	}))
 	t.Cleanup(server.Close)
 	const nothing, nothingAndNoSpace = ":4", ":6"
@@ -47,7 +50,8 @@ func TestCompletion_OffersNamesAndFixedWords(t *testing.T) {
 		{[]string{"runs", "list", "--task", "s"}, []string{"system.summary"}, nothing},
 		{[]string{"dead", "list", "--task=tulip.p"}, []string{"tulip.probe"}, nothing},
 		{[]string{"subtasks", "due", "--lane", ""}, []string{"important", "normal"}, nothing},
-		{[]string{"runs", "list", "--state", ""}, []string{"fanning_out", "running", "succeeded", "partial", "failed", "cancelled", "skipped", "expired"}, nothing},
+		{[]string{"runs", "list", "--state", ""}, []string{"fanning_out", "running", "succeeded", "partial", "failed",
+			"cancelled", "skipped", "expired"}, nothing},
 		{[]string{"fields", "list", "--state", ""}, []string{"asked", "trying", "off", "retired", "refused"}, nothing},
 		{[]string{"limits", "--media", ""}, engine.PlatformNames(), nothing},
 		{[]string{"tasks", "create", "--media", ""}, append(engine.PlatformNames(), "system"), nothing},
@@ -66,8 +70,9 @@ func TestCompletion_OffersNamesAndFixedWords(t *testing.T) {
 		require.Equal(t, c.want, got, c.line)
 		require.Equal(t, c.directive, directive, c.line)
 	}
-	// Where nobody answers it offers nothing, and says nothing.
-	for _, environ := range [][]string{{"ADSYNC_SERVER=" + server.URL}, {"ADSYNC_SERVER=http://127.0.0.1:1"}, {"ADSYNC_CONFIG=/no/such/file"}} {
+	// If the API does not answer, it offers nothing and prints no error.
+	for _, environ := range [][]string{{"ADSYNC_SERVER=" + server.URL}, {"ADSYNC_SERVER=http://127.0.0.1:1"},
+		{"ADSYNC_CONFIG=/no/such/file"}} {
 		got, directive := completed(environ, "tasks", "show", "")
 		require.Empty(t, got)
 		require.Equal(t, nothing, directive)
@@ -84,7 +89,10 @@ func TestCompletion_InBash(t *testing.T) {
 	const script = `
 adsync() { "$ADSYNC_TEST_BINARY" "$@"; }
 compopt() { :; }                          # It works only in a completion that a person has asked for.
-_init_completion() { COMPREPLY=() words=("${COMP_WORDS[@]}") cword=$COMP_CWORD cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}; }
+_init_completion() {
+	COMPREPLY=() words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
+	cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
+}
 source <(adsync completion bash)
 complete -p adsync > /dev/null || exit 1
 try() { COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_TYPE=9; __start_adsync; echo "${COMPREPLY[*]}"; }

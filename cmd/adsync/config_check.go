@@ -28,22 +28,23 @@ func newConfigCheck(a *settings.Source) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Reports every mistake in the settings at once",
-		Long: `Reads the settings as the program would at its start and reports everything that is wrong: unknown keys and
-variables, values of a wrong type or out of range, and what is missing, each with the key, the value, where it
-was set and what would be right. Exits with 0 if there is nothing, and with 2 otherwise. Nothing is connected to, unless
---connect is given.
+		Long: `Reads the settings as the program does when it starts, and reports everything that is wrong: unknown keys and
+variables, values of a wrong type or out of range, and missing values, each with the key, the value, where it
+was set and what would be right. Exits with 0 if there is nothing, and with 2 otherwise. It connects to
+nothing, unless --connect is given.
 
-With --connect it then connects to the databases and their replicas, to each Kafka broker, to Redis and to the partner's
-database, and reports whether each is reached, what the user lacks of the rights that adsync needs, with the statement
-that grants it, and settings of the servers that adsync depends on: binlog_format, max_allowed_packet, limits of
-connections, Kafka's version, min.insync.replicas and Redis's maxmemory-policy. It changes nothing on them, and exits with
-1 if there is a fault. A warning is no fault.`,
+With --connect it then connects to the databases and their replicas, to each Kafka broker, to Redis and to the
+partner's database. It reports whether each is reached, which rights the user lacks, with the statement that
+grants them, and settings of the servers that adsync depends on: binlog_format, max_allowed_packet, limits of
+connections, Kafka's version, min.insync.replicas and Redis's maxmemory-policy. It changes nothing on them,
+and exits with 1 if there is a fault. A warning is not a fault.`,
 		Example: `  adsync config check --config configs/consumer.yaml
   adsync config check --config configs/producer.yaml --connect
   adsync config check --config configs/standalone.yaml --for standalone`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			commands := slices.DeleteFunc(slices.Sorted(maps.Keys(settings.NeededBy)), func(c string) bool { return c == "print" })
+			commands := slices.DeleteFunc(slices.Sorted(maps.Keys(settings.NeededBy)),
+				func(c string) bool { return c == "print" })
 			if err := usage.OneOf("for", command, commands...); err != nil {
 				return err
 			}
@@ -60,17 +61,20 @@ connections, Kafka's version, min.insync.replicas and Redis's maxmemory-policy. 
 			if connect {
 				return checkServers(cmd, cfg, command, output)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "The settings are fit for adsync %s.\n", command)
+			fmt.Fprintf(cmd.OutOrStdout(), "The settings are valid for adsync %s.\n", command)
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&command, "for", "serve", "the command that is to run with them: bind, unbind, migrate, serve, simulate or standalone")
-	cmd.Flags().BoolVar(&connect, "connect", false, "connect to the servers, and check the users' rights and the servers' settings")
+	cmd.Flags().StringVar(&command, "for", "serve",
+		"the command that the settings are for: bind, unbind, migrate, serve, simulate or standalone")
+	cmd.Flags().BoolVar(&connect, "connect", false,
+		"connect to the servers, and check the users' rights and the servers' settings")
 	cmd.Flags().StringVar(&output, "output", "table", "table or json, with --connect")
 	return cmd
 }
 
-// connectedBy lists the servers that a command connects to, as sections of the settings. Other commands start their own.
+// connectedBy lists the servers that a command connects to, as sections of the settings. Other commands start their
+// own servers.
 var connectedBy = map[string][]string{
 	"serve":   {"store", "broker", "redis", "partner"},
 	"migrate": {"store", "broker"},
@@ -78,13 +82,14 @@ var connectedBy = map[string][]string{
 	"unbind":  {"store"},
 }
 
-// errUnfit is the error of servers with a fault: the findings say which.
+// errUnfit is the error of servers with a fault. The findings name them.
 var errUnfit = errors.New("something is wrong with the servers: see the rows of state fault")
 
-// checkServers looks at the servers that a command needs, and prints what it found.
+// checkServers checks the servers that a command needs, and prints the findings.
 func checkServers(cmd *cobra.Command, cfg settings.Config, command, output string) error {
 	if connectedBy[command] == nil {
-		return usage.Errorf("--connect goes with --for bind, migrate, serve or unbind: adsync %s starts what it needs itself", command)
+		return usage.Errorf("--connect goes with --for bind, migrate, serve or unbind: adsync %s starts its own servers",
+			command)
 	}
 	servers, closeAll, err := openServers(cmd, cfg, connectedBy[command])
 	if err != nil {
@@ -105,8 +110,9 @@ func checkServers(cmd *cobra.Command, cfg settings.Config, command, output strin
 	return nil
 }
 
-// openServers makes clients of some servers, without contacting them.
-func openServers(cmd *cobra.Command, cfg settings.Config, sections []string) (servers engine.Servers, closeAll func() error, err error) {
+// openServers makes clients of some servers. It contacts none.
+func openServers(cmd *cobra.Command, cfg settings.Config, sections []string) (servers engine.Servers,
+	closeAll func() error, err error) {
 	var closers []func() error
 	closeAll = func() error {
 		var errs []error

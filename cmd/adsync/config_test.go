@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the pages of docs")
 
-// secretEnviron is what a deployment gives beside the files of configs/.
+// secretEnviron has the settings that a deployment gives in addition to the files of configs/.
 var secretEnviron = []string{
 	`ADSYNC_SECRET_KEYS=[{"id": "k1", "key": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}]`,
 	`ADSYNC_API_TOKENS=[{"name": "ops", "token": "0123456789abcdef", "role": "admin"}]`,
@@ -36,7 +36,7 @@ func TestConfigCheck_AcceptsEveryShippedFile(t *testing.T) {
 			command, environ = "standalone", nil
 		}
 		r := adsync(environ, "config", "check", "--config", file, "--for", command)
-		require.Equal(t, result{stdout: "The settings are fit for adsync " + command + ".\n"}, r, file)
+		require.Equal(t, result{stdout: "The settings are valid for adsync " + command + ".\n"}, r, file)
 	}
 }
 
@@ -48,7 +48,8 @@ func TestConfigCheck_ReportsEverythingAtOnce(t *testing.T) {
 		"api: {listen: 0.0.0.0:8080, token: hunter2}",
 		"broker: {partitions: 0, tls: {enabled: maybe}}",
 	}, "\n")), 0o600))
-	r := adsync([]string{"ADSYNC_REDIS_ADRS=x", "ADSYNC_ROLE=all", "ADSYNC_TEST_X=y"}, "config", "check", "--config", file, "--set", "redis.mode=ring")
+	r := adsync([]string{"ADSYNC_REDIS_ADRS=x", "ADSYNC_ROLE=all", "ADSYNC_TEST_X=y"}, "config", "check", "--config", file,
+		"--set", "redis.mode=ring")
 	require.Equal(t, 2, r.code)
 	require.Empty(t, r.stdout)
 	for _, want := range []string{
@@ -67,7 +68,7 @@ func TestConfigCheck_ReportsEverythingAtOnce(t *testing.T) {
 	require.NotContains(t, r.stderr, "hunter2")
 }
 
-func TestConfigCheck_FlagsOfASettingWin(t *testing.T) {
+func TestConfigCheck_FlagsOverrideTheFile(t *testing.T) {
 	t.Parallel()
 	r := adsync(append([]string{"ADSYNC_LOG_LEVEL=info"}, secretEnviron...), "config", "print", "--log-level=debug")
 	require.Zero(t, r.code, r.stderr)
@@ -76,7 +77,8 @@ func TestConfigCheck_FlagsOfASettingWin(t *testing.T) {
 
 func TestConfigPrint_HidesEverySecret(t *testing.T) {
 	t.Parallel()
-	r := adsync(append([]string{"ADSYNC_REDIS_PASSWORD=hunter2", "ADSYNC_BROKER_SASL_PASSWORD=hunter2"}, secretEnviron...), "config", "print")
+	r := adsync(append([]string{"ADSYNC_REDIS_PASSWORD=hunter2", "ADSYNC_BROKER_SASL_PASSWORD=hunter2"}, secretEnviron...),
+		"config", "print")
 	require.Zero(t, r.code, r.stderr)
 	require.Equal(t, 6, strings.Count(r.stdout, "<secret>"))
 	for _, hidden := range []string{"hunter2", "0123456789abcdef", "MDEyMzQ1"} {
@@ -85,10 +87,11 @@ func TestConfigPrint_HidesEverySecret(t *testing.T) {
 	require.Contains(t, r.stdout, "password: <secret> # environment ADSYNC_REDIS_PASSWORD\n")
 }
 
-// TestPages_AreFresh compares the pages of docs that are written from the code with it.
+// TestPages_AreFresh compares the generated pages of docs with the code.
 func TestPages_AreFresh(t *testing.T) {
 	t.Parallel()
-	for page, command := range map[string][]string{"configuration.md": {"config", "reference"}, "data-dictionary.md": {"dictionary"}} {
+	for page, command := range map[string][]string{"configuration.md": {"config", "reference"},
+		"data-dictionary.md": {"dictionary"}} {
 		r := adsync(nil, command...)
 		require.Zero(t, r.code, r.stderr)
 		path := filepath.Join("../../docs", page)
@@ -147,7 +150,7 @@ func TestConfigCheck_RefusesPasswordsInAddressesAndShowsNone(t *testing.T) {
 		require.Contains(t, r.stderr, key)
 		require.NotContains(t, r.stderr, "hunter2", value)
 		if strings.Contains(value, "of=") || strings.Contains(value, "#") {
-			continue // What is no password by its looks is printed as it is.
+			continue // A text that does not look like a password is printed.
 		}
 		printed := adsync(environ, "config", "print")
 		require.NotContains(t, printed.stdout+printed.stderr, "hunter2", value)
@@ -157,8 +160,10 @@ func TestConfigCheck_RefusesPasswordsInAddressesAndShowsNone(t *testing.T) {
 func TestConfig_WarnsOfSecretsOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	for key, variable := range map[string]string{
-		"secret.keys": "ADSYNC_SECRET_KEYS", "store.data.writer": "ADSYNC_STORE_DATA_WRITER", "redis.password": "ADSYNC_REDIS_PASSWORD",
-		"api.tokens": "ADSYNC_API_TOKENS", "broker.sasl.password": "ADSYNC_BROKER_SASL_PASSWORD", "partner.dsn": "ADSYNC_PARTNER_DSN",
+		"secret.keys": "ADSYNC_SECRET_KEYS", "store.data.writer": "ADSYNC_STORE_DATA_WRITER",
+		"redis.password": "ADSYNC_REDIS_PASSWORD",
+		"api.tokens":     "ADSYNC_API_TOKENS", "broker.sasl.password": "ADSYNC_BROKER_SASL_PASSWORD",
+		"partner.dsn": "ADSYNC_PARTNER_DSN",
 	} {
 		value := "hunter2"
 		if key == "secret.keys" || key == "api.tokens" {
@@ -166,7 +171,8 @@ func TestConfig_WarnsOfSecretsOnTheCommandLine(t *testing.T) {
 		}
 		r := adsync(secretEnviron, "config", "print", "--set", key+"="+value)
 		require.Zero(t, r.code, r.stderr)
-		require.Equal(t, "Warning: --set "+key+" puts a secret on the command line, which everyone on this machine can read: use the variable "+
+		require.Equal(t, "Warning: --set "+key+
+			" puts a secret on the command line, which everyone on this machine can read: use the variable "+
 			variable+", or a file.\n", r.stderr)
 	}
 	r := adsync(secretEnviron, "config", "print", "--set", "log.level=debug", "--set", "redis.username=adsync")

@@ -9,7 +9,7 @@ import (
 	"adsync/base/checkup"
 )
 
-func TestConfigCheck_LooksAtTheServers(t *testing.T) {
+func TestConfigCheck_ChecksTheServers(t *testing.T) {
 	t.Parallel()
 	environ := serveEnviron(t)
 	r := adsync(environ, "config", "check", "--connect")
@@ -35,14 +35,15 @@ func TestConfigCheck_LooksAtTheServers(t *testing.T) {
 	}
 	require.NoError(t, json.Unmarshal([]byte(r.stdout), &answer))
 	require.False(t, answer.OK)
-	require.Contains(t, answer.Findings, checkup.Finding{Server: "config database", Check: "reached", State: checkup.OK, Detail: "SQLite"})
+	require.Contains(t, answer.Findings, checkup.Finding{Server: "config database", Check: "reached", State: checkup.OK,
+		Detail: "SQLite"})
 
 	r = adsync(environ, "config", "check", "--connect", "--for", "unbind")
 	require.Zero(t, r.code, "it needs no Redis: %s%s", r.stdout, r.stderr)
 	require.NotContains(t, r.stdout, "redis")
 }
 
-func TestConfigCheck_RefusesToConnectForWhatStartsItsOwnServers(t *testing.T) {
+func TestConfigCheck_RefusesToConnectForCommandsWithTheirOwnServers(t *testing.T) {
 	t.Parallel()
 	r := adsync(nil, "config", "check", "--connect", "--for", "simulate")
 	require.Equal(t, 2, r.code)

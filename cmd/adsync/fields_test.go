@@ -17,44 +17,50 @@ import (
 
 func TestFields_AreATableForPeople(t *testing.T) {
 	t.Parallel()
-	stdout, asked := told(t, `{"fields": [
-  {"media": "tulip", "field": "order_pv", "state": "trying", "by": "otto", "reason": "for the shops", "note": "no answer within 30s", "updated_at": "2026-11-21T09:00:00Z"},
-  {"media": "tulip", "field": "reg_pv", "report": "report_daily", "level": "adgroup", "state": "retired", "metric": "registrations", "reason": "12009",
+	stdout, asked := printedFor(t, `{"fields": [
+  {"media": "tulip", "field": "order_pv", "state": "trying", "by": "otto", "reason": "for the shops",
+  "note": "no answer within 30s", "updated_at": "2026-11-21T09:00:00Z"},
+  {"media": "tulip", "field": "reg_pv", "report": "report_daily", "level": "adgroup", "state": "retired",
+  "metric": "registrations", "reason": "12009",
    "by": "adsync", "retired_at": "2026-11-21T10:20:04.11Z", "updated_at": "2026-11-21T10:20:04.11Z"}]}`,
 		"fields", "list", "--media", "tulip", "--state", "retired")
 	require.Equal(t, "/api/v1/fields?media=tulip&state=retired", asked)
-	require.Equal(t, `MEDIA  FIELD     REPORT        LEVEL    STATE    METRIC         RETIRED               CHANGED               BY      REASON
+	require.Equal(t,
+		`MEDIA  FIELD     REPORT        LEVEL    STATE    METRIC         RETIRED               CHANGED               BY      REASON
 tulip  order_pv  -             -        trying   -              -                     2026-11-21T09:00:00Z  otto    for the shops; not decided yet: no answer within 30s
 tulip  reg_pv    report_daily  adgroup  retired  registrations  2026-11-21T10:20:04Z  2026-11-21T10:20:04Z  adsync  12009
 `, stdout)
-	stdout, _ = told(t, `{"fields": []}`, "fields", "list")
+	stdout, _ = printedFor(t, `{"fields": []}`, "fields", "list")
 	require.Equal(t, "There are no such fields.\n", stdout)
 }
 
-func TestFields_AreChanged(t *testing.T) {
+func TestFields_ChangeAField(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		args                 []string
 		answer, asked, shown string
 	}{
 		"added": {
-			[]string{"add", "tulip", "order_pv", "--by", "otto", "--reason", "r"}, `{"media": "tulip", "field": "order_pv", "state": "asked"}`,
-			`{"by":"otto","field":"order_pv","media":"tulip","reason":"r","state":"asked"}`, "Asks for order_pv of tulip in all reports.\n",
+			[]string{"add", "tulip", "order_pv", "--by", "otto", "--reason", "r"},
+			`{"media": "tulip", "field": "order_pv", "state": "asked"}`,
+			`{"by":"otto","field":"order_pv","media":"tulip","reason":"r","state":"asked"}`,
+			"Requests order_pv of tulip in all reports.\n",
 		},
 		"added, and tried": {
 			[]string{"add", "tulip", "order_pv", "--by", "otto"}, `{"media": "tulip", "field": "order_pv", "state": "trying"}`,
 			`{"by":"otto","field":"order_pv","media":"tulip","state":"asked"}`,
-			"Asks for order_pv of tulip in all reports.\nIt is tried with one call first. What came of that: adsync fields list --media tulip\n",
+			"Requests order_pv of tulip in all reports.\nIt is tried with one call first. For the result: adsync fields list " +
+				"--media tulip\n",
 		},
 		"dropped": {
 			[]string{"drop", "tulip", "reg_pv", "--report", "report_daily", "--level", "adgroup", "--by", "otto"},
 			`{"media": "tulip", "field": "reg_pv", "report": "report_daily", "level": "adgroup", "state": "off"}`,
 			`{"by":"otto","field":"reg_pv","level":"adgroup","media":"tulip","report":"report_daily","state":"off"}`,
-			"No longer asks for reg_pv of tulip in report_daily at level adgroup.\n",
+			"No longer requests reg_pv of tulip in report_daily at level adgroup.\n",
 		},
 		"reinstated": {
 			[]string{"reinstate", "tulip", "reg_pv", "--by", "otto"}, `{"media": "tulip", "field": "reg_pv", "state": "asked"}`,
-			`{"by":"otto","field":"reg_pv","media":"tulip","state":"asked"}`, "Asks again for reg_pv of tulip in all reports.\n",
+			`{"by":"otto","field":"reg_pv","media":"tulip","state":"asked"}`, "Requests again reg_pv of tulip in all reports.\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,13 +83,13 @@ func TestFields_AreChanged(t *testing.T) {
 	require.Contains(t, r.stderr, "want MEDIA FIELD, such as: "+onePlatform+" order_pv")
 }
 
-// aCount is a figure of the reports of onePlatform that counts something: its field is also the raw tables' column.
+// aCount is a figure of onePlatform's reports that counts something. Its field is also a column of the raw tables.
 func aCount() string {
 	figures := engine.Platforms()[0].Reports()[0].Figures
 	return figures[slices.IndexFunc(figures, func(f wire.Figure) bool { return f.Unit == wire.Count })].Field
 }
 
-func TestFieldsBackfill_TellsOfEachDay(t *testing.T) {
+func TestFieldsBackfill_PrintsEachDay(t *testing.T) {
 	t.Parallel()
 	environ := sqliteEnviron(t)
 	backfill := func(args ...string) result {
@@ -101,10 +107,13 @@ func TestFieldsBackfill_TellsOfEachDay(t *testing.T) {
 0 rows have ` + field + ` now.
 `}, backfill(append([]string{onePlatform, field}, days...)...))
 	for want, args := range map[string][]string{
-		`field "order_pv" is refused: want a figure of the package of ` + onePlatform:         append([]string{onePlatform, "order_pv"}, days...),
-		fmt.Sprintf(`there is no platform "myspace": want one of %v`, engine.PlatformNames()): append([]string{"myspace", "x"}, days...),
-		`--from is missing: want the first and the last day`:                                  {onePlatform, field, "--to", "2026-11-20"},
-		`want MEDIA FIELD, such as: ` + onePlatform + ` order_pv`:                             {onePlatform},
+		`field "order_pv" is refused: want a figure of the package of ` +
+			onePlatform: append([]string{onePlatform, "order_pv"}, days...),
+		fmt.Sprintf(`there is no platform "myspace": want one of %v`,
+			engine.PlatformNames()): append([]string{"myspace", "x"}, days...),
+		`--from is missing: want the first and the last day`: {onePlatform, field, "--to",
+			"2026-11-20"},
+		`want MEDIA FIELD, such as: ` + onePlatform + ` order_pv`: {onePlatform},
 	} {
 		r := backfill(args...)
 		require.Equal(t, exitUsage, r.code, r.stderr)
@@ -120,8 +129,10 @@ func TestFieldsBackfill_FailsForValuesThatCannotBeUsed(t *testing.T) {
 	require.NoError(t, s.EnsureRawTables(t.Context(), media.Tables(engine.Platforms()[0])))
 	field := aCount()
 	for object, value := range []string{`"x"`, `5`, `"-y"`} {
-		row := fmt.Sprintf(`{%q: %s, "metrics": {%q: %s}}`, field, value, field, value) // the platforms' rows have figures at one of the places
-		require.NoError(t, s.Data.Writer(t.Context()).Exec(`INSERT INTO `+onePlatform+`_report_daily (day, account_id, level, object_id, row_json, version)
+		// the platforms' rows have figures at one of the places
+		row := fmt.Sprintf(`{%q: %s, "metrics": {%q: %s}}`, field, value, field, value)
+		require.NoError(t, s.Data.Writer(t.Context()).Exec(`INSERT INTO `+onePlatform+
+			`_report_daily (day, account_id, level, object_id, row_json, version)
 VALUES ('2026-11-20', 7, 'adgroup', ?, ?, 1)`, object, row).Error)
 	}
 	r := adsync(environ, "fields", "backfill", onePlatform, field, "--from", "2026-11-20", "--to", "2026-11-21")
@@ -132,6 +143,8 @@ VALUES ('2026-11-20', 7, 'adgroup', ?, ?, 1)`, object, row).Error)
 2026-11-21 report_hourly: 0 rows
 1 row has `+field+` now.
 `, r.stdout)
-	require.Contains(t, r.stderr, `2 values of `+field+` in the JSON cannot be used, and their columns stay NULL; the first of them: account 7, level adgroup, object "0", hour 0: `)
+	require.Contains(t, r.stderr, `2 values of `+field+
+		` in the JSON cannot be used, and their columns stay NULL;`+
+		` the first of them: account 7, level adgroup, object "0", hour 0: `)
 	require.Contains(t, r.stderr, "correct the package if that is wrong, and repeat this command")
 }

@@ -18,9 +18,10 @@ import (
 func newKeys(a *settings.Source) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "Shows which keys the tables are sealed with, and seals them with the first",
-		Long: `Lists the keys that platform tokens and the secrets of apps are sealed with in the tables, by their names in secret.keys or in the
-file of secret.keys_file, and how much of each. "adsync keys reseal" seals all of it with the first key. It works on the tables while everything runs.`,
+		Short: "Shows which keys encrypt secrets in the tables",
+		Long: `Lists the keys that encrypt platform tokens and the secrets of apps in the tables, by their names in
+secret.keys or in the file of secret.keys_file, with the number of texts that each encrypts. "adsync keys
+reseal" encrypts all of them with the first key. It works on the tables while everything runs.`,
 		Example: `  adsync keys --config adsync.yaml
   adsync keys reseal --config adsync.yaml`,
 		Args: usage.NoArgs,
@@ -34,9 +35,11 @@ file of secret.keys_file, and how much of each. "adsync keys reseal" seals all o
 	return cmd
 }
 
-// withBox opens the config database and the keys for one piece of work.
-func withBox(a *settings.Source, cmd *cobra.Command, work func(context.Context, *store.Store, *secret.Box) error) error {
-	return a.WithStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg settings.Config, logger *slog.Logger) error {
+// withBox opens the config database and the keys for the work of a command.
+func withBox(a *settings.Source, cmd *cobra.Command,
+	work func(context.Context, *store.Store, *secret.Box) error) error {
+	return a.WithStore(cmd, "bind", func(ctx context.Context, s *store.Store, cfg settings.Config,
+		logger *slog.Logger) error {
 		if err := s.CheckSchema(ctx); err != nil {
 			return err
 		}

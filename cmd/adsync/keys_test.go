@@ -14,7 +14,7 @@ import (
 )
 
 // An operator replaces the key of a deployment that runs.
-func TestKeys_AreRotatedWhileADeploymentRuns(t *testing.T) {
+func TestKeys_RotateWhileADeploymentRuns(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "keys.yaml")
 	write := func(keys ...secret.Key) {
@@ -26,30 +26,35 @@ func TestKeys_AreRotatedWhileADeploymentRuns(t *testing.T) {
 	}
 	oldKey, newKey := secret.NewKey("k1"), secret.NewKey("k2")
 	write(oldKey)
-	environ := append(slices.DeleteFunc(serveEnviron(t), func(v string) bool { return v == secretEnviron[0] }), "ADSYNC_SECRET_KEYS_FILE="+file)
+	environ := append(slices.DeleteFunc(serveEnviron(t), func(v string) bool { return v == secretEnviron[0] }),
+		"ADSYNC_SECRET_KEYS_FILE="+file)
 	world := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=4")
 	r := adsync(environ, "bind", "--simulator=http://"+world.await(t, "msg", served)["addr"].(string))
 	require.Zero(t, r.code, r.stderr)
 	r = adsync(environ, "keys")
 	require.Zero(t, r.code, r.stderr)
-	require.Regexp(t, `k1 +\d+ +seals`, r.stdout)
+	require.Regexp(t, `k1 +\d+ +encrypts new texts`, r.stdout)
 
 	write(newKey, oldKey)
 	r = adsync(environ, "keys")
-	require.Regexp(t, `k2 +0 +seals\nk1 +\d+ +opens: adsync keys reseal`, r.stdout)
+	require.Regexp(t, `k2 +0 +encrypts new texts\nk1 +\d+ +decrypts: adsync keys reseal`, r.stdout)
 	r = adsync(environ, "keys", "reseal")
 	require.Zero(t, r.code, r.stderr)
-	require.Regexp(t, `^\d+ texts were sealed anew.\n\nKEY +SEALED WITH IT +NOTE\nk2 +\d+ +seals\nk1 +0 +may be removed when all processes have the first one\n$`, r.stdout)
+	require.Regexp(t,
+		`^\d+ texts were encrypted with the first key.\n\nKEY +TEXTS +NOTE\n`+
+			`k2 +\d+ +encrypts new texts\nk1 +0 +may be removed when all processes have the first one\n$`, r.stdout)
 
 	write(oldKey)
 	r = adsync(environ, "keys")
-	require.Regexp(t, `k1 +0 +seals\nk2 +\d+ +missing: nothing opens these`, r.stdout)
+	require.Regexp(t, `k1 +0 +encrypts new texts\nk2 +\d+ +missing: no key decrypts these`, r.stdout)
 	r = adsync(environ, "keys", "reseal")
 	require.Equal(t, exitFailure, r.code)
 	require.Contains(t, r.stderr, `no key "k2" is configured`)
-	require.Regexp(t, `^0 texts were sealed anew.\n\nKEY +SEALED WITH IT +NOTE\nk1 +0 +seals\nk2 +\d+ +missing: nothing opens these\n$`, r.stdout)
+	require.Regexp(t,
+		`^0 texts were encrypted with the first key.\n\nKEY +TEXTS +NOTE\n`+
+			`k1 +0 +encrypts new texts\nk2 +\d+ +missing: no key decrypts these\n$`, r.stdout)
 
-	// One text among many is damaged, also one that the first key has sealed already: the others are sealed, and it exits with 1.
+	// If one text is damaged, also one of the first key, the others are encrypted, and the command exits with 1.
 	write(newKey, oldKey)
 	s := openStore(t, environ)
 	sealed := func() (texts []string) {
@@ -63,12 +68,14 @@ func TestKeys_AreRotatedWhileADeploymentRuns(t *testing.T) {
 		text, err := box.Seal("no secret of this place", "elsewhere")
 		require.NoError(t, err)
 		text = strings.Replace(text, ":k1:", ":"+damaged+":", 1)
-		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_app SET secret = ? WHERE media = ?", text, onePlatform).Error)
+		require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_app SET secret = ? WHERE media = ?", text,
+			onePlatform).Error)
 		require.Equal(t, damaged, secret.KeyOf(text))
 		r = adsync(environ, "keys", "reseal")
 		require.Equal(t, exitFailure, r.code, damaged)
 		require.Contains(t, r.stderr, "of "+onePlatform+": ")
-		require.Contains(t, r.stdout, "0 texts were sealed anew.")
+		require.Contains(t, r.stdout, "0 texts were encrypted with the first key.")
 	}
-	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_app SET secret = '' WHERE media = ?", onePlatform).Error)
+	require.NoError(t, s.Config.Writer(t.Context()).Exec("UPDATE media_app SET secret = '' WHERE media = ?",
+		onePlatform).Error)
 }

@@ -25,21 +25,32 @@ func TestLive_RefusesWrongCommandLinesWithCode2(t *testing.T) {
 		environ, args []string
 		want          string
 	}{
-		"an unknown platform":          {[]string{token}, []string{"--live=tiktok", "--account=1"}, `--live is "tiktok": want ` + platforms},
-		"no platform":                  {[]string{token}, []string{"--live="}, `--live is "": want ` + platforms},
-		"no account":                   {[]string{token}, []string{"--live=" + platform}, `--account is "": want the account's id on the platform, which is a number`},
-		"a name of an account":         {[]string{token}, []string{"--live=" + platform, "--account=me"}, `--account is "me": want the account's id on the platform, which is a number`},
-		"another platform's account":   {[]string{token}, []string{"--live=" + platform, "--account=another/1"}, `--account is "another/1": want an account of ` + platform + `, as --live says`},
-		"no days":                      {[]string{token}, with("--days=0"), "--days is 0: want 1 to 30"},
-		"too many days":                {[]string{token}, with("--days=31"), "--days is 31: want 1 to 30"},
-		"a simulator beside it":        {[]string{token}, with("--simulator=http://127.0.0.1:1"), "--simulator is for simulated platforms and does not go with --live"},
-		"the comparison of simulated":  {[]string{token}, with("--once"), "--once is for simulated platforms and does not go with --live"},
-		"an account without --live":    {[]string{token}, []string{"--account=1"}, "--account goes with --live"},
-		"no address":                   {[]string{token}, with("--base-url=api"), `--base-url is "api": want an address such as https://api.example.com/v3.0`},
-		"an address that all can read": {[]string{token}, with("--base-url=http://example.com/v3.0"), `--base-url is "http://example.com/v3.0": want https, since the token would travel in clear`},
-		"no token":                     {nil, own, "there is no access token: set ADSYNC_LIVE_TOKEN, or start this on a terminal to be asked for it"},
-		"a token of two words":         {[]string{"ADSYNC_LIVE_TOKEN=a b"}, own, "what was given as the access token is none: want the text that the platform's console shows, in ADSYNC_LIVE_TOKEN or when asked"},
-		"a token as a flag":            {nil, with("--token=abc"), "unknown flag: --token"},
+		"an unknown platform": {[]string{token}, []string{"--live=tiktok", "--account=1"},
+			`--live is "tiktok": want ` + platforms},
+		"no platform": {[]string{token}, []string{"--live="}, `--live is "": want ` + platforms},
+		"no account": {[]string{token}, []string{"--live=" + platform},
+			`--account is "": want the account's id on the platform, which is a number`},
+		"a name of an account": {[]string{token}, []string{"--live=" + platform, "--account=me"},
+			`--account is "me": want the account's id on the platform, which is a number`},
+		"another platform's account": {[]string{token}, []string{"--live=" + platform, "--account=another/1"},
+			`--account is "another/1": want an account of ` + platform + `, the platform of --live`},
+		"no days":       {[]string{token}, with("--days=0"), "--days is 0: want 1 to 30"},
+		"too many days": {[]string{token}, with("--days=31"), "--days is 31: want 1 to 30"},
+		"a simulator with --live": {[]string{token}, with("--simulator=http://127.0.0.1:1"),
+			"--simulator is for simulated platforms and does not go with --live"},
+		"the comparison --once": {[]string{token}, with("--once"),
+			"--once is for simulated platforms and does not go with --live"},
+		"an account without --live": {[]string{token}, []string{"--account=1"}, "--account goes with --live"},
+		"no address": {[]string{token}, with("--base-url=api"),
+			`--base-url is "api": want an address such as https://api.example.com/v3.0`},
+		"an address without TLS": {[]string{token}, with("--base-url=http://example.com/v3.0"),
+			`--base-url is "http://example.com/v3.0": want https, since http would send the token unencrypted`},
+		"no token": {nil, own,
+			"there is no access token: set ADSYNC_LIVE_TOKEN, or start this on a terminal and enter it there"},
+		"a token of two words": {[]string{"ADSYNC_LIVE_TOKEN=a b"}, own,
+			"this is not an access token: want the text that the platform's console shows, in ADSYNC_LIVE_TOKEN or on the " +
+				"terminal"},
+		"a token as a flag": {nil, with("--token=abc"), "unknown flag: --token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,7 +84,8 @@ func TestLive_ExitsWith0WhenEqualAnd1WhenNot(t *testing.T) {
 	login := creds[onePlatform].Apps[0].Logins[0]
 	args := []string{
 		"standalone", "--live", onePlatform, "--account", onePlatform + "/" + login.AccountIDs[1], "--days=2",
-		"--set=media.base_url={" + onePlatform + ": " + server.URL + creds[onePlatform].BasePath + "}", "--data=" + filepath.Join(t.TempDir(), "own"),
+		"--set=media.base_url={" + onePlatform + ": " + server.URL + creds[onePlatform].BasePath + "}", "--data=" +
+			filepath.Join(t.TempDir(), "own"),
 	}
 	r := adsync([]string{"ADSYNC_LIVE_TOKEN=" + login.AccessToken}, args...)
 	require.Zero(t, r.code, r.stderr)

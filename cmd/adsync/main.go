@@ -1,4 +1,4 @@
-// Command adsync keeps advertising accounts and their figures fresh in a team's own database.
+// Command adsync pulls advertising accounts and their figures into a team's own database.
 package main
 
 import "os"

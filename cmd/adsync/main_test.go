@@ -18,10 +18,10 @@ import (
 	"adsync/simulator"
 )
 
-// onePlatform is the platform of the tests that need one, whichever it is.
+// onePlatform is the platform of tests that work with any one.
 var onePlatform = engine.PlatformNames()[0]
 
-// platformsAt are the platforms that a simulator at the address serves, as the setting media.base_url.
+// platformsAt returns the platforms of a simulator as the setting media.base_url.
 func platformsAt(t *testing.T, address string) string {
 	t.Helper()
 	urls := map[string]string{}
@@ -47,14 +47,14 @@ type result struct {
 	stdout, stderr string
 }
 
-// adsync runs one command line in an environment of its own.
+// adsync runs one command line in its own environment.
 func adsync(environ []string, args ...string) result {
 	var stdout, stderr bytes.Buffer
 	code := run(args, environ, &stdout, &stderr)
 	return result{code: code, stdout: stdout.String(), stderr: stderr.String()}
 }
 
-// process is the program as a process of its own.
+// process is the program as a separate process.
 type process struct {
 	cmd *exec.Cmd
 	log *bufio.Scanner
@@ -68,7 +68,7 @@ func start(t *testing.T, environ []string, args ...string) *process {
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() {
-		// The context kills it too, but may do so after this process has ended.
+		// The context also kills it, but perhaps only after this process has ended.
 		if cmd.ProcessState == nil {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()

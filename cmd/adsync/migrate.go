@@ -10,9 +10,9 @@ import (
 func newMigrate(a *settings.Source) *cobra.Command {
 	cmd := usage.Group(&cobra.Command{
 		Use:   "migrate",
-		Short: "Makes, upgrades and inspects the tables",
-		Long: `The tables live in two databases, store.config and store.data, which must exist. Migrations go forward and are
-numbered; "adsync serve" refuses tables that are older or newer than itself.
+		Short: "Creates, upgrades and inspects the tables",
+		Long: `The tables are in two databases, store.config and store.data, which must exist. Migrations are numbered and go
+forward; "adsync serve" refuses tables that are older or newer than itself.
 
 To upgrade: run "adsync migrate up" of the new release, then replace the consumers, then the producers.`,
 		Example: `  adsync migrate status --config adsync.yaml

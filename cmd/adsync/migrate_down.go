@@ -15,16 +15,17 @@ func newMigrateDown(a *settings.Source) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "Takes the newest migration of each database back, with the data in its tables",
-		Long: `Takes back the newest migration of each database. Tables that it made are DROPPED with what is in them. Meant for
-development: to go back to an older release, restore a backup.`,
+		Short: "Reverts the newest migration of each database, with the rows of its tables",
+		Long: `Reverts the newest migration of each database. Tables that it created are DROPPED with their rows. It is meant
+for development: to return to an older release, restore a backup.`,
 		Example: `  adsync migrate down --yes --config adsync.yaml`,
 		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !yes {
-				return usage.Errorf("this drops tables with what is in them: add --yes if that is what you want")
+				return usage.Errorf("this drops tables with their rows: add --yes to do it")
 			}
-			return a.WithStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ settings.Config, _ *slog.Logger) error {
+			return a.WithStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ settings.Config,
+				_ *slog.Logger) error {
 				return s.MigrateDown(ctx)
 			})
 		},

@@ -21,7 +21,8 @@ func newMigrateStatus(a *settings.Source) *cobra.Command {
 		Example: `  adsync migrate status --config adsync.yaml`,
 		Args:    usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.WithStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ settings.Config, _ *slog.Logger) error {
+			return a.WithStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ settings.Config,
+				_ *slog.Logger) error {
 				list, err := s.MigrationStatus(ctx)
 				if err != nil {
 					return err

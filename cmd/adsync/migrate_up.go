@@ -23,23 +23,25 @@ func newMigrateUp(a *settings.Source) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Brings the tables to this program's version",
-		Long: `Applies the migrations that are missing, to both databases, makes the platforms' raw tables and the coming days' log
-tables, writes the default tasks into an empty cron_task, and makes the Kafka topics of all lanes. It may be repeated,
-and run by several at once: what is there stays as it is.`,
+		Long: `Applies the missing migrations to both databases, creates the platforms' raw tables and the coming days' log
+tables, writes the default tasks into an empty cron_task, and creates the Kafka topics of all lanes. It may be
+repeated, and run by several at once: what exists stays as it is.`,
 		Example: `  adsync migrate up --config adsync.yaml
-  adsync migrate up --topics=false   # when Kafka is not there yet; serve makes the topics too`,
+  adsync migrate up --topics=false   # without Kafka; serve creates the topics too`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.WithStore(cmd, "migrate", func(ctx context.Context, s *store.Store, cfg settings.Config, logger *slog.Logger) error {
+			return a.WithStore(cmd, "migrate", func(ctx context.Context, s *store.Store, cfg settings.Config,
+				logger *slog.Logger) error {
 				return migrateUp(ctx, s, cfg, topics, logger, cmd.OutOrStdout())
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&topics, "topics", true, "make the Kafka topics too")
+	cmd.Flags().BoolVar(&topics, "topics", true, "create the Kafka topics too")
 	return cmd
 }
 
-func migrateUp(ctx context.Context, s *store.Store, cfg settings.Config, topics bool, logger *slog.Logger, out io.Writer) error {
+func migrateUp(ctx context.Context, s *store.Store, cfg settings.Config, topics bool, logger *slog.Logger,
+	out io.Writer) error {
 	seeded, err := engine.PrepareTables(ctx, s)
 	if err != nil {
 		return err
@@ -57,8 +59,8 @@ func migrateUp(ctx context.Context, s *store.Store, cfg settings.Config, topics 
 	}
 	n, err := engine.PrepareTopics(ctx, s, kafka)
 	if err = errors.Join(err, kafka.Close()); err != nil {
-		return fmt.Errorf("the tables are ready, the topics are not (--topics=false leaves them to serve): %w", err)
+		return fmt.Errorf("the tables are ready, the topics are not (with --topics=false, serve creates them): %w", err)
 	}
-	fmt.Fprintf(out, "%s there.\n", plural.Count(n, "topic is", "topics are"))
+	fmt.Fprintf(out, "%s ready.\n", plural.Count(n, "topic is", "topics are"))
 	return nil
 }

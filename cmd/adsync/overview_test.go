@@ -10,14 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestOverview_TellsWhatToDo(t *testing.T) {
+func TestOverview_ShowsWhatToDo(t *testing.T) {
 	t.Parallel()
-	stdout, _ := told(t, `{"at": "2026-11-21T10:30:02.113Z", "business": "2026-11-21T10:30:02.11Z", "troubles": [{"what": "Redis", "why": "it is away"}],
-  "media": [{"name": "tulip", "accounts": 15, "pulled": 8, "fresh": 6, "late": 2, "quiet": 1, "parked": 6, "oldest_seconds": 2400.4,
-    "spend": [{"currency": "CNY", "ours": 38000000000, "theirs": 38300000000}, {"currency": "USD", "ours": 1500000, "theirs": null}]}],
-  "attention": [{"severity": "bad", "media": "tulip", "title": "The login agency-south must be authorised again", "cause": "The platform refuses the refresh token: code 11017.",
-    "accounts": 3, "at_least": true, "examples": ["tulip/20000012", "tulip/20000013"], "money": [{"currency": "CNY", "micros": 3900000000}], "money_of": "a day is not pulled",
-    "since": "2026-11-21T03:17:00Z", "remedy": "Whoever holds the accounts opens the address.", "command": "adsync bind tulip --app-id 1110000001 --wait"}]}`, "overview")
+	stdout, _ := printedFor(t,
+		`{"at": "2026-11-21T10:30:02.113Z", "business": "2026-11-21T10:30:02.11Z", "troubles": [{"what": "Redis",
+  "why": "it is away"}],
+  "media": [{"name": "tulip", "accounts": 15, "pulled": 8, "fresh": 6, "late": 2, "quiet": 1, "parked": 6,
+  "oldest_seconds": 2400.4,
+    "spend": [{"currency": "CNY", "ours": 38000000000, "theirs": 38300000000}, {"currency": "USD", "ours": 1500000,
+  "theirs": null}]}],
+  "attention": [{"severity": "bad", "media": "tulip", "title": "The login agency-south must be authorised again",
+  "cause": "The platform refuses the refresh token: code 11017.",
+    "accounts": 3, "at_least": true, "examples": ["tulip/20000012", "tulip/20000013"], "money": [{"currency": "CNY",
+  "micros": 3900000000}], "money_of": "a day is not pulled",
+    "since": "2026-11-21T03:17:00Z", "remedy": "Whoever holds the accounts opens the address.", 
+    "command": "adsync bind tulip --app-id 1110000001 --wait"}]}`, "overview")
 	require.Equal(t, `As of 2026-11-21T10:30:02Z.
 It is incomplete: Redis: it is away
 
@@ -35,16 +42,21 @@ BAD  The login agency-south must be authorised again (tulip)
 `, stdout)
 }
 
-func TestOverview_SaysWhenNothingIsWrongOrKnown(t *testing.T) {
+func TestOverview_ShowsWhenNothingIsWrongOrKnown(t *testing.T) {
 	t.Parallel()
-	stdout, _ := told(t, `{"at": "0001-01-01T00:00:00Z", "troubles": [{"what": "data database", "why": "connection refused"}], "media": [], "attention": []}`, "overview")
-	require.Equal(t, "The tables could not be read yet.\nIt is incomplete: data database: connection refused\n\nNothing needs attention, as far as is known.\n", stdout)
+	stdout, _ := printedFor(t,
+		`{"at": "0001-01-01T00:00:00Z", "troubles": [{"what": "data database", "why": "connection refused"}], "media": [],
+  "attention": []}`, "overview")
+	require.Equal(t,
+		"The tables could not be read yet.\nIt is incomplete: data database: connection refused\n\nNothing needs "+
+			"attention, as far as is known.\n", stdout)
 }
 
 func TestOverview_WaitsForTheFirstPull(t *testing.T) {
 	t.Parallel()
-	const starting = `{"type": "about:blank", "title": "Service Unavailable", "status": 503, "detail": "It is starting.", "instance": "urn:adsync:request:1"}`
-	var state atomic.Value // A request of a command that gave up may still be answered.
+	const starting = `{"type": "about:blank", "title": "Service Unavailable", "status": 503, "detail": "It is starting.",
+  "instance": "urn:adsync:request:1"}`
+	var state atomic.Value // The server may still answer a request of a command that has ended.
 	state.Store("starting")
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		switch state.Load() {
@@ -53,9 +65,14 @@ func TestOverview_WaitsForTheFirstPull(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			_, _ = w.Write([]byte(starting))
 		case "first pull":
-			_, _ = w.Write([]byte(`{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tulip", "pulled": 8, "new": 2, "fresh": 6, "first_pull": true, "oldest_seconds": -1}]}`))
+			_, _ = w.Write(
+				[]byte(
+					`{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tulip", "pulled": 8, "new": 2, "fresh": 6, "first_pull": true,
+  "oldest_seconds": -1}]}`))
 		default:
-			_, _ = w.Write([]byte(`{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tulip", "pulled": 8, "fresh": 8, "oldest_seconds": 3}]}`))
+			_, _ = w.Write(
+				[]byte(
+					`{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tulip", "pulled": 8, "fresh": 8, "oldest_seconds": 3}]}`))
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -75,13 +92,19 @@ func TestOverview_WaitsForTheFirstPull(t *testing.T) {
 func TestOverview_WaitsForWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	for want, media := range map[string]string{
-		"the producer cannot read its tables yet":    `{"at": "0001-01-01T00:00:00Z", "media": [{"name": "tulip", "pulled": 8, "oldest_seconds": 3}]}`,
-		"no account is pulled yet":                   `{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tulip", "oldest_seconds": -1}]}`,
-		"an account of tulip was never pulled today": `{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tulip", "pulled": 8, "oldest_seconds": -1}]}`,
+		"the producer cannot read its tables yet": `{"at": "0001-01-01T00:00:00Z", "media": [{"name": "tulip",
+  "pulled": 8, "oldest_seconds": 3}]}`,
+		"no account is pulled yet": `{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tulip",
+  "oldest_seconds": -1}]}`,
+		"an account of tulip was never pulled today": `{"at": "2026-11-21T10:30:02Z", "media": [{"name": "tulip",
+  "pulled": 8, "oldest_seconds": -1}]}`,
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(media)) }))
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_,
+					_ = w.Write([]byte(media))
+			}))
 			t.Cleanup(server.Close)
 			r := adsync([]string{"ADSYNC_SERVER=" + server.URL}, "overview", "--wait", "--timeout=1s")
 			require.Equal(t, exitFailure, r.code)
@@ -90,7 +113,7 @@ func TestOverview_WaitsForWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestOverview_DoesNotWaitForWhatStays(t *testing.T) {
+func TestOverview_FailsAtOnceForAnErrorThatStays(t *testing.T) {
 	t.Parallel()
 	r := adsync(refusing(t, http.StatusUnauthorized), "overview", "--wait", "--timeout=1s")
 	require.Equal(t, exitFailure, r.code)
@@ -98,7 +121,7 @@ func TestOverview_DoesNotWaitForWhatStays(t *testing.T) {
 	require.NotContains(t, r.stderr, "not whole after")
 }
 
-// refusing answers every request but orders with a problem.
+// refusing answers every request with a problem, apart from orders.
 func refusing(t *testing.T, status int) (environ []string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

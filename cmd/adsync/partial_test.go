@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// producerThat answers each request with what answer makes of its path and body.
+// producerThat answers each request with the result of answer for its path and body.
 func producerThat(t *testing.T, answer func(path string, body map[string]any) any) (environ []string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -25,15 +25,16 @@ func producerThat(t *testing.T, answer func(path string, body map[string]any) an
 	return []string{"ADSYNC_SERVER=" + server.URL}
 }
 
-// A script that goes by the exit code must learn that a part was left undone.
-func TestRedrive_OfWhichATaskIsRefusedExitsWithOne(t *testing.T) {
+// The exit code reports that a part was not done.
+func TestRedrive_ExitsWithOneIfATaskIsRefused(t *testing.T) {
 	t.Parallel()
 	plan := func(_ string, body map[string]any) any {
 		one := map[string]any{"task": "tulip.adgroup", "count": 2}
 		if body["dry_run"] == false {
 			one["run_id"] = "77"
 		}
-		return map[string]any{"count": 2, "dry_run": body["dry_run"], "tasks": []any{one, map[string]any{"task": "tulip.gone", "refused": "the task was deleted"}}}
+		return map[string]any{"count": 2, "dry_run": body["dry_run"],
+			"tasks": []any{one, map[string]any{"task": "tulip.gone", "refused": "the task was deleted"}}}
 	}
 	environ := producerThat(t, plan)
 	for _, command := range [][]string{{"dead", "redrive", "--media=tulip"}, {"runs", "rerun", "7529853616300212345"}} {
@@ -42,13 +43,13 @@ func TestRedrive_OfWhichATaskIsRefusedExitsWithOne(t *testing.T) {
 			require.Zero(t, r.code, "nothing was asked for but to look: %s", r.stderr)
 			r = adsync(environ, append(command, "--yes", "--output="+output)...)
 			require.Equal(t, exitFailure, r.code, command)
-			require.Contains(t, r.stderr, "the dead subtasks of 1 task were not taken up: tulip.gone: the task was deleted")
+			require.Contains(t, r.stderr, "the dead subtasks of 1 task were not redriven: tulip.gone: the task was deleted")
 			require.Contains(t, r.stdout, "77", "the others are")
 		}
 	}
 }
 
-func TestDeadDrop_ThatLeavesSomeExitsWithOne(t *testing.T) {
+func TestDeadDrop_ExitsWithOneIfItLeavesSome(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
@@ -58,7 +59,7 @@ func TestDeadDrop_ThatLeavesSomeExitsWithOne(t *testing.T) {
 	}{
 		{"all at once", []int{10}, 10, 0},
 		{"all, some at a time", []int{4, 4, 2}, 10, 0},
-		{"some, and then others have the rest", []int{4, 4, 0}, 8, 2},
+		{"some, and others the rest", []int{4, 4, 0}, 8, 2},
 		{"none", []int{0}, 0, 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -84,13 +85,15 @@ func TestDeadDrop_ThatLeavesSomeExitsWithOne(t *testing.T) {
 	}
 }
 
-func TestTasksRun_ThatIsWaitedForExitsWithOneUnlessEverythingWasDone(t *testing.T) {
+func TestTasksRun_WithWaitExitsWithOneUnlessEverythingWasDone(t *testing.T) {
 	t.Parallel()
-	for state, code := range map[string]int{"succeeded": exitOK, "partial": exitFailure, "failed": exitFailure, "cancelled": exitFailure, "expired": exitFailure} {
+	for state, code := range map[string]int{"succeeded": exitOK, "partial": exitFailure, "failed": exitFailure,
+		"cancelled": exitFailure, "expired": exitFailure} {
 		for _, output := range []string{"table", "json"} {
 			r := adsync(producerThat(t, func(path string, _ map[string]any) any {
 				if path == "/api/v1/runs/77" {
-					return map[string]any{"id": "77", "state": state, "counts": map[string]any{"total": 3, "succeeded": 2, "failed": 1}}
+					return map[string]any{"id": "77", "state": state,
+						"counts": map[string]any{"total": 3, "succeeded": 2, "failed": 1}}
 				}
 				return map[string]any{"run_id": "77", "task": "tulip.adgroup"}
 			}), "tasks", "run", "tulip.adgroup", "--wait", "--accounts=1", "--output="+output)
@@ -99,19 +102,20 @@ func TestTasksRun_ThatIsWaitedForExitsWithOneUnlessEverythingWasDone(t *testing.
 	}
 }
 
-func TestAllListed_WhatIsStillToBeDoneIsAnError(t *testing.T) {
+func TestAllListed_ReturnsTheNoteAsAnError(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, allListed(""))
-	require.EqualError(t, allListed("Its accounts were not all listed."), "the login is authorised and stored, but: Its accounts were not all listed.")
+	require.EqualError(t, allListed("Its accounts were not all listed."),
+		"the login is authorised and stored, but: Its accounts were not all listed.")
 }
 
-func TestDeadDrop_ThatFailsHalfwaySaysHowFarItCame(t *testing.T) {
+func TestDeadDrop_NamesTheDroppedAfterAFailure(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if asked++; asked > 2 { // The first was a dry run.
 			w.WriteHeader(http.StatusInternalServerError)
-			_, _ = w.Write([]byte(`{"status": 500, "detail": "The log tells more."}`))
+			_, _ = w.Write([]byte(`{"status": 500, "detail": "The log has more."}`))
 			return
 		}
 		_, _ = w.Write([]byte(`{"count": 10, "dropped": 4, "tasks": [{"task": "tulip.adgroup", "count": 10}]}`))

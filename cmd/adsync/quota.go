@@ -17,16 +17,16 @@ func newQuota() *cobra.Command {
 	cmd := usage.Group(&cobra.Command{
 		Use:   "quota",
 		Short: "Shows how well call limits are used and kept",
-		Long: `Plays scenarios of processes that want more calls than platforms allow: of one, three and twelve processes, of one that dies or joins,
-of a Redis that goes away or forgets, of lanes and of an account with very many calls. docs/quota.md tells what the figures should be.
-How the limits of a deployment stand, "adsync limits" tells.`,
+		Long: `Plays scenarios of processes that need more calls than platforms allow: of one, three and twelve processes, of
+a process that dies or joins, of a Redis that is away or loses its data, of lanes, and of an account with very
+many calls. docs/quota.md has the figures to expect. "adsync limits" shows the limits of a deployment.`,
 		Example: "  adsync quota simulate\n  adsync quota drill --parallel 3",
 	})
 	cmd.AddCommand(newQuotaSimulate(), newQuotaDrill(), newQuotaCaller())
 	return cmd
 }
 
-// quotaFlags are what both ways of playing have.
+// quotaFlags are the flags of both ways to play scenarios.
 type quotaFlags struct {
 	seconds int
 	spread  time.Duration
@@ -35,7 +35,8 @@ type quotaFlags struct {
 
 func (f *quotaFlags) add(cmd *cobra.Command, seconds int) {
 	flags := cmd.Flags()
-	flags.IntVar(&f.seconds, "seconds", seconds, "how long a scenario is measured, 20 or more; before that it warms up for 10 s")
+	flags.IntVar(&f.seconds, "seconds", seconds,
+		"how many seconds a scenario is measured, 20 or more; it warms up for 10 s before")
 	flags.DurationVar(&f.spread, "spread", ratelimit.DefaultConfig().ArrivalSpread, "ratelimit.arrival_spread")
 	flags.StringVar(&f.output, "output", "text", "text or json")
 }

@@ -18,8 +18,9 @@ func newQuotaDrill() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drill [word…]",
 		Short: "Plays the scenarios with processes on a real Redis",
-		Long: `Plays the scenarios whose names have one of the words in them, or all that real processes can play, with processes of this
-program that share a Redis, which is started for each scenario and ended after it, and call a simulated platform. The figures are the platform's.
+		Long: `Plays the scenarios whose names contain one of the words, or all that real processes can play, with processes
+of this program that share a Redis and call a simulated platform. Each scenario starts and ends its own Redis.
+The figures are the platform's.
 
 It needs the program redis-server.`,
 		Example: "  adsync quota drill\n  adsync quota drill --seconds 600 --parallel 3 --output json steady",
@@ -35,13 +36,14 @@ It needs the program redis-server.`,
 				return usage.Errorf("--parallel is %d: want 1 or more", parallel)
 			}
 			if server, err = exec.LookPath(server); err != nil {
-				return usage.Errorf("--redis-server: %v; install Redis, or say where it is", err)
+				return usage.Errorf("--redis-server: %v; install Redis, or name its path", err)
 			}
 			self, err := os.Executable()
 			if err != nil {
 				return err
 			}
-			d := quota.Drill{Self: self, SelfArgs: []string{"quota", "caller"}, RedisServer: server, Spread: f.spread, Limiter: limiter, Log: cmd.ErrOrStderr()}
+			d := quota.Drill{Self: self, SelfArgs: []string{"quota", "caller"}, RedisServer: server, Spread: f.spread,
+				Limiter: limiter, Log: cmd.ErrOrStderr()}
 			all := make([]quota.Figures, len(scenarios))
 			errs := make([]error, len(scenarios))
 			places := make(chan struct{}, parallel)
@@ -71,7 +73,8 @@ It needs the program redis-server.`,
 	}
 	f.add(cmd, 60)
 	cmd.Flags().StringVar(&server, "redis-server", "redis-server", "the program of Redis")
-	cmd.Flags().StringVar(&limiter, "limiter", quota.LimiterOurs, "what processes wait for: ours, or to compare ulule or gcra")
+	cmd.Flags().StringVar(&limiter, "limiter", quota.LimiterOurs,
+		"the limiter of the processes: ours, or for a comparison ulule or gcra")
 	cmd.Flags().IntVar(&parallel, "parallel", 1, "how many scenarios are played at a time")
 	return cmd
 }

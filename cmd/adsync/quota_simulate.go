@@ -12,8 +12,8 @@ func newQuotaSimulate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "simulate [word…]",
 		Short: "Plays the scenarios in virtual time",
-		Long: `Plays the scenarios whose names have one of the words in them, or all, in virtual time: with the code that shares limits for real, but
-a made-up Redis, network and platform. The same seed gives the same figures.`,
+		Long: `Plays the scenarios whose names contain one of the words, or all, in virtual time: with the code that shares
+limits in a deployment, and a simulated Redis, network and platform. The same seed gives the same figures.`,
 		Example: "  adsync quota simulate\n  adsync quota simulate --seconds 600 --output json steady",
 		RunE: func(cmd *cobra.Command, words []string) error {
 			scenarios, err := f.scenarios(words)

@@ -24,10 +24,10 @@ import (
 const (
 	exitOK      = 0
 	exitFailure = 1
-	exitUsage   = 2 // the command line or the configuration is wrong: trying again without a change is of no use
+	exitUsage   = 2 // the command line or the configuration is wrong: a retry without a change fails again
 )
 
-// run carries out one command line and returns the exit code.
+// run executes a command line and returns the exit code.
 func run(args, environ []string, stdout, stderr io.Writer) int {
 	ctx, cancel := service.NotifyContext(context.Background(), os.Exit)
 	defer cancel()
@@ -55,20 +55,19 @@ func newRoot(environ []string) *cobra.Command {
 	a := &settings.Source{Environ: environ}
 	root := usage.Group(&cobra.Command{
 		Use:   "adsync",
-		Short: "Keeps advertising accounts and their figures fresh in your own database",
-		Long: `adsync pulls the campaigns and the figures of advertising accounts from media platforms into your own
-database: on cron schedules, under every platform's call limits, through failures, and so that the numbers
-can be trusted.
+		Short: "Pulls advertising accounts and their figures into your own database",
+		Long: `adsync pulls the campaigns and figures of advertising accounts from media platforms into your own database:
+on cron schedules, within each platform's call limits, through failures, and with a check of every number.
 
 Try it: "adsync standalone" runs everything in one process, with simulated platforms and nothing to install.
 
 Deploy it: "adsync migrate up" makes the tables, "adsync serve --role=producer" plans the work and
 "adsync serve --role=consumer" does it, in as many processes as you like.
 
-Operate it: "adsync overview" tells how everything stands; "adsync tasks", "runs", "subtasks", "accounts" and the like ask a
-producer's API, which --server or ADSYNC_SERVER names. "adsync completion bash" has your shell complete all of it.
+Operate it: "adsync overview" shows the state of everything. "adsync tasks", "runs", "subtasks", "accounts" and
+others call a producer's API, at --server or ADSYNC_SERVER. "adsync completion bash" completes them in your shell.
 
-Settings come from a YAML file, then the environment, then flags, later ones winning:
+Settings come from a YAML file, then the environment, then flags; later ones override earlier ones.
 "adsync config reference" lists them all, "adsync config check" finds every mistake at once.
 
 Exit codes: 0 done or stopped as asked, 1 failed, 2 wrong command line or settings, 130 after a second Ctrl-C.`,
@@ -81,7 +80,8 @@ Exit codes: 0 done or stopped as asked, 1 failed, 2 wrong command line or settin
 	})
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usage.Error{Err: err} })
 	flags := root.PersistentFlags()
-	flags.StringVarP(&a.File, "config", "c", settings.Variable(environ, "ADSYNC_CONFIG"), "YAML file with settings (or ADSYNC_CONFIG)")
+	flags.StringVarP(&a.File, "config", "c", settings.Variable(environ, "ADSYNC_CONFIG"),
+		"YAML file with settings (or ADSYNC_CONFIG)")
 	flags.StringArrayVar(&a.Sets, "set", nil, "one setting as key=value, such as log.level=debug; may be repeated")
 	settings.Flag(flags, "log-level", "log.level", "debug, info, warn or error")
 	root.AddCommand(
@@ -94,7 +94,7 @@ Exit codes: 0 done or stopped as asked, 1 failed, 2 wrong command line or settin
 	return root
 }
 
-// nameExamples puts words into the texts of a command and of those below it, where they name an example.
+// nameExamples replaces words in the texts of a command and of the commands below it.
 func nameExamples(cmd *cobra.Command, words *strings.Replacer) {
 	cmd.Long, cmd.Example = words.Replace(cmd.Long), words.Replace(cmd.Example)
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { f.Usage = words.Replace(f.Usage) })
@@ -103,7 +103,7 @@ func nameExamples(cmd *cobra.Command, words *strings.Replacer) {
 	}
 }
 
-// operator names who works at the command line, for the audit log.
+// operator returns the name of the person at the command line, for the audit log.
 func operator() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return "cli:" + u.Username

@@ -25,7 +25,7 @@ import (
 	"adsync/producer/page"
 )
 
-// role is which part of the work a process does.
+// role is the part of the work that a process does.
 type role string
 
 const (
@@ -39,25 +39,26 @@ func newServe(a *settings.Source) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Runs a role of a deployment",
-		Long: `Runs until SIGTERM or Ctrl-C, then finishes what it is doing and exits with 0 within 15 seconds; a second
+		Long: `Runs until SIGTERM or Ctrl-C, then finishes its open work and exits with 0 within 15 seconds. A second
 signal ends it at once.
 
-  producer   turns due tasks into runs and runs into work for the consumers, pumps retries, answers the API.
+  producer   turns due tasks into runs and runs into work for the consumers, sends retries, serves the API.
              Several may run: one leads and the others stand by.
   consumer   calls the platforms and writes the tables. Any number may run.
   all        both in one process; the default.
 
 Before the first start, and after an upgrade, run "adsync migrate up": serve refuses tables that are older or
-newer than itself. A database or a Kafka that does not answer yet is waited for, 5 minutes each, with a line in the log
-that says so. Exits with 1 when a part did not start, failed, or did not stop in time. On the address of api.listen (127.0.0.1:8080) it answers /healthz (the process lives),
-/readyz (it works; 503 with the reasons if not), /version and, with a token, /metrics and the API. api.metrics_listen is an address for
-/metrics alone, without a token.`,
+newer than itself. The start waits up to 5 minutes for each database and for Kafka, and logs what it waits for. It
+exits with 1 if a part did not start, failed, or did not stop in time. On the address of api.listen
+(127.0.0.1:8080) it serves /healthz (the process runs), /readyz (it works; 503 with the reasons if not), /version
+and, with a token, /metrics and the API. api.metrics_listen is an address for /metrics alone, without a token.`,
 		Example: `  adsync serve --role=producer --config configs/producer.yaml
   ADSYNC_ROLE=consumer ADSYNC_BROKER_BROKERS=k1:9092,k2:9092 adsync serve`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			chosen := role(cmp.Or(name, settings.Variable(a.Environ, "ADSYNC_ROLE"), string(roleAll)))
-			if err := usage.OneOf("role", string(chosen), string(roleProducer), string(roleConsumer), string(roleAll)); err != nil {
+			if err := usage.OneOf("role", string(chosen), string(roleProducer), string(roleConsumer),
+				string(roleAll)); err != nil {
 				return err
 			}
 			cfg, _, err := a.Load(cmd, "serve")
@@ -76,7 +77,7 @@ that says so. Exits with 1 when a part did not start, failed, or did not stop in
 	return cmd
 }
 
-// instance is what the parts of a role are made of.
+// instance has the servers and clients that the parts of a role share.
 type instance struct {
 	engine.Servers
 
@@ -88,9 +89,9 @@ type instance struct {
 	logger *slog.Logger
 }
 
-// serve runs the role until ctx ends. The order of the parts is the order of their starts; they stop in reverse: the
-// API closes first, then the producer hands over, the consumer drains, writes, commits and leaves, refreshes of tokens
-// end, and what all of them write to is closed.
+// serve runs the role until ctx ends. The parts start in the order in which they are added, and stop in reverse: the
+// API closes, the producer releases its leadership, the consumer drains, writes, commits and leaves its group, token
+// refreshes end, and the connections close.
 func serve(ctx context.Context, cfg settings.Config, chosen role, logger *slog.Logger, level *slog.LevelVar) error {
 	service.GrowHeap()
 	p, err := newInstance(ctx, cfg, chosen, logger)
@@ -113,7 +114,7 @@ func serve(ctx context.Context, cfg settings.Config, chosen role, logger *slog.L
 	return m.Run(ctx)
 }
 
-// newInstance makes the clients of all servers, without contacting them.
+// newInstance makes the clients of all servers. It contacts none.
 func newInstance(ctx context.Context, cfg settings.Config, chosen role, logger *slog.Logger) (p *instance, err error) {
 	registry := telemetry.NewRegistry()
 	p = &instance{logger: logger}
@@ -142,7 +143,8 @@ func newInstance(ctx context.Context, cfg settings.Config, chosen role, logger *
 	p.Keys = redis.NewKeys(cfg.Redis.KeyPrefix)
 	p.parts = engine.New(engine.Deps{
 		Store: p.Store, Broker: p.Broker, Redis: p.Redis, Keys: p.Keys, Box: p.box,
-		Planning: p.clock, Waiting: p.clock, Node: node(), Partner: p.Partner, Retention: cfg.Retention, Tracer: p.tracer, Logger: logger, Registerer: registry,
+		Planning: p.clock, Waiting: p.clock, Node: node(), Partner: p.Partner, Retention: cfg.Retention, Tracer: p.tracer,
+		Logger: logger, Registerer: registry,
 	}, cfg.RateLimit, cfg.Media)
 	return p, nil
 }
@@ -152,8 +154,9 @@ func (p *instance) addShared(m *service.Manager, cfg settings.Config, chosen rol
 	p.server.NeedForRequests("config database", p.Store.Config.Ping)
 	p.server.NeedForRequests("data database", p.Store.Data.Ping)
 	p.server.Need("kafka", p.Broker.Ready)
-	// Without Redis everything goes on, only slower: it is no reason not to start, nor to be sent no requests.
-	// One that answers a ping may still be no use: its memory is full, the user lacks a right, or the keys of one platform are on a node that is down.
+	// Without Redis everything works, only slower: the process starts and is ready. A Redis that answers a ping may
+	// still be unusable: its memory is full, the user lacks a right, or the keys of one platform are on a node that is
+	// down.
 	p.server.Mention("redis", p.parts.CheckRedis)
 
 	m.Add("http", p.server)
@@ -205,13 +208,14 @@ func (p *instance) addProducer(m *service.Manager, cfg settings.Config) error {
 		return err
 	}
 	ended := p.server.ShareSessions(p.Store)
-	m.AddPatient("sessions", service.Func{StartFunc: awaiting(p.logger, "the list of ended sessions", ended.Start), StopFunc: ended.Stop})
+	m.AddPatient("sessions", service.Func{StartFunc: awaiting(p.logger, "the list of ended sessions", ended.Start),
+		StopFunc: ended.Stop})
 	p.server.Check("producer", plan.Ready)
 	m.Add("producer", plan)
 	return nil
 }
 
-// node names this process in the rows of the subtasks that it works on.
+// node returns the name of this process in the rows of its subtasks.
 func node() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -220,17 +224,17 @@ func node() string {
 	return fmt.Sprintf("%s-%d", host, os.Getpid())
 }
 
-// awaited makes a part whose start is tried until it succeeds, for as long as the manager is patient.
+// awaited returns a part that retries its start until it succeeds, or the manager's patience ends.
 func awaited(logger *slog.Logger, what string, start func(context.Context) error) service.Service {
 	return service.Func{StartFunc: awaiting(logger, what, start)}
 }
 
-// awaiting makes a start that is tried until it succeeds.
+// awaiting returns a start that is retried until it succeeds.
 func awaiting(logger *slog.Logger, what string, start func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error { return engine.Await(ctx, logger, what, start) }
 }
 
-// closing makes a StopFunc of a Close.
+// closing returns a StopFunc that calls a Close and logs its error.
 func closing(logger *slog.Logger, name string, closeFunc func() error) func() {
 	return func() {
 		if err := closeFunc(); err != nil {

@@ -13,7 +13,7 @@ import (
 	redisembedded "adsync/base/redis/embedded"
 )
 
-// serveEnviron is a deployment on the embedded parts, with migrated tables.
+// serveEnviron is the environment of a deployment on the embedded parts, with migrated tables.
 func serveEnviron(t *testing.T) []string {
 	t.Helper()
 	kafka, err := embedded.Start(t.TempDir())
@@ -62,16 +62,17 @@ func TestServe_RefusesTablesOfAnotherVersion(t *testing.T) {
 	require.Contains(t, r.stderr, "run `adsync migrate up`")
 }
 
-func TestServe_SaysWhichPartDidNotStart(t *testing.T) {
+func TestServe_NamesThePartThatDidNotStart(t *testing.T) {
 	t.Parallel()
-	environ := append(serveEnviron(t), "ADSYNC_API_LISTEN=192.0.2.1:1", "ADSYNC_API_TOKENS="+`[{"name":"x","token":"0123456789abcdef","role":"admin"}]`)
+	environ := append(serveEnviron(t), "ADSYNC_API_LISTEN=192.0.2.1:1", "ADSYNC_API_TOKENS="+
+		`[{"name":"x","token":"0123456789abcdef","role":"admin"}]`)
 	r := adsync(environ, "serve")
 	require.Equal(t, 1, r.code)
 	last := r.stderr[strings.LastIndex(strings.TrimSuffix(r.stderr, "\n"), "\n")+1:]
 	require.Contains(t, last, "adsync: start http: listen for the API")
 }
 
-// gateTo listens at an address where nothing answers yet, until opened.
+// gateTo listens on an address that forwards to the server once it is opened.
 func gateTo(t *testing.T, server string) (address string, open func()) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -110,7 +111,8 @@ func TestServe_WaitsForAServerThatDoesNotAnswerYet(t *testing.T) {
 		}
 	}
 	address, open := gateTo(t, kafka)
-	p := start(t, append(environ, "ADSYNC_BROKER_BROKERS="+address, "ADSYNC_REDIS_ADDRS=127.0.0.1:1"), "serve", "--role=consumer")
+	p := start(t, append(environ, "ADSYNC_BROKER_BROKERS="+address, "ADSYNC_REDIS_ADDRS=127.0.0.1:1"), "serve",
+		"--role=consumer")
 	url := "http://" + p.await(t, "msg", "listening")["addr"].(string)
 	p.await(t, "msg", "the start waits for Kafka and its topics")
 	status, _ := get(t, url+"/healthz")
@@ -126,11 +128,12 @@ func TestServe_WaitsForAServerThatDoesNotAnswerYet(t *testing.T) {
 	p.await(t, "part", "api")
 	status, body = get(t, url+"/readyz")
 	require.Equal(t, 200, status, body)
-	require.Contains(t, body, `{"name":"redis","ok":false,"optional":true,"reason":"`, "without Redis it works all the same")
+	require.Contains(t, body, `{"name":"redis","ok":false,"optional":true,"reason":"`,
+		"without Redis it works all the same")
 	p.stop(t, syscall.SIGTERM)
 }
 
-func TestServe_AStopWhileItWaitsIsPlanned(t *testing.T) {
+func TestServe_ExitsWithZeroIfStoppedWhileItWaits(t *testing.T) {
 	t.Parallel()
 	p := start(t, append(serveEnviron(t), "ADSYNC_BROKER_BROKERS=127.0.0.1:1"), "serve")
 	p.await(t, "msg", "the start waits for Kafka and its topics")

@@ -29,21 +29,22 @@ func newSimulate(a *settings.Source) *cobra.Command {
 	var apart map[string]string
 	cmd := &cobra.Command{
 		Use:   "simulate",
-		Short: "Runs the simulated media platforms by themselves",
-		Long: `Serves simulated media platforms in their own wire formats, each under a path of its own, and by the Host header of the real
-services: ` + simulatedPaths() + `.
-Accounts, ads and figures come from the seed and the clock: the same three give the same answers. A client that takes another
-host and no other path finds a platform alone with --listen-platform.
+		Short: "Runs only the simulated media platforms",
+		Long: `Serves simulated media platforms in their own wire formats, each under its own path, and by the Host header of
+the real services: ` + simulatedPaths() + `.
+Accounts, ads and figures depend only on the flags, the seed and the clock. --listen-platform serves a platform
+without its path, for clients whose path cannot be changed.
 
-The control API under /_sim/ hands out credentials and the true figures, keeps the ledger of calls, sets limits
-and the clock, and orders faults. docs/simulator.md describes it.
+The control API under /_sim/ returns credentials, the true figures and the ledger of calls, sets limits and the
+clock, and orders faults. docs/simulator.md describes it.
 
-Whoever reaches the address may control the world: keep it on this machine or in a closed network.`,
+Everybody who reaches the address can control the world: keep it on this machine or in a closed network.`,
 		Example: `  adsync simulate --accounts 400 --seed 7
   adsync simulate --listen 127.0.0.1:9191 --accounts 40000 --data /tmp/world --speed 60
   adsync simulate --listen-platform {media}=127.0.0.1:9091
   curl -s http://127.0.0.1:9090/_sim/credentials
-  curl -s 'http://127.0.0.1:9090/_sim/truth?media={media}&kind=report_daily&level=account&from=2026-11-01&to=2026-11-02'`,
+  curl -sG http://127.0.0.1:9090/_sim/truth -d media={media} -d kind=report_daily -d level=account \
+    -d from=2026-11-01 -d to=2026-11-02`,
 		Args: usage.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkWorld(cmd.Flags(), world.Accounts, world.Speed, world.USD); err != nil {
@@ -72,21 +73,26 @@ Whoever reaches the address may control the world: keep it on this machine or in
 				return err
 			}
 			m := service.NewManager(logger)
-			m.Add("simulator", &simulatorServer{listen: listen, apart: apart, sim: sim, logger: logger, failed: make(chan error, 1)})
+			m.Add("simulator", &simulatorServer{listen: listen, apart: apart, sim: sim, logger: logger,
+				failed: make(chan error, 1)})
 			return m.Run(cmd.Context())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:9090", "address to serve on, as host:port")
 	flags.StringToStringVar(&apart, "listen-platform", nil,
-		"a platform and an address to serve it on alone, without its prefix, as {media}=127.0.0.1:9091; may be repeated")
+		"a platform and an address that serves only it, without its path, as {media}=127.0.0.1:9091; may be repeated")
 	worldFlags(flags, &world.Accounts, &world.Seed, &world.Speed, &world.USD)
-	flags.IntVar(&world.Giant, "giant", 0, "creatives that the first account of each platform runs; 0 makes it an ordinary one")
-	flags.IntVar(&world.Active, "active", 0, "how many of 100 accounts have ads that run, up to 65; 0 is 65, and a kept world has its own share")
+	flags.IntVar(&world.Giant, "giant", 0,
+		"creatives that the first account of each platform runs; 0 for an ordinary account")
+	flags.IntVar(&world.Active, "active", 0,
+		"how many of 100 accounts have running ads, up to 65; 0 for 65; a kept world has its own share")
 	flags.IntVar(&world.AppAccounts, "app-accounts", simulator.AppAccountsDefault,
 		"how many accounts of a platform share an app and its limits, in hundreds; a kept world has its own number")
-	flags.BoolVar(&world.Traps, "traps", false, "spring the traps of real platforms: pages that move, empty mornings, odd answers; GET /_sim/traps counts them")
-	flags.StringVar(&world.DataDir, "data", "", "directory in which tokens, ledger, clock and orders survive a restart; none keeps them in memory")
+	flags.BoolVar(&world.Traps, "traps", false,
+		"simulate the traps of real platforms: pages that move, empty mornings, odd answers; GET /_sim/traps counts them")
+	flags.StringVar(&world.DataDir, "data", "",
+		"directory where tokens, ledger, clock and orders survive a restart; without it they are in memory")
 	return cmd
 }
 
@@ -96,7 +102,7 @@ const (
 	simulatorStopTimeout   = 2 * time.Second
 )
 
-// simulatedPaths lists the simulated platforms with their paths.
+// simulatedPaths returns the simulated platforms with their paths, in words.
 func simulatedPaths() string {
 	paths := simulator.Platforms()
 	var all []string
@@ -106,12 +112,13 @@ func simulatedPaths() string {
 	return strings.Join(all, ", ")
 }
 
-// checkApart refuses addresses of platforms that there are none of, or that are none.
+// checkApart returns an error for an unknown platform or a wrong address.
 func checkApart(apart map[string]string) error {
 	paths := simulator.Platforms()
 	for name, address := range apart {
 		if _, known := paths[name]; !known {
-			return usage.Errorf("--listen-platform: there is no platform %q: want one of %s", name, strings.Join(slices.Sorted(maps.Keys(paths)), ", "))
+			return usage.Errorf("--listen-platform: there is no platform %q: want one of %s", name,
+				strings.Join(slices.Sorted(maps.Keys(paths)), ", "))
 		}
 		if _, _, err := net.SplitHostPort(address); err != nil {
 			return usage.Errorf("--listen-platform %s=%s: want host:port", name, address)
@@ -120,8 +127,8 @@ func checkApart(apart map[string]string) error {
 	return nil
 }
 
-// simulatorServer serves the simulated platforms: all on one address, and those that are asked for on addresses of
-// their own.
+// simulatorServer serves the simulated platforms: all on one address, and those of --listen-platform on their own
+// addresses.
 type simulatorServer struct {
 	listen string
 	apart  map[string]string // addresses, by the platforms' names
@@ -148,10 +155,11 @@ func (s *simulatorServer) Start(ctx context.Context) error {
 	s.logger.Info("simulated platforms are served", "addr", address, "credentials", "http://"+address+"/_sim/credentials")
 	for _, name := range slices.Sorted(maps.Keys(s.apart)) {
 		if address, err = s.serve(ctx, s.apart[name], s.sim.Platform(name)); err != nil {
-			s.Stop() //nolint:contextcheck // What has begun to serve is stopped as Stop always does it.
+			s.Stop() //nolint:contextcheck // Stop has its own timeout.
 			return err
 		}
-		s.logger.Info("a simulated platform is served alone", "media", name, "addr", address, "base_url", "http://"+address+simulator.Platforms()[name])
+		s.logger.Info("a simulated platform is served on its own address", "media", name, "addr", address, "base_url",
+			"http://"+address+simulator.Platforms()[name])
 	}
 	return nil
 }
@@ -164,7 +172,7 @@ func (s *simulatorServer) serve(ctx context.Context, listen string, handler http
 	}
 	server := &http.Server{
 		Handler: handler,
-		// An answer may take as long as an ordered fault wants: there is no limit on writing.
+		// Writing has no time limit: an ordered fault may delay an answer.
 		ReadHeaderTimeout: simulatorHeaderTimeout,
 		IdleTimeout:       simulatorIdleTimeout,
 		ErrorLog:          slog.NewLogLogger(s.logger.Handler(), slog.LevelDebug),
@@ -174,20 +182,20 @@ func (s *simulatorServer) serve(ctx context.Context, listen string, handler http
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			select {
 			case s.failed <- fmt.Errorf("serve: %w", err):
-			default: // Another failure is told already.
+			default: // The channel has another failure already.
 			}
 		}
 	})
 	return listener.Addr().String(), nil
 }
 
-// Stop ends the calls under way and saves the world.
+// Stop ends the running calls and saves the world.
 func (s *simulatorServer) Stop() {
 	s.stopOnce.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), simulatorStopTimeout)
 		defer cancel()
 		for _, server := range s.servers {
-			// Calls that an ordered fault lets hang do not end by themselves.
+			// Calls that hang because of an ordered fault do not end.
 			if err := server.Shutdown(ctx); err != nil {
 				_ = server.Close()
 			}
@@ -199,18 +207,20 @@ func (s *simulatorServer) Stop() {
 	})
 }
 
-// Failed gives the error of a server that cannot accept any more.
+// Failed returns a channel with the error of a server that can no longer accept connections.
 func (s *simulatorServer) Failed() <-chan error { return s.failed }
 
-// worldFlags are the flags of the commands that simulate platforms.
+// worldFlags adds the flags of the commands that simulate platforms.
 func worldFlags(flags *pflag.FlagSet, accounts *int, seed *int64, speed *float64, usd *int) {
 	flags.IntVar(accounts, "accounts", 200, "simulated accounts, all platforms together")
-	flags.Int64Var(seed, "seed", 1, "which world is simulated: the same seed gives the same one")
-	flags.IntVar(usd, "usd", 10, "one account in so many is in USD and keeps its days in Los Angeles; 0 is none, and a kept world has its own share")
-	flags.Float64Var(speed, "speed", 0, "seconds that the world's clock goes in a real second; without it 1, or what a kept world has")
+	flags.Int64Var(seed, "seed", 1, "the seed of the world: the same seed gives the same world")
+	flags.IntVar(usd, "usd", 10,
+		"one account in so many is in USD, with days of Los Angeles; 0 for none; a kept world has its own share")
+	flags.Float64Var(speed, "speed", 0,
+		"seconds of the world's clock in a real second; without it 1, or the speed of a kept world")
 }
 
-// checkWorld refuses a world that cannot be simulated.
+// checkWorld returns an error if the world cannot be simulated.
 func checkWorld(flags *pflag.FlagSet, accounts int, speed float64, usd int) error {
 	if accounts < 2 || accounts > 1_000_000 {
 		return usage.Errorf("--accounts is %d: want 2 to 1000000, shared by the platforms", accounts)

@@ -40,7 +40,7 @@ func TestSimulate_ServesUntilASignalAndKeepsItsWorld(t *testing.T) {
 	}
 }
 
-func TestSimulate_ServesAPlatformAloneOnAnAddressOfItsOwn(t *testing.T) {
+func TestSimulate_ServesAPlatformOnItsOwnAddress(t *testing.T) {
 	t.Parallel()
 	args := []string{"simulate", "--listen=127.0.0.1:0", "--accounts=4"}
 	for name := range simulator.Platforms() {
@@ -49,13 +49,14 @@ func TestSimulate_ServesAPlatformAloneOnAnAddressOfItsOwn(t *testing.T) {
 	p := start(t, nil, args...)
 	together := "http://" + p.await(t, "msg", served)["addr"].(string)
 	for _, name := range slices.Sorted(maps.Keys(simulator.Platforms())) {
-		line := p.await(t, "msg", "a simulated platform is served alone")
+		line := p.await(t, "msg", "a simulated platform is served on its own address")
 		require.Equal(t, name, line["media"])
 		base := line["base_url"].(string)
 		require.Equal(t, "http://"+line["addr"].(string)+simulator.Platforms()[name], base)
 		platform, app := engine.Platform(name), askSimulator(t, together, name)
 		transport := client.NewTransport(platform, base, http.DefaultClient)
-		tokens, err := platform.Refresh(t.Context(), transport, media.App{ID: app.id, Secret: secret.NewText(app.secret)}, app.tokens[1])
+		tokens, err := platform.Refresh(t.Context(), transport, media.App{ID: app.id, Secret: secret.NewText(app.secret)},
+			app.tokens[1])
 		require.NoError(t, err, "it is this platform, which alone knows the token")
 		require.False(t, tokens.Access.IsZero())
 		_, got := get(t, "http://"+line["addr"].(string)+"/_sim/credentials")
@@ -78,12 +79,13 @@ func TestRun_SecondSignalEndsTheProgramAtOnce(t *testing.T) {
 	p := start(t, nil, "simulate", "--listen=127.0.0.1:0", "--accounts=2")
 	addr := p.await(t, "msg", served)["addr"].(string)
 
-	// A call whose body never comes keeps the program from stopping: that the server wants the body shows that the
-	// call is under way.
+	// A call whose body never arrives keeps the program from stopping. The server's request for the body shows that the
+	// call is running.
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", addr)
 	require.NoError(t, err)
 	defer conn.Close()
-	_, err = fmt.Fprintf(conn, "POST /_sim/clock HTTP/1.1\r\nHost: %s\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n", addr)
+	_, err = fmt.Fprintf(conn,
+		"POST /_sim/clock HTTP/1.1\r\nHost: %s\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n", addr)
 	require.NoError(t, err)
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	require.NoError(t, err)

@@ -35,23 +35,22 @@ func newStandalone(a *settings.Source) *cobra.Command {
 		Short: "Runs everything in one process, with simulated platforms and nothing to install",
 		Long: `Starts producer, consumer, an embedded database, Kafka and Redis, and simulated media platforms with accounts
 whose figures grow through the day, and shows on the terminal how the tables follow them. The database can be
-read meanwhile, and the API answers on 127.0.0.1:8080. State survives a restart with the same --data.
+read meanwhile, and the API is on 127.0.0.1:8080. State survives a restart with the same --data.
 
-The settings that name a deployment's servers put those in the place of the embedded parts: store.config.writer with
-store.data.writer, broker.brokers, redis.addrs. A new world begins in databases without tables and is refused in others;
-its topics and keys have names of its own. What it leaves on the servers is yours to take away.
+The settings that name a deployment's servers replace the embedded parts: store.config.writer with
+store.data.writer, broker.brokers, redis.addrs. A new world needs databases without tables, and uses its own topics
+and keys. It does not delete what it wrote to your servers.
 
 With --once a night of the simulated world is played first, from before midnight to the morning and faster than real
-time: the tasks run on their crons while the platforms misbehave, and each row is compared with what had been published
-when it was fetched. Then the world stands still while every task runs one time over all accounts, and every row of the
-tables is compared with the platforms' truth. It exits 0 only if nothing differs. Only a new world inside this program
-has a night: with --data that has one already, with --simulator and with --story=false there is the comparison alone.
+time: the tasks run on their crons while the platforms misbehave, and each row is compared with what the platform had
+published when it was fetched. Then the world's clock stops while every task runs once over all accounts, and every
+row of the tables is compared with the platforms' truth. It exits with 0 only if nothing differs. Only a new world
+inside this program has a night: a kept world in --data, --simulator and --story=false have only the comparison.
 
 With --live no platform is simulated: one real account is pulled for some days, with a token from the environment
-(ADSYNC_LIVE_TOKEN) or asked for on the terminal. It is only read: nothing but GETs leaves the program. Then our totals
-of each day are shown beside those that the platform tells of the account when it is asked anew, with the calls that
-were spent and the quota that is left. It exits 0 if they are equal, 1 if they differ or something failed, 2 if the
-command line is wrong.`,
+(ADSYNC_LIVE_TOKEN) or the terminal. The program only reads it: it sends nothing but GETs. Then it shows our totals of
+each day next to those that the platform returns when they are read again, with the calls used and the quota left.
+It exits with 0 if they are equal, 1 if they differ or something failed, 2 if the command line is wrong.`,
 		Example: `  adsync standalone
   adsync standalone --accounts 2000 --speed 60
   adsync standalone --once --accounts 200
@@ -90,7 +89,7 @@ command line is wrong.`,
 				return err
 			}
 			if o.Once && sources.Of("api.listen") == "default" {
-				cfg.API.Listen = "127.0.0.1:0" // Another adsync may have the usual one, and nobody asks this one.
+				cfg.API.Listen = "127.0.0.1:0" // Another adsync may have the usual address, and nobody calls this one.
 			}
 			o.Out = cmd.OutOrStdout()
 			return runStandalone(cmd.Context(), cfg, o, cmd.ErrOrStderr())
@@ -102,16 +101,19 @@ command line is wrong.`,
 
 func standaloneFlags(flags *pflag.FlagSet, o *standalone.Options, pull *live.Pull, output *string) {
 	worldFlags(flags, &o.Accounts, &o.Seed, &o.Speed, &o.USD)
-	flags.StringVar(&o.DataDir, "data", "", "directory for everything that survives a restart (default: data; with --once one that goes away, with --live one for the account below data)")
-	flags.StringVar(&o.Simulator, "simulator", "", "address of a simulator (adsync simulate) to use instead of one inside, as http://host:port")
+	flags.StringVar(&o.DataDir, "data", "",
+		"directory for the state that survives a restart (default: data; with --once a temporary one, with --live one for "+
+			"the account below data)")
+	flags.StringVar(&o.Simulator, "simulator", "",
+		"address of a simulator (adsync simulate) to use instead of the embedded one, as http://host:port")
 	flags.BoolVar(&o.Once, "once", false, "run every task once, compare all tables with the truth, and exit")
-	flags.BoolVar(&o.Story, "story", true, "with --once, in a new world: play a night of it before, faster than real time")
+	flags.BoolVar(&o.Story, "story", true, "with --once, in a new world: play a night first, faster than real time")
 	flags.StringVar(output, "output", "text", "text, or with --once and --live json")
 	liveFlags(flags, pull)
 	settings.Flag(flags, "listen", "api.listen", "address of the API, health and metrics")
 }
 
-// namedServers are those that the settings name; a default names none.
+// namedServers returns the servers that the settings name. Defaults name none.
 func namedServers(cfg settings.Config, sources *config.Sources) (standalone.Servers, error) {
 	var s standalone.Servers
 	named := func(key string) bool { return sources.Of(key) != "default" }
@@ -119,7 +121,9 @@ func namedServers(cfg settings.Config, sources *config.Sources) (standalone.Serv
 	case conf && data:
 		s.Store = &cfg.Store
 	case conf || data:
-		return s, usage.Errorf("of store.config.writer and store.data.writer one alone is set: set both, or none for SQLite in the data directory")
+		return s,
+			usage.Errorf(
+				"only one of store.config.writer and store.data.writer is set: set both, or none for SQLite in the data directory")
 	}
 	if named("broker.brokers") {
 		s.Broker = &cfg.Broker
@@ -130,9 +134,9 @@ func namedServers(cfg settings.Config, sources *config.Sources) (standalone.Serv
 	return s, nil
 }
 
-// standalone runs the whole program until ctx ends or, with once, until everything was compared.
+// runStandalone runs the whole program until ctx ends or, with --once, until everything was compared.
 func runStandalone(ctx context.Context, cfg settings.Config, o standalone.Options, stderr io.Writer) error {
-	// The screen and the outcome are what is read; the log is for when something is wrong.
+	// People read the screen and the outcome. The log is for problems.
 	level := slog.LevelWarn
 	if cfg.Log.Level != telemetry.DefaultConfig().Level {
 		if err := level.UnmarshalText([]byte(cfg.Log.Level)); err != nil {
@@ -149,15 +153,19 @@ func runStandalone(ctx context.Context, cfg settings.Config, o standalone.Option
 	return standalone.Run(ctx, o)
 }
 
-// liveFlags are the flags of a live account.
+// liveFlags adds the flags of a live account.
 func liveFlags(flags *pflag.FlagSet, pull *live.Pull) {
-	flags.StringVar(&pull.Media, "live", "", "pull a real account of this platform, "+strings.Join(engine.PlatformNames(), " or ")+", and compare it with what the platform says")
-	flags.StringVar(&pull.Account, "account", "", "with --live: the account's id on the platform, such as 20000001 or {media}/20000001")
+	flags.StringVar(&pull.Media, "live", "", "pull a real account of this platform, "+
+		strings.Join(engine.PlatformNames(), " or ")+", and compare it with the platform's totals")
+	flags.StringVar(&pull.Account, "account", "",
+		"with --live: the account's id on the platform, such as 20000001 or {media}/20000001")
 	flags.IntVar(&pull.Days, "days", live.DaysDefault, "with --live: how many days, today included")
-	flags.StringVar(&pull.BaseURL, "base-url", "", "with --live: another address of the platform, such as a proxy's (default: media.base_url, else the platform's own)")
+	flags.StringVar(&pull.BaseURL, "base-url", "",
+		"with --live: another address of the platform, such as a proxy's (default: media.base_url, otherwise the "+
+			"platform's own)")
 }
 
-// checkLive refuses flags that do not go together, and takes the platform off the account's name.
+// checkLive returns an error for flags that exclude each other, and removes the platform from the account's name.
 func checkLive(flags *pflag.FlagSet, pull *live.Pull) error {
 	if !flags.Changed("live") {
 		for _, name := range []string{"account", "days", "base-url"} {
@@ -177,7 +185,7 @@ func checkLive(flags *pflag.FlagSet, pull *live.Pull) error {
 	}
 	of, id := storesettings.SplitName(pull.Account)
 	if of != "" && of != pull.Media {
-		return usage.Errorf("--account is %q: want an account of %s, as --live says", pull.Account, pull.Media)
+		return usage.Errorf("--account is %q: want an account of %s, the platform of --live", pull.Account, pull.Media)
 	}
 	pull.Account = id
 	if pull.Account == "" || strings.Trim(pull.Account, "0123456789") != "" || len(pull.Account) > 20 {
@@ -189,8 +197,9 @@ func checkLive(flags *pflag.FlagSet, pull *live.Pull) error {
 	return nil
 }
 
-// prepareLive fills in what the settings, the environment and the terminal say.
-func prepareLive(a *settings.Source, cmd *cobra.Command, cfg *settings.Config, o *standalone.Options, pull live.Pull) error {
+// prepareLive completes the options from the settings, the environment and the terminal.
+func prepareLive(a *settings.Source, cmd *cobra.Command, cfg *settings.Config, o *standalone.Options,
+	pull live.Pull) error {
 	flags := cmd.Flags()
 	if pull.BaseURL == "" {
 		pull.BaseURL = cfg.Media.BaseURL[pull.Media]
@@ -201,7 +210,7 @@ func prepareLive(a *settings.Source, cmd *cobra.Command, cfg *settings.Config, o
 		}
 	}
 	if !flags.Changed("listen") {
-		// Nobody needs the API of a run that ends by itself, and another adsync may have the usual port.
+		// Nobody needs the API of a run that ends, and another adsync may have the usual port.
 		cfg.API.Listen = "127.0.0.1:0"
 	}
 	if !flags.Changed("data") {
@@ -210,9 +219,11 @@ func prepareLive(a *settings.Source, cmd *cobra.Command, cfg *settings.Config, o
 	text := settings.Variable(a.Environ, settings.LiveTokenVariable)
 	if text == "" {
 		if _, ok := prompt.Terminal(cmd.InOrStdin()); !ok {
-			return usage.Errorf("there is no access token: set %s, or start this on a terminal to be asked for it", settings.LiveTokenVariable)
+			return usage.Errorf("there is no access token: set %s, or start this on a terminal and enter it there",
+				settings.LiveTokenVariable)
 		}
-		given, err := prompt.Secret(cmd.Context(), cmd, fmt.Sprintf("Access token for %s account %s", pull.Media, pull.Account))
+		given, err := prompt.Secret(cmd.Context(), cmd,
+			fmt.Sprintf("Access token for %s account %s", pull.Media, pull.Account))
 		if err != nil {
 			return err
 		}
@@ -220,14 +231,16 @@ func prepareLive(a *settings.Source, cmd *cobra.Command, cfg *settings.Config, o
 	}
 	text = strings.TrimSpace(text)
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return usage.Errorf("what was given as the access token is none: want the text that the platform's console shows, in %s or when asked", settings.LiveTokenVariable)
+		return usage.Errorf(
+			"this is not an access token: want the text that the platform's console shows, in %s or on the terminal",
+			settings.LiveTokenVariable)
 	}
 	pull.Token = secret.NewText(text)
 	o.Live = &pull
 	return nil
 }
 
-// checkLiveAddress refuses an address that is none, or over which a stranger could read the token.
+// checkLiveAddress returns an error for a wrong address, and for one over which others could read the token.
 func checkLiveAddress(pull live.Pull) error {
 	reached := engine.DefaultMediaConfig()
 	reached.BaseURL = map[string]string{pull.Media: pull.BaseURL}
@@ -241,7 +254,7 @@ func checkLiveAddress(pull live.Pull) error {
 	}
 	local := u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback()
 	if u.Scheme != "https" && !local {
-		return usage.Errorf("--base-url is %q: want https, since the token would travel in clear", pull.BaseURL)
+		return usage.Errorf("--base-url is %q: want https, since http would send the token unencrypted", pull.BaseURL)
 	}
 	return nil
 }

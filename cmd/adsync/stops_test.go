@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The commands against a producer that leads.
+// The commands against a leading producer.
 func TestStops_AgainstAProducer(t *testing.T) {
 	t.Parallel()
 	platform := engine.PlatformNames()[0]
@@ -34,8 +34,10 @@ func TestStops_AgainstAProducer(t *testing.T) {
 	require.Equal(t, "vera", p.await(t, "msg", "a pause has ended")["lifted_by"])
 	require.Equal(t, "Nothing is paused.\n", run("pauses"))
 	require.Regexp(t, `(?m)^`+id+` .* ended `, run("pauses", "--all"))
-	require.Regexp(t, `^Cancelled task system.summary, by order \d+\.\n$`, run("cancel", "task", "system.summary", "--reason", "too slow", "--by", "otto"))
-	require.Contains(t, run("pause", "task", "system.summary", "--reason", "r", "--by", "b", "--output", "json"), `"state": "active"`)
+	require.Regexp(t, `^Cancelled task system.summary, by order \d+\.\n$`,
+		run("cancel", "task", "system.summary", "--reason", "too slow", "--by", "otto"))
+	require.Contains(t, run("pause", "task", "system.summary", "--reason", "r", "--by", "b", "--output", "json"),
+		`"state": "active"`)
 
 	r := adsync(environ, "cancel", "media", platform, "--server", server)
 	require.Equal(t, exitUsage, r.code)

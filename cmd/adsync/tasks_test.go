@@ -17,7 +17,8 @@ import (
 	"adsync/upkeep"
 )
 
-// deployment is a deployment that runs, with two simulated accounts of each platform. Its tasks are off. The platforms are a process of their own.
+// deployment is a running deployment with two simulated accounts of each platform. Its tasks are off. The platforms
+// are a separate process.
 func deployment(t *testing.T) (environ []string, deployed, platforms *process) {
 	t.Helper()
 	platforms = start(t, nil, "simulate", "--listen=127.0.0.1:0", fmt.Sprint("--accounts=", 2*len(engine.PlatformNames())))
@@ -35,7 +36,7 @@ func deployment(t *testing.T) (environ []string, deployed, platforms *process) {
 	return append(environ, "ADSYNC_SERVER="+server), deployed, platforms
 }
 
-// A task from its making to its runs, and what others see of it.
+// A task is created, changed and run, and other commands show it.
 func TestTasks_AgainstADeployment(t *testing.T) {
 	t.Parallel()
 	environ, deployed, platforms := deployment(t)
@@ -53,44 +54,57 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 	}
 	report, list := onePlatform+".report_daily", onePlatform+"."+engine.Platforms()[0].Lists()[0].Name
 	name := report + ".second_look"
-	create := []string{"tasks", "create", "--name", name, "--media", onePlatform, "--handler", report, "--params", `{"level": "account", "days": 3}`, "--timezone=Asia/Shanghai"}
+	create := []string{"tasks", "create", "--name", name, "--media", onePlatform, "--handler", report, "--params",
+		`{"level": "account", "days": 3}`, "--timezone=Asia/Shanghai"}
 
 	wrong := refused(exitUsage, append(create, "--cron=every day", "--lane=fast")...)
-	require.Contains(t, wrong, "adsync: The request has values that cannot be used:\n  cron: \"every day\" is refused: want ")
+	require.Contains(t, wrong,
+		"adsync: The request has values that cannot be used:\n  cron: \"every day\" is refused: want ")
 	require.Contains(t, wrong, "\n  lane: \"fast\" is refused: want ")
-	require.Regexp(t, `^Created `+name+`: it runs next at \S+Z \(revision 1\)\.\n$`, did(append(create, "--cron=~ 14 * * *")...))
+	require.Regexp(t, `^Created `+name+`: it runs next at \S+Z \(revision 1\)\.\n$`,
+		did(append(create, "--cron=~ 14 * * *")...))
 	require.Contains(t, refused(exitFailure, append(create, "--cron=~ 14 * * *")...), "There is a task")
 	require.Regexp(t, `(?m)^`+name+` +on +normal +~ 14 \* \* \* Asia/Shanghai +\S+Z +- +-$`, did("tasks", "list"))
 	require.Equal(t, "Switched off "+name+": it is off (revision 2).\n", did("tasks", "disable", name))
 
-	require.Contains(t, refused(exitUsage, "tasks", "edit", name, "--cron=every hour"), "\n  cron: \"every hour\" is refused: want ")
-	require.Equal(t, "Changed "+name+": it is off (revision 3).\n", did("tasks", "edit", name, "--cron=~ 15 * * *", "--retry-max=0"))
-	require.Contains(t, did("tasks", "create", "--name=a.warning", "--media", onePlatform, "--handler", list, "--cron=*/7 * * * *", "--enabled=false"),
+	require.Contains(t, refused(exitUsage, "tasks", "edit", name, "--cron=every hour"),
+		"\n  cron: \"every hour\" is refused: want ")
+	require.Equal(t, "Changed "+name+": it is off (revision 3).\n",
+		did("tasks", "edit", name, "--cron=~ 15 * * *", "--retry-max=0"))
+	require.Contains(t, did("tasks", "create", "--name=a.warning", "--media", onePlatform, "--handler", list,
+		"--cron=*/7 * * * *", "--enabled=false"),
 		"Warning: minute \"*/7\": the step 7 does not divide")
 	require.Contains(t, did("tasks", "show", "a.warning"), "Warning: minute")
-	require.Contains(t, did("tasks", "reload"), "The cron of a.warning is probably not what is meant.\nWarning: minute")
-	require.Contains(t, refused(exitFailure, "tasks", "edit", name, "--cron=~ 16 * * *", "--revision=2"), "somebody else has changed it")
+	require.Contains(t, did("tasks", "reload"), "The cron of a.warning is probably a mistake.\nWarning: minute")
+	require.Contains(t, refused(exitFailure, "tasks", "edit", name, "--cron=~ 16 * * *", "--revision=2"),
+		"somebody else has changed it")
 	file := filepath.Join(t.TempDir(), "task.json")
-	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(did("tasks", "show", name, "--output=json"), "~ 15 * * *", "~ 17 * * *", 1)), 0o600))
+	require.NoError(t,
+		os.WriteFile(file, []byte(strings.Replace(did("tasks", "show", name, "--output=json"), "~ 15 * * *", "~ 17 * * *",
+			1)), 0o600))
 	require.Contains(t, refused(exitUsage, "tasks", "edit", "system.summary", "--file", file), "a task keeps its name")
 	require.Contains(t, did("tasks", "edit", name, "--file", file, "--fan-out-rate=100"), "(revision 4)")
 	require.Contains(t, refused(exitFailure, "tasks", "edit", name, "--file", file), "has the revision 4 by now, not 3")
-	require.Contains(t, did("tasks", "create", "--file", file, "--name=a.copy", "--after", name, "--cron="), "Created a.copy: it is off (revision 1).")
+	require.Contains(t, did("tasks", "create", "--file", file, "--name=a.copy", "--after", name, "--cron="),
+		"Created a.copy: it is off (revision 1).")
 	require.Contains(t, did("tasks", "enable", "a.copy"), "it runs after "+name)
 	require.Contains(t, did("tasks", "enable", name), "Switched on "+name+": it runs next at ")
 	shown := did("tasks", "show", name)
-	for _, line := range []string{"runs +~ 17 \\* \\* \\* Asia/Shanghai", "handler +" + report + " of " + onePlatform, `params +{.*"level":"account".*}`, "retries +none", "fan-out +100 subtasks a second", "revision +5", "NEXT TICK"} {
+	for _, line := range []string{"runs +~ 17 \\* \\* \\* Asia/Shanghai", "handler +" + report + " of " + onePlatform,
+		`params +{.*"level":"account".*}`, "retries +none", "fan-out +100 subtasks a second", "revision +5", "NEXT TICK"} {
 		require.Regexp(t, "(?m)^"+line+"$", shown)
 	}
 
-	require.Contains(t, refused(exitUsage, "tasks", "run", name, "--accounts=7000000"), `accounts: "7000000" is no account of `+onePlatform+` that is known here`)
+	require.Contains(t, refused(exitUsage, "tasks", "run", name, "--accounts=7000000"),
+		`accounts: "7000000" is no account of `+onePlatform+` that is known here`)
 	require.Contains(t, did("tasks", "run", name, "--all", "--dry-run"), "It would be 2 subtasks of "+name+", ")
 	require.Equal(t, "There are no such runs.\n", did("runs", "list", "--task", name))
 	ran := did("tasks", "run", name, "--all", "--wait")
 	require.Regexp(t, `(?m)^state +succeeded$`, ran)
 	require.Regexp(t, `(?m)^  succeeded +2$`, ran)
 	id := regexp.MustCompile(`^Ordered run (\d+) of `).FindStringSubmatch(ran)[1]
-	require.Regexp(t, `(?m)^`+id+` +`+name+` +order +succeeded +\S+Z +\S+Z +2 +2 +0 +the whole scope, by otto$`, did("runs", "list", "--task", name, "--state=succeeded"))
+	require.Regexp(t, `(?m)^`+id+` +`+name+` +order +succeeded +\S+Z +\S+Z +2 +2 +0 +the whole scope, by otto$`,
+		did("runs", "list", "--task", name, "--state=succeeded"))
 	require.Regexp(t, `(?m)^rate +\S+ subtasks a second$`, did("runs", "show", id, "--watch"))
 	require.Contains(t, refused(exitFailure, "runs", "rerun", id), "Nothing of run "+id+" has failed")
 
@@ -104,39 +118,47 @@ func TestTasks_AgainstADeployment(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(did("subtasks", "list", "--run", id, "--output=json")), &listed))
 	require.Len(t, listed.Subtasks, 2)
 	one := listed.Subtasks[0]
-	line := `(?m)^` + id + ` +` + one.AccountID + ` +` + regexp.QuoteMeta(one.Part) + ` +` + name + ` +` + one.Account + ` +succeeded +0 +`
+	line := `(?m)^` + id + ` +` + one.AccountID + ` +` + regexp.QuoteMeta(one.Part) + ` +` + name + ` +` + one.Account +
+		` +succeeded +0 +`
 	require.Regexp(t, line, did("subtasks", "list", "--run", id, "--limit=1"))
 	require.Contains(t, did("subtasks", "list", "--run", id, "--limit=1"), "There are more")
 	require.Regexp(t, line, did("subtasks", "list", "--account="+onePlatform+"/"+one.Account, "--since=1h"))
-	require.Equal(t, "There are no such subtasks.\n", did("subtasks", "list", "--account="+onePlatform+"/"+one.Account, "--until=1h"))
+	require.Equal(t, "There are no such subtasks.\n",
+		did("subtasks", "list", "--account="+onePlatform+"/"+one.Account, "--until=1h"))
 	require.Regexp(t, `(?m)^state +succeeded$`, did("subtasks", "wait", id, one.AccountID, one.Part))
 	require.Equal(t, "No subtask waits to be sent again.\n", did("subtasks", "due", "--state=deferred"))
 
 	require.Regexp(t, `(?m)^`+onePlatform+` \S+ +app \d+ +\d+ calls per \S+ +\d+ `, did("limits", "--media", onePlatform))
-	require.Regexp(t, `(?m)^\S+ +\S+ +\S+Z +\ds ago +`+slices.Min(append(engine.PlatformNames(), upkeep.Name))+` +important +0 +\d+ `, did("consumers"))
-	require.Regexp(t, `(?m)^`+onePlatform+`/`+one.Account+` +active +pulled +\d+ +ok +\d of \d+ +\S+Z `, did("accounts", "list", "--media", onePlatform, "--login-state=ok"))
+	require.Regexp(t, `(?m)^\S+ +\S+ +\S+Z +\ds ago +`+slices.Min(append(engine.PlatformNames(), upkeep.Name))+
+		` +important +0 +\d+ `, did("consumers"))
+	require.Regexp(t, `(?m)^`+onePlatform+`/`+one.Account+` +active +pulled +\d+ +ok +\d of \d+ +\S+Z `,
+		did("accounts", "list", "--media", onePlatform, "--login-state=ok"))
 	require.Equal(t, "There are no such accounts.\n", did("accounts", "list", "--state=parked"))
 	require.Regexp(t, `(?m)^`+onePlatform+` +2 +`, did("overview"))
 
-	// A slip by SQL.
-	require.NoError(t, openStore(t, environ).Config.Writer(t.Context()).Exec("UPDATE cron_task SET cron = 'never', revision = revision + 1 WHERE name = ?", name).Error)
+	// A mistake by SQL.
+	require.NoError(t, openStore(t, environ).Config.Writer(t.Context()).Exec(
+		"UPDATE cron_task SET cron = 'never', revision = revision + 1 WHERE name = ?", name).Error)
 	reloaded := did("tasks", "reload")
-	require.Contains(t, reloaded, "The row of "+name+" cannot be used, and runs on as it last was good:\nWRONG FIELD  VALUE  WANT\ncron         never  ")
+	require.Contains(t, reloaded, "The row of "+name+
+		" cannot be used, and the task runs as it last was good:\nWRONG FIELD  VALUE  WANT\ncron         never  ")
 	require.Regexp(t, `(?m)^state +on, as its row last was good$`, did("tasks", "show", name))
-	require.Contains(t, did("tasks", "edit", name, "--cron=~ 18 * * *"), "it runs next at ", "the revision is that of the row")
+	require.Contains(t, did("tasks", "edit", name, "--cron=~ 18 * * *"), "it runs next at ",
+		"the revision is that of the row")
 
 	audit := did("audit", "--object=cron_task/"+name, "--since=1h")
-	require.Regexp(t, `(?m)^\S+Z +otto +task.edit +cron_task/`+name+` +cron: "never" → "~ 18 \* \* \*", revision: 6 → 7$`, audit)
+	require.Regexp(t, `(?m)^\S+Z +otto +task.edit +cron_task/`+name+` +cron: "never" → "~ 18 \* \* \*", revision: 6 → 7$`,
+		audit)
 	require.Regexp(t, `(?m)^\S+Z +sql +row.update +cron_task/`+name+` +cron: "~ 17 \* \* \*" → "never", `, audit)
 	require.Regexp(t, `(?m)^\S+Z +otto +task.run +cron_task/`+name+` +{"run_id":"`+id, audit)
-	require.Equal(t, "Nothing is noted.\n", did("audit", "--actor=vera"))
+	require.Equal(t, "There are no such entries.\n", did("audit", "--actor=vera"))
 
 	// What fails.
 	platforms.stop(t, syscall.SIGTERM)
 	r := adsync(environ, "tasks", "run", name, "--accounts", one.Account, "--wait")
 	require.Equal(t, exitFailure, r.code, r.stdout)
 	id = regexp.MustCompile(`^Ordered run (\d+) of `).FindStringSubmatch(r.stdout)[1]
-	require.Contains(t, r.stdout, "To take it up again: adsync runs rerun "+id)
+	require.Contains(t, r.stdout, "To redrive it: adsync runs rerun "+id)
 	require.Contains(t, r.stderr, "the run "+id+" has ended as failed, and 1 of its 1 subtask was not done")
 	require.Contains(t, did("runs", "rerun", id, "--rate=10"), "1 dead subtask, about ")
 	require.Contains(t, did("runs", "rerun", id), "Nothing was changed: add --yes to do it.")
@@ -161,25 +183,30 @@ func TestTasks_RefuseAWrongCommandLine(t *testing.T) {
 		"nothing is to be changed: give a field, such as --cron, or --file": {"tasks", "edit", "a.task", "--revision=3"},
 		"--accounts is empty: want the platform's ids":                      {"tasks", "run", "a.task", "--accounts="},
 		"want --accounts with the platform's ids, or --all for":             {"tasks", "run", "a.task", "--wait"},
-		"--accounts and --all do not go together":                           {"tasks", "run", "a.task", "--all", "--accounts=1"},
-		"--order wants --media, or --all for all platforms":                 {"coverage", "holes", "--order"},
-		"--media and --all do not go together":                              {"coverage", "holes", "--order", "--all", "--media=tulip"},
-		"want a filter, such as --task, or --all for every dead subtask":    {"dead", "redrive", "--until=24h"},
-		"--all does not go with a filter":                                   {"dead", "drop", "--all", "--task=a.task"},
-		"--task is empty: want a value":                                     {"dead", "drop", "--task=", "--media=tulip"},
-		"--dry-run and --wait do not go together":                           {"tasks", "run", "a.task", "--all", "--dry-run", "--wait"},
-		`--output is "xml": want table or json`:                             {"tasks", "run", "a.task", "--all", "--wait", "--output=xml"},
-		`want the id of a run: "adsync runs list" lists them`:               {"runs", "show"},
-		"--limit is 0: want 1 or more":                                      {"runs", "list", "--limit=0"},
-		"--dry-run and --yes do not go together":                            {"runs", "rerun", "1", "--dry-run", "--yes"},
-		"want --run ID or --account MEDIA/ACCOUNT":                          {"subtasks", "list"},
-		"want --run ID or --account MEDIA/ACCOUNT\n":                        {"subtasks", "list", "--run=1", "--account=tulip/1"},
-		"--since and --until go with --account":                             {"subtasks", "list", "--run=1", "--since=1h"},
-		`--account is "x": want MEDIA/ACCOUNT with the platform's id`:       {"subtasks", "list", "--account=x"},
-		`want RUN ACCOUNT_ID PART, as "adsync subtasks list" shows them`:    {"subtasks", "wait", "1", "2"},
-		`invalid argument "many" for "--retry-max" flag`:                    {"tasks", "edit", "a.task", "--retry-max=many"},
-		"--limit is -1: want 1 or more":                                     {"audit", "--limit=-1"},
-		`"now" is too much: only flags go here`:                             {"overview", "now"},
+		"--accounts and --all do not go together": {"tasks", "run", "a.task", "--all",
+			"--accounts=1"},
+		"--order wants --media, or --all for all platforms": {"coverage", "holes", "--order"},
+		"--media and --all do not go together": {"coverage", "holes", "--order", "--all",
+			"--media=tulip"},
+		"want a filter, such as --task, or --all for every dead subtask": {"dead", "redrive", "--until=24h"},
+		"--all does not go with a filter":                                {"dead", "drop", "--all", "--task=a.task"},
+		"--task is empty: want a value":                                  {"dead", "drop", "--task=", "--media=tulip"},
+		"--dry-run and --wait do not go together": {"tasks", "run", "a.task", "--all", "--dry-run",
+			"--wait"},
+		`--output is "xml": want table or json`: {"tasks", "run", "a.task", "--all", "--wait",
+			"--output=xml"},
+		`want the id of a run: "adsync runs list" lists them`: {"runs", "show"},
+		"--limit is 0: want 1 or more":                        {"runs", "list", "--limit=0"},
+		"--dry-run and --yes do not go together":              {"runs", "rerun", "1", "--dry-run", "--yes"},
+		"want --run ID or --account MEDIA/ACCOUNT":            {"subtasks", "list"},
+		"want --run ID or --account MEDIA/ACCOUNT\n": {"subtasks", "list", "--run=1",
+			"--account=tulip/1"},
+		"--since and --until go with --account":                        {"subtasks", "list", "--run=1", "--since=1h"},
+		`--account is "x": want MEDIA/ACCOUNT with the platform's id`:  {"subtasks", "list", "--account=x"},
+		`or RUN ACCOUNT_ID PART, as "adsync subtasks list" shows them`: {"subtasks", "wait", "1", "2"},
+		`invalid argument "many" for "--retry-max" flag`:               {"tasks", "edit", "a.task", "--retry-max=many"},
+		"--limit is -1: want 1 or more":                                {"audit", "--limit=-1"},
+		`"now" is too much: only flags go here`:                        {"overview", "now"},
 	} {
 		r := adsync(nil, args...)
 		require.Equal(t, exitUsage, r.code, args)

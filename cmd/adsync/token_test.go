@@ -11,7 +11,7 @@ import (
 	"adsync/base/secret"
 )
 
-func TestToken_NewPrintsTheTokenAloneAndTheLineThatLetsItIn(t *testing.T) {
+func TestTokenNew_PrintsTheTokenAndItsEntry(t *testing.T) {
 	t.Parallel()
 	made := adsync(nil, "token", "new", "--name", "otto", "--role", "operator")
 	require.Zero(t, made.code, made.stderr)
@@ -31,7 +31,8 @@ func TestToken_NewPrintsTheTokenAloneAndTheLineThatLetsItIn(t *testing.T) {
 	require.Zero(t, checked.code, checked.stderr)
 	require.NotEqual(t, made.stdout, adsync(nil, "token", "new", "--name", "otto").stdout)
 
-	for _, args := range [][]string{{"--name", ""}, {"--name", "a b"}, {"--name", "otto", "--role", "owner"}, {"--name", "otto", "more"}} {
+	for _, args := range [][]string{{"--name", ""}, {"--name", "a b"}, {"--name", "otto", "--role", "owner"},
+		{"--name", "otto", "more"}} {
 		require.Equal(t, exitUsage, adsync(nil, append([]string{"token", "new"}, args...)...).code, args)
 	}
 }

@@ -22,9 +22,9 @@ func newUnbind(a *settings.Source) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "unbind MEDIA/ACCOUNT",
 		Short: "Ends the pulling of an account",
-		Long: `Nothing of the account is pulled from now on, but for what is under way. What is in the tables stays. From tomorrow on,
-or from --from, it belongs to no game: what is known of those days goes to "unassigned". "adsync bind account" binds
-it again; the task system.fill then orders the days between.`,
+		Long: `Ends the pulls of an account, apart from those that run. Its rows stay in the tables. From tomorrow on, or
+from --from, it belongs to no game: figures of those days go to "unassigned". "adsync bind account" binds it
+again; the task system.fill then orders the days between.`,
 		Example: `  adsync unbind {media}/20000001`,
 		Args:    usage.Account,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,10 +46,10 @@ func unbind(ctx context.Context, out io.Writer, s *store.Store, account storeset
 		if err != nil {
 			return err
 		}
-		// What it spent today it spent for its game.
+		// The money spent today was spent for its game.
 		from = today.Add(1)
 	}
-	// First: what is pulled meanwhile should still have its game.
+	// This comes first: what is pulled meanwhile should still have its game.
 	if err := s.BindAccounts(ctx, operator(), []int64{account.ID}, false); err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"adsync/cmd/adsync/internal/usage"
 )
 
-// accountPath is where the API tells of the account, or something of it; usage.Account has seen the argument.
+// accountPath returns the path of an account in the API, or of a part of it. usage.Account has checked the argument.
 func accountPath(account, what string) string {
 	media, id := storesettings.SplitName(account)
 	media = cmp.Or(media, "-") // The producer finds the platform.
@@ -22,8 +22,8 @@ func accountPath(account, what string) string {
 func newAccounts(a *settings.Source) *cobra.Command {
 	cmd := usage.Group(&cobra.Command{
 		Use:   "accounts",
-		Short: "Tells what is known of accounts",
-		Long:  `Tells what is known of accounts. "adsync bind account" and "adsync unbind" change it.`,
+		Short: "Shows accounts",
+		Long:  `Shows what is known of accounts. "adsync bind account" and "adsync unbind" change it.`,
 		Example: `  adsync accounts list --login-state reauthorise
   adsync accounts show {media}/20000001
   adsync accounts why {media}/20000001`,

@@ -11,15 +11,16 @@ import (
 func newAudit(a *settings.Source) *cobra.Command {
 	cmd := api.ListCommand(a, "/api/v1/audit", show.Audit, &cobra.Command{
 		Use:   "audit",
-		Short: "Tells who changed what",
-		Long: `Lists what people and programs changed over the API, by the command line and by SQL, the newest first. Of a row that was changed it
-tells the columns that changed, of an order what it was to be, or why it was not done.`,
+		Short: "Lists who changed what",
+		Long: `Lists what people and programs changed through the API, the command line and SQL, the newest first. For a
+changed row it shows the columns that changed. For an order it shows what was ordered, or why it was not
+carried out.`,
 		Example: `  adsync audit --object cron_task/{media}.report_daily.account
   adsync audit --actor sql --since 24h`,
 	})
-	api.Param(cmd, "actor", "only what this one did: a token's name, cli: and a user, adsync, or sql")
-	api.Param(cmd, "object", "only what was done to this, or to what is below it, such as cron_task")
-	api.TimeParam(cmd, "since", "only since: "+api.SinceSyntax+"24h")
-	api.TimeParam(cmd, "until", "only until then")
+	api.Param(cmd, "actor", "only changes by this actor: a token's name, cli: and a user, adsync, or sql")
+	api.Param(cmd, "object", "only changes of this object and of those below it, such as cron_task")
+	api.TimeParam(cmd, "since", "only changes since: "+api.SinceSyntax+"24h")
+	api.TimeParam(cmd, "until", "only changes until then")
 	return cmd
 }

@@ -15,9 +15,9 @@ const cancelsPath = "/api/v1/cancels"
 func newCancel(a *settings.Source) *cobra.Command {
 	return stopping(a, &cobra.Command{
 		Use:   "cancel KIND TARGET",
-		Short: "Ends open work for good",
-		Long: `Ends what is open of the work now, within five seconds also what is under way, and keeps nothing that comes
-later from running: disable or pause for that. It cannot be taken back, but the run can be ordered again.
+		Short: "Ends open work permanently",
+		Long: `Ends the open work, and within five seconds also the calls that are running. Later work still runs: to prevent
+that, disable the task or pause. A cancel cannot be taken back, but the run can be ordered again.
 
 ` + stopTargets,
 		Example: `  adsync cancel run 7529853616300212345 --reason 'wrong days'`,

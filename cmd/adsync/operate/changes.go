@@ -12,9 +12,9 @@ import (
 func newChanges(a *settings.Source) *cobra.Command {
 	cmd := api.Command(a, &cobra.Command{
 		Use:   "changes MEDIA/ACCOUNT",
-		Short: "Tells what changed in an account's configuration",
-		Long: `Lists what each pull of configuration found to be other than the one before, the newest first: without --from
-and --to that of the last week. Values are the platform's, in its units.`,
+		Short: "Lists what changed in an account's configuration",
+		Long: `Lists the differences between each pull of the configuration and the one before, the newest first; without
+--from and --to, those of the last week. Values are the platform's, in its units.`,
 		Example: `  adsync changes {media}/20000001 --field daily_budget
   adsync changes {media}/1700000000000001 --object 7300000000000000001 --from 2026-11-01`,
 		Args: usage.Account,
@@ -22,7 +22,7 @@ and --to that of the last week. Values are the platform's, in its units.`,
 		return api.Get(r, accountPath(args[0], "changes"), show.Changes)
 	})
 	api.Param(cmd, "from", "first day, such as 2026-11-15")
-	api.Param(cmd, "to", "last day, included")
+	api.Param(cmd, "to", "last day, inclusive")
 	api.Param(cmd, "level", "such as adgroup")
 	api.Param(cmd, "object", "the platform's id")
 	api.Param(cmd, "field", "such as daily_budget, @created or @deleted")

@@ -16,10 +16,11 @@ func newCoverage(a *settings.Source) *cobra.Command {
 	var missing bool
 	cmd := api.Command(a, &cobra.Command{
 		Use:   "coverage MEDIA/ACCOUNT",
-		Short: "Tells what is known of an account, by report, level and day",
-		Long: `Tells for each report and level of an account which days were pulled whole, and which were not: without --from
-and --to those of the last week. Days are in the account's time zone. Of a day that was never pulled NOTE says why it is no hole, if it
-is none, and values that could not be used: "adsync coverage holes" counts, and orders, what the tasks reach alone. To have another day, order it: "adsync tasks run".`,
+		Short: "Shows which days of an account were pulled whole",
+		Long: `Shows, for each report and level of an account, which days were pulled whole and which were not; without
+--from and --to, those of the last week. Days are in the account's time zone. NOTE names values that could not
+be used, and for a day that was never pulled the reason if it is not a hole. "adsync coverage holes" counts
+and orders only what the tasks cover. To pull another day, order it with "adsync tasks run".`,
 		Example: `  adsync coverage {media}/20000001
   adsync coverage {media}/20000001 --from 2026-11-01 --to 2026-11-21 --missing
   adsync coverage untrusted --media {media}
@@ -31,8 +32,8 @@ is none, and values that could not be used: "adsync coverage holes" counts, and 
 		})
 	})
 	api.Param(cmd, "from", "first day, such as 2026-11-15")
-	api.Param(cmd, "to", "last day, included")
-	cmd.Flags().BoolVar(&missing, "missing", false, "only what is not complete (for people; json has all)")
+	api.Param(cmd, "to", "last day, inclusive")
+	cmd.Flags().BoolVar(&missing, "missing", false, "only what is not complete; --output json has all")
 	cmd.AddCommand(newCoverageHoles(a), newCoverageUntrusted(a))
 	return cmd
 }

@@ -16,10 +16,11 @@ func newCoverageHoles(a *settings.Source) *cobra.Command {
 	var order, all bool
 	cmd := api.Command(a, &cobra.Command{
 		Use:   "holes",
-		Short: "Tells which days are missing of all accounts, and orders them",
-		Long: `Tells by task how many days coverage lacks within the reach of the tasks in cron_task: never pulled, partial, suspect, or
-last pulled before they had settled. It says how many subtasks and calls it takes to fill them, and about how long. The task
-system.fill orders them by itself, some at a time; --order orders the most important ones at once, of --media or with --all of all platforms.`,
+		Short: "Counts the missing days of all accounts, and orders them",
+		Long: `Counts, by task, the days that the tasks of cron_task cover and that are not trusted: never pulled, partial,
+suspect, or last pulled before they had settled. It estimates the subtasks, the calls and the time that
+filling them takes. The task system.fill orders them automatically, some at a time. --order orders the most
+important ones at once, of --media or with --all of all platforms.`,
 		Example: `  adsync coverage holes --media {media}
   adsync coverage holes --order --media {media} --max-subtasks 10000
   adsync coverage holes --order --all`,
@@ -45,7 +46,7 @@ system.fill orders them by itself, some at a time; --order orders the most impor
 	api.Param(cmd, "media", "only of this platform")
 	cmd.Flags().BoolVar(&order, "order", false, "order runs for them")
 	cmd.Flags().BoolVar(&all, "all", false, "with --order: of all platforms, instead of --media")
-	cmd.Flags().Int("max-subtasks", 0, "how many subtasks to order at the most, of each platform (2000 if not given)")
+	cmd.Flags().Int("max-subtasks", 0, "how many subtasks to order at most, for each platform (2000 if not given)")
 	api.SendFlags(cmd, "max-subtasks")
 	return cmd
 }

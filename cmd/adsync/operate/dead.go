@@ -24,8 +24,8 @@ func newDead(a *settings.Source) *cobra.Command {
 	cmd := usage.Group(&cobra.Command{
 		Use:   "dead",
 		Short: "Shows, repeats and drops subtasks that failed for good",
-		Long: `A subtask that failed for good is kept, whatever becomes of its run and its day's log, until it is taken up
-again (redrive) or dropped. These commands ask a producer's API. If it wants a token, set ` + settings.TokenVariable + `.`,
+		Long: `A subtask that failed for good is kept until it is redriven or dropped, even after its run and its day's log
+are gone. These commands call a producer's API. If it needs a token, set ` + settings.TokenVariable + `.`,
 		Example: `  adsync dead list --media {media}
   adsync dead redrive --task {media}.report_daily.account --yes`,
 	})
@@ -33,7 +33,7 @@ again (redrive) or dropped. These commands ask a producer's API. If it wants a t
 	return cmd
 }
 
-// deadFilter adds the flags that choose dead subtasks.
+// deadFilter adds the flags that select dead subtasks.
 func deadFilter(cmd *cobra.Command) {
 	api.Param(cmd, "task", "only of the task of this name")
 	api.Param(cmd, "media", "only of this platform")
@@ -42,14 +42,16 @@ func deadFilter(cmd *cobra.Command) {
 	api.Param(cmd, "print", "only with this error print, as list shows it")
 	api.Param(cmd, "class", "only with errors of this class: transient, quota, auth, invalid, bug")
 	api.Param(cmd, "text", "only with this in the error's text")
-	api.TimeParam(cmd, "since", "only what died since: "+api.SinceSyntax+"24h")
-	api.TimeParam(cmd, "until", "only what died until then")
+	api.TimeParam(cmd, "since", "only those that died since: "+api.SinceSyntax+"24h")
+	api.TimeParam(cmd, "until", "only those that died until then")
 }
 
 const nothingIsDone = "\nNothing was changed: add --yes to do it."
 
-// deadChange makes a command that changes the dead subtasks which a filter chooses: do shows what the change would do, and with yes does it.
-func deadChange(a *settings.Source, do func(r *api.Request, body map[string]any, yes bool) error, cmd *cobra.Command) *cobra.Command {
+// deadChange makes cmd a command that changes the dead subtasks which a filter selects: do shows what the change
+// would do, and with yes does it.
+func deadChange(a *settings.Source, do func(r *api.Request, body map[string]any, yes bool) error,
+	cmd *cobra.Command) *cobra.Command {
 	var all, yes bool
 	api.Command(a, cmd, func(r *api.Request, _ []string) error {
 		body := r.Params()
@@ -57,7 +59,7 @@ func deadChange(a *settings.Source, do func(r *api.Request, body map[string]any,
 		for name := range body {
 			narrowed = narrowed || name != "until" && name != "rate"
 		}
-		switch { // A change of everything is asked for in so many words.
+		switch { // A change of everything must be given explicitly.
 		case narrowed && all:
 			return usage.Errorf("--all does not go with a filter: leave one of the two out")
 		case !narrowed && !all:
@@ -73,8 +75,9 @@ func deadChange(a *settings.Source, do func(r *api.Request, body map[string]any,
 	return cmd
 }
 
-// planDead asks what a change of dead subtasks would do, and shows it to people.
-func planDead[A any](r *api.Request, path string, body map[string]any, print func(io.Writer, *A) error) (answer []byte, plan A, err error) {
+// planDead calls a change of dead subtasks as a dry run, and prints the plan unless --output is json.
+func planDead[A any](r *api.Request, path string, body map[string]any, print func(io.Writer, *A) error) (answer []byte,
+	plan A, err error) {
 	answer, plan, err = changeDead[A](r, path, body, true)
 	if err == nil && !r.JSON() {
 		err = print(r.OutOrStdout(), &plan)
@@ -82,8 +85,9 @@ func planDead[A any](r *api.Request, path string, body map[string]any, print fun
 	return answer, plan, err
 }
 
-// changeDead has a change of dead subtasks done, or with dry asks what it would do.
-func changeDead[A any](r *api.Request, path string, body map[string]any, dry bool) (answer []byte, values A, err error) {
+// changeDead calls a change of dead subtasks; with dry, the producer only plans it.
+func changeDead[A any](r *api.Request, path string, body map[string]any, dry bool) (answer []byte, values A,
+	err error) {
 	body["dry_run"] = dry
 	if answer, err = r.Call(http.MethodPost, path, body); err == nil {
 		err = json.Unmarshal(answer, &values)
@@ -93,7 +97,8 @@ func changeDead[A any](r *api.Request, path string, body map[string]any, dry boo
 
 const redrivePath = "/api/v1/dead/redrive"
 
-// redrive shows which dead subtasks a request would take up, and with yes takes up just those: what dies meanwhile is left alone.
+// redrive shows which dead subtasks a request would redrive, and with yes redrives exactly those: subtasks that die
+// meanwhile stay as they are.
 func redrive(r *api.Request, path string, body map[string]any, yes bool) error {
 	answer, plan, err := planDead(r, path, body, show.Redrive)
 	if err != nil {
@@ -125,7 +130,7 @@ func redrive(r *api.Request, path string, body map[string]any, yes bool) error {
 	return undone
 }
 
-// refused returns an error if the dead subtasks of some tasks were not taken up.
+// refused returns an error if the dead subtasks of some tasks were not redriven.
 func refused(p *client.Redrive) error {
 	var refused []string
 	for _, t := range p.Tasks {
@@ -136,5 +141,6 @@ func refused(p *client.Redrive) error {
 	if len(refused) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the dead subtasks of %s were not taken up: %s", plural.Count(len(refused), "task", "tasks"), strings.Join(refused, "; "))
+	return fmt.Errorf("the dead subtasks of %s were not redriven: %s", plural.Count(len(refused), "task", "tasks"),
+		strings.Join(refused, "; "))
 }

@@ -20,12 +20,13 @@ func newDeadDrop(a *settings.Source) *cobra.Command {
 	return deadChange(a, drop, &cobra.Command{
 		Use:     "drop",
 		Short:   "Drops dead subtasks",
-		Long:    `Shows what would be dropped, and with --yes drops it. What is dropped is gone.`,
+		Long:    `Shows which dead subtasks would be dropped, and with --yes drops them. It cannot be taken back.`,
 		Example: `  adsync dead drop --task {media}.report_daily.account --until 720h --yes`,
 	})
 }
 
-// drop shows which dead subtasks would be dropped, and with yes drops just those: what dies meanwhile is left alone.
+// drop shows which dead subtasks would be dropped, and with yes drops exactly those: subtasks that die meanwhile stay
+// as they are.
 func drop(r *api.Request, body map[string]any, yes bool) error {
 	const path = "/api/v1/dead/drop"
 	answer, plan, err := planDead(r, path, body, show.Drop)
@@ -39,7 +40,7 @@ func drop(r *api.Request, body map[string]any, yes bool) error {
 			return err
 		}
 		left := plan
-		for left.Dropped > 0 && left.Dropped < left.Count { // The server drops some at a time.
+		for left.Dropped > 0 && left.Dropped < left.Count { // A request drops a limited number.
 			if _, left, err = changeDead[client.Drop](r, path, body, false); err != nil {
 				return fmt.Errorf("after %s dropped: %w", plural.Count(plan.Dropped, "was", "were"), err)
 			}
@@ -50,7 +51,8 @@ func drop(r *api.Request, body map[string]any, yes bool) error {
 			if n == 1 {
 				verb = "was"
 			}
-			undone = fmt.Errorf("%d of the dead subtasks %s not dropped: others change them at the same time; try again", n, verb)
+			undone = fmt.Errorf("%d of the dead subtasks %s not dropped: others change them at the same time; try again", n,
+				verb)
 		}
 		if answer, err = withDropped(answer, plan.Dropped); err != nil {
 			return err

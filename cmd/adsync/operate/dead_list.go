@@ -18,8 +18,8 @@ func newDeadList(a *settings.Source) *cobra.Command {
 		Use:   "list",
 		Short: "Lists dead subtasks, grouped by error or one by one",
 		Long: `Groups dead subtasks by their error print: the error's text without its numbers, ids and quoted parts. With
---rows it lists them one by one, those that died last first. One is healed when all that it was to pull has been
-pulled whole since: it needs nothing, and is dropped after retention.healed_days.`,
+--rows it lists them one by one, those that died last first. A subtask is healed when all days that it covers
+were pulled whole since. A healed subtask needs nothing, and is dropped after retention.healed_days.`,
 		Example: `  adsync dead list
   adsync dead list --media {media} --since 24h
   adsync dead list --rows --print 'timeout after ?' --limit 20`,

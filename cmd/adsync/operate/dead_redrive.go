@@ -12,13 +12,14 @@ func newDeadRedrive(a *settings.Source) *cobra.Command {
 		return redrive(r, redrivePath, body, yes)
 	}, &cobra.Command{
 		Use:   "redrive",
-		Short: "Takes dead subtasks up again, in new runs",
-		Long: `Shows what would be taken up, and with --yes does it: for each task a run is made of just these accounts and
-parts, with the task's settings as they are now. What fails again is dead again. It exits with 1 if the subtasks of some task were refused.`,
+		Short: "Redrives dead subtasks, in new runs",
+		Long: `Shows which dead subtasks would be redriven, and with --yes redrives them: each task gets a run of exactly
+these accounts and parts, with the task's present settings. A subtask that fails again is dead again. It exits
+with 1 if the subtasks of a task were refused.`,
 		Example: `  adsync dead redrive --print 'account ? has no permission'
   adsync dead redrive --task {media}.report_daily.account --since 24h --rate 50 --yes`,
 	})
-	cmd.Flags().Int("rate", 0, "subtasks a second of each run; without it what the task says")
+	cmd.Flags().Int("rate", 0, "subtasks a second of each run (the task's own rate if not given)")
 	api.SendFlags(cmd, "rate")
 	return cmd
 }

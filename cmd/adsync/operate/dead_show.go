@@ -15,7 +15,8 @@ func newDeadShow(a *settings.Source) *cobra.Command {
 	return api.Command(a, &cobra.Command{
 		Use:   "show RUN ACCOUNT_ID PART",
 		Short: "Shows all that is known of one dead subtask",
-		Long:  `Shows one dead subtask, named by the first columns of "adsync dead list --rows", with its run and its log. The account may be named as MEDIA/ACCOUNT too.`,
+		Long: `Shows one dead subtask with its run and its log. The first columns of "adsync dead list --rows" name it. The
+account may also be named as MEDIA/ACCOUNT.`,
 		Example: `  adsync dead show 7529853616300212345 12 2026-11-20
   adsync dead show 7529853616300212345 {media}/20000001 2026-11-20`,
 		Args: usage.Args(3, `RUN ACCOUNT_ID PART, as "adsync dead list --rows" shows them`),

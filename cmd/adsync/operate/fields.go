@@ -16,11 +16,11 @@ const fieldsPath = "/api/v1/fields"
 func newFields(a *settings.Source) *cobra.Command {
 	cmd := usage.Group(&cobra.Command{
 		Use:   "fields",
-		Short: "Lists and changes which fields reports are asked for",
-		Long: `A report is asked for the fields that the platform's package names, and what you add or drop here; a change holds
-within half a minute. A field that you add is tried first: one call of one account asks for it, and pulls ask for it once the platform has
-accepted it. What comes of it stands in the raw rows' JSON. A field that the platform takes away is retired by itself, and the report goes
-on without it.`,
+		Short: "Lists and changes the fields that reports are requested with",
+		Long: `Reports are requested with the fields that the platform's package names, and with those that you add or drop
+here. A change takes effect within half a minute. A field that you add is tried first: one call of one account
+requests it, and pulls request it once the platform has accepted it. Its values are in the JSON of the raw
+rows. A field that the platform removes is retired automatically, and the report is pulled without it.`,
 		Example: `  adsync fields list --state retired
   adsync fields add {media} order_pv`,
 	})
@@ -28,9 +28,9 @@ on without it.`,
 	return cmd
 }
 
-// putField makes cmd a command that brings a field to a state; done says so in the past: "Asks for".
+// putField makes cmd a command that changes the state of a field. done is the verb of its output, such as "Requests".
 func putField(a *settings.Source, state, done string, cmd *cobra.Command) *cobra.Command {
-	cmd.Long += "\n\nWithout --report and --level it holds for all of them, and takes the place of what was said of single ones."
+	cmd.Long += "\n\nWithout --report and --level it applies to all of them, and replaces the settings of single ones."
 	cmd.Args = usage.MediaField
 	api.Command(a, cmd, func(r *api.Request, args []string) error {
 		body := r.Params()
@@ -40,6 +40,6 @@ func putField(a *settings.Source, state, done string, cmd *cobra.Command) *cobra
 	api.Param(cmd, "report", "only of this report, such as report_daily")
 	api.Param(cmd, "level", "only at this level, such as adgroup")
 	api.Param(cmd, "reason", "why")
-	api.Param(cmd, "by", "your name, where no token says it")
+	api.Param(cmd, "by", "your name, if no token carries it")
 	return cmd
 }

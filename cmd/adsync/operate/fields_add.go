@@ -7,13 +7,14 @@ import (
 )
 
 func newFieldsAdd(a *settings.Source) *cobra.Command {
-	return putField(a, "asked", "Asks for", &cobra.Command{
+	return putField(a, "asked", "Requests", &cobra.Command{
 		Use:   "add MEDIA FIELD",
-		Short: "Asks for one more field",
-		Long: `Asks for one more field of the platform's. It is tried at the end
-of the next pull of any account: the first of its reports is asked for it with one call. If the platform refuses it, no other call asks for it, and adsync
-fields list shows the platform's words. If the platform accepts it, each of its other reports is asked once, and pulls ask those that have it. For a field
-that only some reports have, name them by --report and --level.`,
+		Short: "Requests one more field",
+		Long: `Requests one more field of the platform's. It is tried at the end of the next pull of any account: one call
+requests it for the first of its reports. If the platform refuses it, no other call requests it, and "adsync
+fields list" shows the platform's words. If the platform accepts it, one call tries each of its other reports,
+and pulls request it from the reports that have it. If only some reports have the field, name them with
+--report and --level.`,
 		Example: `  adsync fields add {media} order_pv
   adsync fields add {media} order_pv --report report_daily --level adgroup --reason 'for the shops'`,
 	})

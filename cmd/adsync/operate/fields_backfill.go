@@ -23,12 +23,13 @@ func newFieldsBackfill(a *settings.Source) *cobra.Command {
 	var from, to string
 	cmd := &cobra.Command{
 		Use:   "backfill MEDIA FIELD --from DAY --to DAY",
-		Short: "Fills the column of a new figure from the rows that are there",
-		Long: `Fills the columns of a figure, which this program's package of the platform names, from the JSON of the raw rows that were pulled
-before it did: in the raw table and in report_daily or report_hourly, where they are NULL. The summaries follow within a minute. It works on
-the databases and calls no platform; pulls go on meanwhile. A few hundred rows are one transaction: it may be cut off, and begun again with
-the same days or with the last one that it told. A value that cannot be used stays NULL and is counted; the command then ends with an error, after all
-days. Run it when all processes are of the release that has the figure.`,
+		Short: "Fills the column of a new figure from the raw rows",
+		Long: `Fills the columns of a figure that this program's package of the platform names, from the JSON of the raw rows
+that were pulled before it did: in the raw table and in report_daily or report_hourly, where they are NULL.
+The summaries follow within a minute. It works on the databases and calls no platform; pulls continue
+meanwhile. A few hundred rows are one transaction. It may be interrupted and started again with the same days,
+or from the last day that it printed. A value that cannot be used stays NULL and is counted; the command then
+ends with an error, after all days. Run it when all processes are of the release that has the figure.`,
 		Example: `  adsync fields backfill {media} order_pv --from 2026-10-01 --to 2026-11-21 --config adsync.yaml`,
 		Args:    usage.MediaField,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,7 +49,8 @@ days. Run it when all processes are of the release that has the figure.`,
 			if platform == nil {
 				return usage.Errorf("there is no platform %q: want one of %v", args[0], engine.PlatformNames())
 			}
-			return a.WithStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ settings.Config, _ *slog.Logger) error {
+			return a.WithStore(cmd, "migrate", func(ctx context.Context, s *store.Store, _ settings.Config,
+				_ *slog.Logger) error {
 				if err := s.CheckSchema(ctx); err != nil {
 					return err
 				}
@@ -69,8 +71,11 @@ days. Run it when all processes are of the release that has the figure.`,
 				}
 				fmt.Fprintf(out, "%s %s now.\n", plural.Count(total.Rows, "row has", "rows have"), args[1])
 				if total.Unusable > 0 {
-					return fmt.Errorf("%s in the JSON cannot be used, and their columns stay NULL; the first of them: %w. Compare row_json with the figure's"+
-						" unit in the package of %s, correct the package if that is wrong, and repeat this command", plural.Count(total.Unusable, "value of "+args[1], "values of "+args[1]),
+					return fmt.Errorf(
+						"%s in the JSON cannot be used, and their columns stay NULL; the first of them: %w. Compare row_json with the "+
+							"figure's"+
+							" unit in the package of %s, correct the package if that is wrong, and repeat this command",
+						plural.Count(total.Unusable, "value of "+args[1], "values of "+args[1]),
 						total.Example, args[0])
 				}
 				return nil

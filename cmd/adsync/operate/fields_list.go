@@ -12,8 +12,9 @@ func newFieldsList(a *settings.Source) *cobra.Command {
 	cmd := api.Command(a, &cobra.Command{
 		Use:   "list",
 		Short: "Lists the fields of reports and their states",
-		Long: `Lists every field that a platform's package asks for, and every row of report_field. One without REPORT or LEVEL holds for all
-of them, but for those that a row of their own speaks of. One without METRIC stands in the raw rows' JSON alone.`,
+		Long: `Lists every field that a platform's package names, and every row of report_field. A field without REPORT or
+LEVEL applies to all of them, except those with a row of their own. A field without METRIC is only in the JSON
+of the raw rows.`,
 		Example: `  adsync fields list --media {media}
   adsync fields list --state retired`,
 	}, func(r *api.Request, _ []string) error { return api.Get(r, fieldsPath, show.Fields.Print) })

@@ -11,10 +11,11 @@ import (
 func newLimits(a *settings.Source) *cobra.Command {
 	cmd := api.Command(a, &cobra.Command{
 		Use:   "limits",
-		Short: "Tells how the call limits stand",
-		Long: `Lists the limits that were asked for within the last day, but for those of single accounts: how many calls the period before now
-holds, what part that is of what we allow ourselves, how many are granted for the next 2 s beside them, how many the last minute and the last hour had, and for each importance how many calls are wanted and how many a second are its
-share. Below are the points at which calls are paused, or were, with how often.`,
+		Short: "Shows how far the call limits are used",
+		Long: `Lists the limits that calls used within the last day, without those of single accounts: the calls within the
+last period, the part that they are of what adsync allows itself, the calls granted for the next 2 s in
+addition, those of the last minute and of the last hour, and for each importance the calls that wait and its
+share in calls a second. Below are the points at which calls are or were paused, and how often.`,
 		Example: `  adsync limits --media {media}`,
 	}, func(r *api.Request, _ []string) error { return api.Get(r, "/api/v1/limits", show.Limits) })
 	api.Param(cmd, "media", "only of this platform")

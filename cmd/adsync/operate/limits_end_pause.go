@@ -17,11 +17,12 @@ func newLimitsEndPause(a *settings.Source) *cobra.Command {
 	var all, yes bool
 	cmd := api.Command(a, &cobra.Command{
 		Use:   "end-pause",
-		Short: "Ends pauses that platforms have asked for",
-		Long: `Shows the pauses in force that the answers of a platform have ordered, and with --yes ends them in all processes: pauses of calls, and of a login's
-refresh of tokens, which is the endpoint token_refresh. Subtasks that wait for a moment after a call was put off are due at once, and those that wait to be
-tried again after a failure too, unless --endpoint or --subject is given. A limit that is really used up is paused again by the next refusal. What an
-operator has paused is lifted by "adsync resume".`,
+		Short: "Ends pauses that platforms ordered",
+		Long: `Shows the pauses in force that a platform's answers ordered, and with --yes ends them in all processes: pauses
+of calls, and of a login's token refresh, which is the endpoint token_refresh. Subtasks that wait for a call
+limit become due at once. Unless --endpoint or --subject is given, subtasks that wait for a retry after a
+failure become due too. A limit that is really used up is paused again by the next refusal. "adsync resume"
+ends an operator's pause.`,
 		Example: `  adsync limits end-pause --media {media}
   adsync limits end-pause --media {media} --endpoint adgroups/get --yes
   adsync limits end-pause --subject {media}/20000058 --yes`,
@@ -42,7 +43,9 @@ operator has paused is lifted by "adsync resume".`,
 	api.Param(cmd, "media", "of this platform")
 	cmd.Flags().BoolVar(&all, "all", false, "of all platforms, instead of --media")
 	api.Param(cmd, "endpoint", "only of this endpoint")
-	api.Param(cmd, "subject", "only of this app, account or login, by the id that adsync limits shows, or with its platform, such as {media}/20000058")
+	api.Param(cmd, "subject",
+		"only of this app, account or login, by the id that adsync limits shows, or with its platform, such as "+
+			"{media}/20000058")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without it nothing is changed")
 	return cmd
 }

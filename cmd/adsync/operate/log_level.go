@@ -17,10 +17,11 @@ func newLogLevel(a *settings.Source) *cobra.Command {
 	var end bool
 	cmd := api.Command(a, &cobra.Command{
 		Use:   "log-level [LEVEL]",
-		Short: "Has running processes log more, or less, for a time",
-		Long: `Has all processes of a deployment, or those of a role or with a name, log at another level for a time: debug, info, warn or error. It holds
-within 5 seconds, in consumers too, and ends by itself; without a level it shows what is in force. One order holds at a time: the next takes its place.
-It goes by Redis; without that, processes log as they are configured to.`,
+		Short: "Changes the log level of running processes for a time",
+		Long: `Changes the log level of all processes of a deployment for a time, or of those with a role or a name: debug,
+info, warn or error. It takes effect within 5 seconds, in consumers too, and ends automatically. Without a
+level it shows the order in force. One order is in force at a time: the next replaces it. The order is kept in
+Redis; without Redis, processes log at their configured level.`,
 		Example: `  adsync log-level debug --role consumer --for 10m
   adsync log-level
   adsync log-level --end`,
@@ -47,9 +48,9 @@ It goes by Redis; without that, processes log as they are configured to.`,
 		return api.Send(r, http.MethodPut, logLevelPath, body, show.LogLevel)
 	})
 	api.Param(cmd, "role", "only of processes of this role: producer, consumer or all")
-	api.Param(cmd, "node", "only of the process with this name, as the column node of the log tables tells it")
-	cmd.Flags().DurationVar(&length, "for", 15*time.Minute, "how long, 24h at the most")
-	cmd.Flags().BoolVar(&end, "end", false, "end what is in force")
+	api.Param(cmd, "node", "only of the process with this name, as in the column node of the log tables")
+	cmd.Flags().DurationVar(&length, "for", 15*time.Minute, "how long, at most 24h")
+	cmd.Flags().BoolVar(&end, "end", false, "end the order in force")
 	return cmd
 }
 

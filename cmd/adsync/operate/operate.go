@@ -1,5 +1,5 @@
-// Package operate has the commands with which people operate a deployment. Most of them call a producer's API. The file of a command has its
-// name, and what the commands of a group share is in the file of the group.
+// Package operate has the commands with which people operate a deployment. Most of them call a producer's API. The
+// file of a command has its name, and what the commands of a group share is in the file of the group.
 package operate
 
 import (
@@ -8,10 +8,12 @@ import (
 	"adsync/cmd/adsync/internal/settings"
 )
 
-// Commands returns the commands.
+// Commands returns the commands that operate a deployment.
 func Commands(a *settings.Source) []*cobra.Command {
 	return []*cobra.Command{
-		newOverview(a), newTasks(a), newRuns(a), newSubtasks(a), newDead(a), newPause(a), newResume(a), newPauses(a), newCancel(a), newCancels(a),
-		newAccounts(a), newCoverage(a), newChanges(a), newReconcile(a), newFields(a), newLimits(a), newConsumers(a), newAudit(a), newLogLevel(a),
+		newOverview(a), newTasks(a), newRuns(a), newSubtasks(a), newDead(a), newPause(a), newResume(a), newPauses(a),
+		newCancel(a), newCancels(a),
+		newAccounts(a), newCoverage(a), newChanges(a), newReconcile(a), newFields(a), newLimits(a), newConsumers(a),
+		newAudit(a), newLogLevel(a),
 	}
 }

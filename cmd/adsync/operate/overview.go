@@ -21,12 +21,13 @@ func newOverview(a *settings.Source) *cobra.Command {
 	var timeout time.Duration
 	cmd := api.Command(a, &cobra.Command{
 		Use:   "overview",
-		Short: "Tells how everything stands, and what needs attention",
-		Long: `Tells in short what the first page shows: what each platform's accounts spent today beside what the platform says, how many accounts are
-fresh, late, new and parked, and what needs attention, the worst first, with its cause, the accounts and the money concerned, and what mends it.
+		Short: "Shows the state of everything, and what needs attention",
+		Long: `Shows the first page in short: what each platform's accounts spent today compared with what the platform
+reports, how many accounts are fresh, late, new and parked, and what needs attention, the worst first, with
+its cause, the accounts and the money affected, and the remedy.
 
-With --wait it first waits until the producer answers and each account that is pulled all the time has figures of today in the summaries. It
-exits 1 if that does not come about within --timeout.`,
+With --wait it first waits until the producer answers and each account that is pulled continuously has figures
+of today in the summaries. It exits with 1 if that takes longer than --timeout.`,
 		Example: `  adsync overview
   adsync overview --wait
   adsync overview --output json | jq '.attention[] | select(.severity == "bad")'`,
@@ -47,8 +48,8 @@ exits 1 if that does not come about within --timeout.`,
 	return cmd
 }
 
-// awaitFirstPull asks for the overview until the figures of today of all accounts are in the summaries. A producer that is still
-// starting is waited for.
+// awaitFirstPull reads the overview until the figures of today of all accounts are in the summaries. It also waits
+// for a producer that is starting.
 func awaitFirstPull(ctx context.Context, c api.Producer, timeout time.Duration) error {
 	waiting, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
@@ -66,7 +67,8 @@ func awaitFirstPull(ctx context.Context, c api.Producer, timeout time.Duration) 
 		switch {
 		case err == nil:
 			missing = now
-		case missing == "" || waiting.Err() == nil: // A call that the timeout has cut off tells less than the one before.
+		// The error of a call that the timeout ended is no better than the reason before.
+		case missing == "" || waiting.Err() == nil:
 			missing = err.Error()
 		}
 		select {
@@ -77,7 +79,7 @@ func awaitFirstPull(ctx context.Context, c api.Producer, timeout time.Duration) 
 	}
 }
 
-// missingFigures returns what of the figures of today is missing, or nothing.
+// missingFigures returns in words which figures of today are missing, or "".
 func missingFigures(ctx context.Context, c api.Producer) (string, error) {
 	o, err := c.GetOverview(ctx)
 	if err != nil {
@@ -89,7 +91,8 @@ func missingFigures(ctx context.Context, c api.Producer) (string, error) {
 		pulled += m.Pulled
 		switch {
 		case m.FirstPull:
-			missing = fmt.Sprintf("the first pull of %s is under way, %d of %s", table.Plain(m.Name), m.Pulled-m.New, plural.Count(m.Pulled, "account", "accounts"))
+			missing = fmt.Sprintf("the first pull of %s is under way, %d of %s", table.Plain(m.Name), m.Pulled-m.New,
+				plural.Count(m.Pulled, "account", "accounts"))
 		case m.Pulled > 0 && m.OldestSeconds < 0:
 			missing = "an account of " + table.Plain(m.Name) + " was never pulled today"
 		}

@@ -18,9 +18,10 @@ func newPause(a *settings.Source) *cobra.Command {
 	var length time.Duration
 	cmd := stopping(a, &cobra.Command{
 		Use:   "pause KIND TARGET",
-		Short: "Holds work up, for a time or until it is resumed",
-		Long: `Holds work up within five seconds, also what is under way: nothing of it is lost, and it goes on when the
-pause ends. A task or a platform that is paused makes no ticks either; what is missed is caught up as catch_up says.
+		Short: "Stops work for a time, or until it is resumed",
+		Long: `Stops work within five seconds, also work that is running: nothing of it is lost, and it continues when the
+pause ends. A task or a platform that is paused makes no ticks; missed ticks are caught up as the task's
+catch_up orders.
 
 ` + stopTargets,
 		Example: `  adsync pause media {media} --for 2h --reason 'maintenance of the platform'
@@ -34,7 +35,7 @@ pause ends. A task or a platform that is paused makes no ticks either; what is m
 		}
 		return api.Send(r, http.MethodPost, pausesPath, body, show.Stop("Paused"))
 	})
-	cmd.Flags().DurationVar(&length, "for", 0, "how long, such as 2h; without --for and --until it lasts until it is resumed")
+	cmd.Flags().DurationVar(&length, "for", 0, "how long, such as 2h; without --for and --until, until it is resumed")
 	api.Param(cmd, "until", "until when, such as 2026-11-21T10:30:00Z")
 	return cmd
 }
@@ -46,8 +47,9 @@ const stopTargets = `KIND TARGET is one of
   account {media}/20000001              the work of an account in all runs, by the platform's id
   media {media}                         everything of a platform`
 
-// stopping makes a command one that stops work, of which it is told why and by whom.
-func stopping(a *settings.Source, cmd *cobra.Command, do func(r *api.Request, body map[string]any) error) *cobra.Command {
+// stopping makes cmd a command that stops work, with the flags --reason and --by.
+func stopping(a *settings.Source, cmd *cobra.Command,
+	do func(r *api.Request, body map[string]any) error) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		return usage.Args(2, "KIND TARGET, such as: media "+usage.SomePlatform())(cmd, args)
 	}
@@ -56,7 +58,7 @@ func stopping(a *settings.Source, cmd *cobra.Command, do func(r *api.Request, bo
 		body["kind"], body["target"] = args[0], args[1]
 		return do(r, body)
 	})
-	api.Param(cmd, "reason", "why; others will ask")
-	api.Param(cmd, "by", "your name, where no token says it")
+	api.Param(cmd, "reason", "why, for others to read")
+	api.Param(cmd, "by", "your name, if no token carries it")
 	return cmd
 }

@@ -13,7 +13,7 @@ func newPauses(a *settings.Source) *cobra.Command {
 	cmd := api.Command(a, &cobra.Command{
 		Use:     "pauses",
 		Short:   "Lists what is paused",
-		Long:    `Lists the pauses that hold work up now, the newest first; with --all also those that have ended.`,
+		Long:    `Lists the pauses in force, the newest first; with --all also those that have ended.`,
 		Example: `  adsync pauses --all`,
 	}, func(r *api.Request, _ []string) error {
 		path := pausesPath + "?limit=500"

@@ -11,11 +11,12 @@ import (
 func newReconcile(a *settings.Source) *cobra.Command {
 	cmd := api.Command(a, &cobra.Command{
 		Use:   "reconcile",
-		Short: "Tells which figures of accounts are not the sums of their levels",
-		Long: `Lists what the task system.reconcile found: figures of settled days of which the account level says something else than
-the sum of a level below. Each was ordered to be pulled again once; what was seen after that has a time under CONFIRMED. A line is
-one day of an account: its levels and figures that differ, and the one that is furthest apart, money in the account's currency. Each figure
-is in --output json, money there in millionths.`,
+		Short: "Lists figures of accounts that are not the sums of their levels",
+		Long: `Lists what the task system.reconcile found: figures of settled days for which the account level differs from
+the sum of a level below. Each such day was ordered once to be pulled again; CONFIRMED is the time when it
+still differed after that. A line is one day of an account, with the levels and figures that differ, and the
+figure that is furthest apart, money in the account's currency. --output json has each figure, money in
+millionths.`,
 		Example: `  adsync reconcile --media {media}
   adsync reconcile --state all --day 2026-11-20`,
 	}, func(r *api.Request, _ []string) error { return api.Get(r, "/api/v1/reconciliation", show.Differences) })

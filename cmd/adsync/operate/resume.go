@@ -22,6 +22,6 @@ func newResume(a *settings.Source) *cobra.Command {
 	}, func(r *api.Request, args []string) error {
 		return api.Send(r, http.MethodDelete, pausesPath+"/"+url.PathEscape(args[0]), nil, show.Stop("Ended the pause of"))
 	})
-	api.Param(cmd, "by", "your name, where no token says it")
+	api.Param(cmd, "by", "your name, if no token carries it")
 	return cmd
 }

@@ -12,9 +12,9 @@ import (
 func newRuns(a *settings.Source) *cobra.Command {
 	cmd := usage.Group(&cobra.Command{
 		Use:   "runs",
-		Short: "Shows runs, and takes up what failed in them",
-		Long: `A run is one carrying out of a task: of a tick of its cron, or of an order. "adsync tasks run" orders one, "adsync cancel run ID" ends
-what is open of one, "adsync pause run ID" holds it up.`,
+		Short: "Shows runs, and redrives what failed in them",
+		Long: `A run is one execution of a task: for a tick of its cron, or for an order. "adsync tasks run" orders a run,
+"adsync pause run ID" pauses one, and "adsync cancel run ID" ends what is open of one.`,
 		Example: `  adsync runs list --state running
   adsync runs show 7529853616300212345 --watch`,
 	})

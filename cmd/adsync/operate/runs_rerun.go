@@ -12,9 +12,9 @@ func newRunsRerun(a *settings.Source) *cobra.Command {
 	var dry, yes bool
 	cmd := api.Command(a, &cobra.Command{
 		Use:   "rerun ID",
-		Short: "Takes up what failed in a run, in a new run",
-		Long: `Shows what would be taken up, and with --yes does it: a run is made of just the accounts and parts that failed for good in this one, with
-the task's settings as they are now. It is "adsync dead redrive" of one run.`,
+		Short: "Redrives what failed in a run, in a new run",
+		Long: `Shows what would be redriven, and with --yes redrives it: a new run has exactly the accounts and parts that
+failed for good in this one, with the task's present settings. It is "adsync dead redrive" of one run.`,
 		Example: `  adsync runs rerun 7529853616300212345
   adsync runs rerun 7529853616300212345 --rate 50 --yes`,
 		Args: runArg,
@@ -24,9 +24,9 @@ the task's settings as they are now. It is "adsync dead redrive" of one run.`,
 		}
 		return redrive(r, runPath(args[0])+"/rerun", r.Params(), yes)
 	})
-	cmd.Flags().Int("rate", 0, "subtasks a second; without it what the task says")
+	cmd.Flags().Int("rate", 0, "subtasks a second (the task's own rate if not given)")
 	api.SendFlags(cmd, "rate")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show what would be taken up, as without --yes")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "only show what would be redriven, as without --yes")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without it nothing is changed")
 	return cmd
 }

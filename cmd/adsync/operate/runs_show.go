@@ -17,8 +17,8 @@ func newRunsShow(a *settings.Source) *cobra.Command {
 	cmd := api.Command(a, &cobra.Command{
 		Use:   "show ID",
 		Short: "Shows a run, its counts and its progress",
-		Long: `Shows a run with its exact counts, how many subtasks a second it ends, and about when it will have ended at this rate. With --watch it
-goes on to do so until the run has ended; interrupt it as you like, the run goes on.`,
+		Long: `Shows a run with its exact counts, how many subtasks end a second, and about when the run ends at this rate.
+With --watch it shows the run until it has ended; an interrupt ends the command, and the run continues.`,
 		Example: `  adsync runs show 7529853616300212345
   adsync runs show 7529853616300212345 --watch`,
 		Args: runArg,
@@ -28,7 +28,7 @@ goes on to do so until the run has ended; interrupt it as you like, the run goes
 		}
 		return watchRun(r, args[0])
 	})
-	cmd.Flags().BoolVar(&watch, "watch", false, "show it again and again until it has ended")
+	cmd.Flags().BoolVar(&watch, "watch", false, "show it repeatedly until it has ended")
 	return cmd
 }
 

@@ -10,9 +10,10 @@ import (
 func newSubtasks(a *settings.Source) *cobra.Command {
 	cmd := usage.Group(&cobra.Command{
 		Use:   "subtasks",
-		Short: "Lists subtasks, and tells what they wait for",
-		Long: `A subtask is what a run does for one account and one part, such as a day. It is named by its run, our id of the account, and the part: the
-first columns of the lists. Those that failed for good, "adsync dead" shows and repeats.`,
+		Short: "Lists subtasks, and shows what they wait for",
+		Long: `A subtask is the work of a run for one account and one part, such as a day. Its run, our id of the account,
+and its part name it: the first columns of the lists. "adsync dead" shows and redrives those that failed for
+good.`,
 		Example: `  adsync subtasks list --run 7529853616300212345 --state retrying
   adsync subtasks show 7529853616300212345 12 2026-11-20
   adsync subtasks due --media {media}

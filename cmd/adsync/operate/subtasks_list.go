@@ -17,8 +17,8 @@ func newSubtasksList(a *settings.Source) *cobra.Command {
 	cmd := api.LimitedCommand(a, &cobra.Command{
 		Use:   "list",
 		Short: "Lists the subtasks of a run, or of an account",
-		Long: `Lists the subtasks of a run, by account and part; or those of an account, of the runs that were made between --since and --until, or else
-within the last day, the newest run first.`,
+		Long: `Lists the subtasks of a run, by account and part; or those of an account in the runs made between --since and
+--until, by default within the last day, the newest run first.`,
 		Example: `  adsync subtasks list --run 7529853616300212345 --state retrying
   adsync subtasks list --account {media}/20000001 --since 72h --state failed`,
 	}, func(r *api.Request, _ []string) error {

@@ -13,10 +13,11 @@ func newSubtasksWait(a *settings.Source) *cobra.Command {
 	var account string
 	cmd := api.Command(a, &cobra.Command{
 		Use:   "wait [RUN ACCOUNT_ID PART]",
-		Short: "Tells what a subtask, or each open one of an account, waits for, and until when",
-		Long: `Tells what one subtask waits for, named by the first columns of "adsync subtasks list" and "due": a retry, a call
-limit, a pause, or its turn. The account may be named as MEDIA/ACCOUNT too. Below are the call limits that work as important
-as its own wants now. With --account it tells this of all open subtasks of an account, those of the newest run first.`,
+		Short: "Shows what a subtask, or each open one of an account, waits for, and until when",
+		Long: `Shows what one subtask waits for: a retry, a call limit, a pause, or its place in the queue. The first columns
+of "adsync subtasks list" and "due" name it; the account may also be named as MEDIA/ACCOUNT. Below are the
+call limits that work of its importance needs now. With --account it shows all open subtasks of an account,
+those of the newest run first.`,
 		Example: `  adsync subtasks wait --account {media}/20000001
   adsync subtasks wait --account {media}/20000001 --task {media}.report_hourly.account
   adsync subtasks wait 7529853616300212345 12 2026-11-20

@@ -26,13 +26,15 @@ func newTasks(a *settings.Source) *cobra.Command {
 	cmd := usage.Group(&cobra.Command{
 		Use:   "tasks",
 		Short: "Shows, changes and runs tasks",
-		Long: `A task says what is pulled, when, for which accounts, and how important it is: a row of cron_task. What these commands change is checked
-before it is saved, and holds within a few seconds. They ask a producer's API. If it wants a token, set ` + settings.TokenVariable + `.`,
+		Long: `A task is a row of cron_task: what is pulled, when, for which accounts, and how important it is. A change is
+checked before it is saved, and takes effect within a few seconds. These commands call a producer's API. If it
+needs a token, set ` + settings.TokenVariable + `.`,
 		Example: `  adsync tasks list
   adsync tasks edit {media}.report_daily.account --cron '*/5 * * * *'
   adsync tasks run {media}.report_daily.account --accounts 20000001 --from 2026-11-18 --to 2026-11-20 --wait`,
 	})
-	cmd.AddCommand(newTasksList(a), newTasksShow(a), newTasksCreate(a), newTasksEdit(a), newTasksEnable(a), newTasksDisable(a),
+	cmd.AddCommand(newTasksList(a), newTasksShow(a), newTasksCreate(a), newTasksEdit(a), newTasksEnable(a),
+		newTasksDisable(a),
 		newTasksRun(a), newTasksReload(a))
 	return cmd
 }
@@ -50,7 +52,7 @@ func switchTask(a *settings.Source, action, state string, cmd *cobra.Command) *c
 	})
 }
 
-// taskFields are the fields of a task that people give, by the names of their flags. That of the JSON has _ for each -.
+// taskFields are the fields of a task that can be set, by the names of their flags. The JSON name has _ for each -.
 var taskFields = []struct {
 	flag, usage string
 	kind        string // text, number, switch, list or json
@@ -59,30 +61,31 @@ var taskFields = []struct {
 	{"media", "the platform, or system", "text"},
 	{"handler", "what it does, such as {media}.report_daily", "text"},
 	{"params", `the handler's parameters as JSON, such as '{"level": "account", "days": 3}'; null for none`, "json"},
-	{"cron", "when it runs, such as '*/10 * * * *' or '~ 3 * * *', a minute of its own", "text"},
+	{"cron", "when it runs, such as '*/10 * * * *' or '~ 3 * * *' for a minute that adsync picks", "text"},
 	{"timezone", "the zone of the cron, such as Asia/Shanghai", "text"},
 	{"lane", "how important it is: a lane's name", "text"},
 	{"scope", "the tiers of accounts, such as active,inactive, or all", "text"},
-	{"timeout-seconds", "for how long one try of a subtask may run", "number"},
+	{"timeout-seconds", "how long one attempt of a subtask may run", "number"},
 	{"ttl-seconds", "how old a subtask may become before it expires; 0 for never", "number"},
-	{"retry-max", "how often a subtask is tried again", "number"},
+	{"retry-max", "how often a subtask is retried", "number"},
 	{"retry-base-seconds", "the pause before the first retry", "number"},
-	{"overlap", "when a run is due and the one before is open: skip, queue or replace", "text"},
-	{"catch-up", "which ticks that were missed are run: none, latest or all", "text"},
+	{"overlap", "what to do when a run is due and the one before is open: skip, queue or replace", "text"},
+	{"catch-up", "which missed ticks are run: none, latest or all", "text"},
 	{"catch-up-window-seconds", "how old a missed tick may be", "number"},
 	{"catch-up-order", "oldest_first or newest_first", "text"},
-	{"catch-up-spread-seconds", "the pause between two ticks that are caught up", "number"},
+	{"catch-up-spread-seconds", "the pause between two missed ticks that are run", "number"},
 	{"concurrency", "parallel, serial or exclusive", "text"},
-	{"exclusive-max-seconds", "for how long an exclusive subtask may hold up others", "number"},
-	{"fan-out-rate", "subtasks a second; 0 for as fast as can be", "number"},
-	{"after", "the tasks after which it runs, in the place of a cron, such as a.task,another.task", "list"},
+	{"exclusive-max-seconds", "how long an exclusive subtask may block others", "number"},
+	{"fan-out-rate", "subtasks a second; 0 for no limit", "number"},
+	{"after", "the tasks after which it runs, instead of a cron, such as a.task,another.task", "list"},
 }
 
-// shownOnly are what "adsync tasks show" tells of a task beside its fields.
+// shownOnly are what "adsync tasks show" prints of a task in addition to its fields.
 var shownOnly = []string{"id", "status", "errors", "row_revision", "next_ticks", "last_ticks"}
 
-// changingTask makes a command one that changes a task as a file and flags say: do is given the fields of the request.
-func changingTask(a *settings.Source, cmd *cobra.Command, do func(r *api.Request, body map[string]json.RawMessage, args []string) error) *cobra.Command {
+// changingTask makes cmd a command that changes a task: do gets the fields of the request from --file and the flags.
+func changingTask(a *settings.Source, cmd *cobra.Command,
+	do func(r *api.Request, body map[string]json.RawMessage, args []string) error) *cobra.Command {
 	var file string
 	api.Command(a, cmd, func(r *api.Request, args []string) error {
 		body, err := givenFields(cmd, file)
@@ -92,8 +95,9 @@ func changingTask(a *settings.Source, cmd *cobra.Command, do func(r *api.Request
 		return do(r, body, args)
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&file, "file", "", `a file with the task as JSON, as "adsync tasks show --output json" prints it, or - for standard input; flags win`)
-	for _, field := range taskFields { // What is not given is as it was, or as the column has it by itself.
+	flags.StringVar(&file, "file", "",
+		`a file with the task as JSON, as "adsync tasks show --output json" prints it, or - for standard input; flags win`)
+	for _, field := range taskFields { // A field that is not given keeps its value, or has the default of its column.
 		switch field.kind {
 		case "number":
 			flags.Int64(field.flag, 0, field.usage)
@@ -109,8 +113,8 @@ func changingTask(a *settings.Source, cmd *cobra.Command, do func(r *api.Request
 	return cmd
 }
 
-// givenFields reads the file and the flags into the fields of a request. The revision in the file is that of the row, which is another than the one
-// that runs where the row cannot be used.
+// givenFields reads the file and the flags into the fields of a request. The revision in the file is the row's. It
+// differs from the revision that runs if the row cannot be used.
 func givenFields(cmd *cobra.Command, file string) (map[string]json.RawMessage, error) {
 	body := map[string]json.RawMessage{}
 	if file != "" {
@@ -119,7 +123,10 @@ func givenFields(cmd *cobra.Command, file string) (map[string]json.RawMessage, e
 			return nil, err
 		}
 		if err := strictjson.Unmarshal(text, &body); err != nil {
-			return nil, usage.Errorf("--file %s is not a task: %v: want a JSON object, as \"adsync tasks show NAME --output json\" prints it", file, err)
+			return nil,
+				usage.Errorf(
+					"--file %s is not a task: %v: want a JSON object, as \"adsync tasks show NAME --output json\" prints it", file,
+					err)
 		}
 		if revision, ok := body["row_revision"]; ok {
 			body["revision"] = revision

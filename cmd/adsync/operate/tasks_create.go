@@ -17,11 +17,14 @@ func newTasksCreate(a *settings.Source) *cobra.Command {
 	cmd := changingTask(a, &cobra.Command{
 		Use:   "create",
 		Short: "Makes a new task",
-		Long: `Makes a new task of flags, or of a file with its JSON. It needs a name, a media, a handler, and a cron or the tasks that it runs after; the
-rest is as the columns of cron_task have it by themselves. What could not be used is refused.`,
-		Example: `  adsync tasks create --name {media}.report_daily.second_look --media {media} --handler {media}.report_daily \
+		Long: `Makes a new task of flags, or of a file with its JSON. It needs a name, a media, a handler, and a cron or the
+tasks that it runs after. The other fields have the defaults of their columns. A task that could not run is
+refused.`,
+		Example: `  adsync tasks create --name {media}.report_daily.second_look --media {media} \
+    --handler {media}.report_daily \
     --params '{"level": "account", "days": 3}' --cron '~ 14 * * *' --timezone Asia/Shanghai
-  adsync tasks show {media}.report_daily.account --output json | adsync tasks create --file - --name a.copy --enabled=false`,
+  adsync tasks show {media}.report_daily.account --output json |
+    adsync tasks create --file - --name a.copy --enabled=false`,
 	}, func(r *api.Request, body map[string]json.RawMessage, _ []string) (err error) {
 		delete(body, "revision")
 		if name != "" {

@@ -8,9 +8,10 @@ import (
 
 func newTasksDisable(a *settings.Source) *cobra.Command {
 	return switchTask(a, "disable", "off", &cobra.Command{
-		Use:     "disable NAME",
-		Short:   "Switches a task off",
-		Long:    `Switches a task off: it has no ticks any more. Runs that it has go on: "adsync cancel task NAME" ends them. It can be run by hand.`,
+		Use:   "disable NAME",
+		Short: "Switches a task off",
+		Long: `Switches a task off: it has no more ticks. Its open runs continue: "adsync cancel task NAME" ends them. It can
+still be run by hand.`,
 		Example: `  adsync tasks disable {media}.report_daily.account`,
 	})
 }

@@ -19,8 +19,9 @@ func newTasksEdit(a *settings.Source) *cobra.Command {
 	cmd := changingTask(a, &cobra.Command{
 		Use:   "edit NAME",
 		Short: "Changes a task",
-		Long: `Changes what flags or a file say, and leaves the rest as it is; what could not be used is refused. A change is of a revision of the task: that
-of --revision or of the file, else the one that there is now. If somebody else has changed the task since that one, it is refused.`,
+		Long: `Changes the fields that flags or a file give, and keeps the others. A task that could not run is refused. A
+change applies to one revision of the task: that of --revision or of the file, otherwise the present one. It
+is refused if somebody else has changed the task since.`,
 		Example: `  adsync tasks edit {media}.report_daily.account --cron '*/5 * * * *' --lane bulk
   adsync tasks show {media}.report_daily.account --output json > task.json; vi task.json
   adsync tasks edit {media}.report_daily.account --file task.json`,
@@ -29,7 +30,8 @@ of --revision or of the file, else the one that there is now. If somebody else h
 		if text, ok := body["name"]; ok {
 			var name string
 			if json.Unmarshal(text, &name) != nil || name != args[0] {
-				return usage.Errorf("the file is of the task %s, and not of %s: a task keeps its name", table.Clean(string(text)), args[0])
+				return usage.Errorf("the file is of the task %s, and not of %s: a task keeps its name", table.Clean(string(text)),
+					args[0])
 			}
 			delete(body, "name")
 		}
@@ -49,7 +51,8 @@ of --revision or of the file, else the one that there is now. If somebody else h
 		}
 		return api.Send(r, http.MethodPatch, taskPath(args[0]), body, show.ChangedTask("Changed"))
 	})
-	cmd.Flags().Int64Var(&revision, "revision", 0, "the revision that was read; without it that of the file, or what there is now")
+	cmd.Flags().Int64Var(&revision, "revision", 0,
+		"the revision that was read; without it that of the file, or the present one")
 	return cmd
 }
 

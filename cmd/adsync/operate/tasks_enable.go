@@ -8,9 +8,10 @@ import (
 
 func newTasksEnable(a *settings.Source) *cobra.Command {
 	return switchTask(a, "enable", "on", &cobra.Command{
-		Use:     "enable NAME",
-		Short:   "Switches a task on",
-		Long:    `Switches a task on: it runs from its next tick on. What it missed while it was off is not caught up.`,
+		Use:   "enable NAME",
+		Short: "Switches a task on",
+		Long: `Switches a task on: it runs from its next tick on. Ticks that it missed while it was off are not
+caught up.`,
 		Example: `  adsync tasks enable {media}.report_daily.account`,
 	})
 }

@@ -23,9 +23,10 @@ func newTasksRun(a *settings.Source) *cobra.Command {
 	cmd := api.Command(a, &cobra.Command{
 		Use:   "run NAME",
 		Short: "Runs a task now",
-		Long: `Orders a run of a task, whatever its cron says, also when it is disabled: of the accounts that --accounts names, or with --all of its
-whole scope, which is also what a task without accounts has; of the days from --from to --to, or else of those that it always pulls. With --wait
-it follows the run until that has ended, shows it, and exits 1 unless everything was done.`,
+		Long: `Orders a run of a task, independently of its cron, also when it is disabled: for the accounts of --accounts,
+or with --all for its whole scope, which a task without accounts has too; for the days from --from to --to, by
+default the days that it always pulls. With --wait it follows the run until it has ended, shows it, and exits
+with 1 unless everything was done.`,
 		Example: `  adsync tasks run {media}.report_daily.account --all --dry-run
   adsync tasks run {media}.report_daily.account --accounts 20000001,20000058 --from 2026-11-18 --to 2026-11-20 --wait
   adsync tasks run {media}.report_daily.account --accounts 20000001 --from 2026-11-20 --to 2026-11-20 --confirm`,
@@ -60,15 +61,15 @@ it follows the run until that has ended, shows it, and exits 1 unless everything
 		}
 		return await(r, answer)
 	})
-	cmd.Flags().StringSliceVar(&accounts, "accounts", nil, "of these accounts, by the platform's ids")
-	cmd.Flags().BoolVar(&all, "all", false, "of the task's whole scope, instead of --accounts")
+	cmd.Flags().StringSliceVar(&accounts, "accounts", nil, "for these accounts, by the platform's ids")
+	cmd.Flags().BoolVar(&all, "all", false, "for the task's whole scope, instead of --accounts")
 	api.Param(cmd, "from", "first day, such as 2026-11-15")
-	api.Param(cmd, "to", "last day, included")
-	cmd.Flags().Bool("confirm", false, "believe the answer, also where it takes away much: you have looked at the platform")
-	cmd.Flags().Bool("spare", false, "only with calls that would pass unused")
-	cmd.Flags().Bool("dry-run", false, "order nothing, and tell what it would come to")
+	api.Param(cmd, "to", "last day, inclusive")
+	cmd.Flags().Bool("confirm", false, "accept the platform's answer even if it removes much; check on the platform first")
+	cmd.Flags().Bool("spare", false, "use only calls that would otherwise be unused")
+	cmd.Flags().Bool("dry-run", false, "order nothing, and estimate the subtasks, calls and time")
 	api.SendFlags(cmd, "confirm", "spare", "dry-run")
-	cmd.Flags().BoolVar(&wait, "wait", false, "follow the run until it has ended; exit 1 unless everything was done")
+	cmd.Flags().BoolVar(&wait, "wait", false, "follow the run until it has ended; exit with 1 unless everything was done")
 	return cmd
 }
 
@@ -87,7 +88,7 @@ func await(r *api.Request, order []byte) error {
 	}
 	answer, run, err := r.FollowRun(o.RunID, see)
 	if errors.Is(err, context.Canceled) {
-		return fmt.Errorf("stopped waiting; the run goes on: adsync runs show %s --watch", o.RunID)
+		return fmt.Errorf("stopped waiting; the run continues: adsync runs show %s --watch", o.RunID)
 	}
 	if err == nil {
 		err = api.Print(r, answer, show.Run)

@@ -12,8 +12,8 @@ func newTasksShow(a *settings.Source) *cobra.Command {
 	return api.Command(a, &cobra.Command{
 		Use:   "show NAME",
 		Short: "Shows a task's settings and ticks, and what is wrong with its row",
-		Long: `Shows a task's settings, its next ticks, its last ones with their runs, and what is wrong with its row if something is. Its JSON, changed,
-is what "adsync tasks edit --file" takes.`,
+		Long: `Shows a task's settings, its next ticks, its last ticks with their runs, and what is wrong with its row, if
+anything. "adsync tasks edit --file" takes its JSON after a change.`,
 		Example: `  adsync tasks show {media}.report_daily.account
   adsync tasks show {media}.report_daily.account --output json > task.json`,
 		Args: taskArg,

@@ -15,14 +15,15 @@ import (
 )
 
 const (
-	// watchInterval is how long a run that is watched is left alone.
+	// watchInterval is the pause between two reads of a run.
 	watchInterval = time.Second
-	// awayMax is for how long a producer may be away while a run is watched: an upgrade takes less.
+	// awayMax is how long a producer may be away meanwhile: an upgrade takes less.
 	awayMax = 2 * time.Minute
 )
 
-// FollowRun asks for a run until it has ended, and has each answer seen; moved tells whether its state is another than before. A producer may be
-// away for a while, which is said on standard error.
+// FollowRun reads a run until it has ended, calls see with each answer, and returns the last one. moved reports
+// whether the state changed. A producer may be away for awayMax; standard error names the reason. An interrupt
+// returns context.Canceled.
 func (r *Request) FollowRun(id string, see func(run *client.Run, moved bool) error) ([]byte, *client.Run, error) {
 	c, err := r.Producer()
 	if err != nil {
@@ -41,7 +42,7 @@ func (r *Request) FollowRun(id string, see func(run *client.Run, moved bool) err
 		if _, isAway := errors.AsType[*client.AwayError](err); isAway {
 			if away.IsZero() {
 				away = clock.Mark()
-				fmt.Fprintf(r.ErrOrStderr(), "%v (It is tried again for %s.)\n", err, awayMax)
+				fmt.Fprintf(r.ErrOrStderr(), "%v (It is retried for %s.)\n", err, awayMax)
 			}
 			if clock.Since(away) > awayMax {
 				return nil, nil, err

@@ -17,7 +17,7 @@ import (
 	"adsync/cmd/adsync/internal/usage"
 )
 
-// Producer calls the API of a producer. Its errors also say what the caller of a command can do.
+// Producer calls the API of a producer. Its errors name the remedy for the caller of a command.
 type Producer struct{ *client.Client }
 
 // Call is Call of the client.
@@ -32,7 +32,7 @@ func (p Producer) Pages(ctx context.Context, path string, query url.Values, rows
 	return answer, WithRemedy(err)
 }
 
-// WithRemedy adds to an error of the client what can be done about it. An error about the request's values is the caller's.
+// WithRemedy adds the remedy to an error of the client. An error about the request's values becomes a usage.Error.
 func WithRemedy(err error) error {
 	_, isAway := errors.AsType[*client.AwayError](err)
 	problem, isProblem := errors.AsType[*client.Problem](err)
@@ -42,15 +42,15 @@ func WithRemedy(err error) error {
 	case isAway || !isProblem:
 		return err
 	case problem.Status == http.StatusUnauthorized || problem.Status == http.StatusForbidden:
-		return fmt.Errorf("%w\nSet %s to a token of the role that this needs.", err, settings.TokenVariable) //nolint:revive,staticcheck // It is a sentence.
+		return fmt.Errorf("%w (set %s to a token of the role that this needs)", err, settings.TokenVariable)
 	case problem.Status == http.StatusUnprocessableEntity:
 		return usage.Errorf("%s", problem.Error())
 	}
 	return err
 }
 
-// Reach returns the producer of the flag, the environment or the configuration, in this order. A token is
-// taken from the environment alone: a command line can be read by everyone on the machine.
+// Reach returns the producer that the flag, the environment or the configuration names, in this order. The token
+// comes only from the environment: everyone on the machine can read a command line.
 func Reach(a *settings.Source, cmd *cobra.Command, server string) (Producer, error) {
 	from := "--server"
 	if server == "" {
@@ -63,18 +63,20 @@ func Reach(a *settings.Source, cmd *cobra.Command, server string) (Producer, err
 		}
 		scheme := "http://"
 		if cfg.API.TLS.CertFile != "" {
-			scheme = "https://" // Its certificate must be of the host of api.listen, or --server names another.
+			scheme = "https://" // The certificate must be valid for the host of api.listen. Otherwise --server is needed.
 		}
 		server, from = scheme+reachable(cfg.API.Listen), "api.listen"
 	}
 	u, err := url.Parse(server)
-	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.User != nil {
-		return Producer{}, usage.Errorf("%s is %q: want the address of a producer, as http://host:port", from, config.Redacted(server))
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || strings.Trim(u.Path, "/") != "" ||
+		u.User != nil {
+		return Producer{}, usage.Errorf("%s is %q: want the address of a producer, as http://host:port", from,
+			config.Redacted(server))
 	}
 	return Producer{client.New(u.Scheme+"://"+u.Host, settings.Variable(a.Environ, settings.TokenVariable))}, nil
 }
 
-// reachable is an address to listen on as one to call.
+// reachable returns the address to call for an address to listen on.
 func reachable(listen string) string {
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {

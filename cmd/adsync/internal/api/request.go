@@ -29,11 +29,13 @@ type Request struct {
 	limit          int
 }
 
-// Command makes cmd a command that calls the API: do carries it out. Its flags that Param and SendFlags mark are the request's parameters.
+// Command makes cmd a command that calls the API: do carries it out. Its flags that Param and SendFlags mark are the
+// request's parameters.
 func Command(a *settings.Source, cmd *cobra.Command, do func(r *Request, args []string) error) *cobra.Command {
 	r := &Request{Command: cmd, source: a}
 	flags := cmd.Flags()
-	flags.StringVar(&r.server, "server", "", "address of a producer's API, as http://host:port (or "+settings.ServerVariable+"); without it that of api.listen")
+	flags.StringVar(&r.server, "server", "", "address of a producer's API, as http://host:port (or "+
+		settings.ServerVariable+"); without it that of api.listen")
 	flags.StringVar(&r.output, "output", "table", "table or json")
 	if cmd.Args == nil {
 		cmd.Args = usage.NoArgs
@@ -197,8 +199,8 @@ func Print[A any](r *Request, answer []byte, print func(io.Writer, *A) error) er
 	return print(r.OutOrStdout(), &values)
 }
 
-// refuseEmpty refuses a flag that was given without a value, as by a variable that is not set: what was to choose something must not come to
-// choose everything.
+// refuseEmpty refuses a flag with an empty value, as of a shell variable that is not set: a filter must not turn into
+// none.
 func refuseEmpty(flags *pflag.FlagSet) (err error) {
 	flags.Visit(func(f *pflag.Flag) {
 		if _, may := f.Annotations[mayBeEmpty]; err == nil && !may && f.Value.Type() == "string" && f.Value.String() == "" {
@@ -208,7 +210,7 @@ func refuseEmpty(flags *pflag.FlagSet) (err error) {
 	return err
 }
 
-// sinceWhen is a time as the API takes it, of one that was given as such or as how long ago it is.
+// sinceWhen returns a time as the API reads it. text is a time, or the duration since.
 func sinceWhen(text string) string {
 	if ago, err := time.ParseDuration(text); err == nil {
 		return clock.System{}.Now().Add(-ago).UTC().Format(time.RFC3339Nano)

@@ -1,4 +1,4 @@
-// Package completion has the shell complete command lines.
+// Package completion completes command lines in a shell.
 package completion
 
 import (
@@ -22,17 +22,19 @@ import (
 	"adsync/upkeep"
 )
 
-// completionPatience is for how long the shell waits for names that the API knows.
+// completionPatience is how long the shell waits for names from the API.
 const completionPatience = 3 * time.Second
 
 var (
 	// RunStates are the states of runs.
-	RunStates = words(task.RunFanningOut, task.RunRunning, task.RunSucceeded, task.RunPartial, task.RunFailed, task.RunCancelled, task.RunSkipped, task.RunExpired)
+	RunStates = words(task.RunFanningOut, task.RunRunning, task.RunSucceeded, task.RunPartial, task.RunFailed,
+		task.RunCancelled, task.RunSkipped, task.RunExpired)
 
 	// SubtaskStates are the states of subtasks.
-	SubtaskStates = words(task.Waiting, task.Retrying, task.Deferred, task.Succeeded, task.Failed, task.Expired, task.Cancelled, task.Superseded)
+	SubtaskStates = words(task.Waiting, task.Retrying, task.Deferred, task.Succeeded, task.Failed, task.Expired,
+		task.Cancelled, task.Superseded)
 
-	// flagWords are what flags take, by their names, which mean the same in each command that has them.
+	// flagWords are the values of flags, by name. Such a flag means the same in each command.
 	flagWords = map[string][]string{
 		"catch-up":       words(task.CatchUpNone, task.CatchUpLatest, task.CatchUpAll),
 		"catch-up-order": words(task.OldestFirst, task.NewestFirst),
@@ -43,7 +45,7 @@ var (
 		"overlap":        words(task.OverlapSkip, task.OverlapQueue, task.OverlapReplace),
 		"tier":           {storesettings.TierActive, storesettings.TierInactive, storesettings.TierInvalid},
 	}
-	// stateWords are what --state takes, by command.
+	// stateWords are the values of --state, by command.
 	stateWords = map[string][]string{
 		"adsync accounts list": words(overview.AccountPulled, overview.AccountParked, overview.AccountUnbound),
 		"adsync fields list":   {"asked", "trying", "off", "retired", "refused"},
@@ -52,7 +54,7 @@ var (
 		"adsync subtasks due":  words(task.Retrying, task.Deferred),
 		"adsync subtasks list": SubtaskStates,
 	}
-	// roleWords are what --role takes, by command.
+	// roleWords are the values of --role, by command.
 	roleWords = map[string][]string{
 		"adsync log-level": {"producer", "consumer", "all"},
 		"adsync serve":     {"producer", "consumer", "all"},
@@ -61,7 +63,7 @@ var (
 	logLevels = []string{"debug", "info", "warn", "error"}
 )
 
-// words are texts of one kind as plain ones.
+// words returns texts of one type as strings.
 func words[T ~string](all ...T) []string {
 	texts := make([]string, len(all))
 	for i, w := range all {
@@ -70,13 +72,14 @@ func words[T ~string](all ...T) []string {
 	return texts
 }
 
-// Complete has the shell complete what the command and those below it take: fixed words, and the names of tasks and lanes, for which the API
-// is asked. Where nothing is known it offers nothing: files go with --config, --file and --data alone.
+// Complete adds completion to cmd and the commands below it: of fixed words, and of the names of tasks and lanes,
+// which come from the API. Only --config, --file and --data complete files. Other flags and words complete nothing.
 func Complete(a *settings.Source, cmd *cobra.Command) {
 	path := cmd.CommandPath()
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if complete := flagCompletion(a, path, f); complete != nil {
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete) // The flag is there, and nobody else has done so.
+			// It fails only for a flag that is missing, or has a completion.
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, complete)
 		}
 	})
 	cmd.ValidArgsFunction = argCompletion(a, path)
@@ -89,7 +92,7 @@ func flagCompletion(a *settings.Source, path string, f *pflag.Flag) cobra.Comple
 	all := flagWords[f.Name]
 	switch f.Name {
 	case "config", "data", "file":
-		return nil // Files, which is what a shell offers by itself.
+		return nil // The shell offers files.
 	case "media", "live":
 		all = engine.PlatformNames()
 		if strings.HasPrefix(path, "adsync tasks ") {
@@ -154,7 +157,7 @@ func stopTargetNames(a *settings.Source) cobra.CompletionFunc {
 	}
 }
 
-// accountBegins offers what accounts begin with: their ids are too many.
+// accountBegins completes the platform of an account. The ids are too many to offer.
 func accountBegins(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var all []string
 	for _, name := range engine.PlatformNames() {
@@ -167,12 +170,13 @@ func taskNames(a *settings.Source) cobra.CompletionFunc {
 	return taskWords(a, func(k *client.Task) []string { return []string{k.Name} })
 }
 
-// taskWords completes with words of the tasks. Whatever goes wrong, the shell offers nothing: it is no place for an error.
+// taskWords completes words of the tasks. After an error it offers nothing: a completion cannot show one.
 func taskWords(a *settings.Source, of func(*client.Task) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
 		defer cancel()
-		server, _ := cmd.Flags().GetString("server") // A command without it has the API's address from elsewhere.
+		// Without the flag, the address comes from the environment or the configuration.
+		server, _ := cmd.Flags().GetString("server")
 		var answer client.TaskList
 		c, err := api.Reach(a, cmd, server)
 		if err == nil {

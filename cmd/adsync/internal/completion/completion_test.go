@@ -8,13 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the shell completes is what the API takes.
+// The shell completes the values that the API accepts.
 func TestWords_AreThoseOfTheAPI(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../../docs/openapi.yaml")
 	require.NoError(t, err)
 	for _, all := range [][]string{
-		RunStates, SubtaskStates, stateWords["adsync subtasks due"], stateWords["adsync accounts list"], stateWords["adsync reconcile"], flagWords["tier"], flagWords["login-state"],
+		RunStates, SubtaskStates, stateWords["adsync subtasks due"], stateWords["adsync accounts list"],
+		stateWords["adsync reconcile"], flagWords["tier"], flagWords["login-state"],
 		flagWords["overlap"], flagWords["catch-up"], flagWords["catch-up-order"], flagWords["concurrency"], logLevels,
 	} {
 		require.Contains(t, string(text), "enum: ["+strings.Join(all, ", ")+"]")

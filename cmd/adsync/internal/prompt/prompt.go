@@ -1,4 +1,4 @@
-// Package prompt asks the person at the terminal.
+// Package prompt reads answers of the person at the terminal.
 package prompt
 
 import (
@@ -15,8 +15,8 @@ import (
 	"adsync/base/secret"
 )
 
-// Secret asks for a secret on the terminal, which does not show it. Where standard input is no terminal, its next line
-// is the answer. It is never an argument: a command line can be read by everyone on the machine.
+// Secret reads a secret from the terminal, which does not show it. If standard input is no terminal, its next line is
+// the answer. A secret is never an argument: everyone on the machine can read a command line.
 func Secret(ctx context.Context, cmd *cobra.Command, question string) (secret.Text, error) {
 	in := cmd.InOrStdin()
 	if terminal, ok := Terminal(in); ok {
@@ -25,7 +25,7 @@ func Secret(ctx context.Context, cmd *cobra.Command, question string) (secret.Te
 		fmt.Fprintln(cmd.ErrOrStderr())
 		return answered(answer, err)
 	}
-	// Byte by byte: what comes after the line is the answer to the next question.
+	// It reads byte by byte: the bytes after the line are the next answer.
 	var line []byte
 	for next := make([]byte, 1); ; {
 		n, err := in.Read(next)
@@ -42,13 +42,13 @@ func Secret(ctx context.Context, cmd *cobra.Command, question string) (secret.Te
 	}
 }
 
-// Terminal returns the terminal that a reader or a writer is, if it is one.
+// Terminal returns the file of a reader or a writer that is a terminal.
 func Terminal(stream any) (*os.File, bool) {
 	file, ok := stream.(*os.File)
 	return file, ok && term.IsTerminal(int(file.Fd()))
 }
 
-// readHidden reads a line that the terminal does not show. When ctx ends first, the terminal shows again what is typed.
+// readHidden reads a line that the terminal does not show. If ctx ends first, it switches the echo on again.
 func readHidden(ctx context.Context, terminal *os.File) (string, error) {
 	fd := int(terminal.Fd())
 	before, err := term.GetState(fd)
@@ -68,7 +68,8 @@ func readHidden(ctx context.Context, terminal *os.File) (string, error) {
 	case a := <-answers:
 		return string(a.text), a.err
 	case <-ctx.Done():
-		return "", errors.Join(errors.New("it was interrupted"), term.Restore(fd, before)) // The reader still waits, with the echo off.
+		// ReadPassword still waits, with the echo off.
+		return "", errors.Join(errors.New("it was interrupted"), term.Restore(fd, before))
 	}
 }
 

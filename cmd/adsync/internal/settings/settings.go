@@ -1,4 +1,4 @@
-// Package settings has all settings of the program, and reads them for a command.
+// Package settings declares all settings of the program, and reads them for a command.
 package settings
 
 import (
@@ -30,25 +30,28 @@ import (
 	"adsync/upkeep"
 )
 
-// Config is every setting of the program, a section per package.
+// Config is every setting of the program, a section per package. The task system.tables prunes rows that are older
+// than Retention once an hour, in small pieces.
 type Config struct {
-	Log       telemetry.Config        `koanf:"log" doc:"What the program logs, to standard error."`
-	API       httpapi.Config          `koanf:"api" doc:"The operators' API, health, readiness and metrics."`
-	Secret    secret.Config           `koanf:"secret" doc:"The encryption of platform tokens in the tables."`
-	Store     sqldb.Config            `koanf:"store" doc:"The two databases."`
-	Broker    broker.Config           `koanf:"broker" doc:"Kafka, which carries work from producers to consumers."`
-	Redis     redis.Config            `koanf:"redis" doc:"Redis, the fast path for limits and marks. It holds nothing that the databases do not."`
-	RateLimit ratelimit.Config        `koanf:"ratelimit" doc:"How the limits of the platforms are kept. The limits themselves are rows of the table rate_limit."`
-	Producer  producer.Config         `koanf:"producer" doc:"What turns due tasks into work."`
-	Consumer  consumer.Config         `koanf:"consumer" doc:"What does the work."`
-	Media     engine.MediaConfig      `koanf:"media" doc:"How the platforms are reached."`
-	Partner   summaries.PartnerConfig `koanf:"partner" doc:"The business's own figures, which wide_daily shows beside the platforms'."`
-	Debug     telemetry.DebugConfig   `koanf:"debug" doc:"What helps to find out what a process does."`
-	Trace     trace.Config            `koanf:"trace" doc:"OpenTelemetry traces of single subtasks: the send, the work, each call, each write."`
-	Retention upkeep.Retention        `koanf:"retention" doc:"For how long rows are kept: system.tables prunes once an hour what is older, in small pieces. Give all processes the same."`
+	Log       telemetry.Config   `koanf:"log" doc:"What the program logs, to standard error."`
+	API       httpapi.Config     `koanf:"api" doc:"The operators' API, health, readiness and metrics."`
+	Secret    secret.Config      `koanf:"secret" doc:"The encryption of platform tokens in the tables."`
+	Store     sqldb.Config       `koanf:"store" doc:"The two databases."`
+	Broker    broker.Config      `koanf:"broker" doc:"Kafka, which carries work from producers to consumers."`
+	Redis     redis.Config       `koanf:"redis" doc:"A fast path for limits and marks, which the databases hold too."`
+	RateLimit ratelimit.Config   `koanf:"ratelimit" doc:"How limits are kept. Their values are in the table rate_limit."`
+	Producer  producer.Config    `koanf:"producer" doc:"The role that turns due tasks into work."`
+	Consumer  consumer.Config    `koanf:"consumer" doc:"The role that does the work."`
+	Media     engine.MediaConfig `koanf:"media" doc:"How the platforms are reached."`
+
+	Partner summaries.PartnerConfig `koanf:"partner" doc:"The figures of the business itself, for wide_daily."`
+
+	Debug     telemetry.DebugConfig `koanf:"debug" doc:"Profiles and other ways to see what a process does."`
+	Trace     trace.Config          `koanf:"trace" doc:"OpenTelemetry traces of subtasks: send, work, calls and writes."`
+	Retention upkeep.Retention      `koanf:"retention" doc:"How long rows are kept. Give all processes the same values."`
 }
 
-// Default is a deployment on one machine, but for the secrets.
+// Default returns the settings of a deployment on one machine, without its secrets.
 func Default() Config {
 	c := Config{
 		Log:       telemetry.DefaultConfig(),
@@ -69,7 +72,7 @@ func Default() Config {
 	return c
 }
 
-// The variables of the environment that are no settings.
+// Environment variables that are not settings.
 const (
 	ServerVariable    = "ADSYNC_SERVER"
 	TokenVariable     = "ADSYNC_TOKEN"      //nolint:gosec // The name of the variable, not a token.
@@ -77,16 +80,17 @@ const (
 	AppSecretVariable = "ADSYNC_APP_SECRET" //nolint:gosec // The name of the variable, not a secret.
 )
 
-// Source is where settings come from, as the command line and the environment say.
+// Source is where settings come from: the environment and the command line.
 type Source struct {
 	Environ []string
 	File    string   // --config
 	Sets    []string // --set
 }
 
-// NeededBy lists the sections that a command uses: what it does not use need not be valid.
+// NeededBy lists the sections that a command uses. Other sections need not be valid.
 var NeededBy = map[string][]string{
-	"serve":      {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media", "partner", "debug", "trace"},
+	"serve": {"log", "api", "secret", "store", "broker", "redis", "ratelimit", "producer", "consumer", "media",
+		"partner", "debug", "trace"},
 	"migrate":    {"log", "store", "broker"},
 	"standalone": {"log", "api", "ratelimit", "store", "broker", "redis", "debug"},
 	"simulate":   {"log"},
@@ -96,7 +100,7 @@ var NeededBy = map[string][]string{
 	"print":      {},
 }
 
-// settingOf is the annotation of a flag that stands for a setting.
+// settingOf is the annotation of a flag that sets a setting.
 const settingOf = "adsync_setting"
 
 // Flag adds a flag that is short for --set key=value.
@@ -114,15 +118,18 @@ func (a *Source) Load(cmd *cobra.Command, command string) (Config, *config.Sourc
 	c := Default()
 	for _, o := range overrides {
 		if variable, holds := config.SecretVariable(&c, o.Key); holds {
-			fmt.Fprintf(cmd.ErrOrStderr(), "Warning: %s %s puts a secret on the command line, which everyone on this machine can read: use the variable %s, or a file.\n",
+			fmt.Fprintf(cmd.ErrOrStderr(),
+				"Warning: %s %s puts a secret on the command line, which everyone on this machine can read: use the variable %s, "+
+					"or a file.\n",
 				o.Flag, o.Key, variable)
 		}
 	}
 	sources, err := config.Load(&c, config.Options{
 		File:    a.File,
 		Environ: a.Environ,
-		// Variables with the prefix that are no settings: the first ones stand for flags, the others are the tests'.
-		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", ServerVariable, TokenVariable, LiveTokenVariable, AppSecretVariable, "ADSYNC_TEST_*", "ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
+		// Variables with the prefix that are not settings: some stand for flags, the others are for tests.
+		IgnoreEnv: []string{"ADSYNC_CONFIG", "ADSYNC_ROLE", ServerVariable, TokenVariable, LiveTokenVariable,
+			AppSecretVariable, "ADSYNC_TEST_*", "ADSYNC_FAILPOINTS", "ADSYNC_CLOCK_SKEW"},
 		Overrides: overrides,
 		Sections:  NeededBy[command],
 	})
@@ -157,8 +164,9 @@ func Variable(environ []string, name string) string {
 	return value
 }
 
-// WithStore opens the databases for one piece of work of a command, a key of NeededBy.
-func (a *Source) WithStore(cmd *cobra.Command, command string, work func(context.Context, *store.Store, Config, *slog.Logger) error) error {
+// WithStore opens the databases for the work of a command, a key of NeededBy, and closes them after it.
+func (a *Source) WithStore(cmd *cobra.Command, command string,
+	work func(context.Context, *store.Store, Config, *slog.Logger) error) error {
 	cfg, _, err := a.Load(cmd, command)
 	if err != nil {
 		return err
@@ -167,7 +175,7 @@ func (a *Source) WithStore(cmd *cobra.Command, command string, work func(context
 	if err != nil {
 		return err
 	}
-	// A change of a large table takes as long as it takes.
+	// A change of a large table may take hours.
 	cfg.Store.Config.Patience, cfg.Store.Data.Patience = 24*time.Hour, 24*time.Hour
 	s, err := store.Open(cmd.Context(), cfg.Store, logger)
 	if err != nil {

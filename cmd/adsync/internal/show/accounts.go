@@ -70,7 +70,7 @@ func Account(w io.Writer, a *client.AccountDetail) error {
 		return err
 	}
 	if len(a.Bindings) == 0 {
-		_, err := fmt.Fprintln(w, "\nIt has no game: its figures are those of unassigned.")
+		_, err := fmt.Fprintln(w, "\nIt has no game: its figures belong to unassigned.")
 		return err
 	}
 	fmt.Fprintln(w)
@@ -150,7 +150,7 @@ var coverage = columns[client.Coverage]{
 	{"PULLED", func(c *client.Coverage) any { return c.PulledAt }},
 	{"NOTE", func(c *client.Coverage) any {
 		note := c.Note
-		if c.Unusable > 0 && !strings.Contains(note, "unusable") { // The note of a day that is not whole names them.
+		if c.Unusable > 0 && !strings.Contains(note, "unusable") { // The note of an incomplete day names them.
 			parts := make([]string, len(c.UnusableValues))
 			for i, u := range c.UnusableValues {
 				parts[i] = fmt.Sprintf("%d × %s of %s", u.Number, u.Kind, u.Field)

@@ -13,7 +13,7 @@ import (
 // Audit prints who changed what.
 var Audit = List[client.AuditEntry]{
 	Rows: "audit",
-	none: "Nothing is noted.",
+	none: "There are no such entries.",
 	more: moreBy("--object, --since …"),
 	columns: columns[client.AuditEntry]{
 		{"AT", func(e *client.AuditEntry) any { return e.At }},
@@ -29,7 +29,7 @@ var Audit = List[client.AuditEntry]{
 	},
 }
 
-// changed tells in words what became of an object: field by field where it was changed, else what it is, or was.
+// changed returns in words how an object changed: field by field if both are objects, otherwise what it is or was.
 func changed(before, after json.RawMessage) string {
 	was, is := fieldsOf(before), fieldsOf(after)
 	if was == nil || is == nil {
@@ -50,7 +50,7 @@ func changed(before, after json.RawMessage) string {
 	return strings.Join(parts, ", ")
 }
 
-// fieldsOf returns the fields of an object; nil of anything else.
+// fieldsOf returns the fields of a JSON object, and nil of other values.
 func fieldsOf(text json.RawMessage) map[string]json.RawMessage {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(text, &fields) != nil {

@@ -24,7 +24,8 @@ func Rebound(w io.Writer, before, after []summaries.Binding) error {
 		bindings []summaries.Binding
 	}{{"before", before}, {"now", after}} {
 		if len(of.bindings) == 0 {
-			rows = append(rows, heldBinding{of.when, summaries.Binding{From: summaries.FirstBoundDay, To: summaries.LastDay, Game: "unassigned"}})
+			rows = append(rows, heldBinding{of.when, summaries.Binding{From: summaries.FirstBoundDay, To: summaries.LastDay,
+				Game: "unassigned"}})
 		}
 		for _, b := range of.bindings {
 			rows = append(rows, heldBinding{of.when, b})

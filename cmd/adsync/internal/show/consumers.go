@@ -15,10 +15,10 @@ type pool struct {
 	client.ConsumerPool
 }
 
-// Consumers prints the consumers that live, with a row for each of their pools.
+// Consumers prints the running consumers, with a row for each of their pools.
 func Consumers(w io.Writer, a *client.ConsumerList) error {
 	if len(a.Consumers) == 0 {
-		_, err := fmt.Fprintln(w, "No consumer lives: nothing is pulled. Start one: adsync serve --role=consumer")
+		_, err := fmt.Fprintln(w, "No consumer is running: nothing is pulled. Start one: adsync serve --role=consumer")
 		return err
 	}
 	var rows []pool
@@ -39,7 +39,7 @@ var pools = slices.Concat(
 		{"CONSUMER", func(p *pool) any { return p.of.ID }},
 		{"VERSION", func(p *pool) any { return p.of.Version }},
 		{"STARTED", func(p *pool) any { return p.of.StartedAt }},
-		{"TOLD", func(p *pool) any { return fmt.Sprintf("%.0fs ago", p.of.AgeSeconds) }},
+		{"REPORTED", func(p *pool) any { return fmt.Sprintf("%.0fs ago", p.of.AgeSeconds) }},
 	}.blankIf(func(p *pool) bool { return !p.first }),
 	columns[pool]{
 		{"MEDIA", func(p *pool) any { return p.Media }},

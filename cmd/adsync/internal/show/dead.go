@@ -35,7 +35,7 @@ func DeadGroups(w io.Writer, a *client.DeadGroups) error {
 	}
 	fmt.Fprintf(w, "\n%s", plural.Count(a.Total, "dead subtask", "dead subtasks"))
 	if a.Redriving > 0 {
-		fmt.Fprintf(w, ", %d of them being taken up again", a.Redriving)
+		fmt.Fprintf(w, ", %d of them being redriven", a.Redriving)
 	}
 	if a.More {
 		fmt.Fprint(w, "; there are more groups: raise --limit")
@@ -46,7 +46,7 @@ func DeadGroups(w io.Writer, a *client.DeadGroups) error {
 	if s.Looked < a.Total {
 		of = fmt.Sprintf("Of the %d that died last", s.Looked)
 	}
-	fmt.Fprintf(w, "%s, %d healed and %s", of, s.Healed, plural.Count(s.Unhealed, "needs", "need")+" somebody")
+	fmt.Fprintf(w, "%s, %d healed and %s", of, s.Healed, plural.Count(s.Unhealed, "needs", "need")+" attention")
 	if s.Accounts > 0 {
 		fmt.Fprintf(w, ": of %s", plural.Count(s.Accounts, "account", "accounts"))
 		if len(s.Money) > 0 {
@@ -57,7 +57,7 @@ func DeadGroups(w io.Writer, a *client.DeadGroups) error {
 	return nil
 }
 
-// few names some of several names.
+// few returns the first of several names, and the number of the others.
 func few(names []string) string {
 	if len(names) > 3 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:2], ","), len(names)-2)
@@ -101,10 +101,10 @@ func DeadSubtask(w io.Writer, d *client.DeadSubtask) error {
 		"error", table.Whole(d.Error),
 	)
 	if d.RedriveRunID != "" {
-		t.Pairs("taken up by", "run "+d.RedriveRunID)
+		t.Pairs("redriven by", "run "+d.RedriveRunID)
 	}
 	if d.Run == nil {
-		t.Pairs("run", d.RunID+", of which nothing is kept")
+		t.Pairs("run", d.RunID+", which is no longer kept")
 	} else {
 		t.Pairs("run", fmt.Sprintf("%s (%s of %s), %s", d.RunID, d.Run.Kind, table.Moment(d.Run.PlannedAt), d.Run.State),
 			"handler", d.Run.Handler+", lane "+d.Run.Lane)
@@ -115,13 +115,14 @@ func DeadSubtask(w io.Writer, d *client.DeadSubtask) error {
 	if d.Log == nil {
 		t.Pairs("log", "its day's table was dropped")
 	} else {
-		t.Pairs("log", fmt.Sprintf("sent %s, last begun %s on %s, %s in all", plural.Count(d.Log.Delivery, "time", "times"), table.Moment(d.Log.StartedAt),
+		t.Pairs("log", fmt.Sprintf("sent %s, last started %s on %s, %s in all", plural.Count(d.Log.Delivery, "time", "times"),
+			table.Moment(d.Log.StartedAt),
 			d.Log.Node, plural.Count(d.Log.Calls, "API call", "API calls")))
 	}
 	return t.Flush()
 }
 
-// Redrive prints what taking up dead subtasks comes to, by task.
+// Redrive prints which dead subtasks are redriven, by task.
 func Redrive(w io.Writer, p *client.Redrive) error {
 	if len(p.Tasks) == 0 {
 		fmt.Fprintln(w, noneChosen)
@@ -129,15 +130,17 @@ func Redrive(w io.Writer, p *client.Redrive) error {
 		if err := redriveTasks.print(w, p.Tasks); err != nil {
 			return err
 		}
-		fmt.Fprintf(w, "\n%s, %s.\n", plural.Count(p.Count, "dead subtask", "dead subtasks"), estimated(p.EstimatedCalls, p.EstimatedSeconds))
+		fmt.Fprintf(w, "\n%s, %s.\n", plural.Count(p.Count, "dead subtask", "dead subtasks"),
+			estimated(p.EstimatedCalls, p.EstimatedSeconds))
 	}
 	if p.Healed > 0 {
 		atLeast := ""
 		if p.HealedAtLeast {
 			atLeast = "At least "
 		}
-		fmt.Fprintf(w, "%s%s\n", atLeast, plural.Count(p.Healed, "has healed: its days were pulled whole since, so it need not be taken up.",
-			"have healed: their days were pulled whole since, so they need not be taken up."))
+		fmt.Fprintf(w, "%s%s\n", atLeast, plural.Count(p.Healed,
+			"has healed: its days were pulled whole since, so it needs no redrive.",
+			"have healed: their days were pulled whole since, so they need no redrive."))
 	}
 	redriving(w, p.Redriving)
 	return nil
@@ -170,11 +173,11 @@ var dropTasks = columns[client.DropTask]{
 	{"SUBTASKS", func(t *client.DropTask) any { return t.Count }},
 }
 
-const noneChosen = "No dead subtask is chosen."
+const noneChosen = "No dead subtask is selected."
 
-// redriving prints how many of those that a filter chooses are left alone.
+// redriving prints how many of the selected subtasks are being redriven already.
 func redriving(w io.Writer, n client.Count) {
 	if n > 0 {
-		fmt.Fprintf(w, "%s being taken up again already, and left alone.\n", plural.Count(n, "more is", "more are"))
+		fmt.Fprintf(w, "%s being redriven already, and stay as they are.\n", plural.Count(n, "more is", "more are"))
 	}
 }

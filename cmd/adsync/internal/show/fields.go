@@ -32,7 +32,7 @@ var Fields = List[client.Field]{
 	},
 }
 
-// ChangedField returns a printer of a field whose state was changed as the words say: "Asks for".
+// ChangedField returns a function that prints a field whose state was changed. done is the verb, such as "Requests".
 func ChangedField(done string) func(io.Writer, *client.Field) error {
 	return func(w io.Writer, f *client.Field) error {
 		where := "in all reports"
@@ -46,7 +46,8 @@ func ChangedField(done string) func(io.Writer, *client.Field) error {
 		if err != nil || f.State != "trying" {
 			return err
 		}
-		_, err = fmt.Fprintf(w, "It is tried with one call first. What came of that: adsync fields list --media %s\n", table.Plain(f.Media))
+		_, err = fmt.Fprintf(w, "It is tried with one call first. For the result: adsync fields list --media %s\n",
+			table.Plain(f.Media))
 		return err
 	}
 }

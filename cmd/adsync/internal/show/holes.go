@@ -12,13 +12,14 @@ import (
 // Holes prints the days that are missing, by task.
 func Holes(w io.Writer, a *client.Holes) error {
 	if len(a.Tasks) == 0 {
-		_, err := fmt.Fprintln(w, "Nothing is missing within the reach of the tasks.")
+		_, err := fmt.Fprintln(w, "No day that the tasks cover is missing.")
 		return err
 	}
 	if err := holes.print(w, a.Tasks); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s missing: %s, %s; %s ordered.\n", plural.Count(a.Holes, "day is", "days are"), plural.Count(a.Subtasks, "subtask", "subtasks"),
+	fmt.Fprintf(w, "\n%s missing: %s, %s; %s ordered.\n", plural.Count(a.Holes, "day is", "days are"),
+		plural.Count(a.Subtasks, "subtask", "subtasks"),
 		estimated(a.EstimatedCalls, a.EstimatedSeconds), plural.Count(a.Ordered, "of them was", "of them were"))
 	if a.Waiting > 0 {
 		fmt.Fprintf(w, "%s under way, or ordered a moment ago.\n", plural.Count(a.Waiting, "more is", "more are"))

@@ -10,10 +10,10 @@ import (
 	"adsync/cmd/adsync/internal/table"
 )
 
-// Limits prints how the call limits stand, and below them the points at which calls are paused.
+// Limits prints how far the call limits are used, and below them the points at which calls are paused.
 func Limits(w io.Writer, a *client.LimitList) error {
 	if len(a.Limits)+len(a.Pauses) == 0 {
-		_, err := fmt.Fprintln(w, "No calls were asked for within the last day.")
+		_, err := fmt.Fprintln(w, "No calls were requested within the last day.")
 		return err
 	}
 	return limitsAndPauses(w, a.Limits, a.Pauses)
@@ -69,7 +69,7 @@ var pausedPoints = columns[client.PausedPoint]{
 // EndedPauses prints which pauses were ended, or would be.
 func EndedPauses(w io.Writer, a *client.EndedPauses) error {
 	if len(a.Pauses) == 0 && a.Subtasks == 0 {
-		_, err := fmt.Fprintln(w, "Nothing that was chosen is paused.")
+		_, err := fmt.Fprintln(w, "Nothing that was selected is paused.")
 		return err
 	}
 	if len(a.Pauses) > 0 {
@@ -79,9 +79,11 @@ func EndedPauses(w io.Writer, a *client.EndedPauses) error {
 		fmt.Fprintln(w)
 	}
 	if a.DryRun {
-		_, err := fmt.Fprintf(w, "%s that would be due at once. Nothing was changed: add --yes to do it.\n", plural.Count(a.Subtasks, "subtask waits", "subtasks wait"))
+		_, err := fmt.Fprintf(w, "%s that would be due at once. Nothing was changed: add --yes to do it.\n",
+			plural.Count(a.Subtasks, "subtask waits", "subtasks wait"))
 		return err
 	}
-	_, err := fmt.Fprintf(w, "Ended %s; %s due at once.\n", plural.Count(len(a.Pauses), "pause", "pauses"), plural.Count(a.Subtasks, "subtask that waited is", "subtasks that waited are"))
+	_, err := fmt.Fprintf(w, "Ended %s; %s due at once.\n", plural.Count(len(a.Pauses), "pause", "pauses"),
+		plural.Count(a.Subtasks, "subtask that waited is", "subtasks that waited are"))
 	return err
 }

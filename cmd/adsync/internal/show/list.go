@@ -82,5 +82,5 @@ func (c columns[R]) blankIf(again func(*R) bool) columns[R] {
 
 const thereAreMore = "There are more."
 
-// moreBy says how a list with more rows is narrowed.
+// moreBy returns the line below a list that has more rows, with the flags that narrow it.
 func moreBy(filters string) string { return "There are more: raise --limit, or choose by " + filters }

@@ -27,7 +27,8 @@ func TestList_PrintsARowForEachValue(t *testing.T) {
 		{"AT", func(r *row) any { return r.At }},
 	}}
 	for answer, want := range map[string]string{
-		`{"rows": [{"name": "a\tb", "kind": "good", "calls": 7, "at": "2026-11-21T18:30:00.5+08:00"}, {}], "next": "x"}`: `NAME  KIND  CALLS    AT
+		`{"rows": [{"name": "a\tb", "kind": "good", "calls": 7, "at": "2026-11-21T18:30:00.5+08:00"}, {}],
+  "next": "x"}`: `NAME  KIND  CALLS    AT
 a b   good  7        2026-11-21T10:30:00Z
 -     -     unknown  -
 There are more.
@@ -53,7 +54,8 @@ a     -     0      -
 
 func TestColumns_AreBlankWhereARowContinues(t *testing.T) {
 	t.Parallel()
-	of := append(columns[row]{{"NAME", func(r *row) any { return r.Name }}}.blankIf(func(r *row) bool { return r.Kind == "again" }),
+	of := append(columns[row]{{"NAME", func(r *row) any { return r.Name }}}.blankIf(
+		func(r *row) bool { return r.Kind == "again" }),
 		column[row]{"KIND", func(r *row) any { return r.Kind }})
 	var out strings.Builder
 	require.NoError(t, of.print(&out, []row{{Name: "a", Kind: "first"}, {Name: "a", Kind: "again"}}))

@@ -11,7 +11,7 @@ import (
 // LogLevel prints the log level that is in force for a time.
 func LogLevel(w io.Writer, o *client.LogLevel) error {
 	if o.Level == "" {
-		_, err := fmt.Fprintln(w, "All processes log as they are configured to.")
+		_, err := fmt.Fprintln(w, "All processes log at their configured level.")
 		return err
 	}
 	who := "All processes"

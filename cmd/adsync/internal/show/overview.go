@@ -13,7 +13,7 @@ import (
 	"adsync/producer/overview"
 )
 
-// Overview prints how everything stands, and what needs attention.
+// Overview prints the state of all platforms, and what needs attention.
 func Overview(w io.Writer, o *client.Overview) error {
 	if o.At.IsZero() {
 		fmt.Fprintln(w, "The tables could not be read yet.")
@@ -30,7 +30,8 @@ func Overview(w io.Writer, o *client.Overview) error {
 		}
 		for i := range o.Media {
 			if m := &o.Media[i]; m.FirstPull {
-				fmt.Fprintf(w, "%s: first pull under way, %d of %s.\n", table.Plain(m.Name), m.Pulled-m.New, plural.Count(m.Pulled, "account", "accounts"))
+				fmt.Fprintf(w, "%s: first pull under way, %d of %s.\n", table.Plain(m.Name), m.Pulled-m.New,
+					plural.Count(m.Pulled, "account", "accounts"))
 			}
 		}
 	}
@@ -118,7 +119,7 @@ var spends = slices.Concat(
 	},
 )
 
-// amounts are the amounts of some currencies in words.
+// amounts returns the amounts of some currencies in words.
 func amounts(money []client.Money) string {
 	words := make([]string, len(money))
 	for i, m := range money {
@@ -127,7 +128,7 @@ func amounts(money []client.Money) string {
 	return strings.Join(words, " and ")
 }
 
-// attention writes an item with what belongs to it, one below the other.
+// attention prints an item with its fields below.
 func attention(w io.Writer, a *client.Attention) error {
 	title := strings.ToUpper(table.Plain(a.Severity)) + "  " + table.Clean(a.Title)
 	if a.Media != "" {
@@ -153,7 +154,8 @@ func attention(w io.Writer, a *client.Attention) error {
 		since = table.Moment(a.Since)
 	}
 	t := table.New(w)
-	for _, l := range [][2]string{{"cause", a.Cause}, {"accounts", accounts}, {"money", stake}, {"since", since}, {"remedy", a.Remedy}, {"command", a.Command}} {
+	for _, l := range [][2]string{{"cause", a.Cause}, {"accounts", accounts}, {"money", stake}, {"since", since},
+		{"remedy", a.Remedy}, {"command", a.Command}} {
 		if l[1] != "" {
 			t.Pairs("  "+l[0], table.Whole(l[1]))
 		}

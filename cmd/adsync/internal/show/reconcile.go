@@ -16,7 +16,7 @@ func apart(d *client.Difference) int64 {
 	return max(d.AccountValue-d.SumValue, d.SumValue-d.AccountValue)
 }
 
-// figure writes a value of a figure that differs: money in units of the currency, others as they are.
+// figure returns a value of a figure in words: money in units of the currency.
 func figure(d *client.Difference, value int64) string {
 	if d.Metric == "cost" {
 		return strings.TrimSpace(table.Plain(d.Currency) + " " + overview.Amount(value))
@@ -24,13 +24,13 @@ func figure(d *client.Difference, value int64) string {
 	return strconv.FormatInt(value, 10)
 }
 
-// differentDay is what differs of one day of an account.
+// differentDay is one day of an account with the figures that differ.
 type differentDay struct {
 	levels, metrics []string
 	worst           *client.Difference // the cost that is furthest apart, or another figure where no cost differs
 }
 
-// foldDifferences gathers the rows of each account's day, in their order: a day that is missing from a level has many.
+// foldDifferences groups the rows by account and day, in their order. A day that is missing from a level has many rows.
 func foldDifferences(rows []client.Difference) []differentDay {
 	var days []differentDay
 	place := map[[4]string]int{}

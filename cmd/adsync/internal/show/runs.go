@@ -50,7 +50,8 @@ func Run(w io.Writer, r *client.Run) error {
 	if r.Order != nil {
 		t.Pairs("ordered", ordered(r.Order, r.OriginRunID))
 	}
-	t.Pairs("handler", r.Handler+", lane "+r.Lane, "planned", r.PlannedAt, "made", r.CreatedAt, "fanned out", r.FannedOutAt, "ended", r.EndedAt, "subtasks", total(&r.Counts))
+	t.Pairs("handler", r.Handler+", lane "+r.Lane, "planned", r.PlannedAt, "made", r.CreatedAt, "fanned out",
+		r.FannedOutAt, "ended", r.EndedAt, "subtasks", total(&r.Counts))
 	for _, n := range []struct {
 		name  string
 		count *int64
@@ -78,14 +79,16 @@ func Run(w io.Writer, r *client.Run) error {
 		return err
 	}
 	if r.Counts.Failed > 0 {
-		fmt.Fprintf(w, "\nWhat failed: adsync dead list --run %s\nTo take it up again: adsync runs rerun %s\n", table.Plain(r.ID), table.Plain(r.ID))
+		fmt.Fprintf(w, "\nTo see what failed: adsync dead list --run %s\nTo redrive it: adsync runs rerun %s\n",
+			table.Plain(r.ID), table.Plain(r.ID))
 	}
 	return nil
 }
 
-// OrderPlan prints what an order would come to.
+// OrderPlan prints the estimate of an order.
 func OrderPlan(w io.Writer, o *client.OrderPlan) error {
-	_, err := fmt.Fprintf(w, "It would be %s of %s, %s. Nothing was ordered.\n", plural.Count(o.Subtasks, "subtask", "subtasks"), table.Plain(o.Task),
+	_, err := fmt.Fprintf(w, "It would be %s of %s, %s. Nothing was ordered.\n",
+		plural.Count(o.Subtasks, "subtask", "subtasks"), table.Plain(o.Task),
 		estimated(o.EstimatedCalls, o.EstimatedSeconds))
 	return err
 }
@@ -108,7 +111,7 @@ func RunFailure(r *client.Run) error {
 	return errors.New(text)
 }
 
-// progress returns a line on how far a run is.
+// progress returns a line on the progress of a run.
 func progress(r *client.Run) string {
 	switch {
 	case r.State == pending:
@@ -126,14 +129,14 @@ func progress(r *client.Run) string {
 	return line + "."
 }
 
-// Watch returns a function that prints a run each time it is read: on a terminal in the place of what it printed before, elsewhere a line
-// when its state has changed, and in the end the whole run.
+// Watch returns a function that prints a run each time it is read: on a terminal in the place of what it printed
+// before, elsewhere a line when its state has changed, and in the end the whole run.
 func Watch(out io.Writer) func(r *client.Run, moved bool) error {
 	_, terminal := prompt.Terminal(out)
 	return func(r *client.Run, moved bool) error {
 		switch {
 		case terminal:
-			// From the top left, clearing what was there: lines that the terminal wraps need no counting.
+			// It clears the screen and starts at the top left, so that lines which the terminal wraps need no count.
 			fmt.Fprint(out, "\x1b[H\x1b[J")
 			return Run(out, r)
 		case !IsOpen(r):
@@ -145,8 +148,8 @@ func Watch(out io.Writer) func(r *client.Run, moved bool) error {
 	}
 }
 
-// Progress returns a function that prints a line on a run each time it is read while it is open: on a terminal in the place of the line
-// before, elsewhere when its state has changed.
+// Progress returns a function that prints a line on a run each time it is read while it is open: on a terminal in the
+// place of the line before, elsewhere when its state has changed.
 func Progress(out io.Writer) func(r *client.Run, moved bool) error {
 	_, terminal := prompt.Terminal(out)
 	return func(r *client.Run, moved bool) error {
@@ -167,12 +170,12 @@ func Progress(out io.Writer) func(r *client.Run, moved bool) error {
 // Nothing prints nothing of a run that is read.
 func Nothing(*client.Run, bool) error { return nil }
 
-// undone is how many subtasks ended without having been done.
+// undone returns the number of subtasks that ended without success.
 func undone(c *client.Counts) client.Count { return c.Failed + c.Expired + c.Cancelled }
 
 func ended(c *client.Counts) client.Count { return c.Succeeded + c.Superseded + undone(c) }
 
-// total is how many subtasks a run has, in words.
+// total returns the number of subtasks of a run in words.
 func total(c *client.Counts) string {
 	if c.Total == nil {
 		return "…"
@@ -180,7 +183,7 @@ func total(c *client.Counts) string {
 	return strconv.FormatInt(*c.Total, 10)
 }
 
-// subtasks is total with its noun.
+// subtasks returns total with its noun.
 func subtasks(c *client.Counts) string {
 	if c.Total == nil {
 		return "… subtasks"
@@ -188,13 +191,13 @@ func subtasks(c *client.Counts) string {
 	return plural.Count(*c.Total, "subtask", "subtasks")
 }
 
-// pending is the state of a run that is ordered and not made yet.
+// pending is the state of a run that was ordered and is not made yet.
 const pending client.RunState = "pending"
 
 // IsOpen reports whether a run has not ended yet.
 func IsOpen(r *client.Run) bool { return r.State == pending || task.RunState(r.State).Open() }
 
-// ordered is what an order said, in words; origin is the run whose dead subtasks it takes up.
+// ordered returns an order in words; origin is the run whose dead subtasks it redrives.
 func ordered(o *client.Ordered, origin client.ID) string {
 	if o == nil {
 		return ""
@@ -223,7 +226,7 @@ func ordered(o *client.Ordered, origin client.ID) string {
 	return what + ", by " + o.By
 }
 
-// verb is the form of a verb that goes with so many.
+// verb returns the form of a verb that agrees with n.
 func verb(n int64, one, many string) string {
 	if n == 1 {
 		return one

@@ -43,7 +43,7 @@ var Pauses = List[client.Stop]{
 	},
 }
 
-// Stop returns a printer of an order that stops work, which was done as the word says: "Paused", "Cancelled".
+// Stop returns a function that prints an order which stops work. done is the verb: "Paused" or "Cancelled".
 func Stop(done string) func(io.Writer, *client.Stop) error {
 	return func(w io.Writer, s *client.Stop) error {
 		end := ""

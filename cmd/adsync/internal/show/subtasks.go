@@ -83,10 +83,10 @@ func Wait(w io.Writer, a *client.Wait) error {
 	return limitsAndPauses(w, a.Limits, a.Pauses)
 }
 
-// waitsFor is what a subtask waits for.
+// waitsFor returns what a subtask waits for, in words.
 func waitsFor(a *client.Wait) string {
 	if a.Reason == "" && a.State == client.SubtaskStateWaiting {
-		return "it waits for its turn in Kafka, or in a consumer"
+		return "it waits in Kafka, or in a consumer"
 	}
 	return cmp.Or(a.Reason, "it waits for nothing")
 }
@@ -106,7 +106,7 @@ var accountWaits = columns[client.Wait]{
 // AccountWaits prints what the open subtasks of an account wait for.
 func AccountWaits(w io.Writer, a *client.AccountWaits) error {
 	if len(a.Subtasks) == 0 {
-		_, err := fmt.Fprintf(w, "No subtask of the account is open: \"adsync accounts why %s/%s\" tells whether it is late.\n",
+		_, err := fmt.Fprintf(w, "No subtask of the account is open: \"adsync accounts why %s/%s\" shows whether it is late.\n",
 			table.Plain(a.Account.Media), table.Plain(a.Account.ExternalID))
 		return err
 	}
@@ -150,7 +150,7 @@ func Subtask(w io.Writer, d *client.SubtaskDetail) error {
 	}
 	t.Pairs("rows", s.Rows, "calls", s.Calls)
 	if len(d.Failures) == 0 {
-		t.Pairs("failures", "no delivery of it has failed, or its day has no log of failures")
+		t.Pairs("failures", "none of its deliveries failed, or its day has no log of failures")
 	}
 	if err := t.Flush(); err != nil || len(d.Failures) == 0 {
 		return err

@@ -72,7 +72,7 @@ var lastTicks = columns[client.Tick]{
 	{"STATE", func(t *client.Tick) any { return t.State }},
 }
 
-// taskSettings prints what a task's row says.
+// taskSettings prints the settings of a task's row.
 func taskSettings(t table.Table, k *client.Task) {
 	t.Pairs("runs", taskRuns(k), "handler", k.Handler+" of "+k.Media)
 	if len(k.Params) > 0 {
@@ -91,7 +91,7 @@ func taskSettings(t table.Table, k *client.Task) {
 	}
 	concurrency := k.Concurrency
 	if k.Concurrency == string(task.Exclusive) {
-		concurrency += ", for " + table.Seconds(&k.ExclusiveMaxSeconds) + " at the most"
+		concurrency += ", for " + table.Seconds(&k.ExclusiveMaxSeconds) + " at most"
 	}
 	t.Pairs(
 		"lane, scope", k.Lane+", "+table.Dashed(k.Scope),
@@ -125,7 +125,7 @@ func Reload(w io.Writer, a *client.Reload) error {
 	for _, b := range a.Bad {
 		how := "cannot be used"
 		if b.Status == client.TaskStatusLastGood {
-			how = "cannot be used, and runs on as it last was good"
+			how = "cannot be used, and the task runs as it last was good"
 		}
 		fmt.Fprintf(w, "\nThe row of %s %s:\n", table.Plain(b.Name), how)
 		if err := rowErrors.print(w, b.Errors); err != nil {
@@ -133,13 +133,13 @@ func Reload(w io.Writer, a *client.Reload) error {
 		}
 	}
 	for _, of := range a.Warnings {
-		fmt.Fprintf(w, "\nThe cron of %s is probably not what is meant.\n", table.Plain(of.Name))
+		fmt.Fprintf(w, "\nThe cron of %s is probably a mistake.\n", table.Plain(of.Name))
 		warn(w, of.Warnings)
 	}
 	return nil
 }
 
-// taskState tells how a task stands, in words.
+// taskState returns the state of a task in words.
 func taskState(t *client.Task) string {
 	state := "off"
 	if t.Enabled {
@@ -154,7 +154,7 @@ func taskState(t *client.Task) string {
 	return table.Plain(string(t.Status))
 }
 
-// taskRuns tells when a task runs, in words.
+// taskRuns returns in words when a task runs.
 func taskRuns(t *client.Task) string {
 	if len(t.After) > 0 {
 		return "after " + table.Plain(strings.Join(t.After, ", "))
@@ -162,7 +162,7 @@ func taskRuns(t *client.Task) string {
 	return strings.TrimSpace(table.Plain(t.Cron) + " " + table.Plain(t.Timezone))
 }
 
-// nextTick is when a task runs next.
+// nextTick returns when a task runs next; zero if never.
 func nextTick(t *client.Task) time.Time {
 	if len(t.NextTicks) == 0 {
 		return time.Time{}
@@ -176,14 +176,14 @@ var rowErrors = columns[client.RowError]{
 	{"WANT", func(e *client.RowError) any { return table.Whole(e.Want) }},
 }
 
-// warn lists what is probably not meant.
+// warn prints warnings.
 func warn(w io.Writer, warnings []string) {
 	for _, text := range warnings {
 		fmt.Fprintf(w, "Warning: %s.\n", table.Clean(text))
 	}
 }
 
-// unlessZero is a number of seconds as a duration, or what none means.
+// unlessZero returns seconds as a duration, or none if they are 0.
 func unlessZero(seconds int64, none string) string {
 	if seconds == 0 {
 		return none
@@ -191,7 +191,7 @@ func unlessZero(seconds int64, none string) string {
 	return table.Seconds(&seconds)
 }
 
-// ChangedTask returns a printer of a task that was changed as the word says: "Created".
+// ChangedTask returns a function that prints a task which was changed. done is the verb, such as "Created".
 func ChangedTask(done string) func(io.Writer, *client.Task) error {
 	return func(w io.Writer, k *client.Task) error {
 		text := "it is off"

@@ -1,5 +1,5 @@
-// Package table prints for people: rows in columns, and fields one below the other. Texts of platforms and people are
-// printed so that they do not move the cursor of a terminal.
+// Package table prints rows in columns, and JSON. Texts of platforms and people are printed without control
+// characters: they do not move the cursor of a terminal.
 package table
 
 import (
@@ -15,13 +15,13 @@ import (
 	"unicode"
 )
 
-// width is how many characters of a text a cell has; error prints have less.
+// width is the number of characters of a text in a cell; error prints are shorter.
 const width = 200
 
-// Whole is a text that is printed in full, however long it is.
+// Whole is a text that a cell has in full.
 type Whole string
 
-// Table gathers rows and aligns their columns when it is flushed.
+// Table collects rows and aligns their columns when it is flushed.
 type Table struct {
 	*tabwriter.Writer
 }
@@ -29,10 +29,7 @@ type Table struct {
 // New returns a table without rows.
 func New(w io.Writer) Table { return Table{tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)} }
 
-// Head adds the names of columns, with tabs between them.
-func (t Table) Head(columns string) { fmt.Fprintln(t, columns) }
-
-// Row adds a row. A time is printed in UTC, and a number that is not known as unknown.
+// Row adds a row. A time is printed in UTC, a nil number as unknown, and an empty text as a dash.
 func (t Table) Row(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
@@ -41,7 +38,7 @@ func (t Table) Row(cells ...any) {
 	fmt.Fprintln(t, strings.Join(texts, "\t"))
 }
 
-// Pairs adds a row for each name and value; those that are given in turn.
+// Pairs adds a row for each name and value, which alternate.
 func (t Table) Pairs(namesAndValues ...any) {
 	for i := 0; i < len(namesAndValues); i += 2 {
 		t.Row(namesAndValues[i], namesAndValues[i+1])
@@ -67,7 +64,7 @@ func cell(value any) string {
 	return fmt.Sprint(value)
 }
 
-// Moment is a time in UTC, or a dash.
+// Moment returns a time in UTC, or a dash for the zero time.
 func Moment(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -75,7 +72,7 @@ func Moment(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05Z")
 }
 
-// Seconds is a number of seconds as a duration.
+// Seconds returns a number of seconds as a duration.
 func Seconds(seconds *int64) string {
 	if seconds == nil {
 		return "unknown"
@@ -83,7 +80,7 @@ func Seconds(seconds *int64) string {
 	return (time.Duration(*seconds) * time.Second).String()
 }
 
-// Plain is a text of a platform as one cell.
+// Plain returns a text as one cell: without control characters, and cut to width.
 func Plain(text string) string {
 	text = Clean(text)
 	if r := []rune(text); len(r) > width {
@@ -92,7 +89,7 @@ func Plain(text string) string {
 	return text
 }
 
-// Dashed is a text that may be empty as one cell.
+// Dashed returns a text as one cell, or a dash if it is empty.
 func Dashed(text string) string {
 	if text == "" {
 		return "-"
@@ -100,7 +97,7 @@ func Dashed(text string) string {
 	return Plain(text)
 }
 
-// Clean takes out what would move the cursor of a terminal.
+// Clean replaces control characters, which move the cursor of a terminal, with spaces.
 func Clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -110,7 +107,7 @@ func Clean(text string) string {
 	}, text)
 }
 
-// JSON prints a document over several lines.
+// JSON prints a JSON document with indents.
 func JSON(w io.Writer, document []byte) error {
 	var b bytes.Buffer
 	if err := json.Indent(&b, bytes.TrimSpace(document), "", "  "); err != nil {
@@ -120,7 +117,7 @@ func JSON(w io.Writer, document []byte) error {
 	return err
 }
 
-// PrintJSON prints values as JSON over several lines.
+// PrintJSON prints values as JSON with indents.
 func PrintJSON(w io.Writer, values any) error {
 	document, err := json.Marshal(values)
 	if err != nil {

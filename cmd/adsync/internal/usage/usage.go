@@ -1,4 +1,4 @@
-// Package usage has the error of a wrong command line, and checks of what was given on one.
+// Package usage has the error of a wrong command line, and checks of its words and flags.
 package usage
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Error says that the command line is wrong.
+// Error is the error of a wrong command line.
 type Error struct {
 	Err error
 }
@@ -23,7 +23,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Errorf makes an Error.
 func Errorf(format string, args ...any) error { return &Error{Err: fmt.Errorf(format, args...)} }
 
-// NoArgs refuses words behind a command that takes flags alone.
+// NoArgs refuses words after a command that takes only flags.
 func NoArgs(_ *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Errorf("%q is too much: only flags go here", args[0])
@@ -31,7 +31,7 @@ func NoArgs(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// Args takes exactly n words; want says which.
+// Args accepts exactly n words; want describes them.
 func Args(n int, want string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != n {
@@ -41,15 +41,16 @@ func Args(n int, want string) cobra.PositionalArgs {
 	}
 }
 
-// OneOf refuses a flag's value that is not in the list.
+// OneOf returns an error if a flag's value is not one of the allowed ones.
 func OneOf(flag, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil
 	}
-	return Errorf("--%s is %q: want %s or %s", flag, value, strings.Join(allowed[:len(allowed)-1], ", "), allowed[len(allowed)-1])
+	return Errorf("--%s is %q: want %s or %s", flag, value, strings.Join(allowed[:len(allowed)-1], ", "),
+		allowed[len(allowed)-1])
 }
 
-// Group makes a command that only holds others: it shows its help, and refuses what is not one of them.
+// Group makes cmd a command that only has subcommands: it prints its help, and refuses other words.
 func Group(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -66,22 +67,24 @@ func Group(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// Account takes an account as the platforms know it: MEDIA/ACCOUNT.
+// Account accepts one account by the platform's id: MEDIA/ACCOUNT.
 func Account(_ *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		media, id := settings.SplitName(args[0])
-		// The name of a platform alone is no id.
+		// The name of a platform is not an id.
 		if media != "" && id != "" || media == "" && !strings.Contains(id, "/") && strings.ContainsAny(id, "0123456789") {
 			return nil
 		}
 	}
-	return Errorf("want MEDIA/ACCOUNT with the platform's id, such as: %s/20000001, or the id alone where no other platform has it", SomePlatform())
+	return Errorf(
+		"want MEDIA/ACCOUNT with the platform's id, such as: %s/20000001, or the id alone if no other platform has it",
+		SomePlatform())
 }
 
-// MediaField takes MEDIA FIELD.
+// MediaField accepts MEDIA FIELD.
 func MediaField(cmd *cobra.Command, args []string) error {
 	return Args(2, "MEDIA FIELD, such as: "+SomePlatform()+" order_pv")(cmd, args)
 }
 
-// SomePlatform is the name of a platform for examples.
+// SomePlatform returns the name of a platform for examples.
 func SomePlatform() string { return engine.PlatformNames()[0] }
