@@ -30,20 +30,22 @@ type Client struct {
 	http   *http.Client
 }
 
-// New returns a client of the producer at an address such as http://host:port. The token is one of the producer's api.tokens; it may be empty where
-// the producer asks for none. A call takes at most two minutes.
+// New returns a client of the producer at an address such as http://host:port. The token is one of the producer's
+// api.tokens; it may be empty if the producer needs none. A call takes at most two minutes.
 func New(server, token string) *Client {
 	return &Client{server: strings.TrimSuffix(server, "/"), token: token, http: &http.Client{Timeout: timeout}}
 }
 
-// Call sends a request and returns the answer's bytes. The request has body as JSON unless it is nil. The error of a request that the producer
-// refuses is a *Problem. It is an *AwayError if the producer does not answer, or answers that it cannot do its work now.
+// Call sends a request and returns the answer's bytes. The request has body as JSON unless it is nil. The error of a
+// request that the producer refuses is a *Problem. It is an *AwayError if the producer does not answer, or answers
+// that it cannot do its work now.
 func (c *Client) Call(ctx context.Context, method, path string, query url.Values, body any) ([]byte, error) {
 	_, answer, err := c.do(ctx, method, path, query, body)
 	return answer, err
 }
 
-func (c *Client) do(ctx context.Context, method, path string, query url.Values, body any) (status int, answer []byte, err error) {
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, body any) (status int, answer []byte,
+	err error) {
 	var content io.Reader = http.NoBody
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -71,7 +73,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	}
 	response, err := c.http.Do(r)
 	if err != nil {
-		return 0, nil, &AwayError{fmt.Errorf("ask the producer at %s: %w", c.server, err)}
+		return 0, nil, &AwayError{fmt.Errorf("call the producer at %s: %w", c.server, err)}
 	}
 	defer response.Body.Close()
 	answer, err = io.ReadAll(io.LimitReader(response.Body, answerMax))
@@ -84,8 +86,9 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	return response.StatusCode, answer, nil
 }
 
-// Pages reads a list in as many requests as it takes, until it has limit rows or all. It returns one document: the answer to the first request with
-// the rows of all, and the next of the last. rows is the name of the rows in the answer.
+// Pages reads a list in as many requests as it takes, until it has limit rows or all. It returns one document: the
+// answer to the first request with the rows of all, and the next of the last. rows is the name of the rows in the
+// answer.
 func (c *Client) Pages(ctx context.Context, path string, query url.Values, rows string, limit int) ([]byte, error) {
 	var first map[string]json.RawMessage
 	all := []json.RawMessage{}
@@ -136,7 +139,7 @@ func call[A any](ctx context.Context, c *Client, method, path string, params, bo
 	return answer, err
 }
 
-// either is call for a request whose answer is an A with status 200, and a B with any other.
+// either is call for a request whose answer is an A with status 200, and a B with any other status.
 func either[A, B any](ctx context.Context, c *Client, method, path string, params, body any) (*A, *B, error) {
 	status, text, err := c.do(ctx, method, path, queryOf(params), body)
 	if err != nil {
@@ -150,12 +153,12 @@ func either[A, B any](ctx context.Context, c *Client, method, path string, param
 	return nil, answer, json.Unmarshal(text, answer)
 }
 
-// at fills the places of a path, such as {id}, with values in their order.
+// at replaces the placeholders of a path, such as {id}, with values in their order.
 func at(path string, values ...string) string {
 	for _, value := range values {
 		before, rest, _ := strings.Cut(path, "{")
 		_, after, _ := strings.Cut(rest, "}")
-		// What was filled in has no brace: it is escaped.
+		// The value has no brace: it is escaped.
 		path = before + url.PathEscape(value) + after
 	}
 	return path
@@ -177,7 +180,7 @@ func queryOf(params any) url.Values {
 	return query
 }
 
-// textOf is a parameter's value in an address: a time in RFC 3339, and a list with commas.
+// textOf returns a parameter's value in an address: a time in RFC 3339, and a list with commas.
 func textOf(value reflect.Value) string {
 	if at, is := reflect.TypeAssert[time.Time](value); is {
 		return at.Format(time.RFC3339Nano)
@@ -192,8 +195,8 @@ func textOf(value reflect.Value) string {
 	return fmt.Sprint(value.Interface())
 }
 
-// AwayError is the error of a call that the producer cannot answer now: it is not reached, starts or stops, or a server that it needs is away.
-// The call may be repeated later.
+// AwayError is the error of a call that the producer cannot answer now: it is unreachable, starts or stops, or a
+// server that it needs is away. The call may be retried later.
 type AwayError struct {
 	err error
 }
@@ -202,20 +205,20 @@ func (e *AwayError) Error() string { return e.err.Error() }
 
 func (e *AwayError) Unwrap() error { return e.err }
 
-// Error returns what went wrong, and a line for each field that was refused.
+// Error returns the detail, and a line for each refused field.
 func (p *Problem) Error() string {
 	if len(p.Errors) == 0 {
 		return p.Detail
 	}
 	var text strings.Builder
-	text.WriteString(strings.TrimSuffix(p.Detail, ": see errors.") + ":") // They come right below.
+	text.WriteString(strings.TrimSuffix(p.Detail, ": see errors.") + ":") // The errors are below.
 	for _, e := range p.Errors {
 		fmt.Fprintf(&text, "\n  %s: %s", e.Field, e.Detail)
 	}
 	return text.String()
 }
 
-// refusal turns an answer that is a problem into an error.
+// refusal returns the error of an answer that is a problem.
 func refusal(status int, body []byte) error {
 	p := &Problem{}
 	if err := json.Unmarshal(body, p); err != nil || p.Detail == "" {

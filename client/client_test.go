@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// producerThat returns a client of a server that answers each request so, and the requests that the server met.
+// producerThat returns a client of a server that answers each request with answer, and the requests that the server
+// received.
 func producerThat(t *testing.T, status int, answer string) (c *Client, met *[]string) {
 	t.Helper()
 	met = &[]string{}
@@ -25,7 +26,7 @@ func producerThat(t *testing.T, status int, answer string) (c *Client, met *[]st
 	return New(server.URL+"/", "secret"), met
 }
 
-func TestCalls_SendWhatTheirArgumentsSay(t *testing.T) {
+func TestCalls_SendTheirArguments(t *testing.T) {
 	t.Parallel()
 	c, met := producerThat(t, http.StatusOK, `{}`)
 	ctx := t.Context()
@@ -47,7 +48,7 @@ func TestCalls_SendWhatTheirArgumentsSay(t *testing.T) {
 	}, *met)
 }
 
-func TestCalls_ReturnWhatTheProducerAnswers(t *testing.T) {
+func TestCalls_ReturnTheAnswer(t *testing.T) {
 	t.Parallel()
 	c, _ := producerThat(t, http.StatusOK, `{"tasks": [{"name": "a", "enabled": true, "params": {"days": 3}}]}`)
 	tasks, err := c.ListTasks(t.Context())
@@ -67,9 +68,11 @@ func TestCalls_ReturnWhatTheProducerAnswers(t *testing.T) {
 	require.Equal(t, &Order{RunID: "12"}, order)
 }
 
-func TestCalls_ErrorsSayWhatTheProducerSays(t *testing.T) {
+func TestCalls_ReturnTheProblemAsAnError(t *testing.T) {
 	t.Parallel()
-	c, _ := producerThat(t, http.StatusUnprocessableEntity, `{"status": 422, "detail": "The request cannot be used: see errors.", "errors": [{"field": "cron", "detail": "is empty"}]}`)
+	c, _ := producerThat(t, http.StatusUnprocessableEntity,
+		`{"status": 422, "detail": "The request cannot be used: see errors.",
+		 "errors": [{"field": "cron", "detail": "is empty"}]}`)
 	_, err := c.ListTasks(t.Context())
 	var problem *Problem
 	require.ErrorAs(t, err, &problem)
@@ -89,7 +92,7 @@ func TestCalls_ErrorsSayWhatTheProducerSays(t *testing.T) {
 
 	_, err = New("http://127.0.0.1:1", "").ListTasks(t.Context())
 	require.ErrorAs(t, err, &away)
-	require.ErrorContains(t, err, "ask the producer at http://127.0.0.1:1: ")
+	require.ErrorContains(t, err, "call the producer at http://127.0.0.1:1: ")
 }
 
 func TestPages_ReadsUntilItHasEnough(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package client calls the operators' API of a producer. It depends on nothing else of adsync.
 //
-// The types and calls are made from docs/openapi.yaml, which describes each: client.gen.go, by `make generate`. A call
-// that the producer refuses returns its *Problem, and one that cannot be answered now an *AwayError. The command
-// client/example is a program that uses it.
+// "make generate" makes the types and calls of client.gen.go from docs/openapi.yaml, which describes each. A call that
+// the producer refuses returns its *Problem. A call that cannot be answered now returns an *AwayError.
+// The command client/example is a program that uses the package.
 package client
