@@ -7,8 +7,8 @@ SHELL := /bin/bash
 GO ?= go
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/adsync
 
-# Tools are built by the toolchain of the project at these versions, outside go.mod: a linter would bring 200 modules
-# into the build of a program that does not use them.
+# The project's toolchain builds the tools at these versions, outside go.mod: a linter would add 200 modules that the
+# program does not use.
 GOLANGCI_VERSION := v2.15.0
 GOTESTSUM_VERSION := v1.13.0
 GOLANGCI := $(CACHE)/golangci-lint-$(GOLANGCI_VERSION)/golangci-lint
@@ -50,10 +50,10 @@ run: ## Run everything in one process, with simulated platforms: nothing to inst
 DEMO = bin/services -- bin/demo -prometheus $(PROMETHEUS) $(if $(ACCOUNTS),-accounts $(ACCOUNTS))
 
 .PHONY: demo
-demo: build $(PROMETHEUS) ## Run docker-compose.yml's deployment as processes, with simulated platforms and Prometheus, until Ctrl-C.
+demo: build $(PROMETHEUS) ## Run docker-compose.yml's deployment as processes, with simulated platforms.
 	$(GO) build -o bin/services ./test/services
 	$(GO) build -o bin/demo ./test/demo
-	$(DEMO) || test $$? -eq 130 # Ctrl-C is how it ends.
+	$(DEMO) || test $$? -eq 130 # Ctrl-C ends it.
 
 .PHONY: demo-check
 demo-check: build $(PROMETHEUS) ## Run make demo, compare boards and pages with tables and platforms, and end.
@@ -62,7 +62,7 @@ demo-check: build $(PROMETHEUS) ## Run make demo, compare boards and pages with 
 	$(DEMO) -check
 
 .PHONY: check
-check: lint check-sleeps check-tidy check-generated check-configs ## Everything that needs no test: lint, tidy go.mod, fresh generated files, valid configs.
+check: lint check-sleeps check-tidy check-generated check-configs ## Run all checks without tests.
 
 .PHONY: lint
 lint: $(GOLANGCI) ## Check the format, vet and lint.
@@ -74,7 +74,8 @@ lint: $(GOLANGCI) ## Check the format, vet and lint.
 .PHONY: vulnerabilities
 vulnerabilities: $(GOVULNCHECK) ## Look for known vulnerabilities in what the program calls; needs vuln.go.dev.
 	@if output=$$($(GOVULNCHECK) ./... 2>&1); then echo "$$output"; \
-	elif grep -q 'fetching vulnerabilities' <<<"$$output"; then echo "$$output"; echo "NOT CHECKED: the vulnerability database cannot be reached"; \
+	elif grep -q 'fetching vulnerabilities' <<<"$$output"; then \
+		echo "$$output"; echo "NOT CHECKED: the vulnerability database cannot be reached"; \
 	else echo "$$output"; exit 1; fi
 
 .PHONY: fmt
@@ -87,13 +88,14 @@ check-sleeps: ## Fail when a test sleeps in real time instead of waiting for an 
 		|| { echo "these tests sleep outside a synctest bubble: use a channel or require.Eventually"; exit 1; }
 
 .PHONY: check-tidy
-check-tidy: ## Fail when go.mod or go.sum is not what `go mod tidy` writes.
+check-tidy: ## Fail if `go mod tidy` would change go.mod or go.sum.
 	$(GO) mod tidy -diff
 	@if [ -f test/mysql8/go.mod ]; then cd test/mysql8 && $(GO) mod tidy -diff; fi
 	cd client/generate && $(GO) mod tidy -diff && $(GO) vet ./...
 	cd test/manifests && $(GO) mod tidy -diff && $(GO) vet ./...
 	cd bench/peers && $(GO) mod tidy -diff && $(GO) vet ./...
-	@cd bench/peers/machinery && if $(GO) mod download; then $(GO) vet ./...; else echo "NOT CHECKED: bench/peers/machinery: its modules cannot be had"; fi # bench leaves it out then.
+	@cd bench/peers/machinery && if $(GO) mod download; then $(GO) vet ./...; \
+	else echo "NOT CHECKED: bench/peers/machinery: its modules are not available"; fi # The benchmark then omits it.
 	cd test/watch && $(GO) mod tidy -diff && $(GO) vet ./...
 	cd test/page && $(GO) mod tidy -diff && $(GO) vet ./...
 	cd test/vitess && $(GO) mod tidy -diff && $(GO) vet ./...
@@ -109,7 +111,7 @@ generate: ## Write the generated files again.
 	mv docs/data-dictionary.md.new docs/data-dictionary.md
 
 .PHONY: check-generated
-check-generated: ## Fail when a generated file is stale.
+check-generated: ## Fail if a generated file is stale.
 	@$(GO) run ./cmd/adsync config reference | diff -u docs/configuration.md - \
 		|| { echo "docs/configuration.md is stale: run make generate"; exit 1; }
 	@$(GO) run ./cmd/adsync dictionary | diff -u docs/data-dictionary.md - \
@@ -121,11 +123,11 @@ check-generated: ## Fail when a generated file is stale.
 
 .PHONY: check-configs
 check-configs: ## Check configs/, docker-compose.yml and deploy/ with the programs that read them.
-	$(GO) test -count=1 ./test/deploy # Anew each time: the test cache does not see that the program has changed.
+	$(GO) test -count=1 ./test/deploy # Without the test cache, which does not notice a changed program.
 	@$(MAKE) --no-print-directory test-manifests
 
 .PHONY: test-manifests
-test-manifests: $(GOTESTSUM) ## Check docker-compose.yml and the Helm chart with the libraries of Docker Compose, Helm and Kubernetes.
+test-manifests: $(GOTESTSUM) ## Check docker-compose.yml and the Helm chart with the libraries that read them.
 	cd test/manifests && $(TEST) -count=1 ./...
 
 .PHONY: test
@@ -147,7 +149,8 @@ test-race: $(GOTESTSUM) ## Run the tests of the parts with the race detector; ne
 test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB and Redis, MySQL 8's dialect, and Vitess's planner.
 	$(GO) build -o bin/services ./test/services
 	@rm -f $(STATEMENTS)
-	ADSYNC_TEST_STATEMENTS=$(STATEMENTS) bin/services --memory -- $(TEST) -count=1 -p 2 -timeout 20m $(SERVICE_PACKAGES)
+	ADSYNC_TEST_STATEMENTS=$(STATEMENTS) bin/services --memory -- \
+		$(TEST) -count=1 -p 2 -timeout 20m $(SERVICE_PACKAGES)
 	@$(MAKE) --no-print-directory plan-statements
 	@if [ -f test/mysql8/go.mod ]; then $(MAKE) --no-print-directory test-mysql8; fi
 	@$(MAKE) --no-print-directory test-deployments
@@ -156,7 +159,8 @@ test-services: $(GOTESTSUM) ## Run the tests of services on real Kafka, MariaDB 
 .PHONY: test-deployments
 test-deployments: $(GOTESTSUM) ## Run one flow on Redis Sentinel, Redis Cluster, the newest and oldest Kafka, a MariaDB replica.
 	$(GO) build -o bin/services ./test/services
-	ADSYNC_TEST_DEPLOYMENTS=1 bin/services --memory -- $(TEST) -count=1 -timeout 15m -run '^TestServers_' ./test/e2e
+	ADSYNC_TEST_DEPLOYMENTS=1 bin/services --memory -- \
+		$(TEST) -count=1 -timeout 15m -run '^TestServers_' ./test/e2e
 
 .PHONY: test-rig
 test-rig: $(GOTESTSUM) ## Kill, freeze and promote servers of all kinds: a test of the tests' own rig.
@@ -191,22 +195,23 @@ test-schema: build ## Send generated requests to each operation of the API of a 
 	else echo "NOT CHECKED: schemathesis cannot be installed"; fi
 
 .PHONY: services
-services: ## Start Kafka, MariaDB and Redis, print their addresses for a shell, and stop them at ctrl-C.
+services: ## Start Kafka, MariaDB and Redis, and print their addresses for a shell, until Ctrl-C.
 	$(GO) build -o bin/services ./test/services
 	bin/services --keep
 
 .PHONY: test-mysql8
-test-mysql8: $(GOTESTSUM) ## Run every statement against a MySQL 8 dialect, which runs in the test's own process.
-	cd test/mysql8 && RAPID_CHECKS=20 $(TEST) -count=1 -timeout 15m ./... # It shows that statements are understood; what they do holds on MariaDB.
+test-mysql8: $(GOTESTSUM) ## Run every statement against a MySQL 8 dialect inside the test's process.
+	cd test/mysql8 && RAPID_CHECKS=20 $(TEST) -count=1 -timeout 15m ./...
 
-# What an end-to-end run sends to its data database.
+# The statements that an end-to-end run sends to its data database.
 STATEMENTS := $(abspath bin/statements.json)
 
 .PHONY: test-vitess
 test-vitess: $(GOTESTSUM) ## Plan the statements of an end-to-end run on a MariaDB with Vitess's planner.
 	$(GO) build -o bin/services ./test/services
 	@rm -f $(STATEMENTS)
-	ADSYNC_TEST_STATEMENTS=$(STATEMENTS) bin/services --memory -- $(GO) test -count=1 -run TestDeployment_StatementsNameTheirShard ./test/e2e
+	ADSYNC_TEST_STATEMENTS=$(STATEMENTS) bin/services --memory -- \
+		$(GO) test -count=1 -run TestDeployment_StatementsNameTheirShard ./test/e2e
 	@$(MAKE) --no-print-directory plan-statements
 
 .PHONY: plan-statements
@@ -249,15 +254,19 @@ bench: ## Measure how much adsync does on this machine, on real services, next t
 	bin/bench $(BENCH_FLAGS)
 
 .PHONY: bench-day
-bench-day: ## Measure how long a day of 28 million subtasks takes: a quarter of an hour, and 15 GB of disk.
+bench-day: ## Measure a day of 28 million subtasks; needs a quarter of an hour and 15 GB of disk.
 	$(GO) build -o bin/bench ./bench
 	bin/bench -rounds 1 -only day -out bench/out/day.json $(BENCH_FLAGS)
 
+# The cost of a subtask is measured with 28 million rows, 4 million accounts, a million waiting subtasks and 10,000
+# tasks, and with more consumers and partitions.
 .PHONY: bench-flat
 bench-flat: ## Measure whether a subtask costs the same under load, and scaling: twenty minutes, 15 GB of disk.
 	$(GO) build -o bin/bench ./bench
-	bin/bench -rounds 3 -only flat-day,flat-accounts,flat-waiting,flat-tasks,scale-consumers,scale-partitions -out bench/out/flat.json $(BENCH_FLAGS)
+	bin/bench -rounds 3 -only flat-day,flat-accounts,flat-waiting,flat-tasks,scale-consumers,scale-partitions \
+		-out bench/out/flat.json $(BENCH_FLAGS)
 
+# BENCH_FLAGS="-scale 0.02" takes a fiftieth of the rows.
 .PHONY: bench-big
 bench-big: ## Measure tables of a hundred million rows: half an hour, 70 GB of disk (BENCH_FLAGS="-scale 0.02").
 	$(GO) build -o bin/big ./bench/big
@@ -277,7 +286,7 @@ trial: $(GOTESTSUM) ## Remove one platform from a copy of the tree: the rest bui
 	GOGC=400 bin/trial $(if $(MEDIA),-media $(MEDIA)) $(TRIAL_FLAGS) $(TEST) -parallel 4
 
 .PHONY: clean
-clean: ## Remove what was built here; the cache of tools stays.
+clean: ## Remove the built programs; the cache of tools stays.
 	rm -rf bin
 
 $(GOLANGCI):
@@ -294,4 +303,5 @@ $(SCHEMATHESIS):
 	$(@D)/pip install --quiet schemathesis==$(SCHEMATHESIS_VERSION)
 
 $(PROMETHEUS):
-	GOBIN=$(@D) $(GO) install -tags remove_all_sd,enable_dns_sd github.com/prometheus/prometheus/cmd/{promtool,prometheus}@$(PROMETHEUS_VERSION)
+	GOBIN=$(@D) $(GO) install -tags remove_all_sd,enable_dns_sd \
+		github.com/prometheus/prometheus/cmd/{promtool,prometheus}@$(PROMETHEUS_VERSION)
