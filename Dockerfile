@@ -11,7 +11,7 @@ RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache
     CGO_ENABLED=0 go build -trimpath -tags timetzdata -o /out/adsync ./cmd/adsync && mkdir /out/data
 
 FROM scratch
-# The authorities that sign the certificates of the platforms' APIs.
+# The certificate authorities of the platforms' APIs.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/adsync /usr/local/bin/adsync
 # A volume mounted here belongs to the user below.

@@ -1,4 +1,5 @@
-// The command helm prints what the Helm chart's lanes of * are, one a line: adsync's own tasks, and the platforms of this release.
+// Command helm prints the platforms of the Helm chart's lanes of *, one a line: adsync's own tasks, and the platforms
+// of this release.
 package main
 
 import (
