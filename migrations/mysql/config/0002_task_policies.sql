@@ -1,4 +1,4 @@
--- How what was missed is caught up, and how long an exclusive subtask may hold up others.
+-- How missed ticks are caught up, and how long an exclusive subtask may block others.
 
 -- +goose Up
 ALTER TABLE cron_task

@@ -1,7 +1,8 @@
--- Authorisations in a browser, which logins reach which accounts, and which accounts are pulled at all.
+-- Authorisations in a browser, the logins that reach accounts, and the accounts that are pulled.
 
 -- +goose Up
--- A request for an authorisation, good for one callback. Its state, and the code that came with it, are kept as SHA-256.
+-- A request for an authorisation, valid for one callback. Its state, and the code of the callback, are stored as
+-- SHA-256.
 CREATE TABLE IF NOT EXISTS oauth_state (
   state_hash CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   media VARCHAR(32) NOT NULL,
@@ -21,8 +22,8 @@ CREATE TABLE IF NOT EXISTS oauth_state (
   KEY expires (expires_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- What people know of a login, and how it is to be treated; its tokens are in media_token. choose: 1 = accounts that it
--- is found to reach are not pulled until somebody binds them.
+-- A login's names and settings; its tokens are in media_token. choose: 1 = accounts that the login newly reaches are
+-- not pulled until somebody binds them.
 CREATE TABLE IF NOT EXISTS media_login (
   token_id BIGINT NOT NULL,
   name VARCHAR(255) NOT NULL DEFAULT '',
@@ -30,8 +31,8 @@ CREATE TABLE IF NOT EXISTS media_login (
   PRIMARY KEY (token_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- The logins that reach an account. media_account.token_id is the one in use: the chosen one while it can be used. gone: 1
--- = the login's last whole list lacks the account.
+-- The logins that reach an account. media_account.token_id is the one in use: the chosen one while it can be used.
+-- gone: 1 = the login's last whole list lacks the account.
 CREATE TABLE IF NOT EXISTS account_login (
   account_id BIGINT NOT NULL,
   token_id BIGINT NOT NULL,
@@ -44,7 +45,7 @@ CREATE TABLE IF NOT EXISTS account_login (
 
 INSERT IGNORE INTO account_login (account_id, token_id, chosen, seen_at) SELECT id, token_id, 1, updated_at FROM media_account;
 
--- 0 = the account is known and nothing of it is pulled.
+-- 0 = the account is known and is not pulled.
 ALTER TABLE media_account ADD COLUMN bound TINYINT NOT NULL DEFAULT 1;
 
 -- +goose Down

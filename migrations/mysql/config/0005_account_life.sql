@@ -1,5 +1,5 @@
--- The life of an account: who set its tier and why, what a probe found, why it is parked and since when, and whether its past
--- was pulled. Accounts that are there already have been pulled for long: their past is not asked for again.
+-- The life of an account: who set its tier and why, what a probe found, why and since when it is parked, and whether
+-- its past was pulled. Accounts that exist already count as pulled: their past is not pulled again.
 
 -- +goose Up
 ALTER TABLE media_account

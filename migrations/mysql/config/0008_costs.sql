@@ -1,8 +1,9 @@
--- Limits of rows, of calls that cost differently, and of which nobody knows the number.
+-- Limits of rows, of calls that cost differently, and limits whose number is unknown.
 
 -- +goose Up
--- unit: what calls counts: 'calls' or 'rows'. costs: of a limit of calls, what those to some endpoints take, 'report/get=5, list/*=2'; others take cost.
--- calls_max: up to where calls is raised while the platform does not refuse; 0 = calls is known.
+-- unit: what calls counts: 'calls' or 'rows'. costs: for a limit of calls, what calls to some endpoints cost,
+-- 'report/get=5, list/*=2'; others cost cost. calls_max: the number up to which calls is raised while the platform does
+-- not refuse; 0 = calls is known.
 ALTER TABLE rate_limit
   ADD COLUMN unit VARCHAR(8) NOT NULL DEFAULT 'calls',
   ADD COLUMN costs VARCHAR(1024) NOT NULL DEFAULT '',
@@ -10,7 +11,7 @@ ALTER TABLE rate_limit
   DROP KEY rule,
   ADD UNIQUE KEY rule (media, endpoint, scope, period_ms, unit);
 
--- What was learned of limits with a calls_max, for each app or platform. refused = 0: it was never refused.
+-- What was learned about limits with a calls_max, for each app or platform. refused = 0: no call was ever refused.
 CREATE TABLE IF NOT EXISTS rate_limit_learned (
   media VARCHAR(32) NOT NULL,
   endpoint VARCHAR(128) NOT NULL,

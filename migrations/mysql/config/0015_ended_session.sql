@@ -1,4 +1,4 @@
--- Sessions of browsers that were ended before their time: their cookies open no page of any producer.
+-- Browser sessions that were ended early: no producer accepts their cookies.
 
 -- +goose Up
 CREATE TABLE IF NOT EXISTS ended_session (

@@ -1,8 +1,8 @@
--- The data database: what the engine writes. Every statement can be repeated (see config/0001_config.sql).
+-- The data database: the tables that the engine writes. Every statement can be repeated (see config/0001_config.sql).
 
 -- +goose Up
 
--- One row: who leads, by database time. epoch only rises; every write of a leader joins this row.
+-- One row: the leader, by database time. epoch only rises; every write of a leader joins this row.
 CREATE TABLE IF NOT EXISTS leader (
   id TINYINT NOT NULL,
   epoch BIGINT NOT NULL,
@@ -109,7 +109,7 @@ CREATE TABLE IF NOT EXISTS subtask_dead (
   KEY print (error_print, dead_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- What is known of (account, report, level, day). The row is the fence of every write of its scope.
+-- What is known of (account, report, level, day). The row fences every write of its scope.
 CREATE TABLE IF NOT EXISTS coverage (
   account_id BIGINT NOT NULL,
   report VARCHAR(32) NOT NULL,
@@ -274,7 +274,7 @@ CREATE TABLE IF NOT EXISTS summary_hourly (
   KEY updated_at (updated_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- Every name that a configuration object has had, with the moment it was first seen.
+-- Every name that a configuration object has had, with the time when it was first seen.
 CREATE TABLE IF NOT EXISTS object_name (
   account_id BIGINT NOT NULL,
   level VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,

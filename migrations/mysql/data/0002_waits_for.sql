@@ -1,5 +1,5 @@
--- What a deferred subtask waits for beside its time: 'run:ID' for the subtask of the same account and part in that run,
--- 'pause:ID' for the end of a pause. Whoever ends that makes the row due.
+-- What a deferred subtask waits for in addition to its time: 'run:ID' for the subtask of the same account and part in
+-- that run, 'pause:ID' for the end of a pause. The end of either makes the row due.
 
 -- +goose Up
 ALTER TABLE subtask_due

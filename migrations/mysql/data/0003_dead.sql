@@ -1,4 +1,4 @@
--- The run that takes a dead subtask up again; 0 while none does. The row leaves when that run has ended.
+-- The run that redrives a dead subtask; 0 = none. The row is deleted when that run has ended.
 
 -- +goose Up
 ALTER TABLE subtask_dead

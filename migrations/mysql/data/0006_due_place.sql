@@ -1,4 +1,5 @@
--- Messages of later deliveries are found by their place in the log: the sweep asks which of them the group has passed.
+-- Messages of later deliveries are found by their place in the log: the sweep looks for those that the group has
+-- passed.
 
 -- +goose Up
 ALTER TABLE subtask_due ADD KEY place (topic, topic_partition, topic_offset);

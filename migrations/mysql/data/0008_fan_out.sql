@@ -1,4 +1,5 @@
--- The oldest tick of each task that is being fanned out, and the orders that are, found without reading what waits behind them.
+-- Indexes to find the oldest tick of each task, and the orders, that are fanned out, without reading those that wait
+-- behind them.
 
 -- +goose Up
 ALTER TABLE run ADD KEY fan_out (state, kind, task_id, id);

@@ -1,4 +1,4 @@
--- What pulls of configuration found to be other than before, field by field. version is the pull's: microseconds in UTC.
+-- The differences that pulls of configuration found, field by field. version is the pull's: microseconds in UTC.
 
 -- +goose Up
 CREATE TABLE IF NOT EXISTS config_change (

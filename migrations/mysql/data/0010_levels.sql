@@ -1,10 +1,10 @@
--- Views of the levels that came later, so that nobody adds up spend over levels, and which images and videos each creative
--- shows.
+-- Views of the levels that were added later, so that nobody adds up spend over levels, and the images and videos that
+-- each creative shows.
 
 -- +goose Up
 
--- removed_at is when a pull of the creative no longer had the asset; NULL while it shows it. signature is '' until the asset
--- itself was pulled.
+-- removed_at is when a pull of the creative no longer had the asset; NULL while the creative shows it. signature is ''
+-- until the asset itself was pulled.
 CREATE TABLE IF NOT EXISTS creative_asset (
   account_id BIGINT NOT NULL,
   creative_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -26,8 +26,8 @@ CREATE OR REPLACE VIEW report_daily_creative AS SELECT * FROM report_daily WHERE
 CREATE OR REPLACE VIEW report_hourly_campaign AS SELECT * FROM report_hourly WHERE level = 'campaign';
 CREATE OR REPLACE VIEW report_hourly_creative AS SELECT * FROM report_hourly WHERE level = 'creative';
 
--- A creative's figures stand beside each asset that it shows, whole: they can be added up over the creatives of one asset and
--- over days, never over the assets of a creative. assets tells how many it shows.
+-- Each asset of a creative has the creative's whole figures: they may be added up over the creatives of one asset and
+-- over days, never over the assets of a creative. assets is the number of assets that the creative shows.
 CREATE OR REPLACE VIEW report_daily_creative_asset AS
 SELECT r.day, r.account_id, r.media, r.object_id AS creative_id, a.kind, a.asset_id, a.signature, a.removed_at,
   (SELECT COUNT(*) FROM creative_asset n WHERE n.account_id = r.account_id AND n.creative_id = r.object_id AND n.removed_at IS NULL) AS assets,

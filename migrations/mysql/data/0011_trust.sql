@@ -1,9 +1,9 @@
--- What figures that can be trusted need: which holes of coverage were ordered, which rows of results were deleted,
--- where the levels of a report do not add up, and what belongs to no object.
+-- What figures need to be trusted: which holes of coverage were ordered, which rows of results were deleted, where the
+-- levels of a report do not add up, and what belongs to no object.
 
 -- +goose Up
 
--- The days of a scope that a run was ordered for since coverage lacked them: when the last time, and how often.
+-- The days of a scope that a run was ordered for after coverage lacked them: when last, and how often.
 CREATE TABLE IF NOT EXISTS hole (
   account_id BIGINT NOT NULL,
   report VARCHAR(32) NOT NULL,
@@ -16,8 +16,8 @@ CREATE TABLE IF NOT EXISTS hole (
   KEY ordered_at (ordered_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- Deleted rows of report_daily, report_hourly, summary_daily and summary_hourly, by the columns of their keys; what a table has
--- not is NULL. version is that of the pull, or the rebuild, that deleted the row.
+-- Deleted rows of report_daily, report_hourly, summary_daily and summary_hourly, by the columns of their keys; columns
+-- that a table does not have are NULL. version is that of the pull, or the rebuild, that deleted the row.
 CREATE TABLE IF NOT EXISTS report_tombstone (
   id BIGINT NOT NULL AUTO_INCREMENT,
   table_name VARCHAR(32) NOT NULL,
@@ -37,8 +37,8 @@ CREATE TABLE IF NOT EXISTS report_tombstone (
   KEY deleted_at (deleted_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- Where an account's figure of a settled day is not the sum of a level below it. pulled_again_run_id is the run that was ordered
--- for it, confirmed_at when it was seen after both levels had been pulled again.
+-- Where an account's figure of a settled day is not the sum of a level below it. pulled_again_run_id is the run that
+-- was ordered for it, confirmed_at the time when it still differed after both levels had been pulled again.
 CREATE TABLE IF NOT EXISTS reconciliation (
   account_id BIGINT NOT NULL,
   day DATE NOT NULL,
@@ -57,8 +57,8 @@ CREATE TABLE IF NOT EXISTS reconciliation (
   KEY last_seen_at (last_seen_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- What of an account's figures belongs to none of the objects of a level below, by the levels that were pulled whole. NULL where the
--- platform has the figure at one of the two alone. See docs/adr/0004-unattributed-is-a-view.md.
+-- The part of an account's figures that belongs to no object of a level below, by the levels that were pulled whole.
+-- NULL where the platform has the figure at only one of the two. See docs/adr/0004-unattributed-is-a-view.md.
 CREATE OR REPLACE VIEW report_daily_unattributed AS
 SELECT a.day, a.account_id, c.level, 'unattributed' AS object_id, MAX(a.media) AS media, MAX(a.currency) AS currency, MAX(a.day_zone) AS day_zone,
   CAST(CASE WHEN COUNT(s.account_id) = 0 THEN MAX(a.cost) ELSE MAX(a.cost) - SUM(s.cost) END AS SIGNED) AS cost,

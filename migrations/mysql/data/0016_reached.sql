@@ -1,4 +1,5 @@
--- Which processes reach Redis: one that does not must know whether others do, and use all of the calls that it would else take its part of.
+-- Which processes reach Redis: a process that does not reach it must know whether others do, because those use all of
+-- the calls, of which it would otherwise take its part.
 
 -- +goose Up
 CREATE TABLE IF NOT EXISTS redis_reached (

@@ -1,4 +1,5 @@
--- Whether subtasks may be queued behind those of a run: to look for them means to ask all shards. Of the runs that are there nothing is known.
+-- Whether subtasks may be queued behind those of a run: a search for them queries all shards. For existing runs it is
+-- unknown.
 
 -- +goose Up
 ALTER TABLE run ADD COLUMN queued_behind TINYINT NOT NULL DEFAULT 1;

@@ -1,9 +1,11 @@
--- What the platform last answered for a day, by which a first or an empty answer is judged, and an index that finds the days that are not whole.
+-- What the platform last answered for a day, which decides whether a first or an empty answer is accepted, and an index
+-- that finds the days that are not whole.
 
 -- +goose Up
 
--- answer_cost: the cost of the last whole answer, also when it was not believed. answer_run: the first run since which the answer is the same.
--- believed_cost: that cost where it was taken although other figures contradict it, confirmed by a person or repeated by the platform.
+-- answer_cost: the cost of the last whole answer, also when it was not accepted. answer_run: the first run since which
+-- the answer is the same. believed_cost: that cost if it was accepted although other figures contradict it, confirmed
+-- by a person or repeated by the platform.
 ALTER TABLE coverage
   ADD COLUMN answer_cost BIGINT NULL,
   ADD COLUMN answer_run BIGINT NOT NULL DEFAULT 0,

@@ -1,8 +1,9 @@
--- Each media's keys may be on a Redis server of their own: who reaches it, and which server it is, are kept for each media.
+-- Each media's keys may be on a separate Redis server: the processes that reach it, and the server's identity, are kept
+-- for each media.
 
 -- +goose Up
 
--- Processes of the release before write no media: they reach the Redis of all.
+-- Processes of the previous release write no media: they reach the common Redis.
 ALTER TABLE redis_reached ADD COLUMN media VARCHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT '', DROP PRIMARY KEY, ADD PRIMARY KEY (process, media);
 
 -- The server that keeps a media's limits, by its run id. A process that reaches another one makes no calls.

@@ -1,5 +1,5 @@
--- The config database: what operators edit. Every statement can be repeated, because the MySQL twin of this file needs that
--- and the two are kept alike.
+-- The config database: the tables that operators edit. Every statement can be repeated, because MySQL commits each
+-- CREATE TABLE separately and a migration that was interrupted must be able to run again.
 
 -- +goose Up
 CREATE TABLE IF NOT EXISTS cron_task (

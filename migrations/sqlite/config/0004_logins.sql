@@ -1,7 +1,8 @@
--- Authorisations in a browser, which logins reach which accounts, and which accounts are pulled at all.
+-- Authorisations in a browser, the logins that reach accounts, and the accounts that are pulled.
 
 -- +goose Up
--- A request for an authorisation, good for one callback. Its state, and the code that came with it, are kept as SHA-256.
+-- A request for an authorisation, valid for one callback. Its state, and the code of the callback, are stored as
+-- SHA-256.
 CREATE TABLE IF NOT EXISTS oauth_state (
   state_hash TEXT NOT NULL,
   media TEXT NOT NULL,
@@ -21,8 +22,8 @@ CREATE TABLE IF NOT EXISTS oauth_state (
 CREATE INDEX IF NOT EXISTS oauth_state_code ON oauth_state (code_hash);
 CREATE INDEX IF NOT EXISTS oauth_state_expires ON oauth_state (expires_at);
 
--- What people know of a login, and how it is to be treated; its tokens are in media_token. choose: 1 = accounts that it
--- is found to reach are not pulled until somebody binds them.
+-- A login's names and settings; its tokens are in media_token. choose: 1 = accounts that the login newly reaches are
+-- not pulled until somebody binds them.
 CREATE TABLE IF NOT EXISTS media_login (
   token_id INTEGER NOT NULL,
   name TEXT NOT NULL DEFAULT '',
@@ -30,8 +31,8 @@ CREATE TABLE IF NOT EXISTS media_login (
   PRIMARY KEY (token_id)
 ) WITHOUT ROWID;
 
--- The logins that reach an account. media_account.token_id is the one in use: the chosen one while it can be used. gone: 1
--- = the login's last whole list lacks the account.
+-- The logins that reach an account. media_account.token_id is the one in use: the chosen one while it can be used.
+-- gone: 1 = the login's last whole list lacks the account.
 CREATE TABLE IF NOT EXISTS account_login (
   account_id INTEGER NOT NULL,
   token_id INTEGER NOT NULL,
@@ -44,7 +45,7 @@ CREATE INDEX IF NOT EXISTS account_login_login ON account_login (token_id, accou
 
 INSERT OR IGNORE INTO account_login (account_id, token_id, chosen, seen_at) SELECT id, token_id, 1, updated_at FROM media_account;
 
--- 0 = the account is known and nothing of it is pulled.
+-- 0 = the account is known and is not pulled.
 ALTER TABLE media_account ADD COLUMN bound INTEGER NOT NULL DEFAULT 1;
 
 -- +goose Down

@@ -1,8 +1,8 @@
--- The fields that reports are asked for, where that is not what the platform's package says.
+-- The fields that reports are requested with, where they differ from those of the platform's package.
 
 -- +goose Up
--- report and level: '' = all of them; a row that names them holds there instead. state: asked, off (nobody wants it) or retired (the
--- platform refused it at retired_at).
+-- report and level: '' = all of them; a row that names them has precedence. state: asked, off (nobody needs it) or
+-- retired (the platform refused it at retired_at).
 CREATE TABLE IF NOT EXISTS report_field (
   media TEXT NOT NULL,
   report TEXT NOT NULL DEFAULT '',

@@ -1,8 +1,9 @@
--- What every change of configuration was before and after, edits by SQL among them.
+-- Every change of configuration, before and after, also edits by SQL.
 
 -- +goose Up
--- The rows that operators own, as audit_log last told of them: what differs from these was edited by SQL. A row of the table itself, with
--- the key '', is that of whoever edits it or looks for edits; its version rises with each change, and its value is NULL until the rows are known.
+-- The rows that operators own, as audit_log last recorded them: a row that differs was edited by SQL. The row of the
+-- table itself, with the key '', is locked by every edit and by the search for edits. Its version rises with each
+-- change, and its value is NULL until the rows are known.
 CREATE TABLE IF NOT EXISTS audit_row (
   table_name TEXT NOT NULL,
   row_key TEXT NOT NULL,
@@ -14,7 +15,7 @@ CREATE TABLE IF NOT EXISTS audit_row (
 INSERT OR IGNORE INTO audit_row (table_name, row_key) VALUES
   ('account_binding', ''), ('cron_task', ''), ('game', ''), ('lane', ''), ('media_account', ''), ('rate_limit', ''), ('report_field', '');
 
--- error: why what was to be done was not.
+-- error: why an order was not carried out. An order may name 10,000 accounts, which is more than a TEXT holds.
 ALTER TABLE audit_log ADD COLUMN error TEXT NOT NULL DEFAULT '';
 CREATE INDEX IF NOT EXISTS audit_log_actor ON audit_log (actor, id);
 

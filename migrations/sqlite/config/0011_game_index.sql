@@ -1,4 +1,4 @@
--- The accounts of a game, found without reading those of all others.
+-- An index to find the accounts of a game without reading all others.
 
 -- +goose Up
 CREATE INDEX account_binding_game ON account_binding (game, account_id);

@@ -1,7 +1,8 @@
--- Tokens of any length that a platform may give, and why a refresh rests.
+-- Tokens of any length, and the reason why a refresh rests.
 
 -- +goose Up
--- access_token, refresh_token: sealed. rest_reason: why the last refresh failed; '' = it did not, or a new pair has come since.
+-- access_token, refresh_token: encrypted. rest_reason: why the last refresh failed; '' = it succeeded, or a new pair
+-- was stored since.
 ALTER TABLE media_token ADD COLUMN rest_reason TEXT NOT NULL DEFAULT '';
 
 -- +goose Down

@@ -1,8 +1,8 @@
--- The data database: what the engine writes. Every statement can be repeated (see config/0001_config.sql).
+-- The data database: the tables that the engine writes. Every statement can be repeated (see config/0001_config.sql).
 
 -- +goose Up
 
--- One row: who leads, by database time. epoch only rises; every write of a leader joins this row.
+-- One row: the leader, by database time. epoch only rises; every write of a leader joins this row.
 CREATE TABLE IF NOT EXISTS leader (
   id INTEGER NOT NULL,
   epoch INTEGER NOT NULL,
@@ -109,7 +109,7 @@ CREATE INDEX IF NOT EXISTS subtask_dead_account ON subtask_dead (account_id, dea
 CREATE INDEX IF NOT EXISTS subtask_dead_task ON subtask_dead (task_id, dead_at);
 CREATE INDEX IF NOT EXISTS subtask_dead_print ON subtask_dead (error_print, dead_at);
 
--- What is known of (account, report, level, day). The row is the fence of every write of its scope.
+-- What is known of (account, report, level, day). The row fences every write of its scope.
 CREATE TABLE IF NOT EXISTS coverage (
   account_id INTEGER NOT NULL,
   report TEXT NOT NULL,
@@ -272,7 +272,7 @@ CREATE TABLE IF NOT EXISTS summary_hourly (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS summary_hourly_updated_at ON summary_hourly (updated_at);
 
--- Every name that a configuration object has had, with the moment it was first seen.
+-- Every name that a configuration object has had, with the time when it was first seen.
 CREATE TABLE IF NOT EXISTS object_name (
   account_id INTEGER NOT NULL,
   level TEXT NOT NULL,

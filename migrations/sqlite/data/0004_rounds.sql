@@ -1,5 +1,5 @@
--- Rounds: which ended runs of its predecessors a tick of a task with after_tasks answers. And the last row of each task
--- that could be used, for the time when it cannot.
+-- Rounds: which ended runs of its predecessors a tick of a task with after_tasks answers. And the last usable row of
+-- each task, for the time when the row cannot be used.
 
 -- +goose Up
 CREATE TABLE IF NOT EXISTS tick_answer (

@@ -1,6 +1,7 @@
--- Where work on a partition was started last, and how often without getting on: what finds a message that ends its process.
--- committed is the group's offset at the start, starts counts those since it moved that did not end in order. Below
--- careful_until messages go one by one; suspect_offset is the one that was started last then, suspect_starts how often.
+-- Where work on a partition last started, and how often without progress: this finds a message that ends its process.
+-- committed is the group's offset at the start. starts counts the starts since committed moved that did not end in
+-- order. Below careful_until messages are handled one by one; suspect_offset is the last one that started then,
+-- suspect_starts how often.
 
 -- +goose Up
 CREATE TABLE IF NOT EXISTS assignment (

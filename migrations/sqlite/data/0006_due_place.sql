@@ -1,4 +1,5 @@
--- Messages of later deliveries are found by their place in the log: the sweep asks which of them the group has passed.
+-- Messages of later deliveries are found by their place in the log: the sweep looks for those that the group has
+-- passed.
 
 -- +goose Up
 CREATE INDEX subtask_due_place ON subtask_due (topic, topic_partition, topic_offset);

@@ -1,5 +1,6 @@
--- Orders by hand that stop work: pauses, until their end or until lifted, and cancels. Any producer writes them; consumers
--- and the leader read the active ones. An id lies in the order of run ids: a cancel takes what was there before it.
+-- Orders by hand that stop work: pauses, until their end or until lifted, and cancels. Any producer writes them;
+-- consumers and the leader read the active ones. Their ids are in the order of run ids: a cancel applies to the runs
+-- made before it.
 
 -- +goose Up
 CREATE TABLE IF NOT EXISTS stop_order (

@@ -1,5 +1,5 @@
--- The money of accounts, in millionths of its currency: what there is, and what came in and went out on each day. NULL is what a
--- platform does not tell.
+-- The money of accounts, in millionths of its currency: the balance, and the money received and spent on each day. NULL
+-- is what a platform does not report.
 
 -- +goose Up
 CREATE TABLE IF NOT EXISTS account_balance (

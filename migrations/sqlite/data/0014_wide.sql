@@ -1,10 +1,11 @@
--- The business's own figures, copied from the partner's database, and the wide table that joins them with the platforms' reports and
--- the configuration. Money is in millionths of the account's currency. NULL is what nobody told.
+-- The business's own figures, copied from the partner's database, and the wide table that joins them with the
+-- platforms' reports and the configuration. Money is in millionths of the account's currency. NULL is an unknown value.
 
 -- +goose Up
 
--- The partner's rows as they are there, by their id there. external_id (of the account) and object_id are the platform's; account_id is
--- ours, NULL while the account is not known. note says why a row is counted for less than it names.
+-- Copies of the partner's rows, by their id there. external_id (of the account) and object_id are the platform's;
+-- account_id is ours, NULL while the account is not known. note is the reason why a row is counted for less than it
+-- names.
 CREATE TABLE IF NOT EXISTS partner_daily (
   partner_id INTEGER NOT NULL,
   day DATE NOT NULL,
@@ -30,8 +31,8 @@ CREATE TABLE IF NOT EXISTS partner_daily (
 CREATE INDEX IF NOT EXISTS partner_daily_updated_at ON partner_daily (updated_at);
 CREATE INDEX IF NOT EXISTS partner_daily_account_day ON partner_daily (account_id, day);
 
--- How far the partner's table was read: everything up to the row (changed_at, last_id) is copied. version is that of the load which
--- has the right to write.
+-- How far the partner's table was read: all rows up to (changed_at, last_id) are copied. version is that of the load
+-- that may write.
 CREATE TABLE IF NOT EXISTS partner_cursor (
   source TEXT NOT NULL,
   changed_at TEXT NOT NULL,
@@ -40,8 +41,9 @@ CREATE TABLE IF NOT EXISTS partner_cursor (
   PRIMARY KEY (source)
 ) WITHOUT ROWID;
 
--- The days of accounts that wide_daily has rows of. mark rises with each change of what the rows are built from; dirty is the mark
--- that they do not show yet. The day 1970-01-01 stands for the account's configuration. version is the fence of a rebuild.
+-- The days of accounts that wide_daily has rows of. mark rises with each change of the rows' sources; dirty is the mark
+-- that the rows do not show yet. The day 1970-01-01 stands for the account's configuration. version is the fence of a
+-- rebuild.
 CREATE TABLE IF NOT EXISTS wide_day (
   account_id INTEGER NOT NULL,
   day DATE NOT NULL,
@@ -53,7 +55,8 @@ CREATE TABLE IF NOT EXISTS wide_day (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS wide_day_dirty ON wide_day (media, dirty);
 
--- A day's figures of accounts, campaigns, ad groups and creatives: the platform's, the partner's, and what the objects are called.
+-- A day's figures of accounts, campaigns, ad groups and creatives: the platform's, the partner's, and the names of the
+-- objects.
 CREATE TABLE IF NOT EXISTS wide_daily (
   day DATE NOT NULL,
   account_id INTEGER NOT NULL,

@@ -1,4 +1,5 @@
--- Indexes for tables of many millions of rows, and what the summaries of one account's day need to be made without those of all others.
+-- Indexes for tables of many millions of rows, and what the summaries of one account's day need to be rebuilt without
+-- the days of all others.
 
 -- +goose Up
 
@@ -6,7 +7,7 @@
 CREATE INDEX IF NOT EXISTS run_task_name ON run (task_name, id);
 CREATE INDEX IF NOT EXISTS run_task_name_state ON run (task_name, state, id);
 
--- Dead subtasks by class, and all that their groups tell.
+-- Dead subtasks by class, with all columns of their groups.
 CREATE INDEX IF NOT EXISTS subtask_dead_class ON subtask_dead (error_class, dead_at);
 CREATE INDEX IF NOT EXISTS subtask_dead_tally ON subtask_dead (error_print, error_class, task_id, media, redrive_run_id, dead_at);
 
@@ -16,11 +17,13 @@ CREATE INDEX IF NOT EXISTS reconciliation_by_day ON reconciliation (day, account
 -- The accounts of a game.
 CREATE INDEX IF NOT EXISTS binding_applied_game ON binding_applied (game, account_id);
 
--- noted = 1: whoever wrote the binding has noted the days in summary_rebound too. A leader of the release before does not.
+-- noted = 1: the writer of the binding has noted the days in summary_rebound too. A leader of the previous release does
+-- not.
 ALTER TABLE binding_applied ADD COLUMN noted INTEGER NOT NULL DEFAULT 0;
 UPDATE binding_applied SET noted = 1;
 
--- Days on which a game has lost or gained an account: their summaries are made anew whole. mark rises with each such change.
+-- Days on which a game has lost or gained an account: their summaries are rebuilt whole. mark rises with each such
+-- change.
 CREATE TABLE IF NOT EXISTS summary_rebound (
   report TEXT NOT NULL,
   media TEXT NOT NULL,
@@ -29,15 +32,15 @@ CREATE TABLE IF NOT EXISTS summary_rebound (
   PRIMARY KEY (report, media, day)
 ) WITHOUT ROWID;
 
--- What is marked already may be so for that.
+-- Rows that are marked already may be marked for that reason.
 INSERT OR IGNORE INTO summary_rebound (report, media, day, mark)
 SELECT report, media, day, 1 FROM coverage WHERE dirty IS NOT NULL AND report IN ('report_daily', 'report_hourly') AND level = 'account';
 
--- Analysts ask for a level of some days, and for what has spent most.
+-- Analysts query a level of some days, and the objects that have spent most.
 CREATE INDEX IF NOT EXISTS wide_daily_level_day ON wide_daily (level, day, media, external_id);
 CREATE INDEX IF NOT EXISTS wide_daily_spend ON wide_daily (level, cost);
 
--- What retention has taken away: rows of days before one. Their summaries stay as they are.
+-- What retention has deleted: rows of days before this one. Their summaries stay as they are.
 CREATE TABLE IF NOT EXISTS pruned (
   table_name TEXT NOT NULL,
   before_day DATE NOT NULL,

@@ -1,11 +1,11 @@
--- Values of platforms' rows that could not be used.
+-- Values of platforms' rows that could not be used, and a character set for the tables that had the server's default.
 
 -- +goose Up
 
 -- How many values of the scope's day could not be used by the last pull that covered it.
 ALTER TABLE coverage ADD COLUMN unusable INTEGER NOT NULL DEFAULT 0;
 
--- The same by field. kind says what they cost: attribute, future, figure or key. why is of one of them.
+-- These values by field. kind is their effect: attribute, future, figure or key. why is the reason of one of them.
 CREATE TABLE IF NOT EXISTS unusable_value (
   account_id INTEGER NOT NULL,
   report TEXT NOT NULL,

@@ -2,8 +2,8 @@
 
 -- +goose Up
 
--- By the row's id there and field. kind says what they cost: attribute (unset or repaired), figure (NULL) or key (the row is not kept). partner_id 0 stands
--- for the rows that have no id or no moment of change, of which row_count says how many there are.
+-- By the row's id there and field. kind is their effect: attribute (unset or repaired), figure (NULL) or key (the row
+-- is not kept). partner_id 0 stands for the rows without an id or a time of change; row_count is their number.
 CREATE TABLE IF NOT EXISTS partner_unusable (
   partner_id INTEGER NOT NULL,
   field TEXT NOT NULL,

@@ -1,4 +1,5 @@
--- Each media's keys may be on a Redis server of their own: who reaches it, and which server it is, are kept for each media.
+-- Each media's keys may be on a separate Redis server: the processes that reach it, and the server's identity, are kept
+-- for each media.
 
 -- +goose Up
 

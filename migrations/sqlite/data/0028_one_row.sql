@@ -1,4 +1,5 @@
--- What an UPDATE or DELETE by a list of keys begins with on MySQL. Here nothing reads it.
+-- The row that an UPDATE or DELETE by a list of keys begins with, before the list: Vitess plans none that begins with
+-- the list. It never changes.
 
 -- +goose Up
 CREATE TABLE IF NOT EXISTS one_row (
