@@ -137,8 +137,8 @@ func checkDay(flag, value string) error {
 	return nil
 }
 
-// known finds the game. It writes a new game only with a name: a misspelt code must not become a game.
-func (f *gameFlags) known(ctx context.Context, s *store.Store) error {
+// ensureGame finds the game. It writes a new game only with a name: a misspelt code must not become a game.
+func (f *gameFlags) ensureGame(ctx context.Context, s *store.Store) error {
 	games, err := s.Games(ctx)
 	if err != nil || f.game == "" {
 		return err

@@ -121,7 +121,7 @@ func todayOf(ctx context.Context, s *store.Store, account storesettings.Account)
 
 func bindAccount(ctx context.Context, out io.Writer, s *store.Store, account storesettings.Account,
 	f *accountBindFlags) error {
-	if err := f.known(ctx, s); err != nil {
+	if err := f.ensureGame(ctx, s); err != nil {
 		return err
 	}
 	today, err := todayOf(ctx, s, account)

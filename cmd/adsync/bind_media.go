@@ -120,7 +120,7 @@ func (f *bindFlags) check() error {
 
 func bindMedia(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *store.Store, cfg settings.Config,
 	logger *slog.Logger, media string, f *bindFlags) error {
-	if err := f.known(ctx, s); err != nil {
+	if err := f.ensureGame(ctx, s); err != nil {
 		return err
 	}
 	loginID := int64(0)
@@ -194,7 +194,7 @@ func authorise(ctx context.Context, a *settings.Source, cmd *cobra.Command, s *s
 			return 0, err
 		}
 		return found.LoginID, errors.Join(show.Authorised(out, cmp.Or(found.Name, found.Login), found.Accounts),
-			allListed(found.Note))
+			noteError(found.Note))
 	case f.wait:
 		return awaitCallback(ctx, out, s, media, request.State)
 	}
@@ -262,7 +262,7 @@ func awaitCallback(ctx context.Context, out io.Writer, s *store.Store, media str
 				row.Note = cmp.Or(row.Note, fmt.Sprintf(
 					"Its accounts were not all listed within %s; the task %s.account_list lists them.", storedGrace, media))
 			}
-			return row.TokenID, errors.Join(show.Authorised(out, name, accounts), allListed(row.Note))
+			return row.TokenID, errors.Join(show.Authorised(out, name, accounts), noteError(row.Note))
 		case row.Step == storesettings.OAuthWaiting && row.Left <= 0:
 			return 0, errors.New("nobody authorised it in time: run the command again")
 		case row.Step == storesettings.OAuthExchanging && row.UsedFor > exchangeGrace:
@@ -284,8 +284,8 @@ const (
 	storedGrace   = 3 * time.Minute
 )
 
-// allListed returns an error with the note on what remains to be done for an authorised login, or nil without a note.
-func allListed(note string) error {
+// noteError returns an error with the note on what remains to be done for an authorised login, or nil without a note.
+func noteError(note string) error {
 	if note == "" {
 		return nil
 	}
@@ -326,7 +326,7 @@ func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login
 	if err != nil {
 		return err
 	}
-	if accounts, err = wanted(login.Media, accounts, f, all); err != nil {
+	if accounts, err = selectAccounts(login.Media, accounts, f, all); err != nil {
 		return err
 	}
 	changes := all && login.Choose
@@ -378,9 +378,9 @@ func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login
 	return nil
 }
 
-// wanted returns the accounts of --accounts. For "all" it returns those that never had a game: an unbound account
+// selectAccounts returns the accounts of --accounts. For "all" it returns those that never had a game: an unbound account
 // stays unbound.
-func wanted(media string, accounts []storesettings.LoginAccount, f *bindFlags, all bool) (
+func selectAccounts(media string, accounts []storesettings.LoginAccount, f *bindFlags, all bool) (
 	[]storesettings.LoginAccount, error,
 ) {
 	if all {

@@ -102,10 +102,10 @@ func TestTasksRun_WithWaitExitsWithOneUnlessEverythingWasDone(t *testing.T) {
 	}
 }
 
-func TestAllListed_ReturnsTheNoteAsAnError(t *testing.T) {
+func TestNoteError_ReturnsTheNoteAsAnError(t *testing.T) {
 	t.Parallel()
-	require.NoError(t, allListed(""))
-	require.EqualError(t, allListed("Its accounts were not all listed."),
+	require.NoError(t, noteError(""))
+	require.EqualError(t, noteError("Its accounts were not all listed."),
 		"the login is authorised and stored, but: Its accounts were not all listed.")
 }
 

@@ -26,7 +26,7 @@ import (
 func newSimulate(a *settings.Source) *cobra.Command {
 	var world simulator.Config
 	var listen string
-	var apart map[string]string
+	var platformAddrs map[string]string
 	cmd := &cobra.Command{
 		Use:   "simulate",
 		Short: "Runs only the simulated media platforms",
@@ -56,7 +56,7 @@ Everybody who reaches the address can control the world: keep it on this machine
 			if _, _, err := net.SplitHostPort(listen); err != nil {
 				return usage.Errorf("--listen is %q: want host:port", listen)
 			}
-			if err := checkApart(apart); err != nil {
+			if err := checkPlatformAddrs(platformAddrs); err != nil {
 				return err
 			}
 			cfg, _, err := a.Load(cmd, "simulate")
@@ -73,14 +73,14 @@ Everybody who reaches the address can control the world: keep it on this machine
 				return err
 			}
 			m := service.NewManager(logger)
-			m.Add("simulator", &simulatorServer{listen: listen, apart: apart, sim: sim, logger: logger,
+			m.Add("simulator", &simulatorServer{listen: listen, platformAddrs: platformAddrs, sim: sim, logger: logger,
 				failed: make(chan error, 1)})
 			return m.Run(cmd.Context())
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&listen, "listen", "127.0.0.1:9090", "address to serve on, as host:port")
-	flags.StringToStringVar(&apart, "listen-platform", nil,
+	flags.StringToStringVar(&platformAddrs, "listen-platform", nil,
 		"a platform and an address that serves only it, without its path, as {media}=127.0.0.1:9091; may be repeated")
 	worldFlags(flags, &world.Accounts, &world.Seed, &world.Speed, &world.USD)
 	flags.IntVar(&world.Giant, "giant", 0,
@@ -112,10 +112,10 @@ func simulatedPaths() string {
 	return strings.Join(all, ", ")
 }
 
-// checkApart returns an error for an unknown platform or a wrong address.
-func checkApart(apart map[string]string) error {
+// checkPlatformAddrs returns an error for an unknown platform or a wrong address.
+func checkPlatformAddrs(platformAddrs map[string]string) error {
 	paths := simulator.Platforms()
-	for name, address := range apart {
+	for name, address := range platformAddrs {
 		if _, known := paths[name]; !known {
 			return usage.Errorf("--listen-platform: there is no platform %q: want one of %s", name,
 				strings.Join(slices.Sorted(maps.Keys(paths)), ", "))
@@ -130,10 +130,10 @@ func checkApart(apart map[string]string) error {
 // simulatorServer serves the simulated platforms: all on one address, and those of --listen-platform on their own
 // addresses.
 type simulatorServer struct {
-	listen string
-	apart  map[string]string // addresses, by the platforms' names
-	sim    *simulator.Simulator
-	logger *slog.Logger
+	listen        string
+	platformAddrs map[string]string // addresses, by the platforms' names
+	sim           *simulator.Simulator
+	logger        *slog.Logger
 
 	servers  []*http.Server
 	served   sync.WaitGroup
@@ -153,8 +153,8 @@ func (s *simulatorServer) Start(ctx context.Context) error {
 		return errors.Join(err, s.sim.Close())
 	}
 	s.logger.Info("simulated platforms are served", "addr", address, "credentials", "http://"+address+"/_sim/credentials")
-	for _, name := range slices.Sorted(maps.Keys(s.apart)) {
-		if address, err = s.serve(ctx, s.apart[name], s.sim.Platform(name)); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(s.platformAddrs)) {
+		if address, err = s.serve(ctx, s.platformAddrs[name], s.sim.Platform(name)); err != nil {
 			s.Stop() //nolint:contextcheck // Stop has its own timeout.
 			return err
 		}

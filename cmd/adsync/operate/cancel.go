@@ -13,7 +13,7 @@ import (
 const cancelsPath = "/api/v1/cancels"
 
 func newCancel(a *settings.Source) *cobra.Command {
-	return stopping(a, &cobra.Command{
+	return stopCommand(a, &cobra.Command{
 		Use:   "cancel KIND TARGET",
 		Short: "Ends open work permanently",
 		Long: `Ends the open work, and within five seconds also the calls that are running. Later work still runs: to prevent

@@ -48,9 +48,9 @@ func deadFilter(cmd *cobra.Command) {
 
 const nothingIsDone = "\nNothing was changed: add --yes to do it."
 
-// deadChange makes cmd a command that changes the dead subtasks which a filter selects: do shows what the change
+// deadCommand makes cmd a command that changes the dead subtasks which a filter selects: do shows what the change
 // would do, and with yes does it.
-func deadChange(a *settings.Source, do func(r *api.Request, body map[string]any, yes bool) error,
+func deadCommand(a *settings.Source, do func(r *api.Request, body map[string]any, yes bool) error,
 	cmd *cobra.Command) *cobra.Command {
 	var all, yes bool
 	api.Command(a, cmd, func(r *api.Request, _ []string) error {

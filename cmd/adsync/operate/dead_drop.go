@@ -17,7 +17,7 @@ import (
 )
 
 func newDeadDrop(a *settings.Source) *cobra.Command {
-	return deadChange(a, drop, &cobra.Command{
+	return deadCommand(a, drop, &cobra.Command{
 		Use:     "drop",
 		Short:   "Drops dead subtasks",
 		Long:    `Shows which dead subtasks would be dropped, and with --yes drops them. It cannot be taken back.`,

@@ -8,7 +8,7 @@ import (
 )
 
 func newDeadRedrive(a *settings.Source) *cobra.Command {
-	cmd := deadChange(a, func(r *api.Request, body map[string]any, yes bool) error {
+	cmd := deadCommand(a, func(r *api.Request, body map[string]any, yes bool) error {
 		return redrive(r, redrivePath, body, yes)
 	}, &cobra.Command{
 		Use:   "redrive",

@@ -7,7 +7,7 @@ import (
 )
 
 func newFieldsAdd(a *settings.Source) *cobra.Command {
-	return putField(a, "asked", "Requests", &cobra.Command{
+	return fieldCommand(a, "asked", "Requests", &cobra.Command{
 		Use:   "add MEDIA FIELD",
 		Short: "Requests one more field",
 		Long: `Requests one more field of the platform's. It is tried at the end of the next pull of any account: one call

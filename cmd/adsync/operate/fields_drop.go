@@ -7,7 +7,7 @@ import (
 )
 
 func newFieldsDrop(a *settings.Source) *cobra.Command {
-	return putField(a, "off", "No longer requests", &cobra.Command{
+	return fieldCommand(a, "off", "No longer requests", &cobra.Command{
 		Use:   "drop MEDIA FIELD",
 		Short: "Stops requesting a field",
 		Long: `Leaves a field out of the request: its column is NULL in the days that are pulled from then on. For a field

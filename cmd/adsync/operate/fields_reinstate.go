@@ -7,7 +7,7 @@ import (
 )
 
 func newFieldsReinstate(a *settings.Source) *cobra.Command {
-	return putField(a, "asked", "Requests again", &cobra.Command{
+	return fieldCommand(a, "asked", "Requests again", &cobra.Command{
 		Use:   "reinstate MEDIA FIELD",
 		Short: "Requests a field again that was dropped, retired or refused",
 		Long: `Requests a field again that was dropped, or that the platform had retired or refused and has now. Like an

@@ -16,7 +16,7 @@ const pausesPath = "/api/v1/pauses"
 
 func newPause(a *settings.Source) *cobra.Command {
 	var length time.Duration
-	cmd := stopping(a, &cobra.Command{
+	cmd := stopCommand(a, &cobra.Command{
 		Use:   "pause KIND TARGET",
 		Short: "Stops work for a time, or until it is resumed",
 		Long: `Stops work within five seconds, also work that is running: nothing of it is lost, and it continues when the
@@ -47,8 +47,8 @@ const stopTargets = `KIND TARGET is one of
   account {media}/20000001              the work of an account in all runs, by the platform's id
   media {media}                         everything of a platform`
 
-// stopping makes cmd a command that stops work, with the flags --reason and --by.
-func stopping(a *settings.Source, cmd *cobra.Command,
+// stopCommand makes cmd a command that stops work, with the flags --reason and --by.
+func stopCommand(a *settings.Source, cmd *cobra.Command,
 	do func(r *api.Request, body map[string]any) error) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		return usage.Args(2, "KIND TARGET, such as: media "+usage.SomePlatform())(cmd, args)

@@ -44,8 +44,8 @@ var taskArg = usage.Args(1, `the name of a task: "adsync tasks list" lists them`
 
 func taskPath(name string) string { return tasksPath + "/" + url.PathEscape(name) }
 
-// switchTask makes cmd a command that switches a task on or off.
-func switchTask(a *settings.Source, action, state string, cmd *cobra.Command) *cobra.Command {
+// taskSwitchCommand makes cmd a command that switches a task on or off.
+func taskSwitchCommand(a *settings.Source, action, state string, cmd *cobra.Command) *cobra.Command {
 	cmd.Args = taskArg
 	return api.Command(a, cmd, func(r *api.Request, args []string) error {
 		return api.Send(r, http.MethodPost, taskPath(args[0])+"/"+action, nil, show.ChangedTask("Switched "+state))
@@ -83,8 +83,8 @@ var taskFields = []struct {
 // shownOnly are what "adsync tasks show" prints of a task in addition to its fields.
 var shownOnly = []string{"id", "status", "errors", "row_revision", "next_ticks", "last_ticks"}
 
-// changingTask makes cmd a command that changes a task: do gets the fields of the request from --file and the flags.
-func changingTask(a *settings.Source, cmd *cobra.Command,
+// taskChangeCommand makes cmd a command that changes a task: do gets the fields of the request from --file and the flags.
+func taskChangeCommand(a *settings.Source, cmd *cobra.Command,
 	do func(r *api.Request, body map[string]json.RawMessage, args []string) error) *cobra.Command {
 	var file string
 	api.Command(a, cmd, func(r *api.Request, args []string) error {

@@ -14,7 +14,7 @@ import (
 
 func newTasksCreate(a *settings.Source) *cobra.Command {
 	var name string
-	cmd := changingTask(a, &cobra.Command{
+	cmd := taskChangeCommand(a, &cobra.Command{
 		Use:   "create",
 		Short: "Makes a new task",
 		Long: `Makes a new task of flags, or of a file with its JSON. It needs a name, a media, a handler, and a cron or the

@@ -7,7 +7,7 @@ import (
 )
 
 func newTasksDisable(a *settings.Source) *cobra.Command {
-	return switchTask(a, "disable", "off", &cobra.Command{
+	return taskSwitchCommand(a, "disable", "off", &cobra.Command{
 		Use:   "disable NAME",
 		Short: "Switches a task off",
 		Long: `Switches a task off: it has no more ticks. Its open runs continue: "adsync cancel task NAME" ends them. It can

@@ -16,7 +16,7 @@ import (
 
 func newTasksEdit(a *settings.Source) *cobra.Command {
 	var revision int64
-	cmd := changingTask(a, &cobra.Command{
+	cmd := taskChangeCommand(a, &cobra.Command{
 		Use:   "edit NAME",
 		Short: "Changes a task",
 		Long: `Changes the fields that flags or a file give, and keeps the others. A task that could not run is refused. A

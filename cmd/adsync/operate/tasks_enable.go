@@ -7,7 +7,7 @@ import (
 )
 
 func newTasksEnable(a *settings.Source) *cobra.Command {
-	return switchTask(a, "enable", "on", &cobra.Command{
+	return taskSwitchCommand(a, "enable", "on", &cobra.Command{
 		Use:   "enable NAME",
 		Short: "Switches a task on",
 		Long: `Switches a task on: it runs from its next tick on. Ticks that it missed while it was off are not

@@ -22,8 +22,8 @@ import (
 	"adsync/upkeep"
 )
 
-// completionPatience is how long the shell waits for names from the API.
-const completionPatience = 3 * time.Second
+// completionTimeout is how long the shell waits for names from the API.
+const completionTimeout = 3 * time.Second
 
 var (
 	// RunStates are the states of runs.
@@ -116,11 +116,11 @@ func flagCompletion(a *settings.Source, path string, f *pflag.Flag) cobra.Comple
 
 func argCompletion(a *settings.Source, path string) cobra.CompletionFunc {
 	first := func(complete cobra.CompletionFunc) cobra.CompletionFunc {
-		return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return complete(cmd, args, begun)
+			return complete(cmd, args, word)
 		}
 	}
 	platforms := cobra.FixedCompletions(engine.PlatformNames(), cobra.ShellCompDirectiveNoFileComp)
@@ -141,17 +141,17 @@ func argCompletion(a *settings.Source, path string) cobra.CompletionFunc {
 
 // stopTargetNames completes KIND TARGET.
 func stopTargetNames(a *settings.Source) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		switch {
 		case len(args) == 0:
 			return []string{"run", "task", "account", "media"}, cobra.ShellCompDirectiveNoFileComp
 		case len(args) > 1:
 		case args[0] == "task":
-			return taskNames(a)(cmd, args, begun)
+			return taskNames(a)(cmd, args, word)
 		case args[0] == "media":
 			return engine.PlatformNames(), cobra.ShellCompDirectiveNoFileComp
 		case args[0] == "account":
-			return accountBegins(cmd, args, begun)
+			return accountBegins(cmd, args, word)
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -172,8 +172,8 @@ func taskNames(a *settings.Source) cobra.CompletionFunc {
 
 // taskWords completes words of the tasks. After an error it offers nothing: a completion cannot show one.
 func taskWords(a *settings.Source, of func(*client.Task) []string) cobra.CompletionFunc {
-	return func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionPatience)
+	return func(cmd *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 		defer cancel()
 		// Without the flag, the address comes from the environment or the configuration.
 		server, _ := cmd.Flags().GetString("server")
@@ -187,9 +187,9 @@ func taskWords(a *settings.Source, of func(*client.Task) []string) cobra.Complet
 		}
 		var all []string
 		for i := range answer.Tasks {
-			for _, word := range of(&answer.Tasks[i]) {
-				if word = table.Clean(word); word != "" && strings.HasPrefix(word, begun) {
-					all = append(all, word)
+			for _, name := range of(&answer.Tasks[i]) {
+				if name = table.Clean(name); name != "" && strings.HasPrefix(name, word) {
+					all = append(all, name)
 				}
 			}
 		}

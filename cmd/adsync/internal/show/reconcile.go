@@ -12,7 +12,7 @@ import (
 	"adsync/producer/overview"
 )
 
-func apart(d *client.Difference) int64 {
+func distance(d *client.Difference) int64 {
 	return max(d.AccountValue-d.SumValue, d.SumValue-d.AccountValue)
 }
 
@@ -27,7 +27,7 @@ func figure(d *client.Difference, value int64) string {
 // differentDay is one day of an account with the figures that differ.
 type differentDay struct {
 	levels, metrics []string
-	worst           *client.Difference // the cost that is furthest apart, or another figure where no cost differs
+	worst           *client.Difference // the cost that differs most, or another figure if no cost differs
 }
 
 // foldDifferences groups the rows by account and day, in their order. A day that is missing from a level has many rows.
@@ -51,7 +51,7 @@ func foldDifferences(rows []client.Difference) []differentDay {
 			of.metrics = append(of.metrics, d.Metric)
 		}
 		isCost, had := d.Metric == "cost", of.worst.Metric == "cost"
-		if isCost && !had || isCost == had && apart(d) > apart(of.worst) {
+		if isCost && !had || isCost == had && distance(d) > distance(of.worst) {
 			of.worst = d
 		}
 	}
