@@ -378,8 +378,8 @@ func bindLoginAccounts(ctx context.Context, out io.Writer, s *store.Store, login
 	return nil
 }
 
-// selectAccounts returns the accounts of --accounts. For "all" it returns those that never had a game: an unbound account
-// stays unbound.
+// selectAccounts returns the accounts of --accounts. For "all" it returns those that never had a game: an unbound
+// account stays unbound.
 func selectAccounts(media string, accounts []storesettings.LoginAccount, f *bindFlags, all bool) (
 	[]storesettings.LoginAccount, error,
 ) {

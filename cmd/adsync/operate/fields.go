@@ -28,7 +28,8 @@ rows. A field that the platform removes is retired automatically, and the report
 	return cmd
 }
 
-// fieldCommand makes cmd a command that changes the state of a field. done is the verb of its output, such as "Requests".
+// fieldCommand makes cmd a command that changes the state of a field. done is the verb of its output, such as
+// "Requests".
 func fieldCommand(a *settings.Source, state, done string, cmd *cobra.Command) *cobra.Command {
 	cmd.Long += "\n\nWithout --report and --level it applies to all of them, and replaces the settings of single ones."
 	cmd.Args = usage.MediaField

@@ -83,7 +83,8 @@ var taskFields = []struct {
 // shownOnly are what "adsync tasks show" prints of a task in addition to its fields.
 var shownOnly = []string{"id", "status", "errors", "row_revision", "next_ticks", "last_ticks"}
 
-// taskChangeCommand makes cmd a command that changes a task: do gets the fields of the request from --file and the flags.
+// taskChangeCommand makes cmd a command that changes a task: do gets the fields of the request from --file and the
+// flags.
 func taskChangeCommand(a *settings.Source, cmd *cobra.Command,
 	do func(r *api.Request, body map[string]json.RawMessage, args []string) error) *cobra.Command {
 	var file string

@@ -106,7 +106,8 @@ var accountWaits = columns[client.Wait]{
 // AccountWaits prints what the open subtasks of an account wait for.
 func AccountWaits(w io.Writer, a *client.AccountWaits) error {
 	if len(a.Subtasks) == 0 {
-		_, err := fmt.Fprintf(w, "No subtask of the account is open: \"adsync accounts why %s/%s\" shows whether it is late.\n",
+		_, err := fmt.Fprintf(w,
+			"No subtask of the account is open: \"adsync accounts why %s/%s\" shows whether it is late.\n",
 			table.Plain(a.Account.Media), table.Plain(a.Account.ExternalID))
 		return err
 	}
