@@ -96,7 +96,7 @@ func (l *limits) reload(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	merged := mergeLimits(rows, l.defaults)
+	merged := settings.LimitsInForce(rows, l.defaults)
 	if slices.ContainsFunc(merged, func(r grant.Rule) bool { return r.LimitMax > 0 }) {
 		learned, err := l.store.LearnedLimits(ctx)
 		if err != nil {
@@ -172,37 +172,4 @@ func (l *limits) learnOf(ctx context.Context, name string) error {
 		}
 	}
 	return nil
-}
-
-// mergeLimits returns the enabled rows and the defaults for which no usable row exists, enabled or not: a refused row
-// must not leave an endpoint without a limit.
-func mergeLimits(rows []settings.LimitRow, defaults []grant.Rule) []grant.Rule {
-	type identity struct {
-		media, endpoint string
-		scope           grant.Scope
-		period          time.Duration
-		rows            bool
-	}
-	of := func(r grant.Rule) identity {
-		if r.Unit == grant.UnitRows {
-			return identity{r.Media, "", r.Scope, r.Period, true} // One row covers all endpoints.
-		}
-		return identity{r.Media, r.Endpoint, r.Scope, r.Period, false}
-	}
-	spoken := map[identity]bool{}
-	var rules []grant.Rule
-	for _, r := range rows {
-		if r.Validate() == nil {
-			spoken[of(r.Rule)] = true
-		}
-		if r.Enabled {
-			rules = append(rules, r.Rule)
-		}
-	}
-	for _, r := range defaults {
-		if !spoken[of(r)] {
-			rules = append(rules, r)
-		}
-	}
-	return rules
 }

@@ -106,3 +106,36 @@ func (s Limits) LearnLimit(ctx context.Context, before, after grant.Learned) (bo
 	}
 	return done.RowsAffected == 1, nil
 }
+
+// LimitsInForce returns the enabled rows and the defaults for which no usable row exists, enabled or not: a refused row
+// must not leave an endpoint without a limit.
+func LimitsInForce(rows []LimitRow, defaults []grant.Rule) []grant.Rule {
+	type identity struct {
+		media, endpoint string
+		scope           grant.Scope
+		period          time.Duration
+		rows            bool
+	}
+	of := func(r grant.Rule) identity {
+		if r.Unit == grant.UnitRows {
+			return identity{r.Media, "", r.Scope, r.Period, true} // One row covers all endpoints.
+		}
+		return identity{r.Media, r.Endpoint, r.Scope, r.Period, false}
+	}
+	spoken := map[identity]bool{}
+	var rules []grant.Rule
+	for _, r := range rows {
+		if r.Validate() == nil {
+			spoken[of(r.Rule)] = true
+		}
+		if r.Enabled {
+			rules = append(rules, r.Rule)
+		}
+	}
+	for _, r := range defaults {
+		if !spoken[of(r)] {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
