@@ -77,6 +77,12 @@ type Rule struct {
 	Penalty time.Duration
 }
 
+// Fault is what is wrong with one column of a rule's row.
+type Fault struct {
+	Column string
+	Detail string // names what it is about, as in "share 2 is not within 0 to 1"
+}
+
 // RuleError reports why a rule cannot be used.
 type RuleError struct {
 	Rule   Rule
@@ -91,73 +97,86 @@ func (e *RuleError) Error() string {
 
 // Validate returns a *RuleError with everything that is wrong with r, or nil.
 func (r Rule) Validate() error {
-	var reasons []string
-	add := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
+	faults := r.Faults()
+	if len(faults) == 0 {
+		return nil
+	}
+	reasons := make([]string, len(faults))
+	for i, f := range faults {
+		reasons[i] = f.Detail
+	}
+	return &RuleError{Rule: r, Reason: strings.Join(reasons, "; ")}
+}
+
+// Faults returns everything that is wrong with r, by column of its row.
+func (r Rule) Faults() (faults []Fault) {
+	add := func(column, format string, args ...any) {
+		faults = append(faults, Fault{column, fmt.Sprintf(format, args...)})
+	}
 	if r.Media == "" {
-		add("media is missing")
+		add("media", "media is missing")
 	}
 	if r.Endpoint == "" {
-		add("endpoint is missing (all endpoints are \"*\")")
+		add("endpoint", "endpoint is missing (all endpoints are \"*\")")
 	}
 	if i := strings.IndexByte(r.Endpoint, '*'); i >= 0 && i != len(r.Endpoint)-1 {
-		add("endpoint %q: a * is allowed only at the end", r.Endpoint)
+		add("endpoint", "endpoint %q: a * is allowed only at the end", r.Endpoint)
 	}
 	switch r.Scope {
 	case ScopeApp, ScopeAccount, ScopePlatform:
 	default:
-		add("scope %q is none of app, account, platform", r.Scope)
+		add("scope", "scope %q is none of app, account, platform", r.Scope)
 	}
 	if r.Period < PeriodMin || r.Period > PeriodMax {
-		add("period %s is not within %s to %s", r.Period, PeriodMin, PeriodMax)
+		add("period_ms", "period %s is not within %s to %s", r.Period, PeriodMin, PeriodMax)
 	}
 	if r.Limit < 1 || r.Limit > math.MaxInt32 {
-		add("limit %d is not within 1 to %d", r.Limit, math.MaxInt32)
+		add("calls", "limit %d is not within 1 to %d", r.Limit, math.MaxInt32)
 	}
 	if !(r.Share >= 0 && r.Share <= 1) { // Written so that NaN is refused.
-		add("share %v is not within 0 to 1", r.Share)
+		add("share", "share %v is not within 0 to 1", r.Share)
 	}
 	if r.LimitMax != 0 && r.LimitMax < r.Limit {
-		add("calls_max %d is below calls, %d", r.LimitMax, r.Limit)
+		add("calls_max", "calls_max %d is below calls, %d", r.LimitMax, r.Limit)
 	}
 	if r.LimitMax != 0 && r.Scope == ScopeAccount {
-		add("calls_max does not go with scope account: limits of accounts are not learned")
+		add("calls_max", "calls_max does not go with scope account: limits of accounts are not learned")
 	}
 	if r.Cost < 0 || r.Cost > r.Limit && r.Limit > 0 {
-		add("cost %d is not within 1 to calls", r.Cost)
+		add("cost", "cost %d is not within 1 to calls", r.Cost)
 	}
 	if costs, err := parseCosts(r.Costs); err != nil {
-		add("costs %q: %s", r.Costs, err)
+		add("costs", "costs %q: %s", r.Costs, err)
 	} else if costs.most() > r.Limit && r.Limit > 0 {
-		add("costs %q: %d is above calls", r.Costs, costs.most())
+		add("costs", "costs %q: %d is above calls", r.Costs, costs.most())
 	}
 	switch r.Unit {
 	case "", UnitCalls:
 	case UnitRows:
 		if r.Cost > 1 || r.Costs != "" || r.LimitMax != 0 || r.Calendar != "" || r.Period >= countedFrom {
-			add("unit rows goes with a period below an hour, and without cost, costs, calls_max and calendar zone")
+			add("unit", "unit rows goes with a period below an hour, and without cost, costs, calls_max and calendar zone")
 		}
 	default:
-		add("unit %q is none of calls, rows", r.Unit)
+		add("unit", "unit %q is none of calls, rows", r.Unit)
 	}
 	if r.Penalty < 0 || r.Penalty > PauseMax {
-		add("penalty %s is not within 0 to %s", r.Penalty, PauseMax)
+		add("penalty_ms", "penalty %s is not within 0 to %s", r.Penalty, PauseMax)
 	}
 	if r.Calendar != "" {
 		if _, err := time.LoadLocation(r.Calendar); err != nil {
-			add("calendar zone %q is not known: want one such as Asia/Shanghai, or nothing for a sliding window", r.Calendar)
+			add("calendar_zone",
+				"calendar zone %q is not known: want one such as Asia/Shanghai, or nothing for a sliding window", r.Calendar)
 		}
 		if r.Period != time.Minute && r.Period != time.Hour && r.Period != 24*time.Hour {
-			add("period %s does not go with a calendar zone: want a minute, an hour or a day", r.Period)
+			add("period_ms", "period %s does not go with a calendar zone: want a minute, an hour or a day", r.Period)
 		}
 		if r.Share > calendarShareMax {
-			add("share %v does not go with a calendar zone: want %v or less, for calls that arrive after their window has ended",
+			add("share",
+				"share %v does not go with a calendar zone: want %v or less, for calls that arrive after their window has ended",
 				r.Share, calendarShareMax)
 		}
 	}
-	if len(reasons) == 0 {
-		return nil
-	}
-	return &RuleError{Rule: r, Reason: strings.Join(reasons, "; ")}
+	return faults
 }
 
 // each reports whether the limit belongs to one endpoint.

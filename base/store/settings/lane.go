@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"gorm.io/gorm"
 
 	"adsync/base/ratelimit"
+	"adsync/base/sqldb"
 )
 
 // AnyMedia in a lane row makes it the default for every platform; a row that names a media overrides it.
@@ -51,4 +53,66 @@ func lanesOf(db *gorm.DB) ([]Lane, error) {
 		return nil, fmt.Errorf("read lanes: %w", err)
 	}
 	return lanes, nil
+}
+
+// Carries reports whether work of a media platform travels on the lane's row when it names a lane.
+func (l Lane) Carries(media, lane string) bool {
+	return l.Name == lane && (l.Media == AnyMedia || l.Media == media)
+}
+
+// PutLane writes the row of a lane. change is given the row as it is, and whether it is known, and returns what it is
+// to be.
+func (s Tasks) PutLane(ctx context.Context, e Editor, media, name string,
+	change func(before Lane, known bool) (Lane, error)) error {
+	table := sqldb.Table{Name: "lane", Key: []string{"media", "name"},
+		Columns: []string{"pool_size", "partitions", "backlog_max", "late_seconds", "importance"}}
+	err := Edit(ctx, s.Databases, e, table.Name, nil, func(tx *gorm.DB) error {
+		lanes, err := lanesOf(tx)
+		if err != nil {
+			return err
+		}
+		before := Lane{Media: media, Name: name}
+		at := slices.IndexFunc(lanes, func(l Lane) bool { return l.Media == media && l.Name == name })
+		if at >= 0 {
+			before = lanes[at]
+		}
+		l, err := change(before, at >= 0)
+		if err != nil {
+			return err
+		}
+		return s.Config.Upsert(tx, table, [][]any{{media, name, l.PoolSize, l.Partitions, l.BacklogMax, l.LateSeconds,
+			l.Importance}})
+	})
+	if err != nil {
+		return fmt.Errorf("write the lane %s:%s: %w", media, name, err)
+	}
+	return nil
+}
+
+// DeleteLane deletes the row of a lane, unless check refuses it. check is given the tasks, and the lanes without the
+// row. DeleteLane returns ErrNotFound if there is no such row.
+func (s Tasks) DeleteLane(ctx context.Context, e Editor, media, name string, check func(TaskTable) error) error {
+	err := Edit(ctx, s.Databases, e, "lane", nil, func(tx *gorm.DB) error {
+		// No task is edited meanwhile: it could come to name the lane.
+		if _, err := owned(AuditTasks).lockTable(tx); err != nil {
+			return err
+		}
+		table, err := taskTable(tx)
+		if err != nil {
+			return err
+		}
+		rest := slices.DeleteFunc(slices.Clone(table.Lanes), func(l Lane) bool { return l.Media == media && l.Name == name })
+		if len(rest) == len(table.Lanes) {
+			return sqldb.ErrNotFound
+		}
+		table.Lanes = rest
+		if err := check(table); err != nil {
+			return err
+		}
+		return tx.Where("media = ? AND name = ?", media, name).Delete(&Lane{}).Error
+	})
+	if err != nil {
+		return fmt.Errorf("delete the lane %s:%s: %w", media, name, err)
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gorm.io/gorm"
@@ -20,11 +21,15 @@ type LimitRow struct {
 
 // RateLimits returns all rows of rate_limit, unchecked: grant.Rules refuses the bad ones by name.
 func (s Limits) RateLimits(ctx context.Context) ([]LimitRow, error) {
+	return rateLimits(s.Config.Writer(ctx))
+}
+
+func rateLimits(db *gorm.DB) ([]LimitRow, error) {
 	var rows []struct {
 		LimitRow
 		PeriodMs, PenaltyMs int64
 	}
-	err := s.Config.Writer(ctx).Table("rate_limit").Order("id").Select(
+	err := db.Table("rate_limit").Order("id").Select(
 		"id, media, endpoint, each_endpoint AS `each`, scope, period_ms," +
 			" calls AS `limit`, share, cost, costs, unit, calls_max AS limit_max, calendar_zone AS calendar, penalty_ms," +
 			" enabled").Find(&rows).Error
@@ -39,12 +44,46 @@ func (s Limits) RateLimits(ctx context.Context) ([]LimitRow, error) {
 	return all, nil
 }
 
-// AddRateLimit writes a limit, or replaces the one with the same media, endpoint, scope, period and unit.
+// AddRateLimit writes a limit, or replaces the one of the same media, endpoint, scope, period and unit. A row that is
+// switched off stays so.
 func (s Limits) AddRateLimit(ctx context.Context, r grant.Rule) error {
-	share := r.Share
-	if share == 0 {
-		share = grant.ShareDefault
+	err := Edit(ctx, s.Databases, Editor{Actor: "adsync", Action: "limit.put"}, "rate_limit", nil,
+		func(tx *gorm.DB) error { return s.putLimit(tx, r) })
+	if err != nil {
+		return fmt.Errorf("add a rate limit of %s: %w", r.Media, err)
 	}
+	return nil
+}
+
+// PutRateLimit is AddRateLimit for an operator, who also says whether the limit is enabled. check is given the rows
+// as they are to be, and the id of the written one, and may refuse them.
+func (s Limits) PutRateLimit(ctx context.Context, e Editor, row LimitRow,
+	check func(rows []LimitRow, id int64) error) error {
+	err := Edit(ctx, s.Databases, e, "rate_limit", nil, func(tx *gorm.DB) error {
+		if err := s.putLimit(tx, row.Rule); err != nil {
+			return err
+		}
+		rows, err := rateLimits(tx)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(rows, func(r LimitRow) bool { return r.Identity() == row.Identity() })
+		if at < 0 {
+			return fmt.Errorf("the limit of %s is not there after it was written", row.Endpoint)
+		}
+		rows[at].Enabled = row.Enabled
+		if err := check(rows, rows[at].ID); err != nil {
+			return err
+		}
+		return tx.Table("rate_limit").Where("id = ?", rows[at].ID).Update("enabled", row.Enabled).Error
+	})
+	if err != nil {
+		return fmt.Errorf("write a rate limit of %s: %w", row.Media, err)
+	}
+	return nil
+}
+
+func (s Limits) putLimit(tx *gorm.DB, r grant.Rule) error {
 	each := 0
 	if r.Each {
 		each = 1
@@ -53,16 +92,44 @@ func (s Limits) AddRateLimit(ctx context.Context, r grant.Rule) error {
 		Name: "rate_limit", Key: []string{"media", "endpoint", "scope", "period_ms", "unit"},
 		Columns: []string{"each_endpoint", "calls", "share", "cost", "costs", "calls_max", "calendar_zone", "penalty_ms"},
 	}
-	row := []any{
+	return s.Config.Upsert(tx, table, [][]any{{
 		r.Media, r.Endpoint, string(r.Scope), r.Period.Milliseconds(), string(cmp.Or(r.Unit, grant.UnitCalls)), each, r.Limit,
-		share, max(1, r.Cost), r.Costs, r.LimitMax, r.Calendar, r.Penalty.Milliseconds(),
-	}
-	err := Edit(ctx, s.Databases, Editor{Actor: "adsync", Action: "limit.put"}, "rate_limit", nil,
-		func(tx *gorm.DB) error { return s.Config.Upsert(tx, table, [][]any{row}) })
+		cmp.Or(r.Share, grant.ShareDefault), max(1, r.Cost), r.Costs, r.LimitMax, r.Calendar, r.Penalty.Milliseconds(),
+	}})
+}
+
+// DeleteRateLimit deletes a row of rate_limit and returns it, or ErrNotFound.
+func (s Limits) DeleteRateLimit(ctx context.Context, e Editor, id int64) (LimitRow, error) {
+	var gone LimitRow
+	err := Edit(ctx, s.Databases, e, "rate_limit", nil, func(tx *gorm.DB) error {
+		rows, err := rateLimits(tx)
+		if err != nil {
+			return err
+		}
+		at := slices.IndexFunc(rows, func(r LimitRow) bool { return r.ID == id })
+		if at < 0 {
+			return sqldb.ErrNotFound
+		}
+		gone = rows[at]
+		return tx.Exec("DELETE FROM rate_limit WHERE id = ?", id).Error
+	})
 	if err != nil {
-		return fmt.Errorf("add a rate limit of %s: %w", r.Media, err)
+		return LimitRow{}, fmt.Errorf("delete the rate limit %d: %w", id, err)
 	}
-	return nil
+	return gone, nil
+}
+
+// LimitIdentity is what the table has one row of.
+type LimitIdentity struct {
+	Media, Endpoint string
+	Scope           grant.Scope
+	Period          time.Duration
+	Unit            grant.Unit
+}
+
+// Identity returns the row's.
+func (r LimitRow) Identity() LimitIdentity {
+	return LimitIdentity{r.Media, r.Endpoint, r.Scope, r.Period, cmp.Or(r.Unit, grant.UnitCalls)}
 }
 
 // LearnedLimits returns what was learned about unknown limits.
@@ -120,7 +187,7 @@ func LimitsInForce(rows []LimitRow, defaults []grant.Rule) []grant.Rule {
 		if r.Unit == grant.UnitRows {
 			return identity{r.Media, "", r.Scope, r.Period, true} // One row covers all endpoints.
 		}
-		return identity{r.Media, r.Endpoint, r.Scope, r.Period, false}
+		return identity{r.Media, grant.PlainEndpoint(r.Endpoint), r.Scope, r.Period, false}
 	}
 	spoken := map[identity]bool{}
 	var rules []grant.Rule

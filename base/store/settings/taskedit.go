@@ -90,6 +90,31 @@ func (s Tasks) EditTask(ctx context.Context, e Editor, name string, change func(
 	return nil
 }
 
+// DeleteTask deletes the row of a task, unless check refuses it. check is given all rows, with the one that is to go among them. DeleteTask
+// returns the row that was deleted, or ErrNotFound if there is no such task.
+func (s Tasks) DeleteTask(ctx context.Context, e Editor, name string, check func(TaskTable) error) (TaskRow, error) {
+	var gone TaskRow
+	err := editOnce(ctx, s.Databases, e, AuditTasks, func(tx *gorm.DB) error {
+		table, err := taskTable(tx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(table.Rows, func(r TaskRow) bool { return r.Name == name })
+		if i < 0 {
+			return sqldb.ErrNotFound
+		}
+		gone = table.Rows[i]
+		if err := check(table); err != nil {
+			return err
+		}
+		return tx.Delete(&gone).Error
+	})
+	if err != nil {
+		return TaskRow{}, fmt.Errorf("delete the task %s: %w", name, err)
+	}
+	return gone, nil
+}
+
 func taskTable(tx *gorm.DB) (TaskTable, error) {
 	rows, err := taskRows(tx)
 	if err != nil {

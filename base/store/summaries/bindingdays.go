@@ -134,11 +134,42 @@ func (s GameBindings) AccountBindings(ctx context.Context, accountID int64) ([]B
 	return WithoutOverlaps(bindings), nil
 }
 
-// Rebind changes an account's bindings. choose gets the present bindings, which do not overlap, and returns the new
-// one for some days; without a game those days become unbound. Rebind returns the bindings before and after. The
-// leader applies them to the summaries at its next reload.
+// ChooseBinding gets an account's bindings, which do not overlap, and returns the new one for some days. Without a game
+// those days become unbound.
+type ChooseBinding func(have []Binding) (Binding, error)
+
+// replan returns the bindings of an account without overlaps as they are, and as they are to be.
+func replan(rows []Binding, accountID int64, choose ChooseBinding) (before, after []Binding, err error) {
+	before = WithoutOverlaps(rows)
+	want, err := choose(before)
+	if err != nil {
+		return nil, nil, err
+	}
+	if want.To < want.From {
+		return nil, nil, fmt.Errorf("there are no days from %s to %s", want.From, want.To)
+	}
+	want.AccountID = accountID
+	return before, rebound(rows, want), nil
+}
+
+// PlanRebind returns the bindings before and after a Rebind, and writes nothing.
+func (s GameBindings) PlanRebind(
+	ctx context.Context, accountID int64, choose ChooseBinding,
+) (before, after []Binding, err error) {
+	rows, err := ReadBindings(s.Config.Writer(ctx).Where("account_id = ?", accountID))
+	if err == nil {
+		before, after, err = replan(rows, accountID, choose)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("plan the bindings of account %d: %w", accountID, err)
+	}
+	return before, after, nil
+}
+
+// Rebind changes an account's bindings, and returns those before and after. The leader applies them to the summaries at
+// its next reload.
 func (s GameBindings) Rebind(ctx context.Context, actor string, accountID int64,
-	choose func(have []Binding) (Binding, error)) (before, after []Binding, err error) {
+	choose ChooseBinding) (before, after []Binding, err error) {
 	err = settings.Edit(ctx, s.Databases, settings.Editor{Actor: actor, Action: "account.rebind"}, "account_binding",
 		[]int64{accountID}, func(tx *gorm.DB) error {
 			// Of two changes at once the second waits.
@@ -150,18 +181,8 @@ func (s GameBindings) Rebind(ctx context.Context, actor string, accountID int64,
 			if err != nil {
 				return err
 			}
-			before = WithoutOverlaps(rows)
-			want, err := choose(before)
-			if err != nil {
+			if before, after, err = replan(rows, accountID, choose); err != nil || slices.Equal(rows, after) {
 				return err
-			}
-			want.AccountID = accountID
-			if want.To < want.From {
-				return fmt.Errorf("there are no days from %s to %s", want.From, want.To)
-			}
-			after = rebound(rows, want)
-			if slices.Equal(rows, after) {
-				return nil
 			}
 			if err := tx.Where("account_id = ?", accountID).Delete(&Binding{}).Error; err != nil {
 				return err
@@ -195,28 +216,6 @@ func (s GameBindings) AddBindings(ctx context.Context, actor string, bindings []
 		})
 	if err != nil {
 		return fmt.Errorf("bind %s: %w", plural.Count(len(bindings), "account", "accounts"), err)
-	}
-	return nil
-}
-
-// Games returns the codes of all games, sorted.
-func (s GameBindings) Games(ctx context.Context) ([]string, error) {
-	var codes []string
-	if err := s.Config.Writer(ctx).Table("game").Order("code").Pluck("code", &codes).Error; err != nil {
-		return nil, fmt.Errorf("read the games: %w", err)
-	}
-	return codes, nil
-}
-
-// PutGame writes a game, or renames the one with that code. audit_log records the actor.
-func (s GameBindings) PutGame(ctx context.Context, actor, code, name string) error {
-	err := settings.Edit(ctx, s.Databases, settings.Editor{Actor: actor, Action: "game.put"}, "game", nil,
-		func(tx *gorm.DB) error {
-			return s.Config.Upsert(tx, sqldb.Table{Name: "game", Key: []string{"code"}, Columns: []string{"name"}},
-				[][]any{{code, sqldb.Cut(name, 255)}})
-		})
-	if err != nil {
-		return fmt.Errorf("put game %s: %w", code, err)
 	}
 	return nil
 }
