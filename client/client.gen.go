@@ -74,6 +74,14 @@ type Account struct {
 	Parked     string `json:"parked,omitempty,omitzero"`
 }
 
+// AccountBindings defines model for AccountBindings.
+type AccountBindings struct {
+	// Media A platform's name, as tasks, topics and tables have it.
+	Media      Media       `json:"media"`
+	ExternalID string      `json:"external_id"`
+	Bindings   []BoundDays `json:"bindings"`
+}
+
 // AccountChanges defines model for AccountChanges.
 type AccountChanges struct {
 	Account Account  `json:"account"`
@@ -215,12 +223,51 @@ type BadTask struct {
 	Errors []RowError `json:"errors"`
 }
 
+// BindRequest defines model for BindRequest.
+type BindRequest struct {
+	// Game The game's code. Without it the account is pulled, and its days stay as they are.
+	Game string `json:"game,omitempty,omitzero"`
+
+	// GameName The game's name, if its code is new.
+	GameName string `json:"game_name,omitempty,omitzero"`
+	OS       string `json:"os,omitempty,omitzero"`
+	From     Day    `json:"from,omitempty,omitzero"`
+	To       Day    `json:"to,omitempty,omitzero"`
+
+	// Correct The present binding was wrong; its days get the game.
+	Correct bool `json:"correct,omitempty,omitzero"`
+
+	// Login The login that the account is pulled with while that can be used.
+	Login  string `json:"login,omitempty,omitzero"`
+	DryRun bool   `json:"dry_run,omitempty,omitzero"`
+}
+
 // Binding defines model for Binding.
 type Binding struct {
 	From Day    `json:"from"`
 	To   Day    `json:"to,omitempty,omitzero"`
 	Game string `json:"game"`
 	OS   string `json:"os"`
+}
+
+// BindingMove Days that belong to another game than before. Without old_game or new_game they have none.
+type BindingMove struct {
+	From    Day      `json:"from"`
+	To      Day      `json:"to,omitempty,omitzero"`
+	OldGame string   `json:"old_game,omitempty,omitzero"`
+	OldOS   string   `json:"old_os,omitempty,omitzero"`
+	NewGame string   `json:"new_game,omitempty,omitzero"`
+	NewOS   string   `json:"new_os,omitempty,omitzero"`
+	Sums    []DaySum `json:"sums"`
+}
+
+// BoundDays The days of a binding, and what they add up to.
+type BoundDays struct {
+	From Day      `json:"from"`
+	To   Day      `json:"to,omitempty,omitzero"`
+	Game string   `json:"game"`
+	OS   string   `json:"os"`
+	Sums []DaySum `json:"sums"`
 }
 
 // CancelList defines model for CancelList.
@@ -327,6 +374,19 @@ type CoverageSummary struct {
 // Day defines model for Day.
 type Day = string
 
+// DaySum What days add up to in one currency, as the summaries have it.
+type DaySum struct {
+	Currency string `json:"currency"`
+
+	// Days How many days have figures.
+	Days  Count `json:"days"`
+	First Day   `json:"first"`
+	Last  Day   `json:"last"`
+
+	// Figures The metrics that are known, by name; money in millionths of the currency.
+	Figures map[string]int64 `json:"figures"`
+}
+
 // DeadGroup defines model for DeadGroup.
 type DeadGroup struct {
 	Print       string    `json:"print"`
@@ -412,6 +472,23 @@ type DeadSubtask struct {
 	Run    *Run            `json:"run,omitempty"`
 	Params json.RawMessage `json:"params,omitempty,omitzero"`
 	Log    *SubtaskLog     `json:"log,omitempty"`
+}
+
+// DeletedLimitRule defines model for DeletedLimitRule.
+type DeletedLimitRule struct {
+	Deleted LimitRule `json:"deleted"`
+
+	// InForce The platform's own limit that holds in its place.
+	InForce []LimitRule `json:"in_force"`
+}
+
+// DeletedTask defines model for DeletedTask.
+type DeletedTask struct {
+	ID   ID     `json:"id"`
+	Name string `json:"name"`
+
+	// OpenRuns Its runs that continue to their end.
+	OpenRuns []ID `json:"open_runs"`
 }
 
 // Difference defines model for Difference.
@@ -557,6 +634,39 @@ type FillRequest struct {
 	MaxSubtasks int64  `json:"max_subtasks,omitempty,omitzero"`
 }
 
+// Game defines model for Game.
+type Game struct {
+	Code string `json:"code"`
+	Name string `json:"name"`
+
+	// Accounts How many accounts belong to it today, by UTC. Of unassigned: how many are pulled and have no game.
+	Accounts Count `json:"accounts"`
+}
+
+// GameAccount defines model for GameAccount.
+type GameAccount struct {
+	// Media A platform's name, as tasks, topics and tables have it.
+	Media      Media  `json:"media"`
+	ExternalID string `json:"external_id"`
+	Name       string `json:"name"`
+	Bound      bool   `json:"bound"`
+	OS         string `json:"os"`
+	From       Day    `json:"from"`
+	To         Day    `json:"to,omitempty,omitzero"`
+}
+
+// GameDetail defines model for GameDetail.
+type GameDetail struct {
+	Game     Game          `json:"game"`
+	Accounts []GameAccount `json:"accounts"`
+	Next     string        `json:"next"`
+}
+
+// GameList defines model for GameList.
+type GameList struct {
+	Games []Game `json:"games"`
+}
+
 // Holes defines model for Holes.
 type Holes struct {
 	Holes    Count `json:"holes"`
@@ -597,6 +707,59 @@ type HolesTask struct {
 
 // ID defines model for ID.
 type ID = string
+
+// Lane A 0 in backlog_max, late_seconds and importance means the default; in_force has it.
+type Lane struct {
+	// Media A platform's name, or * for every platform that has no lane of this name itself.
+	Media LaneMedia `json:"media"`
+	Name  string    `json:"name"`
+
+	// PoolSize How many subtasks one consumer does at a time. 0 closes the lane.
+	PoolSize int64 `json:"pool_size"`
+
+	// Partitions Of the topic; 0 = as the broker's configuration says.
+	Partitions int64 `json:"partitions"`
+
+	// BacklogMax How many messages may wait before the lane's fan-outs rest.
+	BacklogMax int64 `json:"backlog_max"`
+
+	// LateSeconds How old the oldest waiting message may be before the fan-outs of less important lanes rest.
+	LateSeconds int64 `json:"late_seconds"`
+
+	// Importance Among the lanes of a platform: whose calls go first where a limit holds them back.
+	Importance int64    `json:"importance"`
+	InForce    LaneRule `json:"in_force"`
+
+	// Tasks The tasks that travel on it.
+	Tasks []string `json:"tasks"`
+}
+
+// LaneList defines model for LaneList.
+type LaneList struct {
+	Lanes []Lane `json:"lanes"`
+}
+
+// LaneMedia A platform's name, or * for every platform that has no lane of this name itself.
+type LaneMedia = string
+
+// LaneName defines model for LaneName.
+type LaneName = string
+
+// LaneRequest What is left out stays; of a new lane it is 0.
+type LaneRequest struct {
+	PoolSize    *int64 `json:"pool_size,omitempty"`
+	Partitions  *int64 `json:"partitions,omitempty"`
+	BacklogMax  *int64 `json:"backlog_max,omitempty"`
+	LateSeconds *int64 `json:"late_seconds,omitempty"`
+	Importance  *int64 `json:"importance,omitempty"`
+}
+
+// LaneRule defines model for LaneRule.
+type LaneRule struct {
+	BacklogMax  int64 `json:"backlog_max"`
+	LateSeconds int64 `json:"late_seconds"`
+	Importance  int64 `json:"importance"`
+}
 
 // Limit defines model for Limit.
 type Limit struct {
@@ -648,6 +811,77 @@ type LimitOverview struct {
 	Waiting    int64   `json:"waiting"`
 	LastMinute int64   `json:"last_minute"`
 	Tight      bool    `json:"tight"`
+}
+
+// LimitRule defines model for LimitRule.
+type LimitRule struct {
+	ID ID `json:"id,omitempty,omitzero"`
+
+	// Source platform: the platform's own limit, which no row changes; it has no id.
+	Source       string  `json:"source"`
+	Media        string  `json:"media"`
+	Endpoint     string  `json:"endpoint"`
+	EachEndpoint bool    `json:"each_endpoint"`
+	Scope        string  `json:"scope"`
+	PeriodMs     int64   `json:"period_ms"`
+	Unit         string  `json:"unit"`
+	Calls        int64   `json:"calls"`
+	CallsMax     int64   `json:"calls_max"`
+	Share        float64 `json:"share"`
+	Cost         int64   `json:"cost"`
+	Costs        string  `json:"costs"`
+	CalendarZone string  `json:"calendar_zone"`
+	PenaltyMs    int64   `json:"penalty_ms"`
+
+	// Enabled A row that is switched off takes the platform's own limit of the same away.
+	Enabled bool `json:"enabled"`
+
+	// Error Why the row cannot be used, if somebody wrote it so by SQL.
+	Error string `json:"error,omitempty,omitzero"`
+}
+
+// LimitRuleList defines model for LimitRuleList.
+type LimitRuleList struct {
+	Rules []LimitRule `json:"rules"`
+}
+
+// LimitRuleRequest defines model for LimitRuleRequest.
+type LimitRuleRequest struct {
+	// Media A platform's name, as tasks, topics and tables have it.
+	Media Media `json:"media"`
+
+	// Endpoint An endpoint, or a prefix of endpoints with a * at its end.
+	Endpoint string `json:"endpoint"`
+
+	// EachEndpoint Every endpoint that the prefix matches has the limit for itself.
+	EachEndpoint bool `json:"each_endpoint,omitempty,omitzero"`
+
+	// Scope Whose calls are added up.
+	Scope    string `json:"scope"`
+	PeriodMs int64  `json:"period_ms"`
+	Unit     string `json:"unit,omitempty,omitzero"`
+
+	// Calls How many of the unit the platform takes in a period.
+	Calls int64 `json:"calls"`
+
+	// CallsMax Up to where calls may be raised, where nobody knows the limit. 0 = it is known.
+	CallsMax int64 `json:"calls_max,omitempty,omitzero"`
+
+	// Share The part of the limit that we use. 0 = 0.95.
+	Share float64 `json:"share,omitempty,omitzero"`
+
+	// Cost How much of the limit one call takes. 0 = 1.
+	Cost int64 `json:"cost,omitempty,omitzero"`
+
+	// Costs Of endpoints whose calls take another number: report/get=5, list/*=2.
+	Costs string `json:"costs,omitempty,omitzero"`
+
+	// CalendarZone The zone in which the windows begin at each full period. Without it they slide.
+	CalendarZone string `json:"calendar_zone,omitempty,omitzero"`
+
+	// PenaltyMs For how long the platform refuses all calls once the limit was overrun.
+	PenaltyMs int64 `json:"penalty_ms,omitempty,omitzero"`
+	Enabled   *bool `json:"enabled,omitempty"`
 }
 
 // ListedAccount defines model for ListedAccount.
@@ -901,6 +1135,25 @@ type Problem struct {
 	// Instance The request's id, under which the log has more.
 	Instance string       `json:"instance"`
 	Errors   []FieldError `json:"errors,omitempty,omitzero"`
+}
+
+// Rebinding defines model for Rebinding.
+type Rebinding struct {
+	// Media A platform's name, as tasks, topics and tables have it.
+	Media      Media  `json:"media"`
+	ExternalID string `json:"external_id"`
+
+	// DryRun Nothing was written.
+	DryRun bool          `json:"dry_run"`
+	Before []Binding     `json:"before"`
+	After  []Binding     `json:"after"`
+	Moves  []BindingMove `json:"moves"`
+
+	// Pulled Whether the account is pulled afterwards.
+	Pulled bool `json:"pulled"`
+
+	// Login The login that was chosen.
+	Login string `json:"login,omitempty,omitzero"`
 }
 
 // Redrive defines model for Redrive.
@@ -1365,11 +1618,20 @@ type ExternalID = string
 // From defines model for From.
 type From = Day
 
+// LanePath defines model for LanePath.
+type LanePath = LaneName
+
+// LanePlatform A platform's name, or * for every platform that has no lane of this name itself.
+type LanePlatform = LaneMedia
+
 // Limit1000 defines model for Limit1000.
 type Limit1000 = int64
 
 // Limit500 defines model for Limit500.
 type Limit500 = int64
+
+// LimitID defines model for LimitID.
+type LimitID = ID
 
 // MediaFilter A platform's name, as tasks, topics and tables have it.
 type MediaFilter = Media
@@ -1410,6 +1672,13 @@ type ListAccountsParams struct {
 	// After The next of the page before.
 	After AfterID  `form:"after,omitempty" json:"after,omitempty,omitzero"`
 	Limit Limit500 `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+}
+
+// UnbindAccountParams defines parameters for UnbindAccount.
+type UnbindAccountParams struct {
+	// From The first day without a game; tomorrow if it is not given.
+	From   Day    `form:"from,omitempty" json:"from,omitempty,omitzero"`
+	DryRun string `form:"dry_run,omitempty" json:"dry_run,omitempty,omitzero"`
 }
 
 // ListChangesParams defines parameters for ListChanges.
@@ -1573,8 +1842,20 @@ type ListFieldsParams struct {
 	State string      `form:"state,omitempty" json:"state,omitempty,omitzero"`
 }
 
+// GetGameParams defines parameters for GetGame.
+type GetGameParams struct {
+	// After The next of the page before.
+	After AfterID  `form:"after,omitempty" json:"after,omitempty,omitzero"`
+	Limit Limit500 `form:"limit,omitempty" json:"limit,omitempty,omitzero"`
+}
+
 // ListLimitsParams defines parameters for ListLimits.
 type ListLimitsParams struct {
+	Media MediaFilter `form:"media,omitempty" json:"media,omitempty,omitzero"`
+}
+
+// ListLimitRulesParams defines parameters for ListLimitRules.
+type ListLimitRulesParams struct {
 	Media MediaFilter `form:"media,omitempty" json:"media,omitempty,omitzero"`
 }
 
@@ -1654,6 +1935,21 @@ func (c *Client) ListAccounts(ctx context.Context, params ListAccountsParams) (A
 // GetAccount: An account, the logins that reach it, its games by day.
 func (c *Client) GetAccount(ctx context.Context, media Media, externalID ExternalID) (AccountDetail, error) {
 	return call[AccountDetail](ctx, c, "GET", at("/api/v1/accounts/{media}/{external_id}", media, externalID), nil, nil)
+}
+
+// UnbindAccount: Ends the pulling of an account, and leaves it without a game.
+func (c *Client) UnbindAccount(ctx context.Context, media Media, externalID ExternalID, params UnbindAccountParams) (Rebinding, error) {
+	return call[Rebinding](ctx, c, "DELETE", at("/api/v1/accounts/{media}/{external_id}/bindings", media, externalID), params, nil)
+}
+
+// ListBindings: The games that an account's days belong to, and what the days of each add up to.
+func (c *Client) ListBindings(ctx context.Context, media Media, externalID ExternalID) (AccountBindings, error) {
+	return call[AccountBindings](ctx, c, "GET", at("/api/v1/accounts/{media}/{external_id}/bindings", media, externalID), nil, nil)
+}
+
+// BindAccount: Has an account pulled, and says to which game its days belong.
+func (c *Client) BindAccount(ctx context.Context, media Media, externalID ExternalID, request BindRequest) (Rebinding, error) {
+	return call[Rebinding](ctx, c, "POST", at("/api/v1/accounts/{media}/{external_id}/bindings", media, externalID), nil, request)
 }
 
 // ListChanges: Changes that pulls found in an account's configuration.
@@ -1756,6 +2052,36 @@ func (c *Client) PutField(ctx context.Context, request FieldRequest) (Field, err
 	return call[Field](ctx, c, "PUT", at("/api/v1/fields"), nil, request)
 }
 
+// ListGames: The games, with how many accounts belong to each.
+func (c *Client) ListGames(ctx context.Context) (GameList, error) {
+	return call[GameList](ctx, c, "GET", at("/api/v1/games"), nil, nil)
+}
+
+// GetGame: A game, and the accounts that belong to it on any day.
+func (c *Client) GetGame(ctx context.Context, code string, params GetGameParams) (GameDetail, error) {
+	return call[GameDetail](ctx, c, "GET", at("/api/v1/games/{code}", code), params, nil)
+}
+
+// ListLanes: The lanes, with the tasks that travel on each.
+func (c *Client) ListLanes(ctx context.Context) (LaneList, error) {
+	return call[LaneList](ctx, c, "GET", at("/api/v1/lanes"), nil, nil)
+}
+
+// DeleteLane: Deletes a lane that no task and no open run travels on.
+func (c *Client) DeleteLane(ctx context.Context, media LanePlatform, lane LanePath) (Lane, error) {
+	return call[Lane](ctx, c, "DELETE", at("/api/v1/lanes/{media}/{lane}", media, lane), nil, nil)
+}
+
+// GetLane: One lane.
+func (c *Client) GetLane(ctx context.Context, media LanePlatform, lane LanePath) (Lane, error) {
+	return call[Lane](ctx, c, "GET", at("/api/v1/lanes/{media}/{lane}", media, lane), nil, nil)
+}
+
+// PutLane: Makes a lane, or changes one; what is left out stays.
+func (c *Client) PutLane(ctx context.Context, media LanePlatform, lane LanePath, request LaneRequest) (Lane, error) {
+	return call[Lane](ctx, c, "PUT", at("/api/v1/lanes/{media}/{lane}", media, lane), nil, request)
+}
+
 // ListLimits: The call limits and pauses.
 func (c *Client) ListLimits(ctx context.Context, params ListLimitsParams) (LimitList, error) {
 	return call[LimitList](ctx, c, "GET", at("/api/v1/limits"), params, nil)
@@ -1764,6 +2090,26 @@ func (c *Client) ListLimits(ctx context.Context, params ListLimitsParams) (Limit
 // EndLimitPauses: Ends pauses of calls and rests of refreshes that answers of platforms caused.
 func (c *Client) EndLimitPauses(ctx context.Context, request EndPauseRequest) (EndedPauses, error) {
 	return call[EndedPauses](ctx, c, "POST", at("/api/v1/limits/end-pause"), nil, request)
+}
+
+// ListLimitRules: The call limits that are configured, and those of the platforms where no row says another.
+func (c *Client) ListLimitRules(ctx context.Context, params ListLimitRulesParams) (LimitRuleList, error) {
+	return call[LimitRuleList](ctx, c, "GET", at("/api/v1/limits/rules"), params, nil)
+}
+
+// PutLimitRule: Sets a limit, in the place of the one of the same media, endpoint, scope, period and unit.
+func (c *Client) PutLimitRule(ctx context.Context, request LimitRuleRequest) (LimitRule, error) {
+	return call[LimitRule](ctx, c, "PUT", at("/api/v1/limits/rules"), nil, request)
+}
+
+// DeleteLimitRule: Deletes a limit that is configured.
+func (c *Client) DeleteLimitRule(ctx context.Context, id LimitID) (DeletedLimitRule, error) {
+	return call[DeletedLimitRule](ctx, c, "DELETE", at("/api/v1/limits/rules/{id}", id), nil, nil)
+}
+
+// GetLimitRule: One limit that is configured.
+func (c *Client) GetLimitRule(ctx context.Context, id LimitID) (LimitRule, error) {
+	return call[LimitRule](ctx, c, "GET", at("/api/v1/limits/rules/{id}", id), nil, nil)
 }
 
 // EndLogLevel: Ends the log level order.
@@ -1854,6 +2200,11 @@ func (c *Client) AddTask(ctx context.Context, request NewTaskRequest) (Task, err
 // ReloadTasks: Reads cron_task again, at once.
 func (c *Client) ReloadTasks(ctx context.Context) (Reload, error) {
 	return call[Reload](ctx, c, "POST", at("/api/v1/tasks/reload"), nil, nil)
+}
+
+// DeleteTask: Deletes a task.
+func (c *Client) DeleteTask(ctx context.Context, name TaskName) (DeletedTask, error) {
+	return call[DeletedTask](ctx, c, "DELETE", at("/api/v1/tasks/{name}", name), nil, nil)
 }
 
 // GetTask: One task.

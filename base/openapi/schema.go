@@ -218,7 +218,8 @@ func (s *Schema) fault(value any, required bool) string {
 
 // typeNames are the types of JSON as errors name them.
 var typeNames = map[string]string{
-	"string": "a string", "integer": "a number", "boolean": "true or false", "array": "a list", "object": "an object",
+	"string": "a string", "integer": "a number", "number": "a number", "boolean": "true or false", "array": "a list",
+	"object": "an object",
 }
 
 // isTyped reports whether a value has a type of the schema. The text of a parameter may be a number.
@@ -228,7 +229,7 @@ func (s *Schema) isTyped(value any) bool {
 	case string:
 		kinds = []string{"string", "integer"}
 	case json.Number:
-		kinds = []string{"integer"}
+		kinds = []string{"integer", "number"}
 	case bool:
 		kinds = []string{"boolean"}
 	case []any:

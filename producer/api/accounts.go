@@ -16,6 +16,7 @@ import (
 	"adsync/base/store/summaries"
 	"adsync/client"
 	"adsync/media"
+	"adsync/producer/binding"
 )
 
 // accountDays is how many days of coverage the list of accounts sums up.
@@ -91,7 +92,7 @@ func (a *accountRoutes) describeAccounts(c *gin.Context, rows []overview.ListedA
 		of := describeAccount(r.Account)
 		all[i] = client.ListedAccount{
 			ID: of.ID, Media: of.Media, ExternalID: of.ExternalID, Name: of.Name, Tier: of.Tier, Timezone: of.Timezone, Currency: of.Currency, Bound: of.Bound, Parked: of.Parked,
-			State: client.AccountState(stateOf(r.Account)), Bindings: describeBindings(r.Bindings),
+			State: client.AccountState(stateOf(r.Account)), Bindings: binding.Describe(r.Bindings),
 			Coverage: shortOf(known[r.ID], todays[i].Add(1-accountDays), todays[i]),
 		}
 		if r.LoginState != overview.LoginNone {
@@ -146,7 +147,7 @@ func (a *accountRoutes) getAccount(c *gin.Context, _ *none, _ media.Platform, ac
 	if err != nil {
 		return nil, err
 	}
-	return client.AccountDetail{Account: describeAccount(account), Logins: describeLogins(logins), Bindings: describeBindings(bindings)}, nil
+	return client.AccountDetail{Account: describeAccount(account), Logins: describeLogins(logins), Bindings: binding.Describe(bindings)}, nil
 }
 
 func describeLogins(logins []settings.AccountLogin) []client.AccountLogin {
@@ -156,17 +157,6 @@ func describeLogins(logins []settings.AccountLogin) []client.AccountLogin {
 		shown[i] = client.AccountLogin{
 			ID: formatID(l.ID), AppID: l.AppID, Login: l.Login.Login, Name: l.Name, State: l.State, Reason: l.StateReason,
 			Chosen: l.Chosen, InUse: l.InUse, Gone: l.Gone, SeenAt: l.SeenAt,
-		}
-	}
-	return shown
-}
-
-func describeBindings(bindings []summaries.Binding) []client.Binding {
-	shown := make([]client.Binding, len(bindings))
-	for i, b := range bindings {
-		shown[i] = client.Binding{From: string(b.From), To: string(b.To), Game: b.Game, OS: b.OS}
-		if b.To == summaries.LastDay {
-			shown[i].To = ""
 		}
 	}
 	return shown

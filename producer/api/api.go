@@ -7,6 +7,7 @@ package api
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -20,6 +21,8 @@ import (
 	"adsync/media"
 	"adsync/media/oauth"
 	"adsync/producer"
+	"adsync/producer/api/configure"
+	"adsync/producer/binding"
 	"adsync/producer/overview"
 )
 
@@ -49,7 +52,11 @@ type Store interface {
 	accountStore
 	auditLog
 	auditStore
+	binding.Store
 	changeStore
+	configure.GameStore
+	configure.LaneStore
+	configure.LimitStore
 	coverageStore
 	deadStore
 	deadTasks
@@ -115,9 +122,10 @@ func Routes(d Deps) []httpapi.Route {
 	aboutFields := &fieldRoutes{d.Store, platforms}
 	aboutLimits := &limitRoutes{d.Store, d.Limits, platforms, d.Producer, audit, d.Now}
 	aboutLogLevel := &logLevelRoutes{d.LogLevels, audit, d.Now}
-	return routesOf(map[string]handler{
+	handlers := map[string]handler{
 		"addTask":             sent(aboutTasks.addTask),
 		"cancelRun":           sent(aboutStops.cancelRun),
+		"deleteTask":          plain(aboutTasks.deleteTask),
 		"disableTask":         plain(aboutTasks.switchTask("task.disable", false)),
 		"dropDead":            sent(aboutRedrives.dropDead),
 		"editTask":            sent(aboutTasks.editTask),
@@ -165,7 +173,35 @@ func Routes(d Deps) []httpapi.Route {
 		"redriveDead":         sent(aboutRedrives.redriveDead),
 		"reloadTasks":         plain(aboutTasks.reloadTasks),
 		"rerunFailed":         sent(aboutRedrives.rerunFailed),
-	})
+	}
+	maps.Copy(handlers, configured(d, accounts))
+	return routesOf(handlers)
+}
+
+// configured are the handlers of package configure.
+func configured(d Deps, accounts accountFinder) map[string]handler {
+	lanes := &configure.Lanes{Store: d.Store, Producer: d.Producer, Medias: func() []string { return mediasOf(d.Registry) }}
+	rules := &configure.LimitRules{Store: d.Store, Platforms: d.Platforms}
+	games := &configure.Games{Store: d.Store, Clock: d.Clock}
+	bindings := &configure.Bindings{Store: d.Store, Now: d.Now, Account: func(c *gin.Context) (settings.Account, error) {
+		_, account, err := accounts.inPath(c)
+		return account, err
+	}}
+	return map[string]handler{
+		"bindAccount":     sent(bindings.Bind),
+		"deleteLane":      plain(lanes.Delete),
+		"deleteLimitRule": plain(rules.Delete),
+		"getGame":         asked(games.Get),
+		"getLane":         plain(lanes.Get),
+		"getLimitRule":    plain(rules.Get),
+		"listBindings":    plain(bindings.List),
+		"listGames":       plain(games.List),
+		"listLanes":       plain(lanes.List),
+		"listLimitRules":  asked(rules.List),
+		"putLane":         sent(lanes.Put),
+		"putLimitRule":    sent(rules.Put),
+		"unbindAccount":   asked(bindings.Unbind),
+	}
 }
 
 // blaming makes a handler's error of a database that cannot do its work now an *httpapi.UnavailableError.

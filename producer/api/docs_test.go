@@ -95,6 +95,7 @@ func TestDocs_TellOfWhatIsThere(t *testing.T) {
 		`"consumers": [`: &struct {
 			Consumers []client.Consumer `json:"consumers"`
 		}{},
+		`"moves": [`: &client.Rebinding{},
 		"\"accounts\": [\n    {\n": &struct {
 			Accounts []client.ListedAccount `json:"accounts"`
 			Next     string                 `json:"next"`

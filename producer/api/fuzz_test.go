@@ -58,7 +58,7 @@ func newFuzzed(t *testing.T) *fuzzed {
 	f := &fuzzed{bench: b, description: d, tokens: map[string]string{}, known: map[string][]string{
 		"name": {dailyName, "bad.one", "tulip.token_refresh"}, "task": {dailyName}, "media": {"tulip", "orchid"}, "external_id": {"9001", "9002"}, "account": {"9001"},
 		"id": {id(run), id(recent), "78", "79"}, "run": {id(run), id(recent)}, "account_id": {id(one), id(two), "0"}, "part": {"d", "w"}, "class": {"invalid"},
-		"print": {"code ?: account ? is refused"}, "text": {"code", "busy"}, "game": {"chess", "unassigned"}, "lane": {"normal"}, "level": {"account"}, "field": {"orders", "cost"},
+		"print": {"code ?: account ? is refused"}, "text": {"code", "busy"}, "game": {"chess", "unassigned"}, "lane": {"normal"}, "code": {"unassigned"}, "endpoint": {"*", "x"}, "level": {"account"}, "field": {"orders", "cost"},
 		"report": {"report_daily"}, "target": {dailyName, "tulip", "tulip/9001", id(run)}, "by": {"otto"}, "reason": {"why not"}, "accounts": {"9001", "9002"},
 		"from": {"2026-11-20", "2026-11-21"}, "to": {"2026-11-21"}, "until": {"2026-11-21T10:31:00Z"},
 	}}

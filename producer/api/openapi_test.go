@@ -53,7 +53,7 @@ var described = sync.OnceValues(func() (*description, error) {
 	}
 	// Strict: what an answer has and the description does not is a fault as well.
 	v, errs := validator.NewValidator(document, config.WithFormatAssertions(), config.WithStrictMode(),
-		config.WithStrictIgnorePaths("$.body.**params.**", "$.body.audit[*].before.**", "$.body.audit[*].after.**"), config.WithStrictIgnoredHeadersExtra("X-Request-Id", "Cache-Control", "X-Content-Type-Options"))
+		config.WithStrictIgnorePaths("$.body.**params.**", "$.body.**figures.**", "$.body.audit[*].before.**", "$.body.audit[*].after.**"), config.WithStrictIgnoredHeadersExtra("X-Request-Id", "Cache-Control", "X-Content-Type-Options"))
 	if len(errs) > 0 {
 		return nil, errs[0]
 	}

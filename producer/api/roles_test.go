@@ -39,6 +39,19 @@ var routeRoles = []struct {
 	{httpapi.Viewer, "GET", "/api/v1/accounts/:media/:external_id/coverage", "/api/v1/accounts/tulip/9001/coverage", ""},
 	{httpapi.Viewer, "GET", "/api/v1/accounts/:media/:external_id/changes", "/api/v1/accounts/tulip/9001/changes", ""},
 	{httpapi.Viewer, "GET", "/api/v1/coverage/untrusted", "/api/v1/coverage/untrusted", ""},
+	{httpapi.Viewer, "GET", "/api/v1/accounts/:media/:external_id/bindings", "/api/v1/accounts/tulip/9001/bindings", ""},
+	{httpapi.Admin, "POST", "/api/v1/accounts/:media/:external_id/bindings", "/api/v1/accounts/tulip/9001/bindings", `{"game": "unassigned", "os": "ios"}`},
+	{httpapi.Admin, "DELETE", "/api/v1/accounts/:media/:external_id/bindings", "/api/v1/accounts/tulip/9001/bindings", ""},
+	{httpapi.Viewer, "GET", "/api/v1/games", "/api/v1/games", ""},
+	{httpapi.Viewer, "GET", "/api/v1/games/:code", "/api/v1/games/unassigned", ""},
+	{httpapi.Viewer, "GET", "/api/v1/lanes", "/api/v1/lanes", ""},
+	{httpapi.Viewer, "GET", "/api/v1/lanes/:media/:lane", "/api/v1/lanes/*/normal", ""},
+	{httpapi.Admin, "PUT", "/api/v1/lanes/:media/:lane", "/api/v1/lanes/*/normal", `{"pool_size": 5}`},
+	{httpapi.Admin, "DELETE", "/api/v1/lanes/:media/:lane", "/api/v1/lanes/*/offline", ""},
+	{httpapi.Viewer, "GET", "/api/v1/limits/rules", "/api/v1/limits/rules", ""},
+	{httpapi.Viewer, "GET", "/api/v1/limits/rules/:id", "/api/v1/limits/rules/1", ""},
+	{httpapi.Admin, "PUT", "/api/v1/limits/rules", "/api/v1/limits/rules", `{"media": "tulip", "endpoint": "*", "scope": "app", "period_ms": 1000, "calls": 5}`},
+	{httpapi.Admin, "DELETE", "/api/v1/limits/rules/:id", "/api/v1/limits/rules/1", ""},
 	{httpapi.Viewer, "GET", "/api/v1/coverage/holes", "/api/v1/coverage/holes", ""},
 	{httpapi.Operator, "POST", "/api/v1/coverage/fill", "/api/v1/coverage/fill", `{"scope": "all"}`},
 	{httpapi.Viewer, "GET", "/api/v1/reconciliation", "/api/v1/reconciliation", ""},
@@ -66,6 +79,7 @@ var routeRoles = []struct {
 	{httpapi.Viewer, "GET", "/api/v1/log-level", "/api/v1/log-level", ""},
 	{httpapi.Admin, "PUT", "/api/v1/log-level", "/api/v1/log-level", `{"level": "debug"}`},
 	{httpapi.Admin, "DELETE", "/api/v1/log-level", "/api/v1/log-level", ""},
+	{httpapi.Admin, "DELETE", "/api/v1/tasks/:name", "/api/v1/tasks/tulip.report_daily.account", ""},
 }
 
 // ranks are those of the tokens that the bench has.

@@ -20,9 +20,18 @@ var bodies = map[string]string{
 	"fillHoles":      `{"media": "tulip", "max_subtasks": 5}`,
 	"putLogLevel":    `{"level": "debug", "role": "all"}`,
 	"putField":       `{"media": "tulip", "field": "orders", "state": "off", "by": "b"}`,
+	"bindAccount":    `{"game": "unassigned", "os": "ios", "dry_run": true}`,
+	"putLane":        `{"pool_size": 5}`,
+	"putLimitRule":   `{"media": "tulip", "endpoint": "*", "scope": "app", "period_ms": 1000, "calls": 5}`,
 	"redriveDead":    `{"task": "tulip.report_daily.account", "dry_run": true}`,
 	"dropDead":       `{"task": "tulip.report_daily.account", "dry_run": true}`,
 	"endLimitPauses": `{"media": "tulip", "dry_run": true}`,
+}
+
+// path is an operation's path to what is known.
+func (f *fuzzed) path(op operation) string {
+	return strings.NewReplacer("{name}", dailyName, "{media}", "tulip", "{external_id}", "9001", "{id}", f.known["id"][0], "{run}", f.known["run"][0],
+		"{account_id}", f.known["account_id"][0], "{code}", "unassigned", "{lane}", "normal").Replace(op.path)
 }
 
 // A body in which something can be lost, or meant otherwise than it is read, does nothing on any route.
@@ -34,8 +43,7 @@ func TestRoutes_RefuseEveryBodyThatNobodyCanMean(t *testing.T) {
 	}
 	before := changed()
 	for _, op := range f.operations() {
-		path := strings.NewReplacer("{name}", dailyName, "{media}", "tulip", "{external_id}", "9001", "{id}", f.known["id"][0], "{run}", f.known["run"][0],
-			"{account_id}", f.known["account_id"][0]).Replace(op.path)
+		path := f.path(op)
 		status := func(body string) int { return f.call(op.method, path, body, adminToken).Code }
 		if op.RequestBody == nil {
 			if strings.HasPrefix(path, "/api/") {
@@ -68,8 +76,7 @@ func TestRoutes_RefuseAParameterThatIsGivenTwice(t *testing.T) {
 	t.Parallel()
 	f := newFuzzed(t)
 	for _, op := range f.operations() {
-		path := strings.NewReplacer("{name}", dailyName, "{media}", "tulip", "{external_id}", "9001", "{id}", f.known["id"][0], "{run}", f.known["run"][0],
-			"{account_id}", f.known["account_id"][0]).Replace(op.path)
+		path := f.path(op)
 		for _, p := range op.parameters {
 			if p.In != "query" || op.OperationId == "oauthCallback" {
 				continue

@@ -163,11 +163,7 @@ func (a *taskRoutes) changeTask(c *gin.Context, action string, change func(setti
 			return a.checkTask(ctx, &row, table)
 		})
 	if errors.Is(err, sqldb.ErrNotFound) {
-		_, err := a.tasks.inPath(c) // One that is gone from the table may still be here.
-		if err == nil {
-			err = httpapi.NewProblem(http.StatusNotFound, "The task %q was deleted a moment ago.", name)
-		}
-		return nil, err
+		return nil, a.notInTable(c)
 	}
 	if p, refused := errors.AsType[*httpapi.Problem](err); refused && p.Status == http.StatusConflict {
 		// What was read here may have been older than the row.
@@ -177,6 +173,15 @@ func (a *taskRoutes) changeTask(c *gin.Context, action string, change func(setti
 		return nil, err
 	}
 	return a.answerTask(c, http.StatusOK, name)
+}
+
+// notInTable is the problem of a task that the table does not have.
+func (a *taskRoutes) notInTable(c *gin.Context) error {
+	_, err := a.tasks.inPath(c) // One that is gone from the table may still be here.
+	if err == nil {
+		err = httpapi.NewProblem(http.StatusNotFound, "The task %q was deleted a moment ago.", c.Param("name"))
+	}
+	return err
 }
 
 func (a *taskRoutes) editor(c *gin.Context, action string) settings.Editor {

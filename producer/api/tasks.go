@@ -37,10 +37,12 @@ const statePending = "pending"
 type taskStore interface {
 	LastTicks(ctx context.Context, taskID int64, limit int) ([]ledger.Tick, error)
 	Runs(ctx context.Context, ids []int64) ([]ledger.Run, error)
+	SearchRuns(ctx context.Context, f ledger.RunSearch) ([]ledger.Run, error)
 	RecordSQLEdits(ctx context.Context, after int64) (next int64, err error)
 	OrderReload(ctx context.Context, actor string) error
 	AddTask(ctx context.Context, e settings.Editor, row settings.TaskRow, check func(settings.TaskTable) error) error
 	EditTask(ctx context.Context, e settings.Editor, name string, change func(settings.TaskRow) (settings.TaskRow, error), check func(settings.TaskTable) error) error
+	DeleteTask(ctx context.Context, e settings.Editor, name string, check func(settings.TaskTable) error) (settings.TaskRow, error)
 }
 
 // taskRoutes are the tasks: what they are, and their changes.

@@ -1,0 +1,190 @@
+package configure
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"adsync/base/httpapi"
+	"adsync/base/sqldb"
+	"adsync/base/store/ledger"
+	"adsync/base/store/settings"
+	"adsync/client"
+	"adsync/producer"
+	"adsync/producer/brake"
+)
+
+// laneName is the name of a lane: it becomes part of a topic's name.
+var laneName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+
+// LaneStore is what Lanes needs of the store.
+type LaneStore interface {
+	Lanes(ctx context.Context) ([]settings.Lane, error)
+	PutLane(ctx context.Context, e settings.Editor, media, name string,
+		change func(before settings.Lane, known bool) (settings.Lane, error)) error
+	DeleteLane(ctx context.Context, e settings.Editor, media, name string, check func(settings.TaskTable) error) error
+	RunStore
+}
+
+// Producer is what Lanes needs of the process's producer.
+type Producer interface {
+	// Tasks returns the rows of cron_task as this process last loaded them.
+	Tasks() []producer.Task
+	// Reload reads the tables again and has the changes take effect.
+	Reload(ctx context.Context) error
+}
+
+// Lanes shows and changes the rows of lane.
+type Lanes struct {
+	Store    LaneStore
+	Producer Producer
+	// Medias returns the platforms of the tasks' handlers, system among them.
+	Medias func() []string
+}
+
+// List answers with all lanes.
+func (h *Lanes) List(c *gin.Context) (any, error) {
+	lanes, err := h.Store.Lanes(c.Request.Context())
+	if err != nil {
+		return nil, err
+	}
+	shown := make([]client.Lane, len(lanes))
+	for i := range lanes {
+		shown[i] = h.describe(lanes[i], lanes)
+	}
+	return client.LaneList{Lanes: shown}, nil
+}
+
+// Get answers with one lane.
+func (h *Lanes) Get(c *gin.Context) (any, error) { return h.answer(c) }
+
+// Put makes a lane, or changes one.
+func (h *Lanes) Put(c *gin.Context, request *client.LaneRequest) (any, error) {
+	media, name := c.Param("media"), c.Param("lane")
+	var errs httpapi.Refusals
+	if medias := append([]string{settings.AnyMedia}, h.Medias()...); !slices.Contains(medias, media) {
+		errs.Refuse("media", "%q is refused: want one of %s", media, strings.Join(medias, ", "))
+	}
+	if !laneName.MatchString(name) {
+		errs.Refuse("lane", "%q is refused: want up to 32 lower-case letters, digits, dashes and underscores, a letter first",
+			name)
+	}
+	if err := errs.Err(); err != nil {
+		return nil, err
+	}
+	err := h.Store.PutLane(c.Request.Context(), editor(c, "lane.put"), media, name,
+		func(row settings.Lane, known bool) (settings.Lane, error) {
+			if !known && request.PoolSize == nil {
+				return row,
+					httpapi.Refused("pool_size", "is missing: want how many subtasks of the new lane one consumer does at a time")
+			}
+			set(&row.PoolSize, request.PoolSize)
+			set(&row.Partitions, request.Partitions)
+			set(&row.BacklogMax, request.BacklogMax)
+			set(&row.LateSeconds, request.LateSeconds)
+			set(&row.Importance, request.Importance)
+			return row, nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	if err := h.Producer.Reload(c.Request.Context()); err != nil {
+		return nil, err
+	}
+	return h.answer(c)
+}
+
+// set changes a number unless there is nothing to change it to.
+func set[T int | int64](into *T, value *int64) {
+	if value != nil {
+		*into = T(*value)
+	}
+}
+
+// Delete deletes a lane that nothing travels on.
+func (h *Lanes) Delete(c *gin.Context) (any, error) {
+	ctx, media, name := c.Request.Context(), c.Param("media"), c.Param("lane")
+	before, err := h.answer(c)
+	if err != nil {
+		return nil, err
+	}
+	err = h.Store.DeleteLane(ctx, editor(c, "lane.delete"), media, name, func(table settings.TaskTable) error {
+		stays := func(of string) bool {
+			return slices.ContainsFunc(table.Lanes, func(l settings.Lane) bool { return l.Carries(of, name) })
+		}
+		gone := settings.Lane{Media: media, Name: name}
+		var tasks []string
+		for _, row := range table.Rows {
+			if gone.Carries(row.Media, row.Lane) && !stays(row.Media) {
+				tasks = append(tasks, row.Name)
+			}
+		}
+		if len(tasks) > 0 {
+			return httpapi.NewProblem(http.StatusConflict,
+				"Tasks travel on this lane: %s. Give them another lane first, or delete them.", strings.Join(tasks, ", "))
+		}
+		// The messages of an open run are in the lane's topic, which nobody would read.
+		runs, err := OpenRuns(ctx, h.Store, func(r *ledger.Run) bool {
+			return gone.Carries(r.Media, r.Settings.Lane) && !stays(r.Media)
+		})
+		if err != nil || len(runs) == 0 {
+			return err
+		}
+		return httpapi.NewProblem(http.StatusConflict,
+			"The run %d of the task %s travels on this lane and is still open: wait for its end, or cancel it.",
+			runs[0].ID, runs[0].TaskName)
+	})
+	if errors.Is(err, sqldb.ErrNotFound) {
+		return nil, noLane(media, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return before, h.Producer.Reload(ctx)
+}
+
+// answer is the lane that the path names, as it stands now.
+func (h *Lanes) answer(c *gin.Context) (any, error) {
+	media, name := c.Param("media"), c.Param("lane")
+	lanes, err := h.Store.Lanes(c.Request.Context())
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(lanes, func(l settings.Lane) bool { return l.Media == media && l.Name == name })
+	if at < 0 {
+		return nil, noLane(media, name)
+	}
+	return h.describe(lanes[at], lanes), nil
+}
+
+func noLane(media, name string) error {
+	return httpapi.NewProblem(http.StatusNotFound,
+		"There is no lane %q of %q: the list of lanes has those that there are. Those of every platform are of %q.",
+		name, media, settings.AnyMedia)
+}
+
+// describe returns a lane with what holds where its row has 0, and the tasks whose work travels on it.
+func (h *Lanes) describe(l settings.Lane, all []settings.Lane) client.Lane {
+	rule, _ := brake.RuleOf(l.Name, l)
+	shown := client.Lane{
+		Media: l.Media, Name: l.Name, PoolSize: int64(l.PoolSize), Partitions: int64(l.Partitions), BacklogMax: l.BacklogMax,
+		LateSeconds: int64(l.LateSeconds), Importance: int64(l.Importance), Tasks: []string{},
+		InForce: client.LaneRule{BacklogMax: rule.BacklogMax, LateSeconds: int64(rule.Late / time.Second),
+			Importance: int64(rule.Importance)},
+	}
+	for _, t := range h.Producer.Tasks() {
+		nearer := l.Media == settings.AnyMedia &&
+			slices.ContainsFunc(all, func(o settings.Lane) bool { return o.Name == l.Name && o.Media == t.Media })
+		if t.Usable && l.Carries(t.Media, t.Lane) && !nearer {
+			shown.Tasks = append(shown.Tasks, t.Name)
+		}
+	}
+	slices.Sort(shown.Tasks)
+	return shown
+}
